@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Runs Millrace and its peers in turn on the same log and prints medians, spreads and ratios as Markdown.
+
+    bench/e2e/compare.py --data DATA --peers ../shared/bench --systems inmem1,paddle-inmem1,torch1 --reps 3
+
+DATA is what gen.py wrote. Peers run under the interpreters named by PADDLE_PYTHON and TORCH_PYTHON. Every round runs each
+system once, so that a drift of the machine meets all of them; the first of --systems is what the ratios refer to.
+Examples per second are those of the training passes alone for in-memory runs and of the whole pass (pipe and parse
+included) for runs from files. lr-queue1, lr-queue2 and vw are timed as whole processes, start to end, on logistic
+regression straight from text; vw reads --vw_text, what to_text.py wrote, under the interpreter VW_PYTHON.
+load1 and load2 are lines a second of load_into_memory, with paddle-load1 and paddle-load2 beside them.
+"""
+import argparse
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def environment(**more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_")}
+    return {**env, "OMP_NUM_THREADS": "1", **more}
+
+
+def run(command, env):
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{shlex.join(command)}\nexit {done.returncode}\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def millrace(args, *job_flags):
+    with tempfile.TemporaryDirectory() as folder:
+        job = run([sys.executable, f"{HERE}/write_job.py", "--data", args.data, "--parts", str(args.parts), *job_flags],
+                  environment())
+        path = f"{folder}/job.prototxt"
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(job)
+        run([args.trainer, f"--trainer_desc={path}", f"--output_dir={folder}/out"], environment())
+        with open(f"{folder}/out/run.json", encoding="utf-8") as f:
+            report = json.load(f)
+        return float(report["examples_per_second"]), report
+
+
+def peer(args, interpreter, script, *flags, **env):
+    out = run([interpreter, f"{args.peers}/{script}", "--data", args.data, "--parts", str(args.parts), *flags],
+              environment(**env))
+    report = json.loads([line for line in out.splitlines() if line.startswith("RESULT ")][-1][7:])
+    return float(statistics.median(report["ex_s"])), report
+
+
+def lines_of(args):
+    with open(f"{args.data}/meta.json", encoding="utf-8") as f:
+        return json.load(f)["train"]["lines"] // 8 * args.parts
+
+
+def whole_process(args, run_it):
+    start = time.perf_counter()
+    report = run_it()
+    return lines_of(args) / (time.perf_counter() - start), report
+
+
+def vowpal_wabbit(args):
+    code = ("from vowpalwabbit import Workspace; "
+            f"Workspace('-d {args.vw_text} -b 22 --loss_function logistic --quiet').finish()")
+    return whole_process(args, lambda: {"out": run([os.environ.get("VW_PYTHON", "python3"), "-c", code], environment())})
+
+
+def load(args, threads):
+    _, report = millrace(args, "--dataset", "InMemoryDataset", "--model", "lr", "--threads", threads)
+    return report["data"]["lines"] / report["stage_seconds"]["load"], report
+
+
+def paddle_load(args, interpreter, threads):
+    out = run([interpreter, f"{args.peers}/paddle_bench.py", "--data", args.data, "--parts", str(args.parts), "--mode",
+               "load", "--threads", threads], environment())
+    report = json.loads([line for line in out.splitlines() if line.startswith("RESULT ")][-1][7:])
+    return float(report["load_lines_s"]), report
+
+
+def systems(args):
+    paddle = os.environ.get("PADDLE_PYTHON", "python3")
+    torch = os.environ.get("TORCH_PYTHON", "python3")
+    table = {}
+    for threads in (1, 2):
+        t = str(threads)
+        for name, dataset in (("inmem", "InMemoryDataset"), ("queue", "QueueDataset")):
+            for suffix, more in (("", ()), ("-bf16", ("--precision", "BF16")), ("-hash", ("--tables", "hash"))):
+                table[f"{name}{t}{suffix}"] = lambda d=dataset, m=more, n=t: millrace(
+                    args, "--dataset", d, "--threads", n, *m)
+            table[f"paddle-{name}{t}"] = lambda n=name, k=t: peer(
+                args, paddle, "paddle_bench.py", "--mode", n, "--threads", k, MKL_DEBUG_CPU_TYPE="5")
+            table[f"paddle-default-{name}{t}"] = lambda n=name, k=t: peer(
+                args, paddle, "paddle_bench.py", "--mode", n, "--threads", k)
+        table[f"lr-queue{t}"] = lambda k=t: whole_process(args, lambda: millrace(
+            args, "--dataset", "QueueDataset", "--model", "lr", "--threads", k)[1])
+        table[f"load{t}"] = lambda k=t: load(args, k)
+        table[f"paddle-load{t}"] = lambda k=t: paddle_load(args, paddle, k)
+        table[f"torch{t}"] = lambda k=t: peer(args, torch, "torch_bench.py", "--embed", "single", "--threads", k)
+    table["vw"] = lambda: vowpal_wabbit(args)
+    table["torch-hogwild2"] = lambda: peer(args, torch, "torch_bench.py", "--embed", "single", "--hogwild", "2")
+    return table
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--data", required=True)
+    p.add_argument("--peers", required=True, help="folder of paddle_bench.py and torch_bench.py")
+    p.add_argument("--trainer", default=f"{HERE}/../../build/release/bin/trainer")
+    p.add_argument("--parts", type=int, default=2)
+    p.add_argument("--reps", type=int, default=3)
+    p.add_argument("--systems", default="inmem1,paddle-inmem1,torch1")
+    p.add_argument("--vw_text", help="train.vw of to_text.py")
+    p.add_argument("--json", help="appends every run to this file")
+    args = p.parse_args()
+    table = systems(args)
+    names = args.systems.split(",")
+    unknown = [n for n in names if n not in table]
+    if unknown:
+        p.error(f"unknown systems {unknown}; known: {', '.join(sorted(table))}")
+    rates = {n: [] for n in names}
+    for _ in range(args.reps):
+        for name in names:
+            rate, report = table[name]()
+            rates[name].append(rate)
+            print(f"{name}: {rate:,.0f} examples/s", file=sys.stderr, flush=True)
+            if args.json:
+                with open(args.json, "a", encoding="utf-8") as f:
+                    f.write(json.dumps({"system": name, "report": report}) + "\n")
+    base = rates[names[0]]
+    print(f"| system | examples/s: median [min-max], n = {args.reps} | {names[0]} is faster by |\n|---|---|---|")
+    for name in names:
+        r = rates[name]
+        ratio = statistics.median(a / b for a, b in zip(base, r))
+        print(f"| {name} | {statistics.median(r):,.0f} [{min(r):,.0f}-{max(r):,.0f}] | {ratio:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

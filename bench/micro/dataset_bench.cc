@@ -1,0 +1,90 @@
+// Loading files into memory, and passes over them.
+
+#include <benchmark/benchmark.h>
+
+#include <fstream>
+
+#include "core/file.h"
+#include "data_feed.pb.h"
+#include "dataset/in_memory_dataset.h"
+#include "micro/criteo_log.h"
+
+namespace millrace {
+namespace {
+
+// 8 files of the Criteo-like log, which go with the process.
+struct LogFiles {
+  static constexpr size_t kFiles = 8;
+  static constexpr size_t kLines = 40000;
+
+  LogFiles() {
+    const bench::CriteoLog log = bench::MakeCriteoLog(false, kLines);
+    for (size_t i = 0; i < kFiles; ++i) {
+      names.push_back(folder.path() + "/part-" + std::to_string(i));
+      std::ofstream(names.back(), std::ios::binary) << log.text();
+    }
+    bytes = static_cast<int64_t>(log.size * kFiles);
+  }
+
+  TempDir folder = TempDir::Create("dataset_bench").value();
+  std::vector<std::string> names;
+  int64_t bytes = 0;
+};
+
+const LogFiles& Files() {
+  static const LogFiles files;
+  return files;
+}
+
+std::unique_ptr<InMemoryDataset> MakeDataset(int threads) {
+  DataFeedDesc desc = bench::CriteoDesc();
+  desc.set_batch_size(512);
+  return std::move(InMemoryDataset::Create(desc, Files().names, {.threads = threads}).value());
+}
+
+void BM_LoadIntoMemory(benchmark::State& state) {
+  int64_t rows = 0;
+  for (auto _ : state) {
+    auto dataset = MakeDataset(static_cast<int>(state.range(0)));
+    if (!dataset->LoadIntoMemory({}).ok()) state.SkipWithError("the load failed");
+    rows = dataset->MemoryDataSize();
+    state.counters["bytes/row"] = static_cast<double>(dataset->MemoryBytes()) / static_cast<double>(rows);
+  }
+  state.SetItemsProcessed(state.iterations() * rows);
+  state.SetBytesProcessed(state.iterations() * Files().bytes);
+}
+BENCHMARK(BM_LoadIntoMemory)
+    ->Arg(1)
+    ->Arg(2)
+    ->ArgName("threads")
+    ->MeasureProcessCPUTime()
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+// Shuffled batches of one worker, as it sees them.
+void BM_ShuffledPass(benchmark::State& state) {
+  auto dataset = MakeDataset(2);
+  if (!dataset->LoadIntoMemory({}).ok() || !dataset->LocalShuffle(1).ok()) state.SkipWithError("the load failed");
+  for (auto _ : state) {
+    if (!dataset->BeginPass({}).ok()) state.SkipWithError("no pass");
+    while (dataset->source(0).Next({}).value() != nullptr) {
+    }
+    if (!dataset->EndPass().ok()) state.SkipWithError("no pass");
+  }
+  state.SetItemsProcessed(state.iterations() * dataset->MemoryDataSize());
+}
+BENCHMARK(BM_ShuffledPass)->Unit(benchmark::kMillisecond);
+
+void BM_LocalShuffle(benchmark::State& state) {
+  auto dataset = MakeDataset(2);
+  if (!dataset->LoadIntoMemory({}).ok()) state.SkipWithError("the load failed");
+  uint64_t seed = 0;
+  for (auto _ : state) {
+    if (!dataset->LocalShuffle(++seed).ok()) state.SkipWithError("no shuffle");
+  }
+  state.SetItemsProcessed(state.iterations() * dataset->MemoryDataSize());
+}
+BENCHMARK(BM_LocalShuffle)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,45 @@
+# Build options and the one interface target that carries our compiler flags.
+
+option(MILLRACE_TESTS "build the tests" ON)
+option(MILLRACE_BENCH "build the benchmarks" OFF)
+option(MILLRACE_FUZZ "build the fuzz targets with libFuzzer (clang)" OFF)
+option(MILLRACE_UNITY "compile the sources of a room eight at a time: a whole build takes half the time" OFF)
+option(MILLRACE_WERROR "treat warnings as errors" ON)
+set(MILLRACE_SANITIZE "" CACHE STRING "comma-separated sanitizers: address,undefined or thread")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(mr_options INTERFACE)
+target_compile_options(mr_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -fno-math-errno)
+# g++ 12 sees overlapping copies in "a" + std::string where there are none (GCC bug 105651).
+target_compile_options(mr_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+if(MILLRACE_WERROR)
+  target_compile_options(mr_options INTERFACE -Werror)
+endif()
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_options(mr_options INTERFACE -O3 -g1)
+endif()
+
+# Sanitizers reach generated code and tests as well, so they are set for the directory, not on mr_options.
+if(MILLRACE_SANITIZE)
+  add_compile_options(-fsanitize=${MILLRACE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${MILLRACE_SANITIZE})
+endif()
+if(MILLRACE_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

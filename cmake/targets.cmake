@@ -1,0 +1,54 @@
+# mr_library(ROOM SOURCES a.cc … DEPS rooms and libraries …): one folder below src/ is one target.
+function(mr_library room)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(mr_${room} STATIC ${ARG_SOURCES})
+  target_include_directories(mr_${room} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(mr_${room} PUBLIC ${ARG_DEPS} PRIVATE mr_options)
+  set_target_properties(mr_${room} PROPERTIES UNITY_BUILD ${MILLRACE_UNITY})
+endfunction()
+
+# mr_binary(NAME SOURCES a.cc … DEPS …): a program in bin/.
+function(mr_binary name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} mr_options)
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+# mr_test(ROOM SOURCES a_test.cc … DEPS …): one test program a room, one ctest entry a TEST.
+function(mr_test room)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${room}_test ${ARG_SOURCES})
+  target_include_directories(${room}_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${room}_test PRIVATE MILLRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                                                  MILLRACE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  target_link_libraries(${room}_test PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main mr_options)
+  gtest_discover_tests(${room}_test TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 300 LABELS unit)
+endfunction()
+
+# mr_fuzz(NAME SOURCES a.cc DEPS …): a libFuzzer program with MILLRACE_FUZZ; otherwise a ctest entry that replays
+# tests/fuzz/corpus/NAME through the same entry point, so that targets never rot.
+function(mr_fuzz name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  if(MILLRACE_FUZZ)
+    add_executable(fuzz_${name} ${ARG_SOURCES})
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    if(NOT TARGET fuzz_targets)
+      add_custom_target(fuzz_targets)
+    endif()
+    add_dependencies(fuzz_targets fuzz_${name})
+  else()
+    add_executable(fuzz_${name} ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cc)
+    add_test(NAME fuzz_replay.${name} COMMAND fuzz_${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+  endif()
+  target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(fuzz_${name} PRIVATE ${ARG_DEPS} mr_options)
+endfunction()
+
+# mr_bench(NAME SOURCES a.cc … DEPS …): a Google Benchmark program in bin/bench_NAME.
+function(mr_bench name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(bench_${name} ${ARG_SOURCES})
+  target_include_directories(bench_${name} PRIVATE ${PROJECT_SOURCE_DIR}/bench)
+  target_link_libraries(bench_${name} PRIVATE ${ARG_DEPS} benchmark::benchmark_main mr_options)
+endfunction()

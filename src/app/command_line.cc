@@ -1,0 +1,229 @@
+#include "app/command_line.h"
+
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+#include "app/help_text.h"
+#include "core/edit_distance.h"
+
+namespace millrace {
+namespace {
+
+/// One argument with the place it came from, for messages.
+struct Argument {
+  std::string text;
+  std::string where;  ///< empty, or "flags.txt:3: "
+};
+
+std::string Trimmed(const std::string& line) {
+  const size_t first = line.find_first_not_of(" \t\r");
+  if (first == std::string::npos) return "";
+  return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
+}
+
+class Parser {
+ public:
+  explicit Parser(const ProgramInfo& program) : program_(program) {
+    gflags::GetAllFlags(&flags_);
+    for (const auto& flag : flags_) names_.push_back(flag.name);
+    for (const auto& repeated : program.repeated) names_.push_back(repeated.flag);
+    result_.repeated.resize(program.repeated.size());
+  }
+
+  CommandLine Parse(int argc, char** argv) {
+    std::vector<Argument> arguments;
+    for (int i = 1; i < argc; ++i) arguments.push_back({argv[i], ""});
+    Read(arguments, 0);
+    if (!errors_.empty()) {
+      for (const std::string& error : errors_) std::cerr << program_.name << ": " << error << "\n";
+      std::cerr << "Run \"" << program_.name << " --help\" for the flags.\n";
+      result_.exit_code = 2;
+    } else if (help_) {
+      std::cout << HelpText(program_);
+      result_.exit_code = 0;
+    } else if (version_) {
+      std::cout << VersionText(program_.name);
+      result_.exit_code = 0;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void Error(const Argument& argument, const std::string& message) { errors_.push_back(argument.where + message); }
+
+  void Read(const std::vector<Argument>& arguments, int depth) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const Argument& argument = arguments[i];
+      const std::string& text = argument.text;
+      if (text == "--") {
+        for (++i; i < arguments.size(); ++i) result_.arguments.push_back(arguments[i].text);
+        return;
+      }
+      if (text.size() < 2 || text[0] != '-') {
+        result_.arguments.push_back(text);
+        continue;
+      }
+      const size_t start = text[1] == '-' ? 2 : 1;
+      const size_t equals = text.find('=', start);
+      std::string name = text.substr(start, equals == std::string::npos ? equals : equals - start);
+      std::replace(name.begin(), name.end(), '-', '_');
+      std::optional<std::string> value;
+      if (equals != std::string::npos) value = text.substr(equals + 1);
+
+      if (name == "help" || name == "h") {
+        help_ = true;
+        continue;
+      }
+      if (name == "version") {
+        version_ = true;
+        continue;
+      }
+      const gflags::CommandLineFlagInfo* flag = FindFlag(name);
+      if (flag != nullptr && flag->type == "bool") {
+        Set(argument, name, value.value_or("true"));
+        continue;
+      }
+      if (flag == nullptr && name.starts_with("no") && !value) {
+        const gflags::CommandLineFlagInfo* negated = FindFlag(name.substr(2));
+        if (negated != nullptr && negated->type == "bool") {
+          Set(argument, negated->name, "false");
+          continue;
+        }
+      }
+      const std::optional<size_t> repeated = FindRepeated(name);
+      if (flag == nullptr && !repeated) {
+        Error(argument, "unknown flag --" + name + Suggest(name));
+        continue;
+      }
+      if (!value) {
+        if (i + 1 == arguments.size()) {
+          Error(argument, "--" + name + " needs a value: --" + name + "=…");
+          continue;
+        }
+        value = arguments[++i].text;
+      }
+      if (repeated) {
+        result_.repeated[*repeated].push_back(*value);
+      } else if (name == "flagfile") {
+        ReadFlagFile(argument, *value, depth);
+      } else if (name == "fromenv") {
+        SetFromEnvironment(argument, *value);
+      } else {
+        Set(argument, name, *value);
+      }
+    }
+  }
+
+  void ReadFlagFile(const Argument& argument, const std::string& path, int depth) {
+    constexpr int kDeepest = 10;
+    std::ifstream file(path);
+    if (!file) return Error(argument, "--flagfile: cannot read \"" + path + "\"");
+    if (depth == kDeepest)
+      return Error(argument, "--flagfile: \"" + path + "\": flag files name each other in a circle");
+    std::vector<Argument> arguments;
+    std::string line;
+    for (int number = 1; std::getline(file, line); ++number) {
+      line = Trimmed(line);
+      if (line.empty() || line[0] == '#') continue;
+      Argument read{line, path + ":" + std::to_string(number) + ": "};
+      if (line[0] != '-') {
+        Error(read, "expected a flag (--name=value), not \"" + line + "\"");
+        continue;
+      }
+      arguments.push_back(std::move(read));
+    }
+    Read(arguments, depth + 1);
+  }
+
+  void SetFromEnvironment(const Argument& argument, const std::string& names) {
+    for (size_t start = 0; start <= names.size();) {
+      const size_t comma = std::min(names.find(',', start), names.size());
+      const std::string name = names.substr(start, comma - start);
+      start = comma + 1;
+      const char* value = std::getenv(("FLAGS_" + name).c_str());
+      if (FindFlag(name) == nullptr) {
+        Error(argument, "--fromenv: unknown flag \"" + name + "\"" + Suggest(name));
+      } else if (value == nullptr) {
+        Error(argument, "--fromenv: the variable FLAGS_" + name + " is not set");
+      } else {
+        Set(argument, name, value);
+      }
+    }
+  }
+
+  void Set(const Argument& argument, const std::string& name, const std::string& value) {
+    if (!gflags::SetCommandLineOption(name.c_str(), value.c_str()).empty()) return;
+    Error(argument, "--" + name + ": expected " + TypeInWords(FindFlag(name)->type) + ", not \"" + value + "\"");
+  }
+
+  static std::string TypeInWords(const std::string& type) {
+    if (type == "bool") return "true or false";
+    if (type == "double") return "a number";
+    if (type == "string") return "an allowed text";
+    return type.starts_with("u") ? "a whole number from 0 on" : "a whole number";
+  }
+
+  /// Suggests among the flags that --help lists first: "--log" is rather --log_dir of ours than one of glog's.
+  std::string Suggest(const std::string& name) const {
+    std::vector<std::string_view> ours;
+    for (const FlagGroup& group : program_.groups) ours.insert(ours.end(), group.flags.begin(), group.flags.end());
+    for (const auto& repeated : program_.repeated) ours.push_back(repeated.flag);
+    std::string_view nearest = NearestName(name, ours);
+    if (nearest.empty()) nearest = NearestName(name, names_);
+    return nearest.empty() ? "" : "; did you mean --" + std::string(nearest) + "?";
+  }
+
+  const gflags::CommandLineFlagInfo* FindFlag(std::string_view name) const {
+    const auto found = std::find_if(flags_.begin(), flags_.end(), [&](const auto& flag) { return flag.name == name; });
+    return found == flags_.end() ? nullptr : &*found;
+  }
+
+  std::optional<size_t> FindRepeated(std::string_view name) const {
+    for (size_t i = 0; i < program_.repeated.size(); ++i) {
+      if (program_.repeated[i].flag == name) return i;
+    }
+    return std::nullopt;
+  }
+
+  const ProgramInfo& program_;
+  std::vector<gflags::CommandLineFlagInfo> flags_;
+  std::vector<std::string_view> names_;
+  CommandLine result_;
+  std::vector<std::string> errors_;
+  bool help_ = false;
+  bool version_ = false;
+};
+
+}  // namespace
+
+CommandLine ParseCommandLine(const ProgramInfo& program, int argc, char** argv) {
+  return Parser(program).Parse(argc, argv);
+}
+
+void PrintFailure(std::string_view program, const Status& status) {
+  const bool is_config = status.code() == StatusCode::kInvalidConfig;
+  const bool is_report = status.message().find(": error: ") != std::string::npos;
+  if (!is_report) std::cerr << program << ": ";
+  std::cerr << (is_config || is_report ? status.message() : status.ToString()) << "\n";
+}
+
+int ExitCode(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kOk: return 0;
+    case StatusCode::kInvalidConfig: return 2;
+    case StatusCode::kBadData:
+    case StatusCode::kNotFound:
+    case StatusCode::kAlreadyExists:
+    case StatusCode::kIo:
+    case StatusCode::kUnavailable: return 3;
+    case StatusCode::kCancelled: return 130;
+    case StatusCode::kInternal: return 4;
+  }
+  return 4;
+}
+
+}  // namespace millrace

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+
+namespace millrace {
+
+/// One heading of --help and the flags below it, in this order, by name; repeated flags too.
+struct FlagGroup {
+  std::string_view title;
+  std::vector<std::string_view> flags;
+};
+
+/// What a program says about itself.
+struct ProgramInfo {
+  std::string_view name;          ///< "trainer"
+  std::string_view summary;       ///< one sentence
+  std::string_view usage;         ///< lines after "usage:", for example "trainer --trainer_desc=FILE [flags]"
+  std::vector<FlagGroup> groups;  ///< the flags that the user is to know; others still work
+  /// Flags that may be given several times; each use is kept, in order. They need no DEFINE: "set".
+  struct Repeated {
+    std::string_view flag;
+    std::string_view value_name;  ///< for --help: "PATH=VALUE"
+    std::string_view help;
+  };
+  std::vector<Repeated> repeated;
+  std::string_view examples;  ///< lines at the end of --help
+};
+
+/// What the command line said beside the gflags variables.
+struct CommandLine {
+  /// Set when the process should end now: 0 after --help and --version, 2 after a mistake (already on stderr).
+  std::optional<int> exit_code;
+  std::vector<std::string> arguments;  ///< what is no flag, after "--" too
+  /// Values of the repeated flags, in the order of ProgramInfo::repeated.
+  std::vector<std::vector<std::string>> repeated;
+};
+
+/// Parses flags into gflags' variables. Flags may stand in --flagfile=FILE, one a line. An unknown flag, a missing or
+/// bad value: exit code 2, all of them at once, with the nearest flag's name. Call once, before any thread.
+CommandLine ParseCommandLine(const ProgramInfo& program, int argc, char** argv);
+
+/// Writes a failure to stderr as the last thing of a process. A report about a configuration stands alone, so that
+/// editors find its places; other failures follow the program's name.
+void PrintFailure(std::string_view program, const Status& status);
+
+/// The exit code of a process that ends with `status`: 0, 2 (configuration), 3 (data, input), 4 (our bug), 130
+/// (interrupted).
+int ExitCode(const Status& status);
+
+}  // namespace millrace

@@ -1,0 +1,111 @@
+// Shows what a job's input looks like: the first batches, or statistics of every slot.
+
+#include <gflags/gflags.h>
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <stop_token>
+
+#include "app/command_line.h"
+#include "app/job_input.h"
+#include "app/stop_on_signal.h"
+#include "framework/slot_batch.h"
+#include "inspect/batch_json.h"
+#include "inspect/slot_stats.h"
+#include "trainer_desc.pb.h"
+
+DEFINE_string(trainer_desc, "", "FILE: the job");
+DEFINE_int64(batches, 1, "head: batches to show; stats: batches to read, 0 for all");
+DEFINE_string(format, "table", "table (for people), jsonl (head: an object a batch; stats: one object)");
+DEFINE_string(label, "",
+              "NAME: slot whose positive values are clicks. Default: the label of the model's loss, or \"label\"");
+DEFINE_int32(top, 10, "stats: most frequent ids of each slot to show");
+DEFINE_int64(exact_ids, 1000000, "stats: different ids of a slot that are counted exactly; beyond, estimated");
+DEFINE_int32(max_values, 12, "head: values of a slot that a table shows");
+
+namespace millrace {
+namespace {
+
+const ProgramInfo kProgram{
+    .name = "inspect",
+    .summary = "Shows a job's input as training sees it, through the same dataset and feed.",
+    .usage =
+        "inspect head --trainer_desc=FILE [flags]\n"
+        "inspect stats --trainer_desc=FILE [flags]",
+    .groups = {{"Input", {"trainer_desc", "batches"}},
+               {"Output", {"format", "max_values", "top", "label", "exact_ids"}}},
+    .repeated = {{"set", "PATH=VALUE", "overrides a field of the job, as the trainer's --set does"}},
+    .examples =
+        "inspect head --trainer_desc=job.prototxt --batches=2 --format=jsonl\n"
+        "inspect stats --trainer_desc=job.prototxt --top=5",
+};
+
+Status CheckFlags(const CommandLine& line) {
+  if (line.arguments.size() != 1 || (line.arguments[0] != "head" && line.arguments[0] != "stats")) {
+    return InvalidConfig("expected one command, head or stats" +
+                         (line.arguments.empty() ? std::string() : ": " + line.arguments[0]));
+  }
+  if (FLAGS_trainer_desc.empty()) return InvalidConfig("--trainer_desc is missing: the job's file");
+  if (FLAGS_format != "table" && FLAGS_format != "jsonl" && FLAGS_format != "json") {
+    return InvalidConfig("--format must be table or jsonl: " + FLAGS_format);
+  }
+  if (FLAGS_batches < 0) return InvalidConfig("--batches must not be negative: " + std::to_string(FLAGS_batches));
+  if (FLAGS_top < 0 || FLAGS_max_values < 1 || FLAGS_exact_ids < 1) {
+    return InvalidConfig("--top must not be negative, --max_values and --exact_ids must be positive");
+  }
+  return Status::Ok();
+}
+
+Status PrintLine(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    return IoError("cannot write to standard output");
+  }
+  return Status::Ok();
+}
+
+Status Head(JobInput& input, std::stop_token stop) {
+  int64_t number = 0;
+  return input.ForEachBatch(FLAGS_batches, stop, [&number](const SlotBatch& batch) {
+    const std::string text =
+        FLAGS_format == "table" ? BatchAsTable(batch, number, FLAGS_max_values) : BatchAsJson(batch, number) + "\n";
+    ++number;
+    return PrintLine(text);
+  });
+}
+
+Status Stats(JobInput& input, int64_t batches, std::stop_token stop) {
+  const std::string label = !FLAGS_label.empty()                          ? FLAGS_label
+                            : input.desc().model().loss().label().empty() ? "label"
+                                                                          : input.desc().model().loss().label();
+  if (!FLAGS_label.empty() && input.schema().Find(label) < 0) return InvalidConfig("--label: no used slot " + label);
+  DatasetStats stats(input.schema(), label, static_cast<size_t>(FLAGS_exact_ids));
+  MR_TRY(input.ForEachBatch(batches == 0 ? INT64_MAX : batches, stop, [&stats](const SlotBatch& batch) {
+    stats.Add(batch);
+    return Status::Ok();
+  }));
+  const auto top = static_cast<size_t>(FLAGS_top);
+  return PrintLine(FLAGS_format == "table" ? stats.AsTable(top) : stats.AsJson(top) + "\n");
+}
+
+Status Run(const CommandLine& line, std::stop_token stop) {
+  MR_TRY(CheckFlags(line));
+  MR_ASSIGN(const std::unique_ptr<JobInput> input, JobInput::Open(FLAGS_trainer_desc, line.repeated[0], stop));
+  if (!input->warnings().empty()) std::fprintf(stderr, "%s\n", input->warnings().c_str());
+  if (line.arguments[0] == "head") return Head(*input, stop);
+  // The default of --batches is for head; statistics of one batch are wanted by nobody who did not ask.
+  const bool asked = !gflags::GetCommandLineFlagInfoOrDie("batches").is_default;
+  return Stats(*input, asked ? FLAGS_batches : 0, stop);
+}
+
+}  // namespace
+}  // namespace millrace
+
+int main(int argc, char** argv) {
+  const millrace::CommandLine line = millrace::ParseCommandLine(millrace::kProgram, argc, argv);
+  if (line.exit_code) return *line.exit_code;
+  const millrace::StopOnSignal signals;
+  const millrace::Status status = millrace::Run(line, signals.token());
+  if (!status.ok()) millrace::PrintFailure("inspect", status);
+  return millrace::ExitCode(status);
+}

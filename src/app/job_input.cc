@@ -1,0 +1,46 @@
+#include "app/job_input.h"
+
+#include "datafeed/data_feed.h"
+#include "dataset/dataset_factory.h"
+#include "framework/batch_pool.h"
+#include "trainer_desc.pb.h"
+
+namespace millrace {
+
+Result<std::unique_ptr<JobInput>> JobInput::Open(const std::string& file, const std::vector<std::string>& overrides,
+                                                 std::stop_token stop) {
+  const DataFeedFactory feeds = DataFeedFactory::Builtin();
+  const DatasetFactory datasets = DatasetFactory::Builtin();
+  ConfigRequest request;
+  request.file = file;
+  request.overrides = overrides;
+  request.known.datasets = datasets.names();
+  request.known.data_feeds = feeds.names();
+  request.needs_model = false;
+  MR_ASSIGN(LoadedConfig config, LoadTrainerDesc(request));
+
+  const TrainerDesc& desc = *config.desc;
+  DatasetSettings settings;
+  settings.threads = std::max(1, desc.thread_num());
+  settings.queue_num = desc.dataset().queue_num();
+  settings.local_shuffle = desc.dataset().local_shuffle();
+  settings.prefetch_batches = desc.dataset().prefetch_batches();
+  settings.output_dir = desc.output().dir();
+  MR_ASSIGN(std::unique_ptr<Dataset> dataset,
+            datasets.Create(desc.dataset().class_name(), desc.data_desc(), config.files, feeds, settings));
+  if (auto* memory = dynamic_cast<InMemoryControl*>(dataset.get())) MR_TRY(memory->LoadIntoMemory(stop).status());
+  return std::unique_ptr<JobInput>(new JobInput(std::move(config), std::move(dataset)));
+}
+
+Status JobInput::ForEachBatch(int64_t batches, std::stop_token stop,
+                              const std::function<Status(const SlotBatch&)>& visit) {
+  MR_TRY(dataset_->BeginPass({.pass = 0, .workers = 1, .ordered = true, .seed = desc().seed()}));
+  for (int64_t i = 0; i < batches; ++i) {
+    MR_ASSIGN(const BatchPtr batch, dataset_->source(0).Next(stop));
+    if (batch == nullptr) break;
+    MR_TRY(visit(*batch));
+  }
+  return dataset_->EndPass().status();
+}
+
+}  // namespace millrace

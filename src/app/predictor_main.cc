@@ -1,0 +1,63 @@
+// Scores lines with a saved model: what `predictor --model_dir=DIR --input=FILE` runs.
+
+#include <gflags/gflags.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "app/command_line.h"
+#include "app/default_environment.h"
+#include "app/score_lines.h"
+#include "app/stop_on_signal.h"
+
+DEFINE_string(model_dir, "", "DIR: a saved model, OUTPUT_DIR/model of a run");
+DEFINE_string(input, "-", "FILE: lines to score (gz and zstd are known by their first bytes); - is standard input");
+DEFINE_string(output, "-", "FILE: where the scores go, one a line; - is standard output");
+DEFINE_string(pipe_command, "", "COMMAND: what the input is piped through, instead of the model's; cat for none");
+DEFINE_string(feed, "offline", "NAME: offline (lines as in training) or online (pooled embeddings)");
+DEFINE_string(without, "", "SLOTS: comma-separated slots that the input lines lack, for example the label");
+DEFINE_string(compare, "", "FILE: expected scores, one a line; a difference beyond --tolerance ends with exit code 3");
+DEFINE_double(tolerance, 1e-6, "largest difference that --compare accepts");
+DEFINE_int32(batch_size, 0, "rows scored at once; 0: as in training");
+
+namespace millrace {
+namespace {
+
+const ProgramInfo kProgram{
+    .name = "predictor",
+    .summary = "Scores lines with a model that trainer saved, one score a line.",
+    .usage = "predictor --model_dir=DIR [--input=FILE] [flags]",
+    .groups = {{"Model and input", {"model_dir", "input", "pipe_command", "feed", "without", "batch_size"}},
+               {"Scores", {"output", "compare", "tolerance"}}},
+    .repeated = {},
+    .examples =
+        "predictor --model_dir=out/model --input=data/part-0 --output=scores.txt\n"
+        "zcat part-9.gz | predictor --model_dir=out/model --pipe_command=cat",
+};
+
+Status Run() {
+  if (FLAGS_model_dir.empty()) return InvalidConfig("--model_dir is missing: the folder of a saved model");
+  const StopOnSignal signals;
+  MR_ASSIGN(const Environment environment, MakeDefaultEnvironment());
+  MR_ASSIGN(const auto predictor, Predictor::Load(FLAGS_model_dir, environment.ops, FLAGS_feed));
+  ScoreRequest request;
+  request.input = FLAGS_input;
+  request.output = FLAGS_output;
+  request.without = FLAGS_without;
+  request.compare = FLAGS_compare;
+  request.tolerance = FLAGS_tolerance;
+  request.batch_size = FLAGS_batch_size;
+  if (!google::GetCommandLineFlagInfoOrDie("pipe_command").is_default) request.pipe_command = FLAGS_pipe_command;
+  return ScoreLines(*predictor, environment, request, signals.token());
+}
+
+}  // namespace
+}  // namespace millrace
+
+int main(int argc, char** argv) {
+  const millrace::CommandLine line = millrace::ParseCommandLine(millrace::kProgram, argc, argv);
+  if (line.exit_code.has_value()) return *line.exit_code;
+  const millrace::Status status = millrace::Run();
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return millrace::ExitCode(status);
+}

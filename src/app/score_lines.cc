@@ -1,0 +1,158 @@
+#include "app/score_lines.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <memory>
+
+#include "core/edit_distance.h"
+
+namespace millrace {
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const {
+    if (file != stdout) std::fclose(file);
+  }
+};
+using OutputFile = std::unique_ptr<std::FILE, CloseFile>;
+
+Status WriteFailed(const std::string& output) {
+  return IoErrorFromErrno("cannot write scores to " + (output == "-" ? "standard output" : "\"" + output + "\""),
+                          errno);
+}
+
+// Takes slots that lines lack out of the description; the schema of what is left must still feed the model.
+Status RemoveSlots(const Predictor& predictor, const std::string& without, DataFeedDesc* desc) {
+  for (size_t start = 0; start < without.size();) {
+    const size_t comma = std::min(without.find(',', start), without.size());
+    const std::string name = without.substr(start, comma - start);
+    start = comma + 1;
+    const auto& feeds = predictor.feeds();
+    if (std::find(feeds.begin(), feeds.end(), name) != feeds.end()) {
+      return InvalidConfig("--without: the model's score depends on slot \"" + name + "\"");
+    }
+    auto* slots = desc->mutable_multi_slot_desc()->mutable_slots();
+    const auto slot = std::find_if(slots->begin(), slots->end(), [&](const Slot& s) { return s.name() == name; });
+    if (slot == slots->end()) {
+      std::vector<std::string_view> names;
+      for (const Slot& s : *slots) names.push_back(s.name());
+      return InvalidConfig("--without: the model's lines have no slot \"" + name + "\"" + DidYouMean(name, names));
+    }
+    slots->erase(slot);
+  }
+  return Status::Ok();
+}
+
+// Compares scores with a file of expected ones, as they come.
+class Comparison {
+ public:
+  static Result<std::unique_ptr<Comparison>> Create(const std::string& path, double tolerance) {
+    std::unique_ptr<Comparison> comparison(new Comparison(path, tolerance));
+    if (!comparison->file_) return NotFound("--compare: cannot open \"" + path + "\"");
+    return comparison;
+  }
+
+  Status Take(float score) {
+    ++line_;
+    std::string text;
+    if (!std::getline(file_, text)) {
+      return BadData(Where() + " there are fewer expected scores than input lines");
+    }
+    double expected = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, expected);
+    if (error != std::errc() || (stop != end && *stop != ' ' && *stop != '\t' && *stop != '\r')) {
+      return BadData(Where() + " this is no number: \"" + text + "\"");
+    }
+    const double difference = std::abs(static_cast<double>(score) - expected);
+    worst_ = std::max(worst_, difference);
+    if (difference <= tolerance_) return Status::Ok();
+    ++differing_;
+    char message[160];
+    std::snprintf(message, sizeof(message), " expected %.9g, scored %.9g", expected, static_cast<double>(score));
+    if (differing_ == 1) first_ = Where() + message;
+    return Status::Ok();
+  }
+
+  Status Finish() {
+    if (std::string text; std::getline(file_, text)) {
+      return BadData("--compare: \"" + path_ + "\" has more lines than the input's " + std::to_string(line_) + " rows");
+    }
+    char numbers[160];
+    std::snprintf(numbers, sizeof(numbers), "largest difference %.3g, tolerance %.3g", worst_, tolerance_);
+    if (differing_ > 0) {
+      return BadData(std::to_string(differing_) + " of " + std::to_string(line_) + " scores differ: " + first_ + "; " +
+                     numbers);
+    }
+    std::fprintf(stderr, "%lld scores agree: %s\n", static_cast<long long>(line_), numbers);
+    return Status::Ok();
+  }
+
+ private:
+  Comparison(const std::string& path, double tolerance) : path_(path), tolerance_(tolerance), file_(path) {}
+  std::string Where() const { return path_ + ":" + std::to_string(line_) + ":"; }
+
+  std::string path_;
+  double tolerance_;
+  std::ifstream file_;
+  int64_t line_ = 0;
+  int64_t differing_ = 0;
+  double worst_ = 0;
+  std::string first_;
+};
+
+Status WriteScores(std::span<const float> scores, std::FILE* out, Comparison* comparison, const std::string& output) {
+  std::string text;
+  for (const float score : scores) {
+    char digits[48];
+    text.append(digits, std::to_chars(digits, digits + sizeof(digits), score).ptr);
+    text += '\n';
+    if (comparison != nullptr) MR_TRY(comparison->Take(score));
+  }
+  if (std::fwrite(text.data(), 1, text.size(), out) != text.size()) return WriteFailed(output);
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status ScoreLines(const Predictor& predictor, const Environment& environment, const ScoreRequest& request,
+                  std::stop_token stop) {
+  DataFeedDesc desc = predictor.data_desc();
+  desc.clear_name();
+  desc.set_drop_last(false);
+  desc.set_thread_num(1);
+  if (request.batch_size > 0) desc.set_batch_size(request.batch_size);
+  if (request.pipe_command.has_value()) desc.set_pipe_command(*request.pipe_command);
+  MR_TRY(RemoveSlots(predictor, request.without, &desc));
+  const std::string file = request.input == "-" ? "/dev/stdin" : request.input;
+  MR_ASSIGN(const std::unique_ptr<Dataset> dataset,
+            environment.datasets.Create("QueueDataset", desc, {file}, environment.feeds, {}));
+  std::unique_ptr<Comparison> comparison;
+  if (!request.compare.empty()) {
+    MR_ASSIGN(comparison, Comparison::Create(request.compare, request.tolerance));
+  }
+  MR_ASSIGN(const auto session, PredictSession::Create(predictor, dataset->schema(), desc.batch_size()));
+  const OutputFile out(request.output == "-" ? stdout : std::fopen(request.output.c_str(), "w"));
+  if (out == nullptr) return WriteFailed(request.output);
+
+  PassOptions options;
+  options.ordered = true;
+  MR_TRY(dataset->BeginPass(options));
+  BatchSource& source = dataset->source(0);
+  while (true) {
+    MR_ASSIGN(const BatchPtr batch, source.Next(stop));
+    if (batch == nullptr) break;
+    MR_ASSIGN(const std::span<const float> scores, session->Run(*batch));
+    MR_TRY(WriteScores(scores, out.get(), comparison.get(), request.output));
+  }
+  MR_ASSIGN([[maybe_unused]] const PassStats stats, dataset->EndPass());
+  if (std::fflush(out.get()) != 0) return WriteFailed(request.output);
+  return comparison == nullptr ? Status::Ok() : comparison->Finish();
+}
+
+}  // namespace millrace

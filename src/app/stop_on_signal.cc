@@ -1,0 +1,51 @@
+#include "app/stop_on_signal.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace millrace {
+namespace {
+
+// SIGUSR2 from our own destructor ends the wait.
+constexpr int kWakeUp = SIGUSR2;
+
+sigset_t Signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, kWakeUp);
+  return set;
+}
+
+}  // namespace
+
+StopOnSignal::StopOnSignal() {
+  // A closed pipe and a file that grew too large are errors of the write, with a message.
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+  const sigset_t set = Signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  waiter_ = std::jthread([this] { Wait(); });
+}
+
+StopOnSignal::~StopOnSignal() { pthread_kill(waiter_.native_handle(), kWakeUp); }
+
+void StopOnSignal::Wait() {
+  const sigset_t set = Signals();
+  bool asked = false;
+  while (true) {
+    int signal = 0;
+    if (sigwait(&set, &signal) != 0) return;
+    if (signal == kWakeUp) return;
+    if (asked) _exit(130);
+    asked = true;
+    std::fputs("\nstopping after the current batch; once more to stop at once\n", stderr);
+    source_.request_stop();
+  }
+}
+
+}  // namespace millrace

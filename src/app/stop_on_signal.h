@@ -1,0 +1,27 @@
+#pragma once
+
+#include <stop_token>
+#include <thread>
+
+namespace millrace {
+
+/// Turns the first SIGINT or SIGTERM into a stop request and lets the second end the process at once (130). One object
+/// a process, made before other threads, so that they inherit the blocked signals. Writing to a closed pipe or beyond a
+/// limit then fails instead of ending the process.
+class StopOnSignal {
+ public:
+  StopOnSignal();
+  ~StopOnSignal();
+  StopOnSignal(const StopOnSignal&) = delete;
+  StopOnSignal& operator=(const StopOnSignal&) = delete;
+
+  std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  void Wait();
+
+  std::stop_source source_;
+  std::jthread waiter_;
+};
+
+}  // namespace millrace

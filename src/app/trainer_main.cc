@@ -1,0 +1,88 @@
+// Trains a job: what `trainer --trainer_desc=FILE` runs.
+
+#include <gflags/gflags.h>
+
+#include <cstdio>
+
+#include "app/command_line.h"
+#include "app/default_environment.h"
+#include "app/stop_on_signal.h"
+#include "app/validate_job.h"
+#include "config/print_config.h"
+#include "framework/block_builder.h"
+#include "ops/gemm.h"
+#include "trainer/job_run.h"
+
+DEFINE_string(trainer_desc, "", "FILE: the job, a TrainerDesc in prototxt");
+DEFINE_string(output_dir, "", "DIR: where run.json, metrics.jsonl, checkpoints and the model go; overrides output.dir");
+DEFINE_string(resume, "never", "auto, never or DIR: go on from the newest whole checkpoint, anew, or from this one");
+DEFINE_bool(validate_only, false,
+            "compile, run the pipe on the first lines, print a batch and the model's size, and end");
+DEFINE_bool(print_config, false, "print the job with overrides and defaults written out, and end");
+DEFINE_string(print_ops, "", "authored, lowered or fused: print the operators of a batch, and end");
+
+namespace millrace {
+namespace {
+
+const ProgramInfo kProgram{
+    .name = "trainer",
+    .summary = "Trains a click-through or recommendation model from text files behind a shell command.",
+    .usage = "trainer --trainer_desc=FILE [flags]",
+    .groups = {{"Job", {"trainer_desc", "set", "output_dir", "resume"}},
+               {"Look without training", {"validate_only", "print_config", "print_ops"}}},
+    .repeated = {{"set", "PATH=VALUE", "override a field of the job, for example data_desc.batch_size=64"}},
+    .examples = "trainer --trainer_desc=configs/wide_deep.prototxt --set thread_num=8 --output_dir=out",
+};
+
+Status PrintOps(const Job& job) {
+  if (FLAGS_print_ops != "authored" && FLAGS_print_ops != "lowered" && FLAGS_print_ops != "fused") {
+    return InvalidConfig("--print_ops is authored, lowered or fused, not \"" + FLAGS_print_ops + "\"");
+  }
+  if (FLAGS_print_ops == "fused") {
+    std::fputs(PrintOps(job.train().ops()).c_str(), stdout);
+    return Status::Ok();
+  }
+  const BlockDesc& block = job.model().main.blocks(0);
+  std::vector<OpDesc> ops(block.ops().begin(), block.ops().end());
+  if (FLAGS_print_ops == "authored") {
+    std::erase_if(ops, [](const OpDesc& op) { return !IsAuthored(op); });
+  }
+  std::fputs(PrintOps(ops).c_str(), stdout);
+  return Status::Ok();
+}
+
+Status Run(const CommandLine& line) {
+  if (!line.arguments.empty()) {
+    return InvalidConfig("\"" + line.arguments[0] + "\" is no flag; each override needs a --set of its own");
+  }
+  if (FLAGS_trainer_desc.empty()) return InvalidConfig("--trainer_desc is missing: the job's prototxt file");
+  const StopOnSignal signals;
+  MR_ASSIGN(const Environment environment, MakeDefaultEnvironment());
+  ConfigRequest request{.file = FLAGS_trainer_desc, .overrides = line.repeated[0], .known = NamesOf(environment)};
+  MR_ASSIGN(LoadedConfig config, LoadTrainerDesc(request));
+  std::fputs(config.warnings.c_str(), stderr);
+  if (FLAGS_print_config) {
+    std::fputs(PrintConfig(*config.desc).c_str(), stdout);
+    return Status::Ok();
+  }
+  std::string output_dir = FLAGS_output_dir.empty() ? config.desc->output().dir() : FLAGS_output_dir;
+  MR_ASSIGN(const std::unique_ptr<Job> job, Job::Create(std::move(config), environment, std::move(output_dir)));
+  if (!FLAGS_print_ops.empty()) return PrintOps(*job);
+  if (job->desc().precision() == TrainerDesc::BF16 && !CpuHasBf16()) {
+    std::fputs("warning: this processor has no bfloat16 instructions; precision: BF16 is run in FP32\n", stderr);
+  }
+  if (FLAGS_validate_only) return ValidateJob(*job, signals.token());
+  MR_ASSIGN(const RunSummary summary, RunJob(*job, FLAGS_resume, signals.token()));
+  return summary.interrupted ? Cancelled("interrupted") : Status::Ok();
+}
+
+}  // namespace
+}  // namespace millrace
+
+int main(int argc, char** argv) {
+  const millrace::CommandLine line = millrace::ParseCommandLine(millrace::kProgram, argc, argv);
+  if (line.exit_code.has_value()) return *line.exit_code;
+  const millrace::Status status = millrace::Run(line);
+  if (!status.ok()) millrace::PrintFailure("trainer", status);
+  return millrace::ExitCode(status);
+}

@@ -1,0 +1,94 @@
+#include "app/validate_job.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "inspect/batch_json.h"
+#include "program/program_files.h"
+
+namespace millrace {
+namespace {
+
+constexpr int kRowsShown = 5;
+constexpr int kValuesShown = 8;
+
+/// The first batch of the first file, at most kRowsShown rows of it.
+Result<std::unique_ptr<Dataset>> OpenSample(const Job& job) {
+  DataFeedDesc desc = job.desc().data_desc();
+  desc.clear_name();
+  desc.set_batch_size(std::min(desc.batch_size(), kRowsShown));
+  desc.set_thread_num(1);
+  desc.set_drop_last(false);
+  const bool in_memory = job.desc().dataset().class_name() == "InMemoryDataset";
+  if (in_memory && desc.zeros() == DataFeedDesc::AS_CLASS) desc.set_zeros(DataFeedDesc::DROP);
+  DatasetSettings settings;
+  settings.output_dir = job.output_dir();
+  return job.environment().datasets.Create("QueueDataset", desc, {job.dataset().files()[0]}, job.environment().feeds,
+                                           settings);
+}
+
+Status RunForward(Job& job, const SlotBatch& batch, const Dataset& dataset) {
+  MR_TRY(job.InitParameters());
+  MR_ASSIGN(const auto frame, Frame::Create(job.eval(), &dataset.schema(), job.root(), job.frame_options(0, true)));
+  RunContext context;
+  context.batch = &batch;
+  context.rows = batch.rows();
+  context.file_names = &dataset.files();
+  return frame->Run(context);
+}
+
+void PrintParameters(const Job& job) {
+  int64_t values = 0;
+  for (const std::string& name : PersistableTensors(job.model().main)) {
+    const Variable* variable = job.root().Find(name);
+    if (variable != nullptr && variable->Is<Tensor>()) values += variable->Get<Tensor>().numel();
+  }
+  std::printf("dense parameters and optimizer state: %lld values, %.1f MB\n", static_cast<long long>(values),
+              static_cast<double>(values) * 4e-6);
+  for (const TableDesc& table : job.model().tables) {
+    std::printf(
+        "table %s: dim %d, %s\n", table.name().c_str(), table.dim(),
+        table.has_vocabulary() ? (std::to_string(table.vocabulary()) + " rows").c_str() : "grows with its keys");
+  }
+}
+
+}  // namespace
+
+int64_t FlopsPerInstance(const ProgramDesc& program) {
+  std::map<std::string, int64_t> sizes;
+  for (const VarDesc& var : program.blocks(0).vars()) {
+    int64_t size = 1;
+    for (const int64_t dim : var.type().lod_tensor().tensor().dims()) size *= dim;
+    if (var.persistable()) sizes[var.name()] = size;
+  }
+  int64_t flops = 0;
+  for (const OpDesc& op : program.blocks(0).ops()) {
+    const bool is_product = op.type().starts_with("mul") || op.type().starts_with("matmul");
+    if (!is_product) continue;
+    const std::vector<std::string> weights = InputArguments(op, "Y");
+    const auto size = weights.empty() ? sizes.end() : sizes.find(weights[0]);
+    if (size == sizes.end()) continue;
+    flops += size->second * (op.type().ends_with("_grad") ? 4 : 2);
+  }
+  return flops;
+}
+
+Status ValidateJob(Job& job, std::stop_token stop) {
+  MR_ASSIGN(const std::unique_ptr<Dataset> dataset, OpenSample(job));
+  MR_TRY(dataset->BeginPass({.pass = 0, .workers = 1, .ordered = true, .seed = job.desc().seed()}));
+  {
+    MR_ASSIGN(const BatchPtr batch, dataset->source(0).Next(stop));
+    if (batch == nullptr) return BadData("\"" + job.dataset().files()[0] + "\" gives no instances");
+    std::fputs(BatchAsTable(*batch, 0, kValuesShown).c_str(), stdout);
+    MR_TRY(RunForward(job, *batch, *dataset));
+  }
+  MR_TRY(dataset->EndPass().status());
+  PrintParameters(job);
+  std::printf("operators: %zu a batch; matrix products: %lld FLOPs an instance\n", job.train().ops().size(),
+              static_cast<long long>(FlopsPerInstance(job.model().main)));
+  std::printf("%zu files, %d workers: the job is valid\n", job.dataset().files().size(), job.workers());
+  return Status::Ok();
+}
+
+}  // namespace millrace

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "clickgen/row_sampler.h"
+
+namespace millrace {
+
+/// Appends a row as one line, newline included. Immutable, shared by any number of threads.
+class RowText {
+ public:
+  explicit RowText(ClickLogOptions::Format format);
+
+  void Append(const ClickRow& row, std::string* out) const;
+
+ private:
+  void AppendMultiSlot(const ClickRow& row, std::string* out) const;
+  void AppendRaw(const ClickRow& row, std::string* out) const;
+
+  ClickLogOptions::Format format_;
+  std::vector<std::string> features_;  // "0.6931" for the count 1
+};
+
+/// The `multi_slot_desc { ... }` of data_feed.prototxt that fits the lines.
+std::string SlotsAsPrototxt(const ClickLogOptions& options);
+
+}  // namespace millrace

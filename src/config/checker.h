@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cmath>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/diagnostics.h"
+#include "config/field_positions.h"
+#include "config/known_names.h"
+
+namespace millrace {
+
+class DataFeedDesc;
+class ModelDesc;
+class TrainerDesc;
+
+/// A name that a configuration defines, and what it is.
+struct DefinedName {
+  std::string name;
+  bool is_layer = false;
+  bool is_embedding = false;
+  bool is_float = false;
+  bool is_dense = false;
+  bool is_used = true;
+};
+
+/// Threads, of workers or readers, that a job may ask for.
+inline constexpr int kMostThreads = 4096;
+
+/// What the checks of one configuration share. Paths are those of FieldPositions.
+class Checker {
+ public:
+  Checker(const KnownNames& known, const FieldPositions& positions, Diagnostics* diagnostics)
+      : known_(known), positions_(positions), diagnostics_(diagnostics) {}
+
+  const KnownNames& known() const { return known_; }
+  void Error(std::string_view path, std::string message) {
+    diagnostics_->Error(positions_.Find(path), std::move(message));
+  }
+  void Warning(std::string_view path, std::string message) {
+    diagnostics_->Warning(positions_.Find(path), std::move(message));
+  }
+  /// Reports a field that must be set, at the message it belongs to, unless it stands there with a mistake.
+  void Missing(const std::string& parent, const std::string& field, const std::string& message) {
+    if (!positions_.Has(parent.empty() ? field : parent + "." + field)) Error(parent, message);
+  }
+  /// The line on which a path was written, for "first on line 7".
+  int Line(std::string_view path) const { return positions_.Find(path).line; }
+
+  /// Reports a number outside its range: "batch_size must be at least 1, not 0".
+  template <class T>
+  void AtLeast(const std::string& path, T value, T least) {
+    if (!(value >= least)) Error(path, Field(path) + " must be at least " + Number(least) + ", not " + Number(value));
+  }
+  /// Reports a number that no machine could follow, before it is tried.
+  template <class T>
+  void AtMost(const std::string& path, T value, T most) {
+    if (value > most) Error(path, Field(path) + " must be at most " + Number(most) + ", not " + Number(value));
+  }
+  void Positive(const std::string& path, double value) {
+    if (!(value > 0) || std::isinf(value)) Error(path, Field(path) + " must be above 0, not " + Number(value));
+  }
+  void NotNegative(const std::string& path, double value) {
+    if (!(value >= 0) || std::isinf(value)) Error(path, Field(path) + " must not be negative, not " + Number(value));
+  }
+  /// [low, high) or [low, high].
+  void Within(const std::string& path, double value, double low, double high, bool with_high) {
+    if (value >= low && (value < high || (with_high && value == high))) return;
+    Error(path, Field(path) + " must be in [" + Number(low) + ", " + Number(high) + (with_high ? "]" : ")") + ", not " +
+                    Number(value));
+  }
+
+  template <class T>
+  static std::string Number(T value) {
+    std::ostringstream out;
+    out << value;
+    return out.str();
+  }
+  /// The last name of a path without its index.
+  static std::string Field(std::string_view path);
+
+ private:
+  const KnownNames& known_;
+  const FieldPositions& positions_;
+  Diagnostics* const diagnostics_;
+};
+
+/// "a", "a and b", "a, b and c".
+std::string JoinNames(const std::vector<std::string_view>& names);
+
+/// Reports a name that is not among `names`, with the nearest or, when there are few, all of them.
+void CheckKnown(Checker& check, const std::string& path, std::string_view what, const std::string& name,
+                const std::vector<std::string>& names);
+
+/// Checks data_desc and returns its slots.
+std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check);
+
+/// Checks the model, which stands at "model" and reads `slots`.
+void CheckModel(const ModelDesc& model, const std::vector<DefinedName>& slots, Checker& check);
+
+}  // namespace millrace

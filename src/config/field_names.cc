@@ -1,0 +1,96 @@
+#include "config/field_names.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include <deque>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/edit_distance.h"
+
+namespace millrace {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+
+constexpr int kFewFields = 12;
+
+/// The shortest path below `root` to a field with this name; empty when there is none.
+std::string FindElsewhere(const Descriptor& root, const std::string& name) {
+  std::deque<std::pair<const Descriptor*, std::string>> queue = {{&root, ""}};
+  std::set<const Descriptor*> seen = {&root};
+  while (!queue.empty()) {
+    const auto [type, path] = queue.front();
+    queue.pop_front();
+    if (type->FindFieldByName(name) != nullptr) return JoinPath(path, name);
+    for (int i = 0; i < type->field_count(); ++i) {
+      const FieldDescriptor* field = type->field(i);
+      if (field->message_type() == nullptr || !seen.insert(field->message_type()).second) continue;
+      queue.emplace_back(field->message_type(), JoinPath(path, field->name()));
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+const FieldDescriptor* FindField(const Descriptor& type, std::string_view name) {
+  if (const FieldDescriptor* field = type.FindFieldByName(std::string(name))) return field;
+  const std::string& message = type.name();
+  if (message == "DataFeedDesc" && name == "batch") return type.FindFieldByName("batch_size");
+  if (message == "Slot" && name == "use") return type.FindFieldByName("is_used");
+  if (message == "Slot" && name == "dense") return type.FindFieldByName("is_dense");
+  return nullptr;
+}
+
+UnknownField ExplainUnknownField(const Descriptor& type, std::string_view name, const Descriptor& root) {
+  std::string message = type.name() + " has no field \"" + std::string(name) + "\"";
+  std::vector<std::string_view> fields;
+  for (int i = 0; i < type.field_count(); ++i) fields.push_back(type.field(i)->name());
+  const std::string elsewhere = FindElsewhere(root, std::string(name));
+  const std::string_view nearest = NearestName(name, fields);
+  // A true name at another place says more than a name that only looks alike.
+  if (!elsewhere.empty() && (nearest.empty() || EditDistance(name, nearest) > 1)) {
+    const size_t dot = elsewhere.rfind('.');
+    if (dot == std::string::npos) return {message + "; it is a field of " + root.name(), nullptr};
+    return {message + "; it belongs into " + elsewhere.substr(0, dot) + " { ... }", nullptr};
+  }
+  if (!nearest.empty()) {
+    return {message + "; did you mean \"" + std::string(nearest) + "\"?", type.FindFieldByName(std::string(nearest))};
+  }
+  if (type.field_count() > kFewFields) return {message, nullptr};
+  message += "; it has ";
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (i > 0) message += i + 1 == fields.size() ? " and " : ", ";
+    message += fields[i];
+  }
+  return {message, nullptr};
+}
+
+std::string TypeInWords(const FieldDescriptor& field) {
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+    case FieldDescriptor::CPPTYPE_INT64: return "a whole number";
+    case FieldDescriptor::CPPTYPE_UINT32:
+    case FieldDescriptor::CPPTYPE_UINT64: return "a whole number from 0 on";
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+    case FieldDescriptor::CPPTYPE_FLOAT: return "a number";
+    case FieldDescriptor::CPPTYPE_BOOL: return "true or false";
+    case FieldDescriptor::CPPTYPE_STRING: return "a string";
+    case FieldDescriptor::CPPTYPE_ENUM: return "a name of " + field.enum_type()->name();
+    case FieldDescriptor::CPPTYPE_MESSAGE: return "a message: " + field.name() + " { ... }";
+  }
+  return "a value";
+}
+
+std::string JoinPath(std::string_view parent, std::string_view field, int index) {
+  std::string path(parent);
+  if (!path.empty()) path += '.';
+  path += field;
+  if (index >= 0) path += "[" + std::to_string(index) + "]";
+  return path;
+}
+
+}  // namespace millrace

@@ -1,0 +1,167 @@
+#include "config/file_list.h"
+
+#include <glob.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "config/text_file.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+// List files that name each other would go on for ever.
+constexpr int kDeepestList = 8;
+
+bool IsGlob(std::string_view name) { return name.find_first_of("*?[") != std::string_view::npos; }
+
+bool IsHidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
+
+std::string Trimmed(std::string_view line) {
+  const size_t first = line.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return "";
+  return std::string(line.substr(first, line.find_last_not_of(" \t\r") - first + 1));
+}
+
+/// Writes entries out, one after another.
+class Expansion {
+ public:
+  explicit Expansion(Diagnostics* diagnostics) : diagnostics_(diagnostics) {}
+
+  void Entry(const std::string& entry, const std::string& folder, SourceSpan where, int depth) {
+    if (Trimmed(entry).empty()) return diagnostics_->Error(where, "a file name is empty");
+    if (HasScheme(entry)) return Add(entry, where);
+    if (entry[0] == '@') return List(Below(folder, entry.substr(1)), where, depth);
+    const std::string path = Below(folder, entry);
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (fs::is_directory(status)) return Folder(path, where);
+    if (fs::exists(status)) return File(path, where);
+    if (IsGlob(path)) return Glob(path, where);
+    diagnostics_->InputError(where, ExplainMissingFile(path));
+  }
+
+  std::vector<std::string> Take() { return std::move(files_); }
+
+ private:
+  static std::string Below(const std::string& folder, const std::string& name) {
+    return folder.empty() || name.starts_with('/') ? name : (fs::path(folder) / name).string();
+  }
+
+  void Add(const std::string& file, SourceSpan where) {
+    const bool first_time = seen_.insert(fs::path(file).lexically_normal().string()).second;
+    if (!first_time) {
+      diagnostics_->Warning(where, "\"" + file + "\" is named more than once: its lines are read each time");
+    }
+    files_.push_back(file);
+  }
+
+  void File(const std::string& path, SourceSpan where) {
+    if (access(path.c_str(), R_OK) != 0) {
+      return diagnostics_->InputError(where, "\"" + path + "\" cannot be read: " + std::strerror(errno));
+    }
+    Add(path, where);
+  }
+
+  void Files(std::vector<std::string> paths, SourceSpan where) {
+    std::sort(paths.begin(), paths.end());
+    for (const std::string& path : paths) File(path, where);
+  }
+
+  void Folder(const std::string& path, SourceSpan where) {
+    std::vector<std::string> paths;
+    std::error_code error;
+    for (fs::directory_iterator i(path, error), end; !error && i != end; i.increment(error)) {
+      const std::string name = i->path().filename().string();
+      std::error_code ignored;
+      if (IsHidden(i->path()) || name == "_SUCCESS" || name == "_logs" || i->is_directory(ignored)) continue;
+      paths.push_back(i->path().string());
+    }
+    if (error) return diagnostics_->InputError(where, "the folder \"" + path + "\" cannot be read: " + error.message());
+    if (paths.empty()) return diagnostics_->InputError(where, "the folder \"" + path + "\" holds no files");
+    Files(std::move(paths), where);
+  }
+
+  void Glob(const std::string& pattern, SourceSpan where) {
+    glob_t found = {};
+    const int result = glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
+    std::vector<std::string> paths;
+    for (size_t i = 0; i < found.gl_pathc; ++i) {
+      std::error_code ignored;
+      if (!fs::is_directory(found.gl_pathv[i], ignored)) paths.emplace_back(found.gl_pathv[i]);
+    }
+    const bool only_folders = found.gl_pathc > 0 && paths.empty();
+    globfree(&found);
+    if (result != 0 && result != GLOB_NOMATCH) {
+      return diagnostics_->InputError(where, "\"" + pattern + "\" cannot be searched: " + std::strerror(errno));
+    }
+    if (paths.empty()) return diagnostics_->InputError(where, ExplainNoMatch(pattern, only_folders));
+    Files(std::move(paths), where);
+  }
+
+  static std::string ExplainNoMatch(const std::string& pattern, bool only_folders) {
+    if (only_folders) return "\"" + pattern + "\" matches folders only; name the files in them: \"" + pattern + "/*\"";
+    const std::string message = "\"" + pattern + "\" matches no file";
+    const fs::path folder = fs::path(pattern).parent_path();
+    std::error_code error;
+    if (folder.empty() || IsGlob(folder.string()) || fs::exists(folder, error)) return message;
+    return message + ": " + ExplainMissingFile(folder.string() + "/");
+  }
+
+  void List(const std::string& path, SourceSpan where, int depth) {
+    if (depth == kDeepestList) return diagnostics_->Error(where, "\"@" + path + "\": file lists name each other");
+    Result<std::string> text = ReadTextFile(path);
+    if (!text.ok()) {
+      return diagnostics_->InputError(where, "the file list \"" + path + "\": " + text.status().message());
+    }
+    const int source = diagnostics_->AddSource(path, *text);
+    const std::string folder = fs::path(path).parent_path().string();
+    size_t entries = 0;
+    for (size_t begin = 0; begin < text->size();) {
+      const size_t end = std::min(text->find('\n', begin), text->size());
+      const std::string entry = Trimmed(std::string_view(*text).substr(begin, end - begin));
+      if (!entry.empty() && entry[0] != '#') {
+        ++entries;
+        const size_t start = text->find(entry[0], begin);
+        Entry(entry, folder, diagnostics_->Span(source, start, start + entry.size()), depth + 1);
+      }
+      begin = end + 1;
+    }
+    if (entries == 0) diagnostics_->InputError(where, "the file list \"" + path + "\" names no files");
+  }
+
+  Diagnostics* const diagnostics_;
+  std::vector<std::string> files_;
+  std::set<std::string> seen_;
+};
+
+}  // namespace
+
+std::vector<std::string> ExpandFileList(const std::vector<std::string>& entries, std::string_view path,
+                                        const FieldPositions& positions, Diagnostics* diagnostics) {
+  Expansion expansion(diagnostics);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const SourceSpan where = positions.Find(std::string(path) + "[" + std::to_string(i) + "]");
+    expansion.Entry(entries[i], "", where, 0);
+  }
+  return expansion.Take();
+}
+
+bool HasScheme(std::string_view name) {
+  const size_t colon = name.find(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  if (!std::isalpha(static_cast<unsigned char>(name[0]))) return false;
+  return std::all_of(name.begin(), name.begin() + static_cast<ptrdiff_t>(colon), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '+' || c == '-' || c == '.';
+  });
+}
+
+}  // namespace millrace

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/diagnostics.h"
+#include "config/field_positions.h"
+
+namespace millrace {
+
+/// Writes the entries of a file list out as files, in the order of the entries and sorted within each:
+///
+///     data/part-0        a file
+///     data/part-*        a glob; hidden files only when the pattern names the dot
+///     data/              the files in a folder (not below it), without hidden ones, "_SUCCESS" and "_logs"
+///     @parts.txt         the entries in a file, one a line ('#' starts a comment); relative names are relative to the
+///                        folder of that file, and a list may name further lists
+///     hdfs:/data/p0      a name with a scheme, left as it is: a command reads it
+///
+/// An entry that names nothing (missing, no match, an empty folder) is an InputError with the nearest existing name;
+/// a file named twice is kept twice, as Paddle does, with a warning. `path` is the field's path in `positions`, for
+/// example "filelist". Relative names are relative to the working directory. Touches the file system.
+std::vector<std::string> ExpandFileList(const std::vector<std::string>& entries, std::string_view path,
+                                        const FieldPositions& positions, Diagnostics* diagnostics);
+
+/// Tells whether a name starts with a scheme ("hdfs:", "s3:"): a letter, then letters, digits, '+', '-', '.' and a
+/// colon. A Windows drive is not meant.
+bool HasScheme(std::string_view name);
+
+}  // namespace millrace

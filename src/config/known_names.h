@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace millrace {
+
+/// The names that a configuration may use for things that are registered elsewhere. An empty list is not checked.
+struct KnownNames {
+  std::vector<std::string> trainers;
+  std::vector<std::string> device_workers;
+  std::vector<std::string> datasets;
+  std::vector<std::string> data_feeds;
+  std::vector<std::string> operators;
+};
+
+}  // namespace millrace

@@ -1,0 +1,85 @@
+#include "config/trainer_desc_reader.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "config/diagnostics.h"
+#include "config/field_positions.h"
+#include "config/file_list.h"
+#include "config/overrides.h"
+#include "config/text_file.h"
+#include "config/text_parser.h"
+#include "config/validate.h"
+#include "trainer_desc.pb.h"
+
+namespace millrace {
+namespace {
+
+bool IsBlank(std::string_view text) {
+  bool comment = false;
+  for (const char c : text) {
+    if (c == '#') comment = true;
+    if (c == '\n') comment = false;
+    if (!comment && c != ' ' && c != '\t' && c != '\r' && c != '\n') return false;
+  }
+  return true;
+}
+
+void CheckProgramFiles(const ProgramFiles& program, const FieldPositions& positions, Diagnostics* diagnostics) {
+  const auto check = [&](const std::string& path, const std::string& field) {
+    std::error_code error;
+    if (path.empty() || std::filesystem::exists(path, error)) return;
+    diagnostics->InputError(positions.Find("program." + field), field + ": " + ExplainMissingFile(path));
+  };
+  check(program.main(), "main");
+  check(program.startup(), "startup");
+  check(program.init_dir(), "init_dir");
+}
+
+}  // namespace
+
+LoadedConfig::LoadedConfig() : desc(std::make_unique<TrainerDesc>()) {}
+LoadedConfig::~LoadedConfig() = default;
+LoadedConfig::LoadedConfig(LoadedConfig&&) noexcept = default;
+LoadedConfig& LoadedConfig::operator=(LoadedConfig&&) noexcept = default;
+
+Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, const ConfigRequest& request) {
+  Diagnostics diagnostics;
+  FieldPositions positions;
+  LoadedConfig config;
+  const bool blank = IsBlank(text);
+  const int source = diagnostics.AddSource(std::move(origin), std::move(text));
+  positions.Set("", {source, 0, 0, 0});
+  if (blank) {
+    diagnostics.Error({source, 0, 0, 0},
+                      "the text holds nothing; a TrainerDesc says at least data_desc, filelist and model");
+    return diagnostics.ToStatus();
+  }
+  const bool intact = ParseText(source, "", config.desc.get(), &diagnostics, &positions);
+  for (size_t i = 0; i < request.overrides.size(); ++i) {
+    ApplyOverride(request.overrides[i], static_cast<int>(i) + 1, config.desc.get(), &diagnostics, &positions);
+  }
+  // Where braces do not match, what belongs to what is a guess, and judging it would bury the cause.
+  if (intact) ValidateTrainerDesc(*config.desc, request.known, request.needs_model, positions, &diagnostics);
+  if (intact && request.check_files) {
+    const auto expand = [&](const auto& entries, std::string_view path) {
+      return ExpandFileList({entries.begin(), entries.end()}, path, positions, &diagnostics);
+    };
+    config.files = expand(config.desc->filelist(), "filelist");
+    config.eval_files = expand(config.desc->eval().filelist(), "eval.filelist");
+    CheckProgramFiles(config.desc->program(), positions, &diagnostics);
+  }
+  MR_TRY(diagnostics.ToStatus());
+  config.warnings = diagnostics.Render();
+  return config;
+}
+
+Result<LoadedConfig> LoadTrainerDesc(const ConfigRequest& request) {
+  if (request.file.empty())
+    return InvalidConfig("--trainer_desc=FILE is missing: the job to run, a TrainerDesc in text format");
+  Result<std::string> text = ReadTextFile(request.file);
+  if (!text.ok()) return std::move(text).status().Context(request.file);
+  return LoadTrainerDescText(request.file, std::move(*text), request);
+}
+
+}  // namespace millrace

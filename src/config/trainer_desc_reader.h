@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/known_names.h"
+#include "core/status.h"
+
+namespace millrace {
+
+class TrainerDesc;
+
+/// What to read, and how strictly.
+struct ConfigRequest {
+  /// A prototxt with a TrainerDesc.
+  std::string file;
+  /// Assignments after the file, in order: "data_desc.batch_size=64" (overrides.h has the grammar).
+  std::vector<std::string> overrides;
+  KnownNames known;
+  /// Expands file lists and demands that their files exist.
+  bool check_files = true;
+  /// Demands a model or a program; not for what only reads data.
+  bool needs_model = true;
+};
+
+/// A configuration that has been read, overridden and found sound.
+struct LoadedConfig {
+  std::unique_ptr<TrainerDesc> desc;
+  /// `desc.filelist` and `desc.eval.filelist` written out: what the datasets read, in order. Empty without check_files.
+  std::vector<std::string> files;
+  std::vector<std::string> eval_files;
+  /// Rendered warnings, to be shown to the user once; empty: none.
+  std::string warnings;
+
+  LoadedConfig();
+  ~LoadedConfig();
+  LoadedConfig(LoadedConfig&&) noexcept;
+  LoadedConfig& operator=(LoadedConfig&&) noexcept;
+};
+
+/// Reads, overrides and validates a TrainerDesc. Every mistake of every stage comes back in one kInvalidConfig whose
+/// message is the full, multi-line report with places and suggestions; kNotFound when the only thing wrong is that
+/// inputs which it names are not there.
+Result<LoadedConfig> LoadTrainerDesc(const ConfigRequest& request);
+
+/// As LoadTrainerDesc for a text in memory; `origin` stands for the file's name in messages.
+Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, const ConfigRequest& request);
+
+}  // namespace millrace

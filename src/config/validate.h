@@ -1,0 +1,17 @@
+#pragma once
+
+#include "config/diagnostics.h"
+#include "config/field_positions.h"
+#include "config/known_names.h"
+
+namespace millrace {
+
+class TrainerDesc;
+
+/// Reports everything in `desc` that cannot work, each with its place: unknown classes and references, values out of
+/// range, slots that contradict each other, and fields of Paddle that would change results but are not acted on here.
+/// `needs_model`: one of model and program must be there.
+void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool needs_model,
+                         const FieldPositions& positions, Diagnostics* diagnostics);
+
+}  // namespace millrace

@@ -1,0 +1,183 @@
+#include <algorithm>
+#include <map>
+
+#include "config/checker.h"
+#include "config/file_list.h"
+#include "framework/slot_schema.h"
+#include "trainer_desc.pb.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kSlots[] = "data_desc.multi_slot_desc.slots";
+
+std::string ElementPath(const std::string& list, int index) { return list + "[" + std::to_string(index) + "]"; }
+
+void CheckShape(const Slot& slot, const std::string& path, Checker& check) {
+  const std::string shape = path + ".shape";
+  if (!slot.is_dense()) {
+    // Paddle writes no shape for sparse slots; one that stands there was meant for something.
+    if (slot.shape_size() > 0) {
+      check.Error(shape + "[0]", "a slot with a shape is dense: add is_dense: true, or leave the shape out");
+    }
+    return;
+  }
+  if (slot.shape_size() == 0) {
+    return check.Missing(path, "shape", "a dense slot needs a shape, with -1 for the batch: shape: [-1, 1]");
+  }
+  int batch_dims = 0;
+  double values = 1;
+  for (int i = 0; i < slot.shape_size(); ++i) {
+    const int dim = slot.shape(i);
+    if (dim > 0) values *= dim;
+    if (dim == -1 && ++batch_dims == 2) {
+      check.Error(ElementPath(shape, i),
+                  "the shape has two -1; the first stands for the batch, the others must be known");
+    }
+    if (dim == 0 || dim < -1) {
+      check.Error(ElementPath(shape, i),
+                  "the sizes of a shape are positive, and -1 stands for the batch; this is " + std::to_string(dim));
+    }
+  }
+  if (batch_dims == 1 && slot.shape(0) != -1) {
+    check.Error(shape + "[0]", "the -1 of the batch stands first: shape: [-1, ...]");
+  }
+  // Rows count values in 32 bits, and a line with as many would be gigabytes long.
+  constexpr double kMostValues = 1 << 28;
+  if (values > kMostValues) {
+    check.Error(shape + "[0]", "the shape asks for " + Checker::Number(values) + " values in every line");
+  }
+  if (batch_dims == 0) {
+    check.Error(shape + "[0]", "the shape has no -1 for the batch; write shape: [-1, ...]");
+  }
+}
+
+std::vector<DefinedName> CheckSlots(const MultiSlotDesc& desc, Checker& check) {
+  std::vector<DefinedName> defined;
+  std::map<std::string, std::string> paths;
+  bool any_used = false;
+  for (int i = 0; i < desc.slots_size(); ++i) {
+    const Slot& slot = desc.slots(i);
+    const std::string path = ElementPath(kSlots, i);
+    any_used = any_used || slot.is_used();
+    if (!slot.has_type()) {
+      check.Missing(path, "type", "a slot needs a type: \"uint64\" or \"float\"");
+    } else if (slot.type() != "uint64" && slot.type() != "uint32" && slot.type() != "float") {
+      const bool is_integer = slot.type().find("int") != std::string::npos;
+      const bool is_float = slot.type() == "double" || slot.type().find("float") != std::string::npos;
+      check.Error(path + ".type", "the type of a slot is \"uint64\" or \"float\", not \"" + slot.type() + "\"" +
+                                      (is_integer ? "; did you mean \"uint64\"?"
+                                       : is_float ? "; did you mean \"float\"?"
+                                                  : ""));
+    }
+    CheckShape(slot, path, check);
+    if (slot.name().empty()) {
+      check.Missing(path, slot.has_name() ? "" : "name", "a slot needs a name");
+      continue;
+    }
+    const Result<std::vector<std::string>> names = ExpandSlotRange(slot.name());
+    if (!names.ok()) {
+      check.Error(path + ".name", names.status().message());
+      continue;
+    }
+    for (const std::string& name : *names) {
+      const auto [earlier, is_new] = paths.insert({name, path});
+      if (!is_new) {
+        check.Error(path + ".name", "slot \"" + name + "\" is there already, on line " +
+                                        std::to_string(check.Line(earlier->second + ".name")));
+        continue;
+      }
+      DefinedName one;
+      one.name = name;
+      one.is_float = slot.type() == "float";
+      one.is_dense = slot.is_dense();
+      one.is_used = slot.is_used();
+      defined.push_back(std::move(one));
+    }
+  }
+  if (desc.slots_size() > 0 && !any_used) {
+    check.Error(kSlots + std::string("[0]"), "no slot has is_used: true, so there is nothing to feed");
+  }
+  if (desc.has_uid_slot() && !desc.uid_slot().empty()) {
+    std::vector<std::string> names;
+    for (const DefinedName& slot : defined) names.push_back(slot.name);
+    CheckKnown(check, "data_desc.multi_slot_desc.uid_slot", "slot", desc.uid_slot(), names);
+  }
+  return defined;
+}
+
+void CheckBadLines(const BadLinePolicy& policy, Checker& check) {
+  const std::string path = "data_desc.bad_lines.";
+  check.AtLeast<int64_t>(path + "max_lines", policy.max_lines(), 0);
+  check.Within(path + "max_fraction", policy.max_fraction(), 0, 1, true);
+  if (policy.has_quarantine_path() && policy.action() != BadLinePolicy::QUARANTINE) {
+    check.Error(path + "quarantine_path", "nothing is written there unless action: QUARANTINE");
+  }
+  if (policy.action() == BadLinePolicy::FAIL && (policy.has_max_lines() || policy.has_max_fraction())) {
+    check.Warning(path + (policy.has_max_lines() ? "max_lines" : "max_fraction"),
+                  "action: FAIL stops at the first bad line; a budget is for SKIP and QUARANTINE");
+  }
+}
+
+void CheckInputCommands(const DataFeedDesc& desc, Checker& check) {
+  std::map<std::string, int> schemes;
+  for (int i = 0; i < desc.input_commands_size(); ++i) {
+    const InputCommand& command = desc.input_commands(i);
+    const std::string path = ElementPath("data_desc.input_commands", i);
+    if (command.command().empty())
+      check.Missing(path, "command", "an input command needs a command: \"hadoop fs -cat\"");
+    if (command.scheme().empty()) {
+      check.Missing(path, "scheme", "an input command needs a scheme: \"hdfs\" is for files named hdfs:...");
+      continue;
+    }
+    if (!HasScheme(command.scheme() + ":")) {
+      check.Error(path + ".scheme",
+                  "a scheme is letters, digits, '+', '-' and '.', without a colon; \"" + command.scheme() + "\"");
+    }
+    const auto [earlier, is_new] = schemes.insert({command.scheme(), i});
+    if (!is_new) {
+      check.Error(path + ".scheme",
+                  "scheme \"" + command.scheme() + "\" has a command already, on line " +
+                      std::to_string(check.Line(ElementPath("data_desc.input_commands", earlier->second))));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check) {
+  if (!desc.has_data_desc()) {
+    check.Missing("", "data_desc", "data_desc is missing: it says how lines become slots");
+    return {};
+  }
+  const DataFeedDesc& feed = desc.data_desc();
+  if (feed.has_name() && !feed.name().empty()) {
+    CheckKnown(check, "data_desc.name", "data feed", feed.name(), check.known().data_feeds);
+    const std::string& dataset = desc.dataset().class_name();
+    const bool in_memory = dataset == "InMemoryDataset";
+    if ((in_memory && feed.name() == "MultiSlotDataFeed") ||
+        (dataset == "QueueDataset" && feed.name() == "MultiSlotInMemoryDataFeed")) {
+      check.Error("data_desc.name", feed.name() + " does not feed a " + dataset + "; its feed is " +
+                                        (in_memory ? "MultiSlotInMemoryDataFeed" : "MultiSlotDataFeed"));
+    }
+  }
+  if (feed.batch_size() < 1) {
+    check.Error("data_desc.batch_size",
+                "Batch size " + std::to_string(feed.batch_size()) + " is illegal. It must be at least 1");
+  }
+  check.AtMost("data_desc.batch_size", feed.batch_size(), 1 << 24);
+  if (feed.has_thread_num()) check.AtLeast("data_desc.thread_num", feed.thread_num(), 1);
+  check.AtMost("data_desc.thread_num", feed.thread_num(), kMostThreads);
+  check.NotNegative("data_desc.pipe_timeout_seconds", feed.pipe_timeout_seconds());
+  check.AtLeast("data_desc.pipe_retries", feed.pipe_retries(), 0);
+  CheckBadLines(feed.bad_lines(), check);
+  CheckInputCommands(feed, check);
+  if (feed.multi_slot_desc().slots_size() == 0) {
+    check.Missing("data_desc", "multi_slot_desc",
+                  "data_desc names no slots: multi_slot_desc { slots { name: \"label\" type: \"uint64\" ... } ... }");
+    return {};
+  }
+  return CheckSlots(feed.multi_slot_desc(), check);
+}
+
+}  // namespace millrace

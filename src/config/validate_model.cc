@@ -1,0 +1,319 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "config/checker.h"
+#include "config/validate_optimizer.h"
+#include "core/edit_distance.h"
+#include "framework/slot_schema.h"
+#include "model.pb.h"
+
+namespace millrace {
+namespace {
+
+std::string ElementPath(const std::string& list, int index) { return list + "[" + std::to_string(index) + "]"; }
+
+/// Checks one model; what a layer may read grows from layer to layer.
+class ModelCheck {
+ public:
+  ModelCheck(const ModelDesc& model, const std::vector<DefinedName>& slots, Checker& check)
+      : model_(model), check_(check) {
+    for (const DefinedName& slot : slots) defined_.emplace(slot.name, slot);
+    slots_known_ = !slots.empty();
+  }
+
+  void Run() {
+    for (int i = 0; i < model_.table_size(); ++i) Table(model_.table(i), ElementPath("model.table", i));
+    for (int i = 0; i < model_.layer_size(); ++i) all_layers_.insert(model_.layer(i).name());
+    for (int i = 0; i < model_.layer_size(); ++i) Layer(model_.layer(i), ElementPath("model.layer", i));
+    if (model_.layer_size() == 0) check_.Missing("model", "layer", "the model has no layers");
+    for (int i = 0; i < model_.table_size(); ++i) {
+      const std::string& name = model_.table(i).name();
+      if (!name.empty() && !read_tables_.contains(name) && !reads_unknown_table_) {
+        check_.Warning(ElementPath("model.table", i) + ".name", "no layer looks ids up in table \"" + name + "\"");
+      }
+    }
+    Loss();
+    for (int i = 0; i < model_.metric_size(); ++i) Metric(model_.metric(i), ElementPath("model.metric", i));
+    if (model_.has_optimizer()) {
+      CheckOptimizer(model_.optimizer(), "model.optimizer", check_);
+    } else {
+      check_.Missing("model", "optimizer",
+                     "the model has no optimizer; add, for example, optimizer { adagrad { lr: 0.01 } }");
+    }
+  }
+
+ private:
+  void Table(const TableDesc& table, const std::string& path) {
+    if (table.name().empty()) {
+      check_.Missing(path, "name", "a table needs a name");
+    } else if (const auto [earlier, is_new] = tables_.insert({table.name(), path}); !is_new) {
+      check_.Error(path + ".name", "table \"" + table.name() + "\" is there already, on line " +
+                                       std::to_string(check_.Line(earlier->second + ".name")));
+    }
+    if (!table.has_dim()) {
+      check_.Missing(path, "dim", "a table needs a dim, the floats in a row: dim: 16");
+    } else {
+      check_.AtLeast(path + ".dim", table.dim(), 1);
+    }
+    if (table.has_vocabulary()) check_.AtLeast<int64_t>(path + ".vocabulary", table.vocabulary(), 1);
+    check_.AtLeast<int64_t>(path + ".initial_rows", table.initial_rows(), 1);
+    check_.AtLeast<int64_t>(path + ".padding_idx", table.padding_idx(), -1);
+    if (table.has_vocabulary() && table.padding_idx() >= table.vocabulary()) {
+      check_.Error(path + ".padding_idx", "padding_idx " + std::to_string(table.padding_idx()) +
+                                              " lies outside of the table; its ids are 0 to " +
+                                              std::to_string(table.vocabulary() - 1));
+    }
+    if (table.has_vocabulary() && table.key() == TableDesc::SLOT_AND_ID) {
+      check_.Error(path + ".key",
+                   "SLOT_AND_ID is for tables that grow; leave out vocabulary, or give each slot a table");
+    }
+    if (!table.has_vocabulary() && table.has_out_of_range()) {
+      check_.Error(path + ".out_of_range", "a table without a vocabulary takes every id; none is out of range");
+    }
+    if (table.has_init()) Initial(table.init(), path + ".init");
+    const auto kind = table.init().kind_case();
+    if (!table.has_vocabulary() && (kind == Initializer::kXavier || kind == Initializer::kXavierNormal)) {
+      check_.Error(path + ".init", "xavier needs a vocabulary: a table that grows has no size; use uniform or normal");
+    }
+    if (table.has_optimizer()) CheckOptimizer(table.optimizer(), path + ".optimizer", check_);
+  }
+
+  void Initial(const Initializer& init, const std::string& path) {
+    if (init.kind_case() == Initializer::KIND_NOT_SET) {
+      check_.Error(path, "an initializer needs one of constant, uniform, normal, xavier and xavier_normal");
+    }
+    if (init.has_uniform()) check_.NotNegative(path + ".uniform", init.uniform());
+    if (init.has_normal()) check_.NotNegative(path + ".normal", init.normal());
+    if (init.kind_case() == Initializer::kXavier && !init.xavier()) {
+      check_.Error(path + ".xavier", "xavier: false says not how to start; choose another initializer");
+    }
+    if (init.kind_case() == Initializer::kXavierNormal && !init.xavier_normal()) {
+      check_.Error(path + ".xavier_normal", "xavier_normal: false says not how to start; choose another initializer");
+    }
+  }
+
+  void Layer(const LayerDesc& layer, const std::string& path) {
+    switch (layer.kind_case()) {
+      case LayerDesc::kEmbedding: Embedding(layer.embedding(), path + ".embedding"); break;
+      case LayerDesc::kFc: Fc(layer.fc(), path + ".fc"); break;
+      case LayerDesc::kConcat: Inputs(layer.concat().in(), path + ".concat", 1); break;
+      case LayerDesc::kFm: Fm(layer.fm(), path + ".fm"); break;
+      case LayerDesc::kCross:
+        Input(layer.cross().in(), path + ".cross");
+        check_.AtLeast(path + ".cross.layers", layer.cross().layers(), 1);
+        break;
+      case LayerDesc::kAdd: Inputs(layer.add().in(), path + ".add", 2); break;
+      case LayerDesc::kReduceSum: Input(layer.reduce_sum().in(), path + ".reduce_sum"); break;
+      case LayerDesc::kActivation:
+        Input(layer.activation().in(), path + ".activation");
+        if (layer.activation().act() == NONE) {
+          check_.Missing(path + ".activation", layer.activation().has_act() ? "" : "act",
+                         "an activation layer needs act: RELU, SIGMOID, TANH or SOFTMAX");
+        }
+        break;
+      case LayerDesc::kDropout:
+        Input(layer.dropout().in(), path + ".dropout");
+        check_.Within(path + ".dropout.prob", layer.dropout().prob(), 0, 1, false);
+        break;
+      case LayerDesc::kOp:
+        if (layer.op().type().empty()) {
+          check_.Missing(path + ".op", "type", "an op layer needs a type, the name of an operator");
+        } else {
+          CheckKnown(check_, path + ".op.type", "operator", layer.op().type(), check_.known().operators);
+        }
+        break;
+      case LayerDesc::KIND_NOT_SET:
+        check_.Error(
+            path, "a layer needs a kind: embedding, fc, concat, fm, cross, add, reduce_sum, activation, dropout or op");
+    }
+    if (layer.name().empty()) {
+      check_.Missing(path, "name", "a layer needs a name");
+      return;
+    }
+    DefinedName defined;
+    defined.name = layer.name();
+    defined.is_layer = true;
+    defined.is_embedding = layer.has_embedding();
+    defined.is_float = defined.is_dense = true;
+    const auto [earlier, is_new] = defined_.emplace(layer.name(), defined);
+    if (is_new) {
+      layer_paths_[layer.name()] = path;
+    } else if (!earlier->second.is_layer) {
+      check_.Error(path + ".name", "\"" + layer.name() + "\" is the name of a slot; choose another for the layer");
+    } else {
+      check_.Error(path + ".name", "layer \"" + layer.name() + "\" is there already, on line " +
+                                       std::to_string(check_.Line(layer_paths_[layer.name()] + ".name")));
+    }
+  }
+
+  void Embedding(const EmbeddingLayer& layer, const std::string& path) {
+    if (layer.table().empty()) {
+      check_.Missing(path, "table", "an embedding layer needs a table");
+    } else {
+      std::vector<std::string> names;
+      for (const TableDesc& table : model_.table()) names.push_back(table.name());
+      if (names.empty()) {
+        check_.Error(path + ".table", "no table \"" + layer.table() + "\"; the model has none: table { name: \"" +
+                                          layer.table() + "\" dim: 16 }");
+      }
+      CheckKnown(check_, path + ".table", "table", layer.table(), names);
+      reads_unknown_table_ = reads_unknown_table_ || !tables_.contains(layer.table());
+      read_tables_.insert(layer.table());
+    }
+    if (layer.slots_size() == 0) check_.Missing(path, "slots", "an embedding layer needs slots: slots: \"C1..C26\"");
+    for (int i = 0; i < layer.slots_size(); ++i) {
+      const std::string slot_path = ElementPath(path + ".slots", i);
+      const Result<std::vector<std::string>> names = ExpandSlotRange(layer.slots(i));
+      if (!names.ok()) {
+        check_.Error(slot_path, names.status().message());
+        continue;
+      }
+      for (const std::string& name : *names) {
+        const DefinedName* slot = Slot(name, slot_path);
+        if (slot != nullptr && slot->is_float) {
+          check_.Error(slot_path, "slot \"" + name + "\" holds floats; an embedding looks up ids (type: \"uint64\")");
+        }
+      }
+    }
+  }
+
+  void Fc(const FcLayer& layer, const std::string& path) {
+    Inputs(layer.in(), path, 1);
+    if (layer.units_size() == 0)
+      check_.Missing(path, "units", "an fc layer needs units, its number of outputs: units: 64");
+    for (int i = 0; i < layer.units_size(); ++i) check_.AtLeast(ElementPath(path + ".units", i), layer.units(i), 1);
+    if (layer.has_init()) Initial(layer.init(), path + ".init");
+    if (layer.has_bias_init()) Initial(layer.bias_init(), path + ".bias_init");
+    if (layer.has_bias_init() && !layer.bias()) {
+      check_.Error(path + ".bias_init", "the layer has no bias (bias: false) that could start with this");
+    }
+  }
+
+  void Fm(const FmLayer& layer, const std::string& path) {
+    if (layer.has_dim()) check_.AtLeast(path + ".dim", layer.dim(), 1);
+    const DefinedName* in = Input(layer.in(), path);
+    if (in != nullptr && !in->is_embedding && !layer.has_dim()) {
+      check_.Error(path + ".in", "\"" + layer.in() + "\" is no embedding layer, so say the floats per slot: dim: ...");
+    }
+  }
+
+  template <class Names>
+  void Inputs(const Names& names, const std::string& path, int least) {
+    if (names.size() < least) {
+      check_.Missing(path, names.empty() ? "in" : "",
+                     least == 1 ? "the layer needs an input: in: \"...\""
+                                : "the layer needs two inputs or more: in: [\"a\", \"b\"]");
+    }
+    for (int i = 0; i < names.size(); ++i) Reads(names.Get(i), ElementPath(path + ".in", i));
+  }
+
+  const DefinedName* Input(const std::string& name, const std::string& path) {
+    if (!name.empty()) return Reads(name, path + ".in");
+    check_.Missing(path, "in", "the layer needs an input: in: \"...\"");
+    return nullptr;
+  }
+
+  /// A layer's input: an earlier layer or a dense slot of floats.
+  const DefinedName* Reads(const std::string& name, const std::string& path) {
+    const auto found = defined_.find(name);
+    if (found == defined_.end()) {
+      if (all_layers_.contains(name)) {
+        check_.Error(path, "layer \"" + name + "\" comes later; a layer reads those before it");
+      } else if (slots_known_) {
+        check_.Error(path, "no layer or slot \"" + name + "\"" + Suggest(name, true));
+      }
+      return nullptr;
+    }
+    const DefinedName& defined = found->second;
+    if (!defined.is_used) {
+      check_.Error(path, "slot \"" + name + "\" is not used; set its is_used: true");
+    } else if (!defined.is_dense) {
+      check_.Error(path, "slot \"" + name + "\" is sparse; it becomes a vector through an embedding layer");
+    } else if (!defined.is_float) {
+      check_.Error(path,
+                   "slot \"" + name + "\" holds ids; a layer reads floats (type: \"float\") or an embedding of them");
+    }
+    return &defined;
+  }
+
+  const DefinedName* Slot(const std::string& name, const std::string& path) {
+    const auto found = defined_.find(name);
+    if (found == defined_.end() || found->second.is_layer) {
+      if (slots_known_) check_.Error(path, "no slot \"" + name + "\"" + Suggest(name, false));
+      return nullptr;
+    }
+    if (found->second.is_used) return &found->second;
+    check_.Error(path, "slot \"" + name + "\" is not used; set its is_used: true");
+    return nullptr;
+  }
+
+  std::string Suggest(const std::string& name, bool with_layers) const {
+    std::vector<std::string_view> names;
+    for (const auto& [defined, what] : defined_) {
+      if (with_layers || !what.is_layer) names.push_back(defined);
+    }
+    return DidYouMean(name, names);
+  }
+
+  void Loss() {
+    const LossDesc& loss = model_.loss();
+    if (!model_.has_loss()) {
+      return check_.Missing("model", "loss",
+                            "the model has no loss: loss { kind: LOG_LOSS in: \"...\" label: \"...\" }");
+    }
+    if (loss.in().empty()) {
+      check_.Missing("model.loss", "in", "the loss needs an input, the layer that predicts: in: \"...\"");
+    } else {
+      Reads(loss.in(), "model.loss.in");
+    }
+    if (loss.label().empty()) {
+      check_.Missing("model.loss", "label", "the loss needs a label, a slot: label: \"label\"");
+    } else {
+      const DefinedName* label = Slot(loss.label(), "model.loss.label");
+      const bool is_class = loss.kind() == LossDesc::CROSS_ENTROPY || loss.kind() == LossDesc::SOFTMAX_CROSS_ENTROPY;
+      if (label != nullptr && is_class && label->is_float) {
+        check_.Error("model.loss.label", "slot \"" + loss.label() + "\" holds floats, but " +
+                                             LossDesc::Kind_Name(loss.kind()) + " reads a class (type: \"uint64\")");
+      }
+    }
+    check_.NotNegative("model.loss.l2", loss.l2());
+  }
+
+  void Metric(const MetricDesc& metric, const std::string& path) {
+    if (!metric.has_kind()) check_.Missing(path, "kind", "a metric needs a kind: metric { kind: AUC }");
+    if (!metric.in().empty()) Reads(metric.in(), path + ".in");
+    if (!metric.label().empty()) Slot(metric.label(), path + ".label");
+    if (metric.group().empty()) {
+      if (metric.kind() == MetricDesc::GAUC && metric.has_kind()) {
+        check_.Missing(path, "group", "GAUC needs a group, the slot whose first id groups instances: group: \"user\"");
+      }
+      return;
+    }
+    const DefinedName* group = Slot(metric.group(), path + ".group");
+    if (group != nullptr && group->is_float) {
+      check_.Error(path + ".group", "slot \"" + metric.group() + "\" holds floats; groups are ids (type: \"uint64\")");
+    }
+    if (metric.has_kind() && metric.kind() != MetricDesc::GAUC) {
+      check_.Error(path + ".group", MetricDesc::Kind_Name(metric.kind()) + " has no groups; GAUC has");
+    }
+  }
+
+  const ModelDesc& model_;
+  Checker& check_;
+  bool slots_known_ = false;  ///< without slots, which is reported elsewhere, every name would look wrong
+  std::map<std::string, DefinedName> defined_;
+  std::map<std::string, std::string> tables_;
+  std::map<std::string, std::string> layer_paths_;
+  std::set<std::string> all_layers_;
+  std::set<std::string> read_tables_;
+  bool reads_unknown_table_ = false;
+};
+
+}  // namespace
+
+void CheckModel(const ModelDesc& model, const std::vector<DefinedName>& slots, Checker& check) {
+  ModelCheck(model, slots, check).Run();
+}
+
+}  // namespace millrace

@@ -1,0 +1,241 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "core/status.h"
+
+namespace millrace {
+
+/// Lets threads sleep until a condition that others change without a lock may hold. Building block of Channel.
+///
+/// A waiter registers (Prepare), checks its condition once more, then waits; a notifier changes the condition, then
+/// calls Notify. Notify costs one atomic operation while nobody waits. Thread-safe.
+class EventCount {
+ public:
+  /// Registers a waiter and returns the ticket for Wait. Every Prepare must be followed by Wait or Cancel.
+  uint32_t Prepare() {
+    waiters_.fetch_add(1, std::memory_order_seq_cst);
+    return epoch_.load(std::memory_order_seq_cst);
+  }
+  void Cancel() { waiters_.fetch_sub(1, std::memory_order_seq_cst); }
+  /// Sleeps until a Notify that came after the Prepare.
+  void Wait(uint32_t ticket) {
+    epoch_.wait(ticket, std::memory_order_seq_cst);
+    Cancel();
+  }
+  /// Wakes one waiter, or all.
+  void NotifyOne() {
+    if (Advance()) epoch_.notify_one();
+  }
+  void NotifyAll() {
+    if (Advance()) epoch_.notify_all();
+  }
+
+ private:
+  bool Advance() {
+    // A read-modify-write, not a load: it orders this thread's change of the condition before the look at the waiters.
+    if (waiters_.fetch_add(0, std::memory_order_seq_cst) == 0) return false;
+    epoch_.fetch_add(1, std::memory_order_seq_cst);
+    return true;
+  }
+
+  std::atomic<uint32_t> epoch_{0};
+  std::atomic<uint32_t> waiters_{0};
+};
+
+/// Passes move-only items between threads, first in first out, holding at most `capacity` of them.
+///
+/// Any number of producers and consumers. All items leave in the order in which their Push took effect; those of one
+/// producer therefore in its order. A Push or Pop that need not wait takes no lock and allocates nothing; one that
+/// waits sleeps, and leaves at a stop request at once. Must outlive its users.
+template <class T>
+class Channel {
+ public:
+  /// `capacity` is at least 1.
+  explicit Channel(size_t capacity)
+      : capacity_(capacity < 1 ? 1 : capacity), cells_(std::make_unique<Cell[]>(capacity_)) {}
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  /// Waits while the channel is full. After Close: the status it was closed with, or kCancelled when that was ok; the
+  /// item is dropped then. kCancelled at a stop request.
+  Status Push(T item, const std::stop_token& stop) {
+    if (TryPush(item)) return Status::Ok();
+    return PushSlowly(item, stop);
+  }
+
+  /// Waits while the channel is empty and open. Null after Close(ok) once every item was taken; after Close(failure)
+  /// that failure, likewise. kCancelled at a stop request.
+  Result<std::optional<T>> Pop(const std::stop_token& stop) {
+    std::optional<T> item = TryPop();
+    if (item) return item;
+    return PopSlowly(stop);
+  }
+
+  /// Takes the item and returns true, or leaves it alone when the channel is full or closed. Never waits.
+  bool TryPush(T& item) {
+    uint64_t tail = tail_.load(std::memory_order_acquire);
+    for (;;) {
+      if ((tail & kClosed) != 0) return false;
+      Cell& cell = cells_[tail % capacity_];
+      const uint64_t free_turn = 2 * (tail / capacity_);
+      const uint64_t turn = cell.turn.load(std::memory_order_acquire);
+      if (turn == free_turn) {
+        if (tail_.compare_exchange_weak(tail, tail + 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
+          cell.item.emplace(std::move(item));
+          cell.turn.store(free_turn + 1, std::memory_order_release);
+          not_empty_.NotifyOne();
+          // A producer that was woken for the next cell while this one was not free yet went back to sleep.
+          if (IsFree(tail + 1)) not_full_.NotifyOne();
+          return true;
+        }
+      } else if (turn < free_turn) {
+        return false;  // the item of the previous lap is still there
+      } else {
+        tail = tail_.load(std::memory_order_acquire);
+      }
+    }
+  }
+
+  /// The first item, or nothing when there is none. Never waits.
+  std::optional<T> TryPop() {
+    uint64_t head = head_.load(std::memory_order_acquire);
+    for (;;) {
+      Cell& cell = cells_[head % capacity_];
+      const uint64_t full_turn = 2 * (head / capacity_) + 1;
+      const uint64_t turn = cell.turn.load(std::memory_order_acquire);
+      if (turn == full_turn) {
+        if (head_.compare_exchange_weak(head, head + 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
+          std::optional<T> item(std::move(*cell.item));
+          cell.item.reset();
+          cell.turn.store(full_turn + 1, std::memory_order_release);
+          not_full_.NotifyOne();
+          // Likewise a consumer that was woken for the next cell while this one was still being filled.
+          if (closed()) {
+            not_empty_.NotifyAll();
+          } else if (IsFull(head + 1)) {
+            not_empty_.NotifyOne();
+          }
+          return item;
+        }
+      } else if (turn < full_turn) {
+        return std::nullopt;  // not filled yet
+      } else {
+        head = head_.load(std::memory_order_acquire);
+      }
+    }
+  }
+
+  /// Ends the channel with what consumers are to see after the last item, and wakes everyone. Only the first counts.
+  void Close(Status status) {
+    {
+      const std::lock_guard lock(close_mutex_);
+      if (closed()) return;
+      status_ = std::move(status);
+      tail_.fetch_or(kClosed, std::memory_order_seq_cst);
+    }
+    not_full_.NotifyAll();
+    not_empty_.NotifyAll();
+  }
+
+  bool closed() const { return (tail_.load(std::memory_order_acquire) & kClosed) != 0; }
+  size_t capacity() const { return capacity_; }
+  /// Items inside, while nobody else pushes or pops.
+  size_t size() const {
+    return static_cast<size_t>((tail_.load(std::memory_order_acquire) & ~kClosed) -
+                               head_.load(std::memory_order_acquire));
+  }
+
+ private:
+  static constexpr uint64_t kClosed = uint64_t{1} << 63;
+
+  /// turn 2n: free for lap n of the ring; 2n + 1: holds the item of lap n.
+  struct Cell {
+    std::atomic<uint64_t> turn{0};
+    std::optional<T> item;
+  };
+
+  bool IsFree(uint64_t position) const {
+    return cells_[position % capacity_].turn.load(std::memory_order_acquire) == 2 * (position / capacity_);
+  }
+  bool IsFull(uint64_t position) const {
+    return cells_[position % capacity_].turn.load(std::memory_order_acquire) == 2 * (position / capacity_) + 1;
+  }
+
+  Status ClosedStatus() const { return status_.ok() ? Cancelled("the channel is closed") : status_; }
+
+  Status PushSlowly(T& item, const std::stop_token& stop) {
+    std::optional<std::stop_callback<WakeAll>> on_stop;
+    for (;;) {
+      const uint32_t ticket = not_full_.Prepare();
+      const bool pushed = TryPush(item);
+      const bool is_closed = !pushed && closed();
+      const bool stopped = !pushed && !is_closed && stop.stop_requested();
+      if (pushed || is_closed || stopped) {
+        not_full_.Cancel();
+        if (pushed) return Status::Ok();
+        if (is_closed) return ClosedStatus();
+        not_full_.NotifyOne();  // this thread may have taken a wake-up that another one needs
+        return Cancelled("stopped while waiting for room in a channel");
+      }
+      if (!on_stop) {
+        // Registered while counted as a waiter, so that a stop in between advances the ticket.
+        on_stop.emplace(stop, WakeAll{&not_full_});
+      }
+      not_full_.Wait(ticket);
+    }
+  }
+
+  Result<std::optional<T>> PopSlowly(const std::stop_token& stop) {
+    std::optional<std::stop_callback<WakeAll>> on_stop;
+    for (;;) {
+      const uint32_t ticket = not_empty_.Prepare();
+      std::optional<T> item = TryPop();
+      // Drained only when every claimed cell was taken: a producer that won its cell before Close may still fill it.
+      const bool is_closed = !item && closed();
+      if (is_closed && !drained()) item = TryPop();
+      const bool at_end = is_closed && !item && drained();
+      const bool stopped = !item && !at_end && stop.stop_requested();
+      if (item || at_end || stopped) {
+        not_empty_.Cancel();
+        if (item) return item;
+        if (!at_end) {
+          not_empty_.NotifyOne();
+          return Cancelled("stopped while waiting for an item of a channel");
+        }
+        not_empty_.NotifyAll();  // waiters that slept because a claimed cell was not filled yet
+        if (!status_.ok()) return status_;
+        return std::optional<T>();
+      }
+      if (!on_stop) on_stop.emplace(stop, WakeAll{&not_empty_});
+      not_empty_.Wait(ticket);
+    }
+  }
+
+  bool drained() const {
+    return head_.load(std::memory_order_acquire) == (tail_.load(std::memory_order_acquire) & ~kClosed);
+  }
+
+  struct WakeAll {
+    EventCount* event;
+    void operator()() const { event->NotifyAll(); }
+  };
+
+  const size_t capacity_;
+  const std::unique_ptr<Cell[]> cells_;
+  alignas(64) std::atomic<uint64_t> tail_{0};
+  alignas(64) std::atomic<uint64_t> head_{0};
+  alignas(64) EventCount not_full_;
+  EventCount not_empty_;
+  std::mutex close_mutex_;
+  Status status_;  ///< written once, before kClosed is set
+};
+
+}  // namespace millrace

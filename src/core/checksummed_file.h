@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "core/status.h"
+
+namespace millrace {
+
+/// What tells a whole file from a damaged one.
+struct FileSum {
+  uint64_t bytes = 0;
+  uint32_t crc32c = 0;
+  friend bool operator==(const FileSum&, const FileSum&) = default;
+};
+
+/// Writes a new file through a std::ostream and learns its size and checksum on the way. One thread.
+class ChecksummedFile {
+ public:
+  /// kIo when the file cannot be made.
+  static Result<std::unique_ptr<ChecksummedFile>> Create(const std::string& path);
+  ~ChecksummedFile();
+
+  /// Goes bad at the first failure; Finish says why.
+  std::ostream& stream();
+  /// Writes out what is buffered and syncs. kIo with the system's reason (a full disk) for the first failure.
+  Result<FileSum> Finish();
+
+ private:
+  class Buffer;
+  explicit ChecksummedFile(std::unique_ptr<Buffer> buffer);
+  std::unique_ptr<Buffer> buffer_;
+  std::ostream stream_;
+};
+
+/// Reads a whole file for its sum.
+Result<FileSum> SumOfFile(const std::string& path);
+
+/// kBadData that names the file and both sums when it is not what `expected` says; kNotFound when it is missing.
+Status CheckFileSum(const std::string& path, const FileSum& expected);
+
+}  // namespace millrace

@@ -1,0 +1,72 @@
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <string>
+
+#include "core/subprocess.h"
+
+namespace millrace {
+namespace {
+
+// Reads "+ GROUP" and "- GROUP" until the other end is gone, then kills the groups that are left. Signals that a
+// terminal or a scheduler sends to everyone must not end it before the process that it watches.
+constexpr char kScript[] =
+    "trap '' HUP INT QUIT TERM PIPE; declare -A groups; "
+    "while read -r sign group; do "
+    "if [ \"$sign\" = + ]; then groups[$group]=1; else unset \"groups[$group]\"; fi; done; "
+    "for group in \"${!groups[@]}\"; do kill -KILL -- \"-$group\"; done";
+
+void Say(int fd, char sign, pid_t group) {
+  const std::string line = std::string(1, sign) + " " + std::to_string(group) + "\n";
+  // A guard that somebody killed cannot be told; the commands still run and end as they should.
+  while (::send(fd, line.data(), line.size(), MSG_NOSIGNAL) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ChildGuard>> ChildGuard::Create() {
+  int ends[2];
+  // A socket, not a pipe: send can be told not to raise SIGPIPE.
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return IoErrorFromErrno("cannot make a socket pair", errno);
+  }
+  FileDescriptor ours(ends[0]);
+  const FileDescriptor theirs(ends[1]);
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDIN_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+  std::string words[] = {"bash", "-c", kScript, "millrace-guard"};
+  char* argv[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
+  pid_t pid = -1;
+  const int error = ::posix_spawnp(&pid, "bash", &actions, &attributes, argv, environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return IoErrorFromErrno("cannot start bash, which runs pipe_command", error);
+  return std::unique_ptr<ChildGuard>(new ChildGuard(pid, std::move(ours)));
+}
+
+ChildGuard::~ChildGuard() {
+  pipe_.Close();
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void ChildGuard::Announce(pid_t group) { Say(pipe_.get(), '+', group); }
+void ChildGuard::Withdraw(pid_t group) { Say(pipe_.get(), '-', group); }
+
+}  // namespace millrace

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace millrace {
+
+/// CRC-32C (Castagnoli) of `size` bytes, going on from `crc` (0 at the start): Crc32c(Crc32c(0, a), b) is that of ab.
+/// Uses the processor's instruction where there is one. Thread-safe.
+uint32_t Crc32c(uint32_t crc, const void* data, size_t size);
+
+}  // namespace millrace

@@ -1,0 +1,234 @@
+#include "core/decompress.h"
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/file.h"
+
+namespace millrace {
+namespace {
+
+constexpr size_t kPackedBuffer = size_t{256} << 10;
+
+/// The packed bytes that were read and not yet unpacked.
+class PackedInput {
+ public:
+  explicit PackedInput(std::unique_ptr<ByteSource> source) : source_(std::move(source)), buffer_(kPackedBuffer) {}
+
+  std::span<char> rest() { return {buffer_.data() + begin_, end_ - begin_}; }
+  void Consume(size_t bytes) { begin_ += bytes; }
+
+  /// Appends to rest(); false at the end of the source.
+  Result<bool> Fill(const std::stop_token& stop) {
+    if (begin_ > 0) {
+      std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+      end_ -= std::exchange(begin_, 0);
+    }
+    MR_ASSIGN(const size_t n, source_->Read(std::span(buffer_).subspan(end_), stop));
+    end_ += n;
+    return n > 0;
+  }
+
+ private:
+  std::unique_ptr<ByteSource> source_;
+  std::vector<char> buffer_;
+  size_t begin_ = 0;
+  size_t end_ = 0;
+};
+
+/// Unpacks one format. Unpack moves bytes from `in` to `out` and says how many were taken and made.
+struct Progress {
+  size_t taken = 0;
+  size_t made = 0;
+};
+
+class GzipUnpacker {
+ public:
+  explicit GzipUnpacker(std::string name) : name_(std::move(name)) {
+    // 15 + 16: the largest window, gz headers only. inflateInit2 fails only without memory, which ends us anyway.
+    ready_ = inflateInit2(&stream_, 15 + 16) == Z_OK;
+  }
+  ~GzipUnpacker() { inflateEnd(&stream_); }
+  GzipUnpacker(const GzipUnpacker&) = delete;
+  GzipUnpacker& operator=(const GzipUnpacker&) = delete;
+
+  Result<Progress> Unpack(std::span<char> in, std::span<char> out) {
+    if (!ready_) return Internal("gzip: cannot start to unpack " + name_);
+    if (!in_member_) {
+      // Zeros may pad the end of a gz file (tapes, block devices); gzip ignores them, too.
+      size_t zeros = 0;
+      if (members_ > 0) {
+        while (zeros < in.size() && in[zeros] == '\0') ++zeros;
+      }
+      if (zeros > 0) return Progress{zeros, 0};
+      inflateReset(&stream_);
+      in_member_ = true;
+    }
+    stream_.next_in = reinterpret_cast<Bytef*>(in.data());
+    stream_.avail_in = static_cast<uInt>(in.size());
+    stream_.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream_.avail_out = static_cast<uInt>(std::min(out.size(), size_t{1} << 30));
+    const uInt room = stream_.avail_out;
+    const int code = inflate(&stream_, Z_NO_FLUSH);
+    if (code == Z_STREAM_END) {
+      in_member_ = false;
+      ++members_;
+    } else if (code != Z_OK && code != Z_BUF_ERROR) {
+      return BadData("gzip: invalid data in " + name_ + ": " +
+                     (stream_.msg != nullptr ? stream_.msg : "not a gz stream"));
+    }
+    return Progress{in.size() - stream_.avail_in, room - stream_.avail_out};
+  }
+
+  Status AtEnd() const { return in_member_ ? BadData("gzip: unexpected end of file " + name_) : Status::Ok(); }
+
+ private:
+  std::string name_;
+  z_stream stream_{};
+  bool ready_ = false;
+  bool in_member_ = false;
+  int64_t members_ = 0;
+};
+
+class ZstdUnpacker {
+ public:
+  explicit ZstdUnpacker(std::string name) : name_(std::move(name)), stream_(ZSTD_createDStream()) {}
+  ~ZstdUnpacker() { ZSTD_freeDStream(stream_); }
+  ZstdUnpacker(const ZstdUnpacker&) = delete;
+  ZstdUnpacker& operator=(const ZstdUnpacker&) = delete;
+
+  Result<Progress> Unpack(std::span<char> in, std::span<char> out) {
+    ZSTD_inBuffer input{in.data(), in.size(), 0};
+    ZSTD_outBuffer output{out.data(), out.size(), 0};
+    const size_t code = ZSTD_decompressStream(stream_, &output, &input);
+    if (ZSTD_isError(code) != 0) {
+      return BadData("zstd: invalid data in " + name_ + ": " + ZSTD_getErrorName(code));
+    }
+    in_frame_ = code != 0;
+    return Progress{input.pos, output.pos};
+  }
+
+  Status AtEnd() const { return in_frame_ ? BadData("zstd: unexpected end of file " + name_) : Status::Ok(); }
+
+ private:
+  std::string name_;
+  ZSTD_DStream* stream_;
+  bool in_frame_ = false;
+};
+
+template <class Unpacker>
+class UnpackingSource final : public ByteSource {
+ public:
+  UnpackingSource(PackedInput input, std::string name) : input_(std::move(input)), unpacker_(std::move(name)) {}
+
+  Result<size_t> Read(std::span<char> out, const std::stop_token& stop) override {
+    for (;;) {
+      // At the end of the input there may still be output inside the unpacker, so it is asked once more.
+      if (!input_.rest().empty() || at_end_) {
+        MR_ASSIGN(const Progress progress, unpacker_.Unpack(input_.rest(), out));
+        input_.Consume(progress.taken);
+        if (progress.made > 0) return progress.made;
+        if (progress.taken > 0 && !input_.rest().empty()) continue;
+        if (at_end_) {
+          MR_TRY(unpacker_.AtEnd());
+          return size_t{0};
+        }
+      }
+      MR_ASSIGN(const bool more, input_.Fill(stop));
+      if (!more) {
+        at_end_ = true;
+        if (unpacker_.AtEnd().ok() && input_.rest().empty()) return size_t{0};
+      }
+    }
+  }
+
+ private:
+  PackedInput input_;
+  Unpacker unpacker_;
+  bool at_end_ = false;
+};
+
+/// Hands on bytes that were read to look at them, then the rest of the source.
+class PassThroughSource final : public ByteSource {
+ public:
+  explicit PassThroughSource(PackedInput input) : input_(std::move(input)) {}
+  Result<size_t> Read(std::span<char> out, const std::stop_token& stop) override {
+    if (input_.rest().empty()) {
+      MR_ASSIGN(const bool more, input_.Fill(stop));
+      if (!more) return size_t{0};
+    }
+    const size_t n = std::min(out.size(), input_.rest().size());
+    std::memcpy(out.data(), input_.rest().data(), n);
+    input_.Consume(n);
+    return n;
+  }
+
+ private:
+  PackedInput input_;
+};
+
+/// Waits for the first bytes, then becomes the source that suits them.
+class DetectingSource final : public ByteSource {
+ public:
+  DetectingSource(std::unique_ptr<ByteSource> packed, std::string name)
+      : input_(std::move(packed)), name_(std::move(name)) {}
+
+  Result<size_t> Read(std::span<char> out, const std::stop_token& stop) override {
+    if (inner_ == nullptr) MR_TRY(Detect(stop));
+    return inner_->Read(out, stop);
+  }
+
+ private:
+  Status Detect(const std::stop_token& stop) {
+    while (input_.rest().size() < 4) {
+      MR_ASSIGN(const bool more, input_.Fill(stop));
+      if (!more) break;
+    }
+    switch (DetectCompression({input_.rest().data(), input_.rest().size()})) {
+      case Compression::kGzip:
+        inner_ = std::make_unique<UnpackingSource<GzipUnpacker>>(std::move(input_), name_);
+        break;
+      case Compression::kZstd:
+        inner_ = std::make_unique<UnpackingSource<ZstdUnpacker>>(std::move(input_), name_);
+        break;
+      case Compression::kNone: inner_ = std::make_unique<PassThroughSource>(std::move(input_)); break;
+    }
+    return Status::Ok();
+  }
+
+  PackedInput input_;
+  std::string name_;
+  std::unique_ptr<ByteSource> inner_;
+};
+
+}  // namespace
+
+Compression DetectCompression(std::string_view first_bytes) {
+  if (first_bytes.starts_with("\x1f\x8b")) return Compression::kGzip;
+  if (first_bytes.starts_with("\x28\xb5\x2f\xfd")) return Compression::kZstd;
+  return Compression::kNone;
+}
+
+Result<Compression> DetectFileCompression(const std::string& path) {
+  MR_ASSIGN(const std::unique_ptr<ByteSource> file, OpenFile(path));
+  std::array<char, 4> first{};
+  size_t filled = 0;
+  while (filled < first.size()) {
+    MR_ASSIGN(const size_t n, file->Read(std::span(first).subspan(filled), {}));
+    if (n == 0) break;
+    filled += n;
+  }
+  return DetectCompression({first.data(), filled});
+}
+
+std::unique_ptr<ByteSource> Decompress(std::unique_ptr<ByteSource> packed, std::string name) {
+  return std::make_unique<DetectingSource>(std::move(packed), std::move(name));
+}
+
+}  // namespace millrace

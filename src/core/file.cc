@@ -1,0 +1,161 @@
+#include "core/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/byte_source.h"
+
+namespace millrace {
+namespace {
+
+class FileSource final : public ByteSource {
+ public:
+  FileSource(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+
+  Result<size_t> Read(std::span<char> out, const std::stop_token& stop) override {
+    for (;;) {
+      if (stop.stop_requested()) return Cancelled("stopped while reading " + path_);
+      const ssize_t n = ::read(fd_.get(), out.data(), out.size());
+      if (n >= 0) return static_cast<size_t>(n);
+      if (errno != EINTR) return IoErrorFromErrno(path_ + ": read", errno);
+    }
+  }
+
+ private:
+  std::string path_;
+  FileDescriptor fd_;
+};
+
+Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return IoErrorFromErrno(path + ": write", errno);
+    }
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return Status::Ok();
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  if (this != &other) {
+    Close();
+    fd_ = std::exchange(other.fd_, -1);
+  }
+  return *this;
+}
+
+void FileDescriptor::Close() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+Result<FileDescriptor> OpenForReading(const std::string& path) {
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.is_open()) {
+    if (errno == ENOENT || errno == ENOTDIR) return NotFound("no such file: \"" + path + "\"");
+    return IoErrorFromErrno("cannot open \"" + path + "\"", errno);
+  }
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return IoErrorFromErrno("cannot inspect \"" + path + "\"", errno);
+  if (S_ISDIR(info.st_mode)) return IoError("\"" + path + "\" is a folder, not a file");
+  return fd;
+}
+
+Result<std::unique_ptr<ByteSource>> OpenFile(const std::string& path) {
+  MR_ASSIGN(FileDescriptor fd, OpenForReading(path));
+  (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  return std::unique_ptr<ByteSource>(std::make_unique<FileSource>(path, std::move(fd)));
+}
+
+Result<std::string> ReadFile(const std::string& path) {
+  MR_ASSIGN(const FileDescriptor fd, OpenForReading(path));
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return IoErrorFromErrno("cannot inspect \"" + path + "\"", errno);
+  std::string content;
+  // One byte more than the size shows the end of the file without growing; pipes and /proc say size 0.
+  content.resize(static_cast<size_t>(info.st_size) + 4096);
+  size_t filled = 0;
+  for (;;) {
+    if (filled == content.size()) content.resize(2 * content.size());
+    const ssize_t n = ::read(fd.get(), content.data() + filled, content.size() - filled);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return IoErrorFromErrno(path + ": read", errno);
+    }
+    if (n == 0) break;
+    filled += static_cast<size_t>(n);
+  }
+  content.resize(filled);
+  return content;
+}
+
+Status WriteFileAtomically(const std::string& path, std::string_view content) {
+  MR_ASSIGN(AtomicFile file, AtomicFile::Create(path));
+  MR_TRY(file.Append(content));
+  return file.Commit();
+}
+
+Result<AtomicFile> AtomicFile::Create(const std::string& path) {
+  std::string beside = path + ".XXXXXX";
+  FileDescriptor fd(::mkostemp(beside.data(), O_CLOEXEC));
+  if (!fd.is_open()) return IoErrorFromErrno("cannot write beside \"" + path + "\"", errno);
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  (void)::fchmod(fd.get(), 0666 & ~mask);
+  return AtomicFile(path, std::move(beside), std::move(fd));
+}
+
+AtomicFile::~AtomicFile() {
+  if (fd_.is_open()) ::unlink(beside_.c_str());
+}
+
+Status AtomicFile::Append(std::string_view bytes) { return WriteAll(fd_.get(), bytes, path_); }
+
+Status AtomicFile::Commit() {
+  if (::fsync(fd_.get()) != 0) return IoErrorFromErrno(path_ + ": sync", errno);
+  if (::rename(beside_.c_str(), path_.c_str()) != 0) return IoErrorFromErrno(path_ + ": rename", errno);
+  fd_.Close();
+  return SyncFolder(FolderOf(path_));
+}
+
+Status SyncFolder(const std::string& folder) {
+  const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.is_open()) return IoErrorFromErrno("cannot open folder \"" + folder + "\"", errno);
+  // Some file systems cannot sync folders and say EINVAL; there is nothing more to do for durability then.
+  if (::fsync(fd.get()) != 0 && errno != EINVAL) return IoErrorFromErrno(folder + ": sync", errno);
+  return Status::Ok();
+}
+
+Result<TempDir> TempDir::Create(std::string_view name_start) {
+  const char* base = std::getenv("TMPDIR");
+  std::string path = std::string(base != nullptr && *base != '\0' ? base : "/tmp") + "/";
+  path.append(name_start).append("XXXXXX");
+  if (::mkdtemp(path.data()) == nullptr) return IoErrorFromErrno("cannot make a folder like \"" + path + "\"", errno);
+  return TempDir(std::move(path));
+}
+
+TempDir::TempDir(TempDir&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+
+TempDir::~TempDir() {
+  if (path_.empty()) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace millrace

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace millrace {
+
+/// Mixes all bits of `x` into all bits of the result; a bijection.
+///
+/// The finalizer of SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014),
+/// with the constants of David Stafford's variant 13, as in Vigna's public-domain splitmix64.c.
+constexpr uint64_t Mix64(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31);
+}
+
+/// A hash of two numbers whose order counts.
+constexpr uint64_t Mix64(uint64_t a, uint64_t b) { return Mix64(Mix64(a + 0x9e3779b97f4a7c15U) + b); }
+
+/// A hash of a name that is the same in every run and on every machine.
+constexpr uint64_t HashName(std::string_view name) {
+  uint64_t hash = 0xCBF29CE484222325ULL;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+  return Mix64(hash ^ name.size());
+}
+
+/// The i-th number of the sequence of a seed; independent of every other, so it may be made by any thread.
+constexpr uint64_t HashedNumber(uint64_t seed, uint64_t i) { return Mix64(seed + (i + 1) * 0x9E3779B97F4A7C15ULL); }
+
+/// The i-th value of a seed's sequence in [0, 1), a multiple of 2^-24.
+constexpr float HashedUniform(uint64_t seed, uint64_t i) {
+  return static_cast<float>(HashedNumber(seed, i) >> 40) * 0x1p-24F;
+}
+
+/// The i-th value of a seed's sequence of standard normal values.
+float HashedNormal(uint64_t seed, uint64_t i);
+
+}  // namespace millrace

@@ -1,0 +1,34 @@
+#include "core/huge_buffer.h"
+
+#include <glog/logging.h>
+#include <sys/mman.h>
+
+#include <cstdint>
+
+namespace millrace {
+
+HugeBuffer::HugeBuffer(size_t bytes) {
+  if (bytes == 0) return;
+  const bool huge = bytes >= kHugePage;
+  const size_t page = huge ? kHugePage : 4096;
+  bytes_ = (bytes + page - 1) / page * page;
+  // mmap aligns to small pages only: take one huge page more and give the ends back.
+  const size_t mapped = huge ? bytes_ + kHugePage : bytes_;
+  void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  PCHECK(memory != MAP_FAILED) << "no address space for " << bytes_ << " bytes";
+  auto* start = static_cast<std::byte*>(memory);
+  if (huge) {
+    const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(start) % kHugePage) % kHugePage;
+    if (before > 0) munmap(start, before);
+    start += before;
+    if (mapped - before > bytes_) munmap(start + bytes_, mapped - before - bytes_);
+    madvise(start, bytes_, MADV_HUGEPAGE);  // a wish: small pages work as well
+  }
+  data_ = start;
+}
+
+HugeBuffer::~HugeBuffer() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+}
+
+}  // namespace millrace

@@ -1,0 +1,128 @@
+#include "core/json_writer.h"
+
+#include <charconv>
+#include <cmath>
+
+namespace millrace {
+namespace {
+
+// Length of the UTF-8 sequence at the start of `text`; 0 when there is none.
+size_t Utf8Length(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto follows = [&](size_t i) { return i < text.size() && (byte(i) & 0xC0) == 0x80; };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first < 0xE0) return follows(1) ? 2 : 0;
+  if (first >= 0xE0 && first < 0xF0) {
+    if (!follows(1) || !follows(2)) return 0;
+    if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F)) return 0;
+    return 3;
+  }
+  if (first >= 0xF0 && first < 0xF5) {
+    if (!follows(1) || !follows(2) || !follows(3)) return 0;
+    if ((first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F)) return 0;
+    return 4;
+  }
+  return 0;
+}
+
+void AppendQuoted(std::string_view text, std::string* out) {
+  *out += '"';
+  while (!text.empty()) {
+    const char c = text[0];
+    const size_t length = Utf8Length(text);
+    if (length == 0) {
+      *out += "\\ufffd";
+    } else if (c == '"' || c == '\\') {
+      *out += {'\\', c};
+    } else if (c == '\n') {
+      *out += "\\n";
+    } else if (c == '\t') {
+      *out += "\\t";
+    } else if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) {
+      constexpr char kHex[] = "0123456789abcdef";
+      *out += "\\u00";
+      *out += {kHex[static_cast<unsigned char>(c) >> 4], kHex[c & 15]};
+    } else {
+      *out += text.substr(0, length);
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  *out += '"';
+}
+
+template <class Float>
+std::string Digits(Float number) {
+  if (!std::isfinite(number)) return "null";
+  char digits[40];
+  return {digits, std::to_chars(digits, digits + sizeof(digits), number).ptr};
+}
+
+}  // namespace
+
+JsonWriter& JsonWriter::BeginObject() {
+  BeforeValue();
+  text_ += '{';
+  ++depth_;
+  needs_comma_ = false;
+  return *this;
+}
+
+JsonWriter& JsonWriter::EndObject() {
+  --depth_;
+  if (needs_comma_) NewLine();
+  text_ += '}';
+  needs_comma_ = true;
+  return *this;
+}
+
+JsonWriter& JsonWriter::BeginList() {
+  BeforeValue();
+  text_ += '[';
+  ++depth_;
+  needs_comma_ = false;
+  return *this;
+}
+
+JsonWriter& JsonWriter::EndList() {
+  --depth_;
+  text_ += ']';
+  needs_comma_ = true;
+  return *this;
+}
+
+JsonWriter& JsonWriter::Key(std::string_view name) {
+  if (needs_comma_) text_ += ',';
+  NewLine();
+  AppendQuoted(name, &text_);
+  text_ += indent_ ? ": " : ":";
+  needs_comma_ = false;
+  return *this;
+}
+
+JsonWriter& JsonWriter::Text(std::string_view text) {
+  BeforeValue();
+  AppendQuoted(text, &text_);
+  needs_comma_ = true;
+  return *this;
+}
+
+JsonWriter& JsonWriter::Number(double number) { return Raw(Digits(number)); }
+JsonWriter& JsonWriter::Number(float number) { return Raw(Digits(number)); }
+
+JsonWriter& JsonWriter::Raw(std::string_view value) {
+  BeforeValue();
+  text_ += value;
+  needs_comma_ = true;
+  return *this;
+}
+
+void JsonWriter::BeforeValue() {
+  if (needs_comma_) text_ += ',';
+}
+
+void JsonWriter::NewLine() {
+  if (indent_) text_ += "\n" + std::string(static_cast<size_t>(depth_) * 2, ' ');
+}
+
+}  // namespace millrace

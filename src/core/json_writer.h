@@ -1,0 +1,48 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace millrace {
+
+/// Writes one JSON value into a string: objects, lists, text, numbers. Commas and quotes are its business.
+///
+///     JsonWriter json;
+///     json.BeginObject().Key("rows").Number(3).Key("auc").Number(nan).EndObject();      // {"rows":3,"auc":null}
+///
+/// Numbers have the shortest form that reads back alike; what is not finite becomes null. Bytes of text that are not
+/// UTF-8 become U+FFFD. With `indent`, members of the outer object stand on lines of their own.
+class JsonWriter {
+ public:
+  explicit JsonWriter(bool indent = false) : indent_(indent) {}
+
+  JsonWriter& BeginObject();
+  JsonWriter& EndObject();
+  JsonWriter& BeginList();
+  JsonWriter& EndList();
+  JsonWriter& Key(std::string_view name);
+  JsonWriter& Text(std::string_view text);
+  JsonWriter& Number(double number);
+  JsonWriter& Number(float number);
+  template <std::integral T>
+  JsonWriter& Number(T number) {
+    return Raw(std::to_string(number));
+  }
+  JsonWriter& Bool(bool value) { return Raw(value ? "true" : "false"); }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  JsonWriter& Raw(std::string_view value);
+  void BeforeValue();
+  void NewLine();
+
+  bool indent_;
+  int depth_ = 0;
+  bool needs_comma_ = false;
+  std::string text_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,115 @@
+#include "core/line_blocks.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+constexpr size_t kLongestLine = size_t{1} << 30;
+
+void Reserve(LineBlock& block, size_t capacity, size_t filled) {
+  if (block.capacity >= capacity) return;
+  auto grown = std::make_unique_for_overwrite<char[]>(capacity + LineBlock::kPadding);
+  if (filled > 0) std::memcpy(grown.get(), block.data.get(), filled);
+  block.data = std::move(grown);
+  block.capacity = capacity;
+}
+
+}  // namespace
+
+uint64_t CountLines(std::string_view text) {
+  // Sums of bytes stay in byte lanes for 255 rounds at most, which is what lets the compiler use whole vectors.
+  constexpr size_t kLanes = 64;
+  constexpr size_t kRun = kLanes * 255;
+  uint64_t lines = 0;
+  const char* at = text.data();
+  size_t rest = text.size();
+  while (rest >= kLanes) {
+    const size_t run = std::min(rest, kRun) / kLanes * kLanes;
+    uint8_t sums[kLanes] = {};
+    for (size_t i = 0; i < run; i += kLanes) {
+      for (size_t lane = 0; lane < kLanes; ++lane) {
+        sums[lane] = static_cast<uint8_t>(sums[lane] + (at[i + lane] == '\n' ? 1 : 0));
+      }
+    }
+    for (const uint8_t sum : sums) lines += sum;
+    at += run;
+    rest -= run;
+  }
+  for (size_t i = 0; i < rest; ++i) lines += at[i] == '\n' ? 1 : 0;
+  return lines;
+}
+
+LineBlockReader::LineBlockReader(std::unique_ptr<ByteSource> source, uint32_t file, size_t block_size)
+    : source_(std::move(source)), file_(file), block_size_(std::max<size_t>(block_size, 1)) {}
+
+Result<bool> LineBlockReader::Next(LineBlock& block, const std::stop_token& stop) {
+  if (!failure_.ok()) return failure_;
+  if (at_end_) return false;
+  Reserve(block, std::max(block_size_, broken_size_ + 1), 0);
+  size_t filled = broken_size_;
+  if (broken_size_ > 0) std::memcpy(block.data.get(), broken_.get(), broken_size_);
+  broken_size_ = 0;
+  size_t text_size = 0;  // up to and with the last '\n'
+  uint64_t added = 0;    // bytes that are not the file's
+  for (;;) {
+    if (filled == block.capacity) {
+      if (text_size > 0) break;
+      if (block.capacity >= kLongestLine) {
+        failure_ = BadData("line " + std::to_string(lines_ + 1) + " is longer than 1 GiB; is this text?");
+        broken_size_ = filled;
+        return failure_;
+      }
+      Reserve(block, 2 * block.capacity, filled);  // a line that is longer than the block
+    }
+    Result<size_t> read = source_->Read({block.data.get() + filled, block.capacity - filled}, stop);
+    if (!read.ok()) {
+      failure_ = std::move(read).status();
+      if (failure_.code() == StatusCode::kCancelled) return failure_;
+      if (text_size > 0) break;
+      broken_size_ = filled;
+      return failure_;
+    }
+    if (*read == 0) {
+      at_end_ = true;
+      if (filled == 0) return false;
+      if (text_size < filled) {
+        if (filled == block.capacity) Reserve(block, filled + 1, filled);
+        block.data[filled++] = '\n';
+        text_size = filled;
+        added = 1;
+      }
+      break;
+    }
+    const void* last = ::memrchr(block.data.get() + filled, '\n', *read);
+    if (last != nullptr) text_size = static_cast<size_t>(static_cast<const char*>(last) - block.data.get()) + 1;
+    filled += *read;
+    // A file fills the block in one read; a command fills it in many, and what waits in its pipe is taken along.
+    if (filled >= block_size_ && text_size > 0) break;
+  }
+  Emit(block, filled, text_size);
+  bytes_ -= added;
+  return true;
+}
+
+void LineBlockReader::Emit(LineBlock& block, size_t filled, size_t text_size) {
+  broken_size_ = filled - text_size;
+  if (broken_size_ > broken_capacity_) {
+    broken_capacity_ = 2 * broken_size_;
+    broken_ = std::make_unique_for_overwrite<char[]>(broken_capacity_);
+  }
+  if (broken_size_ > 0) std::memcpy(broken_.get(), block.data.get() + text_size, broken_size_);
+  std::memset(block.data.get() + text_size, 0, LineBlock::kPadding);
+  block.size = text_size;
+  block.file = file_;
+  block.first_line = lines_ + 1;
+  block.lines = CountLines(block.text());
+  block.offset = bytes_;
+  lines_ += block.lines;
+  bytes_ += text_size;
+}
+
+}  // namespace millrace

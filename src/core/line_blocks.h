@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "core/byte_source.h"
+
+namespace millrace {
+
+/// A run of whole lines of one file, in a buffer that is reused from block to block.
+///
+/// Every line ends in '\n'; a last line without one is given it. kPadding bytes after the text may be read (they are
+/// 0), so that a parser can load whole words. Movable; one thread at a time.
+struct LineBlock {
+  static constexpr size_t kPadding = 64;
+
+  std::string_view text() const { return {data.get(), size}; }
+
+  std::unique_ptr<char[]> data;
+  size_t size = 0;
+  size_t capacity = 0;      ///< bytes of `data` without the padding
+  uint32_t file = 0;        ///< number in the file list
+  uint64_t first_line = 1;  ///< number of the first line, from 1
+  uint64_t lines = 0;
+  uint64_t offset = 0;  ///< bytes of the file (after command and decompression) before the text
+};
+
+/// Cuts a source into blocks of about 1 MiB at line ends; a longer line makes a longer block (up to 1 GiB;
+/// then it is kBadData).
+///
+/// Copies only the broken line at a cut. One thread at a time.
+class LineBlockReader {
+ public:
+  static constexpr size_t kBlockSize = size_t{1} << 20;
+
+  /// `file` goes into every block.
+  LineBlockReader(std::unique_ptr<ByteSource> source, uint32_t file, size_t block_size = kBlockSize);
+
+  /// Fills `block`; false at the end. When the source fails, the whole lines before come first, then the failure.
+  Result<bool> Next(LineBlock& block, const std::stop_token& stop);
+
+  /// Why the source failed, known one Next earlier than that one says so; ok when it has not.
+  const Status& failure() const { return failure_; }
+  /// Whether the source failed within a line, which was left out.
+  bool ends_in_a_line() const { return broken_size_ > 0; }
+  uint64_t lines() const { return lines_; }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  void Emit(LineBlock& block, size_t filled, size_t text_size);
+
+  std::unique_ptr<ByteSource> source_;
+  uint32_t file_;
+  size_t block_size_;
+  std::unique_ptr<char[]> broken_;  ///< the start of the line that the last block left out
+  size_t broken_size_ = 0;
+  size_t broken_capacity_ = 0;
+  Status failure_;
+  bool at_end_ = false;
+  uint64_t lines_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+/// Counts '\n'.
+uint64_t CountLines(std::string_view text);
+
+}  // namespace millrace

@@ -1,0 +1,11 @@
+#include "core/racy.h"
+
+#define MR_RACY __attribute__((no_sanitize("thread")))
+#include "core/row_kernels.inc"
+
+namespace millrace::racy {
+
+extern const Kernels kAvx512Kernels;
+const Kernels kAvx512Kernels = kKernels;
+
+}  // namespace millrace::racy

@@ -1,0 +1,38 @@
+#include "core/sealed_text.h"
+
+#include <charconv>
+
+#include "core/crc32c.h"
+#include "core/file.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::string_view kSumLine = "# crc32c of the bytes above: ";
+
+}  // namespace
+
+std::string SealText(std::string text) {
+  const uint32_t sum = Crc32c(0, text.data(), text.size());
+  return std::move(text) + std::string(kSumLine) + std::to_string(sum) + "\n";
+}
+
+Result<std::string> ReadSealedText(const std::string& path) {
+  Result<std::string> read = ReadFile(path);
+  if (!read.ok()) return BadData(read.status().message());
+  std::string& text = *read;
+  const size_t at = text.rfind(kSumLine);
+  if (at == std::string::npos || !text.ends_with('\n')) {
+    return BadData("\"" + path + "\" is cut off: its last line has no checksum");
+  }
+  uint32_t sum = 0;
+  const char* end = text.data() + text.size() - 1;
+  const auto [stop, error] = std::from_chars(text.data() + at + kSumLine.size(), end, sum);
+  if (error != std::errc() || stop != end || sum != Crc32c(0, text.data(), at)) {
+    return BadData("\"" + path + "\" is damaged: its checksum does not match");
+  }
+  text.resize(at);
+  return read;
+}
+
+}  // namespace millrace

@@ -1,0 +1,368 @@
+#include "core/subprocess.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <thread>
+
+#include "core/stderr_tail.h"
+
+namespace millrace {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kPipeBytes = 1 << 20;
+
+struct Pipe {
+  FileDescriptor read;
+  FileDescriptor write;
+};
+
+/// A descriptor above stderr, so that setting up a child's 0, 1 and 2 cannot overwrite it.
+Result<FileDescriptor> AboveStdio(FileDescriptor fd) {
+  if (fd.get() > STDERR_FILENO) return fd;
+  FileDescriptor moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  if (!moved.is_open()) return IoErrorFromErrno("cannot duplicate a file descriptor", errno);
+  return moved;
+}
+
+Result<Pipe> MakePipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return IoErrorFromErrno("cannot make a pipe", errno);
+  FileDescriptor read(ends[0]);
+  FileDescriptor write(ends[1]);
+  Pipe pipe;
+  MR_ASSIGN(pipe.read, AboveStdio(std::move(read)));
+  MR_ASSIGN(pipe.write, AboveStdio(std::move(write)));
+  // Fewer switches between us and the command. Refused when the user's quota of pipe pages is spent, which is fine.
+  (void)::fcntl(pipe.read.get(), F_SETPIPE_SZ, kPipeBytes);
+  return pipe;
+}
+
+void SetNonBlocking(const FileDescriptor& fd) {
+  (void)::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
+}
+
+Result<pid_t> Spawn(const std::vector<std::string>& argv, int in, int out, int err) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawnattr_init(&attributes);
+  if (in >= 0) {
+    posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  }
+  posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
+  sigset_t none;
+  sigemptyset(&none);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) sigaddset(&defaults, signal);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  std::vector<char*> words;
+  for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  pid_t pid = -1;
+  const int error = ::posix_spawnp(&pid, words[0], &actions, &attributes, words.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error == ENOENT) return NotFound("no such program: " + argv[0]);
+  if (error != 0) return IoErrorFromErrno("cannot start " + argv[0], error);
+  return pid;
+}
+
+/// An eventfd that a stop request makes readable, for poll.
+class WakeUp {
+ public:
+  WakeUp() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  int fd() const { return fd_.get(); }
+  void operator()() const {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t ignored = ::write(fd_.get(), &one, sizeof(one));
+  }
+
+ private:
+  FileDescriptor fd_;
+};
+
+/// Lets a stop request wake a poll on `wake`.
+struct CallWakeUp {
+  const WakeUp* wake;
+  void operator()() const { (*wake)(); }
+};
+using WakeOnStop = std::stop_callback<CallWakeUp>;
+
+/// Writes a source to a command's stdin in a thread of its own.
+///
+/// What follows the last line end is held back until more comes or the source ends well, so that a command never sees
+/// a line that a truncated archive cut in two.
+class StdinWriter {
+ public:
+  StdinWriter(std::unique_ptr<ByteSource> source, FileDescriptor pipe)
+      : source_(std::move(source)),
+        pipe_(std::move(pipe)),
+        thread_([this](const std::stop_token& stop) { Run(stop); }) {}
+
+  /// The source's failure, once the command has ended.
+  Status Join() {
+    thread_.request_stop();
+    if (thread_.joinable()) thread_.join();
+    return failure_;
+  }
+
+ private:
+  void Run(const std::stop_token& stop) {
+    sigset_t pipe_signal;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);  // a command may end before it has read everything
+    SetNonBlocking(pipe_);
+    const WakeOnStop on_stop(stop, CallWakeUp{&wake_});
+    std::vector<char> buffer(size_t{256} << 10);
+    size_t filled = 0;
+    for (;;) {
+      Result<size_t> read = source_->Read(std::span(buffer).subspan(filled), stop);
+      if (!read.ok()) {
+        if (read.status().code() != StatusCode::kCancelled) failure_ = std::move(read).status();
+        break;
+      }
+      filled += *read;
+      const bool at_end = *read == 0;
+      size_t whole = filled;
+      if (!at_end) {
+        const void* last = ::memrchr(buffer.data(), '\n', filled);
+        if (last != nullptr) {
+          whole = static_cast<size_t>(static_cast<const char*>(last) - buffer.data()) + 1;
+        } else if (filled < buffer.size()) {
+          whole = 0;
+        }
+      }
+      if (!WriteAll({buffer.data(), whole}, stop) || at_end) break;
+      std::memmove(buffer.data(), buffer.data() + whole, filled - whole);
+      filled -= whole;
+    }
+    pipe_.Close();
+  }
+
+  bool WriteAll(std::string_view bytes, const std::stop_token& stop) {
+    while (!bytes.empty()) {
+      const ssize_t n = ::write(pipe_.get(), bytes.data(), bytes.size());
+      if (n >= 0) {
+        bytes.remove_prefix(static_cast<size_t>(n));
+      } else if (errno == EAGAIN) {
+        std::array<pollfd, 2> polled{{{pipe_.get(), POLLOUT, 0}, {wake_.fd(), POLLIN, 0}}};
+        (void)::poll(polled.data(), polled.size(), -1);
+        if (stop.stop_requested()) return false;
+      } else if (errno != EINTR) {
+        return false;  // EPIPE: the command wants no more, as `head` does
+      }
+    }
+    return true;
+  }
+
+  std::unique_ptr<ByteSource> source_;
+  FileDescriptor pipe_;
+  WakeUp wake_;
+  Status failure_;  ///< read after the thread was joined
+  std::jthread thread_;
+};
+
+std::string SignalText(int signal) {
+  const char* name = ::sigdescr_np(signal);
+  return "killed by signal " + std::to_string(signal) + (name != nullptr ? std::string(" (") + name + ")" : "");
+}
+
+Status ExitFailure(const siginfo_t& info) {
+  if (info.si_code != CLD_EXITED) return IoError("command " + SignalText(info.si_status));
+  const int code = info.si_status;
+  std::string what = "command exited with status " + std::to_string(code);
+  if (code == 127) what += " (command not found)";
+  if (code == 126) what += " (command cannot be executed)";
+  // The shell's way to say that a part of the command was killed.
+  if (code > 128 && ::sigdescr_np(code - 128) != nullptr) {
+    what = "command " + SignalText(code - 128) + ", status " + std::to_string(code);
+  }
+  return code == 0 ? Status::Ok() : IoError(std::move(what));
+}
+
+class Subprocess final : public ByteSource {
+ public:
+  Subprocess(pid_t pid, std::string label, std::chrono::milliseconds timeout, ChildGuard& guard, FileDescriptor out,
+             FileDescriptor err)
+      : pid_(pid),
+        pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))),
+        timeout_(timeout),
+        guard_(&guard),
+        out_(std::move(out)),
+        err_(std::move(err)),
+        tail_(std::move(label)) {
+    SetNonBlocking(out_);
+    SetNonBlocking(err_);
+  }
+
+  ~Subprocess() override {
+    if (pid_ > 0) (void)Reap();
+  }
+
+  void StartWriter(std::unique_ptr<ByteSource> input, FileDescriptor pipe) {
+    writer_.emplace(std::move(input), std::move(pipe));
+  }
+
+  Result<size_t> Read(std::span<char> out, const std::stop_token& stop) override {
+    if (!failure_.ok()) return failure_;
+    if (pid_ < 0) return size_t{0};
+    const Clock::time_point start = Clock::now();
+    while (out_.is_open()) {
+      const ssize_t n = ::read(out_.get(), out.data(), out.size());
+      if (n > 0) return static_cast<size_t>(n);
+      if (n == 0) {
+        out_.Close();
+      } else if (errno == EAGAIN) {
+        MR_TRY(Wait(start, stop));
+      } else if (errno != EINTR) {
+        return IoErrorFromErrno("cannot read from the command", errno);
+      }
+    }
+    MR_TRY(AwaitExit(start, stop));
+    return size_t{0};
+  }
+
+ private:
+  /// Sleeps until there is something to do; reads stderr. Fails at a stop request and after the silence timeout.
+  Status Wait(Clock::time_point start, const std::stop_token& stop) {
+    const WakeOnStop on_stop(stop, CallWakeUp{&wake_});
+    if (stop.stop_requested()) return Cancelled("stopped while a command ran");
+    std::array<pollfd, 4> polled{{{out_.get(), POLLIN, 0},
+                                  {err_.get(), POLLIN, 0},
+                                  {wake_.fd(), POLLIN, 0},
+                                  {out_.is_open() ? -1 : pidfd_.get(), POLLIN, 0}}};
+    int wait_ms = -1;
+    if (timeout_.count() > 0) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(start + timeout_ - Clock::now());
+      if (left.count() <= 0) return TimedOut();
+      wait_ms = static_cast<int>(std::min<int64_t>(left.count(), 3600 * 1000));
+    }
+    if (!out_.is_open() && !pidfd_.is_open()) wait_ms = 5;  // a kernel without pidfd_open: look now and then
+    (void)::poll(polled.data(), polled.size(), wait_ms);
+    if (stop.stop_requested()) return Cancelled("stopped while a command ran");
+    if (polled[1].revents != 0) ReadStderr();
+    return Status::Ok();
+  }
+
+  Status TimedOut() {
+    char seconds[32];
+    std::snprintf(seconds, sizeof(seconds), "%g", std::chrono::duration<double>(timeout_).count());
+    ReadStderr();
+    tail_.Finish();
+    (void)Reap();  // the silence is what counts, whatever the input said
+    failure_ = Unavailable(std::string("command wrote nothing for ") + seconds + " seconds and was killed" +
+                           tail_.ForMessage());
+    return failure_;
+  }
+
+  void ReadStderr() {
+    std::array<char, 4096> buffer;
+    while (err_.is_open()) {
+      const ssize_t n = ::read(err_.get(), buffer.data(), buffer.size());
+      if (n > 0) {
+        tail_.Append({buffer.data(), static_cast<size_t>(n)});
+      } else if (n == 0) {
+        err_.Close();
+      } else if (errno != EINTR) {
+        return;
+      }
+    }
+  }
+
+  /// Ok when the command and its input ended well.
+  Status AwaitExit(Clock::time_point start, const std::stop_token& stop) {
+    siginfo_t info{};
+    for (;;) {
+      // The process stays a zombie (WNOWAIT) until its group was killed, so that its number cannot be given anew.
+      info.si_pid = 0;
+      if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+        if (errno == EINTR) continue;
+        failure_ = IoErrorFromErrno("cannot wait for the command", errno);
+        return failure_;
+      }
+      if (info.si_pid != 0) break;
+      MR_TRY(Wait(start, stop));
+    }
+    ReadStderr();
+    tail_.Finish();
+    const Status input_failure = Reap();
+    if (!input_failure.ok()) {
+      failure_ = input_failure;
+    } else if (Status exit = ExitFailure(info); !exit.ok()) {
+      failure_ = Status(exit.code(), exit.message() + tail_.ForMessage());
+    }
+    return failure_;
+  }
+
+  /// Ends whatever is left of the command's group. Returns what ended its input, if that was a failure.
+  Status Reap() {
+    ::kill(-pid_, SIGKILL);
+    guard_->Withdraw(pid_);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+    return writer_ ? writer_->Join() : Status::Ok();
+  }
+
+  pid_t pid_;  ///< -1 once it was reaped
+  FileDescriptor pidfd_;
+  std::chrono::milliseconds timeout_;
+  ChildGuard* guard_;
+  FileDescriptor out_;
+  FileDescriptor err_;
+  StderrTail tail_;
+  WakeUp wake_;
+  Status failure_;
+  std::optional<StdinWriter> writer_;
+};
+
+}  // namespace
+
+std::vector<std::string> ShellArgv(const std::string& command, const std::vector<std::string>& arguments) {
+  std::vector<std::string> argv = {"bash", "-o", "pipefail", "-c", command, "bash"};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  return argv;
+}
+
+Result<std::unique_ptr<ByteSource>> StartSubprocess(SubprocessOptions options, ChildGuard& guard) {
+  MR_ASSIGN(Pipe out, MakePipe());
+  MR_ASSIGN(Pipe err, MakePipe());
+  Pipe in;
+  if (options.input != nullptr) {
+    MR_ASSIGN(in, MakePipe());
+  } else if (options.stdin_file.is_open()) {
+    MR_ASSIGN(in.read, AboveStdio(std::move(options.stdin_file)));
+  }
+  MR_ASSIGN(const pid_t pid, Spawn(options.argv, in.read.get(), out.write.get(), err.write.get()));
+  guard.Announce(pid);
+  auto process = std::make_unique<Subprocess>(pid, std::move(options.label), options.silence_timeout, guard,
+                                              std::move(out.read), std::move(err.read));
+  if (options.input != nullptr) process->StartWriter(std::move(options.input), std::move(in.write));
+  return std::unique_ptr<ByteSource>(std::move(process));
+}
+
+}  // namespace millrace

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/file.h"
+#include "core/status.h"
+
+namespace millrace {
+
+class BadLinePolicy;
+
+/// Decides what becomes of lines that do not parse, for all threads of a pass: fail, skip within a budget, or skip
+/// and write them to a file. Thread-safe; Report takes a lock, good lines cost nothing but AddLines once a block.
+class BadLines {
+ public:
+  /// `default_quarantine_path` is taken when the policy is QUARANTINE and names no file. The file is made here.
+  static Result<std::unique_ptr<BadLines>> Create(const BadLinePolicy& policy, std::string default_quarantine_path);
+
+  /// A line that does not parse. `message` begins with "file:line:column: slot ...", `kind` is a counter's name like
+  /// "bad_count". Ok: leave the line out and go on. A failure ends the pass.
+  Status Report(std::string_view kind, std::string_view message, std::string_view line);
+
+  /// Lines that were looked at, good ones included. Fails when a larger share than the budget is bad.
+  Status AddLines(int64_t lines);
+
+  int64_t bad_lines() const { return bad_.load(std::memory_order_relaxed); }
+  std::map<std::string, int64_t> counts_by_kind() const;
+
+ private:
+  BadLines() = default;
+  Status OverBudget(std::string_view limit) const;
+
+  int action_ = 0;
+  int64_t max_lines_ = 0;
+  double max_fraction_ = 0;
+  std::string quarantine_path_;
+  FileDescriptor quarantine_;
+  std::atomic<int64_t> bad_{0};
+  std::atomic<int64_t> lines_{0};
+  mutable std::mutex mutex_;
+  std::map<std::string, int64_t> by_kind_;
+  std::vector<std::string> first_;
+};
+
+}  // namespace millrace

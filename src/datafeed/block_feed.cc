@@ -1,0 +1,187 @@
+#include "datafeed/block_feed.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+namespace millrace {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Puts "FILE: " before and the number of rows behind the first line of a source's failure.
+Status DescribeFailure(const Status& failure, const std::string& file, const LineBlockReader& reader,
+                       bool command_got_it_unpacked) {
+  const std::string& message = failure.message();
+  const size_t line_end = std::min(message.find('\n'), message.size());
+  std::string text = message.substr(0, line_end);
+  if (text.find(file) == std::string::npos) text = file + ": " + text;
+  text += " after " + std::to_string(reader.lines()) + " rows";
+  if (reader.ends_in_a_line()) text += "; last line incomplete";
+  text += message.substr(line_end);
+  if (command_got_it_unpacked && failure.code() == StatusCode::kIo) {
+    text += "\n  the file is packed; the command gets it unpacked";
+  }
+  return {failure.code(), std::move(text)};
+}
+
+/// The next file of a lane, whose command was started already.
+struct AheadOfLane {
+  size_t file = 0;
+  Status failure;  ///< of opening it; told when its turn comes
+  OpenedInput input;
+};
+
+}  // namespace
+
+struct BlockFeed::Lane {
+  std::mutex mutex;
+  std::atomic<bool> done{false};  ///< this lane has no file and will get none
+  std::optional<LineBlockReader> reader;
+  std::optional<AheadOfLane> ahead;
+  size_t file = 0;
+  int tries = 0;
+  bool gave_a_block = false;  ///< of the current file
+  InputStage stage = InputStage::kRead;
+  bool command_got_it_unpacked = false;
+  BlockFeedStats stats;
+
+  Status Describe(const Status& failure, const std::string& name) const {
+    return DescribeFailure(failure, name, *reader, command_got_it_unpacked);
+  }
+};
+
+BlockFeed::BlockFeed(const InputOpener& opener, const std::vector<std::string>& files, int lanes, int retries)
+    : opener_(&opener), files_(&files), retries_(retries) {
+  for (int i = 0; i < std::max(lanes, 1); ++i) lanes_.push_back(std::make_unique<Lane>());
+}
+
+BlockFeed::~BlockFeed() = default;
+
+Result<bool> BlockFeed::Next(int lane, LineBlock& block, const std::stop_token& stop) {
+  const size_t first = static_cast<size_t>(lane) % lanes_.size();
+  {
+    Lane& own = *lanes_[first];
+    const std::lock_guard lock(own.mutex);
+    MR_ASSIGN(const bool got, NextOfLane(own, block, stop));
+    if (got) return true;
+  }
+  // Help others: first where nobody is reading just now, then wherever something is left.
+  for (const bool wait : {false, true}) {
+    for (size_t i = 1; i < lanes_.size(); ++i) {
+      Lane& other = *lanes_[(first + i) % lanes_.size()];
+      if (other.done.load(std::memory_order_acquire)) continue;
+      std::unique_lock lock(other.mutex, std::defer_lock);
+      if (wait) {
+        lock.lock();
+      } else if (!lock.try_lock()) {
+        continue;
+      }
+      MR_ASSIGN(const bool got, NextOfLane(other, block, stop));
+      if (got) return true;
+    }
+  }
+  return false;
+}
+
+bool BlockFeed::TakeFile(Lane& lane) const {
+  lane.tries = 0;
+  if (lane.ahead) {
+    lane.file = lane.ahead->file;
+    return true;
+  }
+  lane.file = next_file_.fetch_add(1, std::memory_order_relaxed);
+  return lane.file < files_->size();
+}
+
+Status BlockFeed::OpenFileOf(Lane& lane) const {
+  OpenedInput input;
+  // A file that is tried again is not the one that was opened ahead.
+  if (lane.ahead && lane.ahead->file == lane.file) {
+    const Status failure = lane.ahead->failure;
+    input = std::move(lane.ahead->input);
+    lane.ahead.reset();
+    MR_TRY(failure);
+  } else {
+    MR_ASSIGN(input, opener_->Open((*files_)[lane.file]));
+  }
+  lane.stage = input.stage;
+  lane.command_got_it_unpacked = input.command_got_it_unpacked;
+  lane.gave_a_block = false;
+  lane.reader.emplace(std::move(input.source), static_cast<uint32_t>(lane.file));
+  return Status::Ok();
+}
+
+void BlockFeed::OpenAhead(Lane& lane) const {
+  if (lanes_.size() > 1 || lane.stage != InputStage::kPipe || lane.ahead) return;
+  const size_t file = next_file_.fetch_add(1, std::memory_order_relaxed);
+  if (file >= files_->size()) return;
+  lane.ahead.emplace();
+  lane.ahead->file = file;
+  Result<OpenedInput> opened = opener_->Open((*files_)[file]);
+  if (opened.ok()) {
+    lane.ahead->input = std::move(*opened);
+  } else {
+    lane.ahead->failure = std::move(opened).status();
+  }
+}
+
+Result<bool> BlockFeed::NextOfLane(Lane& lane, LineBlock& block, const std::stop_token& stop) const {
+  while (!lane.done.load(std::memory_order_relaxed)) {
+    if (stop.stop_requested()) return Cancelled("stopped while reading files");
+    const Clock::time_point start = Clock::now();
+    if (!lane.reader) {
+      if (!TakeFile(lane)) {
+        lane.done.store(true, std::memory_order_release);
+        break;
+      }
+      MR_TRY(OpenFileOf(lane));
+      OpenAhead(lane);
+    }
+    const uint64_t bytes_before = lane.reader->bytes();
+    Result<bool> got = lane.reader->Next(block, stop);
+    lane.stats.stage_seconds[static_cast<size_t>(lane.stage)] +=
+        std::chrono::duration<double>(Clock::now() - start).count();
+    const Status failure = got.ok() ? lane.reader->failure() : got.status();
+    if (failure.code() == StatusCode::kCancelled) return failure;
+    if (!failure.ok() && !lane.gave_a_block && lane.tries < retries_ && lane.stage == InputStage::kPipe) {
+      ++lane.tries;
+      ++lane.stats.retries;
+      LOG(WARNING) << lane.Describe(failure, (*files_)[lane.file]).message() << "\n  trying again (" << lane.tries
+                   << " of " << retries_ << ")";
+      MR_TRY(OpenFileOf(lane));
+      continue;
+    }
+    if (!got.ok()) return lane.Describe(failure, (*files_)[lane.file]);
+    if (*got) {
+      lane.gave_a_block = true;
+      lane.stats.lines += static_cast<int64_t>(block.lines);
+      lane.stats.bytes += static_cast<int64_t>(lane.reader->bytes() - bytes_before);
+      return true;
+    }
+    ++lane.stats.files;
+    if (lane.reader->lines() == 0) ++lane.stats.empty_files;
+    lane.reader.reset();
+  }
+  return false;
+}
+
+BlockFeedStats BlockFeed::stats() const {
+  BlockFeedStats sum;
+  for (const std::unique_ptr<Lane>& lane : lanes_) {
+    const std::lock_guard lock(lane->mutex);
+    sum.files += lane->stats.files;
+    sum.empty_files += lane->stats.empty_files;
+    sum.retries += lane->stats.retries;
+    sum.bytes += lane->stats.bytes;
+    sum.lines += lane->stats.lines;
+    for (size_t i = 0; i < sum.stage_seconds.size(); ++i) sum.stage_seconds[i] += lane->stats.stage_seconds[i];
+  }
+  return sum;
+}
+
+}  // namespace millrace

@@ -1,0 +1,68 @@
+#include "datafeed/data_feed.h"
+
+#include "core/edit_distance.h"
+#include "data_feed.pb.h"
+#include "datafeed/column_sink.h"
+#include "datafeed/multi_slot_options.h"
+
+namespace millrace {
+namespace {
+
+class MultiSlotFeed final : public DataFeed {
+ public:
+  MultiSlotFeed(const SlotSchema& schema, const MultiSlotOptions& options) : sink_(schema), parser_(schema, options) {}
+
+  void Attach(SlotBatch* batch) override { sink_.Attach(batch); }
+  void Detach() override { sink_.Detach(); }
+  int rows() const override { return sink_.rows(); }
+  LineResult ParseLine(std::string_view line) override { return parser_.ParseLine(line, sink_); }
+  const LineError& error() const override { return parser_.error(); }
+  const ValueCounters& counters() const override { return parser_.counters(); }
+
+ private:
+  ColumnSink sink_;
+  MultiSlotParser parser_;
+};
+
+template <FeedClass kClass>
+std::unique_ptr<DataFeed> MakeMultiSlot(const SlotSchema& schema, const DataFeedDesc& desc) {
+  return std::make_unique<MultiSlotFeed>(schema, MultiSlotOptions::FromDesc(desc, kClass));
+}
+
+}  // namespace
+
+DataFeedFactory DataFeedFactory::Builtin() {
+  DataFeedFactory factory;
+  factory.entries_ = {{"MultiSlotDataFeed", MakeMultiSlot<FeedClass::kQueue>},
+                      {"MultiSlotInMemoryDataFeed", MakeMultiSlot<FeedClass::kInMemory>}};
+  return factory;
+}
+
+Status DataFeedFactory::Add(std::string name, Maker maker) {
+  for (const Entry& entry : entries_) {
+    if (entry.name == name) return AlreadyExists("a data feed of the class \"" + name + "\" is registered already");
+  }
+  entries_.push_back({std::move(name), maker});
+  return Status::Ok();
+}
+
+Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view name, const SlotSchema& schema,
+                                                          const DataFeedDesc& desc) const {
+  std::string known;
+  std::vector<std::string_view> candidates;
+  for (const Entry& entry : entries_) {
+    if (entry.name == name) return entry.maker(schema, desc);
+    known += (known.empty() ? "" : ", ") + entry.name;
+    candidates.push_back(entry.name);
+  }
+  return InvalidConfig("data_desc.name: no data feed of the class \"" + std::string(name) + "\"" +
+                       DidYouMean(name, candidates) + "; there are: " + known);
+}
+
+std::vector<std::string> DataFeedFactory::names() const {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries_) names.push_back(entry.name);
+  return names;
+}
+
+}  // namespace millrace

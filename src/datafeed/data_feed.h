@@ -1,0 +1,63 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+#include "datafeed/line_error.h"
+#include "datafeed/multi_slot_parser.h"
+#include "framework/slot_batch.h"
+#include "framework/slot_schema.h"
+
+namespace millrace {
+
+class DataFeedDesc;
+
+/// Turns lines into rows of batches, for one reader thread.
+///
+///     feed.Attach(batch);  feed.ParseLine(line) ... until feed.rows() is the batch size;  feed.Detach();
+class DataFeed {
+ public:
+  virtual ~DataFeed() = default;
+  /// Rows go to the end of this empty batch, which is the feed's alone until Detach.
+  virtual void Attach(SlotBatch* batch) = 0;
+  virtual void Detach() = 0;
+  /// Rows since Attach.
+  virtual int rows() const = 0;
+  /// `line` has no '\n', but kLinePadding bytes behind it may be read. A bad line leaves nothing behind.
+  virtual LineResult ParseLine(std::string_view line) = 0;
+  /// Says what was wrong with the last bad line.
+  virtual const LineError& error() const = 0;
+  virtual const ValueCounters& counters() const = 0;
+};
+
+/// Makes data feeds by class name: DataFeedDesc.name.
+///
+/// A value that the program makes and passes on; a plugin adds its classes to it before the first Create, which any
+/// thread may call.
+class DataFeedFactory {
+ public:
+  using Maker = std::unique_ptr<DataFeed> (*)(const SlotSchema& schema, const DataFeedDesc& desc);
+
+  /// With "MultiSlotDataFeed" and "MultiSlotInMemoryDataFeed".
+  static DataFeedFactory Builtin();
+
+  /// kAlreadyExists when the name is taken.
+  Status Add(std::string name, Maker maker);
+  /// Keeps references to `schema`. kInvalidConfig for an unknown name, with all names that there are.
+  Result<std::unique_ptr<DataFeed>> Create(std::string_view name, const SlotSchema& schema,
+                                           const DataFeedDesc& desc) const;
+  /// In the order of their registration.
+  std::vector<std::string> names() const;
+
+ private:
+  struct Entry {
+    std::string name;
+    Maker maker;
+  };
+  std::vector<Entry> entries_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace millrace {
+
+/// How the text of a float was read.
+enum class FloatText : uint8_t {
+  kFinite,
+  kNonFinite,  ///< written as nan or inf
+  kOverflow,   ///< too large: read as infinity
+  kUnderflow,  ///< not zero, but read as zero
+  kNoNumber,
+};
+
+/// Reads all of `token` as strtof would in the C locale (sign, decimals, exponent, hexadecimal floats, nan, inf;
+/// rounded to nearest), whatever locale the process has. `value` is written unless the answer is kNoNumber.
+FloatText ParseFloat(std::string_view token, float* value);
+
+}  // namespace millrace

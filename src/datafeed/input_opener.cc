@@ -1,0 +1,182 @@
+#include "datafeed/input_opener.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/decompress.h"
+#include "data_feed.pb.h"
+
+namespace millrace {
+namespace {
+
+bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// "s3" of "s3://bucket/part-0"; empty when the name does not begin like that.
+std::string_view SchemeOf(std::string_view file) {
+  const size_t colon = file.find(':');
+  if (colon == std::string_view::npos || colon == 0 || !IsLetter(file[0])) return {};
+  const std::string_view scheme = file.substr(0, colon);
+  const bool plain = std::all_of(scheme.begin(), scheme.end(), [](char c) {
+    return IsLetter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+  });
+  return plain ? scheme : std::string_view();
+}
+
+bool IsPlainFile(const std::string& file) {
+  struct stat info {};
+  return ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+std::string_view Trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\n");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1);
+}
+
+/// True for names of this process's open files: "/dev/stdin", "/dev/fd/3".
+bool IsOwnDescriptor(std::string_view file) {
+  return file == "/dev/stdin" || file.starts_with("/dev/fd/") || file.starts_with("/proc/self/fd/");
+}
+
+}  // namespace
+
+std::string_view InputStageName(InputStage stage) {
+  switch (stage) {
+    case InputStage::kRead: return "read";
+    case InputStage::kDecompress: return "decompress";
+    case InputStage::kPipe: return "pipe";
+  }
+  return "read";
+}
+
+Result<std::unique_ptr<InputOpener>> InputOpener::Create(const DataFeedDesc& desc,
+                                                         const std::vector<std::string>& files) {
+  std::unique_ptr<InputOpener> opener(new InputOpener);
+  const double timeout = desc.pipe_timeout_seconds();
+  if (!(timeout >= 0 && timeout <= 1e6)) {
+    return InvalidConfig("data_desc.pipe_timeout_seconds must be from 0 to 1000000, not " + std::to_string(timeout));
+  }
+  opener->timeout_ = std::chrono::milliseconds(static_cast<int64_t>(std::ceil(1000 * timeout)));
+  const std::string_view pipe = Trimmed(desc.pipe_command());
+  if (pipe != "cat") opener->pipe_command_ = pipe;
+  for (const InputCommand& input : desc.input_commands()) {
+    if (input.scheme().empty() || SchemeOf(input.scheme() + ":") != input.scheme()) {
+      return InvalidConfig("data_desc.input_commands: \"" + input.scheme() +
+                           "\" is no scheme; write \"s3\" for s3://...");
+    }
+    if (Trimmed(input.command()).empty()) {
+      return InvalidConfig("data_desc.input_commands: scheme \"" + input.scheme() + "\" has no command");
+    }
+    opener->schemes_.push_back({input.scheme(), std::string(Trimmed(input.command()))});
+  }
+  // Behind the user's, who may have another command for them.
+  for (const char* known : {"hdfs", "afs"}) opener->schemes_.push_back({known, "hadoop fs -cat"});
+  MR_TRY(opener->CheckFiles(files));
+  for (const std::string& file : files) {
+    if (!opener->NeedsCommand(file)) continue;
+    MR_ASSIGN(opener->guard_, ChildGuard::Create());
+    break;
+  }
+  return opener;
+}
+
+const InputOpener::SchemeCommand* InputOpener::CommandFor(std::string_view file) const {
+  const std::string_view scheme = SchemeOf(file);
+  for (const SchemeCommand& known : schemes_) {
+    if (known.scheme == scheme) return &known;
+  }
+  return nullptr;
+}
+
+bool InputOpener::NeedsCommand(const std::string& file) const {
+  return !pipe_command_.empty() || CommandFor(file) != nullptr || !IsPlainFile(file);
+}
+
+Status InputOpener::CheckFile(const std::string& file) const {
+  if (file.empty()) return NotFound("a file of the list has no name");
+  if (CommandFor(file) != nullptr) return Status::Ok();
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0) {
+    const std::string_view scheme = SchemeOf(file);
+    if (!scheme.empty() && errno == ENOENT) {
+      return NotFound("no command reads \"" + file + "\"; add to data_desc: input_commands { scheme: \"" +
+                      std::string(scheme) + "\" command: \"...\" }");
+    }
+    if (errno == ENOENT || errno == ENOTDIR) return NotFound("no such file: \"" + file + "\"");
+    return IoErrorFromErrno("cannot inspect \"" + file + "\"", errno);
+  }
+  if (S_ISDIR(info.st_mode)) return IoError("\"" + file + "\" is a folder, not a file");
+  if (::access(file.c_str(), R_OK) != 0) return IoErrorFromErrno("cannot read \"" + file + "\"", errno);
+  return Status::Ok();
+}
+
+Status InputOpener::CheckFiles(const std::vector<std::string>& files) const {
+  constexpr int kListed = 10;
+  if (files.empty()) return NotFound("no input files: the file list is empty");
+  Status first;
+  std::string all;
+  int bad = 0;
+  for (const std::string& file : files) {
+    Status status = CheckFile(file);
+    if (status.ok()) continue;
+    if (++bad <= kListed) all += "\n  " + status.message();
+    if (first.ok()) first = std::move(status);
+  }
+  if (bad <= 1) return first;
+  if (bad > kListed) all += "\n  and " + std::to_string(bad - kListed) + " more";
+  return {first.code(),
+          std::to_string(bad) + " of " + std::to_string(files.size()) + " input files cannot be read:" + all};
+}
+
+Result<std::unique_ptr<ByteSource>> InputOpener::Start(std::vector<std::string> argv, const std::string& file,
+                                                       SubprocessOptions options) const {
+  options.argv = std::move(argv);
+  options.label = file;
+  options.silence_timeout = timeout_;
+  return StartSubprocess(std::move(options), *guard_).Context(file);
+}
+
+Result<OpenedInput> InputOpener::Open(const std::string& file) const {
+  OpenedInput input;
+  const SchemeCommand* scheme = CommandFor(file);
+  if (scheme != nullptr || (guard_ != nullptr && !IsPlainFile(file))) {
+    std::vector<std::string> argv = scheme != nullptr ? ShellArgv(scheme->command + " \"$@\"", {file})
+                                                      : std::vector<std::string>{"cat", "--", file};
+    SubprocessOptions options;
+    if (scheme == nullptr && IsOwnDescriptor(file)) {
+      // In a child the name would mean the child's descriptor: hand ours on.
+      MR_ASSIGN(options.stdin_file, OpenForReading(file));
+      argv = {"cat"};
+    }
+    MR_ASSIGN(input.source, Start(std::move(argv), file, std::move(options)));
+    input.source = Decompress(std::move(input.source), file);
+    input.stage = InputStage::kPipe;
+  } else {
+    MR_ASSIGN(const Compression compression, DetectFileCompression(file));
+    if (compression == Compression::kNone && !pipe_command_.empty()) {
+      SubprocessOptions options;
+      MR_ASSIGN(options.stdin_file, OpenForReading(file));
+      MR_ASSIGN(input.source, Start(ShellArgv(pipe_command_), file, std::move(options)));
+      input.stage = InputStage::kPipe;
+      return input;
+    }
+    MR_ASSIGN(input.source, OpenFile(file));
+    if (compression != Compression::kNone) {
+      input.source = Decompress(std::move(input.source), file);
+      input.stage = InputStage::kDecompress;
+    }
+  }
+  if (!pipe_command_.empty()) {
+    SubprocessOptions options;
+    options.input = std::move(input.source);
+    MR_ASSIGN(input.source, Start(ShellArgv(pipe_command_), file, std::move(options)));
+    input.command_got_it_unpacked = input.stage == InputStage::kDecompress;
+    input.stage = InputStage::kPipe;
+  }
+  return input;
+}
+
+}  // namespace millrace

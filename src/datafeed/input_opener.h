@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/byte_source.h"
+#include "core/status.h"
+#include "core/subprocess.h"
+
+namespace millrace {
+
+class DataFeedDesc;
+
+/// What reading a file mostly costs; names of PassStats::stage_seconds.
+enum class InputStage : uint8_t { kRead, kDecompress, kPipe };
+std::string_view InputStageName(InputStage stage);
+
+/// A file that is being read.
+struct OpenedInput {
+  std::unique_ptr<ByteSource> source;
+  InputStage stage = InputStage::kRead;
+  /// The file is packed and went to the pipe_command unpacked, which users do not always expect.
+  bool command_got_it_unpacked = false;
+};
+
+/// Opens input files as a desc says: gz and zstd unpacked, through its pipe_command, by a command for their scheme.
+///
+/// The pipe_command gets the file as its stdin; it is run by `bash -o pipefail -c`, once a file. "cat" and nothing
+/// mean no command. A file "SCHEME:..." comes from the input_command of its scheme, with the name as an argument
+/// ("hdfs:" and "afs:" have one: hadoop fs -cat). What is no plain file (a named pipe, a device) is read through `cat`,
+/// so that a stop request need not wait for it. No file name is ever part of a shell text. Thread-safe, immutable; what
+/// it opens must not outlive it.
+class InputOpener {
+ public:
+  /// kInvalidConfig when a setting makes no sense; otherwise CheckFiles' errors. Starts the guard that kills commands
+  /// when this process is killed, if these files need commands.
+  static Result<std::unique_ptr<InputOpener>> Create(const DataFeedDesc& desc, const std::vector<std::string>& files);
+
+  /// Starts reading. Failures name the file.
+  Result<OpenedInput> Open(const std::string& file) const;
+
+ private:
+  struct SchemeCommand {
+    std::string scheme;
+    std::string command;
+  };
+  InputOpener() = default;
+  /// The command for a file's scheme; null when the file is a local one.
+  const SchemeCommand* CommandFor(std::string_view file) const;
+  /// Whether a command is needed for this file.
+  bool NeedsCommand(const std::string& file) const;
+  Status CheckFile(const std::string& file) const;
+  Status CheckFiles(const std::vector<std::string>& files) const;
+  Result<std::unique_ptr<ByteSource>> Start(std::vector<std::string> argv, const std::string& file,
+                                            SubprocessOptions options) const;
+
+  std::string pipe_command_;  ///< empty: none
+  std::vector<SchemeCommand> schemes_;
+  std::chrono::milliseconds timeout_{0};
+  std::unique_ptr<ChildGuard> guard_;
+};
+
+}  // namespace millrace

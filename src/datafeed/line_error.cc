@@ -1,0 +1,58 @@
+#include "datafeed/line_error.h"
+
+namespace millrace {
+
+std::string_view LineErrorKindName(LineErrorKind kind) {
+  switch (kind) {
+    case LineErrorKind::kBadPrefix: return "bad_prefix";
+    case LineErrorKind::kBadCount: return "bad_count";
+    case LineErrorKind::kEmptySlot: return "empty_slot";
+    case LineErrorKind::kBadValue: return "bad_value";
+    case LineErrorKind::kOverflow: return "overflow";
+    case LineErrorKind::kNegativeId: return "negative_id";
+    case LineErrorKind::kMissingValues: return "missing_values";
+    case LineErrorKind::kWrongWidth: return "wrong_width";
+    case LineErrorKind::kTrailing: return "trailing_values";
+    case LineErrorKind::kNonFinite: return "non_finite_value";
+    case LineErrorKind::kNulByte: return "nul_byte";
+  }
+  return "unknown";
+}
+
+std::string LineError::ToString() const {
+  std::string text;
+  if (!slot.empty()) text += "slot \"" + slot + "\": ";
+  text += "expected " + expectation + ", found ";
+  text += snippet.empty() ? "the end of the line" : "\"" + snippet + "\"";
+  return text;
+}
+
+Status LineError::ToStatus(std::string_view file, uint64_t line) const {
+  return BadData(std::string(file) + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + ToString());
+}
+
+ValueCounters& ValueCounters::operator+=(const ValueCounters& other) {
+  blank_lines += other.blank_lines;
+  float_overflows += other.float_overflows;
+  float_underflows += other.float_underflows;
+  non_finite += other.non_finite;
+  zeros_dropped += other.zeros_dropped;
+  empty_slots += other.empty_slots;
+  trailing_lines += other.trailing_lines;
+  return *this;
+}
+
+void ValueCounters::AddTo(std::map<std::string, int64_t>& counters) const {
+  const auto add = [&counters](const char* name, int64_t count) {
+    if (count > 0) counters[name] += count;
+  };
+  add("blank_line", blank_lines);
+  add("float_overflow", float_overflows);
+  add("float_underflow", float_underflows);
+  add("non_finite", non_finite);
+  add("zero_dropped", zeros_dropped);
+  add("empty_slot_allowed", empty_slots);
+  add("trailing_ignored", trailing_lines);
+}
+
+}  // namespace millrace

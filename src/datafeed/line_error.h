@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/status.h"
+
+namespace millrace {
+
+/// Why a line was refused. The names (LineErrorKindName) are keys of PassStats::counters.
+enum class LineErrorKind : uint8_t {
+  kBadPrefix,      ///< ins_id or content is not "1 TOKEN"
+  kBadCount,       ///< a count is not a number, negative, or above 2^31 - 1
+  kEmptySlot,      ///< a count of 0 that the configuration does not allow
+  kBadValue,       ///< a value is not a number of the slot's type
+  kOverflow,       ///< an id above 2^64 - 1
+  kNegativeId,     ///< an id with a minus sign
+  kMissingValues,  ///< the line ended before all counted values, or before all slots
+  kWrongWidth,     ///< a dense slot with another number of values than its shape says
+  kTrailing,       ///< tokens after the last slot
+  kNonFinite,      ///< NaN or infinity where they are rejected
+  kNulByte,        ///< a byte 0
+};
+
+/// "bad_count", "overflow", ...
+std::string_view LineErrorKindName(LineErrorKind kind);
+
+/// What is wrong with a line and where.
+struct LineError {
+  LineErrorKind kind = LineErrorKind::kBadValue;
+  size_t column = 1;        ///< byte of the line, from 1
+  std::string slot;         ///< empty when no slot is to blame
+  std::string expectation;  ///< "value 2 of 3 to be an unsigned 64-bit number"
+  std::string snippet;      ///< the offending token, printable; empty at the end of the line
+
+  /// `slot "C1": expected value 2 of 3 to be an unsigned 64-bit number, found "0x10"`.
+  std::string ToString() const;
+  /// kBadData "FILE:LINE:COLUMN: " and ToString().
+  Status ToStatus(std::string_view file, uint64_t line) const;
+};
+
+/// What a parser met that is no error but worth a look.
+struct ValueCounters {
+  int64_t blank_lines = 0;
+  int64_t float_overflows = 0;   ///< 1e50: read as infinity
+  int64_t float_underflows = 0;  ///< 1e-50: read as 0
+  int64_t non_finite = 0;        ///< written as nan or inf, or read as infinity
+  int64_t zeros_dropped = 0;
+  int64_t empty_slots = 0;
+  int64_t trailing_lines = 0;  ///< lines with tokens after the last slot
+
+  ValueCounters& operator+=(const ValueCounters& other);
+  friend bool operator==(const ValueCounters&, const ValueCounters&) = default;
+  /// Adds every count above 0 under its name: "blank_line", "float_overflow", "float_underflow", "non_finite",
+  /// "zero_dropped", "empty_slot_allowed", "trailing_ignored".
+  void AddTo(std::map<std::string, int64_t>& counters) const;
+};
+
+}  // namespace millrace

@@ -1,0 +1,21 @@
+#include "datafeed/multi_slot_options.h"
+
+#include "data_feed.pb.h"
+
+namespace millrace {
+
+MultiSlotOptions MultiSlotOptions::FromDesc(const DataFeedDesc& desc, FeedClass feed) {
+  if (desc.name() == "MultiSlotDataFeed") feed = FeedClass::kQueue;
+  if (desc.name() == "MultiSlotInMemoryDataFeed") feed = FeedClass::kInMemory;
+  MultiSlotOptions options;
+  options.parse_ins_id = desc.parse_ins_id();
+  options.parse_content = desc.parse_content();
+  options.allow_empty_slots = desc.empty_slot() == DataFeedDesc::ALLOW;
+  options.drop_zeros =
+      desc.zeros() == DataFeedDesc::DROP || (desc.zeros() == DataFeedDesc::AS_CLASS && feed == FeedClass::kInMemory);
+  options.ignore_trailing = desc.trailing_values() == DataFeedDesc::IGNORE;
+  options.reject_non_finite = desc.non_finite() == DataFeedDesc::REJECT_NON_FINITE;
+  return options;
+}
+
+}  // namespace millrace

@@ -1,0 +1,259 @@
+#include "datafeed/multi_slot_parser.h"
+
+#include <cmath>
+#include <span>
+
+#include "datafeed/column_sink.h"
+#include "datafeed/float_text.h"
+#include "datafeed/multi_slot_scalar.h"
+#include "datafeed/row_sink.h"
+#include "datafeed/swar_digits.h"
+
+namespace millrace {
+namespace {
+
+// Powers of ten that a double holds exactly.
+constexpr double kExactPowers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7};
+
+bool IsSeparator(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+bool EndsToken(char c) { return IsSeparator(c) || c == '\n' || c == '\0'; }
+
+// Returns `actual`, but by way of a guess that is right most of the time: the processor goes on with the guess while it
+// still works out the number, where otherwise all that follows would wait for it. Without the barrier the compiler
+// would see that the guess always ends as `actual`, and use that.
+uint32_t Guessed(uint32_t actual, uint32_t* guess) {
+  if (actual != *guess) [[unlikely]] {
+    *guess = actual;
+    asm volatile("" : "+r"(*guess));
+  }
+  return *guess;
+}
+
+// Numbers of digits of the last float, which the next one mostly has, too.
+struct DigitGuess {
+  uint32_t whole = 1;
+  uint32_t part = 3;
+};
+
+// Reads "-12.345" of at most 14 digits. Null: leave it to ParseFloat. The quotient of two exact doubles is rounded
+// once, the float of it a second time; that is the same as rounding once unless the double lies in the very middle
+// between two floats.
+const char* ReadPlainDecimal(const char* at, float* value, DigitGuess* guess) {
+  const bool negative = *at == '-';
+  if (negative) ++at;
+  const DigitRun whole = ReadDigits(at);
+  if (whole.digits == 0 || whole.digits == 8) return nullptr;
+  at += Guessed(whole.digits, &guess->whole);
+  uint64_t mantissa = whole.value;
+  double scale = 1;
+  if (*at == '.') {
+    const DigitRun part = ReadDigits(at + 1);
+    if (part.digits == 8) return nullptr;
+    const uint32_t digits = Guessed(part.digits, &guess->part);
+    at += 1 + digits;
+    mantissa = mantissa * kPowersOfTen[digits] + part.value;
+    scale = kExactPowers[digits];
+  }
+  if (!EndsToken(*at)) return nullptr;
+  const double exact = static_cast<double>(mantissa) / scale;
+  constexpr uint64_t kDropped = (uint64_t{1} << 29) - 1;
+  if ((std::bit_cast<uint64_t>(exact) & kDropped) == (kDropped + 1) / 2) return nullptr;
+  const auto magnitude = static_cast<float>(exact);
+  *value = negative ? -magnitude : magnitude;
+  return at;
+}
+
+// The path for lines without surprises. Every function returns the byte after what it read, or null to give the whole
+// line to the scalar parser.
+template <class Sink>
+class FastLine {
+ public:
+  FastLine(const MultiSlotOptions& options, const char* end, Sink& sink) : options_(options), end_(end), sink_(sink) {}
+
+  const char* Read(std::span<const SlotPlan> slots, const char* at) {
+    while (IsSeparator(*at)) ++at;
+    if (options_.parse_ins_id) {
+      at = ReadPrefix(at, &Sink::SetInsId);
+      if (at == nullptr) return nullptr;
+    }
+    if (options_.parse_content) {
+      at = ReadPrefix(at, &Sink::SetContent);
+      if (at == nullptr) return nullptr;
+    }
+    for (const SlotPlan& slot : slots) {
+      uint64_t count = 0;
+      at = ReadCount(at, &count);
+      // A value takes two bytes at least, its separator and a digit.
+      if (at == nullptr || count == 0 || count > static_cast<uint64_t>(end_ - at) / 2) return nullptr;
+      if (slot.count != 0 && count != slot.count) return nullptr;
+      at = slot.is_float ? ReadFloats(slot, count, at) : ReadIds(slot, count, at);
+      if (at == nullptr) return nullptr;
+      at = SkipSeparators(at);
+      if (at == nullptr) return nullptr;
+    }
+    return at == end_ ? at : nullptr;
+  }
+
+  const ValueCounters& counters() const { return counters_; }
+
+ private:
+  // Null when there is none and the line goes on.
+  const char* SkipSeparators(const char* at) const {
+    if (*at == ' ') [[likely]] {
+      ++at;
+      if (static_cast<unsigned char>(*at) > ' ') [[likely]]
+        return at;
+    } else if (at == end_) {
+      return at;
+    } else if (!IsSeparator(*at)) {
+      return nullptr;
+    }
+    while (IsSeparator(*at)) ++at;
+    return at;
+  }
+
+  // Most counts have one digit, and the processor can guess that.
+  static const char* ReadCount(const char* at, uint64_t* count) {
+    if (at[1] == ' ' && at[0] >= '0' && at[0] <= '9') [[likely]] {
+      *count = static_cast<uint64_t>(at[0] - '0');
+      return at + 1;
+    }
+    return ReadUint64(at, count);
+  }
+
+  const char* ReadPrefix(const char* at, void (Sink::*set)(std::string_view)) {
+    if (at[0] != '1' || at[1] != ' ') return nullptr;
+    const char* const begin = at + 2;
+    at = begin;
+    while (static_cast<unsigned char>(*at) > ' ') ++at;
+    if (at == begin || *at != ' ') return nullptr;
+    (sink_.*set)({begin, static_cast<size_t>(at - begin)});
+    while (*at == ' ') ++at;
+    return at;
+  }
+
+  const char* ReadIds(const SlotPlan& slot, uint64_t count, const char* at) {
+    if (slot.id < 0) {
+      uint64_t ignored = 0;
+      for (uint64_t i = 0; i < count; ++i) {
+        at = ReadId(at, &ignored);
+        if (at == nullptr) return nullptr;
+      }
+      return at;
+    }
+    uint64_t* const begin = sink_.BeginIds(slot.id, count);
+    uint64_t* out = begin;
+    if (slot.drop_zeros) {
+      for (uint64_t i = 0; i < count; ++i) {
+        at = ReadId(at, out);
+        if (at == nullptr) return nullptr;
+        out += *out != 0;
+      }
+      counters_.zeros_dropped += static_cast<int64_t>(count) - (out - begin);
+      if (out == begin) *out++ = 0;
+    } else {
+      for (uint64_t i = 0; i < count; ++i) {
+        at = ReadId(at, out++);
+        if (at == nullptr) return nullptr;
+      }
+    }
+    sink_.EndIds(slot.id, out);
+    return at;
+  }
+
+  const char* ReadId(const char* at, uint64_t* id) const {
+    at = SkipSeparators(at);
+    return at == nullptr ? nullptr : ReadUint64(at, id);
+  }
+
+  const char* ReadFloats(const SlotPlan& slot, uint64_t count, const char* at) {
+    if (slot.id < 0) {
+      float ignored = 0;
+      for (uint64_t i = 0; i < count; ++i) {
+        at = ReadFloat(at, &ignored, false);
+        if (at == nullptr) return nullptr;
+      }
+      return at;
+    }
+    float* const begin = sink_.BeginFloats(slot.id, count);
+    float* out = begin;
+    for (uint64_t i = 0; i < count; ++i) {
+      at = ReadFloat(at, out, true);
+      if (at == nullptr) return nullptr;
+      out += !(slot.drop_zeros && std::fabs(static_cast<double>(*out)) < 1e-6);
+    }
+    counters_.zeros_dropped += static_cast<int64_t>(count) - (out - begin);
+    if (out == begin) *out++ = 0;
+    sink_.EndFloats(slot.id, out);
+    return at;
+  }
+
+  const char* ReadFloat(const char* at, float* value, bool counted) {
+    at = SkipSeparators(at);
+    if (at == nullptr) return nullptr;
+    const char* const next = ReadPlainDecimal(at, value, &digit_guess_);
+    return next != nullptr ? next : ReadAnyFloat(at, value, counted);
+  }
+
+  const char* ReadAnyFloat(const char* at, float* value, bool counted) {
+    const char* token_end = at;
+    while (static_cast<unsigned char>(*token_end) > ' ') ++token_end;
+    if (!EndsToken(*token_end)) return nullptr;
+    const FloatText text = ParseFloat({at, static_cast<size_t>(token_end - at)}, value);
+    if (text == FloatText::kNoNumber) return nullptr;
+    if (text != FloatText::kFinite && counted) {
+      if (text == FloatText::kOverflow) ++counters_.float_overflows;
+      if (text == FloatText::kUnderflow) ++counters_.float_underflows;
+      if (!std::isfinite(*value)) {
+        if (options_.reject_non_finite) return nullptr;
+        ++counters_.non_finite;
+      }
+    }
+    return token_end;
+  }
+
+  const MultiSlotOptions& options_;
+  const char* const end_;
+  Sink& sink_;
+  ValueCounters counters_;
+  DigitGuess digit_guess_;
+};
+
+}  // namespace
+
+std::string_view WithoutByteOrderMark(std::string_view start_of_file) {
+  if (start_of_file.starts_with("\xEF\xBB\xBF")) start_of_file.remove_prefix(3);
+  return start_of_file;
+}
+
+MultiSlotParser::MultiSlotParser(const SlotSchema& schema, const MultiSlotOptions& options)
+    : schema_(&schema), options_(options) {
+  for (const SlotSpec& slot : schema.all()) {
+    SlotPlan plan;
+    plan.id = slot.is_used ? slot.id : -1;
+    plan.count = slot.is_used && slot.is_dense ? static_cast<uint32_t>(slot.width) : 0;
+    plan.is_float = slot.type == SlotType::kFloat;
+    plan.drop_zeros = options.drop_zeros && !slot.is_dense;
+    plan_.push_back(plan);
+  }
+}
+
+template <class Sink>
+LineResult MultiSlotParser::ParseLine(std::string_view line, Sink& sink) {
+  if (!line.empty()) [[likely]] {
+    FastLine<Sink> fast(options_, line.data() + line.size(), sink);
+    sink.BeginRow();
+    if (fast.Read(plan_, line.data()) != nullptr) [[likely]] {
+      sink.EndRow();
+      counters_ += fast.counters();
+      return LineResult::kRow;
+    }
+    sink.Rollback();
+  }
+  return ParseLineScalar(*schema_, options_, line, sink, counters_, error_);
+}
+
+template LineResult MultiSlotParser::ParseLine(std::string_view, ColumnSink&);
+template LineResult MultiSlotParser::ParseLine(std::string_view, RowSink&);
+
+}  // namespace millrace

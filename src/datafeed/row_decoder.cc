@@ -1,0 +1,86 @@
+#include "datafeed/row_decoder.h"
+
+#include <cstring>
+#include <string_view>
+
+#include "datafeed/column_sink.h"
+#include "datafeed/row_sink.h"
+#include "datafeed/varint.h"
+
+namespace millrace {
+namespace {
+
+// By bytes of an id, less one.
+constexpr uint64_t kIdMasks[] = {0xff,         0xffff,         0xffffff,         0xffffffff,
+                                 0xffffffffff, 0xffffffffffff, 0xffffffffffffff, 0xffffffffffffffff};
+
+// Ids are read as whole words and cut, so that their size, which differs from row to row, costs no branch.
+const uint8_t* ReadIds(const uint8_t* at, uint8_t size_code, uint64_t count, uint64_t* out) {
+  const uint64_t mask = kIdMasks[size_code];
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t word = 0;
+    std::memcpy(&word, at, sizeof(word));
+    out[i] = word & mask;
+    at += size_code + 1;
+  }
+  return at;
+}
+
+const uint8_t* ReadText(const uint8_t* at, std::string_view* text) {
+  uint64_t size = 0;
+  at = GetVarint(at, &size);
+  *text = {reinterpret_cast<const char*>(at), size};
+  return at + size;
+}
+
+}  // namespace
+
+template <class Sink>
+void DecodeRow(const RowLayout& layout, const uint8_t* row, Sink& sink) {
+  sink.BeginRow();
+  uint64_t line_delta = 0;
+  const uint8_t* at = GetVarint(row, &line_delta);
+  std::string_view text;
+  if (layout.has_ins_id) {
+    at = ReadText(at, &text);
+    sink.SetInsId(text);
+  }
+  if (layout.has_content) {
+    at = ReadText(at, &text);
+    sink.SetContent(text);
+  }
+  const uint8_t* control = at;
+  at += layout.control_bytes;
+  SlotId id = 0;
+  for (const RowLayout::SlotLayout& slot : layout.slots) {
+    if (slot.kind == RowLayout::Kind::kDenseFloats) {
+      float* const out = sink.BeginFloats(id, slot.width);
+      std::memcpy(out, at, slot.width * sizeof(float));
+      at += slot.width * sizeof(float);
+      sink.EndFloats(id++, out + slot.width);
+      continue;
+    }
+    const uint8_t code = *control++;
+    uint64_t count = slot.width;
+    if (slot.kind != RowLayout::Kind::kDenseIds) {
+      count = code >> 3;
+      if (count == RowLayout::kLongCount) at = GetVarint(at, &count);
+    }
+    if (slot.kind == RowLayout::Kind::kFloats) {
+      float* const out = sink.BeginFloats(id, count);
+      if (count > 0) std::memcpy(out, at, count * sizeof(float));
+      at += count * sizeof(float);
+      sink.EndFloats(id++, out + count);
+    } else {
+      uint64_t* const out = sink.BeginIds(id, count);
+      at = ReadIds(at, code & 7, count, out);
+      sink.EndIds(id++, out + count);
+    }
+  }
+  sink.EndRow();
+}
+
+template void DecodeRow(const RowLayout&, const uint8_t*, ColumnSink&);
+template void DecodeRow(const RowLayout&, const uint8_t*, RowSink&);
+
+}  // namespace millrace

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "core/uninitialized_vector.h"
+#include "datafeed/packed_rows.h"
+#include "datafeed/row_layout.h"
+#include "datafeed/varint.h"
+
+namespace millrace {
+
+/// Packs rows: encodes each into a scratch buffer, then appends it to a PackedRows. A bad line leaves nothing behind.
+///
+/// One thread; allocates when the scratch or the list of handles must grow, and a slab every few MiB.
+class RowSink {
+ public:
+  /// `layout` and `rows` must outlive the sink.
+  RowSink(const RowLayout& layout, PackedRows* rows);
+
+  /// Rows of this file follow, in line order; handles() starts anew.
+  void BeginBlock(uint32_t file);
+  /// The line that the next row stands on.
+  void set_line(uint64_t line) { line_ = line; }
+  /// Rows since BeginBlock.
+  const std::vector<RowHandle>& handles() const { return handles_; }
+
+  // Called by parsers, for one row: BeginRow, texts, slots in SlotId order, then EndRow or Rollback.
+  void BeginRow() {
+    at_ = 0;
+    control_ = kNoControl;
+  }
+  void SetInsId(std::string_view text) { PutText(text); }
+  void SetContent(std::string_view text) { PutText(text); }
+  uint64_t* BeginIds(SlotId, size_t count) {
+    if (ids_.size() < count) [[unlikely]]
+      ids_.resize(count * 2);
+    return ids_.data();
+  }
+  void EndIds(SlotId slot, const uint64_t* end) {
+    const auto count = static_cast<size_t>(end - ids_.data());
+    const bool dense = layout_->slots[static_cast<size_t>(slot)].kind == RowLayout::Kind::kDenseIds;
+    Reserve(count * sizeof(uint64_t) + sizeof(uint64_t));
+    uint64_t all = 1;  // an id takes a byte at least
+    for (size_t i = 0; i < count; ++i) all |= ids_[i];
+    const size_t id_size = (static_cast<size_t>(std::bit_width(all)) + 7) / 8;
+    PutControl(dense ? 0 : count, id_size - 1);
+    uint8_t* out = scratch_.data() + at_;
+    for (size_t i = 0; i < count; ++i) {
+      // Whole words, of which the next one overwrites what is too much.
+      std::memcpy(out, &ids_[i], sizeof(uint64_t));
+      out += id_size;
+    }
+    at_ = static_cast<size_t>(out - scratch_.data());
+  }
+  float* BeginFloats(SlotId, size_t count) {
+    if (floats_.size() < count) [[unlikely]]
+      floats_.resize(count * 2);
+    return floats_.data();
+  }
+  void EndFloats(SlotId slot, const float* end) {
+    const auto count = static_cast<size_t>(end - floats_.data());
+    const bool dense = layout_->slots[static_cast<size_t>(slot)].kind == RowLayout::Kind::kDenseFloats;
+    Reserve(count * sizeof(float));
+    if (!dense) PutControl(count, 0);
+    if (count > 0) std::memcpy(scratch_.data() + at_, floats_.data(), count * sizeof(float));
+    at_ += count * sizeof(float);
+  }
+  void EndRow() { handles_.push_back(writer_.Append(line_, {scratch_.data(), at_})); }
+  void Rollback() {}
+
+ private:
+  static constexpr size_t kNoControl = SIZE_MAX;
+
+  void PutText(std::string_view text);
+  void PutControl(size_t count, size_t size_code) {
+    const size_t short_count = std::min<size_t>(count, RowLayout::kLongCount);
+    scratch_[control_++] = static_cast<uint8_t>(short_count << 3 | size_code);
+    if (short_count == RowLayout::kLongCount) [[unlikely]]
+      PutLongCount(count);
+  }
+  void PutLongCount(size_t count);
+  /// Makes sure that the control bytes have their place and that a count and `bytes` more fit behind them.
+  void Reserve(size_t bytes) {
+    if (scratch_.size() - at_ < layout_->control_bytes + kMaxVarintSize + bytes) [[unlikely]]
+      Grow(bytes);
+    if (control_ != kNoControl) [[likely]]
+      return;
+    control_ = at_;
+    at_ += layout_->control_bytes;
+  }
+  void Grow(size_t bytes);
+
+  const RowLayout* layout_;
+  PackedRowWriter writer_;
+  uint64_t line_ = 0;
+  std::vector<RowHandle> handles_;
+  UninitializedVector<uint64_t> ids_;     ///< of the current slot
+  UninitializedVector<float> floats_;     ///< likewise
+  UninitializedVector<uint8_t> scratch_;  ///< the current row
+  size_t at_ = 0;                         ///< bytes of scratch_ that are written
+  size_t control_ = kNoControl;           ///< where the next control byte goes
+};
+
+}  // namespace millrace

@@ -1,0 +1,93 @@
+#include "dataset/batch_rows.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace millrace {
+namespace {
+
+size_t Size(int n) { return static_cast<size_t>(n); }
+
+template <class T, class Column>
+void AppendRange(std::span<const T> from, size_t begin, size_t end, Column& to) {
+  const std::span<const T> part = from.subspan(begin, end - begin);
+  to.insert(to.end(), part.begin(), part.end());
+}
+
+void AppendTexts(std::span<const std::string> from, int begin, int end, int to_rows, std::vector<std::string>& to) {
+  if (from.empty()) return;
+  to.resize(std::max(to.size(), Size(to_rows + end - begin)));
+  for (int i = begin; i < end; ++i) to[Size(to_rows + i - begin)] = from[Size(i)];
+}
+
+/// The unit of a row's line.
+uint64_t UnitOf(const RowOrigin& origin) { return origin.line - 1; }
+
+/// Where in the spans of `from` the lines of row `row` begin: behind the line of the row before.
+struct SpanPosition {
+  size_t span = 0;
+  uint64_t unit = 0;
+};
+
+SpanPosition StartOfRow(const SlotBatch& from, int row) {
+  const std::span<const BatchSpan> spans = from.spans();
+  if (row == 0) return {0, spans.empty() ? 0 : spans[0].begin};
+  if (row == from.rows()) return {spans.size(), 0};
+  const RowOrigin& before = from.origins()[Size(row - 1)];
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const uint64_t unit = UnitOf(before);
+    if (spans[i].source != before.file || unit < spans[i].begin || unit >= spans[i].end) continue;
+    if (unit + 1 < spans[i].end) return {i, unit + 1};
+    return {i + 1, i + 1 < spans.size() ? spans[i + 1].begin : 0};
+  }
+  return {spans.size(), 0};
+}
+
+void AppendSpans(const SlotBatch& from, int begin, int end, std::vector<BatchSpan>& to) {
+  const std::span<const BatchSpan> spans = from.spans();
+  const SpanPosition first = StartOfRow(from, begin);
+  const SpanPosition last = StartOfRow(from, end);
+  for (size_t i = first.span; i < spans.size() && i <= last.span; ++i) {
+    BatchSpan part = spans[i];
+    if (i == first.span) part.begin = first.unit;
+    if (i == last.span) part.end = last.unit;
+    if (part.begin >= part.end) continue;
+    if (!to.empty() && to.back().source == part.source && to.back().end == part.begin) {
+      to.back().end = part.end;
+    } else {
+      to.push_back(part);
+    }
+  }
+}
+
+}  // namespace
+
+void AppendRows(const SlotBatch& from, int begin, int end, SlotBatch& to) {
+  for (const SlotSpec& slot : from.schema().used()) {
+    size_t first = Size(begin) * Size(slot.width);
+    size_t last = Size(end) * Size(slot.width);
+    SlotColumn& column = to.column(slot.id);
+    if (!slot.is_dense) {
+      const std::span<const uint32_t> offsets = from.offsets(slot.id);
+      first = offsets[Size(begin)];
+      last = offsets[Size(end)];
+      const uint32_t base = column.offsets.back();
+      for (int row = begin; row < end; ++row) {
+        column.offsets.push_back(base + offsets[Size(row + 1)] - static_cast<uint32_t>(first));
+      }
+    }
+    if (slot.type == SlotType::kUint64) {
+      AppendRange(from.ids(slot.id), first, last, column.ids);
+    } else {
+      AppendRange(from.floats(slot.id), first, last, column.floats);
+    }
+  }
+  AppendTexts(from.ins_ids(), begin, end, to.rows(), to.mutable_ins_ids());
+  AppendTexts(from.contents(), begin, end, to.rows(), to.mutable_contents());
+  AppendRange(from.origins(), Size(begin), Size(end), to.mutable_origins());
+  AppendSpans(from, begin, end, to.mutable_spans());
+  to.set_rows(to.rows() + end - begin);
+}
+
+}  // namespace millrace

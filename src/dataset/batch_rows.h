@@ -1,0 +1,22 @@
+#pragma once
+
+#include "framework/slot_batch.h"
+
+namespace millrace {
+
+/// Appends rows [begin, end) of a batch to another one of the same schema, with their names, origins and spans.
+///
+/// Each row takes along the lines of its span from the row before it to itself; lines behind the last row of `from`
+/// (bad and blank ones) go with that row. Rows must have origins.
+void AppendRows(const SlotBatch& from, int begin, int end, SlotBatch& to);
+
+/// Counts unit `unit` of a source as part of a batch: lengthens its last span or begins another.
+inline void ExtendSpans(std::vector<BatchSpan>& spans, uint32_t source, uint64_t unit) {
+  if (!spans.empty() && spans.back().source == source && spans.back().end == unit) {
+    ++spans.back().end;
+  } else {
+    spans.push_back({source, unit, unit + 1});
+  }
+}
+
+}  // namespace millrace

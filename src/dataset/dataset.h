@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <stop_token>
+#include <string>
+
+#include "core/status.h"
+#include "framework/batch_pool.h"
+#include "framework/trained_ledger.h"
+
+namespace millrace {
+
+/// What a pass is to do.
+struct PassOptions {
+  int64_t pass = 0;      ///< epoch number from 0; together with the seed it fixes the shuffle
+  int workers = 1;       ///< sources that will be read, each by one thread
+  bool ordered = false;  ///< one worker sees file order and line order (SERIAL), however many threads read
+  uint64_t seed = 1;
+  /// Units that an interrupted run trained in this pass already: they are read over. Null: none. Copied.
+  const TrainedLedger* trained = nullptr;
+};
+
+/// What a pass (or a load into memory) met.
+struct PassStats {
+  int64_t files = 0;
+  int64_t bytes = 0;  ///< that were parsed, after pipe and decompression
+  int64_t lines = 0;  ///< with bad and blank ones
+  int64_t rows = 0;   ///< instances handed on
+  int64_t bad_lines = 0;
+  /// Things worth a look, by kind: "bad_count", "overflow", "non_finite", "blank_line", "zero_dropped", ...
+  std::map<std::string, int64_t> counters;
+  /// Seconds summed over threads, by stage: "pipe", "parse", "wait_full", ...
+  std::map<std::string, double> stage_seconds;
+};
+
+/// Hands batches to one worker. One thread.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  /// The next batch; null at the end of the pass. Blocks; returns kCancelled within 100 ms of a stop request, and the
+  /// first failure of any reader (bad data, a failed pipe_command) as soon as it is known.
+  virtual Result<BatchPtr> Next(std::stop_token stop) = 0;
+};
+
+/// Instances from files, pass by pass. Threads that it starts end with EndPass or with the object.
+///
+/// BeginPass, then each source() to its end (or not), then EndPass; from one thread but for the sources.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  /// Makes the sources ready and starts readers.
+  virtual Status BeginPass(const PassOptions& options) = 0;
+  /// The source of worker 0 <= i < workers; valid until EndPass.
+  virtual BatchSource& source(int worker) = 0;
+  /// Stops readers and children (within a second when sources were not read to their end), says what the pass met.
+  virtual Result<PassStats> EndPass() = 0;
+  /// File names by RowOrigin::file; constant.
+  virtual const std::vector<std::string>& files() const = 0;
+  virtual const SlotSchema& schema() const = 0;
+};
+
+/// The further abilities of an InMemoryDataset.
+class InMemoryControl {
+ public:
+  virtual ~InMemoryControl() = default;
+  /// Reads all files into memory. A second call without Release is kAlreadyExists.
+  virtual Result<PassStats> LoadIntoMemory(std::stop_token stop) = 0;
+  /// Starts LoadIntoMemory in the background; WaitPreloadDone joins it. BeginPass waits by itself.
+  virtual Status PreloadIntoMemory(std::stop_token stop) = 0;
+  virtual Result<PassStats> WaitPreloadDone() = 0;
+  /// Permutes the rows by `seed`, the same way on every machine and for any number of threads.
+  virtual Status LocalShuffle(uint64_t seed) = 0;
+  /// Frees every row; loading again is allowed.
+  virtual void ReleaseMemory() = 0;
+  virtual int64_t MemoryDataSize() const = 0;  ///< rows
+  virtual int64_t MemoryBytes() const = 0;
+};
+
+}  // namespace millrace

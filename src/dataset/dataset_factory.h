@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "datafeed/data_feed.h"
+#include "dataset/dataset.h"
+
+namespace millrace {
+
+/// What a dataset is made of, apart from its DataFeedDesc and its files.
+struct DatasetSettings {
+  int threads = 1;             ///< that read and parse, when DataFeedDesc.thread_num is not set
+  int queue_num = 0;           ///< DatasetDesc.queue_num; 0: one for each worker
+  bool local_shuffle = false;  ///< DatasetDesc.local_shuffle
+  int prefetch_batches = 0;    ///< DatasetDesc.prefetch_batches; 0: two for each worker
+  std::string output_dir;      ///< where QUARANTINE writes bad_lines.txt when the policy names no file
+};
+
+/// Makes datasets by class name: DatasetDesc.class_name.
+///
+/// A value that the program makes and passes on. A dataset that can be loaded into memory is an InMemoryControl, too
+/// (dynamic_cast).
+class DatasetFactory {
+ public:
+  using Maker = Result<std::unique_ptr<Dataset>> (*)(const DataFeedDesc& desc, std::vector<std::string> files,
+                                                     const DataFeedFactory& feeds, const DatasetSettings& settings);
+
+  /// With "QueueDataset" and "InMemoryDataset".
+  static DatasetFactory Builtin();
+
+  /// kAlreadyExists when the name is taken.
+  Status Add(std::string name, Maker maker);
+  /// kInvalidConfig for an unknown name, with all names that there are; otherwise the errors of the class.
+  Result<std::unique_ptr<Dataset>> Create(std::string_view name, const DataFeedDesc& desc,
+                                          std::vector<std::string> files, const DataFeedFactory& feeds,
+                                          const DatasetSettings& settings) const;
+  /// In the order of their registration.
+  std::vector<std::string> names() const;
+
+ private:
+  struct Entry {
+    std::string name;
+    Maker maker;
+  };
+  std::vector<Entry> entries_;
+};
+
+}  // namespace millrace

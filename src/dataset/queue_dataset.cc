@@ -1,0 +1,94 @@
+#include "dataset/queue_dataset.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "data_feed.pb.h"
+#include "dataset/queue_pass.h"
+
+namespace millrace {
+
+struct QueueDataset::Impl {
+  Impl(const DataFeedDesc& feed_desc, SlotSchema slot_schema, std::vector<std::string> file_list,
+       const DataFeedFactory& feed_factory, QueueDatasetOptions dataset_options)
+      : desc(feed_desc),
+        schema(std::move(slot_schema)),
+        files(std::move(file_list)),
+        feeds(feed_factory),
+        options(std::move(dataset_options)),
+        pool(schema) {}
+
+  const DataFeedDesc desc;
+  const SlotSchema schema;
+  const std::vector<std::string> files;
+  const DataFeedFactory feeds;
+  const QueueDatasetOptions options;
+  std::unique_ptr<InputOpener> opener;
+  BatchPool pool;
+  std::optional<QueuePass> pass;
+
+  std::string class_name() const { return desc.name().empty() ? "MultiSlotDataFeed" : desc.name(); }
+  Result<std::unique_ptr<BadLines>> MakeBadLines() const {
+    return BadLines::Create(desc.bad_lines(), options.output_dir.empty() ? "" : options.output_dir + "/bad_lines.txt");
+  }
+};
+
+QueueDataset::QueueDataset(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+QueueDataset::~QueueDataset() = default;
+
+Result<std::unique_ptr<QueueDataset>> QueueDataset::Create(const DataFeedDesc& desc, std::vector<std::string> files,
+                                                           const DataFeedFactory& feeds, QueueDatasetOptions options) {
+  if (desc.batch_size() <= 0) {
+    return InvalidConfig("data_desc.batch_size must be positive, but is " + std::to_string(desc.batch_size()));
+  }
+  if (desc.pipe_retries() < 0) {
+    return InvalidConfig("data_desc.pipe_retries must not be negative, but is " + std::to_string(desc.pipe_retries()));
+  }
+  if (desc.has_thread_num() && desc.thread_num() <= 0) {
+    return InvalidConfig("data_desc.thread_num must be positive, but is " + std::to_string(desc.thread_num()));
+  }
+  MR_ASSIGN(SlotSchema schema, SlotSchema::Create(desc));
+  auto impl = std::make_unique<Impl>(desc, std::move(schema), std::move(files), feeds, std::move(options));
+  MR_TRY(feeds.Create(impl->class_name(), impl->schema, desc).status());
+  MR_TRY(impl->MakeBadLines().status());  // a path that cannot be written is known before anything is read
+  MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files));
+  return std::unique_ptr<QueueDataset>(new QueueDataset(std::move(impl)));
+}
+
+Status QueueDataset::BeginPass(const PassOptions& options) {
+  Impl& impl = *impl_;
+  impl.pass.reset();
+  QueuePassOptions pass;
+  // One reader keeps the order of files and lines; it works ahead of the workers by the channel's capacity.
+  const int threads = impl.desc.has_thread_num() ? impl.desc.thread_num() : impl.options.threads;
+  pass.readers = options.ordered ? 1 : std::max(threads, 1);
+  pass.workers = std::max(options.workers, 1);
+  pass.batch_size = impl.desc.batch_size();
+  pass.prefetch_batches =
+      static_cast<size_t>(impl.options.prefetch_batches > 0 ? impl.options.prefetch_batches : 2 * pass.workers);
+  pass.retries = impl.desc.pipe_retries();
+  pass.drop_last = impl.desc.drop_last();
+  std::vector<std::unique_ptr<DataFeed>> feeds;
+  for (int i = 0; i < pass.readers; ++i) {
+    MR_ASSIGN(std::unique_ptr<DataFeed> feed, impl.feeds.Create(impl.class_name(), impl.schema, impl.desc));
+    feeds.push_back(std::move(feed));
+  }
+  MR_ASSIGN(std::unique_ptr<BadLines> bad_lines, impl.MakeBadLines());
+  impl.pass.emplace(pass, *impl.opener, impl.files, impl.pool, std::move(feeds), std::move(bad_lines),
+                    options.trained != nullptr ? *options.trained : TrainedLedger());
+  return Status::Ok();
+}
+
+BatchSource& QueueDataset::source(int worker) { return impl_->pass->source(worker); }
+
+Result<PassStats> QueueDataset::EndPass() {
+  if (!impl_->pass) return Internal("EndPass without BeginPass");
+  PassStats stats = impl_->pass->Finish();
+  impl_->pass.reset();
+  return stats;
+}
+
+const std::vector<std::string>& QueueDataset::files() const { return impl_->files; }
+const SlotSchema& QueueDataset::schema() const { return impl_->schema; }
+
+}  // namespace millrace

@@ -1,0 +1,238 @@
+#include "dataset/queue_pass.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "dataset/batch_rows.h"
+
+namespace millrace {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Lets the calling reader run when a worker waits rather than in its place: a worker that is stopped in the middle of
+/// a batch updates with a gradient that has grown old, and with few processors that costs quality (docs/adr/0003).
+void YieldToWorkers() {
+  constexpr int kNiceness = 10;
+  // A system that refuses leaves the thread as it was.
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness);
+}
+
+/// The rest of the text behind `lines` lines.
+std::string_view SkipLines(std::string_view text, uint64_t lines) {
+  for (; lines > 0; --lines) text.remove_prefix(text.find('\n') + 1);
+  return text;
+}
+
+}  // namespace
+
+struct QueuePass::Reader {
+  int number = 0;
+  std::unique_ptr<DataFeed> feed;
+  LineBlock block;
+  BatchPtr batch;  ///< attached to the feed, unless null
+  int64_t rows = 0;
+  int64_t skipped_lines = 0;
+  int64_t unreported_lines = 0;  ///< that bad_lines_ was not told of
+  double parse_seconds = 0;
+  double wait_seconds = 0;
+};
+
+Result<BatchPtr> QueuePass::Source::Next(std::stop_token stop) {
+  if (std::optional<BatchPtr> batch = channel_->TryPop()) return std::move(*batch);
+  const Clock::time_point start = Clock::now();
+  Result<std::optional<BatchPtr>> batch = channel_->Pop(stop);
+  wait_seconds_ += SecondsSince(start);
+  if (!batch.ok()) return std::move(batch).status();
+  return *batch ? std::move(**batch) : BatchPtr();
+}
+
+QueuePass::QueuePass(const QueuePassOptions& options, const InputOpener& opener, const std::vector<std::string>& files,
+                     BatchPool& pool, std::vector<std::unique_ptr<DataFeed>> feeds, std::unique_ptr<BadLines> bad_lines,
+                     TrainedLedger trained)
+    : options_(options),
+      files_(&files),
+      pool_(&pool),
+      trained_(std::move(trained)),
+      bad_lines_(std::move(bad_lines)),
+      blocks_(opener, files, options.readers, options.retries),
+      channel_(options.prefetch_batches),
+      sources_(static_cast<size_t>(options.workers), Source(channel_)),
+      readers_at_work_(options.readers) {
+  for (int i = 0; i < options_.readers; ++i) {
+    readers_.push_back(std::make_unique<Reader>());
+    readers_.back()->number = i;
+    readers_.back()->feed = std::move(feeds[static_cast<size_t>(i)]);
+  }
+  for (const std::unique_ptr<Reader>& reader : readers_) {
+    threads_.emplace_back([this, &reader = *reader] {
+      YieldToWorkers();
+      Read(reader, stop_.get_token());
+    });
+  }
+}
+
+QueuePass::~QueuePass() { stop_.request_stop(); }
+
+void QueuePass::Read(Reader& reader, const std::stop_token& stop) {
+  Status status = ReadAll(reader, stop);
+  if (status.ok()) return;
+  channel_.Close(std::move(status));
+  stop_.request_stop();
+}
+
+Status QueuePass::ReadAll(Reader& reader, const std::stop_token& stop) {
+  for (;;) {
+    MR_ASSIGN(const bool got, blocks_.Next(reader.number, reader.block, stop));
+    if (!got) break;
+    const Clock::time_point start = Clock::now();
+    const double waited = reader.wait_seconds;
+    const Status parsed = ParseBlock(reader, stop);
+    reader.parse_seconds += SecondsSince(start) - (reader.wait_seconds - waited);
+    MR_TRY(parsed);
+  }
+  return EndReader(reader, stop);
+}
+
+Status QueuePass::ParseBlock(Reader& reader, const std::stop_token& stop) {
+  const LineBlock& block = reader.block;
+  std::string_view text = block.text();
+  uint64_t unit = block.first_line - 1;
+  const uint64_t end = unit + block.lines;
+  if (trained_.empty()) {
+    MR_TRY(ParseLines(reader, text, unit, stop));
+  } else {
+    while (unit < end) {
+      const uint64_t untrained = std::min(trained_.NextUntrained(block.file, unit), end);
+      text = SkipLines(text, untrained - unit);
+      reader.skipped_lines += static_cast<int64_t>(untrained - unit);
+      unit = untrained;
+      uint64_t trained = unit;
+      while (trained < end && !trained_.Contains(block.file, trained)) ++trained;
+      const std::string_view rest = SkipLines(text, trained - unit);
+      MR_TRY(ParseLines(reader, text.substr(0, text.size() - rest.size()), unit, stop));
+      text = rest;
+      unit = trained;
+    }
+  }
+  return bad_lines_->AddLines(std::exchange(reader.unreported_lines, 0));
+}
+
+Status QueuePass::ParseLines(Reader& reader, std::string_view text, uint64_t unit, const std::stop_token& stop) {
+  const uint32_t file = reader.block.file;
+  DataFeed& feed = *reader.feed;
+  while (!text.empty()) {
+    if (reader.batch == nullptr) {
+      reader.batch = pool_->Take();
+      feed.Attach(reader.batch.get());
+    }
+    const size_t length = text.find('\n');
+    std::string_view line = text.substr(0, length);
+    text.remove_prefix(length + 1);
+    if (unit == 0) line = WithoutByteOrderMark(line);
+    const LineResult result = feed.ParseLine(line);
+    ++reader.unreported_lines;
+    if (result == LineResult::kBad) MR_TRY(ReportBadLine(reader, unit, line));
+    ExtendSpans(reader.batch->mutable_spans(), file, unit);
+    ++unit;
+    if (result != LineResult::kRow) continue;
+    reader.batch->mutable_origins().push_back({file, unit});
+    if (feed.rows() == options_.batch_size) {
+      feed.Detach();
+      MR_TRY(HandOn(reader, std::move(reader.batch), stop));
+    }
+  }
+  return Status::Ok();
+}
+
+Status QueuePass::ReportBadLine(Reader& reader, uint64_t unit, std::string_view line) {
+  MR_TRY(bad_lines_->AddLines(std::exchange(reader.unreported_lines, 0)));
+  const LineError& error = reader.feed->error();
+  const Status status = error.ToStatus((*files_)[reader.block.file], unit + 1);
+  return bad_lines_->Report(LineErrorKindName(error.kind), status.message(), line);
+}
+
+Status QueuePass::HandOn(Reader& reader, BatchPtr batch, const std::stop_token& stop) {
+  reader.rows += batch->rows();
+  if (channel_.TryPush(batch)) return Status::Ok();
+  const Clock::time_point start = Clock::now();
+  Status status = channel_.Push(std::move(batch), stop);
+  reader.wait_seconds += SecondsSince(start);
+  return status;
+}
+
+Status QueuePass::EndReader(Reader& reader, const std::stop_token& stop) {
+  std::vector<BatchPtr> rest;
+  {
+    const std::lock_guard lock(remainder_mutex_);
+    if (reader.batch != nullptr) {
+      reader.feed->Detach();
+      remainders_.push_back(std::move(reader.batch));
+    }
+    if (--readers_at_work_ > 0) return Status::Ok();
+    rest = std::move(remainders_);
+  }
+  BatchPtr filling;
+  std::vector<BatchSpan> spans_without_rows;
+  for (BatchPtr& batch : rest) {
+    if (batch->rows() == 0) {
+      spans_without_rows.insert(spans_without_rows.end(), batch->spans().begin(), batch->spans().end());
+      continue;
+    }
+    if (filling == nullptr) {
+      filling = std::move(batch);
+      continue;
+    }
+    const int taken = std::min(batch->rows(), options_.batch_size - filling->rows());
+    AppendRows(*batch, 0, taken, *filling);
+    if (filling->rows() < options_.batch_size) continue;
+    MR_TRY(HandOn(reader, std::move(filling), stop));
+    if (taken == batch->rows()) continue;
+    filling = pool_->Take();
+    AppendRows(*batch, taken, batch->rows(), *filling);
+  }
+  if (filling != nullptr && !(options_.drop_last && filling->rows() < options_.batch_size)) {
+    // Bad and blank lines without a row behind them count as trained with the last row.
+    std::vector<BatchSpan>& spans = filling->mutable_spans();
+    spans.insert(spans.end(), spans_without_rows.begin(), spans_without_rows.end());
+    MR_TRY(HandOn(reader, std::move(filling), stop));
+  }
+  channel_.Close(Status::Ok());
+  return Status::Ok();
+}
+
+PassStats QueuePass::Finish() {
+  stop_.request_stop();
+  for (std::jthread& thread : threads_) thread.join();
+  threads_.clear();
+  const BlockFeedStats blocks = blocks_.stats();
+  PassStats stats;
+  stats.files = blocks.files;
+  stats.bytes = blocks.bytes;
+  stats.lines = blocks.lines;
+  stats.bad_lines = bad_lines_->bad_lines();
+  stats.counters = bad_lines_->counts_by_kind();
+  if (blocks.empty_files > 0) stats.counters["empty_file"] = blocks.empty_files;
+  if (blocks.retries > 0) stats.counters["pipe_retry"] = blocks.retries;
+  for (const InputStage stage : {InputStage::kRead, InputStage::kDecompress, InputStage::kPipe}) {
+    const double seconds = blocks.stage_seconds[static_cast<size_t>(stage)];
+    if (seconds > 0) stats.stage_seconds[std::string(InputStageName(stage))] = seconds;
+  }
+  for (const std::unique_ptr<Reader>& reader : readers_) {
+    stats.rows += reader->rows;
+    stats.stage_seconds["parse"] += reader->parse_seconds;
+    stats.stage_seconds["wait_full"] += reader->wait_seconds;
+    if (reader->skipped_lines > 0) stats.counters["trained_before"] += reader->skipped_lines;
+    reader->feed->counters().AddTo(stats.counters);
+  }
+  for (const Source& source : sources_) stats.stage_seconds["wait_empty"] += source.wait_seconds();
+  return stats;
+}
+
+}  // namespace millrace

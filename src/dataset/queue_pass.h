@@ -1,0 +1,83 @@
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/channel.h"
+#include "datafeed/bad_lines.h"
+#include "datafeed/block_feed.h"
+#include "datafeed/data_feed.h"
+#include "dataset/dataset.h"
+
+namespace millrace {
+
+/// How a QueuePass reads.
+struct QueuePassOptions {
+  int readers = 1;
+  int workers = 1;
+  int batch_size = 1;
+  size_t prefetch_batches = 2;
+  int retries = 0;
+  bool drop_last = false;
+};
+
+/// One pass of a QueueDataset: its readers, the channel between them and the workers, and what they met.
+///
+/// Readers start with the object and are stopped and joined with it. The first failure of a reader closes the channel
+/// with it and stops the others.
+class QueuePass {
+ public:
+  /// What `opener`, `files`, `pool` refer to must outlive the pass. `feeds` holds one feed a reader.
+  QueuePass(const QueuePassOptions& options, const InputOpener& opener, const std::vector<std::string>& files,
+            BatchPool& pool, std::vector<std::unique_ptr<DataFeed>> feeds, std::unique_ptr<BadLines> bad_lines,
+            TrainedLedger trained);
+  ~QueuePass();
+
+  BatchSource& source(int worker) { return sources_[static_cast<size_t>(worker)]; }
+  /// Stops and joins the readers, then sums up.
+  PassStats Finish();
+
+ private:
+  class Source final : public BatchSource {
+   public:
+    explicit Source(Channel<BatchPtr>& channel) : channel_(&channel) {}
+    Result<BatchPtr> Next(std::stop_token stop) override;
+    double wait_seconds() const { return wait_seconds_; }
+
+   private:
+    Channel<BatchPtr>* channel_;
+    double wait_seconds_ = 0;
+  };
+  /// One thread's state: block, feed, the batch it fills, what it counted.
+  struct Reader;
+
+  void Read(Reader& reader, const std::stop_token& stop);
+  Status ReadAll(Reader& reader, const std::stop_token& stop);
+  Status ParseBlock(Reader& reader, const std::stop_token& stop);
+  Status ParseLines(Reader& reader, std::string_view text, uint64_t unit, const std::stop_token& stop);
+  Status HandOn(Reader& reader, BatchPtr batch, const std::stop_token& stop);
+  Status ReportBadLine(Reader& reader, uint64_t unit, std::string_view line);
+  /// The last reader makes as few batches as possible of what the others did not fill, and ends the pass.
+  Status EndReader(Reader& reader, const std::stop_token& stop);
+
+  const QueuePassOptions options_;
+  const std::vector<std::string>* files_;
+  BatchPool* pool_;
+  const TrainedLedger trained_;
+  const std::unique_ptr<BadLines> bad_lines_;
+  BlockFeed blocks_;
+  Channel<BatchPtr> channel_;
+  std::vector<Source> sources_;
+  std::vector<std::unique_ptr<Reader>> readers_;
+  std::mutex remainder_mutex_;
+  std::vector<BatchPtr> remainders_;
+  int readers_at_work_;
+  std::stop_source stop_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace millrace

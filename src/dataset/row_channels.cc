@@ -1,0 +1,57 @@
+#include "dataset/row_channels.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+
+namespace millrace {
+
+RowChannels::RowChannels(int queue_num, size_t blocks) {
+  const auto count = static_cast<size_t>(std::max(queue_num, 1));
+  for (Set& set : channels_) {
+    for (size_t i = 0; i < count; ++i) {
+      set.push_back(std::make_unique<Channel<RowBlock>>((blocks + count - 1) / count));
+    }
+  }
+}
+
+void RowChannels::Deal(uint64_t rows, uint64_t batch_size, bool drop_last) {
+  for (Set& set : channels_) {
+    for (const auto& channel : set) {
+      while (channel->TryPop()) {
+      }
+    }
+  }
+  const Set& output = channels_[cur_channel_];
+  size_t number = 0;
+  for (uint64_t begin = 0; begin < rows; begin += batch_size) {
+    RowBlock block{begin, std::min(begin + batch_size, rows)};
+    if (drop_last && block.end - block.begin < batch_size) break;
+    CHECK(output[number++ % output.size()]->TryPush(block)) << "more blocks than the channels were made for";
+  }
+}
+
+std::optional<RowChannels::Taken> RowChannels::Take(Cursor& cursor) {
+  const Set& output = channels_[cur_channel_];
+  for (size_t i = 0; i < output.size(); ++i) {
+    const size_t channel = (cursor.channel + i) % output.size();
+    if (const std::optional<RowBlock> block = output[channel]->TryPop()) {
+      if (i == 0) cursor.channel = (cursor.channel + cursor.step) % output.size();
+      return Taken{*block, channel};
+    }
+  }
+  return std::nullopt;
+}
+
+void RowChannels::GiveOn(const Taken& taken) {
+  RowBlock block = taken.block;
+  CHECK(channels_[cur_channel_ ^ 1][taken.channel]->TryPush(block)) << "a block was given on twice";
+}
+
+size_t RowChannels::Count(size_t set) const {
+  size_t blocks = 0;
+  for (const auto& channel : channels_[set]) blocks += channel->size();
+  return blocks;
+}
+
+}  // namespace millrace

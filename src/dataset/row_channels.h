@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/channel.h"
+
+namespace millrace {
+
+/// A block of rows that becomes one batch: numbers [begin, end) of a PassOrder.
+struct RowBlock {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+/// The channels of an InMemoryDataset, by their names in Paddle: blocks of row handles wait in `output` channels, and
+/// go to `consume` channels when they were used; a pass ends by swapping the two (cur_channel), so that the next pass
+/// finds them again. Blocks are ranges of the order of handles: the handles themselves stay where they are.
+///
+/// Taking and giving on are thread-safe, wait for nothing and allocate nothing; the rest is for one thread.
+class RowChannels {
+ public:
+  /// `queue_num` channels of each kind with room for `blocks` blocks together.
+  RowChannels(int queue_num, size_t blocks);
+
+  /// Deals blocks of `batch_size` numbers out of [0, rows) to the output channels in turn; `rows` not taken up by whole
+  /// blocks make a smaller last one, unless it is to be dropped.
+  void Deal(uint64_t rows, uint64_t batch_size, bool drop_last);
+
+  /// One worker's way through the channels: worker i of n starts at channel i and goes on by n, so that one worker
+  /// meets the blocks in order and as many workers as channels keep to their own.
+  struct Cursor {
+    size_t channel = 0;
+    size_t step = 1;
+  };
+  struct Taken {
+    RowBlock block;
+    size_t channel = 0;
+  };
+  /// The next block; nothing when the output channels are empty. Helps out in other channels when the own is empty.
+  std::optional<Taken> Take(Cursor& cursor);
+  /// Puts a used block into the consume channel that stands beside the output channel it came from.
+  void GiveOn(const Taken& taken);
+  /// Makes consume channels of the output channels and the other way round.
+  void Swap() { cur_channel_ ^= 1; }
+
+  int queue_num() const { return static_cast<int>(channels_[0].size()); }
+  size_t output_blocks() const { return Count(cur_channel_); }
+  size_t consume_blocks() const { return Count(cur_channel_ ^ 1); }
+
+ private:
+  using Set = std::vector<std::unique_ptr<Channel<RowBlock>>>;
+  size_t Count(size_t set) const;
+
+  Set channels_[2];
+  size_t cur_channel_ = 0;
+};
+
+}  // namespace millrace

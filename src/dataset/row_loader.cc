@@ -1,0 +1,144 @@
+#include "dataset/row_loader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "datafeed/multi_slot_parser.h"
+#include "datafeed/row_sink.h"
+
+namespace millrace {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+}  // namespace
+
+struct RowLoader::Reader {
+  Reader(int lane, const RowLoader& loader, PackedRows* packed)
+      : number(lane), parser(*loader.schema_, loader.options_.lines), sink(*loader.layout_, packed) {}
+
+  int number;
+  MultiSlotParser parser;
+  RowSink sink;
+  LineBlock block;
+  std::vector<LoadedBlock> loaded;
+  int64_t rows = 0;
+  double parse_seconds = 0;
+};
+
+RowLoader::RowLoader(const InputOpener& opener, const std::vector<std::string>& files, const SlotSchema& schema,
+                     const RowLayout& layout, BadLines& bad_lines, const Options& options)
+    : files_(&files),
+      schema_(&schema),
+      layout_(&layout),
+      bad_lines_(&bad_lines),
+      options_(options),
+      blocks_(opener, files, options.threads, options.retries) {}
+
+Result<PassStats> RowLoader::Load(PackedRows* rows, std::vector<RowHandle>* order, std::stop_token stop) {
+  std::vector<Reader> readers;
+  readers.reserve(static_cast<size_t>(options_.threads));
+  for (int i = 0; i < options_.threads; ++i) readers.emplace_back(i, *this, rows);
+  {
+    std::stop_source any_stop;
+    const std::stop_callback on_stop(std::move(stop), [&any_stop] { any_stop.request_stop(); });
+    std::vector<std::jthread> threads;
+    for (Reader& reader : readers) {
+      threads.emplace_back([this, &reader, &any_stop] { Read(reader, any_stop); });
+    }
+  }
+  if (!first_failure_.ok()) return first_failure_;
+
+  std::vector<LoadedBlock> blocks;
+  int64_t total = 0;
+  for (Reader& reader : readers) {
+    total += reader.rows;
+    std::move(reader.loaded.begin(), reader.loaded.end(), std::back_inserter(blocks));
+  }
+  std::sort(blocks.begin(), blocks.end(), [](const LoadedBlock& a, const LoadedBlock& b) {
+    return a.file != b.file ? a.file < b.file : a.first_line < b.first_line;
+  });
+  order->reserve(order->size() + static_cast<size_t>(total));
+  for (LoadedBlock& block : blocks) {
+    order->insert(order->end(), block.handles.begin(), block.handles.end());
+    std::vector<RowHandle>().swap(block.handles);
+  }
+  return Stats(readers);
+}
+
+void RowLoader::Read(Reader& reader, std::stop_source& stop) {
+  Status status = ReadAll(reader, stop.get_token());
+  if (status.ok()) return;
+  const std::lock_guard lock(mutex_);
+  // Those that are stopped because of it report a stop only afterwards.
+  if (first_failure_.ok()) first_failure_ = std::move(status);
+  stop.request_stop();
+}
+
+Status RowLoader::ReadAll(Reader& reader, const std::stop_token& stop) {
+  for (;;) {
+    MR_ASSIGN(const bool got, blocks_.Next(reader.number, reader.block, stop));
+    if (!got) return Status::Ok();
+    const Clock::time_point start = Clock::now();
+    const Status parsed = ParseBlock(reader);
+    reader.parse_seconds += SecondsSince(start);
+    MR_TRY(parsed);
+    // Each line of a block may be an error report; a stop request is looked at once a block.
+    if (stop.stop_requested()) return Cancelled("stopped while loading into memory");
+  }
+}
+
+Status RowLoader::ParseBlock(Reader& reader) {
+  const LineBlock& block = reader.block;
+  reader.sink.BeginBlock(block.file);
+  uint64_t line_number = block.first_line;
+  const char* at = block.text().data();
+  const char* const end = at + block.size;
+  for (; at < end; ++line_number) {
+    const auto* newline = static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(end - at)));
+    std::string_view line(at, static_cast<size_t>(newline - at));
+    at = newline + 1;
+    if (line_number == 1) line = WithoutByteOrderMark(line);
+    reader.sink.set_line(line_number);
+    if (reader.parser.ParseLine(line, reader.sink) == LineResult::kBad) {
+      MR_TRY(ReportBadLine(reader, reader.parser.error(), line_number, line));
+    }
+  }
+  const std::vector<RowHandle>& handles = reader.sink.handles();
+  reader.rows += static_cast<int64_t>(handles.size());
+  reader.loaded.push_back({block.file, block.first_line, handles});
+  return bad_lines_->AddLines(static_cast<int64_t>(block.lines));
+}
+
+Status RowLoader::ReportBadLine(Reader& reader, const LineError& error, uint64_t line_number, std::string_view line) {
+  const Status status = error.ToStatus((*files_)[reader.block.file], line_number);
+  return bad_lines_->Report(LineErrorKindName(error.kind), status.message(), line);
+}
+
+PassStats RowLoader::Stats(const std::vector<Reader>& readers) const {
+  const BlockFeedStats blocks = blocks_.stats();
+  PassStats stats;
+  stats.files = blocks.files;
+  stats.bytes = blocks.bytes;
+  stats.lines = blocks.lines;
+  stats.bad_lines = bad_lines_->bad_lines();
+  stats.counters = bad_lines_->counts_by_kind();
+  if (blocks.empty_files > 0) stats.counters["empty_file"] = blocks.empty_files;
+  if (blocks.retries > 0) stats.counters["pipe_retry"] = blocks.retries;
+  for (const InputStage stage : {InputStage::kRead, InputStage::kDecompress, InputStage::kPipe}) {
+    const double seconds = blocks.stage_seconds[static_cast<size_t>(stage)];
+    if (seconds > 0) stats.stage_seconds[std::string(InputStageName(stage))] = seconds;
+  }
+  for (const Reader& reader : readers) {
+    stats.rows += reader.rows;
+    stats.stage_seconds["parse"] += reader.parse_seconds;
+    reader.parser.counters().AddTo(stats.counters);
+  }
+  return stats;
+}
+
+}  // namespace millrace

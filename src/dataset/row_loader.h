@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "datafeed/bad_lines.h"
+#include "datafeed/block_feed.h"
+#include "datafeed/line_error.h"
+#include "datafeed/multi_slot_options.h"
+#include "datafeed/packed_rows.h"
+#include "dataset/dataset.h"
+
+namespace millrace {
+
+/// Reads all files into packed rows with several threads, which share large files block by block.
+///
+/// Used once, by one thread; what the constructor refers to must outlive it.
+class RowLoader {
+ public:
+  struct Options {
+    int threads = 1;
+    int retries = 0;
+    MultiSlotOptions lines;
+  };
+  RowLoader(const InputOpener& opener, const std::vector<std::string>& files, const SlotSchema& schema,
+            const RowLayout& layout, BadLines& bad_lines, const Options& options);
+
+  /// Adds the rows of all files to `rows` and their handles, in (file, line) order, to `order`. The first failure of
+  /// any thread stops the others and is returned; `rows` then holds a part.
+  Result<PassStats> Load(PackedRows* rows, std::vector<RowHandle>* order, std::stop_token stop);
+
+ private:
+  /// The rows of a block of lines.
+  struct LoadedBlock {
+    uint32_t file = 0;
+    uint64_t first_line = 0;
+    std::vector<RowHandle> handles;
+  };
+  /// What one thread does and found.
+  struct Reader;
+
+  void Read(Reader& reader, std::stop_source& stop);
+  Status ReadAll(Reader& reader, const std::stop_token& stop);
+  Status ParseBlock(Reader& reader);
+  Status ReportBadLine(Reader& reader, const LineError& error, uint64_t line_number, std::string_view line);
+  PassStats Stats(const std::vector<Reader>& readers) const;
+
+  const std::vector<std::string>* files_;
+  const SlotSchema* schema_;
+  const RowLayout* layout_;
+  BadLines* bad_lines_;
+  Options options_;
+  BlockFeed blocks_;
+  std::mutex mutex_;
+  Status first_failure_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device_worker/device_worker.h"
+
+namespace millrace {
+
+/// Notes when one worker waited, ran a batch and ran each operator, for the steps [first, first + batches) of a run.
+/// The frame must profile. Memory is taken at construction.
+class BatchTrace final : public BatchObserver {
+ public:
+  BatchTrace(int worker, int64_t first_step, int64_t batches, size_t ops);
+  Status OnBatch(const TrainedBatch& trained) override;
+
+  struct Batch {
+    int64_t step = 0;
+    int64_t rows = 0;
+    int64_t end_nanoseconds = 0;  ///< of the steady clock
+    int64_t read_nanoseconds = 0;
+    int64_t run_nanoseconds = 0;
+    std::string first_row;
+  };
+  int worker() const { return worker_; }
+  const std::vector<Batch>& batches() const { return batches_; }
+  /// Nanoseconds of operator `op` in batches()[batch].
+  int64_t op_nanoseconds(size_t batch, size_t op) const { return op_nanoseconds_[batch * ops_ + op]; }
+
+ private:
+  int worker_;
+  int64_t first_step_;
+  int64_t end_step_;
+  size_t ops_;
+  std::vector<Batch> batches_;
+  std::vector<int64_t> op_nanoseconds_;
+  std::vector<int64_t> before_;
+};
+
+/// Chrome's trace format (chrome://tracing, Perfetto): a thread a worker, below each batch its operators.
+std::string ChromeTrace(const Executable& executable, const std::vector<const BatchTrace*>& traces);
+
+}  // namespace millrace

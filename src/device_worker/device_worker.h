@@ -1,0 +1,102 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "dataset/dataset.h"
+#include "device_worker/pause_gate.h"
+#include "framework/executable.h"
+#include "framework/trained_ledger.h"
+#include "metrics/metric_set.h"
+
+namespace millrace {
+
+/// What an observer may know of a batch that was just trained.
+struct TrainedBatch {
+  const SlotBatch& batch;
+  const Frame& frame;
+  const RunContext& context;
+  int64_t worker_batches = 0;  ///< of this worker and pass, this one included
+  int64_t read_nanoseconds = 0;
+  int64_t run_nanoseconds = 0;
+};
+
+/// Looks at every batch of one worker after it was trained: prints, checks, traces. Called by the worker's thread.
+class BatchObserver {
+ public:
+  virtual ~BatchObserver() = default;
+  /// A failure ends the job.
+  virtual Status OnBatch(const TrainedBatch& trained) = 0;
+};
+
+/// What the workers of a job count together.
+struct SharedProgress {
+  std::atomic<int64_t> steps_started{0};  ///< batches, over all passes
+  std::atomic<int64_t> steps_done{0};
+  /// So many steps at the start of training are taken in turns, one worker at a time: as long as Adagrad's accumulators
+  /// are near zero each step is full-size, and two from the same point overshoot for good (docs/adr/0003).
+  int64_t steps_in_turns = 32;
+  std::mutex turn;                        ///< held for the length of a batch during those steps
+  std::atomic<int64_t> examples{0};       ///< of this run
+  std::atomic<int64_t> pass_examples{0};  ///< of the current pass
+  /// A pause is asked for after every so many steps; 0: never.
+  int64_t pause_every = 0;
+  int64_t pause_every_other = 0;
+};
+
+/// What a worker is made of; all of it outlives the worker.
+struct WorkerParts {
+  int index = 0;
+  Frame* frame = nullptr;
+  MetricReader* metrics = nullptr;  ///< null: no metrics
+  PauseGate* gate = nullptr;
+  SharedProgress* progress = nullptr;
+  const std::vector<std::string>* file_names = nullptr;
+  std::vector<BatchObserver*> observers;
+  int cpu = -1;  ///< processor to stay on; -1: any
+};
+
+/// Seconds that a worker spent, and what it trained, in one pass.
+struct WorkerReport {
+  int64_t batches = 0;
+  int64_t examples = 0;
+  int64_t read_nanoseconds = 0;  ///< waiting for batches
+  int64_t run_nanoseconds = 0;   ///< operators
+};
+
+/// Runs a program over batches, in one thread.
+class DeviceWorker {
+ public:
+  virtual ~DeviceWorker() = default;
+  /// Trains until the source ends (ok) or a stop is requested (kCancelled). The first failure comes back with the
+  /// batch's first line.
+  virtual Status Train(BatchSource& source, std::stop_token stop) = 0;
+  /// What was trained in this pass; read when the worker stands still.
+  virtual const TrainedLedger& ledger() const = 0;
+  virtual const WorkerReport& report() const = 0;
+  /// Forgets ledger and report: a new pass.
+  virtual void StartPass() = 0;
+};
+
+/// Worker classes by name ("HogwildWorker"): a value, filled at start.
+class WorkerRegistry {
+ public:
+  using Factory = std::unique_ptr<DeviceWorker> (*)(WorkerParts parts);
+  void Add(std::string name, Factory factory);
+  /// kInvalidConfig that lists the registered names.
+  Result<std::unique_ptr<DeviceWorker>> Create(const std::string& name, WorkerParts parts) const;
+  std::vector<std::string> names() const;
+
+ private:
+  std::vector<std::pair<std::string, Factory>> factories_;
+};
+
+/// The list of workers that Millrace brings along.
+void RegisterBuiltinWorkers(WorkerRegistry& registry);
+
+}  // namespace millrace

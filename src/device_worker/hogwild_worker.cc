@@ -1,0 +1,100 @@
+#include "device_worker/hogwild_worker.h"
+
+#include <omp.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <chrono>
+
+namespace millrace {
+namespace {
+
+int64_t Now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void StayOn(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<size_t>(cpu), &set);
+  // A processor that is not ours to take leaves the thread where it was.
+  pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+}
+
+class HogwildWorker final : public DeviceWorker {
+ public:
+  explicit HogwildWorker(WorkerParts parts) : parts_(std::move(parts)) {}
+
+  Status Train(BatchSource& source, std::stop_token stop) override;
+  const TrainedLedger& ledger() const override { return ledger_; }
+  const WorkerReport& report() const override { return report_; }
+  void StartPass() override {
+    ledger_.Clear();
+    report_ = {};
+  }
+
+ private:
+  Status TrainBatch(const SlotBatch& batch, int64_t read_nanoseconds);
+
+  WorkerParts parts_;
+  TrainedLedger ledger_;
+  WorkerReport report_;
+};
+
+Status HogwildWorker::Train(BatchSource& source, std::stop_token stop) {
+  // The workers are the parallelism: matrix products stay in this thread.
+  omp_set_num_threads(1);
+  if (parts_.cpu >= 0) StayOn(parts_.cpu);
+  while (true) {
+    const int64_t start = Now();
+    MR_ASSIGN(const BatchPtr batch, source.Next(stop));
+    if (batch == nullptr) return Status::Ok();
+    const int64_t read_nanoseconds = Now() - start;
+    parts_.gate->Enter(parts_.index);
+    // A worker that fails stays busy until it is Done: nobody checkpoints what a failed batch left behind.
+    if (stop.stop_requested()) return Cancelled("training was stopped");
+    MR_TRY(TrainBatch(*batch, read_nanoseconds));
+    parts_.gate->Leave(parts_.index);
+  }
+}
+
+Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanoseconds) {
+  SharedProgress& progress = *parts_.progress;
+  std::unique_lock<std::mutex> turn(progress.turn, std::defer_lock);
+  if (progress.steps_done.load(std::memory_order_relaxed) < progress.steps_in_turns) turn.lock();
+  RunContext context;
+  context.batch = &batch;
+  context.rows = batch.rows();
+  context.step = progress.steps_started.fetch_add(1, std::memory_order_relaxed);
+  context.file_names = parts_.file_names;
+  const int64_t start = Now();
+  MR_TRY(parts_.frame->Run(context));
+  if (turn.owns_lock()) turn.unlock();
+  const int64_t run_nanoseconds = Now() - start;
+  if (parts_.metrics != nullptr) MR_TRY(parts_.metrics->Add(batch));
+  for (const BatchSpan& span : batch.spans()) ledger_.Add(span);
+
+  ++report_.batches;
+  report_.examples += batch.rows();
+  report_.read_nanoseconds += read_nanoseconds;
+  report_.run_nanoseconds += run_nanoseconds;
+  progress.examples.fetch_add(batch.rows(), std::memory_order_relaxed);
+  progress.pass_examples.fetch_add(batch.rows(), std::memory_order_relaxed);
+  const int64_t done = progress.steps_done.fetch_add(1, std::memory_order_relaxed) + 1;
+  const TrainedBatch trained{batch, *parts_.frame, context, report_.batches, read_nanoseconds, run_nanoseconds};
+  for (BatchObserver* observer : parts_.observers) MR_TRY(observer->OnBatch(trained));
+  if ((progress.pause_every > 0 && done % progress.pause_every == 0) ||
+      (progress.pause_every_other > 0 && done % progress.pause_every_other == 0)) {
+    parts_.gate->Ask();
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::unique_ptr<DeviceWorker> MakeHogwildWorker(WorkerParts parts) {
+  return std::make_unique<HogwildWorker>(std::move(parts));
+}
+
+}  // namespace millrace

@@ -1,0 +1,195 @@
+#include "framework/backward.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/edit_distance.h"
+#include "framework.pb.h"
+#include "framework/block_builder.h"
+
+namespace millrace {
+namespace {
+
+using Names = std::set<std::string, std::less<>>;
+using Flags = std::map<std::string, bool, std::less<>>;
+
+template <class Visit>
+void ForEachArgument(const google::protobuf::RepeatedPtrField<OpDesc::Var>& bindings, const Visit& visit) {
+  for (const OpDesc::Var& binding : bindings) {
+    for (const std::string& name : binding.arguments()) {
+      if (name != kEmptyVar) visit(name);
+    }
+  }
+}
+
+/// Indices of the operators that the loss depends on, in program order.
+std::vector<int> PathTo(const BlockDesc& block, std::string_view loss) {
+  Names needed = {std::string(loss)};
+  std::vector<int> path;
+  for (int i = block.ops_size() - 1; i >= 0; --i) {
+    bool writes = false;
+    ForEachArgument(block.ops(i).outputs(), [&](const std::string& name) { writes = writes || needed.contains(name); });
+    if (!writes) continue;
+    ForEachArgument(block.ops(i).inputs(), [&](const std::string& name) { needed.insert(name); });
+    path.push_back(i);
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+bool CanHaveGradient(const VarDesc& var, const VarMeta& meta) {
+  return !var.stop_gradient() &&
+         (meta.kind == VarType::SPARSE_TABLE ||
+          (meta.kind == VarType::LOD_TENSOR && (meta.dtype == DType::kFloat32 || meta.dtype == DType::kFloat64)));
+}
+
+/// The variables whose gradient is worth computing: leaves that may have one, and what is computed from them.
+Flags FindWanted(const BlockDesc& block, const std::vector<int>& path, const VarMetas& metas) {
+  std::map<std::string_view, const VarDesc*> vars;
+  for (const VarDesc& var : block.vars()) vars[var.name()] = &var;
+  Names produced;
+  for (const OpDesc& op : block.ops()) {
+    ForEachArgument(op.outputs(), [&](const std::string& name) { produced.insert(name); });
+  }
+  Flags wanted;
+  const auto allowed = [&](const std::string& name) {
+    const auto it = vars.find(name);
+    return it != vars.end() && CanHaveGradient(*it->second, metas.find(name)->second);
+  };
+  for (const int i : path) {
+    bool any = false;
+    ForEachArgument(block.ops(i).inputs(), [&](const std::string& name) {
+      if (!produced.contains(name) && allowed(name)) wanted[name] = true;
+      any = any || wanted.contains(name);
+    });
+    if (!any) continue;
+    ForEachArgument(block.ops(i).outputs(), [&](const std::string& name) {
+      if (allowed(name)) wanted[name] = true;
+    });
+  }
+  return wanted;
+}
+
+/// Operators of the gradients before names are made unique: several may write one variable.
+Result<std::vector<OpDesc>> RawGradients(const BlockDesc& block, const std::vector<int>& path, std::string_view loss,
+                                         const Flags& wanted, const OpRegistry& registry) {
+  Flags have = {{std::string(loss), true}};
+  std::vector<OpDesc> grads;
+  std::string problems;
+  for (auto i = path.rbegin(); i != path.rend(); ++i) {
+    const OpDesc& op = block.ops(*i);
+    bool any_wanted = false;
+    bool any_have = false;
+    ForEachArgument(op.inputs(), [&](const std::string& name) { any_wanted = any_wanted || wanted.contains(name); });
+    ForEachArgument(op.outputs(), [&](const std::string& name) { any_have = any_have || have.contains(name); });
+    if (!any_wanted || !any_have) continue;
+    const OpInfo* info = registry.Find(op.type());
+    if (info == nullptr || info->grad == nullptr) {
+      problems += (problems.empty() ? "" : "\n") + ("block 0 op[" + std::to_string(*i) + "] ") + op.type() + ": " +
+                  (info == nullptr ? "no such operator" : "has no gradient, but the loss depends on it") + "; mark \"" +
+                  op.outputs(0).arguments(0) + "\" stop_gradient to leave it out";
+      continue;
+    }
+    for (OpDesc& grad : info->grad(GradContext(OpView(op, *info), wanted, have))) {
+      ForEachArgument(op.outputs(), [&](const std::string& name) {
+        if (have.contains(name)) return;
+        for (OpDesc::Var& input : *grad.mutable_inputs()) {
+          for (std::string& argument : *input.mutable_arguments()) {
+            if (argument == GradName(name)) argument = std::string(kEmptyVar);
+          }
+        }
+      });
+      ForEachArgument(grad.outputs(), [&](const std::string& name) {
+        if (name.ends_with("@GRAD")) have[name.substr(0, name.size() - GradName("").size())] = true;
+      });
+      grads.push_back(std::move(grad));
+    }
+  }
+  if (!problems.empty()) return InvalidConfig(problems);
+  return grads;
+}
+
+/// Gives the parts of a gradient with several writers names of their own, and adds them up before the first reader, or
+/// at the end when no gradient operator reads it (a parameter).
+std::vector<OpDesc> AddUp(std::vector<OpDesc> grads) {
+  std::map<std::string, int> writers;
+  for (const OpDesc& op : grads) {
+    ForEachArgument(op.outputs(), [&](const std::string& name) { ++writers[name]; });
+  }
+  std::vector<std::string> pending;  // in order of their first part
+  std::map<std::string, std::vector<std::string>> parts;
+  std::vector<OpDesc> ops;
+  const auto add_sum = [&](const std::string& name) {
+    OpDesc sum;
+    sum.set_type("sum");
+    SetInput(sum, "X", parts[name]);
+    SetOutput(sum, "Out", {name});
+    ops.push_back(std::move(sum));
+    std::erase(pending, name);
+  };
+  for (OpDesc& op : grads) {
+    ForEachArgument(op.inputs(), [&](const std::string& name) {
+      if (std::find(pending.begin(), pending.end(), name) != pending.end()) add_sum(name);
+    });
+    for (OpDesc::Var& output : *op.mutable_outputs()) {
+      for (std::string& name : *output.mutable_arguments()) {
+        if (name == kEmptyVar || writers[name] < 2) continue;
+        std::vector<std::string>& of = parts[name];
+        if (of.empty()) pending.push_back(name);
+        of.push_back(name + "@RENAME@block0@" + std::to_string(of.size()));
+        name = of.back();
+      }
+    }
+    ops.push_back(std::move(op));
+  }
+  while (!pending.empty()) add_sum(std::string(pending.front()));
+  return ops;
+}
+
+OpDesc LossGradient(std::string_view loss, const VarMeta& meta) {
+  OpDesc op;
+  op.set_type("fill_constant");
+  SetOutput(op, "Out", {GradName(loss)});
+  SetAttr(op, "shape", std::vector<int64_t>(meta.dims.sizes().begin(), meta.dims.sizes().end()));
+  SetAttr(op, "dtype", static_cast<int64_t>(VarType::FP32));
+  SetAttr(op, "value", 1.0f);
+  return op;
+}
+
+}  // namespace
+
+Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_view loss, const OpRegistry& registry) {
+  if (program.blocks_size() == 0) return InvalidConfig("the program has no blocks");
+  MR_ASSIGN(BlockBuilder builder, BlockBuilder::Create(*program.mutable_blocks(0), registry));
+  BlockDesc& block = builder.block();
+  const auto loss_meta = builder.vars().find(loss);
+  if (loss_meta == builder.vars().end()) {
+    std::vector<std::string_view> names;
+    for (const auto& [name, meta] : builder.vars()) names.push_back(name);
+    const std::string_view nearest = NearestName(loss, names);
+    return InvalidConfig("loss: there is no variable \"" + std::string(loss) + "\"" +
+                         (nearest.empty() ? "" : "; did you mean \"" + std::string(nearest) + "\"?"));
+  }
+  if (const int64_t size = loss_meta->second.dims.numel(); size != 1) {
+    return InvalidConfig("loss \"" + std::string(loss) + "\" must be one value, take its mean first; its shape is " +
+                         loss_meta->second.dims.ToString());
+  }
+  const std::vector<int> path = PathTo(block, loss);
+  const Flags wanted = FindWanted(block, path, builder.vars());
+  if (!wanted.contains(loss)) {
+    return InvalidConfig("loss \"" + std::string(loss) + "\" depends on no parameter that can be trained");
+  }
+  MR_ASSIGN(std::vector<OpDesc> raw, RawGradients(block, path, loss, wanted, registry));
+  MR_TRY(builder.Append(LossGradient(loss, loss_meta->second), OpRole::kLossGradient));
+  for (OpDesc& op : AddUp(std::move(raw))) MR_TRY(builder.Append(std::move(op), OpRole::kBackward));
+
+  std::vector<ParamGrad> params;
+  for (const VarDesc& var : block.vars()) {
+    if (!var.is_parameter() || var.stop_gradient() || !builder.Has(GradName(var.name()))) continue;
+    params.push_back({var.name(), GradName(var.name())});
+  }
+  return params;
+}
+
+}  // namespace millrace

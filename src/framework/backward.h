@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+#include "framework/op_registry.h"
+
+namespace millrace {
+
+class ProgramDesc;
+
+/// A parameter and the variable that holds its gradient.
+struct ParamGrad {
+  std::string param;
+  std::string grad;
+};
+
+/// Appends the gradient operators of `loss` to block 0 and declares the variables they write.
+///
+/// Walks the operators that lead to the loss in reverse and asks each for its gradient (OpInfo::grad), after a
+/// fill_constant 1 for the loss itself. A variable that several operators read gets a `sum` of its parts, named
+/// NAME@GRAD@RENAME@block0@vJ as Paddle names them. What is marked stop_gradient, holds integers or leads to no
+/// parameter gets no gradient: operators see "@EMPTY@" there, or are left out. Returns the trainable parameters that
+/// have a gradient (is_parameter, not stop_gradient), in the order of their declaration. Mistakes (an unknown loss, an
+/// operator on the way that has no gradient, a loss that depends on no parameter) come back together.
+Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_view loss, const OpRegistry& registry);
+
+}  // namespace millrace

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework.pb.h"
+#include "framework/op_kernel.h"
+#include "framework/op_registry.h"
+#include "framework/slot_batch.h"
+
+namespace millrace {
+
+struct CompileOptions {
+  bool fuse = true;
+  /// Variables that somebody reads after a run; fusion keeps them alive.
+  std::vector<std::string> fetches;
+  /// Operators whose type contains one of these are left out.
+  std::vector<std::string> skip_ops;
+  /// Leaves out gradients and optimizers and everything that `fetches` do not need: for evaluation and prediction.
+  bool forward_only = false;
+};
+
+/// A program that was checked, pruned and fused: what all workers share.
+///
+/// Immutable after Compile; thread-safe. Refers to the registry, which must outlive it.
+class Executable {
+ public:
+  /// Checks block 0 of `program` (every operator registered, arguments bound, shapes consistent), prunes and fuses.
+  /// All mistakes come back in one kInvalidConfig, a line each: block, index, operator, variable, nearest name.
+  static Result<std::unique_ptr<const Executable>> Compile(const ProgramDesc& program, const OpRegistry& registry,
+                                                           const CompileOptions& options);
+
+  /// The program as it runs.
+  const ProgramDesc& program() const { return program_; }
+  const std::vector<OpDesc>& ops() const { return ops_; }
+  const VarMetas& vars() const { return vars_; }
+  const OpRegistry& registry() const { return *registry_; }
+
+ private:
+  Executable() = default;
+  ProgramDesc program_;
+  std::vector<OpDesc> ops_;
+  VarMetas vars_;
+  const OpRegistry* registry_ = nullptr;
+};
+
+/// One worker's copy of a program: kernels with their variables resolved, intermediates in a scope of its own.
+///
+/// Made once a worker, used for every batch by that worker alone. Refers to the executable and to the root scope.
+class Frame {
+ public:
+  /// Persistable variables must exist in `root` (run the startup program first); a missing one is an error by name.
+  /// Variables named like a slot of `schema` are bound to the batch; `schema` may be null for a startup program.
+  static Result<std::unique_ptr<Frame>> Create(const Executable& executable, const SlotSchema* schema, Scope& root,
+                                               const FrameOptions& options);
+
+  /// Runs every operator on the batch, which must outlive the next Run or the reading of this frame's variables.
+  /// A failure names the operator, its index and its first output.
+  Status Run(const RunContext& context);
+
+  /// A variable of this frame or of the root scope; null when there is none.
+  const Variable* Find(std::string_view name) const { return scope_.Find(name); }
+  Scope& scope() { return scope_; }
+
+  /// Nanoseconds that each operator took in all runs, when profiling was asked for; empty otherwise.
+  const std::vector<int64_t>& op_nanoseconds() const { return op_nanoseconds_; }
+  void EnableProfile();
+  /// Type of the i-th operator.
+  const std::string& op_type(size_t i) const { return executable_->ops()[i].type(); }
+
+ private:
+  struct Binding {
+    SlotId slot;
+    Tensor* tensor;
+    Dims dims;  ///< of dense slots
+  };
+  Frame(const Executable& executable, Scope& root) : executable_(&executable), scope_(&root) {}
+  Status BindBatch(const SlotBatch& batch);
+
+  const Executable* executable_;
+  Scope scope_;
+  std::vector<Binding> bindings_;
+  std::vector<std::unique_ptr<OpKernel>> kernels_;
+  std::vector<int64_t> op_nanoseconds_;
+  bool profile_ = false;
+};
+
+/// Runs a startup program once in `root`: makes and fills its persistable variables.
+Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope& root, uint64_t seed);
+
+/// The operators of block 0 as the seed's worker lists them: "op[0]->Type(): lookup_table", a line each.
+std::string PrintOps(const std::vector<OpDesc>& ops);
+
+}  // namespace millrace

@@ -1,0 +1,170 @@
+#include <glog/logging.h>
+
+#include <chrono>
+#include <cstring>
+
+#include "framework/executable.h"
+
+namespace millrace {
+namespace {
+
+int64_t Nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string FirstOutput(const OpDesc& op) {
+  for (const OpDesc::Var& output : op.outputs()) {
+    if (output.arguments_size() > 0) return " (" + output.parameter() + ": \"" + output.arguments(0) + "\")";
+  }
+  return "";
+}
+
+/// True when a parameter that is there has the type and the sizes that the program says; kernels rely on it.
+bool FitsMeta(const Variable& variable, const VarMeta& meta) {
+  if (meta.kind != VarType::LOD_TENSOR || !variable.Is<Tensor>()) return true;
+  const Tensor& tensor = variable.Get<Tensor>();
+  if (tensor.empty() || meta.dims.rank() == 0) return true;
+  if (tensor.dtype() != meta.dtype || tensor.dims().rank() != meta.dims.rank()) return false;
+  for (int axis = 0; axis < meta.dims.rank(); ++axis) {
+    if (meta.dims[axis] >= 0 && meta.dims[axis] != tensor.dims()[axis]) return false;
+  }
+  return true;
+}
+
+std::string Shown(std::string_view name, DType dtype, const Dims& dims) {
+  return "\"" + std::string(name) + "\" " + std::string(DTypeName(dtype)) + " " + dims.ToString();
+}
+
+/// Makes every variable that an operator names: local ones here, persistable ones must be in the root.
+Status MakeVariables(const Executable& executable, Scope& scope) {
+  std::string missing;
+  std::string misfits;
+  const auto make = [&](const std::string& name) {
+    if (name == kEmptyVar) return;
+    const auto it = executable.vars().find(name);
+    const bool persistable = it != executable.vars().end() && it->second.persistable;
+    if (!persistable) {
+      scope.Var(name);
+      return;
+    }
+    const Variable* made = scope.Find(name);
+    if (made == nullptr) {
+      missing += (missing.empty() ? "" : ", ") + ("\"" + name + "\"");
+    } else if (misfits.empty() && !FitsMeta(*made, it->second)) {
+      const Tensor& tensor = made->Get<Tensor>();
+      misfits = "parameter " + Shown(name, it->second.dtype, it->second.dims) + " was made as " +
+                Shown(name, tensor.dtype(), tensor.dims());
+    }
+  };
+  for (const OpDesc& op : executable.ops()) {
+    for (const OpDesc::Var& input : op.inputs()) {
+      for (const std::string& name : input.arguments()) make(name);
+    }
+    for (const OpDesc::Var& output : op.outputs()) {
+      for (const std::string& name : output.arguments()) make(name);
+    }
+  }
+  if (!misfits.empty()) return InvalidConfig(misfits);
+  if (missing.empty()) return Status::Ok();
+  return InvalidConfig("parameters that the startup program (or the loaded model) did not make: " + missing);
+}
+
+void CopyPrivate(const Tensor& from, Tensor* to) {
+  const size_t bytes = static_cast<size_t>(from.numel()) * SizeOf(from.dtype());
+  std::memset(to->ResizeRaw(from.dtype(), from.dims()), 0, bytes);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Frame>> Frame::Create(const Executable& executable, const SlotSchema* schema, Scope& root,
+                                             const FrameOptions& options) {
+  std::unique_ptr<Frame> frame(new Frame(executable, root));
+  for (const std::string& name : options.private_vars) {
+    const Variable* shared = root.Find(name);
+    if (shared == nullptr || !shared->Is<Tensor>()) {
+      return InvalidConfig("stat_var_names: there is no persistable tensor \"" + name + "\"");
+    }
+    CopyPrivate(shared->Get<Tensor>(), frame->scope_.Var(name)->GetMutable<Tensor>());
+  }
+  MR_TRY(MakeVariables(executable, frame->scope_));
+  if (schema != nullptr) {
+    for (const SlotSpec& slot : schema->used()) {
+      if (!executable.vars().contains(slot.name)) continue;
+      Binding binding;
+      binding.slot = slot.id;
+      binding.tensor = frame->scope_.Var(slot.name)->GetMutable<Tensor>();
+      for (const int64_t dim : slot.shape) binding.dims.push_back(dim);
+      frame->bindings_.push_back(binding);
+    }
+  }
+  for (size_t i = 0; i < executable.ops().size(); ++i) {
+    const OpDesc& op = executable.ops()[i];
+    const OpView view(op, *executable.registry().Find(op.type()));
+    KernelContext context(view, frame->scope_, options);
+    Result<std::unique_ptr<OpKernel>> kernel = view.info().kernel(context);
+    if (!kernel.ok()) return std::move(kernel).Context("op[" + std::to_string(i) + "]").status();
+    frame->kernels_.push_back(std::move(*kernel));
+  }
+  return frame;
+}
+
+Status Frame::BindBatch(const SlotBatch& batch) {
+  for (Binding& binding : bindings_) {
+    const SlotSpec& spec = batch.schema().used()[static_cast<size_t>(binding.slot)];
+    const bool is_float = spec.type == SlotType::kFloat;
+    const DType type = is_float ? DType::kFloat32 : DType::kInt64;
+    const void* data = is_float ? static_cast<const void*>(batch.floats(binding.slot).data())
+                                : static_cast<const void*>(batch.ids(binding.slot).data());
+    const size_t count = is_float ? batch.floats(binding.slot).size() : batch.ids(binding.slot).size();
+    if (spec.is_dense) {
+      Dims dims = binding.dims;
+      for (int axis = 0; axis < dims.rank(); ++axis) {
+        if (dims[axis] < 0) dims.set(axis, batch.rows());
+      }
+      if (static_cast<size_t>(dims.numel()) != count) {
+        return BadData("slot \"" + spec.name + "\": " + std::to_string(count) + " values in a batch of shape " +
+                       dims.ToString());
+      }
+      binding.tensor->View(type, dims, data);
+    } else {
+      binding.tensor->View(type, {static_cast<int64_t>(count), 1}, data);
+      binding.tensor->set_lod(batch.offsets(binding.slot));
+    }
+  }
+  return Status::Ok();
+}
+
+Status Frame::Run(const RunContext& context) {
+  if (context.batch != nullptr) MR_TRY(BindBatch(*context.batch));
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    const int64_t start = profile_ ? Nanoseconds() : 0;
+    if (Status s = kernels_[i]->Run(context); !s.ok()) {
+      const OpDesc& op = executable_->ops()[i];
+      return std::move(s).Context("op[" + std::to_string(i) + "] " + op.type() + FirstOutput(op));
+    }
+    if (profile_) op_nanoseconds_[i] += Nanoseconds() - start;
+  }
+  return Status::Ok();
+}
+
+void Frame::EnableProfile() {
+  profile_ = true;
+  op_nanoseconds_.assign(kernels_.size(), 0);
+}
+
+Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope& root, uint64_t seed) {
+  CompileOptions compile_options;
+  compile_options.fuse = false;
+  MR_ASSIGN(const std::unique_ptr<const Executable> executable,
+            Executable::Compile(program, registry, compile_options));
+  for (const auto& [name, meta] : executable->vars()) {
+    if (meta.persistable) root.Var(name);
+  }
+  FrameOptions options;
+  options.seed = seed;
+  MR_ASSIGN(const std::unique_ptr<Frame> frame, Frame::Create(*executable, nullptr, root, options));
+  return frame->Run(RunContext{});
+}
+
+}  // namespace millrace

@@ -1,0 +1,372 @@
+#include "framework/op_registry.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+
+#include "core/edit_distance.h"
+
+namespace millrace {
+namespace {
+
+using Bindings = google::protobuf::RepeatedPtrField<OpDesc::Var>;
+
+const OpDesc::Var* FindBinding(const Bindings& bindings, std::string_view parameter) {
+  for (const OpDesc::Var& binding : bindings) {
+    if (binding.parameter() == parameter) return &binding;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Arguments(const Bindings& bindings, std::string_view parameter) {
+  const OpDesc::Var* binding = FindBinding(bindings, parameter);
+  if (binding == nullptr) return {};
+  return {binding->arguments().begin(), binding->arguments().end()};
+}
+
+void Bind(Bindings& bindings, std::string_view parameter, const std::vector<std::string>& arguments) {
+  auto* binding = const_cast<OpDesc::Var*>(FindBinding(bindings, parameter));
+  if (binding == nullptr) {
+    binding = bindings.Add();
+    binding->set_parameter(std::string(parameter));
+  }
+  binding->clear_arguments();
+  for (const std::string& argument : arguments) binding->add_arguments(argument);
+}
+
+AttrValue FromDesc(const OpDesc::Attr& attr) {
+  switch (attr.type()) {
+    case INT: return static_cast<int64_t>(attr.i());
+    case LONG: return attr.l();
+    case BLOCK: return static_cast<int64_t>(attr.block_idx());
+    case FLOAT: return attr.f();
+    case FLOAT64: return static_cast<float>(attr.float64());
+    case BOOLEAN: return attr.b();
+    case STRING: return attr.s();
+    case VAR: return attr.var_name();
+    case INTS: return std::vector<int64_t>(attr.ints().begin(), attr.ints().end());
+    case LONGS: return std::vector<int64_t>(attr.longs().begin(), attr.longs().end());
+    case BLOCKS: return std::vector<int64_t>(attr.blocks_idx().begin(), attr.blocks_idx().end());
+    case BOOLEANS: return std::vector<int64_t>(attr.bools().begin(), attr.bools().end());
+    case FLOATS: return std::vector<float>(attr.floats().begin(), attr.floats().end());
+    case FLOAT64S: return std::vector<float>(attr.float64s().begin(), attr.float64s().end());
+    case STRINGS: return std::vector<std::string>(attr.strings().begin(), attr.strings().end());
+    case VARS: return std::vector<std::string>(attr.vars_name().begin(), attr.vars_name().end());
+    default: return static_cast<int64_t>(0);
+  }
+}
+
+template <class T>
+T Expect(const AttrValue& value, std::string_view op, std::string_view attr) {
+  const T* typed = std::get_if<T>(&value);
+  CHECK(typed != nullptr) << "attribute " << attr << " of " << op << " is registered with another type";
+  return *typed;
+}
+
+}  // namespace
+
+const OpDesc::Attr* FindAttr(const OpDesc& op, std::string_view name) {
+  for (const OpDesc::Attr& attr : op.attrs()) {
+    if (attr.name() == name) return &attr;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> InputArguments(const OpDesc& op, std::string_view parameter) {
+  return Arguments(op.inputs(), parameter);
+}
+
+std::vector<std::string> OutputArguments(const OpDesc& op, std::string_view parameter) {
+  return Arguments(op.outputs(), parameter);
+}
+
+void SetInput(OpDesc& op, std::string_view parameter, const std::vector<std::string>& arguments) {
+  Bind(*op.mutable_inputs(), parameter, arguments);
+}
+
+void SetOutput(OpDesc& op, std::string_view parameter, const std::vector<std::string>& arguments) {
+  Bind(*op.mutable_outputs(), parameter, arguments);
+}
+
+void SetAttr(OpDesc& op, std::string_view name, const AttrValue& value) {
+  auto* attr = const_cast<OpDesc::Attr*>(FindAttr(op, name));
+  if (attr == nullptr) attr = op.add_attrs();
+  attr->Clear();
+  attr->set_name(std::string(name));
+  struct Setter {
+    OpDesc::Attr* attr;
+    void operator()(int64_t v) const {
+      const bool small = v >= INT32_MIN && v <= INT32_MAX;
+      attr->set_type(small ? INT : LONG);
+      if (small) attr->set_i(static_cast<int32_t>(v));
+      if (!small) attr->set_l(v);
+    }
+    void operator()(float v) const {
+      attr->set_type(FLOAT);
+      attr->set_f(v);
+    }
+    void operator()(bool v) const {
+      attr->set_type(BOOLEAN);
+      attr->set_b(v);
+    }
+    void operator()(const std::string& v) const {
+      attr->set_type(STRING);
+      attr->set_s(v);
+    }
+    void operator()(const std::vector<int64_t>& v) const {
+      const bool small = std::all_of(v.begin(), v.end(), [](int64_t i) { return i >= INT32_MIN && i <= INT32_MAX; });
+      attr->set_type(small ? INTS : LONGS);
+      for (const int64_t i : v) {
+        if (small) attr->add_ints(static_cast<int32_t>(i));
+        if (!small) attr->add_longs(i);
+      }
+    }
+    void operator()(const std::vector<float>& v) const {
+      attr->set_type(FLOATS);
+      attr->mutable_floats()->Add(v.begin(), v.end());
+    }
+    void operator()(const std::vector<std::string>& v) const {
+      attr->set_type(STRINGS);
+      attr->mutable_strings()->Add(v.begin(), v.end());
+    }
+  };
+  std::visit(Setter{attr}, value);
+}
+
+AttrValue OpView::Value(std::string_view name) const {
+  const AttrInfo* info = info_->FindAttr(name);
+  CHECK(info != nullptr) << "attribute " << name << " of " << info_->type << " is not registered";
+  const OpDesc::Attr* attr = millrace::FindAttr(*op_, name);
+  if (attr == nullptr) return info->default_value;
+  AttrValue value = FromDesc(*attr);
+  // Writers of programs mix whole numbers, numbers and truth values; Executable refuses the rest.
+  if (value.index() != info->default_value.index()) {
+    if (std::holds_alternative<float>(info->default_value) && std::holds_alternative<int64_t>(value)) {
+      return static_cast<float>(std::get<int64_t>(value));
+    }
+    if (std::holds_alternative<bool>(info->default_value) && std::holds_alternative<int64_t>(value)) {
+      return std::get<int64_t>(value) != 0;
+    }
+    if (std::holds_alternative<int64_t>(info->default_value) && std::holds_alternative<bool>(value)) {
+      return static_cast<int64_t>(std::get<bool>(value));
+    }
+  }
+  return value;
+}
+
+int64_t OpView::Int(std::string_view name) const { return Expect<int64_t>(Value(name), type(), name); }
+float OpView::Float(std::string_view name) const { return Expect<float>(Value(name), type(), name); }
+bool OpView::Bool(std::string_view name) const { return Expect<bool>(Value(name), type(), name); }
+std::string OpView::String(std::string_view name) const { return Expect<std::string>(Value(name), type(), name); }
+std::vector<int64_t> OpView::Ints(std::string_view name) const {
+  return Expect<std::vector<int64_t>>(Value(name), type(), name);
+}
+std::vector<float> OpView::Floats(std::string_view name) const {
+  return Expect<std::vector<float>>(Value(name), type(), name);
+}
+std::vector<std::string> OpView::Strings(std::string_view name) const {
+  return Expect<std::vector<std::string>>(Value(name), type(), name);
+}
+
+bool InferShapeContext::HasInput(std::string_view parameter) const {
+  const std::vector<std::string> names = InputArguments(op_->desc(), parameter);
+  return !names.empty() && names[0] != kEmptyVar;
+}
+
+bool InferShapeContext::HasOutput(std::string_view parameter) const {
+  const std::vector<std::string> names = OutputArguments(op_->desc(), parameter);
+  return !names.empty() && names[0] != kEmptyVar;
+}
+
+int InferShapeContext::OutputCount(std::string_view parameter) const {
+  return static_cast<int>(OutputArguments(op_->desc(), parameter).size());
+}
+
+Result<std::vector<VarMeta>> InferShapeContext::Inputs(std::string_view parameter) const {
+  std::vector<VarMeta> metas;
+  for (const std::string& name : InputArguments(op_->desc(), parameter)) {
+    const auto it = vars_->find(name);
+    if (it == vars_->end()) {
+      return Error("input " + std::string(parameter) + ": there is no variable \"" + name + "\"");
+    }
+    metas.push_back(it->second);
+  }
+  if (metas.empty()) return Error("input " + std::string(parameter) + " is not bound");
+  return metas;
+}
+
+Result<VarMeta> InferShapeContext::Input(std::string_view parameter) const {
+  MR_ASSIGN(std::vector<VarMeta> metas, Inputs(parameter));
+  return metas[0];
+}
+
+void InferShapeContext::SetOutput(std::string_view parameter, const VarMeta& meta, int i) {
+  const std::vector<std::string> names = OutputArguments(op_->desc(), parameter);
+  if (i >= static_cast<int>(names.size()) || names[static_cast<size_t>(i)] == kEmptyVar) return;
+  VarMeta& target = (*vars_)[names[static_cast<size_t>(i)]];
+  const bool persistable = target.persistable;
+  target = meta;
+  target.persistable = persistable;
+}
+
+Status InferShapeContext::Error(std::string message) const {
+  std::string where = op_->type();
+  for (const OpDesc::Var& output : op_->desc().outputs()) {
+    if (output.arguments_size() == 0) continue;
+    where += " (" + output.parameter() + ": \"" + output.arguments(0) + "\")";
+    break;
+  }
+  return InvalidConfig(where + ": " + std::move(message));
+}
+
+std::string GradName(std::string_view name) { return std::string(name) + "@GRAD"; }
+
+bool GradContext::Wants(std::string_view input) const {
+  for (const std::string& name : InputArguments(op_->desc(), input)) {
+    if (const auto it = wanted_->find(name); it != wanted_->end() && it->second) return true;
+  }
+  return false;
+}
+
+bool GradContext::Has(std::string_view output) const {
+  const std::vector<std::string> names = OutputArguments(op_->desc(), output);
+  if (names.empty()) return false;
+  const auto it = have_->find(names[0]);
+  return it != have_->end() && it->second;
+}
+
+OpDesc GradContext::GradOp(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                           const std::vector<std::string>& grad_of, const std::vector<std::string>& wanted) const {
+  OpDesc grad;
+  grad.set_type(op_->type() + "_grad");
+  for (const OpDesc::Attr& attr : op_->desc().attrs()) *grad.add_attrs() = attr;
+  for (const std::string& name : inputs) SetInput(grad, name, InputArguments(op_->desc(), name));
+  for (const std::string& name : outputs) SetInput(grad, name, OutputArguments(op_->desc(), name));
+  for (const std::string& name : grad_of) {
+    std::vector<std::string> gradients;
+    for (const std::string& argument : OutputArguments(op_->desc(), name)) gradients.push_back(GradName(argument));
+    SetInput(grad, GradName(name), gradients);
+  }
+  for (const std::string& name : wanted) {
+    std::vector<std::string> gradients;
+    bool any = false;
+    for (const std::string& argument : InputArguments(op_->desc(), name)) {
+      const auto it = wanted_->find(argument);
+      const bool wants = it != wanted_->end() && it->second;
+      gradients.push_back(wants ? GradName(argument) : std::string(kEmptyVar));
+      any = any || wants;
+    }
+    if (any) SetOutput(grad, GradName(name), gradients);
+  }
+  return grad;
+}
+
+const AttrInfo* OpInfo::FindAttr(std::string_view name) const {
+  for (const AttrInfo& attr : attrs) {
+    if (attr.name == name) return &attr;
+  }
+  return nullptr;
+}
+
+OpBuilder& OpBuilder::Doc(std::string doc) {
+  info_->doc = std::move(doc);
+  return *this;
+}
+OpBuilder& OpBuilder::Input(std::string name, std::string doc) {
+  info_->inputs.push_back({std::move(name), std::move(doc), false, false});
+  return *this;
+}
+OpBuilder& OpBuilder::Inputs(std::string name, std::string doc) {
+  info_->inputs.push_back({std::move(name), std::move(doc), true, false});
+  return *this;
+}
+OpBuilder& OpBuilder::OptionalInput(std::string name, std::string doc) {
+  info_->inputs.push_back({std::move(name), std::move(doc), true, true});
+  return *this;
+}
+OpBuilder& OpBuilder::Output(std::string name, std::string doc) {
+  info_->outputs.push_back({std::move(name), std::move(doc), false, false});
+  return *this;
+}
+OpBuilder& OpBuilder::Outputs(std::string name, std::string doc) {
+  info_->outputs.push_back({std::move(name), std::move(doc), true, false});
+  return *this;
+}
+OpBuilder& OpBuilder::OptionalOutput(std::string name, std::string doc) {
+  info_->outputs.push_back({std::move(name), std::move(doc), true, true});
+  return *this;
+}
+OpBuilder& OpBuilder::Attr(std::string name, AttrValue default_value, std::string doc) {
+  info_->attrs.push_back({std::move(name), std::move(default_value), std::move(doc)});
+  return *this;
+}
+OpBuilder& OpBuilder::InferShape(InferShapeFn fn) {
+  info_->infer_shape = fn;
+  return *this;
+}
+OpBuilder& OpBuilder::Grad(GradFn fn) {
+  info_->grad = fn;
+  return *this;
+}
+OpBuilder& OpBuilder::Optimizer() {
+  info_->is_optimizer = true;
+  return *this;
+}
+OpBuilder& OpBuilder::Gradient() {
+  info_->is_gradient = true;
+  return *this;
+}
+OpBuilder& OpBuilder::Fused() {
+  info_->is_fused = true;
+  return *this;
+}
+
+OpBuilder OpRegistry::Add(std::string_view type) {
+  auto [it, added] = ops_.emplace(std::string(type), std::make_unique<OpInfo>());
+  if (!added) duplicates_.emplace_back(type);
+  it->second->type = std::string(type);
+  return OpBuilder(*it->second);
+}
+
+Status OpRegistry::Seal() {
+  std::string problems;
+  const auto report = [&problems](const std::string& op, const char* what) {
+    if (!problems.empty()) problems += '\n';
+    problems += "operator \"" + op + "\" " + what;
+  };
+  for (const std::string& type : duplicates_) report(type, "is registered twice");
+  for (const auto& [type, info] : ops_) {
+    if (info->doc.empty()) report(type, "has no doc");
+    if (info->infer_shape == nullptr) report(type, "has no shape inference");
+    if (info->kernel == nullptr) report(type, "has no kernel");
+  }
+  if (!problems.empty()) return Internal(problems);
+  return Status::Ok();
+}
+
+const OpInfo* OpRegistry::Find(std::string_view type) const {
+  const auto it = ops_.find(type);
+  return it == ops_.end() ? nullptr : it->second.get();
+}
+
+std::vector<const OpInfo*> OpRegistry::all() const {
+  std::vector<const OpInfo*> infos;
+  for (const auto& [type, info] : ops_) infos.push_back(info.get());
+  return infos;
+}
+
+std::string OpRegistry::Nearest(std::string_view type) const {
+  std::vector<std::string_view> types;
+  for (const auto& [name, info] : ops_) {
+    if (!info->is_fused) types.push_back(name);
+  }
+  return std::string(NearestName(type, types));
+}
+
+Status SameAsX(InferShapeContext& context) {
+  MR_ASSIGN(const VarMeta x, context.Input("X"));
+  context.SetOutput("Out", x);
+  return Status::Ok();
+}
+
+}  // namespace millrace

@@ -1,0 +1,211 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/status.h"
+#include "framework.pb.h"
+#include "framework/tensor.h"
+
+namespace millrace {
+
+class OpKernel;
+class KernelContext;
+struct OpInfo;
+
+/// The value of an attribute. INT, LONG and BLOCK are int64_t; INTS, LONGS are vector<int64_t>.
+using AttrValue =
+    std::variant<int64_t, float, bool, std::string, std::vector<int64_t>, std::vector<float>, std::vector<std::string>>;
+
+/// The attribute of this name, or null.
+const OpDesc::Attr* FindAttr(const OpDesc& op, std::string_view name);
+/// Variables bound to an input (output) by its name in the operator; empty when it is not bound.
+std::vector<std::string> InputArguments(const OpDesc& op, std::string_view parameter);
+std::vector<std::string> OutputArguments(const OpDesc& op, std::string_view parameter);
+/// Binds variables; replaces what was bound.
+void SetInput(OpDesc& op, std::string_view parameter, const std::vector<std::string>& arguments);
+void SetOutput(OpDesc& op, std::string_view parameter, const std::vector<std::string>& arguments);
+/// Sets an attribute, replacing one of the same name.
+void SetAttr(OpDesc& op, std::string_view name, const AttrValue& value);
+
+/// Reads an operator's attributes with the defaults of its registration. Views; both must outlive it.
+class OpView {
+ public:
+  OpView(const OpDesc& op, const OpInfo& info) : op_(&op), info_(&info) {}
+
+  const OpDesc& desc() const { return *op_; }
+  const OpInfo& info() const { return *info_; }
+  const std::string& type() const { return op_->type(); }
+  /// The attribute, or the registered default. A name that was not registered is our bug (CHECK); numbers convert.
+  int64_t Int(std::string_view name) const;
+  float Float(std::string_view name) const;
+  bool Bool(std::string_view name) const;
+  std::string String(std::string_view name) const;
+  std::vector<int64_t> Ints(std::string_view name) const;
+  std::vector<float> Floats(std::string_view name) const;
+  std::vector<std::string> Strings(std::string_view name) const;
+
+ private:
+  AttrValue Value(std::string_view name) const;
+  const OpDesc* op_;
+  const OpInfo* info_;
+};
+
+/// What is known of a variable before any data is read. A -1 in dims is the batch (or, with lod_level 1, the number of
+/// values in it).
+struct VarMeta {
+  VarType::Type kind = VarType::LOD_TENSOR;
+  DType dtype = DType::kFloat32;
+  Dims dims;
+  int lod_level = 0;
+  bool persistable = false;
+};
+
+using VarMetas = std::map<std::string, VarMeta, std::less<>>;
+
+/// Lets an operator check its inputs and say what its outputs are, at compile time.
+class InferShapeContext {
+ public:
+  InferShapeContext(const OpView& op, VarMetas& vars) : op_(&op), vars_(&vars) {}
+
+  const OpView& op() const { return *op_; }
+  bool HasInput(std::string_view parameter) const;
+  bool HasOutput(std::string_view parameter) const;
+  /// The first variable bound to `parameter`; kInvalidConfig naming operator, parameter and variable when there is
+  /// none.
+  Result<VarMeta> Input(std::string_view parameter) const;
+  Result<std::vector<VarMeta>> Inputs(std::string_view parameter) const;
+  /// Describes the i-th variable of an output (keeping its persistable flag); nothing happens when it is not bound.
+  void SetOutput(std::string_view parameter, const VarMeta& meta, int i = 0);
+  int OutputCount(std::string_view parameter) const;
+  /// kInvalidConfig that begins with the operator's type and its first output.
+  Status Error(std::string message) const;
+
+ private:
+  const OpView* op_;
+  VarMetas* vars_;
+};
+
+/// The name of a variable's gradient: NAME@GRAD.
+std::string GradName(std::string_view name);
+
+/// Lets an operator write the operators of its gradient.
+class GradContext {
+ public:
+  GradContext(const OpView& op, const std::map<std::string, bool, std::less<>>& wanted,
+              const std::map<std::string, bool, std::less<>>& have)
+      : op_(&op), wanted_(&wanted), have_(&have) {}
+
+  const OpView& op() const { return *op_; }
+  /// True when a gradient of any variable of this input is wanted.
+  bool Wants(std::string_view input) const;
+  /// True when the gradient of the (first variable of the) output arrives from later operators.
+  bool Has(std::string_view output) const;
+  /// TYPE_grad with the forward's attributes, the named inputs and outputs of the forward operator, the gradients of
+  /// `grad_of` outputs as inputs (OUT@GRAD) and of the wanted `wanted` inputs as outputs (IN@GRAD). Variables of an
+  /// input whose gradient is not wanted are bound to "@EMPTY@".
+  OpDesc GradOp(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                const std::vector<std::string>& grad_of, const std::vector<std::string>& wanted) const;
+
+ private:
+  const OpView* op_;
+  const std::map<std::string, bool, std::less<>>* wanted_;
+  const std::map<std::string, bool, std::less<>>* have_;
+};
+
+inline constexpr std::string_view kEmptyVar = "@EMPTY@";
+
+struct ArgInfo {
+  std::string name;
+  std::string doc;
+  bool duplicable = false;  ///< takes any number of variables
+  bool optional = false;
+};
+
+struct AttrInfo {
+  std::string name;
+  AttrValue default_value;
+  std::string doc;
+};
+
+using InferShapeFn = Status (*)(InferShapeContext&);
+using GradFn = std::vector<OpDesc> (*)(const GradContext&);
+using KernelFactory = Result<std::unique_ptr<OpKernel>> (*)(KernelContext&);
+
+/// Everything that is known of an operator type.
+struct OpInfo {
+  std::string type;
+  std::string doc;
+  std::vector<ArgInfo> inputs;
+  std::vector<ArgInfo> outputs;
+  std::vector<AttrInfo> attrs;
+  InferShapeFn infer_shape = nullptr;
+  GradFn grad = nullptr;  ///< null: not differentiable
+  KernelFactory kernel = nullptr;
+  bool is_optimizer = false;  ///< writes parameters
+  bool is_gradient = false;   ///< made by another operator's grad
+  bool is_fused = false;      ///< made by a fusion pass, not by users
+
+  const AttrInfo* FindAttr(std::string_view name) const;
+};
+
+/// Builds one OpInfo; see docs/adding_an_op.md.
+class OpBuilder {
+ public:
+  explicit OpBuilder(OpInfo& info) : info_(&info) {}
+  OpBuilder& Doc(std::string doc);
+  OpBuilder& Input(std::string name, std::string doc);
+  OpBuilder& Inputs(std::string name, std::string doc);         ///< any number of variables
+  OpBuilder& OptionalInput(std::string name, std::string doc);  ///< none, one or several variables
+  OpBuilder& Output(std::string name, std::string doc);
+  OpBuilder& Outputs(std::string name, std::string doc);
+  OpBuilder& OptionalOutput(std::string name, std::string doc);
+  OpBuilder& Attr(std::string name, AttrValue default_value, std::string doc);
+  OpBuilder& InferShape(InferShapeFn fn);
+  OpBuilder& Grad(GradFn fn);
+  OpBuilder& Optimizer();
+  OpBuilder& Gradient();
+  OpBuilder& Fused();
+  /// `K` has static Result<std::unique_ptr<OpKernel>> Create(KernelContext&).
+  template <class K>
+  OpBuilder& Kernel() {
+    info_->kernel = [](KernelContext& context) -> Result<std::unique_ptr<OpKernel>> { return K::Create(context); };
+    return *this;
+  }
+
+ private:
+  OpInfo* info_;
+};
+
+/// The operators that a program may use: a value that is passed on, filled at start by ops/builtin_ops.cc and by
+/// plugins, then sealed. Reading is thread-safe after Seal().
+class OpRegistry {
+ public:
+  OpRegistry() = default;
+  OpRegistry(OpRegistry&&) = default;
+  OpRegistry& operator=(OpRegistry&&) = default;
+
+  OpBuilder Add(std::string_view type);
+  /// Reports operators that were added twice or lack a doc, shape inference or kernel, all at once.
+  Status Seal();
+  const OpInfo* Find(std::string_view type) const;
+  /// Every operator, sorted by type.
+  std::vector<const OpInfo*> all() const;
+  /// The registered type nearest to a misspelt one; empty when none is near.
+  std::string Nearest(std::string_view type) const;
+
+ private:
+  std::map<std::string, std::unique_ptr<OpInfo>, std::less<>> ops_;
+  std::vector<std::string> duplicates_;
+};
+
+/// Outputs have the meta of input "X" (a common shape rule).
+Status SameAsX(InferShapeContext& context);
+
+}  // namespace millrace

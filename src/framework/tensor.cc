@@ -1,0 +1,126 @@
+#include "framework/tensor.h"
+
+#include <glog/logging.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace millrace {
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+// From here on a tensor asks for huge pages: random rows of an embedding matrix are then found twice as fast.
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kHugeFrom = 2 * kHugePage;
+
+size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
+
+}  // namespace
+
+size_t SizeOf(DType type) {
+  switch (type) {
+    case DType::kBool:
+    case DType::kUint8:
+    case DType::kInt8: return 1;
+    case DType::kInt16:
+    case DType::kFloat16:
+    case DType::kBFloat16: return 2;
+    case DType::kInt32:
+    case DType::kFloat32: return 4;
+    case DType::kInt64:
+    case DType::kFloat64: return 8;
+  }
+  LOG(FATAL) << "unknown data type " << static_cast<int>(type);
+}
+
+std::string_view DTypeName(DType type) {
+  switch (type) {
+    case DType::kBool: return "bool";
+    case DType::kUint8: return "uint8";
+    case DType::kInt8: return "int8";
+    case DType::kInt16: return "int16";
+    case DType::kInt32: return "int32";
+    case DType::kInt64: return "int64";
+    case DType::kFloat16: return "float16";
+    case DType::kBFloat16: return "bfloat16";
+    case DType::kFloat32: return "float32";
+    case DType::kFloat64: return "float64";
+  }
+  return "unknown";
+}
+
+Dims::Dims(std::initializer_list<int64_t> sizes) : Dims(std::span<const int64_t>(sizes.begin(), sizes.size())) {}
+
+Dims::Dims(std::span<const int64_t> sizes) {
+  CHECK_LE(sizes.size(), static_cast<size_t>(kMaxRank)) << "a tensor of too many axes";
+  rank_ = static_cast<int>(sizes.size());
+  std::copy(sizes.begin(), sizes.end(), sizes_.begin());
+}
+
+void Dims::push_back(int64_t size) {
+  CHECK_LT(rank_, kMaxRank) << "a tensor of too many axes";
+  sizes_[static_cast<size_t>(rank_++)] = size;
+}
+
+int64_t Dims::Product(int begin, int end) const {
+  int64_t product = 1;
+  for (int axis = begin; axis < end; ++axis) product *= sizes_[static_cast<size_t>(axis)];
+  return product;
+}
+
+std::string Dims::ToString() const {
+  std::string text = "[";
+  for (int axis = 0; axis < rank_; ++axis) {
+    if (axis > 0) text += ", ";
+    text += std::to_string(sizes_[static_cast<size_t>(axis)]);
+  }
+  return text + "]";
+}
+
+bool operator==(const Dims& a, const Dims& b) {
+  return a.rank_ == b.rank_ && std::equal(a.sizes_.begin(), a.sizes_.begin() + a.rank_, b.sizes_.begin());
+}
+
+const void* Tensor::Raw(DType type) const {
+  DCHECK(type == dtype_) << "a tensor of " << DTypeName(dtype_) << " was read as " << DTypeName(type);
+  return data_;
+}
+
+void* Tensor::ResizeRaw(DType type, const Dims& dims) {
+  const int64_t count = dims.numel();
+  CHECK_GE(count, 0) << "a tensor of negative size " << dims.ToString();
+  const size_t bytes = static_cast<size_t>(count) * SizeOf(type);
+  if (buffer_ == nullptr || bytes > capacity_) {
+    // Half as much again, so that a batch a little larger than the last one does not allocate each time.
+    const size_t least = std::max(bytes, capacity_ + capacity_ / 2) + 1;
+    const size_t alignment = least >= kHugeFrom ? kHugePage : kAlignment;
+    const size_t wanted = RoundUp(least, alignment);
+    void* memory = std::aligned_alloc(alignment, wanted);
+    CHECK(memory != nullptr) << "no memory for a tensor of " << wanted << " bytes";
+    if (alignment == kHugePage) madvise(memory, wanted, MADV_HUGEPAGE);  // a wish: small pages work as well
+    buffer_.reset(memory);
+    capacity_ = wanted;
+  }
+  dtype_ = type;
+  dims_ = dims;
+  data_ = buffer_.get();
+  lod_ = {};
+  return buffer_.get();
+}
+
+void Tensor::View(DType type, const Dims& dims, const void* data) {
+  dtype_ = type;
+  dims_ = dims;
+  data_ = data;
+  lod_ = {};
+}
+
+void Tensor::ViewOf(const Tensor& other, const Dims& dims) {
+  DCHECK_EQ(other.numel(), dims.numel());
+  View(other.dtype_, dims, other.data_);
+  lod_ = other.lod_;
+}
+
+}  // namespace millrace

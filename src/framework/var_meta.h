@@ -1,0 +1,16 @@
+#pragma once
+
+#include "framework/op_registry.h"
+
+namespace millrace {
+
+/// True for the types that a tensor can hold.
+bool IsTensorType(VarType::Type type);
+/// The tensor type of a program's type; kFloat32 for types that are no tensor's.
+DType ToDType(VarType::Type type);
+VarType::Type ToVarType(DType type);
+
+/// What a program says of a variable; kInvalidConfig for a tensor of more axes than Dims holds.
+Result<VarMeta> ToMeta(const VarDesc& var);
+
+}  // namespace millrace

@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "inspect/number_text.h"
+#include "inspect/slot_stats.h"
+
+namespace millrace {
+namespace {
+
+double Ratio(double part, double whole) { return whole == 0 ? 0 : part / whole; }
+double Ratio(int64_t part, int64_t whole) { return Ratio(static_cast<double>(part), static_cast<double>(whole)); }
+
+struct Moments {
+  double mean = 0;
+  double deviation = 0;
+};
+
+Moments MomentsOf(const SlotStats& stats) {
+  const auto finite = static_cast<double>(stats.values - stats.non_finite);
+  const double mean = Ratio(stats.sum, finite);
+  return {mean, std::sqrt(std::max(0.0, Ratio(stats.squares, finite) - mean * mean))};
+}
+
+template <class Number>
+void AppendField(std::string_view name, Number number, std::string* json) {
+  json->append(",\"").append(name).append("\":");
+  if constexpr (std::is_integral_v<Number>) {
+    json->append(std::to_string(number));
+  } else {
+    AppendNumber(number, json);
+  }
+}
+
+void AppendIds(const SlotStats& stats, bool with_clicks, size_t top, std::string* json) {
+  AppendField("cardinality", std::round(stats.ids.cardinality()), json);
+  json->append(",\"cardinality_exact\":").append(stats.ids.exact() ? "true" : "false");
+  AppendField("top_counts_low_by_at_most", stats.ids.largest_error(), json);
+  json->append(",\"top\":[");
+  bool first = true;
+  for (const IdCounts::Entry& entry : stats.ids.Top(top)) {
+    if (!first) json->push_back(',');
+    first = false;
+    json->append("{\"id\":");
+    AppendNumber(entry.id, json);
+    AppendField("count", entry.count, json);
+    if (with_clicks) AppendField("label_rate", Ratio(entry.clicks, entry.count), json);
+    json->push_back('}');
+  }
+  json->push_back(']');
+}
+
+void AppendFloats(const SlotStats& stats, std::string* json) {
+  const Moments moments = MomentsOf(stats);
+  AppendField("min", stats.minimum, json);
+  AppendField("max", stats.maximum, json);
+  AppendField("mean", moments.mean, json);
+  AppendField("deviation", moments.deviation, json);
+  AppendField("non_finite", stats.non_finite, json);
+}
+
+// "1" or "17-32" for a key of SlotStats::lengths.
+std::string LengthName(uint64_t bucket) {
+  return bucket <= 16 ? std::to_string(bucket) : std::to_string(bucket / 2 + 1) + "-" + std::to_string(bucket);
+}
+
+template <class... Value>
+std::string Format(const char* format, Value... value) {
+  char text[200];
+  std::snprintf(text, sizeof(text), format, value...);
+  return text;
+}
+
+std::string SlotRow(const SlotSpec& slot, const SlotStats& stats, int64_t rows, size_t name_width) {
+  std::string row = slot.name + std::string(name_width - slot.name.size(), ' ');
+  row += Format("  %-6s  %6.2f %%  %8.2f", slot.type == SlotType::kUint64 ? "uint64" : "float",
+                100 * Ratio(stats.covered_rows, rows), Ratio(stats.values, rows));
+  if (slot.type == SlotType::kFloat) {
+    const Moments moments = MomentsOf(stats);
+    row += Format("               %.6g to %.6g, mean %.6g, deviation %.6g", stats.minimum, stats.maximum, moments.mean,
+                  moments.deviation);
+    if (stats.non_finite > 0) row += Format(", %lld not finite", static_cast<long long>(stats.non_finite));
+  } else {
+    row += Format("  %s%11.0f", stats.ids.exact() ? " " : "~", stats.ids.cardinality());
+  }
+  return row;
+}
+
+}  // namespace
+
+std::string DatasetStats::AsJson(size_t top) const {
+  std::string json = "{\"rows\":" + std::to_string(rows_);
+  if (label_rate()) {
+    json.append(",\"label\":");
+    AppendQuoted(schema_->used()[static_cast<size_t>(label_)].name, &json);
+    AppendField("label_rate", *label_rate(), &json);
+  }
+  json.append(",\"slots\":{");
+  for (const SlotSpec& slot : schema_->used()) {
+    const SlotStats& stats = slots_[static_cast<size_t>(slot.id)];
+    if (slot.id > 0) json.push_back(',');
+    AppendQuoted(slot.name, &json);
+    const bool ids = slot.type == SlotType::kUint64;
+    json.append(ids ? ":{\"type\":\"uint64\"" : ":{\"type\":\"float\"");
+    AppendField("coverage", Ratio(stats.covered_rows, rows_), &json);
+    AppendField("values", stats.values, &json);
+    AppendField("zeros", stats.zeros, &json);
+    json.append(",\"lengths\":{");
+    for (auto it = stats.lengths.begin(); it != stats.lengths.end(); ++it) {
+      json.append(it == stats.lengths.begin() ? "\"" : ",\"").append(LengthName(it->first)).append("\":");
+      json.append(std::to_string(it->second));
+    }
+    json.push_back('}');
+    if (ids) {
+      AppendIds(stats, label_ >= 0, top, &json);
+    } else {
+      AppendFloats(stats, &json);
+    }
+    json.push_back('}');
+  }
+  return json + "}}";
+}
+
+std::string DatasetStats::AsTable(size_t top) const {
+  std::string table = std::to_string(rows_) + " rows";
+  if (label_rate()) {
+    table += Format(", label rate %.4f (%s)", *label_rate(), schema_->used()[static_cast<size_t>(label_)].name.c_str());
+  }
+  size_t name_width = 4;
+  for (const SlotSpec& slot : schema_->used()) name_width = std::max(name_width, slot.name.size());
+  table +=
+      "\nslot" + std::string(name_width - 4, ' ') + "  type    coverage  values/row   cardinality   ~: estimated\n";
+  for (const SlotSpec& slot : schema_->used()) {
+    const SlotStats& stats = slots_[static_cast<size_t>(slot.id)];
+    table += SlotRow(slot, stats, rows_, name_width) + "\n";
+    if (slot.is_dense) continue;
+    table += "    lengths:";
+    for (const auto& [bucket, rows] : stats.lengths)
+      table += Format(" %s: %lld", LengthName(bucket).c_str(), static_cast<long long>(rows));
+    table.push_back('\n');
+    if (slot.type == SlotType::kFloat) continue;
+    table += "    top:";
+    for (const IdCounts::Entry& entry : stats.ids.Top(top)) {
+      table += Format(" %llu: %lld", static_cast<unsigned long long>(entry.id), static_cast<long long>(entry.count));
+      if (label_ >= 0) table += Format(" (%.3f)", Ratio(entry.clicks, entry.count));
+    }
+    table.push_back('\n');
+  }
+  return table;
+}
+
+}  // namespace millrace

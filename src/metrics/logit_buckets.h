@@ -1,0 +1,17 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+namespace millrace {
+
+/// Numbers the bucket of a probability among `buckets` even steps of its logit between -16 and 16; NaN goes to 0.
+inline int LogitBucket(float probability, int buckets) {
+  const double p = std::clamp(static_cast<double>(probability), 1e-9, 1 - 1e-9);
+  const double logit = std::log(p / (1 - p));
+  const double at = (logit + 16.0) * (buckets / 32.0);
+  if (!(at > 0)) return 0;
+  return std::min(static_cast<int>(at), buckets - 1);
+}
+
+}  // namespace millrace

@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "metrics/metric.h"
+
+namespace millrace {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+double RowLogLoss(float prediction, float label) {
+  const double p = std::clamp(static_cast<double>(prediction), 1e-7, 1 - 1e-7);
+  return label > 0.5f ? -std::log(p) : -std::log(1 - p);
+}
+
+/// Metrics over three sums of all rows: the rows themselves and two that the metric chooses.
+class OfThreeSums : public Metric {
+ public:
+  int size() const final { return 3; }
+  void Add(const MetricRows& rows, MetricSums& sums) const final {
+    double first = 0;
+    double second = 0;
+    for (size_t i = 0; i < rows.predictions.size(); ++i) {
+      first += First(rows.predictions[i], rows.labels[i]);
+      second += Second(rows.predictions[i], rows.labels[i]);
+    }
+    sums.Add(0, static_cast<double>(rows.predictions.size()));
+    sums.Add(1, first);
+    sums.Add(2, second);
+  }
+
+ private:
+  virtual double First(float prediction, float label) const = 0;
+  virtual double Second(float prediction, float label) const = 0;
+};
+
+class LogLoss final : public OfThreeSums {
+ public:
+  std::string_view name() const override { return "logloss"; }
+  double Compute(std::span<const double> s) const override { return s[0] > 0 ? s[1] / s[0] : kNone; }
+
+ private:
+  double First(float prediction, float label) const override { return RowLogLoss(prediction, label); }
+  double Second(float, float label) const override { return label; }
+};
+
+class NormalizedEntropy final : public OfThreeSums {
+ public:
+  std::string_view name() const override { return "normalized_entropy"; }
+  double Compute(std::span<const double> s) const override {
+    if (s[0] <= 0) return kNone;
+    const double rate = s[2] / s[0];
+    if (rate <= 0 || rate >= 1) return kNone;
+    return s[1] / s[0] / -(rate * std::log(rate) + (1 - rate) * std::log(1 - rate));
+  }
+
+ private:
+  double First(float prediction, float label) const override { return RowLogLoss(prediction, label); }
+  double Second(float, float label) const override { return label; }
+};
+
+class Calibration final : public OfThreeSums {
+ public:
+  std::string_view name() const override { return "calibration"; }
+  double Compute(std::span<const double> s) const override { return s[2] > 0 ? s[1] / s[2] : kNone; }
+
+ private:
+  double First(float prediction, float) const override { return prediction; }
+  double Second(float, float label) const override { return label; }
+};
+
+class Accuracy final : public OfThreeSums {
+ public:
+  std::string_view name() const override { return "accuracy"; }
+  double Compute(std::span<const double> s) const override { return s[0] > 0 ? s[1] / s[0] : kNone; }
+
+ private:
+  double First(float prediction, float label) const override { return (prediction >= 0.5f) == (label > 0.5f) ? 1 : 0; }
+  double Second(float, float label) const override { return label; }
+};
+
+class MeanAbsoluteError final : public OfThreeSums {
+ public:
+  std::string_view name() const override { return "mae"; }
+  double Compute(std::span<const double> s) const override { return s[0] > 0 ? s[1] / s[0] : kNone; }
+
+ private:
+  double First(float prediction, float label) const override { return std::abs(prediction - label); }
+  double Second(float, float label) const override { return label; }
+};
+
+class RootMeanSquaredError final : public OfThreeSums {
+ public:
+  std::string_view name() const override { return "rmse"; }
+  double Compute(std::span<const double> s) const override { return s[0] > 0 ? std::sqrt(s[1] / s[0]) : kNone; }
+
+ private:
+  double First(float prediction, float label) const override {
+    const double error = static_cast<double>(prediction) - static_cast<double>(label);
+    return error * error;
+  }
+  double Second(float, float label) const override { return label; }
+};
+
+}  // namespace
+
+std::unique_ptr<Metric> MakeLogLoss() { return std::make_unique<LogLoss>(); }
+std::unique_ptr<Metric> MakeNormalizedEntropy() { return std::make_unique<NormalizedEntropy>(); }
+std::unique_ptr<Metric> MakeCalibration() { return std::make_unique<Calibration>(); }
+std::unique_ptr<Metric> MakeAccuracy() { return std::make_unique<Accuracy>(); }
+std::unique_ptr<Metric> MakeMeanAbsoluteError() { return std::make_unique<MeanAbsoluteError>(); }
+std::unique_ptr<Metric> MakeRootMeanSquaredError() { return std::make_unique<RootMeanSquaredError>(); }
+
+}  // namespace millrace

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+
+namespace millrace {
+
+/// Predictions of a batch and what they should have been, row by row.
+struct MetricRows {
+  std::span<const float> predictions;  ///< probabilities of a click, or values of a regression
+  std::span<const float> labels;
+  std::span<const uint64_t> groups;  ///< GAUC: the group of each row; empty for other metrics
+};
+
+/// Sums that one thread adds to and any thread may read meanwhile. Reading while another adds may see a row in one sum
+/// and not yet in the next; at rest the sums are exact.
+class MetricSums {
+ public:
+  explicit MetricSums(int size) : sums_(static_cast<size_t>(size)) {}
+
+  /// By the owning thread alone: a plain load, add and store.
+  void Add(size_t i, double value) {
+    sums_[i].store(sums_[i].load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
+  }
+  double Get(size_t i) const { return sums_[i].load(std::memory_order_relaxed); }
+  void Set(size_t i, double value) { sums_[i].store(value, std::memory_order_relaxed); }
+  size_t size() const { return sums_.size(); }
+
+ private:
+  std::vector<std::atomic<double>> sums_;
+};
+
+/// A quality measure whose state is a list of sums, so that threads, windows and machines merge by adding (and a window
+/// is a difference of two totals).
+///
+/// Stateless and thread-safe. A new one is a class in a file of its own and a line in metric_list.cc.
+class Metric {
+ public:
+  virtual ~Metric() = default;
+  virtual std::string_view name() const = 0;
+  /// How many sums it keeps.
+  virtual int size() const = 0;
+  /// Adds rows. Allocates nothing.
+  virtual void Add(const MetricRows& rows, MetricSums& sums) const = 0;
+  /// The value that sums stand for; NaN when they hold too little (no rows, or one class alone for AUC).
+  virtual double Compute(std::span<const double> sums) const = 0;
+};
+
+/// Area under the ROC curve from a histogram of 65,536 buckets, even steps of the prediction's logit between -16 and
+/// 16: rows in one bucket count as ties, which moves the value by less than 1e-5 where labels do not depend on steps of
+/// 0.0005 in the logit.
+std::unique_ptr<Metric> MakeAuc();
+/// Mean of -log(p) of the true class, p kept within [1e-7, 1 - 1e-7].
+std::unique_ptr<Metric> MakeLogLoss();
+/// Log loss over the entropy of the mean label (He et al. 2014): below 1 is better than a constant.
+std::unique_ptr<Metric> MakeNormalizedEntropy();
+/// Sum of predictions over sum of labels; 1 is calibrated.
+std::unique_ptr<Metric> MakeCalibration();
+/// Share of rows whose prediction is on the label's side of 0.5.
+std::unique_ptr<Metric> MakeAccuracy();
+/// AUC within each group, averaged with the groups' rows as weights (Zhou et al. 2018); groups of one class are left
+/// out. Groups share 16,384 cells by hash, predictions 64 buckets of the logit: for more than some thousand groups it
+/// is an estimate.
+std::unique_ptr<Metric> MakeGroupedAuc();
+std::unique_ptr<Metric> MakeMeanAbsoluteError();
+std::unique_ptr<Metric> MakeRootMeanSquaredError();
+
+}  // namespace millrace

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "metrics/metric.h"
+#include "model.pb.h"
+
+namespace millrace {
+
+/// The metric of a kind.
+std::unique_ptr<Metric> MakeMetric(MetricDesc::Kind kind);
+
+}  // namespace millrace

@@ -1,0 +1,333 @@
+#include <algorithm>
+
+#include "model/lowering.h"
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kColumnAxis = 1;
+
+std::string_view ActivationOp(Activation act) {
+  switch (act) {
+    case RELU: return "relu";
+    case SIGMOID: return "sigmoid";
+    case TANH: return "tanh";
+    case SOFTMAX: return "softmax";
+    case NONE: break;
+  }
+  return "";
+}
+
+/// FNV-1a: tells the slots of one table apart (TableDesc.key SLOT_AND_ID). Part of the checkpoint format.
+int64_t SlotSalt(std::string_view slot) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : slot) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return static_cast<int64_t>(hash | 1);
+}
+
+std::vector<const SlotSpec*> EmbeddingSlots(Lowering& lowering, const std::string& where, const EmbeddingLayer& layer) {
+  std::vector<const SlotSpec*> slots;
+  bool complete = !layer.slots().empty();
+  if (!complete) lowering.Problem(where, "slots: names no slot");
+  for (const std::string& range : layer.slots()) {
+    const Result<std::vector<std::string>> names = ExpandSlotRange(range);
+    if (!names.ok()) {
+      lowering.Problem(where, "slots: " + names.status().message());
+      complete = false;
+      continue;
+    }
+    for (const std::string& name : *names) {
+      const SlotSpec* slot = lowering.Slot(where, "slots", name);
+      complete = complete && slot != nullptr;
+      if (slot == nullptr) continue;
+      if (slot->type != SlotType::kUint64) {
+        lowering.Problem(where,
+                         "slots: slot \"" + name + "\" holds floats; an embedding looks ids up (type: \"uint64\")");
+        complete = false;
+      } else if (slot->is_dense && slot->width != 1) {
+        lowering.Problem(where, "slots: slot \"" + name + "\" is dense with " + std::to_string(slot->width) +
+                                    " ids; make it sparse (is_dense: false) so that they are pooled");
+        complete = false;
+      } else {
+        slots.push_back(slot);
+      }
+    }
+  }
+  if (!complete) slots.clear();
+  return slots;
+}
+
+/// Looks one slot up and pools it into the variable `out`.
+bool LookUp(Lowering& lowering, const std::string& where, const SlotSpec& slot, const TableDesc& table, Pool pool,
+            const std::string& rows, const std::string& out) {
+  OpDesc lookup =
+      MakeOp("lookup_table", {{"Ids", {slot.name}}, {"W", {table.name()}}}, {{"Out", {slot.is_dense ? out : rows}}},
+             {{"is_sparse", true}, {"is_distributed", false}, {"padding_idx", table.padding_idx()}});
+  // The padding row of a model's table stays zero; programs of Paddle train it unseen.
+  if (table.padding_idx() >= 0) SetAttr(lookup, "update_padding", false);
+  if (table.key() == TableDesc::SLOT_AND_ID) SetAttr(lookup, "slot_salt", SlotSalt(slot.name));
+  if (table.has_out_of_range()) SetAttr(lookup, "out_of_range", TableDesc::OutOfRange_Name(table.out_of_range()));
+  if (!lowering.Append(where, std::move(lookup))) return false;
+  if (slot.is_dense) return true;
+  Bound outputs = {{"Out", {out}}};
+  if (pool == MAX) outputs.push_back({"MaxIndex", {out + ".max_index"}});
+  return lowering.Append(where, MakeOp("sequence_pool", {{"X", {rows}}}, outputs,
+                                       {{"pooltype", std::string(Pool_Name(pool))}, {"pad_value", 0.0f}}));
+}
+
+bool LowerEmbedding(Lowering& lowering, const std::string& where, const std::string& name,
+                    const EmbeddingLayer& layer) {
+  const std::vector<const SlotSpec*> slots = EmbeddingSlots(lowering, where, layer);
+  const TableDesc* table = lowering.Table(where, layer.table());
+  if (slots.empty() || table == nullptr || table->dim() < 1) return false;
+  lowering.AddTable(*table);
+  if (!lowering.main().Has(table->name())) return false;
+  std::vector<std::string> pooled;
+  for (const SlotSpec* slot : slots) {
+    const std::string stem = name + "." + slot->name;
+    pooled.push_back(slots.size() == 1 ? name : stem);
+    if (!LookUp(lowering, where, *slot, *table, layer.pool(), stem + ".rows", pooled.back())) return false;
+  }
+  if (pooled.size() == 1) return true;
+  return lowering.Append(where, MakeOp("concat", {{"X", pooled}}, {{"Out", {name}}}, {{"axis", kColumnAxis}}));
+}
+
+/// Columns of a [batch, ...] variable; 0, with the mistake noted, when it has none.
+int64_t Columns(Lowering& lowering, const std::string& where, const std::string& var) {
+  const Dims& dims = lowering.main().vars().find(var)->second.dims;
+  const int64_t columns = dims.rank() < 2 ? 0 : dims.Product(1, dims.rank());
+  if (columns > 0) return columns;
+  lowering.Problem(where, "in: \"" + var + "\" must be [batch, columns]; its shape is " + dims.ToString());
+  return 0;
+}
+
+bool LowerFc(Lowering& lowering, const std::string& where, const std::string& name, const FcLayer& layer) {
+  if (layer.units().empty()) lowering.Problem(where, "units: missing; say how many outputs, for example units: 64");
+  for (const int units : layer.units()) {
+    if (units < 1) lowering.Problem(where, "units: must be at least 1; " + std::to_string(units));
+  }
+  const std::optional<std::string> in = lowering.JoinedInput(where, layer.in(), name + ".in");
+  const bool sizes_fit = !layer.units().empty() && *std::min_element(layer.units().begin(), layer.units().end()) > 0;
+  if (!in || !sizes_fit) return false;
+  std::string x = *in;
+  int64_t columns = Columns(lowering, where, x);
+  if (columns == 0) return false;
+  Initializer xavier;
+  xavier.set_xavier(true);
+  Initializer zero;
+  zero.set_constant(0);
+  for (int i = 0; i < layer.units_size(); ++i) {
+    const std::string index = std::to_string(i);
+    const int64_t units = layer.units(i);
+    const bool has_act = layer.act() != NONE;
+    const std::string out = i + 1 == layer.units_size() ? name : name + "." + index;
+    const std::string biased = has_act ? name + ".add_" + index : out;
+    const std::string product = layer.bias() ? name + ".mul_" + index : biased;
+    lowering.AddParameter(where, name + ".w_" + index, {columns, units}, layer.has_init() ? layer.init() : xavier,
+                          true);
+    if (!lowering.Append(where, MakeOp("mul", {{"X", {x}}, {"Y", {name + ".w_" + index}}}, {{"Out", {product}}},
+                                       {{"x_num_col_dims", int64_t{1}}, {"y_num_col_dims", int64_t{1}}}))) {
+      return false;
+    }
+    if (layer.bias()) {
+      lowering.AddParameter(where, name + ".b_" + index, {units}, layer.has_bias_init() ? layer.bias_init() : zero,
+                            false);
+      if (!lowering.Append(where, MakeOp("elementwise_add", {{"X", {product}}, {"Y", {name + ".b_" + index}}},
+                                         {{"Out", {biased}}}, {{"axis", int64_t{1}}}))) {
+        return false;
+      }
+    }
+    if (has_act && !lowering.Append(where, MakeOp(ActivationOp(layer.act()), {{"X", {biased}}}, {{"Out", {out}}}))) {
+      return false;
+    }
+    x = out;
+    columns = units;
+  }
+  return true;
+}
+
+bool LowerConcat(Lowering& lowering, const std::string& where, const std::string& name, const ConcatLayer& layer) {
+  const std::optional<std::string> in = lowering.JoinedInput(where, layer.in(), name);
+  if (!in || layer.in_size() > 1) return in.has_value();
+  return lowering.Append(where, MakeOp("concat", {{"X", {*in}}}, {{"Out", {name}}}, {{"axis", kColumnAxis}}));
+}
+
+bool LowerFm(Lowering& lowering, const std::string& where, const std::string& name, const FmLayer& layer) {
+  const std::optional<std::string> in = lowering.Input(where, "in", layer.in());
+  if (!in) return false;
+  const int64_t dim = layer.has_dim() ? layer.dim() : lowering.EmbeddingDim(*in);
+  const int64_t columns = Columns(lowering, where, *in);
+  if (columns == 0) return false;
+  if (dim < 1 || columns % dim != 0) {
+    lowering.Problem(where, dim < 1 ? "dim: missing; \"" + *in + "\" is no embedding layer, so say the floats per slot"
+                                    : "dim: must divide the " + std::to_string(columns) + " columns of \"" + *in +
+                                          "\"; " + std::to_string(dim));
+    return false;
+  }
+  const std::vector<int64_t> over_slots = {1};
+  const auto var = [&](const char* part) { return name + "." + part; };
+  const auto reduce = [&](const std::string& x, const std::string& out, bool keep) {
+    return MakeOp("reduce_sum", {{"X", {x}}}, {{"Out", {out}}},
+                  {{"dim", over_slots}, {"keep_dim", keep}, {"reduce_all", false}});
+  };
+  return lowering.Append(where, MakeOp("reshape2", {{"X", {*in}}}, {{"Out", {var("v")}}, {"XShape", {var("v_shape")}}},
+                                       {{"shape", std::vector<int64_t>{-1, columns / dim, dim}}})) &&
+         lowering.Append(where, reduce(var("v"), var("sum"), false)) &&
+         lowering.Append(where, MakeOp("square", {{"X", {var("sum")}}}, {{"Out", {var("sum_square")}}})) &&
+         lowering.Append(where, MakeOp("square", {{"X", {var("v")}}}, {{"Out", {var("square")}}})) &&
+         lowering.Append(where, reduce(var("square"), var("square_sum"), false)) &&
+         lowering.Append(where, MakeOp("elementwise_sub", {{"X", {var("sum_square")}}, {"Y", {var("square_sum")}}},
+                                       {{"Out", {var("difference")}}}, {{"axis", int64_t{-1}}})) &&
+         lowering.Append(where, reduce(var("difference"), var("total"), true)) &&
+         lowering.Append(where, MakeOp("scale", {{"X", {var("total")}}}, {{"Out", {name}}},
+                                       {{"scale", 0.5f}, {"bias", 0.0f}, {"bias_after_scale", true}}));
+}
+
+bool LowerCross(Lowering& lowering, const std::string& where, const std::string& name, const CrossLayer& layer) {
+  const std::optional<std::string> in = lowering.Input(where, "in", layer.in());
+  if (layer.layers() < 1) lowering.Problem(where, "layers: must be at least 1; " + std::to_string(layer.layers()));
+  if (!in || layer.layers() < 1) return false;
+  const int64_t columns = Columns(lowering, where, *in);
+  if (columns == 0) return false;
+  Initializer xavier;
+  xavier.set_xavier(true);
+  Initializer zero;
+  zero.set_constant(0);
+  std::string x = *in;
+  for (int i = 0; i < layer.layers(); ++i) {
+    const std::string index = std::to_string(i);
+    const auto var = [&](const char* part) { return name + "." + part + "_" + index; };
+    const std::string out = i + 1 == layer.layers() ? name : name + "." + index;
+    lowering.AddParameter(where, var("w"), {columns, 1}, xavier, true);
+    lowering.AddParameter(where, var("b"), {columns}, zero, false);
+    const bool ok = lowering.Append(where, MakeOp("mul", {{"X", {x}}, {"Y", {var("w")}}}, {{"Out", {var("mul")}}},
+                                                  {{"x_num_col_dims", int64_t{1}}, {"y_num_col_dims", int64_t{1}}})) &&
+                    lowering.Append(where, MakeOp("elementwise_mul", {{"X", {*in}}, {"Y", {var("mul")}}},
+                                                  {{"Out", {var("cross")}}}, {{"axis", int64_t{-1}}})) &&
+                    lowering.Append(where, MakeOp("elementwise_add", {{"X", {var("cross")}}, {"Y", {var("b")}}},
+                                                  {{"Out", {var("add")}}}, {{"axis", int64_t{1}}})) &&
+                    lowering.Append(where, MakeOp("elementwise_add", {{"X", {var("add")}}, {"Y", {x}}},
+                                                  {{"Out", {out}}}, {{"axis", int64_t{-1}}}));
+    if (!ok) return false;
+    x = out;
+  }
+  return true;
+}
+
+bool LowerAdd(Lowering& lowering, const std::string& where, const std::string& name, const AddLayer& layer) {
+  std::vector<std::string> inputs;
+  for (const std::string& in : layer.in()) {
+    if (const std::optional<std::string> input = lowering.Input(where, "in", in)) inputs.push_back(*input);
+  }
+  if (layer.in_size() < 2) {
+    lowering.Problem(where, "in: needs two inputs or more; it has " + std::to_string(layer.in_size()));
+    return false;
+  }
+  if (static_cast<int>(inputs.size()) < layer.in_size()) return false;
+  const VarMetas& vars = lowering.main().vars();
+  for (const std::string& input : inputs) {
+    if (vars.find(input)->second.dims == vars.find(inputs[0])->second.dims) continue;
+    lowering.Problem(where, "in: shapes differ: \"" + inputs[0] + "\" is " +
+                                vars.find(inputs[0])->second.dims.ToString() + ", \"" + input + "\" is " +
+                                vars.find(input)->second.dims.ToString());
+    return false;
+  }
+  return lowering.Append(where, MakeOp("sum", {{"X", inputs}}, {{"Out", {name}}}));
+}
+
+bool LowerReduceSum(Lowering& lowering, const std::string& where, const std::string& name,
+                    const ReduceSumLayer& layer) {
+  const std::optional<std::string> in = lowering.Input(where, "in", layer.in());
+  if (!in) return false;
+  return lowering.Append(where, MakeOp("reduce_sum", {{"X", {*in}}}, {{"Out", {name}}},
+                                       {{"dim", std::vector<int64_t>{-1}}, {"keep_dim", true}, {"reduce_all", false}}));
+}
+
+bool LowerActivation(Lowering& lowering, const std::string& where, const std::string& name,
+                     const ActivationLayer& layer) {
+  const std::optional<std::string> in = lowering.Input(where, "in", layer.in());
+  if (layer.act() == NONE) lowering.Problem(where, "act: missing; RELU, SIGMOID, TANH or SOFTMAX");
+  if (!in || layer.act() == NONE) return false;
+  return lowering.Append(where, MakeOp(ActivationOp(layer.act()), {{"X", {*in}}}, {{"Out", {name}}}));
+}
+
+bool LowerDropout(Lowering& lowering, const std::string& where, const std::string& name, const DropoutLayer& layer) {
+  const std::optional<std::string> in = lowering.Input(where, "in", layer.in());
+  if (!(layer.prob() >= 0 && layer.prob() < 1)) {
+    lowering.Problem(where, "prob: must be in [0, 1); " + std::to_string(layer.prob()));
+    return false;
+  }
+  if (!in) return false;
+  return lowering.Append(where, MakeOp("dropout", {{"X", {*in}}}, {{"Out", {name}}, {"Mask", {name + ".mask"}}},
+                                       {{"dropout_prob", layer.prob()},
+                                        {"dropout_implementation", std::string("upscale_in_train")},
+                                        {"is_test", false}}));
+}
+
+bool LowerLayer(Lowering& lowering, const std::string& where, const LayerDesc& layer) {
+  const std::string& name = layer.name();
+  switch (layer.kind_case()) {
+    case LayerDesc::kEmbedding: return LowerEmbedding(lowering, where, name, layer.embedding());
+    case LayerDesc::kFc: return LowerFc(lowering, where, name, layer.fc());
+    case LayerDesc::kConcat: return LowerConcat(lowering, where, name, layer.concat());
+    case LayerDesc::kFm: return LowerFm(lowering, where, name, layer.fm());
+    case LayerDesc::kCross: return LowerCross(lowering, where, name, layer.cross());
+    case LayerDesc::kAdd: return LowerAdd(lowering, where, name, layer.add());
+    case LayerDesc::kReduceSum: return LowerReduceSum(lowering, where, name, layer.reduce_sum());
+    case LayerDesc::kActivation: return LowerActivation(lowering, where, name, layer.activation());
+    case LayerDesc::kDropout: return LowerDropout(lowering, where, name, layer.dropout());
+    case LayerDesc::kOp: return LowerOpLayer(lowering, where, layer);
+    case LayerDesc::KIND_NOT_SET: break;
+  }
+  lowering.Problem(where,
+                   "has no kind; add embedding, fc, concat, fm, cross, add, reduce_sum, activation, dropout or op");
+  return false;
+}
+
+/// False, with the mistake noted, when the name cannot be that of a variable.
+bool CheckName(Lowering& lowering, const std::string& where, const LayerDesc& layer, std::set<std::string>& seen) {
+  const std::string& name = layer.name();
+  const auto taken = [&](const std::string& by) {
+    lowering.Problem(where, "name: it is the name of " + by + "; choose another");
+    return false;
+  };
+  if (name.empty()) {
+    lowering.Problem("layer", "name: missing");
+    return false;
+  }
+  if (!seen.insert(name).second) return taken("an earlier layer");
+  if (name == "loss" || name == "prediction") return taken("a variable of the loss");
+  if (name.find('@') != std::string::npos) {
+    lowering.Problem(where, "name: must not contain @, which marks gradients");
+    return false;
+  }
+  for (const TableDesc& table : lowering.model().table()) {
+    if (table.name() == name) return taken("a table");
+  }
+  for (const SlotSpec& slot : lowering.schema().all()) {
+    if (slot.name == name) return taken("a slot");
+  }
+  if (lowering.main().Has(name)) return taken("a variable inside an earlier layer");
+  return true;
+}
+
+}  // namespace
+
+void LowerLayers(Lowering& lowering) {
+  std::set<std::string> seen;
+  for (const LayerDesc& layer : lowering.model().layer()) {
+    const std::string where = "layer \"" + layer.name() + "\"";
+    if (CheckName(lowering, where, layer, seen) && LowerLayer(lowering, where, layer)) {
+      const bool is_embedding = layer.has_embedding();
+      int dim = 0;
+      for (const TableDesc& table : lowering.tables()) {
+        if (is_embedding && table.name() == layer.embedding().table()) dim = table.dim();
+      }
+      lowering.LayerDone(layer.name(), dim);
+    } else {
+      lowering.LayerBroken(layer.name());
+    }
+  }
+}
+
+}  // namespace millrace

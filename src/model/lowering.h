@@ -1,0 +1,116 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/edit_distance.h"
+#include "framework/backward.h"
+#include "framework/block_builder.h"
+#include "framework/slot_schema.h"
+#include "model.pb.h"
+
+namespace millrace {
+
+/// Parameters of an operator and the variables bound to them.
+using Bound = std::vector<std::pair<std::string_view, std::vector<std::string>>>;
+using Attrs = std::vector<std::pair<std::string_view, AttrValue>>;
+OpDesc MakeOp(std::string_view type, const Bound& inputs, const Bound& outputs, const Attrs& attrs = {});
+
+/// What the parts of the model compiler share while they lower one model: the blocks that grow, the names that are
+/// known, the mistakes that were found. A mistake never stops the lowering; what depends on it is left out.
+///
+/// Views everything it is made of. One thread.
+class Lowering {
+ public:
+  Lowering(const ModelDesc& model, const SlotSchema& schema, BlockBuilder main, BlockBuilder startup);
+
+  const ModelDesc& model() const { return *model_; }
+  const SlotSchema& schema() const { return *schema_; }
+  BlockBuilder& main() { return main_; }
+  BlockBuilder& startup() { return startup_; }
+
+  /// Notes a mistake: `where: what`.
+  void Problem(std::string_view where, std::string_view what);
+  bool ok() const { return problems_.empty(); }
+  Status ToStatus() const;
+
+  /// Appends to main; false, with the mistake noted, when the operator is unknown or the shapes do not fit.
+  bool Append(std::string_view where, OpDesc op, OpRole role = OpRole::kForward);
+
+  /// The variable of a layer or of a dense float slot that `field` names; nothing, with the mistake noted, for others.
+  std::optional<std::string> Input(std::string_view where, std::string_view field, const std::string& name);
+  /// As Input, of one or several; several are set side by side in the variable `joined`.
+  std::optional<std::string> JoinedInput(std::string_view where,
+                                         const google::protobuf::RepeatedPtrField<std::string>& in,
+                                         const std::string& joined);
+  /// A used slot by name, declared as a variable; null with the mistake noted.
+  const SlotSpec* Slot(std::string_view where, std::string_view field, const std::string& name);
+  /// A table by name; null with the mistake noted.
+  const TableDesc* Table(std::string_view where, const std::string& name);
+
+  /// Declares a trainable dense parameter and its initial value.
+  void AddParameter(std::string_view where, const std::string& name, const Dims& dims, const Initializer& init,
+                    bool is_weight);
+  /// Declares a persistable variable that the startup program fills with one value.
+  void AddState(std::string_view where, const std::string& name, const Dims& dims, float value);
+  /// Declares a table that layers use, once.
+  void AddTable(const TableDesc& table);
+
+  /// Learns what others appended to main.
+  Status Reload();
+
+  void LayerDone(const std::string& name, int embedding_dim);
+  /// The layer could not be lowered; who uses it is left out without another message.
+  void LayerBroken(const std::string& name) { broken_.insert(name); }
+  /// Floats per slot of an embedding layer; 0 for others.
+  int EmbeddingDim(const std::string& layer) const;
+
+  /// Dense weights (not biases, not tables), in order.
+  const std::vector<std::string>& weights() const { return weights_; }
+  const std::set<std::string>& used_slots() const { return used_slots_; }
+  /// Tables with defaults filled in.
+  const std::vector<TableDesc>& tables() const { return tables_; }
+
+ private:
+  std::string Nearest(const std::string& name, bool with_layers, bool with_slots) const;
+  void Initialize(std::string_view where, const std::string& name, const Dims& dims, const Initializer& init);
+
+  const ModelDesc* model_;
+  const SlotSchema* schema_;
+  BlockBuilder main_;
+  BlockBuilder startup_;
+  std::vector<std::string> problems_;
+  std::map<std::string, int, std::less<>> layers_;  // finished ones, with their embedding dim
+  std::set<std::string, std::less<>> broken_;
+  std::set<std::string> used_slots_;
+  std::vector<std::string> weights_;
+  std::vector<TableDesc> tables_;
+};
+
+/// The table with init and optimizer filled in.
+TableDesc WithDefaults(const TableDesc& table, const ModelDesc& model);
+/// Mistakes in the table messages themselves.
+void CheckTables(Lowering& lowering);
+
+void LowerLayers(Lowering& lowering);
+/// The escape hatch: any registered operator.
+bool LowerOpLayer(Lowering& lowering, const std::string& where, const LayerDesc& layer);
+
+/// Names that the loss gives to the rest of the compiler; empty when it could not be lowered.
+struct LoweredLoss {
+  std::string loss;
+  std::string prediction;
+};
+LoweredLoss LowerLoss(Lowering& lowering);
+
+void CheckOptimizers(Lowering& lowering);
+/// Appends the updates of parameters by their gradients, with accumulators and learning rates.
+void AppendUpdates(Lowering& lowering, std::vector<ParamGrad> gradients);
+
+}  // namespace millrace

@@ -1,0 +1,123 @@
+#include "model/model_compiler.h"
+
+#include <utility>
+
+#include "framework/backward.h"
+#include "model/lowering.h"
+
+namespace millrace {
+namespace {
+
+BlockDesc* FirstBlock(ProgramDesc& program) {
+  BlockDesc* block = program.add_blocks();
+  block->set_idx(0);
+  block->set_parent_idx(-1);
+  program.mutable_version()->set_version(0);
+  return block;
+}
+
+/// The forward program as it is evaluated: operators that behave otherwise in training are told so.
+ProgramDesc CloneForTest(const ProgramDesc& forward) {
+  ProgramDesc test = forward;
+  for (OpDesc& op : *test.mutable_blocks(0)->mutable_ops()) {
+    if (FindAttr(op, "is_test") != nullptr) SetAttr(op, "is_test", true);
+  }
+  return test;
+}
+
+/// Notes a mistake when a metric cannot read a value of `slot` for every instance.
+void CheckMetricLabel(Lowering& lowering, const std::string& where, const std::string& name) {
+  const SlotSpec* slot = lowering.Slot(where, "label", name);
+  if (slot == nullptr || (slot->is_dense && slot->width == 1)) return;
+  lowering.Problem(
+      where, "label: slot \"" + name + "\" must have one value an instance; set is_dense: true and shape: [-1, 1]");
+}
+
+/// The variable that a metric reads, or "" with the mistake noted.
+std::string MetricInput(Lowering& lowering, const std::string& where, const std::string& name) {
+  const std::optional<std::string> in = lowering.Input(where, "in", name);
+  if (!in) return "";
+  if (lowering.main().vars().find(*in)->second.dtype == DType::kFloat32) return *in;
+  lowering.Problem(where, "in: \"" + name + "\" does not hold floats");
+  return "";
+}
+
+std::vector<MetricSpec> ResolveMetrics(Lowering& lowering, const LoweredLoss& loss) {
+  std::vector<MetricSpec> metrics;
+  for (const MetricDesc& metric : lowering.model().metric()) {
+    if (!metric.has_kind()) {
+      lowering.Problem("metric", "kind: missing");
+      continue;
+    }
+    const std::string where = "metric " + MetricDesc::Kind_Name(metric.kind());
+    MetricSpec spec;
+    spec.kind = metric.kind();
+    spec.prediction = loss.prediction;
+    if (metric.has_in()) spec.prediction = MetricInput(lowering, where, metric.in());
+    spec.label = metric.has_label() ? metric.label() : lowering.model().loss().label();
+    if (metric.has_label()) CheckMetricLabel(lowering, where, metric.label());
+    if (metric.kind() == MetricDesc::GAUC && !metric.has_group()) {
+      lowering.Problem(where, "group: missing; name the slot whose first id groups instances");
+    }
+    if (metric.has_group()) {
+      const SlotSpec* slot = lowering.Slot(where, "group", metric.group());
+      if (slot != nullptr && slot->type != SlotType::kUint64) {
+        lowering.Problem(where, "group: slot \"" + metric.group() + "\" holds floats, not ids");
+      }
+      spec.group = metric.group();
+    }
+    metrics.push_back(std::move(spec));
+  }
+  return metrics;
+}
+
+/// Slots that operators of the test program need for the prediction.
+std::vector<std::string> FindFeeds(const ProgramDesc& test, const std::string& prediction, const SlotSchema& schema) {
+  std::set<std::string> needed = {prediction};
+  const BlockDesc& block = test.blocks(0);
+  for (int i = block.ops_size() - 1; i >= 0; --i) {
+    bool writes = false;
+    for (const OpDesc::Var& output : block.ops(i).outputs()) {
+      for (const std::string& name : output.arguments()) writes = writes || needed.contains(name);
+    }
+    if (!writes) continue;
+    // softmax_with_cross_entropy gives the prediction and reads the label; a prediction does not need it.
+    for (const OpDesc::Var& input : block.ops(i).inputs()) {
+      if (input.parameter() != "Label") needed.insert(input.arguments().begin(), input.arguments().end());
+    }
+  }
+  std::vector<std::string> feeds;
+  for (const SlotSpec& slot : schema.used()) {
+    if (needed.contains(slot.name)) feeds.push_back(slot.name);
+  }
+  return feeds;
+}
+
+}  // namespace
+
+Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry) {
+  CompiledModel compiled;
+  MR_ASSIGN(BlockBuilder main, BlockBuilder::Create(*FirstBlock(compiled.main), registry));
+  MR_ASSIGN(BlockBuilder startup, BlockBuilder::Create(*FirstBlock(compiled.startup), registry));
+  Lowering lowering(model, schema, std::move(main), std::move(startup));
+  CheckTables(lowering);
+  CheckOptimizers(lowering);
+  LowerLayers(lowering);
+  const LoweredLoss loss = LowerLoss(lowering);
+  compiled.metrics = ResolveMetrics(lowering, loss);
+  MR_TRY(lowering.ToStatus());
+
+  compiled.loss = loss.loss;
+  compiled.prediction = loss.prediction;
+  compiled.label = model.loss().label();
+  compiled.tables = lowering.tables();
+  compiled.test = CloneForTest(compiled.main);
+  compiled.feeds = FindFeeds(compiled.test, compiled.prediction, schema);
+  MR_ASSIGN(std::vector<ParamGrad> gradients, AppendBackward(compiled.main, compiled.loss, registry));
+  MR_TRY(lowering.Reload());
+  AppendUpdates(lowering, std::move(gradients));
+  MR_TRY(lowering.ToStatus());
+  return compiled;
+}
+
+}  // namespace millrace

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "framework.pb.h"
+#include "framework/op_registry.h"
+#include "framework/slot_schema.h"
+#include "model.pb.h"
+
+namespace millrace {
+
+/// A metric with its defaults filled in. It is computed by the worker from (prediction, label), not by an operator.
+struct MetricSpec {
+  MetricDesc::Kind kind = MetricDesc::AUC;
+  std::string prediction;  ///< variable: a probability [B, 1], or [B, classes] whose last column is the click's
+  std::string label;       ///< slot
+  std::string group;       ///< slot, for GAUC
+};
+
+/// A model lowered to programs, and the names by which the rest of the trainer finds what it needs in them.
+///
+/// main: forward, backward and updates of one batch. test: the forward part alone, with dropout off. startup: run once
+/// in the root scope; makes every persistable variable.
+///
+/// Names of variables are stable; they are what checkpoints and inference models hold:
+/// - a layer's output: the layer's name (an fc of several units: its last; before it "h.0", "h.1");
+/// - fc "h": "h.w_0", "h.b_0", for several units "h.w_1", ...; cross "c": "c.w_0", "c.b_0" for each layer;
+/// - a table: its name (kind SPARSE_TABLE, or a [vocabulary, dim] parameter);
+/// - optimizer state: Paddle's PARAM_moment_0, PARAM_moment1_0, PARAM_moment2_0, PARAM_beta1_pow_acc_0,
+///   PARAM_beta2_pow_acc_0, PARAM_squared_0, PARAM_linear_0;
+/// - learning rates: "learning_rate_0" (dense parameters), "learning_rate_TABLE" for a table with its own optimizer.
+///   Persistable constants; with a schedule, not persistable and written by a `learning_rate_schedule` operator at the
+///   head of main from RunContext::step, so that nobody else has to know of it.
+/// - the loss: "loss" ([1], mean over the batch), and the prediction below.
+///
+/// A hash table is made by the startup operator `create_sparse_table` {-> Out} whose attribute `table` is the text of
+/// its TableDesc with init and optimizer filled in (the variable's attribute `table` says the same); it is read by
+/// lookup_table (W) and updated by `sparse_table_push` {Table, Grad, LearningRate -> TableOut}.
+struct CompiledModel {
+  ProgramDesc main;
+  ProgramDesc startup;
+  ProgramDesc test;
+  std::string loss;
+  /// What a click's probability (or a regression's value) is read from: [B, 1], or [B, classes].
+  std::string prediction;
+  std::string label;
+  std::vector<MetricSpec> metrics;
+  /// Tables with every default filled in.
+  std::vector<TableDesc> tables;
+  /// Slots that layers read: what a prediction must be fed with, in schema order (the label is not among them).
+  std::vector<std::string> feeds;
+};
+
+/// Lowers `model` over the slots of `schema`. Every mistake is reported at once, a line each, with the layer's name
+/// and the nearest name: `layer "h": in: no layer or slot "x"; did you mean "x1"?`. kInvalidConfig.
+Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry);
+
+}  // namespace millrace

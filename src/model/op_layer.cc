@@ -1,0 +1,141 @@
+#include <algorithm>
+
+#include "core/edit_distance.h"
+#include "model/lowering.h"
+
+namespace millrace {
+namespace {
+
+std::string DidYouMeanArg(const std::string& name, const std::vector<ArgInfo>& args) {
+  std::vector<std::string_view> names;
+  for (const ArgInfo& arg : args) names.push_back(arg.name);
+  return DidYouMean(name, names);
+}
+
+bool HasArg(const std::string& name, const std::vector<ArgInfo>& args) {
+  return std::any_of(args.begin(), args.end(), [&](const ArgInfo& arg) { return arg.name == name; });
+}
+
+/// What the message's value becomes as the registered type; nothing when it does not fit.
+std::optional<AttrValue> Convert(const OpDescAttr& attr, const AttrValue& wanted) {
+  if (std::holds_alternative<std::vector<int64_t>>(wanted) && attr.value_case() == OpDescAttr::VALUE_NOT_SET) {
+    return std::vector<int64_t>(attr.ints().begin(), attr.ints().end());
+  }
+  if (std::holds_alternative<std::vector<float>>(wanted) && attr.value_case() == OpDescAttr::VALUE_NOT_SET) {
+    return std::vector<float>(attr.floats().begin(), attr.floats().end());
+  }
+  const bool is_list = attr.ints_size() + attr.floats_size() > 0;
+  if (is_list) return std::nullopt;
+  if (std::holds_alternative<float>(wanted) && attr.has_f()) return attr.f();
+  if (std::holds_alternative<float>(wanted) && attr.has_i()) return static_cast<float>(attr.i());
+  if (std::holds_alternative<int64_t>(wanted) && attr.has_i()) return static_cast<int64_t>(attr.i());
+  if (std::holds_alternative<bool>(wanted) && attr.has_b()) return attr.b();
+  if (std::holds_alternative<std::string>(wanted) && attr.has_s()) return attr.s();
+  return std::nullopt;
+}
+
+std::string_view FieldOf(const AttrValue& value) {
+  constexpr std::string_view kFields[] = {"i", "f", "b", "s", "ints", "floats", "strings"};
+  return kFields[value.index()];
+}
+
+bool SetAttrs(Lowering& lowering, const std::string& where, const OpLayer& layer, const OpInfo& info, OpDesc& op) {
+  bool complete = true;
+  for (const OpDescAttr& attr : layer.attrs()) {
+    const AttrInfo* known = info.FindAttr(attr.name());
+    if (known == nullptr) {
+      std::vector<std::string_view> names;
+      for (const AttrInfo& candidate : info.attrs) names.push_back(candidate.name);
+      lowering.Problem(where, "attrs: operator \"" + info.type + "\" has no attribute \"" + attr.name() + "\"" +
+                                  DidYouMean(attr.name(), names));
+      complete = false;
+      continue;
+    }
+    const std::optional<AttrValue> value = Convert(attr, known->default_value);
+    if (!value) {
+      lowering.Problem(where, "attrs: attribute \"" + attr.name() + "\" of \"" + info.type +
+                                  "\" is written in the field " + std::string(FieldOf(known->default_value)));
+      complete = false;
+      continue;
+    }
+    SetAttr(op, attr.name(), *value);
+  }
+  return complete;
+}
+
+/// A layer, a dense slot, or (for operators on ids and tables) a sparse slot or a table.
+std::optional<std::string> OpInput(Lowering& lowering, const std::string& where, const std::string& name) {
+  for (const TableDesc& table : lowering.model().table()) {
+    if (table.name() != name) continue;
+    lowering.AddTable(table);
+    return name;
+  }
+  if (lowering.schema().Find(name) >= 0) {
+    if (lowering.Slot(where, "inputs", name) == nullptr) return std::nullopt;
+    return name;
+  }
+  return lowering.Input(where, "inputs", name);
+}
+
+bool BindInputs(Lowering& lowering, const std::string& where, const OpLayer& layer, const OpInfo& info, OpDesc& op) {
+  bool complete = true;
+  for (const OpLayer::Argument& argument : layer.inputs()) {
+    if (!HasArg(argument.name(), info.inputs)) {
+      lowering.Problem(where, "inputs: operator \"" + info.type + "\" has no input \"" + argument.name() + "\"" +
+                                  DidYouMeanArg(argument.name(), info.inputs));
+      complete = false;
+      continue;
+    }
+    std::vector<std::string> vars;
+    for (const std::string& name : argument.vars()) {
+      const std::optional<std::string> var = OpInput(lowering, where, name);
+      complete = complete && var.has_value();
+      if (var) vars.push_back(*var);
+    }
+    SetInput(op, argument.name(), vars);
+  }
+  for (const ArgInfo& input : info.inputs) {
+    if (input.optional || !InputArguments(op, input.name).empty() || !complete) continue;
+    lowering.Problem(where, "inputs: input " + input.name + " of operator \"" + info.type + "\" is missing");
+    complete = false;
+  }
+  return complete;
+}
+
+}  // namespace
+
+bool LowerOpLayer(Lowering& lowering, const std::string& where, const LayerDesc& layer) {
+  const OpLayer& op_layer = layer.op();
+  const OpRegistry& registry = lowering.main().registry();
+  const OpInfo* info = registry.Find(op_layer.type());
+  if (info == nullptr) {
+    const std::string nearest = registry.Nearest(op_layer.type());
+    lowering.Problem(where, "type: no operator \"" + op_layer.type() + "\"" +
+                                (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?"));
+    return false;
+  }
+  if (info->is_optimizer || info->is_gradient || info->outputs.empty()) {
+    lowering.Problem(where, "type: operator \"" + info->type + "\" cannot be a layer");
+    return false;
+  }
+  OpDesc op;
+  op.set_type(info->type);
+  const bool inputs_fit = BindInputs(lowering, where, op_layer, *info, op);
+  const bool attrs_fit = SetAttrs(lowering, where, op_layer, *info, op);
+  const std::string value = op_layer.has_output() ? op_layer.output() : info->outputs[0].name;
+  if (!HasArg(value, info->outputs)) {
+    lowering.Problem(where, "output: operator \"" + info->type + "\" has no output \"" + value + "\"" +
+                                DidYouMeanArg(value, info->outputs));
+    return false;
+  }
+  if (!inputs_fit || !attrs_fit) return false;
+  for (const ArgInfo& output : info->outputs) {
+    SetOutput(op, output.name, {output.name == value ? layer.name() : layer.name() + "." + output.name});
+  }
+  if (!lowering.Append(where, std::move(op))) return false;
+  if (lowering.main().vars().find(layer.name())->second.kind == VarType::LOD_TENSOR) return true;
+  lowering.Problem(where, "type: operator \"" + info->type + "\" cannot be a layer: it gives no tensor");
+  return false;
+}
+
+}  // namespace millrace

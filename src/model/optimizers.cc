@@ -1,0 +1,199 @@
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+
+#include "framework/learning_rate.h"
+#include "model/lowering.h"
+
+namespace millrace {
+namespace {
+
+float BaseRate(const OptimizerDesc& optimizer) {
+  switch (optimizer.rule_case()) {
+    case OptimizerDesc::kSgd: return optimizer.sgd().lr();
+    case OptimizerDesc::kAdagrad: return optimizer.adagrad().lr();
+    case OptimizerDesc::kAdam: return optimizer.adam().lr();
+    case OptimizerDesc::kFtrl: return optimizer.ftrl().alpha();
+    case OptimizerDesc::RULE_NOT_SET: break;
+  }
+  return 0;
+}
+
+/// One value of an optimizer's configuration and the range that it must be in.
+struct Setting {
+  const char* field;
+  double value;
+  bool may_be_zero;
+  double below;  ///< 0: no upper bound
+};
+
+std::vector<Setting> Settings(const OptimizerDesc& optimizer) {
+  switch (optimizer.rule_case()) {
+    case OptimizerDesc::kSgd: return {{"sgd: lr", optimizer.sgd().lr(), false, 0}};
+    case OptimizerDesc::kAdagrad: {
+      const AdagradDesc& a = optimizer.adagrad();
+      return {{"adagrad: lr", a.lr(), false, 0},
+              {"adagrad: epsilon", a.epsilon(), true, 0},
+              {"adagrad: initial_accumulator", a.initial_accumulator(), true, 0}};
+    }
+    case OptimizerDesc::kAdam: {
+      const AdamDesc& a = optimizer.adam();
+      return {{"adam: lr", a.lr(), false, 0},
+              {"adam: beta1", a.beta1(), true, 1},
+              {"adam: beta2", a.beta2(), true, 1},
+              {"adam: epsilon", a.epsilon(), true, 0}};
+    }
+    case OptimizerDesc::kFtrl: {
+      const FtrlDesc& f = optimizer.ftrl();
+      return {{"ftrl: alpha", f.alpha(), false, 0},
+              {"ftrl: beta", f.beta(), true, 0},
+              {"ftrl: l1", f.l1(), true, 0},
+              {"ftrl: l2", f.l2(), true, 0}};
+    }
+    case OptimizerDesc::RULE_NOT_SET: break;
+  }
+  return {};
+}
+
+void CheckOptimizer(Lowering& lowering, const std::string& where, const OptimizerDesc& optimizer) {
+  for (const Setting& setting : Settings(optimizer)) {
+    const bool fits = (setting.may_be_zero ? setting.value >= 0 : setting.value > 0) &&
+                      (setting.below == 0 || setting.value < setting.below);
+    if (fits) continue;
+    const std::string range = setting.below > 0     ? "must be in [0, 1)"
+                              : setting.may_be_zero ? "must not be negative"
+                                                    : "must be positive";
+    lowering.Problem(where, std::string(setting.field) + ": " + range + "; " + std::to_string(setting.value));
+  }
+  if (!optimizer.has_schedule()) return;
+  const Status status = ValidateSchedule(optimizer.schedule());
+  if (status.ok()) return;
+  std::string_view text = status.message();
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    lowering.Problem(where + ": schedule", text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+/// Declares the variable that holds a rate: a constant that the startup program makes, or one that main computes.
+void AddRate(Lowering& lowering, const std::string& where, const std::string& name, const OptimizerDesc& optimizer) {
+  if (lowering.main().Has(name)) return;
+  if (!optimizer.has_schedule()) {
+    lowering.AddState(where, name, {1}, BaseRate(optimizer));
+    return;
+  }
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  std::string text;
+  printer.PrintToString(optimizer.schedule(), &text);
+  while (text.ends_with(' ')) text.pop_back();
+  lowering.Append(
+      where,
+      MakeOp("learning_rate_schedule", {}, {{"Out", {name}}}, {{"base", BaseRate(optimizer)}, {"schedule", text}}),
+      OpRole::kOptimize);
+}
+
+/// Binds PARAMETER and its ...Out to a new accumulator of the parameter.
+void AddAccumulator(Lowering& lowering, OpDesc& op, const std::string& param, std::string_view parameter,
+                    const std::string& suffix, const Dims& dims, float start) {
+  const std::string name = param + "_" + suffix;
+  lowering.AddState("optimizer", name, dims, start);
+  SetInput(op, parameter, {name});
+  std::string out(parameter);
+  // Paddle's ftrl names these two without "Accumulator" at the end of the output.
+  if (out == "SquaredAccumulator") out = "SquaredAccum";
+  if (out == "LinearAccumulator") out = "LinearAccum";
+  SetOutput(op, out + "Out", {name});
+}
+
+OpDesc UpdateOp(Lowering& lowering, const ParamGrad& target, const OptimizerDesc& optimizer, const std::string& rate) {
+  const Dims dims = lowering.main().vars().find(target.param)->second.dims;
+  OpDesc op = MakeOp("", {{"Param", {target.param}}, {"Grad", {target.grad}}, {"LearningRate", {rate}}},
+                     {{"ParamOut", {target.param}}});
+  const auto accumulate = [&](std::string_view parameter, const std::string& suffix, const Dims& shape, float start) {
+    AddAccumulator(lowering, op, target.param, parameter, suffix, shape, start);
+  };
+  switch (optimizer.rule_case()) {
+    case OptimizerDesc::kSgd: op.set_type("sgd"); break;
+    case OptimizerDesc::kAdagrad:
+      op.set_type("adagrad");
+      accumulate("Moment", "moment_0", dims, optimizer.adagrad().initial_accumulator());
+      SetAttr(op, "epsilon", optimizer.adagrad().epsilon());
+      break;
+    case OptimizerDesc::kAdam: {
+      const AdamDesc& adam = optimizer.adam();
+      op.set_type("adam");
+      accumulate("Moment1", "moment1_0", dims, 0);
+      accumulate("Moment2", "moment2_0", dims, 0);
+      accumulate("Beta1Pow", "beta1_pow_acc_0", {1}, adam.beta1());
+      accumulate("Beta2Pow", "beta2_pow_acc_0", {1}, adam.beta2());
+      SetAttr(op, "beta1", adam.beta1());
+      SetAttr(op, "beta2", adam.beta2());
+      SetAttr(op, "epsilon", adam.epsilon());
+      SetAttr(op, "lazy_mode", adam.lazy_mode());
+      SetAttr(op, "exact_sparse_powers", true);
+      break;
+    }
+    case OptimizerDesc::kFtrl:
+      op.set_type("ftrl");
+      accumulate("SquaredAccumulator", "squared_0", dims, 0);
+      accumulate("LinearAccumulator", "linear_0", dims, 0);
+      SetAttr(op, "l1", optimizer.ftrl().l1());
+      SetAttr(op, "l2", optimizer.ftrl().l2());
+      SetAttr(op, "beta", optimizer.ftrl().beta());
+      SetAttr(op, "lr_power", -0.5f);
+      break;
+    case OptimizerDesc::RULE_NOT_SET: break;
+  }
+  return op;
+}
+
+OpDesc TablePush(const ParamGrad& target, const std::string& rate) {
+  return MakeOp("sparse_table_push", {{"Table", {target.param}}, {"Grad", {target.grad}}, {"LearningRate", {rate}}},
+                {{"TableOut", {target.param}}});
+}
+
+const TableDesc* FindTable(const ModelDesc& model, const std::string& name) {
+  for (const TableDesc& table : model.table()) {
+    if (table.name() == name) return &table;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void CheckOptimizers(Lowering& lowering) {
+  const ModelDesc& model = lowering.model();
+  const bool has_default = model.optimizer().rule_case() != OptimizerDesc::RULE_NOT_SET;
+  if (!has_default) {
+    lowering.Problem("optimizer", "missing; add for example optimizer { adagrad { lr: 0.01 } } to the model");
+  }
+  CheckOptimizer(lowering, "optimizer", model.optimizer());
+  for (const TableDesc& table : model.table()) {
+    CheckOptimizer(lowering, "table \"" + table.name() + "\": optimizer", table.optimizer());
+    if (table.has_optimizer() && table.optimizer().rule_case() == OptimizerDesc::RULE_NOT_SET) {
+      lowering.Problem("table \"" + table.name() + "\"", "optimizer: names no rule; sgd, adagrad, adam or ftrl");
+    }
+  }
+}
+
+void AppendUpdates(Lowering& lowering, std::vector<ParamGrad> gradients) {
+  const ModelDesc& model = lowering.model();
+  // Paddle updates in the order of the parameters' names.
+  std::sort(gradients.begin(), gradients.end(),
+            [](const ParamGrad& a, const ParamGrad& b) { return a.param < b.param; });
+  for (const ParamGrad& target : gradients) {
+    const TableDesc* table = FindTable(model, target.param);
+    const bool own = table != nullptr && table->has_optimizer();
+    const OptimizerDesc& optimizer = own ? table->optimizer() : model.optimizer();
+    const std::string rate = own ? "learning_rate_" + table->name() : "learning_rate_0";
+    AddRate(lowering, "optimizer", rate, optimizer);
+    const bool is_hash = table != nullptr && !table->has_vocabulary();
+    const std::string where = "parameter \"" + target.param + "\"";
+    lowering.Append(where, is_hash ? TablePush(target, rate) : UpdateOp(lowering, target, optimizer, rate),
+                    OpRole::kOptimize);
+  }
+}
+
+}  // namespace millrace

@@ -1,0 +1,172 @@
+#include <google/protobuf/text_format.h>
+
+#include <cmath>
+
+#include "model/lowering.h"
+
+namespace millrace {
+namespace {
+
+std::vector<int64_t> ToVector(const Dims& dims) { return {dims.sizes().begin(), dims.sizes().end()}; }
+
+OpDesc FillConstant(const std::string& name, const Dims& dims, float value) {
+  return MakeOp("fill_constant", {}, {{"Out", {name}}},
+                {{"shape", ToVector(dims)}, {"dtype", static_cast<int64_t>(VarType::FP32)}, {"value", value}});
+}
+
+OpDesc Uniform(const std::string& name, const Dims& dims, float limit) {
+  return MakeOp("uniform_random", {}, {{"Out", {name}}},
+                {{"shape", ToVector(dims)},
+                 {"dtype", static_cast<int64_t>(VarType::FP32)},
+                 {"min", -limit},
+                 {"max", limit},
+                 {"seed", int64_t{0}}});
+}
+
+OpDesc Normal(const std::string& name, const Dims& dims, float deviation) {
+  return MakeOp("gaussian_random", {}, {{"Out", {name}}},
+                {{"shape", ToVector(dims)},
+                 {"dtype", static_cast<int64_t>(VarType::FP32)},
+                 {"mean", 0.0f},
+                 {"std", deviation},
+                 {"seed", int64_t{0}}});
+}
+
+/// Inputs and outputs of a unit, as Paddle and PyTorch count them for a [in, out] matrix.
+double FanSum(const Dims& dims) { return static_cast<double>(dims[0] + (dims.rank() > 1 ? dims[1] : 0)); }
+
+OpDesc InitOp(const std::string& name, const Dims& dims, const Initializer& init) {
+  switch (init.kind_case()) {
+    case Initializer::kConstant: return FillConstant(name, dims, init.constant());
+    case Initializer::kUniform: return Uniform(name, dims, init.uniform());
+    case Initializer::kNormal: return Normal(name, dims, init.normal());
+    case Initializer::kXavierNormal: return Normal(name, dims, static_cast<float>(std::sqrt(2 / FanSum(dims))));
+    case Initializer::kXavier:
+    case Initializer::KIND_NOT_SET: break;
+  }
+  return Uniform(name, dims, static_cast<float>(std::sqrt(6 / FanSum(dims))));
+}
+
+std::string TableText(const TableDesc& table) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  std::string text;
+  printer.PrintToString(table, &text);
+  while (text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
+VarMeta Persistable(const Dims& dims) {
+  VarMeta meta;
+  meta.dims = dims;
+  meta.persistable = true;
+  return meta;
+}
+
+}  // namespace
+
+void Lowering::AddParameter(std::string_view where, const std::string& name, const Dims& dims, const Initializer& init,
+                            bool is_weight) {
+  if (main_.Has(name)) {
+    Problem(where, "its parameter \"" + name + "\" has the name of another variable; rename the layer");
+    return;
+  }
+  constexpr double kMostValues = 1LL << 44;
+  double values = 1;
+  for (const int64_t size : dims.sizes()) values *= static_cast<double>(size);
+  if (values > kMostValues) {
+    Problem(where, "no machine holds its parameter \"" + name + "\" of " + dims.ToString());
+    return;
+  }
+  main_.Declare(name, Persistable(dims)).set_is_parameter(true);
+  startup_.Declare(name, Persistable(dims)).set_is_parameter(true);
+  if (is_weight) weights_.push_back(name);
+  if (const Status s = startup_.Append(InitOp(name, dims, init), OpRole::kForward); !s.ok()) {
+    Problem(where, s.message());
+  }
+}
+
+void Lowering::AddState(std::string_view where, const std::string& name, const Dims& dims, float value) {
+  if (main_.Has(name)) {
+    Problem(where, "its state \"" + name + "\" has the name of another variable; rename the layer");
+    return;
+  }
+  main_.Declare(name, Persistable(dims)).set_stop_gradient(true);
+  startup_.Declare(name, Persistable(dims)).set_stop_gradient(true);
+  if (const Status s = startup_.Append(FillConstant(name, dims, value), OpRole::kForward); !s.ok()) {
+    Problem(where, s.message());
+  }
+}
+
+void Lowering::AddTable(const TableDesc& table) {
+  for (const TableDesc& known : tables_) {
+    if (known.name() == table.name()) return;
+  }
+  const std::string where = "table \"" + table.name() + "\"";
+  tables_.push_back(WithDefaults(table, *model_));
+  const TableDesc& full = tables_.back();
+  if (full.has_vocabulary()) {
+    AddParameter(where, full.name(), {full.vocabulary(), full.dim()}, full.init(), false);
+    return;
+  }
+  if (main_.Has(full.name())) {
+    Problem(where, "has the name of another variable; rename it");
+    return;
+  }
+  VarMeta meta = Persistable({-1, full.dim()});
+  meta.kind = VarType::SPARSE_TABLE;
+  const std::string text = TableText(full);
+  for (BlockBuilder* block : {&main_, &startup_}) {
+    VarDesc& var = block->Declare(full.name(), meta);
+    var.set_is_parameter(true);
+    VarDesc::Attr* attr = var.add_attrs();
+    attr->set_name("table");
+    attr->set_type(STRING);
+    attr->set_s(text);
+  }
+  if (const Status s = startup_.Append(MakeOp("create_sparse_table", {}, {{"Out", {full.name()}}}, {{"table", text}}),
+                                       OpRole::kForward);
+      !s.ok()) {
+    Problem(where, s.message());
+  }
+}
+
+TableDesc WithDefaults(const TableDesc& table, const ModelDesc& model) {
+  TableDesc full = table;
+  if (full.init().kind_case() == Initializer::KIND_NOT_SET) full.mutable_init()->set_uniform(0.01f);
+  if (full.optimizer().rule_case() == OptimizerDesc::RULE_NOT_SET) *full.mutable_optimizer() = model.optimizer();
+  return full;
+}
+
+void CheckTables(Lowering& lowering) {
+  std::set<std::string> seen;
+  for (const TableDesc& table : lowering.model().table()) {
+    const std::string where = "table \"" + table.name() + "\"";
+    if (table.name().empty()) lowering.Problem("table", "name: missing");
+    if (!seen.insert(table.name()).second) lowering.Problem(where, "name: there are two tables of this name");
+    if (table.dim() < 1) {
+      lowering.Problem(where, "dim: must be at least 1; " +
+                                  (table.has_dim() ? std::to_string(table.dim()) : std::string("it is missing")));
+    }
+    if (table.has_vocabulary() && table.vocabulary() < 1) {
+      lowering.Problem(where, "vocabulary: must be at least 1; " + std::to_string(table.vocabulary()));
+    }
+    const auto init = table.init().kind_case();
+    if (!table.has_vocabulary() && (init == Initializer::kXavier || init == Initializer::kXavierNormal)) {
+      lowering.Problem(where, "init: xavier needs a vocabulary, a hash table has no size; use uniform or normal");
+    }
+    if (table.has_vocabulary() && table.padding_idx() >= table.vocabulary()) {
+      lowering.Problem(where, "padding_idx: must be below the vocabulary " + std::to_string(table.vocabulary()) + "; " +
+                                  std::to_string(table.padding_idx()));
+    }
+    if (table.has_vocabulary() && table.key() == TableDesc::SLOT_AND_ID) {
+      lowering.Problem(where,
+                       "key: SLOT_AND_ID is for hash tables; leave the vocabulary out, or give each slot a table");
+    }
+    if (!table.has_vocabulary() && table.has_out_of_range()) {
+      lowering.Problem(where, "out_of_range: a hash table takes every id; it is for tables with a vocabulary");
+    }
+  }
+}
+
+}  // namespace millrace

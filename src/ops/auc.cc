@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <cstring>
+
+#include "ops/kernel.h"
+
+namespace millrace {
+namespace {
+
+Status InferAuc(InferShapeContext& context) {
+  MR_ASSIGN(const VarMeta predict, context.Input("Predict"));
+  MR_ASSIGN(const VarMeta label, context.Input("Label"));
+  MR_TRY(ExpectDType(context, "Predict", predict, DType::kFloat32));
+  MR_TRY(ExpectDType(context, "Label", label, DType::kInt64));
+  if (context.op().String("curve") != "ROC") return context.Error("only curve ROC is supported");
+  if (context.op().Int("num_thresholds") < 1) return context.Error("num_thresholds must be positive");
+  for (const char* name : {"StatPos", "StatNeg"}) {
+    MR_ASSIGN(const VarMeta stat, context.Input(name));
+    MR_TRY(ExpectDType(context, name, stat, DType::kInt64));
+    context.SetOutput(std::string(name) + "Out", stat);
+  }
+  VarMeta auc;
+  auc.dims = Dims{1};
+  auc.dtype = DType::kFloat32;
+  context.SetOutput("AUC", auc);
+  return Status::Ok();
+}
+
+/// Counts of one sign by bucket of the prediction.
+///
+/// With slide_steps = s > 0 the statistic keeps the last s batches: Paddle 2 has s rows of buckets, a row with their
+/// sum, and the number of batches so far; Paddle 1 has the s rows alone, oldest first.
+class Buckets {
+ public:
+  Buckets(int64_t length, int64_t steps, int64_t* values, int64_t size)
+      : length_(length), steps_(steps), values_(values), counted_(size > length * std::max<int64_t>(steps, 1)) {}
+
+  static bool Fits(int64_t length, int64_t steps, int64_t size) {
+    if (steps == 0) return size == length;
+    return size == length * steps || size == length * (steps + 1) + 1;
+  }
+
+  /// Forgets the oldest batch, and returns where the new one is counted.
+  int64_t* BeginBatch() {
+    if (steps_ == 0) return values_;
+    if (!counted_) {
+      std::copy(values_ + length_, values_ + length_ * steps_, values_);
+      std::fill_n(values_ + length_ * (steps_ - 1), length_, int64_t{0});
+      return values_ + length_ * (steps_ - 1);
+    }
+    int64_t* row = values_ + Counter() % steps_ * length_;
+    int64_t* sum = values_ + steps_ * length_;
+    for (int64_t i = 0; i < length_; ++i) sum[i] -= row[i];
+    std::fill_n(row, length_, int64_t{0});
+    return row;
+  }
+  void EndBatch(const int64_t* row) {
+    if (steps_ == 0 || !counted_) return;
+    int64_t* sum = values_ + steps_ * length_;
+    for (int64_t i = 0; i < length_; ++i) sum[i] += row[i];
+    ++Counter();
+  }
+  int64_t At(int64_t bucket) const {
+    if (steps_ == 0) return values_[bucket];
+    if (counted_) return values_[steps_ * length_ + bucket];
+    int64_t sum = 0;
+    for (int64_t step = 0; step < steps_; ++step) sum += values_[step * length_ + bucket];
+    return sum;
+  }
+
+ private:
+  int64_t& Counter() { return values_[(steps_ + 1) * length_]; }
+
+  int64_t length_;
+  int64_t steps_;
+  int64_t* values_;
+  bool counted_;
+};
+
+double Area(const Buckets& positive, const Buckets& negative, int64_t length) {
+  double area = 0;
+  double pos = 0;
+  double neg = 0;
+  for (int64_t i = length - 1; i >= 0; --i) {
+    const double pos_before = pos;
+    const double neg_before = neg;
+    pos += static_cast<double>(positive.At(i));
+    neg += static_cast<double>(negative.At(i));
+    area += (neg - neg_before) * (pos + pos_before) / 2;
+  }
+  return pos > 0 && neg > 0 ? area / pos / neg : 0;
+}
+
+class AucKernel : public BoundKernel<AucKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(predict_, context.Input("Predict"));
+    MR_ASSIGN(label_, context.Input("Label"));
+    MR_ASSIGN(stats_in_[0], context.Input("StatPos"));
+    MR_ASSIGN(stats_in_[1], context.Input("StatNeg"));
+    MR_ASSIGN(stats_[0], context.Output("StatPosOut"));
+    MR_ASSIGN(stats_[1], context.Output("StatNegOut"));
+    MR_ASSIGN(auc_, context.Output("AUC"));
+    length_ = context.op().Int("num_thresholds") + 1;
+    steps_ = context.op().Int("slide_steps");
+    names_[0] = context.InputName("StatPos");
+    names_[1] = context.InputName("StatNeg");
+    return Status::Ok();
+  }
+  Status Run(const RunContext& context) override {
+    for (size_t i = 0; i < 2; ++i) {
+      const int64_t size = stats_in_[i]->numel();
+      if (!Buckets::Fits(length_, steps_, size)) {
+        return BadData(Shown(names_[i], stats_in_[i]->dims()) + " does not fit " + std::to_string(length_) +
+                       " buckets and slide_steps " + std::to_string(steps_));
+      }
+      if (stats_in_[i] == stats_[i]) continue;
+      std::copy_n(stats_in_[i]->data<int64_t>(), size, stats_[i]->Resize<int64_t>(stats_in_[i]->dims()));
+    }
+    Buckets positive(length_, steps_, stats_[0]->mutable_data<int64_t>(), stats_[0]->numel());
+    Buckets negative(length_, steps_, stats_[1]->mutable_data<int64_t>(), stats_[1]->numel());
+    int64_t* pos = positive.BeginBatch();
+    int64_t* neg = negative.BeginBatch();
+    const int64_t rows = predict_->dims()[0];
+    const int64_t width = rows == 0 ? 1 : predict_->numel() / rows;
+    if (label_->numel() != rows) {
+      return BadData("Label has " + std::to_string(label_->numel()) + " values for " + std::to_string(rows) + " rows");
+    }
+    const float* predict = predict_->data<float>();
+    const int64_t* label = label_->data<int64_t>();
+    for (int64_t i = 0; i < rows; ++i) {
+      const float p = predict[(i + 1) * width - 1];
+      if (!(p >= 0 && p <= 1)) {
+        return BadData("the prediction of " + context.DescribeRow(static_cast<int>(i)) +
+                       " is not from 0 to 1: " + std::to_string(p));
+      }
+      const auto bucket = static_cast<int64_t>(p * static_cast<float>(length_ - 1));
+      if (label[i] > 0) ++pos[bucket];
+      if (label[i] == 0) ++neg[bucket];
+    }
+    positive.EndBatch(pos);
+    negative.EndBatch(neg);
+    *auc_->Resize<float>({1}) = static_cast<float>(Area(positive, negative, length_));
+    return Status::Ok();
+  }
+
+ private:
+  const Tensor* predict_ = nullptr;
+  const Tensor* label_ = nullptr;
+  const Tensor* stats_in_[2] = {};
+  Tensor* stats_[2] = {};
+  std::string names_[2];
+  Tensor* auc_ = nullptr;
+  int64_t length_ = 0;
+  int64_t steps_ = 0;
+};
+
+}  // namespace
+
+void RegisterAuc(OpRegistry& registry) {
+  registry.Add("auc")
+      .Doc("Area under the ROC curve of every prediction so far, or of the last slide_steps batches.")
+      .Input("Predict", "[rows, columns]; the last column is the probability")
+      .Input("Label", "int64 [rows, 1]")
+      .Input("StatPos", "int64, positives by bucket")
+      .Input("StatNeg", "int64, negatives by bucket")
+      .Output("AUC", "[1]")
+      .Output("StatPosOut", "StatPos")
+      .Output("StatNegOut", "StatNeg")
+      .Attr("curve", std::string("ROC"), "ROC")
+      .Attr("num_thresholds", int64_t{4095}, "buckets less one")
+      .Attr("slide_steps", int64_t{1}, "batches that count; 0: all")
+      .InferShape(InferAuc)
+      .Kernel<AucKernel>();
+}
+
+}  // namespace millrace

@@ -1,0 +1,141 @@
+#include <algorithm>
+
+#include "core/hash.h"
+#include "ops/float_input.h"
+#include "ops/kernel.h"
+
+namespace millrace {
+namespace {
+
+struct Rule {
+  float prob = 0;
+  bool upscale = false;
+  bool is_test = false;
+
+  static Result<Rule> Of(const OpView& op) {
+    const std::string how = op.String("dropout_implementation");
+    Rule rule{op.Float("dropout_prob"), how == "upscale_in_train", op.Bool("is_test")};
+    if (!rule.upscale && how != "downgrade_in_infer") {
+      return InvalidConfig(op.type() + ": dropout_implementation is upscale_in_train or downgrade_in_infer, not \"" +
+                           how + "\"");
+    }
+    if (!(rule.prob >= 0 && rule.prob <= 1)) {
+      return InvalidConfig(op.type() + ": dropout_prob is from 0 to 1, not " + std::to_string(rule.prob));
+    }
+    return rule;
+  }
+  /// What a value that stays is multiplied by; in a test every value stays.
+  float Factor() const {
+    if (is_test) return upscale ? 1 : 1 - prob;
+    return upscale && prob < 1 ? 1 / (1 - prob) : 1;
+  }
+};
+
+Status InferDropout(InferShapeContext& context) {
+  MR_ASSIGN(VarMeta x, context.Input("X"));
+  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
+  MR_TRY(Rule::Of(context.op()).status());
+  context.SetOutput("Out", x);
+  x.dtype = DType::kUint8;
+  context.SetOutput("Mask", x);
+  return Status::Ok();
+}
+
+class DropoutKernel : public BoundKernel<DropoutKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
+    MR_ASSIGN(out_, context.Output("Out"));
+    MR_ASSIGN(mask_, context.OptionalOutput("Mask"));
+    MR_ASSIGN(rule_, Rule::Of(context.op()));
+    const auto seed = static_cast<uint64_t>(context.op().Int("seed"));
+    seed_ = Mix64(seed != 0 ? seed : context.options().seed, HashName(context.OutputName("Out")));
+    seed_ = Mix64(seed_, static_cast<uint64_t>(context.options().worker));
+    return Status::Ok();
+  }
+  Status Run(const RunContext& context) override {
+    const float* x = x_.Read();
+    const Dims dims = x_.dims();
+    const int64_t count = dims.numel();
+    float* out = ResizeLike(x_.tensor(), out_);
+    uint8_t* mask = mask_ == nullptr ? nullptr : mask_->Resize<uint8_t>(dims);
+    const float factor = rule_.Factor();
+    const uint64_t batch_seed = Mix64(seed_, static_cast<uint64_t>(context.step));
+    for (int64_t i = 0; i < count; ++i) {
+      const bool stays = rule_.is_test || HashedUniform(batch_seed, static_cast<uint64_t>(i)) >= rule_.prob;
+      out[i] = stays ? x[i] * factor : 0;
+      if (mask != nullptr) mask[i] = stays ? 1 : 0;
+    }
+    return Status::Ok();
+  }
+
+ private:
+  FloatInput x_;
+  Tensor* out_ = nullptr;
+  Tensor* mask_ = nullptr;
+  Rule rule_;
+  uint64_t seed_ = 0;
+};
+
+class DropoutGradKernel : public BoundKernel<DropoutGradKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(mask_, context.Input("Mask"));
+    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
+    MR_ASSIGN(rule_, Rule::Of(context.op()));
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    const uint8_t* mask = mask_->data<uint8_t>();
+    const float* grad = out_grad_->data<float>();
+    const int64_t count = out_grad_->numel();
+    float* x_grad = ResizeLike(*out_grad_, x_grad_);
+    const float factor = rule_.Factor();
+    for (int64_t i = 0; i < count; ++i) x_grad[i] = mask[i] != 0 ? grad[i] * factor : 0;
+    return Status::Ok();
+  }
+
+ private:
+  const Tensor* mask_ = nullptr;
+  const Tensor* out_grad_ = nullptr;
+  Tensor* x_grad_ = nullptr;
+  Rule rule_;
+};
+
+std::vector<OpDesc> DropoutGrad(const GradContext& context) {
+  if (!context.Has("Out") || !context.Wants("X")) return {};
+  return {context.GradOp({}, {"Mask"}, {"Out"}, {"X"})};
+}
+
+OpBuilder AddAttrs(OpBuilder op) {
+  return op.Attr("dropout_prob", 0.5F, "share of the values that become 0")
+      .Attr("dropout_implementation", std::string("downgrade_in_infer"),
+            "upscale_in_train: what stays is divided by 1 - prob; downgrade_in_infer: tests multiply by it instead")
+      .Attr("is_test", false, "nothing is dropped")
+      .Attr("seed", int64_t{0}, "0: the job's seed and Out's name")
+      .Attr("fix_seed", false, "as Paddle writes it; changes nothing here");
+}
+
+}  // namespace
+
+void RegisterDropout(OpRegistry& registry) {
+  AddAttrs(registry.Add("dropout"))
+      .Doc("Sets a random share of the values to 0; the choice depends on seed, worker and batch alone.")
+      .Input("X", "any shape")
+      .Output("Out", "shape of X")
+      .OptionalOutput("Mask", "1 where a value stays")
+      .InferShape(InferDropout)
+      .Grad(DropoutGrad)
+      .Kernel<DropoutKernel>();
+  AddAttrs(registry.Add("dropout_grad"))
+      .Doc("Gradient of dropout.")
+      .Input("Mask", "of the forward operator")
+      .Input("Out@GRAD", "gradient of Out")
+      .Output("X@GRAD", "gradient of X")
+      .InferShape(InferGradients)
+      .Gradient()
+      .Kernel<DropoutGradKernel>();
+}
+
+}  // namespace millrace

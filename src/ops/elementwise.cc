@@ -1,0 +1,228 @@
+#include <algorithm>
+#include <type_traits>
+
+#include "ops/broadcast.h"
+#include "ops/float_input.h"
+#include "ops/kernel.h"
+
+namespace millrace {
+namespace {
+
+struct Add {
+  template <class T>
+  static T Forward(T x, T y) {
+    return x + y;
+  }
+  static float GradX(float, float, float grad) { return grad; }
+  static float GradY(float, float, float grad) { return grad; }
+};
+
+struct Sub {
+  template <class T>
+  static T Forward(T x, T y) {
+    return x - y;
+  }
+  static float GradX(float, float, float grad) { return grad; }
+  static float GradY(float, float, float grad) { return -grad; }
+};
+
+struct Mul {
+  template <class T>
+  static T Forward(T x, T y) {
+    return x * y;
+  }
+  static float GradX(float, float y, float grad) { return grad * y; }
+  static float GradY(float x, float, float grad) { return grad * x; }
+};
+
+struct Div {
+  template <class T>
+  static T Forward(T x, T y) {
+    if constexpr (std::is_integral_v<T>) return y == 0 ? 0 : x / y;
+    return x / y;
+  }
+  static float GradX(float, float y, float grad) { return grad / y; }
+  static float GradY(float x, float y, float grad) { return -grad * x / (y * y); }
+};
+
+template <class F, class T>
+void Compute(const Broadcast& walk, const T* x, const T* y, T* out) {
+  walk.ForEachRun([&](int64_t xi, int64_t yi, int64_t oi, int64_t n, int64_t x_stride, int64_t y_stride) {
+    const T* a = x + xi;
+    const T* b = y + yi;
+    T* o = out + oi;
+    if (x_stride == 1 && y_stride == 1) {
+      for (int64_t i = 0; i < n; ++i) o[i] = F::Forward(a[i], b[i]);
+    } else if (y_stride == 0 && x_stride == 1) {
+      const T right = *b;
+      for (int64_t i = 0; i < n; ++i) o[i] = F::Forward(a[i], right);
+    } else {
+      for (int64_t i = 0; i < n; ++i) o[i] = F::Forward(a[i * x_stride], b[i * y_stride]);
+    }
+  });
+}
+
+template <class F>
+class ElementwiseKernel : public BoundKernel<ElementwiseKernel<F>> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
+    MR_ASSIGN(y_, FloatInput::Bind(context, "Y"));
+    MR_ASSIGN(out_, context.Output("Out"));
+    axis_ = context.op().Int("axis");
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    auto made = Broadcast::Create(x_.dims(), y_.dims(), axis_);
+    if (!made.ok()) return std::move(made).Context(x_.name() + ", " + y_.name()).status();
+    const Broadcast& walk = *made;
+    const std::span<const uint32_t> lod = x_.tensor().has_lod() ? x_.tensor().lod() : y_.tensor().lod();
+    // Before Out is sized, for it may be X or Y.
+    if (x_.tensor().dtype() == DType::kInt64) {
+      const int64_t* x = x_.tensor().template data<int64_t>();
+      const int64_t* y = y_.tensor().template data<int64_t>();
+      Compute<F>(walk, x, y, out_->Resize<int64_t>(walk.out));
+    } else {
+      const float* x = x_.Read();
+      const float* y = y_.Read();
+      Compute<F>(walk, x, y, out_->Resize<float>(walk.out));
+    }
+    out_->set_lod(lod);
+    return Status::Ok();
+  }
+
+ private:
+  FloatInput x_;
+  FloatInput y_;
+  Tensor* out_ = nullptr;
+  int64_t axis_ = -1;
+};
+
+template <class F>
+class ElementwiseGradKernel : public BoundKernel<ElementwiseGradKernel<F>> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
+    MR_ASSIGN(y_, FloatInput::Bind(context, "Y"));
+    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(x_grad_, context.OptionalOutput("X@GRAD"));
+    MR_ASSIGN(y_grad_, context.OptionalOutput("Y@GRAD"));
+    axis_ = context.op().Int("axis");
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    auto made = Broadcast::Create(x_.dims(), y_.dims(), axis_);
+    if (!made.ok()) return std::move(made).Context(x_.name() + ", " + y_.name()).status();
+    const Broadcast& walk = *made;
+    const float* x = x_.Read();
+    const float* y = y_.Read();
+    const float* grad = out_grad_->data<float>();
+    // A gradient of Out may be the gradient of X as well: it is read at a place before that is written.
+    float* dy = Cleared(y_, y_grad_);
+    if (dy != nullptr) {
+      walk.ForEachRun([&](int64_t xi, int64_t yi, int64_t oi, int64_t n, int64_t xs, int64_t ys) {
+        if (ys == 0) {
+          float sum = 0;
+          for (int64_t i = 0; i < n; ++i) sum += F::GradY(x[xi + i * xs], y[yi], grad[oi + i]);
+          dy[yi] += sum;
+        } else if (xs == 1) {
+          for (int64_t i = 0; i < n; ++i) dy[yi + i] += F::GradY(x[xi + i], y[yi + i], grad[oi + i]);
+        } else {
+          for (int64_t i = 0; i < n; ++i) dy[yi + i * ys] += F::GradY(x[xi + i * xs], y[yi + i * ys], grad[oi + i]);
+        }
+      });
+    }
+    float* dx = x_.dims() == walk.out ? Sized(x_, x_grad_) : Cleared(x_, x_grad_);
+    if (dx == nullptr) return Status::Ok();
+    const bool whole = x_.dims() == walk.out;
+    walk.ForEachRun([&](int64_t xi, int64_t yi, int64_t oi, int64_t n, int64_t xs, int64_t ys) {
+      if (whole && ys == 1) {
+        for (int64_t i = 0; i < n; ++i) dx[oi + i] = F::GradX(x[oi + i], y[yi + i], grad[oi + i]);
+      } else if (whole) {
+        for (int64_t i = 0; i < n; ++i) dx[oi + i] = F::GradX(x[oi + i], y[yi + i * ys], grad[oi + i]);
+      } else if (xs == 0) {
+        float sum = 0;
+        for (int64_t i = 0; i < n; ++i) sum += F::GradX(x[xi], y[yi + i * ys], grad[oi + i]);
+        dx[xi] += sum;
+      } else {
+        for (int64_t i = 0; i < n; ++i) dx[xi + i * xs] += F::GradX(x[xi + i * xs], y[yi + i * ys], grad[oi + i]);
+      }
+    });
+    return Status::Ok();
+  }
+
+ private:
+  static float* Sized(const FloatInput& like, Tensor* to) {
+    return to == nullptr ? nullptr : ResizeLike(like.tensor(), to);
+  }
+  static float* Cleared(const FloatInput& like, Tensor* to) {
+    float* values = Sized(like, to);
+    if (values != nullptr) std::fill_n(values, like.tensor().numel(), 0.0F);
+    return values;
+  }
+
+  FloatInput x_;
+  FloatInput y_;
+  const Tensor* out_grad_ = nullptr;
+  Tensor* x_grad_ = nullptr;
+  Tensor* y_grad_ = nullptr;
+  int64_t axis_ = -1;
+};
+
+Status InferElementwise(InferShapeContext& context) {
+  MR_ASSIGN(const VarMeta x, context.Input("X"));
+  MR_ASSIGN(const VarMeta y, context.Input("Y"));
+  if (x.dtype != DType::kInt64) MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
+  MR_TRY(ExpectDType(context, "Y", y, x.dtype));
+  const auto walk = Broadcast::Create(x.dims, y.dims, context.op().Int("axis"));
+  if (!walk.ok()) {
+    return context.Error("X \"" + InputArguments(context.op().desc(), "X")[0] + "\", Y \"" +
+                         InputArguments(context.op().desc(), "Y")[0] + "\": " + walk.status().message());
+  }
+  VarMeta out = x;
+  out.dims = walk->out;
+  if (x.lod_level == 0) out.lod_level = y.lod_level;
+  context.SetOutput("Out", out);
+  return Status::Ok();
+}
+
+std::vector<OpDesc> ElementwiseGrad(const GradContext& context) {
+  if (!context.Has("Out") || !(context.Wants("X") || context.Wants("Y"))) return {};
+  return {context.GradOp({"X", "Y"}, {}, {"Out"}, {"X", "Y"})};
+}
+
+template <class F>
+void Register(OpRegistry& registry, const std::string& type, const std::string& sign) {
+  const std::string axis = "axis of the larger one at which the smaller one's axes begin; -1: they end together";
+  registry.Add(type)
+      .Doc("Out = X " + sign + " Y; the smaller one is repeated.")
+      .Input("X", "any shape")
+      .Input("Y", "shape of X, or of some of its axes")
+      .Output("Out", "the larger shape")
+      .Attr("axis", int64_t{-1}, axis)
+      .InferShape(InferElementwise)
+      .Grad(ElementwiseGrad)
+      .Kernel<ElementwiseKernel<F>>();
+  registry.Add(type + "_grad")
+      .Doc("Gradient of " + type + ".")
+      .Input("X", "of the forward operator")
+      .Input("Y", "of the forward operator")
+      .Input("Out@GRAD", "gradient of Out")
+      .OptionalOutput("X@GRAD", "gradient of X")
+      .OptionalOutput("Y@GRAD", "gradient of Y")
+      .Attr("axis", int64_t{-1}, axis)
+      .InferShape(InferGradients)
+      .Gradient()
+      .Kernel<ElementwiseGradKernel<F>>();
+}
+
+}  // namespace
+
+void RegisterElementwise(OpRegistry& registry) {
+  Register<Add>(registry, "elementwise_add", "+");
+  Register<Sub>(registry, "elementwise_sub", "-");
+  Register<Mul>(registry, "elementwise_mul", "*");
+  Register<Div>(registry, "elementwise_div", "/");
+}
+
+}  // namespace millrace

@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "ops/kernel.h"
+#include "ops/shape_attr.h"
+#include "ops/var_dtype.h"
+
+namespace millrace {
+namespace {
+
+/// The value of fill_constant: str_value when it is given, else value.
+Result<double> ReadValue(const OpView& op) {
+  const std::string text = op.String("str_value");
+  if (text.empty()) return static_cast<double>(op.Float("value"));
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (*end == '\0') return value;
+  return InvalidConfig(op.type() + ": str_value is no number: \"" + text + "\"");
+}
+
+void Fill(Tensor* out, DType type, const Dims& dims, double value) {
+  WithType(type, [&](auto sample) {
+    using T = decltype(sample);
+    std::fill_n(out->Resize<T>(dims), dims.numel(), ConvertValue<T>(value));
+  });
+}
+
+Status InferFillConstant(InferShapeContext& context) {
+  VarMeta out;
+  MR_ASSIGN(out.dims, ReadShapeAttr(context));
+  MR_ASSIGN(out.dtype, ReadDTypeAttr(context.op(), "dtype"));
+  MR_TRY(ReadValue(context.op()).status());
+  context.SetOutput("Out", out);
+  return Status::Ok();
+}
+
+class FillConstantKernel : public BoundKernel<FillConstantKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(out_, context.Output("Out"));
+    MR_ASSIGN(type_, ReadDTypeAttr(context.op(), "dtype"));
+    MR_ASSIGN(value_, ReadValue(context.op()));
+    dims_ = Dims(context.op().Ints("shape"));
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    Fill(out_, type_, dims_, value_);
+    return Status::Ok();
+  }
+
+ private:
+  Tensor* out_ = nullptr;
+  DType type_ = DType::kFloat32;
+  Dims dims_;
+  double value_ = 0;
+};
+
+/// fill_any_like, whose dtype -1 is X's, and fill_zeros_like.
+Result<DType> TypeLike(const OpView& op, DType x) {
+  if (op.type() == "fill_zeros_like" || op.Int("dtype") == -1) return x;
+  return ReadDTypeAttr(op, "dtype");
+}
+
+Status InferFillLike(InferShapeContext& context) {
+  MR_ASSIGN(VarMeta x, context.Input("X"));
+  MR_ASSIGN(x.dtype, TypeLike(context.op(), x.dtype));
+  context.SetOutput("Out", x);
+  return Status::Ok();
+}
+
+class FillLikeKernel : public BoundKernel<FillLikeKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, context.Input("X"));
+    MR_ASSIGN(out_, context.Output("Out"));
+    const bool zeros = context.op().type() == "fill_zeros_like";
+    value_ = zeros ? 0 : static_cast<double>(context.op().Float("value"));
+    keeps_type_ = zeros || context.op().Int("dtype") == -1;
+    MR_ASSIGN(type_, TypeLike(context.op(), DType::kFloat32));
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    const Dims dims = x_->dims();
+    const std::span<const uint32_t> lod = x_->lod();
+    Fill(out_, keeps_type_ ? x_->dtype() : type_, dims, value_);
+    out_->set_lod(lod);
+    return Status::Ok();
+  }
+
+ private:
+  const Tensor* x_ = nullptr;
+  Tensor* out_ = nullptr;
+  DType type_ = DType::kFloat32;
+  bool keeps_type_ = true;
+  double value_ = 0;
+};
+
+}  // namespace
+
+void RegisterFill(OpRegistry& registry) {
+  registry.Add("fill_constant")
+      .Doc("Out = one value everywhere.")
+      .Output("Out", "of the given shape")
+      .Attr("shape", std::vector<int64_t>{}, "sizes of Out")
+      .Attr("dtype", int64_t{VarType::FP32}, "a VarType number")
+      .Attr("value", 0.0F, "the value")
+      .Attr("str_value", std::string(), "the value as text; goes before value")
+      .Attr("force_cpu", false, "as Paddle writes it; changes nothing here")
+      .InferShape(InferFillConstant)
+      .Kernel<FillConstantKernel>();
+  registry.Add("fill_any_like")
+      .Doc("Out = one value in the shape of X.")
+      .Input("X", "any shape")
+      .Output("Out", "shape of X")
+      .Attr("value", 0.0F, "the value")
+      .Attr("dtype", int64_t{-1}, "a VarType number; -1: that of X")
+      .InferShape(InferFillLike)
+      .Kernel<FillLikeKernel>();
+  registry.Add("fill_zeros_like")
+      .Doc("Out = zeros in the shape of X.")
+      .Input("X", "any shape")
+      .Output("Out", "shape of X")
+      .InferShape(InferFillLike)
+      .Kernel<FillLikeKernel>();
+}
+
+}  // namespace millrace

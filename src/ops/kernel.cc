@@ -1,0 +1,78 @@
+#include "ops/kernel.h"
+
+namespace millrace {
+
+Status InferGradients(InferShapeContext& context) {
+  constexpr std::string_view kSuffix = "@GRAD";
+  for (const OpDesc::Var& output : context.op().desc().outputs()) {
+    std::string source = output.parameter();
+    if (source.size() > kSuffix.size() && source.ends_with(kSuffix)) {
+      source.resize(source.size() - kSuffix.size());
+    }
+    if (!context.HasInput(source)) source = context.HasInput("Out") ? "Out" : "Out@GRAD";
+    MR_ASSIGN(const std::vector<VarMeta> metas, context.Inputs(source));
+    for (int i = 0; i < output.arguments_size(); ++i) {
+      VarMeta meta = metas[static_cast<size_t>(i) < metas.size() ? static_cast<size_t>(i) : 0];
+      context.SetOutput(output.parameter(), meta, i);
+    }
+  }
+  return Status::Ok();
+}
+
+Status KeepOutputs(InferShapeContext&) { return Status::Ok(); }
+
+std::vector<OpDesc> GradFromX(const GradContext& context) {
+  if (!context.Has("Out") || !context.Wants("X")) return {};
+  return {context.GradOp({"X"}, {}, {"Out"}, {"X"})};
+}
+
+std::vector<OpDesc> GradFromOut(const GradContext& context) {
+  if (!context.Has("Out") || !context.Wants("X")) return {};
+  return {context.GradOp({}, {"Out"}, {"Out"}, {"X"})};
+}
+
+Status ExpectDType(const InferShapeContext& context, std::string_view parameter, const VarMeta& meta, DType dtype) {
+  if (meta.dtype == dtype) return Status::Ok();
+  const std::vector<std::string> names = InputArguments(context.op().desc(), parameter);
+  return context.Error("input " + std::string(parameter) + " (\"" + (names.empty() ? "" : names[0]) + "\") must be " +
+                       std::string(DTypeName(dtype)) + ", but is " + std::string(DTypeName(meta.dtype)));
+}
+
+bool MayEqual(const Dims& a, const Dims& b) {
+  if (a.rank() != b.rank()) return false;
+  for (int axis = 0; axis < a.rank(); ++axis) {
+    if (!MayEqual(a[axis], b[axis])) return false;
+  }
+  return true;
+}
+
+int64_t KnownProduct(const Dims& dims, int begin, int end) {
+  int64_t product = 1;
+  for (int axis = begin; axis < end; ++axis) {
+    if (dims[axis] < 0) return -1;
+    product *= dims[axis];
+  }
+  return product;
+}
+
+Result<int> FrontAxis(const InferShapeContext& context, int64_t axis, int rank) {
+  const int64_t front = axis < 0 ? axis + rank : axis;
+  if (front < 0 || front >= rank) {
+    return context.Error("axis " + std::to_string(axis) + " of a tensor of " + std::to_string(rank) + " axes");
+  }
+  return static_cast<int>(front);
+}
+
+std::string Shown(std::string_view name, const Dims& dims) {
+  return "\"" + std::string(name) + "\" " + dims.ToString();
+}
+
+float* ResizeLike(const Tensor& like, Tensor* to) {
+  const Dims dims = like.dims();
+  const std::span<const uint32_t> lod = like.lod();
+  float* values = to->Resize<float>(dims);
+  to->set_lod(lod);
+  return values;
+}
+
+}  // namespace millrace

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/op_kernel.h"
+
+namespace millrace {
+
+/// A kernel that is made by default and then binds its variables and attributes in `Status Bind(KernelContext&)`.
+template <class K>
+class BoundKernel : public OpKernel {
+ public:
+  static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
+    auto kernel = std::make_unique<K>();
+    MR_TRY(kernel->Bind(context));
+    return std::unique_ptr<OpKernel>(std::move(kernel));
+  }
+};
+
+/// Shape rule of gradients: each output P@GRAD is described like input P, or like Out (or Out@GRAD) when the gradient
+/// operator does not read P.
+Status InferGradients(InferShapeContext& context);
+
+/// Shape rule of operators that are checked as they run: every output stays as the program describes it.
+Status KeepOutputs(InferShapeContext& context);
+
+/// The gradient of Out alone and input X (output Out) give the gradient of X.
+std::vector<OpDesc> GradFromX(const GradContext& context);
+std::vector<OpDesc> GradFromOut(const GradContext& context);
+
+/// kInvalidConfig when `meta` (of input `parameter`) is not of `dtype`.
+Status ExpectDType(const InferShapeContext& context, std::string_view parameter, const VarMeta& meta, DType dtype);
+
+/// True when the sizes are equal or one of them is not known before the run.
+inline bool MayEqual(int64_t a, int64_t b) { return a == b || a < 0 || b < 0; }
+bool MayEqual(const Dims& a, const Dims& b);
+/// Product of the sizes of axes [begin, end), or -1 when one of them is not known.
+int64_t KnownProduct(const Dims& dims, int begin, int end);
+/// `axis` counted from the front; kInvalidConfig when a tensor of `rank` axes has no such axis.
+Result<int> FrontAxis(const InferShapeContext& context, int64_t axis, int rank);
+
+/// `"name" [2, 3]`, as messages show a tensor.
+std::string Shown(std::string_view name, const Dims& dims);
+
+/// Puts dims, type and LoD of `like` on `to` and returns its values, not initialised. `to` may be `like`.
+float* ResizeLike(const Tensor& like, Tensor* to);
+
+}  // namespace millrace

@@ -1,0 +1,62 @@
+#include "ops/float_input.h"
+#include "ops/kernel.h"
+
+namespace millrace {
+namespace {
+
+Status InferLeakyRelu(InferShapeContext& context) {
+  MR_ASSIGN(const VarMeta x, context.Input("X"));
+  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
+  context.SetOutput("Out", x);
+  return Status::Ok();
+}
+
+/// Forward without Out@GRAD, backward with it.
+class LeakyReluKernel : public BoundKernel<LeakyReluKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
+    MR_ASSIGN(out_grad_, context.OptionalInput("Out@GRAD"));
+    MR_ASSIGN(target_, context.Output(out_grad_ == nullptr ? "Out" : "X@GRAD"));
+    alpha_ = context.op().Float("alpha");
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    const float* x = x_.Read();
+    const int64_t count = x_.tensor().numel();
+    const float* from = out_grad_ == nullptr ? x : out_grad_->data<float>();
+    float* to = ResizeLike(x_.tensor(), target_);
+    for (int64_t i = 0; i < count; ++i) to[i] = x[i] > 0 ? from[i] : alpha_ * from[i];
+    return Status::Ok();
+  }
+
+ private:
+  FloatInput x_;
+  const Tensor* out_grad_ = nullptr;
+  Tensor* target_ = nullptr;
+  float alpha_ = 0;
+};
+
+}  // namespace
+
+void RegisterLeakyRelu(OpRegistry& registry) {
+  registry.Add("leaky_relu")
+      .Doc("Out = X, times alpha where it is negative.")
+      .Input("X", "any shape")
+      .Output("Out", "shape of X")
+      .Attr("alpha", 0.02F, "slope below 0")
+      .InferShape(InferLeakyRelu)
+      .Grad(GradFromX)
+      .Kernel<LeakyReluKernel>();
+  registry.Add("leaky_relu_grad")
+      .Doc("Gradient of leaky_relu.")
+      .Input("X", "of the forward operator")
+      .Input("Out@GRAD", "gradient of Out")
+      .Output("X@GRAD", "gradient of X")
+      .Attr("alpha", 0.02F, "slope below 0")
+      .InferShape(InferGradients)
+      .Gradient()
+      .Kernel<LeakyReluKernel>();
+}
+
+}  // namespace millrace

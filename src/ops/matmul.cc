@@ -1,0 +1,235 @@
+#include <algorithm>
+
+#include "ops/float_input.h"
+#include "ops/gemm.h"
+#include "ops/kernel.h"
+
+namespace millrace {
+namespace {
+
+struct Flags {
+  bool trans_x = false;
+  bool trans_y = false;
+  float alpha = 1;
+
+  /// matmul calls them transpose_X and transpose_Y, matmul_v2 trans_x and trans_y.
+  static Flags Of(const OpView& op) {
+    const bool first = op.type().starts_with("matmul_v2");
+    return first ? Flags{op.Bool("trans_x"), op.Bool("trans_y"), 1}
+                 : Flags{op.Bool("transpose_X"), op.Bool("transpose_Y"), op.Float("alpha")};
+  }
+};
+
+/// `batches` products of [m, k] by [k, n]; a matrix that has one batch serves all of them.
+struct Products {
+  int64_t batches = 1;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  bool x_repeats = false;
+  bool y_repeats = false;
+  Dims out;
+
+  /// The product over shapes, of which sizes may be -1. kInvalidConfig with both shapes when they do not fit.
+  static Result<Products> Create(const Dims& x_dims, const Dims& y_dims, const Flags& flags) {
+    const auto mismatch = [&] {
+      return InvalidConfig("shapes do not fit: X " + x_dims.ToString() + (flags.trans_x ? " (transposed)" : "") +
+                           ", Y " + y_dims.ToString() + (flags.trans_y ? " (transposed)" : ""));
+    };
+    if (x_dims.rank() == 0 || y_dims.rank() == 0) return mismatch();
+    const Dims x = x_dims.rank() == 1 ? (flags.trans_x ? Dims{x_dims[0], 1} : Dims{1, x_dims[0]}) : x_dims;
+    const Dims y = y_dims.rank() == 1 ? (flags.trans_y ? Dims{1, y_dims[0]} : Dims{y_dims[0], 1}) : y_dims;
+    Products p;
+    p.m = flags.trans_x ? x[-1] : x[-2];
+    p.k = flags.trans_x ? x[-2] : x[-1];
+    p.n = flags.trans_y ? y[-2] : y[-1];
+    if (!MayEqual(p.k, flags.trans_y ? y[-1] : y[-2])) return mismatch();
+    const Dims& wide = x.rank() >= y.rank() ? x : y;
+    if (x.rank() > 2 && y.rank() > 2) {
+      if (x.rank() != y.rank()) return mismatch();
+      for (int axis = 0; axis < x.rank() - 2; ++axis) {
+        if (!MayEqual(x[axis], y[axis])) return mismatch();
+      }
+    }
+    for (int axis = 0; axis < wide.rank() - 2; ++axis) p.out.push_back(wide[axis]);
+    p.batches = KnownProduct(wide, 0, wide.rank() - 2);
+    p.x_repeats = x.rank() == 2 && wide.rank() > 2;
+    p.y_repeats = y.rank() == 2 && wide.rank() > 2;
+    if (x_dims.rank() > 1) p.out.push_back(p.m);
+    if (y_dims.rank() > 1) p.out.push_back(p.n);
+    if (p.out.rank() == 0) p.out.push_back(1);
+    return p;
+  }
+};
+
+Status InferMatmul(InferShapeContext& context) {
+  MR_ASSIGN(const VarMeta x, context.Input("X"));
+  MR_ASSIGN(const VarMeta y, context.Input("Y"));
+  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
+  MR_TRY(ExpectDType(context, "Y", y, DType::kFloat32));
+  const auto products = Products::Create(x.dims, y.dims, Flags::Of(context.op()));
+  if (!products.ok()) {
+    return context.Error("X \"" + InputArguments(context.op().desc(), "X")[0] + "\", Y \"" +
+                         InputArguments(context.op().desc(), "Y")[0] + "\": " + products.status().message());
+  }
+  VarMeta out = x;
+  out.dims = products->out;
+  context.SetOutput("Out", out);
+  return Status::Ok();
+}
+
+void Scale(float alpha, float* values, int64_t count) {
+  if (alpha == 1) return;
+  for (int64_t i = 0; i < count; ++i) values[i] *= alpha;
+}
+
+class MatmulKernel : public BoundKernel<MatmulKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
+    MR_ASSIGN(y_, FloatInput::Bind(context, "Y"));
+    MR_ASSIGN(out_, context.Output("Out"));
+    flags_ = Flags::Of(context.op());
+    gemm_ = std::make_unique<Gemm>(
+        GemmSpec{.transpose_a = flags_.trans_x, .transpose_b = flags_.trans_y, .bf16 = context.options().bf16});
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    MR_ASSIGN(const Products p, Products::Create(x_.dims(), y_.dims(), flags_));
+    const float* x = x_.ReadInPlace();
+    const float* y = y_.ReadInPlace();
+    float* out = out_->Resize<float>(p.out);
+    if (x_.dims().rank() > 1 && !flags_.trans_x) out_->set_lod(x_.tensor().lod());
+    for (int64_t b = 0; b < p.batches; ++b) {
+      const float* left = x + (p.x_repeats ? 0 : b * p.m * p.k);
+      const float* right = y + (p.y_repeats ? 0 : b * p.k * p.n);
+      MR_TRY(gemm_->Run(p.m, p.n, p.k, left, right, nullptr, out + b * p.m * p.n));
+    }
+    Scale(flags_.alpha, out, out_->numel());
+    return Status::Ok();
+  }
+
+ private:
+  FloatInput x_;
+  FloatInput y_;
+  Tensor* out_ = nullptr;
+  Flags flags_;
+  std::unique_ptr<Gemm> gemm_;
+};
+
+class MatmulGradKernel : public BoundKernel<MatmulGradKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
+    MR_ASSIGN(y_, FloatInput::Bind(context, "Y"));
+    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(x_grad_, context.OptionalOutput("X@GRAD"));
+    MR_ASSIGN(y_grad_, context.OptionalOutput("Y@GRAD"));
+    flags_ = Flags::Of(context.op());
+    const bool bf16 = context.options().bf16;
+    // dX = G Y', or (Y G')' when X is transposed; dY = X' G, or (G' X) when Y is transposed.
+    for_x_ = std::make_unique<Gemm>(flags_.trans_x
+                                        ? GemmSpec{.transpose_a = flags_.trans_y, .transpose_b = true, .bf16 = bf16}
+                                        : GemmSpec{.transpose_b = !flags_.trans_y, .bf16 = bf16});
+    for_y_ = std::make_unique<Gemm>(flags_.trans_y
+                                        ? GemmSpec{.transpose_a = true, .transpose_b = flags_.trans_x, .bf16 = bf16}
+                                        : GemmSpec{.transpose_a = !flags_.trans_x, .bf16 = bf16});
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    MR_ASSIGN(const Products p, Products::Create(x_.dims(), y_.dims(), flags_));
+    const float* grad = out_grad_->data<float>();
+    if (x_grad_ != nullptr) {
+      const float* y = y_.ReadInPlace();
+      float* x_grad = ResizeLike(x_.tensor(), x_grad_);
+      for (int64_t b = 0; b < p.batches; ++b) {
+        const float* g = grad + b * p.m * p.n;
+        const float* right = y + (p.y_repeats ? 0 : b * p.k * p.n);
+        float* to = Target(x_grad, p.x_repeats, b, p.m * p.k);
+        MR_TRY(flags_.trans_x ? for_x_->Run(p.k, p.m, p.n, right, g, nullptr, to)
+                              : for_x_->Run(p.m, p.k, p.n, g, right, nullptr, to));
+        AddUp(x_grad, p.x_repeats, b, p.m * p.k);
+      }
+      Scale(flags_.alpha, x_grad, x_grad_->numel());
+    }
+    if (y_grad_ == nullptr) return Status::Ok();
+    const float* x = x_.ReadInPlace();
+    float* y_grad = ResizeLike(y_.tensor(), y_grad_);
+    for (int64_t b = 0; b < p.batches; ++b) {
+      const float* g = grad + b * p.m * p.n;
+      const float* left = x + (p.x_repeats ? 0 : b * p.m * p.k);
+      float* to = Target(y_grad, p.y_repeats, b, p.k * p.n);
+      MR_TRY(flags_.trans_y ? for_y_->Run(p.n, p.k, p.m, g, left, nullptr, to)
+                            : for_y_->Run(p.k, p.n, p.m, left, g, nullptr, to));
+      AddUp(y_grad, p.y_repeats, b, p.k * p.n);
+    }
+    Scale(flags_.alpha, y_grad, y_grad_->numel());
+    return Status::Ok();
+  }
+
+ private:
+  /// Where the gradient of batch `b` goes: in its place, or, when all batches share a matrix, first into a part.
+  float* Target(float* grad, bool repeats, int64_t b, int64_t size) {
+    if (!repeats) return grad + b * size;
+    return b == 0 ? grad : part_.Resize<float>({size});
+  }
+  void AddUp(float* grad, bool repeats, int64_t b, int64_t size) {
+    if (!repeats || b == 0) return;
+    const float* part = part_.data<float>();
+    for (int64_t i = 0; i < size; ++i) grad[i] += part[i];
+  }
+
+  FloatInput x_;
+  FloatInput y_;
+  const Tensor* out_grad_ = nullptr;
+  Tensor* x_grad_ = nullptr;
+  Tensor* y_grad_ = nullptr;
+  Tensor part_;
+  Flags flags_;
+  std::unique_ptr<Gemm> for_x_;
+  std::unique_ptr<Gemm> for_y_;
+};
+
+std::vector<OpDesc> MatmulGrad(const GradContext& context) {
+  if (!context.Has("Out") || !(context.Wants("X") || context.Wants("Y"))) return {};
+  return {context.GradOp({"X", "Y"}, {}, {"Out"}, {"X", "Y"})};
+}
+
+OpBuilder& AddFlags(OpBuilder& op, bool second) {
+  op.Attr(second ? "trans_x" : "transpose_X", false, "X is transposed (its last two axes) first")
+      .Attr(second ? "trans_y" : "transpose_Y", false, "Y is transposed (its last two axes) first");
+  if (!second) op.Attr("alpha", 1.0F, "factor of the product");
+  return op;
+}
+
+void Register(OpRegistry& registry, const std::string& type, bool second) {
+  OpBuilder forward = registry.Add(type);
+  AddFlags(forward, second)
+      .Doc("Matrix product of the last two axes; the axes before them count batches.")
+      .Input("X", "[..., m, k], or [k]")
+      .Input("Y", "[..., k, n], or [k]")
+      .Output("Out", "[..., m, n]")
+      .InferShape(InferMatmul)
+      .Grad(MatmulGrad)
+      .Kernel<MatmulKernel>();
+  OpBuilder backward = registry.Add(type + "_grad");
+  AddFlags(backward, second)
+      .Doc("Gradient of " + type + ".")
+      .Input("X", "of the forward operator")
+      .Input("Y", "of the forward operator")
+      .Input("Out@GRAD", "gradient of Out")
+      .OptionalOutput("X@GRAD", "gradient of X")
+      .OptionalOutput("Y@GRAD", "gradient of Y")
+      .InferShape(InferGradients)
+      .Gradient()
+      .Kernel<MatmulGradKernel>();
+}
+
+}  // namespace
+
+void RegisterMatmul(OpRegistry& registry) {
+  Register(registry, "matmul", false);
+  Register(registry, "matmul_v2", true);
+}
+
+}  // namespace millrace

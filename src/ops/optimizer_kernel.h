@@ -1,0 +1,189 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/racy.h"
+#include "core/row_locks.h"
+#include "ops/float_input.h"
+#include "ops/kernel.h"
+#include "ops/row_merger.h"
+
+namespace millrace {
+
+/// An optimizer's state beside a parameter: its input, and the output that must be bound to the same variable.
+struct StateName {
+  const char* in;
+  const char* out;
+  const char* doc;
+};
+
+/// Checks an optimizer's lists at compile time: as many gradients and states as parameters, of their shapes, outputs
+/// bound to the variables of their inputs, one learning rate. Declares the outputs.
+Status InferOptimizer(InferShapeContext& context, std::span<const StateName> states,
+                      std::span<const StateName> scalars);
+
+/// What one optimizer operator updates: a parameter, its state and its gradient.
+struct UpdateTarget {
+  std::string name;
+  Tensor* param = nullptr;
+  const Tensor* dense_grad = nullptr;         ///< or
+  const SelectedRows* sparse_grad = nullptr;  ///< this one
+  std::array<Tensor*, 2> states{};            ///< of the shape of param
+  std::array<Tensor*, 2> scalars{};           ///< [1]
+};
+
+/// Resolves every target of an operator; lists are as long as `Param`.
+Result<std::vector<UpdateTarget>> BindTargets(const KernelContext& context, std::span<const StateName> states,
+                                              std::span<const StateName> scalars);
+
+/// kBadData when a gradient of this batch does not fit the parameter.
+Status CheckGradient(const UpdateTarget& target);
+
+/// Runs the rule R on one or many parameters, through core/racy.h, which every write to a shared parameter goes
+/// through.
+///
+/// R has kStates and kScalars (StateName arrays), a constructor from OpView, StepFor(lr, scalars, is_sparse),
+/// Finish(scalars), DecaysAllRows() (rows without a gradient change as well),
+/// and Row(kernels, step, grad, w, state0, state1, n) and Rows(kernels, step, ids, grads, count, dim, w, state0,
+/// state1); `kDecaysAllRows(op)` is true when rows without a gradient change as well.
+template <class R>
+class OptimizerKernel : public OpKernel {
+ public:
+  static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
+    std::unique_ptr<OptimizerKernel> kernel(new OptimizerKernel(context.op()));
+    MR_ASSIGN(kernel->targets_, BindTargets(context, R::kStates, R::kScalars));
+    MR_ASSIGN(kernel->rate_, FloatInput::Bind(context, "LearningRate"));
+    if (context.options().update_mode == UpdateMode::kRowLock) kernel->locks_ = context.options().row_locks;
+    return std::unique_ptr<OpKernel>(std::move(kernel));
+  }
+
+  Status Run(const RunContext&) override {
+    const float lr = *rate_.Read();
+    for (const UpdateTarget& target : targets_) {
+      MR_TRY(CheckGradient(target));
+      const auto step = rule_.StepFor(lr, target.scalars, target.sparse_grad != nullptr);
+      if (target.sparse_grad == nullptr) {
+        UpdateAll(step, target, target.dense_grad->data<float>());
+      } else if (rule_.DecaysAllRows()) {
+        UpdateAll(step, target, Spread(target));
+      } else {
+        MR_TRY(UpdateRows(step, target));
+      }
+      rule_.Finish(target.scalars);
+    }
+    return Status::Ok();
+  }
+
+ private:
+  explicit OptimizerKernel(const OpView& op) : rule_(op) {}
+
+  static float* Values(Tensor* tensor) { return tensor == nullptr ? nullptr : tensor->mutable_data<float>(); }
+  static float* At(float* values, int64_t offset) { return values == nullptr ? nullptr : values + offset; }
+
+  template <class Step>
+  void UpdateAll(const Step& step, const UpdateTarget& target, const float* grad) {
+    const int64_t count = target.param->numel();
+    float* w = target.param->mutable_data<float>();
+    float* first = Values(target.states[0]);
+    float* second = Values(target.states[1]);
+    if (locks_ == nullptr) {
+      R::Row(racy::Best(), step, grad, w, first, second, static_cast<size_t>(count));
+      return;
+    }
+    const int64_t width = LockedRowWidth(target.param->dims());
+    for (int64_t at = 0; at < count; at += width) {
+      const RowGuard guard(*locks_, w + at);
+      R::Row(racy::Checked(), step, grad + at, w + at, At(first, at), At(second, at), static_cast<size_t>(width));
+    }
+  }
+
+  template <class Step>
+  Status UpdateRows(const Step& step, const UpdateTarget& target) {
+    const SelectedRows& grad = merger_.Merge(*target.sparse_grad);
+    const auto height = static_cast<uint64_t>(target.param->dims()[0]);
+    for (const uint64_t row : grad.rows) {
+      if (row < height) continue;
+      return BadData("row " + std::to_string(row) + " of a gradient is not in parameter " +
+                     Shown(target.name, target.param->dims()));
+    }
+    if (grad.rows.empty()) return Status::Ok();
+    const int64_t width = LockedRowWidth(target.param->dims());
+    float* w = target.param->mutable_data<float>();
+    float* first = Values(target.states[0]);
+    float* second = Values(target.states[1]);
+    const float* values = grad.values.data<float>();
+    if (locks_ == nullptr) {
+      R::Rows(racy::Best(), step, grad.rows.data(), values, grad.rows.size(), static_cast<size_t>(width), w, first,
+              second);
+      return Status::Ok();
+    }
+    for (const uint64_t row : grad.rows) {
+      const int64_t at = static_cast<int64_t>(row) * width;
+      const RowGuard guard(*locks_, w + at);
+      R::Row(racy::Checked(), step, values, w + at, At(first, at), At(second, at), static_cast<size_t>(width));
+      values += width;
+    }
+    return Status::Ok();
+  }
+
+  /// The sparse gradient with zeros for the other rows.
+  const float* Spread(const UpdateTarget& target) {
+    const int64_t width = LockedRowWidth(target.param->dims());
+    float* all = spread_.Resize<float>(target.param->dims());
+    std::fill_n(all, target.param->numel(), 0.0F);
+    const SelectedRows& grad = *target.sparse_grad;
+    const float* values = grad.rows.empty() ? nullptr : grad.values.data<float>();
+    for (const uint64_t row : grad.rows) {
+      if (row < static_cast<uint64_t>(target.param->dims()[0])) {
+        for (int64_t j = 0; j < width; ++j) all[static_cast<int64_t>(row) * width + j] += values[j];
+      }
+      values += width;
+    }
+    return all;
+  }
+
+  R rule_;
+  std::vector<UpdateTarget> targets_;
+  FloatInput rate_;
+  RowLocks* locks_ = nullptr;
+  RowMerger merger_;
+  Tensor spread_;
+};
+
+using AddAttrsFn = void (*)(OpBuilder&);
+
+/// Adds the operator of rule R for one parameter, or for any number of them with dense gradients.
+template <class R, bool kMany>
+void AddOptimizer(OpRegistry& registry, const std::string& type, const std::string& doc, AddAttrsFn add_attrs) {
+  OpBuilder op = registry.Add(type);
+  const auto input = [&](const char* name, const char* what) { kMany ? op.Inputs(name, what) : op.Input(name, what); };
+  const auto output = [&](const char* name, const char* what) {
+    kMany ? op.Outputs(name, what) : op.Output(name, what);
+  };
+  op.Doc(doc + (kMany ? " For any number of parameters." : ""));
+  input("Param", "parameter");
+  input("Grad", kMany ? "dense gradient" : "gradient, dense or sparse (equal rows are added up first)");
+  op.Input("LearningRate", "[1]");
+  for (const StateName& state : R::kStates) input(state.in, state.doc);
+  for (const StateName& scalar : R::kScalars) input(scalar.in, scalar.doc);
+  output("ParamOut", "the variable of Param");
+  for (const StateName& state : R::kStates) output(state.out, "the variable of the input");
+  for (const StateName& scalar : R::kScalars) op.OptionalOutput(scalar.out, "the variable of the input");
+  op.InferShape([](InferShapeContext& context) { return InferOptimizer(context, R::kStates, R::kScalars); });
+  op.Optimizer().template Kernel<OptimizerKernel<R>>();
+  add_attrs(op);
+  if (kMany) op.Fused();
+}
+
+/// Registers TYPE, and fused_TYPE which fusion makes of many.
+template <class R>
+void RegisterOptimizer(OpRegistry& registry, const std::string& type, const std::string& doc, AddAttrsFn add_attrs) {
+  AddOptimizer<R, false>(registry, type, doc, add_attrs);
+  AddOptimizer<R, true>(registry, "fused_" + type, doc, add_attrs);
+}
+
+}  // namespace millrace

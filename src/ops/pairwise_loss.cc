@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <cmath>
+
+#include "ops/kernel.h"
+
+namespace millrace {
+namespace {
+
+// Losses of one prediction and one label each: the functions, then one pair of kernels for all of them.
+
+struct LogLoss {
+  static constexpr const char* kX = "Predicted";
+  static constexpr const char* kLabel = "Labels";
+  static constexpr const char* kOut = "Loss";
+  float epsilon = 0;
+
+  explicit LogLoss(const OpView& op) : epsilon(op.Float("epsilon")) {}
+  float Value(float p, float y) const { return -y * std::log(p + epsilon) - (1 - y) * std::log(1 - p + epsilon); }
+  float Slope(float p, float y) const { return -y / (p + epsilon) + (1 - y) / (1 - p + epsilon); }
+};
+
+struct SquareErrorCost {
+  static constexpr const char* kX = "X";
+  static constexpr const char* kLabel = "Y";
+  static constexpr const char* kOut = "Out";
+
+  explicit SquareErrorCost(const OpView&) {}
+  float Value(float x, float y) const { return (x - y) * (x - y); }
+  float Slope(float x, float y) const { return 2 * (x - y); }
+};
+
+struct SigmoidCrossEntropy {
+  static constexpr const char* kX = "X";
+  static constexpr const char* kLabel = "Label";
+  static constexpr const char* kOut = "Out";
+  float ignored = 0;
+
+  explicit SigmoidCrossEntropy(const OpView& op) : ignored(static_cast<float>(op.Int("ignore_index"))) {}
+  float Value(float x, float y) const {
+    return y == ignored ? 0 : std::max(x, 0.0F) - x * y + std::log1p(std::exp(-std::abs(x)));
+  }
+  float Slope(float x, float y) const { return y == ignored ? 0 : 1 / (1 + std::exp(-x)) - y; }
+  /// What the sums are divided by with `normalize`: the labels that count.
+  float Normalizer(const float* labels, int64_t count) const {
+    const auto skipped = std::count(labels, labels + count, ignored);
+    return std::max(static_cast<float>(count - skipped), 1e-5F);
+  }
+};
+
+template <class F>
+struct Divisor {
+  static float Of(const F&, bool, const float*, int64_t) { return 1; }
+};
+template <>
+struct Divisor<SigmoidCrossEntropy> {
+  static float Of(const SigmoidCrossEntropy& loss, bool normalize, const float* labels, int64_t count) {
+    return normalize ? loss.Normalizer(labels, count) : 1;
+  }
+};
+
+template <class F>
+Status InferLoss(InferShapeContext& context) {
+  MR_ASSIGN(const VarMeta x, context.Input(F::kX));
+  MR_ASSIGN(const VarMeta label, context.Input(F::kLabel));
+  MR_TRY(ExpectDType(context, F::kX, x, DType::kFloat32));
+  MR_TRY(ExpectDType(context, F::kLabel, label, DType::kFloat32));
+  if (!MayEqual(x.dims, label.dims)) {
+    return context.Error("shapes differ: " + Shown(InputArguments(context.op().desc(), F::kX)[0], x.dims) + ", " +
+                         Shown(InputArguments(context.op().desc(), F::kLabel)[0], label.dims));
+  }
+  context.SetOutput(F::kOut, x);
+  return Status::Ok();
+}
+
+template <class F>
+class PairwiseLossKernel : public OpKernel {
+ public:
+  static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
+    std::unique_ptr<PairwiseLossKernel> kernel(new PairwiseLossKernel(context.op()));
+    MR_ASSIGN(kernel->x_, context.Input(F::kX));
+    MR_ASSIGN(kernel->label_, context.Input(F::kLabel));
+    // The gradient has Out@GRAD and writes X@GRAD; the forward operator writes Out.
+    const bool backward = context.op().info().is_gradient;
+    if (backward) {
+      MR_ASSIGN(kernel->out_grad_, context.Input(GradName(F::kOut)));
+    }
+    MR_ASSIGN(kernel->target_, context.Output(backward ? GradName(F::kX) : std::string(F::kOut)));
+    kernel->names_ = context.InputName(F::kX) + ", " + context.InputName(F::kLabel);
+    return std::unique_ptr<OpKernel>(std::move(kernel));
+  }
+  Status Run(const RunContext&) override {
+    const int64_t count = x_->numel();
+    if (label_->numel() != count) {
+      return BadData(names_ + ": shapes differ: " + x_->dims().ToString() + ", " + label_->dims().ToString());
+    }
+    const float* x = x_->data<float>();
+    const float* label = label_->data<float>();
+    const float* grad = out_grad_ == nullptr ? nullptr : out_grad_->data<float>();
+    float* to = ResizeLike(*x_, target_);
+    const float factor = 1 / Divisor<F>::Of(loss_, normalize_, label, count);
+    if (grad == nullptr) {
+      for (int64_t i = 0; i < count; ++i) to[i] = loss_.Value(x[i], label[i]) * factor;
+    } else {
+      for (int64_t i = 0; i < count; ++i) to[i] = loss_.Slope(x[i], label[i]) * grad[i] * factor;
+    }
+    return Status::Ok();
+  }
+
+ private:
+  explicit PairwiseLossKernel(const OpView& op)
+      : loss_(op), normalize_(op.info().FindAttr("normalize") != nullptr && op.Bool("normalize")) {}
+
+  F loss_;
+  bool normalize_;
+  const Tensor* x_ = nullptr;
+  const Tensor* label_ = nullptr;
+  const Tensor* out_grad_ = nullptr;
+  Tensor* target_ = nullptr;
+  std::string names_;
+};
+
+template <class F>
+std::vector<OpDesc> LossGrad(const GradContext& context) {
+  if (!context.Has(F::kOut) || !context.Wants(F::kX)) return {};
+  return {context.GradOp({F::kX, F::kLabel}, {}, {F::kOut}, {F::kX})};
+}
+
+using AddAttrs = void (*)(OpBuilder&);
+
+template <class F>
+void Register(OpRegistry& registry, const std::string& type, const std::string& doc, AddAttrs add_attrs) {
+  OpBuilder forward = registry.Add(type);
+  add_attrs(forward);
+  forward.Doc(doc)
+      .Input(F::kX, "any shape")
+      .Input(F::kLabel, "of the same shape, float")
+      .Output(F::kOut, "the same shape")
+      .InferShape(InferLoss<F>)
+      .Grad(LossGrad<F>)
+      .template Kernel<PairwiseLossKernel<F>>();
+  OpBuilder backward = registry.Add(type + "_grad");
+  add_attrs(backward);
+  backward.Doc("Gradient of " + type + ".")
+      .Input(F::kX, "of the forward operator")
+      .Input(F::kLabel, "of the forward operator")
+      .Input(GradName(F::kOut), "gradient of " + std::string(F::kOut))
+      .Output(GradName(F::kX), "gradient of " + std::string(F::kX))
+      .InferShape(InferGradients)
+      .Gradient()
+      .template Kernel<PairwiseLossKernel<F>>();
+}
+
+}  // namespace
+
+void RegisterPairwiseLoss(OpRegistry& registry) {
+  Register<LogLoss>(registry, "log_loss", "Loss = -Labels log(Predicted + e) - (1 - Labels) log(1 - Predicted + e).",
+                    [](OpBuilder& op) { op.Attr("epsilon", 1e-4F, "keeps the logarithm finite"); });
+  Register<SquareErrorCost>(registry, "square_error_cost", "Out = (X - Y)^2.", [](OpBuilder&) {});
+  Register<SigmoidCrossEntropy>(registry, "sigmoid_cross_entropy_with_logits",
+                                "Log loss of sigmoid(X), without overflow.", [](OpBuilder& op) {
+                                  op.Attr("ignore_index", int64_t{-100}, "values with this label cost nothing")
+                                      .Attr("normalize", false, "divides by the number of labels that count");
+                                });
+}
+
+}  // namespace millrace

@@ -1,0 +1,207 @@
+#include <algorithm>
+
+#include "ops/kernel.h"
+
+namespace millrace {
+namespace {
+
+/// The shape of Out for a shape of X, in which sizes may be -1.
+using ShapeRule = Result<Dims> (*)(const Dims& x, const std::vector<int64_t>& wanted);
+
+// One axis less than a tensor may have, so that XShape, which has one more, can be made.
+Status CheckRank(size_t rank) {
+  if (rank < static_cast<size_t>(Dims::kMaxRank)) return Status::Ok();
+  return InvalidConfig(std::to_string(rank) + " axes; at most " + std::to_string(Dims::kMaxRank - 1) +
+                       " are supported");
+}
+
+Result<Dims> ReshapeRule(const Dims& x, const std::vector<int64_t>& wanted) {
+  MR_TRY(CheckRank(wanted.size()));
+  Dims out;
+  int64_t known = 1;
+  int free = -1;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    int64_t size = wanted[i];
+    if (size == 0 && static_cast<int>(i) >= x.rank()) return InvalidConfig("a size of 0 copies an axis that X lacks");
+    if (size == 0) size = x[static_cast<int>(i)];
+    if (wanted[i] == -1 && free >= 0) return InvalidConfig("two sizes are -1");
+    if (wanted[i] < -1) return InvalidConfig("a size is " + std::to_string(wanted[i]));
+    if (wanted[i] == -1) free = static_cast<int>(i);
+    if (wanted[i] != -1) known = known < 0 || size < 0 ? -1 : known * size;
+    out.push_back(size);
+  }
+  const int64_t total = KnownProduct(x, 0, x.rank());
+  if (free >= 0 && total >= 0 && known > 0 && total % known == 0) out.set(free, total / known);
+  const bool fits = total < 0 || known < 0 || (free >= 0 ? known > 0 && total % known == 0 : known == total);
+  if (!fits) return InvalidConfig(std::to_string(total) + " values do not fit shape " + Dims(wanted).ToString());
+  return out;
+}
+
+Result<Dims> UnsqueezeRule(const Dims& x, const std::vector<int64_t>& axes) {
+  Dims out = x;
+  MR_TRY(CheckRank(static_cast<size_t>(x.rank()) + axes.size()));
+  for (const int64_t axis : axes) {
+    const int64_t at = axis < 0 ? axis + out.rank() + 1 : axis;
+    if (at < 0 || at > out.rank()) return InvalidConfig("there is no place for axis " + std::to_string(axis));
+    Dims next;
+    for (int i = 0; i <= out.rank(); ++i) {
+      if (i == at) next.push_back(1);
+      if (i < out.rank()) next.push_back(out[i]);
+    }
+    out = next;
+  }
+  return out;
+}
+
+Result<Dims> SqueezeRule(const Dims& x, const std::vector<int64_t>& axes) {
+  Dims out;
+  for (const int64_t axis : axes) {
+    if (axis >= x.rank() || axis < -x.rank()) return InvalidConfig("X has no axis " + std::to_string(axis));
+  }
+  for (int i = 0; i < x.rank(); ++i) {
+    const bool named =
+        axes.empty() || std::any_of(axes.begin(), axes.end(), [&](int64_t a) { return a == i || a + x.rank() == i; });
+    if (!named || x[i] != 1) out.push_back(x[i]);
+  }
+  return out;
+}
+
+struct Reshape {
+  static constexpr const char* kType = "reshape2";
+  static constexpr const char* kAttr = "shape";
+  static constexpr const char* kDoc = "The values of X in another shape: -1 takes what is left, 0 copies X's size.";
+  static constexpr const char* kAttrDoc = "sizes of Out";
+  static constexpr ShapeRule kRule = ReshapeRule;
+};
+struct Unsqueeze {
+  static constexpr const char* kType = "unsqueeze2";
+  static constexpr const char* kAttr = "axes";
+  static constexpr const char* kDoc = "Inserts axes of size 1, one after another.";
+  static constexpr const char* kAttrDoc = "where they stand in Out, negative from the end";
+  static constexpr ShapeRule kRule = UnsqueezeRule;
+};
+struct Squeeze {
+  static constexpr const char* kType = "squeeze2";
+  static constexpr const char* kAttr = "axes";
+  static constexpr const char* kDoc = "Removes axes of size 1.";
+  static constexpr const char* kAttrDoc = "which, negative from the end; none: all of size 1";
+  static constexpr ShapeRule kRule = SqueezeRule;
+};
+
+/// Paddle's XShape: no values, but 0 and then the sizes of X, for the gradient.
+Dims XShapeOf(const Dims& x) {
+  Dims shape{0};
+  for (int axis = 0; axis < x.rank(); ++axis) shape.push_back(x[axis]);
+  return shape;
+}
+
+template <class T>
+Status Infer(InferShapeContext& context) {
+  MR_ASSIGN(const VarMeta x, context.Input("X"));
+  if (Status s = CheckRank(static_cast<size_t>(x.dims.rank())); !s.ok()) return context.Error("X: " + s.message());
+  const auto dims = T::kRule(x.dims, context.op().Ints(T::kAttr));
+  if (!dims.ok()) {
+    return context.Error("X " + Shown(InputArguments(context.op().desc(), "X")[0], x.dims) + ": " +
+                         dims.status().message());
+  }
+  VarMeta out = x;
+  out.dims = *dims;
+  context.SetOutput("Out", out);
+  out.dims = XShapeOf(x.dims);
+  context.SetOutput("XShape", out);
+  return Status::Ok();
+}
+
+Status InferGrad(InferShapeContext& context) {
+  MR_ASSIGN(VarMeta x, context.Input("XShape"));
+  x.dims = Dims(x.dims.sizes().subspan(1));
+  context.SetOutput("X@GRAD", x);
+  return Status::Ok();
+}
+
+/// Shows X under other dims; no value moves.
+template <class T>
+class ReshapeKernel : public BoundKernel<ReshapeKernel<T>> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, context.Input("X"));
+    MR_ASSIGN(out_, context.Output("Out"));
+    MR_ASSIGN(x_shape_, context.OptionalOutput("XShape"));
+    wanted_ = context.op().Ints(T::kAttr);
+    name_ = context.InputName("X");
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    auto dims = T::kRule(x_->dims(), wanted_);
+    if (!dims.ok()) return std::move(dims).Context("X " + Shown(name_, x_->dims())).status();
+    if (x_shape_ != nullptr) x_shape_->Resize<float>(XShapeOf(x_->dims()));
+    // Offsets cut axis 0 of X; they say nothing of an axis of another size.
+    const bool same_rows = dims->rank() > 0 && x_->dims().rank() > 0 && (*dims)[0] == x_->dims()[0];
+    out_->ViewOf(*x_, *dims);
+    if (!same_rows) out_->set_lod({});
+    return Status::Ok();
+  }
+
+ private:
+  const Tensor* x_ = nullptr;
+  Tensor* out_ = nullptr;
+  Tensor* x_shape_ = nullptr;
+  std::vector<int64_t> wanted_;
+  std::string name_;
+};
+
+class ReshapeGradKernel : public BoundKernel<ReshapeGradKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_shape_, context.Input("XShape"));
+    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    x_grad_->ViewOf(*out_grad_, Dims(x_shape_->dims().sizes().subspan(1)));
+    return Status::Ok();
+  }
+
+ private:
+  const Tensor* x_shape_ = nullptr;
+  const Tensor* out_grad_ = nullptr;
+  Tensor* x_grad_ = nullptr;
+};
+
+std::vector<OpDesc> ReshapeGrad(const GradContext& context) {
+  if (!context.Has("Out") || !context.Wants("X")) return {};
+  return {context.GradOp({}, {"XShape"}, {"Out"}, {"X"})};
+}
+
+template <class T>
+void Register(OpRegistry& registry) {
+  registry.Add(T::kType)
+      .Doc(T::kDoc)
+      .Input("X", "any shape")
+      .Output("Out", "the values of X, not copied")
+      .OptionalOutput("XShape", "no values; its shape is 0, then X's")
+      .Attr(T::kAttr, std::vector<int64_t>{}, T::kAttrDoc)
+      .InferShape(Infer<T>)
+      .Grad(ReshapeGrad)
+      .template Kernel<ReshapeKernel<T>>();
+  registry.Add(std::string(T::kType) + "_grad")
+      .Doc("Gradient of " + std::string(T::kType) + ".")
+      .Input("XShape", "of the forward operator")
+      .Input("Out@GRAD", "gradient of Out")
+      .Output("X@GRAD", "gradient of X")
+      .Attr(T::kAttr, std::vector<int64_t>{}, T::kAttrDoc)
+      .InferShape(InferGrad)
+      .Gradient()
+      .template Kernel<ReshapeGradKernel>();
+}
+
+}  // namespace
+
+void RegisterReshape(OpRegistry& registry) {
+  Register<Reshape>(registry);
+  Register<Unsqueeze>(registry);
+  Register<Squeeze>(registry);
+}
+
+}  // namespace millrace

@@ -1,0 +1,37 @@
+#include "ops/row_merger.h"
+
+#include <algorithm>
+
+#include "core/racy.h"
+
+namespace millrace {
+
+const SelectedRows& RowMerger::Merge(const SelectedRows& grad) {
+  if (grad.merged) return grad;
+  const size_t count = grad.rows.size();
+  const bool has_places = grad.places.size() == count;
+  merged_.rows.clear();
+  merged_.places.clear();
+  numbers_.resize(count);
+  unique_.Start(count);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t before = merged_.rows.size();
+    numbers_[i] = unique_.Number(grad.rows[i], merged_.rows);
+    if (has_places && merged_.rows.size() > before) merged_.places.push_back(grad.places[i]);
+  }
+  const int64_t width =
+      grad.values.dims().rank() == 0 || count == 0 ? 1 : grad.values.numel() / static_cast<int64_t>(count);
+  const auto rows = static_cast<int64_t>(merged_.rows.size());
+  float* sums = merged_.values.Resize<float>({rows, width});
+  std::fill_n(sums, rows * width, 0.0F);
+  const float* values = grad.values.data<float>();
+  for (size_t i = 0; i < count; ++i) {
+    racy::AddRow(values + static_cast<int64_t>(i) * width, sums + static_cast<int64_t>(numbers_[i]) * width,
+                 static_cast<size_t>(width));
+  }
+  merged_.height = grad.height;
+  merged_.merged = true;
+  return merged_;
+}
+
+}  // namespace millrace

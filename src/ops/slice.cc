@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <cstring>
+
+#include "ops/kernel.h"
+
+namespace millrace {
+namespace {
+
+/// Ranges [start, end) along some axes; negative numbers count from the end, ends beyond a size mean the size.
+struct Ranges {
+  std::vector<int64_t> axes;
+  std::vector<int64_t> starts;
+  std::vector<int64_t> ends;
+  std::vector<int64_t> dropped;
+
+  static Ranges Of(const OpView& op) {
+    return {op.Ints("axes"), op.Ints("starts"), op.Ints("ends"), op.Ints("decrease_axis")};
+  }
+
+  /// First index and number of indices along axes[i] of a size; {0, -1} for a size that is not known.
+  std::pair<int64_t, int64_t> At(size_t i, int64_t size) const {
+    if (size < 0) return {0, -1};
+    const auto clamp = [size](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
+    const int64_t start = clamp(starts[i]);
+    return {start, std::max<int64_t>(clamp(ends[i]) - start, 0)};
+  }
+  /// Sizes of the cut, dropped axes still there.
+  Dims Cut(Dims dims) const {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const auto axis = static_cast<int>(axes[i]);
+      dims.set(axis, At(i, dims[axis]).second);
+    }
+    return dims;
+  }
+  Dims Drop(const Dims& cut) const {
+    Dims out;
+    for (int axis = 0; axis < cut.rank(); ++axis) {
+      if (std::find(dropped.begin(), dropped.end(), axis) == dropped.end()) out.push_back(cut[axis]);
+    }
+    if (out.rank() == 0) out.push_back(1);
+    return out;
+  }
+  /// Calls body(x_offset, cut_offset, count) for each run of values that are neighbours in both.
+  template <class Body>
+  void ForEachRun(const Dims& x, const Dims& cut, const Body& body) const {
+    const int rank = x.rank();
+    if (cut.numel() == 0) return;
+    int64_t base = 0;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const auto axis = static_cast<int>(axes[i]);
+      base += At(i, x[axis]).first * x.Product(axis + 1, rank);
+    }
+    const int64_t run = cut[-1];
+    for (int64_t at = 0; at < cut.numel(); at += run) {
+      int64_t rest = at / run;
+      int64_t from = base;
+      for (int axis = rank - 2; axis >= 0; --axis) {
+        from += rest % cut[axis] * x.Product(axis + 1, rank);
+        rest /= cut[axis];
+      }
+      body(from, at, run);
+    }
+  }
+};
+
+Status InferSlice(InferShapeContext& context) {
+  MR_ASSIGN(VarMeta x, context.Input("Input"));
+  const Ranges ranges = Ranges::Of(context.op());
+  if (ranges.axes.size() != ranges.starts.size() || ranges.axes.size() != ranges.ends.size()) {
+    return context.Error("axes, starts and ends are lists of different lengths");
+  }
+  for (const int64_t axis : ranges.axes) {
+    if (axis < 0 || axis >= x.dims.rank()) {
+      return context.Error("there is no axis " + std::to_string(axis) + " in Input " +
+                           Shown(InputArguments(context.op().desc(), "Input")[0], x.dims));
+    }
+  }
+  for (size_t i = 0; i < ranges.axes.size(); ++i) {
+    if (std::count(ranges.axes.begin(), ranges.axes.end(), ranges.axes[i]) == 1) continue;
+    return context.Error("axis " + std::to_string(ranges.axes[i]) + " stands twice in axes");
+  }
+  const Dims cut = ranges.Cut(x.dims);
+  for (const int64_t axis : ranges.dropped) {
+    if (axis >= 0 && axis < cut.rank() && MayEqual(cut[static_cast<int>(axis)], 1)) continue;
+    return context.Error("decrease_axis " + std::to_string(axis) + " is no axis of size 1 of the cut " +
+                         cut.ToString());
+  }
+  x.dims = ranges.Drop(cut);
+  if (std::find(ranges.axes.begin(), ranges.axes.end(), 0) != ranges.axes.end()) x.lod_level = 0;
+  context.SetOutput("Out", x);
+  return Status::Ok();
+}
+
+class SliceKernel : public BoundKernel<SliceKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, context.Input("Input"));
+    MR_ASSIGN(out_, context.Output("Out"));
+    ranges_ = Ranges::Of(context.op());
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    const Dims x_dims = x_->dims();
+    const Dims cut = ranges_.Cut(x_dims);
+    const Dims out_dims = ranges_.Drop(cut);
+    if (out_dims.numel() != cut.numel()) {
+      return BadData("decrease_axis names an axis of the cut " + cut.ToString() + " that is not of size 1");
+    }
+    const auto bytes = static_cast<int64_t>(SizeOf(x_->dtype()));
+    const std::span<const uint32_t> lod = x_->lod();
+    const auto* x = static_cast<const char*>(x_->raw_data());
+    auto* out = static_cast<char*>(out_->ResizeRaw(x_->dtype(), out_dims));
+    if (cut.rank() > 0 && cut[0] == x_dims[0]) out_->set_lod(lod);
+    ranges_.ForEachRun(x_dims, cut, [&](int64_t from, int64_t at, int64_t count) {
+      std::memcpy(out + at * bytes, x + from * bytes, static_cast<size_t>(count * bytes));
+    });
+    return Status::Ok();
+  }
+
+ private:
+  const Tensor* x_ = nullptr;
+  Tensor* out_ = nullptr;
+  Ranges ranges_;
+};
+
+class SliceGradKernel : public BoundKernel<SliceGradKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, context.Input("Input"));
+    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(x_grad_, context.Output("Input@GRAD"));
+    ranges_ = Ranges::Of(context.op());
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    const float* grad = out_grad_->data<float>();
+    float* x_grad = ResizeLike(*x_, x_grad_);
+    std::fill_n(x_grad, x_->numel(), 0.0F);
+    ranges_.ForEachRun(x_->dims(), ranges_.Cut(x_->dims()),
+                       [&](int64_t from, int64_t at, int64_t count) { std::copy_n(grad + at, count, x_grad + from); });
+    return Status::Ok();
+  }
+
+ private:
+  const Tensor* x_ = nullptr;
+  const Tensor* out_grad_ = nullptr;
+  Tensor* x_grad_ = nullptr;
+  Ranges ranges_;
+};
+
+std::vector<OpDesc> SliceGrad(const GradContext& context) {
+  if (!context.Has("Out") || !context.Wants("Input")) return {};
+  return {context.GradOp({"Input"}, {}, {"Out"}, {"Input"})};
+}
+
+OpBuilder AddRanges(OpBuilder op) {
+  const std::vector<int64_t> none;
+  return op.Attr("axes", none, "axes to cut")
+      .Attr("starts", none, "first index along each")
+      .Attr("ends", none, "one past the last index along each")
+      .Attr("decrease_axis", none, "axes of size 1 that Out goes without")
+      .Attr("infer_flags", none, "as Paddle writes it; changes nothing here");
+}
+
+}  // namespace
+
+void RegisterSlice(OpRegistry& registry) {
+  AddRanges(registry.Add("slice"))
+      .Doc("Cuts ranges out of a tensor.")
+      .Input("Input", "any shape")
+      .Output("Out", "the cut")
+      .InferShape(InferSlice)
+      .Grad(SliceGrad)
+      .Kernel<SliceKernel>();
+  AddRanges(registry.Add("slice_grad"))
+      .Doc("Gradient of slice.")
+      .Input("Input", "of the forward operator")
+      .Input("Out@GRAD", "gradient of Out")
+      .Output("Input@GRAD", "gradient of Input")
+      .InferShape(InferGradients)
+      .Gradient()
+      .Kernel<SliceGradKernel>();
+}
+
+}  // namespace millrace

@@ -1,0 +1,150 @@
+#include "program/program_files.h"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/file.h"
+#include "framework/lod_tensor_codec.h"
+#include "framework/var_meta.h"
+
+namespace millrace {
+namespace {
+
+/// Keeps the first error of protobuf's text parser.
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (text_.empty()) text_ = std::to_string(line + 1) + ":" + std::to_string(column + 1) + ": " + message;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+bool LooksLikeText(std::string_view bytes) {
+  const size_t at = bytes.find_first_not_of(" \t\r\n");
+  if (at == std::string_view::npos) return false;
+  bytes.remove_prefix(at);
+  return bytes.starts_with("blocks") || bytes.starts_with("version") || bytes.starts_with("op_version_map") ||
+         bytes.starts_with("#");
+}
+
+const VarDesc* FindVar(const ProgramDesc& program, std::string_view name) {
+  for (const VarDesc& var : program.blocks(0).vars()) {
+    if (var.name() == name) return &var;
+  }
+  return nullptr;
+}
+
+/// Compares what a file holds with what the program says.
+Status CheckAgainst(const ProgramDesc& program, const std::string& name, const Tensor& tensor) {
+  MR_ASSIGN(const VarMeta meta, ToMeta(*FindVar(program, name)));
+  bool fits = meta.dims.rank() == 0 || meta.dims.rank() == tensor.dims().rank();
+  for (int axis = 0; fits && axis < meta.dims.rank(); ++axis) {
+    fits = meta.dims[axis] < 0 || meta.dims[axis] == tensor.dims()[axis];
+  }
+  if (fits && meta.dtype == tensor.dtype()) return Status::Ok();
+  return BadData("variable \"" + name + "\" is " + std::string(DTypeName(meta.dtype)) + " " + meta.dims.ToString() +
+                 " in the program and " + std::string(DTypeName(tensor.dtype())) + " " + tensor.dims().ToString() +
+                 " in the file");
+}
+
+Status LoadVariable(const ProgramDesc& program, const std::string& name, const std::string& path, Tensor* tensor) {
+  MR_ASSIGN(const std::string bytes, ReadFile(path));
+  MR_ASSIGN(const size_t taken, ReadLoDTensor(bytes, path, tensor));
+  if (taken != bytes.size()) {
+    return BadData(path + ": " + std::to_string(bytes.size() - taken) + " bytes follow the tensor of variable \"" +
+                   name + "\"; is it a combined file?");
+  }
+  return CheckAgainst(program, name, *tensor);
+}
+
+Result<const Tensor*> FindTensor(const Scope& root, const std::string& name) {
+  const Variable* variable = root.Find(name);
+  if (variable == nullptr || !variable->Is<Tensor>()) {
+    return Internal("persistable variable \"" + name + "\" holds no tensor to save");
+  }
+  return &variable->Get<Tensor>();
+}
+
+}  // namespace
+
+Result<ProgramDesc> ReadProgram(const std::string& path) {
+  MR_ASSIGN(const std::string bytes, ReadFile(path));
+  ProgramDesc program;
+  if (LooksLikeText(bytes)) {
+    FirstError error;
+    google::protobuf::TextFormat::Parser parser;
+    parser.RecordErrorsTo(&error);
+    if (!parser.ParseFromString(bytes, &program)) return InvalidConfig(path + ":" + error.text());
+  } else if (!program.ParseFromString(bytes)) {
+    return InvalidConfig(path + ": neither a serialized ProgramDesc nor its text form");
+  }
+  if (program.blocks_size() == 0) return InvalidConfig(path + ": the program has no blocks");
+  return program;
+}
+
+std::vector<std::string> PersistableTensors(const ProgramDesc& program) {
+  std::vector<std::string> names;
+  for (const VarDesc& var : program.blocks(0).vars()) {
+    if (var.persistable() && var.type().type() == VarType::LOD_TENSOR) names.push_back(var.name());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Status LoadVariables(const ProgramDesc& program, const std::string& folder, Scope& root) {
+  std::string problems;
+  StatusCode code = StatusCode::kOk;
+  for (const std::string& name : PersistableTensors(program)) {
+    Tensor* tensor = root.Var(name)->GetMutable<Tensor>();
+    const Status status = LoadVariable(program, name, folder + "/" + name, tensor);
+    if (status.ok()) continue;
+    problems += (problems.empty() ? "" : "\n") + status.message();
+    code = status.code();
+  }
+  return problems.empty() ? Status::Ok() : Status(code, problems);
+}
+
+Status SaveVariables(const ProgramDesc& program, const std::string& folder, const Scope& root) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return IoError(folder + ": cannot make the folder: " + error.message());
+  for (const std::string& name : PersistableTensors(program)) {
+    MR_ASSIGN(const Tensor* tensor, FindTensor(root, name));
+    std::string bytes;
+    AppendLoDTensor(*tensor, &bytes);
+    MR_TRY(WriteFileAtomically(folder + "/" + name, bytes));
+  }
+  return Status::Ok();
+}
+
+Status LoadCombined(const ProgramDesc& program, const std::string& path, Scope& root) {
+  MR_ASSIGN(const std::string bytes, ReadFile(path));
+  std::string_view rest = bytes;
+  for (const std::string& name : PersistableTensors(program)) {
+    Tensor* tensor = root.Var(name)->GetMutable<Tensor>();
+    MR_ASSIGN(const size_t taken, ReadLoDTensor(rest, path + ": variable \"" + name + "\"", tensor));
+    MR_TRY(CheckAgainst(program, name, *tensor).Context(path));
+    rest.remove_prefix(taken);
+  }
+  if (!rest.empty()) {
+    return BadData(path + ": " + std::to_string(rest.size()) + " bytes follow the last variable of the program");
+  }
+  return Status::Ok();
+}
+
+Status SaveCombined(const ProgramDesc& program, const std::string& path, const Scope& root) {
+  std::string bytes;
+  for (const std::string& name : PersistableTensors(program)) {
+    MR_ASSIGN(const Tensor* tensor, FindTensor(root, name));
+    AppendLoDTensor(*tensor, &bytes);
+  }
+  return WriteFileAtomically(path, bytes);
+}
+
+}  // namespace millrace

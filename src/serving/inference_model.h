@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "framework.pb.h"
+#include "framework/scope.h"
+
+namespace millrace {
+
+class DataFeedDesc;
+
+/// What save_inference_model needs to know of a trained model.
+struct InferenceSource {
+  const ProgramDesc* test = nullptr;     ///< forward operators
+  const ProgramDesc* startup = nullptr;  ///< that makes the tables
+  const Scope* root = nullptr;           ///< with the parameters
+  const DataFeedDesc* data_desc = nullptr;
+  std::string prediction;  ///< the variable with a score a row
+  std::string label;       ///< slot that the online feed leaves out
+  /// Outputs of the embedding layers: what an online caller feeds instead of ids. Empty: no online feed.
+  std::vector<std::string> pooled;
+  uint64_t seed = 1;
+};
+
+/// Writes a model that Predictor loads: FOLDER with the programs pruned to the prediction (`offline`: fed with ids;
+/// `online`: fed with pooled embeddings), their parameters and tables, and MODEL with checksums. docs/formats/model.md.
+///
+/// The folder appears whole or not at all; one that is there is replaced. Nobody may train meanwhile. kIo with the
+/// system's reason.
+Status SaveInferenceModel(const InferenceSource& source, const std::string& folder);
+
+}  // namespace millrace

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "framework.pb.h"
+
+namespace millrace {
+
+/// The part of block 0 of `program` that computes `targets`, taking the variables of `given` as they come.
+///
+/// Keeps operators in their order and declares only what they name. A softmax_with_cross_entropy of which only the
+/// probabilities are wanted becomes a softmax, so that no label is needed. kInvalidConfig for a target that nothing
+/// computes.
+Result<ProgramDesc> PruneProgram(const ProgramDesc& program, const std::vector<std::string>& targets,
+                                 const std::vector<std::string>& given);
+
+/// Variables that `program` reads before anything writes them and that are not persistable: what must be fed. In the
+/// order of their declaration.
+std::vector<std::string> FedVariables(const ProgramDesc& program);
+
+}  // namespace millrace

@@ -1,0 +1,22 @@
+#include "table/key_index.h"
+
+#include <bit>
+
+#include "core/hash.h"
+
+namespace millrace {
+
+uint64_t HashKey(uint64_t key) { return Mix64(key + 0x9E3779B97F4A7C15ULL); }
+
+KeyIndexShard::KeyIndexShard(size_t expected_keys)
+    : cells_(new KeyCells(std::bit_ceil(expected_keys + expected_keys * 2 / 3 + 16))) {}
+
+KeyCells* KeyIndexShard::Grow(KeyCells* old, Reclaimer& reclaimer) {
+  auto* grown = new KeyCells(old->capacity() * 2);
+  old->ForEach([grown](uint64_t key, float* row) { grown->Add(key, HashKey(key), row); });
+  cells_.store(grown, std::memory_order_release);
+  reclaimer.Retire(std::unique_ptr<KeyCells>(old));
+  return grown;
+}
+
+}  // namespace millrace

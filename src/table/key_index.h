@@ -1,0 +1,140 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/huge_buffer.h"
+
+namespace millrace {
+
+/// The cells of one shard at one size: open addressing with linear probing. A cell is free as long as its row is null,
+/// so that every key, 0 too, may stand in one.
+class KeyCells {
+ public:
+  /// `capacity` is a power of two.
+  explicit KeyCells(size_t capacity) : mask_(capacity - 1), memory_(capacity * sizeof(Cell)) {}
+
+  size_t capacity() const { return mask_ + 1; }
+  size_t bytes() const { return memory_.bytes(); }
+  void Prefetch(uint64_t hash) const { __builtin_prefetch(cells() + (hash & mask_), 0, 3); }
+
+  /// The row of a key, or null. No lock: a row that is seen is whole.
+  float* Find(uint64_t key, uint64_t hash) const {
+    for (size_t i = hash & mask_;; i = (i + 1) & mask_) {
+      const Cell& cell = cells()[i];
+      float* row = cell.row.load(std::memory_order_acquire);
+      if (row == nullptr || cell.key == key) return row;
+    }
+  }
+  /// Adds a key that is not there; one thread at a time. There must be a free cell.
+  void Add(uint64_t key, uint64_t hash, float* row) {
+    size_t i = hash & mask_;
+    while (cells()[i].row.load(std::memory_order_relaxed) != nullptr) i = (i + 1) & mask_;
+    cells()[i].key = key;
+    cells()[i].row.store(row, std::memory_order_release);
+  }
+  /// Calls visit(key, row) for each.
+  template <class Visit>
+  void ForEach(Visit visit) const {
+    for (size_t i = 0; i <= mask_; ++i) {
+      if (float* row = cells()[i].row.load(std::memory_order_acquire); row != nullptr) visit(cells()[i].key, row);
+    }
+  }
+
+ private:
+  // Zeroed memory is a valid free cell, and 16 bytes keep a cell within one cache line.
+  struct Cell {
+    uint64_t key;
+    std::atomic<float*> row;
+  };
+  static_assert(sizeof(Cell) == 16 && std::atomic<float*>::is_always_lock_free);
+
+  Cell* cells() const { return reinterpret_cast<Cell*>(memory_.data()); }
+
+  size_t mask_;
+  HugeBuffer memory_;
+};
+
+/// Keeps replaced cells until no reader can still look at them.
+///
+/// A reader is between Enter and Leave for the length of one pull. Neither locks unless something was retired.
+class Reclaimer {
+ public:
+  void Enter() { readers_.fetch_add(1, std::memory_order_acq_rel); }
+  void Leave() {
+    if (!has_retired_.load(std::memory_order_relaxed)) {
+      readers_.fetch_sub(1, std::memory_order_acq_rel);
+      return;
+    }
+    const std::lock_guard lock(mutex_);
+    // Whoever enters from now on sees the cells that replaced the retired ones: they were published before the
+    // retirement, which this lock orders before our decrement, which the newcomer's increment follows.
+    if (readers_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      retired_.clear();
+      has_retired_.store(false, std::memory_order_relaxed);
+    }
+  }
+  /// Called by a reader, after the replacement was published.
+  void Retire(std::unique_ptr<KeyCells> cells) {
+    const std::lock_guard lock(mutex_);
+    retired_.push_back(std::move(cells));
+    has_retired_.store(true, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<int64_t> readers_{0};
+  std::atomic<bool> has_retired_{false};
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<KeyCells>> retired_;
+};
+
+/// Rows by key: finding is lock-free, adding takes the shard's mutex, growing publishes new cells. Thread-safe.
+class KeyIndexShard {
+ public:
+  explicit KeyIndexShard(size_t expected_keys);
+  ~KeyIndexShard() { delete cells_.load(std::memory_order_relaxed); }
+  KeyIndexShard(const KeyIndexShard&) = delete;
+  KeyIndexShard& operator=(const KeyIndexShard&) = delete;
+
+  /// The caller is between Enter and Leave of `reclaimer`, here and in FindOrAdd.
+  const KeyCells& cells() const { return *cells_.load(std::memory_order_acquire); }
+
+  /// The row of a key; calls make_row() for a new one, under the lock.
+  template <class MakeRow>
+  float* FindOrAdd(uint64_t key, uint64_t hash, Reclaimer& reclaimer, MakeRow make_row) {
+    const std::lock_guard lock(mutex_);
+    KeyCells* cells = cells_.load(std::memory_order_relaxed);
+    if (float* row = cells->Find(key, hash); row != nullptr) return row;
+    if ((size_ + 1) * 5 > cells->capacity() * 3) cells = Grow(cells, reclaimer);
+    float* row = make_row();
+    cells->Add(key, hash, row);
+    ++size_;
+    return row;
+  }
+
+  struct Stats {
+    size_t keys;
+    size_t bytes;
+  };
+  Stats stats() const {
+    const std::lock_guard lock(mutex_);
+    return {size_, cells_.load(std::memory_order_relaxed)->bytes()};
+  }
+
+ private:
+  KeyCells* Grow(KeyCells* old, Reclaimer& reclaimer);
+
+  mutable std::mutex mutex_;
+  std::atomic<KeyCells*> cells_;  // owned
+  size_t size_ = 0;
+};
+
+/// Where a key's probing starts, and by its top bits the shard.
+uint64_t HashKey(uint64_t key);
+
+}  // namespace millrace

@@ -1,0 +1,38 @@
+#include "table/slab_rows.h"
+
+#include <algorithm>
+
+namespace millrace {
+namespace {
+
+constexpr size_t kFirstSlabBytes = size_t{64} << 10;
+
+size_t Stride(size_t floats) { return floats <= 2 ? floats : (floats + 3) / 4 * 4; }
+
+}  // namespace
+
+SlabRows::SlabRows(size_t floats_per_row)
+    : stride_(Stride(floats_per_row)), slab_bytes_(std::max(kFirstSlabBytes, stride_ * sizeof(float))) {}
+
+float* SlabRows::Allocate() {
+  const std::lock_guard lock(mutex_);
+  if (left_ == 0) {
+    const HugeBuffer& slab = slabs_.emplace_back(slab_bytes_);
+    next_ = reinterpret_cast<float*>(slab.data());
+    left_ = slab.bytes() / (stride_ * sizeof(float));
+    slab_bytes_ = std::max(slab_bytes_, std::min(2 * slab_bytes_, HugeBuffer::kHugePage));
+  }
+  float* row = next_;
+  next_ += stride_;
+  --left_;
+  return row;
+}
+
+size_t SlabRows::bytes() const {
+  const std::lock_guard lock(mutex_);
+  size_t bytes = 0;
+  for (const HugeBuffer& slab : slabs_) bytes += slab.bytes();
+  return bytes;
+}
+
+}  // namespace millrace

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/row_locks.h"
+#include "core/status.h"
+
+namespace millrace {
+
+class TableDesc;
+
+/// A program's variable of kind SPARSE_TABLE holds a std::unique_ptr<SparseTable>, and its attribute of this name the
+/// table's TableDesc in text format. The startup program makes it by the operator create_sparse_table {Out}, which has
+/// the same attribute. Gradients reach it by sparse_table_push {Table, Grad (SelectedRows), LearningRate}.
+inline constexpr std::string_view kTableAttr = "table";
+
+/// What a pull does with keys that have no row yet.
+enum class PullMode : uint8_t {
+  kInsert,    ///< makes their rows: training
+  kReadOnly,  ///< shows the values that a new row would start with, and makes nothing: evaluation, prediction
+};
+
+/// The rows of a batch's keys, one pointer a key. One thread's; buffers keep their capacity.
+///
+/// A row is its dim weights followed by the optimizer's state. Rows of a table stay where they are as long as the
+/// table; rows shown for missing keys (kReadOnly) belong to this object, hold weights alone, and last until the next
+/// pull.
+struct PulledRows {
+  std::vector<float*> rows;
+  std::vector<float> initial;     ///< values of missing keys
+  std::vector<uint32_t> missing;  ///< their positions in rows
+};
+
+/// What an update needs to know of its batch.
+struct PushContext {
+  float lr = 0;               ///< learning rate of this step (FTRL's alpha)
+  RowLocks* locks = nullptr;  ///< update mode ROW_LOCK; null in all others
+};
+
+struct TableStats {
+  int64_t rows = 0;
+  int64_t bytes = 0;  ///< of rows and index
+};
+
+/// How a table looks from outside; constant.
+struct TableShape {
+  std::string name;
+  int dim = 0;         ///< weights in a row
+  int row_floats = 0;  ///< weights and state
+};
+
+/// Rows of `dim` weights by 64-bit key (every key is allowed, 0 too), which grow as keys come.
+///
+/// Pull and Push may be called by any number of threads at once, also while others insert. Save, Load and
+/// destruction want no other call at the same time. Rows never move: pointers from Pull stay valid until
+/// destruction.
+class SparseTable {
+ public:
+  virtual ~SparseTable() = default;
+
+  /// Fills out->rows with the row of each key. Best called with distinct keys. Allocates when rows are made or when
+  /// `out` must grow; takes a lock only to make rows.
+  virtual Status Pull(std::span<const uint64_t> keys, PullMode mode, PulledRows* out) = 0;
+  /// Applies the optimizer once to each of `rows` (from a kInsert pull of this table; null entries are left out) with
+  /// its gradient, rows.size() * dim floats. Each row must occur once: merge gradients of equal keys first.
+  virtual Status Push(std::span<float* const> rows, std::span<const float> gradients, const PushContext& context) = 0;
+  /// Writes every row, sorted by key: equal tables give equal bytes (docs/formats/table.md).
+  virtual Status Save(std::ostream& out) const = 0;
+  /// Reads what Save wrote into this table, which must be empty and of the same shape and optimizer. A damaged file is
+  /// kBadData; the table is then to be thrown away.
+  virtual Status Load(std::istream& in) = 0;
+  virtual TableStats stats() const = 0;
+  virtual const TableShape& shape() const = 0;
+};
+
+/// A hash table on this machine, as `desc` says (dim, init, optimizer, initial_rows). A row starts with values that
+/// depend on `seed`, the table's name and the key alone, whichever thread makes it.
+Result<std::unique_ptr<SparseTable>> CreateHashTable(const TableDesc& desc, uint64_t seed);
+
+}  // namespace millrace

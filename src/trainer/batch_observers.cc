@@ -1,0 +1,121 @@
+#include "trainer/batch_observers.h"
+
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+
+namespace millrace {
+namespace {
+
+constexpr int64_t kProfilePeriod = 100;
+
+std::string LocalTime() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &parts);
+  return text;
+}
+
+double ValueAt(const Tensor& tensor, int64_t i) {
+  switch (tensor.dtype()) {
+    case DType::kFloat32: return tensor.data<float>()[i];
+    case DType::kFloat64: return tensor.data<double>()[i];
+    case DType::kInt64: return static_cast<double>(tensor.data<int64_t>()[i]);
+    case DType::kInt32: return tensor.data<int32_t>()[i];
+    case DType::kBool: return tensor.data<bool>()[i] ? 1 : 0;
+    default: return std::nan("");
+  }
+}
+
+void Print(const FetchLine& line) {
+  std::string text = "time: [" + LocalTime() + "], batch: [" + std::to_string(line.batch) + "]";
+  for (const FetchLine::Value& value : line.values) {
+    text += ", " + value.label + "[" + std::to_string(value.values.size()) + "]:[";
+    char number[32];
+    for (size_t i = 0; i < value.values.size(); ++i) {
+      std::snprintf(number, sizeof(number), i == 0 ? "%.6g" : " %.6g", value.values[i]);
+      text += number;
+    }
+    text += "]";
+  }
+  text += "\n";
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+FetchObserver::FetchObserver(const Job& job, const Frame& frame, const std::vector<MetricReader*>& metrics,
+                             const SharedProgress& progress, RunReporter* reporter)
+    : job_(&job), metrics_(&metrics), progress_(&progress), reporter_(reporter) {
+  for (const FetchItem& item : job.fetches()) {
+    variables_.push_back(item.kind == FetchItem::Kind::kVariable ? frame.Find(item.name) : nullptr);
+  }
+  const auto sums = static_cast<size_t>(job.metrics().sums());
+  totals_.resize(sums);
+  last_totals_.resize(sums);
+  window_.resize(sums);
+}
+
+void FetchObserver::StartPass(int64_t epoch) {
+  epoch_ = epoch;
+  std::fill(last_totals_.begin(), last_totals_.end(), 0);
+  for (const MetricReader* reader : *metrics_) reader->AddTo(last_totals_);
+}
+
+void FetchObserver::TakeMetrics() {
+  std::fill(totals_.begin(), totals_.end(), 0);
+  for (const MetricReader* reader : *metrics_) reader->AddTo(totals_);
+  for (size_t i = 0; i < totals_.size(); ++i) window_[i] = totals_[i] - last_totals_[i];
+  last_totals_ = totals_;
+}
+
+Status FetchObserver::OnBatch(const TrainedBatch& trained) {
+  const int period = job_->desc().fetch_config().print_period();
+  if (period == 0 || variables_.empty() || trained.worker_batches % period != 0) return Status::Ok();
+  TakeMetrics();
+  const MetricValues metrics = job_->metrics().Compute(totals_);
+  const MetricValues window = job_->metrics().Compute(window_);
+  FetchLine line;
+  line.step = trained.context.step + 1;
+  line.epoch = epoch_;
+  line.examples = progress_->examples.load(std::memory_order_relaxed);
+  line.batch = trained.worker_batches;
+  for (size_t i = 0; i < variables_.size(); ++i) {
+    const FetchItem& item = job_->fetches()[i];
+    FetchLine::Value value{item.name, item.label, {}};
+    if (item.kind == FetchItem::Kind::kMetric) value.values.push_back(metrics[item.metric].second);
+    if (item.kind == FetchItem::Kind::kWindowMetric) value.values.push_back(window[item.metric].second);
+    if (variables_[i] != nullptr && variables_[i]->Is<Tensor>()) {
+      const Tensor& tensor = variables_[i]->Get<Tensor>();
+      for (int64_t k = 0; k < tensor.numel(); ++k) value.values.push_back(ValueAt(tensor, k));
+    }
+    line.values.push_back(std::move(value));
+  }
+  Print(line);
+  return reporter_ == nullptr ? Status::Ok() : reporter_->OnFetch(line);
+}
+
+Status ProfileObserver::OnBatch(const TrainedBatch& trained) {
+  ++batches_;
+  examples_ += trained.context.rows;
+  read_nanoseconds_ += trained.read_nanoseconds;
+  run_nanoseconds_ += trained.run_nanoseconds;
+  if (batches_ % kProfilePeriod != 0) return Status::Ok();
+  const std::vector<int64_t>& ops = trained.frame.op_nanoseconds();
+  const auto batches = static_cast<double>(batches_);
+  for (size_t i = 0; i < ops.size(); ++i) {
+    std::fprintf(stderr, "op_name:[%zu][%s], op_mean_time:[%fs]\n", i, trained.frame.op_type(i).c_str(),
+                 1e-9 * static_cast<double>(ops[i]) / batches);
+  }
+  const double read = 1e-9 * static_cast<double>(read_nanoseconds_);
+  const double run = 1e-9 * static_cast<double>(run_nanoseconds_);
+  std::fprintf(stderr, "mean read time: %fs\n", read / batches);
+  std::fprintf(stderr, "IO percent: %f\n", 100 * read / (read + run));
+  std::fprintf(stderr, "%6.2f instances/s\n", static_cast<double>(examples_) / (read + run));
+  return Status::Ok();
+}
+
+}  // namespace millrace

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device_worker/device_worker.h"
+#include "trainer/job.h"
+#include "trainer/run_hooks.h"
+
+namespace millrace {
+
+/// Prints the fetched values of worker 0 every print_period batches, in Paddle's form on standard output:
+///     time: [2026-01-31 12:00:00], batch: [100], loss[1]:[0.41], auc[1]:[0.78]
+/// and hands them to the reporter. Window metrics ("batch_auc") cover the batches since the last print.
+class FetchObserver final : public BatchObserver {
+ public:
+  /// `metrics` are the readers of all workers. `frame` is worker 0's. All outlive the observer.
+  FetchObserver(const Job& job, const Frame& frame, const std::vector<MetricReader*>& metrics,
+                const SharedProgress& progress, RunReporter* reporter);
+  Status OnBatch(const TrainedBatch& trained) override;
+  /// A new pass: metrics start again.
+  void StartPass(int64_t epoch);
+
+ private:
+  void TakeMetrics();
+
+  const Job* job_;
+  const std::vector<MetricReader*>* metrics_;
+  const SharedProgress* progress_;
+  RunReporter* reporter_;
+  std::vector<const Variable*> variables_;  ///< by fetch; null for metrics
+  std::vector<double> totals_;
+  std::vector<double> last_totals_;
+  std::vector<double> window_;
+  int64_t epoch_ = 0;
+};
+
+/// Writes mean times to standard error every 100 batches of worker 0, as Paddle's debug mode does: a line an operator,
+/// the share of reading, instances per second.
+class ProfileObserver final : public BatchObserver {
+ public:
+  Status OnBatch(const TrainedBatch& trained) override;
+
+ private:
+  int64_t batches_ = 0;
+  int64_t examples_ = 0;
+  int64_t read_nanoseconds_ = 0;
+  int64_t run_nanoseconds_ = 0;
+};
+
+}  // namespace millrace

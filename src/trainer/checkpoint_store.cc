@@ -1,0 +1,162 @@
+#include "trainer/checkpoint_store.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "core/checksummed_file.h"
+#include "core/file.h"
+#include "core/replace_folder.h"
+#include "core/sealed_text.h"
+#include "program/variable_store.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kFormatVersion = 1;
+constexpr char kManifest[] = "MANIFEST";
+constexpr char kMetricsFile[] = "metrics";
+constexpr char kWriting[] = ".writing-";
+constexpr char kBest[] = "best";
+constexpr std::string_view kStep = "step-";
+
+std::string StepFolder(int64_t step) {
+  std::string digits = std::to_string(step);
+  return std::string(kStep) + std::string(digits.size() < 12 ? 12 - digits.size() : 0, '0') + digits;
+}
+
+// Newest first.
+std::vector<std::string> StepFolders(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    std::string name = entry.path().filename().string();
+    if (name.starts_with(kStep) && entry.is_directory(error)) names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() > b.size() : a > b;
+  });
+  return names;
+}
+
+std::string ManifestText(const CheckpointManifest& manifest) {
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(manifest, &text);
+  return SealText(std::move(text));
+}
+
+Result<CheckpointManifest> ReadManifest(const std::string& path) {
+  MR_ASSIGN(const std::string text, ReadSealedText(path));
+  CheckpointManifest manifest;
+  if (!google::protobuf::TextFormat::ParseFromString(text, &manifest)) {
+    return BadData("\"" + path + "\" is not a checkpoint's manifest that this version reads");
+  }
+  if (manifest.format_version() != kFormatVersion) {
+    return BadData("\"" + path + "\" has format version " + std::to_string(manifest.format_version()) +
+                   "; this program reads version " + std::to_string(kFormatVersion));
+  }
+  return manifest;
+}
+
+Result<StoredFile> WriteMetrics(const std::string& folder, const std::vector<double>& sums) {
+  MR_ASSIGN(const auto file, ChecksummedFile::Create(folder + "/" + kMetricsFile));
+  file->stream().write(reinterpret_cast<const char*>(sums.data()),
+                       static_cast<std::streamsize>(sums.size() * sizeof(double)));
+  MR_ASSIGN(const FileSum sum, file->Finish());
+  StoredFile stored;
+  stored.set_name(kMetricsFile);
+  stored.set_bytes(sum.bytes);
+  stored.set_crc32c(sum.crc32c);
+  return stored;
+}
+
+Status PointBestAt(const std::string& folder, const std::string& step_folder) {
+  const std::string beside = folder + "/" + kWriting + kBest;
+  std::error_code error;
+  fs::remove(beside, error);
+  fs::create_directory_symlink(step_folder, beside, error);
+  if (!error) fs::rename(beside, folder + "/" + kBest, error);
+  return error ? IoError("cannot link \"" + folder + "/" + kBest + "\": " + error.message()) : Status::Ok();
+}
+
+}  // namespace
+
+Result<CheckpointStore> CheckpointStore::Create(const std::string& folder, int keep) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return IoError("cannot make the folder \"" + folder + "\": " + error.message());
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().starts_with(kWriting)) MR_TRY(RemoveFolder(entry.path().string()));
+  }
+  if (error) return IoError("cannot read the folder \"" + folder + "\": " + error.message());
+  return CheckpointStore(folder, std::max(keep, 1));
+}
+
+Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDesc& program, const Scope& root) {
+  const std::string name = StepFolder(content.manifest.step());
+  const std::string beside = folder_ + "/" + kWriting + name;
+  MR_TRY(RemoveFolder(beside));
+  MR_ASSIGN(const StoredVariables stored, StoreVariables(program, beside, root));
+  CheckpointManifest manifest = content.manifest;
+  manifest.set_format_version(kFormatVersion);
+  for (const StoredVariable& variable : stored.variables) *manifest.add_variable() = variable;
+  for (const StoredFile& file : stored.files) *manifest.add_file() = file;
+  MR_ASSIGN(*manifest.add_file(), WriteMetrics(beside, content.metric_sums));
+  MR_TRY(WriteFileAtomically(beside + "/" + kManifest, ManifestText(manifest)));
+  MR_TRY(ReplaceFolder(beside, folder_ + "/" + name));
+  if (content.is_best) MR_TRY(PointBestAt(folder_, name));
+  MR_TRY(SyncFolder(folder_));
+  return Prune(manifest.run_id());
+}
+
+Status CheckpointStore::Prune(uint64_t run_id) const {
+  std::error_code error;
+  const std::string best = fs::read_symlink(folder_ + "/" + kBest, error).string();
+  int kept = 0;
+  for (const std::string& name : StepFolders(folder_)) {
+    const std::string path = folder_ + "/" + name;
+    const Result<CheckpointManifest> manifest = ReadManifest(path + "/" + kManifest);
+    const bool is_ours = manifest.ok() && manifest->run_id() == run_id;
+    if (is_ours && (kept++ < keep_ || name == best)) continue;
+    MR_TRY(RemoveFolder(path));
+    if (name == best) fs::remove(folder_ + "/" + kBest, error);
+  }
+  return Status::Ok();
+}
+
+Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const ProgramDesc& program) {
+  FoundCheckpoint found;
+  found.folder = folder;
+  MR_ASSIGN(found.manifest, ReadManifest(folder + "/" + kManifest));
+  const auto& files = found.manifest.file();
+  MR_TRY(CheckStoredFiles(folder, {files.begin(), files.end()}));
+  const auto& variables = found.manifest.variable();
+  if (Status fits = CompareVariables(program, {variables.begin(), variables.end()}); !fits.ok()) {
+    return std::move(fits).Context("checkpoint \"" + folder + "\" does not fit this job");
+  }
+  MR_ASSIGN(const std::string sums, ReadFile(folder + "/" + kMetricsFile));
+  found.metric_sums.resize(sums.size() / sizeof(double));
+  std::memcpy(found.metric_sums.data(), sums.data(), found.metric_sums.size() * sizeof(double));
+  return found;
+}
+
+Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const ProgramDesc& program,
+                                                                   std::vector<std::string>* refused) const {
+  const std::vector<std::string> names = StepFolders(folder_);
+  for (const std::string& name : names) {
+    Result<FoundCheckpoint> found = ReadCheckpoint(folder_ + "/" + name, program);
+    if (found.ok()) return std::optional<FoundCheckpoint>(std::move(found).value());
+    if (found.status().code() != StatusCode::kBadData) return std::move(found).status();
+    refused->push_back("checkpoint \"" + folder_ + "/" + name + "\" is refused: " + found.status().message());
+  }
+  if (names.empty()) return std::optional<FoundCheckpoint>();
+  std::string all;
+  for (const std::string& reason : *refused) all += (all.empty() ? "" : "\n") + reason;
+  return BadData(all + "\nno checkpoint is whole; --resume=never starts anew");
+}
+
+}  // namespace millrace

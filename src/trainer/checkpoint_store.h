@@ -1,0 +1,62 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint.pb.h"
+#include "core/status.h"
+#include "framework.pb.h"
+#include "framework/scope.h"
+
+namespace millrace {
+
+/// A checkpoint that was found whole and fits the program.
+struct FoundCheckpoint {
+  std::string folder;
+  CheckpointManifest manifest;
+  std::vector<double> metric_sums;
+};
+
+/// What a checkpoint is made of beside the manifest's own fields (variables and files are filled in by Write).
+struct CheckpointContent {
+  CheckpointManifest manifest;
+  std::vector<double> metric_sums;
+  bool is_best = false;  ///< the link `best` is to point here
+};
+
+/// The folder of a job's checkpoints: `step-000000001200/` for each, and the link `best`.
+///
+/// A checkpoint is written beside, synced, then renamed: after a crash there is a whole one or none. docs/formats/
+/// checkpoint.md has the files. One thread.
+class CheckpointStore {
+ public:
+  /// Makes the folder and removes what a killed run left half-written. kIo when that cannot be done. Keeps the newest
+  /// `keep` (at least 1) and the best.
+  static Result<CheckpointStore> Create(const std::string& folder, int keep);
+
+  /// Writes a checkpoint of step `content.manifest.step()`; one of the same step is replaced in one step. Then removes
+  /// what is beyond `keep`, and checkpoints of other runs (another run_id). kIo with the system's reason; what was
+  /// there before stays whole.
+  Status Write(const CheckpointContent& content, const ProgramDesc& program, const Scope& root);
+
+  /// The newest checkpoint that is whole; nullopt when there are none at all. Damaged ones are appended to `*refused`,
+  /// with the reason; when all are damaged that is kBadData. A whole one that does not fit `program` is kInvalidConfig
+  /// and says what differs.
+  Result<std::optional<FoundCheckpoint>> FindNewest(const ProgramDesc& program,
+                                                    std::vector<std::string>* refused) const;
+
+  const std::string& folder() const { return folder_; }
+
+ private:
+  CheckpointStore(std::string folder, int keep) : folder_(std::move(folder)), keep_(keep) {}
+  Status Prune(uint64_t run_id) const;
+
+  std::string folder_;
+  int keep_;
+};
+
+/// Reads and checks one checkpoint folder; kBadData when it is damaged, kInvalidConfig when it does not fit.
+Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const ProgramDesc& program);
+
+}  // namespace millrace

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "datafeed/data_feed.h"
+#include "dataset/dataset_factory.h"
+#include "device_worker/device_worker.h"
+#include "framework/op_registry.h"
+
+namespace millrace {
+
+/// Everything that a job may use by name. Filled once (app/default_environment.cc; tests make smaller ones), then
+/// constant; outlives every job.
+struct Environment {
+  OpRegistry ops;
+  DataFeedFactory feeds;
+  DatasetFactory datasets;
+  WorkerRegistry workers;
+};
+
+}  // namespace millrace

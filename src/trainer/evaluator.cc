@@ -1,0 +1,93 @@
+#include "trainer/evaluator.h"
+
+#include <omp.h>
+
+#include <chrono>
+#include <limits>
+#include <thread>
+
+namespace millrace {
+
+Result<std::unique_ptr<Evaluator>> Evaluator::Create(Job& job) {
+  std::unique_ptr<Evaluator> evaluator(new Evaluator(job));
+  for (int i = 0; i < job.workers(); ++i) {
+    Reader reader;
+    MR_ASSIGN(reader.frame, Frame::Create(job.eval(), &job.dataset().schema(), job.root(), job.frame_options(i, true)));
+    MR_ASSIGN(reader.metrics, MetricReader::Create(job.metrics(), *reader.frame));
+    const Variable* loss = job.model().loss.empty() ? nullptr : reader.frame->Find(job.model().loss);
+    if (loss != nullptr && loss->Is<Tensor>()) reader.loss = &loss->Get<Tensor>();
+    evaluator->readers_.push_back(std::move(reader));
+  }
+  return evaluator;
+}
+
+Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop_token& stop) {
+  omp_set_num_threads(1);
+  reader.metrics->Clear();
+  reader.loss_sum = 0;
+  reader.examples = 0;
+  while (true) {
+    MR_ASSIGN(const BatchPtr batch, source.Next(stop));
+    if (batch == nullptr) return Status::Ok();
+    RunContext context;
+    context.batch = batch.get();
+    context.rows = batch->rows();
+    context.file_names = &job_->eval_dataset()->files();
+    MR_TRY(reader.frame->Run(context));
+    MR_TRY(reader.metrics->Add(*batch));
+    if (reader.loss != nullptr) reader.loss_sum += static_cast<double>(reader.loss->data<float>()[0]) * batch->rows();
+    reader.examples += batch->rows();
+  }
+}
+
+Result<EvalReport> Evaluator::Run(const RunState& state, std::stop_token stop) {
+  const auto start = std::chrono::steady_clock::now();
+  Dataset& dataset = *job_->eval_dataset();
+  if (auto* memory = dynamic_cast<InMemoryControl*>(&dataset); memory != nullptr && !loaded_) {
+    MR_ASSIGN([[maybe_unused]] const PassStats load, memory->LoadIntoMemory(stop));
+    loaded_ = true;
+  }
+  PassOptions options;
+  options.workers = job_->workers();
+  options.seed = job_->desc().seed();
+  options.ordered = job_->desc().update_mode() == TrainerDesc::SERIAL;
+  MR_TRY(dataset.BeginPass(options));
+  std::stop_source failed;
+  {
+    std::stop_callback forward(stop, [&failed] { failed.request_stop(); });
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < readers_.size(); ++i) {
+      threads.emplace_back([this, i, &dataset, &failed] {
+        readers_[i].status = RunReader(readers_[i], dataset.source(static_cast<int>(i)), failed.get_token());
+        if (!readers_[i].status.ok()) failed.request_stop();
+      });
+    }
+  }
+  Status first;
+  for (Reader& reader : readers_) {
+    const bool better = first.ok() || first.code() == StatusCode::kCancelled;
+    if (better && !reader.status.ok()) first = reader.status;
+  }
+  Result<PassStats> stats = dataset.EndPass();
+  MR_TRY(std::move(first));
+  if (!stats.ok()) return std::move(stats).status();
+
+  EvalReport report;
+  report.step = state.step;
+  report.epoch = state.epoch;
+  report.trained_examples = state.examples;
+  std::vector<double> totals(static_cast<size_t>(job_->metrics().sums()));
+  double loss = 0;
+  for (const Reader& reader : readers_) {
+    reader.metrics->AddTo(totals);
+    loss += reader.loss_sum;
+    report.examples += reader.examples;
+  }
+  const bool has_loss = readers_[0].loss != nullptr && report.examples > 0;
+  report.loss = has_loss ? loss / static_cast<double>(report.examples) : std::numeric_limits<double>::quiet_NaN();
+  report.metrics = job_->metrics().Compute(totals);
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+}  // namespace millrace

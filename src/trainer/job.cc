@@ -1,0 +1,183 @@
+#include "trainer/job.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/edit_distance.h"
+#include "framework/var_meta.h"
+#include "program/program_files.h"
+
+namespace millrace {
+namespace {
+
+UpdateMode ToUpdateMode(TrainerDesc::UpdateMode mode) {
+  switch (mode) {
+    case TrainerDesc::HOGWILD: return UpdateMode::kHogwild;
+    case TrainerDesc::ROW_LOCK: return UpdateMode::kRowLock;
+    case TrainerDesc::SERIAL: return UpdateMode::kSerial;
+  }
+  return UpdateMode::kSerial;
+}
+
+std::vector<std::string> VariablesOf(const std::vector<FetchItem>& fetches) {
+  std::vector<std::string> names;
+  for (const FetchItem& item : fetches) {
+    if (item.kind == FetchItem::Kind::kVariable) names.push_back(item.name);
+  }
+  return names;
+}
+
+std::string Gibibytes(double bytes) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.4g GiB", bytes / (1 << 30));
+  return text;
+}
+
+/// Whether the tensors that a program keeps fit into this machine: asked before the first of them is made.
+Status CheckMemory(const ProgramDesc& program) {
+  double bytes = 0;
+  double most = 0;
+  std::string largest;
+  for (const VarDesc& var : program.blocks(0).vars()) {
+    if (!var.persistable() || var.type().type() != VarType::LOD_TENSOR) continue;
+    MR_ASSIGN(const VarMeta meta, ToMeta(var));
+    auto size = static_cast<double>(SizeOf(meta.dtype));
+    for (const int64_t axis : meta.dims.sizes()) size *= static_cast<double>(std::max<int64_t>(axis, 0));
+    bytes += size;
+    if (size > most) largest = "\"" + var.name() + "\" " + meta.dims.ToString();
+    most = std::max(most, size);
+  }
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (bytes <= memory) return Status::Ok();
+  return InvalidConfig("the parameters and what their optimizers keep need " + Gibibytes(bytes) +
+                       ", and this machine has " + Gibibytes(memory) + "; the largest is " + largest +
+                       ": make it smaller, or leave out the vocabulary of a table, which then grows as ids come");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Job>> Job::Create(LoadedConfig config, const Environment& environment, std::string output_dir) {
+  std::unique_ptr<Job> job(new Job);
+  job->config_ = std::move(config);
+  job->environment_ = &environment;
+  job->output_dir_ = std::move(output_dir);
+  const bool serial = job->desc().update_mode() == TrainerDesc::SERIAL;
+  job->workers_ = serial ? 1 : std::max(1, job->desc().thread_num());
+  job->root_ = std::make_unique<Scope>();
+  if (job->desc().update_mode() == TrainerDesc::ROW_LOCK) job->row_locks_ = std::make_unique<RowLocks>();
+  MR_TRY(job->BuildDatasets());
+  MR_TRY(job->CompilePrograms());
+  return job;
+}
+
+Status Job::BuildDatasets() {
+  DatasetSettings settings;
+  settings.threads = workers_;
+  settings.queue_num = desc().dataset().queue_num();
+  settings.local_shuffle = desc().dataset().local_shuffle();
+  settings.prefetch_batches = desc().dataset().prefetch_batches();
+  settings.output_dir = output_dir_;
+  const DatasetFactory& factory = environment_->datasets;
+  MR_ASSIGN(dataset_, factory.Create(desc().dataset().class_name(), desc().data_desc(), config_.files,
+                                     environment_->feeds, settings));
+  if (config_.eval_files.empty()) return Status::Ok();
+  // Evaluation streams its files in whatever order: no shuffle, every row.
+  DataFeedDesc feed = desc().data_desc();
+  feed.set_drop_last(false);
+  settings.local_shuffle = false;
+  MR_ASSIGN(eval_dataset_,
+            factory.Create(desc().dataset().class_name(), feed, config_.eval_files, environment_->feeds, settings));
+  return Status::Ok();
+}
+
+Status Job::CompilePrograms() {
+  const SlotSchema& schema = dataset_->schema();
+  if (desc().has_program()) {
+    MR_ASSIGN(model_.main, ReadProgram(desc().program().main()));
+    if (desc().program().has_startup()) {
+      MR_ASSIGN(model_.startup, ReadProgram(desc().program().startup()));
+    }
+    model_.test = model_.main;
+  } else {
+    MR_ASSIGN(model_, CompileModel(desc().model(), schema, environment_->ops));
+  }
+  MR_ASSIGN(metrics_, MetricSet::Create(model_.metrics, schema));
+  MR_TRY(ResolveFetches());
+
+  CompileOptions options;
+  options.fuse = desc().fuse();
+  options.skip_ops = {desc().hogwild_param().skip_ops().begin(), desc().hogwild_param().skip_ops().end()};
+  options.fetches = metrics_->Predictions();
+  if (!model_.loss.empty()) options.fetches.push_back(model_.loss);
+  CompileOptions eval_options = options;
+  for (const std::string& name : VariablesOf(fetches_)) options.fetches.push_back(name);
+  for (const std::string& name : desc().check_nan_var_names()) options.fetches.push_back(name);
+  MR_ASSIGN(train_, Executable::Compile(model_.main, environment_->ops, options));
+  eval_options.forward_only = true;
+  if (desc().has_program()) eval_options.fetches = options.fetches;
+  MR_ASSIGN(eval_, Executable::Compile(model_.test, environment_->ops, eval_options));
+  return Status::Ok();
+}
+
+Status Job::ResolveFetches() {
+  const FetchConfig& config = desc().fetch_config();
+  const std::vector<std::string>& metrics = metrics_->names();
+  const auto metric_index = [&](const std::string& name) {
+    return static_cast<size_t>(std::find(metrics.begin(), metrics.end(), name) - metrics.begin());
+  };
+  std::string problems;
+  for (int i = 0; i < config.fetch_var_names_size(); ++i) {
+    FetchItem item;
+    item.name = config.fetch_var_names(i);
+    item.label = i < config.fetch_var_str_format_size() ? config.fetch_var_str_format(i) : item.name;
+    constexpr std::string_view kWindow = "batch_";
+    const bool windowed = item.name.starts_with(kWindow);
+    if (item.metric = metric_index(item.name); item.metric < metrics.size()) {
+      item.kind = FetchItem::Kind::kMetric;
+    } else if (item.metric = metric_index(windowed ? item.name.substr(kWindow.size()) : "");
+               item.metric < metrics.size()) {
+      item.kind = FetchItem::Kind::kWindowMetric;
+    } else {
+      std::vector<std::string_view> known(metrics.begin(), metrics.end());
+      bool found = false;
+      for (const VarDesc& var : model_.main.blocks(0).vars()) {
+        known.push_back(var.name());
+        found = found || var.name() == item.name;
+      }
+      if (!found) {
+        problems += (problems.empty() ? "" : "\n") +
+                    ("fetch_config.fetch_var_names: there is no metric or variable \"" + item.name + "\"");
+        problems += DidYouMean(item.name, known);
+      }
+    }
+    fetches_.push_back(std::move(item));
+  }
+  return problems.empty() ? Status::Ok() : InvalidConfig(problems);
+}
+
+Status Job::InitParameters() {
+  MR_TRY(CheckMemory(model_.main));
+  if (desc().has_program() && desc().program().has_init_dir()) {
+    return LoadVariables(model_.main, desc().program().init_dir(), *root_);
+  }
+  return RunStartup(model_.startup, environment_->ops, *root_, desc().seed());
+}
+
+FrameOptions Job::frame_options(int index, bool read_only) {
+  FrameOptions options;
+  options.worker = index;
+  options.workers = workers_;
+  options.max_rows = desc().data_desc().batch_size();
+  options.seed = desc().seed();
+  options.update_mode = ToUpdateMode(desc().update_mode());
+  options.bf16 = desc().precision() == TrainerDesc::BF16;
+  options.read_only = read_only;
+  options.row_locks = row_locks_.get();
+  const auto& private_vars = desc().hogwild_param().stat_var_names();
+  if (index > 0) options.private_vars = {private_vars.begin(), private_vars.end()};
+  return options;
+}
+
+}  // namespace millrace

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/trainer_desc_reader.h"
+#include "core/row_locks.h"
+#include "dataset/dataset.h"
+#include "framework/executable.h"
+#include "metrics/metric_set.h"
+#include "model/model_compiler.h"
+#include "trainer/environment.h"
+#include "trainer_desc.pb.h"
+
+namespace millrace {
+
+/// One entry of fetch_config: a metric's value (over the pass so far, or since the last print), or a variable.
+struct FetchItem {
+  enum class Kind : uint8_t { kVariable, kMetric, kWindowMetric };
+  Kind kind = Kind::kVariable;
+  std::string name;   ///< variable, or the metric's name
+  std::string label;  ///< what is printed
+  size_t metric = 0;  ///< index in MetricSet::names()
+};
+
+/// A job made ready to run: programs compiled, datasets built, and a root scope for the parameters.
+///
+/// Owns everything that workers share. Immutable but for the root scope and the datasets.
+class Job {
+ public:
+  /// Compiles and builds; reads no data and makes no parameters. `environment` must outlive the job. All mistakes of
+  /// the model, or of a program, come back in one kInvalidConfig.
+  static Result<std::unique_ptr<Job>> Create(LoadedConfig config, const Environment& environment,
+                                             std::string output_dir);
+
+  /// Makes the parameters: runs the startup program, or loads program.init_dir.
+  Status InitParameters();
+
+  const TrainerDesc& desc() const { return *config_.desc; }
+  const LoadedConfig& config() const { return config_; }
+  const Environment& environment() const { return *environment_; }
+  const std::string& output_dir() const { return output_dir_; }
+  /// The programs as authored or lowered; names of loss, prediction, label, feeds. With `program`, prediction, label
+  /// and metrics are empty: such a program measures itself.
+  const CompiledModel& model() const { return model_; }
+  const Executable& train() const { return *train_; }
+  /// Forward part alone, with predictions and loss; what evaluation runs.
+  const Executable& eval() const { return *eval_; }
+  const MetricSet& metrics() const { return *metrics_; }
+  const std::vector<FetchItem>& fetches() const { return fetches_; }
+  Dataset& dataset() const { return *dataset_; }
+  /// Null without an evaluation set.
+  Dataset* eval_dataset() const { return eval_dataset_.get(); }
+  Scope& root() { return *root_; }
+  const Scope& root() const { return *root_; }
+  int workers() const { return workers_; }
+  /// Options of worker `index`'s frame.
+  FrameOptions frame_options(int index, bool read_only);
+
+ private:
+  Job() = default;
+  Status CompilePrograms();
+  Status ResolveFetches();
+  Status BuildDatasets();
+
+  LoadedConfig config_;
+  const Environment* environment_ = nullptr;
+  std::string output_dir_;
+  int workers_ = 1;
+  CompiledModel model_;
+  std::vector<FetchItem> fetches_;
+  std::unique_ptr<const MetricSet> metrics_;
+  std::unique_ptr<RowLocks> row_locks_;
+  std::unique_ptr<Scope> root_;
+  std::unique_ptr<const Executable> train_;
+  std::unique_ptr<const Executable> eval_;
+  std::unique_ptr<Dataset> dataset_;
+  std::unique_ptr<Dataset> eval_dataset_;
+};
+
+}  // namespace millrace

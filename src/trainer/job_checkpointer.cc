@@ -1,0 +1,122 @@
+#include "trainer/job_checkpointer.h"
+
+#include <unistd.h>
+
+#include <chrono>
+
+#include "core/hash.h"
+#include "program/variable_store.h"
+
+namespace millrace {
+namespace {
+
+uint64_t NewRunId() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  return Mix64(static_cast<uint64_t>(now), static_cast<uint64_t>(getpid()));
+}
+
+// What the numbers of a ledger mean depends on these.
+std::string InputFingerprint(const TrainerDesc& desc) {
+  return "dataset.class_name: \"" + desc.dataset().class_name() +
+         "\", dataset.local_shuffle: " + (desc.dataset().local_shuffle() ? "true" : "false") +
+         ", data_desc.pipe_command: \"" + desc.data_desc().pipe_command() + "\"";
+}
+
+Result<RunState> ToState(const FoundCheckpoint& found) {
+  const CheckpointManifest& manifest = found.manifest;
+  RunState state;
+  state.epoch = manifest.epoch();
+  state.step = manifest.step();
+  state.examples = manifest.examples();
+  MR_ASSIGN(state.trained, TrainedLedger::FromText(manifest.ledger()));
+  state.metric_totals = found.metric_sums;
+  state.has_best = manifest.has_early_stopping();
+  state.best_metric = manifest.early_stopping().best();
+  state.evaluations_since_best = manifest.early_stopping().since();
+  return state;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JobCheckpointer>> JobCheckpointer::Create(Job& job) {
+  MR_ASSIGN(CheckpointStore store,
+            CheckpointStore::Create(job.output_dir() + "/checkpoints", job.desc().checkpoint().keep()));
+  return std::unique_ptr<JobCheckpointer>(new JobCheckpointer(job, std::move(store), NewRunId()));
+}
+
+Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resume) {
+  if (resume == "never") return std::optional<RunState>();
+  std::optional<FoundCheckpoint> found;
+  if (resume == "auto") {
+    MR_ASSIGN(found, store_.FindNewest(job_->model().main, &notes_));
+    if (!found.has_value()) {
+      notes_.push_back("no checkpoint in \"" + store_.folder() + "\": starting anew");
+      return std::optional<RunState>();
+    }
+  } else {
+    MR_ASSIGN(found, ReadCheckpoint(resume, job_->model().main));
+  }
+  const CheckpointManifest& manifest = found->manifest;
+  MR_TRY(CheckInput(manifest).Context("checkpoint \"" + found->folder + "\" does not fit this job"));
+  const auto sums = static_cast<size_t>(job_->metrics().sums());
+  if (found->metric_sums.size() != sums) {
+    notes_.push_back("the metrics of the job have changed: those of epoch " + std::to_string(manifest.epoch()) +
+                     " count from here");
+    found->metric_sums.assign(sums, 0);
+  }
+  MR_TRY(RestoreVariables(found->folder, {manifest.variable().begin(), manifest.variable().end()}, job_->root()));
+  MR_ASSIGN(RunState state, ToState(*found));
+  run_id_ = manifest.run_id();
+  notes_.push_back("going on from \"" + found->folder + "\": epoch " + std::to_string(state.epoch) + ", step " +
+                   std::to_string(state.step) + ", " + std::to_string(state.examples) + " examples");
+  return std::optional<RunState>(std::move(state));
+}
+
+Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) const {
+  const TrainerDesc& desc = job_->desc();
+  if (manifest.seed() != desc.seed()) {
+    return InvalidConfig("seed was " + std::to_string(manifest.seed()) + " and is now " + std::to_string(desc.seed()));
+  }
+  if (manifest.ledger().empty()) return Status::Ok();  // between epochs any input will do
+  const std::string why = "; it stands in the middle of epoch " + std::to_string(manifest.epoch()) +
+                          " of that input, so restore it, or start anew with --resume=never";
+  if (const std::string now = InputFingerprint(desc); manifest.input_fingerprint() != now) {
+    return InvalidConfig("the input was {" + manifest.input_fingerprint() + "} and is now {" + now + "}" + why);
+  }
+  const std::vector<std::string>& files = job_->dataset().files();
+  if (manifest.input_file_size() != static_cast<int>(files.size())) {
+    return InvalidConfig("filelist had " + std::to_string(manifest.input_file_size()) + " files and has now " +
+                         std::to_string(files.size()) + why);
+  }
+  for (int i = 0; i < manifest.input_file_size(); ++i) {
+    const std::string& file = files[static_cast<size_t>(i)];
+    if (manifest.input_file(i) != file) {
+      return InvalidConfig("file " + std::to_string(i) + " of filelist was \"" + manifest.input_file(i) +
+                           "\" and is now \"" + file + "\"" + why);
+    }
+  }
+  return Status::Ok();
+}
+
+Status JobCheckpointer::Save(const RunState& state, bool best) {
+  CheckpointContent content;
+  CheckpointManifest& manifest = content.manifest;
+  manifest.set_millrace_version(MILLRACE_VERSION);
+  manifest.set_epoch(static_cast<int32_t>(state.epoch));
+  manifest.set_step(state.step);
+  manifest.set_examples(state.examples);
+  manifest.set_seed(job_->desc().seed());
+  manifest.set_ledger(state.trained.ToText());
+  for (const std::string& file : job_->dataset().files()) manifest.add_input_file(file);
+  manifest.set_input_fingerprint(InputFingerprint(job_->desc()));
+  if (state.has_best) {
+    manifest.mutable_early_stopping()->set_best(state.best_metric);
+    manifest.mutable_early_stopping()->set_since(static_cast<int32_t>(state.evaluations_since_best));
+  }
+  manifest.set_run_id(run_id_);
+  content.metric_sums = state.metric_totals;
+  content.is_best = best;
+  return store_.Write(content, job_->model().main, job_->root());
+}
+
+}  // namespace millrace

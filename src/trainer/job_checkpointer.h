@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/checkpoint_store.h"
+#include "trainer/job.h"
+#include "trainer/run_hooks.h"
+
+namespace millrace {
+
+/// Saves a job as a folder that `--resume` finds, and goes on from one.
+///
+/// A checkpoint holds every persistable variable, the metrics' sums and, in its manifest, how far the input was
+/// trained. One thread, while no worker trains.
+class JobCheckpointer final : public Checkpointer {
+ public:
+  /// Checkpoints are in OUTPUT_DIR/checkpoints. The job must outlive the object.
+  static Result<std::unique_ptr<JobCheckpointer>> Create(Job& job);
+
+  /// `resume` is "never" (nullopt: start anew), "auto" (the newest whole checkpoint; nullopt when there is none), or a
+  /// checkpoint's folder. Loads the parameters into the job, whose InitParameters has run. Damaged checkpoints that
+  /// "auto" passes over are in notes(); a checkpoint that is whole but of another job is kInvalidConfig and says what
+  /// differs.
+  Result<std::optional<RunState>> Resume(const std::string& resume);
+
+  Status Save(const RunState& state, bool best) override;
+
+  /// What the user is to know of Resume, a line each.
+  const std::vector<std::string>& notes() const { return notes_; }
+  const std::string& folder() const { return store_.folder(); }
+
+ private:
+  JobCheckpointer(Job& job, CheckpointStore store, uint64_t run_id)
+      : job_(&job), store_(std::move(store)), run_id_(run_id) {}
+  Status CheckInput(const CheckpointManifest& manifest) const;
+
+  Job* job_;
+  CheckpointStore store_;
+  uint64_t run_id_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,329 @@
+#include "trainer/multi_trainer.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{100};
+
+double Seconds(std::chrono::steady_clock::duration d) { return std::chrono::duration<double>(d).count(); }
+
+}  // namespace
+
+Result<std::unique_ptr<Trainer>> MultiTrainer::Create(Job& job, TrainerHooks hooks) {
+  MR_ASSIGN(QualityWatch watch, QualityWatch::Create(job));
+  std::unique_ptr<MultiTrainer> trainer(new MultiTrainer(job, std::move(hooks), std::move(watch)));
+  MR_TRY(trainer->MakeSeats());
+  if (job.eval_dataset() != nullptr) {
+    MR_ASSIGN(trainer->evaluator_, Evaluator::Create(job));
+  }
+  return std::unique_ptr<Trainer>(std::move(trainer));
+}
+
+Status MultiTrainer::MakeSeats() {
+  const int workers = job_->workers();
+  for (const std::string& name : job_->desc().hogwild_param().stat_var_names()) {
+    const Variable* shared = job_->root().Find(name);
+    if (shared == nullptr || !shared->Is<Tensor>()) {
+      return InvalidConfig("hogwild_param.stat_var_names: there is no persistable tensor \"" + name + "\"");
+    }
+  }
+  gate_ = std::make_unique<PauseGate>(workers);
+  seats_.resize(static_cast<size_t>(workers));
+  for (int i = 0; i < workers; ++i) {
+    Seat& seat = seats_[static_cast<size_t>(i)];
+    MR_ASSIGN(seat.frame,
+              Frame::Create(job_->train(), &job_->dataset().schema(), job_->root(), job_->frame_options(i, false)));
+    MR_ASSIGN(seat.metrics, MetricReader::Create(job_->metrics(), *seat.frame));
+    all_metrics_.push_back(seat.metrics.get());
+  }
+  const TrainerDesc& desc = job_->desc();
+  fetch_observer_ = std::make_unique<FetchObserver>(*job_, *seats_[0].frame, all_metrics_, progress_, hooks_.reporter);
+  if (desc.debug()) profile_observer_ = std::make_unique<ProfileObserver>();
+  for (int i = 0; i < workers; ++i) {
+    Seat& seat = seats_[static_cast<size_t>(i)];
+    WorkerParts parts;
+    parts.index = i;
+    parts.frame = seat.frame.get();
+    parts.metrics = job_->metrics().names().empty() ? nullptr : seat.metrics.get();
+    parts.gate = gate_.get();
+    parts.progress = &progress_;
+    parts.file_names = &job_->dataset().files();
+    MR_TRY(MakeObservers(seat, i, &parts.observers));
+    if (desc.binding_cpu()) parts.cpu = i;
+    MR_ASSIGN(seat.worker, job_->environment().workers.Create(desc.device_worker_name(), std::move(parts)));
+  }
+  progress_.pause_every = hooks_.checkpointer != nullptr ? desc.checkpoint().every_steps() : 0;
+  progress_.pause_every_other = job_->eval_dataset() != nullptr ? desc.eval().every_steps() : 0;
+  return Status::Ok();
+}
+
+Status MultiTrainer::MakeObservers(Seat& seat, int index, std::vector<BatchObserver*>* observers) {
+  const TrainerDesc& desc = job_->desc();
+  const auto& nan_names = desc.check_nan_var_names();
+  if (!nan_names.empty()) {
+    MR_ASSIGN(seat.nan_check, NanCheck::Create(job_->train(), *seat.frame, {nan_names.begin(), nan_names.end()}));
+    observers->push_back(seat.nan_check.get());
+  }
+  if (desc.output().trace() || (desc.debug() && index == 0)) seat.frame->EnableProfile();
+  if (desc.output().trace()) {
+    seat.trace = std::make_unique<BatchTrace>(index, desc.output().trace_first_batch(), desc.output().trace_batches(),
+                                              job_->train().ops().size());
+    observers->push_back(seat.trace.get());
+  }
+  if (index == 0) observers->push_back(fetch_observer_.get());
+  if (index == 0 && desc.debug()) observers->push_back(profile_observer_.get());
+  return Status::Ok();
+}
+
+Result<RunReport> MultiTrainer::Run(std::stop_token stop) {
+  if (hooks_.resume.has_value()) {
+    state_ = *hooks_.resume;
+    pass_base_ = state_.trained;
+    progress_.steps_started = state_.step;
+    progress_.steps_done = state_.step;
+    progress_.examples = state_.examples;
+    last_checkpoint_step_ = state_.step;
+    last_eval_step_ = state_.step;
+    if (!state_.metric_totals.empty()) seats_[0].metrics->Restore(state_.metric_totals);
+    report_.stopped_early = watch_.ShouldStop(state_);
+  }
+  last_checkpoint_ = Clock::now();
+  MR_TRY(Load(stop));
+  while (state_.epoch < job_->desc().epochs() && !report_.interrupted && !report_.stopped_early) {
+    MR_TRY(RunPass(stop));
+  }
+  // A run that was over when it was resumed says how good its model is, too.
+  if (evaluator_ != nullptr && report_.passes.empty() && !report_.interrupted) {
+    MR_TRY(Evaluate(stop));
+    report_.interrupted = stop.stop_requested();
+  }
+  report_.state = state_;
+  if (job_->desc().output().trace()) {
+    std::vector<const BatchTrace*> traces;
+    for (const Seat& seat : seats_) traces.push_back(seat.trace.get());
+    report_.chrome_trace = ChromeTrace(job_->train(), traces);
+  }
+  return report_;
+}
+
+Status MultiTrainer::Load(const std::stop_token& stop) {
+  auto* memory = dynamic_cast<InMemoryControl*>(&job_->dataset());
+  if (memory == nullptr) return Status::Ok();
+  const auto start = Clock::now();
+  Result<PassStats> load = PassStats{};
+  if (job_->desc().dataset().preload()) {
+    MR_TRY(memory->PreloadIntoMemory(stop));
+    load = memory->WaitPreloadDone();
+  } else {
+    load = memory->LoadIntoMemory(stop);
+  }
+  if (!load.ok() && stop.stop_requested()) {
+    report_.interrupted = true;
+    return Status::Ok();
+  }
+  MR_ASSIGN(report_.load, std::move(load));
+  report_.load_seconds = Seconds(Clock::now() - start);
+  return Status::Ok();
+}
+
+Status MultiTrainer::RunPass(const std::stop_token& stop) {
+  Dataset& dataset = job_->dataset();
+  PassOptions options;
+  options.pass = state_.epoch;
+  options.workers = job_->workers();
+  options.ordered = job_->desc().update_mode() == TrainerDesc::SERIAL;
+  options.seed = job_->desc().seed();
+  options.trained = pass_base_.empty() ? nullptr : &pass_base_;
+  MR_TRY(dataset.BeginPass(options));
+
+  pass_ = {};
+  pass_.epoch = state_.epoch;
+  pass_start_ = Clock::now();
+  progress_.pass_examples = 0;
+  stop_workers_ = std::stop_source();
+  fetch_observer_->StartPass(state_.epoch);
+  gate_->StartPass();
+  Status coordinated;
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < seats_.size(); ++i) {
+      seats_[i].worker->StartPass();
+      threads.emplace_back([this, i, &dataset] {
+        Seat& seat = seats_[i];
+        seat.status = seat.worker->Train(dataset.source(static_cast<int>(i)), stop_workers_.get_token());
+        if (!seat.status.ok()) stop_workers_.request_stop();
+        gate_->Done(static_cast<int>(i));
+      });
+    }
+    coordinated = Coordinate(*gate_, stop);
+    if (!coordinated.ok()) {
+      stop_workers_.request_stop();
+      gate_->Resume();
+    }
+  }
+  Result<PassStats> stats = dataset.EndPass();
+  MR_TRY(std::move(coordinated));
+  for (const Seat& seat : seats_) {
+    if (!seat.status.ok() && seat.status.code() != StatusCode::kCancelled) return seat.status;
+  }
+  if (!stats.ok()) return std::move(stats).status();
+  Snapshot();
+  FillPassReport(*stats);
+  if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnPass(pass_));
+  report_.passes.push_back(pass_);
+  MergePrivateVars();
+  if (report_.interrupted || report_.stopped_early) return Status::Ok();
+  return EndOfPass(stop);
+}
+
+Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
+  bool stopping = false;
+  while (true) {
+    switch (gate.Wait(kTick)) {
+      case PauseGate::Event::kAllDone: return Status::Ok();
+      case PauseGate::Event::kTick: Tick(); break;
+      case PauseGate::Event::kPaused: {
+        const auto paused = Clock::now();
+        Snapshot();
+        // After a worker's failure the parameters are no state to go on from.
+        if (!stopping && !stop_workers_.stop_requested()) MR_TRY(AtBoundary(stop));
+        stopping = report_.interrupted || report_.stopped_early;
+        if (stopping) stop_workers_.request_stop();
+        pass_.pause_seconds += Seconds(Clock::now() - paused);
+        gate.Resume();
+        break;
+      }
+    }
+    const bool minutes_due = hooks_.checkpointer != nullptr && job_->desc().checkpoint().every_minutes() > 0 &&
+                             Seconds(Clock::now() - last_checkpoint_) >= 60 * job_->desc().checkpoint().every_minutes();
+    if (!stopping && (stop.stop_requested() || minutes_due)) gate.Ask();
+  }
+}
+
+bool MultiTrainer::Crossed(int64_t every, int64_t since) const {
+  return every > 0 && state_.step / every > since / every;
+}
+
+Status MultiTrainer::AtBoundary(const std::stop_token& stop) {
+  const CheckpointDesc& checkpoint = job_->desc().checkpoint();
+  if (evaluator_ != nullptr && !stop.stop_requested() && Crossed(job_->desc().eval().every_steps(), last_eval_step_)) {
+    MR_TRY(Evaluate(stop));
+  }
+  const bool minutes_due =
+      checkpoint.every_minutes() > 0 && Seconds(Clock::now() - last_checkpoint_) >= 60 * checkpoint.every_minutes();
+  if (stop.stop_requested()) report_.interrupted = true;
+  if (report_.interrupted || report_.stopped_early || minutes_due || last_eval_was_best_ ||
+      Crossed(checkpoint.every_steps(), last_checkpoint_step_)) {
+    MR_TRY(SaveCheckpoint());
+  }
+  return Status::Ok();
+}
+
+Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
+  const RunState trained = state_;
+  ++state_.epoch;
+  state_.trained.Clear();
+  pass_base_.Clear();
+  const bool last = state_.epoch == job_->desc().epochs();
+  const auto due = [&](int every) { return every > 0 && state_.epoch % every == 0; };
+  // One that every_steps asked for after the very last batch stands for it: the same again would use up patience.
+  const bool is_measured = !report_.evaluations.empty() && report_.evaluations.back().step == state_.step;
+  if (evaluator_ != nullptr && !is_measured && (last || due(job_->desc().eval().every_epochs()))) {
+    const size_t evaluations = report_.evaluations.size();
+    MR_TRY(Evaluate(stop));
+    if (report_.evaluations.size() == evaluations) {
+      // Cut short. The checkpoint stands before the end of the epoch, so that a resumed run evaluates first.
+      state_ = trained;
+      report_.interrupted = true;
+      return SaveCheckpoint();
+    }
+  }
+  for (MetricReader* reader : all_metrics_) reader->Clear();
+  state_.metric_totals.assign(state_.metric_totals.size(), 0);
+  if (stop.stop_requested()) report_.interrupted = !last;
+  if (report_.interrupted || report_.stopped_early || last_eval_was_best_ ||
+      due(job_->desc().checkpoint().every_epochs())) {
+    MR_TRY(SaveCheckpoint());
+  }
+  return Status::Ok();
+}
+
+Status MultiTrainer::Evaluate(const std::stop_token& stop) {
+  MergePrivateVars();
+  Result<EvalReport> result = evaluator_->Run(state_, stop);
+  // An evaluation that a stop cut short is not the run's failure; the checkpoint comes next.
+  if (!result.ok() && stop.stop_requested()) return Status::Ok();
+  MR_ASSIGN(const EvalReport report, std::move(result));
+  last_eval_step_ = state_.step;
+  last_eval_was_best_ = watch_.IsBest(report, &state_);
+  report_.stopped_early = watch_.ShouldStop(state_);
+  if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnEval(report));
+  report_.evaluations.push_back(report);
+  return Status::Ok();
+}
+
+Status MultiTrainer::SaveCheckpoint() {
+  last_checkpoint_ = Clock::now();
+  last_checkpoint_step_ = state_.step;
+  if (hooks_.checkpointer == nullptr) return Status::Ok();
+  MergePrivateVars();
+  const auto start = Clock::now();
+  MR_TRY(hooks_.checkpointer->Save(state_, std::exchange(last_eval_was_best_, false)));
+  report_.checkpoint_seconds += Seconds(Clock::now() - start);
+  return Status::Ok();
+}
+
+void MultiTrainer::Snapshot() {
+  state_.step = progress_.steps_done.load();
+  state_.examples = progress_.examples.load();
+  state_.trained = pass_base_;
+  for (const Seat& seat : seats_) state_.trained.Merge(seat.worker->ledger());
+  state_.metric_totals.assign(static_cast<size_t>(job_->metrics().sums()), 0);
+  for (const MetricReader* reader : all_metrics_) reader->AddTo(state_.metric_totals);
+}
+
+void MultiTrainer::Tick() {
+  if (hooks_.reporter == nullptr) return;
+  RunProgress progress;
+  progress.epoch = state_.epoch;
+  progress.epochs = job_->desc().epochs();
+  progress.pass_examples = progress_.pass_examples.load();
+  progress.step = progress_.steps_done.load();
+  progress.pass_seconds = Seconds(Clock::now() - pass_start_) - pass_.pause_seconds;
+  hooks_.reporter->OnTick(progress);
+}
+
+void MultiTrainer::FillPassReport(const PassStats& stats) {
+  pass_.data = stats;
+  pass_.seconds = Seconds(Clock::now() - pass_start_) - pass_.pause_seconds;
+  for (const Seat& seat : seats_) {
+    const WorkerReport& worker = seat.worker->report();
+    pass_.batches += worker.batches;
+    pass_.examples += worker.examples;
+    pass_.read_seconds += 1e-9 * static_cast<double>(worker.read_nanoseconds);
+    pass_.run_seconds += 1e-9 * static_cast<double>(worker.run_nanoseconds);
+  }
+  pass_.metrics = job_->metrics().Compute(state_.metric_totals);
+}
+
+void MultiTrainer::MergePrivateVars() {
+  for (const std::string& name : job_->desc().hogwild_param().stat_var_names()) {
+    Tensor* shared = job_->root().Var(name)->GetMutable<Tensor>();
+    for (size_t i = 1; i < seats_.size(); ++i) {
+      Tensor* own = seats_[i].frame->scope().Var(name)->GetMutable<Tensor>();
+      for (int64_t k = 0; k < own->numel(); ++k) {
+        if (own->dtype() == DType::kInt64) {
+          shared->mutable_data<int64_t>()[k] += std::exchange(own->mutable_data<int64_t>()[k], 0);
+        } else if (own->dtype() == DType::kFloat32) {
+          shared->mutable_data<float>()[k] += std::exchange(own->mutable_data<float>()[k], 0.f);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace millrace

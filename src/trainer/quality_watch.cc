@@ -1,0 +1,60 @@
+#include "trainer/quality_watch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace millrace {
+
+Result<QualityWatch> QualityWatch::Create(const Job& job) {
+  QualityWatch watch;
+  const TrainerDesc& desc = job.desc();
+  const bool stops = desc.eval().has_early_stopping();
+  const std::string& keep_best = desc.checkpoint().keep_best();
+  if (!stops && keep_best.empty()) return watch;
+  watch.metric_ = stops ? desc.eval().early_stopping().metric() : keep_best;
+  if (stops && !keep_best.empty() && keep_best != watch.metric_) {
+    return InvalidConfig("checkpoint.keep_best is \"" + keep_best + "\" and eval.early_stopping.metric is \"" +
+                         watch.metric_ + "\": one run watches one metric");
+  }
+  const auto& names = job.metrics().names();
+  const bool is_loss = watch.metric_ == "loss" && !job.model().loss.empty();
+  if (!is_loss && std::find(names.begin(), names.end(), watch.metric_) == names.end()) {
+    std::string known = job.model().loss.empty() ? "" : "loss";
+    for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+    return InvalidConfig((stops ? "eval.early_stopping.metric" : "checkpoint.keep_best") +
+                         (": the job has no metric \"" + watch.metric_) + "\"; it has: " + known);
+  }
+  if (stops) {
+    watch.patience_ = desc.eval().early_stopping().patience();
+    watch.min_delta_ = desc.eval().early_stopping().min_delta();
+  }
+  return watch;
+}
+
+double QualityWatch::Score(const EvalReport& report) const {
+  double value = report.loss;
+  for (const auto& [name, metric] : report.metrics) {
+    if (name == metric_) value = metric;
+  }
+  if (std::isnan(value)) return -std::numeric_limits<double>::infinity();
+  if (metric_.starts_with("calibration")) return -std::abs(value - 1);
+  const bool rises = metric_.starts_with("auc") || metric_.starts_with("gauc") || metric_.starts_with("accuracy");
+  return rises ? value : -value;
+}
+
+bool QualityWatch::IsBest(const EvalReport& report, RunState* state) const {
+  if (metric_.empty()) return false;
+  const double score = Score(report);
+  const bool best = !state->has_best || score > state->best_metric + min_delta_;
+  state->evaluations_since_best = best ? 0 : state->evaluations_since_best + 1;
+  if (best) state->best_metric = score;
+  state->has_best = true;
+  return best;
+}
+
+bool QualityWatch::ShouldStop(const RunState& state) const {
+  return patience_ > 0 && state.evaluations_since_best >= patience_;
+}
+
+}  // namespace millrace

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataset/dataset.h"
+#include "framework/trained_ledger.h"
+#include "metrics/metric_set.h"
+
+namespace millrace {
+
+/// Where a run stands, at a batch boundary: what a checkpoint holds beside the parameters.
+struct RunState {
+  int64_t epoch = 0;     ///< passes completed
+  int64_t step = 0;      ///< batches trained since the very start
+  int64_t examples = 0;  ///< since the very start
+  /// What of pass `epoch` was trained; empty at a pass's end.
+  TrainedLedger trained;
+  /// Sums of the metrics over the current pass (MetricSet::sums()).
+  std::vector<double> metric_totals;
+  /// Early stopping: the best value so far, evaluations since, and whether there was any.
+  double best_metric = 0;
+  int64_t evaluations_since_best = 0;
+  bool has_best = false;
+};
+
+/// A line of fetched values (worker 0), as printed and logged.
+struct FetchLine {
+  int64_t step = 0;
+  int64_t epoch = 0;
+  int64_t examples = 0;
+  int64_t batch = 0;  ///< of worker 0 in this pass, from 1
+  struct Value {
+    std::string name;   ///< as in fetch_var_names
+    std::string label;  ///< as printed
+    std::vector<double> values;
+  };
+  std::vector<Value> values;
+};
+
+/// Quality on the evaluation set.
+struct EvalReport {
+  int64_t step = 0;
+  int64_t epoch = 0;
+  int64_t trained_examples = 0;  ///< since the very start
+  int64_t examples = 0;          ///< of the evaluation set
+  double seconds = 0;
+  double loss = 0;  ///< mean over rows; NaN without a loss
+  MetricValues metrics;
+};
+
+/// One pass, or a part of one that a stop ended.
+struct PassReport {
+  int64_t epoch = 0;
+  int64_t batches = 0;
+  int64_t examples = 0;
+  double seconds = 0;        ///< wall clock from the first batch asked for to the last one trained, without pauses
+  double pause_seconds = 0;  ///< in which workers stood still for evaluations and checkpoints
+  double read_seconds = 0;   ///< workers' waiting for batches, summed over workers
+  double run_seconds = 0;    ///< workers' operators, summed over workers
+  MetricValues metrics;
+  PassStats data;
+};
+
+/// A look at the run from outside, a few times a second.
+struct RunProgress {
+  int64_t epoch = 0;
+  int64_t epochs = 0;
+  int64_t pass_examples = 0;
+  int64_t step = 0;
+  double pass_seconds = 0;
+};
+
+/// What the whole run did.
+struct RunReport {
+  std::vector<PassReport> passes;
+  std::vector<EvalReport> evaluations;
+  PassStats load;  ///< of an in-memory dataset
+  double load_seconds = 0;
+  double checkpoint_seconds = 0;
+  RunState state;  ///< at the end
+  bool interrupted = false;
+  bool stopped_early = false;
+  std::string chrome_trace;  ///< with output.trace
+};
+
+/// Keeps what is needed to go on after a crash. Called while no worker trains.
+class Checkpointer {
+ public:
+  virtual ~Checkpointer() = default;
+  /// Saves the parameters of the job with `state`. `best`: the last evaluation was the best so far.
+  virtual Status Save(const RunState& state, bool best) = 0;
+};
+
+/// Shows a run to people and programs. OnFetch comes from worker 0's thread, the rest from the trainer's.
+class RunReporter {
+ public:
+  virtual ~RunReporter() = default;
+  virtual void OnTick(const RunProgress& progress) = 0;
+  virtual Status OnFetch(const FetchLine& line) = 0;
+  virtual Status OnEval(const EvalReport& report) = 0;
+  virtual Status OnPass(const PassReport& report) = 0;
+};
+
+}  // namespace millrace

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "core/event_writer.h"
+#include "core/file.h"
+#include "trainer/job.h"
+#include "trainer/progress_line.h"
+#include "trainer/run_hooks.h"
+
+namespace millrace {
+
+/// Shows a run on standard error as it goes, and keeps its numbers: OUTPUT_DIR/metrics.jsonl, an object a print and an
+/// evaluation, and TensorBoard events in OUTPUT_DIR/tensorboard.
+///
+/// Thread-safe, as RunReporter wants it. Lines are written at once.
+class RunRecorder final : public RunReporter {
+ public:
+  /// Begins metrics.jsonl anew; for a run that goes on (`resumed_step` >= 0), keeps its lines up to that step. Without
+  /// an output folder nothing is written. kIo.
+  static Result<std::unique_ptr<RunRecorder>> Create(const Job& job, int64_t resumed_step, std::FILE* terminal);
+  ~RunRecorder() override;
+
+  void OnTick(const RunProgress& progress) override;
+  Status OnFetch(const FetchLine& line) override;
+  Status OnEval(const EvalReport& report) override;
+  Status OnPass(const PassReport& report) override;
+
+  /// Takes the progress line away.
+  void ClearProgress();
+
+ private:
+  RunRecorder(int64_t expected_examples, const ProgressLine::Options& options)
+      : progress_(options), expected_examples_(expected_examples) {}
+  Status AppendLine(const std::string& line);
+  Status AddEvents(int64_t step, const std::vector<Scalar>& scalars);
+
+  std::mutex mutex_;
+  ProgressLine progress_;
+  int64_t expected_examples_;  ///< of a pass; 0: unknown
+  bool estimated_ = true;
+  std::string path_;
+  FileDescriptor metrics_;
+  std::unique_ptr<EventWriter> events_;
+  std::FILE* terminal_ = nullptr;
+};
+
+}  // namespace millrace

@@ -1,0 +1,158 @@
+#include "trainer/run_summary.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include "core/json_writer.h"
+
+namespace millrace {
+namespace {
+
+void AddStages(const PassStats& stats, RunSummary* summary) {
+  for (const auto& [stage, seconds] : stats.stage_seconds) summary->stage_seconds[stage] += seconds;
+}
+
+double Stage(const RunSummary& summary, const std::string& name) {
+  const auto it = summary.stage_seconds.find(name);
+  return it == summary.stage_seconds.end() ? 0 : it->second;
+}
+
+std::string Percent(double share) { return std::to_string(static_cast<int>(100 * share + 0.5)) + "%"; }
+
+// One sentence: where the time went, and what to change.
+std::string Bottleneck(const RunSummary& summary) {
+  if (summary.batches == 0) return "nothing was trained";
+  const double wait = Stage(summary, "read_wait");
+  const double compute = Stage(summary, "compute");
+  const double share = wait + compute > 0 ? wait / (wait + compute) : 0;
+  const double load = Stage(summary, "load");
+  if (load > 2 * summary.seconds) {
+    return "loading into memory took " + Percent(load / (load + summary.seconds)) +
+           " of the time: raise data_desc.thread_num, or train from files with QueueDataset";
+  }
+  if (share > 0.2) {
+    const double pipe = Stage(summary, "pipe");
+    const double parse = Stage(summary, "parse");
+    const double read = Stage(summary, "read");
+    const double decompress = Stage(summary, "decompress");
+    const std::string start = "workers waited for input " + Percent(share) + " of the time, mostly on ";
+    if (pipe >= std::max({parse, read, decompress})) {
+      return start + "pipe_command: make it faster, raise data_desc.thread_num, or prepare the files once";
+    }
+    if (parse >= std::max(read, decompress)) {
+      return start + "parsing: raise data_desc.thread_num, or use InMemoryDataset when there are several epochs";
+    }
+    if (decompress >= read)
+      return start + "decompression: raise data_desc.thread_num, or store the files plain or as zstd";
+    return start + "reading files: use a faster disk, or InMemoryDataset when there are several epochs";
+  }
+  const std::string start = "workers computed " + Percent(1 - share) + " of the time: ";
+  const auto processors = static_cast<int>(std::thread::hardware_concurrency());
+  if (summary.workers < processors) {
+    return start + "raise thread_num (" + std::to_string(summary.workers) + " of " + std::to_string(processors) +
+           " processors train)";
+  }
+  return start + "make the model smaller, set precision: BF16 where the processor has it, or use a faster machine";
+}
+
+void AppendValues(JsonWriter* json, const MetricValues& values) {
+  for (const auto& [name, value] : values) json->Key(name).Number(value);
+}
+
+std::string Fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.*f", digits, value);
+  return text;
+}
+
+std::string ValuesLine(const MetricValues& values) {
+  std::string line;
+  for (const auto& [name, value] : values) line += (line.empty() ? "" : "  ") + name + " " + Fixed(value, 6);
+  return line;
+}
+
+}  // namespace
+
+RunSummary Summarize(const RunReport& report, int workers, double total_seconds) {
+  RunSummary summary;
+  summary.workers = workers;
+  summary.total_seconds = total_seconds;
+  summary.epochs = report.state.epoch;
+  summary.interrupted = report.interrupted;
+  summary.stopped_early = report.stopped_early;
+  summary.data = report.load;
+  AddStages(report.load, &summary);
+  for (const PassReport& pass : report.passes) {
+    summary.examples += pass.examples;
+    summary.batches += pass.batches;
+    summary.seconds += pass.seconds;
+    summary.stage_seconds["read_wait"] += pass.read_seconds;
+    summary.stage_seconds["compute"] += pass.run_seconds;
+    AddStages(pass.data, &summary);
+    summary.metrics = pass.metrics;
+    if (pass.data.lines > summary.data.lines) summary.data = pass.data;
+  }
+  if (report.load_seconds > 0) summary.stage_seconds["load"] = report.load_seconds;
+  if (report.checkpoint_seconds > 0) summary.stage_seconds["checkpoint"] = report.checkpoint_seconds;
+  for (const EvalReport& eval : report.evaluations) {
+    summary.stage_seconds["eval"] += eval.seconds;
+    summary.eval = eval;
+    summary.has_eval = true;
+  }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  summary.peak_rss_bytes = int64_t{usage.ru_maxrss} * 1024;
+  summary.bottleneck = Bottleneck(summary);
+  return summary;
+}
+
+std::string RunJson(const RunSummary& summary) {
+  JsonWriter json(true);
+  json.BeginObject();
+  json.Key("examples").Number(summary.examples).Key("seconds").Number(summary.seconds);
+  json.Key("examples_per_second").Number(summary.examples_per_second());
+  json.Key("batches").Number(summary.batches).Key("epochs").Number(summary.epochs);
+  json.Key("metrics").BeginObject();
+  AppendValues(&json, summary.metrics);
+  json.EndObject().Key("eval").BeginObject();
+  if (summary.has_eval) {
+    json.Key("step").Number(summary.eval.step).Key("epoch").Number(summary.eval.epoch);
+    json.Key("examples").Number(summary.eval.examples).Key("loss").Number(summary.eval.loss);
+    AppendValues(&json, summary.eval.metrics);
+  }
+  json.EndObject().Key("data").BeginObject();
+  json.Key("files").Number(summary.data.files).Key("bytes").Number(summary.data.bytes);
+  json.Key("lines").Number(summary.data.lines).Key("bad_lines").Number(summary.data.bad_lines);
+  json.Key("counters").BeginObject();
+  for (const auto& [kind, count] : summary.data.counters) json.Key(kind).Number(count);
+  json.EndObject().EndObject().Key("stage_seconds").BeginObject();
+  for (const auto& [stage, seconds] : summary.stage_seconds) json.Key(stage).Number(seconds);
+  json.EndObject();
+  json.Key("total_seconds").Number(summary.total_seconds).Key("workers").Number(summary.workers);
+  json.Key("peak_rss_bytes").Number(summary.peak_rss_bytes);
+  json.Key("interrupted").Bool(summary.interrupted).Key("stopped_early").Bool(summary.stopped_early);
+  json.Key("bottleneck").Text(summary.bottleneck).EndObject();
+  return json.text() + "\n";
+}
+
+std::string ClosingBlock(const RunSummary& summary, const std::string& output_dir) {
+  const char* what = summary.interrupted ? "interrupted" : summary.stopped_early ? "stopped early" : "trained";
+  std::string text = std::string(what) + ": " + std::to_string(summary.examples) + " examples in " +
+                     std::to_string(summary.batches) + " batches, " + Fixed(summary.seconds, 1) + " s, " +
+                     Fixed(summary.examples_per_second(), 0) + " examples/s, " + std::to_string(summary.workers) +
+                     (summary.workers == 1 ? " worker\n" : " workers\n");
+  if (!summary.metrics.empty()) text += "  training    " + ValuesLine(summary.metrics) + "\n";
+  if (summary.has_eval) text += "  evaluation  " + ValuesLine(summary.eval.metrics) + "\n";
+  if (summary.data.bad_lines > 0) {
+    text +=
+        "  bad lines   " + std::to_string(summary.data.bad_lines) + " of " + std::to_string(summary.data.lines) + "\n";
+  }
+  text += "  bottleneck  " + summary.bottleneck + "\n";
+  if (!output_dir.empty()) text += "  output      " + output_dir + "\n";
+  return text;
+}
+
+}  // namespace millrace

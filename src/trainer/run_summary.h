@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "trainer/run_hooks.h"
+
+namespace millrace {
+
+/// What a finished run was like, added up over its passes: run.json and the closing block.
+struct RunSummary {
+  int64_t examples = 0;  ///< of this run
+  int64_t batches = 0;
+  int64_t epochs = 0;        ///< completed, with those of earlier runs that this one went on from
+  double seconds = 0;        ///< wall clock of training passes
+  double total_seconds = 0;  ///< with loading, evaluation, checkpoints
+  int workers = 1;
+  MetricValues metrics;  ///< of the last pass
+  bool has_eval = false;
+  EvalReport eval;  ///< the last one
+  PassStats data;   ///< the input: of loading into memory, or of the pass that read most of it
+  /// Seconds summed over threads: "read_wait" and "compute" of workers, "load", and the input's stages.
+  std::map<std::string, double> stage_seconds;
+  int64_t peak_rss_bytes = 0;
+  bool interrupted = false;
+  bool stopped_early = false;
+  std::string bottleneck;
+
+  double examples_per_second() const { return seconds > 0 ? static_cast<double>(examples) / seconds : 0; }
+};
+
+/// Adds up a report. `workers` trained; `total_seconds` is the run's wall clock.
+RunSummary Summarize(const RunReport& report, int workers, double total_seconds);
+
+/// run.json.
+std::string RunJson(const RunSummary& summary);
+
+/// The closing block: a few lines for people.
+std::string ClosingBlock(const RunSummary& summary, const std::string& output_dir);
+
+}  // namespace millrace

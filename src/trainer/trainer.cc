@@ -1,0 +1,35 @@
+#include "trainer/trainer.h"
+
+#include "trainer/multi_trainer.h"
+
+namespace millrace {
+namespace {
+
+struct Entry {
+  const char* name;
+  Result<std::unique_ptr<Trainer>> (*create)(Job&, TrainerHooks);
+};
+
+// A new trainer is a class in a file of its own and a line here.
+constexpr Entry kTrainers[] = {
+    {"MultiTrainer", &MultiTrainer::Create},
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Trainer>> CreateTrainer(Job& job, TrainerHooks hooks) {
+  std::string known;
+  for (const Entry& entry : kTrainers) {
+    if (job.desc().class_name() == entry.name) return entry.create(job, std::move(hooks));
+    known += (known.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  return InvalidConfig("class_name: there is no trainer \"" + job.desc().class_name() + "\"; registered: " + known);
+}
+
+std::vector<std::string> TrainerNames() {
+  std::vector<std::string> names;
+  for (const Entry& entry : kTrainers) names.emplace_back(entry.name);
+  return names;
+}
+
+}  // namespace millrace

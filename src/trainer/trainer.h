@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "trainer/job.h"
+#include "trainer/run_hooks.h"
+
+namespace millrace {
+
+/// What a trainer is given beside its job; all of it outlives the trainer.
+struct TrainerHooks {
+  Checkpointer* checkpointer = nullptr;  ///< null: no checkpoints
+  RunReporter* reporter = nullptr;       ///< null: nobody looks
+  /// Where an earlier run stopped; its parameters are in the job's root scope already.
+  std::optional<RunState> resume;
+};
+
+/// Runs a job from where it stands to its end.
+class Trainer {
+ public:
+  virtual ~Trainer() = default;
+  /// Trains all passes. A stop request ends it at a batch boundary, with a checkpoint, within a second: ok, and
+  /// `interrupted` is set. The first failure of any thread comes back after all threads have ended.
+  virtual Result<RunReport> Run(std::stop_token stop) = 0;
+};
+
+/// The trainer of the job's class_name; kInvalidConfig, with the known names, when there is none.
+Result<std::unique_ptr<Trainer>> CreateTrainer(Job& job, TrainerHooks hooks);
+/// Names that CreateTrainer knows.
+std::vector<std::string> TrainerNames();
+
+}  // namespace millrace

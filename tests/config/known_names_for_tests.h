@@ -1,0 +1,17 @@
+#pragma once
+
+#include "config/known_names.h"
+
+namespace millrace {
+
+inline KnownNames KnownNamesForTests() {
+  KnownNames known;
+  known.trainers = {"MultiTrainer"};
+  known.device_workers = {"HogwildWorker"};
+  known.datasets = {"QueueDataset", "InMemoryDataset"};
+  known.data_feeds = {"MultiSlotDataFeed", "MultiSlotInMemoryDataFeed"};
+  known.operators = {"relu", "elementwise_mul", "matmul_v2"};
+  return known;
+}
+
+}  // namespace millrace

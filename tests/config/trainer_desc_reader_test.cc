@@ -1,0 +1,235 @@
+#include "config/trainer_desc_reader.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+
+#include "config/diagnostics.h"
+#include "config/field_positions.h"
+#include "config/known_names_for_tests.h"
+#include "config/print_config.h"
+#include "config/text_file.h"
+#include "config/text_parser.h"
+#include "trainer_desc.pb.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kJob[] = R"(
+filelist: "part-0"
+data_desc { multi_slot_desc {
+  slots { name: "click" type: "uint64" is_used: true is_dense: true shape: [-1, 1] }
+  slots { name: "x" type: "float" is_used: true is_dense: true shape: [-1, 2] } } }
+model {
+  layer { name: "y" fc { in: "x" units: 1 act: SIGMOID } }
+  loss { kind: LOG_LOSS in: "y" label: "click" }
+  optimizer { sgd { lr: 0.1 } }
+}
+)";
+
+class ReaderTest : public ::testing::Test {
+ protected:
+  ReaderTest() {
+    std::string name = testing::TempDir() + "/config.XXXXXX";
+    folder_ = mkdtemp(name.data());
+    request_.known = KnownNamesForTests();
+    request_.file = folder_ + "/job.prototxt";
+  }
+  ~ReaderTest() override { std::filesystem::remove_all(folder_); }
+
+  void Write(const std::string& name, const std::string& text) { std::ofstream(folder_ + "/" + name) << text; }
+  std::string Failure() {
+    Result<LoadedConfig> loaded = LoadTrainerDesc(request_);
+    EXPECT_FALSE(loaded.ok());
+    EXPECT_EQ(loaded.status().code(), StatusCode::kInvalidConfig);
+    return loaded.status().message();
+  }
+
+  std::string folder_;
+  ConfigRequest request_;
+};
+
+TEST_F(ReaderTest, ReadsAJobAndItsFiles) {
+  Write("job.prototxt", kJob);
+  Write("part-0", "1 0 2 1 2\n");
+  request_.overrides = {"filelist=" + folder_ + "/part-*", "data_desc.batch_size=7"};
+  Result<LoadedConfig> loaded = LoadTrainerDesc(request_);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
+  EXPECT_EQ(loaded->desc->data_desc().batch_size(), 7);
+  EXPECT_THAT(loaded->files, ElementsAre(folder_ + "/part-0"));
+  EXPECT_EQ(loaded->warnings, "");
+}
+
+TEST_F(ReaderTest, AnInputThatIsNotThereIsNoMistakeOfTheConfiguration) {
+  Write("job.prototxt", kJob);
+  request_.overrides = {"filelist=" + folder_ + "/part-*"};
+  Result<LoadedConfig> loaded = LoadTrainerDesc(request_);
+  EXPECT_EQ(loaded.status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(loaded.status().message(), HasSubstr("--set #1:1:10: error: \"" + folder_ + "/part-*\" matches no file"));
+  request_.overrides.push_back("epochs=0");
+  EXPECT_THAT(Failure(), HasSubstr("matches no file"));
+}
+
+TEST_F(ReaderTest, SaysWhatIsWrongWithAFileThatIsNone) {
+  EXPECT_THAT(Failure(), HasSubstr("no file \"job.prototxt\""));
+  Write("job.prototext", kJob);
+  EXPECT_THAT(Failure(), HasSubstr("did you mean \"job.prototext\"?"));
+  request_.file = folder_;
+  EXPECT_THAT(Failure(), HasSubstr("is a folder"));
+  request_.file = "";
+  EXPECT_THAT(Failure(), StartsWith("--trainer_desc=FILE is missing"));
+  Write("job.prototxt", std::string("\0\1\2", 3));
+  request_.file = folder_ + "/job.prototxt";
+  EXPECT_THAT(Failure(), HasSubstr("is no text"));
+  Write("job.prototxt", "");
+  EXPECT_THAT(Failure(), HasSubstr("the text holds nothing"));
+}
+
+TEST_F(ReaderTest, ReportsSyntaxMeaningFilesAndAssignmentsTogether) {
+  Write("job.prototxt", std::string(kJob) + "epoch: 0\n");
+  request_.overrides = {"data_desc.batch_size=0", "thread=1"};
+  const std::string report = Failure();
+  EXPECT_THAT(report, HasSubstr("TrainerDesc has no field \"epoch\"; did you mean \"epochs\"?"));
+  EXPECT_THAT(report, HasSubstr("epochs must be at least 1, not 0"));
+  EXPECT_THAT(report, HasSubstr("--set #1:1:22: error: Batch size 0 is illegal."));
+  EXPECT_THAT(report,
+              HasSubstr("--set #2:1:1: error: TrainerDesc has no field \"thread\"; did you mean \"thread_num\"?"));
+  EXPECT_THAT(report, HasSubstr("job.prototxt:2:11: error: no file \"part-0\""));
+  EXPECT_THAT(report, testing::EndsWith("5 errors"));
+}
+
+TEST_F(ReaderTest, AMessageMayComeFromAFile) {
+  Write("job.prototxt",
+        R"(filelist: "x:y" program { main: ")" + folder_ + R"(/main.bin" init_dir: ")" + folder_ + "\" }");
+  Write("main.bin", "");
+  Write("feed.prototxt", "batch: 64 multi_slot_desc { slots { name: 'a' type: 'uint64' use: true } }");
+  request_.overrides = {"data_desc=@" + folder_ + "/feed.prototxt"};
+  Result<LoadedConfig> loaded = LoadTrainerDesc(request_);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
+  EXPECT_EQ(loaded->desc->data_desc().batch_size(), 64);
+
+  Write("feed.prototxt", "batch: 64\nmulti_slot_desc { slots { name: 'a' type: 'uint' use: true } }");
+  EXPECT_THAT(Failure(), HasSubstr("/feed.prototxt:2:43: error: the type of a slot is"));
+}
+
+TEST_F(ReaderTest, EveryConfigurationOfTheRepositoryIsSound) {
+  request_.check_files = false;
+  int jobs = 0;
+  for (const char* folder : {"/configs", "/examples"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(MILLRACE_SOURCE_DIR + std::string(folder))) {
+      if (entry.path().extension() != ".prototxt") continue;
+      request_.file = entry.path().string();
+      Result<LoadedConfig> loaded = LoadTrainerDesc(request_);
+      ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+      EXPECT_EQ(loaded->warnings, "");
+      ++jobs;
+    }
+  }
+  EXPECT_GE(jobs, 5);
+}
+
+/// The first block of a page that starts with `fence`, behind `from`.
+std::string Block(const std::string& page, const std::string& fence, size_t from, size_t* end) {
+  const size_t begin = page.find("\n" + fence + "\n", from) + fence.size() + 2;
+  *end = page.find("```\n", begin);
+  return page.substr(begin, *end - begin);
+}
+
+TEST_F(ReaderTest, TheGuideShowsWhatItsBrokenFileGives) {
+  Result<std::string> page = ReadTextFile(MILLRACE_SOURCE_DIR "/docs/configuration.md");
+  ASSERT_TRUE(page.ok());
+  size_t end = 0;
+  const std::string job = Block(*page, "```prototxt", 0, &end);
+  const std::string report = Block(*page, "```text", end, &end);
+  request_.check_files = false;
+  Result<LoadedConfig> loaded = LoadTrainerDescText("job.prototxt", job, request_);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.status().message() + "\n", report);
+}
+
+TEST_F(ReaderTest, AModelIsNeededOnlyToTrain) {
+  Write("job.prototxt",
+        "filelist: 'x:y' data_desc { multi_slot_desc { slots { name: 'a' type: 'uint64' is_used: true } } }");
+  EXPECT_THAT(Failure(), HasSubstr("model is missing"));
+  request_.needs_model = false;
+  EXPECT_TRUE(LoadTrainerDesc(request_).ok());
+}
+
+/// Sets random fields of a message, and of the messages below it.
+void Fill(google::protobuf::Message* message, std::mt19937_64* random, int depth) {
+  using google::protobuf::FieldDescriptor;
+  const auto* reflection = message->GetReflection();
+  const auto draw = [&](uint64_t n) { return (*random)() % n; };
+  for (int i = 0; i < message->GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor* field = message->GetDescriptor()->field(i);
+    if (draw(3) != 0) continue;
+    const int count = field->is_repeated() ? static_cast<int>(draw(3)) : 1;
+    for (int k = 0; k < count; ++k) {
+      std::string text;
+      for (uint64_t n = draw(6); n > 0; --n) text += static_cast<char>(draw(256));
+      const auto number = static_cast<int64_t>((*random)()) >> draw(64);
+      const double real =
+          draw(4) == 0 ? static_cast<double>(number) : std::ldexp(static_cast<double>(draw(1 << 24)), -30);
+      const auto put = [&](auto add, auto set, auto value) {
+        if (field->is_repeated()) {
+          (reflection->*add)(message, field, value);
+        } else {
+          (reflection->*set)(message, field, value);
+        }
+      };
+      using R = google::protobuf::Reflection;
+      switch (field->cpp_type()) {
+        case FieldDescriptor::CPPTYPE_INT32: put(&R::AddInt32, &R::SetInt32, static_cast<int32_t>(number)); break;
+        case FieldDescriptor::CPPTYPE_INT64: put(&R::AddInt64, &R::SetInt64, number); break;
+        case FieldDescriptor::CPPTYPE_UINT64: put(&R::AddUInt64, &R::SetUInt64, static_cast<uint64_t>(number)); break;
+        case FieldDescriptor::CPPTYPE_FLOAT: put(&R::AddFloat, &R::SetFloat, static_cast<float>(real)); break;
+        case FieldDescriptor::CPPTYPE_DOUBLE: put(&R::AddDouble, &R::SetDouble, real); break;
+        case FieldDescriptor::CPPTYPE_BOOL: put(&R::AddBool, &R::SetBool, draw(2) == 1); break;
+        case FieldDescriptor::CPPTYPE_ENUM: {
+          const int value = static_cast<int>(draw(static_cast<uint64_t>(field->enum_type()->value_count())));
+          put(&R::AddEnum, &R::SetEnum, field->enum_type()->value(value));
+          break;
+        }
+        case FieldDescriptor::CPPTYPE_STRING: put(&R::AddString, &R::SetString, text); break;
+        case FieldDescriptor::CPPTYPE_MESSAGE:
+          if (depth == 0) break;
+          Fill(field->is_repeated() ? reflection->AddMessage(message, field)
+                                    : reflection->MutableMessage(message, field),
+               random, depth - 1);
+          break;
+        case FieldDescriptor::CPPTYPE_UINT32: break;
+      }
+    }
+  }
+}
+
+TEST(PrintConfig, ReadsBackToTheSameMessage) {
+  std::mt19937_64 random(20240229);
+  for (int round = 0; round < 300; ++round) {
+    TrainerDesc desc;
+    Fill(&desc, &random, 5);
+    ExpandSlotRanges(&desc);
+    const std::string printed = PrintConfig(desc);
+    Diagnostics diagnostics;
+    FieldPositions positions;
+    TrainerDesc back;
+    ParseText(diagnostics.AddSource("printed", printed), "", &back, &diagnostics, &positions);
+    ASSERT_EQ(diagnostics.errors(), 0) << "round " << round << "\n" << diagnostics.Render() << printed;
+    ASSERT_TRUE(google::protobuf::util::MessageDifferencer::Equals(desc, back)) << "round " << round << "\n" << printed;
+    ASSERT_EQ(PrintConfig(back), printed);
+  }
+}
+
+}  // namespace
+}  // namespace millrace

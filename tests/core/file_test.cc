@@ -1,0 +1,76 @@
+#include "core/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/byte_source.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    Result<TempDir> made = TempDir::Create("millrace_file_");
+    ASSERT_TRUE(made.ok()) << made.status().ToString();
+    dir_.emplace(std::move(made).value());
+  }
+  std::string Path(const std::string& name) const { return dir_->path() + "/" + name; }
+  std::optional<TempDir> dir_;
+};
+
+TEST_F(FileTest, ReadsWhatWasWritten) {
+  std::string content(300000, 'x');
+  content += '\0';
+  content += "end";
+  ASSERT_TRUE(WriteFileAtomically(Path("a"), content).ok());
+  EXPECT_EQ(ReadFile(Path("a")).value(), content);
+  ASSERT_TRUE(WriteFileAtomically(Path("a"), "").ok());
+  EXPECT_EQ(ReadFile(Path("a")).value(), "");
+}
+
+TEST_F(FileTest, ReadsFilesThatSayNoSize) {
+  EXPECT_NE(ReadFile("/proc/self/status").value().find("Pid:"), std::string::npos);
+}
+
+TEST_F(FileTest, MissingFilesAndFoldersAreErrors) {
+  EXPECT_EQ(ReadFile(Path("nothing")).status().ToString(), "not found: no such file: \"" + Path("nothing") + "\"");
+  EXPECT_EQ(ReadFile(dir_->path()).status().ToString(),
+            "input/output error: \"" + dir_->path() + "\" is a folder, not a file");
+}
+
+TEST_F(FileTest, AnUncommittedFileNeverAppears) {
+  {
+    Result<AtomicFile> file = AtomicFile::Create(Path("b"));
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE(file->Append("half").ok());
+  }
+  EXPECT_TRUE(fs::is_empty(dir_->path()));
+}
+
+TEST_F(FileTest, AWrittenFileHasTheUsualRights) {
+  ASSERT_TRUE(WriteFileAtomically(Path("c"), "x").ok());
+  std::ofstream(Path("d")) << "x";
+  EXPECT_EQ(fs::status(Path("c")).permissions(), fs::status(Path("d")).permissions());
+}
+
+TEST_F(FileTest, AFolderThatIsNotThereIsNamed) {
+  const Status status = WriteFileAtomically(Path("no/such/file"), "x");
+  EXPECT_EQ(status.message(), "cannot write beside \"" + Path("no/such/file") + "\": No such file or directory");
+}
+
+TEST_F(FileTest, ATempDirGoesWithItsContent) {
+  const std::string path = dir_->path();
+  fs::create_directories(path + "/x/y");
+  std::ofstream(path + "/x/y/z") << "x";
+  dir_.reset();
+  EXPECT_FALSE(fs::exists(path));
+}
+
+}  // namespace
+}  // namespace millrace

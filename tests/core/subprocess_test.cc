@@ -1,0 +1,245 @@
+#include "core/subprocess.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace millrace {
+namespace {
+
+/// Processes whose parent is this one.
+int CountChildren() {
+  int children = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "stat");
+    std::stringstream text;
+    text << file.rdbuf();
+    const std::string stat = text.str();
+    const size_t name_end = stat.rfind(')');
+    if (name_end == std::string::npos) continue;
+    std::istringstream rest(stat.substr(name_end + 1));
+    char state = 0;
+    pid_t parent = 0;
+    rest >> state >> parent;
+    if (parent == ::getpid()) ++children;
+  }
+  return children;
+}
+
+class SubprocessTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    Result<std::unique_ptr<ChildGuard>> made = ChildGuard::Create();
+    ASSERT_TRUE(made.ok()) << made.status().ToString();
+    guard_ = std::move(made).value();
+  }
+
+  Result<std::unique_ptr<ByteSource>> Start(const std::string& command, SubprocessOptions options = {}) {
+    options.argv = ShellArgv(command);
+    options.label = "part-0";
+    return StartSubprocess(std::move(options), *guard_);
+  }
+
+  static Result<std::string> ReadAll(ByteSource& source, const std::stop_token& stop = {}) {
+    std::string text;
+    std::vector<char> buffer(100000);
+    for (;;) {
+      MR_ASSIGN(const size_t n, source.Read(buffer, stop));
+      if (n == 0) return text;
+      text.append(buffer.data(), n);
+    }
+  }
+
+  Result<std::string> Run(const std::string& command, SubprocessOptions options = {}) {
+    MR_ASSIGN(const std::unique_ptr<ByteSource> process, Start(command, std::move(options)));
+    return ReadAll(*process);
+  }
+
+  std::string FailureOf(const std::string& command) { return Run(command).status().message(); }
+
+  std::unique_ptr<ChildGuard> guard_;
+};
+
+TEST_F(SubprocessTest, DeliversTheOutput) {
+  EXPECT_EQ(Run("echo hello; echo world").value(), "hello\nworld\n");
+  EXPECT_EQ(Run("head -c 5000000 /dev/zero").value(), std::string(5000000, '\0'));
+  EXPECT_EQ(Run("true").value(), "");
+}
+
+TEST_F(SubprocessTest, ReadsItsFileAsStdin) {
+  SubprocessOptions options;
+  options.stdin_file = FileDescriptor(::open("/proc/self/comm", O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(Run("tr a-z A-Z", std::move(options)).value(), "CORE_TEST\n");
+  EXPECT_EQ(Run("cat").value(), "");  // /dev/null
+}
+
+TEST_F(SubprocessTest, FailuresSayHowItEnded) {
+  EXPECT_EQ(FailureOf("exit 3"), "command exited with status 3");
+  EXPECT_EQ(FailureOf("echo rows; exit 3"), "command exited with status 3");
+  EXPECT_EQ(FailureOf("false | cat"), "command exited with status 1");
+  EXPECT_EQ(FailureOf("kill -9 $$"), "command killed by signal 9 (Killed)");
+  testing::internal::CaptureStderr();  // bash reports the kill
+  EXPECT_TRUE(FailureOf("(kill -9 $BASHPID) | cat").starts_with("command killed by signal 9 (Killed), status 137\n"));
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(SubprocessTest, TheLastLinesOfStderrAreInTheFailure) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(FailureOf("echo one >&2; printf 'two\\nthree' >&2; exit 1"),
+            "command exited with status 1\n  the command's last lines on stderr:\n    one\n    two\n    three");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "part-0: one\npart-0: two\npart-0: three\n");
+}
+
+TEST_F(SubprocessTest, ACommandThatIsNotThereIsNamed) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(FailureOf("no_such_command_here"),
+            "command exited with status 127 (command not found)\n  the command's last lines on stderr:\n"
+            "    bash: line 1: no_such_command_here: command not found");
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(SubprocessTest, MuchStderrDoesNotBlockTheCommand) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(
+      Run("for i in $(seq 20000); do echo 'a line of some length that nobody needs' >&2; done; echo done").value(),
+      "done\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr().size(),
+            20000 * std::string("part-0: a line of some length that nobody needs\n").size());
+}
+
+TEST_F(SubprocessTest, ASilentCommandIsKilled) {
+  SubprocessOptions options;
+  options.silence_timeout = std::chrono::milliseconds(50);
+  EXPECT_EQ(Run("echo 1; exec sleep 1000", std::move(options)).status().message(),
+            "command wrote nothing for 0.05 seconds and was killed");
+  EXPECT_EQ(CountChildren(), 1);
+}
+
+TEST_F(SubprocessTest, AClosedStdoutIsWaitedForAndItsStatusCounts) {
+  EXPECT_EQ(FailureOf("echo 1; exec >&-; read -r; exit 4"), "command exited with status 4");
+  SubprocessOptions options;
+  options.silence_timeout = std::chrono::milliseconds(50);
+  EXPECT_EQ(Run("exec >&-; exec sleep 1000", std::move(options)).status().message(),
+            "command wrote nothing for 0.05 seconds and was killed");
+}
+
+TEST_F(SubprocessTest, AStopRequestEndsTheWait) {
+  std::stop_source stop;
+  Result<std::unique_ptr<ByteSource>> process = Start("sleep 1000 | sleep 1000");
+  ASSERT_TRUE(process.ok());
+  std::jthread stopper([&] { stop.request_stop(); });
+  EXPECT_EQ(ReadAll(**process, stop.get_token()).status().code(), StatusCode::kCancelled);
+}
+
+TEST_F(SubprocessTest, TheWholeGroupGoesWithTheObject) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);  // every process of the group inherits the write end
+  Result<std::unique_ptr<ByteSource>> process = Start("sleep 1000 & sleep 1000 | sleep 1000 & echo up; wait");
+  ASSERT_TRUE(process.ok());
+  std::vector<char> buffer(100);
+  ASSERT_EQ((*process)->Read(buffer, {}).value(), 3U);
+  ::close(ends[1]);
+  process->reset();
+  char byte = 0;
+  EXPECT_EQ(::read(ends[0], &byte, 1), 0);  // returns once nobody holds the other end
+  ::close(ends[0]);
+  EXPECT_EQ(CountChildren(), 1);  // the guard
+  guard_.reset();
+  EXPECT_EQ(CountChildren(), 0);
+}
+
+TEST_F(SubprocessTest, ABackgroundProcessDoesNotOutliveItsCommand) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  EXPECT_EQ(Run("sleep 1000 >/dev/null 2>&1 & echo done").value(), "done\n");
+  ::close(ends[1]);
+  char byte = 0;
+  EXPECT_EQ(::read(ends[0], &byte, 1), 0);
+  ::close(ends[0]);
+}
+
+TEST_F(SubprocessTest, NothingOutlivesAParentThatIsKilled) {
+  guard_.reset();
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    Result<std::unique_ptr<ChildGuard>> guard = ChildGuard::Create();
+    SubprocessOptions options;
+    options.argv = ShellArgv("trap '' HUP TERM PIPE; sleep 1000 & sleep 1000 | sleep 1000 & echo up; wait");
+    Result<std::unique_ptr<ByteSource>> process = StartSubprocess(std::move(options), **guard);
+    std::vector<char> buffer(100);
+    if ((*process)->Read(buffer, {}).ok()) ::kill(::getpid(), SIGKILL);
+    ::_exit(1);
+  }
+  ::close(ends[1]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(parent, &status, 0), parent);
+  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  char byte = 0;
+  EXPECT_EQ(::read(ends[0], &byte, 1), 0);  // hangs (and the test's time runs out) if a sleep is left
+  ::close(ends[0]);
+}
+
+/// Delivers a text in small pieces, then fails if asked to.
+class TextSource final : public ByteSource {
+ public:
+  TextSource(std::string text, Status end) : text_(std::move(text)), end_(std::move(end)) {}
+  Result<size_t> Read(std::span<char> out, const std::stop_token&) override {
+    if (at_ == text_.size() && !end_.ok()) return end_;
+    const size_t n = std::min({out.size(), size_t{1000}, text_.size() - at_});
+    text_.copy(out.data(), n, at_);
+    at_ += n;
+    return n;
+  }
+
+ private:
+  std::string text_;
+  Status end_;
+  size_t at_ = 0;
+};
+
+TEST_F(SubprocessTest, AThreadFeedsItsStdin) {
+  std::string text;
+  for (int i = 0; i < 200000; ++i) text += std::to_string(i) + "\n";
+  text += "no newline";
+  SubprocessOptions options;
+  options.input = std::make_unique<TextSource>(text, Status::Ok());
+  EXPECT_EQ(Run("cat", std::move(options)).value(), text);
+}
+
+TEST_F(SubprocessTest, ACommandMayStopReading) {
+  std::string text;
+  for (int i = 0; i < 500000; ++i) text += std::to_string(i) + "\n";
+  SubprocessOptions options;
+  options.input = std::make_unique<TextSource>(text, Status::Ok());
+  EXPECT_EQ(Run("head -n 2", std::move(options)).value(), "0\n1\n");
+}
+
+TEST_F(SubprocessTest, AFailureOfTheInputCountsAndNoBrokenLineIsSeen) {
+  SubprocessOptions options;
+  options.input = std::make_unique<TextSource>("1 2\n1 3\n1 ", BadData("gzip: unexpected end of file part-0"));
+  Result<std::unique_ptr<ByteSource>> process = Start("awk '{print}'", std::move(options));
+  ASSERT_TRUE(process.ok());
+  std::vector<char> buffer(100);
+  EXPECT_EQ((*process)->Read(buffer, {}).value(), 8U);
+  EXPECT_EQ((*process)->Read(buffer, {}).status().message(), "gzip: unexpected end of file part-0");
+}
+
+TEST_F(SubprocessTest, ArgumentsAreNotShellText) {
+  SubprocessOptions options;
+  options.argv = ShellArgv("printf '%s\\n' \"$1\"", {"a\"; touch /tmp/owned; echo \"$(id)"});
+  const auto process = StartSubprocess(std::move(options), *guard_);
+  ASSERT_TRUE(process.ok());
+  EXPECT_EQ(ReadAll(**process).value(), "a\"; touch /tmp/owned; echo \"$(id)\n");
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "datafeed/multi_slot_options.h"
+#include "framework/slot_schema.h"
+
+namespace millrace::testing {
+
+/// Parses the lines of `text` with the scalar and the fast parser, into columns and into packed rows that are decoded
+/// again, and compares results, errors, counters and every bit of the batches. Empty when all agree, otherwise what
+/// differs.
+std::string CompareParsers(const SlotSchema& schema, const MultiSlotOptions& options, std::string_view text);
+
+}  // namespace millrace::testing

@@ -1,0 +1,65 @@
+#include "dataset/dataset_factory.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/file.h"
+#include "datafeed/batch_text.h"
+#include "dataset/in_memory_dataset.h"
+#include "dataset/queue_dataset.h"
+
+namespace millrace {
+namespace {
+
+class DatasetFactoryTest : public ::testing::Test {
+ protected:
+  DatasetFactoryTest() : desc_(testing::DescOf("a:uint64")), file_(dir_.path() + "/part-0") {
+    std::ofstream(file_) << "1 1\n";
+  }
+  Result<std::unique_ptr<Dataset>> Create(const std::string& name) const {
+    return DatasetFactory::Builtin().Create(name, desc_, {file_}, DataFeedFactory::Builtin(), {});
+  }
+
+  TempDir dir_ = TempDir::Create("millrace_factory_").value();
+  DataFeedDesc desc_;
+  std::string file_;
+};
+
+TEST_F(DatasetFactoryTest, MakesDatasetsByClassName) {
+  EXPECT_EQ(DatasetFactory::Builtin().names(), (std::vector<std::string>{"QueueDataset", "InMemoryDataset"}));
+  const auto queue = Create("QueueDataset");
+  ASSERT_TRUE(queue.ok()) << queue.status().ToString();
+  EXPECT_NE(dynamic_cast<QueueDataset*>(queue->get()), nullptr);
+  const auto in_memory = Create("InMemoryDataset");
+  ASSERT_TRUE(in_memory.ok()) << in_memory.status().ToString();
+  EXPECT_NE(dynamic_cast<InMemoryControl*>(in_memory->get()), nullptr);
+}
+
+TEST_F(DatasetFactoryTest, AnUnknownClassIsToldWhatThereIs) {
+  EXPECT_EQ(Create("QueDataset").status().ToString(),
+            "invalid configuration: dataset.class_name: no dataset of the class \"QueDataset\"; did you mean "
+            "\"QueueDataset\"?; there are: QueueDataset, InMemoryDataset");
+}
+
+TEST_F(DatasetFactoryTest, AnUnknownFeedIsAnErrorForEveryDataset) {
+  desc_.set_name("NoSuchFeed");
+  for (const std::string& name : DatasetFactory::Builtin().names()) {
+    EXPECT_EQ(Create(name).status().ToString(),
+              "invalid configuration: data_desc.name: no data feed of the class \"NoSuchFeed\"; there are: "
+              "MultiSlotDataFeed, MultiSlotInMemoryDataFeed");
+  }
+}
+
+TEST_F(DatasetFactoryTest, ANameIsTakenOnce) {
+  DatasetFactory factory = DatasetFactory::Builtin();
+  const DatasetFactory::Maker none = [](const DataFeedDesc&, std::vector<std::string>, const DataFeedFactory&,
+                                        const DatasetSettings&) {
+    return Result<std::unique_ptr<Dataset>>(std::unique_ptr<Dataset>());
+  };
+  EXPECT_TRUE(factory.Add("Mine", none).ok());
+  EXPECT_EQ(factory.Add("Mine", none).message(), "a dataset of the class \"Mine\" is registered already");
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,336 @@
+#include "dataset/queue_dataset.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "core/file.h"
+#include "datafeed/batch_text.h"
+#include "dataset/dataset_factory.h"
+#include "dataset/pack.h"
+#include "dataset/process_tree.h"
+
+namespace millrace {
+namespace {
+
+/// A row's id and where it came from.
+struct Seen {
+  uint64_t id = 0;
+  uint32_t file = 0;
+  uint64_t line = 0;
+  friend auto operator<=>(const Seen&, const Seen&) = default;
+};
+
+/// What all workers of a pass got.
+struct Pass {
+  std::vector<Seen> rows;       ///< in the order of their arrival
+  std::vector<int> batch_rows;  ///< likewise
+  TrainedLedger ledger;
+  PassStats stats;
+  Status status;
+};
+
+class QueueDatasetTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    dir_.emplace(TempDir::Create("millrace_queue_").value());
+    desc_ = testing::DescOf("a:uint64");
+    desc_.set_batch_size(10);
+  }
+
+  /// A file of `lines` lines with the ids first, first + 1, ...; every `blank_every`th line is blank instead.
+  void AddFile(uint64_t first, int lines, int blank_every = 0) {
+    const std::string path = dir_->path() + "/part-" + std::to_string(files_.size());
+    std::ofstream file(path);
+    for (int i = 0; i < lines; ++i) {
+      const uint64_t id = first + static_cast<uint64_t>(i);
+      if (blank_every > 0 && i % blank_every == blank_every - 1) {
+        file << "\n";
+      } else {
+        file << "1 " << id << "\n";
+        expected_.push_back({id, static_cast<uint32_t>(files_.size()), static_cast<uint64_t>(i) + 1});
+      }
+    }
+    files_.push_back(path);
+  }
+
+  std::unique_ptr<QueueDataset> Make(int threads) {
+    QueueDatasetOptions options;
+    options.threads = threads;
+    Result<std::unique_ptr<QueueDataset>> made =
+        QueueDataset::Create(desc_, files_, DataFeedFactory::Builtin(), options);
+    EXPECT_TRUE(made.ok()) << made.status().ToString();
+    return std::move(made).value();
+  }
+
+  /// Reads a pass with as many threads as it has workers; a worker stops after `max_batches` batches.
+  static Pass Read(QueueDataset& dataset, const PassOptions& options, int max_batches = 1 << 30) {
+    Pass pass;
+    EXPECT_TRUE(dataset.BeginPass(options).ok());
+    std::mutex mutex;
+    {
+      std::vector<std::jthread> workers;
+      for (int w = 0; w < options.workers; ++w) {
+        workers.emplace_back([&, w] {
+          for (int i = 0; i < max_batches; ++i) {
+            Result<BatchPtr> next = dataset.source(w).Next({});
+            const std::lock_guard lock(mutex);
+            if (!next.ok()) pass.status = next.status();
+            if (!next.ok() || *next == nullptr) return;
+            const SlotBatch& batch = **next;
+            pass.batch_rows.push_back(batch.rows());
+            for (int row = 0; row < batch.rows(); ++row) {
+              const auto r = static_cast<size_t>(row);
+              pass.rows.push_back({batch.ids(0)[r], batch.origins()[r].file, batch.origins()[r].line});
+            }
+            for (const BatchSpan& span : batch.spans()) pass.ledger.Add(span);
+          }
+        });
+      }
+    }
+    pass.stats = dataset.EndPass().value();
+    return pass;
+  }
+
+  static std::vector<Seen> Sorted(std::vector<Seen> rows) {
+    std::sort(rows.begin(), rows.end());
+    return rows;
+  }
+
+  static int NotFull(const Pass& pass, int batch_size) {
+    return static_cast<int>(std::count_if(pass.batch_rows.begin(), pass.batch_rows.end(),
+                                          [batch_size](int rows) { return rows != batch_size; }));
+  }
+
+  std::optional<TempDir> dir_;
+  DataFeedDesc desc_;
+  std::vector<std::string> files_;
+  std::vector<Seen> expected_;
+};
+
+TEST_F(QueueDatasetTest, EveryRowArrivesOnceForAnyNumbersOfThreads) {
+  for (int f = 0; f < 7; ++f) AddFile(static_cast<uint64_t>(f) * 10000 + 1, 41 * f + 3, 11);
+  for (const int readers : {1, 2, 8}) {
+    for (const int workers : {1, 3}) {
+      const auto dataset = Make(readers);
+      for (int64_t p = 0; p < 2; ++p) {
+        const Pass pass = Read(*dataset, {.pass = p, .workers = workers});
+        ASSERT_TRUE(pass.status.ok()) << pass.status.ToString();
+        ASSERT_EQ(Sorted(pass.rows), expected_);
+        ASSERT_LE(NotFull(pass, 10), 1);
+        ASSERT_EQ(pass.stats.rows, static_cast<int64_t>(expected_.size()));
+        ASSERT_EQ(pass.stats.files, 7);
+        // Every line, blank ones too, is in exactly one span (the ledger checks that none is in two).
+        ASSERT_EQ(pass.ledger.TotalUnits(), static_cast<uint64_t>(pass.stats.lines));
+        if (readers == 1 && workers == 1) {
+          ASSERT_EQ(pass.rows, expected_);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(QueueDatasetTest, OrderedKeepsFilesAndLinesWhateverTheThreads) {
+  for (int f = 0; f < 5; ++f) AddFile(static_cast<uint64_t>(f) * 10000 + 1, 500, 7);
+  const auto dataset = Make(4);
+  const Pass pass = Read(*dataset, {.ordered = true});
+  EXPECT_EQ(pass.rows, expected_);
+  EXPECT_LE(NotFull(pass, 10), 1);
+}
+
+TEST_F(QueueDatasetTest, OneLargeFileIsParsedByEveryReader) {
+  AddFile(1, 400000);  // several blocks of 1 MiB
+  desc_.set_batch_size(1000);
+  const auto dataset = Make(3);
+  const Pass pass = Read(*dataset, {.workers = 2});
+  EXPECT_EQ(Sorted(pass.rows), expected_);
+  EXPECT_EQ(NotFull(pass, 1000), 0);
+  EXPECT_EQ(pass.stats.bytes, static_cast<int64_t>(std::ifstream(files_[0], std::ios::ate).tellg()));
+}
+
+TEST_F(QueueDatasetTest, ThreadsOfTheFeedCountBeforeTheTrainers) {
+  AddFile(1, 1000);
+  desc_.set_thread_num(1);
+  const auto dataset = Make(8);
+  EXPECT_EQ(Read(*dataset, {}).rows, expected_);  // in order: there is one reader
+}
+
+TEST_F(QueueDatasetTest, DropLastLeavesOutLessThanABatch) {
+  for (int f = 0; f < 3; ++f) AddFile(static_cast<uint64_t>(f) * 100 + 1, 7);
+  desc_.set_drop_last(true);
+  const auto dataset = Make(2);
+  const Pass pass = Read(*dataset, {});
+  EXPECT_EQ(pass.batch_rows, (std::vector<int>{10, 10}));
+  EXPECT_EQ(pass.stats.rows, 20);
+}
+
+TEST_F(QueueDatasetTest, AResumedPassTrainsTheRest) {
+  for (int f = 0; f < 4; ++f) AddFile(static_cast<uint64_t>(f) * 10000 + 1, 250, 13);
+  desc_.set_pipe_command("cat -");
+  for (const int readers : {1, 3}) {
+    for (const int batches : {0, 1, 7, 100}) {
+      const auto dataset = Make(readers);
+      const Pass before = Read(*dataset, {.workers = 2}, batches);
+      const Pass after = Read(*dataset, {.workers = 2, .trained = &before.ledger});
+      std::vector<Seen> both = before.rows;
+      both.insert(both.end(), after.rows.begin(), after.rows.end());
+      ASSERT_EQ(Sorted(both), expected_) << readers << " readers, stopped after " << batches;
+      ASSERT_LE(NotFull(after, 10), 1);
+      TrainedLedger all = before.ledger;
+      all.Merge(after.ledger);
+      ASSERT_EQ(all.TotalUnits(), 1000U);
+    }
+  }
+}
+
+TEST_F(QueueDatasetTest, AnOrderedPassResumesInOrder) {
+  for (int f = 0; f < 3; ++f) AddFile(static_cast<uint64_t>(f) * 10000 + 1, 105, 13);
+  const auto dataset = Make(2);
+  Pass pass = Read(*dataset, {.ordered = true}, 13);
+  const Pass after = Read(*dataset, {.ordered = true, .trained = &pass.ledger});
+  pass.rows.insert(pass.rows.end(), after.rows.begin(), after.rows.end());
+  EXPECT_EQ(pass.rows, expected_);
+}
+
+TEST_F(QueueDatasetTest, AResumedPassDoesNotParseWhatWasTrained) {
+  std::ofstream(dir_->path() + "/part-0") << "1 1\nnonsense\n1 3\n";
+  files_ = {dir_->path() + "/part-0"};
+  TrainedLedger trained;
+  trained.Add({0, 0, 2});
+  const auto dataset = Make(1);
+  const Pass pass = Read(*dataset, {.trained = &trained});
+  EXPECT_TRUE(pass.status.ok()) << pass.status.ToString();
+  EXPECT_EQ(pass.rows, (std::vector<Seen>{{3, 0, 3}}));
+  EXPECT_EQ(pass.stats.counters.at("trained_before"), 2);
+}
+
+TEST_F(QueueDatasetTest, APassThatWasTrainedWholeIsEmpty) {
+  AddFile(1, 25);
+  const auto dataset = Make(2);
+  const Pass all = Read(*dataset, {});
+  const Pass none = Read(*dataset, {.trained = &all.ledger});
+  EXPECT_TRUE(none.rows.empty());
+  EXPECT_TRUE(none.batch_rows.empty());
+}
+
+TEST_F(QueueDatasetTest, TheFirstFailureEndsEveryWorkerAndEveryCommand) {
+  for (int f = 0; f < 4; ++f) AddFile(static_cast<uint64_t>(f) * 10000 + 1, 3);
+  desc_.set_pipe_command(
+      "read -r one two; if [ $two = 20001 ]; then echo broken; else echo \"$one $two\"; exec sleep 1000; fi");
+  const auto dataset = Make(4);
+  ASSERT_TRUE(dataset->BeginPass({.workers = 3}).ok());
+  {
+    std::vector<std::jthread> workers;
+    for (int w = 0; w < 3; ++w) {
+      workers.emplace_back([&, w] {
+        for (;;) {
+          Result<BatchPtr> next = dataset->source(w).Next({});
+          if (next.ok() && *next != nullptr) continue;
+          EXPECT_EQ(next.status().message(),
+                    files_[2] + ":1:1: slot \"a\": expected a count of values, found \"broken\"");
+          return;
+        }
+      });
+    }
+  }
+  ASSERT_TRUE(dataset->EndPass().ok());
+  EXPECT_EQ(testing::CountChildren(), 1);  // the guard, which the dataset keeps
+}
+
+TEST_F(QueueDatasetTest, NextHonoursAStop) {
+  AddFile(1, 3);
+  desc_.set_pipe_command("exec sleep 1000");
+  const auto dataset = Make(1);
+  ASSERT_TRUE(dataset->BeginPass({}).ok());
+  std::stop_source stop;
+  std::jthread stopper([&] { stop.request_stop(); });
+  EXPECT_EQ(dataset->source(0).Next(stop.get_token()).status().code(), StatusCode::kCancelled);
+  ASSERT_TRUE(dataset->EndPass().ok());
+  EXPECT_EQ(testing::CountChildren(), 1);
+}
+
+TEST_F(QueueDatasetTest, AnAbandonedPassLeavesNoChild) {
+  AddFile(1, 300000);
+  for (const char* command : {"cat -", "cat - | cat - | (cat; sleep 1000)", "exec sleep 1000"}) {
+    desc_.set_pipe_command(command);
+    auto dataset = Make(2);
+    ASSERT_TRUE(dataset->BeginPass({}).ok());
+    if (std::string(command) == "cat -") {
+      ASSERT_TRUE(dataset->source(0).Next({}).ok());
+    }
+    dataset.reset();
+    EXPECT_EQ(testing::CountChildren(), 0) << command;
+  }
+}
+
+TEST_F(QueueDatasetTest, AnAbandonedPackedFileLeavesNoChild) {
+  std::string text;
+  for (int i = 0; i < 500000; ++i) text += "1 " + std::to_string(i) + "\n";
+  files_ = {dir_->path() + "/part-0"};
+  std::ofstream(files_[0], std::ios::binary) << testing::Gzip(text);
+  desc_.set_pipe_command("cat -");
+  auto dataset = Make(2);
+  ASSERT_TRUE(dataset->BeginPass({}).ok());
+  ASSERT_TRUE(dataset->source(0).Next({}).ok());
+  dataset.reset();
+  EXPECT_EQ(testing::CountChildren(), 0);
+}
+
+TEST_F(QueueDatasetTest, ANamedPipeIsReadAndCanBeStopped) {
+  files_ = {dir_->path() + "/fifo"};
+  ASSERT_EQ(::mkfifo(files_[0].c_str(), 0600), 0);
+  const auto dataset = Make(1);
+  ASSERT_TRUE(dataset->BeginPass({}).ok());
+  {
+    std::ofstream fifo(files_[0]);  // waits for the reader
+    for (int i = 0; i < 10; ++i) fifo << "1 7\n";
+  }
+  Result<BatchPtr> batch = dataset->source(0).Next({});
+  ASSERT_TRUE(batch.ok()) << batch.status().ToString();
+  EXPECT_EQ((*batch)->rows(), 10);
+  batch->reset();
+  ASSERT_TRUE(dataset->EndPass().ok());
+  ASSERT_TRUE(dataset->BeginPass({}).ok());  // nobody writes
+  ASSERT_TRUE(dataset->EndPass().ok());
+}
+
+TEST_F(QueueDatasetTest, PassesFollowEachOtherWithOtherNumbersOfWorkers) {
+  AddFile(1, 1000);
+  const auto dataset = Make(2);
+  for (const int workers : {1, 4, 2}) {
+    const Pass pass = Read(*dataset, {.workers = workers});
+    EXPECT_EQ(Sorted(pass.rows), expected_);
+  }
+}
+
+TEST_F(QueueDatasetTest, StagesAreTimed) {
+  AddFile(1, 1000);
+  files_.push_back(files_[0] + ".gz");
+  std::ofstream(files_[1], std::ios::binary) << testing::Gzip("1 1\n");
+  {
+    const Pass pass = Read(*Make(1), {});
+    for (const char* stage : {"read", "decompress", "parse"}) EXPECT_GT(pass.stats.stage_seconds.at(stage), 0) << stage;
+    for (const char* stage : {"wait_full", "wait_empty"}) EXPECT_GE(pass.stats.stage_seconds.at(stage), 0) << stage;
+  }
+  desc_.set_pipe_command("cat -");
+  EXPECT_GT(Read(*Make(1), {}).stats.stage_seconds.at("pipe"), 0);
+}
+
+TEST(DataFeedFactory, AddsAndNames) {
+  DataFeedFactory feeds = DataFeedFactory::Builtin();
+  EXPECT_EQ(feeds.names(), (std::vector<std::string>{"MultiSlotDataFeed", "MultiSlotInMemoryDataFeed"}));
+  const DataFeedFactory::Maker none = [](const SlotSchema&, const DataFeedDesc&) {
+    return std::unique_ptr<DataFeed>();
+  };
+  EXPECT_TRUE(feeds.Add("MyFeed", none).ok());
+  EXPECT_EQ(feeds.Add("MyFeed", none).message(), "a data feed of the class \"MyFeed\" is registered already");
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,126 @@
+#include "device_worker/hogwild_worker.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace millrace {
+namespace {
+
+// Batches that are inside an operator at once, for each number of batches started before.
+std::atomic<int> inside{0};
+std::atomic<int> most_inside_in_turns{0};
+std::atomic<int64_t> runs{0};
+constexpr int64_t kTurns = 32;
+
+class CountingKernel : public OpKernel {
+ public:
+  static Result<std::unique_ptr<OpKernel>> Create(KernelContext&) {
+    return std::unique_ptr<OpKernel>(std::make_unique<CountingKernel>());
+  }
+  Status Run(const RunContext& context) override {
+    const int now = inside.fetch_add(1) + 1;
+    if (context.step < kTurns) most_inside_in_turns = std::max(most_inside_in_turns.load(), now);
+    for (int i = 0; i < 200; ++i) std::this_thread::yield();
+    inside.fetch_sub(1);
+    ++runs;
+    return Status::Ok();
+  }
+};
+
+class FixedSource : public BatchSource {
+ public:
+  FixedSource(BatchPool& pool, int batches) : pool_(&pool), left_(batches) {}
+  Result<BatchPtr> Next(std::stop_token) override { return left_-- > 0 ? pool_->Take() : BatchPtr(); }
+
+ private:
+  BatchPool* pool_;
+  int left_;
+};
+
+TEST(HogwildWorker, TakesTheFirstStepsInTurns) {
+  OpRegistry registry;
+  registry.Add("count")
+      .Doc("Counts.")
+      .InferShape([](InferShapeContext&) { return Status::Ok(); })
+      .Kernel<CountingKernel>();
+  ASSERT_TRUE(registry.Seal().ok());
+  ProgramDesc program;
+  program.add_blocks()->add_ops()->set_type("count");
+  const auto executable = Executable::Compile(program, registry, {});
+  ASSERT_TRUE(executable.ok()) << executable.status().ToString();
+  const SlotSchema schema;
+  BatchPool pool(schema);
+  Scope root;
+  PauseGate gate(2);
+  SharedProgress progress;
+  ASSERT_EQ(progress.steps_in_turns, kTurns);
+  gate.StartPass();
+  std::vector<std::unique_ptr<Frame>> frames;
+  std::vector<std::unique_ptr<DeviceWorker>> workers;
+  for (int i = 0; i < 2; ++i) {
+    auto frame = Frame::Create(**executable, &schema, root, {});
+    ASSERT_TRUE(frame.ok());
+    frames.push_back(std::move(*frame));
+    WorkerParts parts;
+    parts.index = i;
+    parts.frame = frames.back().get();
+    parts.gate = &gate;
+    parts.progress = &progress;
+    workers.push_back(MakeHogwildWorker(std::move(parts)));
+  }
+  {
+    std::vector<std::jthread> threads;
+    for (const auto& worker : workers) {
+      threads.emplace_back([&pool, &worker] {
+        FixedSource source(pool, 40);
+        EXPECT_TRUE(worker->Train(source, {}).ok());
+      });
+    }
+  }
+  EXPECT_EQ(most_inside_in_turns, 1) << "two workers were in the first steps at once";
+  EXPECT_EQ(runs, 80);
+  EXPECT_EQ(progress.steps_done, 80);
+}
+
+class FailingKernel : public OpKernel {
+ public:
+  static Result<std::unique_ptr<OpKernel>> Create(KernelContext&) {
+    return std::unique_ptr<OpKernel>(std::make_unique<FailingKernel>());
+  }
+  Status Run(const RunContext&) override { return BadData("no number"); }
+};
+
+TEST(HogwildWorker, StaysBusyAfterAFailureSoThatNobodyCheckpointsIt) {
+  OpRegistry registry;
+  registry.Add("fail")
+      .Doc("Fails.")
+      .InferShape([](InferShapeContext&) { return Status::Ok(); })
+      .Kernel<FailingKernel>();
+  ProgramDesc program;
+  program.add_blocks()->add_ops()->set_type("fail");
+  const auto executable = Executable::Compile(program, registry, {});
+  ASSERT_TRUE(executable.ok()) << executable.status().ToString();
+  const SlotSchema schema;
+  BatchPool pool(schema);
+  Scope root;
+  const auto frame = Frame::Create(**executable, &schema, root, {});
+  ASSERT_TRUE(frame.ok());
+  PauseGate gate(1);
+  SharedProgress progress;
+  gate.StartPass();
+  WorkerParts parts;
+  parts.frame = frame->get();
+  parts.gate = &gate;
+  parts.progress = &progress;
+  FixedSource source(pool, 1);
+  EXPECT_EQ(MakeHogwildWorker(std::move(parts))->Train(source, {}).code(), StatusCode::kBadData);
+  gate.Ask();
+  EXPECT_EQ(gate.Wait(std::chrono::milliseconds(1)), PauseGate::Event::kTick);
+  gate.Done(0);
+  EXPECT_EQ(gate.Wait(std::chrono::milliseconds(1)), PauseGate::Event::kPaused);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,85 @@
+#include "e2e/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace millrace {
+
+Process::Process(const std::string& program, const std::vector<std::string>& arguments, const Options& options) {
+  const std::string path = std::string(MILLRACE_BIN_DIR) + "/" + program;
+  std::vector<char*> argv = {const_cast<char*>(path.c_str())};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  char name[] = "/tmp/millrace_stderr_XXXXXX";
+  const int errors = mkstemp(name);
+  errors_path_ = name;
+  int pipe_ends[2];
+  if (pipe2(pipe_ends, O_CLOEXEC) != 0) std::abort();
+  pid_ = fork();
+  if (pid_ == 0) {
+    dup2(open(options.input.c_str(), O_RDONLY), 0);
+    dup2(pipe_ends[1], 1);
+    dup2(errors, 2);
+    if (options.file_size_limit > 0) {
+      const rlimit limit{options.file_size_limit, options.file_size_limit};
+      setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    execv(path.c_str(), argv.data());
+    _exit(127);
+  }
+  close(pipe_ends[1]);
+  close(errors);
+  out_ = pipe_ends[0];
+}
+
+Process::~Process() {
+  if (pid_ > 0) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  close(out_);
+  std::filesystem::remove(errors_path_);
+}
+
+bool Process::ReadLine(std::string* line) {
+  while (true) {
+    const size_t end = pending_.find('\n');
+    if (end != std::string::npos) {
+      *line = pending_.substr(0, end);
+      pending_.erase(0, end + 1);
+      return true;
+    }
+    char bytes[4096];
+    const ssize_t got = read(out_, bytes, sizeof(bytes));
+    if (got <= 0) return false;
+    pending_.append(bytes, static_cast<size_t>(got));
+    output_.append(bytes, static_cast<size_t>(got));
+  }
+}
+
+void Process::Signal(int signal) const { kill(pid_, signal); }
+
+int Process::Wait() {
+  std::string line;
+  while (ReadLine(&line)) {
+  }
+  int status = 0;
+  waitpid(pid_, &status, 0);
+  pid_ = -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::string Process::errors() const {
+  std::ifstream file(errors_path_);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace millrace

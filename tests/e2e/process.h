@@ -1,0 +1,42 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace millrace {
+
+/// A program of bin/ that a test runs: standard output is read by line, standard error goes to a file.
+class Process {
+ public:
+  struct Options {
+    /// Largest file that it may write (RLIMIT_FSIZE); 0: any.
+    size_t file_size_limit = 0;
+    std::string input = "/dev/null";
+  };
+  Process(const std::string& program, const std::vector<std::string>& arguments, const Options& options);
+  Process(const std::string& program, const std::vector<std::string>& arguments)
+      : Process(program, arguments, Options()) {}
+  /// Kills it when it still runs.
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  /// The next line of standard output without its end; false at its end.
+  bool ReadLine(std::string* line);
+  void Signal(int signal) const;
+  /// Reads standard output to its end (kept in output()) and waits. The exit code, or 128 + the signal.
+  int Wait();
+  const std::string& output() const { return output_; }
+  std::string errors() const;
+
+ private:
+  pid_t pid_ = -1;
+  int out_ = -1;
+  std::string errors_path_;
+  std::string pending_;
+  std::string output_;
+};
+
+}  // namespace millrace

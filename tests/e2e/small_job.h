@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/file.h"
+
+namespace millrace {
+
+/// A folder with a generated log and jobs that train on it.
+class SmallJob {
+ public:
+  /// Lines "1 LABEL 1 1 1 UID 1 A 2 B B": labels follow A, every UID occurs once (line numbers from 1).
+  explicit SmallJob(int lines, int files = 3);
+
+  const std::string& folder() const { return folder_.path(); }
+  std::vector<std::string> files() const;
+  int lines() const { return lines_; }
+
+  /// Writes a job file and returns its path. `extra` is appended to the text.
+  /// Deep: two tables, fully connected layers, Adagrad.
+  std::string DeepJob(const std::string& extra) const;
+  /// Counting: batches of one row; a row of the only table is 0 before, 0.5 after its line was trained once, 0.75 after
+  /// twice. The score of a line is its row.
+  std::string CountingJob(const std::string& extra) const;
+
+ private:
+  std::string Write(const std::string& name, const std::string& text) const;
+
+  TempDir folder_;
+  int lines_;
+  int files_;
+};
+
+/// Every file below a folder: names and bytes, one string each.
+std::vector<std::string> FolderContent(const std::string& folder);
+
+}  // namespace millrace

@@ -1,0 +1,269 @@
+#include "framework/executable.h"
+
+#include <glog/logging.h>
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "data_feed.pb.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Out = X + amount, for floats.
+class AddAmount : public OpKernel {
+ public:
+  static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
+    MR_ASSIGN(const Tensor* x, context.Input("X"));
+    MR_ASSIGN(Tensor * out, context.Output("Out"));
+    return std::unique_ptr<OpKernel>(new AddAmount(x, out, context.op().Float("amount")));
+  }
+  Status Run(const RunContext&) override {
+    const float* x = x_->data<float>();
+    float* out = out_->Resize<float>(x_->dims());
+    for (int64_t i = 0; i < x_->numel(); ++i) {
+      if (x[i] < 0) return BadData("a negative value: " + std::to_string(x[i]));
+      out[i] = x[i] + amount_;
+    }
+    return Status::Ok();
+  }
+
+ private:
+  AddAmount(const Tensor* x, Tensor* out, float amount) : x_(x), out_(out), amount_(amount) {}
+  const Tensor* x_;
+  Tensor* out_;
+  float amount_;
+};
+
+class Constant : public OpKernel {
+ public:
+  static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
+    MR_ASSIGN(Tensor * out, context.Output("Out"));
+    return std::unique_ptr<OpKernel>(new Constant(out));
+  }
+  Status Run(const RunContext&) override {
+    *out_->Resize<float>({1}) = 5;
+    return Status::Ok();
+  }
+
+ private:
+  explicit Constant(Tensor* out) : out_(out) {}
+  Tensor* out_;
+};
+
+OpRegistry TwoOps() {
+  OpRegistry registry;
+  registry.Add("add_amount")
+      .Doc("Out = X + amount.")
+      .Input("X", "floats")
+      .Output("Out", "same shape")
+      .Attr("amount", 1.0f, "what is added")
+      .InferShape(SameAsX)
+      .Kernel<AddAmount>();
+  registry.Add("constant")
+      .Doc("Out = 5.")
+      .Output("Out", "[1]")
+      .InferShape([](InferShapeContext& context) {
+        VarMeta meta;
+        meta.dims = {1};
+        context.SetOutput("Out", meta);
+        return Status::Ok();
+      })
+      .Kernel<Constant>();
+  return registry;
+}
+
+ProgramDesc Parse(const std::string& text) {
+  ProgramDesc program;
+  CHECK(google::protobuf::TextFormat::ParseFromString(text, &program));
+  return program;
+}
+
+constexpr char kProgram[] = R"(blocks { idx: 0
+  vars { name: "x" type { type: LOD_TENSOR lod_tensor { tensor { data_type: FP32 dims: -1 dims: 2 } } } }
+  vars { name: "w" persistable: true type { type: LOD_TENSOR lod_tensor { tensor { data_type: FP32 dims: 1 } } } }
+  vars { name: "y" type { type: LOD_TENSOR } }
+  ops { type: "add_amount" inputs { parameter: "X" arguments: "x" } outputs { parameter: "Out" arguments: "y" }
+        attrs { name: "amount" type: FLOAT f: 2 } }
+  ops { type: "add_amount" inputs { parameter: "X" arguments: "y" } outputs { parameter: "Out" arguments: "z" } }
+  ops { type: "add_amount" inputs { parameter: "X" arguments: "w" } outputs { parameter: "Out" arguments: "v" } } })";
+
+SlotSchema DenseX() {
+  DataFeedDesc desc;
+  CHECK(google::protobuf::TextFormat::ParseFromString(
+      R"(multi_slot_desc { slots { name: "x" type: "float" is_dense: true is_used: true shape: [-1, 2] } })", &desc));
+  return *SlotSchema::Create(desc);
+}
+
+Status MakeParameter(const OpRegistry& registry, Scope& root) {
+  return RunStartup(Parse(R"(blocks { idx: 0
+    vars { name: "w" persistable: true type { type: LOD_TENSOR } }
+    ops { type: "constant" outputs { parameter: "Out" arguments: "w" } } })"),
+                    registry, root, 1);
+}
+
+TEST(Executable, RunsOnABatchWithParametersOfTheRoot) {
+  const OpRegistry registry = TwoOps();
+  CompileOptions options;
+  options.fetches = {"z", "v"};
+  auto executable = Executable::Compile(Parse(kProgram), registry, options);
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  EXPECT_EQ((*executable)->vars().at("z").dims, (Dims{-1, 2}));
+  const SlotSchema schema = DenseX();
+  Scope root;
+  ASSERT_TRUE(MakeParameter(registry, root).ok());
+  auto frame = Frame::Create(**executable, &schema, root, {});
+  ASSERT_TRUE(frame.ok()) << frame.status().message();
+
+  SlotBatch batch(schema);
+  for (int rows = 3; rows >= 1; --rows) {
+    batch.Clear();
+    batch.column(0).floats.assign(static_cast<size_t>(2 * rows), 10.f);
+    batch.set_rows(rows);
+    RunContext context;
+    context.batch = &batch;
+    context.rows = rows;
+    ASSERT_TRUE((*frame)->Run(context).ok());
+    const Tensor& z = (*frame)->Find("z")->Get<Tensor>();
+    EXPECT_EQ(z.dims(), (Dims{rows, 2}));
+    EXPECT_EQ(z.data<float>()[2 * rows - 1], 13.f);
+    EXPECT_EQ((*frame)->Find("v")->Get<Tensor>().data<float>()[0], 6.f);
+  }
+}
+
+TEST(Executable, AFailureNamesOperatorAndOutput) {
+  const OpRegistry registry = TwoOps();
+  auto executable = Executable::Compile(Parse(kProgram), registry, {});
+  ASSERT_TRUE(executable.ok());
+  const SlotSchema schema = DenseX();
+  Scope root;
+  ASSERT_TRUE(MakeParameter(registry, root).ok());
+  auto frame = Frame::Create(**executable, &schema, root, {});
+  SlotBatch batch(schema);
+  batch.column(0).floats = {1, -7};
+  batch.set_rows(1);
+  RunContext context;
+  context.batch = &batch;
+  const Status status = (*frame)->Run(context);
+  EXPECT_EQ(status.code(), StatusCode::kBadData);
+  EXPECT_THAT(status.message(), HasSubstr("op[0] add_amount (Out: \"y\"): a negative value: -7"));
+}
+
+TEST(Executable, ReportsEveryMistakeAtOnce) {
+  const OpRegistry registry = TwoOps();
+  auto executable = Executable::Compile(Parse(R"(blocks { idx: 0
+    vars { name: "input" type { type: LOD_TENSOR } }
+    ops { type: "add_amout" inputs { parameter: "X" arguments: "input" } outputs { parameter: "Out" arguments: "a" } }
+    ops { type: "add_amount" inputs { parameter: "X" arguments: "imput" } outputs { parameter: "Out" arguments: "b" } }
+    ops { type: "add_amount" inputs { parameter: "Y" arguments: "input" } outputs { parameter: "Out" arguments: "c" } }
+    })"),
+                                        registry, {});
+  ASSERT_FALSE(executable.ok());
+  EXPECT_EQ(executable.status().message(),
+            "block 0 op[0] add_amout: no such operator; the nearest that is supported is \"add_amount\"\n"
+            "block 0 op[1] add_amount: input X: there is no variable \"imput\"; did you mean \"input\"?\n"
+            "block 0 op[2] add_amount: input X is not bound\n"
+            "block 0 op[2] add_amount: there is no input \"Y\"");
+}
+
+TEST(Executable, ForwardOnlyKeepsWhatFetchesNeed) {
+  const OpRegistry registry = TwoOps();
+  CompileOptions options;
+  options.forward_only = true;
+  options.fetches = {"y"};
+  auto executable = Executable::Compile(Parse(kProgram), registry, options);
+  ASSERT_TRUE(executable.ok());
+  EXPECT_EQ(PrintOps((*executable)->ops()), "len(ops)=1\nop[0]->Type(): add_amount\n");
+}
+
+TEST(Frame, AMissingParameterIsNamed) {
+  const OpRegistry registry = TwoOps();
+  auto executable = Executable::Compile(Parse(kProgram), registry, {});
+  Scope root;
+  auto frame = Frame::Create(**executable, nullptr, root, {});
+  ASSERT_FALSE(frame.ok());
+  EXPECT_THAT(frame.status().message(), HasSubstr("did not make: \"w\""));
+}
+
+TEST(Frame, AParameterOfAnotherShapeIsRefused) {
+  const OpRegistry registry = TwoOps();
+  auto executable = Executable::Compile(Parse(kProgram), registry, {});
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  Scope root;
+  root.Var("w")->GetMutable<Tensor>()->Resize<float>({2});
+  const SlotSchema schema = DenseX();
+  const auto frame = Frame::Create(**executable, &schema, root, {});
+  ASSERT_FALSE(frame.ok());
+  EXPECT_EQ(frame.status().message(), "parameter \"w\" float32 [1] was made as \"w\" float32 [2]");
+}
+
+TEST(Executable, AnAttributeOfAnotherTypeIsRefused) {
+  std::string text = kProgram;
+  text.replace(text.find("type: FLOAT f: 2"), 16, "type: STRING s: \"2\"");
+  const auto executable = Executable::Compile(Parse(text), TwoOps(), {});
+  ASSERT_FALSE(executable.ok());
+  EXPECT_EQ(executable.status().message(), "block 0 op[0] add_amount: attribute \"amount\" must not be of type STRING");
+}
+
+TEST(OpRegistry, SealReportsEveryOmission) {
+  OpRegistry registry = TwoOps();
+  registry.Add("constant");
+  registry.Add("empty");
+  EXPECT_EQ(registry.Seal().message(),
+            "operator \"constant\" is registered twice\noperator \"empty\" has no doc\n"
+            "operator \"empty\" has no shape inference\noperator \"empty\" has no kernel");
+}
+
+TEST(SlotSchema, WritesRangesOutAndNumbersUsedSlots) {
+  DataFeedDesc desc;
+  CHECK(google::protobuf::TextFormat::ParseFromString(R"(multi_slot_desc {
+    slots { name: "skip" type: "uint64" }
+    slots { name: "C9..C11" type: "uint64" is_used: true }
+    slots { name: "d" type: "float" is_used: true is_dense: true shape: [-1, 2, 3] } })",
+                                                      &desc));
+  auto schema = SlotSchema::Create(desc);
+  ASSERT_TRUE(schema.ok());
+  EXPECT_EQ(schema->all().size(), 5u);
+  EXPECT_EQ(schema->Find("C10"), 1);
+  EXPECT_EQ(schema->Find("skip"), -1);
+  EXPECT_EQ(schema->used()[3].width, 6);
+}
+
+TEST(SlotSchema, TheBatchIsTheFirstAxis) {
+  for (const auto& [shape, message] :
+       {std::pair("[2, -1]", "slot \"x\": the -1 of the batch stands first in a shape"),
+        std::pair("[-1, 1, 1, 1, 1, 1, 1, 1]", "slot \"x\": shape has 8 sizes; at most 7 are supported")}) {
+    DataFeedDesc desc;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        "multi_slot_desc { slots { name: 'x' type: 'float' is_dense: true is_used: true shape: " + std::string(shape) +
+            " } }",
+        &desc));
+    const auto schema = SlotSchema::Create(desc);
+    ASSERT_FALSE(schema.ok());
+    EXPECT_EQ(schema.status().message(), message);
+  }
+}
+
+TEST(SlotSchema, ReportsEveryMistakeAtOnce) {
+  DataFeedDesc desc;
+  CHECK(google::protobuf::TextFormat::ParseFromString(R"(multi_slot_desc {
+    slots { name: "a" type: "int32" is_used: true }
+    slots { name: "a" type: "uint64" is_used: true }
+    slots { name: "C3..C1" type: "uint64" is_used: true }
+    slots { name: "d" type: "float" is_dense: true shape: [-1, -1] }
+    slots { name: "e" type: "float" is_dense: true shape: [4] }
+    slots { name: "f" type: "float" is_dense: true } })",
+                                                      &desc));
+  EXPECT_EQ(SlotSchema::Create(desc).status().message(),
+            "slot \"a\": type is \"uint64\" or \"float\", not \"int32\"\n"
+            "slot \"a\" stands twice in multi_slot_desc\n"
+            "slot range \"C3..C1\": runs from 3 to 1; it must rise and hold at most 65536 slots\n"
+            "slot \"d\": the shape of a dense slot has exactly one -1, for the batch; it has 2\n"
+            "slot \"e\": the shape of a dense slot has exactly one -1, for the batch; it has 0\n"
+            "slot \"f\": a dense slot needs a shape, for example shape: [-1, 1]");
+}
+
+}  // namespace
+}  // namespace millrace

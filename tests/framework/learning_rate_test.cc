@@ -1,0 +1,73 @@
+#include "framework/learning_rate.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "model.pb.h"
+
+namespace millrace {
+namespace {
+
+LearningRateSchedule Parse(const std::string& text) {
+  LearningRateSchedule schedule;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &schedule)) << text;
+  return schedule;
+}
+
+struct RateCase {
+  const char* schedule;
+  int64_t step;
+  double rate;  // for base 0.1
+};
+
+// The numbers are PyTorch's (torch.optim.lr_scheduler, base 0.1): ExponentialLR and StepLR with the gamma of one step,
+// PolynomialLR, MultiStepLR, CosineAnnealingLR, LinearLR for the warm-up.
+constexpr RateCase kCases[] = {
+    {"", 0, 0.1},
+    {"", 1000000, 0.1},
+    {"exponential { decay_steps: 10 decay_rate: 0.5 }", 0, 0.1},
+    {"exponential { decay_steps: 10 decay_rate: 0.5 }", 5, 0.07071067811865475},
+    {"exponential { decay_steps: 10 decay_rate: 0.5 }", 25, 0.01767766952966369},
+    {"exponential { decay_steps: 10 decay_rate: 0.5 staircase: true }", 9, 0.1},
+    {"exponential { decay_steps: 10 decay_rate: 0.5 staircase: true }", 10, 0.05},
+    {"exponential { decay_steps: 10 decay_rate: 0.5 staircase: true }", 25, 0.025},
+    {"polynomial { decay_steps: 10 end_rate: 0 power: 2 }", 0, 0.1},
+    {"polynomial { decay_steps: 10 end_rate: 0 power: 2 }", 5, 0.025},
+    {"polynomial { decay_steps: 10 end_rate: 0 power: 2 }", 10, 0},
+    {"polynomial { decay_steps: 10 end_rate: 0 power: 2 }", 99, 0},
+    {"polynomial { decay_steps: 10 end_rate: 0.02 }", 5, 0.06},
+    {"piecewise { boundaries: 3 boundaries: 6 rates: 0.1 rates: 0.01 rates: 0.001 }", 2, 0.1},
+    {"piecewise { boundaries: 3 boundaries: 6 rates: 0.1 rates: 0.01 rates: 0.001 }", 3, 0.01},
+    {"piecewise { boundaries: 3 boundaries: 6 rates: 0.1 rates: 0.01 rates: 0.001 }", 6, 0.001},
+    {"cosine { decay_steps: 10 }", 0, 0.1},
+    {"cosine { decay_steps: 10 }", 3, 0.07938926261462367},
+    {"cosine { decay_steps: 10 end_rate: 0.01 }", 5, 0.055},
+    {"cosine { decay_steps: 10 end_rate: 0.01 }", 99, 0.01},
+    {"warmup_steps: 4", 0, 0.025},
+    {"warmup_steps: 4", 3, 0.1},
+    {"warmup_steps: 4", 4, 0.1},
+    {"warmup_steps: 4 exponential { decay_steps: 10 decay_rate: 0.5 }", 4, 0.1},
+    {"warmup_steps: 4 exponential { decay_steps: 10 decay_rate: 0.5 }", 14, 0.05},
+};
+
+TEST(LearningRateTest, EqualsTheFormulas) {
+  for (const RateCase& c : kCases) {
+    EXPECT_NEAR(LearningRateAt(Parse(c.schedule), 0.1, c.step), c.rate, 1e-8) << c.schedule << " step " << c.step;
+    EXPECT_TRUE(ValidateSchedule(Parse(c.schedule)).ok()) << c.schedule;
+  }
+}
+
+TEST(LearningRateTest, ReportsEveryMistake) {
+  EXPECT_EQ(ValidateSchedule(Parse("warmup_steps: -1 exponential { decay_steps: 0 decay_rate: -1 }")).message(),
+            "warmup_steps must not be negative; -1.000000\n"
+            "exponential: decay_steps must be positive; 0.000000\n"
+            "exponential: decay_rate must be positive; -1.000000");
+  EXPECT_EQ(ValidateSchedule(Parse("piecewise { boundaries: 6 boundaries: 3 rates: 0.1 rates: -1 }")).message(),
+            "piecewise: needs one rate more than boundaries; has 2 rates and 2 boundaries\n"
+            "piecewise: boundaries must ascend; 3 follows 6\n"
+            "piecewise: rates must not be negative; -1.000000");
+}
+
+}  // namespace
+}  // namespace millrace

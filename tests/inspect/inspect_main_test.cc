@@ -1,0 +1,143 @@
+// Runs bin/inspect as a user does.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+
+struct Outcome {
+  int exit_code;
+  std::string output;
+  std::string errors;
+};
+
+class InspectMain : public testing::Test {
+ protected:
+  InspectMain() {
+    std::string pattern = testing::TempDir() + "inspectXXXXXX";
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~InspectMain() override { std::filesystem::remove_all(folder_); }
+
+  void Write(const std::string& name, const std::string& text) { std::ofstream(folder_ + "/" + name) << text; }
+
+  // A job over "part-0": label (dense), a, skipped (not used), dense (2 floats); batches of 2.
+  void WriteJob(const std::string& more) {
+    Write("job.prototxt", "filelist: \"" + folder_ + "/part-0\"\n" + more + R"(
+      data_desc { batch_size: 2 multi_slot_desc {
+        slots { name: "label" type: "uint64" is_used: true is_dense: true shape: [-1, 1] }
+        slots { name: "a" type: "uint64" is_used: true }
+        slots { name: "skipped" type: "uint64" is_used: false }
+        slots { name: "dense" type: "float" is_used: true is_dense: true shape: [-1, 2] } } })");
+  }
+
+  Outcome Run(const std::string& arguments) {
+    const std::string command = std::string(MILLRACE_BIN_DIR) + "/inspect " + arguments + " --trainer_desc=" + folder_ +
+                                "/job.prototxt >" + folder_ + "/out 2>" + folder_ + "/err";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, Read("out"), Read("err")};
+  }
+
+  std::string Read(const std::string& name) {
+    std::ifstream file(folder_ + "/" + name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::string folder_;
+};
+
+constexpr char kThreeRows[] =
+    "1 1 2 0 18446744073709551615 1 77 2 0.5 -1\n"
+    "1 0 1 5 2 8 9 2 1e-7 3\n"
+    "1 1 3 1 2 3 1 6 2 0 0\n";
+
+TEST_F(InspectMain, HeadPrintsABatchALine) {
+  Write("part-0", kThreeRows);
+  WriteJob("");
+  const Outcome outcome = Run("head --batches=5 --format=jsonl");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(outcome.output,
+            R"({"batch":0,"rows":2,"slots":{"label":{"shape":[2,1],"values":[1,0]},)"
+            R"("a":{"shape":[3,1],"lod":[0,2,3],"values":[0,18446744073709551615,5]},)"
+            R"("dense":{"shape":[2,2],"values":[0.5,-1,1e-07,3]}}})"
+            "\n"
+            R"({"batch":1,"rows":1,"slots":{"label":{"shape":[1,1],"values":[1]},)"
+            R"("a":{"shape":[3,1],"lod":[0,3],"values":[1,2,3]},"dense":{"shape":[1,2],"values":[0,0]}}})"
+            "\n");
+}
+
+TEST_F(InspectMain, HeadStopsAfterItsBatches) {
+  Write("part-0", kThreeRows);
+  WriteJob("");
+  const Outcome outcome = Run("head --batches=1 --format=jsonl");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 1);
+}
+
+TEST_F(InspectMain, AnInMemoryDatasetDropsZeros) {
+  Write("part-0", kThreeRows);
+  WriteJob("dataset { class_name: \"InMemoryDataset\" }");
+  const Outcome outcome = Run("head --batches=1 --format=jsonl");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr(R"("a":{"shape":[2,1],"lod":[0,1,2],"values":[18446744073709551615,5]})"));
+}
+
+TEST_F(InspectMain, NamesOfInstancesAreShown) {
+  Write("part-0", "1 first 1 1 1 4 1 1 2 0 0\n1 second 1 0 1 5 1 1 2 0 0\n");
+  WriteJob("");
+  const Outcome outcome = Run("head --format=jsonl --set data_desc.parse_ins_id=true");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr(R"(,"ins_ids":["first","second"]})"));
+}
+
+TEST_F(InspectMain, TablesAreForPeople) {
+  Write("part-0", kThreeRows);
+  WriteJob("");
+  EXPECT_THAT(Run("head").output, HasSubstr("batch 0: 2 rows\n  row 0\n    label  1\n"));
+}
+
+TEST_F(InspectMain, StatsReadTheWholeInput) {
+  Write("part-0", kThreeRows);
+  WriteJob("");
+  const Outcome outcome = Run("stats --format=jsonl --top=1");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr(R"({"rows":3,"label":"label","label_rate":0.6666666666666666,)"));
+  EXPECT_THAT(outcome.output,
+              HasSubstr(R"("a":{"type":"uint64","coverage":1,"values":6,"zeros":1,"lengths":{"1":1,"2":1,"3":1},)"
+                        R"("cardinality":6,"cardinality_exact":true)"));
+  EXPECT_THAT(Run("stats").output, HasSubstr("3 rows, label rate 0.6667 (label)"));
+}
+
+TEST_F(InspectMain, ABadLineIsExitCode3) {
+  Write("part-0", "1 1 2 7 x 1 77 2 0.5 -1\n");
+  WriteJob("");
+  const Outcome outcome = Run("head");
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.errors, HasSubstr("part-0:1:9"));
+}
+
+TEST_F(InspectMain, ABadJobIsExitCode2) {
+  Write("part-0", kThreeRows);
+  WriteJob("thread_nun: 2");
+  const Outcome outcome = Run("head");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("thread_num"));
+}
+
+TEST_F(InspectMain, BadFlagsAreExitCode2) {
+  EXPECT_EQ(Run("tail").exit_code, 2);
+  EXPECT_EQ(Run("head --format=xml").exit_code, 2);
+  EXPECT_EQ(Run("head --batches=-1").exit_code, 2);
+}
+
+}  // namespace
+}  // namespace millrace

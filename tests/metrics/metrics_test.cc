@@ -1,0 +1,155 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "core/rng.h"
+#include "metrics/metric_list.h"
+
+namespace millrace {
+namespace {
+
+struct Rows {
+  std::vector<float> predictions;
+  std::vector<float> labels;
+  std::vector<uint64_t> groups;
+
+  MetricRows view(size_t begin, size_t end) const {
+    return {{predictions.data() + begin, end - begin},
+            {labels.data() + begin, end - begin},
+            {groups.data() + begin, end - begin}};
+  }
+};
+
+// Clicks that follow a logistic law around a rate: predictions are the true logit with some noise.
+Rows MakeRows(size_t count, uint64_t seed, double base_logit, int groups) {
+  Rng rng(seed);
+  Rows rows;
+  for (size_t i = 0; i < count; ++i) {
+    const double logit = base_logit + 3 * (rng.Uniform() + rng.Uniform() - 1);
+    const double noise = rng.Uniform() - 0.5;
+    rows.predictions.push_back(static_cast<float>(1 / (1 + std::exp(-logit - noise))));
+    rows.labels.push_back(rng.Uniform() < 1 / (1 + std::exp(-logit)) ? 1.0F : 0.0F);
+    rows.groups.push_back(rng.Below(static_cast<uint64_t>(groups)));
+  }
+  return rows;
+}
+
+// Mann-Whitney over all pairs, by ranks; ties count half.
+double ExactAuc(const std::vector<float>& predictions, const std::vector<float>& labels) {
+  std::vector<size_t> order(predictions.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return predictions[a] < predictions[b]; });
+  double pairs = 0;
+  double negatives = 0;
+  double positives = 0;
+  for (size_t i = 0; i < order.size();) {
+    double tied_negatives = 0;
+    double tied_positives = 0;
+    const float value = predictions[order[i]];
+    for (; i < order.size() && predictions[order[i]] == value; ++i) {
+      (labels[order[i]] > 0.5F ? tied_positives : tied_negatives) += 1;
+    }
+    pairs += tied_positives * (negatives + tied_negatives / 2);
+    negatives += tied_negatives;
+    positives += tied_positives;
+  }
+  return pairs / (negatives * positives);
+}
+
+double ExactGroupedAuc(const Rows& rows) {
+  std::map<uint64_t, std::pair<std::vector<float>, std::vector<float>>> groups;
+  for (size_t i = 0; i < rows.labels.size(); ++i) {
+    groups[rows.groups[i]].first.push_back(rows.predictions[i]);
+    groups[rows.groups[i]].second.push_back(rows.labels[i]);
+  }
+  double weighted = 0;
+  double weight = 0;
+  for (const auto& [group, columns] : groups) {
+    const double auc = ExactAuc(columns.first, columns.second);
+    if (std::isnan(auc)) continue;
+    weighted += auc * static_cast<double>(columns.first.size());
+    weight += static_cast<double>(columns.first.size());
+  }
+  return weighted / weight;
+}
+
+std::vector<double> SumsOf(const Metric& metric, const MetricRows& rows) {
+  MetricSums sums(metric.size());
+  metric.Add(rows, sums);
+  std::vector<double> totals;
+  for (size_t i = 0; i < sums.size(); ++i) totals.push_back(sums.Get(i));
+  return totals;
+}
+
+double ValueOf(MetricDesc::Kind kind, const Rows& rows) {
+  const std::unique_ptr<Metric> metric = MakeMetric(kind);
+  return metric->Compute(SumsOf(*metric, rows.view(0, rows.labels.size())));
+}
+
+TEST(MetricsTest, AucIsWithinOneInTenThousandOfTheExactOneAtAnyClickRate) {
+  for (const double base_logit : {0.0, -3.0, -6.0, 4.0}) {
+    const Rows rows = MakeRows(20000, 11, base_logit, 10);
+    EXPECT_NEAR(ValueOf(MetricDesc::AUC, rows), ExactAuc(rows.predictions, rows.labels), 1e-4) << base_logit;
+  }
+}
+
+TEST(MetricsTest, GroupedAucIsCloseToTheExactOne) {
+  for (const int groups : {1, 20, 400}) {
+    const Rows rows = MakeRows(20000, 12, -1, groups);
+    EXPECT_NEAR(ValueOf(MetricDesc::GAUC, rows), ExactGroupedAuc(rows), 0.003) << groups;
+  }
+}
+
+TEST(MetricsTest, AddingPartsInAnyOrderGivesTheWhole) {
+  const Rows rows = MakeRows(3000, 13, -1, 50);
+  Rng rng(14);
+  for (int k = MetricDesc::Kind_MIN; k <= MetricDesc::Kind_MAX; ++k) {
+    const auto metric = MakeMetric(static_cast<MetricDesc::Kind>(k));
+    const double whole = metric->Compute(SumsOf(*metric, rows.view(0, 3000)));
+    std::vector<size_t> cuts = {0, rng.Below(3000), rng.Below(3000), rng.Below(3000), 3000};
+    std::sort(cuts.begin(), cuts.end());
+    std::vector<double> forward(static_cast<size_t>(metric->size()));
+    std::vector<double> backward(forward);
+    for (size_t part = 0; part + 1 < cuts.size(); ++part) {
+      const auto a = SumsOf(*metric, rows.view(cuts[part], cuts[part + 1]));
+      const size_t other = cuts.size() - 2 - part;
+      const auto b = SumsOf(*metric, rows.view(cuts[other], cuts[other + 1]));
+      for (size_t i = 0; i < forward.size(); ++i) {
+        forward[i] += a[i];
+        backward[i] += b[i];
+      }
+    }
+    EXPECT_NEAR(metric->Compute(forward), whole, 1e-9) << metric->name();
+    EXPECT_NEAR(metric->Compute(backward), whole, 1e-9) << metric->name();
+  }
+}
+
+TEST(MetricsTest, MeansAreThoseOfTheirDefinitions) {
+  const Rows rows{{0.9F, 0.2F, 0.6F, 0.4F}, {1, 0, 0, 1}, {0, 0, 0, 0}};
+  const double log_loss = -(std::log(0.9) + std::log(0.8) + std::log(0.4) + std::log(0.4)) / 4;
+  EXPECT_NEAR(ValueOf(MetricDesc::LOGLOSS, rows), log_loss, 1e-7);
+  EXPECT_NEAR(ValueOf(MetricDesc::NORMALIZED_ENTROPY, rows), log_loss / std::log(2.0), 1e-7);
+  EXPECT_NEAR(ValueOf(MetricDesc::CALIBRATION, rows), 2.1 / 2, 1e-7);
+  EXPECT_NEAR(ValueOf(MetricDesc::ACCURACY, rows), 0.5, 1e-12);
+  EXPECT_NEAR(ValueOf(MetricDesc::MAE, rows), (0.1 + 0.2 + 0.6 + 0.6) / 4, 1e-7);
+  EXPECT_NEAR(ValueOf(MetricDesc::RMSE, rows), std::sqrt((0.01 + 0.04 + 0.36 + 0.36) / 4), 1e-7);
+  EXPECT_NEAR(ValueOf(MetricDesc::AUC, rows), 0.75, 1e-12);
+}
+
+TEST(MetricsTest, OneClassAloneOrNoRowsHasNoAuc) {
+  EXPECT_TRUE(std::isnan(ValueOf(MetricDesc::AUC, {{0.5F}, {1}, {0}})));
+  EXPECT_TRUE(std::isnan(ValueOf(MetricDesc::GAUC, {{0.5F}, {1}, {0}})));
+  for (int k = MetricDesc::Kind_MIN; k <= MetricDesc::Kind_MAX; ++k) {
+    EXPECT_TRUE(std::isnan(ValueOf(static_cast<MetricDesc::Kind>(k), {}))) << k;
+  }
+}
+
+TEST(MetricsTest, TiesCountHalf) {
+  EXPECT_NEAR(ValueOf(MetricDesc::AUC, {{0.3F, 0.3F, 0.3F, 0.3F}, {1, 0, 1, 0}, {0, 0, 0, 0}}), 0.5, 1e-12);
+}
+
+}  // namespace
+}  // namespace millrace

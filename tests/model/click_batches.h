@@ -1,0 +1,18 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/slot_batch.h"
+
+namespace millrace {
+
+/// The first rows of a click log (clickgen, seed 1, ids 1 to 1000 in the largest slot) as MultiSlot text.
+std::string ClickText(int rows);
+
+/// Cuts MultiSlot text into batches of `batch_size` full rows. `schema` must outlive them. A plain parser of its own,
+/// so that tests of models do not lean on the data feed.
+std::vector<std::unique_ptr<SlotBatch>> ParseBatches(const SlotSchema& schema, const std::string& text, int batch_size);
+
+}  // namespace millrace

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/executable.h"
+#include "framework/scope.h"
+#include "framework/slot_batch.h"
+#include "job_files.h"
+
+namespace millrace {
+
+/// A compiled model with its parameters and one frame: what a SERIAL worker has.
+class ModelRun {
+ public:
+  /// Runs the startup program and compiles main. Fails the test when anything goes wrong.
+  ModelRun(const ModelDesc& model, const SlotSchema& schema, CompileOptions options);
+
+  /// Trains on the batch; returns its loss.
+  float Train(const SlotBatch& batch);
+  const CompiledModel& model() const { return model_; }
+  const Executable& executable() const { return *executable_; }
+  Scope& root() { return root_; }
+  const Frame& frame() const { return *frame_; }
+
+ private:
+  const SlotSchema* schema_;
+  CompiledModel model_;
+  Scope root_;
+  std::unique_ptr<const Executable> executable_;
+  std::unique_ptr<Frame> frame_;
+  int64_t step_ = 0;
+};
+
+}  // namespace millrace

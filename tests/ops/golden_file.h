@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ops/op_session.h"
+
+namespace millrace {
+
+/// A variable's value as a golden file writes it.
+struct GoldenValue {
+  std::string parameter;
+  std::string name;
+  VarMeta meta;
+  std::vector<double> values;
+  std::vector<uint32_t> lod;
+  std::vector<uint64_t> rows;  ///< of a SelectedRows
+  int64_t height = 0;
+};
+
+/// One operator, the inputs of each of its runs, and what it must answer after the last.
+struct GoldenCase {
+  std::string title;
+  OpDesc op;
+  std::vector<std::vector<GoldenValue>> steps;
+  std::vector<GoldenValue> expected;
+};
+
+/// Reads tests/golden/ops/OP.txt; empty when there is no such file. A line that does not parse fails the test.
+std::vector<GoldenCase> ReadGolden(const std::string& op);
+
+}  // namespace millrace

@@ -1,0 +1,56 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "framework/op_registry.h"
+#include "ops/builtin_ops.h"
+#include "ops/golden_file.h"
+#include "ops/op_cases.h"
+
+namespace millrace {
+namespace {
+
+TEST(BuiltinOps, AreCompleteAndUnique) {
+  OpRegistry registry;
+  RegisterBuiltinOps(registry);
+  const Status status = registry.Seal();
+  EXPECT_TRUE(status.ok()) << status.ToString();
+}
+
+/// A gradient is an operator that the registry knows, by the name that GradContext::GradOp gives it.
+TEST(BuiltinOps, GradientsAreMarkedAsSuch) {
+  OpRegistry registry;
+  RegisterBuiltinOps(registry);
+  for (const OpInfo* info : registry.all()) {
+    EXPECT_EQ(info->type.ends_with("_grad"), info->is_gradient) << info->type;
+  }
+}
+
+/// An operator without a golden case, or a differentiable one without a gradient case, is not finished.
+TEST(BuiltinOps, AllHaveCases) {
+  OpRegistry registry;
+  RegisterBuiltinOps(registry);
+  for (const OpInfo* info : registry.all()) {
+    if (info->is_gradient) continue;  // checked by the case of its forward operator
+    const auto& elsewhere = TestedElsewhere();
+    const auto other =
+        std::find_if(elsewhere.begin(), elsewhere.end(), [&](const auto& test) { return test.first == info->type; });
+    if (other == elsewhere.end()) {
+      EXPECT_FALSE(ReadGolden(info->type).empty())
+          << info->type << " has no golden case: add one to scripts/golden/ops.py";
+    } else {
+      std::ifstream file(std::string(MILLRACE_SOURCE_DIR) + "/" + other->second);
+      const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+      EXPECT_NE(text.find(info->type), std::string::npos) << other->second << " does not test " << info->type;
+    }
+    if (info->grad == nullptr || other != elsewhere.end()) continue;
+    const bool found =
+        std::any_of(OpCases().begin(), OpCases().end(), [&](const OpCase& c) { return c.op == info->type; });
+    EXPECT_TRUE(found) << info->type << " has no gradient case: add one to tests/ops/op_cases.cc";
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,245 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/row_locks.h"
+#include "ops/builtin_ops.h"
+#include "ops/op_session.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const OpRegistry& Registry() {
+  static const OpRegistry registry = [] {
+    OpRegistry made;
+    RegisterBuiltinOps(made);
+    return made;
+  }();
+  return registry;
+}
+
+VarMeta Meta(Dims dims, DType type = DType::kFloat32) {
+  VarMeta meta;
+  meta.dims = dims;
+  meta.dtype = type;
+  return meta;
+}
+
+OpDesc Op(const std::string& type, const std::vector<std::pair<std::string, std::vector<std::string>>>& in,
+          const std::vector<std::pair<std::string, std::vector<std::string>>>& out) {
+  OpDesc op;
+  op.set_type(type);
+  for (const auto& [parameter, names] : in) SetInput(op, parameter, names);
+  for (const auto& [parameter, names] : out) SetOutput(op, parameter, names);
+  return op;
+}
+
+void Fill(Tensor* tensor, const Dims& dims, const std::vector<float>& values) {
+  std::copy(values.begin(), values.end(), tensor->Resize<float>(dims));
+}
+
+std::string CompileError(const OpDesc& op, const VarMetas& inputs) {
+  const auto session = OpSession::Create({op}, inputs, Registry());
+  return session.ok() ? "" : session.status().ToString();
+}
+
+TEST(SmallOps, FeedAndFetchLeaveVariablesAlone) {
+  auto session = OpSession::Create(
+      {Op("feed", {{"X", {"feeds"}}}, {{"Out", {"x"}}}), Op("fetch", {{"X", {"x"}}}, {{"Out", {"fetches"}}})},
+      {{"x", Meta({2})}, {"feeds", Meta({1})}, {"fetches", Meta({1})}}, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  Fill((*session)->tensor("x"), {2}, {3, 4});
+  ASSERT_TRUE((*session)->Run().ok());
+  EXPECT_EQ((*session)->tensor("x")->data<float>()[1], 4);
+}
+
+TEST(SmallOps, PrintWritesTheFirstBatchesAndPassesOn) {
+  OpDesc op = Op("print", {{"In", {"x"}}}, {{"Out", {"out"}}});
+  SetAttr(op, "message", std::string("here:"));
+  SetAttr(op, "first_n", int64_t{1});
+  SetAttr(op, "summarize", int64_t{2});
+  auto session = OpSession::Create({op}, {{"x", Meta({3})}}, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  Fill((*session)->tensor("x"), {3}, {1.5F, -2, 3});
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE((*session)->Run().ok());
+  ASSERT_TRUE((*session)->Run().ok());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "here: x float32[3]: 1.5 -2 ...\n");
+  EXPECT_EQ((*session)->tensor("out")->data<float>()[2], 3);
+}
+
+TEST(SmallOps, ScheduleGivesTheRateOfTheStep) {
+  OpDesc op = Op("learning_rate_schedule", {}, {{"Out", {"lr"}}});
+  SetAttr(op, "base", 0.5F);
+  SetAttr(op, "schedule", std::string("warmup_steps: 2 exponential { decay_steps: 1 decay_rate: 0.5 }"));
+  auto session = OpSession::Create({op}, {}, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  const std::vector<float> wanted = {0.25F, 0.5F, 0.5F, 0.25F};
+  for (size_t step = 0; step < wanted.size(); ++step) {
+    ASSERT_TRUE((*session)->Run(static_cast<int64_t>(step)).ok());
+    EXPECT_FLOAT_EQ(*(*session)->tensor("lr")->data<float>(), wanted[step]) << step;
+  }
+}
+
+TEST(SmallOps, DropoutDropsItsShareTheSameWayEachTime) {
+  OpDesc op = Op("dropout", {{"X", {"x"}}}, {{"Out", {"out"}}, {"Mask", {"mask"}}});
+  SetAttr(op, "dropout_prob", 0.25F);
+  auto session = OpSession::Create({op}, {{"x", Meta({-1})}}, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  Fill((*session)->tensor("x"), {10000}, std::vector<float>(10000, 1));
+  const auto run = [&](int64_t step) {
+    EXPECT_TRUE((*session)->Run(step).ok());
+    const float* out = (*session)->tensor("out")->data<float>();
+    return std::vector<float>(out, out + 10000);
+  };
+  const std::vector<float> first = run(0);
+  EXPECT_NEAR(static_cast<double>(std::count(first.begin(), first.end(), 0.0F)), 2500, 150);
+  EXPECT_NE(run(1), first);
+  EXPECT_EQ(run(0), first);
+}
+
+TEST(SmallOps, SumOfSparseGradientsKeepsTheirRows) {
+  VarMeta rows = Meta({5, 2});
+  rows.kind = VarType::SELECTED_ROWS;
+  const OpDesc sum = Op("sum", {{"X", {"a", "b"}}}, {{"Out", {"out"}}});
+  auto session = OpSession::Create({sum}, {{"a", rows}, {"b", rows}}, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  for (const char* name : {"a", "b"}) {
+    (*session)->rows(name)->rows = {3, 1};
+    Fill(&(*session)->rows(name)->values, {2, 2}, {1, 2, 3, 4});
+  }
+  ASSERT_TRUE((*session)->Run().ok());
+  EXPECT_THAT((*session)->rows("out")->rows, ElementsAre(3, 1, 3, 1));
+  EXPECT_EQ((*session)->rows("out")->values.data<float>()[7], 4);
+
+  auto mixed = OpSession::Create({sum}, {{"a", rows}, {"b", Meta({5, 2})}}, Registry());
+  ASSERT_TRUE(mixed.ok()) << mixed.status().ToString();
+  (*mixed)->rows("a")->rows = {3, 3};
+  Fill(&(*mixed)->rows("a")->values, {2, 2}, {1, 2, 3, 4});
+  Fill((*mixed)->tensor("b"), {5, 2}, std::vector<float>(10, 1));
+  ASSERT_TRUE((*mixed)->Run().ok());
+  EXPECT_EQ((*mixed)->tensor("out")->data<float>()[6], 5);
+  EXPECT_EQ((*mixed)->tensor("out")->data<float>()[0], 1);
+}
+
+/// Locked updates take other kernels, row by row; the numbers are the same.
+TEST(SmallOps, LockedOptimizersAgreeWithPlainOnes) {
+  const OpDesc op = Op("adagrad", {{"Param", {"w"}}, {"Grad", {"g"}}, {"Moment", {"m"}}, {"LearningRate", {"lr"}}},
+                       {{"ParamOut", {"w"}}, {"MomentOut", {"m"}}});
+  const VarMetas metas = {{"w", Meta({3, 2})}, {"g", Meta({3, 2})}, {"m", Meta({3, 2})}, {"lr", Meta({1})}};
+  RowLocks locks;
+  FrameOptions locked;
+  locked.update_mode = UpdateMode::kRowLock;
+  locked.row_locks = &locks;
+  std::vector<std::vector<float>> results;
+  for (const FrameOptions& options : {FrameOptions{}, locked}) {
+    auto session = OpSession::Create({op}, metas, Registry(), options);
+    ASSERT_TRUE(session.ok()) << session.status().ToString();
+    Fill((*session)->tensor("w"), {3, 2}, {1, 2, 3, 4, 5, 6});
+    Fill((*session)->tensor("g"), {3, 2}, {1, -1, 0.5F, 0, 2, 3});
+    Fill((*session)->tensor("m"), {3, 2}, std::vector<float>(6, 0.1F));
+    Fill((*session)->tensor("lr"), {1}, {0.1F});
+    ASSERT_TRUE((*session)->Run().ok());
+    const float* w = (*session)->tensor("w")->data<float>();
+    results.emplace_back(w, w + 6);
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_NE(results[0][0], 1);
+}
+
+TEST(Mistakes, AreFoundWhenTheProgramIsCompiled) {
+  EXPECT_THAT(CompileError(Op("mul", {{"X", {"x"}}, {"Y", {"y"}}}, {{"Out", {"out"}}}),
+                           {{"x", Meta({-1, 4})}, {"y", Meta({5, 3})}}),
+              HasSubstr(R"(mul (Out: "out"): the columns of X are not the rows of Y: X "x" [-1, 4], Y "y" [5, 3])"));
+  EXPECT_THAT(CompileError(Op("elementwise_add", {{"X", {"x"}}, {"Y", {"y"}}}, {{"Out", {"out"}}}),
+                           {{"x", Meta({-1, 4})}, {"y", Meta({3})}}),
+              HasSubstr(R"(X "x", Y "y": shapes do not fit: X [-1, 4], Y [3], axis -1)"));
+  EXPECT_THAT(CompileError(Op("relu", {{"X", {"x"}}}, {{"Out", {"out"}}}), {{"x", Meta({-1, 1}, DType::kInt64)}}),
+              HasSubstr(R"(input X ("x") must be float32, but is int64)"));
+  EXPECT_THAT(
+      CompileError(Op("sgd", {{"Param", {"w"}}, {"Grad", {"g"}}, {"LearningRate", {"lr"}}}, {{"ParamOut", {"w"}}}),
+                   {{"w", Meta({3, 2})}, {"g", Meta({2, 2})}, {"lr", Meta({1})}}),
+      HasSubstr(R"(Grad "g" [2, 2] is not of the shape of Param "w" [3, 2])"));
+  EXPECT_THAT(CompileError(Op("sequence_pool", {{"X", {"x"}}}, {{"Out", {"out"}}}), {{"x", Meta({-1, 2})}}),
+              HasSubstr(R"(input X ("x") has no sequences (lod_level 0))"));
+}
+
+OpDesc WithInts(OpDesc op, const std::vector<std::pair<std::string, std::vector<int64_t>>>& lists) {
+  for (const auto& [name, values] : lists) SetAttr(op, name, values);
+  return op;
+}
+
+TEST(Mistakes, OfListsOfAxesAreFoundBeforeARun) {
+  const OpDesc slice = Op("slice", {{"Input", {"x"}}}, {{"Out", {"out"}}});
+  const VarMetas four = {{"x", Meta({-1, 4})}};
+  EXPECT_THAT(
+      CompileError(WithInts(slice, {{"axes", {1}}, {"starts", {0}}, {"ends", {4}}, {"decrease_axis", {1}}}), four),
+      HasSubstr("decrease_axis 1 is no axis of size 1 of the cut [-1, 4]"));
+  EXPECT_THAT(CompileError(WithInts(slice, {{"axes", {1, 1}}, {"starts", {3, -1}}, {"ends", {4, 4}}}), four),
+              HasSubstr("axis 1 stands twice in axes"));
+  const std::vector<int64_t> nine(9, 1);
+  EXPECT_THAT(CompileError(WithInts(Op("fill_constant", {}, {{"Out", {"out"}}}), {{"shape", nine}}), {}),
+              HasSubstr("shape has 9 axes; at most 8 are supported"));
+  EXPECT_THAT(
+      CompileError(WithInts(Op("uniform_random", {}, {{"Out", {"out"}}}), {{"shape", {1LL << 40, 1LL << 40}}}), {}),
+      HasSubstr("no machine holds a tensor of"));
+  EXPECT_THAT(CompileError(WithInts(Op("reshape2", {{"X", {"x"}}}, {{"Out", {"out"}}}), {{"shape", nine}}), four),
+              HasSubstr("9 axes; at most 7 are supported"));
+  EXPECT_THAT(CompileError(WithInts(Op("unsqueeze2", {{"X", {"x"}}}, {{"Out", {"out"}}}), {{"axes", nine}}), four),
+              HasSubstr("11 axes; at most 7 are supported"));
+}
+
+TEST(Mistakes, OfSizesThatOnlyABatchKnowsAreFoundInIt) {
+  const auto run = [](const OpDesc& op, const std::vector<std::pair<Dims, Dims>>& inputs) {
+    VarMetas metas;
+    for (size_t i = 0; i < inputs.size(); ++i) metas["x" + std::to_string(i)] = Meta(inputs[i].first);
+    auto session = OpSession::Create({op}, metas, Registry());
+    if (!session.ok()) return session.status().ToString();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Dims& dims = inputs[i].second;
+      Fill((*session)->tensor("x" + std::to_string(i)), dims, std::vector<float>(static_cast<size_t>(dims.numel())));
+    }
+    return (*session)->Run().ToString();
+  };
+  EXPECT_THAT(run(WithInts(Op("slice", {{"Input", {"x0"}}}, {{"Out", {"out"}}}), {{"decrease_axis", {1}}}),
+                  {{{-1, -1}, {2, 3}}}),
+              HasSubstr("not of size 1"));
+  EXPECT_THAT(run(Op("concat", {{"X", {"x0", "x1"}}}, {{"Out", {"out"}}}), {{{-1, -1}, {2, 3}}, {{-1, -1}, {2, 4}}}),
+              HasSubstr("inputs differ in more than axis 0"));
+  EXPECT_THAT(
+      run(Op("mul", {{"X", {"x0"}}, {"Y", {"x1"}}}, {{"Out", {"out"}}}), {{{-1, -1}, {2, 3}}, {{4, 2}, {4, 2}}}),
+      HasSubstr("the columns of X are not the rows of Y: [2, 3], [4, 2]"));
+  OpDesc top_k = Op("top_k", {{"X", {"x0"}}}, {{"Out", {"out"}}, {"Indices", {"at"}}});
+  SetAttr(top_k, "k", int64_t{5});
+  EXPECT_THAT(run(top_k, {{{-1, -1}, {2, 3}}}), HasSubstr("k = 5 of X [2, 3]"));
+}
+
+TEST(Mistakes, OffsetsOfOtherRowsAreNotPooled) {
+  VarMeta sequences = Meta({-1, 2});
+  sequences.lod_level = 1;
+  auto session = OpSession::Create({WithInts(Op("reshape2", {{"X", {"x"}}}, {{"Out", {"flat"}}}), {{"shape", {-1, 4}}}),
+                                    Op("sequence_pool", {{"X", {"flat"}}}, {{"Out", {"out"}}})},
+                                   {{"x", sequences}}, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  Fill((*session)->tensor("x"), {4, 2}, std::vector<float>(8));
+  (*session)->SetLod("x", {0, 1, 4});
+  EXPECT_THAT((*session)->Run().ToString(), HasSubstr("has no sequences"));
+}
+
+TEST(Mistakes, OfABatchNameTheRow) {
+  const OpDesc op = Op("cross_entropy", {{"X", {"x"}}, {"Label", {"label"}}}, {{"Y", {"y"}}});
+  auto session = OpSession::Create({op}, {{"x", Meta({-1, 2})}, {"label", Meta({-1, 1}, DType::kInt64)}}, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  Fill((*session)->tensor("x"), {2, 2}, {0.5F, 0.5F, 0.5F, 0.5F});
+  int64_t* label = (*session)->tensor("label")->Resize<int64_t>({2, 1});
+  label[0] = 1;
+  label[1] = 7;
+  const Status status = (*session)->Run();
+  EXPECT_EQ(status.code(), StatusCode::kBadData);
+  EXPECT_THAT(status.message(), HasSubstr(R"(label "label" of row 1 of the batch is not a class from 0 to 1: 7)"));
+}
+
+}  // namespace
+}  // namespace millrace

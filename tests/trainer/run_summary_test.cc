@@ -1,0 +1,71 @@
+#include "trainer/run_summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+
+RunReport ReportOf(double read_seconds, double run_seconds) {
+  RunReport report;
+  PassReport pass;
+  pass.batches = 10;
+  pass.examples = 100;
+  pass.seconds = 2;
+  pass.read_seconds = read_seconds;
+  pass.run_seconds = run_seconds;
+  pass.metrics = {{"auc", 0.75}, {"gauc", std::nan("")}};
+  pass.data.files = 3;
+  pass.data.bytes = 4000;
+  pass.data.lines = 101;
+  pass.data.bad_lines = 1;
+  pass.data.stage_seconds = {{"pipe", 3}, {"parse", 1}};
+  report.passes = {pass, pass};
+  report.state.epoch = 2;
+  return report;
+}
+
+TEST(RunSummaryTest, AddsUpPassesAndDescribesTheInputOnce) {
+  const RunSummary summary = Summarize(ReportOf(1, 3), 2, 5);
+  EXPECT_EQ(summary.examples, 200);
+  EXPECT_EQ(summary.batches, 20);
+  EXPECT_EQ(summary.epochs, 2);
+  EXPECT_EQ(summary.examples_per_second(), 50);
+  EXPECT_EQ(summary.data.lines, 101);
+  EXPECT_EQ(summary.stage_seconds.at("read_wait"), 2);
+  EXPECT_EQ(summary.stage_seconds.at("compute"), 6);
+  EXPECT_EQ(summary.stage_seconds.at("pipe"), 6);
+}
+
+TEST(RunSummaryTest, TheBottleneckSaysWhatToChange) {
+  EXPECT_THAT(Summarize(ReportOf(3, 1), 2, 5).bottleneck,
+              HasSubstr("waited for input 75% of the time, mostly on pipe"));
+  EXPECT_THAT(Summarize(ReportOf(0, 4), 1 << 20, 5).bottleneck, HasSubstr("computed 100% of the time"));
+  EXPECT_EQ(Summarize({}, 2, 5).bottleneck, "nothing was trained");
+}
+
+TEST(RunSummaryTest, RunJsonHasWhatOthersRelyOn) {
+  const std::string json = RunJson(Summarize(ReportOf(1, 3), 2, 5));
+  for (const char* key : {"examples", "seconds", "examples_per_second", "batches", "epochs", "metrics", "eval", "data",
+                          "stage_seconds", "peak_rss_bytes", "bottleneck"}) {
+    EXPECT_THAT(json, HasSubstr("\n  \"" + std::string(key) + "\": "));
+  }
+  EXPECT_THAT(json, HasSubstr("\"auc\": 0.75,\n    \"gauc\": null"));
+  EXPECT_THAT(json, HasSubstr("\"eval\": {},"));
+  EXPECT_THAT(json, HasSubstr("\"files\": 3,\n    \"bytes\": 4000,\n    \"lines\": 101,\n    \"bad_lines\": 1"));
+}
+
+TEST(RunSummaryTest, TheClosingBlockNamesQualitySpeedAndBottleneck) {
+  const std::string block = ClosingBlock(Summarize(ReportOf(3, 1), 2, 5), "out");
+  EXPECT_THAT(block, HasSubstr("trained: 200 examples in 20 batches, 4.0 s, 50 examples/s, 2 workers\n"));
+  EXPECT_THAT(block, HasSubstr("training    auc 0.750000"));
+  EXPECT_THAT(block, HasSubstr("bad lines   1 of 101\n"));
+  EXPECT_THAT(block, HasSubstr("bottleneck  workers waited"));
+}
+
+}  // namespace
+}  // namespace millrace
