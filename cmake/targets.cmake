@@ -5,6 +5,10 @@ function(mr_library room)
   target_include_directories(mr_${room} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(mr_${room} PUBLIC ${ARG_DEPS} PRIVATE mr_options)
   set_target_properties(mr_${room} PROPERTIES UNITY_BUILD ${MILLRACE_UNITY})
+  # A source of a unity build is an included file, and g++ takes its unnamed namespace for a header's.
+  if(MILLRACE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(mr_${room} PRIVATE -Wno-subobject-linkage)
+  endif()
 endfunction()
 
 # mr_binary(NAME SOURCES a.cc … DEPS …): a program in bin/.
