@@ -132,15 +132,22 @@ TEST_P(Interop, TrainsToPaddlesNumbers) {
     if (final_value.dtype() != DType::kFloat32) continue;
     const Tensor& got = root.Find(name)->Get<Tensor>();
     ASSERT_EQ(got.dims(), final_value.dims()) << name;
+    // One value may be off by more than it is worth: Adagrad and Adam magnify the rounding of gradients that nearly
+    // cancel, and each processor's kernels round in their own way. So every value is held absolutely, all of them
+    // together relatively.
     int64_t worst = 0;
-    // Relative to at least 0.1: Adagrad and Adam magnify the rounding of gradients that nearly cancel.
+    double error = 0, norm = 0;
     const auto distance = [&](int64_t i) {
-      const double wanted_value = final_value.data<float>()[i];
-      return std::abs(got.data<float>()[i] - wanted_value) / std::max(0.1, std::abs(wanted_value));
+      return std::abs(static_cast<double>(got.data<float>()[i]) - static_cast<double>(final_value.data<float>()[i]));
     };
-    for (int64_t i = 0; i < got.numel(); ++i) worst = distance(i) > distance(worst) ? i : worst;
+    for (int64_t i = 0; i < got.numel(); ++i) {
+      worst = distance(i) > distance(worst) ? i : worst;
+      error += distance(i) * distance(i);
+      norm += std::pow(static_cast<double>(final_value.data<float>()[i]), 2);
+    }
     EXPECT_LE(distance(worst), kTolerance) << name << " at " << worst << ": " << got.data<float>()[worst] << ", Paddle "
                                            << final_value.data<float>()[worst];
+    EXPECT_LE(std::sqrt(error), kTolerance * std::sqrt(norm)) << name;
   }
 
   CompileOptions predict_options;
