@@ -10,7 +10,17 @@
 namespace millrace {
 namespace {
 
-std::string Where(size_t index, const OpDesc& op) { return "block 0 op[" + std::to_string(index) + "] " + op.type(); }
+/// One operator of a program, and how messages name its place.
+struct Place {
+  int block;
+  size_t index;
+};
+
+std::string Where(Place place) {
+  return "block " + std::to_string(place.block) + " op[" + std::to_string(place.index) + "]";
+}
+
+std::string Where(Place place, const OpDesc& op) { return Where(place) + " " + op.type(); }
 
 /// Collects one message a line.
 class Problems {
@@ -25,13 +35,13 @@ class Problems {
   std::string text_;
 };
 
-void CheckArguments(size_t index, const OpDesc& op, const OpInfo& info, Problems& problems) {
+void CheckArguments(Place place, const OpDesc& op, const OpInfo& info, Problems& problems) {
   const auto check = [&](const auto& bindings, const std::vector<ArgInfo>& args, const char* kind) {
     for (const ArgInfo& arg : args) {
       const bool bound = std::any_of(bindings.begin(), bindings.end(), [&](const OpDesc::Var& binding) {
         return binding.parameter() == arg.name && binding.arguments_size() > 0;
       });
-      if (!bound && !arg.optional) problems.Add(Where(index, op) + ": " + kind + " " + arg.name + " is not bound");
+      if (!bound && !arg.optional) problems.Add(Where(place, op) + ": " + kind + " " + arg.name + " is not bound");
     }
     for (const OpDesc::Var& binding : bindings) {
       const auto it =
@@ -39,7 +49,7 @@ void CheckArguments(size_t index, const OpDesc& op, const OpInfo& info, Problems
       if (it != args.end() || binding.arguments_size() == 0) continue;
       std::vector<std::string_view> names;
       for (const ArgInfo& arg : args) names.push_back(arg.name);
-      problems.Add(Where(index, op) + ": there is no " + kind + " \"" + binding.parameter() + "\"" +
+      problems.Add(Where(place, op) + ": there is no " + kind + " \"" + binding.parameter() + "\"" +
                    DidYouMean(binding.parameter(), names));
     }
   };
@@ -48,13 +58,13 @@ void CheckArguments(size_t index, const OpDesc& op, const OpInfo& info, Problems
   if (!info.is_gradient) check(op.outputs(), info.outputs, "output");
 }
 
-void CheckVariables(size_t index, const OpDesc& op, const VarMetas& vars, Problems& problems) {
+void CheckVariables(Place place, const OpDesc& op, const VarMetas& vars, Problems& problems) {
   for (const OpDesc::Var& binding : op.inputs()) {
     for (const std::string& name : binding.arguments()) {
       if (name == kEmptyVar || vars.contains(name)) continue;
       std::vector<std::string_view> names;
       for (const auto& [known, meta] : vars) names.push_back(known);
-      problems.Add(Where(index, op) + ": input " + binding.parameter() + ": there is no variable \"" + name + "\"" +
+      problems.Add(Where(place, op) + ": input " + binding.parameter() + ": there is no variable \"" + name + "\"" +
                    DidYouMean(name, names));
     }
   }
@@ -84,11 +94,11 @@ bool FitsAttr(AttrType written, const AttrValue& registered) {
   }
 }
 
-void CheckAttributes(size_t index, const OpDesc& op, const OpInfo& info, Problems& problems) {
+void CheckAttributes(Place place, const OpDesc& op, const OpInfo& info, Problems& problems) {
   for (const OpDesc::Attr& attr : op.attrs()) {
     const AttrInfo* known = info.FindAttr(attr.name());
     if (known == nullptr || FitsAttr(attr.type(), known->default_value)) continue;
-    problems.Add(Where(index, op) + ": attribute \"" + attr.name() + "\" must not be of type " +
+    problems.Add(Where(place, op) + ": attribute \"" + attr.name() + "\" must not be of type " +
                  AttrType_Name(attr.type()));
   }
 }
@@ -125,6 +135,145 @@ bool IsSkipped(const OpDesc& op, const std::vector<std::string>& skip_ops) {
                      [&](const std::string& part) { return op.type().find(part) != std::string::npos; });
 }
 
+/// The block that an operator runs; -1 for all but control flow.
+int BlockOf(const OpDesc& op) {
+  for (const OpDesc::Attr& attr : op.attrs()) {
+    if (attr.type() == BLOCK) return attr.block_idx();
+  }
+  return -1;
+}
+
+/// Checks, describes and fuses block 0 and the blocks that its operators run, a step at a time over all of them.
+class BlockCompiler {
+ public:
+  BlockCompiler(const ProgramDesc& program, const OpRegistry& registry, const CompileOptions& options)
+      : program_(program), registry_(registry), options_(options) {
+    blocks.resize(static_cast<size_t>(program.blocks_size()));
+  }
+
+  Status Check() {
+    CollectBlock(0);
+    for (const int block : order_) {
+      for (size_t i = 0; i < Ops(block).size(); ++i) CheckOp({block, i}, Ops(block)[i]);
+    }
+    return problems_.ToStatus();
+  }
+
+  /// An operator that runs a block is described before the block: the block's operators see what it reads.
+  Status InferShapes() {
+    InferBlock(0);
+    return problems_.ToStatus();
+  }
+
+  Status CheckFetches() {
+    for (const std::string& fetch : options_.fetches) {
+      if (vars.contains(fetch)) continue;
+      std::vector<std::string_view> names;
+      for (const auto& [known, meta] : vars) names.push_back(known);
+      problems_.Add("there is no variable \"" + fetch + "\" to fetch" + DidYouMean(fetch, names));
+    }
+    return problems_.ToStatus();
+  }
+
+  Status Fuse() {
+    for (const int block : order_) MR_TRY(ApplyFusionPasses(Ops(block), vars, registry_, KeptBy(block)));
+    return Status::Ok();
+  }
+
+  std::vector<std::vector<OpDesc>> blocks;
+  VarMetas vars;
+
+ private:
+  std::vector<OpDesc>& Ops(int block) { return blocks[static_cast<size_t>(block)]; }
+
+  void CollectBlock(int number) {
+    order_.push_back(number);
+    const BlockDesc& block = program_.blocks(number);
+    for (const VarDesc& var : block.vars()) {
+      Result<VarMeta> meta = ToMeta(var);
+      if (!meta.ok()) {
+        problems_.Add(meta.status().message());
+      } else if (!vars.emplace(var.name(), *meta).second) {
+        problems_.Add("block " + std::to_string(number) + " declares \"" + var.name() +
+                      "\", which another block has already: give one of them another name");
+      }
+    }
+    std::vector<OpDesc>& ops = Ops(number);
+    for (const OpDesc& op : block.ops()) {
+      if (!IsSkipped(op, options_.skip_ops)) ops.push_back(op);
+    }
+    if (options_.forward_only) ops = number == 0 ? KeepForward(ops, registry_, options_.fetches) : DropUpdates(ops);
+    for (size_t i = 0; i < ops.size(); ++i) CollectBlockOf({number, i}, ops[i]);
+  }
+
+  void CollectBlockOf(Place place, const OpDesc& op) {
+    const int block = BlockOf(op);
+    if (block < 0) return;
+    if (block >= program_.blocks_size()) {
+      problems_.Add(Where(place, op) + ": runs block " + std::to_string(block) + ", but the program has " +
+                    std::to_string(program_.blocks_size()) + " blocks");
+    } else if (std::find(order_.begin(), order_.end(), block) != order_.end()) {
+      problems_.Add(Where(place, op) + ": runs block " + std::to_string(block) + ", which runs already");
+    } else {
+      CollectBlock(block);
+    }
+  }
+
+  std::vector<OpDesc> DropUpdates(std::vector<OpDesc> ops) const {
+    std::erase_if(ops, [this](const OpDesc& op) {
+      const OpInfo* info = registry_.Find(op.type());
+      return info != nullptr && (info->is_gradient || info->is_optimizer);
+    });
+    return ops;
+  }
+
+  void CheckOp(Place place, const OpDesc& op) {
+    const OpInfo* info = registry_.Find(op.type());
+    if (info == nullptr) {
+      const std::string nearest = registry_.Nearest(op.type());
+      problems_.Add(Where(place, op) + ": no such operator" +
+                    (nearest.empty() ? "" : "; the nearest that is supported is \"" + nearest + "\""));
+      return;
+    }
+    CheckArguments(place, op, *info, problems_);
+    CheckVariables(place, op, vars, problems_);
+    CheckAttributes(place, op, *info, problems_);
+  }
+
+  void InferBlock(int block) {
+    for (size_t i = 0; i < Ops(block).size(); ++i) {
+      const OpDesc& op = Ops(block)[i];
+      const OpView view(op, *registry_.Find(op.type()));
+      InferShapeContext context(view, vars);
+      if (Status s = view.info().infer_shape(context); !s.ok()) {
+        problems_.Add(Where({block, i}) + " " + s.message());
+      }
+      if (BlockOf(op) >= 0) InferBlock(BlockOf(op));
+    }
+  }
+
+  /// What fusion in a block must leave written: what somebody fetches, and what is not the block's alone.
+  std::vector<std::string> KeptBy(int block) {
+    std::vector<std::string> kept = options_.fetches;
+    for (const int other : order_) {
+      if (other == block) continue;
+      for (const VarDesc& var : program_.blocks(other).vars()) kept.push_back(var.name());
+      for (const OpDesc& op : Ops(other)) {
+        for (const OpDesc::Var& input : op.inputs()) {
+          kept.insert(kept.end(), input.arguments().begin(), input.arguments().end());
+        }
+      }
+    }
+    return kept;
+  }
+
+  const ProgramDesc& program_;
+  const OpRegistry& registry_;
+  const CompileOptions& options_;
+  std::vector<int> order_;  ///< the blocks that run, each after the one that runs it
+  Problems problems_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<const Executable>> Executable::Compile(const ProgramDesc& program, const OpRegistry& registry,
@@ -133,50 +282,13 @@ Result<std::unique_ptr<const Executable>> Executable::Compile(const ProgramDesc&
   std::unique_ptr<Executable> executable(new Executable);
   executable->program_ = program;
   executable->registry_ = &registry;
-  const BlockDesc& block = program.blocks(0);
-  Problems problems;
-  for (const VarDesc& var : block.vars()) {
-    Result<VarMeta> meta = ToMeta(var);
-    if (meta.ok()) executable->vars_[var.name()] = *meta;
-    if (!meta.ok()) problems.Add(meta.status().message());
-  }
-
-  std::vector<OpDesc> ops;
-  for (const OpDesc& op : block.ops()) {
-    if (!IsSkipped(op, options.skip_ops)) ops.push_back(op);
-  }
-  if (options.forward_only) ops = KeepForward(ops, registry, options.fetches);
-
-  for (size_t i = 0; i < ops.size(); ++i) {
-    const OpInfo* info = registry.Find(ops[i].type());
-    if (info == nullptr) {
-      const std::string nearest = registry.Nearest(ops[i].type());
-      problems.Add(Where(i, ops[i]) + ": no such operator" +
-                   (nearest.empty() ? "" : "; the nearest that is supported is \"" + nearest + "\""));
-      continue;
-    }
-    CheckArguments(i, ops[i], *info, problems);
-    CheckVariables(i, ops[i], executable->vars_, problems);
-    CheckAttributes(i, ops[i], *info, problems);
-  }
-  MR_TRY(problems.ToStatus());
-  for (size_t i = 0; i < ops.size(); ++i) {
-    const OpView view(ops[i], *registry.Find(ops[i].type()));
-    InferShapeContext context(view, executable->vars_);
-    if (Status s = view.info().infer_shape(context); !s.ok()) {
-      problems.Add("block 0 op[" + std::to_string(i) + "] " + s.message());
-    }
-  }
-  MR_TRY(problems.ToStatus());
-  for (const std::string& fetch : options.fetches) {
-    if (executable->vars_.contains(fetch)) continue;
-    std::vector<std::string_view> names;
-    for (const auto& [known, meta] : executable->vars_) names.push_back(known);
-    problems.Add("there is no variable \"" + fetch + "\" to fetch" + DidYouMean(fetch, names));
-  }
-  MR_TRY(problems.ToStatus());
-  if (options.fuse) MR_TRY(ApplyFusionPasses(ops, executable->vars_, registry, options.fetches));
-  executable->ops_ = std::move(ops);
+  BlockCompiler compiler(program, registry, options);
+  MR_TRY(compiler.Check());
+  MR_TRY(compiler.InferShapes());
+  MR_TRY(compiler.CheckFetches());
+  if (options.fuse) MR_TRY(compiler.Fuse());
+  executable->blocks_ = std::move(compiler.blocks);
+  executable->vars_ = std::move(compiler.vars);
   return std::unique_ptr<const Executable>(std::move(executable));
 }
 

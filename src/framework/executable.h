@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework.pb.h"
+#include "framework/block_kernels.h"
 #include "framework/op_kernel.h"
 #include "framework/op_registry.h"
 #include "framework/slot_batch.h"
@@ -26,21 +27,26 @@ struct CompileOptions {
 /// Immutable after Compile; thread-safe. Refers to the registry, which must outlive it.
 class Executable {
  public:
-  /// Checks block 0 of `program` (every operator registered, arguments bound, shapes consistent), prunes and fuses.
+  /// Checks block 0 of `program` and the blocks that its operators run (`while`, `conditional_block`): every operator
+  /// registered, arguments bound, shapes consistent. Then prunes and fuses, block by block.
   /// All mistakes come back in one kInvalidConfig, a line each: block, index, operator, variable, nearest name.
   static Result<std::unique_ptr<const Executable>> Compile(const ProgramDesc& program, const OpRegistry& registry,
                                                            const CompileOptions& options);
 
   /// The program as it runs.
   const ProgramDesc& program() const { return program_; }
-  const std::vector<OpDesc>& ops() const { return ops_; }
+  const std::vector<OpDesc>& ops() const { return ops(0); }
+  /// The operators of a block that runs; a block that nothing runs has none.
+  const std::vector<OpDesc>& ops(int block) const { return blocks_.at(static_cast<size_t>(block)); }
+  int block_count() const { return static_cast<int>(blocks_.size()); }
+  /// The variables of all these blocks: a block sees its parents' names and may not hide one.
   const VarMetas& vars() const { return vars_; }
   const OpRegistry& registry() const { return *registry_; }
 
  private:
   Executable() = default;
   ProgramDesc program_;
-  std::vector<OpDesc> ops_;
+  std::vector<std::vector<OpDesc>> blocks_;  ///< by number in the program
   VarMetas vars_;
   const OpRegistry* registry_ = nullptr;
 };
@@ -64,8 +70,8 @@ class Frame {
   Scope& scope() { return scope_; }
 
   /// Nanoseconds that each operator took in all runs, when profiling was asked for; empty otherwise.
-  const std::vector<int64_t>& op_nanoseconds() const { return op_nanoseconds_; }
-  void EnableProfile();
+  const std::vector<int64_t>& op_nanoseconds() const { return block_->nanoseconds(); }
+  void EnableProfile() { block_->EnableProfile(); }
   /// Type of the i-th operator.
   const std::string& op_type(size_t i) const { return executable_->ops()[i].type(); }
 
@@ -81,9 +87,7 @@ class Frame {
   const Executable* executable_;
   Scope scope_;
   std::vector<Binding> bindings_;
-  std::vector<std::unique_ptr<OpKernel>> kernels_;
-  std::vector<int64_t> op_nanoseconds_;
-  bool profile_ = false;
+  std::unique_ptr<BlockKernels> block_;  ///< block 0; operators that run others own theirs
 };
 
 /// Runs a startup program once in `root`: makes and fills its persistable variables.

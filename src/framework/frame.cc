@@ -1,24 +1,9 @@
-#include <glog/logging.h>
-
-#include <chrono>
 #include <cstring>
 
 #include "framework/executable.h"
 
 namespace millrace {
 namespace {
-
-int64_t Nanoseconds() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-std::string FirstOutput(const OpDesc& op) {
-  for (const OpDesc::Var& output : op.outputs()) {
-    if (output.arguments_size() > 0) return " (" + output.parameter() + ": \"" + output.arguments(0) + "\")";
-  }
-  return "";
-}
 
 /// True when a parameter that is there has the type and the sizes that the program says; kernels rely on it.
 bool FitsMeta(const Variable& variable, const VarMeta& meta) {
@@ -57,12 +42,14 @@ Status MakeVariables(const Executable& executable, Scope& scope) {
                 Shown(name, tensor.dtype(), tensor.dims());
     }
   };
-  for (const OpDesc& op : executable.ops()) {
-    for (const OpDesc::Var& input : op.inputs()) {
-      for (const std::string& name : input.arguments()) make(name);
-    }
-    for (const OpDesc::Var& output : op.outputs()) {
-      for (const std::string& name : output.arguments()) make(name);
+  for (int block = 0; block < executable.block_count(); ++block) {
+    for (const OpDesc& op : executable.ops(block)) {
+      for (const OpDesc::Var& input : op.inputs()) {
+        for (const std::string& name : input.arguments()) make(name);
+      }
+      for (const OpDesc::Var& output : op.outputs()) {
+        for (const std::string& name : output.arguments()) make(name);
+      }
     }
   }
   if (!misfits.empty()) return InvalidConfig(misfits);
@@ -98,14 +85,7 @@ Result<std::unique_ptr<Frame>> Frame::Create(const Executable& executable, const
       frame->bindings_.push_back(binding);
     }
   }
-  for (size_t i = 0; i < executable.ops().size(); ++i) {
-    const OpDesc& op = executable.ops()[i];
-    const OpView view(op, *executable.registry().Find(op.type()));
-    KernelContext context(view, frame->scope_, options);
-    Result<std::unique_ptr<OpKernel>> kernel = view.info().kernel(context);
-    if (!kernel.ok()) return std::move(kernel).Context("op[" + std::to_string(i) + "]").status();
-    frame->kernels_.push_back(std::move(*kernel));
-  }
+  MR_ASSIGN(frame->block_, BlockKernels::Create(executable, 0, frame->scope_, options));
   return frame;
 }
 
@@ -137,20 +117,7 @@ Status Frame::BindBatch(const SlotBatch& batch) {
 
 Status Frame::Run(const RunContext& context) {
   if (context.batch != nullptr) MR_TRY(BindBatch(*context.batch));
-  for (size_t i = 0; i < kernels_.size(); ++i) {
-    const int64_t start = profile_ ? Nanoseconds() : 0;
-    if (Status s = kernels_[i]->Run(context); !s.ok()) {
-      const OpDesc& op = executable_->ops()[i];
-      return std::move(s).Context("op[" + std::to_string(i) + "] " + op.type() + FirstOutput(op));
-    }
-    if (profile_) op_nanoseconds_[i] += Nanoseconds() - start;
-  }
-  return Status::Ok();
-}
-
-void Frame::EnableProfile() {
-  profile_ = true;
-  op_nanoseconds_.assign(kernels_.size(), 0);
+  return block_->Run(context);
 }
 
 Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope& root, uint64_t seed) {

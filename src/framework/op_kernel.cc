@@ -1,5 +1,8 @@
 #include "framework/op_kernel.h"
 
+#include "framework/block_kernels.h"
+#include "framework/executable.h"
+
 namespace millrace {
 namespace {
 
@@ -87,6 +90,11 @@ Result<Tensor*> KernelContext::Output(std::string_view parameter) const {
   MR_ASSIGN(Tensor * tensor, OptionalOutput(parameter));
   if (tensor == nullptr) return InvalidConfig(Describe(*op_, parameter) + " is not bound");
   return tensor;
+}
+
+Result<std::unique_ptr<BlockKernels>> KernelContext::Block(std::string_view attribute) const {
+  if (executable_ == nullptr) return InvalidConfig(op_->type() + " runs a block and cannot stand alone");
+  return BlockKernels::Create(*executable_, static_cast<int>(op_->Int(attribute)), *scope_, *options_);
 }
 
 std::string KernelContext::InputName(std::string_view parameter) const {

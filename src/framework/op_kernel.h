@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,8 @@
 
 namespace millrace {
 
+class BlockKernels;
+class Executable;
 class RowLocks;
 
 /// How workers update shared parameters; TrainerDesc.update_mode.
@@ -42,6 +45,8 @@ struct RunContext {
   /// "part-3:17" (file and line) of a row; "row 5 of the batch" when the feed keeps no origins. For error messages.
   std::string DescribeRow(int row) const;
   const std::vector<std::string>* file_names = nullptr;  ///< by RowOrigin::file; may be null
+  /// Asked by operators that may run for long (a `while` that is a whole training); never stops by default.
+  std::stop_token stop;
 };
 
 /// One operator of one frame, with its variables resolved.
@@ -57,8 +62,9 @@ class OpKernel {
 /// Resolves an operator's variables while its kernel is made.
 class KernelContext {
  public:
-  KernelContext(const OpView& op, Scope& scope, const FrameOptions& options)
-      : op_(&op), scope_(&scope), options_(&options) {}
+  /// `executable` is the program that the operator stands in; null for an operator that is tried alone.
+  KernelContext(const OpView& op, Scope& scope, const FrameOptions& options, const Executable* executable = nullptr)
+      : op_(&op), scope_(&scope), options_(&options), executable_(executable) {}
 
   const OpView& op() const { return *op_; }
   const FrameOptions& options() const { return *options_; }
@@ -82,10 +88,14 @@ class KernelContext {
   std::string InputName(std::string_view parameter) const;
   std::string OutputName(std::string_view parameter) const;
 
+  /// The kernels of the block that an attribute names, over the same variables.
+  Result<std::unique_ptr<BlockKernels>> Block(std::string_view attribute) const;
+
  private:
   const OpView* op_;
   Scope* scope_;
   const FrameOptions* options_;
+  const Executable* executable_;
 };
 
 }  // namespace millrace

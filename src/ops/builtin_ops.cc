@@ -14,6 +14,7 @@
   X(RegisterCast) \
   X(RegisterClip) \
   X(RegisterConcat) \
+  X(RegisterControlFlow) \
   X(RegisterCrossEntropy) \
   X(RegisterDropout) \
   X(RegisterElementwise) \

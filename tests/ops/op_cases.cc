@@ -177,9 +177,11 @@ const std::vector<OpCase>& OpCases() {
 
 const std::vector<std::pair<std::string, std::string>>& TestedElsewhere() {
   static const std::vector<std::pair<std::string, std::string>> tests = {
+      {"conditional_block", "tests/ops/control_flow_test.cc"},
       {"feed", "tests/ops/small_ops_test.cc"},
       {"fetch", "tests/ops/small_ops_test.cc"},
       {"print", "tests/ops/small_ops_test.cc"},
+      {"while", "tests/ops/control_flow_test.cc"},
       {"uniform_random", "tests/ops/random_test.cc"},
       {"gaussian_random", "tests/ops/random_test.cc"},
       {"truncated_gaussian_random", "tests/ops/random_test.cc"},

@@ -1,0 +1,58 @@
+#include "framework/block_kernels.h"
+
+#include <chrono>
+
+#include "framework/executable.h"
+
+namespace millrace {
+namespace {
+
+int64_t Now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string FirstOutput(const OpDesc& op) {
+  for (const OpDesc::Var& output : op.outputs()) {
+    if (output.arguments_size() > 0) return " (" + output.parameter() + ": \"" + output.arguments(0) + "\")";
+  }
+  return "";
+}
+
+/// "op[3]" in the main block, "block 1 op[3]" in one that an operator runs.
+std::string Where(int block, size_t index) {
+  return (block == 0 ? "" : "block " + std::to_string(block) + " ") + "op[" + std::to_string(index) + "]";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<BlockKernels>> BlockKernels::Create(const Executable& executable, int block, Scope& scope,
+                                                           const FrameOptions& options) {
+  std::unique_ptr<BlockKernels> made(new BlockKernels(executable, block));
+  const std::vector<OpDesc>& ops = executable.ops(block);
+  made->kernels_.reserve(ops.size());
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const OpView view(ops[i], *executable.registry().Find(ops[i].type()));
+    KernelContext context(view, scope, options, &executable);
+    Result<std::unique_ptr<OpKernel>> kernel = view.info().kernel(context);
+    if (!kernel.ok()) return std::move(kernel).Context(Where(block, i)).status();
+    made->kernels_.push_back(std::move(*kernel));
+  }
+  return made;
+}
+
+Status BlockKernels::Run(const RunContext& context) {
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    const int64_t start = nanoseconds_.empty() ? 0 : Now();
+    if (Status s = kernels_[i]->Run(context); !s.ok()) {
+      const OpDesc& op = executable_->ops(block_)[i];
+      return std::move(s).Context(Where(block_, i) + " " + op.type() + FirstOutput(op));
+    }
+    if (!nanoseconds_.empty()) nanoseconds_[i] += Now() - start;
+  }
+  return Status::Ok();
+}
+
+void BlockKernels::EnableProfile() { nanoseconds_.assign(kernels_.size(), 0); }
+
+}  // namespace millrace

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "framework/op_kernel.h"
+
+namespace millrace {
+
+/// The kernels of one block in one frame, in the order of its operators.
+///
+/// A frame owns those of block 0; an operator that runs a block (`while`, `conditional_block`) owns those of its own.
+/// Refers to the executable, which must outlive it. One thread at a time.
+class BlockKernels {
+ public:
+  /// kInvalidConfig that names block, index and operator when a kernel cannot be made.
+  static Result<std::unique_ptr<BlockKernels>> Create(const Executable& executable, int block, Scope& scope,
+                                                      const FrameOptions& options);
+
+  /// Runs every operator once. A failure names block, index, operator and its first output.
+  Status Run(const RunContext& context);
+
+  /// From now on, measures each operator.
+  void EnableProfile();
+  /// Nanoseconds that each operator took in all runs; empty without EnableProfile.
+  const std::vector<int64_t>& nanoseconds() const { return nanoseconds_; }
+
+ private:
+  BlockKernels(const Executable& executable, int block) : executable_(&executable), block_(block) {}
+
+  const Executable* executable_;
+  int block_;
+  std::vector<std::unique_ptr<OpKernel>> kernels_;
+  std::vector<int64_t> nanoseconds_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,165 @@
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "framework/executable.h"
+#include "ops/builtin_ops.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+
+const OpRegistry& Registry() {
+  static const OpRegistry registry = [] {
+    OpRegistry all;
+    RegisterBuiltinOps(all);
+    EXPECT_TRUE(all.Seal().ok());
+    return all;
+  }();
+  return registry;
+}
+
+ProgramDesc Parse(const std::string& text) {
+  ProgramDesc program;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &program)) << text;
+  return program;
+}
+
+std::string Var(const std::string& name, const std::string& type) {
+  return "vars { name: \"" + name + "\" type { type: LOD_TENSOR lod_tensor { tensor { data_type: " + type +
+         " dims: 1 } } } }\n";
+}
+
+std::string Constant(const std::string& name, const std::string& type, double value) {
+  const std::string number = type == "INT64" ? "3" : "5";
+  return "ops { type: \"fill_constant\" outputs { parameter: \"Out\" arguments: \"" + name +
+         "\" } attrs { name: \"shape\" type: LONGS longs: 1 } attrs { name: \"dtype\" type: INT i: " + number +
+         " } attrs { name: \"value\" type: FLOAT f: " + std::to_string(value) + " } }\n";
+}
+
+std::string LessThan(const std::string& x, const std::string& y, const std::string& out) {
+  return "ops { type: \"less_than\" inputs { parameter: \"X\" arguments: \"" + x +
+         "\" } inputs { parameter: \"Y\" arguments: \"" + y + "\" } outputs { parameter: \"Out\" arguments: \"" + out +
+         "\" } }\n";
+}
+
+std::string Increment(const std::string& name) {
+  return "ops { type: \"increment\" inputs { parameter: \"X\" arguments: \"" + name +
+         "\" } outputs { parameter: \"Out\" arguments: \"" + name +
+         "\" } attrs { name: \"step\" type: FLOAT f: 1 } }\n";
+}
+
+std::string Add(const std::string& x, const std::string& y) {
+  return "ops { type: \"elementwise_add\" inputs { parameter: \"X\" arguments: \"" + x +
+         "\" } inputs { parameter: \"Y\" arguments: \"" + y + "\" } outputs { parameter: \"Out\" arguments: \"" + x +
+         "\" } }\n";
+}
+
+std::string RunsBlock(const std::string& type, const std::string& input, const std::string& condition, int block) {
+  return "ops { type: \"" + type + "\" inputs { parameter: \"" + input + "\" arguments: \"" + condition +
+         "\" } attrs { name: \"sub_block\" type: BLOCK block_idx: " + std::to_string(block) + " } attrs { name: \"is_" +
+         (type == "while" ? "test" : "scalar_condition") +
+         "\" type: BOOLEAN b: " + (type == "while" ? "false" : "true") + " } }\n";
+}
+
+/// i = 0; total = 0; while (i < 5) { ++i; if (i < 3) total += i as float 1; }: total counts the rounds below 3.
+ProgramDesc CountingProgram(double rounds) {
+  return Parse("blocks { idx: 0 parent_idx: -1\n" + Var("i", "INT64") + Var("n", "INT64") + Var("three", "INT64") +
+               Var("go", "BOOL") + Var("low", "BOOL") + Var("total", "FP32") + Var("one", "FP32") +
+               Constant("i", "INT64", 0) + Constant("n", "INT64", rounds) + Constant("three", "INT64", 3) +
+               Constant("total", "FP32", 0) + Constant("one", "FP32", 1) + LessThan("i", "n", "go") +
+               RunsBlock("while", "Condition", "go", 1) + "}\nblocks { idx: 1 parent_idx: 0\n" + Increment("i") +
+               LessThan("i", "three", "low") + RunsBlock("conditional_block", "Cond", "low", 2) +
+               LessThan("i", "n", "go") + "}\nblocks { idx: 2 parent_idx: 1\n" + Add("total", "one") + "}");
+}
+
+std::string CompileError(const ProgramDesc& program) {
+  const auto executable = Executable::Compile(program, Registry(), {});
+  return executable.ok() ? "" : executable.status().message();
+}
+
+TEST(ControlFlow, WhileRunsItsBlockAsLongAsTheConditionHolds) {
+  for (const double rounds : {0.0, 1.0, 5.0}) {
+    CompileOptions options;
+    options.fetches = {"i", "total"};
+    const auto executable = Executable::Compile(CountingProgram(rounds), Registry(), options);
+    ASSERT_TRUE(executable.ok()) << executable.status().message();
+    Scope root;
+    const auto frame = Frame::Create(**executable, nullptr, root, {});
+    ASSERT_TRUE(frame.ok()) << frame.status().message();
+    for (int run = 0; run < 2; ++run) {
+      const Status status = (*frame)->Run(RunContext{});
+      ASSERT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(*(*frame)->Find("i")->Get<Tensor>().data<int64_t>(), static_cast<int64_t>(rounds));
+      EXPECT_EQ(*(*frame)->Find("total")->Get<Tensor>().data<float>(), std::min(rounds, 2.0)) << rounds;
+    }
+  }
+}
+
+TEST(ControlFlow, AnEndlessLoopStopsWhenAsked) {
+  const ProgramDesc program =
+      Parse("blocks { idx: 0 parent_idx: -1\n" + Var("i", "INT64") + Var("n", "INT64") + Var("go", "BOOL") +
+            Constant("i", "INT64", 0) + Constant("n", "INT64", 1) + LessThan("i", "n", "go") +
+            RunsBlock("while", "Condition", "go", 1) + "}\nblocks { idx: 1 parent_idx: 0 }");
+  const auto executable = Executable::Compile(program, Registry(), {});
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  Scope root;
+  const auto frame = Frame::Create(**executable, nullptr, root, {});
+  ASSERT_TRUE(frame.ok());
+  std::stop_source stop;
+  stop.request_stop();
+  RunContext context;
+  context.stop = stop.get_token();
+  EXPECT_EQ((*frame)->Run(context).code(), StatusCode::kCancelled);
+}
+
+TEST(ControlFlow, AMistakeInABlockIsNamedWithItsBlock) {
+  ProgramDesc program = CountingProgram(2);
+  program.mutable_blocks(2)->mutable_ops(0)->set_type("elementwise_ad");
+  program.mutable_blocks(1)->mutable_ops(0)->mutable_inputs(0)->set_arguments(0, "j");
+  const std::string error = CompileError(program);
+  EXPECT_THAT(error, HasSubstr("block 2 op[0] elementwise_ad: no such operator; the nearest that is supported is "
+                               "\"elementwise_add\""));
+  EXPECT_THAT(error, HasSubstr("block 1 op[0] increment: input X: there is no variable \"j\""));
+}
+
+TEST(ControlFlow, AFailureInALoopIsNamedWithItsBlock) {
+  ProgramDesc program = CountingProgram(2);
+  // The condition is made in the loop alone: the first look finds nothing.
+  program.mutable_blocks(0)->mutable_ops()->DeleteSubrange(5, 1);
+  const auto executable = Executable::Compile(program, Registry(), {});
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  Scope root;
+  const auto frame = Frame::Create(**executable, nullptr, root, {});
+  ASSERT_TRUE(frame.ok());
+  EXPECT_THAT((*frame)->Run(RunContext{}).message(), HasSubstr("op[5] while"));
+}
+
+TEST(ControlFlow, RefusesBlocksThatAreNotThereOrRunTwice) {
+  ProgramDesc program = CountingProgram(2);
+  const auto set_block = [](OpDesc* op, int block) {
+    for (OpDesc::Attr& attr : *op->mutable_attrs()) {
+      if (attr.name() == "sub_block") attr.set_block_idx(block);
+    }
+  };
+  set_block(program.mutable_blocks(1)->mutable_ops(2), 7);
+  EXPECT_THAT(CompileError(program), HasSubstr("block 1 op[2] conditional_block: runs block 7, but the program has 3"));
+  set_block(program.mutable_blocks(1)->mutable_ops(2), 1);
+  EXPECT_THAT(CompileError(program), HasSubstr("block 1 op[2] conditional_block: runs block 1, which runs already"));
+}
+
+TEST(ControlFlow, RefusesANameThatHidesAnother) {
+  ProgramDesc program = CountingProgram(2);
+  *program.mutable_blocks(1)->add_vars() = program.blocks(0).vars(0);
+  EXPECT_THAT(CompileError(program), HasSubstr("block 1 declares \"i\", which another block has already"));
+}
+
+TEST(ControlFlow, RefusesAConditionThatIsNoBool) {
+  ProgramDesc program = CountingProgram(2);
+  program.mutable_blocks(0)->mutable_ops(6)->mutable_inputs(0)->set_arguments(0, "total");
+  EXPECT_THAT(CompileError(program), HasSubstr("Condition"));
+}
+
+}  // namespace
+}  // namespace millrace
