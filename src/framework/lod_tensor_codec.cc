@@ -8,6 +8,9 @@
 namespace millrace {
 namespace {
 
+/// So many values of any type have a size in bytes that 64 bits hold.
+constexpr uint64_t kMostValues = uint64_t{1} << 59;
+
 template <class T>
 void AppendValue(T value, std::string* bytes) {
   bytes->append(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -96,16 +99,19 @@ Result<size_t> ReadLoDTensor(std::string_view bytes, std::string_view origin, Te
   }
   const DType type = ToDType(desc.data_type());
   Dims dims;
-  uint64_t count = 1;
+  // Sizes beside a 0 count as well: some product of axes would overflow later.
+  uint64_t filled = 1;
+  bool is_empty = false;
   for (const int64_t size : desc.dims()) {
-    // A product that outgrows the file is refused before it can overflow.
-    if (size < 0 || (size > 0 && count > bytes.size() / static_cast<uint64_t>(size) + 1)) {
+    if (size < 0 || (size > 0 && filled > kMostValues / static_cast<uint64_t>(size))) {
       return cursor.Error("a size of " + std::to_string(size) + " does not fit a file of " +
                           std::to_string(bytes.size()) + " bytes");
     }
-    count *= static_cast<uint64_t>(size);
+    if (size > 0) filled *= static_cast<uint64_t>(size);
+    is_empty = is_empty || size == 0;
     dims.push_back(size);
   }
+  const uint64_t count = is_empty ? 0 : filled;
   MR_ASSIGN(const std::string_view values, cursor.Take(count * SizeOf(type), "the values"));
   void* to = tensor->ResizeRaw(type, dims);
   if (!values.empty()) std::memcpy(to, values.data(), values.size());

@@ -75,16 +75,20 @@ Result<const Tensor*> FindTensor(const Scope& root, const std::string& name) {
 
 Result<ProgramDesc> ReadProgram(const std::string& path) {
   MR_ASSIGN(const std::string bytes, ReadFile(path));
+  return ParseProgram(bytes, path);
+}
+
+Result<ProgramDesc> ParseProgram(const std::string& bytes, const std::string& origin) {
   ProgramDesc program;
   if (LooksLikeText(bytes)) {
     FirstError error;
     google::protobuf::TextFormat::Parser parser;
     parser.RecordErrorsTo(&error);
-    if (!parser.ParseFromString(bytes, &program)) return InvalidConfig(path + ":" + error.text());
+    if (!parser.ParseFromString(bytes, &program)) return InvalidConfig(origin + ":" + error.text());
   } else if (!program.ParseFromString(bytes)) {
-    return InvalidConfig(path + ": neither a serialized ProgramDesc nor its text form");
+    return InvalidConfig(origin + ": neither a serialized ProgramDesc nor its text form");
   }
-  if (program.blocks_size() == 0) return InvalidConfig(path + ": the program has no blocks");
+  if (program.blocks_size() == 0) return InvalidConfig(origin + ": the program has no blocks");
   return program;
 }
 

@@ -14,6 +14,9 @@ namespace millrace {
 /// neither.
 Result<ProgramDesc> ReadProgram(const std::string& path);
 
+/// The same of bytes that are at hand; `origin` stands for the file in errors.
+Result<ProgramDesc> ParseProgram(const std::string& bytes, const std::string& origin);
+
 /// The persistable variables of block 0 that hold tensors, by name, sorted; feed and fetch holders are left out.
 std::vector<std::string> PersistableTensors(const ProgramDesc& program);
 

@@ -61,9 +61,11 @@ Result<StoredFile> FinishFile(ChecksummedFile& file, const std::string& name) {
   return stored;
 }
 
+/// As Dims::ToString, for any number of axes.
 std::string DimsText(const StoredVariable& variable) {
-  return variable.dtype() + " " +
-         Dims(std::span<const int64_t>(variable.dims().data(), static_cast<size_t>(variable.dims_size()))).ToString();
+  std::string text;
+  for (const int64_t size : variable.dims()) text += (text.empty() ? "" : ", ") + std::to_string(size);
+  return variable.dtype() + " [" + text + "]";
 }
 
 bool FitsDims(const Dims& declared, const StoredVariable& stored) {
@@ -155,7 +157,8 @@ Status CompareVariables(const ProgramDesc& program, const std::vector<StoredVari
     if (!difference.empty()) add(variable.name(), difference);
   }
   for (const auto& [name, var] : vars) {
-    const bool found = std::any_of(stored.begin(), stored.end(), [&](const auto& v) { return v.name() == name; });
+    const bool found =
+        std::any_of(stored.begin(), stored.end(), [&wanted = name](const auto& v) { return v.name() == wanted; });
     if (!found) add(name, "of the program is not stored");
   }
   return problems.empty() ? Status::Ok() : InvalidConfig(problems);
@@ -174,7 +177,12 @@ Status RestoreVariables(const std::string& folder, const std::vector<StoredVaria
       MR_TRY(holder->Get<TablePtr>()->Load(file).Context(folder + "/" + variable.file()));
       continue;
     }
-    Tensor* tensor = root.Var(variable.name())->GetMutable<Tensor>();
+    Variable* holder = root.Var(variable.name());
+    if (!holder->empty() && !holder->Is<Tensor>()) {
+      return BadData(path + ": variable \"" + variable.name() +
+                     "\" is stored as a tensor, and the program has a table");
+    }
+    Tensor* tensor = holder->GetMutable<Tensor>();
     MR_ASSIGN(const size_t taken, ReadLoDTensor(rest, path + ": variable \"" + variable.name() + "\"", tensor));
     rest.remove_prefix(taken);
   }

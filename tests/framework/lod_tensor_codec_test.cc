@@ -39,6 +39,18 @@ TEST(LoDTensorCodec, EveryTruncationIsAnErrorWithTheFileAndTheByte) {
   }
 }
 
+/// A variable file whose description has these sizes and which holds no values.
+std::string WithoutValues(VarType::Type type, const std::vector<int64_t>& sizes) {
+  VarType::TensorDesc desc;
+  desc.set_data_type(type);
+  for (const int64_t size : sizes) desc.add_dims(size);
+  const std::string message = desc.SerializeAsString();
+  std::string bytes(4 + 8 + 4, '\0');
+  const auto size = static_cast<int32_t>(message.size());
+  bytes.append(reinterpret_cast<const char*>(&size), sizeof size);
+  return bytes + message;
+}
+
 TEST(LoDTensorCodec, AHugeSizeIsRefusedWithoutAllocating) {
   Tensor tensor;
   std::string bytes = Encode(&tensor);
@@ -46,7 +58,26 @@ TEST(LoDTensorCodec, AHugeSizeIsRefusedWithoutAllocating) {
   ASSERT_NE(at, std::string::npos);
   bytes[at + 1] = 0x7f;
   Tensor back;
-  EXPECT_THAT(ReadLoDTensor(bytes, "w", &back).status().message(), HasSubstr("does not fit"));
+  EXPECT_THAT(ReadLoDTensor(bytes, "w", &back).status().message(), HasSubstr("the file ends within the values"));
+}
+
+// 2^61 values of 8 bytes are 2^64 bytes, which 64 bits take for none: the tensor had a size and no memory.
+TEST(LoDTensorCodec, ASizeWhoseBytesOverflowIsRefused) {
+  for (const VarType::Type type : {VarType::INT64, VarType::FP32, VarType::UINT8}) {
+    Tensor tensor;
+    const auto read = ReadLoDTensor(WithoutValues(type, {int64_t{1} << 61}), "w", &tensor);
+    EXPECT_THAT(read.status().message(), HasSubstr("does not fit")) << type;
+    EXPECT_TRUE(tensor.empty());
+  }
+}
+
+TEST(LoDTensorCodec, HugeSizesBesideA0AreRefused) {
+  Tensor tensor;
+  const int64_t huge = int64_t{1} << 40;
+  EXPECT_THAT(ReadLoDTensor(WithoutValues(VarType::FP32, {0, huge, huge}), "w", &tensor).status().message(),
+              HasSubstr("does not fit"));
+  EXPECT_TRUE(ReadLoDTensor(WithoutValues(VarType::FP32, {0, 16}), "w", &tensor).ok());
+  EXPECT_EQ(tensor.dims(), Dims({0, 16}));
 }
 
 }  // namespace

@@ -5,8 +5,6 @@
 #include <google/protobuf/text_format.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -16,16 +14,11 @@
 #include "config/text_parser.h"
 #include "config/utf8.h"
 #include "config/validate.h"
+#include "fuzz/demand.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
 namespace {
-
-void Demand(bool holds, const char* what, const std::string& detail) {
-  if (holds) return;
-  std::fprintf(stderr, "%s\n%s\n", what, detail.c_str());
-  std::abort();
-}
 
 class Silent : public google::protobuf::io::ErrorCollector {
  public:

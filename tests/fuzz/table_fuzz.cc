@@ -3,25 +3,18 @@
 // since no fuzzer guesses them.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <sstream>
 #include <string>
 
 #include "core/crc32c.h"
+#include "fuzz/demand.h"
 #include "model.pb.h"
 #include "table/sparse_table.h"
 #include "table/table_io.h"
 
 namespace millrace {
 namespace {
-
-void Demand(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 template <class T>
 T At(const std::string& bytes, size_t offset) {
