@@ -21,7 +21,7 @@ struct MultiSlotOptions {
   bool parse_content = false;
   /// A count of 0 is an empty list, not an error.
   bool allow_empty_slots = false;
-  /// Ids 0 and floats below 1e-6 of sparse slots are left out; a slot without values then feeds one 0.
+  /// Ids 0 and floats below 1e-6 of sparse slots are left out; a slot that they leave empty feeds one 0.
   bool drop_zeros = false;
   /// Tokens after the last slot are counted, not refused.
   bool ignore_trailing = false;

@@ -150,7 +150,7 @@ class FastLine {
         out += *out != 0;
       }
       counters_.zeros_dropped += static_cast<int64_t>(count) - (out - begin);
-      if (out == begin) *out++ = 0;
+      if (out == begin && count > 0) *out++ = 0;
     } else {
       for (uint64_t i = 0; i < count; ++i) {
         at = ReadId(at, out++);
@@ -183,7 +183,7 @@ class FastLine {
       out += !(slot.drop_zeros && std::fabs(static_cast<double>(*out)) < 1e-6);
     }
     counters_.zeros_dropped += static_cast<int64_t>(count) - (out - begin);
-    if (out == begin) *out++ = 0;
+    if (out == begin && count > 0) *out++ = 0;
     sink_.EndFloats(slot.id, out);
     return at;
   }

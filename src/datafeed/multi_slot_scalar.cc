@@ -170,7 +170,7 @@ class LineReader {
     if (!slot.is_used) return true;
     if (options_.drop_zeros && !slot.is_dense) {
       counters_.zeros_dropped += static_cast<int64_t>(std::erase(ids, 0U));
-      if (ids.empty()) ids.push_back(0);
+      if (ids.empty() && count > 0) ids.push_back(0);
     }
     sink_.EndIds(slot.id, std::copy(ids.begin(), ids.end(), sink_.BeginIds(slot.id, ids.size())));
     return true;
@@ -202,7 +202,7 @@ class LineReader {
       // Paddle compares with a double.
       counters_.zeros_dropped +=
           static_cast<int64_t>(std::erase_if(floats, [](float v) { return std::fabs(static_cast<double>(v)) < 1e-6; }));
-      if (floats.empty()) floats.push_back(0);
+      if (floats.empty() && count > 0) floats.push_back(0);
     }
     sink_.EndFloats(slot.id, std::copy(floats.begin(), floats.end(), sink_.BeginFloats(slot.id, floats.size())));
     return true;

@@ -382,15 +382,19 @@ TEST_F(InMemoryDatasetTest, BadAndBlankLinesAreSkippedAndCountedAndKeepTheNumber
   EXPECT_THAT(lines, ElementsAre(1, 2, 6, 7));
 }
 
-TEST_F(InMemoryDatasetTest, DropsZerosUnlessTheFeedOrTheConfigurationKeepsThem) {
+TEST_F(InMemoryDatasetTest, DropsZerosUnlessTheConfigurationKeepsThem) {
   Write("part-0", "2 0 9\n");
   EXPECT_THAT(RowsOfPass(*Loaded(Make(IdDesc(1)))), ElementsAre("a=9"));
-  DataFeedDesc queue_feed = IdDesc(1);
-  queue_feed.set_name("MultiSlotDataFeed");
-  EXPECT_THAT(RowsOfPass(*Loaded(Make(queue_feed))), ElementsAre("a=0,9"));
   DataFeedDesc keep = IdDesc(1);
   keep.set_zeros(DataFeedDesc::KEEP);
   EXPECT_THAT(RowsOfPass(*Loaded(Make(keep))), ElementsAre("a=0,9"));
+}
+
+TEST_F(InMemoryDatasetTest, AnAllowedEmptySlotHasNoValuesHereEither) {
+  Write("part-0", "0\n1 0\n");
+  DataFeedDesc desc = IdDesc(2);
+  desc.set_empty_slot(DataFeedDesc::ALLOW);
+  EXPECT_THAT(RowsOfPass(*Loaded(Make(desc))), ElementsAre("a=", "a=0"));
 }
 
 TEST_F(InMemoryDatasetTest, KeepsNamesAndContents) {
@@ -408,6 +412,11 @@ TEST_F(InMemoryDatasetTest, CreateRefusesWhatCannotWork) {
   DataFeedDesc unknown = IdDesc(1);
   unknown.set_name("PaddleBoxDataFeed");
   EXPECT_THAT(InMemoryDataset::Create(unknown, files_, {}).status().message(), HasSubstr("PaddleBoxDataFeed"));
+  DataFeedDesc queue_feed = IdDesc(1);
+  queue_feed.set_name("MultiSlotDataFeed");
+  EXPECT_EQ(InMemoryDataset::Create(queue_feed, files_, {}).status().message(),
+            "data_desc.name: an InMemoryDataset reads with MultiSlotInMemoryDataFeed, not with \"MultiSlotDataFeed\"; "
+            "zeros: KEEP keeps zeros as MultiSlotDataFeed does");
   files_.push_back(folder_.path() + "/missing");
   EXPECT_THAT(InMemoryDataset::Create(IdDesc(1), files_, {}).status().message(), HasSubstr("missing"));
 }
