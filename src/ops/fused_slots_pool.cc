@@ -11,6 +11,16 @@ namespace {
 /// Sequences in a slot's ids; a slot without LoD has one id a row.
 size_t Sequences(const Tensor& ids) { return ids.has_lod() ? ids.lod().size() - 1 : static_cast<size_t>(ids.numel()); }
 
+/// True when no two of `slots` can have a key in common: each has a salt of its own.
+bool KeepApart(const std::vector<int64_t>& salts, const std::vector<size_t>& slots) {
+  std::vector<int64_t> seen = {0};
+  for (const size_t slot : slots) {
+    if (std::find(seen.begin(), seen.end(), salts[slot]) != seen.end()) return false;
+    seen.push_back(salts[slot]);
+  }
+  return true;
+}
+
 /// Looks all slots up and pools them into their columns.
 ///
 /// Ids of one parameter are numbered first, so that each distinct key is looked up once and the gradient can be merged
@@ -70,6 +80,7 @@ class FusedSlotsPoolKernel : public OpKernel {
       MR_ASSIGN(RowSource source, RowSource::Bind(context, parameter.first_slot));
       for (const size_t slot : parameter.slots) slot_widths_[slot] = source.dim();
       sources_.push_back(std::move(source));
+      slots_keep_apart_.push_back(KeepApart(salts, parameter.slots));
       rows_->parameters.emplace_back().slot_begin.resize(parameter.slots.size());
     }
     return Status::Ok();
@@ -94,21 +105,24 @@ class FusedSlotsPoolKernel : public OpKernel {
       total += static_cast<size_t>(ids_[slots[s]]->numel());
     }
     found.index.resize(total);
-    found.keys.clear();
+    found.keys.resize(total);
     found.has_rowless_ids = false;
-    unique_.Start(total);
+    uint32_t distinct = 0;
+    if (!slots_keep_apart_[p]) unique_.Start(total);
     for (size_t s = 0; s < slots.size(); ++s) {
       uint32_t* index = found.index.data() + found.slot_begin[s];
       const Tensor& ids = *ids_[slots[s]];
+      if (slots_keep_apart_[p]) unique_.Start(static_cast<size_t>(ids.numel()));
       const int64_t bad = rules_[slots[s]].Apply(
           IdsOf(ids), sources_[p].vocabulary(),
-          [&](size_t i, uint64_t key) { index[i] = unique_.Number(key, found.keys); },
+          [&](size_t i, uint64_t key) { index[i] = unique_.Number(key, found.keys.data(), &distinct); },
           [&](size_t i) {
             index[i] = RowSource::kNoRow;
             found.has_rowless_ids = true;
           });
       if (bad >= 0) return IdOutOfRange(context, ids_names_[slots[s]], ids, bad, sources_[p]);
     }
+    found.keys.resize(distinct);
     MR_TRY(sources_[p].Find(found.keys, &found.pulled));
     if (found.has_rowless_ids) {
       std::replace(found.index.begin(), found.index.end(), RowSource::kNoRow, static_cast<uint32_t>(found.keys.size()));
@@ -149,6 +163,7 @@ class FusedSlotsPoolKernel : public OpKernel {
   std::vector<RowSource> sources_;
   std::vector<size_t> slot_widths_, slot_columns_, dense_widths_, dense_columns_;
   std::vector<uint32_t> counting_;
+  std::vector<bool> slots_keep_apart_;  ///< by parameter
   UniqueKeys unique_;
 };
 

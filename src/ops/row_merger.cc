@@ -10,15 +10,17 @@ const SelectedRows& RowMerger::Merge(const SelectedRows& grad) {
   if (grad.merged) return grad;
   const size_t count = grad.rows.size();
   const bool has_places = grad.places.size() == count;
-  merged_.rows.clear();
+  merged_.rows.resize(count);
   merged_.places.clear();
   numbers_.resize(count);
   unique_.Start(count);
+  uint32_t distinct = 0;
   for (size_t i = 0; i < count; ++i) {
-    const size_t before = merged_.rows.size();
-    numbers_[i] = unique_.Number(grad.rows[i], merged_.rows);
-    if (has_places && merged_.rows.size() > before) merged_.places.push_back(grad.places[i]);
+    const uint32_t before = distinct;
+    numbers_[i] = unique_.Number(grad.rows[i], merged_.rows.data(), &distinct);
+    if (has_places && distinct > before) merged_.places.push_back(grad.places[i]);
   }
+  merged_.rows.resize(distinct);
   const int64_t width =
       grad.values.dims().rank() == 0 || count == 0 ? 1 : grad.values.numel() / static_cast<int64_t>(count);
   const auto rows = static_cast<int64_t>(merged_.rows.size());

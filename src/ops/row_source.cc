@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/hash.h"
 #include "core/racy.h"
 #include "core/row_locks.h"
 
@@ -78,8 +77,6 @@ Result<IdRule> IdRule::Create(const OpView& op, int64_t salt) {
   }
   return rule;
 }
-
-uint64_t IdRule::SaltedKey(uint64_t id, uint64_t salt) { return Mix64(id ^ salt); }
 
 Status IdOutOfRange(const RunContext& context, const std::string& slot, const Tensor& ids, int64_t position,
                     const RowSource& source) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/hash.h"
 #include "core/racy.h"
 #include "framework/op_kernel.h"
 #include "table/sparse_table.h"
@@ -85,7 +86,7 @@ class IdRule {
   bool IsPadding(uint64_t id) const { return has_padding_ && id == padding_; }
 
   /// The key of an id in a table with key SLOT_AND_ID: a bijection of ids for each salt.
-  static uint64_t SaltedKey(uint64_t id, uint64_t salt);
+  static uint64_t SaltedKey(uint64_t id, uint64_t salt) { return Mix64(id ^ salt); }
 
  private:
   enum class OutOfRange : uint8_t { kError, kZero, kModulo };

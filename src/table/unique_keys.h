@@ -1,57 +1,80 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
-
-#include "core/hash.h"
 
 namespace millrace {
 
 /// Numbers the distinct keys of a batch 0, 1, 2, ... in the order in which they first come.
 ///
-/// Starting anew costs nothing: cells carry the number of the batch that filled them. Memory follows the largest batch
+/// Starting anew costs nothing: cells carry the number of the round that filled them. Memory follows the largest round
 /// and is kept. One thread.
 class UniqueKeys {
  public:
-  /// Forgets all keys and makes room for up to `most` distinct ones.
+  /// Forgets all keys and makes room for up to `most` distinct ones. Keys that can never be equal to earlier ones are
+  /// best numbered in a round of their own, which is small enough for the fastest cache.
   void Start(size_t most) {
-    const size_t capacity = std::bit_ceil(2 * most + 16);
-    if (cells_.size() < capacity) {
-      cells_.assign(capacity, {});
-      stamp_ = 0;
+    const size_t capacity = std::bit_ceil(std::max<size_t>(2 * most, 16));
+    if (cells_.size() <= capacity) {
+      cells_.assign(capacity + 1, {});
+      round_ = 0;
+      spare_ = capacity;
     }
     // A small batch after a large one shall not touch a large table.
     mask_ = capacity - 1;
-    if (++stamp_ == 0) {
+    round_ += kRound;
+    if (round_ > UINT64_MAX / 2) {
       cells_.assign(cells_.size(), {});
-      stamp_ = 1;
+      round_ = kRound;
     }
   }
 
-  /// The number of `key`. `keys` holds those numbered so far; a new one is appended.
-  uint32_t Number(uint64_t key, std::vector<uint64_t>& keys) {
-    for (size_t i = (key * 0x9E3779B97F4A7C15ULL >> 32) & mask_;; i = (i + 1) & mask_) {
-      Cell& cell = cells_[i];
-      if (cell.stamp != stamp_) {
-        cell = {stamp_, static_cast<uint32_t>(keys.size())};
-        keys.push_back(key);
-        return cell.number;
-      }
-      if (keys[cell.number] == key) return cell.number;
-    }
+  /// The number of `key`. `keys` is where keys are written by number, and has room for one more; `*count` are numbered
+  /// so far, of this round and those before.
+  uint32_t Number(uint64_t key, uint64_t* keys, uint32_t* count) {
+    const size_t i = (key * 0x9E3779B97F4A7C15ULL >> 32) & mask_;
+    const Cell cell = cells_[i];
+    // No processor can guess whether a key is new, so both cases take the same way, without a branch: what is not new
+    // writes into a cell that nobody reads. All bits of `is_new` are the same; rounds stay below 2^63.
+    const uint64_t is_new = -((cell.tag - round_) >> 63);
+    if (((cell.key ^ key) & ~is_new) != 0) [[unlikely]]
+      return Probe(i, key, keys, count);
+    const auto number = static_cast<uint32_t>((cell.tag & ~is_new) | (*count & is_new));
+    cells_[(i & is_new) | (spare_ & ~is_new)] = {key, round_ | number};
+    keys[number] = key;
+    *count += static_cast<uint32_t>(is_new & 1);
+    return number;
   }
 
  private:
+  static constexpr uint64_t kRound = uint64_t{1} << 32;
+
   struct Cell {
-    uint32_t stamp = 0;
-    uint32_t number = 0;
+    uint64_t key = 0;
+    uint64_t tag = 0;  ///< the round, a multiple of kRound, plus the key's number
   };
+
+  /// The same from the cell behind `i` on, whose key is another.
+  uint32_t Probe(size_t i, uint64_t key, uint64_t* keys, uint32_t* count) {
+    for (;;) {
+      i = (i + 1) & mask_;
+      Cell& cell = cells_[i];
+      if (cell.tag < round_) {
+        cell = {key, round_ | *count};
+        keys[*count] = key;
+        return (*count)++;
+      }
+      if (cell.key == key) return static_cast<uint32_t>(cell.tag);
+    }
+  }
+
   std::vector<Cell> cells_;
+  size_t spare_ = 0;
   size_t mask_ = 0;
-  uint32_t stamp_ = 0;
+  uint64_t round_ = 0;
 };
 
 }  // namespace millrace
