@@ -6,9 +6,12 @@
 DATA is what gen.py wrote. Peers run under the interpreters named by PADDLE_PYTHON and TORCH_PYTHON. Every round runs each
 system once, so that a drift of the machine meets all of them; the first of --systems is what the ratios refer to.
 Examples per second are those of the training passes alone for in-memory runs and of the whole pass (pipe and parse
-included) for runs from files. lr-queue1, lr-queue2 and vw are timed as whole processes, start to end, on logistic
-regression straight from text; vw reads --vw_text, what to_text.py wrote, under the interpreter VW_PYTHON.
+included) for runs from files. lr-queue1 and lr-queue2 (Adagrad) and lr-ftrl1 and lr-ftrl2 (configs/lr.prototxt) train
+logistic regression straight from text and are timed as whole processes, start to end; vw reads --vw_text, what
+to_text.py wrote, under the interpreter VW_PYTHON, and is timed without that interpreter's start and imports.
 load1 and load2 are lines a second of load_into_memory, with paddle-load1 and paddle-load2 beside them.
+gemm1 and gemm2 are the examples a second that the model's matrix products would allow by themselves, with as many
+processes at once; needs bench_gemm (configure with -DMILLRACE_BENCH=ON).
 """
 import argparse
 import json
@@ -35,17 +38,57 @@ def run(command, env):
     return done.stdout
 
 
+def write_job(args, folder, *job_flags):
+    job = run([sys.executable, f"{HERE}/write_job.py", "--data", args.data, "--parts", str(args.parts), *job_flags],
+              environment())
+    path = f"{folder}/job.prototxt"
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(job)
+    return path
+
+
+def train(args, folder, job, *flags):
+    """The report of a run, and the seconds of its process."""
+    start = time.perf_counter()
+    run([args.trainer, f"--trainer_desc={job}", f"--output_dir={folder}/out", *flags], environment())
+    seconds = time.perf_counter() - start
+    with open(f"{folder}/out/run.json", encoding="utf-8") as f:
+        return json.load(f), seconds
+
+
 def millrace(args, *job_flags):
     with tempfile.TemporaryDirectory() as folder:
-        job = run([sys.executable, f"{HERE}/write_job.py", "--data", args.data, "--parts", str(args.parts), *job_flags],
-                  environment())
-        path = f"{folder}/job.prototxt"
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(job)
-        run([args.trainer, f"--trainer_desc={path}", f"--output_dir={folder}/out"], environment())
-        with open(f"{folder}/out/run.json", encoding="utf-8") as f:
-            report = json.load(f)
+        report, _ = train(args, folder, write_job(args, folder, *job_flags))
         return float(report["examples_per_second"]), report
+
+
+def logistic_regression(args, threads):
+    with tempfile.TemporaryDirectory() as folder:
+        job = write_job(args, folder, "--dataset", "QueueDataset", "--model", "lr", "--threads", threads)
+        report, seconds = train(args, folder, job)
+        return report["data"]["lines"] / seconds, report
+
+
+def lr_config(args, threads):
+    files = f"{args.data}/train/part-0000[0-{args.parts - 1}]"
+    with tempfile.TemporaryDirectory() as folder:
+        report, seconds = train(args, folder, f"{HERE}/../../configs/lr.prototxt", "--set", f"thread_num={threads}",
+                                "--set", f"filelist={files}")
+        return report["data"]["lines"] / seconds, report
+
+
+def gemm(args, processes):
+    """Seconds a batch of all forward and backward products of fc 400-400-400-2 over 429 inputs."""
+    command = [args.gemm_bench, "--benchmark_filter=OursBench/.*fp32/(429|400)/", "--benchmark_format=json"]
+    started = [subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True)
+               for _ in range(processes)]
+    rate = 0.0
+    for process in started:
+        rows = json.loads(process.communicate()[0])["benchmarks"]
+        seconds = {size: sum(row["real_time"] for row in rows if f"/{size}/" in row["name"]) / 1e9
+                   for size in ("429/400", "400/400", "400/2")}
+        rate += 512 / (seconds["429/400"] + 2 * seconds["400/400"] + seconds["400/2"])
+    return rate, {"examples_per_second": rate}
 
 
 def peer(args, interpreter, script, *flags, **env):
@@ -60,16 +103,12 @@ def lines_of(args):
         return json.load(f)["train"]["lines"] // 8 * args.parts
 
 
-def whole_process(args, run_it):
-    start = time.perf_counter()
-    report = run_it()
-    return lines_of(args) / (time.perf_counter() - start), report
-
-
 def vowpal_wabbit(args):
-    code = ("from vowpalwabbit import Workspace; "
-            f"Workspace('-d {args.vw_text} -b 22 --loss_function logistic --quiet').finish()")
-    return whole_process(args, lambda: {"out": run([os.environ.get("VW_PYTHON", "python3"), "-c", code], environment())})
+    code = ("import time; from vowpalwabbit import Workspace; start = time.perf_counter(); "
+            f"Workspace('-d {args.vw_text} -b 22 --loss_function logistic --quiet').finish(); "
+            "print('SECONDS', time.perf_counter() - start)")
+    out = run([os.environ.get("VW_PYTHON", "python3"), "-c", code], environment())
+    return lines_of(args) / float(out.split("SECONDS ")[-1]), {"out": out}
 
 
 def load(args, threads):
@@ -98,8 +137,9 @@ def systems(args):
                 args, paddle, "paddle_bench.py", "--mode", n, "--threads", k, MKL_DEBUG_CPU_TYPE="5")
             table[f"paddle-default-{name}{t}"] = lambda n=name, k=t: peer(
                 args, paddle, "paddle_bench.py", "--mode", n, "--threads", k)
-        table[f"lr-queue{t}"] = lambda k=t: whole_process(args, lambda: millrace(
-            args, "--dataset", "QueueDataset", "--model", "lr", "--threads", k)[1])
+        table[f"lr-queue{t}"] = lambda k=t: logistic_regression(args, k)
+        table[f"lr-ftrl{t}"] = lambda k=t: lr_config(args, k)
+        table[f"gemm{t}"] = lambda k=threads: gemm(args, k)
         table[f"load{t}"] = lambda k=t: load(args, k)
         table[f"paddle-load{t}"] = lambda k=t: paddle_load(args, paddle, k)
         table[f"torch{t}"] = lambda k=t: peer(args, torch, "torch_bench.py", "--embed", "single", "--threads", k)
@@ -113,6 +153,7 @@ def main():
     p.add_argument("--data", required=True)
     p.add_argument("--peers", required=True, help="folder of paddle_bench.py and torch_bench.py")
     p.add_argument("--trainer", default=f"{HERE}/../../build/release/bin/trainer")
+    p.add_argument("--gemm_bench", default=f"{HERE}/../../build/release/bin/bench_gemm")
     p.add_argument("--parts", type=int, default=2)
     p.add_argument("--reps", type=int, default=3)
     p.add_argument("--systems", default="inmem1,paddle-inmem1,torch1")
