@@ -271,6 +271,45 @@ TEST_F(FusionTest, AFetchedSumKeepsTheActivationApart) {
             "relu(X=a0 -> Out=h)\n");
 }
 
+TEST_F(FusionTest, SoftmaxAndItsCrossEntropyAreOneLoss) {
+  Param("w0", {4, 3});
+  Op("mul", {{"X", {"dense"}}, {"Y", {"w0"}}}, {{"Out", {"logits"}}});
+  Op("softmax", {{"X", {"logits"}}}, {{"Out", {"p"}}});
+  Op("round", {{"X", {"p"}}}, {{"Out", {"class"}}});
+  Op("cross_entropy", {{"X", {"p"}}, {"Label", {"label"}}}, {{"Y", {"cost"}}}, {{"ignore_index", int64_t{7}}});
+  Loss("cost");
+  EXPECT_EQ(Fused({"loss", "class"}),
+            "mul(X=dense Y=w0 -> Out=logits)\n"
+            "softmax_with_cross_entropy(Logits=logits Label=label -> Softmax=p Loss=cost)\n"
+            "round(X=p -> Out=class)\n"
+            "mean(X=cost -> Out=loss)\n");
+  Train();
+  EXPECT_EQ(Fused({"loss", "class"}),
+            "mul(X=dense Y=w0 -> Out=logits)\n"
+            "softmax_with_cross_entropy(Logits=logits Label=label -> Softmax=p Loss=cost)\n"
+            "round(X=p -> Out=class)\n"
+            "mean(X=cost -> Out=loss)\n"
+            "fill_constant(-> Out=loss@GRAD)\n"
+            "mean_grad(X=cost Out@GRAD=loss@GRAD -> X@GRAD=cost@GRAD)\n"
+            "softmax_with_cross_entropy_grad(Label=label Softmax=p Loss@GRAD=cost@GRAD -> Logits@GRAD=logits@GRAD)\n"
+            "mul_grad(X=dense Y=w0 Out@GRAD=logits@GRAD -> Y@GRAD=w0@GRAD)\n"
+            "sgd(Param=w0 Grad=w0@GRAD LearningRate=rate -> ParamOut=w0)\n");
+  EXPECT_EQ(FindAttr(fused_[1], "ignore_index")->i(), 7);
+  EXPECT_EQ(FindAttr(fused_[6], "ignore_index")->i(), 7);
+}
+
+TEST_F(FusionTest, ASoftmaxWhoseGradientHasTwoSourcesStaysApart) {
+  Param("w0", {4, 3});
+  Op("mul", {{"X", {"dense"}}, {"Y", {"w0"}}}, {{"Out", {"logits"}}});
+  Op("softmax", {{"X", {"logits"}}}, {{"Out", {"p"}}});
+  Op("cross_entropy", {{"X", {"p"}}, {"Label", {"label"}}}, {{"Y", {"cost"}}});
+  Op("mean", {{"X", {"p"}}}, {{"Out", {"other"}}});
+  Op("mean", {{"X", {"cost"}}}, {{"Out", {"entropy"}}});
+  Op("elementwise_add", {{"X", {"entropy"}}, {"Y", {"other"}}}, {{"Out", {"loss"}}});
+  Train();
+  EXPECT_EQ(Fused().find("softmax_with_cross_entropy"), std::string::npos);
+}
+
 TEST_F(FusionTest, UpdatesWithOtherRatesStayApart) {
   Param("w0", {4, 3});
   Param("w1", {4, 3});

@@ -140,6 +140,9 @@ OpRegistry StubOps() {
   Add(registry, "relu", {"X"}, {"Out"}, InferSame).Grad(GradOut);
   Add(registry, "softmax", {"X"}, {"Out"}, InferSame).Grad(GradOut);
   Add(registry, "cross_entropy", {"X", "Label"}, {"Y"}, InferColumn).Grad(GradCrossEntropy);
+  Add(registry, "softmax_with_cross_entropy", {"Logits", "Label"}, {"Softmax", "Loss"}, InferColumn);
+  Add(registry, "softmax_with_cross_entropy_grad", {"Label", "Softmax", "Loss@GRAD"}, {"Logits@GRAD"}, InferColumn)
+      .Gradient();
   Add(registry, "mean", {"X"}, {"Out"}, InferOne).Grad(GradX);
   Add(registry, "round", {"X"}, {"Out"}, InferSame);
   Add(registry, "sum", {"X"}, {"Out"}, InferSame);

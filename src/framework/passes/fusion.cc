@@ -26,6 +26,7 @@ Status ApplyFusionPasses(std::vector<OpDesc>& ops, VarMetas& vars, const OpRegis
     FuseSlotsPool(graph);
     MergeSlotsPools(graph);
   }
+  if (registry.Find("softmax_with_cross_entropy") != nullptr) FuseSoftmaxLoss(graph);
   if (registry.Find("fused_fc") != nullptr && registry.Find("fused_fc_grad") != nullptr) FuseFc(graph);
   FuseOptimizers(graph, registry);
   ops = std::move(graph).Take();

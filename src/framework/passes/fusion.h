@@ -13,6 +13,7 @@ namespace millrace {
 ///
 /// - lookup_table(_v2), sequence_pool(, reshape2) of a slot become a fused_slots_pool, those that a concat sets side by
 ///   side become one, and so do their gradients (the sum over the parts of a shared table goes);
+/// - softmax and the cross_entropy(2) of its result become softmax_with_cross_entropy;
 /// - mul, elementwise_add, activation become fused_fc, their gradients fused_fc_grad;
 /// - all sgd (adagrad, adam, ...) of one learning rate and equal attributes become one fused_sgd (...).
 ///

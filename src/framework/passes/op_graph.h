@@ -70,6 +70,7 @@ std::string RowsName(std::string_view out);
 // The passes; see fusion.h.
 void FuseSlotsPool(OpGraph& graph);
 void MergeSlotsPools(OpGraph& graph);
+void FuseSoftmaxLoss(OpGraph& graph);
 void FuseFc(OpGraph& graph);
 void FuseOptimizers(OpGraph& graph, const OpRegistry& registry);
 
