@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -47,11 +48,23 @@ struct BlockFeed::Lane {
   int tries = 0;
   bool gave_a_block = false;  ///< of the current file
   InputStage stage = InputStage::kRead;
-  bool command_got_it_unpacked = false;
+  std::shared_ptr<const std::atomic<int64_t>> unpacking;
+  int64_t unpacking_counted = 0;
   BlockFeedStats stats;
 
   Status Describe(const Status& failure, const std::string& name) const {
-    return DescribeFailure(failure, name, *reader, command_got_it_unpacked);
+    return DescribeFailure(failure, name, *reader, unpacking != nullptr);
+  }
+  /// Counts time that a thread waited for bytes. What unpacking before the command took is counted as that, and taken
+  /// off the wait for the command.
+  void AddWait(double seconds) {
+    double unpacked = 0;
+    if (unpacking != nullptr) {
+      const int64_t so_far = unpacking->load(std::memory_order_relaxed);
+      unpacked = 1e-9 * static_cast<double>(so_far - std::exchange(unpacking_counted, so_far));
+    }
+    stats.stage_seconds[static_cast<size_t>(InputStage::kDecompress)] += unpacked;
+    stats.stage_seconds[static_cast<size_t>(stage)] += std::max(seconds - unpacked, 0.0);
   }
 };
 
@@ -110,7 +123,8 @@ Status BlockFeed::OpenFileOf(Lane& lane) const {
     MR_ASSIGN(input, opener_->Open((*files_)[lane.file]));
   }
   lane.stage = input.stage;
-  lane.command_got_it_unpacked = input.command_got_it_unpacked;
+  lane.unpacking = std::move(input.unpacking);
+  lane.unpacking_counted = 0;
   lane.gave_a_block = false;
   lane.reader.emplace(std::move(input.source), static_cast<uint32_t>(lane.file));
   return Status::Ok();
@@ -144,8 +158,7 @@ Result<bool> BlockFeed::NextOfLane(Lane& lane, LineBlock& block, const std::stop
     }
     const uint64_t bytes_before = lane.reader->bytes();
     Result<bool> got = lane.reader->Next(block, stop);
-    lane.stats.stage_seconds[static_cast<size_t>(lane.stage)] +=
-        std::chrono::duration<double>(Clock::now() - start).count();
+    lane.AddWait(std::chrono::duration<double>(Clock::now() - start).count());
     const Status failure = got.ok() ? lane.reader->failure() : got.status();
     if (failure.code() == StatusCode::kCancelled) return failure;
     if (!failure.ok() && !lane.gave_a_block && lane.tries < retries_ && lane.stage == InputStage::kPipe) {

@@ -41,6 +41,24 @@ bool IsOwnDescriptor(std::string_view file) {
   return file == "/dev/stdin" || file.starts_with("/dev/fd/") || file.starts_with("/proc/self/fd/");
 }
 
+/// Adds up the time that reads of a source take.
+class TimedSource final : public ByteSource {
+ public:
+  TimedSource(std::unique_ptr<ByteSource> source, std::shared_ptr<std::atomic<int64_t>> nanoseconds)
+      : source_(std::move(source)), nanoseconds_(std::move(nanoseconds)) {}
+  Result<size_t> Read(std::span<char> out, const std::stop_token& stop) override {
+    const auto start = std::chrono::steady_clock::now();
+    Result<size_t> got = source_->Read(out, stop);
+    const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
+    nanoseconds_->fetch_add(took.count(), std::memory_order_relaxed);
+    return got;
+  }
+
+ private:
+  std::unique_ptr<ByteSource> source_;
+  std::shared_ptr<std::atomic<int64_t>> nanoseconds_;
+};
+
 }  // namespace
 
 std::string_view InputStageName(InputStage stage) {
@@ -172,8 +190,12 @@ Result<OpenedInput> InputOpener::Open(const std::string& file) const {
   if (!pipe_command_.empty()) {
     SubprocessOptions options;
     options.input = std::move(input.source);
+    if (input.stage == InputStage::kDecompress) {
+      auto unpacking = std::make_shared<std::atomic<int64_t>>(0);
+      options.input = std::make_unique<TimedSource>(std::move(options.input), unpacking);
+      input.unpacking = std::move(unpacking);
+    }
     MR_ASSIGN(input.source, Start(ShellArgv(pipe_command_), file, std::move(options)));
-    input.command_got_it_unpacked = input.stage == InputStage::kDecompress;
     input.stage = InputStage::kPipe;
   }
   return input;

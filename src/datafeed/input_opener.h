@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -23,8 +24,9 @@ std::string_view InputStageName(InputStage stage);
 struct OpenedInput {
   std::unique_ptr<ByteSource> source;
   InputStage stage = InputStage::kRead;
-  /// The file is packed and went to the pipe_command unpacked, which users do not always expect.
-  bool command_got_it_unpacked = false;
+  /// Nanoseconds that another thread has spent so far on unpacking the file for the pipe_command, which users do not
+  /// always expect; null when that is not done.
+  std::shared_ptr<const std::atomic<int64_t>> unpacking;
 };
 
 /// Opens input files as a desc says: gz and zstd unpacked, through its pipe_command, by a command for their scheme.

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <mutex>
 #include <optional>
@@ -320,6 +321,21 @@ TEST_F(QueueDatasetTest, StagesAreTimed) {
   }
   desc_.set_pipe_command("cat -");
   EXPECT_GT(Read(*Make(1), {}).stats.stage_seconds.at("pipe"), 0);
+}
+
+TEST_F(QueueDatasetTest, UnpackingBeforeTheCommandIsNotCountedAsTheCommand) {
+  std::string text;
+  for (int i = 0; i < 200000; ++i) text += "1 " + std::to_string(i) + "\n";
+  files_ = {dir_->path() + "/part-0"};
+  std::ofstream(files_[0], std::ios::binary) << testing::Gzip(text);
+  desc_.set_pipe_command("cat -");
+  const auto start = std::chrono::steady_clock::now();
+  const Pass packed = Read(*Make(1), {});
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_GT(packed.stats.stage_seconds.at("decompress"), 0);
+  EXPECT_LT(packed.stats.stage_seconds.at("decompress"), seconds.count());
+  std::ofstream(files_[0], std::ios::binary) << text;
+  EXPECT_FALSE(Read(*Make(1), {}).stats.stage_seconds.contains("decompress"));
 }
 
 TEST(DataFeedFactory, AddsAndNames) {
