@@ -3,7 +3,7 @@
 option(MILLRACE_TESTS "build the tests" ON)
 option(MILLRACE_BENCH "build the benchmarks" OFF)
 option(MILLRACE_FUZZ "build the fuzz targets with libFuzzer (clang)" OFF)
-option(MILLRACE_UNITY "compile the sources of a room eight at a time: a whole build takes half the time" OFF)
+option(MILLRACE_UNITY "compile the sources of a room many at a time: a whole build takes a third of the time" OFF)
 option(MILLRACE_WERROR "treat warnings as errors" ON)
 set(MILLRACE_SANITIZE "" CACHE STRING "comma-separated sanitizers: address,undefined or thread")
 
@@ -34,6 +34,11 @@ endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   target_compile_options(mr_options INTERFACE -O3 -g1)
 endif()
+
+# What is measured or shipped is in the rooms' libraries; the tests themselves are only as fast as they need be. Linked
+# after mr_options, so that its level is the one that counts.
+add_library(mr_test_options INTERFACE)
+target_compile_options(mr_test_options INTERFACE -O1)
 
 # Sanitizers reach generated code and tests as well, so they are set for the directory, not on mr_options.
 if(MILLRACE_SANITIZE)

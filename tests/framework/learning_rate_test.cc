@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-LearningRateSchedule Parse(const std::string& text) {
+LearningRateSchedule ParseSchedule(const std::string& text) {
   LearningRateSchedule schedule;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &schedule)) << text;
   return schedule;
@@ -53,17 +53,18 @@ constexpr RateCase kCases[] = {
 
 TEST(LearningRateTest, EqualsTheFormulas) {
   for (const RateCase& c : kCases) {
-    EXPECT_NEAR(LearningRateAt(Parse(c.schedule), 0.1, c.step), c.rate, 1e-8) << c.schedule << " step " << c.step;
-    EXPECT_TRUE(ValidateSchedule(Parse(c.schedule)).ok()) << c.schedule;
+    EXPECT_NEAR(LearningRateAt(ParseSchedule(c.schedule), 0.1, c.step), c.rate, 1e-8)
+        << c.schedule << " step " << c.step;
+    EXPECT_TRUE(ValidateSchedule(ParseSchedule(c.schedule)).ok()) << c.schedule;
   }
 }
 
 TEST(LearningRateTest, ReportsEveryMistake) {
-  EXPECT_EQ(ValidateSchedule(Parse("warmup_steps: -1 exponential { decay_steps: 0 decay_rate: -1 }")).message(),
+  EXPECT_EQ(ValidateSchedule(ParseSchedule("warmup_steps: -1 exponential { decay_steps: 0 decay_rate: -1 }")).message(),
             "warmup_steps must not be negative; -1.000000\n"
             "exponential: decay_steps must be positive; 0.000000\n"
             "exponential: decay_rate must be positive; -1.000000");
-  EXPECT_EQ(ValidateSchedule(Parse("piecewise { boundaries: 6 boundaries: 3 rates: 0.1 rates: -1 }")).message(),
+  EXPECT_EQ(ValidateSchedule(ParseSchedule("piecewise { boundaries: 6 boundaries: 3 rates: 0.1 rates: -1 }")).message(),
             "piecewise: needs one rate more than boundaries; has 2 rates and 2 boundaries\n"
             "piecewise: boundaries must ascend; 3 follows 6\n"
             "piecewise: rates must not be negative; -1.000000");

@@ -15,7 +15,7 @@ struct MistakeCase {
   const char* message;
 };
 
-const MistakeCase kCases[] = {
+const MistakeCase kMistakes[] = {
     {"UnknownInput", "layer { name: 'y' fc { in: 'dens' units: 1 } }",
      "layer \"y\": in: no layer or slot \"dens\"; did you mean \"dense\"?"},
     {"LaterLayer", "layer { name: 'y' fc { in: 'h' units: 1 } } layer { name: 'h' fc { in: 'dense' units: 4 } }",
@@ -96,7 +96,7 @@ TEST_P(ModelMistakesTest, IsReported) {
   EXPECT_EQ(message.substr(0, std::string(GetParam().message).size()), GetParam().message) << message;
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, ModelMistakesTest, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Cases, ModelMistakesTest, ::testing::ValuesIn(kMistakes),
                          [](const auto& c) { return std::string(c.param.name); });
 
 TEST(ModelMistakesOfTheEndTest, LossMetricsAndOptimizers) {

@@ -3,22 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "framework/executable.h"
-#include "ops/builtin_ops.h"
+#include "ops/op_session.h"
 
 namespace millrace {
 namespace {
 
 using ::testing::HasSubstr;
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry all;
-    RegisterBuiltinOps(all);
-    EXPECT_TRUE(all.Seal().ok());
-    return all;
-  }();
-  return registry;
-}
 
 ProgramDesc Parse(const std::string& text) {
   ProgramDesc program;

@@ -2,20 +2,10 @@
 
 #include <cmath>
 
-#include "ops/builtin_ops.h"
 #include "ops/golden_file.h"
 
 namespace millrace {
 namespace {
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterBuiltinOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 template <class T>
 void Store(const std::vector<double>& values, Tensor* tensor, const Dims& dims) {

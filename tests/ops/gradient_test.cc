@@ -6,21 +6,11 @@
 #include <set>
 
 #include "core/rng.h"
-#include "ops/builtin_ops.h"
 #include "ops/op_cases.h"
 #include "ops/op_session.h"
 
 namespace millrace {
 namespace {
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterBuiltinOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 OpDesc ForwardOp(const OpCase& c) {
   OpDesc op;

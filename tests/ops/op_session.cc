@@ -1,12 +1,25 @@
 #include "ops/op_session.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <cstring>
 #include <set>
 
 #include "framework/var_meta.h"
+#include "ops/builtin_ops.h"
 
 namespace millrace {
+
+const OpRegistry& Registry() {
+  static const OpRegistry registry = [] {
+    OpRegistry all;
+    RegisterBuiltinOps(all);
+    CHECK(all.Seal().ok());
+    return all;
+  }();
+  return registry;
+}
 
 Result<std::unique_ptr<OpSession>> OpSession::Create(const std::vector<OpDesc>& ops, const VarMetas& inputs,
                                                      const OpRegistry& registry, const FrameOptions& options) {

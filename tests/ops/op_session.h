@@ -9,6 +9,9 @@
 
 namespace millrace {
 
+/// Every operator there is, sealed.
+const OpRegistry& Registry();
+
 /// Runs a few operators over variables that the test fills: inputs live in the root scope, the rest in a frame.
 ///
 /// One frame serves all runs, so that a test sees what a kernel keeps from one batch to the next.

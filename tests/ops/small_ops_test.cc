@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "core/row_locks.h"
-#include "ops/builtin_ops.h"
 #include "ops/op_session.h"
 
 namespace millrace {
@@ -10,15 +9,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry made;
-    RegisterBuiltinOps(made);
-    return made;
-  }();
-  return registry;
-}
 
 VarMeta Meta(Dims dims, DType type = DType::kFloat32) {
   VarMeta meta;
