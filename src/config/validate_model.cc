@@ -284,6 +284,12 @@ class ModelCheck {
     if (!metric.has_kind()) check_.Missing(path, "kind", "a metric needs a kind: metric { kind: AUC }");
     if (!metric.in().empty()) Reads(metric.in(), path + ".in");
     if (!metric.label().empty()) Slot(metric.label(), path + ".label");
+    if (metric.has_max_rows()) {
+      check_.Positive(path + ".max_rows", static_cast<double>(metric.max_rows()));
+      if (metric.has_kind() && metric.kind() != MetricDesc::GAUC) {
+        check_.Error(path + ".max_rows", MetricDesc::Kind_Name(metric.kind()) + " keeps no rows; GAUC does");
+      }
+    }
     if (metric.group().empty()) {
       if (metric.kind() == MetricDesc::GAUC && metric.has_kind()) {
         check_.Missing(path, "group", "GAUC needs a group, the slot whose first id groups instances: group: \"user\"");

@@ -7,10 +7,17 @@
 
 namespace millrace {
 
+namespace {
+
+constexpr size_t kFirstIntervals = 64;
+
+}  // namespace
+
 void TrainedLedger::Add(const BatchSpan& span) {
   if (span.begin == span.end) return;
   CHECK_LT(span.begin, span.end) << "a span that runs backwards";
   std::vector<Interval>& intervals = sources_[span.source];
+  if (intervals.capacity() == 0) intervals.reserve(kFirstIntervals);
   // The first interval that begins after the span; the one before it may touch or overlap.
   auto next = std::upper_bound(intervals.begin(), intervals.end(), span.begin,
                                [](uint64_t unit, const Interval& i) { return unit < i.begin; });
@@ -53,6 +60,14 @@ uint64_t TrainedLedger::NextUntrained(uint32_t source, uint64_t unit) const {
   return std::max(unit, std::prev(next)->end);
 }
 
+bool TrainedLedger::empty() const {
+  return std::all_of(sources_.begin(), sources_.end(), [](const auto& source) { return source.second.empty(); });
+}
+
+void TrainedLedger::Clear() {
+  for (auto& [source, intervals] : sources_) intervals.clear();
+}
+
 uint64_t TrainedLedger::TotalUnits() const {
   uint64_t total = 0;
   for (const auto& [source, intervals] : sources_) {
@@ -64,6 +79,7 @@ uint64_t TrainedLedger::TotalUnits() const {
 std::string TrainedLedger::ToText() const {
   std::string text;
   for (const auto& [source, intervals] : sources_) {
+    if (intervals.empty()) continue;
     text += std::to_string(source) + ":";
     for (const Interval& i : intervals) text += " " + std::to_string(i.begin) + "-" + std::to_string(i.end);
     text += "\n";

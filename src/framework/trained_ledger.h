@@ -14,7 +14,8 @@ namespace millrace {
 /// Remembers which units of a pass were trained, as few intervals per source, so that a run can go on exactly there.
 ///
 /// A unit is a line of a file (source = file number) or a position of an in-memory order (source 0). Adding a span
-/// costs O(log intervals). Not thread-safe: each worker keeps one, the checkpoint merges them.
+/// costs O(log intervals), and an allocation for a new source and when its intervals double. Not thread-safe: each
+/// worker keeps one, the checkpoint merges them.
 class TrainedLedger {
  public:
   struct Interval {
@@ -32,8 +33,9 @@ class TrainedLedger {
   /// The first unit at or after `unit` that is not trained.
   uint64_t NextUntrained(uint32_t source, uint64_t unit) const;
   uint64_t TotalUnits() const;
-  bool empty() const { return sources_.empty(); }
-  void Clear() { sources_.clear(); }
+  bool empty() const;
+  /// Keeps the memory: a second pass over the same files allocates nothing.
+  void Clear();
 
   /// Text form, one source a line: "3: 0-512 1024-2048".
   std::string ToText() const;

@@ -15,7 +15,6 @@ namespace millrace {
 struct MetricRows {
   std::span<const float> predictions;  ///< probabilities of a click, or values of a regression
   std::span<const float> labels;
-  std::span<const uint64_t> groups;  ///< GAUC: the group of each row; empty for other metrics
 };
 
 /// Sums that one thread adds to and any thread may read meanwhile. Reading while another adds may see a row in one sum
@@ -64,10 +63,6 @@ std::unique_ptr<Metric> MakeNormalizedEntropy();
 std::unique_ptr<Metric> MakeCalibration();
 /// Share of rows whose prediction is on the label's side of 0.5.
 std::unique_ptr<Metric> MakeAccuracy();
-/// AUC within each group, averaged with the groups' rows as weights (Zhou et al. 2018); groups of one class are left
-/// out. Groups share 16,384 cells by hash, predictions 64 buckets of the logit: for more than some thousand groups it
-/// is an estimate.
-std::unique_ptr<Metric> MakeGroupedAuc();
 std::unique_ptr<Metric> MakeMeanAbsoluteError();
 std::unique_ptr<Metric> MakeRootMeanSquaredError();
 

@@ -11,7 +11,7 @@ std::unique_ptr<Metric> MakeMetric(MetricDesc::Kind kind) {
     case MetricDesc::NORMALIZED_ENTROPY: return MakeNormalizedEntropy();
     case MetricDesc::CALIBRATION: return MakeCalibration();
     case MetricDesc::ACCURACY: return MakeAccuracy();
-    case MetricDesc::GAUC: return MakeGroupedAuc();
+    case MetricDesc::GAUC: return nullptr;
     case MetricDesc::MAE: return MakeMeanAbsoluteError();
     case MetricDesc::RMSE: return MakeRootMeanSquaredError();
   }

@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-/// The metric of a kind.
+/// The metric of a kind; null for GAUC, which is no list of sums (group_sample.h).
 std::unique_ptr<Metric> MakeMetric(MetricDesc::Kind kind);
 
 }  // namespace millrace

@@ -2,12 +2,16 @@
 
 #include <deque>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "framework/executable.h"
 #include "framework/slot_batch.h"
+#include "metrics/group_sample.h"
 #include "metrics/metric.h"
 #include "model/model_compiler.h"
 
@@ -15,6 +19,12 @@ namespace millrace {
 
 /// Metric values by printed name, in the model's order.
 using MetricValues = std::vector<std::pair<std::string, double>>;
+
+/// What the metrics of a job added up, of some threads and some time; totals merge by adding. Made by MetricSet.
+struct MetricTotals {
+  std::vector<double> sums;
+  std::vector<GroupSample> samples;  ///< of the GAUCs
+};
 
 /// The metrics of a job and where their inputs are; shared by all workers, immutable.
 class MetricSet {
@@ -26,27 +36,34 @@ class MetricSet {
   const std::vector<std::string>& names() const { return names_; }
   /// The variables that predictions are read from.
   std::vector<std::string> Predictions() const;
-  int sums() const { return sums_; }
-  /// Values of `totals` (sums() of them).
-  MetricValues Compute(std::span<const double> totals) const;
+  /// Totals of no rows.
+  MetricTotals NewTotals() const;
+  MetricValues Compute(const MetricTotals& totals) const;
+  /// The value of metric `index` alone.
+  double Value(size_t index, const MetricTotals& totals) const;
+  /// The bytes of totals, for a checkpoint, and back; nullopt when they are of other metrics.
+  static std::string ToBytes(const MetricTotals& totals);
+  std::optional<MetricTotals> FromBytes(std::string_view bytes) const;
 
  private:
   friend class MetricReader;
   struct Entry {
-    std::unique_ptr<Metric> metric;
+    std::unique_ptr<Metric> metric;  ///< null: GAUC
     std::string prediction;
     SlotId label = -1;
     SlotId group = -1;
-    int first_sum = 0;
+    size_t first = 0;  ///< of its sums; of a GAUC, its sample
   };
   std::vector<Entry> entries_;
   std::vector<std::string> names_;
-  int sums_ = 0;
+  size_t sums_ = 0;
+  std::vector<GroupSample> no_samples_;  ///< empty ones
 };
 
 /// Reads predictions and labels of one worker's batches and keeps its sums.
 ///
-/// Add belongs to the worker; AddTo may be called by any thread. Allocates when a batch is larger than all before.
+/// Add belongs to the worker; AddTo and the window to any one other thread, meanwhile. Allocates when a batch is larger
+/// than all before. With GAUC alone, Add takes a lock for the length of a batch, and rows are kept.
 class MetricReader {
  public:
   /// `frame` must hold the predictions; both must outlive it.
@@ -55,20 +72,28 @@ class MetricReader {
   /// Adds the rows of a batch that the frame just ran. kInvalidConfig when a prediction has not one value (or two or
   /// more classes) a row.
   Status Add(const SlotBatch& batch);
-  /// Adds this worker's sums to `totals`.
-  void AddTo(std::span<double> totals) const;
-  /// Starts from sums of an earlier run.
-  void Restore(std::span<const double> totals);
+  /// Adds what this worker added up to `totals`.
+  void AddTo(MetricTotals& totals) const;
+  /// Adds what came since the last call (or the start) to `window`, and begins the next window.
+  void TakeWindow(MetricTotals& window);
+  /// Starts from totals of an earlier run.
+  void Restore(const MetricTotals& totals);
   void Clear();
 
  private:
-  MetricReader() = default;
-  const MetricSet* set_ = nullptr;
+  explicit MetricReader(const MetricSet& set) : set_(&set), samples_(set.no_samples_) {}
+  void ReadLabels(const SlotBatch& batch, SlotId label);
+  Status ReadPredictions(const SlotBatch& batch, size_t metric);
+  void AddGroups(const SlotBatch& batch, const MetricSet::Entry& entry);
+
+  const MetricSet* set_;
   std::vector<const Tensor*> predictions_;
-  std::deque<MetricSums> sums_;
+  std::deque<MetricSums> sums_;  ///< by metric; empty ones for GAUC
+  std::vector<double> window_start_;
+  mutable std::mutex samples_mutex_;
+  std::vector<GroupSample> samples_;
   std::vector<float> prediction_buffer_;
   std::vector<float> label_buffer_;
-  std::vector<uint64_t> group_buffer_;
 };
 
 }  // namespace millrace

@@ -66,6 +66,7 @@ std::vector<MetricSpec> ResolveMetrics(Lowering& lowering, const LoweredLoss& lo
       }
       spec.group = metric.group();
     }
+    spec.max_rows = metric.max_rows();
     metrics.push_back(std::move(spec));
   }
   return metrics;

@@ -17,6 +17,7 @@ struct MetricSpec {
   std::string prediction;  ///< variable: a probability [B, 1], or [B, classes] whose last column is the click's
   std::string label;       ///< slot
   std::string group;       ///< slot, for GAUC
+  int64_t max_rows = 1;    ///< that a GAUC may keep
 };
 
 /// A model lowered to programs, and the names by which the rest of the trainer finds what it needs in them.

@@ -52,32 +52,32 @@ FetchObserver::FetchObserver(const Job& job, const Frame& frame, const std::vect
     : job_(&job), metrics_(&metrics), progress_(&progress), reporter_(reporter) {
   for (const FetchItem& item : job.fetches()) {
     variables_.push_back(item.kind == FetchItem::Kind::kVariable ? frame.Find(item.name) : nullptr);
+    fetches_totals_ = fetches_totals_ || item.kind == FetchItem::Kind::kMetric;
+    fetches_windows_ = fetches_windows_ || item.kind == FetchItem::Kind::kWindowMetric;
   }
-  const auto sums = static_cast<size_t>(job.metrics().sums());
-  totals_.resize(sums);
-  last_totals_.resize(sums);
-  window_.resize(sums);
 }
 
 void FetchObserver::StartPass(int64_t epoch) {
   epoch_ = epoch;
-  std::fill(last_totals_.begin(), last_totals_.end(), 0);
-  for (const MetricReader* reader : *metrics_) reader->AddTo(last_totals_);
+  window_ = job_->metrics().NewTotals();
+  for (MetricReader* reader : *metrics_) reader->TakeWindow(window_);
 }
 
-void FetchObserver::TakeMetrics() {
-  std::fill(totals_.begin(), totals_.end(), 0);
-  for (const MetricReader* reader : *metrics_) reader->AddTo(totals_);
-  for (size_t i = 0; i < totals_.size(); ++i) window_[i] = totals_[i] - last_totals_[i];
-  last_totals_ = totals_;
+double FetchObserver::Metric(const FetchItem& item) const {
+  return job_->metrics().Value(item.metric, item.kind == FetchItem::Kind::kMetric ? totals_ : window_);
 }
 
 Status FetchObserver::OnBatch(const TrainedBatch& trained) {
   const int period = job_->desc().fetch_config().print_period();
   if (period == 0 || variables_.empty() || trained.worker_batches % period != 0) return Status::Ok();
-  TakeMetrics();
-  const MetricValues metrics = job_->metrics().Compute(totals_);
-  const MetricValues window = job_->metrics().Compute(window_);
+  if (fetches_totals_) {
+    totals_ = job_->metrics().NewTotals();
+    for (const MetricReader* reader : *metrics_) reader->AddTo(totals_);
+  }
+  if (fetches_windows_) {
+    window_ = job_->metrics().NewTotals();
+    for (MetricReader* reader : *metrics_) reader->TakeWindow(window_);
+  }
   FetchLine line;
   line.step = trained.context.step + 1;
   line.epoch = epoch_;
@@ -86,8 +86,7 @@ Status FetchObserver::OnBatch(const TrainedBatch& trained) {
   for (size_t i = 0; i < variables_.size(); ++i) {
     const FetchItem& item = job_->fetches()[i];
     FetchLine::Value value{item.name, item.label, {}};
-    if (item.kind == FetchItem::Kind::kMetric) value.values.push_back(metrics[item.metric].second);
-    if (item.kind == FetchItem::Kind::kWindowMetric) value.values.push_back(window[item.metric].second);
+    if (item.kind != FetchItem::Kind::kVariable) value.values.push_back(Metric(item));
     if (variables_[i] != nullptr && variables_[i]->Is<Tensor>()) {
       const Tensor& tensor = variables_[i]->Get<Tensor>();
       for (int64_t k = 0; k < tensor.numel(); ++k) value.values.push_back(ValueAt(tensor, k));

@@ -25,16 +25,17 @@ class FetchObserver final : public BatchObserver {
   void StartPass(int64_t epoch);
 
  private:
-  void TakeMetrics();
+  double Metric(const FetchItem& item) const;
 
   const Job* job_;
   const std::vector<MetricReader*>* metrics_;
   const SharedProgress* progress_;
   RunReporter* reporter_;
   std::vector<const Variable*> variables_;  ///< by fetch; null for metrics
-  std::vector<double> totals_;
-  std::vector<double> last_totals_;
-  std::vector<double> window_;
+  bool fetches_totals_ = false;
+  bool fetches_windows_ = false;
+  MetricTotals totals_;
+  MetricTotals window_;
   int64_t epoch_ = 0;
 };
 

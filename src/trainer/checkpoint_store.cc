@@ -3,7 +3,6 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 #include "core/checksummed_file.h"
@@ -62,10 +61,9 @@ Result<CheckpointManifest> ReadManifest(const std::string& path) {
   return manifest;
 }
 
-Result<StoredFile> WriteMetrics(const std::string& folder, const std::vector<double>& sums) {
+Result<StoredFile> WriteMetrics(const std::string& folder, const std::string& metrics) {
   MR_ASSIGN(const auto file, ChecksummedFile::Create(folder + "/" + kMetricsFile));
-  file->stream().write(reinterpret_cast<const char*>(sums.data()),
-                       static_cast<std::streamsize>(sums.size() * sizeof(double)));
+  file->stream().write(metrics.data(), static_cast<std::streamsize>(metrics.size()));
   MR_ASSIGN(const FileSum sum, file->Finish());
   StoredFile stored;
   stored.set_name(kMetricsFile);
@@ -105,7 +103,7 @@ Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDes
   manifest.set_format_version(kFormatVersion);
   for (const StoredVariable& variable : stored.variables) *manifest.add_variable() = variable;
   for (const StoredFile& file : stored.files) *manifest.add_file() = file;
-  MR_ASSIGN(*manifest.add_file(), WriteMetrics(beside, content.metric_sums));
+  MR_ASSIGN(*manifest.add_file(), WriteMetrics(beside, content.metrics));
   MR_TRY(WriteFileAtomically(beside + "/" + kManifest, ManifestText(manifest)));
   MR_TRY(ReplaceFolder(beside, folder_ + "/" + name));
   if (content.is_best) MR_TRY(PointBestAt(folder_, name));
@@ -138,9 +136,7 @@ Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const ProgramD
   if (Status fits = CompareVariables(program, {variables.begin(), variables.end()}); !fits.ok()) {
     return std::move(fits).Context("checkpoint \"" + folder + "\" does not fit this job");
   }
-  MR_ASSIGN(const std::string sums, ReadFile(folder + "/" + kMetricsFile));
-  found.metric_sums.resize(sums.size() / sizeof(double));
-  std::memcpy(found.metric_sums.data(), sums.data(), found.metric_sums.size() * sizeof(double));
+  MR_ASSIGN(found.metrics, ReadFile(folder + "/" + kMetricsFile));
   return found;
 }
 
@@ -157,6 +153,11 @@ Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const Program
   std::string all;
   for (const std::string& reason : *refused) all += (all.empty() ? "" : "\n") + reason;
   return BadData(all + "\nno checkpoint is whole; --resume=never starts anew");
+}
+
+std::optional<FoundCheckpoint> CheckpointStore::FindBest(const ProgramDesc& program) const {
+  Result<FoundCheckpoint> found = ReadCheckpoint(folder_ + "/" + kBest, program);
+  return found.ok() ? std::optional(std::move(found).value()) : std::nullopt;
 }
 
 }  // namespace millrace

@@ -15,13 +15,13 @@ namespace millrace {
 struct FoundCheckpoint {
   std::string folder;
   CheckpointManifest manifest;
-  std::vector<double> metric_sums;
+  std::string metrics;  ///< as CheckpointContent::metrics
 };
 
 /// What a checkpoint is made of beside the manifest's own fields (variables and files are filled in by Write).
 struct CheckpointContent {
   CheckpointManifest manifest;
-  std::vector<double> metric_sums;
+  std::string metrics;   ///< bytes of the metrics' totals
   bool is_best = false;  ///< the link `best` is to point here
 };
 
@@ -45,6 +45,10 @@ class CheckpointStore {
   /// and says what differs.
   Result<std::optional<FoundCheckpoint>> FindNewest(const ProgramDesc& program,
                                                     std::vector<std::string>* refused) const;
+
+  /// The checkpoint that the link `best` names; nullopt without the link, or when what it names does not fit or is not
+  /// whole.
+  std::optional<FoundCheckpoint> FindBest(const ProgramDesc& program) const;
 
   const std::string& folder() const { return folder_; }
 

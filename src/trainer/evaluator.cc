@@ -21,6 +21,10 @@ Result<std::unique_ptr<Evaluator>> Evaluator::Create(Job& job) {
   return evaluator;
 }
 
+Evaluator::~Evaluator() {
+  if (loaded_) dynamic_cast<InMemoryControl&>(*job_->eval_dataset()).ReleaseMemory();
+}
+
 Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop_token& stop) {
   omp_set_num_threads(1);
   reader.metrics->Clear();
@@ -76,7 +80,7 @@ Result<EvalReport> Evaluator::Run(const RunState& state, std::stop_token stop) {
   report.step = state.step;
   report.epoch = state.epoch;
   report.trained_examples = state.examples;
-  std::vector<double> totals(static_cast<size_t>(job_->metrics().sums()));
+  MetricTotals totals = job_->metrics().NewTotals();
   double loss = 0;
   for (const Reader& reader : readers_) {
     reader.metrics->AddTo(totals);

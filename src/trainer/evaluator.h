@@ -14,6 +14,8 @@ class Evaluator {
  public:
   /// The job's parameters must exist.
   static Result<std::unique_ptr<Evaluator>> Create(Job& job);
+  /// Gives back the memory of an evaluation set that is held in memory.
+  ~Evaluator();
 
   /// One pass over the evaluation set, while no worker trains. kCancelled at a stop request.
   Result<EvalReport> Run(const RunState& state, std::stop_token stop);

@@ -65,7 +65,6 @@ Result<std::unique_ptr<Job>> Job::Create(LoadedConfig config, const Environment&
   job->output_dir_ = std::move(output_dir);
   const bool serial = job->desc().update_mode() == TrainerDesc::SERIAL;
   job->workers_ = serial ? 1 : std::max(1, job->desc().thread_num());
-  job->root_ = std::make_unique<Scope>();
   if (job->desc().update_mode() == TrainerDesc::ROW_LOCK) job->row_locks_ = std::make_unique<RowLocks>();
   MR_TRY(job->BuildDatasets());
   MR_TRY(job->CompilePrograms());
@@ -158,6 +157,7 @@ Status Job::ResolveFetches() {
 }
 
 Status Job::InitParameters() {
+  root_ = std::make_unique<Scope>();
   MR_TRY(CheckMemory(model_.main));
   if (desc().has_program() && desc().program().has_init_dir()) {
     return LoadVariables(model_.main, desc().program().init_dir(), *root_);

@@ -35,7 +35,8 @@ class Job {
   static Result<std::unique_ptr<Job>> Create(LoadedConfig config, const Environment& environment,
                                              std::string output_dir);
 
-  /// Makes the parameters: runs the startup program, or loads program.init_dir.
+  /// Makes the parameters, in place of those that are there: runs the startup program, or loads program.init_dir.
+  /// Frames that were made before end with the old ones.
   Status InitParameters();
 
   const TrainerDesc& desc() const { return *config_.desc; }

@@ -29,7 +29,6 @@ Result<RunState> ToState(const FoundCheckpoint& found) {
   state.step = manifest.step();
   state.examples = manifest.examples();
   MR_ASSIGN(state.trained, TrainedLedger::FromText(manifest.ledger()));
-  state.metric_totals = found.metric_sums;
   state.has_best = manifest.has_early_stopping();
   state.best_metric = manifest.early_stopping().best();
   state.evaluations_since_best = manifest.early_stopping().since();
@@ -58,18 +57,35 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   }
   const CheckpointManifest& manifest = found->manifest;
   MR_TRY(CheckInput(manifest).Context("checkpoint \"" + found->folder + "\" does not fit this job"));
-  const auto sums = static_cast<size_t>(job_->metrics().sums());
-  if (found->metric_sums.size() != sums) {
+  std::optional<MetricTotals> totals = job_->metrics().FromBytes(found->metrics);
+  if (!totals.has_value()) {
     notes_.push_back("the metrics of the job have changed: those of epoch " + std::to_string(manifest.epoch()) +
                      " count from here");
-    found->metric_sums.assign(sums, 0);
+    totals = job_->metrics().NewTotals();
   }
   MR_TRY(RestoreVariables(found->folder, {manifest.variable().begin(), manifest.variable().end()}, job_->root()));
   MR_ASSIGN(RunState state, ToState(*found));
+  state.metric_totals = *std::move(totals);
   run_id_ = manifest.run_id();
   notes_.push_back("going on from \"" + found->folder + "\": epoch " + std::to_string(state.epoch) + ", step " +
                    std::to_string(state.step) + ", " + std::to_string(state.examples) + " examples");
   return std::optional<RunState>(std::move(state));
+}
+
+Result<std::optional<RunState>> JobCheckpointer::RestoreBest(const RunState& state) {
+  std::optional<FoundCheckpoint> found = store_.FindBest(job_->model().main);
+  const bool is_ours = found.has_value() && found->manifest.run_id() == run_id_ &&
+                       found->manifest.early_stopping().best() == state.best_metric;
+  if (!is_ours) {
+    notes_.push_back("the checkpoint of the best evaluation is not in \"" + store_.folder() +
+                     "\": the last model is kept instead");
+    return std::optional<RunState>();
+  }
+  MR_TRY(job_->InitParameters());
+  MR_TRY(RestoreVariables(found->folder, {found->manifest.variable().begin(), found->manifest.variable().end()},
+                          job_->root()));
+  MR_ASSIGN(RunState best, ToState(*found));
+  return std::optional<RunState>(std::move(best));
 }
 
 Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) const {
@@ -114,7 +130,7 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
     manifest.mutable_early_stopping()->set_since(static_cast<int32_t>(state.evaluations_since_best));
   }
   manifest.set_run_id(run_id_);
-  content.metric_sums = state.metric_totals;
+  content.metrics = MetricSet::ToBytes(state.metric_totals);
   content.is_best = best;
   return store_.Write(content, job_->model().main, job_->root());
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trainer/checkpoint_store.h"
@@ -22,14 +23,19 @@ class JobCheckpointer final : public Checkpointer {
 
   /// `resume` is "never" (nullopt: start anew), "auto" (the newest whole checkpoint; nullopt when there is none), or a
   /// checkpoint's folder. Loads the parameters into the job, whose InitParameters has run. Damaged checkpoints that
-  /// "auto" passes over are in notes(); a checkpoint that is whole but of another job is kInvalidConfig and says what
+  /// "auto" passes over are in TakeNotes; a checkpoint that is whole but of another job is kInvalidConfig and says what
   /// differs.
   Result<std::optional<RunState>> Resume(const std::string& resume);
 
   Status Save(const RunState& state, bool best) override;
 
-  /// What the user is to know of Resume, a line each.
-  const std::vector<std::string>& notes() const { return notes_; }
+  /// Puts the parameters of the best evaluation in place of those of `state`, the end of the run, and returns where
+  /// that model stood; for a job whose frames are gone. Nullopt, a line in TakeNotes and nothing changed when that
+  /// checkpoint is not in the folder (it is another folder's, or was damaged since).
+  Result<std::optional<RunState>> RestoreBest(const RunState& state);
+
+  /// What the user is to know of Resume and RestoreBest, a line each; each is given out once.
+  std::vector<std::string> TakeNotes() { return std::exchange(notes_, {}); }
   const std::string& folder() const { return store_.folder(); }
 
  private:

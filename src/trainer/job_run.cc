@@ -8,6 +8,7 @@
 #include "core/file.h"
 #include "program/program_files.h"
 #include "serving/inference_model.h"
+#include "trainer/evaluator.h"
 #include "trainer/job_checkpointer.h"
 #include "trainer/run_recorder.h"
 #include "trainer/trainer.h"
@@ -43,6 +44,33 @@ Status SaveResults(const Job& job, const RunReport& report, const RunSummary& su
   return WriteFileAtomically(job.output_dir() + "/run.json", RunJson(summary));
 }
 
+/// With early stopping or keep_best, puts the model of the best evaluation in the place of the last one.
+Status KeepBestModel(Job& job, JobCheckpointer& checkpointer, const std::stop_token& stop, RunReport* report) {
+  if (report->interrupted || !report->state.has_best || report->state.evaluations_since_best == 0) return Status::Ok();
+  MR_ASSIGN(const std::optional<RunState> best, checkpointer.RestoreBest(report->state));
+  report->is_best_restored = best.has_value();
+  if (!best.has_value() || report->best_evaluation.has_value()) return Status::Ok();
+  // It was measured by an earlier run.
+  MR_ASSIGN(const std::unique_ptr<Evaluator> evaluator, Evaluator::Create(job));
+  Result<EvalReport> evaluation = evaluator->Run(*best, stop);
+  if (!evaluation.ok() && stop.stop_requested()) return Status::Ok();
+  MR_ASSIGN(report->best_evaluation, std::move(evaluation));
+  return Status::Ok();
+}
+
+Status CheckBestCanBeKept(const TrainerDesc& desc) {
+  const bool watches = desc.eval().has_early_stopping() || !desc.checkpoint().keep_best().empty();
+  if (!watches || !desc.program().has_save_dir()) return Status::Ok();
+  return InvalidConfig(
+      "program.save_dir is to hold the best model, which is kept as a checkpoint until the end: give --output_dir, or "
+      "leave out eval.early_stopping and checkpoint.keep_best");
+}
+
+/// Tells the user what the checkpointer has to say since the last call.
+void PrintNotes(JobCheckpointer& checkpointer) {
+  for (const std::string& note : checkpointer.TakeNotes()) std::fprintf(stderr, "%s\n", note.c_str());
+}
+
 Status MakeOutputFolder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -57,6 +85,7 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token s
   if (!keeps && resume != "never") {
     return InvalidConfig("--resume=" + resume + " needs the folder of the earlier run: give --output_dir");
   }
+  if (!keeps) MR_TRY(CheckBestCanBeKept(job.desc()));
   std::unique_ptr<JobCheckpointer> checkpointer;
   std::optional<RunState> resumed;
   if (keeps) {
@@ -66,14 +95,19 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token s
   MR_TRY(job.InitParameters());
   if (keeps) {
     MR_ASSIGN(resumed, checkpointer->Resume(resume));
-    for (const std::string& note : checkpointer->notes()) std::fprintf(stderr, "%s\n", note.c_str());
+    PrintNotes(*checkpointer);
   }
   MR_ASSIGN(const std::unique_ptr<RunRecorder> recorder,
             RunRecorder::Create(job, resumed.has_value() ? resumed->step : -1, stderr));
   TrainerHooks hooks{checkpointer.get(), recorder.get(), std::move(resumed)};
-  MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(job, std::move(hooks)));
-  MR_ASSIGN(const RunReport report, trainer->Run(stop));
+  MR_ASSIGN(std::unique_ptr<Trainer> trainer, CreateTrainer(job, std::move(hooks)));
+  MR_ASSIGN(RunReport report, trainer->Run(stop));
+  trainer.reset();
   recorder->ClearProgress();
+  if (keeps) {
+    MR_TRY(KeepBestModel(job, *checkpointer, stop, &report));
+    PrintNotes(*checkpointer);
+  }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   RunSummary summary = Summarize(report, job.workers(), seconds.count());
   MR_TRY(SaveResults(job, report, summary));

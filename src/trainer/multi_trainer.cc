@@ -88,7 +88,7 @@ Result<RunReport> MultiTrainer::Run(std::stop_token stop) {
     progress_.examples = state_.examples;
     last_checkpoint_step_ = state_.step;
     last_eval_step_ = state_.step;
-    if (!state_.metric_totals.empty()) seats_[0].metrics->Restore(state_.metric_totals);
+    seats_[0].metrics->Restore(state_.metric_totals);
     report_.stopped_early = watch_.ShouldStop(state_);
   }
   last_checkpoint_ = Clock::now();
@@ -243,7 +243,7 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
     }
   }
   for (MetricReader* reader : all_metrics_) reader->Clear();
-  state_.metric_totals.assign(state_.metric_totals.size(), 0);
+  state_.metric_totals = job_->metrics().NewTotals();
   if (stop.stop_requested()) report_.interrupted = !last;
   if (report_.interrupted || report_.stopped_early || last_eval_was_best_ ||
       due(job_->desc().checkpoint().every_epochs())) {
@@ -260,6 +260,7 @@ Status MultiTrainer::Evaluate(const std::stop_token& stop) {
   MR_ASSIGN(const EvalReport report, std::move(result));
   last_eval_step_ = state_.step;
   last_eval_was_best_ = watch_.IsBest(report, &state_);
+  if (last_eval_was_best_) report_.best_evaluation = report;
   report_.stopped_early = watch_.ShouldStop(state_);
   if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnEval(report));
   report_.evaluations.push_back(report);
@@ -282,7 +283,7 @@ void MultiTrainer::Snapshot() {
   state_.examples = progress_.examples.load();
   state_.trained = pass_base_;
   for (const Seat& seat : seats_) state_.trained.Merge(seat.worker->ledger());
-  state_.metric_totals.assign(static_cast<size_t>(job_->metrics().sums()), 0);
+  state_.metric_totals = job_->metrics().NewTotals();
   for (const MetricReader* reader : all_metrics_) reader->AddTo(state_.metric_totals);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,8 @@ struct RunState {
   int64_t examples = 0;  ///< since the very start
   /// What of pass `epoch` was trained; empty at a pass's end.
   TrainedLedger trained;
-  /// Sums of the metrics over the current pass (MetricSet::sums()).
-  std::vector<double> metric_totals;
+  /// Of the metrics over the current pass.
+  MetricTotals metric_totals;
   /// Early stopping: the best value so far, evaluations since, and whether there was any.
   double best_metric = 0;
   int64_t evaluations_since_best = 0;
@@ -82,6 +83,10 @@ struct RunReport {
   RunState state;  ///< at the end
   bool interrupted = false;
   bool stopped_early = false;
+  /// What an evaluation of this run found best so far; nullopt when none is watched, or the best was an earlier run's.
+  std::optional<EvalReport> best_evaluation;
+  /// The parameters at the end are those of best_evaluation, not of `state`.
+  bool is_best_restored = false;
   std::string chrome_trace;  ///< with output.trace
 };
 

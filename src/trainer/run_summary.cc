@@ -102,6 +102,11 @@ RunSummary Summarize(const RunReport& report, int workers, double total_seconds)
     summary.eval = eval;
     summary.has_eval = true;
   }
+  if (report.is_best_restored && report.best_evaluation.has_value()) {
+    summary.eval = *report.best_evaluation;
+    summary.has_eval = true;
+    summary.is_best_model = true;
+  }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   summary.peak_rss_bytes = int64_t{usage.ru_maxrss} * 1024;
@@ -145,7 +150,11 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
                      Fixed(summary.examples_per_second(), 0) + " examples/s, " + std::to_string(summary.workers) +
                      (summary.workers == 1 ? " worker\n" : " workers\n");
   if (!summary.metrics.empty()) text += "  training    " + ValuesLine(summary.metrics) + "\n";
-  if (summary.has_eval) text += "  evaluation  " + ValuesLine(summary.eval.metrics) + "\n";
+  if (summary.has_eval) {
+    text += "  evaluation  " + ValuesLine(summary.eval.metrics);
+    if (summary.is_best_model) text += "  (the best, after step " + std::to_string(summary.eval.step) + ": kept)";
+    text += "\n";
+  }
   if (summary.data.bad_lines > 0) {
     text +=
         "  bad lines   " + std::to_string(summary.data.bad_lines) + " of " + std::to_string(summary.data.lines) + "\n";

@@ -17,8 +17,9 @@ struct RunSummary {
   int workers = 1;
   MetricValues metrics;  ///< of the last pass
   bool has_eval = false;
-  EvalReport eval;  ///< the last one
-  PassStats data;   ///< the input: of loading into memory, or of the pass that read most of it
+  EvalReport eval;  ///< of the model at the end: the last one, or the best
+  bool is_best_model = false;
+  PassStats data;  ///< the input: of loading into memory, or of the pass that read most of it
   /// Seconds summed over threads: "read_wait" and "compute" of workers, "load", and the input's stages.
   std::map<std::string, double> stage_seconds;
   int64_t peak_rss_bytes = 0;

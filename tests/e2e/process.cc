@@ -82,4 +82,20 @@ std::string Process::errors() const {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+void Process::CloseOutput() {
+  close(out_);
+  out_ = -1;
+}
+
+bool AnyProcessMentions(const std::string& token) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream file(entry.path() / "cmdline", std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (text.find(token) != std::string::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace millrace

@@ -26,6 +26,8 @@ class Process {
   /// The next line of standard output without its end; false at its end.
   bool ReadLine(std::string* line);
   void Signal(int signal) const;
+  /// Reads standard output no more: the program's next writes fail.
+  void CloseOutput();
   /// Reads standard output to its end (kept in output()) and waits. The exit code, or 128 + the signal.
   int Wait();
   const std::string& output() const { return output_; }
@@ -38,5 +40,8 @@ class Process {
   std::string pending_;
   std::string output_;
 };
+
+/// True when the command line of a process, whosever child, holds `token`.
+bool AnyProcessMentions(const std::string& token);
 
 }  // namespace millrace

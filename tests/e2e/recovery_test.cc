@@ -106,17 +106,6 @@ TEST(Evaluated, OnceAfterTheLastBatchOfAPass) {
   EXPECT_EQ(errors.find("evaluation after step", at + 1), std::string::npos) << errors;
 }
 
-bool AnyProcessMentions(const std::string& token) {
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream file(entry.path() / "cmdline", std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    if (text.find(token) != std::string::npos) return true;
-  }
-  return false;
-}
-
 class Interrupted : public testing::TestWithParam<int> {};
 
 TEST_P(Interrupted, LeavesACheckpointAndNoChild) {

@@ -52,6 +52,8 @@ model {
   optimizer { adam { lr: 0.01 } }
   metric { kind: AUC }
   metric { kind: LOGLOSS }
+  metric { kind: CALIBRATION }
+  metric { kind: GAUC group: "B" }
 }
 fetch_config { fetch_var_names: "loss" fetch_var_names: "auc" print_period: 3 }
 )" + extra);

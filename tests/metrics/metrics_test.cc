@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/rng.h"
+#include "metrics/group_sample.h"
 #include "metrics/metric_list.h"
 
 namespace millrace {
@@ -17,9 +18,7 @@ struct Rows {
   std::vector<uint64_t> groups;
 
   MetricRows view(size_t begin, size_t end) const {
-    return {{predictions.data() + begin, end - begin},
-            {labels.data() + begin, end - begin},
-            {groups.data() + begin, end - begin}};
+    return {{predictions.data() + begin, end - begin}, {labels.data() + begin, end - begin}};
   }
 };
 
@@ -84,6 +83,23 @@ std::vector<double> SumsOf(const Metric& metric, const MetricRows& rows) {
   return totals;
 }
 
+GroupSample SampleOf(const Rows& rows, size_t begin, size_t end, size_t most_rows) {
+  GroupSample sample(most_rows);
+  for (size_t i = begin; i < end; ++i) sample.Add({rows.groups[i], rows.predictions[i], rows.labels[i]});
+  return sample;
+}
+
+GroupSample SampleOf(const Rows& rows) { return SampleOf(rows, 0, rows.labels.size(), rows.labels.size() + 1); }
+
+std::vector<MetricDesc::Kind> KindsOfSums() {
+  std::vector<MetricDesc::Kind> kinds;
+  for (int k = MetricDesc::Kind_MIN; k <= MetricDesc::Kind_MAX; ++k) {
+    const auto kind = static_cast<MetricDesc::Kind>(k);
+    if (kind != MetricDesc::GAUC) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
 double ValueOf(MetricDesc::Kind kind, const Rows& rows) {
   const std::unique_ptr<Metric> metric = MakeMetric(kind);
   return metric->Compute(SumsOf(*metric, rows.view(0, rows.labels.size())));
@@ -96,18 +112,94 @@ TEST(MetricsTest, AucIsWithinOneInTenThousandOfTheExactOneAtAnyClickRate) {
   }
 }
 
-TEST(MetricsTest, GroupedAucIsCloseToTheExactOne) {
-  for (const int groups : {1, 20, 400}) {
-    const Rows rows = MakeRows(20000, 12, -1, groups);
-    EXPECT_NEAR(ValueOf(MetricDesc::GAUC, rows), ExactGroupedAuc(rows), 0.003) << groups;
+TEST(GroupedAucTest, IsThatOfEveryPairWithinEachGroupHoweverManyGroupsThereAre) {
+  for (const int groups : {1, 20, 400, 17000, 1000000}) {
+    Rows rows = MakeRows(50000, 12, -1, groups);
+    EXPECT_NEAR(GroupedAuc(SampleOf(rows)), ExactGroupedAuc(rows), 1e-9) << groups;
+    // Many ties.
+    for (float& prediction : rows.predictions) prediction = std::round(prediction * 20) / 20;
+    EXPECT_NEAR(GroupedAuc(SampleOf(rows)), ExactGroupedAuc(rows), 1e-9) << groups << " groups, ties";
+  }
+}
+
+TEST(GroupedAucTest, ByHand) {
+  // Group 7: one pair of two in order, three rows. Group 8: a tie, two rows. Group 9: one class.
+  GroupSample sample(100);
+  for (const GroupedRow& row : {GroupedRow{7, 0.5F, 1}, GroupedRow{8, 0.3F, 0}, GroupedRow{7, 0.9F, 0},
+                                GroupedRow{9, 0.1F, 1}, GroupedRow{7, 0.2F, 0}, GroupedRow{8, 0.3F, 1}}) {
+    sample.Add(row);
+  }
+  EXPECT_DOUBLE_EQ(GroupedAuc(sample), (0.5 * 3 + 0.5 * 2) / 5);
+  EXPECT_TRUE(std::isnan(GroupedAuc(GroupSample(1))));
+}
+
+TEST(GroupedAucTest, PartsOfThreadsAndWindowsMergeExactly) {
+  const Rows rows = MakeRows(9000, 15, -1, 700);
+  const double whole = GroupedAuc(SampleOf(rows));
+  for (const auto& order : {std::vector<size_t>{0, 1, 2}, {2, 0, 1}}) {
+    GroupSample merged(10000);
+    for (const size_t part : order) merged.Merge(SampleOf(rows, part * 3000, part * 3000 + 3000, 10000));
+    EXPECT_EQ(GroupedAuc(merged), whole);
+  }
+  GroupSample thread = SampleOf(rows, 0, 4000, 10000);
+  thread.StartWindow();
+  for (size_t i = 4000; i < 9000; ++i) thread.Add({rows.groups[i], rows.predictions[i], rows.labels[i]});
+  GroupSample window(10000);
+  window.MergeWindow(thread);
+  EXPECT_EQ(GroupedAuc(window), GroupedAuc(SampleOf(rows, 4000, 9000, 10000)));
+}
+
+std::map<uint64_t, int> RowsByGroup(const GroupSample& sample) {
+  std::map<uint64_t, int> counts;
+  for (const GroupedRow& row : sample.rows()) ++counts[row.group];
+  return counts;
+}
+
+TEST(GroupedAucTest, WithBoundedMemoryItKeepsWholeGroups) {
+  const Rows rows = MakeRows(40000, 16, -1, 800);
+  const GroupSample sample = SampleOf(rows, 0, 40000, 6000);
+  EXPECT_LE(sample.rows().size(), 6000U);
+  EXPECT_GT(sample.rows().size(), 1000U);
+  EXPECT_GE(sample.halvings(), 2);
+  const std::map<uint64_t, int> all = RowsByGroup(SampleOf(rows));
+  for (const auto& [group, count] : RowsByGroup(sample)) EXPECT_EQ(count, all.at(group)) << group;
+  EXPECT_NEAR(GroupedAuc(sample), ExactGroupedAuc(rows), 0.03);
+}
+
+TEST(GroupedAucTest, BoundedPartsMergeToWhatOneWouldHaveKept) {
+  const Rows rows = MakeRows(40000, 17, -1, 800);
+  GroupSample merged = SampleOf(rows, 0, 5000, 6000);  // all groups so far
+  merged.StartWindow();
+  merged.Merge(SampleOf(rows, 5000, 40000, 6000));
+  EXPECT_EQ(RowsByGroup(merged), RowsByGroup(SampleOf(rows, 0, 40000, 6000)));
+  GroupSample window(6000);
+  window.MergeWindow(merged);
+  std::map<uint64_t, int> expected = RowsByGroup(SampleOf(rows, 5000, 40000, 40000));
+  for (const auto& [group, count] : RowsByGroup(window)) EXPECT_EQ(count, expected.at(group)) << group;
+}
+
+TEST(GroupedAucTest, BytesComeBackAndDamagedOnesAreRefused) {
+  const Rows rows = MakeRows(3000, 18, -1, 100);
+  const GroupSample sample = SampleOf(rows, 0, 3000, 1000);
+  std::string bytes;
+  sample.AppendBytes(&bytes);
+  std::string_view rest = bytes;
+  GroupSample back(1000);
+  ASSERT_TRUE(back.TakeBytes(&rest));
+  EXPECT_TRUE(rest.empty());
+  EXPECT_EQ(back.halvings(), sample.halvings());
+  EXPECT_EQ(GroupedAuc(back), GroupedAuc(sample));
+  for (const size_t length : {size_t{0}, size_t{15}, bytes.size() - 1}) {
+    std::string_view cut = std::string_view(bytes).substr(0, length);
+    EXPECT_FALSE(GroupSample(1000).TakeBytes(&cut)) << length;
   }
 }
 
 TEST(MetricsTest, AddingPartsInAnyOrderGivesTheWhole) {
   const Rows rows = MakeRows(3000, 13, -1, 50);
   Rng rng(14);
-  for (int k = MetricDesc::Kind_MIN; k <= MetricDesc::Kind_MAX; ++k) {
-    const auto metric = MakeMetric(static_cast<MetricDesc::Kind>(k));
+  for (const MetricDesc::Kind kind : KindsOfSums()) {
+    const auto metric = MakeMetric(kind);
     const double whole = metric->Compute(SumsOf(*metric, rows.view(0, 3000)));
     std::vector<size_t> cuts = {0, rng.Below(3000), rng.Below(3000), rng.Below(3000), 3000};
     std::sort(cuts.begin(), cuts.end());
@@ -141,9 +233,9 @@ TEST(MetricsTest, MeansAreThoseOfTheirDefinitions) {
 
 TEST(MetricsTest, OneClassAloneOrNoRowsHasNoAuc) {
   EXPECT_TRUE(std::isnan(ValueOf(MetricDesc::AUC, {{0.5F}, {1}, {0}})));
-  EXPECT_TRUE(std::isnan(ValueOf(MetricDesc::GAUC, {{0.5F}, {1}, {0}})));
-  for (int k = MetricDesc::Kind_MIN; k <= MetricDesc::Kind_MAX; ++k) {
-    EXPECT_TRUE(std::isnan(ValueOf(static_cast<MetricDesc::Kind>(k), {}))) << k;
+  EXPECT_TRUE(std::isnan(GroupedAuc(SampleOf({{0.5F}, {1}, {0}}))));
+  for (const MetricDesc::Kind kind : KindsOfSums()) {
+    EXPECT_TRUE(std::isnan(ValueOf(kind, {}))) << MetricDesc::Kind_Name(kind);
   }
 }
 

@@ -1,0 +1,103 @@
+// What programs write: scores of either feed, and what happens when nobody reads any more.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+
+#include "e2e/process.h"
+#include "e2e/small_job.h"
+#include "trainer/in_process.h"
+#include "trainer/job_run.h"
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Number(float value) {
+  char digits[48];
+  return std::string(digits, std::to_chars(digits, digits + sizeof(digits), value).ptr);
+}
+
+/// Writes the pooled embeddings of every training line as lines of the online feed.
+void WriteOnlineLines(Job& job, const std::string& path) {
+  std::ofstream out(path);
+  Dataset& dataset = job.dataset();
+  const auto frame = Frame::Create(job.eval(), &dataset.schema(), job.root(), job.frame_options(0, true)).value();
+  ASSERT_TRUE(dataset.BeginPass({.workers = 1, .ordered = true}).ok());
+  while (true) {
+    const BatchPtr batch = dataset.source(0).Next({}).value();
+    if (batch == nullptr) break;
+    RunContext context;
+    context.batch = batch.get();
+    context.rows = batch->rows();
+    ASSERT_TRUE(frame->Run(context).ok());
+    const Tensor& pooled = frame->Find("e")->Get<Tensor>();
+    const int64_t width = pooled.numel() / batch->rows();
+    for (int64_t row = 0; row < batch->rows(); ++row) {
+      out << width;
+      for (int64_t i = 0; i < width; ++i) out << ' ' << Number(pooled.data<float>()[row * width + i]);
+      out << '\n';
+    }
+  }
+  ASSERT_TRUE(dataset.EndPass().ok());
+}
+
+TEST(OnlineFeedTest, PooledEmbeddingsScoreAsTheIdsTheyCameFrom) {
+  const SmallJob small(300, 1);
+  const std::string out = small.folder() + "/out";
+  const std::unique_ptr<Job> job = MakeJob(small.DeepJob("update_mode: SERIAL"), out);
+  ASSERT_TRUE(RunJob(*job, "never", {}).ok());
+  const std::string online_lines = small.folder() + "/online";
+  WriteOnlineLines(*job, online_lines);
+
+  const std::string scores = small.folder() + "/scores";
+  Process offline("predictor", {"--model_dir=" + out + "/model", "--input=" + small.files()[0], "--output=" + scores});
+  ASSERT_EQ(offline.Wait(), 0) << offline.errors();
+  Process online("predictor", {"--model_dir=" + out + "/model", "--feed=online", "--input=" + online_lines,
+                               "--compare=" + scores, "--tolerance=1e-6"});
+  EXPECT_EQ(online.Wait(), 0) << online.errors();
+  EXPECT_THAT(online.errors(), HasSubstr("300 scores agree"));
+
+  Process neither("predictor", {"--model_dir=" + out + "/model", "--feed=onlin", "--input=" + online_lines});
+  EXPECT_EQ(neither.Wait(), 2);
+  EXPECT_THAT(neither.errors(), HasSubstr("has no feed \"onlin\"; it has: offline, online"));
+  Process ids("predictor", {"--model_dir=" + out + "/model", "--feed=online", "--input=" + small.files()[0]});
+  EXPECT_EQ(ids.Wait(), 3) << "lines of the other feed were scored";
+  EXPECT_THAT(ids.errors(), HasSubstr("slot \"e\""));
+}
+
+TEST(BrokenOutputTest, APredictorWhoseReaderIsGoneSaysSoAndLeavesNoChild) {
+  const SmallJob small(3000, 1);
+  const std::string out = small.folder() + "/out";
+  ASSERT_TRUE(RunJob(*MakeJob(small.DeepJob(""), out), "never", {}).ok());
+  const std::string token = "millrace-" + std::to_string(getpid()) + "-unread";
+  Process predictor("predictor",
+                    {"--model_dir=" + out + "/model", "--input=" + small.files()[0],
+                     "--pipe_command=for i in {1..200}; do cat " + small.files()[0] + "; done; sleep 1000 # " + token});
+  std::string line;
+  ASSERT_TRUE(predictor.ReadLine(&line)) << predictor.errors();
+  predictor.CloseOutput();
+  EXPECT_EQ(predictor.Wait(), 3);
+  EXPECT_THAT(predictor.errors(), HasSubstr("cannot write scores to standard output: Broken pipe"));
+  EXPECT_FALSE(AnyProcessMentions(token));
+}
+
+TEST(BrokenOutputTest, ATrainerWhosePrintsNobodyReadsTrainsOn) {
+  const SmallJob small(3000, 1);
+  const std::string out = small.folder() + "/out";
+  Process trainer("trainer", {"--trainer_desc=" + small.DeepJob("epochs: 3"), "--output_dir=" + out});
+  std::string line;
+  ASSERT_TRUE(trainer.ReadLine(&line)) << trainer.errors();
+  trainer.CloseOutput();
+  EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+  EXPECT_TRUE(std::filesystem::exists(out + "/model/MODEL"));
+  EXPECT_THAT(ReadFile(out + "/run.json").value(), HasSubstr("\"examples\": 9000"));
+}
+
+}  // namespace
+}  // namespace millrace

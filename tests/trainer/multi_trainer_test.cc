@@ -1,0 +1,177 @@
+#include "trainer/multi_trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "e2e/small_job.h"
+#include "trainer/in_process.h"
+
+namespace millrace {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr int kBatch = 32;
+
+/// Notes what a run reports, and the most threads at a print.
+class Notes final : public RunReporter {
+ public:
+  void OnTick(const RunProgress&) override {}
+  Status OnFetch(const FetchLine& line) override {
+    ++fetches;
+    lines.push_back(line);
+    most_threads = std::max(most_threads, ThreadsNow());
+    return failure;
+  }
+  Status OnEval(const EvalReport& report) override {
+    eval_steps.push_back(report.step);
+    return Status::Ok();
+  }
+  Status OnPass(const PassReport& report) override {
+    passes.push_back(report);
+    return Status::Ok();
+  }
+
+  std::atomic<int> fetches{0};  ///< lines so far, for other threads
+  std::vector<FetchLine> lines;
+  std::vector<int64_t> eval_steps;
+  std::vector<PassReport> passes;
+  Status failure;
+  int most_threads = 0;
+};
+
+class SavedSteps final : public Checkpointer {
+ public:
+  Status Save(const RunState& state, bool best) override {
+    steps.push_back(state.step);
+    if (best) best_step = state.step;
+    return Status::Ok();
+  }
+  std::vector<int64_t> steps;
+  int64_t best_step = -1;
+};
+
+class MultiTrainerTest : public testing::TestWithParam<const char*> {
+ protected:
+  static constexpr int kWorkers = 3;
+  static constexpr int kReaders = 2;
+
+  std::string JobOf(const std::string& text) const {
+    return small_.DeepJob("dataset { class_name: \"" + std::string(GetParam()) + "\" } " + text);
+  }
+  std::vector<std::string> Threads() const {
+    return {"thread_num=" + std::to_string(kWorkers), "data_desc.thread_num=" + std::to_string(kReaders)};
+  }
+  Result<RunReport> Run(Job& job, std::stop_token stop = {}) {
+    MR_TRY(job.InitParameters());
+    MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(job, {&saved_, &notes_, {}}));
+    return trainer->Run(std::move(stop));
+  }
+
+  const SmallJob small_{kBatch * 60, 3};
+  Notes notes_;
+  SavedSteps saved_;
+};
+
+TEST_P(MultiTrainerTest, OwnsItsThreadsAndEndsThem) {
+  const std::unique_ptr<Job> job =
+      MakeJob(JobOf("epochs: 2 eval { filelist: \"" + small_.files()[0] + "\" }"), "", Threads());
+  const int before = ThreadsNow();
+  const Result<RunReport> report = Run(*job);
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  EXPECT_EQ(ThreadsNow(), before);
+  ASSERT_FALSE(notes_.lines.empty());
+  EXPECT_GT(notes_.most_threads, before);
+  EXPECT_LE(notes_.most_threads, before + kWorkers + kReaders);
+}
+
+TEST_P(MultiTrainerTest, ABadLineEndsThePassForAllWithItsPlaceAndNoThreadStays) {
+  std::ofstream(small_.files()[1], std::ios::app) << "1 0 1 1 1 5 1\n";
+  const std::unique_ptr<Job> job = MakeJob(JobOf("epochs: 2"), "", Threads());
+  const int before = ThreadsNow();
+  const Result<RunReport> report = Run(*job);
+  EXPECT_EQ(report.status().code(), StatusCode::kBadData);
+  EXPECT_THAT(report.status().message(), HasSubstr(small_.files()[1] + ":641:"));
+  EXPECT_EQ(ThreadsNow(), before);
+  EXPECT_TRUE(saved_.steps.empty()) << "what a failed pass left behind was saved";
+}
+
+TEST_P(MultiTrainerTest, AFailureInAWorkerEndsTheOthersAndNoThreadStays) {
+  const std::unique_ptr<Job> job = MakeJob(JobOf("epochs: 3"), "", Threads());
+  notes_.failure = IoError("the disk is full");
+  const int before = ThreadsNow();
+  const Result<RunReport> report = Run(*job);
+  EXPECT_EQ(report.status().code(), StatusCode::kIo);
+  EXPECT_THAT(report.status().message(), HasSubstr("the disk is full"));
+  EXPECT_EQ(notes_.lines.size(), 1U);
+  EXPECT_TRUE(notes_.passes.empty());
+  EXPECT_EQ(ThreadsNow(), before);
+}
+
+TEST_P(MultiTrainerTest, AStopRequestEndsItAtABatchWithACheckpoint) {
+  const std::unique_ptr<Job> job = MakeJob(JobOf("epochs: 1000000"), "", Threads());
+  const int before = ThreadsNow();
+  std::stop_source stop;
+  Result<RunReport> report = RunReport{};
+  {
+    std::jthread runner([&] { report = Run(*job, stop.get_token()); });
+    while (notes_.fetches == 0) std::this_thread::yield();
+    stop.request_stop();
+  }
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  EXPECT_TRUE(report->interrupted);
+  ASSERT_FALSE(saved_.steps.empty());
+  EXPECT_EQ(saved_.steps.back(), report->state.step);
+  EXPECT_EQ(ThreadsNow(), before);
+}
+
+TEST_P(MultiTrainerTest, EvaluatesAndSavesWhenTheJobSays) {
+  const std::unique_ptr<Job> job =
+      MakeJob(JobOf("update_mode: SERIAL epochs: 2 checkpoint { every_steps: 25 every_epochs: 0 } "
+                    "eval { filelist: \"" +
+                    small_.files()[0] + "\" every_steps: 40 every_epochs: 1 }"),
+              "");
+  const Result<RunReport> report = Run(*job);
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  EXPECT_EQ(report->state.step, 120);
+  EXPECT_THAT(notes_.eval_steps, ElementsAre(40, 60, 80, 120));
+  EXPECT_THAT(saved_.steps, ElementsAre(25, 50, 75, 100));
+}
+
+TEST_P(MultiTrainerTest, SaysOfEveryPassWhatItTrained) {
+  const std::unique_ptr<Job> job = MakeJob(JobOf("epochs: 2"), "", Threads());
+  const Result<RunReport> report = Run(*job);
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  ASSERT_EQ(notes_.passes.size(), 2U);
+  for (size_t epoch = 0; epoch < 2; ++epoch) {
+    const PassReport& pass = notes_.passes[epoch];
+    EXPECT_EQ(pass.epoch, static_cast<int64_t>(epoch));
+    EXPECT_EQ(pass.examples, small_.lines());
+    EXPECT_EQ(pass.batches, 60);
+    EXPECT_GT(pass.run_seconds, 0);
+  }
+  EXPECT_EQ(report->state.examples, 2 * small_.lines());
+}
+
+TEST_P(MultiTrainerTest, AWindowOfAMetricIsWhatCameSinceTheLastPrint) {
+  const std::unique_ptr<Job> job =
+      MakeJob(JobOf("update_mode: SERIAL"), "",
+              {"fetch_config={fetch_var_names: \"batch_gauc\" fetch_var_names: \"gauc\" print_period: 60}"});
+  ASSERT_TRUE(Run(*job).ok());
+  ASSERT_EQ(notes_.lines.size(), 1U);
+  const std::vector<FetchLine::Value>& values = notes_.lines[0].values;
+  EXPECT_EQ(values[0].values, values[1].values) << "one window that is the whole epoch";
+  EXPECT_EQ(notes_.passes[0].metrics.back().first, "gauc");
+  EXPECT_EQ(notes_.passes[0].metrics.back().second, values[0].values[0]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Datasets, MultiTrainerTest, testing::Values("QueueDataset", "InMemoryDataset"));
+
+}  // namespace
+}  // namespace millrace
