@@ -1,12 +1,17 @@
-// Loading files into memory, and passes over them.
+// Loading files into memory, and passes over them; passes over binary files beside a plain copy of their bytes.
 
 #include <benchmark/benchmark.h>
 
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "core/file.h"
+#include "core/mapped_file.h"
 #include "data_feed.pb.h"
+#include "dataset/file_instant_dataset.h"
 #include "dataset/in_memory_dataset.h"
+#include "dataset/instant_converter.h"
 #include "micro/criteo_log.h"
 
 namespace millrace {
@@ -85,6 +90,62 @@ void BM_LocalShuffle(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * dataset->MemoryDataSize());
 }
 BENCHMARK(BM_LocalShuffle)->Unit(benchmark::kMillisecond);
+
+constexpr int kBatchRows = 512;
+
+DataFeedDesc BatchesDesc() {
+  DataFeedDesc desc = bench::CriteoDesc();
+  desc.set_batch_size(kBatchRows);
+  return desc;
+}
+
+// The log as one binary file, read once so that the page cache has it.
+const std::string& BinaryFile() {
+  static const std::string file = [] {
+    static const TempDir folder = TempDir::Create("binary_bench").value();
+    const DataFeedDesc desc = BatchesDesc();
+    ConvertRequest request;
+    request.desc = &desc;
+    request.files = Files().names;
+    request.output_dir = folder.path();
+    request.part_bytes = UINT64_MAX;
+    ConvertToInstant(request, {}).value();
+    std::string name = folder.path() + "/part-00000";
+    ReadFile(name).value();
+    return name;
+  }();
+  return file;
+}
+
+// Batches of one thread from binary rows in the page cache.
+void BM_FileInstantPass(benchmark::State& state) {
+  auto dataset = FileInstantDataset::Create(BatchesDesc(), {BinaryFile()}).value();
+  int64_t rows = 0;
+  for (auto _ : state) {
+    if (!dataset->BeginPass({}).ok()) state.SkipWithError("no pass");
+    while (dataset->source(0).Next({}).value() != nullptr) {
+    }
+    rows += dataset->EndPass().value().rows;
+  }
+  state.SetItemsProcessed(rows);
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(std::filesystem::file_size(BinaryFile())));
+}
+BENCHMARK(BM_FileInstantPass)->Unit(benchmark::kMillisecond);
+
+// What binds it: the same bytes, mapped anew, copied to a buffer of a batch's size.
+void BM_MappedCopy(benchmark::State& state) {
+  std::vector<uint8_t> buffer(static_cast<size_t>(kBatchRows) * 512);
+  for (auto _ : state) {
+    const MappedFile file = MappedFile::Open(BinaryFile()).value();
+    const std::span<const uint8_t> bytes = file.bytes();
+    for (size_t at = 0; at < bytes.size(); at += buffer.size()) {
+      std::memcpy(buffer.data(), bytes.data() + at, std::min(buffer.size(), bytes.size() - at));
+      benchmark::ClobberMemory();
+    }
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(std::filesystem::file_size(BinaryFile())));
+}
+BENCHMARK(BM_MappedCopy)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Shows what a job's input looks like: the first batches, or statistics of every slot.
+// Shows what a job's input looks like: the first batches, or statistics of every slot. Writes it as binary files.
 
 #include <gflags/gflags.h>
 
@@ -8,6 +8,7 @@
 #include <stop_token>
 
 #include "app/command_line.h"
+#include "app/convert_job.h"
 #include "app/job_input.h"
 #include "app/stop_on_signal.h"
 #include "framework/slot_batch.h"
@@ -22,6 +23,8 @@ DEFINE_string(label, "",
               "NAME: slot whose positive values are clicks. Default: the label of the model's loss, or \"label\"");
 DEFINE_int32(top, 10, "stats: most frequent ids of each slot to show");
 DEFINE_int64(exact_ids, 1000000, "stats: different ids of a slot that are counted exactly; beyond, estimated");
+DEFINE_string(output_dir, "", "DIR: convert: where the binary files go");
+DEFINE_int64(part_mib, 256, "convert: size of a file, in MiB");
 DEFINE_int32(max_values, 12, "head: values of a slot that a table shows");
 
 namespace millrace {
@@ -29,21 +32,26 @@ namespace {
 
 const ProgramInfo kProgram{
     .name = "inspect",
-    .summary = "Shows a job's input as training sees it, through the same dataset and feed.",
+    .summary =
+        "Shows a job's input as training sees it, through the same dataset and feed, or writes it as binary files.",
     .usage =
         "inspect head --trainer_desc=FILE [flags]\n"
-        "inspect stats --trainer_desc=FILE [flags]",
+        "inspect stats --trainer_desc=FILE [flags]\n"
+        "inspect convert --trainer_desc=FILE --output_dir=DIR [flags]",
     .groups = {{"Input", {"trainer_desc", "batches"}},
+               {"Binary files", {"output_dir", "part_mib"}},
                {"Output", {"format", "max_values", "top", "label", "exact_ids"}}},
     .repeated = {{"set", "PATH=VALUE", "overrides a field of the job, as the trainer's --set does"}},
     .examples =
         "inspect head --trainer_desc=job.prototxt --batches=2 --format=jsonl\n"
-        "inspect stats --trainer_desc=job.prototxt --top=5",
+        "inspect stats --trainer_desc=job.prototxt --top=5\n"
+        "inspect convert --trainer_desc=job.prototxt --output_dir=binary",
 };
 
 Status CheckFlags(const CommandLine& line) {
-  if (line.arguments.size() != 1 || (line.arguments[0] != "head" && line.arguments[0] != "stats")) {
-    return InvalidConfig("expected one command, head or stats" +
+  const std::string command = line.arguments.size() == 1 ? line.arguments[0] : "";
+  if (command != "head" && command != "stats" && command != "convert") {
+    return InvalidConfig("expected one command, head, stats or convert" +
                          (line.arguments.empty() ? std::string() : ": " + line.arguments[0]));
   }
   if (FLAGS_trainer_desc.empty()) return InvalidConfig("--trainer_desc is missing: the job's file");
@@ -53,6 +61,10 @@ Status CheckFlags(const CommandLine& line) {
   if (FLAGS_batches < 0) return InvalidConfig("--batches must not be negative: " + std::to_string(FLAGS_batches));
   if (FLAGS_top < 0 || FLAGS_max_values < 1 || FLAGS_exact_ids < 1) {
     return InvalidConfig("--top must not be negative, --max_values and --exact_ids must be positive");
+  }
+  if (command == "convert" && FLAGS_output_dir.empty()) return InvalidConfig("--output_dir is missing: where to write");
+  if (FLAGS_part_mib < 1 || FLAGS_part_mib > 1 << 20) {
+    return InvalidConfig("--part_mib must be from 1 to 1048576: " + std::to_string(FLAGS_part_mib));
   }
   return Status::Ok();
 }
@@ -90,6 +102,10 @@ Status Stats(JobInput& input, int64_t batches, std::stop_token stop) {
 
 Status Run(const CommandLine& line, std::stop_token stop) {
   MR_TRY(CheckFlags(line));
+  if (line.arguments[0] == "convert") {
+    return ConvertJob(
+        {FLAGS_trainer_desc, line.repeated[0], FLAGS_output_dir, static_cast<uint64_t>(FLAGS_part_mib) << 20}, stop);
+  }
   MR_ASSIGN(const std::unique_ptr<JobInput> input, JobInput::Open(FLAGS_trainer_desc, line.repeated[0], stop));
   if (!input->warnings().empty()) std::fprintf(stderr, "%s\n", input->warnings().c_str());
   if (line.arguments[0] == "head") return Head(*input, stop);

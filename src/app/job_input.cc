@@ -7,18 +7,21 @@
 
 namespace millrace {
 
+Result<LoadedConfig> LoadInputJob(const std::string& file, const std::vector<std::string>& overrides) {
+  ConfigRequest request;
+  request.file = file;
+  request.overrides = overrides;
+  request.known.datasets = DatasetFactory::Builtin().names();
+  request.known.data_feeds = DataFeedFactory::Builtin().names();
+  request.needs_model = false;
+  return LoadTrainerDesc(request);
+}
+
 Result<std::unique_ptr<JobInput>> JobInput::Open(const std::string& file, const std::vector<std::string>& overrides,
                                                  std::stop_token stop) {
   const DataFeedFactory feeds = DataFeedFactory::Builtin();
   const DatasetFactory datasets = DatasetFactory::Builtin();
-  ConfigRequest request;
-  request.file = file;
-  request.overrides = overrides;
-  request.known.datasets = datasets.names();
-  request.known.data_feeds = feeds.names();
-  request.needs_model = false;
-  MR_ASSIGN(LoadedConfig config, LoadTrainerDesc(request));
-
+  MR_ASSIGN(LoadedConfig config, LoadInputJob(file, overrides));
   const TrainerDesc& desc = *config.desc;
   DatasetSettings settings;
   settings.threads = std::max(1, desc.thread_num());

@@ -13,11 +13,14 @@
 
 namespace millrace {
 
+/// Reads a job's file with overrides for what only reads data: it needs no model.
+Result<LoadedConfig> LoadInputJob(const std::string& file, const std::vector<std::string>& overrides);
+
 /// The input of a job as a SERIAL training of its first epoch reads it: file and line order, the shuffle if the job
 /// asks for one, batches of its size. One thread.
 class JobInput {
  public:
-  /// Reads the job's file with `overrides` and makes its dataset; an InMemoryDataset is loaded. The job needs no model.
+  /// Reads the job by LoadInputJob and makes its dataset; an InMemoryDataset is loaded.
   static Result<std::unique_ptr<JobInput>> Open(const std::string& file, const std::vector<std::string>& overrides,
                                                 std::stop_token stop);
 

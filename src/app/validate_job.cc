@@ -20,12 +20,14 @@ Result<std::unique_ptr<Dataset>> OpenSample(const Job& job) {
   desc.set_batch_size(std::min(desc.batch_size(), kRowsShown));
   desc.set_thread_num(1);
   desc.set_drop_last(false);
-  const bool in_memory = job.desc().dataset().class_name() == "InMemoryDataset";
+  const std::string& class_name = job.desc().dataset().class_name();
+  // Of an InMemoryDataset only the start is read, with its habits.
+  const bool in_memory = class_name == "InMemoryDataset";
   if (in_memory && desc.zeros() == DataFeedDesc::AS_CLASS) desc.set_zeros(DataFeedDesc::DROP);
   DatasetSettings settings;
   settings.output_dir = job.output_dir();
-  return job.environment().datasets.Create("QueueDataset", desc, {job.dataset().files()[0]}, job.environment().feeds,
-                                           settings);
+  return job.environment().datasets.Create(in_memory ? "QueueDataset" : class_name, desc, {job.dataset().files()[0]},
+                                           job.environment().feeds, settings);
 }
 
 Status RunForward(Job& job, const SlotBatch& batch, const Dataset& dataset) {

@@ -38,10 +38,17 @@ void CheckDataset(const TrainerDesc& desc, Checker& check) {
   check.AtMost("dataset.queue_num", dataset.queue_num(), kMostThreads);
   if (dataset.has_prefetch_batches()) check.AtLeast("dataset.prefetch_batches", dataset.prefetch_batches(), 1);
   check.AtMost("dataset.prefetch_batches", dataset.prefetch_batches(), 1 << 20);
-  if (dataset.class_name() != "QueueDataset") return;
+  const bool is_binary = dataset.class_name() == "FileInstantDataset";
+  if (is_binary && dataset.has_prefetch_batches()) {
+    check.Error("dataset.prefetch_batches",
+                "prefetch_batches needs class_name: \"QueueDataset\"; the workers of a "
+                "FileInstantDataset read for themselves");
+  }
+  if (dataset.class_name() != "QueueDataset" && !is_binary) return;
   const auto needs_memory = [&](bool is_set, const std::string& field) {
     if (!is_set) return;
-    check.Error("dataset." + field, field + " needs class_name: \"InMemoryDataset\"; a QueueDataset streams its files");
+    check.Error("dataset." + field, field + " needs class_name: \"InMemoryDataset\"; a " + dataset.class_name() +
+                                        (is_binary ? " reads its files in order" : " streams its files"));
   };
   needs_memory(dataset.local_shuffle(), "local_shuffle");
   needs_memory(dataset.preload(), "preload");

@@ -143,6 +143,50 @@ void CheckInputCommands(const DataFeedDesc& desc, Checker& check) {
   }
 }
 
+/// Feeds of ours by the dataset that they feed; the first one of a dataset is its own.
+constexpr std::pair<std::string_view, std::string_view> kFeeds[] = {
+    {"QueueDataset", "MultiSlotDataFeed"},
+    {"InMemoryDataset", "MultiSlotInMemoryDataFeed"},
+    {"InMemoryDataset", "SlotRecordInMemoryDataFeed"},
+    {"FileInstantDataset", "MultiSlotFileInstantDataFeed"},
+};
+
+void CheckFeedOfDataset(std::string_view dataset, const std::string& feed, Checker& check) {
+  std::string_view wanted;
+  bool is_ours = false;
+  for (const auto& [owner, name] : kFeeds) {
+    if (owner == dataset && name == feed) return;
+    if (owner == dataset && wanted.empty()) wanted = name;
+    is_ours = is_ours || name == feed;
+  }
+  // Feeds and datasets that were registered by somebody else are theirs to match.
+  if (!is_ours || wanted.empty()) return;
+  check.Error("data_desc.name",
+              feed + " does not feed a " + std::string(dataset) + "; its feed is " + std::string(wanted));
+}
+
+/// Binary rows are taken as they are: what says how text is read was meant for something else.
+void CheckBinaryFeed(const DataFeedDesc& feed, Checker& check) {
+  const auto refuse = [&check](bool is_set, const std::string& field) {
+    if (!is_set) return;
+    check.Error("data_desc." + field, field + " says how text is read, and the files of a FileInstantDataset are " +
+                                          "binary; give it to the job that `inspect convert` reads");
+  };
+  refuse(!feed.pipe_command().empty() && feed.pipe_command() != "cat", "pipe_command");
+  refuse(feed.has_thread_num(), "thread_num");
+  refuse(feed.has_bad_lines(), "bad_lines");
+  refuse(feed.parse_ins_id(), "parse_ins_id");
+  refuse(feed.parse_content(), "parse_content");
+  refuse(feed.zeros() == DataFeedDesc::DROP, "zeros");
+  refuse(feed.trailing_values() == DataFeedDesc::IGNORE, "trailing_values");
+  refuse(feed.non_finite() == DataFeedDesc::REJECT_NON_FINITE, "non_finite");
+  refuse(feed.has_pipe_timeout_seconds(), "pipe_timeout_seconds");
+  refuse(feed.has_pipe_retries(), "pipe_retries");
+  for (int i = 0; i < feed.input_commands_size(); ++i) {
+    refuse(true, "input_commands[" + std::to_string(i) + "]");
+  }
+}
+
 }  // namespace
 
 std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check) {
@@ -153,14 +197,9 @@ std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check) 
   const DataFeedDesc& feed = desc.data_desc();
   if (feed.has_name() && !feed.name().empty()) {
     CheckKnown(check, "data_desc.name", "data feed", feed.name(), check.known().data_feeds);
-    const std::string& dataset = desc.dataset().class_name();
-    const bool in_memory = dataset == "InMemoryDataset";
-    if ((in_memory && feed.name() == "MultiSlotDataFeed") ||
-        (dataset == "QueueDataset" && feed.name() == "MultiSlotInMemoryDataFeed")) {
-      check.Error("data_desc.name", feed.name() + " does not feed a " + dataset + "; its feed is " +
-                                        (in_memory ? "MultiSlotInMemoryDataFeed" : "MultiSlotDataFeed"));
-    }
+    CheckFeedOfDataset(desc.dataset().class_name(), feed.name(), check);
   }
+  if (desc.dataset().class_name() == "FileInstantDataset") CheckBinaryFeed(feed, check);
   if (feed.batch_size() < 1) {
     check.Error("data_desc.batch_size",
                 "Batch size " + std::to_string(feed.batch_size()) + " is illegal. It must be at least 1");

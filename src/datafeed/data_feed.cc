@@ -1,5 +1,7 @@
 #include "datafeed/data_feed.h"
 
+#include <algorithm>
+
 #include "core/edit_distance.h"
 #include "data_feed.pb.h"
 #include "datafeed/column_sink.h"
@@ -34,7 +36,9 @@ std::unique_ptr<DataFeed> MakeMultiSlot(const SlotSchema& schema, const DataFeed
 DataFeedFactory DataFeedFactory::Builtin() {
   DataFeedFactory factory;
   factory.entries_ = {{"MultiSlotDataFeed", MakeMultiSlot<FeedClass::kQueue>},
-                      {"MultiSlotInMemoryDataFeed", MakeMultiSlot<FeedClass::kInMemory>}};
+                      {"MultiSlotInMemoryDataFeed", MakeMultiSlot<FeedClass::kInMemory>},
+                      {"SlotRecordInMemoryDataFeed", MakeMultiSlot<FeedClass::kInMemory>},
+                      {"MultiSlotFileInstantDataFeed", nullptr}};
   return factory;
 }
 
@@ -48,10 +52,18 @@ Status DataFeedFactory::Add(std::string name, Maker maker) {
 
 Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view name, const SlotSchema& schema,
                                                           const DataFeedDesc& desc) const {
+  MR_TRY(CheckName(name));
+  const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
+  if (entry->maker != nullptr) return entry->maker(schema, desc);
+  return InvalidConfig("data_desc.name: " + entry->name +
+                       " reads binary files, not lines of text; it feeds a FileInstantDataset");
+}
+
+Status DataFeedFactory::CheckName(std::string_view name) const {
   std::string known;
   std::vector<std::string_view> candidates;
   for (const Entry& entry : entries_) {
-    if (entry.name == name) return entry.maker(schema, desc);
+    if (entry.name == name) return Status::Ok();
     known += (known.empty() ? "" : ", ") + entry.name;
     candidates.push_back(entry.name);
   }

@@ -41,21 +41,26 @@ class DataFeedFactory {
  public:
   using Maker = std::unique_ptr<DataFeed> (*)(const SlotSchema& schema, const DataFeedDesc& desc);
 
-  /// With "MultiSlotDataFeed" and "MultiSlotInMemoryDataFeed".
+  /// With "MultiSlotDataFeed", "MultiSlotInMemoryDataFeed", "SlotRecordInMemoryDataFeed" (whose rows are those of
+  /// MultiSlotInMemoryDataFeed), and "MultiSlotFileInstantDataFeed", which reads no lines: a FileInstantDataset makes
+  /// it.
   static DataFeedFactory Builtin();
 
   /// kAlreadyExists when the name is taken.
   Status Add(std::string name, Maker maker);
-  /// Keeps references to `schema`. kInvalidConfig for an unknown name, with all names that there are.
+  /// Keeps references to `schema`. kInvalidConfig for a feed that reads no lines, and for an unknown name, with all
+  /// names that there are.
   Result<std::unique_ptr<DataFeed>> Create(std::string_view name, const SlotSchema& schema,
                                            const DataFeedDesc& desc) const;
+  /// Checks a name alone: kInvalidConfig for one that is not known.
+  Status CheckName(std::string_view name) const;
   /// In the order of their registration.
   std::vector<std::string> names() const;
 
  private:
   struct Entry {
     std::string name;
-    Maker maker;
+    Maker maker;  ///< null: reads no lines
   };
   std::vector<Entry> entries_;
 };

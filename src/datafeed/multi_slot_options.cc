@@ -6,7 +6,9 @@ namespace millrace {
 
 MultiSlotOptions MultiSlotOptions::FromDesc(const DataFeedDesc& desc, FeedClass feed) {
   if (desc.name() == "MultiSlotDataFeed") feed = FeedClass::kQueue;
-  if (desc.name() == "MultiSlotInMemoryDataFeed") feed = FeedClass::kInMemory;
+  if (desc.name() == "MultiSlotInMemoryDataFeed" || desc.name() == "SlotRecordInMemoryDataFeed") {
+    feed = FeedClass::kInMemory;
+  }
   MultiSlotOptions options;
   options.parse_ins_id = desc.parse_ins_id();
   options.parse_content = desc.parse_content();

@@ -2,6 +2,7 @@
 
 #include "core/edit_distance.h"
 #include "data_feed.pb.h"
+#include "dataset/file_instant_dataset.h"
 #include "dataset/in_memory_dataset.h"
 #include "dataset/queue_dataset.h"
 
@@ -21,10 +22,7 @@ Result<std::unique_ptr<Dataset>> MakeQueue(const DataFeedDesc& desc, std::vector
 
 Result<std::unique_ptr<Dataset>> MakeInMemory(const DataFeedDesc& desc, std::vector<std::string> files,
                                               const DataFeedFactory& feeds, const DatasetSettings& settings) {
-  if (!desc.name().empty()) {
-    MR_ASSIGN(const SlotSchema schema, SlotSchema::Create(desc));
-    MR_TRY(feeds.Create(desc.name(), schema, desc).status());
-  }
+  if (!desc.name().empty()) MR_TRY(feeds.CheckName(desc.name()));
   InMemoryDatasetOptions options;
   options.threads = settings.threads;
   options.queue_num = settings.queue_num;
@@ -35,11 +33,19 @@ Result<std::unique_ptr<Dataset>> MakeInMemory(const DataFeedDesc& desc, std::vec
   return std::unique_ptr<Dataset>(std::move(dataset));
 }
 
+Result<std::unique_ptr<Dataset>> MakeFileInstant(const DataFeedDesc& desc, std::vector<std::string> files,
+                                                 const DataFeedFactory& feeds, const DatasetSettings&) {
+  if (!desc.name().empty()) MR_TRY(feeds.CheckName(desc.name()));
+  MR_ASSIGN(std::unique_ptr<FileInstantDataset> dataset, FileInstantDataset::Create(desc, std::move(files)));
+  return std::unique_ptr<Dataset>(std::move(dataset));
+}
+
 }  // namespace
 
 DatasetFactory DatasetFactory::Builtin() {
   DatasetFactory factory;
-  factory.entries_ = {{"QueueDataset", MakeQueue}, {"InMemoryDataset", MakeInMemory}};
+  factory.entries_ = {
+      {"QueueDataset", MakeQueue}, {"InMemoryDataset", MakeInMemory}, {"FileInstantDataset", MakeFileInstant}};
   return factory;
 }
 

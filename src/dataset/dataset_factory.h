@@ -28,7 +28,7 @@ class DatasetFactory {
   using Maker = Result<std::unique_ptr<Dataset>> (*)(const DataFeedDesc& desc, std::vector<std::string> files,
                                                      const DataFeedFactory& feeds, const DatasetSettings& settings);
 
-  /// With "QueueDataset" and "InMemoryDataset".
+  /// With "QueueDataset", "InMemoryDataset" and "FileInstantDataset".
   static DatasetFactory Builtin();
 
   /// kAlreadyExists when the name is taken.

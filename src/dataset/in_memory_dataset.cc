@@ -78,9 +78,12 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
   // For the whole process: blocks of a MiB and more come from the system and go back to it when they are freed. By
   // itself the allocator learns to keep such blocks, and ReleaseMemory would release nothing.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
-  if (!desc.name().empty() && desc.name() != "MultiSlotInMemoryDataFeed") {
-    return InvalidConfig("data_desc.name: an InMemoryDataset reads with MultiSlotInMemoryDataFeed, not with \"" +
-                         desc.name() + "\"; zeros: KEEP keeps zeros as MultiSlotDataFeed does");
+  if (!desc.name().empty() && desc.name() != "MultiSlotInMemoryDataFeed" &&
+      desc.name() != "SlotRecordInMemoryDataFeed") {
+    return InvalidConfig(
+        "data_desc.name: an InMemoryDataset reads with MultiSlotInMemoryDataFeed or SlotRecordInMemoryDataFeed, not "
+        "with \"" +
+        desc.name() + "\"; zeros: KEEP keeps zeros as MultiSlotDataFeed does");
   }
   if (desc.batch_size() <= 0) {
     return InvalidConfig("data_desc.batch_size must be positive, but is " + std::to_string(desc.batch_size()));

@@ -7,14 +7,13 @@
 #include <chrono>
 #include <cstring>
 
+#include "core/elapsed.h"
 #include "dataset/batch_rows.h"
 
 namespace millrace {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// Lets the calling reader run when a worker waits rather than in its place: a worker that is stopped in the middle of
 /// a batch updates with a gradient that has grown old, and with few processors that costs quality (docs/adr/0003).

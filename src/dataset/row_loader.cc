@@ -5,18 +5,11 @@
 #include <cstring>
 #include <thread>
 
+#include "core/elapsed.h"
 #include "datafeed/multi_slot_parser.h"
 #include "datafeed/row_sink.h"
 
 namespace millrace {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-}  // namespace
-
 struct RowLoader::Reader {
   Reader(int lane, const RowLoader& loader, PackedRows* packed)
       : number(lane), parser(*loader.schema_, loader.options_.lines), sink(*loader.layout_, packed) {}
@@ -83,7 +76,7 @@ Status RowLoader::ReadAll(Reader& reader, const std::stop_token& stop) {
   for (;;) {
     MR_ASSIGN(const bool got, blocks_.Next(reader.number, reader.block, stop));
     if (!got) return Status::Ok();
-    const Clock::time_point start = Clock::now();
+    const auto start = std::chrono::steady_clock::now();
     const Status parsed = ParseBlock(reader);
     reader.parse_seconds += SecondsSince(start);
     MR_TRY(parsed);

@@ -8,8 +8,9 @@ inline KnownNames KnownNamesForTests() {
   KnownNames known;
   known.trainers = {"MultiTrainer"};
   known.device_workers = {"HogwildWorker"};
-  known.datasets = {"QueueDataset", "InMemoryDataset"};
-  known.data_feeds = {"MultiSlotDataFeed", "MultiSlotInMemoryDataFeed"};
+  known.datasets = {"QueueDataset", "InMemoryDataset", "FileInstantDataset"};
+  known.data_feeds = {"MultiSlotDataFeed", "MultiSlotInMemoryDataFeed", "SlotRecordInMemoryDataFeed",
+                      "MultiSlotFileInstantDataFeed"};
   known.operators = {"relu", "elementwise_mul", "matmul_v2"};
   return known;
 }

@@ -6,6 +6,7 @@
 
 #include "core/file.h"
 #include "datafeed/batch_text.h"
+#include "dataset/file_instant_dataset.h"
 #include "dataset/in_memory_dataset.h"
 #include "dataset/queue_dataset.h"
 
@@ -27,19 +28,23 @@ class DatasetFactoryTest : public ::testing::Test {
 };
 
 TEST_F(DatasetFactoryTest, MakesDatasetsByClassName) {
-  EXPECT_EQ(DatasetFactory::Builtin().names(), (std::vector<std::string>{"QueueDataset", "InMemoryDataset"}));
+  EXPECT_EQ(DatasetFactory::Builtin().names(),
+            (std::vector<std::string>{"QueueDataset", "InMemoryDataset", "FileInstantDataset"}));
   const auto queue = Create("QueueDataset");
   ASSERT_TRUE(queue.ok()) << queue.status().ToString();
   EXPECT_NE(dynamic_cast<QueueDataset*>(queue->get()), nullptr);
   const auto in_memory = Create("InMemoryDataset");
   ASSERT_TRUE(in_memory.ok()) << in_memory.status().ToString();
   EXPECT_NE(dynamic_cast<InMemoryControl*>(in_memory->get()), nullptr);
+  const auto instant = Create("FileInstantDataset");
+  ASSERT_TRUE(instant.ok()) << instant.status().ToString();
+  EXPECT_NE(dynamic_cast<FileInstantDataset*>(instant->get()), nullptr);
 }
 
 TEST_F(DatasetFactoryTest, AnUnknownClassIsToldWhatThereIs) {
   EXPECT_EQ(Create("QueDataset").status().ToString(),
             "invalid configuration: dataset.class_name: no dataset of the class \"QueDataset\"; did you mean "
-            "\"QueueDataset\"?; there are: QueueDataset, InMemoryDataset");
+            "\"QueueDataset\"?; there are: QueueDataset, InMemoryDataset, FileInstantDataset");
 }
 
 TEST_F(DatasetFactoryTest, AnUnknownFeedIsAnErrorForEveryDataset) {
@@ -47,8 +52,18 @@ TEST_F(DatasetFactoryTest, AnUnknownFeedIsAnErrorForEveryDataset) {
   for (const std::string& name : DatasetFactory::Builtin().names()) {
     EXPECT_EQ(Create(name).status().ToString(),
               "invalid configuration: data_desc.name: no data feed of the class \"NoSuchFeed\"; there are: "
-              "MultiSlotDataFeed, MultiSlotInMemoryDataFeed");
+              "MultiSlotDataFeed, MultiSlotInMemoryDataFeed, SlotRecordInMemoryDataFeed, MultiSlotFileInstantDataFeed");
   }
+}
+
+TEST_F(DatasetFactoryTest, TheBinaryFeedFeedsItsDatasetAlone) {
+  desc_.set_name("MultiSlotFileInstantDataFeed");
+  EXPECT_TRUE(Create("FileInstantDataset").ok());
+  EXPECT_EQ(
+      Create("QueueDataset").status().ToString(),
+      "invalid configuration: data_desc.name: MultiSlotFileInstantDataFeed reads binary files, not lines of text; "
+      "it feeds a FileInstantDataset");
+  EXPECT_EQ(Create("InMemoryDataset").status().code(), StatusCode::kInvalidConfig);
 }
 
 TEST_F(DatasetFactoryTest, ANameIsTakenOnce) {

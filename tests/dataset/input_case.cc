@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <cstdint>
 #include <fstream>
 #include <sstream>
 
@@ -46,9 +47,37 @@ std::string TakeWord(std::string* text) {
   return word;
 }
 
+template <class T>
+void PutBytes(T value, std::string* bytes) {
+  bytes->append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+/// The bytes of "c1 i7 c2 f0.5 f1 x00".
+std::string Binary(std::string text) {
+  std::string bytes;
+  while (!text.empty()) {
+    const std::string word = TakeWord(&text);
+    if (word.empty()) continue;
+    const std::string value = word.substr(1);
+    switch (word[0]) {
+      case 'c': PutBytes(static_cast<uint16_t>(std::stoul(value)), &bytes); break;
+      case 'i': PutBytes(static_cast<uint64_t>(std::stoull(value)), &bytes); break;
+      case 'f': PutBytes(std::stof(value), &bytes); break;
+      case 'x': PutBytes(static_cast<uint8_t>(std::stoul(value, nullptr, 16)), &bytes); break;
+      default: LOG(FATAL) << "unknown value " << word;
+    }
+  }
+  return bytes;
+}
+
 void Apply(const std::string& key, std::string rest, InputCase* test) {
   if (key == "slots") {
     test->slots = rest;
+  } else if (key == "binary") {
+    const std::string name = TakeWord(&rest);
+    test->files.push_back({"file", name, Binary(rest)});
+  } else if (key == "class") {
+    test->class_name = rest;
   } else if (key == "file" || key == "gz" || key == "zst" || key == "cut" || key == "folder") {
     const std::string name = TakeWord(&rest);
     test->files.push_back({key, name, key == "cut" ? rest : Unescape(rest)});

@@ -15,10 +15,13 @@ namespace millrace::testing {
 ///       file NAME TEXT                makes a file in the case's folder DIR; TEXT with \n \t \\ \xNN
 ///       gz NAME TEXT, zst NAME TEXT   a packed one; a second line of the same name appends a member
 ///       cut NAME BYTES                takes bytes off the end of a file
+///       binary NAME VALUES            one for a FileInstantDataset: c3 is a count, i7 an id or size, f1.5 a float,
+///                                     x0a a byte
 ///       folder NAME
 ///       list NAME ...                 the file list, if it is not all files in the order above; "" is an empty name
 ///       pipe COMMAND                  pipe_command; DIR stands for the folder
 ///       desc TEXT                     more of DataFeedDesc, as text
+///       class NAME                    of the dataset; QueueDataset by default
 ///       threads N, workers N          of the dataset and the pass; 1 by default
 ///       ordered
 ///     and what is expected, in this order
@@ -43,6 +46,7 @@ struct InputCase {
   std::vector<File> files;
   std::vector<std::string> list;
   bool has_list = false;
+  std::string class_name = "QueueDataset";
   int threads = 1;
   int workers = 1;
   bool ordered = false;

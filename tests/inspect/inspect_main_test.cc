@@ -133,7 +133,41 @@ TEST_F(InspectMain, ABadJobIsExitCode2) {
   EXPECT_THAT(outcome.errors, HasSubstr("thread_num"));
 }
 
+TEST_F(InspectMain, AConvertedJobHasTheBatchesOfItsText) {
+  Write("part-0", kThreeRows);
+  Write("test-0", "1 0 1 5 1 1 2 4 5\n");
+  for (const std::string dataset : {"QueueDataset", "InMemoryDataset"}) {
+    WriteJob("dataset { class_name: \"" + dataset + "\" } eval { filelist: \"" + folder_ + "/test-0\" }\n");
+    const std::string batches = Run("head --batches=5 --format=jsonl").output;
+    const std::string binary = folder_ + "/" + dataset;
+    const Outcome converted = Run("convert --output_dir=" + binary);
+    EXPECT_EQ(converted.exit_code, 0) << converted.errors;
+    const std::string bytes = dataset == "QueueDataset" ? "162" : "154";  // a zero less
+    EXPECT_THAT(converted.errors, HasSubstr("/part-*: 3 rows, " + bytes + " bytes in 1 files\n"));
+    EXPECT_THAT(converted.errors, HasSubstr("/eval-*: 1 rows, 46 bytes in 1 files\n"));
+    EXPECT_THAT(converted.errors, HasSubstr("train from them: trainer --trainer_desc=" + binary + "/job.prototxt\n"));
+    // The job that was written names both, and reads as the text does.
+    std::filesystem::copy_file(binary + "/job.prototxt", folder_ + "/job.prototxt",
+                               std::filesystem::copy_options::overwrite_existing);
+    const Outcome read = Run("head --batches=5 --format=jsonl");
+    EXPECT_EQ(read.exit_code, 0) << read.errors;
+    EXPECT_EQ(read.output, batches);
+    EXPECT_EQ(Run("convert --output_dir=" + folder_ + "/again").exit_code, 2) << "binary already";
+  }
+}
+
+TEST_F(InspectMain, ABadLineLeavesNoHalfFile) {
+  Write("part-0", std::string(kThreeRows) + "1 1 2 7 x 1 77 2 0.5 -1\n");
+  WriteJob("");
+  const Outcome outcome = Run("convert --output_dir=" + folder_ + "/binary");
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.errors, HasSubstr("part-0:4:9"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/binary"));
+}
+
 TEST_F(InspectMain, BadFlagsAreExitCode2) {
+  EXPECT_EQ(Run("convert").exit_code, 2);
+  EXPECT_EQ(Run("convert --output_dir=x --part_mib=0").exit_code, 2);
   EXPECT_EQ(Run("tail").exit_code, 2);
   EXPECT_EQ(Run("head --format=xml").exit_code, 2);
   EXPECT_EQ(Run("head --batches=-1").exit_code, 2);

@@ -1,0 +1,92 @@
+#include "app/convert_job.h"
+
+#include <cstdio>
+
+#include "app/job_input.h"
+#include "config/print_config.h"
+#include "core/file.h"
+#include "dataset/dataset_factory.h"
+#include "dataset/instant_converter.h"
+#include "trainer_desc.pb.h"
+
+namespace millrace {
+namespace {
+
+/// The desc that the text is read with: slots that are not used are left out of the files, and what the class of the
+/// dataset means by `zeros` is said outright, as the text is streamed whatever that class is.
+Result<DataFeedDesc> ReadingDesc(const TrainerDesc& job) {
+  DataFeedDesc desc = job.data_desc();
+  const std::string& class_name = job.dataset().class_name();
+  if (class_name == "FileInstantDataset") {
+    return InvalidConfig("dataset.class_name: the files of a FileInstantDataset are binary already");
+  }
+  if (desc.parse_ins_id() || desc.parse_content()) {
+    return InvalidConfig(std::string("data_desc.") + (desc.parse_ins_id() ? "parse_ins_id" : "parse_content") +
+                         ": binary rows hold no texts; drop them in the pipe_command, or train from the text");
+  }
+  if (class_name == "InMemoryDataset" && desc.zeros() == DataFeedDesc::AS_CLASS) desc.set_zeros(DataFeedDesc::DROP);
+  desc.clear_name();
+  return desc;
+}
+
+/// The job that trains from the binary files.
+TrainerDesc BinaryJob(const TrainerDesc& job, const std::string& output_dir, bool has_eval) {
+  TrainerDesc binary = job;
+  binary.clear_filelist();
+  binary.add_filelist(output_dir + "/part-?????");
+  if (has_eval) {
+    binary.mutable_eval()->clear_filelist();
+    binary.mutable_eval()->add_filelist(output_dir + "/eval-?????");
+  }
+  binary.mutable_dataset()->Clear();
+  binary.mutable_dataset()->set_class_name("FileInstantDataset");
+  const DataFeedDesc& text = job.data_desc();
+  DataFeedDesc feed;
+  feed.set_name("MultiSlotFileInstantDataFeed");
+  feed.set_batch_size(text.batch_size());
+  if (text.drop_last()) feed.set_drop_last(true);
+  if (text.empty_slot() == DataFeedDesc::ALLOW) feed.set_empty_slot(DataFeedDesc::ALLOW);
+  for (const Slot& slot : text.multi_slot_desc().slots()) {
+    if (slot.is_used()) *feed.mutable_multi_slot_desc()->add_slots() = slot;
+  }
+  *binary.mutable_data_desc() = std::move(feed);
+  return binary;
+}
+
+Status ConvertFiles(const DataFeedDesc& desc, const std::vector<std::string>& files, const std::string& prefix,
+                    const ConvertJobRequest& request, const std::stop_token& stop) {
+  ConvertRequest conversion;
+  conversion.desc = &desc;
+  conversion.files = files;
+  conversion.output_dir = request.output_dir;
+  conversion.prefix = prefix;
+  conversion.part_bytes = request.part_bytes;
+  MR_ASSIGN(const ConvertReport report, ConvertToInstant(conversion, stop));
+  std::fprintf(stderr, "%s/%s-*: %lld rows, %lld bytes in %lld files%s\n", request.output_dir.c_str(), prefix.c_str(),
+               static_cast<long long>(report.rows), static_cast<long long>(report.bytes),
+               static_cast<long long>(report.parts), report.resumed ? ", some of them from an earlier call" : "");
+  for (const auto& [kind, count] : report.stats.counters) {
+    std::fprintf(stderr, "  %s: %lld\n", kind.c_str(), static_cast<long long>(count));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status ConvertJob(const ConvertJobRequest& request, std::stop_token stop) {
+  MR_ASSIGN(const LoadedConfig config, LoadInputJob(request.trainer_desc, request.overrides));
+  if (!config.warnings.empty()) std::fprintf(stderr, "%s\n", config.warnings.c_str());
+  MR_ASSIGN(const DataFeedDesc desc, ReadingDesc(*config.desc));
+  MR_TRY(ConvertFiles(desc, config.files, "part", request, stop));
+  const bool has_eval = !config.eval_files.empty();
+  if (has_eval) MR_TRY(ConvertFiles(desc, config.eval_files, "eval", request, stop));
+  const std::string job = request.output_dir + "/job.prototxt";
+  MR_TRY(WriteFileAtomically(job, PrintConfig(BinaryJob(*config.desc, request.output_dir, has_eval))));
+  if (config.desc->dataset().local_shuffle()) {
+    std::fprintf(stderr, "local_shuffle is left out: a FileInstantDataset reads its rows in order\n");
+  }
+  std::fprintf(stderr, "train from them: trainer --trainer_desc=%s\n", job.c_str());
+  return Status::Ok();
+}
+
+}  // namespace millrace

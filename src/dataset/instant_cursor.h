@@ -1,0 +1,56 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/mapped_file.h"
+#include "datafeed/instant_rows.h"
+#include "dataset/dataset.h"
+
+namespace millrace {
+
+/// Deals the rows of binary files to workers, a batch at a time. Thread-safe: Next is a walk over counts under a lock.
+class InstantCursor {
+ public:
+  /// What `format` and `files` refer to must outlive the cursor.
+  InstantCursor(const InstantFormat& format, const std::vector<std::string>& files, int batch_size, bool drop_last,
+                TrainedLedger trained);
+
+  /// The rows of a batch and the file that they stand in, which stays mapped as long as somebody holds it.
+  struct Rows {
+    std::shared_ptr<const MappedFile> file;  ///< null: all is dealt
+    uint32_t file_number = 0;
+    uint64_t first_row = 0;  ///< from 0
+    InstantFormat::Stretch stretch;
+  };
+  /// The next rows that were not trained. Failures name file, row, slot and byte, and are given to all who ask.
+  Result<Rows> Next();
+
+  PassStats stats() const;
+
+ private:
+  Result<Rows> NextOfFile();
+  Status OpenFile();
+  void CloseFile();
+
+  const InstantFormat* format_;
+  const std::vector<std::string>* files_;
+  const int batch_size_;
+  const bool drop_last_;
+  const TrainedLedger trained_;
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<const MappedFile> file_;  ///< number_, while it is read
+  uint32_t number_ = 0;
+  size_t at_ = 0;     ///< bytes of the file that were dealt
+  uint64_t row_ = 0;  ///< likewise, rows
+  Status failure_;
+  PassStats stats_;
+  double seconds_ = 0;
+};
+
+}  // namespace millrace
