@@ -9,12 +9,18 @@
 #include "app/default_environment.h"
 #include "app/score_lines.h"
 #include "app/stop_on_signal.h"
+#include "core/file.h"
+#include "program/text_proto.h"
 
-DEFINE_string(model_dir, "", "DIR: a saved model, OUTPUT_DIR/model of a run");
+DEFINE_string(
+    model_dir, "",
+    "DIR: a saved model, OUTPUT_DIR/model of a run, or one of Paddle's save_inference_model (its folder or prefix)");
 DEFINE_string(input, "-", "FILE: lines to score (gz and zstd are known by their first bytes); - is standard input");
 DEFINE_string(output, "-", "FILE: where the scores go, one a line; - is standard output");
 DEFINE_string(pipe_command, "", "COMMAND: what the input is piped through, instead of the model's; cat for none");
 DEFINE_string(feed, "offline", "NAME: offline (lines as in training) or online (pooled embeddings)");
+DEFINE_string(data_feed, "", "FILE: how lines are read, a DataFeedDesc in prototxt, instead of the model's own");
+DEFINE_string(prediction, "", "NAME: the variable to score by, of several that a model of Paddle returns");
 DEFINE_string(without, "", "SLOTS: comma-separated slots that the input lines lack, for example the label");
 DEFINE_string(compare, "", "FILE: expected scores, one a line; a difference beyond --tolerance ends with exit code 3");
 DEFINE_double(tolerance, 1e-6, "largest difference that --compare accepts");
@@ -27,7 +33,8 @@ const ProgramInfo kProgram{
     .name = "predictor",
     .summary = "Scores lines with a model that trainer saved, one score a line.",
     .usage = "predictor --model_dir=DIR [--input=FILE] [flags]",
-    .groups = {{"Model and input", {"model_dir", "input", "pipe_command", "feed", "without", "batch_size"}},
+    .groups = {{"Model and input",
+                {"model_dir", "input", "data_feed", "pipe_command", "feed", "prediction", "without", "batch_size"}},
                {"Scores", {"output", "compare", "tolerance"}}},
     .repeated = {},
     .examples =
@@ -39,7 +46,16 @@ Status Run() {
   if (FLAGS_model_dir.empty()) return InvalidConfig("--model_dir is missing: the folder of a saved model");
   const StopOnSignal signals;
   MR_ASSIGN(const Environment environment, MakeDefaultEnvironment());
-  MR_ASSIGN(const auto predictor, Predictor::Load(FLAGS_model_dir, environment.ops, FLAGS_feed));
+  PredictorOptions options;
+  options.feed = FLAGS_feed;
+  options.prediction = FLAGS_prediction;
+  DataFeedDesc data_desc;
+  if (!FLAGS_data_feed.empty()) {
+    MR_ASSIGN(const std::string text, ReadFile(FLAGS_data_feed));
+    MR_TRY(ParseTextProto(text, FLAGS_data_feed, &data_desc));
+    options.data_desc = &data_desc;
+  }
+  MR_ASSIGN(const auto predictor, Predictor::Load(FLAGS_model_dir, environment.ops, options));
   ScoreRequest request;
   request.input = FLAGS_input;
   request.output = FLAGS_output;

@@ -109,6 +109,13 @@ void CheckOutput(const OutputDesc& output, Checker& check) {
   check.AtLeast<int64_t>("output.trace_batches", output.trace_batches(), 1);
   check.AtMost<int64_t>("output.trace_batches", output.trace_batches(), 1 << 20);
   if (output.has_dir() && output.dir().empty()) check.Error("output.dir", "the name of the folder is empty");
+  for (int i = 0; i < output.export__size(); ++i) {
+    const std::string where = "output.export[" + std::to_string(i) + "]";
+    const ExportDesc& wanted = output.export_(i);
+    if (!wanted.has_format()) check.Missing(where, "format", "an export needs a format: PADDLE or ONNX");
+    if (wanted.has_vocabulary()) check.AtLeast<int64_t>(where + ".vocabulary", wanted.vocabulary(), 1);
+    if (wanted.has_dir() && wanted.dir().empty()) check.Error(where + ".dir", "the name of the folder is empty");
+  }
 }
 
 void CheckProgram(const ProgramFiles& program, Checker& check) {

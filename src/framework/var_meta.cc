@@ -42,6 +42,13 @@ VarType::Type ToVarType(DType type) {
   return VarType::FP32;
 }
 
+const VarDesc* FindVar(const ProgramDesc& program, std::string_view name) {
+  for (const VarDesc& var : program.blocks(0).vars()) {
+    if (var.name() == name) return &var;
+  }
+  return nullptr;
+}
+
 Result<VarMeta> ToMeta(const VarDesc& var) {
   VarMeta meta;
   meta.kind = var.type().type();

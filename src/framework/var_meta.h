@@ -10,6 +10,9 @@ bool IsTensorType(VarType::Type type);
 DType ToDType(VarType::Type type);
 VarType::Type ToVarType(DType type);
 
+/// The variable of block 0 of this name; null when it is not declared.
+const VarDesc* FindVar(const ProgramDesc& program, std::string_view name);
+
 /// What a program says of a variable; kInvalidConfig for a tensor of more axes than Dims holds.
 Result<VarMeta> ToMeta(const VarDesc& var);
 

@@ -77,16 +77,13 @@ class IdRule {
           continue;
         }
       }
-      take(i, salt_ == 0 ? id : SaltedKey(id, salt_));
+      take(i, SlotKey(id, salt_));
     }
     return -1;
   }
 
   /// True for the padding id.
   bool IsPadding(uint64_t id) const { return has_padding_ && id == padding_; }
-
-  /// The key of an id in a table with key SLOT_AND_ID: a bijection of ids for each salt.
-  static uint64_t SaltedKey(uint64_t id, uint64_t salt) { return Mix64(id ^ salt); }
 
  private:
   enum class OutOfRange : uint8_t { kError, kZero, kModulo };

@@ -1,29 +1,15 @@
 #include "program/program_files.h"
 
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/text_format.h>
-
 #include <algorithm>
 #include <filesystem>
 
 #include "core/file.h"
 #include "framework/lod_tensor_codec.h"
 #include "framework/var_meta.h"
+#include "program/text_proto.h"
 
 namespace millrace {
 namespace {
-
-/// Keeps the first error of protobuf's text parser.
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, int column, const std::string& message) override {
-    if (text_.empty()) text_ = std::to_string(line + 1) + ":" + std::to_string(column + 1) + ": " + message;
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
 
 bool LooksLikeText(std::string_view bytes) {
   const size_t at = bytes.find_first_not_of(" \t\r\n");
@@ -31,13 +17,6 @@ bool LooksLikeText(std::string_view bytes) {
   bytes.remove_prefix(at);
   return bytes.starts_with("blocks") || bytes.starts_with("version") || bytes.starts_with("op_version_map") ||
          bytes.starts_with("#");
-}
-
-const VarDesc* FindVar(const ProgramDesc& program, std::string_view name) {
-  for (const VarDesc& var : program.blocks(0).vars()) {
-    if (var.name() == name) return &var;
-  }
-  return nullptr;
 }
 
 /// Compares what a file holds with what the program says.
@@ -75,20 +54,13 @@ Result<const Tensor*> FindTensor(const Scope& root, const std::string& name) {
 
 Result<ProgramDesc> ReadProgram(const std::string& path) {
   MR_ASSIGN(const std::string bytes, ReadFile(path));
-  return ParseProgram(bytes, path);
-}
-
-Result<ProgramDesc> ParseProgram(const std::string& bytes, const std::string& origin) {
   ProgramDesc program;
   if (LooksLikeText(bytes)) {
-    FirstError error;
-    google::protobuf::TextFormat::Parser parser;
-    parser.RecordErrorsTo(&error);
-    if (!parser.ParseFromString(bytes, &program)) return InvalidConfig(origin + ":" + error.text());
+    MR_TRY(ParseTextProto(bytes, path, &program));
   } else if (!program.ParseFromString(bytes)) {
-    return InvalidConfig(origin + ": neither a serialized ProgramDesc nor its text form");
+    return InvalidConfig(path + ": neither a serialized ProgramDesc nor its text form");
   }
-  if (program.blocks_size() == 0) return InvalidConfig(origin + ": the program has no blocks");
+  if (program.blocks_size() == 0) return InvalidConfig(path + ": the program has no blocks");
   return program;
 }
 
@@ -143,12 +115,15 @@ Status LoadCombined(const ProgramDesc& program, const std::string& path, Scope& 
 }
 
 Status SaveCombined(const ProgramDesc& program, const std::string& path, const Scope& root) {
+  MR_ASSIGN(AtomicFile file, AtomicFile::Create(path));
   std::string bytes;
   for (const std::string& name : PersistableTensors(program)) {
     MR_ASSIGN(const Tensor* tensor, FindTensor(root, name));
+    bytes.clear();
     AppendLoDTensor(*tensor, &bytes);
+    MR_TRY(file.Append(bytes));
   }
-  return WriteFileAtomically(path, bytes);
+  return file.Commit();
 }
 
 }  // namespace millrace

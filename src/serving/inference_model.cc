@@ -2,7 +2,6 @@
 
 #include <google/protobuf/text_format.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "core/checksummed_file.h"
@@ -10,10 +9,10 @@
 #include "core/replace_folder.h"
 #include "core/sealed_text.h"
 #include "data_feed.pb.h"
-#include "framework/slot_schema.h"
+#include "framework/var_meta.h"
 #include "inference_model.pb.h"
 #include "program/variable_store.h"
-#include "serving/prune.h"
+#include "serving/feed_lists.h"
 
 namespace millrace {
 namespace {
@@ -29,13 +28,6 @@ Result<StoredFile> WriteProgram(const ProgramDesc& program, const std::string& f
   stored.set_bytes(sum.bytes);
   stored.set_crc32c(sum.crc32c);
   return stored;
-}
-
-const VarDesc* FindVar(const ProgramDesc& program, std::string_view name) {
-  for (const VarDesc& var : program.blocks(0).vars()) {
-    if (var.name() == name) return &var;
-  }
-  return nullptr;
 }
 
 /// Makes the tables that `program` reads.
@@ -55,51 +47,14 @@ ProgramDesc TableStartup(const ProgramDesc& startup, const ProgramDesc& program)
   return tables;
 }
 
-/// One dense float slot for each pooled variable, then the slots that the rest of the model reads as they were.
-Result<DataFeedDesc> OnlineFeedDesc(const InferenceSource& source, const ProgramDesc& program,
-                                    const std::vector<std::string>& vars) {
-  DataFeedDesc desc;
-  desc.set_batch_size(source.data_desc->batch_size());
-  MR_ASSIGN(const SlotSchema schema, SlotSchema::Create(*source.data_desc));
-  for (const std::string& name : vars) {
-    Slot* slot = desc.mutable_multi_slot_desc()->add_slots();
-    slot->set_name(name);
-    slot->set_is_used(true);
-    if (const SlotId id = schema.Find(name); id >= 0) {
-      const SlotSpec& spec = schema.used()[static_cast<size_t>(id)];
-      slot->set_type(spec.type == SlotType::kFloat ? "float" : "uint64");
-      slot->set_is_dense(spec.is_dense);
-      for (const int64_t size : spec.shape) slot->add_shape(static_cast<int32_t>(size));
-      continue;
-    }
-    const auto& dims = FindVar(program, name)->type().lod_tensor().tensor().dims();
-    slot->set_type("float");
-    slot->set_is_dense(true);
-    for (const int64_t size : dims) slot->add_shape(static_cast<int32_t>(size));
-  }
-  return desc;
-}
-
-Status AddFeed(const std::string& name, const ProgramDesc& program, const DataFeedDesc& data_desc,
-               const std::vector<std::string>& vars, const std::string& folder, InferenceModel* model) {
+Status AddFeed(const std::string& name, const FeedList& list, const std::string& folder, InferenceModel* model) {
   ModelFeed* feed = model->add_feed();
   feed->set_name(name);
   feed->set_program("program_" + name);
-  for (const std::string& var : vars) feed->add_vars(var);
-  *feed->mutable_data_desc() = data_desc;
-  MR_ASSIGN(*model->add_file(), WriteProgram(program, folder, feed->program()));
+  for (const std::string& var : list.vars) feed->add_vars(var);
+  *feed->mutable_data_desc() = list.data_desc;
+  MR_ASSIGN(*model->add_file(), WriteProgram(list.program, folder, feed->program()));
   return Status::Ok();
-}
-
-/// Pooled variables first, as online callers know them, then slots.
-std::vector<std::string> OnlineVars(const ProgramDesc& program, const std::vector<std::string>& pooled) {
-  std::vector<std::string> fed = FedVariables(program);
-  std::vector<std::string> vars;
-  for (const std::string& name : pooled) {
-    if (std::erase(fed, name) > 0) vars.push_back(name);
-  }
-  vars.insert(vars.end(), fed.begin(), fed.end());
-  return vars;
 }
 
 }  // namespace
@@ -116,16 +71,15 @@ Status SaveInferenceModel(const InferenceSource& source, const std::string& fold
   model.set_millrace_version(MILLRACE_VERSION);
   model.set_prediction(source.prediction);
   model.set_seed(source.seed);
-  MR_ASSIGN(const ProgramDesc offline, PruneProgram(*source.test, {source.prediction}, {}));
-  MR_TRY(AddFeed("offline", offline, *source.data_desc, FedVariables(offline), beside, &model));
+  const std::vector<std::string> targets = {source.prediction};
+  MR_ASSIGN(const FeedList offline, OfflineFeed(*source.test, targets, *source.data_desc));
+  MR_TRY(AddFeed("offline", offline, beside, &model));
   if (!source.pooled.empty()) {
-    MR_ASSIGN(const ProgramDesc online, PruneProgram(*source.test, {source.prediction}, source.pooled));
-    const std::vector<std::string> vars = OnlineVars(online, source.pooled);
-    MR_ASSIGN(const DataFeedDesc online_desc, OnlineFeedDesc(source, online, vars));
-    MR_TRY(AddFeed("online", online, online_desc, vars, beside, &model));
+    MR_ASSIGN(const FeedList online, OnlineFeed(*source.test, targets, source.pooled, *source.data_desc));
+    MR_TRY(AddFeed("online", online, beside, &model));
   }
-  MR_ASSIGN(*model.add_file(), WriteProgram(TableStartup(*source.startup, offline), beside, "program_tables"));
-  MR_ASSIGN(const StoredVariables stored, StoreVariables(offline, beside, *source.root));
+  MR_ASSIGN(*model.add_file(), WriteProgram(TableStartup(*source.startup, offline.program), beside, "program_tables"));
+  MR_ASSIGN(const StoredVariables stored, StoreVariables(offline.program, beside, *source.root));
   for (const StoredVariable& variable : stored.variables) *model.add_variable() = variable;
   for (const StoredFile& file : stored.files) *model.add_file() = file;
 

@@ -13,14 +13,21 @@
 
 namespace millrace {
 
+/// Which part of a saved model is loaded, and how its lines are read.
+struct PredictorOptions {
+  std::string feed = "offline";             ///< or "online"
+  std::string prediction;                   ///< of several that a model of Paddle returns; empty: its only one
+  const DataFeedDesc* data_desc = nullptr;  ///< instead of the model's own
+};
+
 /// A saved model, ready to score. Constant and thread-safe after Load; each caller makes a session of its own.
 class Predictor {
  public:
-  /// Reads and checks the folder that SaveInferenceModel wrote. `feed` is "offline" or "online". `registry` must
-  /// outlive the predictor. kNotFound for a folder that is no model, kBadData for a damaged file, kInvalidConfig for a
-  /// feed that the model does not have.
+  /// Reads and checks the folder that SaveInferenceModel wrote, or a model of Paddle (FindPaddleModel). `registry`
+  /// must outlive the predictor. kNotFound for a folder that is no model, kBadData for a damaged file, kInvalidConfig
+  /// for a feed, a prediction or slots that the model does not have.
   static Result<std::unique_ptr<const Predictor>> Load(const std::string& folder, const OpRegistry& registry,
-                                                       const std::string& feed);
+                                                       const PredictorOptions& options);
 
   /// How lines are read, as in training.
   const DataFeedDesc& data_desc() const { return data_desc_; }
@@ -31,6 +38,9 @@ class Predictor {
  private:
   friend class PredictSession;
   Predictor() = default;
+  Status LoadOwn(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options);
+  Status LoadPaddle(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options);
+  Status Compile(const ProgramDesc& program, const OpRegistry& registry);
 
   DataFeedDesc data_desc_;
   std::unique_ptr<const SlotSchema> schema_;

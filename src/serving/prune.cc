@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <set>
-
-#include "framework/op_registry.h"
-
 namespace millrace {
 namespace {
 
@@ -33,7 +30,26 @@ OpDesc WithoutLabel(const OpDesc& op, const Names& needed) {
   return softmax;
 }
 
+constexpr std::string_view kIsTest = "is_test";
+
 }  // namespace
+
+ProgramDesc ForwardProgram(const ProgramDesc& program, const OpRegistry& registry) {
+  ProgramDesc forward = program;
+  for (BlockDesc& block : *forward.mutable_blocks()) {
+    auto* ops = block.mutable_ops();
+    const auto trains = [&](const OpDesc& op) {
+      const OpInfo* info = registry.Find(op.type());
+      return info != nullptr && (info->is_gradient || info->is_optimizer);
+    };
+    ops->erase(std::remove_if(ops->begin(), ops->end(), trains), ops->end());
+    for (OpDesc& op : *ops) {
+      const OpInfo* info = registry.Find(op.type());
+      if (info != nullptr && info->FindAttr(kIsTest) != nullptr) SetAttr(op, kIsTest, true);
+    }
+  }
+  return forward;
+}
 
 Result<ProgramDesc> PruneProgram(const ProgramDesc& program, const std::vector<std::string>& targets,
                                  const std::vector<std::string>& given) {

@@ -5,8 +5,13 @@
 
 #include "core/status.h"
 #include "framework.pb.h"
+#include "framework/op_registry.h"
 
 namespace millrace {
+
+/// `program` without gradients and updates, and with operators that train otherwise than they predict (dropout,
+/// batch_norm) predicting.
+ProgramDesc ForwardProgram(const ProgramDesc& program, const OpRegistry& registry);
 
 /// The part of block 0 of `program` that computes `targets`, taking the variables of `given` as they come.
 ///

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/hash.h"
 #include "core/row_locks.h"
 #include "core/status.h"
 
@@ -19,6 +20,10 @@ class TableDesc;
 /// table's TableDesc in text format. The startup program makes it by the operator create_sparse_table {Out}, which has
 /// the same attribute. Gradients reach it by sparse_table_push {Table, Grad (SelectedRows), LearningRate}.
 inline constexpr std::string_view kTableAttr = "table";
+
+/// The key of an id in a table: the id itself, or for a lookup with a salt (TableDesc.key SLOT_AND_ID) a bijection of
+/// ids for each salt.
+inline uint64_t SlotKey(uint64_t id, uint64_t salt) { return salt == 0 ? id : Mix64(id ^ salt); }
 
 /// What a pull does with keys that have no row yet.
 enum class PullMode : uint8_t {

@@ -68,6 +68,7 @@ Result<std::unique_ptr<Job>> Job::Create(LoadedConfig config, const Environment&
   if (job->desc().update_mode() == TrainerDesc::ROW_LOCK) job->row_locks_ = std::make_unique<RowLocks>();
   MR_TRY(job->BuildDatasets());
   MR_TRY(job->CompilePrograms());
+  MR_TRY(job->PlanExports());
   return job;
 }
 
@@ -118,6 +119,41 @@ Status Job::CompilePrograms() {
   if (desc().has_program()) eval_options.fetches = options.fetches;
   MR_ASSIGN(eval_, Executable::Compile(model_.test, environment_->ops, eval_options));
   return Status::Ok();
+}
+
+Status Job::PlanExports() {
+  ExportSource source;
+  source.program = &model_.test;
+  source.registry = &environment_->ops;
+  source.data_desc = &desc().data_desc();
+  if (!model_.prediction.empty()) source.predictions = {model_.prediction};
+  source.pooled = pooled();
+  for (int i = 0; i < desc().output().export__size(); ++i) {
+    const ExportDesc& wanted = desc().output().export_(i);
+    const std::string name = wanted.format() == ExportDesc::ONNX ? "onnx" : "paddle";
+    const std::string where = "output.export[" + std::to_string(i) + "]";
+    if (wanted.dir().empty() && output_dir_.empty()) {
+      return InvalidConfig(where + ": where to? give the run an --output_dir, or the export a dir");
+    }
+    Result<ModelExport> plan =
+        ModelExport::Plan(source, wanted, wanted.dir().empty() ? output_dir_ + "/" + name : wanted.dir());
+    if (!plan.ok()) return std::move(plan).Context(where).status();
+    MR_TRY(CheckMemory(plan->program()).Context(where));
+    for (const ModelExport& other : exports_) {
+      if (other.folder() != plan->folder()) continue;
+      return InvalidConfig(where + ": an earlier export has the folder \"" + other.folder() + "\" too; give one a dir");
+    }
+    exports_.push_back(std::move(plan).value());
+  }
+  return Status::Ok();
+}
+
+std::vector<std::string> Job::pooled() const {
+  std::vector<std::string> names;
+  for (const LayerDesc& layer : desc().model().layer()) {
+    if (layer.has_embedding()) names.push_back(layer.name());
+  }
+  return names;
 }
 
 Status Job::ResolveFetches() {

@@ -11,6 +11,7 @@
 #include "framework/executable.h"
 #include "metrics/metric_set.h"
 #include "model/model_compiler.h"
+#include "serving/export_model.h"
 #include "trainer/environment.h"
 #include "trainer_desc.pb.h"
 
@@ -51,12 +52,16 @@ class Job {
   const Executable& eval() const { return *eval_; }
   const MetricSet& metrics() const { return *metrics_; }
   const std::vector<FetchItem>& fetches() const { return fetches_; }
+  /// output.export, in its order.
+  const std::vector<ModelExport>& exports() const { return exports_; }
   Dataset& dataset() const { return *dataset_; }
   /// Null without an evaluation set.
   Dataset* eval_dataset() const { return eval_dataset_.get(); }
   Scope& root() { return *root_; }
   const Scope& root() const { return *root_; }
   int workers() const { return workers_; }
+  /// Outputs of the embedding layers: what online callers feed. Empty with `program`.
+  std::vector<std::string> pooled() const;
   /// Options of worker `index`'s frame.
   FrameOptions frame_options(int index, bool read_only);
 
@@ -65,6 +70,7 @@ class Job {
   Status CompilePrograms();
   Status ResolveFetches();
   Status BuildDatasets();
+  Status PlanExports();
 
   LoadedConfig config_;
   const Environment* environment_ = nullptr;
@@ -72,6 +78,7 @@ class Job {
   int workers_ = 1;
   CompiledModel model_;
   std::vector<FetchItem> fetches_;
+  std::vector<ModelExport> exports_;
   std::unique_ptr<const MetricSet> metrics_;
   std::unique_ptr<RowLocks> row_locks_;
   std::unique_ptr<Scope> root_;

@@ -24,16 +24,17 @@ Status SaveModel(const Job& job) {
   source.data_desc = &job.desc().data_desc();
   source.prediction = job.model().prediction;
   source.label = job.model().label;
-  for (const LayerDesc& layer : job.desc().model().layer()) {
-    if (layer.has_embedding()) source.pooled.push_back(layer.name());
-  }
+  source.pooled = job.pooled();
   source.seed = job.desc().seed();
   return SaveInferenceModel(source, job.output_dir() + "/model");
 }
 
-Status SaveResults(const Job& job, const RunReport& report, const RunSummary& summary) {
+Status SaveResults(Job& job, const RunReport& report, const RunSummary& summary) {
   if (job.desc().program().has_save_dir() && !summary.interrupted) {
     MR_TRY(SaveVariables(job.model().main, job.desc().program().save_dir(), job.root()));
+  }
+  if (!summary.interrupted) {
+    for (const ModelExport& wanted : job.exports()) MR_TRY(wanted.Write(job.root()).Context(wanted.folder()));
   }
   if (job.output_dir().empty()) return Status::Ok();
   const bool has_prediction = !job.model().prediction.empty();

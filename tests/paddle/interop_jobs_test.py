@@ -1,9 +1,9 @@
-"""Jobs that Paddle authored and trained, run by `trainer`.
+"""Jobs that Paddle authored and trained, run by `trainer` and scored by `predictor`.
 
     interop_jobs_test.py BIN_DIR JOB       exit code 77: the jobs are not there
 
-One thread: each batch's numbers and the parameters at the end are Paddle's, fused and unfused. Two Hogwild threads: the
-AUC at the end is within 0.02 (the middle of three runs).
+One thread: each batch's numbers, the parameters at the end, and the predictions are Paddle's, fused and unfused. Two
+Hogwild threads: the AUC at the end is within 0.02. Paddle's saved model predicts the same.
 """
 
 import os
@@ -51,6 +51,19 @@ def compare_batches(lines, wanted, variables):
                 support.fail("batch %s: %s is %r, Paddle's %s" % (row[0], name, line[variables[name]], value))
 
 
+def compare_predictions(bin_dir, source, folder):
+    first = support.read(source + "/data/part-000").splitlines()[:64]
+    lines = support.write(folder + "/lines", "\n".join(first) + "\n")
+    scores = support.run(bin_dir + "/predictor", "--model_dir=" + source + "/inference", "--input=" + lines,
+                         "--data_feed=" + source + "/data_feed.prototxt").split()
+    wanted = [row[-1] for row in table(source + "/predict.tsv")]
+    if len(scores) != len(wanted):
+        support.fail("%d predictions, not %d" % (len(scores), len(wanted)))
+    for i, (score, value) in enumerate(zip(scores, wanted)):
+        if support.differs(float(score), float(value), TOLERANCE):
+            support.fail("prediction %d is %s, Paddle's %s" % (i, score, value))
+
+
 def auc_of(folder):
     """The AUC of a pass, from the counts that it left among the variables."""
     clicks, others = (support.read_variable(os.path.join(folder, name))[1] for name in COUNTS)
@@ -87,6 +100,7 @@ def main():
         hogwild = sorted(hogwild_auc(bin_dir, source, folder + "/hogwild_%d" % i, variables) for i in range(3))
         if not abs(hogwild[1] - serial) <= HOGWILD_AUC:
             support.fail("two threads end at an AUC of %.4f (middle of three runs), one at %.4f" % (hogwild[1], serial))
+        compare_predictions(bin_dir, source, folder)
 
 
 if __name__ == "__main__":

@@ -107,3 +107,14 @@ def compare_variables(got_dir, wanted_dir, tolerance, relative):
 def metrics(folder):
     """The lines of metrics.jsonl."""
     return [json.loads(line) for line in read(os.path.join(folder, "metrics.jsonl")).splitlines()]
+
+
+def peer(variable, module):
+    """A Python interpreter named by an environment variable that has a module; ends the test where there is none."""
+    python = os.environ.get(variable, "")
+    if not python:
+        skip("%s names no Python that has %s" % (variable, module))
+    probe = subprocess.run([python, "-c", "import " + module], capture_output=True, check=False)
+    if probe.returncode != 0:
+        skip("%s=%s cannot import %s" % (variable, python, module))
+    return python

@@ -1,0 +1,77 @@
+"""Recommendation models that Paddle writes and trains, brought over and compared.
+
+    recsys_test.py BIN_DIR MODEL       PADDLE_PYTHON names a Python with Paddle; exit code 77: there is none
+
+In SERIAL mode each batch's loss and AUC, the parameters at the end and the predictions are Paddle's, fused and unfused;
+what we save loads in Paddle and predicts the same there as here.
+"""
+
+import json
+import os
+import re
+import sys
+import tempfile
+
+import support
+
+TOLERANCE = 1e-4
+# Adam moves a value by its rate (0.001) at every batch, whatever the size of the gradient: the rounding of a gradient
+# that cancels moves it as well, and is all that a bias may hold. So values are compared absolutely.
+FINAL_TOLERANCE = 3e-4
+ANY = float("inf")
+SAME_MODEL = 1e-5
+MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recsys_models.py")
+
+
+def table(path):
+    return [[float(value) for value in line.split("\t")] for line in support.read(path).splitlines()]
+
+
+def compare_tables(what, got, wanted, tolerance):
+    if len(got) != len(wanted):
+        support.fail("%s: %d rows, not %d" % (what, len(got), len(wanted)))
+    for row, (values, expected) in enumerate(zip(got, wanted)):
+        for value, expect in zip(values, expected):
+            if support.differs(value, expect, tolerance):
+                support.fail("%s: row %d is %r, not %r" % (what, row, values, expected))
+
+
+def train(bin_dir, folder, fuse):
+    """Trains Paddle's job as it was exported, with save_dir uncommented; returns the run's folder."""
+    out = folder + "/fuse_" + fuse
+    job = re.sub(r"# (save_dir: )\"[^\"]*\"", r'\1"%s/final"' % out, support.read(folder + "/job/job.prototxt"))
+    path = support.write(folder + "/fuse_%s.prototxt" % fuse, job)
+    support.run(bin_dir + "/trainer", "--trainer_desc=" + path, "--output_dir=" + out, "--set", "update_mode=SERIAL",
+                "--set", "fuse=" + fuse, "--set", "thread_num=1")
+    return out
+
+
+def main():
+    bin_dir, model = sys.argv[1:]
+    python = support.peer("PADDLE_PYTHON", "paddle")
+    with tempfile.TemporaryDirectory() as folder:
+        folder += "/" + model
+        support.run(python, MODELS, "train", model, folder)
+        names = json.loads(support.read(folder + "/fetch_vars.json"))
+        for fuse in ("true", "false"):
+            out = train(bin_dir, folder, fuse)
+            got = [[line[name] for name in names["names"]] for line in support.metrics(out)]
+            compare_tables("batches", got, table(folder + "/fetch.tsv"), TOLERANCE)
+            support.compare_variables(out + "/final", folder + "/final", FINAL_TOLERANCE, ANY)
+        lines = folder + "/data/part-000"
+        ours = support.run(bin_dir + "/predictor", "--model_dir=" + out + "/paddle", "--input=" + lines).split()
+        ours = [[float(score)] for score in ours]
+        first = [row[-1:] for row in table(folder + "/predict.tsv")]
+        compare_tables("our predictions with our model", ours[:len(first)], first, TOLERANCE)
+        support.run(python, MODELS, "predict", out + "/paddle/model", ",".join(names["columns"]), lines,
+                    folder + "/theirs.tsv")
+        theirs = [row[-1:] for row in table(folder + "/theirs.tsv")]
+        compare_tables("Paddle's predictions with our model", theirs, ours, SAME_MODEL)
+        scores = support.run(bin_dir + "/predictor", "--model_dir=" + folder + "/inference", "--input=" + lines,
+                             "--data_feed=" + folder + "/job/data_feed.prototxt").split()
+        compare_tables("our predictions with Paddle's model", [[float(s)] for s in scores[:len(first)]], first,
+                       TOLERANCE)
+
+
+if __name__ == "__main__":
+    main()
