@@ -1,9 +1,9 @@
 #include "core/huge_buffer.h"
 
-#include <glog/logging.h>
 #include <sys/mman.h>
 
 #include <cstdint>
+#include <new>
 
 namespace millrace {
 
@@ -15,7 +15,7 @@ HugeBuffer::HugeBuffer(size_t bytes) {
   // mmap aligns to small pages only: take one huge page more and give the ends back.
   const size_t mapped = huge ? bytes_ + kHugePage : bytes_;
   void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  PCHECK(memory != MAP_FAILED) << "no address space for " << bytes_ << " bytes";
+  if (memory == MAP_FAILED) throw std::bad_alloc();
   auto* start = static_cast<std::byte*>(memory);
   if (huge) {
     const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(start) % kHugePage) % kHugePage;

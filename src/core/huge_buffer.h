@@ -12,7 +12,7 @@ class HugeBuffer {
   static constexpr size_t kHugePage = size_t{2} << 20;
 
   HugeBuffer() = default;
-  /// Running out of address space ends the process.
+  /// Throws std::bad_alloc when the system refuses.
   explicit HugeBuffer(size_t bytes);
   ~HugeBuffer();
   HugeBuffer(HugeBuffer&& other) noexcept

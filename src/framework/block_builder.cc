@@ -67,9 +67,7 @@ Status BlockBuilder::Append(OpDesc op, OpRole role) {
       if (const auto it = vars_.find(name); it != vars_.end()) inferred.insert(*it);
     }
   }
-  const OpView view(op, *info);
-  InferShapeContext context(view, inferred);
-  MR_TRY(info->infer_shape(context));
+  MR_TRY(InferShapes(OpView(op, *info), inferred));
   for (const OpDesc::Var& output : op.outputs()) {
     for (const std::string& name : output.arguments()) {
       if (name == kEmptyVar || Has(name)) continue;

@@ -24,6 +24,17 @@ std::string Where(int block, size_t index) {
   return (block == 0 ? "" : "block " + std::to_string(block) + " ") + "op[" + std::to_string(index) + "]";
 }
 
+// Memory that runs out is the one exception that a kernel, or a container in it, throws.
+Status RunKernel(OpKernel& kernel, const RunContext& context) {
+  try {
+    return kernel.Run(context);
+  } catch (const NoMemory& error) {
+    return Unavailable(error.what());
+  } catch (const std::bad_alloc&) {
+    return Unavailable("no memory for what the operator keeps beside its variables");
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<BlockKernels>> BlockKernels::Create(const Executable& executable, int block, Scope& scope,
@@ -44,7 +55,7 @@ Result<std::unique_ptr<BlockKernels>> BlockKernels::Create(const Executable& exe
 Status BlockKernels::Run(const RunContext& context) {
   for (size_t i = 0; i < kernels_.size(); ++i) {
     const int64_t start = nanoseconds_.empty() ? 0 : Now();
-    if (Status s = kernels_[i]->Run(context); !s.ok()) {
+    if (Status s = RunKernel(*kernels_[i], context); !s.ok()) {
       const OpDesc& op = executable_->ops(block_)[i];
       return std::move(s).Context(Where(block_, i) + " " + op.type() + FirstOutput(op));
     }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/edit_distance.h"
+#include "framework/gradient_check.h"
 #include "framework/passes/fusion.h"
 #include "framework/var_meta.h"
 
@@ -135,14 +136,6 @@ bool IsSkipped(const OpDesc& op, const std::vector<std::string>& skip_ops) {
                      [&](const std::string& part) { return op.type().find(part) != std::string::npos; });
 }
 
-/// The block that an operator runs; -1 for all but control flow.
-int BlockOf(const OpDesc& op) {
-  for (const OpDesc::Attr& attr : op.attrs()) {
-    if (attr.type() == BLOCK) return attr.block_idx();
-  }
-  return -1;
-}
-
 /// Checks, describes and fuses block 0 and the blocks that its operators run, a step at a time over all of them.
 class BlockCompiler {
  public:
@@ -244,10 +237,9 @@ class BlockCompiler {
     for (size_t i = 0; i < Ops(block).size(); ++i) {
       const OpDesc& op = Ops(block)[i];
       const OpView view(op, *registry_.Find(op.type()));
-      InferShapeContext context(view, vars);
-      if (Status s = view.info().infer_shape(context); !s.ok()) {
-        problems_.Add(Where({block, i}) + " " + s.message());
-      }
+      Status fits = millrace::InferShapes(view, vars);
+      if (fits.ok() && view.info().is_gradient) fits = CheckGradient(op, registry_, vars);
+      if (!fits.ok()) problems_.Add(Where({block, i}) + " " + fits.message());
       if (BlockOf(op) >= 0) InferBlock(BlockOf(op));
     }
   }
@@ -290,6 +282,13 @@ Result<std::unique_ptr<const Executable>> Executable::Compile(const ProgramDesc&
   executable->blocks_ = std::move(compiler.blocks);
   executable->vars_ = std::move(compiler.vars);
   return std::unique_ptr<const Executable>(std::move(executable));
+}
+
+int BlockOf(const OpDesc& op) {
+  for (const OpDesc::Attr& attr : op.attrs()) {
+    if (attr.type() == BLOCK) return attr.block_idx();
+  }
+  return -1;
 }
 
 std::string PrintOps(const std::vector<OpDesc>& ops) {

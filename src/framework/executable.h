@@ -93,6 +93,9 @@ class Frame {
 /// Runs a startup program once in `root`: makes and fills its persistable variables.
 Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope& root, uint64_t seed);
 
+/// The block that an operator runs; -1 for all but control flow.
+int BlockOf(const OpDesc& op);
+
 /// The operators of block 0 as the seed's worker lists them: "op[0]->Type(): lookup_table", a line each.
 std::string PrintOps(const std::vector<OpDesc>& ops);
 

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "framework/batch_check.h"
 #include "framework/executable.h"
 
 namespace millrace {
@@ -76,6 +77,7 @@ Result<std::unique_ptr<Frame>> Frame::Create(const Executable& executable, const
   }
   MR_TRY(MakeVariables(executable, frame->scope_));
   if (schema != nullptr) {
+    MR_TRY(CheckBatchVariables(executable, schema));
     for (const SlotSpec& slot : schema->used()) {
       if (!executable.vars().contains(slot.name)) continue;
       Binding binding;
@@ -125,6 +127,7 @@ Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope&
   compile_options.fuse = false;
   MR_ASSIGN(const std::unique_ptr<const Executable> executable,
             Executable::Compile(program, registry, compile_options));
+  MR_TRY(CheckBatchVariables(*executable, nullptr).Context("startup program"));
   for (const auto& [name, meta] : executable->vars()) {
     if (meta.persistable) root.Var(name);
   }

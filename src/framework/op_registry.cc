@@ -219,6 +219,21 @@ Status InferShapeContext::Error(std::string message) const {
   return InvalidConfig(where + ": " + std::move(message));
 }
 
+Status InferShapes(const OpView& op, VarMetas& vars) {
+  InferShapeContext context(op, vars);
+  MR_TRY(op.info().infer_shape(context));
+  for (const OpDesc::Var& output : op.desc().outputs()) {
+    for (const std::string& name : output.arguments()) {
+      const auto made = vars.find(name);
+      if (made == vars.end() || !made->second.dims.too_many()) continue;
+      return context.Error("output " + output.parameter() + ": variable \"" + name + "\" would have the sizes " +
+                           made->second.dims.ToString() + "; at most " + std::to_string(Dims::kMaxRank) +
+                           " axes are supported");
+    }
+  }
+  return Status::Ok();
+}
+
 std::string GradName(std::string_view name) { return std::string(name) + "@GRAD"; }
 
 bool GradContext::Wants(std::string_view input) const {

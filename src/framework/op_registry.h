@@ -134,6 +134,10 @@ struct AttrInfo {
   std::string doc;
 };
 
+/// Runs the shape rule of an operator on `vars`. kInvalidConfig that begins with the operator's type: what the rule
+/// says, or an output that would have more axes than a tensor can.
+Status InferShapes(const OpView& op, VarMetas& vars);
+
 using InferShapeFn = Status (*)(InferShapeContext&);
 using GradFn = std::vector<OpDesc> (*)(const GradContext&);
 using KernelFactory = Result<std::unique_ptr<OpKernel>> (*)(KernelContext&);

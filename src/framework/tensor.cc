@@ -17,6 +17,22 @@ constexpr size_t kHugeFrom = 2 * kHugePage;
 
 size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
+// Half of what a size_t counts, so that what is added for growth counts too.
+constexpr size_t kMostBytes = SIZE_MAX / 2;
+
+size_t BytesOf(DType type, const Dims& dims) {
+  const std::span<const int64_t> sizes = dims.sizes();
+  CHECK(std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size >= 0; }))
+      << "a tensor of negative size " << dims.ToString();
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return 0;
+  size_t bytes = SizeOf(type);
+  for (const int64_t size : sizes) {
+    if (bytes > kMostBytes / static_cast<size_t>(size)) throw NoMemory(type, dims);
+    bytes *= static_cast<size_t>(size);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 size_t SizeOf(DType type) {
@@ -54,14 +70,12 @@ std::string_view DTypeName(DType type) {
 Dims::Dims(std::initializer_list<int64_t> sizes) : Dims(std::span<const int64_t>(sizes.begin(), sizes.size())) {}
 
 Dims::Dims(std::span<const int64_t> sizes) {
-  CHECK_LE(sizes.size(), static_cast<size_t>(kMaxRank)) << "a tensor of too many axes";
-  rank_ = static_cast<int>(sizes.size());
-  std::copy(sizes.begin(), sizes.end(), sizes_.begin());
+  for (const int64_t size : sizes) push_back(size);
 }
 
 void Dims::push_back(int64_t size) {
-  CHECK_LT(rank_, kMaxRank) << "a tensor of too many axes";
-  sizes_[static_cast<size_t>(rank_++)] = size;
+  too_many_ = rank_ == kMaxRank;
+  if (!too_many_) sizes_[static_cast<size_t>(rank_++)] = size;
 }
 
 int64_t Dims::Product(int begin, int end) const {
@@ -76,11 +90,12 @@ std::string Dims::ToString() const {
     if (axis > 0) text += ", ";
     text += std::to_string(sizes_[static_cast<size_t>(axis)]);
   }
-  return text + "]";
+  return text + (too_many_ ? ", ...]" : "]");
 }
 
 bool operator==(const Dims& a, const Dims& b) {
-  return a.rank_ == b.rank_ && std::equal(a.sizes_.begin(), a.sizes_.begin() + a.rank_, b.sizes_.begin());
+  return a.rank_ == b.rank_ && a.too_many_ == b.too_many_ &&
+         std::equal(a.sizes_.begin(), a.sizes_.begin() + a.rank_, b.sizes_.begin());
 }
 
 const void* Tensor::Raw(DType type) const {
@@ -88,17 +103,19 @@ const void* Tensor::Raw(DType type) const {
   return data_;
 }
 
+NoMemory::NoMemory(DType type, const Dims& dims)
+    : message_("no memory for a tensor of " + std::string(DTypeName(type)) + " " + dims.ToString()) {}
+
 void* Tensor::ResizeRaw(DType type, const Dims& dims) {
-  const int64_t count = dims.numel();
-  CHECK_GE(count, 0) << "a tensor of negative size " << dims.ToString();
-  const size_t bytes = static_cast<size_t>(count) * SizeOf(type);
+  CHECK(!dims.too_many()) << "a tensor of more axes than " << Dims::kMaxRank << ": " << dims.ToString();
+  const size_t bytes = BytesOf(type, dims);
   if (buffer_ == nullptr || bytes > capacity_) {
     // Half as much again, so that a batch a little larger than the last one does not allocate each time.
     const size_t least = std::max(bytes, capacity_ + capacity_ / 2) + 1;
     const size_t alignment = least >= kHugeFrom ? kHugePage : kAlignment;
     const size_t wanted = RoundUp(least, alignment);
     void* memory = std::aligned_alloc(alignment, wanted);
-    CHECK(memory != nullptr) << "no memory for a tensor of " << wanted << " bytes";
+    if (memory == nullptr) throw NoMemory(type, dims);
     if (alignment == kHugePage) madvise(memory, wanted, MADV_HUGEPAGE);  // a wish: small pages work as well
     buffer_.reset(memory);
     capacity_ = wanted;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,6 +57,9 @@ struct DTypeOf<double> {
 };
 
 /// Sizes of a tensor's axes, at most kMaxRank of them; -1 stands for "the batch decides" in descriptions.
+///
+/// A description that is given more keeps the first ones and says so in too_many(); Compile refuses it, so that no
+/// tensor ever has it.
 class Dims {
  public:
   static constexpr int kMaxRank = 8;
@@ -65,6 +69,7 @@ class Dims {
   explicit Dims(std::span<const int64_t> sizes);
 
   int rank() const { return rank_; }
+  bool too_many() const { return too_many_; }
   int64_t operator[](int axis) const { return sizes_[static_cast<size_t>(axis < 0 ? axis + rank_ : axis)]; }
   void set(int axis, int64_t size) { sizes_[static_cast<size_t>(axis < 0 ? axis + rank_ : axis)] = size; }
   void push_back(int64_t size);
@@ -80,6 +85,17 @@ class Dims {
  private:
   std::array<int64_t, kMaxRank> sizes_{};
   int rank_ = 0;
+  bool too_many_ = false;
+};
+
+/// There is no memory for a tensor. Frame::Run turns it into the failure of the operator that wanted it.
+class NoMemory : public std::bad_alloc {
+ public:
+  NoMemory(DType type, const Dims& dims);
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  std::string message_;
 };
 
 /// Values of one type in row-major order, with at most one level of LoD: offsets that cut axis 0 into sequences.
@@ -110,7 +126,7 @@ class Tensor {
   const void* raw_data() const { return data_; }
 
   /// Makes room for `dims` values and returns them, not initialised. Allocates only when the buffer must grow.
-  /// Drops the LoD.
+  /// Drops the LoD. Throws NoMemory.
   template <class T>
   T* Resize(const Dims& dims) {
     return static_cast<T*>(ResizeRaw(DTypeOf<T>::value, dims));

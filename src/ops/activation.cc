@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/float_input.h"
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -57,14 +58,14 @@ class MapGradKernel : public BoundKernel<MapGradKernel<F>> {
     if (!value_.bound()) {
       MR_ASSIGN(value_, FloatInput::Bind(context, "Out"));
     }
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
     const float* value = value_.Read();
     const int64_t count = value_.tensor().numel();
-    const float* grad = out_grad_->data<float>();
+    MR_ASSIGN(const float* grad, out_grad_.Read(count));
     float* x_grad = ResizeLike(value_.tensor(), x_grad_);
     for (int64_t i = 0; i < count; ++i) x_grad[i] = F::Backward(value[i], grad[i]);
     return Status::Ok();
@@ -72,7 +73,7 @@ class MapGradKernel : public BoundKernel<MapGradKernel<F>> {
 
  private:
   FloatInput value_;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/float_input.h"
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -23,7 +24,7 @@ class ClipKernel : public BoundKernel<ClipKernel> {
     MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
     const bool backward = context.op().info().is_gradient;
     if (backward) {
-      MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+      MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     }
     MR_ASSIGN(target_, context.Output(backward ? "X@GRAD" : "Out"));
     min_ = context.op().Float("min");
@@ -33,19 +34,20 @@ class ClipKernel : public BoundKernel<ClipKernel> {
   Status Run(const RunContext&) override {
     const float* x = x_.Read();
     const int64_t count = x_.tensor().numel();
-    const float* grad = out_grad_ == nullptr ? nullptr : out_grad_->data<float>();
-    float* to = ResizeLike(x_.tensor(), target_);
-    if (grad == nullptr) {
+    if (!out_grad_.bound()) {
+      float* to = ResizeLike(x_.tensor(), target_);
       for (int64_t i = 0; i < count; ++i) to[i] = std::min(std::max(x[i], min_), max_);
-    } else {
-      for (int64_t i = 0; i < count; ++i) to[i] = x[i] > min_ && x[i] < max_ ? grad[i] : 0;
+      return Status::Ok();
     }
+    MR_ASSIGN(const float* grad, out_grad_.Read(count));
+    float* to = ResizeLike(x_.tensor(), target_);
+    for (int64_t i = 0; i < count; ++i) to[i] = x[i] > min_ && x[i] < max_ ? grad[i] : 0;
     return Status::Ok();
   }
 
  private:
   FloatInput x_;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   Tensor* target_ = nullptr;
   float min_ = 0;
   float max_ = 0;

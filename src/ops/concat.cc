@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -81,17 +82,23 @@ class ConcatGradKernel : public BoundKernel<ConcatGradKernel> {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(xs_, context.Inputs("X"));
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grads_, context.Outputs("X@GRAD"));
     axis_ = context.op().Int("axis");
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    const Dims& dims = out_grad_->dims();
     const int axis = Axis(axis_, xs_[0]->dims());
-    const int64_t outer = dims.Product(0, axis);
-    const int64_t row = dims.Product(axis, dims.rank());
-    const float* from = out_grad_->data<float>();
+    const int64_t outer = xs_[0]->dims().Product(0, axis);
+    int64_t row = 0;
+    for (const Tensor* x : xs_) {
+      row += x->dims().Product(axis, x->dims().rank());
+      if (x->dims().Product(0, axis) != outer) {
+        return InvalidConfig("inputs X do not lie side by side: " + xs_[0]->dims().ToString() + ", " +
+                             x->dims().ToString());
+      }
+    }
+    MR_ASSIGN(const float* from, out_grad_.Read(outer * row));
     for (size_t i = 0; i < xs_.size(); ++i) {
       const int64_t part = xs_[i]->dims().Product(axis, xs_[i]->dims().rank());
       if (x_grads_[i] != nullptr) {
@@ -106,7 +113,7 @@ class ConcatGradKernel : public BoundKernel<ConcatGradKernel> {
  private:
   std::vector<const Tensor*> xs_;
   std::vector<Tensor*> x_grads_;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   int64_t axis_ = 0;
 };
 

@@ -2,6 +2,8 @@
 #include <cmath>
 
 #include "ops/class_labels.h"
+#include "ops/grad_input.h"
+#include "ops/x_shape.h"
 
 namespace millrace {
 namespace {
@@ -23,8 +25,7 @@ Status InferCrossEntropy(InferShapeContext& context) {
   context.SetOutput("Y", out);
   context.SetOutput("MatchX", out);
   VarMeta shape = x;
-  shape.dims = Dims{0};
-  for (int axis = 0; axis < x.dims.rank(); ++axis) shape.dims.push_back(x.dims[axis]);
+  shape.dims = XShapeOf(x.dims);
   context.SetOutput("XShape", shape);
   return Status::Ok();
 }
@@ -48,11 +49,7 @@ class CrossEntropyKernel : public BoundKernel<CrossEntropyKernel> {
     const int64_t classes = dims[-1];
     const int64_t rows = dims.Product(0, dims.rank() - 1);
     MR_TRY(CheckLabelCount(label_name_, *label_, rule_.soft ? rows * classes : rows));
-    if (x_shape_ != nullptr) {
-      Dims shape{0};
-      for (int axis = 0; axis < dims.rank(); ++axis) shape.push_back(dims[axis]);
-      x_shape_->Resize<float>(shape);
-    }
+    if (x_shape_ != nullptr) x_shape_->Resize<float>(XShapeOf(dims));
     dims.set(-1, 1);
     const float* x = x_->data<float>();
     float* y = y_->Resize<float>(dims);
@@ -93,16 +90,18 @@ class CrossEntropyGradKernel : public BoundKernel<CrossEntropyGradKernel> {
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, context.Input("X"));
     MR_ASSIGN(label_, context.Input("Label"));
-    MR_ASSIGN(y_grad_, context.Input("Y@GRAD"));
+    MR_ASSIGN(y_grad_, GradInput::Bind(context, "Y@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
     rule_ = LabelRule::Of(context.op());
+    label_name_ = context.InputName("Label");
     return Status::Ok();
   }
-  Status Run(const RunContext&) override {
+  Status Run(const RunContext& context) override {
     const int64_t classes = x_->dims()[-1];
     const int64_t rows = x_->numel() / std::max<int64_t>(classes, 1);
     const float* x = x_->data<float>();
-    const float* grad = y_grad_->data<float>();
+    MR_ASSIGN(const float* grad, y_grad_.Read(rows));
+    MR_TRY(CheckLabelCount(label_name_, *label_, rule_.soft ? rows * classes : rows));
     float* x_grad = ResizeLike(*x_, x_grad_);
     if (rule_.soft) {
       const float* label = label_->data<float>();
@@ -110,6 +109,7 @@ class CrossEntropyGradKernel : public BoundKernel<CrossEntropyGradKernel> {
       return Status::Ok();
     }
     const int64_t* label = label_->data<int64_t>();
+    MR_TRY(CheckClasses(context, label_name_, label, rows, classes, rule_.ignore_index));
     std::fill_n(x_grad, rows * classes, 0.0F);
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t at = i * classes + label[i];
@@ -121,31 +121,36 @@ class CrossEntropyGradKernel : public BoundKernel<CrossEntropyGradKernel> {
  private:
   const Tensor* x_ = nullptr;
   const Tensor* label_ = nullptr;
-  const Tensor* y_grad_ = nullptr;
+  GradInput y_grad_;
   Tensor* x_grad_ = nullptr;
   LabelRule rule_;
+  std::string label_name_;
 };
 
 class CrossEntropy2GradKernel : public BoundKernel<CrossEntropy2GradKernel> {
  public:
   Status Bind(KernelContext& context) {
-    MR_ASSIGN(match_, context.Input("MatchX"));
+    MR_ASSIGN(match_, GradInput::Bind(context, "MatchX"));
     MR_ASSIGN(label_, context.Input("Label"));
     MR_ASSIGN(x_shape_, context.Input("XShape"));
-    MR_ASSIGN(y_grad_, context.Input("Y@GRAD"));
+    MR_ASSIGN(y_grad_, GradInput::Bind(context, "Y@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
     ignore_index_ = context.op().Int("ignore_index");
+    label_name_ = context.InputName("Label");
     return Status::Ok();
   }
-  Status Run(const RunContext&) override {
-    const Dims dims(x_shape_->dims().sizes().subspan(1));
+  Status Run(const RunContext& context) override {
+    const Dims dims = XOfXShape(x_shape_->dims());
+    if (dims.rank() == 0) return InvalidConfig("input XShape says that X has no axes");
     const int64_t classes = dims[-1];
     const int64_t rows = dims.Product(0, dims.rank() - 1);
-    const float* match = match_->data<float>();
+    MR_ASSIGN(const float* match, match_.Read(rows));
+    MR_ASSIGN(const float* grad, y_grad_.Read(rows));
+    MR_TRY(CheckLabelCount(label_name_, *label_, rows));
     const int64_t* label = label_->data<int64_t>();
-    const float* grad = y_grad_->data<float>();
+    MR_TRY(CheckClasses(context, label_name_, label, rows, classes, ignore_index_));
     float* x_grad = x_grad_->Resize<float>(dims);
-    x_grad_->set_lod(y_grad_->lod());
+    x_grad_->set_lod(y_grad_.tensor().lod());
     std::fill_n(x_grad, rows * classes, 0.0F);
     for (int64_t i = 0; i < rows; ++i) {
       if (label[i] != ignore_index_) x_grad[i * classes + label[i]] = -grad[i] / match[i];
@@ -154,20 +159,14 @@ class CrossEntropy2GradKernel : public BoundKernel<CrossEntropy2GradKernel> {
   }
 
  private:
-  const Tensor* match_ = nullptr;
+  GradInput match_;
   const Tensor* label_ = nullptr;
   const Tensor* x_shape_ = nullptr;
-  const Tensor* y_grad_ = nullptr;
+  GradInput y_grad_;
   Tensor* x_grad_ = nullptr;
   int64_t ignore_index_ = -100;
+  std::string label_name_;
 };
-
-Status InferCrossEntropy2Grad(InferShapeContext& context) {
-  MR_ASSIGN(VarMeta x, context.Input("XShape"));
-  x.dims = Dims(x.dims.sizes().subspan(1));
-  context.SetOutput("X@GRAD", x);
-  return Status::Ok();
-}
 
 std::vector<OpDesc> CrossEntropyGrad(const GradContext& context) {
   if (!context.Has("Y") || !context.Wants("X")) return {};
@@ -224,7 +223,7 @@ void RegisterCrossEntropy(OpRegistry& registry) {
       .Input("Y@GRAD", "gradient of Y")
       .Output("X@GRAD", "gradient of X")
       .Attr("ignore_index", int64_t{-100}, ignored)
-      .InferShape(InferCrossEntropy2Grad)
+      .InferShape(InferFromXShape)
       .Gradient()
       .Kernel<CrossEntropy2GradKernel>();
 }

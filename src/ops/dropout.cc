@@ -2,6 +2,7 @@
 
 #include "core/hash.h"
 #include "ops/float_input.h"
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -80,25 +81,25 @@ class DropoutKernel : public BoundKernel<DropoutKernel> {
 class DropoutGradKernel : public BoundKernel<DropoutGradKernel> {
  public:
   Status Bind(KernelContext& context) {
-    MR_ASSIGN(mask_, context.Input("Mask"));
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(mask_, GradInput::Bind(context, "Mask"));
+    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
     MR_ASSIGN(rule_, Rule::Of(context.op()));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    const uint8_t* mask = mask_->data<uint8_t>();
-    const float* grad = out_grad_->data<float>();
-    const int64_t count = out_grad_->numel();
-    float* x_grad = ResizeLike(*out_grad_, x_grad_);
+    const int64_t count = mask_.tensor().numel();
+    MR_ASSIGN(const uint8_t* mask, mask_.Read<uint8_t>(count));
+    MR_ASSIGN(const float* grad, out_grad_.Read(count));
+    float* x_grad = ResizeLike(out_grad_.tensor(), x_grad_);
     const float factor = rule_.Factor();
     for (int64_t i = 0; i < count; ++i) x_grad[i] = mask[i] != 0 ? grad[i] * factor : 0;
     return Status::Ok();
   }
 
  private:
-  const Tensor* mask_ = nullptr;
-  const Tensor* out_grad_ = nullptr;
+  GradInput mask_;
+  GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
   Rule rule_;
 };

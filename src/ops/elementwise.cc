@@ -3,6 +3,7 @@
 
 #include "ops/broadcast.h"
 #include "ops/float_input.h"
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -104,7 +105,7 @@ class ElementwiseGradKernel : public BoundKernel<ElementwiseGradKernel<F>> {
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
     MR_ASSIGN(y_, FloatInput::Bind(context, "Y"));
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.OptionalOutput("X@GRAD"));
     MR_ASSIGN(y_grad_, context.OptionalOutput("Y@GRAD"));
     axis_ = context.op().Int("axis");
@@ -116,7 +117,7 @@ class ElementwiseGradKernel : public BoundKernel<ElementwiseGradKernel<F>> {
     const Broadcast& walk = *made;
     const float* x = x_.Read();
     const float* y = y_.Read();
-    const float* grad = out_grad_->data<float>();
+    MR_ASSIGN(const float* grad, out_grad_.Read(walk.out.numel()));
     // A gradient of Out may be the gradient of X as well: it is read at a place before that is written.
     float* dy = Cleared(y_, y_grad_);
     if (dy != nullptr) {
@@ -163,7 +164,7 @@ class ElementwiseGradKernel : public BoundKernel<ElementwiseGradKernel<F>> {
 
   FloatInput x_;
   FloatInput y_;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
   Tensor* y_grad_ = nullptr;
   int64_t axis_ = -1;

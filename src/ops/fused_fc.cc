@@ -4,6 +4,7 @@
 #include "ops/fc_gradient.h"
 #include "ops/float_input.h"
 #include "ops/gemm.h"
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 #include "ops/softmax_row.h"
 
@@ -49,6 +50,13 @@ Status InferFc(InferShapeContext& context) {
   return Status::Ok();
 }
 
+/// What a batch's own sizes decide.
+Status CheckInner(const FloatInput& x, int split, const FloatInput& w) {
+  if (split < x.dims().rank() && x.dims().Product(split, x.dims().rank()) == w.dims()[0]) return Status::Ok();
+  return BadData("the columns of X " + Shown(x.name(), x.dims()) + " are not the rows of W " +
+                 Shown(w.name(), w.dims()));
+}
+
 class FusedFcKernel : public BoundKernel<FusedFcKernel> {
  public:
   Status Bind(KernelContext& context) {
@@ -66,6 +74,7 @@ class FusedFcKernel : public BoundKernel<FusedFcKernel> {
     const int64_t rows = x_.dims().Product(0, split_);
     const int64_t inner = w_.dims()[0];
     const int64_t width = w_.dims()[1];
+    MR_TRY(CheckInner(x_, split_, w_));
     Dims dims(x_.dims().sizes().subspan(0, static_cast<size_t>(split_)));
     dims.push_back(width);
     float* out = out_->Resize<float>(dims);
@@ -104,8 +113,9 @@ class FusedFcGradKernel : public BoundKernel<FusedFcGradKernel> {
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
     MR_ASSIGN(w_, FloatInput::Bind(context, "W"));
-    MR_ASSIGN(out_, context.Input("Out"));
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(out_, GradInput::Bind(context, "Out"));
+    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
+    split_ = static_cast<int>(context.op().Int("in_num_col_dims"));
     MR_ASSIGN(x_grad_, context.OptionalOutput("X@GRAD"));
     MR_ASSIGN(w_grad_, context.OptionalOutput("W@GRAD"));
     MR_ASSIGN(bias_grad_, context.OptionalOutput("Bias@GRAD"));
@@ -118,8 +128,11 @@ class FusedFcGradKernel : public BoundKernel<FusedFcGradKernel> {
   Status Run(const RunContext&) override {
     const int64_t inner = w_.dims()[0];
     const int64_t width = w_.dims()[1];
-    const int64_t rows = width == 0 ? 0 : out_->numel() / width;
-    const float* grad = BeforeActivation(rows, width);
+    MR_TRY(CheckInner(x_, split_, w_));
+    const int64_t rows = x_.dims().Product(0, split_);
+    MR_ASSIGN(const float* out, out_.Read(rows * width));
+    MR_ASSIGN(const float* out_grad, out_grad_.Read(rows * width));
+    const float* grad = BeforeActivation(out, out_grad, rows, width);
     if (x_grad_ != nullptr) {
       float* x_grad = ResizeLike(x_.tensor(), x_grad_);
       MR_TRY(for_x_->Run(rows, inner, width, grad, w_.ReadInPlace(), nullptr, x_grad));
@@ -131,9 +144,7 @@ class FusedFcGradKernel : public BoundKernel<FusedFcGradKernel> {
 
  private:
   /// The gradient of X * W + Bias. The bias's own, its column sums, is taken in the same pass.
-  const float* BeforeActivation(int64_t rows, int64_t width) {
-    const float* out = out_->data<float>();
-    const float* grad = out_grad_->data<float>();
+  const float* BeforeActivation(const float* out, const float* grad, int64_t rows, int64_t width) {
     float* bias_grad = bias_grad_ == nullptr ? nullptr : bias_grad_->Resize<float>({width});
     if (activation_ == Activation::kNone) {
       if (bias_grad != nullptr) FcGradient().column_sums(grad, rows, width, bias_grad);
@@ -160,13 +171,14 @@ class FusedFcGradKernel : public BoundKernel<FusedFcGradKernel> {
 
   FloatInput x_;
   FloatInput w_;
-  const Tensor* out_ = nullptr;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_;
+  GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
   Tensor* w_grad_ = nullptr;
   Tensor* bias_grad_ = nullptr;
   Tensor inner_grad_;
   Activation activation_ = Activation::kNone;
+  int split_ = 1;
   std::unique_ptr<Gemm> for_x_;
   std::unique_ptr<Gemm> for_w_;
 };

@@ -1,4 +1,5 @@
 #include "ops/float_input.h"
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -16,15 +17,21 @@ class LeakyReluKernel : public BoundKernel<LeakyReluKernel> {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
-    MR_ASSIGN(out_grad_, context.OptionalInput("Out@GRAD"));
-    MR_ASSIGN(target_, context.Output(out_grad_ == nullptr ? "Out" : "X@GRAD"));
+    const bool backward = context.op().info().is_gradient;
+    if (backward) {
+      MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
+    }
+    MR_ASSIGN(target_, context.Output(backward ? "X@GRAD" : "Out"));
     alpha_ = context.op().Float("alpha");
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
     const float* x = x_.Read();
     const int64_t count = x_.tensor().numel();
-    const float* from = out_grad_ == nullptr ? x : out_grad_->data<float>();
+    const float* from = x;
+    if (out_grad_.bound()) {
+      MR_ASSIGN(from, out_grad_.Read(count));
+    }
     float* to = ResizeLike(x_.tensor(), target_);
     for (int64_t i = 0; i < count; ++i) to[i] = x[i] > 0 ? from[i] : alpha_ * from[i];
     return Status::Ok();
@@ -32,7 +39,7 @@ class LeakyReluKernel : public BoundKernel<LeakyReluKernel> {
 
  private:
   FloatInput x_;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   Tensor* target_ = nullptr;
   float alpha_ = 0;
 };

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/racy.h"
+#include "ops/grad_input.h"
 #include "ops/row_source.h"
 
 namespace millrace {
@@ -78,7 +79,7 @@ class LookupTableGradKernel : public OpKernel {
   static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
     auto kernel = std::make_unique<LookupTableGradKernel>();
     MR_ASSIGN(kernel->in_, LookupInputs::Bind(context));
-    MR_ASSIGN(kernel->out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(kernel->out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(const std::vector<Variable*> grads, context.OutputVariables("W@GRAD"));
     if (grads.empty() || grads[0] == nullptr) return InvalidConfig(context.op().type() + ": W@GRAD is not bound");
     if (context.op().Bool("is_sparse") || kernel->in_.source.is_table()) {
@@ -92,8 +93,8 @@ class LookupTableGradKernel : public OpKernel {
 
   Status Run(const RunContext& context) override {
     const auto dim = static_cast<int64_t>(in_.source.dim());
-    const float* from = out_grad_->data<float>();
     const int64_t count = in_.ids->numel();
+    MR_ASSIGN(const float* from, out_grad_.Read(count * dim));
     const int64_t height = in_.source.vocabulary();
     float* dense = nullptr;
     float* sparse = nullptr;
@@ -132,7 +133,7 @@ class LookupTableGradKernel : public OpKernel {
 
  private:
   LookupInputs in_;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   SelectedRows* sparse_ = nullptr;
   Tensor* dense_ = nullptr;
   bool update_padding_ = false;

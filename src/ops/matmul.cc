@@ -2,6 +2,7 @@
 
 #include "ops/float_input.h"
 #include "ops/gemm.h"
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -122,7 +123,7 @@ class MatmulGradKernel : public BoundKernel<MatmulGradKernel> {
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
     MR_ASSIGN(y_, FloatInput::Bind(context, "Y"));
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.OptionalOutput("X@GRAD"));
     MR_ASSIGN(y_grad_, context.OptionalOutput("Y@GRAD"));
     flags_ = Flags::Of(context.op());
@@ -138,7 +139,7 @@ class MatmulGradKernel : public BoundKernel<MatmulGradKernel> {
   }
   Status Run(const RunContext&) override {
     MR_ASSIGN(const Products p, Products::Create(x_.dims(), y_.dims(), flags_));
-    const float* grad = out_grad_->data<float>();
+    MR_ASSIGN(const float* grad, out_grad_.Read(p.out.numel()));
     if (x_grad_ != nullptr) {
       const float* y = y_.ReadInPlace();
       float* x_grad = ResizeLike(x_.tensor(), x_grad_);
@@ -181,7 +182,7 @@ class MatmulGradKernel : public BoundKernel<MatmulGradKernel> {
 
   FloatInput x_;
   FloatInput y_;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
   Tensor* y_grad_ = nullptr;
   Tensor part_;

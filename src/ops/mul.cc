@@ -1,5 +1,6 @@
 #include "ops/float_input.h"
 #include "ops/gemm.h"
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -17,6 +18,15 @@ struct Matrices {
     return {x.Product(0, xs), x.Product(xs, x.rank()), y.Product(ys, y.rank())};
   }
 };
+
+/// What a batch's own sizes decide.
+Status CheckInner(const Dims& x, int64_t x_split, const Dims& y, int64_t y_split) {
+  const bool splits = x_split < x.rank() && y_split < y.rank();
+  if (splits && x.Product(static_cast<int>(x_split), x.rank()) == y.Product(0, static_cast<int>(y_split))) {
+    return Status::Ok();
+  }
+  return BadData("the columns of X are not the rows of Y: " + x.ToString() + ", " + y.ToString());
+}
 
 Status InferMul(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
@@ -55,9 +65,7 @@ class MulKernel : public BoundKernel<MulKernel> {
   }
   Status Run(const RunContext&) override {
     const auto [rows, inner, columns] = Matrices::Of(x_.dims(), x_split_, y_.dims(), y_split_);
-    if (inner != y_.dims().Product(0, static_cast<int>(y_split_))) {
-      return BadData("the columns of X are not the rows of Y: " + x_.dims().ToString() + ", " + y_.dims().ToString());
-    }
+    MR_TRY(CheckInner(x_.dims(), x_split_, y_.dims(), y_split_));
     Dims dims(x_.dims().sizes().subspan(0, static_cast<size_t>(x_split_)));
     for (int axis = static_cast<int>(y_split_); axis < y_.dims().rank(); ++axis) dims.push_back(y_.dims()[axis]);
     float* out = out_->Resize<float>(dims);
@@ -79,7 +87,7 @@ class MulGradKernel : public BoundKernel<MulGradKernel> {
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
     MR_ASSIGN(y_, FloatInput::Bind(context, "Y"));
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.OptionalOutput("X@GRAD"));
     MR_ASSIGN(y_grad_, context.OptionalOutput("Y@GRAD"));
     x_split_ = context.op().Int("x_num_col_dims");
@@ -91,7 +99,8 @@ class MulGradKernel : public BoundKernel<MulGradKernel> {
   }
   Status Run(const RunContext&) override {
     const auto [rows, inner, columns] = Matrices::Of(x_.dims(), x_split_, y_.dims(), y_split_);
-    const float* grad = out_grad_->data<float>();
+    MR_TRY(CheckInner(x_.dims(), x_split_, y_.dims(), y_split_));
+    MR_ASSIGN(const float* grad, out_grad_.Read(rows * columns));
     if (x_grad_ != nullptr) {
       float* x_grad = ResizeLike(x_.tensor(), x_grad_);
       MR_TRY(for_x_->Run(rows, inner, columns, grad, y_.ReadInPlace(), nullptr, x_grad));
@@ -104,7 +113,7 @@ class MulGradKernel : public BoundKernel<MulGradKernel> {
  private:
   FloatInput x_;
   FloatInput y_;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
   Tensor* y_grad_ = nullptr;
   int64_t x_split_ = 1;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -82,7 +83,7 @@ class PairwiseLossKernel : public OpKernel {
     // The gradient has Out@GRAD and writes X@GRAD; the forward operator writes Out.
     const bool backward = context.op().info().is_gradient;
     if (backward) {
-      MR_ASSIGN(kernel->out_grad_, context.Input(GradName(F::kOut)));
+      MR_ASSIGN(kernel->out_grad_, GradInput::Bind(context, GradName(F::kOut)));
     }
     MR_ASSIGN(kernel->target_, context.Output(backward ? GradName(F::kX) : std::string(F::kOut)));
     kernel->names_ = context.InputName(F::kX) + ", " + context.InputName(F::kLabel);
@@ -95,7 +96,10 @@ class PairwiseLossKernel : public OpKernel {
     }
     const float* x = x_->data<float>();
     const float* label = label_->data<float>();
-    const float* grad = out_grad_ == nullptr ? nullptr : out_grad_->data<float>();
+    const float* grad = nullptr;
+    if (out_grad_.bound()) {
+      MR_ASSIGN(grad, out_grad_.Read(count));
+    }
     float* to = ResizeLike(*x_, target_);
     const float factor = 1 / Divisor<F>::Of(loss_, normalize_, label, count);
     if (grad == nullptr) {
@@ -114,7 +118,7 @@ class PairwiseLossKernel : public OpKernel {
   bool normalize_;
   const Tensor* x_ = nullptr;
   const Tensor* label_ = nullptr;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   Tensor* target_ = nullptr;
   std::string names_;
 };

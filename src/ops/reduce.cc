@@ -2,6 +2,7 @@
 #include <array>
 
 #include "ops/float_input.h"
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -142,15 +143,15 @@ class ReduceGradKernel : public BoundKernel<ReduceGradKernel> {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
     reduction_ = Reduction::Of(context.op());
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    const float* grad = out_grad_->data<float>();
-    const int64_t count = std::max<int64_t>(out_grad_->numel(), 1);
-    const auto per_sum = static_cast<float>(std::max<int64_t>(x_.tensor().numel() / count, 1));
+    const int64_t sums = reduction_.OutDims(x_.dims()).numel();
+    MR_ASSIGN(const float* grad, out_grad_.Read(sums));
+    const auto per_sum = static_cast<float>(std::max<int64_t>(x_.tensor().numel() / std::max<int64_t>(sums, 1), 1));
     const float factor = reduction_.kind == Kind::kMean ? 1 / per_sum : 1;
     const bool squares = reduction_.kind == Kind::kSquaredNorm;
     const float* x = squares ? x_.Read() : nullptr;
@@ -166,7 +167,7 @@ class ReduceGradKernel : public BoundKernel<ReduceGradKernel> {
 
  private:
   FloatInput x_;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
   Reduction reduction_;
 };

@@ -1,6 +1,8 @@
 #include <algorithm>
 
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
+#include "ops/x_shape.h"
 
 namespace millrace {
 namespace {
@@ -88,13 +90,6 @@ struct Squeeze {
   static constexpr ShapeRule kRule = SqueezeRule;
 };
 
-/// Paddle's XShape: no values, but 0 and then the sizes of X, for the gradient.
-Dims XShapeOf(const Dims& x) {
-  Dims shape{0};
-  for (int axis = 0; axis < x.rank(); ++axis) shape.push_back(x[axis]);
-  return shape;
-}
-
 template <class T>
 Status Infer(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
@@ -109,13 +104,6 @@ Status Infer(InferShapeContext& context) {
   context.SetOutput("Out", out);
   out.dims = XShapeOf(x.dims);
   context.SetOutput("XShape", out);
-  return Status::Ok();
-}
-
-Status InferGrad(InferShapeContext& context) {
-  MR_ASSIGN(VarMeta x, context.Input("XShape"));
-  x.dims = Dims(x.dims.sizes().subspan(1));
-  context.SetOutput("X@GRAD", x);
   return Status::Ok();
 }
 
@@ -154,18 +142,20 @@ class ReshapeGradKernel : public BoundKernel<ReshapeGradKernel> {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_shape_, context.Input("XShape"));
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    x_grad_->ViewOf(*out_grad_, Dims(x_shape_->dims().sizes().subspan(1)));
+    const Dims dims = XOfXShape(x_shape_->dims());
+    MR_TRY(out_grad_.Read(dims.numel()).status());
+    x_grad_->ViewOf(out_grad_.tensor(), dims);
     return Status::Ok();
   }
 
  private:
   const Tensor* x_shape_ = nullptr;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
 };
 
@@ -191,7 +181,7 @@ void Register(OpRegistry& registry) {
       .Input("Out@GRAD", "gradient of Out")
       .Output("X@GRAD", "gradient of X")
       .Attr(T::kAttr, std::vector<int64_t>{}, T::kAttrDoc)
-      .InferShape(InferGrad)
+      .InferShape(InferFromXShape)
       .Gradient()
       .template Kernel<ReshapeGradKernel>();
 }

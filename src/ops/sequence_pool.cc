@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -116,19 +117,25 @@ class SequencePoolGradKernel : public BoundKernel<SequencePoolGradKernel> {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, context.Input("X"));
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
-    MR_ASSIGN(max_index_, context.OptionalInput("MaxIndex"));
+    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
     MR_ASSIGN(type_, ParsePoolType(context.op().String("pooltype")));
-    if (type_ == PoolType::kMax && max_index_ == nullptr) {
-      return InvalidConfig("sequence_pool_grad: MAX needs the input MaxIndex");
+    if (type_ == PoolType::kMax) {
+      MR_ASSIGN(max_index_, GradInput::Bind(context, "MaxIndex"));
     }
+    name_ = context.InputName("X");
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
     const std::span<const uint32_t> lod = x_->lod();
+    if (!x_->has_lod()) return BadData("input X (\"" + name_ + "\") has no sequences");
     const int64_t width = x_->dims().Product(1, x_->dims().rank());
-    const float* grad = out_grad_->data<float>();
+    const auto pooled = (static_cast<int64_t>(lod.size()) - 1) * width;
+    MR_ASSIGN(const float* grad, out_grad_.Read(pooled));
+    const int32_t* index = nullptr;
+    if (type_ == PoolType::kMax) {
+      MR_ASSIGN(index, max_index_.Read<int32_t>(pooled));
+    }
     float* x_grad = ResizeLike(*x_, x_grad_);
     const bool sparse = type_ == PoolType::kMax || type_ == PoolType::kFirst || type_ == PoolType::kLast;
     if (sparse) std::fill_n(x_grad, x_->numel(), 0.0F);
@@ -137,8 +144,11 @@ class SequencePoolGradKernel : public BoundKernel<SequencePoolGradKernel> {
       const int64_t end = lod[i + 1];
       if (begin == end) continue;
       if (type_ == PoolType::kMax) {
-        const int32_t* index = max_index_->data<int32_t>() + static_cast<int64_t>(i) * width;
-        for (int64_t j = 0; j < width; ++j) x_grad[index[j] * width + j] += grad[j];
+        const int32_t* rows = index + static_cast<int64_t>(i) * width;
+        for (int64_t j = 0; j < width; ++j) {
+          if (rows[j] < begin || rows[j] >= end) return InvalidConfig("input MaxIndex was not made from X");
+          x_grad[rows[j] * width + j] += grad[j];
+        }
       } else if (sparse) {
         std::copy_n(grad, width, x_grad + (type_ == PoolType::kFirst ? begin : end - 1) * width);
       } else {
@@ -153,10 +163,11 @@ class SequencePoolGradKernel : public BoundKernel<SequencePoolGradKernel> {
 
  private:
   const Tensor* x_ = nullptr;
-  const Tensor* out_grad_ = nullptr;
-  const Tensor* max_index_ = nullptr;
+  GradInput out_grad_;
+  GradInput max_index_;
   Tensor* x_grad_ = nullptr;
   PoolType type_ = PoolType::kSum;
+  std::string name_;
 };
 
 std::vector<OpDesc> PoolGrad(const GradContext& context) {

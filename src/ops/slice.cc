@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -127,13 +128,13 @@ class SliceGradKernel : public BoundKernel<SliceGradKernel> {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, context.Input("Input"));
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("Input@GRAD"));
     ranges_ = Ranges::Of(context.op());
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    const float* grad = out_grad_->data<float>();
+    MR_ASSIGN(const float* grad, out_grad_.Read(ranges_.Cut(x_->dims()).numel()));
     float* x_grad = ResizeLike(*x_, x_grad_);
     std::fill_n(x_grad, x_->numel(), 0.0F);
     ranges_.ForEachRun(x_->dims(), ranges_.Cut(x_->dims()),
@@ -143,7 +144,7 @@ class SliceGradKernel : public BoundKernel<SliceGradKernel> {
 
  private:
   const Tensor* x_ = nullptr;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
   Ranges ranges_;
 };

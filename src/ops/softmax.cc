@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/float_input.h"
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 #include "ops/softmax_row.h"
 
@@ -42,15 +43,16 @@ class SoftmaxGradKernel : public BoundKernel<SoftmaxGradKernel> {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(out_, context.Input("Out"));
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
     const float* out = out_->data<float>();
-    const float* grad = out_grad_->data<float>();
+    if (out_->dims().rank() == 0) return InvalidConfig("input Out has no axes");
     const int64_t width = out_->dims()[-1];
     const int64_t count = out_->numel();
+    MR_ASSIGN(const float* grad, out_grad_.Read(count));
     float* x_grad = ResizeLike(*out_, x_grad_);
     for (int64_t at = 0; at < count; at += width) SoftmaxGradRow(out + at, grad + at, width, x_grad + at);
     return Status::Ok();
@@ -58,7 +60,7 @@ class SoftmaxGradKernel : public BoundKernel<SoftmaxGradKernel> {
 
  private:
   const Tensor* out_ = nullptr;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
 };
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/class_labels.h"
+#include "ops/grad_input.h"
 #include "ops/softmax_row.h"
 
 namespace millrace {
@@ -109,17 +110,24 @@ class LossGradKernel : public BoundKernel<LossGradKernel> {
   Status Bind(KernelContext& context) {
     MR_ASSIGN(softmax_, context.Input("Softmax"));
     MR_ASSIGN(label_, context.Input("Label"));
-    MR_ASSIGN(loss_grad_, context.Input("Loss@GRAD"));
+    MR_ASSIGN(loss_grad_, GradInput::Bind(context, "Loss@GRAD"));
     MR_ASSIGN(logits_grad_, context.Output("Logits@GRAD"));
     rule_ = LabelRule::Of(context.op());
+    label_name_ = context.InputName("Label");
     use_softmax_ = context.op().Bool("use_softmax");
     return Status::Ok();
   }
-  Status Run(const RunContext&) override {
+  Status Run(const RunContext& context) override {
+    if (softmax_->dims().rank() == 0) return InvalidConfig("input Softmax has no axes");
     const int64_t classes = softmax_->dims()[-1];
     const int64_t count = softmax_->numel();
     const float* softmax = softmax_->data<float>();
-    const float* loss_grad = loss_grad_->data<float>();
+    const int64_t rows = softmax_->dims().Product(0, softmax_->dims().rank() - 1);
+    MR_ASSIGN(const float* loss_grad, loss_grad_.Read(rows));
+    MR_TRY(CheckLabelCount(label_name_, *label_, rule_.soft ? count : rows));
+    if (!rule_.soft) {
+      MR_TRY(CheckClasses(context, label_name_, label_->data<int64_t>(), rows, classes, rule_.ignore_index));
+    }
     float* grad = ResizeLike(*softmax_, logits_grad_);
     for (int64_t at = 0, i = 0; at < count; at += classes, ++i) {
       const float g = loss_grad[i];
@@ -155,9 +163,10 @@ class LossGradKernel : public BoundKernel<LossGradKernel> {
 
   const Tensor* softmax_ = nullptr;
   const Tensor* label_ = nullptr;
-  const Tensor* loss_grad_ = nullptr;
+  GradInput loss_grad_;
   Tensor* logits_grad_ = nullptr;
   LabelRule rule_;
+  std::string label_name_;
   bool use_softmax_ = true;
 };
 

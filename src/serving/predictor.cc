@@ -47,7 +47,8 @@ Result<ModelFeed> FindFeed(const InferenceModel& model, const std::string& name,
 void KeepTablesOf(const ProgramDesc& program, ProgramDesc* tables) {
   BlockDesc kept;
   for (const OpDesc& op : tables->blocks(0).ops()) {
-    if (FindVar(program, op.outputs(0).arguments(0)) != nullptr) *kept.add_ops() = op;
+    const std::vector<std::string> made = OutputArguments(op, "Out");
+    if (!made.empty() && FindVar(program, made[0]) != nullptr) *kept.add_ops() = op;
   }
   for (const VarDesc& var : tables->blocks(0).vars()) {
     if (FindVar(program, var.name()) != nullptr) *kept.add_vars() = var;

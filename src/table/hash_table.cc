@@ -3,6 +3,7 @@
 #include <atomic>
 #include <vector>
 
+#include "core/machine_memory.h"
 #include "model.pb.h"
 #include "table/key_index.h"
 #include "table/row_initializer.h"
@@ -195,6 +196,13 @@ Result<std::unique_ptr<SparseTable>> CreateHashTable(const TableDesc& desc, uint
   if (desc.initial_rows() < 0 || desc.initial_rows() > (int64_t{1} << 36)) {
     return InvalidConfig("table \"" + desc.name() +
                          "\": initial_rows must be between 0 and 2^36: " + std::to_string(desc.initial_rows()));
+  }
+  const double index = static_cast<double>(kShards) *
+                       static_cast<double>(KeyIndexShard::BytesFor(static_cast<size_t>(desc.initial_rows()) / kShards));
+  if (index > PhysicalMemory()) {
+    return InvalidConfig("table \"" + desc.name() + "\": initial_rows: " + std::to_string(desc.initial_rows()) +
+                         " need an index of " + Gibibytes(index) + ", and this machine has " +
+                         Gibibytes(PhysicalMemory()) + "; a smaller table grows as ids come");
   }
   MR_ASSIGN(const RowInitializer initializer, RowInitializer::Create(desc.init(), desc.name(), seed));
   MR_ASSIGN(std::unique_ptr<RowOptimizer> optimizer,

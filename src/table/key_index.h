@@ -17,8 +17,9 @@ namespace millrace {
 class KeyCells {
  public:
   /// `capacity` is a power of two.
-  explicit KeyCells(size_t capacity) : mask_(capacity - 1), memory_(capacity * sizeof(Cell)) {}
+  explicit KeyCells(size_t capacity) : mask_(capacity - 1), memory_(BytesFor(capacity)) {}
 
+  static size_t BytesFor(size_t capacity) { return capacity * sizeof(Cell); }
   size_t capacity() const { return mask_ + 1; }
   size_t bytes() const { return memory_.bytes(); }
   void Prefetch(uint64_t hash) const { __builtin_prefetch(cells() + (hash & mask_), 0, 3); }
@@ -97,6 +98,8 @@ class Reclaimer {
 class KeyIndexShard {
  public:
   explicit KeyIndexShard(size_t expected_keys);
+  /// Memory that the constructor asks for.
+  static size_t BytesFor(size_t expected_keys);
   ~KeyIndexShard() { delete cells_.load(std::memory_order_relaxed); }
   KeyIndexShard(const KeyIndexShard&) = delete;
   KeyIndexShard& operator=(const KeyIndexShard&) = delete;

@@ -178,6 +178,89 @@ TEST(Executable, ForwardOnlyKeepsWhatFetchesNeed) {
   EXPECT_EQ(PrintOps((*executable)->ops()), "len(ops)=1\nop[0]->Type(): add_amount\n");
 }
 
+TEST(Executable, AnOutputOfTooManyAxesIsAMistakeOfTheProgram) {
+  OpRegistry registry = TwoOps();
+  registry.Add("append_axis")
+      .Doc("Out has one axis more than X.")
+      .Input("X", "any shape")
+      .Output("Out", "one axis more")
+      .InferShape([](InferShapeContext& context) {
+        MR_ASSIGN(VarMeta x, context.Input("X"));
+        x.dims.push_back(1);
+        context.SetOutput("Out", x);
+        return Status::Ok();
+      })
+      .Kernel<AddAmount>();
+  std::string dims;
+  for (int axis = 0; axis < Dims::kMaxRank; ++axis) dims += " dims: 2";
+  const auto executable = Executable::Compile(
+      Parse("blocks { idx: 0 vars { name: 'x' type { type: LOD_TENSOR lod_tensor { tensor { data_type: FP32" + dims +
+            " } } } } ops { type: 'append_axis' inputs { parameter: 'X' arguments: 'x' } "
+            "outputs { parameter: 'Out' arguments: 'y' } } }"),
+      registry, {});
+  ASSERT_FALSE(executable.ok());
+  EXPECT_EQ(executable.status().message(),
+            "block 0 op[0] append_axis (Out: \"y\"): output Out: variable \"y\" would have the sizes "
+            "[2, 2, 2, 2, 2, 2, 2, 2, ...]; at most 8 axes are supported");
+}
+
+class Huge : public OpKernel {
+ public:
+  static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
+    MR_ASSIGN(Tensor * out, context.Output("Out"));
+    return std::unique_ptr<OpKernel>(new Huge(out));
+  }
+  Status Run(const RunContext&) override {
+    out_->Resize<float>({int64_t{1} << 40, int64_t{1} << 40});
+    return Status::Ok();
+  }
+
+ private:
+  explicit Huge(Tensor* out) : out_(out) {}
+  Tensor* out_;
+};
+
+TEST(Frame, MemoryThatRunsOutIsTheOperatorsFailureNotACrash) {
+  OpRegistry registry;
+  registry.Add("huge")
+      .Doc("No machine holds it.")
+      .Output("Out", "huge")
+      .InferShape(+[](InferShapeContext&) { return Status::Ok(); })
+      .Kernel<Huge>();
+  const auto executable = Executable::Compile(
+      Parse("blocks { idx: 0 ops { type: 'huge' outputs { parameter: 'Out' arguments: 'y' } } }"), registry, {});
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  Scope root;
+  const auto frame = Frame::Create(**executable, nullptr, root, {});
+  ASSERT_TRUE(frame.ok()) << frame.status().message();
+  const Status status = (*frame)->Run(RunContext{});
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(status.message(),
+            "op[0] huge (Out: \"y\"): no memory for a tensor of float32 [1099511627776, 1099511627776]");
+}
+
+TEST(Frame, WhatNobodyWritesAndSlotsOfOtherSizesAreRefused) {
+  const OpRegistry registry = TwoOps();
+  std::string text = kProgram;
+  text.replace(text.find("arguments: \"y\" } outputs"), 14, "arguments: \"u\"");
+  text.replace(text.find("name: \"y\""), 9, "name: \"u\"");
+  const auto unwritten = Executable::Compile(Parse(text), registry, {});
+  ASSERT_TRUE(unwritten.ok()) << unwritten.status().message();
+  const SlotSchema schema = DenseX();
+  Scope root;
+  ASSERT_TRUE(MakeParameter(registry, root).ok());
+  EXPECT_EQ(Frame::Create(**unwritten, &schema, root, {}).status().message(),
+            "block 0 op[1] add_amount: input X: no operator before it writes variable \"u\", and no slot in use has "
+            "that name");
+  text = kProgram;
+  text.replace(text.find("dims: -1 dims: 2"), 16, "dims: -1 dims: 3");
+  const auto wide = Executable::Compile(Parse(text), registry, {});
+  ASSERT_TRUE(wide.ok()) << wide.status().message();
+  EXPECT_EQ(Frame::Create(**wide, &schema, root, {}).status().message(),
+            "block 0 op[0] add_amount: input X: variable \"x\" is float32 [-1, 3] in the program, but slot \"x\" of "
+            "data_desc feeds float32 [-1, 2]");
+}
+
 TEST(Frame, AMissingParameterIsNamed) {
   const OpRegistry registry = TwoOps();
   auto executable = Executable::Compile(Parse(kProgram), registry, {});

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "core/row_locks.h"
 #include "ops/op_session.h"
 
@@ -179,6 +181,63 @@ TEST(Mistakes, OfListsOfAxesAreFoundBeforeARun) {
               HasSubstr("9 axes; at most 7 are supported"));
   EXPECT_THAT(CompileError(WithInts(Op("unsqueeze2", {{"X", {"x"}}}, {{"Out", {"out"}}}), {{"axes", nine}}), four),
               HasSubstr("11 axes; at most 7 are supported"));
+}
+
+TEST(Mistakes, OfTooManyAxesAreFoundBeforeARun) {
+  const Dims eight = {2, 2, 2, 2, 2, 2, 2, 2};
+  const std::string nine = "[0, 2, 2, 2, 2, 2, 2, 2, ...]; at most 8 axes are supported";
+  EXPECT_THAT(CompileError(Op("cross_entropy2", {{"X", {"x"}}, {"Label", {"label"}}},
+                              {{"Y", {"y"}}, {"MatchX", {"m"}}, {"XShape", {"s"}}}),
+                           {{"x", Meta(eight)}, {"label", Meta({2, 2, 2, 2, 2, 2, 2, 1}, DType::kInt64)}}),
+              HasSubstr("output XShape: variable \"s\" would have the sizes " + nine));
+  EXPECT_THAT(CompileError(Op("lookup_table_v2", {{"Ids", {"ids"}}, {"W", {"w"}}}, {{"Out", {"out"}}}),
+                           {{"ids", Meta(eight, DType::kInt64)}, {"w", Meta({9, 4})}}),
+              HasSubstr("output Out: variable \"out\" would have the sizes [2, 2, 2, 2, 2, 2, 2, 2, ...]"));
+  OpDesc mul = Op("mul", {{"X", {"x"}}, {"Y", {"y"}}}, {{"Out", {"out"}}});
+  SetAttr(mul, "x_num_col_dims", int64_t{7});
+  SetAttr(mul, "y_num_col_dims", int64_t{1});
+  EXPECT_THAT(CompileError(mul, {{"x", Meta(eight)}, {"y", Meta(eight)}}),
+              HasSubstr("output Out: variable \"out\" would have the sizes [2, 2, 2, 2, 2, 2, 2, 2, ...]"));
+}
+
+TEST(Mistakes, OfGradientsWrittenByHandAreFoundBeforeARun) {
+  EXPECT_THAT(CompileError(Op("mul_grad", {{"X", {"x"}}, {"Y", {"w"}}, {"Out@GRAD", {"g"}}}, {{"Y@GRAD", {"dw"}}}),
+                           {{"x", Meta({-1, 4})}, {"w", Meta({4, 3})}, {"g", Meta({-1, 5})}}),
+              HasSubstr(R"(mul_grad: input Out@GRAD ("g") is [-1, 5], but Out of mul is [-1, 3])"));
+  EXPECT_THAT(CompileError(WithInts(Op("slice_grad", {{"Input", {"x"}}, {"Out@GRAD", {"g"}}}, {{"Input@GRAD", {"dx"}}}),
+                                    {{"axes", {9}}, {"starts", {0}}, {"ends", {1}}}),
+                           {{"x", Meta({-1, 4})}, {"g", Meta({-1, 1})}}),
+              HasSubstr("slice_grad: slice (Out: \"Out\"): there is no axis 9 in Input \"x\" [-1, 4]"));
+}
+
+TEST(Mistakes, OfGradientsWrittenByHandAreFoundInABatch) {
+  const auto run = [](const OpDesc& op, const VarMetas& metas, const std::map<std::string, Dims>& sizes) {
+    auto session = OpSession::Create({op}, metas, Registry());
+    if (!session.ok()) return session.status().ToString();
+    for (const auto& [name, dims] : sizes) {
+      Fill((*session)->tensor(name), dims, std::vector<float>(static_cast<size_t>(dims.numel()), 0.5F));
+    }
+    return (*session)->Run().ToString();
+  };
+  const Dims rows = {-1, 2};
+  const std::string said = R"(input Out@GRAD ("g") is float32 [1, 2]; the forward operator's sizes ask for 6 values)";
+  for (const char* type : {"relu_grad", "softmax_grad"}) {
+    EXPECT_THAT(run(Op(type, {{"Out", {"out"}}, {"Out@GRAD", {"g"}}}, {{"X@GRAD", {"dx"}}}),
+                    {{"out", Meta(rows)}, {"g", Meta(rows)}}, {{"out", {3, 2}}, {"g", {1, 2}}}),
+                HasSubstr(said));
+  }
+  for (const char* type : {"square_grad", "clip_grad", "leaky_relu_grad"}) {
+    EXPECT_THAT(run(Op(type, {{"X", {"x"}}, {"Out@GRAD", {"g"}}}, {{"X@GRAD", {"dx"}}}),
+                    {{"x", Meta(rows)}, {"g", Meta(rows)}}, {{"x", {3, 2}}, {"g", {1, 2}}}),
+                HasSubstr(said));
+  }
+  EXPECT_THAT(
+      run(Op("elementwise_add_grad", {{"X", {"x"}}, {"Y", {"y"}}, {"Out@GRAD", {"g"}}}, {{"X@GRAD", {"dx"}}}),
+          {{"x", Meta(rows)}, {"y", Meta(rows)}, {"g", Meta(rows)}}, {{"x", {3, 2}}, {"y", {3, 2}}, {"g", {1, 2}}}),
+      HasSubstr(said));
+  EXPECT_THAT(run(Op("fused_fc", {{"X", {"x"}}, {"W", {"w"}}}, {{"Out", {"out"}}}),
+                  {{"x", Meta({-1, -1})}, {"w", Meta({4, 3})}}, {{"x", {2, 5}}, {"w", {4, 3}}}),
+              HasSubstr(R"(the columns of X "x" [2, 5] are not the rows of W "w" [4, 3])"));
 }
 
 TEST(Mistakes, OfSizesThatOnlyABatchKnowsAreFoundInIt) {

@@ -246,6 +246,10 @@ TEST(HashTable, RefusesDescriptionsThatCannotBe) {
   TableDesc xavier = Desc(4);
   xavier.mutable_init()->set_xavier(true);
   EXPECT_THAT(CreateHashTable(xavier, 1).status().message(), HasSubstr("xavier needs a vocabulary"));
+  TableDesc endless = Desc(4);
+  endless.set_initial_rows(int64_t{1} << 36);
+  EXPECT_THAT(CreateHashTable(endless, 1).status().message(),
+              HasSubstr("initial_rows: 68719476736 need an index of 2048 GiB, and this machine has "));
   TableDesc none = Desc(4, "none");
   EXPECT_THAT(CreateHashTable(none, 1).status().message(), HasSubstr("table \"t\": no optimizer"));
   TableDesc eager = Desc(4, "adam");

@@ -39,9 +39,7 @@ Status ApplyFusionPasses(std::vector<OpDesc>& ops, VarMetas& vars, const OpRegis
   for (const OpDesc& op : ops) {
     const OpInfo* info = registry.Find(op.type());
     if (info == nullptr || !info->is_fused) continue;
-    const OpView view(op, *info);
-    InferShapeContext context(view, vars);
-    MR_TRY(info->infer_shape(context));
+    MR_TRY(InferShapes(OpView(op, *info), vars));
   }
   return Status::Ok();
 }

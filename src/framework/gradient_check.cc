@@ -1,0 +1,71 @@
+#include "framework/gradient_check.h"
+
+#include <algorithm>
+
+namespace millrace {
+namespace {
+
+constexpr std::string_view kSuffix = "_grad";
+
+/// The forward operator as far as its gradient shows it; outputs that the gradient does not read are bound to the name
+/// of the parameter. False when the gradient does not read everything that the forward operator needs.
+bool RebuildForward(const OpDesc& gradient, const OpInfo& info, OpDesc* forward) {
+  forward->set_type(info.type);
+  for (const ArgInfo& input : info.inputs) {
+    const std::vector<std::string> names = InputArguments(gradient, input.name);
+    if (names.empty() && !input.optional) return false;
+    if (!names.empty()) SetInput(*forward, input.name, names);
+  }
+  for (const ArgInfo& output : info.outputs) SetOutput(*forward, output.name, {output.name});
+  for (const OpDesc::Attr& attr : gradient.attrs()) {
+    if (info.FindAttr(attr.name()) != nullptr) *forward->add_attrs() = attr;
+  }
+  return true;
+}
+
+bool MayHold(const Dims& wanted, const Dims& given) {
+  const auto wanted_sizes = wanted.sizes();
+  const auto given_sizes = given.sizes();
+  const auto known = [](int64_t size) { return size >= 0; };
+  if (std::all_of(wanted_sizes.begin(), wanted_sizes.end(), known) &&
+      std::all_of(given_sizes.begin(), given_sizes.end(), known)) {
+    return wanted.numel() == given.numel();
+  }
+  if (wanted.rank() != given.rank()) return true;
+  for (int axis = 0; axis < wanted.rank(); ++axis) {
+    if (wanted[axis] >= 0 && given[axis] >= 0 && wanted[axis] != given[axis]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Status CheckGradient(const OpDesc& gradient, const OpRegistry& registry, const VarMetas& vars) {
+  const std::string_view type = gradient.type();
+  if (!type.ends_with(kSuffix)) return Status::Ok();
+  const OpInfo* info = registry.Find(type.substr(0, type.size() - kSuffix.size()));
+  OpDesc forward;
+  if (info == nullptr || !RebuildForward(gradient, *info, &forward)) return Status::Ok();
+  VarMetas scratch;
+  for (const OpDesc::Var& input : forward.inputs()) {
+    for (const std::string& name : input.arguments()) {
+      if (const auto it = vars.find(name); it != vars.end()) scratch.insert(*it);
+    }
+  }
+  if (Status s = InferShapes(OpView(forward, *info), scratch); !s.ok()) {
+    return std::move(s).Context(std::string(type));
+  }
+  for (const ArgInfo& output : info->outputs) {
+    const std::vector<std::string> names = InputArguments(gradient, GradName(output.name));
+    if (names.empty() || names[0] == kEmptyVar) continue;
+    const auto made = scratch.find(output.name);
+    const auto given = vars.find(names[0]);
+    if (made == scratch.end() || given == vars.end() || MayHold(made->second.dims, given->second.dims)) continue;
+    return InvalidConfig(gradient.type() + ": input " + GradName(output.name) + " (\"" + names[0] + "\") is " +
+                         given->second.dims.ToString() + ", but " + output.name + " of " + info->type + " is " +
+                         made->second.dims.ToString());
+  }
+  return Status::Ok();
+}
+
+}  // namespace millrace

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/status.h"
+#include "framework/op_registry.h"
+
+namespace millrace {
+
+/// Checks a gradient operator of a program as strictly as its forward operator would be: attributes, inputs, and that
+/// each OUT@GRAD has the sizes that the forward operator gives OUT, as far as they are known before a batch is there.
+/// kInvalidConfig that begins with the operator's type.
+Status CheckGradient(const OpDesc& gradient, const OpRegistry& registry, const VarMetas& vars);
+
+}  // namespace millrace
