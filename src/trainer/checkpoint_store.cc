@@ -3,6 +3,7 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 #include "core/checksummed_file.h"
@@ -21,6 +22,7 @@ constexpr char kManifest[] = "MANIFEST";
 constexpr char kMetricsFile[] = "metrics";
 constexpr char kWriting[] = ".writing-";
 constexpr char kBest[] = "best";
+constexpr char kRun[] = "RUN";
 constexpr std::string_view kStep = "step-";
 
 std::string StepFolder(int64_t step) {
@@ -94,6 +96,21 @@ Result<CheckpointStore> CheckpointStore::Create(const std::string& folder, int k
   return CheckpointStore(folder, std::max(keep, 1));
 }
 
+Status CheckpointStore::BeginRun(uint64_t run_id) const {
+  return WriteFileAtomically(folder_ + "/" + kRun, SealText(std::to_string(run_id) + "\n"));
+}
+
+Result<std::optional<uint64_t>> CheckpointStore::CurrentRun() const {
+  const std::string path = folder_ + "/" + kRun;
+  if (!fs::exists(path)) return std::optional<uint64_t>();
+  MR_ASSIGN(const std::string text, ReadSealedText(path));
+  uint64_t run_id = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), run_id).ec != std::errc()) {
+    return BadData("\"" + path + "\" names no run");
+  }
+  return std::optional<uint64_t>(run_id);
+}
+
 Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDesc& program, const Scope& root) {
   const std::string name = StepFolder(content.manifest.step());
   const std::string beside = folder_ + "/" + kWriting + name;
@@ -142,16 +159,25 @@ Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const ProgramD
 
 Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const ProgramDesc& program,
                                                                    std::vector<std::string>* refused) const {
-  const std::vector<std::string> names = StepFolders(folder_);
-  for (const std::string& name : names) {
-    Result<FoundCheckpoint> found = ReadCheckpoint(folder_ + "/" + name, program);
+  Result<std::optional<uint64_t>> run = CurrentRun();
+  if (!run.ok()) refused->push_back(run.status().message() + "; any run's checkpoint will do");
+  const std::optional<uint64_t> run_id = run.ok() ? *run : std::nullopt;
+  std::string all;
+  for (const std::string& name : StepFolders(folder_)) {
+    const std::string path = folder_ + "/" + name;
+    if (const auto manifest = ReadManifest(path + "/" + kManifest);
+        manifest.ok() && run_id.has_value() && manifest->run_id() != *run_id) {
+      refused->push_back("checkpoint \"" + path + "\" is of an earlier run, before one that started anew; --resume=" +
+                         path + " goes on from it");
+      continue;
+    }
+    Result<FoundCheckpoint> found = ReadCheckpoint(path, program);
     if (found.ok()) return std::optional<FoundCheckpoint>(std::move(found).value());
     if (found.status().code() != StatusCode::kBadData) return std::move(found).status();
-    refused->push_back("checkpoint \"" + folder_ + "/" + name + "\" is refused: " + found.status().message());
+    refused->push_back("checkpoint \"" + path + "\" is refused: " + found.status().message());
+    all += (all.empty() ? "" : "\n") + refused->back();
   }
-  if (names.empty()) return std::optional<FoundCheckpoint>();
-  std::string all;
-  for (const std::string& reason : *refused) all += (all.empty() ? "" : "\n") + reason;
+  if (all.empty()) return std::optional<FoundCheckpoint>();
   return BadData(all + "\nno checkpoint is whole; --resume=never starts anew");
 }
 

@@ -35,14 +35,18 @@ class CheckpointStore {
   /// `keep` (at least 1) and the best.
   static Result<CheckpointStore> Create(const std::string& folder, int keep);
 
+  /// Notes that checkpoints are of this run from now on: FindNewest passes over those of others, which stay until the
+  /// first Write. kIo with the system's reason.
+  Status BeginRun(uint64_t run_id) const;
+
   /// Writes a checkpoint of step `content.manifest.step()`; one of the same step is replaced in one step. Then removes
   /// what is beyond `keep`, and checkpoints of other runs (another run_id). kIo with the system's reason; what was
   /// there before stays whole.
   Status Write(const CheckpointContent& content, const ProgramDesc& program, const Scope& root);
 
-  /// The newest checkpoint that is whole; nullopt when there are none at all. Damaged ones are appended to `*refused`,
-  /// with the reason; when all are damaged that is kBadData. A whole one that does not fit `program` is kInvalidConfig
-  /// and says what differs.
+  /// The newest checkpoint of the current run that is whole; nullopt when it has none at all. Damaged ones, and those
+  /// of other runs, are appended to `*refused`, with the reason; when all of the run are damaged that is kBadData. A
+  /// whole one that does not fit `program` is kInvalidConfig and says what differs.
   Result<std::optional<FoundCheckpoint>> FindNewest(const ProgramDesc& program,
                                                     std::vector<std::string>* refused) const;
 
@@ -55,6 +59,7 @@ class CheckpointStore {
  private:
   CheckpointStore(std::string folder, int keep) : folder_(std::move(folder)), keep_(keep) {}
   Status Prune(uint64_t run_id) const;
+  Result<std::optional<uint64_t>> CurrentRun() const;
 
   std::string folder_;
   int keep_;

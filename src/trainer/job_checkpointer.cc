@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 
 #include "core/hash.h"
 #include "program/variable_store.h"
+#include "trainer/input_fingerprint.h"
 
 namespace millrace {
 namespace {
@@ -13,13 +15,6 @@ namespace {
 uint64_t NewRunId() {
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
   return Mix64(static_cast<uint64_t>(now), static_cast<uint64_t>(getpid()));
-}
-
-// What the numbers of a ledger mean depends on these.
-std::string InputFingerprint(const TrainerDesc& desc) {
-  return "dataset.class_name: \"" + desc.dataset().class_name() +
-         "\", dataset.local_shuffle: " + (desc.dataset().local_shuffle() ? "true" : "false") +
-         ", data_desc.pipe_command: \"" + desc.data_desc().pipe_command() + "\"";
 }
 
 Result<RunState> ToState(const FoundCheckpoint& found) {
@@ -32,6 +27,8 @@ Result<RunState> ToState(const FoundCheckpoint& found) {
   state.has_best = manifest.has_early_stopping();
   state.best_metric = manifest.early_stopping().best();
   state.evaluations_since_best = manifest.early_stopping().since();
+  state.last_eval_step = manifest.evaluated_step();
+  state.input_rows = manifest.input_rows();
   return state;
 }
 
@@ -44,14 +41,17 @@ Result<std::unique_ptr<JobCheckpointer>> JobCheckpointer::Create(Job& job) {
 }
 
 Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resume) {
-  if (resume == "never") return std::optional<RunState>();
+  if (resume == "never") return StartAnew();
   std::optional<FoundCheckpoint> found;
   if (resume == "auto") {
     MR_ASSIGN(found, store_.FindNewest(job_->model().main, &notes_));
     if (!found.has_value()) {
       notes_.push_back("no checkpoint in \"" + store_.folder() + "\": starting anew");
-      return std::optional<RunState>();
+      return StartAnew();
     }
+  } else if (!std::filesystem::is_directory(resume)) {
+    return InvalidConfig("--resume is auto, never or the folder of a checkpoint, and there is no folder \"" + resume +
+                         "\"");
   } else {
     MR_ASSIGN(found, ReadCheckpoint(resume, job_->model().main));
   }
@@ -67,6 +67,7 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   MR_ASSIGN(RunState state, ToState(*found));
   state.metric_totals = *std::move(totals);
   run_id_ = manifest.run_id();
+  MR_TRY(store_.BeginRun(run_id_));
   notes_.push_back("going on from \"" + found->folder + "\": epoch " + std::to_string(state.epoch) + ", step " +
                    std::to_string(state.step) + ", " + std::to_string(state.examples) + " examples");
   return std::optional<RunState>(std::move(state));
@@ -88,6 +89,11 @@ Result<std::optional<RunState>> JobCheckpointer::RestoreBest(const RunState& sta
   return std::optional<RunState>(std::move(best));
 }
 
+Result<std::optional<RunState>> JobCheckpointer::StartAnew() {
+  MR_TRY(store_.BeginRun(run_id_));
+  return std::optional<RunState>();
+}
+
 Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) const {
   const TrainerDesc& desc = job_->desc();
   if (manifest.seed() != desc.seed()) {
@@ -96,8 +102,9 @@ Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) const {
   if (manifest.ledger().empty()) return Status::Ok();  // between epochs any input will do
   const std::string why = "; it stands in the middle of epoch " + std::to_string(manifest.epoch()) +
                           " of that input, so restore it, or start anew with --resume=never";
-  if (const std::string now = InputFingerprint(desc); manifest.input_fingerprint() != now) {
-    return InvalidConfig("the input was {" + manifest.input_fingerprint() + "} and is now {" + now + "}" + why);
+  const std::string now = InputFingerprint(desc, job_->dataset().schema());
+  if (const Status same = CompareFingerprints(manifest.input_fingerprint(), now); !same.ok()) {
+    return InvalidConfig(same.message() + why);
   }
   const std::vector<std::string>& files = job_->dataset().files();
   if (manifest.input_file_size() != static_cast<int>(files.size())) {
@@ -124,7 +131,9 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
   manifest.set_seed(job_->desc().seed());
   manifest.set_ledger(state.trained.ToText());
   for (const std::string& file : job_->dataset().files()) manifest.add_input_file(file);
-  manifest.set_input_fingerprint(InputFingerprint(job_->desc()));
+  manifest.set_input_fingerprint(InputFingerprint(job_->desc(), job_->dataset().schema()));
+  manifest.set_input_rows(state.input_rows);
+  manifest.set_evaluated_step(state.last_eval_step);
   if (state.has_best) {
     manifest.mutable_early_stopping()->set_best(state.best_metric);
     manifest.mutable_early_stopping()->set_since(static_cast<int32_t>(state.evaluations_since_best));

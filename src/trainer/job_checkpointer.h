@@ -24,7 +24,7 @@ class JobCheckpointer final : public Checkpointer {
   /// `resume` is "never" (nullopt: start anew), "auto" (the newest whole checkpoint; nullopt when there is none), or a
   /// checkpoint's folder. Loads the parameters into the job, whose InitParameters has run. Damaged checkpoints that
   /// "auto" passes over are in TakeNotes; a checkpoint that is whole but of another job is kInvalidConfig and says what
-  /// differs.
+  /// differs. From here on "auto" finds this run's checkpoints alone, whether it has written one yet or not.
   Result<std::optional<RunState>> Resume(const std::string& resume);
 
   Status Save(const RunState& state, bool best) override;
@@ -41,6 +41,7 @@ class JobCheckpointer final : public Checkpointer {
  private:
   JobCheckpointer(Job& job, CheckpointStore store, uint64_t run_id)
       : job_(&job), store_(std::move(store)), run_id_(run_id) {}
+  Result<std::optional<RunState>> StartAnew();
   Status CheckInput(const CheckpointManifest& manifest) const;
 
   Job* job_;

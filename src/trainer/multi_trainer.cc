@@ -87,12 +87,12 @@ Result<RunReport> MultiTrainer::Run(std::stop_token stop) {
     progress_.steps_done = state_.step;
     progress_.examples = state_.examples;
     last_checkpoint_step_ = state_.step;
-    last_eval_step_ = state_.step;
     seats_[0].metrics->Restore(state_.metric_totals);
     report_.stopped_early = watch_.ShouldStop(state_);
   }
   last_checkpoint_ = Clock::now();
   MR_TRY(Load(stop));
+  MR_TRY(CatchUpEvaluation(stop));
   while (state_.epoch < job_->desc().epochs() && !report_.interrupted && !report_.stopped_early) {
     MR_TRY(RunPass(stop));
   }
@@ -127,7 +127,24 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
   }
   MR_ASSIGN(report_.load, std::move(load));
   report_.load_seconds = Seconds(Clock::now() - start);
+  const int64_t rows = memory->MemoryDataSize();
+  if (!state_.trained.empty() && state_.input_rows != rows) {
+    return InvalidConfig("the checkpoint was written with " + std::to_string(state_.input_rows) +
+                         " rows in memory, and there are now " + std::to_string(rows) +
+                         "; it stands in the middle of epoch " + std::to_string(state_.epoch) +
+                         " of that input, so restore it, or start anew with --resume=never");
+  }
+  state_.input_rows = rows;
   return Status::Ok();
+}
+
+Status MultiTrainer::CatchUpEvaluation(const std::stop_token& stop) {
+  const bool is_due = evaluator_ != nullptr && hooks_.resume.has_value() && !report_.interrupted &&
+                      Crossed(job_->desc().eval().every_steps(), state_.last_eval_step);
+  if (!is_due || state_.trained.empty()) return Status::Ok();
+  MR_TRY(Evaluate(stop));
+  if (stop.stop_requested()) report_.interrupted = true;
+  return report_.interrupted || report_.stopped_early || last_eval_was_best_ ? SaveCheckpoint() : Status::Ok();
 }
 
 Status MultiTrainer::RunPass(const std::stop_token& stop) {
@@ -210,7 +227,8 @@ bool MultiTrainer::Crossed(int64_t every, int64_t since) const {
 
 Status MultiTrainer::AtBoundary(const std::stop_token& stop) {
   const CheckpointDesc& checkpoint = job_->desc().checkpoint();
-  if (evaluator_ != nullptr && !stop.stop_requested() && Crossed(job_->desc().eval().every_steps(), last_eval_step_)) {
+  if (evaluator_ != nullptr && !stop.stop_requested() &&
+      Crossed(job_->desc().eval().every_steps(), state_.last_eval_step)) {
     MR_TRY(Evaluate(stop));
   }
   const bool minutes_due =
@@ -258,8 +276,10 @@ Status MultiTrainer::Evaluate(const std::stop_token& stop) {
   // An evaluation that a stop cut short is not the run's failure; the checkpoint comes next.
   if (!result.ok() && stop.stop_requested()) return Status::Ok();
   MR_ASSIGN(const EvalReport report, std::move(result));
-  last_eval_step_ = state_.step;
-  last_eval_was_best_ = watch_.IsBest(report, &state_);
+  // The same model once more, after a resume, is no further trial.
+  const bool is_repeated = state_.step > 0 && state_.last_eval_step == state_.step;
+  state_.last_eval_step = state_.step;
+  if (!is_repeated) last_eval_was_best_ = watch_.IsBest(report, &state_);
   if (last_eval_was_best_) report_.best_evaluation = report;
   report_.stopped_early = watch_.ShouldStop(state_);
   if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnEval(report));

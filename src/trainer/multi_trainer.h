@@ -40,6 +40,8 @@ class MultiTrainer final : public Trainer {
   Status MakeSeats();
   Status MakeObservers(Seat& seat, int index, std::vector<BatchObserver*>* observers);
   Status Load(const std::stop_token& stop);
+  /// Does what eval.every_steps asked for when a stop cut the earlier run short.
+  Status CatchUpEvaluation(const std::stop_token& stop);
   Status RunPass(const std::stop_token& stop);
   Status Coordinate(PauseGate& gate, const std::stop_token& stop);
   /// While all workers stand still within a pass: whatever is due.
@@ -71,7 +73,6 @@ class MultiTrainer final : public Trainer {
   Clock::time_point pass_start_;
   Clock::time_point last_checkpoint_;
   int64_t last_checkpoint_step_ = 0;
-  int64_t last_eval_step_ = 0;
   bool last_eval_was_best_ = false;
 };
 

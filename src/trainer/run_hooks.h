@@ -24,6 +24,8 @@ struct RunState {
   double best_metric = 0;
   int64_t evaluations_since_best = 0;
   bool has_best = false;
+  int64_t last_eval_step = 0;  ///< after which the last whole evaluation was; 0 before the first
+  int64_t input_rows = 0;      ///< of an in-memory dataset; 0 of one that streams
 };
 
 /// A line of fetched values (worker 0), as printed and logged.

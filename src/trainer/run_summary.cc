@@ -24,7 +24,7 @@ std::string Percent(double share) { return std::to_string(static_cast<int>(100 *
 
 // One sentence: where the time went, and what to change.
 std::string Bottleneck(const RunSummary& summary) {
-  if (summary.batches == 0) return "nothing was trained";
+  if (summary.run_batches == 0) return "nothing was trained";
   const double wait = Stage(summary, "read_wait");
   const double compute = Stage(summary, "compute");
   const double share = wait + compute > 0 ? wait / (wait + compute) : 0;
@@ -68,6 +68,12 @@ std::string Fixed(double value, int digits) {
   return text;
 }
 
+// What came before is not in the seconds that follow.
+std::string OfThisRun(const RunSummary& summary) {
+  if (summary.run_examples == summary.examples) return "";
+  return std::to_string(summary.run_examples) + " of them in this run, ";
+}
+
 std::string ValuesLine(const MetricValues& values) {
   std::string line;
   for (const auto& [name, value] : values) line += (line.empty() ? "" : "  ") + name + " " + Fixed(value, 6);
@@ -80,14 +86,16 @@ RunSummary Summarize(const RunReport& report, int workers, double total_seconds)
   RunSummary summary;
   summary.workers = workers;
   summary.total_seconds = total_seconds;
+  summary.examples = report.state.examples;
+  summary.batches = report.state.step;
   summary.epochs = report.state.epoch;
   summary.interrupted = report.interrupted;
   summary.stopped_early = report.stopped_early;
   summary.data = report.load;
   AddStages(report.load, &summary);
   for (const PassReport& pass : report.passes) {
-    summary.examples += pass.examples;
-    summary.batches += pass.batches;
+    summary.run_examples += pass.examples;
+    summary.run_batches += pass.batches;
     summary.seconds += pass.seconds;
     summary.stage_seconds["read_wait"] += pass.read_seconds;
     summary.stage_seconds["compute"] += pass.run_seconds;
@@ -120,6 +128,7 @@ std::string RunJson(const RunSummary& summary) {
   json.Key("examples").Number(summary.examples).Key("seconds").Number(summary.seconds);
   json.Key("examples_per_second").Number(summary.examples_per_second());
   json.Key("batches").Number(summary.batches).Key("epochs").Number(summary.epochs);
+  json.Key("run_examples").Number(summary.run_examples).Key("run_batches").Number(summary.run_batches);
   json.Key("metrics").BeginObject();
   AppendValues(&json, summary.metrics);
   json.EndObject().Key("eval").BeginObject();
@@ -146,9 +155,9 @@ std::string RunJson(const RunSummary& summary) {
 std::string ClosingBlock(const RunSummary& summary, const std::string& output_dir) {
   const char* what = summary.interrupted ? "interrupted" : summary.stopped_early ? "stopped early" : "trained";
   std::string text = std::string(what) + ": " + std::to_string(summary.examples) + " examples in " +
-                     std::to_string(summary.batches) + " batches, " + Fixed(summary.seconds, 1) + " s, " +
-                     Fixed(summary.examples_per_second(), 0) + " examples/s, " + std::to_string(summary.workers) +
-                     (summary.workers == 1 ? " worker\n" : " workers\n");
+                     std::to_string(summary.batches) + " batches, " + OfThisRun(summary) + Fixed(summary.seconds, 1) +
+                     " s, " + Fixed(summary.examples_per_second(), 0) + " examples/s, " +
+                     std::to_string(summary.workers) + (summary.workers == 1 ? " worker\n" : " workers\n");
   if (!summary.metrics.empty()) text += "  training    " + ValuesLine(summary.metrics) + "\n";
   if (summary.has_eval) {
     text += "  evaluation  " + ValuesLine(summary.eval.metrics);

@@ -9,9 +9,11 @@ namespace millrace {
 
 /// What a finished run was like, added up over its passes: run.json and the closing block.
 struct RunSummary {
-  int64_t examples = 0;  ///< of this run
+  int64_t examples = 0;  ///< of the job: with those of earlier runs that this one went on from
   int64_t batches = 0;
-  int64_t epochs = 0;        ///< completed, with those of earlier runs that this one went on from
+  int64_t epochs = 0;
+  int64_t run_examples = 0;  ///< of this run alone, as everything that follows
+  int64_t run_batches = 0;
   double seconds = 0;        ///< wall clock of training passes
   double total_seconds = 0;  ///< with loading, evaluation, checkpoints
   int workers = 1;
@@ -27,7 +29,7 @@ struct RunSummary {
   bool stopped_early = false;
   std::string bottleneck;
 
-  double examples_per_second() const { return seconds > 0 ? static_cast<double>(examples) / seconds : 0; }
+  double examples_per_second() const { return seconds > 0 ? static_cast<double>(run_examples) / seconds : 0; }
 };
 
 /// Adds up a report. `workers` trained; `total_seconds` is the run's wall clock.

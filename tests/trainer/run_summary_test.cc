@@ -26,6 +26,8 @@ RunReport ReportOf(double read_seconds, double run_seconds) {
   pass.data.stage_seconds = {{"pipe", 3}, {"parse", 1}};
   report.passes = {pass, pass};
   report.state.epoch = 2;
+  report.state.step = 20;
+  report.state.examples = 200;
   return report;
 }
 
@@ -39,6 +41,21 @@ TEST(RunSummaryTest, AddsUpPassesAndDescribesTheInputOnce) {
   EXPECT_EQ(summary.stage_seconds.at("read_wait"), 2);
   EXPECT_EQ(summary.stage_seconds.at("compute"), 6);
   EXPECT_EQ(summary.stage_seconds.at("pipe"), 6);
+}
+
+TEST(RunSummaryTest, AResumedRunCountsTheWholeJobAndItsRateByItself) {
+  RunReport report = ReportOf(1, 3);
+  report.state.epoch = 5;
+  report.state.step = 50;
+  report.state.examples = 500;
+  const RunSummary summary = Summarize(report, 2, 5);
+  EXPECT_EQ(summary.examples_per_second(), 50);
+  const std::string json = RunJson(summary);
+  EXPECT_THAT(json, HasSubstr("\"examples\": 500,"));
+  EXPECT_THAT(json, HasSubstr("\"batches\": 50,"));
+  EXPECT_THAT(json, HasSubstr("\"run_examples\": 200,\n  \"run_batches\": 20,"));
+  EXPECT_THAT(ClosingBlock(summary, ""),
+              HasSubstr("trained: 500 examples in 50 batches, 200 of them in this run, 4.0 s, 50 examples/s"));
 }
 
 TEST(RunSummaryTest, TheBottleneckSaysWhatToChange) {

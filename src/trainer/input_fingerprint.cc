@@ -1,0 +1,88 @@
+#include "trainer/input_fingerprint.h"
+
+#include <map>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+namespace {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+const char* YesNo(bool value) { return value ? "true" : "false"; }
+
+// One line, whatever a command looks like.
+std::string Quoted(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '\n') {
+      quoted += "\\n";
+      continue;
+    }
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+std::string Described(const SlotSpec& slot) {
+  std::string text = slot.type == SlotType::kFloat ? "float" : "uint64";
+  text += slot.is_dense ? " dense [" : " sparse";
+  for (size_t i = 0; i < slot.shape.size() && slot.is_dense; ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(slot.shape[i]);
+  }
+  return text + (slot.is_dense ? "]" : "") + (slot.is_used ? "" : " not used");
+}
+
+std::map<std::string, std::string> Read(const std::string& fingerprint) {
+  std::map<std::string, std::string> settings;
+  std::istringstream lines(fingerprint);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t colon = line.find(": ");
+    if (colon != std::string::npos) settings[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  return settings;
+}
+
+}  // namespace
+
+std::string InputFingerprint(const TrainerDesc& desc, const SlotSchema& schema) {
+  const DataFeedDesc& feed = desc.data_desc();
+  Settings settings = {
+      {"dataset.class_name", desc.dataset().class_name()},
+      {"dataset.local_shuffle", YesNo(desc.dataset().local_shuffle())},
+      {"data_desc.pipe_command", Quoted(feed.pipe_command())},
+      {"data_desc.parse_ins_id", YesNo(feed.parse_ins_id())},
+      {"data_desc.parse_content", YesNo(feed.parse_content())},
+      {"data_desc.empty_slot", DataFeedDesc::EmptySlot_Name(feed.empty_slot())},
+      {"data_desc.zeros", DataFeedDesc::Zeros_Name(feed.zeros())},
+      {"data_desc.trailing_values", DataFeedDesc::TrailingValues_Name(feed.trailing_values())},
+      {"data_desc.non_finite", DataFeedDesc::NonFinite_Name(feed.non_finite())},
+      {"data_desc.multi_slot_desc", std::to_string(schema.all().size()) + " slots"},
+  };
+  size_t place = 0;
+  for (const SlotSpec& slot : schema.all()) {
+    settings.emplace_back("slot " + std::to_string(++place), Quoted(slot.name) + " " + Described(slot));
+  }
+  std::string text;
+  for (const auto& [name, value] : settings) text += name + ": " + value + "\n";
+  return text;
+}
+
+Status CompareFingerprints(const std::string& before, const std::string& now) {
+  constexpr int kShown = 8;
+  const std::map<std::string, std::string> old_settings = Read(before);
+  std::string problems;
+  int differing = 0;
+  for (const auto& [name, value] : Read(now)) {
+    const auto old = old_settings.find(name);
+    const std::string was = old == old_settings.end() ? "not recorded" : old->second;
+    if (was == value || ++differing > kShown) continue;
+    problems += (problems.empty() ? "" : "\n") + name + " was " + was + " and is now " + value;
+  }
+  if (differing > kShown) problems += "\nand " + std::to_string(differing - kShown) + " settings more";
+  return differing == 0 ? Status::Ok() : InvalidConfig(problems);
+}
+
+}  // namespace millrace

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "core/status.h"
+#include "framework/slot_schema.h"
+#include "trainer_desc.pb.h"
+
+namespace millrace {
+
+/// What the numbers of a checkpoint's ledger and the values of a line mean, a line for each setting: "name: value".
+///
+/// What is done with lines that do not parse is not among them: a bad line keeps its number in its file, so that a job
+/// that one ended can go on with bad_lines { action: SKIP }; in memory the number of rows tells.
+std::string InputFingerprint(const TrainerDesc& desc, const SlotSchema& schema);
+
+/// kInvalidConfig with every setting that differs, a line each: what it was and what it is now.
+Status CompareFingerprints(const std::string& before, const std::string& now);
+
+}  // namespace millrace
