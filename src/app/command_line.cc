@@ -3,6 +3,8 @@
 #include <gflags/gflags.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -202,6 +204,11 @@ class Parser {
 
 CommandLine ParseCommandLine(const ProgramInfo& program, int argc, char** argv) {
   return Parser(program).Parse(argc, argv);
+}
+
+Status FlushStandardOutput() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return Status::Ok();
+  return IoErrorFromErrno("cannot write to standard output", errno);
 }
 
 void PrintFailure(std::string_view program, const Status& status) {

@@ -44,6 +44,9 @@ struct CommandLine {
 /// bad value: exit code 2, all of them at once, with the nearest flag's name. Call once, before any thread.
 CommandLine ParseCommandLine(const ProgramInfo& program, int argc, char** argv);
 
+/// kIo when what was printed on standard output did not all get there: a full disk, a reader that is gone.
+Status FlushStandardOutput();
+
 /// Writes a failure to stderr as the last thing of a process. A report about a configuration stands alone, so that
 /// editors find its places; other failures follow the program's name.
 void PrintFailure(std::string_view program, const Status& status);

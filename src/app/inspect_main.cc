@@ -70,10 +70,8 @@ Status CheckFlags(const CommandLine& line) {
 }
 
 Status PrintLine(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    return IoError("cannot write to standard output");
-  }
-  return Status::Ok();
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return FlushStandardOutput();
 }
 
 Status Head(JobInput& input, std::stop_token stop) {

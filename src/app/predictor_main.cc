@@ -44,6 +44,13 @@ const ProgramInfo kProgram{
 
 Status Run() {
   if (FLAGS_model_dir.empty()) return InvalidConfig("--model_dir is missing: the folder of a saved model");
+  if (FLAGS_batch_size < 0) {
+    return InvalidConfig("--batch_size is a number of rows, or 0 for that of training, not " +
+                         std::to_string(FLAGS_batch_size));
+  }
+  if (!(FLAGS_tolerance >= 0)) {
+    return InvalidConfig("--tolerance must not be negative, not " + std::to_string(FLAGS_tolerance));
+  }
   const StopOnSignal signals;
   MR_ASSIGN(const Environment environment, MakeDefaultEnvironment());
   PredictorOptions options;
@@ -74,6 +81,6 @@ int main(int argc, char** argv) {
   const millrace::CommandLine line = millrace::ParseCommandLine(millrace::kProgram, argc, argv);
   if (line.exit_code.has_value()) return *line.exit_code;
   const millrace::Status status = millrace::Run();
-  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  if (!status.ok()) millrace::PrintFailure("predictor", status);
   return millrace::ExitCode(status);
 }

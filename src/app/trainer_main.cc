@@ -40,7 +40,7 @@ Status PrintOps(const Job& job) {
   }
   if (FLAGS_print_ops == "fused") {
     std::fputs(PrintOps(job.train().ops()).c_str(), stdout);
-    return Status::Ok();
+    return FlushStandardOutput();
   }
   const BlockDesc& block = job.model().main.blocks(0);
   std::vector<OpDesc> ops(block.ops().begin(), block.ops().end());
@@ -48,7 +48,7 @@ Status PrintOps(const Job& job) {
     std::erase_if(ops, [](const OpDesc& op) { return !IsAuthored(op); });
   }
   std::fputs(PrintOps(ops).c_str(), stdout);
-  return Status::Ok();
+  return FlushStandardOutput();
 }
 
 Status Run(const CommandLine& line) {
@@ -59,11 +59,13 @@ Status Run(const CommandLine& line) {
   const StopOnSignal signals;
   MR_ASSIGN(const Environment environment, MakeDefaultEnvironment());
   ConfigRequest request{.file = FLAGS_trainer_desc, .overrides = line.repeated[0], .known = NamesOf(environment)};
+  const bool only_looks = FLAGS_print_config || !FLAGS_print_ops.empty();
+  request.has_output_folder = only_looks || !FLAGS_output_dir.empty();
   MR_ASSIGN(LoadedConfig config, LoadTrainerDesc(request));
   std::fputs(config.warnings.c_str(), stderr);
   if (FLAGS_print_config) {
     std::fputs(PrintConfig(*config.desc).c_str(), stdout);
-    return Status::Ok();
+    return FlushStandardOutput();
   }
   std::string output_dir = FLAGS_output_dir.empty() ? config.desc->output().dir() : FLAGS_output_dir;
   MR_ASSIGN(const std::unique_ptr<Job> job, Job::Create(std::move(config), environment, std::move(output_dir)));
@@ -71,7 +73,10 @@ Status Run(const CommandLine& line) {
   if (job->desc().precision() == TrainerDesc::BF16 && !CpuHasBf16()) {
     std::fputs("warning: this processor has no bfloat16 instructions; precision: BF16 is run in FP32\n", stderr);
   }
-  if (FLAGS_validate_only) return ValidateJob(*job, signals.token());
+  if (FLAGS_validate_only) {
+    MR_TRY(ValidateJob(*job, signals.token()));
+    return FlushStandardOutput();
+  }
   MR_ASSIGN(const RunSummary summary, RunJob(*job, FLAGS_resume, signals.token()));
   return summary.interrupted ? Cancelled("interrupted") : Status::Ok();
 }

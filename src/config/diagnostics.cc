@@ -121,6 +121,12 @@ void Diagnostics::RenderEntry(const Entry& entry, std::string* out) const {
   *out += "\n";
 }
 
+Diagnostics Diagnostics::SourcesAlone() const {
+  Diagnostics alone;
+  alone.sources_ = sources_;
+  return alone;
+}
+
 std::string Diagnostics::Render() const {
   std::vector<const Entry*> ordered;
   for (const Entry& entry : entries_) ordered.push_back(&entry);

@@ -43,6 +43,9 @@ class Diagnostics {
   }
   void Warning(SourceSpan where, std::string message) { Add(Severity::kWarning, where, std::move(message)); }
 
+  /// The same texts without entries, for mistakes that show later.
+  Diagnostics SourcesAlone() const;
+
   int errors() const { return errors_; }
   bool empty() const { return entries_.empty(); }
 

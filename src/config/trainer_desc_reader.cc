@@ -38,6 +38,12 @@ void CheckProgramFiles(const ProgramFiles& program, const FieldPositions& positi
 
 }  // namespace
 
+Status LoadedConfig::Report(const std::vector<Mistake>& mistakes) const {
+  Diagnostics diagnostics = sources;
+  for (const Mistake& mistake : mistakes) diagnostics.Error(positions.Find(mistake.path), mistake.message);
+  return diagnostics.ToStatus();
+}
+
 LoadedConfig::LoadedConfig() : desc(std::make_unique<TrainerDesc>()) {}
 LoadedConfig::~LoadedConfig() = default;
 LoadedConfig::LoadedConfig(LoadedConfig&&) noexcept = default;
@@ -69,8 +75,11 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     config.eval_files = expand(config.desc->eval().filelist(), "eval.filelist");
     CheckProgramFiles(config.desc->program(), positions, &diagnostics);
   }
+  if (intact && !request.has_output_folder) CheckOutputFolder(*config.desc, positions, &diagnostics);
   MR_TRY(diagnostics.ToStatus());
   config.warnings = diagnostics.Render();
+  config.sources = diagnostics.SourcesAlone();
+  config.positions = std::move(positions);
   return config;
 }
 

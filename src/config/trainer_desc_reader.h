@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "config/diagnostics.h"
+#include "config/field_positions.h"
 #include "config/known_names.h"
 #include "core/status.h"
 
@@ -22,6 +24,8 @@ struct ConfigRequest {
   bool check_files = true;
   /// Demands a model or a program; not for what only reads data.
   bool needs_model = true;
+  /// What is to be written has a folder, by output.dir or otherwise; without one, asking for a checkpoint is a mistake.
+  bool has_output_folder = true;
 };
 
 /// A configuration that has been read, overridden and found sound.
@@ -32,11 +36,22 @@ struct LoadedConfig {
   std::vector<std::string> eval_files;
   /// Rendered warnings, to be shown to the user once; empty: none.
   std::string warnings;
+  /// The texts and where each field stands in them, for mistakes that show later.
+  Diagnostics sources;
+  FieldPositions positions;
 
   LoadedConfig();
   ~LoadedConfig();
   LoadedConfig(LoadedConfig&&) noexcept;
   LoadedConfig& operator=(LoadedConfig&&) noexcept;
+
+  /// A mistake in the field at `path`, for Report.
+  struct Mistake {
+    std::string path;
+    std::string message;
+  };
+  /// kInvalidConfig that shows each mistake at its place, as LoadTrainerDesc does. `mistakes` is not empty.
+  Status Report(const std::vector<Mistake>& mistakes) const;
 };
 
 /// Reads, overrides and validates a TrainerDesc. Every mistake of every stage comes back in one kInvalidConfig whose

@@ -129,6 +129,20 @@ void CheckProgram(const ProgramFiles& program, Checker& check) {
 
 }  // namespace
 
+void CheckOutputFolder(const TrainerDesc& desc, const FieldPositions& positions, Diagnostics* diagnostics) {
+  if (!desc.output().dir().empty()) return;
+  const auto writes = [&](bool wanted, const std::string& path) {
+    if (!wanted || !positions.Has(path)) return;
+    diagnostics->Error(positions.Find(path), Checker::Field(path) +
+                                                 " is written to the output folder, and there is none: give "
+                                                 "--output_dir=DIR or output { dir: \"...\" }");
+  };
+  writes(true, "checkpoint");
+  writes(desc.output().tensorboard(), "output.tensorboard");
+  writes(desc.output().trace(), "output.trace");
+  writes(desc.output().save_inference_model(), "output.save_inference_model");
+}
+
 void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool needs_model,
                          const FieldPositions& positions, Diagnostics* diagnostics) {
   Checker check(known, positions, diagnostics);

@@ -14,4 +14,7 @@ class TrainerDesc;
 void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool needs_model,
                          const FieldPositions& positions, Diagnostics* diagnostics);
 
+/// Reports what asks for files when there is no folder to write to.
+void CheckOutputFolder(const TrainerDesc& desc, const FieldPositions& positions, Diagnostics* diagnostics);
+
 }  // namespace millrace

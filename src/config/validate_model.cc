@@ -152,12 +152,14 @@ class ModelCheck {
       check_.Missing(path, "table", "an embedding layer needs a table");
     } else {
       std::vector<std::string> names;
-      for (const TableDesc& table : model_.table()) names.push_back(table.name());
-      if (names.empty()) {
+      for (const TableDesc& table : model_.table()) {
+        if (!table.name().empty()) names.push_back(table.name());
+      }
+      if (model_.table_size() == 0) {
         check_.Error(path + ".table", "no table \"" + layer.table() + "\"; the model has none: table { name: \"" +
                                           layer.table() + "\" dim: 16 }");
       }
-      CheckKnown(check_, path + ".table", "table", layer.table(), names);
+      if (!names.empty()) CheckKnown(check_, path + ".table", "table", layer.table(), names);
       reads_unknown_table_ = reads_unknown_table_ || !tables_.contains(layer.table());
       read_tables_.insert(layer.table());
     }

@@ -284,6 +284,13 @@ bool LowerLayer(Lowering& lowering, const std::string& where, const LayerDesc& l
   return false;
 }
 
+/// ".fc" of an fc layer.
+std::string KindField(const LayerDesc& layer) {
+  const google::protobuf::OneofDescriptor* kind = LayerDesc::descriptor()->FindOneofByName("kind");
+  const auto* field = layer.GetReflection()->GetOneofFieldDescriptor(layer, kind);
+  return field == nullptr ? "" : "." + field->name();
+}
+
 /// False, with the mistake noted, when the name cannot be that of a variable.
 bool CheckName(Lowering& lowering, const std::string& where, const LayerDesc& layer, std::set<std::string>& seen) {
   const std::string& name = layer.name();
@@ -315,9 +322,14 @@ bool CheckName(Lowering& lowering, const std::string& where, const LayerDesc& la
 
 void LowerLayers(Lowering& lowering) {
   std::set<std::string> seen;
-  for (const LayerDesc& layer : lowering.model().layer()) {
+  for (int i = 0; i < lowering.model().layer_size(); ++i) {
+    const LayerDesc& layer = lowering.model().layer(i);
     const std::string where = "layer \"" + layer.name() + "\"";
-    if (CheckName(lowering, where, layer, seen) && LowerLayer(lowering, where, layer)) {
+    const std::string path = "model.layer[" + std::to_string(i) + "]";
+    lowering.Enter(path);
+    const bool is_named = CheckName(lowering, where, layer, seen);
+    lowering.Enter(path + KindField(layer));
+    if (is_named && LowerLayer(lowering, where, layer)) {
       const bool is_embedding = layer.has_embedding();
       int dim = 0;
       for (const TableDesc& table : lowering.tables()) {

@@ -118,6 +118,7 @@ bool AppendPenalty(Lowering& lowering, float l2) {
 
 LoweredLoss LowerLoss(Lowering& lowering) {
   const ModelDesc& model = lowering.model();
+  lowering.Enter("model.loss");
   if (!model.has_loss()) {
     lowering.Problem(kWhere, "missing; add loss { kind: ... in: \"LAYER\" label: \"SLOT\" }");
     return {};

@@ -17,13 +17,16 @@ Lowering::Lowering(const ModelDesc& model, const SlotSchema& schema, BlockBuilde
     : model_(&model), schema_(&schema), main_(std::move(main)), startup_(std::move(startup)) {}
 
 void Lowering::Problem(std::string_view where, std::string_view what) {
-  problems_.push_back(std::string(where) + ": " + std::string(what));
+  const std::string_view field = what.substr(0, what.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"));
+  const bool has_field = !field.empty() && what.substr(field.size()).starts_with(": ");
+  mistakes_.push_back(
+      {has_field ? path_ + "." + std::string(field) : path_, std::string(where) + ": " + std::string(what)});
 }
 
 Status Lowering::ToStatus() const {
-  if (problems_.empty()) return Status::Ok();
+  if (mistakes_.empty()) return Status::Ok();
   std::string text;
-  for (const std::string& problem : problems_) text += (text.empty() ? "" : "\n") + problem;
+  for (const ModelMistake& mistake : mistakes_) text += (text.empty() ? "" : "\n") + mistake.message;
   return InvalidConfig(text);
 }
 

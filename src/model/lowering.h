@@ -14,6 +14,7 @@
 #include "framework/block_builder.h"
 #include "framework/slot_schema.h"
 #include "model.pb.h"
+#include "model/model_compiler.h"
 
 namespace millrace {
 
@@ -35,9 +36,11 @@ class Lowering {
   BlockBuilder& main() { return main_; }
   BlockBuilder& startup() { return startup_; }
 
-  /// Notes a mistake: `where: what`.
+  /// Mistakes from here on are in this part of the configuration: "model.layer[2].fc".
+  void Enter(std::string path) { path_ = std::move(path); }
+  /// Notes a mistake: `where: what`; what begins with the field that is to blame, if one is: "in: ...".
   void Problem(std::string_view where, std::string_view what);
-  bool ok() const { return problems_.empty(); }
+  const std::vector<ModelMistake>& mistakes() const { return mistakes_; }
   Status ToStatus() const;
 
   /// Appends to main; false, with the mistake noted, when the operator is unknown or the shapes do not fit.
@@ -85,7 +88,8 @@ class Lowering {
   const SlotSchema* schema_;
   BlockBuilder main_;
   BlockBuilder startup_;
-  std::vector<std::string> problems_;
+  std::string path_ = "model";
+  std::vector<ModelMistake> mistakes_;
   std::map<std::string, int, std::less<>> layers_;  // finished ones, with their embedding dim
   std::set<std::string, std::less<>> broken_;
   std::set<std::string> used_slots_;

@@ -44,7 +44,9 @@ std::string MetricInput(Lowering& lowering, const std::string& where, const std:
 
 std::vector<MetricSpec> ResolveMetrics(Lowering& lowering, const LoweredLoss& loss) {
   std::vector<MetricSpec> metrics;
-  for (const MetricDesc& metric : lowering.model().metric()) {
+  for (int i = 0; i < lowering.model().metric_size(); ++i) {
+    const MetricDesc& metric = lowering.model().metric(i);
+    lowering.Enter("model.metric[" + std::to_string(i) + "]");
     if (!metric.has_kind()) {
       lowering.Problem("metric", "kind: missing");
       continue;
@@ -96,7 +98,8 @@ std::vector<std::string> FindFeeds(const ProgramDesc& test, const std::string& p
 
 }  // namespace
 
-Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry) {
+Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
+                                   std::vector<ModelMistake>* mistakes) {
   CompiledModel compiled;
   MR_ASSIGN(BlockBuilder main, BlockBuilder::Create(*FirstBlock(compiled.main), registry));
   MR_ASSIGN(BlockBuilder startup, BlockBuilder::Create(*FirstBlock(compiled.startup), registry));
@@ -106,6 +109,7 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
   LowerLayers(lowering);
   const LoweredLoss loss = LowerLoss(lowering);
   compiled.metrics = ResolveMetrics(lowering, loss);
+  *mistakes = lowering.mistakes();
   MR_TRY(lowering.ToStatus());
 
   compiled.loss = loss.loss;
@@ -117,8 +121,14 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
   MR_ASSIGN(std::vector<ParamGrad> gradients, AppendBackward(compiled.main, compiled.loss, registry));
   MR_TRY(lowering.Reload());
   AppendUpdates(lowering, std::move(gradients));
+  *mistakes = lowering.mistakes();
   MR_TRY(lowering.ToStatus());
   return compiled;
+}
+
+Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry) {
+  std::vector<ModelMistake> mistakes;
+  return CompileModel(model, schema, registry, &mistakes);
 }
 
 }  // namespace millrace

@@ -54,8 +54,17 @@ struct CompiledModel {
   std::vector<std::string> feeds;
 };
 
+/// What is wrong with a part of a model: "model.layer[2].fc.in".
+struct ModelMistake {
+  std::string path;
+  std::string message;
+};
+
 /// Lowers `model` over the slots of `schema`. Every mistake is reported at once, a line each, with the layer's name
 /// and the nearest name: `layer "h": in: no layer or slot "x"; did you mean "x1"?`. kInvalidConfig.
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry);
+/// As above; the mistakes are in `*mistakes` as well, for who knows where the parts stand in a file.
+Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
+                                   std::vector<ModelMistake>* mistakes);
 
 }  // namespace millrace

@@ -165,12 +165,15 @@ const TableDesc* FindTable(const ModelDesc& model, const std::string& name) {
 
 void CheckOptimizers(Lowering& lowering) {
   const ModelDesc& model = lowering.model();
+  lowering.Enter("model.optimizer");
   const bool has_default = model.optimizer().rule_case() != OptimizerDesc::RULE_NOT_SET;
   if (!has_default) {
     lowering.Problem("optimizer", "missing; add for example optimizer { adagrad { lr: 0.01 } } to the model");
   }
   CheckOptimizer(lowering, "optimizer", model.optimizer());
-  for (const TableDesc& table : model.table()) {
+  for (int i = 0; i < model.table_size(); ++i) {
+    const TableDesc& table = model.table(i);
+    lowering.Enter("model.table[" + std::to_string(i) + "]");
     CheckOptimizer(lowering, "table \"" + table.name() + "\": optimizer", table.optimizer());
     if (table.has_optimizer() && table.optimizer().rule_case() == OptimizerDesc::RULE_NOT_SET) {
       lowering.Problem("table \"" + table.name() + "\"", "optimizer: names no rule; sgd, adagrad, adam or ftrl");
@@ -180,6 +183,7 @@ void CheckOptimizers(Lowering& lowering) {
 
 void AppendUpdates(Lowering& lowering, std::vector<ParamGrad> gradients) {
   const ModelDesc& model = lowering.model();
+  lowering.Enter("model.optimizer");
   // Paddle updates in the order of the parameters' names.
   std::sort(gradients.begin(), gradients.end(),
             [](const ParamGrad& a, const ParamGrad& b) { return a.param < b.param; });

@@ -140,8 +140,10 @@ TableDesc WithDefaults(const TableDesc& table, const ModelDesc& model) {
 
 void CheckTables(Lowering& lowering) {
   std::set<std::string> seen;
-  for (const TableDesc& table : lowering.model().table()) {
+  for (int i = 0; i < lowering.model().table_size(); ++i) {
+    const TableDesc& table = lowering.model().table(i);
     const std::string where = "table \"" + table.name() + "\"";
+    lowering.Enter("model.table[" + std::to_string(i) + "]");
     if (table.name().empty()) lowering.Problem("table", "name: missing");
     if (!seen.insert(table.name()).second) lowering.Problem(where, "name: there are two tables of this name");
     if (table.dim() < 1) {

@@ -1,11 +1,9 @@
 #include "trainer/job.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 
 #include "core/edit_distance.h"
+#include "core/machine_memory.h"
 #include "framework/var_meta.h"
 #include "program/program_files.h"
 
@@ -29,12 +27,6 @@ std::vector<std::string> VariablesOf(const std::vector<FetchItem>& fetches) {
   return names;
 }
 
-std::string Gibibytes(double bytes) {
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.4g GiB", bytes / (1 << 30));
-  return text;
-}
-
 /// Whether the tensors that a program keeps fit into this machine: asked before the first of them is made.
 Status CheckMemory(const ProgramDesc& program) {
   double bytes = 0;
@@ -49,7 +41,7 @@ Status CheckMemory(const ProgramDesc& program) {
     if (size > most) largest = "\"" + var.name() + "\" " + meta.dims.ToString();
     most = std::max(most, size);
   }
-  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double memory = PhysicalMemory();
   if (bytes <= memory) return Status::Ok();
   return InvalidConfig("the parameters and what their optimizers keep need " + Gibibytes(bytes) +
                        ", and this machine has " + Gibibytes(memory) + "; the largest is " + largest +
@@ -101,7 +93,14 @@ Status Job::CompilePrograms() {
     }
     model_.test = model_.main;
   } else {
-    MR_ASSIGN(model_, CompileModel(desc().model(), schema, environment_->ops));
+    std::vector<ModelMistake> mistakes;
+    Result<CompiledModel> model = CompileModel(desc().model(), schema, environment_->ops, &mistakes);
+    if (!mistakes.empty()) {
+      std::vector<LoadedConfig::Mistake> placed;
+      for (ModelMistake& mistake : mistakes) placed.push_back({std::move(mistake.path), std::move(mistake.message)});
+      return config_.Report(placed);
+    }
+    MR_ASSIGN(model_, std::move(model));
   }
   MR_ASSIGN(metrics_, MetricSet::Create(model_.metrics, schema));
   MR_TRY(ResolveFetches());
@@ -162,7 +161,7 @@ Status Job::ResolveFetches() {
   const auto metric_index = [&](const std::string& name) {
     return static_cast<size_t>(std::find(metrics.begin(), metrics.end(), name) - metrics.begin());
   };
-  std::string problems;
+  std::vector<LoadedConfig::Mistake> mistakes;
   for (int i = 0; i < config.fetch_var_names_size(); ++i) {
     FetchItem item;
     item.name = config.fetch_var_names(i);
@@ -182,14 +181,13 @@ Status Job::ResolveFetches() {
         found = found || var.name() == item.name;
       }
       if (!found) {
-        problems += (problems.empty() ? "" : "\n") +
-                    ("fetch_config.fetch_var_names: there is no metric or variable \"" + item.name + "\"");
-        problems += DidYouMean(item.name, known);
+        mistakes.push_back({"fetch_config.fetch_var_names[" + std::to_string(i) + "]",
+                            "there is no metric or variable \"" + item.name + "\"" + DidYouMean(item.name, known)});
       }
     }
     fetches_.push_back(std::move(item));
   }
-  return problems.empty() ? Status::Ok() : InvalidConfig(problems);
+  return mistakes.empty() ? Status::Ok() : config_.Report(mistakes);
 }
 
 Status Job::InitParameters() {

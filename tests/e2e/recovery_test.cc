@@ -1,7 +1,9 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -158,6 +160,45 @@ TEST_P(Interrupted, DuringTheLastEvaluationTheNextRunEvaluatesAndEndsAlike) {
   EXPECT_EQ(FolderContent(out + "/model"), FolderContent(calm + "/model"));
 }
 
+std::vector<std::string> Evaluations(const std::string& out) {
+  std::vector<std::string> lines;
+  std::ifstream file(out + "/metrics.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    if (line.find("\"eval_loss\"") != std::string::npos) lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST_P(Interrupted, DuringAnEvaluationWithinAnEpochTheNextRunRepeatsIt) {
+  const SmallJob small(1000);
+  const std::string held_out = small.folder() + "/held_out";
+  std::filesystem::copy_file(small.files()[0], held_out);
+  const std::string job = small.DeepJob("update_mode: SERIAL eval { filelist: \"" + held_out +
+                                        "\" every_steps: 10 early_stopping { patience: 2 } } "
+                                        "output { tensorboard: false }");
+  const std::string calm = small.folder() + "/calm";
+  Process undisturbed("trainer", TrainerFlags(job, calm, "never"));
+  ASSERT_EQ(undisturbed.Wait(), 0) << undisturbed.errors();
+
+  std::filesystem::remove(held_out);
+  ASSERT_EQ(mkfifo(held_out.c_str(), 0600), 0);
+  const std::string out = small.folder() + "/out";
+  Process trainer("trainer", TrainerFlags(job, out, "never"));
+  int writer = -1;  // opens as soon as the evaluation reads, and gives it nothing
+  while (writer < 0) writer = open(held_out.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  trainer.Signal(GetParam());
+  EXPECT_EQ(trainer.Wait(), 130) << trainer.errors();
+  close(writer);
+  EXPECT_TRUE(Evaluations(out).empty());
+
+  std::filesystem::remove(held_out);
+  std::filesystem::copy_file(small.files()[0], held_out);
+  Process resumed("trainer", TrainerFlags(job, out, "auto"));
+  ASSERT_EQ(resumed.Wait(), 0) << resumed.errors();
+  EXPECT_EQ(Evaluations(out), Evaluations(calm));
+  EXPECT_EQ(FolderContent(out + "/model"), FolderContent(calm + "/model"));
+}
+
 TEST(ResumedRun, ThatHadStoppedEarlyTrainsNoMoreAndStillSaysItsQuality) {
   const SmallJob small(1000);
   const std::string job = small.DeepJob("update_mode: SERIAL epochs: 50 eval { filelist: \"" + small.files()[0] +
@@ -169,7 +210,7 @@ TEST(ResumedRun, ThatHadStoppedEarlyTrainsNoMoreAndStillSaysItsQuality) {
   const std::vector<std::string> model = FolderContent(out + "/model");
   Process resumed("trainer", TrainerFlags(job, out, "auto"));
   ASSERT_EQ(resumed.Wait(), 0) << resumed.errors();
-  EXPECT_THAT(resumed.errors(), HasSubstr("stopped early: 0 examples"));
+  EXPECT_THAT(resumed.errors(), HasSubstr(" 0 of them in this run, "));
   EXPECT_THAT(resumed.errors(), HasSubstr("evaluation  auc"));
   EXPECT_EQ(FolderContent(out + "/model"), model);
 }
@@ -195,7 +236,7 @@ INSTANTIATE_TEST_SUITE_P(Recovery, Interrupted, testing::Values(SIGINT, SIGTERM)
 std::vector<std::string> Checkpoints(const std::string& out) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(out + "/checkpoints")) {
-    if (!entry.is_symlink()) names.push_back(entry.path().string());
+    if (entry.is_directory() && !entry.is_symlink()) names.push_back(entry.path().string());
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -232,6 +273,153 @@ TEST(CheckpointTest, WhenAllAreDamagedNothingIsTrained) {
   EXPECT_THAT(resumed.errors(), HasSubstr("no checkpoint is whole"));
 }
 
+TEST(CheckpointTest, OfARunBeforeOneThatStartedAnewIsPassedOver) {
+  const SmallJob small(300, 1);
+  const std::string out = small.folder() + "/out";
+  const std::string job = small.DeepJob("");
+  ASSERT_EQ(Process("trainer", TrainerFlags(job, out, "never")).Wait(), 0);
+  const std::vector<std::string> before = Checkpoints(out);
+  ASSERT_FALSE(before.empty());
+
+  std::vector<std::string> flags = TrainerFlags(job, out, "never");
+  flags.push_back("--set=data_desc.pipe_command=\"for i in {1..80}; do cat " + small.files()[0] +
+                  "; done; sleep 1000\"");
+  Process killed("trainer", flags);
+  std::string line;
+  ASSERT_TRUE(killed.ReadLine(&line)) << killed.errors();
+  killed.Signal(SIGKILL);
+  killed.Wait();
+  ASSERT_EQ(Checkpoints(out), before);
+
+  Process resumed("trainer", TrainerFlags(job, out, "auto"));
+  EXPECT_EQ(resumed.Wait(), 0) << resumed.errors();
+  EXPECT_THAT(resumed.errors(), HasSubstr("checkpoint \"" + before.back() +
+                                          "\" is of an earlier run, before one that started anew; --resume=" +
+                                          before.back() + " goes on from it"));
+  EXPECT_THAT(resumed.errors(), HasSubstr("starting anew"));
+  EXPECT_THAT(ReadFile(out + "/run.json").value(), HasSubstr("\"examples\": 300,"));
+}
+
+// The exit code of a run that goes on from the first checkpoint, in the middle of an epoch, and what it said.
+std::pair<int, std::string> GoOn(const std::string& job, const std::string& out, const std::string& set) {
+  std::vector<std::string> flags = TrainerFlags(job, out, Checkpoints(out).front());
+  if (!set.empty()) flags.push_back("--set=" + set);
+  Process resumed("trainer", flags);
+  const int code = resumed.Wait();
+  return {code, resumed.errors()};
+}
+
+TEST(CheckpointTest, LinesThatMeanSomethingElseNowAreRefusedByName) {
+  const SmallJob small(1000);
+  const std::string job = small.DeepJob("update_mode: SERIAL checkpoint { every_steps: 10 keep: 100 }");
+  for (const auto& [set, said] : {
+           std::pair("data_desc.empty_slot=ALLOW", "data_desc.empty_slot was ERROR and is now ALLOW"),
+           std::pair("data_desc.zeros=DROP", "data_desc.zeros was AS_CLASS and is now DROP"),
+           std::pair("data_desc.trailing_values=IGNORE", "data_desc.trailing_values was REJECT and is now IGNORE"),
+           std::pair("data_desc.non_finite=REJECT_NON_FINITE",
+                     "data_desc.non_finite was ACCEPT and is now REJECT_NON_FINITE"),
+           std::pair("data_desc.parse_ins_id=true", "data_desc.parse_ins_id was false and is now true"),
+           std::pair("data_desc.multi_slot_desc.slots[uid].name=\"user\"",
+                     "slot 3 was \"uid\" uint64 sparse and is now \"user\" uint64 sparse"),
+       }) {
+    const std::string out = small.folder() + "/out";
+    ASSERT_EQ(Process("trainer", TrainerFlags(job, out, "never")).Wait(), 0);
+    const auto [code, errors] = GoOn(job, out, set);
+    EXPECT_EQ(code, 2) << set;
+    EXPECT_THAT(errors, HasSubstr(said));
+    EXPECT_THAT(errors, HasSubstr("it stands in the middle of epoch 0 of that input"));
+  }
+  const std::string out = small.folder() + "/out";
+  const auto [code, errors] = GoOn(job, out, "data_desc.bad_lines={action: SKIP}");
+  EXPECT_EQ(code, 0) << "lines keep their numbers: " << errors;
+}
+
+TEST(CheckpointTest, AnotherNumberOfRowsInMemoryIsRefused) {
+  const SmallJob small(1000);
+  const std::string out = small.folder() + "/out";
+  const std::string job = small.DeepJob(
+      "update_mode: SERIAL checkpoint { every_steps: 10 keep: 100 } dataset { class_name: \"InMemoryDataset\" }");
+  ASSERT_EQ(Process("trainer", TrainerFlags(job, out, "never")).Wait(), 0);
+  std::ofstream(small.files()[0], std::ios::app) << "1 1 1 1 1 7 1 8 2 9 10\n";
+  const auto [code, errors] = GoOn(job, out, "");
+  EXPECT_EQ(code, 2);
+  EXPECT_THAT(errors, HasSubstr("the checkpoint was written with 1000 rows in memory, and there are now 1001"));
+}
+
+TEST(StandardOutput, ThatTakesNothingIsAFailure) {
+  const SmallJob small(100, 1);
+  const std::string job = small.DeepJob("");
+  const std::string bin = MILLRACE_BIN_DIR;
+  for (const std::string& command :
+       {bin + "/trainer --trainer_desc=" + job + " --print_config",
+        bin + "/trainer --trainer_desc=" + job + " --print_ops=fused",
+        bin + "/trainer --trainer_desc=" + job + " --validate_only", bin + "/inspect head --trainer_desc=" + job,
+        bin + "/clickgen --output_dir=- --rows=1000"}) {
+    const std::string errors = small.folder() + "/errors";
+    const int status = std::system((command + " > /dev/full 2> " + errors).c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 3) << command;
+    EXPECT_THAT(ReadFile(errors).value(), HasSubstr("No space left on device")) << command;
+  }
+  const std::string command = bin + "/clickgen --output_dir=- --rows=100000 2> " + small.folder() +
+                              "/errors | head -1 > /dev/null; exit ${PIPESTATUS[0]}";
+  EXPECT_EQ(WEXITSTATUS(std::system(("bash -c '" + command + "'").c_str())), 3);
+  EXPECT_THAT(ReadFile(small.folder() + "/errors").value(), HasSubstr("Broken pipe"));
+}
+
+TEST(TrainerTest, APrintPeriodOfZeroPrintsNothing) {
+  const SmallJob small(100, 1);
+  std::vector<std::string> flags = TrainerFlags(small.DeepJob(""), small.folder() + "/out", "never");
+  flags.push_back("--set=fetch_config.print_period=0");
+  Process trainer("trainer", flags);
+  std::string line;
+  EXPECT_FALSE(trainer.ReadLine(&line)) << line;
+  EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+}
+
+TEST(TrainerTest, AnIdOutsideItsTableEndsAJobWhoseCommandGoesOn) {
+  const SmallJob small(100, 1);
+  std::vector<std::string> flags = TrainerFlags(small.DeepJob(""), small.folder() + "/out", "never");
+  flags.push_back("--set=model.table[t]={name: \"t\" dim: 4 vocabulary: 5}");
+  flags.push_back("--set=data_desc.pipe_command=\"while cat " + small.files()[0] + "; do true; done\"");
+  Process trainer("trainer", flags);
+  EXPECT_EQ(trainer.Wait(), 3);
+  EXPECT_THAT(trainer.errors(), testing::ContainsRegex("slot \"A\", .*part-0:[0-9]+: the id is outside parameter \"t\", "
+                                                       "whose ids are 0..4"));
+}
+
+TEST(TrainerTest, AResumeThatIsNeitherAutoNorAFolderIsTold) {
+  const SmallJob small(100, 1);
+  Process trainer("trainer", TrainerFlags(small.DeepJob(""), small.folder() + "/out", "yes"));
+  EXPECT_EQ(trainer.Wait(), 2);
+  EXPECT_THAT(trainer.errors(),
+              HasSubstr("--resume is auto, never or the folder of a checkpoint, and there is no folder \"yes\""));
+}
+
+TEST(TrainerTest, WhatNeedsAnOutputFolderIsNotLeftOutInSilence) {
+  const SmallJob small(100, 1);
+  const std::string job = small.DeepJob("checkpoint { every_steps: 10 }\noutput { trace: true }");
+  Process trainer("trainer", {"--trainer_desc=" + job});
+  EXPECT_EQ(trainer.Wait(), 2);
+  for (const char* field : {"checkpoint", "trace"}) {
+    EXPECT_THAT(trainer.errors(), HasSubstr(std::string(": error: ") + field +
+                                            " is written to the output folder, and there is none: give "
+                                            "--output_dir=DIR or output { dir: \"...\" }"));
+  }
+  EXPECT_EQ(Process("trainer", {"--trainer_desc=" + job, "--print_ops=fused"}).Wait(), 0);
+}
+
+TEST(TrainerTest, MistakesThatOnlyTheCompilerSeesHaveTheirPlaces) {
+  const SmallJob small(100, 1);
+  const std::string job = small.DeepJob("");
+  Process wide("trainer", {"--trainer_desc=" + job, "--set=model.loss.in=\"h\"", "--set=model.loss.label=\"uid\""});
+  EXPECT_EQ(wide.Wait(), 2);
+  EXPECT_THAT(wide.errors(), HasSubstr("--set #2:1:18: error: loss: label: slot \"uid\" must have one value"));
+  Process fetch("trainer", {"--trainer_desc=" + job, "--set=fetch_config.fetch_var_names=[\"loss\", \"lozz\"]"});
+  EXPECT_EQ(fetch.Wait(), 2);
+  EXPECT_THAT(fetch.errors(),
+              HasSubstr("--set #1:1:40: error: there is no metric or variable \"lozz\"; did you mean \"loss\"?"));
+}
+
 TEST(CheckpointTest, AnotherModelSaysWhatDiffers) {
   const SmallJob small(300);
   const std::string out = small.folder() + "/out";
@@ -260,6 +448,12 @@ TEST(PredictorTest, LinesWithoutTheLabelGiveTheSameScores) {
   Process needed("predictor", {"--model_dir=" + out + "/model", "--input=" + file, "--without=A"});
   EXPECT_EQ(needed.Wait(), 2);
   EXPECT_THAT(needed.errors(), HasSubstr("the model's score depends on slot \"A\""));
+}
+
+TEST(PredictorTest, ANumberOfRowsBelowZeroIsRefused) {
+  Process predictor("predictor", {"--model_dir=nowhere", "--batch_size=-1"});
+  EXPECT_EQ(predictor.Wait(), 2);
+  EXPECT_THAT(predictor.errors(), HasSubstr("--batch_size is a number of rows, or 0 for that of training, not -1"));
 }
 
 TEST(PredictorTest, LinesFromAPipeOnStandardInputAreAllScored) {
