@@ -414,9 +414,10 @@ TEST_F(InMemoryDatasetTest, CreateRefusesWhatCannotWork) {
   EXPECT_THAT(InMemoryDataset::Create(unknown, files_, {}).status().message(), HasSubstr("PaddleBoxDataFeed"));
   DataFeedDesc queue_feed = IdDesc(1);
   queue_feed.set_name("MultiSlotDataFeed");
-  EXPECT_EQ(InMemoryDataset::Create(queue_feed, files_, {}).status().message(),
-            "data_desc.name: an InMemoryDataset reads with MultiSlotInMemoryDataFeed, not with \"MultiSlotDataFeed\"; "
-            "zeros: KEEP keeps zeros as MultiSlotDataFeed does");
+  EXPECT_EQ(
+      InMemoryDataset::Create(queue_feed, files_, {}).status().message(),
+      "data_desc.name: an InMemoryDataset reads with MultiSlotInMemoryDataFeed or SlotRecordInMemoryDataFeed, not with "
+      "\"MultiSlotDataFeed\"; zeros: KEEP keeps zeros as MultiSlotDataFeed does");
   files_.push_back(folder_.path() + "/missing");
   EXPECT_THAT(InMemoryDataset::Create(IdDesc(1), files_, {}).status().message(), HasSubstr("missing"));
 }
