@@ -161,12 +161,12 @@ Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const Program
                                                                    std::vector<std::string>* refused) const {
   Result<std::optional<uint64_t>> run = CurrentRun();
   if (!run.ok()) refused->push_back(run.status().message() + "; any run's checkpoint will do");
-  const std::optional<uint64_t> run_id = run.ok() ? *run : std::nullopt;
+  const uint64_t run_id = run.ok() ? run->value_or(0) : 0;  // 0: any run
   std::string all;
   for (const std::string& name : StepFolders(folder_)) {
     const std::string path = folder_ + "/" + name;
     if (const auto manifest = ReadManifest(path + "/" + kManifest);
-        manifest.ok() && run_id.has_value() && manifest->run_id() != *run_id) {
+        manifest.ok() && run_id != 0 && manifest->run_id() != run_id) {
       refused->push_back("checkpoint \"" + path + "\" is of an earlier run, before one that started anew; --resume=" +
                          path + " goes on from it");
       continue;
