@@ -35,6 +35,8 @@ function(mr_test room)
                                                   MILLRACE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   target_link_libraries(${room}_test PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main mr_options mr_test_options)
   mr_unity(${room}_test 16)
+  # Replaces operator new: in one source with its callers, g++ sees pairs of new and free that do not match.
+  set_source_files_properties(../allocation_counter.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   gtest_discover_tests(${room}_test TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 300 LABELS unit)
 endfunction()
 
