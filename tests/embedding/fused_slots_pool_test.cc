@@ -9,8 +9,8 @@
 #include "core/row_locks.h"
 #include "embedding/op_runner.h"
 #include "ops/row_merger.h"
-#include "ops/row_source.h"
 #include "ops/slot_rows.h"
+#include "table/sparse_table.h"
 
 namespace millrace {
 namespace {
@@ -122,9 +122,7 @@ struct Job {
     const auto n = static_cast<float>(length);
     return pooltype == "SUM" ? 1.0F : 1.0F / (pooltype == "SQRT" ? std::sqrt(n) : n);
   }
-  uint64_t Key(const Slot& slot, uint64_t id) const {
-    return slot.salt == 0 ? id : IdRule::SaltedKey(id, static_cast<uint64_t>(slot.salt));
-  }
+  uint64_t Key(const Slot& slot, uint64_t id) const { return SlotKey(id, static_cast<uint64_t>(slot.salt)); }
 };
 
 std::vector<float> RowOf(OpRunner& runner, const std::string& parameter, uint64_t key, size_t dim) {

@@ -12,7 +12,6 @@
 
 #include "click_batches.h"
 #include "model_run.h"
-#include "ops/row_source.h"
 #include "table/sparse_table.h"
 
 namespace millrace {
@@ -95,7 +94,7 @@ void DumpTable(ModelRun& run, const std::string& table, const std::vector<std::u
       for (const uint64_t id : batch->ids(batch->schema().Find(slot))) ids.insert(id);
     }
     for (const uint64_t id : ids) {
-      const uint64_t key = salt == nullptr ? id : IdRule::SaltedKey(id, static_cast<uint64_t>(salt->l()));
+      const uint64_t key = SlotKey(id, salt == nullptr ? 0 : static_cast<uint64_t>(salt->l()));
       PulledRows pulled;
       ASSERT_TRUE(rows.Pull(std::span(&key, 1), PullMode::kReadOnly, &pulled).ok());
       out << slot << ' ' << id;
