@@ -29,7 +29,7 @@ std::string Replace(std::string text, const std::string& what, const std::string
   return text;
 }
 
-std::string BatchText(const SlotBatch& batch) {
+std::string ShownBatch(const SlotBatch& batch) {
   std::string text;
   for (int row = 0; row < batch.rows(); ++row) text += (row == 0 ? "" : " | ") + testing::RowText(batch, row);
   return text;
@@ -92,7 +92,7 @@ class CaseRun {
         break;
       } else {
         outcome.rows += (*batch)->rows();
-        outcome.batches.push_back(BatchText(**batch));
+        outcome.batches.push_back(ShownBatch(**batch));
       }
     }
     if (!has_begun) return outcome;

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int kBatch = 32;
+constexpr int kBatchRows = 32;
 
 /// A job whose evaluation set says the contrary of what is trained: the first evaluation is the best.
 class BestModelTest : public testing::TestWithParam<const char*> {
@@ -26,7 +26,7 @@ class BestModelTest : public testing::TestWithParam<const char*> {
     std::ifstream in(small_.files()[0]);
     int lines = 0;
     for (std::string line; std::getline(in, line); ++lines) {
-      if (lines < 10 * kBatch) first << line << "\n";
+      if (lines < 10 * kBatchRows) first << line << "\n";
       line[2] = line[2] == '0' ? '1' : '0';  // "1 LABEL ..."
       contrary << line << "\n";
     }

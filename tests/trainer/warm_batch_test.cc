@@ -142,7 +142,9 @@ TEST_P(WarmBatchTest, AllocatesNothingTakesNoLockAndLooksUpNoName) {
   // The counters see what a cold pass does: the first batches make rows and buffers, and take turns.
   int cold_batches = 0;
   const WarmCounts cold = observers[0]->OfPass(0, &cold_batches);
-  if (cold_batches > 0) EXPECT_GT(cold.locks, 0);
+  if (cold_batches > 0) {
+    EXPECT_GT(cold.locks, 0);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Datasets, WarmBatchTest,
