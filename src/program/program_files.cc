@@ -54,13 +54,17 @@ Result<const Tensor*> FindTensor(const Scope& root, const std::string& name) {
 
 Result<ProgramDesc> ReadProgram(const std::string& path) {
   MR_ASSIGN(const std::string bytes, ReadFile(path));
+  return ParseProgram(bytes, path);
+}
+
+Result<ProgramDesc> ParseProgram(const std::string& bytes, const std::string& origin) {
   ProgramDesc program;
   if (LooksLikeText(bytes)) {
-    MR_TRY(ParseTextProto(bytes, path, &program));
+    MR_TRY(ParseTextProto(bytes, origin, &program));
   } else if (!program.ParseFromString(bytes)) {
-    return InvalidConfig(path + ": neither a serialized ProgramDesc nor its text form");
+    return InvalidConfig(origin + ": neither a serialized ProgramDesc nor its text form");
   }
-  if (program.blocks_size() == 0) return InvalidConfig(path + ": the program has no blocks");
+  if (program.blocks_size() == 0) return InvalidConfig(origin + ": the program has no blocks");
   return program;
 }
 
