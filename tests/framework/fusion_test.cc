@@ -310,6 +310,20 @@ TEST_F(FusionTest, ASoftmaxWhoseGradientHasTwoSourcesStaysApart) {
   EXPECT_EQ(Fused().find("softmax_with_cross_entropy"), std::string::npos);
 }
 
+TEST_F(FusionTest, LinearLayersOfPaddleAreFullyConnectedUnlessTransposed) {
+  Param("w0", {4, 4});
+  Param("b0", {4});
+  Op("matmul_v2", {{"X", {"dense"}}, {"Y", {"w0"}}}, {{"Out", {"m0"}}}, {{"trans_y", false}});
+  Op("elementwise_add", {{"X", {"m0"}}, {"Y", {"b0"}}}, {{"Out", {"a0"}}}, {{"axis", int64_t{-1}}});
+  Op("relu", {{"X", {"a0"}}}, {{"Out", {"h"}}});
+  Op("matmul_v2", {{"X", {"h"}}, {"Y", {"w0"}}}, {{"Out", {"m1"}}}, {{"trans_y", true}});
+  Op("elementwise_add", {{"X", {"m1"}}, {"Y", {"b0"}}}, {{"Out", {"y"}}}, {{"axis", int64_t{-1}}});
+  EXPECT_EQ(Fused({"y"}),
+            "fused_fc(X=dense W=w0 Bias=b0 -> Out=h)\n"
+            "matmul_v2(X=h Y=w0 -> Out=m1)\n"
+            "elementwise_add(X=m1 Y=b0 -> Out=y)\n");
+}
+
 TEST_F(FusionTest, UpdatesWithOtherRatesStayApart) {
   Param("w0", {4, 3});
   Param("w1", {4, 3});

@@ -132,6 +132,7 @@ OpRegistry StubOps() {
   Add(registry, "sequence_pool", {"X"}, {"Out", "MaxIndex"}, InferPool).Grad(GradX);
   Add(registry, "concat", {"X"}, {"Out"}, InferConcat).Grad(GradX);
   Add(registry, "mul", {"X", "Y"}, {"Out"}, InferMul).Grad(GradXY);
+  Add(registry, "matmul_v2", {"X", "Y"}, {"Out"}, InferMul).Attr("trans_x", false, "").Attr("trans_y", false, "");
   Add(registry, "elementwise_add", {"X", "Y"}, {"Out"}, InferSame).Grad(GradXY);
   Add(registry, "elementwise_mul", {"X", "Y"}, {"Out"}, InferSame).Grad(GradXY);
   Add(registry, "reshape2", {"X"}, {"Out", "XShape"}, InferReshape)

@@ -29,7 +29,9 @@ def read_columns(path, names):
 def main():
     model, lines, names, out = sys.argv[1:5]
     empty = sys.argv[5:] == ["empty"]
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     columns = read_columns(lines, names.split(","))
     inputs = {value.name: value for value in session.get_inputs()}
     feed = {}

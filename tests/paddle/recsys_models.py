@@ -320,8 +320,9 @@ def train(model, folder):
         first = first or feed
         history.append([float(np.asarray(x).reshape(-1)[0]) for x in exe.run(main, feed=feed, fetch_list=fetches)])
     write_table(folder + "/fetch.tsv", history)
-    with open(folder + "/fetch_vars.json", "w", encoding="utf-8") as file:
-        json.dump({"names": [var.name for var in fetches], "columns": names}, file)
+    with open(folder + "/names.json", "w", encoding="utf-8") as file:
+        ops = [op.type for op in main.global_block().ops]
+        json.dump({"names": [var.name for var in fetches], "columns": names, "ops": ops}, file)
     static.save_vars(exe, folder + "/final", main, predicate=is_kept)
     needed = {name: value for name, value in first.items() if sample.test.global_block().has_var(name)}
     write_table(folder + "/predict.tsv", exe.run(sample.test, feed=needed, fetch_list=[sample.predict])[0])

@@ -46,13 +46,26 @@ def train(bin_dir, folder, fuse):
     return out
 
 
+def check_operators(bin_dir, folder, ops):
+    """The list is Paddle's; fully connected layers of paddle.nn.Linear run as ours do."""
+    job = ("--trainer_desc=" + folder + "/job/job.prototxt", "--output_dir=" + folder + "/unused")
+    lowered = support.run(bin_dir + "/trainer", *job, "--print_ops=lowered")
+    wanted = "len(ops)=%d\n" % len(ops) + "".join("op[%d]->Type(): %s\n" % pair for pair in enumerate(ops))
+    if lowered != wanted:
+        support.fail("the operators are not Paddle's:\n" + lowered)
+    fused = support.run(bin_dir + "/trainer", *job, "--print_ops=fused")
+    if "fused_fc_grad" not in fused:
+        support.fail("no fused_fc_grad in:\n" + fused)
+
+
 def main():
     bin_dir, model = sys.argv[1:]
     python = support.peer("PADDLE_PYTHON", "paddle")
     with tempfile.TemporaryDirectory() as folder:
         folder += "/" + model
         support.run(python, MODELS, "train", model, folder)
-        names = json.loads(support.read(folder + "/fetch_vars.json"))
+        names = json.loads(support.read(folder + "/names.json"))
+        check_operators(bin_dir, folder, names["ops"])
         for fuse in ("true", "false"):
             out = train(bin_dir, folder, fuse)
             got = [[line[name] for name in names["names"]] for line in support.metrics(out)]

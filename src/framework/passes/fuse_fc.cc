@@ -1,4 +1,4 @@
-// mul, elementwise_add of a bias, and an activation, with their gradients, become fused_fc and fused_fc_grad.
+// mul or matmul_v2, elementwise_add of a bias, and an activation become fused_fc, their gradients fused_fc_grad.
 #include <algorithm>
 #include <array>
 
@@ -19,7 +19,15 @@ struct Fc {
   int act_grad = -1;
 };
 
+bool IsTrue(const OpDesc& op, std::string_view name) {
+  const OpDesc::Attr* attr = FindAttr(op, name);
+  return attr != nullptr && (attr->b() || attr->i() != 0);
+}
+
+/// A product of two matrices as they stand, the second of them a parameter.
 bool IsMatrixTimesWeight(const OpGraph& graph, const OpDesc& mul) {
+  if (mul.type() != "mul" && mul.type() != "matmul_v2") return false;
+  if (IsTrue(mul, "trans_x") || IsTrue(mul, "trans_y")) return false;
   const VarMeta* x = graph.FindMeta(OnlyInput(mul, "X"));
   const VarMeta* w = graph.FindMeta(OnlyInput(mul, "Y"));
   return x != nullptr && x->dims.rank() == 2 && x->dtype == DType::kFloat32 && x->kind == VarType::LOD_TENSOR &&
@@ -44,7 +52,7 @@ bool MatchBackward(const OpGraph& graph, Fc& fc) {
   if (fc.add_grad < 0) return graph.IsPrivate(product, {fc.add});
   const OpDesc& add_grad = graph.op(fc.add_grad);
   const std::string product_grad = OnlyOutput(add_grad, "X@GRAD");
-  fc.mul_grad = graph.ReaderOfType(product_grad, "mul_grad");
+  fc.mul_grad = graph.ReaderOfType(product_grad, std::string(graph.type(fc.mul)) + "_grad");
   return fc.mul_grad >= 0 && graph.IsPrivate(product, {fc.add, fc.add_grad}) &&
          graph.IsPrivate(product_grad, {fc.mul_grad}) && OnlyInput(add_grad, "Y") == OnlyInput(graph.op(fc.add), "Y") &&
          InputArguments(graph.op(fc.mul_grad), "X") == InputArguments(graph.op(fc.mul), "X") &&
@@ -117,7 +125,7 @@ void Fuse(OpGraph& graph, const Fc& fc) {
 
 void FuseFc(OpGraph& graph) {
   for (int i = 0; i < graph.size(); ++i) {
-    if (graph.type(i) != "mul" || !IsMatrixTimesWeight(graph, graph.op(i))) continue;
+    if (!IsMatrixTimesWeight(graph, graph.op(i))) continue;
     Fc fc;
     fc.mul = i;
     fc.add = graph.ReaderOfType(OnlyOutput(graph.op(i), "Out"), "elementwise_add");
