@@ -1,6 +1,5 @@
-# Compiles the sources of a target many at a time, so that headers and templates are paid for once: a whole build takes a
-# third of the time. The names in the unnamed namespaces of one folder must differ; SKIP_UNITY_BUILD_INCLUSION sets a source
-# apart that cannot follow.
+# Compiles the sources of a target many at a time, so that headers and templates are paid for once. The names in the
+# unnamed namespaces of one folder must differ; SKIP_UNITY_BUILD_INCLUSION sets a source apart that cannot follow.
 function(mr_unity target batch)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${MILLRACE_UNITY} UNITY_BUILD_BATCH_SIZE ${batch})
   # A source of a unity build is an included file, and g++ takes its unnamed namespace for a header's.
@@ -35,7 +34,7 @@ function(mr_test room)
                                                   MILLRACE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   target_link_libraries(${room}_test PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main mr_options mr_test_options)
   mr_unity(${room}_test 16)
-  # Replaces operator new: in one source with its callers, g++ sees pairs of new and free that do not match.
+  # Its operators new and delete must not be inlined into the tests.
   set_source_files_properties(../allocation_counter.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   gtest_discover_tests(${room}_test TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 300 LABELS unit)
 endfunction()
