@@ -37,10 +37,14 @@ int FindOneDnn(dl_phdr_info* info, size_t, void* range) {
 CodeRange one_dnn;
 const int found_one_dnn = dl_iterate_phdr(FindOneDnn, &one_dnn);
 
-void CountAllocation(const void* caller) {
+bool IsOneDnn(const void* caller) {
   const auto address = reinterpret_cast<uintptr_t>(caller);
-  ++(address >= one_dnn.begin && address < one_dnn.end ? counts.library_allocations : counts.allocations);
+  return address >= one_dnn.begin && address < one_dnn.end;
 }
+
+void CountAllocation(const void* caller) { ++(IsOneDnn(caller) ? counts.one_dnn_allocations : counts.allocations); }
+
+void CountLock(const void* caller) { ++(IsOneDnn(caller) ? counts.one_dnn_locks : counts.locks); }
 
 }  // namespace
 
@@ -139,7 +143,7 @@ Function Next(const char* name) {
 #define MR_COUNTED_LOCK(name, parameters, arguments)                     \
   extern "C" int name parameters {                                       \
     static int(*const next) parameters = Next<int(*) parameters>(#name); \
-    ++counts.locks;                                                      \
+    CountLock(__builtin_return_address(0));                              \
     return next arguments;                                               \
   }
 

@@ -4,17 +4,23 @@
 
 namespace millrace {
 
-/// What a warm batch is not to do, counted on one thread since it started.
+/// What a warm batch is not to do, counted on one thread since it started. What oneDNN does within its own code is
+/// counted apart.
 struct WarmCounts {
-  int64_t allocations = 0;          ///< operator new and the malloc family, by our code and what it calls
-  int64_t library_allocations = 0;  ///< the same within oneDNN
-  int64_t locks = 0;                ///< pthread mutexes, read-write locks, condition variables
-  int64_t futexes = 0;              ///< a sleep or a wake-up of std::atomic: of a Channel that is empty or full
-  int64_t comparisons = 0;          ///< of strings: memcmp, strcmp. No name is looked up without one
+  int64_t allocations = 0;  ///< operator new and the malloc family
+  int64_t locks = 0;        ///< pthread mutexes, read-write locks, condition variables
+  int64_t futexes = 0;      ///< a sleep or a wake-up of std::atomic: of a Channel that is empty or full
+  int64_t comparisons = 0;  ///< of strings: memcmp, strcmp. No name is looked up without one
+  int64_t one_dnn_allocations = 0;
+  int64_t one_dnn_locks = 0;
 
   WarmCounts operator-(const WarmCounts& before) const {
-    return {allocations - before.allocations, library_allocations - before.library_allocations, locks - before.locks,
-            futexes - before.futexes, comparisons - before.comparisons};
+    return {allocations - before.allocations,
+            locks - before.locks,
+            futexes - before.futexes,
+            comparisons - before.comparisons,
+            one_dnn_allocations - before.one_dnn_allocations,
+            one_dnn_locks - before.one_dnn_locks};
   }
 };
 

@@ -22,8 +22,10 @@ bool CpuHasBf16();
 /// One matrix product of one kernel; the only place that calls oneDNN.
 ///
 /// Keeps a compiled primitive for each of the last eight shapes it saw, and its scratchpad; a known shape costs no
-/// allocation of ours (oneDNN 2.6 makes seven small ones of its own per call, for its map of arguments). One thread at
-/// a time; runs in the calling thread alone, whatever OMP_NUM_THREADS says.
+/// allocation and no lock of ours. oneDNN 2.6 itself makes six to nine small allocations a call, for the map of
+/// arguments that every way to execute a primitive fills, and takes one mutex: its interface has no way round them
+/// (dnnl_sgemm has none of the map, but packs into memory that it allocates, and adds no bias). One thread at a time;
+/// runs in the calling thread alone, whatever OMP_NUM_THREADS says.
 class Gemm {
  public:
   explicit Gemm(const GemmSpec& spec);
