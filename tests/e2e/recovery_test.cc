@@ -383,8 +383,9 @@ TEST(TrainerTest, AnIdOutsideItsTableEndsAJobWhoseCommandGoesOn) {
   flags.push_back("--set=data_desc.pipe_command=\"while cat " + small.files()[0] + "; do true; done\"");
   Process trainer("trainer", flags);
   EXPECT_EQ(trainer.Wait(), 3);
-  EXPECT_THAT(trainer.errors(), testing::ContainsRegex("slot \"A\", .*part-0:[0-9]+: the id is outside parameter \"t\", "
-                                                       "whose ids are 0..4"));
+  EXPECT_THAT(trainer.errors(),
+              testing::ContainsRegex("slot \"A\", .*part-0:[0-9]+: the id is outside parameter \"t\", "
+                                     "whose ids are 0..4"));
 }
 
 TEST(TrainerTest, AResumeThatIsNeitherAutoNorAFolderIsTold) {
