@@ -31,6 +31,8 @@ Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop
   reader.loss_sum = 0;
   reader.examples = 0;
   while (true) {
+    // A source that has batches ready need not look.
+    if (stop.stop_requested()) return Cancelled("evaluation was stopped");
     MR_ASSIGN(const BatchPtr batch, source.Next(stop));
     if (batch == nullptr) return Status::Ok();
     RunContext context;
