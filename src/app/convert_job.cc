@@ -17,12 +17,21 @@ namespace {
 Result<DataFeedDesc> ReadingDesc(const TrainerDesc& job) {
   DataFeedDesc desc = job.data_desc();
   const std::string& class_name = job.dataset().class_name();
+  if (job.has_incremental()) {
+    return InvalidConfig("incremental: convert one pass at a time: --set filelist, in a job without incremental");
+  }
   if (class_name == "FileInstantDataset") {
     return InvalidConfig("dataset.class_name: the files of a FileInstantDataset are binary already");
   }
-  if (desc.parse_ins_id() || desc.parse_content()) {
-    return InvalidConfig(std::string("data_desc.") + (desc.parse_ins_id() ? "parse_ins_id" : "parse_content") +
+  if (desc.parse_ins_id() || desc.parse_content() || desc.parse_logkey()) {
+    return InvalidConfig(std::string("data_desc.") +
+                         (desc.parse_ins_id()    ? "parse_ins_id"
+                          : desc.parse_content() ? "parse_content"
+                                                 : "parse_logkey") +
                          ": binary rows hold no texts; drop them in the pipe_command, or train from the text");
+  }
+  if (job.dataset().sample_rate() < 1) {
+    return InvalidConfig("dataset.sample_rate: files hold every line; leave it out, or draw lines in the pipe_command");
   }
   if (class_name == "InMemoryDataset" && desc.zeros() == DataFeedDesc::AS_CLASS) desc.set_zeros(DataFeedDesc::DROP);
   desc.clear_name();

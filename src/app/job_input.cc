@@ -23,11 +23,8 @@ Result<std::unique_ptr<JobInput>> JobInput::Open(const std::string& file, const 
   const DatasetFactory datasets = DatasetFactory::Builtin();
   MR_ASSIGN(LoadedConfig config, LoadInputJob(file, overrides));
   const TrainerDesc& desc = *config.desc;
-  DatasetSettings settings;
+  DatasetSettings settings = DatasetSettings::FromDesc(desc);
   settings.threads = std::max(1, desc.thread_num());
-  settings.queue_num = desc.dataset().queue_num();
-  settings.local_shuffle = desc.dataset().local_shuffle();
-  settings.prefetch_batches = desc.dataset().prefetch_batches();
   settings.output_dir = desc.output().dir();
   MR_ASSIGN(std::unique_ptr<Dataset> dataset,
             datasets.Create(desc.dataset().class_name(), desc.data_desc(), config.files, feeds, settings));

@@ -78,7 +78,10 @@ Status Run(const CommandLine& line) {
     return FlushStandardOutput();
   }
   MR_ASSIGN(const RunSummary summary, RunJob(*job, FLAGS_resume, signals.token()));
-  return summary.interrupted ? Cancelled("interrupted") : Status::Ok();
+  if (summary.interrupted) return Cancelled("interrupted");
+  if (summary.save_failures.empty()) return Status::Ok();
+  return IoError("the model is trained, but incremental.save_command failed after " +
+                 std::to_string(summary.save_failures.size()) + " passes; the first: " + summary.save_failures[0]);
 }
 
 }  // namespace

@@ -21,12 +21,12 @@ Result<std::unique_ptr<Dataset>> OpenSample(const Job& job) {
   desc.set_thread_num(1);
   desc.set_drop_last(false);
   const std::string& class_name = job.desc().dataset().class_name();
-  // Of an InMemoryDataset only the start is read, with its habits.
-  const bool in_memory = class_name == "InMemoryDataset";
+  // Of an InMemoryDataset only the start is read, with its habits; lines that are batches need one.
+  const bool in_memory = class_name == "InMemoryDataset" && desc.input_type() == 0;
   if (in_memory && desc.zeros() == DataFeedDesc::AS_CLASS) desc.set_zeros(DataFeedDesc::DROP);
   DatasetSettings settings;
   settings.output_dir = job.output_dir();
-  return job.environment().datasets.Create(in_memory ? "QueueDataset" : class_name, desc, {job.dataset().files()[0]},
+  return job.environment().datasets.Create(in_memory ? "QueueDataset" : class_name, desc, {job.FilesOfPass(0)[0]},
                                            job.environment().feeds, settings);
 }
 
@@ -78,10 +78,11 @@ int64_t FlopsPerInstance(const ProgramDesc& program) {
 
 Status ValidateJob(Job& job, std::stop_token stop) {
   MR_ASSIGN(const std::unique_ptr<Dataset> dataset, OpenSample(job));
+  if (auto* memory = dynamic_cast<InMemoryControl*>(dataset.get())) MR_TRY(memory->LoadIntoMemory(stop).status());
   MR_TRY(dataset->BeginPass({.pass = 0, .workers = 1, .ordered = true, .seed = job.desc().seed()}));
   {
     MR_ASSIGN(const BatchPtr batch, dataset->source(0).Next(stop));
-    if (batch == nullptr) return BadData("\"" + job.dataset().files()[0] + "\" gives no instances");
+    if (batch == nullptr) return BadData("\"" + job.FilesOfPass(0)[0] + "\" gives no instances");
     std::fputs(BatchAsTable(*batch, 0, kValuesShown).c_str(), stdout);
     MR_TRY(RunForward(job, *batch, *dataset));
   }
@@ -89,7 +90,7 @@ Status ValidateJob(Job& job, std::stop_token stop) {
   PrintParameters(job);
   std::printf("operators: %zu a batch; matrix products: %lld FLOPs an instance\n", job.train().ops().size(),
               static_cast<long long>(FlopsPerInstance(job.model().main)));
-  std::printf("%zu files, %d workers: the job is valid\n", job.dataset().files().size(), job.workers());
+  std::printf("%zu files, %d workers: the job is valid\n", job.config().files.size(), job.workers());
   return Status::Ok();
 }
 

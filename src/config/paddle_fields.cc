@@ -52,11 +52,7 @@ const std::array kUnsupported = {
     Unsupported{"section_param", [](const TrainerDesc& d) { return d.has_section_param(); }, kPipeline},
     Unsupported{"heter_section_param", [](const TrainerDesc& d) { return d.has_heter_section_param(); }, kPipeline},
     Unsupported{"data_desc.rank_offset", [](const TrainerDesc& d) { return !d.data_desc().rank_offset().empty(); },
-                "instances are not grouped into page views"},
-    Unsupported{"data_desc.pv_batch_size", [](const TrainerDesc& d) { return d.data_desc().pv_batch_size() != 32; },
-                "instances are not grouped into page views"},
-    Unsupported{"data_desc.input_type", [](const TrainerDesc& d) { return d.data_desc().input_type() != 0; },
-                "a line is an instance, not a batch"},
+                "no operator here reads ranks within page views"},
     Unsupported{"data_desc.so_parser_name",
                 [](const TrainerDesc& d) { return !d.data_desc().so_parser_name().empty(); },
                 "parsers are not loaded from shared objects; write MultiSlot lines from a pipe_command"},
@@ -81,9 +77,7 @@ bool IsInert(const google::protobuf::FieldDescriptor& field) {
            field.number() != TrainerDesc::kCheckNanVarNamesFieldNumber &&
            field.number() != TrainerDesc::kHogwildParamFieldNumber;
   }
-  if (type == "FetchConfig") return field.number() == FetchConfig::kMethodFieldNumber;
-  return type == "DataFeedDesc" && (field.number() == DataFeedDesc::kPvBatchSizeFieldNumber ||
-                                    field.number() == DataFeedDesc::kInputTypeFieldNumber);
+  return type == "FetchConfig" && field.number() == FetchConfig::kMethodFieldNumber;
 }
 
 }  // namespace millrace

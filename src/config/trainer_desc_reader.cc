@@ -73,6 +73,11 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     };
     config.files = expand(config.desc->filelist(), "filelist");
     config.eval_files = expand(config.desc->eval().filelist(), "eval.filelist");
+    for (int i = 0; i < config.desc->incremental().pass_size(); ++i) {
+      const std::string path = "incremental.pass[" + std::to_string(i) + "].filelist";
+      config.pass_files.push_back(expand(config.desc->incremental().pass(i).filelist(), path));
+      config.files.insert(config.files.end(), config.pass_files.back().begin(), config.pass_files.back().end());
+    }
     CheckProgramFiles(config.desc->program(), positions, &diagnostics);
   }
   if (intact && !request.has_output_folder) CheckOutputFolder(*config.desc, positions, &diagnostics);

@@ -34,6 +34,8 @@ struct LoadedConfig {
   /// `desc.filelist` and `desc.eval.filelist` written out: what the datasets read, in order. Empty without check_files.
   std::vector<std::string> files;
   std::vector<std::string> eval_files;
+  /// The same of every `desc.incremental.pass`; `files` are then those of all, one behind the other.
+  std::vector<std::vector<std::string>> pass_files;
   /// Rendered warnings, to be shown to the user once; empty: none.
   std::string warnings;
   /// The texts and where each field stands in them, for mistakes that show later.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 
 #include "config/checker.h"
 #include "config/paddle_fields.h"
+#include "framework/slot_schema.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -31,6 +33,60 @@ void CheckMetricName(const TrainerDesc& desc, const std::string& path, const std
   check.Error(path, "the model does not compute \"" + name + "\"; add metric { kind: " + kind + " } to it");
 }
 
+/// Merged lines, page views, and batches that are lines.
+void CheckGrouping(const TrainerDesc& desc, Checker& check) {
+  const DatasetDesc& dataset = desc.dataset();
+  const DataFeedDesc& feed = desc.data_desc();
+  if (dataset.merge_by_lineid() && !feed.parse_ins_id() && !feed.parse_logkey()) {
+    check.Error("dataset.merge_by_lineid", "merge_by_lineid needs names: set data_desc.parse_ins_id or parse_logkey");
+  }
+  check.AtLeast("dataset.merge_size", dataset.merge_size(), 0);
+  if (dataset.has_merge_size() && !dataset.merge_by_lineid()) {
+    check.Error("dataset.merge_size", "merge_size says nothing without merge_by_lineid: true");
+  }
+  if (dataset.enable_pv_merge() && !feed.parse_logkey()) {
+    check.Error("dataset.enable_pv_merge", "page views are found by log keys: set data_desc.parse_logkey");
+  }
+  const auto& phases = dataset.phases();
+  const bool joins = std::find(phases.begin(), phases.end(), DatasetDesc::JOIN) != phases.end();
+  if (joins && !dataset.enable_pv_merge()) {
+    check.Error("dataset.phases[0]", "JOIN hands out page views: set enable_pv_merge");
+  }
+  check.AtLeast("data_desc.pv_batch_size", feed.pv_batch_size(), 1);
+  check.AtMost("data_desc.pv_batch_size", feed.pv_batch_size(), 1 << 24);
+  // Paddle writes the default of 32 into every file.
+  if (feed.pv_batch_size() != 32 && !joins) {
+    check.Error("data_desc.pv_batch_size", "page views are handed out in the phase JOIN: dataset { phases: JOIN }");
+  }
+  if (dataset.shuffle_by_uid() && feed.multi_slot_desc().uid_slot().empty()) {
+    check.Error("dataset.shuffle_by_uid", "shuffle_by_uid needs data_desc.multi_slot_desc.uid_slot");
+  }
+  if (dataset.sample_rate() == 0) {
+    check.Error("dataset.sample_rate", "sample_rate is above 0, or nothing would be read");
+  }
+  check.Within("dataset.sample_rate", dataset.sample_rate(), 0, 1, true);
+  if (feed.parse_logkey() && feed.parse_ins_id()) {
+    check.Warning("data_desc.parse_logkey", "the log key names the instance; what parse_ins_id reads is dropped");
+  }
+  if (feed.input_type() == 0) return;
+  if (feed.input_type() != 1) {
+    check.Error("data_desc.input_type", "input_type is 0 (a line is an instance) or 1 (a line is a batch), not " +
+                                            std::to_string(feed.input_type()));
+    return;
+  }
+  if (dataset.class_name() != "InMemoryDataset") {
+    check.Error("data_desc.input_type",
+                "lines that are whole batches need dataset { class_name: \"InMemoryDataset\" }");
+  }
+  if (feed.batch_size() != 1) {
+    check.Error("data_desc.input_type",
+                "a line is a whole batch, so batch_size must be 1, not " + std::to_string(feed.batch_size()));
+  }
+  if (dataset.merge_by_lineid() || dataset.enable_pv_merge()) {
+    check.Error("data_desc.input_type", "lines that are whole batches are not merged");
+  }
+}
+
 void CheckDataset(const TrainerDesc& desc, Checker& check) {
   const DatasetDesc& dataset = desc.dataset();
   CheckKnown(check, "dataset.class_name", "dataset", dataset.class_name(), check.known().datasets);
@@ -44,15 +100,22 @@ void CheckDataset(const TrainerDesc& desc, Checker& check) {
                 "prefetch_batches needs class_name: \"QueueDataset\"; the workers of a "
                 "FileInstantDataset read for themselves");
   }
+  CheckGrouping(desc, check);
   if (dataset.class_name() != "QueueDataset" && !is_binary) return;
   const auto needs_memory = [&](bool is_set, const std::string& field) {
     if (!is_set) return;
-    check.Error("dataset." + field, field + " needs class_name: \"InMemoryDataset\"; a " + dataset.class_name() +
+    check.Error("dataset." + field, field.substr(0, field.find('[')) + " needs class_name: \"InMemoryDataset\"; a " +
+                                        dataset.class_name() +
                                         (is_binary ? " reads its files in order" : " streams its files"));
   };
   needs_memory(dataset.local_shuffle(), "local_shuffle");
   needs_memory(dataset.preload(), "preload");
   needs_memory(dataset.has_queue_num(), "queue_num");
+  needs_memory(dataset.merge_by_lineid(), "merge_by_lineid");
+  needs_memory(dataset.enable_pv_merge(), "enable_pv_merge");
+  needs_memory(dataset.phases_size() > 0, "phases[0]");
+  needs_memory(dataset.shuffle_by_uid(), "shuffle_by_uid");
+  needs_memory(dataset.has_sample_rate(), "sample_rate");
 }
 
 void CheckFetch(const FetchConfig& fetch, Checker& check) {
@@ -104,6 +167,90 @@ void CheckCheckpoint(const TrainerDesc& desc, Checker& check) {
   }
 }
 
+void CheckImportance(const TrainerDesc& desc, const std::vector<DefinedName>& slots, Checker& check) {
+  if (!desc.has_feature_importance()) return;
+  const FeatureImportanceDesc& importance = desc.feature_importance();
+  const std::string path = "feature_importance";
+  if (!desc.has_eval())
+    check.Error(path, "importance is measured on the evaluation set: add eval { filelist: \"...\" }");
+  if (importance.slots_size() + importance.group_size() == 0) {
+    check.Missing(path, "slots", "which slots? feature_importance { slots: \"C1..C26\" }");
+  }
+  check.AtLeast(path + ".repeats", importance.repeats(), 1);
+  check.AtMost(path + ".repeats", importance.repeats(), 10000);
+  check.AtLeast<int64_t>(path + ".candidate_size", importance.candidate_size(), 0);
+  CheckMetricName(desc, path + ".metric", importance.metric(), check);
+  std::vector<std::string> names;
+  for (const DefinedName& slot : slots) {
+    if (slot.is_used) names.push_back(slot.name);
+  }
+  const auto check_slots = [&](const auto& ranges, const std::string& list) {
+    for (int i = 0; i < ranges.size(); ++i) {
+      const std::string at = list + "[" + std::to_string(i) + "]";
+      const Result<std::vector<std::string>> expanded = ExpandSlotRange(ranges[i]);
+      if (!expanded.ok()) check.Error(at, expanded.status().message());
+      if (!expanded.ok()) continue;
+      for (const std::string& name : *expanded) CheckKnown(check, at, "used slot", name, names);
+    }
+  };
+  check_slots(importance.slots(), path + ".slots");
+  for (int i = 0; i < importance.group_size(); ++i) {
+    const std::string group = path + ".group[" + std::to_string(i) + "]";
+    if (importance.group(i).name().empty()) check.Missing(group, "name", "a group needs a name for the report");
+    if (importance.group(i).slots_size() == 0) check.Missing(group, "slots", "a group needs slots");
+    check_slots(importance.group(i).slots(), group + ".slots");
+  }
+  if (desc.dataset().class_name() == "FileInstantDataset") {
+    check.Error(path,
+                "importance holds the evaluation's rows in memory, which binary files cannot be loaded into: ask " +
+                    std::string("it of the job of their text, with --resume and this job's checkpoint"));
+  }
+  if (desc.data_desc().input_type() == 1) {
+    check.Error(path, "slots of lines that are whole batches (input_type 1) are not shuffled");
+  }
+}
+
+void CheckIncremental(const TrainerDesc& desc, Checker& check) {
+  if (!desc.has_incremental()) return;
+  const IncrementalDesc& incremental = desc.incremental();
+  if (desc.filelist_size() > 0) {
+    check.Error("filelist[0]", "filelist and incremental (line " + std::to_string(check.Line("incremental")) +
+                                   ") exclude each other: a pass of incremental names its files");
+  }
+  if (desc.has_epochs() && desc.epochs() != 1) {
+    check.Error("epochs", "incremental trains each of its passes once; for more, give a further pass the same files");
+  }
+  if (incremental.pass_size() == 0) {
+    check.Missing("incremental", "pass", "incremental needs passes: pass { name: \"day1\" filelist: \"data/day1/*\" }");
+  }
+  std::map<std::string, int> names;
+  for (int i = 0; i < incremental.pass_size(); ++i) {
+    const auto& pass = incremental.pass(i);
+    const std::string path = "incremental.pass[" + std::to_string(i) + "]";
+    if (pass.filelist_size() == 0) check.Missing(path, "filelist", "a pass needs a filelist");
+    if (pass.name().empty()) {
+      check.Missing(path, pass.has_name() ? "" : "name", "a pass needs a name, which its model is called");
+      continue;
+    }
+    if (pass.name().find('/') != std::string::npos || pass.name().starts_with('.')) {
+      check.Error(path + ".name", "the name of a pass is that of a folder: no slash, no dot at its start");
+    }
+    const auto [earlier, is_new] = names.insert({pass.name(), i});
+    if (!is_new) {
+      check.Error(path + ".name",
+                  "there is a pass \"" + pass.name() + "\" already, on line " +
+                      std::to_string(check.Line("incremental.pass[" + std::to_string(earlier->second) + "].name")));
+    }
+  }
+  check.AtLeast("incremental.save_interval", incremental.save_interval(), 0);
+  if (incremental.save_interval() == 0 && !incremental.save_command().empty()) {
+    check.Error("incremental.save_command", "with save_interval: 0 no model is saved that a command could be run on");
+  }
+  if (desc.dataset().preload()) {
+    check.Warning("dataset.preload", "incremental preloads every pass while the one before is trained");
+  }
+}
+
 void CheckOutput(const OutputDesc& output, Checker& check) {
   check.AtLeast<int64_t>("output.trace_first_batch", output.trace_first_batch(), 0);
   check.AtLeast<int64_t>("output.trace_batches", output.trace_batches(), 1);
@@ -151,7 +298,8 @@ void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool 
   check.AtLeast("thread_num", desc.thread_num(), 1);
   check.AtMost("thread_num", desc.thread_num(), kMostThreads);
   check.AtLeast("epochs", desc.epochs(), 1);
-  if (desc.filelist_size() == 0) {
+  CheckIncremental(desc, check);
+  if (desc.filelist_size() == 0 && !desc.has_incremental()) {
     check.Missing("", "filelist", "filelist is missing: which files are to be read? filelist: \"data/part-*\"");
   }
   const std::vector<DefinedName> slots = CheckDataFeed(desc, check);
@@ -169,6 +317,7 @@ void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool 
   CheckEval(desc, check);
   CheckCheckpoint(desc, check);
   CheckOutput(desc.output(), check);
+  CheckImportance(desc, slots, check);
   RejectUnsupportedFields(desc, positions, diagnostics);
 }
 

@@ -177,6 +177,7 @@ void CheckBinaryFeed(const DataFeedDesc& feed, Checker& check) {
   refuse(feed.has_bad_lines(), "bad_lines");
   refuse(feed.parse_ins_id(), "parse_ins_id");
   refuse(feed.parse_content(), "parse_content");
+  refuse(feed.parse_logkey(), "parse_logkey");
   refuse(feed.zeros() == DataFeedDesc::DROP, "zeros");
   refuse(feed.trailing_values() == DataFeedDesc::IGNORE, "trailing_values");
   refuse(feed.non_finite() == DataFeedDesc::REJECT_NON_FINITE, "non_finite");

@@ -23,16 +23,49 @@ void Put(const T* values, size_t count, std::string* bytes) {
   if (count > 0) bytes->append(reinterpret_cast<const char*>(values), count * sizeof(T));
 }
 
-template <class T>
-T* CopyValues(const uint8_t* values, size_t count, size_t readable, T* out) {
-  if (readable >= kCopied) [[likely]] {
-    std::memcpy(out, values, kCopied);
-    if (count > kCopied / sizeof(T)) [[unlikely]]
-      std::memcpy(out, values, count * sizeof(T));
-  } else if (count > 0) {
-    std::memcpy(out, values, count * sizeof(T));
+/// The size of a slot. The processor goes on with the usual count while it still waits for this one, as otherwise every
+/// slot of the walk would wait for the one before; without the barrier the compiler would undo that.
+size_t SlotBytes(uint32_t count, uint32_t usual, uint32_t sizes, uint32_t value_bytes) {
+  if (count != usual) [[unlikely]] {
+    usual = count;
+    asm volatile("" : "+r"(usual));
   }
-  return out + count;
+  return sizeof(uint16_t) + size_t{usual} * value_bytes + size_t{sizes} * (sizeof(uint64_t) - value_bytes);
+}
+
+/// A dense slot's values in all rows.
+template <class T>
+void CopyDense(const uint8_t* base, const uint32_t* starts, size_t rows, size_t width, UninitializedVector<T>& values) {
+  values.resize(rows * width);
+  for (size_t row = 0; row < rows; ++row) {
+    const uint8_t* const from = base + starts[row] + sizeof(uint16_t) + sizeof(uint64_t);
+    if (width == 1) {
+      std::memcpy(values.data() + row, from, sizeof(T));
+    } else {
+      std::memcpy(values.data() + row * width, from, width * sizeof(T));
+    }
+  }
+}
+
+/// A sparse slot's values in all rows, `total` together. `kPadded`: kCopied bytes behind every value may be read.
+template <bool kPadded, class T>
+void CopySparse(const uint8_t* base, const uint32_t* starts, size_t rows, size_t total, UninitializedVector<T>& values,
+                UninitializedVector<uint32_t>& offsets) {
+  values.resize(total + kCopied / sizeof(T));
+  offsets.resize(rows + 1);
+  T* const out = values.data();
+  uint32_t* const ends = offsets.data();
+  size_t used = 0;
+  ends[0] = 0;
+  for (size_t row = 0; row < rows; ++row) {
+    const uint8_t* const at = base + starts[row];
+    const size_t count = ReadCount(at);
+    if (kPadded) std::memcpy(out + used, at + sizeof(uint16_t), kCopied);
+    if (!kPadded || count > kCopied / sizeof(T)) std::memcpy(out + used, at + sizeof(uint16_t), count * sizeof(T));
+    used += count;
+    ends[row + 1] = static_cast<uint32_t>(used);
+  }
+  values.resize(total);
 }
 
 }  // namespace
@@ -46,6 +79,7 @@ InstantFormat::InstantFormat(const SlotSchema& schema, bool allow_empty) {
       plan.sizes = 1;
       plan.least = static_cast<uint32_t>(slot.width) + plan.sizes;
       plan.most = plan.least;
+      plan.usual = plan.least;
     } else if (allow_empty) {
       plan.least = 0;
     }
@@ -54,26 +88,37 @@ InstantFormat::InstantFormat(const SlotSchema& schema, bool allow_empty) {
   }
 }
 
-Result<InstantFormat::Stretch> InstantFormat::FindRows(std::span<const uint8_t> file, size_t begin, int most,
-                                                       uint64_t row) const {
-  Stretch stretch{0, begin, begin};
+Status InstantFormat::FindRows(std::span<const uint8_t> file, size_t begin, int most, uint64_t row, Rows* rows) const {
+  rows->count = 0;
+  rows->begin = begin;
+  rows->most = most;
+  rows->starts.resize(plan_.size() * static_cast<size_t>(most));
+  rows->values.assign(plan_.size(), 0);
+  const uint8_t* const base = file.data() + begin;
   const uint8_t* const end = file.data() + file.size();
-  const uint8_t* at = file.data() + begin;
-  for (; stretch.rows < most && at < end; ++stretch.rows) {
-    for (const SlotPlan& plan : plan_) {
+  const uint8_t* at = base;
+  for (; rows->count < most && at < end; ++rows->count) {
+    uint32_t* start = rows->starts.data() + rows->count;
+    for (size_t slot = 0; slot < plan_.size(); ++slot) {
+      const SlotPlan& plan = plan_[slot];
       const auto left = static_cast<size_t>(end - at);
       const uint32_t count = left < sizeof(uint16_t) ? UINT32_MAX : ReadCount(at);
-      const size_t size = sizeof(uint16_t) + size_t{count} * plan.value_bytes +
-                          size_t{plan.sizes} * (sizeof(uint64_t) - plan.value_bytes);
+      const size_t size = SlotBytes(count, plan.usual, plan.sizes, plan.value_bytes);
       if (count < plan.least || count > plan.most || size > left) [[unlikely]] {
-        return WrongRow(file, static_cast<size_t>(at - file.data()), row + static_cast<uint64_t>(stretch.rows),
-                        static_cast<size_t>(&plan - plan_.data()));
+        return WrongRow(file, static_cast<size_t>(at - file.data()), row + static_cast<uint64_t>(rows->count), slot);
       }
+      *start = static_cast<uint32_t>(at - base);
+      start += most;
+      rows->values[slot] += count;
       at += size;
     }
+    if (at - base > UINT32_MAX) {
+      return BadData("row " + std::to_string(row + static_cast<uint64_t>(rows->count)) +
+                     ": the rows of a batch are longer than 4 GiB; set a smaller data_desc.batch_size");
+    }
   }
-  stretch.end = static_cast<size_t>(at - file.data());
-  return stretch;
+  rows->end = static_cast<size_t>(at - file.data());
+  return Status::Ok();
 }
 
 Status InstantFormat::WrongRow(std::span<const uint8_t> file, size_t at, uint64_t row, size_t slot) const {
@@ -102,30 +147,31 @@ Status InstantFormat::WrongRow(std::span<const uint8_t> file, size_t at, uint64_
                  LooksLike(file));
 }
 
-void InstantFormat::Decode(std::span<const uint8_t> file, const Stretch& stretch, ColumnSink& sink) const {
-  const uint8_t* const file_end = file.data() + file.size();
-  const uint8_t* at = file.data() + stretch.begin;
-  for (int row = 0; row < stretch.rows; ++row) {
-    sink.BeginRow();
-    for (const SlotPlan& plan : plan_) {
-      const size_t count = ReadCount(at) - plan.sizes;
-      const uint8_t* const values = at + sizeof(uint16_t) + plan.sizes * sizeof(uint64_t);
-      if (plan.id >= 0) DecodeSlot(plan, values, count, static_cast<size_t>(file_end - values), sink);
-      at = values + count * plan.value_bytes;
+void InstantFormat::CopyRows(std::span<const uint8_t> file, const Rows& rows, SlotBatch* batch) const {
+  const uint8_t* const base = file.data() + rows.begin;
+  const auto count = static_cast<size_t>(rows.count);
+  const bool is_padded = rows.end + kCopied <= file.size();
+  for (size_t slot = 0; slot < plan_.size(); ++slot) {
+    const SlotPlan& plan = plan_[slot];
+    if (plan.id < 0) continue;
+    const uint32_t* const starts = rows.starts.data() + slot * static_cast<size_t>(rows.most);
+    SlotColumn& column = batch->column(plan.id);
+    const auto copy = [&](auto& values) {
+      if (plan.sizes > 0) {
+        CopyDense(base, starts, count, plan.least - plan.sizes, values);
+      } else if (is_padded) {
+        CopySparse<true>(base, starts, count, rows.values[slot], values, column.offsets);
+      } else {
+        CopySparse<false>(base, starts, count, rows.values[slot], values, column.offsets);
+      }
+    };
+    if (plan.value_bytes == sizeof(uint64_t)) {
+      copy(column.ids);
+    } else {
+      copy(column.floats);
     }
-    sink.EndRow();
   }
-}
-
-void InstantFormat::DecodeSlot(const SlotPlan& plan, const uint8_t* values, size_t count, size_t readable,
-                               ColumnSink& sink) const {
-  if (plan.value_bytes == sizeof(uint64_t)) {
-    uint64_t* const out = sink.BeginIds(plan.id, std::max(count, kCopied / sizeof(uint64_t)));
-    sink.EndIds(plan.id, CopyValues(values, count, readable, out));
-  } else {
-    float* const out = sink.BeginFloats(plan.id, std::max(count, kCopied / sizeof(float)));
-    sink.EndFloats(plan.id, CopyValues(values, count, readable, out));
-  }
+  batch->set_rows(rows.count);
 }
 
 Status InstantFormat::Encode(const SlotBatch& batch, const std::vector<std::string>& files, std::string* bytes) const {
@@ -133,7 +179,7 @@ Status InstantFormat::Encode(const SlotBatch& batch, const std::vector<std::stri
   for (uint64_t row = 0; row < rows; ++row) {
     for (size_t slot = 0; slot < plan_.size(); ++slot) {
       const SlotPlan& plan = plan_[slot];
-      if (plan.id < 0) return Internal("slot \"" + names_[slot] + "\" is not used, so its values are not there");
+      if (plan.id < 0) continue;
       const size_t width = plan.least - plan.sizes;
       const size_t begin = plan.sizes > 0 ? row * width : batch.offsets(plan.id)[row];
       const size_t end = plan.sizes > 0 ? begin + width : batch.offsets(plan.id)[row + 1];

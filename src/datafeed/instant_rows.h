@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/status.h"
-#include "datafeed/column_sink.h"
 #include "framework/slot_batch.h"
 #include "framework/slot_schema.h"
 
@@ -26,22 +25,24 @@ class InstantFormat {
   /// `allow_empty`: a sparse slot may have the count 0.
   InstantFormat(const SlotSchema& schema, bool allow_empty);
 
-  /// Up to `most` whole rows that stand one after another.
-  struct Stretch {
-    int rows = 0;
-    size_t begin = 0;  ///< bytes of the file
-    size_t end = 0;
+  /// Whole rows that stand one after another, and where their slots begin. Its vectors keep their capacity.
+  struct Rows {
+    int count = 0;
+    size_t begin = 0;              ///< bytes of the file
+    size_t end = 0;                ///< likewise
+    std::vector<uint32_t> starts;  ///< of row r's slot s, from `begin`: starts[s * most + r]
+    std::vector<size_t> values;    ///< that each slot has in all rows
+    int most = 0;
   };
-  /// Finds where the rows from byte `begin` on end, by their counts alone; `row` is the number of the first one,
-  /// from 1. kBadData says row, slot and byte of what is wrong: rows that it gives back may be decoded without further
-  /// checks.
-  Result<Stretch> FindRows(std::span<const uint8_t> file, size_t begin, int most, uint64_t row) const;
+  /// Finds up to `most` rows from byte `begin` on, by their counts alone; `row` is the number of the first one, from 1.
+  /// kBadData says row, slot and byte of what is wrong: rows that it gives back may be copied without further checks.
+  Status FindRows(std::span<const uint8_t> file, size_t begin, int most, uint64_t row, Rows* rows) const;
 
-  /// Appends the rows of a stretch to a sink. Reads no byte behind the end of `file`.
-  void Decode(std::span<const uint8_t> file, const Stretch& stretch, ColumnSink& sink) const;
+  /// Copies rows to an empty batch, column by column. Reads no byte behind the end of `file`.
+  void CopyRows(std::span<const uint8_t> file, const Rows& rows, SlotBatch* batch) const;
 
-  /// Appends the bytes of a batch's rows. kBadData, with the row's place in `files`, for a slot with more values than a
-  /// count can say.
+  /// Appends the bytes of a batch's rows, used slots alone. kBadData, with the row's place in `files`, for a slot with
+  /// more values than a count can say.
   Status Encode(const SlotBatch& batch, const std::vector<std::string>& files, std::string* bytes) const;
 
  private:
@@ -49,11 +50,11 @@ class InstantFormat {
     SlotId id = -1;              ///< -1: not used
     uint32_t least = 1;          ///< smallest count
     uint32_t most = UINT16_MAX;  ///< largest count
+    uint32_t usual = 1;          ///< count of most rows: the walk goes on with it before the count is read
     uint32_t sizes = 0;          ///< numbers of 8 bytes before the values, which count
     uint32_t value_bytes = 8;
   };
   Status WrongRow(std::span<const uint8_t> file, size_t at, uint64_t row, size_t slot) const;
-  void DecodeSlot(const SlotPlan& plan, const uint8_t* values, size_t count, size_t readable, ColumnSink& sink) const;
 
   std::vector<std::string> names_;
   std::vector<SlotPlan> plan_;

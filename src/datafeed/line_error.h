@@ -12,7 +12,7 @@ namespace millrace {
 
 /// Why a line was refused. The names (LineErrorKindName) are keys of PassStats::counters.
 enum class LineErrorKind : uint8_t {
-  kBadPrefix,      ///< ins_id or content is not "1 TOKEN"
+  kBadPrefix,      ///< ins_id, content or logkey is not "1 TOKEN"
   kBadCount,       ///< a count is not a number, negative, or above 2^31 - 1
   kEmptySlot,      ///< a count of 0 that the configuration does not allow
   kBadValue,       ///< a value is not a number of the slot's type

@@ -12,6 +12,7 @@ MultiSlotOptions MultiSlotOptions::FromDesc(const DataFeedDesc& desc, FeedClass 
   MultiSlotOptions options;
   options.parse_ins_id = desc.parse_ins_id();
   options.parse_content = desc.parse_content();
+  options.parse_logkey = desc.parse_logkey();
   options.allow_empty_slots = desc.empty_slot() == DataFeedDesc::ALLOW;
   options.drop_zeros =
       desc.zeros() == DataFeedDesc::DROP || (desc.zeros() == DataFeedDesc::AS_CLASS && feed == FeedClass::kInMemory);

@@ -19,6 +19,8 @@ struct MultiSlotOptions {
 
   bool parse_ins_id = false;
   bool parse_content = false;
+  /// "1 KEY" after these: 32 hex digits (LogKey), which become the instance's name.
+  bool parse_logkey = false;
   /// A count of 0 is an empty list, not an error.
   bool allow_empty_slots = false;
   /// Ids 0 and floats below 1e-6 of sparse slots are left out; a slot that they leave empty feeds one 0.

@@ -5,6 +5,7 @@
 
 #include "datafeed/column_sink.h"
 #include "datafeed/float_text.h"
+#include "datafeed/log_key.h"
 #include "datafeed/multi_slot_scalar.h"
 #include "datafeed/row_sink.h"
 #include "datafeed/swar_digits.h"
@@ -72,12 +73,8 @@ class FastLine {
 
   const char* Read(std::span<const SlotPlan> slots, const char* at) {
     while (IsSeparator(*at)) ++at;
-    if (options_.parse_ins_id) {
-      at = ReadPrefix(at, &Sink::SetInsId);
-      if (at == nullptr) return nullptr;
-    }
-    if (options_.parse_content) {
-      at = ReadPrefix(at, &Sink::SetContent);
+    if (options_.parse_ins_id || options_.parse_content || options_.parse_logkey) {
+      at = ReadPrefixes(at);
       if (at == nullptr) return nullptr;
     }
     for (const SlotPlan& slot : slots) {
@@ -121,13 +118,24 @@ class FastLine {
     return ReadUint64(at, count);
   }
 
-  const char* ReadPrefix(const char* at, void (Sink::*set)(std::string_view)) {
+  const char* ReadPrefixes(const char* at) {
+    std::string_view name;
+    std::string_view content;
+    if (options_.parse_ins_id && (at = ReadPrefix(at, &name)) == nullptr) return nullptr;
+    if (options_.parse_content && (at = ReadPrefix(at, &content)) == nullptr) return nullptr;
+    if (options_.parse_logkey && ((at = ReadPrefix(at, &name)) == nullptr || !ParseLogKey(name))) return nullptr;
+    if (options_.parse_ins_id || options_.parse_logkey) sink_.SetInsId(name);
+    if (options_.parse_content) sink_.SetContent(content);
+    return at;
+  }
+
+  static const char* ReadPrefix(const char* at, std::string_view* text) {
     if (at[0] != '1' || at[1] != ' ') return nullptr;
     const char* const begin = at + 2;
     at = begin;
     while (static_cast<unsigned char>(*at) > ' ') ++at;
     if (at == begin || *at != ' ') return nullptr;
-    (sink_.*set)({begin, static_cast<size_t>(at - begin)});
+    *text = {begin, static_cast<size_t>(at - begin)};
     while (*at == ' ') ++at;
     return at;
   }

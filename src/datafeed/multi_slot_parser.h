@@ -31,7 +31,7 @@ struct SlotPlan {
   bool drop_zeros = false;
 };
 
-/// Reads lines of MultiSlot text, `[1 ins_id] [1 content] (count value{count})*`, into a sink.
+/// Reads lines of MultiSlot text, `[1 ins_id] [1 content] [1 logkey] (count value{count})*`, into a sink.
 ///
 /// `Sink` is ColumnSink or RowSink. Most lines take a path that reads eight digits at a time; whatever it does not know
 /// (signs, exponents of many digits, errors) it leaves to the scalar parser, so both accept the same lines, give the

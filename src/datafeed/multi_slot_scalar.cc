@@ -9,6 +9,7 @@
 
 #include "datafeed/column_sink.h"
 #include "datafeed/float_text.h"
+#include "datafeed/log_key.h"
 #include "datafeed/row_sink.h"
 
 namespace millrace {
@@ -60,8 +61,7 @@ class LineReader {
       at_ = nul;
       return Fail(LineErrorKind::kNulByte, "", "text without NUL bytes", line_.substr(nul, 1));
     }
-    if (options_.parse_ins_id && !ReadPrefix("the name of the instance (parse_ins_id)", &Sink::SetInsId)) return false;
-    if (options_.parse_content && !ReadPrefix("the content (parse_content)", &Sink::SetContent)) return false;
+    if (!ReadPrefixes()) return false;
     size_t number = 0;
     for (const SlotSpec& slot : schema_.all()) {
       if (!ReadSlot(slot, ++number)) return false;
@@ -99,7 +99,21 @@ class LineReader {
     return false;
   }
 
-  bool ReadPrefix(const std::string& what, void (Sink::*set)(std::string_view)) {
+  bool ReadPrefixes() {
+    std::string_view name;
+    std::string_view content;
+    if (options_.parse_ins_id && !ReadPrefix("the name of the instance (parse_ins_id)", &name)) return false;
+    if (options_.parse_content && !ReadPrefix("the content (parse_content)", &content)) return false;
+    if (options_.parse_logkey && !ReadPrefix("the log key (parse_logkey)", &name)) return false;
+    if (options_.parse_logkey && !ParseLogKey(name)) {
+      return Fail(LineErrorKind::kBadPrefix, "", "a log key of 32 hex digits", name);
+    }
+    if (options_.parse_ins_id || options_.parse_logkey) sink_.SetInsId(name);
+    if (options_.parse_content) sink_.SetContent(content);
+    return true;
+  }
+
+  bool ReadPrefix(const std::string& what, std::string_view* into) {
     const std::string_view count = NextToken();
     uint64_t value = 0;
     if (ParseInteger(count, &value) != Integer::kOk || value != 1) {
@@ -107,7 +121,7 @@ class LineReader {
     }
     const std::string_view text = NextToken();
     if (text.empty()) return Fail(LineErrorKind::kBadPrefix, "", what, text);
-    (sink_.*set)(text);
+    *into = text;
     return true;
   }
 

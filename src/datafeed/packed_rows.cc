@@ -27,6 +27,11 @@ void PackedRows::Release() {
   std::vector<Run>().swap(runs_);
 }
 
+void PackedRows::Swap(PackedRows& other) {
+  slabs_.swap(other.slabs_);
+  runs_.swap(other.runs_);
+}
+
 std::span<uint8_t> PackedRows::AddSlab(size_t bytes) {
   HugeBuffer slab(std::max(kSlabSize, bytes));
   const std::span<uint8_t> room(reinterpret_cast<uint8_t*>(slab.data()), slab.bytes());

@@ -50,6 +50,8 @@ class PackedRows {
   /// Bytes mapped for slabs, and their table.
   size_t bytes() const;
   void Release();
+  /// Exchanges the rows of two; nobody reads or writes either meanwhile.
+  void Swap(PackedRows& other);
 
  private:
   friend class PackedRowWriter;

@@ -1,5 +1,7 @@
 #include "datafeed/row_decoder.h"
 
+#include <glog/logging.h>
+
 #include <cstring>
 #include <string_view>
 
@@ -82,5 +84,14 @@ void DecodeRow(const RowLayout& layout, const uint8_t* row, Sink& sink) {
 
 template void DecodeRow(const RowLayout&, const uint8_t*, ColumnSink&);
 template void DecodeRow(const RowLayout&, const uint8_t*, RowSink&);
+template void DecodeRow(const RowLayout&, const uint8_t*, PickedSlots&);
+
+std::string_view InsIdOf(const RowLayout& layout, const uint8_t* row) {
+  CHECK(layout.has_ins_id) << "rows of this layout have no names";
+  uint64_t line_delta = 0;
+  std::string_view text;
+  ReadText(GetVarint(row, &line_delta), &text);
+  return text;
+}
 
 }  // namespace millrace

@@ -1,14 +1,63 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
+#include "datafeed/column_sink.h"
 #include "datafeed/row_layout.h"
 
 namespace millrace {
 
-/// Decodes a row of a PackedRows into a sink (ColumnSink, RowSink), as a parser would fill it from the line. The layout
-/// must be the one that the row was encoded with; PackedRows::kPadding bytes behind the row are readable. Allocates
-/// only what the sink does.
+/// Passes some slots of a row on to a ColumnSink, between whose BeginRow and EndRow it is used: a row can so be put
+/// together from several. Texts come with the slots whose `taken` is false.
+class PickedSlots {
+ public:
+  /// Passes on slots whose entry in `picked` (by SlotId) is `taken`. Keeps references.
+  PickedSlots(const std::vector<bool>& picked, bool taken, ColumnSink& sink)
+      : picked_(&picked), taken_(taken), sink_(&sink) {}
+
+  void BeginRow() {}
+  void EndRow() {}
+  void SetInsId(std::string_view text) {
+    if (!taken_) sink_->SetInsId(text);
+  }
+  void SetContent(std::string_view text) {
+    if (!taken_) sink_->SetContent(text);
+  }
+  uint64_t* BeginIds(SlotId slot, size_t count) {
+    if (IsTaken(slot)) return sink_->BeginIds(slot, count);
+    if (ids_.size() < count) ids_.resize(count);
+    return ids_.data();
+  }
+  void EndIds(SlotId slot, const uint64_t* end) {
+    if (IsTaken(slot)) sink_->EndIds(slot, end);
+  }
+  float* BeginFloats(SlotId slot, size_t count) {
+    if (IsTaken(slot)) return sink_->BeginFloats(slot, count);
+    if (floats_.size() < count) floats_.resize(count);
+    return floats_.data();
+  }
+  void EndFloats(SlotId slot, const float* end) {
+    if (IsTaken(slot)) sink_->EndFloats(slot, end);
+  }
+
+ private:
+  bool IsTaken(SlotId slot) const { return (*picked_)[static_cast<size_t>(slot)] == taken_; }
+
+  const std::vector<bool>* picked_;
+  bool taken_;
+  ColumnSink* sink_;
+  std::vector<uint64_t> ids_;  ///< of slots that are not passed on
+  std::vector<float> floats_;  ///< likewise
+};
+
+/// The name of a row whose layout has names; points into the row.
+std::string_view InsIdOf(const RowLayout& layout, const uint8_t* row);
+
+/// Decodes a row of a PackedRows into a sink (ColumnSink, RowSink, PickedSlots), as a parser would fill it from the
+/// line. The layout must be the one that the row was encoded with; PackedRows::kPadding bytes behind the row are
+/// readable. Allocates only what the sink does.
 template <class Sink>
 void DecodeRow(const RowLayout& layout, const uint8_t* row, Sink& sink);
 

@@ -3,7 +3,7 @@
 namespace millrace {
 
 RowLayout::RowLayout(const SlotSchema& schema, const MultiSlotOptions& options)
-    : has_ins_id(options.parse_ins_id), has_content(options.parse_content) {
+    : has_ins_id(options.parse_ins_id || options.parse_logkey), has_content(options.parse_content) {
   for (const SlotSpec& slot : schema.used()) {
     const bool is_ids = slot.type == SlotType::kUint64;
     SlotLayout layout;

@@ -55,9 +55,18 @@ class Dataset {
   virtual BatchSource& source(int worker) = 0;
   /// Stops readers and children (within a second when sources were not read to their end), says what the pass met.
   virtual Result<PassStats> EndPass() = 0;
-  /// File names by RowOrigin::file; constant.
+  /// File names by RowOrigin::file; constant from the preparation of a pass to the next one's.
   virtual const std::vector<std::string>& files() const = 0;
   virtual const SlotSchema& schema() const = 0;
+};
+
+/// The further ability of a dataset whose passes have files of their own.
+class PassPreparation {
+ public:
+  virtual ~PassPreparation() = default;
+  /// Makes a pass ready for BeginPass, and begins to make the one behind it ready. Waits for files to be loaded;
+  /// kCancelled at a stop request, which also ends what goes on in the background.
+  virtual Status PreparePass(int64_t pass, std::stop_token stop) = 0;
 };
 
 /// The further abilities of an InMemoryDataset.
@@ -73,8 +82,10 @@ class InMemoryControl {
   virtual Status LocalShuffle(uint64_t seed) = 0;
   /// Frees every row; loading again is allowed.
   virtual void ReleaseMemory() = 0;
-  virtual int64_t MemoryDataSize() const = 0;  ///< rows
-  virtual int64_t MemoryBytes() const = 0;
+  /// Whether rows are there for passes.
+  virtual bool IsLoaded() const = 0;
+  /// Rows that are there for passes.
+  virtual int64_t MemoryDataSize() const = 0;
 };
 
 }  // namespace millrace

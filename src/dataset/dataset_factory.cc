@@ -5,6 +5,7 @@
 #include "dataset/file_instant_dataset.h"
 #include "dataset/in_memory_dataset.h"
 #include "dataset/queue_dataset.h"
+#include "trainer_desc.pb.h"
 
 namespace millrace {
 namespace {
@@ -27,6 +28,7 @@ Result<std::unique_ptr<Dataset>> MakeInMemory(const DataFeedDesc& desc, std::vec
   options.threads = settings.threads;
   options.queue_num = settings.queue_num;
   options.local_shuffle = settings.local_shuffle;
+  options.rows = settings.rows;
   options.output_dir = settings.output_dir;
   MR_ASSIGN(std::unique_ptr<InMemoryDataset> dataset,
             InMemoryDataset::Create(desc, std::move(files), std::move(options)));
@@ -41,6 +43,32 @@ Result<std::unique_ptr<Dataset>> MakeFileInstant(const DataFeedDesc& desc, std::
 }
 
 }  // namespace
+
+DatasetSettings DatasetSettings::FromDesc(const TrainerDesc& desc) {
+  const DatasetDesc& dataset = desc.dataset();
+  DatasetSettings settings;
+  settings.queue_num = dataset.queue_num();
+  settings.local_shuffle = dataset.local_shuffle();
+  settings.prefetch_batches = dataset.prefetch_batches();
+  settings.rows.merge_by_lineid = dataset.merge_by_lineid();
+  settings.rows.merge_size = dataset.merge_size();
+  settings.rows.enable_pv_merge = dataset.enable_pv_merge();
+  for (const int phase : dataset.phases()) {
+    settings.rows.phases.push_back(phase == DatasetDesc::JOIN ? PassPhase::kJoin : PassPhase::kUpdate);
+  }
+  settings.rows.sample_rate = dataset.sample_rate();
+  settings.rows.sample_seed = desc.seed();
+  return settings;
+}
+
+DatasetSettings DatasetSettings::ForEvaluation() const {
+  DatasetSettings settings = *this;
+  settings.local_shuffle = false;
+  settings.rows.enable_pv_merge = false;
+  settings.rows.phases.clear();
+  settings.rows.sample_rate = 1;
+  return settings;
+}
 
 DatasetFactory DatasetFactory::Builtin() {
   DatasetFactory factory;

@@ -7,8 +7,11 @@
 
 #include "datafeed/data_feed.h"
 #include "dataset/dataset.h"
+#include "dataset/in_memory_dataset.h"
 
 namespace millrace {
+
+class TrainerDesc;
 
 /// What a dataset is made of, apart from its DataFeedDesc and its files.
 struct DatasetSettings {
@@ -17,6 +20,12 @@ struct DatasetSettings {
   bool local_shuffle = false;  ///< DatasetDesc.local_shuffle
   int prefetch_batches = 0;    ///< DatasetDesc.prefetch_batches; 0: two for each worker
   std::string output_dir;      ///< where QUARANTINE writes bad_lines.txt when the policy names no file
+  InMemoryRows rows;           ///< of an InMemoryDataset
+
+  /// What a job asks for; threads and output_dir are the caller's to say.
+  static DatasetSettings FromDesc(const TrainerDesc& desc);
+  /// For evaluation: no shuffle, every line, instances rather than page views.
+  DatasetSettings ForEvaluation() const;
 };
 
 /// Makes datasets by class name: DatasetDesc.class_name.

@@ -15,23 +15,21 @@ namespace {
 /// Copies the rows that the cursor deals to one worker.
 class InstantSource final : public BatchSource {
  public:
-  InstantSource(const InstantFormat& format, const SlotSchema& schema, InstantCursor& cursor, BatchPool& pool)
-      : format_(&format), sink_(schema), cursor_(&cursor), pool_(&pool) {}
+  InstantSource(const InstantFormat& format, InstantCursor& cursor, BatchPool& pool)
+      : format_(&format), cursor_(&cursor), pool_(&pool) {}
 
   Result<BatchPtr> Next(std::stop_token stop) override {
     if (stop.stop_requested()) return Cancelled("stopped between batches");
-    MR_ASSIGN(const InstantCursor::Rows rows, cursor_->Next());
-    if (rows.file == nullptr) return BatchPtr();
+    MR_ASSIGN(const bool got, cursor_->Next(&dealt_));
+    if (!got) return BatchPtr();
     const auto start = std::chrono::steady_clock::now();
     BatchPtr batch = pool_->Take();
-    sink_.Attach(batch.get());
-    format_->Decode(rows.file->bytes(), rows.stretch, sink_);
-    sink_.Detach();
-    const auto count = static_cast<uint64_t>(rows.stretch.rows);
+    format_->CopyRows(dealt_.file->bytes(), dealt_.rows, batch.get());
+    const auto count = static_cast<uint64_t>(dealt_.rows.count);
     for (uint64_t i = 1; i <= count; ++i) {
-      batch->mutable_origins().push_back({rows.file_number, rows.first_row + i});
+      batch->mutable_origins().push_back({dealt_.file_number, dealt_.first_row + i});
     }
-    batch->mutable_spans().push_back({rows.file_number, rows.first_row, rows.first_row + count});
+    batch->mutable_spans().push_back({dealt_.file_number, dealt_.first_row, dealt_.first_row + count});
     const auto took = std::chrono::steady_clock::now() - start;
     nanoseconds_.fetch_add(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count(),
                            std::memory_order_relaxed);
@@ -42,9 +40,9 @@ class InstantSource final : public BatchSource {
 
  private:
   const InstantFormat* format_;
-  ColumnSink sink_;
   InstantCursor* cursor_;
   BatchPool* pool_;
+  InstantCursor::Dealt dealt_;
   std::atomic<int64_t> nanoseconds_{0};
 };
 
@@ -72,6 +70,8 @@ Status RefuseTextSettings(const DataFeedDesc& desc) {
   if (desc.parse_ins_id() || desc.parse_content()) {
     return refuse(desc.parse_ins_id() ? "parse_ins_id" : "parse_content", "binary rows hold no texts");
   }
+  if (desc.parse_logkey()) return refuse("parse_logkey", "binary rows hold no texts");
+  if (desc.input_type() != 0) return refuse("input_type", "a row is an instance");
   if (desc.bad_lines().action() != BadLinePolicy::FAIL) {
     return refuse("bad_lines", "behind a row that is wrong nothing says where the next one begins");
   }
@@ -129,7 +129,7 @@ Status FileInstantDataset::BeginPass(const PassOptions& options) {
   impl.cursor.emplace(impl.format, impl.files, impl.batch_size, impl.drop_last,
                       options.trained != nullptr ? *options.trained : TrainedLedger());
   for (int i = 0; i < std::max(options.workers, 1); ++i) {
-    impl.sources.push_back(std::make_unique<InstantSource>(impl.format, impl.schema, *impl.cursor, impl.pool));
+    impl.sources.push_back(std::make_unique<InstantSource>(impl.format, *impl.cursor, impl.pool));
   }
   return Status::Ok();
 }

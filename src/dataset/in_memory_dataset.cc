@@ -3,17 +3,67 @@
 #include <glog/logging.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <thread>
 
-#include "core/rng.h"
+#include "core/edit_distance.h"
 #include "data_feed.pb.h"
 #include "datafeed/bad_lines.h"
 #include "dataset/in_memory_source.h"
+#include "dataset/line_batch.h"
+#include "dataset/merge_rows.h"
+#include "dataset/page_views.h"
 #include "dataset/row_loader.h"
+#include "dataset/shuffle.h"
 
 namespace millrace {
+
+namespace {
+
+MultiSlotOptions LineOptions(const DataFeedDesc& desc) {
+  MultiSlotOptions options = MultiSlotOptions::FromDesc(desc, FeedClass::kInMemory);
+  // Values of a line that is a batch are told apart by their places.
+  if (desc.input_type() == 1) options.drop_zeros = false;
+  return options;
+}
+
+Status CheckGrouping(const DataFeedDesc& desc, const InMemoryRows& rows) {
+  if (rows.merge_by_lineid && !desc.parse_ins_id() && !desc.parse_logkey()) {
+    return InvalidConfig("dataset.merge_by_lineid: lines have no names; set data_desc.parse_ins_id");
+  }
+  if (rows.merge_size < 0) {
+    return InvalidConfig("dataset.merge_size must not be negative, but is " + std::to_string(rows.merge_size));
+  }
+  if (rows.enable_pv_merge && !desc.parse_logkey()) {
+    return InvalidConfig("dataset.enable_pv_merge: page views are found by log keys; set data_desc.parse_logkey");
+  }
+  const bool joins = std::find(rows.phases.begin(), rows.phases.end(), PassPhase::kJoin) != rows.phases.end();
+  if (joins && !rows.enable_pv_merge) {
+    return InvalidConfig("dataset.phases: JOIN hands out page views; set dataset.enable_pv_merge");
+  }
+  if (joins && desc.pv_batch_size() < 1) {
+    return InvalidConfig("data_desc.pv_batch_size must be positive, but is " + std::to_string(desc.pv_batch_size()));
+  }
+  if (!(rows.sample_rate > 0 && rows.sample_rate <= 1)) {
+    return InvalidConfig("dataset.sample_rate must be in (0, 1], but is " + std::to_string(rows.sample_rate));
+  }
+  if (desc.input_type() == 0) return Status::Ok();
+  if (desc.input_type() != 1) {
+    return InvalidConfig("data_desc.input_type is 0 or 1, not " + std::to_string(desc.input_type()));
+  }
+  if (desc.batch_size() != 1) {
+    return InvalidConfig("data_desc.input_type: a line is a whole batch, so batch_size must be 1, not " +
+                         std::to_string(desc.batch_size()));
+  }
+  if (rows.merge_by_lineid || rows.enable_pv_merge) {
+    return InvalidConfig("data_desc.input_type: lines that are whole batches are not merged");
+  }
+  return LineBatchSchema(desc).status();
+}
+
+}  // namespace
 
 struct InMemoryDataset::Impl {
   Impl(const DataFeedDesc& feed_desc, SlotSchema slot_schema, std::vector<std::string> file_list,
@@ -22,16 +72,27 @@ struct InMemoryDataset::Impl {
         schema(std::move(slot_schema)),
         files(std::move(file_list)),
         options(std::move(dataset_options)),
-        line_options(MultiSlotOptions::FromDesc(desc, FeedClass::kInMemory)),
-        layout(schema, line_options),
+        line_schema(desc.input_type() == 1 ? std::optional(LineBatchSchema(desc).value()) : std::nullopt),
+        line_options(LineOptions(desc)),
+        layout(row_schema(), line_options),
+        queue_num(options.queue_num),
         pool(schema) {}
 
   Result<PassStats> Load(std::stop_token stop);
+  /// What becomes of rows once all are there.
+  void GroupRows(PassStats* stats);
+  PassPhase PhaseOf(int64_t number) const {
+    const std::vector<PassPhase>& phases = options.rows.phases;
+    return phases.empty() ? PassPhase::kUpdate : phases[static_cast<size_t>(number) % phases.size()];
+  }
+  /// The schema that lines are read with.
+  const SlotSchema& row_schema() const { return line_schema ? *line_schema : schema; }
 
   const DataFeedDesc desc;
   const SlotSchema schema;
   const std::vector<std::string> files;
   const InMemoryDatasetOptions options;
+  const std::optional<SlotSchema> line_schema;  ///< with input_type 1
   const MultiSlotOptions line_options;
   const RowLayout layout;
   std::unique_ptr<InputOpener> opener;
@@ -39,8 +100,12 @@ struct InMemoryDataset::Impl {
   PackedRows rows;
   std::vector<RowHandle> loaded;    ///< the input channel: (file, line) order
   std::vector<RowHandle> shuffled;  ///< the order of passes after a shuffle; empty before
+  PageViews views;                  ///< with enable_pv_merge
+  PageViews shuffled_views;         ///< after a shuffle
+  SlotDonors donors;
   bool is_loaded = false;
 
+  int queue_num;
   BatchPool pool;
   std::optional<RowChannels> channels;
   std::optional<InMemoryPass> pass;
@@ -62,11 +127,28 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
   load.threads = std::max(desc.has_thread_num() ? desc.thread_num() : options.threads, 1);
   load.retries = desc.pipe_retries();
   load.lines = line_options;
-  RowLoader loader(*opener, files, schema, layout, *bad_lines, load);
+  load.sample_rate = options.rows.sample_rate;
+  load.sample_seed = options.rows.sample_seed;
+  RowLoader loader(*opener, files, row_schema(), layout, *bad_lines, load);
   Result<PassStats> stats = loader.Load(&rows, &loaded, std::move(stop));
   is_loaded = stats.ok();
-  if (!stats.ok()) rows.Release();
+  if (stats.ok()) {
+    GroupRows(&*stats);
+  } else {
+    rows.Release();
+  }
   return stats;
+}
+
+void InMemoryDataset::Impl::GroupRows(PassStats* stats) {
+  if (options.rows.merge_by_lineid) {
+    const MergeOptions merge{options.rows.merge_size, line_options.drop_zeros};
+    MergeRowsByName(schema, layout, files, merge, &rows, &loaded, stats);
+    stats->rows = static_cast<int64_t>(loaded.size());
+  }
+  if (!options.rows.enable_pv_merge) return;
+  views = GroupPageViews(layout, rows, loaded);
+  stats->counters["page_views"] += static_cast<int64_t>(views.size());
 }
 
 InMemoryDataset::InMemoryDataset(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -97,6 +179,7 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
   if (options.queue_num < 0) {
     return InvalidConfig("dataset.queue_num must not be negative, but is " + std::to_string(options.queue_num));
   }
+  MR_TRY(CheckGrouping(desc, options.rows));
   MR_ASSIGN(SlotSchema schema, SlotSchema::Create(desc));
   auto impl = std::make_unique<Impl>(desc, std::move(schema), std::move(files), std::move(options));
   MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files));
@@ -114,15 +197,27 @@ Status InMemoryDataset::BeginPass(const PassOptions& options) {
     MR_TRY(LocalShuffle(Mix64(options.seed, static_cast<uint64_t>(options.pass))));
   }
   const int workers = std::max(options.workers, 1);
-  const int queue_num = impl.options.queue_num > 0 ? impl.options.queue_num : workers;
-  const auto batch_size = static_cast<uint64_t>(impl.desc.batch_size());
+  const int queue_num = impl.queue_num > 0 ? impl.queue_num : workers;
   PassOrder numbers(impl.loaded.size(), options.trained);
-  if (!impl.channels || impl.channels->queue_num() != queue_num) {
-    impl.channels.emplace(queue_num, (impl.loaded.size() + batch_size - 1) / batch_size);
+  const bool joins = impl.PhaseOf(options.pass) == PassPhase::kJoin;
+  const PageViews& views = impl.shuffled_views.size() > 0 ? impl.shuffled_views : impl.views;
+  const std::vector<RowBlock> blocks =
+      joins ? PageViewBlocks(views, options.trained, impl.desc.pv_batch_size(), impl.desc.drop_last())
+            : CutIntoBlocks(numbers.size(), static_cast<uint64_t>(impl.desc.batch_size()), impl.desc.drop_last());
+  if (!impl.channels || impl.channels->queue_num() != queue_num || impl.channels->capacity() < blocks.size()) {
+    impl.channels.emplace(queue_num, blocks.size());
   }
-  impl.channels->Deal(numbers.size(), batch_size, impl.desc.drop_last());
-  impl.pass.emplace(InMemoryPass{&impl.rows, &impl.layout, impl.shuffled.empty() ? &impl.loaded : &impl.shuffled,
-                                 std::move(numbers), &*impl.channels, &impl.pool});
+  impl.channels->Deal(blocks);
+  InMemoryPass& pass = impl.pass.emplace();
+  pass.rows = &impl.rows;
+  pass.layout = &impl.layout;
+  pass.order = joins ? &views.order : impl.shuffled.empty() ? &impl.loaded : &impl.shuffled;
+  pass.donors = &impl.donors;
+  pass.line_schema = impl.line_schema ? &*impl.line_schema : nullptr;
+  pass.files = &impl.files;
+  pass.numbers = std::move(numbers);
+  pass.channels = &*impl.channels;
+  pass.pool = &impl.pool;
   for (int i = 0; i < workers; ++i) {
     const RowChannels::Cursor cursor{static_cast<size_t>(i % queue_num), static_cast<size_t>(workers)};
     impl.sources.push_back(std::make_unique<InMemorySource>(*impl.pass, impl.schema, cursor));
@@ -184,10 +279,47 @@ Status InMemoryDataset::LocalShuffle(uint64_t seed) {
   if (impl.preload.joinable()) MR_TRY(WaitPreloadDone().status());
   if (!impl.is_loaded) return InvalidConfig("the InMemoryDataset holds no rows to shuffle: call LoadIntoMemory before");
   impl.shuffled = impl.loaded;
-  Rng rng(seed);
-  for (size_t i = impl.shuffled.size(); i > 1; --i) std::swap(impl.shuffled[i - 1], impl.shuffled[rng.Below(i)]);
+  Shuffle(impl.shuffled, seed);
+  if (impl.views.size() > 0) impl.shuffled_views = ShufflePageViews(impl.views, seed);
   return Status::Ok();
 }
+
+Status InMemoryDataset::SlotsShuffle(const std::vector<std::string>& slots, uint64_t seed, int64_t candidate_size) {
+  Impl& impl = *impl_;
+  CHECK(!impl.pass) << "SlotsShuffle within a pass";
+  impl.donors = {};
+  if (slots.empty()) return Status::Ok();
+  if (impl.preload.joinable()) MR_TRY(WaitPreloadDone().status());
+  if (!impl.is_loaded) return InvalidConfig("the InMemoryDataset holds no rows to shuffle: call LoadIntoMemory before");
+  if (impl.line_schema) return InvalidConfig("slots of lines that are whole batches (input_type 1) are not shuffled");
+  std::vector<std::string_view> known;
+  for (const SlotSpec& slot : impl.schema.used()) known.push_back(slot.name);
+  SlotDonors donors;
+  donors.slots.resize(known.size());
+  donors.seed = seed;
+  for (const std::string& name : slots) {
+    const SlotId slot = impl.schema.Find(name);
+    if (slot < 0) return InvalidConfig("there is no used slot \"" + name + "\" to shuffle" + DidYouMean(name, known));
+    donors.slots[static_cast<size_t>(slot)] = true;
+  }
+  donors.candidates = impl.loaded;
+  if (candidate_size > 0 && static_cast<size_t>(candidate_size) < donors.candidates.size()) {
+    Shuffle(donors.candidates, seed);
+    donors.candidates.resize(static_cast<size_t>(candidate_size));
+  }
+  if (!donors.candidates.empty()) impl.donors = std::move(donors);
+  return Status::Ok();
+}
+
+Status InMemoryDataset::DynamicAdjustChannelNum(int channels) {
+  CHECK(!impl_->pass) << "DynamicAdjustChannelNum within a pass";
+  if (channels < 1)
+    return InvalidConfig("an InMemoryDataset has at least one channel, not " + std::to_string(channels));
+  impl_->queue_num = channels;
+  return Status::Ok();
+}
+
+int64_t InMemoryDataset::PvDataSize() const { return static_cast<int64_t>(impl_->views.size()); }
 
 void InMemoryDataset::ReleaseMemory() {
   Impl& impl = *impl_;
@@ -201,14 +333,20 @@ void InMemoryDataset::ReleaseMemory() {
   impl.rows.Release();
   std::vector<RowHandle>().swap(impl.loaded);
   std::vector<RowHandle>().swap(impl.shuffled);
+  impl.views = {};
+  impl.shuffled_views = {};
+  impl.donors = {};
   impl.channels.reset();
   impl.is_loaded = false;
 }
 
+bool InMemoryDataset::IsLoaded() const { return impl_->is_loaded; }
+
 int64_t InMemoryDataset::MemoryDataSize() const { return static_cast<int64_t>(impl_->loaded.size()); }
 
 int64_t InMemoryDataset::MemoryBytes() const {
-  const size_t handles = impl_->loaded.capacity() + impl_->shuffled.capacity();
+  const size_t handles = impl_->loaded.capacity() + impl_->shuffled.capacity() + impl_->views.order.capacity() +
+                         impl_->shuffled_views.order.capacity() + impl_->donors.candidates.capacity();
   return static_cast<int64_t>(impl_->rows.bytes() + handles * sizeof(RowHandle));
 }
 

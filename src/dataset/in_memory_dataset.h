@@ -10,10 +10,27 @@ namespace millrace {
 
 class DataFeedDesc;
 
+/// What the batches of a pass are made of.
+enum class PassPhase : uint8_t {
+  kUpdate,  ///< rows: desc.batch_size of them
+  kJoin,    ///< whole page views: desc.pv_batch_size of them
+};
+
+/// What becomes of rows when they are loaded, and how they are grouped.
+struct InMemoryRows {
+  bool merge_by_lineid = false;  ///< lines of one name become one row (MergeRowsByName)
+  int merge_size = 2;
+  bool enable_pv_merge = false;        ///< rows of one search are a page view
+  std::vector<PassPhase> phases = {};  ///< of pass 0, 1, ... in turns; empty: kUpdate
+  double sample_rate = 1;              ///< share of the lines that is loaded
+  uint64_t sample_seed = 1;
+};
+
 struct InMemoryDatasetOptions {
-  int threads = 1;              ///< that load, when desc.thread_num is not set
-  int queue_num = 0;            ///< output and consume channels; 0: as many as the pass has workers
-  bool local_shuffle = false;   ///< BeginPass shuffles by (PassOptions::seed, PassOptions::pass)
+  int threads = 1;             ///< that load, when desc.thread_num is not set
+  int queue_num = 0;           ///< output and consume channels; 0: as many as the pass has workers
+  bool local_shuffle = false;  ///< BeginPass shuffles by (PassOptions::seed, PassOptions::pass)
+  InMemoryRows rows = {};
   std::string output_dir = {};  ///< where QUARANTINE writes bad_lines.txt when the policy names no file
 };
 
@@ -23,6 +40,10 @@ struct InMemoryDatasetOptions {
 /// result depends on the seed and the rows alone. Batch k of a pass is rows [k * batch_size, (k + 1) * batch_size) of
 /// the order, so at most one is not full (none with drop_last), for any number of workers; its span is these
 /// positions. One worker gets the batches in order.
+///
+/// With page views, a pass of the phase kJoin hands out whole ones, in the order of their first rows, or shuffled as
+/// such; batch k holds page views [k * pv_batch_size, (k + 1) * pv_batch_size). With input_type 1 a row is a line that
+/// is a whole batch.
 ///
 /// Blocks of row handles travel as in Paddle: from the input channel to `queue_num` output channels, whence workers
 /// take them, into as many consume channels; a pass ends by swapping the two. Not thread-safe but for the sources and
@@ -49,8 +70,23 @@ class InMemoryDataset final : public Dataset, public InMemoryControl {
   /// Shuffles over all machines of the job; with one machine, the same as LocalShuffle.
   Status GlobalShuffle(uint64_t seed) { return LocalShuffle(seed); }
   void ReleaseMemory() override;
+  bool IsLoaded() const override;
+  /// Rows that are loaded, before, within and after passes.
   int64_t MemoryDataSize() const override;
-  int64_t MemoryBytes() const override;
+  int64_t MemoryBytes() const;
+  /// Rows that a pass has to hand out: on one machine all that are loaded, shuffled or not.
+  int64_t ShuffleDataSize() const { return MemoryDataSize(); }
+  /// Page views among them; 0 without enable_pv_merge.
+  int64_t PvDataSize() const;
+
+  /// From the next pass on, the values of these slots are, in every row, those of another row chosen at random among
+  /// `candidate_size` (0: all): one row for all of them. Other slots, the rows and their order stay as they are. Which
+  /// row depends on `seed` and the row's place alone. No slots: every row has its own values again. kInvalidConfig
+  /// names slots that are not there.
+  Status SlotsShuffle(const std::vector<std::string>& slots, uint64_t seed, int64_t candidate_size = 0);
+  /// From the next pass on, as if options.queue_num were this; rows stay. Workers are PassOptions::workers of each
+  /// pass.
+  Status DynamicAdjustChannelNum(int channels);
 
  private:
   struct Impl;

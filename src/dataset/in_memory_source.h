@@ -2,21 +2,40 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "core/hash.h"
 #include "datafeed/column_sink.h"
 #include "datafeed/packed_rows.h"
+#include "datafeed/row_decoder.h"
 #include "dataset/dataset.h"
 #include "dataset/pass_order.h"
 #include "dataset/row_channels.h"
 
 namespace millrace {
 
+/// Whose values stand in for those of some slots (InMemoryDataset::SlotsShuffle).
+struct SlotDonors {
+  std::vector<bool> slots;  ///< by SlotId; empty: none
+  std::vector<RowHandle> candidates;
+  uint64_t seed = 0;
+
+  bool active() const { return !slots.empty(); }
+  RowHandle Of(const RowOrigin& origin) const {
+    return candidates[HashedNumber(Mix64(seed, origin.file), origin.line) % candidates.size()];
+  }
+};
+
 /// What the sources of a pass share and only read, but for the channels. Must outlive them.
 struct InMemoryPass {
   const PackedRows* rows = nullptr;
   const RowLayout* layout = nullptr;
   const std::vector<RowHandle>* order = nullptr;
+  const SlotDonors* donors = nullptr;
+  const SlotSchema* line_schema = nullptr;  ///< of rows that are whole batches; null: rows are rows
+  const std::vector<std::string>* files = nullptr;
   PassOrder numbers;
   RowChannels* channels = nullptr;
   BatchPool* pool = nullptr;
@@ -26,8 +45,7 @@ struct InMemoryPass {
 /// ahead, and scatters them into the columns of a pooled batch. Warm, it allocates nothing.
 class InMemorySource final : public BatchSource {
  public:
-  InMemorySource(const InMemoryPass& pass, const SlotSchema& schema, RowChannels::Cursor cursor)
-      : pass_(&pass), sink_(schema), cursor_(cursor) {}
+  InMemorySource(const InMemoryPass& pass, const SlotSchema& schema, RowChannels::Cursor cursor);
 
   Result<BatchPtr> Next(std::stop_token stop) override;
 
@@ -36,10 +54,15 @@ class InMemorySource final : public BatchSource {
   double seconds() const { return 1e-9 * static_cast<double>(nanoseconds_.load(std::memory_order_relaxed)); }
 
  private:
+  Status Fill(SlotBatch* batch);
   void AppendRows(uint64_t begin, uint64_t end, SlotBatch* batch);
+  void AppendRow(RowHandle handle, const RowOrigin& origin);
 
   const InMemoryPass* pass_;
   ColumnSink sink_;
+  std::optional<SlotBatch> line_;  ///< with pass_->line_schema: the row before it is expanded
+  std::optional<PickedSlots> own_slots_;
+  std::optional<PickedSlots> donated_slots_;
   RowChannels::Cursor cursor_;
   std::atomic<int64_t> rows_{0};
   std::atomic<int64_t> nanoseconds_{0};

@@ -11,17 +11,17 @@ InstantCursor::InstantCursor(const InstantFormat& format, const std::vector<std:
                              bool drop_last, TrainedLedger trained)
     : format_(&format), files_(&files), batch_size_(batch_size), drop_last_(drop_last), trained_(std::move(trained)) {}
 
-Result<InstantCursor::Rows> InstantCursor::Next() {
+Result<bool> InstantCursor::Next(Dealt* dealt) {
   const std::lock_guard lock(mutex_);
   if (!failure_.ok()) return failure_;
   const auto start = std::chrono::steady_clock::now();
-  Result<Rows> rows = NextOfFile();
+  Result<bool> got = NextOfFile(dealt);
   seconds_ += SecondsSince(start);
-  if (!rows.ok()) failure_ = rows.status();
-  return rows;
+  if (!got.ok()) failure_ = got.status();
+  return got;
 }
 
-Result<InstantCursor::Rows> InstantCursor::NextOfFile() {
+Result<bool> InstantCursor::NextOfFile(Dealt* dealt) {
   while (number_ < files_->size()) {
     if (file_ == nullptr) MR_TRY(OpenFile());
     const std::span<const uint8_t> bytes = file_->bytes();
@@ -38,23 +38,27 @@ Result<InstantCursor::Rows> InstantCursor::NextOfFile() {
         if (trained_.Contains(number_, row_ + i)) most = i;
       }
     }
-    most = std::min<uint64_t>(most, INT32_MAX);
-    Result<InstantFormat::Stretch> stretch = format_->FindRows(bytes, at_, static_cast<int>(most), row_ + 1);
-    if (!stretch.ok()) return std::move(stretch).status().Context((*files_)[number_]);
-    Rows rows{file_, number_, row_, *stretch};
-    stats_.lines += stretch->rows;
-    stats_.bytes += static_cast<int64_t>(stretch->end - stretch->begin);
-    row_ += static_cast<uint64_t>(stretch->rows);
-    at_ = stretch->end;
-    if (untrained > rows.first_row) {
-      stats_.counters["trained_before"] += stretch->rows;
+    // A batch at a time, whatever is passed over.
+    most = std::min(most, static_cast<uint64_t>(batch_size_));
+    InstantFormat::Rows& rows = dealt->rows;
+    Status found = format_->FindRows(bytes, at_, static_cast<int>(most), row_ + 1, &rows);
+    if (!found.ok()) return std::move(found).Context((*files_)[number_]);
+    dealt->file = file_;
+    dealt->file_number = number_;
+    dealt->first_row = row_;
+    stats_.lines += rows.count;
+    stats_.bytes += static_cast<int64_t>(rows.end - rows.begin);
+    row_ += static_cast<uint64_t>(rows.count);
+    at_ = rows.end;
+    if (untrained > dealt->first_row) {
+      stats_.counters["trained_before"] += rows.count;
       continue;
     }
-    if (drop_last_ && stretch->rows < batch_size_) continue;
-    stats_.rows += stretch->rows;
-    return rows;
+    if (drop_last_ && rows.count < batch_size_) continue;
+    stats_.rows += rows.count;
+    return true;
   }
-  return Rows{};
+  return false;
 }
 
 Status InstantCursor::OpenFile() {

@@ -21,19 +21,20 @@ class InstantCursor {
                 TrainedLedger trained);
 
   /// The rows of a batch and the file that they stand in, which stays mapped as long as somebody holds it.
-  struct Rows {
-    std::shared_ptr<const MappedFile> file;  ///< null: all is dealt
+  struct Dealt {
+    std::shared_ptr<const MappedFile> file;
     uint32_t file_number = 0;
     uint64_t first_row = 0;  ///< from 0
-    InstantFormat::Stretch stretch;
+    InstantFormat::Rows rows;
   };
-  /// The next rows that were not trained. Failures name file, row, slot and byte, and are given to all who ask.
-  Result<Rows> Next();
+  /// The next rows that were not trained, in place of what `dealt` held; false when all are dealt. Failures name file,
+  /// row, slot and byte, and are given to all who ask.
+  Result<bool> Next(Dealt* dealt);
 
   PassStats stats() const;
 
  private:
-  Result<Rows> NextOfFile();
+  Result<bool> NextOfFile(Dealt* dealt);
   Status OpenFile();
   void CloseFile();
 

@@ -47,6 +47,9 @@ Result<std::unique_ptr<QueueDataset>> QueueDataset::Create(const DataFeedDesc& d
   if (desc.has_thread_num() && desc.thread_num() <= 0) {
     return InvalidConfig("data_desc.thread_num must be positive, but is " + std::to_string(desc.thread_num()));
   }
+  if (desc.input_type() != 0) {
+    return InvalidConfig("data_desc.input_type: lines that are whole batches need an InMemoryDataset");
+  }
   MR_ASSIGN(SlotSchema schema, SlotSchema::Create(desc));
   auto impl = std::make_unique<Impl>(desc, std::move(schema), std::move(files), feeds, std::move(options));
   MR_TRY(feeds.Create(impl->class_name(), impl->schema, desc).status());

@@ -6,7 +6,16 @@
 
 namespace millrace {
 
-RowChannels::RowChannels(int queue_num, size_t blocks) {
+std::vector<RowBlock> CutIntoBlocks(uint64_t rows, uint64_t batch_size, bool drop_last) {
+  std::vector<RowBlock> blocks;
+  for (uint64_t begin = 0; begin < rows; begin += batch_size) {
+    const RowBlock block{begin, std::min(begin + batch_size, rows)};
+    if (!drop_last || block.end - block.begin == batch_size) blocks.push_back(block);
+  }
+  return blocks;
+}
+
+RowChannels::RowChannels(int queue_num, size_t blocks) : capacity_(blocks) {
   const auto count = static_cast<size_t>(std::max(queue_num, 1));
   for (Set& set : channels_) {
     for (size_t i = 0; i < count; ++i) {
@@ -15,7 +24,7 @@ RowChannels::RowChannels(int queue_num, size_t blocks) {
   }
 }
 
-void RowChannels::Deal(uint64_t rows, uint64_t batch_size, bool drop_last) {
+void RowChannels::Deal(const std::vector<RowBlock>& blocks) {
   for (Set& set : channels_) {
     for (const auto& channel : set) {
       while (channel->TryPop()) {
@@ -24,9 +33,7 @@ void RowChannels::Deal(uint64_t rows, uint64_t batch_size, bool drop_last) {
   }
   const Set& output = channels_[cur_channel_];
   size_t number = 0;
-  for (uint64_t begin = 0; begin < rows; begin += batch_size) {
-    RowBlock block{begin, std::min(begin + batch_size, rows)};
-    if (drop_last && block.end - block.begin < batch_size) break;
+  for (RowBlock block : blocks) {
     CHECK(output[number++ % output.size()]->TryPush(block)) << "more blocks than the channels were made for";
   }
 }

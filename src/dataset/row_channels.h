@@ -16,6 +16,9 @@ struct RowBlock {
   uint64_t end = 0;
 };
 
+/// Cuts [0, rows) into blocks of `batch_size` numbers; a smaller last one is left out with `drop_last`.
+std::vector<RowBlock> CutIntoBlocks(uint64_t rows, uint64_t batch_size, bool drop_last);
+
 /// The channels of an InMemoryDataset, by their names in Paddle: blocks of row handles wait in `output` channels, and
 /// go to `consume` channels when they were used; a pass ends by swapping the two (cur_channel), so that the next pass
 /// finds them again. Blocks are ranges of the order of handles: the handles themselves stay where they are.
@@ -26,9 +29,8 @@ class RowChannels {
   /// `queue_num` channels of each kind with room for `blocks` blocks together.
   RowChannels(int queue_num, size_t blocks);
 
-  /// Deals blocks of `batch_size` numbers out of [0, rows) to the output channels in turn; `rows` not taken up by whole
-  /// blocks make a smaller last one, unless it is to be dropped.
-  void Deal(uint64_t rows, uint64_t batch_size, bool drop_last);
+  /// Deals blocks to the output channels in turn.
+  void Deal(const std::vector<RowBlock>& blocks);
 
   /// One worker's way through the channels: worker i of n starts at channel i and goes on by n, so that one worker
   /// meets the blocks in order and as many workers as channels keep to their own.
@@ -48,6 +50,8 @@ class RowChannels {
   void Swap() { cur_channel_ ^= 1; }
 
   int queue_num() const { return static_cast<int>(channels_[0].size()); }
+  /// Blocks that there is room for.
+  size_t capacity() const { return capacity_; }
   size_t output_blocks() const { return Count(cur_channel_); }
   size_t consume_blocks() const { return Count(cur_channel_ ^ 1); }
 
@@ -56,6 +60,7 @@ class RowChannels {
   size_t Count(size_t set) const;
 
   Set channels_[2];
+  size_t capacity_;
   size_t cur_channel_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/elapsed.h"
+#include "core/hash.h"
 #include "datafeed/multi_slot_parser.h"
 #include "datafeed/row_sink.h"
 
@@ -20,6 +21,7 @@ struct RowLoader::Reader {
   LineBlock block;
   std::vector<LoadedBlock> loaded;
   int64_t rows = 0;
+  int64_t sampled_out = 0;
   double parse_seconds = 0;
 };
 
@@ -96,6 +98,10 @@ Status RowLoader::ParseBlock(Reader& reader) {
     std::string_view line(at, static_cast<size_t>(newline - at));
     at = newline + 1;
     if (line_number == 1) line = WithoutByteOrderMark(line);
+    if (!IsSampled(block.file, line_number)) {
+      ++reader.sampled_out;
+      continue;
+    }
     reader.sink.set_line(line_number);
     if (reader.parser.ParseLine(line, reader.sink) == LineResult::kBad) {
       MR_TRY(ReportBadLine(reader, reader.parser.error(), line_number, line));
@@ -105,6 +111,12 @@ Status RowLoader::ParseBlock(Reader& reader) {
   reader.rows += static_cast<int64_t>(handles.size());
   reader.loaded.push_back({block.file, block.first_line, handles});
   return bad_lines_->AddLines(static_cast<int64_t>(block.lines));
+}
+
+bool RowLoader::IsSampled(uint32_t file, uint64_t line) const {
+  if (options_.sample_rate >= 1) return true;
+  const uint64_t number = HashedNumber(Mix64(options_.sample_seed, file), line);
+  return static_cast<double>(number >> 11) * 0x1.0p-53 < options_.sample_rate;
 }
 
 Status RowLoader::ReportBadLine(Reader& reader, const LineError& error, uint64_t line_number, std::string_view line) {
@@ -128,6 +140,7 @@ PassStats RowLoader::Stats(const std::vector<Reader>& readers) const {
   }
   for (const Reader& reader : readers) {
     stats.rows += reader.rows;
+    if (reader.sampled_out > 0) stats.counters["sampled_out"] += reader.sampled_out;
     stats.stage_seconds["parse"] += reader.parse_seconds;
     reader.parser.counters().AddTo(stats.counters);
   }

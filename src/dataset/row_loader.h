@@ -24,6 +24,8 @@ class RowLoader {
     int threads = 1;
     int retries = 0;
     MultiSlotOptions lines;
+    double sample_rate = 1;    ///< share of the lines that is read, chosen by their places
+    uint64_t sample_seed = 0;  ///< chooses other lines
   };
   RowLoader(const InputOpener& opener, const std::vector<std::string>& files, const SlotSchema& schema,
             const RowLayout& layout, BadLines& bad_lines, const Options& options);
@@ -45,6 +47,7 @@ class RowLoader {
   void Read(Reader& reader, std::stop_source& stop);
   Status ReadAll(Reader& reader, const std::stop_token& stop);
   Status ParseBlock(Reader& reader);
+  bool IsSampled(uint32_t file, uint64_t line) const;
   Status ReportBadLine(Reader& reader, const LineError& error, uint64_t line_number, std::string_view line);
   PassStats Stats(const std::vector<Reader>& readers) const;
 

@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-Result<std::unique_ptr<Evaluator>> Evaluator::Create(Job& job) {
-  std::unique_ptr<Evaluator> evaluator(new Evaluator(job));
+Result<std::unique_ptr<Evaluator>> Evaluator::Create(Job& job, Dataset& dataset) {
+  std::unique_ptr<Evaluator> evaluator(new Evaluator(job, dataset));
   for (int i = 0; i < job.workers(); ++i) {
     Reader reader;
     MR_ASSIGN(reader.frame, Frame::Create(job.eval(), &job.dataset().schema(), job.root(), job.frame_options(i, true)));
@@ -22,7 +22,7 @@ Result<std::unique_ptr<Evaluator>> Evaluator::Create(Job& job) {
 }
 
 Evaluator::~Evaluator() {
-  if (loaded_) dynamic_cast<InMemoryControl&>(*job_->eval_dataset()).ReleaseMemory();
+  if (loaded_) dynamic_cast<InMemoryControl&>(*dataset_).ReleaseMemory();
 }
 
 Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop_token& stop) {
@@ -38,7 +38,7 @@ Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop
     RunContext context;
     context.batch = batch.get();
     context.rows = batch->rows();
-    context.file_names = &job_->eval_dataset()->files();
+    context.file_names = &dataset_->files();
     MR_TRY(reader.frame->Run(context));
     MR_TRY(reader.metrics->Add(*batch));
     if (reader.loss != nullptr) reader.loss_sum += static_cast<double>(reader.loss->data<float>()[0]) * batch->rows();
@@ -48,9 +48,9 @@ Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop
 
 Result<EvalReport> Evaluator::Run(const RunState& state, std::stop_token stop) {
   const auto start = std::chrono::steady_clock::now();
-  Dataset& dataset = *job_->eval_dataset();
-  if (auto* memory = dynamic_cast<InMemoryControl*>(&dataset); memory != nullptr && !loaded_) {
-    MR_ASSIGN([[maybe_unused]] const PassStats load, memory->LoadIntoMemory(stop));
+  Dataset& dataset = *dataset_;
+  if (auto* memory = dynamic_cast<InMemoryControl*>(&dataset); memory != nullptr && !memory->IsLoaded()) {
+    MR_TRY(memory->LoadIntoMemory(stop).status());
     loaded_ = true;
   }
   PassOptions options;

@@ -9,15 +9,17 @@
 
 namespace millrace {
 
-/// Measures the job's model on its evaluation set with all workers' threads. Writes no parameter and makes no row.
+/// Measures the job's model on a dataset, mostly its evaluation set, with all workers' threads. Writes no parameter and
+/// makes no row.
 class Evaluator {
  public:
-  /// The job's parameters must exist.
-  static Result<std::unique_ptr<Evaluator>> Create(Job& job);
-  /// Gives back the memory of an evaluation set that is held in memory.
+  /// On `dataset`, which outlives the evaluator; one in memory is loaded by the first Run, unless it is already. The
+  /// job's parameters must exist.
+  static Result<std::unique_ptr<Evaluator>> Create(Job& job, Dataset& dataset);
+  /// Gives back the memory of a dataset that it loaded.
   ~Evaluator();
 
-  /// One pass over the evaluation set, while no worker trains. kCancelled at a stop request.
+  /// One pass over the dataset, while no worker trains. kCancelled at a stop request.
   Result<EvalReport> Run(const RunState& state, std::stop_token stop);
 
  private:
@@ -29,12 +31,13 @@ class Evaluator {
     int64_t examples = 0;
     Status status;
   };
-  explicit Evaluator(Job& job) : job_(&job) {}
+  Evaluator(Job& job, Dataset& dataset) : job_(&job), dataset_(&dataset) {}
   Status RunReader(Reader& reader, BatchSource& source, const std::stop_token& stop);
 
   Job* job_;
+  Dataset* dataset_;
+  bool loaded_ = false;  ///< by Run, so it goes with the evaluator
   std::vector<Reader> readers_;
-  bool loaded_ = false;
 };
 
 }  // namespace millrace

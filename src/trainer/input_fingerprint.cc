@@ -61,6 +61,19 @@ std::string InputFingerprint(const TrainerDesc& desc, const SlotSchema& schema) 
       {"data_desc.non_finite", DataFeedDesc::NonFinite_Name(feed.non_finite())},
       {"data_desc.multi_slot_desc", std::to_string(schema.all().size()) + " slots"},
   };
+  // Said when they are set, so that checkpoints from before they were there still fit.
+  const DatasetDesc& dataset = desc.dataset();
+  if (dataset.merge_by_lineid()) {
+    settings.emplace_back("dataset.merge_by_lineid with merge_size", std::to_string(dataset.merge_size()));
+  }
+  if (dataset.enable_pv_merge()) settings.emplace_back("dataset.enable_pv_merge", YesNo(true));
+  std::string phases;
+  for (const int phase : dataset.phases()) {
+    phases += (phases.empty() ? "" : " ") + DatasetDesc::Phase_Name(static_cast<DatasetDesc::Phase>(phase));
+  }
+  if (!phases.empty()) settings.emplace_back("dataset.phases", phases);
+  if (dataset.sample_rate() != 1) settings.emplace_back("dataset.sample_rate", std::to_string(dataset.sample_rate()));
+  if (feed.input_type() != 0) settings.emplace_back("data_desc.input_type", std::to_string(feed.input_type()));
   size_t place = 0;
   for (const SlotSpec& slot : schema.all()) {
     settings.emplace_back("slot " + std::to_string(++place), Quoted(slot.name) + " " + Described(slot));

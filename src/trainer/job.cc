@@ -4,6 +4,7 @@
 
 #include "core/edit_distance.h"
 #include "core/machine_memory.h"
+#include "dataset/incremental_dataset.h"
 #include "framework/var_meta.h"
 #include "program/program_files.h"
 
@@ -65,23 +66,65 @@ Result<std::unique_ptr<Job>> Job::Create(LoadedConfig config, const Environment&
 }
 
 Status Job::BuildDatasets() {
-  DatasetSettings settings;
+  DatasetSettings settings = DatasetSettings::FromDesc(desc());
   settings.threads = workers_;
-  settings.queue_num = desc().dataset().queue_num();
-  settings.local_shuffle = desc().dataset().local_shuffle();
-  settings.prefetch_batches = desc().dataset().prefetch_batches();
   settings.output_dir = output_dir_;
   const DatasetFactory& factory = environment_->datasets;
-  MR_ASSIGN(dataset_, factory.Create(desc().dataset().class_name(), desc().data_desc(), config_.files,
-                                     environment_->feeds, settings));
+  if (desc().has_incremental()) {
+    MR_TRY(BuildIncrementalDataset(settings));
+  } else {
+    MR_ASSIGN(dataset_, factory.Create(desc().dataset().class_name(), desc().data_desc(), config_.files,
+                                       environment_->feeds, settings));
+  }
   if (config_.eval_files.empty()) return Status::Ok();
   // Evaluation streams its files in whatever order: no shuffle, every row.
   DataFeedDesc feed = desc().data_desc();
   feed.set_drop_last(false);
-  settings.local_shuffle = false;
-  MR_ASSIGN(eval_dataset_,
-            factory.Create(desc().dataset().class_name(), feed, config_.eval_files, environment_->feeds, settings));
+  MR_ASSIGN(eval_dataset_, factory.Create(desc().dataset().class_name(), feed, config_.eval_files, environment_->feeds,
+                                          settings.ForEvaluation()));
   return Status::Ok();
+}
+
+Status Job::BuildIncrementalDataset(const DatasetSettings& settings) {
+  const auto make = [this, settings](std::vector<std::string> files) {
+    return environment_->datasets.Create(desc().dataset().class_name(), desc().data_desc(), std::move(files),
+                                         environment_->feeds, settings);
+  };
+  // Whatever the desc has wrong is known before anything is trained.
+  MR_TRY(make(config_.pass_files[0]).status());
+  MR_ASSIGN(SlotSchema schema, SlotSchema::Create(desc().data_desc()));
+  std::vector<DatasetPass> passes;
+  for (size_t i = 0; i < config_.pass_files.size(); ++i) {
+    passes.push_back({desc().incremental().pass(static_cast<int>(i)).name(), config_.pass_files[i]});
+  }
+  dataset_ = std::make_unique<IncrementalDataset>(std::move(schema), std::move(passes), make);
+  return Status::Ok();
+}
+
+int64_t Job::passes() const { return desc().has_incremental() ? desc().incremental().pass_size() : desc().epochs(); }
+
+const std::string& Job::PassName(int64_t pass) const {
+  return desc().incremental().pass(static_cast<int>(pass)).name();
+}
+
+const std::vector<std::string>& Job::FilesOfPass(int64_t pass) const {
+  return desc().has_incremental() ? config_.pass_files[static_cast<size_t>(pass)] : config_.files;
+}
+
+Result<std::unique_ptr<InMemoryDataset>> Job::LoadEvaluationRows(std::stop_token stop) const {
+  DataFeedDesc feed = desc().data_desc();
+  feed.set_drop_last(false);
+  const bool streams = desc().dataset().class_name() == "QueueDataset";
+  if (streams && feed.zeros() == DataFeedDesc::AS_CLASS) feed.set_zeros(DataFeedDesc::KEEP);
+  if (streams) feed.clear_name();
+  InMemoryDatasetOptions options;
+  options.threads = workers_;
+  options.rows = DatasetSettings::FromDesc(desc()).ForEvaluation().rows;
+  options.output_dir = output_dir_;
+  MR_ASSIGN(std::unique_ptr<InMemoryDataset> rows,
+            InMemoryDataset::Create(feed, config_.eval_files, std::move(options)));
+  MR_TRY(rows->LoadIntoMemory(std::move(stop)).status());
+  return rows;
 }
 
 Status Job::CompilePrograms() {

@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "config/trainer_desc_reader.h"
 #include "core/row_locks.h"
 #include "dataset/dataset.h"
+#include "dataset/in_memory_dataset.h"
 #include "framework/executable.h"
 #include "metrics/metric_set.h"
 #include "model/model_compiler.h"
@@ -57,11 +59,19 @@ class Job {
   Dataset& dataset() const { return *dataset_; }
   /// Null without an evaluation set.
   Dataset* eval_dataset() const { return eval_dataset_.get(); }
+  /// The evaluation's text loaded into memory, with the zeros and merged lines of the job's own dataset.
+  Result<std::unique_ptr<InMemoryDataset>> LoadEvaluationRows(std::stop_token stop) const;
   Scope& root() { return *root_; }
   const Scope& root() const { return *root_; }
   int workers() const { return workers_; }
   /// Outputs of the embedding layers: what online callers feed. Empty with `program`.
   std::vector<std::string> pooled() const;
+  /// Passes over the input: epochs, or the days of an incremental job.
+  int64_t passes() const;
+  /// Of an incremental job.
+  const std::string& PassName(int64_t pass) const;
+  /// The files that a pass reads, in order.
+  const std::vector<std::string>& FilesOfPass(int64_t pass) const;
   /// Options of worker `index`'s frame.
   FrameOptions frame_options(int index, bool read_only);
 
@@ -71,6 +81,7 @@ class Job {
   Status ResolveFetches();
   Status BuildDatasets();
   Status PlanExports();
+  Status BuildIncrementalDataset(const DatasetSettings& settings);
 
   LoadedConfig config_;
   const Environment* environment_ = nullptr;

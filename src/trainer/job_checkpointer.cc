@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
@@ -99,6 +100,7 @@ Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) const {
   if (manifest.seed() != desc.seed()) {
     return InvalidConfig("seed was " + std::to_string(manifest.seed()) + " and is now " + std::to_string(desc.seed()));
   }
+  MR_TRY(CheckPasses(manifest));
   if (manifest.ledger().empty()) return Status::Ok();  // between epochs any input will do
   const std::string why = "; it stands in the middle of epoch " + std::to_string(manifest.epoch()) +
                           " of that input, so restore it, or start anew with --resume=never";
@@ -106,7 +108,7 @@ Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) const {
   if (const Status same = CompareFingerprints(manifest.input_fingerprint(), now); !same.ok()) {
     return InvalidConfig(same.message() + why);
   }
-  const std::vector<std::string>& files = job_->dataset().files();
+  const std::vector<std::string>& files = job_->FilesOfPass(manifest.epoch());
   if (manifest.input_file_size() != static_cast<int>(files.size())) {
     return InvalidConfig("filelist had " + std::to_string(manifest.input_file_size()) + " files and has now " +
                          std::to_string(files.size()) + why);
@@ -121,6 +123,23 @@ Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) const {
   return Status::Ok();
 }
 
+Status JobCheckpointer::CheckPasses(const CheckpointManifest& manifest) const {
+  const IncrementalDesc& incremental = job_->desc().incremental();
+  if (manifest.epoch() > 0 && (manifest.pass_name_size() > 0) != job_->desc().has_incremental()) {
+    return InvalidConfig(job_->desc().has_incremental() ? "it is of a job with epochs, and this one is incremental"
+                                                        : "it is of an incremental job, and this one has epochs");
+  }
+  // The pass behind those that are complete counts only when a part of it was trained.
+  const int begun = manifest.epoch() + (manifest.ledger().empty() ? 0 : 1);
+  for (int i = 0; i < std::min(begun, manifest.pass_name_size()); ++i) {
+    if (i < incremental.pass_size() && incremental.pass(i).name() == manifest.pass_name(i)) continue;
+    return InvalidConfig("pass " + std::to_string(i + 1) + " was \"" + manifest.pass_name(i) + "\" and is now " +
+                         (i < incremental.pass_size() ? "\"" + incremental.pass(i).name() + "\"" : "not there") +
+                         "; passes that were trained stay at the head of incremental, new ones come behind them");
+  }
+  return Status::Ok();
+}
+
 Status JobCheckpointer::Save(const RunState& state, bool best) {
   CheckpointContent content;
   CheckpointManifest& manifest = content.manifest;
@@ -130,7 +149,13 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
   manifest.set_examples(state.examples);
   manifest.set_seed(job_->desc().seed());
   manifest.set_ledger(state.trained.ToText());
-  for (const std::string& file : job_->dataset().files()) manifest.add_input_file(file);
+  // Between passes any input will do.
+  if (state.epoch < job_->passes()) {
+    for (const std::string& file : job_->FilesOfPass(state.epoch)) manifest.add_input_file(file);
+  }
+  if (job_->desc().has_incremental()) {
+    for (int64_t i = 0; i < std::min(state.epoch + 1, job_->passes()); ++i) manifest.add_pass_name(job_->PassName(i));
+  }
   manifest.set_input_fingerprint(InputFingerprint(job_->desc(), job_->dataset().schema()));
   manifest.set_input_rows(state.input_rows);
   manifest.set_evaluated_step(state.last_eval_step);

@@ -43,6 +43,7 @@ class JobCheckpointer final : public Checkpointer {
       : job_(&job), store_(std::move(store)), run_id_(run_id) {}
   Result<std::optional<RunState>> StartAnew();
   Status CheckInput(const CheckpointManifest& manifest) const;
+  Status CheckPasses(const CheckpointManifest& manifest) const;
 
   Job* job_;
   CheckpointStore store_;

@@ -7,27 +7,15 @@
 
 #include "core/file.h"
 #include "program/program_files.h"
-#include "serving/inference_model.h"
 #include "trainer/evaluator.h"
+#include "trainer/feature_importance.h"
 #include "trainer/job_checkpointer.h"
+#include "trainer/pass_models.h"
 #include "trainer/run_recorder.h"
 #include "trainer/trainer.h"
 
 namespace millrace {
 namespace {
-
-Status SaveModel(const Job& job) {
-  InferenceSource source;
-  source.test = &job.model().test;
-  source.startup = &job.model().startup;
-  source.root = &job.root();
-  source.data_desc = &job.desc().data_desc();
-  source.prediction = job.model().prediction;
-  source.label = job.model().label;
-  source.pooled = job.pooled();
-  source.seed = job.desc().seed();
-  return SaveInferenceModel(source, job.output_dir() + "/model");
-}
 
 Status SaveResults(Job& job, const RunReport& report, const RunSummary& summary) {
   if (job.desc().program().has_save_dir() && !summary.interrupted) {
@@ -38,7 +26,9 @@ Status SaveResults(Job& job, const RunReport& report, const RunSummary& summary)
   }
   if (job.output_dir().empty()) return Status::Ok();
   const bool has_prediction = !job.model().prediction.empty();
-  if (job.desc().output().save_inference_model() && has_prediction && !summary.interrupted) MR_TRY(SaveModel(job));
+  if (job.desc().output().save_inference_model() && has_prediction && !summary.interrupted) {
+    MR_TRY(SaveJobModel(job, job.output_dir() + "/model"));
+  }
   if (!report.chrome_trace.empty()) {
     MR_TRY(WriteFileAtomically(job.output_dir() + "/trace.json", report.chrome_trace));
   }
@@ -52,7 +42,7 @@ Status KeepBestModel(Job& job, JobCheckpointer& checkpointer, const std::stop_to
   report->is_best_restored = best.has_value();
   if (!best.has_value() || report->best_evaluation.has_value()) return Status::Ok();
   // It was measured by an earlier run.
-  MR_ASSIGN(const std::unique_ptr<Evaluator> evaluator, Evaluator::Create(job));
+  MR_ASSIGN(const std::unique_ptr<Evaluator> evaluator, Evaluator::Create(job, *job.eval_dataset()));
   Result<EvalReport> evaluation = evaluator->Run(*best, stop);
   if (!evaluation.ok() && stop.stop_requested()) return Status::Ok();
   MR_ASSIGN(report->best_evaluation, std::move(evaluation));
@@ -72,6 +62,13 @@ void PrintNotes(JobCheckpointer& checkpointer) {
   for (const std::string& note : checkpointer.TakeNotes()) std::fprintf(stderr, "%s\n", note.c_str());
 }
 
+Status ReportImportance(Job& job, const std::stop_token& stop) {
+  MR_ASSIGN(const ImportanceReport report, MeasureFeatureImportance(job, stop));
+  std::fputs(ImportanceTable(report).c_str(), stderr);
+  if (job.output_dir().empty()) return Status::Ok();
+  return WriteFileAtomically(job.output_dir() + "/feature_importance.json", ImportanceJson(report));
+}
+
 Status MakeOutputFolder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -83,10 +80,14 @@ Status MakeOutputFolder(const std::string& folder) {
 Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token stop) {
   const auto start = std::chrono::steady_clock::now();
   const bool keeps = !job.output_dir().empty();
+  if (job.desc().has_feature_importance()) MR_TRY(CheckFeatureImportance(job));
   if (!keeps && resume != "never") {
     return InvalidConfig("--resume=" + resume + " needs the folder of the earlier run: give --output_dir");
   }
   if (!keeps) MR_TRY(CheckBestCanBeKept(job.desc()));
+  if (!keeps && job.desc().incremental().save_interval() > 0 && job.desc().has_incremental()) {
+    return InvalidConfig("incremental saves models: give --output_dir, or set save_interval: 0");
+  }
   std::unique_ptr<JobCheckpointer> checkpointer;
   std::optional<RunState> resumed;
   if (keeps) {
@@ -100,7 +101,11 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token s
   }
   MR_ASSIGN(const std::unique_ptr<RunRecorder> recorder,
             RunRecorder::Create(job, resumed.has_value() ? resumed->step : -1, stderr));
-  TrainerHooks hooks{checkpointer.get(), recorder.get(), std::move(resumed)};
+  std::unique_ptr<PassModels> models;
+  if (job.desc().has_incremental() && keeps) {
+    MR_ASSIGN(models, PassModels::Create(job));
+  }
+  TrainerHooks hooks{checkpointer.get(), recorder.get(), models.get(), std::move(resumed)};
   MR_ASSIGN(std::unique_ptr<Trainer> trainer, CreateTrainer(job, std::move(hooks)));
   MR_ASSIGN(RunReport report, trainer->Run(stop));
   trainer.reset();
@@ -111,7 +116,13 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token s
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   RunSummary summary = Summarize(report, job.workers(), seconds.count());
+  if (models != nullptr) summary.save_failures = models->failures();
   MR_TRY(SaveResults(job, report, summary));
+  if (job.desc().has_feature_importance() && !summary.interrupted) {
+    const Status measured = ReportImportance(job, stop);
+    summary.interrupted = measured.code() == StatusCode::kCancelled;
+    if (!summary.interrupted) MR_TRY(measured);
+  }
   std::fputs(ClosingBlock(summary, job.output_dir()).c_str(), stderr);
   return summary;
 }

@@ -18,7 +18,7 @@ Result<std::unique_ptr<Trainer>> MultiTrainer::Create(Job& job, TrainerHooks hoo
   std::unique_ptr<MultiTrainer> trainer(new MultiTrainer(job, std::move(hooks), std::move(watch)));
   MR_TRY(trainer->MakeSeats());
   if (job.eval_dataset() != nullptr) {
-    MR_ASSIGN(trainer->evaluator_, Evaluator::Create(job));
+    MR_ASSIGN(trainer->evaluator_, Evaluator::Create(job, *job.eval_dataset()));
   }
   return std::unique_ptr<Trainer>(std::move(trainer));
 }
@@ -93,8 +93,9 @@ Result<RunReport> MultiTrainer::Run(std::stop_token stop) {
   last_checkpoint_ = Clock::now();
   MR_TRY(Load(stop));
   MR_TRY(CatchUpEvaluation(stop));
-  while (state_.epoch < job_->desc().epochs() && !report_.interrupted && !report_.stopped_early) {
-    MR_TRY(RunPass(stop));
+  while (state_.epoch < job_->passes() && !report_.interrupted && !report_.stopped_early) {
+    MR_TRY(PreparePass(stop));
+    if (!report_.interrupted) MR_TRY(RunPass(stop));
   }
   // A run that was over when it was resumed says how good its model is, too.
   if (evaluator_ != nullptr && report_.passes.empty() && !report_.interrupted) {
@@ -145,6 +146,17 @@ Status MultiTrainer::CatchUpEvaluation(const std::stop_token& stop) {
   MR_TRY(Evaluate(stop));
   if (stop.stop_requested()) report_.interrupted = true;
   return report_.interrupted || report_.stopped_early || last_eval_was_best_ ? SaveCheckpoint() : Status::Ok();
+}
+
+Status MultiTrainer::PreparePass(const std::stop_token& stop) {
+  auto* preparation = dynamic_cast<PassPreparation*>(&job_->dataset());
+  if (preparation == nullptr) return Status::Ok();
+  const auto start = Clock::now();
+  Status prepared = preparation->PreparePass(state_.epoch, stop);
+  report_.load_seconds += Seconds(Clock::now() - start);
+  if (prepared.ok() || !stop.stop_requested()) return prepared;
+  report_.interrupted = true;
+  return SaveCheckpoint();
 }
 
 Status MultiTrainer::RunPass(const std::stop_token& stop) {
@@ -246,7 +258,7 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
   ++state_.epoch;
   state_.trained.Clear();
   pass_base_.Clear();
-  const bool last = state_.epoch == job_->desc().epochs();
+  const bool last = state_.epoch == job_->passes();
   const auto due = [&](int every) { return every > 0 && state_.epoch % every == 0; };
   // One that every_steps asked for after the very last batch stands for it: the same again would use up patience.
   const bool is_measured = !report_.evaluations.empty() && report_.evaluations.back().step == state_.step;
@@ -262,6 +274,10 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
   }
   for (MetricReader* reader : all_metrics_) reader->Clear();
   state_.metric_totals = job_->metrics().NewTotals();
+  if (hooks_.pass_saver != nullptr) {
+    MergePrivateVars();
+    MR_TRY(hooks_.pass_saver->SavePass(state_.epoch - 1, last || report_.stopped_early, stop));
+  }
   if (stop.stop_requested()) report_.interrupted = !last;
   if (report_.interrupted || report_.stopped_early || last_eval_was_best_ ||
       due(job_->desc().checkpoint().every_epochs())) {
@@ -311,7 +327,7 @@ void MultiTrainer::Tick() {
   if (hooks_.reporter == nullptr) return;
   RunProgress progress;
   progress.epoch = state_.epoch;
-  progress.epochs = job_->desc().epochs();
+  progress.epochs = job_->passes();
   progress.pass_examples = progress_.pass_examples.load();
   progress.step = progress_.steps_done.load();
   progress.pass_seconds = Seconds(Clock::now() - pass_start_) - pass_.pause_seconds;

@@ -42,6 +42,8 @@ class MultiTrainer final : public Trainer {
   Status Load(const std::stop_token& stop);
   /// Does what eval.every_steps asked for when a stop cut the earlier run short.
   Status CatchUpEvaluation(const std::stop_token& stop);
+  /// Loads what the next pass needs, for input whose passes have files of their own. A stop ends the run.
+  Status PreparePass(const std::stop_token& stop);
   Status RunPass(const std::stop_token& stop);
   Status Coordinate(PauseGate& gate, const std::stop_token& stop);
   /// While all workers stand still within a pass: whatever is due.

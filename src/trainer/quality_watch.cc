@@ -32,20 +32,24 @@ Result<QualityWatch> QualityWatch::Create(const Job& job) {
   return watch;
 }
 
-double QualityWatch::Score(const EvalReport& report) const {
-  double value = report.loss;
-  for (const auto& [name, metric] : report.metrics) {
-    if (name == metric_) value = metric;
+double MetricOf(const EvalReport& report, const std::string& metric) {
+  if (metric == "loss") return report.loss;
+  for (const auto& [name, value] : report.metrics) {
+    if (name == metric) return value;
   }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+double ScoreOf(const std::string& metric, double value) {
   if (std::isnan(value)) return -std::numeric_limits<double>::infinity();
-  if (metric_.starts_with("calibration")) return -std::abs(value - 1);
-  const bool rises = metric_.starts_with("auc") || metric_.starts_with("gauc") || metric_.starts_with("accuracy");
+  if (metric.starts_with("calibration")) return -std::abs(value - 1);
+  const bool rises = metric.starts_with("auc") || metric.starts_with("gauc") || metric.starts_with("accuracy");
   return rises ? value : -value;
 }
 
 bool QualityWatch::IsBest(const EvalReport& report, RunState* state) const {
   if (metric_.empty()) return false;
-  const double score = Score(report);
+  const double score = ScoreOf(metric_, MetricOf(report, metric_));
   const bool best = !state->has_best || score > state->best_metric + min_delta_;
   state->evaluations_since_best = best ? 0 : state->evaluations_since_best + 1;
   if (best) state->best_metric = score;

@@ -7,6 +7,11 @@
 
 namespace millrace {
 
+/// A metric of an evaluation by its printed name, or "loss"; NaN when there is none.
+double MetricOf(const EvalReport& report, const std::string& metric);
+/// The value of a metric as a score: larger is better, whatever the metric.
+double ScoreOf(const std::string& metric, double value);
+
 /// Tells from evaluations which model was the best and when to stop.
 class QualityWatch {
  public:
@@ -20,9 +25,6 @@ class QualityWatch {
   bool ShouldStop(const RunState& state) const;
 
  private:
-  /// Larger is better, whatever the metric.
-  double Score(const EvalReport& report) const;
-
   std::string metric_;  ///< empty: nothing is watched
   double min_delta_ = 0;
   int patience_ = 0;  ///< 0: never stop early

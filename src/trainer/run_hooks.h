@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -98,6 +99,14 @@ class Checkpointer {
   virtual ~Checkpointer() = default;
   /// Saves the parameters of the job with `state`. `best`: the last evaluation was the best so far.
   virtual Status Save(const RunState& state, bool best) = 0;
+};
+
+/// Keeps the model of a pass. Called while no worker trains.
+class PassSaver {
+ public:
+  virtual ~PassSaver() = default;
+  /// After pass `pass` (from 0) was trained and evaluated; `is_last`: no other follows.
+  virtual Status SavePass(int64_t pass, bool is_last, std::stop_token stop) = 0;
 };
 
 /// Shows a run to people and programs. OnFetch comes from worker 0's thread, the rest from the trainer's.

@@ -39,7 +39,7 @@ void BeginLine(JsonWriter* json, int64_t step, int64_t epoch, int64_t examples) 
 
 Result<std::unique_ptr<RunRecorder>> RunRecorder::Create(const Job& job, int64_t resumed_step, std::FILE* terminal) {
   std::unique_ptr<RunRecorder> recorder(
-      new RunRecorder(EstimateLines(job.dataset().files()), ProgressLine::DetectOptions(terminal)));
+      new RunRecorder(EstimateLines(job.FilesOfPass(0)), ProgressLine::DetectOptions(terminal)));
   recorder->terminal_ = terminal;
   const std::string& folder = job.output_dir();
   if (folder.empty()) return recorder;

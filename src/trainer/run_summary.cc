@@ -148,6 +148,11 @@ std::string RunJson(const RunSummary& summary) {
   json.Key("total_seconds").Number(summary.total_seconds).Key("workers").Number(summary.workers);
   json.Key("peak_rss_bytes").Number(summary.peak_rss_bytes);
   json.Key("interrupted").Bool(summary.interrupted).Key("stopped_early").Bool(summary.stopped_early);
+  if (!summary.save_failures.empty()) {
+    json.Key("save_failures").BeginList();
+    for (const std::string& failure : summary.save_failures) json.Text(failure);
+    json.EndList();
+  }
   json.Key("bottleneck").Text(summary.bottleneck).EndObject();
   return json.text() + "\n";
 }
@@ -168,6 +173,7 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
     text +=
         "  bad lines   " + std::to_string(summary.data.bad_lines) + " of " + std::to_string(summary.data.lines) + "\n";
   }
+  for (const std::string& failure : summary.save_failures) text += "  failed      " + failure + "\n";
   text += "  bottleneck  " + summary.bottleneck + "\n";
   if (!output_dir.empty()) text += "  output      " + output_dir + "\n";
   return text;

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "trainer/run_hooks.h"
 
@@ -27,6 +28,7 @@ struct RunSummary {
   int64_t peak_rss_bytes = 0;
   bool interrupted = false;
   bool stopped_early = false;
+  std::vector<std::string> save_failures;  ///< of incremental.save_command
   std::string bottleneck;
 
   double examples_per_second() const { return seconds > 0 ? static_cast<double>(run_examples) / seconds : 0; }

@@ -15,6 +15,7 @@ namespace millrace {
 struct TrainerHooks {
   Checkpointer* checkpointer = nullptr;  ///< null: no checkpoints
   RunReporter* reporter = nullptr;       ///< null: nobody looks
+  PassSaver* pass_saver = nullptr;       ///< null: passes leave no models
   /// Where an earlier run stopped; its parameters are in the job's root scope already.
   std::optional<RunState> resume;
 };

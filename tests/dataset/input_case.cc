@@ -89,6 +89,8 @@ void Apply(const std::string& key, std::string rest, InputCase* test) {
     test->pipe = rest;
   } else if (key == "desc") {
     test->desc += rest + "\n";
+  } else if (key == "dataset") {
+    test->dataset += rest + "\n";
   } else if (key == "threads") {
     test->threads = std::stoi(rest);
   } else if (key == "workers") {

@@ -22,6 +22,7 @@ namespace millrace::testing {
 ///       pipe COMMAND                  pipe_command; DIR stands for the folder
 ///       desc TEXT                     more of DataFeedDesc, as text
 ///       class NAME                    of the dataset; QueueDataset by default
+///       dataset TEXT                  more of DatasetDesc, as text
 ///       threads N, workers N          of the dataset and the pass; 1 by default
 ///       ordered
 ///     and what is expected, in this order
@@ -41,6 +42,7 @@ struct InputCase {
   std::string where;  ///< "FILE:LINE" of the case file
   std::string slots = "a:uint64";
   std::string desc;
+  std::string dataset;
   std::string pipe;
   bool has_pipe = false;
   std::vector<File> files;

@@ -15,6 +15,7 @@
 #include "dataset/dataset_factory.h"
 #include "dataset/pack.h"
 #include "dataset/process_tree.h"
+#include "trainer_desc.pb.h"
 
 namespace millrace {
 namespace {
@@ -62,7 +63,9 @@ class CaseRun {
       }
     }
     Outcome outcome;
-    DatasetSettings settings;
+    TrainerDesc job;
+    EXPECT_TRUE(google::protobuf::TextFormat::MergeFromString(test_->dataset, job.mutable_dataset())) << test_->dataset;
+    DatasetSettings settings = DatasetSettings::FromDesc(job);
     settings.threads = test_->threads;
     settings.output_dir = dir_;
     auto dataset =

@@ -43,7 +43,7 @@ TEST(PassOrderTest, NumbersTheGapsOfAnyLedger) {
 
 TEST(RowChannelsTest, BlocksMoveFromOutputToConsumeAndBack) {
   RowChannels channels(2, 5);
-  channels.Deal(10, 2, false);
+  channels.Deal(CutIntoBlocks(10, 2, false));
   EXPECT_EQ(channels.output_blocks(), 5U);
   EXPECT_EQ(channels.consume_blocks(), 0U);
   RowChannels::Cursor cursor{1, 2};
@@ -58,7 +58,7 @@ TEST(RowChannelsTest, BlocksMoveFromOutputToConsumeAndBack) {
   channels.Swap();
   EXPECT_EQ(channels.output_blocks(), 5U);
   EXPECT_EQ(channels.consume_blocks(), 0U);
-  channels.Deal(3, 2, true);
+  channels.Deal(CutIntoBlocks(3, 2, true));
   EXPECT_EQ(channels.output_blocks(), 1U);
 }
 

@@ -340,7 +340,8 @@ TEST_F(QueueDatasetTest, UnpackingBeforeTheCommandIsNotCountedAsTheCommand) {
 
 TEST(DataFeedFactory, AddsAndNames) {
   DataFeedFactory feeds = DataFeedFactory::Builtin();
-  EXPECT_EQ(feeds.names(), (std::vector<std::string>{"MultiSlotDataFeed", "MultiSlotInMemoryDataFeed"}));
+  EXPECT_EQ(feeds.names(), (std::vector<std::string>{"MultiSlotDataFeed", "MultiSlotInMemoryDataFeed",
+                                                     "SlotRecordInMemoryDataFeed", "MultiSlotFileInstantDataFeed"}));
   const DataFeedFactory::Maker none = [](const SlotSchema&, const DataFeedDesc&) {
     return std::unique_ptr<DataFeed>();
   };

@@ -72,6 +72,26 @@ INSTANTIATE_TEST_SUITE_P(
                     SerialCase{"Memory", R"(dataset { class_name: "InMemoryDataset" local_shuffle: true })"}),
     [](const auto& param_info) { return std::string(param_info.param.name); });
 
+TEST(KilledBinaryRun, EndsWithTheBytesOfAnUndisturbedOne) {
+  const SmallJob small(2500);
+  const std::string text =
+      small.DeepJob("update_mode: SERIAL epochs: 2 checkpoint { every_steps: 10 } output { tensorboard: false }");
+  Process inspect("inspect", {"convert", "--trainer_desc=" + text, "--output_dir=" + small.folder() + "/binary"});
+  ASSERT_EQ(inspect.Wait(), 0) << inspect.errors();
+  const std::string job = small.folder() + "/binary/job.prototxt";
+  const std::string calm = small.folder() + "/calm";
+  Process undisturbed("trainer", TrainerFlags(job, calm, "never"));
+  ASSERT_EQ(undisturbed.Wait(), 0) << undisturbed.errors();
+  const std::string out = small.folder() + "/killed";
+  TrainWithKills(job, out, 1, 4, 20);
+  EXPECT_EQ(FolderContent(out + "/model"), FolderContent(calm + "/model"));
+  // The text trains the same parameters.
+  const std::string read = small.folder() + "/read";
+  Process from_text("trainer", TrainerFlags(text, read, "never"));
+  ASSERT_EQ(from_text.Wait(), 0) << from_text.errors();
+  EXPECT_EQ(ReadFile(read + "/metrics.jsonl").value(), ReadFile(calm + "/metrics.jsonl").value());
+}
+
 class KilledHogwildRun : public testing::TestWithParam<SerialCase> {};
 
 TEST_P(KilledHogwildRun, TrainsEveryLineExactlyOnce) {

@@ -76,6 +76,7 @@ fetch_config { fetch_var_names: "loss" print_period: 25 }
 std::string SmallJob::Write(const std::string& name, const std::string& text) const {
   std::ofstream out(folder() + "/" + name);
   out << text << "\n";
+  if (text.find("filelist:") != std::string::npos) return folder() + "/" + name;
   for (const std::string& file : files()) out << "filelist: \"" << file << "\"\n";
   return folder() + "/" + name;
 }

@@ -17,7 +17,7 @@ class SmallJob {
   std::vector<std::string> files() const;
   int lines() const { return lines_; }
 
-  /// Writes a job file and returns its path. `extra` is appended to the text.
+  /// Writes a job file and returns its path. `extra` is appended to the text, and all files unless it names some.
   /// Deep: two tables, fully connected layers, Adagrad.
   std::string DeepJob(const std::string& extra) const;
   /// Counting: batches of one row; a row of the only table is 0 before, 0.5 after its line was trained once, 0.75 after

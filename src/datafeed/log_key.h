@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace millrace {
+
+/// What a log key says: 32 hex digits that name an instance and the search that it was shown for.
+struct LogKey {
+  uint64_t search_id = 0;  ///< digits 16 to 31, from 0
+  uint32_t cmatch = 0;     ///< digits 11 to 13
+  uint32_t rank = 0;       ///< digits 14 and 15
+};
+
+/// Nothing when `text` is no log key.
+std::optional<LogKey> ParseLogKey(std::string_view text);
+
+}  // namespace millrace

@@ -1,0 +1,66 @@
+#include "dataset/incremental_dataset.h"
+
+namespace millrace {
+
+IncrementalDataset::IncrementalDataset(SlotSchema schema, std::vector<DatasetPass> passes, Maker make)
+    : schema_(std::move(schema)), passes_(std::move(passes)), make_(std::move(make)) {}
+
+IncrementalDataset::~IncrementalDataset() = default;
+
+Result<IncrementalDataset::Day> IncrementalDataset::MakeDay(int64_t pass) const {
+  const DatasetPass& wanted = passes_[static_cast<size_t>(pass)];
+  Day day;
+  day.pass = pass;
+  Result<std::unique_ptr<Dataset>> dataset = make_(wanted.files);
+  if (!dataset.ok()) return std::move(dataset).status().Context("pass \"" + wanted.name + "\"");
+  day.dataset = std::move(*dataset);
+  return day;
+}
+
+Status IncrementalDataset::PreparePass(int64_t pass, std::stop_token stop) {
+  if (pass < 0 || pass >= static_cast<int64_t>(passes_.size())) {
+    return Internal("there is no pass " + std::to_string(pass) + " of " + std::to_string(passes_.size()));
+  }
+  current_ = std::exchange(next_, Day());
+  if (current_.pass != pass) {
+    MR_ASSIGN(current_, MakeDay(pass));
+  }
+  files_ = current_.dataset->files();
+  load_ = {};
+  if (auto* memory = dynamic_cast<InMemoryControl*>(current_.dataset.get())) {
+    Result<PassStats> load = current_.is_preloading ? memory->WaitPreloadDone() : memory->LoadIntoMemory(stop);
+    if (!load.ok()) return std::move(load).status().Context("pass \"" + passes_[static_cast<size_t>(pass)].name + "\"");
+    load_ = std::move(*load);
+  }
+  if (pass + 1 == static_cast<int64_t>(passes_.size())) return Status::Ok();
+  MR_ASSIGN(next_, MakeDay(pass + 1));
+  if (auto* memory = dynamic_cast<InMemoryControl*>(next_.dataset.get())) {
+    MR_TRY(memory->PreloadIntoMemory(std::move(stop)));
+    next_.is_preloading = true;
+  }
+  return Status::Ok();
+}
+
+Status IncrementalDataset::BeginPass(const PassOptions& options) {
+  if (current_.pass != options.pass) {
+    return InvalidConfig("pass " + std::to_string(options.pass) + " was not prepared: call PreparePass before");
+  }
+  return current_.dataset->BeginPass(options);
+}
+
+BatchSource& IncrementalDataset::source(int worker) { return current_.dataset->source(worker); }
+
+Result<PassStats> IncrementalDataset::EndPass() {
+  if (current_.dataset == nullptr) return Internal("EndPass without BeginPass");
+  MR_ASSIGN(PassStats stats, current_.dataset->EndPass());
+  current_ = {};
+  stats.files += load_.files;
+  stats.bytes += load_.bytes;
+  stats.lines += load_.lines;
+  stats.bad_lines += load_.bad_lines;
+  for (const auto& [kind, count] : load_.counters) stats.counters[kind] += count;
+  for (const auto& [stage, seconds] : load_.stage_seconds) stats.stage_seconds[stage] += seconds;
+  return stats;
+}
+
+}  // namespace millrace

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "datafeed/packed_rows.h"
+#include "datafeed/row_layout.h"
+#include "dataset/row_channels.h"
+#include "framework/trained_ledger.h"
+
+namespace millrace {
+
+/// Page views: rows with the same search_id (LogKey) side by side, page views in the order of their first rows.
+struct PageViews {
+  std::vector<RowHandle> order;
+  std::vector<uint64_t> begins;  ///< of each page view in `order`, and the end of the last one
+
+  size_t size() const { return begins.empty() ? 0 : begins.size() - 1; }
+};
+
+/// Groups rows whose names are log keys.
+PageViews GroupPageViews(const RowLayout& layout, const PackedRows& rows, const std::vector<RowHandle>& order);
+
+/// Permutes page views, not the rows within one, by `seed`.
+PageViews ShufflePageViews(const PageViews& views, uint64_t seed);
+
+/// Blocks of up to `batch_size` page views that were not trained, as numbers of a PassOrder over the same ledger; a
+/// smaller last one is left out with `drop_last`.
+std::vector<RowBlock> PageViewBlocks(const PageViews& views, const TrainedLedger* trained, int batch_size,
+                                     bool drop_last);
+
+}  // namespace millrace

@@ -1,0 +1,125 @@
+#include "trainer/feature_importance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+#include "core/elapsed.h"
+#include "core/hash.h"
+#include "core/json_writer.h"
+#include "dataset/in_memory_dataset.h"
+#include "trainer/evaluator.h"
+#include "trainer/quality_watch.h"
+
+namespace millrace {
+namespace {
+
+struct SlotGroup {
+  std::string name;
+  std::vector<std::string> slots;
+};
+
+Result<std::vector<std::string>> Expand(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  std::vector<std::string> all;
+  for (const std::string& name : names) {
+    MR_ASSIGN(const std::vector<std::string> slots, ExpandSlotRange(name));
+    all.insert(all.end(), slots.begin(), slots.end());
+  }
+  return all;
+}
+
+Result<std::vector<SlotGroup>> GroupsOf(const FeatureImportanceDesc& desc) {
+  std::vector<SlotGroup> groups;
+  MR_ASSIGN(const std::vector<std::string> slots, Expand(desc.slots()));
+  for (const std::string& slot : slots) groups.push_back({slot, {slot}});
+  for (const auto& group : desc.group()) {
+    MR_ASSIGN(std::vector<std::string> together, Expand(group.slots()));
+    groups.push_back({group.name(), std::move(together)});
+  }
+  return groups;
+}
+
+void SumUp(const ImportanceReport& report, FeatureImportance* group) {
+  const auto n = static_cast<double>(group->values.size());
+  std::vector<double> drops;
+  for (const double value : group->values) {
+    drops.push_back(ScoreOf(report.metric, report.baseline) - ScoreOf(report.metric, value));
+  }
+  group->drop = std::accumulate(drops.begin(), drops.end(), 0.0) / n;
+  double squares = 0;
+  for (const double drop : drops) squares += (drop - group->drop) * (drop - group->drop);
+  group->deviation = std::sqrt(squares / (n - 1));
+  group->error = group->deviation / std::sqrt(n);
+}
+
+}  // namespace
+
+Status CheckFeatureImportance(const Job& job) {
+  const FeatureImportanceDesc& desc = job.desc().feature_importance();
+  const auto& names = job.metrics().names();
+  const bool is_loss = desc.metric() == "loss" && !job.model().loss.empty();
+  if (is_loss || std::find(names.begin(), names.end(), desc.metric()) != names.end()) return Status::Ok();
+  return InvalidConfig("feature_importance.metric: the job does not compute \"" + desc.metric() + "\"");
+}
+
+Result<ImportanceReport> MeasureFeatureImportance(Job& job, std::stop_token stop) {
+  const auto start = std::chrono::steady_clock::now();
+  const FeatureImportanceDesc& desc = job.desc().feature_importance();
+  MR_ASSIGN(const std::unique_ptr<InMemoryDataset> rows, job.LoadEvaluationRows(stop));
+  MR_ASSIGN(const std::unique_ptr<Evaluator> evaluator, Evaluator::Create(job, *rows));
+  ImportanceReport report;
+  report.metric = desc.metric();
+  report.repeats = desc.repeats();
+  MR_ASSIGN(const EvalReport baseline, evaluator->Run({}, stop));
+  report.baseline = MetricOf(baseline, desc.metric());
+  report.examples = baseline.examples;
+  MR_ASSIGN(const std::vector<SlotGroup> groups, GroupsOf(desc));
+  for (const SlotGroup& group : groups) {
+    FeatureImportance importance;
+    importance.name = group.name;
+    for (int repeat = 0; repeat < desc.repeats(); ++repeat) {
+      MR_TRY(rows->SlotsShuffle(group.slots, Mix64(job.desc().seed(), static_cast<uint64_t>(repeat)),
+                                desc.candidate_size()));
+      MR_ASSIGN(const EvalReport shuffled, evaluator->Run({}, stop));
+      importance.values.push_back(MetricOf(shuffled, desc.metric()));
+    }
+    SumUp(report, &importance);
+    report.groups.push_back(std::move(importance));
+  }
+  std::stable_sort(report.groups.begin(), report.groups.end(),
+                   [](const FeatureImportance& a, const FeatureImportance& b) { return a.drop > b.drop; });
+  report.seconds = SecondsSince(start);
+  return report;
+}
+
+std::string ImportanceJson(const ImportanceReport& report) {
+  JsonWriter json(true);
+  json.BeginObject().Key("metric").Text(report.metric).Key("baseline").Number(report.baseline);
+  json.Key("examples").Number(report.examples).Key("repeats").Number(report.repeats);
+  json.Key("seconds").Number(report.seconds).Key("groups").BeginList();
+  for (const FeatureImportance& group : report.groups) {
+    json.BeginObject().Key("name").Text(group.name).Key("drop").Number(group.drop);
+    json.Key("deviation").Number(group.deviation).Key("error").Number(group.error).Key("values").BeginList();
+    for (const double value : group.values) json.Number(value);
+    json.EndList().EndObject();
+  }
+  json.EndList().EndObject();
+  return json.text() + "\n";
+}
+
+std::string ImportanceTable(const ImportanceReport& report) {
+  size_t width = 4;
+  for (const FeatureImportance& group : report.groups) width = std::max(width, group.name.size());
+  char line[160];
+  std::snprintf(line, sizeof(line), "feature importance: %s %.6f on %lld rows; worse by, mean of %d and its error\n",
+                report.metric.c_str(), report.baseline, static_cast<long long>(report.examples), report.repeats);
+  std::string text = line;
+  for (const FeatureImportance& group : report.groups) {
+    std::snprintf(line, sizeof(line), "  %.6f +- %.6f\n", group.drop, group.error);
+    text += "  " + group.name + std::string(width - group.name.size(), ' ') + line;
+  }
+  return text;
+}
+
+}  // namespace millrace
