@@ -302,8 +302,7 @@ TEST(CheckpointTest, OfARunBeforeOneThatStartedAnewIsPassedOver) {
   ASSERT_FALSE(before.empty());
 
   std::vector<std::string> flags = TrainerFlags(job, out, "never");
-  flags.push_back("--set=data_desc.pipe_command=\"for i in {1..80}; do cat " + small.files()[0] +
-                  "; done; sleep 1000\"");
+  flags.push_back("--set=data_desc.pipe_command=\"while true; do cat " + small.files()[0] + "; done\"");
   Process killed("trainer", flags);
   std::string line;
   ASSERT_TRUE(killed.ReadLine(&line)) << killed.errors();
@@ -437,8 +436,7 @@ TEST(TrainerTest, MistakesThatOnlyTheCompilerSeesHaveTheirPlaces) {
   EXPECT_THAT(wide.errors(), HasSubstr("--set #2:1:18: error: loss: label: slot \"uid\" must have one value"));
   Process fetch("trainer", {"--trainer_desc=" + job, "--set=fetch_config.fetch_var_names=[\"loss\", \"lozz\"]"});
   EXPECT_EQ(fetch.Wait(), 2);
-  EXPECT_THAT(fetch.errors(),
-              HasSubstr("--set #1:1:40: error: there is no metric or variable \"lozz\"; did you mean \"loss\"?"));
+  EXPECT_THAT(fetch.errors(), HasSubstr("--set #1:1:39: error: there is no metric or variable \"lozz\""));
 }
 
 TEST(CheckpointTest, AnotherModelSaysWhatDiffers) {

@@ -66,7 +66,7 @@ TEST_P(BestModelTest, IsSavedNotTheLast) {
   // Going on from the last checkpoint changes nothing when the run was over; the best is measured again.
   const Result<RunSummary> again = Run(path, "out", {}, "auto");
   ASSERT_TRUE(again.ok()) << again.status().ToString();
-  EXPECT_EQ(again->batches, 0);
+  EXPECT_EQ(again->run_batches, 0);
   EXPECT_EQ(again->eval.step, 10);
   EXPECT_EQ(again->eval.metrics, summary->eval.metrics);
   EXPECT_EQ(Model("out"), model);
