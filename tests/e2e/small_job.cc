@@ -76,7 +76,8 @@ fetch_config { fetch_var_names: "loss" print_period: 25 }
 std::string SmallJob::Write(const std::string& name, const std::string& text) const {
   std::ofstream out(folder() + "/" + name);
   out << text << "\n";
-  if (text.find("filelist:") != std::string::npos) return folder() + "/" + name;
+  const bool has_files = text.find("\nfilelist:") != std::string::npos || text.find("incremental") != std::string::npos;
+  if (has_files) return folder() + "/" + name;
   for (const std::string& file : files()) out << "filelist: \"" << file << "\"\n";
   return folder() + "/" + name;
 }

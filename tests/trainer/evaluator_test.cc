@@ -125,7 +125,7 @@ TEST_P(EvaluatorTest, SaysWhatThePredictionsOfEveryRowSay) {
   const std::unique_ptr<Job> job = MakeTrained();
   EvalReport report;
   {
-    const auto evaluator = Evaluator::Create(*job).value();
+    const auto evaluator = Evaluator::Create(*job, *job->eval_dataset()).value();
     report = evaluator->Run({}, {}).value();
     const EvalReport again = evaluator->Run({}, {}).value();
     EXPECT_EQ(again.examples, report.examples);
@@ -145,7 +145,7 @@ TEST_P(EvaluatorTest, SaysWhatThePredictionsOfEveryRowSay) {
 TEST_P(EvaluatorTest, WritesNoParameterAndMakesNoRow) {
   const std::unique_ptr<Job> job = MakeTrained();
   const std::vector<std::string> before = Parameters(*job, "before");
-  ASSERT_TRUE(Evaluator::Create(*job).value()->Run({}, {}).ok());
+  ASSERT_TRUE(Evaluator::Create(*job, *job->eval_dataset()).value()->Run({}, {}).ok());
   EXPECT_EQ(Parameters(*job, "after"), before);
 }
 
@@ -153,7 +153,7 @@ TEST_P(EvaluatorTest, ABadLineEndsItWithItsPlaceAndNoThreadStays) {
   const std::unique_ptr<Job> job = MakeTrained();
   std::ofstream(Held(2), std::ios::app) << "1 x\n";
   const int threads = ThreadsNow();
-  const Result<EvalReport> report = Evaluator::Create(*job).value()->Run({}, {});
+  const Result<EvalReport> report = Evaluator::Create(*job, *job->eval_dataset()).value()->Run({}, {});
   EXPECT_EQ(report.status().code(), StatusCode::kBadData);
   EXPECT_THAT(report.status().message(), HasSubstr(Held(2) + ":321:"));
   EXPECT_EQ(ThreadsNow(), threads);
@@ -163,7 +163,8 @@ TEST_P(EvaluatorTest, AStopEndsIt) {
   const std::unique_ptr<Job> job = MakeTrained();
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_EQ(Evaluator::Create(*job).value()->Run({}, stop.get_token()).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(Evaluator::Create(*job, *job->eval_dataset()).value()->Run({}, stop.get_token()).status().code(),
+            StatusCode::kCancelled);
 }
 
 INSTANTIATE_TEST_SUITE_P(Datasets, EvaluatorTest,

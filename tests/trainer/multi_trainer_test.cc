@@ -70,7 +70,7 @@ class MultiTrainerTest : public testing::TestWithParam<const char*> {
   }
   Result<RunReport> Run(Job& job, std::stop_token stop = {}) {
     MR_TRY(job.InitParameters());
-    MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(job, {&saved_, &notes_, {}}));
+    MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(job, {&saved_, &notes_, nullptr, {}}));
     return trainer->Run(std::move(stop));
   }
 
