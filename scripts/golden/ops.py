@@ -6,17 +6,13 @@ import sys
 import numpy as np
 import paddle
 
+import random_ops
+from random_ops import Rows
+
 paddle.enable_static()
 RNG = np.random.RandomState(20)
 OUT = os.path.join(os.path.dirname(__file__), "..", "..", "tests", "golden", "ops")
 NAMES = {"float32": "float32", "int64": "int64", "int32": "int32", "bool": "bool", "uint8": "uint8"}
-
-
-class Rows:
-    """A SelectedRows gradient."""
-
-    def __init__(self, height, rows, values):
-        self.height, self.rows, self.values = height, rows, np.asarray(values, np.float32)
 
 
 def floats(*shape, low=-1.0, high=1.0):
@@ -53,6 +49,8 @@ class Golden:
         kind, body = {
             bool: ("bool", lambda v: int(v)), int: ("int", str), float: ("float", lambda v: "%.9g" % v),
             str: ("string", str), list: ("ints", lambda v: " ".join(map(str, v)))}[type(value)]
+        if isinstance(value, list) and value and isinstance(value[0], float):
+            kind, body = "floats", lambda v: " ".join("%.9g" % number for number in v)
         self.lines.append(("attr %s %s %s" % (name, kind, body(value))).rstrip())
 
     def var(self, word, parameter, name, value):
@@ -139,6 +137,22 @@ def case(golden, title, steps, outputs, attrs=None, check=None, paddle_op=None, 
 
 def x_out(op, title, x, attrs=None, **more):
     case(more.pop("golden"), title, {"X": [("x", x)]}, {"Out": ["out"]}, attrs, **more)
+
+
+def drawn_ops():
+    """Operators whose cases are those of random_ops.py, at one seed."""
+    for op in DRAWN:
+        g = Golden(op)
+        for i, make in enumerate(random_ops.GENERATORS[op] * 3):
+            drawn = make(random_ops.Draw([20, i]), op)
+            if drawn.sparse:
+                continue  # small_ops_test.cc has those
+            case(g, "drawn %d" % i, drawn.inputs, drawn.outputs, drawn.attrs, check=drawn.check)
+        g.save()
+    g = Golden("one_hot")  # of Paddle 1
+    numbers = ids(4, 5, 1)
+    case(g, "ids", {"X": [("x", numbers)]}, {"Out": ["out"]}, {"depth": 4}, expected={"out": np.eye(4, dtype=np.float32)[numbers[:, 0]]})
+    g.save()
 
 
 def unary_ops():
@@ -388,8 +402,23 @@ def fused_fc():
     g.save()
 
 
+DRAWN = [
+    "silu", "softsign", "logsigmoid", "exp", "sin", "cos", "gelu", "swish", "softplus", "sqrt", "rsqrt", "log", "log1p", "reciprocal", "pow",
+    "abs", "elu", "relu6", "hard_sigmoid", "hard_swish", "sign", "floor", "ceil", "round",
+    "elementwise_max", "elementwise_min", "elementwise_pow", "elementwise_mod", "elementwise_floordiv",
+    "less_equal", "greater_than", "greater_equal", "equal", "not_equal", "logical_and", "logical_or", "logical_xor", "logical_not",
+    "transpose", "transpose2", "flatten2", "flatten_contiguous_range", "expand", "tile", "expand_v2", "expand_as_v2", "stack", "unstack", "split",
+    "bmm", "where", "masked_select", "cumsum", "tril_triu", "gather", "gather_nd", "index_select", "one_hot_v2", "shape", "range", "assign_value",
+    "fill_constant_batch_size_like", "l1_norm", "reduce_max", "reduce_min", "reduce_prod", "reduce_any", "reduce_all", "arg_max", "arg_min", "argsort",
+    "sequence_softmax", "sequence_expand", "sequence_expand_as", "sequence_concat", "sequence_mask", "sequence_pad", "sequence_unpad",
+    "sequence_reverse", "sequence_reshape", "sequence_slice", "sequence_enumerate", "hash", "cvm",
+    "batch_norm", "layer_norm", "data_norm", "norm", "p_norm", "conv2d", "bce_loss", "huber_loss", "bpr_loss", "rank_loss",
+    "decayed_adagrad", "rmsprop", "clip_by_norm",
+]
+
+
 if __name__ == "__main__":
     os.makedirs(OUT, exist_ok=True)
-    for part in [unary_ops, binary_ops, sequence_ops, loss_ops, metric_ops, optimizer_ops, fused_fc]:
+    for part in [unary_ops, binary_ops, sequence_ops, loss_ops, metric_ops, optimizer_ops, fused_fc, drawn_ops]:
         part()
     sys.exit(0)

@@ -95,12 +95,26 @@ bool FitsAttr(AttrType written, const AttrValue& registered) {
   }
 }
 
-void CheckAttributes(Place place, const OpDesc& op, const OpInfo& info, Problems& problems) {
+void CheckAttributes(Place place, const OpDesc& op, const OpInfo& info, const OpRegistry& registry,
+                     Problems& problems) {
+  // A gradient carries the attributes of its forward operator, which is checked itself.
+  const bool has_forward = info.is_gradient && op.type().ends_with("_grad");
+  const OpInfo* forward = has_forward ? registry.Find(op.type().substr(0, op.type().size() - 5)) : nullptr;
   for (const OpDesc::Attr& attr : op.attrs()) {
     const AttrInfo* known = info.FindAttr(attr.name());
-    if (known == nullptr || FitsAttr(attr.type(), known->default_value)) continue;
-    problems.Add(Where(place, op) + ": attribute \"" + attr.name() + "\" must not be of type " +
-                 AttrType_Name(attr.type()));
+    const std::string where = Where(place, op) + ": ";
+    if (known == nullptr) {
+      if (IsHintAttr(attr.name()) || (forward != nullptr && forward->FindAttr(attr.name()) != nullptr)) continue;
+      std::vector<std::string_view> names;
+      for (const AttrInfo& other : info.attrs) names.push_back(other.name);
+      problems.Add(where + "attribute \"" + attr.name() + "\" is not supported" + DidYouMean(attr.name(), names));
+    } else if (!FitsAttr(attr.type(), known->default_value)) {
+      problems.Add(where + "attribute \"" + attr.name() + "\" must not be of type " + AttrType_Name(attr.type()));
+    } else if (const AttrValue value = OpView(op, info).Value(attr.name());
+               known->fixed && value != known->default_value) {
+      problems.Add(where + "attribute \"" + attr.name() + "\" is " + ShowAttr(value) + "; only " +
+                   ShowAttr(known->default_value) + " is supported");
+    }
   }
 }
 
@@ -230,7 +244,7 @@ class BlockCompiler {
     }
     CheckArguments(place, op, *info, problems_);
     CheckVariables(place, op, vars, problems_);
-    CheckAttributes(place, op, *info, problems_);
+    CheckAttributes(place, op, *info, registry_, problems_);
   }
 
   void InferBlock(int block) {

@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "core/edit_distance.h"
 
@@ -62,6 +63,23 @@ T Expect(const AttrValue& value, std::string_view op, std::string_view attr) {
   CHECK(typed != nullptr) << "attribute " << attr << " of " << op << " is registered with another type";
   return *typed;
 }
+
+struct AttrShower {
+  std::string operator()(int64_t v) const { return std::to_string(v); }
+  std::string operator()(float v) const {
+    std::ostringstream text;
+    text << v;
+    return text.str();
+  }
+  std::string operator()(bool v) const { return v ? "true" : "false"; }
+  std::string operator()(const std::string& v) const { return '"' + v + '"'; }
+  template <class T>
+  std::string operator()(const std::vector<T>& values) const {
+    std::string text = "[";
+    for (const T& v : values) text += (text.size() > 1 ? ", " : "") + (*this)(v);
+    return text + "]";
+  }
+};
 
 }  // namespace
 
@@ -315,6 +333,10 @@ OpBuilder& OpBuilder::Attr(std::string name, AttrValue default_value, std::strin
   info_->attrs.push_back({std::move(name), std::move(default_value), std::move(doc)});
   return *this;
 }
+OpBuilder& OpBuilder::Fixed(std::string name, AttrValue value, std::string doc) {
+  info_->attrs.push_back({std::move(name), std::move(value), std::move(doc), true});
+  return *this;
+}
 OpBuilder& OpBuilder::InferShape(InferShapeFn fn) {
   info_->infer_shape = fn;
   return *this;
@@ -377,6 +399,40 @@ std::string OpRegistry::Nearest(std::string_view type) const {
   }
   return std::string(NearestName(type, types));
 }
+
+bool IsHintAttr(std::string_view name) {
+  static constexpr std::string_view kHints[] = {
+      "op_role",
+      "op_role_var",
+      "op_namescope",
+      "op_callstack",
+      "op_device",
+      "with_quant_attr",
+      "use_mkldnn",
+      "is_test",
+      "skip_eager_deletion_vars",
+      "mkldnn_data_type",
+      "use_quantizer",
+      "use_cudnn",
+      "cudnn_exhaustive_search",
+      "exhaustive_search",
+      "workspace_size_MB",
+      "use_addto",
+      "force_fp32_output",
+      "x_data_format",
+      "y_data_format",
+      "Scale_x",
+      "Scale_y",
+      "Scale_out",
+      "scale_x",
+      "scale_y",
+      "scale_out",
+      "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@",
+  };
+  return std::find(std::begin(kHints), std::end(kHints), name) != std::end(kHints);
+}
+
+std::string ShowAttr(const AttrValue& value) { return std::visit(AttrShower{}, value); }
 
 Status SameAsX(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));

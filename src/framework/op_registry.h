@@ -50,9 +50,9 @@ class OpView {
   std::vector<int64_t> Ints(std::string_view name) const;
   std::vector<float> Floats(std::string_view name) const;
   std::vector<std::string> Strings(std::string_view name) const;
+  AttrValue Value(std::string_view name) const;
 
  private:
-  AttrValue Value(std::string_view name) const;
   const OpDesc* op_;
   const OpInfo* info_;
 };
@@ -132,6 +132,7 @@ struct AttrInfo {
   std::string name;
   AttrValue default_value;
   std::string doc;
+  bool fixed = false;  ///< no other value than the default is supported
 };
 
 /// Runs the shape rule of an operator on `vars`. kInvalidConfig that begins with the operator's type: what the rule
@@ -171,6 +172,8 @@ class OpBuilder {
   OpBuilder& Outputs(std::string name, std::string doc);
   OpBuilder& OptionalOutput(std::string name, std::string doc);
   OpBuilder& Attr(std::string name, AttrValue default_value, std::string doc);
+  /// An attribute of which only this value is supported; programs with another are refused when they are compiled.
+  OpBuilder& Fixed(std::string name, AttrValue value, std::string doc);
   OpBuilder& InferShape(InferShapeFn fn);
   OpBuilder& Grad(GradFn fn);
   OpBuilder& Optimizer();
@@ -208,6 +211,14 @@ class OpRegistry {
   std::map<std::string, std::unique_ptr<OpInfo>, std::less<>> ops_;
   std::vector<std::string> duplicates_;
 };
+
+/// True for attributes that say where and how Paddle runs an operator, not what it computes ("op_device",
+/// "use_mkldnn"), or that only operators with a state of their own heed ("is_test"): programs may set them on any
+/// operator, and nothing here depends on them.
+bool IsHintAttr(std::string_view name);
+
+/// An attribute's value as messages show it: 3, "text", [1, 2].
+std::string ShowAttr(const AttrValue& value);
 
 /// Outputs have the meta of input "X" (a common shape rule).
 Status SameAsX(InferShapeContext& context);

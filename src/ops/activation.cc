@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/float_input.h"
-#include "ops/grad_input.h"
-#include "ops/kernel.h"
+#include "ops/map_op.h"
 
 namespace millrace {
 namespace {
+
+float Logistic(float x) { return 1 / (1 + std::exp(-x)); }
 
 struct Relu {
   static float Forward(float x) { return x > 0 ? x : 0; }
@@ -14,7 +14,7 @@ struct Relu {
 };
 
 struct Sigmoid {
-  static float Forward(float x) { return 1 / (1 + std::exp(-x)); }
+  static float Forward(float x) { return Logistic(x); }
   static float Backward(float out, float grad) { return grad * out * (1 - out); }
 };
 
@@ -23,93 +23,130 @@ struct Tanh {
   static float Backward(float out, float grad) { return grad * (1 - out * out); }
 };
 
-struct Square {
-  static float Forward(float x) { return x * x; }
-  static float Backward(float x, float grad) { return 2 * x * grad; }
+struct LogSigmoid {
+  static float Forward(float x) { return std::min(x, 0.0F) - std::log1p(std::exp(-std::abs(x))); }
+  static float Backward(float x, float grad) { return grad * Logistic(-x); }
 };
 
-template <class F>
-class MapKernel : public BoundKernel<MapKernel<F>> {
- public:
-  Status Bind(KernelContext& context) {
-    MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
-    MR_ASSIGN(out_, context.Output("Out"));
-    return Status::Ok();
+struct Silu {
+  static float Forward(float x) { return x * Logistic(x); }
+  static float Backward(float x, float grad) {
+    const float s = Logistic(x);
+    return grad * s * (1 + x * (1 - s));
   }
-  Status Run(const RunContext&) override {
-    const float* x = x_.Read();
-    const int64_t count = x_.tensor().numel();
-    float* out = ResizeLike(x_.tensor(), out_);
-    for (int64_t i = 0; i < count; ++i) out[i] = F::Forward(x[i]);
-    return Status::Ok();
-  }
-
- private:
-  FloatInput x_;
-  Tensor* out_ = nullptr;
 };
 
-/// Reads X when the operator has it, else Out.
-template <class F>
-class MapGradKernel : public BoundKernel<MapGradKernel<F>> {
- public:
-  Status Bind(KernelContext& context) {
-    MR_ASSIGN(value_, FloatInput::BindOptional(context, "X"));
-    if (!value_.bound()) {
-      MR_ASSIGN(value_, FloatInput::Bind(context, "Out"));
+struct Softsign {
+  static float Forward(float x) { return x / (1 + std::abs(x)); }
+  static float Backward(float x, float grad) {
+    const float below = 1 + std::abs(x);
+    return grad / (below * below);
+  }
+};
+
+struct Relu6 {
+  float threshold;
+  explicit Relu6(const OpView& op) : threshold(op.Float("threshold")) {}
+  float Forward(float x) const { return std::min(std::max(x, 0.0F), threshold); }
+  float Backward(float out, float grad) const { return out > 0 && out < threshold ? grad : 0; }
+};
+
+struct Elu {
+  float alpha;
+  explicit Elu(const OpView& op) : alpha(op.Float("alpha")) {}
+  float Forward(float x) const { return x > 0 ? x : alpha * std::expm1(x); }
+  float Backward(float x, float grad) const { return x > 0 ? grad : grad * alpha * std::exp(x); }
+};
+
+struct Swish {
+  float beta;
+  explicit Swish(const OpView& op) : beta(op.Float("beta")) {}
+  float Forward(float x) const { return x * Logistic(beta * x); }
+  float Backward(float x, float grad) const {
+    const float s = Logistic(beta * x);
+    return grad * s * (1 + beta * x * (1 - s));
+  }
+};
+
+struct Softplus {
+  float beta;
+  float threshold;
+  explicit Softplus(const OpView& op) : beta(op.Float("beta")), threshold(op.Float("threshold")) {}
+  float Forward(float x) const { return x * beta > threshold ? x : std::log1p(std::exp(x * beta)) / beta; }
+  float Backward(float x, float grad) const { return x * beta > threshold ? grad : grad * Logistic(x * beta); }
+};
+
+struct HardSigmoid {
+  float slope;
+  float offset;
+  explicit HardSigmoid(const OpView& op) : slope(op.Float("slope")), offset(op.Float("offset")) {}
+  float Forward(float x) const { return std::min(std::max(slope * x + offset, 0.0F), 1.0F); }
+  float Backward(float out, float grad) const { return out > 0 && out < 1 ? grad * slope : 0; }
+};
+
+struct HardSwish {
+  float threshold;
+  float scale;
+  float offset;
+  explicit HardSwish(const OpView& op)
+      : threshold(op.Float("threshold")), scale(op.Float("scale")), offset(op.Float("offset")) {}
+  float Forward(float x) const { return x * std::min(std::max(x + offset, 0.0F), threshold) / scale; }
+  float Backward(float x, float grad) const {
+    const float inside = x + offset;
+    if (inside <= 0) return 0;
+    return inside < threshold ? grad * (2 * x + offset) / scale : grad;
+  }
+};
+
+/// x times the normal distribution's share below x, exactly or by its approximation with tanh.
+struct Gelu {
+  bool approximate;
+  explicit Gelu(const OpView& op) : approximate(op.Bool("approximate")) {}
+  static constexpr float kRootHalf = 0.70710678F;
+  static constexpr float kRootTwoByPi = 0.79788456F;
+  static constexpr float kCubic = 0.044715F;
+
+  float Forward(float x) const {
+    if (!approximate) return 0.5F * x * (1 + std::erf(x * kRootHalf));
+    return 0.5F * x * (1 + std::tanh(kRootTwoByPi * (x + kCubic * x * x * x)));
+  }
+  float Backward(float x, float grad) const {
+    if (!approximate) {
+      const float density = 0.5F * kRootTwoByPi * std::exp(-0.5F * x * x);
+      return grad * (0.5F * (1 + std::erf(x * kRootHalf)) + x * density);
     }
-    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
-    MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
-    return Status::Ok();
+    const float t = std::tanh(kRootTwoByPi * (x + kCubic * x * x * x));
+    return grad * 0.5F * (1 + t + x * (1 - t * t) * kRootTwoByPi * (1 + 3 * kCubic * x * x));
   }
-  Status Run(const RunContext&) override {
-    const float* value = value_.Read();
-    const int64_t count = value_.tensor().numel();
-    MR_ASSIGN(const float* grad, out_grad_.Read(count));
-    float* x_grad = ResizeLike(value_.tensor(), x_grad_);
-    for (int64_t i = 0; i < count; ++i) x_grad[i] = F::Backward(value[i], grad[i]);
-    return Status::Ok();
-  }
-
- private:
-  FloatInput value_;
-  GradInput out_grad_;
-  Tensor* x_grad_ = nullptr;
 };
-
-Status InferMap(InferShapeContext& context) {
-  MR_ASSIGN(const VarMeta x, context.Input("X"));
-  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  context.SetOutput("Out", x);
-  return Status::Ok();
-}
-
-template <class F>
-void Register(OpRegistry& registry, const std::string& type, const std::string& doc, const std::string& reads) {
-  registry.Add(type)
-      .Doc(doc)
-      .Input("X", "any shape")
-      .Output("Out", "shape of X")
-      .InferShape(InferMap)
-      .Grad(reads == "X" ? GradFromX : GradFromOut)
-      .Kernel<MapKernel<F>>();
-  registry.Add(type + "_grad")
-      .Doc("Gradient of " + type + ".")
-      .Input(reads, "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<MapGradKernel<F>>();
-}
 
 }  // namespace
 
 void RegisterActivation(OpRegistry& registry) {
-  Register<Relu>(registry, "relu", "Out = max(X, 0).", "Out");
-  Register<Sigmoid>(registry, "sigmoid", "Out = 1 / (1 + exp(-X)).", "Out");
-  Register<Tanh>(registry, "tanh", "Out = tanh(X).", "Out");
-  Register<Square>(registry, "square", "Out = X * X.", "X");
+  RegisterMap<Relu, MapReads::kOut>(registry, "relu", "Out = max(X, 0).");
+  RegisterMap<Sigmoid, MapReads::kOut>(registry, "sigmoid", "Out = 1 / (1 + exp(-X)).");
+  RegisterMap<Tanh, MapReads::kOut>(registry, "tanh", "Out = tanh(X).");
+  RegisterMap<LogSigmoid, MapReads::kX>(registry, "logsigmoid", "Out = log(sigmoid(X)).");
+  RegisterMap<Silu, MapReads::kX>(registry, "silu", "Out = X * sigmoid(X).");
+  RegisterMap<Softsign, MapReads::kX>(registry, "softsign", "Out = X / (1 + |X|).");
+  RegisterMap<Relu6, MapReads::kOut>(registry, "relu6", "Out = min(max(X, 0), threshold).",
+                                     [](OpBuilder& op) { op.Attr("threshold", 6.0F, "largest value"); });
+  RegisterMap<Elu, MapReads::kX>(registry, "elu", "Out = X, or alpha * (exp(X) - 1) where it is negative.",
+                                 [](OpBuilder& op) { op.Attr("alpha", 1.0F, "factor below 0"); });
+  RegisterMap<Swish, MapReads::kX>(registry, "swish", "Out = X * sigmoid(beta * X).",
+                                   [](OpBuilder& op) { op.Attr("beta", 1.0F, "factor in the sigmoid"); });
+  RegisterMap<Softplus, MapReads::kX>(registry, "softplus", "Out = log(1 + exp(beta * X)) / beta.", [](OpBuilder& op) {
+    op.Attr("beta", 1.0F, "steepness").Attr("threshold", 20.0F, "Out = X where beta * X is above it");
+  });
+  RegisterMap<HardSigmoid, MapReads::kOut>(
+      registry, "hard_sigmoid", "Out = slope * X + offset, held in [0, 1].",
+      [](OpBuilder& op) { op.Attr("slope", 0.2F, "factor").Attr("offset", 0.5F, "term"); });
+  RegisterMap<HardSwish, MapReads::kX>(
+      registry, "hard_swish", "Out = X * min(max(X + offset, 0), threshold) / scale.", [](OpBuilder& op) {
+        op.Attr("threshold", 6.0F, "largest factor").Attr("scale", 6.0F, "divisor").Attr("offset", 3.0F, "term");
+      });
+  RegisterMap<Gelu, MapReads::kX>(registry, "gelu", "Out = X times the normal distribution's share below X.",
+                                  [](OpBuilder& op) { op.Attr("approximate", false, "by tanh instead of erf"); });
 }
 
 }  // namespace millrace

@@ -13,12 +13,12 @@ struct Adagrad {
   void Finish(const std::array<Tensor*, 2>&) const {}
   bool DecaysAllRows() const { return false; }
   static void Row(const racy::Kernels& kernels, const racy::AdagradStep& step, const float* grad, float* w,
-                  float* moment, float*, size_t n) {
-    kernels.adagrad_row(step, grad, w, moment, n);
+                  const StateValues& states, size_t n) {
+    kernels.adagrad_row(step, grad, w, states[0], n);
   }
   static void Rows(const racy::Kernels& kernels, const racy::AdagradStep& step, const uint64_t* ids, const float* grads,
-                   size_t count, size_t dim, float* w, float* moment, float* second) {
-    kernels.adagrad_matrix_rows(step, ids, grads, count, dim, w, moment, second);
+                   size_t count, size_t dim, float* w, const StateValues& states) {
+    kernels.adagrad_matrix_rows(step, ids, grads, count, dim, w, states[0], states[1]);
   }
 };
 

@@ -35,13 +35,13 @@ struct Adam {
     for (size_t i = 0; i < 2; ++i) racy::CopyRow(&next[i], powers[i]->mutable_data<float>(), 1);
   }
   bool DecaysAllRows() const { return !lazy; }
-  static void Row(const racy::Kernels& kernels, const racy::AdamStep& step, const float* grad, float* w, float* moment1,
-                  float* moment2, size_t n) {
-    kernels.adam_row(step, grad, w, moment1, moment2, n);
+  static void Row(const racy::Kernels& kernels, const racy::AdamStep& step, const float* grad, float* w,
+                  const StateValues& states, size_t n) {
+    kernels.adam_row(step, grad, w, states[0], states[1], n);
   }
   static void Rows(const racy::Kernels& kernels, const racy::AdamStep& step, const uint64_t* ids, const float* grads,
-                   size_t count, size_t dim, float* w, float* moment1, float* moment2) {
-    kernels.adam_matrix_rows(step, ids, grads, count, dim, w, moment1, moment2);
+                   size_t count, size_t dim, float* w, const StateValues& states) {
+    kernels.adam_matrix_rows(step, ids, grads, count, dim, w, states[0], states[1]);
   }
 };
 
@@ -57,7 +57,6 @@ void RegisterAdam(OpRegistry& registry) {
             .Attr("epsilon", 1e-8F, "keeps the quotient finite")
             .Attr("lazy_mode", false, "rows without a gradient stay; otherwise their moments decay as well")
             .Attr("min_row_size_to_use_multithread", int64_t{1000}, ignored)
-            .Attr("multi_precision", false, ignored)
             .Attr("use_global_beta_pow", false, "the powers of the betas are moved on elsewhere")
             .Attr("exact_sparse_powers", false,
                   "sparse gradients are corrected by this step's powers; otherwise by the next one's, as Paddle does");

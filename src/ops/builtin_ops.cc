@@ -9,43 +9,75 @@
   X(RegisterActivation) \
   X(RegisterAdagrad) \
   X(RegisterAdam) \
+  X(RegisterArgOrder) \
   X(RegisterAssign) \
+  X(RegisterAssignValue) \
   X(RegisterAuc) \
+  X(RegisterBatchNorm) \
   X(RegisterCast) \
   X(RegisterClip) \
+  X(RegisterCompare) \
   X(RegisterConcat) \
   X(RegisterControlFlow) \
+  X(RegisterConv2d) \
   X(RegisterCrossEntropy) \
+  X(RegisterCumsum) \
+  X(RegisterCvm) \
+  X(RegisterDataNorm) \
+  X(RegisterDecayedAdagrad) \
   X(RegisterDropout) \
+  X(RegisterElementary) \
   X(RegisterElementwise) \
+  X(RegisterExpand) \
   X(RegisterFeedFetch) \
   X(RegisterFill) \
   X(RegisterFtrl) \
   X(RegisterFusedFc) \
   X(RegisterFusedSlotsPool) \
   X(RegisterFusedSlotsPoolGrad) \
+  X(RegisterGather) \
+  X(RegisterHash) \
+  X(RegisterHuberLoss) \
   X(RegisterIncrement) \
+  X(RegisterLayerNorm) \
   X(RegisterLeakyRelu) \
   X(RegisterLearningRateSchedule) \
-  X(RegisterLessThan) \
   X(RegisterLookupTable) \
   X(RegisterMatmul) \
   X(RegisterMomentum) \
   X(RegisterMul) \
+  X(RegisterNorm) \
+  X(RegisterOneHot) \
   X(RegisterPairwiseLoss) \
   X(RegisterPrint) \
   X(RegisterRandom) \
+  X(RegisterRange) \
+  X(RegisterRankingLoss) \
   X(RegisterReduce) \
+  X(RegisterReduceExtreme) \
   X(RegisterReshape) \
+  X(RegisterRmsprop) \
   X(RegisterScale) \
+  X(RegisterSelect) \
+  X(RegisterSelectedRows) \
+  X(RegisterSequenceConcat) \
+  X(RegisterSequenceExpand) \
+  X(RegisterSequenceOrder) \
+  X(RegisterSequencePad) \
   X(RegisterSequencePool) \
+  X(RegisterSequenceReshape) \
+  X(RegisterSequenceSoftmax) \
   X(RegisterSgd) \
   X(RegisterSlice) \
   X(RegisterSoftmax) \
   X(RegisterSoftmaxWithCrossEntropy) \
   X(RegisterSparseTablePush) \
+  X(RegisterSplit) \
+  X(RegisterStack) \
   X(RegisterSum) \
-  X(RegisterTopK)
+  X(RegisterTopK) \
+  X(RegisterTranspose) \
+  X(RegisterTrilTriu)
 // clang-format on
 
 namespace millrace {

@@ -3,6 +3,7 @@
 #include "ops/float_input.h"
 #include "ops/grad_input.h"
 #include "ops/kernel.h"
+#include "ops/sparse_gradient.h"
 
 namespace millrace {
 namespace {
@@ -53,6 +54,35 @@ class ClipKernel : public BoundKernel<ClipKernel> {
   float max_ = 0;
 };
 
+/// A sparse gradient: equal rows are added up first.
+class ClipRowsKernel : public OpKernel {
+ public:
+  ClipRowsKernel(const OpView& op, const SelectedRows* x, SelectedRows* out)
+      : x_(x), out_(out), min_(op.Float("min")), max_(op.Float("max")) {}
+  Status Run(const RunContext&) override {
+    CopyRows(
+        merger_.Merge(*x_), [this](float value) { return std::min(std::max(value, min_), max_); }, out_);
+    return Status::Ok();
+  }
+
+ private:
+  const SelectedRows* x_;
+  SelectedRows* out_;
+  float min_;
+  float max_;
+  RowMerger merger_;
+};
+
+/// Picks the kernel by what X holds.
+struct ClipFactory {
+  static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
+    MR_ASSIGN(const SelectedRows* rows, RowsInput(context, "X"));
+    if (rows == nullptr) return ClipKernel::Create(context);
+    MR_ASSIGN(SelectedRows * out, RowsOutput(context, "Out"));
+    return std::unique_ptr<OpKernel>(std::make_unique<ClipRowsKernel>(context.op(), rows, out));
+  }
+};
+
 }  // namespace
 
 void RegisterClip(OpRegistry& registry) {
@@ -64,7 +94,7 @@ void RegisterClip(OpRegistry& registry) {
       .Attr("max", 0.0F, "upper bound")
       .InferShape(InferClip)
       .Grad(GradFromX)
-      .Kernel<ClipKernel>();
+      .Kernel<ClipFactory>();
   registry.Add("clip_grad")
       .Doc("Gradient of clip.")
       .Input("X", "of the forward operator")

@@ -125,6 +125,8 @@ void RegisterConcat(OpRegistry& registry) {
       .Inputs("X", "equal but for that axis")
       .Output("Out", "sizes along the axis added up")
       .Attr("axis", int64_t{0}, "negative: from the end")
+      .Attr("num", int64_t{0}, "of the split whose gradient this is; changes nothing")
+      .Attr("sections", std::vector<int64_t>{}, "of the split whose gradient this is; changes nothing")
       .InferShape(InferConcat)
       .Grad(GradFromX)
       .Kernel<ConcatKernel>();

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 
 #include "ops/broadcast.h"
 #include "ops/float_input.h"
 #include "ops/grad_input.h"
 #include "ops/kernel.h"
+#include "ops/sparse_gradient.h"
 
 namespace millrace {
 namespace {
@@ -46,6 +48,67 @@ struct Div {
   static float GradY(float x, float y, float grad) { return -grad * x / (y * y); }
 };
 
+struct Max {
+  template <class T>
+  static T Forward(T x, T y) {
+    return x > y ? x : y;
+  }
+  static float GradX(float x, float y, float grad) { return x > y ? grad : 0; }
+  static float GradY(float x, float y, float grad) { return x > y ? 0 : grad; }
+};
+
+struct Min {
+  template <class T>
+  static T Forward(T x, T y) {
+    return x < y ? x : y;
+  }
+  static float GradX(float x, float y, float grad) { return x < y ? grad : 0; }
+  static float GradY(float x, float y, float grad) { return x < y ? 0 : grad; }
+};
+
+struct Pow {
+  template <class T>
+  static T Forward(T x, T y) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(std::llrint(std::pow(static_cast<double>(x), static_cast<double>(y))));
+    } else {
+      return std::pow(x, y);
+    }
+  }
+  static float GradX(float x, float y, float grad) { return grad * y * std::pow(x, y - 1); }
+  static float GradY(float x, float y, float grad) { return grad * std::log(x) * std::pow(x, y); }
+};
+
+/// Of Y's sign, as in Python. What is divided by the whole number 0 is 0.
+struct Mod {
+  template <class T>
+  static T Forward(T x, T y) {
+    if constexpr (std::is_integral_v<T>) {
+      if (y == 0 || y == -1) return 0;
+      const T rest = x % y;
+      return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+    } else {
+      const T rest = std::fmod(x, y);
+      return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+    }
+  }
+};
+
+/// Rounds down, as in Python. What is divided by the whole number 0 is 0.
+struct FloorDiv {
+  template <class T>
+  static T Forward(T x, T y) {
+    if constexpr (std::is_integral_v<T>) {
+      if (y == 0) return 0;
+      if (y == -1) return static_cast<T>(T{0} - x);
+      const T whole = x / y;
+      return x % y != 0 && (x < 0) != (y < 0) ? whole - 1 : whole;
+    } else {
+      return std::floor(x / y);
+    }
+  }
+};
+
 template <class F, class T>
 void Compute(const Broadcast& walk, const T* x, const T* y, T* out) {
   walk.ForEachRun([&](int64_t xi, int64_t yi, int64_t oi, int64_t n, int64_t x_stride, int64_t y_stride) {
@@ -78,21 +141,28 @@ class ElementwiseKernel : public BoundKernel<ElementwiseKernel<F>> {
     if (!made.ok()) return std::move(made).Context(x_.name() + ", " + y_.name()).status();
     const Broadcast& walk = *made;
     const std::span<const uint32_t> lod = x_.tensor().has_lod() ? x_.tensor().lod() : y_.tensor().lod();
-    // Before Out is sized, for it may be X or Y.
-    if (x_.tensor().dtype() == DType::kInt64) {
-      const int64_t* x = x_.tensor().template data<int64_t>();
-      const int64_t* y = y_.tensor().template data<int64_t>();
-      Compute<F>(walk, x, y, out_->Resize<int64_t>(walk.out));
-    } else {
-      const float* x = x_.Read();
-      const float* y = y_.Read();
-      Compute<F>(walk, x, y, out_->Resize<float>(walk.out));
+    switch (x_.tensor().dtype()) {
+      case DType::kInt64: OfWholeNumbers<int64_t>(walk); break;
+      case DType::kInt32: OfWholeNumbers<int32_t>(walk); break;
+      default: {
+        // Before Out is sized, for it may be X or Y.
+        const float* x = x_.Read();
+        const float* y = y_.Read();
+        Compute<F>(walk, x, y, out_->Resize<float>(walk.out));
+      }
     }
     out_->set_lod(lod);
     return Status::Ok();
   }
 
  private:
+  template <class T>
+  void OfWholeNumbers(const Broadcast& walk) {
+    const T* x = x_.tensor().template data<T>();
+    const T* y = y_.tensor().template data<T>();
+    Compute<F>(walk, x, y, out_->Resize<T>(walk.out));
+  }
+
   FloatInput x_;
   FloatInput y_;
   Tensor* out_ = nullptr;
@@ -170,10 +240,44 @@ class ElementwiseGradKernel : public BoundKernel<ElementwiseGradKernel<F>> {
   int64_t axis_ = -1;
 };
 
+/// A sparse gradient times one value: what clipping by the global norm does to it.
+class ScaledRowsKernel : public OpKernel {
+ public:
+  ScaledRowsKernel(const SelectedRows* x, FloatInput y, SelectedRows* out) : x_(x), y_(std::move(y)), out_(out) {}
+  Status Run(const RunContext&) override {
+    CopyRows(
+        *x_, [factor = *y_.Read()](float value) { return value * factor; }, out_);
+    return Status::Ok();
+  }
+
+ private:
+  const SelectedRows* x_;
+  FloatInput y_;
+  SelectedRows* out_;
+};
+
+/// Picks the kernel by what X holds.
+struct MulFactory {
+  static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
+    MR_ASSIGN(const SelectedRows* x, RowsInput(context, "X"));
+    if (x == nullptr) return ElementwiseKernel<Mul>::Create(context);
+    MR_ASSIGN(FloatInput y, FloatInput::Bind(context, "Y"));
+    MR_ASSIGN(SelectedRows * out, RowsOutput(context, "Out"));
+    return std::unique_ptr<OpKernel>(std::make_unique<ScaledRowsKernel>(x, std::move(y), out));
+  }
+};
+
 Status InferElementwise(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
   MR_ASSIGN(const VarMeta y, context.Input("Y"));
-  if (x.dtype != DType::kInt64) MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
+  if (x.kind == VarType::SELECTED_ROWS) {
+    if (context.op().type() != "elementwise_mul" || y.dims.numel() != 1) {
+      return context.Error("a sparse X can only be multiplied, by one value; Y is " + y.dims.ToString());
+    }
+    context.SetOutput("Out", x);
+    return Status::Ok();
+  }
+  if (x.dtype != DType::kInt64 && x.dtype != DType::kInt32) MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
   MR_TRY(ExpectDType(context, "Y", y, x.dtype));
   const auto walk = Broadcast::Create(x.dims, y.dims, context.op().Int("axis"));
   if (!walk.ok()) {
@@ -192,26 +296,34 @@ std::vector<OpDesc> ElementwiseGrad(const GradContext& context) {
   return {context.GradOp({"X", "Y"}, {}, {"Out"}, {"X", "Y"})};
 }
 
-template <class F>
-void Register(OpRegistry& registry, const std::string& type, const std::string& sign) {
-  const std::string axis = "axis of the larger one at which the smaller one's axes begin; -1: they end together";
+constexpr const char* kElementwiseAxis =
+    "axis of the larger one at which the smaller one's axes begin; -1: they end together";
+
+template <class Kernel>
+void RegisterForward(OpRegistry& registry, const std::string& type, const std::string& doc, GradFn grad) {
   registry.Add(type)
-      .Doc("Out = X " + sign + " Y; the smaller one is repeated.")
+      .Doc(doc + " The smaller one is repeated.")
       .Input("X", "any shape")
       .Input("Y", "shape of X, or of some of its axes")
       .Output("Out", "the larger shape")
-      .Attr("axis", int64_t{-1}, axis)
+      .Attr("axis", int64_t{-1}, kElementwiseAxis)
       .InferShape(InferElementwise)
-      .Grad(ElementwiseGrad)
-      .Kernel<ElementwiseKernel<F>>();
+      .Grad(grad)
+      .Kernel<Kernel>();
+}
+
+template <class F, class Kernel = ElementwiseKernel<F>>
+void RegisterElementwiseOp(OpRegistry& registry, const std::string& type, const std::string& doc) {
+  RegisterForward<Kernel>(registry, type, doc, ElementwiseGrad);
   registry.Add(type + "_grad")
       .Doc("Gradient of " + type + ".")
       .Input("X", "of the forward operator")
       .Input("Y", "of the forward operator")
+      .OptionalInput("Out", "of the forward operator; not read")
       .Input("Out@GRAD", "gradient of Out")
       .OptionalOutput("X@GRAD", "gradient of X")
       .OptionalOutput("Y@GRAD", "gradient of Y")
-      .Attr("axis", int64_t{-1}, axis)
+      .Attr("axis", int64_t{-1}, kElementwiseAxis)
       .InferShape(InferGradients)
       .Gradient()
       .Kernel<ElementwiseGradKernel<F>>();
@@ -220,10 +332,15 @@ void Register(OpRegistry& registry, const std::string& type, const std::string& 
 }  // namespace
 
 void RegisterElementwise(OpRegistry& registry) {
-  Register<Add>(registry, "elementwise_add", "+");
-  Register<Sub>(registry, "elementwise_sub", "-");
-  Register<Mul>(registry, "elementwise_mul", "*");
-  Register<Div>(registry, "elementwise_div", "/");
+  RegisterElementwiseOp<Add>(registry, "elementwise_add", "Out = X + Y.");
+  RegisterElementwiseOp<Sub>(registry, "elementwise_sub", "Out = X - Y.");
+  RegisterElementwiseOp<Mul, MulFactory>(registry, "elementwise_mul", "Out = X * Y.");
+  RegisterElementwiseOp<Div>(registry, "elementwise_div", "Out = X / Y.");
+  RegisterElementwiseOp<Max>(registry, "elementwise_max", "Out = the larger of X and Y.");
+  RegisterElementwiseOp<Min>(registry, "elementwise_min", "Out = the smaller of X and Y.");
+  RegisterElementwiseOp<Pow>(registry, "elementwise_pow", "Out = X to the power of Y.");
+  RegisterForward<ElementwiseKernel<Mod>>(registry, "elementwise_mod", "Out = the rest of X / Y.", nullptr);
+  RegisterForward<ElementwiseKernel<FloorDiv>>(registry, "elementwise_floordiv", "Out = X / Y, rounded down.", nullptr);
 }
 
 }  // namespace millrace

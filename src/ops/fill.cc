@@ -96,6 +96,63 @@ class FillLikeKernel : public BoundKernel<FillLikeKernel> {
   double value_ = 0;
 };
 
+/// The shape attribute with the size of Input's batch at its place.
+Dims BatchDims(const OpView& op, const Dims& input) {
+  const std::vector<int64_t> shape = op.Ints("shape");
+  Dims dims{std::span<const int64_t>(shape)};
+  dims.set(static_cast<int>(op.Int("output_dim_idx")), input[static_cast<int>(op.Int("input_dim_idx"))]);
+  return dims;
+}
+
+Status InferFillBatch(InferShapeContext& context) {
+  MR_ASSIGN(const VarMeta input, context.Input("Input"));
+  const std::vector<int64_t> shape = context.op().Ints("shape");
+  if (shape.empty() || shape.size() > Dims::kMaxRank) return context.Error("shape is " + ShowAttr(shape));
+  MR_TRY(FrontAxis(context, context.op().Int("input_dim_idx"), input.dims.rank()).status());
+  MR_ASSIGN(const int at, FrontAxis(context, context.op().Int("output_dim_idx"), static_cast<int>(shape.size())));
+  for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+    if (axis != at && shape[static_cast<size_t>(axis)] < 0)
+      return context.Error("a size is negative: " + ShowAttr(shape));
+  }
+  VarMeta out;
+  MR_ASSIGN(out.dtype, ReadDTypeAttr(context.op(), "dtype"));
+  MR_TRY(ReadValue(context.op()).status());
+  out.dims = BatchDims(context.op(), input.dims);
+  context.SetOutput("Out", out);
+  return Status::Ok();
+}
+
+class FillBatchKernel : public BoundKernel<FillBatchKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(input_, context.Input("Input"));
+    MR_ASSIGN(out_, context.Output("Out"));
+    MR_ASSIGN(type_, ReadDTypeAttr(context.op(), "dtype"));
+    MR_ASSIGN(value_, ReadValue(context.op()));
+    const std::vector<int64_t> shape = context.op().Ints("shape");
+    dims_ = Dims(std::span<const int64_t>(shape));
+    from_ = static_cast<int>(context.op().Int("input_dim_idx"));
+    to_ = static_cast<int>(context.op().Int("output_dim_idx"));
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    // A sequence counts as one of the batch.
+    const bool sequences = from_ == 0 && input_->has_lod();
+    dims_.set(to_, sequences ? static_cast<int64_t>(input_->lod().size()) - 1 : input_->dims()[from_]);
+    Fill(out_, type_, dims_, value_);
+    return Status::Ok();
+  }
+
+ private:
+  const Tensor* input_ = nullptr;
+  Tensor* out_ = nullptr;
+  DType type_ = DType::kFloat32;
+  Dims dims_;
+  double value_ = 0;
+  int from_ = 0;
+  int to_ = 0;
+};
+
 }  // namespace
 
 void RegisterFill(OpRegistry& registry) {
@@ -107,8 +164,22 @@ void RegisterFill(OpRegistry& registry) {
       .Attr("value", 0.0F, "the value")
       .Attr("str_value", std::string(), "the value as text; goes before value")
       .Attr("force_cpu", false, "as Paddle writes it; changes nothing here")
+      .Attr("place_type", int64_t{-1}, "as Paddle writes it; changes nothing here")
       .InferShape(InferFillConstant)
       .Kernel<FillConstantKernel>();
+  registry.Add("fill_constant_batch_size_like")
+      .Doc("Out = one value everywhere; one of its sizes is that of Input's batch.")
+      .Input("Input", "any shape")
+      .Output("Out", "of the given shape, with one size from Input")
+      .Attr("shape", std::vector<int64_t>{}, "sizes of Out")
+      .Attr("input_dim_idx", int64_t{0}, "axis of Input whose size is taken")
+      .Attr("output_dim_idx", int64_t{0}, "axis of Out that gets it")
+      .Attr("dtype", int64_t{VarType::FP32}, "a VarType number")
+      .Attr("value", 0.0F, "the value")
+      .Attr("str_value", std::string(), "the value as text; goes before value")
+      .Attr("force_cpu", false, "as Paddle writes it; changes nothing here")
+      .InferShape(InferFillBatch)
+      .Kernel<FillBatchKernel>();
   registry.Add("fill_any_like")
       .Doc("Out = one value in the shape of X.")
       .Input("X", "any shape")

@@ -16,13 +16,13 @@ struct Ftrl {
   }
   void Finish(const std::array<Tensor*, 2>&) const {}
   bool DecaysAllRows() const { return false; }
-  static void Row(const racy::Kernels& kernels, const racy::FtrlStep& step, const float* grad, float* w, float* squared,
-                  float* linear, size_t n) {
-    kernels.ftrl_row(step, grad, w, squared, linear, n);
+  static void Row(const racy::Kernels& kernels, const racy::FtrlStep& step, const float* grad, float* w,
+                  const StateValues& states, size_t n) {
+    kernels.ftrl_row(step, grad, w, states[0], states[1], n);
   }
   static void Rows(const racy::Kernels& kernels, const racy::FtrlStep& step, const uint64_t* ids, const float* grads,
-                   size_t count, size_t dim, float* w, float* squared, float* linear) {
-    kernels.ftrl_matrix_rows(step, ids, grads, count, dim, w, squared, linear);
+                   size_t count, size_t dim, float* w, const StateValues& states) {
+    kernels.ftrl_matrix_rows(step, ids, grads, count, dim, w, states[0], states[1]);
   }
 };
 

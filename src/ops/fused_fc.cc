@@ -11,15 +11,15 @@
 namespace millrace {
 namespace {
 
-enum class Activation : uint8_t { kNone, kRelu, kSigmoid, kTanh, kSoftmax };
+enum class FcActivation : uint8_t { kNone, kRelu, kSigmoid, kTanh, kSoftmax };
 
-Result<Activation> ParseActivation(const OpView& op) {
+Result<FcActivation> ParseActivation(const OpView& op) {
   const std::string name = op.String("activation");
-  if (name.empty()) return Activation::kNone;
-  if (name == "relu") return Activation::kRelu;
-  if (name == "sigmoid") return Activation::kSigmoid;
-  if (name == "tanh") return Activation::kTanh;
-  if (name == "softmax") return Activation::kSoftmax;
+  if (name.empty()) return FcActivation::kNone;
+  if (name == "relu") return FcActivation::kRelu;
+  if (name == "sigmoid") return FcActivation::kSigmoid;
+  if (name == "tanh") return FcActivation::kTanh;
+  if (name == "softmax") return FcActivation::kSoftmax;
   return InvalidConfig(op.type() + ": activation is relu, sigmoid, tanh, softmax or none, not \"" + name + "\"");
 }
 
@@ -67,7 +67,7 @@ class FusedFcKernel : public BoundKernel<FusedFcKernel> {
     MR_ASSIGN(activation_, ParseActivation(context.op()));
     split_ = static_cast<int>(context.op().Int("in_num_col_dims"));
     gemm_ = std::make_unique<Gemm>(
-        GemmSpec{.bias = bias_.bound(), .relu = activation_ == Activation::kRelu, .bf16 = context.options().bf16});
+        GemmSpec{.bias = bias_.bound(), .relu = activation_ == FcActivation::kRelu, .bf16 = context.options().bf16});
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
@@ -83,17 +83,17 @@ class FusedFcKernel : public BoundKernel<FusedFcKernel> {
     MR_TRY(gemm_->Run(rows, width, inner, x_.ReadInPlace(), w_.ReadInPlace(), bias, out));
     const int64_t count = rows * width;
     switch (activation_) {
-      case Activation::kSigmoid:
+      case FcActivation::kSigmoid:
         for (int64_t i = 0; i < count; ++i) out[i] = 1 / (1 + std::exp(-out[i]));
         break;
-      case Activation::kTanh:
+      case FcActivation::kTanh:
         for (int64_t i = 0; i < count; ++i) out[i] = std::tanh(out[i]);
         break;
-      case Activation::kSoftmax:
+      case FcActivation::kSoftmax:
         for (int64_t i = 0; i < rows; ++i) SoftmaxRow(out + i * width, width, out + i * width);
         break;
-      case Activation::kNone:
-      case Activation::kRelu: break;
+      case FcActivation::kNone:
+      case FcActivation::kRelu: break;
     }
     return Status::Ok();
   }
@@ -103,7 +103,7 @@ class FusedFcKernel : public BoundKernel<FusedFcKernel> {
   FloatInput w_;
   FloatInput bias_;
   Tensor* out_ = nullptr;
-  Activation activation_ = Activation::kNone;
+  FcActivation activation_ = FcActivation::kNone;
   int split_ = 1;
   std::unique_ptr<Gemm> gemm_;
 };
@@ -146,24 +146,24 @@ class FusedFcGradKernel : public BoundKernel<FusedFcGradKernel> {
   /// The gradient of X * W + Bias. The bias's own, its column sums, is taken in the same pass.
   const float* BeforeActivation(const float* out, const float* grad, int64_t rows, int64_t width) {
     float* bias_grad = bias_grad_ == nullptr ? nullptr : bias_grad_->Resize<float>({width});
-    if (activation_ == Activation::kNone) {
+    if (activation_ == FcActivation::kNone) {
       if (bias_grad != nullptr) FcGradient().column_sums(grad, rows, width, bias_grad);
       return grad;
     }
     float* inner = inner_grad_.Resize<float>({rows, width});
     const int64_t count = rows * width;
     switch (activation_) {
-      case Activation::kRelu: FcGradient().relu(out, grad, rows, width, inner, bias_grad); return inner;
-      case Activation::kSigmoid:
+      case FcActivation::kRelu: FcGradient().relu(out, grad, rows, width, inner, bias_grad); return inner;
+      case FcActivation::kSigmoid:
         for (int64_t i = 0; i < count; ++i) inner[i] = grad[i] * out[i] * (1 - out[i]);
         break;
-      case Activation::kTanh:
+      case FcActivation::kTanh:
         for (int64_t i = 0; i < count; ++i) inner[i] = grad[i] * (1 - out[i] * out[i]);
         break;
-      case Activation::kSoftmax:
+      case FcActivation::kSoftmax:
         for (int64_t at = 0; at < count; at += width) SoftmaxGradRow(out + at, grad + at, width, inner + at);
         break;
-      case Activation::kNone: break;
+      case FcActivation::kNone: break;
     }
     if (bias_grad != nullptr) FcGradient().column_sums(inner, rows, width, bias_grad);
     return inner;
@@ -177,7 +177,7 @@ class FusedFcGradKernel : public BoundKernel<FusedFcGradKernel> {
   Tensor* w_grad_ = nullptr;
   Tensor* bias_grad_ = nullptr;
   Tensor inner_grad_;
-  Activation activation_ = Activation::kNone;
+  FcActivation activation_ = FcActivation::kNone;
   int split_ = 1;
   std::unique_ptr<Gemm> for_x_;
   std::unique_ptr<Gemm> for_w_;

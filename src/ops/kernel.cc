@@ -63,6 +63,12 @@ Result<int> FrontAxis(const InferShapeContext& context, int64_t axis, int rank) 
   return static_cast<int>(front);
 }
 
+Dims XShapeOf(const Dims& dims) {
+  Dims shape{0};
+  for (int axis = 0; axis < dims.rank(); ++axis) shape.push_back(dims[axis]);
+  return shape;
+}
+
 std::string Shown(std::string_view name, const Dims& dims) {
   return "\"" + std::string(name) + "\" " + dims.ToString();
 }

@@ -169,13 +169,26 @@ std::vector<OpDesc> LookupGrad(const GradContext& context) {
 }
 
 OpBuilder WithAttrs(OpBuilder builder) {
+  const std::string server = "of Paddle's parameter server; changes nothing here";
   return builder.Attr("is_sparse", false, "the gradient of a matrix is a SelectedRows")
       .Attr("padding_idx", int64_t{-1}, "the id that is looked up as zeros; -1: none")
       .Attr(
           "update_padding", true,
           "the row of padding_idx in a matrix gets its sparse gradient, though nobody sees the row: as Paddle does it")
       .Attr("out_of_range", std::string("ERROR"), "ids outside a matrix: ERROR, ZERO or MODULO")
-      .Attr("slot_salt", int64_t{0}, "other than 0, the slot has rows of its own in a table");
+      .Attr("slot_salt", int64_t{0}, "other than 0, the slot has rows of its own in a table")
+      .Attr("is_distributed", false, server)
+      .Attr("remote_prefetch", false, server)
+      .Attr("is_test", false, server)
+      .Attr("grad_inplace", false, server)
+      .Attr("entry", std::string("none"), server)
+      .Attr("entry_config", std::string(), server)
+      .Attr("table_class", std::string("none"), server)
+      .Attr("slot", int64_t{0}, server)
+      .Attr("trainer_id", int64_t{0}, server)
+      .Attr("table_names", std::vector<std::string>{}, server)
+      .Attr("epmap", std::vector<std::string>{}, server)
+      .Attr("height_sections", std::vector<int64_t>{}, server);
 }
 
 }  // namespace

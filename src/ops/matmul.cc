@@ -13,8 +13,9 @@ struct Flags {
   bool trans_y = false;
   float alpha = 1;
 
-  /// matmul calls them transpose_X and transpose_Y, matmul_v2 trans_x and trans_y.
+  /// matmul calls them transpose_X and transpose_Y, matmul_v2 trans_x and trans_y; bmm has none.
   static Flags Of(const OpView& op) {
+    if (op.type().starts_with("bmm")) return {};
     const bool first = op.type().starts_with("matmul_v2");
     return first ? Flags{op.Bool("trans_x"), op.Bool("trans_y"), 1}
                  : Flags{op.Bool("transpose_X"), op.Bool("transpose_Y"), op.Float("alpha")};
@@ -196,17 +197,19 @@ std::vector<OpDesc> MatmulGrad(const GradContext& context) {
   return {context.GradOp({"X", "Y"}, {}, {"Out"}, {"X", "Y"})};
 }
 
-OpBuilder& AddFlags(OpBuilder& op, bool second) {
+/// The flags of matmul, matmul_v2 and bmm.
+void AddMatmulFlags(OpBuilder& op, const std::string& type) {
+  if (type == "bmm") return;
+  const bool second = type == "matmul_v2";
   op.Attr(second ? "trans_x" : "transpose_X", false, "X is transposed (its last two axes) first")
       .Attr(second ? "trans_y" : "transpose_Y", false, "Y is transposed (its last two axes) first");
-  if (!second) op.Attr("alpha", 1.0F, "factor of the product");
-  return op;
+  if (!second) op.Attr("alpha", 1.0F, "factor of the product").Fixed("head_number", int64_t{1}, "heads of attention");
 }
 
-void Register(OpRegistry& registry, const std::string& type, bool second) {
+void RegisterProduct(OpRegistry& registry, const std::string& type) {
   OpBuilder forward = registry.Add(type);
-  AddFlags(forward, second)
-      .Doc("Matrix product of the last two axes; the axes before them count batches.")
+  AddMatmulFlags(forward, type);
+  forward.Doc("Matrix product of the last two axes; the axes before them count batches.")
       .Input("X", "[..., m, k], or [k]")
       .Input("Y", "[..., k, n], or [k]")
       .Output("Out", "[..., m, n]")
@@ -214,8 +217,8 @@ void Register(OpRegistry& registry, const std::string& type, bool second) {
       .Grad(MatmulGrad)
       .Kernel<MatmulKernel>();
   OpBuilder backward = registry.Add(type + "_grad");
-  AddFlags(backward, second)
-      .Doc("Gradient of " + type + ".")
+  AddMatmulFlags(backward, type);
+  backward.Doc("Gradient of " + type + ".")
       .Input("X", "of the forward operator")
       .Input("Y", "of the forward operator")
       .Input("Out@GRAD", "gradient of Out")
@@ -229,8 +232,9 @@ void Register(OpRegistry& registry, const std::string& type, bool second) {
 }  // namespace
 
 void RegisterMatmul(OpRegistry& registry) {
-  Register(registry, "matmul", false);
-  Register(registry, "matmul_v2", true);
+  RegisterProduct(registry, "matmul");
+  RegisterProduct(registry, "matmul_v2");
+  RegisterProduct(registry, "bmm");
 }
 
 }  // namespace millrace

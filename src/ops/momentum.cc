@@ -3,48 +3,45 @@
 namespace millrace {
 namespace {
 
-struct Step {
-  float lr, mu;
+struct MomentumStep {
+  float lr, mu, decay;
   bool nesterov;
 };
 
 struct Momentum {
   static constexpr std::array<StateName, 1> kStates{{{"Velocity", "VelocityOut", "decaying sum of gradients"}}};
   static constexpr std::array<StateName, 0> kScalars{};
-  float mu;
-  bool nesterov;
+  MomentumStep step;
 
-  explicit Momentum(const OpView& op) : mu(op.Float("mu")), nesterov(op.Bool("use_nesterov")) {}
-  Step StepFor(float lr, const std::array<Tensor*, 2>&, bool) const { return {lr, mu, nesterov}; }
+  explicit Momentum(const OpView& op)
+      : step{0, op.Float("mu"), op.String("regularization_method").empty() ? 0 : op.Float("regularization_coeff"),
+             op.Bool("use_nesterov")} {}
+  MomentumStep StepFor(float lr, const std::array<Tensor*, 2>&, bool) const {
+    MomentumStep now = step;
+    now.lr = lr;
+    return now;
+  }
   void Finish(const std::array<Tensor*, 2>&) const {}
   bool DecaysAllRows() const { return true; }
-  /// In pieces: the velocity is copied out, moved on and copied back, so that shared memory sees row functions alone.
-  static void Row(const racy::Kernels& kernels, const Step& step, const float* grad, float* w, float* velocity, float*,
-                  size_t n) {
-    constexpr size_t kPiece = 256;
-    float piece[kPiece];
-    for (size_t at = 0; at < n; at += kPiece) {
-      const size_t count = std::min(kPiece, n - at);
-      kernels.copy_row(velocity + at, piece, count);
-      for (size_t i = 0; i < count; ++i) piece[i] = step.mu * piece[i] + grad[at + i];
-      kernels.copy_row(piece, velocity + at, count);
-      if (step.nesterov) {
-        for (size_t i = 0; i < count; ++i) piece[i] = grad[at + i] + step.mu * piece[i];
-      }
-      kernels.axpy_row(-step.lr, piece, w + at, count);
-    }
+  static void Row(const racy::Kernels& kernels, const MomentumStep& s, const float* grads, float* w,
+                  const StateValues& states, size_t n) {
+    UpdateInPieces<1>(kernels, grads, w, states, n, [&s](float grad, float& weight, std::array<float, 1>& velocity) {
+      const float g = grad + s.decay * weight;
+      velocity[0] = s.mu * velocity[0] + g;
+      weight -= s.lr * (s.nesterov ? g + s.mu * velocity[0] : velocity[0]);
+    });
   }
-  static void Rows(const racy::Kernels& kernels, const Step& step, const uint64_t* ids, const float* grads,
-                   size_t count, size_t dim, float* w, float* velocity, float* second) {
-    for (size_t i = 0; i < count; ++i) {
-      Row(kernels, step, grads + i * dim, w + ids[i] * dim, velocity + ids[i] * dim, second, dim);
-    }
+  static void Rows(const racy::Kernels& kernels, const MomentumStep& step, const uint64_t* ids, const float* grads,
+                   size_t count, size_t dim, float* w, const StateValues& states) {
+    UpdateRowsByRow<Momentum>(kernels, step, ids, grads, count, dim, w, states);
   }
 };
 
-Status CheckRegularization(InferShapeContext& context) {
+Status InferMomentum(InferShapeContext& context) {
   const std::string method = context.op().String("regularization_method");
-  if (!method.empty()) return context.Error("regularization_method \"" + method + "\" is not supported");
+  if (!method.empty() && method != "l2_decay") {
+    return context.Error("regularization_method is \"" + method + "\"; supported are \"l2_decay\" and none");
+  }
   return InferOptimizer(context, Momentum::kStates, Momentum::kScalars);
 }
 
@@ -55,8 +52,10 @@ void RegisterMomentum(OpRegistry& registry) {
       registry, "momentum", "Velocity = mu * Velocity + Grad; Param -= LearningRate * Velocity.", [](OpBuilder& op) {
         op.Attr("mu", 0.9F, "share of the velocity that stays")
             .Attr("use_nesterov", false, "steps by Grad + mu * Velocity instead")
-            .Attr("regularization_method", std::string(), "must be empty: penalties are operators of their own");
-        op.InferShape(CheckRegularization);
+            .Fixed("rescale_grad", 1.0F, "factor of Grad")
+            .Attr("regularization_method", std::string(), "l2_decay: adds regularization_coeff * Param to Grad")
+            .Attr("regularization_coeff", 0.0F, "strength of the penalty");
+        op.InferShape(InferMomentum);
       });
 }
 

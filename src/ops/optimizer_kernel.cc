@@ -77,7 +77,7 @@ Result<std::vector<UpdateTarget>> BindTargets(const KernelContext& context, std:
       target.dense_grad = grads[i]->GetMutable<Tensor>();
     }
   }
-  const auto bind = [&](std::span<const StateName> lists, std::array<Tensor*, 2> UpdateTarget::*place) -> Status {
+  const auto bind = [&](std::span<const StateName> lists, auto UpdateTarget::*place) -> Status {
     for (size_t which = 0; which < lists.size(); ++which) {
       // Read and written in place, so the input is the tensor even where Paddle 1 left the output out.
       MR_ASSIGN(const std::vector<Variable*> variables, context.InputVariables(lists[which].in));

@@ -26,13 +26,16 @@ struct StateName {
 Status InferOptimizer(InferShapeContext& context, std::span<const StateName> states,
                       std::span<const StateName> scalars);
 
+/// The first values of a parameter's states, as many as its rule has; the others are null.
+using StateValues = std::array<float*, 3>;
+
 /// What one optimizer operator updates: a parameter, its state and its gradient.
 struct UpdateTarget {
   std::string name;
   Tensor* param = nullptr;
   const Tensor* dense_grad = nullptr;         ///< or
   const SelectedRows* sparse_grad = nullptr;  ///< this one
-  std::array<Tensor*, 2> states{};            ///< of the shape of param
+  std::array<Tensor*, 3> states{};            ///< of the shape of param
   std::array<Tensor*, 2> scalars{};           ///< [1]
 };
 
@@ -43,13 +46,52 @@ Result<std::vector<UpdateTarget>> BindTargets(const KernelContext& context, std:
 /// kBadData when a gradient of this batch does not fit the parameter.
 Status CheckGradient(const UpdateTarget& target);
 
+/// The states from a place on.
+inline StateValues StatesAt(const StateValues& states, int64_t offset) {
+  StateValues at{};
+  for (size_t i = 0; i < states.size(); ++i) at[i] = states[i] == nullptr ? nullptr : states[i] + offset;
+  return at;
+}
+
+/// Row of rules that core/racy.h has no function of their own for: update(grad, w, states) sees one value of each, of
+/// kStates states, in copies of a few hundred at a time, which are then copied back.
+template <size_t kStates, class Update>
+void UpdateInPieces(const racy::Kernels& kernels, const float* grad, float* w, const StateValues& states, size_t n,
+                    const Update& update) {
+  constexpr size_t kPiece = 256;
+  float weights[kPiece];
+  std::array<std::array<float, kPiece>, kStates> kept;
+  for (size_t at = 0; at < n; at += kPiece) {
+    const size_t count = std::min(kPiece, n - at);
+    kernels.copy_row(w + at, weights, count);
+    for (size_t s = 0; s < kStates; ++s) kernels.copy_row(states[s] + at, kept[s].data(), count);
+    for (size_t i = 0; i < count; ++i) {
+      std::array<float, kStates> one;
+      for (size_t s = 0; s < kStates; ++s) one[s] = kept[s][i];
+      update(grad[at + i], weights[i], one);
+      for (size_t s = 0; s < kStates; ++s) kept[s][i] = one[s];
+    }
+    for (size_t s = 0; s < kStates; ++s) kernels.copy_row(kept[s].data(), states[s] + at, count);
+    kernels.copy_row(weights, w + at, count);
+  }
+}
+
+/// Rows of rules whose Row is all they have.
+template <class R, class Step>
+void UpdateRowsByRow(const racy::Kernels& kernels, const Step& step, const uint64_t* ids, const float* grads,
+                     size_t count, size_t dim, float* w, const StateValues& states) {
+  for (size_t i = 0; i < count; ++i) {
+    const size_t at = ids[i] * dim;
+    R::Row(kernels, step, grads + i * dim, w + at, StatesAt(states, static_cast<int64_t>(at)), dim);
+  }
+}
+
 /// Runs the rule R on one or many parameters, through core/racy.h, which every write to a shared parameter goes
 /// through.
 ///
 /// R has kStates and kScalars (StateName arrays), a constructor from OpView, StepFor(lr, scalars, is_sparse),
 /// Finish(scalars), DecaysAllRows() (rows without a gradient change as well),
-/// and Row(kernels, step, grad, w, state0, state1, n) and Rows(kernels, step, ids, grads, count, dim, w, state0,
-/// state1); `kDecaysAllRows(op)` is true when rows without a gradient change as well.
+/// and Row(kernels, step, grad, w, states, n) and Rows(kernels, step, ids, grads, count, dim, w, states).
 template <class R>
 class OptimizerKernel : public OpKernel {
  public:
@@ -81,23 +123,25 @@ class OptimizerKernel : public OpKernel {
  private:
   explicit OptimizerKernel(const OpView& op) : rule_(op) {}
 
-  static float* Values(Tensor* tensor) { return tensor == nullptr ? nullptr : tensor->mutable_data<float>(); }
-  static float* At(float* values, int64_t offset) { return values == nullptr ? nullptr : values + offset; }
+  static StateValues Values(const UpdateTarget& target) {
+    StateValues values{};
+    for (size_t i = 0; i < R::kStates.size(); ++i) values[i] = target.states[i]->template mutable_data<float>();
+    return values;
+  }
 
   template <class Step>
   void UpdateAll(const Step& step, const UpdateTarget& target, const float* grad) {
     const int64_t count = target.param->numel();
     float* w = target.param->mutable_data<float>();
-    float* first = Values(target.states[0]);
-    float* second = Values(target.states[1]);
+    const StateValues states = Values(target);
     if (locks_ == nullptr) {
-      R::Row(racy::Best(), step, grad, w, first, second, static_cast<size_t>(count));
+      R::Row(racy::Best(), step, grad, w, states, static_cast<size_t>(count));
       return;
     }
     const int64_t width = LockedRowWidth(target.param->dims());
     for (int64_t at = 0; at < count; at += width) {
       const RowGuard guard(*locks_, w + at);
-      R::Row(racy::Checked(), step, grad + at, w + at, At(first, at), At(second, at), static_cast<size_t>(width));
+      R::Row(racy::Checked(), step, grad + at, w + at, StatesAt(states, at), static_cast<size_t>(width));
     }
   }
 
@@ -113,18 +157,16 @@ class OptimizerKernel : public OpKernel {
     if (grad.rows.empty()) return Status::Ok();
     const int64_t width = LockedRowWidth(target.param->dims());
     float* w = target.param->mutable_data<float>();
-    float* first = Values(target.states[0]);
-    float* second = Values(target.states[1]);
+    const StateValues states = Values(target);
     const float* values = grad.values.data<float>();
     if (locks_ == nullptr) {
-      R::Rows(racy::Best(), step, grad.rows.data(), values, grad.rows.size(), static_cast<size_t>(width), w, first,
-              second);
+      R::Rows(racy::Best(), step, grad.rows.data(), values, grad.rows.size(), static_cast<size_t>(width), w, states);
       return Status::Ok();
     }
     for (const uint64_t row : grad.rows) {
       const int64_t at = static_cast<int64_t>(row) * width;
       const RowGuard guard(*locks_, w + at);
-      R::Row(racy::Checked(), step, values, w + at, At(first, at), At(second, at), static_cast<size_t>(width));
+      R::Row(racy::Checked(), step, values, w + at, StatesAt(states, at), static_cast<size_t>(width));
       values += width;
     }
     return Status::Ok();
@@ -174,6 +216,7 @@ void AddOptimizer(OpRegistry& registry, const std::string& type, const std::stri
   for (const StateName& state : R::kStates) output(state.out, "the variable of the input");
   for (const StateName& scalar : R::kScalars) op.OptionalOutput(scalar.out, "the variable of the input");
   op.InferShape([](InferShapeContext& context) { return InferOptimizer(context, R::kStates, R::kScalars); });
+  op.Attr("multi_precision", false, "of parameters of 16 bits; changes nothing here");
   op.Optimizer().template Kernel<OptimizerKernel<R>>();
   add_attrs(op);
   if (kMany) op.Fused();

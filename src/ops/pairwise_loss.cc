@@ -20,6 +20,18 @@ struct LogLoss {
   float Slope(float p, float y) const { return -y / (p + epsilon) + (1 - y) / (1 - p + epsilon); }
 };
 
+struct BceLoss {
+  static constexpr const char* kX = "X";
+  static constexpr const char* kLabel = "Label";
+  static constexpr const char* kOut = "Out";
+
+  explicit BceLoss(const OpView&) {}
+  /// The logarithm of a probability of 0 counts as -100.
+  static float Log(float p) { return std::max(std::log(p), -100.0F); }
+  float Value(float p, float y) const { return -y * Log(p) - (1 - y) * Log(1 - p); }
+  float Slope(float p, float y) const { return (p - y) / std::max(p * (1 - p), 1e-12F); }
+};
+
 struct SquareErrorCost {
   static constexpr const char* kX = "X";
   static constexpr const char* kLabel = "Y";
@@ -132,7 +144,7 @@ std::vector<OpDesc> LossGrad(const GradContext& context) {
 using AddAttrs = void (*)(OpBuilder&);
 
 template <class F>
-void Register(OpRegistry& registry, const std::string& type, const std::string& doc, AddAttrs add_attrs) {
+void RegisterPairwise(OpRegistry& registry, const std::string& type, const std::string& doc, AddAttrs add_attrs) {
   OpBuilder forward = registry.Add(type);
   add_attrs(forward);
   forward.Doc(doc)
@@ -157,14 +169,16 @@ void Register(OpRegistry& registry, const std::string& type, const std::string& 
 }  // namespace
 
 void RegisterPairwiseLoss(OpRegistry& registry) {
-  Register<LogLoss>(registry, "log_loss", "Loss = -Labels log(Predicted + e) - (1 - Labels) log(1 - Predicted + e).",
-                    [](OpBuilder& op) { op.Attr("epsilon", 1e-4F, "keeps the logarithm finite"); });
-  Register<SquareErrorCost>(registry, "square_error_cost", "Out = (X - Y)^2.", [](OpBuilder&) {});
-  Register<SigmoidCrossEntropy>(registry, "sigmoid_cross_entropy_with_logits",
-                                "Log loss of sigmoid(X), without overflow.", [](OpBuilder& op) {
-                                  op.Attr("ignore_index", int64_t{-100}, "values with this label cost nothing")
-                                      .Attr("normalize", false, "divides by the number of labels that count");
-                                });
+  RegisterPairwise<LogLoss>(registry, "log_loss",
+                            "Loss = -Labels log(Predicted + e) - (1 - Labels) log(1 - Predicted + e).",
+                            [](OpBuilder& op) { op.Attr("epsilon", 1e-4F, "keeps the logarithm finite"); });
+  RegisterPairwise<BceLoss>(registry, "bce_loss", "Out = -Label log(X) - (1 - Label) log(1 - X).", [](OpBuilder&) {});
+  RegisterPairwise<SquareErrorCost>(registry, "square_error_cost", "Out = (X - Y)^2.", [](OpBuilder&) {});
+  RegisterPairwise<SigmoidCrossEntropy>(registry, "sigmoid_cross_entropy_with_logits",
+                                        "Log loss of sigmoid(X), without overflow.", [](OpBuilder& op) {
+                                          op.Attr("ignore_index", int64_t{-100}, "values with this label cost nothing")
+                                              .Attr("normalize", false, "divides by the number of labels that count");
+                                        });
 }
 
 }  // namespace millrace

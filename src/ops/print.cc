@@ -77,6 +77,12 @@ void RegisterPrint(OpRegistry& registry) {
       .Attr("first_n", int64_t{-1}, "batches that are written; -1: all")
       .Attr("summarize", int64_t{20}, "values that are written; -1: all")
       .Attr("print_phase", std::string("BOTH"), ignored)
+      .Attr("is_forward", true, ignored)
+      .Attr("print_tensor_name", true, ignored)
+      .Attr("print_tensor_type", true, ignored)
+      .Attr("print_tensor_shape", true, ignored)
+      .Attr("print_tensor_layout", true, ignored)
+      .Attr("print_tensor_lod", true, ignored)
       .InferShape(InferPrint)
       .Grad(PrintGrad)
       .Kernel<PrintKernel>();

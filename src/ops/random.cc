@@ -85,7 +85,7 @@ void RegisterRandom(OpRegistry& registry) {
       .Doc("Out = uniform random values from min up to, without, max.")
       .Attr("min", -1.0F, "lower bound")
       .Attr("max", 1.0F, "upper bound")
-      .Attr("diag_num", int64_t{0}, "as Paddle writes it; changes nothing here")
+      .Fixed("diag_num", int64_t{0}, "how many values of a diagonal are set to diag_val")
       .Attr("diag_step", int64_t{0}, "as Paddle writes it; changes nothing here")
       .Attr("diag_val", 1.0F, "as Paddle writes it; changes nothing here")
       .Kernel<RandomKernel<Uniform>>();

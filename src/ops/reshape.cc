@@ -68,12 +68,45 @@ Result<Dims> SqueezeRule(const Dims& x, const std::vector<int64_t>& axes) {
   return out;
 }
 
+/// Sizes of X before `axis` in one, the others in another.
+Result<Dims> Flatten2Rule(const Dims& x, const std::vector<int64_t>& axes) {
+  const int64_t axis = axes[0] < 0 ? axes[0] + x.rank() : axes[0];
+  if (axis < 0 || axis > x.rank()) return InvalidConfig("X has no axis " + std::to_string(axes[0]));
+  return Dims{KnownProduct(x, 0, static_cast<int>(axis)), KnownProduct(x, static_cast<int>(axis), x.rank())};
+}
+
+/// The axes from the first to the second one become one.
+Result<Dims> FlattenRangeRule(const Dims& x, const std::vector<int64_t>& range) {
+  const int64_t start = range[0] < 0 ? range[0] + x.rank() : range[0];
+  const int64_t stop = range[1] < 0 ? range[1] + x.rank() : range[1];
+  if (start < 0 || start > stop || stop >= x.rank()) {
+    return InvalidConfig("X has no axes " + std::to_string(range[0]) + " to " + std::to_string(range[1]));
+  }
+  Dims out;
+  for (int axis = 0; axis < start; ++axis) out.push_back(x[axis]);
+  out.push_back(KnownProduct(x, static_cast<int>(start), static_cast<int>(stop) + 1));
+  for (int axis = static_cast<int>(stop) + 1; axis < x.rank(); ++axis) out.push_back(x[axis]);
+  return out;
+}
+
+/// The attribute that a rule reads.
+template <class T>
+std::vector<int64_t> ListOf(const OpView& op) {
+  return op.Ints(T::kAttr);
+}
+template <class T>
+void AddList(OpBuilder& op) {
+  op.Attr(T::kAttr, std::vector<int64_t>{}, T::kAttrDoc);
+}
+
 struct Reshape {
   static constexpr const char* kType = "reshape2";
   static constexpr const char* kAttr = "shape";
   static constexpr const char* kDoc = "The values of X in another shape: -1 takes what is left, 0 copies X's size.";
   static constexpr const char* kAttrDoc = "sizes of Out";
   static constexpr ShapeRule kRule = ReshapeRule;
+  static std::vector<int64_t> Wanted(const OpView& op) { return ListOf<Reshape>(op); }
+  static void AddAttrs(OpBuilder& op) { AddList<Reshape>(op); }
 };
 struct Unsqueeze {
   static constexpr const char* kType = "unsqueeze2";
@@ -81,6 +114,8 @@ struct Unsqueeze {
   static constexpr const char* kDoc = "Inserts axes of size 1, one after another.";
   static constexpr const char* kAttrDoc = "where they stand in Out, negative from the end";
   static constexpr ShapeRule kRule = UnsqueezeRule;
+  static std::vector<int64_t> Wanted(const OpView& op) { return ListOf<Unsqueeze>(op); }
+  static void AddAttrs(OpBuilder& op) { AddList<Unsqueeze>(op); }
 };
 struct Squeeze {
   static constexpr const char* kType = "squeeze2";
@@ -88,13 +123,32 @@ struct Squeeze {
   static constexpr const char* kDoc = "Removes axes of size 1.";
   static constexpr const char* kAttrDoc = "which, negative from the end; none: all of size 1";
   static constexpr ShapeRule kRule = SqueezeRule;
+  static std::vector<int64_t> Wanted(const OpView& op) { return ListOf<Squeeze>(op); }
+  static void AddAttrs(OpBuilder& op) { AddList<Squeeze>(op); }
+};
+struct Flatten2 {
+  static constexpr const char* kType = "flatten2";
+  static constexpr const char* kDoc =
+      "The values of X as a matrix: its axes before `axis` are rows, the others columns.";
+  static constexpr ShapeRule kRule = Flatten2Rule;
+  static std::vector<int64_t> Wanted(const OpView& op) { return {op.Int("axis")}; }
+  static void AddAttrs(OpBuilder& op) { op.Attr("axis", int64_t{1}, "first axis of the columns"); }
+};
+struct FlattenRange {
+  static constexpr const char* kType = "flatten_contiguous_range";
+  static constexpr const char* kDoc = "The values of X with some neighbouring axes as one.";
+  static constexpr ShapeRule kRule = FlattenRangeRule;
+  static std::vector<int64_t> Wanted(const OpView& op) { return {op.Int("start_axis"), op.Int("stop_axis")}; }
+  static void AddAttrs(OpBuilder& op) {
+    op.Attr("start_axis", int64_t{1}, "the first of them").Attr("stop_axis", int64_t{1}, "the last of them");
+  }
 };
 
 template <class T>
 Status Infer(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
   if (Status s = CheckRank(static_cast<size_t>(x.dims.rank())); !s.ok()) return context.Error("X: " + s.message());
-  const auto dims = T::kRule(x.dims, context.op().Ints(T::kAttr));
+  const auto dims = T::kRule(x.dims, T::Wanted(context.op()));
   if (!dims.ok()) {
     return context.Error("X " + Shown(InputArguments(context.op().desc(), "X")[0], x.dims) + ": " +
                          dims.status().message());
@@ -115,7 +169,7 @@ class ReshapeKernel : public BoundKernel<ReshapeKernel<T>> {
     MR_ASSIGN(x_, context.Input("X"));
     MR_ASSIGN(out_, context.Output("Out"));
     MR_ASSIGN(x_shape_, context.OptionalOutput("XShape"));
-    wanted_ = context.op().Ints(T::kAttr);
+    wanted_ = T::Wanted(context.op());
     name_ = context.InputName("X");
     return Status::Ok();
   }
@@ -166,12 +220,12 @@ std::vector<OpDesc> ReshapeGrad(const GradContext& context) {
 
 template <class T>
 void Register(OpRegistry& registry) {
-  registry.Add(T::kType)
-      .Doc(T::kDoc)
+  OpBuilder forward = registry.Add(T::kType);
+  T::AddAttrs(forward);
+  forward.Doc(T::kDoc)
       .Input("X", "any shape")
       .Output("Out", "the values of X, not copied")
       .OptionalOutput("XShape", "no values; its shape is 0, then X's")
-      .Attr(T::kAttr, std::vector<int64_t>{}, T::kAttrDoc)
       .InferShape(Infer<T>)
       .Grad(ReshapeGrad)
       .template Kernel<ReshapeKernel<T>>();
@@ -180,7 +234,6 @@ void Register(OpRegistry& registry) {
       .Input("XShape", "of the forward operator")
       .Input("Out@GRAD", "gradient of Out")
       .Output("X@GRAD", "gradient of X")
-      .Attr(T::kAttr, std::vector<int64_t>{}, T::kAttrDoc)
       .InferShape(InferFromXShape)
       .Gradient()
       .template Kernel<ReshapeGradKernel>();
@@ -192,6 +245,8 @@ void RegisterReshape(OpRegistry& registry) {
   Register<Reshape>(registry);
   Register<Unsqueeze>(registry);
   Register<Squeeze>(registry);
+  Register<Flatten2>(registry);
+  Register<FlattenRange>(registry);
 }
 
 }  // namespace millrace

@@ -11,13 +11,13 @@ struct Sgd {
   racy::SgdStep StepFor(float lr, const std::array<Tensor*, 2>&, bool) const { return {lr}; }
   void Finish(const std::array<Tensor*, 2>&) const {}
   bool DecaysAllRows() const { return false; }
-  static void Row(const racy::Kernels& kernels, const racy::SgdStep& step, const float* grad, float* w, float*, float*,
-                  size_t n) {
+  static void Row(const racy::Kernels& kernels, const racy::SgdStep& step, const float* grad, float* w,
+                  const StateValues&, size_t n) {
     kernels.sgd_row(step, grad, w, n);
   }
   static void Rows(const racy::Kernels& kernels, const racy::SgdStep& step, const uint64_t* ids, const float* grads,
-                   size_t count, size_t dim, float* w, float* first, float* second) {
-    kernels.sgd_matrix_rows(step, ids, grads, count, dim, w, first, second);
+                   size_t count, size_t dim, float* w, const StateValues& states) {
+    kernels.sgd_matrix_rows(step, ids, grads, count, dim, w, states[0], states[1]);
   }
 };
 

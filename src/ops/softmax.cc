@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/axis_lines.h"
 #include "ops/float_input.h"
 #include "ops/grad_input.h"
 #include "ops/kernel.h"
@@ -12,8 +13,7 @@ namespace {
 Status InferSoftmax(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
   MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  MR_ASSIGN(const int axis, FrontAxis(context, context.op().Int("axis"), x.dims.rank()));
-  if (axis != x.dims.rank() - 1) return context.Error("only the last axis is supported, of X " + x.dims.ToString());
+  MR_TRY(FrontAxis(context, context.op().Int("axis"), x.dims.rank()).status());
   context.SetOutput("Out", x);
   return Status::Ok();
 }
@@ -23,20 +23,32 @@ class SoftmaxKernel : public BoundKernel<SoftmaxKernel> {
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
     MR_ASSIGN(out_, context.Output("Out"));
+    axis_ = context.op().Int("axis");
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
     const float* x = x_.Read();
-    const int64_t width = x_.dims()[-1];
+    const AxisLines lines = AxisLines::Of(x_.dims(), axis_);
     const int64_t count = x_.tensor().numel();
     float* out = ResizeLike(x_.tensor(), out_);
-    for (int64_t at = 0; at < count; at += width) SoftmaxRow(x + at, width, out + at);
+    if (lines.inner == 1) {
+      for (int64_t at = 0; at < count; at += lines.along) SoftmaxRow(x + at, lines.along, out + at);
+      return Status::Ok();
+    }
+    line_.resize(static_cast<size_t>(lines.along));
+    lines.ForEach([&](int64_t, int64_t first) {
+      for (int64_t k = 0; k < lines.along; ++k) line_[static_cast<size_t>(k)] = x[first + k * lines.inner];
+      SoftmaxRow(line_.data(), lines.along, line_.data());
+      for (int64_t k = 0; k < lines.along; ++k) out[first + k * lines.inner] = line_[static_cast<size_t>(k)];
+    });
     return Status::Ok();
   }
 
  private:
   FloatInput x_;
   Tensor* out_ = nullptr;
+  int64_t axis_ = -1;
+  std::vector<float> line_;
 };
 
 class SoftmaxGradKernel : public BoundKernel<SoftmaxGradKernel> {
@@ -45,16 +57,29 @@ class SoftmaxGradKernel : public BoundKernel<SoftmaxGradKernel> {
     MR_ASSIGN(out_, context.Input("Out"));
     MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
+    axis_ = context.op().Int("axis");
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
     const float* out = out_->data<float>();
     if (out_->dims().rank() == 0) return InvalidConfig("input Out has no axes");
-    const int64_t width = out_->dims()[-1];
+    const AxisLines lines = AxisLines::Of(out_->dims(), axis_);
     const int64_t count = out_->numel();
     MR_ASSIGN(const float* grad, out_grad_.Read(count));
     float* x_grad = ResizeLike(*out_, x_grad_);
-    for (int64_t at = 0; at < count; at += width) SoftmaxGradRow(out + at, grad + at, width, x_grad + at);
+    if (lines.inner == 1) {
+      const int64_t width = lines.along;
+      for (int64_t at = 0; at < count; at += width) SoftmaxGradRow(out + at, grad + at, width, x_grad + at);
+      return Status::Ok();
+    }
+    lines.ForEach([&](int64_t, int64_t first) {
+      float dot = 0;
+      for (int64_t k = 0; k < lines.along; ++k) dot += out[first + k * lines.inner] * grad[first + k * lines.inner];
+      for (int64_t k = 0; k < lines.along; ++k) {
+        const int64_t at = first + k * lines.inner;
+        x_grad[at] = out[at] * (grad[at] - dot);
+      }
+    });
     return Status::Ok();
   }
 
@@ -62,16 +87,18 @@ class SoftmaxGradKernel : public BoundKernel<SoftmaxGradKernel> {
   const Tensor* out_ = nullptr;
   GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
+  int64_t axis_ = -1;
 };
 
 }  // namespace
 
 void RegisterSoftmax(OpRegistry& registry) {
   registry.Add("softmax")
-      .Doc("Out = exp(X) / sum(exp(X)) along the last axis.")
+      .Doc("Out = exp(X) / sum(exp(X)) along an axis.")
       .Input("X", "any shape")
       .Output("Out", "shape of X")
-      .Attr("axis", int64_t{-1}, "the last axis")
+      .Attr("axis", int64_t{-1}, "negative: from the end")
+      .Attr("data_format", std::string("AnyLayout"), "as Paddle writes it; changes nothing here")
       .InferShape(InferSoftmax)
       .Grad(GradFromOut)
       .Kernel<SoftmaxKernel>();
@@ -80,7 +107,7 @@ void RegisterSoftmax(OpRegistry& registry) {
       .Input("Out", "of the forward operator")
       .Input("Out@GRAD", "gradient of Out")
       .Output("X@GRAD", "gradient of X")
-      .Attr("axis", int64_t{-1}, "the last axis")
+      .Attr("axis", int64_t{-1}, "negative: from the end")
       .InferShape(InferGradients)
       .Gradient()
       .Kernel<SoftmaxGradKernel>();

@@ -30,6 +30,7 @@ AttrValue ParseAttr(const std::string& kind, const std::string& text) {
   if (kind == "bool") return text == "1";
   if (kind == "float") return std::stof(text);
   if (kind == "ints") return Numbers<int64_t>(text);
+  if (kind == "floats") return Numbers<float>(text);
   return text;
 }
 

@@ -33,6 +33,7 @@ void Set(OpSession& session, const GoldenValue& value) {
   switch (value.meta.dtype) {
     case DType::kInt64: Store<int64_t>(value.values, tensor, value.meta.dims); break;
     case DType::kInt32: Store<int32_t>(value.values, tensor, value.meta.dims); break;
+    case DType::kBool: Store<bool>(value.values, tensor, value.meta.dims); break;
     default: Store<float>(value.values, tensor, value.meta.dims); break;
   }
   if (!value.lod.empty()) session.SetLod(value.name, value.lod);

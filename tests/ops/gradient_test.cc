@@ -20,19 +20,27 @@ OpDesc ForwardOp(const OpCase& c) {
     names.push_back(input.name);
     SetInput(op, input.parameter, names);
   }
-  for (const auto& [parameter, name] : c.outputs) SetOutput(op, parameter, {name});
+  for (const auto& [parameter, name] : c.outputs) {
+    std::vector<std::string> names = OutputArguments(op, parameter);
+    names.push_back(name);
+    SetOutput(op, parameter, names);
+  }
   for (const auto& [name, value] : c.attrs) SetAttr(op, name, value);
   return op;
 }
 
-bool IsInteger(Draw draw) { return draw == Draw::kClass; }
+DType TypeOf(Draw draw) {
+  return draw == Draw::kClass ? DType::kInt64 : draw == Draw::kTruth ? DType::kBool : DType::kFloat32;
+}
+
+bool IsWanted(const CaseInput& input) { return input.differentiable && TypeOf(input.draw) == DType::kFloat32; }
 
 VarMetas InputMetas(const OpCase& c) {
   VarMetas metas;
   for (const CaseInput& input : c.inputs) {
     VarMeta& meta = metas[input.name];
     meta.dims = Dims(input.shape);
-    meta.dtype = IsInteger(input.draw) ? DType::kInt64 : DType::kFloat32;
+    meta.dtype = TypeOf(input.draw);
     meta.lod_level = input.lod ? 1 : 0;
   }
   return metas;
@@ -55,7 +63,8 @@ void Fill(const CaseInput& input, int64_t rows, Rng& rng, const std::vector<OpSe
   std::vector<uint32_t> lod;
   if (input.lod) {
     lod = {0};
-    for (int64_t i = 0; i < rows; ++i) lod.push_back(lod.back() + static_cast<uint32_t>(rng.Below(5)));
+    for (int64_t i = 0; i < rows; ++i)
+      lod.push_back(lod.back() + input.least + static_cast<uint32_t>(rng.Below(5 - input.least)));
   }
   for (int axis = 0; axis < dims.rank(); ++axis) {
     if (dims[axis] < 0) dims.set(axis, input.lod ? static_cast<int64_t>(lod.back()) : rows);
@@ -79,8 +88,10 @@ void Fill(const CaseInput& input, int64_t rows, Rng& rng, const std::vector<OpSe
   }
   for (OpSession* session : sessions) {
     Tensor* tensor = session->tensor(input.name);
-    if (IsInteger(input.draw)) {
+    if (TypeOf(input.draw) == DType::kInt64) {
       std::copy(ids.begin(), ids.end(), tensor->Resize<int64_t>(dims));
+    } else if (TypeOf(input.draw) == DType::kBool) {
+      std::transform(floats.begin(), floats.end(), tensor->Resize<bool>(dims), [](float value) { return value > 0; });
     } else {
       std::copy(floats.begin(), floats.end(), tensor->Resize<float>(dims));
     }
@@ -111,7 +122,7 @@ class GradientCheck {
     ASSERT_NE(info->grad, nullptr) << case_.op << " has no gradient";
     std::map<std::string, bool, std::less<>> wanted;
     std::map<std::string, bool, std::less<>> have;
-    for (const CaseInput& input : case_.inputs) wanted[input.name] = input.differentiable && !IsInteger(input.draw);
+    for (const CaseInput& input : case_.inputs) wanted[input.name] = IsWanted(input);
     for (const std::string& name : case_.objective) have[name] = true;
     const OpView view(forward_op_, *info);
     std::vector<OpDesc> ops = info->grad(GradContext(view, wanted, have));
@@ -137,6 +148,7 @@ class GradientCheck {
     VarMeta meta;
     for (const int64_t size : forward_->tensor(name)->dims().sizes()) meta.dims.push_back(size);
     meta.dims.set(0, -1);
+    meta.lod_level = forward_->tensor(name)->has_lod() ? 1 : 0;
     return meta;
   }
 
@@ -163,11 +175,12 @@ class GradientCheck {
       weights.resize(static_cast<size_t>(out.numel()));
       for (float& weight : weights) weight = DrawFloat(Draw::kOffZero, rng);
       std::copy(weights.begin(), weights.end(), both_->tensor(GradName(name))->Resize<float>(out.dims()));
+      if (out.has_lod()) both_->SetLod(GradName(name), {out.lod().begin(), out.lod().end()});
     }
     const Status status = both_->Run();
     ASSERT_TRUE(status.ok()) << status.ToString();
     for (const CaseInput& input : case_.inputs) {
-      if (input.differentiable && !IsInteger(input.draw)) CheckInput(input, rng);
+      if (IsWanted(input)) CheckInput(input, rng);
     }
   }
 

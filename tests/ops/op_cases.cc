@@ -61,7 +61,62 @@ void AddUnary(std::vector<OpCase>& cases) {
        {"out"}});
 }
 
+void AddElementary(std::vector<OpCase>& cases) {
+  for (const char* op : {"silu", "softsign", "logsigmoid", "exp", "sin", "cos", "gelu", "swish", "softplus"}) {
+    cases.push_back({"", op, {X({-1, 3})}, kOut, {}, {"out"}});
+  }
+  cases.push_back({"approximate", "gelu", {X({-1, 3})}, kOut, {{"approximate", true}}, {"out"}});
+  for (const char* op : {"sqrt", "rsqrt", "log", "log1p", "reciprocal"}) {
+    cases.push_back({"", op, {X({-1, 3}, Draw::kPositive)}, kOut, {}, {"out"}});
+  }
+  cases.push_back({"", "pow", {X({-1, 3}, Draw::kPositive)}, kOut, {{"factor", 2.5F}}, {"out"}});
+  for (const char* op : {"abs", "elu", "relu6", "hard_sigmoid", "hard_swish", "sign"}) {
+    cases.push_back({"", op, {X({-1, 3}, Draw::kOffZero)}, kOut, {}, {"out"}});
+  }
+  // In these the steps lie on whole numbers, which 0.1 to 0.9 keeps clear of.
+  for (const char* op : {"floor", "ceil"}) {
+    cases.push_back({"", op, {X({-1, 3}, Draw::kSimplex)}, kOut, {}, {"out"}});
+  }
+  cases.push_back({"", "round", {X({1, 1}, Draw::kSimplex)}, kOut, {}, {"out"}});
+}
+
+void AddShapes(std::vector<OpCase>& cases) {
+  const Outputs with_shape = {{"Out", "out"}, {"XShape", "x_shape"}};
+  const auto ints = [](std::vector<int64_t> values) { return AttrValue(std::move(values)); };
+  for (const char* op : {"transpose", "transpose2"}) {
+    cases.push_back({"", op, {X({-1, 2, 3})}, with_shape, {{"axis", ints({2, 0, 1})}}, {"out"}});
+  }
+  cases.push_back({"", "flatten2", {X({-1, 2, 3})}, with_shape, {{"axis", int64_t{2}}}, {"out"}});
+  cases.push_back({"",
+                   "flatten_contiguous_range",
+                   {X({-1, 2, 3})},
+                   with_shape,
+                   {{"start_axis", int64_t{1}}, {"stop_axis", int64_t{-1}}},
+                   {"out"}});
+  cases.push_back({"", "expand", {X({-1, 2})}, kOut, {{"expand_times", ints({2, 3})}}, {"out"}});
+  cases.push_back({"", "tile", {X({-1, 2})}, kOut, {{"repeat_times", ints({3})}}, {"out"}});
+  cases.push_back({"", "expand_v2", {X({-1, 1, 2})}, kOut, {{"shape", ints({-1, 3, -1})}}, {"out"}});
+  cases.push_back({"", "expand_as_v2", {X({1, 2}), Constant("Y", {-1, 2}, Draw::kAny)}, kOut, {}, {"out"}});
+  for (const int64_t axis : {0, 1, -1}) {
+    const std::vector<CaseInput> both = {{"X", "x0", {-1, 2}}, {"X", "x1", {-1, 2}}};
+    cases.push_back({std::to_string(axis), "stack", both, {{"Y", "y"}}, {{"axis", axis}}, {"y"}});
+  }
+  cases.push_back({"", "unstack", {X({-1, 2})}, {{"Y", "y0"}, {"Y", "y1"}}, {{"axis", int64_t{1}}}, {"y0", "y1"}});
+  cases.push_back({"one", "unstack", {X({-1, 2})}, {{"Y", "y0"}, {"Y", "y1"}}, {{"axis", int64_t{1}}}, {"y1"}});
+  cases.push_back({"", "split", {X({-1, 4})}, {{"Out", "y0"}, {"Out", "y1"}}, {{"axis", int64_t{1}}}, {"y0", "y1"}});
+  cases.push_back({"sections",
+                   "split",
+                   {X({-1, 4})},
+                   {{"Out", "y0"}, {"Out", "y1"}},
+                   {{"axis", int64_t{-1}}, {"sections", ints({1, -1})}},
+                   {"y1"}});
+}
+
 void AddBinary(std::vector<OpCase>& cases) {
+  for (const char* op : {"elementwise_max", "elementwise_min"}) {
+    cases.push_back({"", op, {X({-1, 3}, Draw::kOffZero), Y({-1, 3}, Draw::kBinary)}, kOut, {}, {"out"}});
+  }
+  cases.push_back({"", "elementwise_pow", {X({-1, 3}, Draw::kPositive), Y({3}, Draw::kPositive)}, kOut, {}, {"out"}});
   for (const char* op : {"elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div"}) {
     const auto add = [&](const char* title, std::vector<int64_t> x, std::vector<int64_t> y, int64_t axis) {
       cases.push_back(
@@ -162,14 +217,147 @@ void AddSequencesAndLosses(std::vector<OpCase>& cases) {
   cases.push_back({"", "square_error_cost", {X({-1, 1}), Constant("Y", {-1, 1}, Draw::kAny)}, kOut, {}, {"out"}});
 }
 
+CaseInput Sequences(const char* parameter, const char* name, std::vector<int64_t> shape, uint32_t least = 0) {
+  return {parameter, name, std::move(shape), Draw::kAny, true, 0, true, least};
+}
+
+void AddSequenceLayouts(std::vector<OpCase>& cases) {
+  const Outputs y = {{"Y", "y"}};
+  CaseInput lengths_of = Sequences("Y", "y", {-1, 1});
+  lengths_of.differentiable = false;
+  cases.push_back({"", "sequence_softmax", {Sequences("X", "x", {-1, 1})}, kOut, {}, {"out"}});
+  cases.push_back({"rows", "sequence_expand", {X({-1, 2}), lengths_of}, kOut, {}, {"out"}});
+  cases.push_back({"sequences", "sequence_expand", {Sequences("X", "x", {-1, 2}), lengths_of}, kOut, {}, {"out"}});
+  cases.push_back({"", "sequence_expand_as", {X({-1, 2}), lengths_of}, kOut, {}, {"out"}});
+  cases.push_back(
+      {"", "sequence_concat", {Sequences("X", "x0", {-1, 2}), Sequences("X", "x1", {-1, 2})}, kOut, {}, {"out"}});
+  cases.push_back({"",
+                   "sequence_pad",
+                   {Sequences("X", "x", {-1, 2}), Constant("PadValue", {1}, Draw::kAny)},
+                   {{"Out", "out"}, {"Length", "length"}},
+                   {{"padded_length", int64_t{5}}},
+                   {"out"}});
+  cases.push_back({"",
+                   "sequence_unpad",
+                   {X({-1, 4, 2}), {"Length", "label", {-1}, Draw::kClass, false, 5, false}},
+                   kOut,
+                   {},
+                   {"out"}});
+  cases.push_back({"", "sequence_reverse", {Sequences("X", "x", {-1, 2})}, y, {}, {"y"}});
+  cases.push_back({"",
+                   "sequence_slice",
+                   {Sequences("X", "x", {-1, 2}, 2),
+                    {"Offset", "offset", {-1, 1}, Draw::kClass, false, 2, false},
+                    {"Length", "length", {-1, 1}, Draw::kClass, false, 2, false}},
+                   kOut,
+                   {},
+                   {"out"}});
+  cases.push_back({"", "sequence_reshape", {Sequences("X", "x", {-1, 4})}, kOut, {{"new_dim", int64_t{2}}}, {"out"}});
+}
+
+void AddNormsAndLosses(std::vector<OpCase>& cases) {
+  const auto fixed = [](const char* parameter, const char* name, Draw draw) {
+    return CaseInput{parameter, name, {2}, draw, false, 0, false};
+  };
+  for (const bool global : {false, true}) {
+    cases.push_back({global ? "running statistics" : "the batch's statistics",
+                     "batch_norm",
+                     {X({-1, 2}),
+                      {"Scale", "scale", {2}},
+                      {"Bias", "bias", {2}},
+                      fixed("Mean", "mean", Draw::kAny),
+                      fixed("Variance", "variance", Draw::kPositive)},
+                     {{"Y", "y"},
+                      {"MeanOut", "mean"},
+                      {"VarianceOut", "variance"},
+                      {"SavedMean", "saved_mean"},
+                      {"SavedVariance", "saved_variance"}},
+                     {{"use_global_stats", global}, {"epsilon", 0.3F}},
+                     {"y"}});
+  }
+  cases.push_back({"",
+                   "layer_norm",
+                   {X({-1, 4}), {"Scale", "scale", {4}}, {"Bias", "bias", {4}}},
+                   {{"Y", "y"}, {"Mean", "mean"}, {"Variance", "variance"}},
+                   {{"epsilon", 0.3F}},
+                   {"y"}});
+  cases.push_back({"",
+                   "data_norm",
+                   {X({-1, 2}), fixed("BatchSize", "size", Draw::kPositive), fixed("BatchSum", "sum", Draw::kAny),
+                    fixed("BatchSquareSum", "squares", Draw::kPositive)},
+                   {{"Y", "y"}, {"Means", "means"}, {"Scales", "scales"}},
+                   {},
+                   {"y"}});
+  cases.push_back(
+      {"", "norm", {X({-1, 3}, Draw::kOffZero)}, {{"Out", "out"}, {"Norm", "norm"}}, {{"epsilon", 0.1F}}, {"out"}});
+  for (const float order : {1.0F, 2.0F, 3.0F}) {
+    cases.push_back({std::to_string(order),
+                     "p_norm",
+                     {X({-1, 3}, Draw::kOffZero)},
+                     kOut,
+                     {{"porder", order}, {"axis", int64_t{1}}, {"keepdim", true}},
+                     {"out"}});
+  }
+  cases.push_back(
+      {"", "conv2d", {{"Input", "x", {-1, 3, 2, 1}}, {"Filter", "w", {2, 3, 1, 1}}}, {{"Output", "out"}}, {}, {"out"}});
+  cases.push_back(
+      {"", "bce_loss", {X({-1, 3}, Draw::kSimplex), Constant("Label", {-1, 3}, Draw::kBinary)}, kOut, {}, {"out"}});
+  cases.push_back({"",
+                   "huber_loss",
+                   {X({-1, 2}), Y({-1, 2})},
+                   {{"Out", "out"}, {"Residual", "residual"}},
+                   {{"delta", 0.7F}},
+                   {"out"}});
+  cases.push_back({"", "bpr_loss", {X({-1, 3}), Hard("Label", 3)}, {{"Y", "y"}}, {}, {"y"}});
+  cases.push_back({"",
+                   "rank_loss",
+                   {Constant("Label", {-1, 1}, Draw::kBinary), {"Left", "left", {-1, 1}}, {"Right", "right", {-1, 1}}},
+                   kOut,
+                   {},
+                   {"out"}});
+}
+
+void AddPicks(std::vector<OpCase>& cases) {
+  const auto index = [](int64_t classes) {
+    return CaseInput{"Index", "index", {-1, 1}, Draw::kClass, false, classes, false};
+  };
+  const auto ints = [](std::vector<int64_t> values) { return AttrValue(std::move(values)); };
+  cases.push_back({"", "gather", {X({-1, 3}), index(3)}, kOut, {{"axis", int64_t{1}}}, {"out"}});
+  cases.push_back({"rows", "gather", {X({5, 2}), index(5)}, kOut, {}, {"out"}});
+  cases.push_back({"", "index_select", {X({-1, 3}), index(3)}, kOut, {{"dim", int64_t{1}}}, {"out"}});
+  cases.push_back({"", "gather_nd", {X({5, 2}), index(5)}, kOut, {}, {"out"}});
+  const CaseInput mask{"Mask", "mask", {-1, 3}, Draw::kTruth};
+  const CaseInput condition{"Condition", "condition", {-1, 3}, Draw::kTruth};
+  cases.push_back({"", "where", {condition, X({-1, 3}), Y({-1, 3})}, kOut, {}, {"out"}});
+  cases.push_back({"", "masked_select", {X({-1, 3}), mask}, {{"Y", "y"}}, {}, {"y"}});
+  cases.push_back({"", "cumsum", {X({-1, 3})}, kOut, {{"axis", int64_t{1}}}, {"out"}});
+  cases.push_back(
+      {"back", "cumsum", {X({-1, 3})}, kOut, {{"axis", int64_t{0}}, {"reverse", true}, {"exclusive", true}}, {"out"}});
+  cases.push_back({"", "tril_triu", {X({-1, 3, 3})}, kOut, {{"lower", true}, {"diagonal", int64_t{-1}}}, {"out"}});
+  cases.push_back({"", "bmm", {X({-1, 2, 3}), Y({-1, 3, 2})}, kOut, {}, {"out"}});
+  cases.push_back({"first axis", "softmax", {X({-1, 3})}, kOut, {{"axis", int64_t{0}}}, {"out"}});
+  cases.push_back({"", "l1_norm", {X({-1, 3}, Draw::kOffZero)}, kOut, {}, {"out"}});
+  for (const char* op : {"reduce_max", "reduce_min"}) {
+    cases.push_back({"", op, {X({-1, 3, 2}, Draw::kDistinct)}, kOut, {{"dim", ints({1})}}, {"out"}});
+  }
+  cases.push_back({"", "reduce_prod", {X({-1, 3, 2}, Draw::kPositive)}, kOut, {{"dim", ints({1})}}, {"out"}});
+  cases.push_back(
+      {"", "argsort", {X({-1, 3}, Draw::kDistinct)}, {{"Out", "out"}, {"Indices", "indices"}}, {}, {"out"}});
+}
+
 }  // namespace
 
 const std::vector<OpCase>& OpCases() {
   static const std::vector<OpCase> all = [] {
     std::vector<OpCase> cases;
     AddUnary(cases);
+    AddElementary(cases);
+    AddShapes(cases);
     AddBinary(cases);
     AddSequencesAndLosses(cases);
+    AddSequenceLayouts(cases);
+    AddNormsAndLosses(cases);
+    AddPicks(cases);
     return cases;
   }();
   return all;
@@ -189,6 +377,9 @@ const std::vector<std::pair<std::string, std::string>>& TestedElsewhere() {
       {"sparse_table_push", "tests/embedding/fused_slots_pool_test.cc"},
       {"fused_slots_pool", "tests/embedding/fused_slots_pool_test.cc"},
       {"learning_rate_schedule", "tests/ops/small_ops_test.cc"},
+      {"merge_selected_rows", "tests/ops/small_ops_test.cc"},
+      {"get_tensor_from_selected_rows", "tests/ops/small_ops_test.cc"},
+      {"cvm", "tests/ops/small_ops_test.cc"},
   };
   return tests;
 }

@@ -17,6 +17,7 @@ enum class Draw : uint8_t {
   kSimplex,   ///< rows that add up to 1
   kClass,     ///< integers below `classes`
   kBinary,    ///< 0 or 1
+  kTruth,     ///< true or false
 };
 
 struct CaseInput {
@@ -24,9 +25,10 @@ struct CaseInput {
   std::string name;
   std::vector<int64_t> shape;  ///< -1: the batch's rows, or with lod the number of values in them
   Draw draw = Draw::kAny;
-  bool lod = false;  ///< sequences of 0 to 4 values a row
+  bool lod = false;  ///< sequences of `least` to 4 values a row
   int64_t classes = 0;
   bool differentiable = true;
+  uint32_t least = 0;  ///< shortest sequence
 };
 
 /// An operator in a form that its gradient can be checked on: the one entry that a new operator needs here.

@@ -290,5 +290,87 @@ TEST(Mistakes, OfABatchNameTheRow) {
   EXPECT_THAT(status.message(), HasSubstr(R"(label "label" of row 1 of the batch is not a class from 0 to 1: 7)"));
 }
 
+SelectedRows* FillRows(SelectedRows* rows, int64_t height, std::vector<uint64_t> numbers,
+                       const std::vector<float>& values) {
+  rows->height = height;
+  rows->rows = std::move(numbers);
+  rows->merged = false;
+  Fill(&rows->values,
+       {static_cast<int64_t>(rows->rows.size()), static_cast<int64_t>(values.size() / rows->rows.size())}, values);
+  return rows;
+}
+
+std::vector<float> ValuesOf(const Tensor& tensor) {
+  return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
+}
+
+/// What clipping by the global norm does to a sparse gradient.
+TEST(SparseGradients, AreMergedMeasuredAndScaled) {
+  VarMetas inputs = {{"g", Meta({4, 2})}, {"factor", Meta({1})}};
+  inputs["g"].kind = VarType::SELECTED_ROWS;
+  auto session = OpSession::Create({Op("merge_selected_rows", {{"X", {"g"}}}, {{"Out", {"merged"}}}),
+                                    Op("get_tensor_from_selected_rows", {{"X", {"merged"}}}, {{"Out", {"values"}}}),
+                                    Op("squared_l2_norm", {{"X", {"values"}}}, {{"Out", {"norm"}}}),
+                                    Op("elementwise_mul", {{"X", {"g"}}, {"Y", {"factor"}}}, {{"Out", {"g"}}})},
+                                   inputs, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  FillRows((*session)->rows("g"), 4, {3, 1, 3}, {1, 2, 3, 4, 5, 6});
+  Fill((*session)->tensor("factor"), {1}, {0.5F});
+  ASSERT_TRUE((*session)->Run().ok());
+  EXPECT_THAT((*session)->rows("merged")->rows, ElementsAre(3, 1));
+  EXPECT_THAT(ValuesOf(*(*session)->tensor("values")), ElementsAre(6, 8, 3, 4));
+  EXPECT_THAT(ValuesOf(*(*session)->tensor("norm")), ElementsAre(125));
+  EXPECT_THAT((*session)->rows("g")->rows, ElementsAre(3, 1, 3));
+  EXPECT_THAT(ValuesOf((*session)->rows("g")->values), ElementsAre(0.5F, 1, 1.5F, 2, 2.5F, 3));
+}
+
+TEST(SparseGradients, AreClipped) {
+  OpDesc clip = Op("clip", {{"X", {"g"}}}, {{"Out", {"clipped"}}});
+  SetAttr(clip, "min", -3.0F);
+  SetAttr(clip, "max", 5.0F);
+  OpDesc by_norm = Op("clip_by_norm", {{"X", {"g"}}}, {{"Out", {"short"}}});
+  SetAttr(by_norm, "max_norm", 5.0F);
+  VarMetas inputs = {{"g", Meta({4, 1})}};
+  inputs["g"].kind = VarType::SELECTED_ROWS;
+  auto session = OpSession::Create({clip, by_norm}, inputs, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  FillRows((*session)->rows("g"), 4, {2, 0, 2}, {4, -6, 4});
+  ASSERT_TRUE((*session)->Run().ok());
+  EXPECT_THAT((*session)->rows("clipped")->rows, ElementsAre(2, 0));
+  EXPECT_THAT(ValuesOf((*session)->rows("clipped")->values), ElementsAre(5, -3));
+  EXPECT_THAT(ValuesOf((*session)->rows("short")->values), ElementsAre(4, -3));
+}
+
+/// The first two columns are counts, not features: their "gradient" is what a table adds to them.
+TEST(Cvm, GradientCarriesTheCounts) {
+  for (const bool use : {true, false}) {
+    OpDesc grad = Op("cvm_grad", {{"X", {"x"}}, {"CVM", {"counts"}}, {"Y@GRAD", {"y@GRAD"}}}, {{"X@GRAD", {"x@GRAD"}}});
+    SetAttr(grad, "use_cvm", use);
+    const int64_t width = use ? 3 : 1;
+    auto session = OpSession::Create(
+        {grad}, {{"x", Meta({2, 3})}, {"counts", Meta({2, 2})}, {"y@GRAD", Meta({2, width})}}, Registry());
+    ASSERT_TRUE(session.ok()) << session.status().ToString();
+    Fill((*session)->tensor("x"), {2, 3}, {1, 0, 5, 2, 1, 6});
+    Fill((*session)->tensor("counts"), {2, 2}, {1, 0, 2, 1});
+    Fill((*session)->tensor("y@GRAD"), {2, width},
+         use ? std::vector<float>{9, 9, 7, 9, 9, 8} : std::vector<float>{7, 8});
+    ASSERT_TRUE((*session)->Run().ok());
+    EXPECT_THAT(ValuesOf(*(*session)->tensor("x@GRAD")), ElementsAre(1, 0, 7, 2, 1, 8));
+  }
+}
+
+TEST(Attributes, UnknownOnesAndOtherValuesAreNamedTogether) {
+  OpDesc sums = Op("cumsum", {{"X", {"x"}}}, {{"Out", {"sums"}}});
+  SetAttr(sums, "flatten", true);
+  SetAttr(sums, "axes", int64_t{1});
+  SetAttr(sums, "use_mkldnn", true);
+  const auto session = OpSession::Create({sums}, {{"x", Meta({2, 3})}}, Registry());
+  ASSERT_FALSE(session.ok());
+  EXPECT_THAT(session.status().message(),
+              HasSubstr("block 0 op[0] cumsum: attribute \"flatten\" is true; only false is supported"));
+  EXPECT_THAT(session.status().message(), HasSubstr("attribute \"axes\" is not supported; did you mean \"axis\"?"));
+  EXPECT_EQ(session.status().message().find("use_mkldnn"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace millrace

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+
+#include "framework/tensor.h"
+
+namespace millrace {
+
+/// A tensor as [outer, along, inner] around one axis, which an operator walks line by line.
+struct AxisLines {
+  int64_t outer = 1;
+  int64_t along = 1;
+  int64_t inner = 1;
+
+  /// `axis` may count from the end.
+  static AxisLines Of(const Dims& dims, int64_t axis) {
+    const int front = static_cast<int>(axis < 0 ? axis + dims.rank() : axis);
+    return {dims.Product(0, front), dims[front], dims.Product(front + 1, dims.rank())};
+  }
+  /// Calls body(line, first) for each line; its k-th value is at first + k * inner.
+  template <class Body>
+  void ForEach(const Body& body) const {
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t i = 0; i < inner; ++i) body(o * inner + i, o * along * inner + i);
+    }
+  }
+};
+
+/// `dims` without an axis, or with size 1 there; [1] when none is left.
+inline Dims ReducedDims(const Dims& dims, int64_t axis, bool keep) {
+  const int64_t front = axis < 0 ? axis + dims.rank() : axis;
+  Dims out;
+  for (int i = 0; i < dims.rank(); ++i) {
+    if (i != front) out.push_back(dims[i]);
+    if (i == front && keep) out.push_back(1);
+  }
+  if (out.rank() == 0) out.push_back(1);
+  return out;
+}
+
+}  // namespace millrace

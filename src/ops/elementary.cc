@@ -1,0 +1,103 @@
+#include <cmath>
+
+#include "ops/map_op.h"
+
+namespace millrace {
+namespace {
+
+struct Square {
+  static float Forward(float x) { return x * x; }
+  static float Backward(float x, float grad) { return 2 * x * grad; }
+};
+
+struct Sqrt {
+  static float Forward(float x) { return std::sqrt(x); }
+  static float Backward(float out, float grad) { return grad * 0.5F / out; }
+};
+
+struct Rsqrt {
+  static float Forward(float x) { return 1 / std::sqrt(x); }
+  static float Backward(float out, float grad) { return grad * -0.5F * out * out * out; }
+};
+
+struct Exp {
+  static float Forward(float x) { return std::exp(x); }
+  static float Backward(float out, float grad) { return grad * out; }
+};
+
+struct Logarithm {
+  static float Forward(float x) { return std::log(x); }
+  static float Backward(float x, float grad) { return grad / x; }
+};
+
+struct Log1p {
+  static float Forward(float x) { return std::log1p(x); }
+  static float Backward(float x, float grad) { return grad / (1 + x); }
+};
+
+struct Reciprocal {
+  static float Forward(float x) { return 1 / x; }
+  static float Backward(float out, float grad) { return -grad * out * out; }
+};
+
+struct Sin {
+  static float Forward(float x) { return std::sin(x); }
+  static float Backward(float x, float grad) { return grad * std::cos(x); }
+};
+
+struct Cos {
+  static float Forward(float x) { return std::cos(x); }
+  static float Backward(float x, float grad) { return -grad * std::sin(x); }
+};
+
+struct Abs {
+  static float Forward(float x) { return std::abs(x); }
+  static float Backward(float x, float grad) { return x > 0 ? grad : x < 0 ? -grad : 0; }
+};
+
+struct Power {
+  float factor;
+  explicit Power(const OpView& op) : factor(op.Float("factor")) {}
+  float Forward(float x) const { return std::pow(x, factor); }
+  float Backward(float x, float grad) const { return grad * factor * std::pow(x, factor - 1); }
+};
+
+/// Steps: their gradient is 0 wherever there is one.
+struct Flat {
+  static float Backward(float, float) { return 0; }
+};
+struct Sign : Flat {
+  static float Forward(float x) { return x > 0 ? 1.0F : x < 0 ? -1.0F : 0.0F; }
+};
+struct Floor : Flat {
+  static float Forward(float x) { return std::floor(x); }
+};
+struct Ceil : Flat {
+  static float Forward(float x) { return std::ceil(x); }
+};
+struct Round : Flat {
+  static float Forward(float x) { return std::round(x); }
+};
+
+}  // namespace
+
+void RegisterElementary(OpRegistry& registry) {
+  RegisterMap<Square, MapReads::kX>(registry, "square", "Out = X * X.");
+  RegisterMap<Sqrt, MapReads::kOut>(registry, "sqrt", "Out = the square root of X.");
+  RegisterMap<Rsqrt, MapReads::kOut>(registry, "rsqrt", "Out = 1 / sqrt(X).");
+  RegisterMap<Exp, MapReads::kOut>(registry, "exp", "Out = e to the power of X.");
+  RegisterMap<Logarithm, MapReads::kX>(registry, "log", "Out = the natural logarithm of X.");
+  RegisterMap<Log1p, MapReads::kX>(registry, "log1p", "Out = log(1 + X).");
+  RegisterMap<Reciprocal, MapReads::kOut>(registry, "reciprocal", "Out = 1 / X.");
+  RegisterMap<Sin, MapReads::kX>(registry, "sin", "Out = sin(X).");
+  RegisterMap<Cos, MapReads::kX>(registry, "cos", "Out = cos(X).");
+  RegisterMap<Abs, MapReads::kX>(registry, "abs", "Out = |X|.");
+  RegisterMap<Power, MapReads::kX>(registry, "pow", "Out = X to the power of factor.",
+                                   [](OpBuilder& op) { op.Attr("factor", 1.0F, "the exponent"); });
+  RegisterMap<Sign, MapReads::kNothing>(registry, "sign", "Out = 1, 0 or -1.");
+  RegisterMap<Floor, MapReads::kNothing>(registry, "floor", "Out = the whole number below X.");
+  RegisterMap<Ceil, MapReads::kNothing>(registry, "ceil", "Out = the whole number above X.");
+  RegisterMap<Round, MapReads::kNothing>(registry, "round", "Out = the nearest whole number, halves away from 0.");
+}
+
+}  // namespace millrace

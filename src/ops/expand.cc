@@ -1,0 +1,235 @@
+#include <algorithm>
+#include <array>
+
+#include "ops/float_input.h"
+#include "ops/kernel.h"
+#include "ops/var_dtype.h"
+
+namespace millrace {
+namespace {
+
+// Four operators that repeat a tensor: each says how often along which axis; the walk is the same.
+
+/// X's sizes with ones in front, and Out's: a multiple of each.
+struct Repeats {
+  Dims x;
+  Dims out;
+};
+
+/// `dims` with axes of size 1 in front, up to `rank`.
+Dims Padded(const Dims& dims, int rank) {
+  Dims padded;
+  for (int axis = dims.rank(); axis < rank; ++axis) padded.push_back(1);
+  for (int axis = 0; axis < dims.rank(); ++axis) padded.push_back(dims[axis]);
+  return padded;
+}
+
+Result<Repeats> RepeatsOfTimes(const Dims& x, std::vector<int64_t> times) {
+  if (times.size() > Dims::kMaxRank) return InvalidConfig("too many axes: " + ShowAttr(times));
+  const int rank = std::max(x.rank(), static_cast<int>(times.size()));
+  times.insert(times.begin(), static_cast<size_t>(rank) - times.size(), 1);
+  Repeats repeats{Padded(x, rank), {}};
+  for (int axis = 0; axis < rank; ++axis) {
+    const int64_t n = times[static_cast<size_t>(axis)];
+    if (n < 1) return InvalidConfig("axis " + std::to_string(axis) + " is repeated " + std::to_string(n) + " times");
+    repeats.out.push_back(repeats.x[axis] < 0 ? -1 : repeats.x[axis] * n);
+  }
+  return repeats;
+}
+
+/// To `shape`, in which -1 keeps X's size; only sizes of 1 grow.
+Result<Repeats> RepeatsOfShape(const Dims& x, const std::vector<int64_t>& shape) {
+  const auto rank = static_cast<int>(shape.size());
+  if (shape.size() > Dims::kMaxRank || rank < x.rank()) {
+    return InvalidConfig("X " + x.ToString() + " cannot be repeated to " + ShowAttr(shape));
+  }
+  Repeats repeats{Padded(x, rank), {}};
+  for (int axis = 0; axis < rank; ++axis) {
+    const int64_t have = repeats.x[axis];
+    const int64_t wanted = shape[static_cast<size_t>(axis)];
+    if (wanted < -1 || (wanted != -1 && have != 1 && !MayEqual(have, wanted))) {
+      return InvalidConfig("X " + x.ToString() + " cannot be repeated to " + ShowAttr(shape));
+    }
+    repeats.out.push_back(wanted == -1 ? have : wanted);
+  }
+  return repeats;
+}
+
+struct Expand {
+  static constexpr const char* kType = "expand";
+  static constexpr const char* kAttr = "expand_times";
+  static constexpr const char* kAttrDoc = "how often each axis is repeated";
+  static Result<Repeats> Of(const Dims& x, const std::vector<int64_t>& list) {
+    if (static_cast<int>(list.size()) != x.rank()) {
+      return InvalidConfig("expand_times " + ShowAttr(list) + " is not one number for each axis of X " + x.ToString());
+    }
+    return RepeatsOfTimes(x, list);
+  }
+};
+struct Tile {
+  static constexpr const char* kType = "tile";
+  static constexpr const char* kAttr = "repeat_times";
+  static constexpr const char* kAttrDoc = "how often each of the last axes is repeated";
+  static Result<Repeats> Of(const Dims& x, const std::vector<int64_t>& list) { return RepeatsOfTimes(x, list); }
+};
+struct ExpandV2 {
+  static constexpr const char* kType = "expand_v2";
+  static constexpr const char* kAttr = "shape";
+  static constexpr const char* kAttrDoc = "sizes of Out; -1 keeps X's, others need a size of 1";
+  static Result<Repeats> Of(const Dims& x, const std::vector<int64_t>& list) { return RepeatsOfShape(x, list); }
+};
+/// Y, when it is bound, says the shape of each batch.
+struct ExpandAsV2 {
+  static constexpr const char* kType = "expand_as_v2";
+  static constexpr const char* kAttr = "target_shape";
+  static constexpr const char* kAttrDoc = "sizes of Out, when Y is not bound";
+  static Result<Repeats> Of(const Dims& x, const std::vector<int64_t>& list) { return RepeatsOfShape(x, list); }
+};
+
+std::vector<int64_t> SizesOf(const Dims& dims) { return {dims.sizes().begin(), dims.sizes().end()}; }
+
+template <class R>
+Status InferExpand(InferShapeContext& context) {
+  MR_ASSIGN(const VarMeta x, context.Input("X"));
+  std::vector<int64_t> list = context.op().Ints(R::kAttr);
+  if (context.HasInput("Y")) {
+    MR_ASSIGN(const VarMeta y, context.Input("Y"));
+    list = SizesOf(y.dims);
+  }
+  const Result<Repeats> repeats = R::Of(x.dims, list);
+  if (!repeats.ok()) return context.Error(repeats.status().message());
+  VarMeta out = x;
+  out.dims = repeats->out;
+  context.SetOutput("Out", out);
+  return Status::Ok();
+}
+
+/// Calls body(x_offset, out_offset) for each value of Out.
+template <class Body>
+void WalkRepeats(const Repeats& repeats, const Body& body) {
+  const int rank = repeats.out.rank();
+  const int64_t count = repeats.out.numel();
+  std::array<int64_t, Dims::kMaxRank> index{};
+  for (int64_t at = 0; at < count; ++at) {
+    int64_t from = 0;
+    for (int axis = 0; axis < rank; ++axis) {
+      from = from * repeats.x[axis] + index[static_cast<size_t>(axis)] % repeats.x[axis];
+    }
+    body(from, at);
+    for (int axis = rank - 1; axis >= 0 && ++index[static_cast<size_t>(axis)] == repeats.out[axis]; --axis) {
+      index[static_cast<size_t>(axis)] = 0;
+    }
+  }
+}
+
+/// What both kernels read: X, and Y or the attribute.
+template <class R>
+struct ExpandInputs {
+  FloatInput x;
+  const Tensor* y = nullptr;
+  std::vector<int64_t> list;
+
+  static Result<ExpandInputs> Bind(const KernelContext& context) {
+    ExpandInputs inputs;
+    MR_ASSIGN(inputs.x, FloatInput::Bind(context, "X"));
+    MR_ASSIGN(inputs.y, context.OptionalInput("Y"));
+    inputs.list = context.op().Ints(R::kAttr);
+    return inputs;
+  }
+  Result<Repeats> Now() {
+    if (y != nullptr) list.assign(y->dims().sizes().begin(), y->dims().sizes().end());
+    return R::Of(x.dims(), list);
+  }
+};
+
+template <class R>
+class ExpandKernel : public BoundKernel<ExpandKernel<R>> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(in_, ExpandInputs<R>::Bind(context));
+    MR_ASSIGN(out_, context.Output("Out"));
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    MR_ASSIGN(const Repeats repeats, in_.Now());
+    const std::span<const uint32_t> lod = in_.x.tensor().lod();
+    const bool same_rows =
+        in_.x.dims().rank() > 0 && repeats.out.rank() == in_.x.dims().rank() && repeats.out[0] == in_.x.dims()[0];
+    if (in_.x.tensor().dtype() == DType::kFloat32) {
+      Copy(repeats, in_.x.Read());
+    } else {
+      WithType(in_.x.tensor().dtype(),
+               [&](auto sample) { Copy(repeats, in_.x.tensor().template data<decltype(sample)>()); });
+    }
+    if (same_rows) out_->set_lod(lod);
+    return Status::Ok();
+  }
+
+ private:
+  template <class T>
+  void Copy(const Repeats& repeats, const T* x) {
+    T* out = out_->Resize<T>(repeats.out);
+    WalkRepeats(repeats, [&](int64_t from, int64_t at) { out[at] = x[from]; });
+  }
+
+  ExpandInputs<R> in_;
+  Tensor* out_ = nullptr;
+};
+
+template <class R>
+class ExpandGradKernel : public BoundKernel<ExpandGradKernel<R>> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(in_, ExpandInputs<R>::Bind(context));
+    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    const Repeats repeats{Padded(in_.x.dims(), out_grad_->dims().rank()), out_grad_->dims()};
+    const float* grad = out_grad_->data<float>();
+    float* x_grad = ResizeLike(in_.x.tensor(), x_grad_);
+    std::fill_n(x_grad, in_.x.dims().numel(), 0.0F);
+    WalkRepeats(repeats, [&](int64_t from, int64_t at) { x_grad[from] += grad[at]; });
+    return Status::Ok();
+  }
+
+ private:
+  ExpandInputs<R> in_;
+  const Tensor* out_grad_ = nullptr;
+  Tensor* x_grad_ = nullptr;
+};
+
+template <class R>
+void RegisterRepeat(OpRegistry& registry, const std::string& doc) {
+  OpBuilder forward = registry.Add(R::kType);
+  forward.Doc(doc)
+      .Input("X", "any shape")
+      .Output("Out", "the values of X, repeated")
+      .Attr(R::kAttr, std::vector<int64_t>{}, R::kAttrDoc)
+      .InferShape(InferExpand<R>)
+      .Grad(GradFromX)
+      .template Kernel<ExpandKernel<R>>();
+  if (std::string(R::kType) == "expand_as_v2") forward.OptionalInput("Y", "has the shape of Out");
+  registry.Add(std::string(R::kType) + "_grad")
+      .Doc("Gradient of " + std::string(R::kType) + ".")
+      .Input("X", "of the forward operator")
+      .OptionalInput("Y", "of the forward operator")
+      .Input("Out@GRAD", "gradient of Out")
+      .Output("X@GRAD", "gradient of X")
+      .Attr(R::kAttr, std::vector<int64_t>{}, R::kAttrDoc)
+      .InferShape(InferGradients)
+      .Gradient()
+      .template Kernel<ExpandGradKernel<R>>();
+}
+
+}  // namespace
+
+void RegisterExpand(OpRegistry& registry) {
+  RegisterRepeat<Expand>(registry, "X repeated along each axis.");
+  RegisterRepeat<Tile>(registry, "X repeated along its last axes, or along new ones in front.");
+  RegisterRepeat<ExpandV2>(registry, "X with its sizes of 1 repeated to a shape.");
+  RegisterRepeat<ExpandAsV2>(registry, "X with its sizes of 1 repeated to the shape of another tensor.");
+}
+
+}  // namespace millrace

@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "ops/float_input.h"
+#include "ops/reduction.h"
+
+namespace millrace {
+namespace {
+
+// Reductions by another rule than a sum: F has the value that an empty set gives, joins two values, and knows the
+// slope of the result by one of its values.
+
+struct MaxOf {
+  static constexpr float kEmpty = -std::numeric_limits<float>::infinity();
+  static float Join(float a, float b) { return std::max(a, b); }
+  static float Slope(float x, float out) { return x == out ? 1.0F : 0.0F; }
+};
+struct MinOf {
+  static constexpr float kEmpty = std::numeric_limits<float>::infinity();
+  static float Join(float a, float b) { return std::min(a, b); }
+  static float Slope(float x, float out) { return x == out ? 1.0F : 0.0F; }
+};
+struct ProductOf {
+  static constexpr float kEmpty = 1;
+  static float Join(float a, float b) { return a * b; }
+  static float Slope(float x, float out) { return out / x; }
+};
+
+Status InferFloat(InferShapeContext& context) {
+  MR_ASSIGN(const VarMeta x, context.Input("X"));
+  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
+  return InferReduction(context, Reduction::Of(context.op()));
+}
+
+Status InferBool(InferShapeContext& context) {
+  MR_ASSIGN(const VarMeta x, context.Input("X"));
+  MR_TRY(ExpectDType(context, "X", x, DType::kBool));
+  return InferReduction(context, Reduction::Of(context.op()));
+}
+
+/// out = the values of x that meet there, joined one after another to `empty`.
+template <class T, class Join>
+void JoinValues(const T* x, const Dims& dims, const Reduction& reduction, T empty, const Join& join, T* out) {
+  std::fill_n(out, reduction.OutDims(dims).numel(), empty);
+  ReductionWalk(dims, reduction).ForEachRun([&](int64_t at, int64_t width, int64_t to, int64_t stride) {
+    for (int64_t i = 0; i < width; ++i) out[to + i * stride] = join(out[to + i * stride], x[at + i]);
+  });
+}
+
+template <class F>
+class ExtremeKernel : public BoundKernel<ExtremeKernel<F>> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
+    MR_ASSIGN(out_, context.Output("Out"));
+    reduction_ = Reduction::Of(context.op());
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    const Dims dims = x_.dims();
+    JoinValues(x_.Read(), dims, reduction_, F::kEmpty, F::Join, out_->Resize<float>(reduction_.OutDims(dims)));
+    return Status::Ok();
+  }
+
+ private:
+  FloatInput x_;
+  Tensor* out_ = nullptr;
+  Reduction reduction_;
+};
+
+template <class F>
+class ExtremeGradKernel : public BoundKernel<ExtremeGradKernel<F>> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
+    MR_ASSIGN(out_, context.Input("Out"));
+    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
+    reduction_ = Reduction::Of(context.op());
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    const float* x = x_.Read();
+    const float* out = out_->data<float>();
+    const float* grad = out_grad_->data<float>();
+    float* x_grad = ResizeLike(x_.tensor(), x_grad_);
+    ReductionWalk(x_.dims(), reduction_).ForEachRun([&](int64_t at, int64_t width, int64_t from, int64_t stride) {
+      for (int64_t i = 0; i < width; ++i) {
+        x_grad[at + i] = F::Slope(x[at + i], out[from + i * stride]) * grad[from + i * stride];
+      }
+    });
+    return Status::Ok();
+  }
+
+ private:
+  FloatInput x_;
+  const Tensor* out_ = nullptr;
+  const Tensor* out_grad_ = nullptr;
+  Tensor* x_grad_ = nullptr;
+  Reduction reduction_;
+};
+
+class BoolKernel : public BoundKernel<BoolKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, context.Input("X"));
+    MR_ASSIGN(out_, context.Output("Out"));
+    reduction_ = Reduction::Of(context.op());
+    all_ = context.op().type() == "reduce_all";
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    const Dims dims = x_->dims();
+    bool* out = out_->Resize<bool>(reduction_.OutDims(dims));
+    if (all_) JoinValues(x_->data<bool>(), dims, reduction_, true, std::logical_and<>(), out);
+    if (!all_) JoinValues(x_->data<bool>(), dims, reduction_, false, std::logical_or<>(), out);
+    return Status::Ok();
+  }
+
+ private:
+  const Tensor* x_ = nullptr;
+  Tensor* out_ = nullptr;
+  Reduction reduction_;
+  bool all_ = false;
+};
+
+std::vector<OpDesc> GradFromXAndOut(const GradContext& context) {
+  if (!context.Has("Out") || !context.Wants("X")) return {};
+  return {context.GradOp({"X"}, {"Out"}, {"Out"}, {"X"})};
+}
+
+template <class F>
+void RegisterOne(OpRegistry& registry, const std::string& type, const std::string& doc) {
+  OpBuilder forward = registry.Add(type);
+  AddReductionAttrs(forward);
+  forward.Doc(doc)
+      .Input("X", "any shape")
+      .Output("Out", "without the reduced axes; [1] when none is left")
+      .InferShape(InferFloat)
+      .Grad(GradFromXAndOut)
+      .template Kernel<ExtremeKernel<F>>();
+  OpBuilder backward = registry.Add(type + "_grad");
+  AddReductionAttrs(backward);
+  backward.Doc("Gradient of " + type + ".")
+      .Input("X", "of the forward operator")
+      .Input("Out", "of the forward operator")
+      .Input("Out@GRAD", "gradient of Out")
+      .Output("X@GRAD", "gradient of X")
+      .InferShape(InferGradients)
+      .Gradient()
+      .template Kernel<ExtremeGradKernel<F>>();
+}
+
+void RegisterBool(OpRegistry& registry, const std::string& type, const std::string& doc) {
+  OpBuilder op = registry.Add(type);
+  AddReductionAttrs(op);
+  op.Doc(doc)
+      .Input("X", "bool, any shape")
+      .Output("Out", "bool, without the reduced axes; [1] when none is left")
+      .InferShape(InferBool)
+      .Kernel<BoolKernel>();
+}
+
+}  // namespace
+
+void RegisterReduceExtreme(OpRegistry& registry) {
+  RegisterOne<MaxOf>(registry, "reduce_max", "The largest values along axes; each that is as large gets the gradient.");
+  RegisterOne<MinOf>(registry, "reduce_min",
+                     "The smallest values along axes; each that is as small gets the gradient.");
+  RegisterOne<ProductOf>(registry, "reduce_prod", "Products along axes.");
+  RegisterBool(registry, "reduce_all", "True where all values along axes are.");
+  RegisterBool(registry, "reduce_any", "True where any value along axes is.");
+}
+
+}  // namespace millrace

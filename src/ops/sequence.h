@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include "ops/kernel.h"
+
+namespace millrace {
+
+/// kInvalidConfig when input `parameter` is known to have no sequences.
+inline Status ExpectSequences(const InferShapeContext& context, std::string_view parameter, const VarMeta& meta) {
+  if (meta.lod_level > 0) return Status::Ok();
+  return context.Error("input " + std::string(parameter) + " (\"" + InputArguments(context.op().desc(), parameter)[0] +
+                       "\") has no sequences (lod_level 0)");
+}
+
+/// kBadData when a batch's tensor has no sequences.
+inline Status CheckSequences(const std::string& name, const Tensor& tensor) {
+  if (tensor.has_lod()) return Status::Ok();
+  return BadData("\"" + name + "\" has no sequences");
+}
+
+/// Values of a row: the product of the sizes behind the first.
+inline int64_t RowWidth(const Tensor& tensor) { return tensor.dims().Product(1, tensor.dims().rank()); }
+
+/// `dims` with another first size.
+inline Dims WithRows(Dims dims, int64_t rows) {
+  dims.set(0, rows);
+  return dims;
+}
+
+}  // namespace millrace
