@@ -300,7 +300,7 @@ SelectedRows* FillRows(SelectedRows* rows, int64_t height, std::vector<uint64_t>
   return rows;
 }
 
-std::vector<float> ValuesOf(const Tensor& tensor) {
+std::vector<float> FloatsOf(const Tensor& tensor) {
   return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
 }
 
@@ -318,10 +318,10 @@ TEST(SparseGradients, AreMergedMeasuredAndScaled) {
   Fill((*session)->tensor("factor"), {1}, {0.5F});
   ASSERT_TRUE((*session)->Run().ok());
   EXPECT_THAT((*session)->rows("merged")->rows, ElementsAre(3, 1));
-  EXPECT_THAT(ValuesOf(*(*session)->tensor("values")), ElementsAre(6, 8, 3, 4));
-  EXPECT_THAT(ValuesOf(*(*session)->tensor("norm")), ElementsAre(125));
+  EXPECT_THAT(FloatsOf(*(*session)->tensor("values")), ElementsAre(6, 8, 3, 4));
+  EXPECT_THAT(FloatsOf(*(*session)->tensor("norm")), ElementsAre(125));
   EXPECT_THAT((*session)->rows("g")->rows, ElementsAre(3, 1, 3));
-  EXPECT_THAT(ValuesOf((*session)->rows("g")->values), ElementsAre(0.5F, 1, 1.5F, 2, 2.5F, 3));
+  EXPECT_THAT(FloatsOf((*session)->rows("g")->values), ElementsAre(0.5F, 1, 1.5F, 2, 2.5F, 3));
 }
 
 TEST(SparseGradients, AreClipped) {
@@ -337,8 +337,8 @@ TEST(SparseGradients, AreClipped) {
   FillRows((*session)->rows("g"), 4, {2, 0, 2}, {4, -6, 4});
   ASSERT_TRUE((*session)->Run().ok());
   EXPECT_THAT((*session)->rows("clipped")->rows, ElementsAre(2, 0));
-  EXPECT_THAT(ValuesOf((*session)->rows("clipped")->values), ElementsAre(5, -3));
-  EXPECT_THAT(ValuesOf((*session)->rows("short")->values), ElementsAre(4, -3));
+  EXPECT_THAT(FloatsOf((*session)->rows("clipped")->values), ElementsAre(5, -3));
+  EXPECT_THAT(FloatsOf((*session)->rows("short")->values), ElementsAre(4, -3));
 }
 
 /// The first two columns are counts, not features: their "gradient" is what a table adds to them.
@@ -355,7 +355,7 @@ TEST(Cvm, GradientCarriesTheCounts) {
     Fill((*session)->tensor("y@GRAD"), {2, width},
          use ? std::vector<float>{9, 9, 7, 9, 9, 8} : std::vector<float>{7, 8});
     ASSERT_TRUE((*session)->Run().ok());
-    EXPECT_THAT(ValuesOf(*(*session)->tensor("x@GRAD")), ElementsAre(1, 0, 7, 2, 1, 8));
+    EXPECT_THAT(FloatsOf(*(*session)->tensor("x@GRAD")), ElementsAre(1, 0, 7, 2, 1, 8));
   }
 }
 
