@@ -8,15 +8,19 @@ namespace {
 constexpr std::string_view kSuffix = "_grad";
 
 /// The forward operator as far as its gradient shows it; outputs that the gradient does not read are bound to the name
-/// of the parameter. False when the gradient does not read everything that the forward operator needs.
+/// of the parameter. False when the gradient does not show it whole: it leaves out an input, which may decide on the
+/// shape even where it is optional, or the forward operator writes a list whose length only itself knows.
 bool RebuildForward(const OpDesc& gradient, const OpInfo& info, OpDesc* forward) {
   forward->set_type(info.type);
   for (const ArgInfo& input : info.inputs) {
     const std::vector<std::string> names = InputArguments(gradient, input.name);
-    if (names.empty() && !input.optional) return false;
-    if (!names.empty()) SetInput(*forward, input.name, names);
+    if (names.empty()) return false;
+    SetInput(*forward, input.name, names);
   }
-  for (const ArgInfo& output : info.outputs) SetOutput(*forward, output.name, {output.name});
+  for (const ArgInfo& output : info.outputs) {
+    if (output.duplicable) return false;
+    SetOutput(*forward, output.name, {output.name});
+  }
   for (const OpDesc::Attr& attr : gradient.attrs()) {
     if (info.FindAttr(attr.name()) != nullptr) *forward->add_attrs() = attr;
   }

@@ -277,7 +277,13 @@ OpDesc GradContext::GradOp(const std::vector<std::string>& inputs, const std::ve
   for (const std::string& name : outputs) SetInput(grad, name, OutputArguments(op_->desc(), name));
   for (const std::string& name : grad_of) {
     std::vector<std::string> gradients;
-    for (const std::string& argument : OutputArguments(op_->desc(), name)) gradients.push_back(GradName(argument));
+    const std::vector<std::string> arguments = OutputArguments(op_->desc(), name);
+    for (const std::string& argument : arguments) {
+      // Of a list, parts that nothing was computed from have no gradient.
+      const auto it = have_->find(argument);
+      const bool arrives = arguments.size() == 1 || (it != have_->end() && it->second);
+      gradients.push_back(arrives ? GradName(argument) : std::string(kEmptyVar));
+    }
     SetInput(grad, GradName(name), gradients);
   }
   for (const std::string& name : wanted) {

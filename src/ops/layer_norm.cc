@@ -52,8 +52,9 @@ class LayerNormKernel : public BoundKernel<LayerNormKernel> {
     const float* x = x_->data<float>();
     const float* scale = scale_.bound() ? scale_.Read() : nullptr;
     const float* bias = bias_.bound() ? bias_.Read() : nullptr;
-    float* mean = mean_->Resize<float>({rows});
-    float* variance = variance_->Resize<float>({rows});
+    const Dims leading(dims.sizes().first(static_cast<size_t>(axis_)));
+    float* mean = mean_->Resize<float>(leading);
+    float* variance = variance_->Resize<float>(leading);
     float* y = ResizeLike(*x_, y_);
     for (int64_t i = 0; i < rows; ++i, x += width, y += width) {
       double sum = 0;
@@ -171,8 +172,8 @@ void RegisterLayerNorm(OpRegistry& registry) {
       .OptionalInput("Scale", "[values of a row]; 1 without it")
       .OptionalInput("Bias", "[values of a row]; 0 without it")
       .Output("Y", "shape of X")
-      .Output("Mean", "[rows]")
-      .Output("Variance", "[rows]")
+      .Output("Mean", "the axes of X before begin_norm_axis")
+      .Output("Variance", "the same")
       .Attr("epsilon", 1e-5F, "keeps the quotient finite")
       .Attr("begin_norm_axis", int64_t{1}, axis)
       .InferShape(InferLayerNorm)

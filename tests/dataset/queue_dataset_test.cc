@@ -325,7 +325,7 @@ TEST_F(QueueDatasetTest, StagesAreTimed) {
 
 TEST_F(QueueDatasetTest, UnpackingBeforeTheCommandIsNotCountedAsTheCommand) {
   std::string text;
-  for (int i = 0; i < 200000; ++i) text += "1 " + std::to_string(i) + "\n";
+  for (int i = 0; i < 20000; ++i) text += "1 " + std::to_string(i) + "\n";
   files_ = {dir_->path() + "/part-0"};
   std::ofstream(files_[0], std::ios::binary) << testing::Gzip(text);
   desc_.set_pipe_command("cat -");
