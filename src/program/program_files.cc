@@ -12,6 +12,10 @@ namespace millrace {
 namespace {
 
 bool LooksLikeText(std::string_view bytes) {
+  // A serialized block of 35 bytes begins like a comment: its tag is a line feed, its length "#". It has a NUL or
+  // another control character soon after, which text has not.
+  const auto is_control = [](char c) { return c >= 0 && c < ' ' && c != '\t' && c != '\r' && c != '\n'; };
+  if (std::any_of(bytes.begin(), bytes.end(), is_control)) return false;
   const size_t at = bytes.find_first_not_of(" \t\r\n");
   if (at == std::string_view::npos) return false;
   bytes.remove_prefix(at);
