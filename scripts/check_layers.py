@@ -15,7 +15,7 @@ LAYERS = [
     ["core"],
     ["proto"],
     ["framework", "clickgen"],
-    ["table", "config", "inspect", "model"],
+    ["table", "config", "inspect", "model", "reader"],
     ["datafeed", "ops", "metrics", "program"],
     ["dataset", "serving"],
     ["device_worker"],

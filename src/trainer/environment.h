@@ -4,6 +4,7 @@
 #include "dataset/dataset_factory.h"
 #include "device_worker/device_worker.h"
 #include "framework/op_registry.h"
+#include "reader/reader_registry.h"
 
 namespace millrace {
 
@@ -11,6 +12,7 @@ namespace millrace {
 /// constant; outlives every job.
 struct Environment {
   OpRegistry ops;
+  ReaderRegistry readers;
   DataFeedFactory feeds;
   DatasetFactory datasets;
   WorkerRegistry workers;

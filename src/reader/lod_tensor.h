@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "framework/tensor.h"
+
+namespace millrace {
+
+/// A tensor with a buffer and, when it has one, a LoD of its own: what readers pass on. Movable.
+///
+/// `lod` cuts axis 0 of `values` into sequences: sequences + 1 offsets from 0 to dims()[0]; empty without LoD.
+/// `values.lod()` stays unused. Moved or written over, both keep their capacity.
+struct LoDTensor {
+  Tensor values;
+  std::vector<uint32_t> lod;
+};
+
+/// What a reader promises of one of its outputs. A -1 in `dims` is any size.
+struct TensorSpec {
+  DType dtype = DType::kFloat32;
+  Dims dims;
+  int lod_level = 0;  ///< 0 or 1
+
+  /// "float32 [-1, 784]", "int64 [-1, 1] of lod_level 1".
+  std::string ToString() const;
+};
+
+/// kBadData that says what of `tensor` is not as `spec` says (type, shape, LoD), or that its LoD is none.
+Status CheckTensor(const LoDTensor& tensor, const TensorSpec& spec);
+
+}  // namespace millrace

@@ -1,0 +1,75 @@
+#include "reader/reader.h"
+
+namespace millrace {
+
+Result<bool> ReaderBase::Advance(std::vector<LoDTensor>* out, const std::stop_token& stop) {
+  Result<bool> more = Produce(out, stop);
+  if (!more.ok()) {
+    state_ = State::kFailed;
+    failure_ = more.status();
+  } else if (!*more) {
+    state_ = State::kEnded;
+  }
+  return more;
+}
+
+Result<bool> ReaderBase::ReadNext(std::vector<LoDTensor>* out, const std::stop_token& stop) {
+  if (state_ == State::kAhead) {
+    // The caller's buffers are the next ones to be read ahead into.
+    std::swap(*out, ahead_);
+    state_ = State::kReading;
+    return true;
+  }
+  if (state_ == State::kReading) {
+    const Result<bool> more = Advance(out, stop);
+    if (more.ok() && *more) return true;
+  }
+  out->clear();
+  if (state_ == State::kFailed) return failure_;
+  return false;
+}
+
+Result<bool> ReaderBase::HasNext(const std::stop_token& stop) {
+  if (state_ == State::kReading) {
+    MR_ASSIGN(const bool more, Advance(&ahead_, stop));
+    if (more) state_ = State::kAhead;
+  }
+  if (state_ == State::kFailed) return failure_;
+  return state_ == State::kAhead;
+}
+
+Status ReaderBase::ReInit() {
+  state_ = State::kReading;
+  failure_ = Status::Ok();
+  if (Status restarted = Restart(); !restarted.ok()) {
+    state_ = State::kFailed;
+    failure_ = restarted;
+    return restarted;
+  }
+  return Status::Ok();
+}
+
+Result<bool> FileReader::Produce(std::vector<LoDTensor>* out, const std::stop_token& stop) {
+  out->resize(shapes().size());
+  MR_ASSIGN(const bool more, ReadRecord(out, stop));
+  if (!more) return false;
+  const auto where = [this] { return file_ + ": record " + std::to_string(record_); };
+  if (out->size() != shapes().size()) {
+    return BadData(where() + ": wanted " + std::to_string(shapes().size()) + " tensors, got " +
+                   std::to_string(out->size()));
+  }
+  for (size_t i = 0; i < out->size(); ++i) {
+    if (Status fits = CheckTensor((*out)[i], shapes()[i]); !fits.ok()) {
+      return std::move(fits).Context(where() + ": output " + std::to_string(i));
+    }
+  }
+  ++record_;
+  return true;
+}
+
+Status FileReader::Restart() {
+  record_ = 0;
+  return Rewind();
+}
+
+}  // namespace millrace

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/status.h"
+#include "reader/lod_tensor.h"
+
+namespace millrace {
+
+/// Delivers items one after another: an instance or a batch, each one tensor per output.
+///
+/// A new reader derives from FileReader or DecoratedReader and overrides Produce (ReadRecord) and Restart (Rewind)
+/// alone; looking ahead for HasNext, the end and failures are kept here. One thread at a time. Owns whatever it reads
+/// from, and every thread that it starts: its destructor stops and joins them within a second.
+class ReaderBase {
+ public:
+  virtual ~ReaderBase() = default;
+  ReaderBase(const ReaderBase&) = delete;
+  ReaderBase& operator=(const ReaderBase&) = delete;
+
+  /// Puts the next item into `out` and returns true; empties `out` and returns false at the end, again and again until
+  /// ReInit. Tensors that `out` holds are written over, so that the caller's buffers are used again. Waits for slow
+  /// files; kCancelled soon after a stop request. A failure stays until ReInit.
+  Result<bool> ReadNext(std::vector<LoDTensor>* out, const std::stop_token& stop);
+  /// Whether ReadNext would deliver an item: reads it ahead to know. A failure is that of the ReadNext to come.
+  Result<bool> HasNext(const std::stop_token& stop);
+  /// Starts over: the next item is the first one again (of the next pass, where passes differ).
+  Status ReInit();
+
+  /// What every item holds, in its order. Does not change.
+  const std::vector<TensorSpec>& shapes() const { return shapes_; }
+
+ protected:
+  explicit ReaderBase(std::vector<TensorSpec> shapes) : shapes_(std::move(shapes)) {}
+
+ private:
+  /// As ReadNext; not called again after the end or a failure before Restart.
+  virtual Result<bool> Produce(std::vector<LoDTensor>* out, const std::stop_token& stop) = 0;
+  virtual Status Restart() = 0;
+
+  enum class State : uint8_t { kReading, kAhead, kEnded, kFailed };
+  /// Produce, remembering an end or a failure.
+  Result<bool> Advance(std::vector<LoDTensor>* out, const std::stop_token& stop);
+
+  std::vector<TensorSpec> shapes_;
+  std::vector<LoDTensor> ahead_;  ///< the item that HasNext has read, when kAhead
+  State state_ = State::kReading;
+  Status failure_;
+};
+
+/// Reads one file and delivers one instance a record. Checks each against shapes(): a record of another shape is
+/// kBadData that names file, record (from 0), output and both shapes.
+class FileReader : public ReaderBase {
+ public:
+  const std::string& file() const { return file_; }
+
+ protected:
+  FileReader(std::string file, std::vector<TensorSpec> shapes)
+      : ReaderBase(std::move(shapes)), file_(std::move(file)) {}
+
+ private:
+  Result<bool> Produce(std::vector<LoDTensor>* out, const std::stop_token& stop) final;
+  Status Restart() final;
+
+  /// The next record into `out`, which comes with as many tensors as shapes() has, of whatever content; false at the
+  /// end. Failures name the file.
+  virtual Result<bool> ReadRecord(std::vector<LoDTensor>* out, const std::stop_token& stop) = 0;
+  /// Goes back to the first record.
+  virtual Status Rewind() = 0;
+
+  std::string file_;
+  uint64_t record_ = 0;  ///< number of the next record
+};
+
+/// Takes items from another reader, which it owns, and passes on what it makes of them.
+class DecoratedReader : public ReaderBase {
+ protected:
+  DecoratedReader(std::unique_ptr<ReaderBase> reader, std::vector<TensorSpec> shapes)
+      : ReaderBase(std::move(shapes)), reader_(std::move(reader)) {}
+
+  ReaderBase& reader() { return *reader_; }
+
+ private:
+  std::unique_ptr<ReaderBase> reader_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,78 @@
+#include "reader/reader_holder.h"
+
+#include <glog/logging.h>
+
+#include <utility>
+
+namespace millrace {
+
+bool ReaderHolder::made() const {
+  const std::lock_guard lock(mutex_);
+  return reader_ != nullptr || !taken_by_.empty();
+}
+
+void ReaderHolder::Hold(std::unique_ptr<ReaderBase> reader) {
+  CHECK(!made()) << "a variable was given a second reader";
+  const std::lock_guard lock(mutex_);
+  reader_ = std::move(reader);
+}
+
+Status ReaderHolder::CheckHolds() const {
+  if (reader_ != nullptr) return Status::Ok();
+  if (taken_by_.empty())
+    return InvalidConfig("no operator has made the reader; its creation belongs into the startup program");
+  return InvalidConfig("the reader has become a part of \"" + taken_by_ + "\"; use that one");
+}
+
+Result<std::unique_ptr<ReaderBase>> ReaderHolder::Take(const std::string& by) {
+  const std::lock_guard lock(mutex_);
+  MR_TRY(CheckHolds());
+  taken_by_ = by;
+  return std::move(reader_);
+}
+
+Status ReaderHolder::ReadNext(std::vector<LoDTensor>* out, EndOfData end, const std::stop_token& stop) {
+  const std::lock_guard lock(mutex_);
+  MR_TRY(CheckHolds());
+  MR_ASSIGN(const bool more, reader_->ReadNext(out, stop));
+  if (more) ++position_.items;
+  if (more || end == EndOfData::kEmpty) return Status::Ok();
+  return NotFound("the reader is at its end after " + std::to_string(position_.items) +
+                  " items: ask has_next first, reset it, or read with throw_eof_exp: false");
+}
+
+Result<bool> ReaderHolder::HasNext(const std::stop_token& stop) {
+  const std::lock_guard lock(mutex_);
+  MR_TRY(CheckHolds());
+  return reader_->HasNext(stop);
+}
+
+Status ReaderHolder::ReInit() {
+  const std::lock_guard lock(mutex_);
+  MR_TRY(CheckHolds());
+  MR_TRY(reader_->ReInit());
+  position_ = {position_.resets + 1, 0};
+  return Status::Ok();
+}
+
+Result<std::vector<TensorSpec>> ReaderHolder::shapes() const {
+  const std::lock_guard lock(mutex_);
+  MR_TRY(CheckHolds());
+  return reader_->shapes();
+}
+
+ReaderPosition ReaderHolder::position() const {
+  const std::lock_guard lock(mutex_);
+  return position_;
+}
+
+Status ReaderHolder::MoveTo(const ReaderPosition& position, const std::stop_token& stop) {
+  while (this->position().resets < position.resets) MR_TRY(ReInit());
+  std::vector<LoDTensor> item;
+  while (this->position().items < position.items) {
+    MR_TRY(ReadNext(&item, EndOfData::kError, stop).Context("going on from a checkpoint"));
+  }
+  return Status::Ok();
+}
+
+}  // namespace millrace

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "reader/reader.h"
+
+namespace millrace {
+
+/// What reading past the last item is.
+enum class EndOfData : uint8_t {
+  kError,  ///< kNotFound: a program asks HasNext first
+  kEmpty,  ///< ok, with no tensors
+};
+
+/// How far a reader was read: what a checkpoint keeps of it.
+struct ReaderPosition {
+  uint64_t resets = 0;  ///< ReInit since it was made
+  uint64_t items = 0;   ///< ReadNext since the last ReInit
+  friend bool operator==(const ReaderPosition&, const ReaderPosition&) = default;
+};
+
+/// A variable's reader, whatever its kind.
+///
+/// Empty until an operator makes the reader; a decorating operator then takes it away for the reader that it makes,
+/// and from there on only that one can be read. Thread-safe: readers of one variable take turns.
+class ReaderHolder {
+ public:
+  ReaderHolder() = default;
+  ReaderHolder(const ReaderHolder&) = delete;
+  ReaderHolder& operator=(const ReaderHolder&) = delete;
+
+  /// Whether an operator made a reader here, taken away or not: creation runs once.
+  bool made() const;
+  /// Puts the reader here. Only when !made() (CHECK).
+  void Hold(std::unique_ptr<ReaderBase> reader);
+  /// Takes the reader away for variable `by`.
+  Result<std::unique_ptr<ReaderBase>> Take(const std::string& by);
+
+  /// The next item, or what `end` says when there is none.
+  Status ReadNext(std::vector<LoDTensor>* out, EndOfData end, const std::stop_token& stop);
+  Result<bool> HasNext(const std::stop_token& stop);
+  Status ReInit();
+  Result<std::vector<TensorSpec>> shapes() const;
+
+  ReaderPosition position() const;
+  /// Brings a fresh reader to where another one stood, by starting over and reading as often. Exact for readers whose
+  /// order repeats: with one prefetch thread.
+  Status MoveTo(const ReaderPosition& position, const std::stop_token& stop);
+
+ private:
+  /// kInvalidConfig when there is no reader to use.
+  Status CheckHolds() const;
+
+  mutable std::mutex mutex_;
+  std::unique_ptr<ReaderBase> reader_;
+  std::string taken_by_;
+  ReaderPosition position_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,90 @@
+#include "reader/reader_registry.h"
+
+#include <algorithm>
+
+#include "core/edit_distance.h"
+
+namespace millrace {
+namespace {
+
+bool IsTag(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
+}
+
+}  // namespace
+
+Status ReaderRegistry::Add(FileFormat format) {
+  if (!IsTag(format.tag)) {
+    return InvalidConfig("a file format's tag is made of a-z, 0-9 and _, not \"" + format.tag + "\"");
+  }
+  if (Find(format.tag) != nullptr) return AlreadyExists("there is a file format \"" + format.tag + "\" already");
+  for (const std::string& suffix : format.suffixes) {
+    for (const FileFormat& other : formats_) {
+      if (std::find(other.suffixes.begin(), other.suffixes.end(), suffix) == other.suffixes.end()) continue;
+      return AlreadyExists("file format \"" + format.tag + "\": files named *" + suffix + " are \"" + other.tag + "\"");
+    }
+  }
+  formats_.push_back(std::move(format));
+  return Status::Ok();
+}
+
+const FileFormat* ReaderRegistry::Find(std::string_view tag) const {
+  const auto it =
+      std::find_if(formats_.begin(), formats_.end(), [tag](const FileFormat& format) { return format.tag == tag; });
+  return it == formats_.end() ? nullptr : &*it;
+}
+
+const FileFormat* ReaderRegistry::FindBySuffix(std::string_view path) const {
+  for (const std::string_view packed : {".gz", ".zst"}) {
+    if (path.ends_with(packed)) path.remove_suffix(packed.size());
+  }
+  const FileFormat* found = nullptr;
+  size_t length = 0;
+  for (const FileFormat& format : formats_) {
+    for (const std::string& suffix : format.suffixes) {
+      if (suffix.size() <= length || !path.ends_with(suffix)) continue;
+      found = &format;
+      length = suffix.size();
+    }
+  }
+  return found;
+}
+
+std::string ReaderRegistry::Known(std::string_view misspelt) const {
+  std::vector<std::string_view> tags;
+  std::string list;
+  for (const FileFormat& format : formats_) {
+    tags.push_back(format.tag);
+    list += (list.empty() ? "; formats: " : ", ") + format.tag;
+  }
+  return (misspelt.empty() ? "" : DidYouMean(misspelt, tags)) + list;
+}
+
+Result<ReaderRegistry::NamedFile> ReaderRegistry::Resolve(std::string_view name, std::string_view tag) const {
+  if (!tag.empty()) {
+    const FileFormat* format = Find(tag);
+    if (format == nullptr) return InvalidConfig("there is no file format \"" + std::string(tag) + "\"" + Known(tag));
+    // A name may carry the tag that it is given anyway.
+    const bool repeats = name.starts_with(tag) && name.substr(tag.size()).starts_with(':');
+    return NamedFile{format, std::string(repeats ? name.substr(tag.size() + 1) : name)};
+  }
+  if (const size_t colon = name.find(':'); colon != std::string_view::npos && IsTag(name.substr(0, colon))) {
+    const std::string_view prefix = name.substr(0, colon);
+    const FileFormat* format = Find(prefix);
+    if (format != nullptr) return NamedFile{format, std::string(name.substr(colon + 1))};
+    return InvalidConfig("file \"" + std::string(name) + "\": there is no file format \"" + std::string(prefix) + "\"" +
+                         Known(prefix));
+  }
+  const FileFormat* format = FindBySuffix(name);
+  if (format != nullptr) return NamedFile{format, std::string(name)};
+  return InvalidConfig("file \"" + std::string(name) +
+                       "\": its name does not say its format: write FORMAT: before it, or give the format" + Known({}));
+}
+
+Result<std::unique_ptr<FileReader>> ReaderRegistry::Open(std::string_view name, std::string_view tag,
+                                                         const std::vector<TensorSpec>& shapes) const {
+  MR_ASSIGN(const NamedFile file, Resolve(name, tag));
+  return file.format->open(file.path, shapes);
+}
+
+}  // namespace millrace

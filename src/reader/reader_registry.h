@@ -1,0 +1,58 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+#include "reader/reader.h"
+
+namespace millrace {
+
+/// One format of files that readers can open.
+struct FileFormat {
+  /// Makes the reader of one file. Opens nothing, or reports a file that cannot be opened; any thread may call it.
+  using Open = std::function<Result<std::unique_ptr<FileReader>>(const std::string& file,
+                                                                 const std::vector<TensorSpec>& shapes)>;
+
+  std::string tag;                    ///< "recordio": what a name's prefix and the operators' `format` say
+  std::vector<std::string> suffixes;  ///< ".recordio"; also known before ".gz" and ".zst"; may be empty
+  std::string doc;                    ///< one line: what a record is
+  Open open;
+};
+
+/// The file formats that programs may read: a value that is passed on, filled at start by the built-in formats and by
+/// plugins. Add is not thread-safe; everything else is, as long as nobody adds.
+class ReaderRegistry {
+ public:
+  /// A file name taken apart.
+  struct NamedFile {
+    const FileFormat* format = nullptr;
+    std::string path;  ///< without the tag
+  };
+
+  /// kAlreadyExists when the tag or a suffix is taken; kInvalidConfig for a tag that is not of [a-z0-9_].
+  Status Add(FileFormat format);
+
+  /// The format of a file: `tag` when that is not empty, or else the name's prefix "TAG:", or else its suffix.
+  /// kInvalidConfig, with the tags that there are, when none of them says.
+  Result<NamedFile> Resolve(std::string_view name, std::string_view tag = {}) const;
+  /// Resolves a name and makes its reader.
+  Result<std::unique_ptr<FileReader>> Open(std::string_view name, std::string_view tag,
+                                           const std::vector<TensorSpec>& shapes) const;
+
+  /// In the order of their registration.
+  const std::vector<FileFormat>& formats() const { return formats_; }
+
+ private:
+  const FileFormat* Find(std::string_view tag) const;
+  const FileFormat* FindBySuffix(std::string_view path) const;
+  /// "; did you mean ...?; formats: csv, recordio".
+  std::string Known(std::string_view misspelt) const;
+
+  std::vector<FileFormat> formats_;
+};
+
+}  // namespace millrace
