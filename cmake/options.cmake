@@ -3,6 +3,7 @@
 option(MILLRACE_TESTS "build the tests" ON)
 option(MILLRACE_BENCH "build the benchmarks" OFF)
 option(MILLRACE_FUZZ "build the fuzz targets with libFuzzer (clang)" OFF)
+set(MILLRACE_PYTHON AUTO CACHE STRING "build the Python package's module: ON, OFF, or AUTO where its needs are at hand")
 option(MILLRACE_UNITY "compile the sources of a room many at a time, which makes a whole build faster" OFF)
 option(MILLRACE_WERROR "treat warnings as errors" ON)
 set(MILLRACE_SANITIZE "" CACHE STRING "comma-separated sanitizers: address,undefined or thread")

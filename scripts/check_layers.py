@@ -21,6 +21,7 @@ LAYERS = [
     ["device_worker"],
     ["trainer"],
     ["app"],
+    ["python"],
 ]
 LAYER_OF = {room: layer for layer, rooms in enumerate(LAYERS) for room in rooms}
 
@@ -40,6 +41,8 @@ LIBRARIES = {
     "boost/asio": {"core", "trainer", "app"},
     "zlib.h": {"core", "clickgen"},
     "zstd.h": {"core"},
+    "pybind11/": {"python"},
+    "Python.h": {"python"},
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -1,0 +1,36 @@
+"""Millrace: trains click-through and recommendation models on CPUs.
+
+    import millrace
+    report = millrace.Job("configs/wide_deep.prototxt", output_dir="out").run()
+    scores = millrace.Predictor("out/model").predict_lines(open("part-0").read())
+
+docs/python.md has the way in and the whole reference.
+"""
+
+import importlib
+
+from .errors import *  # noqa: F401,F403
+from .errors import __all__ as _errors
+
+# Where each name is. Looked up at the first use: a pipe_command that needs a data generator alone starts at once.
+_MODULES = {
+    "__version__": "._millrace",
+    "Job": ".job",
+    "Predictor": ".predictor",
+    "Slot": ".predictor",
+    "Report": ".report",
+}
+
+__all__ = sorted(set(_MODULES) | set(_errors))
+
+
+def __getattr__(name):
+    if name not in _MODULES:
+        raise AttributeError("module 'millrace' has no attribute '%s'" % name)
+    value = getattr(importlib.import_module(_MODULES[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted(set(globals()) | set(__all__))

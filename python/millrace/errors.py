@@ -1,0 +1,69 @@
+"""What goes wrong, as exceptions. The text of each is the whole message: what, where, why and what to do."""
+
+__all__ = ["Error", "ConfigError", "DataError", "NotFoundError", "AlreadyExistsError", "IoError", "UnavailableError",
+           "CancelledError", "InternalError", "MillraceWarning"]
+
+
+class Error(Exception):
+    """Any failure that Millrace reports. `code` names its kind, as the programs' exit codes do."""
+
+    code = "internal error"
+
+
+class ConfigError(Error, ValueError):
+    """A job, a model or an argument is wrong. All mistakes are in one text, a line or more each."""
+
+    code = "invalid configuration"
+
+
+class DataError(Error, ValueError):
+    """A line of input or a data file does not parse; the text begins with FILE:LINE:COLUMN."""
+
+    code = "bad data"
+
+
+class NotFoundError(Error, LookupError):
+    """A file, a variable or a class that was named is not there."""
+
+    code = "not found"
+
+
+class AlreadyExistsError(Error):
+    """A name is taken, or something that happens once was asked for again."""
+
+    code = "already exists"
+
+
+class IoError(Error, OSError):
+    """The system refused to read or write, or a pipe_command failed."""
+
+    code = "input/output error"
+
+
+class UnavailableError(Error):
+    """A thing is not there now and may be later."""
+
+    code = "unavailable"
+
+
+class CancelledError(Error):
+    """Something else stopped the work: a closed queue, another thread's failure."""
+
+    code = "cancelled"
+
+
+class InternalError(Error, RuntimeError):
+    """A bug of Millrace."""
+
+
+class MillraceWarning(UserWarning):
+    """A job runs, but something in it looks like a mistake."""
+
+
+_BY_CODE = {cls.code: cls for cls in (ConfigError, DataError, NotFoundError, AlreadyExistsError, IoError,
+                                      UnavailableError, CancelledError, InternalError)}
+
+
+def error_of(code, message):
+    """The exception for a status; called by the extension module."""
+    return _BY_CODE.get(code, InternalError)(message)

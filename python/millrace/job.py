@@ -1,0 +1,63 @@
+"""Jobs: what `trainer --trainer_desc=FILE` runs, from Python."""
+
+import os
+import sys
+import warnings
+
+from . import _millrace
+from .errors import MillraceWarning
+from .report import Report
+
+__all__ = ["Job"]
+
+
+class Job:
+    """A training job, a TrainerDesc in text format (docs/config.md has every field).
+
+        report = millrace.Job("configs/wide_deep.prototxt", overrides=["thread_num=8"], output_dir="out").run()
+        print(report.metrics["auc"])
+
+    A mistake anywhere in it is a ConfigError with every mistake, its place, and what was probably meant.
+    """
+
+    def __init__(self, file, overrides=(), output_dir=""):
+        """Reads and compiles `file`; no data yet. `overrides` are PATH=VALUE, as after --set."""
+        self._start(os.fspath(file), None, overrides, output_dir)
+
+    @classmethod
+    def from_text(cls, text, overrides=(), output_dir="", origin="job"):
+        """The same of a text at hand; `origin` stands for the file's name in messages."""
+        job = cls.__new__(cls)
+        job._start(origin, text, overrides, output_dir)
+        return job
+
+    def _start(self, file, text, overrides, output_dir):
+        self._job = _millrace.Job(file, text, list(overrides), os.fspath(output_dir))
+        if self._job.warnings:
+            warnings.warn(self._job.warnings.rstrip(), MillraceWarning, stacklevel=3)
+
+    def run(self, resume="never"):
+        """Trains to the end and returns a Report.
+
+        `resume` is "never", "auto" (the newest whole checkpoint of output_dir) or a checkpoint's folder. Ctrl-C ends the
+        run within a second, with a checkpoint where there is an output_dir, and raises KeyboardInterrupt. Other Python
+        threads run meanwhile. A second run starts anew.
+        """
+        if self._job.has_run:
+            self._job.compile()
+        sys.stdout.flush()
+        return Report(**self._job.run(os.fspath(resume)))
+
+    def parameter(self, name):
+        """A copy of a dense parameter after run(): "h.w_0" of the fc layer "h" has the shape [inputs, outputs]."""
+        return self._job.parameter(name)
+
+    @property
+    def config(self):
+        """The job with overrides and defaults written out, as text."""
+        return self._job.config_text
+
+    @property
+    def ops(self):
+        """The operators that a batch runs, a line each."""
+        return self._job.ops()

@@ -1,0 +1,94 @@
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <optional>
+
+#include "app/default_environment.h"
+#include "config/print_config.h"
+#include "python/bindings.h"
+#include "python/interruptible.h"
+#include "python/report_dict.h"
+#include "python/tensor_array.h"
+#include "trainer/job_run.h"
+
+namespace py = pybind11;
+
+namespace millrace {
+namespace {
+
+/// A TrainerDesc from a file or a text, compiled when it is made, as often as it is run. One thread at a time.
+class PyJob {
+ public:
+  PyJob(std::string file, std::optional<std::string> text, std::vector<std::string> overrides, std::string output_dir)
+      : text_(std::move(text)), output_dir_(std::move(output_dir)) {
+    request_.file = std::move(file);
+    request_.overrides = std::move(overrides);
+    request_.known = NamesOf(SharedEnvironment());
+    request_.has_output_folder = !output_dir_.empty();
+    Compile();
+  }
+
+  py::dict Run(const std::string& resume) {
+    if (job_ == nullptr) Compile();
+    // Trained once, its datasets are used up; the next run starts from the description.
+    Job& job = *job_;
+    has_run_ = true;
+    const auto summary =
+        RunInterruptibly<RunSummary>([&](std::stop_token stop) { return RunJob(job, resume, std::move(stop)); });
+    return ReportDict(summary);
+  }
+
+  void Compile() {
+    Result<LoadedConfig> loaded =
+        text_.has_value() ? LoadTrainerDescText(request_.file, *text_, request_) : LoadTrainerDesc(request_);
+    LoadedConfig config = ValueOrThrow(std::move(loaded));
+    warnings_ = config.warnings;
+    config_text_ = PrintConfig(*config.desc);
+    std::string folder = output_dir_.empty() ? config.desc->output().dir() : output_dir_;
+    job_ = ValueOrThrow(Job::Create(std::move(config), SharedEnvironment(), std::move(folder)));
+    has_run_ = false;
+  }
+
+  py::array Parameter(const std::string& name) const {
+    const Variable* variable = has_run_ ? job_->root().Find(name) : nullptr;
+    if (variable == nullptr || !variable->Is<Tensor>()) {
+      throw StatusError(
+          NotFound("the job has no parameter \"" + name + "\"" + (has_run_ ? "" : ": parameters are made by run()")));
+    }
+    return ToArray(variable->Get<Tensor>());
+  }
+
+  bool has_run() const { return has_run_; }
+  const std::string& warnings() const { return warnings_; }
+  const std::string& config_text() const { return config_text_; }
+  const std::string& output_dir() const { return job_->output_dir(); }
+  std::string Ops() const { return PrintOps(job_->train().ops()); }
+
+ private:
+  ConfigRequest request_;
+  std::optional<std::string> text_;
+  std::string output_dir_;
+  std::string warnings_;
+  std::string config_text_;
+  std::unique_ptr<Job> job_;
+  bool has_run_ = false;
+};
+
+}  // namespace
+
+void BindJob(py::module_& module) {
+  py::class_<PyJob>(module, "Job")
+      .def(py::init<std::string, std::optional<std::string>, std::vector<std::string>, std::string>(), py::arg("file"),
+           py::arg("text"), py::arg("overrides"), py::arg("output_dir"))
+      .def("run", &PyJob::Run, py::arg("resume"))
+      .def("compile", &PyJob::Compile)
+      .def("parameter", &PyJob::Parameter, py::arg("name"))
+      .def("ops", &PyJob::Ops)
+      .def_property_readonly("has_run", &PyJob::has_run)
+      .def_property_readonly("warnings", &PyJob::warnings)
+      .def_property_readonly("config_text", &PyJob::config_text)
+      .def_property_readonly("output_dir", &PyJob::output_dir);
+}
+
+}  // namespace millrace

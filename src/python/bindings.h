@@ -1,0 +1,16 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "trainer/environment.h"
+
+namespace millrace {
+
+/// Everything that jobs of this process may use by name; made at the first call. Thread-safe while the GIL is held.
+const Environment& SharedEnvironment();
+
+// What each part of the module has to offer; module.cc is the table of contents.
+void BindJob(pybind11::module_& module);
+void BindPredictor(pybind11::module_& module);
+
+}  // namespace millrace

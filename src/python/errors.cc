@@ -1,0 +1,23 @@
+#include "python/errors.h"
+
+namespace py = pybind11;
+
+namespace millrace {
+
+void ThrowUnlessOk(Status status) {
+  if (!status.ok()) throw StatusError(std::move(status));
+}
+
+void RegisterErrors() {
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const StatusError& error) {
+      const std::string code(StatusCodeName(error.status().code()));
+      const py::object made = py::module_::import("millrace.errors").attr("error_of")(code, error.status().message());
+      PyErr_SetObject(py::type::handle_of(made).ptr(), made.ptr());
+    }
+  });
+}
+
+}  // namespace millrace

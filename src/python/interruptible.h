@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "core/status.h"
+#include "python/errors.h"
+
+namespace millrace {
+
+/// Runs `work` on a thread of its own while the caller, who holds the GIL and lets go of it meanwhile, looks for Ctrl-C
+/// ten times a second. Then the token is asked to stop, the work is waited for, and KeyboardInterrupt (whatever the
+/// signal's handler raised) goes on to Python. Signals are Python's main thread's; another thread only waits.
+void RunInterruptibly(const std::function<void(std::stop_token)>& work);
+
+/// The same for work that can fail; its failure arrives as StatusError.
+template <class T>
+T RunInterruptibly(const std::function<Result<T>(std::stop_token)>& work) {
+  std::optional<Result<T>> result;
+  RunInterruptibly([&](std::stop_token stop) { result.emplace(work(std::move(stop))); });
+  return ValueOrThrow(*std::move(result));
+}
+
+}  // namespace millrace

@@ -1,0 +1,52 @@
+#include "python/report_dict.h"
+
+#include <pybind11/stl.h>
+
+namespace py = pybind11;
+
+namespace millrace {
+namespace {
+
+py::dict MetricsDict(const MetricValues& values) {
+  py::dict dict;
+  for (const auto& [name, value] : values) dict[py::str(name)] = value;
+  return dict;
+}
+
+}  // namespace
+
+py::dict ReportDict(const RunSummary& summary) {
+  py::dict report;
+  report["rows"] = summary.run_examples;
+  report["batches"] = summary.run_batches;
+  report["total_rows"] = summary.examples;
+  report["total_batches"] = summary.batches;
+  report["epochs"] = summary.epochs;
+  report["seconds"] = summary.seconds;
+  report["total_seconds"] = summary.total_seconds;
+  report["rows_per_second"] = summary.examples_per_second();
+  report["workers"] = summary.workers;
+  report["metrics"] = MetricsDict(summary.metrics);
+  report["evaluation"] = py::none();
+  if (summary.has_eval) {
+    py::dict evaluation = MetricsDict(summary.eval.metrics);
+    evaluation["loss"] = summary.eval.loss;
+    evaluation["rows"] = summary.eval.examples;
+    evaluation["step"] = summary.eval.step;
+    report["evaluation"] = evaluation;
+  }
+  py::dict data;
+  data["files"] = summary.data.files;
+  data["bytes"] = summary.data.bytes;
+  data["lines"] = summary.data.lines;
+  data["bad_lines"] = summary.data.bad_lines;
+  data["counters"] = summary.data.counters;
+  report["data"] = data;
+  report["stage_seconds"] = summary.stage_seconds;
+  report["stopped_early"] = summary.stopped_early;
+  report["save_failures"] = summary.save_failures;
+  report["bottleneck"] = summary.bottleneck;
+  return report;
+}
+
+}  // namespace millrace

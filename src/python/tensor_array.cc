@@ -1,0 +1,49 @@
+#include "python/tensor_array.h"
+
+#include <cstring>
+
+#include "python/errors.h"
+
+namespace py = pybind11;
+
+namespace millrace {
+namespace {
+
+py::dtype ArrayType(DType type) {
+  switch (type) {
+    case DType::kBool: return py::dtype::of<bool>();
+    case DType::kUint8: return py::dtype::of<uint8_t>();
+    case DType::kInt8: return py::dtype::of<int8_t>();
+    case DType::kInt16: return py::dtype::of<int16_t>();
+    case DType::kInt32: return py::dtype::of<int32_t>();
+    case DType::kInt64: return py::dtype::of<int64_t>();
+    case DType::kFloat16:
+    case DType::kBFloat16: return py::dtype::of<uint16_t>();
+    case DType::kFloat32: return py::dtype::of<float>();
+    case DType::kFloat64: return py::dtype::of<double>();
+  }
+  return py::dtype::of<float>();
+}
+
+}  // namespace
+
+py::array ToArray(const Tensor& tensor) {
+  const auto sizes = tensor.dims().sizes();
+  py::array array(ArrayType(tensor.dtype()), std::vector<py::ssize_t>(sizes.begin(), sizes.end()));
+  if (array.nbytes() > 0) {
+    std::memcpy(array.mutable_data(), tensor.raw_data(), static_cast<size_t>(array.nbytes()));
+  }
+  return array;
+}
+
+DType DTypeOfArray(const py::array& array, const std::string& what) {
+  for (const DType type : {DType::kFloat32, DType::kInt64, DType::kFloat64, DType::kInt32, DType::kBool, DType::kUint8,
+                           DType::kInt8, DType::kInt16}) {
+    if (array.dtype().is(ArrayType(type)) || array.dtype().equal(ArrayType(type))) return type;
+  }
+  throw StatusError(InvalidConfig(what + ": no tensor holds values of dtype " +
+                                  py::str(array.dtype()).cast<std::string>() +
+                                  "; convert them, for example by .astype(\"float32\")"));
+}
+
+}  // namespace millrace

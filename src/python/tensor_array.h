@@ -1,0 +1,15 @@
+#pragma once
+
+#include <pybind11/numpy.h>
+
+#include "framework/tensor.h"
+
+namespace millrace {
+
+/// A copy of a tensor's values as a numpy array of its shape and type. bfloat16 and float16 come as uint16's bits.
+pybind11::array ToArray(const Tensor& tensor);
+
+/// The tensor type of an array, or StatusError that says which there are; `what` begins the message.
+DType DTypeOfArray(const pybind11::array& array, const std::string& what);
+
+}  // namespace millrace
