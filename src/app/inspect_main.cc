@@ -13,12 +13,15 @@
 #include "app/stop_on_signal.h"
 #include "framework/slot_batch.h"
 #include "inspect/batch_json.h"
+#include "inspect/multi_slot_text.h"
 #include "inspect/slot_stats.h"
 #include "trainer_desc.pb.h"
 
 DEFINE_string(trainer_desc, "", "FILE: the job");
 DEFINE_int64(batches, 1, "head: batches to show; stats: batches to read, 0 for all");
-DEFINE_string(format, "table", "table (for people), jsonl (head: an object a batch; stats: one object)");
+DEFINE_string(format, "table",
+              "table (for people), jsonl (head: an object a batch; stats: one object), multi_slot (head: lines as a "
+              "feed reads them)");
 DEFINE_string(label, "",
               "NAME: slot whose positive values are clicks. Default: the label of the model's loss, or \"label\"");
 DEFINE_int32(top, 10, "stats: most frequent ids of each slot to show");
@@ -55,9 +58,11 @@ Status CheckFlags(const CommandLine& line) {
                          (line.arguments.empty() ? std::string() : ": " + line.arguments[0]));
   }
   if (FLAGS_trainer_desc.empty()) return InvalidConfig("--trainer_desc is missing: the job's file");
-  if (FLAGS_format != "table" && FLAGS_format != "jsonl" && FLAGS_format != "json") {
-    return InvalidConfig("--format must be table or jsonl: " + FLAGS_format);
+  const bool is_lines = FLAGS_format == "multi_slot";
+  if (FLAGS_format != "table" && FLAGS_format != "jsonl" && FLAGS_format != "json" && !is_lines) {
+    return InvalidConfig("--format must be table, jsonl or multi_slot: " + FLAGS_format);
   }
+  if (is_lines && line.arguments[0] != "head") return InvalidConfig("--format=multi_slot is for inspect head");
   if (FLAGS_batches < 0) return InvalidConfig("--batches must not be negative: " + std::to_string(FLAGS_batches));
   if (FLAGS_top < 0 || FLAGS_max_values < 1 || FLAGS_exact_ids < 1) {
     return InvalidConfig("--top must not be negative, --max_values and --exact_ids must be positive");
@@ -77,10 +82,9 @@ Status PrintLine(const std::string& text) {
 Status Head(JobInput& input, std::stop_token stop) {
   int64_t number = 0;
   return input.ForEachBatch(FLAGS_batches, stop, [&number](const SlotBatch& batch) {
-    const std::string text =
-        FLAGS_format == "table" ? BatchAsTable(batch, number, FLAGS_max_values) : BatchAsJson(batch, number) + "\n";
-    ++number;
-    return PrintLine(text);
+    const int64_t n = number++;
+    if (FLAGS_format == "multi_slot") return PrintLine(BatchAsMultiSlot(batch));
+    return PrintLine(FLAGS_format == "table" ? BatchAsTable(batch, n, FLAGS_max_values) : BatchAsJson(batch, n) + "\n");
   });
 }
 

@@ -11,7 +11,8 @@ namespace millrace {
 
 class TrainerDesc;
 
-/// Reports fields of Paddle that are set to something which would change results there and is not acted on here.
+/// Reports fields of Paddle that are set to something which would change results there and is not acted on here; warns
+/// of those that only workers look at which this job does not have.
 void RejectUnsupportedFields(const TrainerDesc& desc, const FieldPositions& positions, Diagnostics* diagnostics);
 
 /// Tells whether a field is only read so that Paddle's files load: its default says nothing about a job of ours.

@@ -76,6 +76,7 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     for (int i = 0; i < config.desc->incremental().pass_size(); ++i) {
       const std::string path = "incremental.pass[" + std::to_string(i) + "].filelist";
       config.pass_files.push_back(expand(config.desc->incremental().pass(i).filelist(), path));
+      if (config.desc->infer()) continue;  // it reads filelist alone
       config.files.insert(config.files.end(), config.pass_files.back().begin(), config.pass_files.back().end());
     }
     CheckProgramFiles(config.desc->program(), positions, &diagnostics);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 
 #include "config/checker.h"
 #include "config/paddle_fields.h"
@@ -213,7 +214,7 @@ void CheckImportance(const TrainerDesc& desc, const std::vector<DefinedName>& sl
 void CheckIncremental(const TrainerDesc& desc, Checker& check) {
   if (!desc.has_incremental()) return;
   const IncrementalDesc& incremental = desc.incremental();
-  if (desc.filelist_size() > 0) {
+  if (desc.filelist_size() > 0 && !desc.infer()) {
     check.Error("filelist[0]", "filelist and incremental (line " + std::to_string(check.Line("incremental")) +
                                    ") exclude each other: a pass of incremental names its files");
   }
@@ -265,6 +266,109 @@ void CheckOutput(const OutputDesc& output, Checker& check) {
   }
 }
 
+void CheckDump(const TrainerDesc& desc, Checker& check) {
+  const bool has_fields = desc.dump_fields_size() > 0 || desc.dump_param_size() > 0;
+  const std::string& folder = desc.dump_fields_path();
+  if (has_fields && folder.empty()) {
+    check.Missing("", "dump_fields_path", "dump_fields_path is missing: where is the dump to go?");
+  }
+  if (!has_fields && !folder.empty()) {
+    check.Error("dump_fields_path", "nothing is dumped without dump_fields or dump_param: which variables?");
+  }
+  if (folder.starts_with("hdfs:") || folder.starts_with("afs:")) {
+    check.Error("dump_fields_path", "dumps are written on this machine; upload the folder after the run");
+  }
+  check.AtLeast("dump_file_num", desc.dump_file_num(), 1);
+  check.AtMost("dump_file_num", desc.dump_file_num(), kMostThreads);
+  check.AtLeast("dump_interval", desc.dump_interval(), 1);
+  check.AtLeast("dump_num_decimals", desc.dump_num_decimals(), 0);
+  check.AtMost("dump_num_decimals", desc.dump_num_decimals(), 50);
+  if (desc.dump_fields_mode() != "w" && desc.dump_fields_mode() != "a") {
+    check.Error("dump_fields_mode",
+                "dump_fields_mode is \"w\" (anew) or \"a\" (append), not \"" + desc.dump_fields_mode() + "\"");
+  }
+  if (desc.user_define_dump_filename().find('/') != std::string::npos) {
+    check.Error("user_define_dump_filename", "a part of a file's name has no \"/\"; dump_fields_path is the folder");
+  }
+  if (desc.enable_random_dump() && desc.random_with_lineid() && !desc.data_desc().parse_ins_id()) {
+    check.Error("random_with_lineid", "instances have no names to choose by: set data_desc.parse_ins_id");
+  }
+}
+
+void CheckSection(const TrainerDesc& desc, int number, std::set<std::string>* handed_on, Checker& check) {
+  const SectionWorkerParameter& param = desc.section_param();
+  const SectionConfig& section = param.section_config(number);
+  const std::string path = "section_param.section_config[" + std::to_string(number) + "]";
+  check.AtLeast(path + ".concurrency", section.concurrency(), 1);
+  check.AtMost(path + ".concurrency", section.concurrency(), kMostThreads);
+  if (section.place() != SectionConfig::CPUPlace) check.Error(path + ".place", "sections run on processors: CPUPlace");
+  if (section.has_program_desc()) {
+    check.Error(path + ".program_desc",
+                "not supported yet: program_desc; give the whole program, which section_out_var_names cut");
+  }
+  for (int i = 0; i < section.section_in_var_names_size(); ++i) {
+    const std::string& name = section.section_in_var_names(i);
+    if (handed_on->contains(name)) continue;
+    check.Error(path + ".section_in_var_names[" + std::to_string(i) + "]",
+                "no earlier section hands on \"" + name + "\", and no slot has this name");
+  }
+  const bool is_last = number + 1 == param.section_config_size();
+  if (!is_last && section.section_out_var_names_size() == 0) {
+    check.Missing(path, "section_out_var_names",
+                  "section_out_var_names is missing: which variables end this section and begin the next?");
+  }
+  if (is_last && section.section_out_var_names_size() > 0) {
+    check.Error(path + ".section_out_var_names[0]", "the last section hands nothing on: there is none behind it");
+  }
+  handed_on->insert(section.section_out_var_names().begin(), section.section_out_var_names().end());
+}
+
+void CheckPipeline(const TrainerDesc& desc, const std::vector<DefinedName>& slots, Checker& check) {
+  const SectionWorkerParameter& param = desc.section_param();
+  const bool is_pipeline = desc.class_name() == "PipelineTrainer";
+  if ((desc.device_worker_name() == "SectionWorker") != is_pipeline && !check.known().trainers.empty()) {
+    check.Error(is_pipeline ? "class_name" : "device_worker_name",
+                "a PipelineTrainer has SectionWorkers, and no other trainer has: class_name: \"PipelineTrainer\" "
+                "device_worker_name: \"SectionWorker\"");
+  }
+  if (!is_pipeline) {
+    if (desc.has_section_param()) {
+      check.Error("section_param", "section_param is for class_name: \"PipelineTrainer\"; this job has no sections");
+    }
+    return;
+  }
+  if (param.section_config_size() == 0) {
+    check.Missing("section_param", "section_config", "section_param has no section_config: where is the program cut?");
+  }
+  std::set<std::string> handed_on;
+  for (const DefinedName& slot : slots) handed_on.insert(slot.name);
+  for (int i = 0; i < param.section_config_size(); ++i) CheckSection(desc, i, &handed_on, check);
+  check.AtLeast("section_param.queue_size", param.queue_size(), 1);
+  check.AtLeast<int64_t>("section_param.sync_steps", param.sync_steps(), 1);
+  check.AtLeast("section_param.start_cpu_core_id", param.start_cpu_core_id(), 0);
+  if (param.has_num_microbatches()) check.AtLeast("section_param.num_microbatches", param.num_microbatches(), 1);
+  check.AtMost("section_param.num_microbatches", param.num_microbatches(), kMostThreads);
+  if (param.schedule_mode() != 0 && param.schedule_mode() != 1) {
+    check.Error("section_param.schedule_mode",
+                "schedule_mode is 0 (F-then-B) or 1 (1F1B), not " + std::to_string(param.schedule_mode()));
+  }
+  if (param.num_pipeline_stages() != 1 && param.num_pipeline_stages() != param.section_config_size()) {
+    check.Error("section_param.num_pipeline_stages", "there are " + std::to_string(param.section_config_size()) +
+                                                         " sections, all in this process; leave it out");
+  }
+  if (param.has_pipeline_stage() && param.pipeline_stage() != 1) {
+    check.Error("section_param.pipeline_stage", "all sections run in this process; leave pipeline_stage out");
+  }
+  if (param.param_need_sync_size() > 0 && desc.thread_num() > 1) {
+    check.Error("section_param.param_need_sync[0]",
+                "pipelines share their parameters: there are no copies to average; leave param_need_sync out");
+  }
+  const std::string only = "; use class_name: \"MultiTrainer\" for it";
+  if (desc.infer()) check.Error("infer", "a pipeline trains" + only);
+  if (desc.output().trace()) check.Error("output.trace", "a pipeline is not traced" + only);
+  if (desc.has_hogwild_param()) check.Error("hogwild_param", "these settings are a HogwildWorker's" + only);
+}
+
 void CheckProgram(const ProgramFiles& program, Checker& check) {
   if (program.main().empty()) {
     check.Missing("program", "main", "program needs main, the file with the ProgramDesc: main: \"main_program.bin\"");
@@ -277,7 +381,7 @@ void CheckProgram(const ProgramFiles& program, Checker& check) {
 }  // namespace
 
 void CheckOutputFolder(const TrainerDesc& desc, const FieldPositions& positions, Diagnostics* diagnostics) {
-  if (!desc.output().dir().empty()) return;
+  if (!desc.output().dir().empty() || desc.infer()) return;
   const auto writes = [&](bool wanted, const std::string& path) {
     if (!wanted || !positions.Has(path)) return;
     diagnostics->Error(positions.Find(path), Checker::Field(path) +
@@ -299,7 +403,7 @@ void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool 
   check.AtMost("thread_num", desc.thread_num(), kMostThreads);
   check.AtLeast("epochs", desc.epochs(), 1);
   CheckIncremental(desc, check);
-  if (desc.filelist_size() == 0 && !desc.has_incremental()) {
+  if (desc.filelist_size() == 0 && (!desc.has_incremental() || desc.infer())) {
     check.Missing("", "filelist", "filelist is missing: which files are to be read? filelist: \"data/part-*\"");
   }
   const std::vector<DefinedName> slots = CheckDataFeed(desc, check);
@@ -318,6 +422,8 @@ void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool 
   CheckCheckpoint(desc, check);
   CheckOutput(desc.output(), check);
   CheckImportance(desc, slots, check);
+  CheckDump(desc, check);
+  CheckPipeline(desc, slots, check);
   RejectUnsupportedFields(desc, positions, diagnostics);
 }
 

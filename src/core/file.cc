@@ -32,18 +32,6 @@ class FileSource final : public ByteSource {
   FileDescriptor fd_;
 };
 
-Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      return IoErrorFromErrno(path + ": write", errno);
-    }
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return Status::Ok();
-}
-
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
@@ -105,6 +93,18 @@ Result<std::string> ReadFile(const std::string& path) {
   return content;
 }
 
+Status WriteAll(const FileDescriptor& file, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(file.get(), bytes.data(), bytes.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return IoErrorFromErrno(path + ": write", errno);
+    }
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return Status::Ok();
+}
+
 Status WriteFileAtomically(const std::string& path, std::string_view content) {
   MR_ASSIGN(AtomicFile file, AtomicFile::Create(path));
   MR_TRY(file.Append(content));
@@ -125,7 +125,7 @@ AtomicFile::~AtomicFile() {
   if (fd_.is_open()) ::unlink(beside_.c_str());
 }
 
-Status AtomicFile::Append(std::string_view bytes) { return WriteAll(fd_.get(), bytes, path_); }
+Status AtomicFile::Append(std::string_view bytes) { return WriteAll(fd_, bytes, path_); }
 
 Status AtomicFile::Commit() {
   if (::fsync(fd_.get()) != 0) return IoErrorFromErrno(path_ + ": sync", errno);

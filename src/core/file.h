@@ -32,6 +32,9 @@ Result<FileDescriptor> OpenForReading(const std::string& path);
 /// Reads a whole file. Same errors as OpenForReading.
 Result<std::string> ReadFile(const std::string& path);
 
+/// Writes all of `bytes` to an open file; `path` is for the message.
+Status WriteAll(const FileDescriptor& file, std::string_view bytes, const std::string& path);
+
 /// Replaces a file in one step: after a crash there is the old content or the new one. Writes beside it, syncs file
 /// and folder.
 Status WriteFileAtomically(const std::string& path, std::string_view content);

@@ -25,6 +25,9 @@ constexpr uint64_t HashName(std::string_view name) {
   return Mix64(hash ^ name.size());
 }
 
+/// XXH64 of the bytes with the seed 0, as other systems compute it (the xxHash specification, algorithm XXH64).
+uint64_t XxHash64(std::string_view bytes);
+
 /// The i-th number of the sequence of a seed; independent of every other, so it may be made by any thread.
 constexpr uint64_t HashedNumber(uint64_t seed, uint64_t i) { return Mix64(seed + (i + 1) * 0x9E3779B97F4A7C15ULL); }
 

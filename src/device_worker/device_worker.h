@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "dataset/dataset.h"
+#include "device_worker/gradient_sums.h"
+#include "device_worker/micro_batch_schedule.h"
 #include "device_worker/pause_gate.h"
 #include "framework/executable.h"
 #include "framework/trained_ledger.h"
@@ -49,17 +51,39 @@ struct SharedProgress {
   int64_t pause_every_other = 0;
 };
 
+/// A frame that a worker runs batches in, and who looks at them afterwards.
+struct WorkerFrame {
+  Frame* frame = nullptr;
+  MetricReader* metrics = nullptr;  ///< null: no metrics
+  std::vector<BatchObserver*> observers;
+};
+
+/// What a SectionWorker is made of beside the parts of every worker.
+struct PipelineParts {
+  const PipelineProgram* program = nullptr;
+  GradientSums* sums = nullptr;
+  Frame* update = nullptr;  ///< of program->update, below the sums' scope
+  MicroBatchSchedule::Options schedule;
+  int micro_batches = 1;  ///< batches of a mini-batch
+  std::vector<int> cpus;  ///< by section thread, section by section; empty: any
+  bool profile = false;   ///< worker 0 with `debug`: writes a line a section at the end of a pass
+};
+
 /// What a worker is made of; all of it outlives the worker.
 struct WorkerParts {
   int index = 0;
-  Frame* frame = nullptr;
-  MetricReader* metrics = nullptr;  ///< null: no metrics
+  std::vector<WorkerFrame> frames;  ///< one; a SectionWorker's has as many as its schedule wants
   PauseGate* gate = nullptr;
   SharedProgress* progress = nullptr;
   const std::vector<std::string>* file_names = nullptr;
-  std::vector<BatchObserver*> observers;
-  int cpu = -1;  ///< processor to stay on; -1: any
+  int cpu = -1;            ///< processor to stay on; -1: any
+  PipelineParts pipeline;  ///< of a SectionWorker
 };
+
+/// Keeps the calling thread on a processor; one that is not ours to take leaves it where it was.
+void StayOnProcessor(int cpu);
+/// The processors that this process may use.
+std::vector<int> UsableProcessors();
 
 /// Seconds that a worker spent, and what it trained, in one pass.
 struct WorkerReport {

@@ -1,8 +1,6 @@
 #include "device_worker/hogwild_worker.h"
 
 #include <omp.h>
-#include <pthread.h>
-#include <sched.h>
 
 #include <chrono>
 
@@ -12,14 +10,6 @@ namespace {
 int64_t Now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
-}
-
-void StayOn(int cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<size_t>(cpu), &set);
-  // A processor that is not ours to take leaves the thread where it was.
-  pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
 class HogwildWorker final : public DeviceWorker {
@@ -45,7 +35,7 @@ class HogwildWorker final : public DeviceWorker {
 Status HogwildWorker::Train(BatchSource& source, std::stop_token stop) {
   // The workers are the parallelism: matrix products stay in this thread.
   omp_set_num_threads(1);
-  if (parts_.cpu >= 0) StayOn(parts_.cpu);
+  if (parts_.cpu >= 0) StayOnProcessor(parts_.cpu);
   while (true) {
     const int64_t start = Now();
     MR_ASSIGN(const BatchPtr batch, source.Next(stop));
@@ -69,10 +59,11 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanosecond
   context.step = progress.steps_started.fetch_add(1, std::memory_order_relaxed);
   context.file_names = parts_.file_names;
   const int64_t start = Now();
-  MR_TRY(parts_.frame->Run(context));
+  const WorkerFrame& in = parts_.frames[0];
+  MR_TRY(in.frame->Run(context));
   if (turn.owns_lock()) turn.unlock();
   const int64_t run_nanoseconds = Now() - start;
-  if (parts_.metrics != nullptr) MR_TRY(parts_.metrics->Add(batch));
+  if (in.metrics != nullptr) MR_TRY(in.metrics->Add(batch));
   for (const BatchSpan& span : batch.spans()) ledger_.Add(span);
 
   ++report_.batches;
@@ -82,8 +73,8 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanosecond
   progress.examples.fetch_add(batch.rows(), std::memory_order_relaxed);
   progress.pass_examples.fetch_add(batch.rows(), std::memory_order_relaxed);
   const int64_t done = progress.steps_done.fetch_add(1, std::memory_order_relaxed) + 1;
-  const TrainedBatch trained{batch, *parts_.frame, context, report_.batches, read_nanoseconds, run_nanoseconds};
-  for (BatchObserver* observer : parts_.observers) MR_TRY(observer->OnBatch(trained));
+  const TrainedBatch trained{batch, *in.frame, context, report_.batches, read_nanoseconds, run_nanoseconds};
+  for (BatchObserver* observer : in.observers) MR_TRY(observer->OnBatch(trained));
   if ((progress.pause_every > 0 && done % progress.pause_every == 0) ||
       (progress.pause_every_other > 0 && done % progress.pause_every_other == 0)) {
     parts_.gate->Ask();

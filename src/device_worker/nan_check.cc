@@ -3,7 +3,9 @@
 #include <cmath>
 
 #include "core/edit_distance.h"
+#include "core/file.h"
 #include "framework/tensor.h"
+#include "inspect/multi_slot_text.h"
 
 namespace millrace {
 namespace {
@@ -35,8 +37,8 @@ int64_t FirstBad(const Variable& variable) {
 }  // namespace
 
 Result<std::unique_ptr<NanCheck>> NanCheck::Create(const Executable& executable, const Frame& frame,
-                                                   const std::vector<std::string>& names) {
-  std::unique_ptr<NanCheck> check(new NanCheck(executable));
+                                                   const std::vector<std::string>& names, std::string folder) {
+  std::unique_ptr<NanCheck> check(new NanCheck(executable, std::move(folder)));
   std::string problems;
   for (const std::string& name : names) {
     const Variable* variable = frame.Find(name);
@@ -75,7 +77,17 @@ Status NanCheck::Report(const TrainedBatch& trained, size_t which, int64_t at) c
   }
   return BadData("variable \"" + names_[which] + "\" holds a NaN or an infinite value " + where +
                  trained.context.DescribeRow(row) + " (step " + std::to_string(trained.context.step) + ")" +
-                 FirstOperator(trained.frame) + "; lower the learning rate, or look at that input");
+                 FirstOperator(trained.frame) + "; lower the learning rate, or look at that input" + Keep(trained));
+}
+
+std::string NanCheck::Keep(const TrainedBatch& trained) const {
+  if (folder_.empty()) return "; with --output_dir the batch would be kept";
+  const std::string path = folder_ + "/nan_batch_" + std::to_string(trained.context.step) + ".txt";
+  if (const Status kept = WriteFileAtomically(path, BatchAsMultiSlot(trained.batch)); !kept.ok()) {
+    return "; the batch cannot be kept: " + kept.message();
+  }
+  return "; the batch is kept: look at it, or run it again, with --set filelist='[\"" + path +
+         "\"]' --set data_desc.pipe_command=cat --set data_desc.batch_size=" + std::to_string(trained.batch.rows());
 }
 
 std::string NanCheck::FirstOperator(const Frame& frame) const {

@@ -1,6 +1,7 @@
 #include "core/edit_distance.h"
 #include "device_worker/device_worker.h"
 #include "device_worker/hogwild_worker.h"
+#include "device_worker/section_worker.h"
 
 namespace millrace {
 
@@ -21,6 +22,9 @@ std::vector<std::string> WorkerRegistry::names() const {
   return names;
 }
 
-void RegisterBuiltinWorkers(WorkerRegistry& registry) { registry.Add("HogwildWorker", MakeHogwildWorker); }
+void RegisterBuiltinWorkers(WorkerRegistry& registry) {
+  registry.Add("HogwildWorker", MakeHogwildWorker);
+  registry.Add("SectionWorker", MakeSectionWorker);
+}
 
 }  // namespace millrace

@@ -52,8 +52,8 @@ Result<std::unique_ptr<BlockKernels>> BlockKernels::Create(const Executable& exe
   return made;
 }
 
-Status BlockKernels::Run(const RunContext& context) {
-  for (size_t i = 0; i < kernels_.size(); ++i) {
+Status BlockKernels::Run(const RunContext& context, OpRange ops) {
+  for (size_t i = ops.begin; i < ops.end; ++i) {
     const int64_t start = nanoseconds_.empty() ? 0 : Now();
     if (Status s = RunKernel(*kernels_[i], context); !s.ok()) {
       const OpDesc& op = executable_->ops(block_)[i];

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -7,6 +8,12 @@
 #include "framework/op_kernel.h"
 
 namespace millrace {
+
+/// Operators [begin, end) of a block.
+struct OpRange {
+  size_t begin = 0;
+  size_t end = 0;
+};
 
 /// The kernels of one block in one frame, in the order of its operators.
 ///
@@ -19,7 +26,9 @@ class BlockKernels {
                                                       const FrameOptions& options);
 
   /// Runs every operator once. A failure names block, index, operator and its first output.
-  Status Run(const RunContext& context);
+  Status Run(const RunContext& context) { return Run(context, {0, kernels_.size()}); }
+  /// Runs a part of them.
+  Status Run(const RunContext& context, OpRange ops);
 
   /// From now on, measures each operator.
   void EnableProfile();

@@ -6,6 +6,7 @@
 #include "core/edit_distance.h"
 #include "framework/gradient_check.h"
 #include "framework/passes/fusion.h"
+#include "framework/passes/section_fusion.h"
 #include "framework/var_meta.h"
 
 namespace millrace {
@@ -182,8 +183,16 @@ class BlockCompiler {
     return problems_.ToStatus();
   }
 
-  Status Fuse() {
-    for (const int block : order_) MR_TRY(ApplyFusionPasses(Ops(block), vars, registry_, KeptBy(block)));
+  Status Fuse(std::vector<OpRange>* parts) {
+    for (const int block : order_) {
+      if (block == 0 && !options_.parts.empty()) {
+        SectionFusion sections(std::move(Ops(0)), options_.parts);
+        if (options_.fuse) MR_TRY(sections.Run(vars, registry_, KeptBy(0)));
+        Ops(0) = std::move(sections).Take(parts);
+      } else if (options_.fuse) {
+        MR_TRY(ApplyFusionPasses(Ops(block), vars, registry_, KeptBy(block)));
+      }
+    }
     return Status::Ok();
   }
 
@@ -292,7 +301,7 @@ Result<std::unique_ptr<const Executable>> Executable::Compile(const ProgramDesc&
   MR_TRY(compiler.Check());
   MR_TRY(compiler.InferShapes());
   MR_TRY(compiler.CheckFetches());
-  if (options.fuse) MR_TRY(compiler.Fuse());
+  MR_TRY(compiler.Fuse(&executable->parts_));
   executable->blocks_ = std::move(compiler.blocks);
   executable->vars_ = std::move(compiler.vars);
   return std::unique_ptr<const Executable>(std::move(executable));

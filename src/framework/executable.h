@@ -8,6 +8,7 @@
 #include "framework/block_kernels.h"
 #include "framework/op_kernel.h"
 #include "framework/op_registry.h"
+#include "framework/section_cut.h"
 #include "framework/slot_batch.h"
 
 namespace millrace {
@@ -20,6 +21,9 @@ struct CompileOptions {
   std::vector<std::string> skip_ops;
   /// Leaves out gradients and optimizers and everything that `fetches` do not need: for evaluation and prediction.
   bool forward_only = false;
+  /// The operators of block 0, cut into runs: operators are fused with those of their own section alone, and
+  /// Executable::parts() says where each run went. Empty: one run. Not with skip_ops and forward_only.
+  std::vector<SectionPart> parts;
 };
 
 /// A program that was checked, pruned and fused: what all workers share.
@@ -42,12 +46,15 @@ class Executable {
   /// The variables of all these blocks: a block sees its parents' names and may not hide one.
   const VarMetas& vars() const { return vars_; }
   const OpRegistry& registry() const { return *registry_; }
+  /// By CompileOptions::parts; empty without them.
+  const std::vector<OpRange>& parts() const { return parts_; }
 
  private:
   Executable() = default;
   ProgramDesc program_;
   std::vector<std::vector<OpDesc>> blocks_;  ///< by number in the program
   VarMetas vars_;
+  std::vector<OpRange> parts_;
   const OpRegistry* registry_ = nullptr;
 };
 
@@ -57,13 +64,18 @@ class Executable {
 class Frame {
  public:
   /// Persistable variables must exist in `root` (run the startup program first); a missing one is an error by name.
-  /// Variables named like a slot of `schema` are bound to the batch; `schema` may be null for a startup program.
+  /// Other variables are made here, but for those that `root` has already. Variables named like a slot of `schema` are
+  /// bound to the batch; `schema` may be null for a startup program.
   static Result<std::unique_ptr<Frame>> Create(const Executable& executable, const SlotSchema* schema, Scope& root,
                                                const FrameOptions& options);
 
   /// Runs every operator on the batch, which must outlive the next Run or the reading of this frame's variables.
   /// A failure names the operator, its index and its first output.
   Status Run(const RunContext& context);
+  /// Run in steps, for operators that threads of their own run: Bind, then every range once, in order; a thread sees
+  /// what the one before it did (a lock lies between them).
+  Status Bind(const SlotBatch& batch);
+  Status RunOps(const RunContext& context, OpRange ops) { return block_->Run(context, ops); }
 
   /// A variable of this frame or of the root scope; null when there is none.
   const Variable* Find(std::string_view name) const { return scope_.Find(name); }
@@ -82,7 +94,6 @@ class Frame {
     Dims dims;  ///< of dense slots
   };
   Frame(const Executable& executable, Scope& root) : executable_(&executable), scope_(&root) {}
-  Status BindBatch(const SlotBatch& batch);
 
   const Executable* executable_;
   Scope scope_;

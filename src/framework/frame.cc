@@ -30,11 +30,11 @@ Status MakeVariables(const Executable& executable, Scope& scope) {
     if (name == kEmptyVar) return;
     const auto it = executable.vars().find(name);
     const bool persistable = it != executable.vars().end() && it->second.persistable;
+    const Variable* made = scope.Find(name);
     if (!persistable) {
-      scope.Var(name);
+      if (made == nullptr) scope.Var(name);
       return;
     }
-    const Variable* made = scope.Find(name);
     if (made == nullptr) {
       missing += (missing.empty() ? "" : ", ") + ("\"" + name + "\"");
     } else if (misfits.empty() && !FitsMeta(*made, it->second)) {
@@ -91,7 +91,7 @@ Result<std::unique_ptr<Frame>> Frame::Create(const Executable& executable, const
   return frame;
 }
 
-Status Frame::BindBatch(const SlotBatch& batch) {
+Status Frame::Bind(const SlotBatch& batch) {
   for (Binding& binding : bindings_) {
     const SlotSpec& spec = batch.schema().used()[static_cast<size_t>(binding.slot)];
     const bool is_float = spec.type == SlotType::kFloat;
@@ -118,7 +118,7 @@ Status Frame::BindBatch(const SlotBatch& batch) {
 }
 
 Status Frame::Run(const RunContext& context) {
-  if (context.batch != nullptr) MR_TRY(BindBatch(*context.batch));
+  if (context.batch != nullptr) MR_TRY(Bind(*context.batch));
   return block_->Run(context);
 }
 

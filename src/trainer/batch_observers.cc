@@ -1,5 +1,6 @@
 #include "trainer/batch_observers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
@@ -47,13 +48,19 @@ void Print(const FetchLine& line) {
 
 }  // namespace
 
-FetchObserver::FetchObserver(const Job& job, const Frame& frame, const std::vector<MetricReader*>& metrics,
-                             const SharedProgress& progress, RunReporter* reporter)
+FetchObserver::FetchObserver(const Job& job, const std::vector<const Frame*>& frames,
+                             const std::vector<MetricReader*>& metrics, const SharedProgress& progress,
+                             RunReporter* reporter)
     : job_(&job), metrics_(&metrics), progress_(&progress), reporter_(reporter) {
   for (const FetchItem& item : job.fetches()) {
-    variables_.push_back(item.kind == FetchItem::Kind::kVariable ? frame.Find(item.name) : nullptr);
     fetches_totals_ = fetches_totals_ || item.kind == FetchItem::Kind::kMetric;
     fetches_windows_ = fetches_windows_ || item.kind == FetchItem::Kind::kWindowMetric;
+  }
+  for (const Frame* frame : frames) {
+    FrameVariables& of_frame = frames_.emplace_back(FrameVariables{frame, {}});
+    for (const FetchItem& item : job.fetches()) {
+      of_frame.variables.push_back(item.kind == FetchItem::Kind::kVariable ? frame->Find(item.name) : nullptr);
+    }
   }
 }
 
@@ -69,7 +76,7 @@ double FetchObserver::Metric(const FetchItem& item) const {
 
 Status FetchObserver::OnBatch(const TrainedBatch& trained) {
   const int period = job_->desc().fetch_config().print_period();
-  if (period == 0 || variables_.empty() || trained.worker_batches % period != 0) return Status::Ok();
+  if (period == 0 || job_->fetches().empty() || trained.worker_batches % period != 0) return Status::Ok();
   if (fetches_totals_) {
     totals_ = job_->metrics().NewTotals();
     for (const MetricReader* reader : *metrics_) reader->AddTo(totals_);
@@ -83,18 +90,43 @@ Status FetchObserver::OnBatch(const TrainedBatch& trained) {
   line.epoch = epoch_;
   line.examples = progress_->examples.load(std::memory_order_relaxed);
   line.batch = trained.worker_batches;
-  for (size_t i = 0; i < variables_.size(); ++i) {
+  const auto seen = std::find_if(frames_.begin(), frames_.end(),
+                                 [&](const FrameVariables& frame) { return frame.frame == &trained.frame; });
+  const std::vector<const Variable*>& variables = seen->variables;
+  for (size_t i = 0; i < variables.size(); ++i) {
     const FetchItem& item = job_->fetches()[i];
     FetchLine::Value value{item.name, item.label, {}};
     if (item.kind != FetchItem::Kind::kVariable) value.values.push_back(Metric(item));
-    if (variables_[i] != nullptr && variables_[i]->Is<Tensor>()) {
-      const Tensor& tensor = variables_[i]->Get<Tensor>();
+    if (variables[i] != nullptr && variables[i]->Is<Tensor>()) {
+      const Tensor& tensor = variables[i]->Get<Tensor>();
       for (int64_t k = 0; k < tensor.numel(); ++k) value.values.push_back(ValueAt(tensor, k));
     }
     line.values.push_back(std::move(value));
   }
   Print(line);
   return reporter_ == nullptr ? Status::Ok() : reporter_->OnFetch(line);
+}
+
+HandlerObserver::HandlerObserver(FetchHandler& handler, const std::vector<const Frame*>& frames)
+    : handler_(&handler), period_(handler.period_seconds()) {
+  for (const Frame* frame : frames) {
+    FrameVariables& of_frame = frames_.emplace_back(FrameVariables{frame, {}});
+    for (const auto& [key, name] : handler.variables()) of_frame.variables[key] = frame->Find(name);
+  }
+}
+
+Status HandlerObserver::OnBatch(const TrainedBatch& trained) {
+  if (Clock::now() - last_ < period_) return Status::Ok();
+  last_ = Clock::now();
+  std::map<std::string, const Tensor*> values;
+  for (const FrameVariables& of_frame : frames_) {
+    if (of_frame.frame != &trained.frame) continue;
+    for (const auto& [key, variable] : of_frame.variables) {
+      const bool has_tensor = variable != nullptr && variable->Is<Tensor>() && !variable->Get<Tensor>().empty();
+      values[key] = has_tensor ? &variable->Get<Tensor>() : nullptr;
+    }
+  }
+  return handler_->Handle(values);
 }
 
 Status ProfileObserver::OnBatch(const TrainedBatch& trained) {

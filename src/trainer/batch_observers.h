@@ -1,12 +1,15 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "device_worker/device_worker.h"
+#include "trainer/fetch_handler.h"
 #include "trainer/job.h"
 #include "trainer/run_hooks.h"
 
@@ -17,26 +20,50 @@ namespace millrace {
 /// and hands them to the reporter. Window metrics ("batch_auc") cover the batches since the last print.
 class FetchObserver final : public BatchObserver {
  public:
-  /// `metrics` are the readers of all workers. `frame` is worker 0's. All outlive the observer.
-  FetchObserver(const Job& job, const Frame& frame, const std::vector<MetricReader*>& metrics,
+  /// `metrics` are the readers of all workers. `frames` are worker 0's. All outlive the observer.
+  FetchObserver(const Job& job, const std::vector<const Frame*>& frames, const std::vector<MetricReader*>& metrics,
                 const SharedProgress& progress, RunReporter* reporter);
   Status OnBatch(const TrainedBatch& trained) override;
   /// A new pass: metrics start again.
   void StartPass(int64_t epoch);
 
  private:
+  struct FrameVariables {
+    const Frame* frame;
+    std::vector<const Variable*> variables;  ///< by fetch; null for metrics
+  };
   double Metric(const FetchItem& item) const;
 
   const Job* job_;
   const std::vector<MetricReader*>* metrics_;
   const SharedProgress* progress_;
   RunReporter* reporter_;
-  std::vector<const Variable*> variables_;  ///< by fetch; null for metrics
+  std::vector<FrameVariables> frames_;
   bool fetches_totals_ = false;
   bool fetches_windows_ = false;
   MetricTotals totals_;
   MetricTotals window_;
   int64_t epoch_ = 0;
+};
+
+/// Calls a FetchHandler from worker 0's thread.
+class HandlerObserver final : public BatchObserver {
+ public:
+  /// `frames` are worker 0's; they and the handler outlive the observer.
+  HandlerObserver(FetchHandler& handler, const std::vector<const Frame*>& frames);
+  Status OnBatch(const TrainedBatch& trained) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct FrameVariables {
+    const Frame* frame;
+    std::map<std::string, const Variable*> variables;
+  };
+
+  FetchHandler* handler_;
+  std::chrono::duration<double> period_;
+  Clock::time_point last_ = Clock::now();
+  std::vector<FrameVariables> frames_;
 };
 
 /// Writes mean times to standard error every 100 batches of worker 0, as Paddle's debug mode does: a line an operator,

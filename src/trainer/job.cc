@@ -1,6 +1,7 @@
 #include "trainer/job.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/edit_distance.h"
 #include "core/machine_memory.h"
@@ -28,6 +29,13 @@ std::vector<std::string> VariablesOf(const std::vector<FetchItem>& fetches) {
   return names;
 }
 
+bool IsPipeline(const TrainerDesc& desc) { return desc.class_name() == "PipelineTrainer"; }
+
+bool IsDumped(const TrainerDesc& desc, const std::string& name) {
+  const auto has = [&name](const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  return has(desc.dump_fields()) || has(desc.dump_param());
+}
+
 /// Whether the tensors that a program keeps fit into this machine: asked before the first of them is made.
 Status CheckMemory(const ProgramDesc& program) {
   double bytes = 0;
@@ -51,32 +59,41 @@ Status CheckMemory(const ProgramDesc& program) {
 
 }  // namespace
 
-Result<std::unique_ptr<Job>> Job::Create(LoadedConfig config, const Environment& environment, std::string output_dir) {
+Result<std::unique_ptr<Job>> Job::Create(LoadedConfig config, const Environment& environment, std::string output_dir,
+                                         FetchHandler* fetch_handler) {
   std::unique_ptr<Job> job(new Job);
   job->config_ = std::move(config);
   job->environment_ = &environment;
   job->output_dir_ = std::move(output_dir);
+  job->fetch_handler_ = fetch_handler;
   const bool serial = job->desc().update_mode() == TrainerDesc::SERIAL;
   job->workers_ = serial ? 1 : std::max(1, job->desc().thread_num());
+  if (IsPipeline(job->desc())) {
+    // A pipeline reads with the threads of its first section.
+    job->workers_ = std::max(1, job->workers_ / job->desc().section_param().section_config(0).concurrency());
+  }
   if (job->desc().update_mode() == TrainerDesc::ROW_LOCK) job->row_locks_ = std::make_unique<RowLocks>();
   MR_TRY(job->BuildDatasets());
   MR_TRY(job->CompilePrograms());
-  MR_TRY(job->PlanExports());
+  if (!job->desc().infer()) MR_TRY(job->PlanExports());
   return job;
 }
 
 Status Job::BuildDatasets() {
   DatasetSettings settings = DatasetSettings::FromDesc(desc());
   settings.threads = workers_;
+  if (IsPipeline(desc()) && !desc().dataset().has_prefetch_batches()) {
+    settings.prefetch_batches = 2 * micro_batches() * workers_;
+  }
   settings.output_dir = output_dir_;
   const DatasetFactory& factory = environment_->datasets;
-  if (desc().has_incremental()) {
+  if (is_incremental()) {
     MR_TRY(BuildIncrementalDataset(settings));
   } else {
     MR_ASSIGN(dataset_, factory.Create(desc().dataset().class_name(), desc().data_desc(), config_.files,
                                        environment_->feeds, settings));
   }
-  if (config_.eval_files.empty()) return Status::Ok();
+  if (config_.eval_files.empty() || desc().infer()) return Status::Ok();
   // Evaluation streams its files in whatever order: no shuffle, every row.
   DataFeedDesc feed = desc().data_desc();
   feed.set_drop_last(false);
@@ -101,14 +118,17 @@ Status Job::BuildIncrementalDataset(const DatasetSettings& settings) {
   return Status::Ok();
 }
 
-int64_t Job::passes() const { return desc().has_incremental() ? desc().incremental().pass_size() : desc().epochs(); }
+int64_t Job::passes() const {
+  if (desc().infer()) return 1;
+  return is_incremental() ? desc().incremental().pass_size() : desc().epochs();
+}
 
 const std::string& Job::PassName(int64_t pass) const {
   return desc().incremental().pass(static_cast<int>(pass)).name();
 }
 
 const std::vector<std::string>& Job::FilesOfPass(int64_t pass) const {
-  return desc().has_incremental() ? config_.pass_files[static_cast<size_t>(pass)] : config_.files;
+  return is_incremental() ? config_.pass_files[static_cast<size_t>(pass)] : config_.files;
 }
 
 Result<std::unique_ptr<InMemoryDataset>> Job::LoadEvaluationRows(std::stop_token stop) const {
@@ -156,7 +176,16 @@ Status Job::CompilePrograms() {
   CompileOptions eval_options = options;
   for (const std::string& name : VariablesOf(fetches_)) options.fetches.push_back(name);
   for (const std::string& name : desc().check_nan_var_names()) options.fetches.push_back(name);
-  MR_ASSIGN(train_, Executable::Compile(model_.main, environment_->ops, options));
+  for (const VarDesc& var : model_.main.blocks(0).vars()) {
+    if (IsDumped(desc(), var.name())) options.fetches.push_back(var.name());
+  }
+  if (fetch_handler_ != nullptr) {
+    for (const auto& [key, name] : fetch_handler_->variables()) options.fetches.push_back(name);
+  }
+  options.forward_only = desc().infer();
+  MR_ASSIGN(train_, Executable::Compile(desc().infer() ? model_.test : model_.main, environment_->ops, options));
+  if (IsPipeline(desc())) MR_TRY(CompileSections(options));
+  MR_TRY(CheckFetchesAreComputed());
   eval_options.forward_only = true;
   if (desc().has_program()) eval_options.fetches = options.fetches;
   MR_ASSIGN(eval_, Executable::Compile(model_.test, environment_->ops, eval_options));
@@ -196,6 +225,52 @@ std::vector<std::string> Job::pooled() const {
     if (layer.has_embedding()) names.push_back(layer.name());
   }
   return names;
+}
+
+Status Job::CompileSections(const CompileOptions& options) {
+  const auto& sections = desc().section_param().section_config();
+  std::vector<std::vector<std::string>> cuts;
+  for (int i = 0; i + 1 < sections.size(); ++i) {
+    cuts.emplace_back(sections[i].section_out_var_names().begin(), sections[i].section_out_var_names().end());
+  }
+  MR_ASSIGN(pipeline_, CompilePipeline(model_.main, environment_->ops, options, cuts));
+  std::vector<LoadedConfig::Mistake> mistakes;
+  for (int s = 0; s < pipeline_->sections(); ++s) {
+    if (sections[s].concurrency() == 1) continue;
+    const OpRange range = pipeline_->forward(s);
+    for (size_t i = range.begin; i < range.end; ++i) {
+      const OpDesc& op = pipeline_->step->ops()[i];
+      for (const OpDesc::Var& output : op.outputs()) {
+        for (const std::string& name : output.arguments()) {
+          const auto meta = pipeline_->step->vars().find(name);
+          if (meta == pipeline_->step->vars().end() || !meta->second.persistable) continue;
+          mistakes.push_back({"section_param.section_config[" + std::to_string(s) + "].concurrency",
+                              "concurrency must be 1: the section's operator " + op.type() + " keeps \"" + name +
+                                  "\" from batch to batch"});
+        }
+      }
+    }
+  }
+  return mistakes.empty() ? Status::Ok() : config_.Report(mistakes);
+}
+
+Status Job::CheckFetchesAreComputed() const {
+  std::set<std::string> written;
+  for (const OpDesc& op : train_->ops()) {
+    for (const OpDesc::Var& output : op.outputs()) written.insert(output.arguments().begin(), output.arguments().end());
+  }
+  std::vector<LoadedConfig::Mistake> mistakes;
+  for (size_t i = 0; i < fetches_.size(); ++i) {
+    if (fetches_[i].kind != FetchItem::Kind::kVariable) continue;
+    const std::string& name = fetches_[i].name;
+    const auto meta = train_->vars().find(name);
+    const bool persistable = meta != train_->vars().end() && meta->second.persistable;
+    if (written.contains(name) || persistable || dataset_->schema().Find(name) >= 0) continue;
+    mistakes.push_back(
+        {"fetch_config.fetch_var_names[" + std::to_string(i) + "]",
+         "no operator of this run computes \"" + name + "\"" + (desc().infer() ? ": infer has no gradients" : "")});
+  }
+  return mistakes.empty() ? Status::Ok() : config_.Report(mistakes);
 }
 
 Status Job::ResolveFetches() {
@@ -252,6 +327,7 @@ FrameOptions Job::frame_options(int index, bool read_only) {
   options.bf16 = desc().precision() == TrainerDesc::BF16;
   options.read_only = read_only;
   options.row_locks = row_locks_.get();
+  if (IsPipeline(desc())) options.worker = 0;  // random operators are those of one worker, whatever the sections
   const auto& private_vars = desc().hogwild_param().stat_var_names();
   if (index > 0) options.private_vars = {private_vars.begin(), private_vars.end()};
   return options;

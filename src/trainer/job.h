@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
@@ -11,10 +12,12 @@
 #include "dataset/dataset.h"
 #include "dataset/in_memory_dataset.h"
 #include "framework/executable.h"
+#include "framework/pipeline_program.h"
 #include "metrics/metric_set.h"
 #include "model/model_compiler.h"
 #include "serving/export_model.h"
 #include "trainer/environment.h"
+#include "trainer/fetch_handler.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -35,8 +38,9 @@ class Job {
  public:
   /// Compiles and builds; reads no data and makes no parameters. `environment` must outlive the job. All mistakes of
   /// the model, or of a program, come back in one kInvalidConfig.
+  /// `fetch_handler` outlives the job too; null: none.
   static Result<std::unique_ptr<Job>> Create(LoadedConfig config, const Environment& environment,
-                                             std::string output_dir);
+                                             std::string output_dir, FetchHandler* fetch_handler = nullptr);
 
   /// Makes the parameters, in place of those that are there: runs the startup program, or loads program.init_dir.
   /// Frames that were made before end with the old ones.
@@ -49,13 +53,21 @@ class Job {
   /// The programs as authored or lowered; names of loss, prediction, label, feeds. With `program`, prediction, label
   /// and metrics are empty: such a program measures itself.
   const CompiledModel& model() const { return model_; }
+  /// What workers run: everything, or the forward part of an `infer` job.
   const Executable& train() const { return *train_; }
+  /// The sections of a PipelineTrainer's job; null for others.
+  const PipelineProgram* pipeline() const { return pipeline_.get(); }
+  /// What a worker's frames run for a batch.
+  const Executable& step() const { return pipeline_ != nullptr ? *pipeline_->step : *train_; }
+  /// Batches after which a pipeline updates.
+  int micro_batches() const { return std::max(1, desc().section_param().num_microbatches()); }
   /// Forward part alone, with predictions and loss; what evaluation runs.
   const Executable& eval() const { return *eval_; }
   const MetricSet& metrics() const { return *metrics_; }
   const std::vector<FetchItem>& fetches() const { return fetches_; }
   /// output.export, in its order.
   const std::vector<ModelExport>& exports() const { return exports_; }
+  FetchHandler* fetch_handler() const { return fetch_handler_; }
   Dataset& dataset() const { return *dataset_; }
   /// Null without an evaluation set.
   Dataset* eval_dataset() const { return eval_dataset_.get(); }
@@ -63,10 +75,13 @@ class Job {
   Result<std::unique_ptr<InMemoryDataset>> LoadEvaluationRows(std::stop_token stop) const;
   Scope& root() { return *root_; }
   const Scope& root() const { return *root_; }
+  /// Workers, or pipelines.
   int workers() const { return workers_; }
   /// Outputs of the embedding layers: what online callers feed. Empty with `program`.
   std::vector<std::string> pooled() const;
-  /// Passes over the input: epochs, or the days of an incremental job.
+  /// Whether passes have files of their own; an `infer` job reads filelist.
+  bool is_incremental() const { return desc().has_incremental() && !desc().infer(); }
+  /// Passes over the input: epochs, or the days of an incremental job; one of an `infer` job.
   int64_t passes() const;
   /// Of an incremental job.
   const std::string& PassName(int64_t pass) const;
@@ -79,6 +94,8 @@ class Job {
   Job() = default;
   Status CompilePrograms();
   Status ResolveFetches();
+  Status CheckFetchesAreComputed() const;
+  Status CompileSections(const CompileOptions& options);
   Status BuildDatasets();
   Status PlanExports();
   Status BuildIncrementalDataset(const DatasetSettings& settings);
@@ -86,6 +103,7 @@ class Job {
   LoadedConfig config_;
   const Environment* environment_ = nullptr;
   std::string output_dir_;
+  FetchHandler* fetch_handler_ = nullptr;
   int workers_ = 1;
   CompiledModel model_;
   std::vector<FetchItem> fetches_;
@@ -95,6 +113,7 @@ class Job {
   std::unique_ptr<Scope> root_;
   std::unique_ptr<const Executable> train_;
   std::unique_ptr<const Executable> eval_;
+  std::unique_ptr<const PipelineProgram> pipeline_;
   std::unique_ptr<Dataset> dataset_;
   std::unique_ptr<Dataset> eval_dataset_;
 };

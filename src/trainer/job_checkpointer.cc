@@ -57,17 +57,26 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
     MR_ASSIGN(found, ReadCheckpoint(resume, job_->model().main));
   }
   const CheckpointManifest& manifest = found->manifest;
-  MR_TRY(CheckInput(manifest).Context("checkpoint \"" + found->folder + "\" does not fit this job"));
+  if (!job_->desc().infer()) {
+    MR_TRY(CheckInput(manifest).Context("checkpoint \"" + found->folder + "\" does not fit this job"));
+  }
   std::optional<MetricTotals> totals = job_->metrics().FromBytes(found->metrics);
   if (!totals.has_value()) {
-    notes_.push_back("the metrics of the job have changed: those of epoch " + std::to_string(manifest.epoch()) +
-                     " count from here");
+    if (!job_->desc().infer()) {
+      notes_.push_back("the metrics of the job have changed: those of epoch " + std::to_string(manifest.epoch()) +
+                       " count from here");
+    }
     totals = job_->metrics().NewTotals();
   }
   MR_TRY(RestoreVariables(found->folder, {manifest.variable().begin(), manifest.variable().end()}, job_->root()));
   MR_ASSIGN(RunState state, ToState(*found));
   state.metric_totals = *std::move(totals);
   run_id_ = manifest.run_id();
+  if (job_->desc().infer()) {
+    notes_.push_back("parameters of \"" + found->folder + "\": epoch " + std::to_string(state.epoch) + ", step " +
+                     std::to_string(state.step) + ", " + std::to_string(state.examples) + " examples");
+    return std::optional<RunState>(std::move(state));
+  }
   MR_TRY(store_.BeginRun(run_id_));
   notes_.push_back("going on from \"" + found->folder + "\": epoch " + std::to_string(state.epoch) + ", step " +
                    std::to_string(state.step) + ", " + std::to_string(state.examples) + " examples");
@@ -91,7 +100,7 @@ Result<std::optional<RunState>> JobCheckpointer::RestoreBest(const RunState& sta
 }
 
 Result<std::optional<RunState>> JobCheckpointer::StartAnew() {
-  MR_TRY(store_.BeginRun(run_id_));
+  if (!job_->desc().infer()) MR_TRY(store_.BeginRun(run_id_));
   return std::optional<RunState>();
 }
 

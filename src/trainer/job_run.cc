@@ -18,6 +18,10 @@ namespace millrace {
 namespace {
 
 Status SaveResults(Job& job, const RunReport& report, const RunSummary& summary) {
+  if (job.desc().infer()) {
+    return job.output_dir().empty() ? Status::Ok()
+                                    : WriteFileAtomically(job.output_dir() + "/infer.json", RunJson(summary));
+  }
   if (job.desc().program().has_save_dir() && !summary.interrupted) {
     MR_TRY(SaveVariables(job.model().main, job.desc().program().save_dir(), job.root()));
   }
@@ -80,45 +84,54 @@ Status MakeOutputFolder(const std::string& folder) {
 Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token stop) {
   const auto start = std::chrono::steady_clock::now();
   const bool keeps = !job.output_dir().empty();
-  if (job.desc().has_feature_importance()) MR_TRY(CheckFeatureImportance(job));
+  const bool infer = job.desc().infer();
+  const bool measures = job.desc().has_feature_importance() && !infer;
+  if (measures) MR_TRY(CheckFeatureImportance(job));
   if (!keeps && resume != "never") {
     return InvalidConfig("--resume=" + resume + " needs the folder of the earlier run: give --output_dir");
   }
-  if (!keeps) MR_TRY(CheckBestCanBeKept(job.desc()));
-  if (!keeps && job.desc().incremental().save_interval() > 0 && job.desc().has_incremental()) {
-    return InvalidConfig("incremental saves models: give --output_dir, or set save_interval: 0");
+  if (!keeps && !infer) {
+    MR_TRY(CheckBestCanBeKept(job.desc()));
+    if (job.is_incremental() && job.desc().incremental().save_interval() > 0) {
+      return InvalidConfig("incremental saves models: give --output_dir, or set save_interval: 0");
+    }
   }
   std::unique_ptr<JobCheckpointer> checkpointer;
   std::optional<RunState> resumed;
   if (keeps) {
     MR_TRY(MakeOutputFolder(job.output_dir()));
-    MR_ASSIGN(checkpointer, JobCheckpointer::Create(job));
+    if (!infer || resume != "never") {
+      MR_ASSIGN(checkpointer, JobCheckpointer::Create(job));
+    }
   }
   MR_TRY(job.InitParameters());
-  if (keeps) {
+  if (checkpointer != nullptr) {
     MR_ASSIGN(resumed, checkpointer->Resume(resume));
     PrintNotes(*checkpointer);
   }
   MR_ASSIGN(const std::unique_ptr<RunRecorder> recorder,
-            RunRecorder::Create(job, resumed.has_value() ? resumed->step : -1, stderr));
+            RunRecorder::Create(job, resumed.has_value() && !infer ? resumed->step : -1, stderr));
   std::unique_ptr<PassModels> models;
-  if (job.desc().has_incremental() && keeps) {
+  if (job.is_incremental() && keeps) {
     MR_ASSIGN(models, PassModels::Create(job));
   }
   TrainerHooks hooks{checkpointer.get(), recorder.get(), models.get(), std::move(resumed)};
+  // What was trained before says nothing about the lines of an inference.
+  if (infer) hooks = {nullptr, recorder.get(), nullptr, std::nullopt};
   MR_ASSIGN(std::unique_ptr<Trainer> trainer, CreateTrainer(job, std::move(hooks)));
   MR_ASSIGN(RunReport report, trainer->Run(stop));
   trainer.reset();
   recorder->ClearProgress();
-  if (keeps) {
+  if (checkpointer != nullptr && !infer) {
     MR_TRY(KeepBestModel(job, *checkpointer, stop, &report));
     PrintNotes(*checkpointer);
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   RunSummary summary = Summarize(report, job.workers(), seconds.count());
   if (models != nullptr) summary.save_failures = models->failures();
+  summary.infer = infer;
   MR_TRY(SaveResults(job, report, summary));
-  if (job.desc().has_feature_importance() && !summary.interrupted) {
+  if (measures && !summary.interrupted) {
     const Status measured = ReportImportance(job, stop);
     summary.interrupted = measured.code() == StatusCode::kCancelled;
     if (!summary.interrupted) MR_TRY(measured);

@@ -9,8 +9,8 @@
 namespace millrace {
 
 /// Runs a job as `trainer` does, from its start or a checkpoint to its end, and writes what a run keeps into the job's
-/// output folder: checkpoints/, metrics.jsonl, tensorboard/, run.json, model/, trace.json (docs/training.md). Without a
-/// folder nothing is written.
+/// output folder: checkpoints/, metrics.jsonl, tensorboard/, run.json, model/, trace.json (docs/training.md); of an
+/// `infer` job infer.json and infer.jsonl. Without a folder nothing is written.
 ///
 /// `resume` is "never", "auto" or a checkpoint's folder. Tells the user on standard error what goes on. A stop request
 /// ends the run at a batch boundary with a checkpoint: the summary then says `interrupted`, and no model is saved.

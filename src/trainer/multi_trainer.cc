@@ -8,6 +8,8 @@ namespace millrace {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
+/// A stop waits so long for a dump's converter.
+constexpr std::chrono::milliseconds kPatience{500};
 
 double Seconds(std::chrono::steady_clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
@@ -31,55 +33,125 @@ Status MultiTrainer::MakeSeats() {
       return InvalidConfig("hogwild_param.stat_var_names: there is no persistable tensor \"" + name + "\"");
     }
   }
+  if (job_->desc().dump_fields_size() > 0 || job_->desc().dump_param_size() > 0) {
+    MR_ASSIGN(dump_files_, DumpFiles::Create(job_->desc(), hooks_.resume.has_value()));
+  }
+  if (job_->desc().infer()) progress_.steps_in_turns = 0;
   gate_ = std::make_unique<PauseGate>(workers);
   seats_.resize(static_cast<size_t>(workers));
-  for (int i = 0; i < workers; ++i) {
-    Seat& seat = seats_[static_cast<size_t>(i)];
-    MR_ASSIGN(seat.frame,
-              Frame::Create(job_->train(), &job_->dataset().schema(), job_->root(), job_->frame_options(i, false)));
-    MR_ASSIGN(seat.metrics, MetricReader::Create(job_->metrics(), *seat.frame));
-    all_metrics_.push_back(seat.metrics.get());
-  }
+  const int frames =
+      job_->pipeline() == nullptr ? 1 : MicroBatchSchedule(ScheduleOptions()).scopes(job_->micro_batches());
+  for (int i = 0; i < workers; ++i) MR_TRY(MakeFrames(seats_[static_cast<size_t>(i)], i, frames));
   const TrainerDesc& desc = job_->desc();
-  fetch_observer_ = std::make_unique<FetchObserver>(*job_, *seats_[0].frame, all_metrics_, progress_, hooks_.reporter);
-  if (desc.debug()) profile_observer_ = std::make_unique<ProfileObserver>();
-  for (int i = 0; i < workers; ++i) {
-    Seat& seat = seats_[static_cast<size_t>(i)];
-    WorkerParts parts;
-    parts.index = i;
-    parts.frame = seat.frame.get();
-    parts.metrics = job_->metrics().names().empty() ? nullptr : seat.metrics.get();
-    parts.gate = gate_.get();
-    parts.progress = &progress_;
-    parts.file_names = &job_->dataset().files();
-    MR_TRY(MakeObservers(seat, i, &parts.observers));
-    if (desc.binding_cpu()) parts.cpu = i;
-    MR_ASSIGN(seat.worker, job_->environment().workers.Create(desc.device_worker_name(), std::move(parts)));
+  std::vector<const Frame*> watched;
+  for (const FrameSeat& seat : seats_[0].frames) watched.push_back(seat.frame.get());
+  fetch_observer_ = std::make_unique<FetchObserver>(*job_, watched, all_metrics_, progress_, hooks_.reporter);
+  if (desc.debug() && job_->pipeline() == nullptr) profile_observer_ = std::make_unique<ProfileObserver>();
+  if (job_->fetch_handler() != nullptr) {
+    handler_observer_ = std::make_unique<HandlerObserver>(*job_->fetch_handler(), watched);
   }
+  for (int i = 0; i < workers; ++i) MR_TRY(MakeWorker(seats_[static_cast<size_t>(i)], i));
   progress_.pause_every = hooks_.checkpointer != nullptr ? desc.checkpoint().every_steps() : 0;
   progress_.pause_every_other = job_->eval_dataset() != nullptr ? desc.eval().every_steps() : 0;
   return Status::Ok();
 }
 
-Status MultiTrainer::MakeObservers(Seat& seat, int index, std::vector<BatchObserver*>* observers) {
+Status MultiTrainer::MakeFrames(Seat& seat, int index, int count) {
+  seat.frames.resize(static_cast<size_t>(count));
+  for (FrameSeat& in : seat.frames) {
+    MR_ASSIGN(in.frame, Frame::Create(job_->step(), &job_->dataset().schema(), job_->root(),
+                                      job_->frame_options(index, job_->desc().infer())));
+    MR_ASSIGN(in.metrics, MetricReader::Create(job_->metrics(), *in.frame));
+    all_metrics_.push_back(in.metrics.get());
+    MR_TRY(MakeObservers(in, index));
+  }
+  return Status::Ok();
+}
+
+Status MultiTrainer::MakeObservers(FrameSeat& seat, int index) {
   const TrainerDesc& desc = job_->desc();
   const auto& nan_names = desc.check_nan_var_names();
   if (!nan_names.empty()) {
-    MR_ASSIGN(seat.nan_check, NanCheck::Create(job_->train(), *seat.frame, {nan_names.begin(), nan_names.end()}));
-    observers->push_back(seat.nan_check.get());
+    MR_ASSIGN(seat.nan_check,
+              NanCheck::Create(job_->step(), *seat.frame, {nan_names.begin(), nan_names.end()}, job_->output_dir()));
+  }
+  if (dump_files_ != nullptr) {
+    MR_ASSIGN(seat.dump, DumpObserver::Create(desc, job_->step(), *seat.frame, index, *dump_files_));
   }
   if (desc.output().trace() || (desc.debug() && index == 0)) seat.frame->EnableProfile();
   if (desc.output().trace()) {
     seat.trace = std::make_unique<BatchTrace>(index, desc.output().trace_first_batch(), desc.output().trace_batches(),
-                                              job_->train().ops().size());
-    observers->push_back(seat.trace.get());
+                                              job_->step().ops().size());
   }
-  if (index == 0) observers->push_back(fetch_observer_.get());
-  if (index == 0 && desc.debug()) observers->push_back(profile_observer_.get());
+  return Status::Ok();
+}
+
+std::vector<BatchObserver*> MultiTrainer::ObserversOf(const FrameSeat& seat, int index) const {
+  std::vector<BatchObserver*> observers = {seat.nan_check.get(), seat.dump.get(), seat.trace.get()};
+  if (index == 0)
+    observers.insert(observers.end(), {fetch_observer_.get(), handler_observer_.get(), profile_observer_.get()});
+  std::erase(observers, nullptr);
+  return observers;
+}
+
+Status MultiTrainer::MakeWorker(Seat& seat, int index) {
+  WorkerParts parts;
+  parts.index = index;
+  for (const FrameSeat& in : seat.frames) {
+    MetricReader* metrics = job_->metrics().names().empty() ? nullptr : in.metrics.get();
+    parts.frames.push_back({in.frame.get(), metrics, ObserversOf(in, index)});
+  }
+  parts.gate = gate_.get();
+  parts.progress = &progress_;
+  parts.file_names = &job_->dataset().files();
+  const std::vector<int> cpus = UsableProcessors();
+  if (job_->desc().binding_cpu() && !cpus.empty()) parts.cpu = cpus[static_cast<size_t>(index) % cpus.size()];
+  if (job_->pipeline() != nullptr) MR_TRY(AddPipeline(seat, index, &parts));
+  MR_ASSIGN(seat.worker, job_->environment().workers.Create(job_->desc().device_worker_name(), std::move(parts)));
+  return Status::Ok();
+}
+
+MicroBatchSchedule::Options MultiTrainer::ScheduleOptions() const {
+  const SectionWorkerParameter& section = job_->desc().section_param();
+  MicroBatchSchedule::Options options;
+  for (const SectionConfig& config : section.section_config()) options.concurrency.push_back(config.concurrency());
+  options.queue_size = section.queue_size();
+  options.one_forward_one_backward = section.schedule_mode() == 1;
+  return options;
+}
+
+Status MultiTrainer::AddPipeline(Seat& seat, int index, WorkerParts* parts) {
+  const PipelineProgram& program = *job_->pipeline();
+  std::vector<const Frame*> frames;
+  for (const FrameSeat& in : seat.frames) frames.push_back(in.frame.get());
+  MR_ASSIGN(seat.sums, GradientSums::Create(program, frames, job_->root()));
+  MR_ASSIGN(seat.update,
+            Frame::Create(*program.update, nullptr, seat.sums->scope(), job_->frame_options(index, false)));
+  parts->pipeline.program = &program;
+  parts->pipeline.sums = seat.sums.get();
+  parts->pipeline.update = seat.update.get();
+  parts->pipeline.schedule = ScheduleOptions();
+  parts->pipeline.micro_batches = job_->micro_batches();
+  parts->pipeline.profile = job_->desc().debug();
+  const std::vector<int> cpus = UsableProcessors();
+  if (!job_->desc().binding_cpu() || cpus.empty()) return Status::Ok();
+  int threads = 0;
+  for (const int concurrency : parts->pipeline.schedule.concurrency) threads += concurrency;
+  const int first = job_->desc().section_param().start_cpu_core_id() + index * threads;
+  for (int i = 0; i < threads; ++i) {
+    parts->pipeline.cpus.push_back(cpus[static_cast<size_t>(first + i) % cpus.size()]);
+  }
   return Status::Ok();
 }
 
 Result<RunReport> MultiTrainer::Run(std::stop_token stop) {
+  Result<RunReport> report = RunPasses(stop);
+  if (dump_files_ == nullptr || !report.ok()) return report;
+  MR_TRY(dump_files_->Finish(stop));
+  return report;
+}
+
+Result<RunReport> MultiTrainer::RunPasses(const std::stop_token& stop) {
   if (hooks_.resume.has_value()) {
     state_ = *hooks_.resume;
     pass_base_ = state_.trained;
@@ -87,7 +159,7 @@ Result<RunReport> MultiTrainer::Run(std::stop_token stop) {
     progress_.steps_done = state_.step;
     progress_.examples = state_.examples;
     last_checkpoint_step_ = state_.step;
-    seats_[0].metrics->Restore(state_.metric_totals);
+    all_metrics_[0]->Restore(state_.metric_totals);
     report_.stopped_early = watch_.ShouldStop(state_);
   }
   last_checkpoint_ = Clock::now();
@@ -105,7 +177,7 @@ Result<RunReport> MultiTrainer::Run(std::stop_token stop) {
   report_.state = state_;
   if (job_->desc().output().trace()) {
     std::vector<const BatchTrace*> traces;
-    for (const Seat& seat : seats_) traces.push_back(seat.trace.get());
+    for (const Seat& seat : seats_) traces.push_back(seat.frames[0].trace.get());
     report_.chrome_trace = ChromeTrace(job_->train(), traces);
   }
   return report_;
@@ -200,6 +272,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
     if (!seat.status.ok() && seat.status.code() != StatusCode::kCancelled) return seat.status;
   }
   if (!stats.ok()) return std::move(stats).status();
+  if (dump_files_ != nullptr && dump_files_->abandoned()) return dump_files_->Finish(stop);
   Snapshot();
   FillPassReport(*stats);
   if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnPass(pass_));
@@ -230,7 +303,14 @@ Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
     const bool minutes_due = hooks_.checkpointer != nullptr && job_->desc().checkpoint().every_minutes() > 0 &&
                              Seconds(Clock::now() - last_checkpoint_) >= 60 * job_->desc().checkpoint().every_minutes();
     if (!stopping && (stop.stop_requested() || minutes_due)) gate.Ask();
+    if (!stopping && stop.stop_requested()) AbandonStuckDump();
   }
+}
+
+void MultiTrainer::AbandonStuckDump() {
+  if (dump_files_ == nullptr) return;
+  stop_seen_ = std::min(stop_seen_, Clock::now());
+  if (Clock::now() - stop_seen_ >= kPatience) dump_files_->Abandon();
 }
 
 bool MultiTrainer::Crossed(int64_t every, int64_t since) const {
@@ -351,7 +431,7 @@ void MultiTrainer::MergePrivateVars() {
   for (const std::string& name : job_->desc().hogwild_param().stat_var_names()) {
     Tensor* shared = job_->root().Var(name)->GetMutable<Tensor>();
     for (size_t i = 1; i < seats_.size(); ++i) {
-      Tensor* own = seats_[i].frame->scope().Var(name)->GetMutable<Tensor>();
+      Tensor* own = seats_[i].frames[0].frame->scope().Var(name)->GetMutable<Tensor>();
       for (int64_t k = 0; k < own->numel(); ++k) {
         if (own->dtype() == DType::kInt64) {
           shared->mutable_data<int64_t>()[k] += std::exchange(own->mutable_data<int64_t>()[k], 0);

@@ -7,6 +7,8 @@
 
 #include "device_worker/batch_trace.h"
 #include "device_worker/device_worker.h"
+#include "device_worker/dump_files.h"
+#include "device_worker/dump_observer.h"
 #include "device_worker/nan_check.h"
 #include "trainer/batch_observers.h"
 #include "trainer/evaluator.h"
@@ -15,8 +17,8 @@
 
 namespace millrace {
 
-/// Trains with one frame and one thread a worker; the calling thread coordinates: evaluations and checkpoints while the
-/// workers stand still, progress, the end.
+/// Trains with a thread a worker, or, as PipelineTrainer, with a pipeline of section threads a worker; the calling
+/// thread coordinates: evaluations and checkpoints while the workers stand still, progress, the end.
 class MultiTrainer final : public Trainer {
  public:
   static Result<std::unique_ptr<Trainer>> Create(Job& job, TrainerHooks hooks);
@@ -25,11 +27,17 @@ class MultiTrainer final : public Trainer {
  private:
   using Clock = std::chrono::steady_clock;
 
-  struct Seat {
+  struct FrameSeat {
     std::unique_ptr<Frame> frame;
     std::unique_ptr<MetricReader> metrics;
     std::unique_ptr<NanCheck> nan_check;  ///< null without check_nan_var_names
     std::unique_ptr<BatchTrace> trace;    ///< null without output.trace
+    std::unique_ptr<DumpObserver> dump;   ///< null without dump_fields and dump_param
+  };
+  struct Seat {
+    std::vector<FrameSeat> frames;       ///< one; a pipeline's has one for each micro-batch under way
+    std::unique_ptr<GradientSums> sums;  ///< of a pipeline
+    std::unique_ptr<Frame> update;       ///< of a pipeline
     std::unique_ptr<DeviceWorker> worker;
     Status status;
   };
@@ -38,7 +46,14 @@ class MultiTrainer final : public Trainer {
       : job_(&job), hooks_(std::move(hooks)), watch_(std::move(watch)) {}
 
   Status MakeSeats();
-  Status MakeObservers(Seat& seat, int index, std::vector<BatchObserver*>* observers);
+  /// Makes the seat's frames, `count` of them, and what looks at them.
+  Status MakeFrames(Seat& seat, int index, int count);
+  Status MakeObservers(FrameSeat& seat, int index);
+  Status MakeWorker(Seat& seat, int index);
+  Status AddPipeline(Seat& seat, int index, WorkerParts* parts);
+  std::vector<BatchObserver*> ObserversOf(const FrameSeat& seat, int index) const;
+  MicroBatchSchedule::Options ScheduleOptions() const;
+  Result<RunReport> RunPasses(const std::stop_token& stop);
   Status Load(const std::stop_token& stop);
   /// Does what eval.every_steps asked for when a stop cut the earlier run short.
   Status CatchUpEvaluation(const std::stop_token& stop);
@@ -55,6 +70,8 @@ class MultiTrainer final : public Trainer {
   void Tick();
   void FillPassReport(const PassStats& stats);
   void MergePrivateVars();
+  /// A worker that waits for a dump's converter would not come to a boundary.
+  void AbandonStuckDump();
   bool Crossed(int64_t every, int64_t since) const;
 
   Job* job_;
@@ -63,8 +80,10 @@ class MultiTrainer final : public Trainer {
   std::vector<MetricReader*> all_metrics_;
   std::unique_ptr<FetchObserver> fetch_observer_;
   std::unique_ptr<ProfileObserver> profile_observer_;
+  std::unique_ptr<HandlerObserver> handler_observer_;  ///< null without a fetch handler
   std::unique_ptr<PauseGate> gate_;
   std::unique_ptr<Evaluator> evaluator_;
+  std::unique_ptr<DumpFiles> dump_files_;  ///< null without a dump
   std::vector<Seat> seats_;
   SharedProgress progress_;
   RunState state_;
@@ -74,6 +93,7 @@ class MultiTrainer final : public Trainer {
   PassReport pass_;
   Clock::time_point pass_start_;
   Clock::time_point last_checkpoint_;
+  Clock::time_point stop_seen_ = Clock::time_point::max();
   int64_t last_checkpoint_step_ = 0;
   bool last_eval_was_best_ = false;
 };

@@ -46,7 +46,7 @@ Result<std::unique_ptr<RunRecorder>> RunRecorder::Create(const Job& job, int64_t
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return IoError("cannot make the folder \"" + folder + "\": " + error.message());
-  recorder->path_ = folder + "/metrics.jsonl";
+  recorder->path_ = folder + (job.desc().infer() ? "/infer.jsonl" : "/metrics.jsonl");
   std::string kept;
   if (Result<std::string> before = ReadFile(recorder->path_); resumed_step >= 0 && before.ok()) {
     kept = LinesUpTo(*before, resumed_step);
@@ -54,7 +54,7 @@ Result<std::unique_ptr<RunRecorder>> RunRecorder::Create(const Job& job, int64_t
   MR_TRY(WriteFileAtomically(recorder->path_, kept));
   recorder->metrics_ = FileDescriptor(open(recorder->path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   if (!recorder->metrics_.is_open()) return IoErrorFromErrno("cannot open \"" + recorder->path_ + "\"", errno);
-  if (job.desc().output().tensorboard()) {
+  if (job.desc().output().tensorboard() && !job.desc().infer()) {
     MR_ASSIGN(recorder->events_, EventWriter::Create(folder + "/tensorboard"));
   }
   return recorder;
@@ -135,15 +135,7 @@ void RunRecorder::ClearProgress() {
 
 Status RunRecorder::AppendLine(const std::string& line) {
   if (!metrics_.is_open()) return Status::Ok();
-  const std::string text = line + "\n";
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const ssize_t written = write(metrics_.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return IoErrorFromErrno("cannot write \"" + path_ + "\"", errno);
-    rest.remove_prefix(static_cast<size_t>(written));
-  }
-  return Status::Ok();
+  return WriteAll(metrics_, line + "\n", path_);
 }
 
 Status RunRecorder::AddEvents(int64_t step, const std::vector<Scalar>& scalars) {

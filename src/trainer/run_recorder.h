@@ -13,7 +13,7 @@
 namespace millrace {
 
 /// Shows a run on standard error as it goes, and keeps its numbers: OUTPUT_DIR/metrics.jsonl, an object a print and an
-/// evaluation, and TensorBoard events in OUTPUT_DIR/tensorboard.
+/// evaluation, and TensorBoard events in OUTPUT_DIR/tensorboard; for an `infer` job OUTPUT_DIR/infer.jsonl alone.
 ///
 /// Thread-safe, as RunReporter wants it. Lines are written at once.
 class RunRecorder final : public RunReporter {

@@ -158,12 +158,17 @@ std::string RunJson(const RunSummary& summary) {
 }
 
 std::string ClosingBlock(const RunSummary& summary, const std::string& output_dir) {
-  const char* what = summary.interrupted ? "interrupted" : summary.stopped_early ? "stopped early" : "trained";
+  const char* what = summary.interrupted     ? "interrupted"
+                     : summary.stopped_early ? "stopped early"
+                     : summary.infer         ? "inferred"
+                                             : "trained";
   std::string text = std::string(what) + ": " + std::to_string(summary.examples) + " examples in " +
                      std::to_string(summary.batches) + " batches, " + OfThisRun(summary) + Fixed(summary.seconds, 1) +
                      " s, " + Fixed(summary.examples_per_second(), 0) + " examples/s, " +
                      std::to_string(summary.workers) + (summary.workers == 1 ? " worker\n" : " workers\n");
-  if (!summary.metrics.empty()) text += "  training    " + ValuesLine(summary.metrics) + "\n";
+  if (!summary.metrics.empty()) {
+    text += (summary.infer ? "  metrics     " : "  training    ") + ValuesLine(summary.metrics) + "\n";
+  }
   if (summary.has_eval) {
     text += "  evaluation  " + ValuesLine(summary.eval.metrics);
     if (summary.is_best_model) text += "  (the best, after step " + std::to_string(summary.eval.step) + ": kept)";

@@ -29,6 +29,7 @@ struct RunSummary {
   bool interrupted = false;
   bool stopped_early = false;
   std::vector<std::string> save_failures;  ///< of incremental.save_command
+  bool infer = false;                      ///< nothing was trained
   std::string bottleneck;
 
   double examples_per_second() const { return seconds > 0 ? static_cast<double>(run_examples) / seconds : 0; }

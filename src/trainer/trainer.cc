@@ -13,6 +13,7 @@ struct Entry {
 // A new trainer is a class in a file of its own and a line here.
 constexpr Entry kTrainers[] = {
     {"MultiTrainer", &MultiTrainer::Create},
+    {"PipelineTrainer", &MultiTrainer::Create},
 };
 
 }  // namespace

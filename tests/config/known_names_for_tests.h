@@ -6,8 +6,8 @@ namespace millrace {
 
 inline KnownNames KnownNamesForTests() {
   KnownNames known;
-  known.trainers = {"MultiTrainer"};
-  known.device_workers = {"HogwildWorker"};
+  known.trainers = {"MultiTrainer", "PipelineTrainer"};
+  known.device_workers = {"HogwildWorker", "SectionWorker"};
   known.datasets = {"QueueDataset", "InMemoryDataset", "FileInstantDataset"};
   known.data_feeds = {"MultiSlotDataFeed", "MultiSlotInMemoryDataFeed", "SlotRecordInMemoryDataFeed",
                       "MultiSlotFileInstantDataFeed"};

@@ -26,6 +26,13 @@ TEST(Hash, ValuesNeverChangeBetweenReleases) {
   EXPECT_NE(HashName("deep"), HashName("wide"));
 }
 
+TEST(Hash, XxHash64AgreesWithItsPublishedValues) {
+  EXPECT_EQ(XxHash64(""), 0xEF46DB3751D8E999U);
+  EXPECT_EQ(XxHash64("a"), 0xD24EC4F1A98C6E5BU);
+  EXPECT_EQ(XxHash64("abc"), 0x44BC2CF5AD770999U);
+  EXPECT_EQ(XxHash64("Nobody inspects the spammish repetition"), 0xFBCEA83C8A378BF1U);
+}
+
 TEST(Hash, UniformAndNormalHaveTheirMoments) {
   double sum = 0;
   double squares = 0;

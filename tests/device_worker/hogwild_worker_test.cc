@@ -22,7 +22,7 @@ class CountingKernel : public OpKernel {
   Status Run(const RunContext& context) override {
     const int now = inside.fetch_add(1) + 1;
     if (context.step < kTurns) most_inside_in_turns = std::max(most_inside_in_turns.load(), now);
-    for (int i = 0; i < 200; ++i) std::this_thread::yield();
+    for (int i = 0; i < 20; ++i) std::this_thread::yield();
     inside.fetch_sub(1);
     ++runs;
     return Status::Ok();
@@ -65,7 +65,7 @@ TEST(HogwildWorker, TakesTheFirstStepsInTurns) {
     frames.push_back(std::move(*frame));
     WorkerParts parts;
     parts.index = i;
-    parts.frame = frames.back().get();
+    parts.frames = {{frames.back().get(), nullptr, {}}};
     parts.gate = &gate;
     parts.progress = &progress;
     workers.push_back(MakeHogwildWorker(std::move(parts)));
@@ -111,7 +111,7 @@ TEST(HogwildWorker, StaysBusyAfterAFailureSoThatNobodyCheckpointsIt) {
   SharedProgress progress;
   gate.StartPass();
   WorkerParts parts;
-  parts.frame = frame->get();
+  parts.frames = {{frame->get(), nullptr, {}}};
   parts.gate = &gate;
   parts.progress = &progress;
   FixedSource source(pool, 1);

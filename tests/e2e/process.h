@@ -31,6 +31,7 @@ class Process {
   /// Reads standard output to its end (kept in output()) and waits. The exit code, or 128 + the signal.
   int Wait();
   const std::string& output() const { return output_; }
+  pid_t pid() const { return pid_; }
   std::string errors() const;
 
  private:

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "inspect/demo_batch.h"
+#include "inspect/multi_slot_text.h"
 #include "inspect/number_text.h"
 
 namespace millrace {
@@ -28,6 +29,19 @@ TEST(BatchAsJson, NamesOfInstancesFollow) {
   batch.mutable_contents() = {"x", "y"};
   const std::string json = BatchAsJson(batch, 0);
   EXPECT_EQ(json.substr(json.find("\"ins_ids\"")), R"("ins_ids":["a\"b","\u0001"],"contents":["x","y"]})");
+}
+
+TEST(BatchAsMultiSlot, WritesTheLinesThatWereRead) {
+  const SlotSchema schema = DemoSchema();
+  SlotBatch batch(schema);
+  FillDemoBatch(&batch);
+  EXPECT_EQ(BatchAsMultiSlot(batch),
+            "1 0 2 0.5 -1 1 7 0\n"
+            "1 1 2 1e+20 0.1 2 5 18446744073709551615 1 1e-07\n");
+  batch.mutable_ins_ids() = {"first", "second"};
+  batch.column(1).floats[0] = std::nanf("");
+  batch.column(1).floats[1] = -INFINITY;
+  EXPECT_EQ(BatchAsMultiSlot(batch).substr(0, 32), "1 first 1 0 2 nan -inf 1 7 0\n1 s");
 }
 
 TEST(BatchAsTable, ShowsRowsAndCutsLongLists) {

@@ -84,7 +84,7 @@ std::vector<std::unique_ptr<CountAtBatches>> observers;
 
 std::unique_ptr<DeviceWorker> MakeCountedWorker(WorkerParts parts) {
   observers.push_back(std::make_unique<CountAtBatches>(ThreadsNow() + kWorkers));
-  parts.observers.push_back(observers.back().get());
+  parts.frames[0].observers.push_back(observers.back().get());
   return MakeHogwildWorker(std::move(parts));
 }
 

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+
+namespace millrace {
+
+class TrainerDesc;
+
+/// The files of a dump, each written by a thread of its own, through dump_converter when there is one:
+/// dump_fields_path/part-RANK-00000, -00001, ... (dump_file_num of them).
+///
+/// Lines that belong together go to one file. The first failure (a full disk, a converter that ends early or fails) is
+/// what later calls return. Threads and commands end with Finish, or with the object.
+class DumpFiles {
+ public:
+  /// Makes the folder, opens the files and starts the commands. `append` keeps what the files hold, whatever
+  /// dump_fields_mode says. kIo.
+  static Result<std::unique_ptr<DumpFiles>> Create(const TrainerDesc& desc, bool append);
+  /// Kills commands that still run; without Finish the files lack what was waiting.
+  ~DumpFiles();
+
+  /// Hands whole lines to file number `turn` modulo the files. Any thread; waits while 16 hand-overs wait there.
+  Status Write(int64_t turn, std::string lines);
+
+  /// Ends the files and waits for their commands, after a request to `stop` for a second at most. One thread, once,
+  /// when nobody writes.
+  Status Finish(const std::stop_token& stop);
+
+  /// Ends Writes that wait, and the commands: for a stop that they do not heed. Any thread.
+  void Abandon();
+  bool abandoned() const { return abandoned_.stop_requested(); }
+
+  const std::vector<std::string>& paths() const { return paths_; }
+
+ private:
+  class Part;
+  DumpFiles();
+
+  std::vector<std::string> paths_;
+  std::stop_source abandoned_;
+  std::vector<std::unique_ptr<Part>> parts_;
+};
+
+}  // namespace millrace

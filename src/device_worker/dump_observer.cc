@@ -1,0 +1,172 @@
+#include "device_worker/dump_observer.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <utility>
+
+#include "core/edit_distance.h"
+#include "core/hash.h"
+#include "framework/tensor.h"
+#include "trainer_desc.pb.h"
+
+namespace millrace {
+namespace {
+
+/// How numbers are written: like a C++ stream (six digits), or with so many decimals.
+struct NumberStyle {
+  bool fixed = false;
+  int decimals = 0;
+  char separator = ',';
+};
+
+template <class T>
+void AddFloat(T value, const NumberStyle& style, std::string* text) {
+  if (style.fixed && std::abs(value) < std::numeric_limits<float>::epsilon()) {
+    *text += '0';
+    return;
+  }
+  char digits[512];
+  const auto format = style.fixed ? std::chars_format::fixed : std::chars_format::general;
+  const auto end = std::to_chars(digits, digits + sizeof(digits), value, format, style.fixed ? style.decimals : 6);
+  text->append(digits, end.ptr);
+}
+
+void AddValue(const Tensor& tensor, int64_t i, const NumberStyle& style, std::string* text) {
+  switch (tensor.dtype()) {
+    case DType::kFloat32: return AddFloat(tensor.data<float>()[i], style, text);
+    case DType::kFloat64: return AddFloat(tensor.data<double>()[i], style, text);
+    case DType::kInt64: *text += std::to_string(static_cast<uint64_t>(tensor.data<int64_t>()[i])); return;
+    case DType::kInt32: *text += std::to_string(tensor.data<int32_t>()[i]); return;
+    case DType::kBool: *text += tensor.data<bool>()[i] ? '1' : '0'; return;
+    default: *text += "unsupported type"; return;
+  }
+}
+
+void AddValues(const Tensor& tensor, int64_t begin, int64_t end, const NumberStyle& style, std::string* text) {
+  for (int64_t i = begin; i < end; ++i) {
+    if (i > begin) *text += style.separator;
+    AddValue(tensor, i, style, text);
+  }
+}
+
+const Tensor* TensorOf(const Variable& variable) {
+  if (variable.Is<SelectedRows>()) return &variable.Get<SelectedRows>().values;
+  return variable.Is<Tensor>() ? &variable.Get<Tensor>() : nullptr;
+}
+
+/// True when axis 0, or the LoD over it, has an entry for each row of the batch.
+bool HasRows(const Variable& variable, int rows) {
+  if (!variable.Is<Tensor>()) return false;
+  const Tensor& tensor = variable.Get<Tensor>();
+  if (tensor.empty() || tensor.dims().rank() < 2) return false;
+  if (tensor.has_lod()) return tensor.lod().size() == static_cast<size_t>(rows) + 1;
+  return tensor.dims()[0] == rows;
+}
+
+std::pair<int64_t, int64_t> BoundOf(const Tensor& tensor, int row) {
+  const int64_t width = tensor.dims().Product(1, tensor.dims().rank());
+  if (!tensor.has_lod()) return {row * width, (row + 1) * width};
+  const auto at = static_cast<size_t>(row);
+  return {int64_t{tensor.lod()[at]} * width, int64_t{tensor.lod()[at + 1]} * width};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DumpObserver>> DumpObserver::Create(const TrainerDesc& desc, const Executable& executable,
+                                                           const Frame& frame, int worker, DumpFiles& files) {
+  std::unique_ptr<DumpObserver> observer(new DumpObserver(desc, worker, files));
+  std::string problems;
+  const auto resolve = [&](const auto& names, const char* option, std::vector<Field>* fields) {
+    for (const std::string& name : names) {
+      const Variable* variable = frame.Find(name);
+      if (variable != nullptr && (variable->empty() || TensorOf(*variable) != nullptr)) {
+        fields->push_back({name, variable});
+        continue;
+      }
+      std::vector<std::string_view> known;
+      for (const auto& [var, meta] : executable.vars()) known.push_back(var);
+      problems += (problems.empty() ? "" : "\n") + std::string(option) +
+                  (variable == nullptr
+                       ? ": no operator of this run computes \"" + name + "\"" + DidYouMean(name, known)
+                       : ": \"" + name + "\" is a table of rows by id, no tensor; a checkpoint or a model holds it");
+    }
+  };
+  resolve(desc.dump_fields(), "dump_fields", &observer->fields_);
+  resolve(desc.dump_param(), "dump_param", &observer->parameters_);
+  if (!problems.empty()) return InvalidConfig(problems);
+  return observer;
+}
+
+Status DumpObserver::OnBatch(const TrainedBatch& trained) {
+  std::string lines;
+  if (!fields_.empty()) AddRows(trained, &lines);
+  if (worker_ == 0) AddParameters(trained.worker_batches - 1, &lines);
+  return lines.empty() ? Status::Ok() : files_->Write(trained.context.step, std::move(lines));
+}
+
+void DumpObserver::ChooseRows(const TrainedBatch& trained) {
+  const int rows = trained.batch.rows();
+  chosen_.assign(static_cast<size_t>(rows), 1);
+  if (!desc_->enable_random_dump()) return;
+  const auto interval = static_cast<uint64_t>(desc_->dump_interval());
+  for (size_t row = 0; row < chosen_.size(); ++row) {
+    const uint64_t hash = desc_->random_with_lineid()
+                              ? XxHash64(trained.batch.ins_ids()[row])
+                              : HashedNumber(Mix64(desc_->seed(), static_cast<uint64_t>(trained.context.step)), row);
+    chosen_[row] = hash % interval == 0 ? 1 : 0;
+  }
+}
+
+void DumpObserver::AddRows(const TrainedBatch& trained, std::string* lines) {
+  ChooseRows(trained);
+  const size_t rows = chosen_.size();
+  if (texts_.size() < rows) texts_.resize(rows);
+  for (size_t row = 0; row < rows; ++row) {
+    texts_[row].clear();
+    if (chosen_[row] == 0 || desc_->is_dump_in_simple_mode()) continue;
+    if (!trained.batch.ins_ids().empty()) texts_[row] += trained.batch.ins_ids()[row];
+    texts_[row] += '\t';
+    if (!trained.batch.contents().empty()) texts_[row] += trained.batch.contents()[row];
+  }
+  for (Field& field : fields_) AddField(field, static_cast<int>(rows));
+  for (size_t row = 0; row < rows; ++row) {
+    if (chosen_[row] == 0 || texts_[row].empty()) continue;
+    *lines += texts_[row];
+    *lines += '\n';
+  }
+}
+
+void DumpObserver::AddField(Field& field, int rows) {
+  if (!HasRows(*field.variable, rows)) {
+    if (!std::exchange(field.told, true) && worker_ == 0) {
+      std::fprintf(stderr, "warning: dump_fields: \"%s\" has no row for each instance and is left out; %s\n",
+                   field.name.c_str(), "dump_param takes whole tensors");
+    }
+    return;
+  }
+  const Tensor& tensor = field.variable->Get<Tensor>();
+  const bool simple = desc_->is_dump_in_simple_mode();
+  const NumberStyle style{simple, desc_->dump_num_decimals(), simple ? ' ' : ','};
+  for (int row = 0; row < rows; ++row) {
+    if (chosen_[static_cast<size_t>(row)] == 0) continue;
+    std::string& text = texts_[static_cast<size_t>(row)];
+    const auto [begin, end] = BoundOf(tensor, row);
+    if (!simple || !text.empty()) text += '\t';
+    if (!simple) text += field.name + ":" + std::to_string(end - begin) + ":";
+    AddValues(tensor, begin, end, style, &text);
+  }
+}
+
+void DumpObserver::AddParameters(int64_t batch, std::string* lines) const {
+  for (const Field& parameter : parameters_) {
+    if (parameter.variable->empty()) continue;
+    const Tensor& tensor = *TensorOf(*parameter.variable);
+    *lines += "(0," + std::to_string(batch) + "," + parameter.name + ")";
+    AddValues(tensor, 0, tensor.empty() ? 0 : tensor.numel(), {}, lines);
+    *lines += '\n';
+  }
+}
+
+}  // namespace millrace

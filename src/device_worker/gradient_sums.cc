@@ -1,0 +1,113 @@
+#include "device_worker/gradient_sums.h"
+
+#include <cstring>
+
+#include "framework/tensor.h"
+
+namespace millrace {
+namespace {
+
+/// The floats of a dense gradient or of the rows of a sparse one.
+Tensor* Values(Variable* variable) {
+  return variable->Is<SelectedRows>() ? &variable->GetMutable<SelectedRows>()->values : variable->GetMutable<Tensor>();
+}
+
+void Copy(const Tensor& from, Tensor* to) {
+  if (from.empty()) return;
+  void* data = to->ResizeRaw(from.dtype(), from.dims());
+  const size_t bytes = static_cast<size_t>(from.numel()) * SizeOf(from.dtype());
+  if (bytes > 0) std::memcpy(data, from.raw_data(), bytes);
+}
+
+void AddDense(const Tensor& from, Tensor* to) {
+  if (from.dtype() == DType::kFloat64) {
+    for (int64_t i = 0; i < from.numel(); ++i) to->mutable_data<double>()[i] += from.data<double>()[i];
+    return;
+  }
+  const float* source = from.data<float>();
+  float* target = to->mutable_data<float>();
+  const int64_t count = from.numel();
+  for (int64_t i = 0; i < count; ++i) target[i] += source[i];
+}
+
+/// Rows that occur in several micro-batches occur several times, as in a batch; updates add them up.
+void Append(const SelectedRows& from, SelectedRows* to) {
+  const auto before = static_cast<int64_t>(to->rows.size());
+  const auto added = static_cast<int64_t>(from.rows.size());
+  if (added == 0) return;
+  const bool has_places = to->places.size() == to->rows.size() && from.places.size() == from.rows.size();
+  to->rows.insert(to->rows.end(), from.rows.begin(), from.rows.end());
+  to->merged = false;
+  if (has_places) {
+    to->places.insert(to->places.end(), from.places.begin(), from.places.end());
+  } else {
+    to->places.clear();
+  }
+  const int64_t width = from.values.numel() / added;
+  std::vector<float> kept;
+  if (before > 0) kept.assign(to->values.data<float>(), to->values.data<float>() + before * width);
+  float* values = to->values.Resize<float>({before + added, width});
+  if (before > 0) std::memcpy(values, kept.data(), kept.size() * sizeof(float));
+  std::memcpy(values + before * width, from.values.data<float>(), static_cast<size_t>(added * width) * sizeof(float));
+}
+
+void Start(const SelectedRows& from, SelectedRows* to) {
+  to->height = from.height;
+  to->rows = from.rows;
+  to->places = from.places;
+  to->merged = from.merged;
+  Copy(from.values, &to->values);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<GradientSums>> GradientSums::Create(const PipelineProgram& program,
+                                                           const std::vector<const Frame*>& frames, Scope& root) {
+  std::unique_ptr<GradientSums> sums(new GradientSums(root));
+  for (const std::vector<std::string>& names : program.gradients) {
+    std::vector<Sum>& of_section = sums->sums_.emplace_back();
+    for (const std::string& name : names) {
+      Sum& sum = of_section.emplace_back();
+      sum.sum = sums->scope_.Var(name);
+      for (const Frame* frame : frames) sum.of.push_back(frame->Find(name));
+      if (sum.of[0] == nullptr) return Internal("no operator of the pipeline writes \"" + name + "\"");
+      if (sum.of[0]->Is<SelectedRows>()) {
+        sum.sum->GetMutable<SelectedRows>();
+      } else {
+        sum.sum->GetMutable<Tensor>();
+      }
+    }
+  }
+  return sums;
+}
+
+void GradientSums::Add(int section, size_t frame, bool anew) {
+  for (Sum& sum : sums_[static_cast<size_t>(section)]) {
+    const Variable& from = *sum.of[frame];
+    if (from.Is<SelectedRows>()) {
+      const SelectedRows& rows = from.Get<SelectedRows>();
+      anew ? Start(rows, sum.sum->GetMutable<SelectedRows>()) : Append(rows, sum.sum->GetMutable<SelectedRows>());
+    } else {
+      const Tensor& tensor = from.Get<Tensor>();
+      anew ? Copy(tensor, sum.sum->GetMutable<Tensor>()) : AddDense(tensor, sum.sum->GetMutable<Tensor>());
+    }
+  }
+}
+
+void GradientSums::Divide(int section, int micro_batches) {
+  if (micro_batches == 1) return;
+  const float factor = 1.0f / static_cast<float>(micro_batches);
+  for (Sum& sum : sums_[static_cast<size_t>(section)]) {
+    Tensor* values = Values(sum.sum);
+    if (values->empty()) continue;
+    const int64_t count = values->numel();
+    if (values->dtype() == DType::kFloat64) {
+      for (int64_t i = 0; i < count; ++i) values->mutable_data<double>()[i] /= micro_batches;
+      continue;
+    }
+    float* data = values->mutable_data<float>();
+    for (int64_t i = 0; i < count; ++i) data[i] *= factor;
+  }
+}
+
+}  // namespace millrace

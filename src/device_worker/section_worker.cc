@@ -1,0 +1,273 @@
+#include "device_worker/section_worker.h"
+
+#include <omp.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+int64_t Now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+size_t At(int i) { return static_cast<size_t>(i); }
+
+/// What the threads of a section did in a pass.
+struct SectionTimes {
+  int64_t tasks = 0;
+  int64_t run_nanoseconds = 0;
+  int64_t update_nanoseconds = 0;
+  int64_t wait_nanoseconds = 0;
+};
+
+class SectionWorker final : public DeviceWorker {
+ public:
+  explicit SectionWorker(WorkerParts parts)
+      : parts_(std::move(parts)),
+        pipeline_(parts_.pipeline),
+        schedule_(pipeline_.schedule),
+        next_sum_(At(pipeline_.program->sections())),
+        times_(At(pipeline_.program->sections())) {}
+
+  Status Train(BatchSource& source, std::stop_token stop) override;
+  const TrainedLedger& ledger() const override { return ledger_; }
+  const WorkerReport& report() const override { return report_; }
+  void StartPass() override {
+    ledger_.Clear();
+    report_ = {};
+    times_.assign(times_.size(), {});
+  }
+
+ private:
+  struct MicroBatch {
+    BatchPtr batch;
+    RunContext context;
+    int64_t read_nanoseconds = 0;
+  };
+
+  Status TrainMiniBatches(BatchSource& source, const std::stop_token& stop);
+  Result<bool> ReadMiniBatch(BatchSource& source, const std::stop_token& stop);
+  Status RunMiniBatch();
+  void Account();
+  void RunSection(int section, int thread);
+  Status RunTask(const SectionTask& task);
+  Status RunBackward(const SectionTask& task);
+  Status FinishMicroBatch(int number);
+  void End();
+  void PrintProfile() const;
+
+  size_t FrameNumber(int micro_batch) const { return At(micro_batch) % parts_.frames.size(); }
+  const WorkerFrame& FrameOf(int micro_batch) const { return parts_.frames[FrameNumber(micro_batch)]; }
+
+  WorkerParts parts_;
+  const PipelineParts& pipeline_;
+  TrainedLedger ledger_;
+  WorkerReport report_;
+
+  std::vector<MicroBatch> micro_batches_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // All below are guarded by the mutex, but for times_, of which each thread's section has one a task.
+  MicroBatchSchedule schedule_;
+  std::vector<int> next_sum_;  ///< by section: the micro-batch whose gradients are added next
+  bool running_ = false;       ///< within a mini-batch
+  bool ended_ = false;
+  Status failure_;
+  std::vector<SectionTimes> times_;
+};
+
+Status SectionWorker::Train(BatchSource& source, std::stop_token stop) {
+  ended_ = false;
+  failure_ = Status::Ok();
+  Status status;
+  {
+    std::vector<std::jthread> threads;
+    int number = 0;
+    for (int s = 0; s < pipeline_.program->sections(); ++s) {
+      for (int i = 0; i < pipeline_.schedule.concurrency[At(s)]; ++i, ++number) {
+        threads.emplace_back([this, s, number] { RunSection(s, number); });
+      }
+    }
+    status = TrainMiniBatches(source, stop);
+    End();
+  }
+  if (pipeline_.profile) PrintProfile();
+  return status;
+}
+
+void SectionWorker::End() {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+Status SectionWorker::TrainMiniBatches(BatchSource& source, const std::stop_token& stop) {
+  while (true) {
+    MR_ASSIGN(const bool any, ReadMiniBatch(source, stop));
+    if (!any) return Status::Ok();
+    parts_.gate->Enter(parts_.index);
+    // A worker that fails stays busy until it is Done: nobody checkpoints what a failed batch left behind.
+    if (stop.stop_requested()) return Cancelled("training was stopped");
+    const int64_t start = Now();
+    MR_TRY(RunMiniBatch());
+    report_.run_nanoseconds += Now() - start;
+    Account();
+    parts_.gate->Leave(parts_.index);
+  }
+}
+
+Result<bool> SectionWorker::ReadMiniBatch(BatchSource& source, const std::stop_token& stop) {
+  micro_batches_.clear();
+  while (static_cast<int>(micro_batches_.size()) < pipeline_.micro_batches) {
+    const int64_t start = Now();
+    MR_ASSIGN(BatchPtr batch, source.Next(stop));
+    if (batch == nullptr) break;
+    MicroBatch& micro = micro_batches_.emplace_back();
+    micro.batch = std::move(batch);
+    micro.read_nanoseconds = Now() - start;
+  }
+  return !micro_batches_.empty();
+}
+
+Status SectionWorker::RunMiniBatch() {
+  SharedProgress& progress = *parts_.progress;
+  std::unique_lock<std::mutex> turn(progress.turn, std::defer_lock);
+  if (progress.steps_done.load(std::memory_order_relaxed) < progress.steps_in_turns) turn.lock();
+  const auto count = static_cast<int64_t>(micro_batches_.size());
+  int64_t step = progress.steps_started.fetch_add(count, std::memory_order_relaxed);
+  for (MicroBatch& micro : micro_batches_) {
+    micro.context.batch = micro.batch.get();
+    micro.context.rows = micro.batch->rows();
+    micro.context.step = step++;
+    micro.context.file_names = parts_.file_names;
+  }
+  std::unique_lock lock(mutex_);
+  schedule_.Start(static_cast<int>(count));
+  next_sum_.assign(next_sum_.size(), 0);
+  running_ = true;
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return schedule_.finished() || !failure_.ok(); });
+  running_ = false;
+  return failure_;
+}
+
+void SectionWorker::Account() {
+  SharedProgress& progress = *parts_.progress;
+  for (const MicroBatch& micro : micro_batches_) {
+    for (const BatchSpan& span : micro.batch->spans()) ledger_.Add(span);
+  }
+  const auto count = static_cast<int64_t>(micro_batches_.size());
+  const int64_t done = progress.steps_done.fetch_add(count, std::memory_order_relaxed) + count;
+  const auto crossed = [&](int64_t every) { return every > 0 && done / every > (done - count) / every; };
+  if (crossed(progress.pause_every) || crossed(progress.pause_every_other)) parts_.gate->Ask();
+  micro_batches_.clear();
+}
+
+void SectionWorker::RunSection(int section, int thread) {
+  // The sections are the parallelism: matrix products stay in this thread.
+  omp_set_num_threads(1);
+  if (!pipeline_.cpus.empty()) StayOnProcessor(pipeline_.cpus[At(thread)]);
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const int64_t start = Now();
+    std::optional<SectionTask> task;
+    changed_.wait(lock, [&] {
+      if (ended_ || !failure_.ok()) return true;
+      task = running_ ? schedule_.Take(section) : std::nullopt;
+      return task.has_value();
+    });
+    if (!task.has_value()) return;
+    // Taking a scope from a queue makes room there.
+    changed_.notify_all();
+    lock.unlock();
+    const int64_t begin = Now();
+    Status status = RunTask(*task);
+    const int64_t nanoseconds = Now() - begin;
+    lock.lock();
+    SectionTimes& times = times_[At(section)];
+    ++times.tasks;
+    times.wait_nanoseconds += begin - start;
+    const bool is_update = task->kind == SectionTask::Kind::kUpdate;
+    (is_update ? times.update_nanoseconds : times.run_nanoseconds) += nanoseconds;
+    if (status.ok()) {
+      schedule_.Done(*task);
+    } else if (failure_.ok()) {
+      failure_ = std::move(status).Context("section " + std::to_string(section));
+    }
+    changed_.notify_all();
+  }
+}
+
+Status SectionWorker::RunTask(const SectionTask& task) {
+  const PipelineProgram& program = *pipeline_.program;
+  if (task.kind == SectionTask::Kind::kUpdate) {
+    pipeline_.sums->Divide(task.section, static_cast<int>(micro_batches_.size()));
+    // An update counts as the first step of its mini-batch: for learning rates.
+    return pipeline_.update->RunOps(micro_batches_[0].context, program.updates(task.section));
+  }
+  if (task.kind == SectionTask::Kind::kBackward) return RunBackward(task);
+  MicroBatch& micro = micro_batches_[At(task.micro_batch)];
+  Frame& frame = *FrameOf(task.micro_batch).frame;
+  if (task.section == 0) MR_TRY(frame.Bind(*micro.batch));
+  return frame.RunOps(micro.context, program.forward(task.section));
+}
+
+Status SectionWorker::RunBackward(const SectionTask& task) {
+  const int number = task.micro_batch;
+  Frame& frame = *FrameOf(number).frame;
+  MR_TRY(frame.RunOps(micro_batches_[At(number)].context, pipeline_.program->backward(task.section)));
+  {
+    // Sums are taken in the order of the micro-batches, whichever thread was first.
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return next_sum_[At(task.section)] == number || !failure_.ok() || ended_; });
+    if (next_sum_[At(task.section)] != number) return Cancelled("another section failed");
+  }
+  pipeline_.sums->Add(task.section, FrameNumber(number), number == 0);
+  if (task.section == 0) MR_TRY(FinishMicroBatch(number));
+  const std::lock_guard lock(mutex_);
+  ++next_sum_[At(task.section)];
+  changed_.notify_all();
+  return Status::Ok();
+}
+
+Status SectionWorker::FinishMicroBatch(int number) {
+  const MicroBatch& micro = micro_batches_[At(number)];
+  const WorkerFrame& in = FrameOf(number);
+  if (in.metrics != nullptr) MR_TRY(in.metrics->Add(*micro.batch));
+  ++report_.batches;
+  report_.examples += micro.batch->rows();
+  report_.read_nanoseconds += micro.read_nanoseconds;
+  parts_.progress->examples.fetch_add(micro.batch->rows(), std::memory_order_relaxed);
+  parts_.progress->pass_examples.fetch_add(micro.batch->rows(), std::memory_order_relaxed);
+  const TrainedBatch trained{*micro.batch, *in.frame, micro.context, report_.batches, micro.read_nanoseconds, 0};
+  for (BatchObserver* observer : in.observers) MR_TRY(observer->OnBatch(trained));
+  return Status::Ok();
+}
+
+void SectionWorker::PrintProfile() const {
+  for (size_t s = 0; s < times_.size(); ++s) {
+    const SectionTimes& times = times_[s];
+    std::fprintf(stderr,
+                 "log_for_profile card:%d section:%zu threads:%d batch_count:%lld task_count:%lld cal_time:%fs "
+                 "sync_time:%fs wait_time:%fs\n",
+                 parts_.index, s, pipeline_.schedule.concurrency[s], static_cast<long long>(report_.batches),
+                 static_cast<long long>(times.tasks), 1e-9 * static_cast<double>(times.run_nanoseconds),
+                 1e-9 * static_cast<double>(times.update_nanoseconds),
+                 1e-9 * static_cast<double>(times.wait_nanoseconds));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<DeviceWorker> MakeSectionWorker(WorkerParts parts) {
+  return std::make_unique<SectionWorker>(std::move(parts));
+}
+
+}  // namespace millrace
