@@ -42,9 +42,11 @@ bool IsOneDnn(const void* caller) {
   return address >= one_dnn.begin && address < one_dnn.end;
 }
 
-void CountAllocation(const void* caller) { ++(IsOneDnn(caller) ? counts.one_dnn_allocations : counts.allocations); }
+[[maybe_unused]] void CountAllocation(const void* caller) {
+  ++(IsOneDnn(caller) ? counts.one_dnn_allocations : counts.allocations);
+}
 
-void CountLock(const void* caller) { ++(IsOneDnn(caller) ? counts.one_dnn_locks : counts.locks); }
+[[maybe_unused]] void CountLock(const void* caller) { ++(IsOneDnn(caller) ? counts.one_dnn_locks : counts.locks); }
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "core/status.h"
 #include "framework/batch_pool.h"
@@ -33,6 +34,10 @@ struct PassStats {
   /// Seconds summed over threads, by stage: "pipe", "parse", "wait_full", ...
   std::map<std::string, double> stage_seconds;
 };
+
+/// kBadData that says what a pass that handed on no row had read: "nothing to train on: 2 files hold 5 lines (2 bad;
+/// blank_line 3)". `what` is "train on" or "evaluate".
+Status NothingTo(std::string_view what, const PassStats& read);
 
 /// Hands batches to one worker. One thread.
 class BatchSource {

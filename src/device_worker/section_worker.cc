@@ -215,7 +215,7 @@ Status SectionWorker::RunTask(const SectionTask& task) {
   if (task.kind == SectionTask::Kind::kBackward) return RunBackward(task);
   MicroBatch& micro = micro_batches_[At(task.micro_batch)];
   Frame& frame = *FrameOf(task.micro_batch).frame;
-  if (task.section == 0) MR_TRY(frame.Bind(*micro.batch));
+  if (task.section == 0) MR_TRY(frame.Bind(micro.context));
   return frame.RunOps(micro.context, program.forward(task.section));
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/edit_distance.h"
+#include "framework/slot_cast.h"
 
 namespace millrace {
 namespace {
@@ -19,8 +20,8 @@ VarMeta MetaOf(const SlotSpec& slot) {
   return meta;
 }
 
-bool Fits(const VarMeta& declared, const VarMeta& slot) {
-  if (declared.dtype != slot.dtype) return false;
+bool Fits(const VarMeta& declared, const SlotSpec& spec, const VarMeta& slot) {
+  if (!CanFeed(spec.type, declared.dtype)) return false;
   if (declared.dims.rank() != slot.dims.rank()) return declared.dims.rank() == 0;
   for (int axis = 1; axis < slot.dims.rank(); ++axis) {
     if (declared.dims[axis] >= 0 && declared.dims[axis] != slot.dims[axis]) return false;
@@ -78,7 +79,7 @@ class BatchCheck {
       for (const auto& [known, spec] : slots_) names.push_back(known);
       Add(where + ": no operator before it writes variable \"" + name + "\", and no slot in use has that name" +
           DidYouMean(name, names));
-    } else if (const VarMeta fed = MetaOf(*slot->second); !Fits(meta->second, fed)) {
+    } else if (const VarMeta fed = MetaOf(*slot->second); !Fits(meta->second, *slot->second, fed)) {
       Add(where + ": variable \"" + name + "\" is " + Shown(meta->second) + " in the program, but slot \"" + name +
           "\" of data_desc feeds " + Shown(fed));
     }

@@ -74,7 +74,7 @@ class Frame {
   Status Run(const RunContext& context);
   /// Run in steps, for operators that threads of their own run: Bind, then every range once, in order; a thread sees
   /// what the one before it did (a lock lies between them).
-  Status Bind(const SlotBatch& batch);
+  Status Bind(const RunContext& context);
   Status RunOps(const RunContext& context, OpRange ops) { return block_->Run(context, ops); }
 
   /// A variable of this frame or of the root scope; null when there is none.
@@ -91,7 +91,8 @@ class Frame {
   struct Binding {
     SlotId slot;
     Tensor* tensor;
-    Dims dims;  ///< of dense slots
+    Dims dims;   ///< of dense slots
+    DType type;  ///< of the variable
   };
   Frame(const Executable& executable, Scope& root) : executable_(&executable), scope_(&root) {}
 

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cstring>
 
 #include "framework/batch_check.h"
 #include "framework/executable.h"
+#include "framework/slot_cast.h"
 
 namespace millrace {
 namespace {
@@ -63,6 +65,15 @@ void CopyPrivate(const Tensor& from, Tensor* to) {
   std::memset(to->ResizeRaw(from.dtype(), from.dims()), 0, bytes);
 }
 
+/// The row that value number `at` of a slot stands in.
+int RowOfValue(const SlotBatch& batch, const SlotSpec& slot, int64_t at) {
+  if (slot.is_dense) return static_cast<int>(at / std::max(slot.width, 1));
+  const std::span<const uint32_t> offsets = batch.offsets(slot.id);
+  return static_cast<int>(std::upper_bound(offsets.begin(), offsets.end(), static_cast<uint32_t>(at)) -
+                          offsets.begin()) -
+         1;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Frame>> Frame::Create(const Executable& executable, const SlotSchema* schema, Scope& root,
@@ -79,11 +90,13 @@ Result<std::unique_ptr<Frame>> Frame::Create(const Executable& executable, const
   if (schema != nullptr) {
     MR_TRY(CheckBatchVariables(executable, schema));
     for (const SlotSpec& slot : schema->used()) {
-      if (!executable.vars().contains(slot.name)) continue;
+      const auto variable = executable.vars().find(slot.name);
+      if (variable == executable.vars().end()) continue;
       Binding binding;
       binding.slot = slot.id;
       binding.tensor = frame->scope_.Var(slot.name)->GetMutable<Tensor>();
       for (const int64_t dim : slot.shape) binding.dims.push_back(dim);
+      binding.type = variable->second.dtype;
       frame->bindings_.push_back(binding);
     }
   }
@@ -91,7 +104,8 @@ Result<std::unique_ptr<Frame>> Frame::Create(const Executable& executable, const
   return frame;
 }
 
-Status Frame::Bind(const SlotBatch& batch) {
+Status Frame::Bind(const RunContext& context) {
+  const SlotBatch& batch = *context.batch;
   for (Binding& binding : bindings_) {
     const SlotSpec& spec = batch.schema().used()[static_cast<size_t>(binding.slot)];
     const bool is_float = spec.type == SlotType::kFloat;
@@ -99,8 +113,9 @@ Status Frame::Bind(const SlotBatch& batch) {
     const void* data = is_float ? static_cast<const void*>(batch.floats(binding.slot).data())
                                 : static_cast<const void*>(batch.ids(binding.slot).data());
     const size_t count = is_float ? batch.floats(binding.slot).size() : batch.ids(binding.slot).size();
+    Dims dims = {static_cast<int64_t>(count), 1};
     if (spec.is_dense) {
-      Dims dims = binding.dims;
+      dims = binding.dims;
       for (int axis = 0; axis < dims.rank(); ++axis) {
         if (dims[axis] < 0) dims.set(axis, batch.rows());
       }
@@ -108,17 +123,21 @@ Status Frame::Bind(const SlotBatch& batch) {
         return BadData("slot \"" + spec.name + "\": " + std::to_string(count) + " values in a batch of shape " +
                        dims.ToString());
       }
-      binding.tensor->View(type, dims, data);
-    } else {
-      binding.tensor->View(type, {static_cast<int64_t>(count), 1}, data);
-      binding.tensor->set_lod(batch.offsets(binding.slot));
     }
+    if (binding.type == type || !CanFeed(spec.type, binding.type)) {
+      binding.tensor->View(type, dims, data);
+    } else if (const int64_t at = CastSlot(batch, binding.slot, binding.type, dims, binding.tensor); at >= 0) {
+      return BadData("slot \"" + spec.name + "\", " + context.DescribeRow(RowOfValue(batch, spec, at)) + ": " +
+                     std::to_string(batch.ids(binding.slot)[static_cast<size_t>(at)]) +
+                     " does not fit the variable, which is int32 in the program; declare it int64 there");
+    }
+    if (!spec.is_dense) binding.tensor->set_lod(batch.offsets(binding.slot));
   }
   return Status::Ok();
 }
 
 Status Frame::Run(const RunContext& context) {
-  if (context.batch != nullptr) MR_TRY(Bind(*context.batch));
+  if (context.batch != nullptr) MR_TRY(Bind(context));
   return block_->Run(context);
 }
 

@@ -66,7 +66,7 @@ bool GroupSample::TakeBytes(std::string_view* bytes) {
   if (halvings > kMostHalvings || count > bytes->size() / sizeof(GroupedRow)) return false;
   halvings_ = static_cast<int>(halvings);
   rows_.resize(count);
-  std::memcpy(rows_.data(), bytes->data(), count * sizeof(GroupedRow));
+  bytes->copy(reinterpret_cast<char*>(rows_.data()), count * sizeof(GroupedRow));
   bytes->remove_prefix(count * sizeof(GroupedRow));
   return true;
 }

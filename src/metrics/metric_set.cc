@@ -75,7 +75,7 @@ std::optional<MetricTotals> MetricSet::FromBytes(std::string_view bytes) const {
   MetricTotals totals = NewTotals();
   const size_t sum_bytes = sums_ * sizeof(double);
   if (bytes.size() < sum_bytes) return std::nullopt;
-  std::memcpy(totals.sums.data(), bytes.data(), sum_bytes);
+  bytes.copy(reinterpret_cast<char*>(totals.sums.data()), sum_bytes);
   bytes.remove_prefix(sum_bytes);
   for (GroupSample& sample : totals.samples) {
     if (!sample.TakeBytes(&bytes)) return std::nullopt;

@@ -43,10 +43,13 @@ Result<ModelFeed> FindFeed(const InferenceModel& model, const std::string& name,
   return InvalidConfig("model \"" + folder + "\" has no feed \"" + name + "\"; it has: " + known);
 }
 
-/// Leaves out the tables that `program` does not read.
-void KeepTablesOf(const ProgramDesc& program, ProgramDesc* tables) {
+/// Leaves out the tables that `program` does not read. kBadData for an operator that makes anything else.
+Status KeepTablesOf(const ProgramDesc& program, const std::string& path, ProgramDesc* tables) {
   BlockDesc kept;
   for (const OpDesc& op : tables->blocks(0).ops()) {
+    if (op.type() != "create_sparse_table") {
+      return BadData("\"" + path + "\" makes tables and nothing else, but has the operator " + op.type());
+    }
     const std::vector<std::string> made = OutputArguments(op, "Out");
     if (!made.empty() && FindVar(program, made[0]) != nullptr) *kept.add_ops() = op;
   }
@@ -56,6 +59,7 @@ void KeepTablesOf(const ProgramDesc& program, ProgramDesc* tables) {
   kept.set_idx(0);
   kept.set_parent_idx(-1);
   *tables->mutable_blocks(0) = std::move(kept);
+  return Status::Ok();
 }
 
 /// The variable that is scored by: the wanted one, or the only one.
@@ -109,8 +113,9 @@ Status Predictor::LoadOwn(const std::string& folder, const OpRegistry& registry,
   MR_ASSIGN(prediction_, ChoosePrediction({model.prediction()}, options.prediction));
   seed_ = model.seed();
   MR_ASSIGN(const ProgramDesc program, ReadProgram(folder + "/" + feed.program()));
-  MR_ASSIGN(ProgramDesc tables, ReadProgram(folder + "/program_tables"));
-  KeepTablesOf(program, &tables);
+  const std::string tables_path = folder + "/program_tables";
+  MR_ASSIGN(ProgramDesc tables, ReadProgram(tables_path));
+  MR_TRY(KeepTablesOf(program, tables_path, &tables));
   MR_TRY(RunStartup(tables, registry, *root_, model.seed()));
   MR_TRY(RestoreVariables(folder, {model.variable().begin(), model.variable().end()}, *root_));
   return Compile(program, registry);

@@ -49,8 +49,9 @@ Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop
 Result<EvalReport> Evaluator::Run(const RunState& state, std::stop_token stop) {
   const auto start = std::chrono::steady_clock::now();
   Dataset& dataset = *dataset_;
+  PassStats load;  // of an in-memory dataset, the first time
   if (auto* memory = dynamic_cast<InMemoryControl*>(&dataset); memory != nullptr && !memory->IsLoaded()) {
-    MR_TRY(memory->LoadIntoMemory(stop).status());
+    MR_ASSIGN(load, memory->LoadIntoMemory(stop));
     loaded_ = true;
   }
   PassOptions options;
@@ -89,7 +90,8 @@ Result<EvalReport> Evaluator::Run(const RunState& state, std::stop_token stop) {
     loss += reader.loss_sum;
     report.examples += reader.examples;
   }
-  const bool has_loss = readers_[0].loss != nullptr && report.examples > 0;
+  if (report.examples == 0) return NothingTo("evaluate", load.files > 0 ? load : *stats);
+  const bool has_loss = readers_[0].loss != nullptr;
   report.loss = has_loss ? loss / static_cast<double>(report.examples) : std::numeric_limits<double>::quiet_NaN();
   report.metrics = job_->metrics().Compute(totals);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

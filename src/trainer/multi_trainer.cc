@@ -339,6 +339,10 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
   state_.trained.Clear();
   pass_base_.Clear();
   const bool last = state_.epoch == job_->passes();
+  // A day without rows may be one of many; a model that saw none is no result.
+  if (state_.examples == 0 && (last || !job_->is_incremental())) {
+    return NothingTo("train on", report_.load.files > 0 ? report_.load : pass_.data);
+  }
   const auto due = [&](int every) { return every > 0 && state_.epoch % every == 0; };
   // One that every_steps asked for after the very last batch stands for it: the same again would use up patience.
   const bool is_measured = !report_.evaluations.empty() && report_.evaluations.back().step == state_.step;

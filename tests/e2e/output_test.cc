@@ -71,6 +71,42 @@ TEST(OnlineFeedTest, PooledEmbeddingsScoreAsTheIdsTheyCameFrom) {
   EXPECT_THAT(ids.errors(), HasSubstr("slot \"e\""));
 }
 
+TEST(OutputFolderTest, IsTheOnlyPlaceThatARunWritesTo) {
+  const SmallJob small(300, 1);
+  const std::string job = small.DeepJob("");
+  const std::string here = small.folder() + "/here";
+  std::filesystem::create_directory(here);
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(here);
+  for (const char* more : {"--output_dir=../out", "--resume=never", "--validate_only"}) {
+    Process trainer("trainer", {"--trainer_desc=" + job, more});
+    EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+  }
+  std::filesystem::current_path(before);
+  EXPECT_TRUE(std::filesystem::is_empty(here));
+}
+
+TEST(NoRowsTest, AreNoTrainingAndNoEvaluation) {
+  const SmallJob small(300, 1);
+  const std::string empty = small.folder() + "/empty";
+  std::ofstream(empty) << "\n";
+  for (const char* dataset : {"QueueDataset", "InMemoryDataset"}) {
+    const std::string out = small.folder() + "/out";
+    const std::string with = "dataset.class_name=\"" + std::string(dataset) + "\"";
+    Process trainer("trainer", {"--trainer_desc=" + small.DeepJob("\nfilelist: \"" + empty + "\""), "--set", with,
+                                "--output_dir=" + out});
+    EXPECT_EQ(trainer.Wait(), 3) << trainer.errors();
+    EXPECT_THAT(trainer.errors(),
+                HasSubstr("nothing to train on: no row came out of 1 file with 1 line (blank_line 1)"));
+    EXPECT_FALSE(std::filesystem::exists(out + "/model")) << "a model that saw no row was saved";
+
+    Process evaluated("trainer", {"--trainer_desc=" + small.DeepJob("eval { filelist: \"" + empty + "\" }"), "--set",
+                                  with, "--output_dir=" + out});
+    EXPECT_EQ(evaluated.Wait(), 3) << evaluated.errors();
+    EXPECT_THAT(evaluated.errors(), HasSubstr("nothing to evaluate: no row came out of 1 file with 1 line"));
+  }
+}
+
 TEST(BrokenOutputTest, APredictorWhoseReaderIsGoneSaysSoAndLeavesNoChild) {
   const SmallJob small(3000, 1);
   const std::string out = small.folder() + "/out";

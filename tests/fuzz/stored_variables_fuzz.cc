@@ -6,15 +6,11 @@
 #include <google/protobuf/text_format.h>
 
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 
 #include "checkpoint.pb.h"
-#include "core/file.h"
-#include "fuzz/demand.h"
+#include "fuzz/folder.h"
 #include "model.pb.h"
 #include "program/variable_store.h"
 #include "table/sparse_table.h"
@@ -24,21 +20,6 @@ namespace {
 using namespace millrace;
 
 constexpr char kValues[] = "parameters";
-
-/// A folder that lives as long as the process.
-class Folder {
- public:
-  Folder() : path_((std::filesystem::temp_directory_path() / "fuzz-XXXXXX").string()) {
-    Demand(mkdtemp(path_.data()) != nullptr, "no temporary folder");
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// A tensor "w" of any size and a table "t".
 ProgramDesc Program() {
@@ -75,13 +56,13 @@ void DemandOneOf(const Status& status, StatusCode a, StatusCode b) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const Folder folder;
+  static const FuzzFolder folder;
   static const ProgramDesc program = Program();
   if (size < 2) return 0;
   const std::string bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
   const size_t length = data[0] + size_t{256} * data[1];
   const CheckpointManifest list = ParseList(bytes.substr(0, length));
-  std::ofstream(folder.path() + "/" + kValues, std::ios::binary) << (length < bytes.size() ? bytes.substr(length) : "");
+  folder.Write(kValues, length < bytes.size() ? bytes.substr(length) : "");
 
   const std::vector<StoredVariable> variables(list.variable().begin(), list.variable().end());
   DemandOneOf(CheckStoredFiles(folder.path(), {list.file().begin(), list.file().end()}), StatusCode::kBadData,

@@ -14,7 +14,7 @@ struct RowScript {
   std::optional<int> fails_at = {};    ///< this record is an error
   std::optional<int> misfits_at = {};  ///< this record has another shape
   std::optional<int> waits_at = {};    ///< before this record it waits until it is told to stop
-  int values_of_last = 1;         ///< LoD: row i has i % values_of_last + 1 ids
+  int values_of_last = 1;              ///< LoD: row i has i % values_of_last + 1 ids
 };
 
 /// Delivers `rows` records: output 0 is float32 [1, 2] {first + i, -(first + i)}, output 1 int64 ids with a LoD.

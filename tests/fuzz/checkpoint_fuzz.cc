@@ -1,0 +1,128 @@
+// Folders of checkpoints. Whatever their files hold: the newest is found, or refused for one of the reasons that the
+// headers name, and what was found is restored or refused, its ledger and its metrics included.
+//
+// The first byte says whether seals and checksums are put right (even) or left as they are (odd); the rest is unpacked
+// as FuzzFolder says.
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/file.h"
+#include "core/sealed_text.h"
+#include "data_feed.pb.h"
+#include "framework/trained_ledger.h"
+#include "fuzz/folder.h"
+#include "metrics/metric_set.h"
+#include "model.pb.h"
+#include "program/variable_store.h"
+#include "table/sparse_table.h"
+#include "trainer/checkpoint_store.h"
+
+namespace {
+
+using namespace millrace;
+
+constexpr char kStep[] = "step-000000000007";
+constexpr char kManifest[] = "step-000000000007/MANIFEST";
+
+/// A tensor "w" and a table "t", as the corpus has them.
+ProgramDesc Program() {
+  ProgramDesc program;
+  Demand(google::protobuf::TextFormat::ParseFromString(
+             R"(blocks { idx: 0 parent_idx: -1
+                  vars { name: "w" persistable: true
+                         type { type: LOD_TENSOR lod_tensor { tensor { data_type: FP32 dims: -1 dims: 2 } } } }
+                  vars { name: "t" persistable: true type { type: SPARSE_TABLE }
+                         attrs { name: "table" type: STRING s: "dim: 1" } } })",
+             &program),
+         "the program does not parse");
+  return program;
+}
+
+/// A log loss and a GAUC, whose totals are a list of rows.
+std::unique_ptr<const MetricSet> Metrics() {
+  DataFeedDesc desc;
+  Demand(google::protobuf::TextFormat::ParseFromString(
+             R"(multi_slot_desc { slots { name: "y" type: "uint64" is_used: true is_dense: true shape: -1 shape: 1 }
+                                  slots { name: "user" type: "uint64" is_used: true } })",
+             &desc),
+         "the slots do not parse");
+  std::vector<MetricSpec> specs(2);
+  specs[0] = {.kind = MetricDesc::LOGLOSS, .prediction = "p", .label = "y", .group = ""};
+  specs[1] = {.kind = MetricDesc::GAUC, .prediction = "p", .label = "y", .group = "user", .max_rows = 100};
+  return std::move(MetricSet::Create(specs, SlotSchema::Create(desc).value())).value();
+}
+
+class Silent : public google::protobuf::io::ErrorCollector {
+  void AddError(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
+};
+
+/// Makes the seals and sums of a folder true.
+void Repair(const FuzzFolder& folder) {
+  const auto seal = [&folder](const char* name, std::string text) { folder.Write(name, SealText(std::move(text))); };
+  if (Result<std::string> run = ReadFile(folder.path() + "/RUN"); run.ok()) seal("RUN", std::move(run).value());
+  Result<std::string> text = ReadFile(folder.path() + "/" + kManifest);
+  if (!text.ok()) return;
+  CheckpointManifest manifest;
+  google::protobuf::TextFormat::Parser parser;
+  Silent silent;
+  parser.RecordErrorsTo(&silent);
+  if (parser.ParseFromString(*text, &manifest)) {
+    folder.PutSums(kStep, manifest.mutable_file());
+    google::protobuf::TextFormat::PrintToString(manifest, &*text);
+  }
+  seal(kManifest, std::move(text).value());
+}
+
+void DemandOneOf(const Status& status, StatusCode a, StatusCode b) {
+  Demand(status.ok() || status.code() == a || status.code() == b, "another failure", status.message());
+}
+
+void Restore(const FoundCheckpoint& found, const MetricSet& metrics) {
+  TableDesc desc;
+  desc.set_name("t");
+  desc.set_dim(1);
+  desc.set_initial_rows(0);
+  desc.mutable_optimizer()->mutable_sgd();
+  Scope root;
+  root.Var("t")->Set<std::unique_ptr<SparseTable>>(std::move(CreateHashTable(desc, 1)).value());
+  const auto& variables = found.manifest.variable();
+  DemandOneOf(RestoreVariables(found.folder, {variables.begin(), variables.end()}, root), StatusCode::kBadData,
+              StatusCode::kInvalidConfig);
+  const Result<TrainedLedger> ledger = TrainedLedger::FromText(found.manifest.ledger());
+  DemandOneOf(ledger.status(), StatusCode::kBadData, StatusCode::kBadData);
+  if (ledger.ok()) {
+    const std::string written = ledger->ToText();
+    const Result<TrainedLedger> again = TrainedLedger::FromText(written);
+    Demand(again.ok() && again->ToText() == written, "the ledger does not read back");
+  }
+  if (const std::optional<MetricTotals> totals = metrics.FromBytes(found.metrics)) {
+    Demand(MetricSet::ToBytes(*totals) == found.metrics, "the totals are not what was read");
+    metrics.Compute(*totals);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const FuzzFolder folder;
+  static const ProgramDesc program = Program();
+  static const std::unique_ptr<const MetricSet> metrics = Metrics();
+  if (size == 0) return 0;
+  folder.Unpack({kManifest, "step-000000000007/metrics", "step-000000000007/parameters", "step-000000000007/tables/t",
+                 "RUN", "step-000000000003/MANIFEST"},
+                {reinterpret_cast<const char*>(data) + 1, size - 1});
+  if (data[0] % 2 == 0) Repair(folder);
+
+  const Result<CheckpointStore> store = CheckpointStore::Create(folder.path(), 1);
+  Demand(store.ok(), "the store cannot be made", store.status().message());
+  std::vector<std::string> refused;
+  const Result<std::optional<FoundCheckpoint>> found = store->FindNewest(program, &refused);
+  DemandOneOf(found.status(), StatusCode::kBadData, StatusCode::kInvalidConfig);
+  if (found.ok() && found->has_value()) Restore(**found, *metrics);
+  return 0;
+}
