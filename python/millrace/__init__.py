@@ -19,12 +19,20 @@ _MODULES = {
     "Predictor": ".predictor",
     "Slot": ".predictor",
     "Report": ".report",
+    **dict.fromkeys(["CPUPlace", "ParamAttr", "Program", "Scope", "Variable", "default_main_program",
+                     "default_startup_program", "global_scope", "op_info", "op_types", "program_guard", "scope_guard"],
+                    ".framework"),
+    **dict.fromkeys(["DatasetFactory", "InMemoryDataset", "QueueDataset"], ".dataset"),
+    **dict.fromkeys(["Executor", "load_persistables", "save_inference_model", "save_persistables"], ".executor"),
 }
+_SUBMODULES = ["data_generator", "dataset", "errors", "executor", "framework", "initializer", "layers", "optimizer"]
 
-__all__ = sorted(set(_MODULES) | set(_errors))
+__all__ = sorted(set(_MODULES) | set(_SUBMODULES) | set(_errors))
 
 
 def __getattr__(name):
+    if name in _SUBMODULES:
+        return importlib.import_module("." + name, __name__)
     if name not in _MODULES:
         raise AttributeError("module 'millrace' has no attribute '%s'" % name)
     value = getattr(importlib.import_module(_MODULES[name], __name__), name)

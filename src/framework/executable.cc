@@ -5,6 +5,7 @@
 
 #include "core/edit_distance.h"
 #include "framework/gradient_check.h"
+#include "framework/op_check.h"
 #include "framework/passes/fusion.h"
 #include "framework/passes/section_fusion.h"
 #include "framework/var_meta.h"
@@ -36,88 +37,6 @@ class Problems {
  private:
   std::string text_;
 };
-
-void CheckArguments(Place place, const OpDesc& op, const OpInfo& info, Problems& problems) {
-  const auto check = [&](const auto& bindings, const std::vector<ArgInfo>& args, const char* kind) {
-    for (const ArgInfo& arg : args) {
-      const bool bound = std::any_of(bindings.begin(), bindings.end(), [&](const OpDesc::Var& binding) {
-        return binding.parameter() == arg.name && binding.arguments_size() > 0;
-      });
-      if (!bound && !arg.optional) problems.Add(Where(place, op) + ": " + kind + " " + arg.name + " is not bound");
-    }
-    for (const OpDesc::Var& binding : bindings) {
-      const auto it =
-          std::find_if(args.begin(), args.end(), [&](const ArgInfo& arg) { return arg.name == binding.parameter(); });
-      if (it != args.end() || binding.arguments_size() == 0) continue;
-      std::vector<std::string_view> names;
-      for (const ArgInfo& arg : args) names.push_back(arg.name);
-      problems.Add(Where(place, op) + ": there is no " + kind + " \"" + binding.parameter() + "\"" +
-                   DidYouMean(binding.parameter(), names));
-    }
-  };
-  check(op.inputs(), info.inputs, "input");
-  // Gradients of inputs that nobody wants stay unbound.
-  if (!info.is_gradient) check(op.outputs(), info.outputs, "output");
-}
-
-void CheckVariables(Place place, const OpDesc& op, const VarMetas& vars, Problems& problems) {
-  for (const OpDesc::Var& binding : op.inputs()) {
-    for (const std::string& name : binding.arguments()) {
-      if (name == kEmptyVar || vars.contains(name)) continue;
-      std::vector<std::string_view> names;
-      for (const auto& [known, meta] : vars) names.push_back(known);
-      problems.Add(Where(place, op) + ": input " + binding.parameter() + ": there is no variable \"" + name + "\"" +
-                   DidYouMean(name, names));
-    }
-  }
-}
-
-/// True when an attribute as written can be read as the type it is registered with.
-bool FitsAttr(AttrType written, const AttrValue& registered) {
-  const auto is = [&registered]<class... T>() { return (std::holds_alternative<T>(registered) || ...); };
-  switch (written) {
-    case INT:
-    case LONG:
-    case BLOCK: return is.operator()<int64_t, float, bool>();
-    case BOOLEAN: return is.operator()<int64_t, bool>();
-    case FLOAT:
-    case FLOAT64: return is.operator()<float>();
-    case STRING:
-    case VAR: return is.operator()<std::string>();
-    case INTS:
-    case LONGS:
-    case BLOCKS:
-    case BOOLEANS: return is.operator()<std::vector<int64_t>>();
-    case FLOATS:
-    case FLOAT64S: return is.operator()<std::vector<float>>();
-    case STRINGS:
-    case VARS: return is.operator()<std::vector<std::string>>();
-    default: return false;
-  }
-}
-
-void CheckAttributes(Place place, const OpDesc& op, const OpInfo& info, const OpRegistry& registry,
-                     Problems& problems) {
-  // A gradient carries the attributes of its forward operator, which is checked itself.
-  const bool has_forward = info.is_gradient && op.type().ends_with("_grad");
-  const OpInfo* forward = has_forward ? registry.Find(op.type().substr(0, op.type().size() - 5)) : nullptr;
-  for (const OpDesc::Attr& attr : op.attrs()) {
-    const AttrInfo* known = info.FindAttr(attr.name());
-    const std::string where = Where(place, op) + ": ";
-    if (known == nullptr) {
-      if (IsHintAttr(attr.name()) || (forward != nullptr && forward->FindAttr(attr.name()) != nullptr)) continue;
-      std::vector<std::string_view> names;
-      for (const AttrInfo& other : info.attrs) names.push_back(other.name);
-      problems.Add(where + "attribute \"" + attr.name() + "\" is not supported" + DidYouMean(attr.name(), names));
-    } else if (!FitsAttr(attr.type(), known->default_value)) {
-      problems.Add(where + "attribute \"" + attr.name() + "\" must not be of type " + AttrType_Name(attr.type()));
-    } else if (const AttrValue value = OpView(op, info).Value(attr.name());
-               known->fixed && value != known->default_value) {
-      problems.Add(where + "attribute \"" + attr.name() + "\" is " + ShowAttr(value) + "; only " +
-                   ShowAttr(known->default_value) + " is supported");
-    }
-  }
-}
 
 bool Writes(const OpDesc& op, const std::set<std::string, std::less<>>& names) {
   for (const OpDesc::Var& output : op.outputs()) {
@@ -244,16 +163,9 @@ class BlockCompiler {
   }
 
   void CheckOp(Place place, const OpDesc& op) {
-    const OpInfo* info = registry_.Find(op.type());
-    if (info == nullptr) {
-      const std::string nearest = registry_.Nearest(op.type());
-      problems_.Add(Where(place, op) + ": no such operator" +
-                    (nearest.empty() ? "" : "; the nearest that is supported is \"" + nearest + "\""));
-      return;
-    }
-    CheckArguments(place, op, *info, problems_);
-    CheckVariables(place, op, vars, problems_);
-    CheckAttributes(place, op, *info, registry_, problems_);
+    std::vector<std::string> found;
+    millrace::CheckOp(Where(place, op), op, vars, registry_, &found);
+    for (const std::string& problem : found) problems_.Add(problem);
   }
 
   void InferBlock(int block) {

@@ -60,13 +60,7 @@ std::vector<const SlotSpec*> EmbeddingSlots(Lowering& lowering, const std::strin
 /// Looks one slot up and pools it into the variable `out`.
 bool LookUp(Lowering& lowering, const std::string& where, const SlotSpec& slot, const TableDesc& table, Pool pool,
             const std::string& rows, const std::string& out) {
-  OpDesc lookup =
-      MakeOp("lookup_table", {{"Ids", {slot.name}}, {"W", {table.name()}}}, {{"Out", {slot.is_dense ? out : rows}}},
-             {{"is_sparse", true}, {"is_distributed", false}, {"padding_idx", table.padding_idx()}});
-  // The padding row of a model's table stays zero; programs of Paddle train it unseen.
-  if (table.padding_idx() >= 0) SetAttr(lookup, "update_padding", false);
-  if (table.key() == TableDesc::SLOT_AND_ID) SetAttr(lookup, "slot_salt", SlotSalt(slot.name));
-  if (table.has_out_of_range()) SetAttr(lookup, "out_of_range", TableDesc::OutOfRange_Name(table.out_of_range()));
+  OpDesc lookup = LookupOp(slot.name, table, slot.is_dense ? out : rows);
   if (!lowering.Append(where, std::move(lookup))) return false;
   if (slot.is_dense) return true;
   Bound outputs = {{"Out", {out}}};
@@ -319,6 +313,16 @@ bool CheckName(Lowering& lowering, const std::string& where, const LayerDesc& la
 }
 
 }  // namespace
+
+OpDesc LookupOp(const std::string& ids, const TableDesc& table, const std::string& out) {
+  OpDesc lookup = MakeOp("lookup_table", {{"Ids", {ids}}, {"W", {table.name()}}}, {{"Out", {out}}},
+                         {{"is_sparse", true}, {"is_distributed", false}, {"padding_idx", table.padding_idx()}});
+  // The padding row of a model's table stays zero; programs of Paddle train it unseen.
+  if (table.padding_idx() >= 0) SetAttr(lookup, "update_padding", false);
+  if (table.key() == TableDesc::SLOT_AND_ID) SetAttr(lookup, "slot_salt", SlotSalt(ids));
+  if (table.has_out_of_range()) SetAttr(lookup, "out_of_range", TableDesc::OutOfRange_Name(table.out_of_range()));
+  return lookup;
+}
 
 void LowerLayers(Lowering& lowering) {
   std::set<std::string> seen;

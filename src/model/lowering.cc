@@ -45,6 +45,7 @@ bool Lowering::Append(std::string_view where, OpDesc op, OpRole role) {
 
 Status Lowering::Reload() {
   MR_ASSIGN(main_, BlockBuilder::Create(main_.block(), main_.registry()));
+  MR_ASSIGN(startup_, BlockBuilder::Create(startup_.block(), startup_.registry()));
   return Status::Ok();
 }
 

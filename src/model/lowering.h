@@ -41,6 +41,8 @@ class Lowering {
   /// Notes a mistake: `where: what`; what begins with the field that is to blame, if one is: "in: ...".
   void Problem(std::string_view where, std::string_view what);
   const std::vector<ModelMistake>& mistakes() const { return mistakes_; }
+  /// For who goes on after a mistake.
+  void ForgetMistakes() { mistakes_.clear(); }
   Status ToStatus() const;
 
   /// Appends to main; false, with the mistake noted, when the operator is unknown or the shapes do not fit.
@@ -61,11 +63,12 @@ class Lowering {
   void AddParameter(std::string_view where, const std::string& name, const Dims& dims, const Initializer& init,
                     bool is_weight);
   /// Declares a persistable variable that the startup program fills with one value.
-  void AddState(std::string_view where, const std::string& name, const Dims& dims, float value);
+  void AddState(std::string_view where, const std::string& name, const Dims& dims, float value,
+                DType dtype = DType::kFloat32);
   /// Declares a table that layers use, once.
   void AddTable(const TableDesc& table);
 
-  /// Learns what others appended to main.
+  /// Learns what others did to the blocks.
   Status Reload();
 
   void LayerDone(const std::string& name, int embedding_dim);
@@ -99,6 +102,10 @@ class Lowering {
 
 /// The table with init and optimizer filled in.
 TableDesc WithDefaults(const TableDesc& table, const ModelDesc& model);
+/// The text of a table's description that its variable and create_sparse_table carry.
+std::string TableText(const TableDesc& table);
+/// Looks the ids of a slot up in a table.
+OpDesc LookupOp(const std::string& ids, const TableDesc& table, const std::string& out);
 /// Mistakes in the table messages themselves.
 void CheckTables(Lowering& lowering);
 
@@ -112,6 +119,11 @@ struct LoweredLoss {
   std::string prediction;
 };
 LoweredLoss LowerLoss(Lowering& lowering);
+
+/// The first block of a new program.
+BlockDesc* FirstBlock(ProgramDesc& program);
+/// The program as it is evaluated: without gradients and updates; operators that behave otherwise in training are told.
+ProgramDesc CloneForTest(const ProgramDesc& program);
 
 void CheckOptimizers(Lowering& lowering);
 /// Appends the updates of parameters by their gradients, with accumulators and learning rates.

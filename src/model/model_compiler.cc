@@ -1,5 +1,6 @@
 #include "model/model_compiler.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "framework/backward.h"
@@ -7,23 +8,6 @@
 
 namespace millrace {
 namespace {
-
-BlockDesc* FirstBlock(ProgramDesc& program) {
-  BlockDesc* block = program.add_blocks();
-  block->set_idx(0);
-  block->set_parent_idx(-1);
-  program.mutable_version()->set_version(0);
-  return block;
-}
-
-/// The forward program as it is evaluated: operators that behave otherwise in training are told so.
-ProgramDesc CloneForTest(const ProgramDesc& forward) {
-  ProgramDesc test = forward;
-  for (OpDesc& op : *test.mutable_blocks(0)->mutable_ops()) {
-    if (FindAttr(op, "is_test") != nullptr) SetAttr(op, "is_test", true);
-  }
-  return test;
-}
 
 /// Notes a mistake when a metric cannot read a value of `slot` for every instance.
 void CheckMetricLabel(Lowering& lowering, const std::string& where, const std::string& name) {
@@ -97,6 +81,24 @@ std::vector<std::string> FindFeeds(const ProgramDesc& test, const std::string& p
 }
 
 }  // namespace
+
+BlockDesc* FirstBlock(ProgramDesc& program) {
+  BlockDesc* block = program.add_blocks();
+  block->set_idx(0);
+  block->set_parent_idx(-1);
+  program.mutable_version()->set_version(0);
+  return block;
+}
+
+ProgramDesc CloneForTest(const ProgramDesc& program) {
+  ProgramDesc test = program;
+  auto* ops = test.mutable_blocks(0)->mutable_ops();
+  ops->erase(std::remove_if(ops->begin(), ops->end(), [](const OpDesc& op) { return !IsAuthored(op); }), ops->end());
+  for (OpDesc& op : *ops) {
+    if (FindAttr(op, "is_test") != nullptr) SetAttr(op, "is_test", true);
+  }
+  return test;
+}
 
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
                                    std::vector<ModelMistake>* mistakes) {

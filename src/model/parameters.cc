@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "framework/var_meta.h"
 #include "model/lowering.h"
 
 namespace millrace {
@@ -9,9 +10,9 @@ namespace {
 
 std::vector<int64_t> ToVector(const Dims& dims) { return {dims.sizes().begin(), dims.sizes().end()}; }
 
-OpDesc FillConstant(const std::string& name, const Dims& dims, float value) {
+OpDesc FillConstant(const std::string& name, const Dims& dims, float value, DType dtype = DType::kFloat32) {
   return MakeOp("fill_constant", {}, {{"Out", {name}}},
-                {{"shape", ToVector(dims)}, {"dtype", static_cast<int64_t>(VarType::FP32)}, {"value", value}});
+                {{"shape", ToVector(dims)}, {"dtype", static_cast<int64_t>(ToVarType(dtype))}, {"value", value}});
 }
 
 OpDesc Uniform(const std::string& name, const Dims& dims, float limit) {
@@ -47,6 +48,16 @@ OpDesc InitOp(const std::string& name, const Dims& dims, const Initializer& init
   return Uniform(name, dims, static_cast<float>(std::sqrt(6 / FanSum(dims))));
 }
 
+VarMeta Persistable(const Dims& dims, DType dtype = DType::kFloat32) {
+  VarMeta meta;
+  meta.dtype = dtype;
+  meta.dims = dims;
+  meta.persistable = true;
+  return meta;
+}
+
+}  // namespace
+
 std::string TableText(const TableDesc& table) {
   google::protobuf::TextFormat::Printer printer;
   printer.SetSingleLineMode(true);
@@ -55,15 +66,6 @@ std::string TableText(const TableDesc& table) {
   while (text.ends_with(' ')) text.pop_back();
   return text;
 }
-
-VarMeta Persistable(const Dims& dims) {
-  VarMeta meta;
-  meta.dims = dims;
-  meta.persistable = true;
-  return meta;
-}
-
-}  // namespace
 
 void Lowering::AddParameter(std::string_view where, const std::string& name, const Dims& dims, const Initializer& init,
                             bool is_weight) {
@@ -86,14 +88,14 @@ void Lowering::AddParameter(std::string_view where, const std::string& name, con
   }
 }
 
-void Lowering::AddState(std::string_view where, const std::string& name, const Dims& dims, float value) {
+void Lowering::AddState(std::string_view where, const std::string& name, const Dims& dims, float value, DType dtype) {
   if (main_.Has(name)) {
     Problem(where, "its state \"" + name + "\" has the name of another variable; rename the layer");
     return;
   }
-  main_.Declare(name, Persistable(dims)).set_stop_gradient(true);
-  startup_.Declare(name, Persistable(dims)).set_stop_gradient(true);
-  if (const Status s = startup_.Append(FillConstant(name, dims, value), OpRole::kForward); !s.ok()) {
+  main_.Declare(name, Persistable(dims, dtype)).set_stop_gradient(true);
+  startup_.Declare(name, Persistable(dims, dtype)).set_stop_gradient(true);
+  if (const Status s = startup_.Append(FillConstant(name, dims, value, dtype), OpRole::kForward); !s.ok()) {
     Problem(where, s.message());
   }
 }

@@ -12,5 +12,7 @@ const Environment& SharedEnvironment();
 // What each part of the module has to offer; module.cc is the table of contents.
 void BindJob(pybind11::module_& module);
 void BindPredictor(pybind11::module_& module);
+void BindProgram(pybind11::module_& module);
+void BindSession(pybind11::module_& module);
 
 }  // namespace millrace

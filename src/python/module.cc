@@ -19,4 +19,6 @@ PYBIND11_MODULE(_millrace, module) {
   millrace::RegisterErrors();
   millrace::BindJob(module);
   millrace::BindPredictor(module);
+  millrace::BindProgram(module);
+  millrace::BindSession(module);
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/trainer_desc_reader.h"
@@ -45,6 +46,15 @@ class Job {
   /// Makes the parameters, in place of those that are there: runs the startup program, or loads program.init_dir.
   /// Frames that were made before end with the old ones.
   Status InitParameters();
+  /// Trains on parameters that exist already, instead of InitParameters; returns those that were here. Null: none.
+  std::unique_ptr<Scope> ExchangeParameters(std::unique_ptr<Scope> root) {
+    return std::exchange(root_, std::move(root));
+  }
+  /// Trains on a dataset that exists already and is made as the job's own; returns the one that was here. Before a
+  /// trainer is made, and after it is gone.
+  std::unique_ptr<Dataset> ExchangeDataset(std::unique_ptr<Dataset> dataset) {
+    return std::exchange(dataset_, std::move(dataset));
+  }
 
   const TrainerDesc& desc() const { return *config_.desc; }
   const LoadedConfig& config() const { return config_; }

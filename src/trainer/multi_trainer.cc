@@ -191,7 +191,7 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
   if (job_->desc().dataset().preload()) {
     MR_TRY(memory->PreloadIntoMemory(stop));
     load = memory->WaitPreloadDone();
-  } else {
+  } else if (!memory->IsLoaded()) {
     load = memory->LoadIntoMemory(stop);
   }
   if (!load.ok() && stop.stop_requested()) {

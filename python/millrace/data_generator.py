@@ -1,0 +1,183 @@
+"""Scripts that make MultiSlot text from raw lines: what a pipe_command runs.
+
+    from millrace.data_generator import MultiSlotDataGenerator
+
+    class Reader(MultiSlotDataGenerator):
+        def generate_sample(self, line):
+            def samples():
+                label, *ids = line.split()
+                yield [("label", [int(label)]), ("ids", [int(i) for i in ids])]
+            return samples
+
+    Reader().run_from_stdin()
+
+with pipe_command: "python3 reader.py". The classes, and what they write, are those of Paddle's fleet.data_generator; a
+script of Paddle's needs another import line alone. Written in C where values are plain ints, floats and strings.
+"""
+
+import sys
+
+try:
+    from ._lines import number_lines as _number_lines
+    from ._lines import string_lines as _string_lines
+except ImportError:  # a checkout that was not built
+    _number_lines = _string_lines = None
+
+__all__ = ["DataGenerator", "MultiSlotDataGenerator", "MultiSlotStringDataGenerator"]
+
+_ROWS_AT_ONCE = 64
+
+
+class DataGenerator:
+    """Turns lines into samples, and samples into lines of MultiSlot text."""
+
+    def __init__(self):
+        self._proto_info = None
+        self.batch_size_ = 32
+
+    def set_batch(self, batch_size):
+        """The number of samples that generate_batch gets at a time."""
+        self.batch_size_ = batch_size
+
+    def generate_sample(self, line):
+        """To be written: returns a function (or any callable) that yields the samples of a line, "...\\n"; None is passed
+        over. A sample is a list or tuple of fields (name, [value, ...]), the same names in the same order in every one."""
+        raise NotImplementedError("write generate_sample(self, line): it returns a function that yields samples, "
+                                  '[("words", [1926, 8, 17]), ("label", [1])]')
+
+    def generate_batch(self, samples):
+        """May be written: returns a function that yields samples, made of a list of set_batch samples."""
+        return lambda: iter(samples)
+
+    def run_from_stdin(self):
+        """Reads lines from standard input, and writes lines to standard output."""
+        self._run(self.generate_sample(line) for line in sys.stdin)
+
+    def run_from_memory(self):
+        """Writes the samples of generate_sample(None): for tests."""
+        self._run([self.generate_sample(None)])
+
+    def _run(self, makers):
+        batches = type(self).generate_batch is not DataGenerator.generate_batch
+        size = self.batch_size_ if batches else _ROWS_AT_ONCE
+        write = sys.stdout.write
+        samples = []
+        add = samples.append
+        try:
+            for make in makers:
+                for sample in make():
+                    if sample is None:
+                        continue
+                    add(sample)
+                    if len(samples) == size:
+                        write(self._lines_of(self.generate_batch(samples) if batches else None, samples))
+                        samples = []
+                        add = samples.append
+        except BaseException:
+            # Samples before a failure that need no batch are good.
+            if samples and not batches:
+                write(self._lines_of(None, samples))
+            raise
+        if samples:
+            write(self._lines_of(self.generate_batch(samples) if batches else None, samples))
+
+    def _lines_of(self, batch, samples):
+        """The text of the samples, or of what the function of generate_batch makes of them."""
+        if batch is not None:
+            samples = list(batch())
+        return "".join(map(self._gen_str, samples))
+
+    def _gen_str(self, line):
+        """The line of a sample."""
+        raise NotImplementedError("derive from MultiSlotDataGenerator or MultiSlotStringDataGenerator")
+
+
+def _fields(line, example):
+    if isinstance(line, zip):
+        line = list(line)
+    if not isinstance(line, (list, tuple)):
+        raise ValueError("a sample is a list or tuple of fields, for example %s; not %s %r" % (
+            example, type(line).__name__, line))
+    return line
+
+
+class MultiSlotDataGenerator(DataGenerator):
+    """For values that are ints and floats. A slot in which a float was seen is a slot of floats.
+
+    ValueError for anything else: another container, an empty list, another number of fields or another name than in the
+    first sample, values that are no int or float (bool and numpy's ints are none).
+    """
+
+    def _lines_of(self, batch, samples):
+        if _number_lines is None or type(self)._gen_str is not MultiSlotDataGenerator._gen_str:
+            return super()._lines_of(batch, samples)
+        if batch is not None:
+            samples = list(batch())
+        parts = []
+        at = 0
+        while at < len(samples):
+            if self._proto_info is not None:
+                text, at = _number_lines(samples, at, self._names, self._floats)
+                parts.append(text)
+            if at < len(samples):
+                parts.append(self._gen_str(samples[at]))
+                at += 1
+        return "".join(parts)
+
+    def _gen_str(self, line):
+        line = _fields(line, '[("words", [1926, 8, 17]), ("label", [1])]')
+        if self._proto_info is None:
+            info = [(name, "uint64") for name, _ in line]
+        elif len(line) != len(self._proto_info):
+            raise ValueError("a sample has %d fields, but the first one has %d" % (len(line), len(self._proto_info)))
+        else:
+            info = list(self._proto_info)
+        parts = []
+        for index, (name, elements) in enumerate(line):
+            if not isinstance(name, str):
+                raise ValueError("the name of field %d is a str, not %r" % (index, name))
+            if name != info[index][0]:
+                raise ValueError('field %d is "%s", but "%s" in the first sample' % (index, name, info[index][0]))
+            if not isinstance(elements, list):
+                raise ValueError('field "%s": its values are a list, not %s' % (name, type(elements).__name__))
+            if not elements:
+                raise ValueError('field "%s" has no values; give it a padding value' % name)
+            parts.append(str(len(elements)))
+            for element in elements:
+                if isinstance(element, float):
+                    info[index] = (name, "float")
+                elif not isinstance(element, int) or isinstance(element, bool):
+                    raise ValueError('field "%s": values are int or float, not %s %r' % (
+                        name, type(element).__name__, element))
+                parts.append(str(element))
+        if info != self._proto_info:
+            self._proto_info = info
+            self._names = tuple(name for name, _ in info)
+            self._floats = bytes(kind == "float" for _, kind in info)
+        return " ".join(parts) + "\n"
+
+
+class MultiSlotStringDataGenerator(DataGenerator):
+    """For values that are strings already: they are written as they are, unchecked."""
+
+    def _lines_of(self, batch, samples):
+        if _string_lines is None or type(self)._gen_str is not MultiSlotStringDataGenerator._gen_str:
+            return super()._lines_of(batch, samples)
+        if batch is not None:
+            samples = list(batch())
+        parts = []
+        at = 0
+        while at < len(samples):
+            text, at = _string_lines(samples, at)
+            parts.append(text)
+            if at < len(samples):
+                parts.append(self._gen_str(samples[at]))
+                at += 1
+        return "".join(parts)
+
+    def _gen_str(self, line):
+        parts = []
+        for _, elements in _fields(line, '[("words", ["1926", "08", "17"]), ("label", ["1"])]'):
+            parts.append(str(len(elements)))
+            parts.extend(elements)
+        return " ".join(parts) + "\n"

@@ -1,0 +1,254 @@
+"""Datasets: files behind a pipe_command, streamed or held in memory."""
+
+import os
+
+from . import _millrace
+from .errors import ConfigError
+from .framework import Variable
+from .layers import quoted
+
+__all__ = ["DatasetFactory", "InMemoryDataset", "QueueDataset", "DatasetBase"]
+
+
+class DatasetFactory:
+    """Makes datasets by the name of their class."""
+
+    def create_dataset(self, datafeed_class="QueueDataset"):
+        """"QueueDataset" or "InMemoryDataset"."""
+        classes = {"QueueDataset": QueueDataset, "InMemoryDataset": InMemoryDataset}
+        if datafeed_class not in classes:
+            raise ConfigError('there is no dataset class "%s"; there are %s' % (datafeed_class, ", ".join(classes)))
+        return classes[datafeed_class]()
+
+
+class DatasetBase:
+    """What datasets have in common. Settings count from the next load or training on."""
+
+    class_name = "QueueDataset"
+
+    def __init__(self):
+        self.filelist = []
+        self.thread_num = 1
+        self._use_var = []
+        self._fields = {"batch_size": "32"}
+        self._dataset_fields = {}
+        self._commands = {}
+
+    def init(self, batch_size=32, thread_num=1, use_var=(), pipe_command="cat", input_type=0, fs_name="", fs_ugi="",
+             **settings):
+        """Every setting in one call, as in Paddle 2."""
+        self.set_batch_size(batch_size)
+        self.set_thread(thread_num)
+        self.set_use_var(use_var)
+        self.set_pipe_command(pipe_command)
+        if input_type:
+            self.set_input_type(input_type)
+        if fs_name or fs_ugi:
+            self.set_hdfs_config(fs_name, fs_ugi)
+        for name, value in settings.items():
+            setter = getattr(self, "set_" + name, None)
+            if setter is None:
+                raise ConfigError("%s has no setting \"%s\"" % (type(self).__name__, name))
+            setter(value)
+
+    def set_batch_size(self, batch_size):
+        """Rows of a batch."""
+        if int(batch_size) < 1:
+            raise ConfigError("set_batch_size: a batch has at least 1 row, not %d" % batch_size)
+        self._fields["batch_size"] = "%d" % batch_size
+
+    def set_thread(self, thread_num):
+        """Threads that read, and workers that train unless train_from_dataset says another number. One worker trains in
+        file and line order and repeats to the bit; several share parameters without locks."""
+        self.thread_num = max(1, int(thread_num))
+
+    def set_filelist(self, filelist):
+        """Files, globs, folders, or @FILE with one of these a line."""
+        if isinstance(filelist, (str, os.PathLike)):
+            filelist = [filelist]
+        self.filelist = [os.fspath(file) for file in filelist]
+
+    def set_use_var(self, var_list):
+        """The variables that lines hold, in their order: one slot each. Replaces what was set before."""
+        for var in var_list:
+            if not isinstance(var, Variable):
+                raise ConfigError("set_use_var: takes Variables of layers.data, not %r" % (var,))
+            if var.dtype not in ("float32", "int64", "int32"):
+                raise ConfigError('set_use_var: "%s" is %s; lines hold float32 and int64' % (var.name, var.dtype))
+        self._use_var = list(var_list)
+
+    def set_pipe_command(self, pipe_command):
+        """A shell command that each file is piped through; what it writes is parsed."""
+        self._fields["pipe_command"] = quoted(pipe_command)
+
+    def set_input_type(self, input_type):
+        """1: a line is a whole batch (InMemoryDataset with batch_size 1)."""
+        self._fields["input_type"] = "%d" % input_type
+
+    def set_bad_lines(self, action="FAIL", max_lines=1000, max_fraction=0.01):
+        """What becomes of lines that do not parse: "FAIL" (the first ends the run), "SKIP", "QUARANTINE"."""
+        self._fields["bad_lines"] = "{ action: %s max_lines: %d max_fraction: %r }" % (action, max_lines, float(max_fraction))
+
+    def set_drop_last(self, drop_last):
+        """Leaves out the last batch of a pass when it is not full."""
+        self._fields["drop_last"] = _flag(drop_last)
+
+    def set_hdfs_config(self, fs_name, fs_ugi):
+        """How "hdfs:" and "afs:" files are read: by `hadoop fs` with this name node and user."""
+        command = "hadoop fs -D fs.default.name=%s -D hadoop.job.ugi=%s -cat" % (fs_name, fs_ugi)
+        self._commands.update(hdfs=command, afs=command)
+
+    def set_download_cmd(self, download_cmd):
+        """A command that writes the "hdfs:" or "afs:" file that its last argument names."""
+        self._commands.update(hdfs=download_cmd, afs=download_cmd)
+
+    def desc(self):
+        """The DataFeedDesc as text."""
+        return self._data_desc() + "\n"
+
+    def _data_desc(self):
+        if not self._use_var:
+            raise ConfigError("the dataset has no variables: call set_use_var")
+        slots = []
+        for var in self._use_var:
+            kind = "float" if var.dtype == "float32" else "uint64"
+            slot = "slots { name: %s type: \"%s\" is_used: true" % (quoted(var.name), kind)
+            if var.lod_level == 0:
+                slot += " is_dense: true shape: [%s]" % ", ".join(map(str, var.shape))
+            slots.append(slot + " }")
+        fields = ["%s%s %s" % (name, "" if value.startswith("{") else ":", value) for name, value in self._fields.items()]
+        for scheme, command in self._commands.items():
+            fields.append("input_commands { scheme: %s command: %s }" % (quoted(scheme), quoted(command)))
+        return "\n".join(fields + ["multi_slot_desc {"] + ["  " + slot for slot in slots] + ["}"])
+
+    def _job_fields(self):
+        """What a TrainerDesc says of the dataset."""
+        if not self.filelist:
+            raise ConfigError("the dataset has no files: call set_filelist")
+        lines = ["filelist: %s" % quoted(file) for file in self.filelist]
+        lines.append("data_desc {\n%s\nthread_num: %d\n}" % (self._data_desc(), self.thread_num))
+        settings = " ".join("%s: %s" % item for item in self._dataset_fields.items())
+        lines.append('dataset { class_name: "%s" %s }' % (self.class_name, settings))
+        return "\n".join(lines)
+
+    def _memory(self):
+        return None
+
+
+class QueueDataset(DatasetBase):
+    """Streams its files, from the first line on in every training."""
+
+
+class InMemoryDataset(DatasetBase):
+    """Holds the rows of its files: loaded once, shuffled and trained on as often as one likes."""
+
+    class_name = "InMemoryDataset"
+
+    def __init__(self):
+        super().__init__()
+        self._loaded = None
+        self._preloading = False
+
+    def set_queue_num(self, queue_num):
+        """Channels between the rows and the workers; by default one for each."""
+        self._dataset_fields["queue_num"] = "%d" % queue_num
+
+    def set_parse_ins_id(self, parse_ins_id):
+        """Lines start with "1 ID", the row's name."""
+        self._fields["parse_ins_id"] = _flag(parse_ins_id)
+
+    def set_parse_content(self, parse_content):
+        """Lines carry "1 TEXT", kept with the row."""
+        self._fields["parse_content"] = _flag(parse_content)
+
+    def set_parse_logkey(self, parse_logkey):
+        """Lines carry "1 KEY" of 32 hex digits, which names the row and its search."""
+        self._fields["parse_logkey"] = _flag(parse_logkey)
+
+    def set_merge_by_lineid(self, merge_size=2):
+        """Rows of one name become one row when they are loaded."""
+        self.set_parse_ins_id(True)
+        self._dataset_fields.update(merge_by_lineid="true", merge_size="%d" % merge_size)
+
+    def set_enable_pv_merge(self, enable_pv_merge):
+        """Rows of one search are a page view."""
+        self._dataset_fields["enable_pv_merge"] = _flag(enable_pv_merge)
+
+    set_merge_by_sid = set_enable_pv_merge
+
+    def set_pv_batch_size(self, pv_batch_size):
+        """Page views of a batch of the phase JOIN."""
+        self._fields["pv_batch_size"] = "%d" % pv_batch_size
+
+    def set_current_phase(self, current_phase):
+        """1: batches of whole page views (JOIN); 0: batches of rows (UPDATE)."""
+        self._dataset_fields["phases"] = "JOIN" if current_phase == 1 else "UPDATE"
+
+    def load_into_memory(self, is_shuffle=False):
+        """Reads all files; returns the number of rows. A second call without release_memory is AlreadyExistsError."""
+        rows = self._made().load()
+        if is_shuffle:
+            self.local_shuffle()
+        return rows
+
+    def preload_into_memory(self, thread_num=None):
+        """The same in the background."""
+        if thread_num is not None:
+            self.set_thread(thread_num)
+        self._made().preload()
+        self._preloading = True
+
+    def wait_preload_done(self):
+        """Waits for preload_into_memory; returns the number of rows."""
+        if not self._preloading:
+            raise ConfigError("wait_preload_done without preload_into_memory")
+        self._preloading = False
+        return self._loaded.wait_preload()
+
+    def local_shuffle(self, seed=1):
+        """Orders the rows by the seed: the same order for any number of threads, whatever was shuffled before."""
+        self._there().shuffle(seed)
+
+    def global_shuffle(self, fleet=None, thread_num=12, seed=1):
+        """The same; one machine has all rows."""
+        self.local_shuffle(seed)
+
+    def slots_shuffle(self, slots, seed=1, candidate_size=0):
+        """Every row gets the values of these slots from another row, drawn among candidate_size (0: all). No slots: its
+        own again."""
+        self._there().slots_shuffle(list(slots), seed, candidate_size)
+
+    def release_memory(self):
+        """Frees the rows; loading again is allowed."""
+        if self._loaded is not None:
+            self._loaded.release()
+            self._loaded = None
+
+    def get_memory_data_size(self, fleet=None):
+        """Rows that are loaded; 0 before and after."""
+        return self._loaded.size() if self._loaded is not None else 0
+
+    get_shuffle_data_size = get_memory_data_size
+
+    def get_pv_data_size(self):
+        """Page views that are loaded."""
+        return self._loaded.pv_size() if self._loaded is not None else 0
+
+    def _made(self):
+        if self._loaded is None:
+            self._loaded = _millrace.Memory("thread_num: %d\n%s" % (self.thread_num, self._job_fields()))
+        return self._loaded
+
+    def _there(self):
+        if self._loaded is None:
+            raise ConfigError("the dataset holds no rows: call load_into_memory")
+        return self._loaded
+
+    def _memory(self):
+        if self._preloading:
+            self.wait_preload_done()
+        return self._there()
+
+
+def _flag(value):
+    return "true" if value else "false"

@@ -1,0 +1,162 @@
+"""Runs programs: startup programs, trainings, single batches."""
+
+import os
+import re
+import sys
+import tempfile
+
+import numpy as np
+
+from . import _millrace
+from .errors import ConfigError, Error
+from .framework import Program, Variable, default_main_program, global_scope
+from .layers import quoted
+from .report import Report
+
+__all__ = ["Executor", "load_persistables", "save_inference_model", "save_persistables"]
+
+
+class Executor:
+    """Runs programs on the variables of a scope, by default global_scope()."""
+
+    def __init__(self, place=None):
+        self.place = place
+
+    def run(self, program=None, feed=None, fetch_list=(), scope=None, return_numpy=True):
+        """Runs a program once and returns the fetched variables as numpy arrays.
+
+        A startup program makes its parameters anew. Another program is fed by name: an array of the variable's shape, or
+        for a variable of lod_level 1 a list of a sequence for each row, or a pair (values, lengths).
+        """
+        program = program or default_main_program()
+        scope = scope or global_scope()
+        if program._is_startup():
+            for main in program._mains:
+                scope._scope.run_startup(main._author.startup(), program.random_seed)
+            return []
+        feeds = [_fed(program, name, given) for name, given in (feed or {}).items()]
+        with _places(program):
+            return _millrace.run_program(scope._scope, program.serialize(), feeds, [_name(var) for var in fetch_list],
+                                         program.random_seed)
+
+    def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
+                           fetch_info=None, print_period=100, update_mode=None):
+        """Trains one pass over the dataset and returns a Report.
+
+        thread        workers; 0: those of the dataset
+        debug         lists the operators, and prints a profile every 100 batches, on standard error
+        fetch_list    variables that worker 0 prints on standard output every print_period batches, and that
+                      Report.history keeps, under the texts of fetch_info
+        update_mode   "SERIAL" (one worker's default: file and line order, the same to the bit each time), "HOGWILD" (that
+                      of several) or "ROW_LOCK"
+
+        Ctrl-C ends it within a second; the parameters are then those of the last whole batch.
+        """
+        return self._run_from_dataset(program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
+                                      update_mode)
+
+    def close(self):
+        """Nothing is kept open; here as in Paddle."""
+
+    def _run_from_dataset(self, program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period, update_mode):
+        if dataset is None:
+            raise ConfigError("train_from_dataset needs a dataset")
+        program = program or default_main_program()
+        if program._is_startup():
+            raise ConfigError("train_from_dataset runs main programs; run the startup program by run()")
+        workers = thread if thread > 0 else dataset.thread_num
+        names = [_name(var) for var in fetch_list or ()]
+        info = list(fetch_info) if fetch_info is not None else names
+        if len(info) != len(names):
+            raise ConfigError("fetch_info has %d texts for %d variables" % (len(info), len(names)))
+        mode = update_mode or ("SERIAL" if workers == 1 else "HOGWILD")
+        memory = dataset._memory()
+        with tempfile.TemporaryDirectory(prefix="millrace") as folder:
+            program.save(folder)
+            files = [quoted(os.path.join(folder, name)) for name in ("main_program.bin", "startup_program.bin")]
+            text = ["thread_num: %d" % workers, "update_mode: %s" % mode, "seed: %d" % program.random_seed,
+                    "program { main: %s startup: %s }" % tuple(files), dataset._job_fields()]
+            if debug:
+                text.append("debug: true")
+            if names:
+                fetches = ["fetch_var_names: %s fetch_var_str_format: %s" % (quoted(name), quoted(label))
+                           for name, label in zip(names, info)]
+                text.append("fetch_config { %s print_period: %d }" % (" ".join(fetches), print_period))
+            if program.auc_states and workers > 1:
+                states = " ".join("stat_var_names: %s" % quoted(name) for name in program.auc_states)
+                text.append("hogwild_param { %s }" % states)
+            if debug:
+                sys.stderr.write(program.ops())
+            sys.stdout.flush()
+            sys.stderr.flush()
+            with _places(program):
+                return Report(**_millrace.run_dataset((scope or global_scope())._scope, "\n".join(text), memory))
+
+
+def save_persistables(executor, dirname, main_program=None, scope=None):
+    """Writes every parameter and optimizer state to DIRNAME/NAME, in Paddle's files. Growing tables are not among them:
+    save_inference_model keeps those."""
+    program = main_program or default_main_program()
+    (scope or global_scope())._scope.save(program.serialize(), os.fspath(dirname))
+
+
+def load_persistables(executor, dirname, main_program=None, scope=None):
+    """Reads what save_persistables wrote."""
+    program = main_program or default_main_program()
+    (scope or global_scope())._scope.load(program.serialize(), os.fspath(dirname))
+
+
+def save_inference_model(dirname, dataset, target_var, executor=None, main_program=None, scope=None, pooled=()):
+    """Writes a model that millrace.Predictor and the program `predictor` load.
+
+    dataset     says how lines are read
+    target_var  the prediction, [batch, 1] or [batch, classes]
+    pooled      outputs of embedding and pooling that an online caller feeds instead of ids
+    """
+    program = main_program or default_main_program()
+    data = "data_desc {\n%s\n}\nseed: %d\nfilelist: \"/dev/null\"" % (dataset._data_desc(), program.random_seed)
+    (scope or global_scope())._scope.save_model(program._author.for_test(), program.startup_bytes(), data,
+                                                _name(target_var), [_name(var) for var in pooled], os.fspath(dirname))
+
+
+def _name(var):
+    if isinstance(var, (Variable, str)):
+        return getattr(var, "name", var)
+    raise ConfigError("a Variable or its name, not %r" % (var,))
+
+
+def _fed(program, name, given):
+    var = program.var(name)
+    dtype = np.dtype(var.dtype)
+    if var.lod_level == 0:
+        return name, np.ascontiguousarray(given, dtype=dtype), None
+    if isinstance(given, tuple):
+        values, lengths = np.asarray(given[0], dtype=dtype), np.asarray(given[1], dtype=np.int64)
+    else:
+        rows = [np.asarray(row, dtype=dtype).reshape(-1) for row in given]
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        values = np.concatenate(rows) if rows else np.zeros(0, dtype=dtype)
+    if int(lengths.sum()) != values.shape[0]:
+        raise ConfigError('feed "%s": lengths sum to %d, not to the %d values' % (name, lengths.sum(), values.shape[0]))
+    if values.ndim == 1:
+        values = values.reshape(-1, 1)
+    return name, np.ascontiguousarray(values), np.concatenate([[0], np.cumsum(lengths)])
+
+
+class _places:
+    """Adds to a failure where the operator that it names was called."""
+
+    def __init__(self, program):
+        self._lines = program._lines
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if not isinstance(error, Error):
+            return False
+        places = {name: self._lines[name] for name in re.findall(r'"([^"\n]+)"', str(error)) if name in self._lines}
+        if places:
+            text = "".join('\n  "%s" is made at %s' % item for item in places.items())
+            error.args = (str(error) + text,)
+        return False

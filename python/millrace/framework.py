@@ -1,0 +1,310 @@
+"""Programs and their variables."""
+
+import contextlib
+import os
+import threading
+
+from . import _millrace
+from .errors import ConfigError
+
+__all__ = ["CPUPlace", "ParamAttr", "Program", "Scope", "Variable", "default_main_program", "default_startup_program",
+           "global_scope", "op_info", "op_types", "program_guard", "scope_guard"]
+
+
+class CPUPlace:
+    """Where programs run."""
+
+    def __repr__(self):
+        return "CPUPlace"
+
+
+class Variable:
+    """A variable of a program. `shape` has -1 for the batch; with lod_level 1 rows are cut into sequences."""
+
+    def __init__(self, program, name):
+        self.program = program
+        self.name = name
+
+    def _meta(self):
+        return self.program._author.find(self.name)
+
+    @property
+    def shape(self):
+        return self._meta()["shape"]
+
+    @property
+    def dtype(self):
+        return self._meta()["dtype"]
+
+    @property
+    def lod_level(self):
+        return self._meta()["lod_level"]
+
+    @property
+    def persistable(self):
+        return self._meta()["persistable"]
+
+    def __repr__(self):
+        lod = ", lod_level=%d" % self.lod_level if self.lod_level else ""
+        return 'Variable("%s", %s %s%s)' % (self.name, self.dtype, list(self.shape), lod)
+
+    def _binary(self, op, other, swapped=False):
+        from . import layers
+        if isinstance(other, Variable):
+            return getattr(layers, "elementwise_" + op)(self, other)
+        number = float(other)
+        if op == "add" or (op == "sub" and not swapped):
+            return layers.scale(self, bias=number if op == "add" else -number)
+        if op == "sub":
+            return layers.scale(self, scale=-1.0, bias=number)
+        if op == "mul" or not swapped:
+            return layers.scale(self, scale=number if op == "mul" else 1 / number)
+        constant = layers.fill_constant(shape=[1], dtype=self.dtype, value=number)
+        return layers.elementwise_div(layers.elementwise_mul(layers.ones_like(self), constant), self)
+
+    def __add__(self, other):
+        return self._binary("add", other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other):
+        return self._binary("sub", other)
+
+    def __rsub__(self, other):
+        return self._binary("sub", other, swapped=True)
+
+    def __mul__(self, other):
+        return self._binary("mul", other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other):
+        return self._binary("div", other)
+
+    def __neg__(self):
+        return self._binary("mul", -1.0)
+
+
+class ParamAttr:
+    """How a parameter is named and starts.
+
+    initializer  one of millrace.initializer; by default Xavier for weights, 0 for biases
+    trainable    False: no gradient, no update
+    """
+
+    def __init__(self, name=None, initializer=None, trainable=True):
+        self.name = name
+        self.initializer = initializer
+        self.trainable = trainable
+
+    @staticmethod
+    def of(given):
+        """What a param_attr argument stands for: a ParamAttr, a name, an initializer, or nothing."""
+        if given is None or given is True:
+            return ParamAttr()
+        if isinstance(given, ParamAttr):
+            return given
+        if isinstance(given, str):
+            return ParamAttr(name=given)
+        if hasattr(given, "text"):
+            return ParamAttr(initializer=given)
+        raise ConfigError("param_attr is a ParamAttr, a name or an initializer, not %r" % (given,))
+
+
+class Program:
+    """Operators over variables. A main program grows as layers are called; its startup program makes the parameters.
+
+    A program is made with its startup program by program_guard, or by default_main_program().
+    """
+
+    def __init__(self):
+        self._made = None  # the extension's object, when this is a main program
+        self._mains = []  # when this is a startup program
+        self._bytes = None  # when this is a copy
+        self._source = None  # what a copy was made of
+        self._names = {}
+        self._lines = {}  # where the operator that makes a variable was called
+        self.auc_states = []
+        self.random_seed = 1
+
+    @property
+    def _author(self):
+        if self._bytes is not None:
+            return self._source._author
+        if self._mains:
+            raise ConfigError("this is a startup program: operators go to the main program of its program_guard")
+        if self._made is None:
+            self._made = _millrace.Program()
+        return self._made
+
+    def _is_startup(self):
+        return bool(self._mains)
+
+    def unique_name(self, stem):
+        """"fc_0", "fc_1", ..."""
+        number = self._names.get(stem, 0)
+        self._names[stem] = number + 1
+        return "%s_%d" % (stem, number)
+
+    def var(self, name):
+        """The variable of that name; NotFoundError with the nearest name."""
+        self._author.find(name)
+        return Variable(self, name)
+
+    def global_block(self):
+        return self
+
+    def clone(self, for_test=False):
+        """A copy of a main program as it is now; `for_test`: the forward part alone, with dropout and its like off."""
+        copy = Program()
+        copy._bytes = self._author.for_test() if for_test else self.serialize()
+        copy._source = self
+        copy.auc_states = list(self.auc_states)
+        copy.random_seed = self.random_seed
+        copy._lines = self._lines
+        return copy
+
+    def serialize(self):
+        """The ProgramDesc as bytes, as Paddle saves it."""
+        if self._bytes is not None:
+            return self._bytes
+        if self._mains:
+            return self._mains[-1]._author.startup()
+        return self._author.main()
+
+    def startup_bytes(self):
+        """The startup program of a main program, or of a copy of one."""
+        return self._author.startup()
+
+    def ops(self):
+        """len(ops)=7, then the operators, a line each: op[0]->Type(): lookup_table."""
+        return _millrace.program_ops(self.serialize())
+
+    def to_string(self):
+        """The ProgramDesc as text."""
+        return _millrace.program_text(self.serialize())
+
+    __str__ = to_string
+
+    def save(self, folder):
+        """Writes FOLDER/main_program.bin and FOLDER/startup_program.bin, which a job names:
+
+            program { main: "FOLDER/main_program.bin" startup: "FOLDER/startup_program.bin" }
+        """
+        os.makedirs(folder, exist_ok=True)
+        for name, data in (("main_program.bin", self.serialize()), ("startup_program.bin", self.startup_bytes())):
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(data)
+
+
+class Scope:
+    """Where variables live between runs: parameters, optimizer state, tables."""
+
+    def __init__(self):
+        self._scope = _millrace.Scope()
+
+    def get(self, name):
+        """A copy of a tensor as a numpy array; None when there is none of that name."""
+        return self._scope.get(name)
+
+    def set(self, name, array):
+        """Writes a tensor; one that is there keeps its shape and type."""
+        import numpy as np
+        self._scope.set(name, np.asarray(array))
+
+    def names(self):
+        return self._scope.names()
+
+    @property
+    def step(self):
+        """Batches trained on these parameters since the startup program ran."""
+        return self._scope.step
+
+    def find_var(self, name):
+        """As in Paddle: np.array(scope.find_var("fc_0.w_0").get_tensor())."""
+        return None if self.get(name) is None else _ScopeVariable(self, name)
+
+    var = find_var
+
+
+class _ScopeVariable:
+    def __init__(self, scope, name):
+        self._scope, self._name = scope, name
+
+    def get_tensor(self):
+        return self
+
+    def set(self, array, place=None):
+        self._scope.set(self._name, array)
+
+    def __array__(self, dtype=None, copy=None):
+        array = self._scope.get(self._name)
+        return array if dtype is None else array.astype(dtype)
+
+
+class _Current(threading.local):
+    def __init__(self):
+        self.main, self.startup = _pair()
+        self.scope = _GLOBAL_SCOPE
+
+
+def _pair(main=None, startup=None):
+    main, startup = main or Program(), startup or Program()
+    if main._is_startup():
+        raise ConfigError("program_guard: the first program is a startup program already")
+    if startup._made is not None or startup._bytes is not None:
+        raise ConfigError("program_guard: the second program has operators of its own; give a new Program()")
+    if main not in startup._mains:
+        startup._mains.append(main)
+    return main, startup
+
+
+_GLOBAL_SCOPE = Scope()
+_current = _Current()
+
+
+def default_main_program():
+    """The program that layers go to."""
+    return _current.main
+
+
+def default_startup_program():
+    """The program that makes its parameters."""
+    return _current.startup
+
+
+@contextlib.contextmanager
+def program_guard(main_program, startup_program=None):
+    """Lets layers go to another pair of programs."""
+    before = _current.main, _current.startup
+    _current.main, _current.startup = _pair(main_program, startup_program)
+    try:
+        yield
+    finally:
+        _current.main, _current.startup = before
+
+
+def global_scope():
+    """The scope that executors use."""
+    return _current.scope
+
+
+@contextlib.contextmanager
+def scope_guard(scope):
+    """Lets executors use another scope."""
+    before, _current.scope = _current.scope, scope
+    try:
+        yield
+    finally:
+        _current.scope = before
+
+
+def op_types():
+    """Every operator that `layers.op` knows."""
+    return _millrace.op_types()
+
+
+def op_info(type):
+    """What an operator is: {"doc", "inputs": [(name, doc, any number, optional)], "outputs", "attrs": [(name, doc,
+    default)]}."""
+    return _millrace.op_info(type)

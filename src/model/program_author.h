@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "framework/backward.h"
+#include "framework/op_registry.h"
+#include "framework/slot_schema.h"
+#include "model.pb.h"
+#include "model/lowering.h"
+
+namespace millrace {
+
+/// Grows a program operator by operator, as an author calls layers, and lets the compiler add what follows from a loss.
+///
+/// What is appended is checked at once, so that a mistake is at the line that makes it; a failure leaves the programs
+/// as they were. Names are those of CompiledModel. Errors are kInvalidConfig with every mistake of the call, a line
+/// each. One thread. `registry` must outlive it.
+class ProgramAuthor {
+ public:
+  static Result<std::unique_ptr<ProgramAuthor>> Create(const OpRegistry& registry);
+  ProgramAuthor(const ProgramAuthor&) = delete;
+  ProgramAuthor& operator=(const ProgramAuthor&) = delete;
+
+  /// Declares a variable that is fed: a slot of that name. -1 in dims is the batch, or its values with lod_level 1.
+  Status AddData(const std::string& name, const VarMeta& meta);
+  /// Declares a parameter that the startup program fills. One that is not trainable gets no gradient.
+  Status AddParameter(const std::string& name, const Dims& dims, const Initializer& init, bool trainable);
+  /// Declares a persistable variable that the startup program fills with one value.
+  Status AddState(const std::string& name, DType dtype, const Dims& dims, float value);
+  /// Declares a table for LookUp; again with the same description does nothing. Its rule, unless it names one, is that
+  /// of Minimize.
+  Status AddTable(const TableDesc& table);
+  /// Looks the variable `ids` up in a table that was added, into a new variable.
+  Status LookUp(const std::string& ids, const std::string& table, const std::string& out);
+  /// Appends an operator of the forward part and declares what it writes.
+  Status Append(OpDesc op);
+  /// Appends gradients of `loss` and updates of every trainable parameter and table, once a program.
+  Result<std::vector<ParamGrad>> Minimize(const std::string& loss, const OptimizerDesc& optimizer);
+
+  /// What is known of a variable; kNotFound with the nearest name.
+  Result<VarMeta> Find(const std::string& name) const;
+  bool Has(const std::string& name) { return lowering_->main().Has(name); }
+  const ProgramDesc& main() const { return main_; }
+  const ProgramDesc& startup() const { return startup_; }
+  /// The forward part, with dropout and its like off.
+  ProgramDesc ForTest() const { return CloneForTest(main_); }
+  void set_seed(uint64_t seed) { seed_ = seed; }
+  uint64_t seed() const { return seed_; }
+  const OpRegistry& registry() const { return *registry_; }
+
+ private:
+  explicit ProgramAuthor(const OpRegistry& registry) : registry_(&registry) {}
+  Status TakeMistakes();
+  Status AppendMinimization(const std::string& loss, std::vector<ParamGrad>* gradients);
+  void FinishTables();
+
+  const OpRegistry* registry_;
+  uint64_t seed_ = 1;
+  ModelDesc model_;  ///< tables, and the optimizer of Minimize
+  SlotSchema schema_;
+  ProgramDesc main_;
+  ProgramDesc startup_;
+  std::unique_ptr<Lowering> lowering_;
+  bool is_minimized_ = false;
+};
+
+}  // namespace millrace

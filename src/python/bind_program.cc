@@ -1,0 +1,217 @@
+#include <google/protobuf/text_format.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <array>
+#include <memory>
+
+#include "framework/executable.h"
+#include "model/program_author.h"
+#include "program/text_proto.h"
+#include "python/bindings.h"
+#include "python/errors.h"
+
+namespace py = pybind11;
+
+namespace millrace {
+namespace {
+
+using Names = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+DType DTypeNamed(const std::string& name) {
+  constexpr std::array kTypes = {DType::kFloat32, DType::kInt64, DType::kFloat64, DType::kInt32,  DType::kBool,
+                                 DType::kUint8,   DType::kInt8,  DType::kInt16,   DType::kFloat16};
+  std::string known;
+  for (const DType type : kTypes) {
+    if (DTypeName(type) == name) return type;
+    known += (known.empty() ? "" : ", ") + std::string(DTypeName(type));
+  }
+  throw StatusError(InvalidConfig("there is no dtype \"" + name + "\"; there are " + known));
+}
+
+Dims DimsOf(const std::vector<int64_t>& shape) { return Dims(std::span<const int64_t>(shape)); }
+
+py::object Plain(const AttrValue& value) {
+  return std::visit([](const auto& held) -> py::object { return py::cast(held); }, value);
+}
+
+/// "a float", "a list of ints", ...
+std::string Expected(const AttrValue& value) {
+  constexpr std::array kNames = {"an int",         "a float",          "a bool",           "a str",
+                                 "a list of ints", "a list of floats", "a list of strings"};
+  return kNames[value.index()];
+}
+
+/// What a Python value is as the registered type of the attribute.
+AttrValue ToAttr(const std::string& op, const std::string& name, const py::handle& given, const AttrValue& registered) {
+  try {
+    return std::visit(
+        [&](const auto& held) -> AttrValue {
+          using T = std::decay_t<decltype(held)>;
+          // A bool is an int to Python, and an int no bool.
+          if constexpr (std::is_same_v<T, bool>) {
+            if (!py::isinstance<py::bool_>(given)) throw py::cast_error();
+          } else if constexpr (std::is_same_v<T, int64_t>) {
+            if (py::isinstance<py::float_>(given)) throw py::cast_error();
+          }
+          return given.cast<T>();
+        },
+        registered);
+  } catch (const py::cast_error&) {
+    throw StatusError(InvalidConfig(op + ": attribute \"" + name + "\" is " + Expected(registered) + ", not " +
+                                    py::repr(given).cast<std::string>()));
+  }
+}
+
+OpDesc MakeDesc(const OpRegistry& registry, const std::string& type, const Names& inputs, const Names& outputs,
+                const py::dict& attrs) {
+  OpDesc op;
+  op.set_type(type);
+  for (const auto& [parameter, names] : inputs) SetInput(op, parameter, names);
+  for (const auto& [parameter, names] : outputs) SetOutput(op, parameter, names);
+  const OpInfo* info = registry.Find(type);
+  for (const auto& [key, value] : attrs) {
+    const auto name = key.cast<std::string>();
+    const AttrInfo* known = info == nullptr ? nullptr : info->FindAttr(name);
+    // One that is not known is named, with the nearest name, by who checks the operator.
+    SetAttr(op, name, known == nullptr ? AttrValue(int64_t{0}) : ToAttr(type, name, value, known->default_value));
+  }
+  return op;
+}
+
+template <class Message>
+Message ParseText(const std::string& text, const std::string& origin) {
+  Message message;
+  ThrowUnlessOk(ParseTextProto(text, origin, &message));
+  return message;
+}
+
+/// A main program and its startup program while they are written.
+class PyProgram {
+ public:
+  PyProgram() : author_(ValueOrThrow(ProgramAuthor::Create(SharedEnvironment().ops))) {}
+
+  void AddData(const std::string& name, const std::string& dtype, const std::vector<int64_t>& shape, int lod_level) {
+    VarMeta meta;
+    meta.dtype = DTypeNamed(dtype);
+    meta.dims = DimsOf(shape);
+    meta.lod_level = lod_level;
+    ThrowUnlessOk(author_->AddData(name, meta));
+  }
+  void AddParameter(const std::string& name, const std::vector<int64_t>& shape, const std::string& init,
+                    bool trainable) {
+    const auto initializer = ParseText<Initializer>(init, "initializer");
+    ThrowUnlessOk(author_->AddParameter(name, DimsOf(shape), initializer, trainable));
+  }
+  void AddState(const std::string& name, const std::string& dtype, const std::vector<int64_t>& shape, float value) {
+    ThrowUnlessOk(author_->AddState(name, DTypeNamed(dtype), DimsOf(shape), value));
+  }
+  void AddTable(const std::string& text) { ThrowUnlessOk(author_->AddTable(ParseText<TableDesc>(text, "table"))); }
+  void LookUp(const std::string& ids, const std::string& table, const std::string& out) {
+    ThrowUnlessOk(author_->LookUp(ids, table, out));
+  }
+  void Append(const std::string& type, const Names& inputs, const Names& outputs, const py::dict& attrs) {
+    ThrowUnlessOk(author_->Append(MakeDesc(author_->registry(), type, inputs, outputs, attrs)));
+  }
+  std::vector<std::pair<std::string, std::string>> Minimize(const std::string& loss, const std::string& optimizer) {
+    const auto rule = ParseText<OptimizerDesc>(optimizer, "optimizer");
+    std::vector<std::pair<std::string, std::string>> pairs;
+    for (ParamGrad& made : ValueOrThrow(author_->Minimize(loss, rule))) {
+      pairs.emplace_back(std::move(made.param), std::move(made.grad));
+    }
+    return pairs;
+  }
+  py::dict Find(const std::string& name) const {
+    const VarMeta meta = ValueOrThrow(author_->Find(name));
+    const auto sizes = meta.dims.sizes();
+    py::dict dict;
+    dict["dtype"] = std::string(DTypeName(meta.dtype));
+    dict["shape"] = py::tuple(py::cast(std::vector<int64_t>(sizes.begin(), sizes.end())));
+    dict["lod_level"] = meta.lod_level;
+    dict["persistable"] = meta.persistable;
+    return dict;
+  }
+  bool Has(const std::string& name) { return author_->Has(name); }
+  py::bytes Main() const { return author_->main().SerializeAsString(); }
+  py::bytes Startup() const { return author_->startup().SerializeAsString(); }
+  py::bytes ForTest() const { return author_->ForTest().SerializeAsString(); }
+
+ private:
+  std::unique_ptr<ProgramAuthor> author_;
+};
+
+ProgramDesc ParseDesc(const std::string& bytes) {
+  ProgramDesc program;
+  if (!program.ParseFromString(bytes)) throw StatusError(BadData("these bytes are no serialized ProgramDesc"));
+  return program;
+}
+
+py::dict OpInfoDict(const std::string& type) {
+  const OpRegistry& registry = SharedEnvironment().ops;
+  const OpInfo* info = registry.Find(type);
+  if (info == nullptr) {
+    const std::string nearest = registry.Nearest(type);
+    throw StatusError(InvalidConfig("there is no operator \"" + type + "\"" +
+                                    (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?")));
+  }
+  const auto args = [](const std::vector<ArgInfo>& from) {
+    py::list list;
+    for (const ArgInfo& arg : from) list.append(py::make_tuple(arg.name, arg.doc, arg.duplicable, arg.optional));
+    return list;
+  };
+  py::dict dict;
+  dict["doc"] = info->doc;
+  dict["inputs"] = args(info->inputs);
+  dict["outputs"] = args(info->outputs);
+  py::list attrs;
+  for (const AttrInfo& attr : info->attrs) {
+    attrs.append(py::make_tuple(attr.name, attr.doc, Plain(attr.default_value)));
+  }
+  dict["attrs"] = attrs;
+  return dict;
+}
+
+std::vector<std::string> OpTypes() {
+  std::vector<std::string> types;
+  for (const OpInfo* info : SharedEnvironment().ops.all()) {
+    if (!info->is_gradient && !info->is_optimizer && !info->is_fused) types.push_back(info->type);
+  }
+  return types;
+}
+
+std::string ProgramText(const std::string& bytes) {
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(ParseDesc(bytes), &text);
+  return text;
+}
+
+std::string ProgramOps(const std::string& bytes) {
+  const ProgramDesc program = ParseDesc(bytes);
+  if (program.blocks_size() == 0) return "";
+  return PrintOps({program.blocks(0).ops().begin(), program.blocks(0).ops().end()});
+}
+
+}  // namespace
+
+void BindProgram(py::module_& module) {
+  py::class_<PyProgram>(module, "Program")
+      .def(py::init<>())
+      .def("add_data", &PyProgram::AddData)
+      .def("add_parameter", &PyProgram::AddParameter)
+      .def("add_state", &PyProgram::AddState)
+      .def("add_table", &PyProgram::AddTable)
+      .def("look_up", &PyProgram::LookUp)
+      .def("append", &PyProgram::Append)
+      .def("minimize", &PyProgram::Minimize)
+      .def("find", &PyProgram::Find)
+      .def("has", &PyProgram::Has)
+      .def("main", &PyProgram::Main)
+      .def("startup", &PyProgram::Startup)
+      .def("for_test", &PyProgram::ForTest);
+  module.def("op_info", &OpInfoDict);
+  module.def("op_types", &OpTypes);
+  module.def("program_text", &ProgramText);
+  module.def("program_ops", &ProgramOps);
+}
+
+}  // namespace millrace

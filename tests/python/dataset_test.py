@@ -1,0 +1,171 @@
+"""Datasets from Python: what they hold, their mistakes, Ctrl-C, and programs trained on them."""
+
+import os
+import signal
+import threading
+import unittest
+
+import program_test
+import support
+
+import numpy as np
+
+import millrace
+from millrace import layers, optimizer
+
+
+class DatasetTest(program_test.Fresh):
+    def setUp(self):
+        super().setUp()
+        self.rows = support.write_log(self.folder, 40, parts=2)
+        self.label = layers.data("label", [1], "int64")
+        self.dense = layers.data("dense", [2])
+        self.slots = [layers.data("C%d" % i, [1], "int64", lod_level=1) for i in (1, 2, 3)]
+        self.variables = [self.label, self.dense] + self.slots
+        # The mean of the first dense value tells which rows a batch has.
+        self.first = layers.reduce_sum(layers.slice(self.dense, [1], [0], [1]), dim=[1])
+        self.loss = layers.mean(layers.fc(self.dense, 1, param_attr="w"))
+        optimizer.SGD(0.01).minimize(self.loss)
+        self.exe = millrace.Executor()
+        self.exe.run(self.startup)
+
+    def order(self, dataset, **arguments):
+        """The first dense value of each row, in the order of training."""
+        report = self.exe.train_from_dataset(self.main, dataset, fetch_list=[self.first], fetch_info=["x"], print_period=1,
+                                             **arguments)
+        return [round(float(value), 3) for entry in report.history for value in entry["x"]]
+
+    def wanted(self):
+        return [dense[0] for _, dense, _ in self.rows]
+
+    def test_a_queue_dataset_reads_in_file_and_line_order(self):
+        self.assertEqual(self.order(self.dataset(self.variables)), self.wanted())
+
+    def test_an_in_memory_dataset_is_loaded_once_and_shuffled_by_seed(self):
+        dataset = self.dataset(self.variables, "InMemoryDataset")
+        self.assertEqual(dataset.get_memory_data_size(), 0)
+        self.assertEqual(dataset.load_into_memory(), 40)
+        self.assertEqual(dataset.get_memory_data_size(), 40)
+        self.assertEqual(self.order(dataset), self.wanted())
+        dataset.local_shuffle(seed=7)
+        shuffled = self.order(dataset)
+        self.assertNotEqual(shuffled, self.wanted())
+        self.assertEqual(sorted(shuffled), sorted(self.wanted()))
+        self.assertEqual(self.order(dataset), shuffled)
+        dataset.local_shuffle(seed=8)
+        self.assertNotEqual(self.order(dataset), shuffled)
+        dataset.local_shuffle(seed=7)
+        self.assertEqual(self.order(dataset), shuffled)
+        with self.assertRaises(millrace.AlreadyExistsError):
+            dataset.load_into_memory()
+        dataset.release_memory()
+        self.assertEqual(dataset.get_memory_data_size(), 0)
+        dataset.set_filelist([self.path("part-1")])
+        self.assertEqual(dataset.load_into_memory(), 20)
+
+    def test_a_preload_is_waited_for(self):
+        dataset = self.dataset(self.variables, "InMemoryDataset")
+        dataset.preload_into_memory()
+        self.assertEqual(self.order(dataset), self.wanted())
+        with self.assertRaisesRegex(millrace.ConfigError, "wait_preload_done without"):
+            dataset.wait_preload_done()
+
+    def test_threads_may_change_from_call_to_call(self):
+        dataset = self.dataset(self.variables, "InMemoryDataset")
+        dataset.load_into_memory()
+        for workers in (1, 4, 2, 3):
+            report = self.exe.train_from_dataset(self.main, dataset, thread=workers)
+            self.assertEqual((report.rows, report.workers), (40, workers))
+
+    def test_a_pipe_command_makes_the_lines(self):
+        dataset = self.dataset(self.variables)
+        dataset.set_pipe_command("head -n 3")
+        self.assertEqual(self.order(dataset), self.wanted()[:3] + self.wanted()[20:23])
+
+    def test_settings_in_one_call_as_in_paddle_2(self):
+        dataset = millrace.InMemoryDataset()
+        dataset.init(batch_size=8, thread_num=1, use_var=self.variables, pipe_command="cat", queue_num=1, drop_last=True)
+        dataset.set_filelist(self.path("part-0"))
+        dataset.load_into_memory()
+        self.assertEqual(self.exe.train_from_dataset(self.main, dataset).rows, 16)
+        with self.assertRaisesRegex(millrace.ConfigError, 'InMemoryDataset has no setting "queue_nums"'):
+            dataset.init(queue_nums=1)
+
+    def test_mistakes_are_said_before_anything_is_read(self):
+        dataset = self.dataset(self.variables)
+        for mistake, message in [
+                (lambda: self.exe.train_from_dataset(self.main, None), "needs a dataset"),
+                (lambda: dataset.set_batch_size(0), "at least 1 row, not 0"),
+                (lambda: dataset.set_use_var(["label"]), "takes Variables"),
+                (lambda: self.exe.train_from_dataset(self.main, millrace.QueueDataset()), "call set_use_var|call set_filelist"),
+                (lambda: self.exe.train_from_dataset(self.startup, dataset), "runs main programs"),
+                (lambda: self.exe.train_from_dataset(self.main, dataset, fetch_list=[self.loss], fetch_info=[]),
+                 "fetch_info has 0 texts for 1 variables"),
+                (lambda: self.exe.train_from_dataset(self.main, dataset, fetch_list=["lss"]), 'no metric or variable "lss"'),
+                (lambda: self.exe.train_from_dataset(self.main, dataset, fetch_list=[self.loss], print_period=-1), "print_period"),
+                (lambda: millrace.DatasetFactory().create_dataset("QueuDataset"), 'no dataset class "QueuDataset"'),
+                (lambda: self.exe.train_from_dataset(self.main, self.dataset(self.variables, "InMemoryDataset")),
+                 "call load_into_memory")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                mistake()
+
+    def test_a_failed_training_leaves_scope_and_dataset_usable(self):
+        dataset = self.dataset(self.variables)
+        dataset.set_pipe_command("exit 3")
+        with self.assertRaisesRegex(millrace.IoError, "exited with status 3"):
+            self.exe.train_from_dataset(self.main, dataset)
+        dataset.set_pipe_command("cat")
+        self.assertEqual(self.order(dataset), self.wanted())
+
+    def test_ctrl_c_ends_a_training_and_a_load(self):
+        for call in ("train", "load"):
+            dataset = self.dataset(self.variables, "QueueDataset" if call == "train" else "InMemoryDataset")
+            dataset.set_pipe_command("sleep 3000")
+            timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+            timer.start()
+            with self.assertRaises(KeyboardInterrupt):
+                if call == "train":
+                    self.exe.train_from_dataset(self.main, dataset)
+                else:
+                    dataset.load_into_memory()
+        self.assertEqual(self.order(self.dataset(self.variables)), self.wanted())
+
+    def test_a_scope_is_used_by_one_training_at_a_time(self):
+        go = self.path("go")
+        dataset = self.dataset(self.variables)
+        dataset.set_pipe_command("while [ ! -e %s ]; do sleep 0.02; done; cat" % go)
+        reports = []
+        scope = self.scope
+
+        def train():
+            reports.append(self.exe.train_from_dataset(self.main, dataset, scope=scope))
+        thread = threading.Thread(target=train)
+        thread.start()
+        busy = False
+        while not busy:
+            try:
+                scope.get("w")
+            except millrace.AlreadyExistsError as error:
+                busy = True
+                self.assertIn("the scope is in use", str(error))
+        support.write(go, "")
+        thread.join()
+        self.assertEqual(reports[0].rows, 40)
+        self.assertEqual(scope.get("w").shape, (2, 1))
+
+    def test_variables_are_read_and_written(self):
+        self.scope.set("w", np.array([[1.0], [2.0]], dtype=np.float32))
+        self.assertEqual(np.array(self.scope.find_var("w").get_tensor()).tolist(), [[1.0], [2.0]])
+        self.assertIsNone(self.scope.find_var("v"))
+        with self.assertRaisesRegex(millrace.ConfigError, r'"w" is float32 \[2, 1\]; the array is float64 \[2\]'):
+            self.scope.set("w", np.zeros(2))
+        self.assertIn("w", self.scope.names())
+
+    def test_slots_are_written_out(self):
+        desc = self.dataset(self.variables).desc()
+        self.assertIn('slots { name: "dense" type: "float" is_used: true is_dense: true shape: [-1, 2] }', desc)
+        self.assertIn('slots { name: "C3" type: "uint64" is_used: true }', desc)
+
+
+if __name__ == "__main__":
+    unittest.main()

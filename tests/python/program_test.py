@@ -1,0 +1,330 @@
+"""Programs written in Python: the numbers of the same job in prototxt, mistakes at their line, what is saved."""
+
+import json
+import os
+import tempfile
+import unittest
+
+import support
+
+import numpy as np
+
+import millrace
+from millrace import ParamAttr, initializer, layers, optimizer
+
+
+def wide_deep():
+    """The model of support.WIDE_DEEP: (variables of the lines, loss, probabilities)."""
+    label = layers.data("label", [1], "int64")
+    dense = layers.data("dense", [2])
+    slots = [layers.data("C%d" % i, [1], "int64", lod_level=1) for i in (1, 2, 3)]
+    wide_attr = ParamAttr("wide", initializer.Constant(0))
+    deep_attr = ParamAttr("deep", initializer.Uniform(-0.1, 0.1))
+    wide = layers.concat([layers.sequence_pool(
+        layers.embedding(slot, [None, 1], param_attr=wide_attr, per_slot=True,
+                         optimizer=optimizer.Ftrl(0.05, l1=0.1, beta=1.0)), "sum") for slot in slots])
+    deep = layers.concat([layers.sequence_pool(
+        layers.embedding(slot, [None, 4], param_attr=deep_attr, per_slot=True, optimizer=optimizer.Adagrad(0.05)),
+        "average") for slot in slots])
+    hidden = layers.concat([deep, dense])
+    for i, size in enumerate([8, 6]):
+        hidden = layers.fc(hidden, size, act="relu", param_attr="h.w_%d" % i, bias_attr="h.b_%d" % i)
+    predict = layers.fc(layers.concat([hidden, wide]), 2, act="softmax", name="y")
+    return [label, dense] + slots, layers.mean(layers.cross_entropy(predict, label)), predict
+
+
+class Fresh(unittest.TestCase):
+    """A folder with a log, programs and a scope of its own for each test."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.main, self.startup, self.scope = millrace.Program(), millrace.Program(), millrace.Scope()
+        for guard in (millrace.program_guard(self.main, self.startup), millrace.scope_guard(self.scope)):
+            guard.__enter__()
+            self.addCleanup(guard.__exit__, None, None, None)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def dataset(self, variables, kind="QueueDataset"):
+        dataset = millrace.DatasetFactory().create_dataset(kind)
+        dataset.set_batch_size(16)
+        dataset.set_use_var(variables)
+        dataset.set_filelist([self.path("part-*")])
+        return dataset
+
+
+class WideDeepTest(Fresh):
+    def setUp(self):
+        super().setUp()
+        support.write_log(self.folder)
+        self.variables, self.loss, self.predict = wide_deep()
+
+    def test_it_trains_to_the_bits_of_the_prototxt_job(self):
+        optimizer.Adagrad(0.1, initial_accumulator_value=0.1).minimize(self.loss)
+        exe = millrace.Executor(millrace.CPUPlace())
+        exe.run(self.startup)
+        report = exe.train_from_dataset(self.main, self.dataset(self.variables), fetch_list=[self.loss],
+                                        fetch_info=["loss"], print_period=1)
+        self.assertEqual((report.rows, report.batches, self.scope.step), (100, 7, 7))
+
+        job = millrace.Job.from_text(support.WIDE_DEEP % {"folder": self.folder}, output_dir=self.path("job"))
+        job.run()
+        wanted = [json.loads(line)["loss"] for line in support.read(self.path("job/metrics.jsonl")).splitlines()]
+        self.assertEqual([float(entry["loss"][0]) for entry in report.history], wanted)
+        for name in ("h.w_0", "h.b_0", "h.w_1", "h.b_1", "y.w_0", "y.b_0", "h.w_0_moment_0", "learning_rate_0"):
+            self.assertTrue((self.scope.get(name) == job.parameter(name)).all(), name)
+
+        # The rows of the tables: both models score alike.
+        millrace.save_inference_model(self.path("model"), self.dataset(self.variables), self.predict)
+        lines = support.read(self.path("part-0"))
+        self.assertTrue((millrace.Predictor(self.path("model")).predict_lines(lines) ==
+                         millrace.Predictor(self.path("job/model")).predict_lines(lines)).all())
+
+    def test_the_saved_program_trains_in_trainer_to_the_same_bits(self):
+        optimizer.Adagrad(0.1, initial_accumulator_value=0.1).minimize(self.loss)
+        self.main.save(self.path("saved"))
+        dataset = self.dataset(self.variables)
+        support.write(self.path("job.prototxt"), """
+            update_mode: SERIAL filelist: "%s/part-*"
+            program { main: "saved/main_program.bin" startup: "saved/startup_program.bin" save_dir: "final" }
+            data_desc { %s }
+            fetch_config { fetch_var_names: "%s" print_period: 1 }""" % (self.folder, dataset.desc(), self.loss.name))
+        before = os.getcwd()
+        os.chdir(self.folder)
+        try:
+            support.run("trainer", "--trainer_desc=job.prototxt", "--output_dir=out")
+        finally:
+            os.chdir(before)
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        report = exe.train_from_dataset(self.main, dataset, fetch_list=[self.loss], print_period=1)
+        wanted = [json.loads(line)[self.loss.name] for line in support.read(self.path("out/metrics.jsonl")).splitlines()]
+        self.assertEqual([float(entry[self.loss.name][0]) for entry in report.history], wanted)
+        millrace.save_persistables(exe, self.path("ours"), self.main)
+        names = sorted(os.listdir(self.path("final")))
+        self.assertEqual(sorted(os.listdir(self.path("ours"))), names)
+        for name in names:
+            with open(self.path("final/" + name), "rb") as a, open(self.path("ours/" + name), "rb") as b:
+                self.assertEqual(a.read(), b.read(), name)
+
+    def test_training_goes_on_where_it_stood(self):
+        optimizer.Adagrad(0.1).minimize(self.loss)
+        exe = millrace.Executor()
+        dataset = self.dataset(self.variables)
+        exe.run(self.startup)
+        dataset.set_filelist([self.path("part-0"), self.path("part-1")])
+        whole = exe.train_from_dataset(self.main, dataset, fetch_list=[self.loss], print_period=1)
+        last = self.scope.get("y.w_0")
+        # 50 rows are three batches of 16 and one of 2 in each part: batches differ, parameters of one part do not.
+        with millrace.scope_guard(millrace.Scope()):
+            exe.run(self.startup)
+            dataset.set_filelist([self.path("part-0")])
+            first = exe.train_from_dataset(self.main, dataset, fetch_list=[self.loss], print_period=1)
+            again = exe.train_from_dataset(self.main, dataset, fetch_list=[self.loss], print_period=1)
+            self.assertEqual(millrace.global_scope().step, 8)
+        name = self.loss.name
+        self.assertEqual([entry[name][0] for entry in first.history[:3]], [entry[name][0] for entry in whole.history[:3]])
+        self.assertNotEqual([entry[name][0] for entry in first.history], [entry[name][0] for entry in again.history])
+        self.assertEqual((again.total_rows, again.rows), (100, 50))
+        self.assertEqual(last.shape, (9, 2))
+
+    def test_auc_counts_over_workers(self):
+        auc, batch_auc, states = layers.auc(self.predict, self.variables[0])
+        optimizer.SGD(0.0001).minimize(self.loss)
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        dataset = self.dataset(self.variables)
+        dataset.set_thread(2)
+        report = exe.train_from_dataset(self.main, dataset, fetch_list=[auc, batch_auc], print_period=1)
+        self.assertEqual((report.rows, report.workers), (100, 2))
+        counted = sum(int(self.scope.get(state.name).sum()) for state in states[2:])
+        self.assertEqual(counted, 100)
+
+    def test_a_failing_operator_is_named_with_its_line(self):
+        label = self.variables[0]
+        wrong = layers.one_hot(label, 1)  # a label of 1 is out of range here
+        loss = layers.mean(layers.square(wrong))
+        millrace.Executor().run(self.startup)
+        with self.assertRaises(millrace.Error) as caught:
+            millrace.Executor().run(self.main, feed={"label": [[1]], **{
+                var.name: np.zeros((1, 2)) if var.lod_level == 0 else [[1]] for var in self.variables[1:]}},
+                fetch_list=[loss])
+        self.assertIn('"%s" is made at %s:' % (wrong.name, __file__), str(caught.exception))
+
+
+class LayersTest(Fresh):
+    def test_a_mistake_is_at_its_line_and_leaves_the_program_as_it_was(self):
+        x = layers.data("x", [3])
+        y = layers.data("y", [4])
+        ops = self.main.ops()
+        for mistake, message in [
+                (lambda: layers.elementwise_add(x, y), r"elementwise_add"),
+                (lambda: layers.op("elementwse_add", {"X": x, "Y": y}), 'no operator "elementwse_add"; did you mean "elementwise_add"'),
+                (lambda: layers.op("scale", {"X": x}, {"scal": 2.0}), 'scale: attribute "scal" is not supported; did you mean "scale"'),
+                (lambda: layers.op("scale", {"X": x}, {"scale": "2"}), 'scale: attribute "scale" is a float, not \'2\''),
+                (lambda: layers.op("scale", {"Y": x}), 'scale: input X is not bound'),
+                (lambda: layers.op("scale", {"X": x}, outputs=["Uot"]), 'there is no output "Uot"; did you mean "Out"'),
+                (lambda: layers.op("sgd", {"Param": x, "Grad": x, "LearningRate": x}), "made by an optimizer's minimize"),
+                (lambda: layers.data("x", [3]), 'there is a variable "x" already'),
+                (lambda: layers.data("z", [3], "float23"), 'there is no dtype "float23"'),
+                (lambda: layers.fc(x, 0), 'sizes must be positive'),
+                (lambda: layers.fc(3, 2), "fc: input is a Variable, not 3"),
+                (lambda: layers.embedding(x, [10, 4]), "lookup_table"),
+                (lambda: layers.sequence_pool(x, "sum"), "sequence_pool"),
+                (lambda: self.main.var("yy"), 'the program has no variable "yy"; did you mean "y"?')]:
+            with self.assertRaisesRegex(millrace.Error, message):
+                mistake()
+            self.assertEqual(self.main.ops(), ops)
+
+    def test_shapes_are_inferred(self):
+        x = layers.data("x", [4, 3])
+        ids = layers.data("ids", [1], "int64", lod_level=1)
+        rows = layers.embedding(ids, [50, 8], padding_idx=0)
+        self.assertEqual((rows.shape, rows.lod_level, rows.dtype), ((-1, 8), 1, "float32"))
+        self.assertEqual(layers.sequence_pool(rows, "max").shape, (-1, 8))
+        self.assertEqual(layers.reshape(x, [-1, 12]).shape, (-1, 12))
+        self.assertEqual(layers.fc(x, 5).shape, (-1, 5))
+        self.assertEqual(layers.transpose(x, [0, 2, 1]).shape, (-1, 3, 4))
+        self.assertEqual([part.shape for part in layers.split(x, 3, dim=2)], [(-1, 4, 1)] * 3)
+        self.assertEqual(layers.reduce_sum(x, dim=[1, 2]).shape, (-1,))
+        self.assertEqual(layers.cast(ids, "float32").dtype, "float32")
+        self.assertEqual(repr(x), 'Variable("x", float32 [-1, 4, 3])')
+
+    def test_every_layer_computes(self):
+        x = layers.data("x", [2])
+        z = layers.data("z", [2])
+        ids = layers.data("ids", [1], "int64", lod_level=1)
+        feed = {"x": np.array([[0.5, -1.0], [2.0, 0.25]], dtype=np.float32), "z": [[1.0, 2.0], [4.0, 0.5]],
+                "ids": [[1, 2], [0]]}
+        a, b = feed["x"], np.array(feed["z"], dtype=np.float32)
+        positive = layers.square(x)
+        cases = [(layers.relu(x), np.maximum(a, 0)), (layers.sigmoid(x), 1 / (1 + np.exp(-a))),
+                 (layers.tanh(x), np.tanh(a)), (positive, a * a), (layers.sqrt(positive), abs(a)), (layers.exp(x), np.exp(a)),
+                 (layers.log(positive), np.log(a * a)), (layers.abs(x), abs(a)), (layers.sign(x), np.sign(a)),
+                 (layers.elementwise_max(x, z), np.maximum(a, b)), (layers.elementwise_min(x, z), np.minimum(a, b)),
+                 (x + z, a + b), (x - z, a - b), (x * z, a * b), (x / z, a / b), (x + 1, a + 1), (1 - x, 1 - a),
+                 (2 * x, 2 * a), (x / 2, a / 2), (-x, -a), (layers.clip(x, 0, 1), a.clip(0, 1)),
+                 (layers.reduce_sum(x), a.sum()), (layers.reduce_mean(x, dim=1), a.mean(axis=1)),
+                 (layers.mean(x), a.mean()), (layers.softmax(x), np.exp(a) / np.exp(a).sum(axis=1, keepdims=True)),
+                 (layers.matmul(x, z, transpose_y=True), a @ b.T), (layers.concat([x, z]), np.hstack([a, b])),
+                 (layers.stack([x, z], axis=1), np.stack([a, b], axis=1)), (layers.sums([x, z, x]), a + b + a),
+                 (layers.square_error_cost(x, z), (a - b) ** 2), (layers.slice(x, [1], [0], [1]), a[:, :1]),
+                 (layers.topk(z, 1)[0], b.max(axis=1, keepdims=True)), (layers.unsqueeze(x, 1), a[:, None]),
+                 (layers.transpose(x, [1, 0]), a.T), (layers.scale(x, 2, 1, bias_after_scale=False), 2 * (a + 1)),
+                 (layers.dropout(x, 0.5, is_test=True), a * 0.5), (layers.assign(x), a), (layers.ones_like(x), np.ones_like(a)),
+                 (layers.fill_constant([2], "float32", 3), [3, 3])]
+        pooled = layers.sequence_pool(layers.embedding(ids, [5, 3], param_attr="table"), "sum")
+        millrace.Executor().run(self.startup)
+        table = self.scope.get("table")
+        cases.append((pooled, np.stack([table[1] + table[2], table[0]])))
+        found = millrace.Executor().run(self.main, feed=feed, fetch_list=[var for var, _ in cases])
+        for (var, wanted), got in zip(cases, found):
+            np.testing.assert_allclose(np.squeeze(got), np.squeeze(wanted), rtol=2e-6, atol=1e-6, err_msg=var.name)
+
+    def test_accuracy_and_losses(self):
+        probabilities = layers.data("p", [2])
+        label = layers.data("label", [1], "int64")
+        logit = layers.data("logit", [1])
+        click = layers.cast(label, "float32")
+        p = np.array([[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]], dtype=np.float32)
+        z = np.array([[1.0], [-2.0], [0.5]])
+        y = np.array([[0], [1], [1]])
+        cases = [(layers.accuracy(probabilities, label), 2 / 3),
+                 (layers.cross_entropy(probabilities, label), -np.log([[0.9], [0.7], [0.4]])),
+                 (layers.sigmoid_cross_entropy_with_logits(logit, click), np.log1p(np.exp(z)) - z * y),
+                 (layers.softmax_with_cross_entropy(layers.log(probabilities), label), -np.log([[0.9], [0.7], [0.4]])),
+                 (layers.log_loss(layers.sigmoid(logit), click, epsilon=0.0), np.log1p(np.exp(z)) - z * y)]
+        found = millrace.Executor().run(self.main, feed={"p": p, "label": y, "logit": z}, fetch_list=[v for v, _ in cases])
+        for (var, wanted), got in zip(cases, found):
+            np.testing.assert_allclose(np.squeeze(got), np.squeeze(wanted), rtol=1e-5, err_msg=var.name)
+
+    def test_every_operator_says_what_it_is(self):
+        for name in millrace.op_types():
+            info = millrace.op_info(name)
+            self.assertTrue(info["doc"], name)
+            self.assertTrue(all(doc for _, doc, _, _ in info["inputs"] + info["outputs"]), name)
+
+    def test_programs_do_not_mix(self):
+        x = layers.data("x", [3])
+        with millrace.program_guard(millrace.Program(), millrace.Program()):
+            other = layers.data("x", [3])
+        with self.assertRaisesRegex(millrace.ConfigError, '"x" is a variable of another program'):
+            layers.elementwise_add(x, other)
+        with self.assertRaisesRegex(millrace.ConfigError, "startup program"):
+            self.startup.var("x")
+
+
+class OptimizerTest(Fresh):
+    def linear(self):
+        x = layers.data("x", [2])
+        y = layers.data("y", [1])
+        return layers.mean(layers.square_error_cost(layers.fc(x, 1, param_attr=ParamAttr("w", initializer.Constant(0.5)),
+                                                              bias_attr=False), y))
+
+    def step(self, feed):
+        return millrace.Executor().run(self.main, feed=feed)
+
+    def test_each_rule_updates_as_it_says(self):
+        x, y = np.array([[1.0, 2.0]], dtype=np.float32), np.array([[1.0]], dtype=np.float32)
+        w = np.full(2, 0.5)
+        g = 2 * (x @ w - 1) * x[0]
+        rules = {
+            "sgd": (optimizer.SGD(0.1), w - 0.1 * g),
+            "adagrad": (optimizer.Adagrad(0.1, epsilon=1e-6, initial_accumulator_value=0.25),
+                        w - 0.1 * g / (np.sqrt(0.25 + g * g) + 1e-6)),
+            "adam": (optimizer.Adam(0.1), w - 0.1 * np.sign(g)),
+            "warm-up": (optimizer.SGD(optimizer.linear_lr_warmup(0.1, 10)), None)}
+        for name, (rule, wanted) in rules.items():
+            main, startup = millrace.Program(), millrace.Program()
+            with millrace.program_guard(main, startup), millrace.scope_guard(millrace.Scope()):
+                loss = self.linear()
+                _, pairs = rule.minimize(loss)
+                self.assertEqual([(p.name, g.name) for p, g in pairs], [("w", "w@GRAD")])
+                exe = millrace.Executor()
+                exe.run(startup)
+                exe.run(main, feed={"x": x, "y": y})
+                got = millrace.global_scope().get("w").reshape(-1)
+            if wanted is not None:
+                np.testing.assert_allclose(got, wanted, rtol=1e-5, err_msg=name)
+
+    def test_mistakes_of_minimize(self):
+        x = layers.data("x", [2])
+        with self.assertRaisesRegex(millrace.ConfigError, "the loss must be one float"):
+            optimizer.SGD(0.1).minimize(layers.square(x))
+        with self.assertRaises(millrace.ConfigError):
+            optimizer.SGD(0.1).minimize(layers.mean(x))  # depends on no parameter
+        loss = layers.mean(layers.fc(x, 1))
+        ops = self.main.ops()
+        with self.assertRaisesRegex(millrace.ConfigError, "sgd: lr: must be positive; -0.1"):
+            optimizer.SGD(-0.1).minimize(loss)
+        self.assertEqual(self.main.ops(), ops)
+        optimizer.SGD(0.1).minimize(loss)
+        with self.assertRaisesRegex(millrace.ConfigError, "minimize was called already"):
+            optimizer.SGD(0.1).minimize(loss)
+
+    def test_what_is_not_trainable_stays(self):
+        x = layers.data("x", [2])
+        frozen = layers.fc(x, 3, param_attr=ParamAttr("frozen", trainable=False), bias_attr=False)
+        loss = layers.mean(layers.fc(frozen, 1, param_attr="w", bias_attr=False))
+        _, pairs = optimizer.SGD(0.1).minimize(loss)
+        self.assertEqual([p.name for p, _ in pairs], ["w"])
+
+    def test_a_copy_for_tests_has_the_forward_part_alone(self):
+        x = layers.data("x", [2])
+        loss = layers.mean(layers.dropout(layers.fc(x, 3), 0.5))
+        optimizer.Adam(0.1).minimize(loss)
+        test = self.main.clone(for_test=True)
+        self.assertEqual([line.split(": ")[1] for line in test.ops().splitlines()[1:]],
+                         ["mul", "elementwise_add", "dropout", "mean"])
+        self.assertIn("is_test", test.to_string())
+        millrace.Executor().run(self.startup)
+        feed = {"x": [[1.0, 2.0]]}
+        exe = millrace.Executor()
+        self.assertEqual(exe.run(test, feed, [loss]), exe.run(test, feed, [loss]))
+
+
+if __name__ == "__main__":
+    unittest.main()
