@@ -23,9 +23,11 @@ _MODULES = {
                      "default_startup_program", "global_scope", "op_info", "op_types", "program_guard", "scope_guard"],
                     ".framework"),
     **dict.fromkeys(["DatasetFactory", "InMemoryDataset", "QueueDataset"], ".dataset"),
-    **dict.fromkeys(["Executor", "load_persistables", "save_inference_model", "save_persistables"], ".executor"),
+    **dict.fromkeys(["Executor", "FetchHandler", "load_persistables", "save_inference_model", "save_persistables"], ".executor"),
+    **dict.fromkeys(["PyArrayFeedQueue", "PyArrayFeedQueueHolder"], ".reader"),
 }
-_SUBMODULES = ["data_generator", "dataset", "errors", "executor", "framework", "initializer", "layers", "optimizer"]
+_SUBMODULES = ["data_generator", "dataset", "errors", "executor", "framework", "initializer", "layers", "optimizer",
+               "reader"]
 
 __all__ = sorted(set(_MODULES) | set(_SUBMODULES) | set(_errors))
 

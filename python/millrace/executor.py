@@ -13,7 +13,26 @@ from .framework import Program, Variable, default_main_program, global_scope
 from .layers import quoted
 from .report import Report
 
-__all__ = ["Executor", "load_persistables", "save_inference_model", "save_persistables"]
+__all__ = ["Executor", "FetchHandler", "load_persistables", "save_inference_model", "save_persistables"]
+
+
+class FetchHandler:
+    """Looks at variables while a program trains: derive, and write handler.
+
+    var_dict     {"what handler calls it": Variable}
+    period_secs  seconds between two calls; 0: after every batch
+    """
+
+    def __init__(self, var_dict, period_secs=60):
+        self.var_dict = dict(var_dict)
+        self.period_secs = period_secs
+
+    def handler(self, res_dict):
+        """Gets {"what handler calls it": array}, None for what holds no tensor. What it raises ends the training."""
+        raise NotImplementedError("write handler(self, res_dict)")
+
+    def _names(self):
+        return {key: _name(var) for key, var in self.var_dict.items()}
 
 
 class Executor:
@@ -40,25 +59,34 @@ class Executor:
                                          program.random_seed)
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
-                           fetch_info=None, print_period=100, update_mode=None):
+                           fetch_info=None, print_period=100, fetch_handler=None, update_mode=None):
         """Trains one pass over the dataset and returns a Report.
 
         thread        workers; 0: those of the dataset
         debug         lists the operators, and prints a profile every 100 batches, on standard error
         fetch_list    variables that worker 0 prints on standard output every print_period batches, and that
                       Report.history keeps, under the texts of fetch_info
+        fetch_handler a FetchHandler, which sees variables while it goes on
         update_mode   "SERIAL" (one worker's default: file and line order, the same to the bit each time), "HOGWILD" (that
                       of several) or "ROW_LOCK"
 
         Ctrl-C ends it within a second; the parameters are then those of the last whole batch.
         """
         return self._run_from_dataset(program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
-                                      update_mode)
+                                      fetch_handler, update_mode, False)
+
+    def infer_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
+                           fetch_info=None, print_period=100, fetch_handler=None, update_mode=None):
+        """The same without gradients and updates: no parameter and no table changes. What an operator counts (auc) is
+        counted on."""
+        return self._run_from_dataset(program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
+                                      fetch_handler, update_mode, True)
 
     def close(self):
         """Nothing is kept open; here as in Paddle."""
 
-    def _run_from_dataset(self, program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period, update_mode):
+    def _run_from_dataset(self, program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
+                          fetch_handler, update_mode, infer):
         if dataset is None:
             raise ConfigError("train_from_dataset needs a dataset")
         program = program or default_main_program()
@@ -78,6 +106,8 @@ class Executor:
                     "program { main: %s startup: %s }" % tuple(files), dataset._job_fields()]
             if debug:
                 text.append("debug: true")
+            if infer:
+                text.append("infer: true")
             if names:
                 fetches = ["fetch_var_names: %s fetch_var_str_format: %s" % (quoted(name), quoted(label))
                            for name, label in zip(names, info)]
@@ -90,7 +120,8 @@ class Executor:
             sys.stdout.flush()
             sys.stderr.flush()
             with _places(program):
-                return Report(**_millrace.run_dataset((scope or global_scope())._scope, "\n".join(text), memory))
+                return Report(**_millrace.run_dataset((scope or global_scope())._scope, "\n".join(text), memory,
+                                                         fetch_handler))
 
 
 def save_persistables(executor, dirname, main_program=None, scope=None):

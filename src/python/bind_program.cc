@@ -10,6 +10,7 @@
 #include "program/text_proto.h"
 #include "python/bindings.h"
 #include "python/errors.h"
+#include "python/tensor_array.h"
 
 namespace py = pybind11;
 
@@ -17,17 +18,6 @@ namespace millrace {
 namespace {
 
 using Names = std::vector<std::pair<std::string, std::vector<std::string>>>;
-
-DType DTypeNamed(const std::string& name) {
-  constexpr std::array kTypes = {DType::kFloat32, DType::kInt64, DType::kFloat64, DType::kInt32,  DType::kBool,
-                                 DType::kUint8,   DType::kInt8,  DType::kInt16,   DType::kFloat16};
-  std::string known;
-  for (const DType type : kTypes) {
-    if (DTypeName(type) == name) return type;
-    known += (known.empty() ? "" : ", ") + std::string(DTypeName(type));
-  }
-  throw StatusError(InvalidConfig("there is no dtype \"" + name + "\"; there are " + known));
-}
 
 Dims DimsOf(const std::vector<int64_t>& shape) { return Dims(std::span<const int64_t>(shape)); }
 

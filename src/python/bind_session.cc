@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "program/program_files.h"
 #include "python/bindings.h"
 #include "python/interruptible.h"
+#include "python/prepared_program.h"
 #include "python/report_dict.h"
 #include "python/tensor_array.h"
 #include "serving/inference_model.h"
@@ -63,6 +65,7 @@ class PyScope {
     const ProgramDesc desc = ProgramOf(program);
     const Environment& environment = SharedEnvironment();
     const Lent<Scope> scope(scope_, "scope");
+    prepared_.reset();
     const py::gil_scoped_release released;
     ThrowUnlessOk(RunStartup(desc, environment.ops, *scope.value, seed));
     step_ = 0;
@@ -123,6 +126,12 @@ class PyScope {
     ThrowUnlessOk(SaveInferenceModel(source, folder));
   }
 
+  std::unique_ptr<PreparedProgram>& prepared() { return prepared_; }
+  void Stepped(int64_t examples) {
+    ++step_;
+    examples_ += examples;
+  }
+
   std::unique_ptr<Scope>& scope() { return scope_; }
   int64_t step() const { return step_; }
   void Trained(const RunState& state) {
@@ -138,6 +147,7 @@ class PyScope {
 
  private:
   std::unique_ptr<Scope> scope_ = std::make_unique<Scope>();
+  std::unique_ptr<PreparedProgram> prepared_;  ///< goes before the scope
   int64_t step_ = 0;
   int64_t examples_ = 0;
 };
@@ -246,11 +256,51 @@ class History final : public RunReporter {
   std::vector<FetchLine> lines_;
 };
 
+/// Shows variables to a Python object every so often. What it raises ends the run and goes on to the caller.
+class PyFetchHandler final : public FetchHandler {
+ public:
+  /// `handler` has var_dict (key: variable's name), period_secs and handler(dict). Made and gone under the GIL.
+  explicit PyFetchHandler(py::object handler)
+      : handler_(std::move(handler)),
+        variables_(handler_.attr("_names")().cast<std::map<std::string, std::string>>()),
+        period_seconds_(handler_.attr("period_secs").cast<double>()) {}
+
+  std::map<std::string, std::string> variables() const override { return variables_; }
+  double period_seconds() const override { return period_seconds_; }
+  Status Handle(const std::map<std::string, const Tensor*>& values) override {
+    const py::gil_scoped_acquire acquired;
+    try {
+      py::dict shown;
+      for (const auto& [key, tensor] : values) {
+        shown[py::str(key)] = tensor == nullptr ? py::object(py::none()) : py::object(ToArray(*tensor));
+      }
+      handler_.attr("handler")(shown);
+      return Status::Ok();
+    } catch (py::error_already_set& error) {
+      raised_ = std::make_unique<py::error_already_set>(std::move(error));
+      return InvalidConfig("the fetch handler raised an exception");
+    }
+  }
+  /// Raises what the handler raised, if it did.
+  void Rethrow() const {
+    if (raised_ != nullptr) throw py::error_already_set(*raised_);
+  }
+
+ private:
+  py::object handler_;
+  std::map<std::string, std::string> variables_;
+  double period_seconds_;
+  std::unique_ptr<py::error_already_set> raised_;
+};
+
 /// Trains (or infers) as a TrainerDesc says, on the scope's parameters and, if there is one, a loaded dataset.
-py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory) {
+py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, const py::object& handler) {
   const auto start = std::chrono::steady_clock::now();
   LoadedConfig config = LoadOwnDesc("train_from_dataset", text, true);
-  const std::unique_ptr<Job> job = ValueOrThrow(Job::Create(std::move(config), SharedEnvironment(), ""));
+  std::unique_ptr<PyFetchHandler> fetch_handler;
+  if (!handler.is_none()) fetch_handler = std::make_unique<PyFetchHandler>(handler);
+  const std::unique_ptr<Job> job =
+      ValueOrThrow(Job::Create(std::move(config), SharedEnvironment(), "", fetch_handler.get()));
   Lent<Scope> scope(on.scope(), "scope");
   std::optional<Lent<Dataset>> dataset;
   if (memory != nullptr) dataset.emplace(memory->dataset(), "dataset");
@@ -272,13 +322,14 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory) {
   const auto give_back = [&] {
     scope.value = job->ExchangeParameters(std::move(own_scope));
     if (dataset) dataset->value = job->ExchangeDataset(std::move(own_dataset));
-    if (state) on.Trained(*state);
+    if (state && !job->desc().infer()) on.Trained(*state);
   };
   RunReport report;
   try {
     report = RunInterruptibly<RunReport>(train);
   } catch (...) {
     give_back();
+    if (fetch_handler != nullptr) fetch_handler->Rethrow();
     throw;
   }
   give_back();
@@ -288,51 +339,20 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory) {
   return dict;
 }
 
-/// One run of a program on arrays: (name, values, row offsets or None) in, arrays of the fetched variables out.
-py::list RunProgram(PyScope& on, const std::string& program,
-                    const std::vector<std::tuple<std::string, py::array, py::object>>& feeds,
+/// One run of a program on arrays; what was prepared for the last run serves again where it can.
+py::list RunProgram(PyScope& on, const std::string& program, const std::vector<FedArray>& feeds,
                     const std::vector<std::string>& fetches, uint64_t seed) {
-  CompileOptions options;
-  options.fetches = fetches;
-  const auto executable = ValueOrThrow(Executable::Compile(ProgramOf(program), SharedEnvironment().ops, options));
+  PreparedProgram::Key key{program, fetches, seed};
+  const int rows = RowsOf(feeds);
   const Lent<Scope> scope(on.scope(), "scope");
-  FrameOptions frame_options;
-  frame_options.seed = seed;
-  std::vector<py::array> kept;
-  std::vector<std::vector<uint32_t>> lods;
-  lods.reserve(feeds.size());
-  RunContext context;
-  context.step = on.step();
-  for (const auto& [name, values, offsets] : feeds) {
-    const int64_t rows =
-        offsets.is_none() ? (values.ndim() == 0 ? 1 : values.shape(0)) : offsets.cast<py::array>().size() - 1;
-    context.rows = std::max(context.rows, static_cast<int>(rows));
+  // Taken out for the run: a failure leaves nothing half bound behind.
+  std::unique_ptr<PreparedProgram> prepared = std::move(on.prepared());
+  if (prepared == nullptr || !prepared->Suits(key, rows)) {
+    prepared = std::make_unique<PreparedProgram>(std::move(key), rows, *scope.value);
   }
-  frame_options.max_rows = context.rows;
-  const auto frame = ValueOrThrow(Frame::Create(*executable, nullptr, *scope.value, frame_options));
-  for (const auto& [name, values, offsets] : feeds) {
-    kept.push_back(py::array::ensure(values, py::array::c_style));
-    const py::array& array = kept.back();
-    const std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
-    auto* tensor = frame->scope().Var(name)->GetMutable<Tensor>();
-    tensor->View(DTypeOfArray(array, "feed \"" + name + "\""), Dims(std::span<const int64_t>(shape)), array.data());
-    if (offsets.is_none()) continue;
-    lods.push_back(offsets.cast<std::vector<uint32_t>>());
-    tensor->set_lod(lods.back());
-  }
-  RunInterruptibly<bool>([&](std::stop_token stop) -> Result<bool> {
-    context.stop = std::move(stop);
-    MR_TRY(frame->Run(context));
-    return true;
-  });
-  py::list results;
-  for (const std::string& name : fetches) {
-    const Variable* variable = frame->Find(name);
-    if (variable == nullptr || !variable->Is<Tensor>()) {
-      throw StatusError(InvalidConfig("fetch_list: \"" + name + "\" holds no tensor"));
-    }
-    results.append(ToArray(variable->Get<Tensor>()));
-  }
+  py::list results = prepared->Run(feeds, on.step());
+  if (prepared->updates()) on.Stepped(rows);
+  on.prepared() = std::move(prepared);
   return results;
 }
 
@@ -359,7 +379,8 @@ void BindSession(py::module_& module) {
       .def("release", &PyMemory::Release)
       .def("size", &PyMemory::Size)
       .def("pv_size", &PyMemory::PvSize);
-  module.def("run_dataset", &RunDataset, py::arg("scope"), py::arg("text"), py::arg("memory").none(true));
+  module.def("run_dataset", &RunDataset, py::arg("scope"), py::arg("text"), py::arg("memory").none(true),
+             py::arg("handler"));
   module.def("run_program", &RunProgram);
 }
 

@@ -13,6 +13,7 @@ const Environment& SharedEnvironment();
 void BindJob(pybind11::module_& module);
 void BindPredictor(pybind11::module_& module);
 void BindProgram(pybind11::module_& module);
+void BindQueue(pybind11::module_& module);
 void BindSession(pybind11::module_& module);
 
 }  // namespace millrace

@@ -20,5 +20,6 @@ PYBIND11_MODULE(_millrace, module) {
   millrace::BindJob(module);
   millrace::BindPredictor(module);
   millrace::BindProgram(module);
+  millrace::BindQueue(module);
   millrace::BindSession(module);
 }

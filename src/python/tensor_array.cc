@@ -1,5 +1,6 @@
 #include "python/tensor_array.h"
 
+#include <array>
 #include <cstring>
 
 #include "python/errors.h"
@@ -7,9 +8,8 @@
 namespace py = pybind11;
 
 namespace millrace {
-namespace {
 
-py::dtype ArrayType(DType type) {
+py::dtype ArrayTypeOf(DType type) {
   switch (type) {
     case DType::kBool: return py::dtype::of<bool>();
     case DType::kUint8: return py::dtype::of<uint8_t>();
@@ -25,11 +25,20 @@ py::dtype ArrayType(DType type) {
   return py::dtype::of<float>();
 }
 
-}  // namespace
+DType DTypeNamed(const std::string& name) {
+  constexpr std::array kTypes = {DType::kFloat32, DType::kInt64, DType::kFloat64, DType::kInt32,  DType::kBool,
+                                 DType::kUint8,   DType::kInt8,  DType::kInt16,   DType::kFloat16};
+  std::string known;
+  for (const DType type : kTypes) {
+    if (DTypeName(type) == name) return type;
+    known += (known.empty() ? "" : ", ") + std::string(DTypeName(type));
+  }
+  throw StatusError(InvalidConfig("there is no dtype \"" + name + "\"; there are " + known));
+}
 
 py::array ToArray(const Tensor& tensor) {
   const auto sizes = tensor.dims().sizes();
-  py::array array(ArrayType(tensor.dtype()), std::vector<py::ssize_t>(sizes.begin(), sizes.end()));
+  py::array array(ArrayTypeOf(tensor.dtype()), std::vector<py::ssize_t>(sizes.begin(), sizes.end()));
   if (array.nbytes() > 0) {
     std::memcpy(array.mutable_data(), tensor.raw_data(), static_cast<size_t>(array.nbytes()));
   }
@@ -39,7 +48,7 @@ py::array ToArray(const Tensor& tensor) {
 DType DTypeOfArray(const py::array& array, const std::string& what) {
   for (const DType type : {DType::kFloat32, DType::kInt64, DType::kFloat64, DType::kInt32, DType::kBool, DType::kUint8,
                            DType::kInt8, DType::kInt16}) {
-    if (array.dtype().is(ArrayType(type)) || array.dtype().equal(ArrayType(type))) return type;
+    if (array.dtype().equal(ArrayTypeOf(type))) return type;
   }
   throw StatusError(InvalidConfig(what + ": no tensor holds values of dtype " +
                                   py::str(array.dtype()).cast<std::string>() +

@@ -109,6 +109,33 @@ class DatasetTest(program_test.Fresh):
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 mistake()
 
+    def test_inference_changes_nothing_and_goes_over_every_row(self):
+        dataset = self.dataset(self.variables)
+        before = self.scope.get("w")
+        report = self.exe.infer_from_dataset(self.main, dataset, fetch_list=[self.first], fetch_info=["x"], print_period=1)
+        seen = [round(float(value), 3) for entry in report.history for value in entry["x"]]
+        self.assertEqual(seen, self.wanted())
+        self.assertTrue((self.scope.get("w") == before).all())
+        self.assertEqual(self.scope.step, 0)
+        test = self.main.clone(for_test=True)
+        self.assertEqual(self.exe.infer_from_dataset(test, dataset, thread=2).rows, 40)
+        self.exe.train_from_dataset(self.main, dataset)
+        self.assertFalse((self.scope.get("w") == before).all())
+
+    def test_a_fetch_handler_sees_variables_and_ends_a_training(self):
+        class Handler(millrace.FetchHandler):
+            seen = []
+
+            def handler(self, res_dict):
+                self.seen.append(res_dict["x"])
+                if len(self.seen) == 2:
+                    raise KeyError("enough")
+        handler = Handler({"x": self.first}, period_secs=0)
+        with self.assertRaisesRegex(KeyError, "enough"):
+            self.exe.train_from_dataset(self.main, self.dataset(self.variables), fetch_handler=handler)
+        self.assertEqual([round(float(value), 3) for batch in handler.seen for value in batch], self.wanted()[:32])
+        self.assertEqual(self.order(self.dataset(self.variables)), self.wanted())
+
     def test_a_failed_training_leaves_scope_and_dataset_usable(self):
         dataset = self.dataset(self.variables)
         dataset.set_pipe_command("exit 3")

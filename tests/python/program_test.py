@@ -241,6 +241,21 @@ class LayersTest(Fresh):
         for (var, wanted), got in zip(cases, found):
             np.testing.assert_allclose(np.squeeze(got), np.squeeze(wanted), rtol=1e-5, err_msg=var.name)
 
+    def test_feeds_that_do_not_fit_are_named(self):
+        x = layers.data("x", [2])
+        ids = layers.data("ids", [1], "int64", lod_level=1)
+        out = layers.elementwise_add(x, layers.sequence_pool(layers.cast(ids, "float32"), "sum"), axis=0)
+        exe = millrace.Executor()
+        for feed, message in [
+                ({"ids": [[1]]}, 'the program reads "x", which is not fed'),
+                ({"x": np.zeros((1, 3)), "ids": [[1]]}, r'feed "x" is float32 \[1, 3\], but the variable is float32 \[-1, 2\]'),
+                ({"x": np.zeros((2, 2)), "ids": [[1]]}, 'feed "ids" has 1 rows, but another one has 2'),
+                ({"y": np.zeros((2, 2)), "x": np.zeros((2, 2)), "ids": [[1]]}, 'no variable "y"'),
+                ({"x": np.zeros((1, 2)), "ids": (np.array([1, 2]), np.array([1]))}, "lengths sum to 1, not to the 2 values")]:
+            with self.assertRaisesRegex(millrace.Error, message):
+                exe.run(self.main, feed=feed, fetch_list=[out])
+        self.assertEqual(exe.run(self.main, feed={"x": [[1, 2]], "ids": [[3, 4]]}, fetch_list=[x])[0].tolist(), [[1, 2]])
+
     def test_every_operator_says_what_it_is(self):
         for name in millrace.op_types():
             info = millrace.op_info(name)

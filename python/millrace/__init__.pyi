@@ -1,0 +1,11 @@
+# Made by scripts/gen_stubs.py.
+from .errors import *
+from .dataset import DatasetFactory as DatasetFactory, InMemoryDataset as InMemoryDataset, QueueDataset as QueueDataset
+from .executor import Executor as Executor, FetchHandler as FetchHandler, load_persistables as load_persistables, save_inference_model as save_inference_model, save_persistables as save_persistables
+from .framework import CPUPlace as CPUPlace, ParamAttr as ParamAttr, Program as Program, Scope as Scope, Variable as Variable, default_main_program as default_main_program, default_startup_program as default_startup_program, global_scope as global_scope, op_info as op_info, op_types as op_types, program_guard as program_guard, scope_guard as scope_guard
+from .job import Job as Job
+from .predictor import Predictor as Predictor, Slot as Slot
+from .reader import PyArrayFeedQueue as PyArrayFeedQueue, PyArrayFeedQueueHolder as PyArrayFeedQueueHolder
+from .report import Report as Report
+from . import data_generator as data_generator, dataset as dataset, errors as errors, executor as executor, framework as framework, initializer as initializer, layers as layers, optimizer as optimizer, reader as reader
+__version__: str

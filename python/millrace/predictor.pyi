@@ -1,0 +1,15 @@
+# Made by scripts/gen_stubs.py.
+import os
+from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
+import numpy as np
+class Slot(NamedTuple):
+    name: str
+    dtype: str
+    is_dense: bool
+    width: int
+    is_needed: bool
+class Predictor:
+    def __init__(self, folder: Any, feed: Optional[Mapping[str, Any]] = ..., prediction: str = ..., data_desc: Optional[str] = ...) -> None: ...
+    def predict_lines(self, lines: Any, without: Sequence[str] = ...) -> np.ndarray: ...
+    def predict(self, columns: Mapping[str, Any]) -> np.ndarray: ...
+    slots: List[Slot]

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Writes the type stubs of the Python package from its sources: names and defaults as they are there, types by the name
+of an argument, which means the same everywhere in the package.
+
+    scripts/gen_stubs.py [--check]      --check: say which stubs are not as they should be, and fail
+"""
+
+import ast
+import os
+import sys
+
+PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python", "millrace")
+MODULES = ["data_generator", "dataset", "executor", "framework", "initializer", "job", "layers", "optimizer", "predictor",
+           "reader"]
+
+HEADER = {
+    "data_generator": "from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple\n",
+    "dataset": "from typing import Any, Optional, Sequence, Union\nfrom .framework import Variable\n",
+    "executor": "from typing import Any, List, Mapping, Optional, Sequence, Union\nimport numpy as np\n"
+                "from .dataset import DatasetBase\nfrom .framework import CPUPlace, Program, Scope, Variable\n"
+                "from .report import Report\n",
+    "framework": "from typing import Any, ContextManager, List, Mapping, Optional, Tuple, Union\nimport numpy as np\n",
+    "initializer": "",
+    "job": "import os\nfrom typing import Sequence, Union\nimport numpy as np\nfrom .report import Report\n",
+    "layers": "from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union\nfrom .framework import Variable\n",
+    "optimizer": "from typing import List, Sequence, Tuple, Union\nfrom .framework import Variable\n",
+    "predictor": "import os\nfrom typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union\n"
+                 "import numpy as np\n",
+    "reader": "from typing import Any, Iterator, List, Optional, Sequence, Tuple\nimport numpy as np\n"
+              "from .framework import CPUPlace, Variable\n",
+}
+
+FLAG = "bool"
+TYPES = {
+    "name": "Optional[str]", "type": "str", "dtype": "str", "axis": "int", "seed": "int", "dim": "Any", "k": "int",
+    "input": "Any", "x": "Any", "y": "Variable", "label": "Variable", "logits": "Variable", "loss": "Variable",
+    "shape": "Sequence[int]", "lod_level": "int", "param_attr": "Any", "bias_attr": "Any", "act": "Optional[str]",
+    "inputs": "Mapping[str, Any]", "attrs": "Optional[Mapping[str, Any]]", "axes": "Any", "perm": "Sequence[int]",
+    "starts": "Sequence[int]", "ends": "Sequence[int]", "pool_type": "str", "pad_value": "float",
+    "is_sparse": FLAG, "is_distributed": FLAG, "is_test": FLAG, "keep_dim": FLAG, "soft_label": FLAG, "per_slot": FLAG,
+    "normalize": FLAG, "staircase": FLAG, "lazy_mode": FLAG, "trainable": FLAG, "for_test": FLAG, "debug": FLAG,
+    "return_numpy": FLAG, "is_shuffle": FLAG, "append_batch_size": FLAG, "return_softmax": FLAG, "uniform": FLAG,
+    "transpose_x": FLAG, "transpose_y": FLAG, "bias_after_scale": FLAG, "drop_last": FLAG,
+    "learning_rate": "Union[float, Schedule]", "epsilon": "float", "beta1": "float", "beta2": "float", "beta": "float",
+    "l1": "float", "l2": "float", "initial_accumulator_value": "float", "lr_power": "float", "decay_rate": "float",
+    "decay_steps": "int", "warmup_steps": "int", "end_learning_rate": "float", "power": "float",
+    "boundaries": "Sequence[int]", "values": "Sequence[float]",
+    "program": "Optional[Program]", "main_program": "Any", "startup_program": "Any", "scope": "Optional[Scope]",
+    "dataset": "Optional[DatasetBase]", "thread": "int", "fetch_list": "Any", "fetch_info": "Optional[Sequence[str]]",
+    "print_period": "int", "fetch_handler": "Optional[FetchHandler]", "update_mode": "Optional[str]",
+    "feed": "Optional[Mapping[str, Any]]", "place": "Optional[CPUPlace]", "executor": "Any", "dirname": "str",
+    "target_var": "Union[Variable, str]", "pooled": "Sequence[Union[Variable, str]]",
+    "period_secs": "float", "var_dict": "Mapping[str, Union[Variable, str]]", "res_dict": "Mapping[str, Any]",
+    "batch_size": "int", "thread_num": "Any", "filelist": "Union[str, Sequence[str]]", "var_list": "Sequence[Variable]",
+    "use_var": "Sequence[Variable]", "pipe_command": "str", "datafeed_class": "str", "slots": "Sequence[str]",
+    "fs_name": "str", "fs_ugi": "str", "download_cmd": "str", "action": "str", "max_lines": "int", "max_fraction": "float",
+    "file": "Union[str, os.PathLike[str]]", "folder": "Any", "text": "str", "overrides": "Sequence[str]",
+    "output_dir": "Any", "origin": "str", "resume": "str", "columns": "Mapping[str, Any]", "lines": "Any",
+    "without": "Sequence[str]", "prediction": "str", "data_desc": "Optional[str]",
+    "capacity": "int", "shapes": "Sequence[Sequence[int]]", "dtypes": "Optional[Sequence[Any]]", "arrays": "Any",
+    "error": "Optional[BaseException]", "line": "Any", "samples": "List[Any]", "low": "float", "high": "float",
+    "loc": "float", "scale": "float", "value": "float", "stem": "str",
+}
+RETURNS = {
+    "Executor.run": "List[np.ndarray]", "Executor.train_from_dataset": "Report", "Executor.infer_from_dataset": "Report",
+    "Job.from_text": "Job", "Job.run": "Report", "Job.parameter": "np.ndarray", "Job.config": "str", "Job.ops": "str",
+    "Predictor.predict": "np.ndarray", "Predictor.predict_lines": "np.ndarray",
+    "Program.unique_name": "str", "Program.var": "Variable", "Program.global_block": "Program", "Program.clone": "Program",
+    "Program.serialize": "bytes", "Program.startup_bytes": "bytes", "Program.ops": "str", "Program.to_string": "str",
+    "Scope.get": "Optional[np.ndarray]", "Scope.names": "List[str]", "Scope.step": "int", "Scope.find_var": "Any",
+    "Variable.shape": "Tuple[int, ...]", "Variable.dtype": "str", "Variable.lod_level": "int", "Variable.persistable": "bool",
+    "ParamAttr.of": "ParamAttr", "default_main_program": "Program", "default_startup_program": "Program",
+    "global_scope": "Scope", "program_guard": "ContextManager[None]", "scope_guard": "ContextManager[None]",
+    "op_types": "List[str]", "op_info": "Mapping[str, Any]",
+    "DatasetFactory.create_dataset": "Any", "DatasetBase.desc": "str", "InMemoryDataset.load_into_memory": "int",
+    "InMemoryDataset.wait_preload_done": "int", "InMemoryDataset.get_memory_data_size": "int",
+    "InMemoryDataset.get_pv_data_size": "int", "Optimizer.minimize": "Tuple[List[Variable], List[Tuple[Variable, Variable]]]",
+    "layers.op": "Any", "layers.split": "List[Variable]", "layers.topk": "Tuple[Variable, Variable]",
+    "layers.auc": "Tuple[Variable, Variable, List[Variable]]", "layers.softmax_with_cross_entropy": "Any",
+    "layers.quoted": "str",
+    "PyArrayFeedQueue.pop": "Optional[Tuple[np.ndarray, ...]]", "PyArrayFeedQueue.size": "int",
+    "PyArrayFeedQueue.capacity": "int", "PyArrayFeedQueue.is_full": "bool", "PyArrayFeedQueue.is_empty": "bool",
+    "PyArrayFeedQueue.is_closed": "bool", "PyArrayFeedQueue.shapes": "List[Tuple[Tuple[int, ...], str]]",
+    "PyArrayFeedQueue.__iter__": "Iterator[Tuple[np.ndarray, ...]]",
+    "PyArrayFeedQueueHolder.feeder": "Optional[PyArrayFeedQueue]", "py_array_reader": "Tuple[Variable, PyArrayFeedQueue]",
+    "Variable.__add__": "Variable", "Variable.__sub__": "Variable", "Variable.__rsub__": "Variable",
+    "Variable.__mul__": "Variable", "Variable.__truediv__": "Variable", "Variable.__neg__": "Variable",
+    "DataGenerator.generate_sample": "Callable[[], Iterable[Any]]", "DataGenerator.generate_batch": "Callable[[], Iterable[Any]]",
+}
+BY_MODULE = {"layers": "Variable", "initializer": "Any", "optimizer": "Schedule"}
+SPECIAL = {"__init__", "__add__", "__sub__", "__rsub__", "__mul__", "__truediv__", "__neg__", "__iter__", "__enter__", "__exit__"}
+
+
+def argument(arg, default):
+    kind = TYPES.get(arg.arg, "Any")
+    if default is None:
+        return "%s: %s" % (arg.arg, kind)
+    none = isinstance(default, ast.Constant) and default.value is None
+    if none and kind != "Any" and not kind.startswith("Optional"):
+        kind = "Optional[%s]" % kind
+    return "%s: %s = ..." % (arg.arg, kind)
+
+
+def signature(function, is_method):
+    args = function.args
+    positional = args.posonlyargs + args.args
+    defaults = [None] * (len(positional) - len(args.defaults)) + list(args.defaults)
+    parts = []
+    for i, (arg, default) in enumerate(zip(positional, defaults)):
+        parts.append(arg.arg if is_method and i == 0 else argument(arg, default))
+    if args.vararg:
+        parts.append("*%s: Any" % args.vararg.arg)
+    if args.kwarg:
+        parts.append("**%s: Any" % args.kwarg.arg)
+    return ", ".join(parts)
+
+
+def function_stub(node, module, owner, indent):
+    decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+    is_static = "staticmethod" in decorators
+    key = "%s.%s" % (owner or module, node.name)
+    returns = RETURNS.get(key) or RETURNS.get(node.name) or (BY_MODULE.get(module, "None") if owner is None else "None")
+    lines = [indent + "@" + name for name in decorators if name in ("property", "classmethod", "staticmethod")]
+    lines.append("%sdef %s(%s) -> %s: ..." % (indent, node.name, signature(node, owner is not None and not is_static), returns))
+    return lines
+
+
+def class_stub(node):
+    bases = [ast.unparse(base) for base in node.bases]
+    lines = ["class %s%s:" % (node.name, "(%s)" % ", ".join(bases) if bases else "")]
+    for statement in node.body:
+        if isinstance(statement, ast.FunctionDef) and (not statement.name.startswith("_") or statement.name in SPECIAL):
+            lines += function_stub(statement, None, node.name, "    ")
+        elif isinstance(statement, ast.AnnAssign):
+            lines.append("    " + ast.unparse(statement))
+        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
+            lines.append("    %s = %s" % (statement.targets[0].id, statement.value.id))
+        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
+            lines.append("    %s: %s" % (statement.targets[0].id, type(statement.value.value).__name__))
+    for statement in node.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            for part in ast.walk(statement):
+                if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) and not part.attr.startswith("_"):
+                    kind = {"name": "str", "text": "str", "random_seed": "int", "auc_states": "List[str]", "thread_num": "int",
+                            "slots": "List[Slot]", "program": "Program" if node.name == "Variable" else "Any"}.get(part.attr, "Any")
+                    lines.append("    %s: %s" % (part.attr, kind))
+    if len(lines) == 1:
+        lines[0] += " ..."
+    return lines
+
+
+def made_in_a_loop(tree):
+    """layers.py makes some functions by their names: what a tuple of such names means."""
+    tuples = {node.targets[0].id: ast.literal_eval(node.value) for node in tree.body
+              if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and node.targets[0].id.startswith("_")}
+    makers = {"_UNARY": ("", "x: Variable"), "_ELEMENTWISE": ("elementwise_", "x: Variable, y: Variable, axis: int = ..., "
+                                                             "act: Optional[str] = ..."),
+              "_REDUCE": ("reduce_", "input: Variable, dim: Any = ..., keep_dim: bool = ...")}
+    return ["def %s%s(%s) -> Variable: ..." % (prefix, name, arguments)
+            for key, (prefix, arguments) in makers.items() for name in tuples.get(key, ())]
+
+
+def stub(module):
+    with open(os.path.join(PACKAGE, module + ".py"), encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    lines = ["# Made by scripts/gen_stubs.py.", HEADER[module].rstrip("\n")]
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and (not node.name.startswith("_")):
+            lines += function_stub(node, module, None, "")
+        elif isinstance(node, ast.ClassDef) and (not node.name.startswith("_")):
+            lines += class_stub(node)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and not node.targets[0].id.startswith("_"):
+            lines.append("%s = %s" % (node.targets[0].id, node.value.id))
+    lines += made_in_a_loop(tree) if module == "layers" else []
+    if module == "initializer":
+        lines.insert(1, "from typing import Any")
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+def package_stub():
+    with open(os.path.join(PACKAGE, "__init__.py"), encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    lines = ["# Made by scripts/gen_stubs.py.", "from .errors import *"]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_MODULES":
+            groups = {}
+            for key, value in zip(node.value.keys, node.value.values):
+                if key is not None:
+                    groups.setdefault(value.value, []).append(key.value)
+                else:
+                    groups.setdefault(value.args[1].value, []).extend(name.value for name in value.args[0].elts)
+            groups.pop("._millrace", None)
+            for module in sorted(groups):
+                lines.append("from %s import %s" % (module, ", ".join("%s as %s" % (name, name) for name in sorted(groups[module]))))
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_SUBMODULES":
+            lines.append("from . import %s" % ", ".join("%s as %s" % (name.value, name.value) for name in node.value.elts))
+    return "\n".join(lines + ["__version__: str"]) + "\n"
+
+
+def main():
+    wanted = {module + ".pyi": stub(module) for module in MODULES}
+    wanted["__init__.pyi"] = package_stub()
+    wrong = []
+    for name, text in wanted.items():
+        path = os.path.join(PACKAGE, name)
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                if file.read() == text:
+                    continue
+        wrong.append(name)
+        if "--check" not in sys.argv:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+    if wrong and "--check" in sys.argv:
+        sys.exit("not as the sources: %s; run scripts/gen_stubs.py" % ", ".join(wrong))
+
+
+if __name__ == "__main__":
+    main()

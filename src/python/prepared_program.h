@@ -1,0 +1,55 @@
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "framework/executable.h"
+#include "framework/scope.h"
+
+namespace millrace {
+
+/// A variable's array, with the offsets of its rows for a variable of lod_level 1 (None for others).
+using FedArray = std::tuple<std::string, pybind11::array, pybind11::object>;
+
+/// A program with its kernels, to be run on arrays again and again. Goes before its scope. Errors are StatusError.
+class PreparedProgram {
+ public:
+  /// What a run has to be like for one that was prepared to do.
+  struct Key {
+    std::string program;  ///< serialized
+    std::vector<std::string> fetches;
+    uint64_t seed = 0;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+
+  PreparedProgram(Key key, int max_rows, Scope& root);
+
+  bool Suits(const Key& key, int rows) const { return rows <= max_rows_ && key == key_; }
+  /// Runs it on one batch: every slot that it reads is in `feeds`, of its type and sizes, all with the same rows.
+  pybind11::list Run(const std::vector<FedArray>& feeds, int64_t step);
+  /// Whether it updates parameters.
+  bool updates() const { return updates_; }
+
+ private:
+  int BindFeeds(const std::vector<FedArray>& feeds);
+  void ForgetFeeds(const std::vector<FedArray>& feeds);
+
+  Key key_;
+  int max_rows_;
+  std::unique_ptr<const Executable> executable_;
+  std::unique_ptr<Frame> frame_;
+  std::vector<std::string> slots_;  ///< that its operators read
+  bool updates_ = false;
+  std::vector<pybind11::array> kept_;        ///< of the run that goes on
+  std::vector<std::vector<uint32_t>> lods_;  ///< likewise
+};
+
+/// Rows of the largest array.
+int RowsOf(const std::vector<FedArray>& feeds);
+
+}  // namespace millrace

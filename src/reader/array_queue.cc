@@ -1,0 +1,53 @@
+#include "reader/array_queue.h"
+
+#include <utility>
+
+namespace millrace {
+namespace {
+
+bool FitsShape(const Dims& dims, const Dims& wanted) {
+  if (dims.rank() != wanted.rank()) return false;
+  for (int axis = 0; axis < dims.rank(); ++axis) {
+    if (wanted[axis] >= 0 && wanted[axis] != dims[axis]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Status PyArrayFeedQueue::Check(const HeldArrays& arrays) const {
+  if (arrays.size() != shapes_.size()) {
+    return InvalidConfig("the queue takes " + std::to_string(shapes_.size()) + " arrays at a time, not " +
+                         std::to_string(arrays.size()));
+  }
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    if (arrays[i].dtype == shapes_[i].dtype && FitsShape(arrays[i].dims, shapes_[i].dims)) continue;
+    return InvalidConfig("array " + std::to_string(i) + " is " +
+                         TensorSpec{arrays[i].dtype, arrays[i].dims, 0}.ToString() + ", but the queue takes " +
+                         shapes_[i].ToString());
+  }
+  return Status::Ok();
+}
+
+Status PyArrayFeedQueue::Push(HeldArrays arrays, const std::stop_token& stop) {
+  MR_TRY(Check(arrays));
+  return channel_.Push(std::move(arrays), stop);
+}
+
+size_t PyArrayFeedQueue::size() const {
+  // What was pushed and what was popped are read one after the other; with pops in between the difference is none.
+  size_t size = channel_.size();
+  while (size > channel_.capacity()) size = channel_.size();
+  return size;
+}
+
+Status PyArrayFeedQueueHolder::InitOnce(size_t capacity, std::vector<TensorSpec> shapes) {
+  if (feeder_ != nullptr) return AlreadyExists("init_once was called before: the holder has its queue");
+  if (capacity < 1) return InvalidConfig("a queue's capacity must be at least 1; 0");
+  if (shapes.empty()) return InvalidConfig("a queue needs the shape of at least one array");
+  // Its constructor is the holder's alone.
+  feeder_ = std::shared_ptr<PyArrayFeedQueue>(new PyArrayFeedQueue(capacity, std::move(shapes)));
+  return Status::Ok();
+}
+
+}  // namespace millrace

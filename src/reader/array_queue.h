@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "core/channel.h"
+#include "core/status.h"
+#include "reader/lod_tensor.h"
+
+namespace millrace {
+
+/// Values in memory that somebody else made: what a queue passes on without copying. `owner` keeps them alive, and
+/// what lets go of it last may do so on any thread.
+struct HeldArray {
+  DType dtype = DType::kFloat32;
+  Dims dims;
+  const void* data = nullptr;  ///< dense, row-major
+  std::shared_ptr<const void> owner;
+};
+
+/// One push: an array for each output.
+using HeldArrays = std::vector<HeldArray>;
+
+/// A blocking queue of a fixed capacity between whoever makes arrays (Python) and a reader. First in, first out; those
+/// of one producer in its order; each delivered once.
+///
+/// Thread-safe, for any number of producers and consumers. Made by its holder alone.
+class PyArrayFeedQueue {
+ public:
+  PyArrayFeedQueue(const PyArrayFeedQueue&) = delete;
+  PyArrayFeedQueue(PyArrayFeedQueue&&) = delete;
+  PyArrayFeedQueue& operator=(const PyArrayFeedQueue&) = delete;
+  PyArrayFeedQueue& operator=(PyArrayFeedQueue&&) = delete;
+
+  /// kInvalidConfig that says which array is not as shapes() has it.
+  Status Check(const HeldArrays& arrays) const;
+  /// Waits while the queue is full. What Check says; after Close what it was closed with, or kCancelled.
+  Status Push(HeldArrays arrays, const std::stop_token& stop);
+  /// Takes `arrays`, which Check found good, and returns true, or leaves them when the queue is full or closed.
+  bool TryPush(HeldArrays& arrays) { return channel_.TryPush(arrays); }
+  /// Waits while the queue is empty and open. Nothing once it was closed and all was taken; the failure it was closed
+  /// with, likewise.
+  Result<std::optional<HeldArrays>> Pop(const std::stop_token& stop) { return channel_.Pop(stop); }
+  std::optional<HeldArrays> TryPop() { return channel_.TryPop(); }
+  /// Ends the queue for both sides: producers fail at once, consumers after the last array. Only the first counts.
+  void Close(Status why) { channel_.Close(std::move(why)); }
+
+  /// From 0 to capacity(); exact while nobody pushes or pops.
+  size_t size() const;
+  size_t capacity() const { return channel_.capacity(); }
+  bool is_full() const { return size() >= capacity(); }
+  bool is_empty() const { return size() == 0; }
+  bool is_closed() const { return channel_.closed(); }
+  /// What each push holds.
+  const std::vector<TensorSpec>& shapes() const { return shapes_; }
+
+ private:
+  friend class PyArrayFeedQueueHolder;
+  PyArrayFeedQueue(size_t capacity, std::vector<TensorSpec> shapes) : shapes_(std::move(shapes)), channel_(capacity) {}
+
+  const std::vector<TensorSpec> shapes_;
+  Channel<HeldArrays> channel_;
+};
+
+/// Where a scope's variable keeps its queue, which cannot be made without a capacity and shapes.
+class PyArrayFeedQueueHolder {
+ public:
+  PyArrayFeedQueueHolder() = default;
+
+  /// Makes the queue. kAlreadyExists the second time; kInvalidConfig for a capacity of 0 and for no shapes.
+  Status InitOnce(size_t capacity, std::vector<TensorSpec> shapes);
+  /// Null before InitOnce.
+  const std::shared_ptr<PyArrayFeedQueue>& feeder() const { return feeder_; }
+
+ private:
+  std::shared_ptr<PyArrayFeedQueue> feeder_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,242 @@
+"""PyArrayFeedQueue: capacity, order, ends, memory, and waits that leave other threads alone."""
+
+import copy
+import ctypes
+import gc
+import os
+import pickle
+import signal
+import sys
+import threading
+import unittest
+
+import support  # noqa: F401
+
+import numpy as np
+
+import millrace
+
+
+def make(capacity, shapes=((-1,),), dtypes=("int64",)):
+    holder = millrace.PyArrayFeedQueueHolder()
+    holder.init_once(capacity, shapes, millrace.CPUPlace(), dtypes)
+    return holder.feeder()
+
+
+class QueueTest(unittest.TestCase):
+    def test_a_holder_makes_its_queue_once(self):
+        holder = millrace.PyArrayFeedQueueHolder()
+        self.assertIsNone(holder.feeder())
+        with self.assertRaisesRegex(millrace.ConfigError, "capacity must be at least 1"):
+            holder.init_once(0, [[1]], millrace.CPUPlace())
+        holder.init_once(2, [[-1, 3], [4]], millrace.CPUPlace())
+        self.assertIs(holder.feeder(), holder.feeder())
+        self.assertEqual(holder.feeder().shapes, [((-1, 3), "float32"), ((4,), "float32")])
+        with self.assertRaisesRegex(millrace.AlreadyExistsError, "init_once was called before"):
+            holder.init_once(2, [[1]], millrace.CPUPlace())
+
+    def test_it_cannot_be_made_or_copied_otherwise(self):
+        queue = make(1)
+        for mistake in (millrace.PyArrayFeedQueue, lambda: millrace.PyArrayFeedQueue(queue), lambda: copy.copy(queue),
+                        lambda: copy.deepcopy(queue), lambda: pickle.dumps(queue)):
+            self.assertRaises(TypeError, mistake)
+
+    def test_it_says_how_full_it_is(self):
+        queue = make(2)
+        self.assertEqual((queue.size(), queue.capacity(), queue.is_empty(), queue.is_full()), (0, 2, True, False))
+        queue.push((np.arange(3),))
+        self.assertEqual((queue.size(), len(queue), queue.is_empty(), queue.is_full()), (1, 1, False, False))
+        queue.push((np.arange(4),))
+        self.assertTrue(queue.is_full())
+        self.assertEqual([len(queue.pop()[0]) for _ in range(2)], [3, 4])
+
+    def test_arrays_are_passed_on_without_a_copy_and_held(self):
+        queue = make(2)
+        array = np.arange(5)
+        references = sys.getrefcount(array)
+        queue.push((array,))
+        self.assertEqual(sys.getrefcount(array), references + 1)
+        (popped,) = queue.pop()
+        self.assertTrue(np.shares_memory(popped, array))
+        self.assertEqual(sys.getrefcount(array), references + 1)
+        del popped
+        gc.collect()
+        self.assertEqual(sys.getrefcount(array), references)
+        queue.push((array,))
+        del queue
+        gc.collect()
+        self.assertEqual(sys.getrefcount(array), references)
+
+    def test_what_does_not_fit_is_refused(self):
+        queue = make(2, [[-1, 2], [3]], ["float32", "int64"])
+        good = np.zeros((4, 2), dtype=np.float32)
+        for arrays, message in [
+                ((good,), "the queue takes 2 arrays at a time, not 1"),
+                ((good, np.zeros(4, dtype=np.int64)), r"array 1 is int64 \[4\], but the queue takes int64 \[3\]"),
+                ((good.astype(float), np.arange(3)), r"array 0 is float64 \[4, 2\], but the queue takes float32 \[-1, 2\]"),
+                ((np.array(["a"]), np.arange(3)), "array 0: no tensor holds values of dtype <U1")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                queue.push(arrays)
+        queue.push((good.T.reshape(2, 4).T, np.arange(3)))  # not contiguous: copied
+        self.assertEqual(queue.pop()[0].shape, (4, 2))
+
+    def test_waiting_lets_other_threads_run(self):
+        queue = make(1)
+        counted = []
+        go = threading.Event()
+
+        def count():
+            go.wait()
+            for number in range(1000):
+                counted.append(number)
+            queue.push((np.array([7]),))
+        thread = threading.Thread(target=count)
+        thread.start()
+        go.set()
+        self.assertEqual(queue.pop()[0][0], 7)  # would wait for ever with the GIL
+        self.assertEqual(len(counted), 1000)
+        thread.join()
+        queue.push((np.array([1]),))
+        thread = threading.Thread(target=lambda: queue.pop())
+        thread.start()
+        queue.push((np.array([2]),))
+        thread.join()
+        self.assertEqual(queue.size(), 1)
+
+    def test_eight_producers_and_eight_consumers(self):
+        queue = make(3)
+        most, taken = [], [[] for _ in range(8)]
+        each = 200
+
+        def produce(number):
+            for k in range(each):
+                queue.push((np.array([number, k]),))
+                most.append(queue.size())
+
+        def consume(into):
+            for (array,) in queue:
+                into.append((int(array[0]), int(array[1])))
+        consumers = [threading.Thread(target=consume, args=(into,)) for into in taken]
+        producers = [threading.Thread(target=produce, args=(number,)) for number in range(8)]
+        for thread in consumers + producers:
+            thread.start()
+        for thread in producers:
+            thread.join()
+        queue.close()
+        for thread in consumers:
+            thread.join()
+        self.assertLessEqual(max(most), 3)
+        self.assertEqual(sorted(pair for into in taken for pair in into), [(p, k) for p in range(8) for k in range(each)])
+        for into in taken:
+            for number in range(8):
+                order = [k for p, k in into if p == number]
+                self.assertEqual(order, sorted(order))
+
+    def test_the_capacity_is_held_exactly(self):
+        queue = make(3)
+        pushed = []
+
+        def produce():
+            for k in range(5):
+                queue.push((np.array([k]),))
+                pushed.append(k)
+        thread = threading.Thread(target=produce)
+        thread.start()
+        while len(pushed) < 3:
+            pass
+        self.assertTrue(queue.is_full())
+        self.assertEqual(pushed, [0, 1, 2])
+        self.assertEqual([int(queue.pop()[0][0]) for _ in range(5)], [0, 1, 2, 3, 4])
+        thread.join()
+
+    def test_a_close_ends_both_sides(self):
+        queue = make(2)
+        queue.push((np.array([1]),))
+        queue.close()
+        self.assertTrue(queue.is_closed())
+        with self.assertRaises(millrace.CancelledError):
+            queue.push((np.array([2]),))
+        self.assertEqual([int(array[0]) for (array,) in queue], [1])
+        self.assertIsNone(queue.pop())
+
+    def test_an_exception_reaches_the_other_side(self):
+        queue = make(2)
+
+        def produce():
+            with queue:
+                queue.push((np.array([1]),))
+                raise KeyError("broken")
+        with self.assertRaises(KeyError):
+            produce()
+        self.assertEqual(int(queue.pop()[0][0]), 1)
+        with self.assertRaisesRegex(millrace.CancelledError, "the queue was closed by KeyError: 'broken'") as caught:
+            queue.pop()
+        self.assertIsInstance(caught.exception.__cause__, KeyError)
+
+        full = make(1)
+        full.push((np.array([1]),))
+        thread = threading.Thread(target=lambda: full.close(ValueError("consumer")))
+        thread.start()
+        with self.assertRaisesRegex(millrace.CancelledError, "ValueError: consumer"):
+            full.push((np.array([2]),))
+        thread.join()
+
+    def test_ctrl_c_ends_a_wait(self):
+        queue = make(1)
+        for wait in (queue.pop, lambda: (queue.push((np.array([1]),)), queue.push((np.array([2]),)))):
+            timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+            timer.start()
+            with self.assertRaises(KeyboardInterrupt):
+                wait()
+        self.assertEqual(int(queue.pop()[0][0]), 1)
+        self.assertTrue(queue.is_empty())
+
+    def test_other_memory_comes_in_without_a_copy(self):
+        queue = make(1, [[-1]], ["float32"])
+
+        class Lender:
+            """An array of another library: DLPack alone."""
+
+            def __init__(self):
+                self.array = np.arange(4, dtype=np.float32)
+
+            def __dlpack__(self, **arguments):
+                return self.array.__dlpack__()
+
+            def __dlpack_device__(self):
+                return self.array.__dlpack_device__()
+        lender = Lender()
+        queue.push((lender,))
+        (popped,) = queue.pop()
+        self.assertEqual(popped.__array_interface__["data"][0], lender.array.__array_interface__["data"][0])
+        buffer = (ctypes.c_float * 3)(1, 2, 3)
+        queue.push((buffer,))
+        (popped,) = queue.pop()
+        buffer[0] = 9
+        self.assertEqual(popped.tolist(), [9, 2, 3])
+
+    def test_columns_of_arrow_and_pandas(self):
+        queue = make(1, [[-1]], ["float32"])
+        found = 0
+        try:
+            import pyarrow
+            column = pyarrow.array([1.0, 2.0], type=pyarrow.float32())
+            queue.push((column,))
+            self.assertEqual(queue.pop()[0].__array_interface__["data"][0], column.buffers()[1].address)
+            found += 1
+        except ImportError:
+            pass
+        try:
+            import pandas
+            column = pandas.Series(np.array([1, 2], dtype=np.float32))
+            queue.push((column,))
+            self.assertTrue(np.shares_memory(queue.pop()[0], column.to_numpy()))
+            found += 1
+        except ImportError:
+            pass
+        if not found:
+            self.skipTest("neither pyarrow nor pandas is here")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,42 @@
+"""The type stubs are as the sources are, and have every public name."""
+
+import ast
+import importlib
+import os
+import subprocess
+import sys
+import unittest
+
+import support
+
+import millrace
+
+
+class StubsTest(unittest.TestCase):
+    def test_they_are_made_of_the_sources(self):
+        done = subprocess.run([sys.executable, os.path.join(support.ROOT, "scripts", "gen_stubs.py"), "--check"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_every_public_name_is_in_its_stub_and_documented(self):
+        folder = os.path.join(support.ROOT, "python", "millrace")
+        for file in sorted(os.listdir(folder)):
+            if not file.endswith(".pyi") or file.startswith("_"):
+                continue
+            module = importlib.import_module("millrace." + file[:-4])
+            tree = ast.parse(support.read(os.path.join(folder, file)))
+            named = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+            named |= {node.targets[0].id for node in tree.body if isinstance(node, ast.Assign)}
+            public = getattr(module, "__all__", [])
+            self.assertLessEqual(set(public), named, file)
+            self.assertEqual([name for name in public if not getattr(module, name).__doc__], [], file)
+
+    def test_the_package_has_what_it_names(self):
+        for name in millrace.__all__:
+            self.assertIsNotNone(getattr(millrace, name), name)
+        with self.assertRaisesRegex(AttributeError, "no attribute 'Jab'"):
+            millrace.Jab
+
+
+if __name__ == "__main__":
+    unittest.main()

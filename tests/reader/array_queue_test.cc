@@ -1,0 +1,200 @@
+// The queue between Python's arrays and readers: shapes, capacity, order, ends; TSan runs the threads.
+#include "reader/array_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <thread>
+
+#include "reader/py_array_reader.h"
+
+namespace millrace {
+namespace {
+
+using std::stop_token;
+
+TensorSpec Int64Spec(std::initializer_list<int64_t> sizes) { return {DType::kInt64, Dims(sizes), 0}; }
+
+std::shared_ptr<PyArrayFeedQueue> MakeQueue(size_t capacity) {
+  PyArrayFeedQueueHolder holder;
+  EXPECT_TRUE(holder.InitOnce(capacity, {Int64Spec({-1})}).ok());
+  return holder.feeder();
+}
+
+/// An array of these values, which counts itself out of `alive` when nobody holds it.
+HeldArrays Values(std::vector<int64_t> values, std::atomic<int>* alive = nullptr) {
+  if (alive != nullptr) ++*alive;
+  auto owner = std::shared_ptr<std::vector<int64_t>>(new std::vector<int64_t>(std::move(values)),
+                                                     [alive](std::vector<int64_t>* held) {
+                                                       delete held;
+                                                       if (alive != nullptr) --*alive;
+                                                     });
+  HeldArray array;
+  array.dtype = DType::kInt64;
+  array.dims = {static_cast<int64_t>(owner->size())};
+  array.data = owner->data();
+  array.owner = std::move(owner);
+  HeldArrays arrays;
+  arrays.push_back(std::move(array));
+  return arrays;
+}
+
+int64_t First(const HeldArrays& arrays) { return static_cast<const int64_t*>(arrays[0].data)[0]; }
+
+TEST(ArrayQueueTest, AHolderMakesItsQueueOnce) {
+  PyArrayFeedQueueHolder holder;
+  EXPECT_EQ(holder.feeder(), nullptr);
+  EXPECT_EQ(holder.InitOnce(0, {Int64Spec({1})}).message(), "a queue's capacity must be at least 1; 0");
+  EXPECT_EQ(holder.InitOnce(2, {}).message(), "a queue needs the shape of at least one array");
+  ASSERT_TRUE(holder.InitOnce(2, {Int64Spec({1})}).ok());
+  const Status again = holder.InitOnce(2, {Int64Spec({1})});
+  EXPECT_EQ(again.code(), StatusCode::kAlreadyExists);
+  EXPECT_EQ(again.message(), "init_once was called before: the holder has its queue");
+  static_assert(!std::is_copy_constructible_v<PyArrayFeedQueue> && !std::is_move_constructible_v<PyArrayFeedQueue>);
+}
+
+TEST(ArrayQueueTest, ItSaysHowFullItIs) {
+  const auto queue = MakeQueue(2);
+  EXPECT_TRUE(queue->is_empty());
+  EXPECT_EQ(queue->capacity(), 2U);
+  ASSERT_TRUE(queue->Push(Values({1}), stop_token()).ok());
+  EXPECT_FALSE(queue->is_empty() || queue->is_full());
+  ASSERT_TRUE(queue->Push(Values({2}), stop_token()).ok());
+  EXPECT_TRUE(queue->is_full());
+  EXPECT_EQ(queue->size(), 2U);
+  HeldArrays third = Values({3});
+  EXPECT_FALSE(queue->TryPush(third));
+  EXPECT_EQ(First(third), 3);
+}
+
+TEST(ArrayQueueTest, WhatDoesNotFitIsRefused) {
+  PyArrayFeedQueueHolder holder;
+  ASSERT_TRUE(holder.InitOnce(2, {Int64Spec({-1, 2}), Int64Spec({3})}).ok());
+  const auto queue = holder.feeder();
+  EXPECT_EQ(queue->Push(Values({1}), stop_token()).message(), "the queue takes 2 arrays at a time, not 1");
+  HeldArrays two = Values({1, 2, 3});
+  two.push_back(two[0]);
+  EXPECT_EQ(queue->Push(two, stop_token()).message(), "array 0 is int64 [3], but the queue takes int64 [-1, 2]");
+  two[0].dims = {1, 2};
+  two[1].dtype = DType::kFloat32;
+  EXPECT_EQ(queue->Push(two, stop_token()).message(), "array 1 is float32 [3], but the queue takes int64 [3]");
+  two[1].dtype = DType::kInt64;
+  EXPECT_TRUE(queue->Push(two, stop_token()).ok());
+}
+
+TEST(ArrayQueueTest, MemoryIsHeldUntilItWasTaken) {
+  std::atomic<int> alive{0};
+  const auto queue = MakeQueue(4);
+  for (const int64_t value : {7, 8}) ASSERT_TRUE(queue->Push(Values({value}, &alive), stop_token()).ok());
+  EXPECT_EQ(alive, 2);
+  {
+    const auto taken = queue->Pop(stop_token());
+    ASSERT_TRUE(taken.ok() && taken->has_value());
+    EXPECT_EQ(First(**taken), 7);
+    EXPECT_EQ(alive, 2);
+  }
+  EXPECT_EQ(alive, 1);
+  queue->Close(Status::Ok());
+  EXPECT_FALSE(queue->Push(Values({9}, &alive), stop_token()).ok());
+  EXPECT_EQ(alive, 1);
+}
+
+TEST(ArrayQueueTest, AReaderEndsWithTheQueueAndCannotStartOver) {
+  const auto queue = MakeQueue(4);
+  PyArrayReader reader(queue);
+  ASSERT_TRUE(queue->Push(Values({1, 2}), stop_token()).ok());
+  ASSERT_TRUE(queue->Push(Values({3}), stop_token()).ok());
+  queue->Close(Status::Ok());
+  std::vector<LoDTensor> out;
+  ASSERT_TRUE(*reader.ReadNext(&out, stop_token()));
+  EXPECT_EQ(out[0].values.dims(), Dims{2});
+  EXPECT_EQ(out[0].values.data<int64_t>()[1], 2);
+  ASSERT_TRUE(*reader.ReadNext(&out, stop_token()));
+  EXPECT_EQ(out[0].values.data<int64_t>()[0], 3);
+  EXPECT_FALSE(*reader.ReadNext(&out, stop_token()));
+  EXPECT_EQ(reader.ReInit().message(), "PyArrayReader does not support ReInit()");
+}
+
+TEST(ArrayQueueTest, FailuresReachBothSides) {
+  const auto queue = MakeQueue(4);
+  ASSERT_TRUE(queue->Push(Values({1}), stop_token()).ok());
+  queue->Close(BadData("the producer broke"));
+  EXPECT_EQ(queue->Push(Values({2}), stop_token()).message(), "the producer broke");
+  PyArrayReader reader(queue);
+  std::vector<LoDTensor> out;
+  ASSERT_TRUE(*reader.ReadNext(&out, stop_token()));
+  EXPECT_EQ(reader.ReadNext(&out, stop_token()).status().message(), "the producer broke");
+
+  const auto other = MakeQueue(1);
+  ASSERT_TRUE(other->Push(Values({1}), stop_token()).ok());
+  std::jthread producer(
+      [&] { EXPECT_EQ(other->Push(Values({2}), stop_token()).message(), "the reader of the queue is gone"); });
+  { const PyArrayReader gone(other); }
+}
+
+TEST(ArrayQueueTest, AStopEndsBothWaits) {
+  const auto queue = MakeQueue(1);
+  std::stop_source stop;
+  std::jthread consumer([&] { EXPECT_EQ(queue->Pop(stop.get_token()).status().code(), StatusCode::kCancelled); });
+  stop.request_stop();
+  consumer.join();
+  ASSERT_TRUE(queue->Push(Values({1}), stop_token()).ok());
+  EXPECT_EQ(queue->Push(Values({2}), stop.get_token()).code(), StatusCode::kCancelled);
+}
+
+TEST(ArrayQueueTest, EightProducersAndEightConsumersLoseNothing) {
+  constexpr int kThreads = 8;
+  constexpr int64_t kEach = 300;
+  constexpr size_t kCapacity = 3;
+  std::atomic<int> alive{0};
+  std::atomic<size_t> most{0};
+  const auto queue = MakeQueue(kCapacity);
+  std::vector<std::vector<int64_t>> taken(kThreads);
+  {
+    std::vector<std::jthread> consumers;
+    for (int i = 0; i < kThreads; ++i) {
+      consumers.emplace_back([&, i] {
+        while (true) {
+          const size_t size = queue->size();
+          size_t seen = most.load();
+          while (size > seen && !most.compare_exchange_weak(seen, size)) {
+          }
+          const auto arrays = queue->Pop(stop_token());
+          ASSERT_TRUE(arrays.ok());
+          if (!arrays->has_value()) return;
+          taken[static_cast<size_t>(i)].push_back(First(**arrays));
+        }
+      });
+    }
+    std::vector<std::jthread> producers;
+    for (int i = 0; i < kThreads; ++i) {
+      producers.emplace_back([&, i] {
+        for (int64_t k = 0; k < kEach; ++k) {
+          ASSERT_TRUE(queue->Push(Values({i * kEach + k}, &alive), stop_token()).ok());
+        }
+      });
+    }
+    producers.clear();
+    queue->Close(Status::Ok());
+  }
+  std::map<int64_t, int> counts;
+  for (const std::vector<int64_t>& one : taken) {
+    std::map<int64_t, int64_t> last;  // of each producer, as this consumer saw it
+    for (const int64_t value : one) {
+      ++counts[value];
+      const auto before = last.find(value / kEach);
+      if (before != last.end()) {
+        EXPECT_GT(value, before->second) << "a producer's arrays came out of order";
+      }
+      last[value / kEach] = value;
+    }
+  }
+  EXPECT_EQ(counts.size(), static_cast<size_t>(kThreads * kEach));
+  for (const auto& [value, count] : counts) EXPECT_EQ(count, 1) << value;
+  EXPECT_LE(most, kCapacity);
+  EXPECT_EQ(alive, 0);
+}
+
+}  // namespace
+}  // namespace millrace
