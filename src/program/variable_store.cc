@@ -91,7 +91,8 @@ Result<std::string> Difference(const VarDesc& var, const StoredVariable& stored)
 
 }  // namespace
 
-Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::string& folder, const Scope& root) {
+Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::string& folder, const Scope& root,
+                                       TableContent content) {
   StoredVariables result;
   std::error_code error;
   std::filesystem::create_directories(folder + "/tables", error);
@@ -115,7 +116,7 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
       stored.set_file(TableFile(name));
       stored.set_table(TableText(*var));
       MR_ASSIGN(const auto file, ChecksummedFile::Create(folder + "/" + stored.file()));
-      const Status saved = variable->Get<TablePtr>()->Save(file->stream());
+      const Status saved = variable->Get<TablePtr>()->Save(file->stream(), content);
       MR_ASSIGN(StoredFile table_file,
                 FinishFile(*file, stored.file()));  // says "disk full" before Save's "not written"
       MR_TRY(saved);

@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "framework.pb.h"
 #include "framework/scope.h"
+#include "table/sparse_table.h"
 
 namespace millrace {
 
@@ -17,10 +18,12 @@ struct StoredVariables {
 };
 
 /// Writes every persistable variable of `program` that `root` holds into `folder`, which exists: tensors into the file
-/// `parameters` (Paddle's combined form, in the order of their sorted names), each table into `tables/NAME`.
+/// `parameters` (Paddle's combined form, in the order of their sorted names), `content` of each table into
+/// `tables/NAME`.
 ///
 /// Nobody may write the variables meanwhile. Files are synced. kIo with the system's reason when the disk is full.
-Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::string& folder, const Scope& root);
+Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::string& folder, const Scope& root,
+                                       TableContent content);
 
 /// Checks every file of `files` against its size and checksum; the first damaged or missing one is kBadData.
 Status CheckStoredFiles(const std::string& folder, const std::vector<StoredFile>& files);

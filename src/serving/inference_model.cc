@@ -11,6 +11,7 @@
 #include "data_feed.pb.h"
 #include "framework/var_meta.h"
 #include "inference_model.pb.h"
+#include "model.pb.h"
 #include "program/variable_store.h"
 #include "serving/feed_lists.h"
 
@@ -30,8 +31,22 @@ Result<StoredFile> WriteProgram(const ProgramDesc& program, const std::string& f
   return stored;
 }
 
+/// The operator that makes the same table with rows that have no room for an optimizer's state.
+Result<OpDesc> WithoutState(OpDesc op) {
+  const OpDesc::Attr* text = FindAttr(op, kTableAttr);
+  TableDesc desc;
+  if (text == nullptr || !google::protobuf::TextFormat::ParseFromString(text->s(), &desc)) {
+    return Internal("create_sparse_table without a TableDesc");
+  }
+  desc.mutable_optimizer()->mutable_sgd();
+  std::string without;
+  google::protobuf::TextFormat::PrintToString(desc, &without);
+  SetAttr(op, kTableAttr, without);
+  return op;
+}
+
 /// Makes the tables that `program` reads.
-ProgramDesc TableStartup(const ProgramDesc& startup, const ProgramDesc& program) {
+Result<ProgramDesc> TableStartup(const ProgramDesc& startup, const ProgramDesc& program) {
   ProgramDesc tables;
   BlockDesc* block = tables.add_blocks();
   block->set_idx(0);
@@ -42,7 +57,7 @@ ProgramDesc TableStartup(const ProgramDesc& startup, const ProgramDesc& program)
     const VarDesc* var = FindVar(startup, name);
     if (FindVar(program, name) == nullptr || var == nullptr) continue;
     *block->add_vars() = *var;
-    *block->add_ops() = op;
+    MR_ASSIGN(*block->add_ops(), WithoutState(op));
   }
   return tables;
 }
@@ -78,8 +93,10 @@ Status SaveInferenceModel(const InferenceSource& source, const std::string& fold
     MR_ASSIGN(const FeedList online, OnlineFeed(*source.test, targets, source.pooled, *source.data_desc));
     MR_TRY(AddFeed("online", online, beside, &model));
   }
-  MR_ASSIGN(*model.add_file(), WriteProgram(TableStartup(*source.startup, offline.program), beside, "program_tables"));
-  MR_ASSIGN(const StoredVariables stored, StoreVariables(offline.program, beside, *source.root));
+  MR_ASSIGN(const ProgramDesc tables, TableStartup(*source.startup, offline.program));
+  MR_ASSIGN(*model.add_file(), WriteProgram(tables, beside, "program_tables"));
+  MR_ASSIGN(const StoredVariables stored,
+            StoreVariables(offline.program, beside, *source.root, TableContent::kWeights));
   for (const StoredVariable& variable : stored.variables) *model.add_variable() = variable;
   for (const StoredFile& file : stored.files) *model.add_file() = file;
 

@@ -60,13 +60,13 @@ class HashTable final : public SparseTable {
     return Status::Ok();
   }
 
-  Status Save(std::ostream& out) const override {
+  Status Save(std::ostream& out, TableContent content) const override {
     std::vector<std::pair<uint64_t, const float*>> sorted;
     for (const auto& shard : shards_) {
       shard->cells().ForEach([&sorted](uint64_t key, const float* row) { sorted.emplace_back(key, row); });
     }
     std::sort(sorted.begin(), sorted.end());
-    TableHeader header = Header();
+    TableHeader header = Header(content);
     header.rows = sorted.size();
     MR_TRY(WriteTableHeader(out, header));
     TableBlock block;
@@ -76,7 +76,7 @@ class HashTable final : public SparseTable {
       block.values.clear();
       for (size_t i = begin; i < end; ++i) {
         block.keys.push_back(sorted[i].first);
-        block.values.insert(block.values.end(), sorted[i].second, sorted[i].second + shape_.row_floats);
+        block.values.insert(block.values.end(), sorted[i].second, sorted[i].second + header.row_floats);
       }
       MR_TRY(WriteTableBlock(out, block));
     }
@@ -156,18 +156,22 @@ class HashTable final : public SparseTable {
     }
   }
 
-  TableHeader Header() const {
+  TableHeader Header(TableContent content) const {
     TableHeader header;
     header.name = shape_.name;
-    header.optimizer = optimizer_->Describe();
     header.dim = static_cast<uint32_t>(shape_.dim);
+    header.row_floats = header.dim;
+    if (content == TableContent::kWeights) return header;
+    header.optimizer = optimizer_->Describe();
     header.row_floats = static_cast<uint32_t>(shape_.row_floats);
     header.pushes = static_cast<uint64_t>(pushes_.load(std::memory_order_relaxed));
     return header;
   }
 
   Status CheckFits(const TableHeader& saved) const {
-    const TableHeader mine = Header();
+    const TableHeader mine = Header(TableContent::kAll);
+    const bool weights_alone = saved.optimizer.empty() && saved.row_floats == saved.dim;
+    if (weights_alone && saved.dim == mine.dim) return Status::Ok();
     if (saved.dim == mine.dim && saved.row_floats == mine.row_floats && saved.optimizer == mine.optimizer) {
       return Status::Ok();
     }

@@ -60,6 +60,12 @@ struct TableShape {
   int row_floats = 0;  ///< weights and state
 };
 
+/// What is saved of a table.
+enum class TableContent : uint8_t {
+  kAll,      ///< to go on training from
+  kWeights,  ///< without the optimizer's state: to predict with, or to start another training from
+};
+
 /// Rows of `dim` weights by 64-bit key (every key is allowed, 0 too), which grow as keys come.
 ///
 /// Pull and Push may be called by any number of threads at once, also while others insert. Save, Load and
@@ -76,9 +82,10 @@ class SparseTable {
   /// its gradient, rows.size() * dim floats. Each row must occur once: merge gradients of equal keys first.
   virtual Status Push(std::span<float* const> rows, std::span<const float> gradients, const PushContext& context) = 0;
   /// Writes every row, sorted by key: equal tables give equal bytes (docs/formats/table.md).
-  virtual Status Save(std::ostream& out) const = 0;
-  /// Reads what Save wrote into this table, which must be empty and of the same shape and optimizer. A damaged file is
-  /// kBadData; the table is then to be thrown away.
+  virtual Status Save(std::ostream& out, TableContent content) const = 0;
+  /// Reads what Save wrote into this table, which must be empty and of the same dim, and, but for weights alone, of the
+  /// same optimizer; beside weights alone the state is that of new rows. A damaged file is kBadData; the table is then
+  /// to be thrown away.
   virtual Status Load(std::istream& in) = 0;
   virtual TableStats stats() const = 0;
   virtual const TableShape& shape() const = 0;

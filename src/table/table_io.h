@@ -12,7 +12,7 @@ namespace millrace {
 /// What a saved table begins with; docs/formats/table.md has the bytes.
 struct TableHeader {
   std::string name;
-  std::string optimizer;  ///< RowOptimizer::Describe
+  std::string optimizer;  ///< RowOptimizer::Describe; empty: weights alone
   uint32_t dim = 0;
   uint32_t row_floats = 0;  ///< weights and state
   uint64_t rows = 0;

@@ -115,7 +115,7 @@ Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDes
   const std::string name = StepFolder(content.manifest.step());
   const std::string beside = folder_ + "/" + kWriting + name;
   MR_TRY(RemoveFolder(beside));
-  MR_ASSIGN(const StoredVariables stored, StoreVariables(program, beside, root));
+  MR_ASSIGN(const StoredVariables stored, StoreVariables(program, beside, root, TableContent::kAll));
   CheckpointManifest manifest = content.manifest;
   manifest.set_format_version(kFormatVersion);
   for (const StoredVariable& variable : stored.variables) *manifest.add_variable() = variable;

@@ -59,7 +59,7 @@ std::unique_ptr<SparseTable> Make(uint8_t kind) {
 
 std::string Saved(const SparseTable& table) {
   std::ostringstream out;
-  Demand(table.Save(out).ok(), "a loaded table does not save");
+  Demand(table.Save(out, TableContent::kAll).ok(), "a loaded table does not save");
   return out.str();
 }
 

@@ -42,9 +42,9 @@ std::vector<float*> Pull(SparseTable& table, const std::vector<uint64_t>& keys, 
   return rows.rows;
 }
 
-std::string Saved(const SparseTable& table) {
+std::string Saved(const SparseTable& table, TableContent content = TableContent::kAll) {
   std::ostringstream out;
-  EXPECT_TRUE(table.Save(out).ok());
+  EXPECT_TRUE(table.Save(out, content).ok());
   return out.str();
 }
 
@@ -217,6 +217,31 @@ TEST(HashTable, SavesEqualBytesWhateverTheOrderAndLoadsThem) {
     std::istringstream again(bytes);
     EXPECT_EQ(loaded->Load(again).code(), StatusCode::kAlreadyExists);
   }
+}
+
+TEST(HashTable, WeightsAloneFitATableOfAnyRule) {
+  const std::unique_ptr<SparseTable> trained = Make(Desc(3, "adagrad"));
+  const std::vector<uint64_t> keys = {1, 2, 99};
+  const std::vector<float*> rows = Pull(*trained, keys);
+  ASSERT_TRUE(trained->Push(rows, std::vector<float>(9, 0.5F), {0.1F, nullptr}).ok());
+  const std::string weights = Saved(*trained, TableContent::kWeights);
+  EXPECT_LT(weights.size(), Saved(*trained).size());
+  for (const char* rule : {"sgd", "adagrad", "adam", "ftrl"}) {
+    SCOPED_TRACE(rule);
+    const std::unique_ptr<SparseTable> loaded = Make(Desc(3, rule), 7);
+    std::istringstream in(weights);
+    ASSERT_TRUE(loaded->Load(in).ok());
+    EXPECT_EQ(Saved(*loaded, TableContent::kWeights), weights);
+    EXPECT_EQ(loaded->stats().rows, 3);
+    // The state is that of new rows.
+    const std::unique_ptr<SparseTable> anew = Make(Desc(3, rule), 7);
+    const int floats = loaded->shape().row_floats;
+    const float* state = Pull(*loaded, {99})[0] + 3;
+    EXPECT_TRUE(std::equal(state, state + floats - 3, Pull(*anew, {99})[0] + 3));
+  }
+  const std::unique_ptr<SparseTable> wide = Make(Desc(4));
+  std::istringstream in(weights);
+  EXPECT_THAT(wide->Load(in).ToString(), HasSubstr("the saved table \"t\" has dim 3"));
 }
 
 TEST(HashTable, EveryFlippedOrMissingByteIsFound) {

@@ -107,7 +107,7 @@ class EvaluatorTest : public testing::TestWithParam<std::tuple<const char*, int>
   }
   std::vector<std::string> Parameters(const Job& job, const std::string& name) const {
     const std::string folder = small_.folder() + "/" + name;
-    EXPECT_TRUE(StoreVariables(job.model().main, folder, job.root()).ok());
+    EXPECT_TRUE(StoreVariables(job.model().main, folder, job.root(), TableContent::kAll).ok());
     return FolderContent(folder);
   }
 
