@@ -91,14 +91,15 @@ struct WorkerReport {
   int64_t examples = 0;
   int64_t read_nanoseconds = 0;  ///< waiting for batches
   int64_t run_nanoseconds = 0;   ///< operators
+  bool was_cut = false;          ///< a stop ended its last batch within a loop
 };
 
 /// Runs a program over batches, in one thread.
 class DeviceWorker {
  public:
   virtual ~DeviceWorker() = default;
-  /// Trains until the source ends (ok) or a stop is requested (kCancelled). The first failure comes back with the
-  /// batch's first line.
+  /// Trains until the source ends (ok) or a stop is requested (kCancelled): between two batches, or, where a batch
+  /// stands in a loop (`while`), within it. The first failure comes back with the batch's first line.
   virtual Status Train(BatchSource& source, std::stop_token stop) = 0;
   /// What was trained in this pass; read when the worker stands still.
   virtual const TrainedLedger& ledger() const = 0;

@@ -25,7 +25,7 @@ class HogwildWorker final : public DeviceWorker {
   }
 
  private:
-  Status TrainBatch(const SlotBatch& batch, int64_t read_nanoseconds);
+  Status TrainBatch(const SlotBatch& batch, int64_t read_nanoseconds, const std::stop_token& stop);
 
   WorkerParts parts_;
   TrainedLedger ledger_;
@@ -44,12 +44,12 @@ Status HogwildWorker::Train(BatchSource& source, std::stop_token stop) {
     parts_.gate->Enter(parts_.index);
     // A worker that fails stays busy until it is Done: nobody checkpoints what a failed batch left behind.
     if (stop.stop_requested()) return Cancelled("training was stopped");
-    MR_TRY(TrainBatch(*batch, read_nanoseconds));
+    MR_TRY(TrainBatch(*batch, read_nanoseconds, stop));
     parts_.gate->Leave(parts_.index);
   }
 }
 
-Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanoseconds) {
+Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanoseconds, const std::stop_token& stop) {
   SharedProgress& progress = *parts_.progress;
   std::unique_lock<std::mutex> turn(progress.turn, std::defer_lock);
   if (progress.steps_done.load(std::memory_order_relaxed) < progress.steps_in_turns) turn.lock();
@@ -58,9 +58,13 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanosecond
   context.rows = batch.rows();
   context.step = progress.steps_started.fetch_add(1, std::memory_order_relaxed);
   context.file_names = parts_.file_names;
+  context.stop = stop;
   const int64_t start = Now();
   const WorkerFrame& in = parts_.frames[0];
-  MR_TRY(in.frame->Run(context));
+  if (Status s = in.frame->Run(context); !s.ok()) {
+    report_.was_cut = s.code() == StatusCode::kCancelled;
+    return s;
+  }
   if (turn.owns_lock()) turn.unlock();
   const int64_t run_nanoseconds = Now() - start;
   if (in.metrics != nullptr) MR_TRY(in.metrics->Add(batch));

@@ -54,7 +54,7 @@ class SectionWorker final : public DeviceWorker {
 
   Status TrainMiniBatches(BatchSource& source, const std::stop_token& stop);
   Result<bool> ReadMiniBatch(BatchSource& source, const std::stop_token& stop);
-  Status RunMiniBatch();
+  Status RunMiniBatch(const std::stop_token& stop);
   void Account();
   void RunSection(int section, int thread);
   Status RunTask(const SectionTask& task);
@@ -116,7 +116,10 @@ Status SectionWorker::TrainMiniBatches(BatchSource& source, const std::stop_toke
     // A worker that fails stays busy until it is Done: nobody checkpoints what a failed batch left behind.
     if (stop.stop_requested()) return Cancelled("training was stopped");
     const int64_t start = Now();
-    MR_TRY(RunMiniBatch());
+    if (Status s = RunMiniBatch(stop); !s.ok()) {
+      report_.was_cut = s.code() == StatusCode::kCancelled;
+      return s;
+    }
     report_.run_nanoseconds += Now() - start;
     Account();
     parts_.gate->Leave(parts_.index);
@@ -136,7 +139,7 @@ Result<bool> SectionWorker::ReadMiniBatch(BatchSource& source, const std::stop_t
   return !micro_batches_.empty();
 }
 
-Status SectionWorker::RunMiniBatch() {
+Status SectionWorker::RunMiniBatch(const std::stop_token& stop) {
   SharedProgress& progress = *parts_.progress;
   std::unique_lock<std::mutex> turn(progress.turn, std::defer_lock);
   if (progress.steps_done.load(std::memory_order_relaxed) < progress.steps_in_turns) turn.lock();
@@ -147,6 +150,7 @@ Status SectionWorker::RunMiniBatch() {
     micro.context.rows = micro.batch->rows();
     micro.context.step = step++;
     micro.context.file_names = parts_.file_names;
+    micro.context.stop = stop;
   }
   std::unique_lock lock(mutex_);
   schedule_.Start(static_cast<int>(count));

@@ -173,7 +173,7 @@ class BlockCompiler {
       const OpDesc& op = Ops(block)[i];
       const OpView view(op, *registry_.Find(op.type()));
       Status fits = millrace::InferShapes(view, vars);
-      if (fits.ok() && view.info().is_gradient) fits = CheckGradient(op, registry_, vars);
+      if (fits.ok()) fits = CheckGradient(view, registry_, vars);
       if (!fits.ok()) problems_.Add(Where({block, i}) + " " + fits.message());
       if (BlockOf(op) >= 0) InferBlock(BlockOf(op));
     }
@@ -217,6 +217,30 @@ Result<std::unique_ptr<const Executable>> Executable::Compile(const ProgramDesc&
   executable->blocks_ = std::move(compiler.blocks);
   executable->vars_ = std::move(compiler.vars);
   return std::unique_ptr<const Executable>(std::move(executable));
+}
+
+bool Executable::HoldsLoop(const OpDesc& op) const {
+  if (BlockOf(op) < 0) return false;
+  const std::vector<OpDesc>& inner = ops(BlockOf(op));
+  return op.type() == "while" ||
+         std::any_of(inner.begin(), inner.end(), [this](const OpDesc& o) { return HoldsLoop(o); });
+}
+
+bool Executable::WritesForGood(const OpDesc& op) const {
+  if (registry_->Find(op.type())->is_optimizer) return true;
+  for (const OpDesc::Var& output : op.outputs()) {
+    for (const std::string& name : output.arguments()) {
+      if (const auto it = vars_.find(name); it != vars_.end() && it->second.persistable) return true;
+    }
+  }
+  if (BlockOf(op) < 0) return false;
+  const std::vector<OpDesc>& inner = ops(BlockOf(op));
+  return std::any_of(inner.begin(), inner.end(), [this](const OpDesc& o) { return WritesForGood(o); });
+}
+
+bool Executable::StopsWithoutTrace() const {
+  const auto last = std::find_if(ops().rbegin(), ops().rend(), [this](const OpDesc& op) { return HoldsLoop(op); });
+  return std::none_of(last, ops().rend(), [this](const OpDesc& op) { return WritesForGood(op); });
 }
 
 int BlockOf(const OpDesc& op) {

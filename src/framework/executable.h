@@ -48,9 +48,15 @@ class Executable {
   const OpRegistry& registry() const { return *registry_; }
   /// By CompileOptions::parts; empty without them.
   const std::vector<OpRange>& parts() const { return parts_; }
+  /// True when a run that a stop ends within a `while` has left nothing behind: neither a loop nor what runs before the
+  /// last one updates a parameter or writes a persistable variable.
+  bool StopsWithoutTrace() const;
 
  private:
   Executable() = default;
+  bool HoldsLoop(const OpDesc& op) const;
+  bool WritesForGood(const OpDesc& op) const;
+
   ProgramDesc program_;
   std::vector<std::vector<OpDesc>> blocks_;  ///< by number in the program
   VarMetas vars_;

@@ -5,17 +5,22 @@
 namespace millrace {
 namespace {
 
-constexpr std::string_view kSuffix = "_grad";
+/// True when a gradient of this kind reads that input of the forward operator wherever it is bound.
+bool Reads(const OpInfo& gradient, const ArgInfo& input) {
+  return std::any_of(gradient.inputs.begin(), gradient.inputs.end(),
+                     [&](const ArgInfo& read) { return read.name == input.name; });
+}
 
 /// The forward operator as far as its gradient shows it; outputs that the gradient does not read are bound to the name
-/// of the parameter. False when the gradient does not show it whole: it leaves out an input, which may decide on the
+/// of the parameter. False when the gradient does not show it whole: it never reads an input, which may decide on the
 /// shape even where it is optional, or the forward operator writes a list whose length only itself knows.
-bool RebuildForward(const OpDesc& gradient, const OpInfo& info, OpDesc* forward) {
+bool RebuildForward(const OpView& view, const OpInfo& info, OpDesc* forward) {
+  const OpDesc& gradient = view.desc();
   forward->set_type(info.type);
   for (const ArgInfo& input : info.inputs) {
     const std::vector<std::string> names = InputArguments(gradient, input.name);
-    if (names.empty()) return false;
-    SetInput(*forward, input.name, names);
+    if (names.empty() && !(input.optional && Reads(view.info(), input))) return false;
+    if (!names.empty()) SetInput(*forward, input.name, names);
   }
   for (const ArgInfo& output : info.outputs) {
     if (output.duplicable) return false;
@@ -44,12 +49,11 @@ bool MayHold(const Dims& wanted, const Dims& given) {
 
 }  // namespace
 
-Status CheckGradient(const OpDesc& gradient, const OpRegistry& registry, const VarMetas& vars) {
-  const std::string_view type = gradient.type();
-  if (!type.ends_with(kSuffix)) return Status::Ok();
-  const OpInfo* info = registry.Find(type.substr(0, type.size() - kSuffix.size()));
+Status CheckGradient(const OpView& view, const OpRegistry& registry, const VarMetas& vars) {
+  const OpDesc& gradient = view.desc();
+  const OpInfo* info = registry.ForwardOf(view.info());
   OpDesc forward;
-  if (info == nullptr || !RebuildForward(gradient, *info, &forward)) return Status::Ok();
+  if (info == nullptr || !RebuildForward(view, *info, &forward)) return Status::Ok();
   VarMetas scratch;
   for (const OpDesc::Var& input : forward.inputs()) {
     for (const std::string& name : input.arguments()) {
@@ -57,7 +61,7 @@ Status CheckGradient(const OpDesc& gradient, const OpRegistry& registry, const V
     }
   }
   if (Status s = InferShapes(OpView(forward, *info), scratch); !s.ok()) {
-    return std::move(s).Context(std::string(type));
+    return std::move(s).Context(gradient.type());
   }
   for (const ArgInfo& output : info->outputs) {
     const std::vector<std::string> names = InputArguments(gradient, GradName(output.name));

@@ -71,8 +71,7 @@ bool FitsAttr(AttrType written, const AttrValue& registered) {
 void CheckAttributes(const std::string& where, const OpDesc& op, const OpInfo& info, const OpRegistry& registry,
                      std::vector<std::string>* problems) {
   // A gradient carries the attributes of its forward operator, which is checked itself.
-  const bool has_forward = info.is_gradient && op.type().ends_with("_grad");
-  const OpInfo* forward = has_forward ? registry.Find(op.type().substr(0, op.type().size() - 5)) : nullptr;
+  const OpInfo* forward = registry.ForwardOf(info);
   for (const OpDesc::Attr& attr : op.attrs()) {
     const AttrInfo* known = info.FindAttr(attr.name());
     if (known == nullptr) {

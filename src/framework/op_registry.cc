@@ -392,6 +392,14 @@ const OpInfo* OpRegistry::Find(std::string_view type) const {
   return it == ops_.end() ? nullptr : it->second.get();
 }
 
+const OpInfo* OpRegistry::ForwardOf(const OpInfo& gradient) const {
+  // "cross_entropy_grad2" is Paddle's name of that of cross_entropy2.
+  constexpr std::string_view kSuffix = "_grad";
+  const size_t at = gradient.type.rfind(kSuffix);
+  if (!gradient.is_gradient || at == std::string::npos) return nullptr;
+  return Find(gradient.type.substr(0, at) + gradient.type.substr(at + kSuffix.size()));
+}
+
 std::vector<const OpInfo*> OpRegistry::all() const {
   std::vector<const OpInfo*> infos;
   for (const auto& [type, info] : ops_) infos.push_back(info.get());

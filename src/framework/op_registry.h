@@ -202,6 +202,9 @@ class OpRegistry {
   /// Reports operators that were added twice or lack a doc, shape inference or kernel, all at once.
   Status Seal();
   const OpInfo* Find(std::string_view type) const;
+  /// The operator that `gradient` is the gradient of, by Paddle's way to name them (TYPE_grad); null when `gradient` is
+  /// no gradient, or of an operator that is not here.
+  const OpInfo* ForwardOf(const OpInfo& gradient) const;
   /// Every operator, sorted by type.
   std::vector<const OpInfo*> all() const;
   /// The registered type nearest to a misspelt one; empty when none is near.

@@ -39,6 +39,7 @@ Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop
     context.batch = batch.get();
     context.rows = batch->rows();
     context.file_names = &dataset_->files();
+    context.stop = stop;
     MR_TRY(reader.frame->Run(context));
     MR_TRY(reader.metrics->Add(*batch));
     if (reader.loss != nullptr) reader.loss_sum += static_cast<double>(reader.loss->data<float>()[0]) * batch->rows();

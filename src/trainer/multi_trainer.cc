@@ -8,7 +8,7 @@ namespace millrace {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
-/// A stop waits so long for a dump's converter.
+/// A stop waits so long for the ends of batches before it comes within them.
 constexpr std::chrono::milliseconds kPatience{500};
 
 double Seconds(std::chrono::steady_clock::duration d) { return std::chrono::duration<double>(d).count(); }
@@ -246,6 +246,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   pass_start_ = Clock::now();
   progress_.pass_examples = 0;
   stop_workers_ = std::stop_source();
+  is_sound_ = true;
   fetch_observer_->StartPass(state_.epoch);
   gate_->StartPass();
   Status coordinated;
@@ -256,7 +257,10 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
       threads.emplace_back([this, i, &dataset] {
         Seat& seat = seats_[i];
         seat.status = seat.worker->Train(dataset.source(static_cast<int>(i)), stop_workers_.get_token());
-        if (!seat.status.ok()) stop_workers_.request_stop();
+        if (!seat.status.ok()) {
+          if (!LeftSound(seat)) is_sound_ = false;
+          stop_workers_.request_stop();
+        }
         gate_->Done(static_cast<int>(i));
       });
     }
@@ -291,8 +295,8 @@ Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
       case PauseGate::Event::kPaused: {
         const auto paused = Clock::now();
         Snapshot();
-        // After a worker's failure the parameters are no state to go on from.
-        if (!stopping && !stop_workers_.stop_requested()) MR_TRY(AtBoundary(stop));
+        if (!stopping && is_sound_) MR_TRY(AtBoundary(stop));
+        if (!is_sound_ && stop.stop_requested()) report_.interrupted = report_.is_unsound = true;
         stopping = report_.interrupted || report_.stopped_early;
         if (stopping) stop_workers_.request_stop();
         pass_.pause_seconds += Seconds(Clock::now() - paused);
@@ -303,14 +307,22 @@ Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
     const bool minutes_due = hooks_.checkpointer != nullptr && job_->desc().checkpoint().every_minutes() > 0 &&
                              Seconds(Clock::now() - last_checkpoint_) >= 60 * job_->desc().checkpoint().every_minutes();
     if (!stopping && (stop.stop_requested() || minutes_due)) gate.Ask();
-    if (!stopping && stop.stop_requested()) AbandonStuckDump();
+    if (!stopping && stop.stop_requested()) StopWithinBatch();
   }
 }
 
-void MultiTrainer::AbandonStuckDump() {
-  if (dump_files_ == nullptr) return;
+void MultiTrainer::StopWithinBatch() {
   stop_seen_ = std::min(stop_seen_, Clock::now());
-  if (Clock::now() - stop_seen_ >= kPatience) dump_files_->Abandon();
+  if (Clock::now() - stop_seen_ < kPatience) return;
+  if (dump_files_ != nullptr) dump_files_->Abandon();
+  stop_workers_.request_stop();
+}
+
+bool MultiTrainer::LeftSound(const Seat& seat) const {
+  if (seat.status.code() != StatusCode::kCancelled) return false;
+  if (!seat.worker->report().was_cut) return true;
+  // A pipeline's metrics have the micro-batches that were whole.
+  return job_->pipeline() == nullptr && job_->step().StopsWithoutTrace();
 }
 
 bool MultiTrainer::Crossed(int64_t every, int64_t since) const {

@@ -54,6 +54,8 @@ class MultiTrainer final : public Trainer {
   std::vector<BatchObserver*> ObserversOf(const FrameSeat& seat, int index) const;
   MicroBatchSchedule::Options ScheduleOptions() const;
   Result<RunReport> RunPasses(const std::stop_token& stop);
+  /// Whether a worker that ended with an error left parameters that a run can go on from.
+  bool LeftSound(const Seat& seat) const;
   Status Load(const std::stop_token& stop);
   /// Does what eval.every_steps asked for when a stop cut the earlier run short.
   Status CatchUpEvaluation(const std::stop_token& stop);
@@ -70,8 +72,8 @@ class MultiTrainer final : public Trainer {
   void Tick();
   void FillPassReport(const PassStats& stats);
   void MergePrivateVars();
-  /// A worker that waits for a dump's converter would not come to a boundary.
-  void AbandonStuckDump();
+  /// A worker that waits for a dump's converter, or stands in a long loop, would not come to a boundary.
+  void StopWithinBatch();
   bool Crossed(int64_t every, int64_t since) const;
 
   Job* job_;
@@ -86,6 +88,8 @@ class MultiTrainer final : public Trainer {
   std::unique_ptr<DumpFiles> dump_files_;  ///< null without a dump
   std::vector<Seat> seats_;
   SharedProgress progress_;
+  /// False when a worker failed, or a stop ended its batch after it had changed parameters: no state to go on from.
+  std::atomic<bool> is_sound_{true};
   RunState state_;
   TrainedLedger pass_base_;  ///< what an interrupted run trained of this pass
   std::stop_source stop_workers_;

@@ -86,6 +86,8 @@ struct RunReport {
   RunState state;  ///< at the end
   bool interrupted = false;
   bool stopped_early = false;
+  /// The stop ended a batch within a loop, when it had changed parameters: there is no checkpoint of this moment.
+  bool is_unsound = false;
   /// What an evaluation of this run found best so far; nullopt when none is watched, or the best was an earlier run's.
   std::optional<EvalReport> best_evaluation;
   /// The parameters at the end are those of best_evaluation, not of `state`.

@@ -90,6 +90,7 @@ RunSummary Summarize(const RunReport& report, int workers, double total_seconds)
   summary.batches = report.state.step;
   summary.epochs = report.state.epoch;
   summary.interrupted = report.interrupted;
+  summary.is_unsound = report.is_unsound;
   summary.stopped_early = report.stopped_early;
   summary.data = report.load;
   AddStages(report.load, &summary);
@@ -179,6 +180,9 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
         "  bad lines   " + std::to_string(summary.data.bad_lines) + " of " + std::to_string(summary.data.lines) + "\n";
   }
   for (const std::string& failure : summary.save_failures) text += "  failed      " + failure + "\n";
+  if (summary.is_unsound) {
+    text += "  stopped     within a loop that writes parameters: only the checkpoints of before can be gone on from\n";
+  }
   text += "  bottleneck  " + summary.bottleneck + "\n";
   if (!output_dir.empty()) text += "  output      " + output_dir + "\n";
   return text;
