@@ -154,6 +154,11 @@ def drawn_ops():
     numbers = ids(4, 5, 1)
     case(g, "ids", {"X": [("x", numbers)]}, {"Out": ["out"]}, {"depth": 4}, expected={"out": np.eye(4, dtype=np.float32)[numbers[:, 0]]})
     g.save()
+    for op, shape, attrs, answer in [("unsqueeze", (2, 3), {"axes": [0, -1]}, (1, 2, 3, 1)), ("squeeze", (2, 1, 3, 1), {"axes": [-1]}, (2, 1, 3)),
+                                     ("flatten", (2, 3, 2), {"axis": 2}, (6, 2))]:
+        g, values = Golden(op), floats(*shape)
+        case(g, "of Paddle 1", {"X": [("x", values)]}, {"Out": ["out"]}, attrs, expected={"out": values.reshape(answer)})
+        g.save()
 
 
 def unary_ops():
@@ -408,13 +413,13 @@ DRAWN = [
     "abs", "elu", "relu6", "hard_sigmoid", "hard_swish", "sign", "floor", "ceil", "round",
     "elementwise_max", "elementwise_min", "elementwise_pow", "elementwise_mod", "elementwise_floordiv",
     "less_equal", "greater_than", "greater_equal", "equal", "not_equal", "logical_and", "logical_or", "logical_xor", "logical_not",
-    "transpose", "transpose2", "flatten2", "flatten_contiguous_range", "expand", "tile", "expand_v2", "expand_as_v2", "stack", "unstack", "split",
+    "reshape", "transpose", "transpose2", "flatten2", "flatten_contiguous_range", "expand", "tile", "expand_v2", "expand_as_v2", "stack", "unstack", "split",
     "bmm", "where", "masked_select", "cumsum", "tril_triu", "gather", "gather_nd", "index_select", "one_hot_v2", "shape", "range", "assign_value",
     "fill_constant_batch_size_like", "l1_norm", "reduce_max", "reduce_min", "reduce_prod", "reduce_any", "reduce_all", "arg_max", "arg_min", "argsort",
     "sequence_softmax", "sequence_expand", "sequence_expand_as", "sequence_concat", "sequence_mask", "sequence_pad", "sequence_unpad",
     "sequence_reverse", "sequence_reshape", "sequence_slice", "sequence_enumerate", "hash", "cvm",
     "batch_norm", "layer_norm", "data_norm", "norm", "p_norm", "conv2d", "bce_loss", "huber_loss", "bpr_loss", "rank_loss",
-    "decayed_adagrad", "rmsprop", "clip_by_norm",
+    "decayed_adagrad", "lars_momentum", "rmsprop", "clip_by_norm",
 ]
 
 

@@ -139,12 +139,14 @@ def _with_attribute(d, kind):
 
 @op("clip")
 def _clip(d, kind):
-    return one({"X": d.floats(*d.shape(), low=-2, high=2)}, {"min": -0.5, "max": 0.75})
+    more = d.choice({}, {"Min": np.array([-0.5], np.float32), "Max": np.array([0.75], np.float32)})
+    return one({"X": d.floats(*d.shape(), low=-2, high=2), **more}, {"min": 5.0, "max": 6.0} if more else {"min": -0.5, "max": 0.75}, grad=["x"])
 
 
 @op("scale")
 def _scale(d, kind):
-    return one({"X": d.floats(*d.shape())}, {"scale": 2.5, "bias": 0.5, "bias_after_scale": d.choice(True, False)})
+    more = d.choice({}, {"ScaleTensor": np.array([-1.5], np.float32)})
+    return one({"X": d.floats(*d.shape()), **more}, {"scale": 2.5, "bias": 0.5, "bias_after_scale": d.choice(True, False)}, grad=["x"])
 
 
 @op("softmax")
@@ -292,14 +294,34 @@ def _masked_select(d, kind):
 SHAPE = {"XShape": ["x_shape"]}
 
 
-@op("reshape2")
+def whole(*numbers):
+    """A tensor that says what an attribute could."""
+    return np.array(numbers, np.int32)
+
+
+def told(d, attribute, values, tensor, tensors):
+    """({inputs}, {attributes}) that give an operator a list: by its attribute, a tensor, or a tensor for each number."""
+    how = d.choice("attribute", "tensor", "tensors")
+    if how == "attribute":
+        return {}, {attribute: values}
+    if how == "tensor":
+        return {tensor: [(tensor.lower(), whole(*values))]}, {attribute: []}
+    return {tensors: [("%s%d" % (tensors.lower(), i), whole(v)) for i, v in enumerate(values)]}, {attribute: [-1] * len(values)}
+
+
+@op("reshape2", "reshape")
 def _reshape(d, kind):
-    return one({"X": d.floats(d.size(), 6)}, {"shape": d.choice([-1, 3], [0, 2, 3], [-1], [0, 6, 1])}, more=SHAPE)
+    shape = d.choice([-1, 3], [0, 2, 3], [-1], [0, 6, 1])
+    if kind == "reshape":  # whose gradient cannot do with a list of tensors in Paddle
+        return one({"X": d.floats(d.size(), 6)}, {"shape": shape})
+    inputs, attrs = told(d, "shape", shape, "Shape", "ShapeTensor")
+    return Case({"X": [("x", d.floats(d.size(), 6))], **inputs}, {"Out": ["out"], **SHAPE}, attrs, ["x"], ["out"])
 
 
 @op("unsqueeze2")
 def _unsqueeze(d, kind):
-    return one({"X": d.floats(2, 3)}, {"axes": d.choice([0], [1, -1], [-1], [0, 1])}, more=SHAPE)
+    inputs, attrs = told(d, "axes", d.choice([0], [1, -1], [-1], [0, 1]), "AxesTensor", "AxesTensorList")
+    return Case({"X": [("x", d.floats(2, 3))], **inputs}, {"Out": ["out"], **SHAPE}, attrs, ["x"], ["out"])
 
 
 @op("squeeze2")
@@ -327,18 +349,24 @@ def _transpose(d, kind):
 @op("expand")
 def _expand(d, kind):
     shape = d.shape()
-    return one({"X": d.floats(*shape)}, {"expand_times": [d.size(1, 3) for _ in shape]})
+    inputs, attrs = told(d, "expand_times", [d.size(1, 3) for _ in shape], "ExpandTimes", "expand_times_tensor")
+    return Case({"X": [("x", d.floats(*shape))], **inputs}, {"Out": ["out"]}, attrs, ["x"])
 
 
 @op("tile")
 def _tile(d, kind):
     shape = d.shape(axes=2)
-    return one({"X": d.floats(*shape)}, {"repeat_times": d.choice([2], [3, 1], [2, 2], [2, 1, 3])})
+    inputs, attrs = told(d, "repeat_times", d.choice([2], [3, 1], [2, 2], [2, 1, 3]), "RepeatTimes", "repeat_times_tensor")
+    return Case({"X": [("x", d.floats(*shape))], **inputs}, {"Out": ["out"]}, attrs, ["x"])
 
 
 @op("expand_v2")
 def _expand_v2(d, kind):
-    return one({"X": d.floats(3, 1, 2)}, {"shape": d.choice([3, 4, 2], [-1, 4, -1], [2, 3, 5, 2], [-1, 2, 2])})
+    shape = d.choice([3, 4, 2], [-1, 4, -1], [2, 3, 5, 2], [-1, 2, 2])
+    if len(shape) > 3:  # Paddle describes new axes wrongly where tensors bring them
+        return one({"X": d.floats(3, 1, 2)}, {"shape": shape})
+    inputs, attrs = told(d, "shape", shape, "Shape", "expand_shapes_tensor")
+    return Case({"X": [("x", d.floats(3, 1, 2))], **inputs}, {"Out": ["out"]}, attrs, ["x"])
 
 
 @op("expand_as_v2")
@@ -386,7 +414,10 @@ def _slice(d, kind):
     attrs = d.choice({"axes": [0], "starts": [1], "ends": [3], "decrease_axis": []},
                      {"axes": [1], "starts": [-3], "ends": [100], "decrease_axis": []},
                      {"axes": [0, 1], "starts": [2, 1], "ends": [3, 4], "decrease_axis": [0]})
-    return one({"Input": d.floats(4, 5)}, attrs)
+    starts, start_attrs = told(d, "starts", attrs["starts"], "StartsTensor", "StartsTensorList")
+    ends, end_attrs = told(d, "ends", attrs["ends"], "EndsTensor", "EndsTensorList")
+    attrs = {**attrs, **start_attrs, **end_attrs, "infer_flags": [-1 if starts or ends else 1] * len(attrs["axes"])}
+    return Case({"Input": [("input", d.floats(4, 5))], **starts, **ends}, {"Out": ["out"]}, attrs, ["input"])
 
 
 @op("gather")
@@ -409,7 +440,8 @@ def _index_select(d, kind):
 
 @op("one_hot_v2")
 def _one_hot_v2(d, kind):
-    return one({"X": d.ids(4, *d.shape(axes=2))}, {"depth": 4, "dtype": 5}, grad=False)
+    more = d.choice({}, {"depth_tensor": whole(5)})
+    return one({"X": d.ids(4, *d.shape(axes=2)), **more}, {"depth": 4, "dtype": 5}, grad=False)
 
 
 @op("shape")
@@ -429,7 +461,11 @@ def _fill_zeros_like(d, kind):
 
 @op("fill_constant")
 def _fill_constant(d, kind):
-    return one({}, {"shape": d.shape(), "dtype": d.choice(2, 3, 5), "value": 3.0}, grad=False)
+    dtype = d.choice(2, 3, 5)
+    inputs, attrs = told(d, "shape", d.shape(), "ShapeTensor", "ShapeTensorList")
+    if d.choice(True, False):
+        inputs["ValueTensor"] = [("value", np.array([7], {2: np.int32, 3: np.int64, 5: np.float32}[dtype]))]
+    return Case(inputs, {"Out": ["out"]}, {**attrs, "dtype": dtype, "value": 3.0})
 
 
 @op("fill_constant_batch_size_like")
@@ -487,7 +523,8 @@ def _sequence_concat(d, kind):
 
 @op("sequence_mask")
 def _sequence_mask(d, kind):
-    return one({"X": d.ids(5, d.size(), 1).reshape(-1) + 1}, {"maxlen": d.choice(-1, 7), "out_dtype": d.choice(2, 3, 5)}, grad=False, out="Y")
+    more = d.choice({}, {"MaxLenTensor": whole(6)})
+    return one({"X": d.ids(5, d.size(), 1).reshape(-1) + 1, **more}, {"maxlen": d.choice(-1, 7), "out_dtype": d.choice(2, 3, 5)}, grad=False, out="Y")
 
 
 @op("sequence_pad")
@@ -678,7 +715,8 @@ def _rank(d, kind):
 def _top_k(d, kind):
     n, c = d.size(), d.size(3)
     attrs = {"k": d.size(1, 3)} if kind == "top_k" else {"k": d.size(1, 3), "axis": -1, "largest": d.choice(True, False), "sorted": True}
-    return one({"X": d.distinct(n, c)}, attrs, grad=False, more={"Indices": ["indices"]}, check=["out", "indices"])
+    more = d.choice({}, {"K": whole(2)})
+    return one({"X": d.distinct(n, c), **more}, attrs, grad=False, more={"Indices": ["indices"]}, check=["out", "indices"])
 
 
 @op("accuracy")
@@ -704,6 +742,8 @@ def _auc(d, kind):
 
 RULES = {
     "sgd": ([], [], [{}]),
+    "lars_momentum": ([("Velocity", "VelocityOut")], [], [{"mu": 0.9, "lars_coeff": 0.05, "lars_weight_decay": [0.01], "epsilon": 1e-6},
+                      {"mu": 0.9, "lars_coeff": 0.05, "lars_weight_decay": [0.0], "epsilon": 0.0}]),
     "momentum": ([("Velocity", "VelocityOut")], [], [{"mu": 0.9, "use_nesterov": False}, {"mu": 0.9, "use_nesterov": True},
                  {"mu": 0.8, "use_nesterov": False, "regularization_method": "l2_decay", "regularization_coeff": 0.1},
                  {"mu": 0.8, "use_nesterov": True, "regularization_method": "l2_decay", "regularization_coeff": 0.1}]),
@@ -714,7 +754,7 @@ RULES = {
     "ftrl": ([("SquaredAccumulator", "SquaredAccumOut"), ("LinearAccumulator", "LinearAccumOut")], [], [{"l1": 0.3, "l2": 0.05, "lr_power": -0.5}]),
     "rmsprop": ([("MeanSquare", "MeanSquareOut"), ("Moment", "MomentOut")], [], [{"epsilon": 1e-6, "decay": 0.9, "momentum": 0.5, "centered": False}]),
 }
-DENSE_ONLY = ("decayed_adagrad",)
+DENSE_ONLY = ("decayed_adagrad", "lars_momentum")
 
 
 @op(*RULES)

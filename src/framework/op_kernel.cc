@@ -92,6 +92,12 @@ Result<Tensor*> KernelContext::Output(std::string_view parameter) const {
   return tensor;
 }
 
+const VarMeta* KernelContext::Declared(const std::string& name) const {
+  if (executable_ == nullptr) return nullptr;
+  const auto it = executable_->vars().find(name);
+  return it == executable_->vars().end() ? nullptr : &it->second;
+}
+
 Result<std::unique_ptr<BlockKernels>> KernelContext::Block(std::string_view attribute) const {
   if (executable_ == nullptr) return InvalidConfig(op_->type() + " runs a block and cannot stand alone");
   return BlockKernels::Create(*executable_, static_cast<int>(op_->Int(attribute)), *scope_, *options_);

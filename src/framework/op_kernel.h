@@ -88,6 +88,9 @@ class KernelContext {
   std::string InputName(std::string_view parameter) const;
   std::string OutputName(std::string_view parameter) const;
 
+  /// What the program says of a variable; null for an operator that is tried alone, and for a name that it lacks.
+  const VarMeta* Declared(const std::string& name) const;
+
   /// The kernels of the block that an attribute names, over the same variables.
   Result<std::unique_ptr<BlockKernels>> Block(std::string_view attribute) const;
 

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "ops/kernel.h"
-#include "ops/shape_attr.h"
+#include "ops/shape_input.h"
 #include "ops/var_dtype.h"
 
 namespace millrace {

@@ -39,6 +39,7 @@
   X(RegisterHash) \
   X(RegisterHuberLoss) \
   X(RegisterIncrement) \
+  X(RegisterLarsMomentum) \
   X(RegisterLayerNorm) \
   X(RegisterLeakyRelu) \
   X(RegisterLearningRateSchedule) \
@@ -57,6 +58,7 @@
   X(RegisterReduceExtreme) \
   X(RegisterReshape) \
   X(RegisterRmsprop) \
+  X(RegisterSaveLoad) \
   X(RegisterScale) \
   X(RegisterSelect) \
   X(RegisterSelectedRows) \

@@ -3,6 +3,7 @@
 #include "ops/float_input.h"
 #include "ops/grad_input.h"
 #include "ops/kernel.h"
+#include "ops/scalar_input.h"
 #include "ops/sparse_gradient.h"
 
 namespace millrace {
@@ -13,10 +14,33 @@ Status InferClip(InferShapeContext& context) {
   MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
   const float min = context.op().Float("min");
   const float max = context.op().Float("max");
-  if (min > max) return context.Error("min " + std::to_string(min) + " is above max " + std::to_string(max));
+  const bool told = !context.HasInput("Min") && !context.HasInput("Max");
+  if (told && min > max) return context.Error("min " + std::to_string(min) + " is above max " + std::to_string(max));
   context.SetOutput("Out", x);
   return Status::Ok();
 }
+
+/// The bounds of each batch.
+struct Bounds {
+  ScalarInput low;
+  ScalarInput high;
+  float min = 0;
+  float max = 0;
+
+  Status Bind(const KernelContext& context) {
+    MR_ASSIGN(low, ScalarInput::Bind(context, "Min", static_cast<double>(context.op().Float("min"))));
+    MR_ASSIGN(high, ScalarInput::Bind(context, "Max", static_cast<double>(context.op().Float("max"))));
+    return Status::Ok();
+  }
+  Status Read() {
+    MR_ASSIGN(const double least, low.Read());
+    MR_ASSIGN(const double most, high.Read());
+    min = static_cast<float>(least);
+    max = static_cast<float>(most);
+    return Status::Ok();
+  }
+  float Clip(float value) const { return std::min(std::max(value, min), max); }
+};
 
 /// Forward without Out@GRAD, backward with it.
 class ClipKernel : public BoundKernel<ClipKernel> {
@@ -28,21 +52,20 @@ class ClipKernel : public BoundKernel<ClipKernel> {
       MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     }
     MR_ASSIGN(target_, context.Output(backward ? "X@GRAD" : "Out"));
-    min_ = context.op().Float("min");
-    max_ = context.op().Float("max");
-    return Status::Ok();
+    return bounds_.Bind(context);
   }
   Status Run(const RunContext&) override {
+    MR_TRY(bounds_.Read());
     const float* x = x_.Read();
     const int64_t count = x_.tensor().numel();
     if (!out_grad_.bound()) {
       float* to = ResizeLike(x_.tensor(), target_);
-      for (int64_t i = 0; i < count; ++i) to[i] = std::min(std::max(x[i], min_), max_);
+      for (int64_t i = 0; i < count; ++i) to[i] = bounds_.Clip(x[i]);
       return Status::Ok();
     }
     MR_ASSIGN(const float* grad, out_grad_.Read(count));
     float* to = ResizeLike(x_.tensor(), target_);
-    for (int64_t i = 0; i < count; ++i) to[i] = x[i] > min_ && x[i] < max_ ? grad[i] : 0;
+    for (int64_t i = 0; i < count; ++i) to[i] = x[i] > bounds_.min && x[i] < bounds_.max ? grad[i] : 0;
     return Status::Ok();
   }
 
@@ -50,36 +73,41 @@ class ClipKernel : public BoundKernel<ClipKernel> {
   FloatInput x_;
   GradInput out_grad_;
   Tensor* target_ = nullptr;
-  float min_ = 0;
-  float max_ = 0;
+  Bounds bounds_;
 };
 
 /// A sparse gradient: equal rows are added up first.
-class ClipRowsKernel : public OpKernel {
+class ClipRowsKernel : public BoundKernel<ClipRowsKernel> {
  public:
-  ClipRowsKernel(const OpView& op, const SelectedRows* x, SelectedRows* out)
-      : x_(x), out_(out), min_(op.Float("min")), max_(op.Float("max")) {}
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, RowsInput(context, "X"));
+    MR_ASSIGN(out_, RowsOutput(context, "Out"));
+    return bounds_.Bind(context);
+  }
   Status Run(const RunContext&) override {
+    MR_TRY(bounds_.Read());
     CopyRows(
-        merger_.Merge(*x_), [this](float value) { return std::min(std::max(value, min_), max_); }, out_);
+        merger_.Merge(*x_), [this](float value) { return bounds_.Clip(value); }, out_);
     return Status::Ok();
   }
 
  private:
-  const SelectedRows* x_;
-  SelectedRows* out_;
-  float min_;
-  float max_;
+  const SelectedRows* x_ = nullptr;
+  SelectedRows* out_ = nullptr;
+  Bounds bounds_;
   RowMerger merger_;
 };
+
+std::vector<OpDesc> ClipGrad(const GradContext& context) {
+  if (!context.Has("Out") || !context.Wants("X")) return {};
+  return {context.GradOp({"X", "Min", "Max"}, {}, {"Out"}, {"X"})};
+}
 
 /// Picks the kernel by what X holds.
 struct ClipFactory {
   static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
     MR_ASSIGN(const SelectedRows* rows, RowsInput(context, "X"));
-    if (rows == nullptr) return ClipKernel::Create(context);
-    MR_ASSIGN(SelectedRows * out, RowsOutput(context, "Out"));
-    return std::unique_ptr<OpKernel>(std::make_unique<ClipRowsKernel>(context.op(), rows, out));
+    return rows == nullptr ? ClipKernel::Create(context) : ClipRowsKernel::Create(context);
   }
 };
 
@@ -92,8 +120,10 @@ void RegisterClip(OpRegistry& registry) {
       .Output("Out", "shape of X")
       .Attr("min", 0.0F, "lower bound")
       .Attr("max", 0.0F, "upper bound")
+      .OptionalInput("Min", "[1], instead of min")
+      .OptionalInput("Max", "[1], instead of max")
       .InferShape(InferClip)
-      .Grad(GradFromX)
+      .Grad(ClipGrad)
       .Kernel<ClipFactory>();
   registry.Add("clip_grad")
       .Doc("Gradient of clip.")
@@ -102,6 +132,8 @@ void RegisterClip(OpRegistry& registry) {
       .Output("X@GRAD", "gradient of X")
       .Attr("min", 0.0F, "lower bound")
       .Attr("max", 0.0F, "upper bound")
+      .OptionalInput("Min", "of the forward operator")
+      .OptionalInput("Max", "of the forward operator")
       .InferShape(InferGradients)
       .Gradient()
       .Kernel<ClipKernel>();

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "ops/float_input.h"
+#include "ops/int_list_input.h"
 #include "ops/kernel.h"
 #include "ops/var_dtype.h"
 
@@ -31,6 +32,10 @@ Result<Repeats> RepeatsOfTimes(const Dims& x, std::vector<int64_t> times) {
   Repeats repeats{Padded(x, rank), {}};
   for (int axis = 0; axis < rank; ++axis) {
     const int64_t n = times[static_cast<size_t>(axis)];
+    if (n == KnownInts::kUnknown) {
+      repeats.out.push_back(-1);
+      continue;
+    }
     if (n < 1) return InvalidConfig("axis " + std::to_string(axis) + " is repeated " + std::to_string(n) + " times");
     repeats.out.push_back(repeats.x[axis] < 0 ? -1 : repeats.x[axis] * n);
   }
@@ -47,6 +52,10 @@ Result<Repeats> RepeatsOfShape(const Dims& x, const std::vector<int64_t>& shape)
   for (int axis = 0; axis < rank; ++axis) {
     const int64_t have = repeats.x[axis];
     const int64_t wanted = shape[static_cast<size_t>(axis)];
+    if (wanted == KnownInts::kUnknown) {
+      repeats.out.push_back(-1);
+      continue;
+    }
     if (wanted < -1 || (wanted != -1 && have != 1 && !MayEqual(have, wanted))) {
       return InvalidConfig("X " + x.ToString() + " cannot be repeated to " + ShowAttr(shape));
     }
@@ -57,8 +66,7 @@ Result<Repeats> RepeatsOfShape(const Dims& x, const std::vector<int64_t>& shape)
 
 struct Expand {
   static constexpr const char* kType = "expand";
-  static constexpr const char* kAttr = "expand_times";
-  static constexpr const char* kAttrDoc = "how often each axis is repeated";
+  static constexpr IntListNames kNames{"ExpandTimes", "expand_times_tensor", "expand_times"};
   static Result<Repeats> Of(const Dims& x, const std::vector<int64_t>& list) {
     if (static_cast<int>(list.size()) != x.rank()) {
       return InvalidConfig("expand_times " + ShowAttr(list) + " is not one number for each axis of X " + x.ToString());
@@ -68,34 +76,42 @@ struct Expand {
 };
 struct Tile {
   static constexpr const char* kType = "tile";
-  static constexpr const char* kAttr = "repeat_times";
-  static constexpr const char* kAttrDoc = "how often each of the last axes is repeated";
+  static constexpr IntListNames kNames{"RepeatTimes", "repeat_times_tensor", "repeat_times"};
   static Result<Repeats> Of(const Dims& x, const std::vector<int64_t>& list) { return RepeatsOfTimes(x, list); }
 };
 struct ExpandV2 {
   static constexpr const char* kType = "expand_v2";
-  static constexpr const char* kAttr = "shape";
-  static constexpr const char* kAttrDoc = "sizes of Out; -1 keeps X's, others need a size of 1";
+  static constexpr IntListNames kNames{"Shape", "expand_shapes_tensor", "shape"};
   static Result<Repeats> Of(const Dims& x, const std::vector<int64_t>& list) { return RepeatsOfShape(x, list); }
 };
 /// Y, when it is bound, says the shape of each batch.
 struct ExpandAsV2 {
   static constexpr const char* kType = "expand_as_v2";
   static constexpr const char* kAttr = "target_shape";
-  static constexpr const char* kAttrDoc = "sizes of Out, when Y is not bound";
   static Result<Repeats> Of(const Dims& x, const std::vector<int64_t>& list) { return RepeatsOfShape(x, list); }
 };
 
 std::vector<int64_t> SizesOf(const Dims& dims) { return {dims.sizes().begin(), dims.sizes().end()}; }
 
 template <class R>
+constexpr bool kReadsY = std::is_same_v<R, ExpandAsV2>;
+
+template <class R>
+Result<std::vector<int64_t>> ListAtCompileTime(const InferShapeContext& context) {
+  if constexpr (kReadsY<R>) {
+    if (!context.HasInput("Y")) return context.op().Ints(R::kAttr);
+    MR_ASSIGN(const VarMeta y, context.Input("Y"));
+    return SizesOf(y.dims);
+  } else {
+    MR_ASSIGN(KnownInts known, ReadKnownInts(context, R::kNames));
+    return std::move(known.values);
+  }
+}
+
+template <class R>
 Status InferExpand(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
-  std::vector<int64_t> list = context.op().Ints(R::kAttr);
-  if (context.HasInput("Y")) {
-    MR_ASSIGN(const VarMeta y, context.Input("Y"));
-    list = SizesOf(y.dims);
-  }
+  MR_ASSIGN(const std::vector<int64_t> list, ListAtCompileTime<R>(context));
   const Result<Repeats> repeats = R::Of(x.dims, list);
   if (!repeats.ok()) return context.Error(repeats.status().message());
   VarMeta out = x;
@@ -122,44 +138,53 @@ void WalkRepeats(const Repeats& repeats, const Body& body) {
   }
 }
 
-/// What both kernels read: X, and Y or the attribute.
+/// The list of each batch: Y's sizes, what tensors hold, or the attribute.
 template <class R>
-struct ExpandInputs {
-  FloatInput x;
-  const Tensor* y = nullptr;
-  std::vector<int64_t> list;
+class RepeatsInput {
+ public:
+  static Result<RepeatsInput> Bind(const KernelContext& context) {
+    RepeatsInput input;
+    if constexpr (kReadsY<R>) {
+      input.list_ = IntListInput(context.op().Ints(R::kAttr));
+      MR_ASSIGN(input.y_, context.OptionalInput("Y"));
+    } else {
+      MR_ASSIGN(input.list_, IntListInput::Bind(context, R::kNames));
+    }
+    return input;
+  }
+  Result<Repeats> Read(const Dims& x) {
+    if (y_ != nullptr) {
+      sizes_.assign(y_->dims().sizes().begin(), y_->dims().sizes().end());
+      return R::Of(x, sizes_);
+    }
+    MR_TRY(list_.Read());
+    return R::Of(x, list_.values());
+  }
 
-  static Result<ExpandInputs> Bind(const KernelContext& context) {
-    ExpandInputs inputs;
-    MR_ASSIGN(inputs.x, FloatInput::Bind(context, "X"));
-    MR_ASSIGN(inputs.y, context.OptionalInput("Y"));
-    inputs.list = context.op().Ints(R::kAttr);
-    return inputs;
-  }
-  Result<Repeats> Now() {
-    if (y != nullptr) list.assign(y->dims().sizes().begin(), y->dims().sizes().end());
-    return R::Of(x.dims(), list);
-  }
+ private:
+  IntListInput list_;
+  const Tensor* y_ = nullptr;
+  std::vector<int64_t> sizes_;
 };
 
 template <class R>
 class ExpandKernel : public BoundKernel<ExpandKernel<R>> {
  public:
   Status Bind(KernelContext& context) {
-    MR_ASSIGN(in_, ExpandInputs<R>::Bind(context));
+    MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
+    MR_ASSIGN(repeats_, RepeatsInput<R>::Bind(context));
     MR_ASSIGN(out_, context.Output("Out"));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    MR_ASSIGN(const Repeats repeats, in_.Now());
-    const std::span<const uint32_t> lod = in_.x.tensor().lod();
+    MR_ASSIGN(const Repeats repeats, repeats_.Read(x_.dims()));
+    const std::span<const uint32_t> lod = x_.tensor().lod();
     const bool same_rows =
-        in_.x.dims().rank() > 0 && repeats.out.rank() == in_.x.dims().rank() && repeats.out[0] == in_.x.dims()[0];
-    if (in_.x.tensor().dtype() == DType::kFloat32) {
-      Copy(repeats, in_.x.Read());
+        x_.dims().rank() > 0 && repeats.out.rank() == x_.dims().rank() && repeats.out[0] == x_.dims()[0];
+    if (x_.tensor().dtype() == DType::kFloat32) {
+      Copy(repeats, x_.Read());
     } else {
-      WithType(in_.x.tensor().dtype(),
-               [&](auto sample) { Copy(repeats, in_.x.tensor().template data<decltype(sample)>()); });
+      WithType(x_.tensor().dtype(), [&](auto sample) { Copy(repeats, x_.tensor().template data<decltype(sample)>()); });
     }
     if (same_rows) out_->set_lod(lod);
     return Status::Ok();
@@ -172,64 +197,85 @@ class ExpandKernel : public BoundKernel<ExpandKernel<R>> {
     WalkRepeats(repeats, [&](int64_t from, int64_t at) { out[at] = x[from]; });
   }
 
-  ExpandInputs<R> in_;
+  FloatInput x_;
+  RepeatsInput<R> repeats_;
   Tensor* out_ = nullptr;
 };
 
-template <class R>
-class ExpandGradKernel : public BoundKernel<ExpandGradKernel<R>> {
+/// What the forward operator read beside X shows in the shape of Out@GRAD.
+class ExpandGradKernel : public BoundKernel<ExpandGradKernel> {
  public:
   Status Bind(KernelContext& context) {
-    MR_ASSIGN(in_, ExpandInputs<R>::Bind(context));
+    MR_ASSIGN(x_, context.Input("X"));
     MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    const Repeats repeats{Padded(in_.x.dims(), out_grad_->dims().rank()), out_grad_->dims()};
+    const Repeats repeats{Padded(x_->dims(), out_grad_->dims().rank()), out_grad_->dims()};
     const float* grad = out_grad_->data<float>();
-    float* x_grad = ResizeLike(in_.x.tensor(), x_grad_);
-    std::fill_n(x_grad, in_.x.dims().numel(), 0.0F);
+    float* x_grad = ResizeLike(*x_, x_grad_);
+    std::fill_n(x_grad, x_->numel(), 0.0F);
     WalkRepeats(repeats, [&](int64_t from, int64_t at) { x_grad[from] += grad[at]; });
     return Status::Ok();
   }
 
  private:
-  ExpandInputs<R> in_;
+  const Tensor* x_ = nullptr;
   const Tensor* out_grad_ = nullptr;
   Tensor* x_grad_ = nullptr;
 };
 
 template <class R>
-void RegisterRepeat(OpRegistry& registry, const std::string& doc) {
+std::vector<OpDesc> ExpandGrad(const GradContext& context) {
+  if (!context.Has("Out") || !context.Wants("X")) return {};
+  if constexpr (kReadsY<R>) {
+    return {context.GradOp({"X", "Y"}, {}, {"Out"}, {"X"})};
+  } else {
+    return {context.GradOp({"X", R::kNames.tensor, R::kNames.list}, {}, {"Out"}, {"X"})};
+  }
+}
+
+template <class R>
+void AddListOf(OpBuilder op, const char* doc) {
+  if constexpr (kReadsY<R>) {
+    op.OptionalInput("Y", "has the shape of Out").Attr(R::kAttr, std::vector<int64_t>{}, doc);
+  } else {
+    AddIntList(op, R::kNames, doc);
+  }
+}
+
+template <class R>
+void RegisterRepeat(OpRegistry& registry, const std::string& doc, const char* list_doc) {
   OpBuilder forward = registry.Add(R::kType);
+  AddListOf<R>(forward, list_doc);
   forward.Doc(doc)
       .Input("X", "any shape")
       .Output("Out", "the values of X, repeated")
-      .Attr(R::kAttr, std::vector<int64_t>{}, R::kAttrDoc)
       .InferShape(InferExpand<R>)
-      .Grad(GradFromX)
+      .Grad(ExpandGrad<R>)
       .template Kernel<ExpandKernel<R>>();
-  if (std::string(R::kType) == "expand_as_v2") forward.OptionalInput("Y", "has the shape of Out");
-  registry.Add(std::string(R::kType) + "_grad")
-      .Doc("Gradient of " + std::string(R::kType) + ".")
+  OpBuilder gradient = registry.Add(std::string(R::kType) + "_grad");
+  AddListOf<R>(gradient, list_doc);
+  gradient.Doc("Gradient of " + std::string(R::kType) + ".")
       .Input("X", "of the forward operator")
-      .OptionalInput("Y", "of the forward operator")
       .Input("Out@GRAD", "gradient of Out")
       .Output("X@GRAD", "gradient of X")
-      .Attr(R::kAttr, std::vector<int64_t>{}, R::kAttrDoc)
       .InferShape(InferGradients)
       .Gradient()
-      .template Kernel<ExpandGradKernel<R>>();
+      .template Kernel<ExpandGradKernel>();
 }
 
 }  // namespace
 
 void RegisterExpand(OpRegistry& registry) {
-  RegisterRepeat<Expand>(registry, "X repeated along each axis.");
-  RegisterRepeat<Tile>(registry, "X repeated along its last axes, or along new ones in front.");
-  RegisterRepeat<ExpandV2>(registry, "X with its sizes of 1 repeated to a shape.");
-  RegisterRepeat<ExpandAsV2>(registry, "X with its sizes of 1 repeated to the shape of another tensor.");
+  RegisterRepeat<Expand>(registry, "X repeated along each axis.", "how often each axis is repeated");
+  RegisterRepeat<Tile>(registry, "X repeated along its last axes, or along new ones in front.",
+                       "how often each of the last axes is repeated");
+  RegisterRepeat<ExpandV2>(registry, "X with its sizes of 1 repeated to a shape.",
+                           "sizes of Out; -1 keeps X's, others need a size of 1");
+  RegisterRepeat<ExpandAsV2>(registry, "X with its sizes of 1 repeated to the shape of another tensor.",
+                             "sizes of Out, when Y is not bound");
 }
 
 }  // namespace millrace

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "ops/kernel.h"
-#include "ops/shape_attr.h"
+#include "ops/shape_input.h"
 #include "ops/var_dtype.h"
 
 namespace millrace {
@@ -28,9 +28,13 @@ void Fill(Tensor* out, DType type, const Dims& dims, double value) {
 
 Status InferFillConstant(InferShapeContext& context) {
   VarMeta out;
-  MR_ASSIGN(out.dims, ReadShapeAttr(context));
+  MR_ASSIGN(out.dims, ReadShape(context));
   MR_ASSIGN(out.dtype, ReadDTypeAttr(context.op(), "dtype"));
   MR_TRY(ReadValue(context.op()).status());
+  if (context.HasInput("ValueTensor")) {
+    MR_ASSIGN(const VarMeta value, context.Input("ValueTensor"));
+    MR_TRY(ExpectDType(context, "ValueTensor", value, out.dtype));
+  }
   context.SetOutput("Out", out);
   return Status::Ok();
 }
@@ -41,18 +45,32 @@ class FillConstantKernel : public BoundKernel<FillConstantKernel> {
     MR_ASSIGN(out_, context.Output("Out"));
     MR_ASSIGN(type_, ReadDTypeAttr(context.op(), "dtype"));
     MR_ASSIGN(value_, ReadValue(context.op()));
-    dims_ = Dims(context.op().Ints("shape"));
+    MR_ASSIGN(shape_, ShapeInput::Bind(context));
+    MR_ASSIGN(value_tensor_, context.OptionalInput("ValueTensor"));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    Fill(out_, type_, dims_, value_);
+    MR_ASSIGN(const Dims dims, shape_.Read());
+    if (value_tensor_ == nullptr) {
+      Fill(out_, type_, dims, value_);
+      return Status::Ok();
+    }
+    if (value_tensor_->empty() || value_tensor_->numel() != 1 || value_tensor_->dtype() != type_) {
+      return BadData("ValueTensor holds no single " + std::string(DTypeName(type_)));
+    }
+    WithType(type_, [&](auto sample) {
+      using T = decltype(sample);
+      const T value = *value_tensor_->data<T>();
+      std::fill_n(out_->Resize<T>(dims), dims.numel(), value);
+    });
     return Status::Ok();
   }
 
  private:
   Tensor* out_ = nullptr;
+  const Tensor* value_tensor_ = nullptr;
+  ShapeInput shape_;
   DType type_ = DType::kFloat32;
-  Dims dims_;
   double value_ = 0;
 };
 
@@ -156,10 +174,11 @@ class FillBatchKernel : public BoundKernel<FillBatchKernel> {
 }  // namespace
 
 void RegisterFill(OpRegistry& registry) {
-  registry.Add("fill_constant")
-      .Doc("Out = one value everywhere.")
+  OpBuilder constant = registry.Add("fill_constant");
+  AddShape(constant);
+  constant.Doc("Out = one value everywhere.")
+      .OptionalInput("ValueTensor", "[1], instead of value")
       .Output("Out", "of the given shape")
-      .Attr("shape", std::vector<int64_t>{}, "sizes of Out")
       .Attr("dtype", int64_t{VarType::FP32}, "a VarType number")
       .Attr("value", 0.0F, "the value")
       .Attr("str_value", std::string(), "the value as text; goes before value")

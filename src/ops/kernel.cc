@@ -1,16 +1,24 @@
 #include "ops/kernel.h"
 
+#include <algorithm>
+#include <array>
+
 namespace millrace {
 
 Status InferGradients(InferShapeContext& context) {
   constexpr std::string_view kSuffix = "@GRAD";
   for (const OpDesc::Var& output : context.op().desc().outputs()) {
-    std::string source = output.parameter();
-    if (source.size() > kSuffix.size() && source.ends_with(kSuffix)) {
-      source.resize(source.size() - kSuffix.size());
+    if (output.arguments_size() == 0) continue;  // how Paddle writes a gradient that nobody wants
+    std::string of = output.parameter();
+    if (of.size() > kSuffix.size() && of.ends_with(kSuffix)) of.resize(of.size() - kSuffix.size());
+    const std::array<std::string, 3> sources = {of, "Out", "Out@GRAD"};
+    const auto source = std::find_if(sources.begin(), sources.end(),
+                                     [&](const std::string& parameter) { return context.HasInput(parameter); });
+    if (source == sources.end()) {
+      return context.Error("the shape of " + output.parameter() + " is that of " + of +
+                           ", Out or Out@GRAD, and none of them is bound");
     }
-    if (!context.HasInput(source)) source = context.HasInput("Out") ? "Out" : "Out@GRAD";
-    MR_ASSIGN(const std::vector<VarMeta> metas, context.Inputs(source));
+    MR_ASSIGN(const std::vector<VarMeta> metas, context.Inputs(*source));
     for (int i = 0; i < output.arguments_size(); ++i) {
       VarMeta meta = metas[static_cast<size_t>(i) < metas.size() ? static_cast<size_t>(i) : 0];
       context.SetOutput(output.parameter(), meta, i);
@@ -61,12 +69,6 @@ Result<int> FrontAxis(const InferShapeContext& context, int64_t axis, int rank) 
     return context.Error("axis " + std::to_string(axis) + " of a tensor of " + std::to_string(rank) + " axes");
   }
   return static_cast<int>(front);
-}
-
-Dims XShapeOf(const Dims& dims) {
-  Dims shape{0};
-  for (int axis = 0; axis < dims.rank(); ++axis) shape.push_back(dims[axis]);
-  return shape;
 }
 
 std::string Shown(std::string_view name, const Dims& dims) {

@@ -42,9 +42,6 @@ int64_t KnownProduct(const Dims& dims, int begin, int end);
 /// `axis` counted from the front; kInvalidConfig when a tensor of `rank` axes has no such axis.
 Result<int> FrontAxis(const InferShapeContext& context, int64_t axis, int rank);
 
-/// Paddle's XShape of a tensor of these dims: no values, but 0 and then the sizes, for the gradient.
-Dims XShapeOf(const Dims& dims);
-
 /// `"name" [2, 3]`, as messages show a tensor.
 std::string Shown(std::string_view name, const Dims& dims);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/kernel.h"
+#include "ops/scalar_input.h"
 #include "ops/var_dtype.h"
 
 namespace millrace {
@@ -21,8 +22,9 @@ Status InferOneHot(InferShapeContext& context) {
   if (!second && (x.dims.rank() < 1 || !MayEqual(x.dims[-1], 1))) {
     return context.Error("the last axis of X must be 1: " + x.dims.ToString());
   }
-  const int64_t depth = context.op().Int("depth");
-  if (depth < 1) return context.Error("depth is " + std::to_string(depth));
+  const bool is_told = !context.HasInput("depth_tensor");
+  const int64_t depth = is_told ? context.op().Int("depth") : -1;
+  if (is_told && depth < 1) return context.Error("depth is " + std::to_string(depth));
   if (x.dims.rank() >= Dims::kMaxRank) return context.Error("X has too many axes: " + x.dims.ToString());
   x.dims = OneHotDims(x.dims, depth, second);
   MR_ASSIGN(x.dtype, ReadDTypeAttr(context.op(), "dtype"));
@@ -36,13 +38,16 @@ class OneHotKernel : public BoundKernel<OneHotKernel> {
     MR_ASSIGN(x_, context.Input("X"));
     MR_ASSIGN(out_, context.Output("Out"));
     MR_ASSIGN(type_, ReadDTypeAttr(context.op(), "dtype"));
-    depth_ = context.op().Int("depth");
+    MR_ASSIGN(depth_input_, ScalarInput::Bind(context, "depth_tensor", static_cast<double>(context.op().Int("depth"))));
     allow_ = context.op().Bool("allow_out_of_range");
     second_ = context.op().type() == "one_hot_v2";
     name_ = context.InputName("X");
     return Status::Ok();
   }
   Status Run(const RunContext& context) override {
+    MR_ASSIGN(const double depth, depth_input_.Read());
+    depth_ = ConvertValue<int64_t>(depth);
+    if (depth_ < 1) return BadData("depth is " + std::to_string(depth_));
     const int64_t count = x_->numel();
     const std::span<const uint32_t> lod = x_->lod();
     const auto id_at = [this](int64_t i) {
@@ -69,6 +74,7 @@ class OneHotKernel : public BoundKernel<OneHotKernel> {
   const Tensor* x_ = nullptr;
   Tensor* out_ = nullptr;
   DType type_ = DType::kFloat32;
+  ScalarInput depth_input_;
   int64_t depth_ = 1;
   bool allow_ = false;
   bool second_ = false;
@@ -83,6 +89,7 @@ void RegisterOneHot(OpRegistry& registry) {
         .Doc(type == "one_hot" ? "A row with a 1 at the id and zeros for each id of X [..., 1]."
                                : "A row with a 1 at the id and zeros for each id of X.")
         .Input("X", "int32 or int64")
+        .OptionalInput("depth_tensor", "[1], instead of depth")
         .Output("Out", "[..., depth]")
         .Attr("depth", int64_t{-1}, "length of a row")
         .Attr("dtype", int64_t{VarType::FP32}, "type of Out, a VarType number")

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <span>
 #include <string>
 #include <vector>
@@ -91,7 +92,8 @@ void UpdateRowsByRow(const racy::Kernels& kernels, const Step& step, const uint6
 ///
 /// R has kStates and kScalars (StateName arrays), a constructor from OpView, StepFor(lr, scalars, is_sparse),
 /// Finish(scalars), DecaysAllRows() (rows without a gradient change as well),
-/// and Row(kernels, step, grad, w, states, n) and Rows(kernels, step, ids, grads, count, dim, w, states).
+/// and Row(kernels, step, grad, w, states, n) and Rows(kernels, step, ids, grads, count, dim, w, states). With
+/// ScaledByNorms(step, weights, gradients) it sees the lengths of both vectors before a step over a whole parameter.
 template <class R>
 class OptimizerKernel : public OpKernel {
  public:
@@ -130,9 +132,12 @@ class OptimizerKernel : public OpKernel {
   }
 
   template <class Step>
-  void UpdateAll(const Step& step, const UpdateTarget& target, const float* grad) {
+  void UpdateAll(Step step, const UpdateTarget& target, const float* grad) {
     const int64_t count = target.param->numel();
     float* w = target.param->mutable_data<float>();
+    if constexpr (requires { rule_.ScaledByNorms(step, 0.0, 0.0); }) {
+      step = rule_.ScaledByNorms(step, Length(Copy(target), count), Length(grad, count));
+    }
     const StateValues states = Values(target);
     if (locks_ == nullptr) {
       R::Row(racy::Best(), step, grad, w, states, static_cast<size_t>(count));
@@ -143,6 +148,29 @@ class OptimizerKernel : public OpKernel {
       const RowGuard guard(*locks_, w + at);
       R::Row(racy::Checked(), step, grad + at, w + at, StatesAt(states, at), static_cast<size_t>(width));
     }
+  }
+
+  /// The parameter, out of the way of other workers.
+  const float* Copy(const UpdateTarget& target) {
+    const int64_t count = target.param->numel();
+    const float* w = target.param->template data<float>();
+    float* copy = copy_.Resize<float>(target.param->dims());
+    if (locks_ == nullptr) {
+      racy::Best().copy_row(w, copy, static_cast<size_t>(count));
+      return copy;
+    }
+    const int64_t width = LockedRowWidth(target.param->dims());
+    for (int64_t at = 0; at < count; at += width) {
+      const RowGuard guard(*locks_, w + at);
+      racy::Checked().copy_row(w + at, copy + at, static_cast<size_t>(width));
+    }
+    return copy;
+  }
+
+  static double Length(const float* values, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+    return std::sqrt(sum);
   }
 
   template <class Step>
@@ -194,6 +222,7 @@ class OptimizerKernel : public OpKernel {
   RowLocks* locks_ = nullptr;
   RowMerger merger_;
   Tensor spread_;
+  Tensor copy_;
 };
 
 using AddAttrsFn = void (*)(OpBuilder&);

@@ -2,7 +2,7 @@
 
 #include "core/hash.h"
 #include "ops/kernel.h"
-#include "ops/shape_attr.h"
+#include "ops/shape_input.h"
 
 namespace millrace {
 namespace {
@@ -34,7 +34,7 @@ struct TruncatedGaussian {
 
 Status InferRandom(InferShapeContext& context) {
   VarMeta out;
-  MR_ASSIGN(out.dims, ReadShapeAttr(context));
+  MR_ASSIGN(out.dims, ReadShape(context));
   if (context.op().Int("dtype") != VarType::FP32) return context.Error("only dtype 5 (float) is supported");
   context.SetOutput("Out", out);
   return Status::Ok();
@@ -46,6 +46,7 @@ class RandomKernel : public OpKernel {
   static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
     std::unique_ptr<RandomKernel> kernel(new RandomKernel(context.op()));
     MR_ASSIGN(kernel->out_, context.Output("Out"));
+    MR_ASSIGN(kernel->shape_, ShapeInput::Bind(context));
     const auto seed = static_cast<uint64_t>(context.op().Int("seed"));
     kernel->seed_ = Mix64(seed != 0 ? seed : context.options().seed, HashName(context.OutputName("Out")));
     return std::unique_ptr<OpKernel>(std::move(kernel));
@@ -53,24 +54,25 @@ class RandomKernel : public OpKernel {
   Status Run(const RunContext& context) override {
     // The same values in every start of a job, others in every batch of a program that draws as it trains.
     const uint64_t seed = context.step == 0 ? seed_ : Mix64(seed_, static_cast<uint64_t>(context.step));
-    float* out = out_->Resize<float>(dims_);
-    const int64_t count = dims_.numel();
+    MR_ASSIGN(const Dims dims, shape_.Read());
+    float* out = out_->Resize<float>(dims);
+    const int64_t count = dims.numel();
     for (int64_t i = 0; i < count; ++i) out[i] = draw_.At(seed, static_cast<uint64_t>(i));
     return Status::Ok();
   }
 
  private:
-  explicit RandomKernel(const OpView& op) : draw_(op), dims_(op.Ints("shape")) {}
+  explicit RandomKernel(const OpView& op) : draw_(op) {}
 
   F draw_;
-  Dims dims_;
+  ShapeInput shape_;
   Tensor* out_ = nullptr;
   uint64_t seed_ = 0;
 };
 
-OpBuilder AddShape(OpBuilder op) {
+OpBuilder AddDraw(OpBuilder op) {
+  AddShape(op);
   return op.Output("Out", "of the given shape")
-      .Attr("shape", std::vector<int64_t>{}, "sizes of Out")
       .Attr("dtype", int64_t{VarType::FP32}, "5, float")
       .Attr("seed", int64_t{0}, "0: the job's seed and Out's name")
       .InferShape(InferRandom);
@@ -81,7 +83,7 @@ OpBuilder AddMoments(OpBuilder op) { return op.Attr("mean", 0.0F, "mean").Attr("
 }  // namespace
 
 void RegisterRandom(OpRegistry& registry) {
-  AddShape(registry.Add("uniform_random"))
+  AddDraw(registry.Add("uniform_random"))
       .Doc("Out = uniform random values from min up to, without, max.")
       .Attr("min", -1.0F, "lower bound")
       .Attr("max", 1.0F, "upper bound")
@@ -89,10 +91,10 @@ void RegisterRandom(OpRegistry& registry) {
       .Attr("diag_step", int64_t{0}, "as Paddle writes it; changes nothing here")
       .Attr("diag_val", 1.0F, "as Paddle writes it; changes nothing here")
       .Kernel<RandomKernel<Uniform>>();
-  AddMoments(AddShape(registry.Add("gaussian_random")))
+  AddMoments(AddDraw(registry.Add("gaussian_random")))
       .Doc("Out = normal random values.")
       .Kernel<RandomKernel<Gaussian>>();
-  AddMoments(AddShape(registry.Add("truncated_gaussian_random")))
+  AddMoments(AddDraw(registry.Add("truncated_gaussian_random")))
       .Doc("Out = normal random values within two deviations of the mean.")
       .Kernel<RandomKernel<TruncatedGaussian>>();
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/grad_input.h"
+#include "ops/int_list_input.h"
 #include "ops/kernel.h"
 #include "ops/x_shape.h"
 
@@ -69,7 +70,7 @@ Result<Dims> SqueezeRule(const Dims& x, const std::vector<int64_t>& axes) {
 }
 
 /// Sizes of X before `axis` in one, the others in another.
-Result<Dims> Flatten2Rule(const Dims& x, const std::vector<int64_t>& axes) {
+Result<Dims> FlattenRule(const Dims& x, const std::vector<int64_t>& axes) {
   const int64_t axis = axes[0] < 0 ? axes[0] + x.rank() : axes[0];
   if (axis < 0 || axis > x.rank()) return InvalidConfig("X has no axis " + std::to_string(axes[0]));
   return Dims{KnownProduct(x, 0, static_cast<int>(axis)), KnownProduct(x, static_cast<int>(axis), x.rank())};
@@ -89,66 +90,80 @@ Result<Dims> FlattenRangeRule(const Dims& x, const std::vector<int64_t>& range) 
   return out;
 }
 
-/// The attribute that a rule reads.
+/// Attributes that say once and for all what a rule reads: one list of numbers.
 template <class T>
-std::vector<int64_t> ListOf(const OpView& op) {
-  return op.Ints(T::kAttr);
-}
+struct Told {
+  static Result<KnownInts> Known(const InferShapeContext& context) { return KnownInts{T::List(context.op()), true}; }
+  static Result<IntListInput> Bind(const KernelContext& context) { return IntListInput(T::List(context.op())); }
+};
+/// A list that tensors may bring as well.
 template <class T>
-void AddList(OpBuilder& op) {
-  op.Attr(T::kAttr, std::vector<int64_t>{}, T::kAttrDoc);
-}
+struct Brought {
+  static Result<KnownInts> Known(const InferShapeContext& context) { return ReadKnownInts(context, T::kNames); }
+  static Result<IntListInput> Bind(const KernelContext& context) { return IntListInput::Bind(context, T::kNames); }
+  static void AddAttrs(OpBuilder& op) { AddIntList(op, T::kNames, T::kListDoc); }
+};
 
-struct Reshape {
-  static constexpr const char* kType = "reshape2";
-  static constexpr const char* kAttr = "shape";
+struct Reshape : Brought<Reshape> {
   static constexpr const char* kDoc = "The values of X in another shape: -1 takes what is left, 0 copies X's size.";
-  static constexpr const char* kAttrDoc = "sizes of Out";
+  static constexpr IntListNames kNames{"Shape", "ShapeTensor", "shape"};
+  static constexpr const char* kListDoc = "sizes of Out";
   static constexpr ShapeRule kRule = ReshapeRule;
-  static std::vector<int64_t> Wanted(const OpView& op) { return ListOf<Reshape>(op); }
-  static void AddAttrs(OpBuilder& op) { AddList<Reshape>(op); }
+  static Result<Dims> Unknown(const Dims&, const std::vector<int64_t>& sizes) {
+    MR_TRY(CheckRank(sizes.size()));
+    Dims out;
+    for (const int64_t size : sizes) out.push_back(size > 0 ? size : -1);
+    return out;
+  }
 };
-struct Unsqueeze {
-  static constexpr const char* kType = "unsqueeze2";
-  static constexpr const char* kAttr = "axes";
+struct Unsqueeze : Brought<Unsqueeze> {
   static constexpr const char* kDoc = "Inserts axes of size 1, one after another.";
-  static constexpr const char* kAttrDoc = "where they stand in Out, negative from the end";
+  static constexpr IntListNames kNames{"AxesTensor", "AxesTensorList", "axes"};
+  static constexpr const char* kListDoc = "where they stand in Out, negative from the end";
   static constexpr ShapeRule kRule = UnsqueezeRule;
-  static std::vector<int64_t> Wanted(const OpView& op) { return ListOf<Unsqueeze>(op); }
-  static void AddAttrs(OpBuilder& op) { AddList<Unsqueeze>(op); }
+  static Result<Dims> Unknown(const Dims& x, const std::vector<int64_t>& axes) {
+    MR_TRY(CheckRank(static_cast<size_t>(x.rank()) + axes.size()));
+    return Dims(std::vector<int64_t>(static_cast<size_t>(x.rank()) + axes.size(), -1));
+  }
 };
-struct Squeeze {
-  static constexpr const char* kType = "squeeze2";
-  static constexpr const char* kAttr = "axes";
+struct Squeeze : Told<Squeeze> {
   static constexpr const char* kDoc = "Removes axes of size 1.";
-  static constexpr const char* kAttrDoc = "which, negative from the end; none: all of size 1";
   static constexpr ShapeRule kRule = SqueezeRule;
-  static std::vector<int64_t> Wanted(const OpView& op) { return ListOf<Squeeze>(op); }
-  static void AddAttrs(OpBuilder& op) { AddList<Squeeze>(op); }
+  static std::vector<int64_t> List(const OpView& op) { return op.Ints("axes"); }
+  static void AddAttrs(OpBuilder& op) {
+    op.Attr("axes", std::vector<int64_t>{}, "which, negative from the end; none: all of size 1");
+  }
 };
-struct Flatten2 {
-  static constexpr const char* kType = "flatten2";
+struct Flatten : Told<Flatten> {
   static constexpr const char* kDoc =
       "The values of X as a matrix: its axes before `axis` are rows, the others columns.";
-  static constexpr ShapeRule kRule = Flatten2Rule;
-  static std::vector<int64_t> Wanted(const OpView& op) { return {op.Int("axis")}; }
+  static constexpr ShapeRule kRule = FlattenRule;
+  static std::vector<int64_t> List(const OpView& op) { return {op.Int("axis")}; }
   static void AddAttrs(OpBuilder& op) { op.Attr("axis", int64_t{1}, "first axis of the columns"); }
 };
-struct FlattenRange {
-  static constexpr const char* kType = "flatten_contiguous_range";
+struct FlattenRange : Told<FlattenRange> {
   static constexpr const char* kDoc = "The values of X with some neighbouring axes as one.";
   static constexpr ShapeRule kRule = FlattenRangeRule;
-  static std::vector<int64_t> Wanted(const OpView& op) { return {op.Int("start_axis"), op.Int("stop_axis")}; }
+  static std::vector<int64_t> List(const OpView& op) { return {op.Int("start_axis"), op.Int("stop_axis")}; }
   static void AddAttrs(OpBuilder& op) {
     op.Attr("start_axis", int64_t{1}, "the first of them").Attr("stop_axis", int64_t{1}, "the last of them");
   }
 };
 
 template <class T>
+Result<Dims> DimsAtCompileTime(const Dims& x, const KnownInts& list) {
+  if constexpr (requires { T::Unknown; }) {
+    if (!list.is_fixed) return T::Unknown(x, list.values);
+  }
+  return T::kRule(x, list.values);
+}
+
+template <class T>
 Status Infer(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
   if (Status s = CheckRank(static_cast<size_t>(x.dims.rank())); !s.ok()) return context.Error("X: " + s.message());
-  const auto dims = T::kRule(x.dims, T::Wanted(context.op()));
+  MR_ASSIGN(const KnownInts list, T::Known(context));
+  const auto dims = DimsAtCompileTime<T>(x.dims, list);
   if (!dims.ok()) {
     return context.Error("X " + Shown(InputArguments(context.op().desc(), "X")[0], x.dims) + ": " +
                          dims.status().message());
@@ -169,12 +184,13 @@ class ReshapeKernel : public BoundKernel<ReshapeKernel<T>> {
     MR_ASSIGN(x_, context.Input("X"));
     MR_ASSIGN(out_, context.Output("Out"));
     MR_ASSIGN(x_shape_, context.OptionalOutput("XShape"));
-    wanted_ = T::Wanted(context.op());
+    MR_ASSIGN(wanted_, T::Bind(context));
     name_ = context.InputName("X");
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    auto dims = T::kRule(x_->dims(), wanted_);
+    MR_TRY(wanted_.Read());
+    auto dims = T::kRule(x_->dims(), wanted_.values());
     if (!dims.ok()) return std::move(dims).Context("X " + Shown(name_, x_->dims())).status();
     if (x_shape_ != nullptr) x_shape_->Resize<float>(XShapeOf(x_->dims()));
     // Offsets cut axis 0 of X; they say nothing of an axis of another size.
@@ -188,20 +204,24 @@ class ReshapeKernel : public BoundKernel<ReshapeKernel<T>> {
   const Tensor* x_ = nullptr;
   Tensor* out_ = nullptr;
   Tensor* x_shape_ = nullptr;
-  std::vector<int64_t> wanted_;
+  IntListInput wanted_;
   std::string name_;
 };
 
+/// The sizes of X stand in XShape, or, in Paddle 1's operators, in X itself.
 class ReshapeGradKernel : public BoundKernel<ReshapeGradKernel> {
  public:
   Status Bind(KernelContext& context) {
-    MR_ASSIGN(x_shape_, context.Input("XShape"));
+    MR_ASSIGN(x_shape_, context.OptionalInput("XShape"));
+    if (x_shape_ == nullptr) {
+      MR_ASSIGN(x_, context.Input("X"));
+    }
     MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    const Dims dims = XOfXShape(x_shape_->dims());
+    const Dims dims = x_shape_ != nullptr ? XOfXShape(x_shape_->dims()) : x_->dims();
     MR_TRY(out_grad_.Read(dims.numel()).status());
     x_grad_->ViewOf(out_grad_.tensor(), dims);
     return Status::Ok();
@@ -209,44 +229,67 @@ class ReshapeGradKernel : public BoundKernel<ReshapeGradKernel> {
 
  private:
   const Tensor* x_shape_ = nullptr;
+  const Tensor* x_ = nullptr;
   GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
 };
 
-std::vector<OpDesc> ReshapeGrad(const GradContext& context) {
+std::vector<OpDesc> GradFromXShape(const GradContext& context) {
   if (!context.Has("Out") || !context.Wants("X")) return {};
   return {context.GradOp({}, {"XShape"}, {"Out"}, {"X"})};
 }
 
 template <class T>
-void Register(OpRegistry& registry) {
-  OpBuilder forward = registry.Add(T::kType);
-  T::AddAttrs(forward);
-  forward.Doc(T::kDoc)
+OpBuilder AddForward(OpRegistry& registry, const std::string& type) {
+  OpBuilder op = registry.Add(type);
+  T::AddAttrs(op);
+  op.Doc(T::kDoc)
       .Input("X", "any shape")
       .Output("Out", "the values of X, not copied")
-      .OptionalOutput("XShape", "no values; its shape is 0, then X's")
       .InferShape(Infer<T>)
-      .Grad(ReshapeGrad)
       .template Kernel<ReshapeKernel<T>>();
-  registry.Add(std::string(T::kType) + "_grad")
-      .Doc("Gradient of " + std::string(T::kType) + ".")
-      .Input("XShape", "of the forward operator")
+  return op;
+}
+
+OpBuilder AddGradient(OpRegistry& registry, const std::string& type) {
+  OpBuilder op = registry.Add(type + "_grad");
+  op.Doc("Gradient of " + type + ".")
       .Input("Out@GRAD", "gradient of Out")
       .Output("X@GRAD", "gradient of X")
-      .InferShape(InferFromXShape)
       .Gradient()
-      .template Kernel<ReshapeGradKernel>();
+      .Kernel<ReshapeGradKernel>();
+  return op;
+}
+
+/// An operator whose gradient reads XShape.
+template <class T>
+void Register(OpRegistry& registry, const std::string& type) {
+  AddForward<T>(registry, type).OptionalOutput("XShape", "no values; its shape is 0, then X's").Grad(GradFromXShape);
+  AddGradient(registry, type).Input("XShape", "of the forward operator").InferShape(InferFromXShape);
+}
+
+/// One of Paddle 1, whose gradient reads X.
+template <class T>
+void RegisterFirst(OpRegistry& registry, const std::string& type) {
+  AddForward<T>(registry, type).Grad(GradFromX);
+  AddGradient(registry, type)
+      .Input("X", "of the forward operator")
+      .OptionalInput("Out", "of the forward operator, as Paddle binds it; not read")
+      .InferShape(InferGradients);
 }
 
 }  // namespace
 
 void RegisterReshape(OpRegistry& registry) {
-  Register<Reshape>(registry);
-  Register<Unsqueeze>(registry);
-  Register<Squeeze>(registry);
-  Register<Flatten2>(registry);
-  Register<FlattenRange>(registry);
+  Register<Reshape>(registry, "reshape2");
+  Register<Unsqueeze>(registry, "unsqueeze2");
+  Register<Squeeze>(registry, "squeeze2");
+  Register<Flatten>(registry, "flatten2");
+  Register<FlattenRange>(registry, "flatten_contiguous_range");
+  RegisterFirst<Reshape>(registry, "reshape");
+  RegisterFirst<Unsqueeze>(registry, "unsqueeze");
+  RegisterFirst<Squeeze>(registry, "squeeze");
+  RegisterFirst<Flatten>(registry, "flatten");
 }
 
 }  // namespace millrace

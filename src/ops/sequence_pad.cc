@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/scalar_input.h"
 #include "ops/sequence.h"
 #include "ops/var_dtype.h"
 
@@ -222,7 +223,7 @@ std::vector<OpDesc> UnpadGrad(const GradContext& context) {
 Status InferMask(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("X"));
   MR_TRY(ExpectDType(context, "X", x, DType::kInt64));
-  const int64_t most = context.op().Int("maxlen");
+  const int64_t most = context.HasInput("MaxLenTensor") ? -1 : context.op().Int("maxlen");
   if (most != -1 && most < 1) return context.Error("maxlen is " + std::to_string(most));
   if (x.dims.rank() >= Dims::kMaxRank) return context.Error("X has too many axes: " + x.dims.ToString());
   x.dims.push_back(most);
@@ -238,14 +239,15 @@ class MaskKernel : public BoundKernel<MaskKernel> {
     MR_ASSIGN(x_, context.Input("X"));
     MR_ASSIGN(y_, context.Output("Y"));
     MR_ASSIGN(type_, ReadDTypeAttr(context.op(), "out_dtype"));
-    maxlen_ = context.op().Int("maxlen");
+    MR_ASSIGN(maxlen_, ScalarInput::Bind(context, "MaxLenTensor", static_cast<double>(context.op().Int("maxlen"))));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
     const int64_t count = x_->numel();
     const int64_t* x = x_->data<int64_t>();
     const int64_t longest = count == 0 ? 0 : std::max<int64_t>(*std::max_element(x, x + count), 0);
-    const int64_t length = maxlen_ < 0 ? longest : maxlen_;
+    MR_ASSIGN(const double maxlen, maxlen_.Read());
+    const int64_t length = maxlen < 0 ? longest : ConvertValue<int64_t>(maxlen);
     Dims dims = x_->dims();
     dims.push_back(length);
     WithType(type_, [&](auto sample) {
@@ -262,7 +264,7 @@ class MaskKernel : public BoundKernel<MaskKernel> {
   const Tensor* x_ = nullptr;
   Tensor* y_ = nullptr;
   DType type_ = DType::kInt64;
-  int64_t maxlen_ = -1;
+  ScalarInput maxlen_;
 };
 
 }  // namespace
@@ -306,6 +308,7 @@ void RegisterSequencePad(OpRegistry& registry) {
   registry.Add("sequence_mask")
       .Doc("For each length a row of as many ones, then zeros.")
       .Input("X", "int64 lengths, any shape")
+      .OptionalInput("MaxLenTensor", "[1], instead of maxlen")
       .Output("Y", "[..., maxlen]")
       .Attr("maxlen", int64_t{-1}, "length of a row; -1: the largest of X")
       .Attr("out_dtype", int64_t{VarType::INT64}, "type of Y, a VarType number")

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "ops/grad_input.h"
+#include "ops/int_list_input.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -14,13 +15,9 @@ struct Ranges {
   std::vector<int64_t> ends;
   std::vector<int64_t> dropped;
 
-  static Ranges Of(const OpView& op) {
-    return {op.Ints("axes"), op.Ints("starts"), op.Ints("ends"), op.Ints("decrease_axis")};
-  }
-
-  /// First index and number of indices along axes[i] of a size; {0, -1} for a size that is not known.
+  /// First index and number of indices along axes[i] of a size; {0, -1} where something is not known.
   std::pair<int64_t, int64_t> At(size_t i, int64_t size) const {
-    if (size < 0) return {0, -1};
+    if (size < 0 || starts[i] == KnownInts::kUnknown || ends[i] == KnownInts::kUnknown) return {0, -1};
     const auto clamp = [size](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
     const int64_t start = clamp(starts[i]);
     return {start, std::max<int64_t>(clamp(ends[i]) - start, 0)};
@@ -64,9 +61,19 @@ struct Ranges {
   }
 };
 
+constexpr IntListNames kStarts{"StartsTensor", "StartsTensorList", "starts"};
+constexpr IntListNames kEnds{"EndsTensor", "EndsTensorList", "ends"};
+
 Status InferSlice(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("Input"));
-  const Ranges ranges = Ranges::Of(context.op());
+  MR_ASSIGN(KnownInts starts, ReadKnownInts(context, kStarts));
+  MR_ASSIGN(KnownInts ends, ReadKnownInts(context, kEnds));
+  // Paddle writes numbers of no meaning into the attribute beside tensors.
+  for (KnownInts* known : {&starts, &ends}) {
+    if (!known->is_fixed) std::fill(known->values.begin(), known->values.end(), KnownInts::kUnknown);
+  }
+  const Ranges ranges{context.op().Ints("axes"), std::move(starts.values), std::move(ends.values),
+                      context.op().Ints("decrease_axis")};
   if (ranges.axes.size() != ranges.starts.size() || ranges.axes.size() != ranges.ends.size()) {
     return context.Error("axes, starts and ends are lists of different lengths");
   }
@@ -92,18 +99,47 @@ Status InferSlice(InferShapeContext& context) {
   return Status::Ok();
 }
 
+/// The ranges of each batch.
+class RangesInput {
+ public:
+  static Result<RangesInput> Bind(const KernelContext& context) {
+    RangesInput input;
+    MR_ASSIGN(input.starts_, IntListInput::Bind(context, kStarts));
+    MR_ASSIGN(input.ends_, IntListInput::Bind(context, kEnds));
+    input.ranges_.axes = context.op().Ints("axes");
+    input.ranges_.dropped = context.op().Ints("decrease_axis");
+    return input;
+  }
+  Result<const Ranges*> Read() {
+    MR_TRY(starts_.Read());
+    MR_TRY(ends_.Read());
+    ranges_.starts = starts_.values();
+    ranges_.ends = ends_.values();
+    const size_t count = ranges_.axes.size();
+    if (ranges_.starts.size() == count && ranges_.ends.size() == count) return &ranges_;
+    return BadData(std::to_string(ranges_.starts.size()) + " starts and " + std::to_string(ranges_.ends.size()) +
+                   " ends for " + std::to_string(count) + " axes");
+  }
+
+ private:
+  IntListInput starts_;
+  IntListInput ends_;
+  Ranges ranges_;
+};
+
 class SliceKernel : public BoundKernel<SliceKernel> {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, context.Input("Input"));
     MR_ASSIGN(out_, context.Output("Out"));
-    ranges_ = Ranges::Of(context.op());
+    MR_ASSIGN(ranges_, RangesInput::Bind(context));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
+    MR_ASSIGN(const Ranges* ranges, ranges_.Read());
     const Dims x_dims = x_->dims();
-    const Dims cut = ranges_.Cut(x_dims);
-    const Dims out_dims = ranges_.Drop(cut);
+    const Dims cut = ranges->Cut(x_dims);
+    const Dims out_dims = ranges->Drop(cut);
     if (out_dims.numel() != cut.numel()) {
       return BadData("decrease_axis names an axis of the cut " + cut.ToString() + " that is not of size 1");
     }
@@ -112,7 +148,7 @@ class SliceKernel : public BoundKernel<SliceKernel> {
     const auto* x = static_cast<const char*>(x_->raw_data());
     auto* out = static_cast<char*>(out_->ResizeRaw(x_->dtype(), out_dims));
     if (cut.rank() > 0 && cut[0] == x_dims[0]) out_->set_lod(lod);
-    ranges_.ForEachRun(x_dims, cut, [&](int64_t from, int64_t at, int64_t count) {
+    ranges->ForEachRun(x_dims, cut, [&](int64_t from, int64_t at, int64_t count) {
       std::memcpy(out + at * bytes, x + from * bytes, static_cast<size_t>(count * bytes));
     });
     return Status::Ok();
@@ -121,7 +157,7 @@ class SliceKernel : public BoundKernel<SliceKernel> {
  private:
   const Tensor* x_ = nullptr;
   Tensor* out_ = nullptr;
-  Ranges ranges_;
+  RangesInput ranges_;
 };
 
 class SliceGradKernel : public BoundKernel<SliceGradKernel> {
@@ -130,14 +166,16 @@ class SliceGradKernel : public BoundKernel<SliceGradKernel> {
     MR_ASSIGN(x_, context.Input("Input"));
     MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("Input@GRAD"));
-    ranges_ = Ranges::Of(context.op());
+    MR_ASSIGN(ranges_, RangesInput::Bind(context));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    MR_ASSIGN(const float* grad, out_grad_.Read(ranges_.Cut(x_->dims()).numel()));
+    MR_ASSIGN(const Ranges* ranges, ranges_.Read());
+    const Dims cut = ranges->Cut(x_->dims());
+    MR_ASSIGN(const float* grad, out_grad_.Read(cut.numel()));
     float* x_grad = ResizeLike(*x_, x_grad_);
     std::fill_n(x_grad, x_->numel(), 0.0F);
-    ranges_.ForEachRun(x_->dims(), ranges_.Cut(x_->dims()),
+    ranges->ForEachRun(x_->dims(), cut,
                        [&](int64_t from, int64_t at, int64_t count) { std::copy_n(grad + at, count, x_grad + from); });
     return Status::Ok();
   }
@@ -146,19 +184,20 @@ class SliceGradKernel : public BoundKernel<SliceGradKernel> {
   const Tensor* x_ = nullptr;
   GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
-  Ranges ranges_;
+  RangesInput ranges_;
 };
 
 std::vector<OpDesc> SliceGrad(const GradContext& context) {
   if (!context.Has("Out") || !context.Wants("Input")) return {};
-  return {context.GradOp({"Input"}, {}, {"Out"}, {"Input"})};
+  return {context.GradOp({"Input", "StartsTensor", "StartsTensorList", "EndsTensor", "EndsTensorList"}, {}, {"Out"},
+                         {"Input"})};
 }
 
 OpBuilder AddRanges(OpBuilder op) {
   const std::vector<int64_t> none;
+  AddIntList(op, kStarts, "first index along each");
+  AddIntList(op, kEnds, "one past the last index along each");
   return op.Attr("axes", none, "axes to cut")
-      .Attr("starts", none, "first index along each")
-      .Attr("ends", none, "one past the last index along each")
       .Attr("decrease_axis", none, "axes of size 1 that Out goes without")
       .Attr("infer_flags", none, "as Paddle writes it; changes nothing here");
 }

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "ops/kernel.h"
+#include "ops/scalar_input.h"
 
 namespace millrace {
 namespace {
@@ -23,8 +24,9 @@ Status InferTopK(InferShapeContext& context) {
     MR_ASSIGN(const int axis, FrontAxis(context, context.op().Int("axis"), x.dims.rank()));
     if (axis != x.dims.rank() - 1) return context.Error("only the last axis is supported");
   }
-  const int64_t k = Rule::Of(context.op()).k;
-  if (x.dims.rank() == 0 || k < 1 || (x.dims[-1] >= 0 && k > x.dims[-1])) {
+  const bool is_told = !context.HasInput("K");
+  const int64_t k = is_told ? Rule::Of(context.op()).k : -1;
+  if (x.dims.rank() == 0 || (is_told && (k < 1 || (x.dims[-1] >= 0 && k > x.dims[-1])))) {
     return context.Error("k = " + std::to_string(k) + " of X " +
                          Shown(InputArguments(context.op().desc(), "X")[0], x.dims));
   }
@@ -42,13 +44,16 @@ class TopKKernel : public BoundKernel<TopKKernel> {
     MR_ASSIGN(out_, context.Output("Out"));
     MR_ASSIGN(indices_, context.Output("Indices"));
     rule_ = Rule::Of(context.op());
+    MR_ASSIGN(k_, ScalarInput::Bind(context, "K", static_cast<double>(rule_.k)));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
+    MR_ASSIGN(const double k, k_.Read());
+    rule_.k = ConvertValue<int64_t>(k);
     Dims dims = x_->dims();
     const int64_t width = dims[-1];
     const int64_t rows = dims.Product(0, dims.rank() - 1);
-    if (rule_.k > width) return BadData("k = " + std::to_string(rule_.k) + " of X " + dims.ToString());
+    if (rule_.k < 1 || rule_.k > width) return BadData("k = " + std::to_string(rule_.k) + " of X " + dims.ToString());
     dims.set(-1, rule_.k);
     const float* x = x_->data<float>();
     float* out = out_->Resize<float>(dims);
@@ -74,12 +79,14 @@ class TopKKernel : public BoundKernel<TopKKernel> {
   Tensor* out_ = nullptr;
   Tensor* indices_ = nullptr;
   Rule rule_;
+  ScalarInput k_;
   std::vector<int64_t> order_;
 };
 
 OpBuilder AddArguments(OpBuilder op) {
   return op.Doc("The k largest values of each row, in order, and where they stand.")
       .Input("X", "[..., width]")
+      .OptionalInput("K", "[1], instead of k")
       .Output("Out", "[..., k]")
       .Output("Indices", "int64 [..., k]")
       .Attr("k", int64_t{1}, "how many")

@@ -4,6 +4,7 @@
 #include "ops/float_input.h"
 #include "ops/kernel.h"
 #include "ops/var_dtype.h"
+#include "ops/x_shape.h"
 
 namespace millrace {
 namespace {

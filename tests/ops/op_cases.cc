@@ -52,6 +52,13 @@ void AddUnary(std::vector<OpCase>& cases) {
   view("reshape2", {-1, 6}, "shape", {-1, 2, 3});
   view("unsqueeze2", {-1, 3}, "axes", {1});
   view("squeeze2", {-1, 1, 3}, "axes", {1});
+  const auto first = [&](const char* op, std::vector<int64_t> shape, const char* attr, AttrValue value) {
+    cases.push_back({"", op, {X(std::move(shape))}, kOut, {{attr, std::move(value)}}, {"out"}});
+  };
+  first("reshape", {-1, 6}, "shape", std::vector<int64_t>{-1, 2, 3});
+  first("unsqueeze", {-1, 3}, "axes", std::vector<int64_t>{1});
+  first("squeeze", {-1, 1, 3}, "axes", std::vector<int64_t>{1});
+  first("flatten", {-1, 2, 3}, "axis", int64_t{2});
   cases.push_back(
       {"",
        "slice",
@@ -370,6 +377,10 @@ const std::vector<std::pair<std::string, std::string>>& TestedElsewhere() {
       {"fetch", "tests/ops/small_ops_test.cc"},
       {"print", "tests/ops/small_ops_test.cc"},
       {"while", "tests/ops/control_flow_test.cc"},
+      {"load", "tests/ops/save_load_test.cc"},
+      {"load_combine", "tests/ops/save_load_test.cc"},
+      {"save", "tests/ops/save_load_test.cc"},
+      {"save_combine", "tests/ops/save_load_test.cc"},
       {"uniform_random", "tests/ops/random_test.cc"},
       {"gaussian_random", "tests/ops/random_test.cc"},
       {"truncated_gaussian_random", "tests/ops/random_test.cc"},

@@ -183,6 +183,48 @@ TEST(Mistakes, OfListsOfAxesAreFoundBeforeARun) {
               HasSubstr("11 axes; at most 7 are supported"));
 }
 
+TEST(ListsFromTensors, AreThoseOfEachBatch) {
+  const VarMetas metas = {{"x", Meta({-1, 6})}, {"shape", Meta({3}, DType::kInt32)}, {"end", Meta({1}, DType::kInt64)}};
+  auto session =
+      OpSession::Create({Op("reshape2", {{"X", {"x"}}, {"Shape", {"shape"}}}, {{"Out", {"out"}}}),
+                         WithInts(Op("slice", {{"Input", {"x"}}, {"EndsTensorList", {"end"}}}, {{"Out", {"cut"}}}),
+                                  {{"axes", {1}}, {"starts", {0}}, {"ends", {-1}}})},
+                        metas, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  const auto run = [&](const std::vector<int32_t>& shape, int64_t end) {
+    Fill((*session)->tensor("x"), {2, 6}, std::vector<float>(12));
+    std::copy(shape.begin(), shape.end(), (*session)->tensor("shape")->Resize<int32_t>({3}));
+    *(*session)->tensor("end")->Resize<int64_t>({1}) = end;
+    return (*session)->Run().ToString();
+  };
+  EXPECT_EQ(run({-1, 2, 3}, 4), "ok");
+  EXPECT_EQ((*session)->tensor("out")->dims(), (Dims{2, 2, 3}));
+  EXPECT_EQ((*session)->tensor("cut")->dims(), (Dims{2, 4}));
+  EXPECT_EQ(run({4, 3, 1}, -1), "ok");
+  EXPECT_EQ((*session)->tensor("out")->dims(), (Dims{4, 3, 1}));
+  EXPECT_EQ((*session)->tensor("cut")->dims(), (Dims{2, 5}));
+  EXPECT_THAT(run({5, 5, 5}, 1), HasSubstr(R"(X "x" [2, 6]: 12 values do not fit shape [5, 5, 5])"));
+}
+
+TEST(Mistakes, OfListsFromTensorsNameTheInput) {
+  const OpDesc fill = Op("fill_constant", {{"ShapeTensor", {"shape"}}}, {{"Out", {"out"}}});
+  EXPECT_THAT(CompileError(fill, {{"shape", Meta({2})}}),
+              HasSubstr("input ShapeTensor must be int32 or int64, but is float32"));
+  EXPECT_THAT(CompileError(fill, {{"shape", Meta({-1}, DType::kInt64)}}),
+              HasSubstr("input ShapeTensor is [-1]; it must be known to have from 0 to 8 values"));
+  EXPECT_THAT(CompileError(Op("fill_constant", {{"ShapeTensorList", {"shape"}}}, {{"Out", {"out"}}}),
+                           {{"shape", Meta({2}, DType::kInt64)}}),
+              HasSubstr("tensor 0 of input ShapeTensorList is [2]; it must hold one value"));
+  auto session = OpSession::Create({fill}, {{"shape", Meta({2}, DType::kInt64)}}, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  Fill((*session)->tensor("shape"), {2}, {2, 3});
+  EXPECT_THAT((*session)->Run().ToString(), HasSubstr("ShapeTensor holds no whole numbers"));
+  int64_t* sizes = (*session)->tensor("shape")->Resize<int64_t>({2});
+  sizes[0] = 2;
+  sizes[1] = -3;
+  EXPECT_THAT((*session)->Run().ToString(), HasSubstr("a size is negative: [2, -3]"));
+}
+
 TEST(Mistakes, OfTooManyAxesAreFoundBeforeARun) {
   const Dims eight = {2, 2, 2, 2, 2, 2, 2, 2};
   const std::string nine = "[0, 2, 2, 2, 2, 2, 2, 2, ...]; at most 8 axes are supported";
