@@ -3,8 +3,8 @@
 #include <cmath>
 #include <span>
 
+#include "core/float_text.h"
 #include "datafeed/column_sink.h"
-#include "datafeed/float_text.h"
 #include "datafeed/log_key.h"
 #include "datafeed/multi_slot_scalar.h"
 #include "datafeed/row_sink.h"

@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "core/float_text.h"
 #include "datafeed/column_sink.h"
-#include "datafeed/float_text.h"
 #include "datafeed/log_key.h"
 #include "datafeed/row_sink.h"
 

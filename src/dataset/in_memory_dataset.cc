@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/edit_distance.h"
+#include "core/shuffle.h"
 #include "data_feed.pb.h"
 #include "datafeed/bad_lines.h"
 #include "dataset/in_memory_source.h"
@@ -16,7 +17,6 @@
 #include "dataset/merge_rows.h"
 #include "dataset/page_views.h"
 #include "dataset/row_loader.h"
-#include "dataset/shuffle.h"
 
 namespace millrace {
 

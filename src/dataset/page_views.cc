@@ -4,9 +4,9 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "core/shuffle.h"
 #include "datafeed/log_key.h"
 #include "datafeed/row_decoder.h"
-#include "dataset/shuffle.h"
 
 namespace millrace {
 

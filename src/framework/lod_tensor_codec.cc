@@ -1,6 +1,7 @@
 #include "framework/lod_tensor_codec.h"
 
 #include <cstring>
+#include <limits>
 
 #include "framework.pb.h"
 #include "framework/var_meta.h"
@@ -55,11 +56,31 @@ Status ReadVersion(Cursor& cursor, const char* of) {
                       std::to_string(version));
 }
 
+Status ReadOffsets(const Cursor& cursor, uint64_t levels, std::string_view bytes, std::vector<uint32_t>* lod) {
+  if (levels > 1) {
+    return cursor.Error("a LoD of " + std::to_string(levels) + " levels; one level is supported");
+  }
+  if (bytes.size() % sizeof(uint64_t) != 0) {
+    return cursor.Error("a LoD level of " + std::to_string(bytes.size()) + " bytes, which are no whole offsets");
+  }
+  for (size_t at = 0; at < bytes.size(); at += sizeof(uint64_t)) {
+    uint64_t offset = 0;
+    std::memcpy(&offset, bytes.data() + at, sizeof(offset));
+    if (offset > std::numeric_limits<uint32_t>::max()) {
+      return cursor.Error("a LoD offset of " + std::to_string(offset) + "; at most 2^32 - 1 is supported");
+    }
+    lod->push_back(static_cast<uint32_t>(offset));
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 void AppendLoDTensor(const Tensor& tensor, std::string* bytes) {
   AppendValue<uint32_t>(0, bytes);
-  AppendValue<uint64_t>(0, bytes);
+  AppendValue<uint64_t>(tensor.has_lod() ? 1 : 0, bytes);
+  if (tensor.has_lod()) AppendValue<uint64_t>(tensor.lod().size() * sizeof(uint64_t), bytes);
+  for (const uint32_t offset : tensor.lod()) AppendValue<uint64_t>(offset, bytes);
   AppendValue<uint32_t>(0, bytes);
   VarType::TensorDesc desc;
   desc.set_data_type(ToVarType(tensor.dtype()));
@@ -71,15 +92,18 @@ void AppendLoDTensor(const Tensor& tensor, std::string* bytes) {
                 static_cast<size_t>(tensor.numel()) * SizeOf(tensor.dtype()));
 }
 
-Result<size_t> ReadLoDTensor(std::string_view bytes, std::string_view origin, Tensor* tensor) {
+Result<size_t> ReadLoDTensor(std::string_view bytes, std::string_view origin, Tensor* tensor,
+                             std::vector<uint32_t>* lod) {
   Cursor cursor(bytes, origin);
+  if (lod != nullptr) lod->clear();
   MR_TRY(ReadVersion(cursor, "variable"));
   uint64_t levels = 0;
   MR_TRY(cursor.Read(&levels, "the number of LoD levels"));
   for (uint64_t level = 0; level < levels; ++level) {
     uint64_t size = 0;
     MR_TRY(cursor.Read(&size, "the size of a LoD level"));
-    MR_ASSIGN([[maybe_unused]] const std::string_view offsets, cursor.Take(size, "a LoD level"));
+    MR_ASSIGN(const std::string_view offsets, cursor.Take(size, "a LoD level"));
+    if (lod != nullptr) MR_TRY(ReadOffsets(cursor, levels, offsets, lod));
   }
   MR_TRY(ReadVersion(cursor, "tensor"));
   int32_t desc_size = 0;

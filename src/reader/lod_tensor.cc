@@ -25,6 +25,37 @@ std::string TensorSpec::ToString() const {
   return text;
 }
 
+size_t InstanceSize(const TensorSpec& spec) {
+  size_t size = 1;
+  for (const int64_t axis : spec.dims.sizes()) size *= static_cast<size_t>(axis < 0 ? 1 : axis);
+  return size;
+}
+
+void* ResizeToInstance(const TensorSpec& spec, size_t count, LoDTensor* tensor) {
+  tensor->lod.clear();
+  if (spec.lod_level > 0) {
+    tensor->lod.assign({0, static_cast<uint32_t>(count)});
+    return tensor->values.ResizeRaw(spec.dtype, {static_cast<int64_t>(count), 1});
+  }
+  Dims dims = spec.dims;
+  if (dims.rank() > 0 && dims[0] < 0) dims.set(0, 1);
+  return tensor->values.ResizeRaw(spec.dtype, dims);
+}
+
+Status CheckInstanceSpecs(const std::vector<TensorSpec>& specs) {
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const Dims& dims = specs[i].dims;
+    const std::string where = "output " + std::to_string(i) + ": " + specs[i].ToString() + ": ";
+    if (specs[i].lod_level > 0 && !(dims.rank() == 2 && dims[0] < 0 && dims[1] == 1)) {
+      return InvalidConfig(where + "a list of values has the shape [-1, 1]");
+    }
+    for (int axis = 1; axis < dims.rank(); ++axis) {
+      if (dims[axis] < 0) return InvalidConfig(where + "only the first size of a record may be -1");
+    }
+  }
+  return Status::Ok();
+}
+
 Status CheckTensor(const LoDTensor& tensor, const TensorSpec& spec) {
   const TensorSpec got{tensor.values.dtype(), tensor.values.dims(), tensor.lod.empty() ? 0 : 1};
   const bool fits = got.dtype == spec.dtype && got.lod_level == spec.lod_level && FitsDims(got.dims, spec.dims);

@@ -24,10 +24,20 @@ struct TensorSpec {
   DType dtype = DType::kFloat32;
   Dims dims;
   int lod_level = 0;  ///< 0 or 1
+  /// What formats whose records have names call it (TFRecord, OFRecord); may be empty for others.
+  std::string name = {};
 
   /// "float32 [-1, 784]", "int64 [-1, 1] of lod_level 1".
   std::string ToString() const;
 };
+
+/// Makes room for one instance of a file's record and returns where its values go. Without LoD: the sizes of `spec`, of
+/// which only the first may be -1 and is then 1. With LoD: one sequence of `count` values, [count, 1]. Throws NoMemory.
+void* ResizeToInstance(const TensorSpec& spec, size_t count, LoDTensor* tensor);
+/// Values of an instance without LoD.
+size_t InstanceSize(const TensorSpec& spec);
+/// kInvalidConfig that begins with "output N: " when records that say no shapes of their own cannot be read as `specs`.
+Status CheckInstanceSpecs(const std::vector<TensorSpec>& specs);
 
 /// kBadData that says what of `tensor` is not as `spec` says (type, shape, LoD), or that its LoD is none.
 Status CheckTensor(const LoDTensor& tensor, const TensorSpec& spec);

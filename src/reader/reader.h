@@ -80,6 +80,9 @@ class FileReader : public ReaderBase {
 /// Takes items from another reader, which it owns, and passes on what it makes of them.
 class DecoratedReader : public ReaderBase {
  protected:
+  /// Passes items of the same shapes on.
+  explicit DecoratedReader(std::unique_ptr<ReaderBase> reader)
+      : ReaderBase(reader->shapes()), reader_(std::move(reader)) {}
   DecoratedReader(std::unique_ptr<ReaderBase> reader, std::vector<TensorSpec> shapes)
       : ReaderBase(std::move(shapes)), reader_(std::move(reader)) {}
 

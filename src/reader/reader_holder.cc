@@ -5,6 +5,15 @@
 #include <utility>
 
 namespace millrace {
+namespace {
+
+int64_t RowsOf(const std::vector<LoDTensor>& item) {
+  if (item.empty()) return 0;
+  if (!item[0].lod.empty()) return static_cast<int64_t>(item[0].lod.size()) - 1;
+  return item[0].values.dims().rank() == 0 ? 1 : item[0].values.dims()[0];
+}
+
+}  // namespace
 
 bool ReaderHolder::made() const {
   const std::lock_guard lock(mutex_);
@@ -35,7 +44,11 @@ Status ReaderHolder::ReadNext(std::vector<LoDTensor>* out, EndOfData end, const 
   const std::lock_guard lock(mutex_);
   MR_TRY(CheckHolds());
   MR_ASSIGN(const bool more, reader_->ReadNext(out, stop));
-  if (more) ++position_.items;
+  if (more) {
+    ++position_.items;
+    ++items_;
+    rows_ += RowsOf(*out);
+  }
   if (more || end == EndOfData::kEmpty) return Status::Ok();
   return NotFound("the reader is at its end after " + std::to_string(position_.items) +
                   " items: ask has_next first, reset it, or read with throw_eof_exp: false");
@@ -64,6 +77,16 @@ Result<std::vector<TensorSpec>> ReaderHolder::shapes() const {
 ReaderPosition ReaderHolder::position() const {
   const std::lock_guard lock(mutex_);
   return position_;
+}
+
+int64_t ReaderHolder::items() const {
+  const std::lock_guard lock(mutex_);
+  return items_;
+}
+
+int64_t ReaderHolder::rows() const {
+  const std::lock_guard lock(mutex_);
+  return rows_;
 }
 
 Status ReaderHolder::MoveTo(const ReaderPosition& position, const std::stop_token& stop) {

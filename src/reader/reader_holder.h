@@ -49,6 +49,9 @@ class ReaderHolder {
   Result<std::vector<TensorSpec>> shapes() const;
 
   ReaderPosition position() const;
+  /// Items, and rows of their first tensors (sequences of one with a LoD), that were read since it was made.
+  int64_t items() const;
+  int64_t rows() const;
   /// Brings a fresh reader to where another one stood, by starting over and reading as often. Exact for readers whose
   /// order repeats: with one prefetch thread.
   Status MoveTo(const ReaderPosition& position, const std::stop_token& stop);
@@ -61,6 +64,14 @@ class ReaderHolder {
   std::unique_ptr<ReaderBase> reader_;
   std::string taken_by_;
   ReaderPosition position_;
+  int64_t items_ = 0;
+  int64_t rows_ = 0;
+};
+
+/// Where a reader variable stood.
+struct ReaderState {
+  std::string name;
+  ReaderPosition position;
 };
 
 }  // namespace millrace

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/float_text.h"
 #include "core/rng.h"
 #include "datafeed/batch_text.h"
-#include "datafeed/float_text.h"
 #include "datafeed/parser_comparison.h"
 #include "datafeed/swar_digits.h"
 

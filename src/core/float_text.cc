@@ -1,4 +1,4 @@
-#include "datafeed/float_text.h"
+#include "core/float_text.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,0 +1,19 @@
+#include "reader/builtin_formats.h"
+
+#include "reader/csv_reader.h"
+#include "reader/feature_record.h"
+#include "reader/libsvm_reader.h"
+#include "reader/reader_registry.h"
+#include "reader/recordio.h"
+
+namespace millrace {
+
+Status RegisterBuiltinFormats(ReaderRegistry& registry) {
+  MR_TRY(registry.Add(CsvFormat()));
+  MR_TRY(registry.Add(LibsvmFormat()));
+  MR_TRY(registry.Add(RecordIOFormat()));
+  MR_TRY(registry.Add(TfRecordFormat()));
+  return registry.Add(OfRecordFormat());
+}
+
+}  // namespace millrace

@@ -1,0 +1,134 @@
+#include "reader/csv_reader.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "reader/field_value.h"
+#include "reader/line_file.h"
+
+namespace millrace {
+namespace {
+
+/// Takes the fields of a line off its front, and counts them.
+class CsvFields {
+ public:
+  explicit CsvFields(std::string_view line) : rest_(line) {}
+
+  bool Next(std::string_view* field) {
+    if (at_end_) return false;
+    const size_t comma = rest_.find(',');
+    *field = rest_.substr(0, comma);
+    at_end_ = comma == std::string_view::npos;
+    if (!at_end_) rest_.remove_prefix(comma + 1);
+    ++count_;
+    return true;
+  }
+  /// Fields taken so far.
+  size_t count() const { return count_; }
+
+ private:
+  std::string_view rest_;
+  bool at_end_ = false;
+  size_t count_ = 0;
+};
+
+bool IsCsvHeader(std::string_view line) {
+  CsvFields fields(line);
+  std::string_view field;
+  while (fields.Next(&field)) {
+    double value = 0;
+    // A list of numbers is not a name either.
+    while (field.starts_with(' ')) field.remove_prefix(1);
+    if (!ParseField(field.substr(0, field.find(' ')), DType::kFloat64, &value, 0)) return true;
+  }
+  return false;
+}
+
+class CsvReader final : public FileReader {
+ public:
+  CsvReader(std::string file, const std::vector<TensorSpec>& specs) : FileReader(file, specs), lines_(std::move(file)) {
+    for (const TensorSpec& spec : specs) columns_ += spec.lod_level > 0 ? 1 : InstanceSize(spec);
+  }
+
+ private:
+  Result<bool> ReadRecord(std::vector<LoDTensor>* out, const std::stop_token& stop) override {
+    std::string_view line;
+    for (;;) {
+      MR_ASSIGN(const bool more, lines_.Next(&line, stop));
+      if (!more) return false;
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      if (lines_.number() == 1 && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
+      if (!line.empty() && !(lines_.number() == 1 && IsCsvHeader(line))) break;
+    }
+    CsvFields fields(line);
+    for (size_t i = 0; i < out->size(); ++i) MR_TRY(ReadOutput(fields, shapes()[i], &(*out)[i]));
+    if (std::string_view rest; fields.Next(&rest)) {
+      return BadData(lines_.Where() + ": more than the " + std::to_string(columns_) + " columns that the outputs take");
+    }
+    return true;
+  }
+
+  Status ReadOutput(CsvFields& fields, const TensorSpec& spec, LoDTensor* tensor) {
+    if (spec.lod_level > 0) return ReadList(fields, spec, tensor);
+    const size_t size = InstanceSize(spec);
+    void* values = ResizeToInstance(spec, size, tensor);
+    for (size_t i = 0; i < size; ++i) {
+      MR_ASSIGN(const std::string_view field, NextField(fields));
+      if (!ParseField(field, spec.dtype, values, i)) return NotANumber(fields, field, spec);
+    }
+    return Status::Ok();
+  }
+
+  Status ReadList(CsvFields& fields, const TensorSpec& spec, LoDTensor* tensor) {
+    MR_ASSIGN(const std::string_view field, NextField(fields));
+    size_t count = 0;
+    for (size_t i = 0; i < field.size(); ++i) count += field[i] != ' ' && (i == 0 || field[i - 1] == ' ') ? 1 : 0;
+    void* values = ResizeToInstance(spec, count, tensor);
+    std::string_view rest = field;
+    for (size_t i = 0; i < count; ++i) {
+      rest.remove_prefix(rest.find_first_not_of(' '));
+      const std::string_view number = rest.substr(0, rest.find(' '));
+      if (!ParseField(number, spec.dtype, values, i)) return NotANumber(fields, number, spec);
+      rest.remove_prefix(number.size());
+    }
+    return Status::Ok();
+  }
+
+  Result<std::string_view> NextField(CsvFields& fields) const {
+    std::string_view field;
+    if (fields.Next(&field)) return field;
+    return BadData(lines_.Where() + ": " + std::to_string(fields.count()) + " columns; the outputs take " +
+                   std::to_string(columns_));
+  }
+
+  Status NotANumber(const CsvFields& fields, std::string_view field, const TensorSpec& spec) const {
+    return BadData(lines_.Where() + ": column " + std::to_string(fields.count()) + ": expected a number of type " +
+                   std::string(DTypeName(spec.dtype)) + ", found " + ShownField(field));
+  }
+
+  Status Rewind() override {
+    lines_.Rewind();
+    return Status::Ok();
+  }
+
+  LineFile lines_;
+  size_t columns_ = 0;
+};
+
+Result<std::unique_ptr<FileReader>> OpenCsv(const std::string& file, const std::vector<TensorSpec>& specs) {
+  MR_TRY(CheckReadable(file));
+  MR_TRY(CheckInstanceSpecs(specs).Context("csv file \"" + file + "\""));
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (IsFieldType(specs[i].dtype)) continue;
+    return InvalidConfig("csv file \"" + file + "\": output " + std::to_string(i) + ": " + specs[i].ToString() +
+                         ": text holds float32, float64, int32, int64 and uint8");
+  }
+  return std::unique_ptr<FileReader>(std::make_unique<CsvReader>(file, specs));
+}
+
+}  // namespace
+
+FileFormat CsvFormat() { return {"csv", {".csv"}, "a line of numbers between commas", OpenCsv}; }
+
+}  // namespace millrace

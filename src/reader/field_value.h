@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "framework/tensor.h"
+
+namespace millrace {
+
+/// Whether text files may hold values of this type: float32, float64, int32, int64, uint8.
+bool IsFieldType(DType type);
+
+/// Reads all of `field`, a number of `type`, to values[index]; false when it is none, or does not fit the type. Ids
+/// above 2^63 - 1 are kept in their 64 bits. Spaces around the number do not count.
+bool ParseField(std::string_view field, DType type, void* values, size_t index);
+
+/// `"12x"`, shortened, for messages; "nothing" when it is empty.
+std::string ShownField(std::string_view field);
+
+}  // namespace millrace

@@ -1,0 +1,122 @@
+#include "reader/libsvm_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "reader/field_value.h"
+#include "reader/line_file.h"
+
+namespace millrace {
+namespace {
+
+std::string_view NextToken(std::string_view* rest) {
+  rest->remove_prefix(std::min(rest->find_first_not_of(" \t\r"), rest->size()));
+  const std::string_view token = rest->substr(0, rest->find_first_of(" \t\r"));
+  rest->remove_prefix(token.size());
+  return token;
+}
+
+class LibsvmReader final : public FileReader {
+ public:
+  LibsvmReader(std::string file, const std::vector<TensorSpec>& specs)
+      : FileReader(file, specs), lines_(std::move(file)), is_sparse_(specs.size() == 3) {}
+
+ private:
+  Result<bool> ReadRecord(std::vector<LoDTensor>* out, const std::stop_token& stop) override {
+    std::string_view rest;
+    std::string_view label;
+    while (label.empty()) {
+      MR_ASSIGN(const bool more, lines_.Next(&rest, stop));
+      if (!more) return false;
+      rest = rest.substr(0, rest.find('#'));
+      label = NextToken(&rest);
+    }
+    if (!ParseField(label, shapes()[0].dtype, ResizeToInstance(shapes()[0], 1, &(*out)[0]), 0)) {
+      return Bad("expected a label of type " + std::string(DTypeName(shapes()[0].dtype)), label);
+    }
+    MR_TRY(is_sparse_ ? ReadPairs(rest, &(*out)[1], &(*out)[2]) : ReadDense(rest, &(*out)[1]));
+    return true;
+  }
+
+  /// An INDEX:VALUE token; `last` is the index before.
+  Status ReadPair(std::string_view token, DType type, void* values, size_t at, int64_t* last) {
+    const size_t colon = token.find(':');
+    int64_t index = 0;
+    if (colon == std::string_view::npos || !ParseField(token.substr(0, colon), DType::kInt64, &index, 0)) {
+      return Bad("expected INDEX:VALUE", token);
+    }
+    if (index <= *last) return Bad("expected an index above " + std::to_string(*last), token);
+    if (!ParseField(token.substr(colon + 1), type, values, at)) return Bad("expected a value after the index", token);
+    *last = index;
+    return Status::Ok();
+  }
+
+  Status ReadPairs(std::string_view rest, LoDTensor* indices, LoDTensor* values) {
+    const auto count = static_cast<size_t>(std::count(rest.begin(), rest.end(), ':'));
+    auto* index = static_cast<int64_t*>(ResizeToInstance(shapes()[1], count, indices));
+    void* value = ResizeToInstance(shapes()[2], count, values);
+    int64_t last = 0;
+    for (size_t i = 0; i < count; ++i) {
+      MR_TRY(ReadPair(NextToken(&rest), shapes()[2].dtype, value, i, &last));
+      index[i] = last;
+    }
+    const std::string_view more = NextToken(&rest);
+    return more.empty() ? Status::Ok() : Bad("expected INDEX:VALUE", more);
+  }
+
+  Status ReadDense(std::string_view rest, LoDTensor* tensor) {
+    const TensorSpec& spec = shapes()[1];
+    const size_t size = InstanceSize(spec);
+    void* values = ResizeToInstance(spec, size, tensor);
+    std::memset(values, 0, size * SizeOf(spec.dtype));
+    int64_t last = 0;
+    for (std::string_view token = NextToken(&rest); !token.empty(); token = NextToken(&rest)) {
+      double value = 0;
+      MR_TRY(ReadPair(token, DType::kFloat64, &value, 0, &last));
+      if (static_cast<uint64_t>(last) > size) {
+        return Bad("expected an index up to " + std::to_string(size), token);
+      }
+      ParseField(token.substr(token.find(':') + 1), spec.dtype, values, static_cast<size_t>(last) - 1);
+    }
+    return Status::Ok();
+  }
+
+  Status Bad(const std::string& expectation, std::string_view token) const {
+    return BadData(lines_.Where() + ": " + expectation + ", found " + ShownField(token));
+  }
+
+  Status Rewind() override {
+    lines_.Rewind();
+    return Status::Ok();
+  }
+
+  LineFile lines_;
+  const bool is_sparse_;
+};
+
+Result<std::unique_ptr<FileReader>> OpenLibsvm(const std::string& file, const std::vector<TensorSpec>& specs) {
+  MR_TRY(CheckReadable(file));
+  MR_TRY(CheckInstanceSpecs(specs).Context("libsvm file \"" + file + "\""));
+  const bool has_label =
+      !specs.empty() && IsFieldType(specs[0].dtype) && specs[0].lod_level == 0 && InstanceSize(specs[0]) == 1;
+  const bool is_dense = specs.size() == 2 && specs[1].dtype == DType::kFloat32 && specs[1].lod_level == 0;
+  const bool is_sparse = specs.size() == 3 && specs[1].dtype == DType::kInt64 && specs[1].lod_level == 1 &&
+                         IsFieldType(specs[2].dtype) && specs[2].lod_level == 1;
+  if (has_label && (is_dense || is_sparse)) {
+    return std::unique_ptr<FileReader>(std::make_unique<LibsvmReader>(file, specs));
+  }
+  return InvalidConfig("libsvm file \"" + file +
+                       "\": the outputs are a label of one value and either dense float32 values, or int64 indices and "
+                       "their values, both of lod_level 1");
+}
+
+}  // namespace
+
+FileFormat LibsvmFormat() {
+  return {"libsvm", {".libsvm", ".svm"}, "a line LABEL INDEX:VALUE ..., indices from 1", OpenLibsvm};
+}
+
+}  // namespace millrace

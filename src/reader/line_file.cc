@@ -1,0 +1,37 @@
+#include "reader/line_file.h"
+
+#include <utility>
+
+#include "core/decompress.h"
+#include "core/file.h"
+
+namespace millrace {
+
+Status CheckReadable(const std::string& path) { return OpenForReading(path).status(); }
+
+Result<bool> LineFile::Next(std::string_view* line, const std::stop_token& stop) {
+  if (blocks_ == nullptr) {
+    MR_ASSIGN(std::unique_ptr<ByteSource> file, OpenFile(path_));
+    blocks_ = std::make_unique<LineBlockReader>(Decompress(std::move(file), path_), 0);
+  }
+  if (at_ == block_.size) {
+    MR_ASSIGN(const bool more, blocks_->Next(block_, stop));
+    at_ = 0;
+    if (!more) block_.size = 0;
+    if (!more) return false;
+  }
+  const std::string_view rest = block_.text().substr(at_);
+  *line = rest.substr(0, rest.find('\n'));
+  at_ += line->size() + 1;
+  ++number_;
+  return true;
+}
+
+void LineFile::Rewind() {
+  blocks_.reset();
+  block_.size = 0;
+  at_ = 0;
+  number_ = 0;
+}
+
+}  // namespace millrace

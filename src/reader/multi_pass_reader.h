@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "reader/reader.h"
+
+namespace millrace {
+
+/// Delivers everything that another reader has `pass_num` times, starting it over in between.
+class MultiPassReader final : public DecoratedReader {
+ public:
+  /// `pass_num` is at least 1.
+  MultiPassReader(std::unique_ptr<ReaderBase> reader, int64_t pass_num)
+      : DecoratedReader(std::move(reader)), pass_num_(pass_num) {}
+
+ private:
+  Result<bool> Produce(std::vector<LoDTensor>* out, const std::stop_token& stop) override;
+  Status Restart() override;
+
+  const int64_t pass_num_;
+  int64_t pass_ = 0;  ///< passes that are complete
+};
+
+}  // namespace millrace

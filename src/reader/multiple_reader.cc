@@ -1,0 +1,56 @@
+#include "reader/multiple_reader.h"
+
+#include <utility>
+
+namespace millrace {
+
+Result<std::unique_ptr<MultipleReader>> MultipleReader::Create(const OpenFilesOptions& options,
+                                                               const ReaderRegistry& registry,
+                                                               std::vector<TensorSpec> shapes) {
+  if (options.files.empty()) return InvalidConfig("there are no files to open");
+  if (options.threads < 1) {
+    return InvalidConfig("files are read by at least 1 thread, not " + std::to_string(options.threads));
+  }
+  if (options.buffer_size < 1) return InvalidConfig("the buffer holds at least 1 instance");
+  std::vector<ReaderRegistry::NamedFile> files;
+  for (const std::string& name : options.files) {
+    MR_ASSIGN(ReaderRegistry::NamedFile file, registry.Resolve(name, options.format));
+    MR_TRY(file.format->open(file.path, shapes).status());
+    files.push_back(std::move(file));
+  }
+  return std::unique_ptr<MultipleReader>(new MultipleReader(options, std::move(files), std::move(shapes)));
+}
+
+MultipleReader::MultipleReader(const OpenFilesOptions& options, std::vector<ReaderRegistry::NamedFile> files,
+                               std::vector<TensorSpec> shapes)
+    : ReaderBase(std::move(shapes)),
+      files_(std::move(files)),
+      prefetcher_(options.threads, options.buffer_size,
+                  [this](int, const std::stop_token& stop) { return ReadFiles(stop); }) {}
+
+Status MultipleReader::ReadFiles(const std::stop_token& stop) {
+  Prefetcher::Item item;
+  for (;;) {
+    const size_t number = next_file_.fetch_add(1);
+    if (number >= files_.size()) return Status::Ok();
+    const ReaderRegistry::NamedFile& file = files_[number];
+    MR_ASSIGN(const std::unique_ptr<FileReader> reader, file.format->open(file.path, shapes()));
+    for (;;) {
+      MR_ASSIGN(const bool more, reader->ReadNext(&item, stop));
+      if (!more) break;
+      MR_TRY(prefetcher_.Push(&item, stop));
+    }
+  }
+}
+
+Result<bool> MultipleReader::Produce(std::vector<LoDTensor>* out, const std::stop_token& stop) {
+  return prefetcher_.Next(out, stop);
+}
+
+Status MultipleReader::Restart() {
+  prefetcher_.Stop();
+  next_file_ = 0;
+  return Status::Ok();
+}
+
+}  // namespace millrace

@@ -1,0 +1,307 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "core/crc32.h"
+#include "core/crc32c.h"
+#include "core/file.h"
+#include "datafeed/multi_slot_reader.h"
+#include "reader/builtin_formats.h"
+#include "reader/reader_registry.h"
+#include "reader/recordio.h"
+#include "record_features.pb.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const ReaderRegistry& Formats() {
+  static const ReaderRegistry registry = [] {
+    ReaderRegistry made;
+    EXPECT_TRUE(RegisterBuiltinFormats(made).ok());
+    EXPECT_TRUE(made.Add(MultiSlotFormat()).ok());
+    return made;
+  }();
+  return registry;
+}
+
+/// A folder with files that a test writes.
+class FormatFiles : public testing::Test {
+ protected:
+  std::string Write(const std::string& name, const std::string& text) {
+    std::string path = folder_.path() + "/" + name;
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  }
+  /// Records as text, "1.5 2 | 7 8", up to the end; the last one is the failure, without the folder's name.
+  std::vector<std::string> Records(const std::string& path, const std::vector<TensorSpec>& shapes) {
+    Result<std::unique_ptr<FileReader>> reader = Formats().Open(path, "", shapes);
+    if (!reader.ok()) return {Shortened(reader.status())};
+    std::vector<std::string> first = RecordsOf(*reader.value());
+    EXPECT_TRUE(reader.value()->ReInit().ok());
+    EXPECT_EQ(RecordsOf(*reader.value()), first) << "the second time";
+    return first;
+  }
+
+ private:
+  std::vector<std::string> RecordsOf(FileReader& reader) {
+    std::vector<std::string> records;
+    std::vector<LoDTensor> item;
+    for (;;) {
+      const Result<bool> more = reader.ReadNext(&item, {});
+      if (!more.ok()) records.push_back(Shortened(more.status()));
+      if (!more.ok() || !*more) return records;
+      records.push_back(Text(item));
+    }
+  }
+  static std::string Text(const std::vector<LoDTensor>& item) {
+    std::string text;
+    for (size_t i = 0; i < item.size(); ++i) {
+      if (i > 0) text += " |";
+      for (int64_t k = 0; k < item[i].values.numel(); ++k) {
+        char number[32];
+        if (item[i].values.dtype() == DType::kFloat32) {
+          std::snprintf(number, sizeof(number), "%g", item[i].values.data<float>()[k]);
+        } else {
+          std::snprintf(number, sizeof(number), "%lld", static_cast<long long>(item[i].values.data<int64_t>()[k]));
+        }
+        text += (text.empty() ? "" : " ") + std::string(number);
+      }
+    }
+    return text;
+  }
+  std::string Shortened(const Status& status) {
+    std::string text = status.ToString();
+    for (size_t at = text.find(folder_.path()); at != std::string::npos; at = text.find(folder_.path())) {
+      text.erase(at, folder_.path().size() + 1);
+    }
+    return text;
+  }
+
+  TempDir folder_ = TempDir::Create("formats").value();
+};
+
+const std::vector<TensorSpec> kPixelsAndLabel = {{DType::kFloat32, {-1, 3}, 0}, {DType::kInt64, {-1, 1}, 0}};
+
+TEST_F(FormatFiles, CsvColumnsGoToTheOutputsInTheirOrder) {
+  EXPECT_THAT(Records(Write("a.csv", "a,b,c,label\n1,2.5,-3e2,7\r\n\n4, 5 ,6,8"), kPixelsAndLabel),
+              ElementsAre("1 2.5 -300 | 7", "4 5 6 | 8"));
+  EXPECT_THAT(Records(Write("b.csv",
+                            "\xef\xbb\xbf"
+                            "1,2,3,4\n"),
+                      kPixelsAndLabel),
+              ElementsAre("1 2 3 | 4"));
+  EXPECT_THAT(Records(Write("c.csv", ""), kPixelsAndLabel), ElementsAre());
+}
+
+TEST_F(FormatFiles, CsvFieldsMayHoldLists) {
+  const std::vector<TensorSpec> shapes = {{DType::kInt64, {-1, 1}, 1}, {DType::kFloat32, {1}, 0}};
+  EXPECT_THAT(Records(Write("a.csv", "3 5  18446744073709551615,1\n,2\n"), shapes), ElementsAre("3 5 -1 | 1", " | 2"));
+}
+
+TEST_F(FormatFiles, CsvMistakesNameLineAndColumn) {
+  EXPECT_THAT(Records(Write("a.csv", "1,2,3,4\n1,2,x,4\n"), kPixelsAndLabel),
+              ElementsAre("1 2 3 | 4", "bad data: a.csv:2: column 3: expected a number of type float32, found \"x\""));
+  EXPECT_THAT(Records(Write("b.csv", "1,2,3,4.5\n"), kPixelsAndLabel),
+              ElementsAre("bad data: b.csv:1: column 4: expected a number of type int64, found \"4.5\""));
+  EXPECT_THAT(Records(Write("c.csv", "1,2,3\n"), kPixelsAndLabel),
+              ElementsAre("bad data: c.csv:1: 3 columns; the outputs take 4"));
+  EXPECT_THAT(Records(Write("d.csv", "1,2,3,4,5\n"), kPixelsAndLabel),
+              ElementsAre("bad data: d.csv:1: more than the 4 columns that the outputs take"));
+  EXPECT_THAT(Records("nowhere.csv", kPixelsAndLabel), ElementsAre("not found: no such file: \"nowhere.csv\""));
+  EXPECT_THAT(
+      Records(Write("e.csv", ""), {{DType::kFloat32, {-1, -1}, 0}}),
+      ElementsAre("invalid configuration: csv file \"e.csv\": output 0: float32 [-1, -1]: only the first size of "
+                  "a record may be -1"));
+  EXPECT_THAT(Records(Write("f.csv", ""), {{DType::kBool, {1}, 0}}),
+              ElementsAre("invalid configuration: csv file \"f.csv\": output 0: bool [1]: text holds float32, float64, "
+                          "int32, int64 and uint8"));
+}
+
+TEST_F(FormatFiles, LibsvmIsDenseOrSparseAsTheOutputsSay) {
+  const std::string text = "1 2:0.5 3:-1 # a comment\n\n-1\n+1 1:2\n";
+  EXPECT_THAT(Records(Write("a.libsvm", text), {{DType::kFloat32, {-1, 1}, 0}, {DType::kFloat32, {-1, 3}, 0}}),
+              ElementsAre("1 | 0 0.5 -1", "-1 | 0 0 0", "1 | 2 0 0"));
+  EXPECT_THAT(Records(Write("b.libsvm", text),
+                      {{DType::kInt64, {-1, 1}, 0}, {DType::kInt64, {-1, 1}, 1}, {DType::kFloat32, {-1, 1}, 1}}),
+              ElementsAre("1 | 2 3 | 0.5 -1", "-1 | |", "1 | 1 | 2"));
+}
+
+TEST_F(FormatFiles, LibsvmMistakesNameLineAndToken) {
+  const std::vector<TensorSpec> shapes = {{DType::kInt64, {1}, 0}, {DType::kFloat32, {3}, 0}};
+  EXPECT_THAT(Records(Write("a.svm", "1 4:1\n"), shapes),
+              ElementsAre("bad data: a.svm:1: expected an index up to 3, found \"4:1\""));
+  EXPECT_THAT(Records(Write("b.svm", "1 2:1 2:1\n"), shapes),
+              ElementsAre("bad data: b.svm:1: expected an index above 2, found \"2:1\""));
+  EXPECT_THAT(Records(Write("c.svm", "1 2=1\n"), shapes),
+              ElementsAre("bad data: c.svm:1: expected INDEX:VALUE, found \"2=1\""));
+  EXPECT_THAT(Records(Write("d.svm", "1 2:\n"), shapes),
+              ElementsAre("bad data: d.svm:1: expected a value after the index, found \"2:\""));
+  EXPECT_THAT(Records(Write("e.svm", "0.5 2:1\n"), shapes),
+              ElementsAre("bad data: e.svm:1: expected a label of type int64, found \"0.5\""));
+}
+
+TEST_F(FormatFiles, MultiSlotIsReadByTheParserOfTheDatasets) {
+  const std::vector<TensorSpec> shapes = {
+      {DType::kInt64, {-1, 1}, 0}, {DType::kFloat32, {-1, 2}, 0}, {DType::kInt64, {-1, 1}, 1, "C1"}};
+  std::string text;
+  for (int i = 0; i < 150; ++i) text += "1 " + std::to_string(i) + " 2 0.5 1 2 7 8\r\n";
+  const std::vector<std::string> records = Records(Write("a.multi_slot", text), shapes);
+  ASSERT_EQ(records.size(), 150U);
+  EXPECT_EQ(records[0], "0 | 0.5 1 | 7 8");
+  EXPECT_EQ(records[149], "149 | 0.5 1 | 7 8");
+  EXPECT_THAT(Records(Write("b.multi_slot", "1 1 2 0.5 1 2 7 8\n1 1 2 0.5 1 2 7 x\n"), shapes),
+              ElementsAre("1 | 0.5 1 | 7 8",
+                          "bad data: b.multi_slot:2:17: slot \"C1\": expected value 2 of 2 to be an unsigned integer, "
+                          "found \"x\""));
+}
+
+class FeatureFiles : public FormatFiles {
+ protected:
+  template <class T>
+  static std::string Bytes(T value) {
+    return {reinterpret_cast<const char*>(&value), sizeof(value)};
+  }
+  static uint32_t Masked(const std::string& bytes) {
+    const uint32_t crc = Crc32c(0, bytes.data(), bytes.size());
+    return ((crc >> 15) | (crc << 17)) + 0xa282ead8U;
+  }
+  static std::string TfRecord(const std::string& message) {
+    const std::string length = Bytes<uint64_t>(message.size());
+    return length + Bytes(Masked(length)) + message + Bytes(Masked(message));
+  }
+  static std::string Example(float x, std::vector<int64_t> ids) {
+    TfExample example;
+    auto& features = *example.mutable_features()->mutable_feature();
+    features["x"].mutable_float_list()->add_value(x);
+    for (const int64_t id : ids) features["ids"].mutable_int64_list()->add_value(id);
+    return example.SerializeAsString();
+  }
+  const std::vector<TensorSpec> shapes_ = {{DType::kInt64, {-1, 1}, 1, "ids"}, {DType::kFloat32, {-1, 1}, 0, "x"}};
+};
+
+TEST_F(FeatureFiles, TfRecordsAreReadByName) {
+  EXPECT_THAT(Records(Write("a.tfrecord", TfRecord(Example(0.5F, {7, 8})) + TfRecord(Example(2, {9}))), shapes_),
+              ElementsAre("7 8 | 0.5", "9 | 2"));
+  EXPECT_THAT(Records(Write("b.tfrecord", TfRecord("")), shapes_),
+              ElementsAre("bad data: b.tfrecord: byte 12: the record has no feature \"ids\""));
+}
+
+TEST_F(FeatureFiles, OfRecordsAreReadByName) {
+  OfRecord record;
+  (*record.mutable_feature())["ids"].mutable_int64_list()->add_value(-3);
+  (*record.mutable_feature())["x"].mutable_float_list()->add_value(1.5F);
+  const std::string message = record.SerializeAsString();
+  EXPECT_THAT(Records(Write("a.ofrecord", Bytes<int64_t>(static_cast<int64_t>(message.size())) + message), shapes_),
+              ElementsAre("-3 | 1.5"));
+}
+
+TEST_F(FeatureFiles, SayWhatIsBroken) {
+  const std::string good = TfRecord(Example(0.5F, {7}));
+  const auto error = [&](const std::string& bytes) { return Records(Write("a.tfrecord", bytes), shapes_).back(); };
+  EXPECT_THAT(error(good.substr(0, 5)), HasSubstr("byte 0: the file ends within the length of a record"));
+  EXPECT_THAT(error(good.substr(0, good.size() - 2)), HasSubstr("byte 12: the file ends within a record"));
+  std::string wrong = good;
+  wrong[2] ^= 1;
+  EXPECT_EQ(error(wrong),
+            "bad data: a.tfrecord: byte 0: the checksum of the record's length is wrong: the file is damaged");
+  wrong = good;
+  wrong[15] ^= 1;
+  EXPECT_EQ(error(wrong),
+            "bad data: a.tfrecord: byte 12: the checksum of the record's data is wrong: the file is damaged");
+  EXPECT_EQ(error(TfRecord("\xff")), "bad data: a.tfrecord: byte 12: the record is no TfExample message");
+  EXPECT_THAT(Records(Write("b.tfrecord", good), {{DType::kFloat32, {-1, 1}, 0, "ids"}}),
+              ElementsAre("bad data: b.tfrecord: byte 12: feature \"ids\" holds no list of float32"));
+  EXPECT_THAT(Records(Write("c.tfrecord", good), {{DType::kInt64, {-1, 2}, 0, "ids"}}),
+              ElementsAre("bad data: c.tfrecord: byte 12: feature \"ids\" has 1 values; the output takes 2"));
+  EXPECT_THAT(
+      Records(Write("d.tfrecord", good), {{DType::kInt64, {-1, 1}, 0}}),
+      ElementsAre("invalid configuration: tfrecord file \"d.tfrecord\": output 0 has no name: which feature is it? "
+                  "Give `names`, one for each output"));
+}
+
+class RecordIOFiles : public FormatFiles {
+ protected:
+  std::string WriteRecords(const std::string& name, int records) {
+    std::string path = Write(name, "");
+    RecordIOWriter writer = RecordIOWriter::Create(path).value();
+    for (int i = 0; i < records; ++i) {
+      std::vector<LoDTensor> record(2);
+      record[0].values.Resize<float>({1, 1})[0] = static_cast<float>(i);
+      int64_t* ids = record[1].values.Resize<int64_t>({2, 1});
+      ids[0] = i;
+      ids[1] = -i;
+      record[1].lod = {0, 2};
+      EXPECT_TRUE(writer.Append(record).ok());
+    }
+    EXPECT_TRUE(writer.Finish().ok());
+    return path;
+  }
+  const std::vector<TensorSpec> shapes_ = {{DType::kFloat32, {-1, 1}, 0}, {DType::kInt64, {-1, 1}, 1}};
+};
+
+TEST_F(RecordIOFiles, KeepTypesShapesAndLoD) {
+  const std::vector<std::string> records = Records(WriteRecords("a.recordio", 2500), shapes_);
+  ASSERT_EQ(records.size(), 2500U);
+  EXPECT_EQ(records[0], "0 | 0 0");
+  EXPECT_EQ(records[2499], "2499 | 2499 -2499");
+  EXPECT_THAT(Records(WriteRecords("b.recordio", 0), shapes_), ElementsAre());
+}
+
+TEST_F(RecordIOFiles, AreOfPaddlesBytes) {
+  const std::string bytes = ReadFile(WriteRecords("a.recordio", 1)).value();
+  // magic, records, crc, compressor, bytes; size of the record, tensors
+  EXPECT_EQ(bytes.substr(0, 8), std::string("\x04\x03\x02\x01\x01\0\0\0", 8));
+  EXPECT_EQ(bytes.substr(12, 4), std::string(4, '\0'));
+  const size_t payload = bytes.size() - 20;
+  EXPECT_EQ(static_cast<unsigned char>(bytes[16]), payload);
+  EXPECT_EQ(static_cast<unsigned char>(bytes[20]), payload - 4);
+  EXPECT_EQ(bytes.substr(24, 4), std::string("\x02\0\0\0", 4));
+  uint32_t crc = 0;
+  std::memcpy(&crc, bytes.data() + 8, 4);
+  EXPECT_EQ(crc, Crc32(0, bytes.data() + 20, payload));
+}
+
+TEST_F(RecordIOFiles, SayWhatIsBroken) {
+  const std::string good = ReadFile(WriteRecords("good.recordio", 3)).value();
+  const auto records = [&](const std::string& bytes) { return Records(Write("a.recordio", bytes), shapes_); };
+  EXPECT_THAT(
+      records(good.substr(0, 10)),
+      ElementsAre("bad data: a.recordio: byte 0: the file ends within the header of a chunk: 20 bytes wanted, 10 "
+                  "left"));
+  EXPECT_THAT(
+      records(good.substr(0, good.size() - 1)),
+      ElementsAre("bad data: a.recordio: byte 20: the file ends within a chunk: " + std::to_string(good.size() - 20) +
+                  " bytes wanted, " + std::to_string(good.size() - 21) + " left"));
+  EXPECT_THAT(records(good.substr(0, 20)),
+              ElementsAre("bad data: a.recordio: byte 20: the file ends behind the header of a chunk"));
+  std::string wrong = good;
+  wrong[40] ^= 1;
+  EXPECT_THAT(records(wrong),
+              ElementsAre("bad data: a.recordio: byte 20: the chunk's checksum is wrong: the file is damaged"));
+  EXPECT_THAT(records("text, not records at all"),
+              ElementsAre("bad data: a.recordio: byte 0: no RecordIO chunk begins here"));
+  std::string packed = good;
+  packed[12] = 1;
+  EXPECT_THAT(records(packed), ElementsAre("bad data: a.recordio: byte 0: the chunk is compressed (snappy); write it "
+                                           "without, and compress the file by gzip or zstd"));
+  EXPECT_THAT(Records(Write("b.recordio", good), {shapes_[0]}),
+              ElementsAre("bad data: b.recordio: record 0: wanted 1 tensors, got 2"));
+  EXPECT_THAT(Records(Write("c.recordio", good), {shapes_[1], shapes_[0]}),
+              ElementsAre("bad data: c.recordio: record 0: output 0: wanted int64 [-1, 1] of lod_level 1, got float32 "
+                          "[1, 1]"));
+}
+
+TEST_F(RecordIOFiles, WhoseSizesLieCostNoMemory) {
+  std::string bytes = ReadFile(WriteRecords("good.recordio", 1)).value();
+  for (size_t i = 16; i < 20; ++i) bytes[i] = '\xff';
+  EXPECT_THAT(Records(Write("a.recordio", bytes), shapes_),
+              ElementsAre(HasSubstr("the file ends within a chunk: 4294967295 bytes wanted")));
+}
+
+}  // namespace
+}  // namespace millrace
