@@ -53,7 +53,7 @@ bool FitsAttr(AttrType written, const AttrValue& registered) {
     case BLOCK: return is.operator()<int64_t, float, bool>();
     case BOOLEAN: return is.operator()<int64_t, bool>();
     case FLOAT:
-    case FLOAT64: return is.operator()<float>();
+    case FLOAT64: return is.operator()<float, std::vector<float>>();
     case STRING:
     case VAR: return is.operator()<std::string>();
     case INTS:

@@ -162,6 +162,10 @@ AttrValue OpView::Value(std::string_view name) const {
     if (std::holds_alternative<float>(info->default_value) && std::holds_alternative<int64_t>(value)) {
       return static_cast<float>(std::get<int64_t>(value));
     }
+    // A number where Paddle 2 has a list: lars_weight_decay of Paddle 1.
+    if (std::holds_alternative<std::vector<float>>(info->default_value) && std::holds_alternative<float>(value)) {
+      return std::vector<float>{std::get<float>(value)};
+    }
     if (std::holds_alternative<bool>(info->default_value) && std::holds_alternative<int64_t>(value)) {
       return std::get<int64_t>(value) != 0;
     }

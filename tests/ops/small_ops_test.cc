@@ -183,6 +183,27 @@ TEST(Mistakes, OfListsOfAxesAreFoundBeforeARun) {
               HasSubstr("11 axes; at most 7 are supported"));
 }
 
+TEST(LarsMomentum, TakesTheDecayOfPaddleOneToo) {
+  OpDesc op = Op("lars_momentum", {{"Param", {"w"}}, {"Grad", {"g"}}, {"Velocity", {"v"}}, {"LearningRate", {"lr"}}},
+                 {{"ParamOut", {"w"}}, {"VelocityOut", {"v"}}});
+  SetAttr(op, "lars_coeff", 0.5F);
+  const auto trained = [&](const AttrValue& decay) {
+    SetAttr(op, "lars_weight_decay", decay);
+    auto session =
+        OpSession::Create({op}, {{"w", Meta({2})}, {"g", Meta({2})}, {"v", Meta({2})}, {"lr", Meta({1})}}, Registry());
+    EXPECT_TRUE(session.ok()) << session.status().ToString();
+    Fill((*session)->tensor("w"), {2}, {3, 4});
+    Fill((*session)->tensor("g"), {2}, {0.6F, 0.8F});
+    Fill((*session)->tensor("v"), {2}, {0, 0});
+    Fill((*session)->tensor("lr"), {1}, {0.1F});
+    EXPECT_TRUE((*session)->Run().ok());
+    return (*session)->tensor("w")->data<float>()[0];
+  };
+  // |w| = 5, |g| = 1: the rate is 0.1 * 0.5 * 5 / (1 + 0.2 * 5), and the step along w0 is 0.6 + 0.2 * 3.
+  EXPECT_FLOAT_EQ(trained(std::vector<float>{0.2F}), 3 - 0.125F * 1.2F);
+  EXPECT_FLOAT_EQ(trained(0.2F), 3 - 0.125F * 1.2F);
+}
+
 TEST(ListsFromTensors, AreThoseOfEachBatch) {
   const VarMetas metas = {{"x", Meta({-1, 6})}, {"shape", Meta({3}, DType::kInt32)}, {"end", Meta({1}, DType::kInt64)}};
   auto session =
