@@ -265,7 +265,12 @@ OpBuilder AddGradient(OpRegistry& registry, const std::string& type) {
 template <class T>
 void Register(OpRegistry& registry, const std::string& type) {
   AddForward<T>(registry, type).OptionalOutput("XShape", "no values; its shape is 0, then X's").Grad(GradFromXShape);
-  AddGradient(registry, type).Input("XShape", "of the forward operator").InferShape(InferFromXShape);
+  OpBuilder gradient = AddGradient(registry, type);
+  gradient.Input("XShape", "of the forward operator").InferShape(InferFromXShape);
+  if constexpr (requires { T::kNames; }) {
+    const std::string unread = "of the forward operator, as Paddle binds it; not read";
+    gradient.OptionalInput(T::kNames.tensor, unread).OptionalInput(T::kNames.list, unread);
+  }
 }
 
 /// One of Paddle 1, whose gradient reads X.
