@@ -778,8 +778,8 @@ def _update(d, kind):
         outputs["MeanGradOut"] = ["meangrad"]
     if kind not in DENSE_ONLY and d.choice(True, False):
         rows = d.ids(height, d.size(1, 6)).tolist()
-        # Paddle's rmsprop finds rows by bisection, whatever their order.
-        rows = sorted(set(rows)) if kind == "rmsprop" else rows
+        # Paddle's rmsprop and momentum find rows by bisection, whatever their order.
+        rows = sorted(set(rows)) if kind in ("rmsprop", "momentum") else rows
         grad = Rows(height, rows, d.floats(len(rows), width))
     else:
         grad = d.floats(height, width)
