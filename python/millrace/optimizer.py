@@ -3,7 +3,7 @@
 from .errors import ConfigError
 from .framework import Variable
 
-__all__ = ["SGD", "Adagrad", "Adam", "Ftrl", "SGDOptimizer", "AdagradOptimizer", "AdamOptimizer", "FtrlOptimizer",
+__all__ = ["SGD", "Momentum", "Adagrad", "Adam", "Ftrl", "SGDOptimizer", "MomentumOptimizer", "AdagradOptimizer", "AdamOptimizer", "FtrlOptimizer",
            "cosine_decay", "exponential_decay", "linear_lr_warmup", "piecewise_decay", "polynomial_decay"]
 
 
@@ -79,6 +79,14 @@ class SGD(Optimizer):
         super().__init__("sgd", "lr", learning_rate)
 
 
+class Momentum(Optimizer):
+    """v = momentum * v + g; w -= learning_rate * v, or with use_nesterov w -= learning_rate * (g + momentum * v). `l2` adds
+    l2 * w to g. Not for tables that grow: give those a rule of their own."""
+
+    def __init__(self, learning_rate=0.01, momentum=0.9, use_nesterov=False, l2=0.0):
+        super().__init__("momentum", "lr", learning_rate, mu=momentum, use_nesterov=bool(use_nesterov), l2=l2)
+
+
 class Adagrad(Optimizer):
     """s += g * g; w -= learning_rate * g / (sqrt(s) + epsilon)"""
 
@@ -104,6 +112,7 @@ class Ftrl(Optimizer):
 
 
 SGDOptimizer = SGD
+MomentumOptimizer = Momentum
 AdagradOptimizer = Adagrad
 AdamOptimizer = Adam
 FtrlOptimizer = Ftrl

@@ -18,6 +18,8 @@ class Optimizer:
     text: str
 class SGD(Optimizer):
     def __init__(self, learning_rate: Union[float, Schedule] = ...) -> None: ...
+class Momentum(Optimizer):
+    def __init__(self, learning_rate: Union[float, Schedule] = ..., momentum: Any = ..., use_nesterov: Any = ..., l2: float = ...) -> None: ...
 class Adagrad(Optimizer):
     def __init__(self, learning_rate: Union[float, Schedule] = ..., epsilon: float = ..., initial_accumulator_value: float = ...) -> None: ...
 class Adam(Optimizer):
@@ -25,6 +27,7 @@ class Adam(Optimizer):
 class Ftrl(Optimizer):
     def __init__(self, learning_rate: Union[float, Schedule] = ..., l1: float = ..., l2: float = ..., beta: float = ..., lr_power: float = ...) -> None: ...
 SGDOptimizer = SGD
+MomentumOptimizer = Momentum
 AdagradOptimizer = Adagrad
 AdamOptimizer = Adam
 FtrlOptimizer = Ftrl

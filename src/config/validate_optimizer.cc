@@ -67,9 +67,15 @@ void CheckOptimizer(const OptimizerDesc& optimizer, const std::string& path, Che
       check.NotNegative(path + ".ftrl.l1", optimizer.ftrl().l1());
       check.NotNegative(path + ".ftrl.l2", optimizer.ftrl().l2());
       break;
+    case OptimizerDesc::kMomentum:
+      check.Positive(path + ".momentum.lr", optimizer.momentum().lr());
+      check.Within(path + ".momentum.mu", optimizer.momentum().mu(), 0, 1, false);
+      check.NotNegative(path + ".momentum.l2", optimizer.momentum().l2());
+      break;
     case OptimizerDesc::RULE_NOT_SET:
-      check.Error(path,
-                  "an optimizer needs a rule: sgd, adagrad, adam or ftrl, as in optimizer { adagrad { lr: 0.01 } }");
+      check.Error(
+          path,
+          "an optimizer needs a rule: sgd, momentum, adagrad, adam or ftrl, as in optimizer { adagrad { lr: 0.01 } }");
   }
   if (optimizer.has_schedule()) CheckSchedule(optimizer.schedule(), path + ".schedule", check);
 }

@@ -14,6 +14,7 @@ float BaseRate(const OptimizerDesc& optimizer) {
     case OptimizerDesc::kAdagrad: return optimizer.adagrad().lr();
     case OptimizerDesc::kAdam: return optimizer.adam().lr();
     case OptimizerDesc::kFtrl: return optimizer.ftrl().alpha();
+    case OptimizerDesc::kMomentum: return optimizer.momentum().lr();
     case OptimizerDesc::RULE_NOT_SET: break;
   }
   return 0;
@@ -49,6 +50,10 @@ std::vector<Setting> Settings(const OptimizerDesc& optimizer) {
               {"ftrl: beta", f.beta(), true, 0},
               {"ftrl: l1", f.l1(), true, 0},
               {"ftrl: l2", f.l2(), true, 0}};
+    }
+    case OptimizerDesc::kMomentum: {
+      const MomentumDesc& m = optimizer.momentum();
+      return {{"momentum: lr", m.lr(), false, 0}, {"momentum: mu", m.mu(), true, 1}, {"momentum: l2", m.l2(), true, 0}};
     }
     case OptimizerDesc::RULE_NOT_SET: break;
   }
@@ -144,6 +149,16 @@ OpDesc UpdateOp(Lowering& lowering, const ParamGrad& target, const OptimizerDesc
       SetAttr(op, "beta", optimizer.ftrl().beta());
       SetAttr(op, "lr_power", -0.5f);
       break;
+    case OptimizerDesc::kMomentum:
+      op.set_type("momentum");
+      accumulate("Velocity", "velocity_0", dims, 0);
+      SetAttr(op, "mu", optimizer.momentum().mu());
+      SetAttr(op, "use_nesterov", optimizer.momentum().use_nesterov());
+      if (optimizer.momentum().l2() > 0) {
+        SetAttr(op, "regularization_method", std::string("l2_decay"));
+        SetAttr(op, "regularization_coeff", optimizer.momentum().l2());
+      }
+      break;
     case OptimizerDesc::RULE_NOT_SET: break;
   }
   return op;
@@ -176,7 +191,14 @@ void CheckOptimizers(Lowering& lowering) {
     lowering.Enter("model.table[" + std::to_string(i) + "]");
     CheckOptimizer(lowering, "table \"" + table.name() + "\": optimizer", table.optimizer());
     if (table.has_optimizer() && table.optimizer().rule_case() == OptimizerDesc::RULE_NOT_SET) {
-      lowering.Problem("table \"" + table.name() + "\"", "optimizer: names no rule; sgd, adagrad, adam or ftrl");
+      lowering.Problem("table \"" + table.name() + "\"",
+                       "optimizer: names no rule; sgd, momentum, adagrad, adam or ftrl");
+    }
+    const OptimizerDesc& rule = table.has_optimizer() ? table.optimizer() : model.optimizer();
+    if (!table.has_vocabulary() && rule.has_momentum()) {
+      lowering.Problem("table \"" + table.name() + "\"",
+                       "optimizer: momentum moves every row at each step, which a table that grows cannot do; give the "
+                       "table a rule of its own, or a vocabulary");
     }
   }
 }

@@ -62,6 +62,29 @@ TEST(ProgramAuthorTest, MinimizeAppendsWhatTheCompilerAppends) {
             "minimize was called already: a program has one loss");
 }
 
+TEST(ProgramAuthorTest, MomentumKeepsAVelocityForEachParameter) {
+  const auto author = NewAuthor();
+  AuthorMean(*author);
+  const auto rule = FromText<OptimizerDesc>("momentum { lr: 0.5 mu: 0.75 use_nesterov: true l2: 0.125 }");
+  ASSERT_TRUE(author->Minimize("loss", rule).ok());
+  const OpDesc& update = author->main().blocks(0).ops(5);
+  EXPECT_EQ(update.type(), "momentum");
+  EXPECT_EQ(InputArguments(update, "Velocity"), std::vector<std::string>{"w_velocity_0"});
+  EXPECT_EQ(OutputArguments(update, "VelocityOut"), std::vector<std::string>{"w_velocity_0"});
+  EXPECT_EQ(FindAttr(update, "mu")->f(), 0.75F);
+  EXPECT_TRUE(FindAttr(update, "use_nesterov")->b());
+  EXPECT_EQ(FindAttr(update, "regularization_coeff")->f(), 0.125F);
+  EXPECT_TRUE(Executable::Compile(author->main(), BuiltinOps(), {}).ok());
+
+  const auto growing = NewAuthor();
+  ASSERT_TRUE(growing->AddTable(FromText<TableDesc>("name: 't' dim: 2")).ok());
+  AuthorMean(*growing);
+  EXPECT_EQ(
+      growing->Minimize("loss", rule).status().message(),
+      "table \"t\": optimizer: momentum moves every row at each step, which a table that grows cannot do; give the "
+      "table a rule of its own, or a vocabulary");
+}
+
 TEST(ProgramAuthorTest, AFailedMinimizeLeavesTheProgramsAsTheyWere) {
   const auto author = NewAuthor();
   AuthorMean(*author);

@@ -290,6 +290,9 @@ class OptimizerTest(Fresh):
             "sgd": (optimizer.SGD(0.1), w - 0.1 * g),
             "adagrad": (optimizer.Adagrad(0.1, epsilon=1e-6, initial_accumulator_value=0.25),
                         w - 0.1 * g / (np.sqrt(0.25 + g * g) + 1e-6)),
+            "momentum": (optimizer.Momentum(0.1, 0.5, l2=0.5), w - 0.1 * (g + 0.5 * w)),
+            "nesterov": (optimizer.Momentum(0.1, 0.5, use_nesterov=True), w - 0.1 * (g + 0.5 * g)),
+            "ftrl": (optimizer.Ftrl(0.1, beta=1.0), None),
             "adam": (optimizer.Adam(0.1), w - 0.1 * np.sign(g)),
             "warm-up": (optimizer.SGD(optimizer.linear_lr_warmup(0.1, 10)), None)}
         for name, (rule, wanted) in rules.items():
