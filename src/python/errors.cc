@@ -14,7 +14,11 @@ void RegisterErrors() {
       if (thrown) std::rethrow_exception(thrown);
     } catch (const StatusError& error) {
       const std::string code(StatusCodeName(error.status().code()));
-      const py::object made = py::module_::import("millrace.errors").attr("error_of")(code, error.status().message());
+      // Names of files may be any bytes.
+      const std::string& message = error.status().message();
+      const auto text = py::reinterpret_steal<py::object>(
+          PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace"));
+      const py::object made = py::module_::import("millrace.errors").attr("error_of")(code, text);
       PyErr_SetObject(py::type::handle_of(made).ptr(), made.ptr());
     }
   });

@@ -85,6 +85,14 @@ my job:18:30: error: no layer or slot "hv"; did you mean "h"?
             millrace.Job.from_text(self.text).run()
         self.assertIn(self.path("part-1") + ':7:1: slot "label"', str(caught.exception))
 
+    def test_a_file_name_of_any_bytes_can_be_told(self):
+        os.mkdir(self.path("odd"))
+        with open(os.fsencode(self.path("odd")) + b"/\xff\xfe", "wb") as file:
+            file.write(b"1 x\n")
+        with self.assertRaises(millrace.DataError) as caught:
+            millrace.Job.from_text(self.text.replace("/part-*", "/odd")).run()
+        self.assertIn(r"\xff\xfe:1:", str(caught.exception))
+
     def test_a_suspicious_job_warns(self):
         file = self.path("part-0")
         text = self.text.replace('filelist: "%s/part-*"' % self.folder, 'filelist: ["%s", "%s"]' % (file, file))
