@@ -143,8 +143,9 @@ Result<Gemm::Plan*> Gemm::PlanFor(int64_t m, int64_t n, int64_t k) {
   try {
     engine_->MakePlan(spec_, plan.get());
   } catch (const dnnl::error& error) {
-    return Internal("oneDNN cannot multiply [" + std::to_string(m) + ", " + std::to_string(k) + "] by [" +
-                    std::to_string(k) + ", " + std::to_string(n) + "]: " + error.what());
+    std::string what = "oneDNN cannot multiply [" + std::to_string(m) + ", " + std::to_string(k) + "] by [" +
+                       std::to_string(k) + ", " + std::to_string(n) + "]: " + error.what();
+    return error.status == dnnl_out_of_memory ? Unavailable(std::move(what)) : Internal(std::move(what));
   }
   Tensor& scratch = engine_->scratch;
   if (scratch.empty() || static_cast<size_t>(scratch.numel()) < plan->scratch_bytes) {
