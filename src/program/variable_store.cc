@@ -89,6 +89,12 @@ Result<std::string> Difference(const VarDesc& var, const StoredVariable& stored)
   return "was " + DimsText(stored) + " and is now " + std::string(DTypeName(meta.dtype)) + " " + meta.dims.ToString();
 }
 
+/// A list may name a file that is not among those whose sums it gives.
+Status CheckThere(const std::string& path, const std::string& what) {
+  if (std::filesystem::is_regular_file(path)) return Status::Ok();
+  return BadData("\"" + path + "\", which is to hold " + what + ", is not there");
+}
+
 }  // namespace
 
 Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::string& folder, const Scope& root,
@@ -167,15 +173,18 @@ Status CompareVariables(const ProgramDesc& program, const std::vector<StoredVari
 
 Status RestoreVariables(const std::string& folder, const std::vector<StoredVariable>& stored, Scope& root) {
   const std::string path = folder + "/" + kTensorFile;
+  MR_TRY(CheckThere(path, "the tensors"));
   MR_ASSIGN(const std::string bytes, ReadFile(path));
   std::string_view rest = bytes;
   for (const StoredVariable& variable : stored) {
     if (variable.has_table()) {
       Variable* holder = root.Find(variable.name());
       if (holder == nullptr || !holder->Is<TablePtr>()) continue;
-      std::ifstream file(folder + "/" + variable.file(), std::ios::binary);
-      if (!file) return IoError("cannot open \"" + folder + "/" + variable.file() + "\"");
-      MR_TRY(holder->Get<TablePtr>()->Load(file).Context(folder + "/" + variable.file()));
+      const std::string table = folder + "/" + variable.file();
+      MR_TRY(CheckThere(table, "table \"" + variable.name() + "\""));
+      std::ifstream file(table, std::ios::binary);
+      if (!file) return IoError("cannot open \"" + table + "\"");
+      MR_TRY(holder->Get<TablePtr>()->Load(file).Context(table));
       continue;
     }
     Variable* holder = root.Var(variable.name());
