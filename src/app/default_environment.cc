@@ -1,6 +1,8 @@
 #include "app/default_environment.h"
 
+#include "datafeed/multi_slot_reader.h"
 #include "ops/builtin_ops.h"
+#include "reader/builtin_formats.h"
 #include "trainer/trainer.h"
 
 namespace millrace {
@@ -9,6 +11,8 @@ Result<Environment> MakeDefaultEnvironment() {
   Environment environment;
   RegisterBuiltinOps(environment.ops);
   MR_TRY(environment.ops.Seal());
+  MR_TRY(RegisterBuiltinFormats(environment.readers));
+  MR_TRY(environment.readers.Add(MultiSlotFormat()));
   environment.feeds = DataFeedFactory::Builtin();
   environment.datasets = DatasetFactory::Builtin();
   RegisterBuiltinWorkers(environment.workers);

@@ -11,6 +11,7 @@
 #include "app/convert_job.h"
 #include "app/job_input.h"
 #include "app/stop_on_signal.h"
+#include "app/write_records.h"
 #include "framework/slot_batch.h"
 #include "inspect/batch_json.h"
 #include "inspect/multi_slot_text.h"
@@ -28,6 +29,8 @@ DEFINE_int32(top, 10, "stats: most frequent ids of each slot to show");
 DEFINE_int64(exact_ids, 1000000, "stats: different ids of a slot that are counted exactly; beyond, estimated");
 DEFINE_string(output_dir, "", "DIR: convert: where the binary files go");
 DEFINE_int64(part_mib, 256, "convert: size of a file, in MiB");
+DEFINE_string(outputs, "", "SHAPES: records: what a record holds, for example \"float32[-1,64] int64[-1,1]\"");
+DEFINE_string(records, "", "FILE: records: the RecordIO file to write");
 DEFINE_int32(max_values, 12, "head: values of a slot that a table shows");
 
 namespace millrace {
@@ -40,21 +43,32 @@ const ProgramInfo kProgram{
     .usage =
         "inspect head --trainer_desc=FILE [flags]\n"
         "inspect stats --trainer_desc=FILE [flags]\n"
-        "inspect convert --trainer_desc=FILE --output_dir=DIR [flags]",
+        "inspect convert --trainer_desc=FILE --output_dir=DIR [flags]\n"
+        "inspect records --outputs=SHAPES --records=FILE INPUT...",
     .groups = {{"Input", {"trainer_desc", "batches"}},
                {"Binary files", {"output_dir", "part_mib"}},
+               {"RecordIO", {"outputs", "records"}},
                {"Output", {"format", "max_values", "top", "label", "exact_ids"}}},
     .repeated = {{"set", "PATH=VALUE", "overrides a field of the job, as the trainer's --set does"}},
     .examples =
         "inspect head --trainer_desc=job.prototxt --batches=2 --format=jsonl\n"
         "inspect stats --trainer_desc=job.prototxt --top=5\n"
-        "inspect convert --trainer_desc=job.prototxt --output_dir=binary",
+        "inspect convert --trainer_desc=job.prototxt --output_dir=binary\n"
+        "inspect records --outputs=\"float32[-1,64] int64[-1,1]\" --records=digits.recordio digits.csv.gz",
 };
+
+Status RunRecords(const CommandLine& line, const std::stop_token& stop) {
+  if (FLAGS_records.empty()) return InvalidConfig("--records is missing: the file to write");
+  WriteRecordsRequest request{
+      .files = {line.arguments.begin() + 1, line.arguments.end()}, .outputs = FLAGS_outputs, .path = FLAGS_records};
+  if (request.files.empty()) return InvalidConfig("which files are to be written as records?");
+  return WriteRecords(request, stop);
+}
 
 Status CheckFlags(const CommandLine& line) {
   const std::string command = line.arguments.size() == 1 ? line.arguments[0] : "";
   if (command != "head" && command != "stats" && command != "convert") {
-    return InvalidConfig("expected one command, head, stats or convert" +
+    return InvalidConfig("expected one command, head, stats, convert or records" +
                          (line.arguments.empty() ? std::string() : ": " + line.arguments[0]));
   }
   if (FLAGS_trainer_desc.empty()) return InvalidConfig("--trainer_desc is missing: the job's file");
@@ -103,6 +117,7 @@ Status Stats(JobInput& input, int64_t batches, std::stop_token stop) {
 }
 
 Status Run(const CommandLine& line, std::stop_token stop) {
+  if (!line.arguments.empty() && line.arguments[0] == "records") return RunRecords(line, stop);
   MR_TRY(CheckFlags(line));
   if (line.arguments[0] == "convert") {
     return ConvertJob(

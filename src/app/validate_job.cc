@@ -6,6 +6,7 @@
 
 #include "inspect/batch_json.h"
 #include "program/program_files.h"
+#include "reader/reader_holder.h"
 
 namespace millrace {
 namespace {
@@ -38,6 +39,32 @@ Status RunForward(Job& job, const SlotBatch& batch, const Dataset& dataset) {
   context.rows = batch.rows();
   context.file_names = &dataset.files();
   return frame->Run(context);
+}
+
+void PrintParameters(const Job& job);
+
+/// Makes the readers and shows what the first item of each is like.
+Status ValidateSelfFed(Job& job, const std::stop_token& stop) {
+  MR_TRY(job.InitParameters());
+  MR_ASSIGN(const auto frame, Frame::Create(job.train(), nullptr, job.root(), job.frame_options(0, true)));
+  for (const std::string& name : job.root().Names()) {
+    Variable* variable = job.root().Find(name);
+    if (!variable->Is<ReaderHolder>()) continue;
+    auto* reader = variable->GetMutable<ReaderHolder>();
+    const Result<std::vector<TensorSpec>> shapes = reader->shapes();
+    if (!shapes.ok()) continue;  // a part of another one
+    Result<bool> has_next = reader->HasNext(stop);
+    if (!has_next.ok()) return std::move(has_next).Context("reader \"" + name + "\"").status();
+    if (!*has_next) return BadData("reader \"" + name + "\" delivers nothing");
+    std::string text;
+    for (const TensorSpec& shape : shapes.value()) text += (text.empty() ? "" : ", ") + shape.ToString();
+    std::printf("reader %s: %s\n", name.c_str(), text.c_str());
+  }
+  PrintParameters(job);
+  size_t operators = 0;
+  for (int block = 0; block < job.train().block_count(); ++block) operators += job.train().ops(block).size();
+  std::printf("operators: %zu in %d blocks\nthe job is valid\n", operators, job.train().block_count());
+  return Status::Ok();
 }
 
 void PrintParameters(const Job& job) {
@@ -77,6 +104,7 @@ int64_t FlopsPerInstance(const ProgramDesc& program) {
 }
 
 Status ValidateJob(Job& job, std::stop_token stop) {
+  if (job.feeds_itself()) return ValidateSelfFed(job, stop);
   MR_ASSIGN(const std::unique_ptr<Dataset> dataset, OpenSample(job));
   if (auto* memory = dynamic_cast<InMemoryControl*>(dataset.get())) MR_TRY(memory->LoadIntoMemory(stop).status());
   MR_TRY(dataset->BeginPass({.pass = 0, .workers = 1, .ordered = true, .seed = job.desc().seed()}));

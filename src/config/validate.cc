@@ -378,7 +378,35 @@ void CheckProgram(const ProgramFiles& program, Checker& check) {
   }
 }
 
+/// What goes with a dataset does not go with a program that reads for itself.
+void CheckSelfFed(const TrainerDesc& desc, Checker& check) {
+  const std::string why = ": the program has no data_desc, so it reads its data itself, ";
+  if (desc.thread_num() > 1) {
+    check.Error("thread_num", "thread_num is " + std::to_string(desc.thread_num()) + why +
+                                  "in one thread; open_files has a thread_num for reading");
+  }
+  if (desc.program().startup().empty()) {
+    check.Missing("program", "startup", "program needs startup" + why + "and readers are made by the startup program");
+  }
+  const auto refuse = [&](bool is_set, const std::string& path) {
+    if (is_set) check.Error(path, path + why + "and there is no dataset that " + path + " could use");
+  };
+  refuse(desc.has_eval(), "eval");
+  refuse(desc.has_feature_importance(), "feature_importance");
+  refuse(desc.infer(), "infer");
+  refuse(desc.class_name() == "PipelineTrainer", "class_name");
+  refuse(desc.dump_fields_size() > 0, "dump_fields[0]");
+  refuse(desc.dump_param_size() > 0, "dump_param[0]");
+  refuse(desc.output().trace(), "output.trace");
+  refuse(desc.output().export__size() > 0, "output.export[0]");
+}
+
 }  // namespace
+
+bool FeedsItself(const TrainerDesc& desc) {
+  return desc.has_program() && !desc.has_model() && !desc.has_data_desc() && !desc.has_dataset() &&
+         !desc.has_incremental() && desc.filelist_size() == 0;
+}
 
 void CheckOutputFolder(const TrainerDesc& desc, const FieldPositions& positions, Diagnostics* diagnostics) {
   if (!desc.output().dir().empty() || desc.infer()) return;
@@ -403,11 +431,13 @@ void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool 
   check.AtMost("thread_num", desc.thread_num(), kMostThreads);
   check.AtLeast("epochs", desc.epochs(), 1);
   CheckIncremental(desc, check);
-  if (desc.filelist_size() == 0 && (!desc.has_incremental() || desc.infer())) {
+  const bool feeds_itself = FeedsItself(desc);
+  if (feeds_itself) CheckSelfFed(desc, check);
+  if (desc.filelist_size() == 0 && (!desc.has_incremental() || desc.infer()) && !feeds_itself) {
     check.Missing("", "filelist", "filelist is missing: which files are to be read? filelist: \"data/part-*\"");
   }
-  const std::vector<DefinedName> slots = CheckDataFeed(desc, check);
-  CheckDataset(desc, check);
+  const std::vector<DefinedName> slots = feeds_itself ? std::vector<DefinedName>() : CheckDataFeed(desc, check);
+  if (!feeds_itself) CheckDataset(desc, check);
   if (desc.has_model() && desc.has_program()) {
     check.Error("program", "program and model (line " + std::to_string(check.Line("model")) +
                                ") exclude each other: one says what is trained");

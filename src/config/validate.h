@@ -8,6 +8,10 @@ namespace millrace {
 
 class TrainerDesc;
 
+/// Whether the job's program reads its data itself, through readers: `program`, and nothing that says what would feed
+/// it.
+bool FeedsItself(const TrainerDesc& desc);
+
 /// Reports everything in `desc` that cannot work, each with its place: unknown classes and references, values out of
 /// range, slots that contradict each other, and fields of Paddle that would change results but are not acted on here.
 /// `needs_model`: one of model and program must be there.

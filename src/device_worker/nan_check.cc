@@ -81,6 +81,7 @@ Status NanCheck::Report(const TrainedBatch& trained, size_t which, int64_t at) c
 }
 
 std::string NanCheck::Keep(const TrainedBatch& trained) const {
+  if (trained.batch.rows() == 0) return "";  // the program reads for itself
   if (folder_.empty()) return "; with --output_dir the batch would be kept";
   const std::string path = folder_ + "/nan_batch_" + std::to_string(trained.context.step) + ".txt";
   if (const Status kept = WriteFileAtomically(path, BatchAsMultiSlot(trained.batch)); !kept.ok()) {

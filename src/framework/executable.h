@@ -108,8 +108,10 @@ class Frame {
   std::unique_ptr<BlockKernels> block_;  ///< block 0; operators that run others own theirs
 };
 
-/// Runs a startup program once in `root`: makes and fills its persistable variables.
-Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope& root, uint64_t seed);
+/// Runs a startup program once in `root`: makes and fills its persistable variables. `readers` are the formats of the
+/// files that it opens.
+Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope& root, uint64_t seed,
+                  const ReaderRegistry* readers = nullptr);
 
 /// The block that an operator runs; -1 for all but control flow.
 int BlockOf(const OpDesc& op);

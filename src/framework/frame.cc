@@ -141,7 +141,8 @@ Status Frame::Run(const RunContext& context) {
   return block_->Run(context);
 }
 
-Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope& root, uint64_t seed) {
+Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope& root, uint64_t seed,
+                  const ReaderRegistry* readers) {
   CompileOptions compile_options;
   compile_options.fuse = false;
   MR_ASSIGN(const std::unique_ptr<const Executable> executable,
@@ -152,6 +153,7 @@ Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope&
   }
   FrameOptions options;
   options.seed = seed;
+  options.readers = readers;
   MR_ASSIGN(const std::unique_ptr<Frame> frame, Frame::Create(*executable, nullptr, root, options));
   return frame->Run(RunContext{});
 }

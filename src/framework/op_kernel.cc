@@ -103,6 +103,16 @@ Result<std::unique_ptr<BlockKernels>> KernelContext::Block(std::string_view attr
   return BlockKernels::Create(*executable_, static_cast<int>(op_->Int(attribute)), *scope_, *options_);
 }
 
+const VarDesc* KernelContext::Declaration(std::string_view name) const {
+  if (executable_ == nullptr) return nullptr;
+  for (const BlockDesc& block : executable_->program().blocks()) {
+    for (const VarDesc& var : block.vars()) {
+      if (var.name() == name) return &var;
+    }
+  }
+  return nullptr;
+}
+
 std::string KernelContext::InputName(std::string_view parameter) const {
   const std::vector<std::string> names = InputArguments(op_->desc(), parameter);
   return names.empty() ? std::string() : names[0];

@@ -16,6 +16,7 @@ namespace millrace {
 
 class BlockKernels;
 class Executable;
+class ReaderRegistry;
 class RowLocks;
 
 /// How workers update shared parameters; TrainerDesc.update_mode.
@@ -35,6 +36,21 @@ struct FrameOptions {
   std::vector<std::string> private_vars;
   /// One object for all workers of a job with kRowLock, null in other modes. Outlives the frames.
   RowLocks* row_locks = nullptr;
+  /// Formats of the files that the program's readers open; null: it cannot open any. Outlives the frames.
+  const ReaderRegistry* readers = nullptr;
+};
+
+struct RunContext;
+
+/// Stands beside the outermost `while` of a program that is a whole training, and looks at it between its rounds.
+class LoopObserver {
+ public:
+  virtual ~LoopObserver() = default;
+  /// Before the first round; may put the frame's variables where an earlier run left them. `body` is what the rounds
+  /// run with; its step is the observer's to set.
+  virtual Status BeforeLoop(RunContext* body) = 0;
+  /// After each round. A failure ends the loop and is that of the operator.
+  virtual Status AfterRound(RunContext* body) = 0;
 };
 
 /// What changes from batch to batch.
@@ -47,6 +63,7 @@ struct RunContext {
   const std::vector<std::string>* file_names = nullptr;  ///< by RowOrigin::file; may be null
   /// Asked by operators that may run for long (a `while` that is a whole training); never stops by default.
   std::stop_token stop;
+  LoopObserver* loop = nullptr;  ///< null: nobody looks
 };
 
 /// One operator of one frame, with its variables resolved.
@@ -90,6 +107,8 @@ class KernelContext {
 
   /// What the program says of a variable; null for an operator that is tried alone, and for a name that it lacks.
   const VarMeta* Declared(const std::string& name) const;
+  /// The declaration itself, for what VarMeta leaves out (the outputs of a reader); null likewise.
+  const VarDesc* Declaration(std::string_view name) const;
 
   /// The kernels of the block that an attribute names, over the same variables.
   Result<std::unique_ptr<BlockKernels>> Block(std::string_view attribute) const;

@@ -20,6 +20,7 @@
   X(RegisterConcat) \
   X(RegisterControlFlow) \
   X(RegisterConv2d) \
+  X(RegisterCreateReader) \
   X(RegisterCrossEntropy) \
   X(RegisterCumsum) \
   X(RegisterCvm) \
@@ -54,6 +55,7 @@
   X(RegisterRandom) \
   X(RegisterRange) \
   X(RegisterRankingLoss) \
+  X(RegisterRead) \
   X(RegisterReduce) \
   X(RegisterReduceExtreme) \
   X(RegisterReshape) \

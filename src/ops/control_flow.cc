@@ -33,11 +33,15 @@ class WhileKernel : public BoundKernel<WhileKernel> {
     return Status::Ok();
   }
   Status Run(const RunContext& context) override {
+    RunContext body = context;
+    body.loop = nullptr;  // a loop in a round is no training
+    if (context.loop != nullptr) MR_TRY(context.loop->BeforeLoop(&body));
     while (true) {
       MR_ASSIGN(const bool go_on, IsTrue(*condition_));
       if (!go_on) return Status::Ok();
       if (context.stop.stop_requested()) return Cancelled("stopped in a while loop");
-      MR_TRY(block_->Run(context));
+      MR_TRY(block_->Run(body));
+      if (context.loop != nullptr) MR_TRY(context.loop->AfterRound(&body));
     }
   }
 

@@ -83,6 +83,22 @@ std::string InputFingerprint(const TrainerDesc& desc, const SlotSchema& schema) 
   return text;
 }
 
+std::string ReaderFingerprint(const ProgramDesc& startup, const OpRegistry& registry) {
+  std::string text;
+  for (const OpDesc& op : startup.blocks(0).ops()) {
+    const OpInfo* info = registry.Find(op.type());
+    const bool makes_one = op.type() == "open_files" || op.type().starts_with("create_");
+    const std::vector<std::string> outputs = OutputArguments(op, "Out");
+    if (!makes_one || info == nullptr || outputs.empty()) continue;
+    std::string made = op.type();
+    for (const std::string& from : InputArguments(op, "UnderlyingReader")) made += "(" + from + ")";
+    for (const AttrInfo& attr : info->attrs)
+      made += " " + attr.name + " " + ShowAttr(OpView(op, *info).Value(attr.name));
+    text += "reader " + outputs[0] + ": " + Quoted(made) + "\n";
+  }
+  return text;
+}
+
 Status CompareFingerprints(const std::string& before, const std::string& now) {
   constexpr int kShown = 8;
   const std::map<std::string, std::string> old_settings = Read(before);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/status.h"
+#include "framework/op_registry.h"
 #include "framework/slot_schema.h"
 #include "trainer_desc.pb.h"
 
@@ -13,6 +14,10 @@ namespace millrace {
 /// What is done with lines that do not parse is not among them: a bad line keeps its number in its file, so that a job
 /// that one ended can go on with bad_lines { action: SKIP }; in memory the number of rows tells.
 std::string InputFingerprint(const TrainerDesc& desc, const SlotSchema& schema);
+
+/// The same of the readers that a program which feeds itself makes: a line for each operator of `startup` that makes
+/// one.
+std::string ReaderFingerprint(const ProgramDesc& startup, const OpRegistry& registry);
 
 /// kInvalidConfig with every setting that differs, a line each: what it was and what it is now.
 Status CompareFingerprints(const std::string& before, const std::string& now);

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "config/validate.h"
 #include "core/edit_distance.h"
 #include "core/machine_memory.h"
 #include "dataset/incremental_dataset.h"
+#include "framework/batch_check.h"
 #include "framework/var_meta.h"
 #include "program/program_files.h"
 
@@ -80,6 +82,7 @@ Result<std::unique_ptr<Job>> Job::Create(LoadedConfig config, const Environment&
 }
 
 Status Job::BuildDatasets() {
+  if (FeedsItself(desc())) return Status::Ok();
   DatasetSettings settings = DatasetSettings::FromDesc(desc());
   settings.threads = workers_;
   if (IsPipeline(desc()) && !desc().dataset().has_prefetch_batches()) {
@@ -148,7 +151,7 @@ Result<std::unique_ptr<InMemoryDataset>> Job::LoadEvaluationRows(std::stop_token
 }
 
 Status Job::CompilePrograms() {
-  const SlotSchema& schema = dataset_->schema();
+  const SlotSchema& schema = this->schema();
   if (desc().has_program()) {
     MR_ASSIGN(model_.main, ReadProgram(desc().program().main()));
     if (desc().program().has_startup()) {
@@ -186,10 +189,36 @@ Status Job::CompilePrograms() {
   MR_ASSIGN(train_, Executable::Compile(desc().infer() ? model_.test : model_.main, environment_->ops, options));
   if (IsPipeline(desc())) MR_TRY(CompileSections(options));
   MR_TRY(CheckFetchesAreComputed());
+  if (feeds_itself()) return CheckSelfFed();
   eval_options.forward_only = true;
   if (desc().has_program()) eval_options.fetches = options.fetches;
   MR_ASSIGN(eval_, Executable::Compile(model_.test, environment_->ops, eval_options));
   return Status::Ok();
+}
+
+Status Job::CheckSelfFed() {
+  bool reads = false;
+  int loops = 0;
+  for (int block = 0; block < train_->block_count(); ++block) {
+    for (const OpDesc& op : train_->ops(block)) {
+      reads = reads || op.type() == "read";
+      loops += block == 0 && op.type() == "while" ? 1 : 0;
+    }
+  }
+  if (!reads) {
+    return InvalidConfig(
+        "program.main: no operator reads from a reader, and the job has no data_desc and filelist to "
+        "feed the program from: give them, or make readers in program.startup and read them");
+  }
+  if (loops > 1) {
+    return InvalidConfig("program.main: block 0 has " + std::to_string(loops) +
+                         " while operators; the training loop of a program that feeds itself is one");
+  }
+  is_loop_ = loops == 1;
+  if (is_loop_ && desc().epochs() != 1) {
+    return config_.Report({{"epochs", "the while operator of program.main says how long it trains; leave epochs out"}});
+  }
+  return CheckBatchVariables(*train_, nullptr).Context("program.main");
 }
 
 Status Job::PlanExports() {
@@ -256,8 +285,12 @@ Status Job::CompileSections(const CompileOptions& options) {
 
 Status Job::CheckFetchesAreComputed() const {
   std::set<std::string> written;
-  for (const OpDesc& op : train_->ops()) {
-    for (const OpDesc::Var& output : op.outputs()) written.insert(output.arguments().begin(), output.arguments().end());
+  for (int block = 0; block < train_->block_count(); ++block) {
+    for (const OpDesc& op : train_->ops(block)) {
+      for (const OpDesc::Var& output : op.outputs()) {
+        written.insert(output.arguments().begin(), output.arguments().end());
+      }
+    }
   }
   std::vector<LoadedConfig::Mistake> mistakes;
   for (size_t i = 0; i < fetches_.size(); ++i) {
@@ -265,7 +298,7 @@ Status Job::CheckFetchesAreComputed() const {
     const std::string& name = fetches_[i].name;
     const auto meta = train_->vars().find(name);
     const bool persistable = meta != train_->vars().end() && meta->second.persistable;
-    if (written.contains(name) || persistable || dataset_->schema().Find(name) >= 0) continue;
+    if (written.contains(name) || persistable || schema().Find(name) >= 0) continue;
     mistakes.push_back(
         {"fetch_config.fetch_var_names[" + std::to_string(i) + "]",
          "no operator of this run computes \"" + name + "\"" + (desc().infer() ? ": infer has no gradients" : "")});
@@ -294,9 +327,11 @@ Status Job::ResolveFetches() {
     } else {
       std::vector<std::string_view> known(metrics.begin(), metrics.end());
       bool found = false;
-      for (const VarDesc& var : model_.main.blocks(0).vars()) {
-        known.push_back(var.name());
-        found = found || var.name() == item.name;
+      for (const BlockDesc& block : model_.main.blocks()) {
+        for (const VarDesc& var : block.vars()) {
+          known.push_back(var.name());
+          found = found || var.name() == item.name;
+        }
       }
       if (!found) {
         mistakes.push_back({"fetch_config.fetch_var_names[" + std::to_string(i) + "]",
@@ -311,10 +346,12 @@ Status Job::ResolveFetches() {
 Status Job::InitParameters() {
   root_ = std::make_unique<Scope>();
   MR_TRY(CheckMemory(model_.main));
-  if (desc().has_program() && desc().program().has_init_dir()) {
-    return LoadVariables(model_.main, desc().program().init_dir(), *root_);
+  const bool loads = desc().has_program() && desc().program().has_init_dir();
+  // Readers are made by the startup program, wherever the parameters start.
+  if (!loads || feeds_itself()) {
+    MR_TRY(RunStartup(model_.startup, environment_->ops, *root_, desc().seed(), &environment_->readers));
   }
-  return RunStartup(model_.startup, environment_->ops, *root_, desc().seed());
+  return loads ? LoadVariables(model_.main, desc().program().init_dir(), *root_) : Status::Ok();
 }
 
 FrameOptions Job::frame_options(int index, bool read_only) {
@@ -328,6 +365,7 @@ FrameOptions Job::frame_options(int index, bool read_only) {
   options.read_only = read_only;
   options.row_locks = row_locks_.get();
   if (IsPipeline(desc())) options.worker = 0;  // random operators are those of one worker, whatever the sections
+  options.readers = &environment_->readers;
   const auto& private_vars = desc().hogwild_param().stat_var_names();
   if (index > 0) options.private_vars = {private_vars.begin(), private_vars.end()};
   return options;

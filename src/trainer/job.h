@@ -78,7 +78,13 @@ class Job {
   /// output.export, in its order.
   const std::vector<ModelExport>& exports() const { return exports_; }
   FetchHandler* fetch_handler() const { return fetch_handler_; }
+  /// Whether the program reads its data itself, through readers: there is no dataset then, nor an eval().
+  bool feeds_itself() const { return dataset_ == nullptr; }
+  /// Whether a program that feeds itself is a whole training: a `while` stands in its main block.
+  bool is_loop() const { return is_loop_; }
   Dataset& dataset() const { return *dataset_; }
+  /// The slots of the dataset; none of a program that feeds itself.
+  const SlotSchema& schema() const { return feeds_itself() ? no_slots_ : dataset_->schema(); }
   /// Null without an evaluation set.
   Dataset* eval_dataset() const { return eval_dataset_.get(); }
   /// The evaluation's text loaded into memory, with the zeros and merged lines of the job's own dataset.
@@ -109,6 +115,8 @@ class Job {
   Status BuildDatasets();
   Status PlanExports();
   Status BuildIncrementalDataset(const DatasetSettings& settings);
+  /// What a program that feeds itself must have, or cannot.
+  Status CheckSelfFed();
 
   LoadedConfig config_;
   const Environment* environment_ = nullptr;
@@ -126,6 +134,8 @@ class Job {
   std::unique_ptr<const PipelineProgram> pipeline_;
   std::unique_ptr<Dataset> dataset_;
   std::unique_ptr<Dataset> eval_dataset_;
+  SlotSchema no_slots_;
+  bool is_loop_ = false;
 };
 
 }  // namespace millrace

@@ -30,6 +30,12 @@ Result<RunState> ToState(const FoundCheckpoint& found) {
   state.evaluations_since_best = manifest.early_stopping().since();
   state.last_eval_step = manifest.evaluated_step();
   state.input_rows = manifest.input_rows();
+  for (const StoredReader& reader : manifest.reader()) {
+    state.readers.push_back({reader.name(), {.resets = reader.resets(), .items = reader.items()}});
+  }
+  for (const StoredLoopVariable& variable : manifest.loop_variable()) {
+    state.loop_variables.push_back({variable.name(), variable.tensor()});
+  }
   return state;
 }
 
@@ -104,16 +110,30 @@ Result<std::optional<RunState>> JobCheckpointer::StartAnew() {
   return std::optional<RunState>();
 }
 
+std::string JobCheckpointer::Fingerprint() const {
+  std::string text = InputFingerprint(job_->desc(), job_->schema());
+  if (job_->feeds_itself()) text += ReaderFingerprint(job_->model().startup, job_->environment().ops);
+  return text;
+}
+
 Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) const {
   const TrainerDesc& desc = job_->desc();
   if (manifest.seed() != desc.seed()) {
     return InvalidConfig("seed was " + std::to_string(manifest.seed()) + " and is now " + std::to_string(desc.seed()));
   }
   MR_TRY(CheckPasses(manifest));
+  const std::string now = Fingerprint();
+  if (manifest.reader_size() > 0) {
+    const Status same = CompareFingerprints(manifest.input_fingerprint(), now);
+    return same.ok()
+               ? same
+               : InvalidConfig(same.message() +
+                               "; its readers stand in the middle of that input, so restore it, or start anew with "
+                               "--resume=never");
+  }
   if (manifest.ledger().empty()) return Status::Ok();  // between epochs any input will do
   const std::string why = "; it stands in the middle of epoch " + std::to_string(manifest.epoch()) +
                           " of that input, so restore it, or start anew with --resume=never";
-  const std::string now = InputFingerprint(desc, job_->dataset().schema());
   if (const Status same = CompareFingerprints(manifest.input_fingerprint(), now); !same.ok()) {
     return InvalidConfig(same.message() + why);
   }
@@ -165,12 +185,23 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
   if (job_->desc().has_incremental()) {
     for (int64_t i = 0; i < std::min(state.epoch + 1, job_->passes()); ++i) manifest.add_pass_name(job_->PassName(i));
   }
-  manifest.set_input_fingerprint(InputFingerprint(job_->desc(), job_->dataset().schema()));
+  manifest.set_input_fingerprint(Fingerprint());
   manifest.set_input_rows(state.input_rows);
   manifest.set_evaluated_step(state.last_eval_step);
   if (state.has_best) {
     manifest.mutable_early_stopping()->set_best(state.best_metric);
     manifest.mutable_early_stopping()->set_since(static_cast<int32_t>(state.evaluations_since_best));
+  }
+  for (const ReaderState& reader : state.readers) {
+    StoredReader& stored = *manifest.add_reader();
+    stored.set_name(reader.name);
+    stored.set_resets(reader.position.resets);
+    stored.set_items(reader.position.items);
+  }
+  for (const LoopVariable& variable : state.loop_variables) {
+    StoredLoopVariable& stored = *manifest.add_loop_variable();
+    stored.set_name(variable.name);
+    stored.set_tensor(variable.bytes);
   }
   manifest.set_run_id(run_id_);
   content.metrics = MetricSet::ToBytes(state.metric_totals);

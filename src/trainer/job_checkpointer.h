@@ -42,6 +42,7 @@ class JobCheckpointer final : public Checkpointer {
   JobCheckpointer(Job& job, CheckpointStore store, uint64_t run_id)
       : job_(&job), store_(std::move(store)), run_id_(run_id) {}
   Result<std::optional<RunState>> StartAnew();
+  std::string Fingerprint() const;
   Status CheckInput(const CheckpointManifest& manifest) const;
   Status CheckPasses(const CheckpointManifest& manifest) const;
 

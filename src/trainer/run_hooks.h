@@ -9,8 +9,15 @@
 #include "dataset/dataset.h"
 #include "framework/trained_ledger.h"
 #include "metrics/metric_set.h"
+#include "reader/reader_holder.h"
 
 namespace millrace {
+
+/// A variable that the rounds of a program's loop hand on, serialized.
+struct LoopVariable {
+  std::string name;
+  std::string bytes;
+};
 
 /// Where a run stands, at a batch boundary: what a checkpoint holds beside the parameters.
 struct RunState {
@@ -27,6 +34,9 @@ struct RunState {
   bool has_best = false;
   int64_t last_eval_step = 0;  ///< after which the last whole evaluation was; 0 before the first
   int64_t input_rows = 0;      ///< of an in-memory dataset; 0 of one that streams
+  /// Of a program that feeds itself: how far its readers were read, and what its loop hands on.
+  std::vector<ReaderState> readers;
+  std::vector<LoopVariable> loop_variables;
 };
 
 /// A line of fetched values (worker 0), as printed and logged.

@@ -1,6 +1,7 @@
 #include "trainer/trainer.h"
 
 #include "trainer/multi_trainer.h"
+#include "trainer/self_fed_trainer.h"
 
 namespace millrace {
 namespace {
@@ -21,7 +22,9 @@ constexpr Entry kTrainers[] = {
 Result<std::unique_ptr<Trainer>> CreateTrainer(Job& job, TrainerHooks hooks) {
   std::string known;
   for (const Entry& entry : kTrainers) {
-    if (job.desc().class_name() == entry.name) return entry.create(job, std::move(hooks));
+    if (job.desc().class_name() == entry.name) {
+      return job.feeds_itself() ? SelfFedTrainer::Create(job, std::move(hooks)) : entry.create(job, std::move(hooks));
+    }
     known += (known.empty() ? "" : ", ") + std::string(entry.name);
   }
   return InvalidConfig("class_name: there is no trainer \"" + job.desc().class_name() + "\"; registered: " + known);

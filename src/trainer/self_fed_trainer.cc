@@ -1,0 +1,271 @@
+#include "trainer/self_fed_trainer.h"
+
+#include <algorithm>
+#include <set>
+
+#include "framework/lod_tensor_codec.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::chrono::milliseconds kTickEvery{100};
+
+double SecondsOf(std::chrono::steady_clock::duration d) { return std::chrono::duration<double>(d).count(); }
+
+}  // namespace
+
+SelfFedTrainer::SelfFedTrainer(Job& job, TrainerHooks hooks)
+    : job_(&job), hooks_(std::move(hooks)), no_batch_(job.schema()) {}
+
+Result<std::unique_ptr<Trainer>> SelfFedTrainer::Create(Job& job, TrainerHooks hooks) {
+  std::unique_ptr<SelfFedTrainer> trainer(new SelfFedTrainer(job, std::move(hooks)));
+  MR_ASSIGN(trainer->frame_, Frame::Create(job.train(), nullptr, job.root(), job.frame_options(0, false)));
+  MR_TRY(trainer->FindReaders());
+  trainer->FindLoopVariables();
+  const std::vector<const Frame*> frames = {trainer->frame_.get()};
+  trainer->fetch_observer_ =
+      std::make_unique<FetchObserver>(job, frames, trainer->no_metrics_, trainer->progress_, trainer->hooks_.reporter);
+  if (job.fetch_handler() != nullptr) {
+    trainer->handler_observer_ = std::make_unique<HandlerObserver>(*job.fetch_handler(), frames);
+  }
+  const auto& nan_names = job.desc().check_nan_var_names();
+  if (!nan_names.empty()) {
+    MR_ASSIGN(trainer->nan_check_,
+              NanCheck::Create(job.train(), *trainer->frame_, {nan_names.begin(), nan_names.end()}, job.output_dir()));
+  }
+  return std::unique_ptr<Trainer>(std::move(trainer));
+}
+
+Status SelfFedTrainer::FindReaders() {
+  const Executable& train = job_->train();
+  std::set<std::string> used;
+  std::set<std::string> read;
+  for (int block = 0; block < train.block_count(); ++block) {
+    for (const OpDesc& op : train.ops(block)) {
+      for (const std::string& name : InputArguments(op, "Reader")) {
+        used.insert(name);
+        if (op.type() == "read") read.insert(name);
+      }
+    }
+  }
+  for (const std::string& name : used) {
+    Variable* variable = job_->root().Find(name);
+    if (variable == nullptr || !variable->Is<ReaderHolder>()) {
+      return InvalidConfig(
+          "reader \"" + name +
+          "\": declare it as a persistable variable of type READER in both programs, and make it in the "
+          "startup program");
+    }
+    auto* holder = variable->GetMutable<ReaderHolder>();
+    MR_TRY(holder->shapes().status().Context("reader \"" + name + "\""));
+    readers_.push_back({name, holder, read.contains(name)});
+  }
+  return Status::Ok();
+}
+
+void SelfFedTrainer::FindLoopVariables() {
+  if (!job_->is_loop()) return;
+  std::set<std::string> names;
+  for (const OpDesc& op : job_->train().ops()) {
+    if (op.type() == "while") break;
+    for (const OpDesc::Var& output : op.outputs()) names.insert(output.arguments().begin(), output.arguments().end());
+  }
+  for (const std::string& name : names) {
+    const auto meta = job_->train().vars().find(name);
+    const bool is_tensor = meta != job_->train().vars().end() && meta->second.kind == VarType::LOD_TENSOR;
+    if (!is_tensor || meta->second.persistable) continue;
+    loop_variables_.push_back({name, frame_->scope().Var(name)->GetMutable<Tensor>()});
+  }
+}
+
+Result<RunReport> SelfFedTrainer::Run(std::stop_token stop) {
+  state_.metric_totals = job_->metrics().NewTotals();
+  if (hooks_.resume.has_value()) state_ = *hooks_.resume;
+  progress_.examples = state_.examples;
+  last_checkpoint_step_ = state_.step;
+  last_checkpoint_epoch_ = state_.epoch;
+  start_ = last_tick_ = last_checkpoint_ = Clock::now();
+  pass_.epoch = state_.epoch;
+  fetch_observer_->StartPass(state_.epoch);
+  const Status status = job_->is_loop() ? RunLoop(stop) : RunEpochs(stop);
+  if (!status.ok() && status.code() == StatusCode::kCancelled && stop.stop_requested()) {
+    report_.interrupted = true;
+  } else {
+    MR_TRY(status);
+  }
+  FinishReport();
+  if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnPass(pass_));
+  report_.passes.push_back(pass_);
+  report_.state = state_;
+  return report_;
+}
+
+Status SelfFedTrainer::RunLoop(const std::stop_token& stop) {
+  RunContext context;
+  context.step = state_.step;
+  context.stop = stop;
+  context.loop = this;
+  MR_TRY(frame_->Run(context));
+  return hooks_.checkpointer == nullptr || last_checkpoint_step_ == state_.step ? Status::Ok() : SaveCheckpoint();
+}
+
+Status SelfFedTrainer::BeforeLoop(RunContext* body) {
+  MR_TRY(GoOn(body->stop));
+  body->step = state_.step;
+  return Status::Ok();
+}
+
+Status SelfFedTrainer::AfterRound(RunContext* body) {
+  MR_TRY(CountStep(*body));
+  body->step = state_.step;
+  int64_t resets = 0;
+  for (const NamedReader& reader : readers_) {
+    resets = std::max(resets, static_cast<int64_t>(reader.holder->position().resets));
+  }
+  const bool epoch_ended = resets > state_.epoch;
+  state_.epoch = resets;
+  if (body->stop.stop_requested()) {
+    MR_TRY(SaveCheckpoint());
+    return Cancelled("stopped after step " + std::to_string(state_.step));
+  }
+  return CheckpointIfDue(epoch_ended);
+}
+
+Status SelfFedTrainer::RunEpochs(const std::stop_token& stop) {
+  MR_TRY(GoOn(stop));
+  RunContext context;
+  context.stop = stop;
+  while (state_.epoch < job_->passes()) {
+    MR_ASSIGN(const bool has_next, HasNextStep(stop));
+    if (has_next) {
+      context.step = state_.step;
+      MR_TRY(frame_->Run(context));
+      MR_TRY(CountStep(context));
+    } else {
+      ++state_.epoch;
+      if (state_.epoch < job_->passes()) {
+        for (const NamedReader& reader : readers_) MR_TRY(reader.holder->ReInit());
+      }
+    }
+    if (stop.stop_requested() && state_.epoch < job_->passes()) {
+      MR_TRY(SaveCheckpoint());
+      return Cancelled("stopped after step " + std::to_string(state_.step));
+    }
+    MR_TRY(CheckpointIfDue(!has_next));
+  }
+  return Status::Ok();
+}
+
+Result<bool> SelfFedTrainer::HasNextStep(const std::stop_token& stop) {
+  for (const NamedReader& reader : readers_) {
+    if (!reader.is_read) continue;
+    Result<bool> has_next = reader.holder->HasNext(stop);
+    if (!has_next.ok() || !*has_next) return std::move(has_next).Context("reader \"" + reader.name + "\"");
+  }
+  return true;
+}
+
+Status SelfFedTrainer::GoOn(const std::stop_token& stop) {
+  if (!hooks_.resume.has_value()) return Status::Ok();
+  for (const ReaderState& saved : state_.readers) {
+    const auto it = std::find_if(readers_.begin(), readers_.end(),
+                                 [&](const NamedReader& reader) { return reader.name == saved.name; });
+    if (it == readers_.end()) {
+      return InvalidConfig("the checkpoint is of a program with a reader \"" + saved.name +
+                           "\", which this one has not");
+    }
+    MR_TRY(it->holder->MoveTo(saved.position, stop).Context("reader \"" + saved.name + "\""));
+  }
+  for (const LoopVariable& saved : state_.loop_variables) {
+    const auto it = std::find_if(loop_variables_.begin(), loop_variables_.end(),
+                                 [&](const NamedTensor& variable) { return variable.name == saved.name; });
+    if (it == loop_variables_.end()) {
+      return InvalidConfig("the checkpoint is of a program whose loop has a variable \"" + saved.name +
+                           "\", which this one has not");
+    }
+    MR_TRY(ReadLoDTensor(saved.bytes, "the checkpoint's \"" + saved.name + "\"", it->tensor).status());
+  }
+  for (const NamedReader& reader : readers_) {
+    items_ += reader.holder->items();
+    rows_ += reader.holder->rows();
+  }
+  return Status::Ok();
+}
+
+Status SelfFedTrainer::CountStep(const RunContext& context) {
+  int64_t items = 0;
+  int64_t rows = 0;
+  for (const NamedReader& reader : readers_) {
+    items += reader.holder->items();
+    rows += reader.holder->rows();
+  }
+  Tick();
+  if (items == items_) return Status::Ok();
+  const int64_t examples = rows - rows_;
+  items_ = items;
+  rows_ = rows;
+  ++state_.step;
+  state_.examples += examples;
+  pass_.examples += examples;
+  ++pass_.batches;
+  progress_.steps_done = state_.step;
+  progress_.examples = state_.examples;
+  progress_.pass_examples = pass_.examples;
+  const TrainedBatch trained{no_batch_, *frame_, context, pass_.batches, 0, 0};
+  if (nan_check_ != nullptr) MR_TRY(nan_check_->OnBatch(trained));
+  if (handler_observer_ != nullptr) MR_TRY(handler_observer_->OnBatch(trained));
+  return fetch_observer_->OnBatch(trained);
+}
+
+Status SelfFedTrainer::CheckpointIfDue(bool epoch_ended) {
+  if (hooks_.checkpointer == nullptr) return Status::Ok();
+  const CheckpointDesc& checkpoint = job_->desc().checkpoint();
+  const bool steps_due = checkpoint.every_steps() > 0 &&
+                         state_.step / checkpoint.every_steps() > last_checkpoint_step_ / checkpoint.every_steps();
+  const bool epochs_due = epoch_ended && checkpoint.every_epochs() > 0 &&
+                          state_.epoch / checkpoint.every_epochs() > last_checkpoint_epoch_ / checkpoint.every_epochs();
+  const bool minutes_due =
+      checkpoint.every_minutes() > 0 && SecondsOf(Clock::now() - last_checkpoint_) >= 60 * checkpoint.every_minutes();
+  return steps_due || epochs_due || minutes_due ? SaveCheckpoint() : Status::Ok();
+}
+
+Status SelfFedTrainer::SaveCheckpoint() {
+  last_checkpoint_step_ = state_.step;
+  last_checkpoint_epoch_ = state_.epoch;
+  last_checkpoint_ = Clock::now();
+  if (hooks_.checkpointer == nullptr) return Status::Ok();
+  state_.readers.clear();
+  for (const NamedReader& reader : readers_) state_.readers.push_back({reader.name, reader.holder->position()});
+  state_.loop_variables.clear();
+  for (const NamedTensor& variable : loop_variables_) {
+    if (variable.tensor->empty()) continue;
+    std::string bytes;
+    AppendLoDTensor(*variable.tensor, &bytes);
+    state_.loop_variables.push_back({variable.name, std::move(bytes)});
+  }
+  const auto start = Clock::now();
+  MR_TRY(hooks_.checkpointer->Save(state_, false));
+  const double seconds = SecondsOf(Clock::now() - start);
+  report_.checkpoint_seconds += seconds;
+  pass_.pause_seconds += seconds;
+  return Status::Ok();
+}
+
+void SelfFedTrainer::Tick() {
+  if (hooks_.reporter == nullptr || Clock::now() - last_tick_ < kTickEvery) return;
+  last_tick_ = Clock::now();
+  RunProgress progress;
+  progress.epoch = state_.epoch;
+  progress.epochs = std::max(job_->passes(), state_.epoch + 1);
+  progress.pass_examples = pass_.examples;
+  progress.step = state_.step;
+  progress.pass_seconds = SecondsOf(last_tick_ - start_) - pass_.pause_seconds;
+  hooks_.reporter->OnTick(progress);
+}
+
+void SelfFedTrainer::FinishReport() {
+  pass_.seconds = SecondsOf(Clock::now() - start_) - pass_.pause_seconds;
+  pass_.run_seconds = pass_.seconds;
+}
+
+}  // namespace millrace

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device_worker/nan_check.h"
+#include "framework/slot_batch.h"
+#include "reader/reader_holder.h"
+#include "trainer/batch_observers.h"
+#include "trainer/trainer.h"
+
+namespace millrace {
+
+/// Trains a program that reads its data itself, from readers that its startup program made. One thread, and those of
+/// the readers.
+///
+/// A program with a `while` in its main block is the whole training: it runs once, and each of the loop's rounds that
+/// read an item is a step. One without is a step: it runs as long as every reader that it reads has another item, which
+/// is an epoch; readers are then started over. Checkpoints are taken between rounds (steps). They hold how far the
+/// readers were read and the variables that the loop's rounds hand on; readers get there again by reading as much.
+class SelfFedTrainer final : public Trainer, private LoopObserver {
+ public:
+  static Result<std::unique_ptr<Trainer>> Create(Job& job, TrainerHooks hooks);
+  Result<RunReport> Run(std::stop_token stop) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct NamedReader {
+    std::string name;
+    ReaderHolder* holder = nullptr;
+    bool is_read = false;  ///< by a `read` of the main program
+  };
+  struct NamedTensor {
+    std::string name;
+    Tensor* tensor = nullptr;
+  };
+
+  SelfFedTrainer(Job& job, TrainerHooks hooks);
+  Status FindReaders();
+  /// The tensors that operators before the loop write: what rounds hand on to each other.
+  void FindLoopVariables();
+  Status RunLoop(const std::stop_token& stop);
+  Status RunEpochs(const std::stop_token& stop);
+  Status BeforeLoop(RunContext* body) override;
+  Status AfterRound(RunContext* body) override;
+  /// Puts readers (and variables of a loop) where the run to go on from left them.
+  Status GoOn(const std::stop_token& stop);
+  Result<bool> HasNextStep(const std::stop_token& stop);
+  /// Counts what was read since the last call; a step when that is anything.
+  Status CountStep(const RunContext& context);
+  Status CheckpointIfDue(bool epoch_ended);
+  Status SaveCheckpoint();
+  void Tick();
+  void FinishReport();
+
+  Job* job_;
+  TrainerHooks hooks_;
+  std::unique_ptr<Frame> frame_;
+  std::vector<NamedReader> readers_;
+  std::vector<NamedTensor> loop_variables_;
+  std::vector<MetricReader*> no_metrics_;
+  SlotBatch no_batch_;
+  SharedProgress progress_;
+  std::unique_ptr<FetchObserver> fetch_observer_;
+  std::unique_ptr<HandlerObserver> handler_observer_;  ///< null without a handler
+  std::unique_ptr<NanCheck> nan_check_;                ///< null without check_nan_var_names
+  RunState state_;
+  RunReport report_;
+  PassReport pass_;
+  int64_t items_ = 0;  ///< that the readers had delivered at the last CountStep
+  int64_t rows_ = 0;
+  Clock::time_point start_;
+  Clock::time_point last_tick_;
+  Clock::time_point last_checkpoint_;
+  int64_t last_checkpoint_step_ = 0;
+  int64_t last_checkpoint_epoch_ = 0;
+};
+
+}  // namespace millrace
