@@ -24,7 +24,7 @@ _MODULES = {
                     ".framework"),
     **dict.fromkeys(["DatasetFactory", "InMemoryDataset", "QueueDataset"], ".dataset"),
     **dict.fromkeys(["Executor", "FetchHandler", "load_persistables", "save_inference_model", "save_persistables"], ".executor"),
-    **dict.fromkeys(["PyArrayFeedQueue", "PyArrayFeedQueueHolder"], ".reader"),
+    **dict.fromkeys(["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "py_array_reader"], ".reader"),
 }
 _SUBMODULES = ["data_generator", "dataset", "errors", "executor", "framework", "initializer", "layers", "optimizer",
                "reader"]

@@ -5,7 +5,7 @@ from .executor import Executor as Executor, FetchHandler as FetchHandler, load_p
 from .framework import CPUPlace as CPUPlace, ParamAttr as ParamAttr, Program as Program, Scope as Scope, Variable as Variable, default_main_program as default_main_program, default_startup_program as default_startup_program, global_scope as global_scope, op_info as op_info, op_types as op_types, program_guard as program_guard, scope_guard as scope_guard
 from .job import Job as Job
 from .predictor import Predictor as Predictor, Slot as Slot
-from .reader import PyArrayFeedQueue as PyArrayFeedQueue, PyArrayFeedQueueHolder as PyArrayFeedQueueHolder
+from .reader import PyArrayFeedQueue as PyArrayFeedQueue, PyArrayFeedQueueHolder as PyArrayFeedQueueHolder, py_array_reader as py_array_reader
 from .report import Report as Report
 from . import data_generator as data_generator, dataset as dataset, errors as errors, executor as executor, framework as framework, initializer as initializer, layers as layers, optimizer as optimizer, reader as reader
 __version__: str

@@ -82,6 +82,16 @@ class Executor:
         return self._run_from_dataset(program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
                                       fetch_handler, update_mode, True)
 
+    def train_from_reader(self, program=None, scope=None, debug=False, fetch_list=None, fetch_info=None, print_period=100,
+                          fetch_handler=None, epochs=1):
+        """Trains a program that reads its data itself (millrace.reader), to the end of its readers, epochs times.
+
+        Its startup program, which makes the readers, has run on the scope. Arguments and result are those of
+        train_from_dataset.
+        """
+        return self._run(program, scope, 1, debug, fetch_list, fetch_info, print_period, fetch_handler,
+                         ["update_mode: SERIAL", "epochs: %d" % epochs], None)
+
     def close(self):
         """Nothing is kept open; here as in Paddle."""
 
@@ -93,21 +103,28 @@ class Executor:
         if program._is_startup():
             raise ConfigError("train_from_dataset runs main programs; run the startup program by run()")
         workers = thread if thread > 0 else dataset.thread_num
+        mode = update_mode or ("SERIAL" if workers == 1 else "HOGWILD")
+        memory = dataset._memory()
+        fields = ["update_mode: %s" % mode, dataset._job_fields()]
+        if infer:
+            fields.append("infer: true")
+        return self._run(program, scope, workers, debug, fetch_list, fetch_info, print_period, fetch_handler, fields,
+                         memory)
+
+    def _run(self, program, scope, workers, debug, fetch_list, fetch_info, print_period, fetch_handler, fields,
+             memory):
+        program = program or default_main_program()
         names = [_name(var) for var in fetch_list or ()]
         info = list(fetch_info) if fetch_info is not None else names
         if len(info) != len(names):
             raise ConfigError("fetch_info has %d texts for %d variables" % (len(info), len(names)))
-        mode = update_mode or ("SERIAL" if workers == 1 else "HOGWILD")
-        memory = dataset._memory()
         with tempfile.TemporaryDirectory(prefix="millrace") as folder:
             program.save(folder)
             files = [quoted(os.path.join(folder, name)) for name in ("main_program.bin", "startup_program.bin")]
-            text = ["thread_num: %d" % workers, "update_mode: %s" % mode, "seed: %d" % program.random_seed,
-                    "program { main: %s startup: %s }" % tuple(files), dataset._job_fields()]
+            text = ["thread_num: %d" % workers, "seed: %d" % program.random_seed,
+                    "program { main: %s startup: %s }" % tuple(files), *fields]
             if debug:
                 text.append("debug: true")
-            if infer:
-                text.append("infer: true")
             if names:
                 fetches = ["fetch_var_names: %s fetch_var_str_format: %s" % (quoted(name), quoted(label))
                            for name, label in zip(names, info)]

@@ -4,8 +4,11 @@ import numpy as np
 
 from . import _millrace
 from .errors import ConfigError, Error
+from .framework import Variable, default_main_program, global_scope
+from .layers import _DTYPES, _caller
 
-__all__ = ["PyArrayFeedQueue", "PyArrayFeedQueueHolder"]
+__all__ = ["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "Reader", "batch", "double_buffer", "multi_pass", "open_files",
+           "py_array_reader", "random_data_generator", "read_file", "shuffle"]
 
 
 class PyArrayFeedQueue:
@@ -104,8 +107,8 @@ class PyArrayFeedQueue:
 class PyArrayFeedQueueHolder:
     """What a scope's variable keeps: a queue that is made once its capacity and shapes are known."""
 
-    def __init__(self):
-        self._holder = _millrace.ArrayQueueHolder()
+    def __init__(self, holder=None):
+        self._holder = holder or _millrace.ArrayQueueHolder()
         self._feeder = None
 
     def init_once(self, capacity, shapes, place=None, dtypes=None):
@@ -123,6 +126,100 @@ class PyArrayFeedQueueHolder:
     def feeder(self):
         """The queue; None before init_once."""
         return self._feeder
+
+
+class Reader:
+    """A reader variable of a program, made once by its startup program. read_file takes its next item.
+
+    shapes, dtypes, lod_levels say what an item holds.
+    """
+
+    def __init__(self, program, name, shapes, dtypes, lod_levels):
+        self.program, self.name = program, name
+        self.shapes, self.dtypes, self.lod_levels = shapes, dtypes, lod_levels
+
+
+def py_array_reader(capacity, shapes, place=None, dtypes=None):
+    """A reader of what Python pushes, and its queue: (Reader, PyArrayFeedQueue).
+
+    The queue stands in global_scope(); make both before the startup program runs there. The reader ends when the queue is
+    closed, and cannot start over.
+    """
+    program = default_main_program()
+    name = program.unique_name("py_array_feed_queue")
+    holder = PyArrayFeedQueueHolder(global_scope()._scope.queue_holder(name))
+    holder.init_once(capacity, shapes, place, dtypes)
+    feeder = holder.feeder()
+    kinds = [dtype for _, dtype in feeder.shapes]
+    reader = _make(program, "create_py_array_reader", [list(shape) for shape, _ in feeder.shapes], kinds, [0] * len(kinds),
+                   {"feeder_name": name})
+    return reader, feeder
+
+
+def open_files(filenames, shapes, dtypes, lod_levels=None, thread_num=1, buffer_size=100, format=""):
+    """A reader of many files, an instance at a time: CSV, RecordIO, libsvm and others, by a name's prefix ("csv:part-0") or
+    suffix. docs/readers.md has the formats."""
+    return _make(default_main_program(), "open_files", shapes, dtypes, lod_levels,
+                 dict(_described(shapes, dtypes, lod_levels), file_names=list(filenames), thread_num=thread_num,
+                      buffer_size=buffer_size, format=format))
+
+
+def random_data_generator(low, high, shapes, lod_levels=None):
+    """A reader without end of float32 values in [low, high)."""
+    dtypes = ["float32"] * len(shapes)
+    return _make(default_main_program(), "create_random_data_generator", shapes, dtypes, lod_levels,
+                 dict(_described(shapes, dtypes, lod_levels), low=float(low), high=float(high)))
+
+
+def shuffle(reader, buffer_size, seed=0):
+    """A reader that permutes each buffer_size items of another one, which cannot be read itself from then on."""
+    return _decorate("create_shuffle_reader", reader, {"buffer_size": buffer_size, "seed": seed})
+
+
+def batch(reader, batch_size, discard_leftover=False):
+    """A reader that joins batch_size items of another one along axis 0."""
+    made = _decorate("create_batch_reader", reader, {"batch_size": batch_size, "discard_leftover": discard_leftover})
+    made.shapes = [[-1] + list(shape[1:]) for shape in reader.shapes]
+    return made
+
+
+def multi_pass(reader, pass_num):
+    """A reader that delivers what another one has pass_num times."""
+    return _decorate("create_multi_pass_reader", reader, {"pass_num": pass_num})
+
+
+def double_buffer(reader, place=None):
+    """A reader that reads another one ahead in a thread of its own."""
+    return _decorate("create_double_buffer_reader", reader, {})
+
+
+def read_file(reader):
+    """The variables of the reader's next item: a list, or the only one."""
+    program = reader.program
+    stem = program.unique_name("read_file")
+    names = ["%s.tmp_%d" % (stem, i) for i in range(len(reader.shapes))]
+    for name, shape, dtype, lod_level in zip(names, reader.shapes, reader.dtypes, reader.lod_levels):
+        program._author.add_variable(name, dtype, [int(size) for size in shape], lod_level)
+        program._lines[name] = _caller()
+    program._author.append("read", [("Reader", [reader.name])], [("Out", names)], {})
+    variables = [Variable(program, name) for name in names]
+    return variables[0] if len(variables) == 1 else variables
+
+
+def _described(shapes, dtypes, lod_levels):
+    return {"shape_concat": [int(size) for shape in shapes for size in shape], "ranks": [len(shape) for shape in shapes],
+            "lod_levels": list(lod_levels or [0] * len(shapes)), "dtypes": [_DTYPES[dtype] for dtype in dtypes]}
+
+
+def _make(program, type, shapes, dtypes, lod_levels, attrs, inputs=()):
+    name = program.unique_name(type.replace("create_", ""))
+    program._author.add_reader(type, list(inputs), name, attrs)
+    return Reader(program, name, [list(shape) for shape in shapes], list(dtypes), list(lod_levels or [0] * len(shapes)))
+
+
+def _decorate(type, reader, attrs):
+    return _make(reader.program, type, reader.shapes, reader.dtypes, reader.lod_levels, attrs,
+                 [("UnderlyingReader", [reader.name])])
 
 
 def _array(given):

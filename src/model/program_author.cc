@@ -79,6 +79,27 @@ Status ProgramAuthor::LookUp(const std::string& ids, const std::string& table, c
   return Internal("LookUp in a table \"" + table + "\" that was not added");
 }
 
+Status ProgramAuthor::AddVariable(const std::string& name, const VarMeta& meta) {
+  if (Has(name)) return InvalidConfig("there is a variable \"" + name + "\" already");
+  lowering_->main().Declare(name, meta);
+  return Status::Ok();
+}
+
+Status ProgramAuthor::AddReader(OpDesc make) {
+  std::vector<std::string> problems;
+  const std::vector<std::string> made = OutputArguments(make, "Out");
+  if (made.size() != 1) return InvalidConfig(make.type() + ": makes one reader, its output Out");
+  if (Has(made[0])) return InvalidConfig("there is a variable \"" + made[0] + "\" already");
+  CheckOp(make.type(), make, lowering_->startup().vars(), *registry_, &problems);
+  if (!problems.empty()) return InvalidConfig(problems[0]);
+  VarMeta meta;
+  meta.kind = VarType::READER;
+  meta.persistable = true;
+  lowering_->main().Declare(made[0], meta);
+  lowering_->startup().Declare(made[0], meta);
+  return lowering_->startup().Append(std::move(make), OpRole::kForward);
+}
+
 Status ProgramAuthor::Append(OpDesc op) {
   std::vector<std::string> problems;
   CheckOp(op.type(), op, lowering_->main().vars(), *registry_, &problems);

@@ -35,6 +35,11 @@ class ProgramAuthor {
   Status AddTable(const TableDesc& table);
   /// Looks the variable `ids` up in a table that was added, into a new variable.
   Status LookUp(const std::string& ids, const std::string& table, const std::string& out);
+  /// Declares a variable that an operator is to write, which cannot tell its type and sizes (`read`).
+  Status AddVariable(const std::string& name, const VarMeta& meta);
+  /// Appends an operator that makes a reader to the startup program. Its output is a new reader variable of both
+  /// programs; its inputs are such readers.
+  Status AddReader(OpDesc make);
   /// Appends an operator of the forward part and declares what it writes.
   Status Append(OpDesc op);
   /// Appends gradients of `loss` and updates of every trainable parameter and table, once a program.

@@ -20,6 +20,7 @@
   X(RegisterConcat) \
   X(RegisterControlFlow) \
   X(RegisterConv2d) \
+  X(RegisterCreatePyArrayReader) \
   X(RegisterCreateReader) \
   X(RegisterCrossEntropy) \
   X(RegisterCumsum) \

@@ -76,17 +76,21 @@ Message ParseText(const std::string& text, const std::string& origin) {
   return message;
 }
 
+VarMeta MetaOf(const std::string& dtype, const std::vector<int64_t>& shape, int lod_level) {
+  VarMeta meta;
+  meta.dtype = DTypeNamed(dtype);
+  meta.dims = DimsOf(shape);
+  meta.lod_level = lod_level;
+  return meta;
+}
+
 /// A main program and its startup program while they are written.
 class PyProgram {
  public:
   PyProgram() : author_(ValueOrThrow(ProgramAuthor::Create(SharedEnvironment().ops))) {}
 
   void AddData(const std::string& name, const std::string& dtype, const std::vector<int64_t>& shape, int lod_level) {
-    VarMeta meta;
-    meta.dtype = DTypeNamed(dtype);
-    meta.dims = DimsOf(shape);
-    meta.lod_level = lod_level;
-    ThrowUnlessOk(author_->AddData(name, meta));
+    ThrowUnlessOk(author_->AddData(name, MetaOf(dtype, shape, lod_level)));
   }
   void AddParameter(const std::string& name, const std::vector<int64_t>& shape, const std::string& init,
                     bool trainable) {
@@ -99,6 +103,13 @@ class PyProgram {
   void AddTable(const std::string& text) { ThrowUnlessOk(author_->AddTable(ParseText<TableDesc>(text, "table"))); }
   void LookUp(const std::string& ids, const std::string& table, const std::string& out) {
     ThrowUnlessOk(author_->LookUp(ids, table, out));
+  }
+  void AddVariable(const std::string& name, const std::string& dtype, const std::vector<int64_t>& shape,
+                   int lod_level) {
+    ThrowUnlessOk(author_->AddVariable(name, MetaOf(dtype, shape, lod_level)));
+  }
+  void AddReader(const std::string& type, const Names& inputs, const std::string& out, const py::dict& attrs) {
+    ThrowUnlessOk(author_->AddReader(MakeDesc(author_->registry(), type, inputs, {{"Out", {out}}}, attrs)));
   }
   void Append(const std::string& type, const Names& inputs, const Names& outputs, const py::dict& attrs) {
     ThrowUnlessOk(author_->Append(MakeDesc(author_->registry(), type, inputs, outputs, attrs)));
@@ -191,6 +202,8 @@ void BindProgram(py::module_& module) {
       .def("add_state", &PyProgram::AddState)
       .def("add_table", &PyProgram::AddTable)
       .def("look_up", &PyProgram::LookUp)
+      .def("add_variable", &PyProgram::AddVariable)
+      .def("add_reader", &PyProgram::AddReader)
       .def("append", &PyProgram::Append)
       .def("minimize", &PyProgram::Minimize)
       .def("find", &PyProgram::Find)

@@ -19,6 +19,7 @@
 #include "python/prepared_program.h"
 #include "python/report_dict.h"
 #include "python/tensor_array.h"
+#include "reader/array_queue.h"
 #include "serving/inference_model.h"
 #include "trainer/trainer.h"
 
@@ -67,7 +68,7 @@ class PyScope {
     const Lent<Scope> scope(scope_, "scope");
     prepared_.reset();
     const py::gil_scoped_release released;
-    ThrowUnlessOk(RunStartup(desc, environment.ops, *scope.value, seed));
+    ThrowUnlessOk(RunStartup(desc, environment.ops, *scope.value, seed, &environment.readers));
     step_ = 0;
     examples_ = 0;
   }
@@ -96,6 +97,15 @@ class PyScope {
     }
     void* to = tensor->ResizeRaw(type, Dims(std::span<const int64_t>(shape)));
     if (values.nbytes() > 0) std::memcpy(to, values.data(), static_cast<size_t>(values.nbytes()));
+  }
+  /// The queue holder of that name, made when it is not there. It lives as long as the scope.
+  PyArrayFeedQueueHolder* QueueHolder(const std::string& name) {
+    const Lent<Scope> scope(scope_, "scope");
+    Variable* variable = scope.value->Var(name);
+    if (!variable->empty() && !variable->Is<PyArrayFeedQueueHolder>()) {
+      throw StatusError(AlreadyExists("variable \"" + name + "\" holds something else than a queue"));
+    }
+    return variable->GetMutable<PyArrayFeedQueueHolder>();
   }
   std::vector<std::string> NamesOfAll() {
     const Lent<Scope> scope(scope_, "scope");
@@ -364,6 +374,7 @@ void BindSession(py::module_& module) {
       .def("run_startup", &PyScope::RunStartupProgram)
       .def("get", &PyScope::Get)
       .def("set", &PyScope::Set)
+      .def("queue_holder", &PyScope::QueueHolder, py::return_value_policy::reference_internal)
       .def("names", &PyScope::NamesOfAll)
       .def("save", &PyScope::Save)
       .def("load", &PyScope::Load)

@@ -64,6 +64,7 @@ PreparedProgram::PreparedProgram(Key key, int max_rows, Scope& root) : key_(std:
   FrameOptions frame_options;
   frame_options.seed = key_.seed;
   frame_options.max_rows = max_rows_;
+  frame_options.readers = &SharedEnvironment().readers;
   frame_ = ValueOrThrow(Frame::Create(*executable_, nullptr, root, frame_options));
 }
 

@@ -376,6 +376,7 @@ const std::vector<std::pair<std::string, std::string>>& TestedElsewhere() {
       {"create_batch_reader", "tests/ops/reader_ops_test.cc"},
       {"create_double_buffer_reader", "tests/ops/reader_ops_test.cc"},
       {"create_multi_pass_reader", "tests/ops/reader_ops_test.cc"},
+      {"create_py_array_reader", "tests/ops/py_array_reader_test.cc"},
       {"create_random_data_generator", "tests/ops/reader_ops_test.cc"},
       {"create_recordio_file_reader", "tests/ops/reader_ops_test.cc"},
       {"create_shuffle_reader", "tests/ops/reader_ops_test.cc"},

@@ -1,0 +1,104 @@
+"""Programs that read for themselves, written in Python: from arrays that Python pushes, and from files."""
+
+import threading
+import unittest
+
+import program_test
+import support
+
+import numpy as np
+
+import millrace
+from millrace import ParamAttr, initializer, layers, optimizer, reader
+
+
+class ReaderTest(program_test.Fresh):
+    def model(self, x, y):
+        prediction = layers.fc(x, 1, param_attr=ParamAttr("w", initializer.Constant(0)), bias_attr=False)
+        loss = layers.mean(layers.square_error_cost(prediction, y))
+        optimizer.SGD(0.1).minimize(loss)
+        return loss
+
+    def expected(self, batches):
+        """What SGD makes of the batches: (losses, w)."""
+        w, losses = np.zeros((2, 1), dtype=np.float32), []
+        for x, y in batches:
+            difference = x @ w - y
+            losses.append(float((difference ** 2).mean()))
+            w = w - 0.1 * 2 * x.T @ difference / len(x)
+        return losses, w
+
+    def batches(self, count=20):
+        draw = np.random.default_rng(3)
+        made = []
+        for rows in draw.integers(1, 9, size=count):
+            x = draw.standard_normal((rows, 2)).astype(np.float32)
+            made.append((x, x @ np.array([[1.0], [-2.0]], dtype=np.float32)))
+        return made
+
+    def test_arrays_that_a_thread_pushes_train_a_program(self):
+        made, queue = millrace.py_array_reader(3, [[-1, 2], [-1, 1]], millrace.CPUPlace())
+        x, y = reader.read_file(made)
+        self.assertEqual((x.shape, y.shape), ((-1, 2), (-1, 1)))
+        loss = self.model(x, y)
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        batches = self.batches()
+
+        def produce():
+            with queue:
+                for arrays in batches:
+                    queue.push(arrays)
+        thread = threading.Thread(target=produce)
+        thread.start()
+        report = exe.train_from_reader(self.main, fetch_list=[loss], fetch_info=["loss"], print_period=1)
+        thread.join()
+        losses, w = self.expected(batches)
+        np.testing.assert_allclose([entry["loss"][0] for entry in report.history], losses, rtol=1e-4)
+        np.testing.assert_allclose(self.scope.get("w"), w, rtol=1e-4)
+        self.assertEqual((report.batches, report.rows), (20, sum(len(x) for x, _ in batches)))
+
+    def test_an_exception_of_the_producer_ends_the_training(self):
+        made, queue = millrace.py_array_reader(3, [[-1, 2], [-1, 1]])
+        self.model(*reader.read_file(made))
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        queue.push(self.batches(1)[0])
+        queue.close(KeyError("no more"))
+        with self.assertRaisesRegex(millrace.Error, "the queue was closed by KeyError: 'no more'"):
+            exe.train_from_reader(self.main)
+
+    def test_a_second_epoch_is_refused(self):
+        made, queue = millrace.py_array_reader(3, [[-1, 2], [-1, 1]])
+        self.model(*reader.read_file(made))
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        queue.push(self.batches(1)[0])
+        queue.close()
+        with self.assertRaisesRegex(millrace.Error, r"PyArrayReader does not support ReInit\(\)"):
+            exe.train_from_reader(self.main, epochs=2)
+
+    def test_files_are_read_shuffled_and_batched(self):
+        draw = np.random.default_rng(4)
+        rows = draw.standard_normal((40, 2)).round(3).astype(np.float32)
+        support.write(self.path("rows.csv"), "".join("%r,%r,%r\n" % (float(a), float(b), float(a - 2 * b)) for a, b in rows))
+        made = reader.open_files([self.path("rows.csv")], [[1, 2], [1, 1]], ["float32", "float32"])
+        made = reader.double_buffer(reader.batch(reader.shuffle(made, 100, seed=5), 8))
+        x, y = reader.read_file(made)
+        loss = self.model(x, y)
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        report = exe.train_from_reader(self.main, fetch_list=[loss, x], fetch_info=["loss", "x"], print_period=1, epochs=2)
+        self.assertEqual((report.batches, report.rows), (10, 80))
+        seen = np.concatenate([entry["x"].reshape(-1, 2) for entry in report.history[:5]]).astype(np.float32)
+        self.assertFalse((seen == rows).all())
+        self.assertEqual(sorted(map(tuple, seen.tolist())), sorted(map(tuple, rows.tolist())))
+
+    def test_an_unknown_queue_is_named(self):
+        self.main._author.add_reader("create_py_array_reader", [], "r", {"feeder_name": "nowhere"})
+        with self.assertRaisesRegex(millrace.ConfigError, 'the scope has no queue "nowhere"'):
+            millrace.Executor().run(self.startup)
+
+
+if __name__ == "__main__":
+    unittest.main()
