@@ -119,7 +119,7 @@ TEST(Pipeline, SeveralShareTheirParametersAndTrainEveryLineOnce) {
   EXPECT_THAT(trainer.errors(), HasSubstr("2 workers"));
 }
 
-int ThreadsNow(pid_t pid) {
+int ThreadsOf(pid_t pid) {
   int threads = 0;
   std::error_code error;
   for ([[maybe_unused]] const auto& task :
@@ -152,13 +152,13 @@ TEST(Pipeline, HasAThreadForEachOfASectionsConcurrency) {
   {
     HangingPipeline run(small, "section_config {}");
     ASSERT_TRUE(run.trainer().ReadLine(&line)) << run.trainer().errors();
-    few = ThreadsNow(run.trainer().pid());
+    few = ThreadsOf(run.trainer().pid());
   }
   {
     HangingPipeline run(small, R"(section_config { section_out_var_names: "e" concurrency: 2 }
                                   section_config { concurrency: 3 })");
     ASSERT_TRUE(run.trainer().ReadLine(&line)) << run.trainer().errors();
-    many = ThreadsNow(run.trainer().pid());
+    many = ThreadsOf(run.trainer().pid());
   }
   EXPECT_EQ(many - few, 4);
 }

@@ -25,12 +25,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string SaveDir(const std::string& folder) { return "program { save_dir: \"" + folder + "\" }"; }
-
 /// The parameters that a job ends with.
 std::vector<std::string> TrainedBy(const std::string& job, const std::string& save_dir,
                                    std::vector<std::string> flags = {}) {
-  flags.insert(flags.begin(), "--trainer_desc=" + job);
+  flags.insert(flags.begin(), {"--trainer_desc=" + job, "--set", "program.save_dir=\"" + save_dir + "\""});
   Process trainer("trainer", flags);
   EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
   return FolderContent(save_dir);
@@ -41,7 +39,7 @@ TEST(SelfFedProgram, TrainsToTheNumbersOfADataset) {
   std::map<std::string, std::vector<std::string>> trained;
   for (const std::string name : {"has_next", "multi_pass", "dataset"}) {
     const std::string saved = data.folder() + "/" + name + "_saved";
-    trained[name] = TrainedBy(data.Copy(name, SaveDir(saved)), saved);
+    trained[name] = TrainedBy(data.Copy(name, ""), saved);
     ASSERT_GE(trained[name].size(), 3U) << name;
   }
   EXPECT_EQ(trained["has_next"], trained["dataset"]);
@@ -66,7 +64,7 @@ TEST(SelfFedProgram, ReadsEveryRowOncePerPassInOrder) {
     std::vector<int> expected;
     for (int pass = 0; pass < 3; ++pass) expected.insert(expected.end(), data.labels().begin(), data.labels().end());
     EXPECT_EQ(read, expected) << name;
-    EXPECT_THAT(ReadFile(data.folder() + "/" + name + "_out/run.json").value(), HasSubstr("\"examples\":300"));
+    EXPECT_THAT(ReadFile(data.folder() + "/" + name + "_out/run.json").value(), HasSubstr("\"examples\": 300"));
   }
 }
 
@@ -76,14 +74,13 @@ TEST_P(KilledSelfFedRun, EndsWithTheBytesOfAnUndisturbedOne) {
   const ReaderJob data(2000);
   const std::string name = GetParam();
   const std::string saved = data.folder() + "/saved";
-  const std::string job =
-      data.Copy(name, SaveDir(saved) + " checkpoint { every_steps: 7 } output { tensorboard: false }",
-                {{"print_period: 32", "print_period: 2"}});
+  const std::string job = data.Copy(name, "checkpoint { every_steps: 7 } output { tensorboard: false }",
+                                    {{"print_period: 32", "print_period: 2"}});
   const std::vector<std::string> expected = TrainedBy(job, saved, {"--output_dir=" + data.folder() + "/calm"});
   ASSERT_GE(expected.size(), 3U);
   std::filesystem::remove_all(saved);
   const std::vector<std::string> flags = {"--trainer_desc=" + job, "--output_dir=" + data.folder() + "/killed",
-                                          "--resume=auto"};
+                                          "--resume=auto", "--set", "program.save_dir=\"" + saved + "\""};
   Rng rng(3);
   for (int kill = 0; kill < 4; ++kill) {
     Process trainer("trainer", flags);
@@ -107,9 +104,9 @@ INSTANTIATE_TEST_SUITE_P(Programs, KilledSelfFedRun, testing::Values("has_next",
 TEST(SelfFedProgram, WithoutALoopIsRunBatchByBatchForSomeEpochs) {
   const ReaderJob data(500);
   const std::string saved = data.folder() + "/saved";
-  const std::vector<std::string> expected = TrainedBy(data.Copy("dataset", SaveDir(saved)), saved);
+  const std::vector<std::string> expected = TrainedBy(data.Copy("dataset", ""), saved);
   // The step program, which reads by itself here.
-  const std::string job = data.Copy("has_next", SaveDir(saved) + " epochs: 3");
+  const std::string job = data.Copy("has_next", " epochs: 3");
   std::string step = ReadFile(data.folder() + "/step_main.pbtxt").value();
   step = Replaced(
       step, "parent_idx: -1\n",
@@ -271,7 +268,7 @@ TEST_P(Digits, AreClassifiedAsWellAsTheirReadmeSays) {
     replaced["points-1.csv"] = "points-1.recordio";
   }
   const std::string saved = data.folder() + "/saved";
-  TrainedBy(data.Copy("multi_pass", SaveDir(saved), replaced), saved);
+  TrainedBy(data.Copy("multi_pass", "", replaced), saved);
   const double accuracy = DigitsAccuracy({rows.begin() + static_cast<std::ptrdiff_t>(kTrained), rows.end()},
                                          SavedTensor(saved + "/w"), SavedTensor(saved + "/b"));
   EXPECT_GE(accuracy, 0.90);
