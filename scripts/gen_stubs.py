@@ -10,8 +10,8 @@ import os
 import sys
 
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python", "millrace")
-MODULES = ["data_generator", "dataset", "executor", "framework", "initializer", "job", "layers", "optimizer", "predictor",
-           "reader"]
+MODULES = ["data_generator", "dataset", "executor", "framework", "initializer", "job", "layers", "optimizer",
+           "predictor", "reader"]
 
 HEADER = {
     "data_generator": "from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple\n",
@@ -21,13 +21,13 @@ HEADER = {
                 "from .report import Report\n",
     "framework": "from typing import Any, ContextManager, List, Mapping, Optional, Tuple, Union\nimport numpy as np\n",
     "initializer": "",
-    "job": "import os\nfrom typing import Sequence, Union\nimport numpy as np\nfrom .report import Report\n",
+    "job": "import os\nfrom typing import Any, Sequence, Union\nimport numpy as np\nfrom .report import Report\n",
     "layers": "from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union\nfrom .framework import Variable\n",
-    "optimizer": "from typing import List, Sequence, Tuple, Union\nfrom .framework import Variable\n",
+    "optimizer": "from typing import Any, List, Optional, Sequence, Tuple, Union\nfrom .framework import Variable\n",
     "predictor": "import os\nfrom typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union\n"
                  "import numpy as np\n",
-    "reader": "from typing import Any, Iterator, List, Optional, Sequence, Tuple\nimport numpy as np\n"
-              "from .framework import CPUPlace, Variable\n",
+    "reader": "from typing import Any, Iterator, List, NoReturn, Optional, Sequence, Tuple\nimport numpy as np\n"
+              "from .framework import CPUPlace, Program, Variable\n",
 }
 
 FLAG = "bool"
@@ -44,7 +44,14 @@ TYPES = {
     "learning_rate": "Union[float, Schedule]", "epsilon": "float", "beta1": "float", "beta2": "float", "beta": "float",
     "l1": "float", "l2": "float", "initial_accumulator_value": "float", "lr_power": "float", "decay_rate": "float",
     "decay_steps": "int", "warmup_steps": "int", "end_learning_rate": "float", "power": "float",
-    "boundaries": "Sequence[int]", "values": "Sequence[float]",
+    "boundaries": "Sequence[int]", "values": "Sequence[float]", "momentum": "float", "use_nesterov": FLAG,
+    "epochs": "int",
+    "reader": "Reader", "buffer_size": "int", "pass_num": "int", "filenames": "Sequence[str]", "format": "str",
+    "lod_levels": "Optional[Sequence[int]]", "discard_leftover": FLAG, "max": "float", "min": "float",
+    "queue_num": "int", "current_phase": "int", "pv_batch_size": "int", "merge_size": "int", "input_type": "int",
+    "candidate_size": "Optional[int]", "record_candidate_size": "int", "fea_eval": FLAG, "parse_ins_id": FLAG,
+    "parse_content": FLAG, "parse_logkey": FLAG, "enable_pv_merge": FLAG, "fleet_send_batch_size": "int",
+    "fleet_send_sleep_seconds": "int",
     "program": "Optional[Program]", "main_program": "Any", "startup_program": "Any", "scope": "Optional[Scope]",
     "dataset": "Optional[DatasetBase]", "thread": "int", "fetch_list": "Any", "fetch_info": "Optional[Sequence[str]]",
     "print_period": "int", "fetch_handler": "Optional[FetchHandler]", "update_mode": "Optional[str]",
@@ -61,8 +68,11 @@ TYPES = {
     "error": "Optional[BaseException]", "line": "Any", "samples": "List[Any]", "low": "float", "high": "float",
     "loc": "float", "scale": "float", "value": "float", "stem": "str",
 }
+# Where an argument means something else.
+OF_CLASS = {("Predictor", "feed"): "str", ("Schedule", "rate"): "Union[float, Schedule]"}
 RETURNS = {
     "Executor.run": "List[np.ndarray]", "Executor.train_from_dataset": "Report", "Executor.infer_from_dataset": "Report",
+    "Executor.train_from_reader": "Report", "read_file": "Any",
     "Job.from_text": "Job", "Job.run": "Report", "Job.parameter": "np.ndarray", "Job.config": "str", "Job.ops": "str",
     "Predictor.predict": "np.ndarray", "Predictor.predict_lines": "np.ndarray",
     "Program.unique_name": "str", "Program.var": "Variable", "Program.global_block": "Program", "Program.clone": "Program",
@@ -81,33 +91,41 @@ RETURNS = {
     "PyArrayFeedQueue.pop": "Optional[Tuple[np.ndarray, ...]]", "PyArrayFeedQueue.size": "int",
     "PyArrayFeedQueue.capacity": "int", "PyArrayFeedQueue.is_full": "bool", "PyArrayFeedQueue.is_empty": "bool",
     "PyArrayFeedQueue.is_closed": "bool", "PyArrayFeedQueue.shapes": "List[Tuple[Tuple[int, ...], str]]",
+    "PyArrayFeedQueue.__copy__": "NoReturn", "PyArrayFeedQueue.__deepcopy__": "NoReturn", "PyArrayFeedQueue.__reduce__": "NoReturn",
+    "PyArrayFeedQueue.__enter__": "PyArrayFeedQueue", "PyArrayFeedQueue.__exit__": "bool", "Optimizer.__init__": "None",
     "PyArrayFeedQueue.__iter__": "Iterator[Tuple[np.ndarray, ...]]",
-    "PyArrayFeedQueueHolder.feeder": "Optional[PyArrayFeedQueue]", "py_array_reader": "Tuple[Variable, PyArrayFeedQueue]",
+    "PyArrayFeedQueueHolder.feeder": "Optional[PyArrayFeedQueue]", "py_array_reader": "Tuple[Reader, PyArrayFeedQueue]",
     "Variable.__add__": "Variable", "Variable.__sub__": "Variable", "Variable.__rsub__": "Variable",
     "Variable.__mul__": "Variable", "Variable.__truediv__": "Variable", "Variable.__neg__": "Variable",
     "DataGenerator.generate_sample": "Callable[[], Iterable[Any]]", "DataGenerator.generate_batch": "Callable[[], Iterable[Any]]",
 }
-BY_MODULE = {"layers": "Variable", "initializer": "Any", "optimizer": "Schedule"}
-SPECIAL = {"__init__", "__add__", "__sub__", "__rsub__", "__mul__", "__truediv__", "__neg__", "__iter__", "__enter__", "__exit__"}
+BY_MODULE = {"layers": "Variable", "initializer": "_Initializer", "optimizer": "Schedule", "reader": "Reader"}
+BASES = {"_Initializer"}  # what arguments of other modules are
+SPECIAL = {"__init__", "__add__", "__sub__", "__rsub__", "__mul__", "__truediv__", "__neg__", "__iter__", "__enter__", "__exit__",
+           "__copy__", "__deepcopy__", "__reduce__"}
 
 
-def argument(arg, default):
-    kind = TYPES.get(arg.arg, "Any")
+def argument(arg, default, owner):
+    kind = OF_CLASS.get((owner, arg.arg)) or TYPES.get(arg.arg, "Any")
     if default is None:
-        return "%s: %s" % (arg.arg, kind)
+        # What must be given is not None.
+        given = kind[len("Optional["):-1] if kind.startswith("Optional[") else kind
+        return "%s: %s" % (arg.arg, given)
     none = isinstance(default, ast.Constant) and default.value is None
     if none and kind != "Any" and not kind.startswith("Optional"):
         kind = "Optional[%s]" % kind
     return "%s: %s = ..." % (arg.arg, kind)
 
 
-def signature(function, is_method):
+def signature(function, is_method, owner):
+    if function.name == "__exit__":
+        return "self, kind: Any, error: Optional[BaseException], traceback: Any"
     args = function.args
     positional = args.posonlyargs + args.args
     defaults = [None] * (len(positional) - len(args.defaults)) + list(args.defaults)
     parts = []
     for i, (arg, default) in enumerate(zip(positional, defaults)):
-        parts.append(arg.arg if is_method and i == 0 else argument(arg, default))
+        parts.append(arg.arg if is_method and i == 0 else argument(arg, default, owner))
     if args.vararg:
         parts.append("*%s: Any" % args.vararg.arg)
     if args.kwarg:
@@ -121,7 +139,7 @@ def function_stub(node, module, owner, indent):
     key = "%s.%s" % (owner or module, node.name)
     returns = RETURNS.get(key) or RETURNS.get(node.name) or (BY_MODULE.get(module, "None") if owner is None else "None")
     lines = [indent + "@" + name for name in decorators if name in ("property", "classmethod", "staticmethod")]
-    lines.append("%sdef %s(%s) -> %s: ..." % (indent, node.name, signature(node, owner is not None and not is_static), returns))
+    lines.append("%sdef %s(%s) -> %s: ..." % (indent, node.name, signature(node, owner is not None and not is_static, owner), returns))
     return lines
 
 
@@ -143,7 +161,9 @@ def class_stub(node):
                 if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) and not part.attr.startswith("_"):
                     kind = {"name": "str", "text": "str", "random_seed": "int", "auc_states": "List[str]", "thread_num": "int",
                             "slots": "List[Slot]", "program": "Program" if node.name == "Variable" else "Any"}.get(part.attr, "Any")
-                    lines.append("    %s: %s" % (part.attr, kind))
+                    line = "    %s: %s" % (part.attr, kind)
+                    if line not in lines:
+                        lines.append(line)
     if len(lines) == 1:
         lines[0] += " ..."
     return lines
@@ -160,20 +180,33 @@ def made_in_a_loop(tree):
             for key, (prefix, arguments) in makers.items() for name in tuples.get(key, ())]
 
 
+def public_names(tree):
+    """What __all__ of a module is, in layers.py made of tuples of names as well."""
+    known = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, (ast.Tuple, ast.List)):
+            code = compile(ast.Expression(node.value), "names", "eval")
+            try:
+                known[node.targets[0].id] = eval(code, {"__builtins__": {}}, known)
+            except NameError:
+                continue
+    return known["__all__"]
+
+
 def stub(module):
     with open(os.path.join(PACKAGE, module + ".py"), encoding="utf-8") as file:
         tree = ast.parse(file.read())
     lines = ["# Made by scripts/gen_stubs.py.", HEADER[module].rstrip("\n")]
     for node in tree.body:
+        if isinstance(node, ast.Assign) and node.targets[0].id == "__all__":
+            lines.append("__all__ = [%s]" % ", ".join('"%s"' % name for name in public_names(tree)))
         if isinstance(node, ast.FunctionDef) and (not node.name.startswith("_")):
             lines += function_stub(node, module, None, "")
-        elif isinstance(node, ast.ClassDef) and (not node.name.startswith("_")):
+        elif isinstance(node, ast.ClassDef) and (not node.name.startswith("_") or node.name in BASES):
             lines += class_stub(node)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and not node.targets[0].id.startswith("_"):
             lines.append("%s = %s" % (node.targets[0].id, node.value.id))
     lines += made_in_a_loop(tree) if module == "layers" else []
-    if module == "initializer":
-        lines.insert(1, "from typing import Any")
     return "\n".join(line for line in lines if line) + "\n"
 
 
@@ -181,6 +214,8 @@ def package_stub():
     with open(os.path.join(PACKAGE, "__init__.py"), encoding="utf-8") as file:
         tree = ast.parse(file.read())
     lines = ["# Made by scripts/gen_stubs.py.", "from .errors import *"]
+    with open(os.path.join(PACKAGE, "errors.py"), encoding="utf-8") as file:
+        names = {"__version__", *public_names(ast.parse(file.read()))}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_MODULES":
             groups = {}
@@ -190,10 +225,13 @@ def package_stub():
                 else:
                     groups.setdefault(value.args[1].value, []).extend(name.value for name in value.args[0].elts)
             groups.pop("._millrace", None)
+            names.update(*groups.values())
             for module in sorted(groups):
                 lines.append("from %s import %s" % (module, ", ".join("%s as %s" % (name, name) for name in sorted(groups[module]))))
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_SUBMODULES":
             lines.append("from . import %s" % ", ".join("%s as %s" % (name.value, name.value) for name in node.value.elts))
+            names.update(name.value for name in node.value.elts)
+    lines.append("__all__ = [%s]" % ", ".join('"%s"' % name for name in sorted(names)))
     return "\n".join(lines + ["__version__: str"]) + "\n"
 
 

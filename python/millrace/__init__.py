@@ -22,7 +22,7 @@ _MODULES = {
     **dict.fromkeys(["CPUPlace", "ParamAttr", "Program", "Scope", "Variable", "default_main_program",
                      "default_startup_program", "global_scope", "op_info", "op_types", "program_guard", "scope_guard"],
                     ".framework"),
-    **dict.fromkeys(["DatasetFactory", "InMemoryDataset", "QueueDataset"], ".dataset"),
+    **dict.fromkeys(["DatasetFactory", "FileInstantDataset", "InMemoryDataset", "QueueDataset"], ".dataset"),
     **dict.fromkeys(["Executor", "FetchHandler", "load_persistables", "save_inference_model", "save_persistables"], ".executor"),
     **dict.fromkeys(["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "py_array_reader"], ".reader"),
 }

@@ -1,6 +1,6 @@
 # Made by scripts/gen_stubs.py.
 from .errors import *
-from .dataset import DatasetFactory as DatasetFactory, InMemoryDataset as InMemoryDataset, QueueDataset as QueueDataset
+from .dataset import DatasetFactory as DatasetFactory, FileInstantDataset as FileInstantDataset, InMemoryDataset as InMemoryDataset, QueueDataset as QueueDataset
 from .executor import Executor as Executor, FetchHandler as FetchHandler, load_persistables as load_persistables, save_inference_model as save_inference_model, save_persistables as save_persistables
 from .framework import CPUPlace as CPUPlace, ParamAttr as ParamAttr, Program as Program, Scope as Scope, Variable as Variable, default_main_program as default_main_program, default_startup_program as default_startup_program, global_scope as global_scope, op_info as op_info, op_types as op_types, program_guard as program_guard, scope_guard as scope_guard
 from .job import Job as Job
@@ -8,4 +8,5 @@ from .predictor import Predictor as Predictor, Slot as Slot
 from .reader import PyArrayFeedQueue as PyArrayFeedQueue, PyArrayFeedQueueHolder as PyArrayFeedQueueHolder, py_array_reader as py_array_reader
 from .report import Report as Report
 from . import data_generator as data_generator, dataset as dataset, errors as errors, executor as executor, framework as framework, initializer as initializer, layers as layers, optimizer as optimizer, reader as reader
+__all__ = ["AlreadyExistsError", "CPUPlace", "CancelledError", "ConfigError", "DataError", "DatasetFactory", "Error", "Executor", "FetchHandler", "FileInstantDataset", "InMemoryDataset", "InternalError", "IoError", "Job", "MillraceWarning", "NotFoundError", "ParamAttr", "Predictor", "Program", "PyArrayFeedQueue", "PyArrayFeedQueueHolder", "QueueDataset", "Report", "Scope", "Slot", "UnavailableError", "Variable", "__version__", "data_generator", "dataset", "default_main_program", "default_startup_program", "errors", "executor", "framework", "global_scope", "initializer", "layers", "load_persistables", "op_info", "op_types", "optimizer", "program_guard", "py_array_reader", "reader", "save_inference_model", "save_persistables", "scope_guard"]
 __version__: str

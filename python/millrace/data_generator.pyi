@@ -1,5 +1,6 @@
 # Made by scripts/gen_stubs.py.
 from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple
+__all__ = ["DataGenerator", "MultiSlotDataGenerator", "MultiSlotStringDataGenerator"]
 class DataGenerator:
     def __init__(self) -> None: ...
     def set_batch(self, batch_size: int) -> None: ...

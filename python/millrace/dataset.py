@@ -1,21 +1,22 @@
 """Datasets: files behind a pipe_command, streamed or held in memory."""
 
+import contextlib
 import os
 
 from . import _millrace
-from .errors import ConfigError
+from .errors import AlreadyExistsError, ConfigError
 from .framework import Variable
 from .layers import quoted
 
-__all__ = ["DatasetFactory", "InMemoryDataset", "QueueDataset", "DatasetBase"]
+__all__ = ["DatasetFactory", "FileInstantDataset", "InMemoryDataset", "QueueDataset", "DatasetBase"]
 
 
 class DatasetFactory:
     """Makes datasets by the name of their class."""
 
     def create_dataset(self, datafeed_class="QueueDataset"):
-        """"QueueDataset" or "InMemoryDataset"."""
-        classes = {"QueueDataset": QueueDataset, "InMemoryDataset": InMemoryDataset}
+        """"QueueDataset", "InMemoryDataset" or "FileInstantDataset"."""
+        classes = {cls.__name__: cls for cls in (QueueDataset, InMemoryDataset, FileInstantDataset)}
         if datafeed_class not in classes:
             raise ConfigError('there is no dataset class "%s"; there are %s' % (datafeed_class, ", ".join(classes)))
         return classes[datafeed_class]()
@@ -25,6 +26,7 @@ class DatasetBase:
     """What datasets have in common. Settings count from the next load or training on."""
 
     class_name = "QueueDataset"
+    _reads_text = True
 
     def __init__(self):
         self.filelist = []
@@ -126,7 +128,8 @@ class DatasetBase:
         if not self.filelist:
             raise ConfigError("the dataset has no files: call set_filelist")
         lines = ["filelist: %s" % quoted(file) for file in self.filelist]
-        lines.append("data_desc {\n%s\nthread_num: %d\n}" % (self._data_desc(), self.thread_num))
+        readers = "thread_num: %d\n" % self.thread_num if self._reads_text else ""
+        lines.append("data_desc {\n%s\n%s}" % (self._data_desc(), readers))
         settings = " ".join("%s: %s" % item for item in self._dataset_fields.items())
         lines.append('dataset { class_name: "%s" %s }' % (self.class_name, settings))
         return "\n".join(lines)
@@ -138,6 +141,36 @@ class DatasetBase:
 class QueueDataset(DatasetBase):
     """Streams its files, from the first line on in every training."""
 
+    def local_shuffle(self):
+        """Refused, as in Paddle: a stream has no rows to shuffle."""
+        raise ConfigError("a QueueDataset streams its rows and cannot shuffle them; use an InMemoryDataset")
+
+    def global_shuffle(self, fleet=None):
+        """Refused, as in Paddle: a stream has no rows to shuffle."""
+        self.local_shuffle()
+
+
+class FileInstantDataset(DatasetBase):
+    """Maps binary files, those that `inspect convert` (or Paddle) writes, and copies their rows into batches: no reader
+    threads, no pipe_command. Their slots are those of set_use_var. Rows come in file order."""
+
+    class_name = "FileInstantDataset"
+    _reads_text = False
+
+    def set_pipe_command(self, pipe_command):
+        """Refused: binary files go through no command."""
+        if pipe_command != "cat":
+            raise ConfigError("a FileInstantDataset maps binary files, which go through no pipe_command: run it once by "
+                              "`inspect convert`")
+
+    def local_shuffle(self):
+        """Refused, as in Paddle: rows come in file order."""
+        raise ConfigError("a FileInstantDataset reads its rows in file order and cannot shuffle them; use an InMemoryDataset")
+
+    def global_shuffle(self, fleet=None):
+        """Refused, as in Paddle: rows come in file order."""
+        self.local_shuffle()
+
 
 class InMemoryDataset(DatasetBase):
     """Holds the rows of its files: loaded once, shuffled and trained on as often as one likes."""
@@ -148,6 +181,7 @@ class InMemoryDataset(DatasetBase):
         super().__init__()
         self._loaded = None
         self._preloading = False
+        self._candidates = 0
 
     def set_queue_num(self, queue_num):
         """Channels between the rows and the workers; by default one for each."""
@@ -184,9 +218,26 @@ class InMemoryDataset(DatasetBase):
         """1: batches of whole page views (JOIN); 0: batches of rows (UPDATE)."""
         self._dataset_fields["phases"] = "JOIN" if current_phase == 1 else "UPDATE"
 
+    def set_fea_eval(self, record_candidate_size, fea_eval=True):
+        """Rows among which slots_shuffle draws where it is not told; fea_eval=False: all."""
+        if int(record_candidate_size) < 1:
+            raise ConfigError("set_fea_eval: at least 1 row to draw from, not %r" % (record_candidate_size,))
+        self._candidates = int(record_candidate_size) if fea_eval else 0
+
+    def set_fleet_send_batch_size(self, fleet_send_batch_size=1024):
+        """Rows that global_shuffle sends at a time between machines; one machine sends none."""
+        if int(fleet_send_batch_size) < 1:
+            raise ConfigError("set_fleet_send_batch_size: at least 1 row, not %r" % (fleet_send_batch_size,))
+
+    def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds=0):
+        """Pause between two sends of global_shuffle; one machine sends none."""
+        if int(fleet_send_sleep_seconds) < 0:
+            raise ConfigError("set_fleet_send_sleep_seconds: not negative; %r" % (fleet_send_sleep_seconds,))
+
     def load_into_memory(self, is_shuffle=False):
         """Reads all files; returns the number of rows. A second call without release_memory is AlreadyExistsError."""
-        rows = self._made().load()
+        with self._dropped_by_a_failure():
+            rows = self._made().load()
         if is_shuffle:
             self.local_shuffle()
         return rows
@@ -203,7 +254,8 @@ class InMemoryDataset(DatasetBase):
         if not self._preloading:
             raise ConfigError("wait_preload_done without preload_into_memory")
         self._preloading = False
-        return self._loaded.wait_preload()
+        with self._dropped_by_a_failure():
+            return self._loaded.wait_preload()
 
     def local_shuffle(self, seed=1):
         """Orders the rows by the seed: the same order for any number of threads, whatever was shuffled before."""
@@ -213,10 +265,13 @@ class InMemoryDataset(DatasetBase):
         """The same; one machine has all rows."""
         self.local_shuffle(seed)
 
-    def slots_shuffle(self, slots, seed=1, candidate_size=0):
-        """Every row gets the values of these slots from another row, drawn among candidate_size (0: all). No slots: its
-        own again."""
-        self._there().slots_shuffle(list(slots), seed, candidate_size)
+    def slots_shuffle(self, slots, seed=1, candidate_size=None):
+        """Every row gets the values of these slots from another row, drawn among candidate_size (0: all; by default what
+        set_fea_eval says). No slots: its own again."""
+        if isinstance(slots, str):
+            raise ConfigError("slots_shuffle: a list of slots, not %r" % (slots,))
+        candidates = self._candidates if candidate_size is None else int(candidate_size)
+        self._there().slots_shuffle(list(slots), seed, candidates)
 
     def release_memory(self):
         """Frees the rows; loading again is allowed."""
@@ -238,6 +293,17 @@ class InMemoryDataset(DatasetBase):
         if self._loaded is None:
             self._loaded = _millrace.Memory("thread_num: %d\n%s" % (self.thread_num, self._job_fields()))
         return self._loaded
+
+    @contextlib.contextmanager
+    def _dropped_by_a_failure(self):
+        """A load that failed, or that Ctrl-C ended, leaves nothing behind, no process either."""
+        try:
+            yield
+        except AlreadyExistsError:
+            raise  # the rows of the load before
+        except BaseException:
+            self.release_memory()
+            raise
 
     def _there(self):
         if self._loaded is None:

@@ -1,5 +1,6 @@
 """Runs programs: startup programs, trainings, single batches."""
 
+from collections.abc import Mapping
 import os
 import re
 import sys
@@ -53,10 +54,11 @@ class Executor:
             for main in program._mains:
                 scope._scope.run_startup(main._author.startup(), program.random_seed)
             return []
+        if feed is not None and not isinstance(feed, Mapping):
+            raise ConfigError("feed: a dict of arrays by the names of variables, not %r" % (feed,))
         feeds = [_fed(program, name, given) for name, given in (feed or {}).items()]
         with _places(program):
-            return _millrace.run_program(scope._scope, program.serialize(), feeds, [_name(var) for var in fetch_list],
-                                         program.random_seed)
+            return _millrace.run_program(scope._scope, program.serialize(), feeds, _fetches(fetch_list), program.random_seed)
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
                            fetch_info=None, print_period=100, fetch_handler=None, update_mode=None):
@@ -114,7 +116,7 @@ class Executor:
     def _run(self, program, scope, workers, debug, fetch_list, fetch_info, print_period, fetch_handler, fields,
              memory):
         program = program or default_main_program()
-        names = [_name(var) for var in fetch_list or ()]
+        names = _fetches(fetch_list)
         info = list(fetch_info) if fetch_info is not None else names
         if len(info) != len(names):
             raise ConfigError("fetch_info has %d texts for %d variables" % (len(info), len(names)))
@@ -160,8 +162,10 @@ def save_inference_model(dirname, dataset, target_var, executor=None, main_progr
     dataset     says how lines are read
     target_var  the prediction, [batch, 1] or [batch, classes]
     pooled      outputs of embedding and pooling that an online caller feeds instead of ids
+
+    main_program is by default that of target_var.
     """
-    program = main_program or default_main_program()
+    program = main_program or (target_var.program if isinstance(target_var, Variable) else default_main_program())
     data = "data_desc {\n%s\n}\nseed: %d\nfilelist: \"/dev/null\"" % (dataset._data_desc(), program.random_seed)
     (scope or global_scope())._scope.save_model(program._author.for_test(), program.startup_bytes(), data,
                                                 _name(target_var), [_name(var) for var in pooled], os.fspath(dirname))
@@ -173,19 +177,38 @@ def _name(var):
     raise ConfigError("a Variable or its name, not %r" % (var,))
 
 
+def _fetches(fetch_list):
+    """The names of what is to be fetched; one variable stands for a list of it."""
+    return [_name(var) for var in ([fetch_list] if isinstance(fetch_list, (Variable, str)) else fetch_list or ())]
+
+
+def _values(name, given, dtype):
+    """An array of the variable's type. Numbers keep their value, ids their 64 bits; what would not is an error."""
+    try:
+        array = np.asarray(given)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ConfigError('feed "%s": %s' % (name, error)) from None
+    whole = dtype.kind in "iu"
+    if array.size and array.dtype.kind not in ("biu" if whole else "biuf"):
+        raise ConfigError('feed "%s" holds %s; give %s, not %s' % (
+            name, dtype, "whole numbers" if whole else "numbers", array.dtype))
+    return array.astype(dtype, copy=False)
+
+
 def _fed(program, name, given):
     var = program.var(name)
     dtype = np.dtype(var.dtype)
     if var.lod_level == 0:
-        return name, np.ascontiguousarray(given, dtype=dtype), None
-    if isinstance(given, tuple):
-        values, lengths = np.asarray(given[0], dtype=dtype), np.asarray(given[1], dtype=np.int64)
+        return name, np.ascontiguousarray(_values(name, given, dtype)), None
+    if isinstance(given, tuple) and len(given) == 2:
+        values, lengths = _values(name, given[0], dtype), _values(name, given[1], np.dtype(np.int64)).reshape(-1)
     else:
-        rows = [np.asarray(row, dtype=dtype).reshape(-1) for row in given]
+        rows = [_values(name, row, dtype).reshape(-1) for row in given]
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
         values = np.concatenate(rows) if rows else np.zeros(0, dtype=dtype)
-    if int(lengths.sum()) != values.shape[0]:
-        raise ConfigError('feed "%s": lengths sum to %d, not to the %d values' % (name, lengths.sum(), values.shape[0]))
+    if (lengths < 0).any() or int(lengths.sum()) != values.shape[0]:
+        raise ConfigError('feed "%s": lengths must not be negative; they sum to %d, and there are %d values' % (
+            name, lengths.sum(), values.shape[0]))
     if values.ndim == 1:
         values = values.reshape(-1, 1)
     return name, np.ascontiguousarray(values), np.concatenate([[0], np.cumsum(lengths)])

@@ -3,6 +3,7 @@
 Names and arguments are those of Paddle's fluid.layers. What does not fit raises ConfigError at the call.
 """
 
+import operator
 import traceback
 
 from . import _millrace
@@ -69,7 +70,9 @@ def data(name, shape, dtype="float32", lod_level=0, append_batch_size=True):
     dtype      "float32", or "int64" for ids and classes
     """
     program = default_main_program()
-    sizes = [-1 if size is None else int(size) for size in shape]
+    if not isinstance(name, str):
+        raise ConfigError("data: a slot's name is a str, not %r" % (name,))
+    sizes = [-1 if size is None else _count("data", "shape", size) for size in shape]
     if append_batch_size and -1 not in sizes:
         sizes = [-1] + sizes
     program._author.add_data(name, dtype, sizes, lod_level)
@@ -95,7 +98,11 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
     attr = ParamAttr.of(param_attr)
     stem = program.unique_name("embedding")
     table = attr.name or stem + ".w_0"
-    vocabulary, dim = size
+    if len(_list(size)) != 2:
+        raise ConfigError("embedding: size is [vocabulary, dim], not %r" % (size,))
+    vocabulary, dim = [None if part is None else _count("embedding", "size", part) for part in size]
+    if dim is None:
+        raise ConfigError("embedding: size is [vocabulary, dim], not %r" % (size,))
     fields = ["name: %s" % quoted(table), "dim: %d" % dim]
     if vocabulary is not None and vocabulary >= 0:
         fields.append("vocabulary: %d" % vocabulary)
@@ -133,6 +140,7 @@ def fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=Non
     bias_attr=False leaves b out. Parameters are NAME.w_0 (one for each input) and NAME.b_0.
     """
     inputs = _list(input)
+    size = _count("fc", "size", size)
     program = _program_of({"input": inputs})
     stem = name or program.unique_name("fc")
     attr = ParamAttr.of(param_attr)
@@ -392,6 +400,13 @@ def _list(given):
 
 def _ints(given):
     return [int(value) for value in _list(given)]
+
+
+def _count(layer, argument, given):
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise ConfigError("%s: %s has whole numbers, not %r" % (layer, argument, given)) from None
 
 
 def _check(var, program, layer, argument):

@@ -2,6 +2,7 @@
 import os
 from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
 import numpy as np
+__all__ = ["Predictor", "Slot"]
 class Slot(NamedTuple):
     name: str
     dtype: str
@@ -9,7 +10,7 @@ class Slot(NamedTuple):
     width: int
     is_needed: bool
 class Predictor:
-    def __init__(self, folder: Any, feed: Optional[Mapping[str, Any]] = ..., prediction: str = ..., data_desc: Optional[str] = ...) -> None: ...
+    def __init__(self, folder: Any, feed: str = ..., prediction: str = ..., data_desc: Optional[str] = ...) -> None: ...
     def predict_lines(self, lines: Any, without: Sequence[str] = ...) -> np.ndarray: ...
     def predict(self, columns: Mapping[str, Any]) -> np.ndarray: ...
     slots: List[Slot]

@@ -1,5 +1,7 @@
 """Arrays from Python into programs that feed themselves."""
 
+import operator
+
 import numpy as np
 
 from . import _millrace
@@ -42,7 +44,7 @@ class PyArrayFeedQueue:
         if not isinstance(arrays, (tuple, list)):
             arrays = (arrays,)
         try:
-            self._queue.push([_array(array) for array in arrays])
+            self._queue.push([_array(number, array) for number, array in enumerate(arrays)])
         except Error as error:
             raise self._chained(error)
 
@@ -114,13 +116,17 @@ class PyArrayFeedQueueHolder:
     def init_once(self, capacity, shapes, place=None, dtypes=None):
         """Makes the queue. `shapes` has a shape for each array, -1 for any size; `dtypes` their types, by default
         "float32". A second call is AlreadyExistsError."""
-        shapes = [[int(size) for size in shape] for shape in shapes]
-        dtypes = ["float32"] * len(shapes) if dtypes is None else [str(np.dtype(dtype)) for dtype in dtypes]
+        shapes = [[_size(size) for size in shape] for shape in shapes]
+        try:
+            dtypes = ["float32"] * len(shapes) if dtypes is None else [str(np.dtype(dtype)) for dtype in dtypes]
+        except TypeError as error:
+            raise ConfigError("init_once: dtypes: %s" % error) from None
         if len(dtypes) != len(shapes):
             raise ConfigError("init_once: %d dtypes for %d shapes" % (len(dtypes), len(shapes)))
-        if int(capacity) < 0:
+        capacity = _size(capacity)
+        if capacity < 0:
             raise ConfigError("init_once: a queue's capacity must be at least 1; %d" % capacity)
-        self._holder.init_once(int(capacity), shapes, dtypes)
+        self._holder.init_once(capacity, shapes, dtypes)
         self._feeder = PyArrayFeedQueue(self._holder.feeder())
 
     def feeder(self):
@@ -222,13 +228,30 @@ def _decorate(type, reader, attrs):
                  [("UnderlyingReader", [reader.name])])
 
 
-def _array(given):
+def _size(given):
+    """A capacity, or a size of a shape."""
+    try:
+        size = operator.index(given)
+    except TypeError:
+        raise ConfigError("init_once: capacity and sizes are whole numbers, not %r" % (given,)) from None
+    if not -2 ** 63 <= size < 2 ** 63:
+        raise ConfigError("init_once: no array is that large: %d" % size)
+    return size
+
+
+def _array(number, given):
     """A C-contiguous array over the same memory, where it can be."""
     if not isinstance(given, np.ndarray):
-        if hasattr(given, "__dlpack__") and not hasattr(given, "to_numpy"):
-            given = np.from_dlpack(given)
-        elif hasattr(given, "to_numpy"):
-            given = given.to_numpy()
-        else:
-            given = np.asarray(given)
+        try:
+            if hasattr(given, "__dlpack__") and not hasattr(given, "to_numpy"):
+                given = np.from_dlpack(given)
+            elif hasattr(given, "to_numpy"):
+                given = given.to_numpy()
+            else:
+                given = np.asarray(given)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise ConfigError("array %d: %s does not come in as an array: %s" % (
+                number, type(given).__name__, error)) from error
+    if isinstance(given, np.ma.MaskedArray):
+        raise ConfigError("array %d is masked; fill it first, by .filled(value)" % number)
     return np.ascontiguousarray(given) if given.ndim else given.reshape(())

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import unittest
 
@@ -187,6 +189,82 @@ class DatasetTest(program_test.Fresh):
         with self.assertRaisesRegex(millrace.ConfigError, r'"w" is float32 \[2, 1\]; the array is float64 \[2\]'):
             self.scope.set("w", np.zeros(2))
         self.assertIn("w", self.scope.names())
+
+    def test_binary_files_are_trained_as_their_text(self):
+        support.write(self.path("job.prototxt"), "filelist: '%s' data_desc { %s } dataset { class_name: 'QueueDataset' } %s" % (
+            self.path("part-*"), self.dataset(self.variables).desc(), """
+            model { layer { name: "y" fc { in: "dense" units: 1 } } loss { kind: SQUARED_ERROR in: "y" label: "label" }
+                    layer { name: "e" embedding { slots: "C1..C3" table: "t" } } table { name: "t" dim: 1 }
+                    optimizer { sgd {} } }"""))
+        support.run("inspect", "convert", "--trainer_desc=" + self.path("job.prototxt"), "--output_dir=" + self.path("binary"))
+        dataset = millrace.DatasetFactory().create_dataset("FileInstantDataset")
+        dataset.set_batch_size(16)
+        dataset.set_use_var(self.variables)
+        dataset.set_filelist([self.path("binary/part-*")])
+        self.assertEqual(self.order(dataset), self.wanted())
+        for refused, message in ((lambda: dataset.set_pipe_command("zcat"), "inspect convert"),
+                                 (dataset.local_shuffle, "cannot shuffle"), (dataset.global_shuffle, "cannot shuffle"),
+                                 (self.dataset(self.variables).local_shuffle, "streams its rows"),
+                                 (self.dataset(self.variables).global_shuffle, "streams its rows")):
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                refused()
+
+    def test_shuffled_slots_draw_among_so_many_rows(self):
+        dataset = self.dataset([self.label, self.dense] + self.slots, "InMemoryDataset")
+        dataset.set_fea_eval(10, True)
+        dataset.load_into_memory()
+        ids = layers.cast(layers.sequence_pool(layers.cast(self.slots[0], "float32"), "sum"), "float32")
+
+        def seen():
+            report = self.exe.infer_from_dataset(self.main, dataset, fetch_list=[ids, self.first], fetch_info=["C1", "x"],
+                                                 print_period=1)
+            return ([value for entry in report.history for value in entry["C1"]],
+                    [round(float(value), 3) for entry in report.history for value in entry["x"]])
+        before = seen()
+        dataset.slots_shuffle(["C1"], seed=3)
+        shuffled = seen()
+        self.assertNotEqual(shuffled[0], before[0])
+        self.assertEqual(shuffled[1], before[1])
+        self.assertLessEqual(set(shuffled[0]), set(before[0]))
+        dataset.slots_shuffle([])
+        self.assertEqual(seen(), before)
+        with self.assertRaisesRegex(millrace.ConfigError, 'a list of slots, not "C1"|a list of slots, not .C1.'):
+            dataset.slots_shuffle("C1")
+        with self.assertRaisesRegex(millrace.Error, "C9"):
+            dataset.slots_shuffle(["C9"])
+        with self.assertRaisesRegex(millrace.ConfigError, "at least 1 row to draw from, not 0"):
+            dataset.set_fea_eval(0)
+
+    def test_a_training_prints_what_paddle_prints(self):
+        script = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import millrace
+from millrace import layers, optimizer
+label, dense = layers.data("label", [1], "int64"), layers.data("dense", [2])
+slots = [layers.data("C%%d" %% i, [1], "int64", lod_level=1) for i in (1, 2, 3)]
+loss = layers.mean(layers.fc(dense, 1, param_attr="w"))
+optimizer.SGD(0.01).minimize(loss)
+exe = millrace.Executor()
+exe.run(millrace.default_startup_program())
+dataset = millrace.DatasetFactory().create_dataset()
+dataset.set_batch_size(8)
+dataset.set_use_var([label, dense] + slots)
+dataset.set_filelist([%r])
+report = exe.train_from_dataset(dataset=dataset, fetch_list=[loss, "w"], fetch_info=["cost", "weights"], print_period=2,
+                                debug=True)
+print("history", [entry["batch"] for entry in report.history], len(report.history[0]["weights"]))
+""" % self.path("part-*")
+        done = subprocess.run([sys.executable, "-c", script, os.path.dirname(os.path.dirname(millrace.__file__))],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertEqual(len(lines), 3, done.stdout)  # 40 rows in 5 batches, every second one
+        for line, batch in zip(lines, (2, 4)):
+            self.assertRegex(line, r"^time: \[.*\], batch: \[%d\], cost\[1\]:\[[^ ]*\], weights\[2\]:\[[^ ]* [^ ]*\]$" % batch)
+        self.assertEqual(lines[2], "history [2, 4] 2")
+        self.assertIn("len(ops)=", done.stderr)
+        self.assertIn("op[0]->Type(): ", done.stderr)
 
     def test_slots_are_written_out(self):
         desc = self.dataset(self.variables).desc()

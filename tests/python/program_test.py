@@ -251,10 +251,34 @@ class LayersTest(Fresh):
                 ({"x": np.zeros((1, 3)), "ids": [[1]]}, r'feed "x" is float32 \[1, 3\], but the variable is float32 \[-1, 2\]'),
                 ({"x": np.zeros((2, 2)), "ids": [[1]]}, 'feed "ids" has 1 rows, but another one has 2'),
                 ({"y": np.zeros((2, 2)), "x": np.zeros((2, 2)), "ids": [[1]]}, 'no variable "y"'),
-                ({"x": np.zeros((1, 2)), "ids": (np.array([1, 2]), np.array([1]))}, "lengths sum to 1, not to the 2 values")]:
+                ({"x": np.zeros((1, 2)), "ids": (np.array([1, 2]), np.array([1]))}, "they sum to 1, and there are 2 values"),
+                ({"x": np.zeros((2, 2)), "ids": (np.array([1, 2]), np.array([-1, 3]))}, "lengths must not be negative"),
+                ({"x": np.zeros((1, 2)), "ids": [[1.5]]}, 'feed "ids" holds int64; give whole numbers, not float64'),
+                ({"x": np.zeros((1, 2)) + 1j, "ids": [[1]]}, 'feed "x" holds float32; give numbers, not complex128'),
+                ({"x": [["a", "b"]], "ids": [[1]]}, 'feed "x" holds float32; give numbers, not <U1'),
+                ({"x": [[1, 2], [3]], "ids": [[1], [2]]}, 'feed "x"'),
+                ([{"x": 1}], "feed: a dict of arrays")]:
             with self.assertRaisesRegex(millrace.Error, message):
                 exe.run(self.main, feed=feed, fetch_list=[out])
         self.assertEqual(exe.run(self.main, feed={"x": [[1, 2]], "ids": [[3, 4]]}, fetch_list=[x])[0].tolist(), [[1, 2]])
+        # Views of any strides, ids of all 64 bits, one variable instead of a list.
+        whole = np.arange(12, dtype=np.float32).reshape(2, 6)
+        for view in (whole[:, ::-3], whole[::-1, 1::3], whole.T[4:].T, np.asfortranarray(whole)[:, :2]):
+            self.assertEqual(exe.run(self.main, feed={"x": view, "ids": [[1], [2 ** 63 + 1]]}, fetch_list=x)[0].tolist(),
+                             view.tolist())
+        wide = exe.run(self.main, {"x": [[0, 0]], "ids": (np.array([2 ** 64 - 1], dtype=np.uint64), [1])}, [ids])[0]
+        self.assertEqual(wide.tolist(), [[-1]])
+
+    def test_sizes_that_are_none_are_named(self):
+        x = layers.data("x", [2])
+        ids = layers.data("ids", [1], "int64", lod_level=1)
+        for mistake, message in [
+                (lambda: layers.fc(x, 2.5), "fc: size has whole numbers, not 2.5"),
+                (lambda: layers.embedding(ids, [10]), r"embedding: size is \[vocabulary, dim\], not \[10\]"),
+                (lambda: layers.embedding(ids, [10, "a"]), "embedding: size has whole numbers, not 'a'"),
+                (lambda: layers.data(5, [1]), "data: a slot's name is a str, not 5")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                mistake()
 
     def test_every_operator_says_what_it_is(self):
         for name in millrace.op_types():

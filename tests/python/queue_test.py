@@ -6,6 +6,7 @@ import gc
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 import unittest
@@ -215,27 +216,164 @@ class QueueTest(unittest.TestCase):
         buffer[0] = 9
         self.assertEqual(popped.tolist(), [9, 2, 3])
 
-    def test_columns_of_arrow_and_pandas(self):
-        queue = make(1, [[-1]], ["float32"])
-        found = 0
+    def test_arrays_that_are_not_contiguous_are_copied_once(self):
+        queue = make(1, [[-1, -1]], ["float32"])
+        array = np.arange(12, dtype=np.float32).reshape(3, 4)
+        for view in (array[::-1], array[:, ::-1], array[:, ::2], array.T, np.asfortranarray(array), array[1:1],
+                     array[:, 2:2], np.broadcast_to(np.float32(3), (3, 4))):
+            queue.push((view,))
+            (popped,) = queue.pop()
+            self.assertEqual((popped.shape, popped.tolist()), (view.shape, view.tolist()))
+            self.assertTrue(popped.flags.c_contiguous)
+
+    def test_mistakes_of_queues_and_arrays_are_said(self):
+        queue = make(1, [[-1, -1]], ["float32"])
+        array = np.zeros((2, 2), dtype=np.float32)
+        for mistake, message in [
+                (lambda: make(2.5), "capacity and sizes are whole numbers, not 2.5"),
+                (lambda: make(-1), "capacity must be at least 1; -1"),
+                (lambda: make(10 ** 30), "no array is that large: 1000000"),
+                (lambda: make(2, [[1]], ["nonsense"]), "init_once: dtypes: .*nonsense"),
+                (lambda: make(2, [[1]], ["complex64"]), 'there is no dtype "complex64"'),
+                (lambda: make(2, [[1]], ["int64", "int64"]), "2 dtypes for 1 shapes"),
+                (lambda: queue.push((np.ma.array(array, mask=array > 1),)), "array 0 is masked"),
+                (lambda: queue.push((array.astype(">f4"),)), "array 0: no tensor holds values of dtype >f4"),
+                (lambda: queue.push((np.zeros((1,) * 9, dtype=np.float32),)), "array 0: a tensor has at most 8 axes"),
+                (lambda: queue.push(([[1], [2, 3]],)), "array 0: list does not come in as an array|dtype object"),
+                (lambda: queue.push("text"), "array 0: no tensor holds values of dtype <U4")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                mistake()
+        self.assertTrue(queue.is_empty())
+
+    def test_a_queue_that_nobody_holds_outlives_a_wait_on_it(self):
+        queue = make(1)
+        inner, ended = queue._queue, []
+        thread = threading.Thread(target=lambda waiting: ended.append(waiting.pop()), args=(queue,))
+        thread.start()
+        del queue
+        gc.collect()
+        inner.close("")
+        thread.join()
+        self.assertEqual(ended, [None])
+
+    def test_an_exception_of_a_generator_reaches_the_consumer(self):
+        queue = make(2)
+
+        def arrays():
+            yield np.array([1])
+            raise KeyError("torn")
+
+        def produce():
+            try:
+                with queue:
+                    for array in arrays():
+                        queue.push((array,))
+            except KeyError:
+                pass
+        thread = threading.Thread(target=produce)
+        thread.start()
+        seen = []
+        with self.assertRaisesRegex(millrace.CancelledError, "KeyError: 'torn'") as caught:
+            for (array,) in queue:
+                seen.append(int(array[0]))
+        thread.join()
+        self.assertEqual(seen, [1])
+        self.assertIsInstance(caught.exception.__cause__, KeyError)
+
+    def test_a_child_after_fork_has_queues_of_its_own(self):
+        queue = make(1)
+        thread = threading.Thread(target=queue.pop)
+        thread.start()  # waits in the parent alone
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                signal.alarm(60)
+                own = make(2)
+                own.push((np.arange(3),))
+                code = 0 if own.pop()[0].tolist() == [0, 1, 2] else 1
+            finally:
+                os._exit(code)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        queue.close()
+        thread.join()
+
+    def test_an_interpreter_ends_while_threads_wait(self):
+        script = """
+import threading, time
+import numpy as np
+import millrace
+def make():
+    holder = millrace.PyArrayFeedQueueHolder()
+    holder.init_once(1, [[-1]], dtypes=["int64"])
+    return holder.feeder()
+full = make()
+full.push((np.arange(3),))
+started = threading.Barrier(3)
+def wait(call, *arguments):
+    started.wait()
+    call(*arguments)
+threading.Thread(target=wait, args=(full.push, (np.arange(3),)), daemon=True).start()
+threading.Thread(target=wait, args=(make().pop,), daemon=True).start()
+started.wait()
+print("end")
+"""
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "end\n", ""))
+
+    def test_columns_of_arrow(self):
         try:
             import pyarrow
-            column = pyarrow.array([1.0, 2.0], type=pyarrow.float32())
-            queue.push((column,))
-            self.assertEqual(queue.pop()[0].__array_interface__["data"][0], column.buffers()[1].address)
-            found += 1
         except ImportError:
-            pass
+            self.skipTest("pyarrow is not here")
+        queue = make(1, [[-1]], ["float32"])
+        column = pyarrow.array([1.0, 2.0, 3.0], type=pyarrow.float32())
+        for given, offset in ((column, 0), (column[1:], 4)):
+            queue.push((given,))
+            (popped,) = queue.pop()
+            self.assertEqual(popped.__array_interface__["data"][0], column.buffers()[1].address + offset)
+        for wrong, message in ((pyarrow.array([1.0, None]), "array 0: DoubleArray does not come in as an array: .*null"),
+                               (pyarrow.array(["x"]), "array 0: StringArray does not come in as an array"),
+                               (pyarrow.array([1, 2]), "array 0 is int64")):
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                queue.push((wrong,))
+        queue.push((pyarrow.chunked_array([column, column]),))  # chunks are put together
+        self.assertEqual(queue.pop()[0].tolist(), [1, 2, 3, 1, 2, 3])
+
+    def test_columns_of_pandas(self):
         try:
             import pandas
-            column = pandas.Series(np.array([1, 2], dtype=np.float32))
-            queue.push((column,))
-            self.assertTrue(np.shares_memory(queue.pop()[0], column.to_numpy()))
-            found += 1
         except ImportError:
-            pass
-        if not found:
-            self.skipTest("neither pyarrow nor pandas is here")
+            self.skipTest("pandas is not here")
+        queue = make(1, [[-1]], ["float32"])
+        frame = pandas.DataFrame({"x": np.array([1, 2, 3], dtype=np.float32), "kind": ["a", "b", "a"]})
+        for column in (frame["x"], frame["x"][1:], pandas.Index(frame["x"])):
+            queue.push((column,))
+            (popped,) = queue.pop()
+            self.assertTrue(np.shares_memory(popped, column.to_numpy()))
+            self.assertEqual(popped.tolist(), column.tolist())
+        queue.push((frame["x"][::2],))
+        self.assertEqual(queue.pop()[0].tolist(), [1, 3])
+        with self.assertRaisesRegex(millrace.ConfigError, "array 0: no tensor holds values of dtype"):
+            queue.push((frame["kind"],))
+
+    def test_tensors_of_torch(self):
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("torch is not here")
+        queue = make(1, [[-1, -1]], ["float32"])
+        tensor = torch.arange(6, dtype=torch.float32).reshape(2, 3)
+        queue.push((tensor,))
+        (popped,) = queue.pop()
+        self.assertEqual(popped.__array_interface__["data"][0], tensor.data_ptr())
+        queue.push((tensor.T,))
+        self.assertEqual(queue.pop()[0].tolist(), tensor.T.tolist())
+        queue.push((torch.ones(2, 2),))  # nobody else holds it
+        gc.collect()
+        self.assertEqual(queue.pop()[0].tolist(), [[1, 1], [1, 1]])
+        with self.assertRaisesRegex(millrace.ConfigError, "array 0: Tensor does not come in as an array: .*gradient"):
+            queue.push((tensor.clone().requires_grad_(),))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
 import ast
 import importlib
+import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import support
@@ -30,6 +32,14 @@ class StubsTest(unittest.TestCase):
             public = getattr(module, "__all__", [])
             self.assertLessEqual(set(public), named, file)
             self.assertEqual([name for name in public if not getattr(module, name).__doc__], [], file)
+
+    def test_the_stubs_fit_the_package(self):
+        if importlib.util.find_spec("mypy") is None:
+            self.skipTest("mypy is not here")
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, "-m", "mypy.stubtest", "millrace", "--concise"], capture_output=True,
+                                  text=True, cwd=folder, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
 
     def test_the_package_has_what_it_names(self):
         for name in millrace.__all__:

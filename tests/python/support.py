@@ -101,6 +101,8 @@ def write_log(folder, count=100, parts=2, seed=1):
 
 def run(*command, code=0):
     """Runs a program of bin/ and returns what it wrote to standard output."""
+    if "MILLRACE_BIN" not in os.environ and not os.path.exists(os.path.join(BIN, command[0])):
+        raise unittest.SkipTest("%s is not built: scripts/build" % command[0])
     done = subprocess.run([os.path.join(BIN, command[0]), *command[1:]], capture_output=True, text=True, check=False)
     if done.returncode != code:
         raise AssertionError("%s ended with %d:\n%s" % (command, done.returncode, done.stderr[-4000:]))
