@@ -44,6 +44,14 @@ class ColumnSink {
     Cursor& cursor = cursors_[static_cast<size_t>(slot)];
     EndSlot(cursor, static_cast<size_t>(end - cursor.ids));
   }
+  /// BeginIds, one id, EndIds.
+  void PutOneId(SlotId slot, uint64_t id) {
+    Cursor& cursor = cursors_[static_cast<size_t>(slot)];
+    if (cursor.used == cursor.room) [[unlikely]]
+      GrowIds(cursor, 1);
+    cursor.ids[cursor.used] = id;
+    EndSlot(cursor, cursor.used + 1);
+  }
   float* BeginFloats(SlotId slot, size_t count) {
     Cursor& cursor = cursors_[static_cast<size_t>(slot)];
     if (cursor.room - cursor.used < count) [[unlikely]]

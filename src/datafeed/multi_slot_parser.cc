@@ -15,6 +15,7 @@ namespace {
 
 // Powers of ten that a double holds exactly.
 constexpr double kExactPowers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7};
+constexpr float kExactFloatPowers[] = {1e0F, 1e1F, 1e2F, 1e3F, 1e4F, 1e5F};
 
 bool IsSeparator(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 bool EndsToken(char c) { return IsSeparator(c) || c == '\n' || c == '\0'; }
@@ -32,9 +33,21 @@ uint32_t Guessed(uint32_t actual, uint32_t* guess) {
 
 // Numbers of digits of the last float, which the next one mostly has, too.
 struct DigitGuess {
+  uint32_t short_bytes = 5;
   uint32_t whole = 1;
   uint32_t part = 3;
 };
+
+// Reads "1.234" of at most six digits, which a float holds exactly, as it does the power of ten: their quotient is
+// rounded once, as it should be. Null: leave it to ReadPlainDecimal.
+const char* ReadShortPositive(const char* at, float* value, DigitGuess* guess) {
+  const DecimalRun run = ReadShortDecimal(at);
+  if (run.bytes == 0) return nullptr;
+  at += Guessed(run.bytes, &guess->short_bytes);
+  if (!EndsToken(*at)) return nullptr;
+  *value = static_cast<float>(static_cast<int32_t>(run.mantissa)) / kExactFloatPowers[run.after_point];
+  return at;
+}
 
 // Reads "-12.345" of at most 14 digits. Null: leave it to ParseFloat. The quotient of two exact doubles is rounded
 // once, the float of it a second time; that is the same as rounding once unless the double lies in the very middle
@@ -78,6 +91,13 @@ class FastLine {
       if (at == nullptr) return nullptr;
     }
     for (const SlotPlan& slot : slots) {
+      if (slot.may_be_one_id && at[0] == '1' && at[1] == ' ') [[likely]] {
+        const char* const next = ReadOneId(slot, at + 2);
+        if (next != nullptr) [[likely]] {
+          at = next;
+          continue;
+        }
+      }
       uint64_t count = 0;
       at = ReadCount(at, &count);
       // A value takes two bytes at least, its separator and a digit.
@@ -140,6 +160,19 @@ class FastLine {
     return at;
   }
 
+  // The most common slot of all: one short id, and the line goes on. Null when it is another.
+  const char* ReadOneId(const SlotPlan& slot, const char* at) {
+    const DigitRun run = ReadDigits(at);
+    if (run.digits == 0 || run.digits == 8) [[unlikely]]
+      return nullptr;
+    at += run.digits;
+    if (at[0] != ' ' || static_cast<unsigned char>(at[1]) <= ' ') [[unlikely]]
+      return nullptr;
+    sink_.PutOneId(slot.id, run.value);
+    counters_.zeros_dropped += static_cast<int64_t>(slot.drop_zeros && run.value == 0);
+    return at + 1;
+  }
+
   const char* ReadIds(const SlotPlan& slot, uint64_t count, const char* at) {
     if (slot.id < 0) {
       uint64_t ignored = 0;
@@ -199,7 +232,8 @@ class FastLine {
   const char* ReadFloat(const char* at, float* value, bool counted) {
     at = SkipSeparators(at);
     if (at == nullptr) return nullptr;
-    const char* const next = ReadPlainDecimal(at, value, &digit_guess_);
+    const char* next = ReadShortPositive(at, value, &digit_guess_);
+    if (next == nullptr) next = ReadPlainDecimal(at, value, &digit_guess_);
     return next != nullptr ? next : ReadAnyFloat(at, value, counted);
   }
 
@@ -242,6 +276,7 @@ MultiSlotParser::MultiSlotParser(const SlotSchema& schema, const MultiSlotOption
     plan.count = slot.is_used && slot.is_dense ? static_cast<uint32_t>(slot.width) : 0;
     plan.is_float = slot.type == SlotType::kFloat;
     plan.drop_zeros = options.drop_zeros && !slot.is_dense;
+    plan.may_be_one_id = slot.is_used && !plan.is_float && plan.count <= 1;
     plan_.push_back(plan);
   }
 }

@@ -29,6 +29,7 @@ struct SlotPlan {
   uint32_t count = 0;  ///< that the line must have; 0: any
   bool is_float = false;
   bool drop_zeros = false;
+  bool may_be_one_id = false;
 };
 
 /// Reads lines of MultiSlot text, `[1 ins_id] [1 content] [1 logkey] (count value{count})*`, into a sink.

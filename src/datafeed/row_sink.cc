@@ -2,28 +2,29 @@
 
 namespace millrace {
 
-RowSink::RowSink(const RowLayout& layout, PackedRows* rows) : layout_(&layout), writer_(rows) {}
+RowSink::RowSink(const RowLayout& layout, PackedRows* rows)
+    : layout_(&layout), writer_(rows), scratch_(layout.control_bytes + kFirstScratch) {}
 
 void RowSink::BeginBlock(uint32_t file) {
   writer_.BeginFile(file);
   handles_.clear();
 }
 
+// Texts stand before the control bytes, whose place moves behind them.
 void RowSink::PutText(std::string_view text) {
-  if (scratch_.size() - at_ < kMaxVarintSize + text.size()) Grow(text.size());
-  const uint8_t* const end = PutVarint(scratch_.data() + at_, text.size());
-  at_ = static_cast<size_t>(end - scratch_.data());
-  std::memcpy(scratch_.data() + at_, text.data(), text.size());
-  at_ += text.size();
-}
-
-void RowSink::PutLongCount(size_t count) {
-  const uint8_t* const end = PutVarint(scratch_.data() + at_, count);
-  at_ = static_cast<size_t>(end - scratch_.data());
+  Reserve(text.size());
+  uint8_t* const bytes = PutVarint(control_, text.size());
+  std::memcpy(bytes, text.data(), text.size());
+  control_ = bytes + text.size();
+  out_ = control_ + layout_->control_bytes;
 }
 
 void RowSink::Grow(size_t bytes) {
-  scratch_.resize(std::max(at_ + layout_->control_bytes + kMaxVarintSize + bytes, scratch_.size() * 2));
+  const auto control = control_ - scratch_.data();
+  const auto out = out_ - scratch_.data();
+  scratch_.resize(std::max(static_cast<size_t>(out) + kMaxVarintSize + bytes, scratch_.size() * 2));
+  control_ = scratch_.data() + control;
+  out_ = scratch_.data() + out;
 }
 
 }  // namespace millrace

@@ -32,8 +32,8 @@ class RowSink {
 
   // Called by parsers, for one row: BeginRow, texts, slots in SlotId order, then EndRow or Rollback.
   void BeginRow() {
-    at_ = 0;
-    control_ = kNoControl;
+    control_ = scratch_.data();
+    out_ = control_ + layout_->control_bytes;
   }
   void SetInsId(std::string_view text) { PutText(text); }
   void SetContent(std::string_view text) { PutText(text); }
@@ -43,20 +43,31 @@ class RowSink {
     return ids_.data();
   }
   void EndIds(SlotId slot, const uint64_t* end) {
-    const auto count = static_cast<size_t>(end - ids_.data());
+    const uint64_t* id = ids_.data();
+    const auto count = static_cast<size_t>(end - id);
     const bool dense = layout_->slots[static_cast<size_t>(slot)].kind == RowLayout::Kind::kDenseIds;
     Reserve(count * sizeof(uint64_t) + sizeof(uint64_t));
-    uint64_t all = 1;  // an id takes a byte at least
-    for (size_t i = 0; i < count; ++i) all |= ids_[i];
-    const size_t id_size = (static_cast<size_t>(std::bit_width(all)) + 7) / 8;
+    uint64_t all = 0;
+    for (size_t i = 0; i < count; ++i) all |= id[i];
+    const size_t id_size = IdSize(all);
     PutControl(dense ? 0 : count, id_size - 1);
-    uint8_t* out = scratch_.data() + at_;
-    for (size_t i = 0; i < count; ++i) {
+    uint8_t* out = out_;
+    for (; id != end; ++id) {
       // Whole words, of which the next one overwrites what is too much.
-      std::memcpy(out, &ids_[i], sizeof(uint64_t));
+      std::memcpy(out, id, sizeof(uint64_t));
       out += id_size;
     }
-    at_ = static_cast<size_t>(out - scratch_.data());
+    out_ = out;
+  }
+  /// BeginIds, one id, EndIds.
+  void PutOneId(SlotId slot, uint64_t id) {
+    const bool dense = layout_->slots[static_cast<size_t>(slot)].kind == RowLayout::Kind::kDenseIds;
+    Reserve(sizeof(uint64_t));
+    const size_t id_size = IdSize(id);
+    uint8_t* const out = out_;
+    out_ = out + id_size;
+    *control_++ = static_cast<uint8_t>((dense ? 0U : 1U << 3) | (id_size - 1));
+    std::memcpy(out, &id, sizeof(id));
   }
   float* BeginFloats(SlotId, size_t count) {
     if (floats_.size() < count) [[unlikely]]
@@ -68,31 +79,30 @@ class RowSink {
     const bool dense = layout_->slots[static_cast<size_t>(slot)].kind == RowLayout::Kind::kDenseFloats;
     Reserve(count * sizeof(float));
     if (!dense) PutControl(count, 0);
-    if (count > 0) std::memcpy(scratch_.data() + at_, floats_.data(), count * sizeof(float));
-    at_ += count * sizeof(float);
+    if (count > 0) std::memcpy(out_, floats_.data(), count * sizeof(float));
+    out_ += count * sizeof(float);
   }
-  void EndRow() { handles_.push_back(writer_.Append(line_, {scratch_.data(), at_})); }
+  void EndRow() {
+    handles_.push_back(writer_.Append(line_, {scratch_.data(), static_cast<size_t>(out_ - scratch_.data())}));
+  }
   void Rollback() {}
 
  private:
-  static constexpr size_t kNoControl = SIZE_MAX;
+  static constexpr size_t kFirstScratch = 4096;
+
+  static size_t IdSize(uint64_t id) { return (static_cast<size_t>(std::bit_width(id | 1)) + 7) / 8; }
 
   void PutText(std::string_view text);
   void PutControl(size_t count, size_t size_code) {
     const size_t short_count = std::min<size_t>(count, RowLayout::kLongCount);
-    scratch_[control_++] = static_cast<uint8_t>(short_count << 3 | size_code);
+    *control_++ = static_cast<uint8_t>(short_count << 3 | size_code);
     if (short_count == RowLayout::kLongCount) [[unlikely]]
-      PutLongCount(count);
+      out_ = PutVarint(out_, count);
   }
-  void PutLongCount(size_t count);
-  /// Makes sure that the control bytes have their place and that a count and `bytes` more fit behind them.
+  /// Makes sure that a count and `bytes` more fit.
   void Reserve(size_t bytes) {
-    if (scratch_.size() - at_ < layout_->control_bytes + kMaxVarintSize + bytes) [[unlikely]]
+    if (static_cast<size_t>(scratch_.data() + scratch_.size() - out_) < kMaxVarintSize + bytes) [[unlikely]]
       Grow(bytes);
-    if (control_ != kNoControl) [[likely]]
-      return;
-    control_ = at_;
-    at_ += layout_->control_bytes;
   }
   void Grow(size_t bytes);
 
@@ -103,8 +113,8 @@ class RowSink {
   UninitializedVector<uint64_t> ids_;     ///< of the current slot
   UninitializedVector<float> floats_;     ///< likewise
   UninitializedVector<uint8_t> scratch_;  ///< the current row
-  size_t at_ = 0;                         ///< bytes of scratch_ that are written
-  size_t control_ = kNoControl;           ///< where the next control byte goes
+  uint8_t* control_ = nullptr;            ///< of scratch_: where the next control byte goes
+  uint8_t* out_ = nullptr;                ///< likewise, the next byte of a text or value
 };
 
 }  // namespace millrace

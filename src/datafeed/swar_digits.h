@@ -14,22 +14,66 @@ struct DigitRun {
   uint32_t digits = 0;  ///< 0 to 8; 8 may go on
 };
 
-/// Reads eight bytes as one word, finds where its digits end, and turns them into a number with three multiplications
-/// and no loop (Mula and Lemire's way of parsing eight digits, here for 0 to 8 of them).
-inline DigitRun ReadDigits(const char* text) {
-  uint64_t word = 0;
-  std::memcpy(&word, text, sizeof(word));
-  const uint64_t low = word ^ 0x3030303030303030U;
-  // A byte is a digit when its high nibble is 0 now and stays 0 after adding 6. A carry can only reach bytes after one
-  // that is not a digit, and only the first such byte counts.
-  const uint64_t others = ((low + 0x0606060606060606U) | low) & 0xf0f0f0f0f0f0f0f0U;
-  const auto digits = others == 0 ? 8U : static_cast<uint32_t>(std::countr_zero(others)) / 8U;
-  if (digits == 0) return {};
-  uint64_t v = low << (64 - 8 * digits);  // leading zeros come in from below
-  v = v * 10 + (v >> 8);
+/// Digits, a point and more digits at `text`, all within eight bytes of which the last is something else.
+struct DecimalRun {
+  uint32_t mantissa = 0;     ///< all digits as one number, below 10^6
+  uint32_t after_point = 0;  ///< digits behind the point
+  uint32_t bytes = 0;        ///< 0: something else stands there
+};
+
+/// Eight bytes of text as one word, and where their digits may end. What follows a number waits for that place alone,
+/// so it is found in as few steps as there can be: digits have the bit 0x10; white space, point, sign and 'e' have not.
+/// Other characters have it as well, and are found while the processor goes on.
+class DigitWord {
+ public:
+  explicit DigitWord(const char* text) { std::memcpy(&word_, text, sizeof(word_)); }
+
+  /// A bit in each byte that ends digits.
+  uint64_t ends() const { return ~word_ & 0x1010101010101010U; }
+  uint64_t word() const { return word_; }
+
+ private:
+  uint64_t word_ = 0;
+};
+
+/// Turns the lowest `count` bytes of `text`, 1 to 8, the first one lowest, into a number with three multiplications and
+/// no loop (Mula and Lemire's way of parsing eight digits). False when they are not all digits.
+inline bool NumberOfDigits(uint64_t text, uint32_t count, uint64_t* number) {
+  const uint64_t digits = (text ^ 0x3030303030303030U) << (64 - 8 * count);  // leading zeros come in from below
+  // A byte is a digit when its high nibble is 0 now and stays 0 after adding 6. A carry only reaches bytes after one
+  // that is not a digit.
+  const uint64_t others = ((digits + 0x0606060606060606U) | digits) & 0xf0f0f0f0f0f0f0f0U;
+  const uint64_t pairs = digits * 10 + (digits >> 8);
   constexpr uint64_t kPairs = 0x000000ff000000ffU;
-  v = ((v & kPairs) * 0x000f424000000064U + ((v >> 16) & kPairs) * 0x0000271000000001U) >> 32;
-  return {v, digits};
+  *number = ((pairs & kPairs) * 0x000f424000000064U + ((pairs >> 16) & kPairs) * 0x0000271000000001U) >> 32;
+  return others == 0;
+}
+
+/// Reads up to eight digits. When one of the bytes before the next white space, point, sign or 'e' is no digit, there
+/// are none.
+inline DigitRun ReadDigits(const char* text) {
+  const DigitWord word(text);
+  const uint64_t ends = word.ends();
+  const uint32_t digits = ends == 0 ? 8U : static_cast<uint32_t>(std::countr_zero(ends)) / 8U;
+  uint64_t value = 0;
+  if (digits == 0 || !NumberOfDigits(word.word(), digits, &value)) return {};
+  return {value, digits};
+}
+
+/// Reads "12.345": the point is taken out of the word, then it is a number.
+inline DecimalRun ReadShortDecimal(const char* text) {
+  const DigitWord word(text);
+  const uint64_t ends = word.ends();
+  const uint64_t later_ends = ends & (ends - 1);
+  if (later_ends == 0) return {};
+  const auto whole = static_cast<uint32_t>(std::countr_zero(ends)) / 8U;
+  const auto bytes = static_cast<uint32_t>(std::countr_zero(later_ends)) / 8U;
+  if (whole == 0 || text[whole] != '.') return {};
+  const uint64_t before_point = (uint64_t{1} << (8 * whole)) - 1;
+  const uint64_t digits = (word.word() & before_point) | ((word.word() >> 8) & ~before_point);
+  uint64_t mantissa = 0;
+  if (!NumberOfDigits(digits, bytes - 1, &mantissa)) return {};
+  return {static_cast<uint32_t>(mantissa), bytes - 1 - whole, bytes};
 }
 
 inline constexpr uint64_t kPowersOfTen[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};

@@ -133,10 +133,44 @@ TEST(SwarDigitsTest, ReadsZeroToEightDigitsBeforeAnyOtherByte) {
       text[digits] = static_cast<char>('0' + rng.Below(10));
       value = value * 10 + static_cast<uint64_t>(text[digits] - '0');
     }
-    while (digits < 8 && text[digits] >= '0' && text[digits] <= '9') ++text[digits];
+    // What ends digits is white space, a point, a sign, an 'e': no 0x10. Another character makes it no number.
+    if (trial % 2 == 0) text[digits] = " \t\n\r.-+eE"[rng.Below(10)];
+    uint32_t end = 0;
+    while (end < 8 && (text[end] & 0x10) != 0) ++end;
+    if (!std::all_of(text, text + end, [](char c) { return c >= '0' && c <= '9'; })) end = 0;
+    if (end != digits) value = 0;
+    for (uint32_t i = 0; i < end && end != digits; ++i) value = value * 10 + static_cast<uint64_t>(text[i] - '0');
     const DigitRun run = ReadDigits(text);
-    ASSERT_EQ(run.digits, digits) << trial;
+    ASSERT_EQ(run.digits, end) << trial;
     ASSERT_EQ(run.value, value) << trial;
+  }
+}
+
+TEST(SwarDigitsTest, TakesThePointOutOfAShortDecimal) {
+  Rng rng(7);
+  for (int trial = 0; trial < 20000; ++trial) {
+    const auto whole = static_cast<uint32_t>(rng.Below(6));
+    const auto part = static_cast<uint32_t>(rng.Below(6));
+    std::string text;
+    uint32_t mantissa = 0;
+    for (uint32_t i = 0; i < whole + part; ++i) {
+      if (i == whole) text += '.';
+      text += static_cast<char>('0' + rng.Below(10));
+      mantissa = mantissa * 10 + static_cast<uint32_t>(text.back() - '0');
+    }
+    if (part == 0) text += '.';
+    const bool fits = whole > 0 && whole + 1 + part < 8;
+    const auto bytes = static_cast<uint32_t>(text.size());
+    text += " \t\n.-e"[rng.Below(6)];
+    text.resize(16, '7');
+    DecimalRun run = ReadShortDecimal(text.data());
+    ASSERT_EQ(run.bytes, fits ? bytes : 0) << text;
+    if (!fits) continue;
+    ASSERT_EQ(run.mantissa, mantissa) << text;
+    ASSERT_EQ(run.after_point, part) << text;
+    text[rng.Below(bytes)] = 'p';
+    run = ReadShortDecimal(text.data());
+    ASSERT_EQ(run.bytes, 0) << text;
   }
 }
 
