@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <dnnl.hpp>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,10 @@ using Tag = memory::format_tag;
 using Type = memory::data_type;
 
 constexpr size_t kPlans = 8;
+
+/// Plans are made one at a time. oneDNN keeps all of them in a cache of the process, which it guards by means that
+/// ThreadSanitizer cannot see.
+std::mutex planning;
 
 /// oneDNN asks OpenMP for the number of threads, and OpenMP keeps that number for each thread.
 void UseOneThread() {
@@ -141,6 +146,7 @@ Result<Gemm::Plan*> Gemm::PlanFor(int64_t m, int64_t n, int64_t k) {
   plan->k = k;
   plan->used = ++engine_->clock;
   try {
+    const std::lock_guard lock(planning);
     engine_->MakePlan(spec_, plan.get());
   } catch (const dnnl::error& error) {
     std::string what = "oneDNN cannot multiply [" + std::to_string(m) + ", " + std::to_string(k) + "] by [" +

@@ -18,6 +18,7 @@
 #include "framework/lod_tensor_codec.h"
 #include "reader/recordio.h"
 #include "shared_data.h"
+#include "threads_now.h"
 #include "trainer/in_process.h"
 
 namespace millrace {

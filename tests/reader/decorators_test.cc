@@ -11,6 +11,7 @@
 #include "reader/random_reader.h"
 #include "reader/row_reader.h"
 #include "reader/shuffle_reader.h"
+#include "threads_now.h"
 
 namespace millrace {
 namespace {
@@ -127,14 +128,14 @@ TEST(DoubleBufferReader, DeliversWhatIsBeforeAFailureAndThenTheFailure) {
 }
 
 TEST(DoubleBufferReader, LeavesNoThreadBehind) {
-  const int before = CountThreads();
+  const int before = ThreadsNow();
   {
     DoubleBufferReader reader(MakeRowReader("f", 0, 1000));
     std::vector<LoDTensor> item;
     ASSERT_TRUE(*reader.ReadNext(&item, {}));
-    EXPECT_EQ(CountThreads(), before + 1);
+    EXPECT_EQ(ThreadsNow(), before + 1);
   }
-  EXPECT_EQ(CountThreads(), before);
+  EXPECT_EQ(ThreadsNow(), before);
 }
 
 /// What every order of decorators must keep: with 3 passes over 20 rows, each row comes three times.

@@ -12,6 +12,7 @@
 #include "reader/batch_reader.h"
 #include "reader/double_buffer_reader.h"
 #include "reader/row_reader.h"
+#include "threads_now.h"
 
 namespace millrace {
 namespace {
@@ -106,15 +107,15 @@ TEST(MultipleReader, KnowsWhatIsWrongWithAnyFileBeforeTheFirstIsRead) {
 
 TEST(MultipleReader, LeavesNoThreadBehindWhenItIsDestroyedInTheMiddle) {
   const ReaderRegistry registry = RowRegistry();
-  const int before = CountThreads();
+  const int before = ThreadsNow();
   for (const std::vector<std::string>& files :
        {std::vector<std::string>{"0", "1", "2", "3", "4"}, std::vector<std::string>{"slow", "slow", "0", "slow"}}) {
     auto reader = OpenRows(registry, files, 4, 2);
     std::vector<LoDTensor> item;
     ASSERT_TRUE(*reader->ReadNext(&item, {}));
-    EXPECT_GT(CountThreads(), before);
+    EXPECT_GT(ThreadsNow(), before);
     reader.reset();
-    EXPECT_EQ(CountThreads(), before);
+    EXPECT_EQ(ThreadsNow(), before);
   }
 }
 

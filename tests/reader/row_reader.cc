@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <filesystem>
 #include <mutex>
 
 namespace millrace {
@@ -77,11 +76,6 @@ std::vector<std::string> Numbers(int first, int end) {
   std::vector<std::string> numbers;
   for (int i = first; i < end; ++i) numbers.push_back(std::to_string(i));
   return numbers;
-}
-
-int CountThreads() {
-  const std::filesystem::directory_iterator tasks("/proc/self/task");
-  return static_cast<int>(std::distance(begin(tasks), end(tasks)));
 }
 
 }  // namespace millrace

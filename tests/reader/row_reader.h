@@ -28,7 +28,4 @@ std::vector<std::string> ReadToEnd(ReaderBase& reader);
 /// "3", "4", ... for items of one row.
 std::vector<std::string> Numbers(int first, int end);
 
-/// Threads of this process that are alive.
-int CountThreads();
-
 }  // namespace millrace

@@ -9,6 +9,7 @@
 
 #include "e2e/small_job.h"
 #include "program/variable_store.h"
+#include "threads_now.h"
 #include "trainer/in_process.h"
 
 namespace millrace {

@@ -2,9 +2,6 @@
 
 #include <glog/logging.h>
 
-#include <filesystem>
-#include <thread>
-
 #include "app/default_environment.h"
 
 namespace millrace {
@@ -31,17 +28,6 @@ Result<RunReport> TrainJob(Job& job, std::stop_token stop) {
   MR_TRY(job.InitParameters());
   MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(job, {}));
   return trainer->Run(std::move(stop));
-}
-
-int ThreadsNow() {
-#ifdef __SANITIZE_THREAD__
-  // The sanitizer's own thread starts with the first of ours and stays; it is to be there from the first count on.
-  static const bool started = (std::thread([] {}).join(), true);
-  CHECK(started);
-#endif
-  int threads = 0;
-  for ([[maybe_unused]] const auto& task : std::filesystem::directory_iterator("/proc/self/task")) ++threads;
-  return threads;
 }
 
 }  // namespace millrace

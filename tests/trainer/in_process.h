@@ -22,7 +22,4 @@ std::unique_ptr<Job> MakeJob(const std::string& path, const std::string& output_
 /// Runs a job without checkpoints or reports.
 Result<RunReport> TrainJob(Job& job, std::stop_token stop = {});
 
-/// Threads of this process.
-int ThreadsNow();
-
 }  // namespace millrace

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "e2e/small_job.h"
+#include "threads_now.h"
 #include "trainer/in_process.h"
 
 namespace millrace {

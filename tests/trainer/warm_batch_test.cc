@@ -16,6 +16,7 @@
 #include "core/file.h"
 #include "core/hash.h"
 #include "device_worker/hogwild_worker.h"
+#include "threads_now.h"
 #include "trainer/in_process.h"
 #include "warm_counter.h"
 
