@@ -31,8 +31,8 @@ def environment(**more):
     return {**env, "OMP_NUM_THREADS": "1", **more}
 
 
-def run(command, env):
-    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+def run(command, env, cwd=None):
+    done = subprocess.run(command, env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{shlex.join(command)}\nexit {done.returncode}\n{done.stderr[-2000:]}")
     return done.stdout
@@ -91,10 +91,15 @@ def gemm(args, processes):
     return rate, {"examples_per_second": rate}
 
 
+def peer_report(args, interpreter, script, *flags, **env):
+    with tempfile.TemporaryDirectory() as folder:  # Paddle writes files where it stands
+        out = run([interpreter, f"{args.peers}/{script}", "--data", args.data, "--parts", str(args.parts), *flags],
+                  environment(**env), folder)
+    return json.loads([line for line in out.splitlines() if line.startswith("RESULT ")][-1][7:])
+
+
 def peer(args, interpreter, script, *flags, **env):
-    out = run([interpreter, f"{args.peers}/{script}", "--data", args.data, "--parts", str(args.parts), *flags],
-              environment(**env))
-    report = json.loads([line for line in out.splitlines() if line.startswith("RESULT ")][-1][7:])
+    report = peer_report(args, interpreter, script, *flags, **env)
     return float(statistics.median(report["ex_s"])), report
 
 
@@ -117,9 +122,7 @@ def load(args, threads):
 
 
 def paddle_load(args, interpreter, threads):
-    out = run([interpreter, f"{args.peers}/paddle_bench.py", "--data", args.data, "--parts", str(args.parts), "--mode",
-               "load", "--threads", threads], environment())
-    report = json.loads([line for line in out.splitlines() if line.startswith("RESULT ")][-1][7:])
+    report = peer_report(args, interpreter, "paddle_bench.py", "--mode", "load", "--threads", threads)
     return float(report["load_lines_s"]), report
 
 
@@ -160,6 +163,9 @@ def main():
     p.add_argument("--vw_text", help="train.vw of to_text.py")
     p.add_argument("--json", help="appends every run to this file")
     args = p.parse_args()
+    args.data, args.peers = os.path.abspath(args.data), os.path.abspath(args.peers)
+    if args.vw_text and not os.path.isfile(args.vw_text):
+        p.error(f"--vw_text: {args.vw_text} is no file; to_text.py writes train.vw")
     table = systems(args)
     names = args.systems.split(",")
     unknown = [n for n in names if n not in table]

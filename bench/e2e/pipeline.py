@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-PIPELINE = 'class_name: "PipelineTrainer" device_worker_name: "SectionWorker" section_param {{ num_microbatches: 8 {} }}'
+PIPELINE = 'class_name: "PipelineTrainer" device_worker_name: "SectionWorker" section_param {{ num_microbatches: 16 {} }}'
 HALVES = 'section_config { section_out_var_names: "bottom" } section_config {}'
 SYSTEMS = {
     "one thread (MultiTrainer)": "",
