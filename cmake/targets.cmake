@@ -25,6 +25,21 @@ function(mr_binary name)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
+# The rooms that plugins may call, and whose headers are installed for them.
+set(MR_PLUGIN_ROOMS core proto framework reader table datafeed ops plugin)
+
+# mr_plugin_host(PROGRAM): the program holds these rooms whole, not only what it calls itself, and shows their symbols to
+# the plugins that it loads.
+function(mr_plugin_host program)
+  set(archives "")
+  foreach(room ${MR_PLUGIN_ROOMS})
+    string(APPEND archives ",$<TARGET_FILE:mr_${room}>")
+    target_link_libraries(${program} PRIVATE mr_${room})
+  endforeach()
+  target_link_options(${program} PRIVATE "LINKER:--whole-archive${archives},--no-whole-archive")
+  set_target_properties(${program} PROPERTIES ENABLE_EXPORTS ON)
+endfunction()
+
 # mr_test(ROOM SOURCES a_test.cc … DEPS …): one test program a room, one ctest entry a TEST.
 function(mr_test room)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})

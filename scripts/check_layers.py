@@ -17,7 +17,7 @@ LAYERS = [
     ["framework", "clickgen"],
     ["table", "config", "inspect", "model", "reader"],
     ["datafeed", "ops", "metrics", "program"],
-    ["dataset", "serving"],
+    ["dataset", "serving", "plugin"],
     ["device_worker"],
     ["trainer"],
     ["app"],

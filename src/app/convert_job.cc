@@ -34,7 +34,7 @@ Result<DataFeedDesc> ReadingDesc(const TrainerDesc& job) {
     return InvalidConfig("dataset.sample_rate: files hold every line; leave it out, or draw lines in the pipe_command");
   }
   if (class_name == "InMemoryDataset" && desc.zeros() == DataFeedDesc::AS_CLASS) desc.set_zeros(DataFeedDesc::DROP);
-  desc.clear_name();
+  if (ReadsMultiSlot(desc.name())) desc.clear_name();
   return desc;
 }
 
@@ -62,10 +62,11 @@ TrainerDesc BinaryJob(const TrainerDesc& job, const std::string& output_dir, boo
   return binary;
 }
 
-Status ConvertFiles(const DataFeedDesc& desc, const std::vector<std::string>& files, const std::string& prefix,
-                    const ConvertJobRequest& request, const std::stop_token& stop) {
+Status ConvertFiles(const DataFeedDesc& desc, const DataFeedFactory& feeds, const std::vector<std::string>& files,
+                    const std::string& prefix, const ConvertJobRequest& request, const std::stop_token& stop) {
   ConvertRequest conversion;
   conversion.desc = &desc;
+  conversion.feeds = feeds;
   conversion.files = files;
   conversion.output_dir = request.output_dir;
   conversion.prefix = prefix;
@@ -83,12 +84,13 @@ Status ConvertFiles(const DataFeedDesc& desc, const std::vector<std::string>& fi
 }  // namespace
 
 Status ConvertJob(const ConvertJobRequest& request, std::stop_token stop) {
-  MR_ASSIGN(const LoadedConfig config, LoadInputJob(request.trainer_desc, request.overrides));
+  MR_ASSIGN(const JobAndEnvironment loaded, LoadInputJob(request.trainer_desc, request.overrides));
+  const LoadedConfig& config = loaded.config;
   if (!config.warnings.empty()) std::fprintf(stderr, "%s\n", config.warnings.c_str());
   MR_ASSIGN(const DataFeedDesc desc, ReadingDesc(*config.desc));
-  MR_TRY(ConvertFiles(desc, config.files, "part", request, stop));
+  MR_TRY(ConvertFiles(desc, loaded.environment.feeds, config.files, "part", request, stop));
   const bool has_eval = !config.eval_files.empty();
-  if (has_eval) MR_TRY(ConvertFiles(desc, config.eval_files, "eval", request, stop));
+  if (has_eval) MR_TRY(ConvertFiles(desc, loaded.environment.feeds, config.eval_files, "eval", request, stop));
   const std::string job = request.output_dir + "/job.prototxt";
   MR_TRY(WriteFileAtomically(job, PrintConfig(BinaryJob(*config.desc, request.output_dir, has_eval))));
   if (config.desc->dataset().local_shuffle()) {

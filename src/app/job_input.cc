@@ -1,35 +1,30 @@
 #include "app/job_input.h"
 
-#include "datafeed/data_feed.h"
-#include "dataset/dataset_factory.h"
 #include "framework/batch_pool.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
 
-Result<LoadedConfig> LoadInputJob(const std::string& file, const std::vector<std::string>& overrides) {
+Result<JobAndEnvironment> LoadInputJob(const std::string& file, const std::vector<std::string>& overrides) {
   ConfigRequest request;
   request.file = file;
   request.overrides = overrides;
-  request.known.datasets = DatasetFactory::Builtin().names();
-  request.known.data_feeds = DataFeedFactory::Builtin().names();
   request.needs_model = false;
-  return LoadTrainerDesc(request);
+  return LoadJob(std::move(request));
 }
 
 Result<std::unique_ptr<JobInput>> JobInput::Open(const std::string& file, const std::vector<std::string>& overrides,
                                                  std::stop_token stop) {
-  const DataFeedFactory feeds = DataFeedFactory::Builtin();
-  const DatasetFactory datasets = DatasetFactory::Builtin();
-  MR_ASSIGN(LoadedConfig config, LoadInputJob(file, overrides));
-  const TrainerDesc& desc = *config.desc;
+  MR_ASSIGN(JobAndEnvironment job, LoadInputJob(file, overrides));
+  const TrainerDesc& desc = *job.config.desc;
   DatasetSettings settings = DatasetSettings::FromDesc(desc);
   settings.threads = std::max(1, desc.thread_num());
   settings.output_dir = desc.output().dir();
   MR_ASSIGN(std::unique_ptr<Dataset> dataset,
-            datasets.Create(desc.dataset().class_name(), desc.data_desc(), config.files, feeds, settings));
+            job.environment.datasets.Create(desc.dataset().class_name(), desc.data_desc(), job.config.files,
+                                            job.environment.feeds, settings));
   if (auto* memory = dynamic_cast<InMemoryControl*>(dataset.get())) MR_TRY(memory->LoadIntoMemory(stop).status());
-  return std::unique_ptr<JobInput>(new JobInput(std::move(config), std::move(dataset)));
+  return std::unique_ptr<JobInput>(new JobInput(std::move(job), std::move(dataset)));
 }
 
 Status JobInput::ForEachBatch(int64_t batches, std::stop_token stop,

@@ -34,15 +34,22 @@ const ProgramInfo kProgram{
     .summary = "Scores lines with a model that trainer saved, one score a line.",
     .usage = "predictor --model_dir=DIR [--input=FILE] [flags]",
     .groups = {{"Model and input",
-                {"model_dir", "input", "data_feed", "pipe_command", "feed", "prediction", "without", "batch_size"}},
+                {"model_dir", "input", "data_feed", "pipe_command", "feed", "prediction", "without", "batch_size",
+                 "plugin"}},
                {"Scores", {"output", "compare", "tolerance"}}},
-    .repeated = {},
+    .repeated = {{"plugin", "FILE", "a plugin that the model was trained with, for its operators and data feeds"}},
     .examples =
         "predictor --model_dir=out/model --input=data/part-0 --output=scores.txt\n"
         "zcat part-9.gz | predictor --model_dir=out/model --pipe_command=cat",
 };
 
-Status Run() {
+/// A model does not say which plugins it was trained with.
+Status ExplainMissingOperators(Status failure, bool without_plugins) {
+  if (!without_plugins || failure.message().find(": no such operator") == std::string::npos) return failure;
+  return {failure.code(), failure.message() + "\n  --plugin=FILE loads the plugin that a model was trained with"};
+}
+
+Status Run(const CommandLine& line) {
   if (FLAGS_model_dir.empty()) return InvalidConfig("--model_dir is missing: the folder of a saved model");
   if (FLAGS_batch_size < 0) {
     return InvalidConfig("--batch_size is a number of rows, or 0 for that of training, not " +
@@ -52,7 +59,7 @@ Status Run() {
     return InvalidConfig("--tolerance must not be negative, not " + std::to_string(FLAGS_tolerance));
   }
   const StopOnSignal signals;
-  MR_ASSIGN(const Environment environment, MakeDefaultEnvironment());
+  MR_ASSIGN(const Environment environment, MakeEnvironment(line.repeated[0]));
   PredictorOptions options;
   options.feed = FLAGS_feed;
   options.prediction = FLAGS_prediction;
@@ -62,7 +69,9 @@ Status Run() {
     MR_TRY(ParseTextProto(text, FLAGS_data_feed, &data_desc));
     options.data_desc = &data_desc;
   }
-  MR_ASSIGN(const auto predictor, Predictor::Load(FLAGS_model_dir, environment.ops, options));
+  Result<std::unique_ptr<const Predictor>> loaded = Predictor::Load(FLAGS_model_dir, environment.ops, options);
+  if (!loaded.ok()) return ExplainMissingOperators(std::move(loaded).status(), line.repeated[0].empty());
+  const std::unique_ptr<const Predictor> predictor = std::move(*loaded);
   ScoreRequest request;
   request.input = FLAGS_input;
   request.output = FLAGS_output;
@@ -80,7 +89,7 @@ Status Run() {
 int main(int argc, char** argv) {
   const millrace::CommandLine line = millrace::ParseCommandLine(millrace::kProgram, argc, argv);
   if (line.exit_code.has_value()) return *line.exit_code;
-  const millrace::Status status = millrace::Run();
+  const millrace::Status status = millrace::Run(line);
   if (!status.ok()) millrace::PrintFailure("predictor", status);
   return millrace::ExitCode(status);
 }

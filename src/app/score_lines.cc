@@ -123,7 +123,7 @@ Status WriteScores(std::span<const float> scores, std::FILE* out, Comparison* co
 Status ScoreLines(const Predictor& predictor, const Environment& environment, const ScoreRequest& request,
                   std::stop_token stop) {
   DataFeedDesc desc = predictor.data_desc();
-  desc.clear_name();
+  if (ReadsMultiSlot(desc.name())) desc.clear_name();
   desc.set_drop_last(false);
   desc.set_thread_num(1);
   if (request.batch_size > 0) desc.set_batch_size(request.batch_size);

@@ -57,18 +57,20 @@ Status Run(const CommandLine& line) {
   }
   if (FLAGS_trainer_desc.empty()) return InvalidConfig("--trainer_desc is missing: the job's prototxt file");
   const StopOnSignal signals;
-  MR_ASSIGN(const Environment environment, MakeDefaultEnvironment());
-  ConfigRequest request{.file = FLAGS_trainer_desc, .overrides = line.repeated[0], .known = NamesOf(environment)};
+  ConfigRequest request;
+  request.file = FLAGS_trainer_desc;
+  request.overrides = line.repeated[0];
   const bool only_looks = FLAGS_print_config || !FLAGS_print_ops.empty();
   request.has_output_folder = only_looks || !FLAGS_output_dir.empty();
-  MR_ASSIGN(LoadedConfig config, LoadTrainerDesc(request));
+  MR_ASSIGN(JobAndEnvironment loaded, LoadJob(std::move(request)));
+  LoadedConfig& config = loaded.config;
   std::fputs(config.warnings.c_str(), stderr);
   if (FLAGS_print_config) {
     std::fputs(PrintConfig(*config.desc).c_str(), stdout);
     return FlushStandardOutput();
   }
   std::string output_dir = FLAGS_output_dir.empty() ? config.desc->output().dir() : FLAGS_output_dir;
-  MR_ASSIGN(const std::unique_ptr<Job> job, Job::Create(std::move(config), environment, std::move(output_dir)));
+  MR_ASSIGN(const std::unique_ptr<Job> job, Job::Create(std::move(config), loaded.environment, std::move(output_dir)));
   if (!FLAGS_print_ops.empty()) return PrintOps(*job);
   if (job->desc().precision() == TrainerDesc::BF16 && !CpuHasBf16()) {
     std::fputs("warning: this processor has no bfloat16 instructions; precision: BF16 is run in FP32\n", stderr);

@@ -17,7 +17,7 @@ constexpr int kValuesShown = 8;
 /// The first batch of the first file, at most kRowsShown rows of it.
 Result<std::unique_ptr<Dataset>> OpenSample(const Job& job) {
   DataFeedDesc desc = job.desc().data_desc();
-  desc.clear_name();
+  if (ReadsMultiSlot(desc.name())) desc.clear_name();
   desc.set_batch_size(std::min(desc.batch_size(), kRowsShown));
   desc.set_thread_num(1);
   desc.set_drop_last(false);

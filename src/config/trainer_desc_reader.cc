@@ -36,6 +36,28 @@ void CheckProgramFiles(const ProgramFiles& program, const FieldPositions& positi
   check(program.init_dir(), "init_dir");
 }
 
+/// Loads the job's plugins. What is known afterwards; nothing at all when one is missing, as nobody can say then which
+/// of the names that the job uses would have come from it.
+KnownNames LoadPlugins(const TrainerDesc& desc, const ConfigRequest& request, const FieldPositions& positions,
+                       Diagnostics* diagnostics) {
+  if (desc.plugins_size() == 0) return request.plugins == nullptr ? request.known : request.plugins->names();
+  if (request.plugins == nullptr) return {};
+  const int errors = diagnostics->errors();
+  for (int i = 0; i < desc.plugins_size(); ++i) {
+    const SourceSpan where = positions.Find("plugins[" + std::to_string(i) + "]");
+    const std::string& path = desc.plugins(i);
+    std::error_code error;
+    if (path.empty()) {
+      diagnostics->Error(where, "the name of a plugin is empty");
+    } else if (!std::filesystem::exists(path, error)) {
+      diagnostics->InputError(where, "plugins: " + ExplainMissingFile(path));
+    } else if (const Status status = request.plugins->Load(path); !status.ok()) {
+      diagnostics->Error(where, status.message());
+    }
+  }
+  return diagnostics->errors() == errors ? request.plugins->names() : KnownNames();
+}
+
 }  // namespace
 
 Status LoadedConfig::Report(const std::vector<Mistake>& mistakes) const {
@@ -66,7 +88,10 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     ApplyOverride(request.overrides[i], static_cast<int>(i) + 1, config.desc.get(), &diagnostics, &positions);
   }
   // Where braces do not match, what belongs to what is a guess, and judging it would bury the cause.
-  if (intact) ValidateTrainerDesc(*config.desc, request.known, request.needs_model, positions, &diagnostics);
+  if (intact) {
+    const KnownNames known = LoadPlugins(*config.desc, request, positions, &diagnostics);
+    ValidateTrainerDesc(*config.desc, known, request.needs_model, positions, &diagnostics);
+  }
   if (intact && request.check_files) {
     const auto expand = [&](const auto& entries, std::string_view path) {
       return ExpandFileList({entries.begin(), entries.end()}, path, positions, &diagnostics);

@@ -7,6 +7,7 @@
 #include "config/diagnostics.h"
 #include "config/field_positions.h"
 #include "config/known_names.h"
+#include "config/plugin_host.h"
 #include "core/status.h"
 
 namespace millrace {
@@ -20,6 +21,9 @@ struct ConfigRequest {
   /// Assignments after the file, in order: "data_desc.batch_size=64" (overrides.h has the grammar).
   std::vector<std::string> overrides;
   KnownNames known;
+  /// Loads the job's plugins and then says what is known, in place of `known`. Null: plugins are not loaded, and the
+  /// names that they might bring are not checked.
+  PluginHost* plugins = nullptr;
   /// Expands file lists and demands that their files exist.
   bool check_files = true;
   /// Demands a model or a program; not for what only reads data.

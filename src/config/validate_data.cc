@@ -151,6 +151,11 @@ constexpr std::pair<std::string_view, std::string_view> kFeeds[] = {
     {"FileInstantDataset", "MultiSlotFileInstantDataFeed"},
 };
 
+bool IsOwnFeed(std::string_view feed) {
+  if (feed.empty()) return true;
+  return std::any_of(std::begin(kFeeds), std::end(kFeeds), [feed](const auto& entry) { return entry.second == feed; });
+}
+
 void CheckFeedOfDataset(std::string_view dataset, const std::string& feed, Checker& check) {
   std::string_view wanted;
   bool is_ours = false;
@@ -201,6 +206,10 @@ std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check) 
     CheckFeedOfDataset(desc.dataset().class_name(), feed.name(), check);
   }
   if (desc.dataset().class_name() == "FileInstantDataset") CheckBinaryFeed(feed, check);
+  if (feed.attrs_size() > 0 && IsOwnFeed(feed.name())) {
+    check.Error("data_desc.attrs[0]",
+                "attrs are for the data feed of a plugin (data_desc.name); MultiSlot text has none");
+  }
   if (feed.batch_size() < 1) {
     check.Error("data_desc.batch_size",
                 "Batch size " + std::to_string(feed.batch_size()) + " is illegal. It must be at least 1");

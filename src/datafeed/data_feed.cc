@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/edit_distance.h"
+#include "core/exception_text.h"
 #include "data_feed.pb.h"
 #include "datafeed/column_sink.h"
 #include "datafeed/multi_slot_options.h"
@@ -27,11 +28,17 @@ class MultiSlotFeed final : public DataFeed {
 };
 
 template <FeedClass kClass>
-std::unique_ptr<DataFeed> MakeMultiSlot(const SlotSchema& schema, const DataFeedDesc& desc) {
-  return std::make_unique<MultiSlotFeed>(schema, MultiSlotOptions::FromDesc(desc, kClass));
+Result<std::unique_ptr<DataFeed>> MakeMultiSlot(const SlotSchema& schema, const DataFeedDesc& desc) {
+  return std::unique_ptr<DataFeed>(std::make_unique<MultiSlotFeed>(schema, MultiSlotOptions::FromDesc(desc, kClass)));
 }
 
 }  // namespace
+
+bool ReadsMultiSlot(std::string_view feed_class) {
+  if (feed_class.empty()) return true;
+  const std::vector<std::string> names = DataFeedFactory::Builtin().names();
+  return std::find(names.begin(), names.end(), feed_class) != names.end();
+}
 
 DataFeedFactory DataFeedFactory::Builtin() {
   DataFeedFactory factory;
@@ -46,7 +53,7 @@ Status DataFeedFactory::Add(std::string name, Maker maker) {
   for (const Entry& entry : entries_) {
     if (entry.name == name) return AlreadyExists("a data feed of the class \"" + name + "\" is registered already");
   }
-  entries_.push_back({std::move(name), maker});
+  entries_.push_back({std::move(name), std::move(maker)});
   return Status::Ok();
 }
 
@@ -54,7 +61,13 @@ Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view name,
                                                           const DataFeedDesc& desc) const {
   MR_TRY(CheckName(name));
   const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
-  if (entry->maker != nullptr) return entry->maker(schema, desc);
+  if (entry->maker != nullptr) {
+    try {
+      return entry->maker(schema, desc);
+    } catch (...) {
+      return InvalidConfig("data_desc.name: \"" + entry->name + "\" threw " + DescribeException());
+    }
+  }
   return InvalidConfig("data_desc.name: " + entry->name +
                        " reads binary files, not lines of text; it feeds a FileInstantDataset");
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,13 +34,18 @@ class DataFeed {
   virtual const ValueCounters& counters() const = 0;
 };
 
+/// Whether a class of data feed reads MultiSlot text as Millrace does itself; so does no name at all. Datasets may read
+/// such lines in ways of their own, and those of a plugin's class by that class alone.
+bool ReadsMultiSlot(std::string_view feed_class);
+
 /// Makes data feeds by class name: DataFeedDesc.name.
 ///
 /// A value that the program makes and passes on; a plugin adds its classes to it before the first Create, which any
-/// thread may call.
+/// thread may call. What a class throws is caught and reported by its name.
 class DataFeedFactory {
  public:
-  using Maker = std::unique_ptr<DataFeed> (*)(const SlotSchema& schema, const DataFeedDesc& desc);
+  /// Makes a feed, or says what in the desc it cannot follow. Called by any thread, once for each that reads.
+  using Maker = std::function<Result<std::unique_ptr<DataFeed>>(const SlotSchema& schema, const DataFeedDesc& desc)>;
 
   /// With "MultiSlotDataFeed", "MultiSlotInMemoryDataFeed", "SlotRecordInMemoryDataFeed" (whose rows are those of
   /// MultiSlotInMemoryDataFeed), and "MultiSlotFileInstantDataFeed", which reads no lines: a FileInstantDataset makes

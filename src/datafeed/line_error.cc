@@ -15,6 +15,7 @@ std::string_view LineErrorKindName(LineErrorKind kind) {
     case LineErrorKind::kTrailing: return "trailing_values";
     case LineErrorKind::kNonFinite: return "non_finite_value";
     case LineErrorKind::kNulByte: return "nul_byte";
+    case LineErrorKind::kRefused: return "refused";
   }
   return "unknown";
 }
@@ -22,6 +23,7 @@ std::string_view LineErrorKindName(LineErrorKind kind) {
 std::string LineError::ToString() const {
   std::string text;
   if (!slot.empty()) text += "slot \"" + slot + "\": ";
+  if (!message.empty()) return text + message;
   text += "expected " + expectation + ", found ";
   text += snippet.empty() ? "the end of the line" : "\"" + snippet + "\"";
   return text;

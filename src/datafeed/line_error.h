@@ -23,6 +23,7 @@ enum class LineErrorKind : uint8_t {
   kTrailing,       ///< tokens after the last slot
   kNonFinite,      ///< NaN or infinity where they are rejected
   kNulByte,        ///< a byte 0
+  kRefused,        ///< a plugin's parser says so
 };
 
 /// "bad_count", "overflow", ...
@@ -35,6 +36,7 @@ struct LineError {
   std::string slot;         ///< empty when no slot is to blame
   std::string expectation;  ///< "value 2 of 3 to be an unsigned 64-bit number"
   std::string snippet;      ///< the offending token, printable; empty at the end of the line
+  std::string message;      ///< what a plugin's parser says, in place of expectation and snippet
 
   /// `slot "C1": expected value 2 of 3 to be an unsigned 64-bit number, found "0x10"`.
   std::string ToString() const;

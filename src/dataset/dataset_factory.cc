@@ -30,6 +30,7 @@ Result<std::unique_ptr<Dataset>> MakeInMemory(const DataFeedDesc& desc, std::vec
   options.local_shuffle = settings.local_shuffle;
   options.rows = settings.rows;
   options.output_dir = settings.output_dir;
+  options.feeds = feeds;
   MR_ASSIGN(std::unique_ptr<InMemoryDataset> dataset,
             InMemoryDataset::Create(desc, std::move(files), std::move(options)));
   return std::unique_ptr<Dataset>(std::move(dataset));

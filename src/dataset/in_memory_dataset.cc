@@ -63,6 +63,17 @@ Status CheckGrouping(const DataFeedDesc& desc, const InMemoryRows& rows) {
   return LineBatchSchema(desc).status();
 }
 
+/// A feed of a plugin gives rows; names of instances and lines that are batches are MultiSlot's.
+Status CheckPluginFeed(const DataFeedDesc& desc, const SlotSchema& schema, const DataFeedFactory& feeds) {
+  const bool has_texts = desc.parse_ins_id() || desc.parse_content() || desc.parse_logkey();
+  if (has_texts || desc.input_type() != 0) {
+    return InvalidConfig("data_desc.name: rows of \"" + desc.name() +
+                         "\" have no names (parse_ins_id, parse_content, " +
+                         "parse_logkey) in an InMemoryDataset, and its lines are no batches (input_type)");
+  }
+  return feeds.Create(desc.name(), schema, desc).status();
+}
+
 }  // namespace
 
 struct InMemoryDataset::Impl {
@@ -129,6 +140,9 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
   load.lines = line_options;
   load.sample_rate = options.rows.sample_rate;
   load.sample_seed = options.rows.sample_seed;
+  if (!ReadsMultiSlot(desc.name())) {
+    load.make_feed = [this] { return options.feeds.Create(desc.name(), schema, desc); };
+  }
   RowLoader loader(*opener, files, row_schema(), layout, *bad_lines, load);
   Result<PassStats> stats = loader.Load(&rows, &loaded, std::move(stop));
   is_loaded = stats.ok();
@@ -160,7 +174,8 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
   // For the whole process: blocks of a MiB and more come from the system and go back to it when they are freed. By
   // itself the allocator learns to keep such blocks, and ReleaseMemory would release nothing.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
-  if (!desc.name().empty() && desc.name() != "MultiSlotInMemoryDataFeed" &&
+  const bool is_plugins = !ReadsMultiSlot(desc.name());
+  if (!is_plugins && !desc.name().empty() && desc.name() != "MultiSlotInMemoryDataFeed" &&
       desc.name() != "SlotRecordInMemoryDataFeed") {
     return InvalidConfig(
         "data_desc.name: an InMemoryDataset reads with MultiSlotInMemoryDataFeed or SlotRecordInMemoryDataFeed, not "
@@ -181,6 +196,7 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
   }
   MR_TRY(CheckGrouping(desc, options.rows));
   MR_ASSIGN(SlotSchema schema, SlotSchema::Create(desc));
+  if (is_plugins) MR_TRY(CheckPluginFeed(desc, schema, options.feeds));
   auto impl = std::make_unique<Impl>(desc, std::move(schema), std::move(files), std::move(options));
   MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files));
   return std::unique_ptr<InMemoryDataset>(new InMemoryDataset(std::move(impl)));

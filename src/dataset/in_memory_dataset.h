@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "datafeed/data_feed.h"
 #include "dataset/dataset.h"
 
 namespace millrace {
@@ -32,6 +33,7 @@ struct InMemoryDatasetOptions {
   bool local_shuffle = false;  ///< BeginPass shuffles by (PassOptions::seed, PassOptions::pass)
   InMemoryRows rows = {};
   std::string output_dir = {};  ///< where QUARANTINE writes bad_lines.txt when the policy names no file
+  DataFeedFactory feeds = DataFeedFactory::Builtin();  ///< with the classes of plugins that desc.name may be
 };
 
 /// Holds all rows of its files, packed, and hands them out in batches, pass after pass, in any order that a seed gives.

@@ -70,11 +70,11 @@ class Conversion {
     if (state_.done) return state_.report;
     DataFeedDesc desc = *request_->desc;
     desc.set_drop_last(false);
-    if (desc.name() != "MultiSlotDataFeed") desc.clear_name();
+    if (desc.name() != "MultiSlotDataFeed" && ReadsMultiSlot(desc.name())) desc.clear_name();
     QueueDatasetOptions options;
     options.output_dir = request_->output_dir;
     MR_ASSIGN(const std::unique_ptr<QueueDataset> dataset,
-              QueueDataset::Create(desc, request_->files, DataFeedFactory::Builtin(), options));
+              QueueDataset::Create(desc, request_->files, request_->feeds, options));
     const InstantFormat format(dataset->schema(), desc.empty_slot() == DataFeedDesc::ALLOW);
     PassOptions pass;
     pass.ordered = true;

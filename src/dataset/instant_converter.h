@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "datafeed/data_feed.h"
 #include "dataset/dataset.h"
 
 namespace millrace {
@@ -14,7 +15,8 @@ class DataFeedDesc;
 
 /// What ConvertToInstant reads and writes.
 struct ConvertRequest {
-  const DataFeedDesc* desc = nullptr;  ///< of the text: its slots, command and policies
+  const DataFeedDesc* desc = nullptr;                  ///< of the text: its slots, command and policies
+  DataFeedFactory feeds = DataFeedFactory::Builtin();  ///< with the classes of plugins that desc.name may be
   std::vector<std::string> files;
   std::string output_dir;         ///< made when it is not there
   std::string prefix = "part";    ///< files are PREFIX-00000, PREFIX-00001, ...

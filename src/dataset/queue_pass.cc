@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/elapsed.h"
+#include "core/exception_text.h"
 #include "dataset/batch_rows.h"
 
 namespace millrace {
@@ -80,7 +81,13 @@ QueuePass::QueuePass(const QueuePassOptions& options, const InputOpener& opener,
 QueuePass::~QueuePass() { stop_.request_stop(); }
 
 void QueuePass::Read(Reader& reader, const std::stop_token& stop) {
-  Status status = ReadAll(reader, stop);
+  Status status;
+  try {
+    status = ReadAll(reader, stop);
+  } catch (...) {
+    // A feed may be a plugin's.
+    status = InvalidConfig("data_desc.name: data feed \"" + options_.feed_class + "\" threw " + DescribeException());
+  }
   if (status.ok()) return;
   channel_.Close(std::move(status));
   stop_.request_stop();

@@ -23,6 +23,7 @@ struct QueuePassOptions {
   size_t prefetch_batches = 2;
   int retries = 0;
   bool drop_last = false;
+  std::string feed_class;  ///< for messages
 };
 
 /// One pass of a QueueDataset: its readers, the channel between them and the workers, and what they met.

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "core/elapsed.h"
+#include "core/exception_text.h"
 #include "core/hash.h"
 #include "datafeed/multi_slot_parser.h"
 #include "datafeed/row_sink.h"
+#include "dataset/feed_rows.h"
 
 namespace millrace {
 struct RowLoader::Reader {
@@ -17,6 +20,7 @@ struct RowLoader::Reader {
 
   int number;
   MultiSlotParser parser;
+  std::optional<FeedRows> feed;  ///< in place of the parser
   RowSink sink;
   LineBlock block;
   std::vector<LoadedBlock> loaded;
@@ -37,7 +41,12 @@ RowLoader::RowLoader(const InputOpener& opener, const std::vector<std::string>& 
 Result<PassStats> RowLoader::Load(PackedRows* rows, std::vector<RowHandle>* order, std::stop_token stop) {
   std::vector<Reader> readers;
   readers.reserve(static_cast<size_t>(options_.threads));
-  for (int i = 0; i < options_.threads; ++i) readers.emplace_back(i, *this, rows);
+  for (int i = 0; i < options_.threads; ++i) {
+    readers.emplace_back(i, *this, rows);
+    if (!options_.make_feed) continue;
+    MR_ASSIGN(std::unique_ptr<DataFeed> feed, options_.make_feed());
+    readers.back().feed.emplace(std::move(feed), *schema_);
+  }
   {
     std::stop_source any_stop;
     const std::stop_callback on_stop(std::move(stop), [&any_stop] { any_stop.request_stop(); });
@@ -66,7 +75,15 @@ Result<PassStats> RowLoader::Load(PackedRows* rows, std::vector<RowHandle>* orde
 }
 
 void RowLoader::Read(Reader& reader, std::stop_source& stop) {
-  Status status = ReadAll(reader, stop.get_token());
+  Status status;
+  try {
+    status = ReadAll(reader, stop.get_token());
+  } catch (const std::bad_alloc&) {
+    status = Unavailable("no memory for the rows of the files");
+  } catch (...) {
+    // A feed may be a plugin's.
+    status = InvalidConfig("data_desc.name: the data feed threw " + DescribeException());
+  }
   if (status.ok()) return;
   const std::lock_guard lock(mutex_);
   // Those that are stopped because of it report a stop only afterwards.
@@ -103,14 +120,19 @@ Status RowLoader::ParseBlock(Reader& reader) {
       continue;
     }
     reader.sink.set_line(line_number);
-    if (reader.parser.ParseLine(line, reader.sink) == LineResult::kBad) {
-      MR_TRY(ReportBadLine(reader, reader.parser.error(), line_number, line));
+    if (ParseLine(reader, line) == LineResult::kBad) {
+      const LineError& error = reader.feed ? reader.feed->error() : reader.parser.error();
+      MR_TRY(ReportBadLine(reader, error, line_number, line));
     }
   }
   const std::vector<RowHandle>& handles = reader.sink.handles();
   reader.rows += static_cast<int64_t>(handles.size());
   reader.loaded.push_back({block.file, block.first_line, handles});
   return bad_lines_->AddLines(static_cast<int64_t>(block.lines));
+}
+
+LineResult RowLoader::ParseLine(Reader& reader, std::string_view line) const {
+  return reader.feed ? reader.feed->ParseLine(line, reader.sink) : reader.parser.ParseLine(line, reader.sink);
 }
 
 bool RowLoader::IsSampled(uint32_t file, uint64_t line) const {
@@ -142,7 +164,7 @@ PassStats RowLoader::Stats(const std::vector<Reader>& readers) const {
     stats.rows += reader.rows;
     if (reader.sampled_out > 0) stats.counters["sampled_out"] += reader.sampled_out;
     stats.stage_seconds["parse"] += reader.parse_seconds;
-    reader.parser.counters().AddTo(stats.counters);
+    (reader.feed ? reader.feed->counters() : reader.parser.counters()).AddTo(stats.counters);
   }
   return stats;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <stop_token>
 #include <string>
@@ -8,6 +10,7 @@
 
 #include "datafeed/bad_lines.h"
 #include "datafeed/block_feed.h"
+#include "datafeed/data_feed.h"
 #include "datafeed/line_error.h"
 #include "datafeed/multi_slot_options.h"
 #include "datafeed/packed_rows.h"
@@ -24,6 +27,8 @@ class RowLoader {
     int threads = 1;
     int retries = 0;
     MultiSlotOptions lines;
+    /// Makes a feed of a plugin's class for each thread; empty: MultiSlot text, read as `lines` says.
+    std::function<Result<std::unique_ptr<DataFeed>>()> make_feed;
     double sample_rate = 1;    ///< share of the lines that is read, chosen by their places
     uint64_t sample_seed = 0;  ///< chooses other lines
   };
@@ -44,6 +49,7 @@ class RowLoader {
   /// What one thread does and found.
   struct Reader;
 
+  LineResult ParseLine(Reader& reader, std::string_view line) const;
   void Read(Reader& reader, std::stop_source& stop);
   Status ReadAll(Reader& reader, const std::stop_token& stop);
   Status ParseBlock(Reader& reader);

@@ -71,6 +71,15 @@ Flags FindWanted(const BlockDesc& block, const std::vector<int>& path, const Var
   return wanted;
 }
 
+/// The gradient of one operator, whose code may be a plugin's.
+Result<std::vector<OpDesc>> GradientOf(const OpDesc& op, const OpInfo& info, const Flags& wanted, const Flags& have) {
+  try {
+    return info.grad(GradContext(OpView(op, info), wanted, have));
+  } catch (...) {
+    return OperatorThrew(info).Context(op.type() + ": gradient");
+  }
+}
+
 /// Operators of the gradients before names are made unique: several may write one variable.
 Result<std::vector<OpDesc>> RawGradients(const BlockDesc& block, const std::vector<int>& path, std::string_view loss,
                                          const Flags& wanted, const OpRegistry& registry) {
@@ -91,7 +100,8 @@ Result<std::vector<OpDesc>> RawGradients(const BlockDesc& block, const std::vect
                   op.outputs(0).arguments(0) + "\" stop_gradient to leave it out";
       continue;
     }
-    for (OpDesc& grad : info->grad(GradContext(OpView(op, *info), wanted, have))) {
+    MR_ASSIGN(std::vector<OpDesc> gradients, GradientOf(op, *info, wanted, have));
+    for (OpDesc& grad : gradients) {
       ForEachArgument(op.outputs(), [&](const std::string& name) {
         if (have.contains(name)) return;
         for (OpDesc::Var& input : *grad.mutable_inputs()) {

@@ -24,14 +24,25 @@ std::string Where(int block, size_t index) {
   return (block == 0 ? "" : "block " + std::to_string(block) + " ") + "op[" + std::to_string(index) + "]";
 }
 
-// Memory that runs out is the one exception that a kernel, or a container in it, throws.
-Status RunKernel(OpKernel& kernel, const RunContext& context) {
+// Memory that runs out is the one exception that a kernel of ours, or a container in it, throws; a plugin's may throw
+// any.
+Result<std::unique_ptr<OpKernel>> MakeKernel(const OpInfo& op, KernelContext& context) {
+  try {
+    return op.kernel(context);
+  } catch (...) {
+    return OperatorThrew(op).Context(op.type);
+  }
+}
+
+Status RunKernel(OpKernel& kernel, const RunContext& context, const OpRegistry& registry, const std::string& type) {
   try {
     return kernel.Run(context);
   } catch (const NoMemory& error) {
     return Unavailable(error.what());
   } catch (const std::bad_alloc&) {
     return Unavailable("no memory for what the operator keeps beside its variables");
+  } catch (...) {
+    return OperatorThrew(*registry.Find(type));
   }
 }
 
@@ -45,7 +56,7 @@ Result<std::unique_ptr<BlockKernels>> BlockKernels::Create(const Executable& exe
   for (size_t i = 0; i < ops.size(); ++i) {
     const OpView view(ops[i], *executable.registry().Find(ops[i].type()));
     KernelContext context(view, scope, options, &executable);
-    Result<std::unique_ptr<OpKernel>> kernel = view.info().kernel(context);
+    Result<std::unique_ptr<OpKernel>> kernel = MakeKernel(view.info(), context);
     if (!kernel.ok()) return std::move(kernel).Context(Where(block, i)).status();
     made->kernels_.push_back(std::move(*kernel));
   }
@@ -55,8 +66,8 @@ Result<std::unique_ptr<BlockKernels>> BlockKernels::Create(const Executable& exe
 Status BlockKernels::Run(const RunContext& context, OpRange ops) {
   for (size_t i = ops.begin; i < ops.end; ++i) {
     const int64_t start = nanoseconds_.empty() ? 0 : Now();
-    if (Status s = RunKernel(*kernels_[i], context); !s.ok()) {
-      const OpDesc& op = executable_->ops(block_)[i];
+    const OpDesc& op = executable_->ops(block_)[i];
+    if (Status s = RunKernel(*kernels_[i], context, executable_->registry(), op.type()); !s.ok()) {
       return std::move(s).Context(Where(block_, i) + " " + op.type() + FirstOutput(op));
     }
     if (!nanoseconds_.empty()) nanoseconds_[i] += Now() - start;

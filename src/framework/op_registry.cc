@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "core/edit_distance.h"
+#include "core/exception_text.h"
 
 namespace millrace {
 namespace {
@@ -243,7 +244,11 @@ Status InferShapeContext::Error(std::string message) const {
 
 Status InferShapes(const OpView& op, VarMetas& vars) {
   InferShapeContext context(op, vars);
-  MR_TRY(op.info().infer_shape(context));
+  try {
+    MR_TRY(op.info().infer_shape(context));
+  } catch (...) {
+    return OperatorThrew(op.info()).Context(op.type());
+  }
   for (const OpDesc::Var& output : op.desc().outputs()) {
     for (const std::string& name : output.arguments()) {
       const auto made = vars.find(name);
@@ -375,7 +380,7 @@ OpBuilder OpRegistry::Add(std::string_view type) {
   return OpBuilder(*it->second);
 }
 
-Status OpRegistry::Seal() {
+std::string OpRegistry::Problems() const {
   std::string problems;
   const auto report = [&problems](const std::string& op, const char* what) {
     if (!problems.empty()) problems += '\n';
@@ -387,7 +392,28 @@ Status OpRegistry::Seal() {
     if (info->infer_shape == nullptr) report(type, "has no shape inference");
     if (info->kernel == nullptr) report(type, "has no kernel");
   }
-  if (!problems.empty()) return Internal(problems);
+  return problems;
+}
+
+Status OpRegistry::Seal() {
+  std::string problems = Problems();
+  return problems.empty() ? Status::Ok() : Internal(std::move(problems));
+}
+
+Status OpRegistry::Adopt(OpRegistry ops, const std::string& plugin) {
+  std::string problems = ops.Problems();
+  for (const auto& [type, info] : ops.ops_) {
+    const OpInfo* taken = Find(type);
+    if (taken == nullptr) continue;
+    if (!problems.empty()) problems += '\n';
+    problems += "operator \"" + type + "\" exists already" +
+                (taken->plugin.empty() ? "" : ", from plugin \"" + taken->plugin + "\"");
+  }
+  if (!problems.empty()) return InvalidConfig(std::move(problems));
+  for (auto& [type, info] : ops.ops_) {
+    info->plugin = plugin;
+    ops_.emplace(type, std::move(info));
+  }
   return Status::Ok();
 }
 
@@ -451,6 +477,11 @@ bool IsHintAttr(std::string_view name) {
 }
 
 std::string ShowAttr(const AttrValue& value) { return std::visit(AttrShower{}, value); }
+
+Status OperatorThrew(const OpInfo& op) {
+  if (op.plugin.empty()) return Internal("threw " + DescribeException());
+  return InvalidConfig("plugin \"" + op.plugin + "\" threw " + DescribeException());
+}
 
 Status SameAsX(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));

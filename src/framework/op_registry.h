@@ -156,6 +156,7 @@ struct OpInfo {
   bool is_optimizer = false;  ///< writes parameters
   bool is_gradient = false;   ///< made by another operator's grad
   bool is_fused = false;      ///< made by a fusion pass, not by users
+  std::string plugin;         ///< the shared object that registered it; empty: it is Millrace's own
 
   const AttrInfo* FindAttr(std::string_view name) const;
 };
@@ -201,6 +202,9 @@ class OpRegistry {
   OpBuilder Add(std::string_view type);
   /// Reports operators that were added twice or lack a doc, shape inference or kernel, all at once.
   Status Seal();
+  /// Takes over every operator of `ops`, or none of them: kInvalidConfig, a line each, for types that are taken here
+  /// and for what Seal would report. They remember `plugin`, the path of the shared object that they came from.
+  Status Adopt(OpRegistry ops, const std::string& plugin);
   const OpInfo* Find(std::string_view type) const;
   /// The operator that `gradient` is the gradient of, by Paddle's way to name them (TYPE_grad); null when `gradient` is
   /// no gradient, or of an operator that is not here.
@@ -211,6 +215,8 @@ class OpRegistry {
   std::string Nearest(std::string_view type) const;
 
  private:
+  std::string Problems() const;
+
   std::map<std::string, std::unique_ptr<OpInfo>, std::less<>> ops_;
   std::vector<std::string> duplicates_;
 };
@@ -222,6 +228,10 @@ bool IsHintAttr(std::string_view name);
 
 /// An attribute's value as messages show it: 3, "text", [1, 2].
 std::string ShowAttr(const AttrValue& value);
+
+/// What an exception becomes that an operator's code threw, to be called within a catch block: kInvalidConfig that
+/// names the plugin, which is whose fault it is; kInternal for an operator of Millrace itself.
+Status OperatorThrew(const OpInfo& op);
 
 /// Outputs have the meta of input "X" (a common shape rule).
 Status SameAsX(InferShapeContext& context);

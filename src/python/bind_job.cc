@@ -24,7 +24,6 @@ class PyJob {
       : text_(std::move(text)), output_dir_(std::move(output_dir)) {
     request_.file = std::move(file);
     request_.overrides = std::move(overrides);
-    request_.known = NamesOf(SharedEnvironment());
     request_.has_output_folder = !output_dir_.empty();
     Compile();
   }
@@ -40,13 +39,14 @@ class PyJob {
   }
 
   void Compile() {
-    Result<LoadedConfig> loaded =
-        text_.has_value() ? LoadTrainerDescText(request_.file, *text_, request_) : LoadTrainerDesc(request_);
-    LoadedConfig config = ValueOrThrow(std::move(loaded));
+    JobAndEnvironment loaded = ValueOrThrow(LoadJob(request_, text_));
+    LoadedConfig& config = loaded.config;
+    job_.reset();
+    environment_ = std::make_unique<Environment>(std::move(loaded.environment));
     warnings_ = config.warnings;
     config_text_ = PrintConfig(*config.desc);
     std::string folder = output_dir_.empty() ? config.desc->output().dir() : output_dir_;
-    job_ = ValueOrThrow(Job::Create(std::move(config), SharedEnvironment(), std::move(folder)));
+    job_ = ValueOrThrow(Job::Create(std::move(config), *environment_, std::move(folder)));
     has_run_ = false;
   }
 
@@ -71,6 +71,7 @@ class PyJob {
   std::string output_dir_;
   std::string warnings_;
   std::string config_text_;
+  std::unique_ptr<Environment> environment_;  ///< with the job's plugins; outlives it
   std::unique_ptr<Job> job_;
   bool has_run_ = false;
 };

@@ -105,7 +105,7 @@ class PyPredictor {
   /// Scores lines of MultiSlot text, which lack the slots of `without`.
   py::array_t<float> ScoreText(const std::string& text, const std::vector<std::string>& without) {
     DataFeedDesc desc = predictor_->data_desc();
-    desc.clear_name();
+    if (ReadsMultiSlot(desc.name())) desc.clear_name();
     auto* slots = desc.mutable_multi_slot_desc()->mutable_slots();
     for (const std::string& name : without) {
       slots->erase(std::remove_if(slots->begin(), slots->end(), [&](const Slot& s) { return s.name() == name; }),

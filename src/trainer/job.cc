@@ -139,10 +139,11 @@ Result<std::unique_ptr<InMemoryDataset>> Job::LoadEvaluationRows(std::stop_token
   feed.set_drop_last(false);
   const bool streams = desc().dataset().class_name() == "QueueDataset";
   if (streams && feed.zeros() == DataFeedDesc::AS_CLASS) feed.set_zeros(DataFeedDesc::KEEP);
-  if (streams) feed.clear_name();
+  if (streams && ReadsMultiSlot(feed.name())) feed.clear_name();
   InMemoryDatasetOptions options;
   options.threads = workers_;
   options.rows = DatasetSettings::FromDesc(desc()).ForEvaluation().rows;
+  options.feeds = environment_->feeds;
   options.output_dir = output_dir_;
   MR_ASSIGN(std::unique_ptr<InMemoryDataset> rows,
             InMemoryDataset::Create(feed, config_.eval_files, std::move(options)));
@@ -202,10 +203,14 @@ Status Job::CheckSelfFed() {
   for (int block = 0; block < train_->block_count(); ++block) {
     for (const OpDesc& op : train_->ops(block)) {
       reads = reads || op.type() == "read";
+      const OpInfo& info = *environment_->ops.Find(op.type());
+      if (!info.plugin.empty() && info.inputs.empty() && op.outputs_size() > 0 && op.outputs(0).arguments_size() > 0) {
+        plugin_sources_.push_back(op.outputs(0).arguments(0));
+      }
       loops += block == 0 && op.type() == "while" ? 1 : 0;
     }
   }
-  if (!reads) {
+  if (!reads && plugin_sources_.empty()) {
     return InvalidConfig(
         "program.main: no operator reads from a reader, and the job has no data_desc and filelist to "
         "feed the program from: give them, or make readers in program.startup and read them");
@@ -215,6 +220,10 @@ Status Job::CheckSelfFed() {
                          " while operators; the training loop of a program that feeds itself is one");
   }
   is_loop_ = loops == 1;
+  if (!reads && !is_loop_) {
+    return InvalidConfig("program.main: what gives \"" + plugin_sources_[0] +
+                         "\" has no end that ends an epoch; put the step into the block of a while operator");
+  }
   if (is_loop_ && desc().epochs() != 1) {
     return config_.Report({{"epochs", "the while operator of program.main says how long it trains; leave epochs out"}});
   }

@@ -82,6 +82,9 @@ class Job {
   bool feeds_itself() const { return dataset_ == nullptr; }
   /// Whether a program that feeds itself is a whole training: a `while` stands in its main block.
   bool is_loop() const { return is_loop_; }
+  /// What operators of plugins that take no input give: such an operator of a program that feeds itself reads data
+  /// without a reader's help, an example a row of its first output.
+  const std::vector<std::string>& plugin_sources() const { return plugin_sources_; }
   Dataset& dataset() const { return *dataset_; }
   /// The slots of the dataset; none of a program that feeds itself.
   const SlotSchema& schema() const { return feeds_itself() ? no_slots_ : dataset_->schema(); }
@@ -136,6 +139,7 @@ class Job {
   std::unique_ptr<Dataset> eval_dataset_;
   SlotSchema no_slots_;
   bool is_loop_ = false;
+  std::vector<std::string> plugin_sources_;
 };
 
 }  // namespace millrace

@@ -60,6 +60,9 @@ Status SelfFedTrainer::FindReaders() {
     MR_TRY(holder->shapes().status().Context("reader \"" + name + "\""));
     readers_.push_back({name, holder, read.contains(name)});
   }
+  for (const std::string& name : job_->plugin_sources()) {
+    plugin_sources_.push_back(frame_->scope().Var(name)->GetMutable<Tensor>());
+  }
   return Status::Ok();
 }
 
@@ -200,8 +203,12 @@ Status SelfFedTrainer::CountStep(const RunContext& context) {
     rows += reader.holder->rows();
   }
   Tick();
-  if (items == items_) return Status::Ok();
-  const int64_t examples = rows - rows_;
+  // Without readers, nobody but the plugin knows whether a round read something: each does.
+  if (items == items_ && plugin_sources_.empty()) return Status::Ok();
+  int64_t examples = rows - rows_;
+  for (const Tensor* given : plugin_sources_) {
+    if (!given->empty() && given->dims().rank() > 0) examples += given->dims()[0];
+  }
   items_ = items;
   rows_ = rows;
   ++state_.step;

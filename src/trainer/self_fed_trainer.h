@@ -60,6 +60,7 @@ class SelfFedTrainer final : public Trainer, private LoopObserver {
   TrainerHooks hooks_;
   std::unique_ptr<Frame> frame_;
   std::vector<NamedReader> readers_;
+  std::vector<const Tensor*> plugin_sources_;  ///< Job::plugin_sources
   std::vector<NamedTensor> loop_variables_;
   std::vector<MetricReader*> no_metrics_;
   SlotBatch no_batch_;

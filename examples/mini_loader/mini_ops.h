@@ -1,0 +1,10 @@
+#pragma once
+
+#include "framework/op_registry.h"
+
+namespace mini {
+
+void RegisterMiniReader(millrace::OpRegistry& registry);
+void RegisterMiniDecoder(millrace::OpRegistry& registry);
+
+}  // namespace mini

@@ -1,0 +1,68 @@
+#include "mini_data_reader.h"
+#include "mini_ops.h"
+
+namespace mini {
+namespace {
+
+using millrace::AttrValue;
+using millrace::DType;
+using millrace::InferShapeContext;
+using millrace::KernelContext;
+using millrace::OpKernel;
+using millrace::Result;
+using millrace::RunContext;
+using millrace::Status;
+
+constexpr int kParserThreads = 2;
+
+Status InferMiniReader(InferShapeContext& context) {
+  const int64_t batch_size = context.op().Int("batch_size");
+  if (batch_size < 1) return context.Error("batch_size must be positive, not " + std::to_string(batch_size));
+  const int64_t buffer = context.op().Int("shuffle_buffer_size");
+  if (buffer < 1) return context.Error("shuffle_buffer_size must be positive, not " + std::to_string(buffer));
+  millrace::VarMeta out;
+  out.dtype = DType::kFloat64;
+  out.dims = {batch_size, 2};
+  context.SetOutput("out", out);
+  return Status::Ok();
+}
+
+/// The state of the operator is the reader: it is made with the kernel, once a frame, and goes on from batch to batch.
+class MiniReaderKernel final : public OpKernel {
+ public:
+  static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
+    Result<MiniReaderOptions> options = MiniReaderOptions::Create(context.op(), context.options());
+    if (!options.ok()) return std::move(options).Context(context.op().type()).status();
+    MR_ASSIGN(millrace::Tensor* const out, context.Output("out"));
+    return std::unique_ptr<OpKernel>(std::make_unique<MiniReaderKernel>(*options, out));
+  }
+  MiniReaderKernel(const MiniReaderOptions& options, millrace::Tensor* out)
+      : reader_(options, kParserThreads), out_(out) {}
+
+  Status Run(const RunContext& context) override { return reader_.Read(out_, context.stop); }
+
+ private:
+  MiniDataReader reader_;
+  millrace::Tensor* out_;
+};
+
+}  // namespace
+
+void RegisterMiniReader(millrace::OpRegistry& registry) {
+  registry.Add("MiniReader")
+      .Doc("Reads batch_size lines of two numbers from part files, one batch after another without end.")
+      .Output("out", "[batch_size, 2] of type float64")
+      .Attr("data_dir", std::string(), "folder of the parts")
+      .Attr("data_part_num", int64_t{1}, "how many parts there are")
+      .Attr("part_name_prefix", std::string("part-"), "what stands before a part's number")
+      .Attr("part_name_suffix_length", int64_t{-1}, "digits of a part's number: 3 for part-007; -1: no zeros before it")
+      .Attr("batch_size", int64_t{1}, "rows of out")
+      .Attr("random_shuffle", false, "draws lines at random from a buffer")
+      .Attr("shuffle_after_epoch", false, "reads the parts in another order in every epoch but the first")
+      .Attr("seed", int64_t{-1}, "of both shuffles; -1: the job's")
+      .Attr("shuffle_buffer_size", int64_t{1024}, "lines that random_shuffle draws from")
+      .InferShape(InferMiniReader)
+      .Kernel<MiniReaderKernel>();
+}
+
+}  // namespace mini

@@ -1,0 +1,140 @@
+#include <algorithm>
+
+#include "core/exception_text.h"
+#include "plugin/c_open_args.h"
+#include "plugin/c_plugin.h"
+#include "plugin/c_row_values.h"
+
+namespace millrace {
+namespace {
+
+/// Values that a record has in all axes but the first, and in that one when it is fixed.
+Result<int64_t> WidthOf(const TensorSpec& spec) {
+  const bool is_known = spec.dtype == DType::kInt64 || spec.dtype == DType::kInt32 || spec.dtype == DType::kFloat32 ||
+                        spec.dtype == DType::kFloat64;
+  if (!is_known) return InvalidConfig("loaders give int64, int32, float32 and float64, not " + spec.ToString());
+  int64_t width = 1;
+  for (int axis = 0; axis < spec.dims.rank(); ++axis) {
+    if (axis == 0 && spec.dims[axis] < 0) continue;
+    if (spec.dims[axis] < 0) return InvalidConfig("loaders give records of fixed sizes, not " + spec.ToString());
+    width *= spec.dims[axis];
+  }
+  return width;
+}
+
+template <class To, class From>
+void Put(std::span<const From> values, const Dims& dims, Tensor* tensor) {
+  To* to = tensor->Resize<To>(dims);
+  for (const From value : values) *to++ = static_cast<To>(value);
+}
+
+class CLoaderReader final : public FileReader {
+ public:
+  CLoaderReader(const millrace_loader& loader, std::string where, std::string file, std::vector<TensorSpec> shapes,
+                std::unique_ptr<COpenArgs> args)
+      : FileReader(std::move(file), std::move(shapes)),
+        loader_(loader),
+        where_(std::move(where)),
+        args_(std::move(args)),
+        row_(args_->columns()) {}
+  ~CLoaderReader() override { Close(); }
+
+ private:
+  Result<bool> ReadRecord(std::vector<LoDTensor>* out, const std::stop_token& stop) override {
+    if (stop.stop_requested()) return Cancelled("stopped while reading " + file());
+    if (state_ == nullptr) MR_TRY(Open());
+    row_.Clear();
+    int result = MILLRACE_FAILED;
+    try {
+      result = loader_.next(state_, &row_.sink(), error_.get());
+    } catch (...) {
+      return BadData(file() + ": " + where_ + " threw " + DescribeException());
+    }
+    MR_TRY(args_->read_failure());
+    if (result == MILLRACE_NONE) return false;
+    ++records_;
+    const std::string record = file() + ": record " + std::to_string(records_ - 1) + ": ";
+    if (result != MILLRACE_ROW) return BadData(record + error_.text(where_ + " failed and gives no reason"));
+    if (!row_.Check()) return BadData(record + "output " + std::to_string(row_.column()) + ": " + row_.misfit());
+    for (size_t i = 0; i < out->size(); ++i)
+      MR_TRY(PutColumn(i, &(*out)[i]).Context(record + "output " + std::to_string(i)));
+    return true;
+  }
+  Status Rewind() override {
+    Close();
+    return Status::Ok();
+  }
+
+  Status Open() {
+    MR_TRY(args_->OpenFileToRead(file()));
+    records_ = 0;
+    try {
+      state_ = loader_.open(&args_->args(), error_.get());
+    } catch (...) {
+      return BadData(file() + ": " + where_ + " threw " + DescribeException());
+    }
+    MR_TRY(args_->read_failure());
+    if (state_ != nullptr) return Status::Ok();
+    return BadData(file() + ": " + where_ + " cannot open it: " + error_.text("it gives no reason"));
+  }
+  void Close() {
+    try {
+      if (state_ != nullptr) loader_.close(state_);
+    } catch (...) {
+      // The records were read; there is nothing left that it could spoil.
+    }
+    state_ = nullptr;
+  }
+
+  Status PutColumn(size_t column, LoDTensor* out) {
+    const TensorSpec& spec = shapes()[column];
+    const bool is_ids = args_->columns()[column].kind == MILLRACE_IDS;
+    const size_t count = is_ids ? row_.ids(column).size() : row_.floats(column).size();
+    Dims dims = spec.dims;
+    out->lod.clear();
+    if (spec.dims.rank() > 0 && spec.dims[0] < 0) {
+      const auto width = static_cast<size_t>(spec.dims.Product(1, spec.dims.rank()));
+      if (width == 0 || count % width != 0) {
+        return BadData("expected a multiple of " + std::to_string(width) + " values, found " + std::to_string(count));
+      }
+      dims.set(0, static_cast<int64_t>(count / width));
+      if (spec.lod_level > 0) out->lod = {0, static_cast<uint32_t>(count / width)};
+    }
+    if (spec.dtype == DType::kInt64) Put<int64_t>(row_.ids(column), dims, &out->values);
+    if (spec.dtype == DType::kInt32) Put<int32_t>(row_.ids(column), dims, &out->values);
+    if (spec.dtype == DType::kFloat32) Put<float>(row_.floats(column), dims, &out->values);
+    if (spec.dtype == DType::kFloat64) Put<double>(row_.floats(column), dims, &out->values);
+    return Status::Ok();
+  }
+
+  const millrace_loader loader_;
+  const std::string where_;
+  const std::unique_ptr<COpenArgs> args_;
+  void* state_ = nullptr;
+  CRowValues row_;
+  CError error_;
+  int64_t records_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<FileReader>> MakeCLoaderReader(const millrace_loader& loader, const std::string& path,
+                                                      const std::string& file, const std::vector<TensorSpec>& shapes) {
+  const std::string where = "loader \"" + std::string(loader.name) + "\" of plugin \"" + path + "\"";
+  std::vector<std::pair<std::string, millrace_column>> columns;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    Result<int64_t> width = WidthOf(shapes[i]);
+    if (!width.ok()) return std::move(width).Context(where + ": output " + std::to_string(i)).status();
+    const bool is_ids = shapes[i].dtype == DType::kInt64 || shapes[i].dtype == DType::kInt32;
+    const bool is_fixed = shapes[i].lod_level == 0;
+    columns.push_back(
+        {std::to_string(i),
+         {nullptr, is_ids ? MILLRACE_IDS : MILLRACE_FLOATS, is_fixed ? static_cast<int32_t>(*width) : -1}});
+  }
+  Result<std::unique_ptr<COpenArgs>> args =
+      COpenArgs::Create({loader.attrs, loader.attr_count}, {}, std::move(columns));
+  if (!args.ok()) return std::move(args).Context(where).status();
+  return std::unique_ptr<FileReader>(std::make_unique<CLoaderReader>(loader, where, file, shapes, std::move(*args)));
+}
+
+}  // namespace millrace

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/byte_source.h"
+#include "core/status.h"
+#include "plugin/plugin_abi.h"
+
+namespace millrace {
+
+/// What a parser or loader of the C tier is opened with, and everything that it points to. Must outlive what was opened
+/// with it. One thread.
+class COpenArgs {
+ public:
+  using Given = std::vector<std::pair<std::string, std::string>>;
+
+  /// Completes the attributes of `infos` by their defaults. kInvalidConfig for one that is unknown, given twice, or
+  /// missing without a default.
+  static Result<std::unique_ptr<COpenArgs>> Create(std::span<const millrace_attr_info> infos, const Given& given,
+                                                   std::vector<std::pair<std::string, millrace_column>> columns);
+  COpenArgs(const COpenArgs&) = delete;
+  COpenArgs& operator=(const COpenArgs&) = delete;
+
+  /// Begins the bytes of a file anew, for a loader that is opened next. OpenFile's errors.
+  Status OpenFileToRead(const std::string& file);
+  const millrace_open_args& args() const { return args_; }
+  std::span<const millrace_column> columns() const { return columns_; }
+  /// Why `read` failed; ok when it did not.
+  const Status& read_failure() const { return read_failure_; }
+
+ private:
+  COpenArgs() = default;
+  static ptrdiff_t Read(void* host, char* bytes, size_t room);
+
+  std::vector<std::string> texts_;  ///< values of attributes, names of columns
+  std::vector<millrace_attr> attrs_;
+  std::vector<millrace_column> columns_;
+  std::string file_;
+  std::unique_ptr<ByteSource> source_;
+  Status read_failure_;
+  millrace_open_args args_{};
+};
+
+/// Room for the message of one call into a plugin of the C tier.
+class CError {
+ public:
+  CError() : error_{sizeof(millrace_error), text_, sizeof(text_)} {}
+  CError(const CError&) = delete;
+  CError& operator=(const CError&) = delete;
+
+  millrace_error* get() {
+    text_[0] = '\0';
+    return &error_;
+  }
+  /// What the plugin wrote; `otherwise` when it wrote nothing.
+  std::string text(const std::string& otherwise) {
+    text_[sizeof(text_) - 1] = '\0';
+    return text_[0] == '\0' ? otherwise : text_;
+  }
+
+ private:
+  char text_[1024] = {};
+  millrace_error error_;
+};
+
+}  // namespace millrace

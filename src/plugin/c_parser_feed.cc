@@ -1,0 +1,128 @@
+#include <algorithm>
+
+#include "core/exception_text.h"
+#include "data_feed.pb.h"
+#include "datafeed/column_sink.h"
+#include "plugin/c_open_args.h"
+#include "plugin/c_plugin.h"
+#include "plugin/c_row_values.h"
+
+namespace millrace {
+namespace {
+
+class CParserFeed final : public DataFeed {
+ public:
+  CParserFeed(const millrace_parser& parser, std::string where, const SlotSchema& schema,
+              std::unique_ptr<COpenArgs> args)
+      : parser_(parser),
+        where_(std::move(where)),
+        schema_(&schema),
+        args_(std::move(args)),
+        row_(args_->columns()),
+        sink_(schema) {}
+  ~CParserFeed() override {
+    try {
+      if (state_ != nullptr) parser_.close(state_);
+    } catch (...) {
+      // Everything was parsed; there is nothing left that it could spoil.
+    }
+  }
+
+  Status Open() {
+    try {
+      state_ = parser_.open(&args_->args(), error_text_.get());
+    } catch (...) {
+      return InvalidConfig(where_ + " threw " + DescribeException());
+    }
+    if (state_ != nullptr) return Status::Ok();
+    return InvalidConfig(where_ + " cannot be opened: " + error_text_.text("it gives no reason"));
+  }
+
+  void Attach(SlotBatch* batch) override { sink_.Attach(batch); }
+  void Detach() override { sink_.Detach(); }
+  int rows() const override { return sink_.rows(); }
+  const LineError& error() const override { return error_; }
+  const ValueCounters& counters() const override { return counters_; }
+
+  LineResult ParseLine(std::string_view line) override {
+    row_.Clear();
+    int result = MILLRACE_FAILED;
+    try {
+      result = parser_.parse(state_, line.data(), line.size(), &row_.sink(), error_text_.get());
+    } catch (...) {
+      return Bad("", where_ + " threw " + DescribeException());
+    }
+    if (result == MILLRACE_NONE) {
+      ++counters_.blank_lines;
+      return LineResult::kBlank;
+    }
+    if (result != MILLRACE_ROW) return Bad("", error_text_.text(where_ + " refuses the line and gives no reason"));
+    if (!row_.Check()) return Bad(SlotName(row_.column()), row_.misfit());
+    WriteRow();
+    return LineResult::kRow;
+  }
+
+ private:
+  LineResult Bad(std::string slot, std::string message) {
+    error_ = LineError();
+    error_.kind = LineErrorKind::kRefused;
+    error_.slot = std::move(slot);
+    error_.message = std::move(message);
+    return LineResult::kBad;
+  }
+  std::string SlotName(size_t column) const {
+    return column < schema_->used().size() ? schema_->used()[column].name : "";
+  }
+  void WriteRow() {
+    sink_.BeginRow();
+    for (const SlotSpec& slot : schema_->used()) {
+      const auto column = static_cast<size_t>(slot.id);
+      if (slot.type == SlotType::kUint64) {
+        const std::span<const uint64_t> values = row_.ids(column);
+        sink_.EndIds(slot.id, std::copy(values.begin(), values.end(), sink_.BeginIds(slot.id, values.size())));
+      } else {
+        const std::span<const float> values = row_.floats(column);
+        sink_.EndFloats(slot.id, std::copy(values.begin(), values.end(), sink_.BeginFloats(slot.id, values.size())));
+      }
+    }
+    sink_.EndRow();
+  }
+
+  const millrace_parser parser_;
+  const std::string where_;
+  const SlotSchema* schema_;
+  const std::unique_ptr<COpenArgs> args_;
+  void* state_ = nullptr;
+  CRowValues row_;
+  ColumnSink sink_;
+  CError error_text_;
+  LineError error_;
+  ValueCounters counters_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<DataFeed>> MakeCParserFeed(const millrace_parser& parser, const std::string& path,
+                                                  const SlotSchema& schema, const DataFeedDesc& desc) {
+  const std::string where = "parser \"" + std::string(parser.name) + "\" of plugin \"" + path + "\"";
+  if (desc.parse_ins_id() || desc.parse_content() || desc.parse_logkey()) {
+    return InvalidConfig("data_desc: " + where + " gives no names of instances (parse_ins_id, parse_content, " +
+                         "parse_logkey)");
+  }
+  COpenArgs::Given given;
+  for (const PluginAttr& attr : desc.attrs()) given.emplace_back(attr.name(), attr.value());
+  std::vector<std::pair<std::string, millrace_column>> columns;
+  for (const SlotSpec& slot : schema.used()) {
+    columns.push_back(
+        {slot.name,
+         {nullptr, slot.type == SlotType::kUint64 ? MILLRACE_IDS : MILLRACE_FLOATS, slot.is_dense ? slot.width : -1}});
+  }
+  Result<std::unique_ptr<COpenArgs>> args =
+      COpenArgs::Create({parser.attrs, parser.attr_count}, given, std::move(columns));
+  if (!args.ok()) return std::move(args).Context("data_desc.attrs: " + where).status();
+  auto feed = std::make_unique<CParserFeed>(parser, where, schema, std::move(*args));
+  MR_TRY(feed->Open());
+  return std::unique_ptr<DataFeed>(std::move(feed));
+}
+
+}  // namespace millrace

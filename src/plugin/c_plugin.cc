@@ -1,0 +1,73 @@
+#include "plugin/c_plugin.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace millrace {
+namespace {
+
+/// What this program and the plugin both have of a structure; the rest is zero.
+template <class T>
+T Shared(const T& structure) {
+  T copy{};
+  std::memcpy(&copy, &structure, std::min(structure.size, sizeof(T)));
+  return copy;
+}
+
+Status Incomplete(const std::string& what, const std::string& lacks) {
+  return InvalidConfig(what + " has no " + lacks);
+}
+
+/// `kind` is "parser" or "loader"; `work` is its parse or next.
+template <class T, class Work>
+Status CheckComplete(const std::string& kind, const T& part, Work work) {
+  if (part.name == nullptr || *part.name == '\0') return Incomplete("a " + kind, "name");
+  const std::string what = kind + " \"" + part.name + "\"";
+  if (part.doc == nullptr || *part.doc == '\0') return Incomplete(what, "doc");
+  if (part.open == nullptr || work == nullptr || part.close == nullptr) return Incomplete(what, "functions");
+  if (part.attr_count > 0 && part.attrs == nullptr) return Incomplete(what, "attributes where it counts some");
+  for (size_t i = 0; i < part.attr_count; ++i) {
+    if (part.attrs[i].name == nullptr) return Incomplete(what, "name for attribute " + std::to_string(i));
+  }
+  return Status::Ok();
+}
+
+std::vector<std::string> Suffixes(const char* text) {
+  std::vector<std::string> suffixes;
+  std::string rest = text == nullptr ? "" : text;
+  while (!rest.empty()) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    suffixes.push_back(rest.substr(0, comma));
+    rest.erase(0, comma + 1);
+  }
+  return suffixes;
+}
+
+}  // namespace
+
+Status RegisterCPlugin(const millrace_c_plugin& plugin, const std::string& path, Registries& registries) {
+  const millrace_c_plugin known = Shared(plugin);
+  for (size_t i = 0; i < known.parser_count; ++i) {
+    const millrace_parser parser = Shared(*known.parsers[i]);
+    MR_TRY(CheckComplete("parser", parser, parser.parse));
+    MR_TRY(registries.feeds.Add(parser.name, [parser, path](const SlotSchema& schema, const DataFeedDesc& desc) {
+      return MakeCParserFeed(parser, path, schema, desc);
+    }));
+  }
+  for (size_t i = 0; i < known.loader_count; ++i) {
+    const millrace_loader loader = Shared(*known.loaders[i]);
+    MR_TRY(CheckComplete("loader", loader, loader.next));
+    FileFormat format;
+    format.tag = loader.name;
+    format.suffixes = Suffixes(loader.suffixes);
+    format.doc = loader.doc;
+    format.open = [loader, path](const std::string& file, const std::vector<TensorSpec>& shapes) {
+      return MakeCLoaderReader(loader, path, file, shapes);
+    };
+    MR_TRY(registries.readers.Add(std::move(format)));
+  }
+  if (known.parser_count + known.loader_count > 0) return Status::Ok();
+  return InvalidConfig("it has no parser and no loader");
+}
+
+}  // namespace millrace

@@ -1,0 +1,64 @@
+#include "plugin/c_row_values.h"
+
+namespace millrace {
+namespace {
+
+std::string Values(size_t count) { return count == 1 ? "1 value" : std::to_string(count) + " values"; }
+
+}  // namespace
+
+CRowValues::CRowValues(std::span<const millrace_column> columns)
+    : descriptions_(columns),
+      columns_(columns.size()),
+      sink_{sizeof(millrace_sink), this, &CRowValues::TakeIds, &CRowValues::TakeFloats} {}
+
+void CRowValues::Clear() {
+  for (Column& column : columns_) {
+    column.ids.clear();
+    column.floats.clear();
+  }
+  misfit_.clear();
+}
+
+bool CRowValues::Check() {
+  for (size_t i = 0; i < columns_.size() && misfit_.empty(); ++i) {
+    const size_t count = descriptions_[i].kind == MILLRACE_IDS ? columns_[i].ids.size() : columns_[i].floats.size();
+    const int32_t width = descriptions_[i].width;
+    if (width < 0 || count == static_cast<size_t>(width)) continue;
+    Misfit(i, "expected " + Values(static_cast<size_t>(width)) + ", found " + std::to_string(count));
+  }
+  return misfit_.empty();
+}
+
+bool CRowValues::Takes(size_t column, millrace_kind kind) {
+  if (column >= columns_.size()) {
+    Misfit(column, "there are " + std::to_string(columns_.size()) + " columns, and values came for number " +
+                       std::to_string(column) + " (from 0)");
+    return false;
+  }
+  if (descriptions_[column].kind == kind) return true;
+  Misfit(column, kind == MILLRACE_IDS ? "expected floats, found ids" : "expected ids, found floats");
+  return false;
+}
+
+void CRowValues::Misfit(size_t column, std::string text) {
+  if (!misfit_.empty()) return;
+  column_ = column;
+  misfit_ = std::move(text);
+}
+
+// No exception may pass through the plugin, which may be C: memory that runs out ends the process here as elsewhere.
+void CRowValues::TakeIds(void* host, size_t column, const uint64_t* values, size_t count) {
+  auto& row = *static_cast<CRowValues*>(host);
+  if (row.Takes(column, MILLRACE_IDS))
+    row.columns_[column].ids.insert(row.columns_[column].ids.end(), values, values + count);
+}
+
+void CRowValues::TakeFloats(void* host, size_t column, const float* values, size_t count) {
+  auto& row = *static_cast<CRowValues*>(host);
+  if (row.Takes(column, MILLRACE_FLOATS)) {
+    row.columns_[column].floats.insert(row.columns_[column].floats.end(), values, values + count);
+  }
+}
+
+}  // namespace millrace

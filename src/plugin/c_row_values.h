@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plugin/plugin_abi.h"
+
+namespace millrace {
+
+/// Gathers the values that a plugin of the C tier gives for one row, column by column. One thread; warm, it allocates
+/// nothing.
+class CRowValues {
+ public:
+  /// `columns` must outlive it.
+  explicit CRowValues(std::span<const millrace_column> columns);
+  CRowValues(const CRowValues&) = delete;
+  CRowValues& operator=(const CRowValues&) = delete;
+
+  /// What the plugin calls. It refers to this object.
+  const millrace_sink& sink() const { return sink_; }
+  /// Forgets the row.
+  void Clear();
+  /// Whether every column got what it takes; otherwise column() and misfit() say which one did not, and why.
+  bool Check();
+  size_t column() const { return column_; }
+  /// "expected 2 values, found 3".
+  const std::string& misfit() const { return misfit_; }
+
+  std::span<const uint64_t> ids(size_t column) const { return columns_[column].ids; }
+  std::span<const float> floats(size_t column) const { return columns_[column].floats; }
+
+ private:
+  struct Column {
+    std::vector<uint64_t> ids;
+    std::vector<float> floats;
+  };
+  static void TakeIds(void* host, size_t column, const uint64_t* values, size_t count);
+  static void TakeFloats(void* host, size_t column, const float* values, size_t count);
+  /// Whether a column exists and is of this kind; remembers the first that is not.
+  bool Takes(size_t column, millrace_kind kind);
+  void Misfit(size_t column, std::string text);
+
+  std::span<const millrace_column> descriptions_;
+  std::vector<Column> columns_;
+  millrace_sink sink_;
+  size_t column_ = 0;
+  std::string misfit_;
+};
+
+}  // namespace millrace

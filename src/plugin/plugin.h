@@ -1,0 +1,42 @@
+#pragma once
+
+#include "core/status.h"
+#include "datafeed/data_feed.h"
+#include "framework/op_kernel.h"
+#include "framework/op_registry.h"
+#include "plugin/abi_tag.h"
+#include "reader/reader_registry.h"
+
+namespace millrace {
+
+/// What a plugin may add to. The operators are an empty registry of the plugin's own, which the program takes over when
+/// the plugin is done: all of them, or, when a type is taken or incomplete, none.
+struct Registries {
+  OpRegistry& ops;          ///< operators, optimizers among them: Add("my_op")
+  DataFeedFactory& feeds;   ///< how lines become rows, by data_desc.name
+  ReaderRegistry& readers;  ///< file formats of readers
+};
+
+}  // namespace millrace
+
+/// Makes a shared object a plugin: the body registers what it brings, once for every program that loads it.
+///
+///     MILLRACE_PLUGIN(millrace::Registries& registries) {
+///       registries.ops.Add("my_op").Doc("…")…;
+///       return millrace::Status::Ok();
+///     }
+///
+/// Exactly once in a shared object. It is for the compiler, standard library and Millrace that it was built with: where
+/// one of them differs, it is refused before any of its code runs. What it throws is caught and reported by its path,
+/// here and later in its operators. It is never unloaded. docs/plugins.md has the whole.
+#define MILLRACE_PLUGIN(parameter)                                                                                    \
+  extern "C" {                                                                                                        \
+  __attribute__((visibility("default"))) extern const char millrace_plugin_tag[];                                     \
+  const char millrace_plugin_tag[] = MILLRACE_CPP_PLUGIN_TAG;                                                         \
+  __attribute__((visibility("default"))) void millrace_plugin_register(::millrace::Registries&, ::millrace::Status&); \
+  }                                                                                                                   \
+  static ::millrace::Status MillraceRegister(parameter);                                                              \
+  void millrace_plugin_register(::millrace::Registries& registries, ::millrace::Status& result) {                     \
+    result = MillraceRegister(registries);                                                                            \
+  }                                                                                                                   \
+  static ::millrace::Status MillraceRegister(parameter)

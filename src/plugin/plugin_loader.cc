@@ -1,0 +1,114 @@
+#include "plugin/plugin_loader.h"
+
+#include <dlfcn.h>
+
+#include <utility>
+
+#include "core/exception_text.h"
+#include "plugin/c_plugin.h"
+#include "plugin/exported_text.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kTagSymbol[] = "millrace_plugin_tag";
+constexpr char kRegisterSymbol[] = "millrace_plugin_register";
+constexpr char kCSymbol[] = "millrace_plugin_c";
+
+using RegisterFn = void (*)(Registries&, Status&);
+
+/// The two kinds of plugins.
+enum class Tier : uint8_t { kC, kCpp };
+
+/// Refuses what is no plugin, or one for another program.
+Result<Tier> CheckTag(const std::string& path) {
+  const Result<std::string> tag = ReadExportedText(path, kTagSymbol);
+  if (!tag.ok()) {
+    if (tag.status().message().find(kTagSymbol) == std::string::npos) return tag.status();
+    return InvalidConfig("it is no plugin of Millrace: it exports no " + std::string(kTagSymbol) +
+                         ", which MILLRACE_PLUGIN and MILLRACE_C_PLUGIN define");
+  }
+  if (*tag == CppPluginTag()) return Tier::kCpp;
+  if (*tag == MILLRACE_C_PLUGIN_TAG) return Tier::kC;
+  const bool is_c = tag->starts_with("millrace plugin, C: ");
+  return InvalidConfig("it was built for another program:\n  built as      \"" + *tag + "\"\n  needed here   \"" +
+                       (is_c ? MILLRACE_C_PLUGIN_TAG : std::string(CppPluginTag())) +
+                       "\"\n  build it again with this Millrace's headers" + (is_c ? "" : " and compiler"));
+}
+
+/// What dlerror() says, with the C++ name of a symbol that is missing.
+Status CannotLoad(const char* text) {
+  const std::string_view error = text == nullptr ? "no reason given" : text;
+  constexpr std::string_view kUndefined = "undefined symbol: ";
+  const size_t at = error.find(kUndefined);
+  if (at == std::string_view::npos) return InvalidConfig("it cannot be loaded: " + std::string(error));
+  std::string symbol(error.substr(at + kUndefined.size()));
+  symbol.resize(std::min(symbol.find_first_of(" ,\t"), symbol.size()));  // "…, version X"
+  return InvalidConfig("it cannot be loaded: it needs \"" + Demangled(symbol.c_str()) +
+                       "\", which neither it nor its libraries nor this program has (undefined symbol " + symbol + ")");
+}
+
+/// Opens the shared object, whose constructors run and may throw.
+Result<void*> Open(const std::string& path) {
+  // A name without a slash would be looked for in the system's folders.
+  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  // dlopen is declared not to throw, and runs constructors that may: through a pointer the compiler believes it.
+  using OpenFn = void* (*)(const char*, int);
+  const volatile OpenFn open = &dlopen;
+  try {
+    void* handle = open(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return CannotLoad(dlerror());
+    return handle;
+  } catch (...) {
+    return InvalidConfig("while it was loaded it threw " + DescribeException());
+  }
+}
+
+/// The address of what the plugin's tag promises.
+Result<void*> FindSymbol(void* handle, const char* symbol, const char* macro) {
+  void* address = dlsym(handle, symbol);
+  if (address != nullptr) return address;
+  return InvalidConfig("it exports no " + std::string(symbol) + ", which " + macro + " defines");
+}
+
+/// Has the plugin register what it brings.
+Status Register(void* handle, Tier tier, const std::string& path, Registries& registries) {
+  if (tier == Tier::kC) {
+    MR_ASSIGN(const void* const plugin, FindSymbol(handle, kCSymbol, "MILLRACE_C_PLUGIN in plugin/plugin_abi.h"));
+    return RegisterCPlugin(*static_cast<const millrace_c_plugin*>(plugin), path, registries);
+  }
+  MR_ASSIGN(void* const function, FindSymbol(handle, kRegisterSymbol, "MILLRACE_PLUGIN in plugin/plugin.h"));
+  Status status;
+  reinterpret_cast<RegisterFn>(function)(registries, status);
+  return status;
+}
+
+Status Load(const std::string& path, const Registries& into) {
+  MR_ASSIGN(const Tier tier, CheckTag(path));
+  MR_ASSIGN(void* const handle, Open(path));
+  OpRegistry ops;
+  DataFeedFactory feeds = into.feeds;
+  ReaderRegistry readers = into.readers;
+  try {
+    Registries staged{ops, feeds, readers};
+    Status status = Register(handle, tier, path, staged);
+    // Whatever its code: it is the job that names an unfit plugin.
+    if (!status.ok()) return InvalidConfig(status.message());
+  } catch (...) {
+    return InvalidConfig("while it registered it threw " + DescribeException());
+  }
+  MR_TRY(into.ops.Adopt(std::move(ops), path));
+  into.feeds = std::move(feeds);
+  into.readers = std::move(readers);
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::string_view CppPluginTag() { return MILLRACE_CPP_PLUGIN_TAG; }
+
+Status LoadPlugin(const std::string& path, const Registries& into) {
+  return Load(path, into).Context("plugin \"" + path + "\"");
+}
+
+}  // namespace millrace

@@ -1,0 +1,266 @@
+// Parsers and loaders of the C tier: what they give arrives, and what they do wrong is told by file, line and plugin.
+
+#include "plugin/c_plugin.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "core/file.h"
+#include "data_feed.pb.h"
+#include "dataset/in_memory_dataset.h"
+#include "dataset/queue_dataset.h"
+#include "plugin/plugin_loader.h"
+#include "plugin/test_plugins.h"
+#include "program/text_proto.h"
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+
+class CPluginTest : public testing::Test {
+ protected:
+  CPluginTest() : folder_(TempDir::Create("c_plugin").value()), feeds_(DataFeedFactory::Builtin()) {
+    Load("pairs");
+    Load("c_throwing");
+  }
+
+  void Load(const std::string& name) {
+    const Status status = LoadPlugin(TestPlugin(name), {ops_, feeds_, readers_});
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  std::string Write(const std::string& name, const std::string& bytes) const {
+    const std::string path = folder_.path() + "/" + name;
+    std::ofstream(path) << bytes;
+    return path;
+  }
+  static DataFeedDesc Desc(const std::string& extra) {
+    DataFeedDesc desc;
+    const Status status = ParseTextProto(extra + R"(
+      batch_size: 4
+      multi_slot_desc {
+        slots { name: "x" type: "float" is_used: true is_dense: true shape: [-1, 1] }
+        slots { name: "id" type: "uint64" is_used: true is_dense: true shape: [-1, 1] }
+        slots { name: "more" type: "uint64" is_used: true }
+      })",
+                                         "desc", &desc);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return desc;
+  }
+  /// All rows of one pass, "x/id/more,more" each.
+  static Result<std::string> Rows(Dataset& dataset) {
+    MR_TRY(dataset.BeginPass({.workers = 1, .ordered = true}));
+    std::string text;
+    for (;;) {
+      MR_ASSIGN(const BatchPtr batch, dataset.source(0).Next({}));
+      if (batch == nullptr) break;
+      for (int row = 0; row < batch->rows(); ++row) {
+        const auto i = static_cast<size_t>(row);
+        text += std::to_string(static_cast<int>(batch->floats(0)[i])) + "/" + std::to_string(batch->ids(1)[i]) + "/";
+        for (size_t j = batch->offsets(2)[i]; j < batch->offsets(2)[i + 1]; ++j) {
+          text += std::to_string(batch->ids(2)[j]) + ",";
+        }
+        text += " ";
+      }
+    }
+    MR_TRY(dataset.EndPass().status());
+    return text;
+  }
+  Result<std::string> RowsOf(const std::string& desc, const std::string& lines) {
+    const std::string file = Write("part-0", lines);
+    MR_ASSIGN(const auto dataset, QueueDataset::Create(Desc(desc), {file}, feeds_, {}));
+    return Rows(*dataset);
+  }
+
+  const TempDir folder_;
+  OpRegistry ops_;
+  DataFeedFactory feeds_;
+  ReaderRegistry readers_;
+};
+
+constexpr char kPairs[] = R"(name: "PairFeed" attrs { name: "separator" value: ";" })";
+
+TEST_F(CPluginTest, AParserFeedsDatasetsByItsName) {
+  const std::string lines = "1;10;7;8\n# nothing\n2;20\n\n3;30;\n-4;40;9\n5;50;1\n";
+  const std::string rows = "1/10/7,8, 2/20/ 3/30/ -4/40/9, 5/50/1, ";
+  EXPECT_EQ(RowsOf(kPairs, lines).value(), rows);
+
+  InMemoryDatasetOptions options;
+  options.feeds = feeds_;
+  const auto memory = InMemoryDataset::Create(Desc(kPairs), {folder_.path() + "/part-0"}, options).value();
+  const PassStats stats = memory->LoadIntoMemory({}).value();
+  EXPECT_EQ(stats.rows, 5);
+  EXPECT_EQ(stats.counters.at("blank_line"), 2);
+  EXPECT_EQ(Rows(*memory).value(), rows);
+}
+
+TEST_F(CPluginTest, ABadLineHasItsPlaceAndTheParsersWords) {
+  const std::string start = folder_.path() + "/part-0:2:1: ";
+  EXPECT_EQ(RowsOf(kPairs, "1;10;7\nx;1\n").status().message(), start + "field 1: expected a number, found \"x\"");
+  EXPECT_EQ(RowsOf(kPairs, "1;10;7\n;1\n").status().message(), start + "slot \"x\": expected 1 value, found 0");
+  EXPECT_EQ(RowsOf(std::string(kPairs) + " bad_lines { action: SKIP max_fraction: 1 }", "1;10;7\nx;1\n2;20\n").value(),
+            "1/10/7, 2/20/ ");
+}
+
+TEST_F(CPluginTest, AttributesAreCheckedBeforeAnythingIsRead) {
+  const std::string of = "data_desc.attrs: parser \"PairFeed\" of plugin \"" + TestPlugin("pairs") + "\": ";
+  EXPECT_EQ(RowsOf("name: \"PairFeed\"", "").status().message(),
+            of + "attribute \"separator\" is missing: what stands between two fields");
+  EXPECT_EQ(RowsOf("name: \"PairFeed\" attrs { name: \"seperator\" value: \";\" }", "").status().message(),
+            of + "there is no attribute \"seperator\"; did you mean \"separator\"?");
+  EXPECT_EQ(RowsOf(std::string(kPairs) + " attrs { name: \"separator\" value: \",\" }", "").status().message(),
+            of + "attribute \"separator\" is given twice");
+  EXPECT_EQ(RowsOf("name: \"PairFeed\" attrs { name: \"separator\" value: \"ab\" }", "").status().message(),
+            "parser \"PairFeed\" of plugin \"" + TestPlugin("pairs") +
+                "\" cannot be opened: separator is one character, not \"ab\"");
+  EXPECT_EQ(RowsOf(std::string(kPairs) + " attrs { name: \"comment\" value: \"/\" }", "/\n1;1;\n").value(), "1/1/ ");
+}
+
+TEST_F(CPluginTest, WhatAParserThrowsIsReportedByItsName) {
+  const std::string threw =
+      "parser \"ThrowingFeed\" of plugin \"" + TestPlugin("c_throwing") + "\" threw std::runtime_error: ";
+  EXPECT_EQ(RowsOf("name: \"ThrowingFeed\" attrs { name: \"where\" value: \"open\" }", "1\n").status().message(),
+            threw + "thrown by open");
+  EXPECT_EQ(RowsOf("name: \"ThrowingFeed\"", "1\n").status().message(),
+            folder_.path() + "/part-0:1:1: " + threw + "thrown by parse");
+}
+
+TEST_F(CPluginTest, WhatAFeedOfTheCppTierThrowsEndsThePass) {
+  Load("throwing_feed");
+  EXPECT_EQ(RowsOf("name: \"ThrowingCppFeed\"", "1\n").status().message(),
+            "data_desc.name: data feed \"ThrowingCppFeed\" threw std::logic_error: no idea");
+  InMemoryDatasetOptions options;
+  options.feeds = feeds_;
+  const auto memory =
+      InMemoryDataset::Create(Desc("name: \"ThrowingCppFeed\""), {folder_.path() + "/part-0"}, options).value();
+  EXPECT_EQ(memory->LoadIntoMemory({}).status().message(),
+            "data_desc.name: the data feed threw std::logic_error: no idea");
+}
+
+/// "PAIR" and records of a float and a uint32.
+std::string PairBytes(const std::vector<std::pair<float, uint32_t>>& records) {
+  std::string bytes = "PAIR";
+  for (const auto& [x, id] : records) {
+    bytes.append(reinterpret_cast<const char*>(&x), sizeof(x)).append(reinterpret_cast<const char*>(&id), sizeof(id));
+  }
+  return bytes;
+}
+
+const std::vector<TensorSpec>& PairShapes() {
+  static const std::vector<TensorSpec> shapes = {{DType::kFloat32, {-1, 1}, 0}, {DType::kInt64, {-1, 1}, 1}};
+  return shapes;
+}
+
+/// The first failure of a reader, or its records as "x:id,id".
+std::string Records(ReaderBase& reader) {
+  std::string text;
+  std::vector<LoDTensor> out;
+  for (;;) {
+    const Result<bool> more = reader.ReadNext(&out, {});
+    if (!more.ok()) return more.status().message();
+    if (!*more) return text;
+    text += std::to_string(static_cast<int>(out[0].values.data<float>()[0])) + ":";
+    EXPECT_EQ(out[1].lod.size(), 2U);
+    for (int64_t i = 0; i < out[1].values.numel(); ++i) {
+      text += std::to_string(out[1].values.data<int64_t>()[i]) + ",";
+    }
+    text += " ";
+  }
+}
+
+TEST_F(CPluginTest, ALoaderIsAFileFormatOfReaders) {
+  const std::string file = Write("a.pairs", PairBytes({{1, 10}, {2, 21}, {-3, 30}}));
+  const auto reader = readers_.Open(file, "", PairShapes()).value();
+  EXPECT_EQ(Records(*reader), "1:10, 2:21,22, -3:30, ");
+  ASSERT_TRUE(reader->ReInit().ok());
+  EXPECT_EQ(Records(*reader), "1:10, 2:21,22, -3:30, ");
+
+  ASSERT_EQ(std::system(("gzip -k " + file).c_str()), 0);
+  EXPECT_EQ(Records(*readers_.Open(file + ".gz", "", PairShapes()).value()), "1:10, 2:21,22, -3:30, ");
+}
+
+TEST_F(CPluginTest, ALoadersFailuresNameFileAndRecord) {
+  const std::string cut = Write("cut.pairs", PairBytes({{1, 10}, {2, 21}}).substr(0, 17));
+  EXPECT_EQ(Records(*readers_.Open(cut, "", PairShapes()).value()), cut + ": record 1: the file ends within it");
+  const std::string other = Write("other.pairs", "RIFF");
+  const std::string loader = "loader \"pairs\" of plugin \"" + TestPlugin("pairs") + "\"";
+  EXPECT_EQ(Records(*readers_.Open(other, "", PairShapes()).value()),
+            other + ": " + loader + " cannot open it: it does not begin with PAIR");
+  const std::string missing = folder_.path() + "/missing.pairs";
+  EXPECT_THAT(Records(*readers_.Open(missing, "", PairShapes()).value()), HasSubstr(missing));
+
+  const std::string file = Write("b.pairs", PairBytes({{1, 11}}));
+  EXPECT_EQ(Records(*readers_.Open(file, "", {{DType::kFloat32, {-1, 1}, 0}, {DType::kInt64, {-1, 1}, 0}}).value()),
+            file + ": record 0: output 1: expected 1 value, found 2");
+  EXPECT_EQ(Records(*readers_.Open(file, "", {{DType::kInt64, {-1, 1}, 0}}).value()),
+            file + ": record 0: output 0: expected ids, found floats");
+  EXPECT_EQ(readers_.Open(file, "", {{DType::kBool, {-1, 1}, 0}}).status().message(),
+            loader + ": output 0: loaders give int64, int32, float32 and float64, not bool [-1, 1]");
+  EXPECT_EQ(Records(*readers_.Open(file, "throwing", PairShapes()).value()),
+            file + ": loader \"throwing\" of plugin \"" + TestPlugin("c_throwing") +
+                "\" threw std::runtime_error: thrown by next");
+
+  const std::string packed = file + ".gz";
+  ASSERT_EQ(std::system(("gzip -kf " + file).c_str()), 0);
+  std::filesystem::resize_file(packed, std::filesystem::file_size(packed) - 10);
+  EXPECT_THAT(Records(*readers_.Open(packed, "", PairShapes()).value()), HasSubstr("gzip: unexpected end of file"));
+}
+
+TEST_F(CPluginTest, StructuresThatLackWhatTheyNeedAreRefused) {
+  millrace_parser parser = {sizeof(millrace_parser), "F", "Doc.", nullptr, 0, nullptr, nullptr, nullptr};
+  const millrace_parser* const parsers[] = {&parser};
+  millrace_c_plugin plugin = {sizeof(millrace_c_plugin), parsers, 1, nullptr, 0};
+  Registries registries{ops_, feeds_, readers_};
+  const auto refusal = [&] { return RegisterCPlugin(plugin, "p.so", registries).message(); };
+  EXPECT_EQ(refusal(), "parser \"F\" has no functions");
+  parser.name = nullptr;
+  EXPECT_EQ(refusal(), "a parser has no name");
+  // A plugin whose structure ends before the doc was built against a contract that never was.
+  parser.name = "F";
+  parser.size = offsetof(millrace_parser, doc);
+  EXPECT_EQ(refusal(), "parser \"F\" has no doc");
+  plugin.parser_count = 0;
+  EXPECT_EQ(refusal(), "it has no parser and no loader");
+}
+
+TEST_F(CPluginTest, ALongerStructureOfALaterMillraceIsReadAsFarAsItIsKnown) {
+  struct LaterParser {
+    millrace_parser known;
+    void* later[4];
+  };
+  static int opened;
+  const LaterParser later = {
+      {sizeof(LaterParser), "LaterFeed", "Doc.", nullptr, 0,
+       [](const millrace_open_args*, millrace_error*) -> void* { return &opened; },
+       [](void*, const char*, size_t, const millrace_sink*, millrace_error*) { return 0; }, [](void*) {}},
+      {}};
+  const millrace_parser* const parsers[] = {&later.known};
+  const millrace_c_plugin plugin = {sizeof(millrace_c_plugin), parsers, 1, nullptr, 0};
+  Registries registries{ops_, feeds_, readers_};
+  ASSERT_TRUE(RegisterCPlugin(plugin, "p.so", registries).ok());
+  EXPECT_EQ(RowsOf("name: \"LaterFeed\"", "a\nb\n").value(), "");
+}
+
+TEST_F(CPluginTest, RefusesAnotherContractWithBothNumbers) {
+  const std::string path = TestPlugin("c_of_tomorrow");
+  EXPECT_EQ(LoadPlugin(path, {ops_, feeds_, readers_}).message(), "plugin \"" + path +
+                                                                      "\": it was built for another program:\n"
+                                                                      "  built as      \"millrace plugin, C: 2\"\n"
+                                                                      "  needed here   \"millrace plugin, C: 1\"\n"
+                                                                      "  build it again with this Millrace's headers");
+}
+
+TEST_F(CPluginTest, NamesThatAreTakenAreRefused) {
+  const std::string path = TestPlugin("pairs");
+  EXPECT_EQ(LoadPlugin(path, {ops_, feeds_, readers_}).message(),
+            "plugin \"" + path + "\": a data feed of the class \"PairFeed\" is registered already");
+  EXPECT_THAT(feeds_.names(), testing::Contains("PairFeed"));
+  EXPECT_EQ(readers_.formats().size(), 2U);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,2 @@
+extern "C" int answer();
+extern "C" int answer() { return 42; }

@@ -1,0 +1,31 @@
+// A data feed of the C++ tier that throws while it parses.
+
+#include <stdexcept>
+
+#include "plugin/plugin.h"
+
+namespace {
+
+using namespace millrace;  // NOLINT(google-build-using-namespace)
+
+class ThrowingFeed : public DataFeed {
+ public:
+  void Attach(SlotBatch*) override {}
+  void Detach() override {}
+  int rows() const override { return 0; }
+  LineResult ParseLine(std::string_view) override { throw std::logic_error("no idea"); }
+  const LineError& error() const override { return error_; }
+  const ValueCounters& counters() const override { return counters_; }
+
+ private:
+  LineError error_;
+  ValueCounters counters_;
+};
+
+}  // namespace
+
+MILLRACE_PLUGIN(Registries& registries) {
+  return registries.feeds.Add("ThrowingCppFeed", [](const SlotSchema&, const DataFeedDesc&) {
+    return Result<std::unique_ptr<DataFeed>>(std::make_unique<ThrowingFeed>());
+  });
+}
