@@ -1,5 +1,8 @@
 #include "app/default_environment.h"
 
+#include <algorithm>
+#include <filesystem>
+
 #include "datafeed/multi_slot_reader.h"
 #include "ops/builtin_ops.h"
 #include "plugin/plugin_loader.h"
@@ -9,27 +12,26 @@
 namespace millrace {
 namespace {
 
-/// Not sealed yet: plugins may add to it.
-Result<Environment> OpenEnvironment() {
-  Environment environment;
-  RegisterBuiltinOps(environment.ops);
-  MR_TRY(RegisterBuiltinFormats(environment.readers));
-  MR_TRY(environment.readers.Add(MultiSlotFormat()));
-  environment.feeds = DataFeedFactory::Builtin();
-  environment.datasets = DatasetFactory::Builtin();
-  RegisterBuiltinWorkers(environment.workers);
-  return environment;
+/// A file by the one name that it has.
+std::string FileOf(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::weakly_canonical(path, error);
+  return error ? path : file.string();
 }
 
-Registries RegistriesOf(Environment& environment) { return {environment.ops, environment.feeds, environment.readers}; }
-
-/// Loads into an environment that is not sealed yet.
+/// Loads what a job names into its environment.
 class EnvironmentPlugins : public PluginHost {
  public:
   EnvironmentPlugins(Environment& environment, bool needs_model)
-      : environment_(environment), needs_model_(needs_model) {}
+      : environment_(environment), needs_model_(needs_model), base_(environment.plugins) {}
 
-  Status Load(const std::string& path) override { return LoadPlugin(path, RegistriesOf(environment_)); }
+  Status Load(const std::string& path) override {
+    // A job that is run by itself as well names what this process has loaded for all jobs.
+    const auto of_base = std::find(base_.begin(), base_.end(), FileOf(path));
+    if (of_base == base_.end()) return AddPlugin(path, &environment_);
+    base_.erase(of_base);
+    return Status::Ok();
+  }
   KnownNames names() const override {
     KnownNames names = NamesOf(environment_);
     if (needs_model_) return names;
@@ -42,26 +44,59 @@ class EnvironmentPlugins : public PluginHost {
  private:
   Environment& environment_;
   const bool needs_model_;
+  std::vector<std::string> base_;  ///< plugins that were there before, and are not named by the job
 };
 
 }  // namespace
 
-Result<Environment> MakeDefaultEnvironment() { return MakeEnvironment({}); }
-
-Result<Environment> MakeEnvironment(const std::vector<std::string>& plugins) {
-  MR_ASSIGN(Environment environment, OpenEnvironment());
-  for (const std::string& path : plugins) MR_TRY(LoadPlugin(path, RegistriesOf(environment)));
+Result<Environment> MakeDefaultEnvironment() {
+  Environment environment;
+  RegisterBuiltinOps(environment.ops);
   MR_TRY(environment.ops.Seal());
+  MR_TRY(RegisterBuiltinFormats(environment.readers));
+  MR_TRY(environment.readers.Add(MultiSlotFormat()));
+  environment.feeds = DataFeedFactory::Builtin();
+  environment.datasets = DatasetFactory::Builtin();
+  RegisterBuiltinWorkers(environment.workers);
   return environment;
 }
 
-Result<JobAndEnvironment> LoadJob(ConfigRequest request, const std::optional<std::string>& text) {
+Environment CopyOf(const Environment& environment) {
+  return {environment.ops.Copy(), environment.readers, environment.feeds,
+          environment.datasets,   environment.workers, environment.plugins};
+}
+
+bool HasPlugin(const Environment& environment, const std::string& path) {
+  const std::vector<std::string>& plugins = environment.plugins;
+  return std::find(plugins.begin(), plugins.end(), FileOf(path)) != plugins.end();
+}
+
+Status AddPlugin(const std::string& path, Environment* environment) {
+  if (HasPlugin(*environment, path)) {
+    return InvalidConfig("plugin \"" + path + "\": it is loaded already; name it once");
+  }
+  MR_TRY(LoadPlugin(path, {environment->ops, environment->feeds, environment->readers}));
+  environment->plugins.push_back(FileOf(path));
+  return Status::Ok();
+}
+
+Result<Environment> MakeEnvironment(const std::vector<std::string>& plugins) {
+  MR_ASSIGN(Environment environment, MakeDefaultEnvironment());
+  for (const std::string& path : plugins) MR_TRY(AddPlugin(path, &environment));
+  return environment;
+}
+
+Result<JobAndEnvironment> LoadJob(ConfigRequest request, const std::optional<std::string>& text,
+                                  const Environment* base) {
   JobAndEnvironment job;
-  MR_ASSIGN(job.environment, OpenEnvironment());
+  if (base == nullptr) {
+    MR_ASSIGN(job.environment, MakeDefaultEnvironment());
+  } else {
+    job.environment = CopyOf(*base);
+  }
   EnvironmentPlugins plugins(job.environment, request.needs_model);
   request.plugins = &plugins;
   MR_ASSIGN(job.config, text ? LoadTrainerDescText(request.file, *text, request) : LoadTrainerDesc(request));
-  MR_TRY(job.environment.ops.Seal());
   return job;
 }
 

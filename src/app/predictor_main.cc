@@ -44,8 +44,10 @@ const ProgramInfo kProgram{
 };
 
 /// A model does not say which plugins it was trained with.
-Status ExplainMissingOperators(Status failure, bool without_plugins) {
-  if (!without_plugins || failure.message().find(": no such operator") == std::string::npos) return failure;
+Status ExplainMissingPlugin(Status failure, bool without_plugins) {
+  const bool is_missing = failure.message().find(": no such operator") != std::string::npos ||
+                          failure.message().find("no data feed of the class") != std::string::npos;
+  if (!without_plugins || !is_missing) return failure;
   return {failure.code(), failure.message() + "\n  --plugin=FILE loads the plugin that a model was trained with"};
 }
 
@@ -70,7 +72,8 @@ Status Run(const CommandLine& line) {
     options.data_desc = &data_desc;
   }
   Result<std::unique_ptr<const Predictor>> loaded = Predictor::Load(FLAGS_model_dir, environment.ops, options);
-  if (!loaded.ok()) return ExplainMissingOperators(std::move(loaded).status(), line.repeated[0].empty());
+  const bool without_plugins = line.repeated[0].empty();
+  if (!loaded.ok()) return ExplainMissingPlugin(std::move(loaded).status(), without_plugins);
   const std::unique_ptr<const Predictor> predictor = std::move(*loaded);
   ScoreRequest request;
   request.input = FLAGS_input;
@@ -80,7 +83,7 @@ Status Run(const CommandLine& line) {
   request.tolerance = FLAGS_tolerance;
   request.batch_size = FLAGS_batch_size;
   if (!google::GetCommandLineFlagInfoOrDie("pipe_command").is_default) request.pipe_command = FLAGS_pipe_command;
-  return ScoreLines(*predictor, environment, request, signals.token());
+  return ExplainMissingPlugin(ScoreLines(*predictor, environment, request, signals.token()), without_plugins);
 }
 
 }  // namespace

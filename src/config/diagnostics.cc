@@ -56,7 +56,7 @@ SourceSpan Diagnostics::Span(int source, size_t begin, size_t end) const {
   return {source, line, static_cast<int>(begin - start) + 1, static_cast<int>(length)};
 }
 
-void Diagnostics::Add(Severity severity, SourceSpan where, std::string message) {
+void Diagnostics::Add(Severity severity, SourceSpan where, std::string message, std::vector<std::string> notes) {
   const auto same = [&](const Entry& entry) {
     return entry.where.source == where.source && entry.where.line == where.line && entry.where.column == where.column &&
            entry.message == message;
@@ -65,7 +65,7 @@ void Diagnostics::Add(Severity severity, SourceSpan where, std::string message) 
   const size_t recent = std::min<size_t>(entries_.size(), 32);
   if (std::any_of(entries_.end() - static_cast<ptrdiff_t>(recent), entries_.end(), same)) return;
   if (severity == Severity::kError) ++errors_;
-  entries_.push_back({severity, where, std::move(message)});
+  entries_.push_back({severity, where, std::move(message), std::move(notes)});
 }
 
 std::string_view Diagnostics::Line(const Source& source, int line) {
@@ -85,6 +85,7 @@ void Diagnostics::RenderEntry(const Entry& entry, std::string* out) const {
   }
   *out += entry.severity == Severity::kError ? "error: " : "warning: ";
   *out += Printable(entry.message) + "\n";
+  for (const std::string& note : entry.notes) *out += "  " + Printable(note) + "\n";
   if (where.source < 0 || where.line == 0) return;
 
   const Source& source = sources_[static_cast<size_t>(where.source)];

@@ -34,7 +34,10 @@ class Diagnostics {
   /// The place of the bytes [begin, end) of a source; one that runs over several lines is cut at the first line's end.
   SourceSpan Span(int source, size_t begin, size_t end) const;
 
-  void Error(SourceSpan where, std::string message) { Add(Severity::kError, where, std::move(message)); }
+  /// `notes` stand on lines of their own below the message.
+  void Error(SourceSpan where, std::string message, std::vector<std::string> notes = {}) {
+    Add(Severity::kError, where, std::move(message), std::move(notes));
+  }
   /// An error of the world outside: the configuration is sound, but an input that it names is not there.
   void InputError(SourceSpan where, std::string message) {
     const int before = errors_;
@@ -60,6 +63,7 @@ class Diagnostics {
     Severity severity;
     SourceSpan where;
     std::string message;
+    std::vector<std::string> notes = {};
   };
   const std::vector<Entry>& entries() const { return entries_; }
   const std::string& origin(int source) const { return sources_[static_cast<size_t>(source)].origin; }
@@ -71,7 +75,7 @@ class Diagnostics {
     std::string text;
     std::vector<size_t> line_starts;
   };
-  void Add(Severity severity, SourceSpan where, std::string message);
+  void Add(Severity severity, SourceSpan where, std::string message, std::vector<std::string> notes = {});
   static std::string_view Line(const Source& source, int line);
   void RenderEntry(const Entry& entry, std::string* out) const;
 

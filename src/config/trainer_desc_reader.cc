@@ -36,6 +36,18 @@ void CheckProgramFiles(const ProgramFiles& program, const FieldPositions& positi
   check(program.init_dir(), "init_dir");
 }
 
+/// The lines of a message, without what they are indented by.
+std::vector<std::string> LinesOf(const std::string& message) {
+  std::vector<std::string> lines;
+  for (size_t start = 0; start < message.size();) {
+    const size_t end = std::min(message.find('\n', start), message.size());
+    start = std::min(message.find_first_not_of(' ', start), end);
+    lines.push_back(message.substr(start, end - start));
+    start = end + 1;
+  }
+  return lines;
+}
+
 /// Loads the job's plugins. What is known afterwards; nothing at all when one is missing, as nobody can say then which
 /// of the names that the job uses would have come from it.
 KnownNames LoadPlugins(const TrainerDesc& desc, const ConfigRequest& request, const FieldPositions& positions,
@@ -52,7 +64,10 @@ KnownNames LoadPlugins(const TrainerDesc& desc, const ConfigRequest& request, co
     } else if (!std::filesystem::exists(path, error)) {
       diagnostics->InputError(where, "plugins: " + ExplainMissingFile(path));
     } else if (const Status status = request.plugins->Load(path); !status.ok()) {
-      diagnostics->Error(where, status.message());
+      std::vector<std::string> lines = LinesOf(status.message());
+      std::string first = std::move(lines.front());
+      lines.erase(lines.begin());
+      diagnostics->Error(where, std::move(first), std::move(lines));
     }
   }
   return diagnostics->errors() == errors ? request.plugins->names() : KnownNames();

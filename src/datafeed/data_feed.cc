@@ -42,18 +42,31 @@ bool ReadsMultiSlot(std::string_view feed_class) {
 
 DataFeedFactory DataFeedFactory::Builtin() {
   DataFeedFactory factory;
-  factory.entries_ = {{"MultiSlotDataFeed", MakeMultiSlot<FeedClass::kQueue>},
-                      {"MultiSlotInMemoryDataFeed", MakeMultiSlot<FeedClass::kInMemory>},
-                      {"SlotRecordInMemoryDataFeed", MakeMultiSlot<FeedClass::kInMemory>},
-                      {"MultiSlotFileInstantDataFeed", nullptr}};
+  factory.entries_ = {{"MultiSlotDataFeed", MakeMultiSlot<FeedClass::kQueue>, ""},
+                      {"MultiSlotInMemoryDataFeed", MakeMultiSlot<FeedClass::kInMemory>, ""},
+                      {"SlotRecordInMemoryDataFeed", MakeMultiSlot<FeedClass::kInMemory>, ""},
+                      {"MultiSlotFileInstantDataFeed", nullptr, ""}};
   return factory;
 }
 
 Status DataFeedFactory::Add(std::string name, Maker maker) {
   for (const Entry& entry : entries_) {
-    if (entry.name == name) return AlreadyExists("a data feed of the class \"" + name + "\" is registered already");
+    if (entry.name != name) continue;
+    return AlreadyExists("a data feed of the class \"" + name + "\" is registered already" +
+                         (entry.plugin.empty() ? "" : ", from plugin \"" + entry.plugin + "\""));
   }
-  entries_.push_back({std::move(name), std::move(maker)});
+  entries_.push_back({std::move(name), std::move(maker), ""});
+  return Status::Ok();
+}
+
+Status DataFeedFactory::Adopt(DataFeedFactory feeds, const std::string& plugin) {
+  DataFeedFactory all = *this;
+  for (Entry& entry : feeds.entries_) {
+    if (entry.maker == nullptr) return InvalidConfig("data feed \"" + entry.name + "\" has no maker");
+    MR_TRY(all.Add(std::move(entry.name), std::move(entry.maker)));
+    all.entries_.back().plugin = plugin;
+  }
+  *this = std::move(all);
   return Status::Ok();
 }
 
@@ -63,7 +76,9 @@ Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view name,
   const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
   if (entry->maker != nullptr) {
     try {
-      return entry->maker(schema, desc);
+      MR_ASSIGN(std::unique_ptr<DataFeed> feed, entry->maker(schema, desc));
+      if (feed == nullptr) return InvalidConfig("data_desc.name: \"" + entry->name + "\" made no data feed");
+      return feed;
     } catch (...) {
       return InvalidConfig("data_desc.name: \"" + entry->name + "\" threw " + DescribeException());
     }

@@ -54,6 +54,9 @@ class DataFeedFactory {
 
   /// kAlreadyExists when the name is taken.
   Status Add(std::string name, Maker maker);
+  /// Takes over every class of `feeds`, or none of them: Add's errors. They remember `plugin`, the path of the shared
+  /// object that they came from.
+  Status Adopt(DataFeedFactory feeds, const std::string& plugin);
   /// Keeps references to `schema`. kInvalidConfig for a feed that reads no lines, and for an unknown name, with all
   /// names that there are.
   Result<std::unique_ptr<DataFeed>> Create(std::string_view name, const SlotSchema& schema,
@@ -66,7 +69,8 @@ class DataFeedFactory {
  private:
   struct Entry {
     std::string name;
-    Maker maker;  ///< null: reads no lines
+    Maker maker;         ///< null: reads no lines
+    std::string plugin;  ///< the shared object that registered it; empty: it is Millrace's own
   };
   std::vector<Entry> entries_;
 };

@@ -58,6 +58,7 @@ Result<std::unique_ptr<BlockKernels>> BlockKernels::Create(const Executable& exe
     KernelContext context(view, scope, options, &executable);
     Result<std::unique_ptr<OpKernel>> kernel = MakeKernel(view.info(), context);
     if (!kernel.ok()) return std::move(kernel).Context(Where(block, i)).status();
+    if (*kernel == nullptr) return InvalidConfig(Where(block, i) + ": " + ops[i].type() + ": it made no kernel");
     made->kernels_.push_back(std::move(*kernel));
   }
   return made;

@@ -400,6 +400,13 @@ Status OpRegistry::Seal() {
   return problems.empty() ? Status::Ok() : Internal(std::move(problems));
 }
 
+OpRegistry OpRegistry::Copy() const {
+  OpRegistry copy;
+  for (const auto& [type, info] : ops_) copy.ops_.emplace(type, std::make_unique<OpInfo>(*info));
+  copy.duplicates_ = duplicates_;
+  return copy;
+}
+
 Status OpRegistry::Adopt(OpRegistry ops, const std::string& plugin) {
   std::string problems = ops.Problems();
   for (const auto& [type, info] : ops.ops_) {

@@ -191,8 +191,8 @@ class OpBuilder {
   OpInfo* info_;
 };
 
-/// The operators that a program may use: a value that is passed on, filled at start by ops/builtin_ops.cc and by
-/// plugins, then sealed. Reading is thread-safe after Seal().
+/// The operators that a program may use: a value that is passed on, filled at start by ops/builtin_ops.cc and sealed,
+/// then joined by those of plugins. Reading is thread-safe, as long as nobody adds.
 class OpRegistry {
  public:
   OpRegistry() = default;
@@ -205,6 +205,8 @@ class OpRegistry {
   /// Takes over every operator of `ops`, or none of them: kInvalidConfig, a line each, for types that are taken here
   /// and for what Seal would report. They remember `plugin`, the path of the shared object that they came from.
   Status Adopt(OpRegistry ops, const std::string& plugin);
+  /// The same operators, to which others may be added.
+  OpRegistry Copy() const;
   const OpInfo* Find(std::string_view type) const;
   /// The operator that `gradient` is the gradient of, by Paddle's way to name them (TYPE_grad); null when `gradient` is
   /// no gradient, or of an operator that is not here.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "core/exception_text.h"
 #include "plugin/c_open_args.h"
@@ -18,6 +19,10 @@ Result<int64_t> WidthOf(const TensorSpec& spec) {
     if (axis == 0 && spec.dims[axis] < 0) continue;
     if (spec.dims[axis] < 0) return InvalidConfig("loaders give records of fixed sizes, not " + spec.ToString());
     width *= spec.dims[axis];
+    if (width > std::numeric_limits<int32_t>::max()) {
+      return InvalidConfig("a record has at most " + std::to_string(std::numeric_limits<int32_t>::max()) +
+                           " values, not " + spec.ToString());
+    }
   }
   return width;
 }
@@ -126,7 +131,7 @@ Result<std::unique_ptr<FileReader>> MakeCLoaderReader(const millrace_loader& loa
     Result<int64_t> width = WidthOf(shapes[i]);
     if (!width.ok()) return std::move(width).Context(where + ": output " + std::to_string(i)).status();
     const bool is_ids = shapes[i].dtype == DType::kInt64 || shapes[i].dtype == DType::kInt32;
-    const bool is_fixed = shapes[i].lod_level == 0;
+    const bool is_fixed = shapes[i].lod_level == 0 || shapes[i].dims.rank() == 0 || shapes[i].dims[0] >= 0;
     columns.push_back(
         {std::to_string(i),
          {nullptr, is_ids ? MILLRACE_IDS : MILLRACE_FLOATS, is_fixed ? static_cast<int32_t>(*width) : -1}});

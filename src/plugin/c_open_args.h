@@ -54,6 +54,7 @@ class CError {
 
   millrace_error* get() {
     text_[0] = '\0';
+    error_ = {sizeof(millrace_error), text_, sizeof(text_)};  // a plugin may have written over it
     return &error_;
   }
   /// What the plugin wrote; `otherwise` when it wrote nothing.

@@ -6,6 +6,9 @@
 namespace millrace {
 namespace {
 
+/// No plugin has more of anything; a count above it is a mistake, and to follow it a crash.
+constexpr size_t kMostParts = 1000;
+
 /// What this program and the plugin both have of a structure; the rest is zero.
 template <class T>
 T Shared(const T& structure) {
@@ -18,6 +21,16 @@ Status Incomplete(const std::string& what, const std::string& lacks) {
   return InvalidConfig(what + " has no " + lacks);
 }
 
+/// Of an array that the plugin gives.
+Status CheckCount(const std::string& what, const std::string& of, size_t count, const void* array) {
+  if (count > kMostParts) {
+    return InvalidConfig(what + " counts " + std::to_string(count) + " " + of + "; at most " +
+                         std::to_string(kMostParts) + " are believed");
+  }
+  if (count > 0 && array == nullptr) return Incomplete(what, of + " where it counts " + std::to_string(count));
+  return Status::Ok();
+}
+
 /// `kind` is "parser" or "loader"; `work` is its parse or next.
 template <class T, class Work>
 Status CheckComplete(const std::string& kind, const T& part, Work work) {
@@ -25,9 +38,23 @@ Status CheckComplete(const std::string& kind, const T& part, Work work) {
   const std::string what = kind + " \"" + part.name + "\"";
   if (part.doc == nullptr || *part.doc == '\0') return Incomplete(what, "doc");
   if (part.open == nullptr || work == nullptr || part.close == nullptr) return Incomplete(what, "functions");
-  if (part.attr_count > 0 && part.attrs == nullptr) return Incomplete(what, "attributes where it counts some");
+  MR_TRY(CheckCount(what, "attributes", part.attr_count, part.attrs));
   for (size_t i = 0; i < part.attr_count; ++i) {
-    if (part.attrs[i].name == nullptr) return Incomplete(what, "name for attribute " + std::to_string(i));
+    const char* const name = part.attrs[i].name;
+    if (name == nullptr || *name == '\0') return Incomplete(what, "name for attribute " + std::to_string(i));
+    for (size_t other = 0; other < i; ++other) {
+      if (std::strcmp(part.attrs[other].name, name) != 0) continue;
+      return InvalidConfig(what + " has two attributes \"" + name + "\"");
+    }
+  }
+  return Status::Ok();
+}
+
+Status CheckDefaults(const millrace_loader& loader) {
+  for (size_t i = 0; i < loader.attr_count; ++i) {
+    if (loader.attrs[i].default_value != nullptr) continue;
+    return InvalidConfig("loader \"" + std::string(loader.name) + "\": attribute \"" + loader.attrs[i].name +
+                         "\" has no default, and nothing gives a loader attributes");
   }
   return Status::Ok();
 }
@@ -47,7 +74,10 @@ std::vector<std::string> Suffixes(const char* text) {
 
 Status RegisterCPlugin(const millrace_c_plugin& plugin, const std::string& path, Registries& registries) {
   const millrace_c_plugin known = Shared(plugin);
+  MR_TRY(CheckCount("it", "parsers", known.parser_count, known.parsers));
+  MR_TRY(CheckCount("it", "loaders", known.loader_count, known.loaders));
   for (size_t i = 0; i < known.parser_count; ++i) {
+    if (known.parsers[i] == nullptr) return Incomplete("it", "parser " + std::to_string(i));
     const millrace_parser parser = Shared(*known.parsers[i]);
     MR_TRY(CheckComplete("parser", parser, parser.parse));
     MR_TRY(registries.feeds.Add(parser.name, [parser, path](const SlotSchema& schema, const DataFeedDesc& desc) {
@@ -55,8 +85,10 @@ Status RegisterCPlugin(const millrace_c_plugin& plugin, const std::string& path,
     }));
   }
   for (size_t i = 0; i < known.loader_count; ++i) {
+    if (known.loaders[i] == nullptr) return Incomplete("it", "loader " + std::to_string(i));
     const millrace_loader loader = Shared(*known.loaders[i]);
     MR_TRY(CheckComplete("loader", loader, loader.next));
+    MR_TRY(CheckDefaults(loader));
     FileFormat format;
     format.tag = loader.name;
     format.suffixes = Suffixes(loader.suffixes);

@@ -1,7 +1,13 @@
 #include "plugin/c_row_values.h"
 
+#include <limits>
+#include <new>
+
 namespace millrace {
 namespace {
+
+/// Rows are counted in 32 bits.
+constexpr size_t kMostValues = std::numeric_limits<int32_t>::max();
 
 std::string Values(size_t count) { return count == 1 ? "1 value" : std::to_string(count) + " values"; }
 
@@ -47,18 +53,29 @@ void CRowValues::Misfit(size_t column, std::string text) {
   misfit_ = std::move(text);
 }
 
-// No exception may pass through the plugin, which may be C: memory that runs out ends the process here as elsewhere.
+template <class T>
+void CRowValues::Append(size_t column, const T* values, size_t count, std::vector<T>* to) {
+  if (count == 0) return;
+  if (values == nullptr) return Misfit(column, Values(count) + " at no address (null)");
+  if (count > kMostValues - to->size()) {
+    return Misfit(column, Values(count) + ", more than a row may have (" + std::to_string(kMostValues) + ")");
+  }
+  // No exception may pass through the plugin, which may be C.
+  try {
+    to->insert(to->end(), values, values + count);
+  } catch (const std::bad_alloc&) {
+    Misfit(column, "no memory for " + Values(count));
+  }
+}
+
 void CRowValues::TakeIds(void* host, size_t column, const uint64_t* values, size_t count) {
   auto& row = *static_cast<CRowValues*>(host);
-  if (row.Takes(column, MILLRACE_IDS))
-    row.columns_[column].ids.insert(row.columns_[column].ids.end(), values, values + count);
+  if (row.Takes(column, MILLRACE_IDS)) row.Append(column, values, count, &row.columns_[column].ids);
 }
 
 void CRowValues::TakeFloats(void* host, size_t column, const float* values, size_t count) {
   auto& row = *static_cast<CRowValues*>(host);
-  if (row.Takes(column, MILLRACE_FLOATS)) {
-    row.columns_[column].floats.insert(row.columns_[column].floats.end(), values, values + count);
-  }
+  if (row.Takes(column, MILLRACE_FLOATS)) row.Append(column, values, count, &row.columns_[column].floats);
 }
 
 }  // namespace millrace

@@ -40,6 +40,9 @@ class CRowValues {
   static void TakeFloats(void* host, size_t column, const float* values, size_t count);
   /// Whether a column exists and is of this kind; remembers the first that is not.
   bool Takes(size_t column, millrace_kind kind);
+  /// Copies what the plugin gives, or remembers why it cannot.
+  template <class T>
+  void Append(size_t column, const T* values, size_t count, std::vector<T>* to);
   void Misfit(size_t column, std::string text);
 
   std::span<const millrace_column> descriptions_;

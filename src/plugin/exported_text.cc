@@ -2,8 +2,10 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <span>
 
@@ -81,6 +83,10 @@ std::optional<std::string> FindText(const ElfFile& file, const Elf64_Ehdr& heade
 }  // namespace
 
 Result<std::string> ReadExportedText(const std::string& path, std::string_view name) {
+  // To open a pipe is to wait for who writes to it.
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (std::filesystem::is_other(status)) return BadData("\"" + path + "\" is no shared object");
   MR_ASSIGN(const MappedFile mapped, MappedFile::Open(path));
   const ElfFile file(mapped.bytes());
   const auto header = file.At<Elf64_Ehdr>(0);

@@ -102,6 +102,7 @@ typedef struct millrace_parser {
   void (*close)(void* parser);
 } millrace_parser;
 
+/* Nothing gives a loader attributes: each that it names has its default, which must not be null. */
 typedef struct millrace_loader {
   size_t size;
   const char* name;     /* of [a-z0-9_] */

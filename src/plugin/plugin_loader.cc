@@ -48,6 +48,16 @@ Status CannotLoad(const char* text) {
                        "\", which neither it nor its libraries nor this program has (undefined symbol " + symbol + ")");
 }
 
+/// Lets plugins find what they call where that is in a shared object itself, as in Python's module: one that was opened
+/// for its own sake is seen by nobody else.
+void ShowOwnSymbols() {
+  Dl_info own;
+  if (dladdr(reinterpret_cast<const void*>(&CppPluginTag), &own) == 0 || own.dli_sname == nullptr) return;
+  void* seen = dlopen(nullptr, RTLD_NOW);
+  if (seen == nullptr || dlsym(seen, own.dli_sname) != nullptr) return;
+  dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+}
+
 /// Opens the shared object, whose constructors run and may throw.
 Result<void*> Open(const std::string& path) {
   // A name without a slash would be looked for in the system's folders.
@@ -83,12 +93,29 @@ Status Register(void* handle, Tier tier, const std::string& path, Registries& re
   return status;
 }
 
-Status Load(const std::string& path, const Registries& into) {
-  MR_ASSIGN(const Tier tier, CheckTag(path));
-  MR_ASSIGN(void* const handle, Open(path));
-  OpRegistry ops;
+/// Everything that the plugin registered, or nothing of it.
+Status Adopt(const Registries& from, const std::string& path, const Registries& into) {
   DataFeedFactory feeds = into.feeds;
   ReaderRegistry readers = into.readers;
+  Status status = feeds.Adopt(std::move(from.feeds), path);
+  if (status.ok()) status = readers.Adopt(std::move(from.readers), path);
+  if (status.ok()) status = into.ops.Adopt(std::move(from.ops), path);
+  if (!status.ok()) {
+    return InvalidConfig(status.message() +
+                         "\n  nothing is replaced: give what is new a name of its own, or leave this plugin out");
+  }
+  into.feeds = std::move(feeds);
+  into.readers = std::move(readers);
+  return Status::Ok();
+}
+
+Status Load(const std::string& path, const Registries& into) {
+  MR_ASSIGN(const Tier tier, CheckTag(path));
+  if (tier == Tier::kCpp) ShowOwnSymbols();
+  MR_ASSIGN(void* const handle, Open(path));
+  OpRegistry ops;
+  DataFeedFactory feeds;
+  ReaderRegistry readers;
   try {
     Registries staged{ops, feeds, readers};
     Status status = Register(handle, tier, path, staged);
@@ -97,10 +124,7 @@ Status Load(const std::string& path, const Registries& into) {
   } catch (...) {
     return InvalidConfig("while it registered it threw " + DescribeException());
   }
-  MR_TRY(into.ops.Adopt(std::move(ops), path));
-  into.feeds = std::move(feeds);
-  into.readers = std::move(readers);
-  return Status::Ok();
+  return Adopt({ops, feeds, readers}, path, into);
 }
 
 }  // namespace

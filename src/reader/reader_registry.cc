@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/edit_distance.h"
+#include "core/exception_text.h"
 
 namespace millrace {
 namespace {
@@ -11,20 +12,68 @@ bool IsTag(std::string_view text) {
   return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
 }
 
+std::string From(const FileFormat& format) {
+  return format.plugin.empty() ? "" : ", from plugin \"" + format.plugin + "\"";
+}
+
+/// To be called within a catch block.
+Status ReaderThrew(const std::string& file, const std::string& plugin) {
+  return BadData(file + ": plugin \"" + plugin + "\" threw " + DescribeException());
+}
+
+/// A reader whose code is a plugin's: it may throw, and runs in threads where nobody would catch it.
+class GuardedReader final : public FileReader {
+ public:
+  GuardedReader(std::unique_ptr<FileReader> reader, std::string plugin)
+      : FileReader(reader->file(), reader->shapes()), reader_(std::move(reader)), plugin_(std::move(plugin)) {}
+
+ private:
+  Result<bool> ReadRecord(std::vector<LoDTensor>* out, const std::stop_token& stop) override {
+    try {
+      return reader_->ReadNext(out, stop);
+    } catch (...) {
+      return ReaderThrew(file(), plugin_);
+    }
+  }
+  Status Rewind() override {
+    try {
+      return reader_->ReInit();
+    } catch (...) {
+      return ReaderThrew(file(), plugin_);
+    }
+  }
+
+  const std::unique_ptr<FileReader> reader_;
+  const std::string plugin_;
+};
+
 }  // namespace
 
 Status ReaderRegistry::Add(FileFormat format) {
   if (!IsTag(format.tag)) {
     return InvalidConfig("a file format's tag is made of a-z, 0-9 and _, not \"" + format.tag + "\"");
   }
-  if (Find(format.tag) != nullptr) return AlreadyExists("there is a file format \"" + format.tag + "\" already");
+  if (const FileFormat* taken = Find(format.tag); taken != nullptr) {
+    return AlreadyExists("there is a file format \"" + format.tag + "\" already" + From(*taken));
+  }
   for (const std::string& suffix : format.suffixes) {
     for (const FileFormat& other : formats_) {
       if (std::find(other.suffixes.begin(), other.suffixes.end(), suffix) == other.suffixes.end()) continue;
-      return AlreadyExists("file format \"" + format.tag + "\": files named *" + suffix + " are \"" + other.tag + "\"");
+      return AlreadyExists("file format \"" + format.tag + "\": files named *" + suffix + " are \"" + other.tag + "\"" +
+                           From(other));
     }
   }
   formats_.push_back(std::move(format));
+  return Status::Ok();
+}
+
+Status ReaderRegistry::Adopt(ReaderRegistry formats, const std::string& plugin) {
+  ReaderRegistry all = *this;
+  for (FileFormat& format : formats.formats_) {
+    format.plugin = plugin;
+    MR_TRY(all.Add(std::move(format)));
+  }
+  *this = std::move(all);
   return Status::Ok();
 }
 
@@ -84,7 +133,15 @@ Result<ReaderRegistry::NamedFile> ReaderRegistry::Resolve(std::string_view name,
 Result<std::unique_ptr<FileReader>> ReaderRegistry::Open(std::string_view name, std::string_view tag,
                                                          const std::vector<TensorSpec>& shapes) const {
   MR_ASSIGN(const NamedFile file, Resolve(name, tag));
-  return file.format->open(file.path, shapes);
+  const std::string& plugin = file.format->plugin;
+  if (plugin.empty()) return file.format->open(file.path, shapes);
+  try {
+    MR_ASSIGN(std::unique_ptr<FileReader> reader, file.format->open(file.path, shapes));
+    if (reader == nullptr) return BadData(file.path + ": plugin \"" + plugin + "\" made no reader");
+    return std::unique_ptr<FileReader>(std::make_unique<GuardedReader>(std::move(reader), plugin));
+  } catch (...) {
+    return ReaderThrew(file.path, plugin);
+  }
 }
 
 }  // namespace millrace

@@ -21,6 +21,7 @@ struct FileFormat {
   std::vector<std::string> suffixes;  ///< ".recordio"; also known before ".gz" and ".zst"; may be empty
   std::string doc;                    ///< one line: what a record is
   Open open;
+  std::string plugin = {};  ///< the shared object that registered it; empty: it is Millrace's own
 };
 
 /// The file formats that programs may read: a value that is passed on, filled at start by the built-in formats and by
@@ -35,6 +36,9 @@ class ReaderRegistry {
 
   /// kAlreadyExists when the tag or a suffix is taken; kInvalidConfig for a tag that is not of [a-z0-9_].
   Status Add(FileFormat format);
+  /// Takes over every format of `formats`, or none of them: Add's errors. They remember `plugin`, the path of the
+  /// shared object that they came from; what their readers throw is a failure that names it.
+  Status Adopt(ReaderRegistry formats, const std::string& plugin);
 
   /// The format of a file: `tag` when that is not empty, or else the name's prefix "TAG:", or else its suffix.
   /// kInvalidConfig, with the tags that there are, when none of them says.

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "datafeed/data_feed.h"
 #include "dataset/dataset_factory.h"
 #include "device_worker/device_worker.h"
@@ -16,6 +19,7 @@ struct Environment {
   DataFeedFactory feeds;
   DatasetFactory datasets;
   WorkerRegistry workers;
+  std::vector<std::string> plugins;  ///< files of the plugins that were loaded, absolute and without links
 };
 
 }  // namespace millrace

@@ -197,16 +197,21 @@ Status Job::CompilePrograms() {
   return Status::Ok();
 }
 
+bool Job::IsPluginSource(const OpDesc& op) const {
+  const OpInfo& info = *environment_->ops.Find(op.type());
+  if (info.plugin.empty() || !info.inputs.empty()) return false;
+  if (op.outputs_size() == 0 || op.outputs(0).arguments_size() == 0) return false;
+  const auto first = train_->vars().find(op.outputs(0).arguments(0));
+  return first != train_->vars().end() && first->second.kind == VarType::LOD_TENSOR;
+}
+
 Status Job::CheckSelfFed() {
   bool reads = false;
   int loops = 0;
   for (int block = 0; block < train_->block_count(); ++block) {
     for (const OpDesc& op : train_->ops(block)) {
       reads = reads || op.type() == "read";
-      const OpInfo& info = *environment_->ops.Find(op.type());
-      if (!info.plugin.empty() && info.inputs.empty() && op.outputs_size() > 0 && op.outputs(0).arguments_size() > 0) {
-        plugin_sources_.push_back(op.outputs(0).arguments(0));
-      }
+      if (IsPluginSource(op)) plugin_sources_.push_back(op.outputs(0).arguments(0));
       loops += block == 0 && op.type() == "while" ? 1 : 0;
     }
   }

@@ -118,6 +118,8 @@ class Job {
   Status BuildDatasets();
   Status PlanExports();
   Status BuildIncrementalDataset(const DatasetSettings& settings);
+  /// Whether an operator reads data by itself: a plugin's without inputs, which gives a tensor.
+  bool IsPluginSource(const OpDesc& op) const;
   /// What a program that feeds itself must have, or cannot.
   Status CheckSelfFed();
 

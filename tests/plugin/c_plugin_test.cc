@@ -133,6 +133,7 @@ TEST_F(CPluginTest, WhatAFeedOfTheCppTierThrowsEndsThePass) {
   Load("throwing_feed");
   EXPECT_EQ(RowsOf("name: \"ThrowingCppFeed\"", "1\n").status().message(),
             "data_desc.name: data feed \"ThrowingCppFeed\" threw std::logic_error: no idea");
+  EXPECT_EQ(RowsOf("name: \"NoFeed\"", "1\n").status().message(), "data_desc.name: \"NoFeed\" made no data feed");
   InMemoryDatasetOptions options;
   options.feeds = feeds_;
   const auto memory =
@@ -227,6 +228,67 @@ TEST_F(CPluginTest, StructuresThatLackWhatTheyNeedAreRefused) {
   EXPECT_EQ(refusal(), "it has no parser and no loader");
 }
 
+TEST_F(CPluginTest, CountsAndPointersThatLieAreRefused) {
+  const millrace_attr_info twice[] = {{"a", "1", ""}, {"b", "1", ""}, {"a", "2", ""}};
+  millrace_parser parser = {sizeof(millrace_parser), "F", "Doc.", nullptr, 0, nullptr, nullptr, nullptr};
+  parser.open = [](const millrace_open_args*, millrace_error*) -> void* { return nullptr; };
+  parser.parse = [](void*, const char*, size_t, const millrace_sink*, millrace_error*) { return 0; };
+  parser.close = [](void*) {};
+  const millrace_parser* const parsers[] = {&parser, nullptr};
+  millrace_c_plugin plugin = {sizeof(millrace_c_plugin), parsers, 1, nullptr, 0};
+  const auto refusal = [&] {
+    DataFeedFactory feeds;
+    Registries registries{ops_, feeds, readers_};
+    return RegisterCPlugin(plugin, "p.so", registries).message();
+  };
+  EXPECT_EQ(refusal(), "");
+  parser.attr_count = 3;
+  EXPECT_EQ(refusal(), "parser \"F\" has no attributes where it counts 3");
+  parser.attrs = twice;
+  EXPECT_EQ(refusal(), "parser \"F\" has two attributes \"a\"");
+  parser.attr_count = SIZE_MAX;
+  EXPECT_EQ(refusal(), "parser \"F\" counts 18446744073709551615 attributes; at most 1000 are believed");
+  parser.attr_count = 2;
+  plugin.parser_count = 2;
+  EXPECT_EQ(refusal(), "it has no parser 1");
+  plugin.parser_count = SIZE_MAX;
+  EXPECT_EQ(refusal(), "it counts 18446744073709551615 parsers; at most 1000 are believed");
+  plugin.parser_count = 1;
+  plugin.loader_count = 1;
+  EXPECT_EQ(refusal(), "it has no loaders where it counts 1");
+  millrace_loader loader = {
+      sizeof(millrace_loader), "l", nullptr, "Doc.", nullptr, 1, parser.open, nullptr, parser.close};
+  loader.next = [](void*, const millrace_sink*, millrace_error*) { return 0; };
+  const millrace_attr_info needed[] = {{"a", nullptr, ""}};
+  loader.attrs = needed;
+  const millrace_loader* const loaders[] = {&loader};
+  plugin.loaders = loaders;
+  EXPECT_EQ(refusal(), "loader \"l\": attribute \"a\" has no default, and nothing gives a loader attributes");
+  // A size of nothing at all: there is nothing that both know.
+  plugin.size = 0;
+  EXPECT_EQ(refusal(), "it has no parser and no loader");
+}
+
+TEST_F(CPluginTest, WhatAHostileParserGivesIsABadLine) {
+  Load("hostile");
+  const auto bad = [this](const std::string& line) {
+    const Status status = RowsOf("name: \"HostileFeed\"", line + "\n").status();
+    const std::string start = folder_.path() + "/part-0:1:1: ";
+    EXPECT_EQ(status.message().substr(0, start.size()), start);
+    return status.message().substr(std::min(start.size(), status.message().size()));
+  };
+  EXPECT_EQ(bad("null"), "slot \"x\": 1 value at no address (null)");
+  EXPECT_EQ(bad("huge"), "slot \"x\": 18446744073709551615 values, more than a row may have (2147483647)");
+  EXPECT_EQ(bad("kind"), "slot \"x\": expected floats, found ids");
+  EXPECT_EQ(bad("column"), "there are 3 columns, and values came for number 18446744073709551615 (from 0)");
+  const std::string parser = "parser \"HostileFeed\" of plugin \"" + TestPlugin("hostile") + "\"";
+  EXPECT_EQ(bad("silent"), parser + " refuses the line and gives no reason");
+  EXPECT_EQ(bad("odd"), parser + " refuses the line and gives no reason");
+  EXPECT_EQ(bad("elsewhere"), parser + " refuses the line and gives no reason");
+  EXPECT_EQ(bad("long"), std::string(1023, 'x'));
+  EXPECT_EQ(RowsOf("name: \"HostileFeed\"", "nothing at null\nkept back\na row\n").value(), "1/7/ 1/7/ ");
+}
+
 TEST_F(CPluginTest, ALongerStructureOfALaterMillraceIsReadAsFarAsItIsKnown) {
   struct LaterParser {
     millrace_parser known;
@@ -245,6 +307,38 @@ TEST_F(CPluginTest, ALongerStructureOfALaterMillraceIsReadAsFarAsItIsKnown) {
   EXPECT_EQ(RowsOf("name: \"LaterFeed\"", "a\nb\n").value(), "");
 }
 
+TEST_F(CPluginTest, WhatAHostileLoaderGivesIsAFailureOfItsFile) {
+  Load("hostile");
+  const auto first = [this](const std::string& what, const std::vector<TensorSpec>& shapes) {
+    const std::string file = Write("a.hostile", what);
+    std::vector<LoDTensor> out;
+    const std::string message = readers_.Open(file, "", shapes).value()->ReadNext(&out, {}).status().message();
+    return message.substr(std::min(message.size(), file.size()));
+  };
+  EXPECT_EQ(first("null", PairShapes()), ": record 0: output 0: 1 value at no address (null)");
+  EXPECT_EQ(first("silent", PairShapes()),
+            ": record 0: loader \"hostile\" of plugin \"" + TestPlugin("hostile") + "\" failed and gives no reason");
+  EXPECT_EQ(first("read to null", PairShapes()), "");
+  // A column whose first axis is fixed has as many values as it says, sequences or not.
+  EXPECT_EQ(first("a row", {{DType::kFloat32, {-1, 1}, 0}, {DType::kInt64, {3, 1}, 1}}),
+            ": record 0: output 1: expected 3 values, found 1");
+  EXPECT_EQ(readers_.Open("a.hostile", "", {{DType::kFloat32, {1 << 20, 1 << 20}, 0}}).status().message(),
+            "loader \"hostile\" of plugin \"" + TestPlugin("hostile") +
+                "\": output 0: a record has at most 2147483647 values, not float32 [1048576, 1048576]");
+}
+
+TEST_F(CPluginTest, ALoaderWithoutEndIsStopped) {
+  Load("hostile");
+  const auto reader = readers_.Open(Write("a.hostile", "a row"), "", PairShapes()).value();
+  std::stop_source stop;
+  std::vector<LoDTensor> out;
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(reader->ReadNext(&out, stop.get_token()).value());
+  stop.request_stop();
+  EXPECT_EQ(reader->ReadNext(&out, stop.get_token()).status().code(), StatusCode::kCancelled);
+  ASSERT_TRUE(reader->ReInit().ok());
+  EXPECT_TRUE(reader->ReadNext(&out, {}).value());
+}
+
 TEST_F(CPluginTest, RefusesAnotherContractWithBothNumbers) {
   const std::string path = TestPlugin("c_of_tomorrow");
   EXPECT_EQ(LoadPlugin(path, {ops_, feeds_, readers_}).message(), "plugin \"" + path +
@@ -255,9 +349,16 @@ TEST_F(CPluginTest, RefusesAnotherContractWithBothNumbers) {
 }
 
 TEST_F(CPluginTest, NamesThatAreTakenAreRefused) {
-  const std::string path = TestPlugin("pairs");
+  const std::string path = folder_.path() + "/other.so";
+  std::filesystem::copy_file(TestPlugin("pairs"), path);
   EXPECT_EQ(LoadPlugin(path, {ops_, feeds_, readers_}).message(),
-            "plugin \"" + path + "\": a data feed of the class \"PairFeed\" is registered already");
+            "plugin \"" + path + "\": a data feed of the class \"PairFeed\" is registered already, from plugin \"" +
+                TestPlugin("pairs") +
+                "\"\n  nothing is replaced: give what is new a name of its own, or leave this plugin out");
+  DataFeedFactory no_feeds;
+  EXPECT_THAT(LoadPlugin(path, {ops_, no_feeds, readers_}).message(),
+              HasSubstr("there is a file format \"pairs\" already, from plugin \"" + TestPlugin("pairs") + "\"\n"));
+  EXPECT_TRUE(no_feeds.names().empty()) << "of a plugin that is refused, nothing is there";
   EXPECT_THAT(feeds_.names(), testing::Contains("PairFeed"));
   EXPECT_EQ(readers_.formats().size(), 2U);
 }

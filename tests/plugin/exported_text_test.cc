@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -28,6 +29,10 @@ TEST(ExportedTextTest, SaysWhatAFileIsNot) {
   std::ofstream(path) << "";
   EXPECT_EQ(ReadExportedText(path, "a").status().message(), "\"" + path + "\" is no shared object");
   EXPECT_EQ(ReadExportedText(folder.path(), "a").status().code(), StatusCode::kIo);
+
+  const std::string pipe = folder.path() + "/pipe.so";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(ReadExportedText(pipe, "a").status().message(), "\"" + pipe + "\" is no shared object");
 
   std::string other = ReadFile(TestPlugin("no_plugin")).value();
   other[18] = 0x28;  // e_machine

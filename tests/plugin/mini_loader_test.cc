@@ -172,6 +172,33 @@ TEST_F(MiniLoaderTest, MistakesAreNamed) {
   EXPECT_THAT(Rows("", 1).status().message(), HasSubstr("part-0\" and the parts behind it hold no line"));
 }
 
+TEST_F(MiniLoaderTest, ShapesAreInferredBeforeAnythingRuns) {
+  const auto var = [](const std::string& name, int columns, const std::string& more) {
+    return "vars { name: \"" + name +
+           "\" type { type: LOD_TENSOR lod_tensor { tensor { data_type: FP64 dims: -1 dims: " +
+           std::to_string(columns) + " } } } " + more + "} ";
+  };
+  const std::string vars = "blocks { idx: 0 parent_idx: -1 " + var("record", 2, "") + var("x", 1, "") +
+                           var("y", 1, "") + var("three", 3, "need_check_feed: true ");
+  const auto decode = [](const std::string& from) {
+    return "ops { type: \"MiniDecoder\" inputs { parameter: \"in\" arguments: \"" + from +
+           "\" } outputs { parameter: \"x\" arguments: \"x\" } outputs { parameter: \"y\" arguments: \"y\" } } }";
+  };
+  CompileOptions options;
+  options.fetches = {"x", "y"};
+  const auto compile = [&](const std::string& ops) {
+    return Executable::Compile(ParseProgram(vars + ops, "program").value(), ops_, options);
+  };
+  const auto made = compile("ops { type: \"MiniReader\" outputs { parameter: \"out\" arguments: \"record\" } " +
+                            Int("batch_size", 5) + "} " + decode("record"));
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_EQ((*made)->vars().at("record").dims.ToString(), "[5, 2]");
+  EXPECT_EQ((*made)->vars().at("record").dtype, DType::kFloat64);
+  EXPECT_EQ((*made)->vars().at("x").dims.ToString(), "[5, 1]");
+  EXPECT_EQ((*made)->vars().at("y").dims.ToString(), "[5, 1]");
+  EXPECT_THAT(compile(decode("three")).status().message(), HasSubstr("input in: expected two columns, found [-1, 3]"));
+}
+
 TEST_F(MiniLoaderTest, LargeBatchesArePutTogetherByThreadsWhichEndWithTheFrame) {
   WritePart("part-0", 0, 10000);
   const int before = ThreadsNow();

@@ -3,6 +3,7 @@ its Makefile and by its CMakeLists.txt, the C plugin by a C compiler; each is th
 
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -31,9 +32,20 @@ class OutOfTreeTest(unittest.TestCase):
         cls.folder.cleanup()
 
     def copy(self, name):
-        folder = os.path.join(self.folder.name, name)
-        shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("*.o", "*.so"))
+        """The example as a user has it: in a folder NAME/examples/mini_loader, whose jobs name each other from NAME."""
+        folder = os.path.join(self.folder.name, name, "examples", "mini_loader")
+        shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("*.o", "*.so", "__pycache__"))
         return folder
+
+    def train(self, name, *flags):
+        """Runs the copied job where it is; exit code and output."""
+        return run(os.path.join(BUILD, "bin", "trainer"), "--trainer_desc=examples/mini_loader/job.prototxt", *flags,
+                   cwd=os.path.join(self.folder.name, name))
+
+    def saved(self, name, variable):
+        """The one number of a parameter in Paddle's file: the last four bytes."""
+        with open(os.path.join(self.folder.name, name, "saved", variable), "rb") as file:
+            return struct.unpack("<f", file.read()[-4:])[0]
 
     def expect_loads(self, plugin):
         """A predictor that loads a plugin gets as far as its model, which is not there."""
@@ -48,6 +60,10 @@ class OutOfTreeTest(unittest.TestCase):
         self.assertEqual(0, code, output)
         self.assertNotIn("warning", output)
         self.expect_loads(os.path.join(folder, "mini_loader.so"))
+        code, output = self.train("make", "--set", "program.save_dir=saved")
+        self.assertEqual(0, code, output)
+        self.assertAlmostEqual(2.008087, self.saved("make", "w"), delta=0.02)
+        self.assertAlmostEqual(0.002143, self.saved("make", "b"), delta=0.1)
 
     def test_cmake(self):
         folder = self.copy("cmake")
@@ -57,6 +73,46 @@ class OutOfTreeTest(unittest.TestCase):
         code, output = run("cmake", "--build", build)
         self.assertEqual(0, code, output)
         self.expect_loads(os.path.join(build, "mini_loader.so"))
+        # On other data: as many rows and parts as it has.
+        shared = os.path.join(os.environ.get("MILLRACE_SHARED", ""), "data", "mini_reader", "iris")
+        if not os.path.isdir(shared):
+            return
+        for file, changes in (("job.prototxt", {"examples/mini_loader/mini_loader.so": build + "/mini_loader.so"}),
+                              ("main.pbtxt", {"examples/mini_loader/data": shared, "dims: 9": "dims: 150",
+                                              'name: "batch_size" type: INT i: 9': 'name: "batch_size" type: INT i: 150',
+                                              'name: "data_part_num" type: INT i: 2': 'name: "data_part_num" type: INT i: 3'})):
+            self.change(os.path.join(folder, file), changes)
+        code, output = self.train("cmake", "--set", "program.save_dir=saved")
+        self.assertEqual(0, code, output)
+        self.assertAlmostEqual(0.415755, self.saved("cmake", "w"), delta=0.01)
+        self.assertAlmostEqual(-0.363076, self.saved("cmake", "b"), delta=0.04)
+
+    def change(self, path, changes):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        for old, new in changes.items():
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    @unittest.skipUnless(shutil.which("make"), "there is no make")
+    def test_a_plugin_of_another_version_is_refused_with_both(self):
+        folder = self.copy("old")
+        other = os.path.join(self.folder.name, "old_install")
+        shutil.copytree(self.prefix, other, symlinks=True)
+        version = os.path.join(other, "include", "millrace", "plugin", "version.h")
+        with open(version, encoding="utf-8") as file:
+            ours = file.read().split('"')[1]
+        self.change(version, {'"%s"' % ours: '"0.0.1"'})
+        code, output = run("make", "-C", folder, "MILLRACE_CONFIG=" + os.path.join(other, "bin", "millrace-config"))
+        self.assertEqual(0, code, output)
+        code, output = self.train("old")
+        self.assertEqual(2, code, output)
+        self.assertIn('job.prototxt:6:11: error: plugin "examples/mini_loader/mini_loader.so": it was built for another', output)
+        self.assertRegex(output, r'built as +"millrace plugin, C\+\+: .*, millrace 0\.0\.1"\n')
+        self.assertRegex(output, r'needed here +"millrace plugin, C\+\+: .*, millrace %s"\n' % ours.replace(".", r"\."))
+        self.assertIn("build it again with this Millrace's headers and compiler", output)
 
     def test_the_c_tier_by_any_compiler(self):
         source = os.path.join(SOURCE, "tests", "plugin", "plugins", "pairs.c")

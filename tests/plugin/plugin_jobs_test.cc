@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "core/file.h"
 #include "e2e/process.h"
@@ -17,6 +20,7 @@ namespace millrace {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 /// A job whose hidden layer runs through an operator; `op` is what stands in its `op { ... }`.
 std::string WriteJob(const SmallJob& small, const std::string& name, const std::string& op, const std::string& first) {
@@ -111,6 +115,100 @@ TEST(PluginJobsTest, AFailureStandsAtItsPlaceInTheJob) {
   EXPECT_THAT(missing.errors(), testing::Not(HasSubstr("no operator"))) << "what the plugin would have brought";
 }
 
+TEST(PluginJobsTest, EveryPluginThatIsRefusedIsNamedAtItsPlace) {
+  const SmallJob small(60);
+  const std::string text = small.folder() + "/text.so";
+  std::ofstream(text) << "#!/bin/sh\n";
+  const std::string twin = small.folder() + "/twin.so";
+  std::filesystem::copy_file(TestPlugin("soft_clip"), twin);
+  const std::string none = small.folder() + "/none.so";
+  std::filesystem::create_directory(none);
+  const auto refusal = [&](const std::string& second) {
+    const std::string job =
+        WriteJob(small, "job.prototxt", "type: \"relu\"", Plugins("soft_clip") + "\nplugins: \"" + second + "\"");
+    Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + small.folder() + "/out"});
+    EXPECT_EQ(trainer.Wait(), 2) << second;
+    const std::string start = job + ":2:10: error: plugin \"" + second + "\": ";
+    EXPECT_THAT(trainer.errors(), HasSubstr(start));
+    return trainer.errors().substr(std::min(trainer.errors().find(start) + start.size(), trainer.errors().size()));
+  };
+  EXPECT_THAT(refusal(TestPlugin("soft_clip")), StartsWith("it is loaded already; name it once"));
+  EXPECT_THAT(refusal(small.folder() + "/./twin.so"),
+              StartsWith("operator \"soft_clip\" exists already, from plugin \"" + TestPlugin("soft_clip") +
+                         "\"\n  operator "));
+  EXPECT_THAT(refusal(text), StartsWith("\"" + text + "\" is no shared object"));
+  EXPECT_THAT(refusal(none), StartsWith("\"" + none + "\" is a folder, not a file"));
+  EXPECT_THAT(refusal(TestPlugin("wrong_abi")),
+              StartsWith("it was built for another program:\n  built as      \"millrace plugin, C++: g++ 9.4.0, "));
+  EXPECT_THAT(refusal(TestPlugin("no_plugin")), StartsWith("it is no plugin of Millrace"));
+  EXPECT_THAT(refusal(TestPlugin("throws")), StartsWith("while it registered it threw std::runtime_error"));
+  EXPECT_THAT(refusal(TestPlugin("throws_at_load")), StartsWith("while it was loaded it threw std::runtime_error"));
+  EXPECT_THAT(refusal(TestPlugin("fails")), StartsWith("no device on this machine"));
+}
+
+/// A job of the parser PairFeed; lines are "CLICK;ID;MORE".
+std::string WritePairsJob(const TempDir& folder, const std::string& more) {
+  for (int part = 0; part < 6; ++part) {
+    std::ofstream out(folder.path() + "/part-" + std::to_string(part));
+    for (int i = 0; i < 200; ++i) out << (i + part) % 2 << ';' << (i + part) % 2 + 10 << ';' << i << '\n';
+  }
+  const std::string path = folder.path() + "/job.prototxt";
+  std::ofstream(path) << Plugins("pairs") << "\nfilelist: \"" << folder.path() << R"(/part-*"
+data_desc {
+  name: "PairFeed"
+  attrs { name: "separator" value: ";" }
+  batch_size: 10
+  multi_slot_desc {
+    slots { name: "click" type: "float" is_used: true is_dense: true shape: [-1, 1] }
+    slots { name: "id" type: "uint64" is_used: true }
+    slots { name: "more" type: "uint64" is_used: true }
+  }
+}
+model {
+  table { name: "t" dim: 4 init { uniform: 0.1 } optimizer { adagrad { lr: 0.5 } } }
+  layer { name: "e" embedding { slots: ["id", "more"] table: "t" pool: SUM } }
+  layer { name: "y" fc { in: "e" units: 1 act: SIGMOID } }
+  loss { kind: LOG_LOSS in: "y" label: "click" }
+  optimizer { adam { lr: 0.1 } }
+  metric { kind: AUC }
+}
+)" << more;
+  return path;
+}
+
+TEST(PluginJobsTest, SeveralThreadsReadWithParsersOfTheirOwn) {
+  const TempDir folder = TempDir::Create("plugin_threads").value();
+  for (const std::string dataset : {"QueueDataset", "InMemoryDataset"}) {
+    const std::string job =
+        WritePairsJob(folder, "thread_num: 4 epochs: 3 dataset { class_name: \"" + dataset + "\" }");
+    Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + folder.path() + "/" + dataset});
+    EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+    EXPECT_THAT(ReadFile(folder.path() + "/" + dataset + "/run.json").value(), HasSubstr("\"examples\": 3600"));
+    const std::string scores = folder.path() + "/scores";
+    Process predictor("predictor", {"--model_dir=" + folder.path() + "/" + dataset + "/model",
+                                    "--plugin=" + TestPlugin("pairs"), "--input=" + folder.path() + "/part-0"});
+    EXPECT_EQ(predictor.Wait(), 0) << predictor.errors();
+    EXPECT_EQ(std::count(predictor.output().begin(), predictor.output().end(), '\n'), 200);
+  }
+  // Whichever thread meets it, the line is named.
+  std::ofstream(folder.path() + "/part-3", std::ios::app) << "1;x;3\n";
+  Process trainer("trainer", {"--trainer_desc=" + folder.path() + "/job.prototxt"});
+  EXPECT_EQ(trainer.Wait(), 3);
+  EXPECT_THAT(trainer.errors(), HasSubstr("part-3:201:1: field 2: expected a number, found \"x\""));
+}
+
+TEST(PluginJobsTest, AModelOfAPluginsParserIsNotScoredWithoutIt) {
+  const TempDir folder = TempDir::Create("plugin_parser_model").value();
+  const std::string job = WritePairsJob(folder, "");
+  Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + folder.path() + "/out"});
+  ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
+  Process predictor("predictor",
+                    {"--model_dir=" + folder.path() + "/out/model", "--input=" + folder.path() + "/part-0"});
+  EXPECT_EQ(predictor.Wait(), 2);
+  EXPECT_THAT(predictor.errors(), HasSubstr("no data feed of the class \"PairFeed\""));
+  EXPECT_THAT(predictor.errors(), HasSubstr("\n  --plugin=FILE loads the plugin that a model was trained with\n"));
+}
+
 TEST(PluginJobsTest, WhatAnOperatorThrowsIsReportedByPluginAndPlace) {
   const SmallJob small(60);
   const std::string threw = "plugin \"" + TestPlugin("throwing_op") + "\" threw ";
@@ -126,29 +224,80 @@ TEST(PluginJobsTest, WhatAnOperatorThrowsIsReportedByPluginAndPlace) {
   }
 }
 
-TEST(PluginJobsTest, AProgramThatFeedsItselfByThePluginsOperatorsTrains) {
-  const TempDir folder = TempDir::Create("mini_loader_job").value();
+/// examples/mini_loader's job in a folder of its own, with `rounds` batches; the job's path.
+std::string WriteMiniJob(const TempDir& folder, const std::string& rounds, const std::string& more) {
   const std::string example = std::string(MILLRACE_SOURCE_DIR) + "/examples/mini_loader";
-  const std::string saved = folder.path() + "/saved";
+  std::string main = ReadFile(example + "/main.pbtxt").value();
+  for (const auto& [from, to] : std::map<std::string, std::string>{
+           {"examples/mini_loader/data", example + "/data"}, {"type: FLOAT f: 4000", "type: FLOAT f: " + rounds}}) {
+    const size_t at = main.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    if (at != std::string::npos) main.replace(at, from.size(), to);
+  }
+  std::ofstream(folder.path() + "/main.pbtxt") << main;
   const std::string job = folder.path() + "/job.prototxt";
   std::ofstream(job) << Plugins("mini_loader") << "\nprogram { main: \"" << folder.path() << "/main.pbtxt\" startup: \""
-                     << example << "/startup.pbtxt\" save_dir: \"" << saved
-                     << "\" }\nfetch_config { fetch_var_names: \"loss\" print_period: 1000 }\n";
-  std::string main = ReadFile(example + "/main.pbtxt").value();
-  const std::string data = "examples/mini_loader/data";
-  ASSERT_NE(main.find(data), std::string::npos);
-  std::ofstream(folder.path() + "/main.pbtxt") << main.replace(main.find(data), data.size(), example + "/data");
+                     << example << "/startup.pbtxt\" save_dir: \"" << folder.path() << "/saved\" }\n"
+                     << more;
+  return job;
+}
 
+TEST(PluginJobsTest, AProgramThatFeedsItselfByThePluginsOperatorsTrains) {
+  const TempDir folder = TempDir::Create("mini_loader_job").value();
+  const std::string job =
+      WriteMiniJob(folder, "4000", "fetch_config { fetch_var_names: \"loss\" print_period: 1000 }\n");
   Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + folder.path() + "/out"});
   ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
   EXPECT_THAT(ReadFile(folder.path() + "/out/run.json").value(), HasSubstr("\"batches\": 4000"));
   EXPECT_THAT(ReadFile(folder.path() + "/out/run.json").value(), HasSubstr("\"examples\": 36000"));
   Scope learned;
-  const ProgramDesc startup = ReadProgram(example + "/startup.pbtxt").value();
-  const Status loaded = LoadVariables(startup, saved, learned);
+  const ProgramDesc startup =
+      ReadProgram(std::string(MILLRACE_SOURCE_DIR) + "/examples/mini_loader/startup.pbtxt").value();
+  const Status loaded = LoadVariables(startup, folder.path() + "/saved", learned);
   ASSERT_TRUE(loaded.ok()) << loaded.message();
   EXPECT_NEAR(learned.Find("w")->Get<Tensor>().data<float>()[0], 2.008087, 0.02);
   EXPECT_NEAR(learned.Find("b")->Get<Tensor>().data<float>()[0], 0.002143, 0.1);
+}
+
+TEST(PluginJobsTest, AnOperatorWithoutAKernelIsNamed) {
+  const SmallJob small(60);
+  const std::string job = WriteJob(
+      small, "job.prototxt", "type: \"throwing\" attrs { name: \"where\" s: \"no kernel\" }", Plugins("throwing_op"));
+  Process trainer("trainer", {"--trainer_desc=" + job});
+  EXPECT_EQ(trainer.Wait(), 2) << trainer.errors();
+  EXPECT_THAT(trainer.errors(), HasSubstr("throwing: it made no kernel"));
+}
+
+TEST(PluginJobsTest, ALoaderThatNeverEndsIsEndedByASignalAndGoneOnFromItsCheckpoint) {
+  const TempDir folder = TempDir::Create("mini_loader_signal").value();
+  // More rounds than anybody waits for; 10 tell that it is on its way.
+  const std::string endless = WriteMiniJob(
+      folder, "1e9", "fetch_config { fetch_var_names: \"i\" print_period: 10 } checkpoint { every_steps: 1000000 }\n");
+  const std::vector<std::string> flags = {"--trainer_desc=" + endless, "--output_dir=" + folder.path() + "/out",
+                                          "--resume=auto"};
+  for (int run = 0; run < 2; ++run) {
+    Process trainer("trainer", flags);
+    std::string line;
+    ASSERT_TRUE(trainer.ReadLine(&line)) << trainer.errors();
+    trainer.Signal(SIGINT);
+    EXPECT_EQ(trainer.Wait(), 130) << trainer.errors();
+    if (run == 1) {
+      EXPECT_THAT(trainer.errors(), HasSubstr("going on from"));
+    }
+  }
+}
+
+TEST(PluginJobsTest, WithoutALoopAPluginsSourceHasNoEnd) {
+  const TempDir folder = TempDir::Create("mini_loader_endless").value();
+  const std::string job = WriteMiniJob(folder, "10", "");
+  std::ofstream(folder.path() + "/main.pbtxt") << R"(blocks { idx: 0 parent_idx: -1
+    vars { name: "record" type { type: LOD_TENSOR lod_tensor { tensor { data_type: FP64 dims: 1 dims: 2 } } } }
+    ops { type: "MiniReader" outputs { parameter: "out" arguments: "record" } } })";
+  Process trainer("trainer", {"--trainer_desc=" + job, "--set", "fetch_config.fetch_var_names=record"});
+  EXPECT_EQ(trainer.Wait(), 2);
+  EXPECT_THAT(trainer.errors(),
+              HasSubstr("program.main: what gives \"record\" has no end that ends an epoch; put the step "
+                        "into the block of a while operator"));
 }
 
 }  // namespace

@@ -59,11 +59,14 @@ TEST_F(PluginLoaderTest, AddsTheOperatorsOfAPluginWhichRememberIt) {
   EXPECT_EQ(ops_.Find("relu")->plugin, "");
 }
 
+constexpr char kNothingIsReplaced[] =
+    "\n  nothing is replaced: give what is new a name of its own, or leave this plugin out";
+
 TEST_F(PluginLoaderTest, ASecondLoadFindsTheNamesTaken) {
   ASSERT_TRUE(Load("soft_clip").ok());
   EXPECT_EQ(Refusal("soft_clip"), "operator \"soft_clip\" exists already, from plugin \"" + TestPlugin("soft_clip") +
                                       "\"\noperator \"soft_clip_grad\" exists already, from plugin \"" +
-                                      TestPlugin("soft_clip") + "\"");
+                                      TestPlugin("soft_clip") + "\"" + kNothingIsReplaced);
 }
 
 TEST_F(PluginLoaderTest, TheOperatorOfAPluginRunsAndItsGradientIsRight) {
@@ -104,8 +107,37 @@ TEST_F(PluginLoaderTest, RefusesNamesThatAreTaken) {
             "operator \"brand_new\" is registered twice\n"
             "operator \"brand_new\" has no kernel\n"
             "operator \"relu\" has no kernel\n"
-            "operator \"relu\" exists already");
-  EXPECT_EQ(Refusal("fails"), "a data feed of the class \"MultiSlotDataFeed\" is registered already");
+            "operator \"relu\" exists already" +
+                std::string(kNothingIsReplaced));
+}
+
+TEST_F(PluginLoaderTest, APluginThatFailsIsRefusedWithItsWords) {
+  EXPECT_EQ(Refusal("fails"), "no device on this machine");
+}
+
+TEST_F(PluginLoaderTest, WhatAFileFormatThrowsIsAFailureOfTheFile) {
+  ASSERT_TRUE(Load("throwing_reader").ok());
+  EXPECT_EQ(readers_.formats().back().plugin, TestPlugin("throwing_reader"));
+  const std::string threw = ": plugin \"" + TestPlugin("throwing_reader") + "\" threw ";
+  EXPECT_EQ(readers_.Open("open.throwing", "", {}).status().message(),
+            "open.throwing" + threw + "std::runtime_error: thrown by an open");
+  EXPECT_EQ(readers_.Open("none.throwing", "", {}).status().message(),
+            "none.throwing: plugin \"" + TestPlugin("throwing_reader") + "\" made no reader");
+  std::vector<LoDTensor> out;
+  const auto reader = readers_.Open("read.throwing", "", {}).value();
+  EXPECT_EQ(reader->ReadNext(&out, {}).status().message(),
+            "read.throwing" + threw + "std::runtime_error: thrown by a read");
+  EXPECT_EQ(reader->ReInit().message(), "read.throwing" + threw + "what is no std::exception");
+}
+
+TEST_F(PluginLoaderTest, ACopyOfARegistryHasWhatItHad) {
+  ASSERT_TRUE(Load("soft_clip").ok());
+  OpRegistry copy = ops_.Copy();
+  EXPECT_EQ(copy.all().size(), ops_.all().size());
+  EXPECT_NE(copy.Find("soft_clip"), ops_.Find("soft_clip"));
+  EXPECT_EQ(copy.Find("soft_clip")->plugin, TestPlugin("soft_clip"));
+  ASSERT_TRUE(LoadPlugin(TestPlugin("throwing_op"), {copy, feeds_, readers_}).ok());
+  EXPECT_EQ(ops_.Find("throwing"), nullptr);
 }
 
 TEST_F(PluginLoaderTest, RefusesAPluginOfAnotherBuildWithBothTagsBeforeItsCodeRuns) {

@@ -25,6 +25,8 @@ class ThrowingFeed : public DataFeed {
 }  // namespace
 
 MILLRACE_PLUGIN(Registries& registries) {
+  MR_TRY(registries.feeds.Add(
+      "NoFeed", [](const SlotSchema&, const DataFeedDesc&) { return Result<std::unique_ptr<DataFeed>>(nullptr); }));
   return registries.feeds.Add("ThrowingCppFeed", [](const SlotSchema&, const DataFeedDesc&) {
     return Result<std::unique_ptr<DataFeed>>(std::make_unique<ThrowingFeed>());
   });
