@@ -19,7 +19,7 @@ HEADER = {
     "executor": "from typing import Any, List, Mapping, Optional, Sequence, Union\nimport numpy as np\n"
                 "from .dataset import DatasetBase\nfrom .framework import CPUPlace, Program, Scope, Variable\n"
                 "from .report import Report\n",
-    "framework": "from typing import Any, ContextManager, List, Mapping, Optional, Tuple, Union\nimport numpy as np\n",
+    "framework": "import os\nfrom typing import Any, ContextManager, List, Mapping, Optional, Tuple, Union\nimport numpy as np\n",
     "initializer": "",
     "job": "import os\nfrom typing import Any, Sequence, Union\nimport numpy as np\nfrom .report import Report\n",
     "layers": "from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union\nfrom .framework import Variable\n",
@@ -61,7 +61,7 @@ TYPES = {
     "batch_size": "int", "thread_num": "Any", "filelist": "Union[str, Sequence[str]]", "var_list": "Sequence[Variable]",
     "use_var": "Sequence[Variable]", "pipe_command": "str", "datafeed_class": "str", "slots": "Sequence[str]",
     "fs_name": "str", "fs_ugi": "str", "download_cmd": "str", "action": "str", "max_lines": "int", "max_fraction": "float",
-    "file": "Union[str, os.PathLike[str]]", "folder": "Any", "text": "str", "overrides": "Sequence[str]",
+    "file": "Union[str, os.PathLike[str]]", "path": "Union[str, os.PathLike[str]]", "folder": "Any", "text": "str", "overrides": "Sequence[str]",
     "output_dir": "Any", "origin": "str", "resume": "str", "columns": "Mapping[str, Any]", "lines": "Any",
     "without": "Sequence[str]", "prediction": "str", "data_desc": "Optional[str]",
     "capacity": "int", "shapes": "Sequence[Sequence[int]]", "dtypes": "Optional[Sequence[Any]]", "arrays": "Any",

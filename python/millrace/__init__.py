@@ -20,7 +20,7 @@ _MODULES = {
     "Slot": ".predictor",
     "Report": ".report",
     **dict.fromkeys(["CPUPlace", "ParamAttr", "Program", "Scope", "Variable", "default_main_program",
-                     "default_startup_program", "global_scope", "op_info", "op_types", "program_guard", "scope_guard"],
+                     "default_startup_program", "global_scope", "load_plugin", "op_info", "op_types", "program_guard", "scope_guard"],
                     ".framework"),
     **dict.fromkeys(["DatasetFactory", "FileInstantDataset", "InMemoryDataset", "QueueDataset"], ".dataset"),
     **dict.fromkeys(["Executor", "FetchHandler", "load_persistables", "save_inference_model", "save_persistables"], ".executor"),

@@ -8,7 +8,7 @@ from . import _millrace
 from .errors import ConfigError
 
 __all__ = ["CPUPlace", "ParamAttr", "Program", "Scope", "Variable", "default_main_program", "default_startup_program",
-           "global_scope", "op_info", "op_types", "program_guard", "scope_guard"]
+           "global_scope", "load_plugin", "op_info", "op_types", "program_guard", "scope_guard"]
 
 
 class CPUPlace:
@@ -297,6 +297,17 @@ def scope_guard(scope):
         yield
     finally:
         _current.scope = before
+
+
+def load_plugin(path):
+    """Loads a shared object with operators, data feeds or file formats of one's own (docs/plugins.md).
+
+    From then on layers.op, jobs, datasets, readers and predictors know them by name, in programs that were begun before,
+    too. It stays loaded until Python ends; loading it again does nothing, even when it was built anew. A ConfigError says
+    why one is refused, and nothing of it is then there. After one whose static constructors threw, end Python: the
+    system's loader stays locked for other threads.
+    """
+    _millrace.load_plugin(os.fspath(path))
 
 
 def op_types():

@@ -33,6 +33,7 @@ class BlockBuilder {
   const VarMetas& vars() const { return vars_; }
   bool Has(std::string_view name) const { return vars_.contains(name); }
   const OpRegistry& registry() const { return *registry_; }
+  void set_registry(const OpRegistry& registry) { registry_ = &registry; }
   BlockDesc& block() { return *block_; }
 
  private:

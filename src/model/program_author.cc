@@ -18,6 +18,12 @@ Result<std::unique_ptr<ProgramAuthor>> ProgramAuthor::Create(const OpRegistry& r
   return author;
 }
 
+void ProgramAuthor::set_registry(const OpRegistry& registry) {
+  registry_ = &registry;
+  lowering_->main().set_registry(registry);
+  lowering_->startup().set_registry(registry);
+}
+
 Status ProgramAuthor::TakeMistakes() {
   Status status = lowering_->ToStatus();
   lowering_->ForgetMistakes();

@@ -55,6 +55,8 @@ class ProgramAuthor {
   void set_seed(uint64_t seed) { seed_ = seed; }
   uint64_t seed() const { return seed_; }
   const OpRegistry& registry() const { return *registry_; }
+  /// From now on, operators are those of `registry`, which has all of the one before. Must outlive it.
+  void set_registry(const OpRegistry& registry);
 
  private:
   explicit ProgramAuthor(const OpRegistry& registry) : registry_(&registry) {}

@@ -39,7 +39,7 @@ class PyJob {
   }
 
   void Compile() {
-    JobAndEnvironment loaded = ValueOrThrow(LoadJob(request_, text_));
+    JobAndEnvironment loaded = ValueOrThrow(LoadJob(request_, text_, &SharedEnvironment()));
     LoadedConfig& config = loaded.config;
     job_.reset();
     environment_ = std::make_unique<Environment>(std::move(loaded.environment));

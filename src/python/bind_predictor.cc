@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 
+#include "core/exception_text.h"
 #include "datafeed/data_feed.h"
 #include "program/text_proto.h"
 #include "python/bindings.h"
@@ -115,10 +116,18 @@ class PyPredictor {
     std::vector<float> scores;
     const Environment& environment = SharedEnvironment();
     RunInterruptibly<bool>([&](const std::stop_token& stop) -> Result<bool> {
-      MR_ASSIGN(const std::unique_ptr<DataFeed> feed, environment.feeds.Create("MultiSlotDataFeed", schema, desc));
+      const std::string feed_class = desc.name().empty() ? "MultiSlotDataFeed" : desc.name();
+      MR_ASSIGN(const std::unique_ptr<DataFeed> feed, environment.feeds.Create(feed_class, schema, desc));
       MR_ASSIGN(const std::unique_ptr<PredictSession> session,
                 PredictSession::Create(*predictor_, schema, kRowsAtOnce));
-      return ScoreLines(text, schema, *feed, *session, stop, &scores);
+      try {
+        return ScoreLines(text, schema, *feed, *session, stop, &scores);
+      } catch (const std::bad_alloc&) {
+        return Unavailable("no memory for the rows of the lines");
+      } catch (...) {
+        // A feed may be a plugin's.
+        return InvalidConfig("data feed \"" + feed_class + "\" threw " + DescribeException());
+      }
     });
     return ToScores(scores);
   }

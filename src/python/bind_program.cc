@@ -90,34 +90,34 @@ class PyProgram {
   PyProgram() : author_(ValueOrThrow(ProgramAuthor::Create(SharedEnvironment().ops))) {}
 
   void AddData(const std::string& name, const std::string& dtype, const std::vector<int64_t>& shape, int lod_level) {
-    ThrowUnlessOk(author_->AddData(name, MetaOf(dtype, shape, lod_level)));
+    ThrowUnlessOk(Author().AddData(name, MetaOf(dtype, shape, lod_level)));
   }
   void AddParameter(const std::string& name, const std::vector<int64_t>& shape, const std::string& init,
                     bool trainable) {
     const auto initializer = ParseText<Initializer>(init, "initializer");
-    ThrowUnlessOk(author_->AddParameter(name, DimsOf(shape), initializer, trainable));
+    ThrowUnlessOk(Author().AddParameter(name, DimsOf(shape), initializer, trainable));
   }
   void AddState(const std::string& name, const std::string& dtype, const std::vector<int64_t>& shape, float value) {
-    ThrowUnlessOk(author_->AddState(name, DTypeNamed(dtype), DimsOf(shape), value));
+    ThrowUnlessOk(Author().AddState(name, DTypeNamed(dtype), DimsOf(shape), value));
   }
-  void AddTable(const std::string& text) { ThrowUnlessOk(author_->AddTable(ParseText<TableDesc>(text, "table"))); }
+  void AddTable(const std::string& text) { ThrowUnlessOk(Author().AddTable(ParseText<TableDesc>(text, "table"))); }
   void LookUp(const std::string& ids, const std::string& table, const std::string& out) {
-    ThrowUnlessOk(author_->LookUp(ids, table, out));
+    ThrowUnlessOk(Author().LookUp(ids, table, out));
   }
   void AddVariable(const std::string& name, const std::string& dtype, const std::vector<int64_t>& shape,
                    int lod_level) {
-    ThrowUnlessOk(author_->AddVariable(name, MetaOf(dtype, shape, lod_level)));
+    ThrowUnlessOk(Author().AddVariable(name, MetaOf(dtype, shape, lod_level)));
   }
   void AddReader(const std::string& type, const Names& inputs, const std::string& out, const py::dict& attrs) {
-    ThrowUnlessOk(author_->AddReader(MakeDesc(author_->registry(), type, inputs, {{"Out", {out}}}, attrs)));
+    ThrowUnlessOk(Author().AddReader(MakeDesc(Author().registry(), type, inputs, {{"Out", {out}}}, attrs)));
   }
   void Append(const std::string& type, const Names& inputs, const Names& outputs, const py::dict& attrs) {
-    ThrowUnlessOk(author_->Append(MakeDesc(author_->registry(), type, inputs, outputs, attrs)));
+    ThrowUnlessOk(Author().Append(MakeDesc(Author().registry(), type, inputs, outputs, attrs)));
   }
   std::vector<std::pair<std::string, std::string>> Minimize(const std::string& loss, const std::string& optimizer) {
     const auto rule = ParseText<OptimizerDesc>(optimizer, "optimizer");
     std::vector<std::pair<std::string, std::string>> pairs;
-    for (ParamGrad& made : ValueOrThrow(author_->Minimize(loss, rule))) {
+    for (ParamGrad& made : ValueOrThrow(Author().Minimize(loss, rule))) {
       pairs.emplace_back(std::move(made.param), std::move(made.grad));
     }
     return pairs;
@@ -138,6 +138,12 @@ class PyProgram {
   py::bytes ForTest() const { return author_->ForTest().SerializeAsString(); }
 
  private:
+  /// With the operators of plugins that were loaded after the program was begun.
+  ProgramAuthor& Author() {
+    author_->set_registry(SharedEnvironment().ops);
+    return *author_;
+  }
+
   std::unique_ptr<ProgramAuthor> author_;
 };
 

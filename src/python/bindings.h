@@ -6,7 +6,8 @@
 
 namespace millrace {
 
-/// Everything that jobs of this process may use by name; made at the first call. Thread-safe while the GIL is held.
+/// Everything that jobs of this process may use by name; made at the first call, and lives for ever. load_plugin puts
+/// one that has more in its place. Thread-safe while the GIL is held.
 const Environment& SharedEnvironment();
 
 // What each part of the module has to offer; module.cc is the table of contents.

@@ -1,14 +1,40 @@
 // The extension module millrace._millrace: the edge between Python and the rooms. python/millrace has what users call.
 
+#include <memory>
+#include <vector>
+
 #include "app/default_environment.h"
 #include "python/bindings.h"
 #include "python/errors.h"
 
 namespace millrace {
 
+namespace {
+
+/// What SharedEnvironment returns. Those that were replaced stay: programs that are running refer to them.
+std::vector<std::unique_ptr<const Environment>>& Environments() {
+  static auto* const environments = new std::vector<std::unique_ptr<const Environment>>;
+  return *environments;
+}
+
+/// Adds what a plugin brings for all that is made from now on. One that is loaded already is left alone, so that a cell
+/// of a notebook may be run again.
+void LoadSharedPlugin(const std::string& path) {
+  const Environment& now = SharedEnvironment();
+  if (HasPlugin(now, path)) return;
+  auto made = std::make_unique<Environment>(CopyOf(now));
+  ThrowUnlessOk(AddPlugin(path, made.get()));
+  Environments().push_back(std::move(made));
+}
+
+}  // namespace
+
 const Environment& SharedEnvironment() {
-  static const Environment* const environment = new Environment(ValueOrThrow(MakeDefaultEnvironment()));
-  return *environment;
+  auto& environments = Environments();
+  if (environments.empty()) {
+    environments.push_back(std::make_unique<const Environment>(ValueOrThrow(MakeDefaultEnvironment())));
+  }
+  return *environments.back();
 }
 
 }  // namespace millrace
@@ -17,6 +43,7 @@ PYBIND11_MODULE(_millrace, module) {
   module.doc() = "Millrace's rooms as Python sees them; use the package millrace.";
   module.attr("__version__") = MILLRACE_VERSION;
   millrace::RegisterErrors();
+  module.def("load_plugin", &millrace::LoadSharedPlugin);
   millrace::BindJob(module);
   millrace::BindPredictor(module);
   millrace::BindProgram(module);
