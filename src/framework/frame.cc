@@ -38,7 +38,9 @@ Status MakeVariables(const Executable& executable, Scope& scope) {
       return;
     }
     if (made == nullptr) {
-      missing += (missing.empty() ? "" : ", ") + ("\"" + name + "\"");
+      // Forward, backward and update name it again.
+      const std::string quoted = "\"" + name + "\"";
+      if (missing.find(quoted) == std::string::npos) missing += (missing.empty() ? "" : ", ") + quoted;
     } else if (misfits.empty() && !FitsMeta(*made, it->second)) {
       const Tensor& tensor = made->Get<Tensor>();
       misfits = "parameter " + Shown(name, it->second.dtype, it->second.dims) + " was made as " +

@@ -37,6 +37,7 @@ HeldArray ToHeld(const py::array& array, size_t number) {
     throw StatusError(InvalidConfig("array " + std::to_string(number) + ": a tensor has at most 8 axes"));
   }
   held.data = array.data();
+  held.is_writable = array.writeable();
   held.owner = Hold(array);
   return held;
 }
@@ -47,7 +48,9 @@ py::array ToView(const HeldArray& held) {
   const py::capsule owner(keep.get(), [](void* pointer) { delete static_cast<std::shared_ptr<const void>*>(pointer); });
   (void)keep.release();
   const auto sizes = held.dims.sizes();
-  return py::array(ArrayTypeOf(held.dtype), std::vector<py::ssize_t>(sizes.begin(), sizes.end()), held.data, owner);
+  py::array view(ArrayTypeOf(held.dtype), std::vector<py::ssize_t>(sizes.begin(), sizes.end()), held.data, owner);
+  if (!held.is_writable) view.attr("setflags")(py::arg("write") = false);
+  return view;
 }
 
 bool OnMainThread() {

@@ -44,7 +44,18 @@ size_t PyArrayFeedQueue::size() const {
 Status PyArrayFeedQueueHolder::InitOnce(size_t capacity, std::vector<TensorSpec> shapes) {
   if (feeder_ != nullptr) return AlreadyExists("init_once was called before: the holder has its queue");
   if (capacity < 1) return InvalidConfig("a queue's capacity must be at least 1; 0");
+  if (capacity > kMostCapacity) {
+    return InvalidConfig("a queue's capacity must be at most " + std::to_string(kMostCapacity) + "; " +
+                         std::to_string(capacity));
+  }
   if (shapes.empty()) return InvalidConfig("a queue needs the shape of at least one array");
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const std::string where = "array " + std::to_string(i) + " of the queue: ";
+    if (shapes[i].dims.too_many()) return InvalidConfig(where + "a tensor has at most 8 axes");
+    for (const int64_t size : shapes[i].dims.sizes()) {
+      if (size < -1) return InvalidConfig(where + "a size is -1 (any) or not negative; " + std::to_string(size));
+    }
+  }
   // Its constructor is the holder's alone.
   feeder_ = std::shared_ptr<PyArrayFeedQueue>(new PyArrayFeedQueue(capacity, std::move(shapes)));
   return Status::Ok();

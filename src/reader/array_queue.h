@@ -19,6 +19,7 @@ struct HeldArray {
   DType dtype = DType::kFloat32;
   Dims dims;
   const void* data = nullptr;  ///< dense, row-major
+  bool is_writable = false;    ///< whoever takes it may write there
   std::shared_ptr<const void> owner;
 };
 
@@ -69,9 +70,12 @@ class PyArrayFeedQueue {
 /// Where a scope's variable keeps its queue, which cannot be made without a capacity and shapes.
 class PyArrayFeedQueueHolder {
  public:
+  static constexpr size_t kMostCapacity = 1000000;
+
   PyArrayFeedQueueHolder() = default;
 
-  /// Makes the queue. kAlreadyExists the second time; kInvalidConfig for a capacity of 0 and for no shapes.
+  /// Makes the queue, with room for `capacity` pushes at once. kAlreadyExists the second time; kInvalidConfig for a
+  /// capacity of 0 or above kMostCapacity, for no shapes, and for shapes that no array has.
   Status InitOnce(size_t capacity, std::vector<TensorSpec> shapes);
   /// Null before InitOnce.
   const std::shared_ptr<PyArrayFeedQueue>& feeder() const { return feeder_; }

@@ -216,6 +216,17 @@ class QueueTest(unittest.TestCase):
         buffer[0] = 9
         self.assertEqual(popped.tolist(), [9, 2, 3])
 
+    def test_what_may_not_be_written_comes_out_so(self):
+        queue = make(1, [[-1]], ["float32"])
+        array = np.arange(3, dtype=np.float32)
+        for writable in (True, False):
+            array.flags.writeable = writable
+            queue.push((array,))
+            self.assertEqual(queue.pop()[0].flags.writeable, writable)
+        queue.push((np.frombuffer(bytes(8), dtype=np.float32),))
+        with self.assertRaises(ValueError):
+            queue.pop()[0][0] = 1
+
     def test_arrays_that_are_not_contiguous_are_copied_once(self):
         queue = make(1, [[-1, -1]], ["float32"])
         array = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -232,7 +243,10 @@ class QueueTest(unittest.TestCase):
         for mistake, message in [
                 (lambda: make(2.5), "capacity and sizes are whole numbers, not 2.5"),
                 (lambda: make(-1), "capacity must be at least 1; -1"),
+                (lambda: make(10 ** 7), "capacity must be at most 1000000; 10000000"),
                 (lambda: make(10 ** 30), "no array is that large: 1000000"),
+                (lambda: make(2, [[-5]]), r"array 0 of the queue: a size is -1 \(any\) or not negative; -5"),
+                (lambda: make(2, [[1] * 9]), "array 0 of the queue: a tensor has at most 8 axes"),
                 (lambda: make(2, [[1]], ["nonsense"]), "init_once: dtypes: .*nonsense"),
                 (lambda: make(2, [[1]], ["complex64"]), 'there is no dtype "complex64"'),
                 (lambda: make(2, [[1]], ["int64", "int64"]), "2 dtypes for 1 shapes"),
@@ -332,6 +346,7 @@ print("end")
             queue.push((given,))
             (popped,) = queue.pop()
             self.assertEqual(popped.__array_interface__["data"][0], column.buffers()[1].address + offset)
+            self.assertFalse(popped.flags.writeable)  # Arrow's memory is nobody's to write
         for wrong, message in ((pyarrow.array([1.0, None]), "array 0: DoubleArray does not come in as an array: .*null"),
                                (pyarrow.array(["x"]), "array 0: StringArray does not come in as an array"),
                                (pyarrow.array([1, 2]), "array 0 is int64")):

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <thread>
@@ -47,6 +48,12 @@ TEST(ArrayQueueTest, AHolderMakesItsQueueOnce) {
   EXPECT_EQ(holder.feeder(), nullptr);
   EXPECT_EQ(holder.InitOnce(0, {Int64Spec({1})}).message(), "a queue's capacity must be at least 1; 0");
   EXPECT_EQ(holder.InitOnce(2, {}).message(), "a queue needs the shape of at least one array");
+  EXPECT_EQ(holder.InitOnce(1000001, {Int64Spec({1})}).message(),
+            "a queue's capacity must be at most 1000000; 1000001");
+  EXPECT_EQ(holder.InitOnce(2, {Int64Spec({1}), Int64Spec({-1, -2})}).message(),
+            "array 1 of the queue: a size is -1 (any) or not negative; -2");
+  EXPECT_EQ(holder.InitOnce(2, {Int64Spec({1, 1, 1, 1, 1, 1, 1, 1, 1})}).message(),
+            "array 0 of the queue: a tensor has at most 8 axes");
   ASSERT_TRUE(holder.InitOnce(2, {Int64Spec({1})}).ok());
   const Status again = holder.InitOnce(2, {Int64Spec({1})});
   EXPECT_EQ(again.code(), StatusCode::kAlreadyExists);
@@ -194,6 +201,158 @@ TEST(ArrayQueueTest, EightProducersAndEightConsumersLoseNothing) {
   for (const auto& [value, count] : counts) EXPECT_EQ(count, 1) << value;
   EXPECT_LE(most, kCapacity);
   EXPECT_EQ(alive, 0);
+}
+
+TEST(ArrayQueueTest, WithoutConsumersExactlyItsCapacityGoesIn) {
+  constexpr int kThreads = 8;
+  for (const size_t capacity : {1U, 3U, 7U}) {
+    const auto queue = MakeQueue(capacity);
+    std::atomic<int> alive{0};
+    std::atomic<size_t> pushed{0};
+    std::stop_source stop;
+    std::vector<std::jthread> producers;
+    for (int i = 0; i < kThreads; ++i) {
+      producers.emplace_back([&] {
+        while (queue->Push(Values({1}, &alive), stop.get_token()).ok()) ++pushed;
+      });
+    }
+    while (!queue->is_full() || pushed < capacity) std::this_thread::yield();
+    stop.request_stop();
+    producers.clear();
+    EXPECT_EQ(pushed, capacity);
+    EXPECT_EQ(queue->size(), capacity);
+    EXPECT_EQ(static_cast<size_t>(alive), capacity) << "what was not taken in is let go of";
+  }
+}
+
+/// What one round of the stress below did.
+struct StressRound {
+  std::atomic<int> alive{0};
+  std::atomic<int> most_alive{0};
+  std::atomic<int64_t> popped{0};
+  std::vector<std::vector<int64_t>> pushed;  ///< of each producer, what was taken in
+  std::vector<std::vector<int64_t>> taken;   ///< of each consumer
+};
+
+constexpr int kStressThreads = 8;
+constexpr int64_t kStressBase = 1000000;
+
+void Produce(PyArrayFeedQueue& queue, StressRound& round, int number) {
+  const auto note = [&round] {
+    const int now = round.alive.load();
+    int seen = round.most_alive.load();
+    while (now > seen && !round.most_alive.compare_exchange_weak(seen, now)) {
+    }
+  };
+  for (int64_t k = 0;; ++k) {
+    if (k % 16 == 5) {
+      // One that does not fit is refused and leaves no trace.
+      HeldArrays wrong = Values({1}, &round.alive);
+      wrong[0].dtype = DType::kFloat32;
+      EXPECT_EQ(queue.Push(std::move(wrong), stop_token()).code(), StatusCode::kInvalidConfig);
+    }
+    HeldArrays arrays = Values({number * kStressBase + k}, &round.alive);
+    note();
+    const bool tried = k % 3 == 0 && queue.TryPush(arrays);
+    if (!tried) {
+      if (const Status status = queue.Push(std::move(arrays), stop_token()); !status.ok()) {
+        EXPECT_EQ(status.message(), "broken in the middle");
+        return;
+      }
+    }
+    round.pushed[static_cast<size_t>(number)].push_back(number * kStressBase + k);
+  }
+}
+
+void Consume(PyArrayFeedQueue& queue, StressRound& round, int number, int64_t close_after) {
+  while (true) {
+    const auto arrays = queue.Pop(stop_token());
+    if (!arrays.ok()) {
+      EXPECT_EQ(arrays.status().message(), "broken in the middle");
+      return;
+    }
+    ASSERT_TRUE(arrays->has_value());
+    round.taken[static_cast<size_t>(number)].push_back(First(**arrays));
+    if (++round.popped == close_after) queue.Close(BadData("broken in the middle"));
+  }
+}
+
+TEST(ArrayQueueTest, AFailureInTheMiddleLosesNothingThatWasTakenIn) {
+  for (int number = 0; number < 24; ++number) {
+    const size_t capacity = 1 + static_cast<size_t>(number % 5);
+    const auto queue = MakeQueue(capacity);
+    StressRound round;
+    round.pushed.resize(kStressThreads);
+    round.taken.resize(kStressThreads);
+    {
+      std::vector<std::jthread> threads;
+      for (int i = 0; i < kStressThreads; ++i) {
+        threads.emplace_back([&, i] { Produce(*queue, round, i); });
+        threads.emplace_back([&, i] { Consume(*queue, round, i, 17 * (number + 1)); });
+      }
+    }
+    // In the queue, in the hands of a producer, in those of a consumer: no array is anywhere else.
+    EXPECT_LE(round.most_alive, static_cast<int>(capacity) + 2 * kStressThreads);
+    EXPECT_EQ(round.alive, 0);
+    std::vector<int64_t> pushed;
+    std::vector<int64_t> taken;
+    for (const auto& one : round.pushed) pushed.insert(pushed.end(), one.begin(), one.end());
+    for (const auto& one : round.taken) {
+      taken.insert(taken.end(), one.begin(), one.end());
+      std::map<int64_t, int64_t> last;
+      for (const int64_t value : one) {
+        const auto [before, first] = last.emplace(value / kStressBase, value);
+        if (first) continue;
+        EXPECT_GT(value, before->second) << "a producer's arrays came out of order";
+        before->second = value;
+      }
+    }
+    std::sort(pushed.begin(), pushed.end());
+    std::sort(taken.begin(), taken.end());
+    EXPECT_EQ(pushed, taken);
+  }
+}
+
+TEST(ArrayQueueTest, OneConsumerSeesEveryProducerInOrder) {
+  const auto queue = MakeQueue(2);
+  StressRound round;
+  round.pushed.resize(kStressThreads);
+  round.taken.resize(1);
+  {
+    std::vector<std::jthread> producers;
+    for (int i = 0; i < kStressThreads; ++i) producers.emplace_back([&, i] { Produce(*queue, round, i); });
+    Consume(*queue, round, 0, 500);
+  }
+  std::vector<std::vector<int64_t>> seen(kStressThreads);
+  for (const int64_t value : round.taken[0]) seen[static_cast<size_t>(value / kStressBase)].push_back(value);
+  EXPECT_EQ(seen, round.pushed) << "first in, first out, for each producer";
+}
+
+TEST(ArrayQueueTest, AQueueThatIsWaitedOnOutlivesItsOwner) {
+  for (int number = 0; number < 50; ++number) {
+    auto holder = std::make_unique<PyArrayFeedQueueHolder>();
+    ASSERT_TRUE(holder->InitOnce(1, {Int64Spec({-1})}).ok());
+    const std::weak_ptr<PyArrayFeedQueue> seen = holder->feeder();
+    std::atomic<int> alive{0};
+    const bool waits_for_room = number % 2 == 0;
+    if (waits_for_room) {
+      ASSERT_TRUE(holder->feeder()->Push(Values({1}, &alive), stop_token()).ok());
+    }
+    std::vector<std::jthread> waiters;
+    for (int i = 0; i < 4; ++i) {
+      waiters.emplace_back([&, queue = holder->feeder()]() mutable {
+        const Status status =
+            waits_for_room ? queue->Push(Values({2}, &alive), stop_token()) : queue->Pop(stop_token()).status();
+        EXPECT_EQ(status.message(), "gone");
+        queue.reset();
+      });
+    }
+    holder.reset();
+    if (const auto queue = seen.lock(); queue != nullptr) queue->Close(Cancelled("gone"));
+    waiters.clear();
+    EXPECT_TRUE(seen.expired());
+    EXPECT_EQ(alive, 0);
+  }
 }
 
 }  // namespace
