@@ -10,7 +10,7 @@ import sys
 
 import millrace
 from millrace import layers, optimizer
-from mini_loader import MiniDecoder, MiniReader
+from mini_layers import MiniDecoder, MiniReader
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 

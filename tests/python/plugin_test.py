@@ -53,6 +53,16 @@ class PluginTest(unittest.TestCase):
         self.assertAlmostEqual(weight, 2.008087, delta=0.02)
         self.assertAlmostEqual(bias, 0.002143, delta=0.1)
 
+    def test_the_example_runs_beside_the_plugin_that_was_built_there(self):
+        # Python would take mini_loader.so for a module of that name.
+        folder = os.path.join(self.folder, "mini_loader")
+        shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("*.o", "*.so", "__pycache__"))
+        shutil.copy(plugin("mini_loader"), folder)
+        done = subprocess.run([sys.executable, os.path.join(folder, "train.py")], capture_output=True, text=True,
+                              check=False, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"y = 2\.0\d+ x")
+
     @unittest.skipUnless(os.path.isdir(os.path.join(os.environ.get("MILLRACE_SHARED", ""), "data", "mini_reader")),
                          "MILLRACE_SHARED has no data/mini_reader")
     def test_the_same_on_the_iris_data(self):
@@ -64,7 +74,7 @@ class PluginTest(unittest.TestCase):
     def test_the_layers_of_the_mini_loader(self):
         millrace.load_plugin(plugin("mini_loader"))
         self.write_parts()
-        mini = example("mini_loader")
+        mini = example("mini_layers")
         record = mini.MiniReader(self.folder, batch_size=3, part_name_suffix_length=3, name="lines")
         self.assertEqual((record.name, record.shape, record.dtype), ("lines", (3, 2), "float64"))
         x, y = mini.MiniDecoder(record)
@@ -171,7 +181,7 @@ class PluginTest(unittest.TestCase):
     def test_a_plugin_is_loaded_while_another_thread_trains(self):
         millrace.load_plugin(plugin("mini_loader"))
         self.write_parts()
-        mini = example("mini_loader")
+        mini = example("mini_layers")
         x, _ = mini.MiniDecoder(mini.MiniReader(self.folder, part_name_suffix_length=3))
         program, scope, failures = millrace.default_main_program(), millrace.Scope(), []
 
