@@ -26,6 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kPipeBytes = 1 << 20;
+constexpr int kStderrBytes = 1 << 16;  // between two looks at a stop request: each line is a write of ours
 
 struct Pipe {
   FileDescriptor read;
@@ -264,14 +265,14 @@ class Subprocess final : public ByteSource {
     if (!out_.is_open() && !pidfd_.is_open()) wait_ms = 5;  // a kernel without pidfd_open: look now and then
     (void)::poll(polled.data(), polled.size(), wait_ms);
     if (stop.stop_requested()) return Cancelled("stopped while a command ran");
-    if (polled[1].revents != 0) ReadStderr();
+    if (polled[1].revents != 0) ReadStderr(kStderrBytes);
     return Status::Ok();
   }
 
   Status TimedOut() {
     char seconds[32];
     std::snprintf(seconds, sizeof(seconds), "%g", std::chrono::duration<double>(timeout_).count());
-    ReadStderr();
+    ReadStderr(kPipeBytes);
     tail_.Finish();
     (void)Reap();  // the silence is what counts, whatever the input said
     failure_ = Unavailable(std::string("command wrote nothing for ") + seconds + " seconds and was killed" +
@@ -279,11 +280,14 @@ class Subprocess final : public ByteSource {
     return failure_;
   }
 
-  void ReadStderr() {
+  /// Reads what waits in the pipe, `most` bytes of it: a command that writes for ever would keep us here, deaf to stop
+  /// requests and to the timeout.
+  void ReadStderr(int most) {
     std::array<char, 4096> buffer;
-    while (err_.is_open()) {
+    for (int left = most; err_.is_open() && left > 0;) {
       const ssize_t n = ::read(err_.get(), buffer.data(), buffer.size());
       if (n > 0) {
+        left -= static_cast<int>(n);
         tail_.Append({buffer.data(), static_cast<size_t>(n)});
       } else if (n == 0) {
         err_.Close();
@@ -307,7 +311,7 @@ class Subprocess final : public ByteSource {
       if (info.si_pid != 0) break;
       MR_TRY(Wait(start, stop));
     }
-    ReadStderr();
+    ReadStderr(kPipeBytes);
     tail_.Finish();
     const Status input_failure = Reap();
     if (!input_failure.ok()) {

@@ -114,6 +114,30 @@ TEST_F(SubprocessTest, MuchStderrDoesNotBlockTheCommand) {
             20000 * std::string("part-0: a line of some length that nobody needs\n").size());
 }
 
+TEST_F(SubprocessTest, StderrWithoutEndKeepsNeitherAStopNorTheTimeoutAway) {
+  testing::internal::CaptureStderr();
+  SubprocessOptions options;
+  options.silence_timeout = std::chrono::milliseconds(50);
+  EXPECT_TRUE(Run("exec yes spam >&2", std::move(options))
+                  .status()
+                  .message()
+                  .starts_with("command wrote nothing for 0.05 seconds and was killed\n"));
+  // Nor does one that the command leaves behind.
+  EXPECT_EQ(Run("yes spam >&2 & echo done").value(), "done\n");
+
+  std::stop_source stop;
+  Result<std::unique_ptr<ByteSource>> process = Start("exec yes spam >&2");
+  ASSERT_TRUE(process.ok());
+  std::jthread stopper([&stop] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    stop.request_stop();
+  });
+  EXPECT_EQ(ReadAll(**process, stop.get_token()).status().code(), StatusCode::kCancelled);
+  process = Cancelled("over");
+  EXPECT_EQ(CountChildren(), 1);
+  testing::internal::GetCapturedStderr();
+}
+
 TEST_F(SubprocessTest, ASilentCommandIsKilled) {
   SubprocessOptions options;
   options.silence_timeout = std::chrono::milliseconds(50);
