@@ -9,46 +9,10 @@
 #include <stop_token>
 #include <utility>
 
+#include "core/event_count.h"
 #include "core/status.h"
 
 namespace millrace {
-
-/// Lets threads sleep until a condition that others change without a lock may hold. Building block of Channel.
-///
-/// A waiter registers (Prepare), checks its condition once more, then waits; a notifier changes the condition, then
-/// calls Notify. Notify costs one atomic operation while nobody waits. Thread-safe.
-class EventCount {
- public:
-  /// Registers a waiter and returns the ticket for Wait. Every Prepare must be followed by Wait or Cancel.
-  uint32_t Prepare() {
-    waiters_.fetch_add(1, std::memory_order_seq_cst);
-    return epoch_.load(std::memory_order_seq_cst);
-  }
-  void Cancel() { waiters_.fetch_sub(1, std::memory_order_seq_cst); }
-  /// Sleeps until a Notify that came after the Prepare.
-  void Wait(uint32_t ticket) {
-    epoch_.wait(ticket, std::memory_order_seq_cst);
-    Cancel();
-  }
-  /// Wakes one waiter, or all.
-  void NotifyOne() {
-    if (Advance()) epoch_.notify_one();
-  }
-  void NotifyAll() {
-    if (Advance()) epoch_.notify_all();
-  }
-
- private:
-  bool Advance() {
-    // A read-modify-write, not a load: it orders this thread's change of the condition before the look at the waiters.
-    if (waiters_.fetch_add(0, std::memory_order_seq_cst) == 0) return false;
-    epoch_.fetch_add(1, std::memory_order_seq_cst);
-    return true;
-  }
-
-  std::atomic<uint32_t> epoch_{0};
-  std::atomic<uint32_t> waiters_{0};
-};
 
 /// Passes move-only items between threads, first in first out, holding at most `capacity` of them.
 ///

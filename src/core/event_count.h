@@ -1,0 +1,42 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace millrace {
+
+/// Lets threads sleep until a condition that others change without a lock may hold. Building block of Channel.
+///
+/// A waiter registers (Prepare), checks its condition once more, then waits; a notifier changes the condition, then
+/// calls Notify. Notify costs one atomic operation while nobody waits. Thread-safe.
+class EventCount {
+ public:
+  /// Registers a waiter and returns the ticket for Wait. Every Prepare must be followed by Wait or Cancel.
+  uint32_t Prepare() {
+    waiters_.fetch_add(1, std::memory_order_seq_cst);
+    return epoch_.load(std::memory_order_seq_cst);
+  }
+  void Cancel() { waiters_.fetch_sub(1, std::memory_order_seq_cst); }
+  /// Sleeps until a Notify that came after the Prepare. It sleeps at once: std::atomic's wait yields the processor a
+  /// few times before, and on a machine with other work each yield costs milliseconds.
+  void Wait(uint32_t ticket);
+  /// Wakes one waiter, or all.
+  void NotifyOne() {
+    if (Advance()) Wake(1);
+  }
+  void NotifyAll();
+
+ private:
+  bool Advance() {
+    // A read-modify-write, not a load: it orders this thread's change of the condition before the look at the waiters.
+    if (waiters_.fetch_add(0, std::memory_order_seq_cst) == 0) return false;
+    epoch_.fetch_add(1, std::memory_order_seq_cst);
+    return true;
+  }
+  void Wake(int most);
+
+  std::atomic<uint32_t> epoch_{0};  ///< the word that waiters sleep on
+  std::atomic<uint32_t> waiters_{0};
+};
+
+}  // namespace millrace
