@@ -7,6 +7,7 @@
 #include "ops/builtin_ops.h"
 #include "plugin/plugin_loader.h"
 #include "reader/builtin_formats.h"
+#include "trainer/job_mistakes.h"
 #include "trainer/trainer.h"
 
 namespace millrace {
@@ -96,6 +97,9 @@ Result<JobAndEnvironment> LoadJob(ConfigRequest request, const std::optional<std
   }
   EnvironmentPlugins plugins(job.environment, request.needs_model);
   request.plugins = &plugins;
+  if (request.needs_model) {
+    request.find_deeper = [&job](const TrainerDesc& desc) { return FindDeeperMistakes(desc, job.environment); };
+  }
   MR_ASSIGN(job.config, text ? LoadTrainerDescText(request.file, *text, request) : LoadTrainerDesc(request));
   return job;
 }

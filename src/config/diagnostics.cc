@@ -39,6 +39,8 @@ std::string Count(int number, const std::string& noun) {
 
 int Diagnostics::AddSource(std::string origin, std::string text) {
   Source source{std::move(origin), std::move(text), {0}};
+  // Editors show no byte order mark, and columns count without it.
+  if (source.text.starts_with("\xEF\xBB\xBF")) source.line_starts[0] = 3;
   for (size_t i = 0; i < source.text.size(); ++i) {
     if (source.text[i] == '\n') source.line_starts.push_back(i + 1);
   }
@@ -48,6 +50,7 @@ int Diagnostics::AddSource(std::string origin, std::string text) {
 
 SourceSpan Diagnostics::Span(int source, size_t begin, size_t end) const {
   const Source& from = sources_[static_cast<size_t>(source)];
+  begin = std::max(begin, from.line_starts[0]);
   const auto next = std::upper_bound(from.line_starts.begin(), from.line_starts.end(), begin);
   const int line = static_cast<int>(next - from.line_starts.begin());
   const size_t start = *(next - 1);

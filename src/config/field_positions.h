@@ -11,7 +11,7 @@ namespace millrace {
 /// Remembers where each field of a message was written, by path: "data_desc.multi_slot_desc.slots[2].name".
 ///
 /// Elements of repeated fields carry their index; the path of a message is its name in the text, that of a scalar its
-/// value. A later Set of a path replaces the earlier one.
+/// value; "}" below a message is its closing brace. A later Set of a path replaces the earlier one.
 class FieldPositions {
  public:
   void Set(const std::string& path, SourceSpan span) { spans_[path] = span; }

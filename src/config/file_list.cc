@@ -18,9 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// List files that name each other would go on for ever.
-constexpr int kDeepestList = 8;
-
 bool IsGlob(std::string_view name) { return name.find_first_of("*?[") != std::string_view::npos; }
 
 bool IsHidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
@@ -36,10 +33,10 @@ class Expansion {
  public:
   explicit Expansion(Diagnostics* diagnostics) : diagnostics_(diagnostics) {}
 
-  void Entry(const std::string& entry, const std::string& folder, SourceSpan where, int depth) {
+  void Entry(const std::string& entry, const std::string& folder, SourceSpan where) {
     if (Trimmed(entry).empty()) return diagnostics_->Error(where, "a file name is empty");
     if (HasScheme(entry)) return Add(entry, where);
-    if (entry[0] == '@') return List(Below(folder, entry.substr(1)), where, depth);
+    if (entry[0] == '@') return List(Below(folder, entry.substr(1)), where);
     const std::string path = Below(folder, entry);
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
@@ -112,12 +109,20 @@ class Expansion {
     const std::string message = "\"" + pattern + "\" matches no file";
     const fs::path folder = fs::path(pattern).parent_path();
     std::error_code error;
+    const std::string searched = folder.empty() ? "." : folder.string();
+    if (fs::is_directory(searched, error) && access(searched.c_str(), R_OK | X_OK) != 0) {
+      return message + ": the folder \"" + searched + "\" cannot be read: " + std::strerror(errno);
+    }
     if (folder.empty() || IsGlob(folder.string()) || fs::exists(folder, error)) return message;
     return message + ": " + ExplainMissingFile(folder.string() + "/");
   }
 
-  void List(const std::string& path, SourceSpan where, int depth) {
-    if (depth == kDeepestList) return diagnostics_->Error(where, "\"@" + path + "\": file lists name each other");
+  void List(const std::string& path, SourceSpan where) {
+    const std::string name = fs::path(path).lexically_normal().string();
+    // They would go on for ever.
+    if (std::find(open_lists_.begin(), open_lists_.end(), name) != open_lists_.end()) {
+      return diagnostics_->Error(where, "\"@" + path + "\": file lists name each other");
+    }
     Result<std::string> text = ReadTextFile(path);
     if (!text.ok()) {
       return diagnostics_->InputError(where, "the file list \"" + path + "\": " + text.status().message());
@@ -125,22 +130,25 @@ class Expansion {
     const int source = diagnostics_->AddSource(path, *text);
     const std::string folder = fs::path(path).parent_path().string();
     size_t entries = 0;
+    open_lists_.push_back(name);
     for (size_t begin = 0; begin < text->size();) {
       const size_t end = std::min(text->find('\n', begin), text->size());
       const std::string entry = Trimmed(std::string_view(*text).substr(begin, end - begin));
       if (!entry.empty() && entry[0] != '#') {
         ++entries;
         const size_t start = text->find(entry[0], begin);
-        Entry(entry, folder, diagnostics_->Span(source, start, start + entry.size()), depth + 1);
+        Entry(entry, folder, diagnostics_->Span(source, start, start + entry.size()));
       }
       begin = end + 1;
     }
+    open_lists_.pop_back();
     if (entries == 0) diagnostics_->InputError(where, "the file list \"" + path + "\" names no files");
   }
 
   Diagnostics* const diagnostics_;
   std::vector<std::string> files_;
   std::set<std::string> seen_;
+  std::vector<std::string> open_lists_;  // that are being read, the innermost last
 };
 
 }  // namespace
@@ -150,7 +158,7 @@ std::vector<std::string> ExpandFileList(const std::vector<std::string>& entries,
   Expansion expansion(diagnostics);
   for (size_t i = 0; i < entries.size(); ++i) {
     const SourceSpan where = positions.Find(std::string(path) + "[" + std::to_string(i) + "]");
-    expansion.Entry(entries[i], "", where, 0);
+    expansion.Entry(entries[i], "", where);
   }
   return expansion.Take();
 }

@@ -1,5 +1,6 @@
 #include "config/text_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -23,6 +24,10 @@ std::string ExplainMissingFile(const std::string& path) {
     if (fs::exists(known / part, error) || part.empty()) {
       known /= part;
       continue;
+    }
+    if (fs::is_symlink(known / part, error)) {
+      const fs::path target = fs::read_symlink(known / part, error);
+      return "the link \"" + (known / part).string() + "\" leads to \"" + target.string() + "\", which is not there";
     }
     const bool last = (known / part).lexically_normal() == fs::path(path).lexically_normal();
     std::vector<std::string> names;
@@ -55,8 +60,13 @@ Result<std::string> ReadTextFile(const std::string& path) {
   content << file.rdbuf();
   if (file.bad()) return InvalidConfig(std::string("cannot be read: ") + std::strerror(errno));
   std::string text = std::move(content).str();
-  if (text.find('\0') != std::string::npos) {
-    return InvalidConfig("is no text (it holds NUL bytes); a prototxt in UTF-8 is expected");
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
+    return InvalidConfig("is UTF-16; save it as UTF-8");
+  }
+  if (const size_t nul = text.find('\0'); nul != std::string::npos) {
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(nul), '\n');
+    return InvalidConfig("is no text (there is a NUL byte in line " + std::to_string(line) +
+                         "); a prototxt in UTF-8 is expected");
   }
   return text;
 }

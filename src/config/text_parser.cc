@@ -275,7 +275,11 @@ class Parser {
     open_.pop_back();
     if (std::exchange(forgotten_, false)) return;
     const char closer = Is(brace, '{') ? '}' : '>';
-    if (Take(closer)) return;
+    if (Is(Peek(), closer)) {
+      positions_->Set(JoinPath(field_path, "}"), Span(Peek()));
+      ++at_;
+      return;
+    }
     if (Peek().kind == Kind::kEnd) return Broken(brace, "\"" + Text(brace) + "\" is never closed");
     Broken(Peek(), std::string("expected \"") + closer + "\" for the \"" + Text(brace) + "\" on line " +
                        std::to_string(Span(brace).line) + ", not \"" + Text(Peek()) + "\"");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "config/diagnostics.h"
 #include "config/field_positions.h"
@@ -73,11 +74,36 @@ KnownNames LoadPlugins(const TrainerDesc& desc, const ConfigRequest& request, co
   return diagnostics->errors() == errors ? request.plugins->names() : KnownNames();
 }
 
+/// Whether a mistake stands within `field`, or in an override of it.
+bool IsWithin(const Diagnostics& diagnostics, const FieldPositions& positions, const SourceSpan& where,
+              const std::string& field) {
+  if (where.line == 0) return false;
+  if (diagnostics.origin(where.source).starts_with("--set #")) {
+    const std::string& text = diagnostics.text(where.source);
+    return text.substr(0, text.find_first_of(".=+")) == field;
+  }
+  const SourceSpan begin = positions.Find(field);
+  const SourceSpan end = positions.Find(field + ".}");
+  const std::pair place(where.line, where.column);
+  return where.source == begin.source && place >= std::pair(begin.line, begin.column) &&
+         place <= std::pair(end.line, end.column);
+}
+
+/// Whether what a compiler reads is free of mistakes.
+bool CompilesSoundly(const Diagnostics& diagnostics, const FieldPositions& positions) {
+  const auto& entries = diagnostics.entries();
+  return std::none_of(entries.begin(), entries.end(), [&](const Diagnostics::Entry& entry) {
+    return entry.severity == Diagnostics::Severity::kError &&
+           (IsWithin(diagnostics, positions, entry.where, "data_desc") ||
+            IsWithin(diagnostics, positions, entry.where, "model"));
+  });
+}
+
 }  // namespace
 
-Status LoadedConfig::Report(const std::vector<Mistake>& mistakes) const {
+Status LoadedConfig::Report(const std::vector<ConfigMistake>& mistakes) const {
   Diagnostics diagnostics = sources;
-  for (const Mistake& mistake : mistakes) diagnostics.Error(positions.Find(mistake.path), mistake.message);
+  for (const ConfigMistake& mistake : mistakes) diagnostics.Error(positions.Find(mistake.path), mistake.message);
   return diagnostics.ToStatus();
 }
 
@@ -122,6 +148,11 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     CheckProgramFiles(config.desc->program(), positions, &diagnostics);
   }
   if (intact && !request.has_output_folder) CheckOutputFolder(*config.desc, positions, &diagnostics);
+  if (intact && diagnostics.errors() > 0 && request.find_deeper && CompilesSoundly(diagnostics, positions)) {
+    for (const ConfigMistake& mistake : request.find_deeper(*config.desc)) {
+      diagnostics.Error(positions.Find(mistake.path), mistake.message);
+    }
+  }
   MR_TRY(diagnostics.ToStatus());
   config.warnings = diagnostics.Render();
   config.sources = diagnostics.SourcesAlone();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,12 @@
 namespace millrace {
 
 class TrainerDesc;
+
+/// What is wrong with the field at `path`, written as FieldPositions has it.
+struct ConfigMistake {
+  std::string path;
+  std::string message;
+};
 
 /// What to read, and how strictly.
 struct ConfigRequest {
@@ -30,6 +37,10 @@ struct ConfigRequest {
   bool needs_model = true;
   /// What is to be written has a folder, by output.dir or otherwise; without one, asking for a checkpoint is a mistake.
   bool has_output_folder = true;
+  /// Finds what only a compiler sees: shapes that do not fit, variables that no operator makes. Asked when something
+  /// else is wrong, so that one report has both, and only if nothing is wrong with what it compiles, `data_desc` and
+  /// `model`; who goes on to compile a sound configuration meets its mistakes there. Empty: not asked.
+  std::function<std::vector<ConfigMistake>(const TrainerDesc&)> find_deeper = nullptr;
 };
 
 /// A configuration that has been read, overridden and found sound.
@@ -51,13 +62,8 @@ struct LoadedConfig {
   LoadedConfig(LoadedConfig&&) noexcept;
   LoadedConfig& operator=(LoadedConfig&&) noexcept;
 
-  /// A mistake in the field at `path`, for Report.
-  struct Mistake {
-    std::string path;
-    std::string message;
-  };
   /// kInvalidConfig that shows each mistake at its place, as LoadTrainerDesc does. `mistakes` is not empty.
-  Status Report(const std::vector<Mistake>& mistakes) const;
+  Status Report(const std::vector<ConfigMistake>& mistakes) const;
 };
 
 /// Reads, overrides and validates a TrainerDesc. Every mistake of every stage comes back in one kInvalidConfig whose

@@ -166,6 +166,12 @@ void CheckCheckpoint(const TrainerDesc& desc, Checker& check) {
   if (!desc.has_eval()) {
     check.Error("checkpoint.keep_best", "the best is found by evaluation: add eval { filelist: \"...\" }");
   }
+  const std::string& stopping = desc.eval().early_stopping().metric();
+  if (desc.eval().has_early_stopping() && checkpoint.keep_best() != stopping) {
+    check.Error("checkpoint.keep_best", "keep_best is \"" + checkpoint.keep_best() + "\" and early_stopping (line " +
+                                            std::to_string(check.Line("eval.early_stopping")) + ") goes by \"" +
+                                            stopping + "\": one run watches one metric");
+  }
 }
 
 void CheckImportance(const TrainerDesc& desc, const std::vector<DefinedName>& slots, Checker& check) {

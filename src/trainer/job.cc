@@ -163,14 +163,17 @@ Status Job::CompilePrograms() {
     std::vector<ModelMistake> mistakes;
     Result<CompiledModel> model = CompileModel(desc().model(), schema, environment_->ops, &mistakes);
     if (!mistakes.empty()) {
-      std::vector<LoadedConfig::Mistake> placed;
+      std::vector<ConfigMistake> placed;
       for (ModelMistake& mistake : mistakes) placed.push_back({std::move(mistake.path), std::move(mistake.message)});
       return config_.Report(placed);
     }
     MR_ASSIGN(model_, std::move(model));
   }
   MR_ASSIGN(metrics_, MetricSet::Create(model_.metrics, schema));
-  MR_TRY(ResolveFetches());
+  if (const auto unknown = FindUnknownNames(desc(), model_, metrics_->names()); !unknown.empty()) {
+    return config_.Report(unknown);
+  }
+  ResolveFetches();
 
   CompileOptions options;
   options.fuse = desc().fuse();
@@ -236,38 +239,13 @@ Status Job::CheckSelfFed() {
 }
 
 Status Job::PlanExports() {
-  ExportSource source;
-  source.program = &model_.test;
-  source.registry = &environment_->ops;
-  source.data_desc = &desc().data_desc();
-  if (!model_.prediction.empty()) source.predictions = {model_.prediction};
-  source.pooled = pooled();
-  for (int i = 0; i < desc().output().export__size(); ++i) {
-    const ExportDesc& wanted = desc().output().export_(i);
-    const std::string name = wanted.format() == ExportDesc::ONNX ? "onnx" : "paddle";
-    const std::string where = "output.export[" + std::to_string(i) + "]";
-    if (wanted.dir().empty() && output_dir_.empty()) {
-      return InvalidConfig(where + ": where to? give the run an --output_dir, or the export a dir");
-    }
-    Result<ModelExport> plan =
-        ModelExport::Plan(source, wanted, wanted.dir().empty() ? output_dir_ + "/" + name : wanted.dir());
-    if (!plan.ok()) return std::move(plan).Context(where).status();
-    MR_TRY(CheckMemory(plan->program()).Context(where));
-    for (const ModelExport& other : exports_) {
-      if (other.folder() != plan->folder()) continue;
-      return InvalidConfig(where + ": an earlier export has the folder \"" + other.folder() + "\" too; give one a dir");
-    }
-    exports_.push_back(std::move(plan).value());
+  std::vector<ConfigMistake> mistakes;
+  exports_ = millrace::PlanExports(desc(), model_, environment_->ops, output_dir_, &mistakes);
+  if (!mistakes.empty()) return config_.Report(mistakes);
+  for (const ModelExport& planned : exports_) {
+    MR_TRY(CheckMemory(planned.program()).Context("output.export to \"" + planned.folder() + "\""));
   }
   return Status::Ok();
-}
-
-std::vector<std::string> Job::pooled() const {
-  std::vector<std::string> names;
-  for (const LayerDesc& layer : desc().model().layer()) {
-    if (layer.has_embedding()) names.push_back(layer.name());
-  }
-  return names;
 }
 
 Status Job::CompileSections(const CompileOptions& options) {
@@ -277,7 +255,7 @@ Status Job::CompileSections(const CompileOptions& options) {
     cuts.emplace_back(sections[i].section_out_var_names().begin(), sections[i].section_out_var_names().end());
   }
   MR_ASSIGN(pipeline_, CompilePipeline(model_.main, environment_->ops, options, cuts));
-  std::vector<LoadedConfig::Mistake> mistakes;
+  std::vector<ConfigMistake> mistakes;
   for (int s = 0; s < pipeline_->sections(); ++s) {
     if (sections[s].concurrency() == 1) continue;
     const OpRange range = pipeline_->forward(s);
@@ -306,7 +284,7 @@ Status Job::CheckFetchesAreComputed() const {
       }
     }
   }
-  std::vector<LoadedConfig::Mistake> mistakes;
+  std::vector<ConfigMistake> mistakes;
   for (size_t i = 0; i < fetches_.size(); ++i) {
     if (fetches_[i].kind != FetchItem::Kind::kVariable) continue;
     const std::string& name = fetches_[i].name;
@@ -320,13 +298,12 @@ Status Job::CheckFetchesAreComputed() const {
   return mistakes.empty() ? Status::Ok() : config_.Report(mistakes);
 }
 
-Status Job::ResolveFetches() {
+void Job::ResolveFetches() {
   const FetchConfig& config = desc().fetch_config();
   const std::vector<std::string>& metrics = metrics_->names();
   const auto metric_index = [&](const std::string& name) {
     return static_cast<size_t>(std::find(metrics.begin(), metrics.end(), name) - metrics.begin());
   };
-  std::vector<LoadedConfig::Mistake> mistakes;
   for (int i = 0; i < config.fetch_var_names_size(); ++i) {
     FetchItem item;
     item.name = config.fetch_var_names(i);
@@ -338,23 +315,9 @@ Status Job::ResolveFetches() {
     } else if (item.metric = metric_index(windowed ? item.name.substr(kWindow.size()) : "");
                item.metric < metrics.size()) {
       item.kind = FetchItem::Kind::kWindowMetric;
-    } else {
-      std::vector<std::string_view> known(metrics.begin(), metrics.end());
-      bool found = false;
-      for (const BlockDesc& block : model_.main.blocks()) {
-        for (const VarDesc& var : block.vars()) {
-          known.push_back(var.name());
-          found = found || var.name() == item.name;
-        }
-      }
-      if (!found) {
-        mistakes.push_back({"fetch_config.fetch_var_names[" + std::to_string(i) + "]",
-                            "there is no metric or variable \"" + item.name + "\"" + DidYouMean(item.name, known)});
-      }
     }
     fetches_.push_back(std::move(item));
   }
-  return mistakes.empty() ? Status::Ok() : config_.Report(mistakes);
 }
 
 Status Job::InitParameters() {

@@ -19,6 +19,7 @@
 #include "serving/export_model.h"
 #include "trainer/environment.h"
 #include "trainer/fetch_handler.h"
+#include "trainer/job_mistakes.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -97,7 +98,7 @@ class Job {
   /// Workers, or pipelines.
   int workers() const { return workers_; }
   /// Outputs of the embedding layers: what online callers feed. Empty with `program`.
-  std::vector<std::string> pooled() const;
+  std::vector<std::string> pooled() const { return PooledOf(desc().model()); }
   /// Whether passes have files of their own; an `infer` job reads filelist.
   bool is_incremental() const { return desc().has_incremental() && !desc().infer(); }
   /// Passes over the input: epochs, or the days of an incremental job; one of an `infer` job.
@@ -112,7 +113,7 @@ class Job {
  private:
   Job() = default;
   Status CompilePrograms();
-  Status ResolveFetches();
+  void ResolveFetches();
   Status CheckFetchesAreComputed() const;
   Status CompileSections(const CompileOptions& options);
   Status BuildDatasets();

@@ -13,10 +13,6 @@ Result<QualityWatch> QualityWatch::Create(const Job& job) {
   const std::string& keep_best = desc.checkpoint().keep_best();
   if (!stops && keep_best.empty()) return watch;
   watch.metric_ = stops ? desc.eval().early_stopping().metric() : keep_best;
-  if (stops && !keep_best.empty() && keep_best != watch.metric_) {
-    return InvalidConfig("checkpoint.keep_best is \"" + keep_best + "\" and eval.early_stopping.metric is \"" +
-                         watch.metric_ + "\": one run watches one metric");
-  }
   const auto& names = job.metrics().names();
   const bool is_loss = watch.metric_ == "loss" && !job.model().loss.empty();
   if (!is_loss && std::find(names.begin(), names.end(), watch.metric_) == names.end()) {

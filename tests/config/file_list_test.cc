@@ -96,6 +96,11 @@ TEST_F(FileListTest, MistakesInAListArePlacedInTheList) {
   Write("circle.txt", "@circle.txt\n");
   Expand({"@circle.txt"});
   EXPECT_THAT(Report(), HasSubstr("file lists name each other"));
+  Write("list.txt", "data/part-1\n@other.txt\n");
+  Write("other.txt", "@list.txt\n");
+  Expand({"@list.txt"});
+  EXPECT_THAT(Report(), HasSubstr("/other.txt:1:1: error: \"@" + folder_ + "/list.txt\": file lists name each other"));
+  EXPECT_THAT(Report(), testing::Not(HasSubstr("named more than once")));
   Write("nothing.txt", "# nothing\n");
   Expand({"@nothing.txt", "@none.txt"});
   EXPECT_THAT(Report(), HasSubstr("names no files"));

@@ -89,11 +89,50 @@ TEST_F(ReaderTest, SaysWhatIsWrongWithAFileThatIsNone) {
   EXPECT_THAT(Failure(), HasSubstr("is a folder"));
   request_.file = "";
   EXPECT_THAT(Failure(), StartsWith("--trainer_desc=FILE is missing"));
-  Write("job.prototxt", std::string("\0\1\2", 3));
+  Write("job.prototxt", std::string("x\n\0\1\2", 5));
   request_.file = folder_ + "/job.prototxt";
-  EXPECT_THAT(Failure(), HasSubstr("is no text"));
+  EXPECT_THAT(Failure(), HasSubstr("is no text (there is a NUL byte in line 2)"));
+  Write("job.prototxt", std::string("\xFF\xFE"
+                                    "a\0",
+                                    4));
+  EXPECT_THAT(Failure(), HasSubstr("is UTF-16; save it as UTF-8"));
+  std::filesystem::create_symlink("nowhere", folder_ + "/link");
+  request_.file = folder_ + "/link";
+  EXPECT_THAT(Failure(), HasSubstr("the link \"" + folder_ + "/link\" leads to \"nowhere\", which is not there"));
+  request_.file = folder_ + "/job.prototxt";
   Write("job.prototxt", "");
   EXPECT_THAT(Failure(), HasSubstr("the text holds nothing"));
+}
+
+TEST_F(ReaderTest, ColumnsCountWithoutAByteOrderMark) {
+  Write("job.prototxt", "\xEF\xBB\xBFthread_num: 0\r\nepochs: 0\r\n");
+  const std::string report = Failure();
+  EXPECT_THAT(report, HasSubstr("job.prototxt:1:13: error: thread_num must be at least 1, not 0\n"
+                                "   1 | thread_num: 0\n     |             ^\n"));
+  EXPECT_THAT(report, HasSubstr("job.prototxt:2:9: error: epochs must be at least 1, not 0"));
+}
+
+TEST_F(ReaderTest, AsksForDeeperMistakesWhereTheyMeanSomething) {
+  int asked = 0;
+  request_.find_deeper = [&asked](const TrainerDesc& desc) {
+    ++asked;
+    EXPECT_EQ(desc.data_desc().multi_slot_desc().slots_size(), 2);
+    return std::vector<ConfigMistake>{{"model.loss.in", "too deep"}, {"fetch_config", "not there"}};
+  };
+  Write("part-0", "1 0 2 1 2\n");
+  Write("job.prototxt", kJob);
+  request_.overrides = {"filelist=" + folder_ + "/part-0"};
+  ASSERT_TRUE(LoadTrainerDesc(request_).ok());
+  EXPECT_EQ(asked, 0);
+  Write("job.prototxt", std::string("epochs: 0\n") + kJob + "sed: 1 epoch: 0\n");
+  EXPECT_THAT(Failure(), HasSubstr("job.prototxt:9:29: error: too deep"));
+  EXPECT_EQ(asked, 1);
+  for (const char* broken : {"data_desc.batch_size=0", "model.layer[y].fc.unit=3", "model.layer[0].name=3"}) {
+    request_.overrides.emplace_back(broken);
+    EXPECT_THAT(Failure(), testing::Not(HasSubstr("too deep"))) << broken;
+    request_.overrides.pop_back();
+  }
+  EXPECT_EQ(asked, 1);
 }
 
 TEST_F(ReaderTest, ReportsSyntaxMeaningFilesAndAssignmentsTogether) {

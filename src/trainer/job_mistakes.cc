@@ -1,0 +1,148 @@
+#include "trainer/job_mistakes.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/edit_distance.h"
+#include "metrics/metric_set.h"
+#include "trainer_desc.pb.h"
+
+namespace millrace {
+namespace {
+
+/// The variables of a program by name.
+class Variables {
+ public:
+  explicit Variables(const ProgramDesc& program) {
+    for (const BlockDesc& block : program.blocks()) {
+      for (const VarDesc& var : block.vars()) {
+        names_.push_back(var.name());
+        descs_.push_back(&var);
+      }
+    }
+  }
+
+  void AddFirst(const std::vector<std::string>& names) { names_.insert(names_.begin(), names.begin(), names.end()); }
+  bool Has(std::string_view name) const { return std::find(names_.begin(), names_.end(), name) != names_.end(); }
+  const VarDesc* Find(std::string_view name) const {
+    const auto desc =
+        std::find_if(descs_.begin(), descs_.end(), [&](const VarDesc* var) { return var->name() == name; });
+    return desc == descs_.end() ? nullptr : *desc;
+  }
+  const std::vector<std::string_view>& names() const { return names_; }
+
+ private:
+  std::vector<std::string_view> names_;
+  std::vector<const VarDesc*> descs_;
+};
+
+bool IsTable(const VarDesc* var) { return var != nullptr && var->type().type() == VarType::SPARSE_TABLE; }
+
+}  // namespace
+
+std::vector<ConfigMistake> FindUnknownNames(const TrainerDesc& desc, const CompiledModel& model,
+                                            const std::vector<std::string>& metrics) {
+  std::vector<ConfigMistake> mistakes;
+  const Variables variables(model.main);
+  const auto check = [&](const auto& names, const std::string& path, const Variables& known, const auto& explain) {
+    for (int i = 0; i < names.size(); ++i) {
+      std::string why = explain(names[i]);
+      if (why.empty()) continue;
+      if (!known.Has(names[i])) why += DidYouMean(names[i], known.names());
+      mistakes.push_back({path + "[" + std::to_string(i) + "]", std::move(why)});
+    }
+  };
+
+  Variables fetched = variables;
+  std::vector<std::string> windows;
+  for (const std::string& metric : metrics) windows.push_back("batch_" + metric);
+  fetched.AddFirst(windows);
+  fetched.AddFirst(metrics);
+  check(desc.fetch_config().fetch_var_names(), "fetch_config.fetch_var_names", fetched, [&](const std::string& name) {
+    return fetched.Has(name) ? "" : "there is no metric or variable \"" + name + "\"";
+  });
+
+  Variables seen = variables;
+  std::vector<std::string> slots;
+  for (const Slot& slot : desc.data_desc().multi_slot_desc().slots()) {
+    Result<std::vector<std::string>> names = ExpandSlotRange(slot.name());
+    if (slot.is_used() && names.ok()) slots.insert(slots.end(), names->begin(), names->end());
+  }
+  seen.AddFirst(slots);
+  const auto has_tensor = [&](const std::string& name) -> std::string {
+    if (!seen.Has(name)) return "there is no variable \"" + name + "\"";
+    if (!IsTable(seen.Find(name))) return "";
+    return "\"" + name + "\" is a table of rows by id, no tensor; a checkpoint or a model holds it";
+  };
+  check(desc.check_nan_var_names(), "check_nan_var_names", seen, has_tensor);
+  check(desc.dump_fields(), "dump_fields", seen, has_tensor);
+  check(desc.dump_param(), "dump_param", seen, has_tensor);
+  check(desc.hogwild_param().stat_var_names(), "hogwild_param.stat_var_names", variables,
+        [&](const std::string& name) -> std::string {
+          const VarDesc* var = variables.Find(name);
+          if (var != nullptr && var->persistable() && !IsTable(var)) return "";
+          return "there is no persistable tensor \"" + name + "\"";
+        });
+  return mistakes;
+}
+
+std::vector<std::string> PooledOf(const ModelDesc& model) {
+  std::vector<std::string> names;
+  for (const LayerDesc& layer : model.layer()) {
+    if (layer.has_embedding()) names.push_back(layer.name());
+  }
+  return names;
+}
+
+std::vector<ModelExport> PlanExports(const TrainerDesc& desc, const CompiledModel& model, const OpRegistry& registry,
+                                     const std::string& output_dir, std::vector<ConfigMistake>* mistakes) {
+  ExportSource source;
+  source.program = &model.test;
+  source.registry = &registry;
+  source.data_desc = &desc.data_desc();
+  if (!model.prediction.empty()) source.predictions = {model.prediction};
+  source.pooled = PooledOf(desc.model());
+  std::vector<ModelExport> exports;
+  for (int i = 0; i < desc.output().export__size(); ++i) {
+    const ExportDesc& wanted = desc.output().export_(i);
+    const std::string where = "output.export[" + std::to_string(i) + "]";
+    const bool has_folder = !wanted.dir().empty();
+    if (!has_folder && output_dir.empty()) {
+      mistakes->push_back({where, "where to? give the run an --output_dir, or the export a dir"});
+      continue;
+    }
+    const std::string name = wanted.format() == ExportDesc::ONNX ? "onnx" : "paddle";
+    Result<ModelExport> plan = ModelExport::Plan(source, wanted, has_folder ? wanted.dir() : output_dir + "/" + name);
+    if (!plan.ok()) {
+      mistakes->push_back({where, plan.status().message()});
+      continue;
+    }
+    const bool is_taken = std::any_of(exports.begin(), exports.end(),
+                                      [&](const ModelExport& other) { return other.folder() == plan->folder(); });
+    if (is_taken) {
+      mistakes->push_back({where, "an earlier export has the folder \"" + plan->folder() + "\" too; give one a dir"});
+      continue;
+    }
+    exports.push_back(std::move(plan).value());
+  }
+  return exports;
+}
+
+std::vector<ConfigMistake> FindDeeperMistakes(const TrainerDesc& desc, const Environment& environment) {
+  std::vector<ConfigMistake> mistakes;
+  const Result<SlotSchema> schema = SlotSchema::Create(desc.data_desc());
+  if (!desc.has_model() || !schema.ok()) return mistakes;
+  std::vector<ModelMistake> of_model;
+  const Result<CompiledModel> model = CompileModel(desc.model(), *schema, environment.ops, &of_model);
+  for (ModelMistake& mistake : of_model) mistakes.push_back({std::move(mistake.path), std::move(mistake.message)});
+  if (!model.ok()) return mistakes;
+  const Result<std::unique_ptr<const MetricSet>> metrics = MetricSet::Create(model->metrics, *schema);
+  if (!metrics.ok()) return mistakes;
+  mistakes = FindUnknownNames(desc, *model, (*metrics)->names());
+  // The folder is known to who runs the job; any other shows the same mistakes.
+  const std::string folder = desc.output().dir().empty() ? "." : desc.output().dir();
+  if (!desc.infer()) (void)PlanExports(desc, *model, environment.ops, folder, &mistakes);
+  return mistakes;
+}
+
+}  // namespace millrace

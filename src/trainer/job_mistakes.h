@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/trainer_desc_reader.h"
+#include "model/model_compiler.h"
+#include "serving/export_model.h"
+#include "trainer/environment.h"
+
+namespace millrace {
+
+/// Everything by name that a job wants of its program and the program does not have: what is fetched, dumped, checked
+/// for NaN or counted by each worker. `model` may be a program that was written elsewhere.
+std::vector<ConfigMistake> FindUnknownNames(const TrainerDesc& desc, const CompiledModel& model,
+                                            const std::vector<std::string>& metrics);
+
+/// Plans output.export, in its order, below `output_dir` where an export names no folder; `*mistakes` gets why one
+/// cannot be written. The exports refer to `model` and `registry`.
+std::vector<ModelExport> PlanExports(const TrainerDesc& desc, const CompiledModel& model, const OpRegistry& registry,
+                                     const std::string& output_dir, std::vector<ConfigMistake>* mistakes);
+
+/// The outputs of the embedding layers.
+std::vector<std::string> PooledOf(const ModelDesc& model);
+
+/// What is wrong with a job and shows only when its model is compiled: the mistakes of CompileModel, or, of a model
+/// that compiles, unknown names. For ConfigRequest::find_deeper: a job that is sound so far meets them in Job::Create.
+/// Of a job with `program` nothing is said.
+std::vector<ConfigMistake> FindDeeperMistakes(const TrainerDesc& desc, const Environment& environment);
+
+}  // namespace millrace
