@@ -77,7 +77,8 @@ Result<ClickLogOptions> OptionsFromFlags() {
   };
 }
 
-Status Run() {
+Status Run(const CommandLine& line) {
+  if (!line.arguments.empty()) return InvalidConfig("\"" + line.arguments[0] + "\" is no flag");
   MR_ASSIGN(const ClickLogOptions options, OptionsFromFlags());
   MR_ASSIGN(const std::vector<ClickLogSplit> splits, WriteClickLog(options, FLAGS_output_dir));
   for (const ClickLogSplit& split : splits) {
@@ -96,7 +97,7 @@ int main(int argc, char** argv) {
   const millrace::CommandLine line = millrace::ParseCommandLine(millrace::kProgram, argc, argv);
   if (line.exit_code) return *line.exit_code;
   std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is a failure with a message
-  const millrace::Status status = millrace::Run();
+  const millrace::Status status = millrace::Run(line);
   if (!status.ok()) millrace::PrintFailure("clickgen", status);
   return millrace::ExitCode(status);
 }

@@ -1,13 +1,19 @@
 #include "app/command_line.h"
 
+#include <fcntl.h>
 #include <gflags/gflags.h>
+#include <glog/logging.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <iostream>
+#include <new>
+#include <system_error>
 
 #include "app/help_text.h"
 #include "core/edit_distance.h"
@@ -200,9 +206,67 @@ class Parser {
   bool version_ = false;
 };
 
+std::string_view program_name;  ///< for EndWithReason; written before threads start
+
+/// Ends the program for an exception that nothing caught, in whichever thread: with a line and an exit code that says
+/// whose fault it is, not with a signal. Allocates nothing: there may be nothing left to allocate.
+[[noreturn]] void EndWithReason() {
+  const auto write = [](std::string_view text) {
+    [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
+  };
+  int code = 4;
+  write(program_name);
+  try {
+    const std::exception_ptr thrown = std::current_exception();
+    if (thrown) std::rethrow_exception(thrown);
+    write(": internal error: terminated");
+  } catch (const std::bad_alloc&) {
+    code = 3;
+    write(": out of memory: smaller batches, tables or layers, fewer threads, or a larger limit (ulimit -v) may help");
+  } catch (const std::system_error& error) {
+    code = 3;
+    write(": the system has no room for another thread (ulimit -u, ulimit -v): ");
+    write(error.what());
+  } catch (const std::exception& error) {
+    write(": internal error: ");
+    write(error.what());
+  } catch (...) {
+    write(": internal error: an exception of unknown type");
+  }
+  write("\n");
+  ::_exit(code);
+}
+
+/// A CHECK that failed, and has said so, is our bug.
+[[noreturn]] void EndAfterFailedCheck() { ::_exit(4); }
+
+/// What stands before a logged line: users are not told a thread's number and the place in our source but for our bugs.
+void WriteLogPrefix(std::ostream& out, const google::LogMessageInfo& line, void* /*data*/) {
+  const bool is_bug = std::string_view(line.severity) == "FATAL";
+  if (is_bug) {
+    out << "internal error: " << line.filename << ":" << line.line_number << ":";
+  } else {
+    out << "warning:";
+  }
+}
+
+/// Opens those of 0, 1 and 2 that the caller has closed: the next file that is opened would get the number, and what is
+/// printed would go into it.
+void HoldStandardStreams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) < 0) (void)::open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+  }
+}
+
 }  // namespace
 
 CommandLine ParseCommandLine(const ProgramInfo& program, int argc, char** argv) {
+  HoldStandardStreams();
+  program_name = program.name;
+  std::set_terminate(EndWithReason);
+  google::InstallFailureFunction(EndAfterFailedCheck);
+  FLAGS_logtostderr = true;
+  if (!google::IsGoogleLoggingInitialized()) google::InitGoogleLogging("millrace", WriteLogPrefix);
   return Parser(program).Parse(argc, argv);
 }
 

@@ -52,6 +52,9 @@ Status ExplainMissingPlugin(Status failure, bool without_plugins) {
 }
 
 Status Run(const CommandLine& line) {
+  if (!line.arguments.empty()) {
+    return InvalidConfig("\"" + line.arguments[0] + "\" is no flag; the lines to score are --input=FILE");
+  }
   if (FLAGS_model_dir.empty()) return InvalidConfig("--model_dir is missing: the folder of a saved model");
   if (FLAGS_batch_size < 0) {
     return InvalidConfig("--batch_size is a number of rows, or 0 for that of training, not " +

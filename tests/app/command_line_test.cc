@@ -1,11 +1,17 @@
 #include "app/command_line.h"
 
 #include <gflags/gflags.h>
+#include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <new>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
 
 #include "app/help_text.h"
 
@@ -173,6 +179,23 @@ TEST(ExitCode, FollowsWhoseFaultItIs) {
   EXPECT_EQ(ExitCode(IoError("x")), 3);
   EXPECT_EQ(ExitCode(Internal("x")), 4);
   EXPECT_EQ(ExitCode(Cancelled("x")), 130);
+}
+
+using CommandLineDeathTest = CommandLineTest;
+
+// Not by a signal: scripts read exit codes.
+TEST_F(CommandLineDeathTest, WhatNothingCatchesEndsTheProgramWithAReasonAndACode) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto fail = [this](auto raise) {
+    (void)Parse({"--validate_only"});
+    std::thread([raise] { raise(); }).join();
+  };
+  EXPECT_EXIT(fail([] { throw std::bad_alloc(); }), testing::ExitedWithCode(3), "trainer: out of memory");
+  EXPECT_EXIT(fail([] { throw std::system_error(EAGAIN, std::generic_category()); }), testing::ExitedWithCode(3),
+              "trainer: the system has no room for another thread .*temporarily unavailable");
+  EXPECT_EXIT(fail([] { throw std::out_of_range("x"); }), testing::ExitedWithCode(4), "trainer: internal error: x");
+  EXPECT_EXIT(fail([] { CHECK(false) << "a bug"; }), testing::ExitedWithCode(4),
+              "internal error: command_line_test.cc:[0-9]+: Check failed: false a bug");
 }
 
 }  // namespace

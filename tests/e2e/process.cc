@@ -28,6 +28,10 @@ Process::Process(const std::string& program, const std::vector<std::string>& arg
     dup2(open(options.input.c_str(), O_RDONLY), 0);
     dup2(pipe_ends[1], 1);
     dup2(errors, 2);
+    if (options.no_output) {
+      close(1);
+      close(2);
+    }
     if (options.file_size_limit > 0) {
       const rlimit limit{options.file_size_limit, options.file_size_limit};
       setrlimit(RLIMIT_FSIZE, &limit);

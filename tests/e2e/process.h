@@ -14,6 +14,8 @@ class Process {
     /// Largest file that it may write (RLIMIT_FSIZE); 0: any.
     size_t file_size_limit = 0;
     std::string input = "/dev/null";
+    /// Standard output and error are closed, as `>&- 2>&-` closes them.
+    bool no_output = false;
   };
   Process(const std::string& program, const std::vector<std::string>& arguments, const Options& options);
   Process(const std::string& program, const std::vector<std::string>& arguments)
