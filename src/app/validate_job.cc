@@ -1,8 +1,12 @@
 #include "app/validate_job.h"
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <map>
+#include <mutex>
+#include <thread>
 
 #include "inspect/batch_json.h"
 #include "program/program_files.h"
@@ -13,8 +17,10 @@ namespace {
 
 constexpr int kRowsShown = 5;
 constexpr int kValuesShown = 8;
+constexpr int kRowsTried = 1000;
+constexpr std::chrono::milliseconds kReadOnFor{500};
 
-/// The first batch of the first file, at most kRowsShown rows of it.
+/// Batches of at most kRowsShown rows, from the start of the input.
 Result<std::unique_ptr<Dataset>> OpenSample(const Job& job) {
   DataFeedDesc desc = job.desc().data_desc();
   if (ReadsMultiSlot(desc.name())) desc.clear_name();
@@ -27,8 +33,33 @@ Result<std::unique_ptr<Dataset>> OpenSample(const Job& job) {
   if (in_memory && desc.zeros() == DataFeedDesc::AS_CLASS) desc.set_zeros(DataFeedDesc::DROP);
   DatasetSettings settings;
   settings.output_dir = job.output_dir();
-  return job.environment().datasets.Create(in_memory ? "QueueDataset" : class_name, desc, {job.FilesOfPass(0)[0]},
+  std::vector<std::string> files = job.FilesOfPass(0);
+  // What is loaded whole before its first batch is a sample only when it is one file.
+  if (class_name == "InMemoryDataset" && !in_memory) files.resize(1);
+  return job.environment().datasets.Create(in_memory ? "QueueDataset" : class_name, desc, std::move(files),
                                            job.environment().feeds, settings);
+}
+
+/// Reads on behind the first batch, as far as a moment reaches: a command that fails behind its output, and lines that
+/// do not parse, show here.
+Status ReadOn(Dataset& dataset, const std::stop_token& stop) {
+  std::stop_source enough;
+  const std::stop_callback on_stop(stop, [&enough] { enough.request_stop(); });
+  std::mutex mutex;
+  std::condition_variable_any never;
+  const std::jthread timer([&](const std::stop_token& ended) {
+    std::unique_lock lock(mutex);
+    never.wait_for(lock, ended, kReadOnFor, [] { return false; });
+    enough.request_stop();
+  });
+  for (int rows = 0; rows < kRowsTried;) {
+    Result<BatchPtr> next = dataset.source(0).Next(enough.get_token());
+    if (!next.ok() && enough.stop_requested()) return stop.stop_requested() ? std::move(next).status() : Status::Ok();
+    if (!next.ok()) return std::move(next).status();
+    if (*next == nullptr) break;
+    rows += (*next)->rows();
+  }
+  return Status::Ok();
 }
 
 Status RunForward(Job& job, const SlotBatch& batch, const Dataset& dataset) {
@@ -110,10 +141,14 @@ Status ValidateJob(Job& job, std::stop_token stop) {
   MR_TRY(dataset->BeginPass({.pass = 0, .workers = 1, .ordered = true, .seed = job.desc().seed()}));
   {
     MR_ASSIGN(const BatchPtr batch, dataset->source(0).Next(stop));
-    if (batch == nullptr) return BadData("\"" + job.FilesOfPass(0)[0] + "\" gives no instances");
+    if (batch == nullptr) {
+      MR_ASSIGN(const PassStats read, dataset->EndPass());
+      return NothingTo("validate", read);
+    }
     std::fputs(BatchAsTable(*batch, 0, kValuesShown).c_str(), stdout);
     MR_TRY(RunForward(job, *batch, *dataset));
   }
+  MR_TRY(ReadOn(*dataset, stop));
   MR_TRY(dataset->EndPass().status());
   PrintParameters(job);
   std::printf("operators: %zu a batch; matrix products: %lld FLOPs an instance\n", job.train().ops().size(),

@@ -26,6 +26,15 @@ size_t Utf8Length(std::string_view text) {
   return 0;
 }
 
+template <class Float>
+std::string Digits(Float number) {
+  if (!std::isfinite(number)) return "null";
+  char digits[40];
+  return {digits, std::to_chars(digits, digits + sizeof(digits), number).ptr};
+}
+
+}  // namespace
+
 void AppendQuoted(std::string_view text, std::string* out) {
   *out += '"';
   while (!text.empty()) {
@@ -50,15 +59,6 @@ void AppendQuoted(std::string_view text, std::string* out) {
   }
   *out += '"';
 }
-
-template <class Float>
-std::string Digits(Float number) {
-  if (!std::isfinite(number)) return "null";
-  char digits[40];
-  return {digits, std::to_chars(digits, digits + sizeof(digits), number).ptr};
-}
-
-}  // namespace
 
 JsonWriter& JsonWriter::BeginObject() {
   BeforeValue();

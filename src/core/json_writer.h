@@ -7,6 +7,9 @@
 
 namespace millrace {
 
+/// Appends a JSON string: quotes, escapes, U+FFFD for each byte that is not UTF-8.
+void AppendQuoted(std::string_view text, std::string* out);
+
 /// Writes one JSON value into a string: objects, lists, text, numbers. Commas and quotes are its business.
 ///
 ///     JsonWriter json;

@@ -26,10 +26,14 @@ struct QueueDataset::Impl {
   std::unique_ptr<InputOpener> opener;
   BatchPool pool;
   std::optional<QueuePass> pass;
+  bool was_read = false;  ///< to its end, by a pass
 
   std::string class_name() const { return desc.name().empty() ? "MultiSlotDataFeed" : desc.name(); }
   Result<std::unique_ptr<BadLines>> MakeBadLines() const {
-    return BadLines::Create(desc.bad_lines(), options.output_dir.empty() ? "" : options.output_dir + "/bad_lines.txt");
+    BadLinePolicy policy = desc.bad_lines();
+    // Later passes meet the same bad lines: they count, but stand in the quarantine already.
+    if (was_read && policy.action() == BadLinePolicy::QUARANTINE) policy.set_action(BadLinePolicy::SKIP);
+    return BadLines::Create(policy, options.output_dir.empty() ? "" : options.output_dir + "/bad_lines.txt");
   }
 };
 
@@ -88,6 +92,7 @@ BatchSource& QueueDataset::source(int worker) { return impl_->pass->source(worke
 Result<PassStats> QueueDataset::EndPass() {
   if (!impl_->pass) return Internal("EndPass without BeginPass");
   PassStats stats = impl_->pass->Finish();
+  impl_->was_read = impl_->was_read || impl_->pass->read_all();
   impl_->pass.reset();
   return stats;
 }

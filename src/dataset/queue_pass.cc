@@ -209,6 +209,7 @@ Status QueuePass::EndReader(Reader& reader, const std::stop_token& stop) {
     spans.insert(spans.end(), spans_without_rows.begin(), spans_without_rows.end());
     MR_TRY(HandOn(reader, std::move(filling), stop));
   }
+  read_all_ = true;
   channel_.Close(Status::Ok());
   return Status::Ok();
 }

@@ -41,6 +41,8 @@ class QueuePass {
   BatchSource& source(int worker) { return sources_[static_cast<size_t>(worker)]; }
   /// Stops and joins the readers, then sums up.
   PassStats Finish();
+  /// Whether the readers came to the end of the input. After Finish.
+  bool read_all() const { return read_all_; }
 
  private:
   class Source final : public BatchSource {
@@ -77,6 +79,7 @@ class QueuePass {
   std::mutex remainder_mutex_;
   std::vector<BatchPtr> remainders_;
   int readers_at_work_;
+  bool read_all_ = false;  ///< written by the last reader
   std::stop_source stop_;
   std::vector<std::jthread> threads_;
 };

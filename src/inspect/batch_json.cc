@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "core/json_writer.h"
 #include "framework/slot_batch.h"
 #include "inspect/number_text.h"
 

@@ -29,23 +29,4 @@ void AppendNumber(uint64_t number, std::string* out) { AppendDigits(number, out)
 void AppendNumber(float number, std::string* out) { AppendReal(number, out); }
 void AppendNumber(double number, std::string* out) { AppendReal(number, out); }
 
-void AppendQuoted(std::string_view text, std::string* out) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  out->push_back('"');
-  for (char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out->push_back('\\');
-      out->push_back(c);
-    } else if (byte < 0x20) {
-      out->append("\\u00");
-      out->push_back(kHex[byte >> 4]);
-      out->push_back(kHex[byte & 15]);
-    } else {
-      out->push_back(c);
-    }
-  }
-  out->push_back('"');
-}
-
 }  // namespace millrace

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/json_writer.h"
 #include "inspect/number_text.h"
 #include "inspect/slot_stats.h"
 

@@ -36,6 +36,9 @@ Result<RunState> ToState(const FoundCheckpoint& found) {
   for (const StoredLoopVariable& variable : manifest.loop_variable()) {
     state.loop_variables.push_back({variable.name(), variable.tensor()});
   }
+  for (const StoredMetric& metric : manifest.last_metric()) {
+    state.last_metrics.emplace_back(metric.name(), metric.value());
+  }
   return state;
 }
 
@@ -202,6 +205,11 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
     StoredLoopVariable& stored = *manifest.add_loop_variable();
     stored.set_name(variable.name);
     stored.set_tensor(variable.bytes);
+  }
+  for (const auto& [name, value] : state.last_metrics) {
+    StoredMetric& stored = *manifest.add_last_metric();
+    stored.set_name(name);
+    stored.set_value(value);
   }
   manifest.set_run_id(run_id_);
   content.metrics = MetricSet::ToBytes(state.metric_totals);

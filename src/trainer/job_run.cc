@@ -1,9 +1,12 @@
 #include "trainer/job_run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
+#include <string_view>
 
 #include "core/file.h"
 #include "program/program_files.h"
@@ -79,6 +82,29 @@ Status MakeOutputFolder(const std::string& folder) {
   return error ? IoError("cannot make the output folder \"" + folder + "\": " + error.message()) : Status::Ok();
 }
 
+/// The model takes the place of a folder whole. One that holds something else, as with --output_dir=. where a model/ of
+/// the user's own lies, is not for us to remove.
+Status CheckReplaced(const std::string& folder, std::initializer_list<std::string_view> files) {
+  std::error_code error;
+  const bool is_used = std::filesystem::is_directory(folder, error) && !std::filesystem::is_empty(folder, error);
+  const auto has = [&](std::string_view file) {
+    return std::filesystem::exists(folder + "/" + std::string(file), error);
+  };
+  if (!is_used || error || std::any_of(files.begin(), files.end(), has)) return Status::Ok();
+  return InvalidConfig("the folder \"" + folder +
+                       "\" is there, holds no saved model, and the new one would take its place: move it away, or "
+                       "choose another folder");
+}
+
+Status CheckReplacedFolders(const Job& job) {
+  const bool saves = job.desc().output().save_inference_model() && !job.model().prediction.empty();
+  if (saves && !job.output_dir().empty()) MR_TRY(CheckReplaced(job.output_dir() + "/model", {"MODEL"}));
+  for (const ModelExport& planned : job.exports()) {
+    MR_TRY(CheckReplaced(planned.folder(), {"model.pdmodel", "offline.onnx"}));
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token stop) {
@@ -96,6 +122,7 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token s
       return InvalidConfig("incremental saves models: give --output_dir, or set save_interval: 0");
     }
   }
+  if (!infer) MR_TRY(CheckReplacedFolders(job));
   std::unique_ptr<JobCheckpointer> checkpointer;
   std::optional<RunState> resumed;
   if (keeps) {

@@ -353,7 +353,11 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
   const bool last = state_.epoch == job_->passes();
   // A day without rows may be one of many; a model that saw none is no result.
   if (state_.examples == 0 && (last || !job_->is_incremental())) {
-    return NothingTo("train on", report_.load.files > 0 ? report_.load : pass_.data);
+    Status nothing = NothingTo("train on", report_.load.files > 0 ? report_.load : pass_.data);
+    const DataFeedDesc& feed = job_->desc().data_desc();
+    if (!feed.drop_last()) return nothing;
+    return BadData(nothing.message() + "; drop_last leaves out a batch of fewer than " +
+                   std::to_string(feed.batch_size()) + " rows");
   }
   const auto due = [&](int every) { return every > 0 && state_.epoch % every == 0; };
   // One that every_steps asked for after the very last batch stands for it: the same again would use up patience.
@@ -368,6 +372,7 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
       return SaveCheckpoint();
     }
   }
+  state_.last_metrics = pass_.metrics;
   for (MetricReader* reader : all_metrics_) reader->Clear();
   state_.metric_totals = job_->metrics().NewTotals();
   if (hooks_.pass_saver != nullptr) {

@@ -28,6 +28,7 @@ struct RunState {
   TrainedLedger trained;
   /// Of the metrics over the current pass.
   MetricTotals metric_totals;
+  MetricValues last_metrics;  ///< of the last whole pass; empty before there is one
   /// Early stopping: the best value so far, evaluations since, and whether there was any.
   double best_metric = 0;
   int64_t evaluations_since_best = 0;

@@ -104,6 +104,7 @@ RunSummary Summarize(const RunReport& report, int workers, double total_seconds)
     summary.metrics = pass.metrics;
     if (pass.data.lines > summary.data.lines) summary.data = pass.data;
   }
+  if (report.passes.empty()) summary.metrics = report.state.last_metrics;
   if (report.load_seconds > 0) summary.stage_seconds["load"] = report.load_seconds;
   if (report.checkpoint_seconds > 0) summary.stage_seconds["checkpoint"] = report.checkpoint_seconds;
   for (const EvalReport& eval : report.evaluations) {

@@ -301,6 +301,20 @@ TEST_F(QueueDatasetTest, ANamedPipeIsReadAndCanBeStopped) {
   ASSERT_TRUE(dataset->EndPass().ok());
 }
 
+TEST_F(QueueDatasetTest, ABadLineIsQuarantinedOnceHoweverManyPassesMeetIt) {
+  AddFile(1, 100);
+  std::ofstream(files_[0], std::ios::app) << "1 x\n";
+  const std::string quarantine = dir_->path() + "/bad";
+  desc_.mutable_bad_lines()->set_action(BadLinePolicy::QUARANTINE);
+  desc_.mutable_bad_lines()->set_quarantine_path(quarantine);
+  const auto dataset = Make(1);
+  EXPECT_EQ(Read(*dataset, {.workers = 1}, 2).rows.size(), 20u);  // cut short: what it missed is still to be kept
+  std::ofstream(quarantine, std::ios::trunc).flush();
+  for (int pass = 0; pass < 3; ++pass) EXPECT_EQ(Read(*dataset, {.workers = 1}).stats.bad_lines, 1);
+  EXPECT_EQ(ReadFile(quarantine).value(),
+            files_[0] + ":101:3: slot \"a\": expected value 1 of 1 to be an unsigned integer, found \"x\"\t1 x\n");
+}
+
 TEST_F(QueueDatasetTest, PassesFollowEachOtherWithOtherNumbersOfWorkers) {
   AddFile(1, 1000);
   const auto dataset = Make(2);

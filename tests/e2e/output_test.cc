@@ -7,6 +7,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "e2e/process.h"
 #include "e2e/small_job.h"
@@ -107,6 +108,67 @@ TEST(NoRowsTest, AreNoTrainingAndNoEvaluation) {
   }
 }
 
+TEST(OutputFolderTest, AFolderOfTheUsersIsNotReplacedByTheModel) {
+  const SmallJob small(100, 1);
+  const std::string out = small.folder() + "/out";
+  std::filesystem::create_directories(out + "/model");
+  const std::vector<std::string> flags = {"--trainer_desc=" + small.DeepJob(""), "--output_dir=" + out};
+  EXPECT_EQ(Process("trainer", flags).Wait(), 0);  // an empty one is nobody's loss
+  EXPECT_EQ(Process("trainer", flags).Wait(), 0);  // an older model is ours
+  std::filesystem::remove_all(out + "/model");
+  std::filesystem::create_directories(out + "/model/src");
+  Process trainer("trainer", flags);
+  EXPECT_EQ(trainer.Wait(), 2);
+  EXPECT_THAT(trainer.errors(), HasSubstr("the folder \"" + out + "/model\" is there, holds no saved model"));
+  EXPECT_TRUE(std::filesystem::exists(out + "/model/src"));
+}
+
+TEST(NoRowsTest, ALastBatchThatIsDroppedIsNamed) {
+  const SmallJob small(100, 1);
+  Process trainer("trainer",
+                  {"--trainer_desc=" + small.DeepJob("thread_num: 2"), "--output_dir=" + small.folder() + "/out",
+                   "--set=data_desc.batch_size=101", "--set=data_desc.drop_last=true"});
+  EXPECT_EQ(trainer.Wait(), 3);
+  EXPECT_THAT(trainer.errors(), HasSubstr("nothing to train on: no row came out of 1 file with 100 lines; drop_last "
+                                          "leaves out a batch of fewer than 101 rows"));
+}
+
+TEST(ValidateOnlyTest, ReadsOnBehindTheFirstBatchForAMoment) {
+  const SmallJob small(100, 2);
+  const auto validate = [&small](const std::string& pipe) {
+    return Process("trainer", {"--trainer_desc=" + small.DeepJob(""), "--validate_only",
+                               "--set=data_desc.pipe_command=\"" + pipe + "\""});
+  };
+  Process fails = validate("cat; exit 4");
+  EXPECT_EQ(fails.Wait(), 3);
+  EXPECT_THAT(fails.errors(), HasSubstr("part-0: command exited with status 4 after 50 rows"));
+  Process garbage = validate("cat; echo garbage");
+  EXPECT_EQ(garbage.Wait(), 3);
+  EXPECT_THAT(garbage.errors(), HasSubstr("part-0:51:1: slot \"label\": expected a count"));
+  Process endless = validate("yes 1 1 1 1 1 1 1 1 1 1");
+  EXPECT_EQ(endless.Wait(), 0) << endless.errors();
+  Process silent = validate("cat; sleep 1000");
+  EXPECT_EQ(silent.Wait(), 0) << silent.errors();
+  EXPECT_FALSE(AnyProcessMentions("yes 1 1 1 1 1 1 1 1 1 1"));
+
+  std::ofstream(small.files()[0], std::ios::trunc).flush();
+  Process empty = validate("cat");
+  EXPECT_EQ(empty.Wait(), 0) << empty.errors();
+  std::ofstream(small.files()[1], std::ios::trunc).flush();
+  Process nothing = validate("cat");
+  EXPECT_EQ(nothing.Wait(), 3);
+  EXPECT_THAT(nothing.errors(), HasSubstr("nothing to validate: no row came out of 2 files"));
+}
+
+TEST(StrayWordTest, IsNoInput) {
+  Process predictor("predictor", {"--model_dir=model", "part-0"});
+  EXPECT_EQ(predictor.Wait(), 2);
+  EXPECT_THAT(predictor.errors(), HasSubstr("\"part-0\" is no flag; the lines to score are --input=FILE"));
+  Process clickgen("clickgen", {"--output_dir=-", "1000"});
+  EXPECT_EQ(clickgen.Wait(), 2);
+  EXPECT_THAT(clickgen.errors(), HasSubstr("\"1000\" is no flag"));
+}
+
 TEST(BrokenOutputTest, APredictorWhoseReaderIsGoneSaysSoAndLeavesNoChild) {
   const SmallJob small(3000, 1);
   const std::string out = small.folder() + "/out";
@@ -121,6 +183,19 @@ TEST(BrokenOutputTest, APredictorWhoseReaderIsGoneSaysSoAndLeavesNoChild) {
   EXPECT_EQ(predictor.Wait(), 3);
   EXPECT_THAT(predictor.errors(), HasSubstr("cannot write scores to standard output: Broken pipe"));
   EXPECT_FALSE(AnyProcessMentions(token));
+}
+
+TEST(BrokenOutputTest, WhatIsPrintedWithClosedStreamsGoesIntoNoFile) {
+  const SmallJob small(300, 1);
+  const std::string out = small.folder() + "/out";
+  const std::string job = small.DeepJob("eval { filelist: \"" + small.files()[0] + "\" }");
+  Process::Options closed;
+  closed.no_output = true;
+  Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + out}, closed);
+  ASSERT_EQ(trainer.Wait(), 0);
+  std::istringstream lines(ReadFile(out + "/metrics.jsonl").value());
+  for (std::string line; std::getline(lines, line);) EXPECT_THAT(line, testing::StartsWith("{\"step\":"));
+  for (const std::string& file : FolderContent(out)) EXPECT_THAT(file, testing::Not(HasSubstr("time: [")));
 }
 
 TEST(BrokenOutputTest, ATrainerWhosePrintsNobodyReadsTrainsOn) {

@@ -219,6 +219,13 @@ TEST_P(Interrupted, DuringAnEvaluationWithinAnEpochTheNextRunRepeatsIt) {
   EXPECT_EQ(FolderContent(out + "/model"), FolderContent(calm + "/model"));
 }
 
+/// The object "metrics" of run.json.
+std::string ReportedMetrics(const std::string& out) {
+  const std::string report = ReadFile(out + "/run.json").value();
+  const size_t begin = report.find("\"metrics\"");
+  return report.substr(begin, report.find("\"eval\"") - begin);
+}
+
 TEST(ResumedRun, ThatHadStoppedEarlyTrainsNoMoreAndStillSaysItsQuality) {
   const SmallJob small(1000);
   const std::string job = small.DeepJob("update_mode: SERIAL epochs: 50 eval { filelist: \"" + small.files()[0] +
@@ -228,9 +235,12 @@ TEST(ResumedRun, ThatHadStoppedEarlyTrainsNoMoreAndStillSaysItsQuality) {
   ASSERT_EQ(first.Wait(), 0) << first.errors();
   EXPECT_THAT(first.errors(), HasSubstr("stopped early"));
   const std::vector<std::string> model = FolderContent(out + "/model");
+  const std::string metrics = ReportedMetrics(out);
+  EXPECT_THAT(metrics, HasSubstr("\"auc\""));
   Process resumed("trainer", TrainerFlags(job, out, "auto"));
   ASSERT_EQ(resumed.Wait(), 0) << resumed.errors();
   EXPECT_THAT(resumed.errors(), HasSubstr(" 0 of them in this run, "));
+  EXPECT_EQ(ReportedMetrics(out), metrics);
   EXPECT_THAT(resumed.errors(), HasSubstr("evaluation  auc"));
   EXPECT_EQ(FolderContent(out + "/model"), model);
 }
@@ -437,6 +447,41 @@ TEST(TrainerTest, MistakesThatOnlyTheCompilerSeesHaveTheirPlaces) {
   Process fetch("trainer", {"--trainer_desc=" + job, "--set=fetch_config.fetch_var_names=[\"loss\", \"lozz\"]"});
   EXPECT_EQ(fetch.Wait(), 2);
   EXPECT_THAT(fetch.errors(), HasSubstr("--set #1:1:39: error: there is no metric or variable \"lozz\""));
+}
+
+TEST(TrainerTest, MistakesOfTheTextAndOfTheCompilerAreInOneReport) {
+  const SmallJob small(100, 1);
+  const std::string job = small.DeepJob(
+      "thread_num: 0 epoch: 2 check_nan_var_names: [\"loss\", \"lozz\"] dump_fields: \"ee\" dump_param: \"t\"\n"
+      "dump_fields_path: \"dump\" hogwild_param { stat_var_names: \"y\" }\n"
+      "output { export { format: PADDLE } }\n");
+  const std::vector<std::string> deeper = {
+      "error: there is no metric or variable \"auk\"; did you mean \"auc\"?",
+      "error: there is no variable \"lozz\"; did you mean \"loss\"?",
+      "error: there is no variable \"ee\"; did you mean \"e\"?",
+      "error: \"t\" is a table of rows by id, no tensor; a checkpoint or a model holds it",
+      "error: there is no persistable tensor \"y\"",
+      " grows, but other runtimes hold tables as [vocabulary, dim]"};
+  const std::string fetch = "--set=fetch_config.fetch_var_names=[\"auk\"]";
+  Process trainer("trainer", {"--trainer_desc=" + job, fetch});
+  EXPECT_EQ(trainer.Wait(), 2);
+  EXPECT_THAT(trainer.errors(), HasSubstr("error: thread_num must be at least 1, not 0"));
+  EXPECT_THAT(trainer.errors(), HasSubstr("error: TrainerDesc has no field \"epoch\"; did you mean \"epochs\"?"));
+  for (const std::string& mistake : deeper) EXPECT_THAT(trainer.errors(), HasSubstr(mistake));
+
+  Process names("trainer", {"--trainer_desc=" + small.DeepJob("check_nan_var_names: \"lozz\""), fetch});
+  EXPECT_EQ(names.Wait(), 2);
+  for (size_t i = 0; i < 2; ++i) EXPECT_THAT(names.errors(), HasSubstr(deeper[i]));
+  EXPECT_THAT(names.errors(), HasSubstr("2 errors"));
+}
+
+TEST(TrainerTest, WhatHangsOnABrokenModelIsNotBlamed) {
+  const SmallJob small(100, 1);
+  Process trainer("trainer", {"--trainer_desc=" + small.DeepJob("thread_num: 0"), "--set=model.layer[h].fc.in=\"ee\"",
+                              "--set=fetch_config.fetch_var_names=[\"auk\"]"});
+  EXPECT_EQ(trainer.Wait(), 2);
+  EXPECT_THAT(trainer.errors(), HasSubstr("no layer or slot \"ee\""));
+  EXPECT_THAT(trainer.errors(), HasSubstr("2 errors"));
 }
 
 TEST(CheckpointTest, AnotherModelSaysWhatDiffers) {

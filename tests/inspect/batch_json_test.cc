@@ -25,10 +25,10 @@ TEST(BatchAsJson, NamesOfInstancesFollow) {
   const SlotSchema schema = DemoSchema();
   SlotBatch batch(schema);
   FillDemoBatch(&batch);
-  batch.mutable_ins_ids() = {"a\"b", "\x01"};
+  batch.mutable_ins_ids() = {"a\"b", "\x01\xFFz"};
   batch.mutable_contents() = {"x", "y"};
   const std::string json = BatchAsJson(batch, 0);
-  EXPECT_EQ(json.substr(json.find("\"ins_ids\"")), R"("ins_ids":["a\"b","\u0001"],"contents":["x","y"]})");
+  EXPECT_EQ(json.substr(json.find("\"ins_ids\"")), R"("ins_ids":["a\"b","\u0001\ufffdz"],"contents":["x","y"]})");
 }
 
 TEST(BatchAsMultiSlot, WritesTheLinesThatWereRead) {
