@@ -10,20 +10,24 @@ import os
 import sys
 
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python", "millrace")
-MODULES = ["data_generator", "dataset", "executor", "framework", "initializer", "job", "layers", "optimizer",
-           "predictor", "reader"]
+MODULES = ["clip", "data_generator", "dataset", "executor", "framework", "initializer", "job", "layers", "optimizer",
+           "predictor", "reader", "regularizer"]
 
 HEADER = {
+    "clip": "from typing import Optional\nfrom .framework import Program\n",
+    "regularizer": "",
     "data_generator": "from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple\n",
     "dataset": "from typing import Any, Optional, Sequence, Union\nfrom .framework import Variable\n",
     "executor": "from typing import Any, List, Mapping, Optional, Sequence, Union\nimport numpy as np\n"
                 "from .dataset import DatasetBase\nfrom .framework import CPUPlace, Program, Scope, Variable\n"
                 "from .report import Report\n",
-    "framework": "import os\nfrom typing import Any, ContextManager, List, Mapping, Optional, Tuple, Union\nimport numpy as np\n",
+    "framework": "import os\nfrom typing import Any, ContextManager, List, Mapping, Optional, Tuple, Union\nimport numpy as np\n"
+                 "from .clip import _Clip\nfrom .regularizer import _Regularizer\n",
     "initializer": "",
     "job": "import os\nfrom typing import Any, Sequence, Union\nimport numpy as np\nfrom .report import Report\n",
     "layers": "from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union\nfrom .framework import Variable\n",
-    "optimizer": "from typing import Any, List, Optional, Sequence, Tuple, Union\nfrom .framework import Variable\n",
+    "optimizer": "from typing import Any, Iterable, List, Optional, Sequence, Tuple, Union\nfrom .clip import _Clip\n"
+                 "from .framework import Program, Variable\nfrom .regularizer import _Regularizer\n",
     "predictor": "import os\nfrom typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union\n"
                  "import numpy as np\n",
     "reader": "from typing import Any, Iterator, List, NoReturn, Optional, Sequence, Tuple\nimport numpy as np\n"
@@ -41,13 +45,17 @@ TYPES = {
     "normalize": FLAG, "staircase": FLAG, "lazy_mode": FLAG, "trainable": FLAG, "for_test": FLAG, "debug": FLAG,
     "return_numpy": FLAG, "is_shuffle": FLAG, "append_batch_size": FLAG, "return_softmax": FLAG, "uniform": FLAG,
     "transpose_x": FLAG, "transpose_y": FLAG, "bias_after_scale": FLAG, "drop_last": FLAG,
-    "learning_rate": "Union[float, Schedule]", "epsilon": "float", "beta1": "float", "beta2": "float", "beta": "float",
+    "learning_rate": "Union[float, Schedule]", "epsilon": "float", "beta1": "float", "beta2": "float", "beta": "Optional[float]",
     "l1": "float", "l2": "float", "initial_accumulator_value": "float", "lr_power": "float", "decay_rate": "float",
     "decay_steps": "int", "warmup_steps": "int", "end_learning_rate": "float", "power": "float",
-    "boundaries": "Sequence[int]", "values": "Sequence[float]", "momentum": "float", "use_nesterov": FLAG,
-    "epochs": "int",
+    "boundaries": "Sequence[int]", "values": "Sequence[float]", "decay": "float", "rho": "float", "momentum": "float",
+    "lars_coeff": "float", "lars_weight_decay": "float", "centered": FLAG, "use_nesterov": FLAG, "cycle": FLAG,
+    "step_each_epoch": "int", "epochs": "int", "d_model": "int", "start_lr": "Optional[float]", "end_lr": "Optional[float]",
+    "regularization": "Optional[_Regularizer]", "regularizer": "Optional[_Regularizer]", "grad_clip": "Optional[_Clip]",
+    "gradient_clip": "Optional[_Clip]", "parameter_list": "Optional[Iterable[Union[Variable, str]]]",
+    "no_grad_set": "Optional[Iterable[Union[Variable, str]]]", "regularization_coeff": "float", "clip": "_Clip",
     "reader": "Reader", "buffer_size": "int", "pass_num": "int", "filenames": "Sequence[str]", "format": "str",
-    "lod_levels": "Optional[Sequence[int]]", "discard_leftover": FLAG, "max": "float", "min": "float",
+    "lod_levels": "Optional[Sequence[int]]", "discard_leftover": FLAG, "max": "float", "min": "float", "clip_norm": "float", "group_name": "str",
     "queue_num": "int", "current_phase": "int", "pv_batch_size": "int", "merge_size": "int", "input_type": "int",
     "candidate_size": "Optional[int]", "record_candidate_size": "int", "fea_eval": FLAG, "parse_ins_id": FLAG,
     "parse_content": FLAG, "parse_logkey": FLAG, "enable_pv_merge": FLAG, "fleet_send_batch_size": "int",
@@ -69,7 +77,7 @@ TYPES = {
     "loc": "float", "scale": "float", "value": "float", "stem": "str",
 }
 # Where an argument means something else.
-OF_CLASS = {("Predictor", "feed"): "str", ("Schedule", "rate"): "Union[float, Schedule]"}
+OF_CLASS = {("Predictor", "feed"): "str", ("ParamAttr", "learning_rate"): "float", ("Schedule", "rate"): "float", ("Schedule", "warmup"): "str"}
 RETURNS = {
     "Executor.run": "List[np.ndarray]", "Executor.train_from_dataset": "Report", "Executor.infer_from_dataset": "Report",
     "Executor.train_from_reader": "Report", "read_file": "Any",
@@ -100,7 +108,7 @@ RETURNS = {
     "DataGenerator.generate_sample": "Callable[[], Iterable[Any]]", "DataGenerator.generate_batch": "Callable[[], Iterable[Any]]",
 }
 BY_MODULE = {"layers": "Variable", "initializer": "_Initializer", "optimizer": "Schedule", "reader": "Reader"}
-BASES = {"_Initializer"}  # what arguments of other modules are
+BASES = {"_Clip", "_Initializer", "_Regularizer"}  # what arguments of other modules are
 SPECIAL = {"__init__", "__add__", "__sub__", "__rsub__", "__mul__", "__truediv__", "__neg__", "__iter__", "__enter__", "__exit__",
            "__copy__", "__deepcopy__", "__reduce__"}
 

@@ -26,8 +26,8 @@ _MODULES = {
     **dict.fromkeys(["Executor", "FetchHandler", "load_persistables", "save_inference_model", "save_persistables"], ".executor"),
     **dict.fromkeys(["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "py_array_reader"], ".reader"),
 }
-_SUBMODULES = ["data_generator", "dataset", "errors", "executor", "framework", "initializer", "layers", "optimizer",
-               "reader"]
+_SUBMODULES = ["clip", "data_generator", "dataset", "errors", "executor", "framework", "initializer", "layers", "optimizer",
+               "reader", "regularizer"]
 
 __all__ = sorted(set(_MODULES) | set(_SUBMODULES) | set(_errors))
 

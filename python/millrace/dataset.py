@@ -182,6 +182,7 @@ class InMemoryDataset(DatasetBase):
         self._loaded = None
         self._preloading = False
         self._candidates = 0
+        self._joins = False
 
     def set_queue_num(self, queue_num):
         """Channels between the rows and the workers; by default one for each."""
@@ -213,10 +214,26 @@ class InMemoryDataset(DatasetBase):
     def set_pv_batch_size(self, pv_batch_size):
         """Page views of a batch of the phase JOIN."""
         self._fields["pv_batch_size"] = "%d" % pv_batch_size
+        # Which of them a training has is told to the rows that are loaded.
+        self._dataset_fields["phases"] = "[JOIN, UPDATE]"
 
     def set_current_phase(self, current_phase):
-        """1: batches of whole page views (JOIN); 0: batches of rows (UPDATE)."""
-        self._dataset_fields["phases"] = "JOIN" if current_phase == 1 else "UPDATE"
+        """1: batches of whole page views (JOIN); 0: batches of rows (UPDATE). Counts from the next training on."""
+        if current_phase not in (0, 1):
+            raise ConfigError("set_current_phase: 1 (join) or 0 (update), not %r" % (current_phase,))
+        self._joins = current_phase == 1
+        if self._loaded is not None:
+            self._loaded.set_phase(self._joins)
+
+    def preprocess_instance(self):
+        """As Paddle's scripts call it before the phase JOIN; here page views are found when rows are loaded."""
+        if self._dataset_fields.get("enable_pv_merge") != "true":
+            raise ConfigError("preprocess_instance: there are no page views; call set_enable_pv_merge(True) before loading")
+        self._there()
+
+    def postprocess_instance(self):
+        """As Paddle's scripts call it after the phase JOIN; here rows stay as they are and the phase UPDATE has them all."""
+        self.preprocess_instance()
 
     def set_fea_eval(self, record_candidate_size, fea_eval=True):
         """Rows among which slots_shuffle draws where it is not told; fea_eval=False: all."""
@@ -291,7 +308,9 @@ class InMemoryDataset(DatasetBase):
 
     def _made(self):
         if self._loaded is None:
-            self._loaded = _millrace.Memory("thread_num: %d\n%s" % (self.thread_num, self._job_fields()))
+            made = _millrace.Memory("thread_num: %d\n%s" % (self.thread_num, self._job_fields()))
+            made.set_phase(self._joins)
+            self._loaded = made
         return self._loaded
 
     @contextlib.contextmanager

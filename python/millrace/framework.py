@@ -88,14 +88,29 @@ class Variable:
 class ParamAttr:
     """How a parameter is named and starts.
 
-    initializer  one of millrace.initializer; by default Xavier for weights, 0 for biases
-    trainable    False: no gradient, no update
+    initializer    one of millrace.initializer; by default Xavier for weights, 0 for biases
+    learning_rate  a factor of the optimizer's
+    regularizer    one of millrace.regularizer, instead of the optimizer's
+    trainable      False: no gradient, no update
+    gradient_clip  one of millrace.clip, instead of the optimizer's; by value or by norm
     """
 
-    def __init__(self, name=None, initializer=None, trainable=True):
+    def __init__(self, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
+                 gradient_clip=None):
         self.name = name
         self.initializer = initializer
+        self.learning_rate = learning_rate
+        self.regularizer = regularizer
         self.trainable = trainable
+        self.gradient_clip = gradient_clip
+
+    def _rule(self):
+        """The ParameterRule; "" for a parameter like any other."""
+        fields = [] if self.learning_rate == 1 else ["rate: %r" % float(self.learning_rate)]
+        for name, given in (("regularization", self.regularizer), ("clip", self.gradient_clip)):
+            if given is not None:
+                fields.append("%s { %s }" % (name, given.text))
+        return " ".join(fields)
 
     @staticmethod
     def of(given):
@@ -124,6 +139,7 @@ class Program:
         self._source = None  # what a copy was made of
         self._names = {}
         self._lines = {}  # where the operator that makes a variable was called
+        self._gradient_clip = None  # of optimizers that have none
         self.auc_states = []
         self.random_seed = 1
 

@@ -2,6 +2,8 @@
 import os
 from typing import Any, ContextManager, List, Mapping, Optional, Tuple, Union
 import numpy as np
+from .clip import _Clip
+from .regularizer import _Regularizer
 __all__ = ["CPUPlace", "ParamAttr", "Program", "Scope", "Variable", "default_main_program", "default_startup_program", "global_scope", "load_plugin", "op_info", "op_types", "program_guard", "scope_guard"]
 class CPUPlace: ...
 class Variable:
@@ -25,12 +27,15 @@ class Variable:
     program: Program
     name: str
 class ParamAttr:
-    def __init__(self, name: Optional[str] = ..., initializer: Any = ..., trainable: bool = ...) -> None: ...
+    def __init__(self, name: Optional[str] = ..., initializer: Any = ..., learning_rate: float = ..., regularizer: Optional[_Regularizer] = ..., trainable: bool = ..., gradient_clip: Optional[_Clip] = ...) -> None: ...
     @staticmethod
     def of(given: Any) -> ParamAttr: ...
     name: str
     initializer: Any
+    learning_rate: Any
+    regularizer: Any
     trainable: Any
+    gradient_clip: Any
 class Program:
     def __init__(self) -> None: ...
     def unique_name(self, stem: str) -> str: ...

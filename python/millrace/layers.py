@@ -122,6 +122,8 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
         fields.append("optimizer { %s }" % optimizer.text)
     program._author.add_table(" ".join(fields))
     out = stem + ".tmp_0"
+    if attr._rule():
+        program._author.set_rule(table, attr._rule())
     program._author.look_up(_check(input, program, "embedding", "input").name, table, out)
     program._lines[out] = _caller()
     return Variable(program, out)
@@ -435,6 +437,8 @@ def _parameter(program, attr, default_name, shape, default_initializer, index=No
             raise ConfigError('parameter "%s" is %s already, not %s' % (name, list(made.shape), list(shape)))
         return made
     program._author.add_parameter(name, shape, (attr.initializer or default_initializer).text, attr.trainable)
+    if attr._rule():
+        program._author.set_rule(name, attr._rule())
     return Variable(program, name)
 
 

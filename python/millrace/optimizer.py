@@ -1,34 +1,66 @@
-"""Rules that turn gradients into updates. Gradients and updates are made by the compiler of the programs' jobs."""
+"""Rules that turn gradients into updates. Gradients and updates are made by the compiler of the programs' jobs.
 
+Every optimizer has, after its own arguments, those that all of them share:
+
+regularization  one of millrace.regularizer, for parameters whose ParamAttr names none
+name            as Paddle takes it; changes nothing
+grad_clip       one of millrace.clip, done before the penalty of regularization
+parameter_list  the only parameters to train, as Variables or names; by default all that are trainable
+"""
+
+from .clip import _Clip
 from .errors import ConfigError
 from .framework import Variable
+from .regularizer import _Regularizer
 
-__all__ = ["SGD", "Momentum", "Adagrad", "Adam", "Ftrl", "SGDOptimizer", "MomentumOptimizer", "AdagradOptimizer", "AdamOptimizer", "FtrlOptimizer",
-           "cosine_decay", "exponential_decay", "linear_lr_warmup", "piecewise_decay", "polynomial_decay"]
+__all__ = ["SGD", "Momentum", "LarsMomentum", "Adagrad", "DecayedAdagrad", "RMSProp", "Adam", "Ftrl", "SGDOptimizer",
+           "MomentumOptimizer", "LarsMomentumOptimizer", "AdagradOptimizer", "DecayedAdagradOptimizer", "RMSPropOptimizer",
+           "AdamOptimizer", "FtrlOptimizer", "Optimizer", "Schedule", "cosine_decay", "exponential_decay",
+           "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay", "noam_decay", "piecewise_decay",
+           "polynomial_decay"]
 
 
 class Schedule:
-    """A learning rate that changes with the batches trained since the startup program ran."""
+    """A learning rate that changes with the batches trained since the startup program ran; the first is step 0."""
 
-    def __init__(self, rate, text, warmup_steps=0):
-        self.rate, self.text, self.warmup_steps = rate, text, warmup_steps
+    def __init__(self, rate, text, warmup=""):
+        self.rate, self.text, self.warmup = float(rate), text, warmup
 
 
 def exponential_decay(learning_rate, decay_steps, decay_rate, staircase=False):
-    """learning_rate * decay_rate ^ (step / decay_steps)"""
+    """learning_rate * decay_rate ^ (step / decay_steps); with staircase the quotient is rounded down."""
     return Schedule(learning_rate, "exponential { decay_steps: %d decay_rate: %r staircase: %s }" % (
-        decay_steps, float(decay_rate), str(bool(staircase)).lower()))
+        decay_steps, float(decay_rate), _flag(staircase)))
 
 
-def polynomial_decay(learning_rate, decay_steps, end_learning_rate=0.0001, power=1.0):
-    """(learning_rate - end) * (1 - step / decay_steps) ^ power + end"""
-    return Schedule(learning_rate, "polynomial { decay_steps: %d end_rate: %r power: %r }" % (
-        decay_steps, float(end_learning_rate), float(power)))
+def natural_exp_decay(learning_rate, decay_steps, decay_rate, staircase=False):
+    """learning_rate * exp(-decay_rate * step / decay_steps); with staircase the quotient is rounded down."""
+    return Schedule(learning_rate, "natural_exponential { decay_steps: %d decay_rate: %r staircase: %s }" % (
+        decay_steps, float(decay_rate), _flag(staircase)))
 
 
-def cosine_decay(learning_rate, decay_steps, end_learning_rate=0.0):
-    """Falls to the end along a cosine."""
-    return Schedule(learning_rate, "cosine { decay_steps: %d end_rate: %r }" % (decay_steps, float(end_learning_rate)))
+def inverse_time_decay(learning_rate, decay_steps, decay_rate, staircase=False):
+    """learning_rate / (1 + decay_rate * step / decay_steps); with staircase the quotient is rounded down."""
+    return Schedule(learning_rate, "inverse_time { decay_steps: %d decay_rate: %r staircase: %s }" % (
+        decay_steps, float(decay_rate), _flag(staircase)))
+
+
+def polynomial_decay(learning_rate, decay_steps, end_learning_rate=0.0001, power=1.0, cycle=False):
+    """(learning_rate - end) * (1 - step / decay_steps) ^ power + end; with cycle it starts over when it has come to the
+    end, each time over decay_steps more."""
+    return Schedule(learning_rate, "polynomial { decay_steps: %d end_rate: %r power: %r cycle: %s }" % (
+        decay_steps, float(end_learning_rate), float(power), _flag(cycle)))
+
+
+def cosine_decay(learning_rate, step_each_epoch, epochs, end_learning_rate=0.0):
+    """Falls to the end along half a cosine, over step_each_epoch * epochs steps, at the end of each epoch."""
+    return Schedule(learning_rate, "cosine { decay_steps: %d end_rate: %r stair_steps: %d }" % (
+        step_each_epoch * epochs, float(end_learning_rate), step_each_epoch))
+
+
+def noam_decay(d_model, warmup_steps, learning_rate=1.0):
+    """learning_rate * d_model ^ -0.5 * min(n ^ -0.5, n * warmup_steps ^ -1.5), where n = step + 1."""
+    return Schedule(learning_rate, "noam { d_model: %d warmup_steps: %d }" % (d_model, warmup_steps))
 
 
 def piecewise_decay(boundaries, values):
@@ -37,35 +69,64 @@ def piecewise_decay(boundaries, values):
         ", ".join("%d" % step for step in boundaries), ", ".join(repr(float(rate)) for rate in values)))
 
 
-def linear_lr_warmup(learning_rate, warmup_steps):
-    """Rises from 0 to the rate, a number or one of the above, in so many steps."""
+def linear_lr_warmup(learning_rate, warmup_steps, start_lr=None, end_lr=None):
+    """Starts low: rises from start_lr to end_lr in so many steps; then comes learning_rate, a number or one of the above,
+    whose steps are counted from the first one on. Without start_lr and end_lr it rises from 0 to the rate, and the steps
+    of learning_rate are counted from there."""
     inner = learning_rate if isinstance(learning_rate, Schedule) else Schedule(learning_rate, "")
-    return Schedule(inner.rate, inner.text, warmup_steps)
+    if (start_lr is None) != (end_lr is None):
+        raise ConfigError("linear_lr_warmup: start_lr and end_lr go together")
+    if inner.warmup:
+        raise ConfigError("linear_lr_warmup: the rate has a warm-up already")
+    warmup = "warmup_steps: %d" % warmup_steps
+    if start_lr is not None:
+        warmup = "linear_warmup { steps: %d start_rate: %r end_rate: %r }" % (warmup_steps, float(start_lr), float(end_lr))
+    return Schedule(inner.rate, inner.text, warmup)
 
 
 class Optimizer:
     """What the rules have in common."""
 
-    def __init__(self, rule, rate_field, learning_rate, **settings):
+    def __init__(self, rule, rate_field, learning_rate, settings, regularization, grad_clip, parameter_list):
         schedule = learning_rate if isinstance(learning_rate, Schedule) else None
-        rate = schedule.rate if schedule else learning_rate
-        fields = ["%s: %r" % (rate_field, float(rate))]
+        if schedule is None and isinstance(learning_rate, Variable):
+            raise ConfigError("%s: learning_rate is a number or a schedule of millrace.optimizer, not a Variable" % rule)
+        for given, kind, module in ((regularization, _Regularizer, "regularizer"), (grad_clip, _Clip, "clip")):
+            if given is not None and not isinstance(given, kind):
+                raise ConfigError("%s: takes one of millrace.%s, not %r" % (rule, module, given))
+        rate = schedule.rate if schedule else float(learning_rate)
+        fields = ["%s: %r" % (rate_field, rate)]
         for name, value in settings.items():
-            fields.append("%s: %s" % (name, str(value).lower() if isinstance(value, bool) else repr(float(value))))
+            fields.append("%s: %s" % (name, _flag(value) if isinstance(value, bool) else repr(float(value))))
+        self._clip, self._parameters = grad_clip, parameter_list
         self.text = "%s { %s }" % (rule, " ".join(fields))
         if schedule:
-            warmup = "warmup_steps: %d " % schedule.warmup_steps if schedule.warmup_steps else ""
-            self.text += " schedule { %s%s }" % (warmup, schedule.text)
+            self.text += " schedule { %s }" % " ".join(part for part in (schedule.warmup, schedule.text) if part)
+        if regularization is not None:
+            self.text += " regularization { %s }" % regularization.text
+        if grad_clip is not None:
+            self.text += " clip { %s }" % grad_clip.text
 
-    def minimize(self, loss):
-        """Appends gradients and updates of every trainable parameter that the loss depends on, tables too.
+    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+        """Appends gradients and updates of every trainable parameter that the loss depends on, tables too. Once a program.
 
-        `loss` is one float. Returns ([], [(parameter, gradient)]) as Variables. Once a program.
+        loss             one float
+        startup_program  as Paddle takes it: the loss's program has one alone
+        parameter_list   the only parameters to train, Variables or names, instead of the optimizer's
+        no_grad_set      Variables or names that get no gradient
+
+        Returns ([], [(parameter, gradient)]) as Variables; the gradients as they are before clipping and penalties.
         """
         if not isinstance(loss, Variable):
             raise ConfigError("minimize: the loss is a Variable, not %r" % (loss,))
         program = loss.program
-        pairs = program._author.minimize(loss.name, self.text)
+        text = self.text
+        if self._clip is None and program._gradient_clip is not None:
+            text += " clip { %s }" % program._gradient_clip.text
+        only = parameter_list if parameter_list is not None else self._parameters
+        if only is not None and not list(only):
+            raise ConfigError("minimize: parameter_list is empty: there is nothing to train")
+        pairs = program._author.minimize(loss.name, text, _names(only), _names(no_grad_set))
         return [], [(Variable(program, parameter), Variable(program, gradient)) for parameter, gradient in pairs]
 
     def __repr__(self):
@@ -75,44 +136,107 @@ class Optimizer:
 class SGD(Optimizer):
     """w -= learning_rate * g"""
 
-    def __init__(self, learning_rate=0.01):
-        super().__init__("sgd", "lr", learning_rate)
+    def __init__(self, learning_rate=0.01, regularization=None, name=None, grad_clip=None, parameter_list=None):
+        super().__init__("sgd", "lr", learning_rate, {}, regularization, grad_clip, parameter_list)
 
 
 class Momentum(Optimizer):
-    """v = momentum * v + g; w -= learning_rate * v, or with use_nesterov w -= learning_rate * (g + momentum * v). `l2` adds
-    l2 * w to g. Not for tables that grow: give those a rule of their own."""
+    """v = momentum * v + g; w -= learning_rate * v, or with use_nesterov w -= learning_rate * (g + momentum * v).
+    Not for tables that grow: give those a rule of their own."""
 
-    def __init__(self, learning_rate=0.01, momentum=0.9, use_nesterov=False, l2=0.0):
-        super().__init__("momentum", "lr", learning_rate, mu=momentum, use_nesterov=bool(use_nesterov), l2=l2)
+    def __init__(self, learning_rate=0.01, momentum=0.9, use_nesterov=False, regularization=None, name=None, grad_clip=None,
+                 parameter_list=None):
+        super().__init__("momentum", "lr", learning_rate, {"mu": momentum, "use_nesterov": bool(use_nesterov)},
+                         regularization, grad_clip, parameter_list)
+
+
+class LarsMomentum(Optimizer):
+    """Momentum whose rate suits the length of each parameter:
+    r = learning_rate * lars_coeff * |w| / (|g| + lars_weight_decay * |w|);
+    v = momentum * v + r * (g + lars_weight_decay * w); w -= v. Not for tables that grow."""
+
+    def __init__(self, learning_rate=0.01, momentum=0.9, lars_coeff=0.001, lars_weight_decay=0.0005, regularization=None,
+                 name=None, grad_clip=None, parameter_list=None):
+        super().__init__("lars_momentum", "lr", learning_rate,
+                         {"mu": momentum, "coefficient": lars_coeff, "weight_decay": lars_weight_decay},
+                         regularization, grad_clip, parameter_list)
 
 
 class Adagrad(Optimizer):
     """s += g * g; w -= learning_rate * g / (sqrt(s) + epsilon)"""
 
-    def __init__(self, learning_rate=0.01, epsilon=1e-6, initial_accumulator_value=0.0):
-        super().__init__("adagrad", "lr", learning_rate, epsilon=epsilon, initial_accumulator=initial_accumulator_value)
+    def __init__(self, learning_rate=0.01, epsilon=1e-6, regularization=None, name=None, initial_accumulator_value=0.0,
+                 grad_clip=None, parameter_list=None):
+        super().__init__("adagrad", "lr", learning_rate,
+                         {"epsilon": epsilon, "initial_accumulator": initial_accumulator_value},
+                         regularization, grad_clip, parameter_list)
+
+
+class DecayedAdagrad(Optimizer):
+    """s = decay * s + (1 - decay) * g * g; w -= learning_rate * g / (sqrt(s) + epsilon). Not for tables that grow."""
+
+    def __init__(self, learning_rate=0.01, decay=0.95, epsilon=1e-6, regularization=None, name=None, grad_clip=None,
+                 parameter_list=None):
+        super().__init__("decayed_adagrad", "lr", learning_rate, {"decay": decay, "epsilon": epsilon},
+                         regularization, grad_clip, parameter_list)
+
+
+class RMSProp(Optimizer):
+    """s = rho * s + (1 - rho) * g * g; v = momentum * v + learning_rate * g / sqrt(s + epsilon); w -= v. When centered, the
+    square of the mean gradient is taken off s. Not for tables that grow."""
+
+    def __init__(self, learning_rate=0.01, rho=0.95, epsilon=1e-6, momentum=0.0, centered=False, regularization=None,
+                 name=None, grad_clip=None, parameter_list=None):
+        super().__init__("rmsprop", "lr", learning_rate,
+                         {"decay": rho, "epsilon": epsilon, "momentum": momentum, "centered": bool(centered)},
+                         regularization, grad_clip, parameter_list)
 
 
 class Adam(Optimizer):
     """Running means of gradients and of their squares. With lazy_mode, a table's rows that a batch does not touch stay
     as they are."""
 
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, lazy_mode=False):
-        super().__init__("adam", "lr", learning_rate, beta1=beta1, beta2=beta2, epsilon=epsilon, lazy_mode=lazy_mode)
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, regularization=None, name=None,
+                 lazy_mode=False, grad_clip=None, parameter_list=None):
+        super().__init__("adam", "lr", learning_rate,
+                         {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "lazy_mode": bool(lazy_mode)},
+                         regularization, grad_clip, parameter_list)
 
 
 class Ftrl(Optimizer):
-    """FTRL-Proximal. `beta`, which Paddle does not have, slows the first steps."""
+    """FTRL-Proximal with Paddle's numerics, n the sum of squared gradients: weights of z within [-l1, l1] are 0, others
+    (l1 * sign(z) - z) / (sqrt(n) / learning_rate + 2 * l2). With `beta` those of prototxt jobs (McMahan et al. 2013), which
+    divide by (beta + sqrt(n)) / learning_rate + l2."""
 
-    def __init__(self, learning_rate=0.05, l1=0.0, l2=0.0, beta=0.0, lr_power=-0.5):
+    def __init__(self, learning_rate=0.05, l1=0.0, l2=0.0, lr_power=-0.5, regularization=None, name=None, beta=None,
+                 grad_clip=None, parameter_list=None):
         if lr_power != -0.5:
             raise ConfigError("Ftrl: only lr_power -0.5 is supported, not %r" % (lr_power,))
-        super().__init__("ftrl", "alpha", learning_rate, l1=l1, l2=l2, beta=beta)
+        if beta is None:
+            l2, beta = 2 * l2, 0.0
+        super().__init__("ftrl", "alpha", learning_rate, {"l1": l1, "l2": l2, "beta": beta},
+                         regularization, grad_clip, parameter_list)
 
 
 SGDOptimizer = SGD
 MomentumOptimizer = Momentum
+LarsMomentumOptimizer = LarsMomentum
 AdagradOptimizer = Adagrad
+DecayedAdagradOptimizer = DecayedAdagrad
+RMSPropOptimizer = RMSProp
 AdamOptimizer = Adam
 FtrlOptimizer = Ftrl
+
+
+def _flag(value):
+    return "true" if value else "false"
+
+
+def _names(given):
+    if given is None:
+        return []
+    names = [var.name if isinstance(var, Variable) else var for var in given]
+    for name in names:
+        if not isinstance(name, str):
+            raise ConfigError("minimize: parameters are Variables or names, not %r" % (name,))
+    return names

@@ -7,6 +7,14 @@ namespace {
 
 void CheckSchedule(const LearningRateSchedule& schedule, const std::string& path, Checker& check) {
   check.AtLeast<int64_t>(path + ".warmup_steps", schedule.warmup_steps(), 0);
+  if (schedule.has_linear_warmup()) {
+    check.AtLeast<int64_t>(path + ".linear_warmup.steps", schedule.linear_warmup().steps(), 1);
+    check.NotNegative(path + ".linear_warmup.start_rate", schedule.linear_warmup().start_rate());
+    check.NotNegative(path + ".linear_warmup.end_rate", schedule.linear_warmup().end_rate());
+    if (schedule.warmup_steps() > 0) {
+      check.Error(path + ".linear_warmup", "there is a warm-up already, warmup_steps; leave out one of them");
+    }
+  }
   switch (schedule.kind_case()) {
     case LearningRateSchedule::kExponential:
       check.AtLeast<int64_t>(path + ".exponential.decay_steps", schedule.exponential().decay_steps(), 1);
@@ -40,9 +48,42 @@ void CheckSchedule(const LearningRateSchedule& schedule, const std::string& path
     case LearningRateSchedule::kCosine:
       check.AtLeast<int64_t>(path + ".cosine.decay_steps", schedule.cosine().decay_steps(), 1);
       check.NotNegative(path + ".cosine.end_rate", schedule.cosine().end_rate());
+      check.AtLeast<int64_t>(path + ".cosine.stair_steps", schedule.cosine().stair_steps(), 1);
+      break;
+    case LearningRateSchedule::kNaturalExponential:
+      check.AtLeast<int64_t>(path + ".natural_exponential.decay_steps", schedule.natural_exponential().decay_steps(),
+                             1);
+      check.NotNegative(path + ".natural_exponential.decay_rate", schedule.natural_exponential().decay_rate());
+      break;
+    case LearningRateSchedule::kInverseTime:
+      check.AtLeast<int64_t>(path + ".inverse_time.decay_steps", schedule.inverse_time().decay_steps(), 1);
+      check.NotNegative(path + ".inverse_time.decay_rate", schedule.inverse_time().decay_rate());
+      break;
+    case LearningRateSchedule::kNoam:
+      check.AtLeast<int64_t>(path + ".noam.d_model", schedule.noam().d_model(), 1);
+      check.AtLeast<int64_t>(path + ".noam.warmup_steps", schedule.noam().warmup_steps(), 1);
       break;
     case LearningRateSchedule::KIND_NOT_SET: break;
   }
+}
+
+void CheckClip(const GradientClip& clip, const std::string& path, Checker& check) {
+  switch (clip.kind_case()) {
+    case GradientClip::kValue:
+      if (clip.has_min_value() && clip.min_value() > clip.value()) {
+        check.Error(path + ".min_value", "must not be above value, " + std::to_string(clip.value()) + "; " +
+                                             std::to_string(clip.min_value()));
+      } else if (!clip.has_min_value()) {
+        check.Positive(path + ".value", clip.value());
+      }
+      return;
+    case GradientClip::kNorm: check.Positive(path + ".norm", clip.norm()); break;
+    case GradientClip::kGlobalNorm: check.Positive(path + ".global_norm", clip.global_norm()); break;
+    case GradientClip::KIND_NOT_SET:
+      check.Error(path, "needs one of value, norm and global_norm, as in clip { norm: 5 }");
+      return;
+  }
+  if (clip.has_min_value()) check.Error(path + ".min_value", "stands beside value alone");
 }
 
 }  // namespace
@@ -70,13 +111,34 @@ void CheckOptimizer(const OptimizerDesc& optimizer, const std::string& path, Che
     case OptimizerDesc::kMomentum:
       check.Positive(path + ".momentum.lr", optimizer.momentum().lr());
       check.Within(path + ".momentum.mu", optimizer.momentum().mu(), 0, 1, false);
-      check.NotNegative(path + ".momentum.l2", optimizer.momentum().l2());
+      break;
+    case OptimizerDesc::kRmsprop:
+      check.Positive(path + ".rmsprop.lr", optimizer.rmsprop().lr());
+      check.Within(path + ".rmsprop.decay", optimizer.rmsprop().decay(), 0, 1, false);
+      check.Positive(path + ".rmsprop.epsilon", optimizer.rmsprop().epsilon());
+      check.Within(path + ".rmsprop.momentum", optimizer.rmsprop().momentum(), 0, 1, false);
+      break;
+    case OptimizerDesc::kDecayedAdagrad:
+      check.Positive(path + ".decayed_adagrad.lr", optimizer.decayed_adagrad().lr());
+      check.Within(path + ".decayed_adagrad.decay", optimizer.decayed_adagrad().decay(), 0, 1, false);
+      check.Positive(path + ".decayed_adagrad.epsilon", optimizer.decayed_adagrad().epsilon());
+      break;
+    case OptimizerDesc::kLarsMomentum:
+      check.Positive(path + ".lars_momentum.lr", optimizer.lars_momentum().lr());
+      check.Within(path + ".lars_momentum.mu", optimizer.lars_momentum().mu(), 0, 1, false);
+      check.Positive(path + ".lars_momentum.coefficient", optimizer.lars_momentum().coefficient());
+      check.NotNegative(path + ".lars_momentum.weight_decay", optimizer.lars_momentum().weight_decay());
       break;
     case OptimizerDesc::RULE_NOT_SET:
       check.Error(
           path,
           "an optimizer needs a rule: sgd, momentum, adagrad, adam or ftrl, as in optimizer { adagrad { lr: 0.01 } }");
   }
+  if (optimizer.has_regularization()) {
+    check.NotNegative(path + ".regularization.l1", optimizer.regularization().l1());
+    check.NotNegative(path + ".regularization.l2", optimizer.regularization().l2());
+  }
+  if (optimizer.has_clip()) CheckClip(optimizer.clip(), path + ".clip", check);
   if (optimizer.has_schedule()) CheckSchedule(optimizer.schedule(), path + ".schedule", check);
 }
 

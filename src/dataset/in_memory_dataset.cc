@@ -86,6 +86,7 @@ struct InMemoryDataset::Impl {
         line_schema(desc.input_type() == 1 ? std::optional(LineBatchSchema(desc).value()) : std::nullopt),
         line_options(LineOptions(desc)),
         layout(row_schema(), line_options),
+        phases(options.rows.phases),
         queue_num(options.queue_num),
         pool(schema) {}
 
@@ -93,7 +94,6 @@ struct InMemoryDataset::Impl {
   /// What becomes of rows once all are there.
   void GroupRows(PassStats* stats);
   PassPhase PhaseOf(int64_t number) const {
-    const std::vector<PassPhase>& phases = options.rows.phases;
     return phases.empty() ? PassPhase::kUpdate : phases[static_cast<size_t>(number) % phases.size()];
   }
   /// The schema that lines are read with.
@@ -116,6 +116,7 @@ struct InMemoryDataset::Impl {
   SlotDonors donors;
   bool is_loaded = false;
 
+  std::vector<PassPhase> phases;
   int queue_num;
   BatchPool pool;
   std::optional<RowChannels> channels;
@@ -324,6 +325,14 @@ Status InMemoryDataset::SlotsShuffle(const std::vector<std::string>& slots, uint
     donors.candidates.resize(static_cast<size_t>(candidate_size));
   }
   if (!donors.candidates.empty()) impl.donors = std::move(donors);
+  return Status::Ok();
+}
+
+Status InMemoryDataset::SetPhases(std::vector<PassPhase> phases) {
+  InMemoryRows rows = impl_->options.rows;
+  rows.phases = phases;
+  MR_TRY(CheckGrouping(impl_->desc, rows));
+  impl_->phases = std::move(phases);
   return Status::Ok();
 }
 

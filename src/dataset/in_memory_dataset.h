@@ -89,6 +89,9 @@ class InMemoryDataset final : public Dataset, public InMemoryControl {
   /// From the next pass on, as if options.queue_num were this; rows stay. Workers are PassOptions::workers of each
   /// pass.
   Status DynamicAdjustChannelNum(int channels);
+  /// From the next pass on, as if options.rows.phases were these; rows stay. kInvalidConfig for kJoin without page
+  /// views.
+  Status SetPhases(std::vector<PassPhase> phases);
 
  private:
   struct Impl;

@@ -15,6 +15,24 @@ double Progress(int64_t step, int64_t decay_steps) {
   return static_cast<double>(std::min(step, decay_steps)) / static_cast<double>(decay_steps);
 }
 
+double Quotient(int64_t step, int64_t decay_steps, bool staircase) {
+  const double quotient = static_cast<double>(step) / static_cast<double>(decay_steps);
+  return staircase ? std::floor(quotient) : quotient;
+}
+
+double NoamAt(const LearningRateSchedule::Noam& noam, double base, int64_t step) {
+  const auto n = static_cast<double>(step + 1);
+  const double rising = n * std::pow(static_cast<double>(noam.warmup_steps()), -1.5);
+  return base * std::pow(static_cast<double>(noam.d_model()), -0.5) * std::min(std::pow(n, -0.5), rising);
+}
+
+double PolynomialAt(const LearningRateSchedule::Polynomial& polynomial, double base, int64_t step) {
+  const double end = polynomial.end_rate();
+  int64_t steps = polynomial.decay_steps();
+  if (polynomial.cycle()) steps *= std::max<int64_t>(1, (step + steps - 1) / steps);
+  return (base - end) * std::pow(1 - Progress(step, steps), static_cast<double>(polynomial.power())) + end;
+}
+
 double PiecewiseAt(const LearningRateSchedule::Piecewise& piecewise, int64_t step) {
   int i = 0;
   while (i < piecewise.boundaries_size() && step >= piecewise.boundaries(i)) ++i;
@@ -39,26 +57,34 @@ void CheckPiecewise(const LearningRateSchedule::Piecewise& piecewise, std::strin
 }  // namespace
 
 double LearningRateAt(const LearningRateSchedule& schedule, double base, int64_t step) {
+  if (const auto& linear = schedule.linear_warmup(); schedule.has_linear_warmup() && step < linear.steps()) {
+    const auto start = static_cast<double>(linear.start_rate());
+    return start + (static_cast<double>(linear.end_rate()) - start) * Progress(step, linear.steps());
+  }
   const int64_t warmup = schedule.warmup_steps();
   if (step < warmup) return base * static_cast<double>(step + 1) / static_cast<double>(warmup);
   const int64_t s = step - warmup;
   switch (schedule.kind_case()) {
     case LearningRateSchedule::kExponential: {
       const auto& e = schedule.exponential();
-      double exponent = static_cast<double>(s) / static_cast<double>(e.decay_steps());
-      if (e.staircase()) exponent = std::floor(exponent);
-      return base * std::pow(static_cast<double>(e.decay_rate()), exponent);
+      return base * std::pow(static_cast<double>(e.decay_rate()), Quotient(s, e.decay_steps(), e.staircase()));
     }
-    case LearningRateSchedule::kPolynomial: {
-      const auto& p = schedule.polynomial();
-      const double end = p.end_rate();
-      return (base - end) * std::pow(1 - Progress(s, p.decay_steps()), static_cast<double>(p.power())) + end;
+    case LearningRateSchedule::kNaturalExponential: {
+      const auto& e = schedule.natural_exponential();
+      return base * std::exp(-static_cast<double>(e.decay_rate()) * Quotient(s, e.decay_steps(), e.staircase()));
     }
+    case LearningRateSchedule::kInverseTime: {
+      const auto& t = schedule.inverse_time();
+      return base / (1 + static_cast<double>(t.decay_rate()) * Quotient(s, t.decay_steps(), t.staircase()));
+    }
+    case LearningRateSchedule::kNoam: return NoamAt(schedule.noam(), base, s);
+    case LearningRateSchedule::kPolynomial: return PolynomialAt(schedule.polynomial(), base, s);
     case LearningRateSchedule::kPiecewise: return PiecewiseAt(schedule.piecewise(), s);
     case LearningRateSchedule::kCosine: {
       const auto& c = schedule.cosine();
       const double end = c.end_rate();
-      return end + (base - end) * (1 + std::cos(std::numbers::pi * Progress(s, c.decay_steps()))) / 2;
+      const int64_t stair = s - s % c.stair_steps();
+      return end + (base - end) * (1 + std::cos(std::numbers::pi * Progress(stair, c.decay_steps()))) / 2;
     }
     case LearningRateSchedule::KIND_NOT_SET: return base;
   }
@@ -74,6 +100,12 @@ Status ValidateSchedule(const LearningRateSchedule& schedule) {
     if (!(value >= 0)) problems += std::string("\n") + what + " must not be negative; " + std::to_string(value);
   };
   not_negative("warmup_steps", static_cast<double>(schedule.warmup_steps()));
+  if (schedule.has_linear_warmup()) {
+    positive("linear_warmup: steps", static_cast<double>(schedule.linear_warmup().steps()));
+    not_negative("linear_warmup: start_rate", schedule.linear_warmup().start_rate());
+    not_negative("linear_warmup: end_rate", schedule.linear_warmup().end_rate());
+    if (schedule.warmup_steps() > 0) problems += "\nlinear_warmup: there is a warm-up already, warmup_steps";
+  }
   switch (schedule.kind_case()) {
     case LearningRateSchedule::kExponential:
       positive("exponential: decay_steps", static_cast<double>(schedule.exponential().decay_steps()));
@@ -88,6 +120,19 @@ Status ValidateSchedule(const LearningRateSchedule& schedule) {
     case LearningRateSchedule::kCosine:
       positive("cosine: decay_steps", static_cast<double>(schedule.cosine().decay_steps()));
       not_negative("cosine: end_rate", schedule.cosine().end_rate());
+      positive("cosine: stair_steps", static_cast<double>(schedule.cosine().stair_steps()));
+      break;
+    case LearningRateSchedule::kNaturalExponential:
+      positive("natural_exponential: decay_steps", static_cast<double>(schedule.natural_exponential().decay_steps()));
+      not_negative("natural_exponential: decay_rate", schedule.natural_exponential().decay_rate());
+      break;
+    case LearningRateSchedule::kInverseTime:
+      positive("inverse_time: decay_steps", static_cast<double>(schedule.inverse_time().decay_steps()));
+      not_negative("inverse_time: decay_rate", schedule.inverse_time().decay_rate());
+      break;
+    case LearningRateSchedule::kNoam:
+      positive("noam: d_model", static_cast<double>(schedule.noam().d_model()));
+      positive("noam: warmup_steps", static_cast<double>(schedule.noam().warmup_steps()));
       break;
     case LearningRateSchedule::KIND_NOT_SET: break;
   }

@@ -15,8 +15,13 @@ class LearningRateSchedule;
 /// exponential: base * decay_rate^(s / decay_steps), the quotient floored with `staircase`;
 /// polynomial: (base - end) * (1 - min(s, decay_steps) / decay_steps)^power + end;
 /// piecewise: rates[i] for the first boundary[i] > s, else the last rate;
-/// cosine: end + (base - end) * (1 + cos(pi * min(s, decay_steps) / decay_steps)) / 2.
-/// Pure, any thread, no allocation.
+/// cosine: end + (base - end) * (1 + cos(pi * min(s, decay_steps) / decay_steps)) / 2, s rounded down to stair_steps;
+/// natural_exponential: base * exp(-decay_rate * s / decay_steps);
+/// inverse_time: base / (1 + decay_rate * s / decay_steps); both with the quotient floored with `staircase`;
+/// noam: base * d_model^-0.5 * min(n^-0.5, n * warmup_steps^-1.5), n = s + 1.
+/// With polynomial's `cycle`, decay_steps is the next multiple of it that s does not exceed.
+/// linear_warmup: start_rate + (end_rate - start_rate) * step / steps while step < steps; the schedule counts all
+/// steps. Pure, any thread, no allocation.
 double LearningRateAt(const LearningRateSchedule& schedule, double base, int64_t step);
 
 /// kInvalidConfig for steps below 1, rates that are not positive, boundaries that do not ascend or do not fit the

@@ -68,6 +68,14 @@ class Lowering {
   /// Declares a table that layers use, once.
   void AddTable(const TableDesc& table);
 
+  /// What a parameter or table has of its own beside the optimizer; null: nothing.
+  const ParameterRule* RuleOf(const std::string& param) const {
+    const auto it = rules_.find(param);
+    return it == rules_.end() ? nullptr : &it->second;
+  }
+  void SetRule(const std::string& param, ParameterRule rule) { rules_[param] = std::move(rule); }
+  const std::map<std::string, ParameterRule>& rules() const { return rules_; }
+
   /// Learns what others did to the blocks.
   Status Reload();
 
@@ -98,6 +106,7 @@ class Lowering {
   std::set<std::string> used_slots_;
   std::vector<std::string> weights_;
   std::vector<TableDesc> tables_;
+  std::map<std::string, ParameterRule> rules_;
 };
 
 /// The table with init and optimizer filled in.
@@ -126,6 +135,15 @@ BlockDesc* FirstBlock(ProgramDesc& program);
 ProgramDesc CloneForTest(const ProgramDesc& program);
 
 void CheckOptimizers(Lowering& lowering);
+/// The table of that name; null when it is a dense parameter.
+const TableDesc* FindTable(const ModelDesc& model, const std::string& name);
+/// Mistakes in what is done to gradients; `clip` may be null.
+void CheckGradientSettings(Lowering& lowering, const std::string& where, const Regularization& regularization,
+                           const GradientClip* clip);
+/// What a table's gradient cannot be put through.
+void CheckTableGradients(Lowering& lowering, const TableDesc& table);
+/// Appends the clipping of gradients, then the penalties on their parameters; the gradients are those to update by.
+void ClipAndPenalize(Lowering& lowering, std::vector<ParamGrad>* gradients);
 /// Appends the updates of parameters by their gradients, with accumulators and learning rates.
 void AppendUpdates(Lowering& lowering, std::vector<ParamGrad> gradients);
 

@@ -15,6 +15,9 @@ float BaseRate(const OptimizerDesc& optimizer) {
     case OptimizerDesc::kAdam: return optimizer.adam().lr();
     case OptimizerDesc::kFtrl: return optimizer.ftrl().alpha();
     case OptimizerDesc::kMomentum: return optimizer.momentum().lr();
+    case OptimizerDesc::kRmsprop: return optimizer.rmsprop().lr();
+    case OptimizerDesc::kDecayedAdagrad: return optimizer.decayed_adagrad().lr();
+    case OptimizerDesc::kLarsMomentum: return optimizer.lars_momentum().lr();
     case OptimizerDesc::RULE_NOT_SET: break;
   }
   return 0;
@@ -53,11 +56,41 @@ std::vector<Setting> Settings(const OptimizerDesc& optimizer) {
     }
     case OptimizerDesc::kMomentum: {
       const MomentumDesc& m = optimizer.momentum();
-      return {{"momentum: lr", m.lr(), false, 0}, {"momentum: mu", m.mu(), true, 1}, {"momentum: l2", m.l2(), true, 0}};
+      return {{"momentum: lr", m.lr(), false, 0}, {"momentum: mu", m.mu(), true, 1}};
+    }
+    case OptimizerDesc::kRmsprop: {
+      const RmsPropDesc& r = optimizer.rmsprop();
+      return {{"rmsprop: lr", r.lr(), false, 0},
+              {"rmsprop: decay", r.decay(), true, 1},
+              {"rmsprop: epsilon", r.epsilon(), true, 0},
+              {"rmsprop: momentum", r.momentum(), true, 1}};
+    }
+    case OptimizerDesc::kDecayedAdagrad: {
+      const DecayedAdagradDesc& d = optimizer.decayed_adagrad();
+      return {{"decayed_adagrad: lr", d.lr(), false, 0},
+              {"decayed_adagrad: decay", d.decay(), true, 1},
+              {"decayed_adagrad: epsilon", d.epsilon(), true, 0}};
+    }
+    case OptimizerDesc::kLarsMomentum: {
+      const LarsMomentumDesc& l = optimizer.lars_momentum();
+      return {{"lars_momentum: lr", l.lr(), false, 0},
+              {"lars_momentum: mu", l.mu(), true, 1},
+              {"lars_momentum: coefficient", l.coefficient(), false, 0},
+              {"lars_momentum: weight_decay", l.weight_decay(), true, 0}};
     }
     case OptimizerDesc::RULE_NOT_SET: break;
   }
   return {};
+}
+
+/// Rules whose step changes rows that a batch does not touch.
+bool MovesEveryRow(const OptimizerDesc& optimizer) {
+  return optimizer.has_momentum() || optimizer.has_rmsprop() || optimizer.has_decayed_adagrad() ||
+         optimizer.has_lars_momentum();
+}
+
+std::string RuleName(const OptimizerDesc& optimizer) {
+  return optimizer.GetDescriptor()->FindFieldByNumber(optimizer.rule_case())->name();
 }
 
 void CheckOptimizer(Lowering& lowering, const std::string& where, const OptimizerDesc& optimizer) {
@@ -70,6 +103,8 @@ void CheckOptimizer(Lowering& lowering, const std::string& where, const Optimize
                                                     : "must be positive";
     lowering.Problem(where, std::string(setting.field) + ": " + range + "; " + std::to_string(setting.value));
   }
+  CheckGradientSettings(lowering, where, optimizer.regularization(),
+                        optimizer.has_clip() ? &optimizer.clip() : nullptr);
   if (!optimizer.has_schedule()) return;
   const Status status = ValidateSchedule(optimizer.schedule());
   if (status.ok()) return;
@@ -154,10 +189,29 @@ OpDesc UpdateOp(Lowering& lowering, const ParamGrad& target, const OptimizerDesc
       accumulate("Velocity", "velocity_0", dims, 0);
       SetAttr(op, "mu", optimizer.momentum().mu());
       SetAttr(op, "use_nesterov", optimizer.momentum().use_nesterov());
-      if (optimizer.momentum().l2() > 0) {
-        SetAttr(op, "regularization_method", std::string("l2_decay"));
-        SetAttr(op, "regularization_coeff", optimizer.momentum().l2());
-      }
+      break;
+    case OptimizerDesc::kRmsprop:
+      op.set_type("rmsprop");
+      accumulate("Moment", "momentum_0", dims, 0);
+      accumulate("MeanSquare", "mean_square_0", dims, 0);
+      accumulate("MeanGrad", "mean_grad_0", dims, 0);
+      SetAttr(op, "decay", optimizer.rmsprop().decay());
+      SetAttr(op, "epsilon", optimizer.rmsprop().epsilon());
+      SetAttr(op, "momentum", optimizer.rmsprop().momentum());
+      SetAttr(op, "centered", optimizer.rmsprop().centered());
+      break;
+    case OptimizerDesc::kDecayedAdagrad:
+      op.set_type("decayed_adagrad");
+      accumulate("Moment", "moment_0", dims, 0);
+      SetAttr(op, "decay", optimizer.decayed_adagrad().decay());
+      SetAttr(op, "epsilon", optimizer.decayed_adagrad().epsilon());
+      break;
+    case OptimizerDesc::kLarsMomentum:
+      op.set_type("lars_momentum");
+      accumulate("Velocity", "velocity_0", dims, 0);
+      SetAttr(op, "mu", optimizer.lars_momentum().mu());
+      SetAttr(op, "lars_coeff", optimizer.lars_momentum().coefficient());
+      SetAttr(op, "lars_weight_decay", std::vector<float>{optimizer.lars_momentum().weight_decay()});
       break;
     case OptimizerDesc::RULE_NOT_SET: break;
   }
@@ -169,14 +223,28 @@ OpDesc TablePush(const ParamGrad& target, const std::string& rate) {
                 {{"TableOut", {target.param}}});
 }
 
+/// The variable with the rate of a parameter: the optimizer's, or a part of it.
+std::string RateOf(Lowering& lowering, const std::string& param, const OptimizerDesc& optimizer, bool own) {
+  const std::string rate = own ? "learning_rate_" + param : "learning_rate_0";
+  AddRate(lowering, "optimizer", rate, optimizer);
+  const ParameterRule* rule = lowering.RuleOf(param);
+  if (rule == nullptr || rule->rate() == 1) return rate;
+  const std::string scaled = rate + "_of_" + param;
+  lowering.Append("parameter \"" + param + "\"",
+                  MakeOp("scale", {{"X", {rate}}}, {{"Out", {scaled}}},
+                         {{"scale", rule->rate()}, {"bias", 0.0f}, {"bias_after_scale", true}}),
+                  OpRole::kOptimize);
+  return scaled;
+}
+
+}  // namespace
+
 const TableDesc* FindTable(const ModelDesc& model, const std::string& name) {
   for (const TableDesc& table : model.table()) {
     if (table.name() == name) return &table;
   }
   return nullptr;
 }
-
-}  // namespace
 
 void CheckOptimizers(Lowering& lowering) {
   const ModelDesc& model = lowering.model();
@@ -195,11 +263,13 @@ void CheckOptimizers(Lowering& lowering) {
                        "optimizer: names no rule; sgd, momentum, adagrad, adam or ftrl");
     }
     const OptimizerDesc& rule = table.has_optimizer() ? table.optimizer() : model.optimizer();
-    if (!table.has_vocabulary() && rule.has_momentum()) {
+    if (!table.has_vocabulary() && MovesEveryRow(rule)) {
       lowering.Problem("table \"" + table.name() + "\"",
-                       "optimizer: momentum moves every row at each step, which a table that grows cannot do; give the "
-                       "table a rule of its own, or a vocabulary");
+                       "optimizer: " + RuleName(rule) +
+                           " moves every row at each step, which a table that grows cannot do; give the table a rule "
+                           "of its own, or a vocabulary");
     }
+    CheckTableGradients(lowering, table);
   }
 }
 
@@ -209,12 +279,12 @@ void AppendUpdates(Lowering& lowering, std::vector<ParamGrad> gradients) {
   // Paddle updates in the order of the parameters' names.
   std::sort(gradients.begin(), gradients.end(),
             [](const ParamGrad& a, const ParamGrad& b) { return a.param < b.param; });
+  ClipAndPenalize(lowering, &gradients);
   for (const ParamGrad& target : gradients) {
     const TableDesc* table = FindTable(model, target.param);
     const bool own = table != nullptr && table->has_optimizer();
     const OptimizerDesc& optimizer = own ? table->optimizer() : model.optimizer();
-    const std::string rate = own ? "learning_rate_" + table->name() : "learning_rate_0";
-    AddRate(lowering, "optimizer", rate, optimizer);
+    const std::string rate = RateOf(lowering, target.param, optimizer, own);
     const bool is_hash = table != nullptr && !table->has_vocabulary();
     const std::string where = "parameter \"" + target.param + "\"";
     lowering.Append(where, is_hash ? TablePush(target, rate) : UpdateOp(lowering, target, optimizer, rate),

@@ -34,6 +34,10 @@ Status ProgramAuthor::AddData(const std::string& name, const VarMeta& meta) {
   if (name.empty()) return InvalidConfig("data: the variable needs a name, that of its slot");
   if (Has(name)) return InvalidConfig("data: there is a variable \"" + name + "\" already");
   if (meta.dims.too_many()) return InvalidConfig("data \"" + name + "\": a tensor has at most 8 axes");
+  for (const int64_t size : meta.dims.sizes()) {
+    if (size == -1 || size > 0) continue;
+    return InvalidConfig("data \"" + name + "\": a size is -1 (any) or positive; " + meta.dims.ToString());
+  }
   VarDesc& var = lowering_->main().Declare(name, meta);
   var.set_stop_gradient(true);
   var.set_need_check_feed(true);
@@ -53,6 +57,24 @@ Status ProgramAuthor::AddParameter(const std::string& name, const Dims& dims, co
   for (VarDesc& var : *main_.mutable_blocks(0)->mutable_vars()) {
     if (var.name() == name) var.set_stop_gradient(true);
   }
+  return Status::Ok();
+}
+
+Status ProgramAuthor::SetRule(const std::string& name, const ParameterRule& rule) {
+  const std::string where = "parameter \"" + name + "\"";
+  if (const ParameterRule* known = lowering_->RuleOf(name); known != nullptr) {
+    if (google::protobuf::util::MessageDifferencer::Equals(*known, rule)) return Status::Ok();
+    return InvalidConfig(where + " has other rules already: " + known->ShortDebugString());
+  }
+  if (!(rule.rate() >= 0)) {
+    lowering_->Problem(where, "rate: must not be negative; " + std::to_string(rule.rate()));
+  }
+  if (rule.clip().has_global_norm()) {
+    lowering_->Problem(where, "clip: global_norm is of all gradients; give it to the optimizer");
+  }
+  CheckGradientSettings(*lowering_, where, rule.regularization(), rule.has_clip() ? &rule.clip() : nullptr);
+  MR_TRY(TakeMistakes());
+  lowering_->SetRule(name, rule);
   return Status::Ok();
 }
 
@@ -135,9 +157,25 @@ void ProgramAuthor::FinishTables() {
   }
 }
 
-Status ProgramAuthor::AppendMinimization(const std::string& loss, std::vector<ParamGrad>* gradients) {
+Status ProgramAuthor::StopGradients(const Trained& trained) {
+  for (const std::vector<std::string>* names : {&trained.only, &trained.without}) {
+    for (const std::string& name : *names) MR_TRY(Find(name).status());
+  }
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (VarDesc& var : *main_.mutable_blocks(0)->mutable_vars()) {
+    const bool left_out = !trained.only.empty() && var.is_parameter() && !has(trained.only, var.name());
+    if (left_out || has(trained.without, var.name())) var.set_stop_gradient(true);
+  }
+  return Status::Ok();
+}
+
+Status ProgramAuthor::AppendMinimization(const std::string& loss, const Trained& trained,
+                                         std::vector<ParamGrad>* gradients) {
   CheckOptimizers(*lowering_);
   MR_TRY(TakeMistakes());
+  MR_TRY(StopGradients(trained));
   FinishTables();
   for (OpDesc& op : *main_.mutable_blocks(0)->mutable_ops()) {
     for (const OpDesc::Var& output : op.outputs()) {
@@ -152,7 +190,8 @@ Status ProgramAuthor::AppendMinimization(const std::string& loss, std::vector<Pa
   return TakeMistakes();
 }
 
-Result<std::vector<ParamGrad>> ProgramAuthor::Minimize(const std::string& loss, const OptimizerDesc& optimizer) {
+Result<std::vector<ParamGrad>> ProgramAuthor::Minimize(const std::string& loss, const OptimizerDesc& optimizer,
+                                                       const Trained& trained) {
   if (is_minimized_) return InvalidConfig("minimize was called already: a program has one loss");
   MR_ASSIGN(const VarMeta meta, Find(loss));
   if (meta.dtype != DType::kFloat32 || meta.dims.numel() != 1) {
@@ -163,7 +202,7 @@ Result<std::vector<ParamGrad>> ProgramAuthor::Minimize(const std::string& loss, 
   const ProgramDesc startup_before = startup_;
   *model_.mutable_optimizer() = optimizer;
   std::vector<ParamGrad> gradients;
-  if (Status status = AppendMinimization(loss, &gradients); !status.ok()) {
+  if (Status status = AppendMinimization(loss, trained, &gradients); !status.ok()) {
     // Copied into the blocks that builders view.
     *main_.mutable_blocks(0) = main_before.blocks(0);
     *startup_.mutable_blocks(0) = startup_before.blocks(0);

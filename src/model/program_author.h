@@ -28,6 +28,8 @@ class ProgramAuthor {
   Status AddData(const std::string& name, const VarMeta& meta);
   /// Declares a parameter that the startup program fills. One that is not trainable gets no gradient.
   Status AddParameter(const std::string& name, const Dims& dims, const Initializer& init, bool trainable);
+  /// What the updates of a parameter or table have of their own; again with the same does nothing.
+  Status SetRule(const std::string& name, const ParameterRule& rule);
   /// Declares a persistable variable that the startup program fills with one value.
   Status AddState(const std::string& name, DType dtype, const Dims& dims, float value);
   /// Declares a table for LookUp; again with the same description does nothing. Its rule, unless it names one, is that
@@ -42,8 +44,18 @@ class ProgramAuthor {
   Status AddReader(OpDesc make);
   /// Appends an operator of the forward part and declares what it writes.
   Status Append(OpDesc op);
-  /// Appends gradients of `loss` and updates of every trainable parameter and table, once a program.
-  Result<std::vector<ParamGrad>> Minimize(const std::string& loss, const OptimizerDesc& optimizer);
+  /// Which parameters Minimize leaves as they are; names that the program does not have are kNotFound.
+  struct Trained {
+    std::vector<std::string> only;     ///< no others; empty: all
+    std::vector<std::string> without;  ///< not these; also other variables, behind which there is no gradient
+  };
+  /// Appends gradients of `loss` and updates of every trainable parameter and table, once a program. Returns the
+  /// gradients as they are before clipping and penalties.
+  Result<std::vector<ParamGrad>> Minimize(const std::string& loss, const OptimizerDesc& optimizer,
+                                          const Trained& trained);
+  Result<std::vector<ParamGrad>> Minimize(const std::string& loss, const OptimizerDesc& optimizer) {
+    return Minimize(loss, optimizer, Trained());
+  }
 
   /// What is known of a variable; kNotFound with the nearest name.
   Result<VarMeta> Find(const std::string& name) const;
@@ -61,7 +73,8 @@ class ProgramAuthor {
  private:
   explicit ProgramAuthor(const OpRegistry& registry) : registry_(&registry) {}
   Status TakeMistakes();
-  Status AppendMinimization(const std::string& loss, std::vector<ParamGrad>* gradients);
+  Status AppendMinimization(const std::string& loss, const Trained& trained, std::vector<ParamGrad>* gradients);
+  Status StopGradients(const Trained& trained);
   void FinishTables();
 
   const OpRegistry* registry_;

@@ -97,6 +97,9 @@ class PyProgram {
     const auto initializer = ParseText<Initializer>(init, "initializer");
     ThrowUnlessOk(Author().AddParameter(name, DimsOf(shape), initializer, trainable));
   }
+  void SetRule(const std::string& name, const std::string& rule) {
+    ThrowUnlessOk(Author().SetRule(name, ParseText<ParameterRule>(rule, "rule")));
+  }
   void AddState(const std::string& name, const std::string& dtype, const std::vector<int64_t>& shape, float value) {
     ThrowUnlessOk(Author().AddState(name, DTypeNamed(dtype), DimsOf(shape), value));
   }
@@ -114,10 +117,13 @@ class PyProgram {
   void Append(const std::string& type, const Names& inputs, const Names& outputs, const py::dict& attrs) {
     ThrowUnlessOk(Author().Append(MakeDesc(Author().registry(), type, inputs, outputs, attrs)));
   }
-  std::vector<std::pair<std::string, std::string>> Minimize(const std::string& loss, const std::string& optimizer) {
+  std::vector<std::pair<std::string, std::string>> Minimize(const std::string& loss, const std::string& optimizer,
+                                                            std::vector<std::string> only,
+                                                            std::vector<std::string> without) {
     const auto rule = ParseText<OptimizerDesc>(optimizer, "optimizer");
+    const ProgramAuthor::Trained trained{std::move(only), std::move(without)};
     std::vector<std::pair<std::string, std::string>> pairs;
-    for (ParamGrad& made : ValueOrThrow(Author().Minimize(loss, rule))) {
+    for (ParamGrad& made : ValueOrThrow(Author().Minimize(loss, rule, trained))) {
       pairs.emplace_back(std::move(made.param), std::move(made.grad));
     }
     return pairs;
@@ -205,6 +211,7 @@ void BindProgram(py::module_& module) {
       .def(py::init<>())
       .def("add_data", &PyProgram::AddData)
       .def("add_parameter", &PyProgram::AddParameter)
+      .def("set_rule", &PyProgram::SetRule)
       .def("add_state", &PyProgram::AddState)
       .def("add_table", &PyProgram::AddTable)
       .def("look_up", &PyProgram::LookUp)

@@ -210,6 +210,10 @@ class PyMemory {
     const Lent<Dataset> dataset(dataset_, "dataset");
     ThrowUnlessOk(Memory(*dataset.value).SlotsShuffle(slots, seed, candidates));
   }
+  void SetPhase(bool join) {
+    const Lent<Dataset> dataset(dataset_, "dataset");
+    ThrowUnlessOk(Memory(*dataset.value).SetPhases({join ? PassPhase::kJoin : PassPhase::kUpdate}));
+  }
   void Release() {
     const Lent<Dataset> dataset(dataset_, "dataset");
     const py::gil_scoped_release released;
@@ -354,6 +358,7 @@ py::list RunProgram(PyScope& on, const std::string& program, const std::vector<F
                     const std::vector<std::string>& fetches, uint64_t seed) {
   PreparedProgram::Key key{program, fetches, seed};
   const int rows = RowsOf(feeds);
+  if (rows == 0 && !feeds.empty()) throw StatusError(InvalidConfig("feed: the batch has no rows"));
   const Lent<Scope> scope(on.scope(), "scope");
   // Taken out for the run: a failure leaves nothing half bound behind.
   std::unique_ptr<PreparedProgram> prepared = std::move(on.prepared());
@@ -387,6 +392,7 @@ void BindSession(py::module_& module) {
       .def("wait_preload", &PyMemory::WaitPreload)
       .def("shuffle", &PyMemory::Shuffle)
       .def("slots_shuffle", &PyMemory::SlotsShuffle)
+      .def("set_phase", &PyMemory::SetPhase)
       .def("release", &PyMemory::Release)
       .def("size", &PyMemory::Size)
       .def("pv_size", &PyMemory::PvSize);

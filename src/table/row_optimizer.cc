@@ -18,10 +18,12 @@ Result<std::unique_ptr<RowOptimizer>> MakeRowOptimizer(const OptimizerDesc& desc
       return MakeAdamRows(dim, desc.adam().beta1(), desc.adam().beta2(), desc.adam().epsilon());
     case OptimizerDesc::kFtrl: return MakeFtrlRows(dim, desc.ftrl().beta(), desc.ftrl().l1(), desc.ftrl().l2());
     case OptimizerDesc::kMomentum:
-      return InvalidConfig(
-          "momentum moves every row at each step, which a table that grows cannot do; give the table a rule of its "
-          "own, "
-          "or a vocabulary");
+    case OptimizerDesc::kRmsprop:
+    case OptimizerDesc::kDecayedAdagrad:
+    case OptimizerDesc::kLarsMomentum:
+      return InvalidConfig(desc.GetDescriptor()->FindFieldByNumber(desc.rule_case())->name() +
+                           " moves every row at each step, which a table that grows cannot do; give the table a rule "
+                           "of its own, or a vocabulary");
     case OptimizerDesc::RULE_NOT_SET: break;
   }
   return InvalidConfig("no optimizer: give the table or the model one of sgd, momentum, adagrad, adam, ftrl");

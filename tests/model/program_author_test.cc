@@ -65,7 +65,7 @@ TEST(ProgramAuthorTest, MinimizeAppendsWhatTheCompilerAppends) {
 TEST(ProgramAuthorTest, MomentumKeepsAVelocityForEachParameter) {
   const auto author = NewAuthor();
   AuthorMean(*author);
-  const auto rule = FromText<OptimizerDesc>("momentum { lr: 0.5 mu: 0.75 use_nesterov: true l2: 0.125 }");
+  const auto rule = FromText<OptimizerDesc>("momentum { lr: 0.5 mu: 0.75 use_nesterov: true }");
   ASSERT_TRUE(author->Minimize("loss", rule).ok());
   const OpDesc& update = author->main().blocks(0).ops(5);
   EXPECT_EQ(update.type(), "momentum");
@@ -73,7 +73,6 @@ TEST(ProgramAuthorTest, MomentumKeepsAVelocityForEachParameter) {
   EXPECT_EQ(OutputArguments(update, "VelocityOut"), std::vector<std::string>{"w_velocity_0"});
   EXPECT_EQ(FindAttr(update, "mu")->f(), 0.75F);
   EXPECT_TRUE(FindAttr(update, "use_nesterov")->b());
-  EXPECT_EQ(FindAttr(update, "regularization_coeff")->f(), 0.125F);
   EXPECT_TRUE(Executable::Compile(author->main(), BuiltinOps(), {}).ok());
 
   const auto growing = NewAuthor();
@@ -83,6 +82,68 @@ TEST(ProgramAuthorTest, MomentumKeepsAVelocityForEachParameter) {
       growing->Minimize("loss", rule).status().message(),
       "table \"t\": optimizer: momentum moves every row at each step, which a table that grows cannot do; give the "
       "table a rule of its own, or a vocabulary");
+}
+
+TEST(ProgramAuthorTest, GradientsAreClippedThenPenalized) {
+  const auto author = NewAuthor();
+  AuthorMean(*author);
+  const auto made = author->Minimize(
+      "loss", FromText<OptimizerDesc>("sgd {} regularization { l1: 0.25 l2: 0.5 } clip { global_norm: 2 }"));
+  ASSERT_TRUE(made.ok()) << made.status().ToString();
+  EXPECT_EQ((*made)[0].grad, "w@GRAD");
+  const std::vector<std::string> types = Types(author->main());
+  EXPECT_EQ(std::vector<std::string>(types.begin() + 5, types.end()),
+            (std::vector<std::string>{"squared_l2_norm", "sum", "sqrt", "fill_constant", "elementwise_max",
+                                      "elementwise_div", "elementwise_mul", "sign", "scale", "scale", "sum", "sgd"}));
+  EXPECT_EQ(Types(author->ForTest()), (std::vector<std::string>{"mul", "mean"}));
+  EXPECT_TRUE(Executable::Compile(author->main(), BuiltinOps(), {}).ok());
+}
+
+TEST(ProgramAuthorTest, WhatCannotBeDoneToGradientsIsSaid) {
+  struct Wrong {
+    const char* optimizer;
+    const char* message;
+  };
+  constexpr Wrong kWrong[] = {
+      {"sgd {} clip {}", "optimizer: clip: needs one of value, norm and global_norm, as in clip { norm: 5 }"},
+      {"sgd {} clip { norm: 0 }", "optimizer: clip: norm must be positive; 0.000000"},
+      {"sgd {} clip { global_norm: -1 }", "optimizer: clip: global_norm must be positive; -1.000000"},
+      {"sgd {} clip { value: 1 min_value: 2 }", "optimizer: clip: value must not be below min_value; 1.000000"},
+      {"sgd {} regularization { l1: -1 }", "optimizer: regularization: l1 must not be negative; -1.000000"},
+      {"rmsprop { momentum: 1 }", "optimizer: rmsprop: momentum: must be in [0, 1); 1.000000"},
+      {"decayed_adagrad { decay: 2 }", "optimizer: decayed_adagrad: decay: must be in [0, 1); 2.000000"},
+      {"lars_momentum { coefficient: 0 }", "optimizer: lars_momentum: coefficient: must be positive; 0.000000"}};
+  const auto author = NewAuthor();
+  AuthorMean(*author);
+  for (const Wrong& mistake : kWrong) {
+    EXPECT_EQ(author->Minimize("loss", FromText<OptimizerDesc>(mistake.optimizer)).status().message(), mistake.message);
+  }
+  EXPECT_EQ(author->SetRule("w", FromText<ParameterRule>("rate: -1")).message(),
+            "parameter \"w\": rate: must not be negative; -1.000000");
+  EXPECT_EQ(author->SetRule("w", FromText<ParameterRule>("clip { global_norm: 1 }")).message(),
+            "parameter \"w\": clip: global_norm is of all gradients; give it to the optimizer");
+  EXPECT_TRUE(author->SetRule("w", FromText<ParameterRule>("rate: 2")).ok());
+  EXPECT_EQ(author->SetRule("w", FromText<ParameterRule>("rate: 3")).message(),
+            "parameter \"w\" has other rules already: rate: 2");
+  EXPECT_EQ(author->Minimize("loss", FromText<OptimizerDesc>("sgd {}"), {{"lss"}, {}}).status().message(),
+            "the program has no variable \"lss\"; did you mean \"loss\"?");
+
+  const auto growing = NewAuthor();
+  ASSERT_TRUE(growing->AddTable(FromText<TableDesc>("name: 't' dim: 2")).ok());
+  AuthorMean(*growing);
+  EXPECT_EQ(
+      growing->Minimize("loss", FromText<OptimizerDesc>("sgd {} regularization { l2: 1 }")).status().message(),
+      "table \"t\": optimizer: regularization changes every row at each step, which a table that grows cannot do; "
+      "give the table a rule of its own (ftrl has l1 and l2), or a vocabulary");
+  EXPECT_EQ(
+      growing->Minimize("loss", FromText<OptimizerDesc>("rmsprop {}")).status().message(),
+      "table \"t\": optimizer: rmsprop moves every row at each step, which a table that grows cannot do; give the "
+      "table a rule of its own, or a vocabulary");
+  const auto own = NewAuthor();
+  ASSERT_TRUE(own->AddTable(FromText<TableDesc>("name: 't' dim: 2 optimizer { sgd {} clip { global_norm: 1 } }")).ok());
+  AuthorMean(*own);
+  EXPECT_EQ(own->Minimize("loss", FromText<OptimizerDesc>("sgd {}")).status().message(),
+            "table \"t\": optimizer: clip: global_norm is of all gradients; it stands in the model's optimizer");
 }
 
 TEST(ProgramAuthorTest, AFailedMinimizeLeavesTheProgramsAsTheyWere) {
@@ -113,6 +174,7 @@ TEST(ProgramAuthorTest, AnOperatorIsCheckedWhenItIsAppended) {
   EXPECT_EQ(author->Append(MakeOp("mean_grad", {{"X", {"x"}}, {"Out@GRAD", {"x"}}}, {{"X@GRAD", {"z"}}})).message(),
             "mean_grad: gradients and updates are made by an optimizer's minimize");
   EXPECT_EQ(author->AddData("x", FloatRows(2)).message(), "data: there is a variable \"x\" already");
+  EXPECT_EQ(author->AddData("n", FloatRows(-3)).message(), "data \"n\": a size is -1 (any) or positive; [-1, -3]");
   EXPECT_EQ(author->AddParameter("v", {2, 0}, Zero(), true).message(),
             "parameter \"v\": sizes must be positive; [2, 0]");
   EXPECT_EQ(author->main().SerializeAsString(), main);

@@ -209,6 +209,38 @@ class DatasetTest(program_test.Fresh):
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 refused()
 
+    def test_phases_change_between_trainings(self):
+        # Rows of three searches; the first dense value is the row's number.
+        searches = [0, 1, 0, 2, 1, 0]
+        text = "".join("1 %016x%016x 1 1 2 %d 0 1 5 1 6 1 7\n" % (row, search + 1, row + 1)
+                       for row, search in enumerate(searches))
+        dataset = self.dataset(self.variables, "InMemoryDataset")
+        dataset.set_filelist(support.write(self.path("views"), text))
+        dataset.set_batch_size(4)
+        dataset.set_parse_logkey(True)
+        with self.assertRaisesRegex(millrace.ConfigError, "call set_enable_pv_merge"):
+            dataset.preprocess_instance()
+        dataset.set_enable_pv_merge(True)
+        dataset.set_pv_batch_size(1)
+        self.assertEqual(dataset.load_into_memory(), 6)
+        self.assertEqual(dataset.get_pv_data_size(), 3)
+
+        def batches():
+            report = self.exe.train_from_dataset(self.main, dataset, fetch_list=[self.first], fetch_info=["x"], print_period=1)
+            return [list(map(int, entry["x"])) for entry in report.history]
+        dataset.preprocess_instance()
+        dataset.set_current_phase(1)
+        self.assertEqual(batches(), [[1, 3, 6], [2, 5], [4]])
+        dataset.set_current_phase(0)
+        dataset.postprocess_instance()
+        self.assertEqual(batches(), [[1, 2, 3, 4], [5, 6]])
+        with self.assertRaisesRegex(millrace.ConfigError, r"1 \(join\) or 0 \(update\), not 2"):
+            dataset.set_current_phase(2)
+        plain = self.dataset(self.variables, "InMemoryDataset")
+        plain.load_into_memory()
+        with self.assertRaisesRegex(millrace.ConfigError, "JOIN hands out page views; set dataset.enable_pv_merge"):
+            plain.set_current_phase(1)
+
     def test_shuffled_slots_draw_among_so_many_rows(self):
         dataset = self.dataset([self.label, self.dense] + self.slots, "InMemoryDataset")
         dataset.set_fea_eval(10, True)

@@ -38,6 +38,10 @@ class ExampleTest(unittest.TestCase):
         self.assertGreater(accuracy, 0.75)
         self.assertGreater(correlation, 0.98)
 
+    def test_python_generator_learns_the_order_of_the_cities(self):
+        scores = load("python_generator").main(self.folder)
+        self.assertEqual(sorted(scores, key=scores.get), ["Linz", "Graz", "Bern", "Ulm"])
+
     def test_python_reader_finds_the_line(self):
         slope, offset = load("python_reader").main(600)
         self.assertAlmostEqual(slope, -2, delta=0.1)
@@ -69,7 +73,7 @@ class ExampleTest(unittest.TestCase):
         self.assertEqual([line[name] for line in lines if name in line], wanted)
 
     def test_they_run_as_their_texts_say(self):
-        for folder, arguments in (("python_feed", ["20"]), ("python_reader", ["20"])):
+        for folder, arguments in (("python_feed", ["20"]), ("python_generator", []), ("python_reader", ["20"])):
             script = os.path.join(support.ROOT, "examples", folder, "train.py")
             done = subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr[-2000:])

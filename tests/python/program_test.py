@@ -10,7 +10,7 @@ import support
 import numpy as np
 
 import millrace
-from millrace import ParamAttr, initializer, layers, optimizer
+from millrace import ParamAttr, initializer, layers, optimizer, regularizer
 
 
 def wide_deep():
@@ -257,6 +257,7 @@ class LayersTest(Fresh):
                 ({"x": np.zeros((1, 2)) + 1j, "ids": [[1]]}, 'feed "x" holds float32; give numbers, not complex128'),
                 ({"x": [["a", "b"]], "ids": [[1]]}, 'feed "x" holds float32; give numbers, not <U1'),
                 ({"x": [[1, 2], [3]], "ids": [[1], [2]]}, 'feed "x"'),
+                ({"x": np.zeros((0, 2)), "ids": []}, "feed: the batch has no rows"),
                 ([{"x": 1}], "feed: a dict of arrays")]:
             with self.assertRaisesRegex(millrace.Error, message):
                 exe.run(self.main, feed=feed, fetch_list=[out])
@@ -276,7 +277,9 @@ class LayersTest(Fresh):
                 (lambda: layers.fc(x, 2.5), "fc: size has whole numbers, not 2.5"),
                 (lambda: layers.embedding(ids, [10]), r"embedding: size is \[vocabulary, dim\], not \[10\]"),
                 (lambda: layers.embedding(ids, [10, "a"]), "embedding: size has whole numbers, not 'a'"),
-                (lambda: layers.data(5, [1]), "data: a slot's name is a str, not 5")]:
+                (lambda: layers.data(5, [1]), "data: a slot's name is a str, not 5"),
+                (lambda: layers.data("n", [-3]), r'data "n": a size is -1 \(any\) or positive; \[-1, -3\]'),
+                (lambda: layers.data("n", [0]), r'data "n": a size is -1 \(any\) or positive; \[-1, 0\]')]:
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 mistake()
 
@@ -314,7 +317,7 @@ class OptimizerTest(Fresh):
             "sgd": (optimizer.SGD(0.1), w - 0.1 * g),
             "adagrad": (optimizer.Adagrad(0.1, epsilon=1e-6, initial_accumulator_value=0.25),
                         w - 0.1 * g / (np.sqrt(0.25 + g * g) + 1e-6)),
-            "momentum": (optimizer.Momentum(0.1, 0.5, l2=0.5), w - 0.1 * (g + 0.5 * w)),
+            "momentum": (optimizer.Momentum(0.1, 0.5, regularization=regularizer.L2Decay(0.5)), w - 0.1 * (g + 0.5 * w)),
             "nesterov": (optimizer.Momentum(0.1, 0.5, use_nesterov=True), w - 0.1 * (g + 0.5 * g)),
             "ftrl": (optimizer.Ftrl(0.1, beta=1.0), None),
             "adam": (optimizer.Adam(0.1), w - 0.1 * np.sign(g)),

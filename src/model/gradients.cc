@@ -1,0 +1,168 @@
+#include <string>
+
+#include "model/lowering.h"
+
+namespace millrace {
+namespace {
+
+const OptimizerDesc& OptimizerOf(const ModelDesc& model, const std::string& param) {
+  const TableDesc* table = FindTable(model, param);
+  return table != nullptr && table->has_optimizer() ? table->optimizer() : model.optimizer();
+}
+
+/// How the gradient of a parameter is clipped; null: not at all.
+const GradientClip* ClipOf(const Lowering& lowering, const std::string& param) {
+  const ParameterRule* rule = lowering.RuleOf(param);
+  if (rule != nullptr && rule->has_clip()) return &rule->clip();
+  const OptimizerDesc& optimizer = OptimizerOf(lowering.model(), param);
+  return optimizer.has_clip() ? &optimizer.clip() : nullptr;
+}
+
+const Regularization& PenaltyOf(const Lowering& lowering, const std::string& param) {
+  const ParameterRule* rule = lowering.RuleOf(param);
+  if (rule != nullptr && rule->has_regularization()) return rule->regularization();
+  return OptimizerOf(lowering.model(), param).regularization();
+}
+
+bool IsPenalty(const Regularization& regularization) { return regularization.l1() > 0 || regularization.l2() > 0; }
+
+std::string Where(const std::string& param) { return "parameter \"" + param + "\""; }
+
+/// Appends operators for one parameter after another, into variables named after its gradient.
+class GradientOps {
+ public:
+  explicit GradientOps(Lowering& lowering) : lowering_(lowering) {}
+
+  std::string Append(const std::string& param, std::string_view type, const Bound& inputs, const std::string& out,
+                     const Attrs& attrs = {}) {
+    lowering_.Append(Where(param), MakeOp(type, inputs, {{"Out", {out}}}, attrs), OpRole::kOptimize);
+    return out;
+  }
+  bool IsSparse(const std::string& name) const {
+    const auto it = lowering_.main().vars().find(name);
+    return it != lowering_.main().vars().end() && it->second.kind == VarType::SELECTED_ROWS;
+  }
+
+ private:
+  Lowering& lowering_;
+};
+
+/// Each gradient by itself.
+void ClipEach(Lowering& lowering, ParamGrad& target, const GradientClip& clip) {
+  GradientOps ops(lowering);
+  const std::string out = target.grad + "@CLIP";
+  if (clip.has_norm()) {
+    target.grad = ops.Append(target.param, "clip_by_norm", {{"X", {target.grad}}}, out, {{"max_norm", clip.norm()}});
+    return;
+  }
+  const float least = clip.has_min_value() ? clip.min_value() : -clip.value();
+  target.grad = ops.Append(target.param, "clip", {{"X", {target.grad}}}, out, {{"min", least}, {"max", clip.value()}});
+}
+
+/// All of these together: g * most / max(most, |all|).
+void ClipTogether(Lowering& lowering, const std::vector<ParamGrad*>& targets, float most) {
+  GradientOps ops(lowering);
+  const std::string stem = "gradients@";
+  std::vector<std::string> squares;
+  for (ParamGrad* target : targets) {
+    std::string values = target->grad;
+    if (ops.IsSparse(target->grad)) {
+      // Equal rows are one row of the gradient: their length is that of the sum.
+      target->grad =
+          ops.Append(target->param, "merge_selected_rows", {{"X", {target->grad}}}, target->grad + "@MERGED");
+      values =
+          ops.Append(target->param, "get_tensor_from_selected_rows", {{"X", {target->grad}}}, target->grad + "@VALUES");
+    }
+    squares.push_back(ops.Append(target->param, "squared_l2_norm", {{"X", {values}}}, values + "@SQUARES"));
+  }
+  const std::string& first = targets[0]->param;
+  ops.Append(first, "sum", {{"X", squares}}, stem + "SQUARES");
+  ops.Append(first, "sqrt", {{"X", {stem + "SQUARES"}}}, stem + "NORM");
+  ops.Append(first, "fill_constant", {}, stem + "MOST",
+             {{"shape", std::vector<int64_t>{1}}, {"dtype", static_cast<int64_t>(VarType::FP32)}, {"value", most}});
+  ops.Append(first, "elementwise_max", {{"X", {stem + "MOST"}}, {"Y", {stem + "NORM"}}}, stem + "LARGER",
+             {{"axis", int64_t{-1}}});
+  ops.Append(first, "elementwise_div", {{"X", {stem + "MOST"}}, {"Y", {stem + "LARGER"}}}, stem + "FACTOR",
+             {{"axis", int64_t{-1}}});
+  for (ParamGrad* target : targets) {
+    target->grad = ops.Append(target->param, "elementwise_mul", {{"X", {target->grad}}, {"Y", {stem + "FACTOR"}}},
+                              target->grad + "@CLIP", {{"axis", int64_t{-1}}});
+  }
+}
+
+/// g + l1 * sign(w) + l2 * w, a dense gradient.
+void Penalize(Lowering& lowering, ParamGrad& target, const Regularization& regularization) {
+  GradientOps ops(lowering);
+  const auto scaled = [&](const std::string& of, const std::string& out, float factor) {
+    return ops.Append(target.param, "scale", {{"X", {of}}}, out,
+                      {{"scale", factor}, {"bias", 0.0f}, {"bias_after_scale", true}});
+  };
+  std::vector<std::string> terms = {target.grad};
+  if (regularization.l1() > 0) {
+    const std::string sign = ops.Append(target.param, "sign", {{"X", {target.param}}}, target.param + "@SIGN");
+    terms.push_back(scaled(sign, target.param + "@L1", regularization.l1()));
+  }
+  if (regularization.l2() > 0) terms.push_back(scaled(target.param, target.param + "@L2", regularization.l2()));
+  target.grad = ops.Append(target.param, "sum", {{"X", terms}}, target.grad + "@PENALIZED");
+}
+
+}  // namespace
+
+void CheckGradientSettings(Lowering& lowering, const std::string& where, const Regularization& regularization,
+                           const GradientClip* clip) {
+  const auto problem = [&](const std::string& what, float value) {
+    lowering.Problem(where, what + "; " + std::to_string(value));
+  };
+  if (!(regularization.l1() >= 0)) problem("regularization: l1 must not be negative", regularization.l1());
+  if (!(regularization.l2() >= 0)) problem("regularization: l2 must not be negative", regularization.l2());
+  if (clip == nullptr) return;
+  switch (clip->kind_case()) {
+    case GradientClip::kValue: {
+      const float least = clip->has_min_value() ? clip->min_value() : -clip->value();
+      if (!(least <= clip->value())) problem("clip: value must not be below min_value", clip->value());
+      break;
+    }
+    case GradientClip::kNorm:
+      if (!(clip->norm() > 0)) problem("clip: norm must be positive", clip->norm());
+      break;
+    case GradientClip::kGlobalNorm:
+      if (!(clip->global_norm() > 0)) problem("clip: global_norm must be positive", clip->global_norm());
+      break;
+    case GradientClip::KIND_NOT_SET:
+      lowering.Problem(where, "clip: needs one of value, norm and global_norm, as in clip { norm: 5 }");
+  }
+}
+
+void CheckTableGradients(Lowering& lowering, const TableDesc& table) {
+  const std::string where = "table \"" + table.name() + "\"";
+  if (table.optimizer().clip().has_global_norm()) {
+    lowering.Problem(where, "optimizer: clip: global_norm is of all gradients; it stands in the model's optimizer");
+  }
+  if (!table.has_vocabulary() && IsPenalty(PenaltyOf(lowering, table.name()))) {
+    lowering.Problem(where,
+                     "optimizer: regularization changes every row at each step, which a table that grows cannot do; "
+                     "give the table a rule of its own (ftrl has l1 and l2), or a vocabulary");
+  }
+}
+
+void ClipAndPenalize(Lowering& lowering, std::vector<ParamGrad>* gradients) {
+  std::vector<ParamGrad*> together;
+  float most = 0;
+  for (ParamGrad& target : *gradients) {
+    const GradientClip* clip = ClipOf(lowering, target.param);
+    if (clip == nullptr) continue;
+    if (clip->has_global_norm()) {
+      together.push_back(&target);
+      most = clip->global_norm();
+    } else {
+      ClipEach(lowering, target, *clip);
+    }
+  }
+  if (!together.empty()) ClipTogether(lowering, together, most);
+  for (ParamGrad& target : *gradients) {
+    const Regularization& penalty = PenaltyOf(lowering, target.param);
+    if (IsPenalty(penalty)) Penalize(lowering, target, penalty);
+  }
+}
+
+}  // namespace millrace
