@@ -188,6 +188,7 @@ void CheckBinaryFeed(const DataFeedDesc& feed, Checker& check) {
   refuse(feed.non_finite() == DataFeedDesc::REJECT_NON_FINITE, "non_finite");
   refuse(feed.has_pipe_timeout_seconds(), "pipe_timeout_seconds");
   refuse(feed.has_pipe_retries(), "pipe_retries");
+  refuse(feed.has_max_line_bytes(), "max_line_bytes");
   for (int i = 0; i < feed.input_commands_size(); ++i) {
     refuse(true, "input_commands[" + std::to_string(i) + "]");
   }
@@ -219,6 +220,8 @@ std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check) 
   check.AtMost("data_desc.thread_num", feed.thread_num(), kMostThreads);
   check.NotNegative("data_desc.pipe_timeout_seconds", feed.pipe_timeout_seconds());
   check.AtLeast("data_desc.pipe_retries", feed.pipe_retries(), 0);
+  check.AtLeast<int64_t>("data_desc.max_line_bytes", feed.max_line_bytes(), int64_t{1} << 20);
+  check.AtMost<int64_t>("data_desc.max_line_bytes", feed.max_line_bytes(), int64_t{1} << 30);
   CheckBadLines(feed.bad_lines(), check);
   CheckInputCommands(feed, check);
   if (feed.multi_slot_desc().slots_size() == 0) {

@@ -8,8 +8,6 @@
 namespace millrace {
 namespace {
 
-constexpr size_t kLongestLine = size_t{1} << 30;
-
 void Reserve(LineBlock& block, size_t capacity, size_t filled) {
   if (block.capacity >= capacity) return;
   auto grown = std::make_unique_for_overwrite<char[]>(capacity + LineBlock::kPadding);
@@ -43,8 +41,8 @@ uint64_t CountLines(std::string_view text) {
   return lines;
 }
 
-LineBlockReader::LineBlockReader(std::unique_ptr<ByteSource> source, uint32_t file, size_t block_size)
-    : source_(std::move(source)), file_(file), block_size_(std::max<size_t>(block_size, 1)) {}
+LineBlockReader::LineBlockReader(std::unique_ptr<ByteSource> source, uint32_t file, LineLimit limit, size_t block_size)
+    : source_(std::move(source)), file_(file), limit_(std::move(limit)), block_size_(std::max<size_t>(block_size, 1)) {}
 
 Result<bool> LineBlockReader::Next(LineBlock& block, const std::stop_token& stop) {
   if (!failure_.ok()) return failure_;
@@ -58,12 +56,14 @@ Result<bool> LineBlockReader::Next(LineBlock& block, const std::stop_token& stop
   for (;;) {
     if (filled == block.capacity) {
       if (text_size > 0) break;
-      if (block.capacity >= kLongestLine) {
-        failure_ = BadData("line " + std::to_string(lines_ + 1) + " is longer than 1 GiB; is this text?");
-        broken_size_ = filled;
+      if (filled > limit_.bytes) {
+        failure_ = BadData("line " + std::to_string(lines_ + 1) + " is longer than " + std::to_string(limit_.bytes) +
+                           " bytes; is this text? " + limit_.advice);
+        met_its_limit_ = true;
         return failure_;
       }
-      Reserve(block, 2 * block.capacity, filled);  // a line that is longer than the block
+      // A line that is longer than the block. With its '\n' the longest one just fits.
+      Reserve(block, std::min(2 * block.capacity, limit_.bytes + 1), filled);
     }
     Result<size_t> read = source_->Read({block.data.get() + filled, block.capacity - filled}, stop);
     if (!read.ok()) {

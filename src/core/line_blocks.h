@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "core/byte_source.h"
@@ -27,8 +28,15 @@ struct LineBlock {
   uint64_t offset = 0;  ///< bytes of the file (after command and decompression) before the text
 };
 
-/// Cuts a source into blocks of about 1 MiB at line ends; a longer line makes a longer block (up to 1 GiB;
-/// then it is kBadData).
+/// How long a line may be.
+struct LineLimit {
+  size_t bytes = size_t{64} << 20;  ///< without the '\n'
+  std::string advice;               ///< ends the message about a longer one: what to do about it
+};
+
+/// Cuts a source into blocks of about 1 MiB at line ends; a longer line makes a longer block. One that is longer than
+/// its limit is kBadData with its number, and so is a source without line ends (a device, a binary file): it costs no
+/// more memory than twice the limit.
 ///
 /// Copies only the broken line at a cut. One thread at a time.
 class LineBlockReader {
@@ -36,7 +44,7 @@ class LineBlockReader {
   static constexpr size_t kBlockSize = size_t{1} << 20;
 
   /// `file` goes into every block.
-  LineBlockReader(std::unique_ptr<ByteSource> source, uint32_t file, size_t block_size = kBlockSize);
+  LineBlockReader(std::unique_ptr<ByteSource> source, uint32_t file, LineLimit limit, size_t block_size = kBlockSize);
 
   /// Fills `block`; false at the end. When the source fails, the whole lines before come first, then the failure.
   Result<bool> Next(LineBlock& block, const std::stop_token& stop);
@@ -45,6 +53,8 @@ class LineBlockReader {
   const Status& failure() const { return failure_; }
   /// Whether the source failed within a line, which was left out.
   bool ends_in_a_line() const { return broken_size_ > 0; }
+  /// Whether it was a line longer than the limit that ended reading.
+  bool met_its_limit() const { return met_its_limit_; }
   uint64_t lines() const { return lines_; }
   uint64_t bytes() const { return bytes_; }
 
@@ -53,11 +63,13 @@ class LineBlockReader {
 
   std::unique_ptr<ByteSource> source_;
   uint32_t file_;
+  LineLimit limit_;
   size_t block_size_;
   std::unique_ptr<char[]> broken_;  ///< the start of the line that the last block left out
   size_t broken_size_ = 0;
   size_t broken_capacity_ = 0;
   Status failure_;
+  bool met_its_limit_ = false;
   bool at_end_ = false;
   uint64_t lines_ = 0;
   uint64_t bytes_ = 0;

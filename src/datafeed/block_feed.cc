@@ -21,6 +21,7 @@ Status DescribeFailure(const Status& failure, const std::string& file, const Lin
   const size_t line_end = std::min(message.find('\n'), message.size());
   std::string text = message.substr(0, line_end);
   if (text.find(file) == std::string::npos) text = file + ": " + text;
+  if (reader.met_its_limit()) return {failure.code(), std::move(text)};
   text += " after " + std::to_string(reader.lines()) + " rows";
   if (reader.ends_in_a_line()) text += "; last line incomplete";
   text += message.substr(line_end);
@@ -126,7 +127,7 @@ Status BlockFeed::OpenFileOf(Lane& lane) const {
   lane.unpacking = std::move(input.unpacking);
   lane.unpacking_counted = 0;
   lane.gave_a_block = false;
-  lane.reader.emplace(std::move(input.source), static_cast<uint32_t>(lane.file));
+  lane.reader.emplace(std::move(input.source), static_cast<uint32_t>(lane.file), opener_->line_limit());
   return Status::Ok();
 }
 

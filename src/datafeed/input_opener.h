@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/byte_source.h"
+#include "core/line_blocks.h"
 #include "core/status.h"
 #include "core/subprocess.h"
 
@@ -44,6 +45,8 @@ class InputOpener {
 
   /// Starts reading. Failures name the file.
   Result<OpenedInput> Open(const std::string& file) const;
+  /// How long a line of these files may be.
+  const LineLimit& line_limit() const { return line_limit_; }
 
  private:
   struct SchemeCommand {
@@ -63,6 +66,7 @@ class InputOpener {
   std::string pipe_command_;  ///< empty: none
   std::vector<SchemeCommand> schemes_;
   std::chrono::milliseconds timeout_{0};
+  LineLimit line_limit_;
   std::unique_ptr<ChildGuard> guard_;
 };
 

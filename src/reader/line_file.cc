@@ -12,13 +12,18 @@ Status CheckReadable(const std::string& path) { return OpenForReading(path).stat
 Result<bool> LineFile::Next(std::string_view* line, const std::stop_token& stop) {
   if (blocks_ == nullptr) {
     MR_ASSIGN(std::unique_ptr<ByteSource> file, OpenFile(path_));
-    blocks_ = std::make_unique<LineBlockReader>(Decompress(std::move(file), path_), 0);
+    blocks_ = std::make_unique<LineBlockReader>(
+        Decompress(std::move(file), path_), 0,
+        LineLimit{.advice = "Records that are so large are read from recordio, tfrecord or ofrecord files"});
   }
   if (at_ == block_.size) {
-    MR_ASSIGN(const bool more, blocks_->Next(block_, stop));
+    Result<bool> more = blocks_->Next(block_, stop);
+    // A source names the file in its failures; the reader of its lines does not know it.
+    if (!more.ok() && blocks_->met_its_limit()) return std::move(more).status().Context(path_);
+    if (!more.ok()) return more;
     at_ = 0;
-    if (!more) block_.size = 0;
-    if (!more) return false;
+    if (!*more) block_.size = 0;
+    if (!*more) return false;
   }
   const std::string_view rest = block_.text().substr(at_);
   *line = rest.substr(0, rest.find('\n'));

@@ -22,7 +22,7 @@ class LineFile {
   explicit LineFile(std::string path) : path_(std::move(path)) {}
 
   /// The next line, without its '\n'; LineBlock::kPadding bytes after it may be read. Valid until the
-  /// next call. False at the end.
+  /// next call. False at the end. kBadData for a line of more than 64 MiB, which nobody wrote as one.
   Result<bool> Next(std::string_view* line, const std::stop_token& stop);
   /// Back to the first line.
   void Rewind();

@@ -32,7 +32,8 @@ class PiecesSource final : public ByteSource {
 };
 
 LineBlockReader Reader(std::string text, size_t block_size, Status end = {}, uint32_t seed = 1) {
-  return LineBlockReader(std::make_unique<PiecesSource>(std::move(text), seed, std::move(end)), 5, block_size);
+  return LineBlockReader(std::make_unique<PiecesSource>(std::move(text), seed, std::move(end)), 5, LineLimit(),
+                         block_size);
 }
 
 TEST(LineBlocks, BlocksPutTogetherAreTheText) {
@@ -81,6 +82,35 @@ TEST(LineBlocks, AFailureAtALineEndLeavesNothingOut) {
   ASSERT_TRUE(reader.Next(block, {}).value());
   EXPECT_EQ(reader.Next(block, {}).status().message(), "gone");
   EXPECT_FALSE(reader.ends_in_a_line());
+}
+
+/// What comes of a text whose lines may have `longest` bytes: the lines, or the failure as the last one.
+std::vector<std::string> LinesUpTo(size_t longest, const std::string& text, size_t block_size) {
+  LineBlockReader reader(std::make_unique<PiecesSource>(text, 1, Status::Ok()), 5, {longest, "Cut it"}, block_size);
+  std::vector<std::string> lines;
+  LineBlock block;
+  for (;;) {
+    const Result<bool> more = reader.Next(block, {});
+    if (!more.ok()) lines.push_back(more.status().ToString());
+    if (!more.ok() || !*more) return lines;
+    for (std::string_view rest = block.text(); !rest.empty(); rest.remove_prefix(rest.find('\n') + 1)) {
+      lines.emplace_back(rest.substr(0, rest.find('\n')));
+    }
+  }
+}
+
+TEST(LineBlocks, ALineIsAsLongAsItsLimitAndNoLonger) {
+  const std::string longest(100, 'x');
+  const std::string refusal = "bad data: line 3 is longer than 100 bytes; is this text? Cut it";
+  for (const size_t block_size : {1, 7, 64, 99, 100}) {
+    const std::vector<std::string> whole = {"a", "b", longest};
+    EXPECT_EQ(LinesUpTo(100, "a\nb\n" + longest + "\n", block_size), whole) << block_size;
+    EXPECT_EQ(LinesUpTo(100, "a\nb\n" + longest, block_size), whole) << block_size;
+    const std::vector<std::string> refused = {"a", "b", refusal};
+    EXPECT_EQ(LinesUpTo(100, "a\nb\n" + longest + "x\n", block_size), refused) << block_size;
+    EXPECT_EQ(LinesUpTo(100, "a\nb\n" + longest + "x", block_size), refused) << block_size;
+    EXPECT_EQ(LinesUpTo(100, "a\nb\n" + std::string(5000, 'x'), block_size), refused) << block_size;
+  }
 }
 
 TEST(LineBlocks, AWarmBlockAllocatesNothing) {
