@@ -41,6 +41,8 @@ LIBRARIES = {
     "boost/asio": {"core", "trainer", "app"},
     "zlib.h": {"core", "clickgen"},
     "zstd.h": {"core"},
+    "jpeglib.h": {"reader"},
+    "jerror.h": {"reader"},
     "pybind11/": {"python"},
     "Python.h": {"python"},
 }

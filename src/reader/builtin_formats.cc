@@ -2,6 +2,7 @@
 
 #include "reader/csv_reader.h"
 #include "reader/feature_record.h"
+#include "reader/jpeg_reader.h"
 #include "reader/libsvm_reader.h"
 #include "reader/reader_registry.h"
 #include "reader/recordio.h"
@@ -13,7 +14,8 @@ Status RegisterBuiltinFormats(ReaderRegistry& registry) {
   MR_TRY(registry.Add(LibsvmFormat()));
   MR_TRY(registry.Add(RecordIOFormat()));
   MR_TRY(registry.Add(TfRecordFormat()));
-  return registry.Add(OfRecordFormat());
+  MR_TRY(registry.Add(OfRecordFormat()));
+  return registry.Add(JpegFormat());
 }
 
 }  // namespace millrace

@@ -2,14 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <fstream>
 
 #include "core/crc32.h"
 #include "core/crc32c.h"
 #include "core/file.h"
-#include "datafeed/multi_slot_reader.h"
-#include "reader/builtin_formats.h"
-#include "reader/reader_registry.h"
+#include "reader/format_files.h"
 #include "reader/recordio.h"
 #include "record_features.pb.h"
 
@@ -18,72 +15,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-const ReaderRegistry& Formats() {
-  static const ReaderRegistry registry = [] {
-    ReaderRegistry made;
-    EXPECT_TRUE(RegisterBuiltinFormats(made).ok());
-    EXPECT_TRUE(made.Add(MultiSlotFormat()).ok());
-    return made;
-  }();
-  return registry;
-}
-
-/// A folder with files that a test writes.
-class FormatFiles : public testing::Test {
- protected:
-  std::string Write(const std::string& name, const std::string& text) {
-    std::string path = folder_.path() + "/" + name;
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
-  }
-  /// Records as text, "1.5 2 | 7 8", up to the end; the last one is the failure, without the folder's name.
-  std::vector<std::string> Records(const std::string& path, const std::vector<TensorSpec>& shapes) {
-    Result<std::unique_ptr<FileReader>> reader = Formats().Open(path, "", shapes);
-    if (!reader.ok()) return {Shortened(reader.status())};
-    std::vector<std::string> first = RecordsOf(*reader.value());
-    EXPECT_TRUE(reader.value()->ReInit().ok());
-    EXPECT_EQ(RecordsOf(*reader.value()), first) << "the second time";
-    return first;
-  }
-
- private:
-  std::vector<std::string> RecordsOf(FileReader& reader) {
-    std::vector<std::string> records;
-    std::vector<LoDTensor> item;
-    for (;;) {
-      const Result<bool> more = reader.ReadNext(&item, {});
-      if (!more.ok()) records.push_back(Shortened(more.status()));
-      if (!more.ok() || !*more) return records;
-      records.push_back(Text(item));
-    }
-  }
-  static std::string Text(const std::vector<LoDTensor>& item) {
-    std::string text;
-    for (size_t i = 0; i < item.size(); ++i) {
-      if (i > 0) text += " |";
-      for (int64_t k = 0; k < item[i].values.numel(); ++k) {
-        char number[32];
-        if (item[i].values.dtype() == DType::kFloat32) {
-          std::snprintf(number, sizeof(number), "%g", item[i].values.data<float>()[k]);
-        } else {
-          std::snprintf(number, sizeof(number), "%lld", static_cast<long long>(item[i].values.data<int64_t>()[k]));
-        }
-        text += (text.empty() ? "" : " ") + std::string(number);
-      }
-    }
-    return text;
-  }
-  std::string Shortened(const Status& status) {
-    std::string text = status.ToString();
-    for (size_t at = text.find(folder_.path()); at != std::string::npos; at = text.find(folder_.path())) {
-      text.erase(at, folder_.path().size() + 1);
-    }
-    return text;
-  }
-
-  TempDir folder_ = TempDir::Create("formats").value();
-};
 
 const std::vector<TensorSpec> kPixelsAndLabel = {{DType::kFloat32, {-1, 3}, 0}, {DType::kInt64, {-1, 1}, 0}};
 
@@ -120,6 +51,13 @@ TEST_F(FormatFiles, CsvMistakesNameLineAndColumn) {
   EXPECT_THAT(Records(Write("f.csv", ""), {{DType::kBool, {1}, 0}}),
               ElementsAre("invalid configuration: csv file \"f.csv\": output 0: bool [1]: text holds float32, float64, "
                           "int32, int64 and uint8"));
+}
+
+TEST_F(FormatFiles, WhatHasNoLineEndsIsRefusedByItsName) {
+  EXPECT_THAT(
+      Records("csv:/dev/zero", kPixelsAndLabel),
+      ElementsAre("bad data: /dev/zero: line 1 is longer than 67108864 bytes; is this text? Records that are so "
+                  "large are read from recordio, tfrecord or ofrecord files"));
 }
 
 TEST_F(FormatFiles, LibsvmIsDenseOrSparseAsTheOutputsSay) {
