@@ -413,7 +413,7 @@ DRAWN = [
     "abs", "elu", "relu6", "hard_sigmoid", "hard_swish", "sign", "floor", "ceil", "round",
     "elementwise_max", "elementwise_min", "elementwise_pow", "elementwise_mod", "elementwise_floordiv",
     "less_equal", "greater_than", "greater_equal", "equal", "not_equal", "logical_and", "logical_or", "logical_xor", "logical_not",
-    "reshape", "transpose", "transpose2", "flatten2", "flatten_contiguous_range", "expand", "tile", "expand_v2", "expand_as_v2", "stack", "unstack", "split",
+    "reshape", "transpose", "transpose2", "flatten2", "flatten_contiguous_range", "expand", "tile", "expand_v2", "expand_as_v2", "stack", "unstack", "split", "strided_slice", "select_input", "share_data",
     "bmm", "where", "masked_select", "cumsum", "tril_triu", "gather", "gather_nd", "index_select", "one_hot_v2", "shape", "range", "assign_value",
     "fill_constant_batch_size_like", "l1_norm", "reduce_max", "reduce_min", "reduce_prod", "reduce_any", "reduce_all", "arg_max", "arg_min", "argsort",
     "sequence_softmax", "sequence_expand", "sequence_expand_as", "sequence_concat", "sequence_mask", "sequence_pad", "sequence_unpad",

@@ -163,6 +163,7 @@ def _clip_by_norm(d, kind):
 @op("cumsum")
 def _cumsum(d, kind):
     shape = d.shape(axes=3)
+    shape[0] += int(np.prod(shape) == 1)  # of a single value Paddle ignores `exclusive`
     return one({"X": d.floats(*shape)}, {"axis": d.choice(0, 1, -1), "exclusive": d.choice(True, False), "reverse": d.choice(True, False)})
 
 
@@ -184,6 +185,29 @@ def _cast(d, kind):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Functions of sequences, whose LoD the result has
+
+OF_SEQUENCES = {"relu": {}, "sigmoid": {}, "square": {}, "softmax": {"axis": -1}, "scale": {"scale": 2.0, "bias": 0.5}, "clip": {"min": -0.5, "max": 0.5},
+                "leaky_relu": {"alpha": 0.2}, "assign": {}, "elementwise_add": {"axis": -1}, "elementwise_mul": {"axis": 0}, "cast": {"in_dtype": 5, "out_dtype": 5},
+                "mul": {"x_num_col_dims": 1, "y_num_col_dims": 1}, "matmul_v2": {"trans_x": False, "trans_y": False}}
+
+
+@op(*OF_SEQUENCES)
+def _of_sequences(d, kind):
+    x, offsets = d.away(d.lod()[-1], 3), None
+    offsets = [0, 0, len(x)] if d.choice(True, False) else [0, len(x)]
+    inputs = {"X": (x, offsets)}
+    if kind in ("mul", "matmul_v2"):
+        inputs["Y"] = d.floats(3, d.size())
+    if kind == "elementwise_add":
+        inputs["Y"] = d.floats(3)
+    if kind == "elementwise_mul":
+        inputs["Y"] = (d.floats(len(x), 1), offsets)
+        return one(inputs, {"axis": -1})
+    return one(inputs, OF_SEQUENCES[kind])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Functions of two values, and reductions
 
 
@@ -196,6 +220,12 @@ def _elementwise(d, kind):
     if kind in ("elementwise_max", "elementwise_min"):  # no ties
         return one({"X": d.distinct(*x), "Y": d.distinct(*y) + np.float32(0.03)}, {"axis": axis})
     return one({"X": d.floats(*x, low=0.3, high=2), "Y": d.floats(*y, low=0.5, high=2)}, {"axis": axis})
+
+
+@op("elementwise_add", "elementwise_sub", "elementwise_mul")
+def _elementwise_whole(d, kind):
+    x, y, axis = d.choice(([3, 4], [3, 4], -1), ([3, 4], [3], 0), ([5, 2], [1], -1))
+    return one({"X": d.ids(9, *x), "Y": d.ids(9, *y)}, {"axis": axis}, grad=False)
 
 
 @op("elementwise_mod", "elementwise_floordiv")
@@ -225,6 +255,17 @@ def _reduce(d, kind):
     dim, everything = d.choice(([1], False), ([-1], False), ([0], False), ([0, 2], False), ([0], True))
     x = d.distinct(*shape) if kind in ("reduce_max", "reduce_min") else d.floats(*shape, low=0.3, high=1.5)
     return one({"X": x}, {"dim": dim, "keep_dim": d.choice(True, False), "reduce_all": everything})
+
+
+@op("reduce_sum", "reduce_mean")
+def _reduce_more(d, kind):
+    dim = d.choice([-1, -2], [0, -1], [2, 0, 1], [1, 2])
+    return one({"X": d.floats(2, 3, 4)}, {"dim": dim, "keep_dim": d.choice(True, False), "reduce_all": False})
+
+
+@op("reduce_sum")
+def _reduce_whole(d, kind):
+    return one({"X": d.ids(9, 3, 4)}, {"dim": d.choice([0], [1], [-1]), "keep_dim": d.choice(True, False), "reduce_all": False}, grad=False)
 
 
 @op("reduce_any", "reduce_all")
@@ -262,6 +303,21 @@ def _matmul(d, kind):
     return one({"X": d.floats(*x), "Y": d.floats(*y)}, attrs)
 
 
+@op("matmul", "matmul_v2")
+def _matmul_ranks(d, kind):
+    x, y, tx, ty = d.choice(([4], [4], False, False), ([3, 4], [4], False, False),
+                            ([2, 5, 3, 4], [2, 5, 6, 4], False, True), ([2, 3, 4], [4, 5], False, False),
+                            *([([2, 1, 3, 4], [5, 4, 2], False, False), ([2, 1, 4, 3], [1, 5, 4, 2], True, False)] if kind == "matmul_v2" else []))
+    attrs = {"transpose_X": tx, "transpose_Y": ty, "alpha": 1.0} if kind == "matmul" else {"trans_x": tx, "trans_y": ty}
+    return one({"X": d.floats(*x), "Y": d.floats(*y)}, attrs)
+
+
+@op("mul")
+def _mul_columns(d, kind):
+    y, columns = d.choice(((4, 5), (2, 1)), ((2, 2, 5), (2, 2)), ((3, 4, 5), (1, 2)))
+    return one({"X": d.floats(2, 3, 4), "Y": d.floats(*y)}, {"x_num_col_dims": columns[0], "y_num_col_dims": columns[1]})
+
+
 @op("bmm")
 def _bmm(d, kind):
     m, k, n, b = d.size(), d.size(), d.size(), d.size()
@@ -272,6 +328,17 @@ def _bmm(d, kind):
 def _sum(d, kind):
     shape, names = d.shape(), ["x%d" % i for i in range(d.size(1, 4))]
     return Case({"X": [(n, d.floats(*shape)) for n in names]}, {"Out": ["out"]}, {}, names)
+
+
+@op("select_input")
+def _select_input(d, kind):
+    shape = d.shape()
+    return Case({"X": [("x0", d.floats(*shape)), ("x1", d.floats(*shape))], "Mask": [("mask", whole(d.choice(0, 1)))]}, {"Out": ["out"]})
+
+
+@op("share_data")
+def _share_data(d, kind):
+    return one({"X": d.choice(d.floats(*d.shape()), d.ids(9, 3))}, grad=False)
 
 
 @op("where")
@@ -386,6 +453,38 @@ def _concat(d, kind):
     return Case({"X": sized}, {"Out": ["out"]}, {"axis": axis}, names)
 
 
+@op("concat")
+def _concat_told(d, kind):
+    axis, shape = d.choice(0, 1, -1), d.shape(axes=2)
+    names = ["x%d" % i for i in range(d.size(1, 3))]
+    return Case({"X": [(n, d.floats(*shape)) for n in names], "AxisTensor": [("axis", whole(axis))]}, {"Out": ["out"]}, {"axis": 0}, names)
+
+
+@op("concat")
+def _concat_others(d, kind):
+    if d.choice(True, False):
+        return Case({"X": [("x0", d.ids(9, 2, 3)), ("x1", d.ids(9, 2, 1))]}, {"Out": ["out"]}, {"axis": -1})
+    x, offsets = d.sequence(3)
+    return Case({"X": [("x0", (x, offsets)), ("x1", (d.floats(len(x), 2), offsets))]}, {"Out": ["out"]}, {"axis": 1}, ["x0", "x1"])
+
+
+@op("split")
+def _split_told(d, kind):
+    shape, names = [6, 6], ["out0", "out1"]
+    inputs, attrs = {"X": [("x", d.floats(*shape))]}, {"axis": 1, "sections": [], "num": 0}
+    if d.choice(True, False):
+        inputs["AxisTensor"] = [("axis", whole(d.choice(0, 1)))]
+    how = d.choice("num", "sections", "tensors")
+    if how == "num":
+        attrs["num"] = 2
+    if how == "sections":
+        attrs["sections"] = d.choice([2, 4], [5, -1])
+    if how == "tensors":
+        attrs["sections"] = [-1, -1]
+        inputs["SectionsTensorList"] = [("part0", whole(4)), ("part1", whole(2))]
+    return Case(inputs, {"Out": names}, attrs, ["x"])
+
+
 @op("split")
 def _split(d, kind):
     sections = d.choice([], [1, 3, 2], [2, -1])
@@ -418,6 +517,36 @@ def _slice(d, kind):
     ends, end_attrs = told(d, "ends", attrs["ends"], "EndsTensor", "EndsTensorList")
     attrs = {**attrs, **start_attrs, **end_attrs, "infer_flags": [-1 if starts or ends else 1] * len(attrs["axes"])}
     return Case({"Input": [("input", d.floats(4, 5))], **starts, **ends}, {"Out": ["out"]}, attrs, ["input"])
+
+
+@op("strided_slice")
+def _strided_slice(d, kind):
+    attrs = d.choice({"axes": [0], "starts": [1], "ends": [6], "strides": [2]},
+                     {"axes": [1], "starts": [-1], "ends": [-5], "strides": [-2]},
+                     {"axes": [0, 1], "starts": [6, 0], "ends": [1, 100], "strides": [-3, 2]},
+                     {"axes": [1, 0], "starts": [0, 2], "ends": [5, 3], "strides": [1, 1], "decrease_axis": [0]})
+    inputs = {"Input": [("input", d.floats(7, 5, 2))]}
+    told_attrs = {"infer_flags": [1] * len(attrs["axes"]), "decrease_axis": attrs.get("decrease_axis", [])}
+    if "decrease_axis" in attrs:  # with tensors Paddle does not see that the axis is of size 1; its gradient fails
+        return Case(inputs, {"Out": ["out"]}, {**told_attrs, **attrs})
+    for name, tensor in (("starts", "Starts"), ("ends", "Ends"), ("strides", "Strides")):
+        more, given = told(d, name, attrs[name], tensor + "Tensor", tensor + "TensorList")
+        inputs.update(more)
+        told_attrs.update(given)
+        if more:
+            told_attrs["infer_flags"] = [-1] * len(attrs["axes"])
+    return Case(inputs, {"Out": ["out"]}, {**told_attrs, "axes": attrs["axes"]}, ["input"])
+
+
+@op("gather")
+def _gather_told(d, kind):
+    # Paddle describes Out wrongly, so that nothing can be computed from it, not even a gradient.
+    return one({"X": d.floats(1, 4, 2), "Index": d.ids(4, d.size()), "Axis": whole(1)}, {"axis": 0}, grad=False)
+
+
+@op("gather")
+def _gather_whole(d, kind):
+    return one({"X": d.ids(90, 4, 2), "Index": d.ids(4, d.size()).astype(np.int32)}, {"axis": 0}, grad=False)
 
 
 @op("gather")
@@ -628,6 +757,15 @@ def _data_norm(d, kind):
     return one(inputs, {"epsilon": 1e-4}, out="Y", more={"Means": ["means"], "Scales": ["scales"]}, check=["out", "means", "scales"])
 
 
+@op("data_norm")
+def _data_norm_slots(d, kind):
+    n, c = d.size(2), 6
+    x = d.away(n, c)
+    x[0, 0] = x[-1, 3] = 0  # never shown
+    inputs = {"X": x, "BatchSize": d.floats(c, low=5, high=9), "BatchSum": d.floats(c), "BatchSquareSum": d.floats(c, low=2, high=9)}
+    return one(inputs, {"epsilon": 1e-4, "slot_dim": 3}, out="Y", more={"Means": ["means"], "Scales": ["scales"]}, check=["out", "means", "scales"])
+
+
 @op("norm")
 def _norm(d, kind):
     return one({"X": d.floats(*d.shape(axes=3))}, {"axis": d.choice(0, 1, -1), "epsilon": 1e-10}, more={"Norm": ["norm"]}, check=["out", "norm"])
@@ -676,6 +814,36 @@ def _softmax_ce(d, kind):
                 {"soft_label": soft, "ignore_index": -100, "axis": -1}, ["x"], of=["loss"])
 
 
+@op("softmax_with_cross_entropy")
+def _softmax_ce_forms(d, kind):
+    n, c = d.size(2), d.size(2)
+    how = d.choice("ignored", "three", "flat", "done")
+    shape, labels = ((n, 2, c), (n, 2, 1)) if how == "three" else ((n, c), (n, 1))
+    label = d.ids(c, *labels)
+    if how == "ignored":
+        label.reshape(-1)[0] = 1
+    logits = d.simplex(*shape) if how == "done" else d.floats(*shape, low=-3, high=3)
+    return Case({"Logits": [("x", logits)], "Label": [("label", label)]}, {"Softmax": ["softmax"], "Loss": ["loss"]},
+                {"soft_label": False, "ignore_index": 1 if how == "ignored" else -100, "axis": -1, "use_softmax": how != "done"}, ["x"],
+                check=["loss"], of=["loss"])
+
+
+@op("cross_entropy", "cross_entropy2")
+def _cross_entropy_forms(d, kind):
+    n, c = d.size(2), d.size(2)
+    shape = d.choice((n, c), (2, n, c))
+    more = {"MatchX": ["match"], "XShape": ["x_shape"]} if kind == "cross_entropy2" else {}
+    return one({"X": d.simplex(*shape), "Label": d.ids(c, *shape[:-1], 1)}, {"ignore_index": d.choice(0, 1), **({} if more else {"soft_label": False})},
+               grad=["x"], out="Y", more=more)
+
+
+@op("sigmoid_cross_entropy_with_logits")
+def _sigmoid_ce_ignored(d, kind):
+    label = d.ids(2, 4, 3).astype(np.float32)
+    label[0, 0], label[2, 1] = -1, -1
+    return one({"X": d.floats(4, 3, low=-9, high=9), "Label": label}, {"ignore_index": -1, "normalize": d.choice(True, False)}, grad=["x"])
+
+
 @op("log_loss")
 def _log_loss(d, kind):
     n = d.size()
@@ -717,7 +885,15 @@ def _top_k(d, kind):
     n, c = d.size(), d.size(3)
     attrs = {"k": d.size(1, 3)} if kind == "top_k" else {"k": d.size(1, 3), "axis": -1, "largest": d.choice(True, False), "sorted": True}
     more = d.choice({}, {"K": whole(2)})
-    return one({"X": d.distinct(n, c), **more}, attrs, grad=False, more={"Indices": ["indices"]}, check=["out", "indices"])
+    # With K, Paddle describes Out by the attribute, so that nothing can be computed from it.
+    return one({"X": d.distinct(n, c), **more}, attrs, grad=False if more else ["x"], more={"Indices": ["indices"]}, check=["out", "indices"])
+
+
+@op("top_k_v2")
+def _top_k_axis(d, kind):
+    shape = d.shape(low=3, axes=3)
+    return one({"X": d.distinct(*shape)}, {"k": d.size(1, 3), "axis": d.choice(0, 1, 2, -2), "largest": d.choice(True, False), "sorted": True},
+               more={"Indices": ["indices"]}, check=["out", "indices"])
 
 
 @op("accuracy")
@@ -784,6 +960,39 @@ def _update(d, kind):
     else:
         grad = d.floats(height, width)
     return Case({**inputs, "Grad": [("g", grad)]}, outputs, chosen)
+
+
+@op("adam")
+def _adam_told(d, kind):
+    case = _update(d, kind)
+    # A sparse gradient's other rows have another epsilon in Paddle, which a small one does not show.
+    small = isinstance(case.inputs["Grad"][0][1], Rows) and not case.attrs["lazy_mode"]
+    for name, value in (("Beta1Tensor", 0.8), ("Beta2Tensor", 0.95), ("EpsilonTensor", 1e-7 if small else 1e-3)):
+        if d.choice(True, False):
+            case.inputs[name] = [(name.lower(), np.array([value], np.float32))]
+    if d.choice(True, False):
+        case.inputs["SkipUpdate"] = [("skip", d.bools(1))]
+    return case
+
+
+@op("ftrl")
+def _ftrl_power(d, kind):
+    case = _update(d, kind)
+    case.attrs["lr_power"] = d.choice(-0.3, -0.7)
+    return case
+
+
+@op("sum")
+def _sum_sparse(d, kind):
+    height, width = 5, d.size()
+    sparse = lambda: Rows(height, d.ids(height, d.size(1, 4)).tolist(), d.floats(0, width))
+    xs = [("x%d" % i, sparse()) for i in range(d.size(1, 3))]
+    for _, rows in xs:
+        rows.values = d.floats(len(rows.rows), width)
+    dense = d.choice(True, False)
+    if dense:
+        xs.insert(0, ("dense", d.floats(height, width)))
+    return Case({"X": xs}, {"Out": ["out"]}, sparse=[] if dense else ["out"])
 
 
 # ---------------------------------------------------------------------------------------------------------------------

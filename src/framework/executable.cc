@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/edit_distance.h"
+#include "framework/block_names.h"
 #include "framework/gradient_check.h"
 #include "framework/op_check.h"
 #include "framework/passes/fusion.h"
@@ -129,8 +130,7 @@ class BlockCompiler {
       if (!meta.ok()) {
         problems_.Add(meta.status().message());
       } else if (!vars.emplace(var.name(), *meta).second) {
-        problems_.Add("block " + std::to_string(number) + " declares \"" + var.name() +
-                      "\", which another block has already: give one of them another name");
+        problems_.Add("block " + std::to_string(number) + " declares \"" + var.name() + "\" twice");
       }
     }
     std::vector<OpDesc>& ops = Ops(number);
@@ -207,9 +207,9 @@ Result<std::unique_ptr<const Executable>> Executable::Compile(const ProgramDesc&
                                                               const CompileOptions& options) {
   if (program.blocks_size() == 0) return InvalidConfig("the program has no blocks");
   std::unique_ptr<Executable> executable(new Executable);
-  executable->program_ = program;
+  executable->program_ = WithOwnNames(program);
   executable->registry_ = &registry;
-  BlockCompiler compiler(program, registry, options);
+  BlockCompiler compiler(executable->program_, registry, options);
   MR_TRY(compiler.Check());
   MR_TRY(compiler.InferShapes());
   MR_TRY(compiler.CheckFetches());

@@ -43,7 +43,7 @@ class Executable {
   /// The operators of a block that runs; a block that nothing runs has none.
   const std::vector<OpDesc>& ops(int block) const { return blocks_.at(static_cast<size_t>(block)); }
   int block_count() const { return static_cast<int>(blocks_.size()); }
-  /// The variables of all these blocks: a block sees its parents' names and may not hide one.
+  /// The variables of all these blocks, each with a name of its own (framework/block_names.h).
   const VarMetas& vars() const { return vars_; }
   const OpRegistry& registry() const { return *registry_; }
   /// By CompileOptions::parts; empty without them.

@@ -8,6 +8,7 @@ struct Adam {
       {{"Moment1", "Moment1Out", "mean of gradients"}, {"Moment2", "Moment2Out", "mean of squared gradients"}}};
   static constexpr std::array<StateName, 2> kScalars{{{"Beta1Pow", "Beta1PowOut", "[1], beta1 to the step's power"},
                                                       {"Beta2Pow", "Beta2PowOut", "[1], beta2 to the step's power"}}};
+  static constexpr std::array<const char*, 4> kTensors{"Beta1Tensor", "Beta2Tensor", "EpsilonTensor", "SkipUpdate"};
   float beta1, beta2, epsilon;
   bool lazy, keeps_powers, exact;
 
@@ -19,6 +20,13 @@ struct Adam {
         keeps_powers(op.Bool("use_global_beta_pow")),
         exact(op.Bool("exact_sparse_powers")) {}
 
+  static bool Updates(const std::array<double, 4>& told) { return !(told[3] > 0); }
+  void SetTensors(const std::array<double, 4>& told) {
+    float* const places[] = {&beta1, &beta2, &epsilon};
+    for (size_t i = 0; i < 3; ++i) {
+      if (!std::isnan(told[i])) *places[i] = static_cast<float>(told[i]);
+    }
+  }
   static float Read(const Tensor* power) {
     float value = 0;
     racy::CopyRow(power->data<float>(), &value, 1);

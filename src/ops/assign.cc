@@ -1,5 +1,4 @@
-#include <cstring>
-
+#include "ops/copy_tensor.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -14,10 +13,7 @@ class AssignKernel : public BoundKernel<AssignKernel> {
   }
   Status Run(const RunContext&) override {
     if (x_ == out_) return Status::Ok();
-    const std::span<const uint32_t> lod = x_->lod();
-    void* out = out_->ResizeRaw(x_->dtype(), x_->dims());
-    if (x_->numel() > 0) std::memcpy(out, x_->raw_data(), static_cast<size_t>(x_->numel()) * SizeOf(x_->dtype()));
-    out_->set_lod(lod);
+    CopyTensor(*x_, out_);
     return Status::Ok();
   }
 
@@ -45,6 +41,13 @@ void RegisterAssign(OpRegistry& registry) {
       .Output("Out", "like X")
       .InferShape(SameAsX)
       .Grad(AssignGrad)
+      .Kernel<AssignKernel>();
+  // How Paddle 2 writes Variable.detach(), the start of a part that is not trained through.
+  registry.Add("share_data")
+      .Doc("Out = a copy of X, through which no gradient flows.")
+      .Input("X", "a tensor")
+      .Output("Out", "like X")
+      .InferShape(SameAsX)
       .Kernel<AssignKernel>();
 }
 

@@ -11,11 +11,15 @@ Status InferAuc(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta label, context.Input("Label"));
   MR_TRY(ExpectDType(context, "Predict", predict, DType::kFloat32));
   MR_TRY(ExpectDType(context, "Label", label, DType::kInt64));
-  if (context.op().String("curve") != "ROC") return context.Error("only curve ROC is supported");
+  const std::string curve = context.op().String("curve");
+  if (curve != "ROC" && curve != "PR") return context.Error("curve is \"" + curve + "\"; there are ROC and PR");
   if (context.op().Int("num_thresholds") < 1) return context.Error("num_thresholds must be positive");
   for (const char* name : {"StatPos", "StatNeg"}) {
-    MR_ASSIGN(const VarMeta stat, context.Input(name));
+    MR_ASSIGN(VarMeta stat, context.Input(name));
     MR_TRY(ExpectDType(context, name, stat, DType::kInt64));
+    // Paddle 2 makes a place for the counter of batches even where no batch is forgotten, and gives it up in the first
+    // run, so that the program does not tell how many values there are.
+    if (context.op().Int("slide_steps") == 0) stat.dims = Dims{};
     context.SetOutput(std::string(name) + "Out", stat);
   }
   VarMeta auc;
@@ -35,7 +39,7 @@ class Buckets {
       : length_(length), steps_(steps), values_(values), counted_(size > length * std::max<int64_t>(steps, 1)) {}
 
   static bool Fits(int64_t length, int64_t steps, int64_t size) {
-    if (steps == 0) return size == length;
+    if (steps == 0) return size == length || size == length + 1;
     return size == length * steps || size == length * (steps + 1) + 1;
   }
 
@@ -116,6 +120,9 @@ class AucKernel : public BoundKernel<AucKernel> {
       if (stats_in_[i] == stats_[i]) continue;
       std::copy_n(stats_in_[i]->data<int64_t>(), size, stats_[i]->Resize<int64_t>(stats_in_[i]->dims()));
     }
+    for (Tensor* stat : stats_) {
+      if (steps_ == 0 && stat->numel() > length_) Shorten(stat);
+    }
     Buckets positive(length_, steps_, stats_[0]->mutable_data<int64_t>(), stats_[0]->numel());
     Buckets negative(length_, steps_, stats_[1]->mutable_data<int64_t>(), stats_[1]->numel());
     int64_t* pos = positive.BeginBatch();
@@ -144,6 +151,13 @@ class AucKernel : public BoundKernel<AucKernel> {
   }
 
  private:
+  /// Gives up what stands behind the buckets.
+  void Shorten(Tensor* stat) const {
+    const int64_t* values = stat->data<int64_t>();
+    const std::vector<int64_t> buckets(values, values + length_);
+    std::copy_n(buckets.data(), length_, stat->Resize<int64_t>({1, length_}));
+  }
+
   const Tensor* predict_ = nullptr;
   const Tensor* label_ = nullptr;
   const Tensor* stats_in_[2] = {};
@@ -166,7 +180,7 @@ void RegisterAuc(OpRegistry& registry) {
       .Output("AUC", "[1]")
       .Output("StatPosOut", "StatPos")
       .Output("StatNegOut", "StatNeg")
-      .Attr("curve", std::string("ROC"), "ROC")
+      .Attr("curve", std::string("ROC"), "ROC; of PR, Paddle counts ROC as well")
       .Attr("num_thresholds", int64_t{4095}, "buckets less one")
       .Attr("slide_steps", int64_t{1}, "batches that count; 0: all")
       .InferShape(InferAuc)

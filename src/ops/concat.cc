@@ -3,14 +3,32 @@
 
 #include "ops/grad_input.h"
 #include "ops/kernel.h"
+#include "ops/scalar_input.h"
 
 namespace millrace {
 namespace {
+
+/// Of inputs that are set along an axis which only the batch tells, no size is known.
+Status InferConcatSomewhere(InferShapeContext& context, const std::vector<VarMeta>& metas,
+                            const std::vector<std::string>& names) {
+  VarMeta out = metas[0];
+  for (size_t i = 1; i < metas.size(); ++i) {
+    MR_TRY(ExpectDType(context, "X", metas[i], out.dtype));
+    out.lod_level = std::max(out.lod_level, metas[i].lod_level);
+    if (metas[i].dims.rank() == out.dims.rank()) continue;
+    return context.Error("inputs differ in their number of axes: " + Shown(names[0], metas[0].dims) + ", " +
+                         Shown(names[i], metas[i].dims));
+  }
+  for (int axis = 0; axis < out.dims.rank(); ++axis) out.dims.set(axis, -1);
+  context.SetOutput("Out", out);
+  return Status::Ok();
+}
 
 Status InferConcat(InferShapeContext& context) {
   MR_ASSIGN(const std::vector<VarMeta> metas, context.Inputs("X"));
   const std::vector<std::string> names = InputArguments(context.op().desc(), "X");
   VarMeta out = metas[0];
+  if (context.HasInput("AxisTensor")) return InferConcatSomewhere(context, metas, names);
   MR_ASSIGN(const int axis, FrontAxis(context, context.op().Int("axis"), out.dims.rank()));
   for (size_t i = 1; i < metas.size(); ++i) {
     MR_TRY(ExpectDType(context, "X", metas[i], out.dtype));
@@ -29,20 +47,18 @@ Status InferConcat(InferShapeContext& context) {
   return Status::Ok();
 }
 
-int Axis(int64_t axis, const Dims& dims) { return static_cast<int>(axis < 0 ? axis + dims.rank() : axis); }
-
 class ConcatKernel : public BoundKernel<ConcatKernel> {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(xs_, context.Inputs("X"));
     MR_ASSIGN(out_, context.Output("Out"));
-    axis_ = context.op().Int("axis");
+    MR_ASSIGN(axis_, AxisInput::Bind(context, "AxisTensor", "axis"));
     names_ = InputArguments(context.op().desc(), "X");
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
     Dims dims = xs_[0]->dims();
-    const int axis = Axis(axis_, dims);
+    MR_ASSIGN(const int axis, axis_.Read(dims.rank()));
     const int64_t outer = dims.Product(0, axis);
     const int64_t inner = dims.Product(axis + 1, dims.rank());
     const auto bytes = static_cast<int64_t>(SizeOf(xs_[0]->dtype()));
@@ -50,7 +66,8 @@ class ConcatKernel : public BoundKernel<ConcatKernel> {
     std::span<const uint32_t> lod;
     for (size_t i = 0; i < xs_.size(); ++i) {
       const Dims& other = xs_[i]->dims();
-      if (other.Product(0, axis) != outer || other.Product(axis + 1, other.rank()) != inner) {
+      if (other.rank() != dims.rank() || other.Product(0, axis) != outer ||
+          other.Product(axis + 1, other.rank()) != inner) {
         return BadData("inputs differ in more than axis " + std::to_string(axis) + ": " + Shown(names_[0], dims) +
                        ", " + Shown(names_[i], other));
       }
@@ -75,7 +92,7 @@ class ConcatKernel : public BoundKernel<ConcatKernel> {
   std::vector<const Tensor*> xs_;
   std::vector<std::string> names_;
   Tensor* out_ = nullptr;
-  int64_t axis_ = 0;
+  AxisInput axis_;
 };
 
 class ConcatGradKernel : public BoundKernel<ConcatGradKernel> {
@@ -84,16 +101,16 @@ class ConcatGradKernel : public BoundKernel<ConcatGradKernel> {
     MR_ASSIGN(xs_, context.Inputs("X"));
     MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grads_, context.Outputs("X@GRAD"));
-    axis_ = context.op().Int("axis");
+    MR_ASSIGN(axis_, AxisInput::Bind(context, "AxisTensor", "axis"));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    const int axis = Axis(axis_, xs_[0]->dims());
+    MR_ASSIGN(const int axis, axis_.Read(xs_[0]->dims().rank()));
     const int64_t outer = xs_[0]->dims().Product(0, axis);
     int64_t row = 0;
     for (const Tensor* x : xs_) {
-      row += x->dims().Product(axis, x->dims().rank());
-      if (x->dims().Product(0, axis) != outer) {
+      if (x->dims().rank() > axis) row += x->dims().Product(axis, x->dims().rank());
+      if (x->dims().rank() <= axis || x->dims().Product(0, axis) != outer) {
         return InvalidConfig("inputs X do not lie side by side: " + xs_[0]->dims().ToString() + ", " +
                              x->dims().ToString());
       }
@@ -114,8 +131,13 @@ class ConcatGradKernel : public BoundKernel<ConcatGradKernel> {
   std::vector<const Tensor*> xs_;
   std::vector<Tensor*> x_grads_;
   GradInput out_grad_;
-  int64_t axis_ = 0;
+  AxisInput axis_;
 };
+
+std::vector<OpDesc> ConcatGrad(const GradContext& context) {
+  if (!context.Has("Out") || !context.Wants("X")) return {};
+  return {context.GradOp({"X", "AxisTensor"}, {}, {"Out"}, {"X"})};
+}
 
 }  // namespace
 
@@ -123,16 +145,18 @@ void RegisterConcat(OpRegistry& registry) {
   registry.Add("concat")
       .Doc("Sets tensors side by side along one axis.")
       .Inputs("X", "equal but for that axis")
+      .OptionalInput("AxisTensor", "[1], instead of axis")
       .Output("Out", "sizes along the axis added up")
       .Attr("axis", int64_t{0}, "negative: from the end")
       .Attr("num", int64_t{0}, "of the split whose gradient this is; changes nothing")
       .Attr("sections", std::vector<int64_t>{}, "of the split whose gradient this is; changes nothing")
       .InferShape(InferConcat)
-      .Grad(GradFromX)
+      .Grad(ConcatGrad)
       .Kernel<ConcatKernel>();
   registry.Add("concat_grad")
       .Doc("Gradient of concat.")
       .Inputs("X", "of the forward operator")
+      .OptionalInput("AxisTensor", "of the forward operator")
       .Input("Out@GRAD", "gradient of Out")
       .Outputs("X@GRAD", "gradients of X")
       .Attr("axis", int64_t{0}, "negative: from the end")

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "ops/float_input.h"
 #include "ops/kernel.h"
@@ -11,6 +12,10 @@ Status InferDataNorm(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("X"));
   MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
   if (x.dims.rank() != 2) return context.Error("X " + x.dims.ToString() + " must be a matrix");
+  const int64_t slot = context.op().Int("slot_dim");
+  if (slot > 0 && x.dims[1] >= 0 && x.dims[1] % slot != 0) {
+    return context.Error("X " + x.dims.ToString() + " does not have slots of " + std::to_string(slot));
+  }
   for (const char* name : {"BatchSize", "BatchSum", "BatchSquareSum"}) {
     MR_ASSIGN(const VarMeta sum, context.Input(name));
     MR_TRY(ExpectDType(context, name, sum, DType::kFloat32));
@@ -26,6 +31,20 @@ Status InferDataNorm(InferShapeContext& context) {
   return Status::Ok();
 }
 
+/// The slots of a row, of `slot_dim` columns each, of which the first counts shows. A slot that was never shown says
+/// nothing: it is 0 and adds nothing to the sums. Without slot_dim a row is one slot that always counts.
+class Shows {
+ public:
+  explicit Shows(const OpView& op) : width_(op.Int("slot_dim")) {}
+  bool any() const { return width_ > 0; }
+  /// Whether column `j` of a row is of a slot that was shown.
+  bool At(const float* row, int64_t j) const { return !any() || std::abs(row[j - j % width_]) >= kZero; }
+
+ private:
+  static constexpr float kZero = 1e-7F;
+  int64_t width_;
+};
+
 class DataNormKernel : public BoundKernel<DataNormKernel> {
  public:
   Status Bind(KernelContext& context) {
@@ -36,6 +55,7 @@ class DataNormKernel : public BoundKernel<DataNormKernel> {
     MR_ASSIGN(y_, context.Output("Y"));
     MR_ASSIGN(means_, context.Output("Means"));
     MR_ASSIGN(scales_, context.Output("Scales"));
+    shows_.emplace(context.op());
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
@@ -53,7 +73,7 @@ class DataNormKernel : public BoundKernel<DataNormKernel> {
     const float* x = x_->data<float>();
     float* y = ResizeLike(*x_, y_);
     for (int64_t i = 0; i < rows; ++i, x += width, y += width) {
-      for (int64_t j = 0; j < width; ++j) y[j] = (x[j] - means[j]) * scales[j];
+      for (int64_t j = 0; j < width; ++j) y[j] = shows_->At(x, j) ? (x[j] - means[j]) * scales[j] : 0;
     }
     return Status::Ok();
   }
@@ -66,6 +86,7 @@ class DataNormKernel : public BoundKernel<DataNormKernel> {
   Tensor* y_ = nullptr;
   Tensor* means_ = nullptr;
   Tensor* scales_ = nullptr;
+  std::optional<Shows> shows_;
 };
 
 /// Beside X's gradient, what this batch adds to the three sums: no gradients. An optimizer or a table adds
@@ -82,6 +103,7 @@ class DataNormGradKernel : public BoundKernel<DataNormGradKernel> {
     MR_ASSIGN(sum_, context.OptionalOutput("BatchSum@GRAD"));
     MR_ASSIGN(squares_, context.OptionalOutput("BatchSquareSum@GRAD"));
     epsilon_ = context.op().Float("epsilon");
+    shows_.emplace(context.op());
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
@@ -101,19 +123,26 @@ class DataNormGradKernel : public BoundKernel<DataNormGradKernel> {
   void DescribeBatch(int64_t rows, int64_t width) {
     const float* x = x_->data<float>();
     const float* means = means_->data<float>();
-    if (size_ != nullptr) std::fill_n(size_->Resize<float>({width}), width, static_cast<float>(rows));
+    float* size = size_ == nullptr ? nullptr : size_->Resize<float>({width});
     float* sum = sum_ == nullptr ? nullptr : sum_->Resize<float>({width});
     float* squares = squares_ == nullptr ? nullptr : squares_->Resize<float>({width});
     for (int64_t j = 0; j < width; ++j) {
       float total = 0;
       float spread = 0;
+      float counted = 0;
       for (int64_t i = 0; i < rows; ++i) {
+        if (!shows_->At(x + i * width, j)) continue;
         const float value = x[i * width + j];
+        counted += 1;
         total += value;
         spread += (value - means[j]) * (value - means[j]);
       }
-      if (sum != nullptr) sum[j] = total;
-      if (squares != nullptr) squares[j] = spread + static_cast<float>(rows) * epsilon_;
+      // Of slots, Paddle takes the average of the batch for one more row.
+      const float parts = shows_->any() && counted >= 1 ? counted : 1;
+      const float extra = shows_->any() && counted < 1 ? 0 : counted * epsilon_;
+      if (size != nullptr) size[j] = counted / parts;
+      if (sum != nullptr) sum[j] = total / parts;
+      if (squares != nullptr) squares[j] = spread / parts + extra;
     }
   }
 
@@ -126,6 +155,7 @@ class DataNormGradKernel : public BoundKernel<DataNormGradKernel> {
   Tensor* sum_ = nullptr;
   Tensor* squares_ = nullptr;
   float epsilon_ = 0;
+  std::optional<Shows> shows_;
 };
 
 std::vector<OpDesc> DataNormGrad(const GradContext& context) {
@@ -139,7 +169,7 @@ void AddDataNormAttrs(OpBuilder& op) {
   op.Attr("epsilon", 1e-4F, "added to the squares for each row of a batch")
       .Attr("data_layout", std::string("NCHW"), "as Paddle writes it; changes nothing for a matrix")
       .Attr("summary_decay_rate", 0.9999999F, "of Paddle's update on GPUs; changes nothing here")
-      .Fixed("slot_dim", int64_t{-1}, "width of a slot whose first column counts shows")
+      .Attr("slot_dim", int64_t{-1}, "width of a slot, whose first column counts shows; -1: no slots")
       .Fixed("sync_stats", false, "sums over several GPUs")
       .Fixed("enable_scale_and_shift", false, "Y times scale_w, plus bias");
 }

@@ -4,6 +4,7 @@
 #include "ops/float_input.h"
 #include "ops/grad_input.h"
 #include "ops/kernel.h"
+#include "ops/scalar_input.h"
 
 namespace millrace {
 namespace {
@@ -49,9 +50,11 @@ class DropoutKernel : public BoundKernel<DropoutKernel> {
     MR_ASSIGN(out_, context.Output("Out"));
     MR_ASSIGN(mask_, context.OptionalOutput("Mask"));
     MR_ASSIGN(rule_, Rule::Of(context.op()));
-    const auto seed = static_cast<uint64_t>(context.op().Int("seed"));
-    seed_ = Mix64(seed != 0 ? seed : context.options().seed, HashName(context.OutputName("Out")));
-    seed_ = Mix64(seed_, static_cast<uint64_t>(context.options().worker));
+    const int64_t seed = context.op().Int("seed");
+    MR_ASSIGN(told_, ScalarInput::Bind(context, "Seed", static_cast<double>(seed)));
+    job_seed_ = context.options().seed;
+    salt_ = HashName(context.OutputName("Out"));
+    worker_ = static_cast<uint64_t>(context.options().worker);
     return Status::Ok();
   }
   Status Run(const RunContext& context) override {
@@ -61,7 +64,9 @@ class DropoutKernel : public BoundKernel<DropoutKernel> {
     float* out = ResizeLike(x_.tensor(), out_);
     uint8_t* mask = mask_ == nullptr ? nullptr : mask_->Resize<uint8_t>(dims);
     const float factor = rule_.Factor();
-    const uint64_t batch_seed = Mix64(seed_, static_cast<uint64_t>(context.step));
+    MR_ASSIGN(const double told, told_.Read());
+    const uint64_t seed = told != 0 ? static_cast<uint64_t>(static_cast<int64_t>(told)) : job_seed_;
+    const uint64_t batch_seed = Mix64(Mix64(Mix64(seed, salt_), worker_), static_cast<uint64_t>(context.step));
     for (int64_t i = 0; i < count; ++i) {
       const bool stays = rule_.is_test || HashedUniform(batch_seed, static_cast<uint64_t>(i)) >= rule_.prob;
       out[i] = stays ? x[i] * factor : 0;
@@ -75,7 +80,10 @@ class DropoutKernel : public BoundKernel<DropoutKernel> {
   Tensor* out_ = nullptr;
   Tensor* mask_ = nullptr;
   Rule rule_;
-  uint64_t seed_ = 0;
+  ScalarInput told_;
+  uint64_t job_seed_ = 0;
+  uint64_t salt_ = 0;
+  uint64_t worker_ = 0;
 };
 
 class DropoutGradKernel : public BoundKernel<DropoutGradKernel> {
@@ -124,6 +132,7 @@ void RegisterDropout(OpRegistry& registry) {
   AddAttrs(registry.Add("dropout"))
       .Doc("Sets a random share of the values to 0; the choice depends on seed, worker and batch alone.")
       .Input("X", "any shape")
+      .OptionalInput("Seed", "[1], instead of seed")
       .Output("Out", "shape of X")
       .OptionalOutput("Mask", "1 where a value stays")
       .InferShape(InferDropout)

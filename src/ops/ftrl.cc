@@ -8,26 +8,41 @@ struct Ftrl {
       {{"SquaredAccumulator", "SquaredAccumOut", "sum of squared gradients"},
        {"LinearAccumulator", "LinearAccumOut", "FTRL's z"}}};
   static constexpr std::array<StateName, 0> kScalars{};
-  float l1, l2, beta;
+  static constexpr float kRoot = -0.5F;  ///< the power that core/racy.h has
+  struct Step : racy::FtrlStep {
+    float power = kRoot;
+  };
+  float l1, l2, beta, power;
 
-  explicit Ftrl(const OpView& op) : l1(op.Float("l1")), l2(op.Float("l2")), beta(op.Float("beta")) {}
-  racy::FtrlStep StepFor(float lr, const std::array<Tensor*, 2>&, bool) const {
-    return {lr, l1, beta < 0 ? 2 * l2 : beta / lr + l2};
+  explicit Ftrl(const OpView& op)
+      : l1(op.Float("l1")), l2(op.Float("l2")), beta(op.Float("beta")), power(op.Float("lr_power")) {}
+  Step StepFor(float lr, const std::array<Tensor*, 2>&, bool) const {
+    return {{lr, l1, beta < 0 ? 2 * l2 : beta / lr + l2}, power};
   }
   void Finish(const std::array<Tensor*, 2>&) const {}
   bool DecaysAllRows() const { return false; }
-  static void Row(const racy::Kernels& kernels, const racy::FtrlStep& step, const float* grad, float* w,
+  static void Row(const racy::Kernels& kernels, const Step& step, const float* grad, float* w,
                   const StateValues& states, size_t n) {
-    kernels.ftrl_row(step, grad, w, states[0], states[1], n);
+    if (step.power == kRoot) return kernels.ftrl_row(step, grad, w, states[0], states[1], n);
+    UpdateInPieces<2>(kernels, grad, w, states, n, [&](float g, float& weight, std::array<float, 2>& state) {
+      const float sum = state[0] + g * g;
+      const float rate = std::pow(sum, -step.power);
+      state[1] += g - (rate - std::pow(state[0], -step.power)) / step.alpha * weight;
+      state[0] = sum;
+      const float pull = state[1] > 0 ? step.l1 : -step.l1;
+      weight = std::abs(state[1]) > step.l1 ? (pull - state[1]) / (rate / step.alpha + step.shrink) : 0;
+    });
   }
-  static void Rows(const racy::Kernels& kernels, const racy::FtrlStep& step, const uint64_t* ids, const float* grads,
+  static void Rows(const racy::Kernels& kernels, const Step& step, const uint64_t* ids, const float* grads,
                    size_t count, size_t dim, float* w, const StateValues& states) {
+    if (step.power != kRoot) return UpdateRowsByRow<Ftrl>(kernels, step, ids, grads, count, dim, w, states);
     kernels.ftrl_matrix_rows(step, ids, grads, count, dim, w, states[0], states[1]);
   }
 };
 
 Status CheckPower(InferShapeContext& context) {
-  if (context.op().Float("lr_power") != -0.5F) return context.Error("only lr_power -0.5 is supported");
+  const float power = context.op().Float("lr_power");
+  if (!(power <= 0)) return context.Error("lr_power is " + std::to_string(power) + "; it must not be above 0");
   return InferOptimizer(context, Ftrl::kStates, Ftrl::kScalars);
 }
 
@@ -38,7 +53,7 @@ void RegisterFtrl(OpRegistry& registry) {
       registry, "ftrl", "FTRL-proximal: per-coordinate rates, weights that L1 holds at exactly 0.", [](OpBuilder& op) {
         op.Attr("l1", 0.0F, "L1 strength")
             .Attr("l2", 0.0F, "L2 strength")
-            .Attr("lr_power", -0.5F, "-0.5: rates fall with the root of the sum of squares")
+            .Attr("lr_power", -0.5F, "rates fall with this power of the sum of squares; -0.5: its root")
             .Attr("beta", -1.0F,
                   "the denominator is (beta + sqrt(n)) / rate + l2 (McMahan 2013); negative: sqrt(n) / rate + 2 l2 "
                   "(Paddle)");

@@ -3,6 +3,7 @@
 
 #include "ops/float_input.h"
 #include "ops/kernel.h"
+#include "ops/scalar_input.h"
 
 namespace millrace {
 namespace {
@@ -36,7 +37,6 @@ struct PickRule {
 Status InferPick(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
   MR_ASSIGN(const VarMeta index, context.Input("Index"));
-  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
   if (index.dtype != DType::kInt32) MR_TRY(ExpectDType(context, "Index", index, DType::kInt64));
   const PickRule rule = PickRule::Of(context.op());
   if (rule.kind == PickKind::kTuples) {
@@ -45,12 +45,15 @@ Status InferPick(InferShapeContext& context) {
                            x.dims.ToString());
     }
   } else {
-    MR_TRY(FrontAxis(context, rule.axis, x.dims.rank()).status());
+    if (!context.HasInput("Axis")) MR_TRY(FrontAxis(context, rule.axis, x.dims.rank()).status());
     const bool flat = index.dims.rank() == 1 || (index.dims.rank() == 2 && MayEqual(index.dims[1], 1));
     if (!flat) return context.Error("Index " + index.dims.ToString() + " must have one axis");
   }
   VarMeta out = x;
   out.dims = rule.OutDims(x.dims, index.dims);
+  if (context.HasInput("Axis")) {  // which only the batch tells
+    for (int axis = 0; axis < out.dims.rank(); ++axis) out.dims.set(axis, -1);
+  }
   out.lod_level = 0;
   context.SetOutput("Out", out);
   return Status::Ok();
@@ -111,12 +114,26 @@ class PickKernel : public BoundKernel<PickKernel> {
     MR_ASSIGN(out_grad_, context.OptionalInput("Out@GRAD"));
     MR_ASSIGN(target_, context.Output(out_grad_ == nullptr ? "Out" : "X@GRAD"));
     rule_ = PickRule::Of(context.op());
+    MR_ASSIGN(axis_, ScalarInput::Bind(context, "Axis", static_cast<double>(rule_.axis)));
     name_ = context.InputName("Index");
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
+    MR_ASSIGN(const double axis, axis_.Read());
+    rule_.axis = static_cast<int64_t>(axis);
+    if (axis < -x_.dims().rank() || axis >= std::max(x_.dims().rank(), 1)) {
+      return BadData("there is no axis " + std::to_string(rule_.axis) + " in X " + x_.dims().ToString());
+    }
     MR_TRY(picks_.Find(rule_, x_.dims(), *index_, name_));
     const int64_t width = picks_.width();
+    if (out_grad_ == nullptr && x_.tensor().dtype() != DType::kFloat32) {
+      const auto bytes = static_cast<int64_t>(SizeOf(x_.tensor().dtype()));
+      const auto* x = static_cast<const char*>(x_.tensor().raw_data());
+      const Dims dims = rule_.OutDims(x_.dims(), index_->dims());
+      auto* out = static_cast<char*>(target_->ResizeRaw(x_.tensor().dtype(), dims));
+      for (const int64_t begin : picks_.begins()) out = std::copy_n(x + begin * bytes, width * bytes, out);
+      return Status::Ok();
+    }
     if (out_grad_ == nullptr) {
       const float* x = x_.Read();
       float* out = target_->Resize<float>(rule_.OutDims(x_.dims(), index_->dims()));
@@ -139,13 +156,14 @@ class PickKernel : public BoundKernel<PickKernel> {
   const Tensor* out_grad_ = nullptr;
   Tensor* target_ = nullptr;
   PickRule rule_;
+  ScalarInput axis_;
   Picks picks_;
   std::string name_;
 };
 
 std::vector<OpDesc> PickGrad(const GradContext& context) {
   if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X", "Index"}, {}, {"Out"}, {"X"})};
+  return {context.GradOp({"X", "Index", "Axis"}, {}, {"Out"}, {"X"})};
 }
 
 void RegisterPick(OpRegistry& registry, const std::string& type, const std::string& doc, const char* axis) {
@@ -167,6 +185,10 @@ void RegisterPick(OpRegistry& registry, const std::string& type, const std::stri
       .Gradient()
       .Kernel<PickKernel>();
   if (axis == nullptr) return;
+  if (type == "gather") {
+    forward.OptionalInput("Axis", "[1], instead of axis");
+    backward.OptionalInput("Axis", "of the forward operator");
+  }
   forward.Attr(axis, int64_t{0}, "the axis that Index counts along");
   backward.Attr(axis, int64_t{0}, "the axis that Index counts along");
 }

@@ -22,15 +22,38 @@ struct Flags {
   }
 };
 
-/// `batches` products of [m, k] by [k, n]; a matrix that has one batch serves all of them.
+/// The matrices of one side among the products of all: along axes of size 1 they serve every product.
+struct MatrixSide {
+  Dims sizes;  ///< of the axes that count matrices, as many as the products have
+  int64_t count = 1;
+
+  /// The matrix of product `b`.
+  int64_t Of(int64_t b, const Dims& products, int64_t batches) const {
+    if (count == batches) return b;
+    int64_t at = 0;
+    int64_t stride = 1;
+    for (int axis = sizes.rank() - 1; axis >= 0; --axis) {
+      if (sizes[axis] > 1) at += b % products[axis] * stride;
+      b /= products[axis];
+      stride *= sizes[axis];
+    }
+    return at;
+  }
+};
+
+/// `batches` products of [m, k] by [k, n].
 struct Products {
+  Dims sizes;  ///< of the axes that count products
   int64_t batches = 1;
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
-  bool x_repeats = false;
-  bool y_repeats = false;
+  MatrixSide x;
+  MatrixSide y;
   Dims out;
+
+  int64_t X(int64_t b) const { return x.Of(b, sizes, batches); }
+  int64_t Y(int64_t b) const { return y.Of(b, sizes, batches); }
 
   /// The product over shapes, of which sizes may be -1. kInvalidConfig with both shapes when they do not fit.
   static Result<Products> Create(const Dims& x_dims, const Dims& y_dims, const Flags& flags) {
@@ -46,17 +69,24 @@ struct Products {
     p.k = flags.trans_x ? x[-2] : x[-1];
     p.n = flags.trans_y ? y[-2] : y[-1];
     if (!MayEqual(p.k, flags.trans_y ? y[-1] : y[-2])) return mismatch();
-    const Dims& wide = x.rank() >= y.rank() ? x : y;
-    if (x.rank() > 2 && y.rank() > 2) {
-      if (x.rank() != y.rank()) return mismatch();
-      for (int axis = 0; axis < x.rank() - 2; ++axis) {
-        if (!MayEqual(x[axis], y[axis])) return mismatch();
-      }
+    const int rank = std::max(x.rank(), y.rank()) - 2;
+    for (int axis = 0; axis < rank; ++axis) {
+      const auto size = [&](const Dims& dims) {
+        const int own = axis - (rank - (dims.rank() - 2));
+        return own < 0 ? int64_t{1} : dims[own];
+      };
+      const int64_t left = size(x);
+      const int64_t right = size(y);
+      if (!MayEqual(left, right) && left != 1 && right != 1) return mismatch();
+      p.x.sizes.push_back(left);
+      p.y.sizes.push_back(right);
+      // A size that is not known may be 1, and then the other one counts.
+      p.sizes.push_back(left == 1 || (left < 0 && right > 1) ? right : left);
     }
-    for (int axis = 0; axis < wide.rank() - 2; ++axis) p.out.push_back(wide[axis]);
-    p.batches = KnownProduct(wide, 0, wide.rank() - 2);
-    p.x_repeats = x.rank() == 2 && wide.rank() > 2;
-    p.y_repeats = y.rank() == 2 && wide.rank() > 2;
+    p.out = p.sizes;
+    p.batches = KnownProduct(p.sizes, 0, rank);
+    p.x.count = KnownProduct(p.x.sizes, 0, rank);
+    p.y.count = KnownProduct(p.y.sizes, 0, rank);
     if (x_dims.rank() > 1) p.out.push_back(p.m);
     if (y_dims.rank() > 1) p.out.push_back(p.n);
     if (p.out.rank() == 0) p.out.push_back(1);
@@ -103,8 +133,8 @@ class MatmulKernel : public BoundKernel<MatmulKernel> {
     float* out = out_->Resize<float>(p.out);
     if (x_.dims().rank() > 1 && !flags_.trans_x) out_->set_lod(x_.tensor().lod());
     for (int64_t b = 0; b < p.batches; ++b) {
-      const float* left = x + (p.x_repeats ? 0 : b * p.m * p.k);
-      const float* right = y + (p.y_repeats ? 0 : b * p.k * p.n);
+      const float* left = x + p.X(b) * p.m * p.k;
+      const float* right = y + p.Y(b) * p.k * p.n;
       MR_TRY(gemm_->Run(p.m, p.n, p.k, left, right, nullptr, out + b * p.m * p.n));
     }
     Scale(flags_.alpha, out, out_->numel());
@@ -144,42 +174,53 @@ class MatmulGradKernel : public BoundKernel<MatmulGradKernel> {
     if (x_grad_ != nullptr) {
       const float* y = y_.ReadInPlace();
       float* x_grad = ResizeLike(x_.tensor(), x_grad_);
+      const Shares shares(p.x.count != p.batches, x_grad, p.x.count * p.m * p.k, &part_);
       for (int64_t b = 0; b < p.batches; ++b) {
         const float* g = grad + b * p.m * p.n;
-        const float* right = y + (p.y_repeats ? 0 : b * p.k * p.n);
-        float* to = Target(x_grad, p.x_repeats, b, p.m * p.k);
+        const float* right = y + p.Y(b) * p.k * p.n;
+        float* place = x_grad + p.X(b) * p.m * p.k;
+        float* to = shares.Target(place, p.m * p.k);
         MR_TRY(flags_.trans_x ? for_x_->Run(p.k, p.m, p.n, right, g, nullptr, to)
                               : for_x_->Run(p.m, p.k, p.n, g, right, nullptr, to));
-        AddUp(x_grad, p.x_repeats, b, p.m * p.k);
+        shares.AddUp(place, p.m * p.k);
       }
       Scale(flags_.alpha, x_grad, x_grad_->numel());
     }
     if (y_grad_ == nullptr) return Status::Ok();
     const float* x = x_.ReadInPlace();
     float* y_grad = ResizeLike(y_.tensor(), y_grad_);
+    const Shares shares(p.y.count != p.batches, y_grad, p.y.count * p.k * p.n, &part_);
     for (int64_t b = 0; b < p.batches; ++b) {
       const float* g = grad + b * p.m * p.n;
-      const float* left = x + (p.x_repeats ? 0 : b * p.m * p.k);
-      float* to = Target(y_grad, p.y_repeats, b, p.k * p.n);
+      const float* left = x + p.X(b) * p.m * p.k;
+      float* place = y_grad + p.Y(b) * p.k * p.n;
+      float* to = shares.Target(place, p.k * p.n);
       MR_TRY(flags_.trans_y ? for_y_->Run(p.n, p.k, p.m, g, left, nullptr, to)
                             : for_y_->Run(p.k, p.n, p.m, left, g, nullptr, to));
-      AddUp(y_grad, p.y_repeats, b, p.k * p.n);
+      shares.AddUp(place, p.k * p.n);
     }
     Scale(flags_.alpha, y_grad, y_grad_->numel());
     return Status::Ok();
   }
 
  private:
-  /// Where the gradient of batch `b` goes: in its place, or, when all batches share a matrix, first into a part.
-  float* Target(float* grad, bool repeats, int64_t b, int64_t size) {
-    if (!repeats) return grad + b * size;
-    return b == 0 ? grad : part_.Resize<float>({size});
-  }
-  void AddUp(float* grad, bool repeats, int64_t b, int64_t size) {
-    if (!repeats || b == 0) return;
-    const float* part = part_.data<float>();
-    for (int64_t i = 0; i < size; ++i) grad[i] += part[i];
-  }
+  /// How the gradients of products come to those of their matrices: straight to their place, or, where products share
+  /// a matrix, first into a part that is then added to what is there.
+  class Shares {
+   public:
+    Shares(bool shared, float* grad, int64_t count, Tensor* part) : part_(shared ? part : nullptr) {
+      if (shared) std::fill_n(grad, count, 0.0F);
+    }
+    float* Target(float* place, int64_t size) const { return part_ == nullptr ? place : part_->Resize<float>({size}); }
+    void AddUp(float* place, int64_t size) const {
+      if (part_ == nullptr) return;
+      const float* part = part_->data<float>();
+      for (int64_t i = 0; i < size; ++i) place[i] += part[i];
+    }
+
+   private:
+    Tensor* part_;
+  };
 
   FloatInput x_;
   FloatInput y_;

@@ -12,6 +12,7 @@
 #include "ops/float_input.h"
 #include "ops/kernel.h"
 #include "ops/row_merger.h"
+#include "ops/scalar_input.h"
 
 namespace millrace {
 
@@ -94,6 +95,8 @@ void UpdateRowsByRow(const racy::Kernels& kernels, const Step& step, const uint6
 /// Finish(scalars), DecaysAllRows() (rows without a gradient change as well),
 /// and Row(kernels, step, grad, w, states, n) and Rows(kernels, step, ids, grads, count, dim, w, states). With
 /// ScaledByNorms(step, weights, gradients) it sees the lengths of both vectors before a step over a whole parameter.
+/// With kTensors (names of inputs of one value) and SetTensors(values) it takes numbers from tensors, anew each batch;
+/// an operator whose Updates(values) is false leaves everything as it is.
 template <class R>
 class OptimizerKernel : public OpKernel {
  public:
@@ -101,12 +104,26 @@ class OptimizerKernel : public OpKernel {
     std::unique_ptr<OptimizerKernel> kernel(new OptimizerKernel(context.op()));
     MR_ASSIGN(kernel->targets_, BindTargets(context, R::kStates, R::kScalars));
     MR_ASSIGN(kernel->rate_, FloatInput::Bind(context, "LearningRate"));
+    if constexpr (requires { R::kTensors; }) {
+      for (const char* name : R::kTensors) {
+        MR_ASSIGN(ScalarInput told, ScalarInput::Bind(context, name, std::nan("")));
+        kernel->told_.push_back(told);
+      }
+    }
     if (context.options().update_mode == UpdateMode::kRowLock) kernel->locks_ = context.options().row_locks;
     return std::unique_ptr<OpKernel>(std::move(kernel));
   }
 
   Status Run(const RunContext&) override {
     const float lr = *rate_.Read();
+    if constexpr (requires { R::kTensors; }) {
+      std::array<double, R::kTensors.size()> values{};
+      for (size_t i = 0; i < values.size(); ++i) {
+        MR_ASSIGN(values[i], told_[i].Read());
+      }
+      if (!R::Updates(values)) return Status::Ok();
+      rule_.SetTensors(values);
+    }
     for (const UpdateTarget& target : targets_) {
       MR_TRY(CheckGradient(target));
       const auto step = rule_.StepFor(lr, target.scalars, target.sparse_grad != nullptr);
@@ -219,6 +236,7 @@ class OptimizerKernel : public OpKernel {
   R rule_;
   std::vector<UpdateTarget> targets_;
   FloatInput rate_;
+  std::vector<ScalarInput> told_;  ///< of R::kTensors; not a number where nothing is bound
   RowLocks* locks_ = nullptr;
   RowMerger merger_;
   Tensor spread_;
@@ -242,6 +260,9 @@ void AddOptimizer(OpRegistry& registry, const std::string& type, const std::stri
   for (const StateName& state : R::kStates) input(state.in, state.doc);
   for (const StateName& scalar : R::kScalars) input(scalar.in, scalar.doc);
   output("ParamOut", "the variable of Param");
+  if constexpr (!kMany && requires { R::kTensors; }) {
+    for (const char* name : R::kTensors) op.OptionalInput(name, "[1], what an attribute says otherwise");
+  }
   for (const StateName& state : R::kStates) output(state.out, "the variable of the input");
   for (const StateName& scalar : R::kScalars) op.OptionalOutput(scalar.out, "the variable of the input");
   op.InferShape([](InferShapeContext& context) { return InferOptimizer(context, R::kStates, R::kScalars); });

@@ -35,8 +35,25 @@ float Slope(SumKind kind, float value) {
   return value > 0 ? 1.0F : value < 0 ? -1.0F : 0.0F;
 }
 
+/// Sums of whole numbers, such as lengths, are whole.
+Status InferWholeSum(InferShapeContext& context, VarMeta out) {
+  const Reduction reduction = Reduction::Of(context.op());
+  MR_TRY(InferReduction(context, reduction));
+  const int64_t type = context.op().Int("out_dtype");
+  if (type == VarType::INT64 || out.dtype == DType::kBool) out.dtype = DType::kInt64;
+  const bool is_own = type == -1 || type == VarType::INT64 || (type == VarType::INT32 && out.dtype == DType::kInt32);
+  if (!is_own)
+    return context.Error("out_dtype of whole numbers is " + std::to_string(type) + "; supported is int64 (3)");
+  if (reduction.Drops(0, out.dims.rank())) out.lod_level = 0;
+  out.dims = reduction.OutDims(out.dims);
+  context.SetOutput("Out", out);
+  return Status::Ok();
+}
+
 Status InferReduce(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
+  const bool is_whole = x.dtype == DType::kInt64 || x.dtype == DType::kInt32 || x.dtype == DType::kBool;
+  if (is_whole && context.op().type() == "reduce_sum") return InferWholeSum(context, x);
   MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
   if (context.op().info().FindAttr("out_dtype") != nullptr) {
     const int64_t type = context.op().Int("out_dtype");
@@ -52,9 +69,22 @@ class ReduceKernel : public BoundKernel<ReduceKernel> {
     MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
     MR_ASSIGN(out_, context.Output("Out"));
     rule_ = SumRule::Of(context.op());
+    if (context.op().info().FindAttr("out_dtype") != nullptr) {
+      keeps_int32_ = context.op().Int("out_dtype") != VarType::INT64;
+    }
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
+    switch (x_.tensor().dtype()) {
+      case DType::kInt64: return AddWhole<int64_t>();
+      case DType::kInt32: return AddWhole<int32_t>();
+      case DType::kBool: return AddWhole<bool>();
+      default: return AddFloats();
+    }
+  }
+
+ private:
+  Status AddFloats() {
     const float* x = x_.Read();
     const Dims x_dims = x_.dims();
     const std::span<const uint32_t> lod = x_.tensor().lod();
@@ -80,10 +110,33 @@ class ReduceKernel : public BoundKernel<ReduceKernel> {
     return Status::Ok();
   }
 
- private:
+  /// Sums wrap where they overflow, as Paddle's do.
+  template <class T>
+  Status AddWhole() {
+    const Dims dims = rule_.reduction.OutDims(x_.dims());
+    const T* x = x_.tensor().template data<T>();
+    whole_.assign(static_cast<size_t>(dims.numel()), 0);
+    uint64_t* sums = whole_.data();
+    ReductionWalk(x_.dims(), rule_.reduction).ForEachRun([&](int64_t at, int64_t width, int64_t out, int64_t stride) {
+      for (int64_t i = 0; i < width; ++i) {
+        sums[out + i * stride] += static_cast<uint64_t>(static_cast<int64_t>(x[at + i]));
+      }
+    });
+    if (keeps_int32_ && x_.tensor().dtype() == DType::kInt32) {
+      int32_t* out = out_->Resize<int32_t>(dims);
+      for (size_t i = 0; i < whole_.size(); ++i) out[i] = static_cast<int32_t>(whole_[i]);
+    } else {
+      int64_t* out = out_->Resize<int64_t>(dims);
+      for (size_t i = 0; i < whole_.size(); ++i) out[i] = static_cast<int64_t>(whole_[i]);
+    }
+    return Status::Ok();
+  }
+
   FloatInput x_;
   Tensor* out_ = nullptr;
   Tensor sums_;
+  std::vector<uint64_t> whole_;
+  bool keeps_int32_ = false;
   SumRule rule_;
 };
 

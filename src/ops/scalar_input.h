@@ -35,4 +35,25 @@ class ScalarInput {
   double attribute_ = 0;
 };
 
+/// An axis that an operator takes from an attribute, or from a tensor where that is bound.
+class AxisInput {
+ public:
+  static Result<AxisInput> Bind(const KernelContext& context, const char* tensor, const char* attribute) {
+    AxisInput input;
+    MR_ASSIGN(input.axis_, ScalarInput::Bind(context, tensor, static_cast<double>(context.op().Int(attribute))));
+    return input;
+  }
+
+  /// The axis of this batch, from the front. kBadData when a tensor of `rank` axes has no such axis.
+  Result<int> Read(int rank) const {
+    MR_ASSIGN(const double axis, axis_.Read());
+    if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
+    return BadData("there is no axis " + std::to_string(static_cast<int64_t>(axis)) + " in a tensor of " +
+                   std::to_string(rank) + " axes");
+  }
+
+ private:
+  ScalarInput axis_;
+};
+
 }  // namespace millrace

@@ -8,24 +8,40 @@
 namespace millrace {
 namespace {
 
-/// Ranges [start, end) along some axes; negative numbers count from the end, ends beyond a size mean the size.
+/// Ranges [start, end) along some axes; negative numbers count from the end, ends beyond a size mean the size. With
+/// strides every so many indices, backwards where a stride is negative; then an end of -1 is the one before the first.
 struct Ranges {
-  std::vector<int64_t> axes;
+  std::vector<int64_t> axes;  ///< negative: from the end
   std::vector<int64_t> starts;
   std::vector<int64_t> ends;
   std::vector<int64_t> dropped;
+  std::vector<int64_t> strides;  ///< none: 1
 
+  int Axis(size_t i, int rank) const { return static_cast<int>(axes[i] < 0 ? axes[i] + rank : axes[i]); }
+  /// Strides beyond a size pick the first index alone, as that of the size and one does.
+  int64_t Stride(size_t i, int64_t size) const {
+    return strides.empty() ? 1 : std::clamp<int64_t>(strides[i], -size - 1, size + 1);
+  }
   /// First index and number of indices along axes[i] of a size; {0, -1} where something is not known.
   std::pair<int64_t, int64_t> At(size_t i, int64_t size) const {
-    if (size < 0 || starts[i] == KnownInts::kUnknown || ends[i] == KnownInts::kUnknown) return {0, -1};
+    for (const int64_t known : {starts[i], ends[i], strides.empty() ? 1 : strides[i]}) {
+      if (size < 0 || known == KnownInts::kUnknown) return {0, -1};
+    }
+    const int64_t stride = Stride(i, size);
+    if (stride < 0) {
+      const auto clamp = [size](int64_t at) { return std::clamp<int64_t>(at, -1, size - 1); };
+      const int64_t start = clamp(starts[i] < 0 ? starts[i] + size : starts[i]);
+      const int64_t end = clamp(ends[i] < -1 ? ends[i] + size : ends[i]);
+      return {std::max<int64_t>(start, 0), std::max<int64_t>((start - end - stride - 1) / -stride, 0)};
+    }
     const auto clamp = [size](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
     const int64_t start = clamp(starts[i]);
-    return {start, std::max<int64_t>(clamp(ends[i]) - start, 0)};
+    return {start, std::max<int64_t>((clamp(ends[i]) - start + stride - 1) / stride, 0)};
   }
   /// Sizes of the cut, dropped axes still there.
   Dims Cut(Dims dims) const {
     for (size_t i = 0; i < axes.size(); ++i) {
-      const auto axis = static_cast<int>(axes[i]);
+      const int axis = Axis(i, dims.rank());
       dims.set(axis, At(i, dims[axis]).second);
     }
     return dims;
@@ -44,16 +60,20 @@ struct Ranges {
     const int rank = x.rank();
     if (cut.numel() == 0) return;
     int64_t base = 0;
+    Dims steps = cut;  // from one index of the cut to the next, in values of x
+    for (int axis = 0; axis < rank; ++axis) steps.set(axis, x.Product(axis + 1, rank));
     for (size_t i = 0; i < axes.size(); ++i) {
-      const auto axis = static_cast<int>(axes[i]);
-      base += At(i, x[axis]).first * x.Product(axis + 1, rank);
+      const int axis = Axis(i, rank);
+      base += At(i, x[axis]).first * steps[axis];
+      steps.set(axis, steps[axis] * Stride(i, x[axis]));
     }
-    const int64_t run = cut[-1];
+    const bool whole = steps[-1] == 1;
+    const int64_t run = whole ? cut[-1] : 1;
     for (int64_t at = 0; at < cut.numel(); at += run) {
       int64_t rest = at / run;
       int64_t from = base;
-      for (int axis = rank - 2; axis >= 0; --axis) {
-        from += rest % cut[axis] * x.Product(axis + 1, rank);
+      for (int axis = whole ? rank - 2 : rank - 1; axis >= 0; --axis) {
+        from += rest % cut[axis] * steps[axis];
         rest /= cut[axis];
       }
       body(from, at, run);
@@ -63,30 +83,43 @@ struct Ranges {
 
 constexpr IntListNames kStarts{"StartsTensor", "StartsTensorList", "starts"};
 constexpr IntListNames kEnds{"EndsTensor", "EndsTensorList", "ends"};
+constexpr IntListNames kStrides{"StridesTensor", "StridesTensorList", "strides"};
+
+bool HasStrides(const OpView& op) { return op.type().starts_with("strided_slice"); }
 
 Status InferSlice(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("Input"));
   MR_ASSIGN(KnownInts starts, ReadKnownInts(context, kStarts));
   MR_ASSIGN(KnownInts ends, ReadKnownInts(context, kEnds));
   // Paddle writes numbers of no meaning into the attribute beside tensors.
-  for (KnownInts* known : {&starts, &ends}) {
+  KnownInts strides;
+  if (HasStrides(context.op())) {
+    MR_ASSIGN(strides, ReadKnownInts(context, kStrides));
+  }
+  for (KnownInts* known : {&starts, &ends, &strides}) {
     if (!known->is_fixed) std::fill(known->values.begin(), known->values.end(), KnownInts::kUnknown);
   }
   const Ranges ranges{context.op().Ints("axes"), std::move(starts.values), std::move(ends.values),
-                      context.op().Ints("decrease_axis")};
+                      context.op().Ints("decrease_axis"), std::move(strides.values)};
   if (ranges.axes.size() != ranges.starts.size() || ranges.axes.size() != ranges.ends.size()) {
     return context.Error("axes, starts and ends are lists of different lengths");
   }
+  if (HasStrides(context.op()) && ranges.axes.size() != ranges.strides.size()) {
+    return context.Error("axes and strides are lists of different lengths");
+  }
+  if (std::count(ranges.strides.begin(), ranges.strides.end(), 0) > 0) return context.Error("a stride is 0");
   for (const int64_t axis : ranges.axes) {
-    if (axis < 0 || axis >= x.dims.rank()) {
+    if (axis < -x.dims.rank() || axis >= x.dims.rank()) {
       return context.Error("there is no axis " + std::to_string(axis) + " in Input " +
                            Shown(InputArguments(context.op().desc(), "Input")[0], x.dims));
     }
   }
   for (size_t i = 0; i < ranges.axes.size(); ++i) {
-    if (std::count(ranges.axes.begin(), ranges.axes.end(), ranges.axes[i]) == 1) continue;
+    const auto is_same = [&](int64_t axis) { return (axis - ranges.axes[i]) % x.dims.rank() == 0; };
+    if (std::count_if(ranges.axes.begin(), ranges.axes.end(), is_same) == 1) continue;
     return context.Error("axis " + std::to_string(ranges.axes[i]) + " stands twice in axes");
   }
+  const int rank = x.dims.rank();
   const Dims cut = ranges.Cut(x.dims);
   for (const int64_t axis : ranges.dropped) {
     if (axis >= 0 && axis < cut.rank() && MayEqual(cut[static_cast<int>(axis)], 1)) continue;
@@ -94,7 +127,9 @@ Status InferSlice(InferShapeContext& context) {
                          cut.ToString());
   }
   x.dims = ranges.Drop(cut);
-  if (std::find(ranges.axes.begin(), ranges.axes.end(), 0) != ranges.axes.end()) x.lod_level = 0;
+  for (size_t i = 0; i < ranges.axes.size(); ++i) {
+    if (ranges.Axis(i, rank) == 0) x.lod_level = 0;
+  }
   context.SetOutput("Out", x);
   return Status::Ok();
 }
@@ -106,6 +141,10 @@ class RangesInput {
     RangesInput input;
     MR_ASSIGN(input.starts_, IntListInput::Bind(context, kStarts));
     MR_ASSIGN(input.ends_, IntListInput::Bind(context, kEnds));
+    input.strided_ = HasStrides(context.op());
+    if (input.strided_) {
+      MR_ASSIGN(input.strides_, IntListInput::Bind(context, kStrides));
+    }
     input.ranges_.axes = context.op().Ints("axes");
     input.ranges_.dropped = context.op().Ints("decrease_axis");
     return input;
@@ -113,17 +152,24 @@ class RangesInput {
   Result<const Ranges*> Read() {
     MR_TRY(starts_.Read());
     MR_TRY(ends_.Read());
+    MR_TRY(strides_.Read());
     ranges_.starts = starts_.values();
     ranges_.ends = ends_.values();
+    ranges_.strides = strides_.values();
     const size_t count = ranges_.axes.size();
-    if (ranges_.starts.size() == count && ranges_.ends.size() == count) return &ranges_;
-    return BadData(std::to_string(ranges_.starts.size()) + " starts and " + std::to_string(ranges_.ends.size()) +
-                   " ends for " + std::to_string(count) + " axes");
+    const bool fits = !strided_ || ranges_.strides.size() == count;
+    if (std::count(ranges_.strides.begin(), ranges_.strides.end(), 0) > 0) return BadData("a stride is 0");
+    if (ranges_.starts.size() == count && ranges_.ends.size() == count && fits) return &ranges_;
+    return BadData(std::to_string(ranges_.starts.size()) + " starts, " + std::to_string(ranges_.ends.size()) +
+                   " ends and " + std::to_string(ranges_.strides.size()) + " strides for " + std::to_string(count) +
+                   " axes");
   }
 
  private:
   IntListInput starts_;
   IntListInput ends_;
+  IntListInput strides_;
+  bool strided_ = false;
   Ranges ranges_;
 };
 
@@ -189,8 +235,9 @@ class SliceGradKernel : public BoundKernel<SliceGradKernel> {
 
 std::vector<OpDesc> SliceGrad(const GradContext& context) {
   if (!context.Has("Out") || !context.Wants("Input")) return {};
-  return {context.GradOp({"Input", "StartsTensor", "StartsTensorList", "EndsTensor", "EndsTensorList"}, {}, {"Out"},
-                         {"Input"})};
+  return {context.GradOp({"Input", "StartsTensor", "StartsTensorList", "EndsTensor", "EndsTensorList", "StridesTensor",
+                          "StridesTensorList"},
+                         {}, {"Out"}, {"Input"})};
 }
 
 OpBuilder AddRanges(OpBuilder op) {
@@ -205,21 +252,27 @@ OpBuilder AddRanges(OpBuilder op) {
 }  // namespace
 
 void RegisterSlice(OpRegistry& registry) {
-  AddRanges(registry.Add("slice"))
-      .Doc("Cuts ranges out of a tensor.")
-      .Input("Input", "any shape")
-      .Output("Out", "the cut")
-      .InferShape(InferSlice)
-      .Grad(SliceGrad)
-      .Kernel<SliceKernel>();
-  AddRanges(registry.Add("slice_grad"))
-      .Doc("Gradient of slice.")
-      .Input("Input", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("Input@GRAD", "gradient of Input")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<SliceGradKernel>();
+  for (const std::string type : {"slice", "strided_slice"}) {
+    OpBuilder forward = AddRanges(registry.Add(type));
+    OpBuilder backward = AddRanges(registry.Add(type + "_grad"));
+    if (type == "strided_slice") {
+      AddIntList(forward, kStrides, "every so many indices; negative: backwards");
+      AddIntList(backward, kStrides, "every so many indices; negative: backwards");
+    }
+    forward.Doc("Cuts ranges out of a tensor.")
+        .Input("Input", "any shape")
+        .Output("Out", "the cut")
+        .InferShape(InferSlice)
+        .Grad(SliceGrad)
+        .Kernel<SliceKernel>();
+    backward.Doc("Gradient of " + type + ".")
+        .Input("Input", "of the forward operator")
+        .Input("Out@GRAD", "gradient of Out")
+        .Output("Input@GRAD", "gradient of Input")
+        .InferShape(InferGradients)
+        .Gradient()
+        .Kernel<SliceGradKernel>();
+  }
 }
 
 }  // namespace millrace

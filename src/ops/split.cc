@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/int_list_input.h"
 #include "ops/kernel.h"
+#include "ops/scalar_input.h"
 
 namespace millrace {
 namespace {
@@ -37,12 +39,30 @@ Result<std::vector<int64_t>> PartsOf(int64_t size, const std::vector<int64_t>& s
   return parts;
 }
 
+constexpr IntListNames kSections{"SectionsTensor", "SectionsTensorList", "sections"};
+
+/// Of parts that only the batch tells, no size is known.
+Status InferSplitSomewhere(InferShapeContext& context, VarMeta out) {
+  MR_TRY(ReadKnownInts(context, kSections).status());
+  for (int axis = 0; axis < out.dims.rank(); ++axis) out.dims.set(axis, -1);
+  out.lod_level = 0;
+  for (int i = 0; i < context.OutputCount("Out"); ++i) context.SetOutput("Out", out, i);
+  return Status::Ok();
+}
+
 Status InferSplit(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
+  if (context.HasInput("AxisTensor")) return InferSplitSomewhere(context, x);
   MR_ASSIGN(const int axis, FrontAxis(context, context.op().Int("axis"), x.dims.rank()));
   const int outputs = context.OutputCount("Out");
-  const auto parts =
-      PartsOf(x.dims[axis], context.op().Ints("sections"), context.op().Int("num"), static_cast<size_t>(outputs));
+  MR_ASSIGN(const KnownInts sections, ReadKnownInts(context, kSections));
+  const int64_t size = sections.is_fixed ? x.dims[axis] : -1;
+  const auto parts = PartsOf(size, sections.is_fixed ? sections.values : std::vector<int64_t>{},
+                             sections.is_fixed ? context.op().Int("num") : outputs, static_cast<size_t>(outputs));
+  if (!sections.is_fixed && sections.values.size() != static_cast<size_t>(outputs)) {
+    return context.Error(std::to_string(sections.values.size()) + " sections for " + std::to_string(outputs) +
+                         " outputs");
+  }
   if (!parts.ok()) {
     return context.Error("X " + Shown(InputArguments(context.op().desc(), "X")[0], x.dims) + ": " +
                          parts.status().message());
@@ -61,16 +81,19 @@ class SplitKernel : public BoundKernel<SplitKernel> {
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, context.Input("X"));
     MR_ASSIGN(outs_, context.Outputs("Out"));
-    axis_ = context.op().Int("axis");
+    MR_ASSIGN(axis_, AxisInput::Bind(context, "AxisTensor", "axis"));
     num_ = context.op().Int("num");
-    sections_ = context.op().Ints("sections");
+    MR_ASSIGN(sections_, IntListInput::Bind(context, kSections));
+    const OpDesc& op = context.op().desc();
+    varies_ = !InputArguments(op, "AxisTensor").empty() || !InputArguments(op, kSections.list).empty();
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
     Dims dims = x_->dims();
-    const int axis = static_cast<int>(axis_ < 0 ? axis_ + dims.rank() : axis_);
-    if (dims[axis] != size_) {
-      MR_ASSIGN(parts_, PartsOf(dims[axis], sections_, num_, outs_.size()));
+    MR_ASSIGN(const int axis, axis_.Read(dims.rank()));
+    if (dims[axis] != size_ || varies_) {
+      MR_TRY(sections_.Read());
+      MR_ASSIGN(parts_, PartsOf(dims[axis], sections_.values(), num_, outs_.size()));
       size_ = dims[axis];
     }
     const int64_t outer = dims.Product(0, axis);
@@ -95,11 +118,12 @@ class SplitKernel : public BoundKernel<SplitKernel> {
  private:
   const Tensor* x_ = nullptr;
   std::vector<Tensor*> outs_;
-  std::vector<int64_t> sections_;
+  IntListInput sections_;
   std::vector<int64_t> parts_;  ///< of an axis of size_
   int64_t size_ = -1;
-  int64_t axis_ = 0;
+  AxisInput axis_;
   int64_t num_ = 0;
+  bool varies_ = false;  ///< tensors tell where to cut
 };
 
 class SplitGradKernel : public BoundKernel<SplitGradKernel> {
@@ -109,12 +133,12 @@ class SplitGradKernel : public BoundKernel<SplitGradKernel> {
     MR_ASSIGN(outs_, context.Inputs("Out"));
     MR_ASSIGN(out_grads_, context.Inputs("Out@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
-    axis_ = context.op().Int("axis");
+    MR_ASSIGN(axis_, AxisInput::Bind(context, "AxisTensor", "axis"));
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
     const Dims dims = x_->dims();
-    const int axis = static_cast<int>(axis_ < 0 ? axis_ + dims.rank() : axis_);
+    MR_ASSIGN(const int axis, axis_.Read(dims.rank()));
     const int64_t outer = dims.Product(0, axis);
     const int64_t row = dims.Product(axis, dims.rank());
     float* to = ResizeLike(*x_, x_grad_);
@@ -138,12 +162,12 @@ class SplitGradKernel : public BoundKernel<SplitGradKernel> {
   std::vector<const Tensor*> outs_;
   std::vector<const Tensor*> out_grads_;
   Tensor* x_grad_ = nullptr;
-  int64_t axis_ = 0;
+  AxisInput axis_;
 };
 
 std::vector<OpDesc> SplitGrad(const GradContext& context) {
   if (!context.Wants("X")) return {};
-  return {context.GradOp({"X"}, {"Out"}, {"Out"}, {"X"})};
+  return {context.GradOp({"X", "AxisTensor"}, {"Out"}, {"Out"}, {"X"})};
 }
 
 }  // namespace
@@ -152,6 +176,8 @@ void RegisterSplit(OpRegistry& registry) {
   registry.Add("split")
       .Doc("Cuts X along one axis.")
       .Input("X", "any shape")
+      .OptionalInput("AxisTensor", "[1], instead of axis")
+      .OptionalInput("SectionsTensorList", "the sections as tensors of one value each")
       .Outputs("Out", "the parts, in order")
       .Attr("axis", int64_t{0}, "negative: from the end")
       .Attr("sections", std::vector<int64_t>{}, "sizes of the parts, one of which may be -1: what is left")
@@ -162,6 +188,7 @@ void RegisterSplit(OpRegistry& registry) {
   registry.Add("split_grad")
       .Doc("Gradient of split.")
       .Input("X", "of the forward operator")
+      .OptionalInput("AxisTensor", "of the forward operator")
       .Inputs("Out", "of the forward operator")
       .Inputs("Out@GRAD", "gradients of Out")
       .Output("X@GRAD", "gradient of X")

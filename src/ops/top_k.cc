@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/axis_lines.h"
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 #include "ops/scalar_input.h"
 
@@ -10,27 +12,26 @@ namespace {
 struct Rule {
   int64_t k = 1;
   bool largest = true;
+  int64_t axis = -1;
 
   static Rule Of(const OpView& op) {
-    const bool second = op.type() == "top_k_v2";
-    return {op.Int("k"), !second || op.Bool("largest")};
+    if (!op.type().starts_with("top_k_v2")) return {op.Int("k"), true, -1};
+    return {op.Int("k"), op.Bool("largest"), op.Int("axis")};
   }
 };
 
 Status InferTopK(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("X"));
   MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  if (context.op().type() == "top_k_v2") {
-    MR_ASSIGN(const int axis, FrontAxis(context, context.op().Int("axis"), x.dims.rank()));
-    if (axis != x.dims.rank() - 1) return context.Error("only the last axis is supported");
-  }
+  const Rule rule = Rule::Of(context.op());
+  MR_ASSIGN(const int axis, FrontAxis(context, rule.axis, x.dims.rank()));
   const bool is_told = !context.HasInput("K");
-  const int64_t k = is_told ? Rule::Of(context.op()).k : -1;
-  if (x.dims.rank() == 0 || (is_told && (k < 1 || (x.dims[-1] >= 0 && k > x.dims[-1])))) {
+  const int64_t k = is_told ? rule.k : -1;
+  if (is_told && (k < 1 || (x.dims[axis] >= 0 && k > x.dims[axis]))) {
     return context.Error("k = " + std::to_string(k) + " of X " +
                          Shown(InputArguments(context.op().desc(), "X")[0], x.dims));
   }
-  x.dims.set(-1, k);
+  x.dims.set(axis, k);
   context.SetOutput("Out", x);
   x.dtype = DType::kInt64;
   context.SetOutput("Indices", x);
@@ -51,26 +52,31 @@ class TopKKernel : public BoundKernel<TopKKernel> {
     MR_ASSIGN(const double k, k_.Read());
     rule_.k = ConvertValue<int64_t>(k);
     Dims dims = x_->dims();
-    const int64_t width = dims[-1];
-    const int64_t rows = dims.Product(0, dims.rank() - 1);
-    if (rule_.k < 1 || rule_.k > width) return BadData("k = " + std::to_string(rule_.k) + " of X " + dims.ToString());
-    dims.set(-1, rule_.k);
+    const AxisLines lines = AxisLines::Of(dims, rule_.axis);
+    if (rule_.k < 1 || rule_.k > lines.along) {
+      return BadData("k = " + std::to_string(rule_.k) + " of X " + dims.ToString());
+    }
+    dims.set(static_cast<int>(rule_.axis < 0 ? rule_.axis + dims.rank() : rule_.axis), rule_.k);
     const float* x = x_->data<float>();
     float* out = out_->Resize<float>(dims);
     int64_t* indices = indices_->Resize<int64_t>(dims);
-    order_.resize(static_cast<size_t>(width));
-    for (int64_t i = 0; i < rows; ++i, x += width, out += rule_.k, indices += rule_.k) {
+    order_.resize(static_cast<size_t>(lines.along));
+    lines.ForEach([&](int64_t line, int64_t first) {
+      const float* from = x + first;
       std::iota(order_.begin(), order_.end(), int64_t{0});
       // Of equal values the first goes first.
       std::partial_sort(order_.begin(), order_.begin() + rule_.k, order_.end(), [&](int64_t a, int64_t b) {
-        if (x[a] != x[b]) return rule_.largest ? x[a] > x[b] : x[a] < x[b];
+        const float left = from[a * lines.inner];
+        const float right = from[b * lines.inner];
+        if (left != right) return rule_.largest ? left > right : left < right;
         return a < b;
       });
-      for (int64_t j = 0; j < rule_.k; ++j) {
-        indices[j] = order_[static_cast<size_t>(j)];
-        out[j] = x[indices[j]];
+      int64_t at = line / lines.inner * rule_.k * lines.inner + line % lines.inner;
+      for (int64_t j = 0; j < rule_.k; ++j, at += lines.inner) {
+        indices[at] = order_[static_cast<size_t>(j)];
+        out[at] = from[indices[at] * lines.inner];
       }
-    }
+    });
     return Status::Ok();
   }
 
@@ -83,25 +89,91 @@ class TopKKernel : public BoundKernel<TopKKernel> {
   std::vector<int64_t> order_;
 };
 
-OpBuilder AddArguments(OpBuilder op) {
-  return op.Doc("The k largest values of each row, in order, and where they stand.")
-      .Input("X", "[..., width]")
+/// Each value that was taken has the gradient of where it went; the others have none.
+class TopKGradKernel : public BoundKernel<TopKGradKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, context.Input("X"));
+    MR_ASSIGN(indices_, context.Input("Indices"));
+    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
+    MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
+    axis_ = Rule::Of(context.op()).axis;
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    const AxisLines lines = AxisLines::Of(x_->dims(), axis_);
+    const int64_t count = lines.outer * lines.inner;
+    if (indices_->empty() || indices_->dtype() != DType::kInt64 || count == 0 || indices_->numel() % count != 0) {
+      return InvalidConfig("Indices " + indices_->dims().ToString() + " does not fit X " + x_->dims().ToString());
+    }
+    const int64_t k = indices_->numel() / count;
+    const int64_t* indices = indices_->data<int64_t>();
+    MR_ASSIGN(const float* grad, out_grad_.Read(indices_->numel()));
+    float* x_grad = ResizeLike(*x_, x_grad_);
+    std::fill_n(x_grad, x_->numel(), 0.0F);
+    Status fits;
+    lines.ForEach([&](int64_t line, int64_t first) {
+      int64_t at = line / lines.inner * k * lines.inner + line % lines.inner;
+      for (int64_t j = 0; j < k; ++j, at += lines.inner) {
+        const int64_t from = indices[at];
+        if (from < 0 || from >= lines.along) {
+          fits = InvalidConfig("an index is " + std::to_string(from) + ", outside X " + x_->dims().ToString());
+        } else {
+          x_grad[first + from * lines.inner] += grad[at];
+        }
+      }
+    });
+    return fits;
+  }
+
+ private:
+  const Tensor* x_ = nullptr;
+  const Tensor* indices_ = nullptr;
+  GradInput out_grad_;
+  Tensor* x_grad_ = nullptr;
+  int64_t axis_ = -1;
+};
+
+std::vector<OpDesc> TopKGrad(const GradContext& context) {
+  if (!context.Has("Out") || !context.Wants("X")) return {};
+  return {context.GradOp({"X"}, {"Indices"}, {"Out"}, {"X"})};
+}
+
+OpBuilder AddTopKAttrs(OpBuilder op, bool second) {
+  op.Attr("k", int64_t{1}, "how many");
+  if (!second) return op;
+  return op.Attr("axis", int64_t{-1}, "negative: from the end")
+      .Attr("largest", true, "false: the k smallest")
+      .Attr("sorted", true, "always so");
+}
+
+void RegisterOneTopK(OpRegistry& registry, const std::string& type, bool second) {
+  AddTopKAttrs(registry.Add(type), second)
+      .Doc("The k largest values of each row, in order, and where they stand.")
+      .Input("X", second ? "any shape" : "[..., width]")
       .OptionalInput("K", "[1], instead of k")
-      .Output("Out", "[..., k]")
-      .Output("Indices", "int64 [..., k]")
-      .Attr("k", int64_t{1}, "how many")
-      .InferShape(InferTopK);
+      .Output("Out", second ? "of size k along the axis" : "[..., k]")
+      .Output("Indices", "int64, shape of Out")
+      .InferShape(InferTopK)
+      .Grad(TopKGrad)
+      .Kernel<TopKKernel>();
+  OpBuilder backward = AddTopKAttrs(registry.Add(type + "_grad"), second);
+  if (second) backward.OptionalInput("K", "of the forward operator; not read");
+  backward.Doc("Gradient of " + type + ".")
+      .Input("X", "of the forward operator")
+      .Input("Indices", "of the forward operator")
+      .Input("Out@GRAD", "gradient of Out")
+      .Output("X@GRAD", "gradient of X")
+      .InferShape(InferGradients)
+      .Gradient()
+      .Kernel<TopKGradKernel>();
 }
 
 }  // namespace
 
 void RegisterTopK(OpRegistry& registry) {
-  AddArguments(registry.Add("top_k")).Kernel<TopKKernel>();
-  AddArguments(registry.Add("top_k_v2"))
-      .Attr("axis", int64_t{-1}, "the last axis")
-      .Attr("largest", true, "false: the k smallest")
-      .Attr("sorted", true, "always so")
-      .Kernel<TopKKernel>();
+  RegisterOneTopK(registry, "top_k", false);
+  RegisterOneTopK(registry, "top_k_v2", true);
 }
 
 }  // namespace millrace

@@ -139,10 +139,84 @@ TEST(ControlFlow, RefusesBlocksThatAreNotThereOrRunTwice) {
   EXPECT_THAT(CompileError(program), HasSubstr("block 1 op[2] conditional_block: runs block 1, which runs already"));
 }
 
-TEST(ControlFlow, RefusesANameThatHidesAnother) {
+/// y = 3 x, if yes; then y's gradient 2 goes back to x.
+ProgramDesc BranchWithGradient(bool yes) {
+  const std::string grads = "inputs { parameter: \"Out@GRAD\" arguments: \"y@GRAD\" } ";
+  const auto block_op = [](const std::string& type, int block, const std::string& more) {
+    return "ops { type: \"" + type + "\" inputs { parameter: \"Cond\" arguments: \"yes\" } " +
+           "inputs { parameter: \"Input\" arguments: \"x\" } " + more +
+           " attrs { name: \"sub_block\" type: BLOCK block_idx: " + std::to_string(block) +
+           " } attrs { name: \"is_scalar_condition\" type: BOOLEAN b: true } }\n";
+  };
+  const auto scale = [](const std::string& x, const std::string& out) {
+    return "ops { type: \"scale\" inputs { parameter: \"X\" arguments: \"" + x +
+           "\" } outputs { parameter: \"Out\" arguments: \"" + out +
+           "\" } attrs { name: \"scale\" type: FLOAT f: 3 } }\n";
+  };
+  return Parse(
+      "blocks { idx: 0 parent_idx: -1\n" + Var("x", "FP32") + Var("y", "FP32") + Var("x@GRAD", "FP32") +
+      Var("y@GRAD", "FP32") + Var("a", "INT64") + Var("b", "INT64") + Var("yes", "BOOL") + Constant("x", "FP32", 5) +
+      Constant("y@GRAD", "FP32", 2) + Constant("a", "INT64", yes ? 0 : 1) + Constant("b", "INT64", 1) +
+      LessThan("a", "b", "yes") + block_op("conditional_block", 1, "outputs { parameter: \"Out\" arguments: \"y\" }") +
+      block_op("conditional_block_grad", 2, grads + "outputs { parameter: \"Input@GRAD\" arguments: \"x@GRAD\" }") +
+      "}\nblocks { idx: 1 parent_idx: 0\n" + scale("x", "y") +
+      "}\nblocks { idx: 2 parent_idx: 0 forward_block_idx: 1\n" + Var("x@GRAD", "FP32") + scale("y@GRAD", "x@GRAD") +
+      "}");
+}
+
+TEST(ControlFlow, TheGradientOfABranchThatDidNotRunIsZero) {
+  for (const bool yes : {true, false}) {
+    const auto executable = Executable::Compile(BranchWithGradient(yes), Registry(), {});
+    ASSERT_TRUE(executable.ok()) << executable.status().message();
+    Scope root;
+    const auto frame = Frame::Create(**executable, nullptr, root, {});
+    ASSERT_TRUE(frame.ok()) << frame.status().message();
+    const Status status = (*frame)->Run(RunContext{});
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(*(*frame)->Find("x@GRAD")->Get<Tensor>().data<float>(), yes ? 6 : 0);
+  }
+}
+
+TEST(ControlFlow, ABranchHandsItsResultOutAndTakesItsGradientBack) {
+  const auto select = [](const std::string& type, const std::string& x, const std::string& out) {
+    return "ops { type: \"" + type + "\" inputs { parameter: \"X\" " + x +
+           " } inputs { parameter: \"Mask\" arguments: \"mask\" } outputs { parameter: \"Out\" " + out + " } }\n";
+  };
+  const auto program = [&](double mask) {
+    return Parse("blocks { idx: 0 parent_idx: -1\n" + Var("p", "FP32") + Var("q", "FP32") + Var("mask", "INT64") +
+                 Var("out", "FP32") + Constant("p", "FP32", 5) + Constant("q", "FP32", 7) +
+                 Constant("mask", "INT64", mask) +
+                 select("select_input", "arguments: [\"p\", \"q\"]", "arguments: \"out\"") + Constant("p", "FP32", 0) +
+                 select("select_output", "arguments: \"out\"", "arguments: [\"q\", \"p\"]") + "}");
+  };
+  const auto executable = Executable::Compile(program(1), Registry(), {});
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  Scope root;
+  const auto frame = Frame::Create(**executable, nullptr, root, {});
+  ASSERT_TRUE(frame.ok()) << frame.status().message();
+  ASSERT_TRUE((*frame)->Run(RunContext{}).ok());
+  EXPECT_EQ(*(*frame)->Find("p")->Get<Tensor>().data<float>(), 7);
+
+  const auto outside = Executable::Compile(program(2), Registry(), {});
+  ASSERT_TRUE(outside.ok()) << outside.status().message();
+  const auto second = Frame::Create(**outside, nullptr, root, {});
+  ASSERT_TRUE(second.ok());
+  EXPECT_THAT((*second)->Run(RunContext{}).message(), HasSubstr("Mask is 2, of 2 branches"));
+}
+
+TEST(ControlFlow, ANameThatHidesAnotherIsTheBlocksOwn) {
   ProgramDesc program = CountingProgram(2);
-  *program.mutable_blocks(1)->add_vars() = program.blocks(0).vars(0);
-  EXPECT_THAT(CompileError(program), HasSubstr("block 1 declares \"i\", which another block has already"));
+  *program.mutable_blocks(2)->add_vars() = program.blocks(0).vars(5);  // "total"
+  const auto executable = Executable::Compile(program, Registry(), {});
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  EXPECT_TRUE((*executable)->vars().contains("total@block_2"));
+  EXPECT_EQ(OutputArguments((*executable)->ops(2)[0], "Out"), std::vector<std::string>{"total@block_2"});
+}
+
+TEST(ControlFlow, RefusesANameThatStandsTwiceInABlock) {
+  ProgramDesc program = CountingProgram(2);
+  *program.mutable_blocks(0)->add_vars() = program.blocks(0).vars(0);
+  EXPECT_THAT(CompileError(program), HasSubstr("block 0 declares \"i\" twice"));
 }
 
 TEST(ControlFlow, RefusesAConditionThatIsNoBool) {

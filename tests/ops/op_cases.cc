@@ -295,6 +295,13 @@ void AddNormsAndLosses(std::vector<OpCase>& cases) {
                    {{"Y", "y"}, {"Means", "means"}, {"Scales", "scales"}},
                    {},
                    {"y"}});
+  cases.push_back({"slots",
+                   "data_norm",
+                   {X({-1, 2}, Draw::kOffZero), fixed("BatchSize", "size", Draw::kPositive),
+                    fixed("BatchSum", "sum", Draw::kAny), fixed("BatchSquareSum", "squares", Draw::kPositive)},
+                   {{"Y", "y"}, {"Means", "means"}, {"Scales", "scales"}},
+                   {{"slot_dim", int64_t{2}}},
+                   {"y"}});
   cases.push_back(
       {"", "norm", {X({-1, 3}, Draw::kOffZero)}, {{"Out", "out"}, {"Norm", "norm"}}, {{"epsilon", 0.1F}}, {"out"}});
   for (const float order : {1.0F, 2.0F, 3.0F}) {
@@ -341,8 +348,27 @@ void AddPicks(std::vector<OpCase>& cases) {
   cases.push_back(
       {"back", "cumsum", {X({-1, 3})}, kOut, {{"axis", int64_t{0}}, {"reverse", true}, {"exclusive", true}}, {"out"}});
   cases.push_back({"", "tril_triu", {X({-1, 3, 3})}, kOut, {{"lower", true}, {"diagonal", int64_t{-1}}}, {"out"}});
+  cases.push_back(
+      {"batches of both sides", "matmul_v2", {X({-1, 1, 3, 2}), Y({1, 2, 3, 2})}, kOut, {{"trans_x", true}}, {"out"}});
   cases.push_back({"", "bmm", {X({-1, 2, 3}), Y({-1, 3, 2})}, kOut, {}, {"out"}});
   cases.push_back({"first axis", "softmax", {X({-1, 3})}, kOut, {{"axis", int64_t{0}}}, {"out"}});
+  const Outputs top = {{"Out", "out"}, {"Indices", "indices"}};
+  cases.push_back({"", "top_k", {X({-1, 4}, Draw::kDistinct)}, top, {{"k", int64_t{2}}}, {"out"}});
+  cases.push_back(
+      {"", "top_k_v2", {X({-1, 4}, Draw::kDistinct)}, top, {{"k", int64_t{3}}, {"largest", false}}, {"out"}});
+  cases.push_back({"middle",
+                   "top_k_v2",
+                   {X({-1, 4, 2}, Draw::kDistinct)},
+                   top,
+                   {{"k", int64_t{2}}, {"axis", int64_t{1}}},
+                   {"out"}});
+  cases.push_back(
+      {"",
+       "strided_slice",
+       {{"Input", "x", {-1, 5, 4}}},
+       kOut,
+       {{"axes", ints({1, 2})}, {"starts", ints({0, 3})}, {"ends", ints({5, -1})}, {"strides", ints({2, -2})}},
+       {"out"}});
   cases.push_back({"", "l1_norm", {X({-1, 3}, Draw::kOffZero)}, kOut, {}, {"out"}});
   for (const char* op : {"reduce_max", "reduce_min"}) {
     cases.push_back({"", op, {X({-1, 3, 2}, Draw::kDistinct)}, kOut, {{"dim", ints({1})}}, {"out"}});
@@ -373,6 +399,7 @@ const std::vector<OpCase>& OpCases() {
 const std::vector<std::pair<std::string, std::string>>& TestedElsewhere() {
   static const std::vector<std::pair<std::string, std::string>> tests = {
       {"conditional_block", "tests/ops/control_flow_test.cc"},
+      {"select_output", "tests/ops/control_flow_test.cc"},
       {"create_batch_reader", "tests/ops/reader_ops_test.cc"},
       {"create_double_buffer_reader", "tests/ops/reader_ops_test.cc"},
       {"create_multi_pass_reader", "tests/ops/reader_ops_test.cc"},

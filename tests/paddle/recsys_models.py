@@ -295,12 +295,18 @@ def write_table(path, rows):
             file.write("\t".join("%.9g" % value for value in row) + "\n")
 
 
-def train(model, folder):
+def train(make_sample, define, folder):
+    """Trains what `define` makes of a sample, in a scope and with names of its own."""
+    with paddle.utils.unique_name.guard(), static.scope_guard(static.Scope()):
+        _train(make_sample, define, folder)
+
+
+def _train(make_sample, define, folder):
     main, startup = static.Program(), static.Program()
     main.random_seed = startup.random_seed = SEED
     with static.program_guard(main, startup):
-        sample = Sample(model)
-        MODELS[model](sample)
+        sample = make_sample()
+        define(sample)
         variables = sample.variables()
     names = [name for name, _ in sample.columns]
     os.makedirs(folder + "/data")
@@ -342,4 +348,5 @@ def predict(prefix, columns, lines, out):
 
 
 if __name__ == "__main__":
-    {"train": train, "predict": predict}[sys.argv[1]](*sys.argv[2:])
+    train_model = lambda model, folder: train(lambda: Sample(model), MODELS[model], folder)
+    {"train": train_model, "predict": predict}[sys.argv[1]](*sys.argv[2:])

@@ -58,32 +58,36 @@ def check_operators(bin_dir, folder, ops):
         support.fail("no fused_fc_grad in:\n" + fused)
 
 
+def check_model(bin_dir, python, folder):
+    """Holds what this trainer makes of a job against what recsys_models.train wrote beside it."""
+    names = json.loads(support.read(folder + "/names.json"))
+    check_operators(bin_dir, folder, names["ops"])
+    for fuse in ("true", "false"):
+        out = train(bin_dir, folder, fuse)
+        got = [[line[name] for name in names["names"]] for line in support.metrics(out)]
+        compare_tables("batches", got, table(folder + "/fetch.tsv"), TOLERANCE)
+        support.compare_variables(out + "/final", folder + "/final", FINAL_TOLERANCE, ANY)
+    lines = folder + "/data/part-000"
+    ours = support.run(bin_dir + "/predictor", "--model_dir=" + out + "/paddle", "--input=" + lines).split()
+    ours = [[float(score)] for score in ours]
+    first = [row[-1:] for row in table(folder + "/predict.tsv")]
+    compare_tables("our predictions with our model", ours[:len(first)], first, TOLERANCE)
+    support.run(python, MODELS, "predict", out + "/paddle/model", ",".join(names["columns"]), lines,
+                folder + "/theirs.tsv")
+    theirs = [row[-1:] for row in table(folder + "/theirs.tsv")]
+    compare_tables("Paddle's predictions with our model", theirs, ours, SAME_MODEL)
+    scores = support.run(bin_dir + "/predictor", "--model_dir=" + folder + "/inference", "--input=" + lines,
+                         "--data_feed=" + folder + "/job/data_feed.prototxt").split()
+    compare_tables("our predictions with Paddle's model", [[float(s)] for s in scores[:len(first)]], first, TOLERANCE)
+
+
 def main():
     bin_dir, model = sys.argv[1:]
     python = support.peer("PADDLE_PYTHON", "paddle")
     with tempfile.TemporaryDirectory() as folder:
         folder += "/" + model
         support.run(python, MODELS, "train", model, folder)
-        names = json.loads(support.read(folder + "/names.json"))
-        check_operators(bin_dir, folder, names["ops"])
-        for fuse in ("true", "false"):
-            out = train(bin_dir, folder, fuse)
-            got = [[line[name] for name in names["names"]] for line in support.metrics(out)]
-            compare_tables("batches", got, table(folder + "/fetch.tsv"), TOLERANCE)
-            support.compare_variables(out + "/final", folder + "/final", FINAL_TOLERANCE, ANY)
-        lines = folder + "/data/part-000"
-        ours = support.run(bin_dir + "/predictor", "--model_dir=" + out + "/paddle", "--input=" + lines).split()
-        ours = [[float(score)] for score in ours]
-        first = [row[-1:] for row in table(folder + "/predict.tsv")]
-        compare_tables("our predictions with our model", ours[:len(first)], first, TOLERANCE)
-        support.run(python, MODELS, "predict", out + "/paddle/model", ",".join(names["columns"]), lines,
-                    folder + "/theirs.tsv")
-        theirs = [row[-1:] for row in table(folder + "/theirs.tsv")]
-        compare_tables("Paddle's predictions with our model", theirs, ours, SAME_MODEL)
-        scores = support.run(bin_dir + "/predictor", "--model_dir=" + folder + "/inference", "--input=" + lines,
-                             "--data_feed=" + folder + "/job/data_feed.prototxt").split()
-        compare_tables("our predictions with Paddle's model", [[float(s)] for s in scores[:len(first)]], first,
-                       TOLERANCE)
+        check_model(bin_dir, python, folder)
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def compare_variables(got_dir, wanted_dir, tolerance, relative):
         worst = max(abs(a - b) for a, b in zip(got, wanted))
         error = sum((a - b) ** 2 for a, b in zip(got, wanted)) ** 0.5
         norm = sum(b * b for b in wanted) ** 0.5
-        if not worst <= tolerance or not error <= relative * norm:
+        if not worst <= tolerance or not error <= relative * (norm or 1):
             fail("%s: off by %g, and by %g of %g" % (name, worst, error, norm))
 
 

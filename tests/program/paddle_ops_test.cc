@@ -189,7 +189,8 @@ const std::set<std::string>& NotCompared() {
       "save",
       "save_combine",  // tests/ops/save_load_test.cc
       "while",
-      "conditional_block",  // tests/ops/control_flow_test.cc
+      "conditional_block",
+      "select_output",  // tests/ops/control_flow_test.cc
       "open_files",
       "create_batch_reader",
       "create_double_buffer_reader",

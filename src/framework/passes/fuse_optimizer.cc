@@ -1,4 +1,5 @@
 // Updates by one rule, with one learning rate and equal attributes, become one operator over lists of parameters.
+#include <algorithm>
 #include <map>
 
 #include "framework/passes/op_graph.h"
@@ -43,6 +44,15 @@ OpDesc Join(const OpGraph& graph, const std::vector<int>& members) {
   return fused;
 }
 
+/// True when the operator over many takes all that this one is given: not numbers that come as tensors.
+bool TakesAll(const OpInfo& fused, const OpDesc& op) {
+  return std::all_of(op.inputs().begin(), op.inputs().end(), [&fused](const OpDesc::Var& input) {
+    return input.arguments_size() == 0 ||
+           std::any_of(fused.inputs.begin(), fused.inputs.end(),
+                       [&](const ArgInfo& arg) { return arg.name == input.parameter(); });
+  });
+}
+
 /// True when nobody but the updates themselves uses the parameters between the first and the last of them.
 bool CanMove(const OpGraph& graph, const std::vector<int>& members) {
   for (const int member : members) {
@@ -64,7 +74,8 @@ void FuseOptimizers(OpGraph& graph, const OpRegistry& registry) {
   for (int i = 0; i < graph.size(); ++i) {
     const OpInfo* info = registry.Find(graph.type(i));
     if (info == nullptr || !info->is_optimizer || OnlyInput(graph.op(i), "Param").empty()) continue;
-    if (registry.Find("fused_" + std::string(graph.type(i))) == nullptr) continue;
+    const OpInfo* fused = registry.Find("fused_" + std::string(graph.type(i)));
+    if (fused == nullptr || !TakesAll(*fused, graph.op(i))) continue;
     groups[Signature(graph.op(i))].push_back(i);
   }
   for (const auto& [signature, members] : groups) {

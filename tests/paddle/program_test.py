@@ -1,0 +1,32 @@
+"""Programs around a model that Paddle writes and trains, brought over and compared, as recsys_test.py does with models.
+
+    program_test.py BIN_DIR GROUP       PADDLE_PYTHON names a Python with Paddle; exit code 77: there is none
+"""
+
+import os
+import sys
+import tempfile
+
+import recsys_test
+import support
+
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "program_models.py")
+
+
+def main():
+    bin_dir, group = sys.argv[1:]
+    python = support.peer("PADDLE_PYTHON", "paddle")
+    failed = []
+    with tempfile.TemporaryDirectory() as folder:
+        support.run(python, PROGRAMS, group, folder)
+        for name in sorted(os.listdir(folder)):
+            try:
+                recsys_test.check_model(bin_dir, python, os.path.join(folder, name))
+            except SystemExit as failure:
+                failed.append("%s: %s" % (name, failure))
+    if failed:
+        support.fail("\n".join(failed))
+
+
+if __name__ == "__main__":
+    main()
