@@ -264,9 +264,9 @@ CommandLine ParseCommandLine(const ProgramInfo& program, int argc, char** argv) 
   HoldStandardStreams();
   program_name = program.name;
   std::set_terminate(EndWithReason);
-  google::InstallFailureFunction(EndAfterFailedCheck);
   FLAGS_logtostderr = true;
   if (!google::IsGoogleLoggingInitialized()) google::InitGoogleLogging("millrace", WriteLogPrefix);
+  google::InstallFailureFunction(EndAfterFailedCheck);  // after glog has installed its own
   return Parser(program).Parse(argc, argv);
 }
 

@@ -129,8 +129,11 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     ApplyOverride(request.overrides[i], static_cast<int>(i) + 1, config.desc.get(), &diagnostics, &positions);
   }
   // Where braces do not match, what belongs to what is a guess, and judging it would bury the cause.
+  bool has_plugins = false;  // all that it names
   if (intact) {
+    const int errors = diagnostics.errors();
     const KnownNames known = LoadPlugins(*config.desc, request, positions, &diagnostics);
+    has_plugins = diagnostics.errors() == errors;
     ValidateTrainerDesc(*config.desc, known, request.needs_model, positions, &diagnostics);
   }
   if (intact && request.check_files) {
@@ -148,7 +151,7 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     CheckProgramFiles(config.desc->program(), positions, &diagnostics);
   }
   if (intact && !request.has_output_folder) CheckOutputFolder(*config.desc, positions, &diagnostics);
-  if (intact && diagnostics.errors() > 0 && request.find_deeper && CompilesSoundly(diagnostics, positions)) {
+  if (has_plugins && diagnostics.errors() > 0 && request.find_deeper && CompilesSoundly(diagnostics, positions)) {
     for (const ConfigMistake& mistake : request.find_deeper(*config.desc)) {
       diagnostics.Error(positions.Find(mistake.path), mistake.message);
     }

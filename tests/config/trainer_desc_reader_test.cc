@@ -98,7 +98,7 @@ TEST_F(ReaderTest, SaysWhatIsWrongWithAFileThatIsNone) {
   EXPECT_THAT(Failure(), HasSubstr("is UTF-16; save it as UTF-8"));
   std::filesystem::create_symlink("nowhere", folder_ + "/link");
   request_.file = folder_ + "/link";
-  EXPECT_THAT(Failure(), HasSubstr("the link \"" + folder_ + "/link\" leads to \"nowhere\", which is not there"));
+  EXPECT_THAT(Failure(), HasSubstr("/link\" leads to \"nowhere\", which is not there"));
   request_.file = folder_ + "/job.prototxt";
   Write("job.prototxt", "");
   EXPECT_THAT(Failure(), HasSubstr("the text holds nothing"));

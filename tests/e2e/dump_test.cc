@@ -156,8 +156,8 @@ TEST_F(DumpTest, ReportsAFullDisk) {
 
 TEST_F(DumpTest, NamesTheNearestVariable) {
   EXPECT_EQ(Train({"dump_fields=[\"yy\", \"x\"]", "dump_param=\"t\""}), 2);
-  EXPECT_THAT(errors_, HasSubstr("dump_fields: no operator of this run computes \"yy\"; did you mean \"y\"?"));
-  EXPECT_THAT(errors_, HasSubstr("dump_param: \"t\" is a table of rows by id"));
+  EXPECT_THAT(errors_, HasSubstr("--set #3:1:14: error: there is no variable \"yy\"; did you mean \"y\"?"));
+  EXPECT_THAT(errors_, HasSubstr("--set #4:1:12: error: \"t\" is a table of rows by id"));
 }
 
 TEST_F(DumpTest, SaysWhichVariableHasNoRows) {

@@ -452,12 +452,12 @@ TEST(TrainerTest, MistakesThatOnlyTheCompilerSeesHaveTheirPlaces) {
 TEST(TrainerTest, MistakesOfTheTextAndOfTheCompilerAreInOneReport) {
   const SmallJob small(100, 1);
   const std::string job = small.DeepJob(
-      "thread_num: 0 epoch: 2 check_nan_var_names: [\"loss\", \"lozz\"] dump_fields: \"ee\" dump_param: \"t\"\n"
+      "thread_num: 0 epoch: 2 check_nan_var_names: [\"loss\", \"losz\"] dump_fields: \"ee\" dump_param: \"t\"\n"
       "dump_fields_path: \"dump\" hogwild_param { stat_var_names: \"y\" }\n"
       "output { export { format: PADDLE } }\n");
   const std::vector<std::string> deeper = {
       "error: there is no metric or variable \"auk\"; did you mean \"auc\"?",
-      "error: there is no variable \"lozz\"; did you mean \"loss\"?",
+      "error: there is no variable \"losz\"; did you mean \"loss\"?",
       "error: there is no variable \"ee\"; did you mean \"e\"?",
       "error: \"t\" is a table of rows by id, no tensor; a checkpoint or a model holds it",
       "error: there is no persistable tensor \"y\"",
@@ -469,7 +469,7 @@ TEST(TrainerTest, MistakesOfTheTextAndOfTheCompilerAreInOneReport) {
   EXPECT_THAT(trainer.errors(), HasSubstr("error: TrainerDesc has no field \"epoch\"; did you mean \"epochs\"?"));
   for (const std::string& mistake : deeper) EXPECT_THAT(trainer.errors(), HasSubstr(mistake));
 
-  Process names("trainer", {"--trainer_desc=" + small.DeepJob("check_nan_var_names: \"lozz\""), fetch});
+  Process names("trainer", {"--trainer_desc=" + small.DeepJob("check_nan_var_names: \"losz\""), fetch});
   EXPECT_EQ(names.Wait(), 2);
   for (size_t i = 0; i < 2; ++i) EXPECT_THAT(names.errors(), HasSubstr(deeper[i]));
   EXPECT_THAT(names.errors(), HasSubstr("2 errors"));

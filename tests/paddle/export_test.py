@@ -197,7 +197,7 @@ def growing_tables(run, _):
     clicks = generate(run)
     settings = ["filelist=[%s/train/part-*]" % clicks, "update_mode=SERIAL"]
     without = run.train("configs/wide_deep.prototxt", *settings, "output.export+={format: PADDLE}", code=2)
-    expect(without, "output.export[0]", "deep", "wide", "grows", "set vocabulary in this export")
+    expect(without, "output.export", "deep", "wide", "grows", "set vocabulary in this export")
     low = run.train("configs/wide_deep.prototxt", *settings, "output.export+={format: PADDLE vocabulary: 20}", code=2)
     expect(low, "of ids that are not below vocabulary 20", "raise vocabulary")
     if os.path.exists(run.out + "/paddle"):

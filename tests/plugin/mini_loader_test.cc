@@ -14,6 +14,7 @@
 #include "plugin/plugin_loader.h"
 #include "plugin/test_plugins.h"
 #include "program/program_files.h"
+#include "threads_now.h"
 #include "trainer/in_process.h"
 
 namespace millrace {

@@ -19,6 +19,7 @@
 #include "reader/row_reader.h"
 #include "reader/shuffle_reader.h"
 #include "record_features.pb.h"
+#include "threads_now.h"
 
 namespace millrace {
 namespace {
@@ -125,7 +126,7 @@ class ReaderFaults : public FormatFiles {
 };
 
 TEST_F(ReaderFaults, AFileThatIsCutShortIsAnErrorOfEveryFormat) {
-  const int before = CountThreads();
+  const int before = ThreadsNow();
   for (const CutFile& file : CutFiles()) {
     for (const int threads : {1, 3}) {
       Write(file.name, file.whole.substr(0, file.whole.size() - file.cut));
@@ -140,13 +141,13 @@ TEST_F(ReaderFaults, AFileThatIsCutShortIsAnErrorOfEveryFormat) {
       ASSERT_TRUE(reader->ReInit().ok());
       EXPECT_TRUE(End(*reader).ok()) << file.name << ": " << End(*reader).ToString();
       reader.reset();
-      EXPECT_EQ(CountThreads(), before) << file.name;
+      EXPECT_EQ(ThreadsNow(), before) << file.name;
     }
   }
 }
 
 TEST_F(ReaderFaults, AReaderOfAnyFormatGoesAwayInTheMiddle) {
-  const int before = CountThreads();
+  const int before = ThreadsNow();
   for (const CutFile& file : CutFiles()) {
     Write(file.name, file.whole);
     for (const int items : {0, 1, 2}) {
@@ -154,13 +155,13 @@ TEST_F(ReaderFaults, AReaderOfAnyFormatGoesAwayInTheMiddle) {
       std::vector<LoDTensor> item;
       for (int i = 0; i < items; ++i) ASSERT_TRUE(*reader->ReadNext(&item, {})) << file.name;
       reader.reset();
-      EXPECT_EQ(CountThreads(), before) << file.name;
+      EXPECT_EQ(ThreadsNow(), before) << file.name;
     }
   }
 }
 
 TEST_F(ReaderFaults, AFileThatGoesAwayAfterItWasFoundIsNamed) {
-  const int before = CountThreads();
+  const int before = ThreadsNow();
   for (const CutFile& file : CutFiles()) {
     Write(file.name, file.whole);
     auto reader = Stack(file, 1);
@@ -169,12 +170,12 @@ TEST_F(ReaderFaults, AFileThatGoesAwayAfterItWasFoundIsNamed) {
     EXPECT_EQ(end.code(), StatusCode::kNotFound) << file.name;
     EXPECT_THAT(end.message(), HasSubstr(folder() + "/" + file.name));
     reader.reset();
-    EXPECT_EQ(CountThreads(), before);
+    EXPECT_EQ(ThreadsNow(), before);
   }
 }
 
 TEST_F(ReaderFaults, AReaderThatFailsOrGivesOtherShapesEndsEveryThread) {
-  const int before = CountThreads();
+  const int before = ThreadsNow();
   const std::vector<std::pair<RowScript, std::string>> scripts = {
       {{.fails_at = 13}, "rows: record 13: broken"},
       {{.misfits_at = 13}, "rows: record 13: output 0: wanted float32 [-1, 2], got float32 [1, 3]"}};
@@ -184,7 +185,7 @@ TEST_F(ReaderFaults, AReaderThatFailsOrGivesOtherShapesEndsEveryThread) {
     ASSERT_TRUE(reader->ReInit().ok());
     EXPECT_EQ(End(*reader).message(), message) << "in the next pass";
     reader.reset();
-    EXPECT_EQ(CountThreads(), before);
+    EXPECT_EQ(ThreadsNow(), before);
   }
 }
 
@@ -211,7 +212,7 @@ TEST_F(ReaderFaults, AFullDiskEndsTheWritingOfRecordsAndLeavesNothing) {
   const TinyDisk disk(folder() + "/disk");
   if (!disk.is_there()) GTEST_SKIP() << "this process may not mount a file system: " << std::strerror(errno);
   const std::string path = folder() + "/disk/cache.recordio";
-  const int before = CountThreads();
+  const int before = ThreadsNow();
   {
     auto reader = ReadAhead(MakeRowReader("rows", 0, 100000));
     RecordIOWriter writer = RecordIOWriter::Create(path).value();
@@ -225,7 +226,7 @@ TEST_F(ReaderFaults, AFullDiskEndsTheWritingOfRecordsAndLeavesNothing) {
     EXPECT_THAT(Shortened(written.message()), HasSubstr("disk/cache.recordio"));
     EXPECT_THAT(written.message(), HasSubstr("No space left on device"));
   }
-  EXPECT_EQ(CountThreads(), before);
+  EXPECT_EQ(ThreadsNow(), before);
   EXPECT_TRUE(std::filesystem::is_empty(folder() + "/disk")) << "what was written is still there";
 }
 

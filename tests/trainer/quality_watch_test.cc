@@ -90,11 +90,5 @@ TEST_F(QualityWatchTest, WithoutAWatchNothingIsBestAndNothingStops) {
   EXPECT_FALSE(watch->ShouldStop(state));
 }
 
-TEST_F(QualityWatchTest, OneRunWatchesOneMetric) {
-  EXPECT_THAT(
-      Watch(Stopping("metric: \"auc\" patience: 1") + " checkpoint { keep_best: \"logloss\" }").status().ToString(),
-      HasSubstr("one run watches one metric"));
-}
-
 }  // namespace
 }  // namespace millrace
