@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures PyArrayFeedQueue with arrays of 1 MB beside memcpy of the same arrays, in turns, in one process.
 
-    python3 bench/e2e/queue.py [--megabytes=1] [--arrays=2000] [--rounds=9] [--capacity=8]
+    python3 bench/e2e/array_queue.py [--megabytes=1] [--arrays=2000] [--rounds=9] [--capacity=8]
 
 Three columns: memcpy of each array into one buffer; one thread that pushes and one that pops; the same with a memcpy of what
 was popped, as a reader in a program makes it. Each figure is the median of the rounds, with the least and the most. Rates are
