@@ -41,7 +41,8 @@ class WhileKernel : public BoundKernel<WhileKernel> {
     while (true) {
       MR_ASSIGN(const bool go_on, IsTrue(*condition_));
       if (!go_on) return Status::Ok();
-      if (context.stop.stop_requested()) return Cancelled("stopped in a while loop");
+      // A training loop ends after a round, where its state is whole and can be saved.
+      if (context.loop == nullptr && context.stop.stop_requested()) return Cancelled("stopped in a while loop");
       MR_TRY(block_->Run(body));
       if (context.loop != nullptr) MR_TRY(context.loop->AfterRound(&body));
     }

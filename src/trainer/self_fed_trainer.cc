@@ -1,7 +1,10 @@
 #include "trainer/self_fed_trainer.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <set>
+#include <thread>
 
 #include "framework/lod_tensor_codec.h"
 
@@ -9,8 +12,39 @@ namespace millrace {
 namespace {
 
 constexpr std::chrono::milliseconds kTickEvery{100};
+/// A round that has begun gets this long to end after a stop request; its end can be saved, its middle cannot.
+constexpr std::chrono::milliseconds kRoundMayTake{400};
 
 double SecondsOf(std::chrono::steady_clock::duration d) { return std::chrono::duration<double>(d).count(); }
+
+/// A stop request that follows another one after kRoundMayTake.
+class LateStop {
+ public:
+  explicit LateStop(const std::stop_token& stop)
+      : thread_([this, stop] {
+          std::unique_lock lock(mutex_);
+          wake_.wait(lock, stop, [this] { return over_; });
+          if (!wake_.wait_for(lock, kRoundMayTake, [this] { return over_; })) late_.request_stop();
+        }) {}
+  ~LateStop() {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    wake_.notify_all();
+  }
+  LateStop(const LateStop&) = delete;
+  LateStop& operator=(const LateStop&) = delete;
+
+  std::stop_token token() const { return late_.get_token(); }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  bool over_ = false;
+  std::stop_source late_;
+  std::jthread thread_;  // the last one: it uses those above
+};
 
 }  // namespace
 
@@ -104,16 +138,18 @@ Result<RunReport> SelfFedTrainer::Run(std::stop_token stop) {
 }
 
 Status SelfFedTrainer::RunLoop(const std::stop_token& stop) {
+  const LateStop late(stop);
+  stop_ = stop;
   RunContext context;
   context.step = state_.step;
-  context.stop = stop;
+  context.stop = late.token();
   context.loop = this;
   MR_TRY(frame_->Run(context));
   return hooks_.checkpointer == nullptr || last_checkpoint_step_ == state_.step ? Status::Ok() : SaveCheckpoint();
 }
 
 Status SelfFedTrainer::BeforeLoop(RunContext* body) {
-  MR_TRY(GoOn(body->stop));
+  MR_TRY(GoOn(stop_));
   body->step = state_.step;
   return Status::Ok();
 }
@@ -127,7 +163,7 @@ Status SelfFedTrainer::AfterRound(RunContext* body) {
   }
   const bool epoch_ended = resets > state_.epoch;
   state_.epoch = resets;
-  if (body->stop.stop_requested()) {
+  if (stop_.stop_requested()) {
     MR_TRY(SaveCheckpoint());
     return Cancelled("stopped after step " + std::to_string(state_.step));
   }
@@ -136,10 +172,13 @@ Status SelfFedTrainer::AfterRound(RunContext* body) {
 
 Status SelfFedTrainer::RunEpochs(const std::stop_token& stop) {
   MR_TRY(GoOn(stop));
+  const LateStop late(stop);
   RunContext context;
-  context.stop = stop;
+  context.stop = late.token();
   while (state_.epoch < job_->passes()) {
-    MR_ASSIGN(const bool has_next, HasNextStep(stop));
+    Result<bool> waited = HasNextStep(stop);
+    if (!waited.ok() && waited.status().code() == StatusCode::kCancelled) MR_TRY(SaveCheckpoint());
+    MR_ASSIGN(const bool has_next, std::move(waited));
     if (has_next) {
       context.step = state_.step;
       MR_TRY(frame_->Run(context));

@@ -20,7 +20,8 @@ namespace millrace {
 /// A program with a `while` in its main block is the whole training: it runs once, and each of the loop's rounds that
 /// read an item is a step. One without is a step: it runs as long as every reader that it reads has another item, which
 /// is an epoch; readers are then started over. Checkpoints are taken between rounds (steps). They hold how far the
-/// readers were read and the variables that the loop's rounds hand on; readers get there again by reading as much.
+/// readers were read and the variables that the loop's rounds hand on; readers get there again by reading as much. A
+/// round or step in which a stop request arrives is finished first, if its data come soon.
 class SelfFedTrainer final : public Trainer, private LoopObserver {
  public:
   static Result<std::unique_ptr<Trainer>> Create(Job& job, TrainerHooks hooks);
@@ -68,6 +69,7 @@ class SelfFedTrainer final : public Trainer, private LoopObserver {
   std::unique_ptr<FetchObserver> fetch_observer_;
   std::unique_ptr<HandlerObserver> handler_observer_;  ///< null without a handler
   std::unique_ptr<NanCheck> nan_check_;                ///< null without check_nan_var_names
+  std::stop_token stop_;                               ///< of a loop's run; its rounds are told later
   RunState state_;
   RunReport report_;
   PassReport pass_;
