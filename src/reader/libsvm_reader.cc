@@ -12,10 +12,15 @@
 namespace millrace {
 namespace {
 
+bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
 std::string_view NextToken(std::string_view* rest) {
-  rest->remove_prefix(std::min(rest->find_first_not_of(" \t\r"), rest->size()));
-  const std::string_view token = rest->substr(0, rest->find_first_of(" \t\r"));
-  rest->remove_prefix(token.size());
+  size_t begin = 0;
+  while (begin < rest->size() && IsBlank((*rest)[begin])) ++begin;
+  size_t end = begin;
+  while (end < rest->size() && !IsBlank((*rest)[end])) ++end;
+  const std::string_view token = rest->substr(begin, end - begin);
+  rest->remove_prefix(end);
   return token;
 }
 
@@ -41,16 +46,17 @@ class LibsvmReader final : public FileReader {
     return true;
   }
 
-  /// An INDEX:VALUE token; `last` is the index before.
-  Status ReadPair(std::string_view token, DType type, void* values, size_t at, int64_t* last) {
-    const size_t colon = token.find(':');
+  /// The index of an INDEX:VALUE token; `last` is the one before and becomes this one. What is left of `token` is the
+  /// value.
+  Status TakeIndex(std::string_view* token, int64_t* last) const {
+    const size_t colon = token->find(':');
     int64_t index = 0;
-    if (colon == std::string_view::npos || !ParseField(token.substr(0, colon), DType::kInt64, &index, 0)) {
-      return Bad("expected INDEX:VALUE", token);
+    if (colon == std::string_view::npos || !ParseField(token->substr(0, colon), DType::kInt64, &index, 0)) {
+      return Bad("expected INDEX:VALUE", *token);
     }
-    if (index <= *last) return Bad("expected an index above " + std::to_string(*last), token);
-    if (!ParseField(token.substr(colon + 1), type, values, at)) return Bad("expected a value after the index", token);
+    if (index <= *last) return Bad("expected an index above " + std::to_string(*last), *token);
     *last = index;
+    token->remove_prefix(colon + 1);
     return Status::Ok();
   }
 
@@ -60,7 +66,10 @@ class LibsvmReader final : public FileReader {
     void* value = ResizeToInstance(shapes()[2], count, values);
     int64_t last = 0;
     for (size_t i = 0; i < count; ++i) {
-      MR_TRY(ReadPair(NextToken(&rest), shapes()[2].dtype, value, i, &last));
+      const std::string_view token = NextToken(&rest);
+      std::string_view number = token;
+      MR_TRY(TakeIndex(&number, &last));
+      if (!ParseField(number, shapes()[2].dtype, value, i)) return Bad("expected a value after the index", token);
       index[i] = last;
     }
     const std::string_view more = NextToken(&rest);
@@ -74,12 +83,14 @@ class LibsvmReader final : public FileReader {
     std::memset(values, 0, size * SizeOf(spec.dtype));
     int64_t last = 0;
     for (std::string_view token = NextToken(&rest); !token.empty(); token = NextToken(&rest)) {
-      double value = 0;
-      MR_TRY(ReadPair(token, DType::kFloat64, &value, 0, &last));
+      std::string_view number = token;
+      MR_TRY(TakeIndex(&number, &last));
       if (static_cast<uint64_t>(last) > size) {
         return Bad("expected an index up to " + std::to_string(size), token);
       }
-      ParseField(token.substr(token.find(':') + 1), spec.dtype, values, static_cast<size_t>(last) - 1);
+      if (!ParseField(number, spec.dtype, values, static_cast<size_t>(last) - 1)) {
+        return Bad("expected a value after the index", token);
+      }
     }
     return Status::Ok();
   }
