@@ -1,5 +1,6 @@
 #include "app/command_line.h"
 
+#include <execinfo.h>
 #include <fcntl.h>
 #include <gflags/gflags.h>
 #include <glog/logging.h>
@@ -237,8 +238,12 @@ std::string_view program_name;  ///< for EndWithReason; written before threads s
   ::_exit(code);
 }
 
-/// A CHECK that failed, and has said so, is our bug.
-[[noreturn]] void EndAfterFailedCheck() { ::_exit(4); }
+/// A CHECK that failed, and has said so, is our bug: shows how it came there, and ends with that exit code.
+[[noreturn]] void EndAfterFailedCheck() {
+  void* frames[64];
+  ::backtrace_symbols_fd(frames, ::backtrace(frames, 64), STDERR_FILENO);
+  ::_exit(4);
+}
 
 /// What stands before a logged line: users are not told a thread's number and the place in our source but for our bugs.
 void WriteLogPrefix(std::ostream& out, const google::LogMessageInfo& line, void* /*data*/) {

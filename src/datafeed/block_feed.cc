@@ -14,13 +14,25 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Whether a text names a file, as its own word: one that is called "a" is found in every text.
+bool NamesFile(std::string_view text, std::string_view file) {
+  for (size_t at = text.find(file); at != std::string_view::npos; at = text.find(file, at + 1)) {
+    const size_t end = at + file.size();
+    const bool starts = at == 0 || text[at - 1] == ' ' || text[at - 1] == '"';
+    if (starts && (end == text.size() || std::string_view(" :\";").find(text[end]) != std::string_view::npos))
+      return true;
+  }
+  return false;
+}
+
 /// Puts "FILE: " before and the number of rows behind the first line of a source's failure.
 Status DescribeFailure(const Status& failure, const std::string& file, const LineBlockReader& reader,
                        bool command_got_it_unpacked) {
   const std::string& message = failure.message();
   const size_t line_end = std::min(message.find('\n'), message.size());
   std::string text = message.substr(0, line_end);
-  if (text.find(file) == std::string::npos) text = file + ": " + text;
+  // What is said of a command names no file, though one may be called "command".
+  if (text.starts_with("command ") || !NamesFile(text, file)) text = file + ": " + text;
   if (reader.met_its_limit()) return {failure.code(), std::move(text)};
   text += " after " + std::to_string(reader.lines()) + " rows";
   if (reader.ends_in_a_line()) text += "; last line incomplete";

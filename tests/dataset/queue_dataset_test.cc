@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <optional>
@@ -299,6 +300,17 @@ TEST_F(QueueDatasetTest, ANamedPipeIsReadAndCanBeStopped) {
   ASSERT_TRUE(dataset->EndPass().ok());
   ASSERT_TRUE(dataset->BeginPass({}).ok());  // nobody writes
   ASSERT_TRUE(dataset->EndPass().ok());
+}
+
+TEST_F(QueueDatasetTest, AFailedCommandNamesItsFileWhateverThatIsCalled) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(dir_->path());
+  std::ofstream("a") << "1 1\n";
+  files_ = {"a"};
+  desc_.set_pipe_command("cat; exit 4");
+  const Pass pass = Read(*Make(1), {.workers = 1});
+  std::filesystem::current_path(before);
+  EXPECT_EQ(pass.status.message(), "a: command exited with status 4 after 1 rows");
 }
 
 TEST_F(QueueDatasetTest, ABadLineIsQuarantinedOnceHoweverManyPassesMeetIt) {

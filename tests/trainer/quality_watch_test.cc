@@ -11,8 +11,6 @@
 namespace millrace {
 namespace {
 
-using testing::HasSubstr;
-
 class QualityWatchTest : public testing::Test {
  protected:
   Result<QualityWatch> Watch(const std::string& job_text) {
