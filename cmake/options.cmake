@@ -45,6 +45,12 @@ if(MILLRACE_SANITIZE)
   target_compile_options(mr_test_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
+# What runs once a job, not once a batch or a row: a newcomer's first build ends a minute earlier for it.
+add_library(mr_cold_options INTERFACE)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_options(mr_cold_options INTERFACE -O1)
+endif()
+
 # Sanitizers reach generated code and tests as well, so they are set for the directory, not on mr_options.
 if(MILLRACE_SANITIZE)
   add_compile_options(-fsanitize=${MILLRACE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -8,20 +8,25 @@ function(mr_unity target batch)
   endif()
 endfunction()
 
-# mr_library(ROOM SOURCES a.cc … DEPS rooms and libraries …): one folder below src/ is one target.
+# mr_library(ROOM [COLD] SOURCES a.cc … DEPS rooms and libraries …): one folder below src/ is one target. What is COLD
+# runs once a job.
 function(mr_library room)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "COLD" "" "SOURCES;DEPS" ${ARGN})
   add_library(mr_${room} STATIC ${ARG_SOURCES})
   target_include_directories(mr_${room} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(mr_${room} PUBLIC ${ARG_DEPS} PRIVATE mr_options)
+  if(ARG_COLD)
+    target_link_libraries(mr_${room} PRIVATE mr_cold_options)
+  endif()
   mr_unity(mr_${room} 8)
 endfunction()
 
-# mr_binary(NAME SOURCES a.cc … DEPS …): a program in bin/.
+# mr_binary(NAME SOURCES a.cc … DEPS …): a program in bin/. What it does often is in the rooms.
 function(mr_binary name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_DEPS} mr_options)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} mr_options mr_cold_options)
+  mr_unity(${name} 8)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -7,6 +8,11 @@
 #include "config/diagnostics.h"
 
 namespace millrace {
+
+/// The path of an element of a list: "layer[2]".
+inline std::string ElementPath(std::string_view list, size_t index) {
+  return std::string(list) + "[" + std::to_string(index) + "]";
+}
 
 /// Remembers where each field of a message was written, by path: "data_desc.multi_slot_desc.slots[2].name".
 ///
@@ -22,7 +28,7 @@ class FieldPositions {
   /// The place of a path (of a list, its first element), or of the nearest field above it that was written, or nowhere.
   SourceSpan Find(std::string_view path) const;
   /// Tells whether a field, or the first element of a list, was written.
-  bool Has(std::string_view path) const { return spans_.contains(path) || spans_.contains(std::string(path) + "[0]"); }
+  bool Has(std::string_view path) const { return spans_.contains(path) || spans_.contains(ElementPath(path, 0)); }
 
  private:
   std::map<std::string, SourceSpan, std::less<>> spans_;

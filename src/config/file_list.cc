@@ -157,7 +157,7 @@ std::vector<std::string> ExpandFileList(const std::vector<std::string>& entries,
                                         const FieldPositions& positions, Diagnostics* diagnostics) {
   Expansion expansion(diagnostics);
   for (size_t i = 0; i < entries.size(); ++i) {
-    const SourceSpan where = positions.Find(std::string(path) + "[" + std::to_string(i) + "]");
+    const SourceSpan where = positions.Find(ElementPath(path, i));
     expansion.Entry(entries[i], "", where);
   }
   return expansion.Take();

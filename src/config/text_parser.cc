@@ -20,7 +20,6 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
-using Kind = Token::Kind;
 
 /// A message whose brace is open.
 struct OpenMessage {
@@ -31,6 +30,8 @@ struct OpenMessage {
 
 /// Reads one text; see ParseText. After a mistake it repairs what it can and goes on behind the value.
 class Parser {
+  using Kind = Token::Kind;
+
  public:
   Parser(int source, size_t begin, Diagnostics* diagnostics, FieldPositions* positions)
       : source_(source),

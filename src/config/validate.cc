@@ -193,7 +193,7 @@ void CheckImportance(const TrainerDesc& desc, const std::vector<DefinedName>& sl
   }
   const auto check_slots = [&](const auto& ranges, const std::string& list) {
     for (int i = 0; i < ranges.size(); ++i) {
-      const std::string at = list + "[" + std::to_string(i) + "]";
+      const std::string at = ElementPath(list, i);
       const Result<std::vector<std::string>> expanded = ExpandSlotRange(ranges[i]);
       if (!expanded.ok()) check.Error(at, expanded.status().message());
       if (!expanded.ok()) continue;

@@ -11,8 +11,6 @@ namespace {
 
 constexpr char kSlots[] = "data_desc.multi_slot_desc.slots";
 
-std::string ElementPath(const std::string& list, int index) { return list + "[" + std::to_string(index) + "]"; }
-
 void CheckShape(const Slot& slot, const std::string& path, Checker& check) {
   const std::string shape = path + ".shape";
   if (!slot.is_dense()) {

@@ -11,8 +11,6 @@
 namespace millrace {
 namespace {
 
-std::string ElementPath(const std::string& list, int index) { return list + "[" + std::to_string(index) + "]"; }
-
 /// Checks one model; what a layer may read grows from layer to layer.
 class ModelCheck {
  public:

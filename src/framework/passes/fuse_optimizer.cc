@@ -22,7 +22,7 @@ std::string Signature(const OpDesc& op) {
   return signature;
 }
 
-OpDesc Join(const OpGraph& graph, const std::vector<int>& members) {
+OpDesc JoinUpdates(const OpGraph& graph, const std::vector<int>& members) {
   OpDesc fused = graph.op(members[0]);
   fused.set_type("fused_" + fused.type());
   const auto join = [&](auto& bindings, const auto& arguments) {
@@ -80,7 +80,7 @@ void FuseOptimizers(OpGraph& graph, const OpRegistry& registry) {
   }
   for (const auto& [signature, members] : groups) {
     if (members.size() < 2 || !CanMove(graph, members)) continue;
-    OpDesc fused = Join(graph, members);
+    OpDesc fused = JoinUpdates(graph, members);
     for (const int i : members) graph.Remove(i);
     graph.Replace(members.back(), std::move(fused));
   }

@@ -49,7 +49,7 @@ Element Classify(const OpGraph& graph, const Site& site, size_t i) {
   return element;
 }
 
-std::string Signature(const OpDesc& pool) {
+std::string HowItPools(const OpDesc& pool) {
   return StringAttr(pool, "pooltype", "") + " " + std::to_string(IntAttr(pool, "padding_idx", -1)) + " " +
          StringAttr(pool, "out_of_range", "") + (FindAttr(pool, "update_padding") == nullptr ? "" : " fixed");
 }
@@ -275,7 +275,7 @@ size_t RunEnd(const OpGraph& graph, const std::vector<Element>& elements, size_t
     const Element& element = elements[end];
     if (element.is_dense) continue;
     if (element.pool < 0) break;
-    const std::string own = Signature(graph.op(element.pool));
+    const std::string own = HowItPools(graph.op(element.pool));
     if (pools > 0 && own != signature) break;
     signature = own;
     ++pools;
