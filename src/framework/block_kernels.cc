@@ -24,8 +24,6 @@ std::string Where(int block, size_t index) {
   return (block == 0 ? "" : "block " + std::to_string(block) + " ") + "op[" + std::to_string(index) + "]";
 }
 
-// Memory that runs out is the one exception that a kernel of ours, or a container in it, throws; a plugin's may throw
-// any.
 Result<std::unique_ptr<OpKernel>> MakeKernel(const OpInfo& op, KernelContext& context) {
   try {
     return op.kernel(context);
@@ -34,7 +32,9 @@ Result<std::unique_ptr<OpKernel>> MakeKernel(const OpInfo& op, KernelContext& co
   }
 }
 
-Status RunKernel(OpKernel& kernel, const RunContext& context, const OpRegistry& registry, const std::string& type) {
+// Memory that runs out is the one exception that a kernel of ours, or a container in it, throws; a plugin's may throw
+// any.
+Status RunKernel(OpKernel& kernel, const RunContext& context, const Executable& executable, int block, size_t index) {
   try {
     return kernel.Run(context);
   } catch (const NoMemory& error) {
@@ -42,7 +42,7 @@ Status RunKernel(OpKernel& kernel, const RunContext& context, const OpRegistry& 
   } catch (const std::bad_alloc&) {
     return Unavailable("no memory for what the operator keeps beside its variables");
   } catch (...) {
-    return OperatorThrew(*registry.Find(type));
+    return OperatorThrew(*executable.registry().Find(executable.ops(block)[index].type()));
   }
 }
 
@@ -67,8 +67,8 @@ Result<std::unique_ptr<BlockKernels>> BlockKernels::Create(const Executable& exe
 Status BlockKernels::Run(const RunContext& context, OpRange ops) {
   for (size_t i = ops.begin; i < ops.end; ++i) {
     const int64_t start = nanoseconds_.empty() ? 0 : Now();
-    const OpDesc& op = executable_->ops(block_)[i];
-    if (Status s = RunKernel(*kernels_[i], context, executable_->registry(), op.type()); !s.ok()) {
+    if (Status s = RunKernel(*kernels_[i], context, *executable_, block_, i); !s.ok()) {
+      const OpDesc& op = executable_->ops(block_)[i];
       return std::move(s).Context(Where(block_, i) + " " + op.type() + FirstOutput(op));
     }
     if (!nanoseconds_.empty()) nanoseconds_[i] += Now() - start;
