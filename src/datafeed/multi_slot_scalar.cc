@@ -10,6 +10,7 @@
 #include "core/float_text.h"
 #include "datafeed/column_sink.h"
 #include "datafeed/log_key.h"
+#include "datafeed/put_row.h"
 #include "datafeed/row_sink.h"
 
 namespace millrace {
@@ -186,7 +187,7 @@ class LineReader {
       counters_.zeros_dropped += static_cast<int64_t>(std::erase(ids, 0U));
       if (ids.empty() && count > 0) ids.push_back(0);
     }
-    sink_.EndIds(slot.id, std::copy(ids.begin(), ids.end(), sink_.BeginIds(slot.id, ids.size())));
+    PutValues(slot.id, ids, sink_);
     return true;
   }
 
@@ -218,7 +219,7 @@ class LineReader {
           static_cast<int64_t>(std::erase_if(floats, [](float v) { return std::fabs(static_cast<double>(v)) < 1e-6; }));
       if (floats.empty() && count > 0) floats.push_back(0);
     }
-    sink_.EndFloats(slot.id, std::copy(floats.begin(), floats.end(), sink_.BeginFloats(slot.id, floats.size())));
+    PutValues(slot.id, floats, sink_);
     return true;
   }
 

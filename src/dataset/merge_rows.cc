@@ -8,6 +8,7 @@
 
 #include "core/hash.h"
 #include "datafeed/column_sink.h"
+#include "datafeed/put_row.h"
 #include "datafeed/row_decoder.h"
 #include "datafeed/row_sink.h"
 
@@ -128,11 +129,9 @@ class RowMerger {
     const Range values = Values(slot, row);
     const size_t count = values.end - values.begin;
     if (slot.type == SlotType::kUint64) {
-      const auto begin = lines_.ids(slot.id).begin() + static_cast<ptrdiff_t>(values.begin);
-      merged_.EndIds(slot.id, std::copy_n(begin, count, merged_.BeginIds(slot.id, count)));
+      PutValues(slot.id, lines_.ids(slot.id).subspan(values.begin, count), merged_);
     } else {
-      const auto begin = lines_.floats(slot.id).begin() + static_cast<ptrdiff_t>(values.begin);
-      merged_.EndFloats(slot.id, std::copy_n(begin, count, merged_.BeginFloats(slot.id, count)));
+      PutValues(slot.id, lines_.floats(slot.id).subspan(values.begin, count), merged_);
     }
   }
 

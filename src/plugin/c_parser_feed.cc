@@ -1,8 +1,7 @@
-#include <algorithm>
-
 #include "core/exception_text.h"
 #include "data_feed.pb.h"
 #include "datafeed/column_sink.h"
+#include "datafeed/put_row.h"
 #include "plugin/c_open_args.h"
 #include "plugin/c_plugin.h"
 #include "plugin/c_row_values.h"
@@ -58,7 +57,7 @@ class CParserFeed final : public DataFeed {
     }
     if (result != MILLRACE_ROW) return Bad("", error_text_.text(where_ + " refuses the line and gives no reason"));
     if (!row_.Check()) return Bad(SlotName(row_.column()), row_.misfit());
-    WriteRow();
+    PutRow(*schema_, row_, sink_);
     return LineResult::kRow;
   }
 
@@ -72,20 +71,6 @@ class CParserFeed final : public DataFeed {
   }
   std::string SlotName(size_t column) const {
     return column < schema_->used().size() ? schema_->used()[column].name : "";
-  }
-  void WriteRow() {
-    sink_.BeginRow();
-    for (const SlotSpec& slot : schema_->used()) {
-      const auto column = static_cast<size_t>(slot.id);
-      if (slot.type == SlotType::kUint64) {
-        const std::span<const uint64_t> values = row_.ids(column);
-        sink_.EndIds(slot.id, std::copy(values.begin(), values.end(), sink_.BeginIds(slot.id, values.size())));
-      } else {
-        const std::span<const float> values = row_.floats(column);
-        sink_.EndFloats(slot.id, std::copy(values.begin(), values.end(), sink_.BeginFloats(slot.id, values.size())));
-      }
-    }
-    sink_.EndRow();
   }
 
   const millrace_parser parser_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -28,8 +29,10 @@ class CRowValues {
   /// "expected 2 values, found 3".
   const std::string& misfit() const { return misfit_; }
 
-  std::span<const uint64_t> ids(size_t column) const { return columns_[column].ids; }
-  std::span<const float> floats(size_t column) const { return columns_[column].floats; }
+  std::span<const uint64_t> ids(std::integral auto column) const { return columns_[static_cast<size_t>(column)].ids; }
+  std::span<const float> floats(std::integral auto column) const {
+    return columns_[static_cast<size_t>(column)].floats;
+  }
 
  private:
   struct Column {
