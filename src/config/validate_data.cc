@@ -3,6 +3,7 @@
 
 #include "config/checker.h"
 #include "config/file_list.h"
+#include "core/line_blocks.h"
 #include "framework/slot_schema.h"
 #include "trainer_desc.pb.h"
 
@@ -218,8 +219,8 @@ std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check) 
   check.AtMost("data_desc.thread_num", feed.thread_num(), kMostThreads);
   check.NotNegative("data_desc.pipe_timeout_seconds", feed.pipe_timeout_seconds());
   check.AtLeast("data_desc.pipe_retries", feed.pipe_retries(), 0);
-  check.AtLeast<int64_t>("data_desc.max_line_bytes", feed.max_line_bytes(), int64_t{1} << 20);
-  check.AtMost<int64_t>("data_desc.max_line_bytes", feed.max_line_bytes(), int64_t{1} << 30);
+  check.AtLeast<int64_t>("data_desc.max_line_bytes", feed.max_line_bytes(), LineLimit::kLeast);
+  check.AtMost<int64_t>("data_desc.max_line_bytes", feed.max_line_bytes(), LineLimit::kMost);
   CheckBadLines(feed.bad_lines(), check);
   CheckInputCommands(feed, check);
   if (feed.multi_slot_desc().slots_size() == 0) {

@@ -30,6 +30,11 @@ struct LineBlock {
 
 /// How long a line may be.
 struct LineLimit {
+  /// What a user may ask for: a block of lines is not made smaller than the one, and the other is what offsets into it
+  /// may be.
+  static constexpr int64_t kLeast = int64_t{1} << 20;
+  static constexpr int64_t kMost = int64_t{1} << 30;
+
   size_t bytes = size_t{64} << 20;  ///< without the '\n'
   std::string advice;               ///< ends the message about a longer one: what to do about it
 };

@@ -12,10 +12,6 @@
 namespace millrace {
 namespace {
 
-// A block of lines is not made smaller than the one; the other is what offsets into it may be.
-constexpr int64_t kLeastLongestLine = int64_t{1} << 20;
-constexpr int64_t kMostLongestLine = int64_t{1} << 30;
-
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 /// "s3" of "s3://bucket/part-0"; empty when the name does not begin like that.
@@ -82,8 +78,9 @@ Result<std::unique_ptr<InputOpener>> InputOpener::Create(const DataFeedDesc& des
     return InvalidConfig("data_desc.pipe_timeout_seconds must be from 0 to 1000000, not " + std::to_string(timeout));
   }
   const int64_t longest = desc.max_line_bytes();
-  if (longest < kLeastLongestLine || longest > kMostLongestLine) {
-    return InvalidConfig("data_desc.max_line_bytes must be from 1048576 to 1073741824, not " + std::to_string(longest));
+  if (longest < LineLimit::kLeast || longest > LineLimit::kMost) {
+    return InvalidConfig("data_desc.max_line_bytes must be from " + std::to_string(LineLimit::kLeast) + " to " +
+                         std::to_string(LineLimit::kMost) + ", not " + std::to_string(longest));
   }
   opener->line_limit_ = {static_cast<size_t>(longest), "If it is, raise data_desc.max_line_bytes"};
   opener->timeout_ = std::chrono::milliseconds(static_cast<int64_t>(std::ceil(1000 * timeout)));
