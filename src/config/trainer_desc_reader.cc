@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "config/diagnostics.h"
@@ -49,12 +50,12 @@ std::vector<std::string> LinesOf(const std::string& message) {
   return lines;
 }
 
-/// Loads the job's plugins. What is known afterwards; nothing at all when one is missing, as nobody can say then which
-/// of the names that the job uses would have come from it.
-KnownNames LoadPlugins(const TrainerDesc& desc, const ConfigRequest& request, const FieldPositions& positions,
-                       Diagnostics* diagnostics) {
+/// Loads the job's plugins. What is known afterwards; nothing when one is missing, as nobody can say then which of the
+/// names that the job uses would have come from it.
+std::optional<KnownNames> LoadPlugins(const TrainerDesc& desc, const ConfigRequest& request,
+                                      const FieldPositions& positions, Diagnostics* diagnostics) {
   if (desc.plugins_size() == 0) return request.plugins == nullptr ? request.known : request.plugins->names();
-  if (request.plugins == nullptr) return {};
+  if (request.plugins == nullptr) return KnownNames();
   const int errors = diagnostics->errors();
   for (int i = 0; i < desc.plugins_size(); ++i) {
     const SourceSpan where = positions.Find("plugins[" + std::to_string(i) + "]");
@@ -71,7 +72,8 @@ KnownNames LoadPlugins(const TrainerDesc& desc, const ConfigRequest& request, co
       diagnostics->Error(where, std::move(first), std::move(lines));
     }
   }
-  return diagnostics->errors() == errors ? request.plugins->names() : KnownNames();
+  if (diagnostics->errors() > errors) return std::nullopt;
+  return request.plugins->names();
 }
 
 /// Whether a mistake stands within `field`, or in an override of it.
@@ -129,12 +131,10 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     ApplyOverride(request.overrides[i], static_cast<int>(i) + 1, config.desc.get(), &diagnostics, &positions);
   }
   // Where braces do not match, what belongs to what is a guess, and judging it would bury the cause.
-  bool has_plugins = false;  // all that it names
+  std::optional<KnownNames> known;
   if (intact) {
-    const int errors = diagnostics.errors();
-    const KnownNames known = LoadPlugins(*config.desc, request, positions, &diagnostics);
-    has_plugins = diagnostics.errors() == errors;
-    ValidateTrainerDesc(*config.desc, known, request.needs_model, positions, &diagnostics);
+    known = LoadPlugins(*config.desc, request, positions, &diagnostics);
+    ValidateTrainerDesc(*config.desc, known.value_or(KnownNames()), request.needs_model, positions, &diagnostics);
   }
   if (intact && request.check_files) {
     const auto expand = [&](const auto& entries, std::string_view path) {
@@ -151,7 +151,7 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     CheckProgramFiles(config.desc->program(), positions, &diagnostics);
   }
   if (intact && !request.has_output_folder) CheckOutputFolder(*config.desc, positions, &diagnostics);
-  if (has_plugins && diagnostics.errors() > 0 && request.find_deeper && CompilesSoundly(diagnostics, positions)) {
+  if (known && diagnostics.errors() > 0 && request.find_deeper && CompilesSoundly(diagnostics, positions)) {
     for (const ConfigMistake& mistake : request.find_deeper(*config.desc)) {
       diagnostics.Error(positions.Find(mistake.path), mistake.message);
     }
