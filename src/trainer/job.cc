@@ -160,13 +160,9 @@ Status Job::CompilePrograms() {
     }
     model_.test = model_.main;
   } else {
-    std::vector<ModelMistake> mistakes;
-    Result<CompiledModel> model = CompileModel(desc().model(), schema, environment_->ops, &mistakes);
-    if (!mistakes.empty()) {
-      std::vector<ConfigMistake> placed;
-      for (ModelMistake& mistake : mistakes) placed.push_back({std::move(mistake.path), std::move(mistake.message)});
-      return config_.Report(placed);
-    }
+    std::vector<ConfigMistake> mistakes;
+    Result<CompiledModel> model = CompileModelOf(desc(), schema, environment_->ops, &mistakes);
+    if (!mistakes.empty()) return config_.Report(mistakes);
     MR_ASSIGN(model_, std::move(model));
   }
   MR_ASSIGN(metrics_, MetricSet::Create(model_.metrics, schema));

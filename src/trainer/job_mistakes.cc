@@ -40,6 +40,14 @@ bool IsTable(const VarDesc* var) { return var != nullptr && var->type().type() =
 
 }  // namespace
 
+Result<CompiledModel> CompileModelOf(const TrainerDesc& desc, const SlotSchema& schema, const OpRegistry& registry,
+                                     std::vector<ConfigMistake>* mistakes) {
+  std::vector<ModelMistake> of_model;
+  Result<CompiledModel> model = CompileModel(desc.model(), schema, registry, &of_model);
+  for (ModelMistake& mistake : of_model) mistakes->push_back({std::move(mistake.path), std::move(mistake.message)});
+  return model;
+}
+
 std::vector<ConfigMistake> FindUnknownNames(const TrainerDesc& desc, const CompiledModel& model,
                                             const std::vector<std::string>& metrics) {
   std::vector<ConfigMistake> mistakes;
@@ -132,9 +140,7 @@ std::vector<ConfigMistake> FindDeeperMistakes(const TrainerDesc& desc, const Env
   std::vector<ConfigMistake> mistakes;
   const Result<SlotSchema> schema = SlotSchema::Create(desc.data_desc());
   if (!desc.has_model() || !schema.ok()) return mistakes;
-  std::vector<ModelMistake> of_model;
-  const Result<CompiledModel> model = CompileModel(desc.model(), *schema, environment.ops, &of_model);
-  for (ModelMistake& mistake : of_model) mistakes.push_back({std::move(mistake.path), std::move(mistake.message)});
+  const Result<CompiledModel> model = CompileModelOf(desc, *schema, environment.ops, &mistakes);
   if (!model.ok()) return mistakes;
   const Result<std::unique_ptr<const MetricSet>> metrics = MetricSet::Create(model->metrics, *schema);
   if (!metrics.ok()) return mistakes;
