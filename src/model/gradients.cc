@@ -5,23 +5,22 @@
 namespace millrace {
 namespace {
 
-const OptimizerDesc& OptimizerOf(const ModelDesc& model, const std::string& param) {
-  const TableDesc* table = FindTable(model, param);
-  return table != nullptr && table->has_optimizer() ? table->optimizer() : model.optimizer();
+const OptimizerDesc& OptimizerOfParam(const Lowering& lowering, const std::string& param) {
+  return OptimizerOf(lowering.model(), FindTable(lowering.model(), param));
 }
 
 /// How the gradient of a parameter is clipped; null: not at all.
 const GradientClip* ClipOf(const Lowering& lowering, const std::string& param) {
   const ParameterRule* rule = lowering.RuleOf(param);
   if (rule != nullptr && rule->has_clip()) return &rule->clip();
-  const OptimizerDesc& optimizer = OptimizerOf(lowering.model(), param);
+  const OptimizerDesc& optimizer = OptimizerOfParam(lowering, param);
   return optimizer.has_clip() ? &optimizer.clip() : nullptr;
 }
 
 const Regularization& PenaltyOf(const Lowering& lowering, const std::string& param) {
   const ParameterRule* rule = lowering.RuleOf(param);
   if (rule != nullptr && rule->has_regularization()) return rule->regularization();
-  return OptimizerOf(lowering.model(), param).regularization();
+  return OptimizerOfParam(lowering, param).regularization();
 }
 
 bool IsPenalty(const Regularization& regularization) { return regularization.l1() > 0 || regularization.l2() > 0; }

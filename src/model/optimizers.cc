@@ -224,7 +224,8 @@ OpDesc TablePush(const ParamGrad& target, const std::string& rate) {
 }
 
 /// The variable with the rate of a parameter: the optimizer's, or a part of it.
-std::string RateOf(Lowering& lowering, const std::string& param, const OptimizerDesc& optimizer, bool own) {
+std::string RateOf(Lowering& lowering, const std::string& param, const OptimizerDesc& optimizer) {
+  const bool own = &optimizer != &lowering.model().optimizer();
   const std::string rate = own ? "learning_rate_" + param : "learning_rate_0";
   AddRate(lowering, "optimizer", rate, optimizer);
   const ParameterRule* rule = lowering.RuleOf(param);
@@ -246,6 +247,10 @@ const TableDesc* FindTable(const ModelDesc& model, const std::string& name) {
   return nullptr;
 }
 
+const OptimizerDesc& OptimizerOf(const ModelDesc& model, const TableDesc* table) {
+  return table != nullptr && table->has_optimizer() ? table->optimizer() : model.optimizer();
+}
+
 void CheckOptimizers(Lowering& lowering) {
   const ModelDesc& model = lowering.model();
   lowering.Enter("model.optimizer");
@@ -262,7 +267,7 @@ void CheckOptimizers(Lowering& lowering) {
       lowering.Problem("table \"" + table.name() + "\"",
                        "optimizer: names no rule; sgd, momentum, adagrad, adam or ftrl");
     }
-    const OptimizerDesc& rule = table.has_optimizer() ? table.optimizer() : model.optimizer();
+    const OptimizerDesc& rule = OptimizerOf(model, &table);
     if (!table.has_vocabulary() && MovesEveryRow(rule)) {
       lowering.Problem("table \"" + table.name() + "\"",
                        "optimizer: " + RuleName(rule) +
@@ -282,9 +287,8 @@ void AppendUpdates(Lowering& lowering, std::vector<ParamGrad> gradients) {
   ClipAndPenalize(lowering, &gradients);
   for (const ParamGrad& target : gradients) {
     const TableDesc* table = FindTable(model, target.param);
-    const bool own = table != nullptr && table->has_optimizer();
-    const OptimizerDesc& optimizer = own ? table->optimizer() : model.optimizer();
-    const std::string rate = RateOf(lowering, target.param, optimizer, own);
+    const OptimizerDesc& optimizer = OptimizerOf(model, table);
+    const std::string rate = RateOf(lowering, target.param, optimizer);
     const bool is_hash = table != nullptr && !table->has_vocabulary();
     const std::string where = "parameter \"" + target.param + "\"";
     lowering.Append(where, is_hash ? TablePush(target, rate) : UpdateOp(lowering, target, optimizer, rate),
