@@ -17,7 +17,9 @@ struct AxisLines {
     const int front = static_cast<int>(axis < 0 ? axis + dims.rank() : axis);
     return {dims.Product(0, front), dims[front], dims.Product(front + 1, dims.rank())};
   }
-  /// Calls body(line, first) for each line; its k-th value is at first + k * inner.
+  /// Where the line of this number begins.
+  int64_t First(int64_t line) const { return line / inner * along * inner + line % inner; }
+  /// Calls body(line, First(line)) for each line; its k-th value is at First(line) + k * inner.
   template <class Body>
   void ForEach(const Body& body) const {
     for (int64_t o = 0; o < outer; ++o) {

@@ -60,6 +60,7 @@ class TopKKernel : public BoundKernel<TopKKernel> {
     const float* x = x_->data<float>();
     float* out = out_->Resize<float>(dims);
     int64_t* indices = indices_->Resize<int64_t>(dims);
+    const AxisLines taken{lines.outer, rule_.k, lines.inner};
     order_.resize(static_cast<size_t>(lines.along));
     lines.ForEach([&](int64_t line, int64_t first) {
       const float* from = x + first;
@@ -71,7 +72,7 @@ class TopKKernel : public BoundKernel<TopKKernel> {
         if (left != right) return rule_.largest ? left > right : left < right;
         return a < b;
       });
-      int64_t at = line / lines.inner * rule_.k * lines.inner + line % lines.inner;
+      int64_t at = taken.First(line);
       for (int64_t j = 0; j < rule_.k; ++j, at += lines.inner) {
         indices[at] = order_[static_cast<size_t>(j)];
         out[at] = from[indices[at] * lines.inner];
@@ -111,9 +112,10 @@ class TopKGradKernel : public BoundKernel<TopKGradKernel> {
     MR_ASSIGN(const float* grad, out_grad_.Read(indices_->numel()));
     float* x_grad = ResizeLike(*x_, x_grad_);
     std::fill_n(x_grad, x_->numel(), 0.0F);
+    const AxisLines taken{lines.outer, k, lines.inner};
     Status fits;
     lines.ForEach([&](int64_t line, int64_t first) {
-      int64_t at = line / lines.inner * k * lines.inner + line % lines.inner;
+      int64_t at = taken.First(line);
       for (int64_t j = 0; j < k; ++j, at += lines.inner) {
         const int64_t from = indices[at];
         if (from < 0 || from >= lines.along) {
