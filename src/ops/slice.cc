@@ -91,11 +91,11 @@ Status InferSlice(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("Input"));
   MR_ASSIGN(KnownInts starts, ReadKnownInts(context, kStarts));
   MR_ASSIGN(KnownInts ends, ReadKnownInts(context, kEnds));
-  // Paddle writes numbers of no meaning into the attribute beside tensors.
   KnownInts strides;
   if (HasStrides(context.op())) {
     MR_ASSIGN(strides, ReadKnownInts(context, kStrides));
   }
+  // Paddle writes numbers of no meaning into the attribute beside tensors.
   for (KnownInts* known : {&starts, &ends, &strides}) {
     if (!known->is_fixed) std::fill(known->values.begin(), known->values.end(), KnownInts::kUnknown);
   }
