@@ -21,20 +21,17 @@ struct DecimalRun {
   uint32_t bytes = 0;        ///< 0: something else stands there
 };
 
-/// Eight bytes of text as one word, and where their digits may end. What follows a number waits for that place alone,
-/// so it is found in as few steps as there can be: digits have the bit 0x10; white space, point, sign and 'e' have not.
-/// Other characters have it as well, and are found while the processor goes on.
-class DigitWord {
- public:
-  explicit DigitWord(const char* text) { std::memcpy(&word_, text, sizeof(word_)); }
+/// Eight bytes of text as one word, the first one lowest.
+inline uint64_t LoadWord(const char* text) {
+  uint64_t word = 0;
+  std::memcpy(&word, text, sizeof(word));
+  return word;
+}
 
-  /// A bit in each byte that ends digits.
-  uint64_t ends() const { return ~word_ & 0x1010101010101010U; }
-  uint64_t word() const { return word_; }
-
- private:
-  uint64_t word_ = 0;
-};
+/// A bit in each byte of a word where its digits may end. What follows a number waits for that place alone, so it is
+/// found in as few steps as there can be: digits have the bit 0x10; white space, point, sign and 'e' have not. Other
+/// characters have it as well, and are found while the processor goes on.
+inline uint64_t DigitEnds(uint64_t word) { return ~word & 0x1010101010101010U; }
 
 /// Turns the lowest `count` bytes of `text`, 1 to 8, the first one lowest, into a number with three multiplications and
 /// no loop (Mula and Lemire's way of parsing eight digits). False when they are not all digits.
@@ -52,25 +49,25 @@ inline bool NumberOfDigits(uint64_t text, uint32_t count, uint64_t* number) {
 /// Reads up to eight digits. When one of the bytes before the next white space, point, sign or 'e' is no digit, there
 /// are none.
 inline DigitRun ReadDigits(const char* text) {
-  const DigitWord word(text);
-  const uint64_t ends = word.ends();
+  const uint64_t word = LoadWord(text);
+  const uint64_t ends = DigitEnds(word);
   const uint32_t digits = ends == 0 ? 8U : static_cast<uint32_t>(std::countr_zero(ends)) / 8U;
   uint64_t value = 0;
-  if (digits == 0 || !NumberOfDigits(word.word(), digits, &value)) return {};
+  if (digits == 0 || !NumberOfDigits(word, digits, &value)) return {};
   return {value, digits};
 }
 
 /// Reads "12.345": the point is taken out of the word, then it is a number.
 inline DecimalRun ReadShortDecimal(const char* text) {
-  const DigitWord word(text);
-  const uint64_t ends = word.ends();
+  const uint64_t word = LoadWord(text);
+  const uint64_t ends = DigitEnds(word);
   const uint64_t later_ends = ends & (ends - 1);
   if (later_ends == 0) return {};
   const auto whole = static_cast<uint32_t>(std::countr_zero(ends)) / 8U;
   const auto bytes = static_cast<uint32_t>(std::countr_zero(later_ends)) / 8U;
   if (whole == 0 || text[whole] != '.') return {};
   const uint64_t before_point = (uint64_t{1} << (8 * whole)) - 1;
-  const uint64_t digits = (word.word() & before_point) | ((word.word() >> 8) & ~before_point);
+  const uint64_t digits = (word & before_point) | ((word >> 8) & ~before_point);
   uint64_t mantissa = 0;
   if (!NumberOfDigits(digits, bytes - 1, &mantissa)) return {};
   return {static_cast<uint32_t>(mantissa), bytes - 1 - whole, bytes};
