@@ -7,6 +7,7 @@
 #include "core/file.h"
 #include "dataset/dataset_factory.h"
 #include "dataset/instant_converter.h"
+#include "framework/feed_names.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -34,7 +35,7 @@ Result<DataFeedDesc> ReadingDesc(const TrainerDesc& job) {
     return InvalidConfig("dataset.sample_rate: files hold every line; leave it out, or draw lines in the pipe_command");
   }
   if (class_name == "InMemoryDataset" && desc.zeros() == DataFeedDesc::AS_CLASS) desc.set_zeros(DataFeedDesc::DROP);
-  if (ReadsMultiSlot(desc.name())) desc.clear_name();
+  ForgetOwnFeed(&desc);
   return desc;
 }
 

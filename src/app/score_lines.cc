@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "core/edit_distance.h"
+#include "framework/feed_names.h"
 
 namespace millrace {
 namespace {
@@ -123,7 +124,7 @@ Status WriteScores(std::span<const float> scores, std::FILE* out, Comparison* co
 Status ScoreLines(const Predictor& predictor, const Environment& environment, const ScoreRequest& request,
                   std::stop_token stop) {
   DataFeedDesc desc = predictor.data_desc();
-  if (ReadsMultiSlot(desc.name())) desc.clear_name();
+  ForgetOwnFeed(&desc);
   desc.set_drop_last(false);
   desc.set_thread_num(1);
   if (request.batch_size > 0) desc.set_batch_size(request.batch_size);

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "framework/feed_names.h"
 #include "inspect/batch_json.h"
 #include "program/program_files.h"
 #include "reader/reader_holder.h"
@@ -23,7 +24,7 @@ constexpr std::chrono::milliseconds kReadOnFor{500};
 /// Batches of at most kRowsShown rows, from the start of the input.
 Result<std::unique_ptr<Dataset>> OpenSample(const Job& job) {
   DataFeedDesc desc = job.desc().data_desc();
-  if (ReadsMultiSlot(desc.name())) desc.clear_name();
+  ForgetOwnFeed(&desc);
   desc.set_batch_size(std::min(desc.batch_size(), kRowsShown));
   desc.set_thread_num(1);
   desc.set_drop_last(false);

@@ -4,6 +4,7 @@
 #include "config/checker.h"
 #include "config/file_list.h"
 #include "core/line_blocks.h"
+#include "framework/feed_names.h"
 #include "framework/slot_schema.h"
 #include "trainer_desc.pb.h"
 
@@ -142,23 +143,10 @@ void CheckInputCommands(const DataFeedDesc& desc, Checker& check) {
   }
 }
 
-/// Feeds of ours by the dataset that they feed; the first one of a dataset is its own.
-constexpr std::pair<std::string_view, std::string_view> kFeeds[] = {
-    {"QueueDataset", "MultiSlotDataFeed"},
-    {"InMemoryDataset", "MultiSlotInMemoryDataFeed"},
-    {"InMemoryDataset", "SlotRecordInMemoryDataFeed"},
-    {"FileInstantDataset", "MultiSlotFileInstantDataFeed"},
-};
-
-bool IsOwnFeed(std::string_view feed) {
-  if (feed.empty()) return true;
-  return std::any_of(std::begin(kFeeds), std::end(kFeeds), [feed](const auto& entry) { return entry.second == feed; });
-}
-
 void CheckFeedOfDataset(std::string_view dataset, const std::string& feed, Checker& check) {
   std::string_view wanted;
   bool is_ours = false;
-  for (const auto& [owner, name] : kFeeds) {
+  for (const auto& [owner, name] : kOwnFeeds) {
     if (owner == dataset && name == feed) return;
     if (owner == dataset && wanted.empty()) wanted = name;
     is_ours = is_ours || name == feed;
@@ -206,7 +194,7 @@ std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check) 
     CheckFeedOfDataset(desc.dataset().class_name(), feed.name(), check);
   }
   if (desc.dataset().class_name() == "FileInstantDataset") CheckBinaryFeed(feed, check);
-  if (feed.attrs_size() > 0 && IsOwnFeed(feed.name())) {
+  if (feed.attrs_size() > 0 && ReadsMultiSlot(feed.name())) {
     check.Error("data_desc.attrs[0]",
                 "attrs are for the data feed of a plugin (data_desc.name); MultiSlot text has none");
   }

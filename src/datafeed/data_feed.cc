@@ -34,12 +34,6 @@ Result<std::unique_ptr<DataFeed>> MakeMultiSlot(const SlotSchema& schema, const 
 
 }  // namespace
 
-bool ReadsMultiSlot(std::string_view feed_class) {
-  if (feed_class.empty()) return true;
-  const std::vector<std::string> names = DataFeedFactory::Builtin().names();
-  return std::find(names.begin(), names.end(), feed_class) != names.end();
-}
-
 DataFeedFactory DataFeedFactory::Builtin() {
   DataFeedFactory factory;
   factory.entries_ = {{"MultiSlotDataFeed", MakeMultiSlot<FeedClass::kQueue>, ""},

@@ -34,10 +34,6 @@ class DataFeed {
   virtual const ValueCounters& counters() const = 0;
 };
 
-/// Whether a class of data feed reads MultiSlot text as Millrace does itself; so does no name at all. Datasets may read
-/// such lines in ways of their own, and those of a plugin's class by that class alone.
-bool ReadsMultiSlot(std::string_view feed_class);
-
 /// Makes data feeds by class name: DataFeedDesc.name.
 ///
 /// A value that the program makes and passes on; a plugin adds its classes to it before the first Create, which any

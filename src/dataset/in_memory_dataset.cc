@@ -17,6 +17,7 @@
 #include "dataset/merge_rows.h"
 #include "dataset/page_views.h"
 #include "dataset/row_loader.h"
+#include "framework/feed_names.h"
 
 namespace millrace {
 

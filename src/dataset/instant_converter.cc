@@ -14,6 +14,7 @@
 #include "datafeed/data_feed.h"
 #include "datafeed/instant_rows.h"
 #include "dataset/queue_dataset.h"
+#include "framework/feed_names.h"
 
 namespace millrace {
 namespace {
@@ -70,7 +71,7 @@ class Conversion {
     if (state_.done) return state_.report;
     DataFeedDesc desc = *request_->desc;
     desc.set_drop_last(false);
-    if (desc.name() != "MultiSlotDataFeed" && ReadsMultiSlot(desc.name())) desc.clear_name();
+    ForgetOwnFeed(&desc);
     QueueDatasetOptions options;
     options.output_dir = request_->output_dir;
     MR_ASSIGN(const std::unique_ptr<QueueDataset> dataset,

@@ -10,6 +10,7 @@
 
 #include "core/exception_text.h"
 #include "datafeed/data_feed.h"
+#include "framework/feed_names.h"
 #include "program/text_proto.h"
 #include "python/bindings.h"
 #include "python/errors.h"
@@ -106,7 +107,7 @@ class PyPredictor {
   /// Scores lines of MultiSlot text, which lack the slots of `without`.
   py::array_t<float> ScoreText(const std::string& text, const std::vector<std::string>& without) {
     DataFeedDesc desc = predictor_->data_desc();
-    if (ReadsMultiSlot(desc.name())) desc.clear_name();
+    ForgetOwnFeed(&desc);
     auto* slots = desc.mutable_multi_slot_desc()->mutable_slots();
     for (const std::string& name : without) {
       slots->erase(std::remove_if(slots->begin(), slots->end(), [&](const Slot& s) { return s.name() == name; }),

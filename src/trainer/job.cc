@@ -8,6 +8,7 @@
 #include "core/machine_memory.h"
 #include "dataset/incremental_dataset.h"
 #include "framework/batch_check.h"
+#include "framework/feed_names.h"
 #include "framework/var_meta.h"
 #include "program/program_files.h"
 
@@ -139,7 +140,7 @@ Result<std::unique_ptr<InMemoryDataset>> Job::LoadEvaluationRows(std::stop_token
   feed.set_drop_last(false);
   const bool streams = desc().dataset().class_name() == "QueueDataset";
   if (streams && feed.zeros() == DataFeedDesc::AS_CLASS) feed.set_zeros(DataFeedDesc::KEEP);
-  if (streams && ReadsMultiSlot(feed.name())) feed.clear_name();
+  if (streams) ForgetOwnFeed(&feed);
   InMemoryDatasetOptions options;
   options.threads = workers_;
   options.rows = DatasetSettings::FromDesc(desc()).ForEvaluation().rows;
