@@ -1,6 +1,7 @@
 #include "datafeed/data_feed.h"
 
 #include <algorithm>
+#include <new>
 
 #include "core/edit_distance.h"
 #include "core/exception_text.h"
@@ -33,6 +34,16 @@ Result<std::unique_ptr<DataFeed>> MakeMultiSlot(const SlotSchema& schema, const 
 }
 
 }  // namespace
+
+Status FeedThrew(std::string_view feed_class) {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return Unavailable("no memory for the rows that are read");
+  } catch (...) {
+    return InvalidConfig("data_desc.name: data feed \"" + std::string(feed_class) + "\" threw " + DescribeException());
+  }
+}
 
 DataFeedFactory DataFeedFactory::Builtin() {
   DataFeedFactory factory;
@@ -74,7 +85,7 @@ Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view name,
       if (feed == nullptr) return InvalidConfig("data_desc.name: \"" + entry->name + "\" made no data feed");
       return feed;
     } catch (...) {
-      return InvalidConfig("data_desc.name: \"" + entry->name + "\" threw " + DescribeException());
+      return FeedThrew(name);
     }
   }
   return InvalidConfig("data_desc.name: " + entry->name +

@@ -34,6 +34,10 @@ class DataFeed {
   virtual const ValueCounters& counters() const = 0;
 };
 
+/// What an exception becomes that reading rows threw, to be called within a catch block: kUnavailable when memory ran
+/// out, otherwise kInvalidConfig that blames the class of the feed, as only a plugin's throws.
+Status FeedThrew(std::string_view feed_class);
+
 /// Makes data feeds by class name: DataFeedDesc.name.
 ///
 /// A value that the program makes and passes on; a plugin adds its classes to it before the first Create, which any

@@ -140,6 +140,7 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
   load.threads = std::max(desc.has_thread_num() ? desc.thread_num() : options.threads, 1);
   load.retries = desc.pipe_retries();
   load.lines = line_options;
+  load.feed_class = desc.name();
   load.sample_rate = options.rows.sample_rate;
   load.sample_seed = options.rows.sample_seed;
   if (!ReadsMultiSlot(desc.name())) {

@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "core/elapsed.h"
-#include "core/exception_text.h"
 #include "dataset/batch_rows.h"
 
 namespace millrace {
@@ -85,8 +84,7 @@ void QueuePass::Read(Reader& reader, const std::stop_token& stop) {
   try {
     status = ReadAll(reader, stop);
   } catch (...) {
-    // A feed may be a plugin's.
-    status = InvalidConfig("data_desc.name: data feed \"" + options_.feed_class + "\" threw " + DescribeException());
+    status = FeedThrew(options_.feed_class);
   }
   if (status.ok()) return;
   channel_.Close(std::move(status));

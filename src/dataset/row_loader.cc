@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "core/elapsed.h"
-#include "core/exception_text.h"
 #include "core/hash.h"
 #include "datafeed/multi_slot_parser.h"
 #include "datafeed/row_sink.h"
@@ -78,11 +77,8 @@ void RowLoader::Read(Reader& reader, std::stop_source& stop) {
   Status status;
   try {
     status = ReadAll(reader, stop.get_token());
-  } catch (const std::bad_alloc&) {
-    status = Unavailable("no memory for the rows of the files");
   } catch (...) {
-    // A feed may be a plugin's.
-    status = InvalidConfig("data_desc.name: the data feed threw " + DescribeException());
+    status = FeedThrew(options_.feed_class);
   }
   if (status.ok()) return;
   const std::lock_guard lock(mutex_);

@@ -27,6 +27,7 @@ class RowLoader {
     int threads = 1;
     int retries = 0;
     MultiSlotOptions lines;
+    std::string feed_class;  ///< for messages
     /// Makes a feed of a plugin's class for each thread; empty: MultiSlot text, read as `lines` says.
     std::function<Result<std::unique_ptr<DataFeed>>()> make_feed;
     double sample_rate = 1;    ///< share of the lines that is read, chosen by their places

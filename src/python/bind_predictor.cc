@@ -8,7 +8,6 @@
 #include <mutex>
 #include <optional>
 
-#include "core/exception_text.h"
 #include "datafeed/data_feed.h"
 #include "framework/feed_names.h"
 #include "program/text_proto.h"
@@ -123,11 +122,8 @@ class PyPredictor {
                 PredictSession::Create(*predictor_, schema, kRowsAtOnce));
       try {
         return ScoreLines(text, schema, *feed, *session, stop, &scores);
-      } catch (const std::bad_alloc&) {
-        return Unavailable("no memory for the rows of the lines");
       } catch (...) {
-        // A feed may be a plugin's.
-        return InvalidConfig("data feed \"" + feed_class + "\" threw " + DescribeException());
+        return FeedThrew(feed_class);
       }
     });
     return ToScores(scores);
