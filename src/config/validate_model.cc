@@ -5,6 +5,7 @@
 #include "config/checker.h"
 #include "config/validate_optimizer.h"
 #include "core/edit_distance.h"
+#include "framework/oneof_names.h"
 #include "framework/slot_schema.h"
 #include "model.pb.h"
 
@@ -79,7 +80,7 @@ class ModelCheck {
 
   void Initial(const Initializer& init, const std::string& path) {
     if (init.kind_case() == Initializer::KIND_NOT_SET) {
-      check_.Error(path, "an initializer needs one of constant, uniform, normal, xavier and xavier_normal");
+      check_.Error(path, "an initializer needs " + OneofNames<Initializer>("kind"));
     }
     if (init.has_uniform()) check_.NotNegative(path + ".uniform", init.uniform());
     if (init.has_normal()) check_.NotNegative(path + ".normal", init.normal());
@@ -121,9 +122,7 @@ class ModelCheck {
           CheckKnown(check_, path + ".op.type", "operator", layer.op().type(), check_.known().operators);
         }
         break;
-      case LayerDesc::KIND_NOT_SET:
-        check_.Error(
-            path, "a layer needs a kind: embedding, fc, concat, fm, cross, add, reduce_sum, activation, dropout or op");
+      case LayerDesc::KIND_NOT_SET: check_.Error(path, "a layer needs a kind: " + OneofNames<LayerDesc>("kind"));
     }
     if (layer.name().empty()) {
       check_.Missing(path, "name", "a layer needs a name");

@@ -1,5 +1,6 @@
 #include "config/validate_optimizer.h"
 
+#include "framework/oneof_names.h"
 #include "model.pb.h"
 
 namespace millrace {
@@ -80,7 +81,7 @@ void CheckClip(const GradientClip& clip, const std::string& path, Checker& check
     case GradientClip::kNorm: check.Positive(path + ".norm", clip.norm()); break;
     case GradientClip::kGlobalNorm: check.Positive(path + ".global_norm", clip.global_norm()); break;
     case GradientClip::KIND_NOT_SET:
-      check.Error(path, "needs one of value, norm and global_norm, as in clip { norm: 5 }");
+      check.Error(path, "a clip needs " + OneofNames<GradientClip>("kind") + ", as in clip { norm: 5 }");
       return;
   }
   if (clip.has_min_value()) check.Error(path + ".min_value", "stands beside value alone");
@@ -130,9 +131,8 @@ void CheckOptimizer(const OptimizerDesc& optimizer, const std::string& path, Che
       check.NotNegative(path + ".lars_momentum.weight_decay", optimizer.lars_momentum().weight_decay());
       break;
     case OptimizerDesc::RULE_NOT_SET:
-      check.Error(
-          path,
-          "an optimizer needs a rule: sgd, momentum, adagrad, adam or ftrl, as in optimizer { adagrad { lr: 0.01 } }");
+      check.Error(path, "an optimizer needs a rule: " + OneofNames<OptimizerDesc>("rule") +
+                            ", as in optimizer { adagrad { lr: 0.01 } }");
   }
   if (optimizer.has_regularization()) {
     check.NotNegative(path + ".regularization.l1", optimizer.regularization().l1());

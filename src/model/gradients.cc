@@ -1,5 +1,6 @@
 #include <string>
 
+#include "framework/oneof_names.h"
 #include "model/lowering.h"
 
 namespace millrace {
@@ -128,7 +129,7 @@ void CheckGradientSettings(Lowering& lowering, const std::string& where, const R
       if (!(clip->global_norm() > 0)) problem("clip: global_norm must be positive", clip->global_norm());
       break;
     case GradientClip::KIND_NOT_SET:
-      lowering.Problem(where, "clip: needs one of value, norm and global_norm, as in clip { norm: 5 }");
+      lowering.Problem(where, "clip: needs " + OneofNames<GradientClip>("kind") + ", as in clip { norm: 5 }");
   }
 }
 

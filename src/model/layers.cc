@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "framework/oneof_names.h"
 #include "model/lowering.h"
 
 namespace millrace {
@@ -273,8 +274,7 @@ bool LowerLayer(Lowering& lowering, const std::string& where, const LayerDesc& l
     case LayerDesc::kOp: return LowerOpLayer(lowering, where, layer);
     case LayerDesc::KIND_NOT_SET: break;
   }
-  lowering.Problem(where,
-                   "has no kind; add embedding, fc, concat, fm, cross, add, reduce_sum, activation, dropout or op");
+  lowering.Problem(where, "has no kind; add " + OneofNames<LayerDesc>("kind"));
   return false;
 }
 

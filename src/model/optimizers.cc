@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/learning_rate.h"
+#include "framework/oneof_names.h"
 #include "model/lowering.h"
 
 namespace millrace {
@@ -265,7 +266,7 @@ void CheckOptimizers(Lowering& lowering) {
     CheckOptimizer(lowering, "table \"" + table.name() + "\": optimizer", table.optimizer());
     if (table.has_optimizer() && table.optimizer().rule_case() == OptimizerDesc::RULE_NOT_SET) {
       lowering.Problem("table \"" + table.name() + "\"",
-                       "optimizer: names no rule; sgd, momentum, adagrad, adam or ftrl");
+                       "optimizer: names no rule; add " + OneofNames<OptimizerDesc>("rule"));
     }
     const OptimizerDesc& rule = OptimizerOf(model, &table);
     if (!table.has_vocabulary() && MovesEveryRow(rule)) {

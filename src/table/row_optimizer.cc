@@ -26,7 +26,7 @@ Result<std::unique_ptr<RowOptimizer>> MakeRowOptimizer(const OptimizerDesc& desc
                            "of its own, or a vocabulary");
     case OptimizerDesc::RULE_NOT_SET: break;
   }
-  return InvalidConfig("no optimizer: give the table or the model one of sgd, momentum, adagrad, adam, ftrl");
+  return InvalidConfig("no optimizer: neither the table nor the model names a rule");
 }
 
 }  // namespace millrace

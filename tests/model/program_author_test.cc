@@ -105,7 +105,7 @@ TEST(ProgramAuthorTest, WhatCannotBeDoneToGradientsIsSaid) {
     const char* message;
   };
   constexpr Wrong kWrong[] = {
-      {"sgd {} clip {}", "optimizer: clip: needs one of value, norm and global_norm, as in clip { norm: 5 }"},
+      {"sgd {} clip {}", "optimizer: clip: needs value, norm or global_norm, as in clip { norm: 5 }"},
       {"sgd {} clip { norm: 0 }", "optimizer: clip: norm must be positive; 0.000000"},
       {"sgd {} clip { global_norm: -1 }", "optimizer: clip: global_norm must be positive; -1.000000"},
       {"sgd {} clip { value: 1 min_value: 2 }", "optimizer: clip: value must not be below min_value; 1.000000"},
