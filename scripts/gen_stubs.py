@@ -95,7 +95,6 @@ RETURNS = {
     "InMemoryDataset.get_pv_data_size": "int", "Optimizer.minimize": "Tuple[List[Variable], List[Tuple[Variable, Variable]]]",
     "layers.op": "Any", "layers.split": "List[Variable]", "layers.topk": "Tuple[Variable, Variable]",
     "layers.auc": "Tuple[Variable, Variable, List[Variable]]", "layers.softmax_with_cross_entropy": "Any",
-    "layers.quoted": "str",
     "PyArrayFeedQueue.pop": "Optional[Tuple[np.ndarray, ...]]", "PyArrayFeedQueue.size": "int",
     "PyArrayFeedQueue.capacity": "int", "PyArrayFeedQueue.is_full": "bool", "PyArrayFeedQueue.is_empty": "bool",
     "PyArrayFeedQueue.is_closed": "bool", "PyArrayFeedQueue.shapes": "List[Tuple[Tuple[int, ...], str]]",

@@ -4,9 +4,9 @@ import contextlib
 import os
 
 from . import _millrace
+from ._settings import flag, quoted
 from .errors import AlreadyExistsError, ConfigError
 from .framework import Variable
-from .layers import quoted
 
 __all__ = ["DatasetFactory", "FileInstantDataset", "InMemoryDataset", "QueueDataset", "DatasetBase"]
 
@@ -93,7 +93,7 @@ class DatasetBase:
 
     def set_drop_last(self, drop_last):
         """Leaves out the last batch of a pass when it is not full."""
-        self._fields["drop_last"] = _flag(drop_last)
+        self._fields["drop_last"] = flag(drop_last)
 
     def set_hdfs_config(self, fs_name, fs_ugi):
         """How "hdfs:" and "afs:" files are read: by `hadoop fs` with this name node and user."""
@@ -190,15 +190,15 @@ class InMemoryDataset(DatasetBase):
 
     def set_parse_ins_id(self, parse_ins_id):
         """Lines start with "1 ID", the row's name."""
-        self._fields["parse_ins_id"] = _flag(parse_ins_id)
+        self._fields["parse_ins_id"] = flag(parse_ins_id)
 
     def set_parse_content(self, parse_content):
         """Lines carry "1 TEXT", kept with the row."""
-        self._fields["parse_content"] = _flag(parse_content)
+        self._fields["parse_content"] = flag(parse_content)
 
     def set_parse_logkey(self, parse_logkey):
         """Lines carry "1 KEY" of 32 hex digits, which names the row and its search."""
-        self._fields["parse_logkey"] = _flag(parse_logkey)
+        self._fields["parse_logkey"] = flag(parse_logkey)
 
     def set_merge_by_lineid(self, merge_size=2):
         """Rows of one name become one row when they are loaded."""
@@ -207,7 +207,7 @@ class InMemoryDataset(DatasetBase):
 
     def set_enable_pv_merge(self, enable_pv_merge):
         """Rows of one search are a page view."""
-        self._dataset_fields["enable_pv_merge"] = _flag(enable_pv_merge)
+        self._dataset_fields["enable_pv_merge"] = flag(enable_pv_merge)
 
     set_merge_by_sid = set_enable_pv_merge
 
@@ -333,7 +333,3 @@ class InMemoryDataset(DatasetBase):
         if self._preloading:
             self.wait_preload_done()
         return self._there()
-
-
-def _flag(value):
-    return "true" if value else "false"

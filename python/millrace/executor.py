@@ -9,9 +9,9 @@ import tempfile
 import numpy as np
 
 from . import _millrace
+from ._settings import name_of, quoted
 from .errors import ConfigError, Error
 from .framework import Program, Variable, default_main_program, global_scope
-from .layers import quoted
 from .report import Report
 
 __all__ = ["Executor", "FetchHandler", "load_persistables", "save_inference_model", "save_persistables"]
@@ -33,7 +33,7 @@ class FetchHandler:
         raise NotImplementedError("write handler(self, res_dict)")
 
     def _names(self):
-        return {key: _name(var) for key, var in self.var_dict.items()}
+        return {key: name_of(var) for key, var in self.var_dict.items()}
 
 
 class Executor:
@@ -168,18 +168,12 @@ def save_inference_model(dirname, dataset, target_var, executor=None, main_progr
     program = main_program or (target_var.program if isinstance(target_var, Variable) else default_main_program())
     data = "data_desc {\n%s\n}\nseed: %d\nfilelist: \"/dev/null\"" % (dataset._data_desc(), program.random_seed)
     (scope or global_scope())._scope.save_model(program._author.for_test(), program.startup_bytes(), data,
-                                                _name(target_var), [_name(var) for var in pooled], os.fspath(dirname))
-
-
-def _name(var):
-    if isinstance(var, (Variable, str)):
-        return getattr(var, "name", var)
-    raise ConfigError("a Variable or its name, not %r" % (var,))
+                                                name_of(target_var), [name_of(var) for var in pooled], os.fspath(dirname))
 
 
 def _fetches(fetch_list):
     """The names of what is to be fetched; one variable stands for a list of it."""
-    return [_name(var) for var in ([fetch_list] if isinstance(fetch_list, (Variable, str)) else fetch_list or ())]
+    return [name_of(var) for var in ([fetch_list] if isinstance(fetch_list, (Variable, str)) else fetch_list or ())]
 
 
 def _values(name, given, dtype):

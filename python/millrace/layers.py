@@ -7,6 +7,7 @@ import operator
 import traceback
 
 from . import _millrace
+from ._settings import quoted
 from .errors import ConfigError
 from .framework import ParamAttr, Variable, default_main_program
 from .initializer import Constant, Xavier
@@ -389,11 +390,6 @@ def _dtype(name):
     if name not in _DTYPES:
         raise ConfigError('there is no dtype "%s"; there are %s' % (name, ", ".join(_DTYPES)))
     return _DTYPES[name]
-
-
-def quoted(text):
-    """A string of a text proto."""
-    return '"%s"' % str(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _list(given):

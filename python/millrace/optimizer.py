@@ -8,6 +8,7 @@ grad_clip       one of millrace.clip, done before the penalty of regularization
 parameter_list  the only parameters to train, as Variables or names; by default all that are trainable
 """
 
+from ._settings import flag, name_of
 from .clip import _Clip
 from .errors import ConfigError
 from .framework import Variable
@@ -30,26 +31,26 @@ class Schedule:
 def exponential_decay(learning_rate, decay_steps, decay_rate, staircase=False):
     """learning_rate * decay_rate ^ (step / decay_steps); with staircase the quotient is rounded down."""
     return Schedule(learning_rate, "exponential { decay_steps: %d decay_rate: %r staircase: %s }" % (
-        decay_steps, float(decay_rate), _flag(staircase)))
+        decay_steps, float(decay_rate), flag(staircase)))
 
 
 def natural_exp_decay(learning_rate, decay_steps, decay_rate, staircase=False):
     """learning_rate * exp(-decay_rate * step / decay_steps); with staircase the quotient is rounded down."""
     return Schedule(learning_rate, "natural_exponential { decay_steps: %d decay_rate: %r staircase: %s }" % (
-        decay_steps, float(decay_rate), _flag(staircase)))
+        decay_steps, float(decay_rate), flag(staircase)))
 
 
 def inverse_time_decay(learning_rate, decay_steps, decay_rate, staircase=False):
     """learning_rate / (1 + decay_rate * step / decay_steps); with staircase the quotient is rounded down."""
     return Schedule(learning_rate, "inverse_time { decay_steps: %d decay_rate: %r staircase: %s }" % (
-        decay_steps, float(decay_rate), _flag(staircase)))
+        decay_steps, float(decay_rate), flag(staircase)))
 
 
 def polynomial_decay(learning_rate, decay_steps, end_learning_rate=0.0001, power=1.0, cycle=False):
     """(learning_rate - end) * (1 - step / decay_steps) ^ power + end; with cycle it starts over when it has come to the
     end, each time over decay_steps more."""
     return Schedule(learning_rate, "polynomial { decay_steps: %d end_rate: %r power: %r cycle: %s }" % (
-        decay_steps, float(end_learning_rate), float(power), _flag(cycle)))
+        decay_steps, float(end_learning_rate), float(power), flag(cycle)))
 
 
 def cosine_decay(learning_rate, step_each_epoch, epochs, end_learning_rate=0.0):
@@ -97,7 +98,7 @@ class Optimizer:
         rate = schedule.rate if schedule else float(learning_rate)
         fields = ["%s: %r" % (rate_field, rate)]
         for name, value in settings.items():
-            fields.append("%s: %s" % (name, _flag(value) if isinstance(value, bool) else repr(float(value))))
+            fields.append("%s: %s" % (name, flag(value) if isinstance(value, bool) else repr(float(value))))
         self._clip, self._parameters = grad_clip, parameter_list
         self.text = "%s { %s }" % (rule, " ".join(fields))
         if schedule:
@@ -228,15 +229,5 @@ AdamOptimizer = Adam
 FtrlOptimizer = Ftrl
 
 
-def _flag(value):
-    return "true" if value else "false"
-
-
 def _names(given):
-    if given is None:
-        return []
-    names = [var.name if isinstance(var, Variable) else var for var in given]
-    for name in names:
-        if not isinstance(name, str):
-            raise ConfigError("minimize: parameters are Variables or names, not %r" % (name,))
-    return names
+    return [name_of(var, "minimize: ") for var in given or ()]
