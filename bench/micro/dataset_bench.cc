@@ -44,7 +44,9 @@ const LogFiles& Files() {
 std::unique_ptr<InMemoryDataset> MakeDataset(int threads) {
   DataFeedDesc desc = bench::CriteoDesc();
   desc.set_batch_size(512);
-  return std::move(InMemoryDataset::Create(desc, Files().names, {.threads = threads}).value());
+  InMemoryDatasetOptions options;
+  options.threads = threads;
+  return std::move(InMemoryDataset::Create(desc, Files().names, std::move(options)).value());
 }
 
 void BM_LoadIntoMemory(benchmark::State& state) {
