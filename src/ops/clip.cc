@@ -125,17 +125,11 @@ void RegisterClip(OpRegistry& registry) {
       .InferShape(InferClip)
       .Grad(ClipGrad)
       .Kernel<ClipFactory>();
-  registry.Add("clip_grad")
-      .Doc("Gradient of clip.")
-      .Input("X", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
+  AddGradFromX(registry, "clip")
       .Attr("min", 0.0F, "lower bound")
       .Attr("max", 0.0F, "upper bound")
       .OptionalInput("Min", "of the forward operator")
       .OptionalInput("Max", "of the forward operator")
-      .InferShape(InferGradients)
-      .Gradient()
       .Kernel<ClipKernel>();
 }
 

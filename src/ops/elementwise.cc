@@ -291,11 +291,6 @@ Status InferElementwise(InferShapeContext& context) {
   return Status::Ok();
 }
 
-std::vector<OpDesc> ElementwiseGrad(const GradContext& context) {
-  if (!context.Has("Out") || !(context.Wants("X") || context.Wants("Y"))) return {};
-  return {context.GradOp({"X", "Y"}, {}, {"Out"}, {"X", "Y"})};
-}
-
 constexpr const char* kElementwiseAxis =
     "axis of the larger one at which the smaller one's axes begin; -1: they end together";
 
@@ -314,7 +309,7 @@ void RegisterForward(OpRegistry& registry, const std::string& type, const std::s
 
 template <class F, class Kernel = ElementwiseKernel<F>>
 void RegisterElementwiseOp(OpRegistry& registry, const std::string& type, const std::string& doc) {
-  RegisterForward<Kernel>(registry, type, doc, ElementwiseGrad);
+  RegisterForward<Kernel>(registry, type, doc, GradsFromXAndY);
   registry.Add(type + "_grad")
       .Doc("Gradient of " + type + ".")
       .Input("X", "of the forward operator")

@@ -255,15 +255,7 @@ void RegisterRepeat(OpRegistry& registry, const std::string& doc, const char* li
       .InferShape(InferExpand<R>)
       .Grad(ExpandGrad<R>)
       .template Kernel<ExpandKernel<R>>();
-  OpBuilder gradient = registry.Add(std::string(R::kType) + "_grad");
-  AddListOf<R>(gradient, list_doc);
-  gradient.Doc("Gradient of " + std::string(R::kType) + ".")
-      .Input("X", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .template Kernel<ExpandGradKernel>();
+  AddListOf<R>(AddGradFromX(registry, R::kType).template Kernel<ExpandGradKernel>(), list_doc);
 }
 
 }  // namespace

@@ -2,8 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 
 namespace millrace {
+namespace {
+
+OpBuilder AddGradientOf(OpRegistry& registry, const std::string& type, std::initializer_list<const char*> forward) {
+  OpBuilder op = registry.Add(type + "_grad");
+  for (const char* name : forward) op.Input(name, "of the forward operator");
+  return op.Doc("Gradient of " + type + ".").Input("Out@GRAD", "gradient of Out").InferShape(InferGradients).Gradient();
+}
+
+}  // namespace
 
 Status InferGradients(InferShapeContext& context) {
   constexpr std::string_view kSuffix = "@GRAD";
@@ -37,6 +47,30 @@ std::vector<OpDesc> GradFromX(const GradContext& context) {
 std::vector<OpDesc> GradFromOut(const GradContext& context) {
   if (!context.Has("Out") || !context.Wants("X")) return {};
   return {context.GradOp({}, {"Out"}, {"Out"}, {"X"})};
+}
+
+std::vector<OpDesc> GradFromXAndOut(const GradContext& context) {
+  if (!context.Has("Out") || !context.Wants("X")) return {};
+  return {context.GradOp({"X"}, {"Out"}, {"Out"}, {"X"})};
+}
+
+std::vector<OpDesc> GradsFromXAndY(const GradContext& context) {
+  if (!context.Has("Out") || !(context.Wants("X") || context.Wants("Y"))) return {};
+  return {context.GradOp({"X", "Y"}, {}, {"Out"}, {"X", "Y"})};
+}
+
+OpBuilder AddGradFromX(OpRegistry& registry, const std::string& type) {
+  return AddGradientOf(registry, type, {"X"}).Output("X@GRAD", "gradient of X");
+}
+
+OpBuilder AddGradFromXAndOut(OpRegistry& registry, const std::string& type) {
+  return AddGradientOf(registry, type, {"X", "Out"}).Output("X@GRAD", "gradient of X");
+}
+
+OpBuilder AddGradsFromXAndY(OpRegistry& registry, const std::string& type) {
+  return AddGradientOf(registry, type, {"X", "Y"})
+      .OptionalOutput("X@GRAD", "gradient of X")
+      .OptionalOutput("Y@GRAD", "gradient of Y");
 }
 
 Status ExpectDType(const InferShapeContext& context, std::string_view parameter, const VarMeta& meta, DType dtype) {

@@ -55,15 +55,7 @@ void RegisterLeakyRelu(OpRegistry& registry) {
       .InferShape(InferLeakyRelu)
       .Grad(GradFromX)
       .Kernel<LeakyReluKernel>();
-  registry.Add("leaky_relu_grad")
-      .Doc("Gradient of leaky_relu.")
-      .Input("X", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .Attr("alpha", 0.02F, "slope below 0")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<LeakyReluKernel>();
+  AddGradFromX(registry, "leaky_relu").Attr("alpha", 0.02F, "slope below 0").Kernel<LeakyReluKernel>();
 }
 
 }  // namespace millrace

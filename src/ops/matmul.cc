@@ -233,11 +233,6 @@ class MatmulGradKernel : public BoundKernel<MatmulGradKernel> {
   std::unique_ptr<Gemm> for_y_;
 };
 
-std::vector<OpDesc> MatmulGrad(const GradContext& context) {
-  if (!context.Has("Out") || !(context.Wants("X") || context.Wants("Y"))) return {};
-  return {context.GradOp({"X", "Y"}, {}, {"Out"}, {"X", "Y"})};
-}
-
 /// The flags of matmul, matmul_v2 and bmm.
 void AddMatmulFlags(OpBuilder& op, const std::string& type) {
   if (type == "bmm") return;
@@ -255,19 +250,10 @@ void RegisterProduct(OpRegistry& registry, const std::string& type) {
       .Input("Y", "[..., k, n], or [k]")
       .Output("Out", "[..., m, n]")
       .InferShape(InferMatmul)
-      .Grad(MatmulGrad)
+      .Grad(GradsFromXAndY)
       .Kernel<MatmulKernel>();
-  OpBuilder backward = registry.Add(type + "_grad");
+  OpBuilder backward = AddGradsFromXAndY(registry, type).Kernel<MatmulGradKernel>();
   AddMatmulFlags(backward, type);
-  backward.Doc("Gradient of " + type + ".")
-      .Input("X", "of the forward operator")
-      .Input("Y", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .OptionalOutput("X@GRAD", "gradient of X")
-      .OptionalOutput("Y@GRAD", "gradient of Y")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<MatmulGradKernel>();
 }
 
 }  // namespace

@@ -122,11 +122,6 @@ class MulGradKernel : public BoundKernel<MulGradKernel> {
   std::unique_ptr<Gemm> for_y_;
 };
 
-std::vector<OpDesc> MulGrad(const GradContext& context) {
-  if (!context.Has("Out") || !(context.Wants("X") || context.Wants("Y"))) return {};
-  return {context.GradOp({"X", "Y"}, {}, {"Out"}, {"X", "Y"})};
-}
-
 }  // namespace
 
 void RegisterMul(OpRegistry& registry) {
@@ -138,19 +133,11 @@ void RegisterMul(OpRegistry& registry) {
       .Attr("x_num_col_dims", int64_t{1}, "axes of X that are rows")
       .Attr("y_num_col_dims", int64_t{1}, "axes of Y that are rows")
       .InferShape(InferMul)
-      .Grad(MulGrad)
+      .Grad(GradsFromXAndY)
       .Kernel<MulKernel>();
-  registry.Add("mul_grad")
-      .Doc("Gradient of mul.")
-      .Input("X", "of the forward operator")
-      .Input("Y", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .OptionalOutput("X@GRAD", "gradient of X")
-      .OptionalOutput("Y@GRAD", "gradient of Y")
+  AddGradsFromXAndY(registry, "mul")
       .Attr("x_num_col_dims", int64_t{1}, "axes of X that are rows")
       .Attr("y_num_col_dims", int64_t{1}, "axes of Y that are rows")
-      .InferShape(InferGradients)
-      .Gradient()
       .Kernel<MulGradKernel>();
 }
 

@@ -180,11 +180,6 @@ class PNormGradKernel : public BoundKernel<PNormGradKernel> {
   float order_ = 2;
 };
 
-std::vector<OpDesc> PNormGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X"}, {"Out"}, {"Out"}, {"X"})};
-}
-
 void AddPNormAttrs(OpBuilder& op) {
   op.Attr("porder", 2.0F, "power of the values that are added up")
       .Attr("axis", int64_t{-1}, "negative: from the end")
@@ -223,18 +218,10 @@ void RegisterNorm(OpRegistry& registry) {
       .Input("X", "any shape")
       .Output("Out", "without the axis")
       .InferShape(InferPNorm)
-      .Grad(PNormGrad)
+      .Grad(GradFromXAndOut)
       .Kernel<PNormKernel>();
-  OpBuilder backward = registry.Add("p_norm_grad");
+  OpBuilder backward = AddGradFromXAndOut(registry, "p_norm").Kernel<PNormGradKernel>();
   AddPNormAttrs(backward);
-  backward.Doc("Gradient of p_norm.")
-      .Input("X", "of the forward operator")
-      .Input("Out", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<PNormGradKernel>();
 }
 
 }  // namespace millrace

@@ -182,15 +182,8 @@ void RegisterSumOf(OpRegistry& registry, const std::string& type, const std::str
       .InferShape(InferReduce)
       .Grad(GradFromX)
       .Kernel<ReduceKernel>();
-  OpBuilder backward = registry.Add(type + "_grad");
-  OpBuilder(backward)
-      .Doc("Gradient of " + type + ".")
-      .Input("X", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<ReduceGradKernel>();
+  OpBuilder backward = AddGradFromX(registry, type);
+  backward.Kernel<ReduceGradKernel>();
   if (!axes) return;
   AddReductionAttrs(forward);
   AddReductionAttrs(backward);

@@ -125,11 +125,6 @@ class BoolKernel : public BoundKernel<BoolKernel> {
   bool all_ = false;
 };
 
-std::vector<OpDesc> GradFromXAndOut(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X"}, {"Out"}, {"Out"}, {"X"})};
-}
-
 template <class F>
 void RegisterOne(OpRegistry& registry, const std::string& type, const std::string& doc) {
   OpBuilder forward = registry.Add(type);
@@ -140,16 +135,8 @@ void RegisterOne(OpRegistry& registry, const std::string& type, const std::strin
       .InferShape(InferFloat)
       .Grad(GradFromXAndOut)
       .template Kernel<ExtremeKernel<F>>();
-  OpBuilder backward = registry.Add(type + "_grad");
+  OpBuilder backward = AddGradFromXAndOut(registry, type).template Kernel<ExtremeGradKernel<F>>();
   AddReductionAttrs(backward);
-  backward.Doc("Gradient of " + type + ".")
-      .Input("X", "of the forward operator")
-      .Input("Out", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .template Kernel<ExtremeGradKernel<F>>();
 }
 
 void RegisterBool(OpRegistry& registry, const std::string& type, const std::string& doc) {

@@ -171,17 +171,7 @@ void RegisterSelect(OpRegistry& registry) {
       .InferShape(InferWhere)
       .Grad(WhereGrad)
       .Kernel<WhereKernel>();
-  registry.Add("where_grad")
-      .Doc("Gradient of where.")
-      .Input("Condition", "of the forward operator")
-      .Input("X", "of the forward operator")
-      .Input("Y", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .OptionalOutput("X@GRAD", "gradient of X")
-      .OptionalOutput("Y@GRAD", "gradient of Y")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<WhereGradKernel>();
+  AddGradsFromXAndY(registry, "where").Input("Condition", "of the forward operator").Kernel<WhereGradKernel>();
   registry.Add("masked_select")
       .Doc("The values of X where Mask is true, one after another.")
       .Input("X", "any shape")

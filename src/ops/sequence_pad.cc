@@ -113,11 +113,6 @@ class PadGradKernel : public BoundKernel<PadGradKernel> {
   Tensor* x_grad_ = nullptr;
 };
 
-std::vector<OpDesc> PadGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X"}, {}, {"Out"}, {"X"})};
-}
-
 /// [sequences, length, ...] to [values, ...]; a matrix gives [values, 1].
 Dims UnpaddedDims(const Dims& x, int64_t values) {
   Dims out{values};
@@ -278,16 +273,9 @@ void RegisterSequencePad(OpRegistry& registry) {
       .OptionalOutput("Length", "int64 [sequences], what each had")
       .Attr("padded_length", int64_t{-1}, "-1: that of the longest sequence")
       .InferShape(InferPad)
-      .Grad(PadGrad)
+      .Grad(GradFromX)
       .Kernel<PadKernel>();
-  registry.Add("sequence_pad_grad")
-      .Doc("Gradient of sequence_pad.")
-      .Input("X", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<PadGradKernel>();
+  AddGradFromX(registry, "sequence_pad").Kernel<PadGradKernel>();
   registry.Add("sequence_unpad")
       .Doc("The first rows of each part of X, as many as Length says, as sequences.")
       .Input("X", "[sequences, length, ...]")

@@ -127,14 +127,7 @@ void RegisterSequenceReshape(OpRegistry& registry) {
       .InferShape(InferSequenceReshape)
       .Grad(GradFromX)
       .Kernel<SequenceReshapeKernel>();
-  registry.Add("sequence_reshape_grad")
-      .Doc("Gradient of sequence_reshape.")
-      .Input("X", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<SequenceReshapeGradKernel>();
+  AddGradFromX(registry, "sequence_reshape").Kernel<SequenceReshapeGradKernel>();
   registry.Add("sequence_enumerate")
       .Doc("Each id with those that follow it in its sequence.")
       .Input("X", "int64 [values, 1] with LoD")

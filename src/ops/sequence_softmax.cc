@@ -65,11 +65,6 @@ class SequenceSoftmaxGradKernel : public BoundKernel<SequenceSoftmaxGradKernel> 
   Tensor* x_grad_ = nullptr;
 };
 
-std::vector<OpDesc> SequenceSoftmaxGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X"}, {"Out"}, {"Out"}, {"X"})};
-}
-
 }  // namespace
 
 void RegisterSequenceSoftmax(OpRegistry& registry) {
@@ -79,17 +74,9 @@ void RegisterSequenceSoftmax(OpRegistry& registry) {
       .Output("Out", "like X")
       .Attr("data_format", std::string("AnyLayout"), "as Paddle writes it; changes nothing here")
       .InferShape(InferSequenceSoftmax)
-      .Grad(SequenceSoftmaxGrad)
+      .Grad(GradFromXAndOut)
       .Kernel<SequenceSoftmaxKernel>();
-  registry.Add("sequence_softmax_grad")
-      .Doc("Gradient of sequence_softmax.")
-      .Input("X", "of the forward operator")
-      .Input("Out", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<SequenceSoftmaxGradKernel>();
+  AddGradFromXAndOut(registry, "sequence_softmax").Kernel<SequenceSoftmaxGradKernel>();
 }
 
 }  // namespace millrace
