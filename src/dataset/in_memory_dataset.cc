@@ -14,6 +14,7 @@
 #include "datafeed/bad_lines.h"
 #include "dataset/in_memory_source.h"
 #include "dataset/line_batch.h"
+#include "dataset/line_input.h"
 #include "dataset/merge_rows.h"
 #include "dataset/page_views.h"
 #include "dataset/row_loader.h"
@@ -185,15 +186,7 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
         "with \"" +
         desc.name() + "\"; zeros: KEEP keeps zeros as MultiSlotDataFeed does");
   }
-  if (desc.batch_size() <= 0) {
-    return InvalidConfig("data_desc.batch_size must be positive, but is " + std::to_string(desc.batch_size()));
-  }
-  if (desc.pipe_retries() < 0) {
-    return InvalidConfig("data_desc.pipe_retries must not be negative, but is " + std::to_string(desc.pipe_retries()));
-  }
-  if (desc.has_thread_num() && desc.thread_num() <= 0) {
-    return InvalidConfig("data_desc.thread_num must be positive, but is " + std::to_string(desc.thread_num()));
-  }
+  MR_TRY(CheckLineInput(desc));
   if (options.queue_num < 0) {
     return InvalidConfig("dataset.queue_num must not be negative, but is " + std::to_string(options.queue_num));
   }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "data_feed.pb.h"
+#include "dataset/line_input.h"
 #include "dataset/queue_pass.h"
 
 namespace millrace {
@@ -42,15 +43,7 @@ QueueDataset::~QueueDataset() = default;
 
 Result<std::unique_ptr<QueueDataset>> QueueDataset::Create(const DataFeedDesc& desc, std::vector<std::string> files,
                                                            const DataFeedFactory& feeds, QueueDatasetOptions options) {
-  if (desc.batch_size() <= 0) {
-    return InvalidConfig("data_desc.batch_size must be positive, but is " + std::to_string(desc.batch_size()));
-  }
-  if (desc.pipe_retries() < 0) {
-    return InvalidConfig("data_desc.pipe_retries must not be negative, but is " + std::to_string(desc.pipe_retries()));
-  }
-  if (desc.has_thread_num() && desc.thread_num() <= 0) {
-    return InvalidConfig("data_desc.thread_num must be positive, but is " + std::to_string(desc.thread_num()));
-  }
+  MR_TRY(CheckLineInput(desc));
   if (desc.input_type() != 0) {
     return InvalidConfig("data_desc.input_type: lines that are whole batches need an InMemoryDataset");
   }

@@ -9,6 +9,7 @@
 
 #include "core/elapsed.h"
 #include "dataset/batch_rows.h"
+#include "dataset/line_input.h"
 
 namespace millrace {
 namespace {
@@ -216,19 +217,7 @@ PassStats QueuePass::Finish() {
   stop_.request_stop();
   for (std::jthread& thread : threads_) thread.join();
   threads_.clear();
-  const BlockFeedStats blocks = blocks_.stats();
-  PassStats stats;
-  stats.files = blocks.files;
-  stats.bytes = blocks.bytes;
-  stats.lines = blocks.lines;
-  stats.bad_lines = bad_lines_->bad_lines();
-  stats.counters = bad_lines_->counts_by_kind();
-  if (blocks.empty_files > 0) stats.counters["empty_file"] = blocks.empty_files;
-  if (blocks.retries > 0) stats.counters["pipe_retry"] = blocks.retries;
-  for (const InputStage stage : {InputStage::kRead, InputStage::kDecompress, InputStage::kPipe}) {
-    const double seconds = blocks.stage_seconds[static_cast<size_t>(stage)];
-    if (seconds > 0) stats.stage_seconds[std::string(InputStageName(stage))] = seconds;
-  }
+  PassStats stats = StatsOfFiles(blocks_, *bad_lines_);
   for (const std::unique_ptr<Reader>& reader : readers_) {
     stats.rows += reader->rows;
     stats.stage_seconds["parse"] += reader->parse_seconds;

@@ -11,6 +11,7 @@
 #include "datafeed/multi_slot_parser.h"
 #include "datafeed/row_sink.h"
 #include "dataset/feed_rows.h"
+#include "dataset/line_input.h"
 
 namespace millrace {
 struct RowLoader::Reader {
@@ -143,19 +144,7 @@ Status RowLoader::ReportBadLine(Reader& reader, const LineError& error, uint64_t
 }
 
 PassStats RowLoader::Stats(const std::vector<Reader>& readers) const {
-  const BlockFeedStats blocks = blocks_.stats();
-  PassStats stats;
-  stats.files = blocks.files;
-  stats.bytes = blocks.bytes;
-  stats.lines = blocks.lines;
-  stats.bad_lines = bad_lines_->bad_lines();
-  stats.counters = bad_lines_->counts_by_kind();
-  if (blocks.empty_files > 0) stats.counters["empty_file"] = blocks.empty_files;
-  if (blocks.retries > 0) stats.counters["pipe_retry"] = blocks.retries;
-  for (const InputStage stage : {InputStage::kRead, InputStage::kDecompress, InputStage::kPipe}) {
-    const double seconds = blocks.stage_seconds[static_cast<size_t>(stage)];
-    if (seconds > 0) stats.stage_seconds[std::string(InputStageName(stage))] = seconds;
-  }
+  PassStats stats = StatsOfFiles(blocks_, *bad_lines_);
   for (const Reader& reader : readers) {
     stats.rows += reader.rows;
     if (reader.sampled_out > 0) stats.counters["sampled_out"] += reader.sampled_out;

@@ -1,0 +1,37 @@
+#include "dataset/line_input.h"
+
+#include "data_feed.pb.h"
+
+namespace millrace {
+
+Status CheckLineInput(const DataFeedDesc& desc) {
+  if (desc.batch_size() <= 0) {
+    return InvalidConfig("data_desc.batch_size must be positive, but is " + std::to_string(desc.batch_size()));
+  }
+  if (desc.pipe_retries() < 0) {
+    return InvalidConfig("data_desc.pipe_retries must not be negative, but is " + std::to_string(desc.pipe_retries()));
+  }
+  if (desc.has_thread_num() && desc.thread_num() <= 0) {
+    return InvalidConfig("data_desc.thread_num must be positive, but is " + std::to_string(desc.thread_num()));
+  }
+  return Status::Ok();
+}
+
+PassStats StatsOfFiles(const BlockFeed& blocks, const BadLines& bad_lines) {
+  const BlockFeedStats files = blocks.stats();
+  PassStats stats;
+  stats.files = files.files;
+  stats.bytes = files.bytes;
+  stats.lines = files.lines;
+  stats.bad_lines = bad_lines.bad_lines();
+  stats.counters = bad_lines.counts_by_kind();
+  if (files.empty_files > 0) stats.counters["empty_file"] = files.empty_files;
+  if (files.retries > 0) stats.counters["pipe_retry"] = files.retries;
+  for (const InputStage stage : {InputStage::kRead, InputStage::kDecompress, InputStage::kPipe}) {
+    const double seconds = files.stage_seconds[static_cast<size_t>(stage)];
+    if (seconds > 0) stats.stage_seconds[std::string(InputStageName(stage))] = seconds;
+  }
+  return stats;
+}
+
+}  // namespace millrace
