@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <map>
-#include <mutex>
-#include <thread>
 
+#include "core/delayed_stop.h"
 #include "framework/feed_names.h"
 #include "inspect/batch_json.h"
 #include "program/program_files.h"
@@ -46,13 +44,7 @@ Result<std::unique_ptr<Dataset>> OpenSample(const Job& job) {
 Status ReadOn(Dataset& dataset, const std::stop_token& stop) {
   std::stop_source enough;
   const std::stop_callback on_stop(stop, [&enough] { enough.request_stop(); });
-  std::mutex mutex;
-  std::condition_variable_any never;
-  const std::jthread timer([&](const std::stop_token& ended) {
-    std::unique_lock lock(mutex);
-    never.wait_for(lock, ended, kReadOnFor, [] { return false; });
-    enough.request_stop();
-  });
+  const DelayedStop timer(enough, kReadOnFor);
   for (int rows = 0; rows < kRowsTried;) {
     Result<BatchPtr> next = dataset.source(0).Next(enough.get_token());
     if (!next.ok() && enough.stop_requested()) return stop.stop_requested() ? std::move(next).status() : Status::Ok();

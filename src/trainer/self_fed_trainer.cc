@@ -1,11 +1,11 @@
 #include "trainer/self_fed_trainer.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
+#include <functional>
+#include <optional>
 #include <set>
-#include <thread>
 
+#include "core/delayed_stop.h"
 #include "framework/lod_tensor_codec.h"
 
 namespace millrace {
@@ -20,30 +20,16 @@ double SecondsOf(std::chrono::steady_clock::duration d) { return std::chrono::du
 /// A stop request that follows another one after kRoundMayTake.
 class LateStop {
  public:
-  explicit LateStop(const std::stop_token& stop)
-      : thread_([this, stop] {
-          std::unique_lock lock(mutex_);
-          wake_.wait(lock, stop, [this] { return over_; });
-          if (!wake_.wait_for(lock, kRoundMayTake, [this] { return over_; })) late_.request_stop();
-        }) {}
-  ~LateStop() {
-    {
-      const std::lock_guard lock(mutex_);
-      over_ = true;
-    }
-    wake_.notify_all();
-  }
+  explicit LateStop(const std::stop_token& stop) : on_stop_(stop, [this] { delayed_.emplace(late_, kRoundMayTake); }) {}
   LateStop(const LateStop&) = delete;
   LateStop& operator=(const LateStop&) = delete;
 
   std::stop_token token() const { return late_.get_token(); }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable_any wake_;
-  bool over_ = false;
   std::stop_source late_;
-  std::jthread thread_;  // the last one: it uses those above
+  std::optional<DelayedStop> delayed_;
+  std::stop_callback<std::function<void()>> on_stop_;  // the last one: it uses those above
 };
 
 }  // namespace

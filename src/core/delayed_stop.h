@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <system_error>
+#include <thread>
+
+namespace millrace {
+
+/// Requests a stop after a delay, unless it is gone by then; at once where no thread can be had to wait.
+class DelayedStop {
+ public:
+  DelayedStop(const std::stop_source& target, std::chrono::milliseconds delay) {
+    try {
+      thread_ = std::jthread([this, target = std::stop_source(target), delay](const std::stop_token& gone) mutable {
+        std::unique_lock lock(mutex_);
+        never_.wait_for(lock, gone, delay, [] { return false; });
+        if (!gone.stop_requested()) target.request_stop();
+      });
+    } catch (const std::system_error&) {
+      std::stop_source(target).request_stop();
+    }
+  }
+  DelayedStop(const DelayedStop&) = delete;
+  DelayedStop& operator=(const DelayedStop&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any never_;
+  std::jthread thread_;  // the last one: it uses those above
+};
+
+}  // namespace millrace
