@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <thread>
 
@@ -20,7 +21,7 @@ double Stage(const RunSummary& summary, const std::string& name) {
   return it == summary.stage_seconds.end() ? 0 : it->second;
 }
 
-std::string Percent(double share) { return std::to_string(static_cast<int>(100 * share + 0.5)) + "%"; }
+std::string Percent(double share) { return std::to_string(std::lround(100 * share)) + "%"; }
 
 // One sentence: where the time went, and what to change.
 std::string Bottleneck(const RunSummary& summary) {
