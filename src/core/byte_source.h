@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -21,6 +22,9 @@ class ByteSource {
   /// 100 ms of a stop request. A failure's first line says what happened; further lines are what a command wrote to
   /// its stderr.
   virtual Result<size_t> Read(std::span<char> out, const std::stop_token& stop) = 0;
+  /// Waits, `most` at the longest, until Read would return at once, with bytes, the end or a failure; false when it
+  /// still would not. A source that is never slow says true.
+  virtual bool WaitReadable(std::chrono::milliseconds most) = 0;
 };
 
 /// Opens a file for reading. Directories are errors, as are missing files; the message names the file.

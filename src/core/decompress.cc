@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -34,6 +35,7 @@ class PackedInput {
     end_ += n;
     return n > 0;
   }
+  bool WaitReadable(std::chrono::milliseconds most) { return begin_ < end_ || source_->WaitReadable(most); }
 
  private:
   std::unique_ptr<ByteSource> source_;
@@ -147,6 +149,7 @@ class UnpackingSource final : public ByteSource {
       }
     }
   }
+  bool WaitReadable(std::chrono::milliseconds most) override { return at_end_ || input_.WaitReadable(most); }
 
  private:
   PackedInput input_;
@@ -168,6 +171,7 @@ class PassThroughSource final : public ByteSource {
     input_.Consume(n);
     return n;
   }
+  bool WaitReadable(std::chrono::milliseconds most) override { return input_.WaitReadable(most); }
 
  private:
   PackedInput input_;
@@ -182,6 +186,9 @@ class DetectingSource final : public ByteSource {
   Result<size_t> Read(std::span<char> out, const std::stop_token& stop) override {
     if (inner_ == nullptr) MR_TRY(Detect(stop));
     return inner_->Read(out, stop);
+  }
+  bool WaitReadable(std::chrono::milliseconds most) override {
+    return inner_ == nullptr ? input_.WaitReadable(most) : inner_->WaitReadable(most);
   }
 
  private:

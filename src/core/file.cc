@@ -1,11 +1,13 @@
 #include "core/file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 
@@ -14,23 +16,52 @@
 namespace millrace {
 namespace {
 
+/// How long a wait for a named pipe may be deaf to a stop request.
+constexpr std::chrono::milliseconds kTick{50};
+
+/// What is read whole is small; a device may have no end.
+constexpr size_t kMostOfADevice = size_t{1} << 30;
+
 class FileSource final : public ByteSource {
  public:
-  FileSource(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  /// `waits`: reading may take as long as somebody else likes, as of a named pipe or a terminal.
+  FileSource(std::string path, FileDescriptor fd, bool waits)
+      : path_(std::move(path)), fd_(std::move(fd)), waits_(waits) {}
 
   Result<size_t> Read(std::span<char> out, const std::stop_token& stop) override {
     for (;;) {
       if (stop.stop_requested()) return Cancelled("stopped while reading " + path_);
+      if (!WaitReadable(kTick)) continue;
       const ssize_t n = ::read(fd_.get(), out.data(), out.size());
       if (n >= 0) return static_cast<size_t>(n);
-      if (errno != EINTR) return IoErrorFromErrno(path_ + ": read", errno);
+      if (errno != EINTR && errno != EAGAIN) return IoErrorFromErrno(path_ + ": read", errno);
     }
+  }
+  bool WaitReadable(std::chrono::milliseconds most) override {
+    if (!waits_) return true;
+    pollfd polled{fd_.get(), POLLIN, 0};
+    return ::poll(&polled, 1, static_cast<int>(most.count())) > 0;
   }
 
  private:
   std::string path_;
   FileDescriptor fd_;
+  bool waits_;
 };
+
+/// `more_flags` beside those of every file that is read; `*is_plain`, when not null, says whether it is a plain file.
+Result<FileDescriptor> OpenToRead(const std::string& path, int more_flags, bool* is_plain) {
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | more_flags));
+  if (!fd.is_open()) {
+    if (errno == ENOENT || errno == ENOTDIR) return NotFound("no such file: \"" + path + "\"");
+    return IoErrorFromErrno("cannot open \"" + path + "\"", errno);
+  }
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return IoErrorFromErrno("cannot inspect \"" + path + "\"", errno);
+  if (S_ISDIR(info.st_mode)) return IoError("\"" + path + "\" is a folder, not a file");
+  if (is_plain != nullptr) *is_plain = S_ISREG(info.st_mode);
+  return fd;
+}
 
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -53,22 +84,14 @@ void FileDescriptor::Close() {
   fd_ = -1;
 }
 
-Result<FileDescriptor> OpenForReading(const std::string& path) {
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.is_open()) {
-    if (errno == ENOENT || errno == ENOTDIR) return NotFound("no such file: \"" + path + "\"");
-    return IoErrorFromErrno("cannot open \"" + path + "\"", errno);
-  }
-  struct stat info {};
-  if (::fstat(fd.get(), &info) != 0) return IoErrorFromErrno("cannot inspect \"" + path + "\"", errno);
-  if (S_ISDIR(info.st_mode)) return IoError("\"" + path + "\" is a folder, not a file");
-  return fd;
-}
+Result<FileDescriptor> OpenForReading(const std::string& path) { return OpenToRead(path, 0, nullptr); }
 
 Result<std::unique_ptr<ByteSource>> OpenFile(const std::string& path) {
-  MR_ASSIGN(FileDescriptor fd, OpenForReading(path));
+  bool is_plain = false;
+  // Without waiting for the writer of a named pipe: Read waits for it, and for a stop request.
+  MR_ASSIGN(FileDescriptor fd, OpenToRead(path, O_NONBLOCK, &is_plain));
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-  return std::unique_ptr<ByteSource>(std::make_unique<FileSource>(path, std::move(fd)));
+  return std::unique_ptr<ByteSource>(std::make_unique<FileSource>(path, std::move(fd), !is_plain));
 }
 
 Result<std::string> ReadFile(const std::string& path) {
@@ -88,6 +111,9 @@ Result<std::string> ReadFile(const std::string& path) {
     }
     if (n == 0) break;
     filled += static_cast<size_t>(n);
+    if (filled > kMostOfADevice && !S_ISREG(info.st_mode)) {
+      return IoError("\"" + path + "\" is no plain file, and does not end within 1 GiB");
+    }
   }
   content.resize(filled);
   return content;

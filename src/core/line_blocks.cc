@@ -8,6 +8,9 @@
 namespace millrace {
 namespace {
 
+/// How long lines wait for others to come with them: long beside what a block of a fast source takes, short to people.
+constexpr std::chrono::milliseconds kMoment{100};
+
 void Reserve(LineBlock& block, size_t capacity, size_t filled) {
   if (block.capacity >= capacity) return;
   auto grown = std::make_unique_for_overwrite<char[]>(capacity + LineBlock::kPadding);
@@ -44,7 +47,7 @@ uint64_t CountLines(std::string_view text) {
 LineBlockReader::LineBlockReader(std::unique_ptr<ByteSource> source, uint32_t file, LineLimit limit, size_t block_size)
     : source_(std::move(source)), file_(file), limit_(std::move(limit)), block_size_(std::max<size_t>(block_size, 1)) {}
 
-Result<bool> LineBlockReader::Next(LineBlock& block, const std::stop_token& stop) {
+Result<bool> LineBlockReader::Next(LineBlock& block, const std::stop_token& stop, Fill fill) {
   if (!failure_.ok()) return failure_;
   if (at_end_) return false;
   Reserve(block, std::max(block_size_, broken_size_ + 1), 0);
@@ -53,6 +56,7 @@ Result<bool> LineBlockReader::Next(LineBlock& block, const std::stop_token& stop
   broken_size_ = 0;
   size_t text_size = 0;  // up to and with the last '\n'
   uint64_t added = 0;    // bytes that are not the file's
+  Clock::time_point handed_on_by = Clock::time_point::max();
   for (;;) {
     if (filled == block.capacity) {
       if (text_size > 0) break;
@@ -88,7 +92,13 @@ Result<bool> LineBlockReader::Next(LineBlock& block, const std::stop_token& stop
     if (last != nullptr) text_size = static_cast<size_t>(static_cast<const char*>(last) - block.data.get()) + 1;
     filled += *read;
     // A file fills the block in one read; a command fills it in many, and what waits in its pipe is taken along.
-    if (filled >= block_size_ && text_size > 0) break;
+    if (text_size == 0) continue;
+    if (filled >= block_size_) break;
+    if (fill == Fill::kUntilFull) continue;
+    const Clock::time_point now = Clock::now();
+    handed_on_by = std::min(handed_on_by, now + kMoment);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(handed_on_by - now);
+    if (!source_->WaitReadable(std::max(left, std::chrono::milliseconds(0)))) break;
   }
   Emit(block, filled, text_size);
   bytes_ -= added;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,20 +40,26 @@ struct LineLimit {
   std::string advice;               ///< ends the message about a longer one: what to do about it
 };
 
-/// Cuts a source into blocks of about 1 MiB at line ends; a longer line makes a longer block. One that is longer than
-/// its limit is kBadData with its number, and so is a source without line ends (a device, a binary file): it costs no
-/// more memory than twice the limit.
+/// Cuts a source into blocks of about 1 MiB at line ends; a longer line makes a longer block, and of a source that is
+/// slow the lines that are there do not wait long for others. A line that is longer than its limit is kBadData with its
+/// number, and so is a source without line ends (a device, a binary file): it costs no more memory than twice the
+/// limit.
 ///
 /// Copies only the broken line at a cut. One thread at a time.
 class LineBlockReader {
  public:
   static constexpr size_t kBlockSize = size_t{1} << 20;
+  /// Whether lines wait for a block to be full.
+  enum class Fill : uint8_t {
+    kForAMoment,  ///< 100 ms: a fast source fills its blocks meanwhile, the lines of a slow one are not held back
+    kUntilFull,
+  };
 
   /// `file` goes into every block.
   LineBlockReader(std::unique_ptr<ByteSource> source, uint32_t file, LineLimit limit, size_t block_size = kBlockSize);
 
   /// Fills `block`; false at the end. When the source fails, the whole lines before come first, then the failure.
-  Result<bool> Next(LineBlock& block, const std::stop_token& stop);
+  Result<bool> Next(LineBlock& block, const std::stop_token& stop, Fill fill = Fill::kForAMoment);
 
   /// Why the source failed, known one Next earlier than that one says so; ok when it has not.
   const Status& failure() const { return failure_; }
@@ -64,6 +71,7 @@ class LineBlockReader {
   uint64_t bytes() const { return bytes_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
   void Emit(LineBlock& block, size_t filled, size_t text_size);
 
   std::unique_ptr<ByteSource> source_;

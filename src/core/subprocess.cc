@@ -247,6 +247,23 @@ class Subprocess final : public ByteSource {
     return size_t{0};
   }
 
+  bool WaitReadable(std::chrono::milliseconds most) override {
+    const Clock::time_point end = Clock::now() + most;
+    while (failure_.ok() && pid_ >= 0) {
+      if (!out_.is_open() && !pidfd_.is_open()) return true;
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
+      std::array<pollfd, 3> polled{
+          {{out_.get(), POLLIN, 0}, {err_.get(), POLLIN, 0}, {out_.is_open() ? -1 : pidfd_.get(), POLLIN, 0}}};
+      (void)::poll(polled.data(), polled.size(), static_cast<int>(std::max<int64_t>(left.count(), 0)));
+      if (polled[1].revents != 0) ReadStderr(kStderrBytes);
+      if ((polled[0].revents & POLLIN) != 0 || polled[2].revents != 0) return true;
+      // Behind its output a command may still run for long, and only its exit says whether all went well.
+      if (polled[0].revents != 0) out_.Close();
+      if (left.count() <= 0) return false;
+    }
+    return true;
+  }
+
  private:
   /// Sleeps until there is something to do; reads stderr. Fails at a stop request and after the silence timeout.
   Status Wait(Clock::time_point start, const std::stop_token& stop) {

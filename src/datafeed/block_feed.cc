@@ -170,11 +170,14 @@ Result<bool> BlockFeed::NextOfLane(Lane& lane, LineBlock& block, const std::stop
       OpenAhead(lane);
     }
     const uint64_t bytes_before = lane.reader->bytes();
-    Result<bool> got = lane.reader->Next(block, stop);
+    // What was handed on cannot be taken back for another try.
+    const bool may_retry = !lane.gave_a_block && lane.tries < retries_ && lane.stage == InputStage::kPipe;
+    using Fill = LineBlockReader::Fill;
+    Result<bool> got = lane.reader->Next(block, stop, may_retry ? Fill::kUntilFull : Fill::kForAMoment);
     lane.AddWait(std::chrono::duration<double>(Clock::now() - start).count());
     const Status failure = got.ok() ? lane.reader->failure() : got.status();
     if (failure.code() == StatusCode::kCancelled) return failure;
-    if (!failure.ok() && !lane.gave_a_block && lane.tries < retries_ && lane.stage == InputStage::kPipe) {
+    if (!failure.ok() && may_retry) {
       ++lane.tries;
       ++lane.stats.retries;
       LOG(WARNING) << lane.Describe(failure, (*files_)[lane.file]).message() << "\n  trying again (" << lane.tries

@@ -30,7 +30,8 @@ struct BlockFeedStats {
 /// The files are read in list order, up to `lanes` at once; a thread prefers its own lane and helps with the others
 /// when no file is left, so one large file keeps every thread busy. With one lane, blocks come in file and line order.
 /// A command that fails is run again, up to `retries` times a file, as long as no block of its file was given out: for
-/// outputs of up to a block (1 MiB) that is always. Thread-safe; a block costs one uncontended lock.
+/// outputs of up to a block (1 MiB) that is always, since the first block of a file that may be tried again waits to be
+/// full, however slow the command. Thread-safe; a block costs one uncontended lock.
 class BlockFeed {
  public:
   /// `opener` and `files` must outlive the feed.

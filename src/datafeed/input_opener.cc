@@ -53,6 +53,7 @@ class TimedSource final : public ByteSource {
     nanoseconds_->fetch_add(took.count(), std::memory_order_relaxed);
     return got;
   }
+  bool WaitReadable(std::chrono::milliseconds most) override { return source_->WaitReadable(most); }
 
  private:
   std::unique_ptr<ByteSource> source_;

@@ -43,6 +43,8 @@ class LinesSource final : public ByteSource {
     rest_.remove_prefix(bytes);
     return bytes;
   }
+  /// Nobody asks: a command reads from it as fast as it can.
+  bool WaitReadable(std::chrono::milliseconds) override { return !rest_.empty(); }
 
  private:
   Lines* lines_;

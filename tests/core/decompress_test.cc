@@ -20,6 +20,7 @@ class StringSource final : public ByteSource {
     at_ += n;
     return n;
   }
+  bool WaitReadable(std::chrono::milliseconds) override { return at_ == bytes_.size(); }
 
  private:
   std::string bytes_;
@@ -95,6 +96,19 @@ TEST(Decompress, EveryTruncationIsAnError) {
   const std::string zst = Zstd(Text(20));
   for (size_t size = 4; size < zst.size(); ++size) {
     EXPECT_EQ(Unpack(zst.substr(0, size), 64, 64).status().message(), "zstd: unexpected end of file part-0") << size;
+  }
+}
+
+TEST(Decompress, IsAsSlowAsItsSourceWhenEverythingIsUnpacked) {
+  const std::string text = Text(20);
+  for (const auto& [first, second] : {std::pair(text, std::string("tail\n")), std::pair(Gzip(text), Gzip("tail\n")),
+                                      std::pair(Zstd(text), Zstd("tail\n"))}) {
+    const auto source = Decompress(std::make_unique<StringSource>(first + second, first.size()), "part-0");
+    std::vector<char> out(1 << 20);
+    ASSERT_EQ(source->Read(out, {}).value(), text.size());
+    EXPECT_FALSE(source->WaitReadable(std::chrono::milliseconds(0)));
+    ASSERT_EQ(source->Read(out, {}).value(), 5U);
+    EXPECT_TRUE(source->WaitReadable(std::chrono::milliseconds(0)));
   }
 }
 

@@ -23,6 +23,7 @@ class PiecesSource final : public ByteSource {
     at_ += n;
     return n;
   }
+  bool WaitReadable(std::chrono::milliseconds) override { return true; }
 
  private:
   std::string bytes_;
@@ -82,6 +83,37 @@ TEST(LineBlocks, AFailureAtALineEndLeavesNothingOut) {
   ASSERT_TRUE(reader.Next(block, {}).value());
   EXPECT_EQ(reader.Next(block, {}).status().message(), "gone");
   EXPECT_FALSE(reader.ends_in_a_line());
+}
+
+/// Delivers a piece a read, and has nothing more for the moment behind each that is followed by an empty one.
+class SlowSource final : public ByteSource {
+ public:
+  explicit SlowSource(std::vector<std::string> pieces) : pieces_(std::move(pieces)) {}
+  Result<size_t> Read(std::span<char> out, const std::stop_token&) override {
+    while (at_ < pieces_.size() && pieces_[at_].empty()) ++at_;
+    if (at_ == pieces_.size()) return size_t{0};
+    return pieces_[at_++].copy(out.data(), out.size());
+  }
+  bool WaitReadable(std::chrono::milliseconds) override { return at_ == pieces_.size() || !pieces_[at_].empty(); }
+
+ private:
+  std::vector<std::string> pieces_;
+  size_t at_ = 0;
+};
+
+std::vector<std::string> BlocksOf(std::vector<std::string> pieces, LineBlockReader::Fill fill) {
+  LineBlockReader reader(std::make_unique<SlowSource>(std::move(pieces)), 0, LineLimit());
+  std::vector<std::string> blocks;
+  LineBlock block;
+  while (reader.Next(block, {}, fill).value()) blocks.emplace_back(block.text());
+  return blocks;
+}
+
+TEST(LineBlocks, LinesOfASlowSourceAreNotHeldBackUntilABlockIsFull) {
+  const std::vector<std::string> pieces = {"a\n", "b\nc", "", "c\nd\n", "", "e", "", "e", "", "\nf\n", "g\n"};
+  EXPECT_EQ(BlocksOf(pieces, LineBlockReader::Fill::kForAMoment),
+            (std::vector<std::string>{"a\nb\n", "cc\nd\n", "ee\nf\ng\n"}));
+  EXPECT_EQ(BlocksOf(pieces, LineBlockReader::Fill::kUntilFull), (std::vector<std::string>{"a\nb\ncc\nd\nee\nf\ng\n"}));
 }
 
 /// What comes of a text whose lines may have `longest` bytes: the lines, or the failure as the last one.

@@ -154,6 +154,28 @@ TEST_F(SubprocessTest, AClosedStdoutIsWaitedForAndItsStatusCounts) {
             "command wrote nothing for 0.05 seconds and was killed");
 }
 
+TEST_F(SubprocessTest, KnowsWhetherAReadWouldWait) {
+  using std::chrono::milliseconds;
+  std::vector<char> buffer(100);
+  const milliseconds forever = std::chrono::hours(1);
+  for (const std::string& command : {"echo 1; exec sleep 1000", "echo 1; exec >&-; exec sleep 1000"}) {
+    Result<std::unique_ptr<ByteSource>> process = Start(command);
+    ASSERT_TRUE(process.ok());
+    EXPECT_TRUE((*process)->WaitReadable(forever));
+    ASSERT_EQ((*process)->Read(buffer, {}).value(), 2U);
+    EXPECT_FALSE((*process)->WaitReadable(milliseconds(20))) << command;
+  }
+  testing::internal::CaptureStderr();
+  Result<std::unique_ptr<ByteSource>> process = Start("echo 1; echo gone wrong >&2; exit 3");
+  ASSERT_TRUE(process.ok());
+  ASSERT_EQ((*process)->Read(buffer, {}).value(), 2U);
+  EXPECT_TRUE((*process)->WaitReadable(forever));
+  EXPECT_EQ((*process)->Read(buffer, {}).status().message(),
+            "command exited with status 3\n  the command's last lines on stderr:\n    gone wrong");
+  EXPECT_TRUE((*process)->WaitReadable(forever));
+  testing::internal::GetCapturedStderr();
+}
+
 TEST_F(SubprocessTest, AStopRequestEndsTheWait) {
   std::stop_source stop;
   Result<std::unique_ptr<ByteSource>> process = Start("sleep 1000 | sleep 1000");
@@ -223,6 +245,7 @@ class TextSource final : public ByteSource {
     at_ += n;
     return n;
   }
+  bool WaitReadable(std::chrono::milliseconds) override { return true; }
 
  private:
   std::string text_;

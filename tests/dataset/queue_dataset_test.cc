@@ -245,6 +245,19 @@ TEST_F(QueueDatasetTest, TheFirstFailureEndsEveryWorkerAndEveryCommand) {
   EXPECT_EQ(testing::CountChildren(), 1);  // the guard, which the dataset keeps
 }
 
+TEST_F(QueueDatasetTest, RowsOfACommandThatGoesSilentAreHandedOn) {
+  AddFile(1, 25);
+  desc_.set_pipe_command("cat; exec sleep 1000");
+  const auto dataset = Make(1);
+  ASSERT_TRUE(dataset->BeginPass({}).ok());
+  for (int i = 0; i < 2; ++i) {
+    const Result<BatchPtr> batch = dataset->source(0).Next({});
+    ASSERT_TRUE(batch.ok() && *batch != nullptr) << i;
+    EXPECT_EQ((*batch)->rows(), 10);
+  }
+  ASSERT_TRUE(dataset->EndPass().ok());
+}
+
 TEST_F(QueueDatasetTest, NextHonoursAStop) {
   AddFile(1, 3);
   desc_.set_pipe_command("exec sleep 1000");

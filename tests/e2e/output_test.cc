@@ -145,6 +145,9 @@ TEST(ValidateOnlyTest, ReadsOnBehindTheFirstBatchForAMoment) {
   Process garbage = validate("cat; echo garbage");
   EXPECT_EQ(garbage.Wait(), 3);
   EXPECT_THAT(garbage.errors(), HasSubstr("part-0:51:1: slot \"label\": expected a count"));
+  Process silent = validate("cat; exec sleep 1000");
+  EXPECT_EQ(silent.Wait(), 0) << silent.errors();
+  EXPECT_THAT(silent.output(), HasSubstr("the job is valid"));
   Process endless = validate("yes 1 1 1 1 1 1 1 1 1 1");
   EXPECT_EQ(endless.Wait(), 0) << endless.errors();
   EXPECT_FALSE(AnyProcessMentions("yes 1 1 1 1 1 1 1 1 1 1"));
