@@ -4,22 +4,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <string>
+#include <utility>
 
 #include "core/subprocess.h"
 
 namespace millrace {
 namespace {
 
-// Reads "+ GROUP" and "- GROUP" until the other end is gone, then kills the groups that are left. Signals that a
-// terminal or a scheduler sends to everyone must not end it before the process that it watches.
+// Reads "+ GROUP" and "- GROUP" until the other end is gone, then kills the groups that are left, and whatever else has
+// the mark in its environment: again, because one may have started another meanwhile. Signals that a terminal or a
+// scheduler sends to everyone must not end it before the process that it watches.
 constexpr char kScript[] =
     "trap '' HUP INT QUIT TERM PIPE; declare -A groups; "
     "while read -r sign group; do "
     "if [ \"$sign\" = + ]; then groups[$group]=1; else unset \"groups[$group]\"; fi; done; "
-    "for group in \"${!groups[@]}\"; do kill -KILL -- \"-$group\"; done";
+    "for group in \"${!groups[@]}\"; do kill -KILL -- \"-$group\"; done; "
+    "for round in 1 2 3; do "
+    "left=$(grep -lszxF -- \"$1\" /proc/[0-9]*/environ); "
+    "if [ -z \"$left\" ]; then break; fi; "
+    "for file in $left; do pid=${file#/proc/}; kill -KILL \"${pid%/environ}\"; done; done";
 
 void Say(int fd, char sign, pid_t group) {
   const std::string line = std::string(1, sign) + " " + std::to_string(group) + "\n";
@@ -31,6 +39,9 @@ void Say(int fd, char sign, pid_t group) {
 }  // namespace
 
 Result<std::unique_ptr<ChildGuard>> ChildGuard::Create() {
+  static std::atomic<int> made{0};
+  std::string mark = "MILLRACE_GUARD=" + std::to_string(::getpid()) + "-" + std::to_string(made.fetch_add(1)) + "-" +
+                     std::to_string(std::chrono::system_clock::now().time_since_epoch().count());
   int ends[2];
   // A socket, not a pipe: send can be told not to raise SIGPIPE.
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -50,14 +61,14 @@ Result<std::unique_ptr<ChildGuard>> ChildGuard::Create() {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-  std::string words[] = {"bash", "-c", kScript, "millrace-guard"};
-  char* argv[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
+  std::string words[] = {"bash", "-c", kScript, "millrace-guard", mark};
+  char* argv[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), words[4].data(), nullptr};
   pid_t pid = -1;
   const int error = ::posix_spawnp(&pid, "bash", &actions, &attributes, argv, environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return IoErrorFromErrno("cannot start bash, which runs pipe_command", error);
-  return std::unique_ptr<ChildGuard>(new ChildGuard(pid, std::move(ours)));
+  return std::unique_ptr<ChildGuard>(new ChildGuard(std::move(mark), pid, std::move(ours)));
 }
 
 ChildGuard::~ChildGuard() {

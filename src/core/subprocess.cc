@@ -58,7 +58,19 @@ void SetNonBlocking(const FileDescriptor& fd) {
   (void)::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
 }
 
-Result<pid_t> Spawn(const std::vector<std::string>& argv, int in, int out, int err) {
+/// Our environment and one entry more.
+std::vector<char*> EnvironmentWith(const std::string& entry) {
+  std::vector<char*> all;
+  for (char** at = environ; *at != nullptr; ++at) {
+    // A trainer that a command starts has a guard of its own, whose mark takes the place of ours.
+    if (!std::string_view(*at).starts_with("MILLRACE_GUARD=")) all.push_back(*at);
+  }
+  all.push_back(const_cast<char*>(entry.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
+Result<pid_t> Spawn(const std::vector<std::string>& argv, const std::string& mark, int in, int out, int err) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
@@ -82,8 +94,9 @@ Result<pid_t> Spawn(const std::vector<std::string>& argv, int in, int out, int e
   std::vector<char*> words;
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
+  std::vector<char*> environment = EnvironmentWith(mark);
   pid_t pid = -1;
-  const int error = ::posix_spawnp(&pid, words[0], &actions, &attributes, words.data(), environ);
+  const int error = ::posix_spawnp(&pid, words[0], &actions, &attributes, words.data(), environment.data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error == ENOENT) return NotFound("no such program: " + argv[0]);
@@ -378,7 +391,7 @@ Result<std::unique_ptr<ByteSource>> StartSubprocess(SubprocessOptions options, C
   } else if (options.stdin_file.is_open()) {
     MR_ASSIGN(in.read, AboveStdio(std::move(options.stdin_file)));
   }
-  MR_ASSIGN(const pid_t pid, Spawn(options.argv, in.read.get(), out.write.get(), err.write.get()));
+  MR_ASSIGN(const pid_t pid, Spawn(options.argv, guard.mark(), in.read.get(), out.write.get(), err.write.get()));
   guard.Announce(pid);
   auto process = std::make_unique<Subprocess>(pid, std::move(options.label), options.silence_timeout, guard,
                                               std::move(out.read), std::move(err.read));

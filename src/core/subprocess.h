@@ -20,18 +20,24 @@ namespace millrace {
 ///
 /// A small shell in a group of its own reads the other end of a pipe, on which groups are announced and withdrawn;
 /// when the pipe closes, because this object or this process ended, it kills what is left. (PR_SET_PDEATHSIG would
-/// reach only the shell of a command, not what the shell started, and fires when the starting thread ends.)
+/// reach only the shell of a command, not what the shell started, and fires when the starting thread ends.) What left
+/// its group, as daemons do, is known by mark() in its environment, and killed as well.
 /// Thread-safe. Must outlive the commands that were started with it.
 class ChildGuard {
  public:
   static Result<std::unique_ptr<ChildGuard>> Create();
   ~ChildGuard();
 
+  /// "MILLRACE_GUARD=..." for the environment of every command.
+  const std::string& mark() const { return mark_; }
+
   void Announce(pid_t group);
   void Withdraw(pid_t group);
 
  private:
-  ChildGuard(pid_t pid, FileDescriptor pipe) : pid_(pid), pipe_(std::move(pipe)) {}
+  ChildGuard(std::string mark, pid_t pid, FileDescriptor pipe)
+      : mark_(std::move(mark)), pid_(pid), pipe_(std::move(pipe)) {}
+  std::string mark_;
   pid_t pid_;
   FileDescriptor pipe_;
 };

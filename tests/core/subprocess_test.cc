@@ -211,6 +211,17 @@ TEST_F(SubprocessTest, ABackgroundProcessDoesNotOutliveItsCommand) {
   ::close(ends[0]);
 }
 
+TEST_F(SubprocessTest, ADaemonThatACommandStartedDoesNotOutliveTheGuard) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  EXPECT_EQ(Run("setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo done").value(), "done\n");
+  ::close(ends[1]);
+  guard_.reset();
+  char byte = 0;
+  EXPECT_EQ(::read(ends[0], &byte, 1), 0);  // returns once nobody holds the other end
+  ::close(ends[0]);
+}
+
 TEST_F(SubprocessTest, NothingOutlivesAParentThatIsKilled) {
   guard_.reset();
   int ends[2];
