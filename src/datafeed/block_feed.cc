@@ -60,6 +60,8 @@ struct BlockFeed::Lane {
   size_t file = 0;
   int tries = 0;
   bool gave_a_block = false;  ///< of the current file
+  std::string track;          ///< its line of a trace
+  int64_t opened = 0;         ///< when the current file was, for a trace
   InputStage stage = InputStage::kRead;
   std::shared_ptr<const std::atomic<int64_t>> unpacking;
   int64_t unpacking_counted = 0;
@@ -81,9 +83,13 @@ struct BlockFeed::Lane {
   }
 };
 
-BlockFeed::BlockFeed(const InputOpener& opener, const std::vector<std::string>& files, int lanes, int retries)
-    : opener_(&opener), files_(&files), retries_(retries) {
-  for (int i = 0; i < std::max(lanes, 1); ++i) lanes_.push_back(std::make_unique<Lane>());
+BlockFeed::BlockFeed(const InputOpener& opener, const std::vector<std::string>& files, int lanes, int retries,
+                     SpanLog* spans)
+    : opener_(&opener), files_(&files), retries_(retries), spans_(spans) {
+  for (int i = 0; i < std::max(lanes, 1); ++i) {
+    lanes_.push_back(std::make_unique<Lane>());
+    lanes_.back()->track = "files " + std::to_string(i);
+  }
 }
 
 BlockFeed::~BlockFeed() = default;
@@ -93,7 +99,7 @@ Result<bool> BlockFeed::Next(int lane, LineBlock& block, const std::stop_token& 
   {
     Lane& own = *lanes_[first];
     const std::lock_guard lock(own.mutex);
-    MR_ASSIGN(const bool got, NextOfLane(own, block, stop));
+    MR_ASSIGN(const bool got, TracedNext(lane, first, block, stop));
     if (got) return true;
   }
   // Help others: first where nobody is reading just now, then wherever something is left.
@@ -107,7 +113,7 @@ Result<bool> BlockFeed::Next(int lane, LineBlock& block, const std::stop_token& 
       } else if (!lock.try_lock()) {
         continue;
       }
-      MR_ASSIGN(const bool got, NextOfLane(other, block, stop));
+      MR_ASSIGN(const bool got, TracedNext(lane, (first + i) % lanes_.size(), block, stop));
       if (got) return true;
     }
   }
@@ -157,6 +163,16 @@ void BlockFeed::OpenAhead(Lane& lane) const {
   }
 }
 
+Result<bool> BlockFeed::TracedNext(int reader, size_t lane, LineBlock& block, const std::stop_token& stop) const {
+  Lane& from = *lanes_[lane];
+  if (spans_ == nullptr) return NextOfLane(from, block, stop);
+  const int64_t start = SpanLog::Now();
+  Result<bool> got = NextOfLane(from, block, stop);
+  if (!got.ok() || !*got) return got;
+  spans_->Add("reader " + std::to_string(reader), InputStageName(from.stage), (*files_)[block.file], start);
+  return got;
+}
+
 Result<bool> BlockFeed::NextOfLane(Lane& lane, LineBlock& block, const std::stop_token& stop) const {
   while (!lane.done.load(std::memory_order_relaxed)) {
     if (stop.stop_requested()) return Cancelled("stopped while reading files");
@@ -166,6 +182,7 @@ Result<bool> BlockFeed::NextOfLane(Lane& lane, LineBlock& block, const std::stop
         lane.done.store(true, std::memory_order_release);
         break;
       }
+      if (spans_ != nullptr) lane.opened = SpanLog::Now();
       MR_TRY(OpenFileOf(lane));
       OpenAhead(lane);
     }
@@ -194,6 +211,7 @@ Result<bool> BlockFeed::NextOfLane(Lane& lane, LineBlock& block, const std::stop
     }
     ++lane.stats.files;
     if (lane.reader->lines() == 0) ++lane.stats.empty_files;
+    if (spans_ != nullptr) spans_->Add(lane.track, "file", (*files_)[lane.file], lane.opened);
     lane.reader.reset();
   }
   return false;

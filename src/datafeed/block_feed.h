@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/line_blocks.h"
+#include "core/span_log.h"
 #include "core/status.h"
 #include "datafeed/input_opener.h"
 
@@ -35,7 +36,9 @@ struct BlockFeedStats {
 class BlockFeed {
  public:
   /// `opener` and `files` must outlive the feed.
-  BlockFeed(const InputOpener& opener, const std::vector<std::string>& files, int lanes, int retries);
+  /// `spans`, when not null, takes what each thread waited for, and how long each file took; it outlives the feed.
+  BlockFeed(const InputOpener& opener, const std::vector<std::string>& files, int lanes, int retries,
+            SpanLog* spans = nullptr);
   ~BlockFeed();
 
   /// Fills `block` (its buffer is reused) for the thread that calls itself number `lane`; false when all is read.
@@ -47,6 +50,8 @@ class BlockFeed {
  private:
   struct Lane;
   Result<bool> NextOfLane(Lane& lane, LineBlock& block, const std::stop_token& stop) const;
+  /// NextOfLane, noted in the trace.
+  Result<bool> TracedNext(int reader, size_t lane, LineBlock& block, const std::stop_token& stop) const;
   /// False when no file is left.
   bool TakeFile(Lane& lane) const;
   Status OpenFileOf(Lane& lane) const;
@@ -56,6 +61,7 @@ class BlockFeed {
   const InputOpener* opener_;
   const std::vector<std::string>* files_;
   int retries_;
+  SpanLog* spans_;  ///< null: no trace
   mutable std::atomic<size_t> next_file_{0};
   std::vector<std::unique_ptr<Lane>> lanes_;
 };

@@ -15,6 +15,7 @@ Result<std::unique_ptr<Dataset>> MakeQueue(const DataFeedDesc& desc, std::vector
   QueueDatasetOptions options;
   options.threads = settings.threads;
   options.prefetch_batches = settings.prefetch_batches;
+  options.spans = settings.spans;
   options.output_dir = settings.output_dir;
   MR_ASSIGN(std::unique_ptr<QueueDataset> dataset,
             QueueDataset::Create(desc, std::move(files), feeds, std::move(options)));
@@ -65,6 +66,7 @@ DatasetSettings DatasetSettings::FromDesc(const TrainerDesc& desc) {
 DatasetSettings DatasetSettings::ForEvaluation() const {
   DatasetSettings settings = *this;
   settings.local_shuffle = false;
+  settings.spans = nullptr;
   settings.rows.enable_pv_merge = false;
   settings.rows.phases.clear();
   settings.rows.sample_rate = 1;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/span_log.h"
 #include "datafeed/data_feed.h"
 #include "dataset/dataset.h"
 #include "dataset/in_memory_dataset.h"
@@ -21,6 +22,7 @@ struct DatasetSettings {
   int prefetch_batches = 0;    ///< DatasetDesc.prefetch_batches; 0: two for each worker
   std::string output_dir;      ///< where QUARANTINE writes bad_lines.txt when the policy names no file
   InMemoryRows rows;           ///< of an InMemoryDataset
+  SpanLog* spans = nullptr;    ///< of a QueueDataset: its readers' part of a trace; null: none. Outlives the dataset
 
   /// What a job asks for; threads and output_dir are the caller's to say.
   static DatasetSettings FromDesc(const TrainerDesc& desc);

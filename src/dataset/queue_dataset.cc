@@ -69,6 +69,7 @@ Status QueueDataset::BeginPass(const PassOptions& options) {
   pass.retries = impl.desc.pipe_retries();
   pass.drop_last = impl.desc.drop_last();
   pass.feed_class = impl.class_name();
+  pass.spans = impl.options.spans;
   std::vector<std::unique_ptr<DataFeed>> feeds;
   for (int i = 0; i < pass.readers; ++i) {
     MR_ASSIGN(std::unique_ptr<DataFeed> feed, impl.feeds.Create(impl.class_name(), impl.schema, impl.desc));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/span_log.h"
 #include "datafeed/data_feed.h"
 #include "dataset/dataset.h"
 
@@ -13,6 +14,7 @@ struct QueueDatasetOptions {
   int threads = 1;           ///< that read and parse, when desc.thread_num is not set
   int prefetch_batches = 0;  ///< that may wait for workers; 0: two for each worker
   std::string output_dir;    ///< where QUARANTINE writes bad_lines.txt when the policy names no file
+  SpanLog* spans = nullptr;  ///< what readers did when, for a trace; null: none. Outlives the dataset
 };
 
 /// Streams files: reader threads parse blocks of lines into batches, one channel hands them to the workers.

@@ -34,6 +34,7 @@ std::string_view SkipLines(std::string_view text, uint64_t lines) {
 
 struct QueuePass::Reader {
   int number = 0;
+  std::string name;  ///< in a trace
   std::unique_ptr<DataFeed> feed;
   LineBlock block;
   BatchPtr batch;  ///< attached to the feed, unless null
@@ -61,13 +62,14 @@ QueuePass::QueuePass(const QueuePassOptions& options, const InputOpener& opener,
       pool_(&pool),
       trained_(std::move(trained)),
       bad_lines_(std::move(bad_lines)),
-      blocks_(opener, files, options.readers, options.retries),
+      blocks_(opener, files, options.readers, options.retries, options.spans),
       channel_(options.prefetch_batches),
       sources_(static_cast<size_t>(options.workers), Source(channel_)),
       readers_at_work_(options.readers) {
   for (int i = 0; i < options_.readers; ++i) {
     readers_.push_back(std::make_unique<Reader>());
     readers_.back()->number = i;
+    readers_.back()->name = "reader " + std::to_string(i);
     readers_.back()->feed = std::move(feeds[static_cast<size_t>(i)]);
   }
   for (const std::unique_ptr<Reader>& reader : readers_) {
@@ -97,8 +99,12 @@ Status QueuePass::ReadAll(Reader& reader, const std::stop_token& stop) {
     MR_ASSIGN(const bool got, blocks_.Next(reader.number, reader.block, stop));
     if (!got) break;
     const Clock::time_point start = Clock::now();
+    const int64_t traced_from = options_.spans != nullptr ? SpanLog::Now() : 0;
     const double waited = reader.wait_seconds;
     const Status parsed = ParseBlock(reader, stop);
+    if (options_.spans != nullptr) {
+      options_.spans->Add(reader.name, "parse", (*files_)[reader.block.file], traced_from);
+    }
     reader.parse_seconds += SecondsSince(start) - (reader.wait_seconds - waited);
     MR_TRY(parsed);
   }
@@ -167,8 +173,10 @@ Status QueuePass::HandOn(Reader& reader, BatchPtr batch, const std::stop_token& 
   reader.rows += batch->rows();
   if (channel_.TryPush(batch)) return Status::Ok();
   const Clock::time_point start = Clock::now();
+  const int64_t traced_from = options_.spans != nullptr ? SpanLog::Now() : 0;
   Status status = channel_.Push(std::move(batch), stop);
   reader.wait_seconds += SecondsSince(start);
+  if (options_.spans != nullptr) options_.spans->Add(reader.name, "wait for workers", "", traced_from);
   return status;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/channel.h"
+#include "core/span_log.h"
 #include "datafeed/bad_lines.h"
 #include "datafeed/block_feed.h"
 #include "datafeed/data_feed.h"
@@ -23,7 +24,8 @@ struct QueuePassOptions {
   size_t prefetch_batches = 2;
   int retries = 0;
   bool drop_last = false;
-  std::string feed_class;  ///< for messages
+  std::string feed_class;    ///< for messages
+  SpanLog* spans = nullptr;  ///< of a trace; null: none
 };
 
 /// One pass of a QueueDataset: its readers, the channel between them and the workers, and what they met.

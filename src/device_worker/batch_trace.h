@@ -4,15 +4,16 @@
 #include <string>
 #include <vector>
 
+#include "core/span_log.h"
 #include "device_worker/device_worker.h"
 
 namespace millrace {
 
 /// Notes when one worker waited, ran a batch and ran each operator, for the steps [first, first + batches) of a run.
-/// The frame must profile. Memory is taken at construction.
+/// The frame must profile. Memory is taken at construction. `readers`, when not null, is closed behind the last step.
 class BatchTrace final : public BatchObserver {
  public:
-  BatchTrace(int worker, int64_t first_step, int64_t batches, size_t ops);
+  BatchTrace(int worker, int64_t first_step, int64_t batches, size_t ops, SpanLog* readers);
   Status OnBatch(const TrainedBatch& trained) override;
 
   struct Batch {
@@ -33,12 +34,16 @@ class BatchTrace final : public BatchObserver {
   int64_t first_step_;
   int64_t end_step_;
   size_t ops_;
+  SpanLog* readers_;
   std::vector<Batch> batches_;
   std::vector<int64_t> op_nanoseconds_;
   std::vector<int64_t> before_;
 };
 
-/// Chrome's trace format (chrome://tracing, Perfetto): a thread a worker, below each batch its operators.
-std::string ChromeTrace(const Executable& executable, const std::vector<const BatchTrace*>& traces);
+/// Chrome's trace format (chrome://tracing, Perfetto): a thread a worker, below each batch its operators; and a thread
+/// a reader, with what it waited for and parsed from a second before the first batch to the end of the last. `readers`
+/// may be null.
+std::string ChromeTrace(const Executable& executable, const std::vector<const BatchTrace*>& traces,
+                        const SpanLog* readers);
 
 }  // namespace millrace

@@ -90,6 +90,8 @@ Status Job::BuildDatasets() {
     settings.prefetch_batches = 2 * micro_batches() * workers_;
   }
   settings.output_dir = output_dir_;
+  if (desc().output().trace()) spans_ = std::make_unique<SpanLog>();
+  settings.spans = spans_.get();
   const DatasetFactory& factory = environment_->datasets;
   if (is_incremental()) {
     MR_TRY(BuildIncrementalDataset(settings));

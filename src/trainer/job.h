@@ -10,6 +10,7 @@
 
 #include "config/trainer_desc_reader.h"
 #include "core/row_locks.h"
+#include "core/span_log.h"
 #include "dataset/dataset.h"
 #include "dataset/in_memory_dataset.h"
 #include "framework/executable.h"
@@ -89,6 +90,8 @@ class Job {
   Dataset& dataset() const { return *dataset_; }
   /// The slots of the dataset; none of a program that feeds itself.
   const SlotSchema& schema() const { return feeds_itself() ? no_slots_ : dataset_->schema(); }
+  /// What the dataset's readers did, with output.trace; null otherwise.
+  SpanLog* spans() const { return spans_.get(); }
   /// Null without an evaluation set.
   Dataset* eval_dataset() const { return eval_dataset_.get(); }
   /// The evaluation's text loaded into memory, with the zeros and merged lines of the job's own dataset.
@@ -138,6 +141,7 @@ class Job {
   std::unique_ptr<const Executable> train_;
   std::unique_ptr<const Executable> eval_;
   std::unique_ptr<const PipelineProgram> pipeline_;
+  std::unique_ptr<SpanLog> spans_;
   std::unique_ptr<Dataset> dataset_;
   std::unique_ptr<Dataset> eval_dataset_;
   SlotSchema no_slots_;

@@ -81,7 +81,7 @@ Status MultiTrainer::MakeObservers(FrameSeat& seat, int index) {
   if (desc.output().trace() || (desc.debug() && index == 0)) seat.frame->EnableProfile();
   if (desc.output().trace()) {
     seat.trace = std::make_unique<BatchTrace>(index, desc.output().trace_first_batch(), desc.output().trace_batches(),
-                                              job_->step().ops().size());
+                                              job_->step().ops().size(), job_->spans());
   }
   return Status::Ok();
 }
@@ -178,7 +178,7 @@ Result<RunReport> MultiTrainer::RunPasses(const std::stop_token& stop) {
   if (job_->desc().output().trace()) {
     std::vector<const BatchTrace*> traces;
     for (const Seat& seat : seats_) traces.push_back(seat.frames[0].trace.get());
-    report_.chrome_trace = ChromeTrace(job_->train(), traces);
+    report_.chrome_trace = ChromeTrace(job_->train(), traces, job_->spans());
   }
   return report_;
 }
