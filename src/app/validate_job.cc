@@ -55,13 +55,14 @@ Status ReadOn(Dataset& dataset, const std::stop_token& stop) {
   return Status::Ok();
 }
 
-Status RunForward(Job& job, const SlotBatch& batch, const Dataset& dataset) {
-  MR_TRY(job.InitParameters());
+Status RunForward(Job& job, const SlotBatch& batch, const Dataset& dataset, const std::stop_token& stop) {
+  MR_TRY(job.InitParameters(stop));
   MR_ASSIGN(const auto frame, Frame::Create(job.eval(), &dataset.schema(), job.root(), job.frame_options(0, true)));
   RunContext context;
   context.batch = &batch;
   context.rows = batch.rows();
   context.file_names = &dataset.files();
+  context.stop = stop;
   return frame->Run(context);
 }
 
@@ -69,7 +70,7 @@ void PrintParameters(const Job& job);
 
 /// Makes the readers and shows what the first item of each is like.
 Status ValidateSelfFed(Job& job, const std::stop_token& stop) {
-  MR_TRY(job.InitParameters());
+  MR_TRY(job.InitParameters(stop));
   MR_ASSIGN(const auto frame, Frame::Create(job.train(), nullptr, job.root(), job.frame_options(0, true)));
   for (const std::string& name : job.root().Names()) {
     Variable* variable = job.root().Find(name);
@@ -139,7 +140,7 @@ Status ValidateJob(Job& job, std::stop_token stop) {
       return NothingTo("validate", read);
     }
     std::fputs(BatchAsTable(*batch, 0, kValuesShown).c_str(), stdout);
-    MR_TRY(RunForward(job, *batch, *dataset));
+    MR_TRY(RunForward(job, *batch, *dataset, stop));
   }
   MR_TRY(ReadOn(*dataset, stop));
   MR_TRY(dataset->EndPass().status());

@@ -109,9 +109,9 @@ class Frame {
 };
 
 /// Runs a startup program once in `root`: makes and fills its persistable variables. `readers` are the formats of the
-/// files that it opens.
+/// files that it opens. A stop request ends a `while` in it: kCancelled.
 Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope& root, uint64_t seed,
-                  const ReaderRegistry* readers = nullptr);
+                  const ReaderRegistry* readers = nullptr, std::stop_token stop = {});
 
 /// The block that an operator runs; -1 for all but control flow.
 int BlockOf(const OpDesc& op);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "framework/batch_check.h"
 #include "framework/executable.h"
@@ -144,7 +145,7 @@ Status Frame::Run(const RunContext& context) {
 }
 
 Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope& root, uint64_t seed,
-                  const ReaderRegistry* readers) {
+                  const ReaderRegistry* readers, std::stop_token stop) {
   CompileOptions compile_options;
   compile_options.fuse = false;
   MR_ASSIGN(const std::unique_ptr<const Executable> executable,
@@ -157,7 +158,9 @@ Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope&
   options.seed = seed;
   options.readers = readers;
   MR_ASSIGN(const std::unique_ptr<Frame> frame, Frame::Create(*executable, nullptr, root, options));
-  return frame->Run(RunContext{});
+  RunContext context;
+  context.stop = std::move(stop);
+  return frame->Run(context);
 }
 
 }  // namespace millrace

@@ -319,13 +319,14 @@ void Job::ResolveFetches() {
   }
 }
 
-Status Job::InitParameters() {
+Status Job::InitParameters(std::stop_token stop) {
   root_ = std::make_unique<Scope>();
   MR_TRY(CheckMemory(model_.main));
   const bool loads = desc().has_program() && desc().program().has_init_dir();
   // Readers are made by the startup program, wherever the parameters start.
   if (!loads || feeds_itself()) {
-    MR_TRY(RunStartup(model_.startup, environment_->ops, *root_, desc().seed(), &environment_->readers));
+    MR_TRY(
+        RunStartup(model_.startup, environment_->ops, *root_, desc().seed(), &environment_->readers, std::move(stop)));
   }
   return loads ? LoadVariables(model_.main, desc().program().init_dir(), *root_) : Status::Ok();
 }

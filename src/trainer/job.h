@@ -46,8 +46,8 @@ class Job {
                                              std::string output_dir, FetchHandler* fetch_handler = nullptr);
 
   /// Makes the parameters, in place of those that are there: runs the startup program, or loads program.init_dir.
-  /// Frames that were made before end with the old ones.
-  Status InitParameters();
+  /// Frames that were made before end with the old ones. A stop request ends a startup program in a loop: kCancelled.
+  Status InitParameters(std::stop_token stop = {});
   /// Trains on parameters that exist already, instead of InitParameters; returns those that were here. Null: none.
   std::unique_ptr<Scope> ExchangeParameters(std::unique_ptr<Scope> root) {
     return std::exchange(root_, std::move(root));

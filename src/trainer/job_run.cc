@@ -131,7 +131,7 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token s
       MR_ASSIGN(checkpointer, JobCheckpointer::Create(job));
     }
   }
-  MR_TRY(job.InitParameters());
+  MR_TRY(job.InitParameters(stop));
   if (checkpointer != nullptr) {
     MR_ASSIGN(resumed, checkpointer->Resume(resume));
     PrintNotes(*checkpointer);

@@ -19,7 +19,9 @@ using ::testing::HasSubstr;
 /// Batches of one line: the first does not enter the loop, the second does not leave it. A round adds 1 to "i".
 class LoopJob {
  public:
-  explicit LoopJob(bool i_is_kept) : folder_(TempDir::Create("long_loop").value()) {
+  /// Without `starts` the startup program stands in such a loop already.
+  explicit LoopJob(bool i_is_kept, bool starts = true)
+      : folder_(TempDir::Create("long_loop").value()), starts_(starts) {
     std::ofstream(path("data")) << "1 0\n1 1\n1 1\n";
     const std::string var = R"( type { type: LOD_TENSOR lod_tensor { tensor { data_type: FP32 dims: 1 } } } )";
     const std::string i = "vars { name: \"i\" persistable: " + std::string(i_is_kept ? "true" : "false") + var + "}\n";
@@ -30,7 +32,19 @@ class LoopJob {
       std::string op = zero;
       return op.replace(op.find("NAME"), 4, name);
     };
-    std::ofstream(path("startup")) << "blocks { idx: 0 parent_idx: -1 " << i << zero_for("i") << "}\n";
+    const std::string endless = R"(
+      vars { name: "on" type { type: LOD_TENSOR lod_tensor { tensor { data_type: BOOL dims: 1 } } } }
+      ops { type: "fill_constant" outputs { parameter: "Out" arguments: "on" } attrs { name: "shape" type: LONGS longs: 1 }
+            attrs { name: "dtype" type: INT i: 0 } attrs { name: "value" type: FLOAT f: 1 } }
+      ops { type: "while" inputs { parameter: "Condition" arguments: "on" }
+            attrs { name: "sub_block" type: BLOCK block_idx: 1 } }
+    }
+    blocks { idx: 1 parent_idx: 0
+      ops { type: "print" inputs { parameter: "In" arguments: "on" } outputs { parameter: "Out" arguments: "on" }
+            attrs { name: "message" type: STRING s: "round" } attrs { name: "first_n" type: INT i: 1 } }
+    )";
+    std::ofstream(path("startup")) << "blocks { idx: 0 parent_idx: -1 " << i << zero_for("i") << (starts ? "" : endless)
+                                   << "}\n";
     std::ofstream(path("main")) << "blocks { idx: 0 parent_idx: -1\n"
                                 << i << R"(vars { name: "x" type { type: LOD_TENSOR lod_tensor { tensor {
                                         data_type: FP32 dims: -1 dims: 1 } } } } )"
@@ -62,7 +76,7 @@ class LoopJob {
   int Interrupt(std::string* errors) const {
     Process trainer("trainer", {"--trainer_desc=" + path("job"), "--output_dir=" + path("out")});
     std::string line;
-    if (trainer.ReadLine(&line)) {
+    if (!starts_ || trainer.ReadLine(&line)) {
       while (trainer.errors().find("round") == std::string::npos) std::this_thread::yield();
       trainer.Signal(SIGINT);
     }
@@ -73,6 +87,7 @@ class LoopJob {
 
  private:
   TempDir folder_;
+  bool starts_;
 };
 
 TEST(LongLoop, EndsWithACheckpointOfTheBatchesBeforeIt) {
@@ -89,6 +104,13 @@ TEST(LongLoop, ThatWritesParametersLeavesNoCheckpoint) {
   ASSERT_EQ(job.Interrupt(&errors), 130) << errors;
   EXPECT_THAT(errors, HasSubstr("within a loop that writes parameters: only the checkpoints of before can be gone on"));
   EXPECT_FALSE(std::filesystem::exists(job.path("out/checkpoints/step-000000000001"))) << errors;
+}
+
+TEST(LongLoop, OfAStartupProgramEndsWhenItIsAsked) {
+  const LoopJob job(false, false);
+  std::string errors;
+  EXPECT_EQ(job.Interrupt(&errors), 130) << errors;
+  EXPECT_THAT(errors, HasSubstr("while: stopped in a while loop"));
 }
 
 }  // namespace
