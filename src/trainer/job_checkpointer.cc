@@ -9,6 +9,7 @@
 #include "core/hash.h"
 #include "program/variable_store.h"
 #include "trainer/input_fingerprint.h"
+#include "trainer/input_state.h"
 
 namespace millrace {
 namespace {
@@ -47,7 +48,9 @@ Result<RunState> ToState(const FoundCheckpoint& found) {
 Result<std::unique_ptr<JobCheckpointer>> JobCheckpointer::Create(Job& job) {
   MR_ASSIGN(CheckpointStore store,
             CheckpointStore::Create(job.output_dir() + "/checkpoints", job.desc().checkpoint().keep()));
-  return std::unique_ptr<JobCheckpointer>(new JobCheckpointer(job, std::move(store), NewRunId()));
+  std::unique_ptr<JobCheckpointer> checkpointer(new JobCheckpointer(job, std::move(store), NewRunId()));
+  if (!job.feeds_itself() && !job.desc().infer()) checkpointer->LookAtFiles(0);
+  return checkpointer;
 }
 
 Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resume) {
@@ -119,7 +122,7 @@ std::string JobCheckpointer::Fingerprint() const {
   return text;
 }
 
-Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) const {
+Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) {
   const TrainerDesc& desc = job_->desc();
   if (manifest.seed() != desc.seed()) {
     return InvalidConfig("seed was " + std::to_string(manifest.seed()) + " and is now " + std::to_string(desc.seed()));
@@ -152,7 +155,40 @@ Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) const {
                            "\" and is now \"" + file + "\"" + why);
     }
   }
+  return CheckFiles(manifest, why);
+}
+
+Status JobCheckpointer::CheckFiles(const CheckpointManifest& manifest, const std::string& why) {
+  LookAtFiles(manifest.epoch());
+  const bool accepts = job_->desc().checkpoint().accept_changed_files();
+  const std::vector<std::string>& files = job_->FilesOfPass(manifest.epoch());
+  // Checkpoints from before they were kept have none.
+  for (int i = 0; i < manifest.input_state_size() && i < static_cast<int>(files.size()); ++i) {
+    const auto k = static_cast<size_t>(i);
+    bool written_again = false;
+    const Status same = CompareInput(manifest.input_state(i), input_states_[k], &written_again);
+    const std::string file = "file \"" + files[k] + "\" ";
+    if (!same.ok() && !accepts) {
+      return InvalidConfig(file + same.message() + why +
+                           "; if only lines have changed that were not trained yet, --set "
+                           "checkpoint.accept_changed_files=true goes on");
+    }
+    if (!same.ok()) notes_.push_back(file + same.message() + ": accepted, its lines keep their numbers");
+    if (written_again) {
+      notes_.push_back(file + "was written again since the checkpoint, with as many bytes and the same at both ends");
+    }
+  }
   return Status::Ok();
+}
+
+void JobCheckpointer::LookAtFiles(int64_t pass) {
+  // What was loaded into memory is what every epoch trains on.
+  const bool is_loaded_once = job_->desc().dataset().class_name() == "InMemoryDataset" && !job_->is_incremental();
+  if (is_loaded_once) pass = 0;
+  if (looked_at_ == pass) return;
+  looked_at_ = pass;
+  input_states_.clear();
+  for (const std::string& file : job_->FilesOfPass(pass)) input_states_.push_back(LookAtInput(file));
 }
 
 Status JobCheckpointer::CheckPasses(const CheckpointManifest& manifest) const {
@@ -183,7 +219,9 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
   manifest.set_ledger(state.trained.ToText());
   // Between passes any input will do.
   if (state.epoch < job_->passes()) {
+    LookAtFiles(state.epoch);
     for (const std::string& file : job_->FilesOfPass(state.epoch)) manifest.add_input_file(file);
+    for (const StoredInputState& input : input_states_) *manifest.add_input_state() = input;
   }
   if (job_->desc().has_incremental()) {
     for (int64_t i = 0; i < std::min(state.epoch + 1, job_->passes()); ++i) manifest.add_pass_name(job_->PassName(i));

@@ -43,13 +43,19 @@ class JobCheckpointer final : public Checkpointer {
       : job_(&job), store_(std::move(store)), run_id_(run_id) {}
   Result<std::optional<RunState>> StartAnew();
   std::string Fingerprint() const;
-  Status CheckInput(const CheckpointManifest& manifest) const;
+  Status CheckInput(const CheckpointManifest& manifest);
+  /// Whether the files of the epoch in hand hold what they held. `why` ends a refusal.
+  Status CheckFiles(const CheckpointManifest& manifest, const std::string& why);
+  /// Looks at the files that pass `pass` trains on: once, before more of them than that can have changed.
+  void LookAtFiles(int64_t pass);
   Status CheckPasses(const CheckpointManifest& manifest) const;
 
   Job* job_;
   CheckpointStore store_;
   uint64_t run_id_;
   std::vector<std::string> notes_;
+  std::vector<StoredInputState> input_states_;  ///< of pass looked_at_
+  int64_t looked_at_ = -1;
 };
 
 }  // namespace millrace

@@ -363,6 +363,41 @@ TEST(CheckpointTest, LinesThatMeanSomethingElseNowAreRefusedByName) {
   EXPECT_EQ(code, 0) << "lines keep their numbers: " << errors;
 }
 
+TEST(CheckpointTest, AFileOfOtherContentIsRefusedWithinAnEpochUnlessItIsAccepted) {
+  const SmallJob small(1000);
+  const std::string out = small.folder() + "/out";
+  const std::string job = small.DeepJob("update_mode: SERIAL checkpoint { every_steps: 10 keep: 100 }");
+  ASSERT_EQ(Process("trainer", TrainerFlags(job, out, "never")).Wait(), 0);
+  const std::string file = small.files()[1];
+  const std::string before = ReadFile(file).value();
+
+  std::ofstream(file) << before;
+  const auto [alike_code, alike] = GoOn(job, out, "");
+  EXPECT_EQ(alike_code, 0) << alike;
+  EXPECT_THAT(alike, HasSubstr("file \"" + file + "\" was written again since the checkpoint"));
+
+  std::string other = before;
+  other[before.size() - 2] = other[before.size() - 2] == '7' ? '8' : '7';
+  std::ofstream(file) << other;
+  const auto [changed_code, changed] = GoOn(job, out, "");
+  EXPECT_EQ(changed_code, 2) << changed;
+  EXPECT_THAT(changed, HasSubstr("file \"" + file +
+                                 "\" has other content now, in as many bytes; it stands in the middle "
+                                 "of epoch 0 of that input, so restore it, or start anew with --resume=never; if only "
+                                 "lines have changed that were not trained yet, --set "
+                                 "checkpoint.accept_changed_files=true goes on"));
+
+  std::ofstream(file, std::ios::app) << "1 1 1 1 1 7 1 8 2 9 10\n";
+  const auto [grown_code, grown] = GoOn(job, out, "");
+  EXPECT_EQ(grown_code, 2) << grown;
+  EXPECT_THAT(grown, HasSubstr("had " + std::to_string(before.size()) + " bytes and has now " +
+                               std::to_string(before.size() + 23)));
+  const auto [accepted_code, accepted] = GoOn(job, out, "checkpoint.accept_changed_files=true");
+  EXPECT_EQ(accepted_code, 0) << accepted;
+  EXPECT_THAT(accepted, HasSubstr("accepted, its lines keep their numbers"));
+  EXPECT_THAT(ReadFile(out + "/run.json").value(), HasSubstr("\"examples\": 1001,"));
+}
+
 TEST(CheckpointTest, AnotherNumberOfRowsInMemoryIsRefused) {
   const SmallJob small(1000);
   const std::string out = small.folder() + "/out";
@@ -370,7 +405,7 @@ TEST(CheckpointTest, AnotherNumberOfRowsInMemoryIsRefused) {
       "update_mode: SERIAL checkpoint { every_steps: 10 keep: 100 } dataset { class_name: \"InMemoryDataset\" }");
   ASSERT_EQ(Process("trainer", TrainerFlags(job, out, "never")).Wait(), 0);
   std::ofstream(small.files()[0], std::ios::app) << "1 1 1 1 1 7 1 8 2 9 10\n";
-  const auto [code, errors] = GoOn(job, out, "");
+  const auto [code, errors] = GoOn(job, out, "checkpoint.accept_changed_files=true");
   EXPECT_EQ(code, 2);
   EXPECT_THAT(errors, HasSubstr("the checkpoint was written with 1000 rows in memory, and there are now 1001"));
 }
