@@ -23,7 +23,7 @@ struct TrainedBatch {
   const SlotBatch& batch;
   const Frame& frame;
   const RunContext& context;
-  int64_t worker_batches = 0;  ///< of this worker and pass, this one included
+  int64_t worker_batches = 0;  ///< of this worker and pass, this one and those of earlier runs included
   int64_t read_nanoseconds = 0;
   int64_t run_nanoseconds = 0;
 };
@@ -87,6 +87,7 @@ std::vector<int> UsableProcessors();
 
 /// Seconds that a worker spent, and what it trained, in one pass.
 struct WorkerReport {
+  int64_t earlier_batches = 0;  ///< of the pass, before a resume
   int64_t batches = 0;
   int64_t examples = 0;
   int64_t read_nanoseconds = 0;  ///< waiting for batches
@@ -104,8 +105,8 @@ class DeviceWorker {
   /// What was trained in this pass; read when the worker stands still.
   virtual const TrainedLedger& ledger() const = 0;
   virtual const WorkerReport& report() const = 0;
-  /// Forgets ledger and report: a new pass.
-  virtual void StartPass() = 0;
+  /// Forgets ledger and report: a new pass, or the rest of one of which the worker trained `earlier_batches` before.
+  virtual void StartPass(int64_t earlier_batches) = 0;
 };
 
 /// Worker classes by name ("HogwildWorker"): a value, filled at start.

@@ -19,9 +19,9 @@ class HogwildWorker final : public DeviceWorker {
   Status Train(BatchSource& source, std::stop_token stop) override;
   const TrainedLedger& ledger() const override { return ledger_; }
   const WorkerReport& report() const override { return report_; }
-  void StartPass() override {
+  void StartPass(int64_t earlier_batches) override {
     ledger_.Clear();
-    report_ = {};
+    report_ = {.earlier_batches = earlier_batches};
   }
 
  private:
@@ -77,7 +77,8 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanosecond
   progress.examples.fetch_add(batch.rows(), std::memory_order_relaxed);
   progress.pass_examples.fetch_add(batch.rows(), std::memory_order_relaxed);
   const int64_t done = progress.steps_done.fetch_add(1, std::memory_order_relaxed) + 1;
-  const TrainedBatch trained{batch, *in.frame, context, report_.batches, read_nanoseconds, run_nanoseconds};
+  const int64_t batches = report_.earlier_batches + report_.batches;
+  const TrainedBatch trained{batch, *in.frame, context, batches, read_nanoseconds, run_nanoseconds};
   for (BatchObserver* observer : in.observers) MR_TRY(observer->OnBatch(trained));
   if ((progress.pause_every > 0 && done % progress.pause_every == 0) ||
       (progress.pause_every_other > 0 && done % progress.pause_every_other == 0)) {

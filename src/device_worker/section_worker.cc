@@ -39,9 +39,9 @@ class SectionWorker final : public DeviceWorker {
   Status Train(BatchSource& source, std::stop_token stop) override;
   const TrainedLedger& ledger() const override { return ledger_; }
   const WorkerReport& report() const override { return report_; }
-  void StartPass() override {
+  void StartPass(int64_t earlier_batches) override {
     ledger_.Clear();
-    report_ = {};
+    report_ = {.earlier_batches = earlier_batches};
     times_.assign(times_.size(), {});
   }
 
@@ -250,7 +250,8 @@ Status SectionWorker::FinishMicroBatch(int number) {
   report_.read_nanoseconds += micro.read_nanoseconds;
   parts_.progress->examples.fetch_add(micro.batch->rows(), std::memory_order_relaxed);
   parts_.progress->pass_examples.fetch_add(micro.batch->rows(), std::memory_order_relaxed);
-  const TrainedBatch trained{*micro.batch, *in.frame, micro.context, report_.batches, micro.read_nanoseconds, 0};
+  const int64_t batches = report_.earlier_batches + report_.batches;
+  const TrainedBatch trained{*micro.batch, *in.frame, micro.context, batches, micro.read_nanoseconds, 0};
   for (BatchObserver* observer : in.observers) MR_TRY(observer->OnBatch(trained));
   return Status::Ok();
 }

@@ -31,6 +31,7 @@ Result<RunState> ToState(const FoundCheckpoint& found) {
   state.evaluations_since_best = manifest.early_stopping().since();
   state.last_eval_step = manifest.evaluated_step();
   state.input_rows = manifest.input_rows();
+  state.printed_batches = manifest.printed_batches();
   for (const StoredReader& reader : manifest.reader()) {
     state.readers.push_back({reader.name(), {.resets = reader.resets(), .items = reader.items()}});
   }
@@ -228,6 +229,7 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
   }
   manifest.set_input_fingerprint(Fingerprint());
   manifest.set_input_rows(state.input_rows);
+  manifest.set_printed_batches(state.printed_batches);
   manifest.set_evaluated_step(state.last_eval_step);
   if (state.has_best) {
     manifest.mutable_early_stopping()->set_best(state.best_metric);

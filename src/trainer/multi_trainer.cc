@@ -253,7 +253,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   {
     std::vector<std::jthread> threads;
     for (size_t i = 0; i < seats_.size(); ++i) {
-      seats_[i].worker->StartPass();
+      seats_[i].worker->StartPass(i == 0 ? state_.printed_batches : 0);
       threads.emplace_back([this, i, &dataset] {
         Seat& seat = seats_[i];
         seat.status = seat.worker->Train(dataset.source(static_cast<int>(i)), stop_workers_.get_token());
@@ -349,6 +349,7 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
   const RunState trained = state_;
   ++state_.epoch;
   state_.trained.Clear();
+  state_.printed_batches = 0;
   pass_base_.Clear();
   const bool last = state_.epoch == job_->passes();
   // A day without rows may be one of many; a model that saw none is no result.
@@ -420,6 +421,8 @@ void MultiTrainer::Snapshot() {
   state_.examples = progress_.examples.load();
   state_.trained = pass_base_;
   for (const Seat& seat : seats_) state_.trained.Merge(seat.worker->ledger());
+  const WorkerReport& first = seats_[0].worker->report();
+  state_.printed_batches = first.earlier_batches + first.batches;
   state_.metric_totals = job_->metrics().NewTotals();
   for (const MetricReader* reader : all_metrics_) reader->AddTo(state_.metric_totals);
 }

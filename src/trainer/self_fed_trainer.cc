@@ -240,10 +240,11 @@ Status SelfFedTrainer::CountStep(const RunContext& context) {
   state_.examples += examples;
   pass_.examples += examples;
   ++pass_.batches;
+  ++state_.printed_batches;
   progress_.steps_done = state_.step;
   progress_.examples = state_.examples;
   progress_.pass_examples = pass_.examples;
-  const TrainedBatch trained{no_batch_, *frame_, context, pass_.batches, 0, 0};
+  const TrainedBatch trained{no_batch_, *frame_, context, state_.printed_batches, 0, 0};
   if (nan_check_ != nullptr) MR_TRY(nan_check_->OnBatch(trained));
   if (handler_observer_ != nullptr) MR_TRY(handler_observer_->OnBatch(trained));
   return fetch_observer_->OnBatch(trained);

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "core/file.h"
@@ -45,6 +46,28 @@ struct SerialCase {
   const char* name;
   const char* job;
 };
+
+std::vector<std::string> WithoutTheTime(const std::string& printed) {
+  std::vector<std::string> lines;
+  std::istringstream text(printed);
+  for (std::string line; std::getline(text, line);) lines.push_back(line.substr(line.find("], batch")));
+  return lines;
+}
+
+TEST(ResumedRun, PrintsAtTheStepsOfAnUndisturbedOne) {
+  const SmallJob small(1000, 1);
+  const std::string job = small.DeepJob("update_mode: SERIAL epochs: 2 checkpoint { every_steps: 10 keep: 100 }");
+  const std::string out = small.folder() + "/out";
+  Process undisturbed("trainer", TrainerFlags(job, out, "never"));
+  ASSERT_EQ(undisturbed.Wait(), 0) << undisturbed.errors();
+  const std::vector<std::string> all = WithoutTheTime(undisturbed.output());
+  const std::string metrics = ReadFile(out + "/metrics.jsonl").value();
+  ASSERT_EQ(all.size(), 20U);  // 32 batches an epoch
+  Process resumed("trainer", TrainerFlags(job, out, out + "/checkpoints/step-000000000010"));
+  ASSERT_EQ(resumed.Wait(), 0) << resumed.errors();
+  EXPECT_EQ(WithoutTheTime(resumed.output()), std::vector<std::string>(all.begin() + 3, all.end()));
+  EXPECT_EQ(ReadFile(out + "/metrics.jsonl").value(), metrics);
+}
 
 class KilledSerialRun : public testing::TestWithParam<SerialCase> {};
 
