@@ -30,13 +30,22 @@ std::string StepFolder(int64_t step) {
   return std::string(kStep) + std::string(digits.size() < 12 ? 12 - digits.size() : 0, '0') + digits;
 }
 
+// The step of "step-000000001200"; nothing for any other name.
+std::optional<int64_t> StepOf(std::string_view name) {
+  if (!name.starts_with(kStep)) return std::nullopt;
+  name.remove_prefix(kStep.size());
+  int64_t step = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  return error == std::errc() && end == name.data() + name.size() ? std::optional(step) : std::nullopt;
+}
+
 // Newest first.
 std::vector<std::string> StepFolders(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     std::string name = entry.path().filename().string();
-    if (name.starts_with(kStep) && entry.is_directory(error)) names.push_back(std::move(name));
+    if (StepOf(name).has_value() && entry.is_directory(error)) names.push_back(std::move(name));
   }
   std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
     return a.size() != b.size() ? a.size() > b.size() : a > b;
@@ -59,6 +68,10 @@ Result<CheckpointManifest> ReadManifest(const std::string& path) {
   if (manifest.format_version() != kFormatVersion) {
     return BadData("\"" + path + "\" has format version " + std::to_string(manifest.format_version()) +
                    "; this program reads version " + std::to_string(kFormatVersion));
+  }
+  if (manifest.epoch() < 0 || manifest.step() < 0 || manifest.examples() < 0) {
+    return BadData("\"" + path + "\" counts below zero: epoch " + std::to_string(manifest.epoch()) + ", step " +
+                   std::to_string(manifest.step()) + ", " + std::to_string(manifest.examples()) + " examples");
   }
   return manifest;
 }
@@ -125,10 +138,15 @@ Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDes
   MR_TRY(ReplaceFolder(beside, folder_ + "/" + name));
   if (content.is_best) MR_TRY(PointBestAt(folder_, name));
   MR_TRY(SyncFolder(folder_));
-  return Prune(manifest.run_id());
+  return Prune(manifest.run_id(), manifest.step());
 }
 
-Status CheckpointStore::Prune(uint64_t run_id) const {
+bool CheckpointStore::HasLaterThan(int64_t step) const {
+  const std::vector<std::string> names = StepFolders(folder_);
+  return !names.empty() && StepOf(names[0]).value_or(0) > step;
+}
+
+Status CheckpointStore::Prune(uint64_t run_id, int64_t step) const {
   std::error_code error;
   const std::string best = fs::read_symlink(folder_ + "/" + kBest, error).string();
   int kept = 0;
@@ -136,7 +154,8 @@ Status CheckpointStore::Prune(uint64_t run_id) const {
     const std::string path = folder_ + "/" + name;
     const Result<CheckpointManifest> manifest = ReadManifest(path + "/" + kManifest);
     const bool is_ours = manifest.ok() && manifest->run_id() == run_id;
-    if (is_ours && (kept++ < keep_ || name == best)) continue;
+    const bool is_left_behind = StepOf(name).value_or(0) > step;
+    if (is_ours && !is_left_behind && (kept++ < keep_ || name == best)) continue;
     MR_TRY(RemoveFolder(path));
     if (name == best) fs::remove(folder_ + "/" + kBest, error);
   }

@@ -40,8 +40,8 @@ class CheckpointStore {
   Status BeginRun(uint64_t run_id) const;
 
   /// Writes a checkpoint of step `content.manifest.step()`; one of the same step is replaced in one step. Then removes
-  /// what is beyond `keep`, and checkpoints of other runs (another run_id). kIo with the system's reason; what was
-  /// there before stays whole.
+  /// what is beyond `keep`, checkpoints of later steps, which a run that went on from an earlier one has left behind,
+  /// and those of other runs (another run_id). kIo with the system's reason; what was there before stays whole.
   Status Write(const CheckpointContent& content, const ProgramDesc& program, const Scope& root);
 
   /// The newest checkpoint of the current run that is whole; nullopt when it has none at all. Damaged ones, and those
@@ -54,11 +54,14 @@ class CheckpointStore {
   /// whole.
   std::optional<FoundCheckpoint> FindBest(const ProgramDesc& program) const;
 
+  /// Whether there are checkpoints of later steps, of whatever run.
+  bool HasLaterThan(int64_t step) const;
+
   const std::string& folder() const { return folder_; }
 
  private:
   CheckpointStore(std::string folder, int keep) : folder_(std::move(folder)), keep_(keep) {}
-  Status Prune(uint64_t run_id) const;
+  Status Prune(uint64_t run_id, int64_t step) const;
   Result<std::optional<uint64_t>> CurrentRun() const;
 
   std::string folder_;

@@ -66,8 +66,16 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   } else if (!std::filesystem::is_directory(resume)) {
     return InvalidConfig("--resume is auto, never or the folder of a checkpoint, and there is no folder \"" + resume +
                          "\"");
+  } else if (!std::filesystem::exists(resume + "/MANIFEST")) {
+    return InvalidConfig("--resume: \"" + resume +
+                         "\" is no checkpoint: it has no MANIFEST. Those of a run are "
+                         "OUTPUT_DIR/checkpoints/step-..., and --resume=auto takes the newest whole one");
   } else {
     MR_ASSIGN(found, ReadCheckpoint(resume, job_->model().main));
+    if (!job_->desc().infer() && store_.HasLaterThan(found->manifest.step())) {
+      notes_.push_back("the checkpoints of later steps in \"" + store_.folder() +
+                       "\" are left behind: the next one that is written takes their place");
+    }
   }
   const CheckpointManifest& manifest = found->manifest;
   if (!job_->desc().infer()) {

@@ -352,6 +352,27 @@ TEST(CheckpointTest, OfARunBeforeOneThatStartedAnewIsPassedOver) {
   EXPECT_THAT(ReadFile(out + "/run.json").value(), HasSubstr("\"examples\": 300,"));
 }
 
+TEST(CheckpointTest, OfLaterStepsGiveWayToThoseOfARunThatWentOnFromAnEarlierOne) {
+  const SmallJob small(10000, 1);
+  const std::string out = small.folder() + "/out";
+  const std::string job = small.DeepJob("update_mode: SERIAL checkpoint { every_steps: 100 keep: 3 }");
+  ASSERT_EQ(Process("trainer", TrainerFlags(job, out, "never")).Wait(), 0);
+  const std::vector<std::string> before = Checkpoints(out);
+  ASSERT_EQ(before.size(), 3U);  // after 200, 300 and 313 steps
+  std::filesystem::create_directory(out + "/checkpoints/step-by-step");
+
+  std::vector<std::string> flags = TrainerFlags(job, out, before[0]);
+  flags.push_back("--set=checkpoint.every_steps=1");
+  Process resumed("trainer", flags);
+  std::string line;
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(resumed.ReadLine(&line)) << resumed.errors();  // after step 204
+  resumed.Signal(SIGKILL);
+  resumed.Wait();
+  EXPECT_THAT(resumed.errors(), HasSubstr("checkpoints of later steps in \"" + out + "/checkpoints\" are left behind"));
+  EXPECT_FALSE(std::filesystem::exists(before[2])) << "it would be gone on from, instead of the newest";
+  EXPECT_TRUE(std::filesystem::exists(out + "/checkpoints/step-by-step")) << "no checkpoint of ours";
+}
+
 // The exit code of a run that goes on from the first checkpoint, in the middle of an epoch, and what it said.
 std::pair<int, std::string> GoOn(const std::string& job, const std::string& out, const std::string& set) {
   std::vector<std::string> flags = TrainerFlags(job, out, Checkpoints(out).front());
@@ -481,6 +502,9 @@ TEST(TrainerTest, AResumeThatIsNeitherAutoNorAFolderIsTold) {
   EXPECT_EQ(trainer.Wait(), 2);
   EXPECT_THAT(trainer.errors(),
               HasSubstr("--resume is auto, never or the folder of a checkpoint, and there is no folder \"yes\""));
+  Process folder("trainer", TrainerFlags(small.DeepJob(""), small.folder() + "/out", small.folder()));
+  EXPECT_EQ(folder.Wait(), 2);
+  EXPECT_THAT(folder.errors(), HasSubstr("\"" + small.folder() + "\" is no checkpoint: it has no MANIFEST"));
 }
 
 TEST(TrainerTest, WhatNeedsAnOutputFolderIsNotLeftOutInSilence) {
