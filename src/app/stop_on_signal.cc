@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -12,9 +13,15 @@ namespace {
 // SIGUSR2 from our own destructor ends the wait.
 constexpr int kWakeUp = SIGUSR2;
 
+bool IsIgnored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 sigset_t Signals() {
   sigset_t set;
   sigemptyset(&set);
+  if (!IsIgnored(SIGHUP)) sigaddset(&set, SIGHUP);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, kWakeUp);
@@ -36,13 +43,13 @@ StopOnSignal::~StopOnSignal() { pthread_kill(waiter_.native_handle(), kWakeUp); 
 
 void StopOnSignal::Wait() {
   const sigset_t set = Signals();
-  bool asked = false;
+  bool asked = false;  // by a signal that ends the process when it comes again
   while (true) {
     int signal = 0;
     if (sigwait(&set, &signal) != 0) return;
     if (signal == kWakeUp) return;
-    if (asked) _exit(130);
-    asked = true;
+    if (signal != SIGHUP && std::exchange(asked, true)) _exit(130);
+    if (source_.stop_requested()) continue;
     std::fputs("\nstopping after the current batch; once more to stop at once\n", stderr);
     source_.request_stop();
   }

@@ -32,6 +32,7 @@ Process::Process(const std::string& program, const std::vector<std::string>& arg
       close(1);
       close(2);
     }
+    if (options.ignores_hangup) signal(SIGHUP, SIG_IGN);
     if (options.file_size_limit > 0) {
       const rlimit limit{options.file_size_limit, options.file_size_limit};
       setrlimit(RLIMIT_FSIZE, &limit);

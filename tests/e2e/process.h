@@ -16,6 +16,8 @@ class Process {
     std::string input = "/dev/null";
     /// Standard output and error are closed, as `>&- 2>&-` closes them.
     bool no_output = false;
+    /// It starts with SIGHUP ignored, as nohup starts programs.
+    bool ignores_hangup = false;
   };
   Process(const std::string& program, const std::vector<std::string>& arguments, const Options& options);
   Process(const std::string& program, const std::vector<std::string>& arguments)

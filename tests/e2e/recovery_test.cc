@@ -284,7 +284,31 @@ TEST(TrainerTest, AModelLargerThanTheMachineIsSaidNotTried) {
   EXPECT_THAT(absurd.errors(), HasSubstr("no machine holds its parameter \"t\""));
 }
 
-INSTANTIATE_TEST_SUITE_P(Recovery, Interrupted, testing::Values(SIGINT, SIGTERM));
+INSTANTIATE_TEST_SUITE_P(Recovery, Interrupted, testing::Values(SIGINT, SIGTERM, SIGHUP));
+
+TEST(Hangup, ThatComesTwiceDoesNotCutTheCheckpointAndIsNothingUnderNohup) {
+  const SmallJob small(1000, 1);
+  const std::string out = small.folder() + "/out";
+  std::vector<std::string> flags = TrainerFlags(small.DeepJob("update_mode: SERIAL"), out, "never");
+  const std::string endless = "--set=data_desc.pipe_command=\"while cat " + small.files()[0] + "; do :; done\"";
+  flags.push_back(endless);
+  std::string line;
+  Process trainer("trainer", flags);
+  ASSERT_TRUE(trainer.ReadLine(&line)) << trainer.errors();
+  for (int i = 0; i < 5; ++i) trainer.Signal(SIGHUP);
+  EXPECT_EQ(trainer.Wait(), 130) << trainer.errors();
+  EXPECT_THAT(ReadFile(out + "/run.json").value(), HasSubstr("\"interrupted\": true"));
+
+  Process::Options nohup;
+  nohup.ignores_hangup = true;
+  Process ignoring("trainer", flags, nohup);
+  ASSERT_TRUE(ignoring.ReadLine(&line)) << ignoring.errors();
+  ignoring.Signal(SIGHUP);
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(ignoring.ReadLine(&line)) << ignoring.errors();
+  ignoring.Signal(SIGTERM);
+  EXPECT_EQ(ignoring.Wait(), 130);
+  EXPECT_EQ(ignoring.errors().find("stopping"), ignoring.errors().rfind("stopping")) << "the hangup was heard";
+}
 
 std::vector<std::string> Checkpoints(const std::string& out) {
   std::vector<std::string> names;
