@@ -16,7 +16,7 @@ DEFINE_string(
     model_dir, "",
     "DIR: a saved model, OUTPUT_DIR/model of a run, or one of Paddle's save_inference_model (its folder or prefix)");
 DEFINE_string(input, "-", "FILE: lines to score (gz and zstd are known by their first bytes); - is standard input");
-DEFINE_string(output, "-", "FILE: where the scores go, one a line; - is standard output");
+DEFINE_string(output, "", "FILE: where the scores go, one a line; - is standard output, the default without --compare");
 DEFINE_string(pipe_command, "", "COMMAND: what the input is piped through, instead of the model's; cat for none");
 DEFINE_string(feed, "offline", "NAME: offline (lines as in training) or online (pooled embeddings)");
 DEFINE_string(data_feed, "", "FILE: how lines are read, a DataFeedDesc in prototxt, instead of the model's own");
@@ -80,7 +80,7 @@ Status Run(const CommandLine& line) {
   const std::unique_ptr<const Predictor> predictor = std::move(*loaded);
   ScoreRequest request;
   request.input = FLAGS_input;
-  request.output = FLAGS_output;
+  request.output = FLAGS_output.empty() && FLAGS_compare.empty() ? "-" : FLAGS_output;
   request.without = FLAGS_without;
   request.compare = FLAGS_compare;
   request.tolerance = FLAGS_tolerance;

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
 #include "core/edit_distance.h"
+#include "core/file.h"
 #include "framework/feed_names.h"
 
 namespace millrace {
@@ -25,6 +27,14 @@ using OutputFile = std::unique_ptr<std::FILE, CloseFile>;
 Status WriteFailed(const std::string& output) {
   return IoErrorFromErrno("cannot write scores to " + (output == "-" ? "standard output" : "\"" + output + "\""),
                           errno);
+}
+
+// Opening the output for writing empties it.
+Status CheckIsNotRead(const std::string& output, const std::string& flag, const std::string& file) {
+  std::error_code error;
+  const bool is_file = output != "-" && !output.empty() && file != "-" && std::filesystem::is_regular_file(file, error);
+  if (!is_file || !std::filesystem::equivalent(output, file, error)) return Status::Ok();
+  return InvalidConfig("--output and " + flag + " are the same file, \"" + file + "\", which would be lost");
 }
 
 // Takes slots that lines lack out of the description; the schema of what is left must still feed the model.
@@ -53,8 +63,9 @@ Status RemoveSlots(const Predictor& predictor, const std::string& without, DataF
 class Comparison {
  public:
   static Result<std::unique_ptr<Comparison>> Create(const std::string& path, double tolerance) {
+    MR_TRY(OpenForReading(path).Context("--compare").status());
     std::unique_ptr<Comparison> comparison(new Comparison(path, tolerance));
-    if (!comparison->file_) return NotFound("--compare: cannot open \"" + path + "\"");
+    if (!comparison->file_) return IoErrorFromErrno("--compare: cannot open \"" + path + "\"", errno);
     return comparison;
   }
 
@@ -70,7 +81,12 @@ class Comparison {
     if (error != std::errc() || (stop != end && *stop != ' ' && *stop != '\t' && *stop != '\r')) {
       return BadData(Where() + " this is no number: \"" + text + "\"");
     }
-    const double difference = std::abs(static_cast<double>(score) - expected);
+    double difference = std::abs(static_cast<double>(score) - expected);
+    if (std::isnan(difference)) {
+      // Of two infinite ones, or with a nan: those that are alike agree.
+      const bool is_alike = std::isnan(score) ? std::isnan(expected) : static_cast<double>(score) == expected;
+      difference = is_alike ? 0 : HUGE_VAL;
+    }
     worst_ = std::max(worst_, difference);
     if (difference <= tolerance_) return Status::Ok();
     ++differing_;
@@ -115,6 +131,7 @@ Status WriteScores(std::span<const float> scores, std::FILE* out, Comparison* co
     text += '\n';
     if (comparison != nullptr) MR_TRY(comparison->Take(score));
   }
+  if (out == nullptr) return Status::Ok();
   if (std::fwrite(text.data(), 1, text.size(), out) != text.size()) return WriteFailed(output);
   return Status::Ok();
 }
@@ -123,6 +140,8 @@ Status WriteScores(std::span<const float> scores, std::FILE* out, Comparison* co
 
 Status ScoreLines(const Predictor& predictor, const Environment& environment, const ScoreRequest& request,
                   std::stop_token stop) {
+  MR_TRY(CheckIsNotRead(request.output, "--input", request.input));
+  MR_TRY(CheckIsNotRead(request.output, "--compare", request.compare));
   DataFeedDesc desc = predictor.data_desc();
   ForgetOwnFeed(&desc);
   desc.set_drop_last(false);
@@ -138,8 +157,11 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     MR_ASSIGN(comparison, Comparison::Create(request.compare, request.tolerance));
   }
   MR_ASSIGN(const auto session, PredictSession::Create(predictor, dataset->schema(), desc.batch_size()));
-  const OutputFile out(request.output == "-" ? stdout : std::fopen(request.output.c_str(), "w"));
-  if (out == nullptr) return WriteFailed(request.output);
+  OutputFile out;
+  if (!request.output.empty()) {
+    out.reset(request.output == "-" ? stdout : std::fopen(request.output.c_str(), "w"));
+    if (out == nullptr) return WriteFailed(request.output);
+  }
 
   PassOptions options;
   options.ordered = true;
@@ -152,7 +174,7 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     MR_TRY(WriteScores(scores, out.get(), comparison.get(), request.output));
   }
   MR_ASSIGN([[maybe_unused]] const PassStats stats, dataset->EndPass());
-  if (std::fflush(out.get()) != 0) return WriteFailed(request.output);
+  if (out != nullptr && std::fflush(out.get()) != 0) return WriteFailed(request.output);
   return comparison == nullptr ? Status::Ok() : comparison->Finish();
 }
 

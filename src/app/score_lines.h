@@ -12,7 +12,7 @@ namespace millrace {
 /// What `predictor` is asked to do.
 struct ScoreRequest {
   std::string input = "-";                  ///< file, or "-" for standard input
-  std::string output = "-";                 ///< file, or "-" for standard output
+  std::string output = "-";                 ///< file, "-" for standard output, or empty: nowhere
   std::optional<std::string> pipe_command;  ///< instead of the model's
   std::string without;                      ///< slots that lines lack, comma-separated
   std::string compare;                      ///< file with expected scores; empty: none

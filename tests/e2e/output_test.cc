@@ -63,6 +63,14 @@ TEST(OnlineFeedTest, PooledEmbeddingsScoreAsTheIdsTheyCameFrom) {
                                "--compare=" + scores, "--tolerance=1e-6"});
   EXPECT_EQ(online.Wait(), 0) << online.errors();
   EXPECT_THAT(online.errors(), HasSubstr("300 scores agree"));
+  EXPECT_EQ(online.output(), "") << "scores that nobody asked for";
+
+  const std::string input = ReadFile(small.files()[0]).value();
+  Process over("predictor", {"--model_dir=" + out + "/model", "--input=" + small.files()[0],
+                             "--output=" + small.folder() + "/./part-0"});
+  EXPECT_EQ(over.Wait(), 2);
+  EXPECT_THAT(over.errors(), HasSubstr("--output and --input are the same file"));
+  EXPECT_EQ(ReadFile(small.files()[0]).value(), input) << "the input was written over";
 
   Process neither("predictor", {"--model_dir=" + out + "/model", "--feed=onlin", "--input=" + online_lines});
   EXPECT_EQ(neither.Wait(), 2);
