@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
+#include <string>
 #include <thread>
 
 #include "core/json_writer.h"
@@ -79,6 +81,17 @@ std::string ValuesLine(const MetricValues& values) {
   std::string line;
   for (const auto& [name, value] : values) line += (line.empty() ? "" : "  ") + name + " " + Fixed(value, 6);
   return line;
+}
+
+// Values that were taken as they are and are seldom meant: they end as NaN in the model.
+std::string OddValuesLine(const std::map<std::string, int64_t>& counters) {
+  const auto count = [&counters](const char* kind) {
+    const auto found = counters.find(kind);
+    return found == counters.end() ? 0 : found->second;
+  };
+  if (count("non_finite") == 0) return "";
+  return "  odd values  " + std::to_string(count("non_finite")) +
+         " nan or infinite ones in float slots; data_desc.non_finite: REJECT_NON_FINITE makes bad lines of them\n";
 }
 
 }  // namespace
@@ -181,6 +194,7 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
     text +=
         "  bad lines   " + std::to_string(summary.data.bad_lines) + " of " + std::to_string(summary.data.lines) + "\n";
   }
+  text += OddValuesLine(summary.data.counters);
   for (const std::string& failure : summary.save_failures) text += "  failed      " + failure + "\n";
   if (summary.is_unsound) {
     text += "  stopped     within a loop that writes parameters: only the checkpoints of before can be gone on from\n";

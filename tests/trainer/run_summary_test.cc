@@ -82,6 +82,15 @@ TEST(RunSummaryTest, TheClosingBlockNamesQualitySpeedAndBottleneck) {
   EXPECT_THAT(block, HasSubstr("training    auc 0.750000"));
   EXPECT_THAT(block, HasSubstr("bad lines   1 of 101\n"));
   EXPECT_THAT(block, HasSubstr("bottleneck  workers waited"));
+  EXPECT_THAT(block, testing::Not(HasSubstr("odd values")));
+}
+
+TEST(RunSummaryTest, TheClosingBlockNamesNanAndInfiniteInput) {
+  RunReport report = ReportOf(3, 1);
+  for (PassReport& pass : report.passes) pass.data.counters = {{"blank_line", 2}, {"non_finite", 7}};
+  EXPECT_THAT(
+      ClosingBlock(Summarize(report, 2, 5), ""),
+      HasSubstr("  odd values  7 nan or infinite ones in float slots; data_desc.non_finite: REJECT_NON_FINITE"));
 }
 
 }  // namespace
