@@ -1,6 +1,8 @@
 #include "app/convert_job.h"
 
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "app/job_input.h"
 #include "config/print_config.h"
@@ -85,6 +87,11 @@ Status ConvertFiles(const DataFeedDesc& desc, const DataFeedFactory& feeds, cons
 }  // namespace
 
 Status ConvertJob(const ConvertJobRequest& request, std::stop_token stop) {
+  const std::string job = request.output_dir + "/job.prototxt";
+  if (std::error_code error; std::filesystem::equivalent(job, request.trainer_desc, error)) {
+    return InvalidConfig("the job of the binary files is written to \"" + job +
+                         "\", which is the job to convert: name another folder");
+  }
   MR_ASSIGN(const JobAndEnvironment loaded, LoadInputJob(request.trainer_desc, request.overrides));
   const LoadedConfig& config = loaded.config;
   if (!config.warnings.empty()) std::fprintf(stderr, "%s\n", config.warnings.c_str());
@@ -92,7 +99,6 @@ Status ConvertJob(const ConvertJobRequest& request, std::stop_token stop) {
   MR_TRY(ConvertFiles(desc, loaded.environment.feeds, config.files, "part", request, stop));
   const bool has_eval = !config.eval_files.empty();
   if (has_eval) MR_TRY(ConvertFiles(desc, loaded.environment.feeds, config.eval_files, "eval", request, stop));
-  const std::string job = request.output_dir + "/job.prototxt";
   MR_TRY(WriteFileAtomically(job, PrintConfig(BinaryJob(*config.desc, request.output_dir, has_eval))));
   if (config.desc->dataset().local_shuffle()) {
     std::fprintf(stderr, "local_shuffle is left out: a FileInstantDataset reads its rows in order\n");

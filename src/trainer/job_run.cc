@@ -90,6 +90,13 @@ Status CheckReplaced(const std::string& folder, std::initializer_list<std::strin
   const auto has = [&](std::string_view file) {
     return std::filesystem::exists(folder + "/" + std::string(file), error);
   };
+  const auto kind = std::filesystem::symlink_status(folder, error).type();
+  const bool is_file = kind != std::filesystem::file_type::not_found && !std::filesystem::is_directory(folder, error);
+  if (is_file) {
+    return InvalidConfig("\"" + folder +
+                         "\" is there and no folder, and the model would take its place: move it away, or "
+                         "choose another folder");
+  }
   if (!is_used || error || std::any_of(files.begin(), files.end(), has)) return Status::Ok();
   return InvalidConfig("the folder \"" + folder +
                        "\" is there, holds no saved model, and the new one would take its place: move it away, or "

@@ -129,6 +129,13 @@ TEST(OutputFolderTest, AFolderOfTheUsersIsNotReplacedByTheModel) {
   EXPECT_EQ(trainer.Wait(), 2);
   EXPECT_THAT(trainer.errors(), HasSubstr("the folder \"" + out + "/model\" is there, holds no saved model"));
   EXPECT_TRUE(std::filesystem::exists(out + "/model/src"));
+  std::filesystem::remove_all(out + "/model");
+  std::ofstream(out + "/model") << "mine";
+  Process file("trainer", flags);
+  EXPECT_EQ(file.Wait(), 2);
+  EXPECT_THAT(file.errors(), HasSubstr("\"" + out + "/model\" is there and no folder"));
+  EXPECT_EQ(ReadFile(out + "/model").value(), "mine");
+}
 
 TEST(TraceTest, ShowsFilesCommandsAndParsingBesideTheBatches) {
   const SmallJob small(300, 2);

@@ -165,6 +165,23 @@ TEST_F(InspectMain, ABadLineLeavesNoHalfFile) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/binary"));
 }
 
+TEST_F(InspectMain, FilesThatAreReadAreNotWrittenOver) {
+  Write("train.txt", kThreeRows);
+  WriteJob("filelist: \"" + folder_ + "/train.txt\"\n");
+  Write("part-0", kThreeRows);
+  const std::string job = Read("job.prototxt");
+  const Outcome outcome = Run("convert --output_dir=" + folder_ + "/.");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("which is the job to convert: name another folder"));
+  EXPECT_EQ(Read("job.prototxt"), job);
+  Write("points.csv", "1,2\n");
+  const Outcome records =
+      Run("records --outputs=float32[2] --records=" + folder_ + "/points.csv csv:" + folder_ + "/points.csv");
+  EXPECT_EQ(records.exit_code, 2);
+  EXPECT_THAT(records.errors, HasSubstr("is one of the files to read, and would be written over"));
+  EXPECT_EQ(Read("points.csv"), "1,2\n");
+}
+
 TEST_F(InspectMain, BadFlagsAreExitCode2) {
   EXPECT_EQ(Run("convert").exit_code, 2);
   EXPECT_EQ(Run("convert --output_dir=x --part_mib=0").exit_code, 2);
