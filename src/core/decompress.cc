@@ -222,7 +222,16 @@ Compression DetectCompression(std::string_view first_bytes) {
   return Compression::kNone;
 }
 
-Result<Compression> DetectFileCompression(const std::string& path) {
+std::string_view ForeignUnpacker(std::string_view first_bytes) {
+  if (first_bytes.starts_with("\xfd\x37\x7a\x58")) return "xz -dc";
+  if (first_bytes.starts_with("\x04\x22\x4d\x18")) return "lz4 -dc";
+  if (first_bytes.starts_with("PK\x03\x04")) return "funzip";
+  const bool is_bzip2 =
+      first_bytes.size() >= 4 && first_bytes.starts_with("BZh") && first_bytes[3] > '0' && first_bytes[3] <= '9';
+  return is_bzip2 ? "bzip2 -dc" : "";
+}
+
+Result<std::string> ReadFirstBytes(const std::string& path) {
   MR_ASSIGN(const std::unique_ptr<ByteSource> file, OpenFile(path));
   std::array<char, 4> first{};
   size_t filled = 0;
@@ -231,7 +240,7 @@ Result<Compression> DetectFileCompression(const std::string& path) {
     if (n == 0) break;
     filled += n;
   }
-  return DetectCompression({first.data(), filled});
+  return std::string(first.data(), filled);
 }
 
 std::unique_ptr<ByteSource> Decompress(std::unique_ptr<ByteSource> packed, std::string name) {

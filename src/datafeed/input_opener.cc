@@ -86,6 +86,9 @@ Result<std::unique_ptr<InputOpener>> InputOpener::Create(const DataFeedDesc& des
   opener->line_limit_ = {static_cast<size_t>(longest), "If it is, raise data_desc.max_line_bytes"};
   opener->timeout_ = std::chrono::milliseconds(static_cast<int64_t>(std::ceil(1000 * timeout)));
   const std::string_view pipe = Trimmed(desc.pipe_command());
+  if (pipe.find('\0') != std::string_view::npos) {
+    return InvalidConfig("data_desc.pipe_command holds a NUL byte; a shell would take it for the command's end");
+  }
   if (pipe != "cat") opener->pipe_command_ = pipe;
   for (const InputCommand& input : desc.input_commands()) {
     if (input.scheme().empty() || SchemeOf(input.scheme() + ":") != input.scheme()) {
@@ -180,7 +183,12 @@ Result<OpenedInput> InputOpener::Open(const std::string& file) const {
     input.source = Decompress(std::move(input.source), file);
     input.stage = InputStage::kPipe;
   } else {
-    MR_ASSIGN(const Compression compression, DetectFileCompression(file));
+    MR_ASSIGN(const std::string first_bytes, ReadFirstBytes(file));
+    const Compression compression = DetectCompression(first_bytes);
+    if (const std::string_view unpacker = ForeignUnpacker(first_bytes); !unpacker.empty() && pipe_command_.empty()) {
+      return BadData("\"" + file + "\" is packed, and neither as gz nor as zstd: data_desc.pipe_command: \"" +
+                     std::string(unpacker) + "\" unpacks it");
+    }
     if (compression == Compression::kNone && !pipe_command_.empty()) {
       SubprocessOptions options;
       MR_ASSIGN(options.stdin_file, OpenForReading(file));
