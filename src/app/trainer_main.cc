@@ -9,6 +9,7 @@
 #include "app/stop_on_signal.h"
 #include "app/validate_job.h"
 #include "config/print_config.h"
+#include "device_worker/device_worker.h"
 #include "framework/block_builder.h"
 #include "ops/gemm.h"
 #include "trainer/job_run.h"
@@ -74,6 +75,15 @@ Status Run(const CommandLine& line) {
   if (!FLAGS_print_ops.empty()) return PrintOps(*job);
   if (job->desc().precision() == TrainerDesc::BF16 && !CpuHasBf16()) {
     std::fputs("warning: this processor has no bfloat16 instructions; precision: BF16 is run in FP32\n", stderr);
+  }
+  constexpr int kSensibleThreads = 16;
+  if (const auto processors = static_cast<int>(UsableProcessors().size());
+      job->workers() > kSensibleThreads * processors) {
+    std::fprintf(
+        stderr,
+        "warning: thread_num: %d workers share %d processors; each has batches, intermediates and metrics of its "
+        "own, so that the start, checkpoints and the end take longer, and nothing is trained faster\n",
+        job->workers(), processors);
   }
   if (FLAGS_validate_only) {
     MR_TRY(ValidateJob(*job, signals.token()));
