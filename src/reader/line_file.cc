@@ -1,5 +1,6 @@
 #include "reader/line_file.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "core/decompress.h"
@@ -7,7 +8,11 @@
 
 namespace millrace {
 
-Status CheckReadable(const std::string& path) { return OpenForReading(path).status(); }
+Status CheckReadable(const std::string& path) {
+  // Opening a named pipe would wait for its writer, and closing it again end him.
+  std::error_code error;
+  return std::filesystem::is_fifo(path, error) ? Status::Ok() : OpenForReading(path).status();
+}
 
 Result<bool> LineFile::Next(std::string_view* line, const std::stop_token& stop) {
   if (blocks_ == nullptr) {
