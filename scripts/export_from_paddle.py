@@ -46,20 +46,42 @@ def save_job(folder, executor, main_program, startup_program, dataset, fetch_lis
     _io().save_vars(executor, init, main_program, predicate=_is_kept)
     feed = dataset._desc() if hasattr(dataset, "_desc") else dataset.desc()
     _write(os.path.join(folder, "data_feed.prototxt"), feed.encode())
-    job = _job_text(folder, dataset, feed, files, fetch_list, fetch_info, predict, thread, print_period)
+    job = _job_text(folder, main_program, dataset, feed, files, fetch_list, fetch_info, predict, thread, print_period)
     path = os.path.join(folder, "job.prototxt")
     _write(path, job.encode())
     return path
 
 
-def _job_text(folder, dataset, feed, files, fetch_list, fetch_info, predict, thread, print_period):
+# What set_parse_ins_id and the like leave on a dataset, and what a program's trainer was told to dump.
+FEED_FLAGS = ("parse_ins_id", "parse_content", "parse_logkey")
+DATASET_FLAGS = ("merge_by_lineid", "enable_pv_merge")
+DUMP_OPTIONS = ("dump_fields", "dump_param", "dump_fields_path", "dump_fields_mode", "dump_converter", "dump_file_num",
+                "user_define_dump_filename", "is_dump_in_simple_mode", "dump_num_decimals", "enable_random_dump",
+                "dump_interval", "random_with_lineid", "mpi_rank", "check_nan_var_names")
+
+
+def _flags(dataset, names):
+    return "".join("  %s: true" % name for name in names if getattr(dataset, name, False) is True)
+
+
+def _dump_lines(options):
+    lines = []
+    for name in DUMP_OPTIONS:
+        values = options.get(name)
+        for value in values if isinstance(values, (list, tuple)) else [] if values in (None, "") else [values]:
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            lines.append("%s: %s" % (name, text if isinstance(value, (bool, int)) else _quoted(_name(value))))
+    return lines
+
+
+def _job_text(folder, main_program, dataset, feed, files, fetch_list, fetch_info, predict, thread, print_period):
     place = lambda name: _quoted(os.path.join(folder, name))
     lines = [
         "# Saved by export_from_paddle.py from Paddle %s." % paddle.__version__,
         "thread_num: %d" % max(1, thread or dataset.thread_num),
         # In Paddle's order, which is not always the sorted one.
         *("filelist: %s" % _quoted(name) for name in files),
-        "dataset { class_name: %s }" % _quoted(_dataset_class(dataset)),
+        "dataset { class_name: %s%s }" % (_quoted(_dataset_class(dataset)), _flags(dataset, DATASET_FLAGS)),
         "program {",
         "  main: " + place("main_program.bin"),
         "  # Where Paddle's parameters stood. Without init_dir, the startup program makes new ones.",
@@ -77,7 +99,9 @@ def _job_text(folder, dataset, feed, files, fetch_list, fetch_info, predict, thr
         names = " ".join("fetch_vars: " + _quoted(_name(var)) for var in predict)
         lines += ["# Written after training for paddle.static.load_inference_model and for predictor --model_dir.",
                   "output { export { format: PADDLE %s } }" % names]
-    lines += ["data_desc {"] + ["  " + line for line in feed.rstrip("\n").split("\n")] + ["}"]
+    lines += _dump_lines(getattr(main_program, "_fleet_opt", None) or {})
+    read = _flags(dataset, FEED_FLAGS).split("  ")
+    lines += ["data_desc {"] + ["  " + line for line in feed.rstrip("\n").split("\n") + read if line.strip()] + ["}"]
     return "\n".join(lines) + "\n"
 
 

@@ -123,9 +123,12 @@ void DumpObserver::AddRows(const TrainedBatch& trained, std::string* lines) {
   ChooseRows(trained);
   const size_t rows = chosen_.size();
   if (texts_.size() < rows) texts_.resize(rows);
+  // Paddle's datasets in memory name every instance, be it by nothing; its streams have no names to write.
+  const bool named = !trained.batch.ins_ids().empty() || !trained.batch.contents().empty() ||
+                     desc_->dataset().class_name() == "InMemoryDataset";
   for (size_t row = 0; row < rows; ++row) {
     texts_[row].clear();
-    if (chosen_[row] == 0 || desc_->is_dump_in_simple_mode()) continue;
+    if (chosen_[row] == 0 || desc_->is_dump_in_simple_mode() || !named) continue;
     if (!trained.batch.ins_ids().empty()) texts_[row] += trained.batch.ins_ids()[row];
     texts_[row] += '\t';
     if (!trained.batch.contents().empty()) texts_[row] += trained.batch.contents()[row];

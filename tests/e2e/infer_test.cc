@@ -55,8 +55,8 @@ TEST(Infer, GivesTheScoresOfTheModelAndChangesNothing) {
   int lines = 0;
   for (std::string score, dumped; std::getline(scores, score); ++lines) {
     ASSERT_TRUE(std::getline(dump, dumped));
-    ASSERT_EQ(dumped.rfind("\t\ty:1:", 0), 0u) << dumped;
-    EXPECT_NEAR(std::stod(dumped.substr(6)), std::stod(score), 1e-6) << "line " << lines;
+    ASSERT_EQ(dumped.rfind("\ty:1:", 0), 0u) << dumped;
+    EXPECT_NEAR(std::stod(dumped.substr(5)), std::stod(score), 1e-6) << "line " << lines;
   }
   EXPECT_EQ(lines, 300);
 }
@@ -107,7 +107,7 @@ TEST(Infer, MakesNoRowsAndNoParametersMove) {
   ASSERT_EQ(infer.Wait(), 0) << infer.errors();
   std::istringstream dump(ReadFile(small.folder() + "/dump/part-000-00000").value());
   int lines = 0;
-  for (std::string line; std::getline(dump, line); ++lines) EXPECT_EQ(line, "\t\te:1:0");
+  for (std::string line; std::getline(dump, line); ++lines) EXPECT_EQ(line, "\te:1:0");
   EXPECT_EQ(lines, 100);
   EXPECT_FALSE(std::filesystem::exists(small.folder() + "/out"));
 }
