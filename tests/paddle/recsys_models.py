@@ -285,6 +285,15 @@ def read_lines(path, block, names):
         yield feed
 
 
+def names_behind(name, block):
+    """What a variable is computed from."""
+    names = {name}
+    for op in reversed(block.ops):
+        if names.intersection(op.output_arg_names):
+            names.update(op.input_arg_names)
+    return names
+
+
 def is_kept(var):
     return var.persistable and var.name not in ("feed", "fetch")
 
@@ -332,10 +341,10 @@ def _train(make_sample, define, folder):
     static.save_vars(exe, folder + "/final", main, predicate=is_kept)
     needed = {name: value for name, value in first.items() if sample.test.global_block().has_var(name)}
     write_table(folder + "/predict.tsv", exe.run(sample.test, feed=needed, fetch_list=[sample.predict])[0])
-    fed = [var for var in variables if not var.name.startswith("label")]
+    read = names_behind(sample.predict.name, main.global_block())
     with static.program_guard(main, startup):
-        used = [var for var in fed if any(var.name in op.input_arg_names for op in main.global_block().ops)]
-        static.save_inference_model(folder + "/inference/model", used, [sample.predict], exe, program=main)
+        static.save_inference_model(folder + "/inference/model", [var for var in variables if var.name in read],
+                                    [sample.predict], exe, program=main)
 
 
 def predict(prefix, columns, lines, out):
