@@ -41,7 +41,7 @@ def main():
     (bin_dir,) = sys.argv[1:]
     python = support.peer("PADDLE_PYTHON", "paddle")
     with tempfile.TemporaryDirectory() as top:
-        for kind in ("queue", "memory", "ids", "content", "random"):
+        for kind in ("queue", "memory", "ids", "content", "random", "merge"):
             folder = top + "/" + kind
             os.mkdir(folder)
             support.run(python, MODELS, kind, folder, cwd=folder)
@@ -49,6 +49,8 @@ def main():
             support.run(bin_dir + "/trainer", "--trainer_desc=" + folder + "/job/job.prototxt", "--output_dir=" + folder +
                         "/out", "--set", "update_mode=SERIAL", "--set", ours)
             lines = [support.read(folder + "/" + who + "/part-002-00000").splitlines() for who in ("ours", "paddle")]
+            if kind == "merge":  # in any order
+                lines = [sorted(each) for each in lines]
             compare(kind, *lines)
 
 
