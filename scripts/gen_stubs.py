@@ -26,7 +26,7 @@ HEADER = {
     "initializer": "",
     "job": "import os\nfrom typing import Any, Sequence, Union\nimport numpy as np\nfrom .report import Report\n",
     "layers": "from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union\nfrom .framework import Variable\n",
-    "optimizer": "from typing import Any, Iterable, List, Optional, Sequence, Tuple, Union\nfrom .clip import _Clip\n"
+    "optimizer": "from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union\nfrom .clip import _Clip\n"
                  "from .framework import Program, Variable\nfrom .regularizer import _Regularizer\n",
     "predictor": "import os\nfrom typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union\n"
                  "import numpy as np\n",
@@ -51,6 +51,7 @@ TYPES = {
     "boundaries": "Sequence[int]", "values": "Sequence[float]", "decay": "float", "rho": "float", "momentum": "float",
     "lars_coeff": "float", "lars_weight_decay": "float", "centered": FLAG, "use_nesterov": FLAG, "cycle": FLAG,
     "step_each_epoch": "int", "epochs": "int", "d_model": "int", "start_lr": "Optional[float]", "end_lr": "Optional[float]",
+    "lamb_weight_decay": "float", "exclude_from_weight_decay_fn": "Optional[Callable[[Variable], bool]]",
     "regularization": "Optional[_Regularizer]", "regularizer": "Optional[_Regularizer]", "grad_clip": "Optional[_Clip]",
     "gradient_clip": "Optional[_Clip]", "parameter_list": "Optional[Iterable[Union[Variable, str]]]",
     "no_grad_set": "Optional[Iterable[Union[Variable, str]]]", "regularization_coeff": "float", "clip": "_Clip",
@@ -64,7 +65,7 @@ TYPES = {
     "dataset": "Optional[DatasetBase]", "thread": "int", "fetch_list": "Any", "fetch_info": "Optional[Sequence[str]]",
     "print_period": "int", "fetch_handler": "Optional[FetchHandler]", "update_mode": "Optional[str]",
     "feed": "Optional[Mapping[str, Any]]", "place": "Optional[CPUPlace]", "executor": "Any", "dirname": "str",
-    "target_var": "Union[Variable, str]", "pooled": "Sequence[Union[Variable, str]]",
+    "target_vars": "Union[Variable, str, Sequence[Union[Variable, str]]]", "feeded_var_names": "Union[DatasetBase, Sequence[Union[Variable, str]]]", "pooled": "Sequence[Union[Variable, str]]",
     "period_secs": "float", "var_dict": "Mapping[str, Union[Variable, str]]", "res_dict": "Mapping[str, Any]",
     "batch_size": "int", "thread_num": "Any", "filelist": "Union[str, Sequence[str]]", "var_list": "Sequence[Variable]",
     "use_var": "Sequence[Variable]", "pipe_command": "str", "datafeed_class": "str", "slots": "Sequence[str]",
@@ -72,7 +73,7 @@ TYPES = {
     "file": "Union[str, os.PathLike[str]]", "path": "Union[str, os.PathLike[str]]", "folder": "Any", "text": "str", "overrides": "Sequence[str]",
     "output_dir": "Any", "origin": "str", "resume": "str", "columns": "Mapping[str, Any]", "lines": "Any",
     "without": "Sequence[str]", "prediction": "str", "data_desc": "Optional[str]",
-    "capacity": "int", "shapes": "Sequence[Sequence[int]]", "dtypes": "Optional[Sequence[Any]]", "arrays": "Any",
+    "capacity": "int", "shapes": "Sequence[Sequence[int]]", "dtypes": "Optional[Sequence[Any]]", "array_tuple": "Any", "dims": "Sequence[Sequence[int]]", "made": "Any",
     "error": "Optional[BaseException]", "line": "Any", "samples": "List[Any]", "low": "float", "high": "float",
     "loc": "float", "scale": "float", "value": "float", "stem": "str",
 }
@@ -83,7 +84,7 @@ RETURNS = {
     "Executor.train_from_reader": "Report", "read_file": "Any",
     "Job.from_text": "Job", "Job.run": "Report", "Job.parameter": "np.ndarray", "Job.config": "str", "Job.ops": "str",
     "Predictor.predict": "np.ndarray", "Predictor.predict_lines": "np.ndarray",
-    "Program.unique_name": "str", "Program.var": "Variable", "Program.global_block": "Program", "Program.clone": "Program",
+    "Program.unique_name": "str", "Program.all_parameters": "List[Variable]", "Program.var": "Variable", "Program.global_block": "Program", "Program.clone": "Program",
     "Program.serialize": "bytes", "Program.startup_bytes": "bytes", "Program.ops": "str", "Program.to_string": "str",
     "Scope.get": "Optional[np.ndarray]", "Scope.names": "List[str]", "Scope.step": "int", "Scope.find_var": "Any",
     "Variable.shape": "Tuple[int, ...]", "Variable.dtype": "str", "Variable.lod_level": "int", "Variable.persistable": "bool",
@@ -103,12 +104,12 @@ RETURNS = {
     "PyArrayFeedQueue.__iter__": "Iterator[Tuple[np.ndarray, ...]]",
     "PyArrayFeedQueueHolder.feeder": "Optional[PyArrayFeedQueue]", "py_array_reader": "Tuple[Reader, PyArrayFeedQueue]",
     "Variable.__add__": "Variable", "Variable.__sub__": "Variable", "Variable.__rsub__": "Variable",
-    "Variable.__mul__": "Variable", "Variable.__truediv__": "Variable", "Variable.__neg__": "Variable",
+    "Variable.__mul__": "Variable", "Variable.__truediv__": "Variable", "Variable.__rtruediv__": "Variable", "Variable.__pow__": "Variable", "Variable.__neg__": "Variable",
     "DataGenerator.generate_sample": "Callable[[], Iterable[Any]]", "DataGenerator.generate_batch": "Callable[[], Iterable[Any]]",
 }
 BY_MODULE = {"layers": "Variable", "initializer": "_Initializer", "optimizer": "Schedule", "reader": "Reader"}
 BASES = {"_Clip", "_Initializer", "_Regularizer"}  # what arguments of other modules are
-SPECIAL = {"__init__", "__add__", "__sub__", "__rsub__", "__mul__", "__truediv__", "__neg__", "__iter__", "__enter__", "__exit__",
+SPECIAL = {"__init__", "__add__", "__sub__", "__rsub__", "__mul__", "__truediv__", "__rtruediv__", "__pow__", "__neg__", "__iter__", "__enter__", "__exit__",
            "__copy__", "__deepcopy__", "__reduce__"}
 
 

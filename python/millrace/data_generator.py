@@ -65,6 +65,9 @@ class DataGenerator:
         add = samples.append
         try:
             for make in makers:
+                if not callable(make):
+                    raise TypeError("generate_sample returns a function that yields samples, not %s%s" % (
+                        type(make).__name__, ": return it without calling it" if hasattr(make, "__next__") else ""))
                 for sample in make():
                     if sample is None:
                         continue
@@ -101,6 +104,12 @@ def _fields(line, example):
     return line
 
 
+def _pair(index, field):
+    if not isinstance(field, (list, tuple)) or len(field) != 2:
+        raise ValueError("field %d is (name, [value, ...]), not %r" % (index, field))
+    return field
+
+
 class MultiSlotDataGenerator(DataGenerator):
     """For values that are ints and floats. A slot in which a float was seen is a slot of floats.
 
@@ -127,13 +136,14 @@ class MultiSlotDataGenerator(DataGenerator):
     def _gen_str(self, line):
         line = _fields(line, '[("words", [1926, 8, 17]), ("label", [1])]')
         if self._proto_info is None:
-            info = [(name, "uint64") for name, _ in line]
+            info = [(_pair(index, field)[0], "uint64") for index, field in enumerate(line)]
         elif len(line) != len(self._proto_info):
             raise ValueError("a sample has %d fields, but the first one has %d" % (len(line), len(self._proto_info)))
         else:
             info = list(self._proto_info)
         parts = []
-        for index, (name, elements) in enumerate(line):
+        for index, field in enumerate(line):
+            name, elements = _pair(index, field)
             if not isinstance(name, str):
                 raise ValueError("the name of field %d is a str, not %r" % (index, name))
             if name != info[index][0]:
@@ -177,7 +187,12 @@ class MultiSlotStringDataGenerator(DataGenerator):
 
     def _gen_str(self, line):
         parts = []
-        for _, elements in _fields(line, '[("words", ["1926", "08", "17"]), ("label", ["1"])]'):
+        for index, field in enumerate(_fields(line, '[("words", ["1926", "08", "17"]), ("label", ["1"])]')):
+            name, elements = _pair(index, field)
+            try:
+                " ".join(elements)
+            except TypeError:
+                raise ValueError('field "%s": its values are a list of str, not %r' % (name, elements)) from None
             parts.append(str(len(elements)))
             parts.extend(elements)
         return " ".join(parts) + "\n"

@@ -3,7 +3,7 @@
 import contextlib
 import os
 
-from . import _millrace
+from . import _checks, _millrace
 from ._settings import flag, quoted
 from .errors import AlreadyExistsError, ConfigError
 from .framework import Variable
@@ -55,23 +55,23 @@ class DatasetBase:
 
     def set_batch_size(self, batch_size):
         """Rows of a batch."""
-        if int(batch_size) < 1:
-            raise ConfigError("set_batch_size: a batch has at least 1 row, not %d" % batch_size)
-        self._fields["batch_size"] = "%d" % batch_size
+        self._fields["batch_size"] = "%d" % _checks.whole("set_batch_size: rows of a batch", batch_size, 1)
 
     def set_thread(self, thread_num):
         """Threads that read, and workers that train unless train_from_dataset says another number. One worker trains in
         file and line order and repeats to the bit; several share parameters without locks."""
-        self.thread_num = max(1, int(thread_num))
+        self.thread_num = max(1, _checks.whole("set_thread", thread_num))
 
     def set_filelist(self, filelist):
         """Files, globs, folders, or @FILE with one of these a line."""
         if isinstance(filelist, (str, os.PathLike)):
             filelist = [filelist]
-        self.filelist = [os.fspath(file) for file in filelist]
+        files = _checks.listed("set_filelist", filelist, "files")
+        self.filelist = [_checks.path("set_filelist", file) for file in files]
 
     def set_use_var(self, var_list):
         """The variables that lines hold, in their order: one slot each. Replaces what was set before."""
+        var_list = _checks.listed("set_use_var", var_list, "Variables of layers.data")
         for var in var_list:
             if not isinstance(var, Variable):
                 raise ConfigError("set_use_var: takes Variables of layers.data, not %r" % (var,))
@@ -81,15 +81,17 @@ class DatasetBase:
 
     def set_pipe_command(self, pipe_command):
         """A shell command that each file is piped through; what it writes is parsed."""
-        self._fields["pipe_command"] = quoted(pipe_command)
+        self._fields["pipe_command"] = quoted(_checks.text("set_pipe_command", pipe_command))
 
     def set_input_type(self, input_type):
         """1: a line is a whole batch (InMemoryDataset with batch_size 1)."""
-        self._fields["input_type"] = "%d" % input_type
+        self._fields["input_type"] = "%d" % _checks.whole("set_input_type", input_type)
 
     def set_bad_lines(self, action="FAIL", max_lines=1000, max_fraction=0.01):
         """What becomes of lines that do not parse: "FAIL" (the first ends the run), "SKIP", "QUARANTINE"."""
-        self._fields["bad_lines"] = "{ action: %s max_lines: %d max_fraction: %r }" % (action, max_lines, float(max_fraction))
+        self._fields["bad_lines"] = "{ action: %s max_lines: %d max_fraction: %r }" % (
+            _checks.text("set_bad_lines: action", action), _checks.whole("set_bad_lines: max_lines", max_lines),
+            _checks.number("set_bad_lines: max_fraction", max_fraction))
 
     def set_drop_last(self, drop_last):
         """Leaves out the last batch of a pass when it is not full."""
@@ -186,7 +188,7 @@ class InMemoryDataset(DatasetBase):
 
     def set_queue_num(self, queue_num):
         """Channels between the rows and the workers; by default one for each."""
-        self._dataset_fields["queue_num"] = "%d" % queue_num
+        self._dataset_fields["queue_num"] = "%d" % _checks.whole("set_queue_num", queue_num, 1)
 
     def set_parse_ins_id(self, parse_ins_id):
         """Lines start with "1 ID", the row's name."""
@@ -203,7 +205,7 @@ class InMemoryDataset(DatasetBase):
     def set_merge_by_lineid(self, merge_size=2):
         """Rows of one name become one row when they are loaded."""
         self.set_parse_ins_id(True)
-        self._dataset_fields.update(merge_by_lineid="true", merge_size="%d" % merge_size)
+        self._dataset_fields.update(merge_by_lineid="true", merge_size="%d" % _checks.whole("set_merge_by_lineid", merge_size))
 
     def set_enable_pv_merge(self, enable_pv_merge):
         """Rows of one search are a page view."""
@@ -213,7 +215,7 @@ class InMemoryDataset(DatasetBase):
 
     def set_pv_batch_size(self, pv_batch_size):
         """Page views of a batch of the phase JOIN."""
-        self._fields["pv_batch_size"] = "%d" % pv_batch_size
+        self._fields["pv_batch_size"] = "%d" % _checks.whole("set_pv_batch_size", pv_batch_size)
         # Which of them a training has is told to the rows that are loaded.
         self._dataset_fields["phases"] = "[JOIN, UPDATE]"
 
@@ -237,19 +239,16 @@ class InMemoryDataset(DatasetBase):
 
     def set_fea_eval(self, record_candidate_size, fea_eval=True):
         """Rows among which slots_shuffle draws where it is not told; fea_eval=False: all."""
-        if int(record_candidate_size) < 1:
-            raise ConfigError("set_fea_eval: at least 1 row to draw from, not %r" % (record_candidate_size,))
-        self._candidates = int(record_candidate_size) if fea_eval else 0
+        rows = _checks.whole("set_fea_eval: rows to draw from", record_candidate_size, 1)
+        self._candidates = rows if fea_eval else 0
 
     def set_fleet_send_batch_size(self, fleet_send_batch_size=1024):
         """Rows that global_shuffle sends at a time between machines; one machine sends none."""
-        if int(fleet_send_batch_size) < 1:
-            raise ConfigError("set_fleet_send_batch_size: at least 1 row, not %r" % (fleet_send_batch_size,))
+        _checks.whole("set_fleet_send_batch_size: rows", fleet_send_batch_size, 1)
 
     def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds=0):
         """Pause between two sends of global_shuffle; one machine sends none."""
-        if int(fleet_send_sleep_seconds) < 0:
-            raise ConfigError("set_fleet_send_sleep_seconds: not negative; %r" % (fleet_send_sleep_seconds,))
+        _checks.whole("set_fleet_send_sleep_seconds", fleet_send_sleep_seconds, 0)
 
     def load_into_memory(self, is_shuffle=False):
         """Reads all files; returns the number of rows. A second call without release_memory is AlreadyExistsError."""
@@ -287,7 +286,7 @@ class InMemoryDataset(DatasetBase):
         set_fea_eval says). No slots: its own again."""
         if isinstance(slots, str):
             raise ConfigError("slots_shuffle: a list of slots, not %r" % (slots,))
-        candidates = self._candidates if candidate_size is None else int(candidate_size)
+        candidates = self._candidates if candidate_size is None else _checks.whole("slots_shuffle: candidate_size", candidate_size, 0)
         self._there().slots_shuffle(list(slots), seed, candidates)
 
     def release_memory(self):
@@ -318,8 +317,9 @@ class InMemoryDataset(DatasetBase):
         """A load that failed, or that Ctrl-C ended, leaves nothing behind, no process either."""
         try:
             yield
-        except AlreadyExistsError:
-            raise  # the rows of the load before
+        except AlreadyExistsError as error:
+            # The rows of the load before.
+            raise AlreadyExistsError(str(error).replace("ReleaseMemory", "release_memory()")) from None
         except BaseException:
             self.release_memory()
             raise

@@ -8,10 +8,11 @@ import tempfile
 
 import numpy as np
 
-from . import _millrace
+from . import _checks, _millrace
 from ._settings import name_of, quoted
+from .dataset import DatasetBase
 from .errors import ConfigError, Error
-from .framework import Program, Variable, default_main_program, global_scope
+from .framework import CPUPlace, Program, Scope, Variable, default_main_program, global_scope
 from .report import Report
 
 __all__ = ["Executor", "FetchHandler", "load_persistables", "save_inference_model", "save_persistables"]
@@ -40,6 +41,8 @@ class Executor:
     """Runs programs on the variables of a scope, by default global_scope()."""
 
     def __init__(self, place=None):
+        if place is not None:
+            _checks.one_of("Executor: place", place, CPUPlace)
         self.place = place
 
     def run(self, program=None, feed=None, fetch_list=(), scope=None, return_numpy=True):
@@ -48,8 +51,8 @@ class Executor:
         A startup program makes its parameters anew. Another program is fed by name: an array of the variable's shape, or
         for a variable of lod_level 1 a list of a sequence for each row, or a pair (values, lengths).
         """
-        program = program or default_main_program()
-        scope = scope or global_scope()
+        program = _program(program)
+        scope = _scope(scope)
         if program._is_startup():
             for main in program._mains:
                 scope._scope.run_startup(main._author.startup(), program.random_seed)
@@ -99,12 +102,14 @@ class Executor:
 
     def _run_from_dataset(self, program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
                           fetch_handler, update_mode, infer):
+        call = "infer_from_dataset" if infer else "train_from_dataset"
         if dataset is None:
-            raise ConfigError("train_from_dataset needs a dataset")
-        program = program or default_main_program()
+            raise ConfigError(call + " needs a dataset")
+        _checks.one_of(call + ": dataset", dataset, DatasetBase)
+        program = _program(program)
         if program._is_startup():
-            raise ConfigError("train_from_dataset runs main programs; run the startup program by run()")
-        workers = thread if thread > 0 else dataset.thread_num
+            raise ConfigError(call + " runs main programs; run the startup program by run()")
+        workers = _checks.whole(call + ": thread", thread, 0) or dataset.thread_num
         mode = update_mode or ("SERIAL" if workers == 1 else "HOGWILD")
         memory = dataset._memory()
         fields = ["update_mode: %s" % mode, dataset._job_fields()]
@@ -115,9 +120,12 @@ class Executor:
 
     def _run(self, program, scope, workers, debug, fetch_list, fetch_info, print_period, fetch_handler, fields,
              memory):
-        program = program or default_main_program()
+        program = _program(program)
+        _checks.whole("print_period", print_period, 1)
         names = _fetches(fetch_list)
-        info = list(fetch_info) if fetch_info is not None else names
+        if isinstance(fetch_info, str):
+            fetch_info = [fetch_info]  # one text for one variable
+        info = [_checks.text("fetch_info", one) for one in fetch_info] if fetch_info is not None else names
         if len(info) != len(names):
             raise ConfigError("fetch_info has %d texts for %d variables" % (len(info), len(names)))
         with tempfile.TemporaryDirectory(prefix="millrace") as folder:
@@ -139,36 +147,56 @@ class Executor:
             sys.stdout.flush()
             sys.stderr.flush()
             with _places(program):
-                return Report(**_millrace.run_dataset((scope or global_scope())._scope, "\n".join(text), memory,
+                return Report(**_millrace.run_dataset(_scope(scope)._scope, "\n".join(text), memory,
                                                          fetch_handler))
 
 
 def save_persistables(executor, dirname, main_program=None, scope=None):
     """Writes every parameter and optimizer state to DIRNAME/NAME, in Paddle's files. Growing tables are not among them:
     save_inference_model keeps those."""
-    program = main_program or default_main_program()
-    (scope or global_scope())._scope.save(program.serialize(), os.fspath(dirname))
+    program = _program(main_program)
+    _scope(scope)._scope.save(program.serialize(), os.fspath(dirname))
 
 
 def load_persistables(executor, dirname, main_program=None, scope=None):
     """Reads what save_persistables wrote."""
-    program = main_program or default_main_program()
-    (scope or global_scope())._scope.load(program.serialize(), os.fspath(dirname))
+    program = _program(main_program)
+    _scope(scope)._scope.load(program.serialize(), os.fspath(dirname))
 
 
-def save_inference_model(dirname, dataset, target_var, executor=None, main_program=None, scope=None, pooled=()):
+def save_inference_model(dirname, feeded_var_names, target_vars, executor=None, main_program=None, scope=None, pooled=()):
     """Writes a model that millrace.Predictor and the program `predictor` load.
 
-    dataset     says how lines are read
-    target_var  the prediction, [batch, 1] or [batch, classes]
-    pooled      outputs of embedding and pooling that an online caller feeds instead of ids
+    feeded_var_names  the slots in the order of a line: names or Variables of layers.data, or a dataset whose lines the
+                      model will score. A folder that holds something else than a model is left as it is
+    target_vars       the prediction, [batch, 1] or [batch, classes]; alone, or in a list
+    pooled            outputs of embedding and pooling that an online caller feeds instead of ids
 
-    main_program is by default that of target_var.
+    main_program is by default that of the prediction.
     """
-    program = main_program or (target_var.program if isinstance(target_var, Variable) else default_main_program())
+    targets = [target_vars] if isinstance(target_vars, (Variable, str)) else _checks.listed(
+        "save_inference_model: target_vars", target_vars, "one Variable")
+    if len(targets) != 1:
+        raise ConfigError("save_inference_model: a model has one prediction, and target_vars names %d; what else you want to "
+                          "look at (auc), fetch by infer_from_dataset" % len(targets))
+    prediction = targets[0]
+    program = prediction.program if main_program is None and isinstance(prediction, Variable) else _program(main_program)
+    dataset = feeded_var_names
+    if not isinstance(dataset, DatasetBase):
+        slots = _checks.listed("save_inference_model: feeded_var_names", dataset, "names of slots, or a dataset")
+        dataset = DatasetBase()
+        dataset.set_use_var([slot if isinstance(slot, Variable) else program.var(name_of(slot)) for slot in slots])
     data = "data_desc {\n%s\n}\nseed: %d\nfilelist: \"/dev/null\"" % (dataset._data_desc(), program.random_seed)
-    (scope or global_scope())._scope.save_model(program._author.for_test(), program.startup_bytes(), data,
-                                                name_of(target_var), [name_of(var) for var in pooled], os.fspath(dirname))
+    _scope(scope)._scope.save_model(program._author.for_test(), program.startup_bytes(), data, name_of(prediction),
+                                    [name_of(var) for var in pooled], _checks.path("save_inference_model: dirname", dirname))
+
+
+def _program(given):
+    return default_main_program() if given is None else _checks.one_of("program", given, Program)
+
+
+def _scope(given):
+    return global_scope() if given is None else _checks.one_of("scope", given, Scope)
 
 
 def _fetches(fetch_list):

@@ -4,7 +4,7 @@ import contextlib
 import os
 import threading
 
-from . import _millrace
+from . import _checks, _millrace
 from .errors import ConfigError
 
 __all__ = ["CPUPlace", "ParamAttr", "Program", "Scope", "Variable", "default_main_program", "default_startup_program",
@@ -30,18 +30,22 @@ class Variable:
 
     @property
     def shape(self):
+        """Sizes, -1 for the batch."""
         return self._meta()["shape"]
 
     @property
     def dtype(self):
+        """"float32", "int64", ..."""
         return self._meta()["dtype"]
 
     @property
     def lod_level(self):
+        """1: the rows are cut into sequences."""
         return self._meta()["lod_level"]
 
     @property
     def persistable(self):
+        """It lives in the scope from batch to batch, as parameters do."""
         return self._meta()["persistable"]
 
     def __repr__(self):
@@ -52,7 +56,9 @@ class Variable:
         from . import layers
         if isinstance(other, Variable):
             return getattr(layers, "elementwise_" + op)(self, other)
-        number = float(other)
+        number = _checks.number('"%s" and what stands beside it in a formula' % self.name, other)
+        if op == "pow":
+            return layers.op("pow", {"X": self}, {"factor": number})
         if op == "add" or (op == "sub" and not swapped):
             return layers.scale(self, bias=number if op == "add" else -number)
         if op == "sub":
@@ -80,6 +86,12 @@ class Variable:
 
     def __truediv__(self, other):
         return self._binary("div", other)
+
+    def __rtruediv__(self, other):
+        return self._binary("div", other, swapped=True)
+
+    def __pow__(self, other):
+        return self._binary("pow", other)
 
     def __neg__(self):
         return self._binary("mul", -1.0)
@@ -167,7 +179,12 @@ class Program:
         self._author.find(name)
         return Variable(self, name)
 
+    def all_parameters(self):
+        """Its parameters and tables, in the order in which layers made them."""
+        return [Variable(self, name) for name in self._author.parameters()]
+
     def global_block(self):
+        """The program itself: for `program.global_block().var(name)` of Paddle's scripts."""
         return self
 
     def clone(self, for_test=False):
@@ -229,6 +246,7 @@ class Scope:
         self._scope.set(name, np.asarray(array))
 
     def names(self):
+        """Of all its variables."""
         return self._scope.names()
 
     @property
@@ -292,6 +310,9 @@ def default_startup_program():
 @contextlib.contextmanager
 def program_guard(main_program, startup_program=None):
     """Lets layers go to another pair of programs."""
+    for given in (main_program, startup_program):
+        if given is not None:
+            _checks.one_of("program_guard", given, Program)
     before = _current.main, _current.startup
     _current.main, _current.startup = _pair(main_program, startup_program)
     try:
@@ -308,7 +329,7 @@ def global_scope():
 @contextlib.contextmanager
 def scope_guard(scope):
     """Lets executors use another scope."""
-    before, _current.scope = _current.scope, scope
+    before, _current.scope = _current.scope, _checks.one_of("scope_guard", scope, Scope)
     try:
         yield
     finally:

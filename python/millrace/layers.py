@@ -3,10 +3,11 @@
 Names and arguments are those of Paddle's fluid.layers. What does not fit raises ConfigError at the call.
 """
 
+from collections.abc import Mapping
 import operator
 import traceback
 
-from . import _millrace
+from . import _checks, _millrace
 from ._settings import quoted
 from .errors import ConfigError
 from .framework import ParamAttr, Variable, default_main_program
@@ -36,6 +37,10 @@ def op(type, inputs, attrs=None, outputs=None, name=None):
 
     millrace.op_info(type) shows inputs, outputs and attributes, millrace.op_types() every operator.
     """
+    if not isinstance(inputs, Mapping):
+        raise ConfigError('%s: inputs are a dict, {"X": variable}, not %r' % (type, inputs))
+    if attrs is not None and not isinstance(attrs, Mapping):
+        raise ConfigError('%s: attrs are a dict, {"axis": 1}, not %r' % (type, attrs))
     program = _program_of(inputs)
     info = _millrace.op_info(type)
     bound = [(parameter, [_check(var, program, type, parameter).name for var in _list(given)])
@@ -73,10 +78,13 @@ def data(name, shape, dtype="float32", lod_level=0, append_batch_size=True):
     program = default_main_program()
     if not isinstance(name, str):
         raise ConfigError("data: a slot's name is a str, not %r" % (name,))
-    sizes = [-1 if size is None else _count("data", "shape", size) for size in shape]
+    sizes = [-1 if size is None else _count("data", "shape", size)
+             for size in _checks.listed('data "%s": shape' % name, shape, "sizes")]
+    if isinstance(dtype, bool):
+        raise ConfigError('data "%s": dtype is %r; give append_batch_size by its name' % (name, dtype))
     if append_batch_size and -1 not in sizes:
         sizes = [-1] + sizes
-    program._author.add_data(name, dtype, sizes, lod_level)
+    program._author.add_data(name, _dtype_name(dtype), sizes, _checks.whole('data "%s": lod_level' % name, lod_level, 0))
     return Variable(program, name)
 
 
@@ -108,10 +116,16 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
     if vocabulary is not None and vocabulary >= 0:
         fields.append("vocabulary: %d" % vocabulary)
     if padding_idx is not None:
+        padding_idx = _count("embedding", "padding_idx", padding_idx)
+        if padding_idx < 0 and vocabulary is None:
+            raise ConfigError("embedding: padding_idx %d counts from the end of a vocabulary, and a table that grows has none" %
+                              padding_idx)
         fields.append("padding_idx: %d" % (padding_idx if padding_idx >= 0 else vocabulary + padding_idx))
     if per_slot:
         fields.append("key: SLOT_AND_ID")
     if out_of_range is not None:
+        if out_of_range not in ("ERROR", "ZERO", "MODULO"):
+            raise ConfigError('embedding: out_of_range is "ERROR", "ZERO" or "MODULO", not %r' % (out_of_range,))
         fields.append("out_of_range: %s" % out_of_range)
     if initial_rows is not None:
         fields.append("initial_rows: %d" % initial_rows)
@@ -132,6 +146,7 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
 
 def sequence_pool(input, pool_type, pad_value=0.0):
     """One row for the rows of each sequence: "sum", "average", "sqrt", "max", "first" or "last". [batch, dim]"""
+    _checks.text("sequence_pool: pool_type", pool_type)
     outputs = ["Out", "MaxIndex"] if pool_type.upper() == "MAX" else ["Out"]
     made = op("sequence_pool", {"X": input}, {"pooltype": pool_type.upper(), "pad_value": float(pad_value)}, outputs)
     return made[0] if isinstance(made, tuple) else made
@@ -169,7 +184,7 @@ def fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=Non
 
 def concat(input, axis=1):
     """Sets variables side by side along an axis."""
-    return op("concat", {"X": list(input)}, {"axis": axis})
+    return op("concat", {"X": _list(input)}, {"axis": axis})
 
 
 def cross_entropy(input, label, soft_label=False, ignore_index=-100):
@@ -308,12 +323,12 @@ def split(input, num_or_sections, dim=-1):
 
 def stack(x, axis=0):
     """Variables of one shape along a new axis."""
-    return op("stack", {"X": list(x)}, {"axis": axis}, ["Y"])
+    return op("stack", {"X": _list(x)}, {"axis": axis}, ["Y"])
 
 
 def sums(input):
     """The sum of variables of one shape."""
-    return op("sum", {"X": list(input)})
+    return op("sum", {"X": _list(input)})
 
 
 sum = sums
@@ -386,7 +401,19 @@ for _name in _REDUCE:
 _DTYPES = {"bool": 0, "int16": 1, "int32": 2, "int64": 3, "float16": 4, "float32": 5, "float64": 6, "uint8": 20, "int8": 21}
 
 
-def _dtype(name):
+def _dtype_name(given):
+    """"float32" for numpy.float32 and numpy.dtype("float32"), too."""
+    if isinstance(given, str):
+        return given
+    import numpy as np
+    try:
+        return np.dtype(given).name
+    except TypeError:
+        raise ConfigError("a dtype is a name, for example \"float32\", not %r" % (given,)) from None
+
+
+def _dtype(given):
+    name = _dtype_name(given)
     if name not in _DTYPES:
         raise ConfigError('there is no dtype "%s"; there are %s' % (name, ", ".join(_DTYPES)))
     return _DTYPES[name]

@@ -1,11 +1,11 @@
 """Scores from a saved model."""
 
-import os
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from . import _millrace
+from . import _checks, _millrace
 from .errors import ConfigError
 
 __all__ = ["Predictor", "Slot"]
@@ -32,7 +32,7 @@ class Predictor:
     def __init__(self, folder, feed="offline", prediction="", data_desc=None):
         """`feed` is "offline" (ids, as in training) or "online" (pooled embeddings); `prediction` chooses among several
         that a model of Paddle returns; `data_desc`, a DataFeedDesc as text, stands for the model's own."""
-        self._predictor = _millrace.Predictor(os.fspath(folder), feed, prediction, data_desc)
+        self._predictor = _millrace.Predictor(_checks.path("Predictor: folder", folder), feed, prediction, data_desc)
         self.slots = [Slot(s["name"], s["type"], s["is_dense"], s["width"], s["is_needed"])
                       for s in self._predictor.slots()]
 
@@ -47,8 +47,7 @@ class Predictor:
         elif isinstance(lines, str):
             text = lines.encode()
         else:
-            text = b"\n".join(line.rstrip(b"\n") if isinstance(line, bytes) else line.rstrip("\n").encode()
-                              for line in lines)
+            text = b"\n".join(_line(line) for line in _checks.listed("predict_lines: lines", lines, "lines, or a str"))
         for name in without:
             slot = self._slot(name)
             if slot.is_needed:
@@ -63,6 +62,8 @@ class Predictor:
         (values, lengths) of arrays: values end to end, and how many of them each row has. Slots that no score depends
         on may be left out.
         """
+        if not isinstance(columns, Mapping):
+            raise ConfigError("predict: a dict of values by slot, not %r" % (columns,))
         for name in columns:
             self._slot(name)
         missing = [slot.name for slot in self.slots if slot.is_needed and slot.name not in columns]
@@ -72,7 +73,12 @@ class Predictor:
         for slot in self.slots:
             if not slot.is_needed:
                 continue
-            values, offsets, count = _column(slot, columns[slot.name])
+            try:
+                values, offsets, count = _column(slot, columns[slot.name])
+            except ConfigError:
+                raise
+            except (OverflowError, TypeError, ValueError) as error:
+                raise ConfigError('slot "%s": %s' % (slot.name, error)) from None
             if rows is not None and count != rows[1]:
                 raise ConfigError('slot "%s" has %d rows, but slot "%s" has %d' % (slot.name, count, rows[0], rows[1]))
             rows = rows or (slot.name, count)
@@ -84,6 +90,12 @@ class Predictor:
             if slot.name == name:
                 return slot
         raise ConfigError('the model has no slot "%s"; it has: %s' % (name, ", ".join(s.name for s in self.slots)))
+
+
+def _line(given):
+    if isinstance(given, bytes):
+        return given.rstrip(b"\n")
+    return _checks.text("predict_lines: a line", given).rstrip("\n").encode()
 
 
 def _column(slot, given):

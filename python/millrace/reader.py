@@ -4,9 +4,9 @@ import operator
 
 import numpy as np
 
-from . import _millrace
+from . import _checks, _millrace
 from .errors import ConfigError, Error
-from .framework import Variable, default_main_program, global_scope
+from .framework import CPUPlace, Variable, default_main_program, global_scope
 from .layers import _DTYPES, _caller
 
 __all__ = ["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "Reader", "batch", "double_buffer", "multi_pass", "open_files",
@@ -20,11 +20,15 @@ class PyArrayFeedQueue:
     were pushed with: nothing is copied, so leave an array alone after it was pushed. Made by a PyArrayFeedQueueHolder.
     """
 
-    def __init__(self, queue):
-        if not isinstance(queue, _millrace.ArrayQueue):
-            raise TypeError("a PyArrayFeedQueue is made by PyArrayFeedQueueHolder.init_once")
-        self._queue = queue
+    def __init__(self, *made):
+        if len(made) != 1 or not isinstance(made[0], _millrace.ArrayQueue):
+            raise TypeError("a PyArrayFeedQueue is made by PyArrayFeedQueueHolder.init_once, or by py_array_reader")
+        self._queue = made[0]
         self._raised = None
+
+    def __repr__(self):
+        shapes = ", ".join("%s %s" % (dtype, list(shape)) for shape, dtype in self.shapes)
+        return "PyArrayFeedQueue(%d of %d: %s)" % (self.size(), self.capacity(), shapes)
 
     def __copy__(self):
         raise TypeError("a PyArrayFeedQueue cannot be copied")
@@ -35,16 +39,16 @@ class PyArrayFeedQueue:
     def __reduce__(self):
         raise TypeError("a PyArrayFeedQueue cannot be copied")
 
-    def push(self, arrays):
+    def push(self, array_tuple):
         """Waits while the queue is full, then puts a tuple of arrays into it.
 
         Takes numpy arrays, pyarrow arrays, pandas columns, and what speaks DLPack or the buffer protocol; contiguous ones
         of the right dtype without a copy. ConfigError for another shape or dtype; CancelledError after close.
         """
-        if not isinstance(arrays, (tuple, list)):
-            arrays = (arrays,)
+        if not isinstance(array_tuple, (tuple, list)):
+            array_tuple = (array_tuple,)
         try:
-            self._queue.push([_array(number, array) for number, array in enumerate(arrays)])
+            self._queue.push([_array(number, array) for number, array in enumerate(array_tuple)])
         except Error as error:
             raise self._chained(error)
 
@@ -84,15 +88,19 @@ class PyArrayFeedQueue:
     __len__ = size
 
     def capacity(self):
+        """Pushes that it holds at most."""
         return self._queue.capacity()
 
     def is_full(self):
+        """The next push waits."""
         return self._queue.is_full()
 
     def is_empty(self):
+        """The next pop waits."""
         return self._queue.is_empty()
 
     def is_closed(self):
+        """close was called; arrays may be left."""
         return self._queue.is_closed()
 
     @property
@@ -113,10 +121,17 @@ class PyArrayFeedQueueHolder:
         self._holder = holder or _millrace.ArrayQueueHolder()
         self._feeder = None
 
-    def init_once(self, capacity, shapes, place=None, dtypes=None):
-        """Makes the queue. `shapes` has a shape for each array, -1 for any size; `dtypes` their types, by default
+    def init_once(self, capacity, dims, place=None, dtypes=None):
+        """Makes the queue. `dims` has a shape for each array, -1 for any size; `dtypes` their types, by default
         "float32". A second call is AlreadyExistsError."""
-        shapes = [[_size(size) for size in shape] for shape in shapes]
+        if place is not None:
+            _checks.one_of("init_once: place", place, CPUPlace)
+        wanted = "shapes, one for each array, as in [[-1, 13], [-1, 1]]"
+        shapes = []
+        for shape in _checks.listed("init_once", dims, wanted):
+            if not np.iterable(shape) or isinstance(shape, str):
+                raise ConfigError("init_once: a list of %s, not %r" % (wanted, dims))
+            shapes.append([_size(size) for size in shape])
         try:
             dtypes = ["float32"] * len(shapes) if dtypes is None else [str(np.dtype(dtype)) for dtype in dtypes]
         except TypeError as error:

@@ -64,6 +64,8 @@ class LinesTest(unittest.TestCase):
                 ([("a", [1]), ("b", (1,))], 'field "b": its values are a list, not tuple'),
                 ([("a", []), ("b", [1])], 'field "a" has no values'),
                 ([("a", ["1"]), ("b", [1])], "field \"a\": values are int or float, not str '1'"),
+                ([("a", [1]), ("b", [1], 3)], r"field 1 is \(name, \[value, ...\]\), not \('b', \[1\], 3\)"),
+                (["a", ("b", [1])], r"field 0 is \(name, \[value, ...\]\), not 'a'"),
                 ([("a", [True]), ("b", [1])], 'field "a": values are int or float, not bool True')]:
             made = generator([first, sample])
             out = io.StringIO()
@@ -76,6 +78,22 @@ class LinesTest(unittest.TestCase):
         self.assertEqual(written(made), "3 1926 08 17 1 1\n0\n1 \u00e9\n")
         with self.assertRaisesRegex(ValueError, "a sample is a list or tuple"):
             written(generator([{"a": ["1"]}], MultiSlotStringDataGenerator))
+        for values in ([1], None):
+            with self.assertRaisesRegex(ValueError, 'field "a": its values are a list of str, not'):
+                written(generator([[("a", values)]], MultiSlotStringDataGenerator))
+
+    def test_what_generate_sample_returns_is_a_function(self):
+        class Called(MultiSlotDataGenerator):
+            def generate_sample(self, line):
+                yield [("a", [1])]
+
+        class Nothing(MultiSlotDataGenerator):
+            def generate_sample(self, line):
+                return None
+        with self.assertRaisesRegex(TypeError, "returns a function that yields samples, not generator: return it without"):
+            written(Called())
+        with self.assertRaisesRegex(TypeError, "returns a function that yields samples, not NoneType"):
+            written(Nothing())
 
     def test_generate_batch_gets_so_many_samples(self):
         sizes = []

@@ -97,7 +97,23 @@ class DatasetTest(program_test.Fresh):
         dataset = self.dataset(self.variables)
         for mistake, message in [
                 (lambda: self.exe.train_from_dataset(self.main, None), "needs a dataset"),
-                (lambda: dataset.set_batch_size(0), "at least 1 row, not 0"),
+                (lambda: self.exe.infer_from_dataset(self.main), "infer_from_dataset needs a dataset"),
+                (lambda: self.exe.train_from_dataset(self.main, "part-0"), "dataset: a DatasetBase, not 'part-0'"),
+                (lambda: self.exe.train_from_dataset("main", dataset), "program: a Program, not 'main'"),
+                (lambda: self.exe.train_from_dataset(self.main, dataset, scope={}), "scope: a Scope, not {}"),
+                (lambda: self.exe.train_from_dataset(self.main, dataset, thread="2"), "thread: a whole number, not '2'"),
+                (lambda: self.exe.train_from_dataset(self.main, dataset, thread=-1), "thread: at least 0, not -1"),
+                (lambda: self.exe.train_from_dataset(self.main, dataset, fetch_list=[self.loss], fetch_info=[3]),
+                 "fetch_info: a str, not 3"),
+                (lambda: self.exe.train_from_dataset(self.main, dataset, print_period=0), "print_period: at least 1, not 0"),
+                (lambda: millrace.Executor("gpu"), "place: a CPUPlace, not 'gpu'"),
+                (lambda: dataset.set_batch_size(0), "rows of a batch: at least 1, not 0"),
+                (lambda: dataset.set_batch_size(2.5), "a whole number, not 2.5"),
+                (lambda: dataset.set_thread("x"), "set_thread: a whole number, not 'x'"),
+                (lambda: dataset.set_pipe_command(None), "set_pipe_command: a str, not None"),
+                (lambda: dataset.set_filelist(None), "set_filelist: a list of files, not None"),
+                (lambda: dataset.set_filelist([3]), "set_filelist: a file's name, not 3"),
+                (lambda: dataset.set_use_var(self.variables[0]), "a list of Variables of layers.data"),
                 (lambda: dataset.set_use_var(["label"]), "takes Variables"),
                 (lambda: self.exe.train_from_dataset(self.main, millrace.QueueDataset()), "call set_use_var|call set_filelist"),
                 (lambda: self.exe.train_from_dataset(self.startup, dataset), "runs main programs"),
@@ -264,7 +280,7 @@ class DatasetTest(program_test.Fresh):
             dataset.slots_shuffle("C1")
         with self.assertRaisesRegex(millrace.Error, "C9"):
             dataset.slots_shuffle(["C9"])
-        with self.assertRaisesRegex(millrace.ConfigError, "at least 1 row to draw from, not 0"):
+        with self.assertRaisesRegex(millrace.ConfigError, "rows to draw from: at least 1, not 0"):
             dataset.set_fea_eval(0)
 
     def test_a_training_prints_what_paddle_prints(self):

@@ -1,5 +1,7 @@
 """Programs written in Python: the numbers of the same job in prototxt, mistakes at their line, what is saved."""
 
+import importlib
+import inspect
 import json
 import os
 import tempfile
@@ -174,6 +176,11 @@ class LayersTest(Fresh):
                 (lambda: layers.fc(3, 2), "fc: input is a Variable, not 3"),
                 (lambda: layers.embedding(x, [10, 4]), "lookup_table"),
                 (lambda: layers.sequence_pool(x, "sum"), "sequence_pool"),
+                (lambda: layers.sequence_pool(x, None), "pool_type: a str, not None"),
+                (lambda: layers.op("relu", [x]), 'inputs are a dict, {"X": variable}, not'),
+                (lambda: layers.op("relu", {"X": x}, [1]), r'attrs are a dict, {"axis": 1}, not \[1\]'),
+                (lambda: x + "a", "a number, not 'a'"),
+                (lambda: x / None, "a number, not None"),
                 (lambda: self.main.var("yy"), 'the program has no variable "yy"; did you mean "y"?')]:
             with self.assertRaisesRegex(millrace.Error, message):
                 mistake()
@@ -277,11 +284,42 @@ class LayersTest(Fresh):
                 (lambda: layers.fc(x, 2.5), "fc: size has whole numbers, not 2.5"),
                 (lambda: layers.embedding(ids, [10]), r"embedding: size is \[vocabulary, dim\], not \[10\]"),
                 (lambda: layers.embedding(ids, [10, "a"]), "embedding: size has whole numbers, not 'a'"),
+                (lambda: layers.embedding(ids, [None, 4], padding_idx=-1), "a table that grows has none"),
+                (lambda: layers.embedding(ids, [10, 4], out_of_range="WHAT"), "not 'WHAT'"),
+                (lambda: layers.data("n", 4), 'data "n": shape: a list of sizes, not 4'),
+                (lambda: layers.data("n", [4], True), "dtype is True; give append_batch_size by its name"),
+                (lambda: layers.data("n", [4], "float32", "1"), "lod_level: a whole number, not '1'"),
+                (lambda: layers.data("n", [4], object()), 'a dtype is a name, for example "float32"'),
+                (lambda: millrace.program_guard("main").__enter__(), "program_guard: a Program, not 'main'"),
+                (lambda: millrace.scope_guard(None).__enter__(), "scope_guard: a Scope, not None"),
                 (lambda: layers.data(5, [1]), "data: a slot's name is a str, not 5"),
                 (lambda: layers.data("n", [-3]), r'data "n": a size is -1 \(any\) or positive; \[-1, -3\]'),
                 (lambda: layers.data("n", [0]), r'data "n": a size is -1 \(any\) or positive; \[-1, 0\]')]:
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 mistake()
+
+    def test_variables_calculate_with_numbers(self):
+        x = layers.data("x", [2], np.float32)
+        made = [2 / x, x ** 2, x ** x, 1 - x, np.float32(2) + x, layers.concat(x)]
+        got = millrace.Executor().run(self.main, {"x": [[1, 4]]}, made)
+        wanted = [[2, 0.5], [1, 16], [1, 256], [0, -3], [3, 6], [1, 4]]
+        for array, values in zip(got, wanted):
+            np.testing.assert_allclose(array[0], values, rtol=1e-6)
+
+    def test_everything_public_has_a_docstring(self):
+        missing = []
+        for module in ["", *millrace._SUBMODULES]:
+            module = importlib.import_module("millrace." + module) if module else millrace
+            for name in module.__all__:
+                made = getattr(module, name)
+                if not getattr(made, "__module__", "").startswith("millrace"):
+                    continue
+                parts = vars(made).items() if inspect.isclass(made) else []
+                parts = [("%s.%s" % (name, part), value) for part, value in parts if not part.startswith("_")]
+                for what, value in [(name, made), *parts]:
+                    if (callable(value) or isinstance(value, property)) and not inspect.getdoc(value):
+                        missing.append(what)
+        self.assertEqual(missing, [])
 
     def test_every_operator_says_what_it_is(self):
         for name in millrace.op_types():

@@ -41,6 +41,21 @@ class QueueTest(unittest.TestCase):
         for mistake in (millrace.PyArrayFeedQueue, lambda: millrace.PyArrayFeedQueue(queue), lambda: copy.copy(queue),
                         lambda: copy.deepcopy(queue), lambda: pickle.dumps(queue)):
             self.assertRaises(TypeError, mistake)
+        with self.assertRaisesRegex(TypeError, "is made by PyArrayFeedQueueHolder.init_once, or by py_array_reader"):
+            millrace.PyArrayFeedQueue(2, [[-1, 3]], millrace.CPUPlace())
+        self.assertEqual(repr(queue), "PyArrayFeedQueue(0 of 1: int64 [-1])")
+
+    def test_its_arguments_have_the_names_of_the_design(self):
+        holder = millrace.PyArrayFeedQueueHolder()
+        holder.init_once(capacity=2, dims=[[-1, 3], [-1]], place=millrace.CPUPlace())
+        holder.feeder().push(array_tuple=(np.zeros((2, 3), "float32"), np.zeros(2, "float32")))
+        with millrace.scope_guard(millrace.Scope()), millrace.program_guard(millrace.Program(), millrace.Program()):
+            reader, queue = millrace.py_array_reader(capacity=3, shapes=[[-1, 3]], place=millrace.CPUPlace())
+        self.assertEqual((reader.shapes, queue.capacity()), ([[-1, 3]], 3))
+        for dims, place, message in [([3, 1], None, r"one for each array, as in \[\[-1, 13\], \[-1, 1\]\], not \[3, 1\]"),
+                                     (None, None, "a list of shapes"), ([[3]], "gpu", "place: a CPUPlace, not 'gpu'")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                millrace.PyArrayFeedQueueHolder().init_once(2, dims, place)
 
     def test_it_says_how_full_it_is(self):
         queue = make(2)
