@@ -26,6 +26,8 @@ class FetchHandler:
     """
 
     def __init__(self, var_dict, period_secs=60):
+        if not isinstance(var_dict, Mapping):
+            raise ConfigError("FetchHandler: a dict of Variables by the names that handler calls them, not %r" % (var_dict,))
         self.var_dict = dict(var_dict)
         self.period_secs = period_secs
 
@@ -92,10 +94,19 @@ class Executor:
         """Trains a program that reads its data itself (millrace.reader), to the end of its readers, epochs times.
 
         Its startup program, which makes the readers, has run on the scope. Arguments and result are those of
-        train_from_dataset.
+        train_from_dataset. What ends the training early closes the queues of py_array_reader: who pushes gets a
+        CancelledError from it.
         """
-        return self._run(program, scope, 1, debug, fetch_list, fetch_info, print_period, fetch_handler,
-                         ["update_mode: SERIAL", "epochs: %d" % epochs], None)
+        program = _program(program)
+        fields = ["update_mode: SERIAL", "epochs: %d" % _checks.whole("train_from_reader: epochs", epochs, 1)]
+        try:
+            return self._run(program, scope, 1, debug, fetch_list, fetch_info, print_period, fetch_handler, fields, None)
+        except ConfigError:
+            raise  # nothing was read, or nothing is left to read
+        except BaseException as error:
+            for queue in program._queues:
+                queue._training_failed(error)
+            raise
 
     def close(self):
         """Nothing is kept open; here as in Paddle."""
@@ -122,6 +133,8 @@ class Executor:
              memory):
         program = _program(program)
         _checks.whole("print_period", print_period, 1)
+        if fetch_handler is not None:
+            _checks.one_of("fetch_handler", fetch_handler, FetchHandler)
         names = _fetches(fetch_list)
         if isinstance(fetch_info, str):
             fetch_info = [fetch_info]  # one text for one variable

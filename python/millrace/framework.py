@@ -151,6 +151,7 @@ class Program:
         self._source = None  # what a copy was made of
         self._names = {}
         self._lines = {}  # where the operator that makes a variable was called
+        self._queues = []  # that its readers take from
         self._gradient_clip = None  # of optimizers that have none
         self.auc_states = []
         self.random_seed = 1
@@ -195,6 +196,7 @@ class Program:
         copy.auc_states = list(self.auc_states)
         copy.random_seed = self.random_seed
         copy._lines = self._lines
+        copy._queues = self._queues
         return copy
 
     def serialize(self):

@@ -84,6 +84,9 @@ def data(name, shape, dtype="float32", lod_level=0, append_batch_size=True):
         raise ConfigError('data "%s": dtype is %r; give append_batch_size by its name' % (name, dtype))
     if append_batch_size and -1 not in sizes:
         sizes = [-1] + sizes
+    if program._author.has(name):
+        raise ConfigError('data: there is a variable "%s" already; a model that is written again, as when a notebook\'s cell runs '
+                          "twice, goes to new programs: with millrace.program_guard(millrace.Program(), millrace.Program())" % name)
     program._author.add_data(name, _dtype_name(dtype), sizes, _checks.whole('data "%s": lod_level' % name, lod_level, 0))
     return Variable(program, name)
 

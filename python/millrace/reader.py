@@ -1,13 +1,13 @@
 """Arrays from Python into programs that feed themselves."""
 
-import operator
+import os
 
 import numpy as np
 
 from . import _checks, _millrace
 from .errors import ConfigError, Error
 from .framework import CPUPlace, Variable, default_main_program, global_scope
-from .layers import _DTYPES, _caller
+from .layers import _caller, _dtype, _dtype_name
 
 __all__ = ["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "Reader", "batch", "double_buffer", "multi_pass", "open_files",
            "py_array_reader", "random_data_generator", "read_file", "shuffle"]
@@ -108,6 +108,12 @@ class PyArrayFeedQueue:
         """[((-1, 3), "float32"), ...]: what a push holds."""
         return self._queue.shapes()
 
+    def _training_failed(self, error):
+        if self._raised is None:
+            self.close(error)
+        elif isinstance(error, Error) and error.__cause__ is None:
+            error.__cause__ = self._raised
+
     def _chained(self, error):
         if self._raised is not None:
             error.__cause__ = self._raised
@@ -126,19 +132,14 @@ class PyArrayFeedQueueHolder:
         "float32". A second call is AlreadyExistsError."""
         if place is not None:
             _checks.one_of("init_once: place", place, CPUPlace)
-        wanted = "shapes, one for each array, as in [[-1, 13], [-1, 1]]"
-        shapes = []
-        for shape in _checks.listed("init_once", dims, wanted):
-            if not np.iterable(shape) or isinstance(shape, str):
-                raise ConfigError("init_once: a list of %s, not %r" % (wanted, dims))
-            shapes.append([_size(size) for size in shape])
+        shapes = _sizes("init_once: dims", dims)
         try:
             dtypes = ["float32"] * len(shapes) if dtypes is None else [str(np.dtype(dtype)) for dtype in dtypes]
         except TypeError as error:
             raise ConfigError("init_once: dtypes: %s" % error) from None
         if len(dtypes) != len(shapes):
             raise ConfigError("init_once: %d dtypes for %d shapes" % (len(dtypes), len(shapes)))
-        capacity = _size(capacity)
+        capacity = _size("init_once: capacity", capacity)
         if capacity < 0:
             raise ConfigError("init_once: a queue's capacity must be at least 1; %d" % capacity)
         self._holder.init_once(capacity, shapes, dtypes)
@@ -171,6 +172,7 @@ def py_array_reader(capacity, shapes, place=None, dtypes=None):
     holder = PyArrayFeedQueueHolder(global_scope()._scope.queue_holder(name))
     holder.init_once(capacity, shapes, place, dtypes)
     feeder = holder.feeder()
+    program._queues.append(feeder)
     kinds = [dtype for _, dtype in feeder.shapes]
     reader = _make(program, "create_py_array_reader", [list(shape) for shape, _ in feeder.shapes], kinds, [0] * len(kinds),
                    {"feeder_name": name})
@@ -181,7 +183,7 @@ def open_files(filenames, shapes, dtypes, lod_levels=None, thread_num=1, buffer_
     """A reader of many files, an instance at a time: CSV, RecordIO, libsvm and others, by a name's prefix ("csv:part-0") or
     suffix. docs/readers.md has the formats."""
     return _make(default_main_program(), "open_files", shapes, dtypes, lod_levels,
-                 dict(_described(shapes, dtypes, lod_levels), file_names=list(filenames), thread_num=thread_num,
+                 dict(_described(shapes, dtypes, lod_levels), file_names=_files(filenames), thread_num=thread_num,
                       buffer_size=buffer_size, format=format))
 
 
@@ -216,7 +218,7 @@ def double_buffer(reader, place=None):
 
 def read_file(reader):
     """The variables of the reader's next item: a list, or the only one."""
-    program = reader.program
+    program = _checks.one_of("read_file: reader", reader, Reader).program
     stem = program.unique_name("read_file")
     names = ["%s.tmp_%d" % (stem, i) for i in range(len(reader.shapes))]
     for name, shape, dtype, lod_level in zip(names, reader.shapes, reader.dtypes, reader.lod_levels):
@@ -227,30 +229,49 @@ def read_file(reader):
     return variables[0] if len(variables) == 1 else variables
 
 
+def _files(given):
+    files = [given] if isinstance(given, (str, os.PathLike)) else _checks.listed("open_files: filenames", given, "files")
+    return [_checks.path("open_files: filenames", file) for file in files]
+
+
+def _sizes(what, given):
+    """Shapes as lists of ints."""
+    wanted = "shapes, one for each output, as in [[-1, 13], [-1, 1]]"
+    shapes = []
+    for shape in _checks.listed(what, given, wanted):
+        if not np.iterable(shape) or isinstance(shape, str):
+            raise ConfigError("%s: a list of %s, not %r" % (what, wanted, given))
+        shapes.append([_size(what, size) for size in shape])
+    return shapes
+
+
 def _described(shapes, dtypes, lod_levels):
-    return {"shape_concat": [int(size) for shape in shapes for size in shape], "ranks": [len(shape) for shape in shapes],
-            "lod_levels": list(lod_levels or [0] * len(shapes)), "dtypes": [_DTYPES[dtype] for dtype in dtypes]}
+    shapes = _sizes("shapes", shapes)
+    dtypes = _checks.listed("dtypes", dtypes, "types")
+    if len(dtypes) != len(shapes):
+        raise ConfigError("dtypes: one for each output; there are %d for %d shapes" % (len(dtypes), len(shapes)))
+    return {"shape_concat": [size for shape in shapes for size in shape], "ranks": [len(shape) for shape in shapes],
+            "lod_levels": list(lod_levels or [0] * len(shapes)), "dtypes": [_dtype(dtype) for dtype in dtypes]}
 
 
 def _make(program, type, shapes, dtypes, lod_levels, attrs, inputs=()):
     name = program.unique_name(type.replace("create_", ""))
     program._author.add_reader(type, list(inputs), name, attrs)
-    return Reader(program, name, [list(shape) for shape in shapes], list(dtypes), list(lod_levels or [0] * len(shapes)))
+    return Reader(program, name, [list(shape) for shape in shapes], [_dtype_name(dtype) for dtype in dtypes],
+                  list(lod_levels or [0] * len(shapes)))
 
 
 def _decorate(type, reader, attrs):
+    _checks.one_of(type.replace("create_", "") + ": reader", reader, Reader)
     return _make(reader.program, type, reader.shapes, reader.dtypes, reader.lod_levels, attrs,
                  [("UnderlyingReader", [reader.name])])
 
 
-def _size(given):
+def _size(what, given):
     """A capacity, or a size of a shape."""
-    try:
-        size = operator.index(given)
-    except TypeError:
-        raise ConfigError("init_once: capacity and sizes are whole numbers, not %r" % (given,)) from None
+    size = _checks.whole(what, given)
     if not -2 ** 63 <= size < 2 ** 63:
-        raise ConfigError("init_once: no array is that large: %d" % size)
+        raise ConfigError("%s: no array is that large: %d" % (what, size))
     return size
 
 

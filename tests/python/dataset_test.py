@@ -106,6 +106,8 @@ class DatasetTest(program_test.Fresh):
                 (lambda: self.exe.train_from_dataset(self.main, dataset, fetch_list=[self.loss], fetch_info=[3]),
                  "fetch_info: a str, not 3"),
                 (lambda: self.exe.train_from_dataset(self.main, dataset, print_period=0), "print_period: at least 1, not 0"),
+                (lambda: self.exe.train_from_dataset(self.main, dataset, fetch_handler=print), "fetch_handler: a FetchHandler, not"),
+                (lambda: millrace.FetchHandler([self.loss]), "FetchHandler: a dict of Variables"),
                 (lambda: millrace.Executor("gpu"), "place: a CPUPlace, not 'gpu'"),
                 (lambda: dataset.set_batch_size(0), "rows of a batch: at least 1, not 0"),
                 (lambda: dataset.set_batch_size(2.5), "a whole number, not 2.5"),

@@ -170,7 +170,7 @@ class LayersTest(Fresh):
                 (lambda: layers.op("scale", {"Y": x}), 'scale: input X is not bound'),
                 (lambda: layers.op("scale", {"X": x}, outputs=["Uot"]), 'there is no output "Uot"; did you mean "Out"'),
                 (lambda: layers.op("sgd", {"Param": x, "Grad": x, "LearningRate": x}), "made by an optimizer's minimize"),
-                (lambda: layers.data("x", [3]), 'there is a variable "x" already'),
+                (lambda: layers.data("x", [3]), 'there is a variable "x" already; a model that is written again.* goes to new programs'),
                 (lambda: layers.data("z", [3], "float23"), 'there is no dtype "float23"'),
                 (lambda: layers.fc(x, 0), 'sizes must be positive'),
                 (lambda: layers.fc(3, 2), "fc: input is a Variable, not 3"),

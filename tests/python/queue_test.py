@@ -52,7 +52,7 @@ class QueueTest(unittest.TestCase):
         with millrace.scope_guard(millrace.Scope()), millrace.program_guard(millrace.Program(), millrace.Program()):
             reader, queue = millrace.py_array_reader(capacity=3, shapes=[[-1, 3]], place=millrace.CPUPlace())
         self.assertEqual((reader.shapes, queue.capacity()), ([[-1, 3]], 3))
-        for dims, place, message in [([3, 1], None, r"one for each array, as in \[\[-1, 13\], \[-1, 1\]\], not \[3, 1\]"),
+        for dims, place, message in [([3, 1], None, r"one for each output, as in \[\[-1, 13\], \[-1, 1\]\], not \[3, 1\]"),
                                      (None, None, "a list of shapes"), ([[3]], "gpu", "place: a CPUPlace, not 'gpu'")]:
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 millrace.PyArrayFeedQueueHolder().init_once(2, dims, place)
@@ -256,7 +256,7 @@ class QueueTest(unittest.TestCase):
         queue = make(1, [[-1, -1]], ["float32"])
         array = np.zeros((2, 2), dtype=np.float32)
         for mistake, message in [
-                (lambda: make(2.5), "capacity and sizes are whole numbers, not 2.5"),
+                (lambda: make(2.5), "init_once: capacity: a whole number, not 2.5"),
                 (lambda: make(-1), "capacity must be at least 1; -1"),
                 (lambda: make(10 ** 7), "capacity must be at most 1000000; 10000000"),
                 (lambda: make(10 ** 30), "no array is that large: 1000000"),

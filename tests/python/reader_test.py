@@ -65,8 +65,57 @@ class ReaderTest(program_test.Fresh):
         exe.run(self.startup)
         queue.push(self.batches(1)[0])
         queue.close(KeyError("no more"))
-        with self.assertRaisesRegex(millrace.Error, "the queue was closed by KeyError: 'no more'"):
+        with self.assertRaisesRegex(millrace.Error, "the queue was closed by KeyError: 'no more'") as caught:
             exe.train_from_reader(self.main)
+        self.assertIsInstance(caught.exception.__cause__, KeyError)
+
+    def test_the_failure_of_a_training_reaches_who_pushes(self):
+        made, queue = millrace.py_array_reader(1, [[-1, 2], [-1, 1]], millrace.CPUPlace())
+        loss = self.model(*reader.read_file(made))
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        seen = []
+
+        class Failing(millrace.FetchHandler):
+            def handler(self, res_dict):
+                raise ZeroDivisionError("of the consumer")
+
+        def produce():
+            try:
+                while True:
+                    queue.push(self.batches(1)[0])
+            except millrace.CancelledError as error:
+                seen.append(error)
+        thread = threading.Thread(target=produce)
+        thread.start()
+        # What a call is told wrong closes nothing.
+        with self.assertRaisesRegex(millrace.ConfigError, "epochs: at least 1, not 0"):
+            exe.train_from_reader(self.main, epochs=0)
+        self.assertFalse(queue.is_closed())
+        with self.assertRaises(ZeroDivisionError):
+            exe.train_from_reader(self.main, fetch_handler=Failing({"loss": loss}, 0))
+        thread.join()
+        self.assertIn("the queue was closed by ZeroDivisionError: of the consumer", str(seen[0]))
+        self.assertIsInstance(seen[0].__cause__, ZeroDivisionError)
+
+    def test_mistakes_of_readers_are_said(self):
+        path = self.path("a.csv")
+        support.write(path, "1,2,3\n")
+        shapes, dtypes = [[-1, 2], [-1, 1]], ["float32", np.float32]
+        files = reader.open_files(path, shapes, dtypes)  # one name stands for a list of it
+        self.assertEqual(files.dtypes, ["float32", "float32"])
+        for mistake, message in [
+                (lambda: reader.open_files(None, shapes, dtypes), "open_files: filenames: a list of files, not None"),
+                (lambda: reader.open_files([3], shapes, dtypes), "open_files: filenames: a file's name, not 3"),
+                (lambda: reader.open_files([path], [2, 1], dtypes), r"as in \[\[-1, 13\], \[-1, 1\]\], not \[2, 1\]"),
+                (lambda: reader.open_files([path], shapes, ["float32"]), "there are 1 for 2 shapes"),
+                (lambda: reader.open_files([path], shapes, ["float32", "x"]), 'there is no dtype "x"'),
+                (lambda: reader.batch(None, 8), "batch_reader: reader: a Reader, not None"),
+                (lambda: reader.batch(files, 0), "batch_size|at least 1"),
+                (lambda: reader.read_file(3), "read_file: reader: a Reader, not 3")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                mistake()
+                millrace.Executor().run(self.startup)
 
     def test_a_second_epoch_is_refused(self):
         made, queue = millrace.py_array_reader(3, [[-1, 2], [-1, 1]])
