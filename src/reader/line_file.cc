@@ -1,6 +1,8 @@
 #include "reader/line_file.h"
 
-#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <utility>
 
 #include "core/decompress.h"
@@ -9,9 +11,10 @@
 namespace millrace {
 
 Status CheckReadable(const std::string& path) {
-  // Opening a named pipe would wait for its writer, and closing it again end him.
-  std::error_code error;
-  return std::filesystem::is_fifo(path, error) ? Status::Ok() : OpenForReading(path).status();
+  struct stat info {};
+  // Who writes into a pipe would be told that its reader has gone.
+  const bool is_pipe = ::stat(path.c_str(), &info) == 0 && S_ISFIFO(info.st_mode);
+  return is_pipe && ::access(path.c_str(), R_OK) == 0 ? Status::Ok() : OpenForReading(path).status();
 }
 
 Result<bool> LineFile::Next(std::string_view* line, const std::stop_token& stop) {

@@ -1,10 +1,15 @@
 #include "core/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
+#include <stop_token>
+#include <thread>
 
 #include "core/byte_source.h"
 
@@ -62,6 +67,31 @@ TEST_F(FileTest, AWrittenFileHasTheUsualRights) {
 TEST_F(FileTest, AFolderThatIsNotThereIsNamed) {
   const Status status = WriteFileAtomically(Path("no/such/file"), "x");
   EXPECT_EQ(status.message(), "cannot write beside \"" + Path("no/such/file") + "\": No such file or directory");
+}
+
+TEST_F(FileTest, APipeThatStaysSilentIsLeftAtAStop) {
+  ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
+  const std::unique_ptr<ByteSource> source = OpenFile(Path("pipe")).value();
+  std::array<char, 8> bytes{};
+  // Nobody writes yet, which is not the end.
+  std::stop_source stop;
+  const std::jthread stopper([&stop] { stop.request_stop(); });
+  EXPECT_EQ(source->Read(bytes, stop.get_token()).status().code(), StatusCode::kCancelled);
+  const int writer = ::open(Path("pipe").c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_EQ(::write(writer, "abc", 3), 3);
+  EXPECT_EQ(source->Read(bytes, {}).value(), 3U);
+  ::close(writer);
+  EXPECT_EQ(source->Read(bytes, {}).value(), 0U);
+}
+
+TEST_F(FileTest, NeitherADeviceNorAFolderIsReplaced) {
+  ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(WriteFileAtomically(Path("pipe"), "x").message(),
+            "cannot write \"" + Path("pipe") + "\": it is no regular file, whose place a new file would take");
+  EXPECT_TRUE(fs::is_fifo(Path("pipe")));
+  fs::create_directory(Path("folder"));
+  EXPECT_EQ(WriteFileAtomically(Path("folder"), "x").message(),
+            "cannot write \"" + Path("folder") + "\": it is a folder, whose place a new file would take");
 }
 
 TEST_F(FileTest, ATempDirGoesWithItsContent) {

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -67,6 +68,18 @@ TEST(SelfFedProgram, ReadsEveryRowOncePerPassInOrder) {
     EXPECT_EQ(read, expected) << name;
     EXPECT_THAT(ReadFile(data.folder() + "/" + name + "_out/run.json").value(), HasSubstr("\"examples\": 300"));
   }
+}
+
+TEST(SelfFedProgram, AStopLeavesAPipeThatStaysSilent) {
+  const ReaderJob data(100);
+  std::filesystem::remove(data.file(1));
+  ASSERT_EQ(::mkfifo(data.file(1).c_str(), 0600), 0);
+  Process trainer("trainer",
+                  {"--trainer_desc=" + data.Copy("has_next", "", {{"print_period: 32", "print_period: 1"}})});
+  std::string line;
+  for (int step = 0; step < 3; ++step) ASSERT_TRUE(trainer.ReadLine(&line)) << trainer.errors();
+  trainer.Signal(SIGINT);
+  EXPECT_EQ(trainer.Wait(), 130) << trainer.errors();
 }
 
 class KilledSelfFedRun : public testing::TestWithParam<const char*> {};
