@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
@@ -12,6 +13,39 @@ Status ReplaceFolder(const std::string& from, const std::string& to) {
   if (rename(from.c_str(), to.c_str()) == 0) return Status::Ok();
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return RemoveFolder(from);
   return IoErrorFromErrno("cannot rename \"" + from + "\" to \"" + to + "\"", errno);
+}
+
+Status WriteFolder(const std::string& to, const std::function<Status(const std::string& folder)>& write) {
+  // "model/" is "model": what lies beside it is not in it.
+  std::string place = to;
+  while (place.size() > 1 && place.back() == '/') place.pop_back();
+  const std::string beside = place + ".writing";
+  MR_TRY(RemoveFolder(beside));
+  std::error_code error;
+  std::filesystem::create_directories(beside, error);
+  if (error) return IoError("cannot make the folder \"" + beside + "\": " + error.message());
+  Status status = write(beside);
+  if (status.ok()) status = ReplaceFolder(beside, place);
+  if (!status.ok()) std::filesystem::remove_all(beside, error);
+  return status;
+}
+
+Status CheckReplaced(const std::string& folder, std::initializer_list<std::string_view> files) {
+  std::error_code error;
+  const bool is_there = std::filesystem::symlink_status(folder, error).type() != std::filesystem::file_type::not_found;
+  if (is_there && !std::filesystem::is_directory(folder, error)) {
+    return InvalidConfig("\"" + folder +
+                         "\" is a file, and the folder of a model would take its place: move it away, or choose "
+                         "another name");
+  }
+  const bool is_used = std::filesystem::is_directory(folder, error) && !std::filesystem::is_empty(folder, error);
+  const auto has = [&](std::string_view file) {
+    return std::filesystem::exists(folder + "/" + std::string(file), error);
+  };
+  if (!is_used || error || std::any_of(files.begin(), files.end(), has)) return Status::Ok();
+  return InvalidConfig("the folder \"" + folder +
+                       "\" is there, holds no saved model, and the new one would take its place: move it away, or "
+                       "choose another folder");
 }
 
 Status RemoveFolder(const std::string& path) {

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <functional>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "core/status.h"
 
@@ -9,6 +12,14 @@ namespace millrace {
 /// Puts the finished folder `from` under the name `to`, in one step: whoever looks sees the old folder or the new one.
 /// The old one, if any, is removed. Both must be on one file system. kIo.
 Status ReplaceFolder(const std::string& from, const std::string& to);
+
+/// Lets `write` fill a new folder beside `to`, and puts that in the place of `to`: whole, or, when something fails, not
+/// at all. Nothing is left of what failed. kIo, and what `write` returns.
+Status WriteFolder(const std::string& to, const std::function<Status(const std::string& folder)>& write);
+
+/// kInvalidConfig for a folder that ReplaceFolder would remove although it holds something else than what is to take
+/// its place: files, and none of `files` among them. A file of that name is an error, too.
+Status CheckReplaced(const std::string& folder, std::initializer_list<std::string_view> files);
 
 /// Removes a folder with everything in it; one that is not there is no error. kIo.
 Status RemoveFolder(const std::string& path);

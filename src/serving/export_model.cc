@@ -1,7 +1,5 @@
 #include "serving/export_model.h"
 
-#include <filesystem>
-
 #include "core/edit_distance.h"
 #include "core/replace_folder.h"
 #include "framework/var_meta.h"
@@ -74,13 +72,7 @@ Result<ModelExport> ModelExport::Plan(const ExportSource& source, const ExportDe
 Status ModelExport::Write(Scope& root) const {
   Scope parameters(&root);
   MR_TRY(FillDenseTables(tables_, desc_.vocabulary(), root, parameters));
-  const std::string beside = folder_ + ".writing";
-  MR_TRY(RemoveFolder(beside));
-  std::error_code error;
-  std::filesystem::create_directories(beside, error);
-  if (error) return IoError("cannot make the folder \"" + beside + "\": " + error.message());
-  MR_TRY(WriteFiles(parameters, beside));
-  return ReplaceFolder(beside, folder_);
+  return WriteFolder(folder_, [&](const std::string& folder) { return WriteFiles(parameters, folder); });
 }
 
 Status ModelExport::WriteFiles(const Scope& parameters, const std::string& folder) const {

@@ -2,8 +2,6 @@
 
 #include <google/protobuf/text_format.h>
 
-#include <filesystem>
-
 #include "core/checksummed_file.h"
 #include "core/file.h"
 #include "core/replace_folder.h"
@@ -72,15 +70,8 @@ Status AddFeed(const std::string& name, const FeedList& list, const std::string&
   return Status::Ok();
 }
 
-}  // namespace
-
-Status SaveInferenceModel(const InferenceSource& source, const std::string& folder) {
-  const std::string beside = folder + ".writing";
-  MR_TRY(RemoveFolder(beside));
-  std::error_code error;
-  std::filesystem::create_directories(beside, error);
-  if (error) return IoError("cannot make the folder \"" + beside + "\": " + error.message());
-
+/// Fills `folder`.
+Status WriteModel(const InferenceSource& source, const std::string& folder) {
   InferenceModel model;
   model.set_format_version(kFormatVersion);
   model.set_millrace_version(MILLRACE_VERSION);
@@ -88,22 +79,28 @@ Status SaveInferenceModel(const InferenceSource& source, const std::string& fold
   model.set_seed(source.seed);
   const std::vector<std::string> targets = {source.prediction};
   MR_ASSIGN(const FeedList offline, OfflineFeed(*source.test, targets, *source.data_desc));
-  MR_TRY(AddFeed("offline", offline, beside, &model));
+  MR_TRY(AddFeed("offline", offline, folder, &model));
   if (!source.pooled.empty()) {
     MR_ASSIGN(const FeedList online, OnlineFeed(*source.test, targets, source.pooled, *source.data_desc));
-    MR_TRY(AddFeed("online", online, beside, &model));
+    MR_TRY(AddFeed("online", online, folder, &model));
   }
   MR_ASSIGN(const ProgramDesc tables, TableStartup(*source.startup, offline.program));
-  MR_ASSIGN(*model.add_file(), WriteProgram(tables, beside, "program_tables"));
+  MR_ASSIGN(*model.add_file(), WriteProgram(tables, folder, "program_tables"));
   MR_ASSIGN(const StoredVariables stored,
-            StoreVariables(offline.program, beside, *source.root, TableContent::kWeights));
+            StoreVariables(offline.program, folder, *source.root, TableContent::kWeights));
   for (const StoredVariable& variable : stored.variables) *model.add_variable() = variable;
   for (const StoredFile& file : stored.files) *model.add_file() = file;
 
   std::string text;
   google::protobuf::TextFormat::PrintToString(model, &text);
-  MR_TRY(WriteFileAtomically(beside + "/MODEL", SealText(std::move(text))));
-  return ReplaceFolder(beside, folder);
+  return WriteFileAtomically(folder + "/MODEL", SealText(std::move(text)));
+}
+
+}  // namespace
+
+Status SaveInferenceModel(const InferenceSource& source, const std::string& folder) {
+  MR_TRY(CheckReplaced(folder, {"MODEL"}));
+  return WriteFolder(folder, [&](const std::string& beside) { return WriteModel(source, beside); });
 }
 
 }  // namespace millrace

@@ -27,8 +27,8 @@ struct InferenceSource {
 /// Writes a model that Predictor loads: FOLDER with the programs pruned to the prediction (`offline`: fed with ids;
 /// `online`: fed with pooled embeddings), their parameters and tables, and MODEL with checksums. docs/formats/model.md.
 ///
-/// The folder appears whole or not at all; one that is there is replaced. Nobody may train meanwhile. kIo with the
-/// system's reason.
+/// The folder appears whole or not at all; one that is there is replaced, if it holds a model or nothing. Nobody may
+/// train meanwhile. kIo with the system's reason.
 Status SaveInferenceModel(const InferenceSource& source, const std::string& folder);
 
 }  // namespace millrace

@@ -1,14 +1,12 @@
 #include "trainer/job_run.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <initializer_list>
 #include <optional>
-#include <string_view>
 
 #include "core/file.h"
+#include "core/replace_folder.h"
 #include "program/program_files.h"
 #include "trainer/evaluator.h"
 #include "trainer/feature_importance.h"
@@ -80,27 +78,6 @@ Status MakeOutputFolder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   return error ? IoError("cannot make the output folder \"" + folder + "\": " + error.message()) : Status::Ok();
-}
-
-/// The model takes the place of a folder whole. One that holds something else, as with --output_dir=. where a model/ of
-/// the user's own lies, is not for us to remove.
-Status CheckReplaced(const std::string& folder, std::initializer_list<std::string_view> files) {
-  std::error_code error;
-  const bool is_used = std::filesystem::is_directory(folder, error) && !std::filesystem::is_empty(folder, error);
-  const auto has = [&](std::string_view file) {
-    return std::filesystem::exists(folder + "/" + std::string(file), error);
-  };
-  const auto kind = std::filesystem::symlink_status(folder, error).type();
-  const bool is_file = kind != std::filesystem::file_type::not_found && !std::filesystem::is_directory(folder, error);
-  if (is_file) {
-    return InvalidConfig("\"" + folder +
-                         "\" is there and no folder, and the model would take its place: move it away, or "
-                         "choose another folder");
-  }
-  if (!is_used || error || std::any_of(files.begin(), files.end(), has)) return Status::Ok();
-  return InvalidConfig("the folder \"" + folder +
-                       "\" is there, holds no saved model, and the new one would take its place: move it away, or "
-                       "choose another folder");
 }
 
 Status CheckReplacedFolders(const Job& job) {

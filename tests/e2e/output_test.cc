@@ -133,7 +133,7 @@ TEST(OutputFolderTest, AFolderOfTheUsersIsNotReplacedByTheModel) {
   std::ofstream(out + "/model") << "mine";
   Process file("trainer", flags);
   EXPECT_EQ(file.Wait(), 2);
-  EXPECT_THAT(file.errors(), HasSubstr("\"" + out + "/model\" is there and no folder"));
+  EXPECT_THAT(file.errors(), HasSubstr("\"" + out + "/model\" is a file, and the folder of a model would take its place"));
   EXPECT_EQ(ReadFile(out + "/model").value(), "mine");
 }
 

@@ -85,6 +85,32 @@ class WideDeepTest(Fresh):
         self.assertTrue((millrace.Predictor(self.path("model")).predict_lines(lines) ==
                          millrace.Predictor(self.path("job/model")).predict_lines(lines)).all())
 
+    def test_a_model_is_saved_as_paddles_scripts_do(self):
+        optimizer.Adagrad(0.1).minimize(self.loss)
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        exe.train_from_dataset(self.main, self.dataset(self.variables))
+        millrace.save_inference_model(self.path("model/"), self.dataset(self.variables), self.predict)
+        self.assertEqual(sorted(os.listdir(self.path("model")))[0], "MODEL")
+        millrace.save_inference_model(dirname=self.path("named"), feeded_var_names=[var.name for var in self.variables],
+                                      target_vars=[self.predict], executor=exe)
+        lines = support.read(self.path("part-0"))
+        self.assertTrue((millrace.Predictor(self.path("model")).predict_lines(lines) ==
+                         millrace.Predictor(self.path("named")).predict_lines(lines)).all())
+
+    def test_a_model_that_cannot_be_saved_leaves_nothing_and_takes_nobodys_place(self):
+        millrace.Executor().run(self.startup)
+        dataset = self.dataset(self.variables)
+        os.makedirs(self.path("mine"))
+        support.write(self.path("mine/thesis.tex"), "years of work")
+        for folder, target, message in [("model", "nope", 'computes "nope"'), ("mine", self.predict, "holds no saved model"),
+                                        ("model", [self.predict, self.loss], "a model has one prediction"),
+                                        ("model", 3, "a list of one Variable, not 3")]:
+            with self.assertRaisesRegex(millrace.Error, message):
+                millrace.save_inference_model(self.path(folder), dataset, target)
+        self.assertEqual(support.read(self.path("mine/thesis.tex")), "years of work")
+        self.assertFalse([name for name in os.listdir(self.folder) if name.startswith("model") or name.endswith(".writing")])
+
     def test_the_saved_program_trains_in_trainer_to_the_same_bits(self):
         optimizer.Adagrad(0.1, initial_accumulator_value=0.1).minimize(self.loss)
         self.main.save(self.path("saved"))
