@@ -99,6 +99,7 @@ struct RunReport {
   RunState state;  ///< at the end
   bool interrupted = false;
   bool stopped_early = false;
+  bool feeds_itself = false;  ///< by readers of the program
   /// The stop ended a batch within a loop, when it had changed parameters: there is no checkpoint of this moment.
   bool is_unsound = false;
   /// What an evaluation of this run found best so far; nullopt when none is watched, or the best was an earlier run's.

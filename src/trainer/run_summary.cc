@@ -28,6 +28,10 @@ std::string Percent(double share) { return std::to_string(std::lround(100 * shar
 // One sentence: where the time went, and what to change.
 std::string Bottleneck(const RunSummary& summary) {
   if (summary.run_batches == 0) return "nothing was trained";
+  if (summary.feeds_itself) {
+    return "one thread computed and took what readers had: where it waits for them, raise thread_num of open_files and "
+           "read ahead by create_double_buffer_reader";
+  }
   const double wait = Stage(summary, "read_wait");
   const double compute = Stage(summary, "compute");
   const double share = wait + compute > 0 ? wait / (wait + compute) : 0;
@@ -99,6 +103,7 @@ std::string OddValuesLine(const std::map<std::string, int64_t>& counters) {
 RunSummary Summarize(const RunReport& report, int workers, double total_seconds) {
   RunSummary summary;
   summary.workers = workers;
+  summary.feeds_itself = report.feeds_itself;
   summary.total_seconds = total_seconds;
   summary.examples = report.state.examples;
   summary.batches = report.state.step;

@@ -31,6 +31,7 @@ struct RunSummary {
   bool stopped_early = false;
   std::vector<std::string> save_failures;  ///< of incremental.save_command
   bool infer = false;                      ///< nothing was trained
+  bool feeds_itself = false;               ///< by readers of the program: no dataset
   std::string bottleneck;
 
   double examples_per_second() const { return seconds > 0 ? static_cast<double>(run_examples) / seconds : 0; }

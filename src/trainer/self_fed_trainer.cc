@@ -103,6 +103,7 @@ void SelfFedTrainer::FindLoopVariables() {
 
 Result<RunReport> SelfFedTrainer::Run(std::stop_token stop) {
   state_.metric_totals = job_->metrics().NewTotals();
+  report_.feeds_itself = true;
   if (hooks_.resume.has_value()) state_ = *hooks_.resume;
   progress_.examples = state_.examples;
   last_checkpoint_step_ = state_.step;
@@ -115,12 +116,22 @@ Result<RunReport> SelfFedTrainer::Run(std::stop_token stop) {
     report_.interrupted = true;
   } else {
     MR_TRY(status);
+    MR_TRY(CheckTrained());
   }
   FinishReport();
   if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnPass(pass_));
   report_.passes.push_back(pass_);
   report_.state = state_;
   return report_;
+}
+
+Status SelfFedTrainer::CheckTrained() const {
+  if (state_.step > 0) return Status::Ok();
+  for (const NamedReader& reader : readers_) {
+    if (!reader.is_read) continue;
+    return BadData("nothing to train on: reader \"" + reader.name + "\" delivered no item; are its files empty?");
+  }
+  return Status::Ok();
 }
 
 Status SelfFedTrainer::RunLoop(const std::stop_token& stop) {

@@ -43,6 +43,8 @@ class SelfFedTrainer final : public Trainer, private LoopObserver {
   Status FindReaders();
   /// The tensors that operators before the loop write: what rounds hand on to each other.
   void FindLoopVariables();
+  /// kBadData when nobody read anything.
+  Status CheckTrained() const;
   Status RunLoop(const std::stop_token& stop);
   Status RunEpochs(const std::stop_token& stop);
   Status BeforeLoop(RunContext* body) override;

@@ -70,6 +70,21 @@ TEST(SelfFedProgram, ReadsEveryRowOncePerPassInOrder) {
   }
 }
 
+TEST(SelfFedProgram, FilesWithoutARowAreNoTraining) {
+  const ReaderJob data(0);
+  Process trainer("trainer", {"--trainer_desc=" + data.Copy("has_next", "")});
+  EXPECT_EQ(trainer.Wait(), 3);
+  EXPECT_THAT(trainer.errors(), HasSubstr("nothing to train on: reader \"batches\" delivered no item"));
+}
+
+TEST(SelfFedProgram, AdviceIsWhatSuchAProgramCanFollow) {
+  const ReaderJob data(20);
+  Process trainer("trainer", {"--trainer_desc=" + data.Copy("has_next", "")});
+  ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
+  EXPECT_THAT(trainer.errors(), HasSubstr("raise thread_num of open_files"));
+  EXPECT_THAT(trainer.errors(), testing::Not(HasSubstr("processors train")));
+}
+
 TEST(SelfFedProgram, AStopLeavesAPipeThatStaysSilent) {
   const ReaderJob data(100);
   std::filesystem::remove(data.file(1));
