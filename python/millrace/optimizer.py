@@ -8,15 +8,18 @@ grad_clip       one of millrace.clip, done before the penalty of regularization
 parameter_list  the only parameters to train, as Variables or names; by default all that are trainable
 """
 
-from ._settings import flag, name_of
+from . import _checks
+from ._settings import flag, name_of, quoted
 from .clip import _Clip
 from .errors import ConfigError
 from .framework import Variable
 from .regularizer import _Regularizer
 
-__all__ = ["SGD", "Momentum", "LarsMomentum", "Adagrad", "DecayedAdagrad", "RMSProp", "Adam", "Ftrl", "SGDOptimizer",
+__all__ = ["SGD", "Momentum", "LarsMomentum", "Adagrad", "DecayedAdagrad", "RMSProp", "Adam", "Adamax", "Adadelta",
+           "Lamb", "Ftrl", "SGDOptimizer",
            "MomentumOptimizer", "LarsMomentumOptimizer", "AdagradOptimizer", "DecayedAdagradOptimizer", "RMSPropOptimizer",
-           "AdamOptimizer", "FtrlOptimizer", "Optimizer", "Schedule", "cosine_decay", "exponential_decay",
+           "AdamOptimizer", "AdamaxOptimizer", "AdadeltaOptimizer", "LambOptimizer", "FtrlOptimizer", "Optimizer", "Schedule",
+           "cosine_decay", "exponential_decay",
            "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay", "noam_decay", "piecewise_decay",
            "polynomial_decay"]
 
@@ -25,7 +28,7 @@ class Schedule:
     """A learning rate that changes with the batches trained since the startup program ran; the first is step 0."""
 
     def __init__(self, rate, text, warmup=""):
-        self.rate, self.text, self.warmup = float(rate), text, warmup
+        self.rate, self.text, self.warmup = _checks.number("learning_rate", rate), text, warmup
 
 
 def exponential_decay(learning_rate, decay_steps, decay_rate, staircase=False):
@@ -95,10 +98,11 @@ class Optimizer:
         for given, kind, module in ((regularization, _Regularizer, "regularizer"), (grad_clip, _Clip, "clip")):
             if given is not None and not isinstance(given, kind):
                 raise ConfigError("%s: takes one of millrace.%s, not %r" % (rule, module, given))
-        rate = schedule.rate if schedule else float(learning_rate)
+        rate = schedule.rate if schedule else _checks.number("%s: learning_rate" % rule, learning_rate)
         fields = ["%s: %r" % (rate_field, rate)]
         for name, value in settings.items():
-            fields.append("%s: %s" % (name, flag(value) if isinstance(value, bool) else repr(float(value))))
+            number = _checks.number("%s: %s" % (rule, name), value)
+            fields.append("%s: %s" % (name, flag(value) if isinstance(value, bool) else repr(number)))
         self._clip, self._parameters = grad_clip, parameter_list
         self.text = "%s { %s }" % (rule, " ".join(fields))
         if schedule:
@@ -121,7 +125,7 @@ class Optimizer:
         if not isinstance(loss, Variable):
             raise ConfigError("minimize: the loss is a Variable, not %r" % (loss,))
         program = loss.program
-        text = self.text
+        text = self._text_for(program)
         if self._clip is None and program._gradient_clip is not None:
             text += " clip { %s }" % program._gradient_clip.text
         only = parameter_list if parameter_list is not None else self._parameters
@@ -129,6 +133,10 @@ class Optimizer:
             raise ConfigError("minimize: parameter_list is empty: there is nothing to train")
         pairs = program._author.minimize(loss.name, text, _names(only), _names(no_grad_set))
         return [], [(Variable(program, parameter), Variable(program, gradient)) for parameter, gradient in pairs]
+
+    def _text_for(self, program):
+        """The OptimizerDesc for a program."""
+        return self.text
 
     def __repr__(self):
         return "optimizer(%s)" % self.text
@@ -204,18 +212,60 @@ class Adam(Optimizer):
                          regularization, grad_clip, parameter_list)
 
 
+class Adamax(Optimizer):
+    """m = beta1 * m + (1 - beta1) * g; u = max(|g|, beta2 * u + epsilon); w -= learning_rate / (1 - beta1 ^ step) * m / u.
+    Not for tables that grow."""
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, regularization=None, name=None,
+                 grad_clip=None, parameter_list=None):
+        super().__init__("adamax", "lr", learning_rate, {"beta1": beta1, "beta2": beta2, "epsilon": epsilon},
+                         regularization, grad_clip, parameter_list)
+
+
+class Adadelta(Optimizer):
+    """s = rho * s + (1 - rho) * g * g; d = sqrt((u + epsilon) / (s + epsilon)) * g; u = rho * u + (1 - rho) * d * d;
+    w -= learning_rate * d, as in Paddle 2; Paddle 1 takes the rate for 1. Not for tables that grow."""
+
+    def __init__(self, learning_rate=0.001, epsilon=1e-6, rho=0.95, regularization=None, name=None, grad_clip=None,
+                 parameter_list=None):
+        super().__init__("adadelta", "lr", learning_rate, {"epsilon": epsilon, "rho": rho},
+                         regularization, grad_clip, parameter_list)
+
+
+class Lamb(Optimizer):
+    """Adam with a penalty, whose rate suits the length of each parameter: d = Adam's quotient + lamb_weight_decay * w;
+    w -= learning_rate * |w| / |d| * d. Not for tables that grow.
+
+    exclude_from_weight_decay_fn  a function of a parameter (a Variable): True for one without penalty, whose step is Adam's
+    """
+
+    def __init__(self, learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-6,
+                 regularization=None, name=None, grad_clip=None, parameter_list=None, exclude_from_weight_decay_fn=None):
+        if exclude_from_weight_decay_fn is not None and not callable(exclude_from_weight_decay_fn):
+            raise ConfigError("lamb: exclude_from_weight_decay_fn is a function of a parameter, not %r" % (
+                exclude_from_weight_decay_fn,))
+        super().__init__("lamb", "lr", learning_rate,
+                         {"weight_decay": lamb_weight_decay, "beta1": beta1, "beta2": beta2, "epsilon": epsilon},
+                         regularization, grad_clip, parameter_list)
+        self._excludes = exclude_from_weight_decay_fn
+
+    def _text_for(self, program):
+        if self._excludes is None:
+            return self.text
+        without = [var.name for var in program.all_parameters() if self._excludes(var)]
+        return self.text.replace("lamb {", "lamb { " + "".join("without_decay: %s " % quoted(name) for name in without), 1)
+
+
 class Ftrl(Optimizer):
     """FTRL-Proximal with Paddle's numerics, n the sum of squared gradients: weights of z within [-l1, l1] are 0, others
     (l1 * sign(z) - z) / (sqrt(n) / learning_rate + 2 * l2). With `beta` those of prototxt jobs (McMahan et al. 2013), which
-    divide by (beta + sqrt(n)) / learning_rate + l2."""
+    divide by (beta + sqrt(n)) / learning_rate + l2. Another lr_power p than -0.5 has n ^ -p for sqrt(n)."""
 
     def __init__(self, learning_rate=0.05, l1=0.0, l2=0.0, lr_power=-0.5, regularization=None, name=None, beta=None,
                  grad_clip=None, parameter_list=None):
-        if lr_power != -0.5:
-            raise ConfigError("Ftrl: only lr_power -0.5 is supported, not %r" % (lr_power,))
         if beta is None:
             l2, beta = 2 * l2, 0.0
-        super().__init__("ftrl", "alpha", learning_rate, {"l1": l1, "l2": l2, "beta": beta},
+        super().__init__("ftrl", "alpha", learning_rate, {"l1": l1, "l2": l2, "beta": beta, "lr_power": lr_power},
                          regularization, grad_clip, parameter_list)
 
 
@@ -226,6 +276,9 @@ AdagradOptimizer = Adagrad
 DecayedAdagradOptimizer = DecayedAdagrad
 RMSPropOptimizer = RMSProp
 AdamOptimizer = Adam
+AdamaxOptimizer = Adamax
+AdadeltaOptimizer = Adadelta
+LambOptimizer = Lamb
 FtrlOptimizer = Ftrl
 
 

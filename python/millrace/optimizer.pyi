@@ -1,9 +1,9 @@
 # Made by scripts/gen_stubs.py.
-from typing import Any, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union
 from .clip import _Clip
 from .framework import Program, Variable
 from .regularizer import _Regularizer
-__all__ = ["SGD", "Momentum", "LarsMomentum", "Adagrad", "DecayedAdagrad", "RMSProp", "Adam", "Ftrl", "SGDOptimizer", "MomentumOptimizer", "LarsMomentumOptimizer", "AdagradOptimizer", "DecayedAdagradOptimizer", "RMSPropOptimizer", "AdamOptimizer", "FtrlOptimizer", "Optimizer", "Schedule", "cosine_decay", "exponential_decay", "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay", "noam_decay", "piecewise_decay", "polynomial_decay"]
+__all__ = ["SGD", "Momentum", "LarsMomentum", "Adagrad", "DecayedAdagrad", "RMSProp", "Adam", "Adamax", "Adadelta", "Lamb", "Ftrl", "SGDOptimizer", "MomentumOptimizer", "LarsMomentumOptimizer", "AdagradOptimizer", "DecayedAdagradOptimizer", "RMSPropOptimizer", "AdamOptimizer", "AdamaxOptimizer", "AdadeltaOptimizer", "LambOptimizer", "FtrlOptimizer", "Optimizer", "Schedule", "cosine_decay", "exponential_decay", "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay", "noam_decay", "piecewise_decay", "polynomial_decay"]
 class Schedule:
     def __init__(self, rate: float, text: str, warmup: str = ...) -> None: ...
     rate: Any
@@ -35,6 +35,12 @@ class RMSProp(Optimizer):
     def __init__(self, learning_rate: Union[float, Schedule] = ..., rho: float = ..., epsilon: float = ..., momentum: float = ..., centered: bool = ..., regularization: Optional[_Regularizer] = ..., name: Optional[str] = ..., grad_clip: Optional[_Clip] = ..., parameter_list: Optional[Iterable[Union[Variable, str]]] = ...) -> None: ...
 class Adam(Optimizer):
     def __init__(self, learning_rate: Union[float, Schedule] = ..., beta1: float = ..., beta2: float = ..., epsilon: float = ..., regularization: Optional[_Regularizer] = ..., name: Optional[str] = ..., lazy_mode: bool = ..., grad_clip: Optional[_Clip] = ..., parameter_list: Optional[Iterable[Union[Variable, str]]] = ...) -> None: ...
+class Adamax(Optimizer):
+    def __init__(self, learning_rate: Union[float, Schedule] = ..., beta1: float = ..., beta2: float = ..., epsilon: float = ..., regularization: Optional[_Regularizer] = ..., name: Optional[str] = ..., grad_clip: Optional[_Clip] = ..., parameter_list: Optional[Iterable[Union[Variable, str]]] = ...) -> None: ...
+class Adadelta(Optimizer):
+    def __init__(self, learning_rate: Union[float, Schedule] = ..., epsilon: float = ..., rho: float = ..., regularization: Optional[_Regularizer] = ..., name: Optional[str] = ..., grad_clip: Optional[_Clip] = ..., parameter_list: Optional[Iterable[Union[Variable, str]]] = ...) -> None: ...
+class Lamb(Optimizer):
+    def __init__(self, learning_rate: Union[float, Schedule] = ..., lamb_weight_decay: float = ..., beta1: float = ..., beta2: float = ..., epsilon: float = ..., regularization: Optional[_Regularizer] = ..., name: Optional[str] = ..., grad_clip: Optional[_Clip] = ..., parameter_list: Optional[Iterable[Union[Variable, str]]] = ..., exclude_from_weight_decay_fn: Optional[Callable[[Variable], bool]] = ...) -> None: ...
 class Ftrl(Optimizer):
     def __init__(self, learning_rate: Union[float, Schedule] = ..., l1: float = ..., l2: float = ..., lr_power: float = ..., regularization: Optional[_Regularizer] = ..., name: Optional[str] = ..., beta: Optional[float] = ..., grad_clip: Optional[_Clip] = ..., parameter_list: Optional[Iterable[Union[Variable, str]]] = ...) -> None: ...
 SGDOptimizer = SGD
@@ -44,4 +50,7 @@ AdagradOptimizer = Adagrad
 DecayedAdagradOptimizer = DecayedAdagrad
 RMSPropOptimizer = RMSProp
 AdamOptimizer = Adam
+AdamaxOptimizer = Adamax
+AdadeltaOptimizer = Adadelta
+LambOptimizer = Lamb
 FtrlOptimizer = Ftrl

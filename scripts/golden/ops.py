@@ -419,7 +419,7 @@ DRAWN = [
     "sequence_softmax", "sequence_expand", "sequence_expand_as", "sequence_concat", "sequence_mask", "sequence_pad", "sequence_unpad",
     "sequence_reverse", "sequence_reshape", "sequence_slice", "sequence_enumerate", "hash", "cvm",
     "batch_norm", "layer_norm", "data_norm", "norm", "p_norm", "conv2d", "bce_loss", "huber_loss", "bpr_loss", "rank_loss",
-    "decayed_adagrad", "lars_momentum", "rmsprop", "clip_by_norm",
+    "decayed_adagrad", "lars_momentum", "rmsprop", "adadelta", "adamax", "lamb", "clip_by_norm",
 ]
 
 

@@ -929,9 +929,15 @@ RULES = {
     "adam": ([("Moment1", "Moment1Out"), ("Moment2", "Moment2Out")], [("Beta1Pow", "Beta1PowOut", 0.9), ("Beta2Pow", "Beta2PowOut", 0.999)],
              [{"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "lazy_mode": True}, {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "lazy_mode": False}]),
     "ftrl": ([("SquaredAccumulator", "SquaredAccumOut"), ("LinearAccumulator", "LinearAccumOut")], [], [{"l1": 0.3, "l2": 0.05, "lr_power": -0.5}]),
+    "adadelta": ([("AvgSquaredGrad", "AvgSquaredGradOut"), ("AvgSquaredUpdate", "AvgSquaredUpdateOut")], [], [{"rho": 0.9, "epsilon": 1e-4}]),
+    # Its power is moved on by another operator.
+    "adamax": ([("Moment", "MomentOut"), ("InfNorm", "InfNormOut")], [("Beta1Pow", None, 0.81)], [{"beta1": 0.9, "beta2": 0.99, "epsilon": 1e-4}]),
+    "lamb": ([("Moment1", "Moment1Out"), ("Moment2", "Moment2Out")], [("Beta1Pow", "Beta1PowOut", 0.81), ("Beta2Pow", "Beta2PowOut", 0.998)],
+             [{"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-4, "weight_decay": decay, "always_adapt": always}
+              for decay, always in ((0.1, False), (0.0, False), (0.0, True))]),
     "rmsprop": ([("MeanSquare", "MeanSquareOut"), ("Moment", "MomentOut")], [], [{"epsilon": 1e-6, "decay": 0.9, "momentum": 0.5, "centered": False}]),
 }
-DENSE_ONLY = ("decayed_adagrad", "lars_momentum")
+DENSE_ONLY = ("decayed_adagrad", "lars_momentum", "adadelta", "adamax")
 
 
 @op(*RULES)
@@ -941,12 +947,13 @@ def _update(d, kind):
     inputs = {"Param": [("w", d.floats(height, width))], "LearningRate": [("lr", np.array([0.1], np.float32))]}
     outputs = {"ParamOut": ["w"]}
     for name, out in states:
-        low = 0.5 if name in ("MeanSquare", "Moment", "Moment2", "SquaredAccumulator") else 0.0
+        low = 0.5 if name in ("MeanSquare", "Moment", "Moment2", "SquaredAccumulator", "AvgSquaredGrad", "AvgSquaredUpdate", "InfNorm") else 0.0
         inputs[name] = [(name.lower(), d.floats(height, width, low=low, high=low + 0.5))]
         outputs[out] = [name.lower()]
     for name, out, start in scalars:
         inputs[name] = [(name.lower(), np.array([start], np.float32))]
-        outputs[out] = [name.lower()]
+        if out is not None:
+            outputs[out] = [name.lower()]
     chosen = dict(d.choice(*attrs))
     if kind == "rmsprop":
         chosen["centered"] = d.choice(True, False)

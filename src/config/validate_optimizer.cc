@@ -108,6 +108,10 @@ void CheckOptimizer(const OptimizerDesc& optimizer, const std::string& path, Che
       check.NotNegative(path + ".ftrl.beta", optimizer.ftrl().beta());
       check.NotNegative(path + ".ftrl.l1", optimizer.ftrl().l1());
       check.NotNegative(path + ".ftrl.l2", optimizer.ftrl().l2());
+      if (!(optimizer.ftrl().lr_power() <= 0)) {
+        check.Error(path + ".ftrl.lr_power",
+                    "lr_power must not be above 0, not " + Checker::Number(optimizer.ftrl().lr_power()));
+      }
       break;
     case OptimizerDesc::kMomentum:
       check.Positive(path + ".momentum.lr", optimizer.momentum().lr());
@@ -129,6 +133,24 @@ void CheckOptimizer(const OptimizerDesc& optimizer, const std::string& path, Che
       check.Within(path + ".lars_momentum.mu", optimizer.lars_momentum().mu(), 0, 1, false);
       check.Positive(path + ".lars_momentum.coefficient", optimizer.lars_momentum().coefficient());
       check.NotNegative(path + ".lars_momentum.weight_decay", optimizer.lars_momentum().weight_decay());
+      break;
+    case OptimizerDesc::kAdadelta:
+      check.Positive(path + ".adadelta.lr", optimizer.adadelta().lr());
+      check.Within(path + ".adadelta.rho", optimizer.adadelta().rho(), 0, 1, false);
+      check.Positive(path + ".adadelta.epsilon", optimizer.adadelta().epsilon());
+      break;
+    case OptimizerDesc::kAdamax:
+      check.Positive(path + ".adamax.lr", optimizer.adamax().lr());
+      check.Within(path + ".adamax.beta1", optimizer.adamax().beta1(), 0, 1, false);
+      check.Within(path + ".adamax.beta2", optimizer.adamax().beta2(), 0, 1, false);
+      check.Positive(path + ".adamax.epsilon", optimizer.adamax().epsilon());
+      break;
+    case OptimizerDesc::kLamb:
+      check.Positive(path + ".lamb.lr", optimizer.lamb().lr());
+      check.NotNegative(path + ".lamb.weight_decay", optimizer.lamb().weight_decay());
+      check.Within(path + ".lamb.beta1", optimizer.lamb().beta1(), 0, 1, false);
+      check.Within(path + ".lamb.beta2", optimizer.lamb().beta2(), 0, 1, false);
+      check.Positive(path + ".lamb.epsilon", optimizer.lamb().epsilon());
       break;
     case OptimizerDesc::RULE_NOT_SET:
       check.Error(path, "an optimizer needs a rule: " + OneofNames<OptimizerDesc>("rule") +

@@ -19,6 +19,9 @@ float BaseRate(const OptimizerDesc& optimizer) {
     case OptimizerDesc::kRmsprop: return optimizer.rmsprop().lr();
     case OptimizerDesc::kDecayedAdagrad: return optimizer.decayed_adagrad().lr();
     case OptimizerDesc::kLarsMomentum: return optimizer.lars_momentum().lr();
+    case OptimizerDesc::kAdadelta: return optimizer.adadelta().lr();
+    case OptimizerDesc::kAdamax: return optimizer.adamax().lr();
+    case OptimizerDesc::kLamb: return optimizer.lamb().lr();
     case OptimizerDesc::RULE_NOT_SET: break;
   }
   return 0;
@@ -79,6 +82,27 @@ std::vector<Setting> Settings(const OptimizerDesc& optimizer) {
               {"lars_momentum: coefficient", l.coefficient(), false, 0},
               {"lars_momentum: weight_decay", l.weight_decay(), true, 0}};
     }
+    case OptimizerDesc::kAdadelta: {
+      const AdadeltaDesc& a = optimizer.adadelta();
+      return {{"adadelta: lr", a.lr(), false, 0},
+              {"adadelta: rho", a.rho(), true, 1},
+              {"adadelta: epsilon", a.epsilon(), false, 0}};
+    }
+    case OptimizerDesc::kAdamax: {
+      const AdamaxDesc& a = optimizer.adamax();
+      return {{"adamax: lr", a.lr(), false, 0},
+              {"adamax: beta1", a.beta1(), true, 1},
+              {"adamax: beta2", a.beta2(), true, 1},
+              {"adamax: epsilon", a.epsilon(), true, 0}};
+    }
+    case OptimizerDesc::kLamb: {
+      const LambDesc& l = optimizer.lamb();
+      return {{"lamb: lr", l.lr(), false, 0},
+              {"lamb: weight_decay", l.weight_decay(), true, 0},
+              {"lamb: beta1", l.beta1(), true, 1},
+              {"lamb: beta2", l.beta2(), true, 1},
+              {"lamb: epsilon", l.epsilon(), true, 0}};
+    }
     case OptimizerDesc::RULE_NOT_SET: break;
   }
   return {};
@@ -87,7 +111,7 @@ std::vector<Setting> Settings(const OptimizerDesc& optimizer) {
 /// Rules whose step changes rows that a batch does not touch.
 bool MovesEveryRow(const OptimizerDesc& optimizer) {
   return optimizer.has_momentum() || optimizer.has_rmsprop() || optimizer.has_decayed_adagrad() ||
-         optimizer.has_lars_momentum();
+         optimizer.has_lars_momentum() || optimizer.has_adadelta() || optimizer.has_adamax() || optimizer.has_lamb();
 }
 
 std::string RuleName(const OptimizerDesc& optimizer) {
@@ -103,6 +127,9 @@ void CheckOptimizer(Lowering& lowering, const std::string& where, const Optimize
                               : setting.may_be_zero ? "must not be negative"
                                                     : "must be positive";
     lowering.Problem(where, std::string(setting.field) + ": " + range + "; " + std::to_string(setting.value));
+  }
+  if (!(optimizer.ftrl().lr_power() <= 0)) {
+    lowering.Problem(where, "ftrl: lr_power: must not be above 0; " + std::to_string(optimizer.ftrl().lr_power()));
   }
   CheckGradientSettings(lowering, where, optimizer.regularization(),
                         optimizer.has_clip() ? &optimizer.clip() : nullptr);
@@ -183,7 +210,7 @@ OpDesc UpdateOp(Lowering& lowering, const ParamGrad& target, const OptimizerDesc
       SetAttr(op, "l1", optimizer.ftrl().l1());
       SetAttr(op, "l2", optimizer.ftrl().l2());
       SetAttr(op, "beta", optimizer.ftrl().beta());
-      SetAttr(op, "lr_power", -0.5f);
+      SetAttr(op, "lr_power", optimizer.ftrl().lr_power());
       break;
     case OptimizerDesc::kMomentum:
       op.set_type("momentum");
@@ -214,6 +241,39 @@ OpDesc UpdateOp(Lowering& lowering, const ParamGrad& target, const OptimizerDesc
       SetAttr(op, "lars_coeff", optimizer.lars_momentum().coefficient());
       SetAttr(op, "lars_weight_decay", std::vector<float>{optimizer.lars_momentum().weight_decay()});
       break;
+    case OptimizerDesc::kAdadelta:
+      op.set_type("adadelta");
+      accumulate("AvgSquaredGrad", "avg_squared_grad_0", dims, 0);
+      accumulate("AvgSquaredUpdate", "avg_squared_update_0", dims, 0);
+      SetAttr(op, "rho", optimizer.adadelta().rho());
+      SetAttr(op, "epsilon", optimizer.adadelta().epsilon());
+      break;
+    case OptimizerDesc::kAdamax: {
+      const AdamaxDesc& adamax = optimizer.adamax();
+      op.set_type("adamax");
+      accumulate("Moment", "moment_0", dims, 0);
+      accumulate("InfNorm", "inf_norm_0", dims, 0);
+      accumulate("Beta1Pow", "beta1_pow_acc_0", {1}, adamax.beta1());
+      SetAttr(op, "beta1", adamax.beta1());
+      SetAttr(op, "beta2", adamax.beta2());
+      SetAttr(op, "epsilon", adamax.epsilon());
+      break;
+    }
+    case OptimizerDesc::kLamb: {
+      const LambDesc& lamb = optimizer.lamb();
+      const bool decays = std::find(lamb.without_decay().begin(), lamb.without_decay().end(), target.param) ==
+                          lamb.without_decay().end();
+      op.set_type("lamb");
+      accumulate("Moment1", "moment1_0", dims, 0);
+      accumulate("Moment2", "moment2_0", dims, 0);
+      accumulate("Beta1Pow", "beta1_pow_acc_0", {1}, lamb.beta1());
+      accumulate("Beta2Pow", "beta2_pow_acc_0", {1}, lamb.beta2());
+      SetAttr(op, "weight_decay", decays ? lamb.weight_decay() : 0);
+      SetAttr(op, "beta1", lamb.beta1());
+      SetAttr(op, "beta2", lamb.beta2());
+      SetAttr(op, "epsilon", lamb.epsilon());
+      break;
+    }
     case OptimizerDesc::RULE_NOT_SET: break;
   }
   return op;
@@ -285,6 +345,11 @@ void AppendUpdates(Lowering& lowering, std::vector<ParamGrad> gradients) {
   // Paddle updates in the order of the parameters' names.
   std::sort(gradients.begin(), gradients.end(),
             [](const ParamGrad& a, const ParamGrad& b) { return a.param < b.param; });
+  for (const std::string& name : model.optimizer().lamb().without_decay()) {
+    if (!lowering.main().Has(name)) {
+      lowering.Problem("optimizer", "lamb: without_decay: the model has no parameter \"" + name + "\"");
+    }
+  }
   ClipAndPenalize(lowering, &gradients);
   for (const ParamGrad& target : gradients) {
     const TableDesc* table = FindTable(model, target.param);

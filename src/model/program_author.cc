@@ -214,6 +214,14 @@ Result<std::vector<ParamGrad>> ProgramAuthor::Minimize(const std::string& loss, 
   return gradients;
 }
 
+std::vector<std::string> ProgramAuthor::Parameters() const {
+  std::vector<std::string> names;
+  for (const VarDesc& var : main_.blocks(0).vars()) {
+    if (var.is_parameter()) names.push_back(var.name());
+  }
+  return names;
+}
+
 Result<VarMeta> ProgramAuthor::Find(const std::string& name) const {
   const VarMetas& vars = lowering_->main().vars();
   if (const auto it = vars.find(name); it != vars.end()) return it->second;

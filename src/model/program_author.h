@@ -59,6 +59,8 @@ class ProgramAuthor {
 
   /// What is known of a variable; kNotFound with the nearest name.
   Result<VarMeta> Find(const std::string& name) const;
+  /// Parameters and tables, in the order in which they were added.
+  std::vector<std::string> Parameters() const;
   bool Has(const std::string& name) { return lowering_->main().Has(name); }
   const ProgramDesc& main() const { return main_; }
   const ProgramDesc& startup() const { return startup_; }

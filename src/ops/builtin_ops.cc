@@ -7,8 +7,10 @@
 #define MILLRACE_BUILTIN_OPS(X) \
   X(RegisterAccuracy) \
   X(RegisterActivation) \
+  X(RegisterAdadelta) \
   X(RegisterAdagrad) \
   X(RegisterAdam) \
+  X(RegisterAdamax) \
   X(RegisterArgOrder) \
   X(RegisterAssign) \
   X(RegisterAssignValue) \
@@ -41,6 +43,7 @@
   X(RegisterHash) \
   X(RegisterHuberLoss) \
   X(RegisterIncrement) \
+  X(RegisterLamb) \
   X(RegisterLarsMomentum) \
   X(RegisterLayerNorm) \
   X(RegisterLeakyRelu) \

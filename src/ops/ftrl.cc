@@ -24,14 +24,7 @@ struct Ftrl {
   static void Row(const racy::Kernels& kernels, const Step& step, const float* grad, float* w,
                   const StateValues& states, size_t n) {
     if (step.power == kRoot) return kernels.ftrl_row(step, grad, w, states[0], states[1], n);
-    UpdateInPieces<2>(kernels, grad, w, states, n, [&](float g, float& weight, std::array<float, 2>& state) {
-      const float sum = state[0] + g * g;
-      const float rate = std::pow(sum, -step.power);
-      state[1] += g - (rate - std::pow(state[0], -step.power)) / step.alpha * weight;
-      state[0] = sum;
-      const float pull = state[1] > 0 ? step.l1 : -step.l1;
-      weight = std::abs(state[1]) > step.l1 ? (pull - state[1]) / (rate / step.alpha + step.shrink) : 0;
-    });
+    racy::FtrlRowOfPower(kernels, step, step.power, grad, w, states, n);
   }
   static void Rows(const racy::Kernels& kernels, const Step& step, const uint64_t* ids, const float* grads,
                    size_t count, size_t dim, float* w, const StateValues& states) {

@@ -29,9 +29,15 @@ Status InferOptimizer(InferShapeContext& context, std::span<const StateName> sta
                       std::span<const StateName> scalars) {
   MR_ASSIGN(const std::vector<VarMeta> params, context.Inputs("Param"));
   MR_ASSIGN(const std::vector<VarMeta> grads, context.Inputs("Grad"));
-  MR_ASSIGN(const VarMeta rate, context.Input("LearningRate"));
-  MR_TRY(ExpectDType(context, "LearningRate", rate, DType::kFloat32));
-  if (rate.dims.numel() != 1) return context.Error("LearningRate " + rate.dims.ToString() + " must hold one value");
+  const std::vector<ArgInfo>& inputs = context.op().info().inputs;
+  const bool needs_rate = std::any_of(inputs.begin(), inputs.end(), [](const ArgInfo& input) {
+    return input.name == "LearningRate" && !input.optional;
+  });
+  if (needs_rate || context.HasInput("LearningRate")) {
+    MR_ASSIGN(const VarMeta rate, context.Input("LearningRate"));
+    MR_TRY(ExpectDType(context, "LearningRate", rate, DType::kFloat32));
+    if (rate.dims.numel() != 1) return context.Error("LearningRate " + rate.dims.ToString() + " must hold one value");
+  }
   MR_TRY(CheckInPlace(context, "Param", "ParamOut", false));
   const std::vector<std::string> names = InputArguments(context.op().desc(), "Param");
   const auto check_count = [&](std::string_view parameter, size_t count) {

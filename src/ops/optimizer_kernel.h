@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/racy.h"
+#include "core/racy_pieces.h"
 #include "core/row_locks.h"
 #include "ops/float_input.h"
 #include "ops/kernel.h"
@@ -55,28 +56,7 @@ inline StateValues StatesAt(const StateValues& states, int64_t offset) {
   return at;
 }
 
-/// Row of rules that core/racy.h has no function of their own for: update(grad, w, states) sees one value of each, of
-/// kStates states, in copies of a few hundred at a time, which are then copied back.
-template <size_t kStates, class Update>
-void UpdateInPieces(const racy::Kernels& kernels, const float* grad, float* w, const StateValues& states, size_t n,
-                    const Update& update) {
-  constexpr size_t kPiece = 256;
-  float weights[kPiece];
-  std::array<std::array<float, kPiece>, kStates> kept;
-  for (size_t at = 0; at < n; at += kPiece) {
-    const size_t count = std::min(kPiece, n - at);
-    kernels.copy_row(w + at, weights, count);
-    for (size_t s = 0; s < kStates; ++s) kernels.copy_row(states[s] + at, kept[s].data(), count);
-    for (size_t i = 0; i < count; ++i) {
-      std::array<float, kStates> one;
-      for (size_t s = 0; s < kStates; ++s) one[s] = kept[s][i];
-      update(grad[at + i], weights[i], one);
-      for (size_t s = 0; s < kStates; ++s) kept[s][i] = one[s];
-    }
-    for (size_t s = 0; s < kStates; ++s) kernels.copy_row(kept[s].data(), states[s] + at, count);
-    kernels.copy_row(weights, w + at, count);
-  }
-}
+using racy::UpdateInPieces;
 
 /// Rows of rules whose Row is all they have.
 template <class R, class Step>
@@ -95,15 +75,21 @@ void UpdateRowsByRow(const racy::Kernels& kernels, const Step& step, const uint6
 /// Finish(scalars), DecaysAllRows() (rows without a gradient change as well),
 /// and Row(kernels, step, grad, w, states, n) and Rows(kernels, step, ids, grads, count, dim, w, states). With
 /// ScaledByNorms(step, weights, gradients) it sees the lengths of both vectors before a step over a whole parameter.
-/// With kTensors (names of inputs of one value) and SetTensors(values) it takes numbers from tensors, anew each batch;
-/// an operator whose Updates(values) is false leaves everything as it is.
+/// With Direct(kernels, step, grad, weights, states, n, direction) it moves its states first and says which way to go;
+/// what it says takes the place of the gradient, for the lengths and for Row. With kRateWhenMissing, LearningRate may
+/// be left out. With kTensors (names of inputs of one value) and SetTensors(values) it takes numbers from tensors, anew
+/// each batch; an operator whose Updates(values) is false leaves everything as it is.
 template <class R>
 class OptimizerKernel : public OpKernel {
  public:
   static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
     std::unique_ptr<OptimizerKernel> kernel(new OptimizerKernel(context.op()));
     MR_ASSIGN(kernel->targets_, BindTargets(context, R::kStates, R::kScalars));
-    MR_ASSIGN(kernel->rate_, FloatInput::Bind(context, "LearningRate"));
+    if constexpr (requires { R::kRateWhenMissing; }) {
+      MR_ASSIGN(kernel->rate_, FloatInput::BindOptional(context, "LearningRate"));
+    } else {
+      MR_ASSIGN(kernel->rate_, FloatInput::Bind(context, "LearningRate"));
+    }
     if constexpr (requires { R::kTensors; }) {
       for (const char* name : R::kTensors) {
         MR_ASSIGN(ScalarInput told, ScalarInput::Bind(context, name, std::nan("")));
@@ -115,7 +101,7 @@ class OptimizerKernel : public OpKernel {
   }
 
   Status Run(const RunContext&) override {
-    const float lr = *rate_.Read();
+    const float lr = Rate();
     if constexpr (requires { R::kTensors; }) {
       std::array<double, R::kTensors.size()> values{};
       for (size_t i = 0; i < values.size(); ++i) {
@@ -142,6 +128,13 @@ class OptimizerKernel : public OpKernel {
  private:
   explicit OptimizerKernel(const OpView& op) : rule_(op) {}
 
+  float Rate() {
+    if constexpr (requires { R::kRateWhenMissing; }) {
+      if (!rate_.bound()) return R::kRateWhenMissing;
+    }
+    return *rate_.Read();
+  }
+
   static StateValues Values(const UpdateTarget& target) {
     StateValues values{};
     for (size_t i = 0; i < R::kStates.size(); ++i) values[i] = target.states[i]->template mutable_data<float>();
@@ -152,10 +145,12 @@ class OptimizerKernel : public OpKernel {
   void UpdateAll(Step step, const UpdateTarget& target, const float* grad) {
     const int64_t count = target.param->numel();
     float* w = target.param->mutable_data<float>();
-    if constexpr (requires { rule_.ScaledByNorms(step, 0.0, 0.0); }) {
-      step = rule_.ScaledByNorms(step, Length(Copy(target), count), Length(grad, count));
-    }
     const StateValues states = Values(target);
+    if constexpr (requires { rule_.ScaledByNorms(step, 0.0, 0.0); }) {
+      const float* weights = Copy(target);
+      if constexpr (requires { &R::Direct; }) grad = Directed(step, target, grad, weights, states);
+      step = rule_.ScaledByNorms(step, Length(weights, count), Length(grad, count));
+    }
     if (locks_ == nullptr) {
       R::Row(racy::Best(), step, grad, w, states, static_cast<size_t>(count));
       return;
@@ -165,6 +160,26 @@ class OptimizerKernel : public OpKernel {
       const RowGuard guard(*locks_, w + at);
       R::Row(racy::Checked(), step, grad + at, w + at, StatesAt(states, at), static_cast<size_t>(width));
     }
+  }
+
+  /// The way that the rule goes from a gradient.
+  template <class Step>
+  const float* Directed(const Step& step, const UpdateTarget& target, const float* grad, const float* weights,
+                        const StateValues& states) {
+    const int64_t count = target.param->numel();
+    float* direction = direction_.Resize<float>(target.param->dims());
+    if (locks_ == nullptr) {
+      R::Direct(racy::Best(), step, grad, weights, states, static_cast<size_t>(count), direction);
+      return direction;
+    }
+    const float* w = target.param->template data<float>();
+    const int64_t width = LockedRowWidth(target.param->dims());
+    for (int64_t at = 0; at < count; at += width) {
+      const RowGuard guard(*locks_, w + at);
+      R::Direct(racy::Checked(), step, grad + at, weights + at, StatesAt(states, at), static_cast<size_t>(width),
+                direction + at);
+    }
+    return direction;
   }
 
   /// The parameter, out of the way of other workers.
@@ -241,6 +256,7 @@ class OptimizerKernel : public OpKernel {
   RowMerger merger_;
   Tensor spread_;
   Tensor copy_;
+  Tensor direction_;
 };
 
 using AddAttrsFn = void (*)(OpBuilder&);
@@ -256,7 +272,11 @@ void AddOptimizer(OpRegistry& registry, const std::string& type, const std::stri
   op.Doc(doc + (kMany ? " For any number of parameters." : ""));
   input("Param", "parameter");
   input("Grad", kMany ? "dense gradient" : "gradient, dense or sparse (equal rows are added up first)");
-  op.Input("LearningRate", "[1]");
+  if constexpr (requires { R::kRateWhenMissing; }) {
+    op.OptionalInput("LearningRate", "[1]; without it the rate is 1, as in Paddle 1");
+  } else {
+    op.Input("LearningRate", "[1]");
+  }
   for (const StateName& state : R::kStates) input(state.in, state.doc);
   for (const StateName& scalar : R::kScalars) input(scalar.in, scalar.doc);
   output("ParamOut", "the variable of Param");

@@ -139,6 +139,7 @@ class PyProgram {
     return dict;
   }
   bool Has(const std::string& name) { return author_->Has(name); }
+  std::vector<std::string> Parameters() const { return author_->Parameters(); }
   py::bytes Main() const { return author_->main().SerializeAsString(); }
   py::bytes Startup() const { return author_->startup().SerializeAsString(); }
   py::bytes ForTest() const { return author_->ForTest().SerializeAsString(); }
@@ -221,6 +222,7 @@ void BindProgram(py::module_& module) {
       .def("minimize", &PyProgram::Minimize)
       .def("find", &PyProgram::Find)
       .def("has", &PyProgram::Has)
+      .def("parameters", &PyProgram::Parameters)
       .def("main", &PyProgram::Main)
       .def("startup", &PyProgram::Startup)
       .def("for_test", &PyProgram::ForTest);

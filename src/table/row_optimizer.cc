@@ -16,11 +16,15 @@ Result<std::unique_ptr<RowOptimizer>> MakeRowOptimizer(const OptimizerDesc& desc
             "the table a vocabulary or leave lazy_mode true");
       }
       return MakeAdamRows(dim, desc.adam().beta1(), desc.adam().beta2(), desc.adam().epsilon());
-    case OptimizerDesc::kFtrl: return MakeFtrlRows(dim, desc.ftrl().beta(), desc.ftrl().l1(), desc.ftrl().l2());
+    case OptimizerDesc::kFtrl:
+      return MakeFtrlRows(dim, desc.ftrl().beta(), desc.ftrl().l1(), desc.ftrl().l2(), desc.ftrl().lr_power());
     case OptimizerDesc::kMomentum:
     case OptimizerDesc::kRmsprop:
     case OptimizerDesc::kDecayedAdagrad:
     case OptimizerDesc::kLarsMomentum:
+    case OptimizerDesc::kAdadelta:
+    case OptimizerDesc::kAdamax:
+    case OptimizerDesc::kLamb:
       return InvalidConfig(desc.GetDescriptor()->FindFieldByNumber(desc.rule_case())->name() +
                            " moves every row at each step, which a table that grows cannot do; give the table a rule "
                            "of its own, or a vocabulary");

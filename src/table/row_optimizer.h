@@ -35,7 +35,8 @@ std::unique_ptr<RowOptimizer> MakeSgdRows(int dim);
 std::unique_ptr<RowOptimizer> MakeAdagradRows(int dim, float epsilon, float initial_accumulator);
 /// Lazy: the moments of rows without a gradient stay as they are.
 std::unique_ptr<RowOptimizer> MakeAdamRows(int dim, float beta1, float beta2, float epsilon);
-std::unique_ptr<RowOptimizer> MakeFtrlRows(int dim, float beta, float l1, float l2);
+/// Rates fall with the `power` of the sum of squares; -0.5 is its root.
+std::unique_ptr<RowOptimizer> MakeFtrlRows(int dim, float beta, float l1, float l2, float power);
 
 /// The rule that a description names; kInvalidConfig when it names none.
 Result<std::unique_ptr<RowOptimizer>> MakeRowOptimizer(const OptimizerDesc& desc, int dim);

@@ -106,11 +106,34 @@ def adam(w, g, state, rate):
     return w - rate * np.sqrt(1 - 0.99 ** n) / (1 - 0.9 ** n) * m / (np.sqrt(s) + 1e-4 * np.sqrt(1 - 0.99 ** n))
 
 
-def ftrl(w, g, state, rate):
+def adamax(w, g, state, rate):
+    n = state["n"] = state.get("n", 0) + 1
+    m = state["m"] = 0.9 * state.get("m", 0) + 0.1 * g
+    u = state["u"] = np.maximum(np.abs(g), 0.99 * state.get("u", 0) + 1e-4)
+    return w - rate / (1 - 0.9 ** n) * m / u
+
+
+def adadelta(w, g, state, rate):
+    s = state["s"] = 0.9 * state.get("s", 0) + 0.1 * g * g
+    step = np.sqrt((state.get("u", 0) + 1e-4) / (s + 1e-4)) * g
+    state["u"] = 0.9 * state.get("u", 0) + 0.1 * step * step
+    return w - rate * step
+
+
+def lamb(w, g, state, rate, decay=0.1):
+    n = state["n"] = state.get("n", 0) + 1
+    m = state["m"] = 0.9 * state.get("m", 0) + 0.1 * g
+    s = state["s"] = 0.99 * state.get("s", 0) + 0.01 * g * g
+    step = m / (1 - 0.9 ** n) / (np.sqrt(s / (1 - 0.99 ** n)) + 1e-4) + decay * w
+    ratio = np.linalg.norm(w) / np.linalg.norm(step) if decay else 1
+    return w - rate * ratio * step
+
+
+def ftrl(w, g, state, rate, power=0.5):
     before = state.get("n", np.zeros_like(w))
     now = state["n"] = before + g * g
-    z = state["z"] = state.get("z", 0) + g - (np.sqrt(now) - np.sqrt(before)) / rate * w
-    moved = (0.01 * np.sign(z) - z) / (np.sqrt(now) / rate + 2 * 0.02)
+    z = state["z"] = state.get("z", 0) + g - (now ** power - before ** power) / rate * w
+    moved = (0.01 * np.sign(z) - z) / (now ** power / rate + 2 * 0.02)
     # Ids that nobody saw keep their rows.
     return np.where(now > 0, np.where(np.abs(z) > 0.01, moved, 0.0), w)
 
@@ -128,7 +151,12 @@ RULES = {
     "centered": (lambda **more: optimizer.RMSProp(RATE, rho=0.9, epsilon=1e-3, momentum=0.5, centered=True, **more),
                  lambda *given: rmsprop(*given, centered=True)),
     "adam": (lambda **more: optimizer.AdamOptimizer(RATE, beta2=0.99, epsilon=1e-4, **more), adam),
+    "adamax": (lambda **more: optimizer.AdamaxOptimizer(RATE, beta2=0.99, epsilon=1e-4, **more), adamax),
+    "adadelta": (lambda **more: optimizer.AdadeltaOptimizer(RATE, rho=0.9, epsilon=1e-4, **more), adadelta),
+    "lamb": (lambda **more: optimizer.LambOptimizer(RATE, 0.1, beta2=0.99, epsilon=1e-4, **more), lamb),
     "ftrl": (lambda **more: optimizer.FtrlOptimizer(RATE, l1=0.01, l2=0.02, **more), ftrl),
+    "ftrl of a power": (lambda **more: optimizer.Ftrl(RATE, l1=0.01, l2=0.02, lr_power=-0.7, **more),
+                        lambda *given: ftrl(*given, power=0.7)),
 }
 
 
@@ -265,11 +293,29 @@ class OptimizerTest(program_test.Fresh):
         for name, (schedule, rate) in schedules.items():
             check(trained(optimizer.SGD(schedule)), expected(sgd, rates=lambda n, _, rate=rate: rate(n)), name)
 
+    def test_lamb_leaves_parameters_out_of_the_penalty(self):
+        rule = optimizer.Lamb(RATE, 0.1, beta2=0.99, epsilon=1e-4, exclude_from_weight_decay_fn=lambda var: var.name == "v")
+        wanted = expected(lambda w, g, state, rate: lamb(w, g, state, rate, 0 if w.shape == START["v"].shape else 0.1))
+        check(trained(rule), wanted, "v without penalty")
+
+    def test_ftrl_of_a_power_trains_tables_that_grow(self):
+        values = trained(optimizer.Ftrl(RATE, l1=0.01, l2=0.02, lr_power=-0.7),
+                         {"e": ParamAttr("e", initializer.Constant(0.25))}, grows=True)
+        wanted = {**START, "e": np.full((WORDS, 2), 0.25)}
+        states = {name: {} for name in wanted}
+        for batch in batches():
+            grads = gradients(wanted, batch)
+            wanted = {name: ftrl(value, grads[name], states[name], RATE, 0.7) for name, value in wanted.items()}
+        check(values, wanted, "growing")
+
     def test_mistakes_are_said(self):
         for mistake, message in [
                 (lambda: optimizer.SGD(RATE, regularization=0.1), "sgd: takes one of millrace.regularizer, not 0.1"),
                 (lambda: optimizer.SGD(RATE, grad_clip=regularizer.L2Decay(1)), "sgd: takes one of millrace.clip, not "),
-                (lambda: optimizer.Ftrl(RATE, lr_power=-1), "only lr_power -0.5"),
+                (lambda: trained(optimizer.Ftrl(RATE, lr_power=0.5)), "ftrl: lr_power: must not be above 0; 0.5"),
+                (lambda: optimizer.Lamb(exclude_from_weight_decay_fn="b"), "is a function of a parameter, not 'b'"),
+                (lambda: trained(optimizer.Lamb(RATE), grows=True), "lamb moves every row at each step"),
+                (lambda: trained(optimizer.Adadelta(RATE, rho=1)), r"adadelta: rho: must be in \[0, 1\); 1.0"),
                 (lambda: optimizer.linear_lr_warmup(RATE, 3, 0.1), "start_lr and end_lr go together"),
                 (lambda: trained(optimizer.RMSProp(RATE, rho=1.5)), r"rmsprop: decay: must be in \[0, 1\); 1.5"),
                 (lambda: trained(optimizer.RMSProp(RATE), grows=True), "rmsprop moves every row at each step"),
@@ -301,6 +347,13 @@ class JobTest(program_test.Fresh):
             "lars_momentum { lr: 0.5 } schedule { noam { d_model: 4 warmup_steps: 3 } } clip { value: 0.1 }":
                 lambda: optimizer.LarsMomentum(optimizer.noam_decay(4, 3, 0.5), grad_clip=clip.GradientClipByValue(0.1)),
         }
+        rules.update({
+            "adamax { lr: 0.01 beta2: 0.99 }": lambda: optimizer.Adamax(0.01, beta2=0.99),
+            "adadelta { lr: 1 rho: 0.9 }": lambda: optimizer.Adadelta(1.0, rho=0.9),
+            "lamb { lr: 0.01 without_decay: ['h.b_0', 'h.b_1', 'y.b_0'] }":
+                lambda: optimizer.Lamb(0.01, exclude_from_weight_decay_fn=lambda var: ".b_" in var.name),
+            "ftrl { alpha: 0.1 beta: 0 l2: 0.02 lr_power: -0.7 }": lambda: optimizer.Ftrl(0.1, l2=0.01, lr_power=-0.7),
+        })
         for text, rule in rules.items():
             job_text = (support.WIDE_DEEP % {"folder": self.folder}).replace(
                 "optimizer { adagrad { lr: 0.1 initial_accumulator: 0.1 } }", "optimizer { %s }" % text)
@@ -330,6 +383,8 @@ rules = {
   "adagrad": lambda **m: o.Adagrad(0.1, initial_accumulator_value=0.25, **m),
   "rmsprop": lambda **m: o.RMSProp(0.1, rho=0.9, epsilon=1e-3, momentum=0.5, **m),
   "centered": lambda **m: o.RMSProp(0.1, rho=0.9, epsilon=1e-3, momentum=0.5, centered=True, **m),
+  "adamax": lambda **m: o.Adamax(0.1, beta2=0.99, epsilon=1e-4, **m),
+  "adadelta": lambda **m: o.Adadelta(0.1, rho=0.9, epsilon=1e-4, **m),
   "adam": lambda **m: o.Adam(0.1, beta2=0.99, epsilon=1e-4, **m)}
 out = {}
 for rule, make in rules.items():
