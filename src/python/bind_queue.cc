@@ -63,10 +63,7 @@ template <class T>
 T WaitFor(const std::function<Result<T>(std::stop_token)>& wait) {
   if (OnMainThread()) return RunInterruptibly<T>(wait);
   std::optional<Result<T>> result;
-  {
-    const py::gil_scoped_release released;
-    result.emplace(wait(std::stop_token()));
-  }
+  WithoutGil([&] { result.emplace(wait(std::stop_token())); });
   return ValueOrThrow(*std::move(result));
 }
 

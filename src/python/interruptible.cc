@@ -1,5 +1,8 @@
 #include "python/interruptible.h"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -9,6 +12,20 @@
 namespace py = pybind11;
 
 namespace millrace {
+namespace {
+
+/// Of the process, as Python's end is: calls that run, and whether they are to stop for good.
+struct PythonsEnd {
+  std::atomic<int> calls{0};
+  std::atomic<bool> is_near{false};
+};
+
+PythonsEnd& End() {
+  static PythonsEnd end;
+  return end;
+}
+
+}  // namespace
 
 void RunInterruptibly(const std::function<void(std::stop_token)>& work) {
   constexpr std::chrono::milliseconds kLook{100};
@@ -26,22 +43,46 @@ void RunInterruptibly(const std::function<void(std::stop_token)>& work) {
     done = true;
     changed.notify_all();
   });
+  ++End().calls;
   bool interrupted = false;
   while (!interrupted) {
-    {
-      const py::gil_scoped_release released;
-      std::unique_lock lock(mutex);
-      if (changed.wait_for(lock, kLook, [&] { return done; })) break;
-    }
+    bool is_done = false;
+    WithoutGil([&] {
+      {
+        std::unique_lock lock(mutex);
+        is_done = changed.wait_for(lock, kLook, [&] { return done; });
+      }
+      if (!End().is_near && Py_IsInitialized() != 0) return;
+      // Nobody will take the result, and nothing may run on while the process goes.
+      worker.request_stop();
+      worker.join();
+      --End().calls;
+      StayForever();
+    });
+    if (is_done) break;
     interrupted = PyErr_CheckSignals() != 0;
   }
   if (interrupted) worker.request_stop();
-  {
-    const py::gil_scoped_release released;
-    worker.join();
-  }
+  WithoutGil([&] { worker.join(); });
+  --End().calls;
   if (interrupted) throw py::error_already_set();
   if (failure) std::rethrow_exception(failure);
+}
+
+void StopCallsOfDaemons() {
+  constexpr std::chrono::seconds kMost{5};
+  constexpr std::chrono::milliseconds kLook{5};
+  End().is_near = true;
+  WithoutGil([] {
+    const auto end = std::chrono::steady_clock::now() + kMost;
+    while (End().calls > 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kLook);
+  });
+  // What other functions of atexit call is none of a daemon's.
+  End().is_near = false;
+}
+
+void StayForever() {
+  for (;;) pause();
 }
 
 }  // namespace millrace

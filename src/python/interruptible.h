@@ -10,6 +10,19 @@
 
 namespace millrace {
 
+/// Where a thread ends whose process goes.
+[[noreturn]] void StayForever();
+
+/// Runs `work`, which throws nothing, without the GIL. A thread that Python's end overtakes meanwhile (a daemon's)
+/// stays here until the process is gone: Python would end it by unwinding, which destructors do not stand.
+template <class Work>
+void WithoutGil(const Work& work) {
+  PyThreadState* const state = PyEval_SaveThread();
+  work();
+  if (Py_IsInitialized() == 0) StayForever();
+  PyEval_RestoreThread(state);
+}
+
 /// Runs `work` on a thread of its own while the caller, who holds the GIL and lets go of it meanwhile, looks for Ctrl-C
 /// ten times a second. Then the token is asked to stop, the work is waited for, and KeyboardInterrupt (whatever the
 /// signal's handler raised) goes on to Python. Signals are Python's main thread's; another thread only waits.
@@ -22,5 +35,8 @@ T RunInterruptibly(const std::function<Result<T>(std::stop_token)>& work) {
   RunInterruptibly([&](std::stop_token stop) { result.emplace(work(std::move(stop))); });
   return ValueOrThrow(*std::move(result));
 }
+
+/// For Python's atexit: stops what daemon threads run by RunInterruptibly, and waits for it. They do not come back.
+void StopCallsOfDaemons();
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 #include "app/default_environment.h"
 #include "python/bindings.h"
 #include "python/errors.h"
+#include "python/interruptible.h"
 
 namespace millrace {
 
@@ -49,4 +50,5 @@ PYBIND11_MODULE(_millrace, module) {
   millrace::BindProgram(module);
   millrace::BindQueue(module);
   millrace::BindSession(module);
+  pybind11::module_::import("atexit").attr("register")(pybind11::cpp_function(&millrace::StopCallsOfDaemons));
 }

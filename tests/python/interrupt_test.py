@@ -93,6 +93,44 @@ if call != "reader":
     print("rows", exe.train_from_dataset(dataset=dataset_of("QueueDataset", "cat")).rows)
 '''
 
+DAEMONS = """
+import os, sys, threading, time
+import numpy as np
+import millrace
+from millrace import layers, optimizer, reader
+call, folder, marker = sys.argv[1:]
+made, queue = millrace.py_array_reader(1, [[-1, 2]])
+reader.read_file(made)
+exe = millrace.Executor()
+exe.run(millrace.default_startup_program())
+main, scope = millrace.Program(), millrace.Scope()
+
+def push():
+    while True:
+        queue.push((np.ones((3, 2), "float32"),))
+
+def train():
+    with millrace.program_guard(main, millrace.Program()), millrace.scope_guard(scope):
+        dense = layers.data("dense", [2])
+        label = layers.data("label", [1], "int64")
+        slots = [layers.data("C%d" % i, [1], "int64", lod_level=1) for i in (1, 2, 3)]
+        loss = layers.mean(layers.fc(dense, 1))
+        optimizer.SGD(0.01).minimize(loss)
+        exe.run(millrace.default_startup_program())
+        dataset = millrace.DatasetFactory().create_dataset()
+        dataset.set_use_var([label, dense] + slots)
+        dataset.set_filelist([os.path.join(folder, "part-*")])
+        dataset.set_pipe_command("cat; touch %s/ready; sleep %s" % (folder, marker))
+        exe.train_from_dataset(main, dataset)
+
+threading.Thread(target={"push": push, "pop": queue.pop, "train": train}[call], daemon=True).start()
+while call == "train" and not os.path.exists(os.path.join(folder, "ready")):
+    time.sleep(0.01)
+while call == "push" and not queue.is_full():
+    time.sleep(0.01)
+print("the end")
+"""
+
 
 def alive(marker):
     """Processes whose command line has the marker."""
@@ -136,6 +174,17 @@ class InterruptTest(unittest.TestCase):
         for call in ("train", "load"):
             with self.subTest(call):
                 self.interrupted(call, True)
+
+    def test_python_ends_although_daemon_threads_wait_and_train(self):
+        for call in ("push", "pop", "train"):
+            with self.subTest(call), tempfile.TemporaryDirectory() as folder:
+                support.write_log(folder, 40, parts=2)
+                marker = "32%d" % os.getpid()
+                done = subprocess.run([sys.executable, "-c", DAEMONS, call, folder, marker], capture_output=True, text=True,
+                                      check=False)
+                self.assertEqual((done.returncode, done.stdout), (0, "the end\n"), done.stderr[-2000:])
+                self.assertNotIn("terminate called", done.stderr)
+                self.assertEqual(alive("sleep " + marker), [])
 
     def test_a_process_that_is_killed_leaves_no_command(self):
         with tempfile.TemporaryDirectory() as folder:
