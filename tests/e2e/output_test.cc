@@ -149,7 +149,7 @@ TEST(TraceTest, ShowsFilesCommandsAndParsingBesideTheBatches) {
   for (const char* thread : {"worker 0", "worker 1", "reader 0", "files 0"}) {
     EXPECT_THAT(trace, HasSubstr("\"args\":{\"name\":\"" + std::string(thread) + "\"}")) << thread;
   }
-  for (const char* span : {"file", "pipe", "parse", "wait for batch", "batch", "adam"}) {
+  for (const char* span : {"file", "pipe", "parse", "wait for batch", "batch", "fused_adam"}) {
     EXPECT_THAT(trace, HasSubstr("\"name\":\"" + std::string(span) + "\",\"ts\"")) << span;
   }
   EXPECT_THAT(trace, HasSubstr("\"args\":{\"file\":\"" + small.files()[1] + "\"}"));
