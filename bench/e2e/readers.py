@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Reads the same records here and with tf.data, format by format, in turn, and prints records a second.
+"""Reads the same files here, with tf.data and with PyTorch, format by format, in turn, and prints records a second.
 
-    TF_PYTHON=... bench/e2e/readers.py --data DATA [--records 200000] [--pictures 4000] [--reps 5] [--wall]
+    TF_PYTHON=... TORCH_PYTHON=... bench/e2e/readers.py --data DATA [--records 200000] [--pictures 10000] [--reps 5]
 
 DATA is a folder for the files, which are written once: records of 64 float32 values and an int64 label as CSV, libsvm,
-MultiSlot text, RecordIO, OFRecord and TFRecord, pictures of 64x64 pixels in folders of classes. Both sides read with one
-thread into batches of 64 which one more thread holds ready, and do nothing with them. Rates are records a second of
-processor time, user and system, so that a busy machine favours no side, or of wall time with --wall. Ours counts a whole
-run of `trainer` from start to end; the peer's counts its loop alone, without the start of Python and TensorFlow. RecordIO,
-libsvm, MultiSlot and OFRecord have no reader in tf.data; the ratio there is against its TFRecords with the same values.
+MultiSlot text, RecordIO, OFRecord and TFRecord, pictures of 64x64 pixels in folders of classes. Millrace reads with one
+thread into batches of 64 of which two are held ready by one more, and does nothing with them; reader_peers.py says how
+the peers read. The first batch of every peer is compared with ours, value by value, before anything is timed. Rates are
+records a second of processor time, user and system, which a busy machine changes least, and of wall time. Ours count a
+whole run of `trainer` from start to end; a peer's count its loop alone, without the start of Python and its imports.
+A peer whose Python is not named is left out; TF_PYTHON is needed to write the files.
 """
 
 import argparse
+import json
 import os
 import random
 import resource
@@ -27,74 +29,22 @@ PIXELS, SIDE, CLASSES, BATCH = 64, 64, 10, 64
 TEXTS = ["csv", "libsvm", "multi_slot"]
 FORMATS = TEXTS + ["recordio", "ofrecord", "tfrecord", "jpeg"]
 
-# Runs in the Python that has TensorFlow.
-PEER = r"""
-import sys, time
-import numpy as np
-import tensorflow as tf
-what, folder, batch = sys.argv[1], sys.argv[2], int(sys.argv[3])
-
-def rows():
-    with open(folder + "/records.csv") as file:
-        for line in file:
-            fields = line.split(",")
-            yield [float(field) for field in fields[:-1]], int(fields[-1])
-
-if what == "write":
-    with tf.io.TFRecordWriter(folder + "/records.tfrecord") as writer:
-        for x, label in rows():
-            writer.write(tf.train.Example(features=tf.train.Features(feature={
-                "x": tf.train.Feature(float_list=tf.train.FloatList(value=x)),
-                "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[label]))})).SerializeToString())
-    side, classes, pictures = int(sys.argv[4]), int(sys.argv[5]), int(sys.argv[6])
-    random = np.random.RandomState(1)
-    y, x = np.mgrid[:side, :side]
-    for i in range(pictures):
-        # Waves and some noise: about as many bytes as a photograph of this size.
-        waves = [127 + 100 * np.sin(x / random.uniform(3, 20) + y / random.uniform(3, 20)) for _ in range(3)]
-        picture = np.clip(np.stack(waves, 2) + random.normal(0, 6, (side, side, 3)), 0, 255).astype(np.uint8)
-        path = "%s/jpeg/%d" % (folder, i % classes)
-        tf.io.gfile.makedirs(path)
-        tf.io.write_file("%s/%d.jpg" % (path, i), tf.io.encode_jpeg(picture))
-    sys.exit()
-
-if what == "tfrecord":
-    shapes = {"x": tf.io.FixedLenFeature([64], tf.float32), "label": tf.io.FixedLenFeature([1], tf.int64)}
-    data = tf.data.TFRecordDataset(folder + "/records.tfrecord", buffer_size=1 << 20).batch(batch)
-    data = data.map(lambda raw: tf.io.parse_example(raw, shapes))
-elif what == "csv":
-    kinds = [[0.0]] * 64 + [tf.constant([0], tf.int64)]
-    data = tf.data.TextLineDataset(folder + "/records.csv", buffer_size=1 << 20).batch(batch)
-    def parse(lines):
-        fields = tf.io.decode_csv(lines, kinds)
-        return tf.stack(fields[:-1], 1), fields[-1]
-    data = data.map(parse)
-else:
-    import glob
-    paths = sorted(glob.glob(folder + "/jpeg/*/*.jpg"))
-    labels = [int(path.split("/")[-2]) for path in paths]
-    data = tf.data.Dataset.from_tensor_slices((paths, labels))
-    data = data.map(lambda path, label: (
-        tf.io.decode_jpeg(tf.io.read_file(path), channels=3, dct_method="INTEGER_ACCURATE"), label)).batch(batch)
-options = tf.data.Options()
-options.threading.private_threadpool_size = 1
-data = data.prefetch(2).with_options(options)
-for _ in data.take(2):  # what is built on first use
-    pass
-wall, used, count = time.perf_counter(), time.process_time(), 0
-for item in data:
-    count += int((item["x"] if what == "tfrecord" else item[0]).shape[0])
-print(count, time.process_time() - used, time.perf_counter() - wall)
-"""
+# What of each peer can read a format; nobody but OneFlow reads its OFRecord.
+PEERS = {"csv": ["tf", "torch"], "libsvm": ["tf", "torch", "sklearn"], "multi_slot": ["tf", "torch"],
+         "recordio": ["torch"], "ofrecord": [], "tfrecord": ["tf"], "jpeg": ["tf", "torch"]}
+NAMES = {"tf": "tf.data", "torch": "PyTorch", "sklearn": "scikit-learn"}
+PYTHONS = {"tf": "TF_PYTHON", "torch": "TORCH_PYTHON", "sklearn": "SKLEARN_PYTHON"}
 
 
-def peer(*arguments):
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+def peer(what, name, *arguments):
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    with open(os.path.dirname(os.path.abspath(__file__)) + "/reader_peers.py", encoding="utf-8") as file:
+        code = file.read()
     # Not where modules of ours lie, which Python would take for its own.
-    done = subprocess.run([os.environ["TF_PYTHON"], "-c", PEER, *map(str, arguments)], env=environment, cwd="/",
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run([os.environ[PYTHONS[name]], "-W", "ignore", "-c", code, what, name, *map(str, arguments)],
+                          env=environment, cwd="/", capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        sys.exit("tf.data failed:\n" + done.stderr[-2000:])
+        sys.exit("%s failed:\n%s" % (NAMES[name], done.stderr[-2000:]))
     return done.stdout
 
 
@@ -131,7 +81,52 @@ def write_files(data, records, pictures):
         file.close()
     subprocess.run([BIN + "/inspect", "records", "--outputs=float32[-1,64] int64[-1,1]",
                     "--records=" + data + "/records.recordio", data + "/records.csv"], check=True)
-    peer("write", data, BATCH, SIDE, CLASSES, pictures)
+    peer("write", "tf", "-", data, BATCH, SIDE, CLASSES, pictures)
+
+
+def first_batch(data, form):
+    """(values, label) of the first records, as Millrace reads them: by way of the RecordIO that it writes."""
+    path, values = "%s/records.%s" % (data, form), "float32[-1,%d]" % PIXELS
+    if form == "jpeg":
+        path, values = "jpeg:%s/jpeg/0" % data, "uint8[-1,3,%d,%d]" % (SIDE, SIDE)
+    outputs = ["x=" + values, "label=int64[-1,1]"]
+    if form == "libsvm":
+        outputs.reverse()
+    shown = data + "/first.recordio"
+    subprocess.run([BIN + "/inspect", "records", "--outputs=" + " ".join(outputs), "--records=" + shown, path], check=True,
+                   capture_output=True)
+    with open(shown, "rb") as file:
+        file.seek(20)
+        chunk = file.read(BATCH * (3 * SIDE * SIDE + 200))
+    at, batch = 0, []
+    sizes = [("B", 3 * SIDE * SIDE) if form == "jpeg" else ("f", PIXELS), ("q", 1)]
+    if form == "libsvm":
+        sizes.reverse()
+    for _ in range(BATCH):
+        at += 8
+        record = []
+        for kind, count in sizes:
+            at += 20 + struct.unpack_from("<i", chunk, at + 16)[0]
+            record.append(struct.unpack_from("<%d%s" % (count, kind), chunk, at))
+            at += struct.calcsize("<%d%s" % (count, kind))
+        batch.append(record if form != "libsvm" else record[::-1])
+    return batch
+
+
+def check_first_batch(data, form, name):
+    """Ends the run when a peer does not read what Millrace reads. Pixels may be off by one: decoders are built apart."""
+    path = data + "/first.npz"
+    peer("first", name, form, data, BATCH, path)
+    code = ("import json, numpy, sys; a = numpy.load(sys.argv[1]); "
+            "print(json.dumps([a['x'].tolist(), a['label'].tolist()]))")
+    theirs_x, theirs_label = json.loads(subprocess.run([os.environ[PYTHONS[name]], "-c", code, path], capture_output=True,
+                                                       text=True, check=True, cwd="/").stdout)
+    ours_x, ours_label = zip(*((x, label[0]) for x, label in first_batch(data, form)))
+    off = max(abs(a - b) for mine, other in zip(ours_x, theirs_x) for a, b in zip(mine, other))
+    if list(ours_label) != theirs_label or len(theirs_x) != BATCH or off > (1 if form == "jpeg" else 0):
+        sys.exit("%s: the first batch of %s is not ours: values are off by up to %g, labels %s and %s" % (
+            form, NAMES[name], off, ours_label[:8], theirs_label[:8]))
+    return off
 
 
 def operator(kind, inputs="", out="", attributes=""):
@@ -184,36 +179,50 @@ def write_job(data, form):
     return job
 
 
-def ours(data, form, records, wall):
+def ours(data, form, records):
+    """Records a second of processor time and of wall time."""
+    job = write_job(data, form)
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run([BIN + "/trainer", "--trainer_desc=" + write_job(data, form)], capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run([BIN + "/trainer", "--trainer_desc=" + job], capture_output=True, text=True, check=False)
     took, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0 or "trained: %d examples" % records not in done.stderr:
         sys.exit("trainer did not read %d records of %s:\n%s%s" % (records, form, done.stdout, done.stderr))
-    return records / (took if wall else after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return records / (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime), records / took
 
 
-def theirs(data, form, records, wall):
-    count, used, took = peer(form, data, BATCH).split()
+def theirs(data, form, records, name):
+    count, used, took = peer("time", name, form, data, BATCH).split()
     if int(count) != records:
-        sys.exit("tf.data read %s records of %s, not %d" % (count, form, records))
-    return records / float(took if wall else used)
+        sys.exit("%s read %s records of %s, not %d" % (NAMES[name], count, form, records))
+    return records / float(used), records / float(took)
 
 
 def shown(rates):
     return "%s [%s-%s]" % tuple("{:,.0f}".format(rate) for rate in (statistics.median(rates), min(rates), max(rates)))
 
 
+def print_table(rates, reps):
+    print("| format | reader | records a processor second: median [min-max], n = %d | records a wall second "
+          "| Millrace is faster by: processor time; wall time |\n|---|---|---|---|---|" % reps)
+    for form, readers in rates.items():
+        mine = [statistics.median(column) for column in zip(*readers["millrace"])]
+        for name, seen in readers.items():
+            used, took = zip(*seen)
+            ratio = "%.1f; %.1f" % (mine[0] / statistics.median(used), mine[1] / statistics.median(took))
+            print("| %s | %s | %s | %s | %s |" % (form, NAMES.get(name, "Millrace"), shown(used), shown(took),
+                                                  ratio if name in NAMES else "1"))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True)
     parser.add_argument("--records", type=int, default=200000)
-    parser.add_argument("--pictures", type=int, default=4000)
+    parser.add_argument("--pictures", type=int, default=10000)
     parser.add_argument("--reps", type=int, default=5)
     parser.add_argument("--formats", default=",".join(FORMATS))
-    parser.add_argument("--wall", action="store_true")
     args = parser.parse_args()
+    if args.records < BATCH or args.pictures < BATCH * CLASSES:
+        sys.exit("a first batch to compare takes %d records and %d pictures" % (BATCH, BATCH * CLASSES))
     if not os.environ.get("TF_PYTHON"):
         sys.exit("TF_PYTHON names no Python that has tensorflow")
     data = os.path.abspath(args.data)
@@ -226,22 +235,21 @@ def main():
             file.write(sizes)
     formats = args.formats.split(",")
     count = {form: args.pictures if form == "jpeg" else args.records for form in formats}
-    rates = {form: [] for form in formats}
-    peers = {form: [] for form in ("csv", "tfrecord", "jpeg")}
+    peers = {form: [name for name in PEERS[form] if os.environ.get(PYTHONS[name])] for form in formats}
+    for form in formats:
+        for name in peers[form]:
+            off = check_first_batch(data, form, name)
+            print("%s: %s reads the same first batch%s" % (form, NAMES[name], ", values off by %g" % off if off else ""),
+                  flush=True)
+    rates = {form: {name: [] for name in ["millrace"] + peers[form]} for form in formats}
     for rep in range(args.reps + 1):
         for form in formats:
-            rate = ours(data, form, count[form], args.wall)
-            other = theirs(data, form, count[form], args.wall) if form in peers else None
-            if rep > 0:  # the first round warms the page cache
-                rates[form].append(rate)
-                if other:
-                    peers[form].append(other)
-    print("| format | Millrace, records/s: median [min-max], n = %d | tf.data | ratio |\n|---|---|---|---|" % args.reps)
-    for form in formats:
-        against = peers[form] if form in peers else peers["tfrecord"]
-        note = shown(against) if form in peers else "its TFRecords"
-        ratio = "%.1f" % (statistics.median(rates[form]) / statistics.median(against)) if against else "-"
-        print("| %s | %s | %s | %s |" % (form, shown(rates[form]), note, ratio))
+            for name, seen in rates[form].items():
+                rate = ours(data, form, count[form]) if name == "millrace" else theirs(data, form, count[form], name)
+                if rep > 0:  # the first round warms the page cache
+                    seen.append(rate)
+    print("load %.1f" % os.getloadavg()[0])
+    print_table(rates, args.reps)
 
 
 if __name__ == "__main__":
