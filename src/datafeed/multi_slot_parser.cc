@@ -4,78 +4,18 @@
 #include <span>
 
 #include "core/float_text.h"
+#include "core/plain_decimal.h"
+#include "core/swar_digits.h"
 #include "datafeed/column_sink.h"
 #include "datafeed/log_key.h"
 #include "datafeed/multi_slot_scalar.h"
 #include "datafeed/row_sink.h"
-#include "datafeed/swar_digits.h"
 
 namespace millrace {
 namespace {
 
-// Powers of ten that a double holds exactly.
-constexpr double kExactPowers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7};
-constexpr float kExactFloatPowers[] = {1e0F, 1e1F, 1e2F, 1e3F, 1e4F, 1e5F};
-
 bool IsSeparator(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 bool EndsToken(char c) { return IsSeparator(c) || c == '\n' || c == '\0'; }
-
-// Returns `actual`, but by way of a guess that is right most of the time: the processor goes on with the guess while it
-// still works out the number, where otherwise all that follows would wait for it. Without the barrier the compiler
-// would see that the guess always ends as `actual`, and use that.
-uint32_t Guessed(uint32_t actual, uint32_t* guess) {
-  if (actual != *guess) [[unlikely]] {
-    *guess = actual;
-    asm volatile("" : "+r"(*guess));
-  }
-  return *guess;
-}
-
-// Numbers of digits of the last float, which the next one mostly has, too.
-struct DigitGuess {
-  uint32_t short_bytes = 5;
-  uint32_t whole = 1;
-  uint32_t part = 3;
-};
-
-// Reads "1.234" of at most six digits, which a float holds exactly, as it does the power of ten: their quotient is
-// rounded once, as it should be. Null: leave it to ReadPlainDecimal.
-const char* ReadShortPositive(const char* at, float* value, DigitGuess* guess) {
-  const DecimalRun run = ReadShortDecimal(at);
-  if (run.bytes == 0) return nullptr;
-  at += Guessed(run.bytes, &guess->short_bytes);
-  if (!EndsToken(*at)) return nullptr;
-  *value = static_cast<float>(static_cast<int32_t>(run.mantissa)) / kExactFloatPowers[run.after_point];
-  return at;
-}
-
-// Reads "-12.345" of at most 14 digits. Null: leave it to ParseFloat. The quotient of two exact doubles is rounded
-// once, the float of it a second time; that is the same as rounding once unless the double lies in the very middle
-// between two floats.
-const char* ReadPlainDecimal(const char* at, float* value, DigitGuess* guess) {
-  const bool negative = *at == '-';
-  if (negative) ++at;
-  const DigitRun whole = ReadDigits(at);
-  if (whole.digits == 0 || whole.digits == 8) return nullptr;
-  at += Guessed(whole.digits, &guess->whole);
-  uint64_t mantissa = whole.value;
-  double scale = 1;
-  if (*at == '.') {
-    const DigitRun part = ReadDigits(at + 1);
-    if (part.digits == 8) return nullptr;
-    const uint32_t digits = Guessed(part.digits, &guess->part);
-    at += 1 + digits;
-    mantissa = mantissa * kPowersOfTen[digits] + part.value;
-    scale = kExactPowers[digits];
-  }
-  if (!EndsToken(*at)) return nullptr;
-  const double exact = static_cast<double>(mantissa) / scale;
-  constexpr uint64_t kDropped = (uint64_t{1} << 29) - 1;
-  if ((std::bit_cast<uint64_t>(exact) & kDropped) == (kDropped + 1) / 2) return nullptr;
-  const auto magnitude = static_cast<float>(exact);
-  *value = negative ? -magnitude : magnitude;
-  return at;
-}
 
 // The path for lines without surprises. Every function returns the byte after what it read, or null to give the whole
 // line to the scalar parser.
@@ -232,8 +172,8 @@ class FastLine {
   const char* ReadFloat(const char* at, float* value, bool counted) {
     at = SkipSeparators(at);
     if (at == nullptr) return nullptr;
-    const char* next = ReadShortPositive(at, value, &digit_guess_);
-    if (next == nullptr) next = ReadPlainDecimal(at, value, &digit_guess_);
+    const auto ends = [](const char* end) { return EndsToken(*end); };
+    const char* const next = ReadPlainFloat(at, value, &digit_guess_, ends);
     return next != nullptr ? next : ReadAnyFloat(at, value, counted);
   }
 

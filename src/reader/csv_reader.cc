@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "core/plain_decimal.h"
 #include "reader/field_value.h"
 #include "reader/line_file.h"
 
@@ -21,6 +22,18 @@ class CsvFields {
     *field = rest_.substr(0, comma);
     at_end_ = comma == std::string_view::npos;
     if (!at_end_) rest_.remove_prefix(comma + 1);
+    ++count_;
+    return true;
+  }
+  /// Takes the next field when it is a plain decimal, as most are; false, and nothing is taken, when it is not.
+  bool NextPlainFloat(float* value, DigitGuess* guess) {
+    const char* const end = rest_.data() + rest_.size();
+    const auto ends = [end](const char* at) { return at == end || *at == ','; };
+    if (at_end_ || rest_.empty()) return false;
+    const char* const at = ReadPlainFloat(rest_.data(), value, guess, ends);
+    if (at == nullptr) return false;
+    at_end_ = at == end;
+    rest_.remove_prefix(static_cast<size_t>(at - rest_.data()) + (at_end_ ? 0 : 1));
     ++count_;
     return true;
   }
@@ -73,7 +86,9 @@ class CsvReader final : public FileReader {
     if (spec.lod_level > 0) return ReadList(fields, spec, tensor);
     const size_t size = InstanceSize(spec);
     void* values = ResizeToInstance(spec, size, tensor);
+    const bool is_float = spec.dtype == DType::kFloat32;
     for (size_t i = 0; i < size; ++i) {
+      if (is_float && fields.NextPlainFloat(static_cast<float*>(values) + i, &guess_)) continue;
       MR_ASSIGN(const std::string_view field, NextField(fields));
       if (!ParseField(field, spec.dtype, values, i)) return NotANumber(fields, field, spec);
     }
@@ -114,6 +129,7 @@ class CsvReader final : public FileReader {
 
   LineFile lines_;
   size_t columns_ = 0;
+  DigitGuess guess_;
 };
 
 Result<std::unique_ptr<FileReader>> OpenCsv(const std::string& file, const std::vector<TensorSpec>& specs) {

@@ -1,11 +1,13 @@
 #include "reader/libsvm_reader.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "core/plain_decimal.h"
 #include "reader/field_value.h"
 #include "reader/line_file.h"
 
@@ -22,6 +24,33 @@ std::string_view NextToken(std::string_view* rest) {
   const std::string_view token = rest->substr(begin, end - begin);
   rest->remove_prefix(end);
   return token;
+}
+
+/// A place in a line before which every pair was read, and the index of the last one.
+struct PairsRead {
+  const char* at = nullptr;
+  int64_t last = 0;
+};
+
+/// Reads INDEX:VALUE pairs from `read.at` to `end` as they mostly are written: rising indices up to `most`, plain
+/// decimals. `put(index, value)` takes each. Stops at the first blank or token that is something else, which is left to
+/// slower and stricter eyes, or at the end. Bytes of LineBlock::kPadding behind `end` are read.
+template <class Put>
+PairsRead ReadPlainPairs(PairsRead read, const char* end, int64_t most, DigitGuess* guess, const Put& put) {
+  const auto ends = [end](const char* at) { return at == end || IsBlank(*at); };
+  for (;;) {
+    const char* at = read.at;
+    while (at < end && *at == ' ') ++at;
+    int64_t index = 0;
+    const char* const digits = at;
+    for (; *at >= '0' && *at <= '9' && at - digits < 18; ++at) index = 10 * index + (*at - '0');
+    if (at == digits || at >= end || *at != ':' || index <= read.last || index > most) return read;
+    float value = 0;
+    at = ReadPlainFloat(at + 1, &value, guess, ends);
+    if (at == nullptr) return read;
+    put(index, value);
+    read = {at, index};
+  }
 }
 
 class LibsvmReader final : public FileReader {
@@ -64,8 +93,18 @@ class LibsvmReader final : public FileReader {
     const auto count = static_cast<size_t>(std::count(rest.begin(), rest.end(), ':'));
     auto* index = static_cast<int64_t*>(ResizeToInstance(shapes()[1], count, indices));
     void* value = ResizeToInstance(shapes()[2], count, values);
+    const bool is_float = shapes()[2].dtype == DType::kFloat32;
     int64_t last = 0;
     for (size_t i = 0; i < count; ++i) {
+      if (is_float) {
+        // A pair has a colon, so that there are never more of them than `count`.
+        auto* const floats = static_cast<float*>(value);
+        TakePlainPairs(&rest, INT64_MAX, &last, [&](int64_t at, float number) {
+          index[i] = at;
+          floats[i++] = number;
+        });
+        if (i == count) break;
+      }
       const std::string_view token = NextToken(&rest);
       std::string_view number = token;
       MR_TRY(TakeIndex(&number, &last));
@@ -79,10 +118,14 @@ class LibsvmReader final : public FileReader {
   Status ReadDense(std::string_view rest, LoDTensor* tensor) {
     const TensorSpec& spec = shapes()[1];
     const size_t size = InstanceSize(spec);
-    void* values = ResizeToInstance(spec, size, tensor);
-    std::memset(values, 0, size * SizeOf(spec.dtype));
+    auto* const values = static_cast<float*>(ResizeToInstance(spec, size, tensor));
+    std::memset(values, 0, size * sizeof(float));
     int64_t last = 0;
-    for (std::string_view token = NextToken(&rest); !token.empty(); token = NextToken(&rest)) {
+    for (;;) {
+      TakePlainPairs(&rest, static_cast<int64_t>(size), &last,
+                     [values](int64_t index, float value) { values[index - 1] = value; });
+      const std::string_view token = NextToken(&rest);
+      if (token.empty()) return Status::Ok();
       std::string_view number = token;
       MR_TRY(TakeIndex(&number, &last));
       if (static_cast<uint64_t>(last) > size) {
@@ -92,7 +135,15 @@ class LibsvmReader final : public FileReader {
         return Bad("expected a value after the index", token);
       }
     }
-    return Status::Ok();
+  }
+
+  /// Takes the pairs off the front of `rest` that ReadPlainPairs reads.
+  template <class Put>
+  void TakePlainPairs(std::string_view* rest, int64_t most, int64_t* last, const Put& put) {
+    const char* const begin = rest->data();
+    const PairsRead read = ReadPlainPairs({begin, *last}, begin + rest->size(), most, &guess_, put);
+    *last = read.last;
+    rest->remove_prefix(static_cast<size_t>(read.at - begin));
   }
 
   Status Bad(const std::string& expectation, std::string_view token) const {
@@ -106,6 +157,7 @@ class LibsvmReader final : public FileReader {
 
   LineFile lines_;
   const bool is_sparse_;
+  DigitGuess guess_;
 };
 
 Result<std::unique_ptr<FileReader>> OpenLibsvm(const std::string& file, const std::vector<TensorSpec>& specs) {

@@ -9,9 +9,9 @@
 
 #include "core/float_text.h"
 #include "core/rng.h"
+#include "core/swar_digits.h"
 #include "datafeed/batch_text.h"
 #include "datafeed/parser_comparison.h"
-#include "datafeed/swar_digits.h"
 
 namespace millrace {
 namespace {

@@ -6,6 +6,8 @@
 #include "core/crc32.h"
 #include "core/crc32c.h"
 #include "core/file.h"
+#include "core/float_text.h"
+#include "core/rng.h"
 #include "reader/format_files.h"
 #include "reader/recordio.h"
 #include "record_features.pb.h"
@@ -81,6 +83,84 @@ TEST_F(FormatFiles, LibsvmMistakesNameLineAndToken) {
               ElementsAre("bad data: d.svm:1: expected a value after the index, found \"2:\""));
   EXPECT_THAT(Records(Write("e.svm", "0.5 2:1\n"), shapes),
               ElementsAre("bad data: e.svm:1: expected a label of type int64, found \"0.5\""));
+}
+
+/// Numbers as people and programs write them, most of them short decimals.
+std::string SpelledNumber(Rng& rng) {
+  const auto digits = [&rng](uint64_t most) {
+    std::string text;
+    for (uint64_t i = rng.Below(most) + 1; i > 0; --i) text += static_cast<char>('0' + rng.Below(10));
+    return text;
+  };
+  const std::string sign = rng.Below(3) == 0 ? "-" : rng.Below(20) == 0 ? "+" : "";
+  switch (rng.Below(10)) {
+    case 0: return sign + digits(3);
+    case 1: return sign + digits(9) + "." + digits(9);
+    case 2: return sign + "." + digits(3);
+    case 3: return sign + digits(3) + ".";
+    case 4: return sign + digits(2) + "." + digits(4) + "e" + (rng.Below(2) == 0 ? "-" : "") + digits(2);
+    case 5: return sign + "0x1.8p3";
+    case 6: return sign + "inf";
+    default: return sign + digits(2) + "." + digits(4);
+  }
+}
+
+// The way that reads short decimals at once is to give what ParseFloat gives.
+TEST_F(FormatFiles, EverySpellingOfANumberIsReadAsParseFloatReadsIt) {
+  constexpr int kValues = 40;
+  Rng rng(11);
+  std::string csv = "a header\n";
+  std::string svm;
+  std::vector<std::vector<float>> expected(300, std::vector<float>(kValues));
+  for (std::vector<float>& row : expected) {
+    svm += "3";
+    for (int i = 0; i < kValues; ++i) {
+      const std::string number = SpelledNumber(rng);
+      ASSERT_NE(ParseFloat(number, &row[static_cast<size_t>(i)]), FloatText::kNoNumber) << number;
+      csv += number + ",";
+      svm += (rng.Below(9) == 0 ? " \t" : " ") + std::string(rng.Below(30) == 0 ? "+" : "") + std::to_string(i + 1) +
+             ":" + number;
+    }
+    csv += "3\n";
+    svm += rng.Below(5) == 0 ? "# 1:2\n" : rng.Below(5) == 0 ? "\r\n" : "\n";
+  }
+  const TensorSpec label = {DType::kInt64, {-1, 1}, 0};
+  const TensorSpec dense = {DType::kFloat32, {-1, kValues}, 0};
+  const TensorSpec indices = {DType::kInt64, {-1, 1}, 1};
+  const TensorSpec values = {DType::kFloat32, {-1, 1}, 1};
+  const auto compare = [&](const std::string& path, const std::vector<TensorSpec>& specs, size_t output) {
+    const auto reader = BuiltinFormats().Open(path, "", specs).value();
+    std::vector<LoDTensor> item;
+    for (const std::vector<float>& row : expected) {
+      const Result<bool> more = reader->ReadNext(&item, {});
+      ASSERT_TRUE(more.ok()) << more.status().ToString();
+      ASSERT_EQ(item[output].values.numel(), kValues);
+      ASSERT_EQ(std::memcmp(item[output].values.data<float>(), row.data(), kValues * sizeof(float)), 0);
+      for (int i = 0; specs.size() == 3 && i < kValues; ++i) ASSERT_EQ(item[1].values.data<int64_t>()[i], i + 1);
+    }
+    EXPECT_FALSE(*reader->ReadNext(&item, {}));
+  };
+  compare(Write("a.csv", csv), {dense, label}, 0);
+  compare(Write("a.svm", svm), {label, dense}, 1);
+  compare(Write("b.svm", svm), {label, indices, values}, 2);
+}
+
+TEST_F(FormatFiles, PairsOfLibsvmThatLookPlainAreCheckedAsWell) {
+  const std::vector<TensorSpec> dense = {{DType::kInt64, {1}, 0}, {DType::kFloat32, {30}, 0}};
+  const std::vector<TensorSpec> sparse = {
+      {DType::kInt64, {-1, 1}, 0}, {DType::kInt64, {-1, 1}, 1}, {DType::kFloat32, {-1, 1}, 1}};
+  for (const std::vector<TensorSpec>& specs : {dense, sparse}) {
+    const auto says = [&](const std::string& line) { return Records(Write("a.svm", line + "\n"), specs).back(); };
+    EXPECT_EQ(says("1 1:0.5 0:1"), "bad data: a.svm:1: expected an index above 1, found \"0:1\"");
+    EXPECT_EQ(says("1 1:0.5 1:0.5"), "bad data: a.svm:1: expected an index above 1, found \"1:0.5\"");
+    EXPECT_EQ(says("1 1:0.5 2:0.5x 3:1"), "bad data: a.svm:1: expected a value after the index, found \"2:0.5x\"");
+    EXPECT_EQ(says("1 1:0.5 2:0.5:3 4:1"), "bad data: a.svm:1: expected a value after the index, found \"2:0.5:3\"");
+    EXPECT_EQ(says("1 1:0.5 2 3:1"), "bad data: a.svm:1: expected INDEX:VALUE, found \"2\"");
+    EXPECT_EQ(says("1 1:0.5 99999999999999999999:1"),
+              "bad data: a.svm:1: expected INDEX:VALUE, found \"99999999999999999999:1\"");
+  }
+  EXPECT_EQ(Records(Write("a.svm", "1 1:0.5 31:1\n"), dense).back(),
+            "bad data: a.svm:1: expected an index up to 30, found \"31:1\"");
 }
 
 TEST_F(FormatFiles, MultiSlotIsReadByTheParserOfTheDatasets) {
