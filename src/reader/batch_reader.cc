@@ -38,6 +38,7 @@ BatchReader::BatchReader(std::unique_ptr<ReaderBase> reader, std::vector<TensorS
 Result<bool> BatchReader::Produce(std::vector<LoDTensor>* out, const std::stop_token& stop) {
   size_t count = 0;
   for (; count < items_.size(); ++count) {
+    reader().Expect(items_.size() - count);
     MR_ASSIGN(const bool more, reader().ReadNext(&items_[count], stop));
     if (!more) break;
   }

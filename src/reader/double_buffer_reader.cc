@@ -23,7 +23,7 @@ Status DoubleBufferReader::ReadAhead(const std::stop_token& stop) {
 }
 
 Result<bool> DoubleBufferReader::Produce(std::vector<LoDTensor>* out, const std::stop_token& stop) {
-  return prefetcher_.Next(out, stop);
+  return prefetcher_.Next(out, expected(), stop);
 }
 
 Status DoubleBufferReader::Restart() {

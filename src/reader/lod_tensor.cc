@@ -57,10 +57,12 @@ Status CheckInstanceSpecs(const std::vector<TensorSpec>& specs) {
 }
 
 Status CheckTensor(const LoDTensor& tensor, const TensorSpec& spec) {
-  const TensorSpec got{tensor.values.dtype(), tensor.values.dims(), tensor.lod.empty() ? 0 : 1};
-  const bool fits = got.dtype == spec.dtype && got.lod_level == spec.lod_level && FitsDims(got.dims, spec.dims);
+  const Tensor& values = tensor.values;
+  const int lod_level = tensor.lod.empty() ? 0 : 1;
+  const bool fits = values.dtype() == spec.dtype && lod_level == spec.lod_level && FitsDims(values.dims(), spec.dims);
+  if (fits && (lod_level == 0 || IsLoDOf(tensor.lod, values.dims()))) return Status::Ok();
+  const TensorSpec got{values.dtype(), values.dims(), lod_level};
   if (!fits) return BadData("wanted " + spec.ToString() + ", got " + got.ToString());
-  if (tensor.lod.empty() || IsLoDOf(tensor.lod, got.dims)) return Status::Ok();
   return BadData("the LoD does not cut " + got.ToString() + ": " + std::to_string(tensor.lod.size()) +
                  " offsets from " + std::to_string(tensor.lod.front()) + " to " + std::to_string(tensor.lod.back()));
 }

@@ -4,6 +4,7 @@ namespace millrace {
 
 Result<bool> MultiPassReader::Produce(std::vector<LoDTensor>* out, const std::stop_token& stop) {
   for (;;) {
+    reader().Expect(expected());
     MR_ASSIGN(const bool more, reader().ReadNext(out, stop));
     if (more) return true;
     if (++pass_ >= pass_num_) return false;

@@ -44,7 +44,7 @@ Status MultipleReader::ReadFiles(const std::stop_token& stop) {
 }
 
 Result<bool> MultipleReader::Produce(std::vector<LoDTensor>* out, const std::stop_token& stop) {
-  return prefetcher_.Next(out, stop);
+  return prefetcher_.Next(out, expected(), stop);
 }
 
 Status MultipleReader::Restart() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
@@ -32,11 +33,17 @@ class ReaderBase {
   /// Starts over: the next item is the first one again (of the next pass, where passes differ).
   Status ReInit();
 
+  /// Says that the caller will take `items` of them before it does anything else with any: a reader that waits for
+  /// other threads may wait for as many. Holds until it is said otherwise; at first 1.
+  void Expect(size_t items) { expected_ = items; }
+
   /// What every item holds, in its order. Does not change.
   const std::vector<TensorSpec>& shapes() const { return shapes_; }
 
  protected:
   explicit ReaderBase(std::vector<TensorSpec> shapes) : shapes_(std::move(shapes)) {}
+  /// What Expect was told.
+  size_t expected() const { return expected_; }
 
  private:
   /// As ReadNext; not called again after the end or a failure before Restart.
@@ -51,6 +58,7 @@ class ReaderBase {
   std::vector<LoDTensor> ahead_;  ///< the item that HasNext has read, when kAhead
   State state_ = State::kReading;
   Status failure_;
+  size_t expected_ = 1;
 };
 
 /// Reads one file and delivers one instance a record. Checks each against shapes(): a record of another shape is

@@ -13,6 +13,7 @@ ShuffleReader::ShuffleReader(std::unique_ptr<ReaderBase> reader, size_t buffer_s
 Status ShuffleReader::Fill(const std::stop_token& stop) {
   size_t filled = 0;
   for (; filled < buffer_.size(); ++filled) {
+    reader().Expect(buffer_.size() - filled);
     MR_ASSIGN(const bool more, reader().ReadNext(&buffer_[filled], stop));
     if (!more) break;
   }
