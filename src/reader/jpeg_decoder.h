@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "core/status.h"
+#include "core/uninitialized_vector.h"
 
 namespace millrace {
 
@@ -27,20 +27,25 @@ class JpegDecoder {
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  /// Reads the header of a picture: `bytes`, which must last until ReadPixels is done. Allocates nothing of the
-  /// picture's size. kBadData that begins with `path` when it is no JPEG picture.
-  Result<PictureSize> ReadHeader(const std::string& path, std::string_view bytes);
-  /// Decodes the picture of the last ReadHeader, which succeeded: height rows of width pixels of `channels` values, 1
-  /// (grey) or 3 (red, green, blue), whatever the file has. kBadData that begins with `path`.
-  Status ReadPixels(const std::string& path, int channels, uint8_t* pixels);
+  /// Reads the file `path` and the header of the picture that it is. Allocates nothing of the picture's size, and
+  /// nothing at all once a larger file was read. kBadData that begins with `path` when it is no JPEG picture;
+  /// kNotFound, kIo.
+  Result<PictureSize> ReadHeader(const std::string& path);
+  /// Decodes the picture of the last ReadHeader, which succeeded, into planes of height rows of width values: 1 plane
+  /// (grey) or 3 (red, green, blue), whatever the file has. T is uint8_t or float. kBadData that begins with `path`.
+  template <class T>
+  Status ReadPlanes(const std::string& path, int channels, T* planes);
 
   /// libjpeg's state; named here for its callbacks alone.
   struct State;
 
  private:
+  Status ReadBytes(const std::string& path);
   Status Failure(const std::string& path, const char* what) const;
 
   std::unique_ptr<State> state_;
+  UninitializedVector<unsigned char> bytes_;  ///< the file, and what stands behind it
+  UninitializedVector<unsigned char> rows_;   ///< some rows of pixels
 };
 
 }  // namespace millrace

@@ -26,10 +26,10 @@ Result<FolderEntries> EntriesOf(const fs::path& folder) {
     std::string name = at->path().filename().string();
     if (name.starts_with('.')) continue;
     std::error_code gone;  // a link that leads nowhere
-    const fs::file_status status = at->status(gone);
-    if (fs::is_directory(status)) {
+    // Asked of the entry, which mostly knows it without a look at the file.
+    if (at->is_directory(gone)) {
       entries.folders.push_back(std::move(name));
-    } else if (fs::is_regular_file(status)) {
+    } else if (at->is_regular_file(gone)) {
       entries.files.push_back(std::move(name));
     } else {
       return InvalidConfig(at->path().string() + ": neither a file nor a folder; pictures are files");

@@ -4,23 +4,11 @@
 #include <string>
 #include <utility>
 
-#include "core/file.h"
 #include "reader/jpeg_decoder.h"
 #include "reader/jpeg_folder.h"
 
 namespace millrace {
 namespace {
-
-/// Pixel by pixel to plane by plane.
-template <class T>
-void CopyToPlanes(const std::vector<uint8_t>& pixels, size_t channels, T* planes) {
-  const size_t area = pixels.size() / channels;
-  for (size_t channel = 0; channel < channels; ++channel) {
-    const uint8_t* from = pixels.data() + channel;
-    T* to = planes + channel * area;
-    for (size_t i = 0; i < area; ++i) to[i] = static_cast<T>(from[i * channels]);
-  }
-}
 
 class JpegReader final : public FileReader {
  public:
@@ -39,24 +27,17 @@ class JpegReader final : public FileReader {
 
   Status ReadPicture(const std::string& path, LoDTensor* tensor) {
     const TensorSpec& spec = shapes()[0];
-    MR_ASSIGN(const std::string bytes, ReadFile(path));
-    MR_ASSIGN(const PictureSize size, decoder_.ReadHeader(path, bytes));
+    MR_ASSIGN(const PictureSize size, decoder_.ReadHeader(path));
     // Checked before anything of the picture's size is allocated, so that a header that lies costs no memory.
     if (size.height != spec.dims[2] || size.width != spec.dims[3]) {
       return BadData(path + ": the picture is " + std::to_string(size.height) + " high and " +
                      std::to_string(size.width) + " wide; the output takes " + spec.ToString() +
                      ": scale the pictures before");
     }
-    const auto channels = static_cast<size_t>(spec.dims[1]);
-    pixels_.resize(InstanceSize(spec));
-    MR_TRY(decoder_.ReadPixels(path, static_cast<int>(channels), pixels_.data()));
+    const auto channels = static_cast<int>(spec.dims[1]);
     void* values = ResizeToInstance(spec, 0, tensor);
-    if (spec.dtype == DType::kFloat32) {
-      CopyToPlanes(pixels_, channels, static_cast<float*>(values));
-    } else {
-      CopyToPlanes(pixels_, channels, static_cast<uint8_t*>(values));
-    }
-    return Status::Ok();
+    if (spec.dtype == DType::kFloat32) return decoder_.ReadPlanes(path, channels, static_cast<float*>(values));
+    return decoder_.ReadPlanes(path, channels, static_cast<uint8_t*>(values));
   }
 
   Status Rewind() override {
@@ -67,7 +48,6 @@ class JpegReader final : public FileReader {
   const std::vector<LabelledPicture> pictures_;
   size_t next_ = 0;
   JpegDecoder decoder_;
-  std::vector<uint8_t> pixels_;
 };
 
 bool IsPicture(const TensorSpec& spec) {

@@ -3,12 +3,14 @@
 
 #include <cstring>
 
+#include "allocation_counter.h"
 #include "core/crc32.h"
 #include "core/crc32c.h"
 #include "core/file.h"
 #include "core/float_text.h"
 #include "core/rng.h"
 #include "reader/format_files.h"
+#include "reader/jpeg_picture.h"
 #include "reader/recordio.h"
 #include "record_features.pb.h"
 
@@ -161,6 +163,29 @@ TEST_F(FormatFiles, PairsOfLibsvmThatLookPlainAreCheckedAsWell) {
   }
   EXPECT_EQ(Records(Write("a.svm", "1 1:0.5 31:1\n"), dense).back(),
             "bad data: a.svm:1: expected an index up to 30, found \"31:1\"");
+}
+
+TEST_F(FormatFiles, AWarmReaderAllocatesNothing) {
+  std::string csv;
+  std::string svm;
+  for (int i = 0; i < 50; ++i) {
+    csv += "0.5,-1.25,3,7\n";
+    svm += "7 1:0.5 3:-1.25\n";
+    Write("pictures/" + std::to_string(100 + i) + ".jpg", JpegPicture(20, 10, 3, [](int x, int, int) { return x; }));
+  }
+  const TensorSpec label = {DType::kInt64, {-1, 1}, 0};
+  const auto allocations = [&](const std::string& path, const std::vector<TensorSpec>& specs) {
+    const auto reader = BuiltinFormats().Open(path, "", specs).value();
+    std::vector<LoDTensor> item;
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(*reader->ReadNext(&item, {}));
+    const AllocationCounter counter;
+    for (int i = 0; i < 40; ++i) EXPECT_TRUE(*reader->ReadNext(&item, {}));
+    return counter.count();
+  };
+  EXPECT_EQ(allocations(Write("a.csv", csv), kPixelsAndLabel), 0);
+  EXPECT_EQ(allocations(Write("a.svm", svm), {label, {DType::kFloat32, {-1, 3}, 0}}), 0);
+  EXPECT_EQ(allocations(Write("b.svm", svm), {label, {DType::kInt64, {-1, 1}, 1}, {DType::kFloat32, {-1, 1}, 1}}), 0);
+  EXPECT_EQ(allocations("jpeg:" + folder() + "/pictures", {{DType::kUint8, {-1, 3, 10, 20}, 0}}), 0);
 }
 
 TEST_F(FormatFiles, MultiSlotIsReadByTheParserOfTheDatasets) {

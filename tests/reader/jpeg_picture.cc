@@ -10,7 +10,7 @@
 namespace millrace {
 
 std::string JpegPicture(int width, int height, int channels, const std::function<int(int, int, int)>& value,
-                        bool progressive) {
+                        const JpegKind& kind) {
   jpeg_compress_struct info = {};
   jpeg_error_mgr errors = {};
   info.err = jpeg_std_error(&errors);  // which ends the process: the test's pictures are good ones
@@ -24,8 +24,12 @@ std::string JpegPicture(int width, int height, int channels, const std::function
   info.in_color_space = channels == 1 ? JCS_GRAYSCALE : channels == 3 ? JCS_RGB : JCS_CMYK;
   jpeg_set_defaults(&info);
   jpeg_set_quality(&info, 100, TRUE);
-  for (int i = 0; i < info.num_components; ++i) info.comp_info[i].h_samp_factor = info.comp_info[i].v_samp_factor = 1;
-  if (progressive) jpeg_simple_progression(&info);
+  for (int i = 0; i < info.num_components; ++i) {
+    const bool is_halved = kind.subsampled && channels == 3 && i == 0;
+    info.comp_info[i].h_samp_factor = info.comp_info[i].v_samp_factor = is_halved ? 2 : 1;
+  }
+  info.restart_in_rows = kind.restart_rows;
+  if (kind.progressive) jpeg_simple_progression(&info);
   jpeg_start_compress(&info, TRUE);
   std::vector<JSAMPLE> row(static_cast<size_t>(width * channels));
   for (int y = 0; y < height; ++y) {
@@ -41,6 +45,26 @@ std::string JpegPicture(int width, int height, int channels, const std::function
   std::string picture(reinterpret_cast<const char*>(bytes), size);
   std::free(bytes);
   return picture;
+}
+
+std::vector<uint8_t> PixelsByLibjpeg(const std::string& picture, int channels) {
+  jpeg_decompress_struct info = {};
+  jpeg_error_mgr errors = {};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_decompress(&info);
+  jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(picture.data()), picture.size());
+  jpeg_read_header(&info, TRUE);
+  info.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  jpeg_start_decompress(&info);
+  const size_t row_size = size_t{info.output_width} * static_cast<size_t>(channels);
+  std::vector<uint8_t> pixels(row_size * info.output_height);
+  while (info.output_scanline < info.output_height) {
+    JSAMPROW row = pixels.data() + row_size * info.output_scanline;
+    jpeg_read_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_decompress(&info);
+  jpeg_destroy_decompress(&info);
+  return pixels;
 }
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/rng.h"
 #include "reader/format_files.h"
 #include "reader/jpeg_picture.h"
 #include "reader/multiple_reader.h"
@@ -48,7 +49,7 @@ int Slopes(int x, int y, int channel) { return channel == 0 ? 16 * x : channel =
 TEST_F(JpegFiles, ColoursArePlanesOfRows) {
   const std::string path = Write("a.jpg", JpegPicture(16, 8, 3, Slopes));
   for (const bool progressive : {false, true}) {
-    Write("a.jpg", JpegPicture(16, 8, 3, Slopes, progressive));
+    Write("a.jpg", JpegPicture(16, 8, 3, Slopes, {.progressive = progressive}));
     for (const DType type : {DType::kFloat32, DType::kUint8}) {
       const auto reader = BuiltinFormats().Open(path, "", {Picture(3, 8, 16, type)}).value();
       std::vector<LoDTensor> item;
@@ -65,6 +66,54 @@ TEST_F(JpegFiles, ColoursArePlanesOfRows) {
         }
       }
       EXPECT_FALSE(*reader->ReadNext(&item, {}));
+    }
+  }
+}
+
+// The decoder lets libjpeg read on behind the file and takes words of four bytes apart: it is to change nothing.
+TEST_F(JpegFiles, PixelsAreThoseOfLibjpegItself) {
+  const JpegKind kinds[] = {{}, {.subsampled = true}, {.progressive = true, .subsampled = true}, {.restart_rows = 1}};
+  Rng rng(7);
+  for (int i = 0; i < 120; ++i) {
+    const auto width = static_cast<int>(1 + rng.Below(90));
+    const auto height = static_cast<int>(1 + rng.Below(60));
+    const auto noise = static_cast<int>(1 + rng.Below(200));
+    const int file_channels = rng.Below(4) == 0 ? 1 : 3;
+    const auto value = [&](int x, int y, int c) { return (2 * x + 3 * y + 50 * c + rng.Below(noise)) % 256; };
+    const std::string picture = JpegPicture(
+        width, height, file_channels, [&](int x, int y, int c) { return static_cast<int>(value(x, y, c)); },
+        kinds[i % 4]);
+    const std::string path = Write("a.jpg", picture);
+    for (const int channels : {1, 3}) {
+      const std::vector<uint8_t> expected = PixelsByLibjpeg(picture, channels);
+      std::vector<LoDTensor> bytes;
+      std::vector<LoDTensor> floats;
+      const auto read = [&](DType type, std::vector<LoDTensor>* item) {
+        const auto reader = BuiltinFormats().Open(path, "", {Picture(channels, height, width, type)}).value();
+        ASSERT_TRUE(*reader->ReadNext(item, {}));
+      };
+      read(DType::kUint8, &bytes);
+      read(DType::kFloat32, &floats);
+      for (size_t at = 0; at < expected.size(); ++at) {
+        const size_t area = expected.size() / static_cast<size_t>(channels);
+        const size_t pixel = at % area;
+        const uint8_t wanted = expected[pixel * static_cast<size_t>(channels) + at / area];
+        ASSERT_EQ(bytes[0].values.data<uint8_t>()[at], wanted) << i << ' ' << at;
+        ASSERT_EQ(floats[0].values.data<float>()[at], wanted) << i << ' ' << at;
+      }
+    }
+  }
+}
+
+TEST_F(JpegFiles, AProgressiveOrSubsampledPictureThatIsCutShortAnywhereIsAnError) {
+  for (const JpegKind& kind :
+       {JpegKind{.subsampled = true}, JpegKind{.progressive = true}, JpegKind{.restart_rows = 1}}) {
+    const std::string whole = JpegPicture(24, 40, 3, Slopes, kind);
+    EXPECT_EQ(Records(Write("a.jpg", whole), {Picture(3, 40, 24)}).size(), 1U);
+    for (size_t size = 1; size < whole.size(); ++size) {
+      const std::vector<std::string> records = Records(Write("a.jpg", whole.substr(0, size)), {Picture(3, 40, 24)});
+      ASSERT_EQ(records.size(), 1U) << size;
+      ASSERT_THAT(records[0], StartsWith("bad data: a.jpg: ")) << size;
     }
   }
 }
