@@ -73,7 +73,7 @@ void StopCallsOfDaemons() {
   constexpr std::chrono::seconds kMost{5};
   constexpr std::chrono::milliseconds kLook{5};
   End().is_near = true;
-  WithoutGil([] {
+  WithoutGil([&] {
     const auto end = std::chrono::steady_clock::now() + kMost;
     while (End().calls > 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kLook);
   });

@@ -158,7 +158,7 @@ TEST_F(SubprocessTest, KnowsWhetherAReadWouldWait) {
   using std::chrono::milliseconds;
   std::vector<char> buffer(100);
   const milliseconds forever = std::chrono::hours(1);
-  for (const std::string& command : {"echo 1; exec sleep 1000", "echo 1; exec >&-; exec sleep 1000"}) {
+  for (const char* command : {"echo 1; exec sleep 1000", "echo 1; exec >&-; exec sleep 1000"}) {
     Result<std::unique_ptr<ByteSource>> process = Start(command);
     ASSERT_TRUE(process.ok());
     EXPECT_TRUE((*process)->WaitReadable(forever));
