@@ -138,6 +138,11 @@ Status WriteFileAtomically(const std::string& path, std::string_view content) {
 }
 
 Result<AtomicFile> AtomicFile::Create(const std::string& path) {
+  struct stat there = {};
+  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    return IoError("cannot write \"" + path + "\": it is " + (S_ISDIR(there.st_mode) ? "a folder" : "no regular file") +
+                   ", whose place a new file would take");
+  }
   std::string beside = path + ".XXXXXX";
   FileDescriptor fd(::mkostemp(beside.data(), O_CLOEXEC));
   if (!fd.is_open()) return IoErrorFromErrno("cannot write beside \"" + path + "\"", errno);
