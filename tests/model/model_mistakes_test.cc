@@ -84,8 +84,8 @@ const MistakeCase kMistakes[] = {
      "table \"t\": init: xavier needs a vocabulary, a hash table has no size; use uniform or normal"},
     {"OptimizerWithoutARuleIsOfferedAll",
      "table { name: 't' dim: 1 optimizer {} } layer { name: 'y' embedding { slots: 'C1' table: 't' } }",
-     "table \"t\": optimizer: names no rule; add sgd, adagrad, adam, ftrl, momentum, rmsprop, decayed_adagrad or "
-     "lars_momentum"},
+     "table \"t\": optimizer: names no rule; add sgd, adagrad, adam, ftrl, momentum, rmsprop, decayed_adagrad, "
+     "lars_momentum, adadelta, adamax or lamb"},
     {"TwoColumnsForALogit", "layer { name: 'y' fc { in: 'dense' units: 2 } }",
      "loss: in: SIGMOID_CROSS_ENTROPY wants [batch, 1], but \"y\" is [-1, 2]; use CROSS_ENTROPY for two classes"},
 };
