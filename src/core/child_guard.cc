@@ -10,6 +10,7 @@
 #include <csignal>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/subprocess.h"
 
@@ -63,8 +64,11 @@ Result<std::unique_ptr<ChildGuard>> ChildGuard::Create() {
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   std::string words[] = {"bash", "-c", kScript, "millrace-guard", mark};
   char* argv[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), words[4].data(), nullptr};
+  // Where a guard started us as a command, its mark is not handed on: it would kill ours before ours has killed.
+  const std::string unmarked = "MILLRACE_GUARD=none";
+  std::vector<char*> environment = EnvironmentWith(unmarked);
   pid_t pid = -1;
-  const int error = ::posix_spawnp(&pid, "bash", &actions, &attributes, argv, environ);
+  const int error = ::posix_spawnp(&pid, "bash", &actions, &attributes, argv, environment.data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return IoErrorFromErrno("cannot start bash, which runs pipe_command", error);

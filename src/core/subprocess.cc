@@ -58,18 +58,6 @@ void SetNonBlocking(const FileDescriptor& fd) {
   (void)::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
 }
 
-/// Our environment and one entry more.
-std::vector<char*> EnvironmentWith(const std::string& entry) {
-  std::vector<char*> all;
-  for (char** at = environ; *at != nullptr; ++at) {
-    // A trainer that a command starts has a guard of its own, whose mark takes the place of ours.
-    if (!std::string_view(*at).starts_with("MILLRACE_GUARD=")) all.push_back(*at);
-  }
-  all.push_back(const_cast<char*>(entry.c_str()));
-  all.push_back(nullptr);
-  return all;
-}
-
 Result<pid_t> Spawn(const std::vector<std::string>& argv, const std::string& mark, int in, int out, int err) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -375,6 +363,17 @@ class Subprocess final : public ByteSource {
 };
 
 }  // namespace
+
+std::vector<char*> EnvironmentWith(const std::string& entry) {
+  std::vector<char*> all;
+  for (char** at = environ; *at != nullptr; ++at) {
+    // A trainer that a command starts has a guard of its own, whose mark takes the place of ours.
+    if (!std::string_view(*at).starts_with("MILLRACE_GUARD=")) all.push_back(*at);
+  }
+  all.push_back(const_cast<char*>(entry.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
 
 std::vector<std::string> ShellArgv(const std::string& command, const std::vector<std::string>& arguments) {
   std::vector<std::string> argv = {"bash", "-o", "pipefail", "-c", command, "bash"};

@@ -16,6 +16,9 @@
 
 namespace millrace {
 
+/// What a process is started with: our environment, and `entry` in place of a guard's mark. Points into both.
+std::vector<char*> EnvironmentWith(const std::string& entry);
+
 /// Kills the process groups of commands when this process dies, even by SIGKILL.
 ///
 /// A small shell in a group of its own reads the other end of a pipe, on which groups are announced and withdrawn;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -219,6 +220,30 @@ TEST_F(SubprocessTest, ADaemonThatACommandStartedDoesNotOutliveTheGuard) {
   guard_.reset();
   char byte = 0;
   EXPECT_EQ(::read(ends[0], &byte, 1), 0);  // returns once nobody holds the other end
+  ::close(ends[0]);
+}
+
+TEST_F(SubprocessTest, AGuardLeavesThatOfACommandToKillItsOwn) {
+  const std::string mark = guard_->mark();
+  const size_t equals = mark.find('=');
+  // As in a trainer that a command started.
+  ::setenv(mark.substr(0, equals).c_str(), mark.substr(equals + 1).c_str(), 1);
+  Result<std::unique_ptr<ChildGuard>> below = ChildGuard::Create();
+  ::unsetenv(mark.substr(0, equals).c_str());
+  ASSERT_TRUE(below.ok()) << below.status().ToString();
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  SubprocessOptions options;
+  options.argv = ShellArgv("setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo done");
+  Result<std::unique_ptr<ByteSource>> process = StartSubprocess(std::move(options), **below);
+  ASSERT_TRUE(process.ok()) << process.status().ToString();
+  EXPECT_EQ(ReadAll(**process).value(), "done\n");
+  process->reset();
+  ::close(ends[1]);
+  guard_.reset();
+  below->reset();
+  char byte = 0;
+  EXPECT_EQ(::read(ends[0], &byte, 1), 0);  // hangs (and the test's time runs out) if the sleep is left
   ::close(ends[0]);
 }
 
