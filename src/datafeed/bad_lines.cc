@@ -74,8 +74,8 @@ Status BadLines::Report(std::string_view kind, std::string_view message, std::st
   return Status::Ok();
 }
 
-Status BadLines::AddLines(int64_t lines) {
-  const int64_t all = lines_.fetch_add(lines, std::memory_order_relaxed) + lines;
+Status BadLines::CheckShare() const {
+  const int64_t all = lines_.load(std::memory_order_relaxed);
   const int64_t bad = bad_lines();
   if (bad == 0 || all < kFractionFrom || static_cast<double>(bad) <= max_fraction_ * static_cast<double>(all)) {
     return Status::Ok();

@@ -27,8 +27,11 @@ class BadLines {
   /// "bad_count". Ok: leave the line out and go on. A failure ends the pass.
   Status Report(std::string_view kind, std::string_view message, std::string_view line);
 
-  /// Lines that were looked at, good ones included. Fails when a larger share than the budget is bad.
-  Status AddLines(int64_t lines);
+  /// Lines that were looked at, good ones included.
+  void AddLines(int64_t lines) { lines_.fetch_add(lines, std::memory_order_relaxed); }
+  /// Fails when a larger share than the budget is bad. To be asked at a bad line and at the end of all, not where a
+  /// block of lines ends, which depends on how fast they come.
+  Status CheckShare() const;
 
   int64_t bad_lines() const { return bad_.load(std::memory_order_relaxed); }
   std::map<std::string, int64_t> counts_by_kind() const;

@@ -132,7 +132,8 @@ Status QueuePass::ParseBlock(Reader& reader, const std::stop_token& stop) {
       unit = trained;
     }
   }
-  return bad_lines_->AddLines(std::exchange(reader.unreported_lines, 0));
+  bad_lines_->AddLines(std::exchange(reader.unreported_lines, 0));
+  return Status::Ok();
 }
 
 Status QueuePass::ParseLines(Reader& reader, std::string_view text, uint64_t unit, const std::stop_token& stop) {
@@ -163,7 +164,8 @@ Status QueuePass::ParseLines(Reader& reader, std::string_view text, uint64_t uni
 }
 
 Status QueuePass::ReportBadLine(Reader& reader, uint64_t unit, std::string_view line) {
-  MR_TRY(bad_lines_->AddLines(std::exchange(reader.unreported_lines, 0)));
+  bad_lines_->AddLines(std::exchange(reader.unreported_lines, 0));
+  MR_TRY(bad_lines_->CheckShare());
   const LineError& error = reader.feed->error();
   const Status status = error.ToStatus((*files_)[reader.block.file], unit + 1);
   return bad_lines_->Report(LineErrorKindName(error.kind), status.message(), line);
@@ -191,6 +193,7 @@ Status QueuePass::EndReader(Reader& reader, const std::stop_token& stop) {
     if (--readers_at_work_ > 0) return Status::Ok();
     rest = std::move(remainders_);
   }
+  MR_TRY(bad_lines_->CheckShare());
   BatchPtr filling;
   std::vector<BatchSpan> spans_without_rows;
   for (BatchPtr& batch : rest) {

@@ -56,6 +56,7 @@ Result<PassStats> RowLoader::Load(PackedRows* rows, std::vector<RowHandle>* orde
     }
   }
   if (!first_failure_.ok()) return first_failure_;
+  MR_TRY(bad_lines_->CheckShare());
 
   std::vector<LoadedBlock> blocks;
   int64_t total = 0;
@@ -125,7 +126,8 @@ Status RowLoader::ParseBlock(Reader& reader) {
   const std::vector<RowHandle>& handles = reader.sink.handles();
   reader.rows += static_cast<int64_t>(handles.size());
   reader.loaded.push_back({block.file, block.first_line, handles});
-  return bad_lines_->AddLines(static_cast<int64_t>(block.lines));
+  bad_lines_->AddLines(static_cast<int64_t>(block.lines));
+  return Status::Ok();
 }
 
 LineResult RowLoader::ParseLine(Reader& reader, std::string_view line) const {

@@ -258,6 +258,20 @@ TEST_F(QueueDatasetTest, RowsOfACommandThatGoesSilentAreHandedOn) {
   ASSERT_TRUE(dataset->EndPass().ok());
 }
 
+TEST_F(QueueDatasetTest, WhenLinesComeDoesNotDecideWhetherTooManyAreBad) {
+  AddFile(1, 3000);
+  desc_.mutable_bad_lines()->set_action(BadLinePolicy::SKIP);
+  // 12 lines of 3000 are no more than one in a hundred, those of the first 1005 would be.
+  const std::string command = "awk 'NR > 900 && NR <= 912 { print \"x\"; next } { print }'";
+  for (const char* pause : {"", " | awk '{ print } NR == 1005 { fflush(); system(\"sleep 0.3\") }'"}) {
+    desc_.set_pipe_command(command + pause);
+    const Pass pass = Read(*Make(1), {.workers = 1});
+    EXPECT_TRUE(pass.status.ok()) << pass.status.ToString();
+    EXPECT_EQ(pass.stats.bad_lines, 12);
+    EXPECT_EQ(pass.rows.size(), 2988U);
+  }
+}
+
 TEST_F(QueueDatasetTest, NextHonoursAStop) {
   AddFile(1, 3);
   desc_.set_pipe_command("exec sleep 1000");
