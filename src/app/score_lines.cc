@@ -11,8 +11,8 @@
 #include <memory>
 
 #include "core/edit_distance.h"
-#include "core/file.h"
 #include "framework/feed_names.h"
+#include "reader/line_file.h"
 
 namespace millrace {
 namespace {
@@ -63,7 +63,7 @@ Status RemoveSlots(const Predictor& predictor, const std::string& without, DataF
 class Comparison {
  public:
   static Result<std::unique_ptr<Comparison>> Create(const std::string& path, double tolerance) {
-    MR_TRY(OpenForReading(path).Context("--compare").status());
+    MR_TRY(CheckReadable(path).Context("--compare"));
     std::unique_ptr<Comparison> comparison(new Comparison(path, tolerance));
     if (!comparison->file_) return IoErrorFromErrno("--compare: cannot open \"" + path + "\"", errno);
     return comparison;

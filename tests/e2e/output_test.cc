@@ -2,12 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "e2e/process.h"
 #include "e2e/small_job.h"
@@ -64,6 +66,13 @@ TEST(OnlineFeedTest, PooledEmbeddingsScoreAsTheIdsTheyCameFrom) {
   EXPECT_EQ(online.Wait(), 0) << online.errors();
   EXPECT_THAT(online.errors(), HasSubstr("300 scores agree"));
   EXPECT_EQ(online.output(), "") << "scores that nobody asked for";
+
+  const std::string fifo = small.folder() + "/fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const std::jthread writer([&] { std::ofstream(fifo) << ReadFile(scores).value(); });
+  Process piped("predictor", {"--model_dir=" + out + "/model", "--feed=online", "--input=" + online_lines,
+                              "--compare=" + fifo, "--tolerance=1e-6"});
+  EXPECT_EQ(piped.Wait(), 0) << piped.errors();
 
   const std::string input = ReadFile(small.files()[0]).value();
   Process over("predictor", {"--model_dir=" + out + "/model", "--input=" + small.files()[0],
