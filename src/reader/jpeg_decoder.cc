@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csetjmp>
 #include <cstddef>
@@ -33,6 +34,11 @@ namespace {
 constexpr size_t kFirstRead = size_t{64} << 10;
 /// libjpeg watches for the end when less than 512 bytes are left for each of the 10 blocks that it may decode at once.
 constexpr size_t kBehindFile = 10 * 512 + 16;
+constexpr std::array<unsigned char, kBehindFile> kEndsOfPicture = [] {
+  std::array<unsigned char, kBehindFile> bytes = {};
+  for (size_t i = 0; i < kBehindFile; ++i) bytes[i] = static_cast<unsigned char>(i % 2 == 0 ? 0xff : JPEG_EOI);
+  return bytes;
+}();
 constexpr size_t kRowsAtOnce = 4;
 
 [[noreturn]] void FailDecoding(j_common_ptr info) {
@@ -117,7 +123,7 @@ Status JpegDecoder::ReadPlanes(const std::string& path, int channels, T* planes)
   // libjpeg decodes faster as long as it need not watch for the end of the bytes. What stands behind the file
   // are ends of a picture, so that it stops there when the file does not.
   unsigned char* const end = bytes_.data() + state->file_size;
-  for (size_t i = 0; i < kBehindFile; ++i) end[i] = static_cast<unsigned char>(i % 2 == 0 ? 0xff : JPEG_EOI);
+  std::memcpy(end, kEndsOfPicture.data(), kBehindFile);
   info->src->bytes_in_buffer += kBehindFile;
   // Words of red, green, blue and nothing are taken apart faster than three bytes.
   const size_t pixel_bytes = channels == 1 ? 1 : 4;
