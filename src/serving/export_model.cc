@@ -27,18 +27,6 @@ Status CheckDeclared(const ProgramDesc& program, const char* field, const std::v
   return problems.empty() ? Status::Ok() : InvalidConfig(problems);
 }
 
-/// Operators with blocks of their own would lose them.
-Status CheckNoBlocks(const ProgramDesc& program) {
-  for (const OpDesc& op : program.blocks(0).ops()) {
-    for (const OpDesc::Attr& attr : op.attrs()) {
-      if (attr.type() != BLOCK && attr.type() != BLOCKS) continue;
-      return InvalidConfig("operator " + op.type() + " (" + op.outputs(0).arguments(0) +
-                           ") has a block of its own; name fetch_vars that do not depend on it");
-    }
-  }
-  return Status::Ok();
-}
-
 }  // namespace
 
 Result<ModelExport> ModelExport::Plan(const ExportSource& source, const ExportDesc& desc, std::string folder) {
@@ -55,7 +43,6 @@ Result<ModelExport> ModelExport::Plan(const ExportSource& source, const ExportDe
   MR_TRY(CheckDeclared(*source.program, "feed_vars", pooled));
   const ProgramDesc forward = ForwardProgram(*source.program, *source.registry);
   MR_ASSIGN(plan.offline_, OfflineFeed(forward, plan.fetches_, *source.data_desc));
-  MR_TRY(CheckNoBlocks(plan.offline_.program));
   MR_ASSIGN(plan.tables_, ReplaceTables(desc.vocabulary(), plan.offline_.program));
   plan.has_online_ = !pooled.empty();
   if (plan.has_online_) {

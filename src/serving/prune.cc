@@ -2,18 +2,55 @@
 
 #include <algorithm>
 #include <set>
+
 namespace millrace {
 namespace {
 
 using Names = std::set<std::string, std::less<>>;
 
-bool WritesAny(const OpDesc& op, const Names& names) {
-  for (const OpDesc::Var& output : op.outputs()) {
-    for (const std::string& name : output.arguments()) {
-      if (names.contains(name)) return true;
+void InsertArguments(const google::protobuf::RepeatedPtrField<OpDesc::Var>& vars, Names* names) {
+  for (const OpDesc::Var& var : vars) names->insert(var.arguments().begin(), var.arguments().end());
+}
+
+bool IsAnyOf(const Names& some, const Names& names) {
+  return std::any_of(some.begin(), some.end(), [&](const std::string& name) { return names.contains(name); });
+}
+
+bool IsBlock(const OpDesc::Attr& attr) { return attr.type() == BLOCK; }
+
+/// What the blocks of an operator, and those within them, read and write of the blocks around them.
+void InsertOuterNames(const ProgramDesc& program, const OpDesc& op, Names* reads, Names* writes) {
+  for (const OpDesc::Attr& attr : op.attrs()) {
+    if (!IsBlock(attr)) continue;
+    const BlockDesc& block = program.blocks(attr.block_idx());
+    Names inner_reads;
+    Names inner_writes;
+    for (const OpDesc& inner : block.ops()) {
+      InsertArguments(inner.inputs(), &inner_reads);
+      InsertArguments(inner.outputs(), &inner_writes);
+      InsertOuterNames(program, inner, &inner_reads, &inner_writes);
     }
+    for (const VarDesc& var : block.vars()) {
+      inner_reads.erase(var.name());
+      inner_writes.erase(var.name());
+    }
+    reads->merge(inner_reads);
+    writes->merge(inner_writes);
   }
-  return false;
+}
+
+/// Copies the blocks of an operator of block `parent`, and those within them, and lets it name the copies.
+void CopyBlocks(const ProgramDesc& program, int parent, OpDesc* op, ProgramDesc* to) {
+  for (OpDesc::Attr& attr : *op->mutable_attrs()) {
+    if (!IsBlock(attr)) continue;
+    const int index = to->blocks_size();
+    BlockDesc* copy = to->add_blocks();
+    *copy = program.blocks(attr.block_idx());
+    copy->set_idx(index);
+    copy->set_parent_idx(parent);
+    attr.set_block_idx(index);
+    for (OpDesc& inner : *copy->mutable_ops()) CopyBlocks(program, index, &inner, to);
+  }
 }
 
 // softmax_with_cross_entropy computes Softmax from Logits alone; Label and Loss are for training.
@@ -60,17 +97,22 @@ Result<ProgramDesc> PruneProgram(const ProgramDesc& program, const std::vector<s
   Names written;
   std::vector<OpDesc> kept;
   for (int i = block.ops_size() - 1; i >= 0; --i) {
-    if (!WritesAny(block.ops(i), needed)) continue;
+    Names reads;
+    Names writes;
+    InsertArguments(block.ops(i).outputs(), &writes);
+    InsertOuterNames(program, block.ops(i), &reads, &writes);
+    if (!IsAnyOf(writes, needed)) continue;
     OpDesc op = WithoutLabel(block.ops(i), needed);
-    for (const OpDesc::Var& output : op.outputs()) {
-      mentioned.insert(output.arguments().begin(), output.arguments().end());
-      written.insert(output.arguments().begin(), output.arguments().end());
+    if (op.type() != block.ops(i).type()) {
+      writes.clear();
+      InsertArguments(op.outputs(), &writes);
     }
-    for (const OpDesc::Var& input : op.inputs()) {
-      for (const std::string& name : input.arguments()) {
-        mentioned.insert(name);
-        if (!stops.contains(name)) needed.insert(name);
-      }
+    InsertArguments(op.inputs(), &reads);
+    mentioned.insert(writes.begin(), writes.end());
+    mentioned.insert(reads.begin(), reads.end());
+    written.merge(writes);
+    for (const std::string& name : reads) {
+      if (!stops.contains(name)) needed.insert(name);
     }
     kept.push_back(std::move(op));
   }
@@ -85,7 +127,11 @@ Result<ProgramDesc> PruneProgram(const ProgramDesc& program, const std::vector<s
   for (const VarDesc& var : block.vars()) {
     if (mentioned.contains(var.name())) *out->add_vars() = var;
   }
-  for (auto op = kept.rbegin(); op != kept.rend(); ++op) *out->add_ops() = std::move(*op);
+  for (auto op = kept.rbegin(); op != kept.rend(); ++op) {
+    OpDesc* copy = out->add_ops();
+    *copy = std::move(*op);
+    CopyBlocks(program, 0, copy, &pruned);
+  }
   return pruned;
 }
 

@@ -141,7 +141,6 @@ for named, make in schedules().items():
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# A model with blocks cannot be exported: what these predict stands before the branches.
 
 
 @program("branches")
@@ -158,8 +157,16 @@ def every_other_batch(s):
 def cases(s):
     x = linear(s.everything(), 8, F.relu)
     level = paddle.mean(x)
-    s.end(static.nn.case([(level < 0.2, lambda: x + 1.0), (level < 0.3, lambda: x * 2.0)], default=lambda: F.sigmoid(x)),
-          predict=F.softmax(linear(x, 2)))
+    s.end(static.nn.case([(level < 0.2, lambda: x + 1.0), (level < 0.3, lambda: x * 2.0)], default=lambda: F.sigmoid(x)))
+
+
+@program("branches")
+def looped(s):
+    """A loop whose result the prediction takes as it comes."""
+    i, limit = paddle.zeros([1], "int64"), paddle.full([1], 3, "int64")
+    _, factor = static.nn.while_loop(lambda i, f: i < limit, lambda i, f: [i + 1, f * 0.5 + 0.25], [i, paddle.ones([1])])
+    factor.stop_gradient = True
+    s.end(linear(s.everything(), 8, F.relu) * factor)
 
 
 @program("branches")

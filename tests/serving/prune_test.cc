@@ -65,6 +65,39 @@ TEST(PruneTest, TheLossKeepsItsOperator) {
               ElementsAre("lookup_table", "concat", "scale", "softmax_with_cross_entropy"));
 }
 
+// y = branch(x), where the block reads a table of the outer block and has a block within it.
+TEST(PruneTest, OperatorsKeepTheirBlocks) {
+  ProgramDesc program;
+  for (int i = 0; i < 4; ++i) program.add_blocks()->set_idx(i);
+  for (const char* name : {"x", "on", "table", "other", "y"}) program.mutable_blocks(0)->add_vars()->set_name(name);
+  program.mutable_blocks(3)->add_vars()->set_name("inside");
+  const auto branch = [](int block, const std::string& to) {
+    OpDesc op = Op("conditional_block", "Cond", {"on"}, "Out", to);
+    OpDesc::Attr* attr = op.add_attrs();
+    attr->set_name("sub_block");
+    attr->set_type(BLOCK);
+    attr->set_block_idx(block);
+    return op;
+  };
+  *program.mutable_blocks(0)->add_ops() = branch(1, "other");
+  *program.mutable_blocks(0)->add_ops() = branch(3, "y");
+  *program.mutable_blocks(1)->add_ops() = Op("scale", "X", {"x"}, "Out", "other");
+  *program.mutable_blocks(2)->add_ops() = Op("lookup_table", "W", {"table", "x"}, "Out", "inside");
+  *program.mutable_blocks(3)->add_ops() = branch(2, "inside");
+  *program.mutable_blocks(3)->add_ops() = Op("scale", "X", {"inside"}, "Out", "y");
+  const Result<ProgramDesc> pruned = PruneProgram(program, {"y"}, {});
+  ASSERT_TRUE(pruned.ok());
+  ASSERT_EQ(pruned->blocks_size(), 3);
+  EXPECT_EQ(pruned->blocks(0).ops(0).attrs(0).block_idx(), 1);
+  EXPECT_EQ(pruned->blocks(1).ops(0).attrs(0).block_idx(), 2);
+  EXPECT_EQ(pruned->blocks(1).parent_idx(), 0);
+  EXPECT_EQ(pruned->blocks(2).parent_idx(), 1);
+  EXPECT_EQ(pruned->blocks(2).ops(0).type(), "lookup_table");
+  std::vector<std::string> declared;
+  for (const VarDesc& var : pruned->blocks(0).vars()) declared.push_back(var.name());
+  EXPECT_THAT(declared, ElementsAre("x", "on", "table", "y"));
+}
+
 TEST(PruneTest, ATargetThatNothingComputesIsAnError) {
   const Result<ProgramDesc> pruned = PruneProgram(Program(), {"nothing"}, {});
   ASSERT_FALSE(pruned.ok());
