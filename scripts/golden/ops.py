@@ -303,6 +303,9 @@ def loss_ops():
     case(g, "hard", {"Logits": [("x", floats(5, 3, low=-3, high=3))], "Label": [("label", hard)]}, both, {"soft_label": False, "ignore_index": -100, "axis": -1})
     case(g, "soft", {"Logits": [("x", floats(5, 3))], "Label": [("label", softmax(floats(5, 3)))]}, both, {"soft_label": True, "ignore_index": -100, "axis": -1})
     case(g, "ignored", {"Logits": [("x", floats(5, 3))], "Label": [("label", ignoring)]}, both, {"soft_label": False, "ignore_index": -100, "axis": -1})
+    logits = (np.arange(12, dtype=np.float32) % 5).reshape(2, 3, 2)
+    for title, label, soft in [("middle axis", np.array([[[0, 1]], [[2, 0]]]), False), ("middle axis, soft", (logits + 1) / (logits + 1).sum(1, keepdims=True), True)]:
+        case(g, title, {"Logits": [("x", logits)], "Label": [("label", label)]}, both, {"soft_label": soft, "ignore_index": -100, "axis": 1})
     g.save()
     g = Golden("log_loss")
     clicks = ids(2, 6, 1).astype(np.float32)
@@ -419,7 +422,9 @@ DRAWN = [
     "sequence_softmax", "sequence_expand", "sequence_expand_as", "sequence_concat", "sequence_mask", "sequence_pad", "sequence_unpad",
     "sequence_reverse", "sequence_reshape", "sequence_slice", "sequence_enumerate", "hash", "cvm",
     "batch_norm", "layer_norm", "data_norm", "norm", "p_norm", "conv2d", "bce_loss", "huber_loss", "bpr_loss", "rank_loss",
-    "decayed_adagrad", "lars_momentum", "rmsprop", "adadelta", "adamax", "lamb", "clip_by_norm",
+    "decayed_adagrad", "lars_momentum", "rmsprop", "adadelta", "adamax", "lamb", "clip_by_norm", "adamw",
+    "tan", "atan", "erf", "expm1", "log2", "log10", "tanh_shrink", "hard_shrink", "softshrink", "thresholded_relu", "brelu", "selu", "celu", "stanh",
+    "soft_relu", "mish", "prelu", "log_softmax", "depthwise_conv2d", "pool2d", "rnn", "size", "coalesce_tensor",
 ]
 
 

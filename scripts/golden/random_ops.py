@@ -108,9 +108,11 @@ def op(*types):
 # Functions of one value
 
 
-@op("sigmoid", "tanh", "square", "assign", "mean", "squared_l2_norm", "exp", "softsign", "logsigmoid", "sin", "cos", "silu")
+@op("sigmoid", "tanh", "square", "assign", "mean", "squared_l2_norm", "exp", "softsign", "logsigmoid", "sin", "cos", "silu",
+    "tan", "atan", "erf", "expm1", "tanh_shrink")
 def _smooth(d, kind):
-    return one({"X": d.floats(*d.shape(), low=-3, high=3)})
+    limit = 1.2 if kind == "tan" else 3
+    return one({"X": d.floats(*d.shape(), low=-limit, high=limit)})
 
 
 @op("relu", "abs", "l1_norm", "hard_swish")
@@ -118,7 +120,7 @@ def _kinked(d, kind):
     return one({"X": d.away(*d.shape())})
 
 
-@op("sqrt", "rsqrt", "log", "log1p", "reciprocal")
+@op("sqrt", "rsqrt", "log", "log1p", "log2", "log10", "reciprocal")
 def _positive(d, kind):
     return one({"X": d.floats(*d.shape(), low=0.3, high=4)})
 
@@ -135,6 +137,29 @@ def _with_attribute(d, kind):
              "softplus": {"beta": 1.5, "threshold": 5.0}, "gelu": {"approximate": d.choice(True, False)},
              "hard_sigmoid": {"slope": 0.15, "offset": 0.45}, "pow": {"factor": d.choice(2.0, 0.5, -1.0, 3.0)}}[kind]
     return one({"X": d.floats(*d.shape(), low=low, high=high)}, attrs)
+
+
+BENT = {"hard_shrink": {"threshold": 0.6}, "softshrink": {"lambda": 0.4}, "thresholded_relu": {"threshold": 0.9}, "brelu": {"t_min": -1.0, "t_max": 2.0},
+        "selu": {"scale": 1.1, "alpha": 1.6}, "celu": {"alpha": 0.7}, "stanh": {"scale_a": 0.6, "scale_b": 1.5}, "soft_relu": {"threshold": 4.5}, "mish": {"threshold": 20.0}}
+
+
+@op(*BENT)
+def _bent(d, kind):
+    return one({"X": d.floats(*d.shape(), low=-6, high=6)}, BENT[kind])
+
+
+@op("prelu")
+def _prelu(d, kind):
+    shape, mode = d.shape(low=2, axes=d.size(2, 4)), d.choice("all", "channel", "element")
+    last = len(shape) == 4 and d.choice(True, False)
+    alpha = {"all": [1], "channel": [shape[-1 if last else 1]], "element": [1] + shape[1:]}[mode]
+    return one({"X": d.away(*shape), "Alpha": d.floats(*alpha)}, {"mode": mode, "data_format": "NHWC" if last else "NCHW"})
+
+
+@op("log_softmax")
+def _log_softmax(d, kind):
+    shape = d.shape(axes=d.size(1, 3))
+    return one({"X": d.floats(*shape, low=-4, high=4)}, {"axis": d.choice(-1, 0, len(shape) - 1)})
 
 
 @op("clip")
@@ -266,6 +291,12 @@ def _reduce_more(d, kind):
 @op("reduce_sum")
 def _reduce_whole(d, kind):
     return one({"X": d.ids(9, 3, 4)}, {"dim": d.choice([0], [1], [-1]), "keep_dim": d.choice(True, False), "reduce_all": False}, grad=False)
+
+
+@op("reduce_max", "reduce_min", "reduce_prod")
+def _reduce_extreme_whole(d, kind):
+    x = d.ids(9, 3, 4, 2) - 4
+    return one({"X": d.choice(x, x.astype(np.int32))}, {"dim": d.choice([0], [1, 2], [-1]), "keep_dim": d.choice(True, False), "reduce_all": d.choice(True, False, False)}, grad=False)
 
 
 @op("reduce_any", "reduce_all")
@@ -573,7 +604,38 @@ def _one_hot_v2(d, kind):
     return one({"X": d.ids(4, *d.shape(axes=2)), **more}, {"depth": 4, "dtype": 5}, grad=False)
 
 
-@op("shape")
+@op("rnn")
+def _rnn(d, kind):
+    mode, layers, directions = d.choice("LSTM", "GRU", "RNN_TANH", "RNN_RELU"), d.size(1, 2), d.size(1, 2)
+    steps, rows, width, hidden = d.size(1, 4), d.size(), d.size(), d.size()
+    gates, cells = {"LSTM": 4, "GRU": 3}.get(mode, 1), layers * directions
+    states = ["state%d" % i for i in range(2 if mode == "LSTM" else 1)]
+    weights = []
+    for cell in range(cells):
+        weights += [(gates * hidden, hidden * directions if cell >= directions else width), (gates * hidden, hidden)]
+    weights += [(gates * hidden,)] * (2 * cells)
+    inputs = {"Input": [("x", d.floats(steps, rows, width))], "PreState": [("first_" + s, d.floats(cells, rows, hidden)) for s in states],
+              "WeightList": [("w%d" % i, d.floats(*shape)) for i, shape in enumerate(weights)]}
+    if d.choice(True, False):
+        inputs["SequenceLength"] = [("lengths", (d.ids(steps, rows) + 1).astype(np.int32))]
+        inputs["SequenceLength"][0][1][0] = steps
+        if directions == 2 and mode.startswith("RNN"):
+            # Of rows that are shorter than others, Paddle's weights miss what the first state of the way back gives.
+            inputs["PreState"] = [(name, np.zeros_like(state)) for name, state in inputs["PreState"]]
+    grad = ["x"] + [name for name, _ in inputs["PreState"] + inputs["WeightList"]]
+    return Case(inputs, {"Out": ["out"], "State": states, "Reserve": ["reserve"], "DropoutState": ["dropped"]},
+                {"mode": mode, "num_layers": layers, "is_bidirec": directions == 2, "input_size": width, "hidden_size": hidden, "dropout_prob": 0.0,
+                 "is_test": False, "seed": 0}, grad, ["out"] + states)
+
+
+@op("coalesce_tensor")
+def _coalesce_tensor(d, kind):
+    names = ["x%d" % i for i in range(d.size(1, 3))]
+    return Case({"Input": [(n, d.floats(*d.shape())) for n in names]}, {"Output": names, "FusedOutput": ["out"]},
+                {"copy_data": True, "use_align": False, "dtype": 5})
+
+
+@op("shape", "size")
 def _shape(d, kind):
     return one({"Input": d.floats(*d.shape())}, grad=False)
 
@@ -783,6 +845,33 @@ def _conv2d(d, kind):
                 {"strides": [1, 1], "paddings": [0, 0], "dilations": [1, 1], "groups": 1, "data_format": "NCHW", "padding_algorithm": "EXPLICIT"}, ["x", "w"])
 
 
+@op("conv2d", "depthwise_conv2d")
+def _conv2d_window(d, kind):
+    last = kind == "conv2d" and d.choice(True, False)
+    groups = 1 if last else 3 if kind == "depthwise_conv2d" else d.choice(1, 3)
+    channels = 3 if groups == 3 else d.size()
+    how, height, width = d.choice("EXPLICIT", "SAME", "VALID"), d.size(4, 7), d.size(4, 7)
+    x = [d.size(1, 3), height, width, channels] if last else [d.size(1, 3), channels, height, width]
+    attrs = {"strides": [d.size(1, 2), d.size(1, 3)], "paddings": d.choice([1, 0], [0, 1, 2, 1]), "dilations": [d.size(1, 2), 1], "groups": groups,
+             "data_format": "NHWC" if last else "NCHW", "padding_algorithm": how}
+    if kind == "depthwise_conv2d":
+        attrs["use_cudnn"] = False
+    return Case({"Input": [("x", d.floats(*x))], "Filter": [("w", d.floats(groups * d.size(1, 2), channels // groups, d.size(1, 2), d.size(1, 3)))]},
+                {"Output": ["out"]}, attrs, ["x", "w"])
+
+
+@op("pool2d")
+def _pool2d(d, kind):
+    how, last = d.choice("max", "avg"), d.choice(True, False)
+    adaptive = how == "avg" and d.choice(True, False)  # of max, Paddle looks at other pixels than the window's
+    x = [d.size(1, 3), d.size(4, 7), d.size(4, 7), d.size()]
+    x = x if last else [x[0], x[3], x[1], x[2]]
+    attrs = {"pooling_type": how, "ksize": [d.size(2, 3), d.size(2, 3)], "strides": [d.size(1, 2), d.size(1, 3)], "paddings": d.choice([0, 0], [1, 1], [0, 1, 1, 0]),
+             "padding_algorithm": d.choice("EXPLICIT", "SAME", "VALID"), "adaptive": adaptive, "global_pooling": not adaptive and d.choice(True, False, False),
+             "exclusive": d.choice(True, False), "ceil_mode": d.choice(True, False), "data_format": "NHWC" if last else "NCHW"}
+    return one({"X": d.distinct(*x)}, attrs)
+
+
 @op("dropout")
 def _dropout(d, kind):
     shape = d.shape(axes=d.size(2, 4))  # with one axis Paddle fails
@@ -826,6 +915,16 @@ def _softmax_ce_forms(d, kind):
     return Case({"Logits": [("x", logits)], "Label": [("label", label)]}, {"Softmax": ["softmax"], "Loss": ["loss"]},
                 {"soft_label": False, "ignore_index": 1 if how == "ignored" else -100, "axis": -1, "use_softmax": how != "done"}, ["x"],
                 check=["loss"], of=["loss"])
+
+
+@op("softmax_with_cross_entropy")
+def _softmax_ce_axis(d, kind):
+    shape, axis, soft = d.shape(low=2, axes=3), d.choice(0, 1, -2), d.choice(True, False)
+    labels = list(shape)
+    labels[axis] = 1
+    label = np.moveaxis(d.simplex(*np.moveaxis(np.empty(shape), axis, -1).shape), -1, axis) if soft else d.ids(shape[axis], *labels)
+    return Case({"Logits": [("x", d.floats(*shape, low=-3, high=3))], "Label": [("label", np.ascontiguousarray(label))]}, {"Softmax": ["softmax"], "Loss": ["loss"]},
+                {"soft_label": soft, "ignore_index": -100, "axis": axis}, ["x"], of=["loss"])
 
 
 @op("cross_entropy", "cross_entropy2")
@@ -928,6 +1027,8 @@ RULES = {
     "decayed_adagrad": ([("Moment", "MomentOut")], [], [{"epsilon": 1e-6, "decay": 0.9}]),
     "adam": ([("Moment1", "Moment1Out"), ("Moment2", "Moment2Out")], [("Beta1Pow", "Beta1PowOut", 0.9), ("Beta2Pow", "Beta2PowOut", 0.999)],
              [{"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "lazy_mode": True}, {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "lazy_mode": False}]),
+    "adamw": ([("Moment1", "Moment1Out"), ("Moment2", "Moment2Out")], [("Beta1Pow", "Beta1PowOut", 0.9), ("Beta2Pow", "Beta2PowOut", 0.999)],
+              [{"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "coeff": 0.1, "with_decay": True, "lr_ratio": 0.5}, {"coeff": 0.1, "with_decay": False, "epsilon": 1e-4}]),
     "ftrl": ([("SquaredAccumulator", "SquaredAccumOut"), ("LinearAccumulator", "LinearAccumOut")], [], [{"l1": 0.3, "l2": 0.05, "lr_power": -0.5}]),
     "adadelta": ([("AvgSquaredGrad", "AvgSquaredGradOut"), ("AvgSquaredUpdate", "AvgSquaredUpdateOut")], [], [{"rho": 0.9, "epsilon": 1e-4}]),
     # Its power is moved on by another operator.
@@ -937,7 +1038,7 @@ RULES = {
               for decay, always in ((0.1, False), (0.0, False), (0.0, True))]),
     "rmsprop": ([("MeanSquare", "MeanSquareOut"), ("Moment", "MomentOut")], [], [{"epsilon": 1e-6, "decay": 0.9, "momentum": 0.5, "centered": False}]),
 }
-DENSE_ONLY = ("decayed_adagrad", "lars_momentum", "adadelta", "adamax")
+DENSE_ONLY = ("decayed_adagrad", "lars_momentum", "adamw", "adadelta", "adamax")
 
 
 @op(*RULES)

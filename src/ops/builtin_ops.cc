@@ -11,6 +11,7 @@
   X(RegisterAdagrad) \
   X(RegisterAdam) \
   X(RegisterAdamax) \
+  X(RegisterAdamw) \
   X(RegisterArgOrder) \
   X(RegisterAssign) \
   X(RegisterAssignValue) \
@@ -18,6 +19,7 @@
   X(RegisterBatchNorm) \
   X(RegisterCast) \
   X(RegisterClip) \
+  X(RegisterCoalesceTensor) \
   X(RegisterCompare) \
   X(RegisterConcat) \
   X(RegisterControlFlow) \
@@ -48,6 +50,7 @@
   X(RegisterLayerNorm) \
   X(RegisterLeakyRelu) \
   X(RegisterLearningRateSchedule) \
+  X(RegisterLogSoftmax) \
   X(RegisterLookupTable) \
   X(RegisterMatmul) \
   X(RegisterMomentum) \
@@ -55,6 +58,8 @@
   X(RegisterNorm) \
   X(RegisterOneHot) \
   X(RegisterPairwiseLoss) \
+  X(RegisterPool2d) \
+  X(RegisterPrelu) \
   X(RegisterPrint) \
   X(RegisterRandom) \
   X(RegisterRange) \
@@ -64,6 +69,7 @@
   X(RegisterReduceExtreme) \
   X(RegisterReshape) \
   X(RegisterRmsprop) \
+  X(RegisterRnn) \
   X(RegisterSaveLoad) \
   X(RegisterScale) \
   X(RegisterSelect) \
@@ -76,6 +82,7 @@
   X(RegisterSequenceReshape) \
   X(RegisterSequenceSoftmax) \
   X(RegisterSgd) \
+  X(RegisterSize) \
   X(RegisterSlice) \
   X(RegisterSoftmax) \
   X(RegisterSoftmaxWithCrossEntropy) \
@@ -83,6 +90,7 @@
   X(RegisterSplit) \
   X(RegisterStack) \
   X(RegisterSum) \
+  X(RegisterThresholdActivation) \
   X(RegisterTopK) \
   X(RegisterTranspose) \
   X(RegisterTrilTriu)

@@ -14,19 +14,22 @@ struct LabelRule {
   static LabelRule Of(const OpView& op) { return {op.Bool("soft_label"), op.Int("ignore_index")}; }
 };
 
-/// Checks input `Label` against scores [..., classes] at compile time.
-inline Status CheckLabel(const InferShapeContext& context, std::string_view scores, const VarMeta& meta, bool soft) {
+/// Checks input `Label` against scores whose classes lie along `axis` (-1: the last) at compile time.
+inline Status CheckLabel(const InferShapeContext& context, std::string_view scores, const VarMeta& meta, bool soft,
+                         int axis) {
   MR_ASSIGN(const VarMeta label, context.Input("Label"));
   const std::string shapes = std::string(scores) + " " +
                              Shown(InputArguments(context.op().desc(), scores)[0], meta.dims) + ", Label " +
                              Shown(InputArguments(context.op().desc(), "Label")[0], label.dims);
   MR_TRY(ExpectDType(context, "Label", label, soft ? DType::kFloat32 : DType::kInt64));
   if (meta.dims.rank() == 0) return context.Error(std::string(scores) + " has no axes");
-  const int64_t rows = KnownProduct(meta.dims, 0, meta.dims.rank() - 1);
+  Dims one_each = meta.dims;
+  one_each.set(axis, 1);
+  const int64_t rows = KnownProduct(one_each, 0, one_each.rank());
   const int64_t labels = label.dims.numel() < 0 ? -1 : label.dims.numel();
   const bool fits = soft ? MayEqual(label.dims, meta.dims)
                          : MayEqual(rows, labels) &&
-                               (label.dims.rank() == meta.dims.rank() ? MayEqual(label.dims[-1], 1)
+                               (label.dims.rank() == meta.dims.rank() ? MayEqual(label.dims[axis], 1)
                                                                       : label.dims.rank() == meta.dims.rank() - 1);
   if (!fits) return context.Error("the label does not fit: " + shapes);
   return Status::Ok();

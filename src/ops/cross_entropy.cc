@@ -19,7 +19,7 @@ Status InferCrossEntropy(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
   MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
   const bool is_second = context.op().type() == "cross_entropy2";
-  MR_TRY(CheckLabel(context, "X", x, !is_second && context.op().Bool("soft_label")));
+  MR_TRY(CheckLabel(context, "X", x, !is_second && context.op().Bool("soft_label"), -1));
   VarMeta out = x;
   out.dims.set(-1, 1);
   context.SetOutput("Y", out);

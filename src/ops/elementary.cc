@@ -50,6 +50,42 @@ struct Cos {
   static float Backward(float x, float grad) { return -grad * std::sin(x); }
 };
 
+struct Tan {
+  static float Forward(float x) { return std::tan(x); }
+  static float Backward(float x, float grad) {
+    const float cosine = std::cos(x);
+    return grad / (cosine * cosine);
+  }
+};
+
+struct Atan {
+  static float Forward(float x) { return std::atan(x); }
+  static float Backward(float x, float grad) { return grad / (1 + x * x); }
+};
+
+struct Erf {
+  static constexpr float kTwoByRootPi = 1.12837917F;
+  static float Forward(float x) { return std::erf(x); }
+  static float Backward(float x, float grad) { return grad * kTwoByRootPi * std::exp(-x * x); }
+};
+
+struct Expm1 {
+  static float Forward(float x) { return std::expm1(x); }
+  static float Backward(float out, float grad) { return grad * (out + 1); }
+};
+
+struct Log2 {
+  static constexpr float kLog = 0.69314718F;
+  static float Forward(float x) { return std::log2(x); }
+  static float Backward(float x, float grad) { return grad / (x * kLog); }
+};
+
+struct Log10 {
+  static constexpr float kLog = 2.30258509F;
+  static float Forward(float x) { return std::log10(x); }
+  static float Backward(float x, float grad) { return grad / (x * kLog); }
+};
+
 struct Abs {
   static float Forward(float x) { return std::abs(x); }
   static float Backward(float x, float grad) { return x > 0 ? grad : x < 0 ? -grad : 0; }
@@ -91,6 +127,12 @@ void RegisterElementary(OpRegistry& registry) {
   RegisterMap<Reciprocal, MapReads::kOut>(registry, "reciprocal", "Out = 1 / X.");
   RegisterMap<Sin, MapReads::kX>(registry, "sin", "Out = sin(X).");
   RegisterMap<Cos, MapReads::kX>(registry, "cos", "Out = cos(X).");
+  RegisterMap<Tan, MapReads::kX>(registry, "tan", "Out = tan(X).");
+  RegisterMap<Atan, MapReads::kX>(registry, "atan", "Out = the angle whose tangent is X.");
+  RegisterMap<Erf, MapReads::kX>(registry, "erf", "Out = the error function of X.");
+  RegisterMap<Expm1, MapReads::kOut>(registry, "expm1", "Out = exp(X) - 1.");
+  RegisterMap<Log2, MapReads::kX>(registry, "log2", "Out = the logarithm of X to the base 2.");
+  RegisterMap<Log10, MapReads::kX>(registry, "log10", "Out = the logarithm of X to the base 10.");
   RegisterMap<Abs, MapReads::kX>(registry, "abs", "Out = |X|.");
   RegisterMap<Power, MapReads::kX>(registry, "pow", "Out = X to the power of factor.",
                                    [](OpBuilder& op) { op.Attr("factor", 1.0F, "the exponent"); });

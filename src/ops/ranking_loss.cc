@@ -13,7 +13,7 @@ float LogOnePlusExp(float x) { return std::max(x, 0.0F) + std::log1p(std::exp(-s
 Status InferBpr(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("X"));
   MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  MR_TRY(CheckLabel(context, "X", x, false));
+  MR_TRY(CheckLabel(context, "X", x, false, -1));
   if (x.dims.rank() != 2 || (x.dims[1] >= 0 && x.dims[1] < 2)) {
     return context.Error("X " + x.dims.ToString() + " must be a matrix of at least two columns");
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <type_traits>
 
 #include "ops/float_input.h"
 #include "ops/reduction.h"
@@ -12,24 +13,42 @@ namespace {
 // slope of the result by one of its values.
 
 struct MaxOf {
-  static constexpr float kEmpty = -std::numeric_limits<float>::infinity();
-  static float Join(float a, float b) { return std::max(a, b); }
+  template <class T>
+  static constexpr T Empty() {
+    return std::is_integral_v<T> ? std::numeric_limits<T>::lowest() : -std::numeric_limits<T>::infinity();
+  }
+  template <class T>
+  static T Join(T a, T b) {
+    return std::max(a, b);
+  }
   static float Slope(float x, float out) { return x == out ? 1.0F : 0.0F; }
 };
 struct MinOf {
-  static constexpr float kEmpty = std::numeric_limits<float>::infinity();
-  static float Join(float a, float b) { return std::min(a, b); }
+  template <class T>
+  static constexpr T Empty() {
+    return std::is_integral_v<T> ? std::numeric_limits<T>::max() : std::numeric_limits<T>::infinity();
+  }
+  template <class T>
+  static T Join(T a, T b) {
+    return std::min(a, b);
+  }
   static float Slope(float x, float out) { return x == out ? 1.0F : 0.0F; }
 };
 struct ProductOf {
-  static constexpr float kEmpty = 1;
-  static float Join(float a, float b) { return a * b; }
+  template <class T>
+  static constexpr T Empty() {
+    return 1;
+  }
+  template <class T>
+  static T Join(T a, T b) {
+    return a * b;
+  }
   static float Slope(float x, float out) { return out / x; }
 };
 
-Status InferFloat(InferShapeContext& context) {
+Status InferNumber(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
-  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
+  if (x.dtype != DType::kInt64 && x.dtype != DType::kInt32) MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
   return InferReduction(context, Reduction::Of(context.op()));
 }
 
@@ -58,12 +77,22 @@ class ExtremeKernel : public BoundKernel<ExtremeKernel<F>> {
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    const Dims dims = x_.dims();
-    JoinValues(x_.Read(), dims, reduction_, F::kEmpty, F::Join, out_->Resize<float>(reduction_.OutDims(dims)));
+    switch (x_.tensor().dtype()) {
+      case DType::kInt64: Join(x_.tensor().template data<int64_t>()); break;
+      case DType::kInt32: Join(x_.tensor().template data<int32_t>()); break;
+      default: Join(x_.Read());
+    }
     return Status::Ok();
   }
 
  private:
+  template <class T>
+  void Join(const T* x) {
+    const Dims dims = x_.dims();
+    T* out = out_->template Resize<T>(reduction_.OutDims(dims));
+    JoinValues(x, dims, reduction_, F::template Empty<T>(), F::template Join<T>, out);
+  }
+
   FloatInput x_;
   Tensor* out_ = nullptr;
   Reduction reduction_;
@@ -130,9 +159,9 @@ void RegisterOne(OpRegistry& registry, const std::string& type, const std::strin
   OpBuilder forward = registry.Add(type);
   AddReductionAttrs(forward);
   forward.Doc(doc)
-      .Input("X", "any shape")
-      .Output("Out", "without the reduced axes; [1] when none is left")
-      .InferShape(InferFloat)
+      .Input("X", "any shape, whole numbers too")
+      .Output("Out", "of X's type, without the reduced axes; [1] when none is left")
+      .InferShape(InferNumber)
       .Grad(GradFromXAndOut)
       .template Kernel<ExtremeKernel<F>>();
   OpBuilder backward = AddGradFromXAndOut(registry, type).template Kernel<ExtremeGradKernel<F>>();

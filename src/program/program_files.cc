@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "core/file.h"
 #include "framework/lod_tensor_codec.h"
+#include "framework/op_registry.h"
 #include "framework/var_meta.h"
 #include "program/text_proto.h"
 
@@ -68,6 +70,30 @@ Result<const Tensor*> FindTensor(const Scope& root, const std::string& name) {
   return &variable->Get<Tensor>();
 }
 
+/// The operators that join parameters to one variable, by its name.
+std::map<std::string, const OpDesc*> JoinedVariables(const ProgramDesc& startup) {
+  std::map<std::string, const OpDesc*> joined;
+  if (startup.blocks_size() == 0) return joined;
+  for (const OpDesc& op : startup.blocks(0).ops()) {
+    if (op.type() != "coalesce_tensor") continue;
+    for (const std::string& name : OutputArguments(op, "FusedOutput")) joined[name] = &op;
+  }
+  return joined;
+}
+
+/// What a coalesce_tensor joins, as its parts are now: `count` values.
+Status Join(const OpDesc& op, const Scope& root, int64_t count, Tensor* all) {
+  float* to = all->Resize<float>({count});
+  int64_t taken = 0;
+  for (const std::string& name : OutputArguments(op, "Output")) {
+    MR_ASSIGN(const Tensor* part, FindTensor(root, name));
+    if (part->numel() > count - taken) return Internal("\"" + name + "\" has grown since coalesce_tensor joined it");
+    std::copy_n(part->data<float>(), part->numel(), to + taken);
+    taken += part->numel();
+  }
+  return taken == count ? Status::Ok() : Internal("parts have shrunk since coalesce_tensor joined them");
+}
+
 }  // namespace
 
 Result<ProgramDesc> ReadProgram(const std::string& path) {
@@ -109,11 +135,22 @@ Status LoadVariables(const ProgramDesc& program, const std::string& folder, Scop
 }
 
 Status SaveVariables(const ProgramDesc& program, const std::string& folder, const Scope& root) {
+  return SaveVariables(program, ProgramDesc(), folder, root);
+}
+
+Status SaveVariables(const ProgramDesc& program, const ProgramDesc& startup, const std::string& folder,
+                     const Scope& root) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return IoError(folder + ": cannot make the folder: " + error.message());
+  const std::map<std::string, const OpDesc*> joined = JoinedVariables(startup);
   for (const std::string& name : PersistableTensors(program)) {
     MR_ASSIGN(const Tensor* tensor, FindTensor(root, name));
+    Tensor parts;
+    if (const auto op = joined.find(name); op != joined.end()) {
+      MR_TRY(Join(*op->second, root, tensor->numel(), &parts));
+      tensor = &parts;
+    }
     std::string bytes;
     AppendLoDTensor(*tensor, &bytes);
     MR_TRY(WriteFileAtomically(folder + "/" + name, bytes));

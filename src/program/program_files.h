@@ -26,6 +26,10 @@ Status LoadVariables(const ProgramDesc& program, const std::string& folder, Scop
 
 /// Writes every persistable tensor of `program` to a file of its name in `folder`, which is made when it is not there.
 Status SaveVariables(const ProgramDesc& program, const std::string& folder, const Scope& root);
+/// The same where the startup program is known: what its `coalesce_tensor` joined (paddle.nn's recurrent layers have
+/// all their weights in one variable as well) is written as its parts are now, whose memory it shares in Paddle.
+Status SaveVariables(const ProgramDesc& program, const ProgramDesc& startup, const std::string& folder,
+                     const Scope& root);
 
 /// The same with one file for all, in the order of sorted names (Paddle's `.pdiparams`).
 Status LoadCombined(const ProgramDesc& program, const std::string& path, Scope& root);

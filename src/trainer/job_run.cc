@@ -24,7 +24,7 @@ Status SaveResults(Job& job, const RunReport& report, const RunSummary& summary)
                                     : WriteFileAtomically(job.output_dir() + "/infer.json", RunJson(summary));
   }
   if (job.desc().program().has_save_dir() && !summary.interrupted) {
-    MR_TRY(SaveVariables(job.model().main, job.desc().program().save_dir(), job.root()));
+    MR_TRY(SaveVariables(job.model().main, job.model().startup, job.desc().program().save_dir(), job.root()));
   }
   if (!summary.interrupted) {
     for (const ModelExport& wanted : job.exports()) MR_TRY(wanted.Write(job.root()).Context(wanted.folder()));

@@ -9,7 +9,7 @@
 namespace millrace {
 
 Status SaveJobModel(const Job& job, const std::string& folder) {
-  if (job.model().prediction.empty()) return SaveVariables(job.model().main, folder, job.root());
+  if (job.model().prediction.empty()) return SaveVariables(job.model().main, job.model().startup, folder, job.root());
   InferenceSource source;
   source.test = &job.model().test;
   source.startup = &job.model().startup;

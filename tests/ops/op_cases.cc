@@ -72,13 +72,34 @@ void AddElementary(std::vector<OpCase>& cases) {
   for (const char* op : {"silu", "softsign", "logsigmoid", "exp", "sin", "cos", "gelu", "swish", "softplus"}) {
     cases.push_back({"", op, {X({-1, 3})}, kOut, {}, {"out"}});
   }
+  for (const char* op :
+       {"tan", "atan", "erf", "expm1", "tanh_shrink", "celu", "stanh", "soft_relu", "mish", "log_softmax"}) {
+    cases.push_back({"", op, {X({-1, 3})}, kOut, {}, {"out"}});
+  }
+  cases.push_back({"first axis", "log_softmax", {X({-1, 3})}, kOut, {{"axis", int64_t{0}}}, {"out"}});
   cases.push_back({"approximate", "gelu", {X({-1, 3})}, kOut, {{"approximate", true}}, {"out"}});
-  for (const char* op : {"sqrt", "rsqrt", "log", "log1p", "reciprocal"}) {
+  for (const char* op : {"sqrt", "rsqrt", "log", "log1p", "log2", "log10", "reciprocal"}) {
     cases.push_back({"", op, {X({-1, 3}, Draw::kPositive)}, kOut, {}, {"out"}});
   }
   cases.push_back({"", "pow", {X({-1, 3}, Draw::kPositive)}, kOut, {{"factor", 2.5F}}, {"out"}});
   for (const char* op : {"abs", "elu", "relu6", "hard_sigmoid", "hard_swish", "sign"}) {
     cases.push_back({"", op, {X({-1, 3}, Draw::kOffZero)}, kOut, {}, {"out"}});
+  }
+  // Thresholds where kOffZero draws nothing: at 0, or beyond.
+  cases.push_back({"", "selu", {X({-1, 3}, Draw::kOffZero)}, kOut, {}, {"out"}});
+  cases.push_back({"", "hard_shrink", {X({-1, 3}, Draw::kOffZero)}, kOut, {{"threshold", 0.02F}}, {"out"}});
+  cases.push_back({"", "softshrink", {X({-1, 3}, Draw::kOffZero)}, kOut, {{"lambda", 0.02F}}, {"out"}});
+  cases.push_back({"", "thresholded_relu", {X({-1, 3}, Draw::kOffZero)}, kOut, {{"threshold", 0.02F}}, {"out"}});
+  cases.push_back({"", "brelu", {X({-1, 3}, Draw::kOffZero)}, kOut, {{"t_min", 0.02F}}, {"out"}});
+  for (const char* mode : {"all", "channel", "element"}) {
+    const std::vector<int64_t> slopes =
+        std::string(mode) == "all" ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 3};
+    cases.push_back({mode,
+                     "prelu",
+                     {X({-1, 3}, Draw::kOffZero), {"Alpha", "alpha", slopes}},
+                     kOut,
+                     {{"mode", std::string(mode)}},
+                     {"out"}});
   }
   // In these the steps lie on whole numbers, which 0.1 to 0.9 keeps clear of.
   for (const char* op : {"floor", "ceil"}) {
@@ -207,6 +228,12 @@ void AddSequencesAndLosses(std::vector<OpCase>& cases) {
                    both,
                    {{"soft_label", true}},
                    {"loss"}});
+  cases.push_back({"middle axis",
+                   "softmax_with_cross_entropy",
+                   {{"Logits", "x", {-1, 3, 2}}, {"Label", "label", {-1, 1, 2}, Draw::kClass, false, 3, false}},
+                   both,
+                   {{"axis", int64_t{1}}},
+                   {"loss"}});
   cases.push_back({"",
                    "log_loss",
                    {{"Predicted", "x", {-1, 1}, Draw::kPositive}, Constant("Labels", {-1, 1}, Draw::kBinary)},
@@ -314,6 +341,33 @@ void AddNormsAndLosses(std::vector<OpCase>& cases) {
   }
   cases.push_back(
       {"", "conv2d", {{"Input", "x", {-1, 3, 2, 1}}, {"Filter", "w", {2, 3, 1, 1}}}, {{"Output", "out"}}, {}, {"out"}});
+  const auto ints = [](std::vector<int64_t> values) { return AttrValue(std::move(values)); };
+  cases.push_back({"window",
+                   "conv2d",
+                   {{"Input", "x", {-1, 3, 4, 5}}, {"Filter", "w", {2, 3, 2, 3}}},
+                   {{"Output", "out"}},
+                   {{"strides", ints({1, 2})}, {"paddings", ints({1, 0})}, {"dilations", ints({2, 1})}},
+                   {"out"}});
+  cases.push_back({"channels last",
+                   "conv2d",
+                   {{"Input", "x", {-1, 4, 5, 3}}, {"Filter", "w", {2, 3, 2, 3}}},
+                   {{"Output", "out"}},
+                   {{"data_format", std::string("NHWC")}, {"padding_algorithm", std::string("SAME")}},
+                   {"out"}});
+  cases.push_back({"",
+                   "depthwise_conv2d",
+                   {{"Input", "x", {-1, 2, 3, 3}}, {"Filter", "w", {4, 1, 2, 2}}},
+                   {{"Output", "out"}},
+                   {{"groups", int64_t{2}}},
+                   {"out"}});
+  for (const char* type : {"max", "avg"}) {
+    cases.push_back({type,
+                     "pool2d",
+                     {X({-1, 2, 4, 3}, Draw::kDistinct)},
+                     kOut,
+                     {{"pooling_type", std::string(type)}, {"ksize", ints({2, 2})}, {"paddings", ints({1, 0})}},
+                     {"out"}});
+  }
   cases.push_back(
       {"", "bce_loss", {X({-1, 3}, Draw::kSimplex), Constant("Label", {-1, 3}, Draw::kBinary)}, kOut, {}, {"out"}});
   cases.push_back({"",
@@ -329,6 +383,28 @@ void AddNormsAndLosses(std::vector<OpCase>& cases) {
                    kOut,
                    {},
                    {"out"}});
+}
+
+void AddRecurrent(std::vector<OpCase>& cases) {
+  for (const char* mode : {"LSTM", "GRU", "RNN_TANH"}) {
+    const bool is_lstm = std::string(mode) == "LSTM";
+    const int64_t gates = is_lstm ? 4 : std::string(mode) == "GRU" ? 3 : 1;
+    std::vector<CaseInput> inputs = {{"Input", "x", {3, 2, 2}}, {"PreState", "h", {2, 2, 2}}};
+    Outputs outputs = {{"Out", "out"}, {"State", "last_h"}};
+    if (is_lstm) {
+      inputs.push_back({"PreState", "c", {2, 2, 2}});
+      outputs.push_back({"State", "last_c"});
+    }
+    for (const char* weight : {"w0", "w1", "w2", "w3"}) inputs.push_back({"WeightList", weight, {gates * 2, 2}});
+    for (const char* bias : {"b0", "b1", "b2", "b3"}) inputs.push_back({"WeightList", bias, {gates * 2}});
+    outputs.push_back({"Reserve", "reserve"});
+    cases.push_back({mode,
+                     "rnn",
+                     inputs,
+                     outputs,
+                     {{"mode", std::string(mode)}, {"hidden_size", int64_t{2}}, {"is_bidirec", true}},
+                     {"out", "last_h"}});
+  }
 }
 
 void AddPicks(std::vector<OpCase>& cases) {
@@ -390,6 +466,7 @@ const std::vector<OpCase>& OpCases() {
     AddSequencesAndLosses(cases);
     AddSequenceLayouts(cases);
     AddNormsAndLosses(cases);
+    AddRecurrent(cases);
     AddPicks(cases);
     return cases;
   }();

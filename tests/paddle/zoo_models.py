@@ -144,6 +144,81 @@ def word2vec(s):
     s.end(cost + paddle.mean(paddle.square(linear(read, 2))), F.sigmoid(true), paddle.optimizer.SGD(0.1))
 
 
+@program("recurrent")
+def gru4rec(s):
+    out, _ = nn.GRU(8, 8)(nn.Embedding(VOCABULARY, 8)(s.numbers("items", 6)))
+    logits = linear(paddle.reshape(out, [-1, 8]), VOCABULARY)
+    following = paddle.reshape(s.numbers("following", 6), [-1, 1])
+    s.end(paddle.mean(F.cross_entropy(logits, following, reduction="none")), F.softmax(linear(out[:, -1, :], 2)),
+          paddle.optimizer.Adagrad(0.1), accuracy=static.accuracy(F.softmax(logits), following, k=20))
+
+
+@program("recurrent")
+def dien(s):
+    length, dim = 4, 6
+    rows = rows_of(dim, padding_idx=0)
+    history, target = rows(s.numbers("history", length)), paddle.squeeze(rows(s.numbers("target")), 1)
+    out, _ = nn.GRU(dim, dim, num_layers=2)(history)
+    most = int(1e9)
+    now = paddle.slice(out, [0, 1, 2], [0, 0, 0], [most, -1, most])
+    later = paddle.slice(history, [0, 1, 2], [0, 1, 0], [most] * 3)
+    helps = paddle.mean(paddle.log(1e-8 + F.sigmoid(paddle.clip(paddle.sum(now * later, 2, keepdim=True), -15, 15))))
+    weights = F.softmax(paddle.matmul(out, paddle.unsqueeze(target, 2)) * dim ** -0.5, axis=1)
+    attended = paddle.transpose(weights * history, [1, 0, 2])
+    cell, state = nn.GRUCell(dim, dim), target * 0.0
+    for i in range(length):
+        _, state = cell(attended[i], state)
+    s.click(F.sigmoid(linear(F.sigmoid(linear(paddle.concat([state, target], 1), 8)), 1)), more=-0.1 * helps)
+
+
+@program("recurrent")
+def both_ways(s):
+    words = nn.Embedding(VOCABULARY, 6)(s.numbers("words", 5))
+    out, (last, _) = nn.LSTM(6, 7, num_layers=2, direction="bidirect")(words)
+    plain, _ = nn.SimpleRNN(6, 5, activation="relu")(words)
+    ends = paddle.concat([paddle.max(out, axis=1), last[-1], plain[:, -1]], 1)
+    s.click(F.sigmoid(linear(ends, 1)), paddle.optimizer.Adamax(0.001))
+
+
+@program("windows")
+def match_pyramid(s):
+    rows = nn.Embedding(VOCABULARY, 5)
+    cross = paddle.matmul(rows(s.numbers("left", 6)), rows(s.numbers("right", 8)), transpose_y=True)
+    maps = F.relu(nn.Conv2D(1, 3, kernel_size=[2, 3], padding="SAME")(paddle.unsqueeze(cross, 1)))
+    pooled = F.max_pool2d(maps, kernel_size=[3, 3], stride=[3, 3], padding="VALID")
+    s.click(F.sigmoid(linear(tower(paddle.flatten(pooled, 1), (5,)), 1)), paddle.optimizer.AdamW(0.001, weight_decay=0.02))
+
+
+@program("windows")
+def tagspace(s):
+    text = nn.Embedding(VOCABULARY, 6, padding_idx=3, sparse=True)(s.numbers("text", 7))
+    hidden = linear(paddle.max(paddle.tanh(nn.Conv1D(6, 5, kernel_size=3, data_format="NLC")(text)), axis=1), 6)
+    tags = rows_of(6)
+    alike = lambda tag: paddle.reshape(F.cosine_similarity(tag, hidden, axis=1), [-1, 1])
+    true, false = alike(paddle.squeeze(tags(s.numbers("tag")), 1)), alike(paddle.max(tags(s.numbers("others", 3)), axis=1))
+    cost = paddle.mean(paddle.maximum(paddle.zeros_like(false), paddle.full_like(false, 0.1) - true + false))
+    s.end(cost, F.sigmoid(true), paddle.optimizer.Adagrad(0.05))
+
+
+@program("windows")
+def text_windows(s):
+    words = paddle.transpose(nn.Embedding(VOCABULARY, 6)(s.numbers("text", 9)), [0, 2, 1])
+    parts = [paddle.max(paddle.tanh(nn.Conv1D(6, 4, kernel_size=k, padding=k // 2)(words)), axis=2) for k in (3, 4)]
+    parts += [paddle.flatten(pool, 1) for pool in (F.max_pool1d(words, 3), F.avg_pool1d(words, 3, stride=2))]
+    s.click(F.sigmoid(linear(paddle.concat(parts, 1), 1)), paddle.optimizer.Adadelta(0.5))
+
+
+@program("windows")
+def sloped(s):
+    """Activations of DMR and others, one with slopes that are learned."""
+    history = rows_of(4)(s.numbers("history", 5))
+    x = nn.PReLU(num_parameters=5, init=0.1)(linear(history, 4))
+    x = paddle.concat([nn.PReLU()(linear(x[:, -1], 4)), F.mish(x[:, 0]), F.selu(x[:, 1]), F.celu(x[:, 2]), F.hardtanh(x[:, 3])], 1)
+    two = linear(paddle.concat([x, F.softshrink(x), F.hardshrink(x), F.tanhshrink(x), paddle.erf(x)], 1), 2)
+    cost = -paddle.mean(paddle.sum(F.log_softmax(two) * F.one_hot(paddle.squeeze(s.label, 1), 2), axis=1))
+    s.end(cost, F.softmax(two), paddle.optimizer.SGD(0.05))
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Operators of Paddle 1, which its Python wrote and Paddle 2 still runs.
 
@@ -224,7 +299,10 @@ def axes(s):
     sums = op("reduce_sum", {"X": x}, {"dim": [2], "keep_dim": False, "reduce_all": False})
     below = op("scale", {"X": op("square", {"X": sums})}, {"bias": 1.0})
     x = op("elementwise_div", {"X": x, "Y": below}, {"axis": 0})
-    classified(s, op("flatten2", {"X": x}, {"axis": 1}, more=[("XShape", "float32")])[0], paddle.optimizer.SGD(0.05))
+    largest = op("reduce_max", {"X": s.numbers("numbers", 5)}, {"dim": [1], "keep_dim": True, "reduce_all": False})
+    largest = op("cast", {"X": largest}, {"in_dtype": 3, "out_dtype": 5})
+    flat = op("flatten2", {"X": x}, {"axis": 1}, more=[("XShape", "float32")])[0]
+    classified(s, op("concat", {"X": [flat, op("scale", {"X": largest}, {"scale": 0.1})]}, {"axis": 1}), paddle.optimizer.SGD(0.05))
 
 
 @program("paddle_1")
