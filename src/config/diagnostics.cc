@@ -31,6 +31,17 @@ std::string Printable(std::string_view text) {
   return out;
 }
 
+/// Each line of a message made safe; all but the first are indented.
+std::string PrintableLines(std::string_view text) {
+  std::string out;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    out += (begin == 0 ? "" : "\n  ") + Printable(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
 std::string Count(int number, const std::string& noun) {
   return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
 }
@@ -87,7 +98,7 @@ void Diagnostics::RenderEntry(const Entry& entry, std::string* out) const {
     *out += " ";
   }
   *out += entry.severity == Severity::kError ? "error: " : "warning: ";
-  *out += Printable(entry.message) + "\n";
+  *out += PrintableLines(entry.message) + "\n";
   for (const std::string& note : entry.notes) *out += "  " + Printable(note) + "\n";
   if (where.source < 0 || where.line == 0) return;
 

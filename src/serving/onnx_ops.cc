@@ -184,7 +184,8 @@ Status Elementwise(const OpView& op, OnnxGraph& graph) {
 
 Status Activation(const OpView& op, OnnxGraph& graph) {
   static const std::map<std::string_view, std::string_view> kTypes = {
-      {"relu", "Relu"}, {"sigmoid", "Sigmoid"}, {"tanh", "Tanh"}, {"assign", "Identity"}};
+      {"relu", "Relu"}, {"sigmoid", "Sigmoid"}, {"tanh", "Tanh"}, {"assign", "Identity"},
+      {"abs", "Abs"},   {"sqrt", "Sqrt"},       {"exp", "Exp"},   {"log", "Log"}};
   return Done(op, graph, graph.Add(kTypes.at(op.type()), {graph.Value(In(op, "X"))}));
 }
 
@@ -277,6 +278,54 @@ Status FillLike(const OpView& op, OnnxGraph& graph) {
   return Done(op, graph, graph.Add("Expand", {graph.Number(op.Float("value"), x), shape}));
 }
 
+Status Transpose(const OpView& op, OnnxGraph& graph) {
+  return DoneFlat(op, graph, graph.Add("Transpose", {graph.Value(In(op, "X"))}, {{"perm", op.Ints("axis")}}));
+}
+
+/// Axes [start, stop] as one; those behind must be of known sizes.
+Status Flatten(const OpView& op, OnnxGraph& graph) {
+  const std::string x = In(op, "X");
+  if (op.type() == "flatten2") {
+    return DoneFlat(op, graph, graph.Add("Flatten", {graph.Value(x)}, {{"axis", op.Int("axis")}}));
+  }
+  const Dims dims = graph.Meta(x).dims;
+  const auto front = [&](int64_t axis) { return static_cast<int>(axis < 0 ? axis + dims.rank() : axis); };
+  const int start = front(op.Int("start_axis"));
+  std::vector<int64_t> shape(static_cast<size_t>(start), 0);
+  shape.push_back(-1);
+  for (int axis = front(op.Int("stop_axis")) + 1; axis < dims.rank(); ++axis) {
+    if (dims[axis] < 0) return Refuse(op, "an axis of unknown size behind the flattened ones has no ONNX form");
+    shape.push_back(dims[axis]);
+  }
+  return DoneFlat(op, graph, graph.Add("Reshape", {graph.Value(x), graph.Ints(shape)}));
+}
+
+Status Stack(const OpView& op, OnnxGraph& graph) {
+  const int rank = graph.Meta(In(op, "X")).dims.rank();
+  const int64_t axis = op.Int("axis") < 0 ? op.Int("axis") + rank + 1 : op.Int("axis");
+  std::vector<std::string> values;
+  for (const std::string& name : InputArguments(op.desc(), "X")) {
+    values.push_back(graph.Add("Unsqueeze", {graph.Value(name), graph.Ints({axis})}));
+  }
+  graph.SetOutput(op.desc(), "Y", graph.Add("Concat", values, {{"axis", axis}}), "");
+  return Status::Ok();
+}
+
+Status BatchNorm(const OpView& op, OnnxGraph& graph) {
+  const std::string layout = op.String("data_layout");
+  if (layout == "NHWC") {
+    return InvalidConfig("batch_norm (" + OutputArguments(op.desc(), "Y").at(0) +
+                         "): data_layout NHWC has no ONNX form");
+  }
+  std::vector<std::string> inputs;
+  for (const char* parameter : {"X", "Scale", "Bias", "Mean", "Variance"}) {
+    inputs.push_back(graph.Value(In(op, parameter)));
+  }
+  const std::string y = graph.Add("BatchNormalization", inputs, {{"epsilon", op.Float("epsilon")}});
+  graph.SetOutput(op.desc(), "Y", y, In(op, "X"));
+  return Status::Ok();
+}
+
 const std::map<std::string_view, Translate>& Translations() {
   static const std::map<std::string_view, Translate> kAll = {
       {"lookup_table", Lookup},
@@ -294,6 +343,16 @@ const std::map<std::string_view, Translate>& Translations() {
       {"sigmoid", Activation},
       {"tanh", Activation},
       {"assign", Activation},
+      {"abs", Activation},
+      {"sqrt", Activation},
+      {"exp", Activation},
+      {"log", Activation},
+      {"transpose", Transpose},
+      {"transpose2", Transpose},
+      {"flatten2", Flatten},
+      {"flatten_contiguous_range", Flatten},
+      {"stack", Stack},
+      {"batch_norm", BatchNorm},
       {"softmax", Softmax},
       {"leaky_relu", LeakyRelu},
       {"square", Square},

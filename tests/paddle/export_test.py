@@ -1,14 +1,16 @@
 """Models of ours in the files of other runtimes, which predict the same there.
 
-    export_test.py BIN_DIR lr|fm|deepfm|dcn|wide_deep|operators|growing_tables|refusals
+    export_test.py BIN_DIR lr|fm|deepfm|dcn|wide_deep|operators|program|growing_tables|refusals
 
 The first five are configs/NAME.prototxt, whose tables grow; `operators` runs what an ONNX model may hold, on a table with a
-vocabulary. PADDLE_PYTHON and ONNXRUNTIME_PYTHON name Pythons that have the runtimes; exit code 77: one was missing, and
-what could be compared without it agreed.
+vocabulary, and `program` what Paddle writes. PADDLE_PYTHON and ONNXRUNTIME_PYTHON name Pythons that have the runtimes; exit
+code 77: one was missing, and what could be compared without it agreed.
 """
 
+import json
 import os
 import random
+import re
 import sys
 import tempfile
 
@@ -56,8 +58,12 @@ model {
   layer { name: "narrow" op { type: "squeeze2" inputs { name: "X" vars: "turned" } attrs { name: "axes" ints: 2 } } }
   layer { name: "mean" op { type: "reduce_mean" inputs { name: "X" vars: "narrow" }
     attrs { name: "dim" ints: 1 } attrs { name: "keep_dim" b: true } } }
+  layer { name: "crossed" op { type: "transpose2" inputs { name: "X" vars: "outer" } attrs { name: "axis" ints: [0, 2, 1] } } }
+  layer { name: "flat" op { type: "flatten_contiguous_range" inputs { name: "X" vars: "crossed" }
+    attrs { name: "start_axis" i: 1 } attrs { name: "stop_axis" i: 2 } } }
+  layer { name: "size" op { type: "abs" inputs { name: "X" vars: "flat" } } }
   layer { name: "kept" dropout { in: "difference" prob: 0.3 } }
-  layer { name: "all" concat { in: ["leaky", "scaled", "clipped", "part", "product", "narrow", "mean", "kept"] } }
+  layer { name: "all" concat { in: ["leaky", "scaled", "clipped", "part", "product", "narrow", "mean", "kept", "size"] } }
   layer { name: "h" fc { in: "all" units: 8 act: TANH } }
   layer { name: "y" fc { in: "h" units: 3 act: SOFTMAX } }
   loss { kind: CROSS_ENTROPY in: "y" label: "label" }
@@ -186,6 +192,21 @@ def operators(run, _):
                         ("lasts", 3), ("x", 3)])
 
 
+def program(run, _):
+    """A model that Paddle wrote, which has operators that our layers do not make."""
+    python = run.python("PADDLE_PYTHON")
+    if not python:
+        return
+    support.run(python, HERE + "/program_models.py", "onnx", run.folder)
+    folder = run.folder + "/stacked_and_normed"
+    columns = ",".join(json.loads(support.read(folder + "/names.json"))["columns"])
+    job = folder + "/job/job.prototxt"
+    prediction = re.search("format: PADDLE (.*?) }", support.read(job))[1]
+    run.train(job, "thread_num=1", "output.export+={format: ONNX %s}" % prediction)
+    lines = folder + "/data/part-000"
+    run.onnx("offline.onnx", columns, lines, run.predict("paddle", lines))
+
+
 def expect(text, *parts):
     for part in parts:
         if part not in text:
@@ -209,6 +230,8 @@ def refusals(run, _):
     support.write(run.folder + "/lines", "1 1 3 1 2 3 1 1 1 1 1 7 1 2\n")
     print_only = lambda *settings: run.train(job, *settings, code=2)
     expect(print_only("output.export+={format: PADDLE fetch_vars: \"hh\"}"), 'there is no variable "hh"', 'did you mean "h"')
+    both = print_only("output.export+={format: PADDLE fetch_vars: [\"hh\", \"gg\"]}")
+    expect(both, 'there is no variable "hh"', '\n  fetch_vars: there is no variable "gg"')
     expect(print_only("output.export+={dir: \"x\"}"), "an export needs a format: PADDLE or ONNX")
     expect(print_only("output.export+={format: ONNX vocabulary: 0}"), "vocabulary must be at least 1")
     expect(print_only("output.export+={format: ONNX}", "output.export+={format: ONNX}"), "an earlier export has the folder")
@@ -234,7 +257,8 @@ def main():
     bin_dir, name = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         run = Run(bin_dir, folder)
-        {"operators": operators, "growing_tables": growing_tables, "refusals": refusals}.get(name, config)(run, name)
+        named = {"operators": operators, "program": program, "growing_tables": growing_tables, "refusals": refusals}
+        named.get(name, config)(run, name)
         run.end()
 
 

@@ -233,6 +233,14 @@ def normed(s):
     s.end(paddle.concat([x, static.nn.data_norm(s.dense, name="counts", epsilon=1e-4)], axis=1))
 
 
+@program("onnx")
+def stacked_and_normed(s):
+    """What recommendation models hold besides products and sums, and ONNX has a form for."""
+    fields = paddle.stack([embed(ids, 4, "field") for ids in s.ids], axis=1)
+    turned = paddle.flatten(paddle.transpose(fields, [0, 2, 1]), 1)
+    s.end(static.nn.batch_norm(paddle.concat([turned, paddle.sqrt(paddle.abs(s.dense)), paddle.exp(s.dense)], axis=1)))
+
+
 @program("layers")
 def left_out_in_training_alone(s):
     x = s.everything()
