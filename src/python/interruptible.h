@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -13,14 +14,20 @@ namespace millrace {
 /// Where a thread ends whose process goes.
 [[noreturn]] void StayForever();
 
-/// Runs `work`, which throws nothing, without the GIL. A thread that Python's end overtakes meanwhile (a daemon's)
+/// Runs `work` without the GIL; what it throws goes on with the GIL. A thread that Python's end overtakes meanwhile (a daemon's)
 /// stays here until the process is gone: Python would end it by unwinding, which destructors do not stand.
 template <class Work>
 void WithoutGil(const Work& work) {
   PyThreadState* const state = PyEval_SaveThread();
-  work();
+  std::exception_ptr failure;
+  try {
+    work();
+  } catch (...) {
+    failure = std::current_exception();
+  }
   if (Py_IsInitialized() == 0) StayForever();
   PyEval_RestoreThread(state);
+  if (failure) std::rethrow_exception(failure);
 }
 
 /// Runs `work` on a thread of its own while the caller, who holds the GIL and lets go of it meanwhile, looks for Ctrl-C

@@ -142,7 +142,8 @@ TEST(OutputFolderTest, AFolderOfTheUsersIsNotReplacedByTheModel) {
   std::ofstream(out + "/model") << "mine";
   Process file("trainer", flags);
   EXPECT_EQ(file.Wait(), 2);
-  EXPECT_THAT(file.errors(), HasSubstr("\"" + out + "/model\" is a file, and the folder of a model would take its place"));
+  EXPECT_THAT(file.errors(),
+              HasSubstr("\"" + out + "/model\" is a file, and the folder of a model would take its place"));
   EXPECT_EQ(ReadFile(out + "/model").value(), "mine");
 }
 
