@@ -20,6 +20,11 @@ foreach(folder ${includes})
     string(APPEND MR_PLUGIN_INCLUDES " -isystem ${folder}")
   endif()
 endforeach()
+# A plugin of the C++ tier shares memory with the programs, and sanitizers must see both sides of it.
+set(MR_PLUGIN_SANITIZE "")
+if(MILLRACE_SANITIZE)
+  set(MR_PLUGIN_SANITIZE " -fsanitize=${MILLRACE_SANITIZE} -fno-omit-frame-pointer")
+endif()
 file(RELATIVE_PATH MR_HEADERS_FROM_PREFIX /prefix /prefix/${MR_INSTALL_HEADERS})
 
 configure_file(cmake/millrace-config.in ${PROJECT_BINARY_DIR}/millrace-config @ONLY)
