@@ -21,7 +21,9 @@ PythonsEnd& End();
 /// Of the process, as Python's end is: calls that run, and whether they are to stop for good.
 struct PythonsEnd {
   // The threads of a process are not in the one that it forks.
-  PythonsEnd() { ::pthread_atfork(nullptr, nullptr, [] { End().calls = 0; }); }
+  PythonsEnd() {
+    ::pthread_atfork(nullptr, nullptr, [] { End().calls = 0; });
+  }
 
   std::atomic<int> calls{0};
   std::atomic<bool> is_near{false};

@@ -14,8 +14,8 @@ namespace millrace {
 /// Where a thread ends whose process goes.
 [[noreturn]] void StayForever();
 
-/// Runs `work` without the GIL; what it throws goes on with the GIL. A thread that Python's end overtakes meanwhile (a daemon's)
-/// stays here until the process is gone: Python would end it by unwinding, which destructors do not stand.
+/// Runs `work` without the GIL; what it throws goes on with the GIL. A thread that Python's end overtakes meanwhile (a
+/// daemon's) stays here until the process is gone: Python would end it by unwinding, which destructors do not stand.
 template <class Work>
 void WithoutGil(const Work& work) {
   PyThreadState* const state = PyEval_SaveThread();
