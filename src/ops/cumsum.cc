@@ -5,14 +5,6 @@
 namespace millrace {
 namespace {
 
-Status InferCumsum(InferShapeContext& context) {
-  MR_ASSIGN(const VarMeta x, context.Input("X"));
-  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  MR_TRY(FrontAxis(context, context.op().Int("axis"), x.dims.rank()).status());
-  context.SetOutput("Out", x);
-  return Status::Ok();
-}
-
 /// The gradient is a sum that runs the other way.
 class CumsumKernel : public BoundKernel<CumsumKernel> {
  public:
@@ -65,7 +57,7 @@ void RegisterCumsum(OpRegistry& registry) {
   forward.Doc("Running sums along an axis.")
       .Input("X", "any shape")
       .Output("Out", "shape of X")
-      .InferShape(InferCumsum)
+      .InferShape(InferAlongAxis)
       .Grad(GradFromX)
       .Kernel<CumsumKernel>();
   OpBuilder backward = registry.Add("cumsum_grad");

@@ -105,6 +105,14 @@ Result<int> FrontAxis(const InferShapeContext& context, int64_t axis, int rank) 
   return static_cast<int>(front);
 }
 
+Status InferAlongAxis(InferShapeContext& context) {
+  MR_ASSIGN(const VarMeta x, context.Input("X"));
+  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
+  MR_TRY(FrontAxis(context, context.op().Int("axis"), x.dims.rank()).status());
+  context.SetOutput("Out", x);
+  return Status::Ok();
+}
+
 std::string Shown(std::string_view name, const Dims& dims) {
   return "\"" + std::string(name) + "\" " + dims.ToString();
 }

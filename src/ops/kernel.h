@@ -50,6 +50,9 @@ int64_t KnownProduct(const Dims& dims, int begin, int end);
 /// `axis` counted from the front; kInvalidConfig when a tensor of `rank` axes has no such axis.
 Result<int> FrontAxis(const InferShapeContext& context, int64_t axis, int rank);
 
+/// Out is like X, floats; the attribute axis is one of X's.
+Status InferAlongAxis(InferShapeContext& context);
+
 /// `"name" [2, 3]`, as messages show a tensor.
 std::string Shown(std::string_view name, const Dims& dims);
 

@@ -9,14 +9,6 @@
 namespace millrace {
 namespace {
 
-Status InferLogSoftmax(InferShapeContext& context) {
-  MR_ASSIGN(const VarMeta x, context.Input("X"));
-  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  MR_TRY(FrontAxis(context, context.op().Int("axis"), x.dims.rank()).status());
-  context.SetOutput("Out", x);
-  return Status::Ok();
-}
-
 class LogSoftmaxKernel : public BoundKernel<LogSoftmaxKernel> {
  public:
   Status Bind(KernelContext& context) {
@@ -86,7 +78,7 @@ void RegisterLogSoftmax(OpRegistry& registry) {
       .Input("X", "any shape")
       .Output("Out", "shape of X")
       .Attr("axis", int64_t{-1}, "negative: from the end")
-      .InferShape(InferLogSoftmax)
+      .InferShape(InferAlongAxis)
       .Grad(GradFromOut)
       .Kernel<LogSoftmaxKernel>();
   registry.Add("log_softmax_grad")

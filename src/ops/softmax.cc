@@ -10,14 +10,6 @@
 namespace millrace {
 namespace {
 
-Status InferSoftmax(InferShapeContext& context) {
-  MR_ASSIGN(const VarMeta x, context.Input("X"));
-  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  MR_TRY(FrontAxis(context, context.op().Int("axis"), x.dims.rank()).status());
-  context.SetOutput("Out", x);
-  return Status::Ok();
-}
-
 class SoftmaxKernel : public BoundKernel<SoftmaxKernel> {
  public:
   Status Bind(KernelContext& context) {
@@ -99,7 +91,7 @@ void RegisterSoftmax(OpRegistry& registry) {
       .Output("Out", "shape of X")
       .Attr("axis", int64_t{-1}, "negative: from the end")
       .Attr("data_format", std::string("AnyLayout"), "as Paddle writes it; changes nothing here")
-      .InferShape(InferSoftmax)
+      .InferShape(InferAlongAxis)
       .Grad(GradFromOut)
       .Kernel<SoftmaxKernel>();
   registry.Add("softmax_grad")
