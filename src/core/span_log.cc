@@ -1,18 +1,14 @@
 #include "core/span_log.h"
 
-#include <chrono>
 #include <utility>
+
+#include "core/elapsed.h"
 
 namespace millrace {
 
-int64_t SpanLog::Now() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
-
 void SpanLog::Add(const std::string& thread, std::string_view name, std::string_view detail,
                   int64_t start_nanoseconds) {
-  Span span{std::string(name), std::string(detail), start_nanoseconds, Now()};
+  Span span{std::string(name), std::string(detail), start_nanoseconds, SteadyNanoseconds()};
   const std::lock_guard lock(mutex_);
   if (start_nanoseconds > closed_at_) return;
   std::deque<Span>& of_thread = spans_[thread];
@@ -22,7 +18,7 @@ void SpanLog::Add(const std::string& thread, std::string_view name, std::string_
 
 void SpanLog::Close() {
   const std::lock_guard lock(mutex_);
-  closed_at_ = Now();
+  closed_at_ = SteadyNanoseconds();
 }
 
 std::map<std::string, std::vector<SpanLog::Span>> SpanLog::spans() const {

@@ -24,8 +24,6 @@ class SpanLog {
     int64_t end_nanoseconds = 0;
   };
 
-  /// The steady clock.
-  static int64_t Now();
   /// Adds a span that ends now to a thread (or another line of the trace) of this name. One that began after Close is
   /// forgotten.
   void Add(const std::string& thread, std::string_view name, std::string_view detail, int64_t start_nanoseconds);

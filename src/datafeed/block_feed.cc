@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/elapsed.h"
+
 namespace millrace {
 namespace {
 
@@ -166,7 +168,7 @@ void BlockFeed::OpenAhead(Lane& lane) const {
 Result<bool> BlockFeed::TracedNext(int reader, size_t lane, LineBlock& block, const std::stop_token& stop) const {
   Lane& from = *lanes_[lane];
   if (spans_ == nullptr) return NextOfLane(from, block, stop);
-  const int64_t start = SpanLog::Now();
+  const int64_t start = SteadyNanoseconds();
   Result<bool> got = NextOfLane(from, block, stop);
   if (!got.ok() || !*got) return got;
   spans_->Add("reader " + std::to_string(reader), InputStageName(from.stage), (*files_)[block.file], start);
@@ -182,7 +184,7 @@ Result<bool> BlockFeed::NextOfLane(Lane& lane, LineBlock& block, const std::stop
         lane.done.store(true, std::memory_order_release);
         break;
       }
-      if (spans_ != nullptr) lane.opened = SpanLog::Now();
+      if (spans_ != nullptr) lane.opened = SteadyNanoseconds();
       MR_TRY(OpenFileOf(lane));
       OpenAhead(lane);
     }

@@ -99,7 +99,7 @@ Status QueuePass::ReadAll(Reader& reader, const std::stop_token& stop) {
     MR_ASSIGN(const bool got, blocks_.Next(reader.number, reader.block, stop));
     if (!got) break;
     const Clock::time_point start = Clock::now();
-    const int64_t traced_from = options_.spans != nullptr ? SpanLog::Now() : 0;
+    const int64_t traced_from = options_.spans != nullptr ? SteadyNanoseconds() : 0;
     const double waited = reader.wait_seconds;
     const Status parsed = ParseBlock(reader, stop);
     if (options_.spans != nullptr) {
@@ -175,7 +175,7 @@ Status QueuePass::HandOn(Reader& reader, BatchPtr batch, const std::stop_token& 
   reader.rows += batch->rows();
   if (channel_.TryPush(batch)) return Status::Ok();
   const Clock::time_point start = Clock::now();
-  const int64_t traced_from = options_.spans != nullptr ? SpanLog::Now() : 0;
+  const int64_t traced_from = options_.spans != nullptr ? SteadyNanoseconds() : 0;
   Status status = channel_.Push(std::move(batch), stop);
   reader.wait_seconds += SecondsSince(start);
   if (options_.spans != nullptr) options_.spans->Add(reader.name, "wait for workers", "", traced_from);

@@ -1,9 +1,9 @@
 #include "device_worker/batch_trace.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "core/elapsed.h"
 #include "core/json_writer.h"
 
 namespace millrace {
@@ -53,11 +53,10 @@ Status BatchTrace::OnBatch(const TrainedBatch& trained) {
   const std::vector<int64_t>& total = trained.frame.op_nanoseconds();
   const int64_t step = trained.context.step;
   if (step >= first_step_ && step < end_step_ && total.size() == ops_) {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
     Batch batch;
     batch.step = step;
     batch.rows = trained.context.rows;
-    batch.end_nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+    batch.end_nanoseconds = SteadyNanoseconds();
     batch.read_nanoseconds = trained.read_nanoseconds;
     batch.run_nanoseconds = trained.run_nanoseconds;
     batch.first_row = trained.context.DescribeRow(0);

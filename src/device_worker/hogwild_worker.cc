@@ -2,15 +2,10 @@
 
 #include <omp.h>
 
-#include <chrono>
+#include "core/elapsed.h"
 
 namespace millrace {
 namespace {
-
-int64_t Now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 class HogwildWorker final : public DeviceWorker {
  public:
@@ -37,10 +32,10 @@ Status HogwildWorker::Train(BatchSource& source, std::stop_token stop) {
   omp_set_num_threads(1);
   if (parts_.cpu >= 0) StayOnProcessor(parts_.cpu);
   while (true) {
-    const int64_t start = Now();
+    const int64_t start = SteadyNanoseconds();
     MR_ASSIGN(const BatchPtr batch, source.Next(stop));
     if (batch == nullptr) return Status::Ok();
-    const int64_t read_nanoseconds = Now() - start;
+    const int64_t read_nanoseconds = SteadyNanoseconds() - start;
     parts_.gate->Enter(parts_.index);
     // A worker that fails stays busy until it is Done: nobody checkpoints what a failed batch left behind.
     if (stop.stop_requested()) return Cancelled("training was stopped");
@@ -59,14 +54,14 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanosecond
   context.step = progress.steps_started.fetch_add(1, std::memory_order_relaxed);
   context.file_names = parts_.file_names;
   context.stop = stop;
-  const int64_t start = Now();
+  const int64_t start = SteadyNanoseconds();
   const WorkerFrame& in = parts_.frames[0];
   if (Status s = in.frame->Run(context); !s.ok()) {
     report_.was_cut = s.code() == StatusCode::kCancelled;
     return s;
   }
   if (turn.owns_lock()) turn.unlock();
-  const int64_t run_nanoseconds = Now() - start;
+  const int64_t run_nanoseconds = SteadyNanoseconds() - start;
   if (in.metrics != nullptr) MR_TRY(in.metrics->Add(batch));
   for (const BatchSpan& span : batch.spans()) ledger_.Add(span);
 

@@ -4,11 +4,6 @@
 #include <utility>
 
 namespace millrace {
-namespace {
-
-size_t At(int i) { return static_cast<size_t>(i); }
-
-}  // namespace
 
 std::string SectionTask::ToString() const {
   const char letter = kind == Kind::kForward ? 'F' : kind == Kind::kBackward ? 'B' : 'U';

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace millrace {
+
+/// The index of a section or a micro-batch, both of which are counted by int.
+inline size_t At(int i) { return static_cast<size_t>(i); }
 
 /// One thing for a thread of a section to do.
 struct SectionTask {

@@ -2,22 +2,16 @@
 
 #include <omp.h>
 
-#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
 #include <thread>
 #include <utility>
 
+#include "core/elapsed.h"
+
 namespace millrace {
 namespace {
-
-int64_t Now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-size_t At(int i) { return static_cast<size_t>(i); }
 
 /// What the threads of a section did in a pass.
 struct SectionTimes {
@@ -115,12 +109,12 @@ Status SectionWorker::TrainMiniBatches(BatchSource& source, const std::stop_toke
     parts_.gate->Enter(parts_.index);
     // A worker that fails stays busy until it is Done: nobody checkpoints what a failed batch left behind.
     if (stop.stop_requested()) return Cancelled("training was stopped");
-    const int64_t start = Now();
+    const int64_t start = SteadyNanoseconds();
     if (Status s = RunMiniBatch(stop); !s.ok()) {
       report_.was_cut = s.code() == StatusCode::kCancelled;
       return s;
     }
-    report_.run_nanoseconds += Now() - start;
+    report_.run_nanoseconds += SteadyNanoseconds() - start;
     Account();
     parts_.gate->Leave(parts_.index);
   }
@@ -129,12 +123,12 @@ Status SectionWorker::TrainMiniBatches(BatchSource& source, const std::stop_toke
 Result<bool> SectionWorker::ReadMiniBatch(BatchSource& source, const std::stop_token& stop) {
   micro_batches_.clear();
   while (static_cast<int>(micro_batches_.size()) < pipeline_.micro_batches) {
-    const int64_t start = Now();
+    const int64_t start = SteadyNanoseconds();
     MR_ASSIGN(BatchPtr batch, source.Next(stop));
     if (batch == nullptr) break;
     MicroBatch& micro = micro_batches_.emplace_back();
     micro.batch = std::move(batch);
-    micro.read_nanoseconds = Now() - start;
+    micro.read_nanoseconds = SteadyNanoseconds() - start;
   }
   return !micro_batches_.empty();
 }
@@ -180,7 +174,7 @@ void SectionWorker::RunSection(int section, int thread) {
   if (!pipeline_.cpus.empty()) StayOnProcessor(pipeline_.cpus[At(thread)]);
   std::unique_lock lock(mutex_);
   while (true) {
-    const int64_t start = Now();
+    const int64_t start = SteadyNanoseconds();
     std::optional<SectionTask> task;
     changed_.wait(lock, [&] {
       if (ended_ || !failure_.ok()) return true;
@@ -191,9 +185,9 @@ void SectionWorker::RunSection(int section, int thread) {
     // Taking a scope from a queue makes room there.
     changed_.notify_all();
     lock.unlock();
-    const int64_t begin = Now();
+    const int64_t begin = SteadyNanoseconds();
     Status status = RunTask(*task);
-    const int64_t nanoseconds = Now() - begin;
+    const int64_t nanoseconds = SteadyNanoseconds() - begin;
     lock.lock();
     SectionTimes& times = times_[At(section)];
     ++times.tasks;

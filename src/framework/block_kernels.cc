@@ -1,16 +1,10 @@
 #include "framework/block_kernels.h"
 
-#include <chrono>
-
+#include "core/elapsed.h"
 #include "framework/executable.h"
 
 namespace millrace {
 namespace {
-
-int64_t Now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 std::string FirstOutput(const OpDesc& op) {
   for (const OpDesc::Var& output : op.outputs()) {
@@ -66,12 +60,12 @@ Result<std::unique_ptr<BlockKernels>> BlockKernels::Create(const Executable& exe
 
 Status BlockKernels::Run(const RunContext& context, OpRange ops) {
   for (size_t i = ops.begin; i < ops.end; ++i) {
-    const int64_t start = nanoseconds_.empty() ? 0 : Now();
+    const int64_t start = nanoseconds_.empty() ? 0 : SteadyNanoseconds();
     if (Status s = RunKernel(*kernels_[i], context, *executable_, block_, i); !s.ok()) {
       const OpDesc& op = executable_->ops(block_)[i];
       return std::move(s).Context(Where(block_, i) + " " + op.type() + FirstOutput(op));
     }
-    if (!nanoseconds_.empty()) nanoseconds_[i] += Now() - start;
+    if (!nanoseconds_.empty()) nanoseconds_[i] += SteadyNanoseconds() - start;
   }
   return Status::Ok();
 }
