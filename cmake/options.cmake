@@ -45,6 +45,13 @@ if(MILLRACE_SANITIZE)
   target_compile_options(mr_test_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
+# Many loops over whole tensors: -O3's copies of each loop cost a newcomer's first build most of a minute, and no job ran
+# faster for them (docs/benchmarks.md).
+add_library(mr_warm_options INTERFACE)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_options(mr_warm_options INTERFACE -O2 -ftree-vectorize -fvect-cost-model=dynamic)
+endif()
+
 # What runs once a job, not once a batch or a row: a newcomer's first build ends a minute earlier for it.
 add_library(mr_cold_options INTERFACE)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")

@@ -8,17 +8,20 @@ function(mr_unity target batch)
   endif()
 endfunction()
 
-# mr_library(ROOM [COLD] SOURCES a.cc … DEPS rooms and libraries …): one folder below src/ is one target. What is COLD
-# runs once a job.
+# mr_library(ROOM [WARM|COLD] SOURCES a.cc … DEPS rooms and libraries …): one folder below src/ is one target. What is
+# COLD runs once a job; what is WARM is as fast without the last of what the compiler can do (cmake/options.cmake).
 function(mr_library room)
-  cmake_parse_arguments(ARG "COLD" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "WARM;COLD" "" "SOURCES;DEPS" ${ARGN})
   add_library(mr_${room} STATIC ${ARG_SOURCES})
   target_include_directories(mr_${room} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(mr_${room} PUBLIC ${ARG_DEPS} PRIVATE mr_options)
+  if(ARG_WARM)
+    target_link_libraries(mr_${room} PRIVATE mr_warm_options)
+  endif()
   if(ARG_COLD)
     target_link_libraries(mr_${room} PRIVATE mr_cold_options)
   endif()
-  mr_unity(mr_${room} 8)
+  mr_unity(mr_${room} 16)
 endfunction()
 
 # mr_binary(NAME SOURCES a.cc … DEPS …): a program in bin/. What it does often is in the rooms.
