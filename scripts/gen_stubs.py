@@ -73,7 +73,7 @@ TYPES = {
     "file": "Union[str, os.PathLike[str]]", "path": "Union[str, os.PathLike[str]]", "folder": "Any", "text": "str", "overrides": "Sequence[str]",
     "output_dir": "Any", "origin": "str", "resume": "str", "columns": "Mapping[str, Any]", "lines": "Any",
     "without": "Sequence[str]", "prediction": "str", "data_desc": "Optional[str]",
-    "capacity": "int", "shapes": "Sequence[Sequence[int]]", "dtypes": "Optional[Sequence[Any]]", "array_tuple": "Any", "dims": "Sequence[Sequence[int]]", "made": "Any",
+    "capacity": "int", "shapes": "Sequence[Sequence[int]]", "dtypes": "Optional[Sequence[Any]]", "array_tuple": "Any", "dims": "Sequence[Sequence[int]]", "names": "Optional[Sequence[str]]", "made": "Any",
     "error": "Optional[BaseException]", "line": "Any", "samples": "List[Any]", "low": "float", "high": "float",
     "loc": "float", "scale": "float", "value": "float", "stem": "str",
 }

@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 from . import _checks, _millrace
-from .errors import ConfigError, Error
+from .errors import CancelledError, ConfigError, Error
 from .framework import CPUPlace, Variable, default_main_program, global_scope
 from .layers import _caller, _dtype, _dtype_name
 
@@ -25,6 +25,7 @@ class PyArrayFeedQueue:
             raise TypeError("a PyArrayFeedQueue is made by PyArrayFeedQueueHolder.init_once, or by py_array_reader")
         self._queue = made[0]
         self._raised = None
+        self._ended = False  # by close() without an error
 
     def __repr__(self):
         shapes = ", ".join("%s %s" % (dtype, list(shape)) for shape, dtype in self.shapes)
@@ -49,6 +50,8 @@ class PyArrayFeedQueue:
             array_tuple = (array_tuple,)
         try:
             self._queue.push([_array(number, array) for number, array in enumerate(array_tuple)])
+        except CancelledError as error:
+            raise self._chained(CancelledError("the queue is closed: it takes no more arrays") if self._ended else error)
         except Error as error:
             raise self._chained(error)
 
@@ -67,6 +70,7 @@ class PyArrayFeedQueue:
         """
         if error is not None and self._raised is None and not self._queue.is_closed():
             self._raised = error
+        self._ended = self._ended or error is None and not self._queue.is_closed()
         self._queue.close("" if error is None else "the queue was closed by %s: %s" % (type(error).__name__, error))
 
     def __iter__(self):
@@ -179,12 +183,14 @@ def py_array_reader(capacity, shapes, place=None, dtypes=None):
     return reader, feeder
 
 
-def open_files(filenames, shapes, dtypes, lod_levels=None, thread_num=1, buffer_size=100, format=""):
+def open_files(filenames, shapes, dtypes, lod_levels=None, thread_num=1, buffer_size=100, format="", names=None):
     """A reader of many files, an instance at a time: CSV, RecordIO, libsvm and others, by a name's prefix ("csv:part-0") or
-    suffix. docs/readers.md has the formats."""
-    return _make(default_main_program(), "open_files", shapes, dtypes, lod_levels,
-                 dict(_described(shapes, dtypes, lod_levels), file_names=_files(filenames), thread_num=thread_num,
-                      buffer_size=buffer_size, format=format))
+    suffix. `names` are the fields that TFRecord and OFRecord files hold for the outputs. docs/readers.md has the formats."""
+    attrs = dict(_described(shapes, dtypes, lod_levels), file_names=_files(filenames), thread_num=thread_num,
+                 buffer_size=buffer_size, format=format)
+    if names is not None:
+        attrs["names"] = _checks.listed("open_files: names", names, "names")
+    return _make(default_main_program(), "open_files", shapes, dtypes, lod_levels, attrs)
 
 
 def random_data_generator(low, high, shapes, lod_levels=None):
@@ -275,8 +281,22 @@ def _size(what, given):
     return size
 
 
+def _has_nulls(column):
+    """Whether a column of Arrow or pandas lacks values; nan is a value of floats."""
+    nulls = getattr(column, "null_count", 0)
+    if callable(nulls):
+        nulls = nulls()
+    is_numpys = isinstance(getattr(column, "dtype", None), (type(None), np.dtype))
+    return bool(nulls or not is_numpys and getattr(column, "hasnans", False))
+
+
 def _array(number, given):
     """A C-contiguous array over the same memory, where it can be."""
+    if given is None:
+        raise ConfigError("array %d is None" % number)
+    if _has_nulls(given):
+        raise ConfigError("array %d has missing values, which no tensor holds; fill them first, by .fillna(value) or "
+                          ".fill_null(value)" % number)
     if not isinstance(given, np.ndarray):
         try:
             if hasattr(given, "__dlpack__") and not hasattr(given, "to_numpy"):

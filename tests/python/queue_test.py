@@ -170,7 +170,7 @@ class QueueTest(unittest.TestCase):
         queue.push((np.array([1]),))
         queue.close()
         self.assertTrue(queue.is_closed())
-        with self.assertRaises(millrace.CancelledError):
+        with self.assertRaisesRegex(millrace.CancelledError, "the queue is closed: it takes no more arrays"):
             queue.push((np.array([2]),))
         self.assertEqual([int(array[0]) for (array,) in queue], [1])
         self.assertIsNone(queue.pop())
@@ -269,6 +269,7 @@ class QueueTest(unittest.TestCase):
                 (lambda: queue.push((array.astype(">f4"),)), "array 0: no tensor holds values of dtype >f4"),
                 (lambda: queue.push((np.zeros((1,) * 9, dtype=np.float32),)), "array 0: a tensor has at most 8 axes"),
                 (lambda: queue.push(([[1], [2, 3]],)), "array 0: list does not come in as an array|dtype object"),
+                (lambda: queue.push(None), "array 0 is None"),
                 (lambda: queue.push("text"), "array 0: no tensor holds values of dtype <U4")]:
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 mistake()
@@ -362,7 +363,7 @@ print("end")
             (popped,) = queue.pop()
             self.assertEqual(popped.__array_interface__["data"][0], column.buffers()[1].address + offset)
             self.assertFalse(popped.flags.writeable)  # Arrow's memory is nobody's to write
-        for wrong, message in ((pyarrow.array([1.0, None]), "array 0: DoubleArray does not come in as an array: .*null"),
+        for wrong, message in ((pyarrow.array([1.0, None]), "array 0 has missing values, .* fill them first"),
                                (pyarrow.array(["x"]), "array 0: StringArray does not come in as an array"),
                                (pyarrow.array([1, 2]), "array 0 is int64")):
             with self.assertRaisesRegex(millrace.ConfigError, message):
@@ -386,6 +387,11 @@ print("end")
         self.assertEqual(queue.pop()[0].tolist(), [1, 3])
         with self.assertRaisesRegex(millrace.ConfigError, "array 0: no tensor holds values of dtype"):
             queue.push((frame["kind"],))
+        for dtype in ("Int64", "Float32"):
+            with self.assertRaisesRegex(millrace.ConfigError, "array 0 has missing values, .* fill them first"):
+                queue.push((pandas.Series([1, None, 3], dtype=dtype),))
+        queue.push((pandas.Series([1, None, 3], dtype="float32"),))  # nan is a value
+        self.assertTrue(np.isnan(queue.pop()[0][1]))
 
     def test_tensors_of_torch(self):
         try:

@@ -1,5 +1,6 @@
 """Programs that read for themselves, written in Python: from arrays that Python pushes, and from files."""
 
+import struct
 import threading
 import unittest
 
@@ -142,6 +143,28 @@ class ReaderTest(program_test.Fresh):
         seen = np.concatenate([entry["x"].reshape(-1, 2) for entry in report.history[:5]]).astype(np.float32)
         self.assertFalse((seen == rows).all())
         self.assertEqual(sorted(map(tuple, seen.tolist())), sorted(map(tuple, rows.tolist())))
+
+    def test_records_with_named_fields_are_read(self):
+        # An OFRecord: a length of eight bytes, then {"x": float list [1.5, k], "y": float list [k]}.
+        def field(number, payload):
+            return bytes([number << 3 | 2, len(payload)]) + payload
+
+        def feature(name, values):
+            return field(1, field(1, name) + field(2, field(2, field(1, struct.pack("<%df" % len(values), *values)))))
+        with open(self.path("rows.ofrecord"), "wb") as file:
+            for k in range(3):
+                record = feature(b"x", [1.5, k]) + feature(b"y", [k])
+                file.write(struct.pack("<q", len(record)) + record)
+        made = reader.open_files(self.path("rows.ofrecord"), [[1, 2], [1, 1]], ["float32", "float32"], names=["x", "y"])
+        x, y = reader.read_file(reader.batch(made, 8))
+        loss = self.model(x, y)
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        report = exe.train_from_reader(self.main, fetch_list=[x, y, loss], fetch_info=["x", "y", "loss"], print_period=1)
+        self.assertEqual(report.history[0]["x"].ravel().tolist(), [1.5, 0, 1.5, 1, 1.5, 2])
+        self.assertEqual(report.history[0]["y"].ravel().tolist(), [0, 1, 2])
+        with self.assertRaisesRegex(millrace.ConfigError, "open_files: names: a list of names, not 'xy'"):
+            reader.open_files("a.ofrecord", [[1], [1]], ["float32", "float32"], names="xy")
 
     def test_an_unknown_queue_is_named(self):
         self.main._author.add_reader("create_py_array_reader", [], "r", {"feeder_name": "nowhere"})
