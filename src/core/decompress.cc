@@ -197,7 +197,10 @@ class DetectingSource final : public ByteSource {
       MR_ASSIGN(const bool more, input_.Fill(stop));
       if (!more) break;
     }
-    switch (DetectCompression({input_.rest().data(), input_.rest().size()})) {
+    const std::string_view first(input_.rest().data(), input_.rest().size());
+    if (IsCutWithin(first, "\x1f\x8b", ".gz")) return BadData("gzip: unexpected end of file " + name_);
+    if (IsCutWithin(first, "\x28\xb5\x2f\xfd", ".zst")) return BadData("zstd: unexpected end of file " + name_);
+    switch (DetectCompression(first)) {
       case Compression::kGzip:
         inner_ = std::make_unique<UnpackingSource<GzipUnpacker>>(std::move(input_), name_);
         break;
@@ -207,6 +210,11 @@ class DetectingSource final : public ByteSource {
       case Compression::kNone: inner_ = std::make_unique<PassThroughSource>(std::move(input_)); break;
     }
     return Status::Ok();
+  }
+
+  /// Whether all that a file has is the beginning of what its name promises to begin with.
+  bool IsCutWithin(std::string_view bytes, std::string_view magic, std::string_view suffix) const {
+    return !bytes.empty() && bytes.size() < magic.size() && magic.starts_with(bytes) && name_.ends_with(suffix);
   }
 
   PackedInput input_;

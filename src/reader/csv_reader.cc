@@ -1,5 +1,6 @@
 #include "reader/csv_reader.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,6 +11,10 @@
 
 namespace millrace {
 namespace {
+
+size_t CountColumns(std::string_view line) {
+  return static_cast<size_t>(std::count(line.begin(), line.end(), ',')) + 1;
+}
 
 /// Takes the fields of a line off its front, and counts them.
 class CsvFields {
@@ -69,17 +74,28 @@ class CsvReader final : public FileReader {
     std::string_view line;
     for (;;) {
       MR_ASSIGN(const bool more, lines_.Next(&line, stop));
-      if (!more) return false;
+      if (!more) return AtEnd();
       if (line.ends_with('\r')) line.remove_suffix(1);
       if (lines_.number() == 1 && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
-      if (!line.empty() && !(lines_.number() == 1 && IsCsvHeader(line))) break;
+      if (line.empty()) continue;
+      if (lines_.number() > 1 || !IsCsvHeader(line)) break;
+      header_columns_ = CountColumns(line);
     }
+    has_rows_ = true;
     CsvFields fields(line);
     for (size_t i = 0; i < out->size(); ++i) MR_TRY(ReadOutput(fields, shapes()[i], &(*out)[i]));
     if (std::string_view rest; fields.Next(&rest)) {
       return BadData(lines_.Where() + ": more than the " + std::to_string(columns_) + " columns that the outputs take");
     }
     return true;
+  }
+
+  /// False; an error when all that the file has is a line that heads no such columns: it is cut short, or something
+  /// else.
+  Result<bool> AtEnd() const {
+    if (has_rows_ || header_columns_ == 0 || header_columns_ == columns_) return false;
+    return BadData(lines_.path() + ":1: no row, and a header of " + std::to_string(header_columns_) +
+                   " columns; the outputs take " + std::to_string(columns_));
   }
 
   Status ReadOutput(CsvFields& fields, const TensorSpec& spec, LoDTensor* tensor) {
@@ -124,11 +140,14 @@ class CsvReader final : public FileReader {
 
   Status Rewind() override {
     lines_.Rewind();
+    has_rows_ = false;
     return Status::Ok();
   }
 
   LineFile lines_;
   size_t columns_ = 0;
+  size_t header_columns_ = 0;  ///< of a first line that is no row; 0 without one
+  bool has_rows_ = false;
   DigitGuess guess_;
 };
 

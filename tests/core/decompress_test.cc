@@ -99,6 +99,19 @@ TEST(Decompress, EveryTruncationIsAnError) {
   }
 }
 
+TEST(Decompress, AFileThatIsCutWithinItsFirstBytesIsAnError) {
+  const auto error = [](const std::string& bytes, const std::string& name) {
+    std::vector<char> out(64);
+    return Decompress(std::make_unique<StringSource>(bytes, bytes.size()), name)->Read(out, {}).status().message();
+  };
+  EXPECT_EQ(error(Gzip(Text(20)).substr(0, 1), "a.csv.gz"), "gzip: unexpected end of file a.csv.gz");
+  for (size_t size = 1; size < 4; ++size) {
+    EXPECT_EQ(error(Zstd(Text(20)).substr(0, size), "a.zst"), "zstd: unexpected end of file a.zst") << size;
+  }
+  EXPECT_EQ(error("", "a.csv.gz"), "");
+  EXPECT_EQ(error("(", "a.gz"), "") << "text by the name of gzip";
+}
+
 TEST(Decompress, IsAsSlowAsItsSourceWhenEverythingIsUnpacked) {
   const std::string text = Text(20);
   for (const auto& [first, second] : {std::pair(text, std::string("tail\n")), std::pair(Gzip(text), Gzip("tail\n")),

@@ -57,6 +57,13 @@ TEST_F(FormatFiles, CsvMistakesNameLineAndColumn) {
                           "int32, int64 and uint8"));
 }
 
+TEST_F(FormatFiles, ACsvFileThatIsCutWithinItsHeaderIsAnError) {
+  EXPECT_THAT(Records(Write("a.csv", "x0,x"), kPixelsAndLabel),
+              ElementsAre("bad data: a.csv:1: no row, and a header of 2 columns; the outputs take 4"));
+  EXPECT_THAT(Records(Write("a.csv", "x0,x1,x2,label\n"), kPixelsAndLabel), ElementsAre());
+  EXPECT_THAT(Records(Write("a.csv", "# made on Monday\n1,2,3,4\n"), kPixelsAndLabel), ElementsAre("1 2 3 | 4"));
+}
+
 TEST_F(FormatFiles, WhatHasNoLineEndsIsRefusedByItsName) {
   EXPECT_THAT(
       Records("csv:/dev/zero", kPixelsAndLabel),
