@@ -186,7 +186,7 @@ def fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=Non
 
 
 def concat(input, axis=1):
-    """Sets variables side by side along an axis."""
+    """Sets variables side by side along an axis: [batch, a] and [batch, b] become [batch, a + b]."""
     return op("concat", {"X": _list(input)}, {"axis": axis})
 
 
@@ -203,18 +203,18 @@ def softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-10
 
 
 def sigmoid_cross_entropy_with_logits(x, label, ignore_index=-100, normalize=False):
-    """Cross entropy of the logit `x` and the label, floats of the same shape."""
+    """Cross entropy of the logit `x` and the label; floats of one shape, [batch, 1] as a rule."""
     return op("sigmoid_cross_entropy_with_logits", {"X": x, "Label": label},
               {"ignore_index": ignore_index, "normalize": normalize})
 
 
 def log_loss(input, label, epsilon=1e-4):
-    """-label log(input + epsilon) - (1 - label) log(1 - input + epsilon), floats of the same shape."""
+    """-label log(input + epsilon) - (1 - label) log(1 - input + epsilon); floats of one shape, [batch, 1] as a rule."""
     return op("log_loss", {"Predicted": input, "Labels": label}, {"epsilon": epsilon})
 
 
 def square_error_cost(input, label):
-    """(input - label)^2"""
+    """(input - label)^2 of every value: both of one shape, [batch, 1] as a rule, which the result has."""
     return square(elementwise_sub(input, label))  # noqa: F821 (made below)
 
 
@@ -249,7 +249,7 @@ def auc(input, label, curve="ROC", num_thresholds=2 ** 12 - 1, topk=1, slide_ste
 
 
 def dropout(x, dropout_prob, is_test=False, seed=None, dropout_implementation="downgrade_in_infer"):
-    """Sets a random part to zero while training."""
+    """Sets a random part to zero while training; the shape of x."""
     attrs = {"dropout_prob": float(dropout_prob), "is_test": is_test, "dropout_implementation": dropout_implementation}
     if seed is not None:
         attrs.update(seed=seed, fix_seed=True)
@@ -257,17 +257,17 @@ def dropout(x, dropout_prob, is_test=False, seed=None, dropout_implementation="d
 
 
 def softmax(input, axis=-1):
-    """Probabilities along an axis."""
+    """Probabilities along an axis; the shape of input, [batch, classes] as a rule."""
     return op("softmax", {"X": input}, {"axis": axis})
 
 
 def scale(x, scale=1.0, bias=0.0, bias_after_scale=True):
-    """scale * x + bias"""
+    """scale * x + bias of every value, or scale * (x + bias) without bias_after_scale; the shape of x."""
     return op("scale", {"X": x}, {"scale": float(scale), "bias": float(bias), "bias_after_scale": bias_after_scale})
 
 
 def cast(x, dtype):
-    """The same values in another type."""
+    """The same values in another type ("float32", numpy.int64); the shape of x."""
     return op("cast", {"X": x}, {"in_dtype": _DTYPES[x.dtype], "out_dtype": _dtype(dtype)})
 
 
@@ -277,32 +277,32 @@ def clip(x, min, max):
 
 
 def matmul(x, y, transpose_x=False, transpose_y=False, alpha=1.0):
-    """alpha * x y"""
+    """alpha * x y: [..., m, k] and [..., k, n] become [..., m, n]; transpose_x takes [..., k, m], transpose_y [..., n, k]."""
     return op("matmul", {"X": x, "Y": y}, {"transpose_X": transpose_x, "transpose_Y": transpose_y, "alpha": float(alpha)})
 
 
 def mul(x, y, x_num_col_dims=1, y_num_col_dims=1):
-    """x y as matrices, cut behind so many axes."""
+    """x y as matrices, cut behind so many axes: [batch, k] and [k, n] become [batch, n]."""
     return op("mul", {"X": x, "Y": y}, {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims})
 
 
 def reshape(x, shape):
-    """The same values in another shape; 0 keeps an axis, -1 takes what is left."""
+    """The same values in another shape; 0 keeps an axis, -1 takes what is left: [batch, 6] by [0, 2, -1] is [batch, 2, 3]."""
     return op("reshape2", {"X": x}, {"shape": list(shape)}, ["Out", "XShape"])[0]
 
 
 def transpose(x, perm):
-    """Axes in another order."""
+    """Axes in another order: [a, b, c] by the perm [0, 2, 1] is [a, c, b]."""
     return op("transpose2", {"X": x}, {"axis": list(perm)}, ["Out", "XShape"])[0]
 
 
 def squeeze(input, axes):
-    """Without axes of size 1."""
+    """Without axes of size 1: [batch, 1, 3] by the axes [1] is [batch, 3]."""
     return op("squeeze2", {"X": input}, {"axes": list(axes)}, ["Out", "XShape"])[0]
 
 
 def unsqueeze(input, axes):
-    """With new axes of size 1."""
+    """With new axes of size 1: [batch, 3] by the axes [1] is [batch, 1, 3]."""
     return op("unsqueeze2", {"X": input}, {"axes": _ints(axes)}, ["Out", "XShape"])[0]
 
 
@@ -315,7 +315,7 @@ def slice(input, axes, starts, ends):
 
 
 def split(input, num_or_sections, dim=-1):
-    """Equal parts, or parts of these sizes, along an axis; a list."""
+    """Equal parts, or parts of these sizes, along an axis; a list: [batch, 6] in 3 is three of [batch, 2]."""
     if isinstance(num_or_sections, int):
         count, attrs = num_or_sections, {"num": num_or_sections, "axis": dim}
     else:
@@ -325,12 +325,12 @@ def split(input, num_or_sections, dim=-1):
 
 
 def stack(x, axis=0):
-    """Variables of one shape along a new axis."""
+    """Variables of one shape along a new axis: n of [batch, a] become [n, batch, a], along axis 1 [batch, n, a]."""
     return op("stack", {"X": _list(x)}, {"axis": axis}, ["Y"])
 
 
 def sums(input):
-    """The sum of variables of one shape."""
+    """The sum of a list of variables of one shape, which it has."""
     return op("sum", {"X": _list(input)})
 
 
@@ -338,12 +338,12 @@ sum = sums
 
 
 def topk(input, k):
-    """(the k largest values of each row, their columns)"""
+    """(the k largest values of each row, their columns): both [batch, k] of [batch, n], the second int64."""
     return op("top_k", {"X": input}, {"k": k}, ["Out", "Indices"])
 
 
 def gather(input, index):
-    """Rows of `input` by number."""
+    """Rows of `input` by number: of [n, dim], with an index [m] or [m, 1], [m, dim]."""
     return op("gather", {"X": input, "Index": index})
 
 
@@ -353,17 +353,17 @@ def one_hot(input, depth):
 
 
 def assign(input):
-    """A copy."""
+    """A copy, of the same shape and type."""
     return op("assign", {"X": input})
 
 
 def fill_constant(shape, dtype, value):
-    """One value everywhere."""
+    """One value everywhere in a new variable of this shape."""
     return op("fill_constant", {}, {"shape": list(shape), "dtype": _dtype(dtype), "value": float(value)})
 
 
 def ones_like(x):
-    """Ones in the shape of x."""
+    """Ones in the shape and type of x."""
     return op("fill_any_like", {"X": x}, {"value": 1.0})
 
 
@@ -371,7 +371,7 @@ def _unary(type):
     def layer(x):
         return op(type, {"X": x})
     layer.__name__ = layer.__qualname__ = type
-    layer.__doc__ = "%s of every value." % type
+    layer.__doc__ = "%s of every value; the shape of x." % type
     return layer
 
 
@@ -379,7 +379,8 @@ def _elementwise(type):
     def layer(x, y, axis=-1, act=None):
         return _activate(op(type, {"X": x, "Y": y}, {"axis": axis}), act, type)
     layer.__name__ = layer.__qualname__ = type
-    layer.__doc__ = "%s of two variables; the axes of y are those of x from `axis` on, by default the last ones." % type
+    layer.__doc__ = ("%s of two variables, in the shape of x; the axes of y are those of x from `axis` on, by default the last "
+                     "ones: [batch, n] takes [batch, n] and [n], and with axis=0 [batch]." % type)
     return layer
 
 
@@ -389,7 +390,8 @@ def _reduce(type):
         return op(type, {"X": input}, {"dim": [0] if everything else _ints(dim), "keep_dim": keep_dim,
                                        "reduce_all": everything})
     layer.__name__ = layer.__qualname__ = type
-    layer.__doc__ = "%s over axes, by default over all." % type
+    layer.__doc__ = ("%s over the axes `dim`, which go, or stay with size 1 with keep_dim: [batch, n] by 1 is [batch]; by default over "
+                     "all, [1]." % type)
     return layer
 
 

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import importlib.util
+import inspect
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import unittest
 import support
 
 import millrace
+from millrace import layers
 
 
 class StubsTest(unittest.TestCase):
@@ -32,6 +34,11 @@ class StubsTest(unittest.TestCase):
             public = getattr(module, "__all__", [])
             self.assertLessEqual(set(public), named, file)
             self.assertEqual([name for name in public if not getattr(module, name).__doc__], [], file)
+
+    def test_every_layer_says_its_shapes(self):
+        docs = {name: getattr(layers, name).__doc__ for name in layers.__all__ if inspect.isfunction(getattr(layers, name))}
+        self.assertGreater(len(docs), 60)
+        self.assertEqual([name for name, text in docs.items() if "[" not in text and "shape" not in text], [])
 
     def test_the_stubs_fit_the_package(self):
         if importlib.util.find_spec("mypy") is None:
