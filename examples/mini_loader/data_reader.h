@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -31,16 +32,29 @@ class DataReader {
 
   /// Waits for the next batch and parses it into `out`. The loader's failure; kCancelled at a stop request.
   millrace::Status Read(millrace::Tensor* out, const std::stop_token& stop) {
-    if (!load_thread_.joinable()) StartLoadThread();
-    MR_ASSIGN(const std::optional<LoadTargetList<LoadTarget>> batch, batches_.Pop(stop));
-    if (!batch) return millrace::Internal("a loader ended, which has no end");
-    parser_->Parse(*batch, out);
+    MR_ASSIGN(const LoadTargetList<LoadTarget> batch, Next(stop));
+    parser_->Parse(batch, out);
+    return millrace::Status::Ok();
+  }
+
+  /// Batches that were read or skipped.
+  uint64_t batches() const { return batch_count_; }
+  /// Reads on to where a reader of the same loader stood that has read `batches`.
+  millrace::Status SkipTo(uint64_t batches, const std::stop_token& stop) {
+    while (batch_count_ < batches) MR_TRY(Next(stop).status());
     return millrace::Status::Ok();
   }
 
  private:
   static constexpr size_t kBatchesAhead = 2;
 
+  millrace::Result<LoadTargetList<LoadTarget>> Next(const std::stop_token& stop) {
+    if (!load_thread_.joinable()) StartLoadThread();
+    MR_ASSIGN(std::optional<LoadTargetList<LoadTarget>> batch, batches_.Pop(stop));
+    if (!batch) return millrace::Internal("a loader ended, which has no end");
+    ++batch_count_;
+    return *std::move(batch);
+  }
   void StartLoadThread() {
     load_thread_ = std::jthread([this](const std::stop_token& stop) { batches_.Close(Load(stop)); });
   }
@@ -54,6 +68,7 @@ class DataReader {
   std::unique_ptr<Dataset<LoadTarget>> loader_;
   std::unique_ptr<Parser<LoadTarget>> parser_;
   millrace::Channel<LoadTargetList<LoadTarget>> batches_{kBatchesAhead};
+  uint64_t batch_count_ = 0;
   std::jthread load_thread_;  ///< last, so that it ends before what it fills
 };
 

@@ -1,3 +1,6 @@
+#include <charconv>
+
+#include "framework/kernel_state.h"
 #include "mini_data_reader.h"
 #include "mini_ops.h"
 
@@ -28,7 +31,8 @@ Status InferMiniReader(InferShapeContext& context) {
 }
 
 /// The state of the operator is the reader: it is made with the kernel, once a frame, and goes on from batch to batch.
-class MiniReaderKernel final : public OpKernel {
+/// A checkpoint holds how many it has read; as their order follows from the attributes, reading as many leads there.
+class MiniReaderKernel final : public OpKernel, public millrace::KernelState {
  public:
   static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
     Result<MiniReaderOptions> options = MiniReaderOptions::Create(context.op(), context.options());
@@ -40,6 +44,19 @@ class MiniReaderKernel final : public OpKernel {
       : reader_(options, kParserThreads), out_(out) {}
 
   Status Run(const RunContext& context) override { return reader_.Read(out_, context.stop); }
+
+  Status SaveState(std::string* bytes) override {
+    *bytes += std::to_string(reader_.batches());
+    return Status::Ok();
+  }
+  Status LoadState(std::string_view bytes, const std::stop_token& stop) override {
+    uint64_t batches = 0;
+    const auto [end, error] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), batches);
+    if (error != std::errc() || end != bytes.data() + bytes.size()) {
+      return millrace::BadData("expected a number of batches, found \"" + std::string(bytes) + "\"");
+    }
+    return reader_.SkipTo(batches, stop);
+  }
 
  private:
   MiniDataReader reader_;

@@ -1,5 +1,8 @@
 #include "framework/block_kernels.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/elapsed.h"
 #include "framework/executable.h"
 
@@ -68,6 +71,25 @@ Status BlockKernels::Run(const RunContext& context, OpRange ops) {
     if (!nanoseconds_.empty()) nanoseconds_[i] += SteadyNanoseconds() - start;
   }
   return Status::Ok();
+}
+
+void BlockKernels::CollectStates(std::vector<NamedKernelState>* states) const {
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    OpKernel* const kernel = kernels_[i].get();
+    if (const auto* runner = dynamic_cast<const BlockRunner*>(kernel)) runner->block().CollectStates(states);
+    auto* const state = dynamic_cast<KernelState*>(kernel);
+    if (state == nullptr) continue;
+    const OpDesc& op = executable_->ops(block_)[i];
+    NamedKernelState named{op.type(), "", &op, executable_->registry().Find(op.type()), state};
+    for (const OpDesc::Var& output : op.outputs()) {
+      if (named.output.empty() && output.arguments_size() > 0) named.output = output.arguments(0);
+    }
+    const auto before = std::count_if(states->begin(), states->end(), [&](const NamedKernelState& other) {
+      return other.info == named.info && other.output == named.output;
+    });
+    named.name += " \"" + named.output + "\"" + (before == 0 ? "" : " " + std::to_string(before + 1));
+    states->push_back(std::move(named));
+  }
 }
 
 void BlockKernels::EnableProfile() { nanoseconds_.assign(kernels_.size(), 0); }

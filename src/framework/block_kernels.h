@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "framework/kernel_state.h"
 #include "framework/op_kernel.h"
 
 namespace millrace {
@@ -29,6 +30,10 @@ class BlockKernels {
   Status Run(const RunContext& context) { return Run(context, {0, kernels_.size()}); }
   /// Runs a part of them.
   Status Run(const RunContext& context, OpRange ops);
+
+  /// Appends the kernels that have a state, in the order of their operators, those of blocks that operators run
+  /// included.
+  void CollectStates(std::vector<NamedKernelState>* states) const;
 
   /// From now on, measures each operator.
   void EnableProfile();

@@ -90,6 +90,12 @@ class Frame {
   /// Nanoseconds that each operator took in all runs, when profiling was asked for; empty otherwise.
   const std::vector<int64_t>& op_nanoseconds() const { return block_->nanoseconds(); }
   void EnableProfile() { block_->EnableProfile(); }
+  /// The kernels that have a state, those of its blocks too; a program that is the same has them in the same order.
+  std::vector<NamedKernelState> states() const {
+    std::vector<NamedKernelState> states;
+    block_->CollectStates(&states);
+    return states;
+  }
   /// Type of the i-th operator.
   const std::string& op_type(size_t i) const { return executable_->ops()[i].type(); }
 

@@ -27,7 +27,7 @@ Result<bool> IsTrue(const Tensor& condition) {
   return *condition.data<bool>();
 }
 
-class WhileKernel : public BoundKernel<WhileKernel> {
+class WhileKernel : public BoundKernel<WhileKernel>, public BlockRunner {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(condition_, context.Input("Condition"));
@@ -47,6 +47,7 @@ class WhileKernel : public BoundKernel<WhileKernel> {
       if (context.loop != nullptr) MR_TRY(context.loop->AfterRound(&body));
     }
   }
+  const BlockKernels& block() const override { return *block_; }
 
  private:
   const Tensor* condition_ = nullptr;
@@ -80,7 +81,7 @@ class BranchCondition {
   bool scalar_ = false;
 };
 
-class ConditionalBlockKernel : public BoundKernel<ConditionalBlockKernel> {
+class ConditionalBlockKernel : public BoundKernel<ConditionalBlockKernel>, public BlockRunner {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(condition_, BranchCondition::Bind(context));
@@ -91,6 +92,7 @@ class ConditionalBlockKernel : public BoundKernel<ConditionalBlockKernel> {
     MR_ASSIGN(const bool runs, condition_.Runs());
     return runs ? block_->Run(context) : Status::Ok();
   }
+  const BlockKernels& block() const override { return *block_; }
 
  private:
   BranchCondition condition_;
@@ -99,7 +101,7 @@ class ConditionalBlockKernel : public BoundKernel<ConditionalBlockKernel> {
 
 /// Runs the block of gradients when the forward block ran, and takes its inputs' gradients out of it; otherwise, and
 /// for inputs that the block did not use, they are zero.
-class ConditionalBlockGradKernel : public BoundKernel<ConditionalBlockGradKernel> {
+class ConditionalBlockGradKernel : public BoundKernel<ConditionalBlockGradKernel>, public BlockRunner {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(condition_, BranchCondition::Bind(context));
@@ -143,6 +145,7 @@ class ConditionalBlockGradKernel : public BoundKernel<ConditionalBlockGradKernel
     }
     return Status::Ok();
   }
+  const BlockKernels& block() const override { return *block_; }
 
  private:
   struct Gradient {

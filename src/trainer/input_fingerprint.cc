@@ -12,19 +12,21 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 
 const char* YesNo(bool value) { return value ? "true" : "false"; }
 
-// One line, whatever a command looks like.
-std::string Quoted(const std::string& text) {
-  std::string quoted = "\"";
+std::string OneLine(const std::string& text) {
+  std::string line;
   for (const char c : text) {
     if (c == '\n') {
-      quoted += "\\n";
+      line += "\\n";
       continue;
     }
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
+    if (c == '"' || c == '\\') line += '\\';
+    line += c;
   }
-  return quoted + "\"";
+  return line;
 }
+
+// One line, whatever a command looks like.
+std::string Quoted(const std::string& text) { return "\"" + OneLine(text) + "\""; }
 
 std::string Described(const SlotSpec& slot) {
   std::string text = slot.type == SlotType::kFloat ? "float" : "uint64";
@@ -95,6 +97,16 @@ std::string ReaderFingerprint(const ProgramDesc& startup, const OpRegistry& regi
     for (const AttrInfo& attr : info->attrs)
       made += " " + attr.name + " " + ShowAttr(OpView(op, *info).Value(attr.name));
     text += "reader " + outputs[0] + ": " + Quoted(made) + "\n";
+  }
+  return text;
+}
+
+std::string OperatorFingerprint(const OpView& op) {
+  std::string text;
+  for (const AttrInfo& attr : op.info().attrs) {
+    const AttrValue value = op.Value(attr.name);
+    const auto* as_text = std::get_if<std::string>(&value);
+    text += attr.name + ": " + (as_text != nullptr ? Quoted(*as_text) : OneLine(ShowAttr(value))) + "\n";
   }
   return text;
 }

@@ -19,6 +19,9 @@ std::string InputFingerprint(const TrainerDesc& desc, const SlotSchema& schema);
 /// one.
 std::string ReaderFingerprint(const ProgramDesc& startup, const OpRegistry& registry);
 
+/// The attributes of an operator, defaults too: what its state means.
+std::string OperatorFingerprint(const OpView& op);
+
 /// kInvalidConfig with every setting that differs, a line each: what it was and what it is now.
 Status CompareFingerprints(const std::string& before, const std::string& now);
 

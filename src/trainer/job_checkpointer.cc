@@ -38,6 +38,9 @@ Result<RunState> ToState(const FoundCheckpoint& found) {
   for (const StoredLoopVariable& variable : manifest.loop_variable()) {
     state.loop_variables.push_back({variable.name(), variable.tensor()});
   }
+  for (const StoredOperatorState& stored : manifest.operator_state()) {
+    state.operator_states.push_back({stored.name(), stored.frame(), stored.attributes(), stored.state()});
+  }
   for (const StoredMetric& metric : manifest.last_metric()) {
     state.last_metrics.emplace_back(metric.name(), metric.value());
   }
@@ -253,6 +256,13 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
     StoredLoopVariable& stored = *manifest.add_loop_variable();
     stored.set_name(variable.name);
     stored.set_tensor(variable.bytes);
+  }
+  for (const OperatorState& operator_state : state.operator_states) {
+    StoredOperatorState& stored = *manifest.add_operator_state();
+    stored.set_name(operator_state.name);
+    stored.set_frame(operator_state.frame);
+    stored.set_attributes(operator_state.attributes);
+    stored.set_state(operator_state.bytes);
   }
   for (const auto& [name, value] : state.last_metrics) {
     StoredMetric& stored = *manifest.add_last_metric();

@@ -4,6 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "trainer/operator_states.h"
+
 namespace millrace {
 namespace {
 
@@ -160,6 +162,7 @@ Result<RunReport> MultiTrainer::RunPasses(const std::stop_token& stop) {
     progress_.examples = state_.examples;
     last_checkpoint_step_ = state_.step;
     all_metrics_[0]->Restore(state_.metric_totals);
+    MR_TRY(LoadOperatorStates(state_.operator_states, AllFrames(), stop));
     report_.stopped_early = watch_.ShouldStop(state_);
   }
   last_checkpoint_ = Clock::now();
@@ -410,10 +413,20 @@ Status MultiTrainer::SaveCheckpoint() {
   last_checkpoint_step_ = state_.step;
   if (hooks_.checkpointer == nullptr) return Status::Ok();
   MergePrivateVars();
+  MR_ASSIGN(state_.operator_states, SaveOperatorStates(AllFrames()));
   const auto start = Clock::now();
   MR_TRY(hooks_.checkpointer->Save(state_, std::exchange(last_eval_was_best_, false)));
   report_.checkpoint_seconds += Seconds(Clock::now() - start);
   return Status::Ok();
+}
+
+std::vector<const Frame*> MultiTrainer::AllFrames() const {
+  std::vector<const Frame*> frames;
+  for (const Seat& seat : seats_) {
+    for (const FrameSeat& in : seat.frames) frames.push_back(in.frame.get());
+    if (seat.update != nullptr) frames.push_back(seat.update.get());
+  }
+  return frames;
 }
 
 void MultiTrainer::Snapshot() {

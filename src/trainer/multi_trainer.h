@@ -72,6 +72,8 @@ class MultiTrainer final : public Trainer {
   void Tick();
   void FillPassReport(const PassStats& stats);
   void MergePrivateVars();
+  /// Every frame that a batch runs through, in the same order in each run of the job.
+  std::vector<const Frame*> AllFrames() const;
   /// A worker that waits for a dump's converter, or stands in a long loop, would not come to a boundary.
   void StopWithinBatch();
   bool Crossed(int64_t every, int64_t since) const;

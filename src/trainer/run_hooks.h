@@ -19,6 +19,14 @@ struct LoopVariable {
   std::string bytes;
 };
 
+/// The state of an operator's kernel in a frame, serialized.
+struct OperatorState {
+  std::string name;
+  int frame = 0;           ///< place among the run's frames
+  std::string attributes;  ///< of the operator, a line each
+  std::string bytes;
+};
+
 /// Where a run stands, at a batch boundary: what a checkpoint holds beside the parameters.
 struct RunState {
   int64_t epoch = 0;     ///< passes completed
@@ -40,6 +48,7 @@ struct RunState {
   /// Of a program that feeds itself: how far its readers were read, and what its loop hands on.
   std::vector<ReaderState> readers;
   std::vector<LoopVariable> loop_variables;
+  std::vector<OperatorState> operator_states;  ///< of every frame, in their order
 };
 
 /// A line of fetched values (worker 0), as printed and logged.
@@ -102,6 +111,8 @@ struct RunReport {
   bool feeds_itself = false;  ///< by readers of the program
   /// The stop ended a batch within a loop, when it had changed parameters: there is no checkpoint of this moment.
   bool is_unsound = false;
+  /// An operator that reads data by itself and does not say how far: there are no checkpoints. Empty: none does.
+  std::string unsaved_operator;
   /// What an evaluation of this run found best so far; nullopt when none is watched, or the best was an earlier run's.
   std::optional<EvalReport> best_evaluation;
   /// The parameters at the end are those of best_evaluation, not of `state`.

@@ -110,6 +110,7 @@ RunSummary Summarize(const RunReport& report, int workers, double total_seconds)
   summary.epochs = report.state.epoch;
   summary.interrupted = report.interrupted;
   summary.is_unsound = report.is_unsound;
+  summary.unsaved_operator = report.unsaved_operator;
   summary.stopped_early = report.stopped_early;
   summary.data = report.load;
   AddStages(report.load, &summary);
@@ -203,6 +204,10 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
   for (const std::string& failure : summary.save_failures) text += "  failed      " + failure + "\n";
   if (summary.is_unsound) {
     text += "  stopped     within a loop that writes parameters: only the checkpoints of before can be gone on from\n";
+  }
+  if (summary.interrupted && !summary.unsaved_operator.empty()) {
+    text += "  stopped     without a checkpoint: what gives \"" + summary.unsaved_operator +
+            "\" does not say how far it was read\n";
   }
   text += "  bottleneck  " + summary.bottleneck + "\n";
   if (!output_dir.empty()) text += "  output      " + output_dir + "\n";

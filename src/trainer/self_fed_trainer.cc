@@ -7,6 +7,7 @@
 
 #include "core/delayed_stop.h"
 #include "framework/lod_tensor_codec.h"
+#include "trainer/operator_states.h"
 
 namespace millrace {
 namespace {
@@ -41,6 +42,7 @@ Result<std::unique_ptr<Trainer>> SelfFedTrainer::Create(Job& job, TrainerHooks h
   std::unique_ptr<SelfFedTrainer> trainer(new SelfFedTrainer(job, std::move(hooks)));
   MR_ASSIGN(trainer->frame_, Frame::Create(job.train(), nullptr, job.root(), job.frame_options(0, false)));
   MR_TRY(trainer->FindReaders());
+  MR_TRY(trainer->CheckSources());
   trainer->FindLoopVariables();
   const std::vector<const Frame*> frames = {trainer->frame_.get()};
   trainer->fetch_observer_ =
@@ -83,6 +85,26 @@ Status SelfFedTrainer::FindReaders() {
   for (const std::string& name : job_->plugin_sources()) {
     plugin_sources_.push_back(frame_->scope().Var(name)->GetMutable<Tensor>());
   }
+  return Status::Ok();
+}
+
+Status SelfFedTrainer::CheckSources() {
+  const std::vector<NamedKernelState> states = frame_->states();
+  for (const std::string& name : job_->plugin_sources()) {
+    const bool is_saved = std::any_of(states.begin(), states.end(),
+                                      [&](const NamedKernelState& kernel) { return kernel.output == name; });
+    if (!is_saved) report_.unsaved_operator = name;
+  }
+  if (report_.unsaved_operator.empty()) return Status::Ok();
+  const std::string why = "what gives \"" + report_.unsaved_operator +
+                          "\" reads by itself and does not say how far: its kernel is no KernelState "
+                          "(framework/kernel_state.h), so that no run can go on from a checkpoint; ";
+  if (hooks_.resume.has_value()) return InvalidConfig("--resume: " + why + "start anew with --resume=never");
+  if (hooks_.checkpointer == nullptr) report_.unsaved_operator.clear();  // nobody asked for any
+  if (hooks_.checkpointer != nullptr && job_->desc().has_checkpoint()) {
+    return InvalidConfig("checkpoint: " + why + "make it one, or leave out checkpoint");
+  }
+  hooks_.checkpointer = nullptr;
   return Status::Ok();
 }
 
@@ -224,6 +246,7 @@ Status SelfFedTrainer::GoOn(const std::stop_token& stop) {
     }
     MR_TRY(ReadLoDTensor(saved.bytes, "the checkpoint's \"" + saved.name + "\"", it->tensor).status());
   }
+  MR_TRY(LoadOperatorStates(state_.operator_states, {frame_.get()}, stop));
   for (const NamedReader& reader : readers_) {
     items_ += reader.holder->items();
     rows_ += reader.holder->rows();
@@ -287,6 +310,7 @@ Status SelfFedTrainer::SaveCheckpoint() {
     AppendLoDTensor(*variable.tensor, &bytes);
     state_.loop_variables.push_back({variable.name, std::move(bytes)});
   }
+  MR_ASSIGN(state_.operator_states, SaveOperatorStates({frame_.get()}));
   const auto start = Clock::now();
   MR_TRY(hooks_.checkpointer->Save(state_, false));
   const double seconds = SecondsOf(Clock::now() - start);

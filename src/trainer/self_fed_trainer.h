@@ -20,8 +20,8 @@ namespace millrace {
 /// A program with a `while` in its main block is the whole training: it runs once, and each of the loop's rounds that
 /// read an item is a step. One without is a step: it runs as long as every reader that it reads has another item, which
 /// is an epoch; readers are then started over. Checkpoints are taken between rounds (steps). They hold how far the
-/// readers were read and the variables that the loop's rounds hand on; readers get there again by reading as much. A
-/// round or step in which a stop request arrives is finished first, if its data come soon.
+/// readers were read, the states of operators, and the variables that the loop's rounds hand on; readers get there
+/// again by reading as much. A round or step in which a stop request arrives is finished first, if its data come soon.
 class SelfFedTrainer final : public Trainer, private LoopObserver {
  public:
   static Result<std::unique_ptr<Trainer>> Create(Job& job, TrainerHooks hooks);
@@ -41,6 +41,8 @@ class SelfFedTrainer final : public Trainer, private LoopObserver {
 
   SelfFedTrainer(Job& job, TrainerHooks hooks);
   Status FindReaders();
+  /// What becomes of checkpoints when an operator reads data by itself and does not say how far.
+  Status CheckSources();
   /// The tensors that operators before the loop write: what rounds hand on to each other.
   void FindLoopVariables();
   /// kBadData when nobody read anything.

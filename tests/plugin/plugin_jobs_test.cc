@@ -287,6 +287,101 @@ TEST(PluginJobsTest, ALoaderThatNeverEndsIsEndedByASignalAndGoneOnFromItsCheckpo
   }
 }
 
+/// What every file below `folder` holds that a run saved.
+std::vector<std::string> Saved(const TempDir& folder) { return FolderContent(folder.path() + "/saved"); }
+
+TEST(PluginJobsTest, ALoaderOfAPluginGoesOnFromACheckpointWhereItHadRead) {
+  const TempDir folder = TempDir::Create("mini_loader_resume").value();
+  const std::string job = WriteMiniJob(folder, "300", "checkpoint { every_steps: 100 keep: 9 }\n");
+  // Batches of 4 of the 9 lines, so that it matters which ones come next.
+  std::string main = ReadFile(folder.path() + "/main.pbtxt").value();
+  for (const auto& [from, to] :
+       std::map<std::string, std::string>{{"dims: 9", "dims: 4"}, {"type: INT i: 9", "type: INT i: 4"}}) {
+    for (size_t at = main.find(from); at != std::string::npos; at = main.find(from)) main.replace(at, from.size(), to);
+  }
+  std::ofstream(folder.path() + "/main.pbtxt") << main;
+  const std::vector<std::string> flags = {"--trainer_desc=" + job, "--output_dir=" + folder.path() + "/out"};
+  Process whole("trainer", flags);
+  ASSERT_EQ(whole.Wait(), 0) << whole.errors();
+  const std::vector<std::string> undisturbed = Saved(folder);
+  ASSERT_EQ(undisturbed.size(), 3U);
+  std::filesystem::remove_all(folder.path() + "/saved");
+
+  std::vector<std::string> resumed = flags;
+  resumed.push_back("--resume=" + folder.path() + "/out/checkpoints/step-000000000100");
+  Process rest("trainer", resumed);
+  ASSERT_EQ(rest.Wait(), 0) << rest.errors();
+  EXPECT_THAT(rest.errors(), HasSubstr("going on from"));
+  EXPECT_EQ(Saved(folder), undisturbed);
+
+  main.replace(main.find("type: INT i: 4"), 14, "type: INT i: 3");
+  std::ofstream(folder.path() + "/main.pbtxt") << main;
+  Process other("trainer", resumed);
+  EXPECT_EQ(other.Wait(), 2) << other.errors();
+  EXPECT_THAT(other.errors(),
+              HasSubstr("the state of MiniReader \"record\": batch_size was 4 and is now 3; its state in "
+                        "the checkpoint is of what it was, so restore it"));
+}
+
+TEST(PluginJobsTest, TheStateOfAnOperatorIsInTheCheckpointsOfADatasetsJob) {
+  const SmallJob small(600);
+  const std::string out = small.folder() + "/out";
+  /// Exit code and what was said.
+  const auto run = [&](const std::string& attrs, const std::string& resume, const std::vector<std::string>& more = {}) {
+    const std::string job = WriteJob(small, "job.prototxt", "type: \"drift\" " + attrs,
+                                     Plugins("stateful") + " epochs: 2 checkpoint { every_steps: 5 keep: 99 }");
+    std::vector<std::string> flags = {"--trainer_desc=" + job, "--resume=" + resume, "--output_dir=" + out};
+    flags.insert(flags.end(), more.begin(), more.end());
+    Process trainer("trainer", flags);
+    const int code = trainer.Wait();
+    return std::pair(code, trainer.errors());
+  };
+  const auto whole = run("", "never");
+  ASSERT_EQ(whole.first, 0) << whole.second;
+  const std::vector<std::string> undisturbed = FolderContent(out + "/model");
+  const std::string third = small.folder() + "/third";
+  std::filesystem::copy(out + "/checkpoints/step-000000000015", third, std::filesystem::copy_options::recursive);
+  const auto resumed = run("", third);
+  ASSERT_EQ(resumed.first, 0) << resumed.second;
+  EXPECT_EQ(FolderContent(out + "/model"), undisturbed);
+
+  EXPECT_THAT(run("attrs { name: \"rate\" f: 0.5 }", third).second,
+              HasSubstr("the state of drift \"c\": rate was 0.01 and is now 0.5; its state in the checkpoint is of"));
+  EXPECT_THAT(run("", third, {"--set", "update_mode=HOGWILD", "--set", "thread_num=2"}).second,
+              HasSubstr("the checkpoint has no state of the operator drift \"c\" of worker 1: go on with the program"));
+  const auto unsaved = run("attrs { name: \"throws\" s: \"save\" }", "never");
+  EXPECT_EQ(unsaved.first, 2) << unsaved.second;
+  EXPECT_THAT(unsaved.second, HasSubstr("the state of drift \"c\": plugin \"" + TestPlugin("stateful") +
+                                        "\" threw std::runtime_error: no room for the state"));
+}
+
+TEST(PluginJobsTest, ASourceThatDoesNotSayHowFarItReadHasNoCheckpoints) {
+  const TempDir folder = TempDir::Create("ticks").value();
+  const std::string job = WriteMiniJob(folder, "1e9", "fetch_config { fetch_var_names: \"i\" print_period: 10 }\n");
+  std::string main = ReadFile(folder.path() + "/main.pbtxt").value();
+  const size_t begin = main.find("ops { type: \"MiniReader\"");
+  const size_t end = main.find("ops { type: \"MiniDecoder\"");
+  ASSERT_NE(end, std::string::npos);
+  main.replace(begin, end - begin, R"(ops { type: "ticks" outputs { parameter: "Out" arguments: "record" } } )");
+  std::ofstream(folder.path() + "/main.pbtxt") << main;
+  const std::string both = "plugins=[\"" + TestPlugin("mini_loader") + "\", \"" + TestPlugin("stateful") + "\"]";
+  const std::vector<std::string> flags = {"--trainer_desc=" + job, "--output_dir=" + folder.path() + "/out", "--set",
+                                          both};
+  std::vector<std::string> keeping = flags;
+  keeping.insert(keeping.end(), {"--set", "checkpoint.every_steps=10"});
+  Process refused("trainer", keeping);
+  EXPECT_EQ(refused.Wait(), 2);
+  EXPECT_THAT(refused.errors(), HasSubstr("checkpoint: what gives \"record\" reads by itself and does not say how far: "
+                                          "its kernel is no KernelState"));
+  Process trainer("trainer", flags);
+  std::string line;
+  ASSERT_TRUE(trainer.ReadLine(&line)) << trainer.errors();
+  trainer.Signal(SIGINT);
+  EXPECT_EQ(trainer.Wait(), 130) << trainer.errors();
+  EXPECT_THAT(trainer.errors(),
+              HasSubstr("stopped     without a checkpoint: what gives \"record\" does not say how far"));
+}
+
 TEST(PluginJobsTest, WithoutALoopAPluginsSourceHasNoEnd) {
   const TempDir folder = TempDir::Create("mini_loader_endless").value();
   const std::string job = WriteMiniJob(folder, "10", "");

@@ -1,0 +1,70 @@
+#include "trainer/operator_states.h"
+
+#include "framework/kernel_state.h"
+#include "trainer/input_fingerprint.h"
+
+namespace millrace {
+namespace {
+
+Status SaveKernel(const NamedKernelState& kernel, std::string* bytes) {
+  try {
+    return kernel.state->SaveState(bytes);
+  } catch (...) {
+    return OperatorThrew(*kernel.info);
+  }
+}
+
+Status LoadKernel(const NamedKernelState& kernel, const std::string& bytes, const std::stop_token& stop) {
+  try {
+    return kernel.state->LoadState(bytes, stop);
+  } catch (...) {
+    return OperatorThrew(*kernel.info);
+  }
+}
+
+Status LoadKernel(const NamedKernelState& kernel, const OperatorState& saved, const std::stop_token& stop) {
+  Status same = CompareFingerprints(saved.attributes, OperatorFingerprint(OpView(*kernel.op, *kernel.info)));
+  if (!same.ok()) {
+    return InvalidConfig(same.message() +
+                         "; its state in the checkpoint is of what it was, so restore it, or start anew with "
+                         "--resume=never");
+  }
+  return LoadKernel(kernel, saved.bytes, stop);
+}
+
+}  // namespace
+
+Result<std::vector<OperatorState>> SaveOperatorStates(const std::vector<const Frame*>& frames) {
+  std::vector<OperatorState> states;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    for (const NamedKernelState& kernel : frames[i]->states()) {
+      OperatorState& state = states.emplace_back();
+      state.name = kernel.name;
+      state.frame = static_cast<int>(i);
+      state.attributes = OperatorFingerprint(OpView(*kernel.op, *kernel.info));
+      MR_TRY(SaveKernel(kernel, &state.bytes).Context("the state of " + kernel.name));
+    }
+  }
+  return states;
+}
+
+Status LoadOperatorStates(const std::vector<OperatorState>& states, const std::vector<const Frame*>& frames,
+                          const std::stop_token& stop) {
+  auto next = states.begin();
+  for (size_t i = 0; i < frames.size(); ++i) {
+    for (const NamedKernelState& kernel : frames[i]->states()) {
+      if (next == states.end() || next->name != kernel.name || next->frame != static_cast<int>(i)) {
+        return InvalidConfig("the checkpoint has no state of the operator " + kernel.name + " of worker " +
+                             std::to_string(i) + ": go on with the program and the thread_num that wrote it");
+      }
+      MR_TRY(LoadKernel(kernel, *next, stop).Context("the state of " + kernel.name));
+      ++next;
+    }
+  }
+  if (next == states.end()) return Status::Ok();
+  return InvalidConfig("the checkpoint has a state of the operator " + next->name + " of worker " +
+                       std::to_string(next->frame) +
+                       ", which this run has not: go on with the program and the thread_num that wrote it");
+}
+
+}  // namespace millrace

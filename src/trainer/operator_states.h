@@ -1,0 +1,21 @@
+#pragma once
+
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "framework/executable.h"
+#include "trainer/run_hooks.h"
+
+namespace millrace {
+
+/// The states of all kernels of `frames` that have one. A failure, or what a plugin threw, names the operator.
+Result<std::vector<OperatorState>> SaveOperatorStates(const std::vector<const Frame*>& frames);
+
+/// Puts the kernels of `frames`, which are new, where `states` stood. kInvalidConfig names an operator that the other
+/// side lacks, that has other attributes, or that other workers had; kCancelled at a stop request.
+Status LoadOperatorStates(const std::vector<OperatorState>& states, const std::vector<const Frame*>& frames,
+                          const std::stop_token& stop);
+
+}  // namespace millrace
