@@ -59,7 +59,9 @@ class CLoaderReader final : public FileReader {
     if (result == MILLRACE_NONE) return false;
     ++records_;
     const std::string record = file() + ": record " + std::to_string(records_ - 1) + ": ";
-    if (result != MILLRACE_ROW) return BadData(record + error_.text(where_ + " failed and gives no reason"));
+    if (result != MILLRACE_ROW || error_.overran()) {
+      return BadData(record + error_.text(where_, " failed and gives no reason"));
+    }
     if (!row_.Check()) return BadData(record + "output " + std::to_string(row_.column()) + ": " + row_.misfit());
     for (size_t i = 0; i < out->size(); ++i)
       MR_TRY(PutColumn(i, &(*out)[i]).Context(record + "output " + std::to_string(i)));
@@ -80,7 +82,7 @@ class CLoaderReader final : public FileReader {
     }
     MR_TRY(args_->read_failure());
     if (state_ != nullptr) return Status::Ok();
-    return BadData(file() + ": " + where_ + " cannot open it: " + error_.text("it gives no reason"));
+    return BadData(file() + ": " + where_ + " cannot open it: " + error_.text(where_, " gives no reason"));
   }
   void Close() {
     try {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,27 +46,36 @@ class COpenArgs {
   millrace_open_args args_{};
 };
 
-/// Room for the message of one call into a plugin of the C tier.
+/// Room for the message of one call into a plugin of the C tier, and a margin behind it that shows who writes too much.
 class CError {
  public:
-  CError() : error_{sizeof(millrace_error), text_, sizeof(text_)} {}
+  CError() { text_.fill(kUntouched); }
   CError(const CError&) = delete;
   CError& operator=(const CError&) = delete;
 
   millrace_error* get() {
+    if (overran()) text_.fill(kUntouched);
     text_[0] = '\0';
-    error_ = {sizeof(millrace_error), text_, sizeof(text_)};  // a plugin may have written over it
+    error_ = {sizeof(millrace_error), text_.data(), kRoom};  // a plugin may have written over it
     return &error_;
   }
-  /// What the plugin wrote; `otherwise` when it wrote nothing.
-  std::string text(const std::string& otherwise) {
-    text_[sizeof(text_) - 1] = '\0';
-    return text_[0] == '\0' ? otherwise : text_;
+  /// Whether the plugin wrote behind the room it was given.
+  bool overran() const { return text_[kRoom] != kUntouched || text_[kRoom + 1] != kUntouched; }
+  /// What the plugin wrote; `where` and `otherwise` when it wrote nothing.
+  std::string text(const std::string& where, const std::string& otherwise) {
+    if (overran()) {
+      return where + " wrote behind the " + std::to_string(kRoom) +
+             " bytes that there are for its message (error->room); memory may be damaged";
+    }
+    text_[kRoom - 1] = '\0';
+    return text_[0] == '\0' ? where + otherwise : text_.data();
   }
 
  private:
-  char text_[1024] = {};
-  millrace_error error_;
+  static constexpr size_t kRoom = 1024;
+  static constexpr char kUntouched = '\x5a';
+  std::array<char, 2 * kRoom> text_;
+  millrace_error error_{};
 };
 
 }  // namespace millrace

@@ -34,7 +34,7 @@ class CParserFeed final : public DataFeed {
       return InvalidConfig(where_ + " threw " + DescribeException());
     }
     if (state_ != nullptr) return Status::Ok();
-    return InvalidConfig(where_ + " cannot be opened: " + error_text_.text("it gives no reason"));
+    return InvalidConfig(where_ + " cannot be opened: " + error_text_.text(where_, " gives no reason"));
   }
 
   void Attach(SlotBatch* batch) override { sink_.Attach(batch); }
@@ -55,7 +55,9 @@ class CParserFeed final : public DataFeed {
       ++counters_.blank_lines;
       return LineResult::kBlank;
     }
-    if (result != MILLRACE_ROW) return Bad("", error_text_.text(where_ + " refuses the line and gives no reason"));
+    if (result != MILLRACE_ROW || error_text_.overran()) {
+      return Bad("", error_text_.text(where_, " refuses the line and gives no reason"));
+    }
     if (!row_.Check()) return Bad(SlotName(row_.column()), row_.misfit());
     PutRow(*schema_, row_, sink_);
     return LineResult::kRow;

@@ -285,6 +285,9 @@ TEST_F(CPluginTest, WhatAHostileParserGivesIsABadLine) {
   EXPECT_EQ(bad("odd"), parser + " refuses the line and gives no reason");
   EXPECT_EQ(bad("elsewhere"), parser + " refuses the line and gives no reason");
   EXPECT_EQ(bad("long"), std::string(1023, 'x'));
+  const std::string overrun = parser + " wrote behind the 1024 bytes that there are for its message (error->room); ";
+  EXPECT_EQ(bad("overrun"), overrun + "memory may be damaged");
+  EXPECT_EQ(bad("overrun and a row"), overrun + "memory may be damaged");
   EXPECT_EQ(RowsOf("name: \"HostileFeed\"", "nothing at null\nkept back\na row\n").value(), "1/7/ 1/7/ ");
 }
 
@@ -324,6 +327,18 @@ TEST_F(CPluginTest, WhatAHostileLoaderGivesIsAFailureOfItsFile) {
   EXPECT_EQ(readers_.Open("a.hostile", "", {{DType::kFloat32, {1 << 20, 1 << 20}, 0}}).status().message(),
             "loader \"hostile\" of plugin \"" + TestPlugin("hostile") +
                 "\": output 0: a record has at most 2147483647 values, not float32 [1048576, 1048576]");
+}
+
+TEST_F(CPluginTest, APluginThatCallsExitIsNamedAndEndsNothingWell) {
+  Load("hostile");
+  const auto reader = readers_.Open(Write("a.hostile", "exit"), "", PairShapes()).value();
+  std::vector<LoDTensor> out;
+  EXPECT_EXIT((void)reader->ReadNext(&out, {}), testing::ExitedWithCode(2),
+              "plugin \"" + TestPlugin("hostile") + "\" called exit\\(0\\), which ends the program");
+  const Registries registries{ops_, feeds_, readers_};
+  EXPECT_EXIT((void)LoadPlugin(TestPlugin("exits_at_load"), registries), testing::ExitedWithCode(2),
+              "plugin \"" + TestPlugin("exits_at_load") + "\" called exit\\(0\\)");
+  EXPECT_EXIT(std::exit(3), testing::ExitedWithCode(3), "") << "who else calls it";
 }
 
 TEST_F(CPluginTest, ALoaderWithoutEndIsStopped) {

@@ -30,6 +30,11 @@ static int Do(const char* what, const millrace_sink* sink, millrace_error* error
     memset(error->text, 'x', error->room);
     return MILLRACE_FAILED;
   }
+  if (strcmp(what, "overrun") == 0 || strcmp(what, "overrun and a row") == 0) {
+    memset(error->text, 'x', error->room + 64);
+    if (strcmp(what, "overrun") == 0) return MILLRACE_FAILED;
+  }
+  if (strcmp(what, "exit") == 0) exit(0);
   if (strcmp(what, "elsewhere") == 0) {
     error->text = elsewhere;
     error->room = SIZE_MAX;
