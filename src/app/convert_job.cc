@@ -92,7 +92,7 @@ Status ConvertJob(const ConvertJobRequest& request, std::stop_token stop) {
     return InvalidConfig("the job of the binary files is written to \"" + job +
                          "\", which is the job to convert: name another folder");
   }
-  MR_ASSIGN(const JobAndEnvironment loaded, LoadInputJob(request.trainer_desc, request.overrides));
+  MR_ASSIGN(const JobAndEnvironment loaded, LoadInputJob(request.trainer_desc, request.overrides, stop));
   const LoadedConfig& config = loaded.config;
   if (!config.warnings.empty()) std::fprintf(stderr, "%s\n", config.warnings.c_str());
   MR_ASSIGN(const DataFeedDesc desc, ReadingDesc(*config.desc));

@@ -5,21 +5,24 @@
 
 namespace millrace {
 
-Result<JobAndEnvironment> LoadInputJob(const std::string& file, const std::vector<std::string>& overrides) {
+Result<JobAndEnvironment> LoadInputJob(const std::string& file, const std::vector<std::string>& overrides,
+                                       std::stop_token stop) {
   ConfigRequest request;
   request.file = file;
   request.overrides = overrides;
   request.needs_model = false;
+  request.stop = std::move(stop);
   return LoadJob(std::move(request));
 }
 
 Result<std::unique_ptr<JobInput>> JobInput::Open(const std::string& file, const std::vector<std::string>& overrides,
                                                  std::stop_token stop) {
-  MR_ASSIGN(JobAndEnvironment job, LoadInputJob(file, overrides));
+  MR_ASSIGN(JobAndEnvironment job, LoadInputJob(file, overrides, stop));
   const TrainerDesc& desc = *job.config.desc;
   DatasetSettings settings = DatasetSettings::FromDesc(desc);
   settings.threads = std::max(1, desc.thread_num());
   settings.output_dir = desc.output().dir();
+  settings.stop = stop;
   MR_ASSIGN(std::unique_ptr<Dataset> dataset,
             job.environment.datasets.Create(desc.dataset().class_name(), desc.data_desc(), job.config.files,
                                             job.environment.feeds, settings));

@@ -14,7 +14,8 @@
 namespace millrace {
 
 /// Reads a job's file with overrides, and loads its plugins, for what only reads data: it needs no model.
-Result<JobAndEnvironment> LoadInputJob(const std::string& file, const std::vector<std::string>& overrides);
+Result<JobAndEnvironment> LoadInputJob(const std::string& file, const std::vector<std::string>& overrides,
+                                       std::stop_token stop = {});
 
 /// The input of a job as a SERIAL training of its first epoch reads it: file and line order, the shuffle if the job
 /// asks for one, batches of its size. One thread.

@@ -61,6 +61,7 @@ Status Run(const CommandLine& line) {
   ConfigRequest request;
   request.file = FLAGS_trainer_desc;
   request.overrides = line.repeated[0];
+  request.stop = signals.token();
   const bool only_looks = FLAGS_print_config || !FLAGS_print_ops.empty();
   request.has_output_folder = only_looks || !FLAGS_output_dir.empty();
   MR_ASSIGN(JobAndEnvironment loaded, LoadJob(std::move(request)));
@@ -71,7 +72,8 @@ Status Run(const CommandLine& line) {
     return FlushStandardOutput();
   }
   std::string output_dir = FLAGS_output_dir.empty() ? config.desc->output().dir() : FLAGS_output_dir;
-  MR_ASSIGN(const std::unique_ptr<Job> job, Job::Create(std::move(config), loaded.environment, std::move(output_dir)));
+  MR_ASSIGN(const std::unique_ptr<Job> job,
+            Job::Create(std::move(config), loaded.environment, std::move(output_dir), nullptr, signals.token()));
   if (!FLAGS_print_ops.empty()) return PrintOps(*job);
   if (job->desc().precision() == TrainerDesc::BF16 && !CpuHasBf16()) {
     std::fputs("warning: this processor has no bfloat16 instructions; precision: BF16 is run in FP32\n", stderr);

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "config/text_file.h"
 
@@ -31,7 +32,7 @@ std::string Trimmed(std::string_view line) {
 /// Writes entries out, one after another.
 class Expansion {
  public:
-  explicit Expansion(Diagnostics* diagnostics) : diagnostics_(diagnostics) {}
+  Expansion(Diagnostics* diagnostics, std::stop_token stop) : diagnostics_(diagnostics), stop_(std::move(stop)) {}
 
   void Entry(const std::string& entry, const std::string& folder, SourceSpan where) {
     if (Trimmed(entry).empty()) return diagnostics_->Error(where, "a file name is empty");
@@ -70,7 +71,10 @@ class Expansion {
 
   void Files(std::vector<std::string> paths, SourceSpan where) {
     std::sort(paths.begin(), paths.end());
-    for (const std::string& path : paths) File(path, where);
+    for (const std::string& path : paths) {
+      if (stop_.stop_requested()) return;
+      File(path, where);
+    }
   }
 
   void Folder(const std::string& path, SourceSpan where) {
@@ -91,10 +95,11 @@ class Expansion {
     glob_t found = {};
     const int result = glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
     std::vector<std::string> paths;
-    for (size_t i = 0; i < found.gl_pathc; ++i) {
+    for (size_t i = 0; i < found.gl_pathc && !stop_.stop_requested(); ++i) {
       std::error_code ignored;
       if (!fs::is_directory(found.gl_pathv[i], ignored)) paths.emplace_back(found.gl_pathv[i]);
     }
+    if (stop_.stop_requested()) return globfree(&found);
     const bool only_folders = found.gl_pathc > 0 && paths.empty();
     globfree(&found);
     if (result != 0 && result != GLOB_NOMATCH) {
@@ -131,7 +136,7 @@ class Expansion {
     const std::string folder = fs::path(path).parent_path().string();
     size_t entries = 0;
     open_lists_.push_back(name);
-    for (size_t begin = 0; begin < text->size();) {
+    for (size_t begin = 0; begin < text->size() && !stop_.stop_requested();) {
       const size_t end = std::min(text->find('\n', begin), text->size());
       const std::string entry = Trimmed(std::string_view(*text).substr(begin, end - begin));
       if (!entry.empty() && entry[0] != '#') {
@@ -142,10 +147,12 @@ class Expansion {
       begin = end + 1;
     }
     open_lists_.pop_back();
-    if (entries == 0) diagnostics_->InputError(where, "the file list \"" + path + "\" names no files");
+    if (entries == 0 && !stop_.stop_requested())
+      diagnostics_->InputError(where, "the file list \"" + path + "\" names no files");
   }
 
   Diagnostics* const diagnostics_;
+  const std::stop_token stop_;
   std::vector<std::string> files_;
   std::set<std::string> seen_;
   std::vector<std::string> open_lists_;  // that are being read, the innermost last
@@ -154,9 +161,10 @@ class Expansion {
 }  // namespace
 
 std::vector<std::string> ExpandFileList(const std::vector<std::string>& entries, std::string_view path,
-                                        const FieldPositions& positions, Diagnostics* diagnostics) {
-  Expansion expansion(diagnostics);
-  for (size_t i = 0; i < entries.size(); ++i) {
+                                        const FieldPositions& positions, Diagnostics* diagnostics,
+                                        const std::stop_token& stop) {
+  Expansion expansion(diagnostics, stop);
+  for (size_t i = 0; i < entries.size() && !stop.stop_requested(); ++i) {
     const SourceSpan where = positions.Find(ElementPath(path, i));
     expansion.Entry(entries[i], "", where);
   }

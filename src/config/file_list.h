@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,9 +21,11 @@ namespace millrace {
 ///
 /// An entry that names nothing (missing, no match, an empty folder) is an InputError with the nearest existing name;
 /// a file named twice is kept twice, as Paddle does, with a warning. `path` is the field's path in `positions`, for
-/// example "filelist". Relative names are relative to the working directory. Touches the file system.
+/// example "filelist". Relative names are relative to the working directory. Touches the file system. After
+/// a stop request the files that were not looked at are left out.
 std::vector<std::string> ExpandFileList(const std::vector<std::string>& entries, std::string_view path,
-                                        const FieldPositions& positions, Diagnostics* diagnostics);
+                                        const FieldPositions& positions, Diagnostics* diagnostics,
+                                        const std::stop_token& stop = {});
 
 /// Tells whether a name starts with a scheme ("hdfs:", "s3:"): a letter, then letters, digits, '+', '-', '.' and a
 /// colon. A Windows drive is not meant.

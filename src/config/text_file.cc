@@ -21,9 +21,13 @@ std::string ExplainMissingFile(const std::string& path) {
   fs::path known;
   for (const fs::path& part : fs::path(path)) {
     std::error_code error;
-    if (fs::exists(known / part, error) || part.empty()) {
+    if (part.empty() || fs::exists(fs::status(known / part, error))) {
       known /= part;
       continue;
+    }
+    if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory) {
+      return "\"" + path + "\" cannot be read: " + error.message() +
+             (known / part == fs::path(path) ? "" : ", at \"" + (known / part).string() + "\"");
     }
     if (fs::is_symlink(known / part, error)) {
       const fs::path target = fs::read_symlink(known / part, error);

@@ -138,7 +138,7 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
   }
   if (intact && request.check_files) {
     const auto expand = [&](const auto& entries, std::string_view path) {
-      return ExpandFileList({entries.begin(), entries.end()}, path, positions, &diagnostics);
+      return ExpandFileList({entries.begin(), entries.end()}, path, positions, &diagnostics, request.stop);
     };
     config.files = expand(config.desc->filelist(), "filelist");
     config.eval_files = expand(config.desc->eval().filelist(), "eval.filelist");
@@ -148,6 +148,8 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
       if (config.desc->infer()) continue;  // it reads filelist alone
       config.files.insert(config.files.end(), config.pass_files.back().begin(), config.pass_files.back().end());
     }
+    if (request.stop.stop_requested())
+      return Cancelled("stopped while looking for the files of " + diagnostics.origin(source));
     CheckProgramFiles(config.desc->program(), positions, &diagnostics);
   }
   if (intact && !request.has_output_folder) CheckOutputFolder(*config.desc, positions, &diagnostics);

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ struct ConfigRequest {
   bool needs_model = true;
   /// What is to be written has a folder, by output.dir or otherwise; without one, asking for a checkpoint is a mistake.
   bool has_output_folder = true;
+  /// Ends the looks at those files, of which there may be many: kCancelled.
+  std::stop_token stop = {};
   /// Finds what only a compiler sees: shapes that do not fit, variables that no operator makes. Asked when something
   /// else is wrong, so that one report has both, and only if nothing is wrong with what it compiles, `data_desc` and
   /// `model`; who goes on to compile a sound configuration meets its mistakes there. Empty: not asked.

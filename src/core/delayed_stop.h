@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <system_error>
 #include <thread>
@@ -30,6 +32,22 @@ class DelayedStop {
   std::mutex mutex_;
   std::condition_variable_any never_;
   std::jthread thread_;  // the last one: it uses those above
+};
+
+/// A stop request that follows another one after a delay.
+class LateStop {
+ public:
+  LateStop(const std::stop_token& stop, std::chrono::milliseconds delay)
+      : on_stop_(stop, [this, delay] { delayed_.emplace(late_, delay); }) {}
+  LateStop(const LateStop&) = delete;
+  LateStop& operator=(const LateStop&) = delete;
+
+  std::stop_token token() const { return late_.get_token(); }
+
+ private:
+  std::stop_source late_;
+  std::optional<DelayedStop> delayed_;
+  std::stop_callback<std::function<void()>> on_stop_;  // the last one: it uses those above
 };
 
 }  // namespace millrace

@@ -72,7 +72,8 @@ std::string_view InputStageName(InputStage stage) {
 }
 
 Result<std::unique_ptr<InputOpener>> InputOpener::Create(const DataFeedDesc& desc,
-                                                         const std::vector<std::string>& files) {
+                                                         const std::vector<std::string>& files,
+                                                         const std::stop_token& stop) {
   std::unique_ptr<InputOpener> opener(new InputOpener);
   const double timeout = desc.pipe_timeout_seconds();
   if (!(timeout >= 0 && timeout <= 1e6)) {
@@ -102,8 +103,9 @@ Result<std::unique_ptr<InputOpener>> InputOpener::Create(const DataFeedDesc& des
   }
   // Behind the user's, who may have another command for them.
   for (const char* known : {"hdfs", "afs"}) opener->schemes_.push_back({known, "hadoop fs -cat"});
-  MR_TRY(opener->CheckFiles(files));
+  MR_TRY(opener->CheckFiles(files, stop));
   for (const std::string& file : files) {
+    if (stop.stop_requested()) return Cancelled("stopped while checking the input files");
     if (!opener->NeedsCommand(file)) continue;
     MR_ASSIGN(opener->guard_, ChildGuard::Create());
     break;
@@ -141,13 +143,14 @@ Status InputOpener::CheckFile(const std::string& file) const {
   return Status::Ok();
 }
 
-Status InputOpener::CheckFiles(const std::vector<std::string>& files) const {
+Status InputOpener::CheckFiles(const std::vector<std::string>& files, const std::stop_token& stop) const {
   constexpr int kListed = 10;
   if (files.empty()) return NotFound("no input files: the file list is empty");
   Status first;
   std::string all;
   int bad = 0;
   for (const std::string& file : files) {
+    if (stop.stop_requested()) return Cancelled("stopped while checking the input files");
     Status status = CheckFile(file);
     if (status.ok()) continue;
     if (++bad <= kListed) all += "\n  " + status.message();

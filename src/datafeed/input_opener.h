@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,8 +41,9 @@ struct OpenedInput {
 class InputOpener {
  public:
   /// kInvalidConfig when a setting makes no sense; otherwise CheckFiles' errors. Starts the guard that kills commands
-  /// when this process is killed, if these files need commands.
-  static Result<std::unique_ptr<InputOpener>> Create(const DataFeedDesc& desc, const std::vector<std::string>& files);
+  /// when this process is killed, if these files need commands. A stop request ends the look at many files: kCancelled.
+  static Result<std::unique_ptr<InputOpener>> Create(const DataFeedDesc& desc, const std::vector<std::string>& files,
+                                                     const std::stop_token& stop = {});
 
   /// Starts reading. Failures name the file.
   Result<OpenedInput> Open(const std::string& file) const;
@@ -59,7 +61,7 @@ class InputOpener {
   /// Whether a command is needed for this file.
   bool NeedsCommand(const std::string& file) const;
   Status CheckFile(const std::string& file) const;
-  Status CheckFiles(const std::vector<std::string>& files) const;
+  Status CheckFiles(const std::vector<std::string>& files, const std::stop_token& stop) const;
   Result<std::unique_ptr<ByteSource>> Start(std::vector<std::string> argv, const std::string& file,
                                             SubprocessOptions options) const;
 

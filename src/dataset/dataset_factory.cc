@@ -16,6 +16,7 @@ Result<std::unique_ptr<Dataset>> MakeQueue(const DataFeedDesc& desc, std::vector
   options.threads = settings.threads;
   options.prefetch_batches = settings.prefetch_batches;
   options.spans = settings.spans;
+  options.stop = settings.stop;
   options.output_dir = settings.output_dir;
   MR_ASSIGN(std::unique_ptr<QueueDataset> dataset,
             QueueDataset::Create(desc, std::move(files), feeds, std::move(options)));
@@ -30,6 +31,7 @@ Result<std::unique_ptr<Dataset>> MakeInMemory(const DataFeedDesc& desc, std::vec
   options.queue_num = settings.queue_num;
   options.local_shuffle = settings.local_shuffle;
   options.rows = settings.rows;
+  options.stop = settings.stop;
   options.output_dir = settings.output_dir;
   options.feeds = feeds;
   MR_ASSIGN(std::unique_ptr<InMemoryDataset> dataset,
@@ -38,9 +40,10 @@ Result<std::unique_ptr<Dataset>> MakeInMemory(const DataFeedDesc& desc, std::vec
 }
 
 Result<std::unique_ptr<Dataset>> MakeFileInstant(const DataFeedDesc& desc, std::vector<std::string> files,
-                                                 const DataFeedFactory& feeds, const DatasetSettings&) {
+                                                 const DataFeedFactory& feeds, const DatasetSettings& settings) {
   if (!desc.name().empty()) MR_TRY(feeds.CheckName(desc.name()));
-  MR_ASSIGN(std::unique_ptr<FileInstantDataset> dataset, FileInstantDataset::Create(desc, std::move(files)));
+  MR_ASSIGN(std::unique_ptr<FileInstantDataset> dataset,
+            FileInstantDataset::Create(desc, std::move(files), settings.stop));
   return std::unique_ptr<Dataset>(std::move(dataset));
 }
 

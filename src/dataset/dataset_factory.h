@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,7 @@ struct DatasetSettings {
   std::string output_dir;      ///< where QUARANTINE writes bad_lines.txt when the policy names no file
   InMemoryRows rows;           ///< of an InMemoryDataset
   SpanLog* spans = nullptr;    ///< of a QueueDataset: its readers' part of a trace; null: none. Outlives the dataset
+  std::stop_token stop = {};   ///< ends the look at many files before anything is read
 
   /// What a job asks for; threads and output_dir are the caller's to say.
   static DatasetSettings FromDesc(const TrainerDesc& desc);

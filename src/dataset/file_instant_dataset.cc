@@ -47,8 +47,8 @@ class InstantSource final : public BatchSource {
 };
 
 /// Mapping needs files of this machine; opening a named pipe would wait for its writer.
-Status CheckPlainFiles(const std::vector<std::string>& files) {
-  MR_TRY(InputOpener::Create(DataFeedDesc(), files).status());
+Status CheckPlainFiles(const std::vector<std::string>& files, const std::stop_token& stop) {
+  MR_TRY(InputOpener::Create(DataFeedDesc(), files, stop).status());
   for (const std::string& file : files) {
     std::error_code error;
     if (std::filesystem::is_regular_file(file, error)) continue;
@@ -108,7 +108,8 @@ FileInstantDataset::FileInstantDataset(std::unique_ptr<Impl> impl) : impl_(std::
 FileInstantDataset::~FileInstantDataset() = default;
 
 Result<std::unique_ptr<FileInstantDataset>> FileInstantDataset::Create(const DataFeedDesc& desc,
-                                                                       std::vector<std::string> files) {
+                                                                       std::vector<std::string> files,
+                                                                       const std::stop_token& stop) {
   if (desc.batch_size() <= 0) {
     return InvalidConfig("data_desc.batch_size must be positive, but is " + std::to_string(desc.batch_size()));
   }
@@ -118,7 +119,7 @@ Result<std::unique_ptr<FileInstantDataset>> FileInstantDataset::Create(const Dat
   }
   MR_TRY(RefuseTextSettings(desc));
   MR_ASSIGN(SlotSchema schema, SlotSchema::Create(desc));
-  MR_TRY(CheckPlainFiles(files));
+  MR_TRY(CheckPlainFiles(files, stop));
   auto impl = std::make_unique<Impl>(std::move(schema), std::move(files), desc);
   return std::unique_ptr<FileInstantDataset>(new FileInstantDataset(std::move(impl)));
 }

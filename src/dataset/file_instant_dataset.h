@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ class DataFeedDesc;
 class FileInstantDataset final : public Dataset {
  public:
   /// Checks the desc (kInvalidConfig for what only text has) and every file; reads nothing.
-  static Result<std::unique_ptr<FileInstantDataset>> Create(const DataFeedDesc& desc, std::vector<std::string> files);
+  static Result<std::unique_ptr<FileInstantDataset>> Create(const DataFeedDesc& desc, std::vector<std::string> files,
+                                                            const std::stop_token& stop = {});
   ~FileInstantDataset() override;
 
   Status BeginPass(const PassOptions& options) override;

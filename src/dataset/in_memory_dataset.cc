@@ -194,7 +194,7 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
   MR_ASSIGN(SlotSchema schema, SlotSchema::Create(desc));
   if (is_plugins) MR_TRY(CheckPluginFeed(desc, schema, options.feeds));
   auto impl = std::make_unique<Impl>(desc, std::move(schema), std::move(files), std::move(options));
-  MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files));
+  MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop));
   return std::unique_ptr<InMemoryDataset>(new InMemoryDataset(std::move(impl)));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct InMemoryDatasetOptions {
   InMemoryRows rows = {};
   std::string output_dir = {};  ///< where QUARANTINE writes bad_lines.txt when the policy names no file
   DataFeedFactory feeds = DataFeedFactory::Builtin();  ///< with the classes of plugins that desc.name may be
+  std::stop_token stop = {};                           ///< ends Create's look at many files: kCancelled
 };
 
 /// Holds all rows of its files, packed, and hands them out in batches, pass after pass, in any order that a seed gives.

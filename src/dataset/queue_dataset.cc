@@ -51,7 +51,7 @@ Result<std::unique_ptr<QueueDataset>> QueueDataset::Create(const DataFeedDesc& d
   auto impl = std::make_unique<Impl>(desc, std::move(schema), std::move(files), feeds, std::move(options));
   MR_TRY(feeds.Create(impl->class_name(), impl->schema, desc).status());
   MR_TRY(impl->MakeBadLines().status());  // a path that cannot be written is known before anything is read
-  MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files));
+  MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop));
   return std::unique_ptr<QueueDataset>(new QueueDataset(std::move(impl)));
 }
 

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
-#include <vector>
+#include <system_error>
+#include <thread>
 
 #include "core/crc32c.h"
 #include "core/file.h"
@@ -15,6 +17,8 @@ namespace millrace {
 namespace {
 
 constexpr int64_t kEnd = int64_t{64} << 10;
+constexpr size_t kLookingThreads = 8;
+constexpr size_t kFilesAThread = 16;  ///< fewer are not worth starting one
 
 /// Goes on from `crc` with `size` bytes; what cannot be read is left out.
 uint32_t ChecksumOf(const FileDescriptor& file, int64_t from, int64_t size, uint32_t crc) {
@@ -46,6 +50,32 @@ StoredInputState LookAtInput(const std::string& file) {
   state.set_ends_crc32c(ChecksumOf(opened, size - last, last, ChecksumOf(opened, 0, first, 0)));
   state.set_modified(int64_t{info.st_mtim.tv_sec} * 1000000000 + info.st_mtim.tv_nsec);
   return state;
+}
+
+Result<std::vector<StoredInputState>> LookAtInputs(const std::vector<std::string>& files, const std::stop_token& stop,
+                                                   const std::function<void(size_t)>& show) {
+  std::vector<StoredInputState> states(files.size());
+  std::atomic<size_t> next{0};
+  std::atomic<size_t> done{0};
+  const auto look = [&](const auto& after_each) {
+    for (size_t i = next++; i < files.size() && !stop.stop_requested(); i = next++) {
+      states[i] = LookAtInput(files[i]);
+      after_each(++done);
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    try {
+      while (others.size() + 1 < std::min(kLookingThreads, files.size() / kFilesAThread)) {
+        others.emplace_back([&look] { look([](size_t) {}); });
+      }
+    } catch (const std::system_error&) {  // those that could be had, and this one
+    }
+    look(show);
+  }
+  if (done == files.size()) return states;
+  return Cancelled("stopped after a look at " + std::to_string(done.load()) + " of " + std::to_string(files.size()) +
+                   " input files");
 }
 
 Status CompareInput(const StoredInputState& before, const StoredInputState& now, bool* written_again) {

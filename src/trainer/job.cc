@@ -63,7 +63,7 @@ Status CheckMemory(const ProgramDesc& program) {
 }  // namespace
 
 Result<std::unique_ptr<Job>> Job::Create(LoadedConfig config, const Environment& environment, std::string output_dir,
-                                         FetchHandler* fetch_handler) {
+                                         FetchHandler* fetch_handler, const std::stop_token& stop) {
   std::unique_ptr<Job> job(new Job);
   job->config_ = std::move(config);
   job->environment_ = &environment;
@@ -76,13 +76,13 @@ Result<std::unique_ptr<Job>> Job::Create(LoadedConfig config, const Environment&
     job->workers_ = std::max(1, job->workers_ / job->desc().section_param().section_config(0).concurrency());
   }
   if (job->desc().update_mode() == TrainerDesc::ROW_LOCK) job->row_locks_ = std::make_unique<RowLocks>();
-  MR_TRY(job->BuildDatasets());
+  MR_TRY(job->BuildDatasets(stop));
   MR_TRY(job->CompilePrograms());
   if (!job->desc().infer()) MR_TRY(job->PlanExports());
   return job;
 }
 
-Status Job::BuildDatasets() {
+Status Job::BuildDatasets(const std::stop_token& stop) {
   if (FeedsItself(desc())) return Status::Ok();
   DatasetSettings settings = DatasetSettings::FromDesc(desc());
   settings.threads = workers_;
@@ -90,6 +90,7 @@ Status Job::BuildDatasets() {
     settings.prefetch_batches = 2 * micro_batches() * workers_;
   }
   settings.output_dir = output_dir_;
+  settings.stop = stop;
   if (desc().output().trace()) spans_ = std::make_unique<SpanLog>();
   settings.spans = spans_.get();
   const DatasetFactory& factory = environment_->datasets;

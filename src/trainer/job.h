@@ -41,9 +41,10 @@ class Job {
  public:
   /// Compiles and builds; reads no data and makes no parameters. `environment` must outlive the job. All mistakes of
   /// the model, or of a program, come back in one kInvalidConfig.
-  /// `fetch_handler` outlives the job too; null: none.
+  /// `fetch_handler` outlives the job too; null: none. A stop request ends the look at many files: kCancelled.
   static Result<std::unique_ptr<Job>> Create(LoadedConfig config, const Environment& environment,
-                                             std::string output_dir, FetchHandler* fetch_handler = nullptr);
+                                             std::string output_dir, FetchHandler* fetch_handler = nullptr,
+                                             const std::stop_token& stop = {});
 
   /// Makes the parameters, in place of those that are there: runs the startup program, or loads program.init_dir.
   /// Frames that were made before end with the old ones. A stop request ends a startup program in a loop: kCancelled.
@@ -119,7 +120,7 @@ class Job {
   void ResolveFetches();
   Status CheckFetchesAreComputed() const;
   Status CompileSections(const CompileOptions& options);
-  Status BuildDatasets();
+  Status BuildDatasets(const std::stop_token& stop);
   Status PlanExports();
   Status BuildIncrementalDataset(const DatasetSettings& settings);
   /// Whether an operator reads data by itself: a plugin's without inputs, which gives a tensor.

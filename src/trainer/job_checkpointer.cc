@@ -6,13 +6,19 @@
 #include <chrono>
 #include <filesystem>
 
+#include "core/delayed_stop.h"
 #include "core/hash.h"
 #include "program/variable_store.h"
 #include "trainer/input_fingerprint.h"
 #include "trainer/input_state.h"
+#include "trainer/progress_line.h"
 
 namespace millrace {
 namespace {
+
+constexpr std::chrono::milliseconds kLookMayTake{300};
+constexpr std::chrono::milliseconds kShortLook{1000};
+constexpr std::chrono::milliseconds kBetweenLines{100};
 
 uint64_t NewRunId() {
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
@@ -49,11 +55,12 @@ Result<RunState> ToState(const FoundCheckpoint& found) {
 
 }  // namespace
 
-Result<std::unique_ptr<JobCheckpointer>> JobCheckpointer::Create(Job& job) {
+Result<std::unique_ptr<JobCheckpointer>> JobCheckpointer::Create(Job& job, std::stop_token stop, std::FILE* terminal) {
   MR_ASSIGN(CheckpointStore store,
             CheckpointStore::Create(job.output_dir() + "/checkpoints", job.desc().checkpoint().keep()));
-  std::unique_ptr<JobCheckpointer> checkpointer(new JobCheckpointer(job, std::move(store), NewRunId()));
-  if (!job.feeds_itself() && !job.desc().infer()) checkpointer->LookAtFiles(0);
+  std::unique_ptr<JobCheckpointer> checkpointer(
+      new JobCheckpointer(job, std::move(store), NewRunId(), std::move(stop), terminal));
+  if (!job.feeds_itself() && !job.desc().infer()) MR_TRY(checkpointer->LookAtFiles(0, checkpointer->stop_));
   return checkpointer;
 }
 
@@ -171,7 +178,7 @@ Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) {
 }
 
 Status JobCheckpointer::CheckFiles(const CheckpointManifest& manifest, const std::string& why) {
-  LookAtFiles(manifest.epoch());
+  MR_TRY(LookAtFiles(manifest.epoch(), stop_));
   const bool accepts = job_->desc().checkpoint().accept_changed_files();
   const std::vector<std::string>& files = job_->FilesOfPass(manifest.epoch());
   // Checkpoints from before they were kept have none.
@@ -193,14 +200,24 @@ Status JobCheckpointer::CheckFiles(const CheckpointManifest& manifest, const std
   return Status::Ok();
 }
 
-void JobCheckpointer::LookAtFiles(int64_t pass) {
+Status JobCheckpointer::LookAtFiles(int64_t pass, const std::stop_token& stop) {
   // What was loaded into memory is what every epoch trains on.
   const bool is_loaded_once = job_->desc().dataset().class_name() == "InMemoryDataset" && !job_->is_incremental();
   if (is_loaded_once) pass = 0;
-  if (looked_at_ == pass) return;
+  if (looked_at_ == pass) return Status::Ok();
+  const std::vector<std::string>& files = job_->FilesOfPass(pass);
+  ProgressLine line(ProgressLine::DetectOptions(terminal_));
+  auto next_shown = std::chrono::steady_clock::now() + kShortLook;
+  Result<std::vector<StoredInputState>> states = LookAtInputs(files, stop, [&](size_t looked_at) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_shown) return;
+    next_shown = now + kBetweenLines;
+    line.ShowText("looked at " + std::to_string(looked_at) + " of " + std::to_string(files.size()) + " input files");
+  });
+  line.Clear();
+  MR_ASSIGN(input_states_, std::move(states));
   looked_at_ = pass;
-  input_states_.clear();
-  for (const std::string& file : job_->FilesOfPass(pass)) input_states_.push_back(LookAtInput(file));
+  return Status::Ok();
 }
 
 Status JobCheckpointer::CheckPasses(const CheckpointManifest& manifest) const {
@@ -231,9 +248,16 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
   manifest.set_ledger(state.trained.ToText());
   // Between passes any input will do.
   if (state.epoch < job_->passes()) {
-    LookAtFiles(state.epoch);
     for (const std::string& file : job_->FilesOfPass(state.epoch)) manifest.add_input_file(file);
-    for (const StoredInputState& input : input_states_) *manifest.add_input_state() = input;
+    // A stop that is there already is why this is saved, and leaves time for a short look.
+    const LateStop late(stop_, kLookMayTake);
+    const Status looked = LookAtFiles(state.epoch, late.token());
+    if (looked.code() == StatusCode::kCancelled) {
+      notes_.push_back("the checkpoint does not tell whether input files change: " + looked.message());
+    } else {
+      MR_TRY(looked);
+      for (const StoredInputState& input : input_states_) *manifest.add_input_state() = input;
+    }
   }
   if (job_->desc().has_incremental()) {
     for (int64_t i = 0; i < std::min(state.epoch + 1, job_->passes()); ++i) manifest.add_pass_name(job_->PassName(i));

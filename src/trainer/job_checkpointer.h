@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdio>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,8 +20,10 @@ namespace millrace {
 /// trained. One thread, while no worker trains.
 class JobCheckpointer final : public Checkpointer {
  public:
-  /// Checkpoints are in OUTPUT_DIR/checkpoints. The job must outlive the object.
-  static Result<std::unique_ptr<JobCheckpointer>> Create(Job& job);
+  /// Looks at the input files of the first pass, and shows how far it is on `terminal` when that takes long.
+  /// Checkpoints are in OUTPUT_DIR/checkpoints. The job must outlive the object. A stop request ends a look at files:
+  /// here and in Resume with kCancelled; Save goes on without.
+  static Result<std::unique_ptr<JobCheckpointer>> Create(Job& job, std::stop_token stop, std::FILE* terminal);
 
   /// `resume` is "never" (nullopt: start anew), "auto" (the newest whole checkpoint; nullopt when there is none), or a
   /// checkpoint's folder. Loads the parameters into the job, whose InitParameters has run. Damaged checkpoints that
@@ -34,25 +38,27 @@ class JobCheckpointer final : public Checkpointer {
   /// checkpoint is not in the folder (it is another folder's, or was damaged since).
   Result<std::optional<RunState>> RestoreBest(const RunState& state);
 
-  /// What the user is to know of Resume and RestoreBest, a line each; each is given out once.
+  /// What the user is to know of Resume, Save and RestoreBest, a line each; each is given out once.
   std::vector<std::string> TakeNotes() { return std::exchange(notes_, {}); }
   const std::string& folder() const { return store_.folder(); }
 
  private:
-  JobCheckpointer(Job& job, CheckpointStore store, uint64_t run_id)
-      : job_(&job), store_(std::move(store)), run_id_(run_id) {}
+  JobCheckpointer(Job& job, CheckpointStore store, uint64_t run_id, std::stop_token stop, std::FILE* terminal)
+      : job_(&job), store_(std::move(store)), run_id_(run_id), stop_(std::move(stop)), terminal_(terminal) {}
   Result<std::optional<RunState>> StartAnew();
   std::string Fingerprint() const;
   Status CheckInput(const CheckpointManifest& manifest);
   /// Whether the files of the epoch in hand hold what they held. `why` ends a refusal.
   Status CheckFiles(const CheckpointManifest& manifest, const std::string& why);
   /// Looks at the files that pass `pass` trains on: once, before more of them than that can have changed.
-  void LookAtFiles(int64_t pass);
+  Status LookAtFiles(int64_t pass, const std::stop_token& stop);
   Status CheckPasses(const CheckpointManifest& manifest) const;
 
   Job* job_;
   CheckpointStore store_;
   uint64_t run_id_;
+  std::stop_token stop_;
+  std::FILE* terminal_;
   std::vector<std::string> notes_;
   std::vector<StoredInputState> input_states_;  ///< of pass looked_at_
   int64_t looked_at_ = -1;

@@ -112,7 +112,7 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token s
   if (keeps) {
     MR_TRY(MakeOutputFolder(job.output_dir()));
     if (!infer || resume != "never") {
-      MR_ASSIGN(checkpointer, JobCheckpointer::Create(job));
+      MR_ASSIGN(checkpointer, JobCheckpointer::Create(job, stop, stderr));
     }
   }
   MR_TRY(job.InitParameters(stop));
@@ -121,7 +121,7 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token s
     PrintNotes(*checkpointer);
   }
   MR_ASSIGN(const std::unique_ptr<RunRecorder> recorder,
-            RunRecorder::Create(job, resumed.has_value() && !infer ? resumed->step : -1, stderr));
+            RunRecorder::Create(job, resumed.has_value() && !infer ? resumed->step : -1, stderr, stop));
   std::unique_ptr<PassModels> models;
   if (job.is_incremental() && keeps) {
     MR_ASSIGN(models, PassModels::Create(job));

@@ -45,8 +45,12 @@ ProgressLine::Options ProgressLine::DetectOptions(std::FILE* out) {
 }
 
 void ProgressLine::Show(const RunProgress& progress, int64_t expected_examples, bool estimated) {
+  ShowText(Text(progress, expected_examples, estimated, options_.terminal ? options_.width - 1 : 200));
+}
+
+void ProgressLine::ShowText(std::string text) {
   if (options_.terminal) {
-    const std::string text = Text(progress, expected_examples, estimated, options_.width - 1);
+    text.resize(std::min(text.size(), static_cast<size_t>(std::max(options_.width - 1, 0))));
     std::fprintf(options_.out, options_.color ? "\r\033[K\033[36m%s\033[0m" : "\r\033[K%s", text.c_str());
     std::fflush(options_.out);
     shown_ = true;
@@ -55,7 +59,7 @@ void ProgressLine::Show(const RunProgress& progress, int64_t expected_examples, 
   const auto now = Clock::now();
   if (std::chrono::duration<double>(now - last_plain_).count() < options_.plain_period_seconds) return;
   last_plain_ = now;
-  std::fprintf(options_.out, "%s\n", Text(progress, expected_examples, estimated, 200).c_str());
+  std::fprintf(options_.out, "%s\n", text.c_str());
   std::fflush(options_.out);
 }
 
@@ -86,13 +90,13 @@ std::string ProgressLine::Text(const RunProgress& progress, int64_t expected_exa
   return text;
 }
 
-int64_t EstimateLines(const std::vector<std::string>& files) {
+int64_t EstimateLines(const std::vector<std::string>& files, const std::stop_token& stop) {
   double bytes = 0;
   double bytes_per_line = 0;
   for (const std::string& file : files) {
     std::error_code error;
     const auto size = std::filesystem::file_size(file, error);
-    if (error) return 0;
+    if (error || stop.stop_requested()) return 0;
     bytes += static_cast<double>(size);
     if (bytes_per_line > 0 || size == 0) continue;
     std::string start(size_t{64} << 10, '\0');

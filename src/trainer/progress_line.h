@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class ProgressLine {
 
   /// `expected_examples` of a pass (0: unknown); `estimated` when it is a guess.
   void Show(const RunProgress& progress, int64_t expected_examples, bool estimated);
+  /// Before there is something to train: how far the run is with something else.
+  void ShowText(std::string text);
   /// Takes the line away (a terminal's), so that something else can be printed.
   void Clear();
 
@@ -43,7 +46,7 @@ class ProgressLine {
 };
 
 /// Guesses the lines of files from their sizes and the first lines of the first one; 0 when a file is compressed, has a
-/// scheme, or cannot be read. Reads 64 KiB.
-int64_t EstimateLines(const std::vector<std::string>& files);
+/// scheme, or cannot be read, and after a stop request. Reads 64 KiB.
+int64_t EstimateLines(const std::vector<std::string>& files, const std::stop_token& stop = {});
 
 }  // namespace millrace

@@ -37,9 +37,10 @@ void BeginLine(JsonWriter* json, int64_t step, int64_t epoch, int64_t examples) 
 
 }  // namespace
 
-Result<std::unique_ptr<RunRecorder>> RunRecorder::Create(const Job& job, int64_t resumed_step, std::FILE* terminal) {
+Result<std::unique_ptr<RunRecorder>> RunRecorder::Create(const Job& job, int64_t resumed_step, std::FILE* terminal,
+                                                         const std::stop_token& stop) {
   std::unique_ptr<RunRecorder> recorder(
-      new RunRecorder(EstimateLines(job.FilesOfPass(0)), ProgressLine::DetectOptions(terminal)));
+      new RunRecorder(EstimateLines(job.FilesOfPass(0), stop), ProgressLine::DetectOptions(terminal)));
   recorder->terminal_ = terminal;
   const std::string& folder = job.output_dir();
   if (folder.empty()) return recorder;

@@ -19,8 +19,9 @@ namespace millrace {
 class RunRecorder final : public RunReporter {
  public:
   /// Begins metrics.jsonl anew; for a run that goes on (`resumed_step` >= 0), keeps its lines up to that step. Without
-  /// an output folder nothing is written. kIo.
-  static Result<std::unique_ptr<RunRecorder>> Create(const Job& job, int64_t resumed_step, std::FILE* terminal);
+  /// an output folder nothing is written. A stop request ends its look at the files' sizes. kIo.
+  static Result<std::unique_ptr<RunRecorder>> Create(const Job& job, int64_t resumed_step, std::FILE* terminal,
+                                                     const std::stop_token& stop);
   ~RunRecorder() override;
 
   void OnTick(const RunProgress& progress) override;

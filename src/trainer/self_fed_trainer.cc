@@ -1,8 +1,6 @@
 #include "trainer/self_fed_trainer.h"
 
 #include <algorithm>
-#include <functional>
-#include <optional>
 #include <set>
 
 #include "core/delayed_stop.h"
@@ -17,21 +15,6 @@ constexpr std::chrono::milliseconds kTickEvery{100};
 constexpr std::chrono::milliseconds kRoundMayTake{400};
 
 double SecondsOf(std::chrono::steady_clock::duration d) { return std::chrono::duration<double>(d).count(); }
-
-/// A stop request that follows another one after kRoundMayTake.
-class LateStop {
- public:
-  explicit LateStop(const std::stop_token& stop) : on_stop_(stop, [this] { delayed_.emplace(late_, kRoundMayTake); }) {}
-  LateStop(const LateStop&) = delete;
-  LateStop& operator=(const LateStop&) = delete;
-
-  std::stop_token token() const { return late_.get_token(); }
-
- private:
-  std::stop_source late_;
-  std::optional<DelayedStop> delayed_;
-  std::stop_callback<std::function<void()>> on_stop_;  // the last one: it uses those above
-};
 
 }  // namespace
 
@@ -157,7 +140,7 @@ Status SelfFedTrainer::CheckTrained() const {
 }
 
 Status SelfFedTrainer::RunLoop(const std::stop_token& stop) {
-  const LateStop late(stop);
+  const LateStop late(stop, kRoundMayTake);
   stop_ = stop;
   RunContext context;
   context.step = state_.step;
@@ -191,7 +174,7 @@ Status SelfFedTrainer::AfterRound(RunContext* body) {
 
 Status SelfFedTrainer::RunEpochs(const std::stop_token& stop) {
   MR_TRY(GoOn(stop));
-  const LateStop late(stop);
+  const LateStop late(stop, kRoundMayTake);
   RunContext context;
   context.stop = late.token();
   while (state_.epoch < job_->passes()) {

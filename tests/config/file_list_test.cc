@@ -137,5 +137,24 @@ TEST_F(FileListTest, AFileNamedTwiceIsKeptWithAWarning) {
   EXPECT_THAT(Report(), HasSubstr("is named more than once"));
 }
 
+TEST_F(FileListTest, LinksThatLeadInACircleAreNoMissingFile) {
+  std::filesystem::create_symlink("there", folder_ + "/here");
+  std::filesystem::create_symlink("here", folder_ + "/there");
+  Expand({"here", "here/part-1"});
+  EXPECT_THAT(Report(), HasSubstr("/here\" cannot be read: Too many levels of symbolic links\n"));
+  EXPECT_THAT(Report(), HasSubstr("/here/part-1\" cannot be read: Too many levels of symbolic links, at \"" + folder_ +
+                                  "/here\"\n"));
+}
+
+TEST_F(FileListTest, AStopEndsTheLookAtTheFilesOfAGlobWithoutAnError) {
+  std::stop_source stop;
+  stop.request_stop();
+  FieldPositions positions;
+  EXPECT_THAT(
+      ExpandFileList({folder_ + "/data/*", folder_ + "/none"}, "filelist", positions, &diagnostics_, stop.get_token()),
+      IsEmpty());
+  EXPECT_THAT(Report(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace millrace

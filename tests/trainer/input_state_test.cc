@@ -1,0 +1,52 @@
+#include "trainer/input_state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/file.h"
+
+namespace millrace {
+namespace {
+
+/// `count` files, each with its own number as its content.
+std::vector<std::string> NumberedFiles(const TempDir& folder, int count) {
+  std::vector<std::string> files;
+  for (int i = 0; i < count; ++i) {
+    files.push_back(folder.path() + "/part-" + std::to_string(i));
+    std::ofstream(files.back()) << i;
+  }
+  return files;
+}
+
+TEST(LookAtInputsTest, ThatFewThreadsTakeAreInTheOrderOfTheFiles) {
+  const TempDir folder = TempDir::Create("look").value();
+  const std::vector<std::string> files = NumberedFiles(folder, 300);
+  size_t most = 0;
+  const auto states = LookAtInputs(files, {}, [&most](size_t done) { most = std::max(most, done); });
+  ASSERT_TRUE(states.ok()) << states.status().message();
+  ASSERT_EQ(states->size(), files.size());
+  EXPECT_GT(most, 0U);
+  EXPECT_LE(most, files.size());
+  for (size_t i = 0; i < files.size(); ++i) {
+    EXPECT_EQ((*states)[i].SerializeAsString(), LookAtInput(files[i]).SerializeAsString()) << files[i];
+  }
+}
+
+TEST(LookAtInputsTest, EndAtAStopThatComesWhileThereAreManyFilesLeft) {
+  const TempDir folder = TempDir::Create("look").value();
+  const std::vector<std::string> files(100000, NumberedFiles(folder, 1)[0]);
+  std::stop_source stop;
+  size_t seen = 0;
+  const auto states = LookAtInputs(files, stop.get_token(), [&](size_t done) {
+    seen = done;
+    stop.request_stop();
+  });
+  ASSERT_EQ(states.status().code(), StatusCode::kCancelled);
+  EXPECT_LT(seen, files.size());
+  EXPECT_THAT(states.status().message(), testing::HasSubstr(" of 100000 input files"));
+}
+
+}  // namespace
+}  // namespace millrace
