@@ -13,12 +13,14 @@ namespace millrace {
 /// The old one, if any, is removed. Both must be on one file system. kIo.
 Status ReplaceFolder(const std::string& from, const std::string& to);
 
-/// Lets `write` fill a new folder beside `to`, and puts that in the place of `to`: whole, or, when something fails, not
-/// at all. Nothing is left of what failed. kIo, and what `write` returns.
+/// Lets `write` fill a new folder beside `to`, TO.millrace-writing, and puts that in the place of `to`: whole, or, when
+/// something fails, not at all. Nothing is left of what failed; what a killed process left is removed by the next call.
+/// kIo, and what `write` returns.
 Status WriteFolder(const std::string& to, const std::function<Status(const std::string& folder)>& write);
 
 /// kInvalidConfig for a folder that ReplaceFolder would remove although it holds something else than what is to take
-/// its place: files, and none of `files` among them. A file of that name is an error, too.
+/// its place: files, and none of `files` among them. A file of that name is an error, too; kIo when that cannot be
+/// seen.
 Status CheckReplaced(const std::string& folder, std::initializer_list<std::string_view> files);
 
 /// Removes a folder with everything in it; one that is not there is no error. kIo.

@@ -44,6 +44,26 @@ TEST_F(WriteFolderTest, TakesAFolderWithASlashForTheSameFolder) {
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/model/.writing"));
 }
 
+TEST_F(WriteFolderTest, AFolderOfTheUsersBesideItStays) {
+  std::filesystem::create_directories(folder_ + "/model.writing");
+  std::ofstream(folder_ + "/model.writing/thesis.tex") << "years";
+  ASSERT_TRUE(WriteFolder(folder_ + "/model", WriteOne).ok());
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/model.writing/thesis.tex"));
+}
+
+TEST_F(WriteFolderTest, WhatAKilledProcessLeftIsTakenAway) {
+  std::string beside;
+  ASSERT_TRUE(WriteFolder(folder_ + "/model", [&beside](const std::string& folder) {
+                beside = folder;
+                return WriteOne(folder);
+              }).ok());
+  std::filesystem::create_directories(beside);
+  std::ofstream(beside + "/half") << "half";
+  ASSERT_TRUE(WriteFolder(folder_ + "/model", WriteOne).ok());
+  EXPECT_FALSE(std::filesystem::exists(beside));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/model/half"));
+}
+
 TEST_F(WriteFolderTest, AFolderOfOtherFilesIsNotReplaced) {
   EXPECT_TRUE(CheckReplaced(folder_ + "/none", {"MODEL"}).ok());
   EXPECT_TRUE(CheckReplaced(folder_, {"MODEL"}).ok());  // empty

@@ -109,7 +109,7 @@ class WideDeepTest(Fresh):
             with self.assertRaisesRegex(millrace.Error, message):
                 millrace.save_inference_model(self.path(folder), dataset, target)
         self.assertEqual(support.read(self.path("mine/thesis.tex")), "years of work")
-        self.assertFalse([name for name in os.listdir(self.folder) if name.startswith("model") or name.endswith(".writing")])
+        self.assertFalse([name for name in os.listdir(self.folder) if name.startswith("model") or name.endswith("-writing")])
 
     def test_the_saved_program_trains_in_trainer_to_the_same_bits(self):
         optimizer.Adagrad(0.1, initial_accumulator_value=0.1).minimize(self.loss)
