@@ -16,6 +16,7 @@ namespace millrace {
 namespace {
 
 constexpr size_t kPackedBuffer = size_t{256} << 10;
+constexpr size_t kBzip2Magic = 10;  ///< the longest of those that are known
 
 /// The packed bytes that were read and not yet unpacked.
 class PackedInput {
@@ -234,14 +235,17 @@ std::string_view ForeignUnpacker(std::string_view first_bytes) {
   if (first_bytes.starts_with("\xfd\x37\x7a\x58")) return "xz -dc";
   if (first_bytes.starts_with("\x04\x22\x4d\x18")) return "lz4 -dc";
   if (first_bytes.starts_with("PK\x03\x04")) return "funzip";
-  const bool is_bzip2 =
-      first_bytes.size() >= 4 && first_bytes.starts_with("BZh") && first_bytes[3] > '0' && first_bytes[3] <= '9';
+  // "BZh1" may begin a line. Behind it stands the mark of a block, or, in a file of nothing, that of the end.
+  const bool is_bzip2 = first_bytes.starts_with("BZh") && first_bytes.size() >= kBzip2Magic && first_bytes[3] > '0' &&
+                        first_bytes[3] <= '9' &&
+                        (first_bytes.substr(4).starts_with("\x31\x41\x59\x26\x53\x59") ||
+                         first_bytes.substr(4).starts_with("\x17\x72\x45\x38\x50\x90"));
   return is_bzip2 ? "bzip2 -dc" : "";
 }
 
 Result<std::string> ReadFirstBytes(const std::string& path) {
   MR_ASSIGN(const std::unique_ptr<ByteSource> file, OpenFile(path));
-  std::array<char, 4> first{};
+  std::array<char, kBzip2Magic> first{};
   size_t filled = 0;
   while (filled < first.size()) {
     MR_ASSIGN(const size_t n, file->Read(std::span(first).subspan(filled), {}));

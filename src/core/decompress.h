@@ -11,14 +11,14 @@ namespace millrace {
 
 enum class Compression : uint8_t { kNone, kGzip, kZstd };
 
-/// The command that unpacks what is packed in a way that Decompress does not know, told by its first four bytes: "xz
+/// The command that unpacks what is packed in a way that Decompress does not know, told by its first ten bytes: "xz
 /// -dc", "bzip2 -dc", "lz4 -dc" or "funzip"; empty for anything else.
 std::string_view ForeignUnpacker(std::string_view first_bytes);
 
 /// Tells by the first bytes (four are enough).
 Compression DetectCompression(std::string_view first_bytes);
 
-/// The first four bytes of a file, or as many as it has. kNotFound, kIo.
+/// The first ten bytes of a file, or as many as it has. kNotFound, kIo.
 Result<std::string> ReadFirstBytes(const std::string& path);
 
 /// Unpacks gz (with any number of members) and zstd (any number of frames) as it reads, by the source's first bytes;

@@ -136,5 +136,13 @@ TEST(Decompress, DamageIsAnError) {
   EXPECT_EQ(Unpack(zst, 64, 64).status().code(), StatusCode::kBadData);
 }
 
+TEST(ForeignUnpackerTest, TextThatBeginsLikeBzip2IsText) {
+  EXPECT_EQ(ForeignUnpacker("BZh11AY&SY"), "bzip2 -dc");
+  EXPECT_EQ(ForeignUnpacker("BZh9\x17\x72\x45\x38\x50\x90"), "bzip2 -dc");  // a file of nothing
+  EXPECT_EQ(ForeignUnpacker("BZh1"), "");
+  EXPECT_EQ(ForeignUnpacker("BZh1 0.5 b"), "");
+  EXPECT_EQ(ForeignUnpacker("BZh01AY&SY"), "");
+}
+
 }  // namespace
 }  // namespace millrace
