@@ -18,15 +18,16 @@ namespace millrace {
 namespace {
 
 // Reads "+ GROUP" and "- GROUP" until the other end is gone, then kills the groups that are left, and whatever else has
-// the mark in its environment: again, because one may have started another meanwhile. Signals that a terminal or a
-// scheduler sends to everyone must not end it before the process that it watches.
+// the mark in its environment: again, because one may have started another meanwhile, and not for long, because the
+// environment of a process that is stuck in the kernel cannot be read. Signals that a terminal or a scheduler sends to
+// everyone must not end it before the process that it watches.
 constexpr char kScript[] =
     "trap '' HUP INT QUIT TERM PIPE; declare -A groups; "
     "while read -r sign group; do "
     "if [ \"$sign\" = + ]; then groups[$group]=1; else unset \"groups[$group]\"; fi; done; "
     "for group in \"${!groups[@]}\"; do kill -KILL -- \"-$group\"; done; "
     "for round in 1 2 3; do "
-    "left=$(grep -lszxF -- \"$1\" /proc/[0-9]*/environ); "
+    "left=$(timeout -s KILL 2 grep -lszxF --line-buffered -- \"$1\" /proc/[0-9]*/environ); "
     "if [ -z \"$left\" ]; then break; fi; "
     "for file in $left; do pid=${file#/proc/}; kill -KILL \"${pid%/environ}\"; done; done";
 

@@ -26,6 +26,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kPipeBytes = 1 << 20;
+/// How long the output of a command that has ended may stay open, and silent, before the user is told.
+constexpr std::chrono::seconds kHeldOpen{2};
 constexpr int kStderrBytes = 1 << 16;  // between two looks at a stop request: each line is a write of ours
 
 struct Pipe {
@@ -235,7 +237,10 @@ class Subprocess final : public ByteSource {
     const Clock::time_point start = Clock::now();
     while (out_.is_open()) {
       const ssize_t n = ::read(out_.get(), out.data(), out.size());
-      if (n > 0) return static_cast<size_t>(n);
+      if (n > 0) {
+        silent_since_.reset();
+        return static_cast<size_t>(n);
+      }
       if (n == 0) {
         out_.Close();
       } else if (errno == EAGAIN) {
@@ -260,6 +265,7 @@ class Subprocess final : public ByteSource {
       if ((polled[0].revents & POLLIN) != 0 || polled[2].revents != 0) return true;
       // Behind its output a command may still run for long, and only its exit says whether all went well.
       if (polled[0].revents != 0) out_.Close();
+      TellOfHeldOutput();
       if (left.count() <= 0) return false;
     }
     return true;
@@ -280,11 +286,32 @@ class Subprocess final : public ByteSource {
       if (left.count() <= 0) return TimedOut();
       wait_ms = static_cast<int>(std::min<int64_t>(left.count(), 3600 * 1000));
     }
+    if (out_.is_open() && !is_held_told_ && (wait_ms < 0 || wait_ms > 1000)) wait_ms = 1000;
     if (!out_.is_open() && !pidfd_.is_open()) wait_ms = 5;  // a kernel without pidfd_open: look now and then
     (void)::poll(polled.data(), polled.size(), wait_ms);
     if (stop.stop_requested()) return Cancelled("stopped while a command ran");
     if (polled[1].revents != 0) ReadStderr(kStderrBytes);
+    TellOfHeldOutput();
     return Status::Ok();
+  }
+
+  /// Nothing shows why a run stands still whose command is over: what it started may write still, so that its output
+  /// is read to the end, or just hold it, as a daemon that did not close it.
+  void TellOfHeldOutput() {
+    if (is_held_told_ || !out_.is_open()) return;
+    const Clock::time_point now = Clock::now();
+    if (now - silent_since_.value_or(now) >= kHeldOpen) {
+      siginfo_t info{};
+      const bool has_ended =
+          ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+      is_held_told_ = has_ended;
+      if (has_ended) {
+        tail_.Append(
+            "[the command has ended, but something that it started keeps its output open: waiting for that. A "
+            "daemon is to be started with >/dev/null]\n");
+      }
+    }
+    if (!silent_since_.has_value()) silent_since_ = now;
   }
 
   Status TimedOut() {
@@ -357,6 +384,8 @@ class Subprocess final : public ByteSource {
   FileDescriptor out_;
   FileDescriptor err_;
   StderrTail tail_;
+  std::optional<Clock::time_point> silent_since_;  ///< nullopt: somebody has just read something
+  bool is_held_told_ = false;
   WakeUp wake_;
   Status failure_;
   std::optional<StdinWriter> writer_;

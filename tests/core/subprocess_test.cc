@@ -212,6 +212,16 @@ TEST_F(SubprocessTest, ABackgroundProcessDoesNotOutliveItsCommand) {
   ::close(ends[0]);
 }
 
+TEST_F(SubprocessTest, ADaemonThatKeepsTheOutputOpenIsTold) {
+  SubprocessOptions options;
+  options.silence_timeout = std::chrono::seconds(4);
+  const Result<std::string> text = Run("setsid sleep 1000 & echo done", std::move(options));
+  EXPECT_EQ(text.status().code(), StatusCode::kUnavailable);
+  EXPECT_NE(text.status().message().find("the command has ended, but something that it started keeps its output open"),
+            std::string::npos)
+      << text.status().message();
+}
+
 TEST_F(SubprocessTest, ADaemonThatACommandStartedDoesNotOutliveTheGuard) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
@@ -221,6 +231,20 @@ TEST_F(SubprocessTest, ADaemonThatACommandStartedDoesNotOutliveTheGuard) {
   char byte = 0;
   EXPECT_EQ(::read(ends[0], &byte, 1), 0);  // returns once nobody holds the other end
   ::close(ends[0]);
+}
+
+TEST_F(SubprocessTest, AGuardThatCannotReadAProcessDoesNotWaitForIt) {
+  // Reading the environment of a process that is stuck in the kernel takes as long as that lasts.
+  const TempDir stuck = TempDir::Create("stuck").value();
+  std::ofstream(stuck.path() + "/grep") << "#!/bin/sh\nexec sleep 100000\n";
+  std::filesystem::permissions(stuck.path() + "/grep", std::filesystem::perms::owner_all);
+  const std::string path = ::getenv("PATH");
+  ::setenv("PATH", (stuck.path() + ":" + path).c_str(), 1);
+  guard_ = ChildGuard::Create().value();
+  ::setenv("PATH", path.c_str(), 1);
+  const auto start = std::chrono::steady_clock::now();
+  guard_.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(50));
 }
 
 TEST_F(SubprocessTest, AGuardLeavesThatOfACommandToKillItsOwn) {
