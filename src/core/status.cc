@@ -1,5 +1,6 @@
 #include "core/status.h"
 
+#include <cerrno>
 #include <cstring>
 
 namespace millrace {
@@ -51,7 +52,8 @@ Status NotFound(std::string message) { return {StatusCode::kNotFound, std::move(
 Status AlreadyExists(std::string message) { return {StatusCode::kAlreadyExists, std::move(message)}; }
 Status IoError(std::string message) { return {StatusCode::kIo, std::move(message)}; }
 Status IoErrorFromErrno(std::string message, int error_number) {
-  return {StatusCode::kIo, std::move(message) + ": " + std::strerror(error_number)};
+  const char* what_to_do = error_number == EMFILE ? "; raise the limit (ulimit -n), or read with fewer threads" : "";
+  return {StatusCode::kIo, std::move(message) + ": " + std::strerror(error_number) + what_to_do};
 }
 Status Unavailable(std::string message) { return {StatusCode::kUnavailable, std::move(message)}; }
 Status Cancelled(std::string message) { return {StatusCode::kCancelled, std::move(message)}; }

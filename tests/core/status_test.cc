@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 namespace millrace {
 namespace {
 
@@ -30,6 +32,12 @@ TEST(Status, MacrosReturnTheFirstFailure) {
   EXPECT_TRUE(Quarter(12, &out).ok());
   EXPECT_EQ(out, 3);
   EXPECT_EQ(Quarter(6, &out).message(), "odd: 3");
+}
+
+TEST(Status, TooManyOpenFilesSaysWhichLimit) {
+  EXPECT_EQ(IoErrorFromErrno("cannot make a pipe", EMFILE).message(),
+            "cannot make a pipe: Too many open files; raise the limit (ulimit -n), or read with fewer threads");
+  EXPECT_EQ(IoErrorFromErrno("a: write", ENOSPC).message(), "a: write: No space left on device");
 }
 
 }  // namespace
