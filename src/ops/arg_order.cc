@@ -84,12 +84,8 @@ class ArgsortKernel : public BoundKernel<ArgsortKernel> {
     order_.resize(static_cast<size_t>(lines.along));
     lines.ForEach([&](int64_t, int64_t first) {
       std::iota(order_.begin(), order_.end(), int64_t{0});
-      // Equal values keep their order: the number decides.
       std::sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) {
-        const float left = x[first + a * lines.inner];
-        const float right = x[first + b * lines.inner];
-        if (left == right) return a < b;
-        return descending_ ? left > right : left < right;
+        return IsBefore(x[first + a * lines.inner], x[first + b * lines.inner], a, b, descending_);
       });
       int64_t at = first;
       for (const int64_t k : order_) {
@@ -162,7 +158,7 @@ void RegisterArgOrder(OpRegistry& registry) {
         .Kernel<ArgKernel>();
   }
   registry.Add("argsort")
-      .Doc("Sorts along an axis, equal values in their order.")
+      .Doc("Sorts along an axis, equal values in their order; NaN counts as the largest value.")
       .Input("X", "any shape")
       .Output("Out", "shape of X, sorted")
       .Output("Indices", "int64, where each value stood")

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "framework/tensor.h"
@@ -27,6 +28,16 @@ struct AxisLines {
     }
   }
 };
+
+/// The order of positions `a` and `b` whose values are `left` and `right`: by value, NaN behind every number, as in
+/// Paddle; of equals the first comes first. `descending` turns the values around, and NaN comes first.
+inline bool IsBefore(float left, float right, int64_t a, int64_t b, bool descending) {
+  const bool left_is_nan = std::isnan(left);
+  const bool right_is_nan = std::isnan(right);
+  if (left_is_nan != right_is_nan) return left_is_nan == descending;
+  if (left_is_nan || left == right) return a < b;
+  return descending ? left > right : left < right;
+}
 
 /// `dims` without an axis, or with size 1 there; [1] when none is left.
 inline Dims ReducedDims(const Dims& dims, int64_t axis, bool keep) {

@@ -65,12 +65,8 @@ class TopKKernel : public BoundKernel<TopKKernel> {
     lines.ForEach([&](int64_t line, int64_t first) {
       const float* from = x + first;
       std::iota(order_.begin(), order_.end(), int64_t{0});
-      // Of equal values the first goes first.
       std::partial_sort(order_.begin(), order_.begin() + rule_.k, order_.end(), [&](int64_t a, int64_t b) {
-        const float left = from[a * lines.inner];
-        const float right = from[b * lines.inner];
-        if (left != right) return rule_.largest ? left > right : left < right;
-        return a < b;
+        return IsBefore(from[a * lines.inner], from[b * lines.inner], a, b, rule_.largest);
       });
       int64_t at = taken.First(line);
       for (int64_t j = 0; j < rule_.k; ++j, at += lines.inner) {
@@ -151,7 +147,7 @@ OpBuilder AddTopKAttrs(OpBuilder op, bool second) {
 
 void RegisterOneTopK(OpRegistry& registry, const std::string& type, bool second) {
   AddTopKAttrs(registry.Add(type), second)
-      .Doc("The k largest values of each row, in order, and where they stand.")
+      .Doc("The k largest values of each row, in order, and where they stand; NaN counts as the largest.")
       .Input("X", second ? "any shape" : "[..., width]")
       .OptionalInput("K", "[1], instead of k")
       .Output("Out", second ? "of size k along the axis" : "[..., k]")

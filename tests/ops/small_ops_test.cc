@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
+#include <numeric>
 
 #include "core/row_locks.h"
 #include "ops/op_session.h"
@@ -433,6 +436,37 @@ TEST(Attributes, UnknownOnesAndOtherValuesAreNamedTogether) {
               HasSubstr("block 0 op[0] cumsum: attribute \"flatten\" is true; only false is supported"));
   EXPECT_THAT(session.status().message(), HasSubstr("attribute \"axes\" is not supported; did you mean \"axis\"?"));
   EXPECT_EQ(session.status().message().find("use_mkldnn"), std::string::npos);
+}
+
+// NaN is neither below nor above anything: a sort that compares with < alone walks out of its array.
+TEST(SmallOps, SortsAndTakesNanAsTheLargestValue) {
+  const float nan = std::nanf("");
+  std::vector<float> values(100, nan);
+  for (size_t i = 0; i < values.size(); i += 3) values[i] = static_cast<float>((7 * i) % 50) - 20;
+  for (const bool largest_first : {false, true}) {
+    OpDesc argsort = Op("argsort", {{"X", {"x"}}}, {{"Out", {"out"}}, {"Indices", {"at"}}});
+    SetAttr(argsort, "descending", largest_first);
+    OpDesc top_k = Op("top_k_v2", {{"X", {"x"}}}, {{"Out", {"top"}}, {"Indices", {"top_at"}}});
+    SetAttr(top_k, "k", int64_t{80});
+    SetAttr(top_k, "largest", largest_first);
+    auto session = OpSession::Create({argsort, top_k}, {{"x", Meta({1, 100})}}, Registry());
+    ASSERT_TRUE(session.ok()) << session.status().ToString();
+    Fill((*session)->tensor("x"), {1, 100}, values);
+    ASSERT_TRUE((*session)->Run().ok());
+    std::vector<int64_t> expected(values.size());
+    std::iota(expected.begin(), expected.end(), 0);
+    std::stable_sort(expected.begin(), expected.end(), [&](int64_t a, int64_t b) {
+      const auto key = [&](int64_t i) {
+        const float value = values[static_cast<size_t>(i)];
+        return std::isnan(value) ? 1000.0F : value;
+      };
+      return largest_first ? key(a) > key(b) : key(a) < key(b);
+    });
+    const int64_t* at = (*session)->tensor("at")->data<int64_t>();
+    const int64_t* top = (*session)->tensor("top_at")->data<int64_t>();
+    EXPECT_EQ(std::vector<int64_t>(at, at + 100), expected);
+    EXPECT_EQ(std::vector<int64_t>(top, top + 80), std::vector<int64_t>(expected.begin(), expected.begin() + 80));
+  }
 }
 
 }  // namespace
