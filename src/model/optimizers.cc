@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/edit_distance.h"
 #include "framework/learning_rate.h"
 #include "framework/oneof_names.h"
 #include "model/lowering.h"
@@ -339,17 +340,43 @@ void CheckOptimizers(Lowering& lowering) {
   }
 }
 
+namespace {
+
+/// A rule leaves the decay out for parameters that it moves, or that nothing moves; any other name is a mistake.
+void CheckWithoutDecay(Lowering& lowering, const std::vector<ParamGrad>& gradients, const OptimizerDesc& rule,
+                       const std::string& where, const std::string& field) {
+  std::vector<std::string_view> moved;
+  for (const ParamGrad& target : gradients) {
+    if (&OptimizerOf(lowering.model(), FindTable(lowering.model(), target.param)) == &rule) {
+      moved.push_back(target.param);
+    }
+  }
+  for (const std::string& name : rule.lamb().without_decay()) {
+    const auto var = lowering.main().vars().find(name);
+    const bool is_moved =
+        std::any_of(gradients.begin(), gradients.end(), [&name](const ParamGrad& g) { return g.param == name; });
+    const bool is_idle = var != lowering.main().vars().end() && var->second.persistable && !is_moved;
+    if (is_idle || std::find(moved.begin(), moved.end(), name) != moved.end()) continue;
+    lowering.Problem(where,
+                     field + "lamb: without_decay: moves no parameter \"" + name + "\"" + DidYouMean(name, moved));
+  }
+}
+
+}  // namespace
+
 void AppendUpdates(Lowering& lowering, std::vector<ParamGrad> gradients) {
   const ModelDesc& model = lowering.model();
   lowering.Enter("model.optimizer");
   // Paddle updates in the order of the parameters' names.
   std::sort(gradients.begin(), gradients.end(),
             [](const ParamGrad& a, const ParamGrad& b) { return a.param < b.param; });
-  for (const std::string& name : model.optimizer().lamb().without_decay()) {
-    if (!lowering.main().Has(name)) {
-      lowering.Problem("optimizer", "lamb: without_decay: the model has no parameter \"" + name + "\"");
-    }
+  CheckWithoutDecay(lowering, gradients, model.optimizer(), "optimizer", "");
+  for (int i = 0; i < model.table_size(); ++i) {
+    const TableDesc& table = model.table(i);
+    lowering.Enter("model.table[" + std::to_string(i) + "]");
+    CheckWithoutDecay(lowering, gradients, table.optimizer(), "table \"" + table.name() + "\"", "optimizer: ");
   }
+  lowering.Enter("model.optimizer");
   ClipAndPenalize(lowering, &gradients);
   for (const ParamGrad& target : gradients) {
     const TableDesc* table = FindTable(model, target.param);

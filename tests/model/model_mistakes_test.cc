@@ -134,6 +134,24 @@ TEST(ModelMistakesOfTheEndTest, MetricsReadAFloatAndALabelOfEveryInstance) {
             "metric MAE: label: slot \"C1\" must have one value an instance; set is_dense: true and shape: [-1, 1]");
 }
 
+TEST(ModelMistakesOfTheEndTest, LambLeavesTheDecayOutForParametersThatItMoves) {
+  const Result<CompiledModel> model = CompileText(
+      "table { name: 'deep' dim: 1 vocabulary: 9 optimizer { lamb { without_decay: ['deep', 'depe', 'fc_0.b_0'] } } } "
+      "table { name: 'wide' dim: 1 vocabulary: 9 } "
+      "layer { name: 'e' embedding { slots: 'C1' table: 'deep' } } "
+      "layer { name: 'f' embedding { slots: 'C1' table: 'wide' } } "
+      "layer { name: 'y' fc { in: ['e', 'f'] units: 1 } } "
+      "loss { kind: SIGMOID_CROSS_ENTROPY in: 'y' label: 'label' } "
+      "optimizer { lamb { without_decay: ['y.b_0', 'widde', 'deep', 'dense'] } }");
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.status().message(),
+            "optimizer: lamb: without_decay: moves no parameter \"widde\"; did you mean \"wide\"?\n"
+            "optimizer: lamb: without_decay: moves no parameter \"deep\"\n"
+            "optimizer: lamb: without_decay: moves no parameter \"dense\"\n"
+            "table \"deep\": optimizer: lamb: without_decay: moves no parameter \"depe\"; did you mean \"deep\"?\n"
+            "table \"deep\": optimizer: lamb: without_decay: moves no parameter \"fc_0.b_0\"");
+}
+
 TEST(ModelMistakesOfTheEndTest, NothingAtAll) {
   const Result<CompiledModel> model = CompileText("");
   ASSERT_FALSE(model.ok());
