@@ -1,12 +1,12 @@
 #include "app/convert_job.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <system_error>
 
 #include "app/job_input.h"
 #include "config/print_config.h"
 #include "core/file.h"
+#include "core/same_file.h"
 #include "dataset/dataset_factory.h"
 #include "dataset/instant_converter.h"
 #include "framework/feed_names.h"
@@ -88,7 +88,7 @@ Status ConvertFiles(const DataFeedDesc& desc, const DataFeedFactory& feeds, cons
 
 Status ConvertJob(const ConvertJobRequest& request, std::stop_token stop) {
   const std::string job = request.output_dir + "/job.prototxt";
-  if (std::error_code error; std::filesystem::equivalent(job, request.trainer_desc, error)) {
+  if (IsSamePlainFile(job, request.trainer_desc)) {
     return InvalidConfig("the job of the binary files is written to \"" + job +
                          "\", which is the job to convert: name another folder");
   }

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 
 #include "core/edit_distance.h"
+#include "core/same_file.h"
 #include "framework/feed_names.h"
 #include "reader/line_file.h"
 
@@ -31,9 +31,7 @@ Status WriteFailed(const std::string& output) {
 
 // Opening the output for writing empties it.
 Status CheckIsNotRead(const std::string& output, const std::string& flag, const std::string& file) {
-  std::error_code error;
-  const bool is_file = output != "-" && !output.empty() && file != "-" && std::filesystem::is_regular_file(file, error);
-  if (!is_file || !std::filesystem::equivalent(output, file, error)) return Status::Ok();
+  if (output == "-" || file == "-" || !IsSamePlainFile(output, file)) return Status::Ok();
   return InvalidConfig("--output and " + flag + " are the same file, \"" + file + "\", which would be lost");
 }
 

@@ -1,11 +1,10 @@
 #include "app/write_records.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 
+#include "core/same_file.h"
 #include "datafeed/multi_slot_reader.h"
 #include "reader/builtin_formats.h"
 #include "reader/multiple_reader.h"
@@ -21,9 +20,8 @@ constexpr size_t kReadAhead = 1024;
 
 Status WriteRecords(const WriteRecordsRequest& request, const std::stop_token& stop) {
   for (const std::string& file : request.files) {
-    std::error_code error;
     const std::string path = file.substr(file.starts_with("/") ? 0 : file.find(':') + 1);  // "csv:points.csv"
-    if (!std::filesystem::equivalent(request.path, path, error)) continue;
+    if (!IsSamePlainFile(request.path, path)) continue;
     return InvalidConfig("--records: \"" + request.path + "\" is one of the files to read, and would be written over");
   }
   ReaderRegistry formats;

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "core/byte_source.h"
+#include "core/same_file.h"
 
 namespace millrace {
 namespace {
@@ -100,6 +101,19 @@ TEST_F(FileTest, ATempDirGoesWithItsContent) {
   std::ofstream(path + "/x/y/z") << "x";
   dir_.reset();
   EXPECT_FALSE(fs::exists(path));
+}
+
+TEST_F(FileTest, IsTheSameUnderEveryNameAndNoDeviceIs) {
+  ASSERT_TRUE(WriteFileAtomically(Path("a"), "1").ok());
+  ASSERT_TRUE(WriteFileAtomically(Path("b"), "1").ok());
+  fs::create_symlink(Path("a"), Path("link"));
+  fs::create_hard_link(Path("a"), Path("hard"));
+  EXPECT_TRUE(IsSamePlainFile(Path("a"), dir_->path() + "/./a"));
+  EXPECT_TRUE(IsSamePlainFile(Path("a"), Path("link")));
+  EXPECT_TRUE(IsSamePlainFile(Path("hard"), Path("a")));
+  EXPECT_FALSE(IsSamePlainFile(Path("a"), Path("b")));
+  EXPECT_FALSE(IsSamePlainFile(Path("none"), Path("none")));
+  EXPECT_FALSE(IsSamePlainFile("/dev/null", "/dev/null"));
 }
 
 }  // namespace
