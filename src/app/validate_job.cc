@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <map>
 
 #include "core/delayed_stop.h"
@@ -19,13 +20,15 @@ constexpr int kValuesShown = 8;
 constexpr int kRowsTried = 1000;
 constexpr std::chrono::milliseconds kReadOnFor{500};
 
-/// Batches of at most kRowsShown rows, from the start of the input.
-Result<std::unique_ptr<Dataset>> OpenSample(const Job& job) {
+/// Batches of at most `rows` rows, from the start of the input.
+Result<std::unique_ptr<Dataset>> OpenSample(const Job& job, int rows, const std::stop_token& stop) {
   DataFeedDesc desc = job.desc().data_desc();
   ForgetOwnFeed(&desc);
-  desc.set_batch_size(std::min(desc.batch_size(), kRowsShown));
+  desc.set_batch_size(std::min(desc.batch_size(), rows));
   desc.set_thread_num(1);
   desc.set_drop_last(false);
+  BadLinePolicy& bad_lines = *desc.mutable_bad_lines();
+  if (bad_lines.action() == BadLinePolicy::QUARANTINE) bad_lines.set_action(BadLinePolicy::SKIP);  // nothing is written
   const std::string& class_name = job.desc().dataset().class_name();
   // Of an InMemoryDataset only the start is read, with its habits; lines that are batches need one.
   const bool in_memory = class_name == "InMemoryDataset" && desc.input_type() == 0;
@@ -35,20 +38,57 @@ Result<std::unique_ptr<Dataset>> OpenSample(const Job& job) {
   std::vector<std::string> files = job.FilesOfPass(0);
   // What is loaded whole before its first batch is a sample only when it is one file.
   if (class_name == "InMemoryDataset" && !in_memory) files.resize(1);
-  return job.environment().datasets.Create(in_memory ? "QueueDataset" : class_name, desc, std::move(files),
-                                           job.environment().feeds, settings);
+  MR_ASSIGN(std::unique_ptr<Dataset> dataset,
+            job.environment().datasets.Create(in_memory ? "QueueDataset" : class_name, desc, std::move(files),
+                                              job.environment().feeds, settings));
+  if (auto* memory = dynamic_cast<InMemoryControl*>(dataset.get())) MR_TRY(memory->LoadIntoMemory(stop).status());
+  MR_TRY(dataset->BeginPass({.pass = 0, .workers = 1, .ordered = true, .seed = job.desc().seed()}));
+  return dataset;
+}
+
+/// A stop request that comes after a while by itself.
+class Deadline {
+ public:
+  Deadline(const std::stop_token& stop, std::chrono::milliseconds after)
+      : stop_(stop), on_stop_(stop, [this] { enough_.request_stop(); }), timer_(enough_, after) {}
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+  std::stop_token token() const { return enough_.get_token(); }
+  /// Whether nobody but this ended what ended with `status`.
+  bool Ended(const Status& status) const {
+    return status.code() == StatusCode::kCancelled && enough_.stop_requested() && !stop_.stop_requested();
+  }
+
+ private:
+  std::stop_source enough_;
+  std::stop_token stop_;
+  std::stop_callback<std::function<void()>> on_stop_;
+  DelayedStop timer_;
+};
+
+/// Of `*dataset`, or, when its batches do not come, of one with batches of a row that takes its place.
+Result<BatchPtr> FirstBatch(const Job& job, std::unique_ptr<Dataset>* dataset, const std::stop_token& stop,
+                            std::chrono::milliseconds patience) {
+  {
+    const Deadline deadline(stop, patience);
+    Result<BatchPtr> first = (*dataset)->source(0).Next(deadline.token());
+    if (first.ok() || !deadline.Ended(first.status())) return first;
+  }
+  std::fprintf(
+      stderr, "%d rows did not come within %g seconds: reading from the start again, for the first one alone\n",
+      std::min(job.desc().data_desc().batch_size(), kRowsShown), std::chrono::duration<double>(patience).count());
+  MR_ASSIGN(*dataset, OpenSample(job, 1, stop));
+  return (*dataset)->source(0).Next(stop);
 }
 
 /// Reads on behind the first batch, as far as a moment reaches: a command that fails behind its output, and lines that
 /// do not parse, show here.
 Status ReadOn(Dataset& dataset, const std::stop_token& stop) {
-  std::stop_source enough;
-  const std::stop_callback on_stop(stop, [&enough] { enough.request_stop(); });
-  const DelayedStop timer(enough, kReadOnFor);
+  const Deadline enough(stop, kReadOnFor);
   for (int rows = 0; rows < kRowsTried;) {
-    Result<BatchPtr> next = dataset.source(0).Next(enough.get_token());
-    if (!next.ok() && enough.stop_requested()) return stop.stop_requested() ? std::move(next).status() : Status::Ok();
-    if (!next.ok()) return std::move(next).status();
+    Result<BatchPtr> next = dataset.source(0).Next(enough.token());
+    if (!next.ok()) return enough.Ended(next.status()) ? Status::Ok() : std::move(next).status();
     if (*next == nullptr) break;
     rows += (*next)->rows();
   }
@@ -128,13 +168,11 @@ int64_t FlopsPerInstance(const ProgramDesc& program) {
   return flops;
 }
 
-Status ValidateJob(Job& job, std::stop_token stop) {
+Status ValidateJob(Job& job, std::stop_token stop, std::chrono::milliseconds patience) {
   if (job.feeds_itself()) return ValidateSelfFed(job, stop);
-  MR_ASSIGN(const std::unique_ptr<Dataset> dataset, OpenSample(job));
-  if (auto* memory = dynamic_cast<InMemoryControl*>(dataset.get())) MR_TRY(memory->LoadIntoMemory(stop).status());
-  MR_TRY(dataset->BeginPass({.pass = 0, .workers = 1, .ordered = true, .seed = job.desc().seed()}));
+  MR_ASSIGN(std::unique_ptr<Dataset> dataset, OpenSample(job, kRowsShown, stop));
   {
-    MR_ASSIGN(const BatchPtr batch, dataset->source(0).Next(stop));
+    MR_ASSIGN(const BatchPtr batch, FirstBatch(job, &dataset, stop, patience));
     if (batch == nullptr) {
       MR_ASSIGN(const PassStats read, dataset->EndPass());
       return NothingTo("validate", read);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <stop_token>
 
@@ -9,8 +10,9 @@ namespace millrace {
 
 /// Tries a compiled job without training: reads the first batch through the real pipe_command, runs the forward
 /// operators on it, and prints the batch, the parameters and the operations an instance costs on standard output.
-/// Writes no file.
-Status ValidateJob(Job& job, std::stop_token stop);
+/// Writes no file. When a few rows do not come within `patience`, the batch is the first of them, and standard error
+/// says so: a command that goes on for ever may keep the others back.
+Status ValidateJob(Job& job, std::stop_token stop, std::chrono::milliseconds patience = std::chrono::seconds(5));
 
 /// Multiplications and additions of matrix products, forward and backward, for one instance.
 int64_t FlopsPerInstance(const ProgramDesc& program);

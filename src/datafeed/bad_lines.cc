@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "core/same_file.h"
 #include "data_feed.pb.h"
 
 namespace millrace {
@@ -18,7 +19,8 @@ constexpr int64_t kFractionFrom = 1000;
 
 }  // namespace
 
-Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, std::string default_quarantine_path) {
+Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, std::string default_quarantine_path,
+                                                   const std::vector<std::string>& inputs) {
   std::unique_ptr<BadLines> lines(new BadLines);
   lines->action_ = policy.action();
   lines->max_lines_ = policy.max_lines();
@@ -40,6 +42,12 @@ Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, 
         policy.quarantine_path().empty() ? std::move(default_quarantine_path) : policy.quarantine_path();
     if (lines->quarantine_path_.empty()) {
       return InvalidConfig("data_desc.bad_lines: QUARANTINE needs quarantine_path or an output folder");
+    }
+    for (const std::string& input : inputs) {
+      if (!IsSamePlainFile(lines->quarantine_path_, input)) continue;
+      return InvalidConfig(
+          "data_desc.bad_lines: \"" + input +
+          "\" is an input file, and bad lines would be written to its end: name another quarantine_path");
     }
     // Appended to, so that what an interrupted run or an earlier pass found is kept.
     lines->quarantine_ =

@@ -134,9 +134,9 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
     return AlreadyExists("the dataset is in memory already (" + std::to_string(loaded.size()) +
                          " rows); call ReleaseMemory before loading again");
   }
-  MR_ASSIGN(
-      const std::unique_ptr<BadLines> bad_lines,
-      BadLines::Create(desc.bad_lines(), options.output_dir.empty() ? "" : options.output_dir + "/bad_lines.txt"));
+  MR_ASSIGN(const std::unique_ptr<BadLines> bad_lines,
+            BadLines::Create(desc.bad_lines(), options.output_dir.empty() ? "" : options.output_dir + "/bad_lines.txt",
+                             files));
   RowLoader::Options load;
   load.threads = std::max(desc.has_thread_num() ? desc.thread_num() : options.threads, 1);
   load.retries = desc.pipe_retries();

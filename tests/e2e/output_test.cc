@@ -11,6 +11,8 @@
 #include <sstream>
 #include <thread>
 
+#include "app/validate_job.h"
+#include "core/delayed_stop.h"
 #include "e2e/process.h"
 #include "e2e/small_job.h"
 #include "trainer/in_process.h"
@@ -251,6 +253,44 @@ TEST(BrokenOutputTest, ATrainerWhosePrintsNobodyReadsTrainsOn) {
   EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
   EXPECT_TRUE(std::filesystem::exists(out + "/model/MODEL"));
   EXPECT_THAT(ReadFile(out + "/run.json").value(), HasSubstr("\"examples\": 9000"));
+}
+
+// Five rows make a sample; those that a command keeps back for ever would be waited for as long.
+TEST(ValidateJobTest, ShowsTheFirstRowOfACommandThatDoesNotEnd) {
+  const SmallJob small(300, 1);
+  const std::unique_ptr<Job> job =
+      MakeJob(small.DeepJob(""), "", {"data_desc.pipe_command=head -n 3; exec sleep 1000"});
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const Status status = ValidateJob(*job, {}, std::chrono::milliseconds(200));
+  const std::string errors = testing::internal::GetCapturedStderr();
+  const std::string shown = testing::internal::GetCapturedStdout();
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_THAT(errors, HasSubstr("5 rows did not come within 0.2 seconds: reading from the start again"));
+  EXPECT_THAT(shown, HasSubstr("the job is valid"));
+}
+
+TEST(ValidateJobTest, LeavesTheQuarantineAlone) {
+  const SmallJob small(300, 1);
+  std::ofstream(small.files()[0], std::ios::app) << "x\n";
+  const std::string bad = small.folder() + "/bad";
+  const std::unique_ptr<Job> job =
+      MakeJob(small.DeepJob(""), "",
+              {"data_desc.bad_lines.action=QUARANTINE", "data_desc.bad_lines.quarantine_path=\"" + bad + "\""});
+  testing::internal::CaptureStdout();
+  const Status status = ValidateJob(*job, {});
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("the job is valid"));
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(ReadFile(bad).value(), "");
+}
+
+// Behind a stop of the user's there is no second try.
+TEST(ValidateJobTest, AStopEndsTheWaitForRows) {
+  const SmallJob small(300, 1);
+  const std::unique_ptr<Job> job = MakeJob(small.DeepJob(""), "", {"data_desc.pipe_command=exec sleep 1000"});
+  std::stop_source stop;
+  const DelayedStop soon(stop, std::chrono::milliseconds(100));
+  EXPECT_EQ(ValidateJob(*job, stop.get_token()).code(), StatusCode::kCancelled);
 }
 
 }  // namespace
