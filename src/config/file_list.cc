@@ -64,6 +64,7 @@ class Expansion {
 
   void File(const std::string& path, SourceSpan where) {
     if (access(path.c_str(), R_OK) != 0) {
+      if (errno == ENOENT) return diagnostics_->InputError(where, ExplainMissingFile(path));
       return diagnostics_->InputError(where, "\"" + path + "\" cannot be read: " + std::strerror(errno));
     }
     Add(path, where);
@@ -134,9 +135,11 @@ class Expansion {
     }
     const int source = diagnostics_->AddSource(path, *text);
     const std::string folder = fs::path(path).parent_path().string();
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     size_t entries = 0;
     open_lists_.push_back(name);
-    for (size_t begin = 0; begin < text->size() && !stop_.stop_requested();) {
+    for (size_t begin = text->starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+         begin < text->size() && !stop_.stop_requested();) {
       const size_t end = std::min(text->find('\n', begin), text->size());
       const std::string entry = Trimmed(std::string_view(*text).substr(begin, end - begin));
       if (!entry.empty() && entry[0] != '#') {

@@ -70,7 +70,7 @@ Result<std::string> ReadTextFile(const std::string& path) {
   if (const size_t nul = text.find('\0'); nul != std::string::npos) {
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(nul), '\n');
     return InvalidConfig("is no text (there is a NUL byte in line " + std::to_string(line) +
-                         "); a prototxt in UTF-8 is expected");
+                         "); text in UTF-8 is expected");
   }
   return text;
 }

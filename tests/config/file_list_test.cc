@@ -137,6 +137,12 @@ TEST_F(FileListTest, AFileNamedTwiceIsKeptWithAWarning) {
   EXPECT_THAT(Report(), HasSubstr("is named more than once"));
 }
 
+TEST_F(FileListTest, AListOfWindowsBeginsWithAMarkAndNotWithAName) {
+  Write("data/list.txt", "\xEF\xBB\xBFpart-2\r\npart-1\r\n");
+  EXPECT_THAT(Expand({"@data/list.txt"}), ElementsAre("data/part-2", "data/part-1"));
+  EXPECT_THAT(Report(), IsEmpty());
+}
+
 TEST_F(FileListTest, LinksThatLeadInACircleAreNoMissingFile) {
   std::filesystem::create_symlink("there", folder_ + "/here");
   std::filesystem::create_symlink("here", folder_ + "/there");
