@@ -72,15 +72,20 @@ std::string MetricSet::ToBytes(const MetricTotals& totals) {
 }
 
 std::optional<MetricTotals> MetricSet::FromBytes(std::string_view bytes) const {
+  std::optional<MetricTotals> totals = TakeBytes(&bytes);
+  return bytes.empty() ? std::move(totals) : std::nullopt;
+}
+
+std::optional<MetricTotals> MetricSet::TakeBytes(std::string_view* bytes) const {
   MetricTotals totals = NewTotals();
   const size_t sum_bytes = sums_ * sizeof(double);
-  if (bytes.size() < sum_bytes) return std::nullopt;
-  bytes.copy(reinterpret_cast<char*>(totals.sums.data()), sum_bytes);
-  bytes.remove_prefix(sum_bytes);
+  if (bytes->size() < sum_bytes) return std::nullopt;
+  bytes->copy(reinterpret_cast<char*>(totals.sums.data()), sum_bytes);
+  bytes->remove_prefix(sum_bytes);
   for (GroupSample& sample : totals.samples) {
-    if (!sample.TakeBytes(&bytes)) return std::nullopt;
+    if (!sample.TakeBytes(bytes)) return std::nullopt;
   }
-  return bytes.empty() ? std::optional(std::move(totals)) : std::nullopt;
+  return totals;
 }
 
 Result<std::unique_ptr<MetricReader>> MetricReader::Create(const MetricSet& set, const Frame& frame) {
@@ -177,6 +182,16 @@ void MetricReader::TakeWindow(MetricTotals& window) {
     window.samples[i].MergeWindow(samples_[i]);
     samples_[i].StartWindow();
   }
+}
+
+void MetricReader::AddWindowTo(MetricTotals& window) const {
+  size_t at = 0;
+  for (const MetricSums& sums : sums_) {
+    for (size_t i = 0; i < sums.size(); ++i, ++at) window.sums[at] += sums.Get(i) - window_start_[at];
+  }
+  if (samples_.empty()) return;
+  const std::lock_guard lock(samples_mutex_);
+  for (size_t i = 0; i < samples_.size(); ++i) window.samples[i].MergeWindow(samples_[i]);
 }
 
 void MetricReader::Restore(const MetricTotals& totals) {

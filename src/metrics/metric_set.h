@@ -44,6 +44,8 @@ class MetricSet {
   /// The bytes of totals, for a checkpoint, and back; nullopt when they are of other metrics.
   static std::string ToBytes(const MetricTotals& totals);
   std::optional<MetricTotals> FromBytes(std::string_view bytes) const;
+  /// As FromBytes for what stands at the front of `bytes`, and takes it away.
+  std::optional<MetricTotals> TakeBytes(std::string_view* bytes) const;
 
  private:
   friend class MetricReader;
@@ -76,6 +78,8 @@ class MetricReader {
   void AddTo(MetricTotals& totals) const;
   /// Adds what came since the last call (or the start) to `window`, and begins the next window.
   void TakeWindow(MetricTotals& window);
+  /// Adds what the next TakeWindow would, and lets the window go on.
+  void AddWindowTo(MetricTotals& window) const;
   /// Starts from totals of an earlier run.
   void Restore(const MetricTotals& totals);
   void Clear();

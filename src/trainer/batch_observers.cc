@@ -64,10 +64,18 @@ FetchObserver::FetchObserver(const Job& job, const std::vector<const Frame*>& fr
   }
 }
 
-void FetchObserver::StartPass(int64_t epoch) {
+void FetchObserver::StartPass(int64_t epoch, std::optional<MetricTotals> window) {
   epoch_ = epoch;
+  earlier_window_ = std::move(window);
   window_ = job_->metrics().NewTotals();
   for (MetricReader* reader : *metrics_) reader->TakeWindow(window_);
+}
+
+std::optional<MetricTotals> FetchObserver::Window() const {
+  if (!fetches_windows_) return std::nullopt;
+  MetricTotals window = earlier_window_.has_value() ? *earlier_window_ : job_->metrics().NewTotals();
+  for (const MetricReader* reader : *metrics_) reader->AddWindowTo(window);
+  return window;
 }
 
 double FetchObserver::Metric(const FetchItem& item) const {
@@ -82,7 +90,8 @@ Status FetchObserver::OnBatch(const TrainedBatch& trained) {
     for (const MetricReader* reader : *metrics_) reader->AddTo(totals_);
   }
   if (fetches_windows_) {
-    window_ = job_->metrics().NewTotals();
+    window_ = earlier_window_.has_value() ? *std::move(earlier_window_) : job_->metrics().NewTotals();
+    earlier_window_.reset();
     for (MetricReader* reader : *metrics_) reader->TakeWindow(window_);
   }
   FetchLine line;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,10 @@ class FetchObserver final : public BatchObserver {
   FetchObserver(const Job& job, const std::vector<const Frame*>& frames, const std::vector<MetricReader*>& metrics,
                 const SharedProgress& progress, RunReporter* reporter);
   Status OnBatch(const TrainedBatch& trained) override;
-  /// A new pass: metrics start again.
-  void StartPass(int64_t epoch);
+  /// A new pass: metrics start again. `window` is what an earlier run added up in it since its last print.
+  void StartPass(int64_t epoch, std::optional<MetricTotals> window);
+  /// What was added up since the last print; nullopt when none of it is printed. While no worker trains.
+  std::optional<MetricTotals> Window() const;
 
  private:
   struct FrameVariables {
@@ -43,6 +46,7 @@ class FetchObserver final : public BatchObserver {
   bool fetches_windows_ = false;
   MetricTotals totals_;
   MetricTotals window_;
+  std::optional<MetricTotals> earlier_window_;  ///< of the run that this one goes on from, until the first print
   int64_t epoch_ = 0;
 };
 

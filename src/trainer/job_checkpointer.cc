@@ -91,7 +91,13 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   if (!job_->desc().infer()) {
     MR_TRY(CheckInput(manifest).Context("checkpoint \"" + found->folder + "\" does not fit this job"));
   }
-  std::optional<MetricTotals> totals = job_->metrics().FromBytes(found->metrics);
+  std::string_view metrics = found->metrics;
+  std::optional<MetricTotals> totals = job_->metrics().TakeBytes(&metrics);
+  std::optional<MetricTotals> window;
+  if (totals.has_value() && !metrics.empty()) {
+    window = job_->metrics().FromBytes(metrics);
+    if (!window.has_value()) totals.reset();
+  }
   if (!totals.has_value()) {
     if (!job_->desc().infer()) {
       notes_.push_back("the metrics of the job have changed: those of epoch " + std::to_string(manifest.epoch()) +
@@ -102,6 +108,7 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   MR_TRY(RestoreVariables(found->folder, {manifest.variable().begin(), manifest.variable().end()}, job_->root()));
   MR_ASSIGN(RunState state, ToState(*found));
   state.metric_totals = *std::move(totals);
+  state.metric_window = std::move(window);
   run_id_ = manifest.run_id();
   if (job_->desc().infer()) {
     notes_.push_back("parameters of \"" + found->folder + "\": epoch " + std::to_string(state.epoch) + ", step " +
@@ -295,6 +302,7 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
   }
   manifest.set_run_id(run_id_);
   content.metrics = MetricSet::ToBytes(state.metric_totals);
+  if (state.metric_window.has_value()) content.metrics += MetricSet::ToBytes(*state.metric_window);
   content.is_best = best;
   return store_.Write(content, job_->model().main, job_->root());
 }

@@ -250,7 +250,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   progress_.pass_examples = 0;
   stop_workers_ = std::stop_source();
   is_sound_ = true;
-  fetch_observer_->StartPass(state_.epoch);
+  fetch_observer_->StartPass(state_.epoch, std::exchange(state_.metric_window, std::nullopt));
   gate_->StartPass();
   Status coordinated;
   {
@@ -385,6 +385,7 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
   }
   if (stop.stop_requested()) report_.interrupted = !last;
   if (report_.interrupted || report_.stopped_early || last_eval_was_best_ ||
+  state_.metric_window.reset();
       due(job_->desc().checkpoint().every_epochs())) {
     MR_TRY(SaveCheckpoint());
   }
@@ -453,6 +454,7 @@ void MultiTrainer::Tick() {
 
 void MultiTrainer::FillPassReport(const PassStats& stats) {
   pass_.data = stats;
+  state_.metric_window = fetch_observer_->Window();
   pass_.seconds = Seconds(Clock::now() - pass_start_) - pass_.pause_seconds;
   for (const Seat& seat : seats_) {
     const WorkerReport& worker = seat.worker->report();

@@ -36,6 +36,8 @@ struct RunState {
   TrainedLedger trained;
   /// Of the metrics over the current pass.
   MetricTotals metric_totals;
+  /// Of the metrics since the last print ("batch_auc"); nullopt at a pass's end, and when none is printed.
+  std::optional<MetricTotals> metric_window;
   MetricValues last_metrics;  ///< of the last whole pass; empty before there is one
   /// Early stopping: the best value so far, evaluations since, and whether there was any.
   double best_metric = 0;

@@ -1,6 +1,7 @@
 #include "trainer/self_fed_trainer.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "core/delayed_stop.h"
@@ -115,7 +116,7 @@ Result<RunReport> SelfFedTrainer::Run(std::stop_token stop) {
   last_checkpoint_epoch_ = state_.epoch;
   start_ = last_tick_ = last_checkpoint_ = Clock::now();
   pass_.epoch = state_.epoch;
-  fetch_observer_->StartPass(state_.epoch);
+  fetch_observer_->StartPass(state_.epoch, std::nullopt);
   const Status status = job_->is_loop() ? RunLoop(stop) : RunEpochs(stop);
   if (!status.ok() && status.code() == StatusCode::kCancelled && stop.stop_requested()) {
     report_.interrupted = true;

@@ -70,6 +70,23 @@ TEST(ResumedRun, PrintsAtTheStepsOfAnUndisturbedOne) {
 }
 
 class KilledSerialRun : public testing::TestWithParam<SerialCase> {};
+TEST(ResumedRun, PrintsTheWindowThatItStoodIn) {
+  const SmallJob small(1000, 1);
+  const std::string job = small.DeepJob("update_mode: SERIAL epochs: 2 checkpoint { every_steps: 10 keep: 100 }");
+  const std::string out = small.folder() + "/out";
+  const auto print = [&job, &out](const std::string& resume) {
+    std::vector<std::string> flags = TrainerFlags(job, out, resume);
+    flags.insert(flags.end(), {"--set", "fetch_config.fetch_var_names=['batch_auc', 'batch_gauc']", "--set",
+                               "fetch_config.print_period=7"});
+    Process trainer("trainer", flags);
+    EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+    return WithoutTheTime(trainer.output());
+  };
+  const std::vector<std::string> all = print("never");
+  ASSERT_EQ(all.size(), 8U);  // 32 batches an epoch
+  EXPECT_EQ(print(out + "/checkpoints/step-000000000010"), std::vector<std::string>(all.begin() + 1, all.end()));
+}
+
 
 TEST_P(KilledSerialRun, EndsWithTheBytesOfAnUndisturbedOne) {
   const SmallJob small(2500);
