@@ -32,7 +32,9 @@ Status WriteFolder(const std::string& to, const std::function<Status(const std::
 
 Status CheckReplaced(const std::string& folder, std::initializer_list<std::string_view> files) {
   std::error_code error;
-  const bool is_there = std::filesystem::symlink_status(folder, error).type() != std::filesystem::file_type::not_found;
+  const std::filesystem::file_type type = std::filesystem::symlink_status(folder, error).type();
+  const bool is_there = type != std::filesystem::file_type::not_found;
+  if (is_there && error) return IoError("cannot look at \"" + folder + "\": " + error.message());
   if (is_there && !std::filesystem::is_directory(folder, error)) {
     return InvalidConfig("\"" + folder +
                          "\" is a file, and the folder of a model would take its place: move it away, or choose "

@@ -87,6 +87,18 @@ Result<StoredFile> WriteMetrics(const std::string& folder, const std::string& me
   return stored;
 }
 
+/// Writes everything that a checkpoint holds into a folder of its own.
+Status Fill(const std::string& folder, const CheckpointContent& content, const ProgramDesc& program,
+            const Scope& root) {
+  MR_ASSIGN(const StoredVariables stored, StoreVariables(program, folder, root, TableContent::kAll));
+  CheckpointManifest manifest = content.manifest;
+  manifest.set_format_version(kFormatVersion);
+  for (const StoredVariable& variable : stored.variables) *manifest.add_variable() = variable;
+  for (const StoredFile& file : stored.files) *manifest.add_file() = file;
+  MR_ASSIGN(*manifest.add_file(), WriteMetrics(folder, content.metrics));
+  return WriteFileAtomically(folder + "/" + kManifest, ManifestText(manifest));
+}
+
 Status PointBestAt(const std::string& folder, const std::string& step_folder) {
   const std::string beside = folder + "/" + kWriting + kBest;
   std::error_code error;
@@ -128,17 +140,17 @@ Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDes
   const std::string name = StepFolder(content.manifest.step());
   const std::string beside = folder_ + "/" + kWriting + name;
   MR_TRY(RemoveFolder(beside));
-  MR_ASSIGN(const StoredVariables stored, StoreVariables(program, beside, root, TableContent::kAll));
-  CheckpointManifest manifest = content.manifest;
-  manifest.set_format_version(kFormatVersion);
-  for (const StoredVariable& variable : stored.variables) *manifest.add_variable() = variable;
-  for (const StoredFile& file : stored.files) *manifest.add_file() = file;
-  MR_ASSIGN(*manifest.add_file(), WriteMetrics(beside, content.metrics));
-  MR_TRY(WriteFileAtomically(beside + "/" + kManifest, ManifestText(manifest)));
-  MR_TRY(ReplaceFolder(beside, folder_ + "/" + name));
+  Status written = Fill(beside, content, program, root);
+  if (written.ok()) written = ReplaceFolder(beside, folder_ + "/" + name);
+  if (!written.ok()) {
+    // On a full disk what was written so far is what fills it.
+    std::error_code error;
+    fs::remove_all(beside, error);
+    return written;
+  }
   if (content.is_best) MR_TRY(PointBestAt(folder_, name));
   MR_TRY(SyncFolder(folder_));
-  return Prune(manifest.run_id(), manifest.step());
+  return Prune(content.manifest.run_id(), content.manifest.step());
 }
 
 bool CheckpointStore::HasLaterThan(int64_t step) const {

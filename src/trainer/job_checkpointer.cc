@@ -304,7 +304,11 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
   content.metrics = MetricSet::ToBytes(state.metric_totals);
   if (state.metric_window.has_value()) content.metrics += MetricSet::ToBytes(*state.metric_window);
   content.is_best = best;
-  return store_.Write(content, job_->model().main, job_->root());
+  Status written = store_.Write(content, job_->model().main, job_->root());
+  if (written.ok()) return written;
+  return {written.code(), written.message() + "\nthe checkpoint of step " + std::to_string(state.step) +
+                              " could not be written; those of before are whole, and --resume=auto goes on from the "
+                              "newest of them"};
 }
 
 }  // namespace millrace

@@ -1,5 +1,9 @@
 #include "trainer/job_run.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -74,10 +78,18 @@ Status ReportImportance(Job& job, const std::stop_token& stop) {
   return WriteFileAtomically(job.output_dir() + "/feature_importance.json", ImportanceJson(report));
 }
 
-Status MakeOutputFolder(const std::string& folder) {
+/// Makes the folder, and keeps other runs out of it while what is returned is open; where a file system knows no locks
+/// nobody is kept out.
+Result<FileDescriptor> MakeOutputFolder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  return error ? IoError("cannot make the output folder \"" + folder + "\": " + error.message()) : Status::Ok();
+  if (error) return IoError("cannot make the output folder \"" + folder + "\": " + error.message());
+  FileDescriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.is_open() && ::flock(opened.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return InvalidConfig("another run is writing to the output folder \"" + folder +
+                         "\": wait for its end, or name another --output_dir");
+  }
+  return opened;
 }
 
 Status CheckReplacedFolders(const Job& job) {
@@ -109,8 +121,9 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token s
   if (!infer) MR_TRY(CheckReplacedFolders(job));
   std::unique_ptr<JobCheckpointer> checkpointer;
   std::optional<RunState> resumed;
+  FileDescriptor folder;
   if (keeps) {
-    MR_TRY(MakeOutputFolder(job.output_dir()));
+    MR_ASSIGN(folder, MakeOutputFolder(job.output_dir()));
     if (!infer || resume != "never") {
       MR_ASSIGN(checkpointer, JobCheckpointer::Create(job, stop, stderr));
     }

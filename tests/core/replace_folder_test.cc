@@ -75,5 +75,12 @@ TEST_F(WriteFolderTest, AFolderOfOtherFilesIsNotReplaced) {
   EXPECT_TRUE(CheckReplaced(folder_, {"MODEL"}).ok());
 }
 
+TEST_F(WriteFolderTest, WhatCannotBeLookedAtIsNoFile) {
+  const std::string folder = folder_ + "/" + std::string(300, 'x');
+  const Status status = CheckReplaced(folder, {"MODEL"});
+  EXPECT_EQ(status.code(), StatusCode::kIo);
+  EXPECT_EQ(status.message(), "cannot look at \"" + folder + "\": File name too long");
+}
+
 }  // namespace
 }  // namespace millrace

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -672,9 +673,90 @@ TEST(CheckpointTest, AFullDiskEndsTheRunAndLeavesWholeCheckpointsOnly) {
   Process trainer("trainer", TrainerFlags(job, out, "never"), {.file_size_limit = 20000, .input = "/dev/null"});
   EXPECT_EQ(trainer.Wait(), 3);
   EXPECT_THAT(trainer.errors(), HasSubstr("File too large"));
+  EXPECT_THAT(trainer.errors(), HasSubstr("the checkpoint of step 10 could not be written; those of before are whole"));
+  for (const auto& entry : std::filesystem::directory_iterator(out + "/checkpoints")) {
+    EXPECT_EQ(entry.path().filename(), "RUN");  // nothing that fills the disk further
+  }
   EXPECT_FALSE(std::filesystem::exists(out + "/model"));
   Process resumed("trainer", TrainerFlags(job, out, "auto"));
   EXPECT_EQ(resumed.Wait(), 0) << resumed.errors();
+}
+
+// A line that does not parse, days behind the start: what was trained before it is not lost.
+TEST(FailedRun, GoesOnFromTheBadLineOnceItIsMended) {
+  const SmallJob small(1000, 1);
+  const std::string file = small.files()[0];
+  const std::string whole = ReadFile(file).value();
+  size_t at = 0;
+  for (int line = 0; line < 900; ++line) at = whole.find('\n', at) + 1;
+  const std::string flag = small.folder() + "/flag";
+  const std::string job = small.DeepJob("update_mode: SERIAL epochs: 2 output { tensorboard: false }");
+  const std::string calm = small.folder() + "/calm";
+  const auto flags = [&](const std::string& folder) {
+    std::vector<std::string> all = TrainerFlags(job, folder, "auto");
+    all.insert(all.end(), {"--set", "checkpoint.accept_changed_files=true", "--set",
+                           "data_desc.pipe_command=while read -r line; do case $line in x) until [ -e " + flag +
+                               " ]; do sleep 0.02; done;; esac; echo \"$line\"; done"});
+    return all;
+  };
+  Process undisturbed("trainer", flags(calm));
+  ASSERT_EQ(undisturbed.Wait(), 0) << undisturbed.errors();
+  std::ofstream(file) << whole.substr(0, at) << "x\n" << whole.substr(at);
+
+  const std::string out = small.folder() + "/out";
+  Process failed("trainer", flags(out));
+  std::string line;
+  for (int i = 0; i < 9; ++i) ASSERT_TRUE(failed.ReadLine(&line)) << failed.errors();  // every third batch
+  std::ofstream(flag) << "go on";
+  EXPECT_EQ(failed.Wait(), 3);
+  EXPECT_THAT(failed.errors(), HasSubstr(file + ":901:1: slot \"label\""));
+  EXPECT_THAT(failed.errors(), HasSubstr("\nwhat was trained before is kept: --resume=auto goes on from step 2"));
+
+  std::ofstream(file) << whole;
+  Process mended("trainer", flags(out));
+  EXPECT_EQ(mended.Wait(), 0) << mended.errors();
+  EXPECT_THAT(mended.errors(), HasSubstr("going on from"));
+  EXPECT_EQ(FolderContent(out + "/model"), FolderContent(calm + "/model"));
+}
+
+TEST(FailedRun, KeepsWhatWasTrainedWhenItsEvaluationFails) {
+  const SmallJob small(1000, 1);
+  const std::string held_out = small.folder() + "/held_out";
+  const std::string job =
+      small.DeepJob("update_mode: SERIAL output { tensorboard: false } eval { filelist: \"" + held_out + "\" }");
+  std::filesystem::copy(small.files()[0], held_out);
+  const std::string calm = small.folder() + "/calm";
+  Process undisturbed("trainer", TrainerFlags(job, calm, "never"));
+  ASSERT_EQ(undisturbed.Wait(), 0) << undisturbed.errors();
+
+  std::ofstream(held_out, std::ios::app) << "x\n";
+  const std::string out = small.folder() + "/out";
+  Process failed("trainer", TrainerFlags(job, out, "auto"));
+  EXPECT_EQ(failed.Wait(), 3);
+  EXPECT_THAT(failed.errors(), HasSubstr("what was trained before is kept: --resume=auto goes on from step 32"));
+  std::filesystem::copy(small.files()[0], held_out, std::filesystem::copy_options::overwrite_existing);
+  Process mended("trainer", TrainerFlags(job, out, "auto"));
+  EXPECT_EQ(mended.Wait(), 0) << mended.errors();
+  EXPECT_THAT(mended.errors(), HasSubstr("step 32, 1000 examples"));
+  EXPECT_EQ(FolderContent(out + "/model"), FolderContent(calm + "/model"));
+  // The number of every evaluation stands in it.
+  EXPECT_EQ(ReadFile(out + "/metrics.jsonl").value(), ReadFile(calm + "/metrics.jsonl").value());
+}
+
+// The second one would remove the checkpoint that the first one is writing.
+TEST(TrainerTest, TwoRunsDoNotWriteIntoOneFolder) {
+  const SmallJob small(300, 1);
+  const std::string out = small.folder() + "/out";
+  const std::string job = small.DeepJob("");
+  std::filesystem::create_directories(out);
+  const int first = open(out.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(flock(first, LOCK_EX), 0);
+  Process second("trainer", TrainerFlags(job, out, "auto"));
+  EXPECT_EQ(second.Wait(), 2);
+  EXPECT_THAT(second.errors(), HasSubstr("another run is writing to the output folder \"" + out + "\""));
+  close(first);
+  Process alone("trainer", TrainerFlags(job, out, "auto"));
+  EXPECT_EQ(alone.Wait(), 0) << alone.errors();
 }
 
 }  // namespace
