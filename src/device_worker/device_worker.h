@@ -93,6 +93,7 @@ struct WorkerReport {
   int64_t read_nanoseconds = 0;  ///< waiting for batches
   int64_t run_nanoseconds = 0;   ///< operators
   bool was_cut = false;          ///< a stop ended its last batch within a loop
+  bool input_failed = false;     ///< no batch came; those before it were trained whole
 };
 
 /// Runs a program over batches, in one thread.

@@ -33,7 +33,9 @@ Status HogwildWorker::Train(BatchSource& source, std::stop_token stop) {
   if (parts_.cpu >= 0) StayOnProcessor(parts_.cpu);
   while (true) {
     const int64_t start = SteadyNanoseconds();
-    MR_ASSIGN(const BatchPtr batch, source.Next(stop));
+    Result<BatchPtr> next = source.Next(stop);
+    report_.input_failed = !next.ok();
+    MR_ASSIGN(const BatchPtr batch, std::move(next));
     if (batch == nullptr) return Status::Ok();
     const int64_t read_nanoseconds = SteadyNanoseconds() - start;
     parts_.gate->Enter(parts_.index);

@@ -276,7 +276,9 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   Result<PassStats> stats = dataset.EndPass();
   MR_TRY(std::move(coordinated));
   for (const Seat& seat : seats_) {
-    if (!seat.status.ok() && seat.status.code() != StatusCode::kCancelled) return seat.status;
+    if (seat.status.ok() || seat.status.code() == StatusCode::kCancelled) continue;
+    Snapshot();
+    return is_sound_ ? SaveBehind(seat.status) : seat.status;
   }
   if (!stats.ok()) return std::move(stats).status();
   if (dump_files_ != nullptr && dump_files_->abandoned()) return dump_files_->Finish(stop);
@@ -322,6 +324,7 @@ void MultiTrainer::StopWithinBatch() {
 }
 
 bool MultiTrainer::LeftSound(const Seat& seat) const {
+  if (seat.worker->report().input_failed) return true;
   if (seat.status.code() != StatusCode::kCancelled) return false;
   if (!seat.worker->report().was_cut) return true;
   // A pipeline's metrics have the micro-batches that were whole.
@@ -336,7 +339,7 @@ Status MultiTrainer::AtBoundary(const std::stop_token& stop) {
   const CheckpointDesc& checkpoint = job_->desc().checkpoint();
   if (evaluator_ != nullptr && !stop.stop_requested() &&
       Crossed(job_->desc().eval().every_steps(), state_.last_eval_step)) {
-    MR_TRY(Evaluate(stop));
+    if (Status evaluated = Evaluate(stop); !evaluated.ok()) return SaveBehind(std::move(evaluated));
   }
   const bool minutes_due =
       checkpoint.every_minutes() > 0 && Seconds(Clock::now() - last_checkpoint_) >= 60 * checkpoint.every_minutes();
@@ -368,7 +371,10 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
   const bool is_measured = !report_.evaluations.empty() && report_.evaluations.back().step == state_.step;
   if (evaluator_ != nullptr && !is_measured && (last || due(job_->desc().eval().every_epochs()))) {
     const size_t evaluations = report_.evaluations.size();
-    MR_TRY(Evaluate(stop));
+    if (Status evaluated = Evaluate(stop); !evaluated.ok()) {
+      state_ = trained;
+      return SaveBehind(std::move(evaluated));
+    }
     if (report_.evaluations.size() == evaluations) {
       // Cut short. The checkpoint stands before the end of the epoch, so that a resumed run evaluates first.
       state_ = trained;
@@ -379,13 +385,13 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
   state_.last_metrics = pass_.metrics;
   for (MetricReader* reader : all_metrics_) reader->Clear();
   state_.metric_totals = job_->metrics().NewTotals();
+  state_.metric_window.reset();
   if (hooks_.pass_saver != nullptr) {
     MergePrivateVars();
     MR_TRY(hooks_.pass_saver->SavePass(state_.epoch - 1, last || report_.stopped_early, stop));
   }
   if (stop.stop_requested()) report_.interrupted = !last;
   if (report_.interrupted || report_.stopped_early || last_eval_was_best_ ||
-  state_.metric_window.reset();
       due(job_->desc().checkpoint().every_epochs())) {
     MR_TRY(SaveCheckpoint());
   }
@@ -430,6 +436,15 @@ std::vector<const Frame*> MultiTrainer::AllFrames() const {
   return frames;
 }
 
+Status MultiTrainer::SaveBehind(Status failure) {
+  if (hooks_.checkpointer == nullptr || state_.step == last_checkpoint_step_) return failure;
+  const Status saved = SaveCheckpoint();
+  return {failure.code(), failure.message() + "\n" +
+                              (saved.ok() ? "what was trained before is kept: --resume=auto goes on from step " +
+                                                std::to_string(state_.step)
+                                          : saved.message())};
+}
+
 void MultiTrainer::Snapshot() {
   state_.step = progress_.steps_done.load();
   state_.examples = progress_.examples.load();
@@ -439,6 +454,7 @@ void MultiTrainer::Snapshot() {
   state_.printed_batches = first.earlier_batches + first.batches;
   state_.metric_totals = job_->metrics().NewTotals();
   for (const MetricReader* reader : all_metrics_) reader->AddTo(state_.metric_totals);
+  state_.metric_window = fetch_observer_->Window();
 }
 
 void MultiTrainer::Tick() {
@@ -454,7 +470,6 @@ void MultiTrainer::Tick() {
 
 void MultiTrainer::FillPassReport(const PassStats& stats) {
   pass_.data = stats;
-  state_.metric_window = fetch_observer_->Window();
   pass_.seconds = Seconds(Clock::now() - pass_start_) - pass_.pause_seconds;
   for (const Seat& seat : seats_) {
     const WorkerReport& worker = seat.worker->report();

@@ -68,6 +68,8 @@ class MultiTrainer final : public Trainer {
   Status EndOfPass(const std::stop_token& stop);
   Status Evaluate(const std::stop_token& stop);
   Status SaveCheckpoint();
+  /// What ended the run, when the parameters are sound: saves what was trained, and says so behind the failure.
+  Status SaveBehind(Status failure);
   void Snapshot();
   void Tick();
   void FillPassReport(const PassStats& stats);

@@ -70,7 +70,6 @@ TEST(ResumedRun, PrintsAtTheStepsOfAnUndisturbedOne) {
   EXPECT_EQ(ReadFile(out + "/metrics.jsonl").value(), metrics);
 }
 
-class KilledSerialRun : public testing::TestWithParam<SerialCase> {};
 TEST(ResumedRun, PrintsTheWindowThatItStoodIn) {
   const SmallJob small(1000, 1);
   const std::string job = small.DeepJob("update_mode: SERIAL epochs: 2 checkpoint { every_steps: 10 keep: 100 }");
@@ -88,6 +87,7 @@ TEST(ResumedRun, PrintsTheWindowThatItStoodIn) {
   EXPECT_EQ(print(out + "/checkpoints/step-000000000010"), std::vector<std::string>(all.begin() + 1, all.end()));
 }
 
+class KilledSerialRun : public testing::TestWithParam<SerialCase> {};
 
 TEST_P(KilledSerialRun, EndsWithTheBytesOfAnUndisturbedOne) {
   const SmallJob small(2500);
