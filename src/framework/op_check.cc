@@ -97,6 +97,14 @@ void CheckOp(const std::string& where, const OpDesc& op, const VarMetas& vars, c
              std::vector<std::string>* problems) {
   const OpInfo* info = registry.Find(op.type());
   if (info == nullptr) {
+    constexpr std::string_view kGrad = "_grad";
+    const std::string forward = op.type().ends_with(kGrad) ? op.type().substr(0, op.type().size() - kGrad.size()) : "";
+    if (!forward.empty() && registry.Find(forward) != nullptr) {
+      problems->push_back(
+          where + ": no such operator, as \"" + forward +
+          "\" has no gradient here; write what is learned without it, or mark its outputs stop_gradient");
+      return;
+    }
     const std::string nearest = registry.Nearest(op.type());
     problems->push_back(where + ": no such operator" +
                         (nearest.empty() ? "" : "; the nearest that is supported is \"" + nearest + "\""));

@@ -94,6 +94,22 @@ Status Join(const OpDesc& op, const Scope& root, int64_t count, Tensor* all) {
   return taken == count ? Status::Ok() : Internal("parts have shrunk since coalesce_tensor joined them");
 }
 
+/// What to do where paddle.static.save wrote its pickles instead of a file for each variable; empty elsewhere.
+std::string HintAtPickles(const std::string& folder) {
+  constexpr std::string_view kPickle = ".pdparams";
+  std::error_code error;
+  std::filesystem::path found = folder;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().extension() == kPickle) found = entry->path();
+  }
+  if (found.extension() != kPickle) return "";
+  const std::string prefix = found.replace_extension().string();
+  return "\n\"" + prefix + std::string(kPickle) +
+         "\" is of paddle.static.save, which only Python reads: in Paddle, paddle.static.load(main_program, \"" +
+         prefix +
+         "\", executor), then export_from_paddle.save_job or paddle.static.save_vars write a file for each variable";
+}
+
 }  // namespace
 
 Result<ProgramDesc> ReadProgram(const std::string& path) {
@@ -131,7 +147,8 @@ Status LoadVariables(const ProgramDesc& program, const std::string& folder, Scop
     problems += (problems.empty() ? "" : "\n") + status.message();
     code = status.code();
   }
-  return problems.empty() ? Status::Ok() : Status(code, problems);
+  if (problems.empty()) return Status::Ok();
+  return Status(code, problems + HintAtPickles(folder));
 }
 
 Status SaveVariables(const ProgramDesc& program, const std::string& folder, const Scope& root) {

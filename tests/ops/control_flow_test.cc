@@ -114,6 +114,16 @@ TEST(ControlFlow, AMistakeInABlockIsNamedWithItsBlock) {
   EXPECT_THAT(error, HasSubstr("block 1 op[0] increment: input X: there is no variable \"j\""));
 }
 
+TEST(ControlFlow, AGradientThroughALoopIsRefusedWithWhatToDo) {
+  ProgramDesc program = CountingProgram(2);
+  OpDesc* grad = program.mutable_blocks(0)->add_ops();
+  grad->set_type("while_grad");
+  EXPECT_EQ(CompileError(program),
+            "block 0 op[" + std::to_string(program.blocks(0).ops_size() - 1) +
+                "] while_grad: no such operator, as \"while\" has no gradient here; write what is "
+                "learned without it, or mark its outputs stop_gradient");
+}
+
 TEST(ControlFlow, AFailureInALoopIsNamedWithItsBlock) {
   ProgramDesc program = CountingProgram(2);
   // The condition is made in the loop alone: the first look finds nothing.

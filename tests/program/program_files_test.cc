@@ -13,6 +13,7 @@ namespace millrace {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kText[] = R"(# two parameters
 blocks { idx: 0
@@ -94,6 +95,20 @@ TEST_F(ProgramFiles, EveryMissingOrUnfitFileIsReported) {
   const Status status = LoadVariables(*program, Path("vars"), back);
   EXPECT_THAT(status.message(), HasSubstr("variable \"a\" is float32 [3] in the program and float32 [5] in the file"));
   EXPECT_THAT(status.message(), HasSubstr(Path("vars/b")));
+}
+
+TEST_F(ProgramFiles, PicklesOfPaddleAreNamedWithWhatToDo) {
+  auto program = ReadProgram(Write("p.prototxt", kText));
+  std::filesystem::create_directories(Path("saved"));
+  Write("saved/model.pdparams", "\x80\x04");
+  Scope root;
+  for (const char* name : {"saved", "saved/model.pdparams"}) {
+    const Status status = LoadVariables(*program, Path(name), root);
+    EXPECT_THAT(status.message(), HasSubstr("\"" + Path("saved/model") + ".pdparams\" is of paddle.static.save"));
+    EXPECT_THAT(status.message(),
+                HasSubstr("paddle.static.load(main_program, \"" + Path("saved/model") + "\", executor)"));
+  }
+  EXPECT_THAT(LoadVariables(*program, Path("nothing"), root).message(), Not(HasSubstr("paddle.static")));
 }
 
 }  // namespace
