@@ -326,6 +326,63 @@ Status BatchNorm(const OpView& op, OnnxGraph& graph) {
   return Status::Ok();
 }
 
+/// Of nodes for means and products: LayerNormalization itself wants a scale.
+Status LayerNorm(const OpView& op, OnnxGraph& graph) {
+  const std::string x = In(op, "X");
+  const Dims dims = graph.Meta(x).dims;
+  std::vector<int64_t> normed;
+  std::vector<int64_t> shape;
+  for (int axis = static_cast<int>(op.Int("begin_norm_axis")); axis < dims.rank(); ++axis) {
+    normed.push_back(axis);
+    shape.push_back(dims[axis]);
+  }
+  const std::string axes = graph.Ints(normed);
+  const OnnxAttrs keep = {{"keepdims", int64_t{1}}};
+  const std::string centered =
+      graph.Add("Sub", {graph.Value(x), graph.Add("ReduceMean", {graph.Value(x), axes}, keep)});
+  const std::string variance = graph.Add("ReduceMean", {graph.Add("Mul", {centered, centered}), axes}, keep);
+  const std::string spread = graph.Add("Sqrt", {graph.Add("Add", {variance, graph.Number(op.Float("epsilon"), x)})});
+  std::string y = graph.Add("Div", {centered, spread});
+  for (const auto& [parameter, type] : {std::pair{"Scale", "Mul"}, std::pair{"Bias", "Add"}}) {
+    if (InputArguments(op.desc(), parameter).empty()) continue;
+    y = graph.Add(type, {y, graph.Add("Reshape", {graph.Value(In(op, parameter)), graph.Ints(shape)})});
+  }
+  graph.SetOutput(op.desc(), "Y", y, In(op, "X"));
+  return Status::Ok();
+}
+
+Status Split(const OpView& op, OnnxGraph& graph) {
+  const std::string x = In(op, "X");
+  const int rank = graph.Meta(x).dims.rank();
+  const auto axis = static_cast<int>(op.Int("axis") < 0 ? op.Int("axis") + rank : op.Int("axis"));
+  int64_t begin = 0;
+  for (const std::string& name : OutputArguments(op.desc(), "Out")) {
+    const Dims part = graph.Meta(name).dims;
+    if (!InputArguments(op.desc(), "AxisTensor").empty() || part[axis] < 0) {
+      return Refuse(op, "parts whose sizes only a batch tells have no ONNX form");
+    }
+    OpDesc one;
+    SetOutput(one, "Out", {name});
+    graph.SetOutput(
+        one, "Out",
+        graph.Add("Slice", {graph.Value(x), graph.Ints({begin}), graph.Ints({begin + part[axis]}), graph.Ints({axis})}),
+        "");
+    begin += part[axis];
+  }
+  return Status::Ok();
+}
+
+Status OneHot(const OpView& op, OnnxGraph& graph) {
+  if (!InputArguments(op.desc(), "depth_tensor").empty()) return Refuse(op, "a depth_tensor has no ONNX form");
+  const std::map<int64_t, int64_t> types = {{VarType::FP32, onnx::FLOAT}, {VarType::INT64, onnx::INT64}};
+  const auto type = types.find(op.Int("dtype"));
+  if (type == types.end()) return Refuse(op, "dtype " + std::to_string(op.Int("dtype")) + " has no ONNX form");
+  std::string ids = graph.Value(In(op, "X"));
+  if (op.type() == "one_hot") ids = graph.Add("Squeeze", {ids, graph.Ints({-1})});
+  const std::string values = graph.Add("Cast", {graph.Ints({0, 1})}, {{"to", type->second}});
+  return Done(op, graph, graph.Add("OneHot", {ids, graph.Ints({op.Int("depth")}), values}, {{"axis", int64_t{-1}}}));
+}
+
 const std::map<std::string_view, Translate>& Translations() {
   static const std::map<std::string_view, Translate> kAll = {
       {"lookup_table", Lookup},
@@ -353,6 +410,10 @@ const std::map<std::string_view, Translate>& Translations() {
       {"flatten_contiguous_range", Flatten},
       {"stack", Stack},
       {"batch_norm", BatchNorm},
+      {"layer_norm", LayerNorm},
+      {"split", Split},
+      {"one_hot", OneHot},
+      {"one_hot_v2", OneHot},
       {"softmax", Softmax},
       {"leaky_relu", LeakyRelu},
       {"square", Square},

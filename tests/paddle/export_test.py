@@ -198,7 +198,12 @@ def program(run, _):
     if not python:
         return
     support.run(python, HERE + "/program_models.py", "onnx", run.folder)
-    folder = run.folder + "/stacked_and_normed"
+    for name in ("stacked_and_normed", "split_and_centered"):
+        exported(run, run.folder + "/" + name)
+
+
+def exported(run, folder):
+    run.out = folder + "/out"
     columns = ",".join(json.loads(support.read(folder + "/names.json"))["columns"])
     job = folder + "/job/job.prototxt"
     prediction = re.search("format: PADDLE (.*?) }", support.read(job))[1]
