@@ -425,6 +425,7 @@ DRAWN = [
     "decayed_adagrad", "lars_momentum", "rmsprop", "adadelta", "adamax", "lamb", "clip_by_norm", "adamw",
     "tan", "atan", "erf", "expm1", "log2", "log10", "tanh_shrink", "hard_shrink", "softshrink", "thresholded_relu", "brelu", "selu", "celu", "stanh",
     "soft_relu", "mish", "prelu", "log_softmax", "depthwise_conv2d", "pool2d", "rnn", "size", "coalesce_tensor",
+    "teacher_student_sigmoid_loss", "hinge_loss", "kldiv_loss", "nll_loss", "label_smooth", "frobenius_norm", "logsumexp", "sequence_conv", "lod_reset", "einsum",
 ]
 
 

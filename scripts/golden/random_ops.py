@@ -282,6 +282,13 @@ def _reduce(d, kind):
     return one({"X": x}, {"dim": dim, "keep_dim": d.choice(True, False), "reduce_all": everything})
 
 
+@op("frobenius_norm", "logsumexp")
+def _reduce_curved(d, kind):
+    dim, everything = d.choice(([1], False), ([-1], False), ([0, 2], False), ([0], True))
+    names = ("dim", "keep_dim") if kind == "frobenius_norm" else ("axis", "keepdim")
+    return one({"X": d.floats(*d.shape(low=2, axes=3), low=-3, high=3)}, {names[0]: dim, names[1]: d.choice(True, False), "reduce_all": everything})
+
+
 @op("reduce_sum", "reduce_mean")
 def _reduce_more(d, kind):
     dim = d.choice([-1, -2], [0, -1], [2, 0, 1], [1, 2])
@@ -347,6 +354,21 @@ def _matmul_ranks(d, kind):
 def _mul_columns(d, kind):
     y, columns = d.choice(((4, 5), (2, 1)), ((2, 2, 5), (2, 2)), ((3, 4, 5), (1, 2)))
     return one({"X": d.floats(2, 3, 4), "Y": d.floats(*y)}, {"x_num_col_dims": columns[0], "y_num_col_dims": columns[1]})
+
+
+EQUATIONS = ["bi,ij->bj", "bij,bj->bi", "bik,bkj->bij", "bhid,bhjd->bhij", "bij->b", "bij->bji", "bi,bi->b", "i,j->ij", "bij,kj->bik", "bij,jkl->bikl", "...i,ij->...j",
+             "bi,bi", "bfd,fde->bfe", "bij,ij->b", "bij,b->i"]
+
+
+@op("einsum")
+def _einsum(d, kind):
+    equation, sizes = d.choice(*EQUATIONS), {}
+    terms = equation.split("->")[0].replace("...", "xy").split(",")
+    shapes = [[sizes.setdefault(letter, d.size(2, 4)) for letter in term] for term in terms]
+    names = ["x", "y"][:len(terms)]
+    return Case({"Operands": [(name, d.floats(*shape)) for name, shape in zip(names, shapes)]},
+                {"Out": ["out"], "InnerCache": [name + ".kept" for name in names], "XShape": [name + ".shape" for name in names]},
+                {"equation": equation}, names, ["out"])
 
 
 @op("bmm")
@@ -736,6 +758,21 @@ def _sequence_reverse(d, kind):
     return one({"X": d.sequence(2)}, out="Y")
 
 
+@op("sequence_conv")
+def _sequence_conv(d, kind):
+    x, length = d.sequence(3, least=1), d.size(1, 4)
+    return one({"X": x, "Filter": d.floats(3 * length, d.size())}, {"contextLength": length, "contextStart": -d.size(0, length - 1), "contextStride": 1})
+
+
+@op("lod_reset")
+def _lod_reset(d, kind):
+    x = d.sequence(2)
+    wanted = sorted([0, len(x[0])] + d.ids(len(x[0]) + 1, d.size(1, 2)).tolist())
+    how = d.choice("sequences", "numbers", "told")
+    told = {"sequences": {"Y": (d.floats(len(x[0]), 1), wanted)}, "numbers": {"Y": np.array(wanted, np.int32)}, "told": {}}[how]
+    return one({"X": x, **told}, {"target_lod": wanted} if how == "told" else {}, grad=["x"])
+
+
 @op("sequence_reshape")
 def _sequence_reshape(d, kind):
     return one({"X": d.sequence(4)}, {"new_dim": d.choice(2, 4, 1)})
@@ -798,6 +835,13 @@ def _batch_norm(d, kind):
     return Case({p: [(p.lower(), v)] for p, v in inputs.items()}, outputs,
                 {"momentum": 0.8, "epsilon": 1e-5, "is_test": False, "use_global_stats": test, "data_layout": "NCHW"},
                 ["x", "scale", "bias"], ["out", "mean", "variance"], ["out"])
+
+
+@op("batch_norm")
+def _batch_norm_told(d, kind):
+    case = _batch_norm(d, kind)
+    case.inputs["MomentumTensor"] = [("momentum", np.array([0.3], np.float32))]
+    return case
 
 
 @op("layer_norm")
@@ -953,6 +997,52 @@ def _log_loss(d, kind):
 def _sigmoid_ce(d, kind):
     n = d.size()
     return one({"X": d.floats(n, 2, low=-9, high=9), "Label": d.ids(2, n, 2).astype(np.float32)}, {"ignore_index": -100, "normalize": d.choice(True, False)}, grad=["x"])
+
+
+@op("sigmoid_cross_entropy_with_logits")
+def _sigmoid_ce_weighted(d, kind):
+    n = d.size()
+    return one({"X": d.floats(n, 2, low=-9, high=9), "Label": d.floats(n, 2, low=0), "pos_weight": d.floats(n, 2, low=0.5, high=3)},
+               {"ignore_index": -100, "normalize": False}, grad=["x"])
+
+
+@op("teacher_student_sigmoid_loss")
+def _teacher_student(d, kind):
+    n = d.size(3, 6)
+    label = np.array([[d.choice(-2.0, -1.0, 0.3, 0.8, 1.0, 1.4)] for _ in range(n)], np.float32)
+    return one({"X": d.floats(n, 1, low=-4, high=4), "Label": label}, {"soft_max_up_bound": 3.0, "soft_max_lower_bound": -3.0}, grad=["x"], out="Y")
+
+
+@op("hinge_loss")
+def _hinge(d, kind):
+    n = d.size()
+    return one({"Logits": d.away(n, 1), "Labels": d.ids(2, n, 1).astype(np.float32)}, grad=["logits"], out="Loss")
+
+
+@op("kldiv_loss")
+def _kldiv(d, kind):
+    shape = d.shape(low=2, axes=d.size(2, 3))
+    target = d.simplex(*shape)
+    target.reshape(-1)[0] = 0
+    return one({"X": np.log(d.simplex(*shape)), "Target": target}, {"reduction": d.choice("none", "mean", "sum", "batchmean")}, grad=["x"], out="Loss")
+
+
+@op("nll_loss")
+def _nll(d, kind):
+    n, c = d.size(2), d.size(2)
+    shape = d.choice((n, c), (n, c, 2, 3))
+    label = d.ids(c, n, *shape[2:])
+    label.reshape(-1)[0] = 1
+    more = d.choice({}, {"Weight": d.floats(c, low=0.5, high=2)})
+    # With a sum, Paddle 2.6 writes beyond its memory now and then.
+    return one({"X": np.log(d.simplex(*shape)).astype(np.float32), "Label": label, **more},
+               {"ignore_index": d.choice(-100, 1), "reduction": d.choice("none", "mean")}, grad=["x"], more={"Total_weight": ["total"]}, check=["out", "total"])
+
+
+@op("label_smooth")
+def _label_smooth(d, kind):
+    n, c = d.size(), d.size(2)
+    return one({"X": d.simplex(n, c), **d.choice({}, {"PriorDist": d.simplex(1, c)})}, {"epsilon": d.choice(0.1, 0.3)}, grad=["x"])
 
 
 @op("bce_loss")

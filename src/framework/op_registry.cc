@@ -481,6 +481,7 @@ bool IsHintAttr(std::string_view name) {
       "scale_x",
       "scale_y",
       "scale_out",
+      "grad_merge_cond_name",
       "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@",
   };
   return std::find(std::begin(kHints), std::end(kHints), name) != std::end(kHints);

@@ -265,6 +265,7 @@ void RegisterBatchNorm(OpRegistry& registry) {
       .OptionalInput("Bias", "[channels]; 0 without it")
       .Input("Mean", "[channels], running")
       .Input("Variance", "[channels], running")
+      .OptionalInput("MomentumTensor", "not read, as by Paddle 2: the attribute momentum counts")
       .Output("Y", "shape of X")
       .OptionalOutput("MeanOut", "the variable of Mean")
       .OptionalOutput("VarianceOut", "the variable of Variance")

@@ -32,6 +32,7 @@
   X(RegisterDataNorm) \
   X(RegisterDecayedAdagrad) \
   X(RegisterDropout) \
+  X(RegisterEinsum) \
   X(RegisterElementary) \
   X(RegisterElementwise) \
   X(RegisterExpand) \
@@ -45,16 +46,20 @@
   X(RegisterHash) \
   X(RegisterHuberLoss) \
   X(RegisterIncrement) \
+  X(RegisterKldivLoss) \
+  X(RegisterLabelSmooth) \
   X(RegisterLamb) \
   X(RegisterLarsMomentum) \
   X(RegisterLayerNorm) \
   X(RegisterLeakyRelu) \
   X(RegisterLearningRateSchedule) \
+  X(RegisterLodReset) \
   X(RegisterLogSoftmax) \
   X(RegisterLookupTable) \
   X(RegisterMatmul) \
   X(RegisterMomentum) \
   X(RegisterMul) \
+  X(RegisterNllLoss) \
   X(RegisterNorm) \
   X(RegisterOneHot) \
   X(RegisterPairwiseLoss) \
@@ -66,6 +71,7 @@
   X(RegisterRankingLoss) \
   X(RegisterRead) \
   X(RegisterReduce) \
+  X(RegisterReduceCurved) \
   X(RegisterReduceExtreme) \
   X(RegisterReshape) \
   X(RegisterRmsprop) \
@@ -75,6 +81,7 @@
   X(RegisterSelect) \
   X(RegisterSelectedRows) \
   X(RegisterSequenceConcat) \
+  X(RegisterSequenceConv) \
   X(RegisterSequenceExpand) \
   X(RegisterSequenceOrder) \
   X(RegisterSequencePad) \

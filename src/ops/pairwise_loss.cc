@@ -46,6 +46,8 @@ struct SigmoidCrossEntropy {
   static constexpr const char* kX = "X";
   static constexpr const char* kLabel = "Label";
   static constexpr const char* kOut = "Out";
+  /// Factor of the curved part of each value's loss, which Paddle computes from the label; 1 without it.
+  static constexpr const char* kWeight = "pos_weight";
   float ignored = 0;
 
   explicit SigmoidCrossEntropy(const OpView& op) : ignored(static_cast<float>(op.Int("ignore_index"))) {}
@@ -53,11 +55,57 @@ struct SigmoidCrossEntropy {
     return y == ignored ? 0 : std::max(x, 0.0F) - x * y + std::log1p(std::exp(-std::abs(x)));
   }
   float Slope(float x, float y) const { return y == ignored ? 0 : 1 / (1 + std::exp(-x)) - y; }
+  float Value(float x, float y, float weight) const {
+    return y == ignored ? 0 : std::max(x, 0.0F) - x * y + weight * std::log1p(std::exp(-std::abs(x)));
+  }
+  /// As Paddle has it, also above 0, where it is not the slope of Value.
+  float Slope(float x, float y, float weight) const { return y == ignored ? 0 : weight / (1 + std::exp(-x)) - y; }
   /// What the sums are divided by with `normalize`: the labels that count.
   float Normalizer(const float* labels, int64_t count) const {
     const auto skipped = std::count(labels, labels + count, ignored);
     return std::max(static_cast<float>(count - skipped), 1e-5F);
   }
+};
+
+/// Log loss of a click and of a teacher's score in one label: below -1 no click, below 0 a click, both without a score;
+/// else the score, plus 1 where there was a click.
+struct TeacherStudent {
+  static constexpr const char* kX = "X";
+  static constexpr const char* kLabel = "Label";
+  static constexpr const char* kOut = "Y";
+  float upper = 0;
+  float lower = 0;
+
+  explicit TeacherStudent(const OpView& op)
+      : upper(op.Float("soft_max_up_bound")), lower(op.Float("soft_max_lower_bound")) {}
+  float Value(float x, float y) const {
+    const float unclicked = std::max(x, 0.0F) + std::log1p(std::exp(-std::abs(x)));
+    if (y < -1) return unclicked;
+    if (y < 0) return unclicked - x;
+    return y < 1 ? 2 * unclicked - x * y : 2 * unclicked - x - x * (y - 1);
+  }
+  /// Beyond the bounds a logit is moved no further.
+  float Slope(float x, float y) const {
+    if (x >= upper || x <= lower) return 0;
+    const float p = 1 / (1 + std::exp(-x));
+    if (y < -1) return p;
+    return y < 0 ? p - 1 : 2 * p - y;
+  }
+};
+
+struct HingeLoss {
+  static constexpr const char* kX = "Logits";
+  static constexpr const char* kLabel = "Labels";
+  static constexpr const char* kOut = "Loss";
+
+  explicit HingeLoss(const OpView&) {}
+  float Value(float x, float y) const { return std::max(1 - x * (2 * y - 1), 0.0F); }
+  float Slope(float x, float y) const { return x * (2 * y - 1) < 1 ? 1 - 2 * y : 0; }
+};
+
+template <class F>
+constexpr bool kTakesWeight = requires {
+  F::kWeight;
 };
 
 template <class F>
@@ -81,6 +129,17 @@ Status InferLoss(InferShapeContext& context) {
     return context.Error("shapes differ: " + Shown(InputArguments(context.op().desc(), F::kX)[0], x.dims) + ", " +
                          Shown(InputArguments(context.op().desc(), F::kLabel)[0], label.dims));
   }
+  if constexpr (kTakesWeight<F>) {
+    if (context.HasInput(F::kWeight)) {
+      MR_ASSIGN(const VarMeta weight, context.Input(F::kWeight));
+      MR_TRY(ExpectDType(context, F::kWeight, weight, DType::kFloat32));
+      if (!MayEqual(x.dims, weight.dims)) {
+        return context.Error(std::string(F::kWeight) + " " +
+                             Shown(InputArguments(context.op().desc(), F::kWeight)[0], weight.dims) +
+                             " must have the shape of X, " + x.dims.ToString());
+      }
+    }
+  }
   context.SetOutput(F::kOut, x);
   return Status::Ok();
 }
@@ -98,6 +157,9 @@ class PairwiseLossKernel : public OpKernel {
       MR_ASSIGN(kernel->out_grad_, GradInput::Bind(context, GradName(F::kOut)));
     }
     MR_ASSIGN(kernel->target_, context.Output(backward ? GradName(F::kX) : std::string(F::kOut)));
+    if constexpr (kTakesWeight<F>) {
+      MR_ASSIGN(kernel->weight_, context.OptionalInput(F::kWeight));
+    }
     kernel->names_ = context.InputName(F::kX) + ", " + context.InputName(F::kLabel);
     return std::unique_ptr<OpKernel>(std::move(kernel));
   }
@@ -112,8 +174,22 @@ class PairwiseLossKernel : public OpKernel {
     if (out_grad_.bound()) {
       MR_ASSIGN(grad, out_grad_.Read(count));
     }
+    if (weight_ != nullptr && weight_->numel() != count) {
+      return BadData(names_ + ": the weight " + weight_->dims().ToString() +
+                     " has another shape: " + x_->dims().ToString());
+    }
     float* to = ResizeLike(*x_, target_);
     const float factor = 1 / Divisor<F>::Of(loss_, normalize_, label, count);
+    if constexpr (kTakesWeight<F>) {
+      if (weight_ != nullptr) {
+        const float* weight = weight_->data<float>();
+        for (int64_t i = 0; i < count; ++i) {
+          to[i] = factor * (grad == nullptr ? loss_.Value(x[i], label[i], weight[i])
+                                            : loss_.Slope(x[i], label[i], weight[i]) * grad[i]);
+        }
+        return Status::Ok();
+      }
+    }
     if (grad == nullptr) {
       for (int64_t i = 0; i < count; ++i) to[i] = loss_.Value(x[i], label[i]) * factor;
     } else {
@@ -130,6 +206,7 @@ class PairwiseLossKernel : public OpKernel {
   bool normalize_;
   const Tensor* x_ = nullptr;
   const Tensor* label_ = nullptr;
+  const Tensor* weight_ = nullptr;
   GradInput out_grad_;
   Tensor* target_ = nullptr;
   std::string names_;
@@ -138,15 +215,17 @@ class PairwiseLossKernel : public OpKernel {
 template <class F>
 std::vector<OpDesc> LossGrad(const GradContext& context) {
   if (!context.Has(F::kOut) || !context.Wants(F::kX)) return {};
+  if constexpr (kTakesWeight<F>) return {context.GradOp({F::kX, F::kLabel, F::kWeight}, {}, {F::kOut}, {F::kX})};
   return {context.GradOp({F::kX, F::kLabel}, {}, {F::kOut}, {F::kX})};
 }
 
-using AddAttrs = void (*)(OpBuilder&);
+/// What an operator has beside prediction and label; called for the operator and for its gradient.
+using AddMore = void (*)(OpBuilder&);
 
 template <class F>
-void RegisterPairwise(OpRegistry& registry, const std::string& type, const std::string& doc, AddAttrs add_attrs) {
+void RegisterPairwise(OpRegistry& registry, const std::string& type, const std::string& doc, AddMore add_more) {
   OpBuilder forward = registry.Add(type);
-  add_attrs(forward);
+  add_more(forward);
   forward.Doc(doc)
       .Input(F::kX, "any shape")
       .Input(F::kLabel, "of the same shape, float")
@@ -155,7 +234,7 @@ void RegisterPairwise(OpRegistry& registry, const std::string& type, const std::
       .Grad(LossGrad<F>)
       .template Kernel<PairwiseLossKernel<F>>();
   OpBuilder backward = registry.Add(type + "_grad");
-  add_attrs(backward);
+  add_more(backward);
   backward.Doc("Gradient of " + type + ".")
       .Input(F::kX, "of the forward operator")
       .Input(F::kLabel, "of the forward operator")
@@ -174,11 +253,21 @@ void RegisterPairwiseLoss(OpRegistry& registry) {
                             [](OpBuilder& op) { op.Attr("epsilon", 1e-4F, "keeps the logarithm finite"); });
   RegisterPairwise<BceLoss>(registry, "bce_loss", "Out = -Label log(X) - (1 - Label) log(1 - X).", [](OpBuilder&) {});
   RegisterPairwise<SquareErrorCost>(registry, "square_error_cost", "Out = (X - Y)^2.", [](OpBuilder&) {});
-  RegisterPairwise<SigmoidCrossEntropy>(registry, "sigmoid_cross_entropy_with_logits",
-                                        "Log loss of sigmoid(X), without overflow.", [](OpBuilder& op) {
-                                          op.Attr("ignore_index", int64_t{-100}, "values with this label cost nothing")
-                                              .Attr("normalize", false, "divides by the number of labels that count");
-                                        });
+  RegisterPairwise<SigmoidCrossEntropy>(
+      registry, "sigmoid_cross_entropy_with_logits", "Log loss of sigmoid(X), without overflow.", [](OpBuilder& op) {
+        op.Attr("ignore_index", int64_t{-100}, "values with this label cost nothing")
+            .Attr("normalize", false, "divides by the number of labels that count")
+            .OptionalInput("pos_weight", "factor of the loss's curved part, shape of X");
+      });
+  RegisterPairwise<TeacherStudent>(registry, "teacher_student_sigmoid_loss",
+                                   "Log loss of sigmoid(X) against a click and against a teacher's score. Label is -2 "
+                                   "for no click and -1 for a click "
+                                   "without a score; with one, the score from 0 to 1, plus 1 for a click.",
+                                   [](OpBuilder& op) {
+                                     op.Attr("soft_max_up_bound", 15.0F, "logits from here on get no gradient")
+                                         .Attr("soft_max_lower_bound", -15.0F, "nor do those down from here");
+                                   });
+  RegisterPairwise<HingeLoss>(registry, "hinge_loss", "Loss = max(0, 1 - Logits * (2 Labels - 1)).", [](OpBuilder&) {});
 }
 
 }  // namespace millrace

@@ -32,7 +32,7 @@ class WhereKernel : public BoundKernel<WhereKernel> {
   }
   Status Run(const RunContext&) override {
     const Dims dims = x_->dims();
-    if (!(condition_->dims() == dims) || !(y_->dims() == dims)) {
+    if (!MayEqual(condition_->dims(), dims) || !MayEqual(y_->dims(), dims)) {
       return BadData("shapes differ: Condition " + condition_->dims().ToString() + ", X " + dims.ToString() + ", Y " +
                      y_->dims().ToString());
     }

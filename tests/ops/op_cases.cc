@@ -45,6 +45,13 @@ void AddUnary(std::vector<OpCase>& cases) {
   reduce("middle", {1}, true, false);
   reduce("first and last", {0, -1}, false, false);
   reduce("all", {0}, false, true);
+  const auto curved = [&](const char* title, std::vector<int64_t> axes, bool all) {
+    cases.push_back({title, "frobenius_norm", {X({-1, 3, 2})}, kOut, {{"dim", axes}, {"reduce_all", all}}, {"out"}});
+    cases.push_back({title, "logsumexp", {X({-1, 3, 2})}, kOut, {{"axis", axes}, {"reduce_all", all}}, {"out"}});
+  };
+  curved("last", {2}, false);
+  curved("two", {0, 1}, false);
+  curved("all", {0}, true);
   const auto view = [&](const char* op, std::vector<int64_t> shape, const char* attr, std::vector<int64_t> values) {
     cases.push_back(
         {"", op, {X(std::move(shape))}, {{"Out", "out"}, {"XShape", "x_shape"}}, {{attr, values}}, {"out"}});
@@ -106,6 +113,29 @@ void AddElementary(std::vector<OpCase>& cases) {
     cases.push_back({"", op, {X({-1, 3}, Draw::kSimplex)}, kOut, {}, {"out"}});
   }
   cases.push_back({"", "round", {X({1, 1}, Draw::kSimplex)}, kOut, {}, {"out"}});
+}
+
+void AddEinsum(std::vector<OpCase>& cases) {
+  const auto einsum = [&](const char* equation, std::vector<int64_t> x, std::vector<int64_t> y) {
+    OpCase c = {equation,
+                "einsum",
+                {{"Operands", "x", std::move(x)}},
+                {{"Out", "out"}, {"InnerCache", "kept_x"}},
+                {{"equation", std::string(equation)}},
+                {"out"}};
+    if (!y.empty()) {
+      c.inputs.push_back({"Operands", "y", std::move(y)});
+      c.outputs.emplace_back("InnerCache", "kept_y");
+    }
+    cases.push_back(std::move(c));
+  };
+  einsum("bi,ij->bj", {-1, 2}, {2, 3});
+  einsum("bhid, bhjd -> bhij", {-1, 2, 3, 2}, {-1, 2, 2, 2});
+  einsum("bij,kj->bki", {-1, 3, 2}, {4, 2});
+  einsum("bij,b->j", {-1, 3, 2}, {-1});
+  einsum("...d,de->...e", {-1, 3, 2}, {2, 2});
+  einsum("bij->jb", {-1, 3, 2}, {});
+  einsum("bi,bi", {-1, 2}, {-1, 2});
 }
 
 void AddShapes(std::vector<OpCase>& cases) {
@@ -249,6 +279,42 @@ void AddSequencesAndLosses(std::vector<OpCase>& cases) {
                      {"out"}});
   }
   cases.push_back({"", "square_error_cost", {X({-1, 1}), Constant("Y", {-1, 1}, Draw::kAny)}, kOut, {}, {"out"}});
+  cases.push_back({"",
+                   "teacher_student_sigmoid_loss",
+                   {X({-1, 1}, Draw::kOffZero), Constant("Label", {-1, 1}, Draw::kAny)},
+                   y,
+                   {},
+                   {"y"}});
+  cases.push_back({"",
+                   "hinge_loss",
+                   {{"Logits", "x", {-1, 3}, Draw::kSimplex}, Constant("Labels", {-1, 3}, Draw::kBinary)},
+                   {{"Loss", "loss"}},
+                   {},
+                   {"loss"}});
+  for (const char* reduction : {"none", "mean", "sum", "batchmean"}) {
+    cases.push_back({reduction,
+                     "kldiv_loss",
+                     {X({-1, 3}), Constant("Target", {-1, 3}, Draw::kAny)},
+                     {{"Loss", "loss"}},
+                     {{"reduction", std::string(reduction)}},
+                     {"loss"}});
+  }
+  for (const char* reduction : {"none", "mean", "sum"}) {
+    cases.push_back({reduction,
+                     "nll_loss",
+                     {X({-1, 3, 2}),
+                      {"Label", "label", {-1, 2}, Draw::kClass, false, 3, false},
+                      {"Weight", "weight", {3}, Draw::kPositive, false, 0, false}},
+                     {{"Out", "out"}, {"Total_weight", "total"}},
+                     {{"reduction", std::string(reduction)}, {"ignore_index", int64_t{1}}},
+                     {"out"}});
+  }
+  cases.push_back({"",
+                   "label_smooth",
+                   {X({-1, 3}), {"PriorDist", "prior", {1, 3}, Draw::kSimplex, false, 0, false}},
+                   kOut,
+                   {{"epsilon", 0.2F}},
+                   {"out"}});
 }
 
 CaseInput Sequences(const char* parameter, const char* name, std::vector<int64_t> shape, uint32_t least = 0) {
@@ -259,6 +325,7 @@ void AddSequenceLayouts(std::vector<OpCase>& cases) {
   const Outputs y = {{"Y", "y"}};
   CaseInput lengths_of = Sequences("Y", "y", {-1, 1});
   lengths_of.differentiable = false;
+  const CaseInput own = Sequences("Y", "x", {-1, 2});
   cases.push_back({"", "sequence_softmax", {Sequences("X", "x", {-1, 1})}, kOut, {}, {"out"}});
   cases.push_back({"rows", "sequence_expand", {X({-1, 2}), lengths_of}, kOut, {}, {"out"}});
   cases.push_back({"sequences", "sequence_expand", {Sequences("X", "x", {-1, 2}), lengths_of}, kOut, {}, {"out"}});
@@ -286,6 +353,13 @@ void AddSequenceLayouts(std::vector<OpCase>& cases) {
                    kOut,
                    {},
                    {"out"}});
+  cases.push_back({"",
+                   "sequence_conv",
+                   {Sequences("X", "x", {-1, 2}), {"Filter", "filter", {6, 3}}},
+                   kOut,
+                   {{"contextLength", int64_t{3}}, {"contextStart", int64_t{-1}}},
+                   {"out"}});
+  cases.push_back({"", "lod_reset", {Sequences("X", "x", {-1, 2}), own}, kOut, {}, {"out"}});
   cases.push_back({"", "sequence_reshape", {Sequences("X", "x", {-1, 4})}, kOut, {{"new_dim", int64_t{2}}}, {"out"}});
 }
 
@@ -461,6 +535,7 @@ const std::vector<OpCase>& OpCases() {
     std::vector<OpCase> cases;
     AddUnary(cases);
     AddElementary(cases);
+    AddEinsum(cases);
     AddShapes(cases);
     AddBinary(cases);
     AddSequencesAndLosses(cases);

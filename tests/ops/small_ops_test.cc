@@ -50,6 +50,41 @@ TEST(SmallOps, FeedAndFetchLeaveVariablesAlone) {
   EXPECT_EQ((*session)->tensor("x")->data<float>()[1], 4);
 }
 
+// Paddle 2.6 declares one value [], what we compute from is [1].
+TEST(SmallOps, WhereTakesOneValueWithAndWithoutAxes) {
+  auto session =
+      OpSession::Create({Op("where", {{"Condition", {"c"}}, {"X", {"x"}}, {"Y", {"y"}}}, {{"Out", {"out"}}})},
+                        {{"c", Meta({1}, DType::kBool)}, {"x", Meta({1})}, {"y", Meta(Dims())}}, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  *(*session)->tensor("c")->Resize<bool>({1}) = false;
+  Fill((*session)->tensor("x"), {1}, {3});
+  Fill((*session)->tensor("y"), Dims(), {4});
+  const Status run = (*session)->Run();
+  ASSERT_TRUE(run.ok()) << run.message();
+  EXPECT_EQ((*session)->tensor("out")->data<float>()[0], 4);
+  EXPECT_THAT(CompileError(Op("where", {{"Condition", {"c"}}, {"X", {"x"}}, {"Y", {"y"}}}, {{"Out", {"out"}}}),
+                           {{"c", Meta({1}, DType::kBool)}, {"x", Meta({2})}, {"y", Meta(Dims())}}),
+              HasSubstr("shapes differ"));
+}
+
+TEST(SmallOps, SigmoidCrossEntropyCountsPositivesByTheirWeight) {
+  auto session =
+      OpSession::Create({Op("sigmoid_cross_entropy_with_logits",
+                            {{"X", {"x"}}, {"Label", {"label"}}, {"pos_weight", {"w"}}}, {{"Out", {"out"}}})},
+                        {{"x", Meta({-1, 1})}, {"label", Meta({-1, 1})}, {"w", Meta({-1, 1})}}, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  Fill((*session)->tensor("x"), {3, 1}, {2, -1, 0});
+  Fill((*session)->tensor("label"), {3, 1}, {1, 1, 0});
+  Fill((*session)->tensor("w"), {3, 1}, {3, 3, 1});
+  ASSERT_TRUE((*session)->Run().ok());
+  const float* out = (*session)->tensor("out")->data<float>();
+  EXPECT_NEAR(out[0], 3 * 0.126928F, 1e-5F);      // log(1 + exp(-2)), three times
+  EXPECT_NEAR(out[1], 1 + 3 * 0.313262F, 1e-5F);  // Paddle's form weighs the curved part alone
+  EXPECT_NEAR(out[2], 0.693147F, 1e-5F);
+  Fill((*session)->tensor("w"), {1, 1}, {3});
+  EXPECT_THAT((*session)->Run().message(), HasSubstr("has another shape"));
+}
+
 TEST(SmallOps, PrintWritesTheFirstBatchesAndPassesOn) {
   OpDesc op = Op("print", {{"In", {"x"}}}, {{"Out", {"out"}}});
   SetAttr(op, "message", std::string("here:"));

@@ -113,7 +113,83 @@ class ByOperator:
             block.append_op(type=self.kind, inputs=inputs, outputs=outputs, attrs=self.attrs)
 
 
+@program("optimizers")
+def one_for_each_part(s):
+    """Two optimizers for one loss, one with parameters of the other's kind."""
+    cost = click_costs(s, linear(s.everything(), 1))
+    wide = [p for p in static.default_main_program().all_parameters() if p.shape[-1] == 1]
+    deep = [p for p in static.default_main_program().all_parameters() if p.shape[-1] != 1]
+    s.finish(cost, s.prob, s.auc, InTurn((paddle.optimizer.Momentum(0.05, 0.9, weight_decay=L1Decay(0.001)), wide),
+                                         (paddle.optimizer.Adam(0.001, lazy_mode=True), deep)))
+
+
+class InTurn:
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def minimize(self, cost):
+        for optimizer, parameters in self.parts:
+            optimizer.minimize(cost, parameters=parameters)
+
+
+@program("optimizers")
+def every_second_batch(s):
+    """Gradients of two batches make an update."""
+    merged = paddle.incubate.optimizer.GradientMergeOptimizer(paddle.optimizer.SGD(0.1), k_steps=2, avg=True)
+    s.end(s.everything(sparse=False), merged)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
+
+
+def click_costs(s, logit):
+    """Log loss of a logit; leaves the click's probability and the AUC on the sample."""
+    s.prob = F.sigmoid(logit)
+    s.auc = recsys.auc_of(s.prob, s.label)
+    return recsys.click_loss(s.prob, s.label)
+
+
+@program("losses")
+def rare_clicks(s):
+    """Clicks that count more, rows that count more."""
+    logit, label = linear(tower(s.everything(), (8,)), 1), paddle.cast(s.label, "float32")
+    weight = paddle.exp(0.1 * s.dense[:, :1])
+    cost = F.binary_cross_entropy_with_logits(logit, label, weight=weight, pos_weight=paddle.full([1], 3.0))
+    s.finish(cost, F.sigmoid(logit), recsys.auc_of(F.sigmoid(logit), s.label), paddle.optimizer.SGD(0.1))
+
+
+@program("losses")
+def distilled(s):
+    """A teacher's scores: in the label, and as a distribution that is smoothed."""
+    x = tower(s.everything(), (8,))
+    told = op_of("teacher_student_sigmoid_loss", {"X": linear(x, 1), "Label": s.dense[:, 1:2]}, {}, "Y")
+    click = paddle.cast(s.label, "float32")
+    teacher = op_of("label_smooth", {"X": paddle.concat([1 - click, click], axis=1)}, {"epsilon": 0.2})
+    student = linear(x, 2)
+    apart = F.kl_div(F.log_softmax(student), teacher, reduction="batchmean")
+    hinge = op_of("hinge_loss", {"Logits": student[:, 1:], "Labels": click}, {}, "Loss")
+    s.finish(paddle.mean(told) + apart + paddle.mean(hinge), F.softmax(student), recsys.auc_of(F.softmax(student)[:, 1:], s.label),
+             paddle.optimizer.SGD(0.1))
+
+
+@program("losses")
+def some_classes(s):
+    """Classes with weights, and what the parameters cost."""
+    five, kinds = linear(tower(s.everything(), (8,)), 5), paddle.squeeze(s.ids[0] % 5, 1)
+    weight = paddle.exp(0.2 * paddle.arange(5, dtype="float32"))
+    weight.stop_gradient = True
+    cost = F.nll_loss(F.log_softmax(five), kinds, weight=weight)
+    cost = cost + 0.01 * paddle.add_n([paddle.norm(p) for p in static.default_main_program().all_parameters()[-4:]])
+    cost = cost + 0.1 * paddle.mean(paddle.logsumexp(five, axis=1))
+    s.finish(cost, F.softmax(five), static.accuracy(F.softmax(five), s.ids[0] % 5), paddle.optimizer.SGD(0.05))
+
+
+def op_of(kind, inputs, attrs, out="Out"):
+    """An operator that Paddle 2 runs and its Python no longer writes."""
+    helper = paddle.base.layer_helper.LayerHelper(kind)
+    made = helper.create_variable_for_type_inference("float32")
+    helper.append_op(type=kind, inputs={name: [var] for name, var in inputs.items()}, outputs={out: [made]}, attrs=attrs)
+    return made
 
 
 def scheduled(rate):
@@ -223,7 +299,22 @@ def joined(s):
     s.end(paddle.concat([sequences.sequence_pool(rows, "average"), s.dense] + ends, axis=1))
 
 
+@program("sequences")
+def windows(s):
+    """Each id with its neighbours, and sequences that are told anew."""
+    seen = sequences.sequence_conv(s.rows(), 5, filter_size=3, act="tanh")
+    told = op_of("lod_reset", {"X": paddle.tanh(s.rows()), "Y": s.slots[0]}, {})
+    s.end(paddle.concat([sequences.sequence_pool(seen, "max"), sequences.sequence_pool(told, "sqrt"), s.dense], axis=1))
+
+
 # ---------------------------------------------------------------------------------------------------------------------
+
+
+@program("layers")
+def spread(s):
+    """A number that Paddle declares without axes, beside one of the same kind that has one."""
+    x = linear(s.everything(), 8, F.relu)
+    s.end(x, deviation=paddle.std(x), largest=paddle.max(x))
 
 
 @program("layers")
@@ -239,6 +330,14 @@ def stacked_and_normed(s):
     fields = paddle.stack([embed(ids, 4, "field") for ids in s.ids], axis=1)
     turned = paddle.flatten(paddle.transpose(fields, [0, 2, 1]), 1)
     s.end(static.nn.batch_norm(paddle.concat([turned, paddle.sqrt(paddle.abs(s.dense)), paddle.exp(s.dense)], axis=1)))
+
+
+@program("onnx")
+def split_and_centered(s):
+    kind = paddle.reshape(F.one_hot(s.ids[0] % 4, 4), [-1, 4])
+    left, right = paddle.split(static.nn.layer_norm(linear(s.everything(), 9)), [4, -1], axis=-1)
+    cube = paddle.nn.LayerNorm([2, 2], weight_attr=False, bias_attr=False)(paddle.reshape(left * kind, [-1, 2, 2]))
+    s.end(paddle.concat([paddle.flatten(cube, 1), kind] + paddle.split(right, 5, axis=1)[1:], axis=1))
 
 
 @program("layers")
