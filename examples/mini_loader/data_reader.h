@@ -39,8 +39,10 @@ class DataReader {
 
   /// Batches that were read or skipped.
   uint64_t batches() const { return batch_count_; }
-  /// Reads on to where a reader of the same loader stood that has read `batches`.
+  /// Reads on to where a reader of the same loader stood that has read `batches`: without the thread, when nothing was
+  /// read yet.
   millrace::Status SkipTo(uint64_t batches, const std::stop_token& stop) {
+    for (; batch_count_ < batches && !load_thread_.joinable(); ++batch_count_) MR_TRY(loader_->Next(stop).status());
     while (batch_count_ < batches) MR_TRY(Next(stop).status());
     return millrace::Status::Ok();
   }
