@@ -57,6 +57,7 @@ Result<std::unique_ptr<BlockKernels>> BlockKernels::Create(const Executable& exe
     if (!kernel.ok()) return std::move(kernel).Context(Where(block, i)).status();
     if (*kernel == nullptr) return InvalidConfig(Where(block, i) + ": " + ops[i].type() + ": it made no kernel");
     made->kernels_.push_back(std::move(*kernel));
+    made->given_.emplace_back(view, scope, executable.vars());
   }
   return made;
 }
@@ -64,7 +65,9 @@ Result<std::unique_ptr<BlockKernels>> BlockKernels::Create(const Executable& exe
 Status BlockKernels::Run(const RunContext& context, OpRange ops) {
   for (size_t i = ops.begin; i < ops.end; ++i) {
     const int64_t start = nanoseconds_.empty() ? 0 : SteadyNanoseconds();
-    if (Status s = RunKernel(*kernels_[i], context, *executable_, block_, i); !s.ok()) {
+    Status s = RunKernel(*kernels_[i], context, *executable_, block_, i);
+    if (s.ok() && !given_[i].empty()) s = given_[i].Check();
+    if (!s.ok()) {
       const OpDesc& op = executable_->ops(block_)[i];
       return std::move(s).Context(Where(block_, i) + " " + op.type() + FirstOutput(op));
     }

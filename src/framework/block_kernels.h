@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "framework/given_outputs.h"
 #include "framework/kernel_state.h"
 #include "framework/op_kernel.h"
 
@@ -46,6 +47,7 @@ class BlockKernels {
   const Executable* executable_;
   int block_;
   std::vector<std::unique_ptr<OpKernel>> kernels_;
+  std::vector<GivenOutputs> given_;  ///< of each operator
   std::vector<int64_t> nanoseconds_;
 };
 

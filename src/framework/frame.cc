@@ -4,26 +4,11 @@
 
 #include "framework/batch_check.h"
 #include "framework/executable.h"
+#include "framework/given_outputs.h"
 #include "framework/slot_cast.h"
 
 namespace millrace {
 namespace {
-
-/// True when a parameter that is there has the type and the sizes that the program says; kernels rely on it.
-bool FitsMeta(const Variable& variable, const VarMeta& meta) {
-  if (meta.kind != VarType::LOD_TENSOR || !variable.Is<Tensor>()) return true;
-  const Tensor& tensor = variable.Get<Tensor>();
-  if (tensor.empty() || meta.dims.rank() == 0) return true;
-  if (tensor.dtype() != meta.dtype || tensor.dims().rank() != meta.dims.rank()) return false;
-  for (int axis = 0; axis < meta.dims.rank(); ++axis) {
-    if (meta.dims[axis] >= 0 && meta.dims[axis] != tensor.dims()[axis]) return false;
-  }
-  return true;
-}
-
-std::string Shown(std::string_view name, DType dtype, const Dims& dims) {
-  return "\"" + std::string(name) + "\" " + std::string(DTypeName(dtype)) + " " + dims.ToString();
-}
 
 /// Makes every variable that an operator names: local ones here, persistable ones must be in the root.
 Status MakeVariables(const Executable& executable, Scope& scope) {
@@ -44,8 +29,8 @@ Status MakeVariables(const Executable& executable, Scope& scope) {
       if (missing.find(quoted) == std::string::npos) missing += (missing.empty() ? "" : ", ") + quoted;
     } else if (misfits.empty() && !FitsMeta(*made, it->second)) {
       const Tensor& tensor = made->Get<Tensor>();
-      misfits = "parameter " + Shown(name, it->second.dtype, it->second.dims) + " was made as " +
-                Shown(name, tensor.dtype(), tensor.dims());
+      misfits = "parameter " + ShownMeta(name, it->second.dtype, it->second.dims) + " was made as " +
+                ShownMeta(name, tensor.dtype(), tensor.dims());
     }
   };
   for (int block = 0; block < executable.block_count(); ++block) {

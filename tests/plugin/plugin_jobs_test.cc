@@ -355,18 +355,32 @@ TEST(PluginJobsTest, TheStateOfAnOperatorIsInTheCheckpointsOfADatasetsJob) {
                                         "\" threw std::runtime_error: no room for the state"));
 }
 
-TEST(PluginJobsTest, ASourceThatDoesNotSayHowFarItReadHasNoCheckpoints) {
-  const TempDir folder = TempDir::Create("ticks").value();
+/// WriteMiniJob without end, fed by the operator `ticks` of the plugin "stateful"; the flags that run it.
+std::vector<std::string> WriteTicksJob(const TempDir& folder, const std::string& attrs) {
   const std::string job = WriteMiniJob(folder, "1e9", "fetch_config { fetch_var_names: \"i\" print_period: 10 }\n");
   std::string main = ReadFile(folder.path() + "/main.pbtxt").value();
   const size_t begin = main.find("ops { type: \"MiniReader\"");
   const size_t end = main.find("ops { type: \"MiniDecoder\"");
-  ASSERT_NE(end, std::string::npos);
-  main.replace(begin, end - begin, R"(ops { type: "ticks" outputs { parameter: "Out" arguments: "record" } } )");
+  EXPECT_NE(end, std::string::npos);
+  main.replace(begin, end - begin,
+               "ops { type: \"ticks\" outputs { parameter: \"Out\" arguments: \"record\" } " + attrs + " } ");
   std::ofstream(folder.path() + "/main.pbtxt") << main;
   const std::string both = "plugins=[\"" + TestPlugin("mini_loader") + "\", \"" + TestPlugin("stateful") + "\"]";
-  const std::vector<std::string> flags = {"--trainer_desc=" + job, "--output_dir=" + folder.path() + "/out", "--set",
-                                          both};
+  return {"--trainer_desc=" + job, "--output_dir=" + folder.path() + "/out", "--set", both};
+}
+
+TEST(PluginJobsTest, AnOperatorThatGivesAnotherShapeThanItsRulePromisesIsNamed) {
+  const TempDir folder = TempDir::Create("misshapen").value();
+  Process trainer("trainer", WriteTicksJob(folder, "attrs { name: \"rows\" type: INT i: 3 }"));
+  EXPECT_EQ(trainer.Wait(), 2) << trainer.errors();
+  EXPECT_THAT(trainer.errors(), HasSubstr("block 1 op[0] ticks (Out: \"record\"): plugin \"" + TestPlugin("stateful") +
+                                          "\" gave \"record\" float64 [3, 2], and its shape rule promised \"record\" "
+                                          "float64 [9, 2]"));
+}
+
+TEST(PluginJobsTest, ASourceThatDoesNotSayHowFarItReadHasNoCheckpoints) {
+  const TempDir folder = TempDir::Create("ticks").value();
+  const std::vector<std::string> flags = WriteTicksJob(folder, "");
   std::vector<std::string> keeping = flags;
   keeping.insert(keeping.end(), {"--set", "checkpoint.every_steps=10"});
   Process refused("trainer", keeping);

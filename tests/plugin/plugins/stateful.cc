@@ -61,15 +61,17 @@ class TicksKernel : public BoundKernel<TicksKernel> {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(out_, context.Output("Out"));
+    rows_ = context.op().Int("rows");
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    out_->Resize<double>({9, 2})[0] = ++ticks_;
+    out_->Resize<double>({rows_, 2})[0] = ++ticks_;
     return Status::Ok();
   }
 
  private:
   Tensor* out_ = nullptr;
+  int64_t rows_ = 0;
   double ticks_ = 0;
 };
 
@@ -96,6 +98,7 @@ MILLRACE_PLUGIN(Registries& registries) {
   registries.ops.Add("ticks")
       .Doc("Counts its runs.")
       .Output("Out", "[9, 2] of type float64")
+      .Attr("rows", int64_t{9}, "what it gives, whatever its shape rule says")
       .InferShape(InferTicks)
       .Kernel<TicksKernel>();
   return Status::Ok();
