@@ -334,7 +334,7 @@ def stacked_and_normed(s):
 
 @program("onnx")
 def split_and_centered(s):
-    kind = paddle.reshape(F.one_hot(s.ids[0] % 4, 4), [-1, 4])
+    kind = paddle.reshape(F.one_hot(s.ids[0], VOCABULARY), [-1, VOCABULARY])[:, :4]
     left, right = paddle.split(static.nn.layer_norm(linear(s.everything(), 9)), [4, -1], axis=-1)
     cube = paddle.nn.LayerNorm([2, 2], weight_attr=False, bias_attr=False)(paddle.reshape(left * kind, [-1, 2, 2]))
     s.end(paddle.concat([paddle.flatten(cube, 1), kind] + paddle.split(right, 5, axis=1)[1:], axis=1))
