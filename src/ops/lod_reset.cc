@@ -29,6 +29,7 @@ class LodResetKernel : public BoundKernel<LodResetKernel> {
     MR_ASSIGN(y_, context.OptionalInput("Y"));
     MR_ASSIGN(out_, context.Output("Out"));
     x_name_ = context.InputName("X");
+    if (y_ != nullptr) y_name_ = context.InputName("Y");
     for (const int64_t offset : context.op().Ints("target_lod")) told_.push_back(offset);
     if (y_ != nullptr) told_.clear();
     return Status::Ok();
@@ -37,6 +38,7 @@ class LodResetKernel : public BoundKernel<LodResetKernel> {
     if (y_ != nullptr && y_->has_lod()) {
       lod_.assign(y_->lod().begin(), y_->lod().end());
     } else {
+      if (y_ != nullptr && y_->dtype() != DType::kInt32) return BadData("\"" + y_name_ + "\" has no sequences");
       const int32_t* offsets = y_ == nullptr ? nullptr : y_->data<int32_t>();
       if (offsets != nullptr) told_.assign(offsets, offsets + y_->numel());
       MR_TRY(CheckOffsets());
@@ -65,6 +67,7 @@ class LodResetKernel : public BoundKernel<LodResetKernel> {
   std::vector<int64_t> told_;
   std::vector<uint32_t> lod_;
   std::string x_name_;
+  std::string y_name_;
 };
 
 class LodResetGradKernel : public BoundKernel<LodResetGradKernel> {

@@ -9,6 +9,9 @@
 namespace millrace {
 namespace {
 
+/// Rows that a window may be long or away.
+constexpr int64_t kFarthest = 1 << 20;
+
 Status InferSequenceConv(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("X"));
   MR_ASSIGN(const VarMeta filter, context.Input("Filter"));
@@ -16,7 +19,10 @@ Status InferSequenceConv(InferShapeContext& context) {
   MR_TRY(ExpectDType(context, "Filter", filter, DType::kFloat32));
   MR_TRY(ExpectSequences(context, "X", x));
   const int64_t length = context.op().Int("contextLength");
-  if (length < 1) return context.Error("contextLength is " + std::to_string(length) + "; it must be at least 1");
+  if (length < 1 || length > kFarthest) {
+    return context.Error("contextLength is " + std::to_string(length) + "; it must be from 1 to " +
+                         std::to_string(kFarthest));
+  }
   if (x.dims.rank() != 2 || filter.dims.rank() != 2 ||
       !MayEqual(filter.dims[0], x.dims[1] < 0 ? -1 : x.dims[1] * length)) {
     return context.Error("Filter " + filter.dims.ToString() + " must be [" + std::to_string(length) +
@@ -32,7 +38,10 @@ struct SequenceWindow {
   int64_t start = 0;
   int64_t length = 1;
 
-  static SequenceWindow Of(const OpView& op) { return {op.Int("contextStart"), op.Int("contextLength")}; }
+  static SequenceWindow Of(const OpView& op) {
+    const auto near = [&](const char* name) { return std::clamp<int64_t>(op.Int(name), -kFarthest, kFarthest); };
+    return {near("contextStart"), near("contextLength")};
+  }
   /// Calls body(row, place in the window, the row that stands there) for all that lie within a sequence.
   template <class Body>
   void ForEach(std::span<const uint32_t> lod, const Body& body) const {
