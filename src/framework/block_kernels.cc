@@ -68,6 +68,7 @@ Status BlockKernels::Run(const RunContext& context, OpRange ops) {
     Status s = RunKernel(*kernels_[i], context, *executable_, block_, i);
     if (s.ok() && !given_[i].empty()) s = given_[i].Check();
     if (!s.ok()) {
+      failed_op_ = i;
       const OpDesc& op = executable_->ops(block_)[i];
       return std::move(s).Context(Where(block_, i) + " " + op.type() + FirstOutput(op));
     }

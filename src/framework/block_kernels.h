@@ -35,6 +35,8 @@ class BlockKernels {
   /// Appends the kernels that have a state, in the order of their operators, those of blocks that operators run
   /// included.
   void CollectStates(std::vector<NamedKernelState>* states) const;
+  /// The operator whose failure the last Run returned.
+  size_t failed_op() const { return failed_op_; }
 
   /// From now on, measures each operator.
   void EnableProfile();
@@ -46,6 +48,7 @@ class BlockKernels {
 
   const Executable* executable_;
   int block_;
+  size_t failed_op_ = 0;
   std::vector<std::unique_ptr<OpKernel>> kernels_;
   std::vector<GivenOutputs> given_;  ///< of each operator
   std::vector<int64_t> nanoseconds_;

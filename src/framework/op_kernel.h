@@ -51,6 +51,8 @@ class LoopObserver {
   virtual Status BeforeLoop(RunContext* body) = 0;
   /// After each round. A failure ends the loop and is that of the operator.
   virtual Status AfterRound(RunContext* body) = 0;
+  /// In place of AfterRound when operator number `op` of the loop's block failed. What comes back ends the loop.
+  virtual Status AfterCutRound(size_t op, Status failure, RunContext* body) = 0;
 };
 
 /// What changes from batch to batch.

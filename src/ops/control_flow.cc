@@ -43,8 +43,14 @@ class WhileKernel : public BoundKernel<WhileKernel>, public BlockRunner {
       if (!go_on) return Status::Ok();
       // A training loop ends after a round, where its state is whole and can be saved.
       if (context.loop == nullptr && context.stop.stop_requested()) return Cancelled("stopped in a while loop");
-      MR_TRY(block_->Run(body));
-      if (context.loop != nullptr) MR_TRY(context.loop->AfterRound(&body));
+      Status ran = block_->Run(body);
+      if (context.loop == nullptr) {
+        MR_TRY(std::move(ran));
+      } else if (ran.ok()) {
+        MR_TRY(context.loop->AfterRound(&body));
+      } else {
+        return context.loop->AfterCutRound(block_->failed_op(), std::move(ran), &body);
+      }
     }
   }
   const BlockKernels& block() const override { return *block_; }

@@ -28,6 +28,7 @@ Result<std::unique_ptr<Trainer>> SelfFedTrainer::Create(Job& job, TrainerHooks h
   MR_TRY(trainer->FindReaders());
   MR_TRY(trainer->CheckSources());
   trainer->FindLoopVariables();
+  trainer->FindWaits();
   const std::vector<const Frame*> frames = {trainer->frame_.get()};
   trainer->fetch_observer_ =
       std::make_unique<FetchObserver>(job, frames, trainer->no_metrics_, trainer->progress_, trainer->hooks_.reporter);
@@ -107,6 +108,38 @@ void SelfFedTrainer::FindLoopVariables() {
   }
 }
 
+bool SelfFedTrainer::LeavesSomething(const OpDesc& op) const {
+  if (BlockOf(op) >= 0 || op.type() == "read" || op.type() == "reset") return true;
+  const std::vector<NamedKernelState> states = frame_->states();
+  if (std::any_of(states.begin(), states.end(), [&op](const NamedKernelState& kept) { return kept.op == &op; })) {
+    return true;
+  }
+  const Executable& train = job_->train();
+  for (const OpDesc::Var& output : op.outputs()) {
+    for (const std::string& name : output.arguments()) {
+      const auto meta = train.vars().find(name);
+      if (meta != train.vars().end() && meta->second.persistable) return true;
+      const std::vector<std::string>& sources = job_->plugin_sources();
+      if (std::find(sources.begin(), sources.end(), name) != sources.end()) return true;
+      for (const NamedTensor& variable : loop_variables_) {
+        if (variable.name == name) return true;
+      }
+    }
+  }
+  return false;
+}
+
+void SelfFedTrainer::FindWaits() {
+  if (!job_->is_loop()) return;
+  for (const OpDesc& op : job_->train().ops()) {
+    if (op.type() == "while") loop_block_ = BlockOf(op);
+  }
+  const std::vector<OpDesc>& ops = job_->train().ops(loop_block_);
+  while (begin_end_ < ops.size() && !LeavesSomething(ops[begin_end_])) ++begin_end_;
+  tail_ = ops.size();
+  while (tail_ > 0 && ops[tail_ - 1].type() == "has_next") --tail_;
+}
+
 Result<RunReport> SelfFedTrainer::Run(std::stop_token stop) {
   state_.metric_totals = job_->metrics().NewTotals();
   report_.feeds_itself = true;
@@ -120,6 +153,8 @@ Result<RunReport> SelfFedTrainer::Run(std::stop_token stop) {
   const Status status = job_->is_loop() ? RunLoop(stop) : RunEpochs(stop);
   if (!status.ok() && status.code() == StatusCode::kCancelled && stop.stop_requested()) {
     report_.interrupted = true;
+    const bool is_behind = state_.step != last_checkpoint_step_;
+    report_.is_unsound = hooks_.checkpointer != nullptr && is_behind && !saved_at_stop_;
   } else {
     MR_TRY(status);
     MR_TRY(CheckTrained());
@@ -157,23 +192,38 @@ Status SelfFedTrainer::BeforeLoop(RunContext* body) {
   return Status::Ok();
 }
 
-Status SelfFedTrainer::AfterRound(RunContext* body) {
+Status SelfFedTrainer::CountRound(RunContext* body) {
   MR_TRY(CountStep(*body));
   body->step = state_.step;
-  int64_t resets = 0;
+  state_.epoch = 0;
   for (const NamedReader& reader : readers_) {
-    resets = std::max(resets, static_cast<int64_t>(reader.holder->position().resets));
+    state_.epoch = std::max(state_.epoch, static_cast<int64_t>(reader.holder->position().resets));
   }
-  const bool epoch_ended = resets > state_.epoch;
-  state_.epoch = resets;
+  return Status::Ok();
+}
+
+Status SelfFedTrainer::AfterRound(RunContext* body) {
+  const int64_t epoch = state_.epoch;
+  MR_TRY(CountRound(body));
   if (stop_.stop_requested()) {
     MR_TRY(SaveCheckpoint());
     return Cancelled("stopped after step " + std::to_string(state_.step));
   }
-  return CheckpointIfDue(epoch_ended);
+  return CheckpointIfDue(state_.epoch > epoch);
+}
+
+Status SelfFedTrainer::AfterCutRound(size_t op, Status failure, RunContext* body) {
+  if (failure.code() != StatusCode::kCancelled || !stop_.stop_requested()) return failure;
+  const std::string& type = job_->train().ops(loop_block_)[op].type();
+  if (type != "read" && type != "has_next") return failure;
+  if (op < tail_ && op > begin_end_) return failure;
+  if (op >= tail_) MR_TRY(CountRound(body));
+  MR_TRY(SaveCheckpoint());
+  return failure;
 }
 
 Status SelfFedTrainer::RunEpochs(const std::stop_token& stop) {
+  stop_ = stop;
   MR_TRY(GoOn(stop));
   const LateStop late(stop, kRoundMayTake);
   RunContext context;
@@ -231,6 +281,16 @@ Status SelfFedTrainer::GoOn(const std::stop_token& stop) {
     MR_TRY(ReadLoDTensor(saved.bytes, "the checkpoint's \"" + saved.name + "\"", it->tensor).status());
   }
   MR_TRY(LoadOperatorStates(state_.operator_states, {frame_.get()}, stop));
+  // The stop may have come while the round asked; the answer is the same when it had been given.
+  for (size_t i = tail_; loop_block_ >= 0 && i < job_->train().ops(loop_block_).size(); ++i) {
+    const OpDesc& op = job_->train().ops(loop_block_)[i];
+    for (const NamedReader& reader : readers_) {
+      if (reader.name != InputArguments(op, "Reader")[0]) continue;
+      MR_ASSIGN(const bool has_next, reader.holder->HasNext(stop));
+      Tensor* out = frame_->scope().Var(OutputArguments(op, "Out")[0])->GetMutable<Tensor>();
+      *out->Resize<bool>({1}) = has_next;
+    }
+  }
   for (const NamedReader& reader : readers_) {
     items_ += reader.holder->items();
     rows_ += reader.holder->rows();
@@ -284,6 +344,7 @@ Status SelfFedTrainer::SaveCheckpoint() {
   last_checkpoint_step_ = state_.step;
   last_checkpoint_epoch_ = state_.epoch;
   last_checkpoint_ = Clock::now();
+  saved_at_stop_ = stop_.stop_requested();
   if (hooks_.checkpointer == nullptr) return Status::Ok();
   state_.readers.clear();
   for (const NamedReader& reader : readers_) state_.readers.push_back({reader.name, reader.holder->position()});

@@ -22,6 +22,7 @@ namespace millrace {
 /// is an epoch; readers are then started over. Checkpoints are taken between rounds (steps). They hold how far the
 /// readers were read, the states of operators, and the variables that the loop's rounds hand on; readers get there
 /// again by reading as much. A round or step in which a stop request arrives is finished first, if its data come soon.
+/// One that waits for data where it has done nothing yet, or all but to ask for more, is as good as between rounds.
 class SelfFedTrainer final : public Trainer, private LoopObserver {
  public:
   static Result<std::unique_ptr<Trainer>> Create(Job& job, TrainerHooks hooks);
@@ -45,12 +46,18 @@ class SelfFedTrainer final : public Trainer, private LoopObserver {
   Status CheckSources();
   /// The tensors that operators before the loop write: what rounds hand on to each other.
   void FindLoopVariables();
+  /// Finds where a round may wait for data without having left something that only a part of it did.
+  void FindWaits();
+  bool LeavesSomething(const OpDesc& op) const;
+  /// What AfterRound counts.
+  Status CountRound(RunContext* body);
   /// kBadData when nobody read anything.
   Status CheckTrained() const;
   Status RunLoop(const std::stop_token& stop);
   Status RunEpochs(const std::stop_token& stop);
   Status BeforeLoop(RunContext* body) override;
   Status AfterRound(RunContext* body) override;
+  Status AfterCutRound(size_t op, Status failure, RunContext* body) override;
   /// Puts readers (and variables of a loop) where the run to go on from left them.
   Status GoOn(const std::stop_token& stop);
   Result<bool> HasNextStep(const std::stop_token& stop);
@@ -67,13 +74,17 @@ class SelfFedTrainer final : public Trainer, private LoopObserver {
   std::vector<NamedReader> readers_;
   std::vector<const Tensor*> plugin_sources_;  ///< Job::plugin_sources
   std::vector<NamedTensor> loop_variables_;
+  int loop_block_ = -1;   ///< what the loop runs; -1 without a loop
+  size_t begin_end_ = 0;  ///< operators [0, begin_end_) of a round leave nothing behind
+  size_t tail_ = 0;       ///< those from here on only ask readers whether there is more
   std::vector<MetricReader*> no_metrics_;
   SlotBatch no_batch_;
   SharedProgress progress_;
   std::unique_ptr<FetchObserver> fetch_observer_;
   std::unique_ptr<HandlerObserver> handler_observer_;  ///< null without a handler
   std::unique_ptr<NanCheck> nan_check_;                ///< null without check_nan_var_names
-  std::stop_token stop_;                               ///< of a loop's run; its rounds are told later
+  std::stop_token stop_;                               ///< a loop's rounds are told of it later
+  bool saved_at_stop_ = false;                         ///< the last checkpoint is of where the stop found the run
   RunState state_;
   RunReport report_;
   PassReport pass_;

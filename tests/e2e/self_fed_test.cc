@@ -1,7 +1,9 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -129,6 +131,56 @@ TEST_P(KilledSelfFedRun, EndsWithTheBytesOfAnUndisturbedOne) {
 
 INSTANTIATE_TEST_SUITE_P(Programs, KilledSelfFedRun, testing::Values("has_next", "multi_pass"),
                          [](const auto& param_info) { return std::string(param_info.param); });
+
+/// A job whose loop asks for more at the begin of a round, or at its end, and the lines that it prints before it waits.
+struct WaitingLoop {
+  const char* name;
+  int lines;
+};
+
+class StoppedSelfFedRun : public testing::TestWithParam<WaitingLoop> {};
+
+TEST_P(StoppedSelfFedRun, ThatWaitsForDataGoesOnWhereItStood) {
+  const ReaderJob data(500);
+  const auto& [name, lines] = GetParam();
+  const std::string saved = data.folder() + "/saved";
+  const std::string job = data.Copy(name, "checkpoint { every_steps: 1000 } output { tensorboard: false }",
+                                    {{"print_period: 32", "print_period: 1"}});
+  const std::vector<std::string> expected = TrainedBy(job, saved, {"--output_dir=" + data.folder() + "/calm"});
+  ASSERT_GE(expected.size(), 3U);
+  std::filesystem::remove_all(saved);
+
+  // The second file holds rows for two batches and a bit, and its writer takes his time.
+  const std::string rows = ReadFile(data.file(1)).value();
+  std::filesystem::rename(data.file(1), data.file(1) + ".whole");
+  ASSERT_EQ(mkfifo(data.file(1).c_str(), 0600), 0);
+  const int writer = open(data.file(1).c_str(), O_RDWR | O_CLOEXEC);
+  size_t end = 0;
+  for (int row = 0; row < 100; ++row) end = rows.find('\n', end) + 1;
+  ASSERT_EQ(write(writer, rows.data(), end), static_cast<ssize_t>(end));
+  const std::string out = data.folder() + "/out";
+  const std::vector<std::string> flags = {"--trainer_desc=" + job, "--output_dir=" + out, "--resume=auto", "--set",
+                                          "program.save_dir=\"" + saved + "\""};
+  {
+    Process trainer("trainer", flags);
+    std::string line;
+    for (int i = 0; i < lines; ++i) ASSERT_TRUE(trainer.ReadLine(&line)) << trainer.errors();
+    trainer.Signal(SIGINT);
+    EXPECT_EQ(trainer.Wait(), 130) << trainer.errors();
+    EXPECT_THAT(trainer.errors(), testing::Not(HasSubstr("only the checkpoints of before")));
+  }
+  close(writer);
+  EXPECT_TRUE(std::filesystem::exists(out + "/checkpoints/step-000000000018"));  // 600 rows, 32 a batch
+  std::filesystem::rename(data.file(1) + ".whole", data.file(1));
+  Process resumed("trainer", flags);
+  ASSERT_EQ(resumed.Wait(), 0) << resumed.errors();
+  EXPECT_THAT(resumed.errors(), HasSubstr("going on from"));
+  EXPECT_EQ(FolderContent(saved), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, StoppedSelfFedRun,
+                         testing::Values(WaitingLoop{"has_next", 18}, WaitingLoop{"multi_pass", 17}),
+                         [](const auto& param_info) { return std::string(param_info.param.name); });
 
 TEST(SelfFedProgram, WithoutALoopIsRunBatchByBatchForSomeEpochs) {
   const ReaderJob data(500);
