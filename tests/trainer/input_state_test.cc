@@ -27,7 +27,6 @@ TEST(LookAtInputsTest, ThatFewThreadsTakeAreInTheOrderOfTheFiles) {
   const auto states = LookAtInputs(files, {}, [&most](size_t done) { most = std::max(most, done); });
   ASSERT_TRUE(states.ok()) << states.status().message();
   ASSERT_EQ(states->size(), files.size());
-  EXPECT_GT(most, 0U);
   EXPECT_LE(most, files.size());
   for (size_t i = 0; i < files.size(); ++i) {
     EXPECT_EQ((*states)[i].SerializeAsString(), LookAtInput(files[i]).SerializeAsString()) << files[i];
