@@ -81,8 +81,6 @@ Status ExpectDType(const InferShapeContext& context, std::string_view parameter,
 }
 
 bool MayEqual(const Dims& a, const Dims& b) {
-  // One value: Paddle 2.6 declares it [], Paddle 1 and our operators make it [1].
-  if (a.rank() + b.rank() == 1) return MayEqual((a.rank() == 1 ? a : b)[0], 1);
   if (a.rank() != b.rank()) return false;
   for (int axis = 0; axis < a.rank(); ++axis) {
     if (!MayEqual(a[axis], b[axis])) return false;

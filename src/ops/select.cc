@@ -7,13 +7,19 @@
 namespace millrace {
 namespace {
 
+/// As MayEqual; one value may also have one axis or none: Paddle 2.6 declares [], Paddle 1 and our operators make [1].
+bool MayEqualOrBeOneValue(const Dims& a, const Dims& b) {
+  if (a.rank() + b.rank() == 1) return MayEqual((a.rank() == 1 ? a : b)[0], 1);
+  return MayEqual(a, b);
+}
+
 Status InferWhere(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta condition, context.Input("Condition"));
   MR_ASSIGN(const VarMeta x, context.Input("X"));
   MR_ASSIGN(const VarMeta y, context.Input("Y"));
   MR_TRY(ExpectDType(context, "Condition", condition, DType::kBool));
   MR_TRY(ExpectDType(context, "Y", y, x.dtype));
-  if (!MayEqual(condition.dims, x.dims) || !MayEqual(x.dims, y.dims)) {
+  if (!MayEqualOrBeOneValue(condition.dims, x.dims) || !MayEqualOrBeOneValue(x.dims, y.dims)) {
     return context.Error("shapes differ: Condition " + condition.dims.ToString() + ", X " + x.dims.ToString() + ", Y " +
                          y.dims.ToString());
   }
@@ -32,7 +38,7 @@ class WhereKernel : public BoundKernel<WhereKernel> {
   }
   Status Run(const RunContext&) override {
     const Dims dims = x_->dims();
-    if (!MayEqual(condition_->dims(), dims) || !MayEqual(y_->dims(), dims)) {
+    if (!MayEqualOrBeOneValue(condition_->dims(), dims) || !MayEqualOrBeOneValue(y_->dims(), dims)) {
       return BadData("shapes differ: Condition " + condition_->dims().ToString() + ", X " + dims.ToString() + ", Y " +
                      y_->dims().ToString());
     }

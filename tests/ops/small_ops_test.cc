@@ -67,6 +67,16 @@ TEST(SmallOps, WhereTakesOneValueWithAndWithoutAxes) {
               HasSubstr("shapes differ"));
 }
 
+// Their kernels refuse what where takes.
+TEST(Mistakes, OfOneValueWithoutAxesBesideOneWithThemAreFoundBeforeARun) {
+  EXPECT_THAT(
+      CompileError(Op("concat", {{"X", {"a", "b"}}}, {{"Out", {"out"}}}), {{"a", Meta({1})}, {"b", Meta(Dims())}}),
+      HasSubstr("inputs differ in more than axis 0: \"a\" [1], \"b\" []"));
+  EXPECT_THAT(CompileError(Op("masked_select", {{"X", {"x"}}, {"Mask", {"mask"}}}, {{"Y", {"y"}}}),
+                           {{"x", Meta(Dims())}, {"mask", Meta({1}, DType::kBool)}}),
+              HasSubstr("shapes differ: X [], Mask [1]"));
+}
+
 TEST(SmallOps, SigmoidCrossEntropyCountsPositivesByTheirWeight) {
   auto session =
       OpSession::Create({Op("sigmoid_cross_entropy_with_logits",
