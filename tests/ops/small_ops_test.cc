@@ -12,6 +12,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -386,6 +387,37 @@ TEST(Mistakes, OffsetsOfOtherRowsAreNotPooled) {
   Fill((*session)->tensor("x"), {4, 2}, std::vector<float>(8));
   (*session)->SetLod("x", {0, 1, 4});
   EXPECT_THAT((*session)->Run().ToString(), HasSubstr("has no sequences"));
+}
+
+TEST(Mistakes, OfOffsetsNameTheirSourceAndTheFirstThatIsWrong) {
+  const auto told = [](const std::vector<int64_t>& offsets) {
+    const OpDesc op = WithInts(Op("lod_reset", {{"X", {"e"}}}, {{"Out", {"out"}}}), {{"target_lod", offsets}});
+    auto session = OpSession::Create({op}, {{"e", Meta({-1, 2})}}, Registry());
+    if (!session.ok()) return "compile: " + session.status().ToString();
+    Fill((*session)->tensor("e"), {3, 2}, std::vector<float>(6));
+    return (*session)->Run().ToString();
+  };
+  EXPECT_THAT(told({0, 2, 40}), HasSubstr(R"(the sequences of target_lod end at 40, but "e" [3, 2] has 3 rows)"));
+  EXPECT_THAT(told({0, 2}), HasSubstr(R"(the sequences of target_lod end at 2, but "e" [3, 2] has 3 rows)"));
+  EXPECT_THAT(told({1, 3}), AllOf(HasSubstr("compile: "), HasSubstr("target_lod: offset 0 is 1; it must be 0")));
+  EXPECT_THAT(told({0, 2, 1, 3}),
+              AllOf(HasSubstr("compile: "),
+                    HasSubstr("target_lod: offset 2 is 1; it must not be less than the one before it, 2")));
+
+  const auto of_y = [](const std::vector<int>& offsets) {
+    auto session = OpSession::Create({Op("lod_reset", {{"X", {"e"}}, {"Y", {"at"}}}, {{"Out", {"out"}}})},
+                                     {{"e", Meta({-1, 2})}, {"at", Meta({-1}, DType::kInt32)}}, Registry());
+    if (!session.ok()) return session.status().ToString();
+    Fill((*session)->tensor("e"), {3, 2}, std::vector<float>(6));
+    std::copy(offsets.begin(), offsets.end(),
+              (*session)->tensor("at")->Resize<int32_t>({static_cast<int64_t>(offsets.size())}));
+    return (*session)->Run().ToString();
+  };
+  EXPECT_THAT(of_y({0, 4, 2, 3}), HasSubstr(R"(Y "at": offset 2 is 2; it must not be less than the one before it, 4)"));
+  EXPECT_THAT(of_y({-1, 3}), HasSubstr(R"(Y "at": offset 0 is -1; it must be 0)"));
+  EXPECT_THAT(of_y({0}), HasSubstr(R"(Y "at": must have two offsets or more, from 0 to the number of rows; it has 1)"));
+  EXPECT_THAT(of_y({0, 40}), HasSubstr(R"(the sequences of Y "at" end at 40, but "e" [3, 2] has 3 rows)"));
+  EXPECT_EQ(of_y({0, 2, 3}), Status::Ok().ToString());
 }
 
 TEST(Mistakes, OfABatchNameTheRow) {
