@@ -46,8 +46,11 @@ constexpr std::string_view kEllipsis = "...";
 /// Letters of one side's term, its ellipsis as `wide` digits that end at 9.
 Result<std::string> TermAxes(const std::string& term, int wide) {
   std::string axes;
+  bool open = false;
   for (size_t i = 0; i < term.size(); ++i) {
     if (term.compare(i, kEllipsis.size(), kEllipsis) == 0) {
+      if (open) return InvalidConfig("\"" + term + "\" has \"...\" twice; one stands for all other axes");
+      open = true;
       for (int k = 0; k < wide; ++k) axes += static_cast<char>('9' - wide + 1 + k);
       i += kEllipsis.size() - 1;
       continue;
@@ -84,12 +87,12 @@ Result<EinsumRule> EinsumRule::Of(const std::string& equation, const std::vector
     const bool open = terms[i].find(kEllipsis) != std::string::npos;
     const int letters = static_cast<int>(terms[i].size()) - (open ? static_cast<int>(kEllipsis.size()) : 0);
     const int wide = operands[i].rank() - letters;
+    MR_ASSIGN(std::string axes, TermAxes(terms[i], wide));
     if (wide < 0 || (wide > 0 && !open)) {
       return InvalidConfig("equation \"" + equation + "\": \"" + terms[i] + "\" does not fit operand " +
                            std::to_string(i) + ", " + operands[i].ToString());
     }
     if (open) widest = std::max(widest, wide);
-    MR_ASSIGN(std::string axes, TermAxes(terms[i], wide));
     rule.operands.push_back(std::move(axes));
   }
   if (arrow != std::string::npos) {

@@ -389,6 +389,19 @@ TEST(Mistakes, OffsetsOfOtherRowsAreNotPooled) {
   EXPECT_THAT((*session)->Run().ToString(), HasSubstr("has no sequences"));
 }
 
+TEST(Mistakes, OfTwoEllipsesInATermAreFoundBeforeARun) {
+  const auto said = [](const std::string& equation, const Dims& dims) {
+    OpDesc op = Op("einsum", {{"Operands", {"x"}}}, {{"Out", {"out"}}});
+    SetAttr(op, "equation", equation);
+    return CompileError(op, {{"x", Meta(dims)}});
+  };
+  for (const Dims& dims : {Dims{2, 3}, Dims{2, 3, 4}, Dims{2, 3, 4, 5, 6}}) {
+    EXPECT_THAT(said("......->...", dims), HasSubstr(R"("......" has "..." twice)"));
+    EXPECT_THAT(said("...->...i...", dims), HasSubstr(R"("...i..." has "..." twice)"));
+    EXPECT_EQ(said("...->...", dims), "");
+  }
+}
+
 TEST(Mistakes, OfOffsetsNameTheirSourceAndTheFirstThatIsWrong) {
   const auto told = [](const std::vector<int64_t>& offsets) {
     const OpDesc op = WithInts(Op("lod_reset", {{"X", {"e"}}}, {{"Out", {"out"}}}), {{"target_lod", offsets}});
