@@ -304,8 +304,10 @@ class Subprocess final : public ByteSource {
       siginfo_t info{};
       const bool has_ended =
           ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
-      is_held_told_ = has_ended;
-      if (has_ended) {
+      // What ends behind a silence leaves an end of file (and perhaps a last line) that nobody has read yet.
+      pollfd waits{out_.get(), POLLIN, 0};
+      is_held_told_ = has_ended && ::poll(&waits, 1, 0) == 0;
+      if (is_held_told_) {
         tail_.Append(
             "[the command has ended, but something that it started keeps its output open: waiting for that. A "
             "daemon is to be started with >/dev/null]\n");

@@ -20,7 +20,8 @@ constexpr int64_t kFractionFrom = 1000;
 }  // namespace
 
 Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, std::string default_quarantine_path,
-                                                   const std::vector<std::string>& inputs) {
+                                                   const std::vector<std::string>& inputs,
+                                                   const std::stop_token& stop) {
   std::unique_ptr<BadLines> lines(new BadLines);
   lines->action_ = policy.action();
   lines->max_lines_ = policy.max_lines();
@@ -43,7 +44,10 @@ Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, 
     if (lines->quarantine_path_.empty()) {
       return InvalidConfig("data_desc.bad_lines: QUARANTINE needs quarantine_path or an output folder");
     }
+    std::error_code absent;
+    const bool is_there = std::filesystem::is_regular_file(lines->quarantine_path_, absent);
     for (const std::string& input : inputs) {
+      if (!is_there || stop.stop_requested()) break;
       if (!IsSamePlainFile(lines->quarantine_path_, input)) continue;
       return InvalidConfig(
           "data_desc.bad_lines: \"" + input +

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,9 +22,10 @@ class BadLinePolicy;
 class BadLines {
  public:
   /// `default_quarantine_path` is taken when the policy is QUARANTINE and names no file. The file is made here.
-  /// kInvalidConfig when it is one of `inputs`, whose bad lines would be appended to what is read.
+  /// kInvalidConfig when it is one of `inputs`, whose bad lines would be appended to what is read; a stop request ends
+  /// that look, since nothing will be read.
   static Result<std::unique_ptr<BadLines>> Create(const BadLinePolicy& policy, std::string default_quarantine_path,
-                                                  const std::vector<std::string>& inputs);
+                                                  const std::vector<std::string>& inputs, const std::stop_token& stop);
 
   /// A line that does not parse. `message` begins with "file:line:column: slot ...", `kind` is a counter's name like
   /// "bad_count". Ok: leave the line out and go on. A failure ends the pass.

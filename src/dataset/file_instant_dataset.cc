@@ -50,6 +50,7 @@ class InstantSource final : public BatchSource {
 Status CheckPlainFiles(const std::vector<std::string>& files, const std::stop_token& stop) {
   MR_TRY(InputOpener::Create(DataFeedDesc(), files, stop).status());
   for (const std::string& file : files) {
+    if (stop.stop_requested()) return Cancelled("stopped while looking at the input files");
     std::error_code error;
     if (std::filesystem::is_regular_file(file, error)) continue;
     return InvalidConfig("\"" + file +

@@ -136,7 +136,7 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
   }
   MR_ASSIGN(const std::unique_ptr<BadLines> bad_lines,
             BadLines::Create(desc.bad_lines(), options.output_dir.empty() ? "" : options.output_dir + "/bad_lines.txt",
-                             files));
+                             files, options.stop));
   RowLoader::Options load;
   load.threads = std::max(desc.has_thread_num() ? desc.thread_num() : options.threads, 1);
   load.retries = desc.pipe_retries();

@@ -34,7 +34,8 @@ struct QueueDataset::Impl {
     BadLinePolicy policy = desc.bad_lines();
     // Later passes meet the same bad lines: they count, but stand in the quarantine already.
     if (was_read && policy.action() == BadLinePolicy::QUARANTINE) policy.set_action(BadLinePolicy::SKIP);
-    return BadLines::Create(policy, options.output_dir.empty() ? "" : options.output_dir + "/bad_lines.txt", files);
+    return BadLines::Create(policy, options.output_dir.empty() ? "" : options.output_dir + "/bad_lines.txt", files,
+                            options.stop);
   }
 };
 

@@ -124,7 +124,9 @@ Result<bool> SectionWorker::ReadMiniBatch(BatchSource& source, const std::stop_t
   micro_batches_.clear();
   while (static_cast<int>(micro_batches_.size()) < pipeline_.micro_batches) {
     const int64_t start = SteadyNanoseconds();
-    MR_ASSIGN(BatchPtr batch, source.Next(stop));
+    Result<BatchPtr> next = source.Next(stop);
+    report_.input_failed = !next.ok();
+    MR_ASSIGN(BatchPtr batch, std::move(next));
     if (batch == nullptr) break;
     MicroBatch& micro = micro_batches_.emplace_back();
     micro.batch = std::move(batch);

@@ -115,7 +115,6 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
                      std::to_string(state.step) + ", " + std::to_string(state.examples) + " examples");
     return std::optional<RunState>(std::move(state));
   }
-  MR_TRY(store_.BeginRun(run_id_));
   notes_.push_back("going on from \"" + found->folder + "\": epoch " + std::to_string(state.epoch) + ", step " +
                    std::to_string(state.step) + ", " + std::to_string(state.examples) + " examples");
   return std::optional<RunState>(std::move(state));

@@ -28,8 +28,11 @@ class JobCheckpointer final : public Checkpointer {
   /// `resume` is "never" (nullopt: start anew), "auto" (the newest whole checkpoint; nullopt when there is none), or a
   /// checkpoint's folder. Loads the parameters into the job, whose InitParameters has run. Damaged checkpoints that
   /// "auto" passes over are in TakeNotes; a checkpoint that is whole but of another job is kInvalidConfig and says what
-  /// differs. From here on "auto" finds this run's checkpoints alone, whether it has written one yet or not.
+  /// differs. After a start anew "auto" finds this run's checkpoints alone, whether it has written one yet or not.
   Result<std::optional<RunState>> Resume(const std::string& resume);
+
+  /// The run does go on from what Resume returned: from here on "auto" finds what belongs to it alone.
+  Status GoOn() { return store_.BeginRun(run_id_); }
 
   Status Save(const RunState& state, bool best) override;
 

@@ -139,11 +139,17 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token s
   if (job.is_incremental() && keeps) {
     MR_ASSIGN(models, PassModels::Create(job));
   }
-  TrainerHooks hooks{checkpointer.get(), recorder.get(), models.get(), std::move(resumed)};
+  TrainerHooks hooks{checkpointer.get(), recorder.get(), models.get(), std::move(resumed), {}};
+  hooks.on_resumed = [&checkpointer, &recorder] {
+    MR_TRY(checkpointer->GoOn());
+    return recorder->GoOn();
+  };
   // What was trained before says nothing about the lines of an inference.
-  if (infer) hooks = {nullptr, recorder.get(), nullptr, std::nullopt};
+  if (infer) hooks = {nullptr, recorder.get(), nullptr, std::nullopt, {}};
   MR_ASSIGN(std::unique_ptr<Trainer> trainer, CreateTrainer(job, std::move(hooks)));
-  MR_ASSIGN(RunReport report, trainer->Run(stop));
+  Result<RunReport> trained = trainer->Run(stop);
+  if (checkpointer != nullptr) PrintNotes(*checkpointer);
+  MR_ASSIGN(RunReport report, std::move(trained));
   trainer.reset();
   recorder->ClearProgress();
   if (checkpointer != nullptr && !infer) {

@@ -167,6 +167,8 @@ Result<RunReport> MultiTrainer::RunPasses(const std::stop_token& stop) {
   }
   last_checkpoint_ = Clock::now();
   MR_TRY(Load(stop));
+  const bool goes_on = hooks_.resume.has_value() && hooks_.on_resumed != nullptr;
+  if (goes_on && !report_.interrupted) MR_TRY(hooks_.on_resumed());
   MR_TRY(CatchUpEvaluation(stop));
   while (state_.epoch < job_->passes() && !report_.interrupted && !report_.stopped_early) {
     MR_TRY(PreparePass(stop));
@@ -229,7 +231,8 @@ Status MultiTrainer::PreparePass(const std::stop_token& stop) {
   const auto start = Clock::now();
   Status prepared = preparation->PreparePass(state_.epoch, stop);
   report_.load_seconds += Seconds(Clock::now() - start);
-  if (prepared.ok() || !stop.stop_requested()) return prepared;
+  if (prepared.ok()) return prepared;
+  if (!stop.stop_requested()) return SaveBehind(prepared, true);
   report_.interrupted = true;
   return SaveCheckpoint();
 }
@@ -278,7 +281,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   for (const Seat& seat : seats_) {
     if (seat.status.ok() || seat.status.code() == StatusCode::kCancelled) continue;
     Snapshot();
-    return is_sound_ ? SaveBehind(seat.status) : seat.status;
+    return is_sound_ ? SaveBehind(seat.status, true) : seat.status;
   }
   if (!stats.ok()) return std::move(stats).status();
   if (dump_files_ != nullptr && dump_files_->abandoned()) return dump_files_->Finish(stop);
@@ -339,7 +342,7 @@ Status MultiTrainer::AtBoundary(const std::stop_token& stop) {
   const CheckpointDesc& checkpoint = job_->desc().checkpoint();
   if (evaluator_ != nullptr && !stop.stop_requested() &&
       Crossed(job_->desc().eval().every_steps(), state_.last_eval_step)) {
-    if (Status evaluated = Evaluate(stop); !evaluated.ok()) return SaveBehind(std::move(evaluated));
+    if (Status evaluated = Evaluate(stop); !evaluated.ok()) return SaveBehind(evaluated, false);
   }
   const bool minutes_due =
       checkpoint.every_minutes() > 0 && Seconds(Clock::now() - last_checkpoint_) >= 60 * checkpoint.every_minutes();
@@ -373,7 +376,7 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
     const size_t evaluations = report_.evaluations.size();
     if (Status evaluated = Evaluate(stop); !evaluated.ok()) {
       state_ = trained;
-      return SaveBehind(std::move(evaluated));
+      return SaveBehind(evaluated, false);
     }
     if (report_.evaluations.size() == evaluations) {
       // Cut short. The checkpoint stands before the end of the epoch, so that a resumed run evaluates first.
@@ -436,13 +439,9 @@ std::vector<const Frame*> MultiTrainer::AllFrames() const {
   return frames;
 }
 
-Status MultiTrainer::SaveBehind(Status failure) {
+Status MultiTrainer::SaveBehind(const Status& failure, bool of_files) {
   if (hooks_.checkpointer == nullptr || state_.step == last_checkpoint_step_) return failure;
-  const Status saved = SaveCheckpoint();
-  return {failure.code(), failure.message() + "\n" +
-                              (saved.ok() ? "what was trained before is kept: --resume=auto goes on from step " +
-                                                std::to_string(state_.step)
-                                          : saved.message())};
+  return KeptBehind(failure, SaveCheckpoint(), state_.step, of_files);
 }
 
 void MultiTrainer::Snapshot() {

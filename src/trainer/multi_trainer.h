@@ -69,7 +69,7 @@ class MultiTrainer final : public Trainer {
   Status Evaluate(const std::stop_token& stop);
   Status SaveCheckpoint();
   /// What ended the run, when the parameters are sound: saves what was trained, and says so behind the failure.
-  Status SaveBehind(Status failure);
+  Status SaveBehind(const Status& failure, bool of_files);
   void Snapshot();
   void Tick();
   void FillPassReport(const PassStats& stats);

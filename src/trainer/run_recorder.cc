@@ -48,13 +48,8 @@ Result<std::unique_ptr<RunRecorder>> RunRecorder::Create(const Job& job, int64_t
   std::filesystem::create_directories(folder, error);
   if (error) return IoError("cannot make the folder \"" + folder + "\": " + error.message());
   recorder->path_ = folder + (job.desc().infer() ? "/infer.jsonl" : "/metrics.jsonl");
-  std::string kept;
-  if (Result<std::string> before = ReadFile(recorder->path_); resumed_step >= 0 && before.ok()) {
-    kept = LinesUpTo(*before, resumed_step);
-  }
-  MR_TRY(WriteFileAtomically(recorder->path_, kept));
-  recorder->metrics_ = FileDescriptor(open(recorder->path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-  if (!recorder->metrics_.is_open()) return IoErrorFromErrno("cannot open \"" + recorder->path_ + "\"", errno);
+  recorder->resumed_step_ = resumed_step;
+  if (resumed_step < 0) MR_TRY(recorder->OpenLines(""));
   if (job.desc().output().tensorboard() && !job.desc().infer()) {
     MR_ASSIGN(recorder->events_, EventWriter::Create(folder + "/tensorboard"));
   }
@@ -62,6 +57,18 @@ Result<std::unique_ptr<RunRecorder>> RunRecorder::Create(const Job& job, int64_t
 }
 
 RunRecorder::~RunRecorder() { progress_.Clear(); }
+
+Status RunRecorder::GoOn() {
+  if (path_.empty()) return Status::Ok();
+  const Result<std::string> before = ReadFile(path_);
+  return OpenLines(before.ok() ? LinesUpTo(*before, resumed_step_) : "");
+}
+
+Status RunRecorder::OpenLines(const std::string& kept) {
+  MR_TRY(WriteFileAtomically(path_, kept));
+  metrics_ = FileDescriptor(open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  return metrics_.is_open() ? Status::Ok() : IoErrorFromErrno("cannot open \"" + path_ + "\"", errno);
+}
 
 void RunRecorder::OnTick(const RunProgress& progress) {
   const std::lock_guard lock(mutex_);

@@ -18,11 +18,14 @@ namespace millrace {
 /// Thread-safe, as RunReporter wants it. Lines are written at once.
 class RunRecorder final : public RunReporter {
  public:
-  /// Begins metrics.jsonl anew; for a run that goes on (`resumed_step` >= 0), keeps its lines up to that step. Without
-  /// an output folder nothing is written. A stop request ends its look at the files' sizes. kIo.
+  /// Begins metrics.jsonl anew, but for a run that goes on (`resumed_step` >= 0): that calls GoOn before it has
+  /// anything to record. Without an output folder nothing is written. A stop request ends its look at the files' sizes.
+  /// kIo.
   static Result<std::unique_ptr<RunRecorder>> Create(const Job& job, int64_t resumed_step, std::FILE* terminal,
                                                      const std::stop_token& stop);
   ~RunRecorder() override;
+  /// Keeps the lines of metrics.jsonl up to the resumed step, and goes on behind them. kIo.
+  Status GoOn();
 
   void OnTick(const RunProgress& progress) override;
   Status OnFetch(const FetchLine& line) override;
@@ -35,6 +38,7 @@ class RunRecorder final : public RunReporter {
  private:
   RunRecorder(int64_t expected_examples, const ProgressLine::Options& options)
       : progress_(options), expected_examples_(expected_examples) {}
+  Status OpenLines(const std::string& kept);
   Status AppendLine(const std::string& line);
   Status AddEvents(int64_t step, const std::vector<Scalar>& scalars);
 
@@ -43,6 +47,7 @@ class RunRecorder final : public RunReporter {
   int64_t expected_examples_;  ///< of a pass; 0: unknown
   bool estimated_ = true;
   std::string path_;
+  int64_t resumed_step_ = -1;  ///< -1: none
   FileDescriptor metrics_;
   std::unique_ptr<EventWriter> events_;
   std::FILE* terminal_ = nullptr;

@@ -213,13 +213,20 @@ Status SelfFedTrainer::AfterRound(RunContext* body) {
 }
 
 Status SelfFedTrainer::AfterCutRound(size_t op, Status failure, RunContext* body) {
-  if (failure.code() != StatusCode::kCancelled || !stop_.stop_requested()) return failure;
+  const bool is_stop = failure.code() == StatusCode::kCancelled;
+  if (is_stop && !stop_.stop_requested()) return failure;
   const std::string& type = job_->train().ops(loop_block_)[op].type();
   if (type != "read" && type != "has_next") return failure;
   if (op < tail_ && op > begin_end_) return failure;
   if (op >= tail_) MR_TRY(CountRound(body));
+  if (!is_stop) return SaveBehind(failure);
   MR_TRY(SaveCheckpoint());
   return failure;
+}
+
+Status SelfFedTrainer::SaveBehind(const Status& failure) {
+  if (hooks_.checkpointer == nullptr || state_.step == last_checkpoint_step_) return failure;
+  return KeptBehind(failure, SaveCheckpoint(), state_.step, false);
 }
 
 Status SelfFedTrainer::RunEpochs(const std::stop_token& stop) {
@@ -230,7 +237,8 @@ Status SelfFedTrainer::RunEpochs(const std::stop_token& stop) {
   context.stop = late.token();
   while (state_.epoch < job_->passes()) {
     Result<bool> waited = HasNextStep(stop);
-    if (!waited.ok() && waited.status().code() == StatusCode::kCancelled) MR_TRY(SaveCheckpoint());
+    if (!waited.ok() && waited.status().code() != StatusCode::kCancelled) return SaveBehind(waited.status());
+    if (!waited.ok()) MR_TRY(SaveCheckpoint());
     MR_ASSIGN(const bool has_next, std::move(waited));
     if (has_next) {
       context.step = state_.step;
@@ -295,7 +303,7 @@ Status SelfFedTrainer::GoOn(const std::stop_token& stop) {
     items_ += reader.holder->items();
     rows_ += reader.holder->rows();
   }
-  return Status::Ok();
+  return hooks_.on_resumed == nullptr ? Status::Ok() : hooks_.on_resumed();
 }
 
 Status SelfFedTrainer::CountStep(const RunContext& context) {

@@ -58,6 +58,8 @@ class SelfFedTrainer final : public Trainer, private LoopObserver {
   Status BeforeLoop(RunContext* body) override;
   Status AfterRound(RunContext* body) override;
   Status AfterCutRound(size_t op, Status failure, RunContext* body) override;
+  /// Saves what was trained before readers failed, and says so behind the failure.
+  Status SaveBehind(const Status& failure);
   /// Puts readers (and variables of a loop) where the run to go on from left them.
   Status GoOn(const std::stop_token& stop);
   Result<bool> HasNextStep(const std::stop_token& stop);

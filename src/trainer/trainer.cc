@@ -19,6 +19,14 @@ constexpr Entry kTrainers[] = {
 
 }  // namespace
 
+Status KeptBehind(const Status& failure, const Status& saved, int64_t step, bool of_files) {
+  std::string text = failure.message() + "\n";
+  if (!saved.ok()) return {failure.code(), text + saved.message()};
+  text += "what was trained before is kept: --resume=auto goes on from step " + std::to_string(step);
+  if (of_files) text += "; once an input file is mended, with --set checkpoint.accept_changed_files=true";
+  return {failure.code(), std::move(text)};
+}
+
 Result<std::unique_ptr<Trainer>> CreateTrainer(Job& job, TrainerHooks hooks) {
   std::string known;
   for (const Entry& entry : kTrainers) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -17,8 +18,15 @@ struct TrainerHooks {
   RunReporter* reporter = nullptr;       ///< null: nobody looks
   PassSaver* pass_saver = nullptr;       ///< null: passes leave no models
   /// Where an earlier run stopped; its parameters are in the job's root scope already.
-  std::optional<RunState> resume;
+  std::optional<RunState> resume = {};
+  /// Called once in a run with `resume`, when all of that has been taken over and before anything goes on: a run that
+  /// is refused until then leaves what the earlier one wrote as it is. May be empty. Its failure is the run's.
+  std::function<Status()> on_resumed = {};
 };
+
+/// `failure`, and that a checkpoint of `step`, from before it, was (or, by `saved`, was not) written. `of_files`: the
+/// job compares its input files when it goes on.
+Status KeptBehind(const Status& failure, const Status& saved, int64_t step, bool of_files);
 
 /// Runs a job from where it stands to its end.
 class Trainer {

@@ -222,6 +222,10 @@ TEST_F(SubprocessTest, ADaemonThatKeepsTheOutputOpenIsTold) {
       << text.status().message();
 }
 
+TEST_F(SubprocessTest, ACommandThatIsSilentBeforeItEndsIsNotTakenForOneWithADaemon) {
+  EXPECT_EQ(FailureOf("echo done; sleep 2.5; exit 7").find("keeps its output open"), std::string::npos);
+}
+
 TEST_F(SubprocessTest, ADaemonThatACommandStartedDoesNotOutliveTheGuard) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);

@@ -98,6 +98,22 @@ TEST_P(IncrementalJob, OtherDaysThanThoseOfTheCheckpointAreRefused) {
   EXPECT_THAT(epochs.errors(), HasSubstr("it is of an incremental job, and this one has epochs"));
 }
 
+TEST_P(IncrementalJob, ADayThatDoesNotLoadLeavesWhatWasTrainedBefore) {
+  std::vector<std::string> flags = Flags(Job(2), Out("days"), "auto");
+  flags.insert(flags.end(), {"--set", "checkpoint.every_epochs=0", "--set", "checkpoint.every_steps=1000000"});
+  const std::string day = small_.files()[1];
+  const std::string whole = ReadFile(day).value();
+  std::ofstream(day, std::ios::app) << "x\n";
+  Process failed("trainer", flags);
+  EXPECT_EQ(failed.Wait(), 3);
+  EXPECT_THAT(failed.errors(), HasSubstr("what was trained before is kept: --resume=auto goes on from step "));
+  std::ofstream(day) << whole;
+  flags.push_back("--set=checkpoint.accept_changed_files=true");
+  Process mended("trainer", flags);
+  EXPECT_EQ(mended.Wait(), 0) << mended.errors();
+  EXPECT_THAT(mended.errors(), HasSubstr("going on from"));
+}
+
 TEST_P(IncrementalJob, AFailedUploadIsToldAndTheRunGoesOn) {
   Process trainer("trainer", Flags(Job(3, "save_command: \"test $2 != d1 || { echo no space >&2; exit 7; }\""),
                                    Out("days"), "never"));

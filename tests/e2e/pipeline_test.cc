@@ -86,6 +86,20 @@ TEST(Pipeline, OfOneMicroBatchTrainsAsMultiTrainerDoes) {
   EXPECT_EQ(pipeline.model, FolderContent(small.folder() + "/plain/model"));
 }
 
+TEST(Pipeline, KeepsWhatItTrainedBeforeABadLine) {
+  const SmallJob small(1000, 1);
+  std::ofstream(small.files()[0], std::ios::app) << "x\n";
+  const std::string job = small.DeepJob(std::string(kTrainer) +
+                                        "update_mode: SERIAL section_param { section_config {} num_microbatches: 4 }");
+  const std::string out = small.folder() + "/out";
+  Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + out});
+  EXPECT_EQ(trainer.Wait(), 3);
+  EXPECT_THAT(trainer.errors(), testing::HasSubstr(":1001:1: slot \"label\""));
+  // Mini-batches of four times 32 rows: batches that wait already are trained, the one with the bad line is not.
+  EXPECT_THAT(trainer.errors(),
+              testing::HasSubstr("what was trained before is kept: --resume=auto goes on from step "));
+}
+
 TEST(Pipeline, GoesOnFromItsCheckpointWithTheSameBytes) {
   const SmallJob small(2000);
   const std::string cut = R"(section_config { section_out_var_names: "h.0" } section_config {} num_microbatches: 4)";

@@ -496,6 +496,30 @@ TEST(CheckpointTest, AnotherNumberOfRowsInMemoryIsRefused) {
   EXPECT_THAT(errors, HasSubstr("the checkpoint was written with 1000 rows in memory, and there are now 1001"));
 }
 
+TEST(ResumedRun, ThatIsRefusedLeavesWhatTheEarlierOneWrote) {
+  const SmallJob small(1000, 1);
+  const std::string job = small.DeepJob(
+      "update_mode: SERIAL checkpoint { every_steps: 10 keep: 100 } dataset { class_name: \"InMemoryDataset\" }");
+  const std::string other = small.folder() + "/other";
+  const std::string out = small.folder() + "/out";
+  for (const std::string& folder : {other, out}) {
+    ASSERT_EQ(Process("trainer", TrainerFlags(job, folder, "never")).Wait(), 0);
+  }
+  const std::string metrics = ReadFile(out + "/metrics.jsonl").value();
+  const std::string whole = ReadFile(small.files()[0]).value();
+  std::ofstream(small.files()[0], std::ios::app) << "1 1 1 1 1 7 1 8 2 9 10\n";
+  std::vector<std::string> flags = TrainerFlags(job, out, other + "/checkpoints/step-000000000010");
+  flags.push_back("--set=checkpoint.accept_changed_files=true");
+  Process refused("trainer", flags);
+  EXPECT_EQ(refused.Wait(), 2) << refused.errors();
+  EXPECT_EQ(ReadFile(out + "/metrics.jsonl").value(), metrics);
+
+  std::ofstream(small.files()[0]) << whole;
+  Process resumed("trainer", TrainerFlags(job, out, "auto"));
+  EXPECT_EQ(resumed.Wait(), 0) << resumed.errors();
+  EXPECT_THAT(resumed.errors(), HasSubstr("going on from"));
+}
+
 TEST(StandardOutput, ThatTakesNothingIsAFailure) {
   const SmallJob small(100, 1);
   const std::string job = small.DeepJob("");
@@ -711,6 +735,7 @@ TEST(FailedRun, GoesOnFromTheBadLineOnceItIsMended) {
   EXPECT_EQ(failed.Wait(), 3);
   EXPECT_THAT(failed.errors(), HasSubstr(file + ":901:1: slot \"label\""));
   EXPECT_THAT(failed.errors(), HasSubstr("\nwhat was trained before is kept: --resume=auto goes on from step 2"));
+  EXPECT_THAT(failed.errors(), HasSubstr("with --set checkpoint.accept_changed_files=true"));
 
   std::ofstream(file) << whole;
   Process mended("trainer", flags(out));

@@ -54,7 +54,9 @@ def check_operators(bin_dir, folder, ops):
     if lowered != wanted:
         support.fail("the operators are not Paddle's:\n" + lowered)
     fused = support.run(bin_dir + "/trainer", *job, "--print_ops=fused")
-    if "fused_fc_grad" not in fused:
+    # Two optimizers for one loss go back through each layer twice, which no fused operator does.
+    goes_back_once = ops.count("elementwise_add_grad") <= ops.count("elementwise_add")
+    if goes_back_once and "fused_fc_grad" not in fused:
         support.fail("no fused_fc_grad in:\n" + fused)
 
 
