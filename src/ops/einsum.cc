@@ -235,13 +235,26 @@ std::vector<Dims> DimsOf(const std::vector<VarMeta>& metas) {
   return dims;
 }
 
+/// What the operator's equation means for these operands; kInvalidConfig when it does not fit them.
+Result<EinsumRule> FitEquation(const InferShapeContext& context, const std::vector<VarMeta>& operands,
+                               Extents* extents) {
+  Result<EinsumRule> rule = EinsumRule::Of(context.op().String("equation"), DimsOf(operands));
+  if (!rule.ok()) return context.Error(rule.status().message());
+  if (const Status fits = rule->Measure(DimsOf(operands), extents); !fits.ok()) return context.Error(fits.message());
+  return rule;
+}
+
+/// A copy of an operand, which may be a parameter that other workers are writing.
+void KeepOperand(const Tensor& operand, Tensor* to) {
+  float* values = to->Resize<float>(operand.dims());
+  racy::CopyRow(operand.data<float>(), values, static_cast<size_t>(operand.numel()));
+}
+
 Status InferEinsum(InferShapeContext& context) {
   MR_ASSIGN(const std::vector<VarMeta> metas, context.Inputs("Operands"));
   for (const VarMeta& meta : metas) MR_TRY(ExpectDType(context, "Operands", meta, DType::kFloat32));
-  const Result<EinsumRule> rule = EinsumRule::Of(context.op().String("equation"), DimsOf(metas));
-  if (!rule.ok()) return context.Error(rule.status().message());
   Extents extents;
-  if (const Status fits = rule->Measure(DimsOf(metas), &extents); !fits.ok()) return context.Error(fits.message());
+  MR_ASSIGN(const EinsumRule rule, FitEquation(context, metas, &extents));
   VarMeta out = metas[0];
   out.lod_level = 0;
   out.persistable = false;
@@ -251,12 +264,12 @@ Status InferEinsum(InferShapeContext& context) {
     out.dims = Dims{0};
     context.SetOutput("XShape", out, static_cast<int>(i));
   }
-  out.dims = DimsOfAxes(rule->out, extents);
+  out.dims = DimsOfAxes(rule.out, extents);
   context.SetOutput("Out", out);
   return Status::Ok();
 }
 
-/// Keeps the operands in InnerCache for the gradient, which does not read them.
+/// Keeps the operands in InnerCache, as far as it is bound, for the gradient.
 class EinsumKernel : public BoundKernel<EinsumKernel> {
  public:
   Status Bind(KernelContext& context) {
@@ -280,10 +293,7 @@ class EinsumKernel : public BoundKernel<EinsumKernel> {
       MR_ASSIGN(rule_, EinsumRule::Of(equation_, dims_));
     }
     MR_TRY(rule_.Measure(dims_, &extents_));
-    for (size_t i = 0; i < operands_.size(); ++i) {
-      float* to = kept_[i]->Resize<float>(dims_[i]);
-      racy::CopyRow(operands_[i]->data<float>(), to, static_cast<size_t>(operands_[i]->numel()));
-    }
+    for (size_t i = 0; i < operands_.size(); ++i) KeepOperand(*operands_[i], kept_[i]);
     for (Tensor* shape : shapes_) {
       if (shape != nullptr) shape->Resize<float>({0});
     }
@@ -313,7 +323,13 @@ class EinsumKernel : public BoundKernel<EinsumKernel> {
 class EinsumGradKernel : public BoundKernel<EinsumGradKernel> {
  public:
   Status Bind(KernelContext& context) {
-    MR_ASSIGN(kept_, context.Inputs("InnerCache"));
+    MR_ASSIGN(operands_, context.Inputs("Operands"));
+    if (context.InputName("Operands") == kEmptyVar) operands_.clear();
+    own_.resize(operands_.size());
+    if (operands_.empty()) {
+      MR_ASSIGN(kept_, context.Inputs("InnerCache"));
+    }
+    for (const Tensor& own : own_) kept_.push_back(&own);
     MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(grads_, context.Outputs("Operands@GRAD"));
     equation_ = context.op().String("equation");
@@ -322,6 +338,7 @@ class EinsumGradKernel : public BoundKernel<EinsumGradKernel> {
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
+    for (size_t i = 0; i < operands_.size(); ++i) KeepOperand(*operands_[i], &own_[i]);
     dims_.clear();
     for (const Tensor* kept : kept_) dims_.push_back(kept->dims());
     if (rule_.operands.empty()) {
@@ -343,6 +360,8 @@ class EinsumGradKernel : public BoundKernel<EinsumGradKernel> {
   }
 
  private:
+  std::vector<const Tensor*> operands_;
+  std::vector<Tensor> own_;
   std::vector<const Tensor*> kept_;
   GradInput out_grad_;
   std::vector<Tensor*> grads_;
@@ -354,14 +373,26 @@ class EinsumGradKernel : public BoundKernel<EinsumGradKernel> {
 };
 
 Status InferEinsumGrad(InferShapeContext& context) {
-  MR_ASSIGN(const std::vector<VarMeta> metas, context.Inputs("InnerCache"));
-  for (size_t i = 0; i < metas.size(); ++i) context.SetOutput("Operands@GRAD", metas[i], static_cast<int>(i));
+  const char* const operands = context.HasInput("Operands") ? "Operands" : "InnerCache";
+  MR_ASSIGN(const std::vector<VarMeta> metas, context.Inputs(operands));
+  Extents extents;
+  MR_TRY(FitEquation(context, metas, &extents).status());
+  for (size_t i = 0; i < metas.size(); ++i) {
+    VarMeta grad = metas[i];
+    grad.lod_level = 0;
+    context.SetOutput("Operands@GRAD", grad, static_cast<int>(i));
+  }
   return Status::Ok();
 }
 
+/// Of the operands as InnerCache kept them; of themselves where it does not hold each of them, as in a model's layer.
 std::vector<OpDesc> EinsumGrad(const GradContext& context) {
   if (!context.Has("Out") || !context.Wants("Operands")) return {};
-  return {context.GradOp({}, {"InnerCache"}, {"Out"}, {"Operands"})};
+  const OpDesc& op = context.op().desc();
+  if (OutputArguments(op, "InnerCache").size() == InputArguments(op, "Operands").size()) {
+    return {context.GradOp({}, {"InnerCache"}, {"Out"}, {"Operands"})};
+  }
+  return {context.GradOp({"Operands"}, {}, {"Out"}, {"Operands"})};
 }
 
 }  // namespace
@@ -381,7 +412,8 @@ void RegisterEinsum(OpRegistry& registry) {
       .Kernel<EinsumKernel>();
   registry.Add("einsum_grad")
       .Doc("Gradient of einsum.")
-      .Inputs("InnerCache", "of the forward operator")
+      .OptionalInput("Operands", "of the forward operator; read where they are bound, else InnerCache is")
+      .OptionalInput("InnerCache", "of the forward operator")
       .OptionalInput("x_shape", "of the forward operator; not read")
       .Input("Out@GRAD", "gradient of Out")
       .Outputs("Operands@GRAD", "gradients of Operands")

@@ -48,6 +48,22 @@ const GradientCase kCases[] = {
      "layer { name: 'h' fc { in: 'dense' units: 4 act: SIGMOID } } layer { name: 'y' fc { in: 'h' units: 3 } } "
      "loss { kind: SOFTMAX_CROSS_ENTROPY in: 'y' label: 'label' } optimizer { sgd {} }",
      {"h.w_0", "h.b_0", "y.w_0"}},
+    {"EinsumLayerOfTwo",
+     "table { name: 'v' dim: 3 vocabulary: 1001 init { normal: 0.5 } } "
+     "layer { name: 'e' embedding { slots: 'C1' table: 'v' } } layer { name: 'h' fc { in: 'dense' units: 3 act: TANH } "
+     "} "
+     "layer { name: 'p' op { type: 'einsum' inputs { name: 'Operands' vars: 'e' vars: 'h' } "
+     "attrs { name: 'equation' s: 'bi,bi->b' } } } "
+     "layer { name: 'y' op { type: 'unsqueeze2' inputs { name: 'X' vars: 'p' } attrs { name: 'axes' ints: 1 } } } "
+     "loss { kind: SIGMOID_CROSS_ENTROPY in: 'y' label: 'label' } optimizer { sgd {} }",
+     {"v", "h.w_0", "h.b_0"}},
+    {"EinsumLayerOfOneTwice",
+     "layer { name: 'h' fc { in: 'dense' units: 3 act: TANH } } "
+     "layer { name: 'p' op { type: 'einsum' inputs { name: 'Operands' vars: 'h' vars: 'h' } "
+     "attrs { name: 'equation' s: 'bi,bi->b' } } } "
+     "layer { name: 'y' op { type: 'unsqueeze2' inputs { name: 'X' vars: 'p' } attrs { name: 'axes' ints: 1 } } } "
+     "loss { kind: SIGMOID_CROSS_ENTROPY in: 'y' label: 'label' } optimizer { sgd {} }",
+     {"h.w_0", "h.b_0"}},
     {"Regression",
      "layer { name: 'a' activation { in: 'dense' act: TANH } } layer { name: 'y' fc { in: 'a' units: 1 } } "
      "loss { kind: SQUARED_ERROR in: 'y' label: 'label' } optimizer { sgd {} }",

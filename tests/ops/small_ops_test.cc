@@ -389,6 +389,14 @@ TEST(Mistakes, OffsetsOfOtherRowsAreNotPooled) {
   EXPECT_THAT((*session)->Run().ToString(), HasSubstr("has no sequences"));
 }
 
+TEST(Mistakes, OfAnEinsumGradientWithoutEachOperandAreFoundBeforeARun) {
+  OpDesc grad = Op("einsum_grad", {{"InnerCache", {"a"}}, {"Out@GRAD", {"g"}}}, {{"Operands@GRAD", {"da", "db"}}});
+  SetAttr(grad, "equation", std::string("bi,bi->b"));
+  EXPECT_THAT(CompileError(grad, {{"a", Meta({-1, 2})}, {"g", Meta({-1})}}), HasSubstr("has 2 terms for 1 operands"));
+  SetInput(grad, "InnerCache", {});
+  EXPECT_THAT(CompileError(grad, {{"g", Meta({-1})}}), HasSubstr("input InnerCache is not bound"));
+}
+
 TEST(Mistakes, OfTwoEllipsesInATermAreFoundBeforeARun) {
   const auto said = [](const std::string& equation, const Dims& dims) {
     OpDesc op = Op("einsum", {{"Operands", {"x"}}}, {{"Out", {"out"}}});
