@@ -56,7 +56,7 @@ class CLoaderReader final : public FileReader {
       return BadData(file() + ": " + where_ + " threw " + DescribeException());
     }
     MR_TRY(args_->read_failure());
-    if (result == MILLRACE_NONE) return false;
+    if (result == MILLRACE_NONE && !error_.overran()) return false;
     ++records_;
     const std::string record = file() + ": record " + std::to_string(records_ - 1) + ": ";
     if (result != MILLRACE_ROW || error_.overran()) {
@@ -81,7 +81,8 @@ class CLoaderReader final : public FileReader {
       return BadData(file() + ": " + where_ + " threw " + DescribeException());
     }
     MR_TRY(args_->read_failure());
-    if (state_ != nullptr) return Status::Ok();
+    if (state_ != nullptr && !error_.overran()) return Status::Ok();
+    Close();
     return BadData(file() + ": " + where_ + " cannot open it: " + error_.text(where_, " gives no reason"));
   }
   void Close() {

@@ -33,7 +33,7 @@ class CParserFeed final : public DataFeed {
     } catch (...) {
       return InvalidConfig(where_ + " threw " + DescribeException());
     }
-    if (state_ != nullptr) return Status::Ok();
+    if (state_ != nullptr && !error_text_.overran()) return Status::Ok();
     return InvalidConfig(where_ + " cannot be opened: " + error_text_.text(where_, " gives no reason"));
   }
 
@@ -51,7 +51,7 @@ class CParserFeed final : public DataFeed {
     } catch (...) {
       return Bad("", where_ + " threw " + DescribeException());
     }
-    if (result == MILLRACE_NONE) {
+    if (result == MILLRACE_NONE && !error_text_.overran()) {
       ++counters_.blank_lines;
       return LineResult::kBlank;
     }

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -289,6 +290,36 @@ TEST_F(CPluginTest, WhatAHostileParserGivesIsABadLine) {
   EXPECT_EQ(bad("overrun"), overrun + "memory may be damaged");
   EXPECT_EQ(bad("overrun and a row"), overrun + "memory may be damaged");
   EXPECT_EQ(RowsOf("name: \"HostileFeed\"", "nothing at null\nkept back\na row\n").value(), "1/7/ 1/7/ ");
+}
+
+TEST_F(CPluginTest, AMessageBeyondItsRoomIsToldWhateverElseComes) {
+  Load("hostile");
+  const auto overrun = [](const std::string& who) {
+    return who + " of plugin \"" + TestPlugin("hostile") +
+           "\" wrote behind the 1024 bytes that there are for its message (error->room); memory may be damaged";
+  };
+  EXPECT_EQ(RowsOf("name: \"HostileFeed\"", "a row\noverrun and nothing\na row\n").status().message(),
+            folder_.path() + "/part-0:2:1: " + overrun("parser \"HostileFeed\""));
+  const auto first = [this](const std::string& what) {
+    std::vector<LoDTensor> out;
+    return readers_.Open(Write("a.hostile", what), "", PairShapes()).value()->ReadNext(&out, {}).status().message();
+  };
+  EXPECT_EQ(first("overrun and nothing"), folder_.path() + "/a.hostile: record 0: " + overrun("loader \"hostile\""));
+  EXPECT_THAT(first("open overruns"), HasSubstr("cannot open it: " + overrun("loader \"hostile\"")));
+
+  static int opened;
+  millrace_parser parser = {sizeof(millrace_parser), "LongOpenFeed", "Doc.", nullptr, 0, nullptr, nullptr, nullptr};
+  parser.open = [](const millrace_open_args*, millrace_error* error) -> void* {
+    std::fill_n(error->text, error->room + 64, 'x');
+    return &opened;
+  };
+  parser.parse = [](void*, const char*, size_t, const millrace_sink*, millrace_error*) { return 0; };
+  parser.close = [](void*) {};
+  const millrace_parser* const parsers[] = {&parser};
+  Registries registries{ops_, feeds_, readers_};
+  ASSERT_TRUE(RegisterCPlugin({sizeof(millrace_c_plugin), parsers, 1, nullptr, 0}, "p.so", registries).ok());
+  EXPECT_THAT(RowsOf("name: \"LongOpenFeed\"", "a\n").status().message(),
+              HasSubstr("parser \"LongOpenFeed\" of plugin \"p.so\" wrote behind the 1024 bytes"));
 }
 
 TEST_F(CPluginTest, ALongerStructureOfALaterMillraceIsReadAsFarAsItIsKnown) {

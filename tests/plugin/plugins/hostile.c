@@ -30,9 +30,10 @@ static int Do(const char* what, const millrace_sink* sink, millrace_error* error
     memset(error->text, 'x', error->room);
     return MILLRACE_FAILED;
   }
-  if (strcmp(what, "overrun") == 0 || strcmp(what, "overrun and a row") == 0) {
+  if (strncmp(what, "overrun", 7) == 0) {
     memset(error->text, 'x', error->room + 64);
     if (strcmp(what, "overrun") == 0) return MILLRACE_FAILED;
+    if (strcmp(what, "overrun and nothing") == 0) return MILLRACE_NONE;
   }
   if (strcmp(what, "exit") == 0) exit(0);
   if (strcmp(what, "elsewhere") == 0) {
@@ -66,6 +67,7 @@ static void* OpenLoader(const millrace_open_args* args, millrace_error* error) {
     snprintf(error->text, error->room, "cannot be read");
     return NULL;
   }
+  if (strcmp(loader->what, "open overruns") == 0) memset(error->text, 'x', error->room + 64);
   return loader;
 }
 
