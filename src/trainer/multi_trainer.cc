@@ -162,7 +162,7 @@ Result<RunReport> MultiTrainer::RunPasses(const std::stop_token& stop) {
     progress_.examples = state_.examples;
     last_checkpoint_step_ = state_.step;
     all_metrics_[0]->Restore(state_.metric_totals);
-    MR_TRY(LoadOperatorStates(state_.operator_states, AllFrames(), stop));
+    MR_TRY(LoadOperatorStates(state_.operator_states, AllFrames(), job_->pipeline() != nullptr, stop));
     report_.stopped_early = watch_.ShouldStop(state_);
   }
   last_checkpoint_ = Clock::now();

@@ -32,6 +32,16 @@ Status LoadKernel(const NamedKernelState& kernel, const OperatorState& saved, co
   return LoadKernel(kernel, saved.bytes, stop);
 }
 
+/// Who has a state, and what must be as it was so that there are as many of them.
+std::string WhereOf(int frame, bool is_pipeline) {
+  return (is_pipeline ? "frame " : "worker ") + std::to_string(frame);
+}
+std::string GoOnWith(bool is_pipeline) {
+  return std::string("go on with the program and the ") +
+         (is_pipeline ? "thread_num, section_param.num_microbatches, schedule_mode and section_config" : "thread_num") +
+         " that wrote it";
+}
+
 }  // namespace
 
 Result<std::vector<OperatorState>> SaveOperatorStates(const std::vector<const Frame*>& frames) {
@@ -49,22 +59,21 @@ Result<std::vector<OperatorState>> SaveOperatorStates(const std::vector<const Fr
 }
 
 Status LoadOperatorStates(const std::vector<OperatorState>& states, const std::vector<const Frame*>& frames,
-                          const std::stop_token& stop) {
+                          bool is_pipeline, const std::stop_token& stop) {
   auto next = states.begin();
   for (size_t i = 0; i < frames.size(); ++i) {
     for (const NamedKernelState& kernel : frames[i]->states()) {
       if (next == states.end() || next->name != kernel.name || next->frame != static_cast<int>(i)) {
-        return InvalidConfig("the checkpoint has no state of the operator " + kernel.name + " of worker " +
-                             std::to_string(i) + ": go on with the program and the thread_num that wrote it");
+        return InvalidConfig("the checkpoint has no state of the operator " + kernel.name + " of " +
+                             WhereOf(static_cast<int>(i), is_pipeline) + ": " + GoOnWith(is_pipeline));
       }
       MR_TRY(LoadKernel(kernel, *next, stop).Context("the state of " + kernel.name));
       ++next;
     }
   }
   if (next == states.end()) return Status::Ok();
-  return InvalidConfig("the checkpoint has a state of the operator " + next->name + " of worker " +
-                       std::to_string(next->frame) +
-                       ", which this run has not: go on with the program and the thread_num that wrote it");
+  return InvalidConfig("the checkpoint has a state of the operator " + next->name + " of " +
+                       WhereOf(next->frame, is_pipeline) + ", which this run has not: " + GoOnWith(is_pipeline));
 }
 
 }  // namespace millrace

@@ -15,7 +15,8 @@ Result<std::vector<OperatorState>> SaveOperatorStates(const std::vector<const Fr
 
 /// Puts the kernels of `frames`, which are new, where `states` stood. kInvalidConfig names an operator that the other
 /// side lacks, that has other attributes, or that other workers had; kCancelled at a stop request.
+/// A worker has one frame; those of a pipeline have several, which are named by their number among all.
 Status LoadOperatorStates(const std::vector<OperatorState>& states, const std::vector<const Frame*>& frames,
-                          const std::stop_token& stop);
+                          bool is_pipeline, const std::stop_token& stop);
 
 }  // namespace millrace

@@ -288,7 +288,7 @@ Status SelfFedTrainer::GoOn(const std::stop_token& stop) {
     }
     MR_TRY(ReadLoDTensor(saved.bytes, "the checkpoint's \"" + saved.name + "\"", it->tensor).status());
   }
-  MR_TRY(LoadOperatorStates(state_.operator_states, {frame_.get()}, stop));
+  MR_TRY(LoadOperatorStates(state_.operator_states, {frame_.get()}, false, stop));
   // The stop may have come while the round asked; the answer is the same when it had been given.
   for (size_t i = tail_; loop_block_ >= 0 && i < job_->train().ops(loop_block_).size(); ++i) {
     const OpDesc& op = job_->train().ops(loop_block_)[i];

@@ -355,6 +355,35 @@ TEST(PluginJobsTest, TheStateOfAnOperatorIsInTheCheckpointsOfADatasetsJob) {
                                         "\" threw std::runtime_error: no room for the state"));
 }
 
+// Frames of a pipeline are no workers, and thread_num is not all that says how many there are.
+TEST(PluginJobsTest, AStateThatAPipelineLacksIsNamedByItsFrameAndWhatMakesFrames) {
+  const SmallJob small(600);
+  const std::string job = WriteJob(
+      small, "job.prototxt", "type: \"drift\"",
+      Plugins("stateful") +
+          R"( class_name: "PipelineTrainer" device_worker_name: "SectionWorker" checkpoint { every_steps: 4 keep: 99 }
+                       section_param { section_config { section_out_var_names: "h" } section_config {} })");
+  const auto run = [&](const std::string& resume, const std::string& changes) {
+    Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + small.folder() + "/out",
+                                "--resume=" + resume, "--set", "section_param.num_microbatches=" + changes});
+    const int code = trainer.Wait();
+    return std::pair(code, trainer.errors());
+  };
+  const auto whole = run("never", "2");
+  ASSERT_EQ(whole.first, 0) << whole.second;
+  const std::string first = small.folder() + "/first";
+  std::filesystem::copy(small.folder() + "/out/checkpoints/step-000000000004", first,
+                        std::filesystem::copy_options::recursive);
+  const std::string advice =
+      "go on with the program and the thread_num, section_param.num_microbatches, schedule_mode and section_config "
+      "that wrote it";
+  EXPECT_THAT(run(first, "4").second,
+              HasSubstr("the checkpoint has no state of the operator drift \"c\" of frame 2: " + advice));
+  EXPECT_THAT(run(first, "1").second, HasSubstr("the checkpoint has a state of the operator drift \"c\" of frame 1, "
+                                                "which this run has not: " +
+                                                advice));
+}
+
 /// WriteMiniJob without end, fed by the operator `ticks` of the plugin "stateful"; the flags that run it.
 std::vector<std::string> WriteTicksJob(const TempDir& folder, const std::string& attrs) {
   const std::string job = WriteMiniJob(folder, "1e9", "fetch_config { fetch_var_names: \"i\" print_period: 10 }\n");
