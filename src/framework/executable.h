@@ -49,7 +49,8 @@ class Executable {
   /// By CompileOptions::parts; empty without them.
   const std::vector<OpRange>& parts() const { return parts_; }
   /// True when a run that a stop ends within a `while` has left nothing behind: neither a loop nor what runs before the
-  /// last one updates a parameter or writes a persistable variable.
+  /// last one updates a parameter or writes a persistable variable. Kernels' states are not looked at: Frame::states()
+  /// has them.
   bool StopsWithoutTrace() const;
 
  private:

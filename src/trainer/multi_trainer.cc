@@ -330,6 +330,10 @@ bool MultiTrainer::LeftSound(const Seat& seat) const {
   if (seat.worker->report().input_failed) return true;
   if (seat.status.code() != StatusCode::kCancelled) return false;
   if (!seat.worker->report().was_cut) return true;
+  // Their kernels may have run in it: what they keep is ahead of the batches that are whole.
+  const bool keeps = std::any_of(seat.frames.begin(), seat.frames.end(),
+                                 [](const FrameSeat& in) { return !in.frame->states().empty(); });
+  if (keeps) return false;
   // A pipeline's metrics have the micro-batches that were whole.
   return job_->pipeline() == nullptr && job_->step().StopsWithoutTrace();
 }

@@ -111,7 +111,8 @@ struct RunReport {
   bool interrupted = false;
   bool stopped_early = false;
   bool feeds_itself = false;  ///< by readers of the program
-  /// The stop ended a batch within a loop, when it had changed parameters: there is no checkpoint of this moment.
+  /// The stop ended a batch within a loop, when it had changed parameters or a kernel's state: there is no checkpoint
+  /// of this moment.
   bool is_unsound = false;
   /// An operator that reads data by itself and does not say how far: there are no checkpoints. Empty: none does.
   std::string unsaved_operator;

@@ -203,7 +203,9 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
   text += OddValuesLine(summary.data.counters);
   for (const std::string& failure : summary.save_failures) text += "  failed      " + failure + "\n";
   if (summary.is_unsound) {
-    text += "  stopped     within a loop that writes parameters: only the checkpoints of before can be gone on from\n";
+    text +=
+        "  stopped     within a batch that changes parameters or states: only the checkpoints of before can be gone on "
+        "from\n";
   }
   if (summary.interrupted && !summary.unsaved_operator.empty()) {
     text += "  stopped     without a checkpoint: what gives \"" + summary.unsaved_operator +

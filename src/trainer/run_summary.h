@@ -27,7 +27,7 @@ struct RunSummary {
   std::map<std::string, double> stage_seconds;
   int64_t peak_rss_bytes = 0;
   bool interrupted = false;
-  bool is_unsound = false;       ///< interrupted within a batch that had changed parameters
+  bool is_unsound = false;       ///< interrupted within a batch that had changed parameters or states
   std::string unsaved_operator;  ///< as in RunReport
   bool stopped_early = false;
   std::vector<std::string> save_failures;  ///< of incremental.save_command

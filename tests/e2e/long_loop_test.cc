@@ -102,7 +102,8 @@ TEST(LongLoop, ThatWritesParametersLeavesNoCheckpoint) {
   const LoopJob job(true);
   std::string errors;
   ASSERT_EQ(job.Interrupt(&errors), 130) << errors;
-  EXPECT_THAT(errors, HasSubstr("within a loop that writes parameters: only the checkpoints of before can be gone on"));
+  EXPECT_THAT(errors,
+              HasSubstr("within a batch that changes parameters or states: only the checkpoints of before can be "));
   EXPECT_FALSE(std::filesystem::exists(job.path("out/checkpoints/step-000000000001"))) << errors;
 }
 

@@ -5,9 +5,11 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <thread>
 
 #include "core/file.h"
 #include "e2e/process.h"
@@ -382,6 +384,88 @@ TEST(PluginJobsTest, AStateThatAPipelineLacksIsNamedByItsFrameAndWhatMakesFrames
   EXPECT_THAT(run(first, "1").second, HasSubstr("the checkpoint has a state of the operator drift \"c\" of frame 1, "
                                                 "which this run has not: " +
                                                 advice));
+}
+
+/// A job of batches of one line; "d" is `drift` of "x", and a line above 0 then stands in a `while` for ever. The flags
+/// that run it.
+std::vector<std::string> WriteDriftBeforeLoop(const TempDir& folder, const std::string& lines) {
+  const auto path = [&](const std::string& name) { return folder.path() + "/" + name; };
+  const auto var = [](const std::string& name, const std::string& type) {
+    return "vars { name: \"" + name + "\" type { type: LOD_TENSOR lod_tensor { tensor { " + type + " } } } }\n";
+  };
+  const auto slot = [](const std::string& kind, const std::string& parameter, const std::string& name) {
+    return kind + " { parameter: \"" + parameter + "\" arguments: \"" + name + "\" } ";
+  };
+  const auto print = [&](const std::string& message) {
+    return "ops { type: \"print\" " + slot("inputs", "In", "zero") + slot("outputs", "Out", "zero") +
+           "attrs { name: \"message\" type: STRING s: \"" + message +
+           "\" } attrs { name: \"first_n\" type: INT i: 1 } }\n";
+  };
+  std::ofstream(path("data")) << lines;
+  std::ofstream(path("startup")) << "blocks { idx: 0 parent_idx: -1 }\n";
+  std::ofstream(path("main"))
+      << "blocks { idx: 0 parent_idx: -1\n"
+      << var("x", "data_type: FP32 dims: -1 dims: 1") << var("d", "data_type: FP32 dims: -1 dims: 1")
+      << var("zero", "data_type: FP32 dims: 1") << var("go", "data_type: BOOL dims: 1") << "ops { type: \"drift\" "
+      << slot("inputs", "X", "x") << slot("outputs", "Out", "d") << "}\nops { type: \"fill_constant\" "
+      << slot("outputs", "Out", "zero")
+      << "attrs { name: \"shape\" type: LONGS longs: 1 } attrs { name: \"dtype\" type: INT i: 5 } }\n"
+      << print("begun") << "ops { type: \"less_than\" " << slot("inputs", "X", "zero") << slot("inputs", "Y", "x")
+      << slot("outputs", "Out", "go") << "}\nops { type: \"while\" " << slot("inputs", "Condition", "go")
+      << "attrs { name: \"sub_block\" type: BLOCK block_idx: 1 } }\n}\nblocks { idx: 1 parent_idx: 0\n"
+      << print("round") << "}\n";
+  std::ofstream(path("job")) << Plugins("stateful") << "\nfilelist: \"" << path("data") << "\"\n"
+                             << "data_desc { batch_size: 1 multi_slot_desc { slots { name: \"x\" type: \"float\" "
+                             << "is_used: true is_dense: true shape: [-1, 1] } } }\n"
+                             << "program { main: \"" << path("main") << "\" startup: \"" << path("startup")
+                             << "\" }\nfetch_config { fetch_var_names: \"d\" print_period: 1 }\n";
+  return {"--trainer_desc=" + path("job"), "--output_dir=" + path("out")};
+}
+
+/// Waits for what a `print` of the program says.
+bool Says(const Process& trainer, const std::string& message) {
+  for (int i = 0; i < 3000; ++i) {
+    if (trainer.errors().find(message) != std::string::npos) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+bool HasCheckpointOfStep1(const TempDir& folder) {
+  return std::filesystem::exists(folder.path() + "/out/checkpoints/step-000000000001");
+}
+
+// The operator has counted the batch that the stop ends: a run that went on from there would count it twice.
+TEST(PluginJobsTest, ABatchCutInALoopBehindAnOperatorsStateLeavesNoCheckpoint) {
+  const TempDir folder = TempDir::Create("drift_loop").value();
+  Process trainer("trainer", WriteDriftBeforeLoop(folder, "1 0\n1 1\n1 1\n"));
+  std::string line;
+  ASSERT_TRUE(trainer.ReadLine(&line)) << trainer.errors();
+  ASSERT_TRUE(Says(trainer, "round")) << trainer.errors();
+  trainer.Signal(SIGINT);
+  EXPECT_EQ(trainer.Wait(), 130) << trainer.errors();
+  EXPECT_THAT(trainer.errors(),
+              HasSubstr("within a batch that changes parameters or states: only the checkpoints of "));
+  EXPECT_FALSE(HasCheckpointOfStep1(folder)) << trainer.errors();
+}
+
+TEST(PluginJobsTest, ABatchCutByAnotherWorkersBadLineBehindAnOperatorsStateLeavesNoCheckpoint) {
+  const TempDir folder = TempDir::Create("drift_bad_line").value();
+  const std::string go = folder.path() + "/go-";
+  std::vector<std::string> flags = WriteDriftBeforeLoop(folder, "1 0\n1 1\nx\n");
+  flags.insert(flags.end(), {"--set", "thread_num=2", "--set",
+                             "data_desc.pipe_command=n=0; while read -r line; do until [ $n = 0 ] || [ -e " + go +
+                                 "$n ]; do sleep 0.02; done; echo \"$line\"; n=$((n+1)); done"});
+  Process trainer("trainer", flags);
+  // The first batches take turns, so that the first one is over when the second one is in the loop.
+  ASSERT_TRUE(Says(trainer, "begun")) << trainer.errors();
+  std::ofstream(go + "1") << "go on";
+  ASSERT_TRUE(Says(trainer, "round")) << trainer.errors();
+  std::ofstream(go + "2") << "go on";
+  EXPECT_EQ(trainer.Wait(), 3) << trainer.errors();
+  EXPECT_THAT(trainer.errors(), HasSubstr("/data:3:1: slot \"x\""));
+  EXPECT_THAT(trainer.errors(), testing::Not(HasSubstr("what was trained before is kept")));
+  EXPECT_FALSE(HasCheckpointOfStep1(folder)) << trainer.errors();
 }
 
 /// WriteMiniJob without end, fed by the operator `ticks` of the plugin "stateful"; the flags that run it.
