@@ -138,6 +138,13 @@ void CheckFetch(const FetchConfig& fetch, Checker& check) {
 void CheckEval(const TrainerDesc& desc, Checker& check) {
   if (!desc.has_eval()) return;
   const EvalDesc& eval = desc.eval();
+  if (desc.has_program() && !desc.has_model() && !FeedsItself(desc)) {
+    check.Error(
+        "eval",
+        "a program names no loss and no metric that an evaluation could compute; what fetch_config prints of it is "
+        "computed over other files by a run of its own, behind the training: --set infer=true --resume=auto --set "
+        "filelist=...");
+  }
   if (eval.filelist_size() == 0) {
     check.Missing("eval", "filelist", "eval has no filelist: which files are to be evaluated?");
   }
