@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <thread>
 
@@ -15,6 +16,14 @@ inline int ThreadsNow() {
   int threads = 0;
   for ([[maybe_unused]] const auto& task : std::filesystem::directory_iterator("/proc/self/task")) ++threads;
   return threads;
+}
+
+/// The same once they are `expected`, or after a second. The kernel wakes who joins a thread a moment before it takes
+/// the thread off its list.
+inline int ThreadsOnce(int expected) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (ThreadsNow() != expected && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  return ThreadsNow();
 }
 
 }  // namespace millrace

@@ -210,7 +210,7 @@ TEST(SelfFedProgram, ReportsABrokenLineWithinTheLoopAndLeavesNoThread) {
     EXPECT_EQ(report.status().message(), "op[3] while: block 1 op[0] has_next (Out: \"has_next\"): " + data.file(1) +
                                              ":101: 3 columns; the outputs take 9");
   }
-  EXPECT_EQ(ThreadsNow(), before);
+  EXPECT_EQ(ThreadsOnce(before), before);
   Process trainer("trainer", {"--trainer_desc=" + data.Copy("has_next", "")});
   EXPECT_EQ(trainer.Wait(), 3);
 }

@@ -141,7 +141,7 @@ TEST_F(ReaderFaults, AFileThatIsCutShortIsAnErrorOfEveryFormat) {
       ASSERT_TRUE(reader->ReInit().ok());
       EXPECT_TRUE(End(*reader).ok()) << file.name << ": " << End(*reader).ToString();
       reader.reset();
-      EXPECT_EQ(ThreadsNow(), before) << file.name;
+      EXPECT_EQ(ThreadsOnce(before), before) << file.name;
     }
   }
 }
@@ -155,7 +155,7 @@ TEST_F(ReaderFaults, AReaderOfAnyFormatGoesAwayInTheMiddle) {
       std::vector<LoDTensor> item;
       for (int i = 0; i < items; ++i) ASSERT_TRUE(*reader->ReadNext(&item, {})) << file.name;
       reader.reset();
-      EXPECT_EQ(ThreadsNow(), before) << file.name;
+      EXPECT_EQ(ThreadsOnce(before), before) << file.name;
     }
   }
 }
@@ -170,7 +170,7 @@ TEST_F(ReaderFaults, AFileThatGoesAwayAfterItWasFoundIsNamed) {
     EXPECT_EQ(end.code(), StatusCode::kNotFound) << file.name;
     EXPECT_THAT(end.message(), HasSubstr(folder() + "/" + file.name));
     reader.reset();
-    EXPECT_EQ(ThreadsNow(), before);
+    EXPECT_EQ(ThreadsOnce(before), before);
   }
 }
 
@@ -185,7 +185,7 @@ TEST_F(ReaderFaults, AReaderThatFailsOrGivesOtherShapesEndsEveryThread) {
     ASSERT_TRUE(reader->ReInit().ok());
     EXPECT_EQ(End(*reader).message(), message) << "in the next pass";
     reader.reset();
-    EXPECT_EQ(ThreadsNow(), before);
+    EXPECT_EQ(ThreadsOnce(before), before);
   }
 }
 
@@ -226,7 +226,7 @@ TEST_F(ReaderFaults, AFullDiskEndsTheWritingOfRecordsAndLeavesNothing) {
     EXPECT_THAT(Shortened(written.message()), HasSubstr("disk/cache.recordio"));
     EXPECT_THAT(written.message(), HasSubstr("No space left on device"));
   }
-  EXPECT_EQ(ThreadsNow(), before);
+  EXPECT_EQ(ThreadsOnce(before), before);
   EXPECT_TRUE(std::filesystem::is_empty(folder() + "/disk")) << "what was written is still there";
 }
 

@@ -157,7 +157,7 @@ TEST_P(EvaluatorTest, ABadLineEndsItWithItsPlaceAndNoThreadStays) {
   const Result<EvalReport> report = Evaluator::Create(*job, *job->eval_dataset()).value()->Run({}, {});
   EXPECT_EQ(report.status().code(), StatusCode::kBadData);
   EXPECT_THAT(report.status().message(), HasSubstr(Held(2) + ":321:"));
-  EXPECT_EQ(ThreadsNow(), threads);
+  EXPECT_EQ(ThreadsOnce(threads), threads);
 }
 
 TEST_P(EvaluatorTest, AStopEndsIt) {

@@ -89,7 +89,7 @@ TEST_P(MultiTrainerTest, OwnsItsThreadsAndEndsThem) {
   const int before = ThreadsNow();
   const Result<RunReport> report = Run(*job);
   ASSERT_TRUE(report.ok()) << report.status().ToString();
-  EXPECT_EQ(ThreadsNow(), before);
+  EXPECT_EQ(ThreadsOnce(before), before);
   ASSERT_FALSE(notes_.lines.empty());
   EXPECT_GT(notes_.most_threads, before);
   EXPECT_LE(notes_.most_threads, before + kWorkers + kReaders);
@@ -102,7 +102,7 @@ TEST_P(MultiTrainerTest, ABadLineEndsThePassForAllWithItsPlaceAndNoThreadStays) 
   const Result<RunReport> report = Run(*job);
   EXPECT_EQ(report.status().code(), StatusCode::kBadData);
   EXPECT_THAT(report.status().message(), HasSubstr(small_.files()[1] + ":641:"));
-  EXPECT_EQ(ThreadsNow(), before);
+  EXPECT_EQ(ThreadsOnce(before), before);
   // The batches before it, if there were any, are whole.
   const bool is_told = report.status().message().find("what was trained before is kept") != std::string::npos;
   EXPECT_EQ(saved_.steps.size(), is_told ? 1U : 0U);
@@ -118,7 +118,7 @@ TEST_P(MultiTrainerTest, AFailureInAWorkerEndsTheOthersAndNoThreadStays) {
   EXPECT_EQ(notes_.lines.size(), 1U);
   EXPECT_THAT(report.status().message(), testing::Not(HasSubstr("is kept"))) << "what a failed batch left was saved";
   EXPECT_LT(notes_.passes.size(), 1000U);
-  EXPECT_EQ(ThreadsNow(), before);
+  EXPECT_EQ(ThreadsOnce(before), before);
 }
 
 TEST_P(MultiTrainerTest, AStopRequestEndsItAtABatchWithACheckpoint) {
@@ -135,7 +135,7 @@ TEST_P(MultiTrainerTest, AStopRequestEndsItAtABatchWithACheckpoint) {
   EXPECT_TRUE(report->interrupted);
   ASSERT_FALSE(saved_.steps.empty());
   EXPECT_EQ(saved_.steps.back(), report->state.step);
-  EXPECT_EQ(ThreadsNow(), before);
+  EXPECT_EQ(ThreadsOnce(before), before);
 }
 
 TEST_P(MultiTrainerTest, EvaluatesAndSavesWhenTheJobSays) {
