@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <sstream>
+#include <thread>
 #include <tuple>
 
 #include "core/file.h"
@@ -165,6 +167,9 @@ TEST_P(StoppedSelfFedRun, ThatWaitsForDataGoesOnWhereItStood) {
     Process trainer("trainer", flags);
     std::string line;
     for (int i = 0; i < lines; ++i) ASSERT_TRUE(trainer.ReadLine(&line)) << trainer.errors();
+    // A round that asks at its end is printed behind that wait, so that nothing tells when it has come so far; it takes
+    // a millisecond.
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
     trainer.Signal(SIGINT);
     EXPECT_EQ(trainer.Wait(), 130) << trainer.errors();
     EXPECT_THAT(trainer.errors(), testing::Not(HasSubstr("only the checkpoints of before")));
