@@ -16,6 +16,8 @@ namespace millrace {
 namespace {
 
 constexpr size_t kPackedBuffer = size_t{256} << 10;
+constexpr std::string_view kGzipMagic = "\x1f\x8b";
+constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 constexpr size_t kBzip2Magic = 10;  ///< the longest of those that are known
 
 /// The packed bytes that were read and not yet unpacked.
@@ -199,8 +201,8 @@ class DetectingSource final : public ByteSource {
       if (!more) break;
     }
     const std::string_view first(input_.rest().data(), input_.rest().size());
-    if (IsCutWithin(first, "\x1f\x8b", ".gz")) return BadData("gzip: unexpected end of file " + name_);
-    if (IsCutWithin(first, "\x28\xb5\x2f\xfd", ".zst")) return BadData("zstd: unexpected end of file " + name_);
+    if (IsCutWithin(first, kGzipMagic, ".gz")) return BadData("gzip: unexpected end of file " + name_);
+    if (IsCutWithin(first, kZstdMagic, ".zst")) return BadData("zstd: unexpected end of file " + name_);
     switch (DetectCompression(first)) {
       case Compression::kGzip:
         inner_ = std::make_unique<UnpackingSource<GzipUnpacker>>(std::move(input_), name_);
@@ -226,8 +228,8 @@ class DetectingSource final : public ByteSource {
 }  // namespace
 
 Compression DetectCompression(std::string_view first_bytes) {
-  if (first_bytes.starts_with("\x1f\x8b")) return Compression::kGzip;
-  if (first_bytes.starts_with("\x28\xb5\x2f\xfd")) return Compression::kZstd;
+  if (first_bytes.starts_with(kGzipMagic)) return Compression::kGzip;
+  if (first_bytes.starts_with(kZstdMagic)) return Compression::kZstd;
   return Compression::kNone;
 }
 

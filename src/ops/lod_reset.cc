@@ -80,26 +80,6 @@ class LodResetKernel : public BoundKernel<LodResetKernel> {
   std::string source_;
 };
 
-class LodResetGradKernel : public BoundKernel<LodResetGradKernel> {
- public:
-  Status Bind(KernelContext& context) {
-    MR_ASSIGN(x_, context.Input("X"));
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
-    MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
-    return Status::Ok();
-  }
-  Status Run(const RunContext&) override {
-    x_grad_->ViewOf(*out_grad_, x_->dims());
-    x_grad_->set_lod(x_->lod());
-    return Status::Ok();
-  }
-
- private:
-  const Tensor* x_ = nullptr;
-  const Tensor* out_grad_ = nullptr;
-  Tensor* x_grad_ = nullptr;
-};
-
 void AddLodResetAttrs(OpBuilder& op) {
   op.Attr("target_lod", std::vector<int64_t>{}, "offsets of the sequences, where there is no Y")
       .Attr("append", false, "adds a second level of sequences, which is refused");
@@ -117,7 +97,7 @@ void RegisterLodReset(OpRegistry& registry) {
       .InferShape(InferLodReset)
       .Grad(GradFromX)
       .Kernel<LodResetKernel>();
-  OpBuilder backward = AddGradFromX(registry, "lod_reset").Kernel<LodResetGradKernel>();
+  OpBuilder backward = AddGradFromX(registry, "lod_reset").Kernel<SequenceViewGradKernel>();
   AddLodResetAttrs(backward);
 }
 

@@ -3,8 +3,7 @@
 #include <limits>
 
 #include "ops/float_input.h"
-#include "ops/grad_input.h"
-#include "ops/reduction.h"
+#include "ops/slope_grad.h"
 
 namespace millrace {
 namespace {
@@ -26,18 +25,10 @@ struct LogOfExponentials {
   static float Slope(float x, float out) { return std::exp(x - out); }
 };
 
-/// dim, keep_dim and reduce_all; logsumexp calls them axis, keepdim and reduce_all.
-Reduction CurvedReduction(const OpView& op) {
-  if (op.info().FindAttr("dim") != nullptr) return Reduction::Of(op);
-  Reduction reduction{op.Ints("axis"), op.Bool("keepdim"), op.Bool("reduce_all")};
-  reduction.all = reduction.all || reduction.axes.empty();
-  return reduction;
-}
-
 Status InferCurved(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
   MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  return InferReduction(context, CurvedReduction(context.op()));
+  return InferReduction(context, Reduction::Of(context.op()));
 }
 
 template <class F>
@@ -46,7 +37,7 @@ class CurvedKernel : public BoundKernel<CurvedKernel<F>> {
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
     MR_ASSIGN(out_, context.Output("Out"));
-    reduction_ = CurvedReduction(context.op());
+    reduction_ = Reduction::Of(context.op());
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
@@ -85,39 +76,6 @@ class CurvedKernel : public BoundKernel<CurvedKernel<F>> {
   std::vector<double> sums_;
 };
 
-template <class F>
-class CurvedGradKernel : public BoundKernel<CurvedGradKernel<F>> {
- public:
-  Status Bind(KernelContext& context) {
-    MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
-    MR_ASSIGN(out_, GradInput::Bind(context, "Out"));
-    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
-    MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
-    reduction_ = CurvedReduction(context.op());
-    return Status::Ok();
-  }
-  Status Run(const RunContext&) override {
-    const float* x = x_.Read();
-    const int64_t count = reduction_.OutDims(x_.dims()).numel();
-    MR_ASSIGN(const float* out, out_.Read(count));
-    MR_ASSIGN(const float* grad, out_grad_.Read(count));
-    float* x_grad = ResizeLike(x_.tensor(), x_grad_);
-    ReductionWalk(x_.dims(), reduction_).ForEachRun([&](int64_t at, int64_t width, int64_t from, int64_t stride) {
-      for (int64_t i = 0; i < width; ++i) {
-        x_grad[at + i] = F::Slope(x[at + i], out[from + i * stride]) * grad[from + i * stride];
-      }
-    });
-    return Status::Ok();
-  }
-
- private:
-  FloatInput x_;
-  GradInput out_;
-  GradInput out_grad_;
-  Tensor* x_grad_ = nullptr;
-  Reduction reduction_;
-};
-
 void AddLogSumExpAttrs(OpBuilder& op) {
   op.Attr("axis", std::vector<int64_t>{0}, "axes to reduce, negative from the end; none: all")
       .Attr("keepdim", false, "reduced axes stay, of size 1")
@@ -134,7 +92,7 @@ void RegisterCurved(OpRegistry& registry, const std::string& type, const std::st
       .InferShape(InferCurved)
       .Grad(GradFromXAndOut)
       .template Kernel<CurvedKernel<F>>();
-  OpBuilder backward = AddGradFromXAndOut(registry, type).template Kernel<CurvedGradKernel<F>>();
+  OpBuilder backward = AddGradFromXAndOut(registry, type).template Kernel<SlopeGradKernel<F>>();
   attrs(backward);
 }
 

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "ops/float_input.h"
-#include "ops/reduction.h"
+#include "ops/slope_grad.h"
 
 namespace millrace {
 namespace {
@@ -98,38 +98,6 @@ class ExtremeKernel : public BoundKernel<ExtremeKernel<F>> {
   Reduction reduction_;
 };
 
-template <class F>
-class ExtremeGradKernel : public BoundKernel<ExtremeGradKernel<F>> {
- public:
-  Status Bind(KernelContext& context) {
-    MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
-    MR_ASSIGN(out_, context.Input("Out"));
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
-    MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
-    reduction_ = Reduction::Of(context.op());
-    return Status::Ok();
-  }
-  Status Run(const RunContext&) override {
-    const float* x = x_.Read();
-    const float* out = out_->data<float>();
-    const float* grad = out_grad_->data<float>();
-    float* x_grad = ResizeLike(x_.tensor(), x_grad_);
-    ReductionWalk(x_.dims(), reduction_).ForEachRun([&](int64_t at, int64_t width, int64_t from, int64_t stride) {
-      for (int64_t i = 0; i < width; ++i) {
-        x_grad[at + i] = F::Slope(x[at + i], out[from + i * stride]) * grad[from + i * stride];
-      }
-    });
-    return Status::Ok();
-  }
-
- private:
-  FloatInput x_;
-  const Tensor* out_ = nullptr;
-  const Tensor* out_grad_ = nullptr;
-  Tensor* x_grad_ = nullptr;
-  Reduction reduction_;
-};
-
 class BoolKernel : public BoundKernel<BoolKernel> {
  public:
   Status Bind(KernelContext& context) {
@@ -164,7 +132,7 @@ void RegisterOne(OpRegistry& registry, const std::string& type, const std::strin
       .InferShape(InferNumber)
       .Grad(GradFromXAndOut)
       .template Kernel<ExtremeKernel<F>>();
-  OpBuilder backward = AddGradFromXAndOut(registry, type).template Kernel<ExtremeGradKernel<F>>();
+  OpBuilder backward = AddGradFromXAndOut(registry, type).template Kernel<SlopeGradKernel<F>>();
   AddReductionAttrs(backward);
 }
 

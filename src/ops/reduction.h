@@ -15,9 +15,10 @@ struct Reduction {
   bool keep = false;
   bool all = true;
 
-  /// Reads dim, keep_dim and reduce_all.
+  /// Reads dim, keep_dim and reduce_all; logsumexp calls them axis, keepdim and reduce_all.
   static Reduction Of(const OpView& op) {
-    Reduction r{op.Ints("dim"), op.Bool("keep_dim"), op.Bool("reduce_all")};
+    const bool has_dim = op.info().FindAttr("dim") != nullptr;
+    Reduction r{op.Ints(has_dim ? "dim" : "axis"), op.Bool(has_dim ? "keep_dim" : "keepdim"), op.Bool("reduce_all")};
     r.all = r.all || r.axes.empty();
     return r;
   }

@@ -28,4 +28,25 @@ inline Dims WithRows(Dims dims, int64_t rows) {
   return dims;
 }
 
+/// Gradient of an operator that gives the values of X other sequences or rows: the same values in X's own.
+class SequenceViewGradKernel : public BoundKernel<SequenceViewGradKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, context.Input("X"));
+    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    x_grad_->ViewOf(*out_grad_, x_->dims());
+    x_grad_->set_lod(x_->lod());
+    return Status::Ok();
+  }
+
+ private:
+  const Tensor* x_ = nullptr;
+  const Tensor* out_grad_ = nullptr;
+  Tensor* x_grad_ = nullptr;
+};
+
 }  // namespace millrace

@@ -53,26 +53,6 @@ class SequenceReshapeKernel : public BoundKernel<SequenceReshapeKernel> {
   std::string name_;
 };
 
-class SequenceReshapeGradKernel : public BoundKernel<SequenceReshapeGradKernel> {
- public:
-  Status Bind(KernelContext& context) {
-    MR_ASSIGN(x_, context.Input("X"));
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
-    MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
-    return Status::Ok();
-  }
-  Status Run(const RunContext&) override {
-    x_grad_->ViewOf(*out_grad_, x_->dims());
-    x_grad_->set_lod(x_->lod());
-    return Status::Ok();
-  }
-
- private:
-  const Tensor* x_ = nullptr;
-  const Tensor* out_grad_ = nullptr;
-  Tensor* x_grad_ = nullptr;
-};
-
 Status InferEnumerate(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("X"));
   MR_TRY(ExpectDType(context, "X", x, DType::kInt64));
@@ -127,7 +107,7 @@ void RegisterSequenceReshape(OpRegistry& registry) {
       .InferShape(InferSequenceReshape)
       .Grad(GradFromX)
       .Kernel<SequenceReshapeKernel>();
-  AddGradFromX(registry, "sequence_reshape").Kernel<SequenceReshapeGradKernel>();
+  AddGradFromX(registry, "sequence_reshape").Kernel<SequenceViewGradKernel>();
   registry.Add("sequence_enumerate")
       .Doc("Each id with those that follow it in its sequence.")
       .Input("X", "int64 [values, 1] with LoD")

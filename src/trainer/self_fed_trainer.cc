@@ -108,9 +108,8 @@ void SelfFedTrainer::FindLoopVariables() {
   }
 }
 
-bool SelfFedTrainer::LeavesSomething(const OpDesc& op) const {
+bool SelfFedTrainer::LeavesSomething(const OpDesc& op, const std::vector<NamedKernelState>& states) const {
   if (BlockOf(op) >= 0 || op.type() == "read" || op.type() == "reset") return true;
-  const std::vector<NamedKernelState> states = frame_->states();
   if (std::any_of(states.begin(), states.end(), [&op](const NamedKernelState& kept) { return kept.op == &op; })) {
     return true;
   }
@@ -135,7 +134,8 @@ void SelfFedTrainer::FindWaits() {
     if (op.type() == "while") loop_block_ = BlockOf(op);
   }
   const std::vector<OpDesc>& ops = job_->train().ops(loop_block_);
-  while (begin_end_ < ops.size() && !LeavesSomething(ops[begin_end_])) ++begin_end_;
+  const std::vector<NamedKernelState> states = frame_->states();
+  while (begin_end_ < ops.size() && !LeavesSomething(ops[begin_end_], states)) ++begin_end_;
   tail_ = ops.size();
   while (tail_ > 0 && ops[tail_ - 1].type() == "has_next") --tail_;
 }

@@ -48,7 +48,8 @@ class SelfFedTrainer final : public Trainer, private LoopObserver {
   void FindLoopVariables();
   /// Finds where a round may wait for data without having left something that only a part of it did.
   void FindWaits();
-  bool LeavesSomething(const OpDesc& op) const;
+  /// `states` are the frame's.
+  bool LeavesSomething(const OpDesc& op, const std::vector<NamedKernelState>& states) const;
   /// What AfterRound counts.
   Status CountRound(RunContext* body);
   /// kBadData when nobody read anything.
