@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "sanitized.h"
+
 namespace millrace {
 
 /// What a warm batch is not to do, counted on one thread since it started. What oneDNN does within its own code is
@@ -28,10 +30,6 @@ struct WarmCounts {
 /// functions. Counts nothing under a sanitizer, which stands there itself (kCountsWarm).
 WarmCounts WarmCountsNow();
 
-#ifdef MILLRACE_SANITIZED
-inline constexpr bool kCountsWarm = false;
-#else
-inline constexpr bool kCountsWarm = true;
-#endif
+inline constexpr bool kCountsWarm = !kIsSanitized;
 
 }  // namespace millrace

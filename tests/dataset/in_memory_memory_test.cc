@@ -10,15 +10,10 @@
 #include "data_feed.pb.h"
 #include "datafeed/batch_text.h"
 #include "dataset/in_memory_dataset.h"
+#include "sanitized.h"
 
 namespace millrace {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kIsSanitized = true;
-#else
-constexpr bool kIsSanitized = false;
-#endif
 
 int64_t ResidentBytes() {
   std::ifstream statm("/proc/self/statm");

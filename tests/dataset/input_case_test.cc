@@ -14,7 +14,7 @@
 #include "datafeed/batch_text.h"
 #include "dataset/dataset_factory.h"
 #include "dataset/pack.h"
-#include "dataset/process_tree.h"
+#include "process_tree.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -156,7 +156,7 @@ void CheckCase(const InputCase& test) {
   for (const InputCase::File& file : test.contents) {
     EXPECT_EQ(ReadFile(dir.path() + "/" + file.name).value(), run.Here(file.text)) << file.name;
   }
-  EXPECT_EQ(testing::CountChildren(), 0);
+  EXPECT_EQ(CountChildren(), 0);
 }
 
 class InputCases : public ::testing::TestWithParam<std::string> {};

@@ -16,7 +16,7 @@
 #include "datafeed/batch_text.h"
 #include "dataset/dataset_factory.h"
 #include "dataset/pack.h"
-#include "dataset/process_tree.h"
+#include "process_tree.h"
 
 namespace millrace {
 namespace {
@@ -242,7 +242,7 @@ TEST_F(QueueDatasetTest, TheFirstFailureEndsEveryWorkerAndEveryCommand) {
     }
   }
   ASSERT_TRUE(dataset->EndPass().ok());
-  EXPECT_EQ(testing::CountChildren(), 1);  // the guard, which the dataset keeps
+  EXPECT_EQ(CountChildren(), 1);  // the guard, which the dataset keeps
 }
 
 TEST_F(QueueDatasetTest, RowsOfACommandThatGoesSilentAreHandedOn) {
@@ -281,7 +281,7 @@ TEST_F(QueueDatasetTest, NextHonoursAStop) {
   std::jthread stopper([&] { stop.request_stop(); });
   EXPECT_EQ(dataset->source(0).Next(stop.get_token()).status().code(), StatusCode::kCancelled);
   ASSERT_TRUE(dataset->EndPass().ok());
-  EXPECT_EQ(testing::CountChildren(), 1);
+  EXPECT_EQ(CountChildren(), 1);
 }
 
 TEST_F(QueueDatasetTest, AnAbandonedPassLeavesNoChild) {
@@ -294,7 +294,7 @@ TEST_F(QueueDatasetTest, AnAbandonedPassLeavesNoChild) {
       ASSERT_TRUE(dataset->source(0).Next({}).ok());
     }
     dataset.reset();
-    EXPECT_EQ(testing::CountChildren(), 0) << command;
+    EXPECT_EQ(CountChildren(), 0) << command;
   }
 }
 
@@ -308,7 +308,7 @@ TEST_F(QueueDatasetTest, AnAbandonedPackedFileLeavesNoChild) {
   ASSERT_TRUE(dataset->BeginPass({}).ok());
   ASSERT_TRUE(dataset->source(0).Next({}).ok());
   dataset.reset();
-  EXPECT_EQ(testing::CountChildren(), 0);
+  EXPECT_EQ(CountChildren(), 0);
 }
 
 TEST_F(QueueDatasetTest, ANamedPipeIsReadAndCanBeStopped) {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "e2e/small_job.h"
+#include "sanitized.h"
 #include "threads_now.h"
 #include "trainer/in_process.h"
 
@@ -82,10 +83,11 @@ class MultiTrainerTest : public testing::TestWithParam<const char*> {
 
 TEST_P(MultiTrainerTest, OwnsItsThreadsAndEndsThem) {
   // Worker 0 prints, and of a few batches a busy machine may leave it none.
+  const std::string epochs = kIsSanitized ? "epochs: 10" : "epochs: 100";
   std::vector<std::string> overrides = Threads();
   overrides.emplace_back("fetch_config.print_period=1");
   const std::unique_ptr<Job> job =
-      MakeJob(JobOf("epochs: 100 eval { filelist: \"" + small_.files()[0] + "\" }"), "", overrides);
+      MakeJob(JobOf(epochs + " eval { filelist: \"" + small_.files()[0] + "\" }"), "", overrides);
   const int before = ThreadsNow();
   const Result<RunReport> report = Run(*job);
   ASSERT_TRUE(report.ok()) << report.status().ToString();
