@@ -54,7 +54,6 @@
   X(RegisterLeakyRelu) \
   X(RegisterLearningRateSchedule) \
   X(RegisterLodReset) \
-  X(RegisterLogSoftmax) \
   X(RegisterLookupTable) \
   X(RegisterMatmul) \
   X(RegisterMomentum) \

@@ -1,5 +1,4 @@
-#include <algorithm>
-#include <cmath>
+#include <vector>
 
 #include "ops/axis_lines.h"
 #include "ops/float_input.h"
@@ -10,7 +9,33 @@
 namespace millrace {
 namespace {
 
-class SoftmaxKernel : public BoundKernel<SoftmaxKernel> {
+/// A line along an axis, brought together where its values lie apart.
+class GatheredLine {
+ public:
+  const float* Read(const float* from, const AxisLines& lines, int64_t first) {
+    if (lines.inner == 1) return from + first;
+    line_.resize(static_cast<size_t>(lines.along));
+    for (int64_t k = 0; k < lines.along; ++k) line_[static_cast<size_t>(k)] = from[first + k * lines.inner];
+    return line_.data();
+  }
+  /// Where to write a line of `to`, which Scatter then brings there.
+  float* Target(float* to, const AxisLines& lines, int64_t first) {
+    if (lines.inner == 1) return to + first;
+    line_.resize(static_cast<size_t>(lines.along));
+    return line_.data();
+  }
+  void Scatter(float* to, const AxisLines& lines, int64_t first) const {
+    if (lines.inner == 1) return;
+    for (int64_t k = 0; k < lines.along; ++k) to[first + k * lines.inner] = line_[static_cast<size_t>(k)];
+  }
+
+ private:
+  std::vector<float> line_;
+};
+
+/// Row(x, width, out) on each line along an axis.
+template <auto Row>
+class LinesKernel : public BoundKernel<LinesKernel<Row>> {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
@@ -21,17 +46,10 @@ class SoftmaxKernel : public BoundKernel<SoftmaxKernel> {
   Status Run(const RunContext&) override {
     const float* x = x_.Read();
     const AxisLines lines = AxisLines::Of(x_.dims(), axis_);
-    const int64_t count = x_.tensor().numel();
     float* out = ResizeLike(x_.tensor(), out_);
-    if (lines.inner == 1) {
-      for (int64_t at = 0; at < count; at += lines.along) SoftmaxRow(x + at, lines.along, out + at);
-      return Status::Ok();
-    }
-    line_.resize(static_cast<size_t>(lines.along));
     lines.ForEach([&](int64_t, int64_t first) {
-      for (int64_t k = 0; k < lines.along; ++k) line_[static_cast<size_t>(k)] = x[first + k * lines.inner];
-      SoftmaxRow(line_.data(), lines.along, line_.data());
-      for (int64_t k = 0; k < lines.along; ++k) out[first + k * lines.inner] = line_[static_cast<size_t>(k)];
+      Row(x_line_.Read(x, lines, first), lines.along, out_line_.Target(out, lines, first));
+      out_line_.Scatter(out, lines, first);
     });
     return Status::Ok();
   }
@@ -40,10 +58,13 @@ class SoftmaxKernel : public BoundKernel<SoftmaxKernel> {
   FloatInput x_;
   Tensor* out_ = nullptr;
   int64_t axis_ = -1;
-  std::vector<float> line_;
+  GatheredLine x_line_;
+  GatheredLine out_line_;
 };
 
-class SoftmaxGradKernel : public BoundKernel<SoftmaxGradKernel> {
+/// Row(out, gradient of out, width, gradient of x) on each line.
+template <auto Row>
+class LinesGradKernel : public BoundKernel<LinesGradKernel<Row>> {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(out_, context.Input("Out"));
@@ -56,21 +77,12 @@ class SoftmaxGradKernel : public BoundKernel<SoftmaxGradKernel> {
     const float* out = out_->data<float>();
     if (out_->dims().rank() == 0) return InvalidConfig("input Out has no axes");
     const AxisLines lines = AxisLines::Of(out_->dims(), axis_);
-    const int64_t count = out_->numel();
-    MR_ASSIGN(const float* grad, out_grad_.Read(count));
+    MR_ASSIGN(const float* grad, out_grad_.Read(out_->numel()));
     float* x_grad = ResizeLike(*out_, x_grad_);
-    if (lines.inner == 1) {
-      const int64_t width = lines.along;
-      for (int64_t at = 0; at < count; at += width) SoftmaxGradRow(out + at, grad + at, width, x_grad + at);
-      return Status::Ok();
-    }
     lines.ForEach([&](int64_t, int64_t first) {
-      float dot = 0;
-      for (int64_t k = 0; k < lines.along; ++k) dot += out[first + k * lines.inner] * grad[first + k * lines.inner];
-      for (int64_t k = 0; k < lines.along; ++k) {
-        const int64_t at = first + k * lines.inner;
-        x_grad[at] = out[at] * (grad[at] - dot);
-      }
+      Row(out_line_.Read(out, lines, first), grad_line_.Read(grad, lines, first), lines.along,
+          x_grad_line_.Target(x_grad, lines, first));
+      x_grad_line_.Scatter(x_grad, lines, first);
     });
     return Status::Ok();
   }
@@ -80,29 +92,44 @@ class SoftmaxGradKernel : public BoundKernel<SoftmaxGradKernel> {
   GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
   int64_t axis_ = -1;
+  GatheredLine out_line_;
+  GatheredLine grad_line_;
+  GatheredLine x_grad_line_;
 };
 
-}  // namespace
-
-void RegisterSoftmax(OpRegistry& registry) {
-  registry.Add("softmax")
-      .Doc("Out = exp(X) / sum(exp(X)) along an axis.")
+/// What both have in common. The type is the operator's name, and its gradient's with _grad.
+OpBuilder AddForward(OpRegistry& registry, const std::string& type) {
+  return registry.Add(type)
       .Input("X", "any shape")
       .Output("Out", "shape of X")
       .Attr("axis", int64_t{-1}, "negative: from the end")
-      .Attr("data_format", std::string("AnyLayout"), "as Paddle writes it; changes nothing here")
       .InferShape(InferAlongAxis)
-      .Grad(GradFromOut)
-      .Kernel<SoftmaxKernel>();
-  registry.Add("softmax_grad")
-      .Doc("Gradient of softmax.")
+      .Grad(GradFromOut);
+}
+
+OpBuilder AddGradient(OpRegistry& registry, const std::string& type) {
+  return registry.Add(type + "_grad")
+      .Doc("Gradient of " + type + ".")
       .Input("Out", "of the forward operator")
       .Input("Out@GRAD", "gradient of Out")
       .Output("X@GRAD", "gradient of X")
       .Attr("axis", int64_t{-1}, "negative: from the end")
       .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<SoftmaxGradKernel>();
+      .Gradient();
+}
+
+}  // namespace
+
+void RegisterSoftmax(OpRegistry& registry) {
+  AddForward(registry, "softmax")
+      .Doc("Out = exp(X) / sum(exp(X)) along an axis.")
+      .Attr("data_format", std::string("AnyLayout"), "as Paddle writes it; changes nothing here")
+      .Kernel<LinesKernel<SoftmaxRow>>();
+  AddGradient(registry, "softmax").Kernel<LinesGradKernel<SoftmaxGradRow>>();
+  AddForward(registry, "log_softmax")
+      .Doc("Out = X - log(sum(exp(X))) along an axis.")
+      .Kernel<LinesKernel<LogSoftmaxRow>>();
+  AddGradient(registry, "log_softmax").Kernel<LinesGradKernel<LogSoftmaxGradRow>>();
 }
 
 }  // namespace millrace

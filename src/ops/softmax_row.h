@@ -25,4 +25,21 @@ inline void SoftmaxGradRow(const float* out, const float* grad, int64_t width, f
   for (int64_t i = 0; i < width; ++i) x_grad[i] = out[i] * (grad[i] - dot);
 }
 
+/// out = x - log(sum(exp(x))), likewise.
+inline void LogSoftmaxRow(const float* x, int64_t width, float* out) {
+  if (width == 0) return;
+  const float most = *std::max_element(x, x + width);
+  float sum = 0;
+  for (int64_t i = 0; i < width; ++i) sum += std::exp(x[i] - most);
+  const float whole = most + std::log(sum);
+  for (int64_t i = 0; i < width; ++i) out[i] = x[i] - whole;
+}
+
+/// The gradient of x where `out` is its log_softmax. `x_grad` may be `grad`.
+inline void LogSoftmaxGradRow(const float* out, const float* grad, int64_t width, float* x_grad) {
+  float sum = 0;
+  for (int64_t i = 0; i < width; ++i) sum += grad[i];
+  for (int64_t i = 0; i < width; ++i) x_grad[i] = grad[i] - std::exp(out[i]) * sum;
+}
+
 }  // namespace millrace
