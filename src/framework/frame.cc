@@ -13,6 +13,7 @@ namespace {
 /// Makes every variable that an operator names: local ones here, persistable ones must be in the root.
 Status MakeVariables(const Executable& executable, Scope& scope) {
   std::string missing;
+  std::string missing_readers;
   std::string misfits;
   const auto make = [&](const std::string& name) {
     if (name == kEmptyVar) return;
@@ -26,7 +27,8 @@ Status MakeVariables(const Executable& executable, Scope& scope) {
     if (made == nullptr) {
       // Forward, backward and update name it again.
       const std::string quoted = "\"" + name + "\"";
-      if (missing.find(quoted) == std::string::npos) missing += (missing.empty() ? "" : ", ") + quoted;
+      std::string& names = it->second.kind == VarType::READER ? missing_readers : missing;
+      if (names.find(quoted) == std::string::npos) names += (names.empty() ? "" : ", ") + quoted;
     } else if (misfits.empty() && !FitsMeta(*made, it->second)) {
       const Tensor& tensor = made->Get<Tensor>();
       misfits = "parameter " + ShownMeta(name, it->second.dtype, it->second.dims) + " was made as " +
@@ -44,6 +46,10 @@ Status MakeVariables(const Executable& executable, Scope& scope) {
     }
   }
   if (!misfits.empty()) return InvalidConfig(misfits);
+  if (!missing_readers.empty()) {
+    return InvalidConfig("readers that the startup program did not make: " + missing_readers +
+                         "; their creation belongs there, and in both programs they are persistable variables");
+  }
   if (missing.empty()) return Status::Ok();
   return InvalidConfig("parameters that the startup program (or the loaded model) did not make: " + missing);
 }

@@ -14,6 +14,19 @@
 namespace millrace {
 namespace {
 
+Result<size_t> AtLeast1(const OpView& op, std::string_view attribute) {
+  const int64_t size = op.Int(attribute);
+  if (size > 0) return static_cast<size_t>(size);
+  return InvalidConfig(op.type() + ": attribute \"" + std::string(attribute) + "\" is " + std::to_string(size) +
+                       "; it is at least 1");
+}
+
+/// AtLeast1 of an attribute without which the operator would do nothing, and nobody would see it.
+Result<size_t> GivenAtLeast1(const OpView& op, std::string_view attribute) {
+  if (FindAttr(op.desc(), attribute) != nullptr) return AtLeast1(op, attribute);
+  return InvalidConfig(op.type() + ": attribute \"" + std::string(attribute) + "\" is not given");
+}
+
 /// Makes the reader of Out at the first run. `Maker` has Status Bind(KernelContext&) and
 /// Result<std::unique_ptr<ReaderBase>> Make().
 template <class Maker>
@@ -21,17 +34,19 @@ class CreateReaderKernel : public BoundKernel<CreateReaderKernel<Maker>> {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(out_, OutputReader(context, "Out"));
+    creation_ = context.op().desc().SerializeAsString();
     return maker_.Bind(context);
   }
   Status Run(const RunContext&) override {
-    if (out_->made()) return Status::Ok();
+    if (out_->made()) return out_->CheckMadeBy(creation_);
     MR_ASSIGN(std::unique_ptr<ReaderBase> reader, maker_.Make());
-    out_->Hold(std::move(reader));
+    out_->Hold(std::move(reader), creation_);
     return Status::Ok();
   }
 
  private:
   ReaderHolder* out_ = nullptr;
+  std::string creation_;  ///< the operator, by which a second run of it is told from another one
   Maker maker_;
 };
 
@@ -42,7 +57,7 @@ class FilesMaker {
     options_.files = context.op().Strings("file_names");
     options_.format = context.op().String("format");
     options_.threads = static_cast<int>(context.op().Int("thread_num"));
-    MR_ASSIGN(options_.buffer_size, PositiveSize(context.op(), "buffer_size"));
+    MR_ASSIGN(options_.buffer_size, AtLeast1(context.op(), "buffer_size"));
     MR_ASSIGN(specs_, ReadTensorSpecs(context));
     if (registry_ == nullptr) return InvalidConfig("this program cannot open files: it was given no file formats");
     return Status::Ok();
@@ -50,12 +65,6 @@ class FilesMaker {
   Result<std::unique_ptr<ReaderBase>> Make() {
     MR_ASSIGN(std::unique_ptr<ReaderBase> reader, MultipleReader::Create(options_, *registry_, specs_));
     return reader;
-  }
-  static Result<size_t> PositiveSize(const OpView& op, std::string_view attribute) {
-    const int64_t size = op.Int(attribute);
-    if (size > 0) return static_cast<size_t>(size);
-    return InvalidConfig("attribute \"" + std::string(attribute) + "\" is " + std::to_string(size) +
-                         "; it is at least 1");
   }
 
  private:
@@ -109,7 +118,9 @@ class UnderlyingReader {
     MR_ASSIGN(holder_, InputReader(context, "UnderlyingReader"));
     name_ = context.InputName("UnderlyingReader");
     taker_ = context.OutputName("Out");
-    return Status::Ok();
+    if (name_ != taker_) return Status::Ok();
+    return InvalidConfig(context.op().type() + ": Out and UnderlyingReader are both \"" + name_ +
+                         "\"; give the new reader a variable of its own");
   }
   Result<std::unique_ptr<ReaderBase>> Take() {
     return holder_->Take(taker_).Context("UnderlyingReader \"" + name_ + "\"");
@@ -124,7 +135,7 @@ class UnderlyingReader {
 class ShuffleMaker {
  public:
   Status Bind(KernelContext& context) {
-    MR_ASSIGN(buffer_size_, FilesMaker::PositiveSize(context.op(), "buffer_size"));
+    MR_ASSIGN(buffer_size_, GivenAtLeast1(context.op(), "buffer_size"));
     const int64_t seed = context.op().Int("seed");
     seed_ =
         seed != 0 ? static_cast<uint64_t>(seed) : Mix64(context.options().seed, HashName(context.OutputName("Out")));
@@ -144,19 +155,20 @@ class ShuffleMaker {
 class BatchMaker {
  public:
   Status Bind(KernelContext& context) {
-    batch_size_ = context.op().Int("batch_size");
+    MR_ASSIGN(batch_size_, GivenAtLeast1(context.op(), "batch_size"));
     drop_last_ = context.op().Bool("discard_leftover");
     return underlying_.Bind(context);
   }
   Result<std::unique_ptr<ReaderBase>> Make() {
     MR_ASSIGN(std::unique_ptr<ReaderBase> reader, underlying_.Take());
-    MR_ASSIGN(std::unique_ptr<ReaderBase> batches, BatchReader::Create(std::move(reader), batch_size_, drop_last_));
+    MR_ASSIGN(std::unique_ptr<ReaderBase> batches,
+              BatchReader::Create(std::move(reader), static_cast<int64_t>(batch_size_), drop_last_));
     return batches;
   }
 
  private:
   UnderlyingReader underlying_;
-  int64_t batch_size_ = 1;
+  size_t batch_size_ = 1;
   bool drop_last_ = false;
 };
 
@@ -175,20 +187,18 @@ class DoubleBufferMaker {
 class MultiPassMaker {
  public:
   Status Bind(KernelContext& context) {
-    pass_num_ = context.op().Int("pass_num");
-    if (pass_num_ < 1) {
-      return InvalidConfig("attribute \"pass_num\" is " + std::to_string(pass_num_) + "; it is at least 1");
-    }
+    MR_ASSIGN(pass_num_, GivenAtLeast1(context.op(), "pass_num"));
     return underlying_.Bind(context);
   }
   Result<std::unique_ptr<ReaderBase>> Make() {
     MR_ASSIGN(std::unique_ptr<ReaderBase> reader, underlying_.Take());
-    return std::unique_ptr<ReaderBase>(std::make_unique<MultiPassReader>(std::move(reader), pass_num_));
+    return std::unique_ptr<ReaderBase>(
+        std::make_unique<MultiPassReader>(std::move(reader), static_cast<int64_t>(pass_num_)));
   }
 
  private:
   UnderlyingReader underlying_;
-  int64_t pass_num_ = 1;
+  size_t pass_num_ = 1;
 };
 
 /// The attributes that say what a reader delivers.
@@ -238,19 +248,19 @@ void RegisterCreateReader(OpRegistry& registry) {
   OpBuilder shuffle = registry.Add("create_shuffle_reader");
   Decorator(shuffle)
       .Doc("Makes a reader that permutes each buffer_size items of another one. Runs once.")
-      .Attr("buffer_size", int64_t{1}, "items that are held in memory")
+      .Attr("buffer_size", int64_t{1}, "items that are held in memory; to be given")
       .Attr("seed", int64_t{0}, "of the permutations; 0: from the job's seed")
       .Kernel<CreateReaderKernel<ShuffleMaker>>();
   OpBuilder batch = registry.Add("create_batch_reader");
   Decorator(batch)
       .Doc("Makes a reader that joins batch_size items of another one along axis 0. Runs once.")
-      .Attr("batch_size", int64_t{1}, "items")
+      .Attr("batch_size", int64_t{1}, "items; to be given")
       .Attr("discard_leftover", false, "leave out items at the end that fill no batch")
       .Kernel<CreateReaderKernel<BatchMaker>>();
   OpBuilder multi_pass = registry.Add("create_multi_pass_reader");
   Decorator(multi_pass)
       .Doc("Makes a reader that delivers what another one has pass_num times. Runs once.")
-      .Attr("pass_num", int64_t{1}, "passes")
+      .Attr("pass_num", int64_t{1}, "passes; to be given")
       .Kernel<CreateReaderKernel<MultiPassMaker>>();
   OpBuilder double_buffer = registry.Add("create_double_buffer_reader");
   Decorator(double_buffer)

@@ -41,7 +41,9 @@ Result<ReaderHolder*> OutputReader(KernelContext& context, std::string_view para
   return ReaderOf(variables, context.op().type() + ": output " + std::string(parameter), context.OutputName(parameter));
 }
 
-Result<std::vector<TensorSpec>> ReadTensorSpecs(const KernelContext& context) {
+namespace {
+
+Result<std::vector<TensorSpec>> SpecsOf(const KernelContext& context) {
   const OpView& op = context.op();
   const std::vector<int64_t> ranks = op.Ints("ranks");
   const std::vector<int64_t> sizes = op.Ints("shape_concat");
@@ -81,6 +83,12 @@ Result<std::vector<TensorSpec>> ReadTensorSpecs(const KernelContext& context) {
   if (at == sizes.size()) return specs;
   return InvalidConfig("attribute \"shape_concat\" has " + std::to_string(sizes.size()) + " sizes, and the ranks use " +
                        std::to_string(at));
+}
+
+}  // namespace
+
+Result<std::vector<TensorSpec>> ReadTensorSpecs(const KernelContext& context) {
+  return SpecsOf(context).Context(context.op().type());
 }
 
 }  // namespace millrace

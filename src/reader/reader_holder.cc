@@ -20,10 +20,17 @@ bool ReaderHolder::made() const {
   return reader_ != nullptr || !taken_by_.empty();
 }
 
-void ReaderHolder::Hold(std::unique_ptr<ReaderBase> reader) {
+void ReaderHolder::Hold(std::unique_ptr<ReaderBase> reader, std::string creation) {
   CHECK(!made()) << "a variable was given a second reader";
   const std::lock_guard lock(mutex_);
   reader_ = std::move(reader);
+  creation_ = std::move(creation);
+}
+
+Status ReaderHolder::CheckMadeBy(const std::string& creation) const {
+  const std::lock_guard lock(mutex_);
+  if (creation == creation_) return Status::Ok();
+  return InvalidConfig("another operator has made a reader in this variable; give each reader a variable of its own");
 }
 
 Status ReaderHolder::CheckHolds() const {

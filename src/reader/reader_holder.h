@@ -37,8 +37,10 @@ class ReaderHolder {
 
   /// Whether an operator made a reader here, taken away or not: creation runs once.
   bool made() const;
-  /// Puts the reader here. Only when !made() (CHECK).
-  void Hold(std::unique_ptr<ReaderBase> reader);
+  /// Puts the reader here, which `creation` made: whatever tells its operator from others. Only when !made() (CHECK).
+  void Hold(std::unique_ptr<ReaderBase> reader, std::string creation = {});
+  /// kInvalidConfig unless the reader was made by `creation`.
+  Status CheckMadeBy(const std::string& creation) const;
   /// Takes the reader away for variable `by`.
   Result<std::unique_ptr<ReaderBase>> Take(const std::string& by);
 
@@ -62,6 +64,7 @@ class ReaderHolder {
 
   mutable std::mutex mutex_;
   std::unique_ptr<ReaderBase> reader_;
+  std::string creation_;
   std::string taken_by_;
   ReaderPosition position_;
   int64_t items_ = 0;

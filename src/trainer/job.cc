@@ -225,7 +225,8 @@ Status Job::CheckSelfFed() {
   }
   if (loops > 1) {
     return InvalidConfig("program.main: block 0 has " + std::to_string(loops) +
-                         " while operators; the training loop of a program that feeds itself is one");
+                         " while operators; the training loop of a program that feeds itself is one: put loops that "
+                         "follow each other into the block of one while");
   }
   is_loop_ = loops == 1;
   if (!reads && !is_loop_) {
@@ -326,8 +327,12 @@ Status Job::InitParameters(std::stop_token stop) {
   const bool loads = desc().has_program() && desc().program().has_init_dir();
   // Readers are made by the startup program, wherever the parameters start.
   if (!loads || feeds_itself()) {
-    MR_TRY(
-        RunStartup(model_.startup, environment_->ops, *root_, desc().seed(), &environment_->readers, std::move(stop)));
+    Status started =
+        RunStartup(model_.startup, environment_->ops, *root_, desc().seed(), &environment_->readers, std::move(stop));
+    if (!started.ok() && desc().program().has_startup()) {
+      return std::move(started).Context(desc().program().startup());
+    }
+    MR_TRY(std::move(started));
   }
   return loads ? LoadVariables(model_.main, desc().program().init_dir(), *root_) : Status::Ok();
 }

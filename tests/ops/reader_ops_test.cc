@@ -212,27 +212,29 @@ TEST_F(ReaderOps, ReadARecordIOFile) {
 
 TEST_F(ReaderOps, NameWhatIsWrongWithTheirAttributes) {
   const std::string r = ReaderVar("r");
-  EXPECT_EQ(StartError(r + OpenFiles("r", "")), "op[0]: attribute \"ranks\" is empty: how many axes has each output?");
-  EXPECT_EQ(
-      StartError(r + OpenFiles("r",
-                               "attrs { name: \"shape_concat\" type: INTS ints: 1 } attrs { name: \"ranks\" "
-                               "type: INTS ints: 2 } ")),
-      "op[0]: attribute \"ranks\" asks for more sizes than \"shape_concat\" has: output 0 has rank 2, and 1 sizes "
-      "are left");
+  EXPECT_EQ(StartError(r + OpenFiles("r", "")),
+            "op[0]: open_files: attribute \"ranks\" is empty: how many axes has each output?");
+  EXPECT_EQ(StartError(r + OpenFiles("r",
+                                     "attrs { name: \"shape_concat\" type: INTS ints: 1 } attrs { name: \"ranks\" "
+                                     "type: INTS ints: 2 } ")),
+            "op[0]: open_files: attribute \"ranks\" asks for more sizes than \"shape_concat\" has: output 0 has rank "
+            "2, and 1 sizes "
+            "are left");
   EXPECT_EQ(StartError(r + OpenFiles("r",
                                      "attrs { name: \"shape_concat\" type: INTS ints: 1 ints: 1 } attrs { name: "
                                      "\"ranks\" type: INTS ints: 1 } ")),
-            "op[0]: attribute \"shape_concat\" has 2 sizes, and the ranks use 1");
+            "op[0]: open_files: attribute \"shape_concat\" has 2 sizes, and the ranks use 1");
   EXPECT_EQ(
       StartError(r + OpenFiles("r", std::string(kTwoColumns) + "attrs { name: \"lod_levels\" type: INTS ints: 0 } ")),
-      "op[0]: attribute \"lod_levels\" has 1 entries, and \"ranks\" has 2; there is one for each output, or none");
+      "op[0]: open_files: attribute \"lod_levels\" has 1 entries, and \"ranks\" has 2; there is one for each output, "
+      "or none");
   EXPECT_EQ(StartError(r + OpenFiles("r", std::string(kTwoColumns) + "attrs { name: \"lod_levels\" type: INTS ints: 0 "
                                                                      "ints: 2 } ")),
-            "op[0]: attribute \"lod_levels\": 2; outputs have no LoD (0) or one level (1)");
+            "op[0]: open_files: attribute \"lod_levels\": 2; outputs have no LoD (0) or one level (1)");
   EXPECT_THAT(StartError(r + OpenFiles("r", std::string(kTwoColumns) + IntAttr("thread_num", 0))),
               HasSubstr("op[0] open_files (Out: \"r\"): files are read by at least 1 thread, not 0"));
   EXPECT_EQ(StartError(r + OpenFiles("r", std::string(kTwoColumns) + IntAttr("buffer_size", 0))),
-            "op[0]: attribute \"buffer_size\" is 0; it is at least 1");
+            "op[0]: open_files: attribute \"buffer_size\" is 0; it is at least 1");
   EXPECT_THAT(
       StartError(r + OpenFiles("r", std::string(kTwoColumns) + "attrs { name: \"format\" type: STRING s: \"cvs\" } ")),
       HasSubstr("there is no file format \"cvs\"; did you mean \"csv\"?"));
@@ -242,14 +244,43 @@ TEST_F(ReaderOps, NameWhatIsWrongWithTheirAttributes) {
             "op[0]: this program cannot open files: it was given no file formats");
 }
 
+// A batch of one, a buffer of one and one pass are what nobody asks a decorator for.
+TEST_F(ReaderOps, RefuseToDoNothingBecauseAnAttributeIsNotGiven) {
+  const std::string files = ReaderVar("files") + ReaderVar("r") + OpenFiles("files");
+  const std::vector<std::pair<std::string, std::string>> decorators = {{"create_batch_reader", "batch_size"},
+                                                                       {"create_shuffle_reader", "buffer_size"},
+                                                                       {"create_multi_pass_reader", "pass_num"}};
+  for (const auto& [type, attribute] : decorators) {
+    const std::string where = "op[1]: " + type + ": attribute \"" + attribute + "\" is ";
+    EXPECT_EQ(StartError(files + ReaderOp(type, "r", "", "files")), where + "not given");
+    EXPECT_EQ(StartError(files + ReaderOp(type, "r", IntAttr(attribute, 0), "files")), where + "0; it is at least 1");
+    EXPECT_EQ(StartError(files + ReaderOp(type, "r", IntAttr(attribute, -7), "files")), where + "-7; it is at least 1");
+  }
+}
+
+// The second of two creations in one variable was once passed over, and the batches with it.
+TEST_F(ReaderOps, RefuseASecondReaderInOneVariable) {
+  EXPECT_EQ(
+      StartError(ReaderVar("a") + OpenFiles("a") + ReaderOp("create_batch_reader", "a", IntAttr("batch_size", 4), "a")),
+      "op[1]: create_batch_reader: Out and UnderlyingReader are both \"a\"; give the new reader a variable of its "
+      "own");
+  EXPECT_EQ(StartError(ReaderVar("a") + ReaderVar("b") + ReaderVar("r") + OpenFiles("a") + OpenFiles("b") +
+                       ReaderOp("create_batch_reader", "r", IntAttr("batch_size", 4), "a") +
+                       ReaderOp("create_batch_reader", "r", IntAttr("batch_size", 4), "b")),
+            "op[3] create_batch_reader (Out: \"r\"): another operator has made a reader in this variable; give each "
+            "reader a variable of its own");
+}
+
 TEST_F(ReaderOps, NameReadersThatCannotBeUsed) {
   EXPECT_THAT(
       StartError(ReaderVar("a") + ReaderVar("b") + ReaderVar("c") + OpenFiles("a") +
-                 ReaderOp("create_batch_reader", "b", "", "a") + ReaderOp("create_batch_reader", "c", "", "a")),
+                 ReaderOp("create_batch_reader", "b", IntAttr("batch_size", 1), "a") +
+                 ReaderOp("create_batch_reader", "c", IntAttr("batch_size", 1), "a")),
       HasSubstr("op[2] create_batch_reader (Out: \"c\"): UnderlyingReader \"a\": the reader has become a part of "
                 "\"b\"; use that one"));
-  ASSERT_TRUE(
-      Start(ReaderVar("a") + ReaderVar("r") + OpenFiles("a") + ReaderOp("create_batch_reader", "r", "", "a")).ok());
+  ASSERT_TRUE(Start(ReaderVar("a") + ReaderVar("r") + OpenFiles("a") +
+                    ReaderOp("create_batch_reader", "r", IntAttr("batch_size", 1), "a"))
+                  .ok());
   const auto frame = MakeFrame(std::string(kRead) + "}\n", "INT64").value();
   EXPECT_EQ(frame->Run({}).message(),
             "op[0] read (Out: \"x\"): variable \"x\": wanted int64 [-1, 1], got float32 [1, 1]");
