@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/decompress.h"
+#include "reader/line_file.h"
 
 namespace millrace {
 namespace {
@@ -15,6 +16,7 @@ constexpr size_t kBlock = size_t{256} << 10;
 
 Result<std::string_view> ByteFile::Read(uint64_t size, const char* what, const std::stop_token& stop) {
   if (source_ == nullptr) {
+    if (std::exchange(is_begun_, true)) MR_TRY(CheckStartsOver(path_));
     MR_ASSIGN(std::unique_ptr<ByteSource> file, OpenFile(path_));
     source_ = Decompress(std::move(file), path_);
   }

@@ -35,8 +35,9 @@ class ByteFile {
   std::string buffer_;
   size_t begin_ = 0;  ///< of the bytes of buffer_ that nobody asked for yet
   size_t end_ = 0;
-  uint64_t offset_ = 0;  ///< in the unpacked file, of begin_
-  uint64_t last_ = 0;    ///< offset of the last Read
+  uint64_t offset_ = 0;    ///< in the unpacked file, of begin_
+  uint64_t last_ = 0;      ///< offset of the last Read
+  bool is_begun_ = false;  ///< the file was opened before
 };
 
 }  // namespace millrace

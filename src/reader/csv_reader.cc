@@ -51,16 +51,30 @@ class CsvFields {
   size_t count_ = 0;
 };
 
+/// Whether a field is neither a number, nor a list of numbers, nor empty.
+bool IsName(std::string_view field) {
+  while (field.starts_with(' ')) field.remove_prefix(1);
+  const std::string_view first = field.substr(0, field.find(' '));
+  float value = 0;
+  return !first.empty() && !ParseField(first, DType::kFloat32, &value, 0);
+}
+
+/// A column's name without what may stand around it.
+std::string_view Bare(std::string_view name) {
+  const auto is_around = [](char c) { return c == ' ' || c == '\t' || c == '"'; };
+  while (!name.empty() && is_around(name.front())) name.remove_prefix(1);
+  while (!name.empty() && is_around(name.back())) name.remove_suffix(1);
+  return name;
+}
+
+/// Whether most columns of a first line are names. One bad value does not make a header of a row, which nobody would
+/// miss; a few numbers are no row (scikit-learn writes `150,4,setosa,versicolor,virginica`).
 bool IsCsvHeader(std::string_view line) {
   CsvFields fields(line);
   std::string_view field;
-  while (fields.Next(&field)) {
-    double value = 0;
-    // A list of numbers is not a name either.
-    while (field.starts_with(' ')) field.remove_prefix(1);
-    if (!ParseField(field.substr(0, field.find(' ')), DType::kFloat64, &value, 0)) return true;
-  }
-  return false;
+  size_t names = 0;
+  while (fields.Next(&field)) names += IsName(field) ? 1 : 0;
+  return 2 * names > fields.count();
 }
 
 class CsvReader final : public FileReader {
@@ -80,6 +94,7 @@ class CsvReader final : public FileReader {
       if (line.empty()) continue;
       if (lines_.number() > 1 || !IsCsvHeader(line)) break;
       header_columns_ = CountColumns(line);
+      MR_TRY(CheckHeader(line));
     }
     has_rows_ = true;
     CsvFields fields(line);
@@ -88,6 +103,27 @@ class CsvReader final : public FileReader {
       return BadData(lines_.Where() + ": more than the " + std::to_string(columns_) + " columns that the outputs take");
     }
     return true;
+  }
+
+  /// An error when the columns of a header have the names of outputs, and another order.
+  Status CheckHeader(std::string_view line) const {
+    CsvFields fields(line);
+    std::string_view name;
+    while (fields.Next(&name)) {
+      name = Bare(name);
+      size_t first = 0;
+      for (const TensorSpec& spec : shapes()) {
+        const size_t end = first + (spec.lod_level > 0 ? 1 : InstanceSize(spec));
+        const bool is_there = fields.count() > first && fields.count() <= end;
+        if (spec.name == name && !name.empty() && !is_there) {
+          return BadData(lines_.Where() + ": column " + std::to_string(fields.count()) + " is named \"" + spec.name +
+                         "\", and the output of this name takes column " + std::to_string(first + 1) +
+                         ": columns go to the outputs in their order");
+        }
+        first = end;
+      }
+    }
+    return Status::Ok();
   }
 
   /// False; an error when all that the file has is a line that heads no such columns: it is cut short, or something
@@ -134,8 +170,10 @@ class CsvReader final : public FileReader {
   }
 
   Status NotANumber(const CsvFields& fields, std::string_view field, const TensorSpec& spec) const {
-    return BadData(lines_.Where() + ": column " + std::to_string(fields.count()) + ": expected a number of type " +
-                   std::string(DTypeName(spec.dtype)) + ", found " + ShownField(field));
+    return BadData(
+        lines_.Where() + ": column " + std::to_string(fields.count()) + ": expected a number of type " +
+        std::string(DTypeName(spec.dtype)) + ", found " + ShownField(field) +
+        (lines_.number() > 1 || !IsName(field) ? "" : " (a first line is a header where most columns are names)"));
   }
 
   Status Rewind() override {

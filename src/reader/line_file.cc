@@ -10,11 +10,30 @@
 
 namespace millrace {
 
+namespace {
+
+bool IsPipe(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISFIFO(info.st_mode);
+}
+
+}  // namespace
+
 Status CheckReadable(const std::string& path) {
   struct stat info {};
+  const bool is_packed = path.ends_with(".gz") || path.ends_with(".zst");
+  if (is_packed && ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0) {
+    return BadData(path + ": the file has no byte, and what is packed has some, however empty: it was cut short");
+  }
   // Who writes into a pipe would be told that its reader has gone.
-  const bool is_pipe = ::stat(path.c_str(), &info) == 0 && S_ISFIFO(info.st_mode);
-  return is_pipe && ::access(path.c_str(), R_OK) == 0 ? Status::Ok() : OpenForReading(path).status();
+  return IsPipe(path) && ::access(path.c_str(), R_OK) == 0 ? Status::Ok() : OpenForReading(path).status();
+}
+
+Status CheckStartsOver(const std::string& path) {
+  if (!IsPipe(path)) return Status::Ok();
+  return InvalidConfig(path +
+                       ": a pipe is read once and cannot start over; write its bytes to a file to read them in " +
+                       "more than one pass");
 }
 
 Result<bool> LineFile::Next(std::string_view* line, const std::stop_token& stop) {

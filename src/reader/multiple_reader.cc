@@ -1,6 +1,9 @@
 #include "reader/multiple_reader.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "reader/line_file.h"
 
 namespace millrace {
 
@@ -15,7 +18,7 @@ Result<std::unique_ptr<MultipleReader>> MultipleReader::Create(const OpenFilesOp
   std::vector<ReaderRegistry::NamedFile> files;
   for (const std::string& name : options.files) {
     MR_ASSIGN(ReaderRegistry::NamedFile file, registry.Resolve(name, options.format));
-    MR_TRY(file.format->open(file.path, shapes).status());
+    MR_TRY(ReaderRegistry::Open(file, shapes).status());
     files.push_back(std::move(file));
   }
   return std::unique_ptr<MultipleReader>(new MultipleReader(options, std::move(files), std::move(shapes)));
@@ -25,8 +28,10 @@ MultipleReader::MultipleReader(const OpenFilesOptions& options, std::vector<Read
                                std::vector<TensorSpec> shapes)
     : ReaderBase(std::move(shapes)),
       files_(std::move(files)),
-      prefetcher_(options.threads, options.buffer_size,
-                  [this](int, const std::stop_token& stop) { return ReadFiles(stop); }) {}
+      is_begun_(files_.size(), 0),
+      // A thread without a file would do nothing.
+      prefetcher_(static_cast<int>(std::min<size_t>(static_cast<size_t>(options.threads), files_.size())),
+                  options.buffer_size, [this](int, const std::stop_token& stop) { return ReadFiles(stop); }) {}
 
 Status MultipleReader::ReadFiles(const std::stop_token& stop) {
   Prefetcher::Item item;
@@ -34,7 +39,8 @@ Status MultipleReader::ReadFiles(const std::stop_token& stop) {
     const size_t number = next_file_.fetch_add(1);
     if (number >= files_.size()) return Status::Ok();
     const ReaderRegistry::NamedFile& file = files_[number];
-    MR_ASSIGN(const std::unique_ptr<FileReader> reader, file.format->open(file.path, shapes()));
+    if (std::exchange(is_begun_[number], 1) != 0) MR_TRY(CheckStartsOver(file.path));
+    MR_ASSIGN(const std::unique_ptr<FileReader> reader, ReaderRegistry::Open(file, shapes()));
     for (;;) {
       MR_ASSIGN(const bool more, reader->ReadNext(&item, stop));
       if (!more) break;

@@ -37,6 +37,7 @@ class MultipleReader final : public ReaderBase {
   Status ReadFiles(const std::stop_token& stop);
 
   std::vector<ReaderRegistry::NamedFile> files_;
+  std::vector<char> is_begun_;  ///< file by file, whether it was ever opened to be read
   std::atomic<size_t> next_file_{0};
   Prefetcher prefetcher_;  // last: its threads end before the rest
 };

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <new>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace millrace {
@@ -27,10 +28,18 @@ Prefetcher::Prefetcher(int threads, size_t capacity, Work work)
       work_(std::move(work)),
       room_(capacity) {}
 
-void Prefetcher::Start() {
+Status Prefetcher::Start() {
   running_ = thread_count_;
-  for (int i = 0; i < thread_count_; ++i) {
-    threads_.emplace_back([this, i](const std::stop_token& stop) { Run(i, stop); });
+  try {
+    for (int i = 0; i < thread_count_; ++i) {
+      threads_.emplace_back([this, i](const std::stop_token& stop) { Run(i, stop); });
+    }
+    return Status::Ok();
+  } catch (const std::system_error& error) {
+    const size_t started = threads_.size();
+    Stop();
+    return Unavailable("the system has no room for another thread to read ahead, after " + std::to_string(started) +
+                       " of " + std::to_string(thread_count_) + " (ulimit -u, ulimit -v): " + error.code().message());
   }
 }
 
@@ -68,7 +77,7 @@ Status Prefetcher::Push(Item* item, const std::stop_token& stop) {
 }
 
 Result<bool> Prefetcher::Next(Item* out, size_t together, const std::stop_token& stop) {
-  if (threads_.empty()) Start();
+  if (threads_.empty()) MR_TRY(Start());
   if (!out->empty()) {
     returned_.push_back(std::move(*out));
     out->clear();

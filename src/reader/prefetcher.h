@@ -41,7 +41,8 @@ class Prefetcher {
   void Stop();
 
  private:
-  void Start();
+  /// kUnavailable when the system has no room for the threads; none runs then.
+  Status Start();
   void Run(int thread, const std::stop_token& stop);
   /// Waits for items and moves them to taken_; none at the end.
   Status Take(size_t together, const std::stop_token& stop);

@@ -133,6 +133,10 @@ Result<ReaderRegistry::NamedFile> ReaderRegistry::Resolve(std::string_view name,
 Result<std::unique_ptr<FileReader>> ReaderRegistry::Open(std::string_view name, std::string_view tag,
                                                          const std::vector<TensorSpec>& shapes) const {
   MR_ASSIGN(const NamedFile file, Resolve(name, tag));
+  return Open(file, shapes);
+}
+
+Result<std::unique_ptr<FileReader>> ReaderRegistry::Open(const NamedFile& file, const std::vector<TensorSpec>& shapes) {
   const std::string& plugin = file.format->plugin;
   if (plugin.empty()) return file.format->open(file.path, shapes);
   try {

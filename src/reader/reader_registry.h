@@ -43,6 +43,8 @@ class ReaderRegistry {
   /// The format of a file: `tag` when that is not empty, or else the name's prefix "TAG:", or else its suffix.
   /// kInvalidConfig, with the tags that there are, when none of them says.
   Result<NamedFile> Resolve(std::string_view name, std::string_view tag = {}) const;
+  /// Makes the reader of a file that was resolved.
+  static Result<std::unique_ptr<FileReader>> Open(const NamedFile& file, const std::vector<TensorSpec>& shapes);
   /// Resolves a name and makes its reader.
   Result<std::unique_ptr<FileReader>> Open(std::string_view name, std::string_view tag,
                                            const std::vector<TensorSpec>& shapes) const;

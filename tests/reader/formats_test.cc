@@ -57,6 +57,38 @@ TEST_F(FormatFiles, CsvMistakesNameLineAndColumn) {
                           "int32, int64 and uint8"));
 }
 
+// Names were once not looked at, and columns of another order went to the wrong outputs.
+TEST_F(FormatFiles, ACsvHeaderWhoseNamesStandInAnotherOrderIsAnError) {
+  const std::vector<TensorSpec> named = {{DType::kFloat32, {-1, 2}, 0, "x"}, {DType::kInt64, {-1, 1}, 0, "y"}};
+  EXPECT_THAT(Records(Write("a.csv", "y,x,x2\n1,2,3\n"), named),
+              ElementsAre("bad data: a.csv:1: column 1 is named \"y\", and the output of this name takes column 3: "
+                          "columns go to the outputs in their order"));
+  EXPECT_THAT(Records(Write("a.csv", "a,\"x\", y \n1,2,3\n"), named), ElementsAre("1 2 | 3"));
+}
+
+// Nothing, packed, has a header; an upload that failed leaves none, and its rows would be missed by nobody.
+TEST_F(FormatFiles, APackedFileWithoutAByteIsAnError) {
+  const std::string why = ": the file has no byte, and what is packed has some, however empty: it was cut short";
+  EXPECT_THAT(Records(Write("a.csv.gz", ""), kPixelsAndLabel), ElementsAre("bad data: a.csv.gz" + why));
+  EXPECT_THAT(Records(Write("a.csv.zst", ""), kPixelsAndLabel), ElementsAre("bad data: a.csv.zst" + why));
+  EXPECT_THAT(Records(Write("a.csv", ""), kPixelsAndLabel), ElementsAre());
+}
+
+// One bad value in a first line once made a header of it, and the row was gone.
+TEST_F(FormatFiles, ACsvFileWhoseFirstRowIsBadIsAnError) {
+  const std::string hint = " (a first line is a header where most columns are names)";
+  EXPECT_THAT(Records(Write("a.csv", "1,x,3,4\n1,2,3,4\n"), kPixelsAndLabel),
+              ElementsAre("bad data: a.csv:1: column 2: expected a number of type float32, found \"x\"" + hint));
+  EXPECT_THAT(Records(Write("a.csv", "NA,NA,3,4\n1,2,3,4\n"), kPixelsAndLabel),
+              ElementsAre("bad data: a.csv:1: column 1: expected a number of type float32, found \"NA\"" + hint));
+  EXPECT_THAT(Records(Write("a.csv", "1,2,3,\n1,2,3,4\n"), kPixelsAndLabel),
+              ElementsAre("bad data: a.csv:1: column 4: expected a number of type int64, found nothing"));
+  EXPECT_THAT(Records(Write("a.csv", "0x10,1e400,3,4\n"), kPixelsAndLabel), ElementsAre("16 inf 3 | 4"));
+  EXPECT_THAT(Records(Write("a.csv", "150,4,setosa,versicolor,virginica\n1,2,3,4\n"), kPixelsAndLabel),
+              ElementsAre("1 2 3 | 4"));
+  EXPECT_THAT(Records(Write("a.csv", ",a,b,c\n1,2,3,4\n"), kPixelsAndLabel), ElementsAre("1 2 3 | 4"));
+}
+
 TEST_F(FormatFiles, ACsvFileThatIsCutWithinItsHeaderIsAnError) {
   EXPECT_THAT(Records(Write("a.csv", "x0,x"), kPixelsAndLabel),
               ElementsAre("bad data: a.csv:1: no row, and a header of 2 columns; the outputs take 4"));

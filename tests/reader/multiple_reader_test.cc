@@ -2,14 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 #include <future>
 #include <map>
 #include <thread>
 
+#include "core/file.h"
 #include "reader/batch_reader.h"
+#include "reader/builtin_formats.h"
 #include "reader/double_buffer_reader.h"
 #include "reader/row_reader.h"
 #include "threads_now.h"
@@ -74,6 +78,36 @@ TEST(MultipleReader, ReadsEveryRecordOnceWithManyThreads) {
       ASSERT_TRUE(reader->ReInit().ok());
     }
   }
+}
+
+TEST(MultipleReader, StartsNoMoreThreadsThanThereAreFiles) {
+  const ReaderRegistry registry = RowRegistry();
+  const int before = ThreadsNow();
+  const auto reader = OpenRows(registry, {"0", "1"}, 1000000);
+  std::vector<LoDTensor> item;
+  ASSERT_TRUE(*reader->ReadNext(&item, {}));
+  EXPECT_LE(ThreadsNow(), before + 2);
+  EXPECT_EQ(ReadToEnd(*reader).size(), 19U);
+}
+
+// Once it waited for a second writer, without end.
+TEST(MultipleReader, APipeDoesNotStartOver) {
+  const TempDir folder = TempDir::Create("pipe_twice").value();
+  const std::string path = folder.path() + "/rows.csv";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  ReaderRegistry registry;
+  ASSERT_TRUE(RegisterBuiltinFormats(registry).ok());
+  const std::vector<TensorSpec> shapes = {{DType::kFloat32, {-1, 1}, 0}};
+  const auto reader = MultipleReader::Create({{path}, "", 1, 4}, registry, shapes).value();
+  std::jthread writer([&] { std::ofstream(path) << "1\n2\n"; });
+  EXPECT_EQ(ReadToEnd(*reader).size(), 2U);
+  writer.join();
+  ASSERT_TRUE(reader->ReInit().ok());
+  std::vector<LoDTensor> item;
+  EXPECT_EQ(reader->ReadNext(&item, {}).status().message(),
+            path +
+                ": a pipe is read once and cannot start over; write its bytes to a file to read them in more than "
+                "one pass");
 }
 
 TEST(MultipleReader, EndsAPassWithTheErrorOfAFile) {
