@@ -33,16 +33,17 @@ Result<std::unique_ptr<BatchReader>> BatchReader::Create(std::unique_ptr<ReaderB
 
 BatchReader::BatchReader(std::unique_ptr<ReaderBase> reader, std::vector<TensorSpec> shapes, size_t batch_size,
                          bool drop_last)
-    : DecoratedReader(std::move(reader), std::move(shapes)), items_(batch_size), drop_last_(drop_last) {}
+    : DecoratedReader(std::move(reader), std::move(shapes)), batch_size_(batch_size), drop_last_(drop_last) {}
 
 Result<bool> BatchReader::Produce(std::vector<LoDTensor>* out, const std::stop_token& stop) {
   size_t count = 0;
-  for (; count < items_.size(); ++count) {
-    reader().Expect(items_.size() - count);
+  for (; count < batch_size_; ++count) {
+    reader().Expect(batch_size_ - count);
+    if (count == items_.size()) items_.emplace_back();
     MR_ASSIGN(const bool more, reader().ReadNext(&items_[count], stop));
     if (!more) break;
   }
-  if (count == 0 || (drop_last_ && count < items_.size())) return false;
+  if (count == 0 || (drop_last_ && count < batch_size_)) return false;
   out->resize(shapes().size());
   for (size_t i = 0; i < out->size(); ++i) {
     MR_TRY(Join(i, count, &(*out)[i]).Context("batch: output " + std::to_string(i)));

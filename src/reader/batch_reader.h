@@ -18,11 +18,12 @@ class BatchReader final : public DecoratedReader {
  private:
   BatchReader(std::unique_ptr<ReaderBase> reader, std::vector<TensorSpec> shapes, size_t batch_size, bool drop_last);
   Result<bool> Produce(std::vector<LoDTensor>* out, const std::stop_token& stop) override;
-  Status Restart() override { return reader().ReInit(); }
+  Status Restart() override { return reader().StartPass(pass()); }
   /// Joins output `index` of the first `count` items.
   Status Join(size_t index, size_t count, LoDTensor* out) const;
 
   std::vector<std::vector<LoDTensor>> items_;  ///< one batch, as it was read
+  const size_t batch_size_;
   const bool drop_last_;
 };
 

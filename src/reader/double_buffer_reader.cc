@@ -28,7 +28,7 @@ Result<bool> DoubleBufferReader::Produce(std::vector<LoDTensor>* out, const std:
 
 Status DoubleBufferReader::Restart() {
   prefetcher_.Stop();
-  return reader().ReInit();
+  return reader().StartPass(pass());
 }
 
 }  // namespace millrace

@@ -7,15 +7,16 @@ Result<bool> MultiPassReader::Produce(std::vector<LoDTensor>* out, const std::st
     reader().Expect(expected());
     MR_ASSIGN(const bool more, reader().ReadNext(out, stop));
     if (more) return true;
-    if (++pass_ >= pass_num_) return false;
+    if (++done_ >= pass_num_) return false;
     if (stop.stop_requested()) return Cancelled("stopped between passes");
     MR_TRY(reader().ReInit());
   }
 }
 
 Status MultiPassReader::Restart() {
-  pass_ = 0;
-  return reader().ReInit();
+  done_ = 0;
+  // Where the passes would stand that were read to their end: how many began may be chance, that of a reading thread.
+  return reader().StartPass(pass() * static_cast<uint64_t>(pass_num_));
 }
 
 }  // namespace millrace

@@ -21,7 +21,7 @@ class MultiPassReader final : public DecoratedReader {
   Status Restart() override;
 
   const int64_t pass_num_;
-  int64_t pass_ = 0;  ///< passes that are complete
+  int64_t done_ = 0;  ///< passes that are complete
 };
 
 }  // namespace millrace

@@ -1,5 +1,6 @@
 #include "reader/random_reader.h"
 
+#include <cmath>
 #include <utility>
 
 #include "core/hash.h"
@@ -10,6 +11,10 @@ Result<std::unique_ptr<RandomReader>> RandomReader::Create(float low, float high
                                                            std::vector<TensorSpec> shapes) {
   if (!(low < high)) {
     return InvalidConfig("low " + std::to_string(low) + " is not below high " + std::to_string(high));
+  }
+  if (!std::isfinite(high - low)) {
+    return InvalidConfig("from low " + std::to_string(low) + " to high " + std::to_string(high) +
+                         " is further than float32 reaches");
   }
   MR_TRY(CheckInstanceSpecs(shapes));
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -38,7 +43,7 @@ Result<bool> RandomReader::Produce(std::vector<LoDTensor>* out, const std::stop_
 }
 
 Status RandomReader::Restart() {
-  rng_ = Rng(Mix64(seed_, ++pass_));
+  rng_ = Rng(Mix64(seed_, pass()));
   return Status::Ok();
 }
 

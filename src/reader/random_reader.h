@@ -26,7 +26,6 @@ class RandomReader final : public ReaderBase {
   const float low_;
   const float high_;
   const uint64_t seed_;
-  uint64_t pass_ = 0;
   Rng rng_;
 };
 

@@ -38,7 +38,8 @@ Result<bool> ReaderBase::HasNext(const std::stop_token& stop) {
   return state_ == State::kAhead;
 }
 
-Status ReaderBase::ReInit() {
+Status ReaderBase::StartPass(uint64_t pass) {
+  pass_ = pass;
   state_ = State::kReading;
   failure_ = Status::Ok();
   if (Status restarted = Restart(); !restarted.ok()) {

@@ -31,7 +31,10 @@ class ReaderBase {
   /// Whether ReadNext would deliver an item: reads it ahead to know. A failure is that of the ReadNext to come.
   Result<bool> HasNext(const std::stop_token& stop);
   /// Starts over: the next item is the first one again (of the next pass, where passes differ).
-  Status ReInit();
+  Status ReInit() { return StartPass(pass_ + 1); }
+  /// Starts over with the pass of this number; a new reader is in pass 0. What is random in a pass follows from its
+  /// number, and not from how far the passes before it were read.
+  Status StartPass(uint64_t pass);
 
   /// Says that the caller will take `items` of them before it does anything else with any: a reader that waits for
   /// other threads may wait for as many. Holds until it is said otherwise; at first 1.
@@ -44,6 +47,8 @@ class ReaderBase {
   explicit ReaderBase(std::vector<TensorSpec> shapes) : shapes_(std::move(shapes)) {}
   /// What Expect was told.
   size_t expected() const { return expected_; }
+  /// The number of this pass: within Restart, of the one that begins.
+  uint64_t pass() const { return pass_; }
 
  private:
   /// As ReadNext; not called again after the end or a failure before Restart.
@@ -58,6 +63,7 @@ class ReaderBase {
   std::vector<LoDTensor> ahead_;  ///< the item that HasNext has read, when kAhead
   State state_ = State::kReading;
   Status failure_;
+  uint64_t pass_ = 0;
   size_t expected_ = 1;
 };
 

@@ -12,7 +12,7 @@ namespace millrace {
 /// it, fills it anew.
 ///
 /// The order follows from the items, `seed`, the pass (how often it was started over) and `buffer_size` alone. Keeps
-/// `buffer_size` items in memory.
+/// `buffer_size` items in memory, or as many as there are.
 class ShuffleReader final : public DecoratedReader {
  public:
   ShuffleReader(std::unique_ptr<ReaderBase> reader, size_t buffer_size, uint64_t seed);
@@ -23,10 +23,10 @@ class ShuffleReader final : public DecoratedReader {
   Status Fill(const std::stop_token& stop);
 
   const uint64_t seed_;
-  std::vector<std::vector<LoDTensor>> buffer_;  ///< its items keep their tensors when they are written over
+  const size_t buffer_size_;
+  std::vector<std::vector<LoDTensor>> buffer_;  ///< grows with the items there are; keeps their tensors
   std::vector<size_t> order_;                   ///< of those that are not delivered yet; the last one is next
-  uint64_t pass_ = 0;
-  uint64_t fill_ = 0;  ///< in this pass
+  uint64_t fill_ = 0;                           ///< in this pass
 };
 
 }  // namespace millrace

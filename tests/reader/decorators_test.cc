@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <thread>
 
 #include "core/shuffle.h"
@@ -9,6 +11,7 @@
 #include "reader/double_buffer_reader.h"
 #include "reader/multi_pass_reader.h"
 #include "reader/random_reader.h"
+#include "reader/reader_holder.h"
 #include "reader/row_reader.h"
 #include "reader/shuffle_reader.h"
 #include "threads_now.h"
@@ -92,6 +95,12 @@ TEST(ShuffleReader, HasAnOrderThatStays) {
   EXPECT_THAT(items, ElementsAre("4", "0", "2", "3", "5", "1"));
 }
 
+TEST(ShuffleReader, TakesMemoryForTheItemsThereAreHoweverLargeItsBuffer) {
+  ShuffleReader reader(MakeRowReader("f", 0, 10), SIZE_MAX / 2, 1);
+  EXPECT_THAT(ReadToEnd(reader), testing::UnorderedElementsAreArray(Numbers(0, 10)));
+  EXPECT_THAT(ReadToEnd(*Batched(MakeRowReader("f", 0, 3), INT64_MAX)), ElementsAre("0 1 2"));
+}
+
 TEST(MultiPassReader, RepeatsItsReader) {
   MultiPassReader reader(MakeRowReader("f", 0, 2), 3);
   EXPECT_THAT(ReadToEnd(reader), ElementsAre("0", "1", "0", "1", "0", "1"));
@@ -99,6 +108,56 @@ TEST(MultiPassReader, RepeatsItsReader) {
   ASSERT_TRUE(reader.ReInit().ok());
   EXPECT_TRUE(*reader.HasNext({}));
   EXPECT_EQ(ReadToEnd(reader).size(), 6U);
+}
+
+// The order of what follows a reset was once that of the pass which had been reached, and so chance behind a thread
+// that reads ahead.
+TEST(MultiPassReader, ShufflesAfterAResetHoweverFarItWasRead) {
+  const auto after_reset = [](int read, bool is_double_buffered) {
+    std::unique_ptr<ReaderBase> reader =
+        std::make_unique<MultiPassReader>(std::make_unique<ShuffleReader>(MakeRowReader("f", 0, 20), 20, 7), 3);
+    if (is_double_buffered) reader = std::make_unique<DoubleBufferReader>(std::move(reader));
+    std::vector<LoDTensor> item;
+    for (int i = 0; i < read; ++i) EXPECT_TRUE(*reader->ReadNext(&item, {}));
+    EXPECT_TRUE(reader->ReInit().ok());
+    return ReadToEnd(*reader);
+  };
+  const std::vector<std::string> whole = after_reset(60, false);
+  ASSERT_EQ(whole.size(), 60U);
+  for (const int read : {0, 1, 19, 20, 21, 45}) {
+    EXPECT_EQ(after_reset(read, false), whole) << read;
+    EXPECT_EQ(after_reset(read, true), whole) << read;
+  }
+  ShuffleReader fourth(MakeRowReader("f", 0, 20), 20, 7);
+  ASSERT_TRUE(fourth.StartPass(3).ok());
+  EXPECT_EQ(ReadToEnd(fourth), std::vector<std::string>(whole.begin(), whole.begin() + 20));
+}
+
+TEST(MultiPassReader, GoesOnFromACheckpointBehindAReset) {
+  const auto hold = [](ReaderHolder& holder) {
+    holder.Hold(
+        std::make_unique<MultiPassReader>(std::make_unique<ShuffleReader>(MakeRowReader("f", 0, 20), 20, 7), 3));
+  };
+  const auto read = [](ReaderHolder& holder, int items) {
+    std::vector<std::string> values;
+    std::vector<LoDTensor> item;
+    for (int i = 0; i < items; ++i) {
+      EXPECT_TRUE(holder.ReadNext(&item, EndOfData::kError, {}).ok());
+      values.push_back(FirstValues(item));
+    }
+    return values;
+  };
+  ReaderHolder undisturbed;
+  hold(undisturbed);
+  read(undisturbed, 60);
+  ASSERT_TRUE(undisturbed.ReInit().ok());
+  read(undisturbed, 25);
+  ASSERT_TRUE(undisturbed.ReInit().ok());
+  read(undisturbed, 5);
+  ReaderHolder resumed;
+  hold(resumed);
+  ASSERT_TRUE(resumed.MoveTo(undisturbed.position(), {}).ok());
+  EXPECT_EQ(read(resumed, 55), read(undisturbed, 55));
 }
 
 TEST(MultiPassReader, EndsWhenThereIsNothingToRepeat) {
@@ -195,6 +254,10 @@ TEST(RandomReader, MakesUpTheSameValuesFromTheSameSeed) {
   EXPECT_NE(values, draw(4, 0));
   EXPECT_NE(values, draw(3, 1));
   EXPECT_EQ(RandomReader::Create(2, 2, 1, shapes).status().message(), "low 2.000000 is not below high 2.000000");
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_FALSE(RandomReader::Create(-infinity, 1, 1, shapes).ok());
+  EXPECT_FALSE(RandomReader::Create(-3e38F, 3e38F, 1, shapes).ok());
+  EXPECT_FALSE(RandomReader::Create(std::nanf(""), 1, 1, shapes).ok());
   EXPECT_EQ(RandomReader::Create(0, 1, 1, {{DType::kInt64, {1}, 0}}).status().message(),
             "output 0 is int64 [1]; random values are float32 without LoD");
 }
