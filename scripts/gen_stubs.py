@@ -5,6 +5,7 @@ of an argument, which means the same everywhere in the package.
     scripts/gen_stubs.py [--check]      --check: say which stubs are not as they should be, and fail
 """
 
+import argparse
 import ast
 import os
 import sys
@@ -25,7 +26,7 @@ HEADER = {
                  "from .clip import _Clip\nfrom .regularizer import _Regularizer\n",
     "initializer": "",
     "job": "import os\nfrom typing import Any, Sequence, Union\nimport numpy as np\nfrom .report import Report\n",
-    "layers": "from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union\nfrom .framework import Variable\n",
+    "layers": "from typing import Any, ContextManager, List, Mapping, Optional, Sequence, Tuple, Union\nfrom .framework import Variable\n",
     "optimizer": "from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union\nfrom .clip import _Clip\n"
                  "from .framework import Program, Variable\nfrom .regularizer import _Regularizer\n",
     "predictor": "import os\nfrom typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union\n"
@@ -33,6 +34,9 @@ HEADER = {
     "reader": "from typing import Any, Iterator, List, NoReturn, Optional, Sequence, Tuple\nimport numpy as np\n"
               "from .framework import CPUPlace, Program, Variable\n",
 }
+
+# Modules that others are made of, and show as their own.
+PARTS = {"layers": ["_append", "_activations", "_control_flow", "_losses", "_norms", "_sequences", "_tensors"]}
 
 FLAG = "bool"
 TYPES = {
@@ -57,7 +61,7 @@ TYPES = {
     "no_grad_set": "Optional[Iterable[Union[Variable, str]]]", "regularization_coeff": "float", "clip": "_Clip",
     "reader": "Reader", "buffer_size": "int", "pass_num": "int", "filenames": "Sequence[str]", "format": "str",
     "lod_levels": "Optional[Sequence[int]]", "discard_leftover": FLAG, "max": "float", "min": "float", "clip_norm": "float", "group_name": "str",
-    "queue_num": "int", "current_phase": "int", "pv_batch_size": "int", "merge_size": "int", "input_type": "int",
+    "stop": "bool", "queue_num": "int", "current_phase": "int", "pv_batch_size": "int", "merge_size": "int", "input_type": "int",
     "candidate_size": "Optional[int]", "record_candidate_size": "int", "fea_eval": FLAG, "parse_ins_id": FLAG,
     "parse_content": FLAG, "parse_logkey": FLAG, "enable_pv_merge": FLAG, "fleet_send_batch_size": "int",
     "fleet_send_sleep_seconds": "int",
@@ -94,7 +98,12 @@ RETURNS = {
     "DatasetFactory.create_dataset": "Any", "DatasetBase.desc": "str", "InMemoryDataset.load_into_memory": "int",
     "InMemoryDataset.wait_preload_done": "int", "InMemoryDataset.get_memory_data_size": "int",
     "InMemoryDataset.get_pv_data_size": "int", "Optimizer.minimize": "Tuple[List[Variable], List[Tuple[Variable, Variable]]]",
-    "layers.op": "Any", "layers.split": "List[Variable]", "layers.topk": "Tuple[Variable, Variable]",
+    "layers.op": "Any", "layers.cond": "Any", "layers.while_loop": "List[Variable]", "layers.unstack": "List[Variable]",
+    "layers.argsort": "Tuple[Variable, Variable]", "layers.sequence_pad": "Tuple[Variable, Variable]", "has_next": "Variable", "reset": "None",
+    "While.block": "ContextManager[Any]", "ConditionalBlock.block": "ContextManager[Any]", "Switch.case": "ContextManager[Any]",
+    "Switch.default": "ContextManager[Any]", "Switch.__enter__": "Switch", "Switch.__exit__": "bool", "Variable.stop_gradient": "bool",
+    "Variable.__lt__": "Variable", "Variable.__le__": "Variable", "Variable.__gt__": "Variable", "Variable.__ge__": "Variable",
+    "Variable.__bool__": "bool", "layers.split": "List[Variable]", "layers.topk": "Tuple[Variable, Variable]",
     "layers.auc": "Tuple[Variable, Variable, List[Variable]]", "layers.softmax_with_cross_entropy": "Any",
     "PyArrayFeedQueue.pop": "Optional[Tuple[np.ndarray, ...]]", "PyArrayFeedQueue.size": "int",
     "PyArrayFeedQueue.capacity": "int", "PyArrayFeedQueue.is_full": "bool", "PyArrayFeedQueue.is_empty": "bool",
@@ -109,7 +118,7 @@ RETURNS = {
 }
 BY_MODULE = {"layers": "Variable", "initializer": "_Initializer", "optimizer": "Schedule", "reader": "Reader"}
 BASES = {"_Clip", "_Initializer", "_Regularizer"}  # what arguments of other modules are
-SPECIAL = {"__init__", "__add__", "__sub__", "__rsub__", "__mul__", "__truediv__", "__rtruediv__", "__pow__", "__neg__", "__iter__", "__enter__", "__exit__",
+SPECIAL = {"__init__", "__lt__", "__le__", "__gt__", "__ge__", "__bool__", "__add__", "__sub__", "__rsub__", "__mul__", "__truediv__", "__rtruediv__", "__pow__", "__neg__", "__iter__", "__enter__", "__exit__",
            "__copy__", "__deepcopy__", "__reduce__"}
 
 
@@ -145,6 +154,9 @@ def function_stub(node, module, owner, indent):
     decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
     is_static = "staticmethod" in decorators
     key = "%s.%s" % (owner or module, node.name)
+    if any(name.endswith(".setter") for name in decorators):
+        return [*["%s@%s" % (indent, name) for name in decorators], "%sdef %s(%s) -> None: ..." % (
+            indent, node.name, signature(node, True, owner))]
     returns = RETURNS.get(key) or RETURNS.get(node.name) or (BY_MODULE.get(module, "None") if owner is None else "None")
     lines = [indent + "@" + name for name in decorators if name in ("property", "classmethod", "staticmethod")]
     lines.append("%sdef %s(%s) -> %s: ..." % (indent, node.name, signature(node, owner is not None and not is_static, owner), returns))
@@ -181,16 +193,16 @@ def made_in_a_loop(tree):
     """layers.py makes some functions by their names: what a tuple of such names means."""
     tuples = {node.targets[0].id: ast.literal_eval(node.value) for node in tree.body
               if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and node.targets[0].id.startswith("_")}
-    makers = {"_UNARY": ("", "x: Variable"), "_ELEMENTWISE": ("elementwise_", "x: Variable, y: Variable, axis: int = ..., "
-                                                             "act: Optional[str] = ..."),
-              "_REDUCE": ("reduce_", "input: Variable, dim: Any = ..., keep_dim: bool = ...")}
+    makers = {"_UNARY": ("", "x: Variable, name: Optional[str] = ..."), "_ELEMENTWISE": ("elementwise_", "x: Variable, y: Variable, axis: int = ..., "
+                                                             "act: Optional[str] = ..., name: Optional[str] = ..."),
+              "_REDUCE": ("reduce_", "input: Variable, dim: Any = ..., keep_dim: bool = ..., name: Optional[str] = ...")}
     return ["def %s%s(%s) -> Variable: ..." % (prefix, name, arguments)
             for key, (prefix, arguments) in makers.items() for name in tuples.get(key, ())]
 
 
-def public_names(tree):
-    """What __all__ of a module is, in layers.py made of tuples of names as well."""
-    known = {}
+def public_names(tree, modules=None):
+    """What __all__ of a module is, in layers.py made of tuples of names and of the names of other modules as well."""
+    known = dict(modules or {})
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, (ast.Tuple, ast.List)):
             code = compile(ast.Expression(node.value), "names", "eval")
@@ -201,13 +213,30 @@ def public_names(tree):
     return known["__all__"]
 
 
-def stub(module):
+def parsed(module):
     with open(os.path.join(PACKAGE, module + ".py"), encoding="utf-8") as file:
-        tree = ast.parse(file.read())
+        return ast.parse(file.read())
+
+
+def public_parts(module):
+    """What the parts of a module have that is public, and its names."""
+    nodes, names = [], {}
+    for part in PARTS.get(module, ()):
+        tree = parsed(part)
+        names[part] = public_names(tree)
+        nodes += [node for node in tree.body
+                  if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in names[part]]
+    return nodes, names
+
+
+def stub(module):
+    tree = parsed(module)
     lines = ["# Made by scripts/gen_stubs.py.", HEADER[module].rstrip("\n")]
-    for node in tree.body:
+    nodes, names = public_parts(module)
+    for node in tree.body + nodes:
         if isinstance(node, ast.Assign) and node.targets[0].id == "__all__":
-            lines.append("__all__ = [%s]" % ", ".join('"%s"' % name for name in public_names(tree)))
+            public = public_names(tree, {part: argparse.Namespace(__all__=found) for part, found in names.items()})
+            lines.append("__all__ = [%s]" % ", ".join('"%s"' % name for name in public))
         if isinstance(node, ast.FunctionDef) and (not node.name.startswith("_")):
             lines += function_stub(node, module, None, "")
         elif isinstance(node, ast.ClassDef) and (not node.name.startswith("_") or node.name in BASES):

@@ -5,13 +5,14 @@ import os
 import re
 import sys
 import tempfile
+import warnings
 
 import numpy as np
 
 from . import _checks, _millrace
 from ._settings import name_of, quoted
 from .dataset import DatasetBase
-from .errors import ConfigError, Error
+from .errors import ConfigError, Error, MillraceWarning, NotFoundError
 from .framework import CPUPlace, Program, Scope, Variable, default_main_program, global_scope
 from .report import Report
 
@@ -56,6 +57,9 @@ class Executor:
         program = _program(program)
         scope = _scope(scope)
         if program._is_startup():
+            if feed or fetch_list:
+                raise ConfigError("run: a startup program is fed nothing and gives nothing; fetch by run(main_program), or look at "
+                                  "global_scope().get(name)")
             for main in program._mains:
                 scope._scope.run_startup(main._author.startup(), program.random_seed)
             return []
@@ -63,7 +67,7 @@ class Executor:
             raise ConfigError("feed: a dict of arrays by the names of variables, not %r" % (feed,))
         feeds = [_fed(program, name, given) for name, given in (feed or {}).items()]
         with _places(program):
-            return _millrace.run_program(scope._scope, program.serialize(), feeds, _fetches(fetch_list), program.random_seed)
+            return _millrace.run_program(scope._scope, program.serialize(), feeds, _fetches(program, fetch_list), program.random_seed)
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
                            fetch_info=None, print_period=100, fetch_handler=None, update_mode=None):
@@ -120,6 +124,9 @@ class Executor:
         program = _program(program)
         if program._is_startup():
             raise ConfigError(call + " runs main programs; run the startup program by run()")
+        if not infer and not program._is_trained:
+            warnings.warn("train_from_dataset: the program updates nothing, as no optimizer's minimize was called; infer_from_dataset "
+                          "looks at rows without training", MillraceWarning, stacklevel=3)
         workers = _checks.whole(call + ": thread", thread, 0) or dataset.thread_num
         mode = update_mode or ("SERIAL" if workers == 1 else "HOGWILD")
         memory = dataset._memory()
@@ -135,7 +142,7 @@ class Executor:
         _checks.whole("print_period", print_period, 1)
         if fetch_handler is not None:
             _checks.one_of("fetch_handler", fetch_handler, FetchHandler)
-        names = _fetches(fetch_list)
+        names = _fetches(program, fetch_list)
         if isinstance(fetch_info, str):
             fetch_info = [fetch_info]  # one text for one variable
         info = [_checks.text("fetch_info", one) for one in fetch_info] if fetch_info is not None else names
@@ -197,6 +204,8 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor=None, 
     dataset = feeded_var_names
     if not isinstance(dataset, DatasetBase):
         slots = _checks.listed("save_inference_model: feeded_var_names", dataset, "names of slots, or a dataset")
+        if not slots:
+            raise ConfigError("save_inference_model: feeded_var_names is empty; name the slots that a line to score has, in their order")
         dataset = DatasetBase()
         dataset.set_use_var([slot if isinstance(slot, Variable) else program.var(name_of(slot)) for slot in slots])
     data = "data_desc {\n%s\n}\nseed: %d\nfilelist: \"/dev/null\"" % (dataset._data_desc(), program.random_seed)
@@ -212,9 +221,15 @@ def _scope(given):
     return global_scope() if given is None else _checks.one_of("scope", given, Scope)
 
 
-def _fetches(fetch_list):
+def _fetches(program, fetch_list):
     """The names of what is to be fetched; one variable stands for a list of it."""
-    return [name_of(var) for var in ([fetch_list] if isinstance(fetch_list, (Variable, str)) else fetch_list or ())]
+    names = [name_of(var, "fetch_list: ") for var in ([fetch_list] if isinstance(fetch_list, (Variable, str)) else fetch_list or ())]
+    for name in names:
+        try:
+            program.var(name)
+        except NotFoundError as error:
+            raise ConfigError("fetch_list: %s" % error) from None
+    return names
 
 
 def _values(name, given, dtype):

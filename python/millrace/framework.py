@@ -5,7 +5,7 @@ import os
 import threading
 
 from . import _checks, _millrace
-from .errors import ConfigError
+from .errors import ConfigError, IoError
 
 __all__ = ["CPUPlace", "ParamAttr", "Program", "Scope", "Variable", "default_main_program", "default_startup_program",
            "global_scope", "load_plugin", "op_info", "op_types", "program_guard", "scope_guard"]
@@ -20,6 +20,8 @@ class CPUPlace:
 
 class Variable:
     """A variable of a program. `shape` has -1 for the batch; with lod_level 1 rows are cut into sequences."""
+
+    __array_ufunc__ = None  # an array beside it in a formula asks the variable, which refuses it
 
     def __init__(self, program, name):
         self.program = program
@@ -47,6 +49,15 @@ class Variable:
     def persistable(self):
         """It lives in the scope from batch to batch, as parameters do."""
         return self._meta()["persistable"]
+
+    @property
+    def stop_gradient(self):
+        """Gradients end here, and what is computed from it alone gets none. To be set before minimize."""
+        return self.program._author.stops_gradient(self.name)
+
+    @stop_gradient.setter
+    def stop_gradient(self, stop):
+        self.program._author.set_stop_gradient(self.name, bool(stop))
 
     def __repr__(self):
         lod = ", lod_level=%d" % self.lod_level if self.lod_level else ""
@@ -93,6 +104,54 @@ class Variable:
     def __pow__(self, other):
         return self._binary("pow", other)
 
+    def __getitem__(self, key):
+        """A part: x[:, 0:2]; a number's axis goes."""
+        from . import layers
+        keys = list(key) if isinstance(key, tuple) else [key]
+        if len(keys) > len(self.shape):
+            raise ConfigError('"%s" %s has no %d axes' % (self.name, list(self.shape), len(keys)))
+        axes, starts, ends, gone = [], [], [], []
+        for axis, one in enumerate(keys):
+            if isinstance(one, slice):
+                if one.step not in (None, 1):
+                    raise ConfigError('"%s": a part has no steps; take layers.strided_slice' % self.name)
+                if one.start is None and one.stop is None:
+                    continue
+                axes.append(axis)
+                starts.append(0 if one.start is None else _checks.whole("the start of a part", one.start))
+                ends.append(2 ** 31 - 1 if one.stop is None else _checks.whole("the end of a part", one.stop))
+            else:
+                at = _checks.whole('"%s": a part is x[2, 0:3], of numbers and slices' % self.name, one)
+                axes.append(axis)
+                gone.append(axis)
+                starts.append(at)
+                ends.append(at + 1 if at != -1 else 2 ** 31 - 1)
+        if not axes:
+            return self
+        return layers.op("slice", {"Input": self}, {"axes": axes, "starts": starts, "ends": ends, "decrease_axis": gone})
+
+    __iter__ = None  # it is no list, though it has parts
+
+    def __lt__(self, other):
+        return self._compared("less_than", other)
+
+    def __le__(self, other):
+        return self._compared("less_equal", other)
+
+    def __gt__(self, other):
+        return self._compared("greater_than", other)
+
+    def __ge__(self, other):
+        return self._compared("greater_equal", other)
+
+    def __bool__(self):
+        raise ConfigError('"%s" has a value when the program runs, not while it is written; take layers.cond, layers.While or layers.where '
+                          "instead of if, while, and, or" % self.name)
+
+    def _compared(self, layer, other):
+        from . import layers
+        return getattr(layers, layer)(self, other)
+
     def __neg__(self):
         return self._binary("mul", -1.0)
 
@@ -109,12 +168,22 @@ class ParamAttr:
 
     def __init__(self, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
                  gradient_clip=None):
+        if name is not None:
+            _checks.text("ParamAttr: name", name)
+        for what, given, module in (("initializer", initializer, "initializer"), ("regularizer", regularizer, "regularizer"),
+                                    ("gradient_clip", gradient_clip, "clip")):
+            if given is not None and not hasattr(given, "text"):
+                raise ConfigError("ParamAttr: %s is one of millrace.%s, not %r" % (what, module, given))
         self.name = name
         self.initializer = initializer
-        self.learning_rate = learning_rate
+        self.learning_rate = _checks.number("ParamAttr: learning_rate", learning_rate)
         self.regularizer = regularizer
         self.trainable = trainable
         self.gradient_clip = gradient_clip
+
+    def _named(self, name):
+        """The same for a parameter of that name."""
+        return ParamAttr(name, self.initializer, self.learning_rate, self.regularizer, self.trainable, self.gradient_clip)
 
     def _rule(self):
         """The ParameterRule; "" for a parameter like any other."""
@@ -153,6 +222,7 @@ class Program:
         self._lines = {}  # where the operator that makes a variable was called
         self._queues = []  # that its readers take from
         self._gradient_clip = None  # of optimizers that have none
+        self._is_trained = False  # whether an optimizer's minimize has made it one that trains
         self.auc_states = []
         self.random_seed = 1
 
@@ -197,6 +267,7 @@ class Program:
         copy.random_seed = self.random_seed
         copy._lines = self._lines
         copy._queues = self._queues
+        copy._is_trained = self._is_trained and not for_test
         return copy
 
     def serialize(self):
@@ -226,10 +297,14 @@ class Program:
 
             program { main: "FOLDER/main_program.bin" startup: "FOLDER/startup_program.bin" }
         """
-        os.makedirs(folder, exist_ok=True)
-        for name, data in (("main_program.bin", self.serialize()), ("startup_program.bin", self.startup_bytes())):
-            with open(os.path.join(folder, name), "wb") as file:
-                file.write(data)
+        folder = _checks.path("Program.save: folder", folder)
+        try:
+            os.makedirs(folder, exist_ok=True)
+            for name, data in (("main_program.bin", self.serialize()), ("startup_program.bin", self.startup_bytes())):
+                with open(os.path.join(folder, name), "wb") as file:
+                    file.write(data)
+        except OSError as error:
+            raise IoError("Program.save: %s: %s" % (error.filename or folder, error.strerror)) from None
 
 
 class Scope:

@@ -12,7 +12,7 @@ from . import _checks
 from ._settings import flag, name_of, quoted
 from .clip import _Clip
 from .errors import ConfigError
-from .framework import Variable
+from .framework import Program, Variable
 from .regularizer import _Regularizer
 
 __all__ = ["SGD", "Momentum", "LarsMomentum", "Adagrad", "DecayedAdagrad", "RMSProp", "Adam", "Adamax", "Adadelta",
@@ -124,6 +124,8 @@ class Optimizer:
         """
         if not isinstance(loss, Variable):
             raise ConfigError("minimize: the loss is a Variable, not %r" % (loss,))
+        if startup_program is not None:
+            _checks.one_of("minimize: startup_program", startup_program, Program)
         program = loss.program
         text = self._text_for(program)
         if self._clip is None and program._gradient_clip is not None:
@@ -132,6 +134,7 @@ class Optimizer:
         if only is not None and not list(only):
             raise ConfigError("minimize: parameter_list is empty: there is nothing to train")
         pairs = program._author.minimize(loss.name, text, _names(only), _names(no_grad_set))
+        program._is_trained = True
         return [], [(Variable(program, parameter), Variable(program, gradient)) for parameter, gradient in pairs]
 
     def _text_for(self, program):

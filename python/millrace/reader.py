@@ -7,7 +7,7 @@ import numpy as np
 from . import _checks, _millrace
 from .errors import CancelledError, ConfigError, Error
 from .framework import CPUPlace, Variable, default_main_program, global_scope
-from .layers import _caller, _dtype, _dtype_name
+from ._append import caller, dtype_name, dtype_number
 
 __all__ = ["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "Reader", "batch", "double_buffer", "multi_pass", "open_files",
            "py_array_reader", "random_data_generator", "read_file", "shuffle"]
@@ -222,6 +222,21 @@ def double_buffer(reader, place=None):
     return _decorate("create_double_buffer_reader", reader, {})
 
 
+def has_next(reader):
+    """Whether the reader has another item, which is read ahead to know: bool [1], for layers.While and layers.cond."""
+    program = _checks.one_of("has_next: reader", reader, Reader).program
+    name = program.unique_name("has_next")
+    program._lines[name] = caller()
+    program._author.append("has_next", [("Reader", [reader.name])], [("Out", [name])], {})
+    return Variable(program, name)
+
+
+def reset(reader):
+    """Starts the reader over, where the program comes to it."""
+    program = _checks.one_of("reset: reader", reader, Reader).program
+    program._author.append("reset", [("Reader", [reader.name])], [], {})
+
+
 def read_file(reader):
     """The variables of the reader's next item: a list, or the only one."""
     program = _checks.one_of("read_file: reader", reader, Reader).program
@@ -229,7 +244,7 @@ def read_file(reader):
     names = ["%s.tmp_%d" % (stem, i) for i in range(len(reader.shapes))]
     for name, shape, dtype, lod_level in zip(names, reader.shapes, reader.dtypes, reader.lod_levels):
         program._author.add_variable(name, dtype, [int(size) for size in shape], lod_level)
-        program._lines[name] = _caller()
+        program._lines[name] = caller()
     program._author.append("read", [("Reader", [reader.name])], [("Out", names)], {})
     variables = [Variable(program, name) for name in names]
     return variables[0] if len(variables) == 1 else variables
@@ -257,13 +272,13 @@ def _described(shapes, dtypes, lod_levels):
     if len(dtypes) != len(shapes):
         raise ConfigError("dtypes: one for each output; there are %d for %d shapes" % (len(dtypes), len(shapes)))
     return {"shape_concat": [size for shape in shapes for size in shape], "ranks": [len(shape) for shape in shapes],
-            "lod_levels": list(lod_levels or [0] * len(shapes)), "dtypes": [_dtype(dtype) for dtype in dtypes]}
+            "lod_levels": list(lod_levels or [0] * len(shapes)), "dtypes": [dtype_number(dtype) for dtype in dtypes]}
 
 
 def _make(program, type, shapes, dtypes, lod_levels, attrs, inputs=()):
     name = program.unique_name(type.replace("create_", ""))
     program._author.add_reader(type, list(inputs), name, attrs)
-    return Reader(program, name, [list(shape) for shape in shapes], [_dtype_name(dtype) for dtype in dtypes],
+    return Reader(program, name, [list(shape) for shape in shapes], [dtype_name(dtype) for dtype in dtypes],
                   list(lod_levels or [0] * len(shapes)))
 
 

@@ -45,9 +45,15 @@ bool CanHaveGradient(const VarDesc& var, const VarMeta& meta) {
 }
 
 /// The variables whose gradient is worth computing: leaves that may have one, and what is computed from them.
-Flags FindWanted(const BlockDesc& block, const std::vector<int>& path, const VarMetas& metas) {
+Flags FindWanted(const ProgramDesc& program, const BlockDesc& block, const std::vector<int>& path,
+                 const VarMetas& metas) {
   std::map<std::string_view, const VarDesc*> vars;
   for (const VarDesc& var : block.vars()) vars[var.name()] = &var;
+  for (const BlockDesc& outer : program.blocks()) {
+    for (const VarDesc& var : outer.vars()) {
+      if (var.is_parameter()) vars.emplace(var.name(), &var);
+    }
+  }
   Names produced;
   for (const OpDesc& op : block.ops()) {
     ForEachArgument(op.outputs(), [&](const std::string& name) { produced.insert(name); });
@@ -80,12 +86,34 @@ Result<std::vector<OpDesc>> GradientOf(const OpDesc& op, const OpInfo& info, con
   }
 }
 
+/// A variable that two operators compute from what has gradients would get those of both its values in one.
+std::string WrittenTwice(const BlockDesc& block, const std::vector<int>& path, const Flags& wanted, int block_index) {
+  std::map<std::string, int, std::less<>> makers;
+  std::string problems;
+  for (const int i : path) {
+    const OpDesc& op = block.ops(i);
+    bool any_wanted = false;
+    ForEachArgument(op.inputs(), [&](const std::string& name) { any_wanted = any_wanted || wanted.contains(name); });
+    if (!any_wanted) continue;
+    ForEachArgument(op.outputs(), [&](const std::string& name) {
+      if (!wanted.contains(name)) return;
+      const auto [maker, is_first] = makers.emplace(name, i);
+      if (is_first || maker->second == i) return;
+      problems += (problems.empty() ? "" : "\n") +
+                  ("block " + std::to_string(block_index) + " op[" + std::to_string(i) + "] ") + op.type() +
+                  ": writes \"" + name + "\" again, which op[" + std::to_string(maker->second) +
+                  "] made, and the loss has no gradient through both; write to another variable";
+    });
+  }
+  return problems;
+}
+
 /// Operators of the gradients before names are made unique: several may write one variable.
 Result<std::vector<OpDesc>> RawGradients(const BlockDesc& block, const std::vector<int>& path, std::string_view loss,
-                                         const Flags& wanted, const OpRegistry& registry) {
+                                         const Flags& wanted, const OpRegistry& registry, int block_index) {
   Flags have = {{std::string(loss), true}};
   std::vector<OpDesc> grads;
-  std::string problems;
+  std::string problems = WrittenTwice(block, path, wanted, block_index);
   for (auto i = path.rbegin(); i != path.rend(); ++i) {
     const OpDesc& op = block.ops(*i);
     bool any_wanted = false;
@@ -95,7 +123,8 @@ Result<std::vector<OpDesc>> RawGradients(const BlockDesc& block, const std::vect
     if (!any_wanted || !any_have) continue;
     const OpInfo* info = registry.Find(op.type());
     if (info == nullptr || info->grad == nullptr) {
-      problems += (problems.empty() ? "" : "\n") + ("block 0 op[" + std::to_string(*i) + "] ") + op.type() + ": " +
+      problems += (problems.empty() ? "" : "\n") +
+                  ("block " + std::to_string(block_index) + " op[" + std::to_string(*i) + "] ") + op.type() + ": " +
                   (info == nullptr ? "no such operator" : "has no gradient, but the loss depends on it") + "; mark \"" +
                   op.outputs(0).arguments(0) + "\" stop_gradient to leave it out";
       continue;
@@ -169,10 +198,16 @@ OpDesc LossGradient(std::string_view loss, const VarMeta& meta) {
 
 }  // namespace
 
-Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_view loss, const OpRegistry& registry) {
+Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_view loss, const OpRegistry& registry,
+                                              int block_index) {
   if (program.blocks_size() == 0) return InvalidConfig("the program has no blocks");
-  MR_ASSIGN(BlockBuilder builder, BlockBuilder::Create(*program.mutable_blocks(0), registry));
+  MR_ASSIGN(BlockBuilder builder, BlockBuilder::Create(*program.mutable_blocks(block_index), registry));
   BlockDesc& block = builder.block();
+  for (int outer = block_index; outer > 0;) {
+    outer = program.blocks(outer).parent_idx();
+    MR_ASSIGN(const BlockBuilder around, BlockBuilder::Create(*program.mutable_blocks(outer), registry));
+    builder.See(around.vars());
+  }
   const auto loss_meta = builder.vars().find(loss);
   if (loss_meta == builder.vars().end()) {
     std::vector<std::string_view> names;
@@ -186,16 +221,16 @@ Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_
                          loss_meta->second.dims.ToString());
   }
   const std::vector<int> path = PathTo(block, loss);
-  const Flags wanted = FindWanted(block, path, builder.vars());
+  const Flags wanted = FindWanted(program, block, path, builder.vars());
   if (!wanted.contains(loss)) {
     return InvalidConfig("loss \"" + std::string(loss) + "\" depends on no parameter that can be trained");
   }
-  MR_ASSIGN(std::vector<OpDesc> raw, RawGradients(block, path, loss, wanted, registry));
+  MR_ASSIGN(std::vector<OpDesc> raw, RawGradients(block, path, loss, wanted, registry, block_index));
   MR_TRY(builder.Append(LossGradient(loss, loss_meta->second), OpRole::kLossGradient));
   for (OpDesc& op : AddUp(std::move(raw))) MR_TRY(builder.Append(std::move(op), OpRole::kBackward));
 
   std::vector<ParamGrad> params;
-  for (const VarDesc& var : block.vars()) {
+  for (const VarDesc& var : program.blocks(0).vars()) {
     if (!var.is_parameter() || var.stop_gradient() || !builder.Has(GradName(var.name()))) continue;
     params.push_back({var.name(), GradName(var.name())});
   }

@@ -30,6 +30,9 @@ class BlockBuilder {
   /// not fit is kInvalidConfig; the block is then unchanged.
   Status Append(OpDesc op, OpRole role);
 
+  /// Makes variables of blocks around this one known, which its operators read and write. Names that it knows stay.
+  void See(const VarMetas& outer) { vars_.insert(outer.begin(), outer.end()); }
+
   const VarMetas& vars() const { return vars_; }
   bool Has(std::string_view name) const { return vars_.contains(name); }
   const OpRegistry& registry() const { return *registry_; }

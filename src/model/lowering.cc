@@ -33,12 +33,12 @@ Status Lowering::ToStatus() const {
 bool Lowering::Append(std::string_view where, OpDesc op, OpRole role) {
   for (const OpDesc::Var& output : op.outputs()) {
     for (const std::string& name : output.arguments()) {
-      if (role == OpRole::kOptimize || !main_.Has(name)) continue;
+      if (role == OpRole::kOptimize || !main().Has(name)) continue;
       Problem(where, "its variable \"" + name + "\" has the name of another; rename the layer");
       return false;
     }
   }
-  const Status status = main_.Append(std::move(op), role);
+  const Status status = main().Append(std::move(op), role);
   if (!status.ok()) Problem(where, status.message());
   return status.ok();
 }

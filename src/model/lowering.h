@@ -33,7 +33,12 @@ class Lowering {
 
   const ModelDesc& model() const { return *model_; }
   const SlotSchema& schema() const { return *schema_; }
-  BlockBuilder& main() { return main_; }
+  /// The block that operators go to: the first one, unless another was entered.
+  BlockBuilder& main() { return block_ == nullptr ? main_ : *block_; }
+  /// The first block, where parameters and states are.
+  BlockBuilder& root() { return main_; }
+  /// From now on operators go to `block`, which must outlive that, or (null) to the first one again.
+  void EnterBlock(BlockBuilder* block) { block_ = block; }
   BlockBuilder& startup() { return startup_; }
 
   /// Mistakes from here on are in this part of the configuration: "model.layer[2].fc".
@@ -76,7 +81,7 @@ class Lowering {
   void SetRule(const std::string& param, ParameterRule rule) { rules_[param] = std::move(rule); }
   const std::map<std::string, ParameterRule>& rules() const { return rules_; }
 
-  /// Learns what others did to the blocks.
+  /// Learns what others did to the first blocks.
   Status Reload();
 
   void LayerDone(const std::string& name, int embedding_dim);
@@ -99,6 +104,7 @@ class Lowering {
   const SlotSchema* schema_;
   BlockBuilder main_;
   BlockBuilder startup_;
+  BlockBuilder* block_ = nullptr;
   std::string path_ = "model";
   std::vector<ModelMistake> mistakes_;
   std::map<std::string, int, std::less<>> layers_;  // finished ones, with their embedding dim

@@ -92,10 +92,12 @@ BlockDesc* FirstBlock(ProgramDesc& program) {
 
 ProgramDesc CloneForTest(const ProgramDesc& program) {
   ProgramDesc test = program;
-  auto* ops = test.mutable_blocks(0)->mutable_ops();
-  ops->erase(std::remove_if(ops->begin(), ops->end(), [](const OpDesc& op) { return !IsAuthored(op); }), ops->end());
-  for (OpDesc& op : *ops) {
-    if (FindAttr(op, "is_test") != nullptr) SetAttr(op, "is_test", true);
+  for (BlockDesc& block : *test.mutable_blocks()) {
+    auto* ops = block.mutable_ops();
+    ops->erase(std::remove_if(ops->begin(), ops->end(), [](const OpDesc& op) { return !IsAuthored(op); }), ops->end());
+    for (OpDesc& op : *ops) {
+      if (FindAttr(op, "is_test") != nullptr) SetAttr(op, "is_test", true);
+    }
   }
   return test;
 }

@@ -69,7 +69,7 @@ std::string TableText(const TableDesc& table) {
 
 void Lowering::AddParameter(std::string_view where, const std::string& name, const Dims& dims, const Initializer& init,
                             bool is_weight) {
-  if (main_.Has(name)) {
+  if (main().Has(name)) {
     Problem(where, "its parameter \"" + name + "\" has the name of another variable; rename the layer");
     return;
   }
@@ -82,6 +82,7 @@ void Lowering::AddParameter(std::string_view where, const std::string& name, con
   }
   main_.Declare(name, Persistable(dims)).set_is_parameter(true);
   startup_.Declare(name, Persistable(dims)).set_is_parameter(true);
+  if (block_ != nullptr) block_->See(main_.vars());
   if (is_weight) weights_.push_back(name);
   if (const Status s = startup_.Append(InitOp(name, dims, init), OpRole::kForward); !s.ok()) {
     Problem(where, s.message());
@@ -89,12 +90,13 @@ void Lowering::AddParameter(std::string_view where, const std::string& name, con
 }
 
 void Lowering::AddState(std::string_view where, const std::string& name, const Dims& dims, float value, DType dtype) {
-  if (main_.Has(name)) {
+  if (main().Has(name)) {
     Problem(where, "its state \"" + name + "\" has the name of another variable; rename the layer");
     return;
   }
   main_.Declare(name, Persistable(dims, dtype)).set_stop_gradient(true);
   startup_.Declare(name, Persistable(dims, dtype)).set_stop_gradient(true);
+  if (block_ != nullptr) block_->See(main_.vars());
   if (const Status s = startup_.Append(FillConstant(name, dims, value, dtype), OpRole::kForward); !s.ok()) {
     Problem(where, s.message());
   }
@@ -111,7 +113,7 @@ void Lowering::AddTable(const TableDesc& table) {
     AddParameter(where, full.name(), {full.vocabulary(), full.dim()}, full.init(), false);
     return;
   }
-  if (main_.Has(full.name())) {
+  if (main().Has(full.name())) {
     Problem(where, "has the name of another variable; rename it");
     return;
   }
@@ -126,6 +128,7 @@ void Lowering::AddTable(const TableDesc& table) {
     attr->set_type(STRING);
     attr->set_s(text);
   }
+  if (block_ != nullptr) block_->See(main_.vars());
   if (const Status s = startup_.Append(MakeOp("create_sparse_table", {}, {{"Out", {full.name()}}}, {{"table", text}}),
                                        OpRole::kForward);
       !s.ok()) {

@@ -3,12 +3,31 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/edit_distance.h"
 #include "framework/op_check.h"
 
 namespace millrace {
+
+/// A block that is written, and what was there before it.
+struct ProgramAuthor::OpenBlock {
+  OpenBlock(int number, BlockBuilder made) : index(number), builder(std::move(made)) {}
+
+  int index;
+  BlockBuilder builder;
+  BlockDesc main_before;  ///< first blocks
+  BlockDesc startup_before;
+  ModelDesc model_before;
+  VarMetas closed_before;
+  bool was_minimized = false;
+};
+
+ProgramAuthor::ProgramAuthor(const OpRegistry& registry) : registry_(&registry) {}
+ProgramAuthor::~ProgramAuthor() = default;
+
+int ProgramAuthor::Current() const { return open_.empty() ? 0 : open_.back()->index; }
 
 Result<std::unique_ptr<ProgramAuthor>> ProgramAuthor::Create(const OpRegistry& registry) {
   std::unique_ptr<ProgramAuthor> author(new ProgramAuthor(registry));
@@ -21,7 +40,9 @@ Result<std::unique_ptr<ProgramAuthor>> ProgramAuthor::Create(const OpRegistry& r
 void ProgramAuthor::set_registry(const OpRegistry& registry) {
   registry_ = &registry;
   lowering_->main().set_registry(registry);
+  lowering_->root().set_registry(registry);
   lowering_->startup().set_registry(registry);
+  for (const auto& block : open_) block->builder.set_registry(registry);
 }
 
 Status ProgramAuthor::TakeMistakes() {
@@ -38,9 +59,10 @@ Status ProgramAuthor::AddData(const std::string& name, const VarMeta& meta) {
     if (size == -1 || size > 0) continue;
     return InvalidConfig("data \"" + name + "\": a size is -1 (any) or positive; " + meta.dims.ToString());
   }
-  VarDesc& var = lowering_->main().Declare(name, meta);
+  VarDesc& var = lowering_->root().Declare(name, meta);
   var.set_stop_gradient(true);
   var.set_need_check_feed(true);
+  lowering_->main().See({{name, meta}});
   return Status::Ok();
 }
 
@@ -123,17 +145,214 @@ Status ProgramAuthor::AddReader(OpDesc make) {
   VarMeta meta;
   meta.kind = VarType::READER;
   meta.persistable = true;
-  lowering_->main().Declare(made[0], meta);
+  lowering_->root().Declare(made[0], meta);
+  lowering_->main().See({{made[0], meta}});
   lowering_->startup().Declare(made[0], meta);
   return lowering_->startup().Append(std::move(make), OpRole::kForward);
+}
+
+namespace {
+
+/// Whether tensors of one may be tensors of the other: -1 is any size, and no axes say nothing.
+bool Fits(const Dims& made, const Dims& declared) {
+  if (made.rank() == 0 || declared.rank() == 0) return true;
+  if (made.rank() != declared.rank()) return false;
+  for (int axis = 0; axis < made.rank(); ++axis) {
+    if (made[axis] >= 0 && declared[axis] >= 0 && made[axis] != declared[axis]) return false;
+  }
+  return true;
+}
+
+/// A variable that is there keeps its type and its sizes, which operators that read it were checked by.
+Status CheckOverwritten(const OpDesc& op, const VarMetas& vars, const OpRegistry& registry) {
+  VarMetas inferred;
+  bool overwrites = false;
+  for (const auto* bindings : {&op.inputs(), &op.outputs()}) {
+    for (const OpDesc::Var& binding : *bindings) {
+      for (const std::string& name : binding.arguments()) {
+        const auto known = vars.find(name);
+        if (known == vars.end()) continue;
+        inferred.insert(*known);
+        overwrites = overwrites || bindings == &op.outputs();
+      }
+    }
+  }
+  if (!overwrites) return Status::Ok();
+  MR_TRY(InferShapes(OpView(op, *registry.Find(op.type())), inferred));
+  for (const OpDesc::Var& output : op.outputs()) {
+    for (const std::string& name : output.arguments()) {
+      const auto known = vars.find(name);
+      if (known == vars.end() || known->second.kind != VarType::LOD_TENSOR) continue;
+      const VarMeta& made = inferred[name];
+      if (made.dtype == known->second.dtype && Fits(made.dims, known->second.dims)) continue;
+      return InvalidConfig(op.type() + ": writes " + std::string(DTypeName(made.dtype)) + " " + made.dims.ToString() +
+                           " to \"" + name + "\", which is " + std::string(DTypeName(known->second.dtype)) + " " +
+                           known->second.dims.ToString());
+    }
+  }
+  return Status::Ok();
+}
+
+void AddNames(const google::protobuf::RepeatedPtrField<OpDesc::Var>& bindings, const std::set<std::string>& own,
+              std::set<std::string>* names) {
+  for (const OpDesc::Var& binding : bindings) {
+    for (const std::string& name : binding.arguments()) {
+      if (name != kEmptyVar && !own.contains(name)) names->insert(name);
+    }
+  }
+}
+
+}  // namespace
+
+Status ProgramAuthor::BeginBlock() {
+  const int index = main_.blocks_size();
+  BlockDesc* block = main_.add_blocks();
+  block->set_idx(index);
+  block->set_parent_idx(Current());
+  MR_ASSIGN(BlockBuilder builder, BlockBuilder::Create(*block, *registry_));
+  builder.See(lowering_->main().vars());
+  auto open = std::make_unique<OpenBlock>(index, std::move(builder));
+  open->main_before = main_.blocks(0);
+  open->startup_before = startup_.blocks(0);
+  open->model_before = model_;
+  open->closed_before = closed_;
+  open->was_minimized = is_minimized_;
+  lowering_->EnterBlock(&open->builder);
+  open_.push_back(std::move(open));
+  return Status::Ok();
+}
+
+Status ProgramAuthor::EndBlock(OpDesc op, const std::vector<std::string>& exports) {
+  if (open_.empty()) return Internal("EndBlock without BeginBlock");
+  const OpenBlock& ended = *open_.back();
+  BlockDesc& block = *main_.mutable_blocks(ended.index);
+  if (block.ops().empty()) return InvalidConfig(op.type() + ": its block has no operators");
+  std::set<std::string> own;
+  for (const VarDesc& var : block.vars()) {
+    if (std::find(exports.begin(), exports.end(), var.name()) == exports.end()) own.insert(var.name());
+  }
+  std::set<std::string> conditions;
+  AddNames(op.inputs(), {}, &conditions);
+  std::set<std::string> read;
+  std::set<std::string> written;
+  for (const OpDesc& inner : block.ops()) {
+    AddNames(inner.inputs(), own, &read);
+    AddNames(inner.outputs(), own, &written);
+  }
+  const bool loops = op.type() == "while";
+  for (const std::string& condition : conditions) {
+    if (loops && !written.contains(condition)) {
+      return InvalidConfig(
+          "while: nothing in its block writes the condition \"" + condition +
+          "\", so that it would never end; write it at the end of the block: less_than(x, y, cond=...)");
+    }
+    read.erase(condition);
+  }
+  if (loops) {
+    read.insert(written.begin(), written.end());
+    for (const std::string& condition : conditions) read.erase(condition);
+  }
+  SetOutput(op, "Out", {written.begin(), written.end()});
+  BlockBuilder* around = open_.size() > 1 ? &open_[open_.size() - 2]->builder : &lowering_->root();
+  VarMeta scopes;
+  scopes.kind = VarType::STEP_SCOPES;
+  const std::string scopes_name = op.type() + "_" + std::to_string(ended.index) + ".scopes";
+  SetOutput(op, loops ? "StepScopes" : "Scope", {scopes_name});
+  OpDesc::Attr* sub_block = op.add_attrs();
+  sub_block->set_name("sub_block");
+  sub_block->set_type(BLOCK);
+  sub_block->set_block_idx(ended.index);
+  if (around->Has(scopes_name)) return InvalidConfig("there is a variable \"" + scopes_name + "\" already");
+  around->See(lowering_->root().vars());
+  around->Declare(scopes_name, scopes);
+  for (const std::string& name : exports) {
+    const VarMeta meta = ended.builder.vars().find(name)->second;
+    around->Declare(name, meta);
+    read.erase(name);
+  }
+  SetInput(op, loops ? "X" : "Input", {read.begin(), read.end()});
+  auto* vars = block.mutable_vars();
+  vars->erase(std::remove_if(vars->begin(), vars->end(), [&](const VarDesc& var) { return !own.contains(var.name()); }),
+              vars->end());
+  std::vector<std::string> problems;
+  CheckOp(op.type(), op, around->vars(), *registry_, &problems);
+  if (!problems.empty()) return InvalidConfig(problems[0]);
+  MR_TRY(around->Append(op, OpRole::kForward));
+  for (const VarDesc& var : block.vars()) closed_[var.name()] = ended.builder.vars().find(var.name())->second;
+  lowering_->EnterBlock(open_.size() > 1 ? around : nullptr);
+  open_.pop_back();
+  return Status::Ok();
+}
+
+Status ProgramAuthor::DropBlock() {
+  if (open_.empty()) return Internal("DropBlock without BeginBlock");
+  const std::unique_ptr<OpenBlock> dropped = std::move(open_.back());
+  open_.pop_back();
+  lowering_->EnterBlock(open_.empty() ? nullptr : &open_.back()->builder);
+  main_.mutable_blocks()->DeleteSubrange(dropped->index, main_.blocks_size() - dropped->index);
+  closed_ = dropped->closed_before;
+  is_minimized_ = dropped->was_minimized;
+  return Restore(dropped->main_before, dropped->startup_before, dropped->model_before);
+}
+
+Status ProgramAuthor::Restore(const BlockDesc& main, const BlockDesc& startup, const ModelDesc& model) {
+  // Copied into the blocks that builders view.
+  *main_.mutable_blocks(0) = main;
+  *startup_.mutable_blocks(0) = startup;
+  model_ = model;
+  return Reload();
+}
+
+Status ProgramAuthor::Reload() {
+  MR_TRY(lowering_->Reload());
+  const BlockBuilder* around = &lowering_->root();
+  for (const auto& block : open_) {
+    MR_ASSIGN(block->builder, BlockBuilder::Create(block->builder.block(), *registry_));
+    block->builder.See(around->vars());
+    around = &block->builder;
+  }
+  return Status::Ok();
+}
+
+VarDesc* ProgramAuthor::FindDesc(const std::string& name) const {
+  for (auto block = main_.blocks().rbegin(); block != main_.blocks().rend(); ++block) {
+    for (const VarDesc& var : block->vars()) {
+      if (var.name() == name) return const_cast<VarDesc*>(&var);
+    }
+  }
+  return nullptr;
+}
+
+Status ProgramAuthor::SetStopGradient(const std::string& name, bool stop) {
+  MR_TRY(Find(name).status());
+  if (is_minimized_) {
+    return InvalidConfig("stop_gradient of \"" + name + "\": minimize has made the gradients already; set it before");
+  }
+  FindDesc(name)->set_stop_gradient(stop);
+  return Status::Ok();
+}
+
+Result<bool> ProgramAuthor::StopsGradient(const std::string& name) const {
+  MR_TRY(Find(name).status());
+  return FindDesc(name)->stop_gradient();
 }
 
 Status ProgramAuthor::Append(OpDesc op) {
   std::vector<std::string> problems;
   CheckOp(op.type(), op, lowering_->main().vars(), *registry_, &problems);
+  for (const OpDesc::Var& input : op.inputs()) {
+    for (const std::string& name : input.arguments()) {
+      if (Has(name) || !closed_.contains(name)) continue;
+      return InvalidConfig(
+          op.type() + ": \"" + name +
+          "\" is a variable of a block that has ended; within the block, write what is needed behind it to a "
+          "variable from before it");
+    }
+  }
   std::string text;
   for (const std::string& problem : problems) text += (text.empty() ? "" : "\n") + problem;
   if (!problems.empty()) return InvalidConfig(text);
+  MR_TRY(CheckOverwritten(op, lowering_->main().vars(), *registry_));
   const OpInfo& info = *registry_->Find(op.type());
   if (info.is_gradient || info.is_optimizer || info.is_fused) {
     return InvalidConfig(op.type() + ": gradients and updates are made by an optimizer's minimize");
@@ -177,37 +396,38 @@ Status ProgramAuthor::AppendMinimization(const std::string& loss, const Trained&
   MR_TRY(TakeMistakes());
   MR_TRY(StopGradients(trained));
   FinishTables();
-  for (OpDesc& op : *main_.mutable_blocks(0)->mutable_ops()) {
+  for (OpDesc& op : *main_.mutable_blocks(Current())->mutable_ops()) {
     for (const OpDesc::Var& output : op.outputs()) {
       const auto& names = output.arguments();
       const bool makes_loss = std::find(names.begin(), names.end(), loss) != names.end();
       if (makes_loss) SetAttr(op, "op_role", static_cast<int64_t>(OpRole::kLoss));
     }
   }
-  MR_ASSIGN(*gradients, AppendBackward(main_, loss, *registry_));
-  MR_TRY(lowering_->Reload());
+  MR_ASSIGN(*gradients, AppendBackward(main_, loss, *registry_, Current()));
+  MR_TRY(Reload());
   AppendUpdates(*lowering_, *gradients);
   return TakeMistakes();
 }
 
 Result<std::vector<ParamGrad>> ProgramAuthor::Minimize(const std::string& loss, const OptimizerDesc& optimizer,
                                                        const Trained& trained) {
-  if (is_minimized_) return InvalidConfig("minimize was called already: a program has one loss");
+  if (is_minimized_)
+    return InvalidConfig(
+        "minimize was called already: a program has one; a part has a rate of its own by ParamAttr(learning_rate=), a "
+        "table a rule of its own by embedding(optimizer=)");
   MR_ASSIGN(const VarMeta meta, Find(loss));
   if (meta.dtype != DType::kFloat32 || meta.dims.numel() != 1) {
     return InvalidConfig("minimize: the loss must be one float; \"" + loss + "\" is " + meta.dims.ToString() +
                          "; take its mean first");
   }
   const ProgramDesc main_before = main_;
-  const ProgramDesc startup_before = startup_;
+  const BlockDesc startup_before = startup_.blocks(0);
+  const ModelDesc model_before = model_;
   *model_.mutable_optimizer() = optimizer;
   std::vector<ParamGrad> gradients;
   if (Status status = AppendMinimization(loss, trained, &gradients); !status.ok()) {
-    // Copied into the blocks that builders view.
-    *main_.mutable_blocks(0) = main_before.blocks(0);
-    *startup_.mutable_blocks(0) = startup_before.blocks(0);
-    model_.clear_optimizer();
-    MR_TRY(lowering_->Reload());
+    *main_.mutable_blocks(Current()) = main_before.blocks(Current());
+    MR_TRY(Restore(main_before.blocks(0), startup_before, model_before));
     return status;
   }
   is_minimized_ = true;
@@ -225,6 +445,7 @@ std::vector<std::string> ProgramAuthor::Parameters() const {
 Result<VarMeta> ProgramAuthor::Find(const std::string& name) const {
   const VarMetas& vars = lowering_->main().vars();
   if (const auto it = vars.find(name); it != vars.end()) return it->second;
+  if (const auto it = closed_.find(name); it != closed_.end()) return it->second;
   std::vector<std::string_view> names;
   for (const auto& [known, meta] : vars) names.push_back(known);
   return NotFound("the program has no variable \"" + name + "\"" + DidYouMean(name, names));

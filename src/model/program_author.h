@@ -21,6 +21,7 @@ namespace millrace {
 class ProgramAuthor {
  public:
   static Result<std::unique_ptr<ProgramAuthor>> Create(const OpRegistry& registry);
+  ~ProgramAuthor();
   ProgramAuthor(const ProgramAuthor&) = delete;
   ProgramAuthor& operator=(const ProgramAuthor&) = delete;
 
@@ -42,15 +43,27 @@ class ProgramAuthor {
   /// Appends an operator that makes a reader to the startup program. Its output is a new reader variable of both
   /// programs; its inputs are such readers.
   Status AddReader(OpDesc make);
-  /// Appends an operator of the forward part and declares what it writes.
+  /// Appends an operator of the forward part and declares what it writes, in the block that is open.
   Status Append(OpDesc op);
+  /// Opens a block within the one that is open; what is appended goes there. Parameters, states, slots and readers are
+  /// in the first block wherever they are added.
+  Status BeginBlock();
+  /// Closes the block that is open and appends the operator that runs it, `while` or `conditional_block` with its
+  /// condition; the rest of it follows from what the block reads and writes of variables around it. `exports` are
+  /// variables of the block that become variables around it. After a failure the block is open still, to be dropped.
+  Status EndBlock(OpDesc op, const std::vector<std::string>& exports = {});
+  /// Takes the block that is open back, with everything that was added since.
+  Status DropBlock();
+  /// Whether gradients end at a variable.
+  Status SetStopGradient(const std::string& name, bool stop);
+  Result<bool> StopsGradient(const std::string& name) const;
   /// Which parameters Minimize leaves as they are; names that the program does not have are kNotFound.
   struct Trained {
     std::vector<std::string> only;     ///< no others; empty: all
     std::vector<std::string> without;  ///< not these; also other variables, behind which there is no gradient
   };
-  /// Appends gradients of `loss` and updates of every trainable parameter and table, once a program. Returns the
-  /// gradients as they are before clipping and penalties.
+  /// Appends gradients of `loss` and updates of every trainable parameter and table, once a program, to the block that
+  /// is open. Returns the gradients as they are before clipping and penalties.
   Result<std::vector<ParamGrad>> Minimize(const std::string& loss, const OptimizerDesc& optimizer,
                                           const Trained& trained);
   Result<std::vector<ParamGrad>> Minimize(const std::string& loss, const OptimizerDesc& optimizer) {
@@ -61,7 +74,7 @@ class ProgramAuthor {
   Result<VarMeta> Find(const std::string& name) const;
   /// Parameters and tables, in the order in which they were added.
   std::vector<std::string> Parameters() const;
-  bool Has(const std::string& name) { return lowering_->main().Has(name); }
+  bool Has(const std::string& name) const { return lowering_->main().Has(name); }
   const ProgramDesc& main() const { return main_; }
   const ProgramDesc& startup() const { return startup_; }
   /// The forward part, with dropout and its like off.
@@ -73,7 +86,14 @@ class ProgramAuthor {
   void set_registry(const OpRegistry& registry);
 
  private:
-  explicit ProgramAuthor(const OpRegistry& registry) : registry_(&registry) {}
+  struct OpenBlock;
+
+  explicit ProgramAuthor(const OpRegistry& registry);
+  /// The number of the block that is open.
+  int Current() const;
+  Status Reload();
+  Status Restore(const BlockDesc& main, const BlockDesc& startup, const ModelDesc& model);
+  VarDesc* FindDesc(const std::string& name) const;
   Status TakeMistakes();
   Status AppendMinimization(const std::string& loss, const Trained& trained, std::vector<ParamGrad>* gradients);
   Status StopGradients(const Trained& trained);
@@ -86,6 +106,8 @@ class ProgramAuthor {
   ProgramDesc main_;
   ProgramDesc startup_;
   std::unique_ptr<Lowering> lowering_;
+  std::vector<std::unique_ptr<OpenBlock>> open_;  ///< the outermost first
+  VarMetas closed_;                               ///< variables of blocks that were closed
   bool is_minimized_ = false;
 };
 

@@ -117,6 +117,14 @@ class PyProgram {
   void Append(const std::string& type, const Names& inputs, const Names& outputs, const py::dict& attrs) {
     ThrowUnlessOk(Author().Append(MakeDesc(Author().registry(), type, inputs, outputs, attrs)));
   }
+  void BeginBlock() { ThrowUnlessOk(Author().BeginBlock()); }
+  void EndBlock(const std::string& type, const Names& inputs, const py::dict& attrs,
+                const std::vector<std::string>& exports) {
+    ThrowUnlessOk(Author().EndBlock(MakeDesc(Author().registry(), type, inputs, {}, attrs), exports));
+  }
+  void DropBlock() { ThrowUnlessOk(Author().DropBlock()); }
+  void SetStopGradient(const std::string& name, bool stop) { ThrowUnlessOk(Author().SetStopGradient(name, stop)); }
+  bool StopsGradient(const std::string& name) const { return ValueOrThrow(author_->StopsGradient(name)); }
   std::vector<std::pair<std::string, std::string>> Minimize(const std::string& loss, const std::string& optimizer,
                                                             std::vector<std::string> only,
                                                             std::vector<std::string> without) {
@@ -219,6 +227,11 @@ void BindProgram(py::module_& module) {
       .def("add_variable", &PyProgram::AddVariable)
       .def("add_reader", &PyProgram::AddReader)
       .def("append", &PyProgram::Append)
+      .def("begin_block", &PyProgram::BeginBlock)
+      .def("end_block", &PyProgram::EndBlock)
+      .def("drop_block", &PyProgram::DropBlock)
+      .def("set_stop_gradient", &PyProgram::SetStopGradient)
+      .def("stops_gradient", &PyProgram::StopsGradient)
       .def("minimize", &PyProgram::Minimize)
       .def("find", &PyProgram::Find)
       .def("has", &PyProgram::Has)

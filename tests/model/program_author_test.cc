@@ -58,8 +58,122 @@ TEST(ProgramAuthorTest, MinimizeAppendsWhatTheCompilerAppends) {
             (std::vector<std::string>{"fill_constant", "fill_constant", "fill_constant"}));  // w, rate, moment
   EXPECT_EQ(Types(author->ForTest()), (std::vector<std::string>{"mul", "mean"}));
   EXPECT_TRUE(Executable::Compile(author->main(), BuiltinOps(), {}).ok());
-  EXPECT_EQ(author->Minimize("loss", FromText<OptimizerDesc>("sgd {}")).status().message(),
-            "minimize was called already: a program has one loss");
+  EXPECT_EQ(
+      author->Minimize("loss", FromText<OptimizerDesc>("sgd {}")).status().message(),
+      "minimize was called already: a program has one; a part has a rate of its own by ParamAttr(learning_rate=), "
+      "a table a rule of its own by embedding(optimizer=)");
+}
+
+/// counter = 0; go_on: whether it is below a bound; a block that is open.
+void BeginLoop(ProgramAuthor& author) {
+  const auto fill = [&](const char* name) {
+    return MakeOp("fill_constant", {}, {{"Out", {name}}}, {{"shape", std::vector<int64_t>{1}}, {"value", 0.0f}});
+  };
+  ASSERT_TRUE(author.Append(fill("counter")).ok());
+  ASSERT_TRUE(author.Append(fill("bound")).ok());
+  ASSERT_TRUE(author.Append(MakeOp("less_than", {{"X", {"counter"}}, {"Y", {"bound"}}}, {{"Out", {"go_on"}}})).ok());
+  ASSERT_TRUE(author.BeginBlock().ok());
+}
+
+TEST(ProgramAuthorTest, ALoopKnowsWhatItsBlockReadsAndWrites) {
+  const auto author = NewAuthor();
+  BeginLoop(*author);
+  ASSERT_TRUE(author->AddData("x", FloatRows(2)).ok());
+  ASSERT_TRUE(author->AddParameter("w", {2, 1}, Zero(), true).ok());
+  ASSERT_TRUE(author->Append(MakeOp("mul", {{"X", {"x"}}, {"Y", {"w"}}}, {{"Out", {"xw"}}})).ok());
+  EXPECT_EQ(author->EndBlock(MakeOp("while", {{"Condition", {"go_on"}}}, {})).message(),
+            "while: nothing in its block writes the condition \"go_on\", so that it would never end; write it at the "
+            "end of the block: less_than(x, y, cond=...)");
+  ASSERT_TRUE(author->Append(MakeOp("less_than", {{"X", {"counter"}}, {"Y", {"bound"}}}, {{"Out", {"go_on"}}})).ok());
+  ASSERT_TRUE(author->EndBlock(MakeOp("while", {{"Condition", {"go_on"}}}, {}), {"xw"}).ok());
+  const OpDesc& loop = author->main().blocks(0).ops(3);
+  EXPECT_EQ(InputArguments(loop, "X"), (std::vector<std::string>{"bound", "counter", "w", "x"}));
+  EXPECT_EQ(OutputArguments(loop, "Out"), (std::vector<std::string>{"go_on", "xw"}));
+  EXPECT_EQ(FindAttr(loop, "sub_block")->block_idx(), 1);
+  EXPECT_EQ(author->main().blocks(1).parent_idx(), 0);
+  EXPECT_EQ(author->main().blocks(1).vars_size(), 0);  // xw went out, the others are of the first block
+  EXPECT_EQ(author->Parameters(), std::vector<std::string>{"w"});
+  EXPECT_TRUE(author->Append(MakeOp("mean", {{"X", {"xw"}}}, {{"Out", {"loss"}}})).ok());
+  EXPECT_TRUE(Executable::Compile(author->main(), BuiltinOps(), {}).ok());
+}
+
+TEST(ProgramAuthorTest, ABlockIsTakenBackWithWhatWasAddedSince) {
+  const auto author = NewAuthor();
+  AuthorMean(*author);
+  BeginLoop(*author);
+  ASSERT_TRUE(author->AddParameter("v", {2, 1}, Zero(), true).ok());
+  ASSERT_TRUE(author->BeginBlock().ok());
+  ASSERT_TRUE(author->Append(MakeOp("mul", {{"X", {"x"}}, {"Y", {"v"}}}, {{"Out", {"xv"}}})).ok());
+  ASSERT_TRUE(
+      author->EndBlock(MakeOp("conditional_block", {{"Cond", {"go_on"}}}, {}, {{"is_scalar_condition", true}})).ok());
+  EXPECT_EQ(
+      author->Append(MakeOp("mean", {{"X", {"xv"}}}, {{"Out", {"m"}}})).message(),
+      "mean: \"xv\" is a variable of a block that has ended; within the block, write what is needed behind it to a "
+      "variable from before it");
+  ASSERT_TRUE(author->DropBlock().ok());
+  EXPECT_EQ(author->main().blocks_size(), 1);
+  EXPECT_EQ(author->Parameters(), std::vector<std::string>{"w"});
+  EXPECT_FALSE(author->Find("xv").ok());
+  EXPECT_TRUE(author->AddParameter("v", {3, 1}, Zero(), true).ok());
+  ASSERT_TRUE(author->Minimize("loss", FromText<OptimizerDesc>("sgd {}")).ok());
+  EXPECT_TRUE(Executable::Compile(author->main(), BuiltinOps(), {}).ok());
+}
+
+TEST(ProgramAuthorTest, MinimizeWithinABlockTrainsThere) {
+  const auto author = NewAuthor();
+  ASSERT_TRUE(author->AddData("x", FloatRows(2)).ok());
+  BeginLoop(*author);
+  ASSERT_TRUE(author->AddParameter("w", {2, 1}, Zero(), true).ok());
+  ASSERT_TRUE(author->Append(MakeOp("mul", {{"X", {"x"}}, {"Y", {"w"}}}, {{"Out", {"xw"}}})).ok());
+  ASSERT_TRUE(author->Append(MakeOp("mean", {{"X", {"xw"}}}, {{"Out", {"loss"}}})).ok());
+  EXPECT_FALSE(author->Minimize("loss", FromText<OptimizerDesc>("sgd { lr: -1 }")).ok());
+  EXPECT_EQ(author->main().blocks(1).ops_size(), 2);
+  const auto made = author->Minimize("loss", FromText<OptimizerDesc>("adagrad { lr: 0.5 }"));
+  ASSERT_TRUE(made.ok()) << made.status().ToString();
+  EXPECT_EQ((*made)[0].grad, "w@GRAD");
+  ASSERT_TRUE(author->Append(MakeOp("less_than", {{"X", {"counter"}}, {"Y", {"bound"}}}, {{"Out", {"go_on"}}})).ok());
+  ASSERT_TRUE(author->EndBlock(MakeOp("while", {{"Condition", {"go_on"}}}, {})).ok());
+  std::vector<std::string> types;
+  for (const OpDesc& op : author->main().blocks(1).ops()) types.push_back(op.type());
+  EXPECT_EQ(types, (std::vector<std::string>{"mul", "mean", "fill_constant", "mean_grad", "mul_grad", "adagrad",
+                                             "less_than"}));
+  EXPECT_EQ(author->ForTest().blocks(1).ops_size(), 3);
+  EXPECT_TRUE(Executable::Compile(author->main(), BuiltinOps(), {}).ok());
+}
+
+TEST(ProgramAuthorTest, AVariableThatIsThereKeepsItsType) {
+  const auto author = NewAuthor();
+  AuthorMean(*author);
+  EXPECT_EQ(author
+                ->Append(MakeOp("cast", {{"X", {"x"}}}, {{"Out", {"xw"}}},
+                                {{"in_dtype", int64_t{5}}, {"out_dtype", int64_t{3}}}))
+                .message(),
+            "cast: writes int64 [-1, 2] to \"xw\", which is float32 [-1, 1]");
+  EXPECT_EQ(author->Append(MakeOp("assign", {{"X", {"x"}}}, {{"Out", {"xw"}}})).message(),
+            "assign: writes float32 [-1, 2] to \"xw\", which is float32 [-1, 1]");
+}
+
+TEST(ProgramAuthorTest, GradientsEndWhereTheyAreToldTo) {
+  const auto author = NewAuthor();
+  AuthorMean(*author);
+  ASSERT_TRUE(author->SetStopGradient("xw", true).ok());
+  EXPECT_TRUE(*author->StopsGradient("xw"));
+  EXPECT_FALSE(author->Minimize("loss", FromText<OptimizerDesc>("sgd {}")).ok());
+  ASSERT_TRUE(author->SetStopGradient("xw", false).ok());
+  ASSERT_TRUE(author->Minimize("loss", FromText<OptimizerDesc>("sgd {}")).ok());
+  EXPECT_FALSE(author->SetStopGradient("xw", true).ok());
+}
+
+TEST(ProgramAuthorTest, AVariableThatIsWrittenTwiceHasNoGradient) {
+  const auto author = NewAuthor();
+  AuthorMean(*author);
+  ASSERT_TRUE(author->Append(MakeOp("scale", {{"X", {"xw"}}}, {{"Out", {"doubled"}}}, {{"scale", 2.0f}})).ok());
+  ASSERT_TRUE(author->Append(MakeOp("assign", {{"X", {"doubled"}}}, {{"Out", {"xw"}}})).ok());
+  ASSERT_TRUE(author->Append(MakeOp("mean", {{"X", {"xw"}}}, {{"Out", {"other"}}})).ok());
+  EXPECT_EQ(
+      author->Minimize("other", FromText<OptimizerDesc>("sgd {}")).status().message(),
+      "block 0 op[3] assign: writes \"xw\" again, which op[0] made, and the loss has no gradient through both; write "
+      "to another variable");
 }
 
 TEST(ProgramAuthorTest, MomentumKeepsAVelocityForEachParameter) {

@@ -121,7 +121,7 @@ class DatasetTest(program_test.Fresh):
                 (lambda: self.exe.train_from_dataset(self.startup, dataset), "runs main programs"),
                 (lambda: self.exe.train_from_dataset(self.main, dataset, fetch_list=[self.loss], fetch_info=[]),
                  "fetch_info has 0 texts for 1 variables"),
-                (lambda: self.exe.train_from_dataset(self.main, dataset, fetch_list=["lss"]), 'no metric or variable "lss"'),
+                (lambda: self.exe.train_from_dataset(self.main, dataset, fetch_list=["lss"]), 'fetch_list: the program has no variable "lss"'),
                 (lambda: self.exe.train_from_dataset(self.main, dataset, fetch_list=[self.loss], print_period=-1), "print_period"),
                 (lambda: millrace.DatasetFactory().create_dataset("QueuDataset"), 'no dataset class "QueuDataset"'),
                 (lambda: self.exe.train_from_dataset(self.main, self.dataset(self.variables, "InMemoryDataset")),

@@ -38,7 +38,7 @@ class DocsTest(unittest.TestCase):
                 with self.subTest(heading):
                     exec(compile(source, "docs/python.md: " + heading, "exec"), names)  # pylint: disable=exec-used
                     seen.add(heading)
-        self.assertEqual(seen, {"Programs", "Layers", "Optimizers", "Arrays from Python"})
+        self.assertEqual(seen, {"Programs", "Layers", "Loops and branches", "Optimizers", "Arrays from Python"})
         self.assertEqual(names["report"].rows, 3000)
         self.assertTrue(names["queue"].is_closed())
 

@@ -1,0 +1,250 @@
+"""Comparisons, and blocks of operators that run as long as, or when, a condition holds."""
+
+from . import _checks
+from ._append import checked, op, program_of
+from ._tensors import assign, cast, fill_constant
+from .errors import ConfigError
+from .framework import Variable
+
+__all__ = ["ConditionalBlock", "Print", "Switch", "While", "cond", "equal", "greater_equal", "greater_than", "increment", "less_equal",
+           "less_than", "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal", "while_loop"]
+
+
+def increment(x, value=1.0, in_place=True):
+    """x + value for an x of shape [1], in x itself; with in_place=False in a new variable."""
+    return op("increment", {"X": x}, {"step": float(_checks.number("increment: value", value))}, {"Out": x} if in_place else None)
+
+
+def _compare(type, x, y, into):
+    if not isinstance(y, Variable):
+        number = _checks.number("%s: y" % type, y)
+        y = fill_constant([1], checked(x, program_of({"x": x}), type, "x").dtype, number)
+    return op(type, {"X": x, "Y": y}, None, None if into is None else {"Out": into})
+
+
+def less_than(x, y, force_cpu=None, cond=None):
+    """x < y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number."""
+    return _compare("less_than", x, y, cond)
+
+
+def less_equal(x, y, cond=None):
+    """x <= y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number."""
+    return _compare("less_equal", x, y, cond)
+
+
+def greater_than(x, y, cond=None):
+    """x > y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number."""
+    return _compare("greater_than", x, y, cond)
+
+
+def greater_equal(x, y, cond=None):
+    """x >= y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number."""
+    return _compare("greater_equal", x, y, cond)
+
+
+def equal(x, y, cond=None):
+    """x == y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number."""
+    return _compare("equal", x, y, cond)
+
+
+def not_equal(x, y, cond=None):
+    """x != y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number."""
+    return _compare("not_equal", x, y, cond)
+
+
+def _logical(type, inputs, out, name):
+    return op(type, inputs, None, None if out is None else {"Out": out}, name)
+
+
+def logical_and(x, y, out=None, name=None):
+    """x and y, both bool; the larger shape, in `out` if it is given."""
+    return _logical("logical_and", {"X": x, "Y": y}, out, name)
+
+
+def logical_or(x, y, out=None, name=None):
+    """x or y, both bool; the larger shape, in `out` if it is given."""
+    return _logical("logical_or", {"X": x, "Y": y}, out, name)
+
+
+def logical_xor(x, y, out=None, name=None):
+    """x or y but not both, bool; the larger shape, in `out` if it is given."""
+    return _logical("logical_xor", {"X": x, "Y": y}, out, name)
+
+
+def logical_not(x, out=None, name=None):
+    """Not x, bool; the shape of x, in `out` if it is given."""
+    return _logical("logical_not", {"X": x}, out, name)
+
+
+def Print(input, first_n=-1, message=None, summarize=20, print_tensor_name=True, print_tensor_type=True, print_tensor_shape=True,
+          print_tensor_layout=True, print_tensor_lod=True, print_phase="both"):
+    """Prints a variable on standard error in each batch, the first_n ones if that is not -1; a copy, of the same shape."""
+    return op("print", {"In": input}, {"first_n": first_n, "message": message or "", "summarize": summarize,
+                                       "print_tensor_name": print_tensor_name, "print_tensor_type": print_tensor_type,
+                                       "print_tensor_shape": print_tensor_shape, "print_tensor_layout": print_tensor_layout,
+                                       "print_tensor_lod": print_tensor_lod, "print_phase": print_phase.upper()}, ["Out"])
+
+
+class _Block:
+    """What is appended within `with` goes to a block of its own, which an operator runs. An exception takes it back."""
+
+    def __init__(self, program, type, inputs, attrs, exports=()):
+        self._program, self._ending, self._exports = program, (type, inputs, attrs), exports
+
+    def __enter__(self):
+        self._program._author.begin_block()
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if kind is None:
+            try:
+                self._program._author.end_block(*self._ending, list(self._exports))
+                return
+            except BaseException:
+                self._program._author.drop_block()
+                raise
+        self._program._author.drop_block()
+
+
+def _condition(layer, given):
+    """The program of a condition, one bool."""
+    if not isinstance(given, Variable):
+        raise ConfigError("%s: the condition is a Variable, as less_than(i, n) makes it, not %r" % (layer, given))
+    if given.dtype != "bool":
+        raise ConfigError('%s: the condition is a bool [1]; "%s" is %s %s' % (layer, given.name, given.dtype, list(given.shape)))
+    return given.program
+
+
+class While:
+    """Runs a block again and again as long as a condition, bool [1], holds:
+
+        i, n = layers.zeros([1], "int64"), layers.fill_constant([1], "int64", 10)
+        go_on = layers.less_than(i, n)
+        with layers.While(go_on).block():
+            ...
+            layers.increment(i)
+            layers.less_than(i, n, cond=go_on)
+
+    The block writes the condition. Its own variables end with it; what is needed behind it is written to variables from before it,
+    by assign(x, output=...), increment or layers.op(outputs=...). An optimizer's minimize within it trains in each round;
+    gradients of what stands behind the loop do not reach into it.
+    """
+
+    def __init__(self, cond, is_test=False, name=None):
+        self._program = _condition("While", cond)
+        self._cond = cond
+        self._is_test = bool(is_test)
+
+    def block(self):
+        """The block, for `with`."""
+        return _Block(self._program, "while", [("Condition", [self._cond.name])], {"is_test": self._is_test})
+
+
+class ConditionalBlock:
+    """Runs a block once when a condition holds: `with ConditionalBlock([c], is_scalar_condition=True).block():` for one bool [1];
+    otherwise when none of the inputs is empty."""
+
+    def __init__(self, inputs, is_scalar_condition=False, name=None):
+        inputs = _checks.listed("ConditionalBlock: inputs", inputs, "Variables")
+        self._program = program_of({"inputs": inputs})
+        self._names = [checked(var, self._program, "ConditionalBlock", "inputs").name for var in inputs]
+        self._scalar = bool(is_scalar_condition)
+        if self._scalar:
+            _condition("ConditionalBlock", inputs[0] if len(inputs) == 1 else None)
+
+    def block(self):
+        """The block, for `with`."""
+        return _Block(self._program, "conditional_block", [("Cond", self._names)], {"is_scalar_condition": self._scalar})
+
+
+class Switch:
+    """The first case whose condition, bool [1], holds, or the default:
+
+        with layers.Switch() as switch:
+            with switch.case(layers.less_than(step, warm)):
+                layers.assign(low, output=rate)
+            with switch.default():
+                layers.assign(high, output=rate)
+    """
+
+    def __init__(self, name=None):
+        self._none_before = None  # whether no case so far held; None: there was none
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        return False
+
+    def case(self, condition):
+        """The block of a case, for `with`."""
+        _condition("Switch.case", condition)
+        before, fails = self._none_before, logical_not(condition)
+        self._none_before = fails if before is None else logical_and(before, fails)
+        runs = condition if before is None else logical_and(before, condition)
+        return ConditionalBlock([runs], is_scalar_condition=True).block()
+
+    def default(self):
+        """The block that runs when no case did, for `with`."""
+        if self._none_before is None:
+            raise ConfigError("Switch.default: comes after a case")
+        return ConditionalBlock([self._none_before], is_scalar_condition=True).block()
+
+
+def _variables(layer, given):
+    """What a function of the caller's returned, as a list."""
+    values = [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
+    for value in values:
+        if not isinstance(value, Variable):
+            raise ConfigError("%s: the function returns Variables, not %r" % (layer, value))
+    return values
+
+
+def while_loop(cond, body, loop_vars, is_test=False, name=None):
+    """loop_vars = body(*loop_vars) as long as cond(*loop_vars), a bool [1], holds; returns a list of the last ones, each of the
+    shape that it began with."""
+    state = [assign(var) for var in _variables("while_loop: loop_vars", loop_vars)]
+    if not state:
+        raise ConfigError("while_loop: loop_vars is empty")
+    go_on = cond(*state)
+    with While(go_on, is_test).block():
+        after = _variables("while_loop: body", body(*state))
+        if len(after) != len(state):
+            raise ConfigError("while_loop: body returns %d variables for %d of loop_vars" % (len(after), len(state)))
+        # Of those that only changed places, none may be overwritten before it is copied.
+        names = {var.name for var in state}
+        after = [assign(var) if var.name in names and var.name != old.name else var for var, old in zip(after, state)]
+        for var, old in zip(after, state):
+            if var.name != old.name:
+                assign(var, output=old)
+        assign(cond(*state), output=go_on)
+    return state
+
+
+def cond(pred, true_fn=None, false_fn=None, name=None):
+    """What true_fn() returns when pred, a bool [1], holds, else what false_fn() does: one variable or a list of them, of the same
+    types and shapes from both. Only one of them runs. No gradient goes through: where(...) has one."""
+    program = _condition("cond", pred)
+    made, alone = [], False
+    for holds, branch in ((pred, true_fn), (None, false_fn)):
+        if branch is None:
+            made.append([])
+            continue
+        exports = []
+        condition = logical_not(pred) if holds is None else holds
+        with _Block(program, "conditional_block", [("Cond", [condition.name])], {"is_scalar_condition": True}, exports):
+            result = branch()
+            values = [assign(var) for var in _variables("cond", result)]
+            exports += [var.name for var in values]
+        made.append(values)
+        alone = alone or isinstance(result, Variable)
+    if len(made[0]) != len(made[1]):
+        raise ConfigError("cond: true_fn returns %d variables, false_fn %d" % (len(made[0]), len(made[1])))
+    if not made[0]:
+        return None
+    for one, other in zip(*made):
+        if one.dtype != other.dtype or len(one.shape) != len(other.shape):
+            raise ConfigError("cond: true_fn returns %r, false_fn %r" % (one, other))
+    mask = cast(pred, "int32")
+    chosen = [op("select_input", {"X": [other, one], "Mask": mask}) for one, other in zip(*made)]
+    return chosen[0] if alone else chosen

@@ -1,0 +1,206 @@
+"""Layers that make variables and move values about."""
+
+import numpy as np
+
+from . import _checks
+from ._append import DTYPES, as_ints, as_list, checked, dtype_name, dtype_number, op, parameter, program_of, whole
+from .errors import ConfigError
+from .framework import ParamAttr, Variable, default_main_program
+from .initializer import Constant, Xavier
+
+__all__ = ["argmax", "argmin", "argsort", "assign", "cast", "create_global_var", "create_parameter", "cumsum", "expand", "expand_as",
+           "fill_constant", "fill_constant_batch_size_like", "flatten", "gather", "gather_nd", "gaussian_random", "one_hot", "ones",
+           "ones_like", "range", "shape", "strided_slice", "tile", "uniform_random", "unstack", "where", "zeros", "zeros_like"]
+
+
+def create_parameter(shape, dtype="float32", name=None, attr=None, is_bias=False, default_initializer=None):
+    """A parameter of this shape, for layers.op and formulas. It starts as `attr` says, else by default_initializer, else as 0 if it
+    is_bias, else by Xavier."""
+    if dtype_name(dtype) != "float32":
+        raise ConfigError("create_parameter: parameters are float32, not %s" % (dtype,))
+    program = default_main_program()
+    given = ParamAttr.of(attr)
+    if name is not None and given.name is None:
+        given = given._named(_checks.text("create_parameter: name", name))
+    sizes = [whole("create_parameter", "shape", size) for size in _checks.listed("create_parameter: shape", shape, "sizes")]
+    default = default_initializer or (Constant(0.0) if is_bias else Xavier())
+    stem = program.unique_name("create_parameter")
+    return parameter(program, given, stem + (".b" if is_bias else ".w"), sizes, default)
+
+
+def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, name=None):
+    """A variable of this shape that the startup program sets to `value` and that stays from batch to batch; no optimizer moves
+    it. For counters and what operators write by outputs=."""
+    program = default_main_program()
+    if not persistable:
+        raise ConfigError("create_global_var: persistable=True; a variable that is made in each batch is fill_constant's")
+    name = program.unique_name("global_var") if name is None else _checks.text("create_global_var: name", name)
+    sizes = [whole("create_global_var", "shape", size) for size in _checks.listed("create_global_var: shape", shape, "sizes")]
+    program._author.add_state(name, _known(dtype), sizes, _checks.number("create_global_var: value", value))
+    return Variable(program, name)
+
+
+def fill_constant(shape, dtype, value, force_cpu=False, out=None, name=None):
+    """One value everywhere in a new variable of this shape, or in `out`."""
+    attrs = {"shape": list(shape), "dtype": dtype_number(dtype), "value": float(_checks.number("fill_constant: value", value))}
+    if isinstance(value, int) and not -2 ** 24 <= value <= 2 ** 24:
+        attrs["str_value"] = str(value)
+    return op("fill_constant", {}, attrs, _into(out), name=name)
+
+
+def zeros(shape, dtype="float32", force_cpu=False):
+    """Zeros in a new variable of this shape."""
+    return fill_constant(shape, dtype, 0)
+
+
+def ones(shape, dtype="float32", force_cpu=False):
+    """Ones in a new variable of this shape."""
+    return fill_constant(shape, dtype, 1)
+
+
+def ones_like(x, out=None):
+    """Ones in the shape and type of x."""
+    return op("fill_any_like", {"X": x}, {"value": 1.0}, _into(out))
+
+
+def zeros_like(x, out=None):
+    """Zeros in the shape and type of x."""
+    return op("fill_any_like", {"X": x}, {"value": 0.0}, _into(out))
+
+
+def fill_constant_batch_size_like(input, shape, dtype, value, input_dim_idx=0, output_dim_idx=0, force_cpu=False):
+    """One value everywhere in this shape, whose axis output_dim_idx has the size of axis input_dim_idx of input: the batch."""
+    return op("fill_constant_batch_size_like", {"Input": input},
+              {"shape": list(shape), "dtype": dtype_number(dtype), "value": value, "input_dim_idx": input_dim_idx,
+               "output_dim_idx": output_dim_idx})
+
+
+def uniform_random(shape, dtype="float32", min=-1.0, max=1.0, seed=0, name=None):
+    """Random values in [min, max), of this shape."""
+    return op("uniform_random", {}, {"shape": list(shape), "dtype": dtype_number(dtype), "min": min, "max": max,
+                                     "seed": seed}, name=name)
+
+
+def gaussian_random(shape, mean=0.0, std=1.0, seed=0, dtype="float32", name=None):
+    """Normal random values, of this shape."""
+    return op("gaussian_random", {}, {"shape": list(shape), "dtype": dtype_number(dtype), "mean": mean, "std": std,
+                                      "seed": seed}, name=name)
+
+
+def assign(input, output=None):
+    """A copy, of the same shape and type; into `output` if it is given. A number or an array becomes a variable."""
+    if isinstance(input, Variable):
+        return op("assign", {"X": input}, None, _into(output))
+    try:
+        array = np.asarray(input)
+        if array.dtype == np.float64:
+            array = array.astype(np.float32)
+        field = {"bool": "bool_values", "int32": "int32_values", "int64": "int64_values", "float32": "fp32_values"}[array.dtype.name]
+    except (KeyError, ValueError):
+        raise ConfigError("assign: input is a Variable or an array of float32, int32, int64 or bool, not %r" % (input,)) from None
+    return op("assign_value", {}, {"shape": list(array.shape) or [1], "dtype": DTYPES[array.dtype.name],
+                                   field: array.reshape(-1).tolist()}, _into(output))
+
+
+def cast(x, dtype):
+    """The same values in another type ("float32", numpy.int64); the shape of x."""
+    return op("cast", {"X": x}, {"in_dtype": DTYPES[checked(x, program_of({"x": x}), "cast", "x").dtype], "out_dtype": dtype_number(dtype)})
+
+
+def where(condition, x, y, name=None):
+    """x where the condition is true, else y; all of one shape."""
+    return op("where", {"Condition": condition, "X": x, "Y": y}, name=name)
+
+
+def gather(input, index):
+    """Rows of `input` by number: of [n, dim], with an index [m] or [m, 1], [m, dim]."""
+    return op("gather", {"X": input, "Index": index})
+
+
+def gather_nd(input, index, name=None):
+    """Parts of `input` by the numbers in the last axis of index: of [n, m, dim], with an index [k, 2], [k, dim]."""
+    return op("gather_nd", {"X": input, "Index": index}, name=name)
+
+
+def one_hot(input, depth):
+    """[batch, 1] classes as [batch, depth] floats."""
+    return op("one_hot", {"X": input}, {"depth": depth})
+
+
+def argmax(x, axis=0):
+    """The place of the largest value along an axis, which goes: [batch, n] along axis 1 is int64 [batch]."""
+    return op("arg_max", {"X": x}, {"axis": axis})
+
+
+def argmin(x, axis=0):
+    """The place of the smallest value along an axis, which goes: [batch, n] along axis 1 is int64 [batch]."""
+    return op("arg_min", {"X": x}, {"axis": axis})
+
+
+def argsort(input, axis=-1, descending=False, name=None):
+    """(values sorted along an axis, their places before): both of the shape of input, the second int64."""
+    return op("argsort", {"X": input}, {"axis": axis, "descending": descending}, ["Out", "Indices"], name=name)
+
+
+def cumsum(x, axis=-1, exclusive=False, reverse=False):
+    """Sums of the values up to each along an axis; the shape of x. exclusive: without itself; reverse: from the end."""
+    return op("cumsum", {"X": x}, {"axis": axis, "exclusive": exclusive, "reverse": reverse})
+
+
+def range(start, end, step, dtype="int64", name=None):
+    """start, start + step, ... below end: [n]. Each is a number or a Variable [1]."""
+    given = [value if isinstance(value, Variable) else fill_constant([1], dtype, value) for value in (start, end, step)]
+    return op("range", dict(zip(("Start", "End", "Step"), given)), name=name)
+
+
+def shape(input):
+    """The sizes of a batch's variable: int32 [axes]."""
+    return op("shape", {"Input": input})
+
+
+def expand(x, expand_times, name=None):
+    """x as often as expand_times says along each axis: [batch, 1] by [1, 3] is [batch, 3]."""
+    return op("expand", {"X": x}, {"expand_times": as_ints(expand_times)}, name=name)
+
+
+def expand_as(x, target_tensor, name=None):
+    """x repeated to the shape of another variable: [batch, 1] as [batch, n] is [batch, n]."""
+    return op("expand_as_v2", {"X": x, "Y": target_tensor}, {"target_shape": list(target_tensor.shape)}, name=name)
+
+
+def tile(x, repeat_times, name=None):
+    """x as often as repeat_times says along its last axes: [batch, 2] by [1, 3] is [batch, 6]."""
+    return op("tile", {"X": x}, {"repeat_times": as_ints(repeat_times)}, name=name)
+
+
+def flatten(x, axis=1, name=None):
+    """Two axes, cut before `axis`: [batch, 2, 3] is [batch, 6]."""
+    return op("flatten2", {"X": x}, {"axis": axis}, ["Out", "XShape"], name=name)[0]
+
+
+def strided_slice(input, axes, starts, ends, strides):
+    """A part with steps: input[starts:ends:strides] along the axes; [batch, 6] from 0 to 6 by 2 along axis 1 is [batch, 3]."""
+    return op("strided_slice", {"Input": input}, {"axes": as_ints(axes), "starts": as_ints(starts), "ends": as_ints(ends),
+                                                  "strides": as_ints(strides)})
+
+
+def unstack(x, axis=0, num=None):
+    """A list of variables without an axis: [batch, 3, n] along axis 1 is three of [batch, n]."""
+    size = checked(x, program_of({"x": x}), "unstack", "x").shape[axis] if num is None else num
+    if size < 1:
+        raise ConfigError('unstack: the size of axis %d of "%s" %s is not known; say num' % (axis, x.name, list(x.shape)))
+    return as_list(op("unstack", {"X": x}, {"axis": axis, "num": size}, {"Y": size}))
+
+
+def _known(dtype):
+    dtype_number(dtype)
+    return dtype_name(dtype)
+
+
+def _into(out, parameter="Out"):
+    """The outputs of an operator that may write to a variable that is there."""
+    if out is None:
+        return None
+    if not isinstance(out, Variable):
+        raise ConfigError("%s: a Variable to write to, not %r" % (parameter.lower(), out))
+    return {parameter: out}

@@ -1,0 +1,225 @@
+"""Programs written in Python that branch, loop, and train in a loop of their own."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import support
+
+import numpy as np
+
+import millrace
+from millrace import initializer, layers, optimizer, reader
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+class Fresh(unittest.TestCase):
+    """Programs and a scope of its own for each test."""
+
+    def setUp(self):
+        self.main, self.startup, self.scope = millrace.Program(), millrace.Program(), millrace.Scope()
+        for guard in (millrace.program_guard(self.main, self.startup), millrace.scope_guard(self.scope)):
+            guard.__enter__()
+            self.addCleanup(guard.__exit__, None, None, None)
+
+    def run_once(self, fetch_list, **feed):
+        return millrace.Executor().run(self.main, feed=feed, fetch_list=fetch_list)
+
+
+class ControlFlowTest(Fresh):
+    def test_a_block_runs_as_long_as_its_condition_holds(self):
+        x = layers.data("x", [4])
+        i, total = layers.zeros([1], "int64"), layers.zeros_like(x)
+        go_on = layers.less_than(i, 5)
+        with layers.While(go_on).block():
+            layers.assign(total + x, output=total)
+            layers.increment(i)
+            layers.less_than(i, 5, cond=go_on)
+        self.assertEqual(self.main.ops().splitlines()[-1], "op[%d]->Type(): while" % (len(self.main.ops().splitlines()) - 2))
+        found, rounds = self.run_once([total, i], x=X)
+        np.testing.assert_array_equal(found, 5 * X)
+        self.assertEqual(rounds.tolist(), [5])
+        found, = millrace.Executor().run(self.main.clone(for_test=True), feed={"x": X}, fetch_list=[total])
+        np.testing.assert_array_equal(found, 5 * X)
+
+    def test_loop_variables_go_through_functions(self):
+        x = layers.data("x", [4])
+        doubled, count = layers.while_loop(lambda a, n: layers.reduce_sum(a) < 100.0, lambda a, n: [a * 2.0, n + 1.0],
+                                           [x, layers.zeros([1])])
+        left, right = layers.while_loop(lambda a, b: a < 3.0, lambda a, b: [b, a],
+                                        [layers.zeros([1]), layers.fill_constant([1], "float32", 4)])
+        found = self.run_once([doubled, count, left, right, x], x=X)
+        np.testing.assert_array_equal(found[0], 2 * X)
+        self.assertEqual([value.tolist() for value in found[1:4]], [[1], [4], [0]])
+        np.testing.assert_array_equal(found[4], X)  # what it began with stays
+
+    def test_one_branch_runs(self):
+        x = layers.data("x", [4])
+        ran = layers.zeros([1])
+
+        def left():
+            layers.increment(ran)
+            return [x * 2.0, layers.ones([1])]
+
+        value, which = layers.cond(layers.reduce_mean(x) > 3.0, left, lambda: [x - 1.0, layers.zeros([1])])
+        found = self.run_once([value, which, ran], x=X)
+        np.testing.assert_array_equal(found[0], 2 * X)
+        self.assertEqual([found[1].tolist(), found[2].tolist()], [[1], [1]])
+        found = self.run_once([value, which, ran], x=X / 8)
+        np.testing.assert_array_equal(found[0], X / 8 - 1)
+        self.assertEqual([found[1].tolist(), found[2].tolist()], [[0], [0]])
+
+    def test_the_first_case_that_holds_runs(self):
+        step = layers.data("step", [1], append_batch_size=False)
+        rate = layers.zeros([1])
+        with layers.Switch() as switch:
+            with switch.case(step < 2.0):
+                layers.assign(np.array([0.1]), output=rate)
+            with switch.case(step < 4.0):
+                layers.assign(np.array([0.2]), output=rate)
+            with switch.default():
+                layers.assign(np.array([0.3]), output=rate)
+        found = [self.run_once([rate], step=np.array([at], np.float32))[0].item() for at in (1, 3, 5)]
+        np.testing.assert_allclose(found, [0.1, 0.2, 0.3], rtol=1e-6)
+
+    def test_mistakes_leave_the_program_as_it_was(self):
+        x = layers.data("x", [4])
+        i = layers.zeros([1], "int64")
+        go_on = layers.less_than(i, 3)
+
+        def endless():
+            with layers.While(go_on).block():
+                layers.increment(i)
+
+        def fails():
+            with layers.While(go_on).block():
+                layers.fc(x, 3, param_attr="within")
+                layers.concat([x, 3])
+
+        def empty():
+            with layers.While(go_on).block():
+                pass
+
+        before = self.main.serialize(), self.startup.serialize()
+        for mistake, message in [
+                (endless, 'nothing in its block writes the condition "less_than_0.out"'),
+                (fails, "concat: X is a Variable, not 3"), (empty, "while: its block has no operators"),
+                (lambda: layers.While(i), r'the condition is a bool \[1\]; "fill_constant_0.out" is int64 \[1\]'),
+                (lambda: layers.While(3), "While: the condition is a Variable"),
+                (lambda: layers.Switch().default(), "comes after a case"),
+                (lambda: bool(go_on), "take layers.cond, layers.While or layers.where instead of if"),
+                (lambda: layers.assign(i, output=x), r'assign: writes int64 \[1\] to "x", which is float32 \[-1, 4\]')]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                mistake()
+            self.assertEqual((self.main.serialize(), self.startup.serialize()), before)
+        for mistake, message in [
+                (lambda: layers.while_loop(lambda a: layers.reduce_sum(a) < 3.0, lambda a: layers.concat([a, a], 0), [layers.zeros([2])]),
+                 r"assign: writes float32 \[4\] to .* which is float32 \[2\]"),
+                (lambda: layers.while_loop(lambda a: a < 3.0, lambda a: [a, a], [layers.zeros([1])]), "body returns 2 variables for 1"),
+                (lambda: layers.cond(go_on, lambda: x, lambda: i), "cond: true_fn returns .*float32.*, false_fn .*int64"),
+                (lambda: layers.cond(go_on, lambda: x), "true_fn returns 1 variables, false_fn 0")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                mistake()
+
+    def test_a_variable_of_an_ended_block_is_named(self):
+        x = layers.data("x", [4])
+        go_on = layers.less_than(layers.zeros([1], "int64"), 3)
+        with layers.While(go_on).block():
+            inner = x * 2.0
+            layers.logical_not(go_on, out=go_on)
+        self.assertEqual(inner.shape, (-1, 4))
+        with self.assertRaisesRegex(millrace.ConfigError, '"%s" is a variable of a block that has ended' % inner.name):
+            layers.relu(inner)
+
+    def test_what_has_no_gradient_is_said(self):
+        x = layers.data("x", [4])
+        hidden = layers.fc(x, 4)
+        chosen = layers.cond(layers.reduce_mean(x) > 0.0, lambda: hidden * 2.0, lambda: hidden)
+        with self.assertRaisesRegex(millrace.ConfigError, "has no gradient, but the loss depends on it"):
+            optimizer.SGD(0.1).minimize(layers.mean(chosen))
+
+    def test_a_variable_written_twice_has_no_gradient_of_both(self):
+        hidden = layers.fc(layers.data("x", [4]), 4)
+        layers.assign(hidden * 2.0, output=hidden)
+        with self.assertRaisesRegex(millrace.ConfigError, 'writes "%s" again, which op.1. made' % hidden.name):
+            optimizer.SGD(0.1).minimize(layers.mean(hidden))
+
+
+class TrainingLoopTest(Fresh):
+    def model(self):
+        x, y = layers.data("x", [4]), layers.data("y", [1], dtype="int64")
+        return lambda: layers.mean(layers.cross_entropy(layers.fc(x, 2, act="softmax", param_attr="w", bias_attr="b"), y))
+
+    def test_twenty_rounds_of_a_loop_are_twenty_batches(self):
+        feed = {"x": X / 12, "y": np.array([[0], [1], [1]])}
+        loss = self.model()()
+        optimizer.Adam(0.1).minimize(loss)
+        millrace.Executor().run(self.startup)
+        for _ in range(20):
+            flat, = self.run_once([loss], **feed)
+        wanted = self.scope.get("w"), self.scope.get("b")
+        looped, start, scope = millrace.Program(), millrace.Program(), millrace.Scope()
+        with millrace.program_guard(looped, start), millrace.scope_guard(scope):
+            model = self.model()
+            i, last = layers.zeros([1], "int64"), layers.zeros([1])
+            go_on = layers.less_than(i, 20)
+            with layers.While(go_on).block():
+                loss = model()
+                pairs = optimizer.Adam(0.1).minimize(loss)[1]
+                layers.assign(loss, output=last)
+                layers.increment(i)
+                layers.less_than(i, 20, cond=go_on)
+            self.assertEqual(sorted(parameter.name for parameter, _ in pairs), ["b", "w"])
+            millrace.Executor().run(start)
+            found, = millrace.Executor().run(looped, feed=feed, fetch_list=[last])
+        self.assertEqual(found.tolist(), flat.tolist())
+        for name, array in zip("wb", wanted):
+            np.testing.assert_array_equal(scope.get(name), array)
+
+    def test_a_loop_over_a_reader_trains_in_trainer_to_the_same_bytes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "rows.csv")
+            rows = np.random.RandomState(3).randn(96, 4)
+            with open(file, "w", encoding="utf-8") as out:
+                out.writelines("%s,%d\n" % (",".join("%.3f" % value for value in row), row[0] > 0) for row in rows)
+            batches = reader.batch(reader.open_files([file], [[-1, 4], [-1, 1]], ["float32", "int64"]), 32)
+            passes = layers.zeros([1], "int64")
+            go_on = layers.less_than(passes, 3)
+            with layers.While(go_on).block():
+                more = reader.has_next(batches)
+                with layers.ConditionalBlock([more], is_scalar_condition=True).block():
+                    x, y = reader.read_file(batches)
+                    predict = layers.fc(x, 2, act="softmax", param_attr=millrace.ParamAttr("w", initializer.Uniform(-0.5, 0.5)), name="click")
+                    optimizer.Adagrad(0.1).minimize(layers.mean(layers.cross_entropy(predict, y)))
+                with layers.ConditionalBlock([layers.logical_not(more)], is_scalar_condition=True).block():
+                    reader.reset(batches)
+                    layers.increment(passes)
+                    layers.less_than(passes, 3, cond=go_on)
+            millrace.Executor().run(self.startup)
+            start = self.scope.get("w")
+            self.assertEqual(self.run_once([passes])[0].tolist(), [3])
+            self.assertGreater(abs(self.scope.get("w") - start).max(), 0.1)
+
+            self.main.save(os.path.join(folder, "job"))
+            job = os.path.join(folder, "job.prototxt")
+            with open(job, "w", encoding="utf-8") as out:
+                out.write('seed: 1 program { main: "%s/job/main_program.bin" startup: "%s/job/startup_program.bin" save_dir: "%s/final" }' % (
+                    folder, folder, folder))
+            trainer = os.path.join(support.BIN, "trainer")
+            if not os.path.exists(trainer):
+                self.skipTest("the program trainer is not built")
+            done = subprocess.run([trainer, "--trainer_desc=" + job, "--output_dir=" + os.path.join(folder, "out")],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("288 examples", done.stderr)
+            trained = self.scope.get("w")
+            millrace.Executor().run(self.startup)
+            millrace.load_persistables(None, os.path.join(folder, "final"), self.main)
+            np.testing.assert_array_equal(self.scope.get("w"), trained)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv)

@@ -1,0 +1,189 @@
+"""What layers, parameters and executors of Python do with the arguments of scripts that come from fluid."""
+
+import os
+import tempfile
+import unittest
+import warnings
+
+import support
+
+import numpy as np
+
+import millrace
+from millrace import ParamAttr, initializer, layers, optimizer
+from control_flow_test import Fresh
+
+
+class NamesTest(Fresh):
+    def test_a_second_layer_of_a_name_has_weights_of_its_own(self):
+        x = layers.data("x", [4])
+        one, two = layers.fc(x, 3, name="tower"), layers.fc(x, 3, name="tower")
+        self.assertEqual([var.name for var in self.main.all_parameters()], ["tower.w_0", "tower.b_0", "tower.w_1", "tower.b_1"])
+        self.assertNotEqual(one.name, two.name)
+        layers.fc([x, one], 2, name="top")
+        layers.fc(x, 3, param_attr="tower.w_0", bias_attr=False)
+        self.assertEqual([var.name for var in self.main.all_parameters()][4:], ["top.w_0", "top.w_1", "top.b_0"])
+
+    def test_a_name_that_is_taken_is_not_written_over(self):
+        x = layers.data("x", [4])
+        hidden = layers.relu(x, name="hidden")
+        self.assertEqual(hidden.name, "hidden")
+        for mistake in (lambda: layers.sigmoid(x, name="hidden"), lambda: layers.op("tanh", {"X": x}, name="x")):
+            with self.assertRaisesRegex(millrace.ConfigError, "there is a variable .* already; give another name, or write to it by"):
+                mistake()
+        with self.assertRaisesRegex(millrace.ConfigError, 'parameter "x": that is the name of a variable that is no parameter'):
+            layers.fc(x, 4, param_attr="x")
+
+    def test_gradients_end_where_stop_gradient_says(self):
+        frozen = layers.fc(layers.data("x", [4]), 4, param_attr="frozen")
+        self.assertFalse(frozen.stop_gradient)
+        frozen.stop_gradient = True
+        self.assertTrue(frozen.stop_gradient)
+        loss = layers.mean(layers.fc(frozen, 1, param_attr="moved", bias_attr=False))
+        pairs = optimizer.SGD(0.1).minimize(loss)[1]
+        self.assertEqual([parameter.name for parameter, _ in pairs], ["moved"])
+        with self.assertRaisesRegex(millrace.ConfigError, "minimize has made the gradients already"):
+            frozen.stop_gradient = False
+
+
+class NewLayersTest(Fresh):
+    def test_they_compute(self):
+        x, z = layers.data("x", [2]), layers.data("z", [2])
+        a = np.array([[0.5, -1.0], [2.0, 0.25]], np.float32)
+        b = np.array([[1.0, 2.0], [4.0, 0.5]], np.float32)
+        d = a - b
+        huber = np.where(abs(d) <= 1, 0.5 * d * d, abs(d) - 0.5)
+        cosine = (a * b).sum(1, keepdims=True) / np.sqrt((a * a).sum(1, keepdims=True) * (b * b).sum(1, keepdims=True))
+        sharp = np.where(4 * abs(d) < 1, 0.5 * 4 * d * d, abs(d) - 0.125)
+        weight = layers.create_parameter([2], "float32", attr=initializer.Constant(3.0), name="weight")
+        counter = layers.create_global_var([1], 7, "int64", persistable=True, name="counter")
+        cases = [
+            (layers.leaky_relu(x, 0.1), np.where(a > 0, a, 0.1 * a)), (layers.elu(x), np.where(a > 0, a, np.exp(a) - 1)),
+            (layers.swish(x), a / (1 + np.exp(-a))), (layers.hard_sigmoid(x), (0.2 * a + 0.5).clip(0, 1)),
+            (layers.brelu(x, -0.5, 1), a.clip(-0.5, 1)), (layers.pow(z, 2), b * b), (layers.prelu(x, "all"), np.where(a > 0, a, 0.25 * a)),
+            (layers.stanh(x), 1.7159 * np.tanh(0.67 * a)), (layers.soft_relu(x), np.log1p(np.exp(a))),
+            (layers.huber_loss(x, z, 1.0), np.where(abs(d) <= 1, huber, huber)), (layers.smooth_l1(x, z), huber.sum(1, keepdims=True)),
+            (layers.smooth_l1(x, z, sigma=2.0), sharp.sum(1, keepdims=True)), (layers.mse_loss(x, z), (d * d).mean()),
+            (layers.cos_sim(x, z), cosine), (layers.l2_normalize(x, 1), a / np.sqrt((a * a).sum(1, keepdims=True))),
+            (layers.margin_rank_loss(layers.ones_like(x), x, z, 0.1), np.maximum(0, 0.1 - d)),
+            (layers.hinge_loss(x, layers.ones_like(x)), np.maximum(0, 1 - a)),
+            (layers.zeros([2]), [0, 0]), (layers.ones([2], "int64"), [1, 1]), (layers.zeros_like(x), 0 * a),
+            (layers.fill_constant_batch_size_like(x, [-1, 3], "float32", 2), np.full((2, 3), 2)), (layers.assign(b), b),
+            (layers.assign(np.array([True, False])), [True, False]), (layers.argmax(z, axis=1), b.argmax(1)),
+            (layers.argmin(z, axis=1), b.argmin(1)), (layers.argsort(x, axis=1)[0], np.sort(a, 1)), (layers.cumsum(x, axis=1), a.cumsum(1)),
+            (layers.range(1, 7, 2), [1, 3, 5]), (layers.shape(x), [2, 2]), (layers.expand(x, [1, 2]), np.tile(a, 2)),
+            (layers.tile(x, [1, 2]), np.tile(a, 2)), (layers.flatten(layers.stack([x, z], 1)), np.hstack([a, b])),
+            (layers.unstack(layers.stack([x, z], 1), 1)[1], b), (layers.strided_slice(x, [1], [0], [2], [2]), a[:, :1]),
+            (layers.where(x > z, x, z), np.maximum(a, b)), (layers.equal(x, 2.0), a == 2), (layers.not_equal(x, 2.0), a != 2),
+            (layers.logical_and(x > 0.0, z > 1.5), (a > 0) & (b > 1.5)), (layers.logical_xor(x > 0.0, z > 1.5), (a > 0) ^ (b > 1.5)),
+            (layers.logical_not(x >= 0.5), a < 0.5), (x <= z, a <= b), (layers.increment(layers.ones([1]), 2), [3]), (x * weight, 3 * a),
+            (layers.increment(counter, in_place=False), [8]), (x[:, 1:], a[:, 1:]), (x[:, -1], a[:, -1]), (x[0:1, 0], a[:1, 0]),
+            (layers.elementwise_mod(counter, layers.fill_constant([1], "int64", 4)), [3]), (layers.log_softmax(x), np.log(np.exp(a) / np.exp(a).sum(1, keepdims=True)))]
+        normal = (a - a.mean(1, keepdims=True)) / np.sqrt(a.var(1, keepdims=True) + 1e-5)
+        cases.append((layers.layer_norm(x), normal))
+        cases.append((layers.batch_norm(x, moving_mean_name="mean"), (a - a.mean(0)) / np.sqrt(a.var(0) + 1e-5)))
+        millrace.Executor().run(self.startup)
+        found = self.run_once([var for var, _ in cases], x=a, z=b)
+        for (var, wanted), got in zip(cases, found):
+            np.testing.assert_allclose(np.squeeze(got), np.squeeze(wanted), rtol=2e-6, atol=2e-6, err_msg=var.name)
+        np.testing.assert_allclose(self.scope.get("mean"), 0.1 * a.mean(0), rtol=1e-6)
+
+    def test_layers_over_sequences_compute(self):
+        ids, other = [layers.data(name, [1], "int64", lod_level=1) for name in ("ids", "other")]
+        rows = layers.embedding(ids, [5, 2], param_attr="table")
+        score = layers.sequence_conv(rows, 1, 3, param_attr="filter", bias_attr=False)
+        padded, lengths = layers.sequence_pad(rows, layers.zeros([1]), maxlen=3)
+        cases = [layers.sequence_first_step(rows), layers.sequence_last_step(rows), score, layers.sequence_softmax(score), padded, lengths,
+                 layers.sequence_unpad(padded, lengths), layers.sequence_reverse(rows), layers.sequence_mask(lengths, 3),
+                 layers.sequence_concat([rows, layers.embedding(other, [5, 2], param_attr="table")]), layers.sequence_expand(layers.sequence_pool(rows, "sum"), other),
+                 layers.sequence_enumerate(ids, 2), layers.sequence_expand_as(layers.sequence_pool(rows, "sum"), other)]
+        millrace.Executor().run(self.startup)
+        table, kernel = self.scope.get("table"), self.scope.get("filter")
+        found = self.run_once(cases, ids=[[1, 2, 3], [4]], other=[[0], [2, 1]])
+        r = table[[1, 2, 3, 4]]
+        beside = np.array([np.concatenate([before, at, behind]) for before, at, behind in
+                           [(0 * r[0], r[0], r[1]), (r[0], r[1], r[2]), (r[1], r[2], 0 * r[0]), (0 * r[0], r[3], 0 * r[0])]])
+        scores = beside @ kernel
+        power = np.exp(scores[:3])
+        pads = np.stack([r[:3], np.stack([r[3], 0 * r[3], 0 * r[3]])])
+        sums = np.stack([r[:3].sum(0), r[3]])
+        wanted = [r[[0, 3]], r[[2, 3]], scores, np.concatenate([power / power.sum(), [[1]]]), pads, [3, 1], r, r[[2, 1, 0, 3]],
+                  [[1, 1, 1], [1, 0, 0]], table[[1, 2, 3, 0, 4, 2, 1]], sums[[0, 1, 1]], [[1, 2], [2, 3], [3, 0], [4, 0]], sums[[0, 1, 1]]]
+        for var, got, expected in zip(cases, found, wanted):
+            np.testing.assert_allclose(np.squeeze(got), np.squeeze(expected), rtol=2e-6, atol=1e-6, err_msg=var.name)
+
+    def test_arguments_of_another_kind_are_named(self):
+        x = layers.data("x", [4])
+        for mistake, message in [
+                (lambda: layers.fc(x, 3, num_flatten_dims="1"), "fc: num_flatten_dims: a whole number, not '1'"),
+                (lambda: layers.fc([], 3), "fc: input is an empty list"), (lambda: layers.fc(x, 3, act=3), "act is the name of an operator"),
+                (lambda: layers.reduce_sum(x, dim=1.7), "a whole number, not 1.7"), (lambda: layers.reduce_sum(x, dim="1"), "not '1'"),
+                (lambda: layers.dropout(x, "a"), 'dropout: attribute "dropout_prob" is a float, not \'a\''),
+                (lambda: layers.scale(x, "a"), 'scale: attribute "scale" is a float'), (lambda: np.ones(4) * x, "a number, not array"),
+                (lambda: x[:, 0, 0], "has no 3 axes"), (lambda: x[:, ::2], "take layers.strided_slice"), (lambda: x["a"], "not 'a'"),
+                (lambda: ParamAttr(initializer=0.5), "initializer is one of millrace.initializer, not 0.5"),
+                (lambda: ParamAttr(regularizer=0.5), "regularizer is one of millrace.regularizer, not 0.5"),
+                (lambda: ParamAttr(learning_rate="a"), "learning_rate: a number, not 'a'"), (lambda: ParamAttr(name=7), "name: a str, not 7"),
+                (lambda: layers.create_parameter([2], "int64"), "parameters are float32, not int64"),
+                (lambda: layers.create_global_var([1], 0, "float32"), "persistable=True"), (lambda: layers.assign({}), "a Variable or an array"),
+                (lambda: layers.prelu(x, "some"), 'mode is "all", "channel" or "element"'),
+                (lambda: optimizer.SGD(0.1).minimize(layers.mean(layers.fc(x, 1)), [x]), "startup_program: a Program, not")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                mistake()
+        with self.assertRaises(TypeError):
+            list(x)
+
+
+class ExecutorTest(Fresh):
+    def test_what_is_fetched_of_unknown_name_is_named_with_the_nearest(self):
+        x = layers.data("x", [4])
+        loss = layers.mean(layers.fc(x, 1), name="loss")
+        optimizer.SGD(0.1).minimize(loss)
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        dataset = millrace.DatasetFactory().create_dataset("QueueDataset")
+        dataset.set_use_var([x])
+        dataset.set_filelist(["/dev/null"])
+        for run in (lambda: exe.run(self.main, feed={"x": X}, fetch_list=["lsos"]),
+                    lambda: exe.train_from_dataset(self.main, dataset, fetch_list=["lsos"])):
+            with self.assertRaisesRegex(millrace.ConfigError, 'fetch_list: the program has no variable "lsos"; did you mean "loss"?'):
+                run()
+        with self.assertRaisesRegex(millrace.ConfigError, "fetch_list: a Variable or its name, not 3"):
+            exe.run(self.main, feed={"x": X}, fetch_list=[3])
+        with self.assertRaisesRegex(millrace.ConfigError, "a startup program is fed nothing"):
+            exe.run(self.startup, fetch_list=[loss])
+        self.assertEqual(exe.run(self.startup, feed={}, fetch_list=[]), [])
+
+    def test_training_that_updates_nothing_is_said(self):
+        x = layers.data("x", [1])
+        loss = layers.mean(layers.fc(x, 1))
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "part"), "w", encoding="utf-8") as file:
+                file.write("1 0.5\n" * 4)
+            dataset = millrace.DatasetFactory().create_dataset("QueueDataset")
+            dataset.set_use_var([x])
+            dataset.set_filelist([file.name])
+            millrace.Executor().run(self.startup)
+            with self.assertWarnsRegex(millrace.MillraceWarning, "no optimizer's minimize was called"):
+                millrace.Executor().train_from_dataset(self.main, dataset)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                millrace.Executor().infer_from_dataset(self.main, dataset)
+                optimizer.SGD(0.1).minimize(loss)
+                millrace.Executor().run(self.startup)
+                millrace.Executor().train_from_dataset(self.main, dataset)
+                millrace.Executor().train_from_dataset(self.main.clone(), dataset)
+
+    def test_a_folder_that_cannot_be_written_is_named(self):
+        predict = layers.fc(layers.data("x", [4]), 1)
+        millrace.Executor().run(self.startup)
+        with self.assertRaisesRegex(millrace.IoError, "Program.save: /proc/nope: No such file"):
+            self.main.save("/proc/nope")
+        with self.assertRaisesRegex(millrace.ConfigError, "feeded_var_names is empty"):
+            millrace.save_inference_model("/proc/nope", [], [predict])
+
+
+X = np.ones((3, 4), np.float32)
+
+if __name__ == "__main__":
+    unittest.main()
