@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "ops/kernel.h"
 #include "ops/var_dtype.h"
 
@@ -8,6 +10,11 @@ Status InferIncrement(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta x, context.Input("X"));
   if (x.dims.numel() != 1) {
     return context.Error("X " + Shown(InputArguments(context.op().desc(), "X")[0], x.dims) + " must hold one value");
+  }
+  const float step = context.op().Float("step");
+  if (x.dtype != DType::kFloat32 && x.dtype != DType::kFloat64 && step != std::nearbyint(step)) {
+    return context.Error("step " + std::to_string(step) + " is no whole number, and X is " +
+                         std::string(DTypeName(x.dtype)) + ": a loop that counts with it would not end");
   }
   context.SetOutput("Out", x);
   return Status::Ok();

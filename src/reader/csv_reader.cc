@@ -51,20 +51,20 @@ class CsvFields {
   size_t count_ = 0;
 };
 
-/// Whether a field is neither a number, nor a list of numbers, nor empty.
+/// A field without what may stand around it.
+std::string_view Bare(std::string_view field) {
+  const auto is_around = [](char c) { return c == ' ' || c == '\t' || c == '"'; };
+  while (!field.empty() && is_around(field.front())) field.remove_prefix(1);
+  while (!field.empty() && is_around(field.back())) field.remove_suffix(1);
+  return field;
+}
+
+/// Whether a field is neither a number, nor a list of numbers, nor empty, quoted or not.
 bool IsName(std::string_view field) {
-  while (field.starts_with(' ')) field.remove_prefix(1);
+  field = Bare(field);
   const std::string_view first = field.substr(0, field.find(' '));
   float value = 0;
   return !first.empty() && !ParseField(first, DType::kFloat32, &value, 0);
-}
-
-/// A column's name without what may stand around it.
-std::string_view Bare(std::string_view name) {
-  const auto is_around = [](char c) { return c == ' ' || c == '\t' || c == '"'; };
-  while (!name.empty() && is_around(name.front())) name.remove_prefix(1);
-  while (!name.empty() && is_around(name.back())) name.remove_suffix(1);
-  return name;
 }
 
 /// Whether most columns of a first line are names. One bad value does not make a header of a row, which nobody would

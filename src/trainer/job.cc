@@ -291,6 +291,11 @@ Status Job::CheckFetchesAreComputed() const {
     const std::string& name = fetches_[i].name;
     const auto meta = train_->vars().find(name);
     const bool persistable = meta != train_->vars().end() && meta->second.persistable;
+    if (meta != train_->vars().end() && meta->second.kind == VarType::READER) {
+      mistakes.push_back({"fetch_config.fetch_var_names[" + std::to_string(i) + "]",
+                          "\"" + name + "\" is a reader, which has no value to print; fetch what is read from it"});
+      continue;
+    }
     if (written.contains(name) || persistable || schema().Find(name) >= 0) continue;
     mistakes.push_back(
         {"fetch_config.fetch_var_names[" + std::to_string(i) + "]",

@@ -258,6 +258,11 @@ TEST(SelfFedProgram, IsRefusedWithWhatItCannotHave) {
               HasSubstr("eval" + why + "and there is no dataset that eval could use"));
   EXPECT_THAT(Refusal(data.Copy("has_next", "epochs: 2")),
               HasSubstr("the while operator of program.main says how long it trains; leave epochs out"));
+  EXPECT_THAT(Refusal(data.Copy("has_next", "", {{"fetch_var_names: \"cost\"", "fetch_var_names: \"batches\""}})),
+              HasSubstr("\"batches\" is a reader, which has no value to print; fetch what is read from it"));
+  EXPECT_THAT(Refusal(data.Copy("has_next", "", {{"\"batch_size\" type: INT i: 32", "\"batch_size\" type: INT i: 0"}})),
+              HasSubstr("has_next_startup.pbtxt: op[1]: create_batch_reader: attribute \"batch_size\" is 0; it is at "
+                        "least 1"));
   data.Copy("dataset", "");
   EXPECT_THAT(
       Refusal(data.Copy("has_next", "", {{data.folder() + "/has_next_main", data.folder() + "/step_main"}})),

@@ -83,6 +83,8 @@ TEST_F(FormatFiles, ACsvFileWhoseFirstRowIsBadIsAnError) {
               ElementsAre("bad data: a.csv:1: column 1: expected a number of type float32, found \"NA\"" + hint));
   EXPECT_THAT(Records(Write("a.csv", "1,2,3,\n1,2,3,4\n"), kPixelsAndLabel),
               ElementsAre("bad data: a.csv:1: column 4: expected a number of type int64, found nothing"));
+  EXPECT_THAT(Records(Write("a.csv", "\"1\",\"2\",\"3\",\"4\"\n1,2,3,4\n"), kPixelsAndLabel),
+              ElementsAre("bad data: a.csv:1: column 1: expected a number of type float32, found \"\"1\"\""));
   EXPECT_THAT(Records(Write("a.csv", "0x10,1e400,3,4\n"), kPixelsAndLabel), ElementsAre("16 inf 3 | 4"));
   EXPECT_THAT(Records(Write("a.csv", "150,4,setosa,versicolor,virginica\n1,2,3,4\n"), kPixelsAndLabel),
               ElementsAre("1 2 3 | 4"));

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <future>
 #include <map>
+#include <stdexcept>
 #include <thread>
 
 #include "core/file.h"
@@ -78,6 +79,43 @@ TEST(MultipleReader, ReadsEveryRecordOnceWithManyThreads) {
       ASSERT_TRUE(reader->ReInit().ok());
     }
   }
+}
+
+class ThrowingReader final : public FileReader {
+ public:
+  explicit ThrowingReader(const std::string& file) : FileReader(file, RowShapes()) {}
+
+ private:
+  Result<bool> ReadRecord(std::vector<LoDTensor>*, const std::stop_token&) override {
+    throw std::runtime_error("by a read");
+  }
+  Status Rewind() override { return Status::Ok(); }
+};
+
+// Readers of a plugin were once made past what catches their exceptions.
+TEST(MultipleReader, WhatAPluginsFormatThrowsIsAFailureOfTheFile) {
+  ReaderRegistry plugin;
+  ASSERT_TRUE(
+      plugin
+          .Add({"throwing",
+                {},
+                "nothing",
+                [](const std::string& file, const std::vector<TensorSpec>&) -> Result<std::unique_ptr<FileReader>> {
+                  if (file == "none") return std::unique_ptr<FileReader>();
+                  if (file == "open") throw std::runtime_error("by an open");
+                  return std::unique_ptr<FileReader>(std::make_unique<ThrowingReader>(file));
+                }})
+          .ok());
+  ReaderRegistry registry;
+  ASSERT_TRUE(registry.Adopt(std::move(plugin), "p.so").ok());
+  const auto make = [&](const std::string& file) {
+    return MultipleReader::Create({{file}, "throwing", 1, 4}, registry, RowShapes());
+  };
+  EXPECT_EQ(make("open").status().message(), "open: plugin \"p.so\" threw std::runtime_error: by an open");
+  EXPECT_EQ(make("none").status().message(), "none: plugin \"p.so\" made no reader");
+  std::vector<LoDTensor> item;
+  EXPECT_EQ(make("read").value()->ReadNext(&item, {}).status().message(),
+            "read: plugin \"p.so\" threw std::runtime_error: by a read");
 }
 
 TEST(MultipleReader, StartsNoMoreThreadsThanThereAreFiles) {
