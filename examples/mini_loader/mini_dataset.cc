@@ -54,6 +54,7 @@ millrace::Result<bool> MiniDataset::ReadLine(std::string* line) {
       ++line_number_;
       return true;
     }
+    if (in_stream_.bad()) return millrace::IoError("cannot read on in \"" + paths_[next_path_ - 1] + "\"");
     if (next_path_ == paths_.size()) return false;
     const std::string& path = paths_[next_path_++];
     in_stream_ = std::ifstream(path);

@@ -35,10 +35,9 @@ Status InferMiniReader(InferShapeContext& context) {
 class MiniReaderKernel final : public OpKernel, public millrace::KernelState {
  public:
   static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
-    Result<MiniReaderOptions> options = MiniReaderOptions::Create(context.op(), context.options());
-    if (!options.ok()) return std::move(options).Context(context.op().type()).status();
+    MR_ASSIGN(const MiniReaderOptions options, MiniReaderOptions::Create(context.op(), context.options()));
     MR_ASSIGN(millrace::Tensor* const out, context.Output("out"));
-    return std::unique_ptr<OpKernel>(std::make_unique<MiniReaderKernel>(*options, out));
+    return std::unique_ptr<OpKernel>(std::make_unique<MiniReaderKernel>(options, out));
   }
   MiniReaderKernel(const MiniReaderOptions& options, millrace::Tensor* out)
       : reader_(options, kParserThreads), out_(out) {}

@@ -28,6 +28,10 @@ millrace::Result<std::vector<std::string>> JoinDirPath(const PartNames& names) {
       return millrace::NotFound("no file \"" + paths.back() + "\", part " + std::to_string(part) + " of " +
                                 std::to_string(names.data_part_num));
     }
+    if (std::filesystem::is_directory(paths.back(), error)) {
+      return InvalidConfig("\"" + paths.back() + "\", part " + std::to_string(part) + " of " +
+                           std::to_string(names.data_part_num) + ", is a folder, not a file");
+    }
   }
   return paths;
 }

@@ -25,8 +25,18 @@ Result<std::unique_ptr<OpKernel>> MakeKernel(const OpInfo& op, KernelContext& co
   try {
     return op.kernel(context);
   } catch (...) {
-    return OperatorThrew(op).Context(op.type);
+    return op.plugin.empty() ? OperatorThrew(op).Context(op.type) : OperatorThrew(op);
   }
+}
+
+/// What a plugin's operator reports, with the plugin's name. A stop that nobody asked for is a failure: the run would
+/// end as if all were well, with the rest of its data left.
+Status ByPlugin(Status s, const std::string& plugin, bool is_stopping) {
+  const std::string who = "plugin \"" + plugin + "\"";
+  if (s.code() == StatusCode::kCancelled && !is_stopping) {
+    return InvalidConfig(who + " ends its work as if it had been asked to stop, and nobody has asked: " + s.message());
+  }
+  return s.message().starts_with(who) ? std::move(s) : std::move(s).Context(who);
 }
 
 // Memory that runs out is the one exception that a kernel of ours, or a container in it, throws; a plugin's may throw
@@ -54,6 +64,11 @@ Result<std::unique_ptr<BlockKernels>> BlockKernels::Create(const Executable& exe
     const OpView view(ops[i], *executable.registry().Find(ops[i].type()));
     KernelContext context(view, scope, options, &executable);
     Result<std::unique_ptr<OpKernel>> kernel = MakeKernel(view.info(), context);
+    if (const std::string& plugin = view.info().plugin; !plugin.empty() && (!kernel.ok() || *kernel == nullptr)) {
+      const Status failure =
+          kernel.ok() ? InvalidConfig("plugin \"" + plugin + "\" made no kernel") : std::move(kernel).status();
+      return ByPlugin(failure, plugin, false).Context(Where(block, i) + " " + ops[i].type() + FirstOutput(ops[i]));
+    }
     if (!kernel.ok()) return std::move(kernel).Context(Where(block, i)).status();
     if (*kernel == nullptr) return InvalidConfig(Where(block, i) + ": " + ops[i].type() + ": it made no kernel");
     made->kernels_.push_back(std::move(*kernel));
@@ -70,6 +85,8 @@ Status BlockKernels::Run(const RunContext& context, OpRange ops) {
     if (!s.ok()) {
       failed_op_ = i;
       const OpDesc& op = executable_->ops(block_)[i];
+      const std::string& plugin = executable_->registry().Find(op.type())->plugin;
+      if (!plugin.empty()) s = ByPlugin(std::move(s), plugin, context.stop.stop_requested());
       return std::move(s).Context(Where(block_, i) + " " + op.type() + FirstOutput(op));
     }
     if (!nanoseconds_.empty()) nanoseconds_[i] += SteadyNanoseconds() - start;

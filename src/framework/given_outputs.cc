@@ -1,8 +1,28 @@
 #include "framework/given_outputs.h"
 
+#include <algorithm>
+#include <span>
+
 #include "framework/tensor.h"
 
 namespace millrace {
+namespace {
+
+/// True for offsets that cut axis 0 into sequences, and for none.
+bool CutsWhole(std::span<const uint32_t> lod, const Dims& dims) {
+  if (lod.empty()) return true;
+  return dims.rank() > 0 && lod.front() == 0 && std::is_sorted(lod.begin(), lod.end()) &&
+         static_cast<int64_t>(lod.back()) == dims[0];
+}
+
+std::string ShownLoD(std::span<const uint32_t> lod) {
+  constexpr size_t kShown = 6;
+  std::string text = "[";
+  for (size_t i = 0; i < std::min(lod.size(), kShown); ++i) text += (i == 0 ? "" : ", ") + std::to_string(lod[i]);
+  return text + (lod.size() > kShown ? ", ..., " + std::to_string(lod.back()) + "]" : "]");
+}
+
+}  // namespace
 
 bool FitsMeta(const Variable& variable, const VarMeta& meta) {
   if (meta.kind != VarType::LOD_TENSOR || !variable.Is<Tensor>()) return true;
@@ -32,6 +52,17 @@ GivenOutputs::GivenOutputs(const OpView& op, const Scope& scope, const VarMetas&
 
 Status GivenOutputs::Check() const {
   for (const Output& output : outputs_) {
+    if (output.meta->kind == VarType::LOD_TENSOR && output.variable->Is<Tensor>()) {
+      const Tensor& tensor = output.variable->Get<Tensor>();
+      if (tensor.empty() && tensor.numel() != 0) {
+        return InvalidConfig("plugin \"" + plugin_ + "\" gave \"" + output.name + "\" no values");
+      }
+      if (!CutsWhole(tensor.lod(), tensor.dims())) {
+        return InvalidConfig("plugin \"" + plugin_ + "\" gave \"" + output.name + "\" a LoD that does not cut " +
+                             tensor.dims().ToString() + " into sequences: " + ShownLoD(tensor.lod()) +
+                             "; offsets begin at 0, never fall, and end at the size of axis 0");
+      }
+    }
     if (FitsMeta(*output.variable, *output.meta)) continue;
     const Tensor& given = output.variable->Get<Tensor>();
     return InvalidConfig("plugin \"" + plugin_ + "\" gave " + ShownMeta(output.name, given.dtype(), given.dims()) +

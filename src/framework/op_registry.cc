@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <stdexcept>
 
 #include "core/edit_distance.h"
 #include "core/exception_text.h"
@@ -154,6 +155,10 @@ void SetAttr(OpDesc& op, std::string_view name, const AttrValue& value) {
 
 AttrValue OpView::Value(std::string_view name) const {
   const AttrInfo* info = info_->FindAttr(name);
+  if (info == nullptr && !info_->plugin.empty()) {  // its author's bug: caught where operators are run, and named there
+    throw std::out_of_range("attribute \"" + std::string(name) + "\" of " + info_->type +
+                            " is not registered: Attr(name, default, doc) does that");
+  }
   CHECK(info != nullptr) << "attribute " << name << " of " << info_->type << " is not registered";
   const OpDesc::Attr* attr = millrace::FindAttr(*op_, name);
   if (attr == nullptr) return info->default_value;
@@ -252,7 +257,13 @@ Status InferShapes(const OpView& op, VarMetas& vars) {
   for (const OpDesc::Var& output : op.desc().outputs()) {
     for (const std::string& name : output.arguments()) {
       const auto made = vars.find(name);
-      if (made == vars.end() || !made->second.dims.too_many()) continue;
+      if (made == vars.end()) continue;
+      const std::span<const int64_t> sizes = made->second.dims.sizes();
+      if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < -1; })) {
+        return context.Error("output " + output.parameter() + ": variable \"" + name + "\" would have the sizes " +
+                             made->second.dims.ToString() + "; a size is 0 or more, or -1 for what a batch decides");
+      }
+      if (!made->second.dims.too_many()) continue;
       return context.Error("output " + output.parameter() + ": variable \"" + name + "\" would have the sizes " +
                            made->second.dims.ToString() + "; at most " + std::to_string(Dims::kMaxRank) +
                            " axes are supported");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 namespace millrace {
 namespace {
@@ -22,8 +23,9 @@ constexpr size_t kMostBytes = SIZE_MAX / 2;
 
 size_t BytesOf(DType type, const Dims& dims) {
   const std::span<const int64_t> sizes = dims.sizes();
-  CHECK(std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size >= 0; }))
-      << "a tensor of negative size " << dims.ToString();
+  if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {
+    throw std::invalid_argument("a tensor of negative size " + dims.ToString());
+  }
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return 0;
   size_t bytes = SizeOf(type);
   for (const int64_t size : sizes) {
@@ -99,7 +101,10 @@ bool operator==(const Dims& a, const Dims& b) {
 }
 
 const void* Tensor::Raw(DType type) const {
-  DCHECK(type == dtype_) << "a tensor of " << DTypeName(dtype_) << " was read as " << DTypeName(type);
+  if (type != dtype_) {
+    throw std::invalid_argument("a tensor of " + std::string(DTypeName(dtype_)) + " was taken for one of " +
+                                std::string(DTypeName(type)));
+  }
   return data_;
 }
 
@@ -107,7 +112,10 @@ NoMemory::NoMemory(DType type, const Dims& dims)
     : message_("no memory for a tensor of " + std::string(DTypeName(type)) + " " + dims.ToString()) {}
 
 void* Tensor::ResizeRaw(DType type, const Dims& dims) {
-  CHECK(!dims.too_many()) << "a tensor of more axes than " << Dims::kMaxRank << ": " << dims.ToString();
+  if (dims.too_many()) {
+    throw std::invalid_argument("a tensor of more axes than " + std::to_string(Dims::kMaxRank) + ": " +
+                                dims.ToString());
+  }
   const size_t bytes = BytesOf(type, dims);
   if (buffer_ == nullptr || bytes > capacity_) {
     // Half as much again, so that a batch a little larger than the last one does not allocate each time.

@@ -1,17 +1,14 @@
 #include "plugin/plugin_loader.h"
 
 #include <dlfcn.h>
-#include <execinfo.h>
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
+#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "core/exception_text.h"
 #include "plugin/c_plugin.h"
 #include "plugin/exported_text.h"
+#include "plugin/fault_report.h"
 
 namespace millrace {
 namespace {
@@ -63,47 +60,11 @@ void ShowOwnSymbols() {
   dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
 }
 
-/// A plugin that was opened, by the names that its user and the system's loader have for it.
-struct OpenedFile {
-  std::string path;
-  std::string file;
-};
-
-/// For exit, which knows nothing but the process. Never destroyed: it may come late.
-std::vector<OpenedFile>& OpenedFiles() {
-  static auto* const files = new std::vector<OpenedFile>;
-  return *files;
-}
-
-/// Runs within exit: when a plugin called it, says so and ends with 2. The run was not over, whatever `status` claims.
-void NameWhoExits(int status, void*) {
-  std::array<void*, 64> calls{};
-  const int depth = backtrace(calls.data(), static_cast<int>(calls.size()));
-  for (int i = 0; i < depth; ++i) {
-    Dl_info from{};
-    if (dladdr(calls[static_cast<size_t>(i)], &from) == 0 || from.dli_fname == nullptr) continue;
-    for (const OpenedFile& opened : OpenedFiles()) {
-      if (opened.file != from.dli_fname) continue;
-      std::fflush(stdout);
-      std::fprintf(stderr,
-                   "plugin \"%s\" called exit(%d), which ends the program in the middle of its work; a plugin "
-                   "reports what is wrong to who calls it\n",
-                   opened.path.c_str(), status);
-      std::_Exit(2);
-    }
-  }
-}
-
-void ExpectExitFrom(const std::string& path, const std::string& file) {
-  if (OpenedFiles().empty()) on_exit(NameWhoExits, nullptr);
-  OpenedFiles().push_back({path, file});
-}
-
 /// Opens the shared object, whose constructors run and may throw.
 Result<void*> Open(const std::string& path) {
   // A name without a slash would be looked for in the system's folders.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
-  ExpectExitFrom(path, file);
+  ExpectEndFrom(path, file);
   // dlopen is declared not to throw, and runs constructors that may: through a pointer the compiler believes it.
   using OpenFn = void* (*)(const char*, int);
   const volatile OpenFn open = &dlopen;

@@ -23,6 +23,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+/// What failures of the reader begin with.
+const std::string kPlugin = "op[0] MiniReader (out: \"record\"): plugin \"" + TestPlugin("mini_loader") + "\": ";
+
 const std::string kExample = std::string(MILLRACE_SOURCE_DIR) + "/examples/mini_loader";
 
 class MiniLoaderTest : public testing::Test {
@@ -154,8 +157,9 @@ TEST_F(MiniLoaderTest, WorkersReadPartsOfTheirOwn) {
   EXPECT_THAT(Read(*Open(program, 0, 2).value(), 1).value(), ElementsAre(0, 20));
   EXPECT_THAT(Read(*Open(program, 1, 2).value(), 1).value(), ElementsAre(10, 10));
   EXPECT_EQ(Open(program, 3, 4).status().message(),
-            "op[0]: MiniReader: each worker reads parts of its own: 4 workers need as many parts, and data_part_num is "
-            "3");
+            kPlugin +
+                "each worker reads parts of its own: 4 workers need as many parts, and data_part_num is "
+                "3");
 }
 
 TEST_F(MiniLoaderTest, MistakesAreNamed) {
@@ -163,12 +167,14 @@ TEST_F(MiniLoaderTest, MistakesAreNamed) {
   EXPECT_THAT(Rows(Int("batch_size", 0), 1).status().message(),
               HasSubstr("MiniReader (out: \"record\"): batch_size must be positive, not 0"));
   EXPECT_THAT(Rows(Int("data_part_num", 2), 1).status().message(),
-              HasSubstr("MiniReader: no file \"" + folder_.path() + "/part-1\", part 1 of 2"));
+              HasSubstr(kPlugin + "no file \"" + folder_.path() + "/part-1\", part 1 of 2"));
   EXPECT_THAT(Rows(Int("data_part_num", 0), 1).status().message(), HasSubstr("data_part_num must be positive, not 0"));
   std::ofstream(folder_.path() + "/part-0") << "1,2\n3;4\n";
   EXPECT_EQ(Rows(Int("batch_size", 2), 1).status().message(),
-            "op[0] MiniReader (out: \"record\"): " + folder_.path() +
-                "/part-0:2: expected two numbers with a comma between them, found \"3;4\"");
+            kPlugin + folder_.path() + "/part-0:2: expected two numbers with a comma between them, found \"3;4\"");
+  std::filesystem::create_directory(folder_.path() + "/part-1");
+  EXPECT_EQ(Rows(Int("data_part_num", 2), 1).status().message(),
+            kPlugin + "\"" + folder_.path() + "/part-1\", part 1 of 2, is a folder, not a file");
   std::ofstream(folder_.path() + "/part-0") << "";
   EXPECT_THAT(Rows("", 1).status().message(), HasSubstr("part-0\" and the parts behind it hold no line"));
 }

@@ -267,7 +267,8 @@ TEST(PluginJobsTest, AnOperatorWithoutAKernelIsNamed) {
       small, "job.prototxt", "type: \"throwing\" attrs { name: \"where\" s: \"no kernel\" }", Plugins("throwing_op"));
   Process trainer("trainer", {"--trainer_desc=" + job});
   EXPECT_EQ(trainer.Wait(), 2) << trainer.errors();
-  EXPECT_THAT(trainer.errors(), HasSubstr("throwing: it made no kernel"));
+  EXPECT_THAT(trainer.errors(),
+              HasSubstr("throwing (Out: \"c\"): plugin \"" + TestPlugin("throwing_op") + "\" made no kernel"));
 }
 
 TEST(PluginJobsTest, ALoaderThatNeverEndsIsEndedByASignalAndGoneOnFromItsCheckpoint) {
@@ -489,6 +490,101 @@ TEST(PluginJobsTest, AnOperatorThatGivesAnotherShapeThanItsRulePromisesIsNamed) 
   EXPECT_THAT(trainer.errors(), HasSubstr("block 1 op[0] ticks (Out: \"record\"): plugin \"" + TestPlugin("stateful") +
                                           "\" gave \"record\" float64 [3, 2], and its shape rule promised \"record\" "
                                           "float64 [9, 2]"));
+}
+
+// A sanitizer reports a signal and exits by a code of its own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kIsSanitized = true;
+#else
+constexpr bool kIsSanitized = false;
+#endif
+
+/// What a job says and how it ends when its operator "misbehaving" does what `how` says.
+struct End {
+  int code = 0;
+  std::string errors;
+};
+End Misbehave(const SmallJob& small, const std::string& how) {
+  const std::string job =
+      WriteJob(small, "job.prototxt", "type: \"misbehaving\" attrs { name: \"how\" s: \"" + how + "\" }",
+               Plugins("misbehaving"));
+  Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + job + ".out"});
+  const int code = trainer.Wait();
+  return {code, trainer.errors()};
+}
+
+TEST(PluginJobsTest, AFailureOfAPluginsOperatorNamesOperatorVariableAndPlugin) {
+  const SmallJob small(300);
+  const std::string plugin = "misbehaving (Out: \"c\"): plugin \"" + TestPlugin("misbehaving") + "\"";
+  for (const auto& [how, said] : std::map<std::string, std::string>{
+           {"fails when made", ": there is no device"},
+           {"asks for an attribute",
+            " threw std::out_of_range: attribute \"unheard_of\" of misbehaving is not registered"},
+           {"fails", ": the third batch is odd"},
+           {"negative", " threw std::invalid_argument: a tensor of negative size [-3, 8]"},
+           {"doubles", " threw std::invalid_argument: a tensor of float32 was taken for one of float64"},
+           {"null", " gave \"c\" no values"},
+           {"gives nothing", " gave \"c\" no values"},
+           {"lod",
+            " gave \"c\" a LoD that does not cut [32, 8] into sequences: [0, 5000, 2, 9]; offsets begin at 0"}}) {
+    const End end = Misbehave(small, how);
+    EXPECT_EQ(end.code, how == "fails" ? 3 : 2) << how;
+    EXPECT_THAT(end.errors, HasSubstr(plugin + said)) << how;
+  }
+  EXPECT_THAT(
+      Misbehave(small, "promises -5").errors,
+      HasSubstr("misbehaving (Out: \"c\"): output Out: variable \"c\" would have the sizes [-5, 8]; a size is 0 "
+                "or more, or -1 for what a batch decides"));
+}
+
+TEST(PluginJobsTest, AnOperatorThatSaysItWasStoppedEndsNoRunAsIfAllWereWell) {
+  const SmallJob small(300);
+  const End end = Misbehave(small, "cancels");
+  EXPECT_EQ(end.code, 2) << end.errors;
+  EXPECT_THAT(end.errors, HasSubstr("plugin \"" + TestPlugin("misbehaving") +
+                                    "\" ends its work as if it had been asked to stop, and nobody has asked: why not"));
+}
+
+TEST(PluginJobsTest, APluginThatEndsTheProgramIsNamed) {
+  const SmallJob small(300);
+  const std::string plugin = "plugin \"" + TestPlugin("misbehaving") + "\" ";
+  const std::string uncaught = plugin +
+                               "threw where nobody can catch it, in a thread of its own, a destructor or a "
+                               "noexcept function: std::runtime_error: ";
+  const std::string crashed = plugin + "crashed the program (";
+  struct Case {
+    std::string how;
+    int code;
+    std::string said;
+  };
+  for (const auto& [how, code, said] :
+       std::vector<Case>{{"thread throws", 2, uncaught + "nobody catches it"},
+                         {"destructor throws", 2, uncaught + "from a destructor"},
+                         {"thread is left", 2, plugin + "ended the program by std::terminate"},
+                         {"quick_exit", 2, plugin + "called quick_exit"},
+                         {"segv", 128 + SIGSEGV, crashed + "SIGSEGV"},
+                         {"abort", 128 + SIGABRT, crashed + "SIGABRT"},
+                         {"raise", 128 + SIGFPE, crashed + "SIGFPE"}}) {
+    const End end = Misbehave(small, how);
+    if (code == 2 || !kIsSanitized) {
+      EXPECT_EQ(end.code, code) << how << ": " << end.errors;
+    }
+    EXPECT_THAT(end.errors, HasSubstr(said)) << how;
+  }
+  EXPECT_THAT(Misbehave(small, "segv").errors, HasSubstr("addr2line -Cfe \"" + TestPlugin("misbehaving") + "\" 0x"));
+}
+
+TEST(PluginJobsTest, ASignalThatSomebodySendsBlamesNoPlugin) {
+  const TempDir folder = TempDir::Create("ticks_signal").value();
+  Process trainer("trainer", WriteTicksJob(folder, ""));
+  std::string line;
+  ASSERT_TRUE(trainer.ReadLine(&line)) << trainer.errors();
+  trainer.Signal(SIGSEGV);
+  const int code = trainer.Wait();
+  if (!kIsSanitized) {
+    EXPECT_EQ(code, 128 + SIGSEGV);
+  }
+  EXPECT_THAT(trainer.errors(), testing::Not(HasSubstr("plugin \"")));
 }
 
 TEST(PluginJobsTest, ASourceThatDoesNotSayHowFarItReadHasNoCheckpoints) {

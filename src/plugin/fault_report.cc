@@ -1,0 +1,176 @@
+#include "plugin/fault_report.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <vector>
+
+#include "core/exception_text.h"
+
+namespace millrace {
+namespace {
+
+/// A plugin that was opened, by the names that its user and the system's loader have for it.
+struct OpenedFile {
+  std::string path;
+  std::string file;
+};
+
+constexpr std::array kFaults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+constexpr int kMostCalls = 64;
+constexpr int kExitCode = 2;
+
+/// What was there before the first plugin.
+struct Before {
+  std::array<struct sigaction, kFaults.size()> faults{};
+  std::terminate_handler terminate = nullptr;
+};
+
+/// For what ends the process, which knows nothing but the process. Never destroyed: it may come late.
+std::vector<OpenedFile>& OpenedFiles() {
+  static auto* const files = new std::vector<OpenedFile>;
+  return *files;
+}
+Before& HandlersBefore() {
+  static auto* const before = new Before;
+  return *before;
+}
+
+/// The innermost call of this thread that a plugin's code made.
+struct PluginCall {
+  const OpenedFile* plugin = nullptr;
+  size_t offset = 0;           ///< in its file
+  const char* name = nullptr;  ///< of the function, as the linker has it; null when it has none
+};
+
+PluginCall FindCall() {
+  std::array<void*, kMostCalls> calls{};
+  const int depth = backtrace(calls.data(), kMostCalls);
+  for (int i = 0; i < depth; ++i) {
+    Dl_info from{};
+    void* const address = calls[static_cast<size_t>(i)];
+    if (dladdr(address, &from) == 0 || from.dli_fname == nullptr) continue;
+    for (const OpenedFile& opened : OpenedFiles()) {
+      if (opened.file != from.dli_fname) continue;
+      const auto* const base = static_cast<const char*>(from.dli_fbase);
+      return {&opened, static_cast<size_t>(static_cast<const char*>(address) - base), from.dli_sname};
+    }
+  }
+  return {};
+}
+
+/// Runs within exit. The run was not over, whatever `status` claims.
+void NameWhoExits(int status, void*) {
+  const PluginCall call = FindCall();
+  if (call.plugin == nullptr) return;
+  std::fflush(stdout);
+  std::fprintf(stderr,
+               "plugin \"%s\" called exit(%d), which ends the program in the middle of its work; a plugin reports "
+               "what is wrong to who calls it\n",
+               call.plugin->path.c_str(), status);
+  std::_Exit(kExitCode);
+}
+
+void NameWhoExitsQuickly() {
+  const PluginCall call = FindCall();
+  if (call.plugin == nullptr) return;
+  std::fflush(stdout);
+  std::fprintf(stderr,
+               "plugin \"%s\" called quick_exit, which ends the program in the middle of its work; a plugin reports "
+               "what is wrong to who calls it\n",
+               call.plugin->path.c_str());
+  std::_Exit(kExitCode);
+}
+
+/// Runs within std::terminate, before the stack of what threw is gone.
+void NameWhoTerminates() {
+  const PluginCall call = FindCall();
+  if (call.plugin != nullptr) {
+    std::string what = "ended the program by std::terminate, as a std::thread does that nobody joined";
+    try {
+      if (std::current_exception() != nullptr) std::rethrow_exception(std::current_exception());
+    } catch (...) {
+      what = "threw where nobody can catch it, in a thread of its own, a destructor or a noexcept function: " +
+             DescribeException();
+    }
+    std::fflush(stdout);
+    std::fprintf(stderr, "plugin \"%s\" %s\n", call.plugin->path.c_str(), what.c_str());
+    std::_Exit(kExitCode);
+  }
+  if (HandlersBefore().terminate != nullptr) HandlersBefore().terminate();
+  std::abort();
+}
+
+const char* SignalName(int signal) {
+  switch (signal) {
+    case SIGSEGV: return "SIGSEGV, memory that is not there";
+    case SIGBUS: return "SIGBUS, memory that is not there";
+    case SIGFPE: return "SIGFPE, arithmetic";
+    case SIGILL: return "SIGILL, no instruction";
+    case SIGABRT: return "SIGABRT, abort";
+    default: return "a signal";
+  }
+}
+
+/// Shows what was formatted, and allocates nothing: the heap may be what is broken.
+void Show(const std::array<char, 2048>& text, int length) {
+  if (length <= 0) return;
+  const size_t bytes = std::min(static_cast<size_t>(length), text.size() - 1);
+  if (::write(STDERR_FILENO, text.data(), bytes) < 0) return;
+}
+
+/// Names the plugin that a fault came from and lets the fault go on as it would have without.
+void NameWhoFaults(int signal, siginfo_t* info, void*) {
+  for (size_t i = 0; i < kFaults.size(); ++i) {
+    // A fault within this function, or once more at the same instruction, is not ours any more.
+    sigaction(kFaults[i], &HandlersBefore().faults[i], nullptr);
+  }
+  // A signal that was sent does not come again by itself when this returns.
+  if (info->si_code <= 0) raise(signal);
+  if (info->si_code <= 0 && info->si_pid != getpid()) return;
+  std::array<char, 2048> text{};
+  const PluginCall call = FindCall();
+  if (call.plugin != nullptr) {
+    Show(text, std::snprintf(text.data(), text.size(),
+                             "plugin \"%s\" crashed the program (%s) in %s; its place: addr2line -Cfe \"%s\" 0x%zx\n",
+                             call.plugin->path.c_str(), SignalName(signal),
+                             call.name == nullptr ? "a function without a name" : call.name, call.plugin->path.c_str(),
+                             call.offset));
+    return;
+  }
+  for (const OpenedFile& opened : OpenedFiles()) {
+    Show(text, std::snprintf(text.data(), text.size(),
+                             "the program crashed (%s) with plugin \"%s\" loaded, which may have damaged its memory\n",
+                             SignalName(signal), opened.path.c_str()));
+  }
+}
+
+void Watch() {
+  Before& before = HandlersBefore();
+  on_exit(NameWhoExits, nullptr);
+  at_quick_exit(NameWhoExitsQuickly);
+  before.terminate = std::set_terminate(NameWhoTerminates);
+  FindCall();  // the first backtrace loads what it needs, which a handler must not
+  struct sigaction action {};
+  action.sa_sigaction = NameWhoFaults;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  for (size_t i = 0; i < kFaults.size(); ++i) sigaction(kFaults[i], &action, &before.faults[i]);
+}
+
+}  // namespace
+
+void ExpectEndFrom(const std::string& path, const std::string& file) {
+  if (OpenedFiles().empty()) Watch();
+  OpenedFiles().push_back({path, file});
+}
+
+}  // namespace millrace

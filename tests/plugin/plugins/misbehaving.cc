@@ -1,0 +1,94 @@
+// An operator that does, in its third batch or where its attribute says, what no operator may.
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <stdexcept>
+#include <thread>
+
+#include "ops/kernel.h"
+#include "plugin/plugin.h"
+
+namespace {
+
+using namespace millrace;  // NOLINT(google-build-using-namespace)
+
+/// Ends the thread or the process, by one of the ways that no caller can catch.
+void End(const std::string& how) {
+  if (how == "thread throws") std::thread([] { throw std::runtime_error("nobody catches it"); }).join();
+  if (how == "thread is left") std::thread([] { pause(); });
+  if (how == "segv") {
+    const volatile uintptr_t nowhere = 8;
+    *reinterpret_cast<volatile int*>(nowhere) = 1;  // NOLINT(performance-no-int-to-ptr)
+  }
+  if (how == "abort") std::abort();
+  if (how == "raise") raise(SIGFPE);
+  if (how == "quick_exit") std::quick_exit(0);
+}
+
+class MisbehavingKernel : public OpKernel {
+ public:
+  static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
+    auto kernel = std::make_unique<MisbehavingKernel>();
+    kernel->how_ = context.op().String("how");
+    if (kernel->how_ == "fails when made") return InvalidConfig("there is no device");
+    if (kernel->how_ == "asks for an attribute") (void)context.op().Int("unheard_of");
+    MR_ASSIGN(kernel->x_, context.Input("X"));
+    MR_ASSIGN(kernel->out_, context.Output("Out"));
+    return std::unique_ptr<OpKernel>(std::move(kernel));
+  }
+  ~MisbehavingKernel() override {
+    if (how_ == "destructor throws") ThrowInDestructor();
+  }
+  Status Run(const RunContext&) override {
+    const Dims& dims = x_->dims();
+    if (how_ == "gives nothing") return Status::Ok();
+    if (++batches_ == 3) {
+      End(how_);
+      if (how_ == "cancels") return Cancelled("why not");
+      if (how_ == "fails") return BadData("the third batch is odd");
+      if (how_ == "negative") out_->Resize<float>({-3, dims[1]});
+      if (how_ == "doubles") (void)x_->data<double>();
+      if (how_ == "null") {
+        out_->View(DType::kFloat32, dims, nullptr);
+        return Status::Ok();
+      }
+    }
+    out_->ViewOf(*x_, dims);
+    static constexpr std::array<uint32_t, 4> kLoD = {0, 5000, 2, 9};
+    if (how_ == "lod") out_->set_lod(kLoD);
+    return Status::Ok();
+  }
+
+ private:
+  static void ThrowInDestructor() { throw std::runtime_error("from a destructor"); }
+
+  std::string how_;
+  int batches_ = 0;
+  const Tensor* x_ = nullptr;
+  Tensor* out_ = nullptr;
+};
+
+Status InferMisbehaving(InferShapeContext& context) {
+  MR_ASSIGN(VarMeta out, context.Input("X"));
+  if (context.op().String("how") == "promises -5") out.dims = {-5, 8};
+  context.SetOutput("Out", out);
+  return Status::Ok();
+}
+
+}  // namespace
+
+MILLRACE_PLUGIN(Registries& registries) {
+  registries.ops.Add("misbehaving")
+      .Doc("Out = X, until it does what it must not.")
+      .Input("X", "any shape")
+      .Output("Out", "X")
+      .Attr("how", std::string(), "what it does")
+      .InferShape(InferMisbehaving)
+      .Grad([](const GradContext&) { return std::vector<OpDesc>(); })
+      .Kernel<MisbehavingKernel>();
+  return Status::Ok();
+}
