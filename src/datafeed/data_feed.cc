@@ -6,6 +6,7 @@
 #include "core/edit_distance.h"
 #include "core/exception_text.h"
 #include "data_feed.pb.h"
+#include "datafeed/checked_feed.h"
 #include "datafeed/column_sink.h"
 #include "datafeed/multi_slot_options.h"
 
@@ -40,6 +41,8 @@ Status FeedThrew(std::string_view feed_class) {
     throw;
   } catch (const std::bad_alloc&) {
     return Unavailable("no memory for the rows that are read");
+  } catch (const FeedFault& fault) {
+    return InvalidConfig(std::string("data_desc.name: ") + fault.what());
   } catch (...) {
     return InvalidConfig("data_desc.name: data feed \"" + std::string(feed_class) + "\" threw " + DescribeException());
   }
@@ -83,7 +86,10 @@ Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view name,
     try {
       MR_ASSIGN(std::unique_ptr<DataFeed> feed, entry->maker(schema, desc));
       if (feed == nullptr) return InvalidConfig("data_desc.name: \"" + entry->name + "\" made no data feed");
-      return feed;
+      // A line that is a whole batch has as many values as it likes.
+      if (entry->plugin.empty() || desc.input_type() != 0) return feed;
+      std::string who = "data feed \"" + entry->name + "\" of plugin \"" + entry->plugin + "\"";
+      return std::unique_ptr<DataFeed>(std::make_unique<CheckedFeed>(std::move(feed), schema, std::move(who)));
     } catch (...) {
       return FeedThrew(name);
     }

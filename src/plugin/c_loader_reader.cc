@@ -27,6 +27,15 @@ Result<int64_t> WidthOf(const TensorSpec& spec) {
   return width;
 }
 
+/// The first id that an int32 output cannot hold; null when there is none. A negative number comes as its 64 bits.
+const uint64_t* BeyondInt32(std::span<const uint64_t> ids) {
+  const auto at = std::find_if(ids.begin(), ids.end(), [](uint64_t id) {
+    const auto number = static_cast<int64_t>(id);
+    return number != static_cast<int32_t>(number);
+  });
+  return at == ids.end() ? nullptr : &*at;
+}
+
 template <class To, class From>
 void Put(std::span<const From> values, const Dims& dims, Tensor* tensor) {
   To* to = tensor->Resize<To>(dims);
@@ -47,6 +56,7 @@ class CLoaderReader final : public FileReader {
  private:
   Result<bool> ReadRecord(std::vector<LoDTensor>* out, const std::stop_token& stop) override {
     if (stop.stop_requested()) return Cancelled("stopped while reading " + file());
+    args_->ReadUntil(stop);
     if (state_ == nullptr) MR_TRY(Open());
     row_.Clear();
     int result = MILLRACE_FAILED;
@@ -109,7 +119,12 @@ class CLoaderReader final : public FileReader {
       if (spec.lod_level > 0) out->lod = {0, static_cast<uint32_t>(count / width)};
     }
     if (spec.dtype == DType::kInt64) Put<int64_t>(row_.ids(column), dims, &out->values);
-    if (spec.dtype == DType::kInt32) Put<int32_t>(row_.ids(column), dims, &out->values);
+    if (spec.dtype == DType::kInt32) {
+      if (const uint64_t* const beyond = BeyondInt32(row_.ids(column)); beyond != nullptr) {
+        return BadData(std::to_string(*beyond) + " does not fit int32; declare the output int64");
+      }
+      Put<int32_t>(row_.ids(column), dims, &out->values);
+    }
     if (spec.dtype == DType::kFloat32) Put<float>(row_.floats(column), dims, &out->values);
     if (spec.dtype == DType::kFloat64) Put<double>(row_.floats(column), dims, &out->values);
     return Status::Ok();

@@ -1,7 +1,6 @@
 #include "plugin/c_open_args.h"
 
 #include <algorithm>
-#include <stop_token>
 #include <string_view>
 
 #include "core/decompress.h"
@@ -69,7 +68,7 @@ Status COpenArgs::OpenFileToRead(const std::string& file) {
 ptrdiff_t COpenArgs::Read(void* host, char* bytes, size_t room) {
   auto& self = *static_cast<COpenArgs*>(host);
   if (!self.read_failure_.ok() || self.source_ == nullptr || bytes == nullptr || room == 0) return -1;
-  const Result<size_t> got = self.source_->Read({bytes, room}, std::stop_token());
+  const Result<size_t> got = self.source_->Read({bytes, room}, self.stop_);
   if (got.ok()) return static_cast<ptrdiff_t>(*got);
   self.read_failure_ = got.status();
   return -1;

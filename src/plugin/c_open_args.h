@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,8 @@ class COpenArgs {
 
   /// Begins the bytes of a file anew, for a loader that is opened next. OpenFile's errors.
   Status OpenFileToRead(const std::string& file);
+  /// From now on a request of `stop` ends the plugin's wait for bytes, of a pipe that stays silent.
+  void ReadUntil(std::stop_token stop) { stop_ = std::move(stop); }
   const millrace_open_args& args() const { return args_; }
   std::span<const millrace_column> columns() const { return columns_; }
   /// Why `read` failed; ok when it did not.
@@ -42,6 +45,7 @@ class COpenArgs {
   std::vector<millrace_column> columns_;
   std::string file_;
   std::unique_ptr<ByteSource> source_;
+  std::stop_token stop_;
   Status read_failure_;
   millrace_open_args args_{};
 };

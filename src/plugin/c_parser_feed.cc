@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <cmath>
+#include <span>
+
 #include "core/exception_text.h"
 #include "data_feed.pb.h"
 #include "datafeed/column_sink.h"
@@ -12,8 +16,9 @@ namespace {
 class CParserFeed final : public DataFeed {
  public:
   CParserFeed(const millrace_parser& parser, std::string where, const SlotSchema& schema,
-              std::unique_ptr<COpenArgs> args)
+              std::unique_ptr<COpenArgs> args, bool rejects_non_finite)
       : parser_(parser),
+        rejects_non_finite_(rejects_non_finite),
         where_(std::move(where)),
         schema_(&schema),
         args_(std::move(args)),
@@ -59,6 +64,15 @@ class CParserFeed final : public DataFeed {
       return Bad("", error_text_.text(where_, " refuses the line and gives no reason"));
     }
     if (!row_.Check()) return Bad(SlotName(row_.column()), row_.misfit());
+    for (const SlotSpec& slot : schema_->used()) {
+      if (slot.type != SlotType::kFloat) continue;
+      const std::span<const float> values = row_.floats(slot.id);
+      const auto count = std::count_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+      if (count > 0 && rejects_non_finite_) {
+        return Bad(slot.name, "a value is not finite (non_finite: ACCEPT takes it)");
+      }
+      counters_.non_finite += count;
+    }
     PutRow(*schema_, row_, sink_);
     return LineResult::kRow;
   }
@@ -76,6 +90,7 @@ class CParserFeed final : public DataFeed {
   }
 
   const millrace_parser parser_;
+  const bool rejects_non_finite_;
   const std::string where_;
   const SlotSchema* schema_;
   const std::unique_ptr<COpenArgs> args_;
@@ -96,6 +111,12 @@ Result<std::unique_ptr<DataFeed>> MakeCParserFeed(const millrace_parser& parser,
     return InvalidConfig("data_desc: " + where + " gives no names of instances (parse_ins_id, parse_content, " +
                          "parse_logkey)");
   }
+  if (desc.zeros() == DataFeedDesc::DROP || desc.trailing_values() == DataFeedDesc::IGNORE) {
+    return InvalidConfig(
+        "data_desc: " + where +
+        " decides by itself which values a line has; zeros: DROP and trailing_values: IGNORE are for " +
+        "MultiSlot text");
+  }
   COpenArgs::Given given;
   for (const PluginAttr& attr : desc.attrs()) given.emplace_back(attr.name(), attr.value());
   std::vector<std::pair<std::string, millrace_column>> columns;
@@ -107,7 +128,8 @@ Result<std::unique_ptr<DataFeed>> MakeCParserFeed(const millrace_parser& parser,
   Result<std::unique_ptr<COpenArgs>> args =
       COpenArgs::Create({parser.attrs, parser.attr_count}, given, std::move(columns));
   if (!args.ok()) return std::move(args).Context("data_desc.attrs: " + where).status();
-  auto feed = std::make_unique<CParserFeed>(parser, where, schema, std::move(*args));
+  auto feed = std::make_unique<CParserFeed>(parser, where, schema, std::move(*args),
+                                            desc.non_finite() == DataFeedDesc::REJECT_NON_FINITE);
   MR_TRY(feed->Open());
   return std::unique_ptr<DataFeed>(std::move(feed));
 }

@@ -95,6 +95,13 @@ Result<std::string> ReadExportedText(const std::string& path, std::string_view n
                        (header->e_machine == kMachine || kMachine == EM_NONE);
   if (!is_elf || header->e_type != ET_DYN) return BadData("\"" + path + "\" is no shared object");
   if (!is_ours) return BadData("\"" + path + "\" is a shared object for another machine");
+  const uint64_t sections = uint64_t{header->e_shnum} * sizeof(Elf64_Shdr);
+  const uint64_t bytes = mapped.bytes().size();
+  if (header->e_shoff > bytes || bytes - header->e_shoff < sections) {
+    return BadData("\"" + path + "\" is cut off: it has " + std::to_string(bytes) +
+                   " bytes, and its sections are listed from byte " + std::to_string(header->e_shoff) + " to " +
+                   std::to_string(header->e_shoff + sections) + "; copy or link it again");
+  }
   std::optional<std::string> text = FindText(file, *header, name);
   if (text) return std::move(*text);
   return NotFound("\"" + path + "\" exports no text " + std::string(name));

@@ -3,7 +3,7 @@
  *
  *   static const millrace_parser kParser = {sizeof(millrace_parser), "CsvFeed", ...};
  *   static const millrace_parser* const kParsers[] = {&kParser};
- *   MILLRACE_C_PLUGIN(kParsers, 1, 0, 0)
+ *   MILLRACE_C_PLUGIN(kParsers, 1, 0, 0);
  *
  * A parser turns lines into rows; it is a class of data feeds: data_desc { name: "CsvFeed" }. A loader reads whole
  * files of its own format, row by row; it is a file format of readers, by its name or the suffixes of file names.

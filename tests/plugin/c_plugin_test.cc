@@ -2,13 +2,19 @@
 
 #include "plugin/c_plugin.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <thread>
 
 #include "core/file.h"
 #include "data_feed.pb.h"
@@ -121,6 +127,43 @@ TEST_F(CPluginTest, AttributesAreCheckedBeforeAnythingIsRead) {
   EXPECT_EQ(RowsOf(std::string(kPairs) + " attrs { name: \"comment\" value: \"/\" }", "/\n1;1;\n").value(), "1/1/ ");
 }
 
+TEST_F(CPluginTest, SettingsOfMultiSlotTextHoldForAParserOrAreRefused) {
+  EXPECT_EQ(RowsOf(std::string(kPairs) + " non_finite: REJECT_NON_FINITE", "1;1;\nnan;1;\n").status().message(),
+            folder_.path() + "/part-0:2:1: slot \"x\": a value is not finite (non_finite: ACCEPT takes it)");
+  for (const std::string setting : {"zeros: DROP", "trailing_values: IGNORE"}) {
+    EXPECT_THAT(RowsOf(std::string(kPairs) + " " + setting, "1;1;\n").status().message(),
+                HasSubstr("data_desc: parser \"PairFeed\" of plugin \"" + TestPlugin("pairs") +
+                          "\" decides by itself which values a line has"));
+  }
+}
+
+TEST_F(CPluginTest, AFeedOfTheCppTierIsHeldToWhatFeedsPromise) {
+  Load("untrue_feed");
+  const std::string who = "data feed \"UntrueFeed\" of plugin \"" + TestPlugin("untrue_feed") + "\" ";
+  const std::string second = folder_.path() + "/part-0:2:1: " + who;
+  const std::map<std::string, std::string> said = {
+      {"no row", second + "says that it made a row, and made none"},
+      {"odd", second + "gave the result 77, which there is not"},
+      {"silent", second + "refuses the line and gives no reason"},
+      {"two", "data_desc.name: " + who + "counts 3 rows behind a line that gave one to 1"},
+      {"bad with a row", "data_desc.name: " + who + "counts 2 rows behind a line that gave none to 1"},
+      {"narrow", "data_desc.name: " + who + "gave slot \"x\" 1 values in 2 rows of 1"},
+      {"offsets",
+       "data_desc.name: " + who + "gave slot \"more\" 2 values in 2 rows, which its offsets do not cut into rows"}};
+  for (const auto& [line, message] : said) {
+    EXPECT_EQ(RowsOf("name: \"UntrueFeed\"", "true\n" + line + "\n").status().message(), message) << line;
+  }
+  EXPECT_TRUE(RowsOf("name: \"UntrueFeed\"", "true\ntrue\n").ok());
+
+  // Rows in memory are parsed one by one.
+  InMemoryDatasetOptions options;
+  options.feeds = feeds_;
+  Write("part-0", "true\nnarrow\n");
+  const auto memory = InMemoryDataset::Create(Desc("name: \"UntrueFeed\""), {folder_.path() + "/part-0"}, options);
+  EXPECT_EQ((*memory)->LoadIntoMemory({}).status().message(),
+            "data_desc.name: " + who + "gave slot \"x\" 0 values in 1 row of 1");
+}
+
 TEST_F(CPluginTest, WhatAParserThrowsIsReportedByItsName) {
   const std::string threw =
       "parser \"ThrowingFeed\" of plugin \"" + TestPlugin("c_throwing") + "\" threw std::runtime_error: ";
@@ -132,7 +175,8 @@ TEST_F(CPluginTest, WhatAParserThrowsIsReportedByItsName) {
 
 TEST_F(CPluginTest, WhatAFeedOfTheCppTierThrowsEndsThePass) {
   Load("throwing_feed");
-  const std::string threw = "data_desc.name: data feed \"ThrowingCppFeed\" threw std::logic_error: no idea";
+  const std::string threw = "data_desc.name: data feed \"ThrowingCppFeed\" of plugin \"" + TestPlugin("throwing_feed") +
+                            "\" threw std::logic_error: no idea";
   EXPECT_EQ(RowsOf("name: \"ThrowingCppFeed\"", "1\n").status().message(), threw);
   EXPECT_EQ(RowsOf("name: \"NoFeed\"", "1\n").status().message(), "data_desc.name: \"NoFeed\" made no data feed");
   InMemoryDatasetOptions options;
@@ -209,6 +253,39 @@ TEST_F(CPluginTest, ALoadersFailuresNameFileAndRecord) {
   ASSERT_EQ(std::system(("gzip -kf " + file).c_str()), 0);
   std::filesystem::resize_file(packed, std::filesystem::file_size(packed) - 10);
   EXPECT_THAT(Records(*readers_.Open(packed, "", PairShapes()).value()), HasSubstr("gzip: unexpected end of file"));
+}
+
+TEST_F(CPluginTest, ALoadersIdThatDoesNotFitInt32IsRefused) {
+  const std::vector<TensorSpec> shapes = {{DType::kFloat32, {-1, 1}, 0}, {DType::kInt32, {-1, 1}, 1}};
+  std::vector<LoDTensor> out;
+  const std::string file = Write("small.pairs", PairBytes({{1, 0x7ffffffe}}));
+  ASSERT_TRUE(readers_.Open(file, "", shapes).value()->ReadNext(&out, {}).value());
+  EXPECT_EQ(out[1].values.data<int32_t>()[0], 0x7ffffffe);
+  const std::string large = Write("large.pairs", PairBytes({{1, 0x7ffffffe}, {1, 0x80000000}}));
+  const auto reader = readers_.Open(large, "", shapes).value();
+  ASSERT_TRUE(reader->ReadNext(&out, {}).value());
+  EXPECT_EQ(reader->ReadNext(&out, {}).status().message(),
+            large + ": record 1: output 1: 2147483648 does not fit int32; declare the output int64");
+}
+
+TEST_F(CPluginTest, ALoaderThatWaitsForASilentPipeIsStopped) {
+  const std::string pipe = folder_.path() + "/pipe.pairs";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int writer = open(pipe.c_str(), O_RDWR);  // so that the pipe has somebody who may still write
+  ASSERT_GE(writer, 0);
+  const auto reader = readers_.Open(pipe, "", PairShapes()).value();
+  std::stop_source stop;
+  Status read;
+  std::jthread waiting([&] {
+    std::vector<LoDTensor> out;
+    read = reader->ReadNext(&out, stop.get_token()).status();
+  });
+  ASSERT_EQ(write(writer, "PAIR", 4), 4);
+  for (int left = 4; left > 0;) ASSERT_EQ(ioctl(writer, FIONREAD, &left), 0) << "until the loader has what there is";
+  stop.request_stop();
+  waiting.join();
+  close(writer);
+  EXPECT_EQ(read.code(), StatusCode::kCancelled) << read.ToString();
 }
 
 TEST_F(CPluginTest, StructuresThatLackWhatTheyNeedAreRefused) {
