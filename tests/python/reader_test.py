@@ -144,6 +144,15 @@ class ReaderTest(program_test.Fresh):
         self.assertFalse((seen == rows).all())
         self.assertEqual(sorted(map(tuple, seen.tolist())), sorted(map(tuple, rows.tolist())))
 
+    def test_a_failure_of_a_file_names_the_callers_line(self):
+        missing = self.path("missing.csv")
+        item = reader.read_file(reader.open_files(missing, [[-1, 1]], ["float32"]))
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        with self.assertRaises(millrace.Error) as caught:
+            exe.run(self.main, fetch_list=[item])
+        self.assertIn('"%s" is made at %s:' % (item.name, __file__), str(caught.exception))
+
     def test_records_with_named_fields_are_read(self):
         # An OFRecord: a length of eight bytes, then {"x": float list [1.5, k], "y": float list [k]}.
         def field(number, payload):
