@@ -145,8 +145,8 @@ class ReaderTest(program_test.Fresh):
         self.assertEqual(sorted(map(tuple, seen.tolist())), sorted(map(tuple, rows.tolist())))
 
     def test_a_failure_of_a_file_names_the_callers_line(self):
-        missing = self.path("missing.csv")
-        item = reader.read_file(reader.open_files(missing, [[-1, 1]], ["float32"]))
+        support.write(self.path("bad.csv"), "1\nx\n")
+        item = reader.read_file(reader.batch(reader.open_files(self.path("bad.csv"), [[1, 1]], ["float32"]), 2))
         exe = millrace.Executor()
         exe.run(self.startup)
         with self.assertRaises(millrace.Error) as caught:
