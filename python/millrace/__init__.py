@@ -23,7 +23,7 @@ _MODULES = {
                      "default_startup_program", "global_scope", "load_plugin", "op_info", "op_types", "program_guard", "scope_guard"],
                     ".framework"),
     **dict.fromkeys(["DatasetFactory", "FileInstantDataset", "InMemoryDataset", "QueueDataset"], ".dataset"),
-    **dict.fromkeys(["Executor", "FetchHandler", "load_persistables", "save_inference_model", "save_persistables"], ".executor"),
+    **dict.fromkeys(["Executor", "FetchHandler", "export_model", "load_persistables", "save_inference_model", "save_persistables"], ".executor"),
     **dict.fromkeys(["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "py_array_reader"], ".reader"),
 }
 _SUBMODULES = ["clip", "data_generator", "dataset", "errors", "executor", "framework", "initializer", "layers", "optimizer",

@@ -16,7 +16,7 @@ from .errors import ConfigError, Error, MillraceWarning, NotFoundError
 from .framework import CPUPlace, Program, Scope, Variable, default_main_program, global_scope
 from .report import Report
 
-__all__ = ["Executor", "FetchHandler", "load_persistables", "save_inference_model", "save_persistables"]
+__all__ = ["Executor", "FetchHandler", "export_model", "load_persistables", "save_inference_model", "save_persistables"]
 
 
 class FetchHandler:
@@ -201,16 +201,50 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor=None, 
                           "look at (auc), fetch by infer_from_dataset" % len(targets))
     prediction = targets[0]
     program = prediction.program if main_program is None and isinstance(prediction, Variable) else _program(main_program)
-    dataset = feeded_var_names
-    if not isinstance(dataset, DatasetBase):
-        slots = _checks.listed("save_inference_model: feeded_var_names", dataset, "names of slots, or a dataset")
-        if not slots:
-            raise ConfigError("save_inference_model: feeded_var_names is empty; name the slots that a line to score has, in their order")
-        dataset = DatasetBase()
-        dataset.set_use_var([slot if isinstance(slot, Variable) else program.var(name_of(slot)) for slot in slots])
-    data = "data_desc {\n%s\n}\nseed: %d\nfilelist: \"/dev/null\"" % (dataset._data_desc(), program.random_seed)
+    data = _lines("save_inference_model", program, feeded_var_names)
     _scope(scope)._scope.save_model(program._author.for_test(), program.startup_bytes(), data, name_of(prediction),
                                     [name_of(var) for var in pooled], _checks.path("save_inference_model: dirname", dirname))
+
+
+def export_model(dirname, feeded_var_names, target_vars, main_program=None, scope=None, format="PADDLE", vocabulary=None):
+    """Writes a model for another runtime: for "PADDLE" DIRNAME/model.pdmodel and .pdiparams, which
+    paddle.static.load_inference_model("DIRNAME/model", exe) and millrace.Predictor load, for "ONNX" DIRNAME/offline.onnx.
+
+    feeded_var_names  as for save_inference_model
+    target_vars       the predictions, one or a list
+    vocabulary        how many rows a table that grows has there, one more than its largest id
+
+    What the format cannot hold is a ConfigError. An exported model that is there is replaced; a folder that holds something else is
+    left as it is.
+    """
+    targets = [target_vars] if isinstance(target_vars, (Variable, str)) else _checks.listed("export_model: target_vars", target_vars, "Variables")
+    if not targets:
+        raise ConfigError("export_model: target_vars is empty")
+    if format not in ("PADDLE", "ONNX"):
+        raise ConfigError('export_model: format is "PADDLE" or "ONNX", not %r' % (format,))
+    program = targets[0].program if main_program is None and isinstance(targets[0], Variable) else _program(main_program)
+    fields = ["format: %s" % format]
+    if vocabulary is not None:
+        fields.append("vocabulary: %d" % _checks.whole("export_model: vocabulary", vocabulary, 1))
+    dirname = _checks.path("export_model: dirname", dirname)
+    for other in sorted(os.listdir(dirname)) if os.path.isdir(dirname) else ():
+        if not other.endswith((".pdmodel", ".pdiparams", ".data_feed.prototxt", ".onnx")):
+            raise ConfigError('export_model: "%s" holds "%s", which is of no exported model, and the folder would be replaced; give '
+                              "another one" % (dirname, other))
+    _scope(scope)._scope.export_model(program._author.for_test(), _lines("export_model", program, feeded_var_names),
+                                      [name_of(var, "export_model: target_vars: ") for var in targets], " ".join(fields), dirname)
+
+
+def _lines(call, program, given):
+    """How the lines to score look, as a job's text."""
+    dataset = given
+    if not isinstance(dataset, DatasetBase):
+        slots = _checks.listed(call + ": feeded_var_names", given, "names of slots, or a dataset")
+        if not slots:
+            raise ConfigError(call + ": feeded_var_names is empty; name the slots that a line to score has, in their order")
+        dataset = DatasetBase()
+        dataset.set_use_var([slot if isinstance(slot, Variable) else program.var(name_of(slot)) for slot in slots])
+    return "data_desc {\n%s\n}\nseed: %d\nfilelist: \"/dev/null\"" % (dataset._data_desc(), program.random_seed)
 
 
 def _program(given):

@@ -14,12 +14,14 @@
 #include "dataset/dataset_factory.h"
 #include "framework/executable.h"
 #include "program/program_files.h"
+#include "program/text_proto.h"
 #include "python/bindings.h"
 #include "python/interruptible.h"
 #include "python/prepared_program.h"
 #include "python/report_dict.h"
 #include "python/tensor_array.h"
 #include "reader/array_queue.h"
+#include "serving/export_model.h"
 #include "serving/inference_model.h"
 #include "trainer/trainer.h"
 
@@ -134,6 +136,21 @@ class PyScope {
     source.pooled = pooled;
     source.seed = config.desc->seed();
     ThrowUnlessOk(SaveInferenceModel(source, folder));
+  }
+
+  void ExportModel(const std::string& test, const std::string& data, const std::vector<std::string>& predictions,
+                   const std::string& description, const std::string& folder) {
+    const LoadedConfig config = LoadOwnDesc("export_model", data, false);
+    const ProgramDesc test_program = ProgramOf(test);
+    ExportDesc desc;
+    ThrowUnlessOk(ParseTextProto(description, "export_model", &desc));
+    const Lent<Scope> scope(scope_, "scope");
+    ExportSource source;
+    source.program = &test_program;
+    source.registry = &SharedEnvironment().ops;
+    source.data_desc = &config.desc->data_desc();
+    source.predictions = predictions;
+    ThrowUnlessOk(ValueOrThrow(ModelExport::Plan(source, desc, folder)).Write(*scope.value));
   }
 
   std::unique_ptr<PreparedProgram>& prepared() { return prepared_; }
@@ -384,6 +401,7 @@ void BindSession(py::module_& module) {
       .def("save", &PyScope::Save)
       .def("load", &PyScope::Load)
       .def("save_model", &PyScope::SaveModel)
+      .def("export_model", &PyScope::ExportModel)
       .def_property_readonly("step", &PyScope::step);
   py::class_<PyMemory>(module, "Memory")
       .def(py::init<const std::string&>())

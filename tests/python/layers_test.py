@@ -5,7 +5,7 @@ import tempfile
 import unittest
 import warnings
 
-import support
+import support  # noqa: F401 (skips where there is no package)
 
 import numpy as np
 
@@ -62,7 +62,7 @@ class NewLayersTest(Fresh):
             (layers.swish(x), a / (1 + np.exp(-a))), (layers.hard_sigmoid(x), (0.2 * a + 0.5).clip(0, 1)),
             (layers.brelu(x, -0.5, 1), a.clip(-0.5, 1)), (layers.pow(z, 2), b * b), (layers.prelu(x, "all"), np.where(a > 0, a, 0.25 * a)),
             (layers.stanh(x), 1.7159 * np.tanh(0.67 * a)), (layers.soft_relu(x), np.log1p(np.exp(a))),
-            (layers.huber_loss(x, z, 1.0), np.where(abs(d) <= 1, huber, huber)), (layers.smooth_l1(x, z), huber.sum(1, keepdims=True)),
+            (layers.huber_loss(x, z, 1.0), huber), (layers.smooth_l1(x, z), huber.sum(1, keepdims=True)),
             (layers.smooth_l1(x, z, sigma=2.0), sharp.sum(1, keepdims=True)), (layers.mse_loss(x, z), (d * d).mean()),
             (layers.cos_sim(x, z), cosine), (layers.l2_normalize(x, 1), a / np.sqrt((a * a).sum(1, keepdims=True))),
             (layers.margin_rank_loss(layers.ones_like(x), x, z, 0.1), np.maximum(0, 0.1 - d)),
@@ -78,7 +78,8 @@ class NewLayersTest(Fresh):
             (layers.logical_and(x > 0.0, z > 1.5), (a > 0) & (b > 1.5)), (layers.logical_xor(x > 0.0, z > 1.5), (a > 0) ^ (b > 1.5)),
             (layers.logical_not(x >= 0.5), a < 0.5), (x <= z, a <= b), (layers.increment(layers.ones([1]), 2), [3]), (x * weight, 3 * a),
             (layers.increment(counter, in_place=False), [8]), (x[:, 1:], a[:, 1:]), (x[:, -1], a[:, -1]), (x[0:1, 0], a[:1, 0]),
-            (layers.elementwise_mod(counter, layers.fill_constant([1], "int64", 4)), [3]), (layers.log_softmax(x), np.log(np.exp(a) / np.exp(a).sum(1, keepdims=True)))]
+            (layers.elementwise_mod(counter, layers.fill_constant([1], "int64", 4)), [3]),
+            (layers.log_softmax(x), np.log(np.exp(a) / np.exp(a).sum(1, keepdims=True)))]
         normal = (a - a.mean(1, keepdims=True)) / np.sqrt(a.var(1, keepdims=True) + 1e-5)
         cases.append((layers.layer_norm(x), normal))
         cases.append((layers.batch_norm(x, moving_mean_name="mean"), (a - a.mean(0)) / np.sqrt(a.var(0) + 1e-5)))
@@ -108,7 +109,8 @@ class NewLayersTest(Fresh):
         pads = np.stack([r[:3], np.stack([r[3], 0 * r[3], 0 * r[3]])])
         sums = np.stack([r[:3].sum(0), r[3]])
         wanted = [r[[0, 3]], r[[2, 3]], scores, np.concatenate([power / power.sum(), [[1]]]), pads, [3, 1], r, r[[2, 1, 0, 3]],
-                  [[1, 1, 1], [1, 0, 0]], table[[1, 2, 3, 0, 4, 2, 1]], sums[[0, 1, 1]], [[1, 2], [2, 3], [3, 0], [4, 0]], sums[[0, 1, 1]]]
+                  [[1, 1, 1], [1, 0, 0]], table[[1, 2, 3, 0, 4, 2, 1]], sums[[0, 1, 1]],
+                  [[1, 2], [2, 3], [3, 0], [4, 0]], sums[[0, 1, 1]]]
         for var, got, expected in zip(cases, found, wanted):
             np.testing.assert_allclose(np.squeeze(got), np.squeeze(expected), rtol=2e-6, atol=1e-6, err_msg=var.name)
 
@@ -181,6 +183,33 @@ class ExecutorTest(Fresh):
             self.main.save("/proc/nope")
         with self.assertRaisesRegex(millrace.ConfigError, "feeded_var_names is empty"):
             millrace.save_inference_model("/proc/nope", [], [predict])
+
+
+    def test_an_exported_model_predicts_the_same(self):
+        predict = layers.fc(layers.data("x", [4]), 2, act="softmax")
+        loss = layers.mean(layers.cross_entropy(predict, layers.data("y", [1], "int64")))
+        optimizer.SGD(0.1).minimize(loss)
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        wanted, _ = exe.run(self.main.clone(for_test=True), feed={"x": X, "y": np.zeros((3, 1), np.int64)}, fetch_list=[predict, loss])
+        with tempfile.TemporaryDirectory() as folder:
+            for _ in range(2):  # the second one takes the place of the first
+                millrace.export_model(os.path.join(folder, "out"), ["x"], predict)
+            self.assertEqual(sorted(os.listdir(os.path.join(folder, "out"))), ["model.data_feed.prototxt", "model.pdiparams", "model.pdmodel"])
+            scores = millrace.Predictor(os.path.join(folder, "out")).predict_lines("4 1 1 1 1\n" * 3)
+            np.testing.assert_allclose(np.reshape(scores, (3, -1))[:, -1], wanted[:, 1], rtol=1e-6)
+            millrace.export_model(os.path.join(folder, "onnx"), ["x"], [predict], format="ONNX")
+            self.assertEqual(os.listdir(os.path.join(folder, "onnx")), ["offline.onnx"])
+            with self.assertRaisesRegex(millrace.ConfigError, 'holds "onnx", which is of no exported model'):
+                millrace.export_model(folder, ["x"], [predict])
+            for mistake, message in [
+                    (lambda: millrace.export_model(folder + "/new", ["x"], [predict], format="TF"), 'format is "PADDLE" or "ONNX"'),
+                    (lambda: millrace.export_model(folder + "/new", ["x"], []), "target_vars is empty"),
+                    (lambda: millrace.export_model(folder + "/new", [], [predict]), "export_model: feeded_var_names is empty"),
+                    (lambda: millrace.export_model(folder + "/new", ["x"], ["predic"]), 'fetch_vars: there is no variable "predic"')]:
+                with self.assertRaisesRegex(millrace.ConfigError, message):
+                    mistake()
+            self.assertEqual(sorted(os.listdir(folder)), ["onnx", "out"])
 
 
 X = np.ones((3, 4), np.float32)
