@@ -1,6 +1,12 @@
 """Arrays from Python into programs that feed themselves."""
 
+import contextlib
+import importlib
+import itertools
 import os
+import sys
+import threading
+import time
 
 import numpy as np
 
@@ -11,6 +17,11 @@ from ._append import caller, dtype_name, dtype_number
 
 __all__ = ["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "Reader", "batch", "double_buffer", "multi_pass", "open_files",
            "py_array_reader", "random_data_generator", "read_file", "shuffle"]
+
+
+# The pushes and pops that are under way, by thread: (queue, whether it has to wait).
+_calls = {}
+os.register_at_fork(after_in_child=_calls.clear)  # a child has none of those threads
 
 
 class PyArrayFeedQueue:
@@ -48,19 +59,30 @@ class PyArrayFeedQueue:
         """
         if not isinstance(array_tuple, (tuple, list)):
             array_tuple = (array_tuple,)
+        arrays = [_array(number, array) for number, array in enumerate(array_tuple)]
+        thread = threading.get_ident()
+        _calls[thread] = (self, self.is_full)
         try:
-            self._queue.push([_array(number, array) for number, array in enumerate(array_tuple)])
+            self._queue.push(arrays)
         except CancelledError as error:
-            raise self._chained(CancelledError("the queue is closed: it takes no more arrays") if self._ended else error)
+            if self._ended:
+                error = CancelledError("the queue is closed: it takes no more arrays")
+            raise error from self._raised
         except Error as error:
-            raise self._chained(error)
+            raise error from self._raised
+        finally:
+            _calls.pop(thread, None)
 
     def pop(self):
         """Waits while the queue is empty, then takes a tuple of arrays; None when it was closed and all were taken."""
+        thread = threading.get_ident()
+        _calls[thread] = (self, self.is_empty)
         try:
             arrays = self._queue.pop()
         except Error as error:
-            raise self._chained(error)
+            raise error from self._raised
+        finally:
+            _calls.pop(thread, None)
         return None if arrays is None else tuple(arrays)
 
     def close(self, error=None):
@@ -68,10 +90,14 @@ class PyArrayFeedQueue:
 
         With an exception, that is what the other side sees: CancelledError, raised from it.
         """
+        if isinstance(error, type) and issubclass(error, BaseException):
+            error = error()
+        if error is not None and not isinstance(error, BaseException):
+            raise ConfigError("close: the exception that ends the queue, or nothing, not %r" % (error,))
         if error is not None and self._raised is None and not self._queue.is_closed():
             self._raised = error
         self._ended = self._ended or error is None and not self._queue.is_closed()
-        self._queue.close("" if error is None else "the queue was closed by %s: %s" % (type(error).__name__, error))
+        self._queue.close("" if error is None else "the queue was closed by " + _named(error))
 
     def __iter__(self):
         """Pops until the end."""
@@ -118,11 +144,6 @@ class PyArrayFeedQueue:
         elif isinstance(error, Error) and error.__cause__ is None:
             error.__cause__ = self._raised
 
-    def _chained(self, error):
-        if self._raised is not None:
-            error.__cause__ = self._raised
-        return error
-
 
 class PyArrayFeedQueueHolder:
     """What a scope's variable keeps: a queue that is made once its capacity and shapes are known."""
@@ -131,14 +152,18 @@ class PyArrayFeedQueueHolder:
         self._holder = holder or _millrace.ArrayQueueHolder()
         self._feeder = None
 
+    def __reduce__(self):
+        raise TypeError("a PyArrayFeedQueueHolder cannot be copied: its queue is one")
+
     def init_once(self, capacity, dims, place=None, dtypes=None):
         """Makes the queue. `dims` has a shape for each array, -1 for any size; `dtypes` their types, by default
         "float32". A second call is AlreadyExistsError."""
         if place is not None:
             _checks.one_of("init_once: place", place, CPUPlace)
         shapes = _sizes("init_once: dims", dims)
+        dtypes = ["float32"] * len(shapes) if dtypes is None else _checks.listed("init_once: dtypes", dtypes, "types")
         try:
-            dtypes = ["float32"] * len(shapes) if dtypes is None else [str(np.dtype(dtype)) for dtype in dtypes]
+            dtypes = ["float32" if dtype is None else str(np.dtype(dtype)) for dtype in dtypes]
         except TypeError as error:
             raise ConfigError("init_once: dtypes: %s" % error) from None
         if len(dtypes) != len(shapes):
@@ -172,7 +197,7 @@ def py_array_reader(capacity, shapes, place=None, dtypes=None):
     closed, and cannot start over.
     """
     program = default_main_program()
-    name = program.unique_name("py_array_feed_queue")
+    name = _unique_name("py_array_feed_queue")
     holder = PyArrayFeedQueueHolder(global_scope()._scope.queue_holder(name))
     holder.init_once(capacity, shapes, place, dtypes)
     feeder = holder.feeder()
@@ -275,8 +300,17 @@ def _described(shapes, dtypes, lod_levels):
             "lod_levels": list(lod_levels or [0] * len(shapes)), "dtypes": [dtype_number(dtype) for dtype in dtypes]}
 
 
+# Not of a program: those of two programs may share a scope, where one name is one reader.
+_numbers = {}
+
+
+def _unique_name(stem):
+    """"batch_reader_0", "batch_reader_1", ... of the process."""
+    return "%s_%d" % (stem, next(_numbers.setdefault(stem, itertools.count())))
+
+
 def _make(program, type, shapes, dtypes, lod_levels, attrs, inputs=()):
-    name = program.unique_name(type.replace("create_", ""))
+    name = _unique_name(type.replace("create_", ""))
     program._author.add_reader(type, list(inputs), name, attrs)
     return Reader(program, name, [list(shape) for shape in shapes], [dtype_name(dtype) for dtype in dtypes],
                   list(lod_levels or [0] * len(shapes)))
@@ -296,6 +330,11 @@ def _size(what, given):
     return size
 
 
+def _named(error):
+    """"KeyError: 'x'", "KeyboardInterrupt"."""
+    return ": ".join(filter(None, (type(error).__name__, str(error))))
+
+
 def _has_nulls(column):
     """Whether a column of Arrow or pandas lacks values; nan is a value of floats."""
     nulls = getattr(column, "null_count", 0)
@@ -312,6 +351,7 @@ def _array(number, given):
     if _has_nulls(given):
         raise ConfigError("array %d has missing values, which no tensor holds; fill them first, by .fillna(value) or "
                           ".fill_null(value)" % number)
+    made_of = type(given).__name__
     if not isinstance(given, np.ndarray):
         try:
             if hasattr(given, "__dlpack__") and not hasattr(given, "to_numpy"):
@@ -321,8 +361,48 @@ def _array(number, given):
             else:
                 given = np.asarray(given)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise ConfigError("array %d: %s does not come in as an array: %s" % (
-                number, type(given).__name__, error)) from error
+            raise ConfigError("array %d: %s does not come in as an array: %s" % (number, made_of, error)) from error
     if isinstance(given, np.ma.MaskedArray):
         raise ConfigError("array %d is masked; fill it first, by .filled(value)" % number)
+    if given.dtype == object and not given.ndim:
+        raise ConfigError("array %d: %s does not come in as an array; push a tuple of arrays" % (number, made_of))
     return np.ascontiguousarray(given) if given.ndim else given.reshape(())
+
+
+def _end_waits_for_nobody():
+    """Python waits for its threads before it ends. Where all that are left wait for a queue, they would for ever: a
+    producer whose consumer failed, for one. They get a CancelledError then."""
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        with contextlib.suppress(RuntimeError):  # Python 3.12.0 and 3.12.1 let no thread begin here
+            threading.Thread(target=_watch, daemon=True).start()
+
+
+def _watch(look_seconds=0.1, patience_seconds=60):
+    """The threads that Python waits for are given up when nobody is left to wake them. A daemon thread that does something
+    else could: it gets patience_seconds for it."""
+    apart = {threading.get_ident(), threading.main_thread().ident}
+    before, since = {}, 0
+    while True:
+        time.sleep(look_seconds)
+        calls = {thread.ident: _calls.get(thread.ident) for thread in threading.enumerate()
+                 if not thread.daemon and thread.ident not in apart}
+        if not calls or not all(map(_waits, calls.values())):
+            before = {}
+        elif before.keys() != calls.keys() or any(before[thread] is not calls[thread] for thread in calls):
+            before, since = calls, time.monotonic()
+        elif (time.monotonic() - since > patience_seconds
+              or all(_waits(_calls.get(thread)) for thread in sys._current_frames() if thread not in apart)):
+            for queue, _ in calls.values():
+                queue._queue.close("Python ends, and whatever threads are left wait for a queue, so that nobody will push or "
+                                   "pop; close() tells the other side of a queue that one is done with it")
+            before = {}
+
+
+def _waits(call):
+    return call is not None and call[1]()
+
+
+# What runs at Python's end runs last in, first out; an executor's threads are waited for there, by what its module adds.
+with contextlib.suppress(AttributeError, RuntimeError):  # another Python than CPython, or one that ends already
+    importlib.import_module("concurrent.futures.thread")
+    threading._register_atexit(_end_waits_for_nobody)

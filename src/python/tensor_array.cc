@@ -17,7 +17,7 @@ py::dtype ArrayTypeOf(DType type) {
     case DType::kInt16: return py::dtype::of<int16_t>();
     case DType::kInt32: return py::dtype::of<int32_t>();
     case DType::kInt64: return py::dtype::of<int64_t>();
-    case DType::kFloat16:
+    case DType::kFloat16: return py::dtype("float16");
     case DType::kBFloat16: return py::dtype::of<uint16_t>();
     case DType::kFloat32: return py::dtype::of<float>();
     case DType::kFloat64: return py::dtype::of<double>();
@@ -47,7 +47,7 @@ py::array ToArray(const Tensor& tensor) {
 
 DType DTypeOfArray(const py::array& array, const std::string& what) {
   for (const DType type : {DType::kFloat32, DType::kInt64, DType::kFloat64, DType::kInt32, DType::kBool, DType::kUint8,
-                           DType::kInt8, DType::kInt16}) {
+                           DType::kInt8, DType::kInt16, DType::kFloat16}) {
     if (array.dtype().equal(ArrayTypeOf(type))) return type;
   }
   throw StatusError(InvalidConfig(what + ": no tensor holds values of dtype " +

@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-/// A copy of a tensor's values as a numpy array of its shape and type. bfloat16 and float16 come as uint16's bits.
+/// A copy of a tensor's values as a numpy array of its shape and type. bfloat16 comes as uint16's bits.
 pybind11::array ToArray(const Tensor& tensor);
 
 /// The numpy type of a tensor type.

@@ -25,6 +25,10 @@ Result<bool> PyArrayReader::Produce(std::vector<LoDTensor>* out, const std::stop
   return true;
 }
 
-Status PyArrayReader::Restart() { return InvalidConfig("PyArrayReader does not support ReInit()"); }
+Status PyArrayReader::Restart() {
+  return InvalidConfig(
+      "PyArrayReader does not support ReInit(): what was taken from its queue is gone, so that it cannot "
+      "start over; push once more into the queue of a new py_array_reader");
+}
 
 }  // namespace millrace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "core/delayed_stop.h"
 #include "framework/lod_tensor_codec.h"
@@ -235,26 +236,43 @@ Status SelfFedTrainer::RunEpochs(const std::stop_token& stop) {
   const LateStop late(stop, kRoundMayTake);
   RunContext context;
   context.stop = late.token();
+  // The reader's position is that of a checkpoint, or where the call before this one left it: at the end, mostly.
+  bool may_start_over = state_.readers.empty();
   while (state_.epoch < job_->passes()) {
     Result<bool> waited = HasNextStep(stop);
     if (!waited.ok() && waited.status().code() != StatusCode::kCancelled) return SaveBehind(waited.status());
     if (!waited.ok()) MR_TRY(SaveCheckpoint());
     MR_ASSIGN(const bool has_next, std::move(waited));
+    if (!has_next && std::exchange(may_start_over, false) && WasRead()) {
+      MR_TRY(StartOver());
+      continue;
+    }
+    may_start_over = false;
     if (has_next) {
       context.step = state_.step;
       MR_TRY(frame_->Run(context));
       MR_TRY(CountStep(context));
     } else {
       ++state_.epoch;
-      if (state_.epoch < job_->passes()) {
-        for (const NamedReader& reader : readers_) MR_TRY(reader.holder->ReInit());
-      }
+      if (state_.epoch < job_->passes()) MR_TRY(StartOver());
     }
     if (stop.stop_requested() && state_.epoch < job_->passes()) {
       MR_TRY(SaveCheckpoint());
       return Cancelled("stopped after step " + std::to_string(state_.step));
     }
     MR_TRY(CheckpointIfDue(!has_next));
+  }
+  return Status::Ok();
+}
+
+bool SelfFedTrainer::WasRead() const {
+  return std::any_of(readers_.begin(), readers_.end(),
+                     [](const NamedReader& reader) { return reader.holder->position().items > 0; });
+}
+
+Status SelfFedTrainer::StartOver() {
+  for (const NamedReader& reader : readers_) {
+    MR_TRY(reader.holder->ReInit().Context("reader \"" + reader.name + "\""));
   }
   return Status::Ok();
 }

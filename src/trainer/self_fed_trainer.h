@@ -64,6 +64,9 @@ class SelfFedTrainer final : public Trainer, private LoopObserver {
   /// Puts readers (and variables of a loop) where the run to go on from left them.
   Status GoOn(const std::stop_token& stop);
   Result<bool> HasNextStep(const std::stop_token& stop);
+  /// Whether a reader has delivered anything since it started, or started over.
+  bool WasRead() const;
+  Status StartOver();
   /// Counts what was read since the last call; a step when that is anything.
   Status CountStep(const RunContext& context);
   Status CheckpointIfDue(bool epoch_ended);

@@ -39,7 +39,8 @@ class QueueTest(unittest.TestCase):
     def test_it_cannot_be_made_or_copied_otherwise(self):
         queue = make(1)
         for mistake in (millrace.PyArrayFeedQueue, lambda: millrace.PyArrayFeedQueue(queue), lambda: copy.copy(queue),
-                        lambda: copy.deepcopy(queue), lambda: pickle.dumps(queue)):
+                        lambda: copy.deepcopy(queue), lambda: pickle.dumps(queue),
+                        lambda: copy.copy(millrace.PyArrayFeedQueueHolder())):
             self.assertRaises(TypeError, mistake)
         with self.assertRaisesRegex(TypeError, "is made by PyArrayFeedQueueHolder.init_once, or by py_array_reader"):
             millrace.PyArrayFeedQueue(2, [[-1, 3]], millrace.CPUPlace())
@@ -269,7 +270,10 @@ class QueueTest(unittest.TestCase):
                 (lambda: queue.push((array.astype(">f4"),)), "array 0: no tensor holds values of dtype >f4"),
                 (lambda: queue.push((np.zeros((1,) * 9, dtype=np.float32),)), "array 0: a tensor has at most 8 axes"),
                 (lambda: queue.push(([[1], [2, 3]],)), "array 0: list does not come in as an array|dtype object"),
+                (lambda: make(2, [[1]], "int64"), "init_once: dtypes: a list of types, not 'int64'"),
                 (lambda: queue.push(None), "array 0 is None"),
+                (lambda: queue.push({"x": array}), "array 0: dict does not come in as an array; push a tuple of arrays"),
+                (lambda: queue.push(one for one in [array]), "array 0: generator does not come in as an array"),
                 (lambda: queue.push("text"), "array 0: no tensor holds values of dtype <U4")]:
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 mistake()
@@ -350,6 +354,105 @@ print("end")
 """
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "end\n", ""))
+
+    def ended(self, script):
+        """What a Python wrote that ran the script; it must end by itself."""
+        head = """
+import threading, time
+import numpy as np
+import millrace
+def make(capacity=1):
+    holder = millrace.PyArrayFeedQueueHolder()
+    holder.init_once(capacity, [[-1]], dtypes=["int64"])
+    return holder.feeder()
+"""
+        return subprocess.run([sys.executable, "-c", head + script], capture_output=True, text=True, check=False, timeout=60)
+
+    def test_an_interpreter_ends_although_a_producer_waits_whose_consumer_failed(self):
+        done = self.ended("""
+queue, other = make(), make()
+def produce():
+    try:
+        while True:
+            queue.push((np.arange(3),))
+    except millrace.CancelledError as error:
+        print("push: %s %s\\n" % (error, error.__cause__), end="")
+def consume():
+    try:
+        other.pop()
+    except millrace.CancelledError as error:
+        print("pop: %s\\n" % error, end="")
+threading.Thread(target=produce).start()
+threading.Thread(target=consume).start()
+for _ in queue:
+    raise ZeroDivisionError("the training failed")
+""")
+        said = "Python ends, and whatever threads are left wait for a queue"
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("ZeroDivisionError: the training failed", done.stderr)
+        self.assertNotIn("CancelledError", done.stderr)
+        first, second = sorted(done.stdout.splitlines())
+        self.assertIn("pop: " + said, first)
+        self.assertIn("push: " + said, second)
+        self.assertTrue(second.endswith("None"), second)
+
+    def test_an_interpreter_ends_although_a_worker_of_a_pool_waits(self):
+        done = self.ended("""
+import concurrent.futures
+queue = make()
+def produce():
+    for _ in range(3):
+        queue.push((np.arange(3),))
+pool = concurrent.futures.ThreadPoolExecutor(2)
+future = pool.submit(produce)
+future.add_done_callback(lambda ended: print(type(ended.exception()).__name__))
+""")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "CancelledError\n", ""))
+
+    def test_threads_that_go_on_behind_the_main_thread_are_let(self):
+        done = self.ended("""
+queue = make()
+def produce():
+    with queue:
+        for number in range(4):
+            queue.push((np.array([number]),))
+def consume():
+    for (array,) in queue:
+        time.sleep(0.4)  # longer than a look at who waits
+        print(int(array[0]))
+threading.Thread(target=produce).start()
+threading.Thread(target=consume).start()
+""")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "0\n1\n2\n3\n", ""))
+
+    def test_a_closed_queue_is_all_that_a_refused_push_tells_of(self):
+        queue = make(1)
+        queue.close()
+        with self.assertRaises(millrace.CancelledError) as caught:
+            queue.push((np.array([1]),))
+        self.assertTrue(caught.exception.__suppress_context__)
+        self.assertIsNone(caught.exception.__cause__)
+
+    def test_it_is_closed_by_exceptions_alone(self):
+        queue = make(1)
+        for wrong in ("the source broke", 0, int):
+            with self.assertRaisesRegex(millrace.ConfigError, "close: the exception that ends the queue, or nothing, not"):
+                queue.close(wrong)
+        self.assertFalse(queue.is_closed())
+        queue.close(KeyboardInterrupt)  # a class, as `raise` takes it
+        with self.assertRaisesRegex(millrace.CancelledError, "the queue was closed by KeyboardInterrupt$") as caught:
+            queue.pop()
+        self.assertIsInstance(caught.exception.__cause__, KeyboardInterrupt)
+
+    def test_halves_come_out_as_they_went_in(self):
+        queue = make(1, [[-1]], ["float16"])
+        array = np.array([0.5, 1.5, -2], dtype=np.float16)
+        queue.push((array,))
+        (popped,) = queue.pop()
+        self.assertEqual((popped.dtype, popped.tolist()), (np.float16, [0.5, 1.5, -2]))
+        self.assertTrue(np.shares_memory(popped, array))
+        with self.assertRaisesRegex(millrace.ConfigError, "array 0: no tensor holds values of dtype uint16"):
+            queue.push((array.view(np.uint16),))
 
     def test_columns_of_arrow(self):
         try:

@@ -175,6 +175,71 @@ class ReaderTest(program_test.Fresh):
         with self.assertRaisesRegex(millrace.ConfigError, "open_files: names: a list of names, not 'xy'"):
             reader.open_files("a.ofrecord", [[1], [1]], ["float32", "float32"], names="xy")
 
+    def test_a_second_training_starts_files_over(self):
+        support.write(self.path("rows.csv"), "1,1,3\n" * 10)
+        x, y = reader.read_file(reader.batch(reader.open_files(self.path("rows.csv"), [[1, 2], [1, 1]], ["float32"] * 2), 4))
+        self.model(x, y)
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        exe.run(self.main)  # takes the first batch
+        self.assertEqual([exe.train_from_reader(self.main).rows for _ in range(3)], [6, 10, 10])
+        self.assertEqual(exe.train_from_reader(self.main, epochs=2).rows, 20)
+        exe.run(self.startup)
+        self.assertEqual(exe.train_from_reader(self.main).rows, 10)
+
+    def test_a_second_training_on_a_queue_that_ended_is_refused(self):
+        made, queue = millrace.py_array_reader(3, [[-1, 2], [-1, 1]])
+        self.model(*reader.read_file(made))
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        queue.push(self.batches(1)[0])
+        queue.close()
+        exe.train_from_reader(self.main)
+        for _ in range(2):
+            with self.assertRaisesRegex(millrace.ConfigError, r'reader "py_array_reader_\d+": PyArrayReader does not support '
+                                                              r"ReInit\(\): what was taken from its queue is gone"):
+                exe.train_from_reader(self.main)
+            exe.run(self.startup)
+
+    def test_readers_of_two_programs_do_not_read_each_others_data(self):
+        exe = millrace.Executor()
+        programs = []
+        for value in (1, 2):
+            support.write(self.path("%d.csv" % value), ("%d,%d,%d\n" % (value, value, value)) * 3)
+            main, startup = millrace.Program(), millrace.Program()
+            with millrace.program_guard(main, startup):
+                x, _ = reader.read_file(reader.open_files(self.path("%d.csv" % value), [[1, 2], [1, 1]], ["float32"] * 2))
+                programs.append((main, startup, layers.mean(x)))
+        for _, startup, _ in programs:
+            exe.run(startup)
+        seen = [exe.run(main, fetch_list=[mean])[0].tolist() for main, _, mean in programs]
+        self.assertEqual(seen, [[1], [2]])
+
+    def test_queues_of_two_programs_share_a_scope(self):
+        exe = millrace.Executor()
+        queues, programs = [], []
+        for value in (1, 2):
+            main, startup = millrace.Program(), millrace.Program()
+            with millrace.program_guard(main, startup):
+                made, queue = millrace.py_array_reader(2, [[-1, 2]])
+                programs.append((main, layers.mean(reader.read_file(made))))
+            queues.append(queue)
+            exe.run(startup)
+            queue.push((np.full((1, 2), value, dtype=np.float32),))
+        self.assertEqual([exe.run(main, fetch_list=[mean])[0].tolist() for main, mean in programs], [[1], [2]])
+
+    def test_a_mistake_in_what_was_read_names_the_callers_line(self):
+        made, queue = millrace.py_array_reader(2, [[-1, 2], [-1, 1]])
+        x, y = reader.read_file(made)
+        self.model(x, y)
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        queue.push((np.zeros((2, 2), "float32"), np.zeros((3, 1), "float32")))
+        with self.assertRaises(millrace.Error) as caught:
+            exe.train_from_reader(self.main)
+        self.assertIn("is made at %s:" % __file__, str(caught.exception))
+        self.assertNotIn("millrace/reader.py", str(caught.exception))
+
     def test_an_unknown_queue_is_named(self):
         self.main._author.add_reader("create_py_array_reader", [], "r", {"feeder_name": "nowhere"})
         with self.assertRaisesRegex(millrace.ConfigError, 'the scope has no queue "nowhere"'):
