@@ -52,6 +52,21 @@ def path(what, given):
         raise ConfigError("%s: a file's name, not %r" % (what, given)) from None
 
 
+def whole_array(given):
+    """numpy's array of whole numbers. Python's own stay such where some need the 64th bit, of which numpy makes floats."""
+    import numpy as np
+    array = np.asarray(given)
+    if isinstance(given, np.ndarray) or array.dtype.kind not in "fO":
+        return array
+    exact = np.array(given, dtype=object)
+    if not all(type(number) is int or isinstance(number, np.integer) for number in exact.flat):
+        return array
+    for number in exact.flat:
+        if not -2 ** 63 <= number < 2 ** 64:
+            raise OverflowError("%d does not fit 64 bits" % number)
+    return np.array([int(number) % 2 ** 64 for number in exact.flat], dtype=np.uint64).reshape(exact.shape)
+
+
 def one_of(what, given, kind, article="a"):
     """An object of a class of this package."""
     if not isinstance(given, kind):

@@ -4,7 +4,7 @@ import contextlib
 import os
 
 from . import _checks, _millrace
-from ._settings import flag, quoted
+from ._settings import flag, name_of, quoted
 from .errors import AlreadyExistsError, ConfigError
 from .framework import Variable
 
@@ -125,11 +125,12 @@ class DatasetBase:
             fields.append("input_commands { scheme: %s command: %s }" % (quoted(scheme), quoted(command)))
         return "\n".join(fields + ["multi_slot_desc {"] + ["  " + slot for slot in slots] + ["}"])
 
-    def _job_fields(self):
+    def _job_fields(self, filelist=None):
         """What a TrainerDesc says of the dataset."""
-        if not self.filelist:
+        filelist = filelist or self.filelist
+        if not filelist:
             raise ConfigError("the dataset has no files: call set_filelist")
-        lines = ["filelist: %s" % quoted(file) for file in self.filelist]
+        lines = ["filelist: %s" % quoted(file) for file in filelist]
         readers = "thread_num: %d\n" % self.thread_num if self._reads_text else ""
         lines.append("data_desc {\n%s\n%s}" % (self._data_desc(), readers))
         settings = " ".join("%s: %s" % item for item in self._dataset_fields.items())
@@ -138,6 +139,10 @@ class DatasetBase:
 
     def _memory(self):
         return None
+
+    def _run_fields(self):
+        """The same for a run."""
+        return self._job_fields()
 
 
 class QueueDataset(DatasetBase):
@@ -183,6 +188,7 @@ class InMemoryDataset(DatasetBase):
         super().__init__()
         self._loaded = None
         self._preloading = False
+        self._preloaded = None  # rows of a preload that something else waited for
         self._candidates = 0
         self._joins = False
 
@@ -262,20 +268,26 @@ class InMemoryDataset(DatasetBase):
         """The same in the background."""
         if thread_num is not None:
             self.set_thread(thread_num)
-        self._made().preload()
+        if self._preloading:
+            raise AlreadyExistsError("a preload is under way; call wait_preload_done() first")
+        with self._renamed():
+            self._made().preload()
         self._preloading = True
 
     def wait_preload_done(self):
         """Waits for preload_into_memory; returns the number of rows."""
         if not self._preloading:
-            raise ConfigError("wait_preload_done without preload_into_memory")
+            if self._preloaded is None:
+                raise ConfigError("wait_preload_done without preload_into_memory")
+            rows, self._preloaded = self._preloaded, None
+            return rows
         self._preloading = False
         with self._dropped_by_a_failure():
             return self._loaded.wait_preload()
 
     def local_shuffle(self, seed=1):
         """Orders the rows by the seed: the same order for any number of threads, whatever was shuffled before."""
-        self._there().shuffle(seed)
+        self._there().shuffle(_checks.whole("local_shuffle: seed", seed, 0))
 
     def global_shuffle(self, fleet=None, thread_num=12, seed=1):
         """The same; one machine has all rows."""
@@ -287,13 +299,15 @@ class InMemoryDataset(DatasetBase):
         if isinstance(slots, str):
             raise ConfigError("slots_shuffle: a list of slots, not %r" % (slots,))
         candidates = self._candidates if candidate_size is None else _checks.whole("slots_shuffle: candidate_size", candidate_size, 0)
-        self._there().slots_shuffle(list(slots), seed, candidates)
+        names = [name_of(slot, "slots_shuffle: ") for slot in _checks.listed("slots_shuffle", slots, "slots")]
+        self._there().slots_shuffle(names, _checks.whole("slots_shuffle: seed", seed, 0), candidates)
 
     def release_memory(self):
         """Frees the rows; loading again is allowed."""
         if self._loaded is not None:
             self._loaded.release()
             self._loaded = None
+        self._preloading, self._preloaded = False, None
 
     def get_memory_data_size(self, fleet=None):
         """Rows that are loaded; 0 before and after."""
@@ -316,20 +330,41 @@ class InMemoryDataset(DatasetBase):
     def _dropped_by_a_failure(self):
         """A load that failed, or that Ctrl-C ended, leaves nothing behind, no process either."""
         try:
-            yield
-        except AlreadyExistsError as error:
-            # The rows of the load before.
-            raise AlreadyExistsError(str(error).replace("ReleaseMemory", "release_memory()")) from None
+            with self._renamed():
+                yield
+        except AlreadyExistsError:
+            raise  # the rows of the load before stay
         except BaseException:
             self.release_memory()
             raise
 
+    @contextlib.contextmanager
+    def _renamed(self):
+        """Says what to call by the names of Python."""
+        names = {"ReleaseMemory": "release_memory()", "WaitPreloadDone": "wait_preload_done()",
+                 "PreloadIntoMemory": "preload_into_memory()"}
+        try:
+            yield
+        except AlreadyExistsError as error:
+            text = str(error)
+            for name, here in names.items():
+                text = text.replace(name, here)
+            raise AlreadyExistsError(text) from None
+
     def _there(self):
+        if self._preloading:
+            self._preloaded = self.wait_preload_done()
         if self._loaded is None:
             raise ConfigError("the dataset holds no rows: call load_into_memory")
         return self._loaded
 
     def _memory(self):
-        if self._preloading:
-            self.wait_preload_done()
-        return self._there()
+        there = self._there()
+        # What lines were read with stays as it was at the load; how many rows a batch has is of the run.
+        fields = self._fields
+        there.set_batches(int(fields["batch_size"]), int(fields.get("pv_batch_size", 32)), fields.get("drop_last") == "true")
+        return there
+
+    def _run_fields(self):
+        # The rows are there: their files may be gone, or those of the next load.
+        return self._job_fields([os.devnull])

@@ -65,6 +65,8 @@ class Executor:
             return []
         if feed is not None and not isinstance(feed, Mapping):
             raise ConfigError("feed: a dict of arrays by the names of variables, not %r" % (feed,))
+        if feed or fetch_list:
+            _check_has_layers("run", program)
         feeds = [_fed(program, name, given) for name, given in (feed or {}).items()]
         with _places(program):
             return _millrace.run_program(scope._scope, program.serialize(), feeds, _fetches(program, fetch_list), program.random_seed)
@@ -104,7 +106,8 @@ class Executor:
         program = _program(program)
         fields = ["update_mode: SERIAL", "epochs: %d" % _checks.whole("train_from_reader: epochs", epochs, 1)]
         try:
-            return self._run(program, scope, 1, debug, fetch_list, fetch_info, print_period, fetch_handler, fields, None)
+            return self._run("train_from_reader", program, scope, 1, debug, fetch_list, fetch_info, print_period,
+                             fetch_handler, fields, None)
         except ConfigError:
             raise  # nothing was read, or nothing is left to read
         except BaseException as error:
@@ -130,15 +133,16 @@ class Executor:
         workers = _checks.whole(call + ": thread", thread, 0) or dataset.thread_num
         mode = update_mode or ("SERIAL" if workers == 1 else "HOGWILD")
         memory = dataset._memory()
-        fields = ["update_mode: %s" % mode, dataset._job_fields()]
+        fields = ["update_mode: %s" % mode, dataset._run_fields()]
         if infer:
             fields.append("infer: true")
-        return self._run(program, scope, workers, debug, fetch_list, fetch_info, print_period, fetch_handler, fields,
+        return self._run(call, program, scope, workers, debug, fetch_list, fetch_info, print_period, fetch_handler, fields,
                          memory)
 
-    def _run(self, program, scope, workers, debug, fetch_list, fetch_info, print_period, fetch_handler, fields,
+    def _run(self, call, program, scope, workers, debug, fetch_list, fetch_info, print_period, fetch_handler, fields,
              memory):
         program = _program(program)
+        _check_has_layers(call, program)
         _checks.whole("print_period", print_period, 1)
         if fetch_handler is not None:
             _checks.one_of("fetch_handler", fetch_handler, FetchHandler)
@@ -167,8 +171,12 @@ class Executor:
             sys.stdout.flush()
             sys.stderr.flush()
             with _places(program):
-                return Report(**_millrace.run_dataset(_scope(scope)._scope, "\n".join(text), memory,
-                                                         fetch_handler))
+                report = Report(**_millrace.run_dataset(_scope(scope)._scope, "\n".join(text), memory, fetch_handler))
+        if report.rows == 0:
+            # A day may have no rows; that nothing was learned is to be seen.
+            caller = 3 if memory is None and call == "train_from_reader" else 4
+            warnings.warn("%s: there was no row to read" % call, MillraceWarning, stacklevel=caller)
+        return report
 
 
 def save_persistables(executor, dirname, main_program=None, scope=None):
@@ -251,6 +259,12 @@ def _program(given):
     return default_main_program() if given is None else _checks.one_of("program", given, Program)
 
 
+def _check_has_layers(call, program):
+    if program._is_empty():
+        raise ConfigError("%s: the program has no layers; they went to another one. program_guard, and every thread, has "
+                          "default programs of its own: pass the program that was built" % call)
+
+
 def _scope(given):
     return global_scope() if given is None else _checks.one_of("scope", given, Scope)
 
@@ -268,14 +282,19 @@ def _fetches(program, fetch_list):
 
 def _values(name, given, dtype):
     """An array of the variable's type. Numbers keep their value, ids their 64 bits; what would not is an error."""
+    whole = dtype.kind in "iu"
     try:
-        array = np.asarray(given)
+        array = _checks.whole_array(given) if whole else np.asarray(given)
     except (OverflowError, TypeError, ValueError) as error:
         raise ConfigError('feed "%s": %s' % (name, error)) from None
-    whole = dtype.kind in "iu"
     if array.size and array.dtype.kind not in ("biu" if whole else "biuf"):
         raise ConfigError('feed "%s" holds %s; give %s, not %s' % (
             name, dtype, "whole numbers" if whole else "numbers", array.dtype))
+    if whole and array.size and dtype.itemsize < 8:
+        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+        if array.min() < least or array.max() > most:
+            raise ConfigError('feed "%s" holds %s, from %d to %d; there are values from %d to %d' % (
+                name, dtype, least, most, array.min(), array.max()))
     return array.astype(dtype, copy=False)
 
 

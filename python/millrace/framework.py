@@ -239,6 +239,9 @@ class Program:
     def _is_startup(self):
         return bool(self._mains)
 
+    def _is_empty(self):
+        return self._made is None and self._bytes is None and not self._mains
+
     def unique_name(self, stem):
         """"fc_0", "fc_1", ..."""
         number = self._names.get(stem, 0)

@@ -48,11 +48,12 @@ class Predictor:
             text = lines.encode()
         else:
             text = b"\n".join(_line(line) for line in _checks.listed("predict_lines: lines", lines, "lines, or a str"))
+        without = [without] if isinstance(without, str) else list(without)
         for name in without:
             slot = self._slot(name)
             if slot.is_needed:
                 raise ConfigError('without: the score depends on slot "%s"' % name)
-        return self._predictor.score_text(text, list(without))
+        return self._predictor.score_text(text, without)
 
     def predict(self, columns):
         """Scores rows given as a dict, by slot. float32, [rows].
@@ -127,9 +128,12 @@ def _column(slot, given):
 
 
 def _values(slot, given):
-    array = np.asarray(given)
     if slot.dtype == "float":
+        array = np.asarray(given)
+        if array.size and array.dtype.kind not in "biuf":
+            raise ConfigError('slot "%s" holds floats; give numbers, not %s' % (slot.name, array.dtype))
         return np.ascontiguousarray(array, dtype=np.float32)
+    array = _checks.whole_array(given)
     if array.size and array.dtype.kind not in "iu":
         raise ConfigError('slot "%s" holds ids; give integers, not %s' % (slot.name, array.dtype))
     return np.ascontiguousarray(array).astype(np.uint64, copy=False)

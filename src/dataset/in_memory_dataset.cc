@@ -101,7 +101,7 @@ struct InMemoryDataset::Impl {
   /// The schema that lines are read with.
   const SlotSchema& row_schema() const { return line_schema ? *line_schema : schema; }
 
-  const DataFeedDesc desc;
+  DataFeedDesc desc;  ///< the batches of the next pass; all else is that of the load
   const SlotSchema schema;
   const std::vector<std::string> files;
   const InMemoryDatasetOptions options;
@@ -328,6 +328,22 @@ Status InMemoryDataset::SetPhases(std::vector<PassPhase> phases) {
   rows.phases = phases;
   MR_TRY(CheckGrouping(impl_->desc, rows));
   impl_->phases = std::move(phases);
+  return Status::Ok();
+}
+
+Status InMemoryDataset::SetBatches(int batch_size, int pv_batch_size, bool drop_last) {
+  CHECK(!impl_->pass) << "SetBatches within a pass";
+  if (batch_size <= 0) {
+    return InvalidConfig("data_desc.batch_size must be positive, but is " + std::to_string(batch_size));
+  }
+  DataFeedDesc desc = impl_->desc;
+  desc.set_batch_size(batch_size);
+  desc.set_pv_batch_size(pv_batch_size);
+  desc.set_drop_last(drop_last);
+  InMemoryRows rows = impl_->options.rows;
+  rows.phases = impl_->phases;
+  MR_TRY(CheckGrouping(desc, rows));
+  impl_->desc = std::move(desc);
   return Status::Ok();
 }
 

@@ -94,6 +94,8 @@ class InMemoryDataset final : public Dataset, public InMemoryControl {
   /// From the next pass on, as if options.rows.phases were these; rows stay. kInvalidConfig for kJoin without page
   /// views.
   Status SetPhases(std::vector<PassPhase> phases);
+  /// From the next pass on, as if these were the description's; rows stay. kInvalidConfig as Create says it.
+  Status SetBatches(int batch_size, int pv_batch_size, bool drop_last);
 
  private:
   struct Impl;

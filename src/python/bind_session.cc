@@ -231,6 +231,10 @@ class PyMemory {
     const Lent<Dataset> dataset(dataset_, "dataset");
     ThrowUnlessOk(Memory(*dataset.value).SetPhases({join ? PassPhase::kJoin : PassPhase::kUpdate}));
   }
+  void SetBatches(int batch_size, int pv_batch_size, bool drop_last) {
+    const Lent<Dataset> dataset(dataset_, "dataset");
+    ThrowUnlessOk(Memory(*dataset.value).SetBatches(batch_size, pv_batch_size, drop_last));
+  }
   void Release() {
     const Lent<Dataset> dataset(dataset_, "dataset");
     const py::gil_scoped_release released;
@@ -411,6 +415,7 @@ void BindSession(py::module_& module) {
       .def("shuffle", &PyMemory::Shuffle)
       .def("slots_shuffle", &PyMemory::SlotsShuffle)
       .def("set_phase", &PyMemory::SetPhase)
+      .def("set_batches", &PyMemory::SetBatches)
       .def("release", &PyMemory::Release)
       .def("size", &PyMemory::Size)
       .def("pv_size", &PyMemory::PvSize);

@@ -69,8 +69,81 @@ class DatasetTest(program_test.Fresh):
         dataset = self.dataset(self.variables, "InMemoryDataset")
         dataset.preload_into_memory()
         self.assertEqual(self.order(dataset), self.wanted())
+        self.assertEqual(dataset.wait_preload_done(), 40)  # the training has waited for it
         with self.assertRaisesRegex(millrace.ConfigError, "wait_preload_done without"):
             dataset.wait_preload_done()
+        dataset.release_memory()
+        dataset.preload_into_memory()
+        with self.assertRaisesRegex(millrace.AlreadyExistsError, r"a preload is under way; call wait_preload_done\(\) first"):
+            dataset.preload_into_memory()
+        dataset.local_shuffle(7)
+        self.assertEqual(dataset.wait_preload_done(), 40)
+        with self.assertRaisesRegex(millrace.AlreadyExistsError, r"call release_memory\(\) before loading again"):
+            dataset.preload_into_memory()
+        dataset.release_memory()
+        dataset.preload_into_memory()
+        dataset.release_memory()
+        with self.assertRaisesRegex(millrace.ConfigError, "wait_preload_done without"):
+            dataset.wait_preload_done()
+
+    def test_batches_of_loaded_rows_change_from_call_to_call(self):
+        dataset = self.dataset(self.variables, "InMemoryDataset")
+        dataset.load_into_memory()
+        counts = []
+        for size, drop_last in ((16, False), (7, False), (7, True), (40, False)):
+            dataset.set_batch_size(size)
+            dataset.set_drop_last(drop_last)
+            counts.append(self.exe.train_from_dataset(self.main, dataset).batches)
+        self.assertEqual(counts, [3, 6, 5, 1])
+
+    def test_loaded_rows_need_their_files_no_more(self):
+        dataset = self.dataset(self.variables, "InMemoryDataset")
+        dataset.load_into_memory()
+        os.remove(self.path("part-0"))
+        dataset.set_filelist([self.path("tomorrow")])
+        self.assertEqual(self.order(dataset), self.wanted())
+        with self.assertRaisesRegex(millrace.NotFoundError, "tomorrow"):
+            dataset.release_memory()
+            dataset.load_into_memory()
+
+    def test_slots_to_shuffle_may_be_variables(self):
+        dataset = self.dataset(self.variables, "InMemoryDataset")
+        dataset.load_into_memory()
+        dataset.slots_shuffle(self.slots[:2])
+        with self.assertRaisesRegex(millrace.ConfigError, "slots_shuffle: a Variable or its name, not 3"):
+            dataset.slots_shuffle([3])
+        for shuffle in (lambda: dataset.local_shuffle(1.5), lambda: dataset.slots_shuffle([], seed=-1)):
+            with self.assertRaisesRegex(millrace.ConfigError, "seed: (a whole number|at least 0), not"):
+                shuffle()
+
+    def test_a_program_without_layers_is_not_trained(self):
+        dataset = self.dataset(self.variables)
+        said = []
+
+        def train():
+            # A thread has default programs of its own, and these have no layers.
+            for call in (lambda: self.exe.train_from_dataset(dataset=dataset), self.exe.train_from_reader,
+                         lambda: self.exe.run(feed={"dense": np.zeros((1, 2))})):
+                try:
+                    call()
+                except millrace.ConfigError as error:
+                    said.append(str(error))
+        thread = threading.Thread(target=train)
+        thread.start()
+        thread.join()
+        self.assertEqual([text.split("; ")[0] for text in said],
+                         [call + ": the program has no layers" for call in ("train_from_dataset", "train_from_reader", "run")])
+
+    def test_a_pass_without_rows_is_warned_of(self):
+        support.write(self.path("none"), "")
+        dataset = self.dataset(self.variables)
+        dataset.set_filelist(self.path("none"))
+        with self.assertRaisesRegex(millrace.DataError, "nothing to train on"):
+            self.exe.train_from_dataset(self.main, dataset)
+        self.exe.train_from_dataset(self.main, self.dataset(self.variables))
+        with self.assertWarnsRegex(millrace.MillraceWarning, "train_from_dataset: there was no row to read") as caught:
+            self.assertEqual(self.exe.train_from_dataset(self.main, dataset).rows, 0)
+        self.assertEqual(caught.filename, __file__)
 
     def test_threads_may_change_from_call_to_call(self):
         dataset = self.dataset(self.variables, "InMemoryDataset")

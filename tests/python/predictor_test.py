@@ -49,7 +49,8 @@ class PredictorTest(unittest.TestCase):
     def test_lines_may_lack_what_no_score_depends_on(self):
         predictor = millrace.Predictor(self.model)
         lines = [support.line(row, with_label=False) for row in self.rows[:5]]
-        self.assertTrue((predictor.predict_lines(lines, without=["label"]) == self.wanted[:5]).all())
+        for without in (["label"], "label"):
+            self.assertTrue((predictor.predict_lines(lines, without=without) == self.wanted[:5]).all())
         with self.assertRaisesRegex(millrace.ConfigError, 'the score depends on slot "dense"'):
             predictor.predict_lines(lines, without=["dense"])
         with self.assertRaisesRegex(millrace.ConfigError, 'the model has no slot "labl"; it has: label, dense, C1'):
@@ -72,6 +73,13 @@ class PredictorTest(unittest.TestCase):
         arrays = dict(columns, C1=np.array([[1, 2], [3, 4], [5, 6], [7, 8]], dtype=np.int32), C2=np.full(4, 9))
         self.assertTrue((predictor.predict(lists) == predictor.predict(arrays)).all())
 
+    def test_ids_keep_their_64_bits(self):
+        predictor = millrace.Predictor(self.model)
+        columns = self.columns(self.rows[:1])
+        arrays = dict(columns, C1=[np.array([2 ** 63 + 1, 1, 2 ** 64 - 1], dtype=np.uint64)])
+        for ids in ([2 ** 63 + 1, 1, 2 ** 64 - 1], [2 ** 63 + 1, 1, -1], [np.uint64(2 ** 63 + 1), 1, -1]):
+            self.assertTrue((predictor.predict(dict(columns, C1=[ids])) == predictor.predict(arrays)).all(), ids)
+
     def test_columns_that_do_not_fit_are_named(self):
         predictor = millrace.Predictor(self.model)
         columns = self.columns(self.rows[:4])
@@ -80,6 +88,9 @@ class PredictorTest(unittest.TestCase):
                 ({"dense": np.zeros((4, 3))}, r'slot "dense" is dense with 2 values a row: give an array \[rows, 2\]'),
                 ({"dense": np.zeros((5, 2))}, 'slot "C1" has 4 rows, but slot "dense" has 5'),
                 ({"C2": [[1.5]] * 4}, 'slot "C2" holds ids; give integers, not float64'),
+                ({"C2": [[2 ** 64]] * 4}, 'slot "C2": 18446744073709551616 does not fit 64 bits'),
+                ({"dense": [[None, 1]] * 4}, 'slot "dense" holds floats; give numbers, not object'),
+                ({"dense": np.zeros((4, 2)) + 1j}, 'slot "dense" holds floats; give numbers, not complex128'),
                 ({"C3": ([1, 2, 3], [1, 1, 1, 1])}, 'slot "C3": lengths must .* sum to the 3 values; they sum to 4'),
                 ({"C4": [[1]] * 4}, 'the model has no slot "C4"')]:
             given = dict(columns, **wrong)

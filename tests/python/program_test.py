@@ -302,6 +302,18 @@ class LayersTest(Fresh):
                              view.tolist())
         wide = exe.run(self.main, {"x": [[0, 0]], "ids": (np.array([2 ** 64 - 1], dtype=np.uint64), [1])}, [ids])[0]
         self.assertEqual(wide.tolist(), [[-1]])
+        mixed = exe.run(self.main, {"x": [[0, 0]], "ids": [[2 ** 63 + 1, 3]]}, [ids])[0]
+        self.assertEqual(mixed.tolist(), [[1 - 2 ** 63], [3]])
+        with self.assertRaisesRegex(millrace.ConfigError, 'feed "ids": 18446744073709551616 does not fit 64 bits'):
+            exe.run(self.main, {"x": [[0, 0]], "ids": [[2 ** 64]]}, [ids])
+
+    def test_feeds_of_int32_are_not_cut(self):
+        number = layers.cast(layers.data("n", [1], "int32"), "float32")
+        exe = millrace.Executor()
+        self.assertEqual(exe.run(self.main, {"n": [[2 ** 31 - 1], [-2 ** 31]]}, number)[0].tolist(), [[2.0 ** 31], [-2.0 ** 31]])
+        with self.assertRaisesRegex(millrace.ConfigError, r'feed "n" holds int32, from -2147483648 to 2147483647; there are '
+                                                          'values from 1 to 2147483648'):
+            exe.run(self.main, {"n": [[1], [2 ** 31]]}, number)
 
     def test_sizes_that_are_none_are_named(self):
         x = layers.data("x", [2])
