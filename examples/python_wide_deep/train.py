@@ -1,6 +1,6 @@
 """Wide & Deep in layers: the model of configs/wide_deep.prototxt, to the bit.
 
-    build/release/bin/clickgen --output_dir=data/clicks
+    build/release/bin/clickgen --output_dir=data/clicks --test_rows=10000
     python3 examples/python_wide_deep/train.py data/clicks out/wide_deep
 
 Trains one pass, tests on rows that it has not seen, and leaves in the output folder what others go on with: the model
