@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/delayed_stop.h"
+#include "datafeed/input_opener.h"
 #include "framework/feed_names.h"
 #include "inspect/batch_json.h"
 #include "program/program_files.h"
@@ -82,28 +83,42 @@ Result<BatchPtr> FirstBatch(const Job& job, std::unique_ptr<Dataset>* dataset, c
   return (*dataset)->source(0).Next(stop);
 }
 
-/// Reads on behind the first batch, as far as a moment reaches: a command that fails behind its output, and lines that
-/// do not parse, show here.
-Status ReadOn(Dataset& dataset, const std::stop_token& stop) {
+/// The forward part of a job with its first parameters.
+class Forward {
+ public:
+  static Result<std::unique_ptr<Forward>> Create(Job& job, const Dataset& dataset, const std::stop_token& stop) {
+    std::unique_ptr<Forward> forward(new Forward);
+    MR_TRY(job.InitParameters(stop));
+    MR_ASSIGN(forward->frame_, Frame::Create(job.eval(), &dataset.schema(), job.root(), job.frame_options(0, true)));
+    forward->context_.file_names = &dataset.files();
+    forward->context_.lines_are_piped = !PipeCommandOf(job.desc().data_desc()).empty();
+    forward->context_.stop = stop;
+    return forward;
+  }
+  Status Run(const SlotBatch& batch) {
+    context_.batch = &batch;
+    context_.rows = batch.rows();
+    return frame_->Run(context_);
+  }
+
+ private:
+  Forward() = default;
+  std::unique_ptr<Frame> frame_;
+  RunContext context_;
+};
+
+/// Reads on behind the first batch, as far as a moment reaches: a command that fails behind its output, lines that do
+/// not parse, and labels and ids that the program does not take, show here.
+Status ReadOn(Dataset& dataset, Forward& forward, const std::stop_token& stop) {
   const Deadline enough(stop, kReadOnFor);
   for (int rows = 0; rows < kRowsTried;) {
     Result<BatchPtr> next = dataset.source(0).Next(enough.token());
     if (!next.ok()) return enough.Ended(next.status()) ? Status::Ok() : std::move(next).status();
     if (*next == nullptr) break;
+    MR_TRY(forward.Run(**next));
     rows += (*next)->rows();
   }
   return Status::Ok();
-}
-
-Status RunForward(Job& job, const SlotBatch& batch, const Dataset& dataset, const std::stop_token& stop) {
-  MR_TRY(job.InitParameters(stop));
-  MR_ASSIGN(const auto frame, Frame::Create(job.eval(), &dataset.schema(), job.root(), job.frame_options(0, true)));
-  RunContext context;
-  context.batch = &batch;
-  context.rows = batch.rows();
-  context.file_names = &dataset.files();
-  context.stop = stop;
-  return frame->Run(context);
 }
 
 void PrintParameters(const Job& job);
@@ -171,16 +186,18 @@ int64_t FlopsPerInstance(const ProgramDesc& program) {
 Status ValidateJob(Job& job, std::stop_token stop, std::chrono::milliseconds patience) {
   if (job.feeds_itself()) return ValidateSelfFed(job, stop);
   MR_ASSIGN(std::unique_ptr<Dataset> dataset, OpenSample(job, kRowsShown, stop));
+  std::unique_ptr<Forward> forward;
   {
     MR_ASSIGN(const BatchPtr batch, FirstBatch(job, &dataset, stop, patience));
     if (batch == nullptr) {
       MR_ASSIGN(const PassStats read, dataset->EndPass());
-      return NothingTo("validate", read);
+      return NothingTo("validate", read, job.desc().data_desc(), dataset->files());
     }
     std::fputs(BatchAsTable(*batch, 0, kValuesShown).c_str(), stdout);
-    MR_TRY(RunForward(job, *batch, *dataset, stop));
+    MR_ASSIGN(forward, Forward::Create(job, *dataset, stop));
+    MR_TRY(forward->Run(*batch));
   }
-  MR_TRY(ReadOn(*dataset, stop));
+  MR_TRY(ReadOn(*dataset, *forward, stop));
   MR_TRY(dataset->EndPass().status());
   PrintParameters(job);
   std::printf("operators: %zu a batch; matrix products: %lld FLOPs an instance\n", job.train().ops().size(),

@@ -112,4 +112,9 @@ std::map<std::string, int64_t> BadLines::counts_by_kind() const {
   return by_kind_;
 }
 
+std::vector<std::string> BadLines::first_lines() const {
+  const std::lock_guard lock(mutex_);
+  return first_;
+}
+
 }  // namespace millrace

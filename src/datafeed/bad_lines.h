@@ -39,6 +39,10 @@ class BadLines {
 
   int64_t bad_lines() const { return bad_.load(std::memory_order_relaxed); }
   std::map<std::string, int64_t> counts_by_kind() const;
+  /// What was wrong with the first few, with their places.
+  std::vector<std::string> first_lines() const;
+  /// The file that they are written to; empty: none is.
+  const std::string& quarantine_path() const { return quarantine_path_; }
 
  private:
   BadLines() = default;

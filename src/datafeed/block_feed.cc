@@ -219,6 +219,14 @@ Result<bool> BlockFeed::NextOfLane(Lane& lane, LineBlock& block, const std::stop
   return false;
 }
 
+Status BlockFeed::DescribeLine(const LineError& error, uint32_t file, uint64_t line) const {
+  const std::string& name = (*files_)[file];
+  Status status = error.ToStatus(name, line);
+  if (opener_->pipe_command().empty()) return status;
+  return BadData(status.message() + " (line " + std::to_string(line) + " of what " +
+                 ShownCommand(opener_->pipe_command()) + " wrote for " + name + ")");
+}
+
 BlockFeedStats BlockFeed::stats() const {
   BlockFeedStats sum;
   for (const std::unique_ptr<Lane>& lane : lanes_) {

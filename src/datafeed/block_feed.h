@@ -12,6 +12,7 @@
 #include "core/span_log.h"
 #include "core/status.h"
 #include "datafeed/input_opener.h"
+#include "datafeed/line_error.h"
 
 namespace millrace {
 
@@ -44,6 +45,10 @@ class BlockFeed {
   /// Fills `block` (its buffer is reused) for the thread that calls itself number `lane`; false when all is read.
   /// Failures name the file: "part-3: command exited with status 3 after 512 rows". kCancelled at a stop request.
   Result<bool> Next(int lane, LineBlock& block, const std::stop_token& stop);
+
+  /// What is wrong with a line that came from here: "part-3:17:5: slot ...". Says so when lines and columns count in
+  /// what a command wrote.
+  Status DescribeLine(const LineError& error, uint32_t file, uint64_t line) const;
 
   BlockFeedStats stats() const;
 

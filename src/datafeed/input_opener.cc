@@ -71,6 +71,19 @@ std::string_view InputStageName(InputStage stage) {
   return "read";
 }
 
+std::string_view PipeCommandOf(const DataFeedDesc& desc) {
+  const std::string_view command = Trimmed(desc.pipe_command());
+  return command == "cat" ? std::string_view() : command;
+}
+
+std::string ShownCommand(std::string_view command) {
+  constexpr size_t kMost = 80;
+  std::string text(command.substr(0, kMost));
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return "`" + text + (command.size() > kMost ? "..." : "") + "`";
+}
+
 Result<std::unique_ptr<InputOpener>> InputOpener::Create(const DataFeedDesc& desc,
                                                          const std::vector<std::string>& files,
                                                          const std::stop_token& stop) {
@@ -86,11 +99,11 @@ Result<std::unique_ptr<InputOpener>> InputOpener::Create(const DataFeedDesc& des
   }
   opener->line_limit_ = {static_cast<size_t>(longest), "If it is, raise data_desc.max_line_bytes"};
   opener->timeout_ = std::chrono::milliseconds(static_cast<int64_t>(std::ceil(1000 * timeout)));
-  const std::string_view pipe = Trimmed(desc.pipe_command());
+  const std::string_view pipe = PipeCommandOf(desc);
   if (pipe.find('\0') != std::string_view::npos) {
     return InvalidConfig("data_desc.pipe_command holds a NUL byte; a shell would take it for the command's end");
   }
-  if (pipe != "cat") opener->pipe_command_ = pipe;
+  opener->pipe_command_ = pipe;
   for (const InputCommand& input : desc.input_commands()) {
     if (input.scheme().empty() || SchemeOf(input.scheme() + ":") != input.scheme()) {
       return InvalidConfig("data_desc.input_commands: \"" + input.scheme() +

@@ -22,6 +22,11 @@ class DataFeedDesc;
 enum class InputStage : uint8_t { kRead, kDecompress, kPipe };
 std::string_view InputStageName(InputStage stage);
 
+/// The pipe_command of a desc without the space around it; empty for none, and for "cat", which is none.
+std::string_view PipeCommandOf(const DataFeedDesc& desc);
+/// A command as messages show it: on one line, in backquotes, cut to a readable length.
+std::string ShownCommand(std::string_view command);
+
 /// A file that is being read.
 struct OpenedInput {
   std::unique_ptr<ByteSource> source;
@@ -47,6 +52,8 @@ class InputOpener {
 
   /// Starts reading. Failures name the file.
   Result<OpenedInput> Open(const std::string& file) const;
+  /// Empty: none.
+  const std::string& pipe_command() const { return pipe_command_; }
   /// How long a line of these files may be.
   const LineLimit& line_limit() const { return line_limit_; }
 

@@ -5,12 +5,15 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/status.h"
 #include "framework/batch_pool.h"
 #include "framework/trained_ledger.h"
 
 namespace millrace {
+
+class DataFeedDesc;
 
 /// What a pass is to do.
 struct PassOptions {
@@ -29,15 +32,19 @@ struct PassStats {
   int64_t lines = 0;  ///< with bad and blank ones
   int64_t rows = 0;   ///< instances handed on
   int64_t bad_lines = 0;
+  std::vector<std::string> first_bad_lines;  ///< what was wrong with the first few, with their places
+  std::string quarantine_path;               ///< where bad lines were appended; empty: nowhere
   /// Things worth a look, by kind: "bad_count", "overflow", "non_finite", "blank_line", "zero_dropped", ...
   std::map<std::string, int64_t> counters;
   /// Seconds summed over threads, by stage: "pipe", "parse", "wait_full", ...
   std::map<std::string, double> stage_seconds;
 };
 
-/// kBadData that says what a pass that handed on no row had read: "nothing to train on: 2 files hold 5 lines (2 bad;
-/// blank_line 3)". `what` is "train on" or "evaluate".
-Status NothingTo(std::string_view what, const PassStats& read);
+/// kBadData that says what a pass over `files` that handed on no row had read: "nothing to train on: no row came out of
+/// 2 files with 5 lines (2 bad; blank_line 3)", or that it was the pipe_command that wrote nothing. `what` is "train
+/// on" or "evaluate".
+Status NothingTo(std::string_view what, const PassStats& read, const DataFeedDesc& desc,
+                 const std::vector<std::string>& files);
 
 /// Hands batches to one worker. One thread.
 class BatchSource {

@@ -24,6 +24,8 @@ PassStats StatsOfFiles(const BlockFeed& blocks, const BadLines& bad_lines) {
   stats.bytes = files.bytes;
   stats.lines = files.lines;
   stats.bad_lines = bad_lines.bad_lines();
+  stats.first_bad_lines = bad_lines.first_lines();
+  stats.quarantine_path = bad_lines.quarantine_path();
   stats.counters = bad_lines.counts_by_kind();
   if (files.empty_files > 0) stats.counters["empty_file"] = files.empty_files;
   if (files.retries > 0) stats.counters["pipe_retry"] = files.retries;

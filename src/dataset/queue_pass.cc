@@ -167,7 +167,7 @@ Status QueuePass::ReportBadLine(Reader& reader, uint64_t unit, std::string_view 
   bad_lines_->AddLines(std::exchange(reader.unreported_lines, 0));
   MR_TRY(bad_lines_->CheckShare());
   const LineError& error = reader.feed->error();
-  const Status status = error.ToStatus((*files_)[reader.block.file], unit + 1);
+  const Status status = blocks_.DescribeLine(error, reader.block.file, unit + 1);
   return bad_lines_->Report(LineErrorKindName(error.kind), status.message(), line);
 }
 

@@ -141,7 +141,7 @@ bool RowLoader::IsSampled(uint32_t file, uint64_t line) const {
 }
 
 Status RowLoader::ReportBadLine(Reader& reader, const LineError& error, uint64_t line_number, std::string_view line) {
-  const Status status = error.ToStatus((*files_)[reader.block.file], line_number);
+  const Status status = blocks_.DescribeLine(error, reader.block.file, line_number);
   return bad_lines_->Report(LineErrorKindName(error.kind), status.message(), line);
 }
 

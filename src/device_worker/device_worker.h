@@ -76,8 +76,9 @@ struct WorkerParts {
   PauseGate* gate = nullptr;
   SharedProgress* progress = nullptr;
   const std::vector<std::string>* file_names = nullptr;
-  int cpu = -1;            ///< processor to stay on; -1: any
-  PipelineParts pipeline;  ///< of a SectionWorker
+  bool lines_are_piped = false;  ///< as in RunContext
+  int cpu = -1;                  ///< processor to stay on; -1: any
+  PipelineParts pipeline;        ///< of a SectionWorker
 };
 
 /// Keeps the calling thread on a processor; one that is not ours to take leaves it where it was.

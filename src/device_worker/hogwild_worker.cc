@@ -55,6 +55,7 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanosecond
   context.rows = batch.rows();
   context.step = progress.steps_started.fetch_add(1, std::memory_order_relaxed);
   context.file_names = parts_.file_names;
+  context.lines_are_piped = parts_.lines_are_piped;
   context.stop = stop;
   const int64_t start = SteadyNanoseconds();
   const WorkerFrame& in = parts_.frames[0];
@@ -64,7 +65,7 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanosecond
   }
   if (turn.owns_lock()) turn.unlock();
   const int64_t run_nanoseconds = SteadyNanoseconds() - start;
-  if (in.metrics != nullptr) MR_TRY(in.metrics->Add(batch));
+  if (in.metrics != nullptr) MR_TRY(in.metrics->Add(context));
   for (const BatchSpan& span : batch.spans()) ledger_.Add(span);
 
   ++report_.batches;

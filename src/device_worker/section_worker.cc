@@ -146,6 +146,7 @@ Status SectionWorker::RunMiniBatch(const std::stop_token& stop) {
     micro.context.rows = micro.batch->rows();
     micro.context.step = step++;
     micro.context.file_names = parts_.file_names;
+    micro.context.lines_are_piped = parts_.lines_are_piped;
     micro.context.stop = stop;
   }
   std::unique_lock lock(mutex_);
@@ -240,7 +241,7 @@ Status SectionWorker::RunBackward(const SectionTask& task) {
 Status SectionWorker::FinishMicroBatch(int number) {
   const MicroBatch& micro = micro_batches_[At(number)];
   const WorkerFrame& in = FrameOf(number);
-  if (in.metrics != nullptr) MR_TRY(in.metrics->Add(*micro.batch));
+  if (in.metrics != nullptr) MR_TRY(in.metrics->Add(micro.context));
   ++report_.batches;
   report_.examples += micro.batch->rows();
   report_.read_nanoseconds += micro.read_nanoseconds;

@@ -16,6 +16,7 @@ namespace millrace {
 
 class BlockKernels;
 class Executable;
+class OddLabels;
 class ReaderRegistry;
 class RowLocks;
 
@@ -38,6 +39,11 @@ struct FrameOptions {
   RowLocks* row_locks = nullptr;
   /// Formats of the files that the program's readers open; null: it cannot open any. Outlives the frames.
   const ReaderRegistry* readers = nullptr;
+  /// The program was written elsewhere, not lowered from a model: advice in messages is for its author.
+  bool is_program = false;
+  /// One object for all frames of a job: takes labels that a loss or a measure has no meaning for. Null: nobody looks.
+  /// Outlives the frames.
+  OddLabels* odd_labels = nullptr;
 };
 
 struct RunContext;
@@ -66,6 +72,8 @@ struct RunContext {
   /// Asked by operators that may run for long (a `while` that is a whole training); never stops by default.
   std::stop_token stop;
   LoopObserver* loop = nullptr;  ///< null: nobody looks
+  /// Lines are those that a pipe_command wrote, which DescribeRow then says.
+  bool lines_are_piped = false;
 };
 
 /// One operator of one frame, with its variables resolved.

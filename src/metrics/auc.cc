@@ -12,6 +12,7 @@ constexpr int kBuckets = 1 << 16;
 class Auc final : public Metric {
  public:
   std::string_view name() const override { return "auc"; }
+  MetricLabels labels() const override { return MetricLabels::kTwo; }
   int size() const override { return 2 * kBuckets; }
 
   void Add(const MetricRows& rows, MetricSums& sums) const override {

@@ -11,7 +11,10 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 double RowLogLoss(float prediction, float label) {
   const double p = std::clamp(static_cast<double>(prediction), 1e-7, 1 - 1e-7);
-  return label > 0.5f ? -std::log(p) : -std::log(1 - p);
+  if (label == 1) return -std::log(p);
+  if (label == 0) return -std::log(1 - p);
+  const double y = std::clamp(static_cast<double>(label), 0.0, 1.0);
+  return -y * std::log(p) - (1 - y) * std::log(1 - p);
 }
 
 /// Metrics over three sums of all rows: the rows themselves and two that the metric chooses.
@@ -38,6 +41,7 @@ class OfThreeSums : public Metric {
 class LogLoss final : public OfThreeSums {
  public:
   std::string_view name() const override { return "logloss"; }
+  MetricLabels labels() const override { return MetricLabels::kShares; }
   double Compute(std::span<const double> s) const override { return s[0] > 0 ? s[1] / s[0] : kNone; }
 
  private:
@@ -48,6 +52,7 @@ class LogLoss final : public OfThreeSums {
 class NormalizedEntropy final : public OfThreeSums {
  public:
   std::string_view name() const override { return "normalized_entropy"; }
+  MetricLabels labels() const override { return MetricLabels::kShares; }
   double Compute(std::span<const double> s) const override {
     if (s[0] <= 0) return kNone;
     const double rate = s[2] / s[0];
@@ -63,6 +68,7 @@ class NormalizedEntropy final : public OfThreeSums {
 class Calibration final : public OfThreeSums {
  public:
   std::string_view name() const override { return "calibration"; }
+  MetricLabels labels() const override { return MetricLabels::kAny; }
   double Compute(std::span<const double> s) const override { return s[2] > 0 ? s[1] / s[2] : kNone; }
 
  private:
@@ -73,6 +79,7 @@ class Calibration final : public OfThreeSums {
 class Accuracy final : public OfThreeSums {
  public:
   std::string_view name() const override { return "accuracy"; }
+  MetricLabels labels() const override { return MetricLabels::kTwo; }
   double Compute(std::span<const double> s) const override { return s[0] > 0 ? s[1] / s[0] : kNone; }
 
  private:
@@ -83,6 +90,7 @@ class Accuracy final : public OfThreeSums {
 class MeanAbsoluteError final : public OfThreeSums {
  public:
   std::string_view name() const override { return "mae"; }
+  MetricLabels labels() const override { return MetricLabels::kAny; }
   double Compute(std::span<const double> s) const override { return s[0] > 0 ? s[1] / s[0] : kNone; }
 
  private:
@@ -93,6 +101,7 @@ class MeanAbsoluteError final : public OfThreeSums {
 class RootMeanSquaredError final : public OfThreeSums {
  public:
   std::string_view name() const override { return "rmse"; }
+  MetricLabels labels() const override { return MetricLabels::kAny; }
   double Compute(std::span<const double> s) const override { return s[0] > 0 ? std::sqrt(s[1] / s[0]) : kNone; }
 
  private:

@@ -35,6 +35,13 @@ class MetricSums {
   std::vector<std::atomic<double>> sums_;
 };
 
+/// Which labels a measure is defined for.
+enum class MetricLabels : uint8_t {
+  kAny,     ///< every number
+  kShares,  ///< from 0 to 1
+  kTwo,     ///< 0 and 1; others are taken as the one that they are nearer to
+};
+
 /// A quality measure whose state is a list of sums, so that threads, windows and machines merge by adding (and a window
 /// is a difference of two totals).
 ///
@@ -43,6 +50,7 @@ class Metric {
  public:
   virtual ~Metric() = default;
   virtual std::string_view name() const = 0;
+  virtual MetricLabels labels() const = 0;
   /// How many sums it keeps.
   virtual int size() const = 0;
   /// Adds rows. Allocates nothing.
@@ -55,7 +63,7 @@ class Metric {
 /// 16: rows in one bucket count as ties, which moves the value by less than 1e-5 where labels do not depend on steps of
 /// 0.0005 in the logit.
 std::unique_ptr<Metric> MakeAuc();
-/// Mean of -log(p) of the true class, p kept within [1e-7, 1 - 1e-7].
+/// Mean of -y log(p) - (1 - y) log(1 - p) with p kept within [1e-7, 1 - 1e-7], y the label.
 std::unique_ptr<Metric> MakeLogLoss();
 /// Log loss over the entropy of the mean label (He et al. 2014): below 1 is better than a constant.
 std::unique_ptr<Metric> MakeNormalizedEntropy();

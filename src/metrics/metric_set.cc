@@ -34,6 +34,12 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
       entry.first = set->sums_;
       set->sums_ += static_cast<size_t>(entry.metric->size());
     }
+    entry.looks_for = entry.metric == nullptr ? MetricLabels::kTwo : entry.metric->labels();
+    // One look at a label is enough, the strictest.
+    for (Entry& other : set->entries_) {
+      if (other.label == entry.label)
+        (other.looks_for < entry.looks_for ? other : entry).looks_for = MetricLabels::kAny;
+    }
     kinds.emplace_back(entry.metric == nullptr ? kGroupedAucName : entry.metric->name());
     const auto same = std::count(kinds.begin(), kinds.end(), kinds.back());
     set->names_.push_back(kinds.back() + (same > 1 ? "_" + std::to_string(same) : ""));
@@ -88,8 +94,9 @@ std::optional<MetricTotals> MetricSet::TakeBytes(std::string_view* bytes) const 
   return totals;
 }
 
-Result<std::unique_ptr<MetricReader>> MetricReader::Create(const MetricSet& set, const Frame& frame) {
-  std::unique_ptr<MetricReader> reader(new MetricReader(set));
+Result<std::unique_ptr<MetricReader>> MetricReader::Create(const MetricSet& set, const Frame& frame,
+                                                           OddLabels* odd_labels) {
+  std::unique_ptr<MetricReader> reader(new MetricReader(set, odd_labels));
   for (const MetricSet::Entry& entry : set.entries_) {
     const Variable* variable = frame.Find(entry.prediction);
     if (variable == nullptr || !variable->Is<Tensor>()) {
@@ -128,6 +135,23 @@ void MetricReader::ReadLabels(const SlotBatch& batch, SlotId label) {
   std::transform(ids.begin(), ids.end(), label_buffer_.begin(), [](uint64_t id) { return static_cast<float>(id); });
 }
 
+void MetricReader::LookAtLabels(const RunContext& context, size_t metric) const {
+  const MetricSet::Entry& entry = set_->entries_[metric];
+  if (odd_labels_ == nullptr || entry.looks_for == MetricLabels::kAny) return;
+  const bool two = entry.looks_for == MetricLabels::kTwo;
+  const auto is_odd = [two](float y) { return two ? y != 0 && y != 1 : !(y >= 0 && y <= 1); };
+  const auto count = std::count_if(label_buffer_.begin(), label_buffer_.end(), is_odd);
+  if (count == 0) [[likely]]
+    return;
+  const auto first = std::find_if(label_buffer_.begin(), label_buffer_.end(), is_odd);
+  const std::string& slot = context.batch->schema().used()[static_cast<size_t>(entry.label)].name;
+  odd_labels_->OfMeasure("metric " + set_->names_[metric],
+                         two ? "it is for labels 0 and 1; others count as 1 above 0.5 and as 0 up to it"
+                             : "it is for labels from 0 to 1; others count as the nearer of these",
+                         {count, slot, context.DescribeRow(static_cast<int>(first - label_buffer_.begin())),
+                          context.step, static_cast<double>(*first)});
+}
+
 void MetricReader::AddGroups(const SlotBatch& batch, const MetricSet::Entry& entry) {
   const std::span<const uint64_t> ids = batch.ids(entry.group);
   const std::span<const uint32_t> offsets = batch.offsets(entry.group);
@@ -144,11 +168,13 @@ void MetricReader::AddGroups(const SlotBatch& batch, const MetricSet::Entry& ent
   }
 }
 
-Status MetricReader::Add(const SlotBatch& batch) {
+Status MetricReader::Add(const RunContext& context) {
+  const SlotBatch& batch = *context.batch;
   for (size_t m = 0; m < predictions_.size(); ++m) {
     const MetricSet::Entry& entry = set_->entries_[m];
     MR_TRY(ReadPredictions(batch, m));
     ReadLabels(batch, entry.label);
+    LookAtLabels(context, m);
     if (entry.metric == nullptr) {
       AddGroups(batch, entry);
     } else {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/executable.h"
+#include "framework/odd_labels.h"
 #include "framework/slot_batch.h"
 #include "metrics/group_sample.h"
 #include "metrics/metric.h"
@@ -54,7 +55,8 @@ class MetricSet {
     std::string prediction;
     SlotId label = -1;
     SlotId group = -1;
-    size_t first = 0;  ///< of its sums; of a GAUC, its sample
+    MetricLabels looks_for = MetricLabels::kAny;  ///< kAny also where another entry looks at the same labels
+    size_t first = 0;                             ///< of its sums; of a GAUC, its sample
   };
   std::vector<Entry> entries_;
   std::vector<std::string> names_;
@@ -68,12 +70,14 @@ class MetricSet {
 /// than all before. With GAUC alone, Add takes a lock for the length of a batch, and rows are kept.
 class MetricReader {
  public:
-  /// `frame` must hold the predictions; both must outlive it.
-  static Result<std::unique_ptr<MetricReader>> Create(const MetricSet& set, const Frame& frame);
+  /// `frame` must hold the predictions; both must outlive it, as must `odd_labels`, which is told of labels that a
+  /// metric is not defined for. Null: nobody wants to know.
+  static Result<std::unique_ptr<MetricReader>> Create(const MetricSet& set, const Frame& frame,
+                                                      OddLabels* odd_labels = nullptr);
 
-  /// Adds the rows of a batch that the frame just ran. kInvalidConfig when a prediction has not one value (or two or
-  /// more classes) a row.
-  Status Add(const SlotBatch& batch);
+  /// Adds the rows of context.batch, which the frame just ran. kInvalidConfig when a prediction has not one value (or
+  /// two or more classes) a row.
+  Status Add(const RunContext& context);
   /// Adds what this worker added up to `totals`.
   void AddTo(MetricTotals& totals) const;
   /// Adds what came since the last call (or the start) to `window`, and begins the next window.
@@ -85,12 +89,15 @@ class MetricReader {
   void Clear();
 
  private:
-  explicit MetricReader(const MetricSet& set) : set_(&set), samples_(set.no_samples_) {}
+  MetricReader(const MetricSet& set, OddLabels* odd_labels)
+      : set_(&set), odd_labels_(odd_labels), samples_(set.no_samples_) {}
   void ReadLabels(const SlotBatch& batch, SlotId label);
   Status ReadPredictions(const SlotBatch& batch, size_t metric);
+  void LookAtLabels(const RunContext& context, size_t metric) const;
   void AddGroups(const SlotBatch& batch, const MetricSet::Entry& entry);
 
   const MetricSet* set_;
+  OddLabels* odd_labels_;
   std::vector<const Tensor*> predictions_;
   std::deque<MetricSums> sums_;  ///< by metric; empty ones for GAUC
   std::vector<double> window_start_;

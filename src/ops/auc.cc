@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/class_labels.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -106,6 +107,8 @@ class AucKernel : public BoundKernel<AucKernel> {
     MR_ASSIGN(auc_, context.Output("AUC"));
     length_ = context.op().Int("num_thresholds") + 1;
     steps_ = context.op().Int("slide_steps");
+    odd_labels_ = context.options().odd_labels;
+    label_name_ = context.InputName("Label");
     names_[0] = context.InputName("StatPos");
     names_[1] = context.InputName("StatNeg");
     return Status::Ok();
@@ -134,6 +137,8 @@ class AucKernel : public BoundKernel<AucKernel> {
     }
     const float* predict = predict_->data<float>();
     const int64_t* label = label_->data<int64_t>();
+    int64_t odd = 0;
+    int64_t first_odd = 0;
     for (int64_t i = 0; i < rows; ++i) {
       const float p = predict[(i + 1) * width - 1];
       if (!(p >= 0 && p <= 1)) {
@@ -143,6 +148,15 @@ class AucKernel : public BoundKernel<AucKernel> {
       const auto bucket = static_cast<int64_t>(p * static_cast<float>(length_ - 1));
       if (label[i] > 0) ++pos[bucket];
       if (label[i] == 0) ++neg[bucket];
+      if (label[i] != 0 && label[i] != 1) [[unlikely]] {
+        if (odd++ == 0) first_odd = i;
+      }
+    }
+    // paddle.static.auc writes two, one of them for the last batches: the other speaks for both.
+    if (odd > 0 && odd_labels_ != nullptr && steps_ == 0) {
+      odd_labels_->OfMeasure(
+          "auc", "a label above 0 counts as a click, one below 0 as none at all, as in Paddle",
+          DescribeOdd(context, label_name_, *label_, odd, first_odd, static_cast<double>(label[first_odd])));
     }
     positive.EndBatch(pos);
     negative.EndBatch(neg);
@@ -164,6 +178,8 @@ class AucKernel : public BoundKernel<AucKernel> {
   Tensor* stats_[2] = {};
   std::string names_[2];
   Tensor* auc_ = nullptr;
+  OddLabels* odd_labels_ = nullptr;
+  std::string label_name_;
   int64_t length_ = 0;
   int64_t steps_ = 0;
 };

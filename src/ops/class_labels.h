@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 
+#include "framework/odd_labels.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -45,6 +47,38 @@ inline Status CheckClasses(const RunContext& context, const std::string& name, c
                    " is not a class from 0 to " + std::to_string(classes - 1) + ": " + std::to_string(label));
   }
   return Status::Ok();
+}
+
+/// Says where the first of `odd_count` labels stands, value number `first` of the tensor.
+inline OddLabelsOfBatch DescribeOdd(const RunContext& context, const std::string& name, const Tensor& label,
+                                    int64_t odd_count, int64_t first, double value) {
+  const int64_t rows = label.dims().rank() == 0 ? 1 : label.dims()[0];
+  const int64_t row = first / std::max<int64_t>(label.numel() / std::max<int64_t>(rows, 1), 1);
+  return {odd_count, name, context.DescribeRow(static_cast<int>(row)), context.step, value};
+}
+
+/// Looks for labels outside [0, 1], NaN among them, of a loss that takes the log of a share. Those equal to `ignored`
+/// cost nothing (NaN: there is none). Null: nobody wants to know.
+inline Status CheckShares(const RunContext& context, OddLabels* odd, const std::string& name, const Tensor& label,
+                          float ignored) {
+  if (odd == nullptr) return Status::Ok();
+  const float* values = label.data<float>();
+  const int64_t count = label.numel();
+  int64_t outside = 0;
+  for (int64_t i = 0; i < count; ++i) outside += static_cast<int64_t>(!(values[i] >= 0 && values[i] <= 1));
+  if (outside == 0) [[likely]]
+    return Status::Ok();
+  int64_t first = -1;
+  for (int64_t i = count - 1; i >= 0; --i) {
+    if (values[i] >= 0 && values[i] <= 1) continue;
+    if (values[i] == ignored) {
+      --outside;
+    } else {
+      first = i;
+    }
+  }
+  if (outside == 0) return Status::Ok();
+  return odd->OfLoss(DescribeOdd(context, name, label, outside, first, static_cast<double>(values[first])));
 }
 
 /// kBadData with both shapes when a batch's label has another number of values than expected.

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "ops/class_labels.h"
 #include "ops/grad_input.h"
 #include "ops/kernel.h"
 
@@ -9,10 +11,14 @@ namespace {
 
 // Losses of one prediction and one label each: the functions, then one pair of kernels for all of them.
 
+/// What a loss ignores that ignores no label.
+constexpr float kNoLabel = std::numeric_limits<float>::quiet_NaN();
+
 struct LogLoss {
   static constexpr const char* kX = "Predicted";
   static constexpr const char* kLabel = "Labels";
   static constexpr const char* kOut = "Loss";
+  static constexpr float ignored = kNoLabel;
   float epsilon = 0;
 
   explicit LogLoss(const OpView& op) : epsilon(op.Float("epsilon")) {}
@@ -24,6 +30,7 @@ struct BceLoss {
   static constexpr const char* kX = "X";
   static constexpr const char* kLabel = "Label";
   static constexpr const char* kOut = "Out";
+  static constexpr float ignored = kNoLabel;
 
   explicit BceLoss(const OpView&) {}
   /// The logarithm of a probability of 0 counts as -100.
@@ -108,6 +115,12 @@ constexpr bool kTakesWeight = requires {
   F::kWeight;
 };
 
+/// Whether labels are shares from 0 to 1, of which the loss takes the log.
+template <class F>
+constexpr bool kTakesShares = requires(const F& loss) {
+  loss.ignored;
+};
+
 template <class F>
 struct Divisor {
   static float Of(const F&, bool, const float*, int64_t) { return 1; }
@@ -161,12 +174,18 @@ class PairwiseLossKernel : public OpKernel {
       MR_ASSIGN(kernel->weight_, context.OptionalInput(F::kWeight));
     }
     kernel->names_ = context.InputName(F::kX) + ", " + context.InputName(F::kLabel);
+    // The forward operator has looked at the labels.
+    if (!backward) kernel->odd_labels_ = context.options().odd_labels;
+    kernel->label_name_ = context.InputName(F::kLabel);
     return std::unique_ptr<OpKernel>(std::move(kernel));
   }
-  Status Run(const RunContext&) override {
+  Status Run(const RunContext& context) override {
     const int64_t count = x_->numel();
     if (label_->numel() != count) {
       return BadData(names_ + ": shapes differ: " + x_->dims().ToString() + ", " + label_->dims().ToString());
+    }
+    if constexpr (kTakesShares<F>) {
+      MR_TRY(CheckShares(context, odd_labels_, label_name_, *label_, loss_.ignored));
     }
     const float* x = x_->data<float>();
     const float* label = label_->data<float>();
@@ -209,7 +228,9 @@ class PairwiseLossKernel : public OpKernel {
   const Tensor* weight_ = nullptr;
   GradInput out_grad_;
   Tensor* target_ = nullptr;
+  OddLabels* odd_labels_ = nullptr;
   std::string names_;
+  std::string label_name_;
 };
 
 template <class F>

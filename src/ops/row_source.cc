@@ -25,6 +25,7 @@ Result<RowSource> RowSource::Bind(const KernelContext& context, size_t i) {
                          "\" is neither a [rows, dim] matrix of float32 nor a table");
   }
   const FrameOptions& options = context.options();
+  source.in_program_ = options.is_program;
   source.mode_ = options.read_only ? PullMode::kReadOnly : PullMode::kInsert;
   source.locks_ = options.update_mode == UpdateMode::kRowLock ? options.row_locks : nullptr;
   source.kernels_ = source.locks_ != nullptr ? &racy::Checked() : &racy::Best();
@@ -87,11 +88,21 @@ Status IdOutOfRange(const RunContext& context, const std::string& slot, const Te
   } else if (ids.dims().rank() > 0 && ids.dims()[0] > 0) {
     row = position / (ids.numel() / ids.dims()[0]);
   }
+  const uint64_t id = IdsOf(ids)[static_cast<size_t>(position)];
+  if (source.in_program()) {
+    return BadData("\"" + slot + "\", " + context.DescribeRow(static_cast<int>(row)) + ": id " +
+                   std::to_string(static_cast<int64_t>(id)) + " is outside the table \"" + source.name() + "\" [" +
+                   std::to_string(source.vocabulary()) + ", " + std::to_string(source.dim()) +
+                   "], whose rows are for the ids 0 to " + std::to_string(source.vocabulary() - 1) +
+                   "; Paddle ends on such an id as well: give the embedding more rows where the program is written "
+                   "(size=[rows, " +
+                   std::to_string(source.dim()) +
+                   "]) and export it again, or bring ids into the range in pipe_command");
+  }
   return BadData("slot \"" + slot + "\", " + context.DescribeRow(static_cast<int>(row)) +
                  ": the id is outside parameter \"" + source.name() + "\", whose ids are 0.." +
                  std::to_string(source.vocabulary() - 1) +
-                 "; enlarge the vocabulary or set out_of_range to ZERO or MODULO: " +
-                 std::to_string(IdsOf(ids)[static_cast<size_t>(position)]));
+                 "; enlarge the vocabulary or set out_of_range to ZERO or MODULO: " + std::to_string(id));
 }
 
 std::span<const uint64_t> IdsOf(const Tensor& tensor) {

@@ -35,6 +35,8 @@ class RowSource {
   /// next call.
   const float* const* Readable(std::span<float* const> rows);
   const racy::Kernels& kernels() const { return *kernels_; }
+  /// FrameOptions::is_program.
+  bool in_program() const { return in_program_; }
 
  private:
   std::string name_;
@@ -42,6 +44,7 @@ class RowSource {
   SparseTable* table_ = nullptr;
   PullMode mode_ = PullMode::kInsert;
   RowLocks* locks_ = nullptr;
+  bool in_program_ = false;
   const racy::Kernels* kernels_ = nullptr;
   std::vector<float> copies_;
   std::vector<const float*> readable_;

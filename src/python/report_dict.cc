@@ -40,6 +40,7 @@ py::dict ReportDict(const RunSummary& summary) {
   data["bytes"] = summary.data.bytes;
   data["lines"] = summary.data.lines;
   data["bad_lines"] = summary.data.bad_lines;
+  data["first_bad_lines"] = summary.data.first_bad_lines;
   data["counters"] = summary.data.counters;
   report["data"] = data;
   report["stage_seconds"] = summary.stage_seconds;

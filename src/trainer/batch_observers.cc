@@ -30,6 +30,14 @@ double ValueAt(const Tensor& tensor, int64_t i) {
   }
 }
 
+std::vector<double> ValuesOf(const Variable* variable) {
+  std::vector<double> values;
+  if (variable == nullptr || !variable->Is<Tensor>()) return values;
+  const Tensor& tensor = variable->Get<Tensor>();
+  for (int64_t k = 0; k < tensor.numel(); ++k) values.push_back(ValueAt(tensor, k));
+  return values;
+}
+
 void Print(const FetchLine& line) {
   std::string text = "time: [" + LocalTime() + "], batch: [" + std::to_string(line.batch) + "]";
   for (const FetchLine::Value& value : line.values) {
@@ -106,14 +114,20 @@ Status FetchObserver::OnBatch(const TrainedBatch& trained) {
     const FetchItem& item = job_->fetches()[i];
     FetchLine::Value value{item.name, item.label, {}};
     if (item.kind != FetchItem::Kind::kVariable) value.values.push_back(Metric(item));
-    if (variables[i] != nullptr && variables[i]->Is<Tensor>()) {
-      const Tensor& tensor = variables[i]->Get<Tensor>();
-      for (int64_t k = 0; k < tensor.numel(); ++k) value.values.push_back(ValueAt(tensor, k));
-    }
+    if (item.kind == FetchItem::Kind::kVariable) value.values = ValuesOf(variables[i]);
     line.values.push_back(std::move(value));
   }
   Print(line);
   return reporter_ == nullptr ? Status::Ok() : reporter_->OnFetch(line);
+}
+
+std::vector<FetchLine::Value> FetchedVariables(const Job& job, const Frame& frame) {
+  std::vector<FetchLine::Value> values;
+  for (const FetchItem& item : job.fetches()) {
+    if (item.kind != FetchItem::Kind::kVariable) continue;
+    values.push_back({item.name, item.label, ValuesOf(frame.Find(item.name))});
+  }
+  return values;
 }
 
 HandlerObserver::HandlerObserver(FetchHandler& handler, const std::vector<const Frame*>& frames)

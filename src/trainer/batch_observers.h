@@ -50,6 +50,10 @@ class FetchObserver final : public BatchObserver {
   int64_t epoch_ = 0;
 };
 
+/// What fetch_config names, with the values that are in a worker's frame now; metrics have none. A variable without
+/// values yet has none either.
+std::vector<FetchLine::Value> FetchedVariables(const Job& job, const Frame& frame);
+
 /// Calls a FetchHandler from worker 0's thread.
 class HandlerObserver final : public BatchObserver {
  public:

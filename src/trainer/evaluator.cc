@@ -6,6 +6,8 @@
 #include <limits>
 #include <thread>
 
+#include "datafeed/input_opener.h"
+
 namespace millrace {
 
 Result<std::unique_ptr<Evaluator>> Evaluator::Create(Job& job, Dataset& dataset) {
@@ -13,7 +15,7 @@ Result<std::unique_ptr<Evaluator>> Evaluator::Create(Job& job, Dataset& dataset)
   for (int i = 0; i < job.workers(); ++i) {
     Reader reader;
     MR_ASSIGN(reader.frame, Frame::Create(job.eval(), &job.dataset().schema(), job.root(), job.frame_options(i, true)));
-    MR_ASSIGN(reader.metrics, MetricReader::Create(job.metrics(), *reader.frame));
+    MR_ASSIGN(reader.metrics, MetricReader::Create(job.metrics(), *reader.frame, &job.odd_labels()));
     const Variable* loss = job.model().loss.empty() ? nullptr : reader.frame->Find(job.model().loss);
     if (loss != nullptr && loss->Is<Tensor>()) reader.loss = &loss->Get<Tensor>();
     evaluator->readers_.push_back(std::move(reader));
@@ -39,9 +41,10 @@ Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop
     context.batch = batch.get();
     context.rows = batch->rows();
     context.file_names = &dataset_->files();
+    context.lines_are_piped = !PipeCommandOf(job_->desc().data_desc()).empty();
     context.stop = stop;
     MR_TRY(reader.frame->Run(context));
-    MR_TRY(reader.metrics->Add(*batch));
+    MR_TRY(reader.metrics->Add(context));
     if (reader.loss != nullptr) reader.loss_sum += static_cast<double>(reader.loss->data<float>()[0]) * batch->rows();
     reader.examples += batch->rows();
   }
@@ -54,6 +57,7 @@ Result<EvalReport> Evaluator::Run(const RunState& state, std::stop_token stop) {
   if (auto* memory = dynamic_cast<InMemoryControl*>(&dataset); memory != nullptr && !memory->IsLoaded()) {
     MR_ASSIGN(load, memory->LoadIntoMemory(stop));
     loaded_ = true;
+    loaded_stats_ = load;
   }
   PassOptions options;
   options.workers = job_->workers();
@@ -91,10 +95,12 @@ Result<EvalReport> Evaluator::Run(const RunState& state, std::stop_token stop) {
     loss += reader.loss_sum;
     report.examples += reader.examples;
   }
-  if (report.examples == 0) return NothingTo("evaluate", load.files > 0 ? load : *stats);
+  if (report.examples == 0)
+    return NothingTo("evaluate", load.files > 0 ? load : *stats, job_->desc().data_desc(), dataset.files());
   const bool has_loss = readers_[0].loss != nullptr;
   report.loss = has_loss ? loss / static_cast<double>(report.examples) : std::numeric_limits<double>::quiet_NaN();
   report.metrics = job_->metrics().Compute(totals);
+  report.data = dynamic_cast<InMemoryControl*>(&dataset) != nullptr ? loaded_stats_ : *stats;
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }

@@ -36,7 +36,8 @@ class Evaluator {
 
   Job* job_;
   Dataset* dataset_;
-  bool loaded_ = false;  ///< by Run, so it goes with the evaluator
+  bool loaded_ = false;     ///< by Run, so it goes with the evaluator
+  PassStats loaded_stats_;  ///< of that
   std::vector<Reader> readers_;
 };
 

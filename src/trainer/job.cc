@@ -75,6 +75,8 @@ Result<std::unique_ptr<Job>> Job::Create(LoadedConfig config, const Environment&
     // A pipeline reads with the threads of its first section.
     job->workers_ = std::max(1, job->workers_ / job->desc().section_param().section_config(0).concurrency());
   }
+  job->odd_labels_ = job->desc().has_program() ? std::make_unique<OddLabels>()
+                                               : std::make_unique<OddLabels>(job->desc().model().loss().label());
   if (job->desc().update_mode() == TrainerDesc::ROW_LOCK) job->row_locks_ = std::make_unique<RowLocks>();
   MR_TRY(job->BuildDatasets(stop));
   MR_TRY(job->CompilePrograms());
@@ -352,6 +354,8 @@ FrameOptions Job::frame_options(int index, bool read_only) {
   options.bf16 = desc().precision() == TrainerDesc::BF16;
   options.read_only = read_only;
   options.row_locks = row_locks_.get();
+  options.odd_labels = odd_labels_.get();
+  options.is_program = desc().has_program();
   if (IsPipeline(desc())) options.worker = 0;  // random operators are those of one worker, whatever the sections
   options.readers = &environment_->readers;
   const auto& private_vars = desc().hogwild_param().stat_var_names();

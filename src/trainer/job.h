@@ -14,6 +14,7 @@
 #include "dataset/dataset.h"
 #include "dataset/in_memory_dataset.h"
 #include "framework/executable.h"
+#include "framework/odd_labels.h"
 #include "framework/pipeline_program.h"
 #include "metrics/metric_set.h"
 #include "model/model_compiler.h"
@@ -80,6 +81,8 @@ class Job {
   const std::vector<FetchItem>& fetches() const { return fetches_; }
   /// output.export, in its order.
   const std::vector<ModelExport>& exports() const { return exports_; }
+  /// Labels that losses and metrics had no meaning for, so far; filled by the frames.
+  OddLabels& odd_labels() const { return *odd_labels_; }
   FetchHandler* fetch_handler() const { return fetch_handler_; }
   /// Whether the program reads its data itself, through readers: there is no dataset then, nor an eval().
   bool feeds_itself() const { return dataset_ == nullptr; }
@@ -138,6 +141,7 @@ class Job {
   std::vector<ModelExport> exports_;
   std::unique_ptr<const MetricSet> metrics_;
   std::unique_ptr<RowLocks> row_locks_;
+  std::unique_ptr<OddLabels> odd_labels_;
   std::unique_ptr<Scope> root_;
   std::unique_ptr<const Executable> train_;
   std::unique_ptr<const Executable> eval_;

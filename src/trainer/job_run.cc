@@ -160,6 +160,9 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token s
   RunSummary summary = Summarize(report, job.workers(), seconds.count());
   if (models != nullptr) summary.save_failures = models->failures();
   summary.infer = infer;
+  summary.is_program = job.desc().has_program();
+  summary.odd_loss_labels = job.odd_labels().of_losses();
+  summary.odd_metric_labels = job.odd_labels().of_measures();
   MR_TRY(SaveResults(job, report, summary));
   if (measures && !summary.interrupted) {
     const Status measured = ReportImportance(job, stop);

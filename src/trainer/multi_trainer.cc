@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "datafeed/input_opener.h"
 #include "trainer/operator_states.h"
 
 namespace millrace {
@@ -63,7 +64,7 @@ Status MultiTrainer::MakeFrames(Seat& seat, int index, int count) {
   for (FrameSeat& in : seat.frames) {
     MR_ASSIGN(in.frame, Frame::Create(job_->step(), &job_->dataset().schema(), job_->root(),
                                       job_->frame_options(index, job_->desc().infer())));
-    MR_ASSIGN(in.metrics, MetricReader::Create(job_->metrics(), *in.frame));
+    MR_ASSIGN(in.metrics, MetricReader::Create(job_->metrics(), *in.frame, &job_->odd_labels()));
     all_metrics_.push_back(in.metrics.get());
     MR_TRY(MakeObservers(in, index));
   }
@@ -106,6 +107,7 @@ Status MultiTrainer::MakeWorker(Seat& seat, int index) {
   parts.gate = gate_.get();
   parts.progress = &progress_;
   parts.file_names = &job_->dataset().files();
+  parts.lines_are_piped = !PipeCommandOf(job_->desc().data_desc()).empty();
   const std::vector<int> cpus = UsableProcessors();
   if (job_->desc().binding_cpu() && !cpus.empty()) parts.cpu = cpus[static_cast<size_t>(index) % cpus.size()];
   if (job_->pipeline() != nullptr) MR_TRY(AddPipeline(seat, index, &parts));
@@ -209,7 +211,7 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
   if (!state_.trained.empty() && state_.input_rows != rows) {
     return InvalidConfig("the checkpoint was written with " + std::to_string(state_.input_rows) +
                          " rows in memory, and there are now " + std::to_string(rows) +
-                         "; it stands in the middle of epoch " + std::to_string(state_.epoch) +
+                         "; it stands in the middle of epoch " + std::to_string(state_.epoch + 1) +
                          " of that input, so restore it, or start anew with --resume=never");
   }
   state_.input_rows = rows;
@@ -367,7 +369,8 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
   const bool last = state_.epoch == job_->passes();
   // A day without rows may be one of many; a model that saw none is no result.
   if (state_.examples == 0 && (last || !job_->is_incremental())) {
-    Status nothing = NothingTo("train on", report_.load.files > 0 ? report_.load : pass_.data);
+    Status nothing = NothingTo("train on", report_.load.files > 0 ? report_.load : pass_.data, job_->desc().data_desc(),
+                               job_->dataset().files());
     const DataFeedDesc& feed = job_->desc().data_desc();
     if (!feed.drop_last()) return nothing;
     return BadData(nothing.message() + "; drop_last leaves out a batch of fewer than " +
@@ -468,6 +471,7 @@ void MultiTrainer::Tick() {
   progress.pass_examples = progress_.pass_examples.load();
   progress.step = progress_.steps_done.load();
   progress.pass_seconds = Seconds(Clock::now() - pass_start_) - pass_.pause_seconds;
+  progress.odd_labels = job_->odd_labels().of_losses().count + job_->odd_labels().of_measures().count;
   hooks_.reporter->OnTick(progress);
 }
 
@@ -482,6 +486,11 @@ void MultiTrainer::FillPassReport(const PassStats& stats) {
     pass_.run_seconds += 1e-9 * static_cast<double>(worker.run_nanoseconds);
   }
   pass_.metrics = job_->metrics().Compute(state_.metric_totals);
+  if (!job_->desc().has_program()) return;
+  // The first worker is the one that prints; of a short pass it may have got nothing.
+  const auto busy =
+      std::find_if(seats_.begin(), seats_.end(), [](const Seat& seat) { return seat.worker->report().batches > 0; });
+  if (busy != seats_.end()) pass_.fetched = FetchedVariables(*job_, *busy->frames[0].frame);
 }
 
 void MultiTrainer::MergePrivateVars() {

@@ -86,6 +86,7 @@ std::string ProgressLine::Text(const RunProgress& progress, int64_t expected_exa
     const double later_epochs = static_cast<double>(progress.epochs - progress.epoch - 1) * expected;
     text += "  ETA " + std::string(about) + Duration((std::max(0.0, expected - done) + later_epochs) / rate);
   }
+  if (progress.odd_labels > 0) text += "  odd labels " + std::to_string(progress.odd_labels);
   if (width > 0 && text.size() > static_cast<size_t>(width)) text.resize(static_cast<size_t>(width));
   return text;
 }

@@ -76,6 +76,7 @@ struct EvalReport {
   double seconds = 0;
   double loss = 0;  ///< mean over rows; NaN without a loss
   MetricValues metrics;
+  PassStats data;  ///< of its input; of loading it, where it is held in memory
 };
 
 /// One pass, or a part of one that a stop ended.
@@ -88,6 +89,7 @@ struct PassReport {
   double read_seconds = 0;   ///< workers' waiting for batches, summed over workers
   double run_seconds = 0;    ///< workers' operators, summed over workers
   MetricValues metrics;
+  std::vector<FetchLine::Value> fetched;  ///< of a program, which measures itself: after the last batch of a worker
   PassStats data;
 };
 
@@ -98,6 +100,7 @@ struct RunProgress {
   int64_t pass_examples = 0;
   int64_t step = 0;
   double pass_seconds = 0;
+  int64_t odd_labels = 0;  ///< that a loss or a metric has no meaning for, in this run
 };
 
 /// What the whole run did.

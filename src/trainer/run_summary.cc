@@ -98,6 +98,78 @@ std::string OddValuesLine(const std::map<std::string, int64_t>& counters) {
          " nan or infinite ones in float slots; data_desc.non_finite: REJECT_NON_FINITE makes bad lines of them\n";
 }
 
+// Why there is a "nan" that everybody asks about.
+std::string NoAucLine(const MetricValues& values, const char* of_what) {
+  const bool has_none = std::any_of(values.begin(), values.end(), [](const auto& metric) {
+    return metric.first.starts_with("auc") && std::isnan(metric.second);
+  });
+  return has_none ? "              no auc: all labels" + std::string(of_what) + " are of one class\n" : "";
+}
+
+// What a program's last batch gave: a job of few batches prints nothing before.
+std::string FetchedLine(const RunSummary& summary) {
+  if (!summary.is_program || summary.run_batches == 0) return "";
+  if (summary.fetched.empty()) {
+    return "  last batch  fetch_config names nothing to show: fetch_config { fetch_var_names: \"LOSS\" }\n";
+  }
+  std::string text = "  last batch";
+  constexpr size_t kShown = 4;
+  for (const FetchLine::Value& value : summary.fetched) {
+    text += "  " + value.label;
+    for (size_t i = 0; i < std::min(value.values.size(), kShown); ++i) text += " " + Fixed(value.values[i], 6);
+    if (value.values.size() > kShown) text += " ... (" + std::to_string(value.values.size()) + " values)";
+    if (value.values.empty()) text += " (no value)";
+  }
+  return text + "\n";
+}
+
+void AppendFetched(JsonWriter* json, const std::vector<FetchLine::Value>& fetched) {
+  if (fetched.empty()) return;
+  json->Key("fetched").BeginObject();
+  for (const FetchLine::Value& value : fetched) {
+    json->Key(value.name);
+    if (value.values.size() == 1) {
+      json->Number(value.values[0]);
+      continue;
+    }
+    json->BeginList();
+    for (const double number : value.values) json->Number(number);
+    json->EndList();
+  }
+  json->EndObject();
+}
+
+// Lines that were left out: how many, what was wrong with the first, and where they are.
+std::string BadLinesText(const PassStats& data, const char* of_what) {
+  if (data.bad_lines == 0) return "";
+  std::string text = "  bad lines   " + std::to_string(data.bad_lines) + " of " + std::to_string(data.lines) + of_what +
+                     " left out" + (data.first_bad_lines.empty() ? "" : "; the first:") + "\n";
+  constexpr size_t kShown = 3;
+  for (size_t i = 0; i < std::min(data.first_bad_lines.size(), kShown); ++i) {
+    text += "              " + data.first_bad_lines[i] + "\n";
+  }
+  if (!data.quarantine_path.empty()) text += "              all of them: " + data.quarantine_path + "\n";
+  return text;
+}
+
+std::string OddLabelsLine(const OddLabelsCount& odd, const char* what) {
+  if (odd.count == 0) return "";
+  return "  odd labels  " + std::to_string(odd.count) + " " + what + ", the first: " + odd.first + "\n";
+}
+
+void AppendBadLines(JsonWriter* json, const PassStats& data) {
+  if (data.bad_lines == 0) return;
+  json->Key("first_bad_lines").BeginList();
+  for (const std::string& line : data.first_bad_lines) json->Text(line);
+  json->EndList();
+  if (!data.quarantine_path.empty()) json->Key("quarantine_path").Text(data.quarantine_path);
+}
+
+void AppendOddLabels(JsonWriter* json, const char* key, const OddLabelsCount& odd) {
+  if (odd.count == 0) return;
+  json->Key(key).BeginObject().Key("count").Number(odd.count).Key("first").Text(odd.first).EndObject();
+}
+
 }  // namespace
 
 RunSummary Summarize(const RunReport& report, int workers, double total_seconds) {
@@ -122,6 +194,7 @@ RunSummary Summarize(const RunReport& report, int workers, double total_seconds)
     summary.stage_seconds["compute"] += pass.run_seconds;
     AddStages(pass.data, &summary);
     summary.metrics = pass.metrics;
+    summary.fetched = pass.fetched;
     if (pass.data.lines > summary.data.lines) summary.data = pass.data;
   }
   if (report.passes.empty()) summary.metrics = report.state.last_metrics;
@@ -153,15 +226,20 @@ std::string RunJson(const RunSummary& summary) {
   json.Key("run_examples").Number(summary.run_examples).Key("run_batches").Number(summary.run_batches);
   json.Key("metrics").BeginObject();
   AppendValues(&json, summary.metrics);
-  json.EndObject().Key("eval").BeginObject();
+  json.EndObject();
+  AppendFetched(&json, summary.fetched);
+  json.Key("eval").BeginObject();
   if (summary.has_eval) {
     json.Key("step").Number(summary.eval.step).Key("epoch").Number(summary.eval.epoch);
     json.Key("examples").Number(summary.eval.examples).Key("loss").Number(summary.eval.loss);
     AppendValues(&json, summary.eval.metrics);
+    if (summary.eval.data.bad_lines > 0) json.Key("bad_lines").Number(summary.eval.data.bad_lines);
+    AppendBadLines(&json, summary.eval.data);
   }
   json.EndObject().Key("data").BeginObject();
   json.Key("files").Number(summary.data.files).Key("bytes").Number(summary.data.bytes);
   json.Key("lines").Number(summary.data.lines).Key("bad_lines").Number(summary.data.bad_lines);
+  AppendBadLines(&json, summary.data);
   json.Key("counters").BeginObject();
   for (const auto& [kind, count] : summary.data.counters) json.Key(kind).Number(count);
   json.EndObject().EndObject().Key("stage_seconds").BeginObject();
@@ -170,6 +248,12 @@ std::string RunJson(const RunSummary& summary) {
   json.Key("total_seconds").Number(summary.total_seconds).Key("workers").Number(summary.workers);
   json.Key("peak_rss_bytes").Number(summary.peak_rss_bytes);
   json.Key("interrupted").Bool(summary.interrupted).Key("stopped_early").Bool(summary.stopped_early);
+  if (summary.odd_loss_labels.count + summary.odd_metric_labels.count > 0) {
+    json.Key("odd_labels").BeginObject();
+    AppendOddLabels(&json, "loss", summary.odd_loss_labels);
+    AppendOddLabels(&json, "metrics", summary.odd_metric_labels);
+    json.EndObject();
+  }
   if (!summary.save_failures.empty()) {
     json.Key("save_failures").BeginList();
     for (const std::string& failure : summary.save_failures) json.Text(failure);
@@ -191,16 +275,18 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
   if (!summary.metrics.empty()) {
     text += (summary.infer ? "  metrics     " : "  training    ") + ValuesLine(summary.metrics) + "\n";
   }
+  text += NoAucLine(summary.metrics, "");
+  text += FetchedLine(summary);
   if (summary.has_eval) {
     text += "  evaluation  " + ValuesLine(summary.eval.metrics);
     if (summary.is_best_model) text += "  (the best, after step " + std::to_string(summary.eval.step) + ": kept)";
-    text += "\n";
+    text += "\n" + NoAucLine(summary.eval.metrics, " of the evaluation");
   }
-  if (summary.data.bad_lines > 0) {
-    text +=
-        "  bad lines   " + std::to_string(summary.data.bad_lines) + " of " + std::to_string(summary.data.lines) + "\n";
-  }
+  text += BadLinesText(summary.data, "");
+  text += BadLinesText(summary.eval.data, " of the evaluation");
   text += OddValuesLine(summary.data.counters);
+  text += OddLabelsLine(summary.odd_loss_labels, "outside 0 to 1, which the log loss takes");
+  text += OddLabelsLine(summary.odd_metric_labels, "that a metric is not defined for");
   for (const std::string& failure : summary.save_failures) text += "  failed      " + failure + "\n";
   if (summary.is_unsound) {
     text +=

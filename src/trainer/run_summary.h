@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/odd_labels.h"
 #include "trainer/run_hooks.h"
 
 namespace millrace {
@@ -18,7 +19,9 @@ struct RunSummary {
   double seconds = 0;        ///< wall clock of training passes
   double total_seconds = 0;  ///< with loading, evaluation, checkpoints
   int workers = 1;
-  MetricValues metrics;  ///< of the last pass
+  MetricValues metrics;                   ///< of the last pass
+  std::vector<FetchLine::Value> fetched;  ///< of a program, after the last batch of the last pass
+  bool is_program = false;                ///< that measures itself
   bool has_eval = false;
   EvalReport eval;  ///< of the model at the end: the last one, or the best
   bool is_best_model = false;
@@ -30,6 +33,9 @@ struct RunSummary {
   bool is_unsound = false;       ///< interrupted within a batch that had changed parameters or states
   std::string unsaved_operator;  ///< as in RunReport
   bool stopped_early = false;
+  /// Of this run and its evaluations: outside [0, 1] for a loss, and those that a metric is not defined for.
+  OddLabelsCount odd_loss_labels;
+  OddLabelsCount odd_metric_labels;
   std::vector<std::string> save_failures;  ///< of incremental.save_command
   bool infer = false;                      ///< nothing was trained
   bool feeds_itself = false;               ///< by readers of the program: no dataset

@@ -399,12 +399,14 @@ void SelfFedTrainer::Tick() {
   progress.pass_examples = pass_.examples;
   progress.step = state_.step;
   progress.pass_seconds = SecondsOf(last_tick_ - start_) - pass_.pause_seconds;
+  progress.odd_labels = job_->odd_labels().of_losses().count + job_->odd_labels().of_measures().count;
   hooks_.reporter->OnTick(progress);
 }
 
 void SelfFedTrainer::FinishReport() {
   pass_.seconds = SecondsOf(Clock::now() - start_) - pass_.pause_seconds;
   pass_.run_seconds = pass_.seconds;
+  if (pass_.batches > 0) pass_.fetched = FetchedVariables(*job_, *frame_);
 }
 
 }  // namespace millrace

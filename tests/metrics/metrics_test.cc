@@ -231,6 +231,16 @@ TEST(MetricsTest, MeansAreThoseOfTheirDefinitions) {
   EXPECT_NEAR(ValueOf(MetricDesc::AUC, rows), 0.75, 1e-12);
 }
 
+TEST(MetricsTest, TheLogLossOfASharedLabelIsTheExpectedOne) {
+  const Rows rows{{0.9F, 0.2F}, {0.25F, 0.5F}, {0, 0}};
+  const double log_loss =
+      -(0.25 * std::log(0.9) + 0.75 * std::log(0.1) + 0.5 * std::log(0.2) + 0.5 * std::log(0.8)) / 2;
+  EXPECT_NEAR(ValueOf(MetricDesc::LOGLOSS, rows), log_loss, 1e-6);
+  // Beyond 0 and 1 as at them.
+  EXPECT_EQ(ValueOf(MetricDesc::LOGLOSS, {{0.9F, 0.2F}, {3, -2}, {0, 0}}),
+            ValueOf(MetricDesc::LOGLOSS, {{0.9F, 0.2F}, {1, 0}, {0, 0}}));
+}
+
 TEST(MetricsTest, OneClassAloneOrNoRowsHasNoAuc) {
   EXPECT_TRUE(std::isnan(ValueOf(MetricDesc::AUC, {{0.5F}, {1}, {0}})));
   EXPECT_TRUE(std::isnan(GroupedAuc(SampleOf({{0.5F}, {1}, {0}}))));

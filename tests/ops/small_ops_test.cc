@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/row_locks.h"
+#include "framework/odd_labels.h"
 #include "ops/op_session.h"
 
 namespace millrace {
@@ -564,6 +565,46 @@ TEST(SmallOps, SortsAndTakesNanAsTheLargestValue) {
     const int64_t* top = (*session)->tensor("top_at")->data<int64_t>();
     EXPECT_EQ(std::vector<int64_t>(at, at + 100), expected);
     EXPECT_EQ(std::vector<int64_t>(top, top + 80), std::vector<int64_t>(expected.begin(), expected.begin() + 80));
+  }
+}
+
+TEST(LabelRange, OfLossesOfSharesIsLookedAtAndIgnoredLabelsAreLeftAlone) {
+  struct Case {
+    const char* type;
+    const char* x;
+    const char* label;
+    const char* out;
+  };
+  for (const Case& c : {Case{"sigmoid_cross_entropy_with_logits", "X", "Label", "Out"},
+                        Case{"log_loss", "Predicted", "Labels", "Loss"}, Case{"bce_loss", "X", "Label", "Out"}}) {
+    OddLabels refusing("click");
+    OddLabels counting;
+    for (OddLabels* odd : {&refusing, &counting}) {
+      FrameOptions options;
+      options.odd_labels = odd;
+      auto session = OpSession::Create({Op(c.type, {{c.x, {"x"}}, {c.label, {"y"}}}, {{c.out, {"out"}}})},
+                                       {{"x", Meta({4, 1})}, {"y", Meta({4, 1})}}, Registry(), options);
+      ASSERT_TRUE(session.ok()) << session.status().ToString();
+      Fill((*session)->tensor("x"), {4, 1}, {0.5F, 0.25F, 0.5F, 0.5F});
+      Fill((*session)->tensor("y"), {4, 1}, {0, 1, 0.5F, 0.25F});
+      EXPECT_TRUE((*session)->Run().ok()) << c.type;
+      EXPECT_EQ(odd->of_losses().count, 0);
+      Fill((*session)->tensor("y"), {4, 1}, {0, 1, -0.5F, std::nanf("")});
+      const Status status = (*session)->Run(6);
+      EXPECT_EQ(status.ok(), odd == &counting) << c.type;
+      if (odd == &refusing) {
+        EXPECT_THAT(status.message(), HasSubstr("label \"click\" of row 2 of the batch, batch 7, is -0.5")) << c.type;
+      } else {
+        EXPECT_EQ(odd->of_losses().count, 2);
+        EXPECT_THAT(odd->of_losses().first, HasSubstr("label \"y\" of row 2 of the batch, batch 7, is -0.5")) << c.type;
+      }
+      Fill((*session)->tensor("y"), {4, 1}, {0, -100, 1, -100});
+      const bool ignores = std::string_view(c.type).starts_with("sigmoid");
+      EXPECT_EQ((*session)->Run().ok(), ignores || odd == &counting) << c.type;
+      if (odd == &counting) {
+        EXPECT_EQ(odd->of_losses().count, ignores ? 2 : 4) << c.type;
+      }
+    }
   }
 }
 

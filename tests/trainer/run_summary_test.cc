@@ -80,9 +80,16 @@ TEST(RunSummaryTest, TheClosingBlockNamesQualitySpeedAndBottleneck) {
   const std::string block = ClosingBlock(Summarize(ReportOf(3, 1), 2, 5), "out");
   EXPECT_THAT(block, HasSubstr("trained: 200 examples in 20 batches, 4.0 s, 50 examples/s, 2 workers\n"));
   EXPECT_THAT(block, HasSubstr("training    auc 0.750000"));
-  EXPECT_THAT(block, HasSubstr("bad lines   1 of 101\n"));
+  EXPECT_THAT(block, HasSubstr("bad lines   1 of 101 left out\n"));
   EXPECT_THAT(block, HasSubstr("bottleneck  workers waited"));
   EXPECT_THAT(block, testing::Not(HasSubstr("odd values")));
+}
+
+TEST(RunSummaryTest, AnAucThatIsNoneIsExplained) {
+  RunReport report = ReportOf(3, 1);
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), ""), testing::Not(HasSubstr("no auc")));
+  report.passes.back().metrics = {{"auc", std::nan("")}};
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), ""), HasSubstr("no auc: all labels are of one class\n"));
 }
 
 TEST(RunSummaryTest, TheClosingBlockNamesNanAndInfiniteInput) {

@@ -1,0 +1,54 @@
+#include "framework/odd_labels.h"
+
+#include <glog/logging.h>
+
+#include <cstdio>
+
+namespace millrace {
+namespace {
+
+/// `label "y" of part-3:17 is 2`; where no line is known, with the batch.
+std::string InWords(const OddLabelsOfBatch& found, std::string_view name) {
+  char value[32];
+  std::snprintf(value, sizeof(value), "%.7g", found.value);
+  std::string text = "label \"" + std::string(name) + "\" of " + found.place;
+  if (found.place.starts_with("row ")) text += ", batch " + std::to_string(found.step + 1) + ",";
+  return text + " is " + value;
+}
+
+}  // namespace
+
+Status OddLabels::OfLoss(const OddLabelsOfBatch& found) {
+  if (!refused_.empty()) {
+    const std::string text = InWords(found, refused_);
+    return BadData(text +
+                   ", and the loss takes 0, 1 and shares between them; mend the line, or drop such lines in "
+                   "pipe_command (a value to be met rather than a click: kind: SQUARED_ERROR)");
+  }
+  const std::string text = InWords(found, found.variable);
+  if (losses_.Add(found.count, text)) {
+    LOG(WARNING) << text << ": outside 0 to 1, where the log loss has no lower bound and moves predictions "
+                 << "without end; trained on as Paddle does, and counted";
+  }
+  return Status::Ok();
+}
+
+void OddLabels::OfMeasure(std::string_view measure, std::string_view meaning, const OddLabelsOfBatch& found) {
+  const std::string text = std::string(measure) + ": " + InWords(found, found.variable);
+  if (measures_.Add(found.count, text)) LOG(WARNING) << text << ": " << meaning;
+}
+
+bool OddLabels::Tally::Add(int64_t count, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  const bool is_first = sum_.count == 0;
+  if (is_first) sum_.first = text;
+  sum_.count += count;
+  return is_first;
+}
+
+OddLabelsCount OddLabels::Tally::Get() const {
+  const std::lock_guard lock(mutex_);
+  return sum_;
+}
+
+}  // namespace millrace
