@@ -2,7 +2,6 @@
 
 #include <gflags/gflags.h>
 
-#include <csignal>
 #include <cstdio>
 #include <thread>
 
@@ -96,8 +95,6 @@ Status Run(const CommandLine& line) {
 int main(int argc, char** argv) {
   const millrace::CommandLine line = millrace::ParseCommandLine(millrace::kProgram, argc, argv);
   if (line.exit_code) return *line.exit_code;
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is a failure with a message
   const millrace::Status status = millrace::Run(line);
-  if (!status.ok()) millrace::PrintFailure("clickgen", status);
-  return millrace::ExitCode(status);
+  return millrace::EndProgram("clickgen", status);
 }

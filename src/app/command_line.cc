@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -207,6 +208,7 @@ class Parser {
   bool version_ = false;
 };
 
+bool reader_is_gone = false;    ///< of standard output; the thread that writes there alone
 std::string_view program_name;  ///< for EndWithReason; written before threads start
 
 /// Ends the program for an exception that nothing caught, in whichever thread: with a line and an exit code that says
@@ -277,7 +279,21 @@ CommandLine ParseCommandLine(const ProgramInfo& program, int argc, char** argv) 
 
 Status FlushStandardOutput() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return Status::Ok();
-  return IoErrorFromErrno("cannot write to standard output", errno);
+  return StandardOutputFailed("cannot write to standard output");
+}
+
+Status StandardOutputFailed(const std::string& what) {
+  if (errno == EPIPE) reader_is_gone = true;
+  return IoErrorFromErrno(what, errno);
+}
+
+int EndProgram(std::string_view program, const Status& status) {
+  if (status.code() == StatusCode::kIo && reader_is_gone) {
+    std::signal(SIGPIPE, SIG_DFL);
+    std::raise(SIGPIPE);
+  }
+  if (!status.ok()) PrintFailure(program, status);
+  return ExitCode(status);
 }
 
 void PrintFailure(std::string_view program, const Status& status) {

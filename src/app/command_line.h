@@ -46,6 +46,12 @@ CommandLine ParseCommandLine(const ProgramInfo& program, int argc, char** argv);
 
 /// kIo when what was printed on standard output did not all get there: a full disk, a reader that is gone.
 Status FlushStandardOutput();
+/// kIo for a write to standard output that just failed (errno). Remembers when it was that nobody reads any more.
+Status StandardOutputFailed(const std::string& what);
+
+/// What main ends with: says a failure, and returns the exit code of `status`. When nobody reads standard output any
+/// more (`... | head`), ends by SIGPIPE without a word, as other programs do; children are to be gone by then.
+int EndProgram(std::string_view program, const Status& status);
 
 /// Writes a failure to stderr as the last thing of a process. A report about a configuration stands alone, so that
 /// editors find its places; other failures follow the program's name.

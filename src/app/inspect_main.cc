@@ -3,6 +3,7 @@
 #include <gflags/gflags.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <stop_token>
@@ -67,9 +68,17 @@ Status RunRecords(const CommandLine& line, const std::stop_token& stop) {
 
 Status CheckFlags(const CommandLine& line) {
   const std::string command = line.arguments.size() == 1 ? line.arguments[0] : "";
+  std::error_code ignored;
+  if (FLAGS_trainer_desc.empty() && !line.arguments.empty() &&
+      std::filesystem::is_regular_file(line.arguments.back(), ignored)) {
+    const std::string wanted = line.arguments.size() == 1 ? "head" : line.arguments[0];
+    return InvalidConfig("the job's file is given by a flag: inspect " + wanted +
+                         " --trainer_desc=" + line.arguments.back());
+  }
   if (command != "head" && command != "stats" && command != "convert") {
-    return InvalidConfig("expected one command, head, stats, convert or records" +
-                         (line.arguments.empty() ? std::string() : ": " + line.arguments[0]));
+    std::string given;
+    for (const std::string& word : line.arguments) given += (given.empty() ? ": " : " ") + word;
+    return InvalidConfig("expected one command, head, stats, convert or records" + given);
   }
   if (FLAGS_trainer_desc.empty()) return InvalidConfig("--trainer_desc is missing: the job's file");
   const bool is_lines = FLAGS_format == "multi_slot";
@@ -139,6 +148,5 @@ int main(int argc, char** argv) {
   if (line.exit_code) return *line.exit_code;
   const millrace::StopOnSignal signals;
   const millrace::Status status = millrace::Run(line, signals.token());
-  if (!status.ok()) millrace::PrintFailure("inspect", status);
-  return millrace::ExitCode(status);
+  return millrace::EndProgram("inspect", status);
 }

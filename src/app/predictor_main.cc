@@ -3,6 +3,7 @@
 #include <gflags/gflags.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "app/command_line.h"
@@ -53,6 +54,11 @@ Status ExplainMissingPlugin(Status failure, bool without_plugins) {
 
 Status Run(const CommandLine& line) {
   if (!line.arguments.empty()) {
+    std::error_code ignored;
+    const std::string& word = line.arguments[0];
+    if (FLAGS_model_dir.empty() && std::filesystem::is_directory(word, ignored)) {
+      return InvalidConfig("the model's folder is given by a flag: predictor --model_dir=" + word);
+    }
     return InvalidConfig("\"" + line.arguments[0] + "\" is no flag; the lines to score are --input=FILE");
   }
   if (FLAGS_model_dir.empty()) return InvalidConfig("--model_dir is missing: the folder of a saved model");
@@ -96,6 +102,5 @@ int main(int argc, char** argv) {
   const millrace::CommandLine line = millrace::ParseCommandLine(millrace::kProgram, argc, argv);
   if (line.exit_code.has_value()) return *line.exit_code;
   const millrace::Status status = millrace::Run(line);
-  if (!status.ok()) millrace::PrintFailure("predictor", status);
-  return millrace::ExitCode(status);
+  return millrace::EndProgram("predictor", status);
 }

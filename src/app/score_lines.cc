@@ -6,11 +6,14 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
+#include "app/command_line.h"
 #include "core/edit_distance.h"
 #include "core/same_file.h"
+#include "datafeed/input_opener.h"
 #include "framework/feed_names.h"
 #include "reader/line_file.h"
 
@@ -25,8 +28,8 @@ struct CloseFile {
 using OutputFile = std::unique_ptr<std::FILE, CloseFile>;
 
 Status WriteFailed(const std::string& output) {
-  return IoErrorFromErrno("cannot write scores to " + (output == "-" ? "standard output" : "\"" + output + "\""),
-                          errno);
+  if (output == "-") return StandardOutputFailed("cannot write scores to standard output");
+  return IoErrorFromErrno("cannot write scores to \"" + output + "\"", errno);
 }
 
 // Opening the output for writing empties it.
@@ -121,6 +124,19 @@ class Comparison {
   std::string first_;
 };
 
+/// Adds to a line's failure how lines without a slot are read, when the slot is one that no score depends on.
+Status ExplainMissingSlot(Status failure, const Predictor& predictor, const DataFeedDesc& desc) {
+  if (failure.code() != StatusCode::kBadData) return failure;
+  const auto& feeds = predictor.feeds();
+  for (const Slot& slot : desc.multi_slot_desc().slots()) {
+    const bool is_fed = std::find(feeds.begin(), feeds.end(), slot.name()) != feeds.end();
+    if (is_fed || failure.message().find(": slot \"" + slot.name() + "\": ") == std::string::npos) continue;
+    return {failure.code(), failure.message() + "\n  the score does not depend on it: --without=" + slot.name() +
+                                " reads lines that lack it"};
+  }
+  return failure;
+}
+
 Status WriteScores(std::span<const float> scores, std::FILE* out, Comparison* comparison, const std::string& output) {
   std::string text;
   for (const float score : scores) {
@@ -143,6 +159,7 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   DataFeedDesc desc = predictor.data_desc();
   ForgetOwnFeed(&desc);
   desc.set_drop_last(false);
+  desc.clear_bad_lines();  // a line that was left out would shift the scores of those behind it
   desc.set_thread_num(1);
   if (request.batch_size > 0) desc.set_batch_size(request.batch_size);
   if (request.pipe_command.has_value()) desc.set_pipe_command(*request.pipe_command);
@@ -166,12 +183,23 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   MR_TRY(dataset->BeginPass(options));
   BatchSource& source = dataset->source(0);
   while (true) {
-    MR_ASSIGN(const BatchPtr batch, source.Next(stop));
+    Result<BatchPtr> next = source.Next(stop);
+    if (!next.ok()) return ExplainMissingSlot(std::move(next).status(), predictor, desc);
+    const BatchPtr batch = std::move(*next);
     if (batch == nullptr) break;
     MR_ASSIGN(const std::span<const float> scores, session->Run(*batch));
     MR_TRY(WriteScores(scores, out.get(), comparison.get(), request.output));
   }
-  MR_ASSIGN([[maybe_unused]] const PassStats stats, dataset->EndPass());
+  MR_ASSIGN(const PassStats stats, dataset->EndPass());
+  const bool is_piped = !PipeCommandOf(desc).empty();
+  std::error_code unknown;
+  if (is_piped && stats.bytes == 0 && std::filesystem::file_size(file, unknown) > 0 && !unknown) {
+    return NothingTo("score", stats, desc, {file});
+  }
+  if (const auto blank = stats.counters.find("blank_line"); blank != stats.counters.end()) {
+    std::fprintf(stderr, "warning: %lld blank lines of the input have no score\n",
+                 static_cast<long long>(blank->second));
+  }
   if (out != nullptr && std::fflush(out.get()) != 0) return WriteFailed(request.output);
   return comparison == nullptr ? Status::Ok() : comparison->Finish();
 }

@@ -3,6 +3,7 @@
 #include <gflags/gflags.h>
 
 #include <cstdio>
+#include <filesystem>
 
 #include "app/command_line.h"
 #include "app/default_environment.h"
@@ -54,6 +55,11 @@ Status PrintOps(const Job& job) {
 
 Status Run(const CommandLine& line) {
   if (!line.arguments.empty()) {
+    std::error_code ignored;
+    const std::string& word = line.arguments[0];
+    if (FLAGS_trainer_desc.empty() && std::filesystem::is_regular_file(word, ignored)) {
+      return InvalidConfig("the job's file is given by a flag: trainer --trainer_desc=" + word);
+    }
     return InvalidConfig("\"" + line.arguments[0] + "\" is no flag; each override needs a --set of its own");
   }
   if (FLAGS_trainer_desc.empty()) return InvalidConfig("--trainer_desc is missing: the job's prototxt file");
@@ -105,6 +111,5 @@ int main(int argc, char** argv) {
   const millrace::CommandLine line = millrace::ParseCommandLine(millrace::kProgram, argc, argv);
   if (line.exit_code.has_value()) return *line.exit_code;
   const millrace::Status status = millrace::Run(line);
-  if (!status.ok()) millrace::PrintFailure("trainer", status);
-  return millrace::ExitCode(status);
+  return millrace::EndProgram("trainer", status);
 }

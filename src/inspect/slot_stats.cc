@@ -49,7 +49,11 @@ void DatasetStats::ReadClicks(const SlotBatch& batch) {
   for (size_t row = 0; row < rows; ++row) {
     const size_t at = slot.is_dense ? row * static_cast<size_t>(slot.width) : batch.offsets(label_)[row];
     if (!slot.is_dense && at == batch.offsets(label_)[row + 1]) continue;
-    clicked_[row] = slot.type == SlotType::kUint64 ? batch.ids(label_)[at] > 0 : batch.floats(label_)[at] > 0;
+    const bool is_id = slot.type == SlotType::kUint64;
+    clicked_[row] = is_id ? batch.ids(label_)[at] > 0 : batch.floats(label_)[at] > 0;
+    const bool is_plain =
+        is_id ? batch.ids(label_)[at] <= 1 : batch.floats(label_)[at] == (clicked_[row] ? 1.0F : 0.0F);
+    odd_labels_ += is_plain ? 0 : 1;
     clicks_ += clicked_[row] ? 1 : 0;
   }
 }

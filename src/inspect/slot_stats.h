@@ -58,6 +58,7 @@ class DatasetStats {
   std::vector<SlotStats> slots_;
   int64_t rows_ = 0;
   int64_t clicks_ = 0;
+  int64_t odd_labels_ = 0;     // neither 0 nor 1
   std::vector<bool> clicked_;  // of the current batch
 };
 

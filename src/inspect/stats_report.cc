@@ -95,6 +95,7 @@ std::string DatasetStats::AsJson(size_t top) const {
     json.append(",\"label\":");
     AppendQuoted(schema_->used()[static_cast<size_t>(label_)].name, &json);
     AppendField("label_rate", *label_rate(), &json);
+    if (odd_labels_ > 0) AppendField("odd_labels", odd_labels_, &json);
   }
   json.append(",\"slots\":{");
   for (const SlotSpec& slot : schema_->used()) {
@@ -126,6 +127,7 @@ std::string DatasetStats::AsTable(size_t top) const {
   std::string table = std::to_string(rows_) + " rows";
   if (label_rate()) {
     table += Format(", label rate %.4f (%s)", *label_rate(), schema_->used()[static_cast<size_t>(label_)].name.c_str());
+    if (odd_labels_ > 0) table += "; labels neither 0 nor 1: " + std::to_string(odd_labels_);
   }
   size_t name_width = 4;
   for (const SlotSpec& slot : schema_->used()) name_width = std::max(name_width, slot.name.size());

@@ -53,6 +53,12 @@ Result<RunState> ToState(const FoundCheckpoint& found) {
   return state;
 }
 
+/// Where a run stands, for people, who count from 1: "in epoch 2", "after epoch 1".
+std::string EpochOf(const RunState& state) {
+  const bool is_within = !state.trained.empty() || !state.readers.empty() || state.epoch == 0;
+  return (is_within ? "in epoch " : "after epoch ") + std::to_string(state.epoch + (is_within ? 1 : 0));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<JobCheckpointer>> JobCheckpointer::Create(Job& job, std::stop_token stop, std::FILE* terminal) {
@@ -100,7 +106,7 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   }
   if (!totals.has_value()) {
     if (!job_->desc().infer()) {
-      notes_.push_back("the metrics of the job have changed: those of epoch " + std::to_string(manifest.epoch()) +
+      notes_.push_back("the metrics of the job have changed: those of epoch " + std::to_string(manifest.epoch() + 1) +
                        " count from here");
     }
     totals = job_->metrics().NewTotals();
@@ -111,11 +117,11 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   state.metric_window = std::move(window);
   run_id_ = manifest.run_id();
   if (job_->desc().infer()) {
-    notes_.push_back("parameters of \"" + found->folder + "\": epoch " + std::to_string(state.epoch) + ", step " +
+    notes_.push_back("parameters of \"" + found->folder + "\": " + EpochOf(state) + ", step " +
                      std::to_string(state.step) + ", " + std::to_string(state.examples) + " examples");
     return std::optional<RunState>(std::move(state));
   }
-  notes_.push_back("going on from \"" + found->folder + "\": epoch " + std::to_string(state.epoch) + ", step " +
+  notes_.push_back("going on from \"" + found->folder + "\": " + EpochOf(state) + ", step " +
                    std::to_string(state.step) + ", " + std::to_string(state.examples) + " examples");
   return std::optional<RunState>(std::move(state));
 }
@@ -163,7 +169,7 @@ Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) {
                                "--resume=never");
   }
   if (manifest.ledger().empty()) return Status::Ok();  // between epochs any input will do
-  const std::string why = "; it stands in the middle of epoch " + std::to_string(manifest.epoch()) +
+  const std::string why = "; it stands in the middle of epoch " + std::to_string(manifest.epoch() + 1) +
                           " of that input, so restore it, or start anew with --resume=never";
   if (const Status same = CompareFingerprints(manifest.input_fingerprint(), now); !same.ok()) {
     return InvalidConfig(same.message() + why);

@@ -205,6 +205,20 @@ TEST(ValidateOnlyTest, ReadsOnBehindTheFirstBatchForAMoment) {
   EXPECT_THAT(nothing.errors(), HasSubstr("nothing to validate: no row came out of 2 files"));
 }
 
+TEST(StrayWordTest, AJobWithoutItsFlagIsToldTheCommand) {
+  const SmallJob small(10, 1);
+  const std::string job = small.DeepJob("");
+  Process trainer("trainer", {job, "--output_dir=" + small.folder() + "/out"});
+  EXPECT_EQ(trainer.Wait(), 2);
+  EXPECT_THAT(trainer.errors(), HasSubstr("trainer --trainer_desc=" + job));
+  Process inspect("inspect", {"stats", job});
+  EXPECT_EQ(inspect.Wait(), 2);
+  EXPECT_THAT(inspect.errors(), HasSubstr("inspect stats --trainer_desc=" + job));
+  Process predictor("predictor", {small.folder(), "--input=" + small.files()[0]});
+  EXPECT_EQ(predictor.Wait(), 2);
+  EXPECT_THAT(predictor.errors(), HasSubstr("predictor --model_dir=" + small.folder()));
+}
+
 TEST(StrayWordTest, IsNoInput) {
   Process predictor("predictor", {"--model_dir=model", "part-0"});
   EXPECT_EQ(predictor.Wait(), 2);
@@ -214,7 +228,7 @@ TEST(StrayWordTest, IsNoInput) {
   EXPECT_THAT(clickgen.errors(), HasSubstr("\"1000\" is no flag"));
 }
 
-TEST(BrokenOutputTest, APredictorWhoseReaderIsGoneSaysSoAndLeavesNoChild) {
+TEST(BrokenOutputTest, APredictorWhoseReaderIsGoneEndsQuietlyAndLeavesNoChild) {
   const SmallJob small(3000, 1);
   const std::string out = small.folder() + "/out";
   ASSERT_TRUE(RunJob(*MakeJob(small.DeepJob(""), out), "never", {}).ok());
@@ -225,9 +239,101 @@ TEST(BrokenOutputTest, APredictorWhoseReaderIsGoneSaysSoAndLeavesNoChild) {
   std::string line;
   ASSERT_TRUE(predictor.ReadLine(&line)) << predictor.errors();
   predictor.CloseOutput();
-  EXPECT_EQ(predictor.Wait(), 3);
-  EXPECT_THAT(predictor.errors(), HasSubstr("cannot write scores to standard output: Broken pipe"));
+  EXPECT_EQ(predictor.Wait(), 128 + SIGPIPE);
+  EXPECT_EQ(predictor.errors(), "");
   EXPECT_FALSE(AnyProcessMentions(token));
+}
+
+TEST(BrokenOutputTest, InspectAndTrainerWhoseReaderIsGoneEndQuietly) {
+  const SmallJob small(20000, 1);
+  const std::string desc = "--trainer_desc=" + small.DeepJob("");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"inspect", "head", desc, "--batches=1000", "--format=jsonl"},
+        {"inspect", "stats", desc},
+        {"trainer", desc, "--print_config"}}) {
+    Process program(command[0], {command.begin() + 1, command.end()});
+    program.CloseOutput();
+    EXPECT_EQ(program.Wait(), 128 + SIGPIPE) << command[0] << " " << command[1];
+    EXPECT_EQ(program.errors(), "") << command[0] << " " << command[1];
+  }
+}
+
+TEST(PredictorTest, KeepsOneScoreALineWhateverTrainingDidWithBadLines) {
+  const SmallJob small(100, 1);
+  const std::string job = small.DeepJob("");
+  const std::string input = small.folder() + "/input";
+  const std::string lines = ReadFile(small.files()[0]).value();
+  for (const char* action : {"SKIP", "QUARANTINE"}) {
+    const std::string out = small.folder() + "/" + action;
+    Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + out,
+                                "--set=data_desc.bad_lines={ action: " + std::string(action) + " }"});
+    ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
+    std::ofstream(input) << lines;
+    Process whole("predictor", {"--model_dir=" + out + "/model", "--input=" + input});
+    EXPECT_EQ(whole.Wait(), 0) << whole.errors();
+    std::ofstream(input) << "x\n" << lines;
+    Process broken("predictor", {"--model_dir=" + out + "/model", "--input=" + input});
+    EXPECT_EQ(broken.Wait(), 3);
+    EXPECT_THAT(broken.errors(), HasSubstr("input:1:1: slot \"label\": expected a count of values, found \"x\"\n"
+                                           "  the score does not depend on it: --without=label"));
+  }
+  std::ofstream(input) << "\n" << lines;
+  const std::string model = "--model_dir=" + small.folder() + "/SKIP/model";
+  Process blank("predictor", {model, "--input=" + input});
+  EXPECT_EQ(blank.Wait(), 0);
+  EXPECT_THAT(blank.errors(), HasSubstr("warning: 1 blank lines of the input have no score"));
+  Process silent("predictor", {model, "--input=" + input, "--pipe_command=cat > /dev/null"});
+  EXPECT_EQ(silent.Wait(), 3);
+  EXPECT_THAT(silent.errors(),
+              HasSubstr("nothing to score: pipe_command `cat > /dev/null` wrote nothing for its file"));
+}
+
+TEST(PipeCommandTest, ABadLineIsSaidToBeOneOfTheCommandsOutput) {
+  const SmallJob small(100, 1);
+  const std::string job = small.DeepJob("");
+  const std::string file = small.files()[0];
+  for (const char* dataset : {"QueueDataset", "InMemoryDataset"}) {
+    Process trainer("trainer", {"--trainer_desc=" + job, "--set=dataset.class_name=\"" + std::string(dataset) + "\"",
+                                "--set=data_desc.pipe_command=\"sed 1,3d; echo x\""});
+    EXPECT_EQ(trainer.Wait(), 3);
+    EXPECT_THAT(trainer.errors(), HasSubstr(file +
+                                            ":98:1: slot \"label\": expected a count of values, found \"x\" "
+                                            "(line 98 of what `sed 1,3d; echo x` wrote for " +
+                                            file + ")"));
+  }
+}
+
+TEST(PipeCommandTest, ThatWritesNothingIsBlamedNotTheFiles) {
+  const SmallJob small(100, 2);
+  const std::string job = small.DeepJob("");
+  for (const char* validate : {"--novalidate_only", "--validate_only"}) {
+    Process trainer("trainer", {"--trainer_desc=" + job, validate, "--set=data_desc.pipe_command=\"cat > /dev/null\""});
+    EXPECT_EQ(trainer.Wait(), 3);
+    EXPECT_THAT(trainer.errors(),
+                testing::ContainsRegex("pipe_command `cat > /dev/null` wrote nothing for any of 2 files, and said that "
+                                       "all is well: exit code 0, [1-9][0-9]* bytes in, 0 bytes out"));
+  }
+}
+
+TEST(BadLinesTest, LeftOutOnesAreShownWithTheFileThatHasThem) {
+  const SmallJob small(100, 1);
+  const std::string job = small.DeepJob("eval { filelist: \"" + small.folder() + "/eval\" }");
+  const std::string file = small.files()[0];
+  std::ofstream(small.folder() + "/eval") << ReadFile(file).value() << "y\n";
+  std::ofstream(file, std::ios::app) << "x\n";
+  const std::string out = small.folder() + "/out";
+  Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + out,
+                              "--set=data_desc.bad_lines={ action: QUARANTINE max_fraction: 1 }"});
+  ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
+  const std::string place = file + ":101:1: slot \"label\": expected a count of values, found \"x\"";
+  EXPECT_THAT(trainer.errors(), HasSubstr("  bad lines   1 of 101 left out; the first:\n              " + place +
+                                          "\n              all of them: " + out + "/bad_lines.txt\n"));
+  EXPECT_THAT(trainer.errors(),
+              HasSubstr("  bad lines   1 of 101 of the evaluation left out; the first:\n              " +
+                        small.folder() + "/eval:101:1: "));
+  const std::string run = ReadFile(out + "/run.json").value();
+  EXPECT_THAT(run, HasSubstr("part-0:101:1: slot"));
+  EXPECT_THAT(run, HasSubstr("\"quarantine_path\": \"" + out + "/bad_lines.txt\""));
 }
 
 TEST(BrokenOutputTest, WhatIsPrintedWithClosedStreamsGoesIntoNoFile) {

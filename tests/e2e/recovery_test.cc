@@ -442,7 +442,7 @@ TEST(CheckpointTest, LinesThatMeanSomethingElseNowAreRefusedByName) {
     const auto [code, errors] = GoOn(job, out, set);
     EXPECT_EQ(code, 2) << set;
     EXPECT_THAT(errors, HasSubstr(said));
-    EXPECT_THAT(errors, HasSubstr("it stands in the middle of epoch 0 of that input"));
+    EXPECT_THAT(errors, HasSubstr("it stands in the middle of epoch 1 of that input"));
   }
   const std::string out = small.folder() + "/out";
   const auto [code, errors] = GoOn(job, out, "data_desc.bad_lines={action: SKIP}");
@@ -469,7 +469,7 @@ TEST(CheckpointTest, AFileOfOtherContentIsRefusedWithinAnEpochUnlessItIsAccepted
   EXPECT_EQ(changed_code, 2) << changed;
   EXPECT_THAT(changed, HasSubstr("file \"" + file +
                                  "\" has other content now, in as many bytes; it stands in the middle "
-                                 "of epoch 0 of that input, so restore it, or start anew with --resume=never; if only "
+                                 "of epoch 1 of that input, so restore it, or start anew with --resume=never; if only "
                                  "lines have changed that were not trained yet, --set "
                                  "checkpoint.accept_changed_files=true goes on"));
 
@@ -536,8 +536,8 @@ TEST(StandardOutput, ThatTakesNothingIsAFailure) {
   }
   const std::string command = bin + "/clickgen --output_dir=- --rows=100000 2> " + small.folder() +
                               "/errors | head -1 > /dev/null; exit ${PIPESTATUS[0]}";
-  EXPECT_EQ(WEXITSTATUS(std::system(("bash -c '" + command + "'").c_str())), 3);
-  EXPECT_THAT(ReadFile(small.folder() + "/errors").value(), HasSubstr("Broken pipe"));
+  EXPECT_EQ(WEXITSTATUS(std::system(("bash -c '" + command + "'").c_str())), 128 + SIGPIPE);
+  EXPECT_EQ(ReadFile(small.folder() + "/errors").value(), "");
 }
 
 TEST(TrainerTest, APrintPeriodOfZeroPrintsNothing) {

@@ -43,6 +43,19 @@ TEST(DatasetStats, LabelRateOfAnId) {
   EXPECT_THAT(stats.AsTable(3), HasSubstr("top: 5: 1 (1.000) 7: 1 (0.000) 18446744073709551615: 1 (1.000)"));
 }
 
+TEST(DatasetStats, LabelsThatAreNeitherZeroNorOneAreCounted) {
+  const SlotSchema schema = DemoSchema();
+  SlotBatch batch(schema);
+  FillDemoBatch(&batch);
+  DatasetStats stats(schema, "label", 100);
+  stats.Add(batch);
+  EXPECT_THAT(stats.AsTable(0), testing::Not(HasSubstr("neither")));
+  batch.column(0).ids = {2, 1};
+  stats.Add(batch);
+  EXPECT_THAT(stats.AsTable(0), HasSubstr("labels neither 0 nor 1: 1\n"));
+  EXPECT_THAT(stats.AsJson(0), HasSubstr(R"("odd_labels":1,)"));
+}
+
 TEST(DatasetStats, NonFiniteValuesAreCountedApart) {
   const SlotSchema schema = DemoSchema();
   SlotBatch batch(schema);
