@@ -17,7 +17,9 @@ TEST(NanCheck, KeepsABatchThatInspectAndTrainerReadAgain) {
   std::ofstream(small.files()[0], std::ios::app) << "1 nan 1 1 1 101 1 7 2 9 9\n1 0 1 1 1 102 1 8 2 3 4\n";
   const std::string job = small.DeepJob("update_mode: SERIAL check_nan_var_names: \"loss\"");
   const std::string out = small.folder() + "/out";
-  Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + out});
+  // The log loss would refuse such a label before.
+  const std::string squared = "--set=model.loss.kind=SQUARED_ERROR";
+  Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + out, squared});
   ASSERT_EQ(trainer.Wait(), 3);
   // Batches of 32: lines 97 to 102 are the fourth.
   const std::string kept = out + "/nan_batch_3.txt";
@@ -40,7 +42,7 @@ TEST(NanCheck, KeepsABatchThatInspectAndTrainerReadAgain) {
   EXPECT_EQ(inspect.output(), ReadFile(kept).value());
 
   std::vector<std::string> again = replay;
-  again.insert(again.end(), {"--set=infer=true", "--set=check_nan_var_names=[\"loss\", \"y\"]"});
+  again.insert(again.end(), {squared, "--set=infer=true", "--set=check_nan_var_names=[\"loss\", \"y\"]"});
   Process second("trainer", again);
   EXPECT_EQ(second.Wait(), 3);
   EXPECT_THAT(second.errors(),

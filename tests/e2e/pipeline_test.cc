@@ -194,7 +194,8 @@ TEST(Pipeline, AFailureInASectionEndsAll) {
   std::ofstream(small.files()[0], std::ios::app) << "1 nan 1 1 1 5 1 7 2 9 9\n";
   const std::string job = small.DeepJob(std::string(kTrainer) + R"(check_nan_var_names: "loss" section_param {
       num_microbatches: 4 section_config { section_out_var_names: "e" concurrency: 2 } section_config {} })");
-  Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + small.folder() + "/out"});
+  Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + small.folder() + "/out",
+                              "--set=model.loss.kind=SQUARED_ERROR"});
   EXPECT_EQ(trainer.Wait(), 3);
   EXPECT_THAT(trainer.errors(), HasSubstr("section 0: variable \"loss\" holds a NaN"));
 }

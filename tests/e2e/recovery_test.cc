@@ -558,8 +558,9 @@ TEST(TrainerTest, AnIdOutsideItsTableEndsAJobWhoseCommandGoesOn) {
   Process trainer("trainer", flags);
   EXPECT_EQ(trainer.Wait(), 3);
   EXPECT_THAT(trainer.errors(),
-              testing::ContainsRegex("slot \"A\", .*part-0:[0-9]+: the id is outside parameter \"t\", "
-                                     "whose ids are 0..4"));
+              testing::ContainsRegex(
+                  "slot \"A\", .*part-0:[0-9]+ .a line of pipe_command.s output.: the id is outside parameter \"t\", "
+                  "whose ids are 0..4"));
 }
 
 TEST(TrainerTest, AResumeThatIsNeitherAutoNorAFolderIsTold) {
