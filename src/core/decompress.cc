@@ -201,6 +201,7 @@ class DetectingSource final : public ByteSource {
       if (!more) break;
     }
     const std::string_view first(input_.rest().data(), input_.rest().size());
+    MR_TRY(CheckPackedHasBytes(first, name_));
     if (IsCutWithin(first, kGzipMagic, ".gz")) return BadData("gzip: unexpected end of file " + name_);
     if (IsCutWithin(first, kZstdMagic, ".zst")) return BadData("zstd: unexpected end of file " + name_);
     switch (DetectCompression(first)) {
@@ -226,6 +227,11 @@ class DetectingSource final : public ByteSource {
 };
 
 }  // namespace
+
+Status CheckPackedHasBytes(std::string_view first_bytes, const std::string& name) {
+  if (!first_bytes.empty() || !(name.ends_with(".gz") || name.ends_with(".zst"))) return Status::Ok();
+  return BadData(name + ": the file has no byte, and what is packed has some, however empty: it was cut short");
+}
 
 Compression DetectCompression(std::string_view first_bytes) {
   if (first_bytes.starts_with(kGzipMagic)) return Compression::kGzip;

@@ -18,6 +18,9 @@ std::string_view ForeignUnpacker(std::string_view first_bytes);
 /// Tells by the first bytes (four are enough).
 Compression DetectCompression(std::string_view first_bytes);
 
+/// kBadData for a file named .gz or .zst that has no byte: what is packed has some, however empty, so it was cut short.
+Status CheckPackedHasBytes(std::string_view first_bytes, const std::string& name);
+
 /// The first ten bytes of a file, or as many as it has. kNotFound, kIo.
 Result<std::string> ReadFirstBytes(const std::string& path);
 

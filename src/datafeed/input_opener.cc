@@ -201,6 +201,7 @@ Result<OpenedInput> InputOpener::Open(const std::string& file) const {
   } else {
     MR_ASSIGN(const std::string first_bytes, ReadFirstBytes(file));
     const Compression compression = DetectCompression(first_bytes);
+    MR_TRY(CheckPackedHasBytes(first_bytes, file));
     if (const std::string_view unpacker = ForeignUnpacker(first_bytes); !unpacker.empty() && pipe_command_.empty()) {
       return BadData("\"" + file + "\" is packed, and neither as gz nor as zstd: data_desc.pipe_command: \"" +
                      std::string(unpacker) + "\" unpacks it");

@@ -93,7 +93,7 @@ struct WorkerReport {
   int64_t examples = 0;
   int64_t read_nanoseconds = 0;  ///< waiting for batches
   int64_t run_nanoseconds = 0;   ///< operators
-  bool was_cut = false;          ///< a stop ended its last batch within a loop
+  bool was_cut = false;          ///< its last batch ended within its operators: a failure, or a stop within a loop
   bool input_failed = false;     ///< no batch came; those before it were trained whole
 };
 

@@ -60,7 +60,7 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanosecond
   const int64_t start = SteadyNanoseconds();
   const WorkerFrame& in = parts_.frames[0];
   if (Status s = in.frame->Run(context); !s.ok()) {
-    report_.was_cut = s.code() == StatusCode::kCancelled;
+    report_.was_cut = true;
     return s;
   }
   if (turn.owns_lock()) turn.unlock();

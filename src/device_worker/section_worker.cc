@@ -111,7 +111,7 @@ Status SectionWorker::TrainMiniBatches(BatchSource& source, const std::stop_toke
     if (stop.stop_requested()) return Cancelled("training was stopped");
     const int64_t start = SteadyNanoseconds();
     if (Status s = RunMiniBatch(stop); !s.ok()) {
-      report_.was_cut = s.code() == StatusCode::kCancelled;
+      report_.was_cut = true;
       return s;
     }
     report_.run_nanoseconds += SteadyNanoseconds() - start;

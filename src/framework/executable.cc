@@ -238,9 +238,14 @@ bool Executable::WritesForGood(const OpDesc& op) const {
   return std::any_of(inner.begin(), inner.end(), [this](const OpDesc& o) { return WritesForGood(o); });
 }
 
+bool Executable::LeavesNoTrace(size_t count) const {
+  const auto end = ops().begin() + static_cast<std::ptrdiff_t>(count);
+  return std::none_of(ops().begin(), end, [this](const OpDesc& op) { return WritesForGood(op); });
+}
+
 bool Executable::StopsWithoutTrace() const {
   const auto last = std::find_if(ops().rbegin(), ops().rend(), [this](const OpDesc& op) { return HoldsLoop(op); });
-  return std::none_of(last, ops().rend(), [this](const OpDesc& op) { return WritesForGood(op); });
+  return LeavesNoTrace(static_cast<size_t>(ops().rend() - last));
 }
 
 int BlockOf(const OpDesc& op) {

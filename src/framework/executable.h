@@ -48,9 +48,10 @@ class Executable {
   const OpRegistry& registry() const { return *registry_; }
   /// By CompileOptions::parts; empty without them.
   const std::vector<OpRange>& parts() const { return parts_; }
-  /// True when a run that a stop ends within a `while` has left nothing behind: neither a loop nor what runs before the
-  /// last one updates a parameter or writes a persistable variable. Kernels' states are not looked at: Frame::states()
-  /// has them.
+  /// True when the first `count` operators of block 0 leave nothing behind when a run ends with them: none of them
+  /// updates a parameter or writes a persistable variable. Kernels' states are not looked at: Frame::states() has them.
+  bool LeavesNoTrace(size_t count) const;
+  /// The same of a run that a stop ends within a `while`: of all operators as far as the last loop.
   bool StopsWithoutTrace() const;
 
  private:
@@ -97,6 +98,8 @@ class Frame {
     block_->CollectStates(&states);
     return states;
   }
+  /// The operator of block 0 whose failure the last Run returned.
+  size_t failed_op() const { return block_->failed_op(); }
   /// Type of the i-th operator.
   const std::string& op_type(size_t i) const { return executable_->ops()[i].type(); }
 

@@ -119,7 +119,13 @@ class PyScope {
   }
   void Load(const std::string& program, const std::string& folder) {
     const Lent<Scope> scope(scope_, "scope");
-    ThrowUnlessOk(LoadVariables(ProgramOf(program), folder, *scope.value));
+    const ProgramDesc desc = ProgramOf(program);
+    {
+      // A scope of which one half is new would score by neither: the files are read for a trial first.
+      Scope trial;
+      ThrowUnlessOk(LoadVariables(desc, folder, trial));
+    }
+    ThrowUnlessOk(LoadVariables(desc, folder, *scope.value));
   }
   void SaveModel(const std::string& test, const std::string& startup, const std::string& data, std::string prediction,
                  const std::vector<std::string>& pooled, const std::string& folder) {

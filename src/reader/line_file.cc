@@ -20,11 +20,6 @@ bool IsPipe(const std::string& path) {
 }  // namespace
 
 Status CheckReadable(const std::string& path) {
-  struct stat info {};
-  const bool is_packed = path.ends_with(".gz") || path.ends_with(".zst");
-  if (is_packed && ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0) {
-    return BadData(path + ": the file has no byte, and what is packed has some, however empty: it was cut short");
-  }
   // Who writes into a pipe would be told that its reader has gone.
   return IsPipe(path) && ::access(path.c_str(), R_OK) == 0 ? Status::Ok() : OpenForReading(path).status();
 }

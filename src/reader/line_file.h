@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-/// kNotFound or kIo when a file cannot be opened, kBadData for a .gz or .zst without a byte; reads nothing of it.
+/// kNotFound or kIo when a file cannot be opened; reads nothing of it.
 Status CheckReadable(const std::string& path);
 /// kInvalidConfig for a pipe, to be asked before a file is read again: nobody would write into it a second time.
 Status CheckStartsOver(const std::string& path);

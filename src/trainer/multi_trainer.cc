@@ -330,14 +330,15 @@ void MultiTrainer::StopWithinBatch() {
 
 bool MultiTrainer::LeftSound(const Seat& seat) const {
   if (seat.worker->report().input_failed) return true;
-  if (seat.status.code() != StatusCode::kCancelled) return false;
-  if (!seat.worker->report().was_cut) return true;
+  const bool is_stop = seat.status.code() == StatusCode::kCancelled;
+  if (!seat.worker->report().was_cut) return is_stop;
   // Their kernels may have run in it: what they keep is ahead of the batches that are whole.
   const bool keeps = std::any_of(seat.frames.begin(), seat.frames.end(),
                                  [](const FrameSeat& in) { return !in.frame->states().empty(); });
   if (keeps) return false;
   // A pipeline's metrics have the micro-batches that were whole.
-  return job_->pipeline() == nullptr && job_->step().StopsWithoutTrace();
+  if (job_->pipeline() != nullptr) return false;
+  return is_stop ? job_->step().StopsWithoutTrace() : job_->step().LeavesNoTrace(seat.frames[0].frame->failed_op() + 1);
 }
 
 bool MultiTrainer::Crossed(int64_t every, int64_t since) const {

@@ -108,7 +108,12 @@ TEST(Decompress, AFileThatIsCutWithinItsFirstBytesIsAnError) {
   for (size_t size = 1; size < 4; ++size) {
     EXPECT_EQ(error(Zstd(Text(20)).substr(0, size), "a.zst"), "zstd: unexpected end of file a.zst") << size;
   }
-  EXPECT_EQ(error("", "a.csv.gz"), "");
+  for (const char* name : {"a.csv.gz", "a.zst"}) {
+    EXPECT_EQ(
+        error("", name),
+        std::string(name) + ": the file has no byte, and what is packed has some, however empty: it was cut short");
+  }
+  EXPECT_EQ(error("", "a.csv"), "");
   EXPECT_EQ(error("(", "a.gz"), "") << "text by the name of gzip";
 }
 

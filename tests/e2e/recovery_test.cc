@@ -745,6 +745,34 @@ TEST(FailedRun, GoesOnFromTheBadLineOnceItIsMended) {
   EXPECT_EQ(FolderContent(out + "/model"), FolderContent(calm + "/model"));
 }
 
+TEST(FailedRun, KeepsWhatWasTrainedBeforeABatchThatChangedNothing) {
+  const SmallJob small(1000, 1);
+  const std::string& file = small.files()[0];
+  const std::string job = small.DeepJob("update_mode: SERIAL output { tensorboard: false }");
+  const std::string calm = small.folder() + "/calm";
+  Process undisturbed("trainer", TrainerFlags(job, calm, "never"));
+  ASSERT_EQ(undisturbed.Wait(), 0) << undisturbed.errors();
+
+  const std::string whole = ReadFile(file).value();
+  size_t at = 0;
+  for (int i = 1; i < 901; ++i) at = whole.find('\n', at) + 1;
+  // A label that the loss has no meaning for is found by the operator of the loss.
+  std::ofstream(file) << whole.substr(0, at) << "1 2" << whole.substr(at + 3);
+  const std::string out = small.folder() + "/out";
+  Process failed("trainer", TrainerFlags(job, out, "auto"));
+  EXPECT_EQ(failed.Wait(), 3);
+  EXPECT_THAT(failed.errors(), HasSubstr(file + ":901 is 2"));
+  EXPECT_THAT(failed.errors(), HasSubstr("what was trained before is kept: --resume=auto goes on from step 28"));
+
+  std::ofstream(file) << whole;
+  std::vector<std::string> flags = TrainerFlags(job, out, "auto");
+  flags.insert(flags.end(), {"--set", "checkpoint.accept_changed_files=true"});
+  Process mended("trainer", flags);
+  EXPECT_EQ(mended.Wait(), 0) << mended.errors();
+  EXPECT_THAT(mended.errors(), HasSubstr("going on from"));
+  EXPECT_EQ(FolderContent(out + "/model"), FolderContent(calm + "/model"));
+}
+
 TEST(FailedRun, KeepsWhatWasTrainedWhenItsEvaluationFails) {
   const SmallJob small(1000, 1);
   const std::string held_out = small.folder() + "/held_out";

@@ -138,6 +138,20 @@ class WideDeepTest(Fresh):
             with open(self.path("final/" + name), "rb") as a, open(self.path("ours/" + name), "rb") as b:
                 self.assertEqual(a.read(), b.read(), name)
 
+    def test_a_load_that_fails_changes_nothing(self):
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        millrace.save_persistables(exe, self.path("saved"), self.main)
+        names = sorted(os.listdir(self.path("saved")))
+        self.assertGreater(len(names), 1)
+        os.truncate(self.path("saved/" + names[-1]), 20)
+        first = self.scope.get(names[0])
+        self.scope.set(names[0], first + 1)
+        with self.assertRaises(millrace.DataError) as caught:
+            millrace.load_persistables(exe, self.path("saved"), self.main)
+        self.assertIn(names[-1], str(caught.exception))
+        np.testing.assert_array_equal(self.scope.get(names[0]), first + 1)
+
     def test_training_goes_on_where_it_stood(self):
         optimizer.Adagrad(0.1).minimize(self.loss)
         exe = millrace.Executor()
