@@ -28,7 +28,7 @@ class CreatePyArrayReaderKernel : public BoundKernel<CreatePyArrayReaderKernel> 
     if (holder_->feeder() == nullptr) {
       return InvalidConfig("create_py_array_reader: the holder has no queue yet: call its init_once");
     }
-    out_->Hold(std::make_unique<PyArrayReader>(holder_->feeder()));
+    out_->Hold(std::make_unique<PyArrayReader>(holder_->feeder()), "create_py_array_reader");
     return Status::Ok();
   }
 

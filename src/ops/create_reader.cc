@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "core/hash.h"
@@ -27,6 +28,17 @@ Result<size_t> GivenAtLeast1(const OpView& op, std::string_view attribute) {
   return InvalidConfig(op.type() + ": attribute \"" + std::string(attribute) + "\" is not given");
 }
 
+/// Tells an operator from others: its type, inputs, outputs and what it reads of its attributes. Others (op_callstack,
+/// the line in Python) differ between two runs of one script.
+std::string CreationBy(const OpView& op) {
+  OpDesc desc = op.desc();
+  auto& attrs = *desc.mutable_attrs();
+  attrs.erase(std::remove_if(attrs.begin(), attrs.end(),
+                             [&op](const OpDesc::Attr& attr) { return op.info().FindAttr(attr.name()) == nullptr; }),
+              attrs.end());
+  return desc.SerializeAsString();
+}
+
 /// Makes the reader of Out at the first run. `Maker` has Status Bind(KernelContext&) and
 /// Result<std::unique_ptr<ReaderBase>> Make().
 template <class Maker>
@@ -34,7 +46,7 @@ class CreateReaderKernel : public BoundKernel<CreateReaderKernel<Maker>> {
  public:
   Status Bind(KernelContext& context) {
     MR_ASSIGN(out_, OutputReader(context, "Out"));
-    creation_ = context.op().desc().SerializeAsString();
+    creation_ = CreationBy(context.op());
     return maker_.Bind(context);
   }
   Status Run(const RunContext&) override {

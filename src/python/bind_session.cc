@@ -160,13 +160,14 @@ class PyScope {
   }
 
   std::unique_ptr<PreparedProgram>& prepared() { return prepared_; }
-  void Stepped(int64_t examples) {
-    ++step_;
-    examples_ += examples;
+  void Stepped(const PreparedProgram::Trained& trained) {
+    step_ = trained.step;
+    examples_ = trained.examples;
   }
 
   std::unique_ptr<Scope>& scope() { return scope_; }
   int64_t step() const { return step_; }
+  int64_t examples() const { return examples_; }
   void Trained(const RunState& state) {
     step_ = state.step;
     examples_ = state.examples;
@@ -392,8 +393,13 @@ py::list RunProgram(PyScope& on, const std::string& program, const std::vector<F
   if (prepared == nullptr || !prepared->Suits(key, rows)) {
     prepared = std::make_unique<PreparedProgram>(std::move(key), rows, *scope.value);
   }
-  py::list results = prepared->Run(feeds, on.step());
-  if (prepared->updates()) on.Stepped(rows);
+  // Rounds of a loop before one that fails were steps too.
+  struct Counted {
+    ~Counted() { on.Stepped(trained); }
+    PyScope& on;
+    PreparedProgram::Trained trained;
+  } counted{on, {on.step(), on.examples()}};
+  py::list results = prepared->Run(feeds, &counted.trained);
   on.prepared() = std::move(prepared);
   return results;
 }

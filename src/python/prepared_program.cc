@@ -38,6 +38,47 @@ void CheckFed(const std::string& name, const py::array& values, bool has_lod, co
                                   (meta.lod_level > 0 ? " of lod_level 1" : "")));
 }
 
+/// Gives each round of a training loop its step.
+class RoundCounter final : public LoopObserver {
+ public:
+  using Trained = PreparedProgram::Trained;
+  RoundCounter(const std::vector<const ReaderHolder*>& readers, Trained* trained)
+      : readers_(&readers), read_(Read()), trained_(trained) {}
+  Status BeforeLoop(RunContext*) override { return Status::Ok(); }
+  Status AfterRound(RunContext* body) override {
+    const auto [items, rows] = Read();
+    if (readers_->empty() || items != read_.first) ++trained_->step;
+    trained_->examples += readers_->empty() ? body->rows : rows - read_.second;
+    read_ = {items, rows};
+    body->step = trained_->step;
+    return body->stop.stop_requested() ? Cancelled("stopped in a while loop") : Status::Ok();
+  }
+  Status AfterCutRound(size_t, Status failure, RunContext*) override { return failure; }
+
+ private:
+  /// Items and rows that were read so far.
+  std::pair<int64_t, int64_t> Read() const {
+    std::pair<int64_t, int64_t> read;
+    for (const ReaderHolder* reader : *readers_) {
+      read.first += reader->items();
+      read.second += reader->rows();
+    }
+    return read;
+  }
+
+  const std::vector<const ReaderHolder*>* readers_;
+  std::pair<int64_t, int64_t> read_;
+  Trained* trained_;
+};
+
+/// Whether an operator, or one of a block that it runs, updates parameters.
+bool Updates(const Executable& executable, const OpDesc& op) {
+  if (executable.registry().Find(op.type())->is_optimizer) return true;
+  if (BlockOf(op) < 0) return false;
+  const std::vector<OpDesc>& inner = executable.ops(BlockOf(op));
+  return std::any_of(inner.begin(), inner.end(), [&](const OpDesc& o) { return Updates(executable, o); });
+}
+
 }  // namespace
 
 int RowsOf(const std::vector<FedArray>& feeds) {
@@ -53,11 +94,14 @@ PreparedProgram::PreparedProgram(Key key, int max_rows, Scope& root) : key_(std:
   const ProgramDesc program = ValueOrThrow(ParseProgram(key_.program, "program"));
   executable_ = ValueOrThrow(Executable::Compile(program, registry, options));
   std::set<std::string> read;
+  int loops = 0;
   for (const OpDesc& op : executable_->ops()) {
-    const OpInfo* info = registry.Find(op.type());
-    updates_ = updates_ || (info != nullptr && info->is_optimizer);
+    const bool is_while = op.type() == "while";
+    loops += is_while ? 1 : 0;
+    (is_while ? is_loop_ : updates_) |= Updates(*executable_, op);
     for (const OpDesc::Var& input : op.inputs()) read.insert(input.arguments().begin(), input.arguments().end());
   }
+  is_loop_ = is_loop_ && loops == 1;
   for (const VarDesc& var : program.blocks(0).vars()) {
     if (var.need_check_feed() && read.contains(var.name())) slots_.push_back(var.name());
   }
@@ -66,6 +110,10 @@ PreparedProgram::PreparedProgram(Key key, int max_rows, Scope& root) : key_(std:
   frame_options.max_rows = max_rows_;
   frame_options.readers = &SharedEnvironment().readers;
   frame_ = ValueOrThrow(Frame::Create(*executable_, nullptr, root, frame_options));
+  for (const auto& [name, meta] : executable_->vars()) {
+    const Variable* variable = meta.kind == VarType::READER ? frame_->Find(name) : nullptr;
+    if (variable != nullptr && variable->Is<ReaderHolder>()) readers_.push_back(&variable->Get<ReaderHolder>());
+  }
 }
 
 int PreparedProgram::BindFeeds(const std::vector<FedArray>& feeds) {
@@ -110,23 +158,36 @@ void PreparedProgram::ForgetFeeds(const std::vector<FedArray>& feeds) {
   lods_.clear();
 }
 
-py::list PreparedProgram::Run(const std::vector<FedArray>& feeds, int64_t step) {
+py::object PreparedProgram::Fetched(const std::string& name) const {
+  const Variable* variable = frame_->Find(name);
+  if (variable == nullptr || !variable->Is<Tensor>()) {
+    throw StatusError(InvalidConfig("fetch_list: \"" + name + "\" holds no tensor"));
+  }
+  const auto& tensor = variable->Get<Tensor>();
+  if (tensor.empty() && tensor.numel() > 0) {
+    throw StatusError(
+        InvalidConfig("fetch_list: \"" + name + "\" has no value: the block that computes it did not run"));
+  }
+  return ToArray(tensor);
+}
+
+py::list PreparedProgram::Run(const std::vector<FedArray>& feeds, Trained* trained) {
   RunContext context;
   context.rows = BindFeeds(feeds);
-  context.step = step;
+  context.step = trained->step;
+  RoundCounter counter(readers_, trained);
+  if (is_loop_) context.loop = &counter;
   RunInterruptibly<bool>([&](std::stop_token stop) -> Result<bool> {
     context.stop = std::move(stop);
     MR_TRY(frame_->Run(context));
     return true;
   });
-  py::list results;
-  for (const std::string& name : key_.fetches) {
-    const Variable* variable = frame_->Find(name);
-    if (variable == nullptr || !variable->Is<Tensor>()) {
-      throw StatusError(InvalidConfig("fetch_list: \"" + name + "\" holds no tensor"));
-    }
-    results.append(ToArray(variable->Get<Tensor>()));
+  if (updates_) {
+    ++trained->step;
+    trained->examples += context.rows;
   }
+  py::list results;
+  for (const std::string& name : key_.fetches) results.append(Fetched(name));
   ForgetFeeds(feeds);
   return results;
 }

@@ -10,6 +10,7 @@
 
 #include "framework/executable.h"
 #include "framework/scope.h"
+#include "reader/reader_holder.h"
 
 namespace millrace {
 
@@ -30,12 +31,18 @@ class PreparedProgram {
   PreparedProgram(Key key, int max_rows, Scope& root);
 
   bool Suits(const Key& key, int rows) const { return rows <= max_rows_ && key == key_; }
+  /// Steps as `trainer` counts them, and their rows.
+  struct Trained {
+    int64_t step = 0;
+    int64_t examples = 0;
+  };
   /// Runs it on one batch: every slot that it reads is in `feeds`, of its type and sizes, all with the same rows.
-  pybind11::list Run(const std::vector<FedArray>& feeds, int64_t step);
-  /// Whether it updates parameters.
-  bool updates() const { return updates_; }
+  /// `trained` is what was before it, and goes on by what this run trains, also where it fails behind some: of a loop
+  /// that updates parameters each round is a step, or, where the program has readers, each that read an item.
+  pybind11::list Run(const std::vector<FedArray>& feeds, Trained* trained);
 
  private:
+  pybind11::object Fetched(const std::string& name) const;
   int BindFeeds(const std::vector<FedArray>& feeds);
   void ForgetFeeds(const std::vector<FedArray>& feeds);
 
@@ -43,10 +50,12 @@ class PreparedProgram {
   int max_rows_;
   std::unique_ptr<const Executable> executable_;
   std::unique_ptr<Frame> frame_;
-  std::vector<std::string> slots_;  ///< that its operators read
-  bool updates_ = false;
-  std::vector<pybind11::array> kept_;        ///< of the run that goes on
-  std::vector<std::vector<uint32_t>> lods_;  ///< likewise
+  std::vector<std::string> slots_;            ///< that its operators read
+  std::vector<const ReaderHolder*> readers_;  ///< that they read, too
+  bool updates_ = false;                      ///< parameters, outside of loops
+  bool is_loop_ = false;                      ///< it has one `while`, whose rounds update parameters
+  std::vector<pybind11::array> kept_;         ///< of the run that goes on
+  std::vector<std::vector<uint32_t>> lods_;   ///< likewise
 };
 
 /// Rows of the largest array.

@@ -38,7 +38,7 @@ class ReaderHolder {
   /// Whether an operator made a reader here, taken away or not: creation runs once.
   bool made() const;
   /// Puts the reader here, which `creation` made: whatever tells its operator from others. Only when !made() (CHECK).
-  void Hold(std::unique_ptr<ReaderBase> reader, std::string creation = {});
+  void Hold(std::unique_ptr<ReaderBase> reader, std::string creation);
   /// kInvalidConfig unless the reader was made by `creation`.
   Status CheckMadeBy(const std::string& creation) const;
   /// Takes the reader away for variable `by`.

@@ -747,7 +747,7 @@ TEST(FailedRun, GoesOnFromTheBadLineOnceItIsMended) {
 
 TEST(FailedRun, KeepsWhatWasTrainedBeforeABatchThatChangedNothing) {
   const SmallJob small(1000, 1);
-  const std::string& file = small.files()[0];
+  const std::string file = small.files()[0];
   const std::string job = small.DeepJob("update_mode: SERIAL output { tensorboard: false }");
   const std::string calm = small.folder() + "/calm";
   Process undisturbed("trainer", TrainerFlags(job, calm, "never"));
@@ -766,7 +766,7 @@ TEST(FailedRun, KeepsWhatWasTrainedBeforeABatchThatChangedNothing) {
 
   std::ofstream(file) << whole;
   std::vector<std::string> flags = TrainerFlags(job, out, "auto");
-  flags.insert(flags.end(), {"--set", "checkpoint.accept_changed_files=true"});
+  flags.emplace_back("--set=checkpoint.accept_changed_files=true");
   Process mended("trainer", flags);
   EXPECT_EQ(mended.Wait(), 0) << mended.errors();
   EXPECT_THAT(mended.errors(), HasSubstr("going on from"));

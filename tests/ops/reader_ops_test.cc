@@ -269,6 +269,13 @@ TEST_F(ReaderOps, RefuseASecondReaderInOneVariable) {
                        ReaderOp("create_batch_reader", "r", IntAttr("batch_size", 4), "b")),
             "op[3] create_batch_reader (Out: \"r\"): another operator has made a reader in this variable; give each "
             "reader a variable of its own");
+  // The same creation, from another line of a script.
+  const std::string line = "attrs { name: \"op_callstack\" type: STRINGS strings: \"train.py, line ";
+  for (const char* number : {"3", "7"}) {
+    const Status made =
+        Start(ReaderVar("again") + OpenFiles("again", std::string(kTwoColumns) + line + number + "\" }"));
+    ASSERT_TRUE(made.ok()) << made.ToString();
+  }
 }
 
 TEST_F(ReaderOps, NameReadersThatCannotBeUsed) {

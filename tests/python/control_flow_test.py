@@ -179,6 +179,15 @@ class TrainingLoopTest(Fresh):
         for name, array in zip("wb", wanted):
             np.testing.assert_array_equal(scope.get(name), array)
 
+    def test_a_variable_of_a_block_that_did_not_run_has_no_value(self):
+        x = layers.ones([1, 2])
+        runs = layers.zeros([1], "bool")
+        with layers.ConditionalBlock([runs], is_scalar_condition=True).block():
+            inner = layers.scale(x, 2.0)
+        with self.assertRaises(millrace.ConfigError) as caught:
+            self.run_once([inner])
+        self.assertIn('"%s" has no value: the block that computes it did not run' % inner.name, str(caught.exception))
+
     def test_a_loop_over_a_reader_trains_in_trainer_to_the_same_bytes(self):
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "rows.csv")
@@ -192,8 +201,11 @@ class TrainingLoopTest(Fresh):
                 more = reader.has_next(batches)
                 with layers.ConditionalBlock([more], is_scalar_condition=True).block():
                     x, y = reader.read_file(batches)
+                    # Which values it drops, and the rate below, follow the step.
+                    x = layers.dropout(x, 0.2)
                     predict = layers.fc(x, 2, act="softmax", param_attr=millrace.ParamAttr("w", initializer.Uniform(-0.5, 0.5)), name="click")
-                    optimizer.Adagrad(0.1).minimize(layers.mean(layers.cross_entropy(predict, y)))
+                    rate = optimizer.exponential_decay(0.1, 1, 0.9)
+                    optimizer.Adagrad(rate).minimize(layers.mean(layers.cross_entropy(predict, y)))
                 with layers.ConditionalBlock([layers.logical_not(more)], is_scalar_condition=True).block():
                     reader.reset(batches)
                     layers.increment(passes)
@@ -202,6 +214,7 @@ class TrainingLoopTest(Fresh):
             start = self.scope.get("w")
             self.assertEqual(self.run_once([passes])[0].tolist(), [3])
             self.assertGreater(abs(self.scope.get("w") - start).max(), 0.1)
+            self.assertEqual(self.scope.step, 9)
 
             self.main.save(os.path.join(folder, "job"))
             job = os.path.join(folder, "job.prototxt")

@@ -135,8 +135,8 @@ TEST(MultiPassReader, ShufflesAfterAResetHoweverFarItWasRead) {
 
 TEST(MultiPassReader, GoesOnFromACheckpointBehindAReset) {
   const auto hold = [](ReaderHolder& holder) {
-    holder.Hold(
-        std::make_unique<MultiPassReader>(std::make_unique<ShuffleReader>(MakeRowReader("f", 0, 20), 20, 7), 3));
+    holder.Hold(std::make_unique<MultiPassReader>(std::make_unique<ShuffleReader>(MakeRowReader("f", 0, 20), 20, 7), 3),
+                "rows");
   };
   const auto read = [](ReaderHolder& holder, int items) {
     std::vector<std::string> values;

@@ -81,7 +81,7 @@ TEST(CheckTensor, RefusesALoDThatDoesNotCutTheTensor) {
 
 TEST(ReaderHolder, EndsAsItIsAsked) {
   ReaderHolder holder;
-  holder.Hold(MakeRowReader("f", 0, 1));
+  holder.Hold(MakeRowReader("f", 0, 1), "rows");
   std::vector<LoDTensor> item;
   ASSERT_TRUE(holder.ReadNext(&item, EndOfData::kError, {}).ok());
   EXPECT_EQ(item.size(), 2U);
@@ -98,7 +98,7 @@ TEST(ReaderHolder, GivesItsReaderAwayOnce) {
   EXPECT_FALSE(holder.made());
   EXPECT_EQ(holder.ReInit().message(),
             "no operator has made the reader; its creation belongs into the startup program");
-  holder.Hold(MakeRowReader("f", 0, 1));
+  holder.Hold(MakeRowReader("f", 0, 1), "rows");
   EXPECT_TRUE(holder.made());
   EXPECT_TRUE(holder.Take("batches").ok());
   EXPECT_TRUE(holder.made());
@@ -108,7 +108,7 @@ TEST(ReaderHolder, GivesItsReaderAwayOnce) {
 
 TEST(ReaderHolder, MovesAFreshReaderToWhereAnotherStood) {
   ReaderHolder first;
-  first.Hold(MakeRowReader("f", 0, 5));
+  first.Hold(MakeRowReader("f", 0, 5), "rows");
   std::vector<LoDTensor> item;
   ASSERT_TRUE(first.ReadNext(&item, EndOfData::kError, {}).ok());
   ASSERT_TRUE(first.ReInit().ok());
@@ -116,14 +116,14 @@ TEST(ReaderHolder, MovesAFreshReaderToWhereAnotherStood) {
   EXPECT_EQ(first.position(), (ReaderPosition{.resets = 1, .items = 3}));
 
   ReaderHolder second;
-  second.Hold(MakeRowReader("f", 0, 5));
+  second.Hold(MakeRowReader("f", 0, 5), "rows");
   ASSERT_TRUE(second.MoveTo(first.position(), {}).ok());
   EXPECT_EQ(second.position(), first.position());
   ASSERT_TRUE(second.ReadNext(&item, EndOfData::kError, {}).ok());
   EXPECT_EQ(FirstValues(item), "3");
 
   ReaderHolder shorter;
-  shorter.Hold(MakeRowReader("f", 0, 2));
+  shorter.Hold(MakeRowReader("f", 0, 2), "rows");
   EXPECT_THAT(shorter.MoveTo(first.position(), {}).message(),
               testing::StartsWith("going on from a checkpoint: the reader is at its end after 2 items"));
 }
