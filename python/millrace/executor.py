@@ -18,6 +18,9 @@ from .report import Report
 
 __all__ = ["Executor", "FetchHandler", "export_model", "load_persistables", "save_inference_model", "save_persistables"]
 
+# All that export_model writes: what it may replace.
+_EXPORTED = ("model.pdmodel", "model.pdiparams", "model.data_feed.prototxt", "offline.onnx")
+
 
 class FetchHandler:
     """Looks at variables while a program trains: derive, and write handler.
@@ -69,7 +72,8 @@ class Executor:
             _check_has_layers("run", program)
         feeds = [_fed(program, name, given) for name, given in (feed or {}).items()]
         with _places(program):
-            return _millrace.run_program(scope._scope, program.serialize(), feeds, _fetches(program, fetch_list), program.random_seed)
+            return _millrace.run_program(scope._scope, program.serialize(), feeds, _fetches(program, fetch_list),
+                                         program.random_seed)
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
                            fetch_info=None, print_period=100, fetch_handler=None, update_mode=None):
@@ -107,7 +111,7 @@ class Executor:
         fields = ["update_mode: SERIAL", "epochs: %d" % _checks.whole("train_from_reader: epochs", epochs, 1)]
         try:
             return self._run("train_from_reader", program, scope, 1, debug, fetch_list, fetch_info, print_period,
-                             fetch_handler, fields, None)
+                             fetch_handler, fields, None, 3)
         except ConfigError:
             raise  # nothing was read, or nothing is left to read
         except BaseException as error:
@@ -128,8 +132,8 @@ class Executor:
         if program._is_startup():
             raise ConfigError(call + " runs main programs; run the startup program by run()")
         if not infer and not program._is_trained:
-            warnings.warn("train_from_dataset: the program updates nothing, as no optimizer's minimize was called; infer_from_dataset "
-                          "looks at rows without training", MillraceWarning, stacklevel=3)
+            warnings.warn("train_from_dataset: the program updates nothing, as no optimizer's minimize was called; "
+                          "infer_from_dataset looks at rows without training", MillraceWarning, stacklevel=3)
         workers = _checks.whole(call + ": thread", thread, 0) or dataset.thread_num
         mode = update_mode or ("SERIAL" if workers == 1 else "HOGWILD")
         memory = dataset._memory()
@@ -137,16 +141,20 @@ class Executor:
         if infer:
             fields.append("infer: true")
         return self._run(call, program, scope, workers, debug, fetch_list, fetch_info, print_period, fetch_handler, fields,
-                         memory)
+                         memory, 4)
 
     def _run(self, call, program, scope, workers, debug, fetch_list, fetch_info, print_period, fetch_handler, fields,
-             memory):
+             memory, stacklevel):
         program = _program(program)
         _check_has_layers(call, program)
         _checks.whole("print_period", print_period, 1)
         if fetch_handler is not None:
             _checks.one_of("fetch_handler", fetch_handler, FetchHandler)
         names = _fetches(program, fetch_list)
+        for name in names:
+            if not program._author.has(name) and not program.var(name).persistable:
+                raise ConfigError('fetch_list: "%s" is a variable of a block; fetch one from before the block, to which the block '
+                                  "writes it by assign(x, output=...)" % name)
         if isinstance(fetch_info, str):
             fetch_info = [fetch_info]  # one text for one variable
         info = [_checks.text("fetch_info", one) for one in fetch_info] if fetch_info is not None else names
@@ -174,8 +182,7 @@ class Executor:
                 report = Report(**_millrace.run_dataset(_scope(scope)._scope, "\n".join(text), memory, fetch_handler))
         if report.rows == 0:
             # A day may have no rows; that nothing was learned is to be seen.
-            caller = 3 if memory is None and call == "train_from_reader" else 4
-            warnings.warn("%s: there was no row to read" % call, MillraceWarning, stacklevel=caller)
+            warnings.warn("%s: there was no row to read" % call, MillraceWarning, stacklevel=stacklevel)
         return report
 
 
@@ -222,10 +229,11 @@ def export_model(dirname, feeded_var_names, target_vars, main_program=None, scop
     target_vars       the predictions, one or a list
     vocabulary        how many rows a table that grows has there, one more than its largest id
 
-    What the format cannot hold is a ConfigError. An exported model that is there is replaced; a folder that holds something else is
-    left as it is.
+    What the format cannot hold is a ConfigError. An exported model that is there, of either format, is replaced; a folder that
+    holds anything else, other models too, is left as it is.
     """
-    targets = [target_vars] if isinstance(target_vars, (Variable, str)) else _checks.listed("export_model: target_vars", target_vars, "Variables")
+    targets = [target_vars] if isinstance(target_vars, (Variable, str)) else _checks.listed(
+        "export_model: target_vars", target_vars, "Variables")
     if not targets:
         raise ConfigError("export_model: target_vars is empty")
     if format not in ("PADDLE", "ONNX"):
@@ -236,9 +244,9 @@ def export_model(dirname, feeded_var_names, target_vars, main_program=None, scop
         fields.append("vocabulary: %d" % _checks.whole("export_model: vocabulary", vocabulary, 1))
     dirname = _checks.path("export_model: dirname", dirname)
     for other in sorted(os.listdir(dirname)) if os.path.isdir(dirname) else ():
-        if not other.endswith((".pdmodel", ".pdiparams", ".data_feed.prototxt", ".onnx")):
-            raise ConfigError('export_model: "%s" holds "%s", which is of no exported model, and the folder would be replaced; give '
-                              "another one" % (dirname, other))
+        if other not in _EXPORTED:
+            raise ConfigError('export_model: "%s" holds "%s", which is of no exported model, and the folder would be replaced; '
+                              "give another one" % (dirname, other))
     _scope(scope)._scope.export_model(program._author.for_test(), _lines("export_model", program, feeded_var_names),
                                       [name_of(var, "export_model: target_vars: ") for var in targets], " ".join(fields), dirname)
 
@@ -271,7 +279,8 @@ def _scope(given):
 
 def _fetches(program, fetch_list):
     """The names of what is to be fetched; one variable stands for a list of it."""
-    names = [name_of(var, "fetch_list: ") for var in ([fetch_list] if isinstance(fetch_list, (Variable, str)) else fetch_list or ())]
+    given = [fetch_list] if isinstance(fetch_list, (Variable, str)) else fetch_list or ()
+    names = [name_of(var, "fetch_list: ") for var in given]
     for name in names:
         try:
             program.var(name)
