@@ -5,8 +5,8 @@ from .errors import ConfigError
 from .framework import ParamAttr
 from .initializer import Constant
 
-__all__ = ["brelu", "elu", "gelu", "hard_sigmoid", "hard_swish", "leaky_relu", "log_softmax", "pow", "prelu", "selu", "soft_relu", "stanh",
-           "swish"]
+__all__ = ["brelu", "elu", "gelu", "hard_sigmoid", "hard_swish", "leaky_relu", "log_softmax", "pow", "prelu", "selu", "soft_relu",
+           "stanh", "swish"]
 
 
 def leaky_relu(x, alpha=0.02, name=None):

@@ -1,7 +1,6 @@
 """How layers append operators to a program: for the modules of layers.py."""
 
 from collections.abc import Mapping
-import operator
 import os
 import traceback
 
@@ -87,13 +86,6 @@ def as_list(given):
 def as_ints(given, what="axes and sizes"):
     """Whole numbers, alone or in a list."""
     return [_checks.whole(what, value) for value in as_list(given)]
-
-
-def whole(layer, argument, given):
-    try:
-        return operator.index(given)
-    except TypeError:
-        raise ConfigError("%s: %s has whole numbers, not %r" % (layer, argument, given)) from None
 
 
 def checked(var, program, layer, argument):

@@ -5,10 +5,15 @@ import os
 
 from .errors import ConfigError
 
+# The least and the largest of each dtype of whole numbers.
+WHOLE = {"uint8": (0, 255), **{"int%d" % bits: (-2 ** (bits - 1), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)}}
+
 
 def whole(what, given, least=None):
-    """A whole number, of at least `least`."""
+    """A whole number, of at least `least`. True is none, though it is an int to Python."""
     try:
+        if isinstance(given, bool):
+            raise TypeError
         number = operator.index(given)
     except TypeError:
         raise ConfigError("%s: a whole number, not %r" % (what, given)) from None
@@ -22,9 +27,56 @@ def number(what, given):
     if not isinstance(given, (str, bytes)):
         try:
             return float(given)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             pass
     raise ConfigError("%s: a number, not %r" % (what, given))
+
+
+def value_of(what, given, dtype):
+    """A number as a variable of `dtype` holds it: an int for whole numbers, where fractions and what is too large are refused."""
+    if dtype not in WHOLE:
+        return number(what, given)
+    value = exact_int(given)
+    if value is None:
+        number(what, given)
+        raise ConfigError("%s: %s holds whole numbers, not %r; round it, or take float32" % (what, dtype, given))
+    least, most = WHOLE[dtype]
+    if not least <= value <= most:
+        raise ConfigError("%s: %s holds %d to %d, not %d; take a larger type" % (what, dtype, least, most, value))
+    return value
+
+
+def is_int(given):
+    """Whether it is an int, or one of numpy's."""
+    try:
+        operator.index(given)
+    except TypeError:
+        return False
+    return True
+
+
+def exact_int(given):
+    """The int that a number is, numpy's too, and a float without fraction; None for any other."""
+    if is_int(given):
+        return operator.index(given)
+    try:
+        value = None if isinstance(given, (str, bytes)) else int(given)
+    except (OverflowError, TypeError, ValueError):
+        return None
+    return value if value == given else None
+
+
+def fits_bits(value, bits):
+    """Whether a float with so many bits (float32: 24, float64: 53) holds an int without rounding it."""
+    return value == 0 or (abs(value) // (value & -value)).bit_length() <= bits
+
+
+def float32_of(what, given, dtype, instead):
+    """value_of, where it is handed on as float32; a whole number that this would round is refused with what to do instead."""
+    value = value_of(what, given, dtype)
+    if dtype in WHOLE and not fits_bits(value, 24):
+        raise ConfigError("%s: %d is handed on as float32, which rounds it; %s" % (what, value, instead))
+    return float(value)
 
 
 def text(what, given):

@@ -2,53 +2,63 @@
 
 from . import _checks
 from ._append import checked, op, program_of
-from ._tensors import assign, cast, fill_constant
+from ._tensors import assign, cast, constant
 from .errors import ConfigError
 from .framework import Variable
 
-__all__ = ["ConditionalBlock", "Print", "Switch", "While", "cond", "equal", "greater_equal", "greater_than", "increment", "less_equal",
-           "less_than", "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal", "while_loop"]
+__all__ = ["ConditionalBlock", "Print", "Switch", "While", "cond", "equal", "greater_equal", "greater_than", "increment",
+           "less_equal", "less_than", "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal", "while_loop"]
 
 
 def increment(x, value=1.0, in_place=True):
     """x + value for an x of shape [1], in x itself; with in_place=False in a new variable."""
-    return op("increment", {"X": x}, {"step": float(_checks.number("increment: value", value))}, {"Out": x} if in_place else None)
+    dtype = checked(x, program_of({"x": x}), "increment", "x").dtype
+    step = _checks.float32_of("increment: value", value, dtype, "take assign(x + value, output=x)")
+    return op("increment", {"X": x}, {"step": step}, {"Out": x} if in_place else None)
 
 
 def _compare(type, x, y, into):
     if not isinstance(y, Variable):
-        number = _checks.number("%s: y" % type, y)
-        y = fill_constant([1], checked(x, program_of({"x": x}), type, "x").dtype, number)
+        _checks.number("%s: y" % type, y)
+        if checked(x, program_of({"x": x}), type, "x").dtype in _checks.WHOLE and _checks.exact_int(y) is None:
+            x = cast(x, "float32")
+        y = constant("%s: y" % type, [1], x.dtype, y)
     return op(type, {"X": x, "Y": y}, None, None if into is None else {"Out": into})
 
 
 def less_than(x, y, force_cpu=None, cond=None):
-    """x < y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number."""
+    """x < y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number;
+    beside a fraction an integer x is taken as float32."""
     return _compare("less_than", x, y, cond)
 
 
 def less_equal(x, y, cond=None):
-    """x <= y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number."""
+    """x <= y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number;
+    beside a fraction an integer x is taken as float32."""
     return _compare("less_equal", x, y, cond)
 
 
 def greater_than(x, y, cond=None):
-    """x > y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number."""
+    """x > y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number;
+    beside a fraction an integer x is taken as float32."""
     return _compare("greater_than", x, y, cond)
 
 
 def greater_equal(x, y, cond=None):
-    """x >= y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number."""
+    """x >= y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number;
+    beside a fraction an integer x is taken as float32."""
     return _compare("greater_equal", x, y, cond)
 
 
 def equal(x, y, cond=None):
-    """x == y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number."""
+    """x == y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number;
+    beside a fraction an integer x is taken as float32."""
     return _compare("equal", x, y, cond)
 
 
 def not_equal(x, y, cond=None):
-    """x != y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number."""
+    """x != y, value by value: bool in the larger shape, in `cond` if it is given. y is a Variable or a number;
+    beside a fraction an integer x is taken as float32."""
     return _compare("not_equal", x, y, cond)
 
 
@@ -221,9 +231,23 @@ def while_loop(cond, body, loop_vars, is_test=False, name=None):
     return state
 
 
+def _check_alike(true, false):
+    """Refuses branches of a cond that do not return the same; a size that is not known may be any."""
+    if len(true) != len(false):
+        raise ConfigError("cond: true_fn returns %d variables, false_fn %d" % (len(true), len(false)))
+    for one, other in zip(true, false):
+        sizes = list(zip(one.shape, other.shape))
+        differ = any(a != b for a, b in sizes if a >= 0 and b >= 0)
+        if one.dtype != other.dtype or len(one.shape) != len(other.shape) or differ:
+            raise ConfigError("cond: true_fn returns %r, false_fn %r; both return the same type and shape" % (one, other))
+
+
 def cond(pred, true_fn=None, false_fn=None, name=None):
     """What true_fn() returns when pred, a bool [1], holds, else what false_fn() does: one variable or a list of them, of the same
-    types and shapes from both. Only one of them runs. No gradient goes through: where(...) has one."""
+    types and shapes from both. Only one of them runs. No gradient goes through: where(...) has one.
+
+    An exception takes back the branch that it ends, but not what true_fn wrote when it comes from false_fn: that still runs
+    when pred holds, so begin a new program."""
     program = _condition("cond", pred)
     made, alone = [], False
     for holds, branch in ((pred, true_fn), (None, false_fn)):
@@ -236,15 +260,14 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
             result = branch()
             values = [assign(var) for var in _variables("cond", result)]
             exports += [var.name for var in values]
+            if holds is None:
+                _check_alike(made[0], values)
+            elif false_fn is None:
+                _check_alike(values, [])
         made.append(values)
         alone = alone or isinstance(result, Variable)
-    if len(made[0]) != len(made[1]):
-        raise ConfigError("cond: true_fn returns %d variables, false_fn %d" % (len(made[0]), len(made[1])))
     if not made[0]:
         return None
-    for one, other in zip(*made):
-        if one.dtype != other.dtype or len(one.shape) != len(other.shape):
-            raise ConfigError("cond: true_fn returns %r, false_fn %r" % (one, other))
     mask = cast(pred, "int32")
     chosen = [op("select_input", {"X": [other, one], "Mask": mask}) for one, other in zip(*made)]
     return chosen[0] if alone else chosen

@@ -4,8 +4,8 @@ from . import _checks
 from ._append import op, program_of
 from .framework import Variable
 
-__all__ = ["accuracy", "auc", "bpr_loss", "cos_sim", "cross_entropy", "hinge_loss", "huber_loss", "kldiv_loss", "label_smooth", "log_loss",
-           "margin_rank_loss", "mse_loss", "rank_loss", "sigmoid_cross_entropy_with_logits", "smooth_l1",
+__all__ = ["accuracy", "auc", "bpr_loss", "cos_sim", "cross_entropy", "hinge_loss", "huber_loss", "kldiv_loss", "label_smooth",
+           "log_loss", "margin_rank_loss", "mse_loss", "rank_loss", "sigmoid_cross_entropy_with_logits", "smooth_l1",
            "softmax_with_cross_entropy", "square_error_cost", "teacher_student_sigmoid_loss"]
 
 

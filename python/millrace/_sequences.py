@@ -1,7 +1,7 @@
 """Layers over variables of lod_level 1, whose rows are cut into sequences."""
 
 from . import _checks
-from ._append import activate, as_list, checked, dtype_number, op, parameter, program_of, whole
+from ._append import activate, as_list, checked, dtype_number, op, parameter, program_of
 from .framework import ParamAttr
 from .initializer import Constant, Xavier
 
@@ -39,8 +39,9 @@ def sequence_conv(input, num_filters, filter_size=3, filter_stride=1, padding=Tr
     stem = name or program.unique_name("sequence_conv")
     weight = parameter(program, ParamAttr.of(param_attr), stem + ".w", [filter_size * dim, filters], Xavier())
     start = -(filter_size // 2) if padding_start is None else _checks.whole("sequence_conv: padding_start", padding_start)
+    stride = _checks.whole("sequence_conv: filter_stride", filter_stride)
     out = op("sequence_conv", {"X": input, "Filter": weight},
-             {"contextLength": filter_size, "contextStart": start, "contextStride": whole("sequence_conv", "filter_stride", filter_stride)},
+             {"contextLength": filter_size, "contextStart": start, "contextStride": stride},
              name=program.unique_name(stem + ".tmp"))
     if bias_attr is not False:
         bias = parameter(program, ParamAttr.of(bias_attr), stem + ".b", [filters], Constant(0.0))

@@ -3,14 +3,15 @@
 import numpy as np
 
 from . import _checks
-from ._append import DTYPES, as_ints, as_list, checked, dtype_name, dtype_number, op, parameter, program_of, whole
+from ._append import DTYPES, as_ints, as_list, checked, dtype_name, dtype_number, op, parameter, program_of
 from .errors import ConfigError
 from .framework import ParamAttr, Variable, default_main_program
 from .initializer import Constant, Xavier
 
-__all__ = ["argmax", "argmin", "argsort", "assign", "cast", "create_global_var", "create_parameter", "cumsum", "expand", "expand_as",
-           "fill_constant", "fill_constant_batch_size_like", "flatten", "gather", "gather_nd", "gaussian_random", "one_hot", "ones",
-           "ones_like", "range", "shape", "strided_slice", "tile", "uniform_random", "unstack", "where", "zeros", "zeros_like"]
+__all__ = ["argmax", "argmin", "argsort", "assign", "cast", "create_global_var", "create_parameter", "cumsum", "expand",
+           "expand_as", "fill_constant", "fill_constant_batch_size_like", "flatten", "gather", "gather_nd",
+           "gaussian_random", "one_hot", "ones", "ones_like", "range", "shape", "strided_slice", "tile", "uniform_random",
+           "unstack", "where", "zeros", "zeros_like"]
 
 
 def create_parameter(shape, dtype="float32", name=None, attr=None, is_bias=False, default_initializer=None):
@@ -22,7 +23,7 @@ def create_parameter(shape, dtype="float32", name=None, attr=None, is_bias=False
     given = ParamAttr.of(attr)
     if name is not None and given.name is None:
         given = given._named(_checks.text("create_parameter: name", name))
-    sizes = [whole("create_parameter", "shape", size) for size in _checks.listed("create_parameter: shape", shape, "sizes")]
+    sizes = [_checks.whole("create_parameter: shape", size) for size in _checks.listed("create_parameter: shape", shape, "sizes")]
     default = default_initializer or (Constant(0.0) if is_bias else Xavier())
     stem = program.unique_name("create_parameter")
     return parameter(program, given, stem + (".b" if is_bias else ".w"), sizes, default)
@@ -35,17 +36,32 @@ def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, n
     if not persistable:
         raise ConfigError("create_global_var: persistable=True; a variable that is made in each batch is fill_constant's")
     name = program.unique_name("global_var") if name is None else _checks.text("create_global_var: name", name)
-    sizes = [whole("create_global_var", "shape", size) for size in _checks.listed("create_global_var: shape", shape, "sizes")]
-    program._author.add_state(name, _known(dtype), sizes, _checks.number("create_global_var: value", value))
+    sizes = [_checks.whole("create_global_var: shape", size) for size in _checks.listed("create_global_var: shape", shape, "sizes")]
+    known = _known(dtype)
+    start = _checks.float32_of("create_global_var: value", value, known, "start at 0 and write it by assign(array, output=...)")
+    program._author.add_state(name, known, sizes, start)
     return Variable(program, name)
 
 
 def fill_constant(shape, dtype, value, force_cpu=False, out=None, name=None):
     """One value everywhere in a new variable of this shape, or in `out`."""
-    attrs = {"shape": list(shape), "dtype": dtype_number(dtype), "value": float(_checks.number("fill_constant: value", value))}
-    if isinstance(value, int) and not -2 ** 24 <= value <= 2 ** 24:
-        attrs["str_value"] = str(value)
-    return op("fill_constant", {}, attrs, _into(out), name=name)
+    return constant("fill_constant: value", shape, dtype, value, out, name)
+
+
+def constant(what, shape, dtype, value, out=None, name=None):
+    """fill_constant for any layer; `what` begins the error about a value that the dtype does not hold."""
+    attrs = {"shape": list(shape), "dtype": dtype_number(dtype), **_value(what, dtype_name(dtype), value)}
+    inputs = {}
+    if "str_value" in attrs and not _checks.fits_bits(int(attrs["str_value"]), 53):
+        # The operator reads both of its attributes as floating-point numbers.
+        inputs = {"ValueTensor": assign(np.array([int(attrs["str_value"])], dtype_name(dtype)))}
+    return op("fill_constant", inputs, attrs, _into(out), name=name)
+
+
+def _value(what, dtype, given):
+    """The attributes that say a value. Only the text keeps whole numbers, as `value` is float32."""
+    value = _checks.value_of(what, given, dtype)
+    return {"value": float(value), "str_value": str(value)} if dtype in _checks.WHOLE else {"value": value}
 
 
 def zeros(shape, dtype="float32", force_cpu=False):
@@ -70,9 +86,13 @@ def zeros_like(x, out=None):
 
 def fill_constant_batch_size_like(input, shape, dtype, value, input_dim_idx=0, output_dim_idx=0, force_cpu=False):
     """One value everywhere in this shape, whose axis output_dim_idx has the size of axis input_dim_idx of input: the batch."""
+    attrs = _value("fill_constant_batch_size_like: value", _known(dtype), value)
+    if "str_value" in attrs and not _checks.fits_bits(int(attrs["str_value"]), 53):
+        raise ConfigError("fill_constant_batch_size_like: value: %s needs more than the 53 bits that are kept; add it to zeros: "
+                          "elementwise_add(zeros, fill_constant([1], ...))" % attrs["str_value"])
     return op("fill_constant_batch_size_like", {"Input": input},
-              {"shape": list(shape), "dtype": dtype_number(dtype), "value": value, "input_dim_idx": input_dim_idx,
-               "output_dim_idx": output_dim_idx})
+              {"shape": list(shape), "dtype": dtype_number(dtype), "input_dim_idx": input_dim_idx, "output_dim_idx": output_dim_idx,
+               **attrs})
 
 
 def uniform_random(shape, dtype="float32", min=-1.0, max=1.0, seed=0, name=None):
@@ -95,16 +115,18 @@ def assign(input, output=None):
         array = np.asarray(input)
         if array.dtype == np.float64:
             array = array.astype(np.float32)
-        field = {"bool": "bool_values", "int32": "int32_values", "int64": "int64_values", "float32": "fp32_values"}[array.dtype.name]
+        field = {"bool": "bool_values", "int32": "int32_values", "int64": "int64_values",
+                 "float32": "fp32_values"}[array.dtype.name]
     except (KeyError, ValueError):
         raise ConfigError("assign: input is a Variable or an array of float32, int32, int64 or bool, not %r" % (input,)) from None
-    return op("assign_value", {}, {"shape": list(array.shape) or [1], "dtype": DTYPES[array.dtype.name],
-                                   field: array.reshape(-1).tolist()}, _into(output))
+    attrs = {"shape": list(array.shape) or [1], "dtype": DTYPES[array.dtype.name], field: array.reshape(-1).tolist()}
+    return op("assign_value", {}, attrs, _into(output))
 
 
 def cast(x, dtype):
     """The same values in another type ("float32", numpy.int64); the shape of x."""
-    return op("cast", {"X": x}, {"in_dtype": DTYPES[checked(x, program_of({"x": x}), "cast", "x").dtype], "out_dtype": dtype_number(dtype)})
+    given = checked(x, program_of({"x": x}), "cast", "x").dtype
+    return op("cast", {"X": x}, {"in_dtype": DTYPES[given], "out_dtype": dtype_number(dtype)})
 
 
 def where(condition, x, y, name=None):
@@ -149,8 +171,17 @@ def cumsum(x, axis=-1, exclusive=False, reverse=False):
 
 def range(start, end, step, dtype="int64", name=None):
     """start, start + step, ... below end: [n]. Each is a number or a Variable [1]."""
-    given = [value if isinstance(value, Variable) else fill_constant([1], dtype, value) for value in (start, end, step)]
-    return op("range", dict(zip(("Start", "End", "Step"), given)), name=name)
+    given = {"Start": start, "End": end, "Step": step}
+    known = _known(dtype)
+    for parameter, value in given.items():
+        if not isinstance(value, Variable):
+            given[parameter] = _checks.value_of("range: " + parameter.lower(), value, known)
+            if known in _checks.WHOLE and abs(given[parameter]) > 2 ** 53:
+                raise ConfigError("range: %s: the operator counts in float64, which rounds numbers beyond 2**53, as %d is; add what "
+                                  "is beyond to a range from 0" % (parameter.lower(), value))
+    made = {parameter: value if isinstance(value, Variable) else fill_constant([1], known, value)
+            for parameter, value in given.items()}
+    return op("range", made, name=name)
 
 
 def shape(input):

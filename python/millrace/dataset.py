@@ -298,7 +298,9 @@ class InMemoryDataset(DatasetBase):
         set_fea_eval says). No slots: its own again."""
         if isinstance(slots, str):
             raise ConfigError("slots_shuffle: a list of slots, not %r" % (slots,))
-        candidates = self._candidates if candidate_size is None else _checks.whole("slots_shuffle: candidate_size", candidate_size, 0)
+        candidates = self._candidates
+        if candidate_size is not None:
+            candidates = _checks.whole("slots_shuffle: candidate_size", candidate_size, 0)
         names = [name_of(slot, "slots_shuffle: ") for slot in _checks.listed("slots_shuffle", slots, "slots")]
         self._there().slots_shuffle(names, _checks.whole("slots_shuffle: seed", seed, 0), candidates)
 

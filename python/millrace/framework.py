@@ -67,7 +67,13 @@ class Variable:
         from . import layers
         if isinstance(other, Variable):
             return getattr(layers, "elementwise_" + op)(self, other)
-        number = _checks.number('"%s" and what stands beside it in a formula' % self.name, other)
+        what = '"%s" and what stands beside it in a formula' % self.name
+        number = _checks.number(what, other)
+        if self.dtype in _checks.WHOLE:
+            if op == "div" or not _checks.is_int(other):
+                return layers.cast(self, "float32")._binary(op, other, swapped)  # as in Paddle
+            if not _checks.fits_bits(_checks.value_of(what, other, self.dtype), 24):
+                return self._with_large(op, other, swapped)
         if op == "pow":
             return layers.op("pow", {"X": self}, {"factor": number})
         if op == "add" or (op == "sub" and not swapped):
@@ -78,6 +84,14 @@ class Variable:
             return layers.scale(self, scale=number if op == "mul" else 1 / number)
         constant = layers.fill_constant(shape=[1], dtype=self.dtype, value=number)
         return layers.elementwise_div(layers.elementwise_mul(layers.ones_like(self), constant), self)
+
+    def _with_large(self, op, other, swapped):
+        """_binary of whole numbers that float32, in which scale has its attributes, would round."""
+        from . import layers
+        if swapped and op == "sub":
+            return (-self)._with_large("add", other, False)
+        constant = layers.fill_constant(shape=[1], dtype=self.dtype, value=other)
+        return getattr(layers, "elementwise_" + op)(self, constant)
 
     def __add__(self, other):
         return self._binary("add", other)
@@ -145,15 +159,15 @@ class Variable:
         return self._compared("greater_equal", other)
 
     def __bool__(self):
-        raise ConfigError('"%s" has a value when the program runs, not while it is written; take layers.cond, layers.While or layers.where '
-                          "instead of if, while, and, or" % self.name)
+        raise ConfigError('"%s" has a value when the program runs, not while it is written; take layers.cond, layers.While or '
+                          "layers.where instead of if, while, and, or" % self.name)
 
     def _compared(self, layer, other):
         from . import layers
         return getattr(layers, layer)(self, other)
 
     def __neg__(self):
-        return self._binary("mul", -1.0)
+        return self._binary("mul", -1)
 
 
 class ParamAttr:

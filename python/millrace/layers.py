@@ -5,7 +5,7 @@ Names and arguments are those of Paddle's fluid.layers. What does not fit raises
 
 from . import _activations, _checks, _control_flow, _losses, _norms, _sequences, _tensors
 from ._activations import *  # noqa: F401,F403
-from ._append import activate, as_ints, as_list, caller, checked, dtype_name, op, parameter, program_of, whole
+from ._append import activate, as_ints, as_list, caller, checked, dtype_name, op, parameter, program_of
 from ._control_flow import *  # noqa: F401,F403
 from ._losses import *  # noqa: F401,F403
 from ._norms import *  # noqa: F401,F403
@@ -37,7 +37,7 @@ def data(name, shape, dtype="float32", lod_level=0, append_batch_size=True):
     program = default_main_program()
     if not isinstance(name, str):
         raise ConfigError("data: a slot's name is a str, not %r" % (name,))
-    sizes = [-1 if size is None else whole("data", "shape", size)
+    sizes = [-1 if size is None else _checks.whole('data "%s": shape' % name, size)
              for size in _checks.listed('data "%s": shape' % name, shape, "sizes")]
     if isinstance(dtype, bool):
         raise ConfigError('data "%s": dtype is %r; give append_batch_size by its name' % (name, dtype))
@@ -71,14 +71,14 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
     table = attr.name or stem + ".w_0"
     if len(as_list(size)) != 2:
         raise ConfigError("embedding: size is [vocabulary, dim], not %r" % (size,))
-    vocabulary, dim = [None if part is None else whole("embedding", "size", part) for part in size]
+    vocabulary, dim = [None if part is None else _checks.whole("embedding: size", part) for part in size]
     if dim is None:
         raise ConfigError("embedding: size is [vocabulary, dim], not %r" % (size,))
     fields = ["name: %s" % quoted(table), "dim: %d" % dim]
     if vocabulary is not None and vocabulary >= 0:
         fields.append("vocabulary: %d" % vocabulary)
     if padding_idx is not None:
-        padding_idx = whole("embedding", "padding_idx", padding_idx)
+        padding_idx = _checks.whole("embedding: padding_idx", padding_idx)
         if padding_idx < 0 and vocabulary is None:
             raise ConfigError("embedding: padding_idx %d counts from the end of a vocabulary, and a table that grows has none" %
                               padding_idx)
@@ -115,7 +115,7 @@ def fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=Non
     inputs = as_list(input)
     if not inputs:
         raise ConfigError("fc: input is an empty list")
-    size = whole("fc", "size", size)
+    size = _checks.whole("fc: size", size)
     num_flatten_dims = _checks.whole("fc: num_flatten_dims", num_flatten_dims, 1)
     program = program_of({"input": inputs})
     stem = name or program.unique_name("fc")
@@ -264,8 +264,8 @@ def _reduce(type):
         return op(type, {"X": input}, {"dim": [0] if everything else as_ints(dim), "keep_dim": keep_dim,
                                        "reduce_all": everything}, name=name)
     layer.__name__ = layer.__qualname__ = type
-    layer.__doc__ = ("%s over the axes `dim`, which go, or stay with size 1 with keep_dim: [batch, n] by 1 is [batch]; by default over "
-                     "all, [1]." % type)
+    layer.__doc__ = ("%s over the axes `dim`, which go, or stay with size 1 with keep_dim: [batch, n] by 1 is [batch]; by default "
+                     "over all, [1]." % type)
     return layer
 
 

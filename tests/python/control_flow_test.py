@@ -124,6 +124,41 @@ class ControlFlowTest(Fresh):
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 mistake()
 
+    def test_branches_of_other_sizes_are_refused(self):
+        x, sized = layers.data("x", [4]), layers.data("sized", [3, 4], append_batch_size=False)
+        holds = layers.reduce_mean(x) > 0.0
+        for false, message in [
+                (lambda: layers.concat([x, x]), r"true_fn returns .*\[-1, 4\]\), false_fn .*\[-1, 8\]\); both return the same"),
+                (lambda: layers.reduce_sum(x, 1), r"false_fn .*\[-1\]")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                layers.cond(holds, lambda: layers.relu(x), false)
+        self.assertEqual(layers.cond(holds, lambda: layers.relu(x), lambda: sized).dtype, "float32")  # -1 may be 3
+
+    def test_a_cond_without_its_second_branch_takes_the_first_back(self):
+        x = layers.data("x", [4])
+        holds = layers.reduce_mean(x) > 0.0
+        before = self.main.serialize()
+        with self.assertRaisesRegex(millrace.ConfigError, "true_fn returns 1 variables, false_fn 0"):
+            layers.cond(holds, lambda: layers.relu(x))
+        self.assertEqual(self.main.serialize(), before)
+
+    def test_a_branch_that_fails_is_taken_back(self):
+        x = layers.data("x", [4])
+        holds = layers.reduce_mean(x) > 0.0
+
+        def fails():
+            layers.sigmoid(x, name="half_written")
+            raise KeyError("x")
+
+        before = self.main.serialize()
+        with self.assertRaises(KeyError):
+            layers.cond(holds, fails, lambda: x)
+        self.assertEqual(self.main.serialize(), before)
+        with self.assertRaises(KeyError):
+            layers.cond(holds, lambda: layers.relu(x, name="stays"), fails)
+        self.assertNotIn("half_written", str(self.main))
+        self.assertIn("stays", str(self.main))  # as its docstring says
+
     def test_a_variable_of_an_ended_block_is_named(self):
         x = layers.data("x", [4])
         go_on = layers.less_than(layers.zeros([1], "int64"), 3)

@@ -184,7 +184,6 @@ class ExecutorTest(Fresh):
         with self.assertRaisesRegex(millrace.ConfigError, "feeded_var_names is empty"):
             millrace.save_inference_model("/proc/nope", [], [predict])
 
-
     def test_an_exported_model_predicts_the_same(self):
         predict = layers.fc(layers.data("x", [4]), 2, act="softmax")
         loss = layers.mean(layers.cross_entropy(predict, layers.data("y", [1], "int64")))
@@ -210,6 +209,115 @@ class ExecutorTest(Fresh):
                 with self.assertRaisesRegex(millrace.ConfigError, message):
                     mistake()
             self.assertEqual(sorted(os.listdir(folder)), ["onnx", "out"])
+
+
+    def test_an_export_does_not_take_the_place_of_other_models(self):
+        predict = layers.fc(layers.data("x", [4]), 2, act="softmax")
+        millrace.Executor().run(self.startup)
+        for others in (["best.onnx", "other_model.pdmodel"], ["best.onnx"], ["other_model.pdiparams"],
+                       ["train.data_feed.prototxt"]):
+            for format in ("PADDLE", "ONNX"):
+                with tempfile.TemporaryDirectory() as folder:
+                    for name in others:
+                        support.write(os.path.join(folder, name), "mine")
+                    message = 'export_model: "%s" holds "%s", which is of no exported model' % (folder, others[0])
+                    with self.assertRaisesRegex(millrace.ConfigError, message):
+                        millrace.export_model(folder, ["x"], predict, format=format)
+                    self.assertEqual(sorted(os.listdir(folder)), others)
+                    self.assertEqual({support.read(os.path.join(folder, name)) for name in others}, {"mine"})
+
+    def test_an_export_takes_the_place_of_one_in_another_format(self):
+        predict = layers.fc(layers.data("x", [4]), 2, act="softmax")
+        millrace.Executor().run(self.startup)
+        paddle = ["model.data_feed.prototxt", "model.pdiparams", "model.pdmodel"]
+        with tempfile.TemporaryDirectory() as folder:
+            for format, names in [("PADDLE", paddle), ("ONNX", ["offline.onnx"]), ("PADDLE", paddle)]:
+                millrace.export_model(folder, ["x"], predict, format=format)
+                self.assertEqual(sorted(os.listdir(folder)), names)
+
+    def test_a_variable_of_a_block_is_not_fetched_by_a_training(self):
+        x = layers.data("x", [4])
+        i = layers.zeros([1], "int64")
+        go_on = i < 2
+        with layers.While(go_on).block():
+            inner = layers.fc(x, 1, param_attr="w", bias_attr=False)
+            layers.increment(i)
+            layers.less_than(i, 2, cond=go_on)
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        with tempfile.TemporaryDirectory() as folder:
+            dataset = millrace.DatasetFactory().create_dataset("QueueDataset")
+            dataset.set_use_var([x])
+            dataset.set_filelist([support.write(os.path.join(folder, "rows"), "4 1 2 3 4\n" * 4)])
+            dataset.set_batch_size(2)
+            with self.assertRaisesRegex(millrace.ConfigError, '"%s" is a variable of a block; fetch one from before' % inner.name):
+                exe.infer_from_dataset(self.main, dataset, fetch_list=[inner])
+            report = exe.infer_from_dataset(self.main, dataset, fetch_list=["w", i], print_period=2)  # a parameter made within is
+            self.assertEqual(report.rows, 4)
+
+
+class NumbersTest(Fresh):
+    def test_whole_numbers_beyond_float32_keep_their_value(self):
+        large, largest = 2 ** 40 + 1, 2 ** 60 + 1
+        x = layers.fill_constant([1], "int64", 2 ** 40)
+        cases = [(layers.fill_constant([1], "int64", np.int64(large)), large), (layers.fill_constant([1], "int64", large), large),
+                 (layers.fill_constant([1], np.int64, 16777217.0), 16777217),
+                 (layers.fill_constant([1], "int32", -2 ** 31), -2 ** 31),
+                 (layers.fill_constant([1], "int64", largest), largest), (layers.fill_constant([1], "int64", -2 ** 63), -2 ** 63),
+                 (layers.fill_constant([1], "int64", 2 ** 63 - 1), 2 ** 63 - 1),
+                 (layers.fill_constant([1], "int64", largest, out=layers.zeros([1], "int64")), largest),
+                 (layers.fill_constant_batch_size_like(x, [-1], "int64", large), large),
+                 (layers.less_than(x, np.int64(large)), True), (layers.less_than(x, large), True), (layers.equal(x, large), False),
+                 (layers.less_than(layers.fill_constant([1], "int64", 2 ** 60), largest), True),
+                 (x + np.int64(large), 2 ** 41 + 1), (x - large, -1), (large - x, 1), (layers.ones([1], "int64") * large, large),
+                 (-x, -2 ** 40), (layers.create_global_var([1], 2 ** 40, "int64", persistable=True), 2 ** 40),
+                 (layers.increment(x, 2 ** 40, in_place=False), 2 ** 41)]
+        millrace.Executor().run(self.startup)
+        for found, (_, wanted) in zip(self.run_once([var for var, _ in cases]), cases):
+            self.assertEqual(found.tolist(), [wanted])
+
+    def test_what_a_type_of_whole_numbers_does_not_hold_is_refused(self):
+        i, small = layers.zeros([1], "int64"), layers.zeros([1], "int32")
+        before = self.main.serialize(), self.startup.serialize()
+        for mistake, message in [
+                (lambda: layers.fill_constant([1], "int64", 2.5), "fill_constant: value: int64 holds whole numbers, not 2.5"),
+                (lambda: layers.fill_constant([1], "int64", float("nan")), "int64 holds whole numbers, not nan"),
+                (lambda: layers.fill_constant([1], "int64", float("inf")), "int64 holds whole numbers, not inf"),
+                (lambda: layers.fill_constant([1], "int64", "3"), "fill_constant: value: a number, not '3'"),
+                (lambda: layers.fill_constant([1], "int32", 2 ** 31 + 5), "int32 holds -2147483648 to 2147483647, not 2147483653"),
+                (lambda: layers.fill_constant([1], "uint8", -1), "uint8 holds 0 to 255, not -1"),
+                (lambda: layers.fill_constant([1], "int64", 2 ** 63), "not 9223372036854775808"),
+                (lambda: layers.fill_constant([1], "float32", 10 ** 400), "fill_constant: value: a number, not 1000"),
+                (lambda: layers.fill_constant_batch_size_like(i, [-1], "int64", 0.5), "_batch_size_like: value: int64 holds"),
+                (lambda: layers.fill_constant_batch_size_like(i, [-1], "int64", 2 ** 60 + 1), "needs more than the 53 bits"),
+                (lambda: layers.range(0, 2 ** 53 + 3, 1), "range: end: the operator counts in float64, .* 9007199254740995 is"),
+                (lambda: layers.range(0, 2.5, 1), "range: end: int64 holds whole numbers, not 2.5"),
+                (lambda: layers.less_than(small, 2 ** 40), "less_than: y: int32 holds -2147483648 to 2147483647, not 109"),
+                (lambda: i + 2 ** 70, '"fill_constant_0.out" and what stands beside it in a formula: int64 holds'),
+                (lambda: layers.increment(i, 1.5), "increment: value: int64 holds whole numbers, not 1.5"),
+                (lambda: layers.increment(i, 2 ** 24 + 1), r"16777217 is handed on as float32, which rounds it; take assign\(x"),
+                (lambda: layers.create_global_var([1], 2 ** 40 + 1, "int64", persistable=True),
+                 "create_global_var: value: 1099511627777 is handed on as float32, which rounds it; start at 0 and write it"),
+                (lambda: layers.create_global_var([1], 0.5, "int64", persistable=True), "int64 holds whole numbers, not 0.5"),
+                (lambda: i[True], "a whole number, not True"), (lambda: layers.fc(i, True), "fc: size: a whole number, not True")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                mistake()
+            self.assertEqual((self.main.serialize(), self.startup.serialize()), before)
+
+    def test_integers_beside_fractions_are_float32(self):
+        for dtype in ("int64", "int32"):
+            x = layers.fill_constant([1], dtype, 2)
+            cases = [(x < 2.5, "bool", True), (x > 1.5, "bool", True), (x >= 2.5, "bool", False), (x <= 2.5, "bool", True),
+                     (layers.equal(x, 2.5), "bool", False), (layers.not_equal(x, 2.5), "bool", True),
+                     (x < np.float32(2.5), "bool", True),
+                     (x < 3.0, "bool", True), (layers.equal(x, 2.0), "bool", True), (x * 0.5, "float32", 1),
+                     (x * 2.0, "float32", 4),
+                     (x + 0.5, "float32", 2.5), (x - 0.5, "float32", 1.5), (0.5 - x, "float32", -1.5), (x / 4, "float32", 0.5),
+                     (1 / x, "float32", 0.5), (1.5 / x, "float32", 0.75), (x ** 0.5, "float32", float(np.float32(2) ** 0.5))]
+            for found, (_, wanted_dtype, wanted) in zip(self.run_once([var for var, _, _ in cases]), cases):
+                self.assertEqual((found.dtype.name, found.tolist()), (wanted_dtype, [wanted]))
+        x = layers.fill_constant([1], "int64", 2)
+        self.assertEqual([var.dtype for var in (x + 1, x - 1, 1 - x, x * np.int32(3), -x)], ["int64"] * 5)
 
 
 X = np.ones((3, 4), np.float32)

@@ -333,9 +333,9 @@ class LayersTest(Fresh):
         x = layers.data("x", [2])
         ids = layers.data("ids", [1], "int64", lod_level=1)
         for mistake, message in [
-                (lambda: layers.fc(x, 2.5), "fc: size has whole numbers, not 2.5"),
+                (lambda: layers.fc(x, 2.5), "fc: size: a whole number, not 2.5"),
                 (lambda: layers.embedding(ids, [10]), r"embedding: size is \[vocabulary, dim\], not \[10\]"),
-                (lambda: layers.embedding(ids, [10, "a"]), "embedding: size has whole numbers, not 'a'"),
+                (lambda: layers.embedding(ids, [10, "a"]), "embedding: size: a whole number, not 'a'"),
                 (lambda: layers.embedding(ids, [None, 4], padding_idx=-1), "a table that grows has none"),
                 (lambda: layers.embedding(ids, [10, 4], out_of_range="WHAT"), "not 'WHAT'"),
                 (lambda: layers.data("n", 4), 'data "n": shape: a list of sizes, not 4'),
