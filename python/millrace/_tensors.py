@@ -177,8 +177,8 @@ def range(start, end, step, dtype="int64", name=None):
         if not isinstance(value, Variable):
             given[parameter] = _checks.value_of("range: " + parameter.lower(), value, known)
             if known in _checks.WHOLE and abs(given[parameter]) > 2 ** 53:
-                raise ConfigError("range: %s: the operator counts in float64, which rounds numbers beyond 2**53, as %d is; add what "
-                                  "is beyond to a range from 0" % (parameter.lower(), value))
+                raise ConfigError("range: %s: the operator counts in float64, which rounds numbers beyond 2**53, as %d is; add "
+                                  "what is beyond to a range from 0" % (parameter.lower(), value))
     made = {parameter: value if isinstance(value, Variable) else fill_constant([1], known, value)
             for parameter, value in given.items()}
     return op("range", made, name=name)
