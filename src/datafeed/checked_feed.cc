@@ -1,5 +1,7 @@
 #include "datafeed/checked_feed.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <new>
 #include <span>
@@ -44,6 +46,7 @@ void CheckedFeed::Attach(SlotBatch* batch) {
 }
 
 void CheckedFeed::Detach() {
+  CHECK(batch_ != nullptr) << who_ << " fills no batch";
   Guarded(who_, [&] { feed_->Detach(); });
   CheckColumns();
   batch_ = nullptr;
@@ -60,23 +63,19 @@ LineResult CheckedFeed::ParseLine(std::string_view line) {
     throw FeedFault(who_ + " counts " + std::to_string(rows) + " rows behind a line that gave " +
                     (more == 1 ? "one" : "none") + " to " + std::to_string(rows_));
   }
-  if (rows != rows_ + more) return Bad("says that it made a row, and made none");
+  // No bad lines, which a job may skip: values of the row that was begun would slide into the next one.
+  if (rows != rows_ + more) throw FeedFault(who_ + " says that it made a row, and made none");
   if (result != LineResult::kRow && result != LineResult::kBlank && result != LineResult::kBad) {
-    return Bad("gave the result " + std::to_string(static_cast<int>(result)) + ", which there is not");
+    throw FeedFault(who_ + " gave the result " + std::to_string(static_cast<int>(result)) + ", which there is not");
   }
   rows_ = rows;
   if (result == LineResult::kBad && feed_->error().message.empty() && feed_->error().expectation.empty()) {
-    return Bad("refuses the line and gives no reason");
+    is_own_error_ = true;
+    own_error_ = LineError();
+    own_error_.kind = LineErrorKind::kRefused;
+    own_error_.message = who_ + " refuses the line and gives no reason";
   }
   return result;
-}
-
-LineResult CheckedFeed::Bad(const std::string& message) {
-  is_own_error_ = true;
-  own_error_ = LineError();
-  own_error_.kind = LineErrorKind::kRefused;
-  own_error_.message = who_ + " " + message;
-  return LineResult::kBad;
 }
 
 void CheckedFeed::CheckColumns() const {

@@ -21,8 +21,11 @@ class FeedFault : public std::exception {
 /// A plugin's data feed, held to what DataFeed promises: a line gives one row or none, and a batch has the values that
 /// its slots say. Without, rows would be lost or shifted in silence.
 ///
-/// A row that was promised and is not there is a bad line, with its place; whatever leaves the batch in doubt, as what
-/// the feed throws does, is a FeedFault that names feed and plugin. One thread; warm, it allocates nothing.
+/// Whatever leaves the batch in doubt, as a row does that was promised and is not there, or what the feed throws, is a
+/// FeedFault that names feed and plugin. A line that is refused without a reason is a bad line like others.
+///
+/// Values that a line which gave no row leaves in a batch are seen when no row follows in that batch. Otherwise only
+/// the feed knows that they are not the next row's, and they are taken for its. One thread; warm, it allocates nothing.
 class CheckedFeed final : public DataFeed {
  public:
   /// `schema` must outlive it; `who` is how messages call the feed.
@@ -36,7 +39,6 @@ class CheckedFeed final : public DataFeed {
   const ValueCounters& counters() const override { return feed_->counters(); }
 
  private:
-  LineResult Bad(const std::string& message);
   void CheckColumns() const;
 
   const std::unique_ptr<DataFeed> feed_;

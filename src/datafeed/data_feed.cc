@@ -67,12 +67,13 @@ Status DataFeedFactory::Add(std::string name, Maker maker) {
   return Status::Ok();
 }
 
-Status DataFeedFactory::Adopt(DataFeedFactory feeds, const std::string& plugin) {
+Status DataFeedFactory::Adopt(DataFeedFactory feeds, const std::string& plugin, Code code) {
   DataFeedFactory all = *this;
   for (Entry& entry : feeds.entries_) {
     if (entry.maker == nullptr) return InvalidConfig("data feed \"" + entry.name + "\" has no maker");
     MR_TRY(all.Add(std::move(entry.name), std::move(entry.maker)));
     all.entries_.back().plugin = plugin;
+    all.entries_.back().code = code;
   }
   *this = std::move(all);
   return Status::Ok();
@@ -87,7 +88,7 @@ Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view name,
       MR_ASSIGN(std::unique_ptr<DataFeed> feed, entry->maker(schema, desc));
       if (feed == nullptr) return InvalidConfig("data_desc.name: \"" + entry->name + "\" made no data feed");
       // A line that is a whole batch has as many values as it likes.
-      if (entry->plugin.empty() || desc.input_type() != 0) return feed;
+      if (entry->code == Code::kOwn || desc.input_type() != 0) return feed;
       std::string who = "data feed \"" + entry->name + "\" of plugin \"" + entry->plugin + "\"";
       return std::unique_ptr<DataFeed>(std::make_unique<CheckedFeed>(std::move(feed), schema, std::move(who)));
     } catch (...) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -54,9 +55,14 @@ class DataFeedFactory {
 
   /// kAlreadyExists when the name is taken.
   Status Add(std::string name, Maker maker);
+  /// Who wrote the code of the feeds that Adopt takes over.
+  enum class Code : uint8_t {
+    kPlugins,  ///< the plugin: they are held to what DataFeed promises
+    kOwn       ///< Millrace, around functions of the plugin
+  };
   /// Takes over every class of `feeds`, or none of them: Add's errors. They remember `plugin`, the path of the shared
   /// object that they came from.
-  Status Adopt(DataFeedFactory feeds, const std::string& plugin);
+  Status Adopt(DataFeedFactory feeds, const std::string& plugin, Code code);
   /// Keeps references to `schema`. kInvalidConfig for a feed that reads no lines, and for an unknown name, with all
   /// names that there are.
   Result<std::unique_ptr<DataFeed>> Create(std::string_view name, const SlotSchema& schema,
@@ -71,6 +77,7 @@ class DataFeedFactory {
     std::string name;
     Maker maker;         ///< null: reads no lines
     std::string plugin;  ///< the shared object that registered it; empty: it is Millrace's own
+    Code code = Code::kOwn;
   };
   std::vector<Entry> entries_;
 };

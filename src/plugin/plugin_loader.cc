@@ -97,10 +97,11 @@ Status Register(void* handle, Tier tier, const std::string& path, Registries& re
 }
 
 /// Everything that the plugin registered, or nothing of it.
-Status Adopt(const Registries& from, const std::string& path, const Registries& into) {
+Status Adopt(const Registries& from, Tier tier, const std::string& path, const Registries& into) {
+  using Code = DataFeedFactory::Code;
   DataFeedFactory feeds = into.feeds;
   ReaderRegistry readers = into.readers;
-  Status status = feeds.Adopt(std::move(from.feeds), path);
+  Status status = feeds.Adopt(std::move(from.feeds), path, tier == Tier::kC ? Code::kOwn : Code::kPlugins);
   if (status.ok()) status = readers.Adopt(std::move(from.readers), path);
   if (status.ok()) status = into.ops.Adopt(std::move(from.ops), path);
   if (!status.ok()) {
@@ -127,7 +128,7 @@ Status Load(const std::string& path, const Registries& into) {
   } catch (...) {
     return InvalidConfig("while it registered it threw " + DescribeException());
   }
-  return Adopt({ops, feeds, readers}, path, into);
+  return Adopt({ops, feeds, readers}, tier, path, into);
 }
 
 }  // namespace

@@ -142,8 +142,8 @@ TEST_F(CPluginTest, AFeedOfTheCppTierIsHeldToWhatFeedsPromise) {
   const std::string who = "data feed \"UntrueFeed\" of plugin \"" + TestPlugin("untrue_feed") + "\" ";
   const std::string second = folder_.path() + "/part-0:2:1: " + who;
   const std::map<std::string, std::string> said = {
-      {"no row", second + "says that it made a row, and made none"},
-      {"odd", second + "gave the result 77, which there is not"},
+      {"no row", "data_desc.name: " + who + "says that it made a row, and made none"},
+      {"odd", "data_desc.name: " + who + "gave the result 77, which there is not"},
       {"silent", second + "refuses the line and gives no reason"},
       {"two", "data_desc.name: " + who + "counts 3 rows behind a line that gave one to 1"},
       {"bad with a row", "data_desc.name: " + who + "counts 2 rows behind a line that gave none to 1"},
@@ -162,6 +162,15 @@ TEST_F(CPluginTest, AFeedOfTheCppTierIsHeldToWhatFeedsPromise) {
   const auto memory = InMemoryDataset::Create(Desc("name: \"UntrueFeed\""), {folder_.path() + "/part-0"}, options);
   EXPECT_EQ((*memory)->LoadIntoMemory({}).status().message(),
             "data_desc.name: " + who + "gave slot \"x\" 0 values in 1 row of 1");
+}
+
+TEST_F(CPluginTest, ARowThatAFeedBeganAndDidNotEndIsNoBadLineToSkip) {
+  Load("untrue_feed");
+  const std::string desc = R"(name: "UntrueFeed" bad_lines { action: SKIP max_fraction: 1 })";
+  EXPECT_EQ(RowsOf(desc, "true\nhalf\ntrue\n").status().message(),
+            "data_desc.name: data feed \"UntrueFeed\" of plugin \"" + TestPlugin("untrue_feed") +
+                "\" says that it made a row, and made none");
+  EXPECT_EQ(RowsOf(desc, "true\nsilent\ntrue\n").value(), RowsOf(desc, "true\ntrue\n").value());
 }
 
 TEST_F(CPluginTest, WhatAParserThrowsIsReportedByItsName) {
