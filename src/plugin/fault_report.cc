@@ -7,11 +7,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <exception>
-#include <vector>
+#include <span>
+#include <string>
+#include <utility>
 
 #include "core/exception_text.h"
 
@@ -24,9 +28,27 @@ struct OpenedFile {
   std::string file;
 };
 
+/// The plugins that were opened, for handlers that run in any thread while another one may be added: one that is shown
+/// never moves. Those beyond the room are not looked for.
+class OpenedList {
+ public:
+  void Add(OpenedFile opened) {
+    const size_t count = count_.load(std::memory_order_relaxed);
+    if (count == room_.size()) return;
+    room_[count] = std::move(opened);
+    count_.store(count + 1, std::memory_order_release);
+  }
+  std::span<const OpenedFile> all() const { return {room_.data(), count_.load(std::memory_order_acquire)}; }
+
+ private:
+  std::array<OpenedFile, 256> room_;
+  std::atomic<size_t> count_ = 0;
+};
+
 constexpr std::array kFaults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr int kMostCalls = 64;
 constexpr int kExitCode = 2;
+constexpr int kLongestReport = 2000;  ///< in milliseconds
 
 /// What was there before the first plugin.
 struct Before {
@@ -35,8 +57,8 @@ struct Before {
 };
 
 /// For what ends the process, which knows nothing but the process. Never destroyed: it may come late.
-std::vector<OpenedFile>& OpenedFiles() {
-  static auto* const files = new std::vector<OpenedFile>;
+OpenedList& OpenedFiles() {
+  static auto* const files = new OpenedList;
   return *files;
 }
 Before& HandlersBefore() {
@@ -58,7 +80,7 @@ PluginCall FindCall() {
     Dl_info from{};
     void* const address = calls[static_cast<size_t>(i)];
     if (dladdr(address, &from) == 0 || from.dli_fname == nullptr) continue;
-    for (const OpenedFile& opened : OpenedFiles()) {
+    for (const OpenedFile& opened : OpenedFiles().all()) {
       if (opened.file != from.dli_fname) continue;
       const auto* const base = static_cast<const char*>(from.dli_fbase);
       return {&opened, static_cast<size_t>(static_cast<const char*>(address) - base), from.dli_sname};
@@ -127,15 +149,8 @@ void Show(const std::array<char, 2048>& text, int length) {
   if (::write(STDERR_FILENO, text.data(), bytes) < 0) return;
 }
 
-/// Names the plugin that a fault came from and lets the fault go on as it would have without.
-void NameWhoFaults(int signal, siginfo_t* info, void*) {
-  for (size_t i = 0; i < kFaults.size(); ++i) {
-    // A fault within this function, or once more at the same instruction, is not ours any more.
-    sigaction(kFaults[i], &HandlersBefore().faults[i], nullptr);
-  }
-  // A signal that was sent does not come again by itself when this returns.
-  if (info->si_code <= 0) raise(signal);
-  if (info->si_code <= 0 && info->si_pid != getpid()) return;
+/// Says on standard error which plugin a fault came from, or which ones are loaded.
+void ReportFault(int signal) {
   std::array<char, 2048> text{};
   const PluginCall call = FindCall();
   if (call.plugin != nullptr) {
@@ -146,11 +161,34 @@ void NameWhoFaults(int signal, siginfo_t* info, void*) {
                              call.offset));
     return;
   }
-  for (const OpenedFile& opened : OpenedFiles()) {
+  for (const OpenedFile& opened : OpenedFiles().all()) {
     Show(text, std::snprintf(text.data(), text.size(),
                              "the program crashed (%s) with plugin \"%s\" loaded, which may have damaged its memory\n",
                              SignalName(signal), opened.path.c_str()));
   }
+}
+
+/// Names the plugin that a fault came from and lets the fault go on as it would have without.
+void NameWhoFaults(int signal, siginfo_t* info, void*) {
+  static std::atomic<pid_t> reporter = 0;
+  static std::atomic<bool> is_reported = false;
+  const bool is_sent = info->si_code <= 0;
+  pid_t first = 0;
+  if (reporter.compare_exchange_strong(first, gettid())) {
+    if (!is_sent || info->si_pid == getpid()) ReportFault(signal);
+    is_reported = true;
+  }
+  // Threads that fault together must not end the process before the first one has said why. It may wait for a lock of
+  // the loader that this thread has, so that there is an end to that.
+  const bool waits = first != 0 && first != gettid();
+  constexpr timespec kMillisecond{0, 1'000'000};
+  for (int i = 0; waits && !is_reported && i < kLongestReport; ++i) nanosleep(&kMillisecond, nullptr);
+  for (size_t i = 0; i < kFaults.size(); ++i) {
+    // A fault within the report, or once more at the same instruction, is not ours any more.
+    sigaction(kFaults[i], &HandlersBefore().faults[i], nullptr);
+  }
+  // A signal that was sent does not come again by itself when this returns.
+  if (is_sent) raise(signal);
 }
 
 void Watch() {
@@ -169,8 +207,8 @@ void Watch() {
 }  // namespace
 
 void ExpectEndFrom(const std::string& path, const std::string& file) {
-  if (OpenedFiles().empty()) Watch();
-  OpenedFiles().push_back({path, file});
+  if (OpenedFiles().all().empty()) Watch();
+  OpenedFiles().Add({path, file});
 }
 
 }  // namespace millrace

@@ -574,6 +574,17 @@ TEST(PluginJobsTest, APluginThatEndsTheProgramIsNamed) {
   EXPECT_THAT(Misbehave(small, "segv").errors, HasSubstr("addr2line -Cfe \"" + TestPlugin("misbehaving") + "\" 0x"));
 }
 
+TEST(PluginJobsTest, ThreadsThatCrashTogetherAreReportedBeforeTheyEndTheProgram) {
+  const SmallJob small(300);
+  const std::string crashed = "plugin \"" + TestPlugin("misbehaving") + "\" crashed the program (SIGSEGV";
+  for (int run = 0; run < 3; ++run) {
+    const std::string errors = Misbehave(small, "segv in threads").errors;
+    const size_t at = errors.find(crashed);
+    ASSERT_NE(at, std::string::npos) << errors;
+    EXPECT_EQ(errors.find(crashed, at + 1), std::string::npos) << "reported twice: " << errors;
+  }
+}
+
 TEST(PluginJobsTest, ASignalThatSomebodySendsBlamesNoPlugin) {
   const TempDir folder = TempDir::Create("ticks_signal").value();
   Process trainer("trainer", WriteTicksJob(folder, ""));

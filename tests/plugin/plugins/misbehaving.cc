@@ -3,11 +3,14 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <barrier>
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "ops/kernel.h"
 #include "plugin/plugin.h"
@@ -16,13 +19,26 @@ namespace {
 
 using namespace millrace;  // NOLINT(google-build-using-namespace)
 
+void Segv() {
+  const volatile uintptr_t nowhere = 8;
+  *reinterpret_cast<volatile int*>(nowhere) = 1;  // NOLINT(performance-no-int-to-ptr)
+}
+
 /// Ends the thread or the process, by one of the ways that no caller can catch.
 void End(const std::string& how) {
   if (how == "thread throws") std::thread([] { throw std::runtime_error("nobody catches it"); }).join();
   if (how == "thread is left") std::thread([] { pause(); });
-  if (how == "segv") {
-    const volatile uintptr_t nowhere = 8;
-    *reinterpret_cast<volatile int*>(nowhere) = 1;  // NOLINT(performance-no-int-to-ptr)
+  if (how == "segv") Segv();
+  if (how == "segv in threads") {
+    constexpr int kThreads = 8;
+    std::barrier all(kThreads);
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&all] {
+        all.arrive_and_wait();
+        Segv();
+      });
+    }
   }
   if (how == "abort") std::abort();
   if (how == "raise") raise(SIGFPE);
