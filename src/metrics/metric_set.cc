@@ -117,6 +117,10 @@ Status MetricReader::ReadPredictions(const SlotBatch& batch, size_t metric) {
     return InvalidConfig("metric " + set_->names_[metric] + ": \"" + set_->entries_[metric].prediction +
                          "\" has the shape " + tensor.dims().ToString() + " for " + std::to_string(rows) + " rows");
   }
+  if (tensor.dtype() != DType::kFloat32) {
+    return InvalidConfig("metric " + set_->names_[metric] + ": \"" + set_->entries_[metric].prediction + "\" is " +
+                         std::string(DTypeName(tensor.dtype())) + ", and predictions are float32");
+  }
   prediction_buffer_.resize(rows);
   // The last class is the click's.
   const float* values = tensor.data<float>() + (width - 1);

@@ -169,6 +169,7 @@ Result<std::unique_ptr<PredictSession>> PredictSession::Create(const Predictor& 
   const Variable* prediction = session->frame_->Find(predictor.prediction_);
   if (prediction == nullptr) return Internal("the model's program has no variable \"" + predictor.prediction_ + "\"");
   session->prediction_ = &prediction->Get<Tensor>();
+  session->prediction_name_ = predictor.prediction_;
   session->scores_.reserve(static_cast<size_t>(max_rows));
   return session;
 }
@@ -183,6 +184,10 @@ Result<std::span<const float>> PredictSession::Run(const SlotBatch& batch) {
   if (rows == 0 || count % rows != 0) {
     return Internal("a prediction of shape " + prediction_->dims().ToString() + " for " + std::to_string(rows) +
                     " rows");
+  }
+  if (prediction_->dtype() != DType::kFloat32) {
+    return InvalidConfig("\"" + prediction_name_ + "\" is " + std::string(DTypeName(prediction_->dtype())) +
+                         ", and predictions are float32");
   }
   const size_t width = count / rows;
   const float* values = prediction_->data<float>();

@@ -66,6 +66,7 @@ class PredictSession {
   PredictSession() = default;
   std::unique_ptr<Frame> frame_;
   const Tensor* prediction_ = nullptr;
+  std::string prediction_name_;
   std::vector<float> scores_;
 };
 

@@ -9,6 +9,16 @@
 #include "datafeed/input_opener.h"
 
 namespace millrace {
+namespace {
+
+/// A shape rule may promise what nobody can read as a loss.
+Status CheckLoss(const std::string& name, const Tensor& loss) {
+  if (loss.dtype() == DType::kFloat32 && loss.numel() > 0) return Status::Ok();
+  return InvalidConfig("the loss \"" + name + "\" is " + std::string(DTypeName(loss.dtype())) + " " +
+                       loss.dims().ToString() + "; evaluation needs a float32 value");
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Evaluator>> Evaluator::Create(Job& job, Dataset& dataset) {
   std::unique_ptr<Evaluator> evaluator(new Evaluator(job, dataset));
@@ -45,7 +55,10 @@ Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop
     context.stop = stop;
     MR_TRY(reader.frame->Run(context));
     MR_TRY(reader.metrics->Add(context));
-    if (reader.loss != nullptr) reader.loss_sum += static_cast<double>(reader.loss->data<float>()[0]) * batch->rows();
+    if (reader.loss != nullptr) {
+      MR_TRY(CheckLoss(job_->model().loss, *reader.loss));
+      reader.loss_sum += static_cast<double>(reader.loss->data<float>()[0]) * batch->rows();
+    }
     reader.examples += batch->rows();
   }
 }

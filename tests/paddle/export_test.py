@@ -252,6 +252,12 @@ def refusals(run, _):
     slots = support.run(run.bin + "/predictor", "--model_dir=" + run.out + "/paddle", "--data_feed=" + feed,
                         "--input=/dev/null", code=2)
     expect(slots, 'the model is fed with "one", but the lines have no such slot')
+    whole = ('model.layer+={name: "whole" op { type: "cast" inputs { name: "X" vars: "y" } '
+             'attrs { name: "out_dtype" i: 3 } } }')
+    run.train(job, whole, 'output.export+={format: PADDLE dir: "%s/whole" fetch_vars: "whole"}' % run.folder)
+    integers = support.run(run.bin + "/predictor", "--model_dir=" + run.folder + "/whole",
+                           "--input=" + run.folder + "/lines", code=2)
+    expect(integers, '"whole" is int64, and predictions are float32')
     with open(run.out + "/paddle/model.pdiparams", "r+b") as file:
         file.truncate(100)
     damaged = support.run(run.bin + "/predictor", "--model_dir=" + run.out + "/paddle", "--input=/dev/null", code=3)

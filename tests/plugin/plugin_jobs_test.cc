@@ -537,6 +537,19 @@ TEST(PluginJobsTest, AFailureOfAPluginsOperatorNamesOperatorVariableAndPlugin) {
                 "or more, or -1 for what a batch decides"));
 }
 
+TEST(PluginJobsTest, AMetricOfWholeNumbersThatNoShapeRulePromisedEndsTheRunByAnError) {
+  const SmallJob small(300);
+  const std::string job = WriteJob(
+      small, "job.prototxt", R"(type: "misbehaving" attrs { name: "how" s: "whole numbers" })", Plugins("misbehaving"));
+  std::string text = ReadFile(job).value();
+  text.replace(text.find(R"(in: "c")"), 7, R"(in: "h")");
+  text.insert(text.find("  optimizer { adam"), "  metric { kind: AUC in: \"c\" }\n");
+  std::ofstream(job) << text;
+  Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + job + ".out"});
+  EXPECT_EQ(trainer.Wait(), 2);
+  EXPECT_THAT(trainer.errors(), HasSubstr("metric auc: \"c\" is int64, and predictions are float32"));
+}
+
 TEST(PluginJobsTest, AnOperatorThatSaysItWasStoppedEndsNoRunAsIfAllWereWell) {
   const SmallJob small(300);
   const End end = Misbehave(small, "cancels");
