@@ -19,15 +19,16 @@ void Copy(const Tensor& from, Tensor* to) {
   if (bytes > 0) std::memcpy(data, from.raw_data(), bytes);
 }
 
-void AddDense(const Tensor& from, Tensor* to) {
-  if (from.dtype() == DType::kFloat64) {
-    for (int64_t i = 0; i < from.numel(); ++i) to->mutable_data<double>()[i] += from.data<double>()[i];
-    return;
-  }
-  const float* source = from.data<float>();
-  float* target = to->mutable_data<float>();
+template <class T>
+void AddValues(const Tensor& from, Tensor* to) {
+  const T* source = from.data<T>();
+  T* target = to->mutable_data<T>();
   const int64_t count = from.numel();
   for (int64_t i = 0; i < count; ++i) target[i] += source[i];
+}
+
+void AddDense(const Tensor& from, Tensor* to) {
+  from.dtype() == DType::kFloat64 ? AddValues<double>(from, to) : AddValues<float>(from, to);
 }
 
 /// Rows that occur in several micro-batches occur several times, as in a batch; updates add them up.
@@ -102,7 +103,8 @@ void GradientSums::Divide(int section, int micro_batches) {
     if (values->empty()) continue;
     const int64_t count = values->numel();
     if (values->dtype() == DType::kFloat64) {
-      for (int64_t i = 0; i < count; ++i) values->mutable_data<double>()[i] /= micro_batches;
+      double* data = values->mutable_data<double>();
+      for (int64_t i = 0; i < count; ++i) data[i] /= micro_batches;
       continue;
     }
     float* data = values->mutable_data<float>();

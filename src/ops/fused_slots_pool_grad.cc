@@ -71,11 +71,11 @@ class FusedSlotsPoolGradKernel : public OpKernel {
     const int64_t sums = keys + (found.has_rowless_ids ? 1 : 0);
     float* values = grad.values.Resize<float>({sums, dim});
     std::fill_n(values, sums * dim, 0.0F);
+    const float* out_grad = out_grad_->data<float>();
     for (size_t s = 0; s < slots.size(); ++s) {
       const std::span<const uint32_t> offsets = Offsets(*ids_[slots[s]]);
-      racy::Best().spread_rows(out_grad_->data<float>() + slot_columns_[slots[s]], width,
-                               found.index.data() + found.slot_begin[s], offsets.data(), offsets.size() - 1,
-                               static_cast<size_t>(dim), layout_.pooling, values);
+      racy::Best().spread_rows(out_grad + slot_columns_[slots[s]], width, found.index.data() + found.slot_begin[s],
+                               offsets.data(), offsets.size() - 1, static_cast<size_t>(dim), layout_.pooling, values);
     }
     const bool keep_padding = update_padding_ && found.has_rowless_ids && !sources_[p].is_table();
     grad.values.Resize<float>({keep_padding ? sums : keys, dim});

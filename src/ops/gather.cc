@@ -67,10 +67,12 @@ class Picks {
     if (rule.kind == PickKind::kTuples) return FindTuples(x, index, name);
     const int axis = rule.Axis(x);
     const int64_t outer = x.Product(0, axis);
+    const int64_t count = index.numel();
+    const Numbers numbers = Numbers::Of(index);
     width_ = x.Product(axis + 1, x.rank());
     for (int64_t o = 0; o < outer; ++o) {
-      for (int64_t i = 0; i < index.numel(); ++i) {
-        MR_ASSIGN(const int64_t at, Checked(index, i, x[axis], name));
+      for (int64_t i = 0; i < count; ++i) {
+        MR_ASSIGN(const int64_t at, Checked(numbers, i, x[axis], name));
         begins_.push_back((o * x[axis] + at) * width_);
       }
     }
@@ -80,8 +82,20 @@ class Picks {
   int64_t width() const { return width_; }
 
  private:
-  static Result<int64_t> Checked(const Tensor& index, int64_t i, int64_t size, const std::string& name) {
-    const int64_t at = index.dtype() == DType::kInt32 ? index.data<int32_t>()[i] : index.data<int64_t>()[i];
+  /// The values of Index, of one type or the other.
+  struct Numbers {
+    const int32_t* narrow = nullptr;
+    const int64_t* wide = nullptr;
+
+    static Numbers Of(const Tensor& index) {
+      if (index.dtype() == DType::kInt32) return {index.data<int32_t>(), nullptr};
+      return {nullptr, index.data<int64_t>()};
+    }
+    int64_t operator[](int64_t i) const { return narrow != nullptr ? narrow[i] : wide[i]; }
+  };
+
+  static Result<int64_t> Checked(const Numbers& index, int64_t i, int64_t size, const std::string& name) {
+    const int64_t at = index[i];
     const int64_t front = at < 0 ? at + size : at;
     if (front >= 0 && front < size) return front;
     return BadData("Index \"" + name + "\"[" + std::to_string(i) + "] is " + std::to_string(at) +
@@ -89,11 +103,13 @@ class Picks {
   }
   Status FindTuples(const Dims& x, const Tensor& index, const std::string& name) {
     const int64_t length = index.dims()[-1];
+    const int64_t count = index.numel();
+    const Numbers numbers = Numbers::Of(index);
     width_ = x.Product(static_cast<int>(length), x.rank());
-    for (int64_t i = 0; i < index.numel(); i += length) {
+    for (int64_t i = 0; i < count; i += length) {
       int64_t place = 0;
       for (int64_t j = 0; j < length; ++j) {
-        MR_ASSIGN(const int64_t at, Checked(index, i + j, x[static_cast<int>(j)], name));
+        MR_ASSIGN(const int64_t at, Checked(numbers, i + j, x[static_cast<int>(j)], name));
         place = place * x[static_cast<int>(j)] + at;
       }
       begins_.push_back(place * width_);

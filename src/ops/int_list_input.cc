@@ -20,9 +20,8 @@ Status Append(const char* name, const Tensor& tensor, int64_t most, std::vector<
     return BadData(std::string(name) + " holds no " + (most == 1 ? "whole number" : "whole numbers") +
                    ", which the operator needs when it runs");
   }
-  for (int64_t i = 0; i < tensor.numel(); ++i) {
-    values->push_back(tensor.dtype() == DType::kInt32 ? tensor.data<int32_t>()[i] : tensor.data<int64_t>()[i]);
-  }
+  const auto append = [&](const auto* numbers) { values->insert(values->end(), numbers, numbers + tensor.numel()); };
+  tensor.dtype() == DType::kInt32 ? append(tensor.data<int32_t>()) : append(tensor.data<int64_t>());
   return Status::Ok();
 }
 

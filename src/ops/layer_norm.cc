@@ -108,13 +108,15 @@ class LayerNormGradKernel : public BoundKernel<LayerNormGradKernel> {
     const int64_t width = dims.Product(axis_, dims.rank());
     const float* x = x_->data<float>();
     const float* grad = y_grad_->data<float>();
+    const float* means = mean_->data<float>();
+    const float* variances = variance_->data<float>();
     const float* scale = scale_.bound() ? scale_.Read() : nullptr;
     float* x_grad = x_grad_ == nullptr ? nullptr : ResizeLike(*x_, x_grad_);
     float* scale_grad = Cleared(scale_grad_, width);
     float* bias_grad = Cleared(bias_grad_, width);
     for (int64_t i = 0; i < rows; ++i, x += width, grad += width) {
-      const float mean = mean_->data<float>()[i];
-      const float factor = 1 / std::sqrt(variance_->data<float>()[i] + epsilon_);
+      const float mean = means[i];
+      const float factor = 1 / std::sqrt(variances[i] + epsilon_);
       double sum = 0;
       double product = 0;
       for (int64_t j = 0; j < width; ++j) {

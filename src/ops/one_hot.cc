@@ -50,9 +50,9 @@ class OneHotKernel : public BoundKernel<OneHotKernel> {
     if (depth_ < 1) return BadData("depth is " + std::to_string(depth_));
     const int64_t count = x_->numel();
     const std::span<const uint32_t> lod = x_->lod();
-    const auto id_at = [this](int64_t i) {
-      return x_->dtype() == DType::kInt32 ? x_->data<int32_t>()[i] : x_->data<int64_t>()[i];
-    };
+    const int32_t* narrow = x_->dtype() == DType::kInt32 ? x_->data<int32_t>() : nullptr;
+    const int64_t* wide = narrow == nullptr ? x_->data<int64_t>() : nullptr;
+    const auto id_at = [narrow, wide](int64_t i) { return narrow != nullptr ? narrow[i] : wide[i]; };
     for (int64_t i = 0; !allow_ && i < count; ++i) {
       if (id_at(i) >= 0 && id_at(i) < depth_) continue;
       return BadData("X \"" + name_ + "\" of " + context.DescribeRow(static_cast<int>(i)) + " is " +

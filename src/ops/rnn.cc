@@ -159,8 +159,9 @@ struct RnnInputs {
     if (lengths->numel() != rows)
       return BadData("SequenceLength " + lengths->dims().ToString() + " must have " + std::to_string(rows) +
                      " numbers");
+    const auto take = [&](const auto* numbers) { std::copy_n(numbers, length.size(), length.begin()); };
+    lengths->dtype() == DType::kInt64 ? take(lengths->data<int64_t>()) : take(lengths->data<int32_t>());
     for (size_t i = 0; i < length.size(); ++i) {
-      length[i] = lengths->dtype() == DType::kInt64 ? lengths->data<int64_t>()[i] : lengths->data<int32_t>()[i];
       if (length[i] < 0 || length[i] > steps) {
         return BadData("SequenceLength of row " + std::to_string(i) + " is " + std::to_string(length[i]) +
                        ", not from 0 to " + std::to_string(steps));

@@ -48,8 +48,10 @@ class SequenceConcatKernel : public BoundKernel<SequenceConcatKernel> {
     }
     const int64_t width = RowWidth(*xs_[0]);
     float* out = out_->Resize<float>(WithRows(xs_[0]->dims(), rows));
+    from_.clear();
+    for (const Tensor* x : xs_) from_.push_back(x->data<float>());
     ForEachPiece(xs_, [&](size_t k, int64_t first, int64_t count) {
-      out = std::copy_n(xs_[k]->data<float>() + first * width, count * width, out);
+      out = std::copy_n(from_[k] + first * width, count * width, out);
     });
     lod_.assign(xs_[0]->lod().size(), 0);
     for (const Tensor* x : xs_) {
@@ -62,6 +64,7 @@ class SequenceConcatKernel : public BoundKernel<SequenceConcatKernel> {
  private:
   std::vector<const Tensor*> xs_;
   std::vector<std::string> names_;
+  std::vector<const float*> from_;
   std::vector<uint32_t> lod_;
   Tensor* out_ = nullptr;
 };

@@ -106,9 +106,11 @@ class SequenceSliceKernel : public BoundKernel<SequenceSliceKernel> {
     }
     lod_.assign(1, 0);
     begins_.clear();
+    const int64_t* offsets = offset_->data<int64_t>();
+    const int64_t* lengths = length_->data<int64_t>();
     for (size_t i = 0; i < sequences; ++i) {
-      const int64_t offset = offset_->data<int64_t>()[i];
-      const int64_t length = length_->data<int64_t>()[i];
+      const int64_t offset = offsets[i];
+      const int64_t length = lengths[i];
       const int64_t has = lod[i + 1] - lod[i];
       if (offset < 0 || length < 0 || offset > has || length > has - offset) {
         return BadData("the sequence of \"" + name_ + "\" of " + context.DescribeRow(static_cast<int>(i)) + " has " +

@@ -192,11 +192,12 @@ class UnpadGradKernel : public BoundKernel<UnpadGradKernel> {
     if (length_ == nullptr && lod.size() != static_cast<size_t>(sequences) + 1) {
       return BadData("the gradient of Out has no sequences");
     }
+    const int64_t* lengths = length_ != nullptr ? length_->data<int64_t>() : nullptr;
     float* x_grad = x_grad_->Resize<float>(x_->dims());
     std::fill_n(x_grad, sequences * row, 0.0F);
     for (int64_t i = 0; i < sequences; ++i) {
       const auto at = static_cast<size_t>(i);
-      const int64_t length = length_ != nullptr ? length_->data<int64_t>()[i] : lod[at + 1] - lod[at];
+      const int64_t length = lengths != nullptr ? lengths[i] : lod[at + 1] - lod[at];
       std::copy_n(grad, length * width, x_grad + i * row);
       grad += length * width;
     }

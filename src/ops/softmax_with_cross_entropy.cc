@@ -73,10 +73,9 @@ class LossKernel : public BoundKernel<LossKernel> {
     const int64_t classes = lines.along;
     const int64_t rows = lines.outer * lines.inner;
     MR_TRY(CheckLabelCount(label_name_, *label_, rule_.soft ? rows * classes : rows));
-    if (!rule_.soft) {
-      const int64_t* label = label_->data<int64_t>();
-      MR_TRY(CheckClasses(context, label_name_, label, rows, classes, rule_.ignore_index));
-    }
+    const float* shares = rule_.soft ? label_->data<float>() : nullptr;
+    const int64_t* label = rule_.soft ? nullptr : label_->data<int64_t>();
+    if (!rule_.soft) MR_TRY(CheckClasses(context, label_name_, label, rows, classes, rule_.ignore_index));
     const float* logits = logits_->data<float>();
     float* softmax = ResizeLike(*logits_, softmax_);
     dims.set(static_cast<int>(axis_), 1);
@@ -86,8 +85,8 @@ class LossKernel : public BoundKernel<LossKernel> {
     lines.ForEach([&](int64_t line, int64_t first) {
       const float* x = x_row_.Take(logits, first);
       float* out = softmax_row_.Room(softmax, first);
-      const float* soft = rule_.soft ? label_row_.Take(label_->data<float>(), first) : nullptr;
-      const int64_t hard = rule_.soft ? 0 : label_->data<int64_t>()[line];
+      const float* soft = rule_.soft ? label_row_.Take(shares, first) : nullptr;
+      const int64_t hard = rule_.soft ? 0 : label[line];
       if (use_softmax_) {
         loss[line] = Row(x, classes, soft, hard, out);
       } else {
@@ -162,15 +161,15 @@ class LossGradKernel : public BoundKernel<LossGradKernel> {
     const float* softmax = softmax_->data<float>();
     MR_ASSIGN(const float* loss_grad, loss_grad_.Read(rows));
     MR_TRY(CheckLabelCount(label_name_, *label_, rule_.soft ? softmax_->numel() : rows));
-    if (!rule_.soft) {
-      MR_TRY(CheckClasses(context, label_name_, label_->data<int64_t>(), rows, classes, rule_.ignore_index));
-    }
+    const float* shares = rule_.soft ? label_->data<float>() : nullptr;
+    const int64_t* label = rule_.soft ? nullptr : label_->data<int64_t>();
+    if (!rule_.soft) MR_TRY(CheckClasses(context, label_name_, label, rows, classes, rule_.ignore_index));
     float* grad = ResizeLike(*softmax_, logits_grad_);
     for (LineRow* row : {&softmax_row_, &label_row_, &grad_row_}) row->Follow(lines);
     lines.ForEach([&](int64_t line, int64_t first) {
       const float* p = softmax_row_.Take(softmax, first);
-      const float* soft = rule_.soft ? label_row_.Take(label_->data<float>(), first) : nullptr;
-      const int64_t hard = rule_.soft ? 0 : label_->data<int64_t>()[line];
+      const float* soft = rule_.soft ? label_row_.Take(shares, first) : nullptr;
+      const int64_t hard = rule_.soft ? 0 : label[line];
       float* row = grad_row_.Room(grad, first);
       if (use_softmax_) {
         LogitsGrad(loss_grad[line], p, classes, soft, hard, row);

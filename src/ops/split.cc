@@ -144,12 +144,13 @@ class SplitGradKernel : public BoundKernel<SplitGradKernel> {
     float* to = ResizeLike(*x_, x_grad_);
     for (size_t k = 0; k < outs_.size(); ++k) {
       const int64_t part = outs_[k]->dims().Product(axis, dims.rank());
+      const float* grad = out_grads_[k] == nullptr ? nullptr : out_grads_[k]->data<float>();
       for (int64_t i = 0; i < outer; ++i) {
         // Parts that nothing was computed from have no gradient.
-        if (out_grads_[k] == nullptr) {
+        if (grad == nullptr) {
           std::fill_n(to + i * row, part, 0.0F);
         } else {
-          std::copy_n(out_grads_[k]->data<float>() + i * part, part, to + i * row);
+          std::copy_n(grad + i * part, part, to + i * row);
         }
       }
       to += part;
