@@ -114,7 +114,7 @@ class Tensor {
   int64_t numel() const { return dims_.numel(); }
   bool empty() const { return data_ == nullptr; }
 
-  /// The values; the caller names the type that dtype() says: std::invalid_argument.
+  /// The values, taken as what dtype() says; taking them as another type throws std::invalid_argument.
   template <class T>
   const T* data() const {
     return static_cast<const T*>(Raw(DTypeOf<T>::value));
