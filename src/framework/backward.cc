@@ -44,14 +44,17 @@ bool CanHaveGradient(const VarDesc& var, const VarMeta& meta) {
           (meta.kind == VarType::LOD_TENSOR && (meta.dtype == DType::kFloat32 || meta.dtype == DType::kFloat64)));
 }
 
-/// The variables whose gradient is worth computing: leaves that may have one, and what is computed from them.
-Flags FindWanted(const ProgramDesc& program, const BlockDesc& block, const std::vector<int>& path,
-                 const VarMetas& metas) {
+/// The variables whose gradient is worth computing: leaves that may have one, and what is computed from them. Of the
+/// variables of blocks around, which hold what was computed there, parameters alone are leaves.
+Flags FindWanted(const ProgramDesc& program, int block_index, const std::vector<int>& path, const VarMetas& metas) {
+  const BlockDesc& block = program.blocks(block_index);
   std::map<std::string_view, const VarDesc*> vars;
   for (const VarDesc& var : block.vars()) vars[var.name()] = &var;
-  for (const BlockDesc& outer : program.blocks()) {
-    for (const VarDesc& var : outer.vars()) {
-      if (var.is_parameter()) vars.emplace(var.name(), &var);
+  Names around;
+  for (int outer = block_index; outer > 0;) {
+    outer = program.blocks(outer).parent_idx();
+    for (const VarDesc& var : program.blocks(outer).vars()) {
+      if (vars.emplace(var.name(), &var).second && !var.is_parameter()) around.insert(var.name());
     }
   }
   Names produced;
@@ -66,7 +69,7 @@ Flags FindWanted(const ProgramDesc& program, const BlockDesc& block, const std::
   for (const int i : path) {
     bool any = false;
     ForEachArgument(block.ops(i).inputs(), [&](const std::string& name) {
-      if (!produced.contains(name) && allowed(name)) wanted[name] = true;
+      if (!produced.contains(name) && !around.contains(name) && allowed(name)) wanted[name] = true;
       any = any || wanted.contains(name);
     });
     if (!any) continue;
@@ -86,26 +89,87 @@ Result<std::vector<OpDesc>> GradientOf(const OpDesc& op, const OpInfo& info, con
   }
 }
 
-/// A variable that two operators compute from what has gradients would get those of both its values in one.
-std::string WrittenTwice(const BlockDesc& block, const std::vector<int>& path, const Flags& wanted, int block_index) {
+std::string OpWhere(const BlockDesc& block, int block_index, int op) {
+  return "block " + std::to_string(block_index) + " op[" + std::to_string(op) + "] " + block.ops(op).type() + ": ";
+}
+
+void AddLine(const std::string& line, std::string* problems) { *problems += (problems->empty() ? "" : "\n") + line; }
+
+/// A name has one gradient: that of a second value under it, from which the loss is computed too, would go to what the
+/// first was computed from. An operator that has no gradient is left to its own message.
+std::string WrittenTwice(const BlockDesc& block, const std::vector<int>& path, const Flags& wanted,
+                         const OpRegistry& registry, int block_index) {
   std::map<std::string, int, std::less<>> makers;
   std::string problems;
   for (const int i : path) {
     const OpDesc& op = block.ops(i);
     bool any_wanted = false;
     ForEachArgument(op.inputs(), [&](const std::string& name) { any_wanted = any_wanted || wanted.contains(name); });
-    if (!any_wanted) continue;
+    const OpInfo* info = registry.Find(op.type());
+    const bool is_differentiable = info != nullptr && info->grad != nullptr;
     ForEachArgument(op.outputs(), [&](const std::string& name) {
       if (!wanted.contains(name)) return;
-      const auto [maker, is_first] = makers.emplace(name, i);
-      if (is_first || maker->second == i) return;
-      problems += (problems.empty() ? "" : "\n") +
-                  ("block " + std::to_string(block_index) + " op[" + std::to_string(i) + "] ") + op.type() +
-                  ": writes \"" + name + "\" again, which op[" + std::to_string(maker->second) +
-                  "] made, and the loss has no gradient through both; write to another variable";
+      const auto maker = makers.find(name);
+      if (maker == makers.end()) {
+        if (any_wanted) makers.emplace(name, i);
+        return;
+      }
+      if (maker->second == i || (any_wanted && !is_differentiable)) return;
+      AddLine(OpWhere(block, block_index, i) + "writes \"" + name + "\" again, which op[" +
+                  std::to_string(maker->second) +
+                  "] made, and the loss has no gradient through both; write to another variable",
+              &problems);
     });
   }
   return problems;
+}
+
+/// Whether a gradient operator looks at the sizes of an input alone, which a value written over it leaves as they were.
+bool ReadsSizesAlone(const OpDesc& gradient, std::string_view parameter) {
+  constexpr std::string_view kTypes[] = {"concat_grad", "elementwise_add_grad", "elementwise_sub_grad",
+                                         "mean_grad",   "reduce_mean_grad",     "reduce_sum_grad"};
+  return (parameter == "X" || parameter == "Y") &&
+         std::find(std::begin(kTypes), std::end(kTypes), gradient.type()) != std::end(kTypes);
+}
+
+/// Which operators of a block write a variable, in program order.
+using Writers = std::map<std::string, std::vector<int>, std::less<>>;
+
+Writers WritersOf(const BlockDesc& block) {
+  Writers writers;
+  for (int i = 0; i < block.ops_size(); ++i) {
+    ForEachArgument(block.ops(i).outputs(), [&](const std::string& name) {
+      if (std::vector<int>& of = writers[name]; of.empty() || of.back() != i) of.push_back(i);
+    });
+  }
+  return writers;
+}
+
+/// Gradient operators run behind the whole block: a variable that they read must still hold what the forward operator
+/// `i` read or wrote there. `while` and `conditional_block` have what their blocks write among their outputs.
+void CheckStillThere(const BlockDesc& block, int block_index, int i, const OpDesc& gradient, const Writers& writers,
+                     std::string* problems) {
+  const OpDesc& op = block.ops(i);
+  Names reported;
+  for (const OpDesc::Var& binding : gradient.inputs()) {
+    if (ReadsSizesAlone(gradient, binding.parameter())) continue;
+    const bool reads_before = std::any_of(op.inputs().begin(), op.inputs().end(), [&](const OpDesc::Var& input) {
+      return input.parameter() == binding.parameter();
+    });
+    for (const std::string& name : binding.arguments()) {
+      const auto of = writers.find(name);
+      if (name == kEmptyVar || name.ends_with("@GRAD") || of == writers.end()) continue;
+      const auto later = std::find_if(of->second.begin(), of->second.end(),
+                                      [&](int writer) { return writer > i || (writer == i && reads_before); });
+      if (later == of->second.end() || !reported.insert(name).second) continue;
+      AddLine(OpWhere(block, block_index, i) + "its gradient reads \"" + name + "\", which " +
+                  (*later == i ? "it writes over itself"
+                               : "op[" + std::to_string(*later) + "] " + block.ops(*later).type() +
+                                     " writes over before that") +
+                  "; write to another variable there",
+              problems);
+    }
+  }
 }
 
 /// Operators of the gradients before names are made unique: several may write one variable.
@@ -113,7 +177,8 @@ Result<std::vector<OpDesc>> RawGradients(const BlockDesc& block, const std::vect
                                          const Flags& wanted, const OpRegistry& registry, int block_index) {
   Flags have = {{std::string(loss), true}};
   std::vector<OpDesc> grads;
-  std::string problems = WrittenTwice(block, path, wanted, block_index);
+  const Writers writers = WritersOf(block);
+  std::string problems = WrittenTwice(block, path, wanted, registry, block_index);
   for (auto i = path.rbegin(); i != path.rend(); ++i) {
     const OpDesc& op = block.ops(*i);
     bool any_wanted = false;
@@ -123,10 +188,10 @@ Result<std::vector<OpDesc>> RawGradients(const BlockDesc& block, const std::vect
     if (!any_wanted || !any_have) continue;
     const OpInfo* info = registry.Find(op.type());
     if (info == nullptr || info->grad == nullptr) {
-      problems += (problems.empty() ? "" : "\n") +
-                  ("block " + std::to_string(block_index) + " op[" + std::to_string(*i) + "] ") + op.type() + ": " +
+      AddLine(OpWhere(block, block_index, *i) +
                   (info == nullptr ? "no such operator" : "has no gradient, but the loss depends on it") + "; mark \"" +
-                  op.outputs(0).arguments(0) + "\" stop_gradient to leave it out";
+                  op.outputs(0).arguments(0) + "\" stop_gradient to leave it out",
+              &problems);
       continue;
     }
     MR_ASSIGN(std::vector<OpDesc> gradients, GradientOf(op, *info, wanted, have));
@@ -139,6 +204,7 @@ Result<std::vector<OpDesc>> RawGradients(const BlockDesc& block, const std::vect
           }
         }
       });
+      CheckStillThere(block, block_index, *i, grad, writers, &problems);
       ForEachArgument(grad.outputs(), [&](const std::string& name) {
         if (name.ends_with("@GRAD")) have[name.substr(0, name.size() - GradName("").size())] = true;
       });
@@ -200,7 +266,10 @@ OpDesc LossGradient(std::string_view loss, const VarMeta& meta) {
 
 Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_view loss, const OpRegistry& registry,
                                               int block_index) {
-  if (program.blocks_size() == 0) return InvalidConfig("the program has no blocks");
+  if (block_index < 0 || block_index >= program.blocks_size()) {
+    return InvalidConfig("loss \"" + std::string(loss) + "\": there is no block " + std::to_string(block_index) +
+                         "; the program has " + std::to_string(program.blocks_size()));
+  }
   MR_ASSIGN(BlockBuilder builder, BlockBuilder::Create(*program.mutable_blocks(block_index), registry));
   BlockDesc& block = builder.block();
   for (int outer = block_index; outer > 0;) {
@@ -221,7 +290,7 @@ Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_
                          loss_meta->second.dims.ToString());
   }
   const std::vector<int> path = PathTo(block, loss);
-  const Flags wanted = FindWanted(program, block, path, builder.vars());
+  const Flags wanted = FindWanted(program, block_index, path, builder.vars());
   if (!wanted.contains(loss)) {
     return InvalidConfig("loss \"" + std::string(loss) + "\" depends on no parameter that can be trained");
   }

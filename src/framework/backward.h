@@ -17,16 +17,18 @@ struct ParamGrad {
   std::string grad;
 };
 
-/// Appends the gradient operators of `loss` to a block, that of the operator that makes it, and declares the variables
-/// they write there. Of the variables of blocks around it, parameters alone get a gradient.
+/// Appends the gradient operators of `loss` to the block of that index, that of the operator that makes it, and
+/// declares the variables they write there; an index that the program does not have is kInvalidConfig. Of the variables
+/// of blocks around it, parameters get a gradient, and others as far as this block itself computes them.
 ///
 /// Walks the operators that lead to the loss in reverse and asks each for its gradient (OpInfo::grad), after a
 /// fill_constant 1 for the loss itself. A variable that several operators read gets a `sum` of its parts, named
 /// NAME@GRAD@RENAME@block0@vJ as Paddle names them. What is marked stop_gradient, holds integers or leads to no
 /// parameter gets no gradient: operators see "@EMPTY@" there, or are left out. Returns the trainable parameters that
 /// have a gradient (is_parameter, not stop_gradient), in the order of their declaration. Mistakes (an unknown loss, an
-/// operator on the way that has no gradient, a loss that depends on no parameter) come back together.
+/// operator on the way that has no gradient, a variable that is written over before its gradient reads it, a loss that
+/// depends on no parameter) come back together.
 Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_view loss, const OpRegistry& registry,
-                                              int block_index = 0);
+                                              int block_index);
 
 }  // namespace millrace

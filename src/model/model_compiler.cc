@@ -122,7 +122,7 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
   compiled.tables = lowering.tables();
   compiled.test = CloneForTest(compiled.main);
   compiled.feeds = FindFeeds(compiled.test, compiled.prediction, schema);
-  MR_ASSIGN(std::vector<ParamGrad> gradients, AppendBackward(compiled.main, compiled.loss, registry));
+  MR_ASSIGN(std::vector<ParamGrad> gradients, AppendBackward(compiled.main, compiled.loss, registry, 0));
   MR_TRY(lowering.Reload());
   AppendUpdates(lowering, std::move(gradients));
   *mistakes = lowering.mistakes();

@@ -47,7 +47,7 @@ class BackwardTest : public ::testing::Test {
   }
   std::string Backward() {
     const int before = program_.blocks(0).ops_size();
-    const Result<std::vector<ParamGrad>> grads = AppendBackward(program_, "loss", registry_);
+    const Result<std::vector<ParamGrad>> grads = AppendBackward(program_, "loss", registry_, 0);
     if (!grads.ok()) return grads.status().ToString();
     params_.clear();
     for (const ParamGrad& grad : *grads) params_ += grad.param + "=" + grad.grad + " ";
@@ -145,12 +145,58 @@ TEST_F(BackwardTest, ReportsEveryOperatorWithoutGradient) {
             "to leave it out");
 }
 
+/// loss = mean(h * h) of h = x w, whose gradient reads h.
+class WrittenOverTest : public BackwardTest {
+ protected:
+  WrittenOverTest() {
+    Param("w", {4, 4});
+    Op("mul", {{"X", {"x"}}, {"Y", {"w"}}}, "Out", "h");
+    Op("elementwise_mul", {{"X", {"h"}}, {"Y", {"h"}}}, "Out", "hh");
+  }
+};
+
+TEST_F(WrittenOverTest, RefusesAGradientThatWouldReadALaterValue) {
+  Op("round", {{"X", {"x"}}}, "Out", "h");
+  Op("mean", {{"X", {"hh"}}}, "Out", "loss");
+  EXPECT_EQ(Backward(),
+            "invalid configuration: block 0 op[1] elementwise_mul: its gradient reads \"h\", which op[2] round writes "
+            "over before that; write to another variable there");
+}
+
+TEST_F(WrittenOverTest, RefusesAGradientOfTwoValues) {
+  Op("round", {{"X", {"x"}}}, "Out", "h");
+  Op("elementwise_add", {{"X", {"hh"}}, {"Y", {"h"}}}, "Out", "s");
+  Op("mean", {{"X", {"s"}}}, "Out", "loss");
+  EXPECT_THAT(Backward(), HasSubstr("block 0 op[2] round: writes \"h\" again, which op[0] made, and the loss has no "
+                                    "gradient through both; write to another variable\n"));
+}
+
+TEST_F(WrittenOverTest, RefusesAnOperatorThatWritesOverWhatItsGradientReads) {
+  Op("round", {{"X", {"x"}}}, "Out", "factor");
+  Op("elementwise_mul", {{"X", {"hh"}}, {"Y", {"factor"}}}, "Out", "factor");
+  Op("mean", {{"X", {"factor"}}}, "Out", "loss");
+  EXPECT_EQ(Backward(),
+            "invalid configuration: block 0 op[3] elementwise_mul: its gradient reads \"factor\", which it writes over "
+            "itself; write to another variable there");
+}
+
+TEST_F(WrittenOverTest, TakesWhatIsWrittenOverWhenItsSizesAloneAreRead) {
+  Data("step", {-1, 4}, DType::kFloat32, 0);
+  Op("elementwise_add", {{"X", {"hh"}}, {"Y", {"step"}}}, "Out", "s");
+  Op("round", {{"X", {"s"}}}, "Out", "step");
+  Op("mean", {{"X", {"s"}}}, "Out", "loss");
+  EXPECT_THAT(Backward(), HasSubstr("elementwise_add_grad(X=hh Y=step Out@GRAD=s@GRAD -> X@GRAD=hh@GRAD)\n"));
+  EXPECT_EQ(params_, "w=w@GRAD ");
+}
+
 TEST_F(BackwardTest, ReportsALossThatCannotBeTrained) {
   Op("mean", {{"X", {"x"}}}, "Out", "loss");
   EXPECT_THAT(Backward(), HasSubstr("loss \"loss\" depends on no parameter that can be trained"));
-  EXPECT_THAT(AppendBackward(program_, "los", registry_).status().ToString(),
+  EXPECT_THAT(AppendBackward(program_, "los", registry_, 0).status().ToString(),
               HasSubstr("there is no variable \"los\"; did you mean \"loss\"?"));
-  EXPECT_THAT(AppendBackward(program_, "x", registry_).status().ToString(), HasSubstr("its shape is [-1, 4]"));
+  EXPECT_THAT(AppendBackward(program_, "x", registry_, 0).status().ToString(), HasSubstr("its shape is [-1, 4]"));
+  EXPECT_EQ(AppendBackward(program_, "loss", registry_, 1).status().message(),
+            "loss \"loss\": there is no block 1; the program has 1");
 }
 
 }  // namespace

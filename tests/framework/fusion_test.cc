@@ -65,7 +65,7 @@ class FusionTest : public ::testing::Test {
 
   // Adds the gradients of "loss", then updates by sgd for each parameter.
   void Train() {
-    const Result<std::vector<ParamGrad>> grads = AppendBackward(program_, "loss", registry_);
+    const Result<std::vector<ParamGrad>> grads = AppendBackward(program_, "loss", registry_, 0);
     ASSERT_TRUE(grads.ok()) << grads.status().ToString();
     builder_ = std::make_unique<BlockBuilder>(*BlockBuilder::Create(*program_.mutable_blocks(0), registry_));
     for (const ParamGrad& grad : *grads) {
