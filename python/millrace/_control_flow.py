@@ -102,7 +102,9 @@ class _Block:
         self._program, self._ending, self._exports = program, (type, inputs, attrs), exports
 
     def __enter__(self):
-        self._program._author.begin_block()
+        program = self._program
+        program._author.begin_block()
+        self._before = len(program.auc_states), len(program._queues), program._is_trained
         return self
 
     def __exit__(self, kind, error, traceback):
@@ -111,9 +113,15 @@ class _Block:
                 self._program._author.end_block(*self._ending, list(self._exports))
                 return
             except BaseException:
-                self._program._author.drop_block()
+                self._drop()
                 raise
-        self._program._author.drop_block()
+        self._drop()
+
+    def _drop(self):
+        program = self._program
+        auc_states, queues, program._is_trained = self._before
+        del program.auc_states[auc_states:], program._queues[queues:]  # of the program's copies too, which have the same queues
+        program._author.drop_block()
 
 
 def _condition(layer, given):
@@ -136,8 +144,9 @@ class While:
             layers.less_than(i, n, cond=go_on)
 
     The block writes the condition. Its own variables end with it; what is needed behind it is written to variables from before it,
-    by assign(x, output=...), increment or layers.op(outputs=...). An optimizer's minimize within it trains in each round;
-    gradients of what stands behind the loop do not reach into it.
+    by assign(x, output=...), increment or layers.op(outputs=...). An optimizer's minimize within it trains in each round, and by
+    what the block itself computes: what it reads of variables from before it, or of the round before, is a constant to it.
+    Gradients of what stands behind the loop do not reach into it.
     """
 
     def __init__(self, cond, is_test=False, name=None):

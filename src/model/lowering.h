@@ -75,11 +75,20 @@ class Lowering {
 
   /// What a parameter or table has of its own beside the optimizer; null: nothing.
   const ParameterRule* RuleOf(const std::string& param) const {
-    const auto it = rules_.find(param);
-    return it == rules_.end() ? nullptr : &it->second;
+    const auto it = known_.rules.find(param);
+    return it == known_.rules.end() ? nullptr : &it->second;
   }
-  void SetRule(const std::string& param, ParameterRule rule) { rules_[param] = std::move(rule); }
-  const std::map<std::string, ParameterRule>& rules() const { return rules_; }
+  void SetRule(const std::string& param, ParameterRule rule) { known_.rules[param] = std::move(rule); }
+  const std::map<std::string, ParameterRule>& rules() const { return known_.rules; }
+
+  /// What it knows of parameters and tables beside the blocks.
+  struct Known {
+    std::vector<std::string> weights;
+    std::vector<TableDesc> tables;
+    std::map<std::string, ParameterRule> rules;
+  };
+  const Known& known() const { return known_; }
+  void set_known(Known known) { known_ = std::move(known); }
 
   /// Learns what others did to the first blocks.
   Status Reload();
@@ -91,10 +100,10 @@ class Lowering {
   int EmbeddingDim(const std::string& layer) const;
 
   /// Dense weights (not biases, not tables), in order.
-  const std::vector<std::string>& weights() const { return weights_; }
+  const std::vector<std::string>& weights() const { return known_.weights; }
   const std::set<std::string>& used_slots() const { return used_slots_; }
   /// Tables with defaults filled in.
-  const std::vector<TableDesc>& tables() const { return tables_; }
+  const std::vector<TableDesc>& tables() const { return known_.tables; }
 
  private:
   std::string Nearest(const std::string& name, bool with_layers, bool with_slots) const;
@@ -110,9 +119,7 @@ class Lowering {
   std::map<std::string, int, std::less<>> layers_;  // finished ones, with their embedding dim
   std::set<std::string, std::less<>> broken_;
   std::set<std::string> used_slots_;
-  std::vector<std::string> weights_;
-  std::vector<TableDesc> tables_;
-  std::map<std::string, ParameterRule> rules_;
+  Known known_;
 };
 
 /// The table with init and optimizer filled in.

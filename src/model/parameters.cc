@@ -83,7 +83,7 @@ void Lowering::AddParameter(std::string_view where, const std::string& name, con
   main_.Declare(name, Persistable(dims)).set_is_parameter(true);
   startup_.Declare(name, Persistable(dims)).set_is_parameter(true);
   if (block_ != nullptr) block_->See(main_.vars());
-  if (is_weight) weights_.push_back(name);
+  if (is_weight) known_.weights.push_back(name);
   if (const Status s = startup_.Append(InitOp(name, dims, init), OpRole::kForward); !s.ok()) {
     Problem(where, s.message());
   }
@@ -103,12 +103,12 @@ void Lowering::AddState(std::string_view where, const std::string& name, const D
 }
 
 void Lowering::AddTable(const TableDesc& table) {
-  for (const TableDesc& known : tables_) {
+  for (const TableDesc& known : known_.tables) {
     if (known.name() == table.name()) return;
   }
   const std::string where = "table \"" + table.name() + "\"";
-  tables_.push_back(WithDefaults(table, *model_));
-  const TableDesc& full = tables_.back();
+  known_.tables.push_back(WithDefaults(table, *model_));
+  const TableDesc& full = known_.tables.back();
   if (full.has_vocabulary()) {
     AddParameter(where, full.name(), {full.vocabulary(), full.dim()}, full.init(), false);
     return;

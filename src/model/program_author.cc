@@ -17,9 +17,7 @@ struct ProgramAuthor::OpenBlock {
 
   int index;
   BlockBuilder builder;
-  BlockDesc main_before;  ///< first blocks
-  BlockDesc startup_before;
-  ModelDesc model_before;
+  Before before;
   VarMetas closed_before;
   bool was_minimized = false;
 };
@@ -28,6 +26,13 @@ ProgramAuthor::ProgramAuthor(const OpRegistry& registry) : registry_(&registry) 
 ProgramAuthor::~ProgramAuthor() = default;
 
 int ProgramAuthor::Current() const { return open_.empty() ? 0 : open_.back()->index; }
+
+std::vector<int> ProgramAuthor::OpenBlocks() const {
+  std::vector<int> blocks;
+  for (auto open = open_.rbegin(); open != open_.rend(); ++open) blocks.push_back((*open)->index);
+  blocks.push_back(0);
+  return blocks;
+}
 
 Result<std::unique_ptr<ProgramAuthor>> ProgramAuthor::Create(const OpRegistry& registry) {
   std::unique_ptr<ProgramAuthor> author(new ProgramAuthor(registry));
@@ -205,6 +210,7 @@ void AddNames(const google::protobuf::RepeatedPtrField<OpDesc::Var>& bindings, c
 }  // namespace
 
 Status ProgramAuthor::BeginBlock() {
+  Before before = Now();
   const int index = main_.blocks_size();
   BlockDesc* block = main_.add_blocks();
   block->set_idx(index);
@@ -212,9 +218,7 @@ Status ProgramAuthor::BeginBlock() {
   MR_ASSIGN(BlockBuilder builder, BlockBuilder::Create(*block, *registry_));
   builder.See(lowering_->main().vars());
   auto open = std::make_unique<OpenBlock>(index, std::move(builder));
-  open->main_before = main_.blocks(0);
-  open->startup_before = startup_.blocks(0);
-  open->model_before = model_;
+  open->before = std::move(before);
   open->closed_before = closed_;
   open->was_minimized = is_minimized_;
   lowering_->EnterBlock(&open->builder);
@@ -292,14 +296,17 @@ Status ProgramAuthor::DropBlock() {
   main_.mutable_blocks()->DeleteSubrange(dropped->index, main_.blocks_size() - dropped->index);
   closed_ = dropped->closed_before;
   is_minimized_ = dropped->was_minimized;
-  return Restore(dropped->main_before, dropped->startup_before, dropped->model_before);
+  return Restore(dropped->before);
 }
 
-Status ProgramAuthor::Restore(const BlockDesc& main, const BlockDesc& startup, const ModelDesc& model) {
+ProgramAuthor::Before ProgramAuthor::Now() const { return {main_, startup_.blocks(0), model_, lowering_->known()}; }
+
+Status ProgramAuthor::Restore(const Before& before) {
   // Copied into the blocks that builders view.
-  *main_.mutable_blocks(0) = main;
-  *startup_.mutable_blocks(0) = startup;
-  model_ = model;
+  for (int block = 0; block < main_.blocks_size(); ++block) *main_.mutable_blocks(block) = before.main.blocks(block);
+  *startup_.mutable_blocks(0) = before.startup;
+  model_ = before.model;
+  lowering_->set_known(before.known);
   return Reload();
 }
 
@@ -314,13 +321,17 @@ Status ProgramAuthor::Reload() {
   return Status::Ok();
 }
 
-VarDesc* ProgramAuthor::FindDesc(const std::string& name) const {
-  for (auto block = main_.blocks().rbegin(); block != main_.blocks().rend(); ++block) {
-    for (const VarDesc& var : block->vars()) {
-      if (var.name() == name) return const_cast<VarDesc*>(&var);
+ProgramAuthor::Place ProgramAuthor::FindPlace(const std::string& name) const {
+  // Blocks that have ended may have variables of the same name.
+  std::vector<int> blocks = OpenBlocks();
+  for (int closed = main_.blocks_size() - 1; closed > 0; --closed) blocks.push_back(closed);
+  for (const int block : blocks) {
+    const auto& vars = main_.blocks(block).vars();
+    for (int var = 0; var < vars.size(); ++var) {
+      if (vars[var].name() == name) return {block, var};
     }
   }
-  return nullptr;
+  return {};
 }
 
 Status ProgramAuthor::SetStopGradient(const std::string& name, bool stop) {
@@ -328,13 +339,17 @@ Status ProgramAuthor::SetStopGradient(const std::string& name, bool stop) {
   if (is_minimized_) {
     return InvalidConfig("stop_gradient of \"" + name + "\": minimize has made the gradients already; set it before");
   }
-  FindDesc(name)->set_stop_gradient(stop);
+  const Place place = FindPlace(name);
+  if (place.block < 0) return Internal("variable \"" + name + "\" has no description");
+  main_.mutable_blocks(place.block)->mutable_vars(place.var)->set_stop_gradient(stop);
   return Status::Ok();
 }
 
 Result<bool> ProgramAuthor::StopsGradient(const std::string& name) const {
   MR_TRY(Find(name).status());
-  return FindDesc(name)->stop_gradient();
+  const Place place = FindPlace(name);
+  if (place.block < 0) return Internal("variable \"" + name + "\" has no description");
+  return main_.blocks(place.block).vars(place.var).stop_gradient();
 }
 
 Status ProgramAuthor::Append(OpDesc op) {
@@ -383,9 +398,11 @@ Status ProgramAuthor::StopGradients(const Trained& trained) {
   const auto has = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  for (VarDesc& var : *main_.mutable_blocks(0)->mutable_vars()) {
-    const bool left_out = !trained.only.empty() && var.is_parameter() && !has(trained.only, var.name());
-    if (left_out || has(trained.without, var.name())) var.set_stop_gradient(true);
+  for (const int block : OpenBlocks()) {
+    for (VarDesc& var : *main_.mutable_blocks(block)->mutable_vars()) {
+      const bool left_out = !trained.only.empty() && var.is_parameter() && !has(trained.only, var.name());
+      if (left_out || has(trained.without, var.name())) var.set_stop_gradient(true);
+    }
   }
   return Status::Ok();
 }
@@ -411,23 +428,21 @@ Status ProgramAuthor::AppendMinimization(const std::string& loss, const Trained&
 
 Result<std::vector<ParamGrad>> ProgramAuthor::Minimize(const std::string& loss, const OptimizerDesc& optimizer,
                                                        const Trained& trained) {
-  if (is_minimized_)
+  if (is_minimized_) {
     return InvalidConfig(
         "minimize was called already: a program has one; a part has a rate of its own by ParamAttr(learning_rate=), a "
         "table a rule of its own by embedding(optimizer=)");
+  }
   MR_ASSIGN(const VarMeta meta, Find(loss));
   if (meta.dtype != DType::kFloat32 || meta.dims.numel() != 1) {
     return InvalidConfig("minimize: the loss must be one float; \"" + loss + "\" is " + meta.dims.ToString() +
                          "; take its mean first");
   }
-  const ProgramDesc main_before = main_;
-  const BlockDesc startup_before = startup_.blocks(0);
-  const ModelDesc model_before = model_;
+  const Before before = Now();
   *model_.mutable_optimizer() = optimizer;
   std::vector<ParamGrad> gradients;
   if (Status status = AppendMinimization(loss, trained, &gradients); !status.ok()) {
-    *main_.mutable_blocks(Current()) = main_before.blocks(Current());
-    MR_TRY(Restore(main_before.blocks(0), startup_before, model_before));
+    MR_TRY(Restore(before));
     return status;
   }
   is_minimized_ = true;

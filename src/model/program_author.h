@@ -87,13 +87,29 @@ class ProgramAuthor {
 
  private:
   struct OpenBlock;
+  /// What a failure is undone to.
+  struct Before {
+    ProgramDesc main;
+    BlockDesc startup;
+    ModelDesc model;
+    Lowering::Known known;
+  };
+  /// Where a variable is declared: a block of main, and which of its variables; -1: nowhere.
+  struct Place {
+    int block = -1;
+    int var = -1;
+  };
 
   explicit ProgramAuthor(const OpRegistry& registry);
   /// The number of the block that is open.
   int Current() const;
+  /// The blocks that operators can go to or name variables of: those that are open, from the inside out, and the first.
+  std::vector<int> OpenBlocks() const;
+  Before Now() const;
+  Status Restore(const Before& before);
+  /// Tells the builders of open blocks what was done to their blocks and to the first ones behind their backs.
   Status Reload();
-  Status Restore(const BlockDesc& main, const BlockDesc& startup, const ModelDesc& model);
-  VarDesc* FindDesc(const std::string& name) const;
+  Place FindPlace(const std::string& name) const;
   Status TakeMistakes();
   Status AppendMinimization(const std::string& loss, const Trained& trained, std::vector<ParamGrad>* gradients);
   Status StopGradients(const Trained& trained);

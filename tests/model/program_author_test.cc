@@ -141,6 +141,93 @@ TEST(ProgramAuthorTest, MinimizeWithinABlockTrainsThere) {
   EXPECT_TRUE(Executable::Compile(author->main(), BuiltinOps(), {}).ok());
 }
 
+TEST(ProgramAuthorTest, ABlockThatIsTakenBackLeavesNoRuleOrTableBehind) {
+  const auto author = NewAuthor();
+  BeginLoop(*author);
+  ASSERT_TRUE(author->AddParameter("w", {2, 1}, Zero(), true).ok());
+  ASSERT_TRUE(author->SetRule("w", FromText<ParameterRule>("rate: 0")).ok());
+  ASSERT_TRUE(author->AddTable(FromText<TableDesc>("name: 't' dim: 2")).ok());
+  ASSERT_TRUE(author->DropBlock().ok());
+  AuthorMean(*author);
+  EXPECT_TRUE(author->SetRule("w", FromText<ParameterRule>("rate: 2")).ok());
+  VarMeta ids;
+  ids.dtype = DType::kInt64;
+  ids.dims = {-1, 1};
+  ids.lod_level = 1;
+  ASSERT_TRUE(author->AddData("ids", ids).ok());
+  ASSERT_TRUE(author->AddTable(FromText<TableDesc>("name: 't' dim: 3")).ok());
+  const Status looked = author->LookUp("ids", "t", "rows");
+  ASSERT_TRUE(looked.ok()) << looked.ToString();
+  EXPECT_EQ(author->Parameters(), (std::vector<std::string>{"w", "t"}));
+}
+
+TEST(ProgramAuthorTest, AnInnerBlockThatIsTakenBackLeavesNothingInTheOneAroundIt) {
+  const auto author = NewAuthor();
+  BeginLoop(*author);
+  const auto compare = MakeOp("less_than", {{"X", {"counter"}}, {"Y", {"bound"}}}, {{"Out", {"go_on"}}});
+  ASSERT_TRUE(author->BeginBlock().ok());
+  ASSERT_TRUE(author->Append(compare).ok());
+  EXPECT_FALSE(author->EndBlock(MakeOp("while", {{"Condition", {"counter"}}}, {})).ok());
+  ASSERT_TRUE(author->DropBlock().ok());
+  ASSERT_TRUE(author->BeginBlock().ok());
+  ASSERT_TRUE(author->Append(compare).ok());
+  // Refused by its operator, behind the declaration of what it writes.
+  EXPECT_FALSE(author->EndBlock(MakeOp("while", {{"Condition", {"go_on"}}}, {}, {{"is_tes", true}})).ok());
+  ASSERT_TRUE(author->DropBlock().ok());
+  EXPECT_EQ(author->main().blocks(1).vars_size(), 0);
+  ASSERT_TRUE(author->BeginBlock().ok());
+  ASSERT_TRUE(author->Append(compare).ok());
+  const Status inner = author->EndBlock(MakeOp("while", {{"Condition", {"go_on"}}}, {}));
+  ASSERT_TRUE(inner.ok()) << inner.ToString();
+  ASSERT_TRUE(author->EndBlock(MakeOp("while", {{"Condition", {"go_on"}}}, {})).ok());
+  EXPECT_TRUE(Executable::Compile(author->main(), BuiltinOps(), {}).ok());
+}
+
+TEST(ProgramAuthorTest, AVariableOfABlockGetsNoGradientWhenItIsLeftOut) {
+  const auto author = NewAuthor();
+  ASSERT_TRUE(author->AddData("x", FloatRows(2)).ok());
+  ASSERT_TRUE(author->AddParameter("w", {2, 2}, Zero(), true).ok());
+  ASSERT_TRUE(author->AddParameter("v", {2, 1}, Zero(), true).ok());
+  BeginLoop(*author);
+  ASSERT_TRUE(author->Append(MakeOp("mul", {{"X", {"x"}}, {"Y", {"w"}}}, {{"Out", {"h"}}})).ok());
+  ASSERT_TRUE(author->BeginBlock().ok());
+  ASSERT_TRUE(author->Append(MakeOp("scale", {{"X", {"x"}}}, {{"Out", {"twice"}}}, {{"scale", 2.0F}})).ok());
+  ASSERT_TRUE(author->Append(MakeOp("mul", {{"X", {"twice"}}, {"Y", {"v"}}}, {{"Out", {"y"}}})).ok());
+  ASSERT_TRUE(author->Append(MakeOp("mean", {{"X", {"y"}}}, {{"Out", {"loss"}}})).ok());
+  const std::string before = author->main().SerializeAsString();
+  // h is of the block between, y of the innermost.
+  EXPECT_EQ(author->Minimize("loss", FromText<OptimizerDesc>("sgd {}"), {{}, {"h", "y"}}).status().message(),
+            "loss \"loss\" depends on no parameter that can be trained");
+  EXPECT_EQ(author->main().SerializeAsString(), before);
+  EXPECT_TRUE(author->Minimize("loss", FromText<OptimizerDesc>("sgd {}"), {{}, {"h"}}).ok());
+  EXPECT_TRUE(*author->StopsGradient("h"));
+  EXPECT_FALSE(*author->StopsGradient("y"));
+}
+
+TEST(ProgramAuthorTest, StopGradientIsOfTheVariableThatCanBeReadNow) {
+  const auto author = NewAuthor();
+  BeginLoop(*author);
+  const auto compare = [](const char* out) {
+    return MakeOp("less_than", {{"X", {"counter"}}, {"Y", {"bound"}}}, {{"Out", {out}}});
+  };
+  ASSERT_TRUE(author->Append(MakeOp("scale", {{"X", {"counter"}}}, {{"Out", {"h"}}})).ok());
+  ASSERT_TRUE(author->Append(compare("go_on")).ok());
+  ASSERT_TRUE(author->EndBlock(MakeOp("while", {{"Condition", {"go_on"}}}, {})).ok());
+  EXPECT_FALSE(*author->StopsGradient("h"));  // that of the block, as there is no other
+  ASSERT_TRUE(author->Append(MakeOp("scale", {{"X", {"counter"}}}, {{"Out", {"h"}}})).ok());
+  ASSERT_TRUE(author->SetStopGradient("h", true).ok());
+  EXPECT_TRUE(*author->StopsGradient("h"));
+  const auto stops = [&](int block) {
+    for (const VarDesc& var : author->main().blocks(block).vars()) {
+      if (var.name() == "h") return var.stop_gradient();
+    }
+    ADD_FAILURE() << "no h in block " << block;
+    return false;
+  };
+  EXPECT_TRUE(stops(0));
+  EXPECT_FALSE(stops(1));
+}
+
 TEST(ProgramAuthorTest, AVariableThatIsThereKeepsItsType) {
   const auto author = NewAuthor();
   AuthorMean(*author);

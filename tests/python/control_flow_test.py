@@ -176,6 +176,103 @@ class ControlFlowTest(Fresh):
         with self.assertRaisesRegex(millrace.ConfigError, "has no gradient, but the loss depends on it"):
             optimizer.SGD(0.1).minimize(layers.mean(chosen))
 
+    def test_a_gradient_that_would_read_a_later_value_is_refused(self):
+        def hidden():
+            return layers.fc(layers.data("x", [4]), 3, param_attr="w", bias_attr=False)
+
+        def overwritten_factor():
+            factor = layers.fill_constant([3, 3], "float32", 2)
+            layers.assign(hidden() * factor, output=factor)
+            return layers.square(factor), factor, "elementwise_mul", "assign"
+
+        def constant_over_it():
+            h = hidden()
+            loss = layers.square(h)
+            layers.fill_constant([3, 3], "float32", 7, out=h)
+            return loss, h, "square", "fill_constant"
+
+        def counted_on():
+            h = layers.mean(hidden())
+            loss = layers.square(h)
+            layers.increment(h)
+            return loss, h, "square", "increment"
+
+        def written_by_a_branch():
+            h = hidden()
+            loss = layers.square(h)
+            with layers.ConditionalBlock([layers.reduce_mean(h) < 100], is_scalar_condition=True).block():
+                layers.assign(h * 0.0, output=h)
+            return loss, h, "square", "conditional_block"
+
+        for program in (overwritten_factor, constant_over_it, counted_on, written_by_a_branch):
+            with self.subTest(program.__name__), millrace.program_guard(millrace.Program(), millrace.Program()):
+                loss, variable, reader_type, writer = program()
+                with self.assertRaisesRegex(millrace.ConfigError, '%s: its gradient reads "%s", which op.* %s writes over before that' % (
+                        reader_type, variable.name, writer)):
+                    optimizer.SGD(0.1).minimize(layers.mean(loss))
+
+    def test_what_is_read_before_it_is_written_over_has_its_gradient_where_sizes_are_enough(self):
+        def model(x):
+            total = layers.ones([3, 3])
+            new = layers.fc(x, 3, param_attr="w", bias_attr=False) + total
+            layers.assign(new, output=total)
+            return layers.mean(layers.square(total) + new)
+        loss = model(layers.data("x", [4]))
+        test = self.main.clone(for_test=True)
+        (_, gradient), = optimizer.SGD(1e-30).minimize(loss)[1]
+        millrace.Executor().run(self.startup)
+        found, = self.run_once([gradient], x=X / 10)
+        np.testing.assert_allclose(found, self.slopes(test, loss, x=X / 10), rtol=1e-2, atol=1e-3)
+
+    def slopes(self, program, loss, **feed):
+        """How the loss changes with each value of w, by differences."""
+        w, step = self.scope.get("w"), 1e-2
+        slopes = np.zeros_like(w)
+        for place in np.ndindex(*w.shape):
+            for sign in (1, -1):
+                moved = w.copy()
+                moved[place] += sign * step
+                self.scope.set("w", moved)
+                value, = millrace.Executor().run(program, feed=feed, fetch_list=[loss])
+                slopes[place] += sign * value.item() / (2 * step)
+        self.scope.set("w", w)
+        return slopes
+
+    def test_gradients_go_through_a_variable_from_before_the_block_that_it_writes(self):
+        x = layers.data("x", [4])
+        kept, last, i = layers.zeros([3, 3]), layers.zeros([1]), layers.zeros([1], "int64")
+        go_on = i < 1
+        with layers.While(go_on).block():
+            new = layers.fc(x, 3, param_attr="w", bias_attr=False)
+            layers.assign(new, output=kept)
+            loss = layers.mean(layers.square(kept) + new)
+            layers.assign(loss, output=last)
+            optimizer.SGD(1.0).minimize(loss)
+            layers.increment(i)
+            layers.less_than(i, 1, cond=go_on)
+        millrace.Executor().run(self.startup)
+        slopes, before = self.slopes(self.main.clone(for_test=True), last, x=X / 10), self.scope.get("w")
+        self.run_once([last], x=X / 10)
+        np.testing.assert_allclose(before - self.scope.get("w"), slopes, rtol=1e-2, atol=1e-3)
+
+    def test_a_block_that_is_taken_back_leaves_no_states_and_no_training(self):
+        x, y = layers.data("x", [4]), layers.data("y", [1], "int64")
+        layers.auc(layers.fc(x, 2, act="softmax"), y)
+        states, go_on = list(self.main.auc_states), layers.zeros([1], "int64") < 1
+        with self.assertRaises(KeyError), layers.While(go_on).block():
+            scores = layers.fc(x, 2, act="softmax", param_attr=millrace.ParamAttr("w", learning_rate=0.0))
+            layers.auc(scores, y)
+            optimizer.SGD(0.1).minimize(layers.mean(layers.cross_entropy(scores, y)))
+            raise KeyError()
+        self.assertEqual(self.main.auc_states, states)
+        self.assertFalse(self.main._is_trained)
+        loss = layers.mean(layers.fc(x, 1, param_attr="w", bias_attr=False))
+        optimizer.SGD(0.1).minimize(loss)
+        millrace.Executor().run(self.startup)
+        before = self.scope.get("w")
+        self.run_once([loss], x=X, y=np.zeros((3, 1), np.int64))
+        np.testing.assert_allclose(self.scope.get("w"), before - 0.1 * X.mean(0).reshape(4, 1), rtol=1e-4)
+
     def test_a_variable_written_twice_has_no_gradient_of_both(self):
         hidden = layers.fc(layers.data("x", [4]), 4)
         layers.assign(hidden * 2.0, output=hidden)
