@@ -1,9 +1,11 @@
 """Comparisons, and blocks of operators that run as long as, or when, a condition holds."""
 
+import warnings
+
 from . import _checks
 from ._append import checked, op, program_of
 from ._tensors import assign, cast, constant
-from .errors import ConfigError
+from .errors import ConfigError, MillraceWarning
 from .framework import Variable
 
 __all__ = ["ConditionalBlock", "Print", "Switch", "While", "cond", "equal", "greater_equal", "greater_than", "increment",
@@ -130,6 +132,9 @@ def _condition(layer, given):
         raise ConfigError("%s: the condition is a Variable, as less_than(i, n) makes it, not %r" % (layer, given))
     if given.dtype != "bool":
         raise ConfigError('%s: the condition is a bool [1]; "%s" is %s %s' % (layer, given.name, given.dtype, list(given.shape)))
+    if any(size not in (-1, 1) for size in given.shape):
+        raise ConfigError('%s: the condition is a bool [1]; "%s" is %s: take its reduce_any or reduce_all, or choose values '
+                          "by where" % (layer, given.name, list(given.shape)))
     return given.program
 
 
@@ -161,7 +166,7 @@ class While:
 
 class ConditionalBlock:
     """Runs a block once when a condition holds: `with ConditionalBlock([c], is_scalar_condition=True).block():` for one bool [1];
-    otherwise when none of the inputs is empty."""
+    otherwise when none of the inputs is empty, whatever it says (a MillraceWarning where that is one bool)."""
 
     def __init__(self, inputs, is_scalar_condition=False, name=None):
         inputs = _checks.listed("ConditionalBlock: inputs", inputs, "Variables")
@@ -170,6 +175,9 @@ class ConditionalBlock:
         self._scalar = bool(is_scalar_condition)
         if self._scalar:
             _condition("ConditionalBlock", inputs[0] if len(inputs) == 1 else None)
+        elif len(inputs) == 1 and inputs[0].dtype == "bool" and tuple(inputs[0].shape) == (1,):
+            warnings.warn('ConditionalBlock: the block runs whether "%s" is true or false, as a bool [1] is never empty; '
+                          "is_scalar_condition=True makes it the condition" % inputs[0].name, MillraceWarning, stacklevel=2)
 
     def block(self):
         """The block, for `with`."""

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 
 import support
 
@@ -310,6 +311,25 @@ class TrainingLoopTest(Fresh):
         self.assertEqual(found.tolist(), flat.tolist())
         for name, array in zip("wb", wanted):
             np.testing.assert_array_equal(scope.get(name), array)
+
+    def test_a_condition_of_many_values_is_refused_at_the_call(self):
+        many = layers.ones([2, 4]) > 0.5
+        for branch in (lambda: layers.cond(many, lambda: many, lambda: many),
+                       lambda: layers.ConditionalBlock([many], is_scalar_condition=True)):
+            with self.assertRaises(millrace.ConfigError) as caught:
+                branch()
+            self.assertIn("is [2, 4]: take its reduce_any or reduce_all", str(caught.exception))
+
+    def test_a_branch_on_one_bool_that_is_not_its_condition_is_warned_of(self):
+        runs = layers.zeros([1], "bool")
+        with self.assertWarns(millrace.MillraceWarning) as caught:
+            layers.ConditionalBlock([runs])
+        self.assertIn("is_scalar_condition=True", str(caught.warning))
+        self.assertEqual(caught.filename, __file__)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            layers.ConditionalBlock([runs], is_scalar_condition=True)
+            layers.ConditionalBlock([layers.ones([2, 2])])
 
     def test_a_variable_of_a_block_that_did_not_run_has_no_value(self):
         x = layers.ones([1, 2])
