@@ -2,9 +2,13 @@
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import unittest
+
+# A shell starts what goes into the background with Ctrl-C ignored, and a test that waits for its own would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SKIPPED = 77
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
