@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/exception_text.h"
+#include "framework/lod_offsets.h"
 
 namespace millrace {
 namespace {
@@ -24,10 +25,9 @@ auto Guarded(const std::string& who, Call call) {
   }
 }
 
-/// True for rows + 1 offsets that cut `values` values into rows.
-bool CutsWhole(std::span<const uint32_t> offsets, size_t rows, size_t values) {
-  return offsets.size() == rows + 1 && offsets.front() == 0 && std::is_sorted(offsets.begin(), offsets.end()) &&
-         offsets.back() == values;
+/// True for offsets that cut `values` values into so many rows.
+bool CutsIntoRows(std::span<const uint32_t> offsets, size_t rows, size_t values) {
+  return offsets.size() == rows + 1 && CutsWhole(offsets, static_cast<int64_t>(values));
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ void CheckedFeed::CheckColumns() const {
   for (const SlotSpec& slot : schema_->used()) {
     const size_t values = slot.type == SlotType::kUint64 ? batch_->ids(slot.id).size() : batch_->floats(slot.id).size();
     const auto width = static_cast<size_t>(std::max(slot.width, 0));
-    if (slot.is_dense ? values == rows * width : CutsWhole(batch_->offsets(slot.id), rows, values)) continue;
+    if (slot.is_dense ? values == rows * width : CutsIntoRows(batch_->offsets(slot.id), rows, values)) continue;
     throw FeedFault(who_ + " gave slot \"" + slot.name + "\" " + std::to_string(values) + " values in " +
                     std::to_string(rows) + (rows == 1 ? " row" : " rows") +
                     (slot.is_dense ? " of " + std::to_string(width) : ", which its offsets do not cut into rows"));

@@ -44,6 +44,16 @@ bool CanHaveGradient(const VarDesc& var, const VarMeta& meta) {
           (meta.kind == VarType::LOD_TENSOR && (meta.dtype == DType::kFloat32 || meta.dtype == DType::kFloat64)));
 }
 
+/// The blocks around one, from the inside out.
+std::vector<int> BlocksAround(const ProgramDesc& program, int block_index) {
+  std::vector<int> blocks;
+  for (int outer = block_index; outer > 0;) {
+    outer = program.blocks(outer).parent_idx();
+    blocks.push_back(outer);
+  }
+  return blocks;
+}
+
 /// The variables whose gradient is worth computing: leaves that may have one, and what is computed from them. Of the
 /// variables of blocks around, which hold what was computed there, parameters alone are leaves.
 Flags FindWanted(const ProgramDesc& program, int block_index, const std::vector<int>& path, const VarMetas& metas) {
@@ -51,8 +61,7 @@ Flags FindWanted(const ProgramDesc& program, int block_index, const std::vector<
   std::map<std::string_view, const VarDesc*> vars;
   for (const VarDesc& var : block.vars()) vars[var.name()] = &var;
   Names around;
-  for (int outer = block_index; outer > 0;) {
-    outer = program.blocks(outer).parent_idx();
+  for (const int outer : BlocksAround(program, block_index)) {
     for (const VarDesc& var : program.blocks(outer).vars()) {
       if (vars.emplace(var.name(), &var).second && !var.is_parameter()) around.insert(var.name());
     }
@@ -272,8 +281,7 @@ Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_
   }
   MR_ASSIGN(BlockBuilder builder, BlockBuilder::Create(*program.mutable_blocks(block_index), registry));
   BlockDesc& block = builder.block();
-  for (int outer = block_index; outer > 0;) {
-    outer = program.blocks(outer).parent_idx();
+  for (const int outer : BlocksAround(program, block_index)) {
     MR_ASSIGN(const BlockBuilder around, BlockBuilder::Create(*program.mutable_blocks(outer), registry));
     builder.See(around.vars());
   }

@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <span>
 
+#include "framework/lod_offsets.h"
 #include "framework/tensor.h"
 
 namespace millrace {
 namespace {
-
-/// True for offsets that cut axis 0 into sequences, and for none.
-bool CutsWhole(std::span<const uint32_t> lod, const Dims& dims) {
-  if (lod.empty()) return true;
-  return dims.rank() > 0 && lod.front() == 0 && std::is_sorted(lod.begin(), lod.end()) &&
-         static_cast<int64_t>(lod.back()) == dims[0];
-}
 
 std::string ShownLoD(std::span<const uint32_t> lod) {
   constexpr size_t kShown = 6;
@@ -57,7 +51,7 @@ Status GivenOutputs::Check() const {
       if (tensor.empty() && tensor.numel() != 0) {
         return InvalidConfig("plugin \"" + plugin_ + "\" gave \"" + output.name + "\" no values");
       }
-      if (!CutsWhole(tensor.lod(), tensor.dims())) {
+      if (!tensor.lod().empty() && !CutsFirstAxis(tensor.lod(), tensor.dims())) {
         return InvalidConfig("plugin \"" + plugin_ + "\" gave \"" + output.name + "\" a LoD that does not cut " +
                              tensor.dims().ToString() + " into sequences: " + ShownLoD(tensor.lod()) +
                              "; offsets begin at 0, never fall, and end at the size of axis 0");

@@ -89,28 +89,26 @@ PluginCall FindCall() {
   return {};
 }
 
-/// Runs within exit. The run was not over, whatever `status` claims.
-void NameWhoExits(int status, void*) {
-  const PluginCall call = FindCall();
-  if (call.plugin == nullptr) return;
+/// Ends the program, with the name of the plugin that made `call`, if one did. The run was not over.
+void NameWhoCalled(const char* call) {
+  const PluginCall found = FindCall();
+  if (found.plugin == nullptr) return;
   std::fflush(stdout);
   std::fprintf(stderr,
-               "plugin \"%s\" called exit(%d), which ends the program in the middle of its work; a plugin reports "
-               "what is wrong to who calls it\n",
-               call.plugin->path.c_str(), status);
+               "plugin \"%s\" called %s, which ends the program in the middle of its work; a plugin reports what is "
+               "wrong to who calls it\n",
+               found.plugin->path.c_str(), call);
   std::_Exit(kExitCode);
 }
 
-void NameWhoExitsQuickly() {
-  const PluginCall call = FindCall();
-  if (call.plugin == nullptr) return;
-  std::fflush(stdout);
-  std::fprintf(stderr,
-               "plugin \"%s\" called quick_exit, which ends the program in the middle of its work; a plugin reports "
-               "what is wrong to who calls it\n",
-               call.plugin->path.c_str());
-  std::_Exit(kExitCode);
+/// Runs within exit, whatever `status` claims.
+void NameWhoExits(int status, void*) {
+  char call[32];
+  std::snprintf(call, sizeof(call), "exit(%d)", status);
+  NameWhoCalled(call);
 }
+
+void NameWhoExitsQuickly() { NameWhoCalled("quick_exit"); }
 
 /// Runs within std::terminate, before the stack of what threw is gone.
 void NameWhoTerminates() {

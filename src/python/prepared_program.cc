@@ -46,28 +46,24 @@ class RoundCounter final : public LoopObserver {
       : readers_(&readers), read_(Read()), trained_(trained) {}
   Status BeforeLoop(RunContext*) override { return Status::Ok(); }
   Status AfterRound(RunContext* body) override {
-    const auto [items, rows] = Read();
-    if (readers_->empty() || items != read_.first) ++trained_->step;
-    trained_->examples += readers_->empty() ? body->rows : rows - read_.second;
-    read_ = {items, rows};
+    const ReaderCounts read = Read();
+    if (readers_->empty() || read.items != read_.items) ++trained_->step;
+    trained_->examples += readers_->empty() ? body->rows : read.rows - read_.rows;
+    read_ = read;
     body->step = trained_->step;
     return body->stop.stop_requested() ? Cancelled("stopped in a while loop") : Status::Ok();
   }
   Status AfterCutRound(size_t, Status failure, RunContext*) override { return failure; }
 
  private:
-  /// Items and rows that were read so far.
-  std::pair<int64_t, int64_t> Read() const {
-    std::pair<int64_t, int64_t> read;
-    for (const ReaderHolder* reader : *readers_) {
-      read.first += reader->items();
-      read.second += reader->rows();
-    }
+  ReaderCounts Read() const {
+    ReaderCounts read;
+    for (const ReaderHolder* reader : *readers_) read.Add(*reader);
     return read;
   }
 
   const std::vector<const ReaderHolder*>* readers_;
-  std::pair<int64_t, int64_t> read_;
+  ReaderCounts read_;
   Trained* trained_;
 };
 

@@ -1,6 +1,6 @@
 #include "reader/lod_tensor.h"
 
-#include <algorithm>
+#include "framework/lod_offsets.h"
 
 namespace millrace {
 namespace {
@@ -11,10 +11,6 @@ bool FitsDims(const Dims& dims, const Dims& wanted) {
     if (wanted[axis] >= 0 && wanted[axis] != dims[axis]) return false;
   }
   return true;
-}
-
-bool IsLoDOf(std::span<const uint32_t> lod, const Dims& dims) {
-  return dims.rank() > 0 && lod.front() == 0 && lod.back() == dims[0] && std::is_sorted(lod.begin(), lod.end());
 }
 
 }  // namespace
@@ -60,7 +56,7 @@ Status CheckTensor(const LoDTensor& tensor, const TensorSpec& spec) {
   const Tensor& values = tensor.values;
   const int lod_level = tensor.lod.empty() ? 0 : 1;
   const bool fits = values.dtype() == spec.dtype && lod_level == spec.lod_level && FitsDims(values.dims(), spec.dims);
-  if (fits && (lod_level == 0 || IsLoDOf(tensor.lod, values.dims()))) return Status::Ok();
+  if (fits && (lod_level == 0 || CutsFirstAxis(tensor.lod, values.dims()))) return Status::Ok();
   const TensorSpec got{values.dtype(), values.dims(), lod_level};
   if (!fits) return BadData("wanted " + spec.ToString() + ", got " + got.ToString());
   return BadData("the LoD does not cut " + got.ToString() + ": " + std::to_string(tensor.lod.size()) +

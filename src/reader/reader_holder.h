@@ -77,4 +77,15 @@ struct ReaderState {
   ReaderPosition position;
 };
 
+/// What readers have delivered since they were made.
+struct ReaderCounts {
+  int64_t items = 0;
+  int64_t rows = 0;
+
+  void Add(const ReaderHolder& reader) {
+    items += reader.items();
+    rows += reader.rows();
+  }
+};
+
 }  // namespace millrace

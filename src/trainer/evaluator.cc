@@ -42,17 +42,17 @@ Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop
   reader.metrics->Clear();
   reader.loss_sum = 0;
   reader.examples = 0;
+  RunContext context;
+  context.file_names = &dataset_->files();
+  context.lines_are_piped = !PipeCommandOf(job_->desc().data_desc()).empty();
+  context.stop = stop;
   while (true) {
     // A source that has batches ready need not look.
     if (stop.stop_requested()) return Cancelled("evaluation was stopped");
     MR_ASSIGN(const BatchPtr batch, source.Next(stop));
     if (batch == nullptr) return Status::Ok();
-    RunContext context;
     context.batch = batch.get();
     context.rows = batch->rows();
-    context.file_names = &dataset_->files();
-    context.lines_are_piped = !PipeCommandOf(job_->desc().data_desc()).empty();
-    context.stop = stop;
     MR_TRY(reader.frame->Run(context));
     MR_TRY(reader.metrics->Add(context));
     if (reader.loss != nullptr) {

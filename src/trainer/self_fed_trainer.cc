@@ -317,29 +317,26 @@ Status SelfFedTrainer::GoOn(const std::stop_token& stop) {
       *out->Resize<bool>({1}) = has_next;
     }
   }
-  for (const NamedReader& reader : readers_) {
-    items_ += reader.holder->items();
-    rows_ += reader.holder->rows();
-  }
+  read_ = Read();
   return hooks_.on_resumed == nullptr ? Status::Ok() : hooks_.on_resumed();
 }
 
+ReaderCounts SelfFedTrainer::Read() const {
+  ReaderCounts read;
+  for (const NamedReader& reader : readers_) read.Add(*reader.holder);
+  return read;
+}
+
 Status SelfFedTrainer::CountStep(const RunContext& context) {
-  int64_t items = 0;
-  int64_t rows = 0;
-  for (const NamedReader& reader : readers_) {
-    items += reader.holder->items();
-    rows += reader.holder->rows();
-  }
+  const ReaderCounts read = Read();
   Tick();
   // Without readers, nobody but the plugin knows whether a round read something: each does.
-  if (items == items_ && plugin_sources_.empty()) return Status::Ok();
-  int64_t examples = rows - rows_;
+  if (read.items == read_.items && plugin_sources_.empty()) return Status::Ok();
+  int64_t examples = read.rows - read_.rows;
   for (const Tensor* given : plugin_sources_) {
     if (!given->empty() && given->dims().rank() > 0) examples += given->dims()[0];
   }
-  items_ = items;
-  rows_ = rows;
+  read_ = read;
   ++state_.step;
   state_.examples += examples;
   pass_.examples += examples;

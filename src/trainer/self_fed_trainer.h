@@ -50,6 +50,7 @@ class SelfFedTrainer final : public Trainer, private LoopObserver {
   void FindWaits();
   /// `states` are the frame's.
   bool LeavesSomething(const OpDesc& op, const std::vector<NamedKernelState>& states) const;
+  ReaderCounts Read() const;
   /// What AfterRound counts.
   Status CountRound(RunContext* body);
   /// kBadData when nobody read anything.
@@ -94,8 +95,7 @@ class SelfFedTrainer final : public Trainer, private LoopObserver {
   RunState state_;
   RunReport report_;
   PassReport pass_;
-  int64_t items_ = 0;  ///< that the readers had delivered at the last CountStep
-  int64_t rows_ = 0;
+  ReaderCounts read_;  ///< what the readers had delivered at the last CountStep
   Clock::time_point start_;
   Clock::time_point last_tick_;
   Clock::time_point last_checkpoint_;
