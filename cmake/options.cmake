@@ -22,10 +22,14 @@ endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # A second checkout, wherever it lies, finds what the first one compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=true ${CCACHE})
 endif()
 
 add_library(mr_options INTERFACE)
+# Objects name sources from the root of the checkout, so that a compiler cache serves every checkout; a debugger that is
+# started there finds them.
+add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
 target_compile_options(mr_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -fno-math-errno)
 # g++ 12 sees overlapping copies in "a" + std::string where there are none (GCC bug 105651).
 target_compile_options(mr_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)

@@ -1,9 +1,55 @@
+# The rooms below src/, from the ground up (src/rooms.txt).
+file(STRINGS ${PROJECT_SOURCE_DIR}/src/rooms.txt MR_ROOMS REGEX "^[a-z]")
+string(REPLACE " " ";" MR_ROOMS "${MR_ROOMS}")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/rooms.txt)
+
 # Compiles the sources of a target many at a time, so that headers and templates are paid for once. The names in the
 # unnamed namespaces of one folder must differ; SKIP_UNITY_BUILD_INCLUSION sets a source apart that cannot follow.
+# CMake's own unity files name absolute paths, which keeps a compiler cache from serving two checkouts: these name paths
+# from the root of the checkout. A source with settings of its own is compiled by itself, so this waits until the folder's
+# list has said all of them.
 function(mr_unity target batch)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${MILLRACE_UNITY} UNITY_BUILD_BATCH_SIZE ${batch})
+  if(MILLRACE_UNITY)
+    cmake_language(EVAL CODE "cmake_language(DEFER CALL mr_write_unity_sources ${target} ${batch})")
+  endif()
+endfunction()
+function(mr_write_unity_sources target batch)
+  get_target_property(sources ${target} SOURCES)
+  set(apart "")
+  set(text "")
+  set(count 0)
+  set(number 0)
+  foreach(source IN LISTS sources ITEMS "")
+    set(own_settings "")
+    foreach(property SKIP_UNITY_BUILD_INCLUSION GENERATED COMPILE_OPTIONS COMPILE_DEFINITIONS)
+      get_source_file_property(value "${source}" ${property})
+      if(value)
+        set(own_settings ${property})
+      endif()
+    endforeach()
+    if(own_settings)
+      list(APPEND apart ${source})
+      continue()
+    endif()
+    if(source)
+      get_filename_component(path ${source} ABSOLUTE)
+      file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${path})
+      string(APPEND text "#include \"${path}\"\n")
+      math(EXPR count "${count} + 1")
+    endif()
+    if(text AND (NOT source OR count EQUAL batch))
+      set(unity ${CMAKE_CURRENT_BINARY_DIR}/unity/${target}_${number}.cc)
+      file(CONFIGURE OUTPUT ${unity} CONTENT "${text}" @ONLY)
+      list(APPEND apart ${unity})
+      math(EXPR number "${number} + 1")
+      set(text "")
+      set(count 0)
+    endif()
+  endforeach()
+  set_target_properties(${target} PROPERTIES SOURCES "${apart}")
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   # A source of a unity build is an included file, and g++ takes its unnamed namespace for a header's.
-  if(MILLRACE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()
 endfunction()
@@ -34,7 +80,7 @@ function(mr_binary name)
 endfunction()
 
 # The rooms that plugins may call, and whose headers are installed for them.
-set(MR_PLUGIN_ROOMS core proto framework reader table datafeed ops plugin)
+set(MR_PLUGIN_ROOMS core proto kernels batch program config table runtime reader datafeed ops plugin)
 
 # mr_plugin_host(PROGRAM): the program holds these rooms whole, not only what it calls itself, and shows their symbols to
 # the plugins that it loads.
@@ -53,26 +99,28 @@ function(mr_test room)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${room}_test ${ARG_SOURCES})
   target_include_directories(${room}_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(${room}_test PRIVATE MILLRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-                                                  MILLRACE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
-  target_link_libraries(${room}_test PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main mr_options mr_test_options)
-  mr_unity(${room}_test 16)
+  target_link_libraries(${room}_test PRIVATE ${ARG_DEPS} test_paths GTest::gmock GTest::gtest_main mr_options
+                                             mr_test_options)
   # Its operators new and delete must not be inlined into the tests.
-  set_source_files_properties(../allocation_counter.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_source_files_properties(../allocation_counter.cc ../../allocation_counter.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  mr_unity(${room}_test 16)
   gtest_discover_tests(${room}_test TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 300 LABELS unit)
 endfunction()
 
 # mr_fuzz(NAME SOURCES a.cc DEPS …): a libFuzzer program with MILLRACE_FUZZ; otherwise a ctest entry that replays
-# tests/fuzz/corpus/NAME through the same entry point, so that targets never rot.
+# tests/fuzz/corpus/NAME through the same entry point, so that targets never rot. BY_HAND: not one of fuzz_targets, which
+# a test run fuzzes; scripts/build fuzz fuzz_NAME builds it.
 function(mr_fuzz name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "BY_HAND" "" "SOURCES;DEPS" ${ARGN})
   if(MILLRACE_FUZZ)
     add_executable(fuzz_${name} ${ARG_SOURCES})
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
     if(NOT TARGET fuzz_targets)
       add_custom_target(fuzz_targets)
     endif()
-    add_dependencies(fuzz_targets fuzz_${name})
+    if(NOT ARG_BY_HAND)
+      add_dependencies(fuzz_targets fuzz_${name})
+    endif()
   else()
     add_executable(fuzz_${name} ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cc)
     add_test(NAME fuzz_replay.${name} COMMAND fuzz_${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})

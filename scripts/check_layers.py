@@ -1,33 +1,38 @@
 #!/usr/bin/env python3
-"""Checks that every room below src/ looks only downstairs: its includes against the table below.
+"""Checks that every room below src/ looks only downstairs: its includes against the list of src/rooms.txt.
 
     scripts/check_layers.py [SRC]
 
-A room may include itself and rooms of a strictly lower layer, but for the pairs in STRANGERS. Some libraries belong
-to some rooms alone. A room that is not in the table is an error, and so is a header that is not there.
+A room may include itself and rooms of the lines above its own in that list, but for the pairs in FORBIDDEN. Some
+libraries belong to some rooms alone. A folder of a room whose folders are listed is a room by itself. A room that is not
+in the list is an error, and so is a header that is not there, or more lines in a room than MOST_LINES.
 """
 
 import os
 import re
 import sys
 
-LAYERS = [
-    ["core"],
-    ["proto"],
-    ["framework", "clickgen"],
-    ["table", "config", "inspect", "model", "reader"],
-    ["datafeed", "ops", "metrics", "program"],
-    ["dataset", "serving", "plugin"],
-    ["device_worker"],
-    ["trainer"],
-    ["app"],
-    ["python"],
-]
-LAYER_OF = {room: layer for layer, rooms in enumerate(LAYERS) for room in rooms}
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+MOST_LINES = 12000
 
-# (room, other): room must not include other, although other lies lower.
-STRANGERS = {
+
+def read_layers(path):
+    """The rooms of each line."""
+    with open(path, encoding="utf-8") as file:
+        return [line.split() for line in file if line.strip() and not line.startswith("#")]
+
+
+LAYERS = read_layers(os.path.join(ROOT, "src", "rooms.txt"))
+LAYER_OF = {room: layer for layer, rooms in enumerate(LAYERS) for room in rooms}
+DIVIDED = {room.split("/")[0] for room in LAYER_OF if "/" in room}
+
+# (room, other): room, with its folders, must not include other, although other lies lower.
+FORBIDDEN = {
     ("ops", "metrics"),
+    ("ops", "datafeed"),
+    ("ops", "config"),
+    ("ops", "model"),
+    ("kernels", "proto"),
     ("device_worker", "datafeed"),
     ("device_worker", "ops"),
 } | {(room, "clickgen") for room in LAYER_OF if room != "app"}
@@ -35,8 +40,8 @@ STRANGERS = {
 # Headers of libraries, by the start of their names, and the only rooms that may include them.
 LIBRARIES = {
     "gflags/": {"app"},
-    "dnnl": {"ops"},
-    "oneapi/dnnl/": {"ops"},
+    "dnnl": {"kernels"},
+    "oneapi/dnnl/": {"kernels"},
     "boost/process": {"core"},
     "boost/asio": {"core", "trainer", "app"},
     "zlib.h": {"core", "clickgen"},
@@ -50,11 +55,17 @@ LIBRARIES = {
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
+def room_of_folder(folder):
+    """The room that a folder, relative to src/, belongs to."""
+    parts = folder.split("/")
+    return "/".join(parts[:2]) if parts[0] in DIVIDED else parts[0]
+
+
 def room_of_header(header):
     """The room of a quoted header, or None when it names none."""
     if header.endswith(".pb.h"):
         return "proto"
-    return header.split("/")[0] if "/" in header else None
+    return room_of_folder(os.path.dirname(header)) if "/" in header else None
 
 
 def check_include(room, quote, header, src):
@@ -72,11 +83,11 @@ def check_include(room, quote, header, src):
     if other == room:
         return None
     if other not in LAYER_OF:
-        return '"%s": the room %s is not in the table of check_layers.py' % (header, other)
+        return '"%s": the room %s is not in src/rooms.txt' % (header, other)
     if LAYER_OF[other] >= LAYER_OF[room]:
         return '"%s": %s (layer %d) may not look at %s (layer %d)' % (
             header, room, LAYER_OF[room], other, LAYER_OF[other])
-    if (room, other) in STRANGERS:
+    if (room.split("/")[0], other.split("/")[0]) in FORBIDDEN:
         return '"%s": %s and %s do not know each other' % (header, room, other)
     return None
 
@@ -96,20 +107,25 @@ def check_file(path, room, src):
 def check(src):
     """Complaints about all files below `src`."""
     complaints = []
+    lines = {}
     for folder, _, files in sorted(os.walk(src)):
-        room = os.path.relpath(folder, src).split(os.sep)[0]
-        sources = sorted(name for name in files if name.endswith((".h", ".cc", ".cu")))
+        room = room_of_folder(os.path.relpath(folder, src).replace(os.sep, "/"))
+        sources = sorted(name for name in files if name.endswith((".h", ".cc", ".cu", ".inc")))
         if sources and room not in LAYER_OF:
-            complaints.append("%s: the room %s is not in the table of check_layers.py" % (folder, room))
+            complaints.append("%s: the room %s is not in src/rooms.txt" % (folder, room))
             continue
         for name in sources:
-            complaints += check_file(os.path.join(folder, name), room, src)
+            path = os.path.join(folder, name)
+            complaints += check_file(path, room, src)
+            with open(path, encoding="utf-8") as file:
+                lines[room] = lines.get(room, 0) + sum(1 for _ in file)
+    complaints += ["%s: %d lines; a room has at most %d" % (room, count, MOST_LINES)
+                   for room, count in sorted(lines.items()) if count > MOST_LINES]
     return complaints
 
 
 def main():
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    src = sys.argv[1] if len(sys.argv) > 1 else os.path.join(root, "src")
+    src = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "src")
     complaints = check(src)
     for complaint in complaints:
         print(complaint, file=sys.stderr)

@@ -19,16 +19,20 @@ import paddle
 
 
 def save_job(folder, executor, main_program, startup_program, dataset, fetch_list=(), fetch_info=(), predict=(),
-             thread=None, print_period=100):
+             thread=None, print_period=100, phases=None):
     """Writes FOLDER/job.prototxt and what it names; returns its path.
 
-    main_program    with gradients and updates (after `minimize`); what you give to train_from_dataset
+    main_program    with gradients and updates (after `minimize`); what you give to train_from_dataset, a CompiledProgram
+                    too: it is Millrace that says how it runs
     startup_program has been run by `executor`: its parameters are where training starts
     dataset         QueueDataset or InMemoryDataset, with its variables, pipe_command and file list set
     fetch_list      variables, or their names, that are printed and kept for every `print_period`-th batch
     predict         variables of the model that is saved for prediction after training
     thread          worker threads; by default the dataset's
+    phases          of a dataset with enable_pv_merge, what its passes hand out, in turns: ["JOIN"] page views,
+                    ["UPDATE"] instances, ["JOIN", "UPDATE"] both; by default JOIN, where Paddle's begin
     """
+    main_program, startup_program = _program(main_program, "main"), _program(startup_program, "startup")
     if len(fetch_info) not in (0, len(fetch_list)):
         raise ValueError("fetch_info has %d texts for %d variables" % (len(fetch_info), len(fetch_list)))
     known = main_program.global_block().vars
@@ -38,6 +42,11 @@ def save_job(folder, executor, main_program, startup_program, dataset, fetch_lis
     files = list(dataset.dataset.get_filelist())
     if not files:
         raise ValueError("the dataset has no files: call set_filelist first")
+    merges = getattr(dataset, "enable_pv_merge", False)
+    if phases and not merges:
+        raise ValueError("phases say when page views are handed out, and the dataset merges none: set_enable_pv_merge")
+    if not set(phases or ()) <= {"JOIN", "UPDATE"}:
+        raise ValueError('phases are "JOIN" and "UPDATE", not %r' % (phases,))
 
     os.makedirs(folder, exist_ok=True)
     _write(os.path.join(folder, "main_program.bin"), _serialized(main_program))
@@ -45,8 +54,11 @@ def save_job(folder, executor, main_program, startup_program, dataset, fetch_lis
     init = os.path.join(folder, "init")
     _io().save_vars(executor, init, main_program, predicate=_is_kept)
     feed = dataset._desc() if hasattr(dataset, "_desc") else dataset.desc()
-    _write(os.path.join(folder, "data_feed.prototxt"), feed.encode())
-    job = _job_text(folder, main_program, dataset, feed, files, fetch_list, fetch_info, predict, thread, print_period)
+    # A predictor that reads lines as this file says takes the same ids from them as training.
+    zeros = "DROP" if _dataset_class(dataset) == "InMemoryDataset" and "input_type: 1" not in feed else "KEEP"
+    _write(os.path.join(folder, "data_feed.prototxt"), (feed.rstrip("\n") + "\nzeros: %s\n" % zeros).encode())
+    job = _job_text(folder, main_program, dataset, feed, files, fetch_list, fetch_info, predict, thread, print_period,
+                    list(phases or ["JOIN"]) if merges else [])
     path = os.path.join(folder, "job.prototxt")
     _write(path, job.encode())
     return path
@@ -74,14 +86,17 @@ def _dump_lines(options):
     return lines
 
 
-def _job_text(folder, main_program, dataset, feed, files, fetch_list, fetch_info, predict, thread, print_period):
+def _job_text(folder, main_program, dataset, feed, files, fetch_list, fetch_info, predict, thread, print_period, phases):
     place = lambda name: _quoted(os.path.join(folder, name))
     lines = [
         "# Saved by export_from_paddle.py from Paddle %s." % paddle.__version__,
         "thread_num: %d" % max(1, thread or dataset.thread_num),
         # In Paddle's order, which is not always the sorted one.
         *("filelist: %s" % _quoted(name) for name in files),
-        "dataset { class_name: %s%s }" % (_quoted(_dataset_class(dataset)), _flags(dataset, DATASET_FLAGS)),
+        *(["# What an epoch hands out, in turns: JOIN page views, UPDATE instances. Paddle does not tell its own phase."]
+          if phases else []),
+        "dataset { class_name: %s%s%s }" % (_quoted(_dataset_class(dataset)), _flags(dataset, DATASET_FLAGS),
+                                            "".join("  phases: " + phase for phase in phases)),
         "program {",
         "  main: " + place("main_program.bin"),
         "  # Where Paddle's parameters stood. Without init_dir, the startup program makes new ones.",
@@ -100,9 +115,24 @@ def _job_text(folder, main_program, dataset, feed, files, fetch_list, fetch_info
         lines += ["# Written after training for paddle.static.load_inference_model and for predictor --model_dir.",
                   "output { export { format: PADDLE %s } }" % names]
     lines += _dump_lines(getattr(main_program, "_fleet_opt", None) or {})
-    read = _flags(dataset, FEED_FLAGS).split("  ")
+    # Paddle's rule: an InMemoryDataset leaves ids 0 out of its bags.
+    read = ["zeros: FEED_DEFAULT"] + _flags(dataset, FEED_FLAGS).split("  ")
     lines += ["data_desc {"] + ["  " + line for line in feed.rstrip("\n").split("\n") + read if line.strip()] + ["}"]
     return "\n".join(lines) + "\n"
+
+
+def _program(program, which):
+    """What a CompiledProgram was made of; other programs are themselves."""
+    if hasattr(program, "desc"):
+        return program
+    inner = getattr(program, "_program", None)
+    if inner is None:
+        raise ValueError("the %s program is a %s that was made of no Program: give the Program itself"
+                         % (which, type(program).__name__))
+    # What fleet leaves on the one that is run.
+    if getattr(inner, "_fleet_opt", None) is None and getattr(program, "_fleet_opt", None) is not None:
+        inner._fleet_opt = program._fleet_opt
+    return inner
 
 
 def _dataset_class(dataset):

@@ -3,6 +3,7 @@
 
     scripts/gen_docs.py [PAGE ...]           writes the pages (all of them by default)
     scripts/gen_docs.py --check [PAGE ...]   exits with 1 and a diff when a page is not what would be written
+    --bin=DIR                                where the programs are that tell of themselves; by default build/release/bin
 
 A page is a function below that returns its text; PAGES is the list.
 """
@@ -11,9 +12,11 @@ import dataclasses
 import difflib
 import pathlib
 import re
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+BIN = [ROOT / "build/release/bin"]
 SCHEMAS = ["trainer_desc.proto", "data_feed.proto", "model.proto"]
 FIRST_OWN_NUMBER = 1001
 
@@ -82,7 +85,7 @@ def read_schema(name):
             )
         elif (match := VALUE.match(text)) and current and current[0] == "enum":
             types[current[1]].values.append(Value(match[1], comment))
-        elif text and not text.startswith(("syntax", "package", "import", "reserved")):
+        elif text and not text.startswith(("syntax", "package", "import", "reserved", "option allow_alias")):
             sys.exit(f"{where}: not understood: {text}")
         comment = []
     return types
@@ -258,12 +261,213 @@ def config_page():
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"docs/config.md": config_page}
+# ---------------------------------------------------------------------------------------------------------------------
+# Operators
+
+
+@dataclasses.dataclass
+class Operator:
+    """What `trainer --list_ops` says of one."""
+
+    type: str
+    doc: str
+    inputs: list = dataclasses.field(default_factory=list)  # (name, remark, meaning)
+    outputs: list = dataclasses.field(default_factory=list)
+    attrs: list = dataclasses.field(default_factory=list)  # (name, default, is the only value, meaning)
+    gradient_of: str = ""
+    has_gradient: bool = False
+    updates: bool = False
+    is_fused: bool = False
+
+
+ARGUMENT = re.compile(r"^(in|out) (\S+)(?: \((optional|several)\))?: (.*)$")
+ATTRIBUTE = re.compile(r"^attr (\S+) = (.*?)( \(no other\))?: (.*)$")
+
+# What programs of Paddle may hold that Millrace has not: types, and what to do. That it has none of them is checked.
+BEYOND = [
+    ("gru, gru_unit, lstm, lstm_unit, lstmp, cudnn_lstm, recurrent", "Paddle 1's recurrent layers: write them with `rnn` "
+     "(`paddle.nn.GRU`, `LSTM`, `SimpleRNN`), which is here"),
+    ("write_to_array, read_from_array, lod_array_length, lod_tensor_to_array, array_to_lod_tensor, tensor_array_to_tensor, "
+     "lod_rank_table, max_sequence_len, shrink_rnn_memory", "arrays of tensors, and what walks sequences with them"),
+    ("while_grad", "learning through a `while`: loops run forward only"),
+    ("py_func", "Python within a program: write a plugin ([plugins](plugins.md)), or compute it in `pipe_command`"),
+    ("sample_logits, sampling_id", "sampled costs of many classes: `nce` and `hierarchical_sigmoid` are here, for dense gradients"),
+    ("scatter_nd_add, put_along_axis, take_along_axis, index_sample, unique, unique_with_counts",
+     "what picks, writes and counts by tuples; `gather`, `gather_nd`, `index_select`, `scatter`, `masked_select`, `where` and "
+     "`where_index` are here"),
+    ("average_accumulates, dpsgd, dgc_momentum, merged_adam, merged_momentum, sparse_momentum, asgd, nadam, radam, rprop",
+     "updates: those below *Updates* are here"),
+    ("check_finite_and_unscale, update_loss_scaling", "mixed precision of 16 bits: `precision: BF16` of the job"),
+    ("distributed_lookup_table, pull_sparse, pull_sparse_v2, push_sparse, pull_box_sparse, send, recv, fetch_barrier",
+     "tables of a parameter server: see [from Paddle](from_paddle.md)"),
+    ("c_allreduce_sum, c_broadcast, c_sync_calc_stream, c_comm_init, c_gen_nccl_id", "training on several machines or devices"),
+    ("conv2d_transpose, conv3d, pool3d, instance_norm, group_norm, lrn, pad2d, pad3d, im2sequence, grid_sampler", "images"),
+    ("linear_chain_crf, crf_decoding, warpctc, beam_search, edit_distance, chunk_eval", "labels of sequences"),
+    ("randint, randperm, multinomial, bernoulli, shuffle_batch, uniform_random_batch_size_like, "
+     "gaussian_random_batch_size_like", "other random values"),
+    ("cos_sim, dot, minus, pad, crop, flip, roll, meshgrid, eye, linspace, cumprod, kron, addmm, dist, "
+     "margin_rank_loss, smooth_l1_loss, sigmoid_focal_loss, center_loss", "functions that the ones above are put together from"),
+]
+
+
+RANDOM = "Paddle draws other numbers from the same seed: these come of the job's seed, the name of Out, worker and batch."
+
+# Where answers are not those of Paddle 2.6, and why. That the operators are here is checked.
+DIFFERS = {
+    "adam": "Without `lazy_mode`, Paddle now and then reads beyond a sparse gradient, and takes what stands there for that of a "
+            "row without one; here that is 0.",
+    "clip": "Paddle fails on a sparse gradient (`ClipGradByValue`); here its rows are clipped.",
+    "cumsum": "Paddle overlooks `exclusive` where X is a single value; here the sum before it is 0.",
+    "dropout": RANDOM,
+    "expand_as_v2": "Paddle's gradient is 0 where the program leaves the batch open (-1); here it is what was repeated, added up.",
+    "gather": "Paddle's gradient along an axis other than 0 repeats that of the first row; here each row has its own. With `Axis`, "
+              "Paddle describes Out by the attribute; here the tensor counts.",
+    "gaussian_random": RANDOM,
+    "momentum": "Paddle overlooks rows of a sparse gradient that do not ascend; here every row is updated. Paddle ignores "
+                "`rescale_grad` for dense gradients; here only 1 is taken.",
+    "nce": RANDOM.replace("draws other numbers", "draws other classes").replace("the name of Out", "the name of Cost"),
+    "rmsprop": "Paddle overlooks rows of a sparse gradient that do not ascend; here every row is updated.",
+    "scatter": "Where `overwrite` writes a row twice, Paddle gives each of these updates a gradient; here the last one has it.",
+    "split": "Paddle's operator takes no axis from the end, although its Python does; here both do.",
+    "top_k": "With `K`, Paddle describes Out by the attribute `k`; here the tensor counts.",
+    "top_k_v2": "With `K`, Paddle describes Out by the attribute `k`; here the tensor counts.",
+    "truncated_gaussian_random": RANDOM,
+    "uniform_random": RANDOM,
+}
+
+
+def read_operators():
+    """The operators of the built trainer, by type."""
+    trainer = BIN[0] / "trainer"
+    if not trainer.exists():
+        sys.exit(f"{trainer} is not built, and docs/operators.md is what it lists: scripts/build, or --bin=DIR")
+    operators, current = {}, None
+    for line in subprocess.run([trainer, "--list_ops"], check=True, capture_output=True, text=True).stdout.splitlines():
+        if not line.startswith(" "):
+            current = operators[line] = Operator(line, "")
+            continue
+        text = line.strip()
+        if not current.doc:
+            current.doc = text
+        elif match := ARGUMENT.match(text):
+            (current.inputs if match[1] == "in" else current.outputs).append((match[2], match[3] or "", match[4]))
+        elif match := ATTRIBUTE.match(text):
+            current.attrs.append((match[1], match[2], bool(match[3]), match[4]))
+        elif text.startswith("gradient of "):
+            current.gradient_of = text.removeprefix("gradient of ")
+        elif text in ("has a gradient", "updates parameters", "made by fusion"):
+            current.has_gradient |= text == "has a gradient"
+            current.updates |= text == "updates parameters"
+            current.is_fused |= text == "made by fusion"
+        else:
+            sys.exit(f"trainer --list_ops: {current.type}: not understood: {text}")
+    return operators
+
+
+def compared_types(operator):
+    """For each input, the types of the values for which the tests compare what it answers with Paddle's answer."""
+    types = {}
+    path = ROOT / "tests/golden/ops" / f"{operator}.txt"
+    for line in path.read_text().splitlines() if path.exists() else []:
+        words = line.split()
+        if words[:1] == ["in"]:
+            found = types.setdefault(words[1], [])
+            kind = "rows" if words[3] == "rows" else words[3]
+            if kind not in found:
+                found.append(kind)
+    return types
+
+
+def operator_section(operator, operators):
+    types = compared_types(operator.type)
+    lines = [f"### {operator.type}", "", operator.doc, "", "| | | compared in | |", "|---|---|---|---|"]
+    for name, remark, meaning in operator.inputs:
+        kinds = ", ".join(sorted(types.get(name, [])))
+        lines.append(f"| {(remark + ' ') if remark else ''}input | `{name}` | {kinds} | {escaped(meaning)} |")
+    for name, remark, meaning in operator.outputs:
+        lines.append(f"| {(remark + ' ') if remark else ''}output | `{name}` | | {escaped(meaning)} |")
+    for name, default, only, meaning in operator.attrs:
+        lines.append(f"| attribute | `{name}` = `{escaped(default)}`{', no other' if only else ''} | | {escaped(meaning)} |")
+    gradient = next((o for o in operators.values() if o.gradient_of == operator.type), None)
+    notes = []
+    if gradient:
+        of = ", ".join(f"`{name.removesuffix('@GRAD')}`" for name, _, _ in gradient.outputs if name.endswith("@GRAD"))
+        notes.append(f"Gradient: `{gradient.type}`{', of ' + of if of else ''}.")
+    elif operator.has_gradient:
+        notes.append("Gradient: made of other operators.")
+    elif not operator.updates and not operator.is_fused:
+        notes.append("No gradient.")
+    if operator.type in DIFFERS:
+        notes.append(f"**Not as in Paddle:** {DIFFERS[operator.type]}")
+    return [*lines, "", *(line for note in notes for line in (note, ""))]
+
+
+def escaped(text):
+    return text.replace("|", "\\|")
+
+
+def operators_page():
+    operators = read_operators()
+    for types, _ in BEYOND:
+        for name in types.split(", "):
+            if name in operators:
+                sys.exit(f"scripts/gen_docs.py: BEYOND: {name} is here")
+    forward = [o for o in operators.values() if not o.gradient_of]
+    groups = [
+        ("Functions", [o for o in forward if not o.updates and not o.is_fused],
+         "What programs compute with."),
+        ("Updates", [o for o in forward if o.updates and not o.is_fused],
+         "What the optimizers of Paddle and of a job write: each moves its parameter in place."),
+        ("Made by fusion", [o for o in forward if o.is_fused],
+         "What the compiler puts in the place of several; no program needs to name them, and `fuse: false` leaves them out."),
+    ]
+    if absent := [name for name in DIFFERS if name not in operators]:
+        sys.exit(f"scripts/gen_docs.py: DIFFERS: there is no {', '.join(absent)}")
+    lines = [
+        "# Operators",
+        "",
+        "<!-- Written by scripts/gen_docs.py from `trainer --list_ops` and tests/golden/ops: change the registrations. -->",
+        "",
+        "Every operator that a program may hold, be it made from a job's `model`, by `millrace.layers` or by Paddle.",
+        "`trainer --list_ops` prints this list, with the operators of the job's plugins when `--trainer_desc` names a job.",
+        "Types, arguments and attributes are Paddle's. *Compared in* names the types of values for which the tests compare",
+        "the answers with those of Paddle 2.6 (`rows`: a sparse gradient); operators that only move values take other types too.",
+        "Another type than an operator takes is refused when a program is compiled, as is an attribute that is not listed.",
+        "",
+    ]
+    for title, members, _ in groups:
+        links = ", ".join(f"[{o.type}](#{anchor(o.type)})" for o in members)
+        lines += [f"**{title}:** {links}", ""]
+    lines += ["[Where answers are not Paddle's](#where-answers-are-not-paddles)", "", "[What Paddle has beyond](#what-paddle-has-beyond)", ""]
+    for title, members, text in groups:
+        lines += [f"## {title}", "", text, ""]
+        for operator in members:
+            lines += operator_section(operator, operators)
+    lines += ["## Where answers are not Paddle's", "", "| | |", "|---|---|"]
+    lines += [f"| [{name}](#{anchor(name)}) | {escaped(text)} |" for name, text in DIFFERS.items()]
+    lines += [
+        "",
+        "## What Paddle has beyond",
+        "",
+        "A program with an operator that is not here is refused when it is compiled, before anything is trained: each such",
+        "type is told once, with its first place and how many there are. These were met in users' programs, or are near to",
+        "those that were:",
+        "",
+        "| | |",
+        "|---|---|",
+    ]
+    lines += ["| %s | %s |" % (", ".join(f"`{name}`" for name in types.split(", ")), text) for types, text in BEYOND]
+    lines += ["", "An operator of your own is a file ([adding an operator](adding_an_op.md)) or a [plugin](plugins.md)."]
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {"docs/config.md": config_page, "docs/operators.md": operators_page}
 
 
 def main(arguments):
     check = "--check" in arguments
-    chosen = [argument for argument in arguments if argument != "--check"] or list(PAGES)
+    BIN[0] = next((pathlib.Path(a.removeprefix("--bin=")) for a in arguments if a.startswith("--bin=")), BIN[0])
+    chosen = [argument for argument in arguments if not argument.startswith("--")] or list(PAGES)
     if unknown := [page for page in chosen if page not in PAGES]:
         sys.exit(f"no page {', '.join(unknown)}; there are {', '.join(PAGES)}")
     stale = False

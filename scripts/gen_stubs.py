@@ -11,10 +11,12 @@ import os
 import sys
 
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python", "millrace")
-MODULES = ["clip", "data_generator", "dataset", "executor", "framework", "initializer", "job", "layers", "optimizer",
-           "predictor", "reader", "regularizer"]
+MODULES = ["checkpoint", "clip", "data_generator", "dataset", "executor", "framework", "initializer", "io", "job", "layers",
+           "lod_tensor", "optimizer", "predictor", "reader", "regularizer", "unique_name"]
 
 HEADER = {
+    "checkpoint": "import os\nfrom typing import Any, NamedTuple, Optional, Union\nfrom .framework import Program, Scope\n",
+    "unique_name": "from typing import ContextManager, Optional, Union\n",
     "clip": "from typing import Optional\nfrom .framework import Program\n",
     "regularizer": "",
     "data_generator": "from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple\n",
@@ -22,25 +24,28 @@ HEADER = {
     "executor": "from typing import Any, List, Mapping, Optional, Sequence, Union\nimport numpy as np\n"
                 "from .dataset import DatasetBase\nfrom .framework import CPUPlace, Program, Scope, Variable\n"
                 "from .report import Report\n",
-    "framework": "import os\nfrom typing import Any, ContextManager, List, Mapping, Optional, Tuple, Union\nimport numpy as np\n"
+    "framework": "import os\nfrom typing import Any, ContextManager, List, Mapping, NamedTuple, Optional, Tuple, Union\nimport numpy as np\n"
                  "from .clip import _Clip\nfrom .regularizer import _Regularizer\n",
     "initializer": "",
+    "io": "from typing import Any, Callable, Iterator, Optional, Sequence\nfrom .framework import CPUPlace, Variable\n",
     "job": "import os\nfrom typing import Any, Sequence, Union\nimport numpy as np\nfrom .report import Report\n",
-    "layers": "from typing import Any, ContextManager, List, Mapping, Optional, Sequence, Tuple, Union\nfrom .framework import Variable\n",
+    "layers": "from typing import Any, ContextManager, List, Mapping, Optional, Sequence, Tuple, Union\n"
+              "from numpy.typing import DTypeLike\nfrom .framework import Variable\n",
+    "lod_tensor": "from typing import Any, List, Optional, Sequence\nimport numpy as np\nfrom numpy.typing import DTypeLike\nfrom .framework import CPUPlace\n",
     "optimizer": "from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union\nfrom .clip import _Clip\n"
                  "from .framework import Program, Variable\nfrom .regularizer import _Regularizer\n",
     "predictor": "import os\nfrom typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union\n"
                  "import numpy as np\n",
-    "reader": "from typing import Any, Iterator, List, NoReturn, Optional, Sequence, Tuple\nimport numpy as np\n"
+    "reader": "from typing import Any, Callable, Iterator, List, NoReturn, Optional, Sequence, Tuple\nimport numpy as np\n"
               "from .framework import CPUPlace, Program, Variable\n",
 }
 
 # Modules that others are made of, and show as their own.
-PARTS = {"layers": ["_append", "_activations", "_control_flow", "_losses", "_norms", "_sequences", "_tensors"]}
+PARTS = {"layers": ["_append", "_activations", "_control_flow", "_losses", "_norms", "_recurrent", "_sequences", "_tensors"]}
 
 FLAG = "bool"
 TYPES = {
-    "name": "Optional[str]", "type": "str", "dtype": "str", "axis": "int", "seed": "int", "dim": "Any", "k": "int",
+    "name": "Optional[str]", "type": "str", "dtype": "DTypeLike", "axis": "int", "seed": "int", "dim": "Any", "k": "int",
     "input": "Any", "x": "Any", "y": "Variable", "label": "Variable", "logits": "Variable", "loss": "Variable",
     "shape": "Sequence[int]", "lod_level": "int", "param_attr": "Any", "bias_attr": "Any", "act": "Optional[str]",
     "inputs": "Mapping[str, Any]", "attrs": "Optional[Mapping[str, Any]]", "axes": "Any", "perm": "Sequence[int]",
@@ -63,45 +68,63 @@ TYPES = {
     "lod_levels": "Optional[Sequence[int]]", "discard_leftover": FLAG, "max": "float", "min": "float", "clip_norm": "float", "group_name": "str",
     "stop": "bool", "queue_num": "int", "current_phase": "int", "pv_batch_size": "int", "merge_size": "int", "input_type": "int",
     "candidate_size": "Optional[int]", "record_candidate_size": "int", "fea_eval": FLAG, "parse_ins_id": FLAG,
-    "parse_content": FLAG, "parse_logkey": FLAG, "enable_pv_merge": FLAG, "fleet_send_batch_size": "int",
+    "zeros": "str", "parse_content": FLAG, "parse_logkey": FLAG, "enable_pv_merge": FLAG, "fleet_send_batch_size": "int",
     "fleet_send_sleep_seconds": "int",
     "program": "Optional[Program]", "main_program": "Any", "startup_program": "Any", "scope": "Optional[Scope]",
     "dataset": "Optional[DatasetBase]", "thread": "int", "fetch_list": "Any", "fetch_info": "Optional[Sequence[str]]",
     "print_period": "int", "fetch_handler": "Optional[FetchHandler]", "update_mode": "Optional[str]",
-    "feed": "Optional[Mapping[str, Any]]", "place": "Optional[CPUPlace]", "executor": "Any", "dirname": "str",
+    "feed": "Optional[Mapping[Any, Any]]", "place": "Optional[CPUPlace]", "executor": "Any", "dirname": "str",
     "target_vars": "Union[Variable, str, Sequence[Union[Variable, str]]]", "feeded_var_names": "Union[DatasetBase, Sequence[Union[Variable, str]]]", "pooled": "Sequence[Union[Variable, str]]",
     "period_secs": "float", "var_dict": "Mapping[str, Union[Variable, str]]", "res_dict": "Mapping[str, Any]",
     "batch_size": "int", "thread_num": "Any", "filelist": "Union[str, Sequence[str]]", "var_list": "Sequence[Variable]",
-    "use_var": "Sequence[Variable]", "pipe_command": "str", "datafeed_class": "str", "slots": "Sequence[Union[str, Variable]]",
+    "use_var": "Sequence[Variable]", "pipe_command": "str", "datafeed_class": "str", "data_feed_type": "str", "slots": "Sequence[Union[str, Variable]]",
     "fs_name": "str", "fs_ugi": "str", "download_cmd": "str", "action": "str", "max_lines": "int", "max_fraction": "float",
     "file": "Union[str, os.PathLike[str]]", "path": "Union[str, os.PathLike[str]]", "folder": "Any", "text": "str", "overrides": "Sequence[str]",
     "output_dir": "Any", "origin": "str", "resume": "str", "columns": "Mapping[str, Any]", "lines": "Any",
     "without": "Sequence[str]", "prediction": "str", "data_desc": "Optional[str]",
     "capacity": "int", "shapes": "Sequence[Sequence[int]]", "dtypes": "Optional[Sequence[Any]]", "array_tuple": "Any", "dims": "Sequence[Sequence[int]]", "names": "Optional[Sequence[str]]", "made": "Any",
     "error": "Optional[BaseException]", "line": "Any", "samples": "List[Any]", "low": "float", "high": "float",
+    "checkpoint_dir": "Union[str, os.PathLike[str]]", "trainer_args": "Any", "max_num_checkpoints": "int", "key": "str", "prefix": "str",
+    "new_generator": "Union[None, str, UniqueNameGenerator]",
     "loc": "float", "scale": "float", "value": "float", "stem": "str",
 }
-# Where an argument means something else.
-OF_CLASS = {("Predictor", "feed"): "str", ("ParamAttr", "learning_rate"): "float", ("Schedule", "rate"): "float", ("Schedule", "warmup"): "str"}
+# Where an argument means something else: of a class, of a function.
+OF_CLASS = {("Predictor", "feed"): "str", ("ParamAttr", "learning_rate"): "float", ("Schedule", "rate"): "float", ("Schedule", "warmup"): "str",
+            ("io", "reader"): "Callable[[], Any]"}
+OF_FUNCTION = {**{("decorate_sample_generator", "sample_generator"): "Callable[[], Any]"},
+               **{(method, "reader"): "Callable[[], Any]" for method in ("decorate_batch_generator", "decorate_sample_list_generator")},
+               **{(name, "y"): "Union[Variable, float]"
+               for name in ("less_than", "less_equal", "greater_than", "greater_equal", "equal", "not_equal")}}
+OF_FUNCTION["NumpyArrayInitializer", "value"] = "Any"
 RETURNS = {
     "Executor.run": "List[np.ndarray]", "Executor.train_from_dataset": "Report", "Executor.infer_from_dataset": "Report",
     "Executor.train_from_reader": "Report", "read_file": "Any",
-    "Job.from_text": "Job", "Job.run": "Report", "Job.parameter": "np.ndarray", "Job.config": "str", "Job.ops": "str",
+    "Job.from_text": "Job", "Job.run": "Report", "Job.parameter": "Any", "Job.config": "str", "Job.ops": "str",
     "Predictor.predict": "np.ndarray", "Predictor.predict_lines": "np.ndarray",
     "Program.unique_name": "str", "Program.all_parameters": "List[Variable]", "Program.var": "Variable", "Program.global_block": "Program", "Program.clone": "Program",
     "Program.serialize": "bytes", "Program.startup_bytes": "bytes", "Program.ops": "str", "Program.to_string": "str",
-    "Scope.get": "Optional[np.ndarray]", "Scope.names": "List[str]", "Scope.step": "int", "Scope.find_var": "Any",
+    "Scope.get": "Any", "Scope.names": "List[str]", "Scope.step": "int", "Scope.find_var": "Any",
     "Variable.shape": "Tuple[int, ...]", "Variable.dtype": "str", "Variable.lod_level": "int", "Variable.persistable": "bool",
     "ParamAttr.of": "ParamAttr", "default_main_program": "Program", "default_startup_program": "Program",
     "global_scope": "Scope", "program_guard": "ContextManager[None]", "scope_guard": "ContextManager[None]",
+    "load_checkpoint": "Optional[Checkpoint]", "load_inference_model": "List[Any]", "generate": "str", "guard": "ContextManager[None]",
+    "switch": "UniqueNameGenerator", "UniqueNameGenerator.__call__": "str", "Predictor.__reduce__": "Any",
     "op_types": "List[str]", "op_info": "Mapping[str, Any]",
     "DatasetFactory.create_dataset": "Any", "DatasetBase.desc": "str", "InMemoryDataset.load_into_memory": "int",
     "InMemoryDataset.wait_preload_done": "int", "InMemoryDataset.get_memory_data_size": "int",
     "InMemoryDataset.get_pv_data_size": "int", "Optimizer.minimize": "Tuple[List[Variable], List[Tuple[Variable, Variable]]]",
     "layers.op": "Any", "layers.cond": "Any", "layers.while_loop": "List[Variable]", "layers.unstack": "List[Variable]",
+    "layers.lstm": "Tuple[Variable, Variable, Variable]", "layers.lstm_unit": "Tuple[Variable, Variable]",
+    "layers.gru_unit": "Tuple[Variable, Variable, Variable]",
     "layers.argsort": "Tuple[Variable, Variable]", "layers.sequence_pad": "Tuple[Variable, Variable]", "has_next": "Variable", "reset": "None",
     "While.block": "ContextManager[Any]", "ConditionalBlock.block": "ContextManager[Any]", "Switch.case": "ContextManager[Any]",
     "Switch.default": "ContextManager[Any]", "Switch.__enter__": "Switch", "Switch.__exit__": "bool", "Variable.stop_gradient": "bool",
+    "Variable.__getitem__": "Variable", "Variable.__eq__": "Variable", "Variable.__ne__": "Variable",
+    "DataLoader.from_generator": "PyReader", "io.batch": "Callable[[], Iterator[Any]]", "io.shuffle": "Callable[[], Iterator[Any]]",
+    "PyReader.__call__": "Iterator[Any]", "PyReader.__iter__": "Iterator[Any]", "PyReader.decorate_sample_generator": "PyReader",
+    "PyReader.decorate_sample_list_generator": "PyReader", "PyReader.decorate_batch_generator": "PyReader", "py_reader": "Reader",
+    "create_lod_tensor": "LoDTensor", "LoDTensor.recursive_sequence_lengths": "List[List[int]]", "LoDTensor.lod": "List[List[int]]",
+    "LoDTensor.shape": "List[int]", "LoDTensor.__array__": "np.ndarray",
     "Variable.__lt__": "Variable", "Variable.__le__": "Variable", "Variable.__gt__": "Variable", "Variable.__ge__": "Variable",
     "Variable.__bool__": "bool", "layers.split": "List[Variable]", "layers.topk": "Tuple[Variable, Variable]",
     "layers.auc": "Tuple[Variable, Variable, List[Variable]]", "layers.softmax_with_cross_entropy": "Any",
@@ -119,12 +142,12 @@ RETURNS = {
 }
 BY_MODULE = {"layers": "Variable", "initializer": "_Initializer", "optimizer": "Schedule", "reader": "Reader"}
 BASES = {"_Clip", "_Initializer", "_Regularizer"}  # what arguments of other modules are
-SPECIAL = {"__init__", "__lt__", "__le__", "__gt__", "__ge__", "__bool__", "__add__", "__sub__", "__rsub__", "__mul__", "__truediv__", "__rtruediv__", "__pow__", "__neg__", "__iter__", "__enter__", "__exit__",
+SPECIAL = {"__init__", "__call__", "__getitem__", "__eq__", "__ne__", "__array__", "__lt__", "__le__", "__gt__", "__ge__", "__bool__", "__add__", "__sub__", "__rsub__", "__mul__", "__truediv__", "__rtruediv__", "__pow__", "__neg__", "__iter__", "__enter__", "__exit__",
            "__copy__", "__deepcopy__", "__reduce__"}
 
 
-def argument(arg, default, owner):
-    kind = OF_CLASS.get((owner, arg.arg)) or TYPES.get(arg.arg, "Any")
+def argument(arg, default, owner, function):
+    kind = OF_CLASS.get((owner, arg.arg)) or OF_FUNCTION.get((function, arg.arg)) or TYPES.get(arg.arg, "Any")
     if default is None:
         # What must be given is not None.
         given = kind[len("Optional["):-1] if kind.startswith("Optional[") else kind
@@ -143,7 +166,7 @@ def signature(function, is_method, owner):
     defaults = [None] * (len(positional) - len(args.defaults)) + list(args.defaults)
     parts = []
     for i, (arg, default) in enumerate(zip(positional, defaults)):
-        parts.append(arg.arg if is_method and i == 0 else argument(arg, default, owner))
+        parts.append(arg.arg if is_method and i == 0 else argument(arg, default, owner, function.name))
     if args.vararg:
         parts.append("*%s: Any" % args.vararg.arg)
     if args.kwarg:
@@ -160,7 +183,10 @@ def function_stub(node, module, owner, indent):
             indent, node.name, signature(node, True, owner))]
     returns = RETURNS.get(key) or RETURNS.get(node.name) or (BY_MODULE.get(module, "None") if owner is None else "None")
     lines = [indent + "@" + name for name in decorators if name in ("property", "classmethod", "staticmethod")]
-    lines.append("%sdef %s(%s) -> %s: ..." % (indent, node.name, signature(node, owner is not None and not is_static, owner), returns))
+    # Of every object it is a bool.
+    ignored = "  # type: ignore[override]" if node.name in ("__eq__", "__ne__") else ""
+    lines.append("%sdef %s(%s) -> %s: ...%s" % (indent, node.name, signature(node, owner is not None and not is_static, owner or module), returns,
+                                                ignored))
     return lines
 
 
@@ -174,7 +200,7 @@ def class_stub(node):
             lines.append("    " + ast.unparse(statement))
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
             lines.append("    %s = %s" % (statement.targets[0].id, statement.value.id))
-        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
+        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant) and not statement.targets[0].id.startswith("_"):
             lines.append("    %s: %s" % (statement.targets[0].id, type(statement.value.value).__name__))
     for statement in node.body:
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
@@ -251,7 +277,7 @@ def stub(module):
 def package_stub():
     with open(os.path.join(PACKAGE, "__init__.py"), encoding="utf-8") as file:
         tree = ast.parse(file.read())
-    lines = ["# Made by scripts/gen_stubs.py.", "from .errors import *"]
+    lines = ["# Made by scripts/gen_stubs.py.", "from typing import Any", "from .errors import *"]
     with open(os.path.join(PACKAGE, "errors.py"), encoding="utf-8") as file:
         names = {"__version__", *public_names(ast.parse(file.read()))}
     for node in ast.walk(tree):
@@ -270,7 +296,8 @@ def package_stub():
             lines.append("from . import %s" % ", ".join("%s as %s" % (name.value, name.value) for name in node.value.elts))
             names.update(name.value for name in node.value.elts)
     lines.append("__all__ = [%s]" % ", ".join('"%s"' % name for name in sorted(names)))
-    return "\n".join(lines + ["__version__: str"]) + "\n"
+    # Modules without stubs of their own take it from here.
+    return "\n".join(lines + ["_millrace: Any", "__version__: str"]) + "\n"
 
 
 def main():

@@ -4,13 +4,15 @@
 #include <filesystem>
 #include <string>
 
+#include "paths.h"
+
 namespace millrace {
 
 /// The folder of data sets and jobs that stands beside a checkout (MILLRACE_SHARED, or ../shared); empty when it is not
 /// there. Tests that need it skip with that reason.
 inline std::string SharedDataDir() {
   if (const char* set = std::getenv("MILLRACE_SHARED"); set != nullptr) return set;
-  const std::string beside = std::string(MILLRACE_SOURCE_DIR) + "/../shared";
+  const std::string beside = SourceDir() + "/../shared";
   return std::filesystem::is_directory(beside) ? beside : "";
 }
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/slot_schema.h"
+#include "batch/slot_schema.h"
 
 namespace millrace {
 class DataFeedDesc;

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <memory>
 
-#include "core/racy.h"
-#include "framework/op_kernel.h"
+#include "kernels/racy.h"
 #include "micro/click_ids.h"
 #include "model.pb.h"
 #include "ops/builtin_ops.h"
-#include "ops/slot_rows.h"
+#include "ops/embedding/slot_rows.h"
+#include "runtime/op_kernel.h"
 #include "table/sparse_table.h"
 
 namespace millrace {
@@ -91,7 +91,7 @@ class Embedding {
                                          nullptr);
       } else {
         CHECK(tables_[p]
-                  ->Push(grad.places, {grad.values.data<float>(), static_cast<size_t>(grad.values.numel())},
+                  ->Push(grad.row_pointers, {grad.values.data<float>(), static_cast<size_t>(grad.values.numel())},
                          {kRate, nullptr})
                   .ok());
       }

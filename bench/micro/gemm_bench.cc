@@ -1,11 +1,11 @@
-// One-core rates of a layer's three products: ops/gemm.h (bias and ReLU in the forward one; bf16 with its rounding)
+// One-core rates of a layer's three products: kernels/gemm.h (bias and ReLU in the forward one; bf16 with its rounding)
 // beside plain dnnl_sgemm in the same process. Run with OPENBLAS_CORETYPE unset and compare within one run.
 #include <benchmark/benchmark.h>
 #include <dnnl.h>
 
 #include <vector>
 
-#include "ops/gemm.h"
+#include "kernels/gemm.h"
 
 namespace millrace {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/channel.h"
 #include "dataset.h"
-#include "framework/tensor.h"
+#include "runtime/tensor.h"
 
 namespace mini {
 

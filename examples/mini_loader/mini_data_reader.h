@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "data_reader.h"
-#include "framework/op_kernel.h"
 #include "mini_dataset.h"
 #include "multi_thread_loop.h"
 #include "part_files.h"
+#include "runtime/op_kernel.h"
 
 namespace mini {
 

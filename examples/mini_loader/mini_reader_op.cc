@@ -1,8 +1,8 @@
 #include <charconv>
 
-#include "framework/kernel_state.h"
 #include "mini_data_reader.h"
 #include "mini_ops.h"
+#include "runtime/kernel_state.h"
 
 namespace mini {
 namespace {

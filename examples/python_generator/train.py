@@ -34,7 +34,7 @@ def main(folder):
     age = layers.data("age", [1])
     city = layers.data("city", [1], "int64", lod_level=1)
     vector = layers.sequence_pool(layers.embedding(city, [None, 4], optimizer=optimizer.Adagrad(0.1)), "sum")
-    predict = layers.fc(layers.concat([age, vector]), 2, act="softmax")
+    predict = layers.fc(layers.concat([age, vector], axis=1), 2, act="softmax")
     loss = layers.mean(layers.cross_entropy(predict, label))
     auc, _, _ = layers.auc(predict, label)
     # The rate falls over the steps, long gradients are cut, weights are held small.

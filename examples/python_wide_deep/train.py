@@ -30,10 +30,10 @@ def model():
                                  "sum") for slot in ids]
     deep = [layers.sequence_pool(layers.embedding(slot, [None, 16], param_attr=deep_attr, per_slot=True,
                                                   optimizer=deep_rule), "average") for slot in ids]
-    hidden = layers.concat([layers.concat(deep), dense])
+    hidden = layers.concat([layers.concat(deep, axis=1), dense], axis=1)
     for i, size in enumerate(HIDDEN):
         hidden = layers.fc(hidden, size, act="relu", param_attr="h.w_%d" % i, bias_attr="h.b_%d" % i)
-    predict = layers.fc(layers.concat([hidden, layers.concat(wide)]), 2, act="softmax", name="y")
+    predict = layers.fc(layers.concat([hidden, layers.concat(wide, axis=1)], axis=1), 2, act="softmax", name="y")
     return [label, dense, *ids], layers.mean(layers.cross_entropy(predict, label)), predict
 
 

@@ -21,14 +21,16 @@ _MODULES = {
     "Report": ".report",
     **dict.fromkeys(["CPUPlace", "ParamAttr", "Program", "Scope", "Variable", "default_main_program",
                      "default_startup_program", "global_scope", "load_plugin", "op_info", "op_types", "program_guard",
-                     "scope_guard"], ".framework"),
+                     "scope_guard", "TableRows"], ".framework"),
+    **dict.fromkeys(["Checkpoint", "load_checkpoint", "save_checkpoint"], ".checkpoint"),
     **dict.fromkeys(["DatasetFactory", "FileInstantDataset", "InMemoryDataset", "QueueDataset"], ".dataset"),
-    **dict.fromkeys(["Executor", "FetchHandler", "export_model", "load_persistables", "save_inference_model",
-                     "save_persistables"], ".executor"),
+    **dict.fromkeys(["Executor", "FetchHandler", "export_model", "load_inference_model", "load_persistables",
+                     "save_inference_model", "save_persistables"], ".executor"),
+    **dict.fromkeys(["LoDTensor", "create_lod_tensor"], ".lod_tensor"),
     **dict.fromkeys(["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "py_array_reader"], ".reader"),
 }
-_SUBMODULES = ["clip", "data_generator", "dataset", "errors", "executor", "framework", "initializer", "layers", "optimizer",
-               "reader", "regularizer"]
+_SUBMODULES = ["checkpoint", "clip", "data_generator", "dataset", "errors", "executor", "framework", "initializer", "io", "layers",
+               "lod_tensor", "optimizer", "reader", "regularizer", "unique_name"]
 
 __all__ = sorted(set(_MODULES) | set(_SUBMODULES) | set(_errors))
 

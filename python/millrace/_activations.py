@@ -5,8 +5,8 @@ from .errors import ConfigError
 from .framework import ParamAttr
 from .initializer import Constant
 
-__all__ = ["brelu", "elu", "gelu", "hard_sigmoid", "hard_swish", "leaky_relu", "log_softmax", "pow", "prelu", "selu", "soft_relu",
-           "stanh", "swish"]
+__all__ = ["brelu", "elu", "gelu", "hard_sigmoid", "hard_swish", "leaky_relu", "log_softmax", "pow", "prelu", "relu6", "selu",
+           "soft_relu", "stanh", "swish"]
 
 
 def leaky_relu(x, alpha=0.02, name=None):
@@ -22,6 +22,11 @@ def elu(x, alpha=1.0, name=None):
 def selu(x, scale=1.0507009873554805, alpha=1.6732632423543772, name=None):
     """scale * x, or scale * alpha * (exp(x) - 1) where it is negative; the shape of x."""
     return op("selu", {"X": x}, {"scale": scale, "alpha": alpha}, name=name)
+
+
+def relu6(x, threshold=6.0, name=None):
+    """x held within [0, threshold]; the shape of x."""
+    return op("relu6", {"X": x}, {"threshold": threshold}, name=name)
 
 
 def gelu(x, approximate=False, name=None):

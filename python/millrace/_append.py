@@ -118,10 +118,32 @@ def parameter(program, attr, stem, shape, default_initializer, index=None):
         if list(made.shape) != list(shape):
             raise ConfigError('parameter "%s" is %s already, not %s' % (name, list(made.shape), list(shape)))
         return made
-    program._author.add_parameter(name, shape, (attr.initializer or default_initializer).text, attr.trainable)
+    initializer = attr.initializer or default_initializer
+    check_values(program, initializer, name, shape)
+    program._author.add_parameter(name, shape, initializer.text, attr.trainable)
+    fill(program, initializer, name)
     if attr._rule():
         program._author.set_rule(name, attr._rule())
     return Variable(program, name)
+
+
+def check_values(program, initializer, name, shape):
+    """Refuses an array that does not fit a parameter which is to start as one."""
+    values = None if initializer is None else initializer._values
+    if values is not None and list(values.shape) != list(shape):
+        raise ConfigError('parameter "%s" is %s, and its NumpyArrayInitializer has an array %s' % (
+            name, [None if size is None else size for size in shape], list(values.shape)))
+    before = program._initial_values.get(name)
+    if program._author.has(name) and (before is not values) and (
+            before is None or values is None or before.tobytes() != values.tobytes()):
+        raise ConfigError('parameter "%s" is there already, and starts by another initializer' % name)
+
+
+def fill(program, initializer, name):
+    """Lets a parameter that was just made start as the initializer's array, if it has one."""
+    if initializer is not None and initializer._values is not None and name not in program._initial_values:
+        program._author.set_initial_values(name, initializer._values)
+        program._initial_values[name] = initializer._values
 
 
 def activate(var, act, stem, name=None):

@@ -2,8 +2,10 @@
 
 import operator
 import os
+import sys
+import warnings
 
-from .errors import ConfigError
+from .errors import ConfigError, MillraceWarning
 
 # The least and the largest of each dtype of whole numbers.
 WHOLE = {"uint8": (0, 255), **{"int%d" % bits: (-2 ** (bits - 1), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)}}
@@ -24,6 +26,7 @@ def whole(what, given, least=None):
 
 def number(what, given):
     """Any number, numpy's too, but no text."""
+    unmasked(what, given)
     if not isinstance(given, (str, bytes)):
         try:
             return float(given)
@@ -104,8 +107,28 @@ def path(what, given):
         raise ConfigError("%s: a file's name, not %r" % (what, given)) from None
 
 
-def whole_array(given):
-    """numpy's array of whole numbers. Python's own stay such where some need the 64th bit, of which numpy makes floats."""
+def unmasked(what, given):
+    """numpy makes arrays of masked ones without a look at their masks: refuses a masked value, in lists, too."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return given
+    masked = numpy.ma.MaskedArray
+    if isinstance(given, masked):
+        count = int(numpy.ma.count_masked(given))
+        if count:
+            raise ConfigError("%s: %d of %d values are masked, and no tensor has a mask; give array.filled(value), or leave "
+                              "those rows out" % (what, count, given.size))
+    elif isinstance(given, (list, tuple)) or isinstance(given, numpy.ndarray) and given.dtype == object:
+        inner = given if isinstance(given, (list, tuple)) else list(given.flat)
+        if any(issubclass(kind, (list, tuple, masked)) for kind in set(map(type, inner))):
+            for each in inner:
+                unmasked(what, each)
+    return given
+
+
+def whole_array(given, least=-2 ** 63):
+    """numpy's array of whole numbers. Python's own stay such where some need the 64th bit, of which numpy makes floats; beside such
+    a one, none is below `least`."""
     import numpy as np
     array = np.asarray(given)
     if isinstance(given, np.ndarray) or array.dtype.kind not in "fO":
@@ -116,6 +139,8 @@ def whole_array(given):
     for number in exact.flat:
         if not -2 ** 63 <= number < 2 ** 64:
             raise OverflowError("%d does not fit 64 bits" % number)
+        if number < least:
+            raise OverflowError("an id is 0 to 2**64 - 1, and %d is below 0" % number)
     return np.array([int(number) % 2 ** 64 for number in exact.flat], dtype=np.uint64).reshape(exact.shape)
 
 
@@ -124,3 +149,44 @@ def one_of(what, given, kind, article="a"):
     if not isinstance(given, kind):
         raise ConfigError("%s: %s %s, not %r" % (what, article, kind.__name__, given))
     return given
+
+
+def ids(what, array, row=None):
+    """Refuses ids below 0, which a table would take as 2**64 less."""
+    import numpy as np
+    if array.dtype.kind != "i" or not array.size or array.min() >= 0:
+        return
+    place = list(np.argwhere(array < 0)[0])
+    value = array[tuple(place)]
+    place = place if row is None else [row, *place]
+    raise ConfigError("%s: an id is 0 to 2**64 - 1, and %d%s is below 0; leave out what only fills up rows, by a list with "
+                      "a sequence for each row, and give ids of 64 bits as .view(numpy.uint64)" % (what, value, _at(place)))
+
+
+def finite(what, values, offsets=None, refused=None):
+    """Refuses floats that are no numbers, by `refused`, or warns of them where that is None; `offsets` are those of sequences."""
+    import numpy as np
+    if np.isfinite(values).all():
+        return
+    places = np.argwhere(~np.isfinite(values))
+    first = places[0].copy()
+    value = values[tuple(first)]
+    where = _at(first)
+    if offsets is not None:
+        row = int(np.searchsorted(offsets, first[0], side="right")) - 1
+        where = " (row %d, value %d, from 0)" % (row, first[0] - offsets[row])
+    said = "%s: %s%s%s" % (what, value, where, " and %d more that are not finite" % (len(places) - 1) if len(places) > 1 else "")
+    advice = "leave such rows out, or give a value for what is missing: numpy.nan_to_num(x, nan=0.0)"
+    if refused is not None:
+        raise ConfigError("%s, %s; %s" % (said, refused, advice))
+    warnings.warn("%s; what is computed of it is nan as well; %s" % (said, advice), MillraceWarning, stacklevel=5)
+
+
+def _at(place):
+    """" (row 3, value 0, from 0)"; "" of a lone number."""
+    numbers = [int(number) for number in place]
+    if not numbers:
+        return ""
+    if len(numbers) == 1:
+        return " (row %d, from 0)" % numbers[0]
+    return " (row %d, value %s, from 0)" % (numbers[0], numbers[1] if len(numbers) == 2 else numbers[1:])

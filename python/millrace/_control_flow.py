@@ -22,7 +22,8 @@ def increment(x, value=1.0, in_place=True):
 def _compare(type, x, y, into):
     if not isinstance(y, Variable):
         _checks.number("%s: y" % type, y)
-        if checked(x, program_of({"x": x}), type, "x").dtype in _checks.WHOLE and _checks.exact_int(y) is None:
+        dtype = checked(x, program_of({"x": x}), type, "x").dtype
+        if dtype == "bool" or dtype in _checks.WHOLE and _checks.exact_int(y) is None:
             x = cast(x, "float32")
         y = constant("%s: y" % type, [1], x.dtype, y)
     return op(type, {"X": x, "Y": y}, None, None if into is None else {"Out": into})
@@ -106,7 +107,7 @@ class _Block:
     def __enter__(self):
         program = self._program
         program._author.begin_block()
-        self._before = len(program.auc_states), len(program._queues), program._is_trained
+        self._before = len(program.auc_states), len(program._queues), len(program._sources), program._is_trained
         return self
 
     def __exit__(self, kind, error, traceback):
@@ -121,8 +122,9 @@ class _Block:
 
     def _drop(self):
         program = self._program
-        auc_states, queues, program._is_trained = self._before
-        del program.auc_states[auc_states:], program._queues[queues:]  # of the program's copies too, which have the same queues
+        auc_states, queues, sources, program._is_trained = self._before
+        # Of the program's copies too, which have the same lists.
+        del program.auc_states[auc_states:], program._queues[queues:], program._sources[sources:]
         program._author.drop_block()
 
 

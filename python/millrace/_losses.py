@@ -1,7 +1,8 @@
 """Losses, and measures between rows."""
 
 from . import _checks
-from ._append import op, program_of
+from ._append import dtype_name, op, program_of
+from .errors import ConfigError
 from .framework import Variable
 
 __all__ = ["accuracy", "auc", "bpr_loss", "cos_sim", "cross_entropy", "hinge_loss", "huber_loss", "kldiv_loss", "label_smooth",
@@ -14,14 +15,16 @@ def cross_entropy(input, label, soft_label=False, ignore_index=-100):
     return op("cross_entropy", {"X": input, "Label": label}, {"soft_label": soft_label, "ignore_index": ignore_index})
 
 
-def softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100, return_softmax=False):
-    """The same of logits. [batch, 1]; with return_softmax also the probabilities."""
+def softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True, return_softmax=False,
+                               axis=-1):
+    """The same of logits. [batch, 1]; with return_softmax also the probabilities. It is stable in either mode."""
     probabilities, loss = op("softmax_with_cross_entropy", {"Logits": logits, "Label": label},
-                             {"soft_label": soft_label, "ignore_index": ignore_index}, ["Softmax", "Loss"])
+                             {"soft_label": soft_label, "ignore_index": ignore_index, "numeric_stable_mode": numeric_stable_mode,
+                              "axis": axis}, ["Softmax", "Loss"])
     return (loss, probabilities) if return_softmax else loss
 
 
-def sigmoid_cross_entropy_with_logits(x, label, ignore_index=-100, normalize=False, name=None):
+def sigmoid_cross_entropy_with_logits(x, label, ignore_index=-100, name=None, normalize=False):
     """Cross entropy of the logit `x` and the label; floats of one shape, [batch, 1] as a rule."""
     return op("sigmoid_cross_entropy_with_logits", {"X": x, "Label": label},
               {"ignore_index": ignore_index, "normalize": normalize}, name=name)
@@ -37,14 +40,19 @@ def square_error_cost(input, label):
     return op("square", {"X": op("elementwise_sub", {"X": input, "Y": label})})
 
 
-def accuracy(input, label, k=1):
-    """The share of rows whose class is among the k most likely, [1]."""
+def accuracy(input, label, k=1, correct=None, total=None):
+    """The share of rows whose class is among the k most likely, [1]; how many, and of how many, in `correct` and `total`, if they
+    are given."""
     values, indices = op("top_k", {"X": input}, {"k": k}, ["Out", "Indices"])
-    return op("accuracy", {"Out": values, "Indices": indices, "Label": label}, None, ["Accuracy", "Correct", "Total"])[0]
+    return op("accuracy", {"Out": values, "Indices": indices, "Label": label}, None,
+              {"Accuracy": 1, "Correct": correct if correct is not None else 1, "Total": total if total is not None else 1})[0]
 
 
 def auc(input, label, curve="ROC", num_thresholds=2 ** 12 - 1, topk=1, slide_steps=1):
-    """(auc of all batches so far, auc of the last slide_steps batches, their states). `input` is [batch, 2]."""
+    """(auc of all batches so far, auc of the last slide_steps batches, their states). `input` is [batch, 2].
+
+    Training counts in the states. A program.clone(for_test=True), and each infer_from_dataset, counts for itself.
+    """
     program = program_of({"input": input})
     found, states = [], []
     for steps in (slide_steps, 0):
@@ -101,10 +109,10 @@ def rank_loss(label, left, right, name=None):
     return op("rank_loss", {"Label": label, "Left": left, "Right": right}, name=name)
 
 
-def margin_rank_loss(label, left, right, margin=0.1):
+def margin_rank_loss(label, left, right, margin=0.1, name=None):
     """max(0, margin - label * (left - right)) for labels 1.0 and -1.0; all [batch, 1], as the result."""
     apart = op("elementwise_mul", {"X": label, "Y": op("elementwise_sub", {"X": left, "Y": right})})
-    return op("relu", {"X": op("scale", {"X": apart}, {"scale": -1.0, "bias": margin})})
+    return op("relu", {"X": op("scale", {"X": apart}, {"scale": -1.0, "bias": margin})}, name=name)
 
 
 def bpr_loss(input, label, name=None):
@@ -118,8 +126,10 @@ def teacher_student_sigmoid_loss(input, label, soft_max_up_bound=15.0, soft_max_
               {"soft_max_up_bound": soft_max_up_bound, "soft_max_lower_bound": soft_max_lower_bound})
 
 
-def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
+def label_smooth(label, prior_dist=None, epsilon=0.1, dtype="float32", name=None):
     """(1 - epsilon) * label + epsilon / classes, or + epsilon * prior_dist; the shape of label, [batch, classes]."""
+    if dtype_name(dtype) != "float32":
+        raise ConfigError("label_smooth: labels are float32, not %s" % (dtype,))
     inputs = {"X": label} if prior_dist is None else {"X": label, "PriorDist": prior_dist}
     return op("label_smooth", inputs, {"epsilon": epsilon}, name=name)
 

@@ -2,6 +2,7 @@
 
 from . import _checks
 from ._append import activate, as_list, checked, dtype_number, op, parameter, program_of
+from .errors import ConfigError
 from .framework import ParamAttr
 from .initializer import Constant, Xavier
 
@@ -10,11 +11,16 @@ __all__ = ["lod_reset", "sequence_concat", "sequence_conv", "sequence_enumerate"
            "sequence_reverse", "sequence_slice", "sequence_softmax", "sequence_unpad"]
 
 
-def sequence_pool(input, pool_type, pad_value=0.0):
-    """One row for the rows of each sequence: "sum", "average", "sqrt", "max", "first" or "last". [batch, dim]"""
+def sequence_pool(input, pool_type, is_test=False, pad_value=0.0):
+    """One row for the rows of each sequence: "sum", "average", "sqrt", "max", "first" or "last"; pad_value where there are none.
+    [batch, dim]"""
     _checks.text("sequence_pool: pool_type", pool_type)
+    if not isinstance(is_test, bool):
+        raise ConfigError("sequence_pool: is_test stands third, as in fluid, and is a bool, not %r; give pad_value by its name" % (
+            is_test,))
     outputs = ["Out", "MaxIndex"] if pool_type.upper() == "MAX" else ["Out"]
-    made = op("sequence_pool", {"X": input}, {"pooltype": pool_type.upper(), "pad_value": pad_value}, outputs)
+    made = op("sequence_pool", {"X": input}, {"pooltype": pool_type.upper(), "pad_value": pad_value,
+                                               "is_test": is_test}, outputs)
     return made[0] if isinstance(made, tuple) else made
 
 

@@ -19,3 +19,13 @@ def name_of(var, caller=""):
     if isinstance(var, (Variable, str)):
         return getattr(var, "name", var)
     raise ConfigError("%sa Variable or its name, not %r" % (caller, var))
+
+
+def name_in(program, var, caller=""):
+    """name_of, for what the program is to have: a Variable of another program is refused, whose name may be one of this, too."""
+    name = name_of(var, caller)
+    if isinstance(var, Variable) and var.program._root() is not program._root():
+        made = var.program._lines.get(name)
+        raise ConfigError('%s"%s" is a variable of another program%s; give one of the program that is run' % (
+            caller, name, ", made at " + made if made else ""))
+    return name

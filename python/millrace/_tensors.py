@@ -112,11 +112,13 @@ def assign(input, output=None):
     if isinstance(input, Variable):
         return op("assign", {"X": input}, None, _into(output))
     try:
-        array = np.asarray(input)
+        array = np.asarray(_checks.unmasked("assign: input", input))
         if array.dtype == np.float64:
             array = array.astype(np.float32)
         field = {"bool": "bool_values", "int32": "int32_values", "int64": "int64_values",
                  "float32": "fp32_values"}[array.dtype.name]
+    except ConfigError:
+        raise
     except (KeyError, ValueError):
         raise ConfigError("assign: input is a Variable or an array of float32, int32, int64 or bool, not %r" % (input,)) from None
     attrs = {"shape": list(array.shape) or [1], "dtype": DTYPES[array.dtype.name], field: array.reshape(-1).tolist()}
@@ -134,8 +136,9 @@ def where(condition, x, y, name=None):
     return op("where", {"Condition": condition, "X": x, "Y": y}, name=name)
 
 
-def gather(input, index):
-    """Rows of `input` by number: of [n, dim], with an index [m] or [m, 1], [m, dim]."""
+def gather(input, index, overwrite=True):
+    """Rows of `input` by number: of [n, dim], with an index [m] or [m, 1], [m, dim]. Gradients of a row that is taken twice add up;
+    overwrite=False asks for that, and True changes nothing."""
     return op("gather", {"X": input, "Index": index})
 
 
@@ -144,9 +147,9 @@ def gather_nd(input, index, name=None):
     return op("gather_nd", {"X": input, "Index": index}, name=name)
 
 
-def one_hot(input, depth):
-    """[batch, 1] classes as [batch, depth] floats."""
-    return op("one_hot", {"X": input}, {"depth": depth})
+def one_hot(input, depth, allow_out_of_range=False):
+    """[batch, 1] classes as [batch, depth] floats; with allow_out_of_range a class beyond is a row of zeros."""
+    return op("one_hot", {"X": input}, {"depth": depth, "allow_out_of_range": allow_out_of_range})
 
 
 def argmax(x, axis=0):
@@ -164,9 +167,10 @@ def argsort(input, axis=-1, descending=False, name=None):
     return op("argsort", {"X": input}, {"axis": axis, "descending": descending}, ["Out", "Indices"], name=name)
 
 
-def cumsum(x, axis=-1, exclusive=False, reverse=False):
-    """Sums of the values up to each along an axis; the shape of x. exclusive: without itself; reverse: from the end."""
-    return op("cumsum", {"X": x}, {"axis": axis, "exclusive": exclusive, "reverse": reverse})
+def cumsum(x, axis=None, exclusive=False, reverse=False):
+    """Sums of the values up to each along an axis, by default the last; the shape of x. exclusive: without itself; reverse: from
+    the end."""
+    return op("cumsum", {"X": x}, {"axis": -1 if axis is None else axis, "exclusive": exclusive, "reverse": reverse})
 
 
 def range(start, end, step, dtype="int64", name=None):

@@ -2,13 +2,19 @@
 
 import contextlib
 import os
+import warnings
 
 from . import _checks, _millrace
 from ._settings import flag, name_of, quoted
-from .errors import AlreadyExistsError, ConfigError
+from .errors import AlreadyExistsError, ConfigError, MillraceWarning
 from .framework import Variable
 
 __all__ = ["DatasetFactory", "FileInstantDataset", "InMemoryDataset", "QueueDataset", "DatasetBase"]
+
+
+def _warn_of(left_out, stacklevel):
+    if left_out:
+        warnings.warn(left_out, MillraceWarning, stacklevel=stacklevel)
 
 
 class DatasetFactory:
@@ -35,6 +41,12 @@ class DatasetBase:
         self._fields = {"batch_size": "32"}
         self._dataset_fields = {}
         self._commands = {}
+        self._feed_attrs = {}
+
+    def __repr__(self):
+        return "%s(%d files, slots %s, batch_size=%s, thread=%d)" % (
+            type(self).__name__, len(self.filelist), [var.name for var in self._use_var], self._fields["batch_size"],
+            self.thread_num)
 
     def init(self, batch_size=32, thread_num=1, use_var=(), pipe_command="cat", input_type=0, fs_name="", fs_ugi="",
              **settings):
@@ -87,11 +99,36 @@ class DatasetBase:
         """1: a line is a whole batch (InMemoryDataset with batch_size 1)."""
         self._fields["input_type"] = "%d" % _checks.whole("set_input_type", input_type)
 
+    def set_feed_type(self, data_feed_type, **attrs):
+        """The class of data feed that turns lines into rows: "MultiSlotDataFeed" of a QueueDataset, "MultiSlotInMemoryDataFeed" of
+        an InMemoryDataset (what they read with by themselves), or one of a plugin that load_plugin has loaded. `attrs` are the
+        settings that a plugin's class knows: set_feed_type("PairFeed", separator=";")."""
+        _millrace.check_feed_type(_checks.text("set_feed_type", data_feed_type))
+        for name, value in attrs.items():
+            if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+                raise ConfigError("set_feed_type: %s is a text or a number, not %r" % (name, value))
+        self._fields["name"] = quoted(data_feed_type)
+        self._feed_attrs = {name: str(value) for name, value in attrs.items()}
+
     def set_bad_lines(self, action="FAIL", max_lines=1000, max_fraction=0.01):
         """What becomes of lines that do not parse: "FAIL" (the first ends the run), "SKIP", "QUARANTINE"."""
         self._fields["bad_lines"] = "{ action: %s max_lines: %d max_fraction: %r }" % (
             _checks.text("set_bad_lines: action", action), _checks.whole("set_bad_lines: max_lines", max_lines),
             _checks.number("set_bad_lines: max_fraction", max_fraction))
+
+    def set_zeros(self, zeros="KEEP"):
+        """What becomes of zeros (ids 0, floats below 1e-6) of sparse slots: "KEEP", "DROP" (left out and counted; a list that
+        becomes empty feeds one 0), or "FEED_DEFAULT", Paddle's rule: an InMemoryDataset drops them, other datasets keep
+        them. A model of a program that was trained on this dataset, or that is saved with it, reads its lines and columns
+        likewise."""
+        if zeros not in ("KEEP", "DROP", "FEED_DEFAULT"):
+            raise ConfigError('set_zeros: "KEEP", "DROP" or "FEED_DEFAULT", not %r' % (zeros,))
+        self._fields["zeros"] = zeros
+
+    def _zeros_rule(self):
+        """"KEEP" or "DROP"."""
+        rule = self._fields.get("zeros", "KEEP")
+        return rule if rule != "FEED_DEFAULT" else "DROP" if self.class_name == "InMemoryDataset" else "KEEP"
 
     def set_drop_last(self, drop_last):
         """Leaves out the last batch of a pass when it is not full."""
@@ -123,6 +160,8 @@ class DatasetBase:
         fields = ["%s%s %s" % (name, "" if value.startswith("{") else ":", value) for name, value in self._fields.items()]
         for scheme, command in self._commands.items():
             fields.append("input_commands { scheme: %s command: %s }" % (quoted(scheme), quoted(command)))
+        for attr in self._feed_attrs.items():
+            fields.append("attrs { name: %s value: %s }" % tuple(map(quoted, attr)))
         return "\n".join(fields + ["multi_slot_desc {"] + ["  " + slot for slot in slots] + ["}"])
 
     def _job_fields(self, filelist=None):
@@ -209,7 +248,8 @@ class InMemoryDataset(DatasetBase):
         self._fields["parse_logkey"] = flag(parse_logkey)
 
     def set_merge_by_lineid(self, merge_size=2):
-        """Rows of one name become one row when they are loaded."""
+        """Rows of one name become one row when they are loaded. Of a sparse slot, one of them has the values; what the others
+        have there is nothing: a lone 0, by set_zeros("DROP")."""
         self.set_parse_ins_id(True)
         self._dataset_fields.update(merge_by_lineid="true", merge_size="%d" % _checks.whole("set_merge_by_lineid", merge_size))
 
@@ -259,7 +299,8 @@ class InMemoryDataset(DatasetBase):
     def load_into_memory(self, is_shuffle=False):
         """Reads all files; returns the number of rows. A second call without release_memory is AlreadyExistsError."""
         with self._dropped_by_a_failure():
-            rows = self._made().load()
+            rows, left_out = self._made().load()
+        _warn_of(left_out, 3)
         if is_shuffle:
             self.local_shuffle()
         return rows
@@ -283,7 +324,9 @@ class InMemoryDataset(DatasetBase):
             return rows
         self._preloading = False
         with self._dropped_by_a_failure():
-            return self._loaded.wait_preload()
+            rows, left_out = self._loaded.wait_preload()
+        _warn_of(left_out, 3)
+        return rows
 
     def local_shuffle(self, seed=1):
         """Orders the rows by the seed: the same order for any number of threads, whatever was shuffled before."""

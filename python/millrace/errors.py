@@ -1,7 +1,7 @@
 """What goes wrong, as exceptions. The text of each is the whole message: what, where, why and what to do."""
 
 __all__ = ["Error", "ConfigError", "DataError", "NotFoundError", "AlreadyExistsError", "IoError", "UnavailableError",
-           "CancelledError", "InternalError", "MillraceWarning"]
+           "CancelledError", "EOFException", "InternalError", "MillraceWarning", "StopTraining"]
 
 
 class Error(Exception):
@@ -52,8 +52,18 @@ class CancelledError(Error):
     code = "cancelled"
 
 
+class EOFException(Error, EOFError):
+    """A reader is at its end: its reset(), or start(), begins the next pass. Parameters stay as they are."""
+
+    code = "end of data"
+
+
 class InternalError(Error, RuntimeError):
     """A bug of Millrace."""
+
+
+class StopTraining(Exception):
+    """Raised by a FetchHandler to end a training when this batch is done, as a success: its Report has stopped_early."""
 
 
 class MillraceWarning(UserWarning):
@@ -61,7 +71,7 @@ class MillraceWarning(UserWarning):
 
 
 _BY_CODE = {cls.code: cls for cls in (ConfigError, DataError, NotFoundError, AlreadyExistsError, IoError,
-                                      UnavailableError, CancelledError, InternalError)}
+                                      UnavailableError, CancelledError, EOFException, InternalError)}
 
 
 def error_of(code, message):

@@ -10,13 +10,15 @@ import warnings
 import numpy as np
 
 from . import _checks, _millrace
-from ._settings import name_of, quoted
+from ._settings import name_in, name_of, quoted
 from .dataset import DatasetBase
-from .errors import ConfigError, Error, MillraceWarning, NotFoundError
-from .framework import CPUPlace, Program, Scope, Variable, default_main_program, global_scope
+from .errors import ConfigError, Error, MillraceWarning, NotFoundError, StopTraining
+from .framework import CPUPlace, Program, Scope, Variable, _loaded_program, default_main_program, global_scope
+from .lod_tensor import _cut
 from .report import Report
 
-__all__ = ["Executor", "FetchHandler", "export_model", "load_persistables", "save_inference_model", "save_persistables"]
+__all__ = ["Executor", "FetchHandler", "export_model", "load_inference_model", "load_persistables", "save_inference_model",
+           "save_persistables"]
 
 # All that export_model writes: what it may replace.
 _EXPORTED = ("model.pdmodel", "model.pdiparams", "model.data_feed.prototxt", "offline.onnx")
@@ -36,53 +38,79 @@ class FetchHandler:
         self.period_secs = period_secs
 
     def handler(self, res_dict):
-        """Gets {"what handler calls it": array}, None for what holds no tensor. What it raises ends the training."""
+        """Gets {"what handler calls it": array}, None for what holds no tensor. What it raises ends the training; by
+        StopTraining it ends as a success when this batch is done."""
         raise NotImplementedError("write handler(self, res_dict)")
 
     def _names(self):
         return {key: name_of(var) for key, var in self.var_dict.items()}
 
+    def _check(self, program):
+        for var in self.var_dict.values():
+            name_in(program, var, "fetch_handler: ")
+
 
 class Executor:
     """Runs programs on the variables of a scope, by default global_scope()."""
+
+    def __repr__(self):
+        return "Executor(%r)" % (self.place or CPUPlace(),)
 
     def __init__(self, place=None):
         if place is not None:
             _checks.one_of("Executor: place", place, CPUPlace)
         self.place = place
 
-    def run(self, program=None, feed=None, fetch_list=(), scope=None, return_numpy=True):
-        """Runs a program once and returns the fetched variables as numpy arrays.
+    def run(self, program=None, feed=None, fetch_list=(), feed_var_name="feed", fetch_var_name="fetch", scope=None,
+            return_numpy=True, use_program_cache=True):
+        """Runs a program once and returns the fetched variables as numpy arrays. What was prepared for a program serves again; the
+        arguments that have no other text here are fluid's, and change nothing.
 
-        A startup program makes its parameters anew. Another program is fed by name: an array of the variable's shape, or
-        for a variable of lod_level 1 a list of a sequence for each row, or a pair (values, lengths).
+        A startup program makes its parameters anew. Another program is fed by Variable or name: an array of the variable's
+        shape, or for a variable of lod_level 1 a list or tuple with a sequence for each row, an array [rows, k], or
+        create_lod_tensor(values, [lengths]). A PyReader that was started feeds its variables itself, and EOFException is its end,
+        as of any reader. Ids are 0 to 2**64 - 1. What is not finite is refused where the program trains,
+        and a MillraceWarning where it does not.
         """
         program = _program(program)
+        for what, given in (("feed_var_name", feed_var_name), ("fetch_var_name", fetch_var_name)):
+            _checks.text("run: " + what, given)
         scope = _scope(scope)
+        if isinstance(fetch_list, (Variable, str)):
+            fetch_list = [fetch_list]  # a Variable has no truth to ask for below
         if program._is_startup():
             if feed or fetch_list:
                 raise ConfigError("run: a startup program is fed nothing and gives nothing; fetch by run(main_program), or look at "
                                   "global_scope().get(name)")
             for main in program._mains:
-                scope._scope.run_startup(main._author.startup(), program.random_seed)
+                scope._scope.run_startup(main._author.startup(), program.random_seed, main._key)
             return []
+        if isinstance(feed, (list, tuple)) and len(feed) == 1:
+            feed = feed[0]  # of one place, as a PyReader gives it
         if feed is not None and not isinstance(feed, Mapping):
-            raise ConfigError("feed: a dict of arrays by the names of variables, not %r" % (feed,))
+            raise ConfigError("feed: a dict of arrays by variables or their names, not %r" % (feed,))
         if feed or fetch_list:
             _check_has_layers("run", program)
-        feeds = [_fed(program, name, given) for name, given in (feed or {}).items()]
+        for queue in program._queues:
+            queue._check_ids()
+        feed = dict(feed or {})
+        for source in program._sources:
+            feed = {**source._next_feed(feed), **feed}
+        feeds = _feeds(program, feed)
         with _places(program):
             return _millrace.run_program(scope._scope, program.serialize(), feeds, _fetches(program, fetch_list),
-                                         program.random_seed)
+                                         program.random_seed, program._own_counts(scope), program._root()._key)
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
-                           fetch_info=None, print_period=100, fetch_handler=None, update_mode=None):
+                           fetch_info=None, print_period=100, fetch_handler=None, update_mode=None, verbose=True):
         """Trains one pass over the dataset and returns a Report.
 
         thread        workers; 0: those of the dataset
         debug         lists the operators, and prints a profile every 100 batches, on standard error
-        fetch_list    variables that worker 0 prints on standard output every print_period batches, and that
-                      Report.history keeps, under the texts of fetch_info
+        fetch_list    variables that worker 0 prints on sys.stdout every print_period batches (0: never), and that
+                      Report.history keeps, under the texts of fetch_info; those of one value are in Report.metrics as they
+                      were after the last batch
+        verbose       False: Report.history alone has them, and nothing is printed
         fetch_handler a FetchHandler, which sees variables while it goes on
         update_mode   "SERIAL" (one worker's default: file and line order, the same to the bit each time), "HOGWILD" (that
                       of several) or "ROW_LOCK"
@@ -90,40 +118,58 @@ class Executor:
         Ctrl-C ends it within a second; the parameters are then those of the last whole batch.
         """
         return self._run_from_dataset(program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
-                                      fetch_handler, update_mode, False)
+                                      fetch_handler, update_mode, False, verbose)
 
     def infer_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
-                           fetch_info=None, print_period=100, fetch_handler=None, update_mode=None):
-        """The same without gradients and updates: no parameter and no table changes. What an operator counts (auc) is
-        counted on."""
+                           fetch_info=None, print_period=100, fetch_handler=None, update_mode=None, verbose=True):
+        """The same without gradients and updates: no parameter and no table changes. What a layer counts (auc) is of this pass
+        alone, whatever was counted before and elsewhere."""
         return self._run_from_dataset(program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
-                                      fetch_handler, update_mode, True)
+                                      fetch_handler, update_mode, True, verbose)
 
     def train_from_reader(self, program=None, scope=None, debug=False, fetch_list=None, fetch_info=None, print_period=100,
-                          fetch_handler=None, epochs=1):
+                          fetch_handler=None, epochs=1, verbose=True):
         """Trains a program that reads its data itself (millrace.reader), to the end of its readers, epochs times.
 
-        Its startup program, which makes the readers, has run on the scope. Arguments and result are those of
-        train_from_dataset. What ends the training early closes the queues of py_array_reader: who pushes gets a
-        CancelledError from it.
+        Its startup program, which makes the readers, has run on the scope. A reader with a generator of its own
+        (decorate_batch_generator) is started here, for all epochs. Arguments and result are those of train_from_dataset.
+        What ends the training early closes the queues of py_array_reader: who pushes gets a CancelledError from it.
         """
         program = _program(program)
-        fields = ["update_mode: SERIAL", "epochs: %d" % _checks.whole("train_from_reader: epochs", epochs, 1)]
+        epochs = _checks.whole("train_from_reader: epochs", epochs, 1)
+        fields = ["update_mode: SERIAL", "epochs: %d" % epochs]
+        begun, items = [], None
         try:
-            return self._run("train_from_reader", program, scope, 1, debug, fetch_list, fetch_info, print_period,
-                             fetch_handler, fields, None, 3)
-        except ConfigError:
-            raise  # nothing was read, or nothing is left to read
+            items = _scope(scope)._scope.items_read()
+            for queue in program._queues:
+                queue._check_ids()
+            begun += [source for source in program._sources if source._start_passes(epochs)]
+            report = self._run("train_from_reader", program, scope, 1, debug, fetch_list, fetch_info, print_period,
+                               fetch_handler, fields, None, 3, verbose)
         except BaseException as error:
+            # Nothing was read, or nothing is left to read: who pushes may push on, for a call without the mistake.
+            is_mistake = isinstance(error, ConfigError) and (items is None or items == _scope(scope)._scope.items_read())
+            for source in begun if is_mistake else program._sources:
+                source._stop(error)
+            if is_mistake:
+                raise
             for queue in program._queues:
                 queue._training_failed(error)
             raise
+        for source in program._sources:
+            source._ended()
+        if report.stopped_early:
+            for source in program._sources:
+                source._stop(None)
+            for queue in program._queues:
+                queue._training_failed(StopTraining("the training was ended by its FetchHandler"))
+        return report
 
     def close(self):
         """Nothing is kept open; here as in Paddle."""
 
     def _run_from_dataset(self, program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
-                          fetch_handler, update_mode, infer):
+                          fetch_handler, update_mode, infer, verbose):
         call = "infer_from_dataset" if infer else "train_from_dataset"
         if dataset is None:
             raise ConfigError(call + " needs a dataset")
@@ -140,16 +186,18 @@ class Executor:
         fields = ["update_mode: %s" % mode, dataset._run_fields()]
         if infer:
             fields.append("infer: true")
+        else:
+            program._trained_on["zeros"] = dataset._zeros_rule()
         return self._run(call, program, scope, workers, debug, fetch_list, fetch_info, print_period, fetch_handler, fields,
-                         memory, 4)
+                         memory, 4, verbose, infer)
 
     def _run(self, call, program, scope, workers, debug, fetch_list, fetch_info, print_period, fetch_handler, fields,
-             memory, stacklevel):
+             memory, stacklevel, verbose, infer=False):
         program = _program(program)
         _check_has_layers(call, program)
-        _checks.whole("print_period", print_period, 1)
+        _checks.whole("print_period", print_period, 0)
         if fetch_handler is not None:
-            _checks.one_of("fetch_handler", fetch_handler, FetchHandler)
+            _checks.one_of("fetch_handler", fetch_handler, FetchHandler)._check(program)
         names = _fetches(program, fetch_list)
         for name in names:
             if not program._author.has(name) and not program.var(name).persistable:
@@ -179,7 +227,11 @@ class Executor:
             sys.stdout.flush()
             sys.stderr.flush()
             with _places(program):
-                report = Report(**_millrace.run_dataset(_scope(scope)._scope, "\n".join(text), memory, fetch_handler))
+                counted = _millrace.counted_variables(program.serialize()) if infer or program._is_test else []
+                report = Report(**_millrace.run_dataset(_scope(scope)._scope, "\n".join(text), memory, fetch_handler, counted,
+                                                        program._root()._key, not verbose))
+        if report.data["left_out"]:
+            warnings.warn("%s: %s" % (call, report.data["left_out"]), MillraceWarning, stacklevel=stacklevel)
         if report.rows == 0:
             # A day may have no rows; that nothing was learned is to be seen.
             warnings.warn("%s: there was no row to read" % call, MillraceWarning, stacklevel=stacklevel)
@@ -187,16 +239,22 @@ class Executor:
 
 
 def save_persistables(executor, dirname, main_program=None, scope=None):
-    """Writes every parameter and optimizer state to DIRNAME/NAME, in Paddle's files. Growing tables are not among them:
-    save_inference_model keeps those."""
+    """Writes all that training goes on from: every parameter and optimizer state to DIRNAME/NAME, in Paddle's files, tables that
+    grow, with their optimizer's state, to DIRNAME/tables/NAME, and the step, by which learning rates go, to DIRNAME/MANIFEST."""
     program = _program(main_program)
-    _scope(scope)._scope.save(program.serialize(), os.fspath(dirname))
+    _scope(scope)._scope.save(program.serialize(), _checks.path("save_persistables: dirname", dirname), program.random_seed,
+                              program._root()._key)
 
 
 def load_persistables(executor, dirname, main_program=None, scope=None):
-    """Reads what save_persistables wrote."""
+    """Reads what save_persistables wrote, of a larger program, too: all of it or, after an error, nothing. A folder of Paddle has
+    no MANIFEST, and so no tables and no step."""
     program = _program(main_program)
-    _scope(scope)._scope.load(program.serialize(), os.fspath(dirname))
+    dirname = _checks.path("load_persistables: dirname", dirname)
+    knows_step = _scope(scope)._scope.load(program.serialize(), dirname, program._root()._key)
+    if not knows_step and "learning_rate_schedule" in program.ops():
+        warnings.warn('load_persistables: "%s" does not say how far its parameters were trained, as it has no MANIFEST: the '
+                      "schedule of the learning rate goes on from where the scope stands" % dirname, MillraceWarning, stacklevel=2)
 
 
 def save_inference_model(dirname, feeded_var_names, target_vars, executor=None, main_program=None, scope=None, pooled=()):
@@ -217,8 +275,26 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor=None, 
     prediction = targets[0]
     program = prediction.program if main_program is None and isinstance(prediction, Variable) else _program(main_program)
     data = _lines("save_inference_model", program, feeded_var_names)
-    _scope(scope)._scope.save_model(program._author.for_test(), program.startup_bytes(), data, name_of(prediction),
-                                    [name_of(var) for var in pooled], _checks.path("save_inference_model: dirname", dirname))
+    name = name_in(program, prediction, "save_inference_model: target_vars: ")
+    online = [name_in(program, var, "save_inference_model: pooled: ") for var in pooled]
+    _scope(scope)._scope.save_model(program._test_bytes(), program.startup_bytes(), data, name, online,
+                                    _checks.path("save_inference_model: dirname", dirname))
+
+
+def load_inference_model(dirname, executor=None, scope=None):
+    """A model that save_inference_model wrote, or one of Paddle, as a program: [program, names of what it is fed with, its
+    predictions as Variables], for exe.run(program, feed={...}, fetch_list=predictions).
+
+    Its parameters and tables (weights alone: it is not trained on) come into the scope and replace those of their names. What
+    they do not fit, or a table that is there, is an AlreadyExistsError: give the model a scope of its own, by
+    scope_guard(Scope()).
+    """
+    loaded = _scope(scope)._scope.load_model(_checks.path("load_inference_model: dirname", dirname))
+    for warning in loaded["warnings"]:
+        warnings.warn(warning, MillraceWarning, stacklevel=2)
+    program = _loaded_program(loaded["program"], loaded["seed"])
+    program._looked_up.update(loaded["looked_up"])
+    return [program, loaded["feeds"], [program.var(name) for name in loaded["fetches"]]]
 
 
 def export_model(dirname, feeded_var_names, target_vars, main_program=None, scope=None, format="PADDLE", vocabulary=None):
@@ -247,8 +323,9 @@ def export_model(dirname, feeded_var_names, target_vars, main_program=None, scop
         if other not in _EXPORTED:
             raise ConfigError('export_model: "%s" holds "%s", which is of no exported model, and the folder would be replaced; '
                               "give another one" % (dirname, other))
-    _scope(scope)._scope.export_model(program._author.for_test(), _lines("export_model", program, feeded_var_names),
-                                      [name_of(var, "export_model: target_vars: ") for var in targets], " ".join(fields), dirname)
+    _scope(scope)._scope.export_model(program._test_bytes(), _lines("export_model", program, feeded_var_names),
+                                      [name_in(program, var, "export_model: target_vars: ") for var in targets], " ".join(fields),
+                                      dirname)
 
 
 def _lines(call, program, given):
@@ -259,8 +336,10 @@ def _lines(call, program, given):
         if not slots:
             raise ConfigError(call + ": feeded_var_names is empty; name the slots that a line to score has, in their order")
         dataset = DatasetBase()
-        dataset.set_use_var([slot if isinstance(slot, Variable) else program.var(name_of(slot)) for slot in slots])
-    return "data_desc {\n%s\n}\nseed: %d\nfilelist: \"/dev/null\"" % (dataset._data_desc(), program.random_seed)
+        dataset.set_use_var([program.var(name_in(program, slot, call + ": feeded_var_names: ")) for slot in slots])
+        dataset.set_zeros(program._trained_on.get("zeros", "KEEP"))
+    return "data_desc {\n%s\n}\ndataset { class_name: %s }\nseed: %d\nfilelist: \"/dev/null\"" % (
+        dataset._data_desc(), quoted(dataset.class_name), program.random_seed)
 
 
 def _program(given):
@@ -280,7 +359,7 @@ def _scope(given):
 def _fetches(program, fetch_list):
     """The names of what is to be fetched; one variable stands for a list of it."""
     given = [fetch_list] if isinstance(fetch_list, (Variable, str)) else fetch_list or ()
-    names = [name_of(var, "fetch_list: ") for var in given]
+    names = [name_in(program, var, "fetch_list: ") for var in given]
     for name in names:
         try:
             program.var(name)
@@ -289,11 +368,15 @@ def _fetches(program, fetch_list):
     return names
 
 
-def _values(name, given, dtype):
-    """An array of the variable's type. Numbers keep their value, ids their 64 bits; what would not is an error."""
+def _values(name, given, dtype, is_id=False, row=None):
+    """An array of the variable's type. Numbers keep their value, ids their 64 bits; what would not is an error, as is an id
+    below 0."""
     whole = dtype.kind in "iu"
     try:
-        array = _checks.whole_array(given) if whole else np.asarray(given)
+        _checks.unmasked('feed "%s"' % name, given)
+        array = _checks.whole_array(given, 0 if is_id else -2 ** 63) if whole else np.asarray(given)
+    except ConfigError:
+        raise
     except (OverflowError, TypeError, ValueError) as error:
         raise ConfigError('feed "%s": %s' % (name, error)) from None
     if array.size and array.dtype.kind not in ("biu" if whole else "biuf"):
@@ -304,26 +387,35 @@ def _values(name, given, dtype):
         if array.min() < least or array.max() > most:
             raise ConfigError('feed "%s" holds %s, from %d to %d; there are values from %d to %d' % (
                 name, dtype, least, most, array.min(), array.max()))
+    if is_id:
+        _checks.ids('feed "%s"' % name, array, row)
     return array.astype(dtype, copy=False)
+
+
+def _feeds(program, feed):
+    feeds, names = [], set()
+    for key, given in feed.items():
+        name = name_in(program, key, "feed: ")
+        if name in names:
+            raise ConfigError('feed: "%s" is there twice' % name)
+        names.add(name)
+        feeds.append(_fed(program, name, given))
+    return feeds
 
 
 def _fed(program, name, given):
     var = program.var(name)
     dtype = np.dtype(var.dtype)
+    what, is_id = 'feed "%s"' % name, name in program._looked_up
     if var.lod_level == 0:
-        return name, np.ascontiguousarray(_values(name, given, dtype)), None
-    if isinstance(given, tuple) and len(given) == 2:
-        values, lengths = _values(name, given[0], dtype), _values(name, given[1], np.dtype(np.int64)).reshape(-1)
+        values, offsets = np.ascontiguousarray(_values(name, given, dtype, is_id)), None
     else:
-        rows = [_values(name, row, dtype).reshape(-1) for row in given]
-        lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        values = np.concatenate(rows) if rows else np.zeros(0, dtype=dtype)
-    if (lengths < 0).any() or int(lengths.sum()) != values.shape[0]:
-        raise ConfigError('feed "%s": lengths must not be negative; they sum to %d, and there are %d values' % (
-            name, lengths.sum(), values.shape[0]))
-    if values.ndim == 1:
-        values = values.reshape(-1, 1)
-    return name, np.ascontiguousarray(values), np.concatenate([[0], np.cumsum(lengths)])
+        values, offsets = _cut(what, given, lambda part, row: _values(name, part, dtype, is_id, row))
+        if values.ndim == 1:
+            values = values.reshape(-1, 1)
+    if dtype.kind == "f":
+        _checks.finite(what, values, offsets, refused="which trains the parameters to nan" if program._is_trained else None)
+    return name, np.ascontiguousarray(values), offsets
 
 
 class _places:

@@ -1,13 +1,16 @@
 """Programs and their variables."""
 
 import contextlib
+import itertools
 import os
 import threading
+from typing import NamedTuple
+import weakref
 
-from . import _checks, _millrace
-from .errors import ConfigError, IoError
+from . import _checks, _millrace, unique_name
+from .errors import AlreadyExistsError, ConfigError, IoError, NotFoundError
 
-__all__ = ["CPUPlace", "ParamAttr", "Program", "Scope", "Variable", "default_main_program", "default_startup_program",
+__all__ = ["CPUPlace", "ParamAttr", "Program", "Scope", "TableRows", "Variable", "default_main_program", "default_startup_program",
            "global_scope", "load_plugin", "op_info", "op_types", "program_guard", "scope_guard"]
 
 
@@ -66,7 +69,10 @@ class Variable:
     def _binary(self, op, other, swapped=False):
         from . import layers
         if isinstance(other, Variable):
-            return getattr(layers, "elementwise_" + op)(self, other)
+            one, another = self._counted(other), other._counted(self)
+            return getattr(layers, "elementwise_" + op)(one, another)
+        if self.dtype == "bool":
+            return self._counted(self)._binary(op, other, swapped)
         what = '"%s" and what stands beside it in a formula' % self.name
         number = _checks.number(what, other)
         if self.dtype in _checks.WHOLE:
@@ -80,10 +86,19 @@ class Variable:
             return layers.scale(self, bias=number if op == "add" else -number)
         if op == "sub":
             return layers.scale(self, scale=-1.0, bias=number)
+        if op == "div" and not swapped and not number:
+            raise ConfigError('"%s" is divided by 0' % self.name)
         if op == "mul" or not swapped:
             return layers.scale(self, scale=number if op == "mul" else 1 / number)
         constant = layers.fill_constant(shape=[1], dtype=self.dtype, value=number)
         return layers.elementwise_div(layers.elementwise_mul(layers.ones_like(self), constant), self)
+
+    def _counted(self, beside):
+        """A bool beside something in a formula as 1 where it holds and 0 where it does not, in the other's type."""
+        from . import layers
+        if self.dtype != "bool":
+            return self
+        return layers.cast(self, "float32" if beside.dtype == "bool" else beside.dtype)
 
     def _with_large(self, op, other, swapped):
         """_binary of whole numbers that float32, in which scale has its attributes, would round."""
@@ -146,6 +161,15 @@ class Variable:
 
     __iter__ = None  # it is no list, though it has parts
 
+    def __eq__(self, other):
+        """Value by value, as layers.equal. Whether two are one variable, their names say; a dict and a set tell them apart."""
+        return self._compared("equal", other)
+
+    def __ne__(self, other):
+        return self._compared("not_equal", other)
+
+    __hash__ = object.__hash__
+
     def __lt__(self, other):
         return self._compared("less_than", other)
 
@@ -160,7 +184,8 @@ class Variable:
 
     def __bool__(self):
         raise ConfigError('"%s" has a value when the program runs, not while it is written; take layers.cond, layers.While or '
-                          "layers.where instead of if, while, and, or" % self.name)
+                          "layers.where instead of if, while, and, or; to find a variable in a list (x in [y, z]) compare names" %
+                          self.name)
 
     def _compared(self, layer, other):
         from . import layers
@@ -221,6 +246,9 @@ class ParamAttr:
         raise ConfigError("param_attr is a ParamAttr, a name or an initializer, not %r" % (given,))
 
 
+_keys = itertools.count(1)
+
+
 class Program:
     """Operators over variables. A main program grows as layers are called; its startup program makes the parameters.
 
@@ -232,13 +260,29 @@ class Program:
         self._mains = []  # when this is a startup program
         self._bytes = None  # when this is a copy
         self._source = None  # what a copy was made of
-        self._names = {}
+        self._key = next(_keys)  # tells it from others that are trained on a scope
+        self._names = set()
+        self._initial_values = {}  # of parameters that start as arrays
         self._lines = {}  # where the operator that makes a variable was called
         self._queues = []  # that its readers take from
+        self._looked_up = set()  # names of what tables are asked for
+        self._sources = []  # readers and loaders that a generator of Python's fills
+        self._trained_on = {}  # "zeros": the rule of the data set that it was trained on; its clones' as well
         self._gradient_clip = None  # of optimizers that have none
         self._is_trained = False  # whether an optimizer's minimize has made it one that trains
+        self._is_test = False  # whether it is a clone for tests
+        self._counts = weakref.WeakKeyDictionary()  # what such a clone counted, by scope
         self.auc_states = []
         self.random_seed = 1
+
+    def __repr__(self):
+        if self._mains:
+            return "Program(startup of %d)" % len(self._mains)
+        if self._is_empty():
+            return "Program(empty)"
+        return "Program(%s%d operators, %d parameters%s)" % (
+            "" if self._bytes is None else "a copy, ", len(self.ops().splitlines()) - 1, len(self._author.parameters()),
+            ", trains" if self._is_trained else "")
 
     @property
     def _author(self):
@@ -256,11 +300,17 @@ class Program:
     def _is_empty(self):
         return self._made is None and self._bytes is None and not self._mains
 
+    def _root(self):
+        """What it is a copy of, at last."""
+        return self if self._source is None else self._source._root()
+
     def unique_name(self, stem):
-        """"fc_0", "fc_1", ..."""
-        number = self._names.get(stem, 0)
-        self._names[stem] = number + 1
-        return "%s_%d" % (stem, number)
+        """"fc_0", "fc_1", ...: of unique_name.generate, and none that this program has had."""
+        while True:
+            name = unique_name.generate(stem)
+            if name not in self._names:
+                self._names.add(name)
+                return name
 
     def var(self, name):
         """The variable of that name; NotFoundError with the nearest name."""
@@ -276,16 +326,36 @@ class Program:
         return self
 
     def clone(self, for_test=False):
-        """A copy of a main program as it is now; `for_test`: the forward part alone, with dropout and its like off."""
+        """A copy of a main program as it is now; `for_test`: the forward part alone, with dropout and its like off.
+
+        A copy for tests measures itself: what its layers count (auc) adds up over its runs on a scope, and starts over when
+        parameters of the scope have changed, by training, by loading or by set. Training counts beside it.
+        """
         copy = Program()
-        copy._bytes = self._author.for_test() if for_test else self.serialize()
+        copy._bytes = self._test_bytes() if for_test else self.serialize()
         copy._source = self
         copy.auc_states = list(self.auc_states)
         copy.random_seed = self.random_seed
         copy._lines = self._lines
         copy._queues = self._queues
+        copy._looked_up = self._looked_up
+        copy._sources = self._sources
+        copy._trained_on = self._trained_on
         copy._is_trained = self._is_trained and not for_test
+        copy._is_test = self._is_test or for_test
         return copy
+
+    def _test_bytes(self):
+        """The forward part."""
+        return _millrace.program_for_test(self.serialize())
+
+    def _own_counts(self, scope):
+        """Where it counts on a scope; None: by the scope's variables."""
+        if not self._is_test:
+            return None
+        if scope not in self._counts:
+            self._counts[scope] = _millrace.OwnCounts(_millrace.counted_variables(self.serialize()))
+        return self._counts[scope]
 
     def serialize(self):
         """The ProgramDesc as bytes, as Paddle saves it."""
@@ -324,20 +394,71 @@ class Program:
             raise IoError("Program.save: %s: %s" % (error.filename or folder, error.strerror)) from None
 
 
+class _LoadedAuthor:
+    """What stands for the extension's object in a program that was loaded: it can be run and looked at."""
+
+    def __init__(self, data):
+        self._data, self._vars = data, _millrace.program_vars(data)
+
+    def main(self):
+        return self._data
+
+    def has(self, name):
+        return name in self._vars
+
+    def find(self, name):
+        if name not in self._vars:
+            raise NotFoundError('the program has no variable "%s"; it has: %s' % (name, ", ".join(sorted(self._vars))))
+        return self._vars[name]
+
+    def parameters(self):
+        return sorted(name for name, meta in self._vars.items() if meta["persistable"])
+
+    def stops_gradient(self, name):
+        return not self.find(name)["persistable"]
+
+    def __getattr__(self, name):
+        raise ConfigError("this program was loaded from a model, to be run as it is: nothing is added to it, and it has no startup "
+                          "program")
+
+
+def _loaded_program(data, seed):
+    program = Program()
+    program._made, program.random_seed, program._is_test = _LoadedAuthor(data), seed, True
+    return program
+
+
+class TableRows(NamedTuple):
+    """Rows of a table that grows, by their keys: ids, or with per_slot (key: SLOT_AND_ID) hashes of slot and id."""
+
+    keys: object  #: uint64, [rows], ascending
+    values: object  #: float32, [rows, dim]
+
+
+def _array_or_rows(value):
+    return TableRows(*value) if isinstance(value, tuple) else value
+
+
 class Scope:
     """Where variables live between runs: parameters, optimizer state, tables."""
 
     def __init__(self):
         self._scope = _millrace.Scope()
 
+    def __repr__(self):
+        try:
+            return "Scope(%d variables, step %d)" % (len(self.names()), self.step)
+        except AlreadyExistsError:
+            return "Scope(in use by a call that is not over)"
+
     def get(self, name):
-        """A copy of a tensor as a numpy array; None when there is none of that name."""
-        return self._scope.get(name)
+        """A copy: a tensor as a numpy array, a table that grows as TableRows; None when there is none of that name."""
+        return _array_or_rows(self._scope.get(name))
 
     def set(self, name, array):
         """Writes a tensor; one that is there keeps its shape and type."""
         import numpy as np
-        self._scope.set(name, np.asarray(array))
+        self._scope.set(name, np.asarray(_checks.unmasked('variable "%s"' % name, array)))
 
     def names(self):
         """Of all its variables."""
@@ -345,7 +466,7 @@ class Scope:
 
     @property
     def step(self):
-        """Batches trained on these parameters since the startup program ran."""
+        """Batches trained on its parameters since their startup programs ran; loading takes up the count of what was saved."""
         return self._scope.step
 
     def find_var(self, name):
@@ -367,6 +488,8 @@ class _ScopeVariable:
 
     def __array__(self, dtype=None, copy=None):
         array = self._scope.get(self._name)
+        if isinstance(array, TableRows):
+            raise ConfigError('"%s" is a table that grows: scope.get("%s") has its keys and rows' % (self._name, self._name))
         return array if dtype is None else array.astype(dtype)
 
 

@@ -1,12 +1,17 @@
 """How parameters start. A value depends on the program's seed, the parameter's name and its place alone."""
 
-__all__ = ["Constant", "Uniform", "Normal", "Xavier", "ConstantInitializer",
+__all__ = ["Constant", "Uniform", "Normal", "Xavier", "NumpyArrayInitializer", "ConstantInitializer",
            "UniformInitializer", "NormalInitializer", "XavierInitializer"]
 
+from . import _checks
 from .errors import ConfigError
+
+_MOST_VALUES = 1 << 28  # of an array that a program holds: 1 GiB
 
 
 class _Initializer:
+    _values = None  # of an array
+
     def __init__(self, text):
         self.text = text
 
@@ -36,6 +41,23 @@ def Normal(loc=0.0, scale=1.0):
 def Xavier(uniform=True):
     """Glorot and Bengio: sqrt(6 / (fan_in + fan_out)) either way, or normal with sqrt(2 / (fan_in + fan_out))."""
     return _Initializer("xavier: true" if uniform else "xavier_normal: true")
+
+
+def NumpyArrayInitializer(value):
+    """These values, an array of the parameter's shape, which the startup program holds."""
+    import numpy as np
+    array = np.asarray(_checks.unmasked("NumpyArrayInitializer", value))
+    if array.dtype.kind not in "biuf" or not array.size:
+        raise ConfigError("NumpyArrayInitializer: an array of numbers, not %s %s" % (array.dtype, list(array.shape)))
+    if array.size > _MOST_VALUES:
+        raise ConfigError("NumpyArrayInitializer: a program holds up to %d values, not %d; set them after the startup program has "
+                          "run: scope.set(name, array)" % (_MOST_VALUES, array.size))
+    made = _Initializer("constant: 0.0")
+    made._values = np.array(array, dtype=np.float32, order="C")
+    if not np.isfinite(made._values).all():
+        raise ConfigError("NumpyArrayInitializer: %d of %d values are nan or infinite, or too large for float32" % (
+            (~np.isfinite(made._values)).sum(), array.size))
+    return made
 
 
 ConstantInitializer = Constant

@@ -5,7 +5,9 @@ import sys
 import warnings
 
 from . import _millrace
+from ._settings import quoted
 from .errors import MillraceWarning
+from .framework import _array_or_rows
 from .report import Report
 
 __all__ = ["Job"]
@@ -32,25 +34,35 @@ class Job:
         return job
 
     def _start(self, file, text, overrides, output_dir):
+        self._file = file
         self._job = _millrace.Job(file, text, list(overrides), os.fspath(output_dir))
         if self._job.warnings:
             warnings.warn(self._job.warnings.rstrip(), MillraceWarning, stacklevel=3)
 
-    def run(self, resume="never"):
+    def __repr__(self):
+        return "Job(%s%s)" % (quoted(self._file), ", output_dir=" + quoted(self._job.output_dir) if self._job.output_dir else "")
+
+    def run(self, resume="never", verbose=True, model="last"):
         """Trains to the end and returns a Report.
 
-        `resume` is "never", "auto" (the newest whole checkpoint of output_dir) or a checkpoint's folder. Ctrl-C ends the
-        run within a second, with a checkpoint where there is an output_dir, and raises KeyboardInterrupt. Other Python
-        threads run meanwhile. A second run starts anew.
+        `resume` is "never", "auto" (the newest whole checkpoint of output_dir) or a checkpoint's folder; with "auto", an `infer`
+        job scores with the parameters of the last step, or with model="best" with those of the best evaluation.
+
+        Ctrl-C ends the run within a second, with a checkpoint where there is an output_dir, and raises KeyboardInterrupt. Other
+        Python threads run meanwhile. A second run starts anew.
+
+        Fetched values are printed on sys.stdout and kept in Report.history; what else is to be said goes to the logger "millrace"
+        of Python's logging (INFO), or to sys.stderr while that has no handler. verbose=False keeps both still.
         """
         if self._job.has_run:
             self._job.compile()
         sys.stdout.flush()
-        return Report(**self._job.run(os.fspath(resume)))
+        return Report(**self._job.run(os.fspath(resume), model, not verbose))
 
     def parameter(self, name):
-        """A copy of a dense parameter after run(): "h.w_0" of the fc layer "h" has the shape [inputs, outputs]."""
-        return self._job.parameter(name)
+        """A copy of a parameter after run(): "h.w_0" of the fc layer "h" is an array [inputs, outputs], a table that grows is
+        TableRows(keys, values)."""
+        return _array_or_rows(self._job.parameter(name))
 
     @property
     def config(self):

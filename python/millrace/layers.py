@@ -3,12 +3,13 @@
 Names and arguments are those of Paddle's fluid.layers. What does not fit raises ConfigError at the call.
 """
 
-from . import _activations, _checks, _control_flow, _losses, _norms, _sequences, _tensors
+from . import _activations, _checks, _control_flow, _losses, _norms, _recurrent, _sequences, _tensors
 from ._activations import *  # noqa: F401,F403
-from ._append import activate, as_ints, as_list, caller, checked, dtype_name, op, parameter, program_of
+from ._append import activate, as_ints, as_list, caller, check_values, checked, dtype_name, fill, op, parameter, program_of
 from ._control_flow import *  # noqa: F401,F403
 from ._losses import *  # noqa: F401,F403
 from ._norms import *  # noqa: F401,F403
+from ._recurrent import *  # noqa: F401,F403
 from ._sequences import *  # noqa: F401,F403
 from ._settings import quoted
 from ._tensors import *  # noqa: F401,F403
@@ -16,7 +17,7 @@ from .errors import ConfigError
 from .framework import ParamAttr, Variable, default_main_program
 from .initializer import Constant, Xavier
 
-_UNARY = ("relu", "sigmoid", "tanh", "square", "sqrt", "exp", "log", "abs", "sign", "logsigmoid", "softplus", "softsign", "relu6",
+_UNARY = ("relu", "sigmoid", "tanh", "square", "sqrt", "exp", "log", "abs", "sign", "logsigmoid", "softplus", "softsign",
           "reciprocal", "rsqrt", "floor", "ceil", "round", "sin", "cos", "erf")
 _ELEMENTWISE = ("add", "sub", "mul", "div", "max", "min", "pow", "mod", "floordiv")
 _REDUCE = ("sum", "mean", "max", "min", "prod", "all", "any")
@@ -24,29 +25,34 @@ _REDUCE = ("sum", "mean", "max", "min", "prod", "all", "any")
 __all__ = ["clip", "concat", "data", "dropout", "embedding", "expand_dims", "fc", "matmul", "mean", "mul", "op", "reshape", "scale",
            "slice", "softmax", "split", "squeeze", "stack", "sum", "sums", "topk", "transpose", "unsqueeze", *_UNARY,
            *("elementwise_" + name for name in _ELEMENTWISE), *("reduce_" + name for name in _REDUCE), *_activations.__all__,
-           *_control_flow.__all__, *_losses.__all__, *_norms.__all__, *_sequences.__all__, *_tensors.__all__]
+           *_control_flow.__all__, *_losses.__all__, *_norms.__all__, *_recurrent.__all__, *_sequences.__all__, *_tensors.__all__]
 
 
-def data(name, shape, dtype="float32", lod_level=0, append_batch_size=True):
-    """A slot of the input: the variable that batches are fed to.
+def data(name, shape, append_batch_size=True, dtype=None, lod_level=0):
+    """A slot of the input: the variable that batches are fed to. Also data(name, shape, dtype, lod_level), as fluid.data has them.
 
     shape      of a row, [13]; a -1 for the batch is put before it unless there is one. With lod_level 1 (sparse slots, any
                number of values in a row) the variable is [values, 1].
-    dtype      "float32", or "int64" for ids and classes
+    dtype      "float32", as by default, or "int64" for ids and classes
     """
     program = default_main_program()
+    if not isinstance(append_batch_size, bool):
+        lod_level = lod_level if dtype is None else dtype
+        append_batch_size, dtype = True, append_batch_size
     if not isinstance(name, str):
         raise ConfigError("data: a slot's name is a str, not %r" % (name,))
     sizes = [-1 if size is None else _checks.whole('data "%s": shape' % name, size)
              for size in _checks.listed('data "%s": shape' % name, shape, "sizes")]
-    if isinstance(dtype, bool):
-        raise ConfigError('data "%s": dtype is %r; give append_batch_size by its name' % (name, dtype))
+    if isinstance(lod_level, bool) or isinstance(dtype, bool):
+        raise ConfigError('data "%s": %r stands where dtype or lod_level do; give append_batch_size by its name' % (
+            name, lod_level if isinstance(lod_level, bool) else dtype))
     if append_batch_size and -1 not in sizes:
         sizes = [-1] + sizes
     if program._author.has(name):
         raise ConfigError('data: there is a variable "%s" already; a model that is written again, as when a notebook\'s cell runs '
                           "twice, goes to new programs: with millrace.program_guard(millrace.Program(), millrace.Program())" % name)
-    program._author.add_data(name, dtype_name(dtype), sizes, _checks.whole('data "%s": lod_level' % name, lod_level, 0))
+    program._author.add_data(name, dtype_name("float32" if dtype is None else dtype), sizes,
+                             _checks.whole('data "%s": lod_level' % name, lod_level, 0))
     return Variable(program, name)
 
 
@@ -54,14 +60,16 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
               per_slot=False, optimizer=None, out_of_range=None, initial_rows=None):
     """Rows of a table by id: [values, dim], or [batch, dim] of a dense slot [batch, 1].
 
-    size          [vocabulary, dim], or [None, dim] for a table that takes any 64-bit id and grows
+    size          [vocabulary, dim], or [None, dim] for a table that takes any id from 0 to 2**64 - 1 and grows
     padding_idx   the id whose row is zero and stays zero
     param_attr    equal names share a table
     per_slot      a growing table keeps equal ids of two slots apart
     optimizer     the rule of this table, by default that of minimize
     out_of_range  "ERROR", "ZERO" or "MODULO" for ids beyond the vocabulary
 
-    Gradients are sparse, whatever is_sparse says: rows that a batch does not touch are not updated.
+    Gradients are sparse, whatever is_sparse says: rows that a batch does not touch get none. Most rules then leave them as they
+    are. Of a table with a vocabulary Adam moves them nevertheless, by their running means, unless its lazy_mode is True, and
+    Momentum, LarsMomentum, DecayedAdagrad, RMSProp, Adamax, Adadelta, Lamb and penalties move every row at each step.
     """
     if dtype != "float32":
         raise ConfigError("embedding: rows are float32, not %s" % dtype)
@@ -74,8 +82,11 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
     vocabulary, dim = [None if part is None else _checks.whole("embedding: size", part) for part in size]
     if dim is None:
         raise ConfigError("embedding: size is [vocabulary, dim], not %r" % (size,))
+    if vocabulary is not None and vocabulary < 1:
+        raise ConfigError("embedding: size: a vocabulary has at least 1 id, not %d; a table that grows is [None, %d]" % (
+            vocabulary, dim))
     fields = ["name: %s" % quoted(table), "dim: %d" % dim]
-    if vocabulary is not None and vocabulary >= 0:
+    if vocabulary is not None:
         fields.append("vocabulary: %d" % vocabulary)
     if padding_idx is not None:
         padding_idx = _checks.whole("embedding: padding_idx", padding_idx)
@@ -91,17 +102,20 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
         fields.append("out_of_range: %s" % out_of_range)
     if initial_rows is not None:
         fields.append("initial_rows: %d" % initial_rows)
-    default = Xavier() if "vocabulary" in " ".join(fields) else None
+    default = Xavier() if vocabulary is not None else None
     initializer = attr.initializer or default
     if initializer is not None:
         fields.append("init { %s }" % initializer.text)
     if optimizer is not None:
         fields.append("optimizer { %s }" % optimizer.text)
+    check_values(program, initializer, table, [vocabulary, dim])
     program._author.add_table(" ".join(fields))
+    fill(program, initializer, table)
     out = stem + ".tmp_0"
     if attr._rule():
         program._author.set_rule(table, attr._rule())
     program._author.look_up(checked(input, program, "embedding", "input").name, table, out)
+    program._looked_up.add(input.name)
     program._lines[out] = caller()
     return Variable(program, out)
 
@@ -140,8 +154,9 @@ def fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=Non
     return activate(out, act, stem)
 
 
-def concat(input, axis=1, name=None):
-    """Sets variables side by side along an axis: [batch, a] and [batch, b] become [batch, a + b]."""
+def concat(input, axis=0, name=None):
+    """Sets variables side by side along an axis: along axis 1 [batch, a] and [batch, b] become [batch, a + b]; along 0, as by
+    default, [n, a] and [m, a] become [n + m, a]."""
     return op("concat", {"X": as_list(input)}, {"axis": axis}, name=name)
 
 
@@ -150,7 +165,7 @@ def mean(x, name=None):
     return op("mean", {"X": x}, name=name)
 
 
-def dropout(x, dropout_prob, is_test=False, seed=None, dropout_implementation="downgrade_in_infer", name=None):
+def dropout(x, dropout_prob, is_test=False, seed=None, name=None, dropout_implementation="downgrade_in_infer"):
     """Sets a random part to zero while training; the shape of x."""
     attrs = {"dropout_prob": dropout_prob, "is_test": is_test, "dropout_implementation": dropout_implementation}
     if seed is not None:
@@ -158,14 +173,18 @@ def dropout(x, dropout_prob, is_test=False, seed=None, dropout_implementation="d
     return op("dropout", {"X": x}, attrs, ["Out", "Mask"], name=name)[0]
 
 
-def softmax(input, axis=-1, name=None):
-    """Probabilities along an axis; the shape of input, [batch, classes] as a rule."""
+def softmax(input, use_cudnn=False, name=None, axis=-1):
+    """Probabilities along an axis, by its name; the shape of input, [batch, classes] as a rule. use_cudnn changes nothing."""
+    if not isinstance(use_cudnn, bool):
+        raise ConfigError("softmax: use_cudnn stands second, as in fluid, and is a bool, not %r; give axis by its name" % (
+            use_cudnn,))
     return op("softmax", {"X": input}, {"axis": axis}, name=name)
 
 
-def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, name=None):
-    """scale * x + bias of every value, or scale * (x + bias) without bias_after_scale; the shape of x."""
-    return op("scale", {"X": x}, {"scale": scale, "bias": bias, "bias_after_scale": bias_after_scale}, name=name)
+def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
+    """scale * x + bias of every value, or scale * (x + bias) without bias_after_scale; act of it, by its name; the shape of x."""
+    return activate(op("scale", {"X": x}, {"scale": scale, "bias": bias, "bias_after_scale": bias_after_scale},
+                       name=name if act is None else None), act, "scale", name)
 
 
 def clip(x, min, max, name=None):
@@ -183,9 +202,14 @@ def mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None):
     return op("mul", {"X": x, "Y": y}, {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}, name=name)
 
 
-def reshape(x, shape, name=None):
-    """The same values in another shape; 0 keeps an axis, -1 takes what is left: [batch, 6] by [0, 2, -1] is [batch, 2, 3]."""
-    return op("reshape2", {"X": x}, {"shape": list(shape)}, ["Out", "XShape"], name=name)[0]
+def reshape(x, shape, actual_shape=None, act=None, inplace=False, name=None):
+    """The same values in another shape; 0 keeps an axis, -1 takes what is left: [batch, 6] by [0, 2, -1] is [batch, 2, 3]. Then
+    act, by its name. Nothing is copied in either case of inplace."""
+    if actual_shape is not None:
+        raise ConfigError("reshape: actual_shape: give sizes as shape, with -1 for what is left, not %r" % (actual_shape,))
+    sizes = as_ints(_checks.listed("reshape: shape", shape, "sizes"), "reshape: shape")
+    out = op("reshape2", {"X": x}, {"shape": sizes}, ["Out", "XShape"], name=name if act is None else None)[0]
+    return activate(out, act, "reshape", name)
 
 
 def transpose(x, perm, name=None):
@@ -226,9 +250,9 @@ def stack(x, axis=0, name=None):
     return op("stack", {"X": as_list(x)}, {"axis": axis}, ["Y"], name=name)
 
 
-def sums(input):
-    """The sum of a list of variables of one shape, which it has."""
-    return op("sum", {"X": as_list(input)})
+def sums(input, out=None):
+    """The sum of a list of variables of one shape, which it has; in `out` if it is given."""
+    return op("sum", {"X": as_list(input)}, None, None if out is None else {"Out": out})
 
 
 sum = sums

@@ -9,7 +9,7 @@ parameter_list  the only parameters to train, as Variables or names; by default 
 """
 
 from . import _checks
-from ._settings import flag, name_of, quoted
+from ._settings import flag, name_in, quoted
 from .clip import _Clip
 from .errors import ConfigError
 from .framework import Program, Variable
@@ -133,7 +133,8 @@ class Optimizer:
         only = parameter_list if parameter_list is not None else self._parameters
         if only is not None and not list(only):
             raise ConfigError("minimize: parameter_list is empty: there is nothing to train")
-        pairs = program._author.minimize(loss.name, text, _names(only), _names(no_grad_set))
+        pairs = program._author.minimize(loss.name, text, _names(program, only), _names(program, no_grad_set),
+                                         program.unique_name)
         program._is_trained = True
         return [], [(Variable(program, parameter), Variable(program, gradient)) for parameter, gradient in pairs]
 
@@ -285,5 +286,5 @@ LambOptimizer = Lamb
 FtrlOptimizer = Ftrl
 
 
-def _names(given):
-    return [name_of(var, "minimize: ") for var in given or ()]
+def _names(program, given):
+    return [name_in(program, var, "minimize: ") for var in given or ()]

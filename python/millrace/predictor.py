@@ -1,12 +1,15 @@
 """Scores from a saved model."""
 
+import warnings
 from collections.abc import Mapping
+import os
 from typing import NamedTuple
 
 import numpy as np
 
 from . import _checks, _millrace
-from .errors import ConfigError
+from .errors import ConfigError, MillraceWarning
+from .lod_tensor import _cut
 
 __all__ = ["Predictor", "Slot"]
 
@@ -26,21 +29,32 @@ class Predictor:
 
         scores = millrace.Predictor("out/model").predict({"dense": x, "C1": [[7], [8, 9]]})   # float32, [rows]
 
-    Scores are those of the program `predictor`. Any number of threads may use one object.
+    Scores are those of the program `predictor`. Where the model was trained without zeros of sparse slots (zeros: DROP),
+    they are left out of lines and columns alike, and a MillraceWarning says how many. Any number of threads may use one object.
     """
 
     def __init__(self, folder, feed="offline", prediction="", data_desc=None):
         """`feed` is "offline" (ids, as in training) or "online" (pooled embeddings); `prediction` chooses among several
         that a model of Paddle returns; `data_desc`, a DataFeedDesc as text, stands for the model's own."""
+        self._given = (os.path.abspath(_checks.path("Predictor: folder", folder)), feed, prediction, data_desc)
         self._predictor = _millrace.Predictor(_checks.path("Predictor: folder", folder), feed, prediction, data_desc)
+        self._seen = _seen(self._given[0])  # behind the loading, which refuses a pipe or a device before it is opened
+        for warning in self._predictor.warnings():
+            warnings.warn(warning, MillraceWarning, stacklevel=2)
         self.slots = [Slot(s["name"], s["type"], s["is_dense"], s["width"], s["is_needed"])
                       for s in self._predictor.slots()]
+
+    def __reduce__(self):
+        """For pickle, and so for processes of a pool: the folder's path, from which the model is loaded again. One that has
+        changed since this one was loaded is refused there."""
+        return _reloaded, (*self._given, self._seen)
 
     def predict_lines(self, lines, without=()):
         """Scores lines of MultiSlot text: a str or bytes of whole lines, or an iterable of lines. float32, [rows].
 
         They are parsed as they are: the model's pipe_command is not run. Blank lines are passed over. `without` names
-        slots that the lines lack, for example the label. A line that does not parse is a DataError with its number.
+        slots that the lines lack, for example the label. A line that does not parse is a DataError with its number;
+        scores that are not finite are a MillraceWarning.
         """
         if isinstance(lines, (bytes, bytearray)):
             text = bytes(lines)
@@ -53,15 +67,20 @@ class Predictor:
             slot = self._slot(name)
             if slot.is_needed:
                 raise ConfigError('without: the score depends on slot "%s"' % name)
-        return self._predictor.score_text(text, without)
+        scores = self._told(self._predictor.score_text(text, without))
+        odd = np.flatnonzero(~np.isfinite(scores))
+        if odd.size:
+            warnings.warn("%d of %d scores are not finite; the first: %s of row %d, from 0" % (
+                odd.size, scores.size, scores[odd[0]], odd[0]), MillraceWarning, stacklevel=2)
+        return scores
 
     def predict(self, columns):
         """Scores rows given as a dict, by slot. float32, [rows].
 
         A dense slot of width w takes an array [rows, w], or [rows] where w is 1. A sparse slot takes a list with a
-        sequence of values for each row, an array [rows] or [rows, k] (k values in every row), or a pair
-        (values, lengths) of arrays: values end to end, and how many of them each row has. Slots that no score depends
-        on may be left out.
+        sequence of values for each row, an array [rows] or [rows, k] (k values in every row), or
+        create_lod_tensor(values, [lengths]): values end to end, and how many of them each row has. Ids are 0 to 2**64 - 1;
+        floats that are not finite are a MillraceWarning. Slots that no score depends on may be left out.
         """
         if not isinstance(columns, Mapping):
             raise ConfigError("predict: a dict of values by slot, not %r" % (columns,))
@@ -84,13 +103,44 @@ class Predictor:
                 raise ConfigError('slot "%s" has %d rows, but slot "%s" has %d' % (slot.name, count, rows[0], rows[1]))
             rows = rows or (slot.name, count)
             given.append((slot.name, values, offsets))
-        return self._predictor.score_columns(given, rows[1] if rows else 0)
+        return self._told(self._predictor.score_columns(given, rows[1] if rows else 0))
+
+    @staticmethod
+    def _told(scored):
+        scores, zeros_dropped = scored
+        if zeros_dropped:
+            warnings.warn("%d zeros of sparse slots were left out, as in training (zeros: DROP)" % zeros_dropped,
+                          MillraceWarning, stacklevel=3)
+        return scores
 
     def _slot(self, name):
         for slot in self.slots:
             if slot.name == name:
                 return slot
         raise ConfigError('the model has no slot "%s"; it has: %s' % (name, ", ".join(s.name for s in self.slots)))
+
+
+def _seen(folder):
+    """What tells the model of a folder, or of a prefix, from another one: our own by what MODEL says of all files."""
+    try:
+        with open(os.path.join(folder, "MODEL"), "rb") as file:
+            return [file.read()]
+    except OSError:
+        pass
+    parent, prefix = (folder, "") if os.path.isdir(folder) else os.path.split(folder)
+    names = sorted(os.listdir(parent)) if os.path.isdir(parent) else []
+    paths = [os.path.join(parent, name) for name in names if name.startswith(prefix)]
+    found = [(path, os.stat(path)) for path in paths if os.path.exists(path)]  # a link may lead nowhere
+    return [(os.path.basename(path), stat.st_size, stat.st_mtime_ns) for path, stat in found]
+
+
+def _reloaded(folder, feed, prediction, data_desc, seen):
+    """What pickle calls."""
+    predictor = Predictor(folder, feed, prediction, data_desc)
+    if predictor._seen != seen:
+        raise ConfigError('the model in "%s" is another one than the Predictor was pickled with; load the new one by '
+                          "millrace.Predictor(folder)" % folder)
+    return predictor
 
 
 def _line(given):
@@ -101,39 +151,35 @@ def _line(given):
 
 def _column(slot, given):
     """(values of the slot's type end to end, offsets or None, rows)."""
+    _checks.unmasked('slot "%s"' % slot.name, given)
     if slot.is_dense:
         values = _values(slot, given)
         rows = values.shape[0] if values.ndim else 1
         if values.size != rows * slot.width:
             raise ConfigError('slot "%s" is dense with %d values a row: give an array [rows, %d], not %s' % (
                 slot.name, slot.width, slot.width, list(values.shape)))
+        if slot.dtype == "float":
+            _checks.finite('slot "%s"' % slot.name, values.reshape(rows, slot.width))
         return values.reshape(-1), None, rows
-    if isinstance(given, tuple) and len(given) == 2:
-        values, lengths = _values(slot, given[0]).reshape(-1), np.asarray(given[1], dtype=np.int64).reshape(-1)
-    elif isinstance(given, np.ndarray) and given.dtype != object:
-        values = _values(slot, given)
-        rows = values.shape[0]
-        lengths = np.full(rows, values.size // max(rows, 1), dtype=np.int64)
-        values = values.reshape(-1)
-    else:
-        parts = [_values(slot, row).reshape(-1) for row in given]
-        lengths = np.array([len(part) for part in parts], dtype=np.int64)
-        values = np.concatenate(parts) if parts else _values(slot, [])
-    if (lengths < 0).any() or int(lengths.sum()) != values.size:
-        raise ConfigError('slot "%s": lengths must not be negative and must sum to the %d values; they sum to %d' % (
-            slot.name, values.size, int(lengths.sum())))
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return values, offsets, len(lengths)
+    what = 'slot "%s"' % slot.name
+    values, offsets = _cut(what, given, lambda part, row: _values(slot, part, row))
+    values = values.reshape(-1)
+    if offsets[-1] != values.size:
+        raise ConfigError("%s: values are a column; the LoDTensor has %d for lengths that sum to %d" % (
+            what, values.size, offsets[-1]))
+    if slot.dtype == "float":
+        _checks.finite(what, values, offsets)
+    return values, offsets, len(offsets) - 1
 
 
-def _values(slot, given):
+def _values(slot, given, row=None):
     if slot.dtype == "float":
         array = np.asarray(given)
         if array.size and array.dtype.kind not in "biuf":
             raise ConfigError('slot "%s" holds floats; give numbers, not %s' % (slot.name, array.dtype))
         return np.ascontiguousarray(array, dtype=np.float32)
-    array = _checks.whole_array(given)
+    array = _checks.whole_array(given, 0)
     if array.size and array.dtype.kind not in "iu":
         raise ConfigError('slot "%s" holds ids; give integers, not %s' % (slot.name, array.dtype))
+    _checks.ids('slot "%s"' % slot.name, array, row)
     return np.ascontiguousarray(array).astype(np.uint64, copy=False)

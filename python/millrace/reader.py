@@ -11,12 +11,12 @@ import time
 import numpy as np
 
 from . import _checks, _millrace
-from .errors import CancelledError, ConfigError, Error
+from .errors import AlreadyExistsError, CancelledError, ConfigError, Error, NotFoundError
 from .framework import CPUPlace, Variable, default_main_program, global_scope
 from ._append import caller, dtype_name, dtype_number
 
 __all__ = ["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "Reader", "batch", "double_buffer", "multi_pass", "open_files",
-           "py_array_reader", "random_data_generator", "read_file", "shuffle"]
+           "py_array_reader", "py_reader", "random_data_generator", "read_file", "shuffle"]
 
 
 # The pushes and pops that are under way, by thread: (queue, whether it has to wait).
@@ -37,6 +37,11 @@ class PyArrayFeedQueue:
         self._queue = made[0]
         self._raised = None
         self._ended = False  # by close() without an error
+        self._reader = None  # of a program, that takes from it
+        self._outputs = []  # names of the variables that show the arrays of a push, for each read_file
+        self._no_ids = {}  # why an array's numbers are no ids, by its number: what nobody looked up when it was pushed
+        self._producers = threading.Lock()
+        self._inside, self._left, self._expected = 0, 0, 1  # producers within `with`, behind it, and how many are to come
 
     def __repr__(self):
         shapes = ", ".join("%s %s" % (dtype, list(shape)) for shape, dtype in self.shapes)
@@ -55,18 +60,32 @@ class PyArrayFeedQueue:
         """Waits while the queue is full, then puts a tuple of arrays into it.
 
         Takes numpy arrays, pyarrow arrays, pandas columns, and what speaks DLPack or the buffer protocol; contiguous ones
-        of the right dtype without a copy. ConfigError for another shape or dtype; CancelledError after close.
+        of the right dtype without a copy. ConfigError for another shape or dtype, and for an id below 0 that a table is asked
+        for, by run where the table comes later; CancelledError after close. Floats that are not finite are a MillraceWarning
+        with their place, and end a run that trains by them.
         """
         if not isinstance(array_tuple, (tuple, list)):
             array_tuple = (array_tuple,)
         arrays = [_array(number, array) for number, array in enumerate(array_tuple)]
+        for number, array in enumerate(arrays):
+            if array.dtype.kind == "f":
+                _checks.finite("array %d" % number, array)
+            try:
+                _checks.ids("array %d" % number, array)
+            except ConfigError as error:
+                if self._is_looked_up(number):
+                    raise
+                self._no_ids.setdefault(number, error)
+            if array.dtype == np.uint64 and self._is_looked_up(number):
+                arrays[number] = array.view(np.int64)  # ids by their 64 bits
         thread = threading.get_ident()
         _calls[thread] = (self, self.is_full)
         try:
             self._queue.push(arrays)
         except CancelledError as error:
             if self._ended:
-                error = CancelledError("the queue is closed: it takes no more arrays")
+                error = CancelledError("the queue is closed: it takes no more arrays; where several producers push, tell it how "
+                                       "many by expect(number) before the first begins, and reopen() opens it for another pass")
             raise error from self._raised
         except Error as error:
             raise error from self._raised
@@ -74,7 +93,8 @@ class PyArrayFeedQueue:
             _calls.pop(thread, None)
 
     def pop(self):
-        """Waits while the queue is empty, then takes a tuple of arrays; None when it was closed and all were taken."""
+        """Waits while the queue is empty, then takes a tuple of arrays; None at the end of a pass, and when the queue was closed
+        and all were taken."""
         thread = threading.get_ident()
         _calls[thread] = (self, self.is_empty)
         try:
@@ -84,6 +104,39 @@ class PyArrayFeedQueue:
         finally:
             _calls.pop(thread, None)
         return None if arrays is None else tuple(arrays)
+
+    def end_pass(self):
+        """Ends the pass, and leaves the queue open for the next one: behind what was pushed, pop gives None once, and a reader
+        is at its end until it starts over. Waits while the queue is full."""
+        try:
+            self._queue.end_pass()
+        except Error as error:
+            raise error from self._raised
+
+    def reopen(self):
+        """Opens a queue that was closed again, empty, for another pass. Does nothing while it is open."""
+        if self._queue.is_closed():
+            self._raised, self._ended, self._left, self._no_ids = None, False, 0, {}
+            self._queue.reopen()
+            if self._reader is not None:
+                self._reader._start_over()
+
+    def _is_looked_up(self, number):
+        """Whether a table is asked for what arrays of this number hold."""
+        looked_up = self._reader.program._looked_up if self._reader is not None else ()
+        return any(names[number] in looked_up for names in self._outputs if number < len(names))
+
+    def _check_ids(self):
+        """Before a run: refuses what was pushed before the program asked a table for it."""
+        for number, error in list(self._no_ids.items()):
+            if self._is_looked_up(number):
+                raise ConfigError("%s, which was pushed into the queue of \"%s\"; reset the reader, or reopen() the closed queue, to "
+                                  "empty it" % (error, self._outputs[0][number]))
+
+    def expect(self, producers):
+        """Says how many producers push within `with queue:`: the last of so many that leaves closes it. By default it is the
+        last that is within."""
+        self._expected = _checks.whole("expect: producers", producers, 1)
 
     def close(self, error=None):
         """Ends the queue for both sides: no push from now on, and no pop after the last array.
@@ -100,15 +153,22 @@ class PyArrayFeedQueue:
         self._queue.close("" if error is None else "the queue was closed by " + _named(error))
 
     def __iter__(self):
-        """Pops until the end."""
+        """Pops until the end of the pass."""
         return iter(self.pop, None)
 
     def __enter__(self):
+        with self._producers:
+            self._inside += 1
         return self
 
     def __exit__(self, kind, error, traceback):
-        """`with queue:` around a producer closes it at the end, by the exception if there was one."""
-        self.close(error)
+        """`with queue:` around each producer closes it when the last one leaves (expect), and at once by an exception."""
+        with self._producers:
+            self._inside -= 1
+            self._left += 1
+            is_last = self._inside == 0 and self._left >= self._expected
+        if is_last or error is not None:
+            self.close(error)
         return False
 
     def size(self):
@@ -182,19 +242,164 @@ class PyArrayFeedQueueHolder:
 class Reader:
     """A reader variable of a program, made once by its startup program. read_file takes its next item.
 
-    shapes, dtypes, lod_levels say what an item holds.
+    shapes, dtypes, lod_levels say what an item holds. One that was made of py_array_reader may get its arrays from a
+    generator, as in fluid:
+
+        reader.decorate_batch_generator(lambda: ((x, y) for x, y in day))
+        reader.start()
+        try:
+            while True:
+                exe.run(main)
+        except millrace.EOFException:
+            reader.reset()              # and start() again
+
+    train_from_reader(main, epochs=3) starts it itself.
     """
 
     def __init__(self, program, name, shapes, dtypes, lod_levels):
         self.program, self.name = program, name
         self.shapes, self.dtypes, self.lod_levels = shapes, dtypes, lod_levels
+        self._scope = global_scope()
+        self._outer = None  # what was made of it
+        self._passes = None  # what pushes, of py_array_reader and of what was made of it
+
+    def __repr__(self):
+        items = ", ".join("%s %s" % (dtype, list(shape)) for shape, dtype in zip(self.shapes, self.dtypes))
+        return 'Reader("%s": %s)' % (self.name, items)
+
+    def decorate_batch_generator(self, reader, places=None):
+        """What pushes: a function that returns a generator of batches, each a tuple with an array for each output. It is called for
+        each pass."""
+        self._decorate("decorate_batch_generator", reader, places, lambda batch: batch)
+
+    def decorate_sample_list_generator(self, reader, places=None):
+        """The same of a function whose generator gives batches as lists of samples, each a tuple with a value for each output."""
+        def stacked(samples):
+            pushed = self._passes.queue.shapes
+            return [_stacked(column, shape, dtype, "output %d" % i)
+                    for i, (column, (shape, dtype)) in enumerate(zip(_columns(samples, len(pushed)), pushed))]
+        self._decorate("decorate_sample_list_generator", reader, places, stacked)
+
+    def decorate_sample_generator(self, sample_generator, batch_size, drop_last=True, places=None):
+        """The same of a function whose generator gives one sample after another, batch_size of which are a batch."""
+        self.decorate_sample_list_generator(_batches(sample_generator, batch_size, drop_last), places)
+
+    decorate_tensor_provider = decorate_batch_generator
+    decorate_paddle_reader = decorate_sample_list_generator
+    set_batch_generator = decorate_batch_generator
+    set_sample_list_generator = decorate_sample_list_generator
+    set_sample_generator = decorate_sample_generator
+
+    def start(self):
+        """Begins a pass: calls the generator's function and pushes what it gives. Without one, opens a queue that was closed, for
+        who pushes."""
+        if self._passes is None:
+            return  # files need nobody
+        self._passes.start()
+
+    def reset(self):
+        """Ends the pass, wherever it is, so that the next one may start: what was pushed of it is dropped. Parameters stay."""
+        if self._passes is None:
+            self._restart()
+        else:
+            self._passes.stop()
+            self._passes.queue.close(CancelledError("its reader was reset"))
+            self._passes.queue.reopen()
+
+    def _restart(self):
+        outermost = self
+        while outermost._outer is not None:
+            outermost = outermost._outer
+        self._scope._scope.reset_reader(outermost.name)
+
+    def _start_over(self):
+        """After its queue was opened again."""
+        with contextlib.suppress(NotFoundError, AlreadyExistsError):  # not made yet; or in a run, which starts it over itself
+            self._restart()
+
+    def _decorate(self, method, reader, places, convert):
+        if self._passes is None:
+            raise ConfigError('%s: the reader "%s" reads files; a generator pushes into one of py_array_reader' % (
+                method, self.name))
+        _places(method, places)
+        self._passes.batches = _generated(method, reader, convert)
+        if self._passes not in self.program._sources:
+            self.program._sources.append(self._passes)
+
+
+class _Passes:
+    """Pushes what a generator gives into a queue, a pass after another, from a thread of its own."""
+
+    def __init__(self, queue):
+        self.queue, self.batches, self._thread, self._epochs = queue, None, None, 0
+        self._is_started = False  # by start(), and not reset since
+
+    def start(self):
+        """Begins a pass."""
+        if self.batches is None:
+            self.queue.reopen()  # somebody else pushes
+            return
+        if self._is_started or self._is_pushing():
+            raise ConfigError("the reader was started and its pass is not over: reset() it first")
+        self._begin(1)
+        self._is_started = True
+
+    def _begin(self, epochs):
+        self.queue.reopen()
+        self._epochs = epochs
+        self._thread = threading.Thread(target=self._push, args=(epochs,), daemon=True)
+        self._thread.start()
+
+    def stop(self, error=None):
+        """Lets the thread end at its next push, and waits for it."""
+        if self._thread is not None:
+            self.queue.close(error or CancelledError("its reader was reset"))
+            self._thread.join()
+            self._thread = None
+        self._is_started = False
+
+    def _is_pushing(self):
+        return self._thread is not None and self._thread.is_alive()
+
+    def _push(self, epochs):
+        try:
+            for _ in range(epochs):
+                for arrays in self.batches():
+                    self.queue.push(arrays)
+                self.queue.end_pass()
+        except CancelledError as error:
+            if not self.queue.is_closed():
+                self.queue.close(error)  # of the generator's own
+        except BaseException as error:  # pylint: disable=broad-except
+            self.queue.close(error)  # the training ends by it
+
+    def _next_feed(self, feed):
+        return {}  # the program reads it
+
+    def _start_passes(self, epochs):
+        """For train_from_reader: begins them, unless start() has begun one; whether it did."""
+        if not self._is_pushing() and not self.queue.size():
+            self._begin(epochs)
+            return True
+        if epochs > self._epochs:
+            raise ConfigError("train_from_reader: the reader was started for one pass, and epochs is %d: leave out start(), "
+                              "train_from_reader starts it" % epochs)
+        return False
+
+    def _ended(self):
+        """After a training has read to the end."""
+        self._is_started = False
+
+    def _stop(self, error):
+        self.stop(error)
 
 
 def py_array_reader(capacity, shapes, place=None, dtypes=None):
     """A reader of what Python pushes, and its queue: (Reader, PyArrayFeedQueue).
 
-    The queue stands in global_scope(); make both before the startup program runs there. The reader ends when the queue is
-    closed, and cannot start over.
+    The queue stands in global_scope(); make both before the startup program runs there. The reader is at the end of a pass where
+    queue.end_pass() or close() was called. It starts over with what is pushed next: into the queue, or after reset() or
+    queue.reopen() into one that was closed. Ids are 0 to 2**64 - 1; where a table is asked for them, an array of uint64 holds those of 64 bits.
     """
     program = default_main_program()
     name = _unique_name("py_array_feed_queue")
@@ -205,7 +410,19 @@ def py_array_reader(capacity, shapes, place=None, dtypes=None):
     kinds = [dtype for _, dtype in feeder.shapes]
     reader = _make(program, "create_py_array_reader", [list(shape) for shape, _ in feeder.shapes], kinds, [0] * len(kinds),
                    {"feeder_name": name})
+    reader._passes = _Passes(feeder)
+    feeder._reader = reader
     return reader, feeder
+
+
+def py_reader(capacity, shapes, dtypes, lod_levels=None, name=None, use_double_buffer=True):
+    """fluid's name for a reader with a generator: py_array_reader without its queue. lod_levels are 0: sequences are fed by
+    io.PyReader."""
+    if any(lod_levels or ()):
+        raise ConfigError("py_reader: lod_levels: a queue holds arrays that are not cut into sequences; feed those by "
+                          "io.PyReader(feed_list=[...]), not %r" % (lod_levels,))
+    made = py_array_reader(capacity, shapes, None, dtypes)[0]
+    return double_buffer(made) if use_double_buffer else made
 
 
 def open_files(filenames, shapes, dtypes, lod_levels=None, thread_num=1, buffer_size=100, format="", names=None):
@@ -271,6 +488,8 @@ def read_file(reader):
         program._author.add_variable(name, dtype, [int(size) for size in shape], lod_level)
         program._lines[name] = caller()
     program._author.append("read", [("Reader", [reader.name])], [("Out", names)], {})
+    if reader._passes is not None:
+        reader._passes.queue._outputs.append(names)
     variables = [Variable(program, name) for name in names]
     return variables[0] if len(variables) == 1 else variables
 
@@ -318,8 +537,72 @@ def _make(program, type, shapes, dtypes, lod_levels, attrs, inputs=()):
 
 def _decorate(type, reader, attrs):
     _checks.one_of(type.replace("create_", "") + ": reader", reader, Reader)
-    return _make(reader.program, type, reader.shapes, reader.dtypes, reader.lod_levels, attrs,
+    made = _make(reader.program, type, reader.shapes, reader.dtypes, reader.lod_levels, attrs,
                  [("UnderlyingReader", [reader.name])])
+    made._scope, made._passes, reader._outer = reader._scope, reader._passes, made
+    return made
+
+
+def _places(what, given):
+    for place in given if isinstance(given, (list, tuple)) else [given]:
+        if place is not None:
+            _checks.one_of(what + ": places", place, CPUPlace)
+
+
+def _generated(method, reader, convert):
+    """A function that gives the batches of a pass."""
+    if not callable(reader):
+        raise ConfigError("%s: a function that returns a generator, which is called for each pass, not %r" % (method, reader))
+    return lambda: map(convert, reader())
+
+
+def _batches(sample_generator, batch_size, drop_last):
+    """A function that gives lists of batch_size samples."""
+    batch_size = _checks.whole("batch_size", batch_size, 1)
+    if not callable(sample_generator):
+        raise ConfigError("a function that returns a generator of samples, which is called for each pass, not %r" % (
+            sample_generator,))
+
+    def made():
+        samples = iter(sample_generator())
+        while True:
+            some = list(itertools.islice(samples, batch_size))
+            if not some or drop_last and len(some) < batch_size:
+                return
+            yield some
+    return made
+
+
+def _columns(samples, count):
+    """The values of each output or variable, of samples that are tuples of them."""
+    samples = [sample if isinstance(sample, (list, tuple)) else (sample,) for sample in samples]
+    for row, sample in enumerate(samples):
+        if len(sample) != count:
+            raise ConfigError("sample %d (from 0) of a batch has %d values, and there are %d variables" % (row, len(sample), count))
+    return list(zip(*samples))
+
+
+def _stacked(column, shape, dtype, what):
+    """The samples' values as rows of an array of that type."""
+    array = _rows(column, shape, dtype, what)
+    if np.dtype(dtype).kind in "iu" and array.dtype.kind not in "biu":
+        raise ConfigError("%s holds %s; give whole numbers, not %s" % (what, dtype, array.dtype))
+    least, most = _checks.WHOLE.get(np.dtype(dtype).name, (0, 0))
+    if np.dtype(dtype).itemsize < 8 and most and array.size and (array.min() < least or array.max() > most):
+        raise ConfigError("%s holds %s, from %d to %d; there are values from %d to %d" % (
+            what, dtype, least, most, array.min(), array.max()))
+    return array.astype(dtype, copy=False)
+
+
+def _rows(column, shape, dtype, what):
+    """The samples' values as rows of an array, of the type that they have."""
+    sizes = [int(size) for size in shape[1:]]
+    _checks.unmasked(what, column)
+    try:
+        rows = [_checks.whole_array(value) if np.dtype(dtype).kind in "iu" else np.asarray(value) for value in column]
+        return np.stack([row.reshape(sizes) if -1 not in sizes else row for row in rows])
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ConfigError("%s: the samples of a batch do not make %s %s: %s" % (what, dtype, list(shape), error)) from None
 
 
 def _size(what, given):
@@ -352,6 +635,7 @@ def _array(number, given):
         raise ConfigError("array %d has missing values, which no tensor holds; fill them first, by .fillna(value) or "
                           ".fill_null(value)" % number)
     made_of = type(given).__name__
+    _checks.unmasked("array %d" % number, given)
     if not isinstance(given, np.ndarray):
         try:
             if hasattr(given, "__dlpack__") and not hasattr(given, "to_numpy"):
@@ -362,8 +646,6 @@ def _array(number, given):
                 given = np.asarray(given)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
             raise ConfigError("array %d: %s does not come in as an array: %s" % (number, made_of, error)) from error
-    if isinstance(given, np.ma.MaskedArray):
-        raise ConfigError("array %d is masked; fill it first, by .filled(value)" % number)
     if given.dtype == object and not given.ndim:
         raise ConfigError("array %d: %s does not come in as an array; push a tuple of arrays" % (number, made_of))
     return np.ascontiguousarray(given) if given.ndim else given.reshape(())

@@ -26,7 +26,7 @@ class Report:
     total_seconds: float  #: with loading, evaluations, checkpoints
     total_rows: int  #: with those of earlier runs that this one went on from
     total_batches: int
-    data: Dict[str, object]  #: the input: files, bytes, lines, bad_lines, first_bad_lines, counters by kind
+    data: Dict[str, object]  #: the input: files, bytes, lines, bad_lines, first_bad_lines, counters by kind, left_out
     stage_seconds: Dict[str, float]  #: summed over threads
     bottleneck: str  #: one sentence on what held the run up
     stopped_early: bool = False

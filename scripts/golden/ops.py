@@ -12,6 +12,7 @@ from random_ops import Rows
 
 paddle.enable_static()
 RNG = np.random.RandomState(20)
+NUMBERS = np.array([[-3, 5, 0, 8], [9, -7, 4, 2]], np.int64)  # beside RNG, whose order all files share
 OUT = os.path.join(os.path.dirname(__file__), "..", "..", "tests", "golden", "ops")
 NAMES = {"float32": "float32", "int64": "int64", "int32": "int32", "bool": "bool", "uint8": "uint8"}
 
@@ -167,15 +168,21 @@ def unary_ops():
         x_out(op, "matrix", floats(4, 5, low=-3, high=3), golden=g)
         x_out(op, "one row", floats(1, 3), golden=g)
         x_out(op, "three axes", floats(2, 3, 4), golden=g)
+        if op == "square":
+            x_out(op, "whole numbers", NUMBERS, golden=g)
         if op == "softmax":
             x_out(op, "large logits", np.array([[1000, 999, -1000], [-1e4, 0, 1]], np.float32), golden=g)
         g.save()
     g = Golden("scale")
     x_out("scale", "bias after", floats(3, 4), {"scale": 2.5, "bias": 0.5, "bias_after_scale": True}, golden=g)
     x_out("scale", "bias before", floats(3, 4), {"scale": 2.5, "bias": 0.5, "bias_after_scale": False}, golden=g)
+    for kind in (np.int64, np.int32):
+        x_out("scale", "whole numbers, %s" % kind.__name__, NUMBERS.astype(kind), {"scale": 1.0, "bias": -1.0, "bias_after_scale": True}, golden=g)
     g.save()
     g = Golden("clip")
     x_out("clip", "both bounds", floats(3, 6, low=-2, high=2), {"min": -0.5, "max": 0.75}, golden=g)
+    for kind in (np.int64, np.int32):
+        x_out("clip", "whole numbers, %s" % kind.__name__, NUMBERS.astype(kind), {"min": -2.5, "max": 6.0}, golden=g)
     g.save()
     g = Golden("leaky_relu")
     x_out("leaky_relu", "both sides", floats(3, 4), {"alpha": 0.1}, golden=g)
@@ -261,6 +268,8 @@ def binary_ops():
     g = Golden("sum")
     case(g, "tensors", {"X": [("x%d" % i, floats(3, 2)) for i in range(3)]}, {"Out": ["out"]})
     case(g, "one", {"X": [("x", floats(3, 2))]}, {"Out": ["out"]})
+    for kind in (np.int64, np.int32):
+        case(g, "whole numbers, %s" % kind.__name__, {"X": [("x0", NUMBERS.astype(kind)), ("x1", NUMBERS[::-1].astype(kind))]}, {"Out": ["out"]})
     g.save()
 
 
@@ -331,6 +340,7 @@ def metric_ops():
         case(g, "largest", {"X": [("x", scores)]}, {"Out": ["out"], "Indices": ["indices"]}, attrs)
         if op == "top_k_v2":
             case(g, "smallest", {"X": [("x", scores)]}, {"Out": ["out"], "Indices": ["indices"]}, dict(attrs, largest=False))
+            case(g, "whole numbers", {"X": [("x", NUMBERS)]}, {"Out": ["out"], "Indices": ["indices"]}, attrs)
         g.save()
     g = Golden("accuracy")
     order = np.argsort(-scores, 1)[:, :2].astype(np.int64)
@@ -426,6 +436,7 @@ DRAWN = [
     "tan", "atan", "erf", "expm1", "log2", "log10", "tanh_shrink", "hard_shrink", "softshrink", "thresholded_relu", "brelu", "selu", "celu", "stanh",
     "soft_relu", "mish", "prelu", "log_softmax", "depthwise_conv2d", "pool2d", "rnn", "size", "coalesce_tensor",
     "teacher_student_sigmoid_loss", "hinge_loss", "kldiv_loss", "nll_loss", "label_smooth", "frobenius_norm", "logsumexp", "sequence_conv", "lod_reset", "einsum",
+    "scatter", "where_index", "hierarchical_sigmoid", "nce",
 ]
 
 

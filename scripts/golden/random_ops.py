@@ -4,7 +4,7 @@
     python random_ops.py --out DIR [--seed 1] [--each 4] [--ops REGEX]
 
 Each folder DIR/OP.N holds program.bin (a ProgramDesc with the operator and the gradient that Paddle makes of it), a
-LoDTensor file for each variable, and case.txt, which says what the files are. tests/program/paddle_ops_test.cc runs
+LoDTensor file for each variable, and case.txt, which says what the files are. tests/runtime/paddle_ops_test.cc runs
 the programs. ops.py takes the golden cases of many operators from the same list. See README.md beside this file.
 """
 import argparse
@@ -53,6 +53,11 @@ class Draw:
 
     def ids(self, high, *shape):
         return self.rng.randint(0, high, shape).astype(np.int64)
+
+    def numbers(self, *shape):
+        """Whole numbers, of 64 bits or of 32."""
+        values = self.ids(19, *shape) - 9
+        return self.choice(values, values.astype(np.int32))
 
     def bools(self, *shape):
         return self.rng.randint(0, 2, shape).astype(bool)
@@ -207,6 +212,61 @@ def _cast(d, kind):
     if d.choice(True, False):
         return one({"X": d.ids(9, *d.shape())}, {"in_dtype": 3, "out_dtype": 5}, grad=False)
     return one({"X": d.floats(*d.shape(), low=-5, high=5)}, {"in_dtype": 5, "out_dtype": d.choice(3, 2, 0)}, grad=False)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Functions of whole numbers
+
+
+@op("abs", "square", "sign", "clip", "cumsum", "tril_triu", "scale")
+def _of_whole_numbers(d, kind):
+    attrs = {"clip": {"min": -3.5, "max": 4.0}, "cumsum": {"axis": d.choice(0, 1, -1), "exclusive": d.choice(True, False), "reverse": d.choice(True, False)},
+             "tril_triu": {"diagonal": d.choice(-1, 0, 1), "lower": d.choice(True, False)}, "scale": {"scale": 2.0, "bias": -1.0, "bias_after_scale": True}}
+    return one({"X": d.numbers(3, d.size(2), 4)}, attrs.get(kind, {}), grad=False)
+
+
+@op("arg_max", "arg_min", "argsort", "top_k_v2")
+def _order_of_whole_numbers(d, kind):
+    x = d.rng.permutation(24).reshape(4, 6).astype(d.choice(np.int64, np.int32)) - 12
+    axis = d.choice(0, -1)
+    if kind.startswith("arg_"):
+        return one({"X": x}, {"axis": axis, "keepdims": d.choice(True, False), "dtype": 3, "flatten": False}, grad=False)
+    attrs = {"axis": axis, "descending": d.choice(True, False)} if kind == "argsort" else {"k": 2, "axis": axis, "largest": d.choice(True, False), "sorted": True}
+    return one({"X": x}, attrs, grad=False, more={"Indices": ["indices"]}, check=["out", "indices"])
+
+
+@op("sum")
+def _sum_of_whole_numbers(d, kind):
+    x = d.numbers(3, 2)
+    return Case({"X": [("x0", x), ("x1", x[::-1].copy())]}, {"Out": ["out"]})
+
+
+def ids_of(d, *width, sequences=None, least=0):
+    """A sequence of ids."""
+    values, offsets = d.sequence(*width, sequences=sequences, least=least)
+    return d.ids(50, *values.shape).astype(d.choice(np.int64, np.int32)), offsets
+
+
+@op("sequence_reverse", "sequence_reshape", "sequence_expand", "sequence_expand_as", "sequence_concat", "sequence_pad", "sequence_unpad", "sequence_slice")
+def _sequences_of_ids(d, kind):
+    if kind == "sequence_reverse":
+        return one({"X": ids_of(d, 1)}, grad=False, out="Y")
+    if kind == "sequence_reshape":
+        return one({"X": ids_of(d, 4)}, {"new_dim": d.choice(2, 4, 1)}, grad=False)
+    if kind.startswith("sequence_expand"):
+        y = d.sequence(2, least=1)
+        return one({"X": d.ids(50, len(y[1]) - 1, 2), "Y": y}, {"ref_level": 0} if kind == "sequence_expand" else {}, grad=False)
+    if kind == "sequence_concat":
+        x = ids_of(d, 1, sequences=3, least=1)
+        return Case({"X": [("x0", x), ("x1", (x[0][::-1].copy(), x[1]))]}, {"Out": ["out"]})
+    if kind == "sequence_pad":
+        x = ids_of(d, 1)
+        return one({"X": x, "PadValue": np.array([7], x[0].dtype)}, {"padded_length": d.choice(-1, 6)}, grad=False, more={"Length": ["length"]},
+                   check=["out", "length"])
+    if kind == "sequence_unpad":
+        return one({"X": d.ids(50, 3, 4), "Length": d.ids(4, 3) + 1}, grad=False)
+    x = ids_of(d, 1, least=3)
+    return one({"X": x, "Offset": d.ids(2, len(x[1]) - 1, 1), "Length": d.ids(2, len(x[1]) - 1, 1) + 1}, grad=False)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -398,6 +458,21 @@ def _share_data(d, kind):
 def _where(d, kind):
     shape = d.shape()
     return one({"Condition": d.bools(*shape), "X": d.floats(*shape), "Y": d.floats(*shape)})
+
+
+@op("where_index")
+def _where_index(d, kind):
+    condition = d.bools(3, d.size())
+    return one({"Condition": d.choice(condition, condition.astype(np.int64), condition.astype(np.float32))}, grad=False)
+
+
+@op("scatter")
+def _scatter(d, kind):
+    rows, overwrite = d.size(3, 6), d.choice(True, False)
+    # Of a row that is overwritten, Paddle gives each update the gradient that only the last has.
+    ids = d.rng.permutation(rows)[:d.size(1, 3)] if overwrite else d.ids(rows, d.size(2, 5))
+    ids = ids.astype(d.choice(np.int64, np.int32))
+    return one({"X": d.floats(rows, 2, 2), "Ids": ids, "Updates": d.floats(len(ids), 2, 2)}, {"overwrite": overwrite})
 
 
 @op("masked_select")
@@ -1055,6 +1130,38 @@ def _bce_loss(d, kind):
 def _huber(d, kind):
     n = d.size()
     return one({"X": d.floats(n, 1, low=-3, high=3), "Y": d.floats(n, 1)}, {"delta": 0.7}, more={"Residual": ["residual"]}, check=["out", "residual"])
+
+
+@op("nce")
+def _nce(d, kind):
+    n, width, classes = 4, d.size(), d.size(2, 4)
+    # Aliases by which nothing but class 0 is drawn, so that it is known what is.
+    alias = np.zeros(classes, np.int32)
+    alias[0] = -1
+    inputs = {"Input": d.floats(n, width), "Label": d.ids(classes, n, d.size(1, 2)), "Weight": d.floats(classes, width),
+              "CustomDistProbs": d.simplex(classes), "CustomDistAlias": alias, "CustomDistAliasProbs": np.zeros(classes, np.float32)}
+    if d.choice(True, False):
+        inputs["Bias"] = d.floats(classes, 1)
+    if d.choice(True, False):
+        inputs["SampleWeight"] = d.floats(n, 1, low=0.5, high=2)
+    return one(inputs, {"num_total_classes": classes, "num_neg_samples": 3, "sampler": 2, "seed": 7, "is_sparse": False},
+               grad=[name.lower() for name in ("Input", "Weight", "Bias") if name in inputs], out="Cost",
+               more={"SampleLogits": ["logits"], "SampleLabels": ["labels"]}, check=["out", "logits", "labels"])
+
+
+@op("hierarchical_sigmoid")
+def _hierarchical_sigmoid(d, kind):
+    n, width, classes = d.size(), d.size(), d.size(2, 9)
+    told = d.choice(True, False)
+    inputs = {"X": d.floats(n, width, low=-2, high=2), "W": d.floats(classes - 1, width), "Label": d.ids(classes, n, 1)}
+    if told:  # trees of another shape: any ways over the nodes, -1 behind their ends
+        ways = d.ids(classes - 1, n, 3)
+        ways[:, 2] = np.where(d.bools(n), ways[:, 2], -1)
+        inputs.update(PathTable=ways, PathCode=d.ids(2, n, 3))
+    if d.choice(True, False):
+        inputs["Bias"] = d.floats(classes - 1, 1)
+    grad = [name.lower() for name in ("X", "W", "Bias") if name in inputs]
+    return one(inputs, {"num_classes": classes, "is_sparse": False}, grad=grad, more={"PreOut": ["pre"], "W_Out": ["w_out"]}, check=["out", "pre"])
 
 
 @op("bpr_loss")

@@ -1,6 +1,7 @@
 // Writes a seeded click log whose attainable AUC is known.
 
 #include <gflags/gflags.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <thread>
@@ -79,6 +80,7 @@ Result<ClickLogOptions> OptionsFromFlags() {
 Status Run(const CommandLine& line) {
   if (!line.arguments.empty()) return InvalidConfig("\"" + line.arguments[0] + "\" is no flag");
   MR_ASSIGN(const ClickLogOptions options, OptionsFromFlags());
+  if (FLAGS_output_dir == "-") MR_TRY(CheckIsOpen(STDOUT_FILENO, "cannot write rows"));
   MR_ASSIGN(const std::vector<ClickLogSplit> splits, WriteClickLog(options, FLAGS_output_dir));
   for (const ClickLogSplit& split : splits) {
     std::fprintf(stderr, "%s: %lld rows, %.1f MB in %zu files, %.2f %% clicks; attainable AUC %.4f, log loss %.4f\n",

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gflags/gflags.h>
 #include <glog/logging.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <new>
@@ -208,6 +210,7 @@ class Parser {
   bool version_ = false;
 };
 
+bool was_closed[3] = {};        ///< standard streams; written before threads start
 bool reader_is_gone = false;    ///< of standard output; the thread that writes there alone
 std::string_view program_name;  ///< for EndWithReason; written before threads start
 
@@ -226,9 +229,18 @@ std::string_view program_name;  ///< for EndWithReason; written before threads s
   } catch (const std::bad_alloc&) {
     code = 3;
     write(": out of memory: smaller batches, tables or layers, fewer threads, or a larger limit (ulimit -v) may help");
-  } catch (const std::system_error& error) {
+  } catch (const std::filesystem::filesystem_error& error) {
     code = 3;
-    write(": the system has no room for another thread (ulimit -u, ulimit -v): ");
+    write(": ");
+    write(error.what());
+  } catch (const std::system_error& error) {
+    // std::thread says so when it cannot start; nothing else of ours throws one.
+    code = 3;
+    if (error.code() == std::errc::resource_unavailable_try_again) {
+      write(": the system has no room for another thread (ulimit -u, ulimit -v): ");
+    } else {
+      write(": the system refused: ");
+    }
     write(error.what());
   } catch (const std::exception& error) {
     write(": internal error: ");
@@ -258,16 +270,19 @@ void WriteLogPrefix(std::ostream& out, const google::LogMessageInfo& line, void*
 }
 
 /// Opens those of 0, 1 and 2 that the caller has closed: the next file that is opened would get the number, and what is
-/// printed would go into it.
+/// printed would go into it. What is written to standard output fails as it would have.
 void HoldStandardStreams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (::fcntl(stream, F_GETFD) < 0) (void)::open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+    if (::fcntl(stream, F_GETFD) >= 0) continue;
+    was_closed[stream] = true;
+    (void)::open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
   }
 }
 
 }  // namespace
 
 CommandLine ParseCommandLine(const ProgramInfo& program, int argc, char** argv) {
+  signal(SIGXFSZ, SIG_IGN);  // a file that grew too large is an error of the write, with a message
   HoldStandardStreams();
   program_name = program.name;
   std::set_terminate(EndWithReason);
@@ -277,7 +292,22 @@ CommandLine ParseCommandLine(const ProgramInfo& program, int argc, char** argv) 
   return Parser(program).Parse(argc, argv);
 }
 
+Status CheckIsOpen(int stream, const std::string& what) {
+  if (!was_closed[stream]) return Status::Ok();
+  return IoError(what + ": standard " + (stream == STDIN_FILENO ? "input" : "output") + " is closed");
+}
+
+Status CheckPrinted() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return Status::Ok();
+  struct stat output {};
+  const bool is_pipe = ::fstat(STDOUT_FILENO, &output) == 0 && (S_ISFIFO(output.st_mode) || S_ISSOCK(output.st_mode));
+  if (is_pipe) return Status::Ok();
+  MR_TRY(CheckIsOpen(STDOUT_FILENO, "the run is done, but what it printed is lost"));
+  return IoError("the run is done, but standard output did not take all that was printed: is its disk full?");
+}
+
 Status FlushStandardOutput() {
+  MR_TRY(CheckIsOpen(STDOUT_FILENO, "cannot write to standard output"));
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return Status::Ok();
   return StandardOutputFailed("cannot write to standard output");
 }

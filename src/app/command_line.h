@@ -44,8 +44,13 @@ struct CommandLine {
 /// bad value: exit code 2, all of them at once, with the nearest flag's name. Call once, before any thread.
 CommandLine ParseCommandLine(const ProgramInfo& program, int argc, char** argv);
 
-/// kIo when what was printed on standard output did not all get there: a full disk, a reader that is gone.
+/// kIo when what was printed on standard output did not all get there: a full disk, a reader that is gone, an output
+/// that the caller had closed.
 Status FlushStandardOutput();
+/// The same of a program that goes on without its reader: only what is no pipe is to take all.
+Status CheckPrinted();
+/// kIo when the caller had closed standard input (0) or output (1), which `what` was to come from or go to.
+Status CheckIsOpen(int stream, const std::string& what);
 /// kIo for a write to standard output that just failed (errno). Remembers when it was that nobody reads any more.
 Status StandardOutputFailed(const std::string& what);
 

@@ -1,22 +1,22 @@
 #include "app/convert_job.h"
 
+#include <google/protobuf/text_format.h>
+
 #include <cstdio>
 #include <system_error>
 
-#include "app/job_input.h"
+#include "config/feed_names.h"
 #include "config/print_config.h"
 #include "core/file.h"
 #include "core/same_file.h"
 #include "dataset/dataset_factory.h"
 #include "dataset/instant_converter.h"
-#include "framework/feed_names.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
 namespace {
 
-/// The desc that the text is read with: slots that are not used are left out of the files, and what the class of the
-/// dataset means by `zeros` is said outright, as the text is streamed whatever that class is.
+/// The desc that the text is read with: slots that are not used are left out of the files.
 Result<DataFeedDesc> ReadingDesc(const TrainerDesc& job) {
   DataFeedDesc desc = job.data_desc();
   const std::string& class_name = job.dataset().class_name();
@@ -36,7 +36,6 @@ Result<DataFeedDesc> ReadingDesc(const TrainerDesc& job) {
   if (job.dataset().sample_rate() < 1) {
     return InvalidConfig("dataset.sample_rate: files hold every line; leave it out, or draw lines in the pipe_command");
   }
-  if (class_name == "InMemoryDataset" && desc.zeros() == DataFeedDesc::AS_CLASS) desc.set_zeros(DataFeedDesc::DROP);
   ForgetOwnFeed(&desc);
   return desc;
 }
@@ -57,6 +56,8 @@ TrainerDesc BinaryJob(const TrainerDesc& job, const std::string& output_dir, boo
   feed.set_name("MultiSlotFileInstantDataFeed");
   feed.set_batch_size(text.batch_size());
   if (text.drop_last()) feed.set_drop_last(true);
+  // They are gone from the files, and the model drops them from text, too.
+  if (text.zeros() == DataFeedDesc::DROP) feed.set_zeros(DataFeedDesc::DROP);
   if (text.empty_slot() == DataFeedDesc::ALLOW) feed.set_empty_slot(DataFeedDesc::ALLOW);
   for (const Slot& slot : text.multi_slot_desc().slots()) {
     if (slot.is_used()) *feed.mutable_multi_slot_desc()->add_slots() = slot;
@@ -88,14 +89,21 @@ Status ConvertFiles(const DataFeedDesc& desc, const DataFeedFactory& feeds, cons
 
 Status ConvertJob(const ConvertJobRequest& request, std::stop_token stop) {
   const std::string job = request.output_dir + "/job.prototxt";
-  if (IsSamePlainFile(job, request.trainer_desc)) {
+  if (IsSamePlainFile(job, request.job.file)) {
     return InvalidConfig("the job of the binary files is written to \"" + job +
                          "\", which is the job to convert: name another folder");
   }
-  MR_ASSIGN(const JobAndEnvironment loaded, LoadInputJob(request.trainer_desc, request.overrides, stop));
+  const std::string text_feed = request.output_dir + "/text_feed.prototxt";
+  if (IsSamePlainFile(text_feed, request.job.file)) {
+    return InvalidConfig("how the text was read is written to \"" + text_feed +
+                         "\", which is the job to convert: name another folder");
+  }
+  MR_ASSIGN(const JobAndEnvironment loaded, LoadInputJob(request.job, stop));
   const LoadedConfig& config = loaded.config;
   if (!config.warnings.empty()) std::fprintf(stderr, "%s\n", config.warnings.c_str());
   MR_ASSIGN(const DataFeedDesc desc, ReadingDesc(*config.desc));
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(desc, &text);
   MR_TRY(ConvertFiles(desc, loaded.environment.feeds, config.files, "part", request, stop));
   const bool has_eval = !config.eval_files.empty();
   if (has_eval) MR_TRY(ConvertFiles(desc, loaded.environment.feeds, config.eval_files, "eval", request, stop));
@@ -104,6 +112,9 @@ Status ConvertJob(const ConvertJobRequest& request, std::stop_token stop) {
     std::fprintf(stderr, "local_shuffle is left out: a FileInstantDataset reads its rows in order\n");
   }
   std::fprintf(stderr, "train from them: trainer --trainer_desc=%s\n", job.c_str());
+  MR_TRY(WriteFileAtomically(text_feed, text));
+  std::fprintf(stderr, "score text as they were made of with such a model: predictor --data_feed=%s\n",
+               text_feed.c_str());
   return Status::Ok();
 }
 

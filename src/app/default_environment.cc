@@ -39,6 +39,7 @@ class EnvironmentPlugins : public PluginHost {
     KnownNames of_data;
     of_data.datasets = std::move(names.datasets);
     of_data.data_feeds = std::move(names.data_feeds);
+    of_data.plugin_advice = std::move(names.plugin_advice);
     return of_data;
   }
 
@@ -83,6 +84,7 @@ Status AddPlugin(const std::string& path, Environment* environment) {
 
 Result<Environment> MakeEnvironment(const std::vector<std::string>& plugins) {
   MR_ASSIGN(Environment environment, MakeDefaultEnvironment());
+  environment.ops.set_plugin_advice("--plugin=FILE loads a plugin");
   for (const std::string& path : plugins) MR_TRY(AddPlugin(path, &environment));
   return environment;
 }
@@ -92,6 +94,7 @@ Result<JobAndEnvironment> LoadJob(ConfigRequest request, const std::optional<std
   JobAndEnvironment job;
   if (base == nullptr) {
     MR_ASSIGN(job.environment, MakeDefaultEnvironment());
+    job.environment.ops.set_plugin_advice("plugins: \"FILE\" in the job loads a plugin");
   } else {
     job.environment = CopyOf(*base);
   }
@@ -110,6 +113,7 @@ KnownNames NamesOf(const Environment& environment) {
   names.device_workers = environment.workers.names();
   names.datasets = environment.datasets.names();
   names.data_feeds = environment.feeds.names();
+  names.plugin_advice = environment.ops.plugin_advice();
   for (const OpInfo* op : environment.ops.all()) names.operators.push_back(op->type);
   return names;
 }

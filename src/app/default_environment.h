@@ -14,7 +14,7 @@ namespace millrace {
 /// Everything that Millrace brings along, by name.
 Result<Environment> MakeDefaultEnvironment();
 
-/// The same, and what these plugins add. Errors of AddPlugin.
+/// The same for a program with the flag --plugin, and what the plugins add that it names. Errors of AddPlugin.
 Result<Environment> MakeEnvironment(const std::vector<std::string>& plugins);
 
 /// The same once more, to which plugins may be added.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -33,6 +35,13 @@ std::string ValueName(const std::string& type) {
   return type == "double" ? "NUMBER" : "N";
 }
 
+/// As it was written: gflags shows 1e-6 with 17 digits.
+std::string DefaultOf(const gflags::CommandLineFlagInfo& flag) {
+  if (flag.type != "double") return flag.default_value;
+  char digits[40];
+  return {digits, std::to_chars(digits, digits + sizeof(digits), std::strtod(flag.default_value.c_str(), nullptr)).ptr};
+}
+
 Row FlagRow(std::string_view name) {
   gflags::CommandLineFlagInfo flag;
   CHECK(gflags::GetCommandLineFlagInfo(std::string(name).c_str(), &flag))
@@ -42,7 +51,7 @@ Row FlagRow(std::string_view name) {
     if (flag.default_value == "true") return {"--no" + flag.name, help + " (default: on)"};
     return {"--" + flag.name, help};
   }
-  if (!flag.default_value.empty()) help += " (default: " + flag.default_value + ")";
+  if (!flag.default_value.empty()) help += " (default: " + DefaultOf(flag) + ")";
   return {"--" + flag.name + "=" + (value_name.empty() ? ValueName(flag.type) : value_name), help};
 }
 

@@ -13,7 +13,7 @@
 #include "app/job_input.h"
 #include "app/stop_on_signal.h"
 #include "app/write_records.h"
-#include "framework/slot_batch.h"
+#include "batch/slot_batch.h"
 #include "inspect/batch_json.h"
 #include "inspect/multi_slot_text.h"
 #include "inspect/slot_stats.h"
@@ -45,12 +45,13 @@ const ProgramInfo kProgram{
         "inspect head --trainer_desc=FILE [flags]\n"
         "inspect stats --trainer_desc=FILE [flags]\n"
         "inspect convert --trainer_desc=FILE --output_dir=DIR [flags]\n"
-        "inspect records --outputs=SHAPES --records=FILE INPUT...",
-    .groups = {{"Input", {"trainer_desc", "batches"}},
+        "inspect records --outputs=SHAPES --records=FILE [--plugin=FILE] INPUT...",
+    .groups = {{"Input", {"trainer_desc", "batches", "plugin"}},
                {"Binary files", {"output_dir", "part_mib"}},
                {"RecordIO", {"outputs", "records"}},
                {"Output", {"format", "max_values", "top", "label", "exact_ids"}}},
-    .repeated = {{"set", "PATH=VALUE", "overrides a field of the job, as the trainer's --set does"}},
+    .repeated = {{"set", "PATH=VALUE", "overrides a field of the job, as the trainer's --set does"},
+                 {"plugin", "FILE", "a plugin whose data feeds or file formats are read, beside those of the job"}},
     .examples =
         "inspect head --trainer_desc=job.prototxt --batches=2 --format=jsonl\n"
         "inspect stats --trainer_desc=job.prototxt --top=5\n"
@@ -60,8 +61,10 @@ const ProgramInfo kProgram{
 
 Status RunRecords(const CommandLine& line, const std::stop_token& stop) {
   if (FLAGS_records.empty()) return InvalidConfig("--records is missing: the file to write");
-  WriteRecordsRequest request{
-      .files = {line.arguments.begin() + 1, line.arguments.end()}, .outputs = FLAGS_outputs, .path = FLAGS_records};
+  WriteRecordsRequest request{.files = {line.arguments.begin() + 1, line.arguments.end()},
+                              .outputs = FLAGS_outputs,
+                              .path = FLAGS_records,
+                              .plugins = line.repeated[1]};
   if (request.files.empty()) return InvalidConfig("which files are to be written as records?");
   return WriteRecords(request, stop);
 }
@@ -128,11 +131,11 @@ Status Stats(JobInput& input, int64_t batches, std::stop_token stop) {
 Status Run(const CommandLine& line, std::stop_token stop) {
   if (!line.arguments.empty() && line.arguments[0] == "records") return RunRecords(line, stop);
   MR_TRY(CheckFlags(line));
+  const InputJob job{FLAGS_trainer_desc, line.repeated[0], line.repeated[1]};
   if (line.arguments[0] == "convert") {
-    return ConvertJob(
-        {FLAGS_trainer_desc, line.repeated[0], FLAGS_output_dir, static_cast<uint64_t>(FLAGS_part_mib) << 20}, stop);
+    return ConvertJob({job, FLAGS_output_dir, static_cast<uint64_t>(FLAGS_part_mib) << 20}, stop);
   }
-  MR_ASSIGN(const std::unique_ptr<JobInput> input, JobInput::Open(FLAGS_trainer_desc, line.repeated[0], stop));
+  MR_ASSIGN(const std::unique_ptr<JobInput> input, JobInput::Open(job, stop));
   if (!input->warnings().empty()) std::fprintf(stderr, "%s\n", input->warnings().c_str());
   if (line.arguments[0] == "head") return Head(*input, stop);
   // The default of --batches is for head; statistics of one batch are wanted by nobody who did not ask.

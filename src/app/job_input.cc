@@ -1,23 +1,22 @@
 #include "app/job_input.h"
 
-#include "framework/batch_pool.h"
+#include "batch/batch_pool.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
 
-Result<JobAndEnvironment> LoadInputJob(const std::string& file, const std::vector<std::string>& overrides,
-                                       std::stop_token stop) {
+Result<JobAndEnvironment> LoadInputJob(const InputJob& job, std::stop_token stop) {
+  MR_ASSIGN(const Environment environment, MakeEnvironment(job.plugins));
   ConfigRequest request;
-  request.file = file;
-  request.overrides = overrides;
+  request.file = job.file;
+  request.overrides = job.overrides;
   request.needs_model = false;
   request.stop = std::move(stop);
-  return LoadJob(std::move(request));
+  return LoadJob(std::move(request), std::nullopt, &environment);
 }
 
-Result<std::unique_ptr<JobInput>> JobInput::Open(const std::string& file, const std::vector<std::string>& overrides,
-                                                 std::stop_token stop) {
-  MR_ASSIGN(JobAndEnvironment job, LoadInputJob(file, overrides, stop));
+Result<std::unique_ptr<JobInput>> JobInput::Open(const InputJob& input, std::stop_token stop) {
+  MR_ASSIGN(JobAndEnvironment job, LoadInputJob(input, stop));
   const TrainerDesc& desc = *job.config.desc;
   DatasetSettings settings = DatasetSettings::FromDesc(desc);
   settings.threads = std::max(1, desc.thread_num());

@@ -13,17 +13,22 @@
 
 namespace millrace {
 
+/// A job whose input is wanted.
+struct InputJob {
+  std::string file;
+  std::vector<std::string> overrides;
+  std::vector<std::string> plugins;  ///< beside those that the job names
+};
+
 /// Reads a job's file with overrides, and loads its plugins, for what only reads data: it needs no model.
-Result<JobAndEnvironment> LoadInputJob(const std::string& file, const std::vector<std::string>& overrides,
-                                       std::stop_token stop = {});
+Result<JobAndEnvironment> LoadInputJob(const InputJob& job, std::stop_token stop = {});
 
 /// The input of a job as a SERIAL training of its first epoch reads it: file and line order, the shuffle if the job
 /// asks for one, batches of its size. One thread.
 class JobInput {
  public:
   /// Reads the job by LoadInputJob and makes its dataset; an InMemoryDataset is loaded.
-  static Result<std::unique_ptr<JobInput>> Open(const std::string& file, const std::vector<std::string>& overrides,
-                                                std::stop_token stop);
+  static Result<std::unique_ptr<JobInput>> Open(const InputJob& job, std::stop_token stop);
 
   const TrainerDesc& desc() const { return *job_.config.desc; }
   const SlotSchema& schema() const { return dataset_->schema(); }

@@ -19,12 +19,17 @@ DEFINE_string(
 DEFINE_string(input, "-", "FILE: lines to score (gz and zstd are known by their first bytes); - is standard input");
 DEFINE_string(output, "", "FILE: where the scores go, one a line; - is standard output, the default without --compare");
 DEFINE_string(pipe_command, "", "COMMAND: what the input is piped through, instead of the model's; cat for none");
+DEFINE_bool(
+    allow_model_command, false,
+    "runs the commands that the model names for its lines (pipe_command, input_commands), as who trained it did");
 DEFINE_string(feed, "offline", "NAME: offline (lines as in training) or online (pooled embeddings)");
 DEFINE_string(data_feed, "", "FILE: how lines are read, a DataFeedDesc in prototxt, instead of the model's own");
 DEFINE_string(prediction, "", "NAME: the variable to score by, of several that a model of Paddle returns");
 DEFINE_string(without, "", "SLOTS: comma-separated slots that the input lines lack, for example the label");
 DEFINE_string(compare, "", "FILE: expected scores, one a line; a difference beyond --tolerance ends with exit code 3");
 DEFINE_double(tolerance, 1e-6, "largest difference that --compare accepts");
+DEFINE_bool(allow_non_finite, false,
+            "scores that are NaN or infinite are counted, and do not end the program with exit code 3");
 DEFINE_int32(batch_size, 0, "rows scored at once; 0: as in training");
 
 namespace millrace {
@@ -35,22 +40,14 @@ const ProgramInfo kProgram{
     .summary = "Scores lines with a model that trainer saved, one score a line.",
     .usage = "predictor --model_dir=DIR [--input=FILE] [flags]",
     .groups = {{"Model and input",
-                {"model_dir", "input", "data_feed", "pipe_command", "feed", "prediction", "without", "batch_size",
-                 "plugin"}},
-               {"Scores", {"output", "compare", "tolerance"}}},
+                {"model_dir", "input", "data_feed", "pipe_command", "allow_model_command", "feed", "prediction",
+                 "without", "batch_size", "plugin"}},
+               {"Scores", {"output", "compare", "tolerance", "allow_non_finite"}}},
     .repeated = {{"plugin", "FILE", "a plugin that the model was trained with, for its operators and data feeds"}},
     .examples =
         "predictor --model_dir=out/model --input=data/part-0 --output=scores.txt\n"
         "zcat part-9.gz | predictor --model_dir=out/model --pipe_command=cat",
 };
-
-/// A model does not say which plugins it was trained with.
-Status ExplainMissingPlugin(Status failure, bool without_plugins) {
-  const bool is_missing = failure.message().find(": no such operator") != std::string::npos ||
-                          failure.message().find("no data feed of the class") != std::string::npos;
-  if (!without_plugins || !is_missing) return failure;
-  return {failure.code(), failure.message() + "\n  --plugin=FILE loads the plugin that a model was trained with"};
-}
 
 Status Run(const CommandLine& line) {
   if (!line.arguments.empty()) {
@@ -74,25 +71,28 @@ Status Run(const CommandLine& line) {
   PredictorOptions options;
   options.feed = FLAGS_feed;
   options.prediction = FLAGS_prediction;
+  options.feeds = &environment.feeds;
   DataFeedDesc data_desc;
   if (!FLAGS_data_feed.empty()) {
     MR_ASSIGN(const std::string text, ReadFile(FLAGS_data_feed));
     MR_TRY(ParseTextProto(text, FLAGS_data_feed, &data_desc));
     options.data_desc = &data_desc;
   }
-  Result<std::unique_ptr<const Predictor>> loaded = Predictor::Load(FLAGS_model_dir, environment.ops, options);
-  const bool without_plugins = line.repeated[0].empty();
-  if (!loaded.ok()) return ExplainMissingPlugin(std::move(loaded).status(), without_plugins);
-  const std::unique_ptr<const Predictor> predictor = std::move(*loaded);
+  MR_ASSIGN(const std::unique_ptr<const Predictor> predictor,
+            Predictor::Load(FLAGS_model_dir, environment.ops, options));
+  for (const std::string& warning : predictor->warnings()) std::fprintf(stderr, "warning: %s\n", warning.c_str());
   ScoreRequest request;
   request.input = FLAGS_input;
+  // What --data_feed names is the caller's own.
+  request.allow_model_command = FLAGS_allow_model_command || !FLAGS_data_feed.empty();
   request.output = FLAGS_output.empty() && FLAGS_compare.empty() ? "-" : FLAGS_output;
   request.without = FLAGS_without;
   request.compare = FLAGS_compare;
   request.tolerance = FLAGS_tolerance;
   request.batch_size = FLAGS_batch_size;
+  request.allow_non_finite = FLAGS_allow_non_finite;
   if (!google::GetCommandLineFlagInfoOrDie("pipe_command").is_default) request.pipe_command = FLAGS_pipe_command;
-  return ExplainMissingPlugin(ScoreLines(*predictor, environment, request, signals.token()), without_plugins);
+  return ScoreLines(*predictor, environment, request, signals.token());
 }
 
 }  // namespace

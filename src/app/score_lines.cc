@@ -1,5 +1,7 @@
 #include "app/score_lines.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -8,13 +10,18 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <memory>
+#include <utility>
 
 #include "app/command_line.h"
+#include "app/score_metrics.h"
+#include "config/feed_names.h"
 #include "core/edit_distance.h"
+#include "core/harmless_text.h"
 #include "core/same_file.h"
 #include "datafeed/input_opener.h"
-#include "framework/feed_names.h"
+#include "kernels/non_finite.h"
 #include "reader/line_file.h"
 
 namespace millrace {
@@ -30,6 +37,16 @@ using OutputFile = std::unique_ptr<std::FILE, CloseFile>;
 Status WriteFailed(const std::string& output) {
   if (output == "-") return StandardOutputFailed("cannot write scores to standard output");
   return IoErrorFromErrno("cannot write scores to \"" + output + "\"", errno);
+}
+
+/// Makes sure of what was written: the last of it is written now, and a full disk may show at the close alone.
+Status CloseOutput(OutputFile file, const std::string& output) {
+  if (file == nullptr) return Status::Ok();
+  const bool is_there = output == "-" || IsStillUnder(::fileno(file.get()), output);
+  const bool is_written = output == "-" ? std::fflush(file.get()) == 0 : std::fclose(file.release()) == 0;
+  if (!is_written) return WriteFailed(output);
+  if (is_there) return Status::Ok();
+  return IoError("\"" + output + "\" was removed or replaced while scores were written to it: they are lost");
 }
 
 // Opening the output for writing empties it.
@@ -57,6 +74,26 @@ Status RemoveSlots(const Predictor& predictor, const std::string& without, DataF
     }
     slots->erase(slot);
   }
+  return Status::Ok();
+}
+
+/// Refuses what the model would have run on the input, and leaves out what it would have run on others.
+Status RefuseCommands(const std::string& input, DataFeedDesc* desc) {
+  if (const std::string_view command = PipeCommandOf(*desc); !command.empty()) {
+    return InvalidConfig(
+        "the model comes with a command that its lines are piped through, and no model's command runs "
+        "unasked:\n  " +
+        Harmless(command) +
+        "\n--allow_model_command runs it, --pipe_command=COMMAND another one in its place, and "
+        "--pipe_command=cat takes the lines as they are");
+  }
+  for (const InputCommand& known : desc->input_commands()) {
+    if (!input.starts_with(known.scheme() + ":")) continue;
+    return InvalidConfig("the model comes with a command that reads \"" + Harmless(known.scheme()) +
+                         ":\" files, and no model's command runs unasked:\n  " + Harmless(known.command()) +
+                         "\n--allow_model_command runs it; standard input takes what another command reads");
+  }
+  desc->clear_input_commands();
   return Status::Ok();
 }
 
@@ -137,11 +174,52 @@ Status ExplainMissingSlot(Status failure, const Predictor& predictor, const Data
   return failure;
 }
 
+/// What a model of binary files does not know of the text that they were made of.
+void TellOfBinaryFiles(const Predictor& predictor) {
+  if (predictor.data_desc().name() != "MultiSlotFileInstantDataFeed") return;
+  std::fputs(
+      "note: the model was trained from binary files: its lines are taken as MultiSlot text of the used slots alone. "
+      "Text that such files were made of, with its pipe_command and unused slots, is read by "
+      "--data_feed=text_feed.prototxt, which inspect convert wrote beside them\n",
+      stderr);
+}
+
+/// Files that a command names by relative paths, as far as its words tell, and that are not there: `"reader.py"`.
+std::string MissingFiles(std::string_view command) {
+  constexpr std::string_view kBetween = " \t\n;|&()<>'\"`=";
+  std::string missing;
+  for (size_t start = 0; start < command.size();) {
+    const size_t end = std::min(command.find_first_of(kBetween, start), command.size());
+    const std::string word(command.substr(start, end - start));
+    start = end + 1;
+    if (word.empty() || word.find_first_of("/-~") == 0 || word.find_first_of("$*?[{") != std::string::npos) continue;
+    const bool is_path = word.find('/') != std::string::npos || std::filesystem::path(word).has_extension();
+    std::error_code unknown;
+    if (!is_path || std::filesystem::exists(word, unknown)) continue;
+    missing += (missing.empty() ? "\"" : ", \"") + Harmless(word) + "\"";
+  }
+  return missing;
+}
+
+/// Adds to a failure what is missing where the model's own command runs: it was written for the folder of the training.
+Status ExplainModelCommand(Status failure, std::string_view command) {
+  if (failure.code() != StatusCode::kIo) return failure;  // the words of a sed look like paths, too
+  const std::string missing = MissingFiles(command);
+  if (missing.empty()) return failure;
+  std::error_code unknown;
+  return {failure.code(), failure.message() + "\n  the model's command names " + missing + ", not to be found from \"" +
+                              std::filesystem::current_path(unknown).string() +
+                              "\": its relative paths start from the folder that predictor runs in; run it where the "
+                              "model was trained, or give --pipe_command"};
+}
+
 Status WriteScores(std::span<const float> scores, std::FILE* out, Comparison* comparison, const std::string& output) {
   std::string text;
   for (const float score : scores) {
     char digits[48];
-    text.append(digits, std::to_chars(digits, digits + sizeof(digits), score).ptr);
+    // The sign of a NaN says nothing.
+    const float shown = std::isnan(score) ? std::numeric_limits<float>::quiet_NaN() : score;
+    text.append(digits, std::to_chars(digits, digits + sizeof(digits), shown).ptr);
     text += '\n';
     if (comparison != nullptr) MR_TRY(comparison->Take(score));
   }
@@ -150,18 +228,68 @@ Status WriteScores(std::span<const float> scores, std::FILE* out, Comparison* co
   return Status::Ok();
 }
 
+/// Counts scores that are NaN or infinite; the first is shown at once, with its line.
+class NonFiniteScores {
+ public:
+  NonFiniteScores(const std::vector<std::string>& files, bool is_piped) : files_(&files), is_piped_(is_piped) {}
+
+  void Take(const SlotBatch& batch, std::span<const float> scores) {
+    scores_ += static_cast<int64_t>(scores.size());
+    const int64_t found = CountNonFinite(scores);
+    if (found == 0) return;
+    if (count_ == 0) {
+      const int64_t at = FirstNonFinite(scores);
+      RunContext context;
+      context.batch = &batch;
+      context.file_names = files_;
+      context.lines_are_piped = is_piped_;
+      const float score = scores[static_cast<size_t>(at)];
+      first_ = context.DescribeRow(static_cast<int>(at)) + " has the score " +
+               (std::isnan(score) ? "nan" : std::to_string(score));
+      std::fprintf(stderr, "warning: %s\n", first_.c_str());
+    }
+    count_ += found;
+  }
+
+  Status Finish(bool is_failure) const {
+    if (count_ == 0) return Status::Ok();
+    const std::string text =
+        std::to_string(count_) + " of " + std::to_string(scores_) + " scores are NaN or infinite; the first: " + first_;
+    if (is_failure) {
+      return BadData(text +
+                     "\n  all scores were written; look at the lines and at the model, or accept them with "
+                     "--allow_non_finite");
+    }
+    std::fprintf(stderr, "warning: %s\n", text.c_str());
+    return Status::Ok();
+  }
+
+ private:
+  const std::vector<std::string>* files_;
+  bool is_piped_;
+  int64_t count_ = 0;
+  int64_t scores_ = 0;
+  std::string first_;
+};
+
 }  // namespace
 
 Status ScoreLines(const Predictor& predictor, const Environment& environment, const ScoreRequest& request,
                   std::stop_token stop) {
   MR_TRY(CheckIsNotRead(request.output, "--input", request.input));
   MR_TRY(CheckIsNotRead(request.output, "--compare", request.compare));
+  if (request.input == "-") MR_TRY(CheckIsOpen(STDIN_FILENO, "no lines to score"));
+  if (request.output == "-") MR_TRY(CheckIsOpen(STDOUT_FILENO, "cannot write scores"));
+  MR_TRY(predictor.CheckLines(environment.feeds));
+  TellOfBinaryFiles(predictor);
   DataFeedDesc desc = predictor.data_desc();
   ForgetOwnFeed(&desc);
   desc.set_drop_last(false);
   desc.clear_bad_lines();  // a line that was left out would shift the scores of those behind it
   desc.set_thread_num(1);
   if (request.batch_size > 0) desc.set_batch_size(request.batch_size);
+  if (request.pipe_command.has_value()) desc.set_pipe_command("");
+  if (!request.allow_model_command) MR_TRY(RefuseCommands(request.input, &desc));
   if (request.pipe_command.has_value()) desc.set_pipe_command(*request.pipe_command);
   MR_TRY(RemoveSlots(predictor, request.without, &desc));
   const std::string file = request.input == "-" ? "/dev/stdin" : request.input;
@@ -178,29 +306,45 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     if (out == nullptr) return WriteFailed(request.output);
   }
 
+  const bool is_piped = !PipeCommandOf(desc).empty();
+  const auto explained = [&](Status failure) {
+    failure = ExplainMissingSlot(std::move(failure), predictor, desc);
+    return request.pipe_command.has_value() ? failure : ExplainModelCommand(std::move(failure), PipeCommandOf(desc));
+  };
+  NonFiniteScores non_finite(dataset->files(), is_piped);
+  ScoreMetrics metrics(dataset->schema(), predictor.label());
   PassOptions options;
   options.ordered = true;
   MR_TRY(dataset->BeginPass(options));
   BatchSource& source = dataset->source(0);
   while (true) {
     Result<BatchPtr> next = source.Next(stop);
-    if (!next.ok()) return ExplainMissingSlot(std::move(next).status(), predictor, desc);
+    if (!next.ok()) return explained(std::move(next).status());
     const BatchPtr batch = std::move(*next);
     if (batch == nullptr) break;
     MR_ASSIGN(const std::span<const float> scores, session->Run(*batch));
+    non_finite.Take(*batch, scores);
+    metrics.Add(scores, *batch);
     MR_TRY(WriteScores(scores, out.get(), comparison.get(), request.output));
   }
-  MR_ASSIGN(const PassStats stats, dataset->EndPass());
-  const bool is_piped = !PipeCommandOf(desc).empty();
+  Result<PassStats> ended = dataset->EndPass();
+  if (!ended.ok()) return explained(std::move(ended).status());
+  const PassStats stats = *std::move(ended);
   std::error_code unknown;
   if (is_piped && stats.bytes == 0 && std::filesystem::file_size(file, unknown) > 0 && !unknown) {
     return NothingTo("score", stats, desc, {file});
+  }
+  if (const auto zeros = stats.counters.find("zero_dropped"); zeros != stats.counters.end()) {
+    std::fprintf(stderr, "warning: %lld zeros of sparse slots were left out, as in training (data_desc.zeros: DROP)\n",
+                 static_cast<long long>(zeros->second));
   }
   if (const auto blank = stats.counters.find("blank_line"); blank != stats.counters.end()) {
     std::fprintf(stderr, "warning: %lld blank lines of the input have no score\n",
                  static_cast<long long>(blank->second));
   }
-  if (out != nullptr && std::fflush(out.get()) != 0) return WriteFailed(request.output);
+  MR_TRY(CloseOutput(std::move(out), request.output));
+  if (const std::string text = metrics.Text(); !text.empty()) std::fprintf(stderr, "%s\n", text.c_str());
+  MR_TRY(non_finite.Finish(comparison == nullptr && !request.allow_non_finite));
   return comparison == nullptr ? Status::Ok() : comparison->Finish();
 }
 

@@ -31,9 +31,7 @@ sigset_t Signals() {
 }  // namespace
 
 StopOnSignal::StopOnSignal() {
-  // A closed pipe and a file that grew too large are errors of the write, with a message.
-  signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of the write, with a message
   const sigset_t set = Signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   waiter_ = std::jthread([this] { Wait(); });

@@ -7,20 +7,23 @@
 
 #include "app/command_line.h"
 #include "app/default_environment.h"
+#include "app/list_ops.h"
 #include "app/stop_on_signal.h"
 #include "app/validate_job.h"
 #include "config/print_config.h"
 #include "device_worker/device_worker.h"
-#include "framework/block_builder.h"
-#include "ops/gemm.h"
+#include "kernels/gemm.h"
+#include "program/block_builder.h"
 #include "trainer/job_run.h"
 
 DEFINE_string(trainer_desc, "", "FILE: the job, a TrainerDesc in prototxt");
 DEFINE_string(output_dir, "", "DIR: where run.json, metrics.jsonl, checkpoints and the model go; overrides output.dir");
 DEFINE_string(resume, "never", "auto, never or DIR: go on from the newest whole checkpoint, anew, or from this one");
+DEFINE_string(model, "last", "last or best: whose parameters --set infer=true with --resume=auto takes");
 DEFINE_bool(validate_only, false,
             "compile, run the pipe on the first lines, print a batch and the model's size, and end");
 DEFINE_bool(print_config, false, "print the job with overrides and defaults written out, and end");
+DEFINE_bool(list_ops, false, "print every operator that programs may use, those of the job's plugins too, and end");
 DEFINE_string(print_ops, "", "authored, lowered or fused: print the operators of a batch, and end");
 
 namespace millrace {
@@ -30,8 +33,8 @@ const ProgramInfo kProgram{
     .name = "trainer",
     .summary = "Trains a click-through or recommendation model from text files behind a shell command.",
     .usage = "trainer --trainer_desc=FILE [flags]",
-    .groups = {{"Job", {"trainer_desc", "set", "output_dir", "resume"}},
-               {"Look without training", {"validate_only", "print_config", "print_ops"}}},
+    .groups = {{"Job", {"trainer_desc", "set", "output_dir", "resume", "model"}},
+               {"Look without training", {"validate_only", "print_config", "print_ops", "list_ops"}}},
     .repeated = {{"set", "PATH=VALUE", "override a field of the job, for example data_desc.batch_size=64"}},
     .examples = "trainer --trainer_desc=configs/wide_deep.prototxt --set thread_num=8 --output_dir=out",
 };
@@ -62,17 +65,26 @@ Status Run(const CommandLine& line) {
     }
     return InvalidConfig("\"" + line.arguments[0] + "\" is no flag; each override needs a --set of its own");
   }
+  if (FLAGS_trainer_desc.empty() && FLAGS_list_ops) {
+    MR_ASSIGN(const Environment environment, MakeDefaultEnvironment());
+    std::fputs(ListOps(environment.ops).c_str(), stdout);
+    return FlushStandardOutput();
+  }
   if (FLAGS_trainer_desc.empty()) return InvalidConfig("--trainer_desc is missing: the job's prototxt file");
   const StopOnSignal signals;
   ConfigRequest request;
   request.file = FLAGS_trainer_desc;
   request.overrides = line.repeated[0];
   request.stop = signals.token();
-  const bool only_looks = FLAGS_print_config || !FLAGS_print_ops.empty();
+  const bool only_looks = FLAGS_print_config || FLAGS_list_ops || !FLAGS_print_ops.empty();
   request.has_output_folder = only_looks || !FLAGS_output_dir.empty();
   MR_ASSIGN(JobAndEnvironment loaded, LoadJob(std::move(request)));
   LoadedConfig& config = loaded.config;
   std::fputs(config.warnings.c_str(), stderr);
+  if (FLAGS_list_ops) {
+    std::fputs(ListOps(loaded.environment.ops).c_str(), stdout);
+    return FlushStandardOutput();
+  }
   if (FLAGS_print_config) {
     std::fputs(PrintConfig(*config.desc).c_str(), stdout);
     return FlushStandardOutput();
@@ -97,9 +109,9 @@ Status Run(const CommandLine& line) {
     MR_TRY(ValidateJob(*job, signals.token()));
     return FlushStandardOutput();
   }
-  MR_ASSIGN(const RunSummary summary, RunJob(*job, FLAGS_resume, signals.token()));
+  MR_ASSIGN(const RunSummary summary, RunJob(*job, FLAGS_resume, FLAGS_model, signals.token()));
   if (summary.interrupted) return Cancelled("interrupted");
-  if (summary.save_failures.empty()) return Status::Ok();
+  if (summary.save_failures.empty()) return CheckPrinted();
   return IoError("the model is trained, but incremental.save_command failed after " +
                  std::to_string(summary.save_failures.size()) + " passes; the first: " + summary.save_failures[0]);
 }

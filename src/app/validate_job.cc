@@ -6,12 +6,13 @@
 #include <functional>
 #include <map>
 
+#include "config/feed_names.h"
 #include "core/delayed_stop.h"
 #include "datafeed/input_opener.h"
-#include "framework/feed_names.h"
 #include "inspect/batch_json.h"
 #include "program/program_files.h"
 #include "reader/reader_holder.h"
+#include "trainer/batch_observers.h"
 
 namespace millrace {
 namespace {
@@ -31,9 +32,8 @@ Result<std::unique_ptr<Dataset>> OpenSample(const Job& job, int rows, const std:
   BadLinePolicy& bad_lines = *desc.mutable_bad_lines();
   if (bad_lines.action() == BadLinePolicy::QUARANTINE) bad_lines.set_action(BadLinePolicy::SKIP);  // nothing is written
   const std::string& class_name = job.desc().dataset().class_name();
-  // Of an InMemoryDataset only the start is read, with its habits; lines that are batches need one.
+  // Of an InMemoryDataset only the start is read; lines that are batches need one.
   const bool in_memory = class_name == "InMemoryDataset" && desc.input_type() == 0;
-  if (in_memory && desc.zeros() == DataFeedDesc::AS_CLASS) desc.set_zeros(DataFeedDesc::DROP);
   DatasetSettings settings;
   settings.output_dir = job.output_dir();
   std::vector<std::string> files = job.FilesOfPass(0);
@@ -89,6 +89,9 @@ class Forward {
   static Result<std::unique_ptr<Forward>> Create(Job& job, const Dataset& dataset, const std::stop_token& stop) {
     std::unique_ptr<Forward> forward(new Forward);
     MR_TRY(job.InitParameters(stop));
+    // Made and dropped: what training needs beyond the forward part is there.
+    MR_TRY(Frame::Create(job.train(), &dataset.schema(), job.root(), job.frame_options(0, false)).status());
+    forward->exports_ = &job.exports();
     MR_ASSIGN(forward->frame_, Frame::Create(job.eval(), &dataset.schema(), job.root(), job.frame_options(0, true)));
     forward->context_.file_names = &dataset.files();
     forward->context_.lines_are_piped = !PipeCommandOf(job.desc().data_desc()).empty();
@@ -98,17 +101,19 @@ class Forward {
   Status Run(const SlotBatch& batch) {
     context_.batch = &batch;
     context_.rows = batch.rows();
-    return frame_->Run(context_);
+    MR_TRY(frame_->Run(context_));
+    return CheckVocabularies(*exports_, batch, context_);
   }
 
  private:
   Forward() = default;
   std::unique_ptr<Frame> frame_;
+  const std::vector<ModelExport>* exports_ = nullptr;
   RunContext context_;
 };
 
 /// Reads on behind the first batch, as far as a moment reaches: a command that fails behind its output, lines that do
-/// not parse, and labels and ids that the program does not take, show here.
+/// not parse, labels and ids that the program does not take, and ids that an export could not hold, show here.
 Status ReadOn(Dataset& dataset, Forward& forward, const std::stop_token& stop) {
   const Deadline enough(stop, kReadOnFor);
   for (int rows = 0; rows < kRowsTried;) {
@@ -124,7 +129,7 @@ Status ReadOn(Dataset& dataset, Forward& forward, const std::stop_token& stop) {
 void PrintParameters(const Job& job);
 
 /// Makes the readers and shows what the first item of each is like.
-Status ValidateSelfFed(Job& job, const std::stop_token& stop) {
+Status ValidateReaderProgram(Job& job, const std::stop_token& stop) {
   MR_TRY(job.InitParameters(stop));
   MR_ASSIGN(const auto frame, Frame::Create(job.train(), nullptr, job.root(), job.frame_options(0, true)));
   for (const std::string& name : job.root().Names()) {
@@ -184,7 +189,7 @@ int64_t FlopsPerInstance(const ProgramDesc& program) {
 }
 
 Status ValidateJob(Job& job, std::stop_token stop, std::chrono::milliseconds patience) {
-  if (job.feeds_itself()) return ValidateSelfFed(job, stop);
+  if (job.feeds_itself()) return ValidateReaderProgram(job, stop);
   MR_ASSIGN(std::unique_ptr<Dataset> dataset, OpenSample(job, kRowsShown, stop));
   std::unique_ptr<Forward> forward;
   {
@@ -198,7 +203,8 @@ Status ValidateJob(Job& job, std::stop_token stop, std::chrono::milliseconds pat
     MR_TRY(forward->Run(*batch));
   }
   MR_TRY(ReadOn(*dataset, *forward, stop));
-  MR_TRY(dataset->EndPass().status());
+  MR_ASSIGN(const PassStats read, dataset->EndPass());
+  if (const std::string left_out = LeftOutLine(read); !left_out.empty()) std::printf("%s\n", left_out.c_str());
   PrintParameters(job);
   std::printf("operators: %zu a batch; matrix products: %lld FLOPs an instance\n", job.train().ops().size(),
               static_cast<long long>(FlopsPerInstance(job.model().main)));

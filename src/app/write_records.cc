@@ -4,9 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "app/default_environment.h"
 #include "core/same_file.h"
-#include "datafeed/multi_slot_reader.h"
-#include "reader/builtin_formats.h"
 #include "reader/multiple_reader.h"
 #include "reader/recordio.h"
 #include "reader/tensor_spec_text.h"
@@ -24,12 +23,11 @@ Status WriteRecords(const WriteRecordsRequest& request, const std::stop_token& s
     if (!IsSamePlainFile(request.path, path)) continue;
     return InvalidConfig("--records: \"" + request.path + "\" is one of the files to read, and would be written over");
   }
-  ReaderRegistry formats;
-  MR_TRY(RegisterBuiltinFormats(formats));
-  MR_TRY(formats.Add(MultiSlotFormat()));
+  MR_ASSIGN(const Environment environment, MakeEnvironment(request.plugins));
   MR_ASSIGN(std::vector<TensorSpec> outputs, ParseTensorSpecs(request.outputs).Context("--outputs"));
   const OpenFilesOptions options{.files = request.files, .format = "", .threads = 1, .buffer_size = kReadAhead};
-  MR_ASSIGN(const std::unique_ptr<MultipleReader> reader, MultipleReader::Create(options, formats, std::move(outputs)));
+  MR_ASSIGN(const std::unique_ptr<MultipleReader> reader,
+            MultipleReader::Create(options, environment.readers, std::move(outputs)));
   MR_ASSIGN(RecordIOWriter writer, RecordIOWriter::Create(request.path));
   std::vector<LoDTensor> record;
   while (true) {

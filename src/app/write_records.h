@@ -10,9 +10,10 @@ namespace millrace {
 
 /// Files of any format that readers know, to be written as one RecordIO file.
 struct WriteRecordsRequest {
-  std::vector<std::string> files;  ///< "FORMAT:PATH", or names that say their format
-  std::string outputs;             ///< ParseTensorSpecs' text
-  std::string path;                ///< of the RecordIO file
+  std::vector<std::string> files;         ///< "FORMAT:PATH", or names that say their format
+  std::string outputs;                    ///< ParseTensorSpecs' text
+  std::string path;                       ///< of the RecordIO file
+  std::vector<std::string> plugins = {};  ///< that bring formats
 };
 
 /// Writes every record in the order of the files, and tells the user on standard error how many. After a failure, or a

@@ -27,7 +27,7 @@ std::string JoinNames(const std::vector<std::string_view>& names) {
 }
 
 void CheckKnown(Checker& check, const std::string& path, std::string_view what, const std::string& name,
-                const std::vector<std::string>& names) {
+                const std::vector<std::string>& names, const std::string& advice) {
   if (names.empty() || std::find(names.begin(), names.end(), name) != names.end()) return;
   const std::vector<std::string_view> candidates(names.begin(), names.end());
   std::string message = "no " + std::string(what) + " \"" + name + "\"";
@@ -37,6 +37,7 @@ void CheckKnown(Checker& check, const std::string& path, std::string_view what, 
   } else if (names.size() <= kFewNames) {
     message += "; there " + std::string(names.size() == 1 ? "is " : "are ") + JoinNames(candidates);
   }
+  if (hint.empty() && !advice.empty()) message += "; " + advice;
   check.Error(path, message);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ struct DefinedName {
   bool is_float = false;
   bool is_dense = false;
   bool is_used = true;
+  std::string path;  ///< of a slot's block; empty for a layer
 };
 
 /// Threads, of workers or readers, that a job may ask for.
@@ -39,6 +41,7 @@ class Checker {
   void Error(std::string_view path, std::string message) {
     diagnostics_->Error(positions_.Find(path), std::move(message));
   }
+  bool has_errors() const { return diagnostics_->errors() > 0; }
   void Warning(std::string_view path, std::string message) {
     diagnostics_->Warning(positions_.Find(path), std::move(message));
   }
@@ -90,14 +93,17 @@ class Checker {
 /// "a", "a and b", "a, b and c".
 std::string JoinNames(const std::vector<std::string_view>& names);
 
-/// Reports a name that is not among `names`, with the nearest or, when there are few, all of them.
+/// Reports a name that is not among `names`, with the nearest or, when there are few, all of them; without a near one,
+/// `advice` as well.
 void CheckKnown(Checker& check, const std::string& path, std::string_view what, const std::string& name,
-                const std::vector<std::string>& names);
+                const std::vector<std::string>& names, const std::string& advice = "");
 
 /// Checks data_desc and returns its slots.
 std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check);
 
 /// Checks the model, which stands at "model" and reads `slots`.
-void CheckModel(const ModelDesc& model, const std::vector<DefinedName>& slots, Checker& check);
+/// `read_elsewhere`: slots that something beside the model reads; others that no layer reads are warned of.
+void CheckModel(const ModelDesc& model, const std::vector<DefinedName>& slots, std::set<std::string> read_elsewhere,
+                Checker& check);
 
 }  // namespace millrace

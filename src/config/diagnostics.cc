@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "config/utf8.h"
+#include "core/utf8.h"
 
 namespace millrace {
 namespace {

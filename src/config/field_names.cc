@@ -60,7 +60,7 @@ UnknownField ExplainUnknownField(const Descriptor& type, std::string_view name, 
   if (!nearest.empty()) {
     return {message + "; did you mean \"" + std::string(nearest) + "\"?", type.FindFieldByName(std::string(nearest))};
   }
-  if (type.field_count() > kFewFields) return {message, nullptr};
+  if (type.field_count() > kFewFields) return {message + "; docs/config.md has those that it has", nullptr};
   message += "; it has ";
   for (size_t i = 0; i < fields.size(); ++i) {
     if (i > 0) message += i + 1 == fields.size() ? " and " : ", ";

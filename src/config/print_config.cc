@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "batch/slot_schema.h"
 #include "config/paddle_fields.h"
-#include "config/utf8.h"
-#include "framework/slot_schema.h"
+#include "core/utf8.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {

@@ -1,11 +1,15 @@
 #include "config/trainer_desc_reader.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "config/diagnostics.h"
+#include "config/feed_names.h"
 #include "config/field_positions.h"
 #include "config/file_list.h"
 #include "config/overrides.h"
@@ -74,6 +78,61 @@ std::optional<KnownNames> LoadPlugins(const TrainerDesc& desc, const ConfigReque
   }
   if (diagnostics->errors() > errors) return std::nullopt;
   return request.plugins->names();
+}
+
+/// Rows that come once make no second epoch: a named pipe's writer is gone, and reading again would wait for ever, or
+/// find nothing.
+void CheckReadOnce(const LoadedConfig& config, const FieldPositions& positions, Diagnostics* diagnostics) {
+  const TrainerDesc& desc = *config.desc;
+  if (desc.dataset().class_name() == "InMemoryDataset" || desc.infer()) return;
+  const auto check = [&](const std::vector<std::string>& files, const std::string& field, const std::string& why) {
+    for (const std::string& file : files) {
+      std::error_code error;
+      const std::filesystem::file_type type = std::filesystem::status(file, error).type();
+      if (type != std::filesystem::file_type::fifo && type != std::filesystem::file_type::character &&
+          type != std::filesystem::file_type::socket) {
+        continue;
+      }
+      diagnostics->Error(
+          positions.Find(field),
+          "\"" + file + "\" is no plain file, so that its rows come once, and " + why +
+              " reads them again: load them once by dataset { class_name: " + "\"InMemoryDataset\" }, or name a file");
+      return;
+    }
+  };
+  const int passes = desc.has_incremental() ? desc.incremental().pass_size() : desc.epochs();
+  if (desc.epochs() > 1 && !desc.has_incremental()) {
+    check(config.files, "epochs", "epochs: " + std::to_string(desc.epochs()));
+  }
+  const EvalDesc& eval = desc.eval();
+  if (eval.every_steps() > 0) {
+    check(config.eval_files, "eval.every_steps", "eval.every_steps: " + std::to_string(eval.every_steps()));
+  } else if (eval.every_epochs() > 0 && passes > eval.every_epochs()) {
+    check(config.eval_files, "eval.filelist[0]",
+          "an evaluation every " + std::to_string(eval.every_epochs()) + " epochs");
+  } else if (desc.has_feature_importance()) {
+    check(config.eval_files, "feature_importance", "feature_importance");
+  }
+}
+
+/// Who opens a named pipe that was read to its end waits for another writer, for ever as a rule.
+void CheckPipesOnce(const LoadedConfig& config, const FieldPositions& positions, Diagnostics* diagnostics) {
+  std::map<std::pair<dev_t, ino_t>, std::string> pipes;
+  const auto check = [&](const std::vector<std::string>& files, const std::string& field) {
+    for (const std::string& file : files) {
+      struct stat info {};
+      if (::stat(file.c_str(), &info) != 0 || !S_ISFIFO(info.st_mode)) continue;
+      const auto [first, is_new] = pipes.insert({{info.st_dev, info.st_ino}, file});
+      if (is_new) continue;
+      const std::string alias = first->second == file ? "" : " (as \"" + first->second + "\", too)";
+      diagnostics->Error(positions.Find(field), "\"" + file +
+                                                    "\" is a named pipe, whose rows come once, and the job reads " +
+                                                    "it twice" + alias + ": name a file");
+      return;
+    }
+  };
+  check(config.files, config.desc->has_incremental() ? "incremental" : "filelist[0]");
+  if (!config.desc->infer()) check(config.eval_files, "eval.filelist[0]");
 }
 
 /// Whether a mistake stands within `field`, or in an override of it.
@@ -151,6 +210,8 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     if (request.stop.stop_requested())
       return Cancelled("stopped while looking for the files of " + diagnostics.origin(source));
     CheckProgramFiles(config.desc->program(), positions, &diagnostics);
+    CheckReadOnce(config, positions, &diagnostics);
+    CheckPipesOnce(config, positions, &diagnostics);
   }
   if (intact && !request.has_output_folder) CheckOutputFolder(*config.desc, positions, &diagnostics);
   if (known && diagnostics.errors() > 0 && request.find_deeper && CompilesSoundly(diagnostics, positions)) {
@@ -159,6 +220,9 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     }
   }
   MR_TRY(diagnostics.ToStatus());
+  if (config.desc->has_data_desc()) {
+    ResolveZeros(config.desc->dataset().class_name(), config.desc->mutable_data_desc());
+  }
   config.warnings = diagnostics.Render();
   config.sources = diagnostics.SourcesAlone();
   config.positions = std::move(positions);

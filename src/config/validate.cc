@@ -5,9 +5,10 @@
 #include <map>
 #include <set>
 
+#include "batch/slot_schema.h"
 #include "config/checker.h"
+#include "config/feed_names.h"
 #include "config/paddle_fields.h"
-#include "framework/slot_schema.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -16,6 +17,14 @@ namespace {
 std::string LowerCase(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
+}
+
+/// Whether the job has a program and, as its model, metrics alone: they are computed beside the program.
+bool MeasuresProgram(const TrainerDesc& desc) {
+  if (!desc.has_program() || desc.model().metric_size() == 0) return false;
+  ModelDesc rest = desc.model();
+  rest.clear_metric();
+  return rest.ByteSizeLong() == 0;
 }
 
 /// Checks that a metric is one that an evaluation of the model gives.
@@ -40,6 +49,20 @@ void CheckGrouping(const TrainerDesc& desc, Checker& check) {
   const DataFeedDesc& feed = desc.data_desc();
   if (dataset.merge_by_lineid() && !feed.parse_ins_id() && !feed.parse_logkey()) {
     check.Error("dataset.merge_by_lineid", "merge_by_lineid needs names: set data_desc.parse_ins_id or parse_logkey");
+  }
+  DataFeedDesc rule = feed;
+  ResolveZeros(dataset.class_name(), &rule);
+  const auto& slots = feed.multi_slot_desc().slots();
+  const bool has_lists =
+      std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.is_used() && !slot.is_dense(); });
+  const bool is_always_there = rule.zeros() == DataFeedDesc::KEEP && feed.empty_slot() == DataFeedDesc::ERROR;
+  const bool has_names = feed.parse_ins_id() || feed.parse_logkey();
+  if (dataset.merge_by_lineid() && has_names && dataset.merge_size() != 1 && has_lists && is_always_there &&
+      dataset.class_name() == "InMemoryDataset" && feed.input_type() == 0) {
+    check.Error(
+        "dataset.merge_by_lineid",
+        "every line has a value in every sparse slot, so that no two merge: for lines that say \"1 0\" where they "
+        "have none set data_desc.zeros: DROP, for lines that say \"0\" data_desc.empty_slot: ALLOW");
   }
   check.AtLeast("dataset.merge_size", dataset.merge_size(), 0);
   if (dataset.has_merge_size() && !dataset.merge_by_lineid()) {
@@ -85,6 +108,10 @@ void CheckGrouping(const TrainerDesc& desc, Checker& check) {
   }
   if (dataset.merge_by_lineid() || dataset.enable_pv_merge()) {
     check.Error("data_desc.input_type", "lines that are whole batches are not merged");
+  }
+  if (feed.input_type() == 1 && feed.zeros() == DataFeedDesc::DROP) {
+    check.Error("data_desc.zeros",
+                "values of a line that is a whole batch are told apart by their places, so zeros stay");
   }
 }
 
@@ -139,11 +166,12 @@ void CheckEval(const TrainerDesc& desc, Checker& check) {
   if (!desc.has_eval()) return;
   const EvalDesc& eval = desc.eval();
   if (desc.has_program() && !desc.has_model() && !FeedsItself(desc)) {
-    check.Error(
-        "eval",
-        "a program names no loss and no metric that an evaluation could compute; what fetch_config prints of it is "
-        "computed over other files by a run of its own, behind the training: --set infer=true --resume=auto --set "
-        "filelist=...");
+    check.Error("eval",
+                "a program names no metric that an evaluation could compute: say beside it model { metric { kind: AUC "
+                "in: \"its "
+                "prediction\" label: \"the label's slot\" } }. What fetch_config prints of it is computed over other "
+                "files by a run "
+                "of its own, behind the training: --set infer=true --resume=auto --set filelist=...");
   }
   if (eval.filelist_size() == 0) {
     check.Missing("eval", "filelist", "eval has no filelist: which files are to be evaluated?");
@@ -382,6 +410,36 @@ void CheckPipeline(const TrainerDesc& desc, const std::vector<DefinedName>& slot
   if (desc.has_hogwild_param()) check.Error("hogwild_param", "these settings are a HogwildWorker's" + only);
 }
 
+/// What a model's compiler checks of its metrics; whether a program has the variable `in` is known when it is read.
+void CheckProgramMetric(const MetricDesc& metric, const std::string& path, const std::vector<DefinedName>& slots,
+                        Checker& check) {
+  std::vector<std::string> names;
+  for (const DefinedName& slot : slots) {
+    if (slot.is_used) names.push_back(slot.name);
+  }
+  const std::string kind = metric.has_kind() ? MetricDesc::Kind_Name(metric.kind()) : "a metric";
+  if (!metric.has_kind()) check.Missing(path, "kind", "a metric needs a kind: metric { kind: AUC }");
+  if (metric.in().empty()) check.Missing(path, "in", kind + " needs in: the program's variable with the prediction");
+  if (metric.label().empty()) {
+    check.Missing(path, "label", kind + " needs label: the slot of the label");
+  } else {
+    CheckKnown(check, path + ".label", "used slot", metric.label(), names);
+    const auto slot = std::find_if(slots.begin(), slots.end(), [&](const auto& s) { return s.name == metric.label(); });
+    if (slot != slots.end() && !slot->is_dense) {
+      check.Error(path + ".label", "slot \"" + metric.label() + "\" must have one value an instance: is_dense: true");
+    }
+  }
+  if (metric.has_max_rows()) check.Positive(path + ".max_rows", static_cast<double>(metric.max_rows()));
+  if (!metric.group().empty()) CheckKnown(check, path + ".group", "used slot", metric.group(), names);
+  const bool is_grouped = metric.has_kind() && metric.kind() == MetricDesc::GAUC;
+  if (is_grouped && metric.group().empty()) {
+    check.Missing(path, "group", "GAUC needs group: the slot whose first id groups instances");
+  }
+  if (metric.has_kind() && !is_grouped && !metric.group().empty()) {
+    check.Error(path + ".group", kind + " has no groups; GAUC has");
+  }
+}
+
 void CheckProgram(const ProgramFiles& program, Checker& check) {
   if (program.main().empty()) {
     check.Missing("program", "main", "program needs main, the file with the ProgramDesc: main: \"main_program.bin\"");
@@ -392,7 +450,7 @@ void CheckProgram(const ProgramFiles& program, Checker& check) {
 }
 
 /// What goes with a dataset does not go with a program that reads for itself.
-void CheckSelfFed(const TrainerDesc& desc, Checker& check) {
+void CheckReaderProgram(const TrainerDesc& desc, Checker& check) {
   const std::string why = ": the program has no data_desc, so it reads its data itself, ";
   if (desc.thread_num() > 1) {
     check.Error("thread_num", "thread_num is " + std::to_string(desc.thread_num()) + why +
@@ -412,6 +470,15 @@ void CheckSelfFed(const TrainerDesc& desc, Checker& check) {
   refuse(desc.dump_param_size() > 0, "dump_param[0]");
   refuse(desc.output().trace(), "output.trace");
   refuse(desc.output().export__size() > 0, "output.export[0]");
+}
+
+/// Slots that are dumped, checked, printed or grouped by have a reader, though no layer has them.
+std::set<std::string> SlotsReadOutsideTheModel(const TrainerDesc& desc) {
+  std::set<std::string> names(desc.dump_fields().begin(), desc.dump_fields().end());
+  names.insert(desc.check_nan_var_names().begin(), desc.check_nan_var_names().end());
+  names.insert(desc.fetch_config().fetch_var_names().begin(), desc.fetch_config().fetch_var_names().end());
+  names.insert(desc.data_desc().multi_slot_desc().uid_slot());
+  return names;
 }
 
 }  // namespace
@@ -445,21 +512,28 @@ void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool 
   check.AtLeast("epochs", desc.epochs(), 1);
   CheckIncremental(desc, check);
   const bool feeds_itself = FeedsItself(desc);
-  if (feeds_itself) CheckSelfFed(desc, check);
+  if (feeds_itself) CheckReaderProgram(desc, check);
   if (desc.filelist_size() == 0 && (!desc.has_incremental() || desc.infer()) && !feeds_itself) {
     check.Missing("", "filelist", "filelist is missing: which files are to be read? filelist: \"data/part-*\"");
   }
   const std::vector<DefinedName> slots = feeds_itself ? std::vector<DefinedName>() : CheckDataFeed(desc, check);
   if (!feeds_itself) CheckDataset(desc, check);
-  if (desc.has_model() && desc.has_program()) {
-    check.Error("program", "program and model (line " + std::to_string(check.Line("model")) +
-                               ") exclude each other: one says what is trained");
+  if (desc.has_model() && desc.has_program() && !MeasuresProgram(desc)) {
+    check.Error("program",
+                "program and model (line " + std::to_string(check.Line("model")) +
+                    ") exclude each other: one says what is trained; beside a program, a model has metrics alone");
   } else if (desc.has_program()) {
     CheckProgram(desc.program(), check);
   } else if (needs_model && !desc.has_model() && !positions.Has("program")) {
     check.Missing("", "model", "model is missing (or program, for one that was written elsewhere): what is trained?");
   }
-  if (desc.has_model()) CheckModel(desc.model(), slots, check);
+  if (MeasuresProgram(desc)) {
+    for (int i = 0; i < desc.model().metric_size(); ++i) {
+      CheckProgramMetric(desc.model().metric(i), ElementPath("model.metric", i), slots, check);
+    }
+  } else if (desc.has_model()) {
+    CheckModel(desc.model(), slots, SlotsReadOutsideTheModel(desc), check);
+  }
   CheckFetch(desc.fetch_config(), check);
   CheckEval(desc, check);
   CheckCheckpoint(desc, check);

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <map>
 
+#include "batch/slot_schema.h"
 #include "config/checker.h"
+#include "config/feed_names.h"
 #include "config/file_list.h"
 #include "core/line_blocks.h"
-#include "framework/feed_names.h"
-#include "framework/slot_schema.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -92,6 +92,7 @@ std::vector<DefinedName> CheckSlots(const MultiSlotDesc& desc, Checker& check) {
       one.is_float = slot.type() == "float";
       one.is_dense = slot.is_dense();
       one.is_used = slot.is_used();
+      one.path = path;
       defined.push_back(std::move(one));
     }
   }
@@ -170,7 +171,6 @@ void CheckBinaryFeed(const DataFeedDesc& feed, Checker& check) {
   refuse(feed.parse_ins_id(), "parse_ins_id");
   refuse(feed.parse_content(), "parse_content");
   refuse(feed.parse_logkey(), "parse_logkey");
-  refuse(feed.zeros() == DataFeedDesc::DROP, "zeros");
   refuse(feed.trailing_values() == DataFeedDesc::IGNORE, "trailing_values");
   refuse(feed.non_finite() == DataFeedDesc::REJECT_NON_FINITE, "non_finite");
   refuse(feed.has_pipe_timeout_seconds(), "pipe_timeout_seconds");
@@ -190,7 +190,8 @@ std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check) 
   }
   const DataFeedDesc& feed = desc.data_desc();
   if (feed.has_name() && !feed.name().empty()) {
-    CheckKnown(check, "data_desc.name", "data feed", feed.name(), check.known().data_feeds);
+    CheckKnown(check, "data_desc.name", "data feed", feed.name(), check.known().data_feeds,
+               check.known().plugin_advice);
     CheckFeedOfDataset(desc.dataset().class_name(), feed.name(), check);
   }
   if (desc.dataset().class_name() == "FileInstantDataset") CheckBinaryFeed(feed, check);

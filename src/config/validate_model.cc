@@ -2,12 +2,12 @@
 #include <map>
 #include <set>
 
+#include "batch/slot_schema.h"
 #include "config/checker.h"
 #include "config/validate_optimizer.h"
 #include "core/edit_distance.h"
-#include "framework/oneof_names.h"
-#include "framework/slot_schema.h"
 #include "model.pb.h"
+#include "program/oneof_names.h"
 
 namespace millrace {
 namespace {
@@ -15,8 +15,9 @@ namespace {
 /// Checks one model; what a layer may read grows from layer to layer.
 class ModelCheck {
  public:
-  ModelCheck(const ModelDesc& model, const std::vector<DefinedName>& slots, Checker& check)
-      : model_(model), check_(check) {
+  ModelCheck(const ModelDesc& model, const std::vector<DefinedName>& slots, std::set<std::string> read_elsewhere,
+             Checker& check)
+      : model_(model), check_(check), read_(std::move(read_elsewhere)) {
     for (const DefinedName& slot : slots) defined_.emplace(slot.name, slot);
     slots_known_ = !slots.empty();
   }
@@ -40,6 +41,7 @@ class ModelCheck {
       check_.Missing("model", "optimizer",
                      "the model has no optimizer; add, for example, optimizer { adagrad { lr: 0.01 } }");
     }
+    UnreadSlots();
   }
 
  private:
@@ -76,6 +78,22 @@ class ModelCheck {
       check_.Error(path + ".init", "xavier needs a vocabulary: a table that grows has no size; use uniform or normal");
     }
     if (table.has_optimizer()) CheckOptimizer(table.optimizer(), path + ".optimizer", check_);
+  }
+
+  /// Slots that are parsed and go nowhere, one warning a block of them.
+  void UnreadSlots() {
+    // Beside mistakes of names they would be the same mistakes once more.
+    if (check_.has_errors()) return;
+    std::map<std::string, std::vector<std::string>> unread;
+    for (const auto& [name, defined] : defined_) {
+      if (!defined.is_layer && defined.is_used && !read_.contains(name)) unread[defined.path].push_back(name);
+    }
+    for (const auto& [path, names] : unread) {
+      const std::string others =
+          names.size() == 1 ? "" : " and " + std::to_string(names.size() - 1) + " more of its slots";
+      check_.Warning(path + ".name", "no layer, loss or metric reads slot \"" + names[0] + "\"" + others +
+                                         ": name it in a layer, or set is_used: false");
+    }
   }
 
   void Initial(const Initializer& init, const std::string& path) {
@@ -119,8 +137,10 @@ class ModelCheck {
         if (layer.op().type().empty()) {
           check_.Missing(path + ".op", "type", "an op layer needs a type, the name of an operator");
         } else {
-          CheckKnown(check_, path + ".op.type", "operator", layer.op().type(), check_.known().operators);
+          CheckKnown(check_, path + ".op.type", "operator", layer.op().type(), check_.known().operators,
+                     check_.known().plugin_advice);
         }
+        for (const auto& input : layer.op().inputs()) read_.insert(input.vars().begin(), input.vars().end());
         break;
       case LayerDesc::KIND_NOT_SET: check_.Error(path, "a layer needs a kind: " + OneofNames<LayerDesc>("kind"));
     }
@@ -215,6 +235,7 @@ class ModelCheck {
 
   /// A layer's input: an earlier layer or a dense slot of floats.
   const DefinedName* Reads(const std::string& name, const std::string& path) {
+    read_.insert(name);
     const auto found = defined_.find(name);
     if (found == defined_.end()) {
       if (all_layers_.contains(name)) {
@@ -237,6 +258,7 @@ class ModelCheck {
   }
 
   const DefinedName* Slot(const std::string& name, const std::string& path) {
+    read_.insert(name);
     const auto found = defined_.find(name);
     if (found == defined_.end() || found->second.is_layer) {
       if (slots_known_) check_.Error(path, "no slot \"" + name + "\"" + Suggest(name, false));
@@ -312,13 +334,15 @@ class ModelCheck {
   std::map<std::string, std::string> layer_paths_;
   std::set<std::string> all_layers_;
   std::set<std::string> read_tables_;
+  std::set<std::string> read_;  ///< names of layers and slots that something reads
   bool reads_unknown_table_ = false;
 };
 
 }  // namespace
 
-void CheckModel(const ModelDesc& model, const std::vector<DefinedName>& slots, Checker& check) {
-  ModelCheck(model, slots, check).Run();
+void CheckModel(const ModelDesc& model, const std::vector<DefinedName>& slots, std::set<std::string> read_elsewhere,
+                Checker& check) {
+  ModelCheck(model, slots, std::move(read_elsewhere), check).Run();
 }
 
 }  // namespace millrace

@@ -1,7 +1,7 @@
 #include "config/validate_optimizer.h"
 
-#include "framework/oneof_names.h"
 #include "model.pb.h"
+#include "program/oneof_names.h"
 
 namespace millrace {
 namespace {

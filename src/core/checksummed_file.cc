@@ -5,16 +5,34 @@
 
 #include <cerrno>
 #include <streambuf>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/crc32c.h"
 #include "core/file.h"
+#include "core/hash.h"
 
 namespace millrace {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
+
+/// The sum of bytes that come in pieces.
+class Summer {
+ public:
+  void Add(std::string_view bytes) {
+    crc32c_ = Crc32c(crc32c_, bytes.data(), bytes.size());
+    hash_.Add(bytes);
+    bytes_ += bytes.size();
+  }
+  FileSum Sum() const { return {bytes_, crc32c_, hash_.Hash()}; }
+
+ private:
+  uint64_t bytes_ = 0;
+  uint32_t crc32c_ = 0;
+  XxHash64Stream hash_;
+};
 
 }  // namespace
 
@@ -29,7 +47,7 @@ class ChecksummedFile::Buffer final : public std::streambuf {
     if (status_.ok() && fsync(fd_.get()) != 0) status_ = IoErrorFromErrno("cannot sync \"" + path_ + "\"", errno);
     fd_.Close();
     if (!status_.ok()) return status_;
-    return sum_;
+    return sum_.Sum();
   }
 
  protected:
@@ -50,8 +68,7 @@ class ChecksummedFile::Buffer final : public std::streambuf {
         status_ = IoErrorFromErrno("cannot write \"" + path_ + "\"", errno);
         break;
       }
-      sum_.crc32c = Crc32c(sum_.crc32c, at, static_cast<size_t>(written));
-      sum_.bytes += static_cast<uint64_t>(written);
+      sum_.Add({at, static_cast<size_t>(written)});
       at += written;
     }
     setp(bytes_.data(), bytes_.data() + bytes_.size());
@@ -61,7 +78,7 @@ class ChecksummedFile::Buffer final : public std::streambuf {
   std::string path_;
   FileDescriptor fd_;
   std::vector<char> bytes_;
-  FileSum sum_;
+  Summer sum_;
   Status status_;
 };
 
@@ -80,14 +97,13 @@ Result<FileSum> ChecksummedFile::Finish() { return buffer_->Finish(); }
 Result<FileSum> SumOfFile(const std::string& path) {
   MR_ASSIGN(const FileDescriptor fd, OpenForReading(path));
   std::vector<char> bytes(kBufferBytes);
-  FileSum sum;
+  Summer sum;
   while (true) {
     const ssize_t got = read(fd.get(), bytes.data(), bytes.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return IoErrorFromErrno("cannot read \"" + path + "\"", errno);
-    if (got == 0) return sum;
-    sum.crc32c = Crc32c(sum.crc32c, bytes.data(), static_cast<size_t>(got));
-    sum.bytes += static_cast<uint64_t>(got);
+    if (got == 0) return sum.Sum();
+    sum.Add({bytes.data(), static_cast<size_t>(got)});
   }
 }
 
@@ -100,6 +116,10 @@ Status CheckFileSum(const std::string& path, const FileSum& expected) {
   if (sum.crc32c != expected.crc32c) {
     return BadData("\"" + path + "\" is damaged: its checksum (CRC-32C) was " + std::to_string(expected.crc32c) +
                    " when it was written and is " + std::to_string(sum.crc32c));
+  }
+  if (expected.xxh64 && sum.xxh64 != expected.xxh64) {
+    return BadData("\"" + path + "\" is another file: its checksum (XXH64) was " + std::to_string(*expected.xxh64) +
+                   " when it was written and is " + std::to_string(*sum.xxh64));
   }
   return Status::Ok();
 }

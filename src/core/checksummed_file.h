@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 
@@ -9,10 +10,13 @@
 
 namespace millrace {
 
-/// What tells a whole file from a damaged one.
+/// What tells a whole file from a damaged one, and from another file.
 struct FileSum {
   uint64_t bytes = 0;
   uint32_t crc32c = 0;
+  /// XXH64. A file whose parts end in their own CRC-32C, as a table's do, has the CRC-32C of any other file with parts
+  /// of these sizes. Unknown of files that were written before it was kept.
+  std::optional<uint64_t> xxh64;
   friend bool operator==(const FileSum&, const FileSum&) = default;
 };
 

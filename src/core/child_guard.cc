@@ -4,10 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,8 +65,11 @@ Result<std::unique_ptr<ChildGuard>> ChildGuard::Create() {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-  std::string words[] = {"bash", "-c", kScript, "millrace-guard", mark};
-  char* argv[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), words[4].data(), nullptr};
+  // --norc: a bash whose stdin is a socket takes itself for a remote login and runs ~/.bashrc, when SHLVL is not set
+  // (cron, systemd, a container); that may take long, write somewhere or never come back.
+  std::string words[] = {"bash", "--norc", "-c", kScript, "millrace-guard", mark};
+  char* argv[std::size(words) + 1] = {};
+  std::transform(std::begin(words), std::end(words), argv, [](std::string& word) { return word.data(); });
   // Where a guard started us as a command, its mark is not handed on: it would kill ours before ours has killed.
   const std::string unmarked = "MILLRACE_GUARD=none";
   std::vector<char*> environment = EnvironmentWith(unmarked);

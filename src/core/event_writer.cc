@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "core/crc32c.h"
+#include "core/same_file.h"
 
 namespace millrace {
 namespace {
@@ -98,6 +99,8 @@ Status EventWriter::AddScalars(int64_t step, double seconds, std::span<const Sca
   return Append(event);
 }
 
+bool EventWriter::IsThere() const { return IsStillUnder(fd_.get(), path_, bytes_); }
+
 Status EventWriter::Append(std::string_view event) {
   const std::string record = TfRecord(event);
   std::string_view rest = record;
@@ -106,6 +109,7 @@ Status EventWriter::Append(std::string_view event) {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return IoErrorFromErrno("cannot write \"" + path_ + "\"", errno);
     rest.remove_prefix(static_cast<size_t>(written));
+    bytes_ += written;
   }
   return Status::Ok();
 }

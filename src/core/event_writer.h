@@ -26,12 +26,17 @@ class EventWriter {
   /// Adds one event; scalars that are not finite are left out. `seconds` since 1970.
   Status AddScalars(int64_t step, double seconds, std::span<const Scalar> scalars);
 
+  /// Whether what was written can be found in the folder.
+  bool IsThere() const;
+  const std::string& path() const { return path_; }
+
  private:
   EventWriter(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
   Status Append(std::string_view event);
 
   std::string path_;
   FileDescriptor fd_;
+  int64_t bytes_ = 0;  ///< written
 };
 
 /// One TFRecord frame around `content`.

@@ -6,6 +6,8 @@
 #include <exception>
 #include <typeinfo>
 
+#include "core/harmless_text.h"
+
 namespace millrace {
 
 std::string Demangled(const char* name) {
@@ -20,11 +22,11 @@ std::string DescribeException() {
   try {
     throw;
   } catch (const std::exception& error) {
-    return Demangled(typeid(error).name()) + ": " + error.what();
+    return Demangled(typeid(error).name()) + ": " + Harmless(error.what(), "\n\t");
   } catch (const std::string& text) {
-    return "a text: " + text;
+    return "a text: " + Harmless(text, "\n\t");
   } catch (const char* text) {
-    return std::string("a text: ") + text;
+    return "a text: " + Harmless(text, "\n\t");
   } catch (...) {
     return "what is no std::exception";
   }

@@ -5,7 +5,7 @@
 namespace millrace {
 
 /// What the exception that is being handled says, for the edges where foreign code may throw: "std::runtime_error: no
-/// such user", or that it is no std::exception. To be called within a catch block.
+/// such user", or that it is no std::exception; as a terminal may show it. To be called within a catch block.
 std::string DescribeException();
 
 /// The C++ name of a symbol or of a type, "millrace::Tensor::View(…)"; what the compiler did not make stays as it is.

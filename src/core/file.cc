@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "core/byte_source.h"
+#include "core/unchanged_file.h"
 
 namespace millrace {
 namespace {
@@ -24,33 +25,40 @@ constexpr size_t kMostOfADevice = size_t{1} << 30;
 
 class FileSource final : public ByteSource {
  public:
-  /// `waits`: reading may take as long as somebody else likes, as of a named pipe or a terminal.
-  FileSource(std::string path, FileDescriptor fd, bool waits)
-      : path_(std::move(path)), fd_(std::move(fd)), waits_(waits) {}
+  FileSource(std::string path, FileDescriptor fd)
+      : path_(std::move(path)), fd_(std::move(fd)), stamp_(StampOfOpen(fd_.get())) {}
 
   Result<size_t> Read(std::span<char> out, const std::stop_token& stop) override {
     for (;;) {
       if (stop.stop_requested()) return Cancelled("stopped while reading " + path_);
       if (!WaitReadable(kTick)) continue;
       const ssize_t n = ::read(fd_.get(), out.data(), out.size());
+      if (n == 0) MR_TRY(CheckEnd());
       if (n >= 0) return static_cast<size_t>(n);
       if (errno != EINTR && errno != EAGAIN) return IoErrorFromErrno(path_ + ": read", errno);
     }
   }
   bool WaitReadable(std::chrono::milliseconds most) override {
-    if (!waits_) return true;
+    if (stamp_) return true;
     pollfd polled{fd_.get(), POLLIN, 0};
     return ::poll(&polled, 1, static_cast<int>(most.count())) > 0;
   }
 
  private:
+  /// A file that was cut off at a line's end would look whole.
+  Status CheckEnd() const {
+    const std::optional<FileStamp> now = StampOfOpen(fd_.get());
+    return stamp_ && now ? CheckUnchanged(path_, *stamp_, *now) : Status::Ok();
+  }
+
   std::string path_;
   FileDescriptor fd_;
-  bool waits_;
+  /// Of a plain file. Others may take as long as somebody else likes: a named pipe, a terminal.
+  std::optional<FileStamp> stamp_;
 };
 
-/// `more_flags` beside those of every file that is read; `*is_plain`, when not null, says whether it is a plain file.
-Result<FileDescriptor> OpenToRead(const std::string& path, int more_flags, bool* is_plain) {
+/// `more_flags` beside those of every file that is read.
+Result<FileDescriptor> OpenToRead(const std::string& path, int more_flags) {
   FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | more_flags));
   if (!fd.is_open()) {
     if (errno == ENOENT || errno == ENOTDIR) return NotFound("no such file: \"" + path + "\"");
@@ -59,7 +67,6 @@ Result<FileDescriptor> OpenToRead(const std::string& path, int more_flags, bool*
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return IoErrorFromErrno("cannot inspect \"" + path + "\"", errno);
   if (S_ISDIR(info.st_mode)) return IoError("\"" + path + "\" is a folder, not a file");
-  if (is_plain != nullptr) *is_plain = S_ISREG(info.st_mode);
   return fd;
 }
 
@@ -84,14 +91,13 @@ void FileDescriptor::Close() {
   fd_ = -1;
 }
 
-Result<FileDescriptor> OpenForReading(const std::string& path) { return OpenToRead(path, 0, nullptr); }
+Result<FileDescriptor> OpenForReading(const std::string& path) { return OpenToRead(path, 0); }
 
 Result<std::unique_ptr<ByteSource>> OpenFile(const std::string& path) {
-  bool is_plain = false;
   // Without waiting for the writer of a named pipe: Read waits for it, and for a stop request.
-  MR_ASSIGN(FileDescriptor fd, OpenToRead(path, O_NONBLOCK, &is_plain));
+  MR_ASSIGN(FileDescriptor fd, OpenToRead(path, O_NONBLOCK));
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-  return std::unique_ptr<ByteSource>(std::make_unique<FileSource>(path, std::move(fd), !is_plain));
+  return std::unique_ptr<ByteSource>(std::make_unique<FileSource>(path, std::move(fd)));
 }
 
 Result<std::string> ReadFile(const std::string& path) {

@@ -3,28 +3,10 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/utf8.h"
+
 namespace millrace {
 namespace {
-
-// Length of the UTF-8 sequence at the start of `text`; 0 when there is none.
-size_t Utf8Length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto follows = [&](size_t i) { return i < text.size() && (byte(i) & 0xC0) == 0x80; };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first < 0xE0) return follows(1) ? 2 : 0;
-  if (first >= 0xE0 && first < 0xF0) {
-    if (!follows(1) || !follows(2)) return 0;
-    if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F)) return 0;
-    return 3;
-  }
-  if (first >= 0xF0 && first < 0xF5) {
-    if (!follows(1) || !follows(2) || !follows(3)) return 0;
-    if ((first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F)) return 0;
-    return 4;
-  }
-  return 0;
-}
 
 template <class Float>
 std::string Digits(Float number) {
@@ -39,7 +21,7 @@ void AppendQuoted(std::string_view text, std::string* out) {
   *out += '"';
   while (!text.empty()) {
     const char c = text[0];
-    const size_t length = Utf8Length(text);
+    const size_t length = Utf8Length(text, 0);
     if (length == 0) {
       *out += "\\ufffd";
     } else if (c == '"' || c == '\\') {

@@ -115,7 +115,7 @@ class [[nodiscard]] Result {
   } while (false)
 
 /// Assigns the value of a Result to `target` (which may declare a variable), or returns its Status.
-#define MR_ASSIGN(target, expression) MR_ASSIGN_INNER(target, expression, MR_CONCAT(mr_result_, __LINE__))
+#define MR_ASSIGN(target, expression) MR_ASSIGN_INNER(target, expression, MR_CONCAT(mr_result_, __COUNTER__))
 #define MR_ASSIGN_INNER(target, expression, temporary)       \
   auto temporary = (expression);                             \
   if (!temporary.ok()) return std::move(temporary).status(); \

@@ -407,7 +407,7 @@ std::vector<char*> EnvironmentWith(const std::string& entry) {
 }
 
 std::vector<std::string> ShellArgv(const std::string& command, const std::vector<std::string>& arguments) {
-  std::vector<std::string> argv = {"bash", "-o", "pipefail", "-c", command, "bash"};
+  std::vector<std::string> argv = {"bash", "--norc", "-o", "pipefail", "-c", command, "bash"};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   return argv;
 }

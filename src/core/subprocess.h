@@ -59,7 +59,7 @@ struct SubprocessOptions {
   std::chrono::milliseconds silence_timeout{0};
 };
 
-/// The argv that runs a shell command: bash -o pipefail -c COMMAND, with `arguments` as $1, $2, ...
+/// The argv that runs a shell command: bash --norc -o pipefail -c COMMAND, with `arguments` as $1, $2, ...
 std::vector<std::string> ShellArgv(const std::string& command, const std::vector<std::string>& arguments = {});
 
 /// Runs a command and delivers what it writes to stdout.

@@ -1,14 +1,20 @@
 #include "datafeed/bad_lines.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
+#include <thread>
 
+#include "core/hash.h"
 #include "core/same_file.h"
+#include "core/words.h"
 #include "data_feed.pb.h"
 
 namespace millrace {
@@ -16,6 +22,32 @@ namespace {
 
 constexpr size_t kFirstLines = 5;
 constexpr int64_t kFractionFrom = 1000;
+constexpr int kLockTries = 50;
+constexpr std::chrono::milliseconds kLockPause{2};
+
+/// Keeps the others out that write to a quarantine, datasets of the same job as a rule: what they read of it is whole.
+/// A file system without locks lets them in, and so does one who holds the lock for longer than a record takes: a
+/// process that hangs is not to hang others.
+class FileLock {
+ public:
+  explicit FileLock(const FileDescriptor& file) : fd_(file.get()) {
+    for (int tries = 0; !is_held_ && tries < kLockTries; ++tries) {
+      is_held_ = ::flock(fd_, LOCK_EX | LOCK_NB) == 0;
+      if (!is_held_ && errno != EWOULDBLOCK && errno != EINTR) return;
+      if (!is_held_) std::this_thread::sleep_for(kLockPause);
+    }
+  }
+  ~FileLock() {
+    if (is_held_) ::flock(fd_, LOCK_UN);
+  }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+  bool is_held() const { return is_held_; }
+
+ private:
+  int fd_;
+  bool is_held_ = false;
+};
 
 }  // namespace
 
@@ -59,8 +91,40 @@ Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, 
     if (!lines->quarantine_.is_open()) {
       return IoErrorFromErrno("cannot write bad lines to \"" + lines->quarantine_path_ + "\"", errno);
     }
+    MR_TRY(lines->TakeQuarantined());
   }
   return lines;
+}
+
+void BadLines::ShowNonFinite(const std::string& place) {
+  Say("warning: " + place + ": a value of a float slot is NaN or infinite, and is taken as it is; " +
+      "data_desc.non_finite: REJECT_NON_FINITE makes a bad line of it\n");
+}
+
+Status BadLines::TakeQuarantined() {
+  std::error_code absent;
+  if (!std::filesystem::is_regular_file(quarantine_path_, absent)) return Status::Ok();
+  const FileLock lock(quarantine_);
+  MR_ASSIGN(const std::string text, ReadFile(quarantine_path_));
+  std::string_view rest = text;
+  for (size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+    quarantined_.insert(XxHash64(rest.substr(0, end + 1)));
+    rest.remove_prefix(end + 1);
+  }
+  // Without the lock it may be another's, who is writing it.
+  if (rest.empty() || !lock.is_held()) return Status::Ok();
+  // A run was killed while it wrote this one.
+  if (::ftruncate(quarantine_.get(), static_cast<off_t>(text.size() - rest.size())) == 0) return Status::Ok();
+  return IoErrorFromErrno("cannot write bad lines to \"" + quarantine_path_ + "\"", errno);
+}
+
+void BadLines::CountEarlier(const std::map<std::string, int64_t>& by_kind, int64_t lines) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [kind, count] : by_kind) {
+    by_kind_[kind] += count;
+    bad_.fetch_add(count, std::memory_order_relaxed);
+  }
+  AddLines(lines);
 }
 
 Status BadLines::Report(std::string_view kind, std::string_view message, std::string_view line) {
@@ -73,6 +137,9 @@ Status BadLines::Report(std::string_view kind, std::string_view message, std::st
     std::string record(message);
     std::replace(record.begin(), record.end(), '\n', ' ');
     record.append("\t").append(line).append("\n");
+    if (!quarantined_.insert(XxHash64(record)).second) record.clear();
+    std::optional<FileLock> lock_file;
+    if (!record.empty()) lock_file.emplace(quarantine_);
     for (std::string_view rest = record; !rest.empty();) {
       const ssize_t n = ::write(quarantine_.get(), rest.data(), rest.size());
       if (n >= 0) {

@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "core/file.h"
@@ -17,8 +18,9 @@ namespace millrace {
 
 class BadLinePolicy;
 
-/// Decides what becomes of lines that do not parse, for all threads of a pass: fail, skip within a budget, or skip
-/// and write them to a file. Thread-safe; Report takes a lock, good lines cost nothing but AddLines once a block.
+/// Decides what becomes of lines that do not parse, for all threads of a pass: fail, skip within a budget, or skip and
+/// write them to a file, in which each stands once, however often it is met. Thread-safe; Report takes a lock, good
+/// lines cost nothing but AddLines once a block.
 class BadLines {
  public:
   /// `default_quarantine_path` is taken when the policy is QUARANTINE and names no file. The file is made here.
@@ -30,6 +32,16 @@ class BadLines {
   /// A line that does not parse. `message` begins with "file:line:column: slot ...", `kind` is a counter's name like
   /// "bad_count". Ok: leave the line out and go on. A failure ends the pass.
   Status Report(std::string_view kind, std::string_view message, std::string_view line);
+
+  /// A line with NaN or infinite values, which are taken as they are: the first of the pass is shown at once.
+  /// `describe()` gives its place, and is called for that alone.
+  template <class Describe>
+  void SawNonFinite(const Describe& describe) {
+    if (!saw_non_finite_.exchange(true, std::memory_order_relaxed)) ShowNonFinite(describe());
+  }
+
+  /// What an interrupted run met in this pass, of `lines` lines: it counts to the budget. Before the first Report.
+  void CountEarlier(const std::map<std::string, int64_t>& by_kind, int64_t lines);
 
   /// Lines that were looked at, good ones included.
   void AddLines(int64_t lines) { lines_.fetch_add(lines, std::memory_order_relaxed); }
@@ -46,15 +58,20 @@ class BadLines {
 
  private:
   BadLines() = default;
+  /// Remembers what the file holds, and takes away a record that a killed run did not finish.
+  Status TakeQuarantined();
   Status OverBudget(std::string_view limit) const;
+  static void ShowNonFinite(const std::string& place);
 
   int action_ = 0;
   int64_t max_lines_ = 0;
   double max_fraction_ = 0;
   std::string quarantine_path_;
   FileDescriptor quarantine_;
+  std::unordered_set<uint64_t> quarantined_;  ///< hashes of what stands in the file
   std::atomic<int64_t> bad_{0};
   std::atomic<int64_t> lines_{0};
+  std::atomic<bool> saw_non_finite_{false};
   mutable std::mutex mutex_;
   std::map<std::string, int64_t> by_kind_;
   std::vector<std::string> first_;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/exception_text.h"
-#include "framework/lod_offsets.h"
+#include "runtime/lod_offsets.h"
 
 namespace millrace {
 namespace {

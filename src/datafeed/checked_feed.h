@@ -4,18 +4,22 @@
 #include <memory>
 #include <string>
 
+#include "core/status.h"
 #include "datafeed/data_feed.h"
 
 namespace millrace {
 
-/// A plugin's data feed broke a promise of DataFeed so that its rows cannot be believed. FeedThrew makes it a failure.
+/// A plugin's data feed cannot go on: it broke a promise of DataFeed so that its rows cannot be believed, or has no
+/// memory for them. FeedThrew makes it a failure.
 class FeedFault : public std::exception {
  public:
-  explicit FeedFault(std::string text) : text_(std::move(text)) {}
-  const char* what() const noexcept override { return text_.c_str(); }
+  explicit FeedFault(std::string text) : FeedFault(InvalidConfig(std::move(text))) {}
+  explicit FeedFault(Status failure) : failure_(std::move(failure)) {}
+  const char* what() const noexcept override { return failure_.message().c_str(); }
+  const Status& failure() const { return failure_; }
 
  private:
-  std::string text_;
+  Status failure_;
 };
 
 /// A plugin's data feed, held to what DataFeed promises: a line gives one row or none, and a batch has the values that

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/slot_batch.h"
+#include "batch/slot_batch.h"
 
 namespace millrace {
 

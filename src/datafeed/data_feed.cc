@@ -5,6 +5,7 @@
 
 #include "core/edit_distance.h"
 #include "core/exception_text.h"
+#include "core/harmless_text.h"
 #include "data_feed.pb.h"
 #include "datafeed/checked_feed.h"
 #include "datafeed/column_sink.h"
@@ -42,7 +43,7 @@ Status FeedThrew(std::string_view feed_class) {
   } catch (const std::bad_alloc&) {
     return Unavailable("no memory for the rows that are read");
   } catch (const FeedFault& fault) {
-    return InvalidConfig(std::string("data_desc.name: ") + fault.what());
+    return Status(fault.failure()).Context("data_desc.name");
   } catch (...) {
     return InvalidConfig("data_desc.name: data feed \"" + std::string(feed_class) + "\" threw " + DescribeException());
   }
@@ -50,10 +51,10 @@ Status FeedThrew(std::string_view feed_class) {
 
 DataFeedFactory DataFeedFactory::Builtin() {
   DataFeedFactory factory;
-  factory.entries_ = {{"MultiSlotDataFeed", MakeMultiSlot<FeedClass::kQueue>, ""},
-                      {"MultiSlotInMemoryDataFeed", MakeMultiSlot<FeedClass::kInMemory>, ""},
-                      {"SlotRecordInMemoryDataFeed", MakeMultiSlot<FeedClass::kInMemory>, ""},
-                      {"MultiSlotFileInstantDataFeed", nullptr, ""}};
+  factory.entries_ = {{"MultiSlotDataFeed", MakeMultiSlot<FeedClass::kQueue>},
+                      {"MultiSlotInMemoryDataFeed", MakeMultiSlot<FeedClass::kInMemory>},
+                      {"SlotRecordInMemoryDataFeed", MakeMultiSlot<FeedClass::kInMemory>},
+                      {"MultiSlotFileInstantDataFeed", nullptr}};
   return factory;
 }
 
@@ -61,18 +62,18 @@ Status DataFeedFactory::Add(std::string name, Maker maker) {
   for (const Entry& entry : entries_) {
     if (entry.name != name) continue;
     return AlreadyExists("a data feed of the class \"" + name + "\" is registered already" +
-                         (entry.plugin.empty() ? "" : ", from plugin \"" + entry.plugin + "\""));
+                         (entry.plugin.path.empty() ? "" : ", from plugin \"" + entry.plugin.path + "\""));
   }
-  entries_.push_back({std::move(name), std::move(maker), ""});
+  entries_.push_back({std::move(name), std::move(maker)});
   return Status::Ok();
 }
 
-Status DataFeedFactory::Adopt(DataFeedFactory feeds, const std::string& plugin, Code code) {
+Status DataFeedFactory::Adopt(DataFeedFactory feeds, const std::string& plugin, const std::string& version, Code code) {
   DataFeedFactory all = *this;
   for (Entry& entry : feeds.entries_) {
     if (entry.maker == nullptr) return InvalidConfig("data feed \"" + entry.name + "\" has no maker");
     MR_TRY(all.Add(std::move(entry.name), std::move(entry.maker)));
-    all.entries_.back().plugin = plugin;
+    all.entries_.back().plugin = {plugin, version};
     all.entries_.back().code = code;
   }
   *this = std::move(all);
@@ -85,11 +86,13 @@ Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view name,
   const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
   if (entry->maker != nullptr) {
     try {
-      MR_ASSIGN(std::unique_ptr<DataFeed> feed, entry->maker(schema, desc));
+      Result<std::unique_ptr<DataFeed>> made = entry->maker(schema, desc);
+      if (!made.ok()) return Harmless(made.status());
+      std::unique_ptr<DataFeed> feed = std::move(*made);
       if (feed == nullptr) return InvalidConfig("data_desc.name: \"" + entry->name + "\" made no data feed");
       // A line that is a whole batch has as many values as it likes.
       if (entry->code == Code::kOwn || desc.input_type() != 0) return feed;
-      std::string who = "data feed \"" + entry->name + "\" of plugin \"" + entry->plugin + "\"";
+      std::string who = "data feed \"" + entry->name + "\" of plugin \"" + entry->plugin.path + "\"";
       return std::unique_ptr<DataFeed>(std::make_unique<CheckedFeed>(std::move(feed), schema, std::move(who)));
     } catch (...) {
       return FeedThrew(name);
@@ -109,6 +112,11 @@ Status DataFeedFactory::CheckName(std::string_view name) const {
   }
   return InvalidConfig("data_desc.name: no data feed of the class \"" + std::string(name) + "\"" +
                        DidYouMean(name, candidates) + "; there are: " + known);
+}
+
+const DataFeedFactory::Origin* DataFeedFactory::PluginOf(std::string_view name) const {
+  const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
+  return entry == entries_.end() || entry->plugin.path.empty() ? nullptr : &entry->plugin;
 }
 
 std::vector<std::string> DataFeedFactory::names() const {

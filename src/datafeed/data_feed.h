@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "batch/slot_batch.h"
+#include "batch/slot_schema.h"
 #include "core/status.h"
 #include "datafeed/line_error.h"
 #include "datafeed/multi_slot_parser.h"
-#include "framework/slot_batch.h"
-#include "framework/slot_schema.h"
 
 namespace millrace {
 
@@ -61,22 +61,28 @@ class DataFeedFactory {
     kOwn       ///< Millrace, around functions of the plugin
   };
   /// Takes over every class of `feeds`, or none of them: Add's errors. They remember `plugin`, the path of the shared
-  /// object that they came from.
-  Status Adopt(DataFeedFactory feeds, const std::string& plugin, Code code);
+  /// object that they came from, and its version.
+  Status Adopt(DataFeedFactory feeds, const std::string& plugin, const std::string& version, Code code);
   /// Keeps references to `schema`. kInvalidConfig for a feed that reads no lines, and for an unknown name, with all
   /// names that there are.
   Result<std::unique_ptr<DataFeed>> Create(std::string_view name, const SlotSchema& schema,
                                            const DataFeedDesc& desc) const;
   /// Checks a name alone: kInvalidConfig for one that is not known.
   Status CheckName(std::string_view name) const;
+  /// Where a class comes from: the plugin's path and version. Null: it is Millrace's own, or not known.
+  struct Origin {
+    std::string path;
+    std::string version;
+  };
+  const Origin* PluginOf(std::string_view name) const;
   /// In the order of their registration.
   std::vector<std::string> names() const;
 
  private:
   struct Entry {
     std::string name;
-    Maker maker;         ///< null: reads no lines
-    std::string plugin;  ///< the shared object that registered it; empty: it is Millrace's own
+    Maker maker;      ///< null: reads no lines
+    Origin plugin{};  ///< its path is empty: it is Millrace's own
     Code code = Code::kOwn;
   };
   std::vector<Entry> entries_;

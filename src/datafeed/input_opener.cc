@@ -60,6 +60,24 @@ class TimedSource final : public ByteSource {
   std::shared_ptr<std::atomic<int64_t>> nanoseconds_;
 };
 
+/// Ends with a failure when the file behind a command's output was written to or cut off meanwhile.
+class WatchedSource final : public ByteSource {
+ public:
+  WatchedSource(std::unique_ptr<ByteSource> source, std::string file, const FileStamps& stamps)
+      : source_(std::move(source)), file_(std::move(file)), stamps_(&stamps) {}
+  Result<size_t> Read(std::span<char> out, const std::stop_token& stop) override {
+    Result<size_t> got = source_->Read(out, stop);
+    if (got.ok() && *got == 0) MR_TRY(stamps_->End(file_));
+    return got;
+  }
+  bool WaitReadable(std::chrono::milliseconds most) override { return source_->WaitReadable(most); }
+
+ private:
+  std::unique_ptr<ByteSource> source_;
+  std::string file_;
+  const FileStamps* stamps_;
+};
+
 }  // namespace
 
 std::string_view InputStageName(InputStage stage) {
@@ -184,6 +202,17 @@ Result<std::unique_ptr<ByteSource>> InputOpener::Start(std::vector<std::string> 
 }
 
 Result<OpenedInput> InputOpener::Open(const std::string& file) const {
+  if (CommandFor(file) != nullptr) return OpenUnwatched(file);
+  MR_TRY(stamps_.Begin(file));
+  MR_ASSIGN(OpenedInput input, OpenUnwatched(file));
+  // A command's end says nothing of the file; where there is none, the file looks after itself.
+  if (input.stage == InputStage::kPipe) {
+    input.source = std::make_unique<WatchedSource>(std::move(input.source), file, stamps_);
+  }
+  return input;
+}
+
+Result<OpenedInput> InputOpener::OpenUnwatched(const std::string& file) const {
   OpenedInput input;
   const SchemeCommand* scheme = CommandFor(file);
   if (scheme != nullptr || (guard_ != nullptr && !IsPlainFile(file))) {

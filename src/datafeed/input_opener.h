@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/byte_source.h"
+#include "core/file_stamps.h"
 #include "core/line_blocks.h"
 #include "core/status.h"
 #include "core/subprocess.h"
@@ -41,8 +42,8 @@ struct OpenedInput {
 /// The pipe_command gets the file as its stdin; it is run by `bash -o pipefail -c`, once a file. "cat" and nothing
 /// mean no command. A file "SCHEME:..." comes from the input_command of its scheme, with the name as an argument
 /// ("hdfs:" and "afs:" have one: hadoop fs -cat). What is no plain file (a named pipe, a device) is read through `cat`,
-/// so that a stop request need not wait for it. No file name is ever part of a shell text. Thread-safe, immutable; what
-/// it opens must not outlive it.
+/// so that a stop request need not wait for it. No file name is ever part of a shell text. A plain file that changes
+/// while it is read, or until it is opened again, is an error. Thread-safe; what it opens must not outlive it.
 class InputOpener {
  public:
   /// kInvalidConfig when a setting makes no sense; otherwise CheckFiles' errors. Starts the guard that kills commands
@@ -52,6 +53,8 @@ class InputOpener {
 
   /// Starts reading. Failures name the file.
   Result<OpenedInput> Open(const std::string& file) const;
+  /// What is opened from now on may be other files than before, under their names.
+  void ForgetFiles() { stamps_.Forget(); }
   /// Empty: none.
   const std::string& pipe_command() const { return pipe_command_; }
   /// How long a line of these files may be.
@@ -69,6 +72,7 @@ class InputOpener {
   bool NeedsCommand(const std::string& file) const;
   Status CheckFile(const std::string& file) const;
   Status CheckFiles(const std::vector<std::string>& files, const std::stop_token& stop) const;
+  Result<OpenedInput> OpenUnwatched(const std::string& file) const;
   Result<std::unique_ptr<ByteSource>> Start(std::vector<std::string> argv, const std::string& file,
                                             SubprocessOptions options) const;
 
@@ -77,6 +81,7 @@ class InputOpener {
   std::chrono::milliseconds timeout_{0};
   LineLimit line_limit_;
   std::unique_ptr<ChildGuard> guard_;
+  mutable FileStamps stamps_;
 };
 
 }  // namespace millrace

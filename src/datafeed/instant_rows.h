@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "batch/slot_batch.h"
+#include "batch/slot_schema.h"
 #include "core/status.h"
-#include "framework/slot_batch.h"
-#include "framework/slot_schema.h"
 
 namespace millrace {
 

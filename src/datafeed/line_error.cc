@@ -1,5 +1,7 @@
 #include "datafeed/line_error.h"
 
+#include "core/harmless_text.h"
+
 namespace millrace {
 
 std::string_view LineErrorKindName(LineErrorKind kind) {
@@ -23,10 +25,10 @@ std::string_view LineErrorKindName(LineErrorKind kind) {
 std::string LineError::ToString() const {
   std::string text;
   if (!slot.empty()) text += "slot \"" + slot + "\": ";
-  if (!message.empty()) return text + message;
+  if (!message.empty()) return Harmless(text + message);
   text += "expected " + expectation + ", found ";
   text += snippet.empty() ? "the end of the line" : "\"" + snippet + "\"";
-  return text;
+  return Harmless(text);
 }
 
 Status LineError::ToStatus(std::string_view file, uint64_t line) const {

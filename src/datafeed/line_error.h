@@ -38,7 +38,8 @@ struct LineError {
   std::string snippet;      ///< the offending token, printable; empty at the end of the line
   std::string message;      ///< what a plugin's parser says, in place of expectation and snippet
 
-  /// `slot "C1": expected value 2 of 3 to be an unsigned 64-bit number, found "0x10"`.
+  /// `slot "C1": expected value 2 of 3 to be an unsigned 64-bit number, found "0x10"`. A plugin's words are
+  /// shown as a terminal may show them.
   std::string ToString() const;
   /// kBadData "FILE:LINE:COLUMN: " and ToString().
   Status ToStatus(std::string_view file, uint64_t line) const;

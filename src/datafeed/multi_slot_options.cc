@@ -14,8 +14,8 @@ MultiSlotOptions MultiSlotOptions::FromDesc(const DataFeedDesc& desc, FeedClass 
   options.parse_content = desc.parse_content();
   options.parse_logkey = desc.parse_logkey();
   options.allow_empty_slots = desc.empty_slot() == DataFeedDesc::ALLOW;
-  options.drop_zeros =
-      desc.zeros() == DataFeedDesc::DROP || (desc.zeros() == DataFeedDesc::AS_CLASS && feed == FeedClass::kInMemory);
+  options.drop_zeros = desc.zeros() == DataFeedDesc::DROP ||
+                       (desc.zeros() == DataFeedDesc::FEED_DEFAULT && feed == FeedClass::kInMemory);
   options.ignore_trailing = desc.trailing_values() == DataFeedDesc::IGNORE;
   options.reject_non_finite = desc.non_finite() == DataFeedDesc::REJECT_NON_FINITE;
   return options;

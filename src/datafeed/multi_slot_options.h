@@ -6,7 +6,7 @@ namespace millrace {
 
 class DataFeedDesc;
 
-/// The class of feed whose habits `zeros: AS_CLASS` takes over.
+/// The class of feed whose habits `zeros: FEED_DEFAULT` takes over.
 enum class FeedClass : uint8_t {
   kQueue,     ///< MultiSlotDataFeed: keeps zeros
   kInMemory,  ///< MultiSlotInMemoryDataFeed: drops zeros of sparse slots

@@ -109,7 +109,6 @@ class FastLine {
     if (at[0] != ' ' || static_cast<unsigned char>(at[1]) <= ' ') [[unlikely]]
       return nullptr;
     sink_.PutOneId(slot.id, run.value);
-    counters_.zeros_dropped += static_cast<int64_t>(slot.drop_zeros && run.value == 0);
     return at + 1;
   }
 
@@ -130,8 +129,8 @@ class FastLine {
         if (at == nullptr) return nullptr;
         out += *out != 0;
       }
-      counters_.zeros_dropped += static_cast<int64_t>(count) - (out - begin);
       if (out == begin && count > 0) *out++ = 0;
+      counters_.zeros_dropped += static_cast<int64_t>(count) - (out - begin);
     } else {
       for (uint64_t i = 0; i < count; ++i) {
         at = ReadId(at, out++);
@@ -163,8 +162,8 @@ class FastLine {
       if (at == nullptr) return nullptr;
       out += !(slot.drop_zeros && std::fabs(static_cast<double>(*out)) < 1e-6);
     }
-    counters_.zeros_dropped += static_cast<int64_t>(count) - (out - begin);
     if (out == begin && count > 0) *out++ = 0;
+    counters_.zeros_dropped += static_cast<int64_t>(count) - (out - begin);
     sink_.EndFloats(slot.id, out);
     return at;
   }

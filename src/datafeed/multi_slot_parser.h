@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
+#include "batch/slot_schema.h"
 #include "datafeed/line_error.h"
 #include "datafeed/multi_slot_options.h"
-#include "framework/slot_schema.h"
 
 namespace millrace {
 

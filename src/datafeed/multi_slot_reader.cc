@@ -5,11 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "batch/slot_batch.h"
+#include "batch/slot_schema.h"
 #include "data_feed.pb.h"
 #include "datafeed/column_sink.h"
 #include "datafeed/multi_slot_parser.h"
-#include "framework/slot_batch.h"
-#include "framework/slot_schema.h"
 #include "reader/line_file.h"
 
 namespace millrace {

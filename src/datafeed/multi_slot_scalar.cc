@@ -184,8 +184,9 @@ class LineReader {
     }
     if (!slot.is_used) return true;
     if (options_.drop_zeros && !slot.is_dense) {
-      counters_.zeros_dropped += static_cast<int64_t>(std::erase(ids, 0U));
+      std::erase(ids, 0U);
       if (ids.empty() && count > 0) ids.push_back(0);
+      counters_.zeros_dropped += static_cast<int64_t>(count - ids.size());
     }
     PutValues(slot.id, ids, sink_);
     return true;
@@ -215,9 +216,9 @@ class LineReader {
     if (!slot.is_used) return true;
     if (options_.drop_zeros && !slot.is_dense) {
       // Paddle compares with a double.
-      counters_.zeros_dropped +=
-          static_cast<int64_t>(std::erase_if(floats, [](float v) { return std::fabs(static_cast<double>(v)) < 1e-6; }));
+      std::erase_if(floats, [](float v) { return std::fabs(static_cast<double>(v)) < 1e-6; });
       if (floats.empty() && count > 0) floats.push_back(0);
+      counters_.zeros_dropped += static_cast<int64_t>(count - floats.size());
     }
     PutValues(slot.id, floats, sink_);
     return true;

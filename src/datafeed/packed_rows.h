@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "batch/slot_batch.h"
 #include "core/huge_buffer.h"
 #include "datafeed/row_layout.h"
-#include "framework/slot_batch.h"
 
 namespace millrace {
 

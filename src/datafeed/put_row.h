@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "framework/slot_schema.h"
+#include "batch/slot_schema.h"
 
 namespace millrace {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "batch/slot_schema.h"
 #include "datafeed/multi_slot_options.h"
-#include "framework/slot_schema.h"
 
 namespace millrace {
 

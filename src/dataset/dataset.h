@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "batch/batch_pool.h"
+#include "batch/consumed_ranges.h"
 #include "core/status.h"
-#include "framework/batch_pool.h"
-#include "framework/trained_ledger.h"
 
 namespace millrace {
 
@@ -22,7 +22,9 @@ struct PassOptions {
   bool ordered = false;  ///< one worker sees file order and line order (SERIAL), however many threads read
   uint64_t seed = 1;
   /// Units that an interrupted run trained in this pass already: they are read over. Null: none. Copied.
-  const TrainedLedger* trained = nullptr;
+  const ConsumedRanges* trained = nullptr;
+  /// Bad lines by kind among those units: they count to the pass, and to its budget. Null: none. Copied.
+  const std::map<std::string, int64_t>* bad_lines = nullptr;
 };
 
 /// What a pass (or a load into memory) met.
@@ -39,6 +41,12 @@ struct PassStats {
   /// Seconds summed over threads, by stage: "pipe", "parse", "wait_full", ...
   std::map<std::string, double> stage_seconds;
 };
+
+/// What a pass (or a load, or a reading of one file) left out of the rows it was given, a clause each with its number
+/// and the setting that asks for it: "5 zeros of sparse slots (data_desc.zeros: DROP)". Bad lines are not among them.
+std::vector<std::string> LeftOut(const PassStats& read);
+/// The same as a line: "left out: ..., ..."; empty when nothing was.
+std::string LeftOutLine(const PassStats& read);
 
 /// kBadData that says what a pass over `files` that handed on no row had read: "nothing to train on: no row came out of
 /// 2 files with 5 lines (2 bad; blank_line 3)", or that it was the pipe_command that wrote nothing. `what` is "train
@@ -70,6 +78,14 @@ class Dataset {
   /// File names by RowOrigin::file; constant from the preparation of a pass to the next one's.
   virtual const std::vector<std::string>& files() const = 0;
   virtual const SlotSchema& schema() const = 0;
+};
+
+/// The further ability of a dataset that meets bad lines while it is trained on.
+class BadLineCounts {
+ public:
+  virtual ~BadLineCounts() = default;
+  /// Bad lines by kind among the trained units of the pass in hand, or of the last one. Any thread.
+  virtual std::map<std::string, int64_t> BadLinesWithin(const ConsumedRanges& trained) const = 0;
 };
 
 /// The further ability of a dataset whose passes have files of their own.

@@ -3,9 +3,9 @@
 #include <memory>
 #include <string_view>
 
+#include "batch/slot_batch.h"
 #include "datafeed/data_feed.h"
 #include "datafeed/row_sink.h"
-#include "framework/slot_batch.h"
 
 namespace millrace {
 

@@ -7,6 +7,7 @@
 
 #include "data_feed.pb.h"
 #include "datafeed/input_opener.h"
+#include "dataset/batch_rows.h"
 #include "dataset/instant_cursor.h"
 
 namespace millrace {
@@ -15,8 +16,8 @@ namespace {
 /// Copies the rows that the cursor deals to one worker.
 class InstantSource final : public BatchSource {
  public:
-  InstantSource(const InstantFormat& format, InstantCursor& cursor, BatchPool& pool)
-      : format_(&format), cursor_(&cursor), pool_(&pool) {}
+  InstantSource(const InstantFormat& format, bool drop_zeros, InstantCursor& cursor, BatchPool& pool)
+      : format_(&format), drop_zeros_(drop_zeros), cursor_(&cursor), pool_(&pool) {}
 
   Result<BatchPtr> Next(std::stop_token stop) override {
     if (stop.stop_requested()) return Cancelled("stopped between batches");
@@ -25,6 +26,7 @@ class InstantSource final : public BatchSource {
     const auto start = std::chrono::steady_clock::now();
     BatchPtr batch = pool_->Take();
     format_->CopyRows(dealt_.file->bytes(), dealt_.rows, batch.get());
+    if (drop_zeros_) zeros_dropped_.fetch_add(DropZeros(*batch), std::memory_order_relaxed);
     const auto count = static_cast<uint64_t>(dealt_.rows.count);
     for (uint64_t i = 1; i <= count; ++i) {
       batch->mutable_origins().push_back({dealt_.file_number, dealt_.first_row + i});
@@ -37,13 +39,16 @@ class InstantSource final : public BatchSource {
   }
 
   double seconds() const { return 1e-9 * static_cast<double>(nanoseconds_.load(std::memory_order_relaxed)); }
+  int64_t zeros_dropped() const { return zeros_dropped_.load(std::memory_order_relaxed); }
 
  private:
   const InstantFormat* format_;
+  const bool drop_zeros_;
   InstantCursor* cursor_;
   BatchPool* pool_;
   InstantCursor::Dealt dealt_;
   std::atomic<int64_t> nanoseconds_{0};
+  std::atomic<int64_t> zeros_dropped_{0};
 };
 
 /// Mapping needs files of this machine; opening a named pipe would wait for its writer.
@@ -76,8 +81,6 @@ Status RefuseTextSettings(const DataFeedDesc& desc) {
   if (desc.bad_lines().action() != BadLinePolicy::FAIL) {
     return refuse("bad_lines", "behind a row that is wrong nothing says where the next one begins");
   }
-  if (desc.zeros() == DataFeedDesc::DROP)
-    return refuse("zeros", "values are taken as they are; drop zeros when converting");
   if (desc.non_finite() == DataFeedDesc::REJECT_NON_FINITE) {
     return refuse("non_finite", "values are taken as they are; reject them when converting");
   }
@@ -92,6 +95,7 @@ struct FileInstantDataset::Impl {
         files(std::move(file_list)),
         batch_size(desc.batch_size()),
         drop_last(desc.drop_last()),
+        drop_zeros(desc.zeros() == DataFeedDesc::DROP),
         format(schema, desc.empty_slot() == DataFeedDesc::ALLOW),
         pool(schema) {}
 
@@ -99,8 +103,10 @@ struct FileInstantDataset::Impl {
   const std::vector<std::string> files;
   const int batch_size;
   const bool drop_last;
+  const bool drop_zeros;
   const InstantFormat format;
   BatchPool pool;
+  FileStamps stamps;
   std::optional<InstantCursor> cursor;
   std::vector<std::unique_ptr<InstantSource>> sources;
 };
@@ -128,10 +134,10 @@ Result<std::unique_ptr<FileInstantDataset>> FileInstantDataset::Create(const Dat
 Status FileInstantDataset::BeginPass(const PassOptions& options) {
   Impl& impl = *impl_;
   impl.sources.clear();
-  impl.cursor.emplace(impl.format, impl.files, impl.batch_size, impl.drop_last,
-                      options.trained != nullptr ? *options.trained : TrainedLedger());
+  impl.cursor.emplace(impl.format, impl.files, impl.stamps, impl.batch_size, impl.drop_last,
+                      options.trained != nullptr ? *options.trained : ConsumedRanges());
   for (int i = 0; i < std::max(options.workers, 1); ++i) {
-    impl.sources.push_back(std::make_unique<InstantSource>(impl.format, *impl.cursor, impl.pool));
+    impl.sources.push_back(std::make_unique<InstantSource>(impl.format, impl.drop_zeros, *impl.cursor, impl.pool));
   }
   return Status::Ok();
 }
@@ -142,7 +148,12 @@ Result<PassStats> FileInstantDataset::EndPass() {
   Impl& impl = *impl_;
   if (!impl.cursor) return Internal("EndPass without BeginPass");
   PassStats stats = impl.cursor->stats();
-  for (const std::unique_ptr<InstantSource>& source : impl.sources) stats.stage_seconds["copy"] += source->seconds();
+  int64_t zeros_dropped = 0;
+  for (const std::unique_ptr<InstantSource>& source : impl.sources) {
+    stats.stage_seconds["copy"] += source->seconds();
+    zeros_dropped += source->zeros_dropped();
+  }
+  if (zeros_dropped > 0) stats.counters["zero_dropped"] = zeros_dropped;
   impl.sources.clear();
   impl.cursor.reset();
   return stats;

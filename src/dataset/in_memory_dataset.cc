@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "config/feed_names.h"
 #include "core/edit_distance.h"
 #include "core/shuffle.h"
 #include "data_feed.pb.h"
@@ -18,7 +19,6 @@
 #include "dataset/merge_rows.h"
 #include "dataset/page_views.h"
 #include "dataset/row_loader.h"
-#include "framework/feed_names.h"
 
 namespace millrace {
 
@@ -123,6 +123,7 @@ struct InMemoryDataset::Impl {
   BatchPool pool;
   std::optional<RowChannels> channels;
   std::optional<InMemoryPass> pass;
+  uint64_t rows_dropped = 0;  ///< of the pass, by drop_last
   std::vector<std::unique_ptr<InMemorySource>> sources;
 
   std::optional<Result<PassStats>> preload_result;  ///< written by the preloading thread, read after joining it
@@ -134,6 +135,7 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
     return AlreadyExists("the dataset is in memory already (" + std::to_string(loaded.size()) +
                          " rows); call ReleaseMemory before loading again");
   }
+  opener->ForgetFiles();
   MR_ASSIGN(const std::unique_ptr<BadLines> bad_lines,
             BadLines::Create(desc.bad_lines(), options.output_dir.empty() ? "" : options.output_dir + "/bad_lines.txt",
                              files, options.stop));
@@ -184,7 +186,7 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
     return InvalidConfig(
         "data_desc.name: an InMemoryDataset reads with MultiSlotInMemoryDataFeed or SlotRecordInMemoryDataFeed, not "
         "with \"" +
-        desc.name() + "\"; zeros: KEEP keeps zeros as MultiSlotDataFeed does");
+        desc.name() + "\"");
   }
   MR_TRY(CheckLineInput(desc));
   if (options.queue_num < 0) {
@@ -219,6 +221,7 @@ Status InMemoryDataset::BeginPass(const PassOptions& options) {
   if (!impl.channels || impl.channels->queue_num() != queue_num || impl.channels->capacity() < blocks.size()) {
     impl.channels.emplace(queue_num, blocks.size());
   }
+  impl.rows_dropped = numbers.size() - (blocks.empty() ? 0 : blocks.back().end);
   impl.channels->Deal(blocks);
   InMemoryPass& pass = impl.pass.emplace();
   pass.rows = &impl.rows;
@@ -247,6 +250,7 @@ Result<PassStats> InMemoryDataset::EndPass() {
     stats.rows += source->rows();
     stats.stage_seconds["assemble"] += source->seconds();
   }
+  if (impl.rows_dropped > 0) stats.counters["drop_last"] = static_cast<int64_t>(impl.rows_dropped);
   impl.sources.clear();
   impl.pass.reset();
   impl.channels->Swap();

@@ -29,7 +29,7 @@ Result<BatchPtr> InMemorySource::Next(std::stop_token stop) {
   BatchPtr batch = pass_->pool->Take();
   pass_->numbers.AppendSpans(taken->block.begin, taken->block.end, &batch->mutable_spans());
   MR_TRY(Fill(batch.get()));
-  pass_->channels->GiveOn(*taken);
+  pass_->channels->Recycle(*taken);
   rows_.fetch_add(batch->rows(), std::memory_order_relaxed);
   const auto took = std::chrono::steady_clock::now() - start;
   nanoseconds_.fetch_add(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count(), std::memory_order_relaxed);

@@ -21,6 +21,7 @@ Status IncrementalDataset::PreparePass(int64_t pass, std::stop_token stop) {
   if (pass < 0 || pass >= static_cast<int64_t>(passes_.size())) {
     return Internal("there is no pass " + std::to_string(pass) + " of " + std::to_string(passes_.size()));
   }
+  ended_ = nullptr;
   current_ = std::exchange(next_, Day());
   if (current_.pass != pass) {
     MR_ASSIGN(current_, MakeDay(pass));
@@ -41,6 +42,12 @@ Status IncrementalDataset::PreparePass(int64_t pass, std::stop_token stop) {
   return Status::Ok();
 }
 
+std::map<std::string, int64_t> IncrementalDataset::BadLinesWithin(const ConsumedRanges& trained) const {
+  const Dataset* dataset = current_.dataset != nullptr ? current_.dataset.get() : ended_.get();
+  const auto* counts = dynamic_cast<const BadLineCounts*>(dataset);
+  return counts != nullptr ? counts->BadLinesWithin(trained) : std::map<std::string, int64_t>();
+}
+
 Status IncrementalDataset::BeginPass(const PassOptions& options) {
   if (current_.pass != options.pass) {
     return InvalidConfig("pass " + std::to_string(options.pass) + " was not prepared: call PreparePass before");
@@ -53,6 +60,8 @@ BatchSource& IncrementalDataset::source(int worker) { return current_.dataset->s
 Result<PassStats> IncrementalDataset::EndPass() {
   if (current_.dataset == nullptr) return Internal("EndPass without BeginPass");
   MR_ASSIGN(PassStats stats, current_.dataset->EndPass());
+  const bool counts = dynamic_cast<const BadLineCounts*>(current_.dataset.get()) != nullptr;
+  ended_ = counts ? std::move(current_.dataset) : nullptr;  // rows in memory are given back
   current_ = {};
   stats.files += load_.files;
   stats.bytes += load_.bytes;

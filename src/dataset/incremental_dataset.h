@@ -19,7 +19,7 @@ struct DatasetPass {
 /// given back after its pass; while a pass is read, the next one, if it is held in memory, is loaded in the background.
 ///
 /// PreparePass, then a pass as of any dataset. Files and rows of a batch are those of its pass.
-class IncrementalDataset final : public Dataset, public PassPreparation {
+class IncrementalDataset final : public Dataset, public PassPreparation, public BadLineCounts {
  public:
   /// Makes the dataset of a pass; all must have `schema`.
   using Maker = std::function<Result<std::unique_ptr<Dataset>>(std::vector<std::string> files)>;
@@ -35,6 +35,7 @@ class IncrementalDataset final : public Dataset, public PassPreparation {
   Result<PassStats> EndPass() override;
   const std::vector<std::string>& files() const override { return files_; }
   const SlotSchema& schema() const override { return schema_; }
+  std::map<std::string, int64_t> BadLinesWithin(const ConsumedRanges& trained) const override;
 
  private:
   /// A pass and its dataset.
@@ -51,6 +52,7 @@ class IncrementalDataset final : public Dataset, public PassPreparation {
   std::vector<std::string> files_;
   Day current_;
   Day next_;
+  std::unique_ptr<Dataset> ended_;  ///< that of the last pass: its bad lines may still be asked for
   PassStats load_;
 };
 

@@ -8,13 +8,14 @@
 #include <optional>
 #include <sstream>
 
+#include "config/feed_names.h"
 #include "core/file.h"
+#include "core/folder_names.h"
 #include "core/hash.h"
 #include "data_feed.pb.h"
 #include "datafeed/data_feed.h"
 #include "datafeed/instant_rows.h"
 #include "dataset/queue_dataset.h"
-#include "framework/feed_names.h"
 
 namespace millrace {
 namespace {
@@ -26,7 +27,7 @@ struct ConvertState {
   std::string input;  ///< InputKey
   bool done = false;
   ConvertReport report;
-  TrainedLedger written;
+  ConsumedRanges written;
 
   std::string ToText() const {
     return "input " + input + "\ndone " + (done ? "1" : "0") + "\nparts " + std::to_string(report.parts) + "\nrows " +
@@ -42,7 +43,7 @@ struct ConvertState {
       return BadData("this is no state of a conversion");
     }
     in.ignore();
-    MR_ASSIGN(state.written, TrainedLedger::FromText(text.substr(static_cast<size_t>(in.tellg()))));
+    MR_ASSIGN(state.written, ConsumedRanges::FromText(text.substr(static_cast<size_t>(in.tellg()))));
     return state;
   }
 };
@@ -79,7 +80,7 @@ class Conversion {
     const InstantFormat format(dataset->schema(), desc.empty_slot() == DataFeedDesc::ALLOW);
     PassOptions pass;
     pass.ordered = true;
-    const TrainedLedger before = state_.written;
+    const ConsumedRanges before = state_.written;
     pass.trained = &before;
     MR_TRY(dataset->BeginPass(pass));
     Status status = WriteAll(*dataset, format, stop);
@@ -95,7 +96,9 @@ class Conversion {
     fs::create_directories(request_->output_dir, error);
     if (error) return IoError("cannot make the folder \"" + request_->output_dir + "\": " + error.message());
     const std::string input = InputKey(*request_);
-    if (fs::exists(state_path_)) {
+    const bool is_there = fs::exists(state_path_, error);
+    if (error) return IoError("cannot look at \"" + state_path_ + "\": " + error.message());
+    if (is_there) {
       MR_ASSIGN(const std::string text, ReadFile(state_path_));
       Result<ConvertState> state = ConvertState::FromText(text);
       if (!state.ok()) return std::move(state).status().Context(state_path_);
@@ -107,10 +110,12 @@ class Conversion {
       state_.report.resumed = true;
       return Status::Ok();
     }
-    for (const auto& entry : fs::directory_iterator(request_->output_dir, error)) {
-      if (!entry.path().filename().string().starts_with(request_->prefix + "-")) continue;
-      return InvalidConfig("\"" + entry.path().string() + "\" is there already and is none of this conversion's: " +
-                           "name another folder, or remove it");
+    MR_ASSIGN(const std::vector<std::string> names, NamesIn(request_->output_dir));
+    for (const std::string& name : names) {
+      if (!name.starts_with(request_->prefix + "-")) continue;
+      return InvalidConfig(
+          "\"" + request_->output_dir + "/" + name +
+          "\" is there already and is none of this conversion's: " + "name another folder, or remove it");
     }
     state_.input = input;
     return Status::Ok();

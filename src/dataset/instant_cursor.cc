@@ -7,9 +7,14 @@
 
 namespace millrace {
 
-InstantCursor::InstantCursor(const InstantFormat& format, const std::vector<std::string>& files, int batch_size,
-                             bool drop_last, TrainedLedger trained)
-    : format_(&format), files_(&files), batch_size_(batch_size), drop_last_(drop_last), trained_(std::move(trained)) {}
+InstantCursor::InstantCursor(const InstantFormat& format, const std::vector<std::string>& files, FileStamps& stamps,
+                             int batch_size, bool drop_last, ConsumedRanges trained)
+    : format_(&format),
+      files_(&files),
+      stamps_(&stamps),
+      batch_size_(batch_size),
+      drop_last_(drop_last),
+      trained_(std::move(trained)) {}
 
 Result<bool> InstantCursor::Next(Dealt* dealt) {
   const std::lock_guard lock(mutex_);
@@ -26,7 +31,7 @@ Result<bool> InstantCursor::NextOfFile(Dealt* dealt) {
     if (file_ == nullptr) MR_TRY(OpenFile());
     const std::span<const uint8_t> bytes = file_->bytes();
     if (at_ == bytes.size()) {
-      CloseFile();
+      MR_TRY(CloseFile());
       continue;
     }
     MR_TRY(file_->CheckSize());
@@ -54,7 +59,10 @@ Result<bool> InstantCursor::NextOfFile(Dealt* dealt) {
       stats_.counters["trained_before"] += rows.count;
       continue;
     }
-    if (drop_last_ && rows.count < batch_size_) continue;
+    if (drop_last_ && rows.count < batch_size_) {
+      stats_.counters["drop_last"] += rows.count;
+      continue;
+    }
     stats_.rows += rows.count;
     return true;
   }
@@ -62,6 +70,7 @@ Result<bool> InstantCursor::NextOfFile(Dealt* dealt) {
 }
 
 Status InstantCursor::OpenFile() {
+  MR_TRY(stamps_->Begin((*files_)[number_]));
   Result<MappedFile> file = MappedFile::Open((*files_)[number_]);
   MR_TRY(file.status());
   file_ = std::make_shared<const MappedFile>(std::move(*file));
@@ -69,12 +78,14 @@ Status InstantCursor::OpenFile() {
   return Status::Ok();
 }
 
-void InstantCursor::CloseFile() {
+Status InstantCursor::CloseFile() {
+  MR_TRY(stamps_->End((*files_)[number_]));
   ++stats_.files;
   file_.reset();
   ++number_;
   at_ = 0;
   row_ = 0;
+  return Status::Ok();
 }
 
 PassStats InstantCursor::stats() const {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/file_stamps.h"
 #include "core/mapped_file.h"
 #include "datafeed/instant_rows.h"
 #include "dataset/dataset.h"
@@ -16,9 +17,9 @@ namespace millrace {
 /// Deals the rows of binary files to workers, a batch at a time. Thread-safe: Next is a walk over counts under a lock.
 class InstantCursor {
  public:
-  /// What `format` and `files` refer to must outlive the cursor.
-  InstantCursor(const InstantFormat& format, const std::vector<std::string>& files, int batch_size, bool drop_last,
-                TrainedLedger trained);
+  /// What `format`, `files` and `stamps`, those of earlier passes, refer to must outlive the cursor.
+  InstantCursor(const InstantFormat& format, const std::vector<std::string>& files, FileStamps& stamps, int batch_size,
+                bool drop_last, ConsumedRanges trained);
 
   /// The rows of a batch and the file that they stand in, which stays mapped as long as somebody holds it.
   struct Dealt {
@@ -36,13 +37,14 @@ class InstantCursor {
  private:
   Result<bool> NextOfFile(Dealt* dealt);
   Status OpenFile();
-  void CloseFile();
+  Status CloseFile();
 
   const InstantFormat* format_;
   const std::vector<std::string>* files_;
+  FileStamps* stamps_;
   const int batch_size_;
   const bool drop_last_;
-  const TrainedLedger trained_;
+  const ConsumedRanges trained_;
 
   mutable std::mutex mutex_;
   std::shared_ptr<const MappedFile> file_;  ///< number_, while it is read

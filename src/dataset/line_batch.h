@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "batch/slot_batch.h"
 #include "core/status.h"
 #include "datafeed/multi_slot_options.h"
-#include "framework/slot_batch.h"
 
 namespace millrace {
 

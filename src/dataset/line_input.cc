@@ -17,8 +17,8 @@ Status CheckLineInput(const DataFeedDesc& desc) {
   return Status::Ok();
 }
 
-PassStats StatsOfFiles(const BlockFeed& blocks, const BadLines& bad_lines) {
-  const BlockFeedStats files = blocks.stats();
+PassStats StatsOfFiles(const LineBlockQueue& blocks, const BadLines& bad_lines) {
+  const LineBlockQueueStats files = blocks.stats();
   PassStats stats;
   stats.files = files.files;
   stats.bytes = files.bytes;

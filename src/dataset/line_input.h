@@ -2,7 +2,7 @@
 
 #include "core/status.h"
 #include "datafeed/bad_lines.h"
-#include "datafeed/block_feed.h"
+#include "datafeed/line_block_queue.h"
 #include "dataset/dataset.h"
 
 namespace millrace {
@@ -13,6 +13,6 @@ class DataFeedDesc;
 Status CheckLineInput(const DataFeedDesc& desc);
 
 /// What a pass met in its files. Rows, and what is counted by the threads that parsed them, are the caller's to add.
-PassStats StatsOfFiles(const BlockFeed& blocks, const BadLines& bad_lines);
+PassStats StatsOfFiles(const LineBlockQueue& blocks, const BadLines& bad_lines);
 
 }  // namespace millrace

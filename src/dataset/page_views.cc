@@ -44,7 +44,7 @@ PageViews ShufflePageViews(const PageViews& views, uint64_t seed) {
   return shuffled;
 }
 
-std::vector<RowBlock> PageViewBlocks(const PageViews& views, const TrainedLedger* trained, int batch_size,
+std::vector<RowBlock> PageViewBlocks(const PageViews& views, const ConsumedRanges* trained, int batch_size,
                                      bool drop_last) {
   std::vector<RowBlock> blocks;
   uint64_t number = 0;

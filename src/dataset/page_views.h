@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "batch/consumed_ranges.h"
 #include "datafeed/packed_rows.h"
 #include "datafeed/row_layout.h"
 #include "dataset/row_channels.h"
-#include "framework/trained_ledger.h"
 
 namespace millrace {
 
@@ -26,7 +26,7 @@ PageViews ShufflePageViews(const PageViews& views, uint64_t seed);
 
 /// Blocks of up to `batch_size` page views that were not trained, as numbers of a PassOrder over the same ledger; a
 /// smaller last one is left out with `drop_last`.
-std::vector<RowBlock> PageViewBlocks(const PageViews& views, const TrainedLedger* trained, int batch_size,
+std::vector<RowBlock> PageViewBlocks(const PageViews& views, const ConsumedRanges* trained, int batch_size,
                                      bool drop_last);
 
 }  // namespace millrace

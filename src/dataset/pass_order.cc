@@ -4,7 +4,7 @@
 
 namespace millrace {
 
-PassOrder::PassOrder(uint64_t rows, const TrainedLedger* trained) {
+PassOrder::PassOrder(uint64_t rows, const ConsumedRanges* trained) {
   uint64_t position = 0;
   const auto add = [&](uint64_t end) {
     if (end <= position) return;
@@ -12,7 +12,7 @@ PassOrder::PassOrder(uint64_t rows, const TrainedLedger* trained) {
     size_ += end - position;
   };
   if (trained != nullptr) {
-    for (const TrainedLedger::Interval& interval : trained->Intervals(0)) {
+    for (const ConsumedRanges::Interval& interval : trained->Intervals(0)) {
       add(std::min(interval.begin, rows));
       position = interval.end;
     }

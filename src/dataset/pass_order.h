@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "framework/slot_batch.h"
-#include "framework/trained_ledger.h"
+#include "batch/consumed_ranges.h"
+#include "batch/slot_batch.h"
 
 namespace millrace {
 
@@ -14,7 +14,7 @@ class PassOrder {
  public:
   PassOrder() = default;
   /// Positions [0, rows) without those that `trained` (or null) holds for source 0.
-  PassOrder(uint64_t rows, const TrainedLedger* trained);
+  PassOrder(uint64_t rows, const ConsumedRanges* trained);
 
   uint64_t size() const { return size_; }
   /// Appends the spans of positions that numbers [begin, end) stand for.

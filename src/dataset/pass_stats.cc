@@ -19,7 +19,45 @@ uint64_t BytesOf(const std::vector<std::string>& files) {
   return bytes;
 }
 
+/// What a count of PassStats::counters means that values, lines or rows were left out.
+struct Omission {
+  const char* counter;
+  const char* one;
+  const char* many;
+  const char* why;
+};
+constexpr Omission kOmissions[] = {
+    {"zero_dropped", "zero of sparse slots", "zeros of sparse slots", "data_desc.zeros: DROP"},
+    {"trailing_ignored", "line's values behind its last slot", "lines' values behind their last slot",
+     "data_desc.trailing_values: IGNORE"},
+    {"sampled_out", "line", "lines", "dataset.sample_rate"},
+    {"merge_wrong_size", "line of an instance with other than merge_size lines",
+     "lines of instances with other than merge_size lines", "dataset.merge_by_lineid"},
+    {"merge_conflict", "line of an instance with a slot in two lines", "lines of instances with a slot in two lines",
+     "dataset.merge_by_lineid"},
+    {"drop_last", "row of a batch that was not full", "rows of batches that were not full", "data_desc.drop_last"},
+    {"blank_line", "blank line", "blank lines", nullptr},
+};
+
 }  // namespace
+
+std::vector<std::string> LeftOut(const PassStats& read) {
+  std::vector<std::string> clauses;
+  for (const Omission& omission : kOmissions) {
+    const auto count = read.counters.find(omission.counter);
+    if (count == read.counters.end() || count->second == 0) continue;
+    std::string clause = std::to_string(count->second) + " " + (count->second == 1 ? omission.one : omission.many);
+    if (omission.why != nullptr) clause += std::string(" (") + omission.why + ")";
+    clauses.push_back(std::move(clause));
+  }
+  return clauses;
+}
+
+std::string LeftOutLine(const PassStats& read) {
+  std::string line;
+  for (const std::string& clause : LeftOut(read)) line += (line.empty() ? "left out: " : ", ") + clause;
+  return line;
+}
 
 Status NothingTo(std::string_view what, const PassStats& read, const DataFeedDesc& desc,
                  const std::vector<std::string>& files) {
@@ -35,6 +73,7 @@ Status NothingTo(std::string_view what, const PassStats& read, const DataFeedDes
   std::string found;
   if (read.bad_lines > 0) found = std::to_string(read.bad_lines) + " bad";
   for (const auto& [kind, times] : read.counters) {
+    if (kind == "drop_last") continue;  // the caller knows more of it
     found += (found.empty() ? "" : "; ") + kind + " " + std::to_string(times);
   }
   return BadData("nothing to " + std::string(what) + ": no row came out of " + count(read.files, "file") + " with " +

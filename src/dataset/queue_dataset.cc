@@ -26,16 +26,13 @@ struct QueueDataset::Impl {
   const QueueDatasetOptions options;
   std::unique_ptr<InputOpener> opener;
   BatchPool pool;
+  BadLinePlaces places;
   std::optional<QueuePass> pass;
-  bool was_read = false;  ///< to its end, by a pass
 
   std::string class_name() const { return desc.name().empty() ? "MultiSlotDataFeed" : desc.name(); }
   Result<std::unique_ptr<BadLines>> MakeBadLines() const {
-    BadLinePolicy policy = desc.bad_lines();
-    // Later passes meet the same bad lines: they count, but stand in the quarantine already.
-    if (was_read && policy.action() == BadLinePolicy::QUARANTINE) policy.set_action(BadLinePolicy::SKIP);
-    return BadLines::Create(policy, options.output_dir.empty() ? "" : options.output_dir + "/bad_lines.txt", files,
-                            options.stop);
+    return BadLines::Create(desc.bad_lines(), options.output_dir.empty() ? "" : options.output_dir + "/bad_lines.txt",
+                            files, options.stop);
   }
 };
 
@@ -77,8 +74,13 @@ Status QueueDataset::BeginPass(const PassOptions& options) {
     feeds.push_back(std::move(feed));
   }
   MR_ASSIGN(std::unique_ptr<BadLines> bad_lines, impl.MakeBadLines());
-  impl.pass.emplace(pass, *impl.opener, impl.files, impl.pool, std::move(feeds), std::move(bad_lines),
-                    options.trained != nullptr ? *options.trained : TrainedLedger());
+  const std::map<std::string, int64_t> earlier =
+      options.bad_lines != nullptr ? *options.bad_lines : std::map<std::string, int64_t>();
+  const ConsumedRanges trained = options.trained != nullptr ? *options.trained : ConsumedRanges();
+  bad_lines->CountEarlier(earlier, static_cast<int64_t>(trained.TotalUnits()));
+  impl.places.Begin(earlier);
+  impl.pass.emplace(pass, *impl.opener, impl.files, impl.pool, std::move(feeds), std::move(bad_lines), trained,
+                    impl.places);
   return Status::Ok();
 }
 
@@ -87,12 +89,15 @@ BatchSource& QueueDataset::source(int worker) { return impl_->pass->source(worke
 Result<PassStats> QueueDataset::EndPass() {
   if (!impl_->pass) return Internal("EndPass without BeginPass");
   PassStats stats = impl_->pass->Finish();
-  impl_->was_read = impl_->was_read || impl_->pass->read_all();
   impl_->pass.reset();
   return stats;
 }
 
 const std::vector<std::string>& QueueDataset::files() const { return impl_->files; }
 const SlotSchema& QueueDataset::schema() const { return impl_->schema; }
+
+std::map<std::string, int64_t> QueueDataset::BadLinesWithin(const ConsumedRanges& trained) const {
+  return impl_->places.Within(trained);
+}
 
 }  // namespace millrace

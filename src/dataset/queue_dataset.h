@@ -25,7 +25,7 @@ struct QueueDatasetOptions {
 /// cross file boundaries; at most one batch of a pass is not full (none with drop_last). With `ordered`, and with one
 /// reader, rows come in file and line order. Memory is bounded by readers + workers + prefetch_batches batches and a
 /// block a reader. The first failure of a reader ends the pass for everyone within a second, children included.
-class QueueDataset final : public Dataset {
+class QueueDataset final : public Dataset, public BadLineCounts {
  public:
   /// Checks the desc and every file (missing, folder, no name: one message for all) before anything is read.
   /// `feeds` makes desc.name, by default MultiSlotDataFeed; it is copied.
@@ -38,6 +38,7 @@ class QueueDataset final : public Dataset {
   Result<PassStats> EndPass() override;
   const std::vector<std::string>& files() const override;
   const SlotSchema& schema() const override;
+  std::map<std::string, int64_t> BadLinesWithin(const ConsumedRanges& trained) const override;
 
  private:
   struct Impl;

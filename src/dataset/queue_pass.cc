@@ -42,6 +42,7 @@ struct QueuePass::Reader {
   int64_t skipped_lines = 0;
   int64_t unreported_lines = 0;  ///< that bad_lines_ was not told of
   double parse_seconds = 0;
+  int64_t non_finite = 0;  ///< as the feed counted them up to the last line
   double wait_seconds = 0;
 };
 
@@ -56,12 +57,13 @@ Result<BatchPtr> QueuePass::Source::Next(std::stop_token stop) {
 
 QueuePass::QueuePass(const QueuePassOptions& options, const InputOpener& opener, const std::vector<std::string>& files,
                      BatchPool& pool, std::vector<std::unique_ptr<DataFeed>> feeds, std::unique_ptr<BadLines> bad_lines,
-                     TrainedLedger trained)
+                     ConsumedRanges trained, BadLinePlaces& places)
     : options_(options),
       files_(&files),
       pool_(&pool),
       trained_(std::move(trained)),
       bad_lines_(std::move(bad_lines)),
+      places_(&places),
       blocks_(opener, files, options.readers, options.retries, options.spans),
       channel_(options.prefetch_batches),
       sources_(static_cast<size_t>(options.workers), Source(channel_)),
@@ -151,13 +153,17 @@ Status QueuePass::ParseLines(Reader& reader, std::string_view text, uint64_t uni
     const LineResult result = feed.ParseLine(line);
     ++reader.unreported_lines;
     if (result == LineResult::kBad) MR_TRY(ReportBadLine(reader, unit, line));
+    if (const int64_t non_finite = feed.counters().non_finite; non_finite != reader.non_finite) [[unlikely]] {
+      reader.non_finite = non_finite;
+      bad_lines_->SawNonFinite([&] { return blocks_.DescribeLine(file, unit + 1); });
+    }
     ExtendSpans(reader.batch->mutable_spans(), file, unit);
     ++unit;
     if (result != LineResult::kRow) continue;
     reader.batch->mutable_origins().push_back({file, unit});
     if (feed.rows() == options_.batch_size) {
       feed.Detach();
-      MR_TRY(HandOn(reader, std::move(reader.batch), stop));
+      MR_TRY(Emit(reader, std::move(reader.batch), stop));
     }
   }
   return Status::Ok();
@@ -168,10 +174,11 @@ Status QueuePass::ReportBadLine(Reader& reader, uint64_t unit, std::string_view 
   MR_TRY(bad_lines_->CheckShare());
   const LineError& error = reader.feed->error();
   const Status status = blocks_.DescribeLine(error, reader.block.file, unit + 1);
+  places_->Add(reader.block.file, unit, LineErrorKindName(error.kind));
   return bad_lines_->Report(LineErrorKindName(error.kind), status.message(), line);
 }
 
-Status QueuePass::HandOn(Reader& reader, BatchPtr batch, const std::stop_token& stop) {
+Status QueuePass::Emit(Reader& reader, BatchPtr batch, const std::stop_token& stop) {
   reader.rows += batch->rows();
   if (channel_.TryPush(batch)) return Status::Ok();
   const Clock::time_point start = Clock::now();
@@ -208,18 +215,19 @@ Status QueuePass::EndReader(Reader& reader, const std::stop_token& stop) {
     const int taken = std::min(batch->rows(), options_.batch_size - filling->rows());
     AppendRows(*batch, 0, taken, *filling);
     if (filling->rows() < options_.batch_size) continue;
-    MR_TRY(HandOn(reader, std::move(filling), stop));
+    MR_TRY(Emit(reader, std::move(filling), stop));
     if (taken == batch->rows()) continue;
     filling = pool_->Take();
     AppendRows(*batch, taken, batch->rows(), *filling);
   }
-  if (filling != nullptr && !(options_.drop_last && filling->rows() < options_.batch_size)) {
+  if (filling != nullptr && options_.drop_last && filling->rows() < options_.batch_size) {
+    rows_dropped_ = filling->rows();
+  } else if (filling != nullptr) {
     // Bad and blank lines without a row behind them count as trained with the last row.
     std::vector<BatchSpan>& spans = filling->mutable_spans();
     spans.insert(spans.end(), spans_without_rows.begin(), spans_without_rows.end());
-    MR_TRY(HandOn(reader, std::move(filling), stop));
+    MR_TRY(Emit(reader, std::move(filling), stop));
   }
-  read_all_ = true;
   channel_.Close(Status::Ok());
   return Status::Ok();
 }
@@ -236,6 +244,7 @@ PassStats QueuePass::Finish() {
     if (reader->skipped_lines > 0) stats.counters["trained_before"] += reader->skipped_lines;
     reader->feed->counters().AddTo(stats.counters);
   }
+  if (rows_dropped_ > 0) stats.counters["drop_last"] = rows_dropped_;
   for (const Source& source : sources_) stats.stage_seconds["wait_empty"] += source.wait_seconds();
   return stats;
 }

@@ -10,8 +10,9 @@
 #include "core/channel.h"
 #include "core/span_log.h"
 #include "datafeed/bad_lines.h"
-#include "datafeed/block_feed.h"
 #include "datafeed/data_feed.h"
+#include "datafeed/line_block_queue.h"
+#include "dataset/bad_line_places.h"
 #include "dataset/dataset.h"
 
 namespace millrace {
@@ -34,17 +35,15 @@ struct QueuePassOptions {
 /// with it and stops the others.
 class QueuePass {
  public:
-  /// What `opener`, `files`, `pool` refer to must outlive the pass. `feeds` holds one feed a reader.
+  /// What `opener`, `files`, `pool`, `places` refer to must outlive the pass. `feeds` holds one feed a reader.
   QueuePass(const QueuePassOptions& options, const InputOpener& opener, const std::vector<std::string>& files,
             BatchPool& pool, std::vector<std::unique_ptr<DataFeed>> feeds, std::unique_ptr<BadLines> bad_lines,
-            TrainedLedger trained);
+            ConsumedRanges trained, BadLinePlaces& places);
   ~QueuePass();
 
   BatchSource& source(int worker) { return sources_[static_cast<size_t>(worker)]; }
   /// Stops and joins the readers, then sums up.
   PassStats Finish();
-  /// Whether the readers came to the end of the input. After Finish.
-  bool read_all() const { return read_all_; }
 
  private:
   class Source final : public BatchSource {
@@ -64,7 +63,7 @@ class QueuePass {
   Status ReadAll(Reader& reader, const std::stop_token& stop);
   Status ParseBlock(Reader& reader, const std::stop_token& stop);
   Status ParseLines(Reader& reader, std::string_view text, uint64_t unit, const std::stop_token& stop);
-  Status HandOn(Reader& reader, BatchPtr batch, const std::stop_token& stop);
+  Status Emit(Reader& reader, BatchPtr batch, const std::stop_token& stop);
   Status ReportBadLine(Reader& reader, uint64_t unit, std::string_view line);
   /// The last reader makes as few batches as possible of what the others did not fill, and ends the pass.
   Status EndReader(Reader& reader, const std::stop_token& stop);
@@ -72,16 +71,17 @@ class QueuePass {
   const QueuePassOptions options_;
   const std::vector<std::string>* files_;
   BatchPool* pool_;
-  const TrainedLedger trained_;
+  const ConsumedRanges trained_;
   const std::unique_ptr<BadLines> bad_lines_;
-  BlockFeed blocks_;
+  BadLinePlaces* places_;
+  LineBlockQueue blocks_;
   Channel<BatchPtr> channel_;
   std::vector<Source> sources_;
   std::vector<std::unique_ptr<Reader>> readers_;
   std::mutex remainder_mutex_;
   std::vector<BatchPtr> remainders_;
   int readers_at_work_;
-  bool read_all_ = false;  ///< written by the last reader
+  int64_t rows_dropped_ = 0;  ///< of a last batch that is not full; written by the last reader
   std::stop_source stop_;
   std::vector<std::jthread> threads_;
 };

@@ -50,7 +50,7 @@ std::optional<RowChannels::Taken> RowChannels::Take(Cursor& cursor) {
   return std::nullopt;
 }
 
-void RowChannels::GiveOn(const Taken& taken) {
+void RowChannels::Recycle(const Taken& taken) {
   RowBlock block = taken.block;
   CHECK(channels_[cur_channel_ ^ 1][taken.channel]->TryPush(block)) << "a block was given on twice";
 }

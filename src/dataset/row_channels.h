@@ -45,7 +45,7 @@ class RowChannels {
   /// The next block; nothing when the output channels are empty. Helps out in other channels when the own is empty.
   std::optional<Taken> Take(Cursor& cursor);
   /// Puts a used block into the consume channel that stands beside the output channel it came from.
-  void GiveOn(const Taken& taken);
+  void Recycle(const Taken& taken);
   /// Makes consume channels of the output channels and the other way round.
   void Swap() { cur_channel_ ^= 1; }
 

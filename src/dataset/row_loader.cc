@@ -27,6 +27,7 @@ struct RowLoader::Reader {
   int64_t rows = 0;
   int64_t sampled_out = 0;
   double parse_seconds = 0;
+  int64_t non_finite = 0;  ///< as the parser counted them up to the last line
 };
 
 RowLoader::RowLoader(const InputOpener& opener, const std::vector<std::string>& files, const SlotSchema& schema,
@@ -121,6 +122,11 @@ Status RowLoader::ParseBlock(Reader& reader) {
     if (ParseLine(reader, line) == LineResult::kBad) {
       const LineError& error = reader.feed ? reader.feed->error() : reader.parser.error();
       MR_TRY(ReportBadLine(reader, error, line_number, line));
+    }
+    const ValueCounters& counters = reader.feed ? reader.feed->counters() : reader.parser.counters();
+    if (counters.non_finite != reader.non_finite) [[unlikely]] {
+      reader.non_finite = counters.non_finite;
+      bad_lines_->SawNonFinite([&] { return blocks_.DescribeLine(block.file, line_number); });
     }
   }
   const std::vector<RowHandle>& handles = reader.sink.handles();

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "datafeed/bad_lines.h"
-#include "datafeed/block_feed.h"
 #include "datafeed/data_feed.h"
+#include "datafeed/line_block_queue.h"
 #include "datafeed/line_error.h"
 #include "datafeed/multi_slot_options.h"
 #include "datafeed/packed_rows.h"
@@ -63,7 +63,7 @@ class RowLoader {
   const RowLayout* layout_;
   BadLines* bad_lines_;
   Options options_;
-  BlockFeed blocks_;
+  LineBlockQueue blocks_;
   std::mutex mutex_;
   Status first_failure_;
 };

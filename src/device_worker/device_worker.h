@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "batch/consumed_ranges.h"
 #include "dataset/dataset.h"
 #include "device_worker/gradient_sums.h"
 #include "device_worker/micro_batch_schedule.h"
 #include "device_worker/pause_gate.h"
-#include "framework/executable.h"
-#include "framework/trained_ledger.h"
 #include "metrics/metric_set.h"
+#include "runtime/frame.h"
 
 namespace millrace {
 
@@ -42,19 +42,19 @@ struct SharedProgress {
   std::atomic<int64_t> steps_done{0};
   /// So many steps at the start of training are taken in turns, one worker at a time: as long as Adagrad's accumulators
   /// are near zero each step is full-size, and two from the same point overshoot for good (docs/adr/0003).
-  int64_t steps_in_turns = 32;
+  int64_t serialized_warmup_steps = 32;
   std::mutex turn;                        ///< held for the length of a batch during those steps
   std::atomic<int64_t> examples{0};       ///< of this run
   std::atomic<int64_t> pass_examples{0};  ///< of the current pass
   /// A pause is asked for after every so many steps; 0: never.
   int64_t pause_every = 0;
-  int64_t pause_every_other = 0;
+  int64_t eval_every = 0;
 };
 
 /// A frame that a worker runs batches in, and who looks at them afterwards.
 struct WorkerFrame {
   Frame* frame = nullptr;
-  MetricReader* metrics = nullptr;  ///< null: no metrics
+  MetricAccumulator* metrics = nullptr;  ///< null: no metrics
   std::vector<BatchObserver*> observers;
 };
 
@@ -105,9 +105,10 @@ class DeviceWorker {
   /// stands in a loop (`while`), within it. The first failure comes back with the batch's first line.
   virtual Status Train(BatchSource& source, std::stop_token stop) = 0;
   /// What was trained in this pass; read when the worker stands still.
-  virtual const TrainedLedger& ledger() const = 0;
+  virtual const ConsumedRanges& consumed() const = 0;
   virtual const WorkerReport& report() const = 0;
-  /// Forgets ledger and report: a new pass, or the rest of one of which the worker trained `earlier_batches` before.
+  /// Forgets what it consumed and its report: a new pass, or the rest of one of which the worker trained
+  /// `earlier_batches` before.
   virtual void StartPass(int64_t earlier_batches) = 0;
 };
 

@@ -2,13 +2,13 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <utility>
 
 #include "core/edit_distance.h"
 #include "core/hash.h"
-#include "framework/tensor.h"
+#include "core/words.h"
+#include "runtime/tensor.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -144,8 +144,8 @@ void DumpObserver::AddRows(const TrainedBatch& trained, std::string* lines) {
 void DumpObserver::AddField(Field& field, int rows) {
   if (!HasRows(*field.variable, rows)) {
     if (!std::exchange(field.told, true) && worker_ == 0) {
-      std::fprintf(stderr, "warning: dump_fields: \"%s\" has no row for each instance and is left out; %s\n",
-                   field.name.c_str(), "dump_param takes whole tensors");
+      Say("warning: dump_fields: \"" + field.name + "\" has no row for each instance and is left out; " +
+          "dump_param takes whole tensors\n");
     }
     return;
   }

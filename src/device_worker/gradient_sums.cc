@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "framework/tensor.h"
+#include "runtime/tensor.h"
 
 namespace millrace {
 namespace {
@@ -36,13 +36,13 @@ void Append(const SelectedRows& from, SelectedRows* to) {
   const auto before = static_cast<int64_t>(to->rows.size());
   const auto added = static_cast<int64_t>(from.rows.size());
   if (added == 0) return;
-  const bool has_places = to->places.size() == to->rows.size() && from.places.size() == from.rows.size();
+  const bool has_pointers = to->row_pointers.size() == to->rows.size() && from.row_pointers.size() == from.rows.size();
   to->rows.insert(to->rows.end(), from.rows.begin(), from.rows.end());
   to->merged = false;
-  if (has_places) {
-    to->places.insert(to->places.end(), from.places.begin(), from.places.end());
+  if (has_pointers) {
+    to->row_pointers.insert(to->row_pointers.end(), from.row_pointers.begin(), from.row_pointers.end());
   } else {
-    to->places.clear();
+    to->row_pointers.clear();
   }
   const int64_t width = from.values.numel() / added;
   std::vector<float> kept;
@@ -55,7 +55,7 @@ void Append(const SelectedRows& from, SelectedRows* to) {
 void Start(const SelectedRows& from, SelectedRows* to) {
   to->height = from.height;
   to->rows = from.rows;
-  to->places = from.places;
+  to->row_pointers = from.row_pointers;
   to->merged = from.merged;
   Copy(from.values, &to->values);
 }

@@ -3,7 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "framework/pipeline_program.h"
+#include "runtime/frame.h"
+#include "runtime/pipeline_program.h"
 
 namespace millrace {
 

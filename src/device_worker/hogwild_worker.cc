@@ -12,10 +12,10 @@ class HogwildWorker final : public DeviceWorker {
   explicit HogwildWorker(WorkerParts parts) : parts_(std::move(parts)) {}
 
   Status Train(BatchSource& source, std::stop_token stop) override;
-  const TrainedLedger& ledger() const override { return ledger_; }
+  const ConsumedRanges& consumed() const override { return consumed_; }
   const WorkerReport& report() const override { return report_; }
   void StartPass(int64_t earlier_batches) override {
-    ledger_.Clear();
+    consumed_.Clear();
     report_ = {.earlier_batches = earlier_batches};
   }
 
@@ -23,7 +23,7 @@ class HogwildWorker final : public DeviceWorker {
   Status TrainBatch(const SlotBatch& batch, int64_t read_nanoseconds, const std::stop_token& stop);
 
   WorkerParts parts_;
-  TrainedLedger ledger_;
+  ConsumedRanges consumed_;
   WorkerReport report_;
 };
 
@@ -49,7 +49,7 @@ Status HogwildWorker::Train(BatchSource& source, std::stop_token stop) {
 Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanoseconds, const std::stop_token& stop) {
   SharedProgress& progress = *parts_.progress;
   std::unique_lock<std::mutex> turn(progress.turn, std::defer_lock);
-  if (progress.steps_done.load(std::memory_order_relaxed) < progress.steps_in_turns) turn.lock();
+  if (progress.steps_done.load(std::memory_order_relaxed) < progress.serialized_warmup_steps) turn.lock();
   RunContext context;
   context.batch = &batch;
   context.rows = batch.rows();
@@ -66,7 +66,7 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanosecond
   if (turn.owns_lock()) turn.unlock();
   const int64_t run_nanoseconds = SteadyNanoseconds() - start;
   if (in.metrics != nullptr) MR_TRY(in.metrics->Add(context));
-  for (const BatchSpan& span : batch.spans()) ledger_.Add(span);
+  for (const BatchSpan& span : batch.spans()) consumed_.Add(span);
 
   ++report_.batches;
   report_.examples += batch.rows();
@@ -79,7 +79,7 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanosecond
   const TrainedBatch trained{batch, *in.frame, context, batches, read_nanoseconds, run_nanoseconds};
   for (BatchObserver* observer : in.observers) MR_TRY(observer->OnBatch(trained));
   if ((progress.pause_every > 0 && done % progress.pause_every == 0) ||
-      (progress.pause_every_other > 0 && done % progress.pause_every_other == 0)) {
+      (progress.eval_every > 0 && done % progress.eval_every == 0)) {
     parts_.gate->Ask();
   }
   return Status::Ok();

@@ -1,46 +1,112 @@
 #include "device_worker/nan_check.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/edit_distance.h"
 #include "core/file.h"
-#include "framework/tensor.h"
+#include "core/words.h"
 #include "inspect/multi_slot_text.h"
+#include "kernels/non_finite.h"
+#include "runtime/tensor.h"
 
 namespace millrace {
 namespace {
 
-template <class T>
-int64_t FirstBad(const Tensor& tensor) {
-  const T* values = tensor.data<T>();
-  const int64_t count = tensor.numel();
-  for (int64_t i = 0; i < count; ++i) {
+constexpr size_t kMostRanges = 4;
+
+std::span<const float> FloatsOf(const Tensor& tensor) {
+  return {tensor.data<float>(), static_cast<size_t>(tensor.numel())};
+}
+
+int64_t FirstNonFiniteDouble(const Tensor& tensor) {
+  const double* values = tensor.data<double>();
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
     if (!std::isfinite(values[i])) return i;
   }
   return -1;
 }
 
 // The position of the first value that is not finite, or -1.
+int64_t FirstBad(const Tensor& tensor) {
+  if (tensor.empty()) return -1;
+  if (tensor.dtype() == DType::kFloat32) return FirstNonFinite(FloatsOf(tensor));
+  return tensor.dtype() == DType::kFloat64 ? FirstNonFiniteDouble(tensor) : -1;
+}
+
 int64_t FirstBad(const Variable& variable) {
   if (variable.Is<SelectedRows>()) {
     const Tensor& values = variable.Get<SelectedRows>().values;
-    return values.empty() ? -1 : FirstBad<float>(values);
+    return values.empty() ? -1 : FirstNonFinite(FloatsOf(values));
   }
-  if (!variable.Is<Tensor>()) return -1;
-  const Tensor& tensor = variable.Get<Tensor>();
-  if (tensor.empty()) return -1;
-  if (tensor.dtype() == DType::kFloat32) return FirstBad<float>(tensor);
-  if (tensor.dtype() == DType::kFloat64) return FirstBad<double>(tensor);
-  return -1;
+  return variable.Is<Tensor>() ? FirstBad(variable.Get<Tensor>()) : -1;
+}
+
+/// "part-0:97-102, part-3:5 and 12 lines more"; "32 rows" where nobody knows their lines.
+std::string LinesOf(const RunContext& context) {
+  const std::span<const RowOrigin> origins =
+      context.batch == nullptr ? std::span<const RowOrigin>() : context.batch->origins();
+  if (origins.empty() || origins[0].line == 0) return std::to_string(context.rows) + " rows";
+  std::string text;
+  size_t ranges = 0;
+  for (size_t begin = 0; begin < origins.size();) {
+    size_t end = begin + 1;
+    while (end < origins.size() && origins[end].file == origins[begin].file &&
+           origins[end].line == origins[end - 1].line + 1) {
+      ++end;
+    }
+    if (++ranges > kMostRanges) {
+      text += " and " + std::to_string(origins.size() - begin) + " lines more";
+      break;
+    }
+    const uint32_t file = origins[begin].file;
+    const bool is_named = context.file_names != nullptr && file < context.file_names->size();
+    text += (begin == 0 ? "" : ", ") + (is_named ? (*context.file_names)[file] : "file " + std::to_string(file)) + ":" +
+            std::to_string(origins[begin].line);
+    if (end - begin > 1) text += "-" + std::to_string(origins[end - 1].line);
+    begin = end;
+  }
+  return text + (context.lines_are_piped ? " (lines of pipe_command's output)" : "");
+}
+
+/// The row that value number `at` of a slot belongs to.
+int RowHolding(const SlotBatch& batch, const SlotSpec& slot, int64_t at) {
+  if (slot.is_dense) return static_cast<int>(at / std::max(slot.width, 1));
+  const std::span<const uint32_t> offsets = batch.offsets(slot.id);
+  return static_cast<int>(std::upper_bound(offsets.begin(), offsets.end(), at) - offsets.begin()) - 1;
+}
+
+/// The first such value that stood in the input itself.
+std::string FirstInput(const TrainedBatch& trained) {
+  const SlotBatch& batch = trained.batch;
+  for (const SlotSpec& slot : batch.schema().used()) {
+    const std::span<const float> values = batch.floats(slot.id);
+    const int64_t at = FirstNonFinite(values);
+    if (at < 0) continue;
+    return "; slot \"" + slot.name + "\" of " + trained.context.DescribeRow(RowHolding(batch, slot, at)) + " holds " +
+           std::to_string(values[static_cast<size_t>(at)]);
+  }
+  return "";
 }
 
 }  // namespace
 
+std::string NonFiniteLosses::first() const {
+  const std::lock_guard lock(mutex_);
+  return first_;
+}
+
+void NonFiniteLosses::Show(std::string text) {
+  Say("warning: " + text + "\n");
+  const std::lock_guard lock(mutex_);
+  first_ = std::move(text);
+}
+
 Result<std::unique_ptr<NanCheck>> NanCheck::Create(const Executable& executable, const Frame& frame,
-                                                   const std::vector<std::string>& names, std::string folder) {
-  std::unique_ptr<NanCheck> check(new NanCheck(executable, std::move(folder)));
+                                                   NanCheckRule rule) {
+  std::unique_ptr<NanCheck> check(new NanCheck(executable, std::move(rule)));
   std::string problems;
-  for (const std::string& name : names) {
+  for (const std::string& name : check->rule_.names) {
     const Variable* variable = frame.Find(name);
     if (variable == nullptr) {
       std::vector<std::string_view> known;
@@ -48,42 +114,53 @@ Result<std::unique_ptr<NanCheck>> NanCheck::Create(const Executable& executable,
       const std::string_view nearest = NearestName(name, known);
       problems += (problems.empty() ? "" : "\n") + ("check_nan_var_names: there is no variable \"" + name + "\"") +
                   (nearest.empty() ? "" : "; did you mean \"" + std::string(nearest) + "\"?");
-      continue;
     }
-    check->names_.push_back(name);
     check->variables_.push_back(variable);
   }
   if (!problems.empty()) return InvalidConfig(problems);
+  if (!check->rule_.loss.empty()) check->loss_ = frame.Find(check->rule_.loss);
+  // Asked for its type once: that compares names.
+  if (check->loss_ != nullptr && check->loss_->Is<Tensor>()) check->loss_tensor_ = &check->loss_->Get<Tensor>();
   return check;
 }
 
 Status NanCheck::OnBatch(const TrainedBatch& trained) {
   for (size_t i = 0; i < variables_.size(); ++i) {
     const int64_t at = FirstBad(*variables_[i]);
-    if (at >= 0) return Report(trained, i, at);
+    if (at < 0) continue;
+    return BadData(Describe(trained, rule_.names[i], *variables_[i], at) +
+                   "; look at that input, lower the learning rate, or clip gradients" + Keep(trained));
   }
-  return Status::Ok();
+  const int64_t at = loss_tensor_ == nullptr ? -1 : FirstBad(*loss_tensor_);
+  if (at < 0) return Status::Ok();
+  if (rule_.passed != nullptr) {
+    rule_.passed->Add([&] { return Describe(trained, rule_.loss, *loss_, at) + " (allow_non_finite)"; });
+    return Status::Ok();
+  }
+  return BadData("the loss is NaN or infinite: " + Describe(trained, rule_.loss, *loss_, at) +
+                 "; look at that input, lower the learning rate, or clip gradients" + Keep(trained));
 }
 
-Status NanCheck::Report(const TrainedBatch& trained, size_t which, int64_t at) const {
-  int row = 0;
-  std::string where = "in the batch that starts at ";
-  if (variables_[which]->Is<Tensor>()) {
-    const Dims& dims = variables_[which]->Get<Tensor>().dims();
+std::string NanCheck::Describe(const TrainedBatch& trained, const std::string& name, const Variable& variable,
+                               int64_t at) {
+  const std::string input = FirstInput(trained);
+  found_in_input_ = !input.empty();
+  std::string where = "in the batch of ";
+  if (variable.Is<Tensor>()) {
+    const Dims& dims = variable.Get<Tensor>().dims();
     if (dims.rank() > 0 && dims[0] == trained.context.rows && dims[0] > 1) {
-      row = static_cast<int>(at / (dims.numel() / dims[0]));
-      where = "in the row of ";
+      const auto row = static_cast<int>(at / (dims.numel() / dims[0]));
+      where = "in the row of " + trained.context.DescribeRow(row) + ", in the batch of ";
     }
   }
-  return BadData("variable \"" + names_[which] + "\" holds a NaN or an infinite value " + where +
-                 trained.context.DescribeRow(row) + " (step " + std::to_string(trained.context.step) + ")" +
-                 FirstOperator(trained.frame) + "; lower the learning rate, or look at that input" + Keep(trained));
+  return "variable \"" + name + "\" holds a NaN or an infinite value " + where + LinesOf(trained.context) + " (step " +
+         std::to_string(trained.context.step) + ")" + input + FirstOperator(trained.frame);
 }
 
 std::string NanCheck::Keep(const TrainedBatch& trained) const {
   if (trained.batch.rows() == 0) return "";  // the program reads for itself
-  if (folder_.empty()) return "; with --output_dir the batch would be kept";
-  const std::string path = folder_ + "/nan_batch_" + std::to_string(trained.context.step) + ".txt";
+  if (rule_.folder.empty()) return "; with --output_dir the batch would be kept";
+  const std::string path = rule_.folder + "/nan_batch_" + std::to_string(trained.context.step) + ".txt";
   if (const Status kept = WriteFileAtomically(path, BatchAsMultiSlot(trained.batch)); !kept.ok()) {
     return "; the batch cannot be kept: " + kept.message();
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/elapsed.h"
+#include "core/words.h"
 
 namespace millrace {
 namespace {
@@ -31,10 +32,10 @@ class SectionWorker final : public DeviceWorker {
         times_(At(pipeline_.program->sections())) {}
 
   Status Train(BatchSource& source, std::stop_token stop) override;
-  const TrainedLedger& ledger() const override { return ledger_; }
+  const ConsumedRanges& consumed() const override { return consumed_; }
   const WorkerReport& report() const override { return report_; }
   void StartPass(int64_t earlier_batches) override {
-    ledger_.Clear();
+    consumed_.Clear();
     report_ = {.earlier_batches = earlier_batches};
     times_.assign(times_.size(), {});
   }
@@ -62,7 +63,7 @@ class SectionWorker final : public DeviceWorker {
 
   WorkerParts parts_;
   const PipelineParts& pipeline_;
-  TrainedLedger ledger_;
+  ConsumedRanges consumed_;
   WorkerReport report_;
 
   std::vector<MicroBatch> micro_batches_;
@@ -138,7 +139,7 @@ Result<bool> SectionWorker::ReadMiniBatch(BatchSource& source, const std::stop_t
 Status SectionWorker::RunMiniBatch(const std::stop_token& stop) {
   SharedProgress& progress = *parts_.progress;
   std::unique_lock<std::mutex> turn(progress.turn, std::defer_lock);
-  if (progress.steps_done.load(std::memory_order_relaxed) < progress.steps_in_turns) turn.lock();
+  if (progress.steps_done.load(std::memory_order_relaxed) < progress.serialized_warmup_steps) turn.lock();
   const auto count = static_cast<int64_t>(micro_batches_.size());
   int64_t step = progress.steps_started.fetch_add(count, std::memory_order_relaxed);
   for (MicroBatch& micro : micro_batches_) {
@@ -162,12 +163,12 @@ Status SectionWorker::RunMiniBatch(const std::stop_token& stop) {
 void SectionWorker::Account() {
   SharedProgress& progress = *parts_.progress;
   for (const MicroBatch& micro : micro_batches_) {
-    for (const BatchSpan& span : micro.batch->spans()) ledger_.Add(span);
+    for (const BatchSpan& span : micro.batch->spans()) consumed_.Add(span);
   }
   const auto count = static_cast<int64_t>(micro_batches_.size());
   const int64_t done = progress.steps_done.fetch_add(count, std::memory_order_relaxed) + count;
   const auto crossed = [&](int64_t every) { return every > 0 && done / every > (done - count) / every; };
-  if (crossed(progress.pause_every) || crossed(progress.pause_every_other)) parts_.gate->Ask();
+  if (crossed(progress.pause_every) || crossed(progress.eval_every)) parts_.gate->Ask();
   micro_batches_.clear();
 }
 
@@ -256,13 +257,15 @@ Status SectionWorker::FinishMicroBatch(int number) {
 void SectionWorker::PrintProfile() const {
   for (size_t s = 0; s < times_.size(); ++s) {
     const SectionTimes& times = times_[s];
-    std::fprintf(stderr,
-                 "log_for_profile card:%d section:%zu threads:%d batch_count:%lld task_count:%lld cal_time:%fs "
-                 "sync_time:%fs wait_time:%fs\n",
-                 parts_.index, s, pipeline_.schedule.concurrency[s], static_cast<long long>(report_.batches),
-                 static_cast<long long>(times.tasks), 1e-9 * static_cast<double>(times.run_nanoseconds),
-                 1e-9 * static_cast<double>(times.update_nanoseconds),
-                 1e-9 * static_cast<double>(times.wait_nanoseconds));
+    char line[320];
+    std::snprintf(line, sizeof(line),
+                  "log_for_profile card:%d section:%zu threads:%d batch_count:%lld task_count:%lld cal_time:%fs "
+                  "sync_time:%fs wait_time:%fs\n",
+                  parts_.index, s, pipeline_.schedule.concurrency[s], static_cast<long long>(report_.batches),
+                  static_cast<long long>(times.tasks), 1e-9 * static_cast<double>(times.run_nanoseconds),
+                  1e-9 * static_cast<double>(times.update_nanoseconds),
+                  1e-9 * static_cast<double>(times.wait_nanoseconds));
+    Say(line);
   }
 }
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "batch/slot_batch.h"
 #include "core/json_writer.h"
-#include "framework/slot_batch.h"
 #include "inspect/number_text.h"
 
 namespace millrace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "framework/slot_batch.h"
+#include "batch/slot_batch.h"
 #include "inspect/number_text.h"
 
 namespace millrace {

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "framework/slot_batch.h"
+#include "batch/slot_batch.h"
 
 namespace millrace {
 namespace {
@@ -71,7 +71,8 @@ void DatasetStats::AddSlot(const SlotBatch& batch, const SlotSpec& slot) {
       const bool is_id = slot.type == SlotType::kUint64;
       const bool zero = is_id ? batch.ids(slot.id)[i] == 0 : batch.floats(slot.id)[i] == 0;
       stats.zeros += zero ? 1 : 0;
-      covered |= !zero;
+      // The share of ones is the label's rate; a label of 0 is there.
+      covered |= !zero || slot.id == label_;
       if (is_id) {
         stats.ids.Add(batch.ids(slot.id)[i], clicked_[row]);
       } else {

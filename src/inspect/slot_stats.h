@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/slot_schema.h"
+#include "batch/slot_schema.h"
 #include "inspect/cardinality.h"
 
 namespace millrace {

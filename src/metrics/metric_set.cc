@@ -1,11 +1,12 @@
 #include "metrics/metric_set.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 
+#include "kernels/non_finite.h"
 #include "metrics/metric_list.h"
+#include "runtime/batch_check.h"
 
 namespace millrace {
 
@@ -45,6 +46,8 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
     set->names_.push_back(kinds.back() + (same > 1 ? "_" + std::to_string(same) : ""));
     set->entries_.push_back(std::move(entry));
   }
+  set->non_finite_ = set->sums_;
+  set->sums_ += set->entries_.size();
   return std::unique_ptr<const MetricSet>(std::move(set));
 }
 
@@ -60,9 +63,15 @@ MetricTotals MetricSet::NewTotals() const { return {std::vector<double>(sums_), 
 
 double MetricSet::Value(size_t index, const MetricTotals& totals) const {
   const Entry& entry = entries_[index];
+  if (totals.sums[non_finite_ + index] > 0) return std::numeric_limits<double>::quiet_NaN();
   if (entry.metric == nullptr) return GroupedAuc(totals.samples[entry.first]);
   const auto size = static_cast<size_t>(entry.metric->size());
   return entry.metric->Compute(std::span(totals.sums).subspan(entry.first, size));
+}
+
+int64_t MetricSet::NonFiniteRows(const MetricTotals& totals) const {
+  const auto first = totals.sums.begin() + static_cast<std::ptrdiff_t>(non_finite_);
+  return entries_.empty() ? 0 : static_cast<int64_t>(*std::max_element(first, totals.sums.end()));
 }
 
 MetricValues MetricSet::Compute(const MetricTotals& totals) const {
@@ -94,26 +103,28 @@ std::optional<MetricTotals> MetricSet::TakeBytes(std::string_view* bytes) const 
   return totals;
 }
 
-Result<std::unique_ptr<MetricReader>> MetricReader::Create(const MetricSet& set, const Frame& frame,
-                                                           OddLabels* odd_labels) {
-  std::unique_ptr<MetricReader> reader(new MetricReader(set, odd_labels));
+Result<std::unique_ptr<MetricAccumulator>> MetricAccumulator::Create(const MetricSet& set, const Frame& frame,
+                                                                     LabelRangeMonitor* label_monitor) {
+  std::unique_ptr<MetricAccumulator> accumulator(new MetricAccumulator(set, label_monitor));
   for (const MetricSet::Entry& entry : set.entries_) {
     const Variable* variable = frame.Find(entry.prediction);
     if (variable == nullptr || !variable->Is<Tensor>()) {
       return InvalidConfig("metric: in: there is no tensor \"" + entry.prediction + "\"");
     }
-    reader->predictions_.push_back(&variable->Get<Tensor>());
-    reader->sums_.emplace_back(entry.metric == nullptr ? 0 : entry.metric->size());
+    accumulator->predictions_.push_back(&variable->Get<Tensor>());
+    accumulator->sums_.emplace_back(entry.metric == nullptr ? 0 : entry.metric->size());
   }
-  reader->window_start_.resize(set.sums_);
-  return reader;
+  accumulator->sums_.emplace_back(static_cast<int>(set.entries_.size()));
+  accumulator->window_start_.resize(set.sums_);
+  return accumulator;
 }
 
-Status MetricReader::ReadPredictions(const SlotBatch& batch, size_t metric) {
+Status MetricAccumulator::ReadPredictions(const SlotBatch& batch, size_t metric) {
   const auto rows = static_cast<size_t>(batch.rows());
   const Tensor& tensor = *predictions_[metric];
-  const int64_t width = rows == 0 ? 0 : tensor.numel() / static_cast<int64_t>(rows);
-  if (width * static_cast<int64_t>(rows) != tensor.numel() || (rows > 0 && width == 0)) {
+  prediction_buffer_.resize(rows);
+  if (rows == 0) return Status::Ok();
+  if (!HasRowOfEach(tensor, batch.rows())) {
     return InvalidConfig("metric " + set_->names_[metric] + ": \"" + set_->entries_[metric].prediction +
                          "\" has the shape " + tensor.dims().ToString() + " for " + std::to_string(rows) + " rows");
   }
@@ -121,14 +132,14 @@ Status MetricReader::ReadPredictions(const SlotBatch& batch, size_t metric) {
     return InvalidConfig("metric " + set_->names_[metric] + ": \"" + set_->entries_[metric].prediction + "\" is " +
                          std::string(DTypeName(tensor.dtype())) + ", and predictions are float32");
   }
-  prediction_buffer_.resize(rows);
   // The last class is the click's.
+  const size_t width = static_cast<size_t>(tensor.numel()) / rows;
   const float* values = tensor.data<float>() + (width - 1);
-  for (size_t i = 0; i < rows; ++i) prediction_buffer_[i] = values[i * static_cast<size_t>(width)];
+  for (size_t i = 0; i < rows; ++i) prediction_buffer_[i] = values[i * width];
   return Status::Ok();
 }
 
-void MetricReader::ReadLabels(const SlotBatch& batch, SlotId label) {
+void MetricAccumulator::ReadLabels(const SlotBatch& batch, SlotId label) {
   const auto rows = static_cast<size_t>(batch.rows());
   label_buffer_.resize(rows);
   if (batch.schema().used()[static_cast<size_t>(label)].type == SlotType::kFloat) {
@@ -139,9 +150,9 @@ void MetricReader::ReadLabels(const SlotBatch& batch, SlotId label) {
   std::transform(ids.begin(), ids.end(), label_buffer_.begin(), [](uint64_t id) { return static_cast<float>(id); });
 }
 
-void MetricReader::LookAtLabels(const RunContext& context, size_t metric) const {
+void MetricAccumulator::LookAtLabels(const RunContext& context, size_t metric) const {
   const MetricSet::Entry& entry = set_->entries_[metric];
-  if (odd_labels_ == nullptr || entry.looks_for == MetricLabels::kAny) return;
+  if (label_monitor_ == nullptr || entry.looks_for == MetricLabels::kAny) return;
   const bool two = entry.looks_for == MetricLabels::kTwo;
   const auto is_odd = [two](float y) { return two ? y != 0 && y != 1 : !(y >= 0 && y <= 1); };
   const auto count = std::count_if(label_buffer_.begin(), label_buffer_.end(), is_odd);
@@ -149,14 +160,14 @@ void MetricReader::LookAtLabels(const RunContext& context, size_t metric) const 
     return;
   const auto first = std::find_if(label_buffer_.begin(), label_buffer_.end(), is_odd);
   const std::string& slot = context.batch->schema().used()[static_cast<size_t>(entry.label)].name;
-  odd_labels_->OfMeasure("metric " + set_->names_[metric],
-                         two ? "it is for labels 0 and 1; others count as 1 above 0.5 and as 0 up to it"
-                             : "it is for labels from 0 to 1; others count as the nearer of these",
-                         {count, slot, context.DescribeRow(static_cast<int>(first - label_buffer_.begin())),
-                          context.step, static_cast<double>(*first)});
+  label_monitor_->OfMeasure("metric " + set_->names_[metric],
+                            two ? "it is for labels 0 and 1; others count as 1 above 0.5 and as 0 up to it"
+                                : "it is for labels from 0 to 1; others count as the nearer of these",
+                            {count, slot, context.DescribeRow(static_cast<int>(first - label_buffer_.begin())),
+                             context.step, static_cast<double>(*first)});
 }
 
-void MetricReader::AddGroups(const SlotBatch& batch, const MetricSet::Entry& entry) {
+void MetricAccumulator::AddGroups(const SlotBatch& batch, const MetricSet::Entry& entry) {
   const std::span<const uint64_t> ids = batch.ids(entry.group);
   const std::span<const uint32_t> offsets = batch.offsets(entry.group);
   const auto width = static_cast<size_t>(batch.schema().used()[static_cast<size_t>(entry.group)].width);
@@ -165,30 +176,53 @@ void MetricReader::AddGroups(const SlotBatch& batch, const MetricSet::Entry& ent
   for (size_t i = 0; i < prediction_buffer_.size(); ++i) {
     const size_t at = offsets.empty() ? i * width : offsets[i];
     const bool any = offsets.empty() || offsets[i] < offsets[i + 1];
-    const float prediction = prediction_buffer_[i];
-    // A NaN has no place in an order: it counts as the lowest.
-    const float ranked = std::isnan(prediction) ? -std::numeric_limits<float>::infinity() : prediction;
-    sample.Add({any ? ids[at] : 0, ranked, label_buffer_[i]});
+    if (IsNonFinite(prediction_buffer_[i]) || IsNonFinite(label_buffer_[i])) [[unlikely]]
+      continue;
+    sample.Add({any ? ids[at] : 0, prediction_buffer_[i], label_buffer_[i]});
   }
 }
 
-Status MetricReader::Add(const RunContext& context) {
+int64_t MetricAccumulator::CountNonFiniteRows() const {
+  int64_t count = 0;
+  for (size_t i = 0; i < prediction_buffer_.size(); ++i) {
+    count += IsNonFinite(prediction_buffer_[i]) || IsNonFinite(label_buffer_[i]) ? 1 : 0;
+  }
+  return count;
+}
+
+void MetricAccumulator::LeaveOutNonFiniteRows() {
+  size_t kept = 0;
+  for (size_t i = 0; i < prediction_buffer_.size(); ++i) {
+    if (IsNonFinite(prediction_buffer_[i]) || IsNonFinite(label_buffer_[i])) continue;
+    prediction_buffer_[kept] = prediction_buffer_[i];
+    label_buffer_[kept++] = label_buffer_[i];
+  }
+  prediction_buffer_.resize(kept);
+  label_buffer_.resize(kept);
+}
+
+Status MetricAccumulator::Add(const RunContext& context) {
   const SlotBatch& batch = *context.batch;
   for (size_t m = 0; m < predictions_.size(); ++m) {
     const MetricSet::Entry& entry = set_->entries_[m];
     MR_TRY(ReadPredictions(batch, m));
     ReadLabels(batch, entry.label);
     LookAtLabels(context, m);
+    const int64_t non_finite = CountNonFiniteRows();
+    if (non_finite > 0) [[unlikely]]
+      sums_.back().Add(m, static_cast<double>(non_finite));
     if (entry.metric == nullptr) {
       AddGroups(batch, entry);
     } else {
+      if (non_finite > 0) [[unlikely]]
+        LeaveOutNonFiniteRows();
       entry.metric->Add({prediction_buffer_, label_buffer_}, sums_[m]);
     }
   }
   return Status::Ok();
 }
 
-void MetricReader::AddTo(MetricTotals& totals) const {
+void MetricAccumulator::AddTo(MetricTotals& totals) const {
   size_t at = 0;
   for (const MetricSums& sums : sums_) {
     for (size_t i = 0; i < sums.size(); ++i) totals.sums[at++] += sums.Get(i);
@@ -198,7 +232,7 @@ void MetricReader::AddTo(MetricTotals& totals) const {
   for (size_t i = 0; i < samples_.size(); ++i) totals.samples[i].Merge(samples_[i]);
 }
 
-void MetricReader::TakeWindow(MetricTotals& window) {
+void MetricAccumulator::TakeWindow(MetricTotals& window) {
   size_t at = 0;
   for (const MetricSums& sums : sums_) {
     for (size_t i = 0; i < sums.size(); ++i, ++at) {
@@ -214,7 +248,7 @@ void MetricReader::TakeWindow(MetricTotals& window) {
   }
 }
 
-void MetricReader::AddWindowTo(MetricTotals& window) const {
+void MetricAccumulator::AddWindowTo(MetricTotals& window) const {
   size_t at = 0;
   for (const MetricSums& sums : sums_) {
     for (size_t i = 0; i < sums.size(); ++i, ++at) window.sums[at] += sums.Get(i) - window_start_[at];
@@ -224,7 +258,7 @@ void MetricReader::AddWindowTo(MetricTotals& window) const {
   for (size_t i = 0; i < samples_.size(); ++i) window.samples[i].MergeWindow(samples_[i]);
 }
 
-void MetricReader::Restore(const MetricTotals& totals) {
+void MetricAccumulator::Restore(const MetricTotals& totals) {
   size_t at = 0;
   for (MetricSums& sums : sums_) {
     for (size_t i = 0; i < sums.size(); ++i) sums.Set(i, totals.sums[at++]);
@@ -232,7 +266,7 @@ void MetricReader::Restore(const MetricTotals& totals) {
   samples_ = totals.samples;
 }
 
-void MetricReader::Clear() {
+void MetricAccumulator::Clear() {
   for (MetricSums& sums : sums_) {
     for (size_t i = 0; i < sums.size(); ++i) sums.Set(i, 0);
   }

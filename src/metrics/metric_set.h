@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "framework/executable.h"
-#include "framework/odd_labels.h"
-#include "framework/slot_batch.h"
+#include "batch/label_range_monitor.h"
+#include "batch/slot_batch.h"
 #include "metrics/group_sample.h"
 #include "metrics/metric.h"
 #include "model/model_compiler.h"
+#include "runtime/frame.h"
 
 namespace millrace {
 
@@ -23,7 +23,7 @@ using MetricValues = std::vector<std::pair<std::string, double>>;
 
 /// What the metrics of a job added up, of some threads and some time; totals merge by adding. Made by MetricSet.
 struct MetricTotals {
-  std::vector<double> sums;
+  std::vector<double> sums;          ///< of each metric; then each one's rows that are not finite, which are in no sum
   std::vector<GroupSample> samples;  ///< of the GAUCs
 };
 
@@ -40,8 +40,10 @@ class MetricSet {
   /// Totals of no rows.
   MetricTotals NewTotals() const;
   MetricValues Compute(const MetricTotals& totals) const;
-  /// The value of metric `index` alone.
+  /// The value of metric `index` alone; NaN where a row's prediction or label was NaN or infinite.
   double Value(size_t index, const MetricTotals& totals) const;
+  /// How many rows had such a prediction or label; of the metric that met most of them.
+  int64_t NonFiniteRows(const MetricTotals& totals) const;
   /// The bytes of totals, for a checkpoint, and back; nullopt when they are of other metrics.
   static std::string ToBytes(const MetricTotals& totals);
   std::optional<MetricTotals> FromBytes(std::string_view bytes) const;
@@ -49,7 +51,7 @@ class MetricSet {
   std::optional<MetricTotals> TakeBytes(std::string_view* bytes) const;
 
  private:
-  friend class MetricReader;
+  friend class MetricAccumulator;
   struct Entry {
     std::unique_ptr<Metric> metric;  ///< null: GAUC
     std::string prediction;
@@ -61,6 +63,7 @@ class MetricSet {
   std::vector<Entry> entries_;
   std::vector<std::string> names_;
   size_t sums_ = 0;
+  size_t non_finite_ = 0;                ///< in the sums, where the counts of rows that are not finite begin
   std::vector<GroupSample> no_samples_;  ///< empty ones
 };
 
@@ -68,12 +71,12 @@ class MetricSet {
 ///
 /// Add belongs to the worker; AddTo and the window to any one other thread, meanwhile. Allocates when a batch is larger
 /// than all before. With GAUC alone, Add takes a lock for the length of a batch, and rows are kept.
-class MetricReader {
+class MetricAccumulator {
  public:
-  /// `frame` must hold the predictions; both must outlive it, as must `odd_labels`, which is told of labels that a
+  /// `frame` must hold the predictions; both must outlive it, as must `label_monitor`, which is told of labels that a
   /// metric is not defined for. Null: nobody wants to know.
-  static Result<std::unique_ptr<MetricReader>> Create(const MetricSet& set, const Frame& frame,
-                                                      OddLabels* odd_labels = nullptr);
+  static Result<std::unique_ptr<MetricAccumulator>> Create(const MetricSet& set, const Frame& frame,
+                                                           LabelRangeMonitor* label_monitor = nullptr);
 
   /// Adds the rows of context.batch, which the frame just ran. kInvalidConfig when a prediction has not one value (or
   /// two or more classes) a row.
@@ -89,17 +92,20 @@ class MetricReader {
   void Clear();
 
  private:
-  MetricReader(const MetricSet& set, OddLabels* odd_labels)
-      : set_(&set), odd_labels_(odd_labels), samples_(set.no_samples_) {}
+  MetricAccumulator(const MetricSet& set, LabelRangeMonitor* label_monitor)
+      : set_(&set), label_monitor_(label_monitor), samples_(set.no_samples_) {}
   void ReadLabels(const SlotBatch& batch, SlotId label);
   Status ReadPredictions(const SlotBatch& batch, size_t metric);
   void LookAtLabels(const RunContext& context, size_t metric) const;
   void AddGroups(const SlotBatch& batch, const MetricSet::Entry& entry);
+  /// Rows whose prediction or label is NaN or infinite; they say nothing of the others, and are counted alone.
+  int64_t CountNonFiniteRows() const;
+  void LeaveOutNonFiniteRows();
 
   const MetricSet* set_;
-  OddLabels* odd_labels_;
+  LabelRangeMonitor* label_monitor_;
   std::vector<const Tensor*> predictions_;
-  std::deque<MetricSums> sums_;  ///< by metric; empty ones for GAUC
+  std::deque<MetricSums> sums_;  ///< by metric, empty ones for GAUC; then the counts of rows that are not finite
   std::vector<double> window_start_;
   mutable std::mutex samples_mutex_;
   std::vector<GroupSample> samples_;

@@ -1,7 +1,7 @@
 #include <string>
 
-#include "framework/oneof_names.h"
 #include "model/lowering.h"
+#include "program/oneof_names.h"
 
 namespace millrace {
 namespace {

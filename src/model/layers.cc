@@ -1,7 +1,8 @@
 #include <algorithm>
 
-#include "framework/oneof_names.h"
 #include "model/lowering.h"
+#include "program/model_defaults.h"
+#include "program/oneof_names.h"
 
 namespace millrace {
 namespace {
@@ -107,10 +108,6 @@ bool LowerFc(Lowering& lowering, const std::string& where, const std::string& na
   std::string x = *in;
   int64_t columns = Columns(lowering, where, x);
   if (columns == 0) return false;
-  Initializer xavier;
-  xavier.set_xavier(true);
-  Initializer zero;
-  zero.set_constant(0);
   for (int i = 0; i < layer.units_size(); ++i) {
     const std::string index = std::to_string(i);
     const int64_t units = layer.units(i);
@@ -118,15 +115,13 @@ bool LowerFc(Lowering& lowering, const std::string& where, const std::string& na
     const std::string out = i + 1 == layer.units_size() ? name : name + "." + index;
     const std::string biased = has_act ? name + ".add_" + index : out;
     const std::string product = layer.bias() ? name + ".mul_" + index : biased;
-    lowering.AddParameter(where, name + ".w_" + index, {columns, units}, layer.has_init() ? layer.init() : xavier,
-                          true);
+    lowering.AddParameter(where, name + ".w_" + index, {columns, units}, InitOf(layer), true);
     if (!lowering.Append(where, MakeOp("mul", {{"X", {x}}, {"Y", {name + ".w_" + index}}}, {{"Out", {product}}},
                                        {{"x_num_col_dims", int64_t{1}}, {"y_num_col_dims", int64_t{1}}}))) {
       return false;
     }
     if (layer.bias()) {
-      lowering.AddParameter(where, name + ".b_" + index, {units}, layer.has_bias_init() ? layer.bias_init() : zero,
-                            false);
+      lowering.AddParameter(where, name + ".b_" + index, {units}, BiasInitOf(layer), false);
       if (!lowering.Append(where, MakeOp("elementwise_add", {{"X", {product}}, {"Y", {name + ".b_" + index}}},
                                          {{"Out", {biased}}}, {{"axis", int64_t{1}}}))) {
         return false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -9,12 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "batch/slot_schema.h"
 #include "core/edit_distance.h"
-#include "framework/backward.h"
-#include "framework/block_builder.h"
-#include "framework/slot_schema.h"
 #include "model.pb.h"
 #include "model/model_compiler.h"
+#include "program/backward.h"
+#include "program/block_builder.h"
 
 namespace millrace {
 
@@ -70,6 +71,13 @@ class Lowering {
   /// Declares a persistable variable that the startup program fills with one value.
   void AddState(std::string_view where, const std::string& name, const Dims& dims, float value,
                 DType dtype = DType::kFloat32);
+  /// Gives a state its name: one that begins with STEM, and that no other state has which lives in the same scope.
+  using StateNames = std::function<std::string(const std::string& stem)>;
+  void set_state_names(StateNames names) { state_names_ = std::move(names); }
+  /// The name of a state of the optimizer: `usual`, unless there are programs to tell it from.
+  std::string StateName(const std::string& stem, const std::string& usual) const {
+    return state_names_ ? state_names_(stem) : usual;
+  }
   /// Declares a table that layers use, once.
   void AddTable(const TableDesc& table);
 
@@ -119,6 +127,7 @@ class Lowering {
   std::map<std::string, int, std::less<>> layers_;  // finished ones, with their embedding dim
   std::set<std::string, std::less<>> broken_;
   std::set<std::string> used_slots_;
+  StateNames state_names_;
   Known known_;
 };
 

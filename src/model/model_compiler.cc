@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "framework/backward.h"
 #include "model/lowering.h"
+#include "program/backward.h"
 
 namespace millrace {
 namespace {

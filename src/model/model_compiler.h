@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
+#include "batch/slot_schema.h"
 #include "core/status.h"
 #include "framework.pb.h"
-#include "framework/op_registry.h"
-#include "framework/slot_schema.h"
 #include "model.pb.h"
+#include "program/op_registry.h"
 
 namespace millrace {
 

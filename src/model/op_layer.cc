@@ -109,9 +109,7 @@ bool LowerOpLayer(Lowering& lowering, const std::string& where, const LayerDesc&
   const OpRegistry& registry = lowering.main().registry();
   const OpInfo* info = registry.Find(op_layer.type());
   if (info == nullptr) {
-    const std::string nearest = registry.Nearest(op_layer.type());
-    lowering.Problem(where, "type: no operator \"" + op_layer.type() + "\"" +
-                                (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?"));
+    lowering.Problem(where, "type: no operator \"" + op_layer.type() + "\"" + registry.Hint(op_layer.type()));
     return false;
   }
   if (info->is_optimizer || info->is_gradient || info->outputs.empty()) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "core/edit_distance.h"
-#include "framework/learning_rate.h"
-#include "framework/oneof_names.h"
 #include "model/lowering.h"
+#include "program/learning_rate.h"
+#include "program/oneof_names.h"
 
 namespace millrace {
 namespace {
@@ -166,7 +166,7 @@ void AddRate(Lowering& lowering, const std::string& where, const std::string& na
 /// Binds PARAMETER and its ...Out to a new accumulator of the parameter.
 void AddAccumulator(Lowering& lowering, OpDesc& op, const std::string& param, std::string_view parameter,
                     const std::string& suffix, const Dims& dims, float start) {
-  const std::string name = param + "_" + suffix;
+  const std::string name = lowering.StateName(param + "_" + suffix, param + "_" + suffix + "_0");
   lowering.AddState("optimizer", name, dims, start);
   SetInput(op, parameter, {name});
   std::string out(parameter);
@@ -187,16 +187,16 @@ OpDesc UpdateOp(Lowering& lowering, const ParamGrad& target, const OptimizerDesc
     case OptimizerDesc::kSgd: op.set_type("sgd"); break;
     case OptimizerDesc::kAdagrad:
       op.set_type("adagrad");
-      accumulate("Moment", "moment_0", dims, optimizer.adagrad().initial_accumulator());
+      accumulate("Moment", "moment", dims, optimizer.adagrad().initial_accumulator());
       SetAttr(op, "epsilon", optimizer.adagrad().epsilon());
       break;
     case OptimizerDesc::kAdam: {
       const AdamDesc& adam = optimizer.adam();
       op.set_type("adam");
-      accumulate("Moment1", "moment1_0", dims, 0);
-      accumulate("Moment2", "moment2_0", dims, 0);
-      accumulate("Beta1Pow", "beta1_pow_acc_0", {1}, adam.beta1());
-      accumulate("Beta2Pow", "beta2_pow_acc_0", {1}, adam.beta2());
+      accumulate("Moment1", "moment1", dims, 0);
+      accumulate("Moment2", "moment2", dims, 0);
+      accumulate("Beta1Pow", "beta1_pow_acc", {1}, adam.beta1());
+      accumulate("Beta2Pow", "beta2_pow_acc", {1}, adam.beta2());
       SetAttr(op, "beta1", adam.beta1());
       SetAttr(op, "beta2", adam.beta2());
       SetAttr(op, "epsilon", adam.epsilon());
@@ -206,8 +206,8 @@ OpDesc UpdateOp(Lowering& lowering, const ParamGrad& target, const OptimizerDesc
     }
     case OptimizerDesc::kFtrl:
       op.set_type("ftrl");
-      accumulate("SquaredAccumulator", "squared_0", dims, 0);
-      accumulate("LinearAccumulator", "linear_0", dims, 0);
+      accumulate("SquaredAccumulator", "squared", dims, 0);
+      accumulate("LinearAccumulator", "linear", dims, 0);
       SetAttr(op, "l1", optimizer.ftrl().l1());
       SetAttr(op, "l2", optimizer.ftrl().l2());
       SetAttr(op, "beta", optimizer.ftrl().beta());
@@ -215,15 +215,15 @@ OpDesc UpdateOp(Lowering& lowering, const ParamGrad& target, const OptimizerDesc
       break;
     case OptimizerDesc::kMomentum:
       op.set_type("momentum");
-      accumulate("Velocity", "velocity_0", dims, 0);
+      accumulate("Velocity", "velocity", dims, 0);
       SetAttr(op, "mu", optimizer.momentum().mu());
       SetAttr(op, "use_nesterov", optimizer.momentum().use_nesterov());
       break;
     case OptimizerDesc::kRmsprop:
       op.set_type("rmsprop");
-      accumulate("Moment", "momentum_0", dims, 0);
-      accumulate("MeanSquare", "mean_square_0", dims, 0);
-      accumulate("MeanGrad", "mean_grad_0", dims, 0);
+      accumulate("Moment", "momentum", dims, 0);
+      accumulate("MeanSquare", "mean_square", dims, 0);
+      accumulate("MeanGrad", "mean_grad", dims, 0);
       SetAttr(op, "decay", optimizer.rmsprop().decay());
       SetAttr(op, "epsilon", optimizer.rmsprop().epsilon());
       SetAttr(op, "momentum", optimizer.rmsprop().momentum());
@@ -231,30 +231,30 @@ OpDesc UpdateOp(Lowering& lowering, const ParamGrad& target, const OptimizerDesc
       break;
     case OptimizerDesc::kDecayedAdagrad:
       op.set_type("decayed_adagrad");
-      accumulate("Moment", "moment_0", dims, 0);
+      accumulate("Moment", "moment", dims, 0);
       SetAttr(op, "decay", optimizer.decayed_adagrad().decay());
       SetAttr(op, "epsilon", optimizer.decayed_adagrad().epsilon());
       break;
     case OptimizerDesc::kLarsMomentum:
       op.set_type("lars_momentum");
-      accumulate("Velocity", "velocity_0", dims, 0);
+      accumulate("Velocity", "velocity", dims, 0);
       SetAttr(op, "mu", optimizer.lars_momentum().mu());
       SetAttr(op, "lars_coeff", optimizer.lars_momentum().coefficient());
       SetAttr(op, "lars_weight_decay", std::vector<float>{optimizer.lars_momentum().weight_decay()});
       break;
     case OptimizerDesc::kAdadelta:
       op.set_type("adadelta");
-      accumulate("AvgSquaredGrad", "avg_squared_grad_0", dims, 0);
-      accumulate("AvgSquaredUpdate", "avg_squared_update_0", dims, 0);
+      accumulate("AvgSquaredGrad", "avg_squared_grad", dims, 0);
+      accumulate("AvgSquaredUpdate", "avg_squared_update", dims, 0);
       SetAttr(op, "rho", optimizer.adadelta().rho());
       SetAttr(op, "epsilon", optimizer.adadelta().epsilon());
       break;
     case OptimizerDesc::kAdamax: {
       const AdamaxDesc& adamax = optimizer.adamax();
       op.set_type("adamax");
-      accumulate("Moment", "moment_0", dims, 0);
-      accumulate("InfNorm", "inf_norm_0", dims, 0);
-      accumulate("Beta1Pow", "beta1_pow_acc_0", {1}, adamax.beta1());
+      accumulate("Moment", "moment", dims, 0);
+      accumulate("InfNorm", "inf_norm", dims, 0);
+      accumulate("Beta1Pow", "beta1_pow_acc", {1}, adamax.beta1());
       SetAttr(op, "beta1", adamax.beta1());
       SetAttr(op, "beta2", adamax.beta2());
       SetAttr(op, "epsilon", adamax.epsilon());
@@ -265,10 +265,10 @@ OpDesc UpdateOp(Lowering& lowering, const ParamGrad& target, const OptimizerDesc
       const bool decays = std::find(lamb.without_decay().begin(), lamb.without_decay().end(), target.param) ==
                           lamb.without_decay().end();
       op.set_type("lamb");
-      accumulate("Moment1", "moment1_0", dims, 0);
-      accumulate("Moment2", "moment2_0", dims, 0);
-      accumulate("Beta1Pow", "beta1_pow_acc_0", {1}, lamb.beta1());
-      accumulate("Beta2Pow", "beta2_pow_acc_0", {1}, lamb.beta2());
+      accumulate("Moment1", "moment1", dims, 0);
+      accumulate("Moment2", "moment2", dims, 0);
+      accumulate("Beta1Pow", "beta1_pow_acc", {1}, lamb.beta1());
+      accumulate("Beta2Pow", "beta2_pow_acc", {1}, lamb.beta2());
       SetAttr(op, "weight_decay", decays ? lamb.weight_decay() : 0);
       SetAttr(op, "beta1", lamb.beta1());
       SetAttr(op, "beta2", lamb.beta2());
@@ -285,10 +285,13 @@ OpDesc TablePush(const ParamGrad& target, const std::string& rate) {
                 {{"TableOut", {target.param}}});
 }
 
-/// The variable with the rate of a parameter: the optimizer's, or a part of it.
-std::string RateOf(Lowering& lowering, const std::string& param, const OptimizerDesc& optimizer) {
+/// The variable with the rate of a parameter: `shared`, that of the model's optimizer, its table's own, or a part of
+/// one.
+std::string RateOf(Lowering& lowering, const std::string& param, const OptimizerDesc& optimizer,
+                   const std::string& shared) {
   const bool own = &optimizer != &lowering.model().optimizer();
-  const std::string rate = own ? "learning_rate_" + param : "learning_rate_0";
+  const std::string usual = "learning_rate_" + param;
+  const std::string rate = own ? lowering.StateName(usual, usual) : shared;
   AddRate(lowering, "optimizer", rate, optimizer);
   const ParameterRule* rule = lowering.RuleOf(param);
   if (rule == nullptr || rule->rate() == 1) return rate;
@@ -378,10 +381,11 @@ void AppendUpdates(Lowering& lowering, std::vector<ParamGrad> gradients) {
   }
   lowering.Enter("model.optimizer");
   ClipAndPenalize(lowering, &gradients);
+  const std::string shared_rate = lowering.StateName("learning_rate", "learning_rate_0");
   for (const ParamGrad& target : gradients) {
     const TableDesc* table = FindTable(model, target.param);
     const OptimizerDesc& optimizer = OptimizerOf(model, table);
-    const std::string rate = RateOf(lowering, target.param, optimizer);
+    const std::string rate = RateOf(lowering, target.param, optimizer, shared_rate);
     const bool is_hash = table != nullptr && !table->has_vocabulary();
     const std::string where = "parameter \"" + target.param + "\"";
     lowering.Append(where, is_hash ? TablePush(target, rate) : UpdateOp(lowering, target, optimizer, rate),

@@ -2,8 +2,9 @@
 
 #include <cmath>
 
-#include "framework/var_meta.h"
 #include "model/lowering.h"
+#include "program/model_defaults.h"
+#include "program/var_meta.h"
 
 namespace millrace {
 namespace {
@@ -138,7 +139,7 @@ void Lowering::AddTable(const TableDesc& table) {
 
 TableDesc WithDefaults(const TableDesc& table, const ModelDesc& model) {
   TableDesc full = table;
-  if (full.init().kind_case() == Initializer::KIND_NOT_SET) full.mutable_init()->set_uniform(0.01f);
+  *full.mutable_init() = InitOf(table);
   if (full.optimizer().rule_case() == OptimizerDesc::RULE_NOT_SET) *full.mutable_optimizer() = model.optimizer();
   return full;
 }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/edit_distance.h"
-#include "framework/op_check.h"
+#include "program/op_check.h"
 
 namespace millrace {
 
@@ -103,6 +103,28 @@ Status ProgramAuthor::SetRule(const std::string& name, const ParameterRule& rule
   MR_TRY(TakeMistakes());
   lowering_->SetRule(name, rule);
   return Status::Ok();
+}
+
+Status ProgramAuthor::SetInitialValues(const std::string& name, const std::vector<float>& values) {
+  MR_ASSIGN(const VarMeta meta, Find(name));
+  const std::string where = "parameter \"" + name + "\"";
+  if (meta.kind != VarType::LOD_TENSOR) {
+    return InvalidConfig(where +
+                         ": a table that grows has no rows to fill before their ids come; give it a vocabulary");
+  }
+  if (meta.dims.numel() != static_cast<int64_t>(values.size())) {
+    return InvalidConfig(where + " " + meta.dims.ToString() + ": " + std::to_string(values.size()) + " initial values");
+  }
+  for (OpDesc& op : *startup_.mutable_blocks(0)->mutable_ops()) {
+    if (OutputArguments(op, "Out") != std::vector<std::string>{name}) continue;
+    const auto sizes = meta.dims.sizes();
+    op = MakeOp("assign_value", {}, {{"Out", {name}}},
+                {{"shape", std::vector<int64_t>(sizes.begin(), sizes.end())},
+                 {"dtype", static_cast<int64_t>(VarType::FP32)},
+                 {"fp32_values", values}});
+    return Status::Ok();
+  }
+  return Internal("nothing fills \"" + name + "\"");
 }
 
 Status ProgramAuthor::AddState(const std::string& name, DType dtype, const Dims& dims, float value) {

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "batch/slot_schema.h"
 #include "core/status.h"
-#include "framework/backward.h"
-#include "framework/op_registry.h"
-#include "framework/slot_schema.h"
 #include "model.pb.h"
 #include "model/lowering.h"
+#include "program/backward.h"
+#include "program/op_registry.h"
 
 namespace millrace {
 
@@ -31,6 +31,8 @@ class ProgramAuthor {
   Status AddParameter(const std::string& name, const Dims& dims, const Initializer& init, bool trainable);
   /// What the updates of a parameter or table have of their own; again with the same does nothing.
   Status SetRule(const std::string& name, const ParameterRule& rule);
+  /// Lets the startup program fill a parameter, or a table with a vocabulary, with these values, row by row, instead.
+  Status SetInitialValues(const std::string& name, const std::vector<float>& values);
   /// Declares a persistable variable that the startup program fills with one value.
   Status AddState(const std::string& name, DType dtype, const Dims& dims, float value);
   /// Declares a table for LookUp; again with the same description does nothing. Its rule, unless it names one, is that
@@ -69,6 +71,8 @@ class ProgramAuthor {
   Result<std::vector<ParamGrad>> Minimize(const std::string& loss, const OptimizerDesc& optimizer) {
     return Minimize(loss, optimizer, Trained());
   }
+  /// How Minimize names its states (Lowering::StateNames), for programs that share a scope.
+  void set_state_names(Lowering::StateNames names) { lowering_->set_state_names(std::move(names)); }
 
   /// What is known of a variable; kNotFound with the nearest name.
   Result<VarMeta> Find(const std::string& name) const;
@@ -77,8 +81,6 @@ class ProgramAuthor {
   bool Has(const std::string& name) const { return lowering_->main().Has(name); }
   const ProgramDesc& main() const { return main_; }
   const ProgramDesc& startup() const { return startup_; }
-  /// The forward part, with dropout and its like off.
-  ProgramDesc ForTest() const { return CloneForTest(main_); }
   void set_seed(uint64_t seed) { seed_ = seed; }
   uint64_t seed() const { return seed_; }
   const OpRegistry& registry() const { return *registry_; }

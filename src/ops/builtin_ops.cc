@@ -1,6 +1,6 @@
 #include "ops/builtin_ops.h"
 
-#include "framework/op_registry.h"
+#include "program/op_registry.h"
 
 // The table of contents of this room: one line an operator family, each defined in the file of its name.
 // clang-format off
@@ -44,6 +44,7 @@
   X(RegisterFusedSlotsPoolGrad) \
   X(RegisterGather) \
   X(RegisterHash) \
+  X(RegisterHierarchicalSigmoid) \
   X(RegisterHuberLoss) \
   X(RegisterIncrement) \
   X(RegisterKldivLoss) \
@@ -58,6 +59,7 @@
   X(RegisterMatmul) \
   X(RegisterMomentum) \
   X(RegisterMul) \
+  X(RegisterNce) \
   X(RegisterNllLoss) \
   X(RegisterNorm) \
   X(RegisterOneHot) \
@@ -77,6 +79,7 @@
   X(RegisterRnn) \
   X(RegisterSaveLoad) \
   X(RegisterScale) \
+  X(RegisterScatter) \
   X(RegisterSelect) \
   X(RegisterSelectedRows) \
   X(RegisterSequenceConcat) \
@@ -99,7 +102,8 @@
   X(RegisterThresholdActivation) \
   X(RegisterTopK) \
   X(RegisterTranspose) \
-  X(RegisterTrilTriu)
+  X(RegisterTrilTriu) \
+  X(RegisterWhereIndex)
 // clang-format on
 
 namespace millrace {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "framework/tensor.h"
+#include "runtime/tensor.h"
 
 namespace millrace {
 

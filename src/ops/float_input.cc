@@ -1,7 +1,7 @@
 #include "ops/float_input.h"
 
-#include "core/racy.h"
-#include "core/row_locks.h"
+#include "kernels/racy.h"
+#include "kernels/row_locks.h"
 
 namespace millrace {
 

@@ -3,12 +3,12 @@
 #include <string>
 #include <string_view>
 
-#include "framework/op_kernel.h"
+#include "runtime/op_kernel.h"
 
 namespace millrace {
 
 /// A float tensor that an operator reads: an intermediate value of its frame, or a parameter that other workers may be
-/// writing. The latter is read through core/racy.h (update mode HOGWILD) or row by row under its lock (ROW_LOCK).
+/// writing. The latter is read through kernels/racy.h (update mode HOGWILD) or row by row under its lock (ROW_LOCK).
 ///
 /// Belongs to one kernel; one thread. Reading a shared parameter copies it, into a buffer that is kept.
 class FloatInput {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "framework/op_kernel.h"
+#include "runtime/op_kernel.h"
 
 namespace millrace {
 

@@ -56,7 +56,7 @@ Result<KnownInts> ReadKnownInts(const InferShapeContext& context, const IntListN
 
 OpBuilder& AddIntList(OpBuilder& op, const IntListNames& names, const char* doc) {
   return op.OptionalInput(names.tensor, "int32 or int64, instead of " + std::string(names.attribute))
-      .OptionalInput(names.list, "the same as tensors of one value each")
+      .OptionalInputs(names.list, "the same as tensors of one value each")
       .Attr(names.attribute, std::vector<int64_t>{}, doc);
 }
 

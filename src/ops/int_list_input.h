@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "framework/op_kernel.h"
+#include "runtime/op_kernel.h"
 
 namespace millrace {
 

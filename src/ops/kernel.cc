@@ -91,8 +91,7 @@ bool MayEqual(const Dims& a, const Dims& b) {
 int64_t KnownProduct(const Dims& dims, int begin, int end) {
   int64_t product = 1;
   for (int axis = begin; axis < end; ++axis) {
-    if (dims[axis] < 0) return -1;
-    product *= dims[axis];
+    if (dims[axis] < 0 || __builtin_mul_overflow(product, dims[axis], &product)) return -1;
   }
   return product;
 }

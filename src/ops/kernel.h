@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/op_kernel.h"
+#include "runtime/op_kernel.h"
 
 namespace millrace {
 
@@ -45,7 +45,7 @@ Status ExpectDType(const InferShapeContext& context, std::string_view parameter,
 /// True when the sizes are equal or one of them is not known before the run.
 inline bool MayEqual(int64_t a, int64_t b) { return a == b || a < 0 || b < 0; }
 bool MayEqual(const Dims& a, const Dims& b);
-/// Product of the sizes of axes [begin, end), or -1 when one of them is not known.
+/// Product of the sizes of axes [begin, end), or -1 when one of them is not known or it is beyond int64.
 int64_t KnownProduct(const Dims& dims, int begin, int end);
 /// `axis` counted from the front; kInvalidConfig when a tensor of `rank` axes has no such axis.
 Result<int> FrontAxis(const InferShapeContext& context, int64_t axis, int rank);

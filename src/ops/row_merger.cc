@@ -2,23 +2,23 @@
 
 #include <algorithm>
 
-#include "core/racy.h"
+#include "kernels/racy.h"
 
 namespace millrace {
 
 const SelectedRows& RowMerger::Merge(const SelectedRows& grad) {
   if (grad.merged) return grad;
   const size_t count = grad.rows.size();
-  const bool has_places = grad.places.size() == count;
+  const bool has_pointers = grad.row_pointers.size() == count;
   merged_.rows.resize(count);
-  merged_.places.clear();
+  merged_.row_pointers.clear();
   numbers_.resize(count);
   unique_.Start(count);
   uint32_t distinct = 0;
   for (size_t i = 0; i < count; ++i) {
     const uint32_t before = distinct;
     numbers_[i] = unique_.Number(grad.rows[i], merged_.rows.data(), &distinct);
-    if (has_places && distinct > before) merged_.places.push_back(grad.places[i]);
+    if (has_pointers && distinct > before) merged_.row_pointers.push_back(grad.row_pointers[i]);
   }
   merged_.rows.resize(distinct);
   const int64_t width =

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "framework/tensor.h"
+#include "runtime/tensor.h"
 #include "table/unique_keys.h"
 
 namespace millrace {

@@ -32,7 +32,7 @@ void CopyRows(const SelectedRows& from, const Map& map, SelectedRows* out) {
   if (out != &from) {
     out->height = from.height;
     out->rows = from.rows;
-    out->places = from.places;
+    out->row_pointers = from.row_pointers;
     out->merged = from.merged;
     out->values.Resize<float>(dims);
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <type_traits>
 
-#include "framework/op_registry.h"
+#include "program/op_registry.h"
 
 namespace millrace {
 

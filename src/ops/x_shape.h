@@ -1,6 +1,6 @@
 #pragma once
 
-#include "framework/op_registry.h"
+#include "program/op_registry.h"
 
 namespace millrace {
 

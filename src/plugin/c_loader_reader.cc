@@ -66,15 +66,17 @@ class CLoaderReader final : public FileReader {
       return BadData(file() + ": " + where_ + " threw " + DescribeException());
     }
     MR_TRY(args_->read_failure());
-    if (result == MILLRACE_NONE && !error_.overran()) return false;
-    ++records_;
-    const std::string record = file() + ": record " + std::to_string(records_ - 1) + ": ";
-    if (result != MILLRACE_ROW || error_.overran()) {
-      return BadData(record + error_.text(where_, " failed and gives no reason"));
+    if (const std::string text = row_.NoMemory(); !text.empty()) {
+      return Misfit(row_.column(), Unavailable(where_ + ": " + text));
     }
-    if (!row_.Check()) return BadData(record + "output " + std::to_string(row_.column()) + ": " + row_.misfit());
-    for (size_t i = 0; i < out->size(); ++i)
-      MR_TRY(PutColumn(i, &(*out)[i]).Context(record + "output " + std::to_string(i)));
+    if (result == MILLRACE_NONE && !error_.overran()) return false;
+    if (result != MILLRACE_ROW || error_.overran()) {
+      return BadData(Where() + ": " + error_.text(where_, " failed and gives no reason"));
+    }
+    if (!row_.Check()) return Misfit(row_.column(), BadData(row_.misfit()));
+    for (size_t i = 0; i < out->size(); ++i) {
+      if (Status put = PutColumn(i, &(*out)[i]); !put.ok()) return Misfit(i, std::move(put));
+    }
     return true;
   }
   Status Rewind() override {
@@ -84,7 +86,6 @@ class CLoaderReader final : public FileReader {
 
   Status Open() {
     MR_TRY(args_->OpenFileToRead(file()));
-    records_ = 0;
     try {
       state_ = loader_.open(&args_->args(), error_.get());
     } catch (...) {
@@ -102,6 +103,10 @@ class CLoaderReader final : public FileReader {
       // The records were read; there is nothing left that it could spoil.
     }
     state_ = nullptr;
+  }
+
+  Status Misfit(size_t output, Status failure) const {
+    return std::move(failure).Context(Where() + ": output " + std::to_string(output));
   }
 
   Status PutColumn(size_t column, LoDTensor* out) {
@@ -136,7 +141,6 @@ class CLoaderReader final : public FileReader {
   void* state_ = nullptr;
   CRowValues row_;
   CError error_;
-  int64_t records_ = 0;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "core/exception_text.h"
 #include "data_feed.pb.h"
+#include "datafeed/checked_feed.h"
 #include "datafeed/column_sink.h"
 #include "datafeed/put_row.h"
 #include "plugin/c_open_args.h"
@@ -55,6 +56,9 @@ class CParserFeed final : public DataFeed {
       result = parser_.parse(state_, line.data(), line.size(), &row_.sink(), error_text_.get());
     } catch (...) {
       return Bad("", where_ + " threw " + DescribeException());
+    }
+    if (const std::string text = row_.NoMemory(); !text.empty()) {
+      throw FeedFault(Unavailable(where_ + ": slot \"" + SlotName(row_.column()) + "\": " + text));
     }
     if (result == MILLRACE_NONE && !error_text_.overran()) {
       ++counters_.blank_lines;

@@ -26,6 +26,10 @@ void CRowValues::Clear() {
   misfit_.clear();
 }
 
+std::string CRowValues::NoMemory() const {
+  return no_memory_for_ == 0 ? "" : "no memory for " + Values(no_memory_for_) + " of a row";
+}
+
 bool CRowValues::Check() {
   for (size_t i = 0; i < columns_.size() && misfit_.empty(); ++i) {
     const size_t count = descriptions_[i].kind == MILLRACE_IDS ? columns_[i].ids.size() : columns_[i].floats.size();
@@ -37,6 +41,7 @@ bool CRowValues::Check() {
 }
 
 bool CRowValues::Takes(size_t column, millrace_kind kind) {
+  if (!misfit_.empty() || no_memory_for_ > 0) return false;
   if (column >= columns_.size()) {
     Misfit(column, "there are " + std::to_string(columns_.size()) + " columns, and values came for number " +
                        std::to_string(column) + " (from 0)");
@@ -48,7 +53,6 @@ bool CRowValues::Takes(size_t column, millrace_kind kind) {
 }
 
 void CRowValues::Misfit(size_t column, std::string text) {
-  if (!misfit_.empty()) return;
   column_ = column;
   misfit_ = std::move(text);
 }
@@ -64,7 +68,9 @@ void CRowValues::Append(size_t column, const T* values, size_t count, std::vecto
   try {
     to->insert(to->end(), values, values + count);
   } catch (const std::bad_alloc&) {
-    Misfit(column, "no memory for " + Values(count));
+    no_memory_for_ = to->size() + count;
+    column_ = column;
+    *to = {};  // others may need what it has
   }
 }
 

@@ -21,13 +21,16 @@ class CRowValues {
 
   /// What the plugin calls. It refers to this object.
   const millrace_sink& sink() const { return sink_; }
-  /// Forgets the row.
+  /// Forgets the row; that memory ran out stays.
   void Clear();
   /// Whether every column got what it takes; otherwise column() and misfit() say which one did not, and why.
   bool Check();
   size_t column() const { return column_; }
   /// "expected 2 values, found 3".
   const std::string& misfit() const { return misfit_; }
+  /// "no memory for 2147483648 values of a row" of column(), once there was none; empty: there was. Nothing is taken
+  /// from then on, which would ask the system for the same again at every call.
+  std::string NoMemory() const;
 
   std::span<const uint64_t> ids(std::integral auto column) const { return columns_[static_cast<size_t>(column)].ids; }
   std::span<const float> floats(std::integral auto column) const {
@@ -41,7 +44,7 @@ class CRowValues {
   };
   static void TakeIds(void* host, size_t column, const uint64_t* values, size_t count);
   static void TakeFloats(void* host, size_t column, const float* values, size_t count);
-  /// Whether a column exists and is of this kind; remembers the first that is not.
+  /// Whether the row is still in order, and this column exists and is of this kind; remembers the first that is not.
   bool Takes(size_t column, millrace_kind kind);
   /// Copies what the plugin gives, or remembers why it cannot.
   template <class T>
@@ -53,6 +56,7 @@ class CRowValues {
   millrace_sink sink_;
   size_t column_ = 0;
   std::string misfit_;
+  size_t no_memory_for_ = 0;  ///< values; 0: there was memory
 };
 
 }  // namespace millrace

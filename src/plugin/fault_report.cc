@@ -140,10 +140,13 @@ const char* SignalName(int signal) {
   }
 }
 
-/// Shows what was formatted, and allocates nothing: the heap may be what is broken.
-void Show(const std::array<char, 2048>& text, int length) {
+/// Shows what was formatted, and allocates nothing: the heap may be what is broken. A symbol's name may hold anything,
+/// and a terminal obeys no "?".
+void Show(std::array<char, 2048>& text, int length) {
   if (length <= 0) return;
   const size_t bytes = std::min(static_cast<size_t>(length), text.size() - 1);
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7F; };
+  std::replace_if(text.data(), text.data() + bytes - 1, is_control, '?');
   if (::write(STDERR_FILENO, text.data(), bytes) < 0) return;
 }
 

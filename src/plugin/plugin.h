@@ -2,10 +2,11 @@
 
 #include "core/status.h"
 #include "datafeed/data_feed.h"
-#include "framework/op_kernel.h"
-#include "framework/op_registry.h"
 #include "plugin/abi_tag.h"
+#include "plugin/plugin_abi.h"
+#include "program/op_registry.h"
 #include "reader/reader_registry.h"
+#include "runtime/op_kernel.h"
 
 namespace millrace {
 
@@ -28,10 +29,10 @@ struct Registries {
 ///
 /// Exactly once in a shared object. It is for the compiler, standard library and Millrace that it was built with: where
 /// one of them differs, it is refused before any of its code runs. What it throws is caught and reported by its path,
-/// here and later in its operators. It is never unloaded. docs/plugins.md has the whole.
+/// here and later in its operators. It is never unloaded. MILLRACE_VERSION_OF_PLUGIN("1.2") beside it says which
+/// version of the plugin this is. docs/plugins.md has the whole.
 #define MILLRACE_PLUGIN(parameter)                                                                                    \
   extern "C" {                                                                                                        \
-  __attribute__((visibility("default"))) extern const char millrace_plugin_tag[];                                     \
   const char millrace_plugin_tag[] = MILLRACE_CPP_PLUGIN_TAG;                                                         \
   __attribute__((visibility("default"))) void millrace_plugin_register(::millrace::Registries&, ::millrace::Status&); \
   }                                                                                                                   \

@@ -66,7 +66,8 @@ typedef struct millrace_open_args {
 
 /* Takes the values of the row that is being made. A column that gets none is empty; one that gets some several times
  * has all of them, one behind the other. What does not fit (another kind of column, a number of values that is not its
- * width) makes the row a failure when it is done, whatever the plugin returns. Calls are cheap; values are copied. */
+ * width) makes the row a failure when it is done, whatever the plugin returns. Calls are cheap; values are copied. When
+ * there is no memory for them the run ends, and later calls take nothing. */
 typedef struct millrace_sink {
   size_t size;
   void* host;
@@ -138,6 +139,11 @@ MILLRACE_EXPORT extern const millrace_c_plugin millrace_plugin_c;
 #define MILLRACE_C_PLUGIN(parsers, parser_count, loaders, loader_count) \
   const char millrace_plugin_tag[] = MILLRACE_C_PLUGIN_TAG;             \
   const millrace_c_plugin millrace_plugin_c = {sizeof(millrace_c_plugin), parsers, parser_count, loaders, loader_count}
+
+/* Says the plugin's own version, in either tier: MILLRACE_VERSION_OF_PLUGIN("1.2"); at most once in it. Models record
+ * it beside what they need of the plugin. */
+MILLRACE_EXPORT extern const char millrace_plugin_version[];
+#define MILLRACE_VERSION_OF_PLUGIN(text) const char millrace_plugin_version[] = text
 
 #ifdef __cplusplus
 }

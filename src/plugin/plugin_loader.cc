@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/exception_text.h"
+#include "core/harmless_text.h"
 #include "plugin/c_plugin.h"
 #include "plugin/exported_text.h"
 #include "plugin/fault_report.h"
@@ -14,6 +15,7 @@ namespace millrace {
 namespace {
 
 constexpr char kTagSymbol[] = "millrace_plugin_tag";
+constexpr char kVersionSymbol[] = "millrace_plugin_version";
 constexpr char kRegisterSymbol[] = "millrace_plugin_register";
 constexpr char kCSymbol[] = "millrace_plugin_c";
 
@@ -96,14 +98,66 @@ Status Register(void* handle, Tier tier, const std::string& path, Registries& re
   return status;
 }
 
+/// What the plugin says its version is; empty: nothing.
+Result<std::string> VersionOf(const std::string& path) {
+  constexpr size_t kLongest = 64;
+  Result<std::string> version = ReadExportedText(path, kVersionSymbol);
+  if (version.status().code() == StatusCode::kNotFound) return std::string();
+  if (version.ok() && (version->size() > kLongest || Harmless(*version) != *version)) {
+    return InvalidConfig("its version is a short text without control characters, not \"" +
+                         version->substr(0, kLongest) + "\"");
+  }
+  return version;
+}
+
+/// A name or a doc that a terminal would not just show.
+class TextCheck {
+ public:
+  void Take(const std::string& what, std::string_view text) {
+    if (!status_.ok() || Harmless(text, "\n\t") == text) return;
+    status_ =
+        InvalidConfig(what + " has control characters, or bytes that are no UTF-8: \"" + std::string(text) + "\"");
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  Status status_;
+};
+
+/// Names and docs are printed where nobody looks at them twice.
+Status CheckTexts(const Registries& from) {
+  TextCheck check;
+  for (const OpInfo* op : from.ops.all()) {
+    const std::string of = " of operator \"" + op->type + "\"";
+    check.Take("the name" + of, op->type);
+    check.Take("the doc" + of, op->doc);
+    check.Take("the effect" + of, op->effect);
+    for (const std::vector<ArgInfo>* args : {&op->inputs, &op->outputs}) {
+      for (const ArgInfo& arg : *args) check.Take("\"" + arg.name + "\"" + of, arg.name + arg.doc);
+    }
+    for (const AttrInfo& attr : op->attrs) {
+      check.Take("attribute \"" + attr.name + "\"" + of, attr.name + attr.doc + ShowAttr(attr.default_value));
+    }
+  }
+  for (const std::string& name : from.feeds.names()) check.Take("the name of data feed \"" + name + "\"", name);
+  for (const FileFormat& format : from.readers.formats()) {
+    std::string texts = format.doc;
+    for (const std::string& suffix : format.suffixes) texts += suffix;
+    check.Take("file format \"" + format.tag + "\"", texts);
+  }
+  return check.status();
+}
+
 /// Everything that the plugin registered, or nothing of it.
 Status Adopt(const Registries& from, Tier tier, const std::string& path, const Registries& into) {
   using Code = DataFeedFactory::Code;
+  MR_TRY(CheckTexts(from));
+  MR_ASSIGN(const std::string version, VersionOf(path));
   DataFeedFactory feeds = into.feeds;
   ReaderRegistry readers = into.readers;
-  Status status = feeds.Adopt(std::move(from.feeds), path, tier == Tier::kC ? Code::kOwn : Code::kPlugins);
+  Status status = feeds.Adopt(std::move(from.feeds), path, version, tier == Tier::kC ? Code::kOwn : Code::kPlugins);
   if (status.ok()) status = readers.Adopt(std::move(from.readers), path);
-  if (status.ok()) status = into.ops.Adopt(std::move(from.ops), path);
+  if (status.ok()) status = into.ops.Adopt(std::move(from.ops), path, version);
   if (!status.ok()) {
     return InvalidConfig(status.message() +
                          "\n  nothing is replaced: give what is new a name of its own, or leave this plugin out");
@@ -136,7 +190,7 @@ Status Load(const std::string& path, const Registries& into) {
 std::string_view CppPluginTag() { return MILLRACE_CPP_PLUGIN_TAG; }
 
 Status LoadPlugin(const std::string& path, const Registries& into) {
-  return Load(path, into).Context("plugin \"" + path + "\"");
+  return Harmless(Load(path, into)).Context("plugin \"" + path + "\"");
 }
 
 }  // namespace millrace

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "framework/op_registry.h"
+#include "program/op_registry.h"
 
 namespace millrace {
 namespace {

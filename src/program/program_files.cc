@@ -1,14 +1,11 @@
 #include "program/program_files.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <map>
 
 #include "core/file.h"
-#include "framework/lod_tensor_codec.h"
-#include "framework/op_registry.h"
-#include "framework/var_meta.h"
+#include "program/op_registry.h"
 #include "program/text_proto.h"
+#include "program/var_meta.h"
 
 namespace millrace {
 namespace {
@@ -38,78 +35,6 @@ bool AreCountsOfAuc(const ProgramDesc& program, const std::string& name) {
   return false;
 }
 
-/// Compares what a file holds with what the program says.
-Status CheckAgainst(const ProgramDesc& program, const std::string& name, const Tensor& tensor) {
-  MR_ASSIGN(const VarMeta meta, ToMeta(*FindVar(program, name)));
-  bool fits = meta.dims.rank() == 0 || meta.dims.rank() == tensor.dims().rank();
-  for (int axis = 0; fits && axis < meta.dims.rank(); ++axis) {
-    fits = meta.dims[axis] < 0 || meta.dims[axis] == tensor.dims()[axis];
-  }
-  fits = fits || AreCountsOfAuc(program, name);
-  if (fits && meta.dtype == tensor.dtype()) return Status::Ok();
-  return BadData("variable \"" + name + "\" is " + std::string(DTypeName(meta.dtype)) + " " + meta.dims.ToString() +
-                 " in the program and " + std::string(DTypeName(tensor.dtype())) + " " + tensor.dims().ToString() +
-                 " in the file");
-}
-
-Status LoadVariable(const ProgramDesc& program, const std::string& name, const std::string& path, Tensor* tensor) {
-  MR_ASSIGN(const std::string bytes, ReadFile(path));
-  MR_ASSIGN(const size_t taken, ReadLoDTensor(bytes, path, tensor));
-  if (taken != bytes.size()) {
-    return BadData(path + ": " + std::to_string(bytes.size() - taken) + " bytes follow the tensor of variable \"" +
-                   name + "\"; is it a combined file?");
-  }
-  return CheckAgainst(program, name, *tensor);
-}
-
-Result<const Tensor*> FindTensor(const Scope& root, const std::string& name) {
-  const Variable* variable = root.Find(name);
-  if (variable == nullptr || !variable->Is<Tensor>()) {
-    return Internal("persistable variable \"" + name + "\" holds no tensor to save");
-  }
-  return &variable->Get<Tensor>();
-}
-
-/// The operators that join parameters to one variable, by its name.
-std::map<std::string, const OpDesc*> JoinedVariables(const ProgramDesc& startup) {
-  std::map<std::string, const OpDesc*> joined;
-  if (startup.blocks_size() == 0) return joined;
-  for (const OpDesc& op : startup.blocks(0).ops()) {
-    if (op.type() != "coalesce_tensor") continue;
-    for (const std::string& name : OutputArguments(op, "FusedOutput")) joined[name] = &op;
-  }
-  return joined;
-}
-
-/// What a coalesce_tensor joins, as its parts are now: `count` values.
-Status Join(const OpDesc& op, const Scope& root, int64_t count, Tensor* all) {
-  float* to = all->Resize<float>({count});
-  int64_t taken = 0;
-  for (const std::string& name : OutputArguments(op, "Output")) {
-    MR_ASSIGN(const Tensor* part, FindTensor(root, name));
-    if (part->numel() > count - taken) return Internal("\"" + name + "\" has grown since coalesce_tensor joined it");
-    std::copy_n(part->data<float>(), part->numel(), to + taken);
-    taken += part->numel();
-  }
-  return taken == count ? Status::Ok() : Internal("parts have shrunk since coalesce_tensor joined them");
-}
-
-/// What to do where paddle.static.save wrote its pickles instead of a file for each variable; empty elsewhere.
-std::string HintAtPickles(const std::string& folder) {
-  constexpr std::string_view kPickle = ".pdparams";
-  std::error_code error;
-  std::filesystem::path found = folder;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().extension() == kPickle) found = entry->path();
-  }
-  if (found.extension() != kPickle) return "";
-  const std::string prefix = found.replace_extension().string();
-  return "\n\"" + prefix + std::string(kPickle) +
-         "\" is of paddle.static.save, which only Python reads: in Paddle, paddle.static.load(main_program, \"" +
-         prefix +
-         "\", executor), then export_from_paddle.save_job or paddle.static.save_vars write a file for each variable";
-}
-
 }  // namespace
 
 Result<ProgramDesc> ReadProgram(const std::string& path) {
@@ -128,6 +53,21 @@ Result<ProgramDesc> ParseProgram(const std::string& bytes, const std::string& or
   return program;
 }
 
+Result<bool> Fits(const ProgramDesc& program, const VarDesc& var, std::span<const int64_t> sizes) {
+  MR_ASSIGN(const VarMeta meta, ToMeta(var));
+  // A manifest may say any sizes: nothing is multiplied.
+  const bool is_one_value = std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size == 1; });
+  // Paddle describes the sums of ctr_metric_bundle as [1, 1], which its startup program makes as [1]: a value is a
+  // value.
+  if (meta.dims.rank() == 0 || (is_one_value && meta.dims.numel() == 1)) return true;
+  if (AreCountsOfAuc(program, var.name())) return true;
+  if (meta.dims.rank() != static_cast<int>(sizes.size())) return false;
+  for (int axis = 0; axis < meta.dims.rank(); ++axis) {
+    if (meta.dims[axis] >= 0 && meta.dims[axis] != sizes[static_cast<size_t>(axis)]) return false;
+  }
+  return true;
+}
+
 std::vector<std::string> PersistableTensors(const ProgramDesc& program) {
   std::vector<std::string> names;
   for (const VarDesc& var : program.blocks(0).vars()) {
@@ -135,71 +75,6 @@ std::vector<std::string> PersistableTensors(const ProgramDesc& program) {
   }
   std::sort(names.begin(), names.end());
   return names;
-}
-
-Status LoadVariables(const ProgramDesc& program, const std::string& folder, Scope& root) {
-  std::string problems;
-  StatusCode code = StatusCode::kOk;
-  for (const std::string& name : PersistableTensors(program)) {
-    Tensor* tensor = root.Var(name)->GetMutable<Tensor>();
-    const Status status = LoadVariable(program, name, folder + "/" + name, tensor);
-    if (status.ok()) continue;
-    problems += (problems.empty() ? "" : "\n") + status.message();
-    code = status.code();
-  }
-  if (problems.empty()) return Status::Ok();
-  return Status(code, problems + HintAtPickles(folder));
-}
-
-Status SaveVariables(const ProgramDesc& program, const std::string& folder, const Scope& root) {
-  return SaveVariables(program, ProgramDesc(), folder, root);
-}
-
-Status SaveVariables(const ProgramDesc& program, const ProgramDesc& startup, const std::string& folder,
-                     const Scope& root) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return IoError(folder + ": cannot make the folder: " + error.message());
-  const std::map<std::string, const OpDesc*> joined = JoinedVariables(startup);
-  for (const std::string& name : PersistableTensors(program)) {
-    MR_ASSIGN(const Tensor* tensor, FindTensor(root, name));
-    Tensor parts;
-    if (const auto op = joined.find(name); op != joined.end()) {
-      MR_TRY(Join(*op->second, root, tensor->numel(), &parts));
-      tensor = &parts;
-    }
-    std::string bytes;
-    AppendLoDTensor(*tensor, &bytes);
-    MR_TRY(WriteFileAtomically(folder + "/" + name, bytes));
-  }
-  return Status::Ok();
-}
-
-Status LoadCombined(const ProgramDesc& program, const std::string& path, Scope& root) {
-  MR_ASSIGN(const std::string bytes, ReadFile(path));
-  std::string_view rest = bytes;
-  for (const std::string& name : PersistableTensors(program)) {
-    Tensor* tensor = root.Var(name)->GetMutable<Tensor>();
-    MR_ASSIGN(const size_t taken, ReadLoDTensor(rest, path + ": variable \"" + name + "\"", tensor));
-    MR_TRY(CheckAgainst(program, name, *tensor).Context(path));
-    rest.remove_prefix(taken);
-  }
-  if (!rest.empty()) {
-    return BadData(path + ": " + std::to_string(rest.size()) + " bytes follow the last variable of the program");
-  }
-  return Status::Ok();
-}
-
-Status SaveCombined(const ProgramDesc& program, const std::string& path, const Scope& root) {
-  MR_ASSIGN(AtomicFile file, AtomicFile::Create(path));
-  std::string bytes;
-  for (const std::string& name : PersistableTensors(program)) {
-    MR_ASSIGN(const Tensor* tensor, FindTensor(root, name));
-    bytes.clear();
-    AppendLoDTensor(*tensor, &bytes);
-    MR_TRY(file.Append(bytes));
-  }
-  return file.Commit();
 }
 
 }  // namespace millrace

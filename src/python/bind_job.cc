@@ -8,8 +8,11 @@
 #include "config/print_config.h"
 #include "python/bindings.h"
 #include "python/interruptible.h"
+#include "python/output.h"
 #include "python/report_dict.h"
+#include "python/table_rows.h"
 #include "python/tensor_array.h"
+#include "trainer/batch_observers.h"
 #include "trainer/job_run.h"
 
 namespace py = pybind11;
@@ -28,14 +31,24 @@ class PyJob {
     Compile();
   }
 
-  py::dict Run(const std::string& resume) {
+  py::dict Run(const std::string& resume, const std::string& model, bool is_quiet) {
     if (job_ == nullptr) Compile();
     // Trained once, its datasets are used up; the next run starts from the description.
     Job& job = *job_;
     has_run_ = true;
-    const auto summary =
-        RunInterruptibly<RunSummary>([&](std::stop_token stop) { return RunJob(job, resume, std::move(stop)); });
-    return ReportDict(summary);
+    std::vector<FetchLine> lines;
+    const auto log = ValueOrThrow(OpenPythonLog(is_quiet));
+    RunOutput output;
+    output.terminal = log.get();
+    output.fetched = [&](const FetchLine& line) {
+      lines.push_back(line);
+      return is_quiet ? Status::Ok() : PrintInPython(FetchText(line));
+    };
+    const auto summary = RunInterruptibly<RunSummary>(
+        [&](std::stop_token stop) { return RunJob(job, resume, model, std::move(stop), output); });
+    py::dict report = ReportDict(summary);
+    report["history"] = HistoryList(lines);
+    return report;
   }
 
   void Compile() {
@@ -50,8 +63,12 @@ class PyJob {
     has_run_ = false;
   }
 
-  py::array Parameter(const std::string& name) const {
+  /// A tensor as an array, a table as (keys, weights).
+  py::object Parameter(const std::string& name) const {
     const Variable* variable = has_run_ ? job_->root().Find(name) : nullptr;
+    if (variable != nullptr && variable->Is<std::unique_ptr<SparseTable>>()) {
+      return ToRows(*variable->Get<std::unique_ptr<SparseTable>>());
+    }
     if (variable == nullptr || !variable->Is<Tensor>()) {
       throw StatusError(
           NotFound("the job has no parameter \"" + name + "\"" + (has_run_ ? "" : ": parameters are made by run()")));
@@ -82,7 +99,7 @@ void BindJob(py::module_& module) {
   py::class_<PyJob>(module, "Job")
       .def(py::init<std::string, std::optional<std::string>, std::vector<std::string>, std::string>(), py::arg("file"),
            py::arg("text"), py::arg("overrides"), py::arg("output_dir"))
-      .def("run", &PyJob::Run, py::arg("resume"))
+      .def("run", &PyJob::Run, py::arg("resume"), py::arg("model"), py::arg("is_quiet"))
       .def("compile", &PyJob::Compile)
       .def("parameter", &PyJob::Parameter, py::arg("name"))
       .def("ops", &PyJob::Ops)

@@ -8,8 +8,9 @@
 #include <mutex>
 #include <optional>
 
+#include "config/feed_names.h"
 #include "datafeed/data_feed.h"
-#include "framework/feed_names.h"
+#include "dataset/batch_rows.h"
 #include "program/text_proto.h"
 #include "python/bindings.h"
 #include "python/errors.h"
@@ -84,9 +85,12 @@ class PyPredictor {
       options.data_desc = &desc;
     }
     const Environment& environment = SharedEnvironment();
+    options.feeds = &environment.feeds;
     const py::gil_scoped_release released;
     predictor_ = ValueOrThrow(Predictor::Load(folder, environment.ops, options));
   }
+
+  std::vector<std::string> Warnings() const { return predictor_->warnings(); }
 
   py::list Slots() const {
     py::list slots;
@@ -103,8 +107,9 @@ class PyPredictor {
     return slots;
   }
 
-  /// Scores lines of MultiSlot text, which lack the slots of `without`.
-  py::array_t<float> ScoreText(const std::string& text, const std::vector<std::string>& without) {
+  /// Scores lines of MultiSlot text, which lack the slots of `without`: the scores, and how many zeros were left out.
+  py::tuple ScoreText(const std::string& text, const std::vector<std::string>& without) {
+    ThrowUnlessOk(predictor_->CheckLines(SharedEnvironment().feeds));
     DataFeedDesc desc = predictor_->data_desc();
     ForgetOwnFeed(&desc);
     auto* slots = desc.mutable_multi_slot_desc()->mutable_slots();
@@ -114,6 +119,7 @@ class PyPredictor {
     }
     const SlotSchema schema = ValueOrThrow(SlotSchema::Create(desc));
     std::vector<float> scores;
+    int64_t zeros_dropped = 0;
     const Environment& environment = SharedEnvironment();
     RunInterruptibly<bool>([&](const std::stop_token& stop) -> Result<bool> {
       const std::string feed_class = desc.name().empty() ? "MultiSlotDataFeed" : desc.name();
@@ -121,17 +127,18 @@ class PyPredictor {
       MR_ASSIGN(const std::unique_ptr<PredictSession> session,
                 PredictSession::Create(*predictor_, schema, kRowsAtOnce));
       try {
-        return ScoreLines(text, schema, *feed, *session, stop, &scores);
+        MR_TRY(ScoreLines(text, schema, *feed, *session, stop, &scores));
+        zeros_dropped = feed->counters().zeros_dropped;
+        return true;
       } catch (...) {
         return FeedThrew(feed_class);
       }
     });
-    return ToScores(scores);
+    return py::make_tuple(ToScores(scores), zeros_dropped);
   }
 
-  /// Scores columns: (slot, values, offsets or None) each, contiguous and of the slot's type.
-  py::array_t<float> ScoreColumns(const std::vector<std::tuple<std::string, py::array, py::object>>& given,
-                                  int64_t rows) {
+  /// The same of columns: (slot, values, offsets or None) each, contiguous and of the slot's type.
+  py::tuple ScoreColumns(const std::vector<std::tuple<std::string, py::array, py::object>>& given, int64_t rows) {
     std::vector<FedColumn> columns;
     std::vector<py::array_t<int64_t>> kept;
     for (const auto& [name, values, offsets] : given) {
@@ -144,19 +151,22 @@ class PyPredictor {
       columns.push_back(column);
     }
     std::vector<float> scores;
+    int64_t zeros_dropped = 0;
+    const bool drops_zeros = predictor_->data_desc().zeros() == DataFeedDesc::DROP;
     RunInterruptibly<bool>([&](const std::stop_token& stop) -> Result<bool> {
       MR_ASSIGN(std::unique_ptr<PredictSession> session, TakeSession());
       SlotBatch batch(predictor_->schema());
       for (int64_t begin = 0; begin < rows; begin += kRowsAtOnce) {
         if (stop.stop_requested()) return Cancelled("interrupted");
         FillBatch(columns, begin, std::min<int64_t>(begin + kRowsAtOnce, rows), &batch);
+        if (drops_zeros) zeros_dropped += DropZeros(batch);
         MR_ASSIGN(const std::span<const float> some, session->Run(batch));
         scores.insert(scores.end(), some.begin(), some.end());
       }
       GiveBack(std::move(session));
       return true;
     });
-    return ToScores(scores);
+    return py::make_tuple(ToScores(scores), zeros_dropped);
   }
 
  private:
@@ -166,8 +176,8 @@ class PyPredictor {
     return array;
   }
 
-  static Result<bool> ScoreLines(const std::string& text, const SlotSchema& schema, DataFeed& feed,
-                                 PredictSession& session, const std::stop_token& stop, std::vector<float>* scores) {
+  static Status ScoreLines(const std::string& text, const SlotSchema& schema, DataFeed& feed, PredictSession& session,
+                           const std::stop_token& stop, std::vector<float>* scores) {
     // Bytes behind the last line may be read.
     std::string padded = text;
     padded.append(kLinePadding + 1, '\0');
@@ -192,7 +202,7 @@ class PyPredictor {
       MR_ASSIGN(const std::span<const float> some, session.Run(batch));
       scores->insert(scores->end(), some.begin(), some.end());
     }
-    return true;
+    return Status::Ok();
   }
 
   Result<std::unique_ptr<PredictSession>> TakeSession() {
@@ -222,6 +232,7 @@ void BindPredictor(py::module_& module) {
   py::class_<PyPredictor>(module, "Predictor")
       .def(py::init<const std::string&, const std::string&, const std::string&, const std::optional<std::string>&>(),
            py::arg("folder"), py::arg("feed"), py::arg("prediction"), py::arg("data_desc"))
+      .def("warnings", &PyPredictor::Warnings)
       .def("slots", &PyPredictor::Slots)
       .def("score_text", &PyPredictor::ScoreText, py::arg("text"), py::arg("without"))
       .def("score_columns", &PyPredictor::ScoreColumns, py::arg("columns"), py::arg("rows"));

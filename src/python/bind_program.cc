@@ -1,16 +1,21 @@
 #include <google/protobuf/text_format.h>
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 
-#include "framework/executable.h"
+#include "model/lowering.h"
 #include "model/program_author.h"
 #include "program/text_proto.h"
+#include "program/var_meta.h"
 #include "python/bindings.h"
 #include "python/errors.h"
 #include "python/tensor_array.h"
+#include "runtime/executable.h"
 
 namespace py = pybind11;
 
@@ -84,6 +89,16 @@ VarMeta MetaOf(const std::string& dtype, const std::vector<int64_t>& shape, int 
   return meta;
 }
 
+py::dict MetaDict(const VarMeta& meta) {
+  const auto sizes = meta.dims.sizes();
+  py::dict dict;
+  dict["dtype"] = std::string(DTypeName(meta.dtype));
+  dict["shape"] = py::tuple(py::cast(std::vector<int64_t>(sizes.begin(), sizes.end())));
+  dict["lod_level"] = meta.lod_level;
+  dict["persistable"] = meta.persistable;
+  return dict;
+}
+
 /// A main program and its startup program while they are written.
 class PyProgram {
  public:
@@ -96,6 +111,9 @@ class PyProgram {
                     bool trainable) {
     const auto initializer = ParseText<Initializer>(init, "initializer");
     ThrowUnlessOk(Author().AddParameter(name, DimsOf(shape), initializer, trainable));
+  }
+  void SetInitialValues(const std::string& name, const py::array_t<float, py::array::c_style>& values) {
+    ThrowUnlessOk(Author().SetInitialValues(name, {values.data(), values.data() + values.size()}));
   }
   void SetRule(const std::string& name, const std::string& rule) {
     ThrowUnlessOk(Author().SetRule(name, ParseText<ParameterRule>(rule, "rule")));
@@ -127,30 +145,22 @@ class PyProgram {
   bool StopsGradient(const std::string& name) const { return ValueOrThrow(author_->StopsGradient(name)); }
   std::vector<std::pair<std::string, std::string>> Minimize(const std::string& loss, const std::string& optimizer,
                                                             std::vector<std::string> only,
-                                                            std::vector<std::string> without) {
+                                                            std::vector<std::string> without,
+                                                            std::function<std::string(const std::string&)> names) {
     const auto rule = ParseText<OptimizerDesc>(optimizer, "optimizer");
     const ProgramAuthor::Trained trained{std::move(only), std::move(without)};
     std::vector<std::pair<std::string, std::string>> pairs;
+    Author().set_state_names(std::move(names));
     for (ParamGrad& made : ValueOrThrow(Author().Minimize(loss, rule, trained))) {
       pairs.emplace_back(std::move(made.param), std::move(made.grad));
     }
     return pairs;
   }
-  py::dict Find(const std::string& name) const {
-    const VarMeta meta = ValueOrThrow(author_->Find(name));
-    const auto sizes = meta.dims.sizes();
-    py::dict dict;
-    dict["dtype"] = std::string(DTypeName(meta.dtype));
-    dict["shape"] = py::tuple(py::cast(std::vector<int64_t>(sizes.begin(), sizes.end())));
-    dict["lod_level"] = meta.lod_level;
-    dict["persistable"] = meta.persistable;
-    return dict;
-  }
+  py::dict Find(const std::string& name) const { return MetaDict(ValueOrThrow(author_->Find(name))); }
   bool Has(const std::string& name) { return author_->Has(name); }
   std::vector<std::string> Parameters() const { return author_->Parameters(); }
   py::bytes Main() const { return author_->main().SerializeAsString(); }
   py::bytes Startup() const { return author_->startup().SerializeAsString(); }
-  py::bytes ForTest() const { return author_->ForTest().SerializeAsString(); }
 
  private:
   /// With the operators of plugins that were loaded after the program was begun.
@@ -168,13 +178,23 @@ ProgramDesc ParseDesc(const std::string& bytes) {
   return program;
 }
 
+/// The variables of a program's first block, by name, as Find has them.
+py::dict ProgramVars(const std::string& bytes) {
+  const ProgramDesc program = ParseDesc(bytes);
+  py::dict vars;
+  if (program.blocks_size() == 0) return vars;
+  for (const VarDesc& var : program.blocks(0).vars()) {
+    if (var.type().type() != VarType::LOD_TENSOR && var.type().type() != VarType::SPARSE_TABLE) continue;
+    vars[py::str(var.name())] = MetaDict(ValueOrThrow(ToMeta(var)));
+  }
+  return vars;
+}
+
 py::dict OpInfoDict(const std::string& type) {
   const OpRegistry& registry = SharedEnvironment().ops;
   const OpInfo* info = registry.Find(type);
   if (info == nullptr) {
-    const std::string nearest = registry.Nearest(type);
-    throw StatusError(InvalidConfig("there is no operator \"" + type + "\"" +
-                                    (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?")));
+    throw StatusError(InvalidConfig("there is no operator \"" + type + "\"" + registry.Hint(type)));
   }
   const auto args = [](const std::vector<ArgInfo>& from) {
     py::list list;
@@ -192,6 +212,9 @@ py::dict OpInfoDict(const std::string& type) {
   dict["attrs"] = attrs;
   return dict;
 }
+
+/// The forward part of a program as it is given, with dropout and its like off.
+py::bytes ForTest(const std::string& bytes) { return CloneForTest(ParseDesc(bytes)).SerializeAsString(); }
 
 std::vector<std::string> OpTypes() {
   std::vector<std::string> types;
@@ -220,6 +243,7 @@ void BindProgram(py::module_& module) {
       .def(py::init<>())
       .def("add_data", &PyProgram::AddData)
       .def("add_parameter", &PyProgram::AddParameter)
+      .def("set_initial_values", &PyProgram::SetInitialValues)
       .def("set_rule", &PyProgram::SetRule)
       .def("add_state", &PyProgram::AddState)
       .def("add_table", &PyProgram::AddTable)
@@ -237,12 +261,13 @@ void BindProgram(py::module_& module) {
       .def("has", &PyProgram::Has)
       .def("parameters", &PyProgram::Parameters)
       .def("main", &PyProgram::Main)
-      .def("startup", &PyProgram::Startup)
-      .def("for_test", &PyProgram::ForTest);
+      .def("startup", &PyProgram::Startup);
   module.def("op_info", &OpInfoDict);
   module.def("op_types", &OpTypes);
   module.def("program_text", &ProgramText);
   module.def("program_ops", &ProgramOps);
+  module.def("program_for_test", &ForTest);
+  module.def("program_vars", &ProgramVars);
 }
 
 }  // namespace millrace

@@ -88,13 +88,20 @@ class PyQueue {
       return true;
     });
   }
-  /// A list of arrays, or None at the end.
+  void EndPass() {
+    WaitFor<bool>([&](const std::stop_token& stop) -> Result<bool> {
+      MR_TRY(queue_->EndPass(stop));
+      return true;
+    });
+  }
+  void Reopen() { queue_->Reopen(); }
+  /// A list of arrays, or None at the end of a pass and of the queue.
   py::object Pop() {
     std::optional<HeldArrays> held = queue_->TryPop();
     if (!held) {
       held = WaitFor<std::optional<HeldArrays>>([&](const std::stop_token& stop) { return queue_->Pop(stop); });
     }
-    if (!held) return py::none();
+    if (!held || held->empty()) return py::none();
     py::list arrays;
     for (const HeldArray& array : *held) arrays.append(ToView(array));
     return arrays;
@@ -134,6 +141,8 @@ void BindQueue(py::module_& module) {
   py::class_<PyQueue, std::shared_ptr<PyQueue>>(module, "ArrayQueue")
       .def("push", &PyQueue::Push)
       .def("pop", &PyQueue::Pop)
+      .def("end_pass", &PyQueue::EndPass)
+      .def("reopen", &PyQueue::Reopen)
       .def("close", &PyQueue::Close)
       .def("size", &PyQueue::size)
       .def("capacity", &PyQueue::capacity)

@@ -1,7 +1,9 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -11,18 +13,31 @@
 
 #include "app/default_environment.h"
 #include "config/trainer_desc_reader.h"
+#include "core/contained_file.h"
+#include "core/hash.h"
 #include "dataset/dataset_factory.h"
-#include "framework/executable.h"
 #include "program/program_files.h"
 #include "program/text_proto.h"
+#include "program/var_meta.h"
 #include "python/bindings.h"
 #include "python/interruptible.h"
+#include "python/output.h"
+#include "python/own_counts.h"
 #include "python/prepared_program.h"
 #include "python/report_dict.h"
+#include "python/table_rows.h"
 #include "python/tensor_array.h"
 #include "reader/array_queue.h"
+#include "reader/reader_holder.h"
+#include "runtime/frame.h"
+#include "runtime/persistables.h"
+#include "runtime/variable_store.h"
 #include "serving/export_model.h"
 #include "serving/inference_model.h"
+#include "serving/predictor.h"
+#include "table/sparse_table.h"
+#include "trainer/batch_observers.h"
+#include "trainer/checkpoint_store.h"
 #include "trainer/trainer.h"
 
 namespace py = pybind11;
@@ -41,19 +56,19 @@ LoadedConfig LoadOwnDesc(const std::string& origin, const std::string& text, boo
   return ValueOrThrow(LoadTrainerDescText(origin, text, request));
 }
 
-/// Lends what an object owns for the time of a call, so that a second call cannot touch it meanwhile.
+/// Takes what an object owns for the time of a call, so that a second call cannot touch it meanwhile.
 template <class T>
-class Lent {
+class ExclusiveAccess {
  public:
-  Lent(std::unique_ptr<T>& owner, const char* what) : owner_(&owner) {
+  ExclusiveAccess(std::unique_ptr<T>& owner, const char* what) : owner_(&owner) {
     if (owner == nullptr) {
       throw StatusError(AlreadyExists(std::string("the ") + what + " is in use by another call that is not over"));
     }
     value = std::move(owner);
   }
-  ~Lent() { *owner_ = std::move(value); }
-  Lent(const Lent&) = delete;
-  Lent& operator=(const Lent&) = delete;
+  ~ExclusiveAccess() { *owner_ = std::move(value); }
+  ExclusiveAccess(const ExclusiveAccess&) = delete;
+  ExclusiveAccess& operator=(const ExclusiveAccess&) = delete;
 
   std::unique_ptr<T> value;
 
@@ -64,27 +79,30 @@ class Lent {
 /// Variables that outlive runs, and how far they were trained.
 class PyScope {
  public:
-  void RunStartupProgram(const std::string& program, uint64_t seed) {
+  /// `key` tells apart the programs that are trained on the scope; copies of one have the same.
+  void RunStartupProgram(const std::string& program, uint64_t seed, int64_t key) {
     const ProgramDesc desc = ProgramOf(program);
     const Environment& environment = SharedEnvironment();
-    const Lent<Scope> scope(scope_, "scope");
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
     prepared_.reset();
     const py::gil_scoped_release released;
     ThrowUnlessOk(RunStartup(desc, environment.ops, *scope.value, seed, &environment.readers));
-    step_ = 0;
-    examples_ = 0;
+    trained_[key] = {};
+    run_ids_.erase(key);
+    ++version_;
   }
 
   py::object Get(const std::string& name) {
-    const Lent<Scope> scope(scope_, "scope");
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
     const Variable* variable = scope.value->Find(name);
+    if (variable != nullptr && variable->Is<TablePtr>()) return ToRows(*variable->Get<TablePtr>());
     if (variable == nullptr || !variable->Is<Tensor>()) return py::none();
     return ToArray(variable->Get<Tensor>());
   }
   void Set(const std::string& name, const py::array& array) {
     const py::array values = py::array::ensure(array, py::array::c_style);
     const DType type = DTypeOfArray(values, "variable \"" + name + "\"");
-    const Lent<Scope> scope(scope_, "scope");
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
     Variable* variable = scope.value->Var(name);
     if (!variable->empty() && !variable->Is<Tensor>()) {
       throw StatusError(InvalidConfig("variable \"" + name + "\" holds no tensor"));
@@ -98,41 +116,150 @@ class PyScope {
                                       " " + Dims(std::span<const int64_t>(shape)).ToString()));
     }
     void* to = tensor->ResizeRaw(type, Dims(std::span<const int64_t>(shape)));
+    ++version_;
     if (values.nbytes() > 0) std::memcpy(to, values.data(), static_cast<size_t>(values.nbytes()));
   }
   /// The queue holder of that name, made when it is not there. It lives as long as the scope.
   PyArrayFeedQueueHolder* QueueHolder(const std::string& name) {
-    const Lent<Scope> scope(scope_, "scope");
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
     Variable* variable = scope.value->Var(name);
     if (!variable->empty() && !variable->Is<PyArrayFeedQueueHolder>()) {
       throw StatusError(AlreadyExists("variable \"" + name + "\" holds something else than a queue"));
     }
     return variable->GetMutable<PyArrayFeedQueueHolder>();
   }
+  /// Starts the reader of that name over.
+  void ResetReader(const std::string& name) {
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
+    Variable* variable = scope.value->Find(name);
+    if (variable == nullptr || !variable->Is<ReaderHolder>()) {
+      throw StatusError(NotFound("the scope has no reader \"" + name + "\": run the startup program first"));
+    }
+    Status restarted;
+    WithoutGil([&] { restarted = variable->GetMutable<ReaderHolder>()->ReInit(); });
+    ThrowUnlessOk(std::move(restarted).Context("reader \"" + name + "\""));
+  }
+  /// Items that the scope's readers have given since they were made.
+  int64_t ItemsRead() {
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
+    int64_t items = 0;
+    for (const std::string& name : scope.value->Names()) {
+      const Variable* variable = scope.value->Find(name);
+      if (variable->Is<ReaderHolder>()) items += variable->Get<ReaderHolder>().items();
+    }
+    return items;
+  }
   std::vector<std::string> NamesOfAll() {
-    const Lent<Scope> scope(scope_, "scope");
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
     return scope.value->Names();
   }
-  void Save(const std::string& program, const std::string& folder) {
-    const Lent<Scope> scope(scope_, "scope");
-    ThrowUnlessOk(SaveVariables(ProgramOf(program), folder, *scope.value));
-  }
-  void Load(const std::string& program, const std::string& folder) {
-    const Lent<Scope> scope(scope_, "scope");
+  void Save(const std::string& program, const std::string& folder, uint64_t seed, int64_t key) {
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
+    const PreparedProgram::Trained trained = trained_[key];
     const ProgramDesc desc = ProgramOf(program);
-    {
-      // A scope of which one half is new would score by neither: the files are read for a trial first.
-      Scope trial;
-      ThrowUnlessOk(LoadVariables(desc, folder, trial));
+    WithoutGil([&] {
+      ThrowUnlessOk(
+          SavePersistables(desc, folder, *scope.value, {trained.step, trained.examples, seed}, ManifestFor::kAll, {}));
+    });
+  }
+  /// Whether the folder says how far its parameters were trained.
+  bool Load(const std::string& program, const std::string& folder, int64_t key) {
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
+    const ProgramDesc desc = ProgramOf(program);
+    prepared_.reset();
+    std::optional<TrainedSoFar> trained;
+    WithoutGil([&] { trained = ValueOrThrow(LoadPersistables(desc, folder, *scope.value)); });
+    if (trained) trained_[key] = {trained->step, trained->examples};
+    ++version_;
+    return trained.has_value();
+  }
+  void SaveCheckpoint(const std::string& program, const std::string& folder, int keep, uint64_t seed, int64_t key,
+                      const std::string& trainer_args) {
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
+    CheckpointContent content;
+    content.manifest.set_millrace_version(MILLRACE_VERSION);
+    content.manifest.set_step(trained_[key].step);
+    content.manifest.set_examples(trained_[key].examples);
+    content.manifest.set_seed(seed);
+    content.manifest.set_trainer_args(trainer_args);
+    uint64_t& run_id = run_ids_[key];
+    if (run_id == 0) run_id = NewRunId();
+    content.manifest.set_run_id(run_id);
+    const ProgramDesc desc = ProgramOf(program);
+    ThrowUnlessOk(CheckMade(desc, *scope.value));
+    WithoutGil([&] {
+      CheckpointStore store = ValueOrThrow(CheckpointStore::Create(folder, keep));
+      ThrowUnlessOk(store.BeginRun(run_id));
+      ThrowUnlessOk(store.Write(content, desc, *scope.value));
+    });
+  }
+  /// The newest whole checkpoint of a folder, or the one that is that folder, and what was passed over; None without
+  /// one.
+  py::object LoadCheckpoint(const std::string& program, const std::string& folder, int64_t key) {
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
+    const ProgramDesc desc = ProgramOf(program);
+    const CheckpointFits fits = [&desc](const CheckpointManifest& manifest) {
+      return CompareVariables(desc, {manifest.variable().begin(), manifest.variable().end()}, {});
+    };
+    std::vector<std::string> refused;
+    std::optional<FoundCheckpoint> found;
+    if (MayBeThere(folder + "/MANIFEST")) {
+      found = ValueOrThrow(ReadCheckpoint(folder, fits));
+    } else {
+      if (!MayBeThere(folder)) return py::none();
+      found = ValueOrThrow(CheckpointStore::Open(folder).FindNewest(fits, &refused));
     }
-    ThrowUnlessOk(LoadVariables(desc, folder, *scope.value));
+    if (!found) return py::none();
+    const CheckpointManifest& manifest = found->manifest;
+    prepared_.reset();
+    Scope trial;
+    for (const StoredVariable& variable : manifest.variable()) {
+      // What RestoreVariables is to fill.
+      if (!variable.has_table()) continue;
+      const VarDesc& described = *FindVar(desc, variable.name());
+      trial.Var(variable.name())->Set(ValueOrThrow(ReadTable(found->folder, variable, described, manifest.seed())));
+    }
+    std::vector<StoredVariable> tensors;
+    for (const StoredVariable& variable : manifest.variable()) {
+      if (!variable.has_table()) tensors.push_back(variable);
+    }
+    std::map<std::string, Tensor> none;
+    ThrowUnlessOk(RestoreVariables(found->folder, tensors, trial, &none));
+    TakeVariables(trial, *scope.value);
+    trained_[key] = {manifest.step(), manifest.examples()};
+    run_ids_[key] = manifest.run_id();
+    ++version_;
+    py::dict dict;
+    dict["folder"] = found->folder;
+    dict["step"] = manifest.step();
+    dict["examples"] = manifest.examples();
+    dict["trainer_args"] = manifest.trainer_args();
+    dict["refused"] = refused;
+    return dict;
+  }
+  /// A model's program and lists, whose variables come to the scope.
+  py::dict LoadModel(const std::string& folder) {
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
+    LoadedModel model = ValueOrThrow(Predictor::LoadProgram(folder, SharedEnvironment().ops));
+    for (const std::string& name : model.root->Names()) CheckRoomFor(*model.root->Find(name), name, *scope.value);
+    prepared_.reset();
+    TakeVariables(*model.root, *scope.value);
+    ++version_;
+    py::dict dict;
+    dict["program"] = py::bytes(model.program.SerializeAsString());
+    dict["feeds"] = model.feeds;
+    dict["fetches"] = model.fetches;
+    dict["seed"] = model.seed;
+    dict["looked_up"] = LookedUp(model.program);
+    dict["warnings"] = model.warnings;
+    return dict;
   }
   void SaveModel(const std::string& test, const std::string& startup, const std::string& data, std::string prediction,
                  const std::vector<std::string>& pooled, const std::string& folder) {
     const LoadedConfig config = LoadOwnDesc("save_inference_model", data, false);
     const ProgramDesc test_program = ProgramOf(test);
     const ProgramDesc startup_program = ProgramOf(startup);
-    const Lent<Scope> scope(scope_, "scope");
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
     InferenceSource source;
     source.test = &test_program;
     source.startup = &startup_program;
@@ -141,6 +268,8 @@ class PyScope {
     source.prediction = std::move(prediction);
     source.pooled = pooled;
     source.seed = config.desc->seed();
+    source.ops = &SharedEnvironment().ops;
+    source.feeds = &SharedEnvironment().feeds;
     ThrowUnlessOk(SaveInferenceModel(source, folder));
   }
 
@@ -150,7 +279,7 @@ class PyScope {
     const ProgramDesc test_program = ProgramOf(test);
     ExportDesc desc;
     ThrowUnlessOk(ParseTextProto(description, "export_model", &desc));
-    const Lent<Scope> scope(scope_, "scope");
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
     ExportSource source;
     source.program = &test_program;
     source.registry = &SharedEnvironment().ops;
@@ -160,30 +289,63 @@ class PyScope {
   }
 
   std::unique_ptr<PreparedProgram>& prepared() { return prepared_; }
-  void Stepped(const PreparedProgram::Trained& trained) {
-    step_ = trained.step;
-    examples_ = trained.examples;
+  const PreparedProgram::Trained& trained(int64_t key) { return trained_[key]; }
+  void SetTrained(int64_t key, const PreparedProgram::Trained& trained) {
+    if (trained.step != trained_[key].step) ++version_;
+    trained_[key] = trained;
   }
-
+  /// A run that failed has changed parameters, too.
+  void Changed() { ++version_; }
+  int64_t step() const {
+    int64_t sum = 0;
+    for (const auto& [key, trained] : trained_) sum += trained.step;
+    return sum;
+  }
+  /// Another one after all that changes parameters.
+  uint64_t version() const { return version_; }
   std::unique_ptr<Scope>& scope() { return scope_; }
-  int64_t step() const { return step_; }
-  int64_t examples() const { return examples_; }
-  void Trained(const RunState& state) {
-    step_ = state.step;
-    examples_ = state.examples;
-  }
-  RunState State() const {
+  RunState State(int64_t key) {
     RunState state;
-    state.step = step_;
-    state.examples = examples_;
+    state.step = trained_[key].step;
+    state.examples = trained_[key].examples;
     return state;
   }
 
  private:
+  using TablePtr = std::unique_ptr<SparseTable>;
+
+  static uint64_t NewRunId() {
+    const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+    return Mix64(static_cast<uint64_t>(now), static_cast<uint64_t>(getpid()));
+  }
+  /// The variables whose values tables are asked for.
+  static std::vector<std::string> LookedUp(const ProgramDesc& program) {
+    std::vector<std::string> names;
+    for (const BlockDesc& block : program.blocks()) {
+      for (const OpDesc& op : block.ops()) {
+        if (!op.type().starts_with("lookup_table")) continue;
+        for (std::string& name : InputArguments(op, "Ids")) names.push_back(std::move(name));
+      }
+    }
+    return names;
+  }
+  /// A variable of a loaded model takes the place of a tensor of its kind, never that of a table, whose optimizer's
+  /// state it has not.
+  static void CheckRoomFor(const Variable& loaded, const std::string& name, const Scope& scope) {
+    const Variable* there = scope.Find(name);
+    if (there == nullptr || there->empty()) return;
+    const bool both = loaded.Is<Tensor>() && there->Is<Tensor>();
+    if (both && loaded.Get<Tensor>().dims() == there->Get<Tensor>().dims()) return;
+    throw StatusError(AlreadyExists("the scope has another \"" + name +
+                                    "\", which the model's would replace; load it into a scope of its own: with "
+                                    "millrace.scope_guard(millrace.Scope())"));
+  }
+
   std::unique_ptr<Scope> scope_ = std::make_unique<Scope>();
-  std::unique_ptr<PreparedProgram> prepared_;  ///< goes before the scope
-  int64_t step_ = 0;
-  int64_t examples_ = 0;
+  std::unique_ptr<PreparedProgram> prepared_;            ///< goes before the scope
+  std::map<int64_t, PreparedProgram::Trained> trained_;  ///< by program
+  std::map<int64_t, uint64_t> run_ids_;                  ///< of checkpoints that were written or loaded, by program
+  uint64_t version_ = 1;
 };
 
 /// An InMemoryDataset that outlives runs: loaded once, trained on as often as one likes.
@@ -205,54 +367,58 @@ class PyMemory {
   PyMemory(const PyMemory&) = delete;
   PyMemory& operator=(const PyMemory&) = delete;
 
-  int64_t Load() {
-    const Lent<Dataset> dataset(dataset_, "dataset");
+  /// Rows, and what was left out of them, in words.
+  using Loaded = std::pair<int64_t, std::string>;
+
+  Loaded Load() {
+    const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");
     InMemoryDataset& memory = Memory(*dataset.value);
-    return RunInterruptibly<PassStats>([&](std::stop_token stop) { return memory.LoadIntoMemory(std::move(stop)); })
-        .rows;
+    const PassStats stats =
+        RunInterruptibly<PassStats>([&](std::stop_token stop) { return memory.LoadIntoMemory(std::move(stop)); });
+    return {stats.rows, LeftOutLine(stats)};
   }
   void Preload() {
-    const Lent<Dataset> dataset(dataset_, "dataset");
+    const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");
     preload_ = std::stop_source();
     ThrowUnlessOk(Memory(*dataset.value).PreloadIntoMemory(preload_.get_token()));
   }
-  int64_t WaitPreload() {
-    const Lent<Dataset> dataset(dataset_, "dataset");
+  Loaded WaitPreload() {
+    const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");
     InMemoryDataset& memory = Memory(*dataset.value);
-    return RunInterruptibly<PassStats>([&](const std::stop_token& stop) {
-             const std::stop_callback forward(stop, [this] { preload_.request_stop(); });
-             return memory.WaitPreloadDone();
-           })
-        .rows;
+    const PassStats stats = RunInterruptibly<PassStats>([&](const std::stop_token& stop) {
+      const std::stop_callback forward(stop, [this] { preload_.request_stop(); });
+      return memory.WaitPreloadDone();
+    });
+    return {stats.rows, LeftOutLine(stats)};
   }
   void Shuffle(uint64_t seed) {
-    const Lent<Dataset> dataset(dataset_, "dataset");
+    const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");
     const py::gil_scoped_release released;
     ThrowUnlessOk(Memory(*dataset.value).LocalShuffle(seed));
   }
   void SlotsShuffle(const std::vector<std::string>& slots, uint64_t seed, int64_t candidates) {
-    const Lent<Dataset> dataset(dataset_, "dataset");
+    const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");
     ThrowUnlessOk(Memory(*dataset.value).SlotsShuffle(slots, seed, candidates));
   }
   void SetPhase(bool join) {
-    const Lent<Dataset> dataset(dataset_, "dataset");
+    const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");
     ThrowUnlessOk(Memory(*dataset.value).SetPhases({join ? PassPhase::kJoin : PassPhase::kUpdate}));
   }
   void SetBatches(int batch_size, int pv_batch_size, bool drop_last) {
-    const Lent<Dataset> dataset(dataset_, "dataset");
+    const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");
     ThrowUnlessOk(Memory(*dataset.value).SetBatches(batch_size, pv_batch_size, drop_last));
   }
   void Release() {
-    const Lent<Dataset> dataset(dataset_, "dataset");
+    const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");
     const py::gil_scoped_release released;
     Memory(*dataset.value).ReleaseMemory();
   }
   int64_t Size() {
-    const Lent<Dataset> dataset(dataset_, "dataset");
+    const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");
     return Memory(*dataset.value).MemoryDataSize();
   }
   int64_t PvSize() {
-    const Lent<Dataset> dataset(dataset_, "dataset");
+    const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");
     return Memory(*dataset.value).PvDataSize();
   }
 
@@ -265,45 +431,39 @@ class PyMemory {
   std::stop_source preload_;
 };
 
-/// Keeps what was printed. Thread-safe.
+/// Keeps what was fetched, and prints it unless `is_quiet`. Thread-safe.
 class History final : public RunReporter {
  public:
+  explicit History(bool is_quiet) : is_quiet_(is_quiet) {}
   void OnTick(const RunProgress& /*progress*/) override {}
+  Status OnLoad(const PassStats& /*load*/) override { return Status::Ok(); }
   Status OnFetch(const FetchLine& line) override {
-    const std::lock_guard lock(mutex_);
-    lines_.push_back(line);
-    return Status::Ok();
+    {
+      const std::lock_guard lock(mutex_);
+      lines_.push_back(line);
+    }
+    return is_quiet_ ? Status::Ok() : PrintInPython(FetchText(line));
   }
+  Status OnPoint(const FetchLine& /*line*/) override { return Status::Ok(); }
   Status OnEval(const EvalReport& /*report*/) override { return Status::Ok(); }
   Status OnPass(const PassReport& /*report*/) override { return Status::Ok(); }
 
-  py::list ToList() const {
-    py::list list;
-    for (const FetchLine& line : lines_) {
-      py::dict entry;
-      entry["step"] = line.step;
-      entry["batch"] = line.batch;
-      for (const FetchLine::Value& value : line.values) {
-        py::array_t<double> array(static_cast<py::ssize_t>(value.values.size()));
-        std::copy(value.values.begin(), value.values.end(), array.mutable_data());
-        entry[py::str(value.label)] = array;
-      }
-      list.append(entry);
-    }
-    return list;
-  }
+  py::list ToList() const { return HistoryList(lines_); }
 
  private:
+  const bool is_quiet_;
   std::mutex mutex_;
   std::vector<FetchLine> lines_;
 };
 
-/// Shows variables to a Python object every so often. What it raises ends the run and goes on to the caller.
+/// Shows variables to a Python object every so often. StopTraining asks `stop` to end the run at this batch's end; what
+/// else it raises ends the run at once and goes on to the caller.
 class PyFetchHandler final : public FetchHandler {
  public:
   /// `handler` has var_dict (key: variable's name), period_secs and handler(dict). Made and gone under the GIL.
-  explicit PyFetchHandler(py::object handler)
+  PyFetchHandler(py::object handler, std::stop_source stop)
       : handler_(std::move(handler)),
+        stop_(std::move(stop)),
         variables_(handler_.attr("_names")().cast<std::map<std::string, std::string>>()),
         period_seconds_(handler_.attr("period_secs").cast<double>()) {}
 
@@ -319,10 +479,17 @@ class PyFetchHandler final : public FetchHandler {
       handler_.attr("handler")(shown);
       return Status::Ok();
     } catch (py::error_already_set& error) {
+      if (error.matches(py::module_::import("millrace.errors").attr("StopTraining"))) {
+        has_stopped_ = true;
+        stop_.request_stop();
+        return Cancelled("the fetch handler stopped the training");
+      }
       raised_ = std::make_unique<py::error_already_set>(std::move(error));
       return InvalidConfig("the fetch handler raised an exception");
     }
   }
+  /// Whether the handler raised StopTraining.
+  bool has_stopped() const { return has_stopped_; }
   /// Raises what the handler raised, if it did.
   void Rethrow() const {
     if (raised_ != nullptr) throw py::error_already_set(*raised_);
@@ -330,33 +497,57 @@ class PyFetchHandler final : public FetchHandler {
 
  private:
   py::object handler_;
+  std::stop_source stop_;
+  std::atomic<bool> has_stopped_{false};
   std::map<std::string, std::string> variables_;
   double period_seconds_;
   std::unique_ptr<py::error_already_set> raised_;
 };
 
+/// Within the handling of a failure: throws EndOfDataError in its place when it is that of reading past a reader's end.
+void ThrowEndOfData(const Scope& scope) {
+  try {
+    throw;
+  } catch (const StatusError& error) {
+    if (error.status().code() != StatusCode::kNotFound) return;
+    for (const std::string& name : scope.Names()) {
+      const Variable* variable = scope.Find(name);
+      if (!variable->Is<ReaderHolder>() || !variable->Get<ReaderHolder>().is_at_end()) continue;
+      throw EndOfDataError(error.status());
+    }
+  } catch (...) {
+    return;
+  }
+}
+
 /// Trains (or infers) as a TrainerDesc says, on the scope's parameters and, if there is one, a loaded dataset.
-py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, const py::object& handler) {
+/// `counted` names the variables that this run counts in for itself.
+py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, const py::object& handler,
+                    const std::vector<std::string>& counted, int64_t key, bool is_quiet) {
   const auto start = std::chrono::steady_clock::now();
   LoadedConfig config = LoadOwnDesc("train_from_dataset", text, true);
   std::unique_ptr<PyFetchHandler> fetch_handler;
-  if (!handler.is_none()) fetch_handler = std::make_unique<PyFetchHandler>(handler);
+  std::stop_source ended;
+  if (!handler.is_none()) fetch_handler = std::make_unique<PyFetchHandler>(handler, ended);
   const std::unique_ptr<Job> job =
       ValueOrThrow(Job::Create(std::move(config), SharedEnvironment(), "", fetch_handler.get()));
-  Lent<Scope> scope(on.scope(), "scope");
-  std::optional<Lent<Dataset>> dataset;
+  ExclusiveAccess<Scope> scope(on.scope(), "scope");
+  OwnCounts counts(counted);
+  const Counting counting(&counts, *scope.value, on.version());
+  std::optional<ExclusiveAccess<Dataset>> dataset;
   if (memory != nullptr) dataset.emplace(memory->dataset(), "dataset");
-  History history;
-  std::optional<RunState> state;
+  History history(is_quiet);
+  const RunState before = on.State(key);
+  RunState reached = before;
   const auto train = [&](std::stop_token stop) -> Result<RunReport> {
     TrainerHooks hooks;
     hooks.reporter = &history;
-    hooks.resume = on.State();
+    hooks.reached = &reached;
+    hooks.resume = before;
     hooks.resume->metric_totals = job->metrics().NewTotals();
     MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(*job, std::move(hooks)));
-    MR_ASSIGN(RunReport report, trainer->Run(std::move(stop)));
-    state = report.state;
-    return report;
+    const std::stop_callback forward(stop, [&ended] { ended.request_stop(); });
+    return trainer->Run(ended.get_token());
   };
   std::unique_ptr<Scope> own_scope = job->ExchangeParameters(std::move(scope.value));
   std::unique_ptr<Dataset> own_dataset;
@@ -364,7 +555,9 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
   const auto give_back = [&] {
     scope.value = job->ExchangeParameters(std::move(own_scope));
     if (dataset) dataset->value = job->ExchangeDataset(std::move(own_dataset));
-    if (state && !job->desc().infer()) on.Trained(*state);
+    if (job->desc().infer()) return;
+    on.Changed();
+    on.SetTrained(key, {reached.step, reached.examples});
   };
   RunReport report;
   try {
@@ -372,22 +565,28 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
   } catch (...) {
     give_back();
     if (fetch_handler != nullptr) fetch_handler->Rethrow();
+    ThrowEndOfData(*scope.value);
     throw;
   }
   give_back();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   py::dict dict = ReportDict(Summarize(report, job->workers(), seconds.count()));
+  if (fetch_handler != nullptr && fetch_handler->has_stopped()) {
+    dict["stopped_early"] = true;
+    // The pass that it ended counts as over where the run has no other.
+    if (!report.interrupted) dict["epochs"] = report.state.epoch - 1;
+  }
   dict["history"] = history.ToList();
   return dict;
 }
 
 /// One run of a program on arrays; what was prepared for the last run serves again where it can.
 py::list RunProgram(PyScope& on, const std::string& program, const std::vector<FedArray>& feeds,
-                    const std::vector<std::string>& fetches, uint64_t seed) {
+                    const std::vector<std::string>& fetches, uint64_t seed, OwnCounts* counts, int64_t program_key) {
   PreparedProgram::Key key{program, fetches, seed};
   const int rows = RowsOf(feeds);
   if (rows == 0 && !feeds.empty()) throw StatusError(InvalidConfig("feed: the batch has no rows"));
-  const Lent<Scope> scope(on.scope(), "scope");
+  const ExclusiveAccess<Scope> scope(on.scope(), "scope");
   // Taken out for the run: a failure leaves nothing half bound behind.
   std::unique_ptr<PreparedProgram> prepared = std::move(on.prepared());
   if (prepared == nullptr || !prepared->Suits(key, rows)) {
@@ -395,13 +594,20 @@ py::list RunProgram(PyScope& on, const std::string& program, const std::vector<F
   }
   // Rounds of a loop before one that fails were steps too.
   struct Counted {
-    ~Counted() { on.Stepped(trained); }
+    ~Counted() { on.SetTrained(key, trained); }
     PyScope& on;
+    int64_t key;
     PreparedProgram::Trained trained;
-  } counted{on, {on.step(), on.examples()}};
-  py::list results = prepared->Run(feeds, &counted.trained);
-  on.prepared() = std::move(prepared);
-  return results;
+  } counted{on, program_key, on.trained(program_key)};
+  const Counting counting(counts, *scope.value, on.version());
+  try {
+    py::list results = prepared->Run(feeds, &counted.trained);
+    on.prepared() = std::move(prepared);
+    return results;
+  } catch (const StatusError&) {
+    ThrowEndOfData(*scope.value);
+    throw;
+  }
 }
 
 }  // namespace
@@ -413,9 +619,14 @@ void BindSession(py::module_& module) {
       .def("get", &PyScope::Get)
       .def("set", &PyScope::Set)
       .def("queue_holder", &PyScope::QueueHolder, py::return_value_policy::reference_internal)
+      .def("reset_reader", &PyScope::ResetReader)
+      .def("items_read", &PyScope::ItemsRead)
       .def("names", &PyScope::NamesOfAll)
       .def("save", &PyScope::Save)
       .def("load", &PyScope::Load)
+      .def("save_checkpoint", &PyScope::SaveCheckpoint)
+      .def("load_checkpoint", &PyScope::LoadCheckpoint)
+      .def("load_model", &PyScope::LoadModel)
       .def("save_model", &PyScope::SaveModel)
       .def("export_model", &PyScope::ExportModel)
       .def_property_readonly("step", &PyScope::step);
@@ -432,8 +643,11 @@ void BindSession(py::module_& module) {
       .def("size", &PyMemory::Size)
       .def("pv_size", &PyMemory::PvSize);
   module.def("run_dataset", &RunDataset, py::arg("scope"), py::arg("text"), py::arg("memory").none(true),
-             py::arg("handler"));
-  module.def("run_program", &RunProgram);
+             py::arg("handler"), py::arg("counted"), py::arg("key"), py::arg("is_quiet"));
+  py::class_<OwnCounts>(module, "OwnCounts").def(py::init<std::vector<std::string>>());
+  module.def("run_program", &RunProgram, py::arg("scope"), py::arg("program"), py::arg("feeds"), py::arg("fetches"),
+             py::arg("seed"), py::arg("counts").none(true), py::arg("key"));
+  module.def("counted_variables", [](const std::string& program) { return CountedVariables(ProgramOf(program)); });
 }
 
 }  // namespace millrace

@@ -13,7 +13,8 @@ void RegisterErrors() {
     try {
       if (thrown) std::rethrow_exception(thrown);
     } catch (const StatusError& error) {
-      const std::string code(StatusCodeName(error.status().code()));
+      const bool is_end = dynamic_cast<const EndOfDataError*>(&error) != nullptr;
+      const std::string code(is_end ? "end of data" : StatusCodeName(error.status().code()));
       // Names of files may be any bytes.
       const std::string& message = error.status().message();
       const auto text = py::reinterpret_steal<py::object>(

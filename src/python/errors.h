@@ -21,6 +21,11 @@ class StatusError : public std::exception {
   Status status_;
 };
 
+/// A read past the end of a reader.
+class EndOfDataError final : public StatusError {
+  using StatusError::StatusError;
+};
+
 /// Throws StatusError for a failure. For the edge to Python alone; no room throws.
 void ThrowUnlessOk(Status status);
 

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <thread>
 
+#include "python/output.h"
+
 namespace py = pybind11;
 
 namespace millrace {
@@ -68,12 +70,14 @@ void RunInterruptibly(const std::function<void(std::stop_token)>& work) {
       --End().calls;
       StayForever();
     });
+    DeliverWords();
     if (is_done) break;
     interrupted = PyErr_CheckSignals() != 0;
   }
   if (interrupted) worker.request_stop();
   WithoutGil([&] { worker.join(); });
   --End().calls;
+  DeliverWords();
   if (interrupted) throw py::error_already_set();
   if (failure) std::rethrow_exception(failure);
 }
@@ -88,6 +92,7 @@ void StopCallsOfDaemons() {
   });
   // What other functions of atexit call is none of a daemon's.
   End().is_near = false;
+  DeliverWords();
 }
 
 void StayForever() {

@@ -7,6 +7,7 @@
 #include "python/bindings.h"
 #include "python/errors.h"
 #include "python/interruptible.h"
+#include "python/output.h"
 
 namespace millrace {
 
@@ -33,7 +34,9 @@ void LoadSharedPlugin(const std::string& path) {
 const Environment& SharedEnvironment() {
   auto& environments = Environments();
   if (environments.empty()) {
-    environments.push_back(std::make_unique<const Environment>(ValueOrThrow(MakeDefaultEnvironment())));
+    auto made = std::make_unique<Environment>(ValueOrThrow(MakeDefaultEnvironment()));
+    made->ops.set_plugin_advice("millrace.load_plugin(FILE) loads a plugin");
+    environments.push_back(std::move(made));
   }
   return *environments.back();
 }
@@ -44,7 +47,11 @@ PYBIND11_MODULE(_millrace, module) {
   module.doc() = "Millrace's rooms as Python sees them; use the package millrace.";
   module.attr("__version__") = MILLRACE_VERSION;
   millrace::RegisterErrors();
+  millrace::TakeWords();
   module.def("load_plugin", &millrace::LoadSharedPlugin);
+  module.def("check_feed_type", [](const std::string& name) {
+    millrace::ThrowUnlessOk(millrace::SharedEnvironment().feeds.CheckName(name));
+  });
   millrace::BindJob(module);
   millrace::BindPredictor(module);
   millrace::BindProgram(module);

@@ -42,7 +42,7 @@ void CheckFed(const std::string& name, const py::array& values, bool has_lod, co
 class RoundCounter final : public LoopObserver {
  public:
   using Trained = PreparedProgram::Trained;
-  RoundCounter(const std::vector<const ReaderHolder*>& readers, Trained* trained)
+  RoundCounter(const std::vector<ReaderHolder*>& readers, Trained* trained)
       : readers_(&readers), read_(Read()), trained_(trained) {}
   Status BeforeLoop(RunContext*) override { return Status::Ok(); }
   Status AfterRound(RunContext* body) override {
@@ -62,9 +62,25 @@ class RoundCounter final : public LoopObserver {
     return read;
   }
 
-  const std::vector<const ReaderHolder*>* readers_;
+  const std::vector<ReaderHolder*>* readers_;
   ReaderCounts read_;
   Trained* trained_;
+};
+
+/// While it lives, the readers give only what is finite.
+class OnlyFinite {
+ public:
+  explicit OnlyFinite(std::vector<ReaderHolder*> readers) : readers_(std::move(readers)) { Set(true); }
+  OnlyFinite(const OnlyFinite&) = delete;
+  OnlyFinite& operator=(const OnlyFinite&) = delete;
+  ~OnlyFinite() { Set(false); }
+
+ private:
+  void Set(bool only_finite) const {
+    for (ReaderHolder* reader : readers_) reader->set_only_finite(only_finite);
+  }
+
+  std::vector<ReaderHolder*> readers_;
 };
 
 /// Whether an operator, or one of a block that it runs, updates parameters.
@@ -97,6 +113,7 @@ PreparedProgram::PreparedProgram(Key key, int max_rows, Scope& root) : key_(std:
     (is_while ? is_loop_ : updates_) |= Updates(*executable_, op);
     for (const OpDesc::Var& input : op.inputs()) read.insert(input.arguments().begin(), input.arguments().end());
   }
+  trains_ = updates_ || is_loop_;
   is_loop_ = is_loop_ && loops == 1;
   for (const VarDesc& var : program.blocks(0).vars()) {
     if (var.need_check_feed() && read.contains(var.name())) slots_.push_back(var.name());
@@ -104,11 +121,12 @@ PreparedProgram::PreparedProgram(Key key, int max_rows, Scope& root) : key_(std:
   FrameOptions frame_options;
   frame_options.seed = key_.seed;
   frame_options.max_rows = max_rows_;
+  frame_options.read_only = !trains_;
   frame_options.readers = &SharedEnvironment().readers;
   frame_ = ValueOrThrow(Frame::Create(*executable_, nullptr, root, frame_options));
   for (const auto& [name, meta] : executable_->vars()) {
-    const Variable* variable = meta.kind == VarType::READER ? frame_->Find(name) : nullptr;
-    if (variable != nullptr && variable->Is<ReaderHolder>()) readers_.push_back(&variable->Get<ReaderHolder>());
+    Variable* variable = meta.kind == VarType::READER ? frame_->scope().Find(name) : nullptr;
+    if (variable != nullptr && variable->Is<ReaderHolder>()) readers_.push_back(variable->GetMutable<ReaderHolder>());
   }
 }
 
@@ -119,6 +137,8 @@ int PreparedProgram::BindFeeds(const std::vector<FedArray>& feeds) {
         std::any_of(feeds.begin(), feeds.end(), [&](const FedArray& fed) { return std::get<0>(fed) == slot; });
     if (!is_fed) throw StatusError(InvalidConfig("feed: the program reads \"" + slot + "\", which is not fed"));
   }
+  const bool has_sequences =
+      std::any_of(feeds.begin(), feeds.end(), [](const FedArray& fed) { return !std::get<2>(fed).is_none(); });
   kept_.clear();
   lods_.clear();
   lods_.reserve(feeds.size());
@@ -132,7 +152,10 @@ int PreparedProgram::BindFeeds(const std::vector<FedArray>& feeds) {
     const bool has_batch = known->second.lod_level > 0 || known->second.dims[0] < 0;
     if (has_batch && RowsOfOne(fed) != rows) {
       throw StatusError(InvalidConfig("feed \"" + name + "\" has " + std::to_string(RowsOfOne(fed)) +
-                                      " rows, but another one has " + std::to_string(rows)));
+                                      " rows, but another one has " + std::to_string(rows) +
+                                      (has_sequences ? "; a list or tuple has a sequence for each row, values with "
+                                                       "lengths are create_lod_tensor's"
+                                                     : "")));
     }
     auto* tensor = frame_->scope().Var(name)->GetMutable<Tensor>();
     tensor->View(known->second.dtype, DimsOfArray(array), array.data());
@@ -173,6 +196,7 @@ py::list PreparedProgram::Run(const std::vector<FedArray>& feeds, Trained* train
   context.step = trained->step;
   RoundCounter counter(readers_, trained);
   if (is_loop_) context.loop = &counter;
+  const OnlyFinite only_finite(trains_ ? readers_ : std::vector<ReaderHolder*>());
   RunInterruptibly<bool>([&](std::stop_token stop) -> Result<bool> {
     context.stop = std::move(stop);
     MR_TRY(frame_->Run(context));

@@ -8,9 +8,9 @@
 #include <tuple>
 #include <vector>
 
-#include "framework/executable.h"
-#include "framework/scope.h"
 #include "reader/reader_holder.h"
+#include "runtime/frame.h"
+#include "runtime/scope.h"
 
 namespace millrace {
 
@@ -50,12 +50,13 @@ class PreparedProgram {
   int max_rows_;
   std::unique_ptr<const Executable> executable_;
   std::unique_ptr<Frame> frame_;
-  std::vector<std::string> slots_;            ///< that its operators read
-  std::vector<const ReaderHolder*> readers_;  ///< that they read, too
-  bool updates_ = false;                      ///< parameters, outside of loops
-  bool is_loop_ = false;                      ///< it has one `while`, whose rounds update parameters
-  std::vector<pybind11::array> kept_;         ///< of the run that goes on
-  std::vector<std::vector<uint32_t>> lods_;   ///< likewise
+  std::vector<std::string> slots_;           ///< that its operators read
+  std::vector<ReaderHolder*> readers_;       ///< that they read, too
+  bool trains_ = false;                      ///< updates parameters
+  bool updates_ = false;                     ///< parameters, outside of loops
+  bool is_loop_ = false;                     ///< it has one `while`, whose rounds update parameters
+  std::vector<pybind11::array> kept_;        ///< of the run that goes on
+  std::vector<std::vector<uint32_t>> lods_;  ///< likewise
 };
 
 /// Rows of the largest array.

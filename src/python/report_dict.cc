@@ -1,6 +1,9 @@
 #include "python/report_dict.h"
 
+#include <pybind11/numpy.h>
 #include <pybind11/stl.h>
+
+#include <algorithm>
 
 namespace py = pybind11;
 
@@ -15,6 +18,22 @@ py::dict MetricsDict(const MetricValues& values) {
 
 }  // namespace
 
+py::list HistoryList(const std::vector<FetchLine>& lines) {
+  py::list list;
+  for (const FetchLine& line : lines) {
+    py::dict entry;
+    entry["step"] = line.step;
+    entry["batch"] = line.batch;
+    for (const FetchLine::Value& value : line.values) {
+      py::array_t<double> array(static_cast<py::ssize_t>(value.values.size()));
+      std::copy(value.values.begin(), value.values.end(), array.mutable_data());
+      entry[py::str(value.label)] = array;
+    }
+    list.append(entry);
+  }
+  return list;
+}
+
 py::dict ReportDict(const RunSummary& summary) {
   py::dict report;
   report["rows"] = summary.run_examples;
@@ -26,7 +45,12 @@ py::dict ReportDict(const RunSummary& summary) {
   report["total_seconds"] = summary.total_seconds;
   report["rows_per_second"] = summary.examples_per_second();
   report["workers"] = summary.workers;
-  report["metrics"] = MetricsDict(summary.metrics);
+  py::dict metrics = MetricsDict(summary.metrics);
+  for (const FetchLine::Value& value : summary.fetched) {
+    const py::str label(value.label);
+    if (value.values.size() == 1 && !metrics.contains(label)) metrics[label] = value.values[0];
+  }
+  report["metrics"] = metrics;
   report["evaluation"] = py::none();
   if (summary.has_eval) {
     py::dict evaluation = MetricsDict(summary.eval.metrics);
@@ -42,6 +66,7 @@ py::dict ReportDict(const RunSummary& summary) {
   data["bad_lines"] = summary.data.bad_lines;
   data["first_bad_lines"] = summary.data.first_bad_lines;
   data["counters"] = summary.data.counters;
+  data["left_out"] = LeftOutLine(summary.data);
   report["data"] = data;
   report["stage_seconds"] = summary.stage_seconds;
   report["stopped_early"] = summary.stopped_early;

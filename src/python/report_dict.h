@@ -2,11 +2,17 @@
 
 #include <pybind11/pybind11.h>
 
+#include <vector>
+
+#include "trainer/run_hooks.h"
 #include "trainer/run_summary.h"
 
 namespace millrace {
 
 /// What millrace.Report is made of: run.json's numbers, with NaN where JSON has null.
 pybind11::dict ReportDict(const RunSummary& summary);
+
+/// Its history: {"step", "batch", a label: array} for each line.
+pybind11::list HistoryList(const std::vector<FetchLine>& lines);
 
 }  // namespace millrace

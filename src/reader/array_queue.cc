@@ -31,14 +31,28 @@ Status PyArrayFeedQueue::Check(const HeldArrays& arrays) const {
 
 Status PyArrayFeedQueue::Push(HeldArrays arrays, const std::stop_token& stop) {
   MR_TRY(Check(arrays));
-  return channel_.Push(std::move(arrays), stop);
+  return channel()->Push(std::move(arrays), stop);
 }
 
 size_t PyArrayFeedQueue::size() const {
   // What was pushed and what was popped are read one after the other; with pops in between the difference is none.
-  size_t size = channel_.size();
-  while (size > channel_.capacity()) size = channel_.size();
+  const std::shared_ptr<Channel<HeldArrays>> channel = this->channel();
+  size_t size = channel->size();
+  while (size > capacity_) size = channel->size();
   return size;
+}
+
+void PyArrayFeedQueue::Reopen() {
+  std::shared_ptr<Channel<HeldArrays>> made = std::make_shared<Channel<HeldArrays>>(capacity_);
+  const std::lock_guard lock(mutex_);
+  if (!channel_->closed()) return;
+  channel_.swap(made);
+  ++openings_;
+}
+
+uint64_t PyArrayFeedQueue::openings() const {
+  const std::lock_guard lock(mutex_);
+  return openings_;
 }
 
 Status PyArrayFeedQueueHolder::InitOnce(size_t capacity, std::vector<TensorSpec> shapes) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "framework/tensor.h"
+#include "runtime/tensor.h"
 
 namespace millrace {
 

@@ -60,9 +60,15 @@ std::vector<int64_t> LabelsOf(const std::vector<std::string>& classes) {
   return labels;
 }
 
-/// The label of pictures that lie in `folder` itself.
+/// The label of pictures that lie in `folder` itself; an empty one is the working directory.
 Result<int64_t> LabelNamedBy(const fs::path& folder) {
-  fs::path whole = fs::absolute(folder).lexically_normal();
+  std::error_code error;
+  fs::path whole = fs::absolute(folder.empty() ? "." : folder, error).lexically_normal();
+  if (error) {
+    return IoError("the pictures in \"" + folder.string() +
+                   "\" have no label, as the path of their folder cannot be told: " + error.message() +
+                   "; give the whole path");
+  }
   if (!whole.has_filename()) whole = whole.parent_path();
   const std::string name = whole.filename().string();
   if (const std::optional<int64_t> number = NumberNamed(name)) return *number;

@@ -1,6 +1,6 @@
 #include "reader/lod_tensor.h"
 
-#include "framework/lod_offsets.h"
+#include "runtime/lod_offsets.h"
 
 namespace millrace {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/status.h"
-#include "framework/tensor.h"
+#include "runtime/tensor.h"
 
 namespace millrace {
 

@@ -35,17 +35,25 @@ MultipleReader::MultipleReader(const OpenFilesOptions& options, std::vector<Read
 
 Status MultipleReader::ReadFiles(const std::stop_token& stop) {
   Prefetcher::Item item;
+  const auto read_whole = [&](const ReaderRegistry::NamedFile& file) -> Status {
+    MR_TRY(stamps_.Begin(file.path));
+    MR_ASSIGN(const std::unique_ptr<FileReader> reader, ReaderRegistry::Open(file, shapes()));
+    for (;;) {
+      MR_ASSIGN(const bool more, reader->ReadNext(&item, stop));
+      if (!more) return stamps_.End(file.path);
+      MR_TRY(prefetcher_.Push(&item, stop));
+    }
+  };
   for (;;) {
     const size_t number = next_file_.fetch_add(1);
     if (number >= files_.size()) return Status::Ok();
     const ReaderRegistry::NamedFile& file = files_[number];
     if (std::exchange(is_begun_[number], 1) != 0) MR_TRY(CheckStartsOver(file.path));
-    MR_ASSIGN(const std::unique_ptr<FileReader> reader, ReaderRegistry::Open(file, shapes()));
-    for (;;) {
-      MR_ASSIGN(const bool more, reader->ReadNext(&item, stop));
-      if (!more) break;
-      MR_TRY(prefetcher_.Push(&item, stop));
-    }
+    Status whole = read_whole(file);
+    if (whole.ok()) continue;
+    // What could not be read may be mended before the next pass.
+    if (whole.code() != StatusCode::kCancelled) stamps_.Forget();
+    return whole;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/file_stamps.h"
 #include "reader/prefetcher.h"
 #include "reader/reader.h"
 #include "reader/reader_registry.h"
@@ -20,7 +21,8 @@ struct OpenFilesOptions {
 };
 
 /// Reads many files as one: each thread takes a file from the queue, reads it to its end into the one buffer, and takes
-/// the next. With one thread, instances come file by file in the order of the list.
+/// the next. With one thread, instances come file by file in the order of the list. A plain file that changes while it
+/// is read, or until the next pass, ends the pass with kIo.
 class MultipleReader final : public ReaderBase {
  public:
   /// Makes a reader of every file once, so that what is wrong with any of them is known before the first is read:
@@ -38,6 +40,7 @@ class MultipleReader final : public ReaderBase {
 
   std::vector<ReaderRegistry::NamedFile> files_;
   std::vector<char> is_begun_;  ///< file by file, whether it was ever opened to be read
+  FileStamps stamps_;           ///< of the first pass
   std::atomic<size_t> next_file_{0};
   Prefetcher prefetcher_;  // last: its threads end before the rest
 };

@@ -54,22 +54,21 @@ Result<bool> FileReader::Produce(std::vector<LoDTensor>* out, const std::stop_to
   out->resize(shapes().size());
   MR_ASSIGN(const bool more, ReadRecord(out, stop));
   if (!more) return false;
-  const auto where = [this] { return file_ + ": record " + std::to_string(record_); };
   if (out->size() != shapes().size()) {
-    return BadData(where() + ": wanted " + std::to_string(shapes().size()) + " tensors, got " +
+    return BadData(Where() + ": wanted " + std::to_string(shapes().size()) + " tensors, got " +
                    std::to_string(out->size()));
   }
   for (size_t i = 0; i < out->size(); ++i) {
     if (Status fits = CheckTensor((*out)[i], shapes()[i]); !fits.ok()) {
-      return std::move(fits).Context(where() + ": output " + std::to_string(i));
+      return std::move(fits).Context(Where() + ": output " + std::to_string(i));
     }
   }
-  ++record_;
+  ++records_;
   return true;
 }
 
 Status FileReader::Restart() {
-  record_ = 0;
+  records_ = 0;
   return Rewind();
 }
 

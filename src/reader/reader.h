@@ -68,7 +68,7 @@ class ReaderBase {
 };
 
 /// Reads one file and delivers one instance a record. Checks each against shapes(): a record of another shape is
-/// kBadData that names file, record (from 0), output and both shapes.
+/// kBadData that names file, record (from 1, as lines are counted), output and both shapes.
 class FileReader : public ReaderBase {
  public:
   const std::string& file() const { return file_; }
@@ -76,6 +76,8 @@ class FileReader : public ReaderBase {
  protected:
   FileReader(std::string file, std::vector<TensorSpec> shapes)
       : ReaderBase(std::move(shapes)), file_(std::move(file)) {}
+  /// "part-3.pgm: record 17", the one that is being read.
+  std::string Where() const { return file_ + ": record " + std::to_string(records_ + 1); }
 
  private:
   Result<bool> Produce(std::vector<LoDTensor>* out, const std::stop_token& stop) final;
@@ -88,7 +90,7 @@ class FileReader : public ReaderBase {
   virtual Status Rewind() = 0;
 
   std::string file_;
-  uint64_t record_ = 0;  ///< number of the next record
+  uint64_t records_ = 0;  ///< that were delivered since the first one
 };
 
 /// Takes items from another reader, which it owns, and passes on what it makes of them.

@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <cmath>
 #include <utility>
 
 namespace millrace {
@@ -11,6 +12,33 @@ int64_t RowsOf(const std::vector<LoDTensor>& item) {
   if (item.empty()) return 0;
   if (!item[0].lod.empty()) return static_cast<int64_t>(item[0].lod.size()) - 1;
   return item[0].values.dims().rank() == 0 ? 1 : item[0].values.dims()[0];
+}
+
+/// The first float that is NaN or infinite.
+template <class T>
+std::string FirstNonFiniteOf(const Tensor& tensor) {
+  const T* values = tensor.data<T>();
+  for (int64_t at = 0; at < tensor.numel(); ++at) {
+    if (std::isfinite(values[at])) continue;
+    const std::string value = std::isnan(values[at]) ? "nan" : values[at] > 0 ? "inf" : "-inf";
+    const int64_t rows = tensor.dims().rank() == 0 ? 1 : tensor.dims()[0];
+    const int64_t width = tensor.numel() / rows;
+    return value + " (row " + std::to_string(at / width) + ", value " + std::to_string(at % width) + ", from 0)";
+  }
+  return "";
+}
+
+Status CheckFinite(const std::vector<LoDTensor>& item) {
+  for (size_t i = 0; i < item.size(); ++i) {
+    const Tensor& values = item[i].values;
+    const std::string found = values.dtype() == DType::kFloat32   ? FirstNonFiniteOf<float>(values)
+                              : values.dtype() == DType::kFloat64 ? FirstNonFiniteOf<double>(values)
+                                                                  : "";
+    if (found.empty()) continue;
+    return BadData("output " + std::to_string(i) + " of the reader: " + found +
+                   ", which trains the parameters to nan; leave such rows out, or give a value for what is missing");
+  }
+  return Status::Ok();
 }
 
 }  // namespace
@@ -51,14 +79,21 @@ Status ReaderHolder::ReadNext(std::vector<LoDTensor>* out, EndOfData end, const 
   const std::lock_guard lock(mutex_);
   MR_TRY(CheckHolds());
   MR_ASSIGN(const bool more, reader_->ReadNext(out, stop));
+  is_at_end_ = !more;
   if (more) {
     ++position_.items;
     ++items_;
     rows_ += RowsOf(*out);
+    if (only_finite_) MR_TRY(CheckFinite(*out));
   }
   if (more || end == EndOfData::kEmpty) return Status::Ok();
   return NotFound("the reader is at its end after " + std::to_string(position_.items) +
                   " items: ask has_next first, reset it, or read with throw_eof_exp: false");
+}
+
+void ReaderHolder::set_only_finite(bool only_finite) {
+  const std::lock_guard lock(mutex_);
+  only_finite_ = only_finite;
 }
 
 Result<bool> ReaderHolder::HasNext(const std::stop_token& stop) {
@@ -72,6 +107,7 @@ Status ReaderHolder::ReInit() {
   MR_TRY(CheckHolds());
   MR_TRY(reader_->ReInit());
   position_ = {position_.resets + 1, 0};
+  is_at_end_ = false;
   return Status::Ok();
 }
 
@@ -84,6 +120,11 @@ Result<std::vector<TensorSpec>> ReaderHolder::shapes() const {
 ReaderPosition ReaderHolder::position() const {
   const std::lock_guard lock(mutex_);
   return position_;
+}
+
+bool ReaderHolder::is_at_end() const {
+  const std::lock_guard lock(mutex_);
+  return is_at_end_;
 }
 
 int64_t ReaderHolder::items() const {

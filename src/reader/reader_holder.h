@@ -44,13 +44,17 @@ class ReaderHolder {
   /// Takes the reader away for variable `by`.
   Result<std::unique_ptr<ReaderBase>> Take(const std::string& by);
 
-  /// The next item, or what `end` says when there is none.
+  /// The next item, or what `end` says when there is none. kBadData for one that is not only_finite.
   Status ReadNext(std::vector<LoDTensor>* out, EndOfData end, const std::stop_token& stop);
+  /// Whether ReadNext refuses an item with floats that are NaN or infinite, for who trains by it; not by default.
+  void set_only_finite(bool only_finite);
   Result<bool> HasNext(const std::stop_token& stop);
   Status ReInit();
   Result<std::vector<TensorSpec>> shapes() const;
 
   ReaderPosition position() const;
+  /// Whether ReadNext found no item, and nothing started the reader over since.
+  bool is_at_end() const;
   /// Items, and rows of their first tensors (sequences of one with a LoD), that were read since it was made.
   int64_t items() const;
   int64_t rows() const;
@@ -67,6 +71,8 @@ class ReaderHolder {
   std::string creation_;
   std::string taken_by_;
   ReaderPosition position_;
+  bool is_at_end_ = false;
+  bool only_finite_ = false;
   int64_t items_ = 0;
   int64_t rows_ = 0;
 };

@@ -4,6 +4,7 @@
 
 #include "core/edit_distance.h"
 #include "core/exception_text.h"
+#include "core/harmless_text.h"
 
 namespace millrace {
 namespace {
@@ -30,14 +31,15 @@ class GuardedReader final : public FileReader {
  private:
   Result<bool> ReadRecord(std::vector<LoDTensor>* out, const std::stop_token& stop) override {
     try {
-      return reader_->ReadNext(out, stop);
+      Result<bool> more = reader_->ReadNext(out, stop);
+      return more.ok() ? std::move(more) : Harmless(more.status());
     } catch (...) {
       return ReaderThrew(file(), plugin_);
     }
   }
   Status Rewind() override {
     try {
-      return reader_->ReInit();
+      return Harmless(reader_->ReInit());
     } catch (...) {
       return ReaderThrew(file(), plugin_);
     }
@@ -140,9 +142,10 @@ Result<std::unique_ptr<FileReader>> ReaderRegistry::Open(const NamedFile& file, 
   const std::string& plugin = file.format->plugin;
   if (plugin.empty()) return file.format->open(file.path, shapes);
   try {
-    MR_ASSIGN(std::unique_ptr<FileReader> reader, file.format->open(file.path, shapes));
-    if (reader == nullptr) return BadData(file.path + ": plugin \"" + plugin + "\" made no reader");
-    return std::unique_ptr<FileReader>(std::make_unique<GuardedReader>(std::move(reader), plugin));
+    Result<std::unique_ptr<FileReader>> reader = file.format->open(file.path, shapes);
+    if (!reader.ok()) return Harmless(reader.status());
+    if (*reader == nullptr) return BadData(file.path + ": plugin \"" + plugin + "\" made no reader");
+    return std::unique_ptr<FileReader>(std::make_unique<GuardedReader>(std::move(*reader), plugin));
   } catch (...) {
     return ReaderThrew(file.path, plugin);
   }

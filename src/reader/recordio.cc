@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "core/crc32.h"
-#include "framework/lod_tensor_codec.h"
 #include "reader/byte_file.h"
 #include "reader/line_file.h"
+#include "runtime/lod_tensor_codec.h"
 
 namespace millrace {
 namespace {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <set>
 
-#include "framework/op_registry.h"
-#include "framework/tensor.h"
-#include "framework/var_meta.h"
+#include "program/op_registry.h"
+#include "program/var_meta.h"
+#include "runtime/tensor.h"
 #include "table/sparse_table.h"
 
 namespace millrace {

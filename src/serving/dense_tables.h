@@ -5,7 +5,7 @@
 
 #include "core/status.h"
 #include "framework.pb.h"
-#include "framework/scope.h"
+#include "runtime/scope.h"
 
 namespace millrace {
 

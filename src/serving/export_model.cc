@@ -1,8 +1,10 @@
 #include "serving/export_model.h"
 
+#include <algorithm>
+
 #include "core/edit_distance.h"
 #include "core/replace_folder.h"
-#include "framework/var_meta.h"
+#include "program/var_meta.h"
 #include "serving/onnx_model.h"
 #include "serving/paddle_model.h"
 #include "serving/prune.h"
@@ -27,6 +29,34 @@ Status CheckDeclared(const ProgramDesc& program, const char* field, const std::v
   return problems.empty() ? Status::Ok() : InvalidConfig(problems);
 }
 
+/// The variables whose values are looked up in `tables`.
+std::vector<std::string> SlotsOf(const std::vector<DenseTable>& tables, const ProgramDesc& program) {
+  std::vector<std::string> slots;
+  for (const OpDesc& op : program.blocks(0).ops()) {
+    const std::vector<std::string> w = InputArguments(op, "W");
+    const bool is_lookup = w.size() == 1 && std::any_of(tables.begin(), tables.end(), [&](const DenseTable& table) {
+                             return table.parameter == w[0];
+                           });
+    if (!is_lookup) continue;
+    for (std::string& name : InputArguments(op, "Ids")) slots.push_back(std::move(name));
+  }
+  return slots;
+}
+
+/// Operators that other runtimes do not know, since a plugin brought them.
+Status CheckOwnOperators(const ProgramDesc& program, const OpRegistry& registry) {
+  std::string problems;
+  for (const BlockDesc& block : program.blocks()) {
+    for (const OpDesc& op : block.ops()) {
+      const OpInfo* info = registry.Find(op.type());
+      if (info == nullptr || info->plugin.empty()) continue;
+      problems += (problems.empty() ? "" : "\n") + ("operator \"" + op.type() + "\" is of plugin \"" + info->plugin) +
+                  "\", which other runtimes do not have: leave it out of what is predicted, or serve with predictor";
+    }
+  }
+  return problems.empty() ? Status::Ok() : InvalidConfig(problems);
+}
+
 }  // namespace
 
 Result<ModelExport> ModelExport::Plan(const ExportSource& source, const ExportDesc& desc, std::string folder) {
@@ -43,7 +73,9 @@ Result<ModelExport> ModelExport::Plan(const ExportSource& source, const ExportDe
   MR_TRY(CheckDeclared(*source.program, "feed_vars", pooled));
   const ProgramDesc forward = ForwardProgram(*source.program, *source.registry);
   MR_ASSIGN(plan.offline_, OfflineFeed(forward, plan.fetches_, *source.data_desc));
+  MR_TRY(CheckOwnOperators(plan.offline_.program, *source.registry));
   MR_ASSIGN(plan.tables_, ReplaceTables(desc.vocabulary(), plan.offline_.program));
+  plan.table_slots_ = SlotsOf(plan.tables_, plan.offline_.program);
   plan.has_online_ = !pooled.empty();
   if (plan.has_online_) {
     MR_ASSIGN(plan.online_, OnlineFeed(forward, plan.fetches_, pooled, *source.data_desc));
@@ -54,6 +86,27 @@ Result<ModelExport> ModelExport::Plan(const ExportSource& source, const ExportDe
     if (plan.has_online_) MR_TRY(CheckOnnx(plan.online_, *source.registry));
   }
   return plan;
+}
+
+std::string ModelExport::FindIdBeyond(const SlotBatch& batch, int* row) const {
+  const auto vocabulary = static_cast<uint64_t>(desc_.vocabulary());
+  for (const std::string& name : table_slots_) {
+    const SlotId slot = batch.schema().Find(name);
+    if (slot < 0) continue;
+    const std::span<const uint64_t> ids = batch.ids(slot);
+    const auto beyond = std::find_if(ids.begin(), ids.end(), [&](uint64_t id) { return id >= vocabulary; });
+    if (beyond == ids.end()) continue;
+    const auto at = static_cast<uint32_t>(beyond - ids.begin());
+    const std::span<const uint32_t> offsets = batch.offsets(slot);
+    *row =
+        static_cast<int>(offsets.empty() ? at / (ids.size() / static_cast<size_t>(batch.rows()))
+                                         : std::upper_bound(offsets.begin(), offsets.end(), at) - offsets.begin() - 1);
+    return "id " + std::to_string(*beyond) + " of slot \"" + name + "\" is not below vocabulary " +
+           std::to_string(vocabulary) + " of the export to " + folder_ +
+           ", which holds rows by id: raise vocabulary, map ids into it (hashed ids: id % vocabulary), or leave the "
+           "export out";
+  }
+  return "";
 }
 
 Status ModelExport::Write(Scope& root) const {

@@ -3,9 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "batch/slot_batch.h"
 #include "core/status.h"
-#include "framework/op_registry.h"
-#include "framework/scope.h"
+#include "program/op_registry.h"
+#include "runtime/scope.h"
 #include "serving/dense_tables.h"
 #include "serving/feed_lists.h"
 #include "trainer_desc.pb.h"
@@ -33,6 +34,11 @@ class ModelExport {
   const ProgramDesc& program() const { return offline_.program; }
   const std::string& folder() const { return folder_; }
 
+  /// What keeps rows of this batch from being exported: an id of a slot that is not below the vocabulary, with its
+  /// place among the batch's rows; "" when there is none. Costs a look at each id. Of a job without exported tables it
+  /// costs nothing.
+  std::string FindIdBeyond(const SlotBatch& batch, int* row) const;
+
   /// Writes the folder, whole or not at all; one that is there is replaced. Nobody may train meanwhile. kInvalidConfig
   /// when a table has ids beyond the vocabulary, kIo with the system's reason.
   Status Write(Scope& root) const;
@@ -49,6 +55,7 @@ class ModelExport {
   FeedList online_;
   bool has_online_ = false;
   std::vector<DenseTable> tables_;
+  std::vector<std::string> table_slots_;  ///< whose ids are rows of tables_
 };
 
 }  // namespace millrace

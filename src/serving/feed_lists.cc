@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "framework/slot_schema.h"
-#include "framework/var_meta.h"
+#include "batch/slot_schema.h"
+#include "config/feed_names.h"
+#include "program/var_meta.h"
 #include "serving/prune.h"
 
 namespace millrace {
@@ -31,6 +32,12 @@ Slot SlotOf(const ProgramDesc& program, const std::string& var) {
   return slot;
 }
 
+/// What becomes of zeros. Written down whatever it is: a model says which values it was trained with.
+DataFeedDesc::Zeros ZerosOf(DataFeedDesc desc) {
+  ResolveZeros("", &desc);
+  return desc.zeros();
+}
+
 /// Puts the slots of `schema` that are among `vars` in the order of lines; kInvalidConfig for what is left.
 Result<std::vector<const SlotSpec*>> TakeSlots(const SlotSchema& schema, std::vector<std::string> vars) {
   std::vector<const SlotSpec*> slots;
@@ -53,6 +60,7 @@ Result<FeedList> OfflineFeed(const ProgramDesc& forward, const std::vector<std::
   MR_ASSIGN(const std::vector<const SlotSpec*> slots, TakeSlots(schema, FedVariables(list.program)));
   for (const SlotSpec* slot : slots) list.vars.push_back(slot->name);
   list.data_desc = data_desc;
+  list.data_desc.set_zeros(ZerosOf(data_desc));
   return list;
 }
 
@@ -63,6 +71,7 @@ Result<FeedList> OnlineFeed(const ProgramDesc& forward, const std::vector<std::s
   MR_ASSIGN(const SlotSchema schema, SlotSchema::Create(data_desc));
   std::vector<std::string> fed = FedVariables(list.program);
   list.data_desc.set_batch_size(data_desc.batch_size());
+  list.data_desc.set_zeros(ZerosOf(data_desc));
   auto* slots = list.data_desc.mutable_multi_slot_desc();
   for (const std::string& name : pooled) {
     if (std::erase(fed, name) == 0) continue;

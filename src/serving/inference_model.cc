@@ -2,15 +2,20 @@
 
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "core/checksummed_file.h"
 #include "core/file.h"
 #include "core/replace_folder.h"
 #include "core/sealed_text.h"
 #include "data_feed.pb.h"
-#include "framework/var_meta.h"
+#include "datafeed/data_feed.h"
 #include "inference_model.pb.h"
 #include "model.pb.h"
-#include "program/variable_store.h"
+#include "program/op_registry.h"
+#include "program/var_meta.h"
+#include "runtime/variable_store.h"
 #include "serving/feed_lists.h"
 
 namespace millrace {
@@ -21,12 +26,7 @@ constexpr int kFormatVersion = 1;
 Result<StoredFile> WriteProgram(const ProgramDesc& program, const std::string& folder, const std::string& name) {
   MR_ASSIGN(const auto file, ChecksummedFile::Create(folder + "/" + name));
   program.SerializeToOstream(&file->stream());
-  MR_ASSIGN(const FileSum sum, file->Finish());
-  StoredFile stored;
-  stored.set_name(name);
-  stored.set_bytes(sum.bytes);
-  stored.set_crc32c(sum.crc32c);
-  return stored;
+  return FinishFile(*file, name);
 }
 
 /// The operator that makes the same table with rows that have no room for an optimizer's state.
@@ -70,6 +70,30 @@ Status AddFeed(const std::string& name, const FeedList& list, const std::string&
   return Status::Ok();
 }
 
+/// The entry of a plugin, by its file's name: paths of one machine say nothing on another.
+ModelPlugin& PluginOf(const std::string& path, const std::string& version, InferenceModel* model) {
+  const std::string name = std::filesystem::path(path).stem().string();
+  auto* const all = model->mutable_plugin();
+  const auto known = std::find_if(all->begin(), all->end(), [&](const ModelPlugin& p) { return p.name() == name; });
+  if (known != all->end()) return *known;
+  ModelPlugin& added = *all->Add();
+  added.set_name(name);
+  if (!version.empty()) added.set_version(version);
+  return added;
+}
+
+/// Notes what a program needs of plugins.
+void AddPluginsOf(const ProgramDesc& program, const OpRegistry& ops, InferenceModel* model) {
+  for (const BlockDesc& block : program.blocks()) {
+    for (const OpDesc& op : block.ops()) {
+      const OpInfo* const info = ops.Find(op.type());
+      if (info == nullptr || info->plugin.empty()) continue;
+      auto* const noted = PluginOf(info->plugin, info->plugin_version, model).mutable_operators();
+      if (std::find(noted->begin(), noted->end(), op.type()) == noted->end()) *noted->Add() = op.type();
+    }
+  }
+}
+
 /// Fills `folder`.
 Status WriteModel(const InferenceSource& source, const std::string& folder) {
   InferenceModel model;
@@ -77,9 +101,14 @@ Status WriteModel(const InferenceSource& source, const std::string& folder) {
   model.set_millrace_version(MILLRACE_VERSION);
   model.set_prediction(source.prediction);
   model.set_seed(source.seed);
+  model.set_label(source.label);
   const std::vector<std::string> targets = {source.prediction};
   MR_ASSIGN(const FeedList offline, OfflineFeed(*source.test, targets, *source.data_desc));
   MR_TRY(AddFeed("offline", offline, folder, &model));
+  AddPluginsOf(offline.program, *source.ops, &model);
+  if (const auto* origin = source.feeds->PluginOf(source.data_desc->name()); origin != nullptr) {
+    PluginOf(origin->path, origin->version, &model).set_data_feed(source.data_desc->name());
+  }
   if (!source.pooled.empty()) {
     MR_ASSIGN(const FeedList online, OnlineFeed(*source.test, targets, source.pooled, *source.data_desc));
     MR_TRY(AddFeed("online", online, folder, &model));

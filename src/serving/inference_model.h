@@ -5,11 +5,13 @@
 
 #include "core/status.h"
 #include "framework.pb.h"
-#include "framework/scope.h"
+#include "runtime/scope.h"
 
 namespace millrace {
 
 class DataFeedDesc;
+class DataFeedFactory;
+class OpRegistry;
 
 /// What save_inference_model needs to know of a trained model.
 struct InferenceSource {
@@ -18,10 +20,13 @@ struct InferenceSource {
   const Scope* root = nullptr;           ///< with the parameters
   const DataFeedDesc* data_desc = nullptr;
   std::string prediction;  ///< the variable with a score a row
-  std::string label;       ///< slot that the online feed leaves out
+  std::string label;       ///< slot with what is predicted; the online feed leaves it out
   /// Outputs of the embedding layers: what an online caller feeds instead of ids. Empty: no online feed.
   std::vector<std::string> pooled;
   uint64_t seed = 1;
+  /// Where operators and the class that reads the lines come from: the model says which plugins it needs.
+  const OpRegistry* ops = nullptr;
+  const DataFeedFactory* feeds = nullptr;
 };
 
 /// Writes a model that Predictor loads: FOLDER with the programs pruned to the prediction (`offline`: fed with ids;

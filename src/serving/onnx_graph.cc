@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "framework/var_meta.h"
+#include "program/var_meta.h"
 
 namespace millrace {
 namespace {

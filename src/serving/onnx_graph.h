@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/status.h"
-#include "framework/op_registry.h"
 #include "onnx.pb.h"
+#include "program/op_registry.h"
 #include "serving/feed_lists.h"
 
 namespace millrace {

@@ -2,6 +2,7 @@
 
 #include "core/file.h"
 #include "onnx.pb.h"
+#include "runtime/tensor.h"
 #include "serving/onnx_graph.h"
 #include "serving/onnx_ops.h"
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "core/status.h"
-#include "framework/op_registry.h"
-#include "framework/scope.h"
+#include "program/op_registry.h"
+#include "runtime/scope.h"
 #include "serving/feed_lists.h"
 
 namespace millrace {

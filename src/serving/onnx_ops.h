@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/status.h"
-#include "framework/op_registry.h"
+#include "program/op_registry.h"
 #include "serving/onnx_graph.h"
 
 namespace millrace {

@@ -6,9 +6,12 @@
 #include <array>
 #include <filesystem>
 
+#include "core/contained_file.h"
 #include "core/file.h"
-#include "framework/var_meta.h"
+#include "core/folder_names.h"
 #include "program/program_files.h"
+#include "program/var_meta.h"
+#include "runtime/variable_files.h"
 
 namespace millrace {
 namespace {
@@ -26,14 +29,36 @@ PaddleModelFiles FilesOf(const std::string& prefix) {
 // Before Paddle 2: __model__, and one file for all parameters or one for each.
 PaddleModelFiles OldFilesOf(const std::string& folder) {
   const std::string combined = folder + "/__params__";
-  return {folder + "/__model__", fs::exists(combined) ? combined : "", folder + "/data_feed.prototxt"};
+  return {folder + "/__model__", MayBeThere(combined) ? combined : "", folder + "/data_feed.prototxt"};
+}
+
+/// Refuses files that lie elsewhere or are no plain files; one that describes lines need not be there.
+Result<PaddleModelFiles> Contained(PaddleModelFiles files) {
+  const auto check = [](const std::string& file) {
+    const fs::path path(file);
+    const std::string folder = path.parent_path().string();
+    return FileInFolder(folder.empty() ? "." : folder, path.filename().string()).status();
+  };
+  MR_TRY(check(files.program));
+  if (!files.parameters.empty()) {
+    // Who reads them says that they are missing: a model without parameters has no such file.
+    const Status parameters = check(files.parameters);
+    if (parameters.code() != StatusCode::kNotFound) MR_TRY(parameters);
+  }
+  if (const Status lines = check(files.data_feed); lines.code() == StatusCode::kNotFound) {
+    files.data_feed.clear();
+  } else {
+    MR_TRY(lines);
+  }
+  return files;
 }
 
 std::vector<std::string> ProgramsIn(const std::string& folder) {
   std::vector<std::string> stems;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().extension() == kProgramEnd) stems.push_back(entry.path().stem().string());
+  const Result<std::vector<std::string>> names = NamesIn(folder);
+  if (!names.ok()) return {};
+  for (const fs::path path : *names) {
+    if (path.extension() == kProgramEnd) stems.push_back(path.stem().string());
   }
   std::sort(stems.begin(), stems.end());
   return stems;
@@ -55,16 +80,21 @@ void DropOwnAttributes(ProgramDesc& program) {
 }  // namespace
 
 Result<PaddleModelFiles> FindPaddleModel(const std::string& folder_or_prefix) {
-  if (!fs::is_directory(folder_or_prefix)) {
+  std::error_code unknown;
+  if (!fs::is_directory(folder_or_prefix, unknown)) {
     PaddleModelFiles files = FilesOf(folder_or_prefix);
-    if (fs::exists(files.program)) return files;
+    if (MayBeThere(files.program)) return Contained(std::move(files));
     return NotFound("there is neither a folder \"" + folder_or_prefix + "\" nor a file \"" + files.program + "\"");
   }
   const std::vector<std::string> stems = ProgramsIn(folder_or_prefix);
-  if (stems.empty() && fs::exists(folder_or_prefix + "/__model__")) return OldFilesOf(folder_or_prefix);
+  if (stems.empty() && MayBeThere(folder_or_prefix + "/__model__")) {
+    return Contained(OldFilesOf(folder_or_prefix));
+  }
   if (stems.empty()) return NotFound("\"" + folder_or_prefix + "\" holds no model of Paddle (*.pdmodel or __model__)");
   const bool has_model = std::find(stems.begin(), stems.end(), "model") != stems.end();
-  if (stems.size() == 1 || has_model) return FilesOf(folder_or_prefix + "/" + (has_model ? "model" : stems[0]));
+  if (stems.size() == 1 || has_model) {
+    return Contained(FilesOf(folder_or_prefix + "/" + (has_model ? "model" : stems[0])));
+  }
   std::string names;
   for (const std::string& stem : stems) names += (names.empty() ? "" : ", ") + folder_or_prefix + "/" + stem;
   return InvalidConfig("\"" + folder_or_prefix + "\" holds several models; name one by its prefix: " + names);
@@ -84,7 +114,13 @@ Result<ProgramDesc> ReadPaddleProgram(const PaddleModelFiles& files, FeedFetch* 
 Status LoadPaddleParameters(const PaddleModelFiles& files, const ProgramDesc& program, Scope& root) {
   if (PersistableTensors(program).empty()) return Status::Ok();
   if (!files.parameters.empty()) return LoadCombined(program, files.parameters, root);
-  return LoadVariables(program, fs::path(files.program).parent_path().string(), root);
+  const std::string folder = fs::path(files.program).parent_path().string();
+  for (const std::string& name : PersistableTensors(program)) {
+    // Missing ones are reported below, all at once.
+    const Status inside = FileInFolder(folder, name).status();
+    if (inside.code() != StatusCode::kNotFound) MR_TRY(inside);
+  }
+  return LoadVariables(program, folder, root);
 }
 
 Result<DataFeedDesc> FeedLines(const ProgramDesc& program, const std::vector<std::string>& feeds) {

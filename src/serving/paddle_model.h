@@ -4,8 +4,8 @@
 
 #include "core/status.h"
 #include "framework.pb.h"
-#include "framework/scope.h"
 #include "program/feed_fetch.h"
+#include "runtime/scope.h"
 #include "serving/feed_lists.h"
 
 namespace millrace {
@@ -14,11 +14,12 @@ namespace millrace {
 struct PaddleModelFiles {
   std::string program;     ///< PREFIX.pdmodel, or __model__
   std::string parameters;  ///< PREFIX.pdiparams, or __params__; empty: one file a variable beside the program
-  std::string data_feed;   ///< how lines are read, as WritePaddleModel leaves it; may not be there
+  std::string data_feed;   ///< how lines are read, as WritePaddleModel leaves it; empty: nothing says
 };
 
 /// Finds the model in a folder (its only .pdmodel, or model.pdmodel among several, or __model__) or by its prefix.
-/// kNotFound when there is none, kInvalidConfig when there are several.
+/// kNotFound when there is none, kInvalidConfig when there are several, kBadData for a file that is a link elsewhere or
+/// no plain file.
 Result<PaddleModelFiles> FindPaddleModel(const std::string& folder_or_prefix);
 
 /// Reads the program of a model, without its feed and fetch operators, which come back as lists.

@@ -2,16 +2,24 @@
 
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <set>
 
+#include "config/feed_names.h"
+#include "core/contained_file.h"
 #include "core/edit_distance.h"
 #include "core/file.h"
+#include "core/harmless_text.h"
 #include "core/sealed_text.h"
-#include "framework/var_meta.h"
+#include "datafeed/data_feed.h"
 #include "inference_model.pb.h"
+#include "program/op_check.h"
 #include "program/program_files.h"
 #include "program/text_proto.h"
-#include "program/variable_store.h"
+#include "program/var_meta.h"
+#include "runtime/batch_check.h"
+#include "runtime/variable_store.h"
 #include "serving/paddle_model.h"
 
 namespace millrace {
@@ -20,7 +28,7 @@ namespace {
 constexpr int kFormatVersion = 1;
 
 Result<InferenceModel> ReadModel(const std::string& folder) {
-  const std::string path = folder + "/MODEL";
+  MR_ASSIGN(const std::string path, FileInFolder(folder, "MODEL"));
   MR_ASSIGN(const std::string text, ReadSealedText(path));
   InferenceModel model;
   if (!google::protobuf::TextFormat::ParseFromString(text, &model)) {
@@ -62,6 +70,48 @@ Status KeepTablesOf(const ProgramDesc& program, const std::string& path, Program
   return Status::Ok();
 }
 
+std::string Shown(const ModelPlugin& plugin) {
+  return "plugin \"" + Harmless(plugin.name()) + "\"" +
+         (plugin.version().empty() ? "" : " (version " + Harmless(plugin.version()) + ")");
+}
+
+/// Names the operators that plugins brought where the model was trained, and nobody here.
+Status CheckPlugins(const InferenceModel& model, const ProgramDesc& program, const OpRegistry& registry) {
+  std::set<std::string_view> missing;
+  for (const BlockDesc& block : program.blocks()) {
+    for (const OpDesc& op : block.ops()) {
+      if (registry.Find(op.type()) == nullptr) missing.insert(op.type());
+    }
+  }
+  std::string problems;
+  for (const ModelPlugin& plugin : model.plugin()) {
+    for (const std::string& type : plugin.operators()) {
+      if (!missing.contains(type)) continue;
+      problems +=
+          "the model needs the operator \"" + Harmless(type) + "\" of " + Shown(plugin) + ", which is not loaded\n";
+    }
+  }
+  if (problems.empty()) return Status::Ok();
+  return InvalidConfig(problems + "  " + registry.plugin_advice());
+}
+
+/// What stands here for a plugin of the model in another version: "plugin "p" (version 2)"; empty: nothing, or one that
+/// does not say, or the same.
+std::string OtherVersion(const ModelPlugin& plugin, const OpRegistry& registry, const DataFeedFactory* feeds) {
+  const auto shown = [&](const std::string& path, const std::string& version) {
+    ModelPlugin loaded;
+    loaded.set_name(std::filesystem::path(path).stem().string());
+    loaded.set_version(version);
+    return version == plugin.version() ? "" : Shown(loaded) + (version.empty() ? ", which says no version," : "");
+  };
+  for (const std::string& type : plugin.operators()) {
+    const OpInfo* const info = registry.Find(type);
+    if (info != nullptr && !info->plugin.empty()) return shown(info->plugin, info->plugin_version);
+  }
+  const auto* const origin = feeds == nullptr ? nullptr : feeds->PluginOf(plugin.data_feed());
+  return origin == nullptr ? "" : shown(origin->path, origin->version);
+}
+
 /// The variable that is scored by: the wanted one, or the only one.
 Result<std::string> ChoosePrediction(const std::vector<std::string>& fetches, const std::string& wanted) {
   std::string names;
@@ -76,7 +126,7 @@ Result<std::string> ChoosePrediction(const std::vector<std::string>& fetches, co
 /// How lines of a model of Paddle are read: as the caller says, as its folder says, or a slot for each fed variable.
 Result<DataFeedDesc> PaddleLines(const PaddleModelFiles& files, const ProgramDesc& program,
                                  const std::vector<std::string>& feeds) {
-  if (!std::filesystem::exists(files.data_feed)) return FeedLines(program, feeds);
+  if (files.data_feed.empty()) return FeedLines(program, feeds);
   MR_ASSIGN(const std::string text, ReadFile(files.data_feed));
   DataFeedDesc desc;
   MR_TRY(ParseTextProto(text, files.data_feed, &desc));
@@ -94,15 +144,56 @@ Status CheckFed(const SlotSchema& schema, const std::vector<std::string>& feeds)
   return Status::Ok();
 }
 
+/// kInvalidConfig for a prediction that is no tensor, or that nothing computes.
+Status CheckPrediction(const Executable& executable, const std::string& name) {
+  if (executable.vars().at(name).kind != VarType::LOD_TENSOR) {
+    return InvalidConfig("the model predicts \"" + name + "\", which is no tensor");
+  }
+  for (int block = 0; block < executable.block_count(); ++block) {
+    for (const OpDesc& op : executable.ops(block)) {
+      for (const OpDesc::Var& output : op.outputs()) {
+        const auto& names = output.arguments();
+        if (std::find(names.begin(), names.end(), name) != names.end()) return Status::Ok();
+      }
+    }
+  }
+  return InvalidConfig("the model predicts \"" + name + "\", which none of its operators computes");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<const Predictor>> Predictor::Load(const std::string& folder, const OpRegistry& registry,
                                                          const PredictorOptions& options) {
   std::unique_ptr<Predictor> predictor(new Predictor);
-  predictor->root_ = std::make_unique<Scope>();
-  const bool is_own = std::filesystem::exists(folder + "/MODEL");
-  MR_TRY(is_own ? predictor->LoadOwn(folder, registry, options) : predictor->LoadPaddle(folder, registry, options));
+  MR_TRY(predictor->LoadAny(folder, registry, options));
   return std::unique_ptr<const Predictor>(std::move(predictor));
+}
+
+Result<LoadedModel> Predictor::LoadProgram(const std::string& folder, const OpRegistry& registry) {
+  Predictor predictor;
+  PredictorOptions options;
+  options.every_prediction = true;
+  MR_TRY(predictor.LoadAny(folder, registry, options));
+  return LoadedModel{std::move(predictor.program_), std::move(predictor.feeds_),
+                     std::move(predictor.fetches_), predictor.seed_,
+                     std::move(predictor.root_),    std::move(predictor.warnings_)};
+}
+
+Status Predictor::LoadAny(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options) {
+  root_ = std::make_unique<Scope>();
+  plugin_advice_ = registry.plugin_advice();
+  const bool is_own = MayBeThere(folder + "/MODEL");
+  return Harmless(is_own ? LoadOwn(folder, registry, options) : LoadPaddle(folder, registry, options));
+}
+
+Status Predictor::CheckLines(const DataFeedFactory& feeds) const {
+  if (data_desc_.name().empty()) return Status::Ok();
+  const Status known = feeds.CheckName(data_desc_.name());
+  if (known.ok()) return known;
+  return InvalidConfig(
+      Harmless(known.message(), "\n\t") +
+      (lines_plugin_.empty() ? "" : "\n  the model's lines were read by " + lines_plugin_ + ", which is not loaded") +
+      (plugin_advice_.empty() ? "" : "\n  " + plugin_advice_));
 }
 
 Status Predictor::LoadOwn(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options) {
@@ -110,14 +201,30 @@ Status Predictor::LoadOwn(const std::string& folder, const OpRegistry& registry,
   MR_ASSIGN(const ModelFeed feed, FindFeed(model, options.feed, folder));
   feeds_ = {feed.vars().begin(), feed.vars().end()};
   data_desc_ = options.data_desc != nullptr ? *options.data_desc : feed.data_desc();
-  MR_ASSIGN(prediction_, ChoosePrediction({model.prediction()}, options.prediction));
+  fetches_ = {model.prediction()};
+  if (!options.every_prediction) {
+    MR_ASSIGN(prediction_, ChoosePrediction(fetches_, options.prediction));
+  }
   seed_ = model.seed();
-  MR_ASSIGN(const ProgramDesc program, ReadProgram(folder + "/" + feed.program()));
-  const std::string tables_path = folder + "/program_tables";
+  label_ = model.label();
+  MR_ASSIGN(const std::string program_path, FileInFolder(folder, feed.program()));
+  MR_ASSIGN(const ProgramDesc program, ReadProgram(program_path));
+  MR_TRY(CheckPlugins(model, program, registry));
+  for (const ModelPlugin& plugin : model.plugin()) {
+    if (plugin.data_feed() == data_desc_.name()) lines_plugin_ = Shown(plugin);
+    if (plugin.version().empty()) continue;
+    const std::string loaded = OtherVersion(plugin, registry, options.feeds);
+    if (loaded.empty()) continue;
+    warnings_.push_back("the model was saved with " + Shown(plugin) + ", and " + loaded +
+                        " is loaded: what it computes or reads may differ; load the version that the model was saved "
+                        "with, or save the model anew");
+  }
+  MR_ASSIGN(const std::string tables_path, FileInFolder(folder, "program_tables"));
   MR_ASSIGN(ProgramDesc tables, ReadProgram(tables_path));
   MR_TRY(KeepTablesOf(program, tables_path, &tables));
   MR_TRY(RunStartup(tables, registry, *root_, model.seed()));
-  MR_TRY(RestoreVariables(folder, {model.variable().begin(), model.variable().end()}, *root_));
+  std::map<std::string, Tensor> none;
+  MR_TRY(RestoreVariables(folder, {model.variable().begin(), model.variable().end()}, *root_, &none));
   return Compile(program, registry);
 }
 
@@ -137,7 +244,10 @@ Status Predictor::LoadPaddle(const std::string& folder, const OpRegistry& regist
   FeedFetch lists;
   MR_ASSIGN(const ProgramDesc program, ReadPaddleProgram(files, &lists));
   feeds_ = lists.feeds;
-  MR_ASSIGN(prediction_, ChoosePrediction(lists.fetches, options.prediction));
+  fetches_ = lists.fetches;
+  if (!options.every_prediction) {
+    MR_ASSIGN(prediction_, ChoosePrediction(fetches_, options.prediction));
+  }
   if (options.data_desc != nullptr) {
     data_desc_ = *options.data_desc;
   } else {
@@ -147,14 +257,18 @@ Status Predictor::LoadPaddle(const std::string& folder, const OpRegistry& regist
   return Compile(program, registry);
 }
 
-Status Predictor::Compile(const ProgramDesc& program, const OpRegistry& registry) {
+Status Predictor::Compile(ProgramDesc program, const OpRegistry& registry) {
+  ResolveZeros("", &data_desc_);
   MR_ASSIGN(SlotSchema schema, SlotSchema::Create(data_desc_));
   MR_TRY(CheckFed(schema, feeds_));
   schema_ = std::make_unique<const SlotSchema>(std::move(schema));
+  MR_TRY(CheckWithoutEffects(program, registry));
   CompileOptions options;
-  options.fetches = {prediction_};
+  options.fetches = prediction_.empty() ? fetches_ : std::vector<std::string>{prediction_};
   options.forward_only = true;
   MR_ASSIGN(executable_, Executable::Compile(program, registry, options));
+  if (!prediction_.empty()) MR_TRY(CheckPrediction(*executable_, prediction_));
+  program_ = std::move(program);
   return Status::Ok();
 }
 
@@ -167,7 +281,8 @@ Result<std::unique_ptr<PredictSession>> PredictSession::Create(const Predictor& 
   options.read_only = true;
   MR_ASSIGN(session->frame_, Frame::Create(*predictor.executable_, &schema, *predictor.root_, options));
   const Variable* prediction = session->frame_->Find(predictor.prediction_);
-  if (prediction == nullptr) return Internal("the model's program has no variable \"" + predictor.prediction_ + "\"");
+  if (prediction == nullptr || !prediction->Is<Tensor>())
+    return Internal("the model's program has no tensor \"" + predictor.prediction_ + "\"");
   session->prediction_ = &prediction->Get<Tensor>();
   session->prediction_name_ = predictor.prediction_;
   session->scores_.reserve(static_cast<size_t>(max_rows));
@@ -178,12 +293,12 @@ Result<std::span<const float>> PredictSession::Run(const SlotBatch& batch) {
   RunContext context;
   context.batch = &batch;
   context.rows = batch.rows();
-  MR_TRY(frame_->Run(context));
+  if (const Status ran = frame_->Run(context); !ran.ok()) return Harmless(ran);
   const auto rows = static_cast<size_t>(batch.rows());
   const auto count = static_cast<size_t>(prediction_->numel());
-  if (rows == 0 || count % rows != 0) {
-    return Internal("a prediction of shape " + prediction_->dims().ToString() + " for " + std::to_string(rows) +
-                    " rows");
+  if (!HasRowOfEach(*prediction_, batch.rows())) {
+    return InvalidConfig("\"" + prediction_name_ + "\" is " + prediction_->dims().ToString() + " for " +
+                         std::to_string(rows) + " rows, and predictions have a score or more for each of them");
   }
   if (prediction_->dtype() != DType::kFloat32) {
     return InvalidConfig("\"" + prediction_name_ + "\" is " + std::string(DTypeName(prediction_->dtype())) +

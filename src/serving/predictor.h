@@ -4,20 +4,34 @@
 #include <string>
 #include <vector>
 
+#include "batch/slot_batch.h"
+#include "batch/slot_schema.h"
 #include "core/status.h"
 #include "data_feed.pb.h"
-#include "framework/executable.h"
-#include "framework/scope.h"
-#include "framework/slot_batch.h"
-#include "framework/slot_schema.h"
+#include "runtime/frame.h"
+#include "runtime/scope.h"
 
 namespace millrace {
+
+class DataFeedFactory;
 
 /// Which part of a saved model is loaded, and how its lines are read.
 struct PredictorOptions {
   std::string feed = "offline";             ///< or "online"
   std::string prediction;                   ///< of several that a model of Paddle returns; empty: its only one
+  bool every_prediction = false;            ///< all of them, for who does not score
   const DataFeedDesc* data_desc = nullptr;  ///< instead of the model's own
+  const DataFeedFactory* feeds = nullptr;   ///< that will read lines; looked at for warnings() alone
+};
+
+/// A saved model as a program and its variables, for who runs it himself.
+struct LoadedModel {
+  ProgramDesc program;               ///< the forward part, fed with ids
+  std::vector<std::string> feeds;    ///< variables, in the order of the model's list
+  std::vector<std::string> fetches;  ///< what it returns
+  uint64_t seed = 1;                 ///< that rows which a table does not have start by
+  std::unique_ptr<Scope> root;
+  std::vector<std::string> warnings;  ///< those of a Predictor
 };
 
 /// A saved model, ready to score. Constant and thread-safe after Load; each caller makes a session of its own.
@@ -25,28 +39,45 @@ class Predictor {
  public:
   /// Reads and checks the folder that SaveInferenceModel wrote, or a model of Paddle (FindPaddleModel). `registry`
   /// must outlive the predictor. kNotFound for a folder that is no model, kBadData for a damaged file, kInvalidConfig
-  /// for a feed, a prediction or slots that the model does not have.
+  /// for a feed, a prediction or slots that the model does not have, and for operators of plugins that are not loaded.
   static Result<std::unique_ptr<const Predictor>> Load(const std::string& folder, const OpRegistry& registry,
                                                        const PredictorOptions& options);
+
+  /// The same for a caller with a scope of his own; of a model of Paddle, everything that it returns.
+  static Result<LoadedModel> LoadProgram(const std::string& folder, const OpRegistry& registry);
 
   /// How lines are read, as in training.
   const DataFeedDesc& data_desc() const { return data_desc_; }
   const SlotSchema& schema() const { return *schema_; }
   /// Slots that a score depends on.
   const std::vector<std::string>& feeds() const { return feeds_; }
+  /// The slot with what is predicted; empty where the model does not say.
+  const std::string& label() const { return label_; }
+  /// A line for each plugin that is loaded in another version than the one that the model was saved with.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  /// kInvalidConfig where `feeds` has not the class that reads the model's lines: with the plugin that brings it, as
+  /// far as the model says, and how one is loaded.
+  Status CheckLines(const DataFeedFactory& feeds) const;
 
  private:
   friend class PredictSession;
   Predictor() = default;
+  Status LoadAny(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options);
   Status LoadOwn(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options);
   Status LoadPaddle(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options);
-  Status Compile(const ProgramDesc& program, const OpRegistry& registry);
+  Status Compile(ProgramDesc program, const OpRegistry& registry);
 
   DataFeedDesc data_desc_;
   std::unique_ptr<const SlotSchema> schema_;
   std::vector<std::string> feeds_;
-  std::string prediction_;
+  std::vector<std::string> fetches_;  ///< what the model returns
+  std::string prediction_;            ///< the one of them that rows are scored by; empty: all are wanted
+  std::string label_;
+  std::vector<std::string> warnings_;
+  std::string lines_plugin_;   ///< what the model says of the plugin that reads its lines
+  std::string plugin_advice_;  ///< of the registry
   uint64_t seed_ = 1;
+  ProgramDesc program_;
   std::unique_ptr<Scope> root_;
   std::unique_ptr<const Executable> executable_;
 };

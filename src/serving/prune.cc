@@ -39,6 +39,24 @@ void InsertOuterNames(const ProgramDesc& program, const OpDesc& op, Names* reads
   }
 }
 
+/// An operator of a block that no score can depend on: save, or a print beside the way.
+bool WritesNothing(const OpDesc& op) {
+  const auto& outputs = op.outputs();
+  return std::all_of(outputs.begin(), outputs.end(),
+                     [](const OpDesc::Var& var) { return var.arguments_size() == 0; }) &&
+         std::none_of(op.attrs().begin(), op.attrs().end(), IsBlock);
+}
+
+// Saved models compute and print nothing; `print` hands on what it shows.
+OpDesc WithoutPrint(const OpDesc& op) {
+  if (op.type() != "print") return op;
+  OpDesc assign;
+  assign.set_type("assign");
+  SetInput(assign, "X", InputArguments(op, "In"));
+  SetOutput(assign, "Out", OutputArguments(op, "Out"));
+  return assign;
+}
+
 /// Copies the blocks of an operator of block `parent`, and those within them, and lets it name the copies.
 void CopyBlocks(const ProgramDesc& program, int parent, OpDesc* op, ProgramDesc* to) {
   for (OpDesc::Attr& attr : *op->mutable_attrs()) {
@@ -49,7 +67,12 @@ void CopyBlocks(const ProgramDesc& program, int parent, OpDesc* op, ProgramDesc*
     copy->set_idx(index);
     copy->set_parent_idx(parent);
     attr.set_block_idx(index);
-    for (OpDesc& inner : *copy->mutable_ops()) CopyBlocks(program, index, &inner, to);
+    auto* ops = copy->mutable_ops();
+    ops->erase(std::remove_if(ops->begin(), ops->end(), WritesNothing), ops->end());
+    for (OpDesc& inner : *ops) {
+      inner = WithoutPrint(inner);
+      CopyBlocks(program, index, &inner, to);
+    }
   }
 }
 
@@ -114,7 +137,7 @@ Result<ProgramDesc> PruneProgram(const ProgramDesc& program, const std::vector<s
     for (const std::string& name : reads) {
       if (!stops.contains(name)) needed.insert(name);
     }
-    kept.push_back(std::move(op));
+    kept.push_back(WithoutPrint(op));
   }
   for (const std::string& target : targets) {
     if (!written.contains(target)) return InvalidConfig("no operator of the program computes \"" + target + "\"");

@@ -5,7 +5,7 @@
 
 #include "core/status.h"
 #include "framework.pb.h"
-#include "framework/op_registry.h"
+#include "program/op_registry.h"
 
 namespace millrace {
 
@@ -16,7 +16,8 @@ ProgramDesc ForwardProgram(const ProgramDesc& program, const OpRegistry& registr
 /// The part of block 0 of `program` that computes `targets`, taking the variables of `given` as they come.
 ///
 /// Keeps operators in their order, those with blocks of their own (while, conditional_block) with all of these, and
-/// declares only what they name. A softmax_with_cross_entropy of which only the
+/// declares only what they name. A `print` becomes an assign; operators of those blocks that write no variable are left
+/// out. A softmax_with_cross_entropy of which only the
 /// probabilities are wanted becomes a softmax, so that no label is needed. kInvalidConfig for a target that nothing
 /// computes.
 Result<ProgramDesc> PruneProgram(const ProgramDesc& program, const std::vector<std::string>& targets,

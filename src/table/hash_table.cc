@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <new>
+#include <sstream>
 #include <vector>
 
 #include "core/machine_memory.h"
+#include "kernels/non_finite.h"
 #include "model.pb.h"
 #include "table/key_index.h"
 #include "table/row_initializer.h"
@@ -17,6 +20,16 @@ namespace {
 
 constexpr size_t kShards = 16;
 constexpr size_t kGroup = 32;  // keys whose cells are fetched together
+
+/// A rule with the constants that its state was made with: penalties may change while a table is trained.
+std::string WithoutPenalties(const std::string& rule) {
+  std::istringstream words(rule);
+  std::string kept;
+  for (std::string word; words >> word;) {
+    if (!word.starts_with("l1=") && !word.starts_with("l2=")) kept += word + " ";
+  }
+  return kept;
+}
 
 class HashTable final : public SparseTable {
  public:
@@ -33,10 +46,9 @@ class HashTable final : public SparseTable {
     out->rows.resize(keys.size());
     out->missing.clear();
     reclaimer_.Enter();
-    for (size_t begin = 0; begin < keys.size(); begin += kGroup) {
-      FindGroup(keys.subspan(begin, std::min(kGroup, keys.size() - begin)), mode, begin, out);
-    }
+    const bool has_memory = FindGroups(keys, mode, out);
     reclaimer_.Leave();
+    if (!has_memory) return NoMemoryForRows();
     if (!out->missing.empty()) ShowInitial(keys, out);
     return Status::Ok();
   }
@@ -87,18 +99,24 @@ class HashTable final : public SparseTable {
     if (stats().rows != 0) return AlreadyExists("table \"" + shape_.name + "\" is not empty: load into a new one");
     MR_ASSIGN(const TableHeader header, ReadTableHeader(in));
     MR_TRY(CheckFits(header));
-    TableBlock block;
     reclaimer_.Enter();
-    Status status;
-    for (uint64_t b = 0; b < TableBlocks(header) && status.ok(); ++b) {
-      status = ReadTableBlock(in, header, b, &block);
-      for (size_t i = 0; i < block.keys.size() && status.ok(); ++i) {
-        std::copy_n(block.values.data() + i * header.row_floats, header.row_floats, Insert(block.keys[i]));
-      }
-    }
+    const Status status = LoadBlocks(in, header);
     reclaimer_.Leave();
     pushes_.store(static_cast<int64_t>(header.pushes), std::memory_order_relaxed);
     return status;
+  }
+
+  NonFiniteRows FindNonFinite() const override {
+    NonFiniteRows found;
+    const auto floats = static_cast<size_t>(shape_.row_floats);
+    for (const auto& shard : shards_) {
+      shard->cells().ForEach([&](uint64_t key, const float* row) {
+        if (CountNonFinite({row, floats}) == 0) return;
+        found.least_key = found.rows == 0 ? key : std::min(found.least_key, key);
+        ++found.rows;
+      });
+    }
+    return found;
   }
 
   TableStats stats() const override {
@@ -115,7 +133,43 @@ class HashTable final : public SparseTable {
   const TableShape& shape() const override { return shape_; }
 
  private:
+  /// False when there is no memory for another row.
+  bool FindGroups(std::span<const uint64_t> keys, PullMode mode, PulledRows* out) {
+    try {
+      for (size_t begin = 0; begin < keys.size(); begin += kGroup) {
+        FindGroup(keys.subspan(begin, std::min(kGroup, keys.size() - begin)), mode, begin, out);
+      }
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    return true;
+  }
+
+  Status NoMemoryForRows() const {
+    const TableStats now = stats();
+    return Unavailable("table \"" + shape_.name + "\": no memory for more than its " + std::to_string(now.rows) +
+                       " rows (" + std::to_string(shape_.row_floats) + " floats each, " +
+                       Gibibytes(static_cast<double>(now.bytes)) +
+                       " in all): a smaller dim, an optimizer with less state, fewer distinct ids, or a larger limit "
+                       "(ulimit -v) may help");
+  }
+
   KeyIndexShard& ShardOf(uint64_t hash) { return *shards_[hash >> 60]; }
+
+  Status LoadBlocks(std::istream& in, const TableHeader& header) {
+    TableBlock block;
+    try {
+      for (uint64_t b = 0; b < TableBlocks(header); ++b) {
+        MR_TRY(ReadTableBlock(in, header, b, &block));
+        for (size_t i = 0; i < block.keys.size(); ++i) {
+          std::copy_n(block.values.data() + i * header.row_floats, header.row_floats, Insert(block.keys[i]));
+        }
+      }
+    } catch (const std::bad_alloc&) {
+      return NoMemoryForRows();
+    }
+    return Status::Ok();
+  }
 
   void FindGroup(std::span<const uint64_t> keys, PullMode mode, size_t begin, PulledRows* out) {
     std::array<uint64_t, kGroup> hashes;
@@ -172,7 +226,8 @@ class HashTable final : public SparseTable {
     const TableHeader mine = Header(TableContent::kAll);
     const bool weights_alone = saved.optimizer.empty() && saved.row_floats == saved.dim;
     if (weights_alone && saved.dim == mine.dim) return Status::Ok();
-    if (saved.dim == mine.dim && saved.row_floats == mine.row_floats && saved.optimizer == mine.optimizer) {
+    if (saved.dim == mine.dim && saved.row_floats == mine.row_floats &&
+        WithoutPenalties(saved.optimizer) == WithoutPenalties(mine.optimizer)) {
       return Status::Ok();
     }
     return InvalidConfig("table \"" + shape_.name + "\": the saved table \"" + saved.name + "\" has dim " +

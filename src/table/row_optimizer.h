@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "core/racy.h"
 #include "core/status.h"
+#include "kernels/racy.h"
 
 namespace millrace {
 

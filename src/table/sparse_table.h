@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/hash.h"
-#include "core/row_locks.h"
 #include "core/status.h"
+#include "kernels/row_locks.h"
 
 namespace millrace {
 
@@ -66,6 +66,12 @@ enum class TableContent : uint8_t {
   kWeights,  ///< without the optimizer's state: to predict with, or to start another training from
 };
 
+/// Rows that hold a NaN or an infinite value, among their weights or their state.
+struct NonFiniteRows {
+  int64_t rows = 0;
+  uint64_t least_key = 0;  ///< of these rows
+};
+
 /// Rows of `dim` weights by 64-bit key (every key is allowed, 0 too), which grow as keys come.
 ///
 /// Pull and Push may be called by any number of threads at once, also while others insert. Save, Load and
@@ -84,9 +90,11 @@ class SparseTable {
   /// Writes every row, sorted by key: equal tables give equal bytes (docs/formats/table.md).
   virtual Status Save(std::ostream& out, TableContent content) const = 0;
   /// Reads what Save wrote into this table, which must be empty and of the same dim, and, but for weights alone, of the
-  /// same optimizer; beside weights alone the state is that of new rows. A damaged file is kBadData; the table is then
-  /// to be thrown away.
+  /// same optimizer, whose penalties may be others; beside weights alone the state is that of new rows. A damaged file
+  /// is kBadData; the table is then to be thrown away.
   virtual Status Load(std::istream& in) = 0;
+  /// Looks at every row. As Save, it wants no other call meanwhile.
+  virtual NonFiniteRows FindNonFinite() const = 0;
   virtual TableStats stats() const = 0;
   virtual const TableShape& shape() const = 0;
 };

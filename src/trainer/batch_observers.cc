@@ -1,9 +1,13 @@
 #include "trainer/batch_observers.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
+
+#include "core/words.h"
 
 namespace millrace {
 namespace {
@@ -38,26 +42,25 @@ std::vector<double> ValuesOf(const Variable* variable) {
   return values;
 }
 
-void Print(const FetchLine& line) {
+}  // namespace
+
+std::string FetchText(const FetchLine& line) {
   std::string text = "time: [" + LocalTime() + "], batch: [" + std::to_string(line.batch) + "]";
   for (const FetchLine::Value& value : line.values) {
     text += ", " + value.label + "[" + std::to_string(value.values.size()) + "]:[";
     char number[32];
     for (size_t i = 0; i < value.values.size(); ++i) {
-      std::snprintf(number, sizeof(number), i == 0 ? "%.6g" : " %.6g", value.values[i]);
+      const double shown = std::isnan(value.values[i]) ? std::nan("") : value.values[i];  // its sign says nothing
+      std::snprintf(number, sizeof(number), i == 0 ? "%.6g" : " %.6g", shown);
       text += number;
     }
     text += "]";
   }
-  text += "\n";
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
+  return text + "\n";
 }
 
-}  // namespace
-
 FetchObserver::FetchObserver(const Job& job, const std::vector<const Frame*>& frames,
-                             const std::vector<MetricReader*>& metrics, const SharedProgress& progress,
+                             const std::vector<MetricAccumulator*>& metrics, const SharedProgress& progress,
                              RunReporter* reporter)
     : job_(&job), metrics_(&metrics), progress_(&progress), reporter_(reporter) {
   for (const FetchItem& item : job.fetches()) {
@@ -76,13 +79,13 @@ void FetchObserver::StartPass(int64_t epoch, std::optional<MetricTotals> window)
   epoch_ = epoch;
   earlier_window_ = std::move(window);
   window_ = job_->metrics().NewTotals();
-  for (MetricReader* reader : *metrics_) reader->TakeWindow(window_);
+  for (MetricAccumulator* accumulator : *metrics_) accumulator->TakeWindow(window_);
 }
 
 std::optional<MetricTotals> FetchObserver::Window() const {
   if (!fetches_windows_) return std::nullopt;
   MetricTotals window = earlier_window_.has_value() ? *earlier_window_ : job_->metrics().NewTotals();
-  for (const MetricReader* reader : *metrics_) reader->AddWindowTo(window);
+  for (const MetricAccumulator* accumulator : *metrics_) accumulator->AddWindowTo(window);
   return window;
 }
 
@@ -95,12 +98,12 @@ Status FetchObserver::OnBatch(const TrainedBatch& trained) {
   if (period == 0 || job_->fetches().empty() || trained.worker_batches % period != 0) return Status::Ok();
   if (fetches_totals_) {
     totals_ = job_->metrics().NewTotals();
-    for (const MetricReader* reader : *metrics_) reader->AddTo(totals_);
+    for (const MetricAccumulator* accumulator : *metrics_) accumulator->AddTo(totals_);
   }
   if (fetches_windows_) {
     window_ = earlier_window_.has_value() ? *std::move(earlier_window_) : job_->metrics().NewTotals();
     earlier_window_.reset();
-    for (MetricReader* reader : *metrics_) reader->TakeWindow(window_);
+    for (MetricAccumulator* accumulator : *metrics_) accumulator->TakeWindow(window_);
   }
   FetchLine line;
   line.step = trained.context.step + 1;
@@ -117,8 +120,25 @@ Status FetchObserver::OnBatch(const TrainedBatch& trained) {
     if (item.kind == FetchItem::Kind::kVariable) value.values = ValuesOf(variables[i]);
     line.values.push_back(std::move(value));
   }
-  Print(line);
-  return reporter_ == nullptr ? Status::Ok() : reporter_->OnFetch(line);
+  if (reporter_ != nullptr) return reporter_->OnFetch(line);
+  std::fputs(FetchText(line).c_str(), stdout);
+  std::fflush(stdout);
+  return Status::Ok();
+}
+
+Status CheckVocabularies(const std::vector<ModelExport>& exports, const SlotBatch& batch, const RunContext& context) {
+  for (const ModelExport& wanted : exports) {
+    int row = 0;
+    const std::string problem = wanted.FindIdBeyond(batch, &row);
+    if (!problem.empty()) return InvalidConfig(context.DescribeRow(row) + ": " + problem);
+  }
+  return Status::Ok();
+}
+
+Status VocabularyObserver::OnBatch(const TrainedBatch& trained) {
+  if (left_ == 0) return Status::Ok();
+  --left_;
+  return CheckVocabularies(*exports_, trained.batch, trained.context);
 }
 
 std::vector<FetchLine::Value> FetchedVariables(const Job& job, const Frame& frame) {
@@ -128,6 +148,31 @@ std::vector<FetchLine::Value> FetchedVariables(const Job& job, const Frame& fram
     values.push_back({item.name, item.label, ValuesOf(frame.Find(item.name))});
   }
   return values;
+}
+
+bool PrintsNothing(const Job& job, int64_t from, int64_t to) {
+  const int period = job.desc().fetch_config().print_period();
+  return period == 0 || job.fetches().empty() || from / period == to / period;
+}
+
+FetchLine PointOfEpoch(const Job& job, const RunState& state, const MetricValues& metrics,
+                       std::vector<FetchLine::Value> fetched) {
+  FetchLine line;
+  line.step = state.step;
+  line.epoch = state.epoch;
+  line.examples = state.examples;
+  line.batch = state.printed_batches;
+  line.values = std::move(fetched);
+  // No print began a new window: it is the whole pass.
+  for (const FetchItem& item : job.fetches()) {
+    if (item.kind != FetchItem::Kind::kWindowMetric) continue;
+    const auto found = std::find_if(metrics.begin(), metrics.end(), [&](const auto& metric) {
+      return metric.first == job.metrics().names()[item.metric];
+    });
+    if (found != metrics.end()) line.values.push_back({item.name, item.label, {found->second}});
+  }
+  for (const auto& [name, value] : metrics) line.values.push_back({name, name, {value}});
+  return line;
 }
 
 HandlerObserver::HandlerObserver(FetchHandler& handler, const std::vector<const Frame*>& frames)
@@ -160,15 +205,18 @@ Status ProfileObserver::OnBatch(const TrainedBatch& trained) {
   if (batches_ % kProfilePeriod != 0) return Status::Ok();
   const std::vector<int64_t>& ops = trained.frame.op_nanoseconds();
   const auto batches = static_cast<double>(batches_);
+  std::string text;
   for (size_t i = 0; i < ops.size(); ++i) {
-    std::fprintf(stderr, "op_name:[%zu][%s], op_mean_time:[%fs]\n", i, trained.frame.op_type(i).c_str(),
-                 1e-9 * static_cast<double>(ops[i]) / batches);
+    text += "op_name:[" + std::to_string(i) + "][" + trained.frame.op_type(i) + "], op_mean_time:[" +
+            std::to_string(1e-9 * static_cast<double>(ops[i]) / batches) + "s]\n";
   }
   const double read = 1e-9 * static_cast<double>(read_nanoseconds_);
   const double run = 1e-9 * static_cast<double>(run_nanoseconds_);
-  std::fprintf(stderr, "mean read time: %fs\n", read / batches);
-  std::fprintf(stderr, "IO percent: %f\n", 100 * read / (read + run));
-  std::fprintf(stderr, "%6.2f instances/s\n", static_cast<double>(examples_) / (read + run));
+  text += "mean read time: " + std::to_string(read / batches) + "s\n";
+  text += "IO percent: " + std::to_string(100 * read / (read + run)) + "\n";
+  char rate[64];
+  std::snprintf(rate, sizeof(rate), "%6.2f instances/s\n", static_cast<double>(examples_) / (read + run));
+  Say(text + rate);
   return Status::Ok();
 }
 

@@ -16,13 +16,16 @@
 
 namespace millrace {
 
-/// Prints the fetched values of worker 0 every print_period batches, in Paddle's form on standard output:
+/// Fetched values in Paddle's form, a line:
 ///     time: [2026-01-31 12:00:00], batch: [100], loss[1]:[0.41], auc[1]:[0.78]
-/// and hands them to the reporter. Window metrics ("batch_auc") cover the batches since the last print.
+std::string FetchText(const FetchLine& line);
+
+/// Hands the fetched values of worker 0 to the reporter every print_period batches, and prints them on standard output
+/// where there is none. Window metrics ("batch_auc") cover the batches since the last print.
 class FetchObserver final : public BatchObserver {
  public:
   /// `metrics` are the readers of all workers. `frames` are worker 0's. All outlive the observer.
-  FetchObserver(const Job& job, const std::vector<const Frame*>& frames, const std::vector<MetricReader*>& metrics,
+  FetchObserver(const Job& job, const std::vector<const Frame*>& frames, const std::vector<MetricAccumulator*>& metrics,
                 const SharedProgress& progress, RunReporter* reporter);
   Status OnBatch(const TrainedBatch& trained) override;
   /// A new pass: metrics start again. `window` is what an earlier run added up in it since its last print.
@@ -38,7 +41,7 @@ class FetchObserver final : public BatchObserver {
   double Metric(const FetchItem& item) const;
 
   const Job* job_;
-  const std::vector<MetricReader*>* metrics_;
+  const std::vector<MetricAccumulator*>* metrics_;
   const SharedProgress* progress_;
   RunReporter* reporter_;
   std::vector<FrameVariables> frames_;
@@ -53,6 +56,12 @@ class FetchObserver final : public BatchObserver {
 /// What fetch_config names, with the values that are in a worker's frame now; metrics have none. A variable without
 /// values yet has none either.
 std::vector<FetchLine::Value> FetchedVariables(const Job& job, const Frame& frame);
+
+/// Whether batches `from` (not among them) to `to` of worker 0 are too few to have a print among them.
+bool PrintsNothing(const Job& job, int64_t from, int64_t to);
+/// What RunReporter::OnPoint gets for an epoch that ends in `state`. `fetched`: FetchedVariables.
+FetchLine PointOfEpoch(const Job& job, const RunState& state, const MetricValues& metrics,
+                       std::vector<FetchLine::Value> fetched);
 
 /// Calls a FetchHandler from worker 0's thread.
 class HandlerObserver final : public BatchObserver {
@@ -72,6 +81,22 @@ class HandlerObserver final : public BatchObserver {
   std::chrono::duration<double> period_;
   Clock::time_point last_ = Clock::now();
   std::vector<FrameVariables> frames_;
+};
+
+/// kInvalidConfig with the line of an id in `batch` that the vocabulary of an export does not hold. `context` is that
+/// of the batch. Looks at each id of exported tables.
+Status CheckVocabularies(const std::vector<ModelExport>& exports, const SlotBatch& batch, const RunContext& context);
+
+/// Ends the run at its first batches when they hold an id that an export's vocabulary does not: hashed ids would
+/// otherwise be refused when all is trained.
+class VocabularyObserver final : public BatchObserver {
+ public:
+  explicit VocabularyObserver(const std::vector<ModelExport>& exports) : exports_(&exports) {}
+  Status OnBatch(const TrainedBatch& trained) override;
+
+ private:
+  const std::vector<ModelExport>* exports_;
+  int left_ = 8;  ///< batches to look at
 };
 
 /// Writes mean times to standard error every 100 batches of worker 0, as Paddle's debug mode does: a line an operator,

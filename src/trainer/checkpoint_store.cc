@@ -1,23 +1,23 @@
 #include "trainer/checkpoint_store.h"
 
-#include <google/protobuf/text_format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
 
 #include "core/checksummed_file.h"
+#include "core/contained_file.h"
 #include "core/file.h"
+#include "core/folder_names.h"
 #include "core/replace_folder.h"
 #include "core/sealed_text.h"
-#include "program/variable_store.h"
+#include "runtime/checkpoint_manifest.h"
+#include "runtime/variable_store.h"
 
 namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFormatVersion = 1;
 constexpr char kManifest[] = "MANIFEST";
 constexpr char kMetricsFile[] = "metrics";
 constexpr char kWriting[] = ".writing-";
@@ -41,50 +41,36 @@ std::optional<int64_t> StepOf(std::string_view name) {
 
 // Newest first.
 std::vector<std::string> StepFolders(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    std::string name = entry.path().filename().string();
-    if (StepOf(name).has_value() && entry.is_directory(error)) names.push_back(std::move(name));
-  }
+  Result<std::vector<std::string>> all = NamesIn(folder);
+  if (!all.ok()) return {};
+  std::vector<std::string> names = *std::move(all);
+  std::erase_if(names, [&](const std::string& name) {
+    std::error_code unknown;
+    return !StepOf(name).has_value() || !fs::is_directory(folder + "/" + name, unknown);
+  });
   std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
     return a.size() != b.size() ? a.size() > b.size() : a > b;
   });
   return names;
 }
 
-std::string ManifestText(const CheckpointManifest& manifest) {
-  std::string text;
-  google::protobuf::TextFormat::PrintToString(manifest, &text);
-  return SealText(std::move(text));
+/// As FileInFolder; a file that is missing is damage as well.
+Result<std::string> InCheckpoint(const std::string& folder, const char* file) {
+  Result<std::string> path = FileInFolder(folder, file);
+  if (path.status().code() == StatusCode::kNotFound) return BadData(path.status().message());
+  return path;
 }
 
-Result<CheckpointManifest> ReadManifest(const std::string& path) {
-  MR_ASSIGN(const std::string text, ReadSealedText(path));
-  CheckpointManifest manifest;
-  if (!google::protobuf::TextFormat::ParseFromString(text, &manifest)) {
-    return BadData("\"" + path + "\" is not a checkpoint's manifest that this version reads");
-  }
-  if (manifest.format_version() != kFormatVersion) {
-    return BadData("\"" + path + "\" has format version " + std::to_string(manifest.format_version()) +
-                   "; this program reads version " + std::to_string(kFormatVersion));
-  }
-  if (manifest.epoch() < 0 || manifest.step() < 0 || manifest.examples() < 0) {
-    return BadData("\"" + path + "\" counts below zero: epoch " + std::to_string(manifest.epoch()) + ", step " +
-                   std::to_string(manifest.step()) + ", " + std::to_string(manifest.examples()) + " examples");
-  }
-  return manifest;
+/// Says which step a folder is of, as its name does.
+Status CheckStep(const std::string& name, const FoundCheckpoint& found) {
+  if (StepOf(name) == found.manifest.step()) return Status::Ok();
+  return BadData("its MANIFEST is of step " + std::to_string(found.manifest.step()));
 }
 
 Result<StoredFile> WriteMetrics(const std::string& folder, const std::string& metrics) {
   MR_ASSIGN(const auto file, ChecksummedFile::Create(folder + "/" + kMetricsFile));
   file->stream().write(metrics.data(), static_cast<std::streamsize>(metrics.size()));
-  MR_ASSIGN(const FileSum sum, file->Finish());
-  StoredFile stored;
-  stored.set_name(kMetricsFile);
-  stored.set_bytes(sum.bytes);
-  stored.set_crc32c(sum.crc32c);
-  return stored;
+  return FinishFile(*file, kMetricsFile);
 }
 
 /// Writes everything that a checkpoint holds into a folder of its own.
@@ -92,7 +78,7 @@ Status Fill(const std::string& folder, const CheckpointContent& content, const P
             const Scope& root) {
   MR_ASSIGN(const StoredVariables stored, StoreVariables(program, folder, root, TableContent::kAll));
   CheckpointManifest manifest = content.manifest;
-  manifest.set_format_version(kFormatVersion);
+  manifest.set_format_version(kManifestVersion);
   for (const StoredVariable& variable : stored.variables) *manifest.add_variable() = variable;
   for (const StoredFile& file : stored.files) *manifest.add_file() = file;
   MR_ASSIGN(*manifest.add_file(), WriteMetrics(folder, content.metrics));
@@ -114,10 +100,10 @@ Result<CheckpointStore> CheckpointStore::Create(const std::string& folder, int k
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return IoError("cannot make the folder \"" + folder + "\": " + error.message());
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().filename().string().starts_with(kWriting)) MR_TRY(RemoveFolder(entry.path().string()));
+  MR_ASSIGN(const std::vector<std::string> names, NamesIn(folder));
+  for (const std::string& name : names) {
+    if (name.starts_with(kWriting)) MR_TRY(RemoveFolder(folder + "/" + name));
   }
-  if (error) return IoError("cannot read the folder \"" + folder + "\": " + error.message());
   return CheckpointStore(folder, std::max(keep, 1));
 }
 
@@ -127,7 +113,8 @@ Status CheckpointStore::BeginRun(uint64_t run_id) const {
 
 Result<std::optional<uint64_t>> CheckpointStore::CurrentRun() const {
   const std::string path = folder_ + "/" + kRun;
-  if (!fs::exists(path)) return std::optional<uint64_t>();
+  if (!MayBeThere(path)) return std::optional<uint64_t>();
+  MR_TRY(FileInFolder(folder_, kRun).status());
   MR_ASSIGN(const std::string text, ReadSealedText(path));
   uint64_t run_id = 0;
   if (std::from_chars(text.data(), text.data() + text.size(), run_id).ec != std::errc()) {
@@ -153,6 +140,8 @@ Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDes
   return Prune(content.manifest.run_id(), content.manifest.step());
 }
 
+bool CheckpointStore::HasAny() const { return !StepFolders(folder_).empty(); }
+
 bool CheckpointStore::HasLaterThan(int64_t step) const {
   const std::vector<std::string> names = StepFolders(folder_);
   return !names.empty() && StepOf(names[0]).value_or(0) > step;
@@ -164,7 +153,9 @@ Status CheckpointStore::Prune(uint64_t run_id, int64_t step) const {
   int kept = 0;
   for (const std::string& name : StepFolders(folder_)) {
     const std::string path = folder_ + "/" + name;
-    const Result<CheckpointManifest> manifest = ReadManifest(path + "/" + kManifest);
+    const Result<std::string> manifest_path = InCheckpoint(path, kManifest);
+    const Result<CheckpointManifest> manifest =
+        manifest_path.ok() ? ReadManifest(*manifest_path) : manifest_path.status();
     const bool is_ours = manifest.ok() && manifest->run_id() == run_id;
     const bool is_left_behind = StepOf(name).value_or(0) > step;
     if (is_ours && !is_left_behind && (kept++ < keep_ || name == best)) continue;
@@ -174,21 +165,20 @@ Status CheckpointStore::Prune(uint64_t run_id, int64_t step) const {
   return Status::Ok();
 }
 
-Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const ProgramDesc& program) {
+Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits) {
   FoundCheckpoint found;
   found.folder = folder;
-  MR_ASSIGN(found.manifest, ReadManifest(folder + "/" + kManifest));
+  MR_ASSIGN(const std::string manifest, InCheckpoint(folder, kManifest));
+  MR_ASSIGN(found.manifest, ReadManifest(manifest));
   const auto& files = found.manifest.file();
   MR_TRY(CheckStoredFiles(folder, {files.begin(), files.end()}));
-  const auto& variables = found.manifest.variable();
-  if (Status fits = CompareVariables(program, {variables.begin(), variables.end()}); !fits.ok()) {
-    return std::move(fits).Context("checkpoint \"" + folder + "\" does not fit this job");
-  }
-  MR_ASSIGN(found.metrics, ReadFile(folder + "/" + kMetricsFile));
+  MR_TRY(fits(found.manifest).Context("checkpoint \"" + folder + "\" does not fit this job"));
+  MR_ASSIGN(const std::string metrics, InCheckpoint(folder, kMetricsFile));
+  MR_ASSIGN(found.metrics, ReadFile(metrics));
   return found;
 }
 
-Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const ProgramDesc& program,
+Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const CheckpointFits& fits,
                                                                    std::vector<std::string>* refused) const {
   Result<std::optional<uint64_t>> run = CurrentRun();
   if (!run.ok()) refused->push_back(run.status().message() + "; any run's checkpoint will do");
@@ -196,13 +186,17 @@ Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const Program
   std::string all;
   for (const std::string& name : StepFolders(folder_)) {
     const std::string path = folder_ + "/" + name;
-    if (const auto manifest = ReadManifest(path + "/" + kManifest);
+    const Result<std::string> manifest_path = InCheckpoint(path, kManifest);
+    if (const auto manifest = manifest_path.ok() ? ReadManifest(*manifest_path) : manifest_path.status();
         manifest.ok() && run_id != 0 && manifest->run_id() != run_id) {
       refused->push_back("checkpoint \"" + path + "\" is of an earlier run, before one that started anew; --resume=" +
                          path + " goes on from it");
       continue;
     }
-    Result<FoundCheckpoint> found = ReadCheckpoint(path, program);
+    Result<FoundCheckpoint> found = ReadCheckpoint(path, fits);
+    if (found.ok()) {
+      if (Status same = CheckStep(name, *found); !same.ok()) found = std::move(same);
+    }
     if (found.ok()) return std::optional<FoundCheckpoint>(std::move(found).value());
     if (found.status().code() != StatusCode::kBadData) return std::move(found).status();
     refused->push_back("checkpoint \"" + path + "\" is refused: " + found.status().message());
@@ -212,8 +206,8 @@ Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const Program
   return BadData(all + "\nno checkpoint is whole; --resume=never starts anew");
 }
 
-std::optional<FoundCheckpoint> CheckpointStore::FindBest(const ProgramDesc& program) const {
-  Result<FoundCheckpoint> found = ReadCheckpoint(folder_ + "/" + kBest, program);
+std::optional<FoundCheckpoint> CheckpointStore::FindBest(const CheckpointFits& fits) const {
+  Result<FoundCheckpoint> found = ReadCheckpoint(folder_ + "/" + kBest, fits);
   return found.ok() ? std::optional(std::move(found).value()) : std::nullopt;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -7,11 +8,14 @@
 #include "checkpoint.pb.h"
 #include "core/status.h"
 #include "framework.pb.h"
-#include "framework/scope.h"
+#include "runtime/scope.h"
 
 namespace millrace {
 
-/// A checkpoint that was found whole and fits the program.
+/// Says what differs between a checkpoint and the job that is to go on from it: kInvalidConfig. Ok: it fits.
+using CheckpointFits = std::function<Status(const CheckpointManifest& manifest)>;
+
+/// A checkpoint that was found whole and fits the job.
 struct FoundCheckpoint {
   std::string folder;
   CheckpointManifest manifest;
@@ -35,6 +39,9 @@ class CheckpointStore {
   /// `keep` (at least 1) and the best.
   static Result<CheckpointStore> Create(const std::string& folder, int keep);
 
+  /// The same for who reads alone, perhaps while another process writes: changes nothing.
+  static CheckpointStore Open(const std::string& folder) { return {folder, 1}; }
+
   /// Notes that checkpoints are of this run from now on: FindNewest passes over those of others, which stay until the
   /// first Write. kIo with the system's reason.
   Status BeginRun(uint64_t run_id) const;
@@ -46,14 +53,16 @@ class CheckpointStore {
 
   /// The newest checkpoint of the current run that is whole; nullopt when it has none at all. Damaged ones, and those
   /// of other runs, are appended to `*refused`, with the reason; when all of the run are damaged that is kBadData. A
-  /// whole one that does not fit `program` is kInvalidConfig and says what differs.
-  Result<std::optional<FoundCheckpoint>> FindNewest(const ProgramDesc& program,
+  /// whole one that does not fit is kInvalidConfig and says what differs.
+  Result<std::optional<FoundCheckpoint>> FindNewest(const CheckpointFits& fits,
                                                     std::vector<std::string>* refused) const;
 
   /// The checkpoint that the link `best` names; nullopt without the link, or when what it names does not fit or is not
   /// whole.
-  std::optional<FoundCheckpoint> FindBest(const ProgramDesc& program) const;
+  std::optional<FoundCheckpoint> FindBest(const CheckpointFits& fits) const;
 
+  /// Whether there is a checkpoint, of whatever run.
+  bool HasAny() const;
   /// Whether there are checkpoints of later steps, of whatever run.
   bool HasLaterThan(int64_t step) const;
 
@@ -69,6 +78,6 @@ class CheckpointStore {
 };
 
 /// Reads and checks one checkpoint folder; kBadData when it is damaged, kInvalidConfig when it does not fit.
-Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const ProgramDesc& program);
+Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits);
 
 }  // namespace millrace

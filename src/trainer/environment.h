@@ -6,7 +6,7 @@
 #include "datafeed/data_feed.h"
 #include "dataset/dataset_factory.h"
 #include "device_worker/device_worker.h"
-#include "framework/op_registry.h"
+#include "program/op_registry.h"
 #include "reader/reader_registry.h"
 
 namespace millrace {

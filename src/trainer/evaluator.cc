@@ -12,10 +12,11 @@ namespace millrace {
 namespace {
 
 /// A shape rule may promise what nobody can read as a loss.
-Status CheckLoss(const std::string& name, const Tensor& loss) {
-  if (loss.dtype() == DType::kFloat32 && loss.numel() > 0) return Status::Ok();
+Result<double> LossOfBatch(const std::string& name, const Tensor& loss) {
+  if (loss.dtype() == DType::kFloat32 && loss.numel() > 0) return loss.data<float>()[0];
+  if (loss.dtype() == DType::kFloat64 && loss.numel() > 0) return loss.data<double>()[0];
   return InvalidConfig("the loss \"" + name + "\" is " + std::string(DTypeName(loss.dtype())) + " " +
-                       loss.dims().ToString() + "; evaluation needs a float32 value");
+                       loss.dims().ToString() + "; evaluation needs a float32 or float64 value");
 }
 
 }  // namespace
@@ -25,8 +26,8 @@ Result<std::unique_ptr<Evaluator>> Evaluator::Create(Job& job, Dataset& dataset)
   for (int i = 0; i < job.workers(); ++i) {
     Reader reader;
     MR_ASSIGN(reader.frame, Frame::Create(job.eval(), &job.dataset().schema(), job.root(), job.frame_options(i, true)));
-    MR_ASSIGN(reader.metrics, MetricReader::Create(job.metrics(), *reader.frame, &job.odd_labels()));
-    const Variable* loss = job.model().loss.empty() ? nullptr : reader.frame->Find(job.model().loss);
+    MR_ASSIGN(reader.metrics, MetricAccumulator::Create(job.metrics(), *reader.frame, &job.label_monitor()));
+    const Variable* loss = job.loss().empty() ? nullptr : reader.frame->Find(job.loss());
     if (loss != nullptr && loss->Is<Tensor>()) reader.loss = &loss->Get<Tensor>();
     evaluator->readers_.push_back(std::move(reader));
   }
@@ -56,8 +57,8 @@ Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop
     MR_TRY(reader.frame->Run(context));
     MR_TRY(reader.metrics->Add(context));
     if (reader.loss != nullptr) {
-      MR_TRY(CheckLoss(job_->model().loss, *reader.loss));
-      reader.loss_sum += static_cast<double>(reader.loss->data<float>()[0]) * batch->rows();
+      MR_ASSIGN(const double loss, LossOfBatch(job_->loss(), *reader.loss));
+      reader.loss_sum += loss * batch->rows();
     }
     reader.examples += batch->rows();
   }
@@ -113,6 +114,7 @@ Result<EvalReport> Evaluator::Run(const RunState& state, std::stop_token stop) {
   const bool has_loss = readers_[0].loss != nullptr;
   report.loss = has_loss ? loss / static_cast<double>(report.examples) : std::numeric_limits<double>::quiet_NaN();
   report.metrics = job_->metrics().Compute(totals);
+  report.non_finite_rows = job_->metrics().NonFiniteRows(totals);
   report.data = dynamic_cast<InMemoryControl*>(&dataset) != nullptr ? loaded_stats_ : *stats;
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;

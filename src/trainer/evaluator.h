@@ -25,7 +25,7 @@ class Evaluator {
  private:
   struct Reader {
     std::unique_ptr<Frame> frame;
-    std::unique_ptr<MetricReader> metrics;
+    std::unique_ptr<MetricAccumulator> metrics;
     const Tensor* loss = nullptr;
     double loss_sum = 0;
     int64_t examples = 0;

@@ -58,7 +58,7 @@ void SumUp(const ImportanceReport& report, FeatureImportance* group) {
 Status CheckFeatureImportance(const Job& job) {
   const FeatureImportanceDesc& desc = job.desc().feature_importance();
   const auto& names = job.metrics().names();
-  const bool is_loss = desc.metric() == "loss" && !job.model().loss.empty();
+  const bool is_loss = desc.metric() == "loss" && !job.loss().empty();
   if (is_loss || std::find(names.begin(), names.end(), desc.metric()) != names.end()) return Status::Ok();
   return InvalidConfig("feature_importance.metric: the job does not compute \"" + desc.metric() + "\"");
 }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/status.h"
-#include "framework/tensor.h"
+#include "runtime/tensor.h"
 
 namespace millrace {
 

@@ -1,9 +1,12 @@
 #include "trainer/input_fingerprint.h"
 
 #include <map>
+#include <set>
 #include <sstream>
 #include <utility>
 #include <vector>
+
+#include "core/crc32c.h"
 
 namespace millrace {
 namespace {
@@ -43,6 +46,11 @@ std::map<std::string, std::string> Read(const std::string& fingerprint) {
   for (std::string line; std::getline(lines, line);) {
     const size_t colon = line.find(": ");
     if (colon != std::string::npos) settings[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  // Earlier versions recorded the rule as it was written, not what it came to.
+  const auto zeros = settings.find("data_desc.zeros");
+  if (zeros != settings.end() && zeros->second == "AS_CLASS") {
+    zeros->second = settings["dataset.class_name"] == "InMemoryDataset" ? "DROP" : "KEEP";
   }
   return settings;
 }
@@ -99,6 +107,46 @@ std::string ReaderFingerprint(const ProgramDesc& startup, const OpRegistry& regi
     text += "reader " + outputs[0] + ": " + Quoted(made) + "\n";
   }
   return text;
+}
+
+std::string StartupFingerprint(const ProgramDesc& startup, const std::set<std::string>& settings,
+                               const OpRegistry& registry) {
+  // Parameters that a folder starts need no startup program.
+  if (startup.blocks().empty()) return "";
+  std::set<std::string> tensors;
+  for (const VarDesc& var : startup.blocks(0).vars()) {
+    if (var.type().type() == VarType::LOD_TENSOR && !settings.contains(var.name())) tensors.insert(var.name());
+  }
+  std::string text;
+  for (const OpDesc& op : startup.blocks(0).ops()) {
+    const OpInfo* info = registry.Find(op.type());
+    const std::vector<std::string> outputs = OutputArguments(op, "Out");
+    if (info == nullptr || outputs.empty() || !tensors.contains(outputs[0])) continue;
+    std::string made = op.type();
+    for (const AttrInfo& attr : info->attrs) {
+      made += " " + attr.name + " " + ShowAttr(OpView(op, *info).Value(attr.name));
+    }
+    text += "program.startup of variable " + outputs[0] + ": " + Quoted(made) + "\n";
+  }
+  return text;
+}
+
+uint32_t OperatorsCrc(const ProgramDesc& program, const OpRegistry& registry) {
+  uint32_t crc = 0;
+  const auto add = [&crc](const std::string& text) { crc = Crc32c(crc, text.data(), text.size() + 1); };
+  for (const BlockDesc& block : program.blocks()) {
+    for (const OpDesc& op : block.ops()) {
+      add(op.type());
+      for (const auto* vars : {&op.inputs(), &op.outputs()}) {
+        for (const OpDesc::Var& var : *vars) {
+          add(var.parameter());
+          for (const std::string& name : var.arguments()) add(name);
+        }
+      }
+      if (const OpInfo* info = registry.Find(op.type())) add(OperatorFingerprint(OpView(op, *info)));
+    }
+  }
+  return crc;
 }
 
 std::string OperatorFingerprint(const OpView& op) {

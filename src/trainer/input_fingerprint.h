@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
+#include <set>
 #include <string>
 
+#include "batch/slot_schema.h"
 #include "core/status.h"
-#include "framework/op_registry.h"
-#include "framework/slot_schema.h"
+#include "program/op_registry.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -18,6 +20,14 @@ std::string InputFingerprint(const TrainerDesc& desc, const SlotSchema& schema);
 /// The same of the readers that a program which feeds itself makes: a line for each operator of `startup` that makes
 /// one.
 std::string ReaderFingerprint(const ProgramDesc& startup, const OpRegistry& registry);
+
+/// How the startup program of a `program` makes what the program keeps, a line for each operator: what a run that goes
+/// on does not do again. Readers and `settings` are left out, which it does make anew.
+std::string StartupFingerprint(const ProgramDesc& startup, const std::set<std::string>& settings,
+                               const OpRegistry& registry);
+
+/// CRC-32C of the operators of a program with their attributes: another one is another training.
+uint32_t OperatorsCrc(const ProgramDesc& program, const OpRegistry& registry);
 
 /// The attributes of an operator, defaults too: what its state means.
 std::string OperatorFingerprint(const OpView& op);

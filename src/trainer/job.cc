@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
+#include "config/feed_names.h"
 #include "config/validate.h"
 #include "core/edit_distance.h"
 #include "core/machine_memory.h"
 #include "dataset/incremental_dataset.h"
-#include "framework/batch_check.h"
-#include "framework/feed_names.h"
-#include "framework/var_meta.h"
+#include "program/block_builder.h"
 #include "program/program_files.h"
+#include "program/var_meta.h"
+#include "runtime/batch_check.h"
+#include "runtime/persistables.h"
+#include "serving/prune.h"
 
 namespace millrace {
 namespace {
@@ -39,6 +43,71 @@ bool IsDumped(const TrainerDesc& desc, const std::string& name) {
   return has(desc.dump_fields()) || has(desc.dump_param());
 }
 
+/// Variables that are to be kept, and that no operator of the job ever gives a value: a checkpoint could not be
+/// written.
+Status CheckKept(const ProgramDesc& program, const Scope& root) {
+  std::set<std::string_view> written;
+  for (const BlockDesc& block : program.blocks()) {
+    for (const OpDesc& op : block.ops()) {
+      for (const OpDesc::Var& output : op.outputs()) {
+        written.insert(output.arguments().begin(), output.arguments().end());
+      }
+    }
+  }
+  std::string unmade;
+  for (const VarDesc& var : program.blocks(0).vars()) {
+    const VarType::Type kind = var.type().type();
+    const bool kept = var.persistable() && (kind == VarType::LOD_TENSOR || kind == VarType::SPARSE_TABLE);
+    if (!kept || written.contains(var.name())) continue;
+    const Variable* variable = root.Find(var.name());
+    const bool has_value =
+        variable != nullptr && !variable->empty() && !(variable->Is<Tensor>() && variable->Get<Tensor>().empty());
+    if (!has_value) unmade += (unmade.empty() ? "\"" : ", \"") + var.name() + "\"";
+  }
+  if (unmade.empty()) return Status::Ok();
+  return InvalidConfig("persistable variables that nothing gives a value: " + unmade +
+                       "; the startup program is to write them, or program.main not to declare them persistable");
+}
+
+/// What the gradient that an operator begins with is of; empty for other operators.
+std::string LossOf(const OpDesc& op) {
+  constexpr std::string_view kSuffix = "@GRAD";
+  const OpDesc::Attr* role = FindAttr(op, "op_role");
+  if (role == nullptr) return "";
+  if ((role->has_l() ? role->l() : role->i()) != static_cast<int64_t>(OpRole::kLossGradient)) return "";
+  for (const OpDesc::Var& output : op.outputs()) {
+    for (const std::string& name : output.arguments()) {
+      if (name.ends_with(kSuffix)) return name.substr(0, name.size() - kSuffix.size());
+    }
+  }
+  return "";
+}
+
+/// The loss of a program that was written elsewhere: what its gradients begin at, within a loop too; empty without
+/// gradients.
+std::string LossOf(const ProgramDesc& program) {
+  for (const BlockDesc& block : program.blocks()) {
+    for (const OpDesc& op : block.ops()) {
+      if (std::string loss = LossOf(op); !loss.empty()) return loss;
+    }
+  }
+  return "";
+}
+
+/// A job that goes by the loss of a program must have one.
+std::vector<ConfigMistake> FindUnknownLoss(const TrainerDesc& desc, const std::string& loss) {
+  std::vector<ConfigMistake> mistakes;
+  if (!desc.has_program() || !loss.empty()) return mistakes;
+  const auto check = [&mistakes](const std::string& path, const std::string& metric) {
+    if (metric != "loss") return;
+    mistakes.push_back({path, "program.main has no gradients that say what its loss is; name one of model.metric"});
+  };
+  check("eval.early_stopping.metric", desc.eval().early_stopping().metric());
+  check("checkpoint.keep_best", desc.checkpoint().keep_best());
+  check("feature_importance.metric", desc.feature_importance().metric());
+  return mistakes;
+}
+
 /// Whether the tensors that a program keeps fit into this machine: asked before the first of them is made.
 Status CheckMemory(const ProgramDesc& program) {
   double bytes = 0;
@@ -60,6 +129,37 @@ Status CheckMemory(const ProgramDesc& program) {
                        ": make it smaller, or leave out the vocabulary of a table, which then grows as ids come");
 }
 
+/// The metrics that a job computes beside its program; what the slots say against them are mistakes of the file.
+Result<std::vector<MetricSpec>> MetricsOfProgram(const ModelDesc& model, const SlotSchema& schema,
+                                                 const LoadedConfig& config) {
+  std::vector<MetricSpec> metrics;
+  std::vector<ConfigMistake> mistakes;
+  for (int i = 0; i < model.metric_size(); ++i) {
+    const MetricDesc& metric = model.metric(i);
+    const std::string path = "model.metric[" + std::to_string(i) + "].";
+    const SlotId label = schema.Find(metric.label());
+    if (label >= 0 && schema.used()[static_cast<size_t>(label)].width != 1) {
+      mistakes.push_back({path + "label", "slot \"" + metric.label() + "\" must have one value an instance"});
+    }
+    const SlotId group = schema.Find(metric.group());
+    if (group >= 0 && schema.used()[static_cast<size_t>(group)].type != SlotType::kUint64) {
+      mistakes.push_back({path + "group", "slot \"" + metric.group() + "\" holds floats, not ids"});
+    }
+    metrics.push_back({metric.kind(), metric.in(), metric.label(), metric.group(), metric.max_rows()});
+  }
+  if (!mistakes.empty()) return config.Report(mistakes);
+  return metrics;
+}
+
+/// What a startup program that runs has wrong is told with what the main program has, before anything runs.
+Status CheckStartup(const TrainerDesc& desc, const ProgramDesc& startup, const OpRegistry& registry) {
+  const bool loads = desc.program().has_init_dir() && !FeedsItself(desc);
+  if (loads || !desc.program().has_startup()) return Status::Ok();
+  CompileOptions options;
+  options.fuse = false;
+  return Executable::Compile(startup, registry, options).status().Context(desc.program().startup());
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Job>> Job::Create(LoadedConfig config, const Environment& environment, std::string output_dir,
@@ -75,8 +175,9 @@ Result<std::unique_ptr<Job>> Job::Create(LoadedConfig config, const Environment&
     // A pipeline reads with the threads of its first section.
     job->workers_ = std::max(1, job->workers_ / job->desc().section_param().section_config(0).concurrency());
   }
-  job->odd_labels_ = job->desc().has_program() ? std::make_unique<OddLabels>()
-                                               : std::make_unique<OddLabels>(job->desc().model().loss().label());
+  job->label_monitor_ = job->desc().has_program()
+                            ? std::make_unique<LabelRangeMonitor>()
+                            : std::make_unique<LabelRangeMonitor>(job->desc().model().loss().label());
   if (job->desc().update_mode() == TrainerDesc::ROW_LOCK) job->row_locks_ = std::make_unique<RowLocks>();
   MR_TRY(job->BuildDatasets(stop));
   MR_TRY(job->CompilePrograms());
@@ -143,9 +244,7 @@ const std::vector<std::string>& Job::FilesOfPass(int64_t pass) const {
 Result<std::unique_ptr<InMemoryDataset>> Job::LoadEvaluationRows(std::stop_token stop) const {
   DataFeedDesc feed = desc().data_desc();
   feed.set_drop_last(false);
-  const bool streams = desc().dataset().class_name() == "QueueDataset";
-  if (streams && feed.zeros() == DataFeedDesc::AS_CLASS) feed.set_zeros(DataFeedDesc::KEEP);
-  if (streams) ForgetOwnFeed(&feed);
+  if (desc().dataset().class_name() == "QueueDataset") ForgetOwnFeed(&feed);
   InMemoryDatasetOptions options;
   options.threads = workers_;
   options.rows = DatasetSettings::FromDesc(desc()).ForEvaluation().rows;
@@ -165,6 +264,7 @@ Status Job::CompilePrograms() {
       MR_ASSIGN(model_.startup, ReadProgram(desc().program().startup()));
     }
     model_.test = model_.main;
+    MR_ASSIGN(model_.metrics, MetricsOfProgram(desc().model(), schema, config_));
   } else {
     std::vector<ConfigMistake> mistakes;
     Result<CompiledModel> model = CompileModelOf(desc(), schema, environment_->ops, &mistakes);
@@ -176,12 +276,14 @@ Status Job::CompilePrograms() {
     return config_.Report(unknown);
   }
   ResolveFetches();
+  loss_ = desc().has_program() ? LossOf(model_.main) : model_.loss;
+  if (const auto unknown = FindUnknownLoss(desc(), loss_); !unknown.empty()) return config_.Report(unknown);
 
   CompileOptions options;
   options.fuse = desc().fuse();
   options.skip_ops = {desc().hogwild_param().skip_ops().begin(), desc().hogwild_param().skip_ops().end()};
   options.fetches = metrics_->Predictions();
-  if (!model_.loss.empty()) options.fetches.push_back(model_.loss);
+  if (!loss_.empty()) options.fetches.push_back(loss_);
   CompileOptions eval_options = options;
   for (const std::string& name : VariablesOf(fetches_)) options.fetches.push_back(name);
   for (const std::string& name : desc().check_nan_var_names()) options.fetches.push_back(name);
@@ -192,11 +294,24 @@ Status Job::CompilePrograms() {
     for (const auto& [key, name] : fetch_handler_->variables()) options.fetches.push_back(name);
   }
   options.forward_only = desc().infer();
-  MR_ASSIGN(train_, Executable::Compile(desc().infer() ? model_.test : model_.main, environment_->ops, options));
+  auto train = Executable::Compile(desc().infer() ? model_.test : model_.main, environment_->ops, options);
+  Status startup = CheckStartup(desc(), model_.startup, environment_->ops);
+  if (!train.ok() && !startup.ok()) {
+    return InvalidConfig(std::move(train).Context(desc().program().main()).status().message() + "\n" +
+                         startup.message());
+  }
+  MR_TRY(std::move(startup));
+  MR_ASSIGN(train_, std::move(train));
   if (IsPipeline(desc())) MR_TRY(CompileSections(options));
   MR_TRY(CheckFetchesAreComputed());
-  if (feeds_itself()) return CheckSelfFed();
+  if (feeds_itself()) return CheckReaderProgram();
   eval_options.forward_only = true;
+  if (desc().has_program() && !model_.metrics.empty()) {
+    // A program trains as it stands; what it predicts is evaluated without dropout, and with the statistics it learned.
+    const ProgramDesc test = ForwardProgram(model_.test, environment_->ops);
+    MR_ASSIGN(eval_, Executable::Compile(test, environment_->ops, eval_options));
+    return Status::Ok();
+  }
   if (desc().has_program()) eval_options.fetches = options.fetches;
   MR_ASSIGN(eval_, Executable::Compile(model_.test, environment_->ops, eval_options));
   return Status::Ok();
@@ -210,7 +325,7 @@ bool Job::IsPluginSource(const OpDesc& op) const {
   return first != train_->vars().end() && first->second.kind == VarType::LOD_TENSOR;
 }
 
-Status Job::CheckSelfFed() {
+Status Job::CheckReaderProgram() {
   bool reads = false;
   int loops = 0;
   for (int block = 0; block < train_->block_count(); ++block) {
@@ -341,7 +456,19 @@ Status Job::InitParameters(std::stop_token stop) {
     }
     MR_TRY(std::move(started));
   }
-  return loads ? LoadVariables(model_.main, desc().program().init_dir(), *root_) : Status::Ok();
+  if (loads) MR_TRY(LoadPersistables(model_.main, desc().program().init_dir(), *root_).status());
+  return desc().infer() ? Status::Ok() : CheckKept(model_.main, *root_);
+}
+
+NanCheckRule Job::nan_check_rule() const {
+  const auto& names = desc().check_nan_var_names();
+  NanCheckRule rule;
+  rule.names = {names.begin(), names.end()};
+  rule.folder = output_dir_;
+  // What does not train spoils nothing: its metrics say nan.
+  if (!desc().infer()) rule.loss = loss_;
+  if (desc().allow_non_finite()) rule.passed = non_finite_losses_.get();
+  return rule;
 }
 
 FrameOptions Job::frame_options(int index, bool read_only) {
@@ -354,7 +481,7 @@ FrameOptions Job::frame_options(int index, bool read_only) {
   options.bf16 = desc().precision() == TrainerDesc::BF16;
   options.read_only = read_only;
   options.row_locks = row_locks_.get();
-  options.odd_labels = odd_labels_.get();
+  options.label_monitor = label_monitor_.get();
   options.is_program = desc().has_program();
   if (IsPipeline(desc())) options.worker = 0;  // random operators are those of one worker, whatever the sections
   options.readers = &environment_->readers;

@@ -8,16 +8,17 @@
 #include <utility>
 #include <vector>
 
+#include "batch/label_range_monitor.h"
 #include "config/trainer_desc_reader.h"
-#include "core/row_locks.h"
 #include "core/span_log.h"
 #include "dataset/dataset.h"
 #include "dataset/in_memory_dataset.h"
-#include "framework/executable.h"
-#include "framework/odd_labels.h"
-#include "framework/pipeline_program.h"
+#include "device_worker/nan_check.h"
+#include "kernels/row_locks.h"
 #include "metrics/metric_set.h"
 #include "model/model_compiler.h"
+#include "runtime/executable.h"
+#include "runtime/pipeline_program.h"
 #include "serving/export_model.h"
 #include "trainer/environment.h"
 #include "trainer/fetch_handler.h"
@@ -64,9 +65,11 @@ class Job {
   const LoadedConfig& config() const { return config_; }
   const Environment& environment() const { return *environment_; }
   const std::string& output_dir() const { return output_dir_; }
-  /// The programs as authored or lowered; names of loss, prediction, label, feeds. With `program`, prediction, label
-  /// and metrics are empty: such a program measures itself.
+  /// The programs as authored or lowered; names of prediction, label, feeds. With `program`, prediction and label are
+  /// empty, and metrics are those that the job computes beside it.
   const CompiledModel& model() const { return model_; }
+  /// The variable that gradients are taken of; empty: a program's that takes none.
+  const std::string& loss() const { return loss_; }
   /// What workers run: everything, or the forward part of an `infer` job.
   const Executable& train() const { return *train_; }
   /// The sections of a PipelineTrainer's job; null for others.
@@ -82,7 +85,11 @@ class Job {
   /// output.export, in its order.
   const std::vector<ModelExport>& exports() const { return exports_; }
   /// Labels that losses and metrics had no meaning for, so far; filled by the frames.
-  OddLabels& odd_labels() const { return *odd_labels_; }
+  LabelRangeMonitor& label_monitor() const { return *label_monitor_; }
+  /// Losses that were NaN or infinite and did not end the run (allow_non_finite), so far; filled by the workers.
+  const NonFiniteLosses& non_finite_losses() const { return *non_finite_losses_; }
+  /// What a worker looks at for NaN after each batch.
+  NanCheckRule nan_check_rule() const;
   FetchHandler* fetch_handler() const { return fetch_handler_; }
   /// Whether the program reads its data itself, through readers: there is no dataset then, nor an eval().
   bool feeds_itself() const { return dataset_ == nullptr; }
@@ -129,7 +136,7 @@ class Job {
   /// Whether an operator reads data by itself: a plugin's without inputs, which gives a tensor.
   bool IsPluginSource(const OpDesc& op) const;
   /// What a program that feeds itself must have, or cannot.
-  Status CheckSelfFed();
+  Status CheckReaderProgram();
 
   LoadedConfig config_;
   const Environment* environment_ = nullptr;
@@ -141,7 +148,9 @@ class Job {
   std::vector<ModelExport> exports_;
   std::unique_ptr<const MetricSet> metrics_;
   std::unique_ptr<RowLocks> row_locks_;
-  std::unique_ptr<OddLabels> odd_labels_;
+  std::unique_ptr<LabelRangeMonitor> label_monitor_;
+  std::unique_ptr<NonFiniteLosses> non_finite_losses_ = std::make_unique<NonFiniteLosses>();
+  std::string loss_;
   std::unique_ptr<Scope> root_;
   std::unique_ptr<const Executable> train_;
   std::unique_ptr<const Executable> eval_;

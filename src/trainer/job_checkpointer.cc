@@ -1,14 +1,18 @@
 #include "trainer/job_checkpointer.h"
 
+#include <google/protobuf/text_format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 
+#include "core/contained_file.h"
 #include "core/delayed_stop.h"
 #include "core/hash.h"
-#include "program/variable_store.h"
+#include "program/rate_variables.h"
+#include "runtime/variable_store.h"
 #include "trainer/input_fingerprint.h"
 #include "trainer/input_state.h"
 #include "trainer/progress_line.h"
@@ -25,14 +29,38 @@ uint64_t NewRunId() {
   return Mix64(static_cast<uint64_t>(now), static_cast<uint64_t>(getpid()));
 }
 
+PassStats ToStats(const StoredData& stored) {
+  PassStats data;
+  data.files = stored.files();
+  data.bytes = stored.bytes();
+  data.lines = stored.lines();
+  data.rows = stored.rows();
+  data.bad_lines = stored.bad_lines();
+  data.first_bad_lines.assign(stored.first_bad_line().begin(), stored.first_bad_line().end());
+  data.quarantine_path = stored.quarantine_path();
+  data.counters.insert(stored.counters().begin(), stored.counters().end());
+  return data;
+}
+
+void Store(const PassStats& data, StoredData* stored) {
+  stored->set_files(data.files);
+  stored->set_bytes(data.bytes);
+  stored->set_lines(data.lines);
+  stored->set_rows(data.rows);
+  stored->set_bad_lines(data.bad_lines);
+  for (const std::string& line : data.first_bad_lines) stored->add_first_bad_line(line);
+  stored->set_quarantine_path(data.quarantine_path);
+  stored->mutable_counters()->insert(data.counters.begin(), data.counters.end());
+}
+
 Result<RunState> ToState(const FoundCheckpoint& found) {
   const CheckpointManifest& manifest = found.manifest;
   RunState state;
   state.epoch = manifest.epoch();
   state.step = manifest.step();
   state.examples = manifest.examples();
-  MR_ASSIGN(state.trained, TrainedLedger::FromText(manifest.ledger()));
-  state.has_best = manifest.has_early_stopping();
+  MR_ASSIGN(state.trained, ConsumedRanges::FromText(manifest.ledger()));
+  state.has_best = manifest.early_stopping().has_best();
   state.best_metric = manifest.early_stopping().best();
   state.evaluations_since_best = manifest.early_stopping().since();
   state.last_eval_step = manifest.evaluated_step();
@@ -47,6 +75,13 @@ Result<RunState> ToState(const FoundCheckpoint& found) {
   for (const StoredOperatorState& stored : manifest.operator_state()) {
     state.operator_states.push_back({stored.name(), stored.frame(), stored.attributes(), stored.state()});
   }
+  for (const StoredSaveFailure& failure : manifest.save_failure()) {
+    state.save_failures.push_back({failure.pass(), failure.message()});
+  }
+  for (const StoredBadLines& lines : manifest.bad_lines()) {
+    if (lines.count() > 0) state.bad_lines[lines.kind()] = lines.count();
+  }
+  state.data = ToStats(manifest.data());
   for (const StoredMetric& metric : manifest.last_metric()) {
     state.last_metrics.emplace_back(metric.name(), metric.value());
   }
@@ -57,6 +92,38 @@ Result<RunState> ToState(const FoundCheckpoint& found) {
 std::string EpochOf(const RunState& state) {
   const bool is_within = !state.trained.empty() || !state.readers.empty() || state.epoch == 0;
   return (is_within ? "in epoch " : "after epoch ") + std::to_string(state.epoch + (is_within ? 1 : 0));
+}
+
+std::string JobText(const TrainerDesc& desc) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  std::string text;
+  printer.PrintToString(desc, &text);
+  return text;
+}
+
+/// The job that wrote a checkpoint; nullopt when the checkpoint does not say so in words of this version.
+std::optional<TrainerDesc> JobOf(const CheckpointManifest& manifest) {
+  TrainerDesc desc;
+  if (!manifest.has_job() || !google::protobuf::TextFormat::ParseFromString(manifest.job(), &desc)) return std::nullopt;
+  return desc;
+}
+
+/// By what evaluations are told apart; empty: they are not.
+std::string WatchedMetric(const TrainerDesc& desc) {
+  return desc.eval().has_early_stopping() ? desc.eval().early_stopping().metric() : desc.checkpoint().keep_best();
+}
+
+bool IsOf(const std::string& path, std::string_view field) {
+  return path.starts_with(field) && (path.size() == field.size() || path[field.size()] == '.');
+}
+
+/// The value of a rate, for people.
+std::string RateText(const Tensor& tensor) {
+  if (tensor.dtype() != DType::kFloat32 || tensor.numel() != 1) return "(" + tensor.dims().ToString() + ")";
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g", static_cast<double>(tensor.data<float>()[0]));
+  return text;
 }
 
 }  // namespace
@@ -73,21 +140,29 @@ Result<std::unique_ptr<JobCheckpointer>> JobCheckpointer::Create(Job& job, std::
 Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resume) {
   if (resume == "never") return StartAnew();
   std::optional<FoundCheckpoint> found;
+  const CheckpointFits fits = [this](const CheckpointManifest& manifest) { return Fits(manifest); };
   if (resume == "auto") {
-    MR_ASSIGN(found, store_.FindNewest(job_->model().main, &notes_));
+    MR_ASSIGN(found, store_.FindNewest(fits, &notes_));
     if (!found.has_value()) {
       notes_.push_back("no checkpoint in \"" + store_.folder() + "\": starting anew");
       return StartAnew();
     }
-  } else if (!std::filesystem::is_directory(resume)) {
+  } else if (resume == "best" && job_->desc().infer()) {
+    const std::string best = store_.folder() + "/best";
+    if (!MayBeThere(best)) {
+      return InvalidConfig("--model=best: there is no \"" + best +
+                           "\": a training with eval.early_stopping or checkpoint.keep_best keeps it");
+    }
+    MR_ASSIGN(found, ReadCheckpoint(best, fits));
+  } else if (std::error_code unknown; !std::filesystem::is_directory(resume, unknown)) {
     return InvalidConfig("--resume is auto, never or the folder of a checkpoint, and there is no folder \"" + resume +
                          "\"");
-  } else if (!std::filesystem::exists(resume + "/MANIFEST")) {
+  } else if (!MayBeThere(resume + "/MANIFEST")) {
     return InvalidConfig("--resume: \"" + resume +
                          "\" is no checkpoint: it has no MANIFEST. Those of a run are "
                          "OUTPUT_DIR/checkpoints/step-..., and --resume=auto takes the newest whole one");
   } else {
-    MR_ASSIGN(found, ReadCheckpoint(resume, job_->model().main));
+    MR_ASSIGN(found, ReadCheckpoint(resume, fits));
     if (!job_->desc().infer() && store_.HasLaterThan(found->manifest.step())) {
       notes_.push_back("the checkpoints of later steps in \"" + store_.folder() +
                        "\" are left behind: the next one that is written takes their place");
@@ -105,13 +180,17 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
     if (!window.has_value()) totals.reset();
   }
   if (!totals.has_value()) {
-    if (!job_->desc().infer()) {
-      notes_.push_back("the metrics of the job have changed: those of epoch " + std::to_string(manifest.epoch() + 1) +
-                       " count from here");
+    // Between epochs nothing was counted yet. Older checkpoints, which do not tell their job, have no counts of rows
+    // that are not finite.
+    if (!job_->desc().infer() && !manifest.ledger().empty()) {
+      notes_.push_back((manifest.has_job() ? "the metrics of the job have changed"
+                                           : "an earlier version wrote what the metrics had counted") +
+                       (": those of epoch " + std::to_string(manifest.epoch() + 1)) + " count from here");
     }
     totals = job_->metrics().NewTotals();
   }
-  MR_TRY(RestoreVariables(found->folder, {manifest.variable().begin(), manifest.variable().end()}, job_->root()));
+  std::vector<std::string> rates;
+  MR_TRY(RestoreState(*found, &rates));
   MR_ASSIGN(RunState state, ToState(*found));
   state.metric_totals = *std::move(totals);
   state.metric_window = std::move(window);
@@ -119,15 +198,24 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   if (job_->desc().infer()) {
     notes_.push_back("parameters of \"" + found->folder + "\": " + EpochOf(state) + ", step " +
                      std::to_string(state.step) + ", " + std::to_string(state.examples) + " examples");
+    std::error_code none;
+    const std::string best = std::filesystem::read_symlink(store_.folder() + "/best", none).string();
+    if (resume == "auto" && !best.empty() && !found->folder.ends_with("/" + best)) {
+      notes_.push_back("these are the last ones; those of the best evaluation, \"" + best +
+                       "\", which model/ has as a rule, are taken with --model=best");
+    }
     return std::optional<RunState>(std::move(state));
   }
   notes_.push_back("going on from \"" + found->folder + "\": " + EpochOf(state) + ", step " +
                    std::to_string(state.step) + ", " + std::to_string(state.examples) + " examples");
+  notes_.insert(notes_.end(), rates.begin(), rates.end());
+  TakeChanges(manifest, &state);
   return std::optional<RunState>(std::move(state));
 }
 
 Result<std::optional<RunState>> JobCheckpointer::RestoreBest(const RunState& state) {
-  std::optional<FoundCheckpoint> found = store_.FindBest(job_->model().main);
+  std::optional<FoundCheckpoint> found =
+      store_.FindBest([this](const CheckpointManifest& manifest) { return Fits(manifest); });
   const bool is_ours = found.has_value() && found->manifest.run_id() == run_id_ &&
                        found->manifest.early_stopping().best() == state.best_metric;
   if (!is_ours) {
@@ -136,8 +224,8 @@ Result<std::optional<RunState>> JobCheckpointer::RestoreBest(const RunState& sta
     return std::optional<RunState>();
   }
   MR_TRY(job_->InitParameters());
-  MR_TRY(RestoreVariables(found->folder, {found->manifest.variable().begin(), found->manifest.variable().end()},
-                          job_->root()));
+  std::vector<std::string> ignored;
+  MR_TRY(RestoreState(*found, &ignored));
   MR_ASSIGN(RunState best, ToState(*found));
   return std::optional<RunState>(std::move(best));
 }
@@ -153,11 +241,92 @@ std::string JobCheckpointer::Fingerprint() const {
   return text;
 }
 
-Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) {
+Status JobCheckpointer::Fits(const CheckpointManifest& manifest) {
   const TrainerDesc& desc = job_->desc();
-  if (manifest.seed() != desc.seed()) {
-    return InvalidConfig("seed was " + std::to_string(manifest.seed()) + " and is now " + std::to_string(desc.seed()));
+  std::string problems;
+  const auto add = [&problems](const std::string& text) { problems += (problems.empty() ? "" : "\n") + text; };
+  changes_.clear();
+  const std::optional<TrainerDesc> before = JobOf(manifest);
+  if (before.has_value()) {
+    for (ChangedField& field : ChangedJobFields(*before, desc)) {
+      const bool matters = !desc.infer() || IsOf(field.path, "model");
+      if (field.may_change) {
+        changes_.push_back(std::move(field));
+      } else if (matters) {
+        add(field.path + " was " + field.before + " and is now " + field.now);
+      }
+    }
+  } else if (!desc.infer() && manifest.seed() != desc.seed()) {
+    add("seed was " + std::to_string(manifest.seed()) + " and is now " + std::to_string(desc.seed()));
   }
+  const bool by_fields = !problems.empty();
+  std::set<std::string> settings = RateVariables(job_->model().main);
+  settings.insert(manifest.rate().begin(), manifest.rate().end());
+  const Status variables =
+      CompareVariables(job_->model().main, {manifest.variable().begin(), manifest.variable().end()}, settings);
+  if (!variables.ok()) add(variables.message());
+  const Status startup = CompareStartup(manifest, settings);
+  if (!startup.ok()) add(startup.message());
+  if (problems.empty()) return Status::Ok();
+  if (by_fields) {
+    problems +=
+        "\na run that goes on can change rates, schedules, penalties, clipping and metrics of a model, and epochs, "
+        "evaluation, checkpoints and output; with another model start anew: --resume=never";
+  }
+  return InvalidConfig(problems);
+}
+
+Status JobCheckpointer::CompareStartup(const CheckpointManifest& manifest,
+                                       const std::set<std::string>& settings) const {
+  const TrainerDesc& desc = job_->desc();
+  const bool runs_it = desc.has_program() && (!desc.program().has_init_dir() || job_->feeds_itself());
+  if (!runs_it || !manifest.has_startup() || desc.infer()) return Status::Ok();
+  return CompareFingerprints(manifest.startup(),
+                             StartupFingerprint(job_->model().startup, settings, job_->environment().ops));
+}
+
+Status JobCheckpointer::RestoreState(const FoundCheckpoint& found, std::vector<std::string>* rates) {
+  std::map<std::string, Tensor> stored;
+  for (const std::string& name : RateVariables(job_->model().main)) stored[name];
+  for (const std::string& name : found.manifest.rate()) stored[name];
+  const auto& variables = found.manifest.variable();
+  MR_TRY(RestoreVariables(found.folder, {variables.begin(), variables.end()}, job_->root(), &stored));
+  if (found.manifest.has_job() && !job_->desc().has_program()) return Status::Ok();  // the job's fields tell
+  for (const auto& [name, before] : stored) {
+    const Variable* variable = job_->root().Find(name);
+    if (before.empty() || variable == nullptr || !variable->Is<Tensor>()) continue;
+    const std::string was = RateText(before);
+    const std::string is = RateText(variable->Get<Tensor>());
+    if (was != is) rates->push_back("resumed with: variable \"" + name + "\" " + was + " -> " + is);
+  }
+  return Status::Ok();
+}
+
+void JobCheckpointer::TakeChanges(const CheckpointManifest& manifest, RunState* state) {
+  for (const ChangedField& field : changes_) {
+    std::string note = "resumed with: " + field.path + " " + field.before + " -> " + field.now;
+    for (int i = 0; i < std::min(manifest.epoch(), manifest.pass_name_size()); ++i) {
+      if (IsOf(field.path, "incremental.pass[" + manifest.pass_name(i) + "]")) note += ", which is trained already";
+    }
+    notes_.push_back(std::move(note));
+  }
+  const bool is_program = job_->desc().has_program() && manifest.has_main_crc32c();
+  if (is_program && OperatorsCrc(job_->model().main, job_->environment().ops) != manifest.main_crc32c()) {
+    notes_.push_back("resumed with: program.main, whose operators are not those of the checkpoint");
+  }
+  const std::optional<TrainerDesc> before = JobOf(manifest);
+  if (!before.has_value() || (!state->has_best && state->evaluations_since_best == 0)) return;
+  const bool is_other = WatchedMetric(*before) != WatchedMetric(job_->desc());
+  const bool on_others = std::any_of(changes_.begin(), changes_.end(),
+                                     [](const ChangedField& field) { return field.path == "eval.filelist"; });
+  if (!is_other && !on_others) return;
+  state->has_best = false;
+  state->best_metric = 0;
+  state->evaluations_since_best = 0;
+  notes_.emplace_back("evaluations are not what they were: the best one is looked for from here on");
+}
+
+Status JobCheckpointer::CheckInput(const CheckpointManifest& manifest) {
   MR_TRY(CheckPasses(manifest));
   const std::string now = Fingerprint();
   if (manifest.reader_size() > 0) {
@@ -257,6 +426,14 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
   manifest.set_step(state.step);
   manifest.set_examples(state.examples);
   manifest.set_seed(job_->desc().seed());
+  manifest.set_job(JobText(job_->desc()));
+  const std::set<std::string> rates = RateVariables(job_->model().main);
+  for (const std::string& name : rates) manifest.add_rate(name);
+  if (job_->desc().has_program()) {
+    const OpRegistry& ops = job_->environment().ops;
+    manifest.set_startup(StartupFingerprint(job_->model().startup, rates, ops));
+    manifest.set_main_crc32c(OperatorsCrc(job_->model().main, ops));
+  }
   manifest.set_ledger(state.trained.ToText());
   // Between passes any input will do.
   if (state.epoch < job_->passes()) {
@@ -278,8 +455,8 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
   manifest.set_input_rows(state.input_rows);
   manifest.set_printed_batches(state.printed_batches);
   manifest.set_evaluated_step(state.last_eval_step);
-  if (state.has_best) {
-    manifest.mutable_early_stopping()->set_best(state.best_metric);
+  if (state.has_best) manifest.mutable_early_stopping()->set_best(state.best_metric);
+  if (state.evaluations_since_best > 0) {
     manifest.mutable_early_stopping()->set_since(static_cast<int32_t>(state.evaluations_since_best));
   }
   for (const ReaderState& reader : state.readers) {
@@ -300,6 +477,17 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
     stored.set_attributes(operator_state.attributes);
     stored.set_state(operator_state.bytes);
   }
+  for (const SaveFailure& failure : state.save_failures) {
+    StoredSaveFailure& stored = *manifest.add_save_failure();
+    stored.set_pass(failure.pass);
+    stored.set_message(failure.message);
+  }
+  for (const auto& [kind, count] : state.bad_lines) {
+    StoredBadLines& stored = *manifest.add_bad_lines();
+    stored.set_kind(kind);
+    stored.set_count(count);
+  }
+  if (state.data.lines > 0) Store(state.data, manifest.mutable_data());
   for (const auto& [name, value] : state.last_metrics) {
     StoredMetric& stored = *manifest.add_last_metric();
     stored.set_name(name);
@@ -312,8 +500,10 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
   Status written = store_.Write(content, job_->model().main, job_->root());
   if (written.ok()) return written;
   return {written.code(), written.message() + "\nthe checkpoint of step " + std::to_string(state.step) +
-                              " could not be written; those of before are whole, and --resume=auto goes on from the "
-                              "newest of them"};
+                              " could not be written; " +
+                              (store_.HasAny() ? "those of before are whole, and --resume=auto goes on from the newest "
+                                                 "of them"
+                                               : "there is none from before, so that this run cannot be gone on from")};
 }
 
 }  // namespace millrace

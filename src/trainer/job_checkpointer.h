@@ -3,11 +3,13 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "config/changed_fields.h"
 #include "trainer/checkpoint_store.h"
 #include "trainer/job.h"
 #include "trainer/run_hooks.h"
@@ -25,10 +27,12 @@ class JobCheckpointer final : public Checkpointer {
   /// here and in Resume with kCancelled; Save goes on without.
   static Result<std::unique_ptr<JobCheckpointer>> Create(Job& job, std::stop_token stop, std::FILE* terminal);
 
-  /// `resume` is "never" (nullopt: start anew), "auto" (the newest whole checkpoint; nullopt when there is none), or a
-  /// checkpoint's folder. Loads the parameters into the job, whose InitParameters has run. Damaged checkpoints that
-  /// "auto" passes over are in TakeNotes; a checkpoint that is whole but of another job is kInvalidConfig and says what
-  /// differs. After a start anew "auto" finds this run's checkpoints alone, whether it has written one yet or not.
+  /// `resume` is "never" (nullopt: start anew), "auto" (the newest whole checkpoint; nullopt when there is none),
+  /// "best" (of an `infer` job: that of the best evaluation; kInvalidConfig when none is kept), or a checkpoint's
+  /// folder. Loads the parameters into the job, whose InitParameters has run. Damaged checkpoints that "auto" passes
+  /// over are in TakeNotes; a checkpoint that is whole but of another job is kInvalidConfig and says what differs. What
+  /// has changed of the job and takes effect is in TakeNotes, a line each. After a start anew "auto" finds this run's
+  /// checkpoints alone, whether it has written one yet or not.
   Result<std::optional<RunState>> Resume(const std::string& resume);
 
   /// The run does go on from what Resume returned: from here on "auto" finds what belongs to it alone.
@@ -50,6 +54,15 @@ class JobCheckpointer final : public Checkpointer {
       : job_(&job), store_(std::move(store)), run_id_(run_id), stop_(std::move(stop)), terminal_(terminal) {}
   Result<std::optional<RunState>> StartAnew();
   std::string Fingerprint() const;
+  /// Whether the job can go on from a checkpoint; fills changes_.
+  Status Fits(const CheckpointManifest& manifest);
+  /// Of a program: whether its startup program makes what it made.
+  Status CompareStartup(const CheckpointManifest& manifest, const std::set<std::string>& settings) const;
+  /// Takes the variables from a checkpoint, but for learning rates, which are the job's to say; of those that differ
+  /// and that no field tells of, `rates` says how.
+  Status RestoreState(const FoundCheckpoint& found, std::vector<std::string>* rates);
+  /// What the job has otherwise than the run that wrote the checkpoint, and what follows of it for the best evaluation.
+  void TakeChanges(const CheckpointManifest& manifest, RunState* state);
   Status CheckInput(const CheckpointManifest& manifest);
   /// Whether the files of the epoch in hand hold what they held. `why` ends a refusal.
   Status CheckFiles(const CheckpointManifest& manifest, const std::string& why);
@@ -63,6 +76,7 @@ class JobCheckpointer final : public Checkpointer {
   std::stop_token stop_;
   std::FILE* terminal_;
   std::vector<std::string> notes_;
+  std::vector<ChangedField> changes_;           ///< of the checkpoint that Fits was asked about last; those that may be
   std::vector<StoredInputState> input_states_;  ///< of pass looked_at_
   int64_t looked_at_ = -1;
 };

@@ -139,7 +139,7 @@ std::vector<ModelExport> PlanExports(const TrainerDesc& desc, const CompiledMode
 std::vector<ConfigMistake> FindDeeperMistakes(const TrainerDesc& desc, const Environment& environment) {
   std::vector<ConfigMistake> mistakes;
   const Result<SlotSchema> schema = SlotSchema::Create(desc.data_desc());
-  if (!desc.has_model() || !schema.ok()) return mistakes;
+  if (!desc.has_model() || desc.has_program() || !schema.ok()) return mistakes;
   const Result<CompiledModel> model = CompileModelOf(desc, *schema, environment.ops, &mistakes);
   if (!model.ok()) return mistakes;
   const Result<std::unique_ptr<const MetricSet>> metrics = MetricSet::Create(model->metrics, *schema);

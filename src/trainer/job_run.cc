@@ -11,10 +11,11 @@
 
 #include "core/file.h"
 #include "core/replace_folder.h"
-#include "program/program_files.h"
+#include "runtime/finite_variables.h"
 #include "trainer/evaluator.h"
 #include "trainer/feature_importance.h"
 #include "trainer/job_checkpointer.h"
+#include "trainer/model_check.h"
 #include "trainer/pass_models.h"
 #include "trainer/run_recorder.h"
 #include "trainer/trainer.h"
@@ -22,22 +23,62 @@
 namespace millrace {
 namespace {
 
-Status SaveResults(Job& job, const RunReport& report, const RunSummary& summary) {
+/// Writes each export; one that fails does not keep the others, the model and run.json from being written. The first
+/// failure comes back.
+Status WriteExports(Job& job, RunSummary* summary, std::FILE* terminal) {
+  Status first;
+  for (const ModelExport& wanted : job.exports()) {
+    Status written = wanted.Write(job.root()).Context(wanted.folder());
+    if (written.ok() && job.desc().data_desc().zeros() == DataFeedDesc::DROP) {
+      std::fprintf(terminal,
+                   "warning: \"%s\" was trained without zeros of sparse slots (data_desc.zeros: DROP); another runtime "
+                   "must leave them out of what it feeds\n",
+                   wanted.folder().c_str());
+    }
+    if (written.ok()) continue;
+    summary->export_failures.push_back(written.message());
+    if (first.ok()) first = std::move(written);
+  }
+  return first;
+}
+
+/// Whether the model is fit to be kept; with allow_non_finite it is, and what is wrong with it is said.
+Status CheckResult(const Job& job, RunReport* report, std::FILE* terminal) {
+  if (!job.desc().allow_non_finite()) return CheckToBeSaved(job, report->state.step, report);
+  const Status finite = CheckFiniteVariables(job.model().main, job.root());
+  if (!finite.ok()) std::fprintf(terminal, "warning: %s\n", finite.message().c_str());
+  return Status::Ok();
+}
+
+/// Where the parameters stand that are saved: at the end, or where they were best.
+RunState StateOfSaved(const RunReport& report) {
+  RunState state = report.state;
+  if (!report.is_best_restored || !report.best_evaluation.has_value()) return state;
+  state.step = report.best_evaluation->step;
+  state.examples = report.best_evaluation->trained_examples;
+  return state;
+}
+
+/// `*exported` becomes the first failure of an export.
+Status SaveResults(Job& job, RunReport& report, RunSummary& summary, Status* exported, std::FILE* terminal) {
+  // Whoever removed the folder meanwhile is told; what was trained is not to be lost.
+  std::error_code told_by_the_writers;
+  if (!job.output_dir().empty()) std::filesystem::create_directories(job.output_dir(), told_by_the_writers);
   if (job.desc().infer()) {
     return job.output_dir().empty() ? Status::Ok()
                                     : WriteFileAtomically(job.output_dir() + "/infer.json", RunJson(summary));
   }
+  if (!summary.interrupted) MR_TRY(CheckResult(job, &report, terminal));
   if (job.desc().program().has_save_dir() && !summary.interrupted) {
-    MR_TRY(SaveVariables(job.model().main, job.model().startup, job.desc().program().save_dir(), job.root()));
+    MR_TRY(SaveProgramVariables(job, StateOfSaved(report), job.desc().program().save_dir()));
   }
-  if (!summary.interrupted) {
-    for (const ModelExport& wanted : job.exports()) MR_TRY(wanted.Write(job.root()).Context(wanted.folder()));
-  }
-  if (job.output_dir().empty()) return Status::Ok();
+  const bool keeps_nothing = job.output_dir().empty();
   const bool has_prediction = !job.model().prediction.empty();
-  if (job.desc().output().save_inference_model() && has_prediction && !summary.interrupted) {
-    MR_TRY(SaveJobModel(job, job.output_dir() + "/model"));
+  if (!keeps_nothing && job.desc().output().save_inference_model() && has_prediction && !summary.interrupted) {
+    MR_TRY(SaveJobModel(job, StateOfSaved(report), job.output_dir() + "/model"));
   }
+  if (!summary.interrupted) *exported = WriteExports(job, &summary, terminal);
+  if (keeps_nothing) return Status::Ok();
   if (!report.chrome_trace.empty()) {
     MR_TRY(WriteFileAtomically(job.output_dir() + "/trace.json", report.chrome_trace));
   }
@@ -49,6 +90,7 @@ Status KeepBestModel(Job& job, JobCheckpointer& checkpointer, const std::stop_to
   if (report->interrupted || !report->state.has_best || report->state.evaluations_since_best == 0) return Status::Ok();
   MR_ASSIGN(const std::optional<RunState> best, checkpointer.RestoreBest(report->state));
   report->is_best_restored = best.has_value();
+  if (best.has_value()) report->finite_step = -1;  // it is another model now
   if (!best.has_value() || report->best_evaluation.has_value()) return Status::Ok();
   // It was measured by an earlier run.
   MR_ASSIGN(const std::unique_ptr<Evaluator> evaluator, Evaluator::Create(job, *job.eval_dataset()));
@@ -67,13 +109,13 @@ Status CheckBestCanBeKept(const TrainerDesc& desc) {
 }
 
 /// Tells the user what the checkpointer has to say since the last call.
-void PrintNotes(JobCheckpointer& checkpointer) {
-  for (const std::string& note : checkpointer.TakeNotes()) std::fprintf(stderr, "%s\n", note.c_str());
+void PrintNotes(JobCheckpointer& checkpointer, std::FILE* terminal) {
+  for (const std::string& note : checkpointer.TakeNotes()) std::fprintf(terminal, "%s\n", note.c_str());
 }
 
-Status ReportImportance(Job& job, const std::stop_token& stop) {
+Status ReportImportance(Job& job, const std::stop_token& stop, std::FILE* terminal) {
   MR_ASSIGN(const ImportanceReport report, MeasureFeatureImportance(job, stop));
-  std::fputs(ImportanceTable(report).c_str(), stderr);
+  std::fputs(ImportanceTable(report).c_str(), terminal);
   if (job.output_dir().empty()) return Status::Ok();
   return WriteFileAtomically(job.output_dir() + "/feature_importance.json", ImportanceJson(report));
 }
@@ -103,7 +145,8 @@ Status CheckReplacedFolders(const Job& job) {
 
 }  // namespace
 
-Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token stop) {
+Result<RunSummary> RunJob(Job& job, const std::string& resume, const std::string& model, std::stop_token stop,
+                          const RunOutput& output) {
   const auto start = std::chrono::steady_clock::now();
   const bool keeps = !job.output_dir().empty();
   const bool infer = job.desc().infer();
@@ -118,6 +161,12 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token s
       return InvalidConfig("incremental saves models: give --output_dir, or set save_interval: 0");
     }
   }
+  if (model != "last" && model != "best") return InvalidConfig("--model is best or last, not \"" + model + "\"");
+  if (model == "best" && !(infer && resume == "auto")) {
+    return InvalidConfig(
+        "--model=best names the parameters of an inference: it goes with --set infer=true and --resume=auto; a "
+        "training goes on from the last ones");
+  }
   if (!infer) MR_TRY(CheckReplacedFolders(job));
   std::unique_ptr<JobCheckpointer> checkpointer;
   std::optional<RunState> resumed;
@@ -125,19 +174,19 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token s
   if (keeps) {
     MR_ASSIGN(folder, MakeOutputFolder(job.output_dir()));
     if (!infer || resume != "never") {
-      MR_ASSIGN(checkpointer, JobCheckpointer::Create(job, stop, stderr));
+      MR_ASSIGN(checkpointer, JobCheckpointer::Create(job, stop, output.terminal));
     }
   }
   MR_TRY(job.InitParameters(stop));
   if (checkpointer != nullptr) {
-    MR_ASSIGN(resumed, checkpointer->Resume(resume));
-    PrintNotes(*checkpointer);
+    MR_ASSIGN(resumed, checkpointer->Resume(model == "best" ? "best" : resume));
+    PrintNotes(*checkpointer, output.terminal);
   }
   MR_ASSIGN(const std::unique_ptr<RunRecorder> recorder,
-            RunRecorder::Create(job, resumed.has_value() && !infer ? resumed->step : -1, stderr, stop));
+            RunRecorder::Create(job, resumed.has_value() && !infer ? resumed->step : -1, output, stop));
   std::unique_ptr<PassModels> models;
   if (job.is_incremental() && keeps) {
-    MR_ASSIGN(models, PassModels::Create(job));
+    MR_ASSIGN(models, PassModels::Create(job, output.terminal));
   }
   TrainerHooks hooks{checkpointer.get(), recorder.get(), models.get(), std::move(resumed), {}};
   hooks.on_resumed = [&checkpointer, &recorder] {
@@ -148,28 +197,35 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token s
   if (infer) hooks = {nullptr, recorder.get(), nullptr, std::nullopt, {}};
   MR_ASSIGN(std::unique_ptr<Trainer> trainer, CreateTrainer(job, std::move(hooks)));
   Result<RunReport> trained = trainer->Run(stop);
-  if (checkpointer != nullptr) PrintNotes(*checkpointer);
+  if (checkpointer != nullptr) PrintNotes(*checkpointer, output.terminal);
   MR_ASSIGN(RunReport report, std::move(trained));
   trainer.reset();
   recorder->ClearProgress();
   if (checkpointer != nullptr && !infer) {
     MR_TRY(KeepBestModel(job, *checkpointer, stop, &report));
-    PrintNotes(*checkpointer);
+    PrintNotes(*checkpointer, output.terminal);
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   RunSummary summary = Summarize(report, job.workers(), seconds.count());
-  if (models != nullptr) summary.save_failures = models->failures();
+  for (const SaveFailure& failure : report.state.save_failures) summary.save_failures.push_back(failure.message);
   summary.infer = infer;
   summary.is_program = job.desc().has_program();
-  summary.odd_loss_labels = job.odd_labels().of_losses();
-  summary.odd_metric_labels = job.odd_labels().of_measures();
-  MR_TRY(SaveResults(job, report, summary));
+  summary.odd_loss_labels = job.label_monitor().of_losses();
+  summary.odd_metric_labels = job.label_monitor().of_measures();
+  summary.non_finite_losses = {job.non_finite_losses().count(), job.non_finite_losses().first()};
+  Status exported;
+  MR_TRY(SaveResults(job, report, summary, &exported, output.terminal));
   if (measures && !summary.interrupted) {
-    const Status measured = ReportImportance(job, stop);
+    const Status measured = ReportImportance(job, stop, output.terminal);
     summary.interrupted = measured.code() == StatusCode::kCancelled;
     if (!summary.interrupted) MR_TRY(measured);
   }
-  std::fputs(ClosingBlock(summary, job.output_dir()).c_str(), stderr);
+  std::fputs(ClosingBlock(summary, job.output_dir()).c_str(), output.terminal);
+  if (!summary.interrupted) MR_TRY(recorder->Finish());
+  if (!exported.ok()) {
+    const std::string where = job.output_dir().empty() ? "" : " and in " + job.output_dir();
+    return Status(exported.code(), "the model is trained" + where + ", but not exported: " + exported.message());
+  }
   return summary;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "trainer/job.h"
+#include "trainer/run_recorder.h"
 #include "trainer/run_summary.h"
 
 namespace millrace {
@@ -12,8 +13,11 @@ namespace millrace {
 /// output folder: checkpoints/, metrics.jsonl, tensorboard/, run.json, model/, trace.json (docs/training.md); of an
 /// `infer` job infer.json and infer.jsonl. Without a folder nothing is written.
 ///
-/// `resume` is "never", "auto" or a checkpoint's folder. Tells the user on standard error what goes on. A stop request
+/// `resume` is "never", "auto" or a checkpoint's folder. Tells the user what goes on by `output`. A stop request
 /// ends the run at a batch boundary with a checkpoint: the summary then says `interrupted`, and no model is saved.
-Result<RunSummary> RunJob(Job& job, const std::string& resume, std::stop_token stop);
+///
+/// `model` is of an `infer` job with "auto": "last" (the newest checkpoint) or "best" (that of the best evaluation).
+Result<RunSummary> RunJob(Job& job, const std::string& resume, const std::string& model, std::stop_token stop,
+                          const RunOutput& output = {});
 
 }  // namespace millrace

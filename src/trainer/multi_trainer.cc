@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "datafeed/input_opener.h"
+#include "trainer/model_check.h"
 #include "trainer/operator_states.h"
 
 namespace millrace {
@@ -21,14 +22,14 @@ double Seconds(std::chrono::steady_clock::duration d) { return std::chrono::dura
 Result<std::unique_ptr<Trainer>> MultiTrainer::Create(Job& job, TrainerHooks hooks) {
   MR_ASSIGN(QualityWatch watch, QualityWatch::Create(job));
   std::unique_ptr<MultiTrainer> trainer(new MultiTrainer(job, std::move(hooks), std::move(watch)));
-  MR_TRY(trainer->MakeSeats());
+  MR_TRY(trainer->MakeWorkerSlots());
   if (job.eval_dataset() != nullptr) {
     MR_ASSIGN(trainer->evaluator_, Evaluator::Create(job, *job.eval_dataset()));
   }
   return std::unique_ptr<Trainer>(std::move(trainer));
 }
 
-Status MultiTrainer::MakeSeats() {
+Status MultiTrainer::MakeWorkerSlots() {
   const int workers = job_->workers();
   for (const std::string& name : job_->desc().hogwild_param().stat_var_names()) {
     const Variable* shared = job_->root().Find(name);
@@ -39,70 +40,70 @@ Status MultiTrainer::MakeSeats() {
   if (job_->desc().dump_fields_size() > 0 || job_->desc().dump_param_size() > 0) {
     MR_ASSIGN(dump_files_, DumpFiles::Create(job_->desc(), hooks_.resume.has_value()));
   }
-  if (job_->desc().infer()) progress_.steps_in_turns = 0;
+  if (job_->desc().infer()) progress_.serialized_warmup_steps = 0;
   gate_ = std::make_unique<PauseGate>(workers);
-  seats_.resize(static_cast<size_t>(workers));
+  worker_slots_.resize(static_cast<size_t>(workers));
   const int frames =
       job_->pipeline() == nullptr ? 1 : MicroBatchSchedule(ScheduleOptions()).scopes(job_->micro_batches());
-  for (int i = 0; i < workers; ++i) MR_TRY(MakeFrames(seats_[static_cast<size_t>(i)], i, frames));
+  for (int i = 0; i < workers; ++i) MR_TRY(MakeFrames(worker_slots_[static_cast<size_t>(i)], i, frames));
   const TrainerDesc& desc = job_->desc();
   std::vector<const Frame*> watched;
-  for (const FrameSeat& seat : seats_[0].frames) watched.push_back(seat.frame.get());
+  for (const FrameContext& context : worker_slots_[0].frames) watched.push_back(context.frame.get());
   fetch_observer_ = std::make_unique<FetchObserver>(*job_, watched, all_metrics_, progress_, hooks_.reporter);
   if (desc.debug() && job_->pipeline() == nullptr) profile_observer_ = std::make_unique<ProfileObserver>();
+  if (!job_->exports().empty()) vocabulary_observer_ = std::make_unique<VocabularyObserver>(job_->exports());
   if (job_->fetch_handler() != nullptr) {
     handler_observer_ = std::make_unique<HandlerObserver>(*job_->fetch_handler(), watched);
   }
-  for (int i = 0; i < workers; ++i) MR_TRY(MakeWorker(seats_[static_cast<size_t>(i)], i));
+  for (int i = 0; i < workers; ++i) MR_TRY(MakeWorker(worker_slots_[static_cast<size_t>(i)], i));
   progress_.pause_every = hooks_.checkpointer != nullptr ? desc.checkpoint().every_steps() : 0;
-  progress_.pause_every_other = job_->eval_dataset() != nullptr ? desc.eval().every_steps() : 0;
+  progress_.eval_every = job_->eval_dataset() != nullptr ? desc.eval().every_steps() : 0;
   return Status::Ok();
 }
 
-Status MultiTrainer::MakeFrames(Seat& seat, int index, int count) {
-  seat.frames.resize(static_cast<size_t>(count));
-  for (FrameSeat& in : seat.frames) {
-    MR_ASSIGN(in.frame, Frame::Create(job_->step(), &job_->dataset().schema(), job_->root(),
-                                      job_->frame_options(index, job_->desc().infer())));
-    MR_ASSIGN(in.metrics, MetricReader::Create(job_->metrics(), *in.frame, &job_->odd_labels()));
-    all_metrics_.push_back(in.metrics.get());
-    MR_TRY(MakeObservers(in, index));
+Status MultiTrainer::MakeFrames(WorkerSlot& slot, int index, int count) {
+  slot.frames.resize(static_cast<size_t>(count));
+  for (FrameContext& context : slot.frames) {
+    MR_ASSIGN(context.frame, Frame::Create(job_->step(), &job_->dataset().schema(), job_->root(),
+                                           job_->frame_options(index, job_->desc().infer())));
+    MR_ASSIGN(context.metrics, MetricAccumulator::Create(job_->metrics(), *context.frame, &job_->label_monitor()));
+    all_metrics_.push_back(context.metrics.get());
+    MR_TRY(MakeObservers(context, index));
   }
   return Status::Ok();
 }
 
-Status MultiTrainer::MakeObservers(FrameSeat& seat, int index) {
+Status MultiTrainer::MakeObservers(FrameContext& context, int index) {
   const TrainerDesc& desc = job_->desc();
-  const auto& nan_names = desc.check_nan_var_names();
-  if (!nan_names.empty()) {
-    MR_ASSIGN(seat.nan_check,
-              NanCheck::Create(job_->step(), *seat.frame, {nan_names.begin(), nan_names.end()}, job_->output_dir()));
-  }
+  MR_ASSIGN(context.nan_check, NanCheck::Create(job_->step(), *context.frame, job_->nan_check_rule()));
   if (dump_files_ != nullptr) {
-    MR_ASSIGN(seat.dump, DumpObserver::Create(desc, job_->step(), *seat.frame, index, *dump_files_));
+    MR_ASSIGN(context.dump, DumpObserver::Create(desc, job_->step(), *context.frame, index, *dump_files_));
   }
-  if (desc.output().trace() || (desc.debug() && index == 0)) seat.frame->EnableProfile();
+  if (desc.output().trace() || (desc.debug() && index == 0)) context.frame->EnableProfile();
   if (desc.output().trace()) {
-    seat.trace = std::make_unique<BatchTrace>(index, desc.output().trace_first_batch(), desc.output().trace_batches(),
-                                              job_->step().ops().size(), job_->spans());
+    context.trace =
+        std::make_unique<BatchTrace>(index, desc.output().trace_first_batch(), desc.output().trace_batches(),
+                                     job_->step().ops().size(), job_->spans());
   }
   return Status::Ok();
 }
 
-std::vector<BatchObserver*> MultiTrainer::ObserversOf(const FrameSeat& seat, int index) const {
-  std::vector<BatchObserver*> observers = {seat.nan_check.get(), seat.dump.get(), seat.trace.get()};
-  if (index == 0)
-    observers.insert(observers.end(), {fetch_observer_.get(), handler_observer_.get(), profile_observer_.get()});
+std::vector<BatchObserver*> MultiTrainer::ObserversOf(const FrameContext& context, int index) const {
+  std::vector<BatchObserver*> observers = {context.nan_check.get(), context.dump.get(), context.trace.get()};
+  if (index == 0) {
+    observers.insert(observers.end(), {fetch_observer_.get(), handler_observer_.get(), profile_observer_.get(),
+                                       vocabulary_observer_.get()});
+  }
   std::erase(observers, nullptr);
   return observers;
 }
 
-Status MultiTrainer::MakeWorker(Seat& seat, int index) {
+Status MultiTrainer::MakeWorker(WorkerSlot& slot, int index) {
   WorkerParts parts;
   parts.index = index;
-  for (const FrameSeat& in : seat.frames) {
-    MetricReader* metrics = job_->metrics().names().empty() ? nullptr : in.metrics.get();
-    parts.frames.push_back({in.frame.get(), metrics, ObserversOf(in, index)});
+  for (const FrameContext& context : slot.frames) {
+    MetricAccumulator* metrics = job_->metrics().names().empty() ? nullptr : context.metrics.get();
+    parts.frames.push_back({context.frame.get(), metrics, ObserversOf(context, index)});
   }
   parts.gate = gate_.get();
   parts.progress = &progress_;
@@ -110,8 +111,8 @@ Status MultiTrainer::MakeWorker(Seat& seat, int index) {
   parts.lines_are_piped = !PipeCommandOf(job_->desc().data_desc()).empty();
   const std::vector<int> cpus = UsableProcessors();
   if (job_->desc().binding_cpu() && !cpus.empty()) parts.cpu = cpus[static_cast<size_t>(index) % cpus.size()];
-  if (job_->pipeline() != nullptr) MR_TRY(AddPipeline(seat, index, &parts));
-  MR_ASSIGN(seat.worker, job_->environment().workers.Create(job_->desc().device_worker_name(), std::move(parts)));
+  if (job_->pipeline() != nullptr) MR_TRY(AddPipeline(slot, index, &parts));
+  MR_ASSIGN(slot.worker, job_->environment().workers.Create(job_->desc().device_worker_name(), std::move(parts)));
   return Status::Ok();
 }
 
@@ -124,16 +125,16 @@ MicroBatchSchedule::Options MultiTrainer::ScheduleOptions() const {
   return options;
 }
 
-Status MultiTrainer::AddPipeline(Seat& seat, int index, WorkerParts* parts) {
+Status MultiTrainer::AddPipeline(WorkerSlot& slot, int index, WorkerParts* parts) {
   const PipelineProgram& program = *job_->pipeline();
   std::vector<const Frame*> frames;
-  for (const FrameSeat& in : seat.frames) frames.push_back(in.frame.get());
-  MR_ASSIGN(seat.sums, GradientSums::Create(program, frames, job_->root()));
-  MR_ASSIGN(seat.update,
-            Frame::Create(*program.update, nullptr, seat.sums->scope(), job_->frame_options(index, false)));
+  for (const FrameContext& context : slot.frames) frames.push_back(context.frame.get());
+  MR_ASSIGN(slot.sums, GradientSums::Create(program, frames, job_->root()));
+  MR_ASSIGN(slot.update,
+            Frame::Create(*program.update, nullptr, slot.sums->scope(), job_->frame_options(index, false)));
   parts->pipeline.program = &program;
-  parts->pipeline.sums = seat.sums.get();
-  parts->pipeline.update = seat.update.get();
+  parts->pipeline.sums = slot.sums.get();
+  parts->pipeline.update = slot.update.get();
   parts->pipeline.schedule = ScheduleOptions();
   parts->pipeline.micro_batches = job_->micro_batches();
   parts->pipeline.profile = job_->desc().debug();
@@ -150,6 +151,7 @@ Status MultiTrainer::AddPipeline(Seat& seat, int index, WorkerParts* parts) {
 
 Result<RunReport> MultiTrainer::Run(std::stop_token stop) {
   Result<RunReport> report = RunPasses(stop);
+  if (hooks_.reached != nullptr) *hooks_.reached = state_;
   if (dump_files_ == nullptr || !report.ok()) return report;
   MR_TRY(dump_files_->Finish(stop));
   return report;
@@ -162,7 +164,7 @@ Result<RunReport> MultiTrainer::RunPasses(const std::stop_token& stop) {
     progress_.steps_started = state_.step;
     progress_.steps_done = state_.step;
     progress_.examples = state_.examples;
-    last_checkpoint_step_ = state_.step;
+    last_checkpoint_step_ = last_saved_step_ = state_.step;
     all_metrics_[0]->Restore(state_.metric_totals);
     MR_TRY(LoadOperatorStates(state_.operator_states, AllFrames(), job_->pipeline() != nullptr, stop));
     report_.stopped_early = watch_.ShouldStop(state_);
@@ -171,6 +173,11 @@ Result<RunReport> MultiTrainer::RunPasses(const std::stop_token& stop) {
   MR_TRY(Load(stop));
   const bool goes_on = hooks_.resume.has_value() && hooks_.on_resumed != nullptr;
   if (goes_on && !report_.interrupted) MR_TRY(hooks_.on_resumed());
+  if (hooks_.pass_saver != nullptr && !report_.interrupted && !state_.save_failures.empty()) {
+    const size_t failed = state_.save_failures.size();
+    MR_TRY(hooks_.pass_saver->Retry(&state_.save_failures, stop));
+    if (state_.save_failures.size() < failed) MR_TRY(SaveCheckpoint());
+  }
   MR_TRY(CatchUpEvaluation(stop));
   while (state_.epoch < job_->passes() && !report_.interrupted && !report_.stopped_early) {
     MR_TRY(PreparePass(stop));
@@ -184,7 +191,7 @@ Result<RunReport> MultiTrainer::RunPasses(const std::stop_token& stop) {
   report_.state = state_;
   if (job_->desc().output().trace()) {
     std::vector<const BatchTrace*> traces;
-    for (const Seat& seat : seats_) traces.push_back(seat.frames[0].trace.get());
+    for (const WorkerSlot& slot : worker_slots_) traces.push_back(slot.frames[0].trace.get());
     report_.chrome_trace = ChromeTrace(job_->train(), traces, job_->spans());
   }
   return report_;
@@ -207,6 +214,7 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
   }
   MR_ASSIGN(report_.load, std::move(load));
   report_.load_seconds = Seconds(Clock::now() - start);
+  if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnLoad(report_.load));
   const int64_t rows = memory->MemoryDataSize();
   if (!state_.trained.empty() && state_.input_rows != rows) {
     return InvalidConfig("the checkpoint was written with " + std::to_string(state_.input_rows) +
@@ -234,7 +242,7 @@ Status MultiTrainer::PreparePass(const std::stop_token& stop) {
   Status prepared = preparation->PreparePass(state_.epoch, stop);
   report_.load_seconds += Seconds(Clock::now() - start);
   if (prepared.ok()) return prepared;
-  if (!stop.stop_requested()) return SaveBehind(prepared, true);
+  if (!stop.stop_requested()) return CheckpointAfterFailure(prepared, true);
   report_.interrupted = true;
   return SaveCheckpoint();
 }
@@ -247,6 +255,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   options.ordered = job_->desc().update_mode() == TrainerDesc::SERIAL;
   options.seed = job_->desc().seed();
   options.trained = pass_base_.empty() ? nullptr : &pass_base_;
+  options.bad_lines = &state_.bad_lines;
   MR_TRY(dataset.BeginPass(options));
 
   pass_ = {};
@@ -259,14 +268,15 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   gate_->StartPass();
   Status coordinated;
   {
+    report_.finite_step = -1;
     std::vector<std::jthread> threads;
-    for (size_t i = 0; i < seats_.size(); ++i) {
-      seats_[i].worker->StartPass(i == 0 ? state_.printed_batches : 0);
+    for (size_t i = 0; i < worker_slots_.size(); ++i) {
+      worker_slots_[i].worker->StartPass(i == 0 ? state_.printed_batches : 0);
       threads.emplace_back([this, i, &dataset] {
-        Seat& seat = seats_[i];
-        seat.status = seat.worker->Train(dataset.source(static_cast<int>(i)), stop_workers_.get_token());
-        if (!seat.status.ok()) {
-          if (!LeftSound(seat)) is_sound_ = false;
+        WorkerSlot& slot = worker_slots_[i];
+        slot.status = slot.worker->Train(dataset.source(static_cast<int>(i)), stop_workers_.get_token());
+        if (!slot.status.ok()) {
+          if (!CanCheckpointAfter(slot)) is_sound_ = false;
           stop_workers_.request_stop();
         }
         gate_->Done(static_cast<int>(i));
@@ -280,20 +290,41 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   }
   Result<PassStats> stats = dataset.EndPass();
   MR_TRY(std::move(coordinated));
-  for (const Seat& seat : seats_) {
-    if (seat.status.ok() || seat.status.code() == StatusCode::kCancelled) continue;
+  if (const WorkerSlot* failed = FailedSeat(); failed != nullptr) {
     Snapshot();
-    return is_sound_ ? SaveBehind(seat.status, true) : seat.status;
+    return is_sound_ ? CheckpointAfterFailure(failed->status, true)
+                     : BehindCheckpoint(failed->status, last_saved_step_);
   }
   if (!stats.ok()) return std::move(stats).status();
   if (dump_files_ != nullptr && dump_files_->abandoned()) return dump_files_->Finish(stop);
   Snapshot();
   FillPassReport(*stats);
-  if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnPass(pass_));
+  if (hooks_.reporter != nullptr) {
+    MR_TRY(hooks_.reporter->OnPass(pass_));
+    // A resumed run goes through what is left of a pass that a stop ended.
+    if (!report_.interrupted && pass_.batches > 0 && PrintsNothing(*job_, 0, state_.printed_batches)) {
+      MR_TRY(hooks_.reporter->OnPoint(PointOfEpoch(*job_, state_, pass_.metrics, std::move(last_fetched_))));
+    }
+  }
   report_.passes.push_back(pass_);
   MergePrivateVars();
   if (report_.interrupted || report_.stopped_early) return Status::Ok();
   return EndOfPass(stop);
+}
+
+const MultiTrainer::WorkerSlot* MultiTrainer::FailedSeat() const {
+  // A NaN goes through shared parameters to batches that have none: theirs are not the lines to look at.
+  const auto has_cause = [](const WorkerSlot& slot) {
+    return std::any_of(slot.frames.begin(), slot.frames.end(),
+                       [](const FrameContext& context) { return context.nan_check->found_in_input(); });
+  };
+  const WorkerSlot* failed = nullptr;
+  for (const WorkerSlot& slot : worker_slots_) {
+    if (slot.status.ok() || slot.status.code() == StatusCode::kCancelled) continue;
+    if (has_cause(slot)) return &slot;
+    if (failed == nullptr) failed = &slot;
+  }
+  return failed;
 }
 
 Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
@@ -328,17 +359,18 @@ void MultiTrainer::StopWithinBatch() {
   stop_workers_.request_stop();
 }
 
-bool MultiTrainer::LeftSound(const Seat& seat) const {
-  if (seat.worker->report().input_failed) return true;
-  const bool is_stop = seat.status.code() == StatusCode::kCancelled;
-  if (!seat.worker->report().was_cut) return is_stop;
+bool MultiTrainer::CanCheckpointAfter(const WorkerSlot& slot) const {
+  if (slot.worker->report().input_failed) return true;
+  const bool is_stop = slot.status.code() == StatusCode::kCancelled;
+  if (!slot.worker->report().was_cut) return is_stop;
   // Their kernels may have run in it: what they keep is ahead of the batches that are whole.
-  const bool keeps = std::any_of(seat.frames.begin(), seat.frames.end(),
-                                 [](const FrameSeat& in) { return !in.frame->states().empty(); });
+  const bool keeps = std::any_of(slot.frames.begin(), slot.frames.end(),
+                                 [](const FrameContext& context) { return !context.frame->states().empty(); });
   if (keeps) return false;
   // A pipeline's metrics have the micro-batches that were whole.
   if (job_->pipeline() != nullptr) return false;
-  return is_stop ? job_->step().StopsWithoutTrace() : job_->step().LeavesNoTrace(seat.frames[0].frame->failed_op() + 1);
+  return is_stop ? job_->step().IsSideEffectFreeWhenStopped()
+                 : job_->step().IsSideEffectFree(slot.frames[0].frame->failed_op() + 1);
 }
 
 bool MultiTrainer::Crossed(int64_t every, int64_t since) const {
@@ -349,7 +381,7 @@ Status MultiTrainer::AtBoundary(const std::stop_token& stop) {
   const CheckpointDesc& checkpoint = job_->desc().checkpoint();
   if (evaluator_ != nullptr && !stop.stop_requested() &&
       Crossed(job_->desc().eval().every_steps(), state_.last_eval_step)) {
-    if (Status evaluated = Evaluate(stop); !evaluated.ok()) return SaveBehind(evaluated, false);
+    if (Status evaluated = Evaluate(stop); !evaluated.ok()) return CheckpointAfterFailure(evaluated, false);
   }
   const bool minutes_due =
       checkpoint.every_minutes() > 0 && Seconds(Clock::now() - last_checkpoint_) >= 60 * checkpoint.every_minutes();
@@ -362,10 +394,12 @@ Status MultiTrainer::AtBoundary(const std::stop_token& stop) {
 }
 
 Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
+  if (pass_.data.lines > state_.data.lines) state_.data = pass_.data;
   const RunState trained = state_;
   ++state_.epoch;
   state_.trained.Clear();
   state_.printed_batches = 0;
+  state_.bad_lines.clear();
   pass_base_.Clear();
   const bool last = state_.epoch == job_->passes();
   // A day without rows may be one of many; a model that saw none is no result.
@@ -384,7 +418,7 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
     const size_t evaluations = report_.evaluations.size();
     if (Status evaluated = Evaluate(stop); !evaluated.ok()) {
       state_ = trained;
-      return SaveBehind(evaluated, false);
+      return CheckpointAfterFailure(evaluated, false);
     }
     if (report_.evaluations.size() == evaluations) {
       // Cut short. The checkpoint stands before the end of the epoch, so that a resumed run evaluates first.
@@ -394,12 +428,24 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
     }
   }
   state_.last_metrics = pass_.metrics;
-  for (MetricReader* reader : all_metrics_) reader->Clear();
+  for (MetricAccumulator* accumulator : all_metrics_) accumulator->Clear();
   state_.metric_totals = job_->metrics().NewTotals();
   state_.metric_window.reset();
   if (hooks_.pass_saver != nullptr) {
     MergePrivateVars();
-    MR_TRY(hooks_.pass_saver->SavePass(state_.epoch - 1, last || report_.stopped_early, stop));
+    if (const Status sound = CheckToBeSaved(*job_, state_.step, &report_); !sound.ok()) {
+      return BehindCheckpoint(sound, last_saved_step_);
+    }
+    Status saved = hooks_.pass_saver->SavePass(last || report_.stopped_early, stop, &state_);
+    if (saved.code() == StatusCode::kCancelled) {
+      // As with an evaluation: the run that goes on does it again, and evaluates again to know what was best.
+      state_ = trained;
+      last_eval_was_best_ = false;
+      report_.stopped_early = false;
+      report_.interrupted = true;
+      return SaveCheckpoint();
+    }
+    MR_TRY(std::move(saved));
   }
   if (stop.stop_requested()) report_.interrupted = !last;
   if (report_.interrupted || report_.stopped_early || last_eval_was_best_ ||
@@ -433,21 +479,25 @@ Status MultiTrainer::SaveCheckpoint() {
   MergePrivateVars();
   MR_ASSIGN(state_.operator_states, SaveOperatorStates(AllFrames()));
   const auto start = Clock::now();
+  if (const Status sound = CheckToBeSaved(*job_, state_.step, &report_); !sound.ok()) {
+    return BehindCheckpoint(sound, last_saved_step_);
+  }
   MR_TRY(hooks_.checkpointer->Save(state_, std::exchange(last_eval_was_best_, false)));
+  last_saved_step_ = state_.step;
   report_.checkpoint_seconds += Seconds(Clock::now() - start);
   return Status::Ok();
 }
 
 std::vector<const Frame*> MultiTrainer::AllFrames() const {
   std::vector<const Frame*> frames;
-  for (const Seat& seat : seats_) {
-    for (const FrameSeat& in : seat.frames) frames.push_back(in.frame.get());
-    if (seat.update != nullptr) frames.push_back(seat.update.get());
+  for (const WorkerSlot& slot : worker_slots_) {
+    for (const FrameContext& context : slot.frames) frames.push_back(context.frame.get());
+    if (slot.update != nullptr) frames.push_back(slot.update.get());
   }
   return frames;
 }
 
-Status MultiTrainer::SaveBehind(const Status& failure, bool of_files) {
+Status MultiTrainer::CheckpointAfterFailure(const Status& failure, bool of_files) {
   if (hooks_.checkpointer == nullptr || state_.step == last_checkpoint_step_) return failure;
   return KeptBehind(failure, SaveCheckpoint(), state_.step, of_files);
 }
@@ -456,11 +506,14 @@ void MultiTrainer::Snapshot() {
   state_.step = progress_.steps_done.load();
   state_.examples = progress_.examples.load();
   state_.trained = pass_base_;
-  for (const Seat& seat : seats_) state_.trained.Merge(seat.worker->ledger());
-  const WorkerReport& first = seats_[0].worker->report();
+  for (const WorkerSlot& slot : worker_slots_) state_.trained.Merge(slot.worker->consumed());
+  if (const auto* counts = dynamic_cast<const BadLineCounts*>(&job_->dataset())) {
+    state_.bad_lines = counts->BadLinesWithin(state_.trained);
+  }
+  const WorkerReport& first = worker_slots_[0].worker->report();
   state_.printed_batches = first.earlier_batches + first.batches;
   state_.metric_totals = job_->metrics().NewTotals();
-  for (const MetricReader* reader : all_metrics_) reader->AddTo(state_.metric_totals);
+  for (const MetricAccumulator* accumulator : all_metrics_) accumulator->AddTo(state_.metric_totals);
   state_.metric_window = fetch_observer_->Window();
 }
 
@@ -472,33 +525,35 @@ void MultiTrainer::Tick() {
   progress.pass_examples = progress_.pass_examples.load();
   progress.step = progress_.steps_done.load();
   progress.pass_seconds = Seconds(Clock::now() - pass_start_) - pass_.pause_seconds;
-  progress.odd_labels = job_->odd_labels().of_losses().count + job_->odd_labels().of_measures().count;
+  progress.odd_labels = job_->label_monitor().of_losses().count + job_->label_monitor().of_measures().count;
   hooks_.reporter->OnTick(progress);
 }
 
 void MultiTrainer::FillPassReport(const PassStats& stats) {
   pass_.data = stats;
   pass_.seconds = Seconds(Clock::now() - pass_start_) - pass_.pause_seconds;
-  for (const Seat& seat : seats_) {
-    const WorkerReport& worker = seat.worker->report();
+  for (const WorkerSlot& slot : worker_slots_) {
+    const WorkerReport& worker = slot.worker->report();
     pass_.batches += worker.batches;
     pass_.examples += worker.examples;
     pass_.read_seconds += 1e-9 * static_cast<double>(worker.read_nanoseconds);
     pass_.run_seconds += 1e-9 * static_cast<double>(worker.run_nanoseconds);
   }
   pass_.metrics = job_->metrics().Compute(state_.metric_totals);
-  if (!job_->desc().has_program()) return;
+  pass_.non_finite_rows = job_->metrics().NonFiniteRows(state_.metric_totals);
   // The first worker is the one that prints; of a short pass it may have got nothing.
-  const auto busy =
-      std::find_if(seats_.begin(), seats_.end(), [](const Seat& seat) { return seat.worker->report().batches > 0; });
-  if (busy != seats_.end()) pass_.fetched = FetchedVariables(*job_, *busy->frames[0].frame);
+  const auto busy = std::find_if(worker_slots_.begin(), worker_slots_.end(),
+                                 [](const WorkerSlot& slot) { return slot.worker->report().batches > 0; });
+  if (busy == worker_slots_.end()) return;
+  last_fetched_ = FetchedVariables(*job_, *busy->frames[0].frame);
+  if (job_->desc().has_program()) pass_.fetched = last_fetched_;
 }
 
 void MultiTrainer::MergePrivateVars() {
   for (const std::string& name : job_->desc().hogwild_param().stat_var_names()) {
     Tensor* shared = job_->root().Var(name)->GetMutable<Tensor>();
-    for (size_t i = 1; i < seats_.size(); ++i) {
-      Tensor* own = seats_[i].frames[0].frame->scope().Var(name)->GetMutable<Tensor>();
+    for (size_t i = 1; i < worker_slots_.size(); ++i) {
+      Tensor* own = worker_slots_[i].frames[0].frame->scope().Var(name)->GetMutable<Tensor>();
       for (int64_t k = 0; k < own->numel(); ++k) {
         if (own->dtype() == DType::kInt64) {
           shared->mutable_data<int64_t>()[k] += std::exchange(own->mutable_data<int64_t>()[k], 0);

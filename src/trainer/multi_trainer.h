@@ -27,15 +27,15 @@ class MultiTrainer final : public Trainer {
  private:
   using Clock = std::chrono::steady_clock;
 
-  struct FrameSeat {
+  struct FrameContext {
     std::unique_ptr<Frame> frame;
-    std::unique_ptr<MetricReader> metrics;
-    std::unique_ptr<NanCheck> nan_check;  ///< null without check_nan_var_names
-    std::unique_ptr<BatchTrace> trace;    ///< null without output.trace
-    std::unique_ptr<DumpObserver> dump;   ///< null without dump_fields and dump_param
+    std::unique_ptr<MetricAccumulator> metrics;
+    std::unique_ptr<NanCheck> nan_check;
+    std::unique_ptr<BatchTrace> trace;   ///< null without output.trace
+    std::unique_ptr<DumpObserver> dump;  ///< null without dump_fields and dump_param
   };
-  struct Seat {
-    std::vector<FrameSeat> frames;       ///< one; a pipeline's has one for each micro-batch under way
+  struct WorkerSlot {
+    std::vector<FrameContext> frames;    ///< one; a pipeline's has one for each micro-batch under way
     std::unique_ptr<GradientSums> sums;  ///< of a pipeline
     std::unique_ptr<Frame> update;       ///< of a pipeline
     std::unique_ptr<DeviceWorker> worker;
@@ -45,17 +45,19 @@ class MultiTrainer final : public Trainer {
   MultiTrainer(Job& job, TrainerHooks hooks, QualityWatch watch)
       : job_(&job), hooks_(std::move(hooks)), watch_(std::move(watch)) {}
 
-  Status MakeSeats();
-  /// Makes the seat's frames, `count` of them, and what looks at them.
-  Status MakeFrames(Seat& seat, int index, int count);
-  Status MakeObservers(FrameSeat& seat, int index);
-  Status MakeWorker(Seat& seat, int index);
-  Status AddPipeline(Seat& seat, int index, WorkerParts* parts);
-  std::vector<BatchObserver*> ObserversOf(const FrameSeat& seat, int index) const;
+  Status MakeWorkerSlots();
+  /// Makes the slot's frames, `count` of them, and what looks at them.
+  Status MakeFrames(WorkerSlot& slot, int index, int count);
+  Status MakeObservers(FrameContext& context, int index);
+  Status MakeWorker(WorkerSlot& slot, int index);
+  Status AddPipeline(WorkerSlot& slot, int index, WorkerParts* parts);
+  std::vector<BatchObserver*> ObserversOf(const FrameContext& context, int index) const;
   MicroBatchSchedule::Options ScheduleOptions() const;
   Result<RunReport> RunPasses(const std::stop_token& stop);
   /// Whether a worker that ended with an error left parameters that a run can go on from.
-  bool LeftSound(const Seat& seat) const;
+  bool CanCheckpointAfter(const WorkerSlot& slot) const;
+  /// Whose failure ends the pass; null when none failed.
+  const WorkerSlot* FailedSeat() const;
   Status Load(const std::stop_token& stop);
   /// Does what eval.every_steps asked for when a stop cut the earlier run short.
   Status CatchUpEvaluation(const std::stop_token& stop);
@@ -69,7 +71,7 @@ class MultiTrainer final : public Trainer {
   Status Evaluate(const std::stop_token& stop);
   Status SaveCheckpoint();
   /// What ended the run, when the parameters are sound: saves what was trained, and says so behind the failure.
-  Status SaveBehind(const Status& failure, bool of_files);
+  Status CheckpointAfterFailure(const Status& failure, bool of_files);
   void Snapshot();
   void Tick();
   void FillPassReport(const PassStats& stats);
@@ -83,26 +85,29 @@ class MultiTrainer final : public Trainer {
   Job* job_;
   TrainerHooks hooks_;
   QualityWatch watch_;
-  std::vector<MetricReader*> all_metrics_;
+  std::vector<MetricAccumulator*> all_metrics_;
   std::unique_ptr<FetchObserver> fetch_observer_;
   std::unique_ptr<ProfileObserver> profile_observer_;
-  std::unique_ptr<HandlerObserver> handler_observer_;  ///< null without a fetch handler
+  std::unique_ptr<VocabularyObserver> vocabulary_observer_;  ///< null without exports
+  std::unique_ptr<HandlerObserver> handler_observer_;        ///< null without a fetch handler
   std::unique_ptr<PauseGate> gate_;
   std::unique_ptr<Evaluator> evaluator_;
   std::unique_ptr<DumpFiles> dump_files_;  ///< null without a dump
-  std::vector<Seat> seats_;
+  std::vector<WorkerSlot> worker_slots_;
   SharedProgress progress_;
   /// False when a worker failed, or a stop ended its batch after it had changed parameters: no state to go on from.
   std::atomic<bool> is_sound_{true};
   RunState state_;
-  TrainedLedger pass_base_;  ///< what an interrupted run trained of this pass
+  ConsumedRanges pass_base_;  ///< what an interrupted run trained of this pass
   std::stop_source stop_workers_;
   RunReport report_;
   PassReport pass_;
+  std::vector<FetchLine::Value> last_fetched_;  ///< of the pass
   Clock::time_point pass_start_;
   Clock::time_point last_checkpoint_;
   Clock::time_point stop_seen_ = Clock::time_point::max();
   int64_t last_checkpoint_step_ = 0;
+  int64_t last_saved_step_ = 0;  ///< of the newest checkpoint that is there; 0: there is none
   bool last_eval_was_best_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include "trainer/operator_states.h"
 
-#include "framework/kernel_state.h"
+#include "core/harmless_text.h"
+#include "runtime/kernel_state.h"
 #include "trainer/input_fingerprint.h"
 
 namespace millrace {
@@ -8,7 +9,7 @@ namespace {
 
 Status SaveKernel(const NamedKernelState& kernel, std::string* bytes) {
   try {
-    return kernel.state->SaveState(bytes);
+    return Harmless(kernel.state->SaveState(bytes));
   } catch (...) {
     return OperatorThrew(*kernel.info);
   }
@@ -16,7 +17,7 @@ Status SaveKernel(const NamedKernelState& kernel, std::string* bytes) {
 
 Status LoadKernel(const NamedKernelState& kernel, const std::string& bytes, const std::stop_token& stop) {
   try {
-    return kernel.state->LoadState(bytes, stop);
+    return Harmless(kernel.state->LoadState(bytes, stop));
   } catch (...) {
     return OperatorThrew(*kernel.info);
   }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/status.h"
-#include "framework/executable.h"
+#include "runtime/frame.h"
 #include "trainer/run_hooks.h"
 
 namespace millrace {

@@ -3,13 +3,18 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "program/program_files.h"
+#include "runtime/persistables.h"
 #include "serving/inference_model.h"
 
 namespace millrace {
 
-Status SaveJobModel(const Job& job, const std::string& folder) {
-  if (job.model().prediction.empty()) return SaveVariables(job.model().main, job.model().startup, folder, job.root());
+Status SaveProgramVariables(const Job& job, const RunState& state, const std::string& folder) {
+  return SavePersistables(job.model().main, folder, job.root(), {state.step, state.examples, job.desc().seed()},
+                          ManifestFor::kTables, job.model().startup);
+}
+
+Status SaveJobModel(const Job& job, const RunState& state, const std::string& folder) {
+  if (job.model().prediction.empty()) return SaveProgramVariables(job, state, folder);
   InferenceSource source;
   source.test = &job.model().test;
   source.startup = &job.model().startup;
@@ -19,18 +24,21 @@ Status SaveJobModel(const Job& job, const std::string& folder) {
   source.label = job.model().label;
   source.pooled = job.pooled();
   source.seed = job.desc().seed();
+  source.ops = &job.environment().ops;
+  source.feeds = &job.environment().feeds;
   return SaveInferenceModel(source, folder);
 }
 
-Result<std::unique_ptr<PassModels>> PassModels::Create(const Job& job) {
+Result<std::unique_ptr<PassModels>> PassModels::Create(const Job& job, std::FILE* terminal) {
   std::unique_ptr<ChildGuard> guard;
   if (!job.desc().incremental().save_command().empty()) {
     MR_ASSIGN(guard, ChildGuard::Create());
   }
-  return std::unique_ptr<PassModels>(new PassModels(job, std::move(guard)));
+  return std::unique_ptr<PassModels>(new PassModels(job, std::move(guard), terminal));
 }
 
-Status PassModels::SavePass(int64_t pass, bool is_last, std::stop_token stop) {
+Status PassModels::SavePass(bool is_last, std::stop_token stop, RunState* state) {
+  const int64_t pass = state->epoch - 1;
   const int64_t interval = job_->desc().incremental().save_interval();
   if (interval == 0 || !(is_last || (pass + 1) % interval == 0)) return Status::Ok();
   const std::string& name = job_->PassName(pass);
@@ -38,15 +46,63 @@ Status PassModels::SavePass(int64_t pass, bool is_last, std::stop_token stop) {
   std::error_code error;
   std::filesystem::create_directories(models, error);
   if (error) return IoError("cannot make the folder \"" + models + "\": " + error.message());
-  const std::string folder = models + "/" + name;
-  MR_TRY(SaveJobModel(*job_, folder));
-  std::fprintf(stderr, "model of pass \"%s\": %s\n", name.c_str(), folder.c_str());
+  const std::string folder = FolderOf(name);
+  MR_TRY(SaveJobModel(*job_, *state, folder));
+  std::fprintf(terminal_, "model of pass \"%s\": %s\n", name.c_str(), folder.c_str());
   if (guard_ == nullptr) return Status::Ok();
-  const Status done = RunCommand(folder, name, stop);
-  if (done.ok()) return Status::Ok();
-  failures_.push_back("save_command of pass \"" + name + "\": " + done.message());
-  std::fprintf(stderr, "warning: %s\n", failures_.back().c_str());
+  MR_ASSIGN(std::optional<SaveFailure> failed, TryCommand(name, stop));
+  if (failed.has_value()) state->save_failures.push_back(*std::move(failed));
   return Status::Ok();
+}
+
+Status PassModels::Retry(std::vector<SaveFailure>* failures, std::stop_token stop) {
+  if (guard_ == nullptr) {
+    // A job without the command asks for it no more.
+    failures->clear();
+    return Status::Ok();
+  }
+  std::vector<SaveFailure> left;
+  for (size_t i = 0; i < failures->size(); ++i) {
+    const std::string& name = (*failures)[i].pass;
+    if (!IsPass(name)) {
+      return BadData("the checkpoint tells of a failed save_command of pass \"" + name + "\", which the job has not");
+    }
+    std::error_code unknown;
+    if (!std::filesystem::is_directory(FolderOf(name), unknown)) {
+      left.push_back(
+          {name, "save_command of pass \"" + name + "\": its model is no longer in \"" + FolderOf(name) + "\""});
+      continue;
+    }
+    std::fprintf(terminal_, "save_command of pass \"%s\", which failed before: running it again\n", name.c_str());
+    Result<std::optional<SaveFailure>> failed = TryCommand(name, stop);
+    if (!failed.ok()) {
+      left.insert(left.end(), failures->begin() + static_cast<std::ptrdiff_t>(i), failures->end());
+      break;
+    }
+    if (failed->has_value()) left.push_back(**failed);
+  }
+  *failures = std::move(left);
+  return Status::Ok();
+}
+
+bool PassModels::IsPass(const std::string& name) const {
+  for (int64_t pass = 0; pass < job_->passes(); ++pass) {
+    if (job_->PassName(pass) == name) return true;
+  }
+  return false;
+}
+
+Result<std::optional<SaveFailure>> PassModels::TryCommand(const std::string& name, const std::stop_token& stop) const {
+  const Status done = RunCommand(FolderOf(name), name, stop);
+  if (done.ok()) return std::optional<SaveFailure>();
+  if (stop.stop_requested()) {
+    std::fprintf(terminal_, "save_command of pass \"%s\" was stopped: the run that goes on runs it again\n",
+                 name.c_str());
+    return Cancelled("stopped within save_command of pass \"" + name + "\"");
+  }
+  SaveFailure failure{name, "save_command of pass \"" + name + "\": " + done.message()};
+  std::fprintf(terminal_, "warning: %s\n", failure.message.c_str());
+  return std::optional<SaveFailure>(std::move(failure));
 }
 
 Status PassModels::RunCommand(const std::string& folder, const std::string& name, const std::stop_token& stop) const {
@@ -58,7 +114,7 @@ Status PassModels::RunCommand(const std::string& folder, const std::string& name
   while (true) {
     MR_ASSIGN(const size_t count, output->Read(bytes, stop));
     if (count == 0) return Status::Ok();
-    std::fwrite(bytes, 1, count, stderr);
+    std::fwrite(bytes, 1, count, terminal_);
   }
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdio>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -11,31 +13,40 @@
 
 namespace millrace {
 
+/// Saves the variables of a program's job, tables that grow as well, into `folder`: what program.init_dir and Python's
+/// load_persistables read. Nobody trains meanwhile.
+Status SaveProgramVariables(const Job& job, const RunState& state, const std::string& folder);
 /// Saves what a job has trained so far for the predictor (or, of a program, its variables) into `folder`. Nobody trains
 /// meanwhile.
-Status SaveJobModel(const Job& job, const std::string& folder);
+Status SaveJobModel(const Job& job, const RunState& state, const std::string& folder);
 
 /// Saves a model after every save_interval passes of an incremental job, to OUTPUT_DIR/models/NAME, and runs its
 /// save_command on it.
 class PassModels final : public PassSaver {
  public:
-  /// Starts the guard that ends commands with this process, if there is a command. The job must outlive the object.
-  static Result<std::unique_ptr<PassModels>> Create(const Job& job);
+  /// Starts the guard that ends commands with this process, if there is a command. What it prints, and what
+  /// is to be said, goes to `terminal`. The job must outlive the object.
+  static Result<std::unique_ptr<PassModels>> Create(const Job& job, std::FILE* terminal);
 
-  /// A model that cannot be written is a failure. A command that fails is not: it is told on standard error at once and
-  /// kept in failures(). A stop request ends the command, which then counts as failed.
-  Status SavePass(int64_t pass, bool is_last, std::stop_token stop) override;
-
-  /// What became of commands that failed, a message each.
-  const std::vector<std::string>& failures() const { return failures_; }
+  /// A model that cannot be written is a failure. A command that fails is not: it is told at once and
+  /// added to the failures of `state`.
+  Status SavePass(bool is_last, std::stop_token stop, RunState* state) override;
+  /// Runs the command on the models that are there still; without a command nothing is left to do. kBadData for a pass
+  /// that the job does not have: names come from a checkpoint, and are parts of paths.
+  Status Retry(std::vector<SaveFailure>* failures, std::stop_token stop) override;
 
  private:
-  PassModels(const Job& job, std::unique_ptr<ChildGuard> guard) : job_(&job), guard_(std::move(guard)) {}
+  PassModels(const Job& job, std::unique_ptr<ChildGuard> guard, std::FILE* terminal)
+      : job_(&job), guard_(std::move(guard)), terminal_(terminal) {}
+  std::string FolderOf(const std::string& name) const { return job_->output_dir() + "/models/" + name; }
+  bool IsPass(const std::string& name) const;
+  /// Nullopt when all went well; kCancelled at a stop request, which ends the command.
+  Result<std::optional<SaveFailure>> TryCommand(const std::string& name, const std::stop_token& stop) const;
   Status RunCommand(const std::string& folder, const std::string& name, const std::stop_token& stop) const;
 
   const Job* job_;
   std::unique_ptr<ChildGuard> guard_;  ///< null without a command
-  std::vector<std::string> failures_;
+  std::FILE* terminal_;
 };
 
 }  // namespace millrace

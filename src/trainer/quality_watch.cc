@@ -14,9 +14,9 @@ Result<QualityWatch> QualityWatch::Create(const Job& job) {
   if (!stops && keep_best.empty()) return watch;
   watch.metric_ = stops ? desc.eval().early_stopping().metric() : keep_best;
   const auto& names = job.metrics().names();
-  const bool is_loss = watch.metric_ == "loss" && !job.model().loss.empty();
+  const bool is_loss = watch.metric_ == "loss" && !job.loss().empty();
   if (!is_loss && std::find(names.begin(), names.end(), watch.metric_) == names.end()) {
-    std::string known = job.model().loss.empty() ? "" : "loss";
+    std::string known = job.loss().empty() ? "" : "loss";
     for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
     return InvalidConfig((stops ? "eval.early_stopping.metric" : "checkpoint.keep_best") +
                          (": the job has no metric \"" + watch.metric_) + "\"; it has: " + known);
@@ -46,10 +46,11 @@ double ScoreOf(const std::string& metric, double value) {
 bool QualityWatch::IsBest(const EvalReport& report, RunState* state) const {
   if (metric_.empty()) return false;
   const double score = ScoreOf(metric_, MetricOf(report, metric_));
-  const bool best = !state->has_best || score > state->best_metric + min_delta_;
+  // What has no value is no best, the first evaluation neither.
+  const bool best = std::isfinite(score) && (!state->has_best || score > state->best_metric + min_delta_);
   state->evaluations_since_best = best ? 0 : state->evaluations_since_best + 1;
   if (best) state->best_metric = score;
-  state->has_best = true;
+  state->has_best = state->has_best || best;
   return best;
 }
 

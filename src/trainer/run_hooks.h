@@ -1,13 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "batch/consumed_ranges.h"
 #include "dataset/dataset.h"
-#include "framework/trained_ledger.h"
 #include "metrics/metric_set.h"
 #include "reader/reader_holder.h"
 
@@ -27,13 +28,19 @@ struct OperatorState {
   std::string bytes;
 };
 
+/// A pass whose model is saved, but on which incremental.save_command failed.
+struct SaveFailure {
+  std::string pass;
+  std::string message;
+};
+
 /// Where a run stands, at a batch boundary: what a checkpoint holds beside the parameters.
 struct RunState {
   int64_t epoch = 0;     ///< passes completed
   int64_t step = 0;      ///< batches trained since the very start
   int64_t examples = 0;  ///< since the very start
   /// What of pass `epoch` was trained; empty at a pass's end.
-  TrainedLedger trained;
+  ConsumedRanges trained;
   /// Of the metrics over the current pass.
   MetricTotals metric_totals;
   /// Of the metrics since the last print ("batch_auc"); nullopt at a pass's end, and when none is printed.
@@ -51,6 +58,11 @@ struct RunState {
   std::vector<ReaderState> readers;
   std::vector<LoopVariable> loop_variables;
   std::vector<OperatorState> operator_states;  ///< of every frame, in their order
+  /// By kind, among the trained units of pass `epoch`; of a dataset that meets them while it is trained on.
+  std::map<std::string, int64_t> bad_lines;
+  /// Of the pass before that read most: a run with nothing left to do reads none.
+  PassStats data;
+  std::vector<SaveFailure> save_failures;  ///< of passes before; a run that goes on tries them again
 };
 
 /// A line of fetched values (worker 0), as printed and logged.
@@ -76,7 +88,8 @@ struct EvalReport {
   double seconds = 0;
   double loss = 0;  ///< mean over rows; NaN without a loss
   MetricValues metrics;
-  PassStats data;  ///< of its input; of loading it, where it is held in memory
+  int64_t non_finite_rows = 0;  ///< whose prediction or label was NaN or infinite, and the metrics therefore NaN
+  PassStats data;               ///< of its input; of loading it, where it is held in memory
 };
 
 /// One pass, or a part of one that a stop ended.
@@ -89,6 +102,7 @@ struct PassReport {
   double read_seconds = 0;   ///< workers' waiting for batches, summed over workers
   double run_seconds = 0;    ///< workers' operators, summed over workers
   MetricValues metrics;
+  int64_t non_finite_rows = 0;            ///< as in EvalReport
   std::vector<FetchLine::Value> fetched;  ///< of a program, which measures itself: after the last batch of a worker
   PassStats data;
 };
@@ -110,7 +124,8 @@ struct RunReport {
   PassStats load;  ///< of an in-memory dataset
   double load_seconds = 0;
   double checkpoint_seconds = 0;
-  RunState state;  ///< at the end
+  RunState state;            ///< at the end
+  int64_t finite_step = -1;  ///< after which the parameters were last looked at, and found without NaN; -1: never
   bool interrupted = false;
   bool stopped_early = false;
   bool feeds_itself = false;  ///< by readers of the program
@@ -138,8 +153,12 @@ class Checkpointer {
 class PassSaver {
  public:
   virtual ~PassSaver() = default;
-  /// After pass `pass` (from 0) was trained and evaluated; `is_last`: no other follows.
-  virtual Status SavePass(int64_t pass, bool is_last, std::stop_token stop) = 0;
+  /// After the pass that ended at `state` was trained and evaluated; `is_last`: no other follows. What goes wrong with
+  /// the model, but not with the run, is added to state->save_failures. kCancelled when a stop request cut it short: to
+  /// be done again.
+  virtual Status SavePass(bool is_last, std::stop_token stop, RunState* state) = 0;
+  /// Does again what failed, and takes away what goes well now. A stop request leaves the rest.
+  virtual Status Retry(std::vector<SaveFailure>* failures, std::stop_token stop) = 0;
 };
 
 /// Shows a run to people and programs. OnFetch comes from worker 0's thread, the rest from the trainer's.
@@ -147,7 +166,12 @@ class RunReporter {
  public:
   virtual ~RunReporter() = default;
   virtual void OnTick(const RunProgress& progress) = 0;
+  /// Rows were loaded into memory.
+  virtual Status OnLoad(const PassStats& load) = 0;
   virtual Status OnFetch(const FetchLine& line) = 0;
+  /// A whole epoch printed nothing, as it was shorter than print_period or that is 0: what a print behind its last
+  /// batch would show, and all metrics of the epoch.
+  virtual Status OnPoint(const FetchLine& line) = 0;
   virtual Status OnEval(const EvalReport& report) = 0;
   virtual Status OnPass(const PassReport& report) = 0;
 };

@@ -1,14 +1,18 @@
 #include "trainer/run_recorder.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cmath>
+#include <cstring>
 #include <filesystem>
 
 #include "core/json_writer.h"
+#include "trainer/batch_observers.h"
 
 namespace millrace {
 namespace {
@@ -17,31 +21,74 @@ double SecondsSince1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+constexpr std::string_view kStart = "{\"step\":";
+
+// The step of a line; INT64_MAX when it has none.
+int64_t StepOfLine(std::string_view line) {
+  int64_t step = INT64_MAX;
+  if (line.starts_with(kStart)) std::from_chars(line.data() + kStart.size(), line.data() + line.size(), step);
+  return step;
+}
+
+// The step of the last line that is of training, not of an evaluation; -1: there is none.
+int64_t LastPoint(std::string_view lines) {
+  int64_t step = -1;
+  for (size_t end = lines.find('\n'); end != std::string_view::npos; end = lines.find('\n')) {
+    const std::string_view line = lines.substr(0, end);
+    lines.remove_prefix(end + 1);
+    if (line.find("\"eval_loss\":") == std::string_view::npos) step = StepOfLine(line);
+  }
+  return step;
+}
+
+// The last line of an evaluation; empty: there is none.
+std::string LastEvaluation(std::string_view lines) {
+  std::string last;
+  for (size_t end = lines.find('\n'); end != std::string_view::npos; end = lines.find('\n')) {
+    const std::string_view line = lines.substr(0, end);
+    lines.remove_prefix(end + 1);
+    if (line.find("\"eval_loss\":") != std::string_view::npos) last = line;
+  }
+  return last;
+}
+
 // The lines of an earlier run up to `step`; a line that the run did not finish is dropped.
 std::string LinesUpTo(std::string_view text, int64_t step) {
   std::string kept;
-  constexpr std::string_view kStart = "{\"step\":";
   for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
     const std::string_view line = text.substr(0, end + 1);
     text.remove_prefix(end + 1);
-    int64_t line_step = INT64_MAX;
-    if (line.starts_with(kStart)) std::from_chars(line.data() + kStart.size(), line.data() + line.size(), line_step);
-    if (line_step <= step) kept += line;
+    if (StepOfLine(line) <= step) kept += line;
   }
   return kept;
+}
+
+/// A line of metrics.jsonl but for its epoch: a model stands at the end of one and at the begin of the next.
+std::string WithoutEpoch(std::string line) {
+  const size_t begin = line.find("\"epoch\":");
+  if (begin != std::string::npos) line.erase(begin, line.find(',', begin) - begin);
+  return line;
 }
 
 void BeginLine(JsonWriter* json, int64_t step, int64_t epoch, int64_t examples) {
   json->BeginObject().Key("step").Number(step).Key("epoch").Number(epoch).Key("examples").Number(examples);
 }
 
+void PrintFetched(const std::string& text) {
+  const bool failed_before = std::ferror(stdout) != 0;
+  const bool is_printed = std::fputs(text.c_str(), stdout) != EOF && std::fflush(stdout) == 0;
+  // Whoever started the run is told at once; a reader that is gone wants to know nothing.
+  if (is_printed || failed_before || errno == EPIPE) return;
+  std::fprintf(stderr, "warning: cannot write what is fetched to standard output: %s\n", std::strerror(errno));
+}
+
 }  // namespace
 
-Result<std::unique_ptr<RunRecorder>> RunRecorder::Create(const Job& job, int64_t resumed_step, std::FILE* terminal,
+Result<std::unique_ptr<RunRecorder>> RunRecorder::Create(const Job& job, int64_t resumed_step, RunOutput output,
                                                          const std::stop_token& stop) {
   std::unique_ptr<RunRecorder> recorder(
-      new RunRecorder(EstimateLines(job.FilesOfPass(0), stop), ProgressLine::DetectOptions(terminal)));
-  recorder->terminal_ = terminal;
+      new RunRecorder(EstimateLines(job.FilesOfPass(0), stop), ProgressLine::DetectOptions(output.terminal)));
+  recorder->output_ = std::move(output);
   const std::string& folder = job.output_dir();
   if (folder.empty()) return recorder;
   std::error_code error;
@@ -60,12 +107,23 @@ RunRecorder::~RunRecorder() { progress_.Clear(); }
 
 Status RunRecorder::GoOn() {
   if (path_.empty()) return Status::Ok();
-  const Result<std::string> before = ReadFile(path_);
-  return OpenLines(before.ok() ? LinesUpTo(*before, resumed_step_) : "");
+  std::string kept;
+  std::error_code error;
+  if (std::filesystem::exists(path_, error)) {
+    if (!std::filesystem::is_regular_file(path_, error)) {
+      return IoError("\"" + path_ + "\" is no plain file, and the metrics of the run belong there");
+    }
+    MR_ASSIGN(const std::string before, ReadFile(path_));
+    kept = LinesUpTo(before, resumed_step_);
+  }
+  point_step_ = LastPoint(kept);
+  evaluation_ = LastEvaluation(kept);
+  return OpenLines(kept);
 }
 
 Status RunRecorder::OpenLines(const std::string& kept) {
   MR_TRY(WriteFileAtomically(path_, kept));
+  bytes_ = static_cast<int64_t>(kept.size());
   metrics_ = FileDescriptor(open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   return metrics_.is_open() ? Status::Ok() : IoErrorFromErrno("cannot open \"" + path_ + "\"", errno);
 }
@@ -75,8 +133,30 @@ void RunRecorder::OnTick(const RunProgress& progress) {
   progress_.Show(progress, expected_examples_, estimated_);
 }
 
-Status RunRecorder::OnFetch(const FetchLine& line) {
+Status RunRecorder::OnLoad(const PassStats& load) {
   const std::lock_guard lock(mutex_);
+  ShowLeftOut("", load);
+  return Status::Ok();
+}
+
+Status RunRecorder::OnFetch(const FetchLine& line) {
+  if (output_.fetched != nullptr) {
+    MR_TRY(output_.fetched(line));
+  } else {
+    PrintFetched(FetchText(line));
+  }
+  const std::lock_guard lock(mutex_);
+  return AppendPoint(line);
+}
+
+Status RunRecorder::OnPoint(const FetchLine& line) {
+  const std::lock_guard lock(mutex_);
+  // One at this step is of this epoch: of the run that this one goes on from, when it ended before the checkpoint.
+  return line.step == point_step_ ? Status::Ok() : AppendPoint(line);
+}
+
+Status RunRecorder::AppendPoint(const FetchLine& line) {
+  point_step_ = line.step;
   JsonWriter json;
   BeginLine(&json, line.step, line.epoch, line.examples);
   std::vector<Scalar> scalars;
@@ -107,13 +187,17 @@ Status RunRecorder::OnEval(const EvalReport& report) {
     json.Key("eval_" + name).Number(value);
     scalars.emplace_back("eval/" + name, value);
     char number[32];
-    std::snprintf(number, sizeof(number), "%.6f", value);
+    std::snprintf(number, sizeof(number), "%.6f", std::isnan(value) ? std::nan("") : value);
     text += " " + name + " " + number;
   }
   json.EndObject();
+  if (report.non_finite_rows > 0) text += ", " + std::to_string(report.non_finite_rows) + " rows not finite";
   progress_.Clear();
-  std::fprintf(terminal_, "%s (%lld examples, %.1f s)\n", text.c_str(), static_cast<long long>(report.examples),
+  std::fprintf(output_.terminal, "%s (%lld examples, %.1f s)\n", text.c_str(), static_cast<long long>(report.examples),
                report.seconds);
+  ShowLeftOut("evaluation: ", report.data);
+  // A run that goes on evaluates once more what an end within the epoch's end had evaluated already.
+  if (WithoutEpoch(json.text()) == WithoutEpoch(evaluation_)) return Status::Ok();
   MR_TRY(AppendLine(json.text()));
   return AddEvents(report.step, scalars);
 }
@@ -125,10 +209,12 @@ Status RunRecorder::OnPass(const PassReport& report) {
   std::string text = "epoch " + std::to_string(report.epoch + 1) + ": " + std::to_string(report.examples) + " examples";
   for (const auto& [name, value] : report.metrics) {
     char number[32];
-    std::snprintf(number, sizeof(number), "%.6f", value);
+    std::snprintf(number, sizeof(number), "%.6f", std::isnan(value) ? std::nan("") : value);
     text += ", " + name + " " + number;
   }
-  std::fprintf(terminal_, "%s, %.0f examples/s\n", text.c_str(), rate);
+  if (report.non_finite_rows > 0) text += ", " + std::to_string(report.non_finite_rows) + " rows not finite";
+  std::fprintf(output_.terminal, "%s, %.0f examples/s\n", text.c_str(), rate);
+  ShowLeftOut("", report.data);
   if (report.data.rows > 0) {
     expected_examples_ = report.data.rows;
     estimated_ = false;
@@ -136,18 +222,60 @@ Status RunRecorder::OnPass(const PassReport& report) {
   return Status::Ok();
 }
 
+void RunRecorder::ShowLeftOut(const std::string& what, const PassStats& read) {
+  const std::string line = LeftOutLine(read);
+  if (line.empty() || !said_.insert(what + line).second) return;
+  progress_.Clear();
+  std::fprintf(output_.terminal, "%s%s\n", what.c_str(), line.c_str());
+}
+
 void RunRecorder::ClearProgress() {
   const std::lock_guard lock(mutex_);
   progress_.Clear();
 }
 
+Status RunRecorder::Finish() {
+  const std::lock_guard lock(mutex_);
+  if (metrics_.is_open() && !HasLines()) lost_.insert(path_);
+  if (events_ != nullptr && !events_->IsThere()) lost_.insert(events_->path());
+  if (lost_.empty()) return Status::Ok();
+  std::string files;
+  for (const std::string& path : lost_) files += (files.empty() ? "\"" : ", \"") + path + "\"";
+  return IoError(files + " was removed, replaced or cut short while the run wrote to it: what it held is lost");
+}
+
+void RunRecorder::TellLost(const std::string& path) {
+  if (!lost_.insert(path).second) return;
+  progress_.Clear();
+  std::fprintf(output_.terminal,
+               "warning: \"%s\" was removed, replaced or cut short while the run writes to it; the run goes on\n",
+               path.c_str());
+}
+
 Status RunRecorder::AppendLine(const std::string& line) {
   if (!metrics_.is_open()) return Status::Ok();
-  return WriteAll(metrics_, line + "\n", path_);
+  if (!HasLines()) {
+    TellLost(path_);
+    // What comes from now on is kept.
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
+    FileDescriptor anew(open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+    if (anew.is_open()) metrics_ = std::move(anew);
+    bytes_ = 0;
+  }
+  MR_TRY(WriteAll(metrics_, line + "\n", path_));
+  bytes_ += static_cast<int64_t>(line.size()) + 1;
+  return Status::Ok();
 }
 
 Status RunRecorder::AddEvents(int64_t step, const std::vector<Scalar>& scalars) {
   if (events_ == nullptr) return Status::Ok();
+  if (!events_->IsThere()) {
+    const std::string path = events_->path();
+    TellLost(path);
+    auto anew = EventWriter::Create(std::filesystem::path(path).parent_path().string());
+    if (anew.ok()) events_ = std::move(*anew);
+  }
   return events_->AddScalars(step, SecondsSince1970(), scalars);
 }
 

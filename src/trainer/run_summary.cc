@@ -25,6 +25,29 @@ double Stage(const RunSummary& summary, const std::string& name) {
 
 std::string Percent(double share) { return std::to_string(std::lround(100 * share)) + "%"; }
 
+std::string Fixed(double value, int digits) {
+  if (std::isnan(value)) return "nan";  // its sign says nothing
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.*f", digits, value);
+  return text;
+}
+
+// A reader takes a file at a time: more of them than files have nothing to do.
+std::string MoreReaders(const RunSummary& summary) {
+  // A run that was stopped has not met all files.
+  if (summary.interrupted) return "raise data_desc.thread_num as far as there are files";
+  const int64_t files = summary.data.files;
+  if (files == 1) return "split the one file into several, each of which a thread of data_desc.thread_num reads";
+  return "raise data_desc.thread_num (" + std::to_string(files) + " files can be read at a time)";
+}
+
+// What it costs not to load: the same reading, once an epoch.
+std::string WithoutLoading(double load, int64_t epochs) {
+  if (epochs <= 1) return "train with QueueDataset, which reads while it trains";
+  return "train with QueueDataset, which reads while it trains and reads anew in each epoch (about " + Fixed(load, 1) +
+         " s of reading in each of " + std::to_string(epochs) + ")";
+}
+
 // One sentence: where the time went, and what to change.
 std::string Bottleneck(const RunSummary& summary) {
   if (summary.run_batches == 0) return "nothing was trained";
@@ -38,7 +61,7 @@ std::string Bottleneck(const RunSummary& summary) {
   const double load = Stage(summary, "load");
   if (load > 2 * summary.seconds) {
     return "loading into memory took " + Percent(load / (load + summary.seconds)) +
-           " of the time: raise data_desc.thread_num, or train from files with QueueDataset";
+           " of the time: " + MoreReaders(summary) + ", or " + WithoutLoading(load, summary.epochs);
   }
   if (share > 0.2) {
     const double pipe = Stage(summary, "pipe");
@@ -47,13 +70,14 @@ std::string Bottleneck(const RunSummary& summary) {
     const double decompress = Stage(summary, "decompress");
     const std::string start = "workers waited for input " + Percent(share) + " of the time, mostly on ";
     if (pipe >= std::max({parse, read, decompress})) {
-      return start + "pipe_command: make it faster, raise data_desc.thread_num, or prepare the files once";
+      return start + "pipe_command: make it faster, " + MoreReaders(summary) + ", or prepare the files once";
     }
     if (parse >= std::max(read, decompress)) {
-      return start + "parsing: raise data_desc.thread_num, or use InMemoryDataset when there are several epochs";
+      return start + "parsing: " + MoreReaders(summary) + ", or use InMemoryDataset when there are several epochs";
     }
-    if (decompress >= read)
-      return start + "decompression: raise data_desc.thread_num, or store the files plain or as zstd";
+    if (decompress >= read) {
+      return start + "decompression: " + MoreReaders(summary) + ", or store the files plain or as zstd";
+    }
     return start + "reading files: use a faster disk, or InMemoryDataset when there are several epochs";
   }
   const std::string start = "workers computed " + Percent(1 - share) + " of the time: ";
@@ -67,12 +91,6 @@ std::string Bottleneck(const RunSummary& summary) {
 
 void AppendValues(JsonWriter* json, const MetricValues& values) {
   for (const auto& [name, value] : values) json->Key(name).Number(value);
-}
-
-std::string Fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.*f", digits, value);
-  return text;
 }
 
 // What came before is not in the seconds that follow.
@@ -99,7 +117,11 @@ std::string OddValuesLine(const std::map<std::string, int64_t>& counters) {
 }
 
 // Why there is a "nan" that everybody asks about.
-std::string NoAucLine(const MetricValues& values, const char* of_what) {
+std::string NoAucLine(const MetricValues& values, int64_t non_finite_rows, const char* of_what) {
+  if (non_finite_rows > 0) {
+    return "              nan: of " + std::to_string(non_finite_rows) + " rows" + of_what +
+           " the prediction or the label is NaN or infinite\n";
+  }
   const bool has_none = std::any_of(values.begin(), values.end(), [](const auto& metric) {
     return metric.first.starts_with("auc") && std::isnan(metric.second);
   });
@@ -152,7 +174,14 @@ std::string BadLinesText(const PassStats& data, const char* of_what) {
   return text;
 }
 
-std::string OddLabelsLine(const OddLabelsCount& odd, const char* what) {
+// Values, lines and rows that a setting left out.
+std::string LeftOutText(const PassStats& data, const char* of_what) {
+  std::string text;
+  for (const std::string& clause : LeftOut(data)) text += "  left out    " + clause + of_what + "\n";
+  return text;
+}
+
+std::string OddLabelsLine(const LabelRangeCount& odd, const char* what) {
   if (odd.count == 0) return "";
   return "  odd labels  " + std::to_string(odd.count) + " " + what + ", the first: " + odd.first + "\n";
 }
@@ -165,9 +194,16 @@ void AppendBadLines(JsonWriter* json, const PassStats& data) {
   if (!data.quarantine_path.empty()) json->Key("quarantine_path").Text(data.quarantine_path);
 }
 
-void AppendOddLabels(JsonWriter* json, const char* key, const OddLabelsCount& odd) {
+void AppendOddLabels(JsonWriter* json, const char* key, const LabelRangeCount& odd) {
   if (odd.count == 0) return;
   json->Key(key).BeginObject().Key("count").Number(odd.count).Key("first").Text(odd.first).EndObject();
+}
+
+void AppendFailures(JsonWriter* json, const char* key, const std::vector<std::string>& failures) {
+  if (failures.empty()) return;
+  json->Key(key).BeginList();
+  for (const std::string& failure : failures) json->Text(failure);
+  json->EndList();
 }
 
 }  // namespace
@@ -184,7 +220,7 @@ RunSummary Summarize(const RunReport& report, int workers, double total_seconds)
   summary.is_unsound = report.is_unsound;
   summary.unsaved_operator = report.unsaved_operator;
   summary.stopped_early = report.stopped_early;
-  summary.data = report.load;
+  summary.data = report.load.lines > 0 ? report.load : report.state.data;
   AddStages(report.load, &summary);
   for (const PassReport& pass : report.passes) {
     summary.run_examples += pass.examples;
@@ -194,8 +230,13 @@ RunSummary Summarize(const RunReport& report, int workers, double total_seconds)
     summary.stage_seconds["compute"] += pass.run_seconds;
     AddStages(pass.data, &summary);
     summary.metrics = pass.metrics;
+    summary.non_finite_rows = pass.non_finite_rows;
     summary.fetched = pass.fetched;
     if (pass.data.lines > summary.data.lines) summary.data = pass.data;
+  }
+  if (report.load.files > 0 && !report.passes.empty()) {
+    // Rows were counted when they were loaded, those of batches that are not handed out in the pass.
+    summary.data.counters.insert(report.passes.back().data.counters.begin(), report.passes.back().data.counters.end());
   }
   if (report.passes.empty()) summary.metrics = report.state.last_metrics;
   if (report.load_seconds > 0) summary.stage_seconds["load"] = report.load_seconds;
@@ -227,12 +268,14 @@ std::string RunJson(const RunSummary& summary) {
   json.Key("metrics").BeginObject();
   AppendValues(&json, summary.metrics);
   json.EndObject();
+  if (summary.non_finite_rows > 0) json.Key("non_finite_rows").Number(summary.non_finite_rows);
   AppendFetched(&json, summary.fetched);
   json.Key("eval").BeginObject();
   if (summary.has_eval) {
     json.Key("step").Number(summary.eval.step).Key("epoch").Number(summary.eval.epoch);
     json.Key("examples").Number(summary.eval.examples).Key("loss").Number(summary.eval.loss);
     AppendValues(&json, summary.eval.metrics);
+    if (summary.eval.non_finite_rows > 0) json.Key("non_finite_rows").Number(summary.eval.non_finite_rows);
     if (summary.eval.data.bad_lines > 0) json.Key("bad_lines").Number(summary.eval.data.bad_lines);
     AppendBadLines(&json, summary.eval.data);
   }
@@ -254,11 +297,13 @@ std::string RunJson(const RunSummary& summary) {
     AppendOddLabels(&json, "metrics", summary.odd_metric_labels);
     json.EndObject();
   }
-  if (!summary.save_failures.empty()) {
-    json.Key("save_failures").BeginList();
-    for (const std::string& failure : summary.save_failures) json.Text(failure);
-    json.EndList();
+  if (summary.non_finite_losses.count > 0) {
+    json.Key("non_finite_losses").BeginObject();
+    json.Key("count").Number(summary.non_finite_losses.count).Key("first").Text(summary.non_finite_losses.first);
+    json.EndObject();
   }
+  AppendFailures(&json, "save_failures", summary.save_failures);
+  AppendFailures(&json, "export_failures", summary.export_failures);
   json.Key("bottleneck").Text(summary.bottleneck).EndObject();
   return json.text() + "\n";
 }
@@ -275,19 +320,27 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
   if (!summary.metrics.empty()) {
     text += (summary.infer ? "  metrics     " : "  training    ") + ValuesLine(summary.metrics) + "\n";
   }
-  text += NoAucLine(summary.metrics, "");
+  text += NoAucLine(summary.metrics, summary.non_finite_rows, "");
   text += FetchedLine(summary);
   if (summary.has_eval) {
     text += "  evaluation  " + ValuesLine(summary.eval.metrics);
     if (summary.is_best_model) text += "  (the best, after step " + std::to_string(summary.eval.step) + ": kept)";
-    text += "\n" + NoAucLine(summary.eval.metrics, " of the evaluation");
+    text += "\n" + NoAucLine(summary.eval.metrics, summary.eval.non_finite_rows, " of the evaluation");
   }
   text += BadLinesText(summary.data, "");
   text += BadLinesText(summary.eval.data, " of the evaluation");
+  text += LeftOutText(summary.data, "");
+  text += LeftOutText(summary.eval.data, " of the evaluation");
   text += OddValuesLine(summary.data.counters);
   text += OddLabelsLine(summary.odd_loss_labels, "outside 0 to 1, which the log loss takes");
   text += OddLabelsLine(summary.odd_metric_labels, "that a metric is not defined for");
-  for (const std::string& failure : summary.save_failures) text += "  failed      " + failure + "\n";
+  if (summary.non_finite_losses.count > 0) {
+    text += "  losses      of " + std::to_string(summary.non_finite_losses.count) +
+            " batches were NaN or infinite, the first: " + summary.non_finite_losses.first + "\n";
+  }
+  for (const auto* failures : {&summary.save_failures, &summary.export_failures}) {
+    for (const std::string& failure : *failures) text += "  failed      " + failure + "\n";
+  }
   if (summary.is_unsound) {
     text +=
         "  stopped     within a batch that changes parameters or states: only the checkpoints of before can be gone on "
@@ -299,6 +352,9 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
   }
   text += "  bottleneck  " + summary.bottleneck + "\n";
   if (!output_dir.empty()) text += "  output      " + output_dir + "\n";
+  const bool has_checkpoint = !output_dir.empty() && !summary.infer && !summary.is_unsound &&
+                              summary.unsaved_operator.empty() && summary.batches > 0;
+  if (summary.interrupted && has_checkpoint) text += "  go on       with --resume=auto\n";
   return text;
 }
 

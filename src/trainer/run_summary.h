@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/odd_labels.h"
+#include "batch/label_range_monitor.h"
 #include "trainer/run_hooks.h"
 
 namespace millrace {
@@ -30,15 +30,18 @@ struct RunSummary {
   std::map<std::string, double> stage_seconds;
   int64_t peak_rss_bytes = 0;
   bool interrupted = false;
+  int64_t non_finite_rows = 0;   ///< as in PassReport, of the last one
   bool is_unsound = false;       ///< interrupted within a batch that had changed parameters or states
   std::string unsaved_operator;  ///< as in RunReport
   bool stopped_early = false;
   /// Of this run and its evaluations: outside [0, 1] for a loss, and those that a metric is not defined for.
-  OddLabelsCount odd_loss_labels;
-  OddLabelsCount odd_metric_labels;
+  LabelRangeCount odd_loss_labels;
+  LabelRangeCount odd_metric_labels;
+  LabelRangeCount non_finite_losses;       ///< batches whose loss was NaN or infinite and was let pass
   std::vector<std::string> save_failures;  ///< of incremental.save_command
-  bool infer = false;                      ///< nothing was trained
-  bool feeds_itself = false;               ///< by readers of the program: no dataset
+  std::vector<std::string> export_failures;
+  bool infer = false;         ///< nothing was trained
+  bool feeds_itself = false;  ///< by readers of the program: no dataset
   std::string bottleneck;
 
   double examples_per_second() const { return seconds > 0 ? static_cast<double>(run_examples) / seconds : 0; }

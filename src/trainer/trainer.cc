@@ -1,7 +1,7 @@
 #include "trainer/trainer.h"
 
 #include "trainer/multi_trainer.h"
-#include "trainer/self_fed_trainer.h"
+#include "trainer/reader_trainer.h"
 
 namespace millrace {
 namespace {
@@ -31,7 +31,7 @@ Result<std::unique_ptr<Trainer>> CreateTrainer(Job& job, TrainerHooks hooks) {
   std::string known;
   for (const Entry& entry : kTrainers) {
     if (job.desc().class_name() == entry.name) {
-      return job.feeds_itself() ? SelfFedTrainer::Create(job, std::move(hooks)) : entry.create(job, std::move(hooks));
+      return job.feeds_itself() ? ReaderTrainer::Create(job, std::move(hooks)) : entry.create(job, std::move(hooks));
     }
     known += (known.empty() ? "" : ", ") + std::string(entry.name);
   }

@@ -22,6 +22,7 @@ struct TrainerHooks {
   /// Called once in a run with `resume`, when all of that has been taken over and before anything goes on: a run that
   /// is refused until then leaves what the earlier one wrote as it is. May be empty. Its failure is the run's.
   std::function<Status()> on_resumed = {};
+  RunState* reached = nullptr;  ///< where the run stands when it ends, also by a failure; null: nobody asks
 };
 
 /// `failure`, and that a checkpoint of `step`, from before it, was (or, by `saved`, was not) written. `of_files`: the

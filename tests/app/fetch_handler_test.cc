@@ -62,7 +62,7 @@ model {
     request.file = folder_.path() + "/job.prototxt";
     MR_ASSIGN(LoadedConfig config, LoadTrainerDesc(request));
     MR_ASSIGN(const std::unique_ptr<Job> job, Job::Create(std::move(config), environment_, "", &handler));
-    return RunJob(*job, "never", {}).status();
+    return RunJob(*job, "never", "last", {}).status();
   }
 
   TempDir folder_;

@@ -15,12 +15,13 @@
 #include "config/known_names_for_tests.h"
 #include "config/print_config.h"
 #include "config/trainer_desc_reader.h"
+#include "paths.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
 namespace {
 
-constexpr char kFolder[] = MILLRACE_SOURCE_DIR "/tests/cases/config";
+const std::string kFolder = SourceDir() + "/tests/cases/config";
 
 std::vector<std::string> CaseNames() {
   std::vector<std::string> names;
@@ -74,7 +75,7 @@ std::string Report(const Case& test) {
 class ConfigCase : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ConfigCase, GivesItsReport) {
-  const std::string path = std::string(kFolder) + "/" + GetParam() + ".case";
+  const std::string path = kFolder + "/" + GetParam() + ".case";
   Case test = ReadCase(path);
   ASSERT_TRUE(test.parts.contains("config")) << path;
   const std::string expected = test.parts.contains("print") ? "print" : "report";

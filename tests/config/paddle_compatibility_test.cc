@@ -11,6 +11,7 @@
 #include "config/text_file.h"
 #include "config/text_parser.h"
 #include "framework.pb.h"
+#include "paths.h"
 #include "shared_data.h"
 #include "trainer_desc.pb.h"
 
@@ -43,7 +44,7 @@ std::string Default(const FieldDescriptor& field) {
 }
 
 TEST(PaddleCompatibility, FieldsKeepNumbersTypesAndDefaults) {
-  std::ifstream golden(MILLRACE_SOURCE_DIR "/tests/golden/proto/paddle_fields.txt");
+  std::ifstream golden(SourceDir() + "/tests/golden/proto/paddle_fields.txt");
   const Descriptor* message = nullptr;
   int fields = 0;
   for (std::string line; std::getline(golden, line);) {

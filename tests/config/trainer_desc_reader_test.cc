@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #include "config/print_config.h"
 #include "config/text_file.h"
 #include "config/text_parser.h"
+#include "paths.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -56,9 +58,46 @@ class ReaderTest : public ::testing::Test {
     return loaded.status().message();
   }
 
+  /// The job with rows that come once, and these fields.
+  std::string FailureOfPipe(const std::string& fields) {
+    Write("job.prototxt", std::string(kJob).replace(std::string(kJob).find("part-0"), 6, folder_ + "/pipe") + fields);
+    return Failure();
+  }
+
   std::string folder_;
   ConfigRequest request_;
 };
+
+TEST_F(ReaderTest, RowsThatComeOnceMakeNoSecondEpoch) {
+  ASSERT_EQ(::mkfifo((folder_ + "/pipe").c_str(), 0600), 0);
+  const std::string rows = "\"" + folder_ + "/pipe\" is no plain file, so that its rows come once, and ";
+  EXPECT_THAT(FailureOfPipe("epochs: 2\n"),
+              HasSubstr("job.prototxt:11:9: error: " + rows + "epochs: 2 reads them again"));
+  const std::string eval = "eval { filelist: \"" + folder_ + "/pipe\" ";
+  EXPECT_THAT(FailureOfPipe(eval + "every_steps: 5 }\n"), HasSubstr(rows + "eval.every_steps: 5 reads them again"));
+  EXPECT_THAT(FailureOfPipe("dataset { class_name: \"QueueDataset\" }\nepochs: 2 " + eval + "}\n"),
+              HasSubstr(rows + "an evaluation every 1 epochs reads them again"));
+
+  const std::string once = std::string(kJob).replace(std::string(kJob).find("part-0"), 6, folder_ + "/pipe");
+  for (const std::string more : {"", "epochs: 3 dataset { class_name: \"InMemoryDataset\" }"}) {
+    Write("job.prototxt", once + more);
+    EXPECT_TRUE(LoadTrainerDesc(request_).ok()) << LoadTrainerDesc(request_).status().ToString();
+  }
+}
+
+TEST_F(ReaderTest, ANamedPipeIsReadOnceByTheWholeJob) {
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::string twice = "/pipe\" is a named pipe, whose rows come once, and the job reads it twice: name a file";
+  EXPECT_THAT(FailureOfPipe("filelist: \"" + pipe + "\"\n"), HasSubstr(twice));
+  for (const std::string dataset : {"", "dataset { class_name: \"InMemoryDataset\" }\n"}) {
+    EXPECT_THAT(FailureOfPipe("eval { filelist: \"" + pipe + "\" }\n" + dataset), HasSubstr(twice));
+  }
+  std::filesystem::create_symlink(pipe, folder_ + "/link");
+  EXPECT_THAT(FailureOfPipe("eval { filelist: \"" + folder_ + "/link\" }\n"),
+              HasSubstr("/link\" is a named pipe, whose rows come once, and the job reads it twice (as \"" + pipe +
+                        "\", too): name a file"));
+}
 
 TEST_F(ReaderTest, ReadsAJobAndItsFiles) {
   Write("job.prototxt", kJob);
@@ -166,7 +205,7 @@ TEST_F(ReaderTest, EveryConfigurationOfTheRepositoryIsSound) {
   request_.check_files = false;
   int jobs = 0;
   for (const char* folder : {"/configs", "/examples"}) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(MILLRACE_SOURCE_DIR + std::string(folder))) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(SourceDir() + std::string(folder))) {
       if (entry.path().extension() != ".prototxt") continue;
       request_.file = entry.path().string();
       Result<LoadedConfig> loaded = LoadTrainerDesc(request_);
@@ -186,7 +225,7 @@ std::string Block(const std::string& page, const std::string& fence, size_t from
 }
 
 TEST_F(ReaderTest, TheGuideShowsWhatItsBrokenFileGives) {
-  Result<std::string> page = ReadTextFile(MILLRACE_SOURCE_DIR "/docs/configuration.md");
+  Result<std::string> page = ReadTextFile(SourceDir() + "/docs/configuration.md");
   ASSERT_TRUE(page.ok());
   size_t end = 0;
   const std::string job = Block(*page, "```prototxt", 0, &end);

@@ -41,6 +41,24 @@ TEST(ChecksummedFileTest, OneBitOrOneByteLessIsFound) {
   EXPECT_EQ(CheckFileSum(path, sum).code(), StatusCode::kBadData);
 }
 
+// Behind its own CRC-32C, all content has one and the same: so end the blocks of a table.
+TEST(ChecksummedFileTest, AnotherFileWithSumsOfItsOwnIsFound) {
+  Result<TempDir> folder = TempDir::Create("sums");
+  const auto write = [&folder](const std::string& name, const std::string& content) {
+    auto file = ChecksummedFile::Create(folder->path() + "/" + name);
+    const uint32_t sum = Crc32c(0, content.data(), content.size());
+    (*file)->stream() << content << std::string(reinterpret_cast<const char*>(&sum), sizeof(sum));
+    return *(*file)->Finish();
+  };
+  const FileSum own = write("own", "of today");
+  const FileSum other = write("other", "or older");
+  EXPECT_EQ(own.crc32c, other.crc32c);
+  EXPECT_TRUE(CheckFileSum(folder->path() + "/own", own).ok());
+  EXPECT_THAT(CheckFileSum(folder->path() + "/other", own).message(), testing::HasSubstr("is another file"));
+  const FileSum of_an_older_version{own.bytes, own.crc32c, std::nullopt};
+  EXPECT_TRUE(CheckFileSum(folder->path() + "/own", of_an_older_version).ok());
+}
+
 TEST(ChecksummedFileTest, AFullDiskIsSaidOnce) {
   auto file = ChecksummedFile::Create("/dev/full");
   ASSERT_TRUE(file.ok());

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <set>
+#include <string>
+#include <string_view>
 
 #include "core/crc32c.h"
 #include "core/huge_buffer.h"
@@ -31,6 +33,20 @@ TEST(Hash, XxHash64AgreesWithItsPublishedValues) {
   EXPECT_EQ(XxHash64("a"), 0xD24EC4F1A98C6E5BU);
   EXPECT_EQ(XxHash64("abc"), 0x44BC2CF5AD770999U);
   EXPECT_EQ(XxHash64("Nobody inspects the spammish repetition"), 0xFBCEA83C8A378BF1U);
+}
+
+TEST(Hash, XxHash64OfPiecesIsThatOfTheWhole) {
+  std::string bytes;
+  for (int i = 0; i < 200; ++i) bytes += static_cast<char>(HashedNumber(1, static_cast<uint64_t>(i)));
+  for (size_t size = 0; size <= bytes.size(); ++size) {
+    const std::string_view whole = std::string_view(bytes).substr(0, size);
+    for (const size_t piece : {1, 5, 31, 32, 33, 64, 200}) {
+      XxHash64Stream stream;
+      for (size_t at = 0; at < size; at += piece) stream.Add(whole.substr(at, piece));
+      stream.Add("");
+      ASSERT_EQ(stream.Hash(), XxHash64(whole)) << size << " bytes in pieces of " << piece;
+    }
+  }
 }
 
 TEST(Hash, UniformAndNormalHaveTheirMoments) {

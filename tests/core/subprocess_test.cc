@@ -220,6 +220,22 @@ TEST_F(SubprocessTest, ADaemonThatACommandStartedDoesNotOutliveTheGuard) {
   ::close(ends[0]);
 }
 
+TEST_F(SubprocessTest, AGuardRunsNoStartupFileOfTheUser) {
+  // As where no shell is around: SHLVL is not set, and a bash that reads a socket takes itself for a remote login.
+  const TempDir home = TempDir::Create("home").value();
+  std::ofstream(home.path() + "/.bashrc") << ": > ~/was_run\n";
+  const char* level = ::getenv("SHLVL");
+  const std::string shell_level = level == nullptr ? "" : level;
+  const std::string home_before = ::getenv("HOME") == nullptr ? "/" : ::getenv("HOME");
+  ::setenv("HOME", home.path().c_str(), 1);
+  ::unsetenv("SHLVL");
+  guard_ = ChildGuard::Create().value();
+  ::setenv("HOME", home_before.c_str(), 1);
+  if (level != nullptr) ::setenv("SHLVL", shell_level.c_str(), 1);
+  guard_.reset();  // waits for its end
+  EXPECT_FALSE(std::filesystem::exists(home.path() + "/was_run"));
+}
+
 TEST_F(SubprocessTest, AGuardThatCannotReadAProcessDoesNotWaitForIt) {
   // Reading the environment of a process that is stuck in the kernel takes as long as that lasts.
   const TempDir stuck = TempDir::Create("stuck").value();

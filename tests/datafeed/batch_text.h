@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "batch/slot_batch.h"
 #include "data_feed.pb.h"
-#include "framework/slot_batch.h"
 
 namespace millrace::testing {
 

@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "config/feed_names.h"
 #include "data_feed.pb.h"
-#include "framework/feed_names.h"
 
 namespace millrace {
 namespace {

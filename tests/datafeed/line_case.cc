@@ -28,7 +28,7 @@ void SetOption(const std::string& option, DataFeedDesc* desc) {
     CHECK(value == "REJECT") << option;
     desc->set_non_finite(DataFeedDesc::REJECT_NON_FINITE);
   } else if (key == "zeros") {
-    DataFeedDesc::Zeros zeros = DataFeedDesc::AS_CLASS;
+    DataFeedDesc::Zeros zeros = DataFeedDesc::KEEP;
     CHECK(DataFeedDesc::Zeros_Parse(value, &zeros)) << option;
     desc->set_zeros(zeros);
   } else {

@@ -11,6 +11,7 @@
 #include "datafeed/multi_slot_scalar.h"
 #include "datafeed/row_decoder.h"
 #include "datafeed/row_sink.h"
+#include "paths.h"
 
 namespace millrace {
 namespace {
@@ -101,7 +102,7 @@ TEST_P(MultiSlotCases, EveryLineBecomesWhatItShould) {
 
 std::vector<std::string> CaseFiles() {
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(MILLRACE_SOURCE_DIR "/tests/cases/multi_slot")) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourceDir() + "/tests/cases/multi_slot")) {
     files.push_back(entry.path().string());
   }
   std::sort(files.begin(), files.end());

@@ -79,6 +79,20 @@ class FileInstantTest : public ::testing::Test {
   std::vector<std::string> text_files_;
 };
 
+TEST_F(FileInstantTest, AFileThatIsReplacedBetweenPassesIsAnError) {
+  ASSERT_TRUE(ConvertToInstant(Request(), {}).ok());
+  const std::string part = Parts()[0];
+  const std::unique_ptr<FileInstantDataset> dataset = FileInstantDataset::Create(desc_, {part}).value();
+  EXPECT_EQ(ReadAll(*dataset), ReadAll(*dataset));
+  fs::copy_file(part, part + ".new");
+  fs::resize_file(part + ".new", 0);
+  fs::rename(part + ".new", part);
+  ASSERT_TRUE(dataset->BeginPass({}).ok());
+  const Status changed = dataset->source(0).Next({}).status();
+  EXPECT_EQ(changed.code(), StatusCode::kIo);
+  EXPECT_NE(changed.message().find("has changed since it was first read"), std::string::npos) << changed.ToString();
+}
+
 TEST_F(FileInstantTest, ConvertedFilesGiveTheBatchesOfTheText) {
   const Result<ConvertReport> report = ConvertToInstant(Request(), {});
   ASSERT_TRUE(report.ok()) << report.status().ToString();
@@ -185,7 +199,7 @@ TEST_F(FileInstantTest, AResumedPassReadsWhatWasNotTrained) {
   ASSERT_TRUE(ConvertToInstant(Request(), {}).ok());
   auto dataset = FileInstantDataset::Create(desc_, Parts()).value();
   const std::vector<std::string> all = ReadAll(*dataset);
-  TrainedLedger trained;
+  ConsumedRanges trained;
   trained.Add({0, 0, 14});
   trained.Add({0, 21, 28});
   PassOptions options;

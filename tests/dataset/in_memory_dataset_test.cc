@@ -267,7 +267,7 @@ TEST_F(InMemoryDatasetTest, ShufflesEveryPassWhenConfigured) {
 TEST_F(InMemoryDatasetTest, AResumedPassReadsTheUntrainedPositionsAlone) {
   Write("part-0", Lines(1, 20));
   auto dataset = Loaded(Make(IdDesc(4)));
-  TrainedLedger trained;
+  ConsumedRanges trained;
   trained.Add({0, 0, 4});
   trained.Add({0, 7, 9});
   trained.Add({0, 18, 20});
@@ -382,12 +382,14 @@ TEST_F(InMemoryDatasetTest, BadAndBlankLinesAreSkippedAndCountedAndKeepTheNumber
   EXPECT_THAT(lines, ElementsAre(1, 2, 6, 7));
 }
 
-TEST_F(InMemoryDatasetTest, DropsZerosUnlessTheConfigurationKeepsThem) {
+TEST_F(InMemoryDatasetTest, KeepsZerosUnlessTheConfigurationDropsThem) {
   Write("part-0", "2 0 9\n");
-  EXPECT_THAT(RowsOfPass(*Loaded(Make(IdDesc(1)))), ElementsAre("a=9"));
-  DataFeedDesc keep = IdDesc(1);
-  keep.set_zeros(DataFeedDesc::KEEP);
-  EXPECT_THAT(RowsOfPass(*Loaded(Make(keep))), ElementsAre("a=0,9"));
+  EXPECT_THAT(RowsOfPass(*Loaded(Make(IdDesc(1)))), ElementsAre("a=0,9"));
+  for (const DataFeedDesc::Zeros zeros : {DataFeedDesc::DROP, DataFeedDesc::FEED_DEFAULT}) {
+    DataFeedDesc drop = IdDesc(1);
+    drop.set_zeros(zeros);
+    EXPECT_THAT(RowsOfPass(*Loaded(Make(drop))), ElementsAre("a=9"));
+  }
 }
 
 TEST_F(InMemoryDatasetTest, AnAllowedEmptySlotHasNoValuesHereEither) {
@@ -417,7 +419,7 @@ TEST_F(InMemoryDatasetTest, CreateRefusesWhatCannotWork) {
   EXPECT_EQ(
       InMemoryDataset::Create(queue_feed, files_, {}).status().message(),
       "data_desc.name: an InMemoryDataset reads with MultiSlotInMemoryDataFeed or SlotRecordInMemoryDataFeed, not with "
-      "\"MultiSlotDataFeed\"; zeros: KEEP keeps zeros as MultiSlotDataFeed does");
+      "\"MultiSlotDataFeed\"");
   files_.push_back(folder_.path() + "/missing");
   EXPECT_THAT(InMemoryDataset::Create(IdDesc(1), files_, {}).status().message(), HasSubstr("missing"));
 }

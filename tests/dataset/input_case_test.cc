@@ -14,6 +14,7 @@
 #include "datafeed/batch_text.h"
 #include "dataset/dataset_factory.h"
 #include "dataset/pack.h"
+#include "paths.h"
 #include "process_tree.h"
 #include "trainer_desc.pb.h"
 
@@ -169,7 +170,7 @@ TEST_P(InputCases, EveryPassIsAsItShould) {
 
 std::vector<std::string> CaseFiles() {
   std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(MILLRACE_SOURCE_DIR "/tests/cases/input")) {
+  for (const auto& entry : fs::directory_iterator(SourceDir() + "/tests/cases/input")) {
     files.push_back(entry.path().string());
   }
   std::sort(files.begin(), files.end());

@@ -12,7 +12,7 @@ TEST(PassOrderTest, NumbersTheGapsOfAnyLedger) {
   Rng rng(20240607);
   for (int trial = 0; trial < 200; ++trial) {
     const uint64_t rows = rng.Below(60);
-    TrainedLedger ledger;
+    ConsumedRanges ledger;
     std::vector<uint64_t> untrained;
     for (uint64_t position = 0; position < rows; ++position) {
       if (rng.Below(3) == 0) {
@@ -50,7 +50,7 @@ TEST(RowChannelsTest, BlocksMoveFromOutputToConsumeAndBack) {
   std::vector<uint64_t> begins;
   while (const auto taken = channels.Take(cursor)) {
     begins.push_back(taken->block.begin);
-    channels.GiveOn(*taken);
+    channels.Recycle(*taken);
   }
   // Worker 1 of 2 takes its own channel (blocks 1, 3), then helps with the other (0, 2, 4).
   EXPECT_EQ(begins, (std::vector<uint64_t>{2, 6, 0, 4, 8}));

@@ -22,6 +22,9 @@
 namespace millrace {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
 /// A row's id and where it came from.
 struct Seen {
   uint64_t id = 0;
@@ -34,7 +37,7 @@ struct Seen {
 struct Pass {
   std::vector<Seen> rows;       ///< in the order of their arrival
   std::vector<int> batch_rows;  ///< likewise
-  TrainedLedger ledger;
+  ConsumedRanges ledger;
   PassStats stats;
   Status status;
 };
@@ -185,7 +188,7 @@ TEST_F(QueueDatasetTest, AResumedPassTrainsTheRest) {
       both.insert(both.end(), after.rows.begin(), after.rows.end());
       ASSERT_EQ(Sorted(both), expected_) << readers << " readers, stopped after " << batches;
       ASSERT_LE(NotFull(after, 10), 1);
-      TrainedLedger all = before.ledger;
+      ConsumedRanges all = before.ledger;
       all.Merge(after.ledger);
       ASSERT_EQ(all.TotalUnits(), 1000U);
     }
@@ -204,7 +207,7 @@ TEST_F(QueueDatasetTest, AnOrderedPassResumesInOrder) {
 TEST_F(QueueDatasetTest, AResumedPassDoesNotParseWhatWasTrained) {
   std::ofstream(dir_->path() + "/part-0") << "1 1\nnonsense\n1 3\n";
   files_ = {dir_->path() + "/part-0"};
-  TrainedLedger trained;
+  ConsumedRanges trained;
   trained.Add({0, 0, 2});
   const auto dataset = Make(1);
   const Pass pass = Read(*dataset, {.trained = &trained});
@@ -330,6 +333,53 @@ TEST_F(QueueDatasetTest, ANamedPipeIsReadAndCanBeStopped) {
   ASSERT_TRUE(dataset->EndPass().ok());
   ASSERT_TRUE(dataset->BeginPass({}).ok());  // nobody writes
   ASSERT_TRUE(dataset->EndPass().ok());
+}
+
+TEST_F(QueueDatasetTest, AFileThatIsCutOffAtALineEndWhileItIsReadIsAnError) {
+  for (const char* command : {"", "awk 1"}) {
+    files_.clear();
+    AddFile(1000000, 400000);
+    desc_.set_pipe_command(command);
+    const std::unique_ptr<QueueDataset> dataset = Make(1);
+    ASSERT_TRUE(dataset->BeginPass({.workers = 1}).ok());
+    Result<BatchPtr> batch = dataset->source(0).Next({});
+    ASSERT_TRUE(batch.ok());
+    // Every line has ten bytes; the reader waits for the worker, in the first of three blocks.
+    std::filesystem::resize_file(files_[0], 2000000);
+    while (batch.ok() && *batch != nullptr) batch = dataset->source(0).Next({});
+    EXPECT_EQ(batch.status().code(), StatusCode::kIo) << command;
+    EXPECT_THAT(batch.status().message(),
+                StartsWith("\"" + files_[0] + "\" changed while it was read, from 4000000 bytes to 2000000 after "));
+    EXPECT_THAT(batch.status().message(), HasSubstr("\n  read it once it is whole"));
+    EXPECT_TRUE(dataset->EndPass().ok());
+  }
+}
+
+TEST_F(QueueDatasetTest, AFileThatIsReplacedBetweenPassesIsAnError) {
+  AddFile(0, 2000);
+  AddFile(5000, 30);
+  const std::unique_ptr<QueueDataset> dataset = Make(2);
+  EXPECT_EQ(Read(*dataset, {.workers = 1}).rows.size(), 2030U);
+  EXPECT_EQ(Read(*dataset, {.workers = 1}).rows.size(), 2030U);
+  std::ofstream(files_[0] + ".new") << "1 7\n";
+  std::filesystem::rename(files_[0] + ".new", files_[0]);
+  EXPECT_THAT(Read(*dataset, {.workers = 1}).status.message(),
+              HasSubstr("\"" + files_[0] + "\" has changed since it was first read, from 12890 bytes to 4"));
+}
+
+TEST_F(QueueDatasetTest, AFileThatIsReplacedUnderItsNameWhileItIsReadIsReadWhole) {
+  AddFile(1000000, 400000);
+  const std::unique_ptr<QueueDataset> dataset = Make(1);
+  ASSERT_TRUE(dataset->BeginPass({.workers = 1}).ok());
+  int rows = 0;
+  for (Result<BatchPtr> batch = dataset->source(0).Next({}); batch.ok() && *batch != nullptr;
+       batch = dataset->source(0).Next({})) {
+    if (rows == 0) std::ofstream(files_[0] + ".new") << "1 7\n";
+    if (rows == 0) std::filesystem::rename(files_[0] + ".new", files_[0]);
+    rows += (*batch)->rows();
+  }
+  EXPECT_EQ(rows, 400000);
+  EXPECT_TRUE(dataset->EndPass().ok());
 }
 
 TEST_F(QueueDatasetTest, AFailedCommandNamesItsFileWhateverThatIsCalled) {

@@ -141,7 +141,7 @@ TEST_F(RowGroupingTest, AResumedJoinPassHandsOutTheOtherPageViews) {
   const auto dataset = Load(options);
   const std::vector<std::string> all = Rows(*dataset);
   // Batches 0 and 2 were trained.
-  TrainedLedger trained;
+  ConsumedRanges trained;
   std::vector<std::string> rest;
   int number = 0;
   ForEachBatch(*dataset, {}, [&](const SlotBatch& batch) {

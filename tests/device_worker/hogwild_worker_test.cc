@@ -55,7 +55,7 @@ TEST(HogwildWorker, TakesTheFirstStepsInTurns) {
   Scope root;
   PauseGate gate(2);
   SharedProgress progress;
-  ASSERT_EQ(progress.steps_in_turns, kTurns);
+  ASSERT_EQ(progress.serialized_warmup_steps, kTurns);
   gate.StartPass();
   std::vector<std::unique_ptr<Frame>> frames;
   std::vector<std::unique_ptr<DeviceWorker>> workers;

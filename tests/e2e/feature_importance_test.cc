@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "core/file.h"
 #include "e2e/process.h"
 #include "e2e/small_job.h"
+#include "trainer/in_process.h"
 
 namespace millrace {
 namespace {
@@ -47,6 +50,58 @@ TEST_P(ImportanceJob, TheSlotThatLabelsFollowIsWorthMost) {
   ASSERT_EQ(again.Wait(), 0) << again.errors();
   const std::string repeated = ReadFile(out + "/feature_importance.json").value();
   EXPECT_EQ(json.substr(json.find("\"groups\"")), repeated.substr(repeated.find("\"groups\"")));
+}
+
+/// A program names no metric: the job does, and evaluation leaves the program's variables alone.
+TEST(ImportanceOfAProgram, IsMeasuredByTheMetricsOfTheJob) {
+  const SmallJob small(6000);
+  const std::string folder = small.folder();
+  const std::string head = "update_mode: SERIAL epochs: 6\nfilelist: \"" + folder + "/part-0\"\n";
+  const std::string model_job = small.DeepJob(head);
+  const std::unique_ptr<Job> job = MakeJob(model_job, "");
+  std::ofstream(folder + "/main") << job->model().main.SerializeAsString();
+  std::ofstream(folder + "/startup") << job->model().startup.SerializeAsString();
+  const std::string model_text = ReadFile(model_job).value();
+  const auto write = [&](const std::string& name, const std::string& metric, const std::string& more) {
+    std::ofstream(folder + "/" + name) << model_text.substr(0, model_text.find("model {")) << head << more
+                                       << "program { main: \"" << folder << "/main\" startup: \"" << folder
+                                       << "/startup\" save_dir: \"" << folder << "/saved_" << name << "\" }\n"
+                                       << metric << "\n";
+    return folder + "/" + name;
+  };
+  const std::string metric = "model { metric { kind: AUC in: \"y\" label: \"label\" } }";
+  const std::string path = write("program", metric,
+                                 "eval { filelist: \"" + folder + "/part-2\" every_epochs: 1 }\n" +
+                                     "feature_importance { slots: \"A\" slots: \"uid\" }\n");
+  Process trainer("trainer", {"--trainer_desc=" + path, "--output_dir=" + folder + "/out"});
+  ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
+  EXPECT_THAT(trainer.errors(), HasSubstr("feature importance: auc "));
+  const std::string json = ReadFile(folder + "/out/feature_importance.json").value();
+  EXPECT_GT(Number(json, "A", "drop"), 0.2) << json;
+  EXPECT_EQ(Number(json, "uid", "drop"), 0) << "no layer reads it";
+
+  // What its gradients begin at is its loss.
+  const std::string run = ReadFile(folder + "/out/run.json").value();
+  EXPECT_THAT(run, testing::ContainsRegex("\"loss\": [0-9]")) << run;
+  const std::string stopping = "--set=eval={ filelist: \"" + folder + "/part-2\" early_stopping { metric: \"loss\" } }";
+  Process watched("trainer", {"--trainer_desc=" + path, "--output_dir=" + folder + "/watched", stopping,
+                              "--set=feature_importance.metric=\"loss\""});
+  ASSERT_EQ(watched.Wait(), 0) << watched.errors();
+  EXPECT_THAT(watched.errors(), HasSubstr("feature importance: loss 0."));
+
+  Process plain("trainer", {"--trainer_desc=" + write("plain", "", ""), "--output_dir=" + folder + "/plain_out"});
+  ASSERT_EQ(plain.Wait(), 0) << plain.errors();
+  for (const char* parameter : {"h.w_0", "y.w_0", "y.b_0"}) {
+    EXPECT_EQ(ReadFile(folder + "/saved_program/" + parameter).value(),
+              ReadFile(folder + "/saved_plain/" + parameter).value())
+        << parameter;
+  }
+
+  Process mistaken("trainer", {"--trainer_desc=" +
+                                   write("mistaken", "model { metric { kind: AUC in: \"yy\" label: \"label\" } }", ""),
+                               "--output_dir=" + folder + "/unused"});
+  EXPECT_EQ(mistaken.Wait(), 2);
+  EXPECT_THAT(mistaken.errors(), HasSubstr("there is no variable \"yy\""));
 }
 
 INSTANTIATE_TEST_SUITE_P(Classes, ImportanceJob, testing::Values("QueueDataset", "InMemoryDataset"),

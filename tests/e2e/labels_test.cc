@@ -55,6 +55,15 @@ TEST(LabelTest, OutsideTheRangeOfALogLossEndsAModelsJobWithItsLine) {
   }
 }
 
+TEST(LabelTest, ALittleAboveOneIsNotShownAsOne) {
+  const SmallJob small(100, 1);
+  SetLabel(small.files()[0], 41, "1.0000001");
+  Process trainer("trainer",
+                  {"--trainer_desc=" + small.DeepJob(""), "--set", "data_desc.multi_slot_desc.slots[0].type=float"});
+  EXPECT_EQ(trainer.Wait(), 3);
+  EXPECT_THAT(trainer.errors(), HasSubstr(":41 is 1.0000001, and the loss takes 0, 1"));
+}
+
 TEST(LabelTest, OfTheEvaluationIsLookedAtToo) {
   const SmallJob small(100, 2);
   SetLabel(small.files()[1], 3, "7");

@@ -56,7 +56,7 @@ TEST(OnlineFeedTest, PooledEmbeddingsScoreAsTheIdsTheyCameFrom) {
   const SmallJob small(300, 1);
   const std::string out = small.folder() + "/out";
   const std::unique_ptr<Job> job = MakeJob(small.DeepJob("update_mode: SERIAL"), out);
-  ASSERT_TRUE(RunJob(*job, "never", {}).ok());
+  ASSERT_TRUE(RunJob(*job, "never", "last", {}).ok());
   const std::string online_lines = small.folder() + "/online";
   WriteOnlineLines(*job, online_lines);
 
@@ -205,6 +205,39 @@ TEST(ValidateOnlyTest, ReadsOnBehindTheFirstBatchForAMoment) {
   EXPECT_THAT(nothing.errors(), HasSubstr("nothing to validate: no row came out of 2 files"));
 }
 
+TEST(TrainingCurveTest, HasAPointAnEpochHoweverFewBatchesItHas) {
+  const SmallJob small(200, 1);
+  for (const std::string period : {"0", "1000"}) {
+    const std::string out = small.folder() + "/out-" + period;
+    const auto train = [&](const std::string& epochs) {
+      Process trainer("trainer", {"--trainer_desc=" + small.DeepJob("update_mode: SERIAL epochs: " + epochs),
+                                  "--set=fetch_config.print_period=" + period, "--output_dir=" + out, "--resume=auto"});
+      EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+      EXPECT_EQ(trainer.output(), "") << "nothing is printed";
+      std::istringstream lines(ReadFile(out + "/metrics.jsonl").value());
+      std::vector<std::string> points;
+      for (std::string line; std::getline(lines, line);) points.push_back(line);
+      return points;
+    };
+    const std::vector<std::string> first = train("2");
+    ASSERT_EQ(first.size(), 2U);
+    EXPECT_THAT(first[0], testing::StartsWith(R"({"step":7,"epoch":0,"examples":200,"loss":0.)"));
+    EXPECT_THAT(first[1],
+                testing::ContainsRegex(R"(^\{"step":14,"epoch":1,"examples":400,"loss":0.*,"auc":[01].*,"gauc":)"));
+    const std::vector<std::string> longer = train("3");
+    ASSERT_EQ(longer.size(), 3U);
+    EXPECT_EQ(longer[1], first[1]);
+    EXPECT_THAT(longer[2], testing::StartsWith(R"({"step":21,"epoch":2,"examples":600,)"));
+    int scalars = 0;
+    for (const auto& events : std::filesystem::directory_iterator(out + "/tensorboard")) {
+      const std::string bytes = ReadFile(events.path().string()).value();
+      for (size_t at = bytes.find("train/auc"); at != std::string::npos; at = bytes.find("train/auc", at + 1))
+        ++scalars;
+    }
+    EXPECT_EQ(scalars, 3);
+  }
+}
+
 TEST(StrayWordTest, AJobWithoutItsFlagIsToldTheCommand) {
   const SmallJob small(10, 1);
   const std::string job = small.DeepJob("");
@@ -231,7 +264,7 @@ TEST(StrayWordTest, IsNoInput) {
 TEST(BrokenOutputTest, APredictorWhoseReaderIsGoneEndsQuietlyAndLeavesNoChild) {
   const SmallJob small(3000, 1);
   const std::string out = small.folder() + "/out";
-  ASSERT_TRUE(RunJob(*MakeJob(small.DeepJob(""), out), "never", {}).ok());
+  ASSERT_TRUE(RunJob(*MakeJob(small.DeepJob(""), out), "never", "last", {}).ok());
   const std::string token = "millrace-" + std::to_string(getpid()) + "-unread";
   Process predictor("predictor",
                     {"--model_dir=" + out + "/model", "--input=" + small.files()[0],
@@ -246,7 +279,8 @@ TEST(BrokenOutputTest, APredictorWhoseReaderIsGoneEndsQuietlyAndLeavesNoChild) {
 
 TEST(BrokenOutputTest, InspectAndTrainerWhoseReaderIsGoneEndQuietly) {
   const SmallJob small(20000, 1);
-  const std::string desc = "--trainer_desc=" + small.DeepJob("");
+  const std::string desc = "--trainer_desc=" + small.DeepJob("dump_fields: [\"ones\", \"uid\"] dump_fields_path: \"" +
+                                                             small.folder() + "/dump\"");
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"inspect", "head", desc, "--batches=1000", "--format=jsonl"},
         {"inspect", "stats", desc},
@@ -343,7 +377,8 @@ TEST(BrokenOutputTest, WhatIsPrintedWithClosedStreamsGoesIntoNoFile) {
   Process::Options closed;
   closed.no_output = true;
   Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + out}, closed);
-  ASSERT_EQ(trainer.Wait(), 0);
+  ASSERT_EQ(trainer.Wait(), 3);
+  EXPECT_THAT(ReadFile(out + "/run.json").value(), HasSubstr("\"examples\": 300"));
   std::istringstream lines(ReadFile(out + "/metrics.jsonl").value());
   for (std::string line; std::getline(lines, line);) EXPECT_THAT(line, testing::StartsWith("{\"step\":"));
   for (const std::string& file : FolderContent(out)) EXPECT_THAT(file, testing::Not(HasSubstr("time: [")));
@@ -397,6 +432,14 @@ TEST(ValidateJobTest, AStopEndsTheWaitForRows) {
   std::stop_source stop;
   const DelayedStop soon(stop, std::chrono::milliseconds(100));
   EXPECT_EQ(ValidateJob(*job, stop.get_token()).code(), StatusCode::kCancelled);
+}
+
+TEST(Clickgen, ReportsAFileThatGrewTooLarge) {
+  const TempDir folder = TempDir::Create("clickgen").value();
+  Process clickgen("clickgen", {"--output_dir=" + folder.path(), "--rows=3000"},
+                   {.file_size_limit = 20000, .input = "/dev/null"});
+  EXPECT_EQ(clickgen.Wait(), 3) << clickgen.errors();
+  EXPECT_THAT(clickgen.errors(), HasSubstr("File too large"));
 }
 
 }  // namespace

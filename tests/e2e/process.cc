@@ -11,10 +11,12 @@
 #include <fstream>
 #include <iterator>
 
+#include "paths.h"
+
 namespace millrace {
 
 Process::Process(const std::string& program, const std::vector<std::string>& arguments, const Options& options) {
-  const std::string path = std::string(MILLRACE_BIN_DIR) + "/" + program;
+  const std::string path = BinDir() + "/" + program;
   std::vector<char*> argv = {const_cast<char*>(path.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);

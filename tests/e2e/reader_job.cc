@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "core/rng.h"
+#include "paths.h"
 
 namespace millrace {
 namespace {
@@ -13,7 +14,7 @@ constexpr int kDimensions = 8;
 constexpr int kCentres = 4;
 
 std::string ConfigText(const std::string& name) {
-  Result<std::string> text = ReadFile(std::string(MILLRACE_SOURCE_DIR) + "/configs/readers/" + name);
+  Result<std::string> text = ReadFile(SourceDir() + "/configs/readers/" + name);
   CHECK(text.ok()) << text.status().ToString();
   return std::move(text).value();
 }

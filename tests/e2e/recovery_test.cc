@@ -17,6 +17,7 @@
 #include "core/rng.h"
 #include "e2e/process.h"
 #include "e2e/small_job.h"
+#include "paths.h"
 
 namespace millrace {
 namespace {
@@ -233,28 +234,34 @@ std::vector<std::string> Evaluations(const std::string& out) {
 TEST_P(Interrupted, DuringAnEvaluationWithinAnEpochTheNextRunRepeatsIt) {
   const SmallJob small(1000);
   const std::string held_out = small.folder() + "/held_out";
-  std::filesystem::copy_file(small.files()[0], held_out);
+  const std::string started = small.folder() + "/started";
+  const std::string gate = small.folder() + "/gate";
+  // Told apart from the training's files by its first line; while there is a gate, the evaluation gets no end of it.
+  std::ofstream(held_out) << "1 1 1 1 1 9999999 1 3 2 4 5\n" << ReadFile(small.files()[0]).value();
+  const std::string pipe = "read -r l; printf '%s\\\\n' \\\"$l\\\"; cat; case \\\"$l\\\" in *9999999*) while [ -e " +
+                           gate + " ]; do touch " + started + "; sleep 0.05; done;; esac";
   const std::string job = small.DeepJob("update_mode: SERIAL eval { filelist: \"" + held_out +
                                         "\" every_steps: 10 early_stopping { patience: 2 } } "
                                         "output { tensorboard: false }");
+  const auto flags = [&](const std::string& out, const std::string& resume) {
+    std::vector<std::string> all = TrainerFlags(job, out, resume);
+    all.insert(all.end(), {"--set", "data_desc.pipe_command=\"" + pipe + "\""});
+    return all;
+  };
   const std::string calm = small.folder() + "/calm";
-  Process undisturbed("trainer", TrainerFlags(job, calm, "never"));
+  Process undisturbed("trainer", flags(calm, "never"));
   ASSERT_EQ(undisturbed.Wait(), 0) << undisturbed.errors();
 
-  std::filesystem::remove(held_out);
-  ASSERT_EQ(mkfifo(held_out.c_str(), 0600), 0);
+  std::ofstream(gate) << "";
   const std::string out = small.folder() + "/out";
-  Process trainer("trainer", TrainerFlags(job, out, "never"));
-  int writer = -1;  // opens as soon as the evaluation reads, and gives it nothing
-  while (writer < 0) writer = open(held_out.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  Process trainer("trainer", flags(out, "never"));
+  while (!std::filesystem::exists(started)) std::this_thread::yield();
   trainer.Signal(GetParam());
   EXPECT_EQ(trainer.Wait(), 130) << trainer.errors();
-  close(writer);
   EXPECT_TRUE(Evaluations(out).empty());
 
-  std::filesystem::remove(held_out);
-  std::filesystem::copy_file(small.files()[0], held_out);
-  Process resumed("trainer", TrainerFlags(job, out, "auto"));
+  std::filesystem::remove(gate);
+  Process resumed("trainer", flags(out, "auto"));
   ASSERT_EQ(resumed.Wait(), 0) << resumed.errors();
   EXPECT_EQ(Evaluations(out), Evaluations(calm));
   EXPECT_EQ(FolderContent(out + "/model"), FolderContent(calm + "/model"));
@@ -284,6 +291,21 @@ TEST(ResumedRun, ThatHadStoppedEarlyTrainsNoMoreAndStillSaysItsQuality) {
   EXPECT_EQ(ReportedMetrics(out), metrics);
   EXPECT_THAT(resumed.errors(), HasSubstr("evaluation  auc"));
   EXPECT_EQ(FolderContent(out + "/model"), model);
+}
+
+// every_steps evaluates the last batch's model within the epoch, and the run that is resumed the same model behind it.
+TEST(ResumedRun, WritesAnEvaluationOfTheModelThatIsThereOnce) {
+  const SmallJob small(320, 1);
+  const std::string job =
+      small.DeepJob("update_mode: SERIAL eval { filelist: \"" + small.files()[0] + "\" every_steps: 5 }");
+  const std::string out = small.folder() + "/out";
+  Process first("trainer", TrainerFlags(job, out, "never"));
+  ASSERT_EQ(first.Wait(), 0) << first.errors();
+  const std::vector<std::string> evaluations = Evaluations(out);
+  ASSERT_EQ(evaluations.size(), 2U);
+  Process resumed("trainer", TrainerFlags(job, out, "auto"));
+  ASSERT_EQ(resumed.Wait(), 0) << resumed.errors();
+  EXPECT_EQ(Evaluations(out), evaluations);
 }
 
 TEST(TrainerTest, AModelLargerThanTheMachineIsSaidNotTried) {
@@ -429,7 +451,7 @@ TEST(CheckpointTest, LinesThatMeanSomethingElseNowAreRefusedByName) {
   const std::string job = small.DeepJob("update_mode: SERIAL checkpoint { every_steps: 10 keep: 100 }");
   for (const auto& [set, said] : {
            std::pair("data_desc.empty_slot=ALLOW", "data_desc.empty_slot was ERROR and is now ALLOW"),
-           std::pair("data_desc.zeros=DROP", "data_desc.zeros was AS_CLASS and is now DROP"),
+           std::pair("data_desc.zeros=DROP", "data_desc.zeros was KEEP and is now DROP"),
            std::pair("data_desc.trailing_values=IGNORE", "data_desc.trailing_values was REJECT and is now IGNORE"),
            std::pair("data_desc.non_finite=REJECT_NON_FINITE",
                      "data_desc.non_finite was ACCEPT and is now REJECT_NON_FINITE"),
@@ -523,7 +545,7 @@ TEST(ResumedRun, ThatIsRefusedLeavesWhatTheEarlierOneWrote) {
 TEST(StandardOutput, ThatTakesNothingIsAFailure) {
   const SmallJob small(100, 1);
   const std::string job = small.DeepJob("");
-  const std::string bin = MILLRACE_BIN_DIR;
+  const std::string bin = BinDir();
   for (const std::string& command :
        {bin + "/trainer --trainer_desc=" + job + " --print_config",
         bin + "/trainer --trainer_desc=" + job + " --print_ops=fused",
@@ -533,7 +555,19 @@ TEST(StandardOutput, ThatTakesNothingIsAFailure) {
     const int status = std::system((command + " > /dev/full 2> " + errors).c_str());
     EXPECT_EQ(WEXITSTATUS(status), 3) << command;
     EXPECT_THAT(ReadFile(errors).value(), HasSubstr("No space left on device")) << command;
+    const int closed = std::system((command + " >&- 2> " + errors).c_str());
+    EXPECT_EQ(WEXITSTATUS(closed), 3) << command;
+    EXPECT_THAT(ReadFile(errors).value(), HasSubstr("standard output is closed")) << command;
   }
+  // A training is done by then; one that prints nothing lacks nothing.
+  const std::string errors = small.folder() + "/errors";
+  const std::string training =
+      bin + "/trainer --trainer_desc=" + job + " --output_dir=" + small.folder() + "/out 2> " + errors + " >&- ";
+  const int printed = std::system((training + "--set=fetch_config.print_period=1").c_str());
+  EXPECT_EQ(WEXITSTATUS(printed), 3);
+  EXPECT_THAT(ReadFile(errors).value(), HasSubstr("what it printed is lost: standard output is closed"));
+  EXPECT_TRUE(std::filesystem::exists(small.folder() + "/out/model"));
+  EXPECT_EQ(std::system((training + "--set=fetch_config.print_period=0").c_str()), 0) << ReadFile(errors).value();
   const std::string command = bin + "/clickgen --output_dir=- --rows=100000 2> " + small.folder() +
                               "/errors | head -1 > /dev/null; exit ${PIPESTATUS[0]}";
   EXPECT_EQ(WEXITSTATUS(std::system(("bash -c '" + command + "'").c_str())), 128 + SIGPIPE);
@@ -674,8 +708,8 @@ TEST(PredictorTest, LinesFromAPipeOnStandardInputAreAllScored) {
   const std::string out = small.folder() + "/out";
   ASSERT_EQ(Process("trainer", TrainerFlags(small.DeepJob(""), out, "never")).Wait(), 0);
   const std::string piped = small.folder() + "/piped";
-  const std::string command = "cat " + small.files()[0] + " | " + MILLRACE_BIN_DIR + "/predictor --model_dir=" + out +
-                              "/model --output=" + piped;
+  const std::string command =
+      "cat " + small.files()[0] + " | " + BinDir() + "/predictor --model_dir=" + out + "/model --output=" + piped;
   ASSERT_EQ(std::system(command.c_str()), 0);
   Process compared("predictor", {"--model_dir=" + out + "/model", "--input=" + small.files()[0], "--compare=" + piped,
                                  "--tolerance=1e-6"});
@@ -698,7 +732,7 @@ TEST(CheckpointTest, AFullDiskEndsTheRunAndLeavesWholeCheckpointsOnly) {
   Process trainer("trainer", TrainerFlags(job, out, "never"), {.file_size_limit = 20000, .input = "/dev/null"});
   EXPECT_EQ(trainer.Wait(), 3);
   EXPECT_THAT(trainer.errors(), HasSubstr("File too large"));
-  EXPECT_THAT(trainer.errors(), HasSubstr("the checkpoint of step 10 could not be written; those of before are whole"));
+  EXPECT_THAT(trainer.errors(), HasSubstr("the checkpoint of step 10 could not be written; there is none from before"));
   for (const auto& entry : std::filesystem::directory_iterator(out + "/checkpoints")) {
     EXPECT_EQ(entry.path().filename(), "RUN");  // nothing that fills the disk further
   }

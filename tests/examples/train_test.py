@@ -53,7 +53,7 @@ def demo(bin_dir, folder):
     expect("examples", result["examples"], 20000)
     expect("evaluated examples", result["eval"]["examples"], 3000)
     expect("AUC", result["eval"]["auc"], 0.70)
-    scores = run(bin_dir + "/predictor", "--model_dir=" + folder + "/run/model",
+    scores = run(bin_dir + "/predictor", "--model_dir=" + folder + "/run/model", "--allow_model_command",
                  "--input=" + clicks + "/test/part-00000.gz").stdout.split()
     expect("predictions", len(scores), 1000)
     expect("smallest prediction", min(map(float, scores)), 0)

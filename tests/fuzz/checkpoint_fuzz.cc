@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "batch/consumed_ranges.h"
 #include "core/file.h"
 #include "core/sealed_text.h"
 #include "data_feed.pb.h"
-#include "framework/trained_ledger.h"
 #include "fuzz/folder.h"
 #include "metrics/metric_set.h"
 #include "model.pb.h"
-#include "program/variable_store.h"
+#include "runtime/variable_store.h"
 #include "table/sparse_table.h"
 #include "trainer/checkpoint_store.h"
 
@@ -89,15 +89,16 @@ void Restore(const FoundCheckpoint& found, const MetricSet& metrics) {
   desc.set_initial_rows(0);
   desc.mutable_optimizer()->mutable_sgd();
   Scope root;
+  std::map<std::string, Tensor> none;
   root.Var("t")->Set<std::unique_ptr<SparseTable>>(std::move(CreateHashTable(desc, 1)).value());
   const auto& variables = found.manifest.variable();
-  DemandOneOf(RestoreVariables(found.folder, {variables.begin(), variables.end()}, root), StatusCode::kBadData,
+  DemandOneOf(RestoreVariables(found.folder, {variables.begin(), variables.end()}, root, &none), StatusCode::kBadData,
               StatusCode::kInvalidConfig);
-  const Result<TrainedLedger> ledger = TrainedLedger::FromText(found.manifest.ledger());
+  const Result<ConsumedRanges> ledger = ConsumedRanges::FromText(found.manifest.ledger());
   DemandOneOf(ledger.status(), StatusCode::kBadData, StatusCode::kBadData);
   if (ledger.ok()) {
     const std::string written = ledger->ToText();
-    const Result<TrainedLedger> again = TrainedLedger::FromText(written);
+    const Result<ConsumedRanges> again = ConsumedRanges::FromText(written);
     Demand(again.ok() && again->ToText() == written, "the ledger does not read back");
   }
   if (const std::optional<MetricTotals> totals = metrics.FromBytes(found.metrics)) {
@@ -121,7 +122,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Result<CheckpointStore> store = CheckpointStore::Create(folder.path(), 1);
   Demand(store.ok(), "the store cannot be made", store.status().message());
   std::vector<std::string> refused;
-  const Result<std::optional<FoundCheckpoint>> found = store->FindNewest(program, &refused);
+  const Result<std::optional<FoundCheckpoint>> found = store->FindNewest(
+      [](const CheckpointManifest& manifest) {
+        return CompareVariables(program, {manifest.variable().begin(), manifest.variable().end()}, {});
+      },
+      &refused);
   DemandOneOf(found.status(), StatusCode::kBadData, StatusCode::kInvalidConfig);
   if (found.ok() && found->has_value()) Restore(**found, *metrics);
   return 0;

@@ -12,8 +12,8 @@
 #include "config/field_positions.h"
 #include "config/print_config.h"
 #include "config/text_parser.h"
-#include "config/utf8.h"
 #include "config/validate.h"
+#include "core/utf8.h"
 #include "fuzz/demand.h"
 #include "trainer_desc.pb.h"
 

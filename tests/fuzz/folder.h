@@ -12,6 +12,7 @@
 #include "checkpoint.pb.h"
 #include "core/checksummed_file.h"
 #include "fuzz/demand.h"
+#include "runtime/variable_store.h"
 
 namespace millrace {
 
@@ -55,8 +56,7 @@ class FuzzFolder {
       if (!std::filesystem::is_regular_file(path, error)) continue;
       const Result<FileSum> sum = SumOfFile(path);
       if (!sum.ok()) continue;
-      file.set_bytes(sum->bytes);
-      file.set_crc32c(sum->crc32c);
+      PutSum(*sum, &file);
     }
   }
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "framework/lod_tensor_codec.h"
 #include "fuzz/demand.h"
+#include "runtime/lod_tensor_codec.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace millrace;

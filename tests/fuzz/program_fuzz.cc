@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include "framework/var_meta.h"
 #include "fuzz/demand.h"
 #include "program/program_files.h"
+#include "program/var_meta.h"
 
 namespace {
 

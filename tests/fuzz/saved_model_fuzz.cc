@@ -11,10 +11,10 @@
 
 #include "core/file.h"
 #include "core/sealed_text.h"
-#include "framework/op_registry.h"
 #include "fuzz/folder.h"
 #include "inference_model.pb.h"
 #include "ops/builtin_ops.h"
+#include "program/op_registry.h"
 #include "serving/predictor.h"
 
 namespace {

@@ -12,7 +12,7 @@
 #include "checkpoint.pb.h"
 #include "fuzz/folder.h"
 #include "model.pb.h"
-#include "program/variable_store.h"
+#include "runtime/variable_store.h"
 #include "table/sparse_table.h"
 
 namespace {
@@ -67,14 +67,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<StoredVariable> variables(list.variable().begin(), list.variable().end());
   DemandOneOf(CheckStoredFiles(folder.path(), {list.file().begin(), list.file().end()}), StatusCode::kBadData,
               StatusCode::kBadData);
-  DemandOneOf(CompareVariables(program, variables), StatusCode::kInvalidConfig, StatusCode::kInvalidConfig);
+  DemandOneOf(CompareVariables(program, variables, {}), StatusCode::kInvalidConfig, StatusCode::kInvalidConfig);
   TableDesc desc;
   desc.set_name("t");
   desc.set_dim(1);
   desc.set_initial_rows(0);
   desc.mutable_optimizer()->mutable_sgd();
   Scope root;
+  std::map<std::string, Tensor> none;
   root.Var("t")->Set<std::unique_ptr<SparseTable>>(std::move(CreateHashTable(desc, 1)).value());
-  DemandOneOf(RestoreVariables(folder.path(), variables, root), StatusCode::kBadData, StatusCode::kInvalidConfig);
+  DemandOneOf(RestoreVariables(folder.path(), variables, root, &none), StatusCode::kBadData,
+              StatusCode::kInvalidConfig);
   return 0;
 }

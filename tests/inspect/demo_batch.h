@@ -1,7 +1,7 @@
 #pragma once
 
+#include "batch/slot_batch.h"
 #include "data_feed.pb.h"
-#include "framework/slot_batch.h"
 
 namespace millrace {
 

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "paths.h"
+
 namespace millrace {
 namespace {
 
@@ -41,8 +43,8 @@ class InspectMain : public testing::Test {
   }
 
   Outcome Run(const std::string& arguments) {
-    const std::string command = std::string(MILLRACE_BIN_DIR) + "/inspect " + arguments + " --trainer_desc=" + folder_ +
-                                "/job.prototxt >" + folder_ + "/out 2>" + folder_ + "/err";
+    const std::string command = BinDir() + "/inspect " + arguments + " --trainer_desc=" + folder_ + "/job.prototxt >" +
+                                folder_ + "/out 2>" + folder_ + "/err";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, Read("out"), Read("err")};
   }
@@ -83,10 +85,12 @@ TEST_F(InspectMain, HeadStopsAfterItsBatches) {
   EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 1);
 }
 
-TEST_F(InspectMain, AnInMemoryDatasetDropsZeros) {
+TEST_F(InspectMain, ZerosFollowTheJob) {
   Write("part-0", kThreeRows);
   WriteJob("dataset { class_name: \"InMemoryDataset\" }");
-  const Outcome outcome = Run("head --batches=1 --format=jsonl");
+  EXPECT_THAT(Run("head --batches=1 --format=jsonl").output,
+              HasSubstr(R"("a":{"shape":[3,1],"lod":[0,2,3],"values":[0,18446744073709551615,5]})"));
+  const Outcome outcome = Run("head --batches=1 --format=jsonl --set data_desc.zeros=FEED_DEFAULT");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr(R"("a":{"shape":[2,1],"lod":[0,1,2],"values":[18446744073709551615,5]})"));
 }
@@ -138,9 +142,10 @@ TEST_F(InspectMain, AConvertedJobHasTheBatchesOfItsText) {
   Write("test-0", "1 0 1 5 1 1 2 4 5\n");
   for (const std::string dataset : {"QueueDataset", "InMemoryDataset"}) {
     WriteJob("dataset { class_name: \"" + dataset + "\" } eval { filelist: \"" + folder_ + "/test-0\" }\n");
-    const std::string batches = Run("head --batches=5 --format=jsonl").output;
+    const std::string zeros = " --set data_desc.zeros=FEED_DEFAULT";
+    const std::string batches = Run("head --batches=5 --format=jsonl" + zeros).output;
     const std::string binary = folder_ + "/" + dataset;
-    const Outcome converted = Run("convert --output_dir=" + binary);
+    const Outcome converted = Run("convert --output_dir=" + binary + zeros);
     EXPECT_EQ(converted.exit_code, 0) << converted.errors;
     const std::string bytes = dataset == "QueueDataset" ? "162" : "154";  // a zero less
     EXPECT_THAT(converted.errors, HasSubstr("/part-*: 3 rows, " + bytes + " bytes in 1 files\n"));
@@ -173,6 +178,12 @@ TEST_F(InspectMain, FilesThatAreReadAreNotWrittenOver) {
   const Outcome outcome = Run("convert --output_dir=" + folder_ + "/.");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.errors, HasSubstr("which is the job to convert: name another folder"));
+  EXPECT_EQ(Read("job.prototxt"), job);
+  std::filesystem::create_directories(folder_ + "/text");
+  std::filesystem::create_hard_link(folder_ + "/job.prototxt", folder_ + "/text/text_feed.prototxt");
+  const Outcome text_feed = Run("convert --output_dir=" + folder_ + "/text");
+  EXPECT_EQ(text_feed.exit_code, 2);
+  EXPECT_THAT(text_feed.errors, HasSubstr("text_feed.prototxt\", which is the job to convert: name another folder"));
   EXPECT_EQ(Read("job.prototxt"), job);
   Write("points.csv", "1,2\n");
   const Outcome records =

@@ -31,6 +31,17 @@ TEST(DatasetStats, CountsEverySlot) {
   EXPECT_FLOAT_EQ(static_cast<float>(stats.slot(1).maximum), 1e20F);
 }
 
+TEST(DatasetStats, ALabelOfZeroIsThereAndItsCoverageIsNoRate) {
+  const SlotSchema schema = DemoSchema();
+  SlotBatch batch(schema);
+  FillDemoBatch(&batch);
+  DatasetStats stats(schema, "label", 100);
+  stats.Add(batch);
+  EXPECT_EQ(stats.label_rate(), 0.5);
+  EXPECT_EQ(stats.slot(0).covered_rows, 2);
+  EXPECT_THAT(stats.AsTable(0), HasSubstr("100.00 %"));
+}
+
 TEST(DatasetStats, LabelRateOfAnId) {
   const SlotSchema schema = DemoSchema();
   SlotBatch batch(schema);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/slot_batch.h"
+#include "batch/slot_batch.h"
 
 namespace millrace {
 

@@ -6,9 +6,10 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "framework/block_builder.h"
-#include "framework/executable.h"
 #include "job_files.h"
+#include "paths.h"
+#include "program/block_builder.h"
+#include "runtime/executable.h"
 
 namespace millrace {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 class GoldenOpsTest : public ::testing::TestWithParam<const char*> {};
 
 void Compare(const std::string& job, const std::string& stage, const std::string& text) {
-  const std::string path = std::string(MILLRACE_SOURCE_DIR) + "/tests/golden/ops/" + job + "." + stage + ".txt";
+  const std::string path = SourceDir() + "/tests/golden/ops/" + job + "." + stage + ".txt";
   if (std::getenv("MILLRACE_WRITE_GOLDEN") != nullptr) {
     std::ofstream(path) << text;
     return;

@@ -8,6 +8,7 @@
 
 #include "data_feed.pb.h"
 #include "ops/builtin_ops.h"
+#include "paths.h"
 
 namespace millrace {
 
@@ -32,8 +33,8 @@ std::string FileText(const std::string& path) {
 
 TrainerDesc ReadJob(const std::string& name) {
   TrainerDesc job;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
-      FileText(std::string(MILLRACE_SOURCE_DIR) + "/configs/" + name + ".prototxt"), &job))
+  EXPECT_TRUE(
+      google::protobuf::TextFormat::ParseFromString(FileText(SourceDir() + "/configs/" + name + ".prototxt"), &job))
       << name;
   return job;
 }

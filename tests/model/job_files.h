@@ -3,9 +3,9 @@
 #include <string>
 #include <string_view>
 
-#include "framework/op_registry.h"
-#include "framework/slot_schema.h"
+#include "batch/slot_schema.h"
 #include "model/model_compiler.h"
+#include "program/op_registry.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {

@@ -12,6 +12,7 @@
 
 #include "click_batches.h"
 #include "model_run.h"
+#include "paths.h"
 #include "table/sparse_table.h"
 
 namespace millrace {
@@ -59,7 +60,7 @@ TEST_P(LossCurveTest, FusedEqualsUnfused) {
 
 TEST_P(LossCurveTest, EqualsPyTorch) {
   const std::vector<float> losses = Curve(true);
-  std::ifstream golden(std::string(MILLRACE_SOURCE_DIR) + "/tests/golden/loss_curves/" + GetParam() + ".tsv");
+  std::ifstream golden(SourceDir() + "/tests/golden/loss_curves/" + GetParam() + ".tsv");
   ASSERT_TRUE(golden.good());
   std::string line;
   std::getline(golden, line);  // versions

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "framework/executable.h"
-#include "framework/scope.h"
-#include "framework/slot_batch.h"
+#include "batch/slot_batch.h"
 #include "job_files.h"
+#include "runtime/frame.h"
+#include "runtime/scope.h"
 
 namespace millrace {
 

@@ -4,8 +4,8 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include "framework/executable.h"
 #include "job_files.h"
+#include "runtime/executable.h"
 
 namespace millrace {
 namespace {
@@ -56,7 +56,7 @@ TEST(ProgramAuthorTest, MinimizeAppendsWhatTheCompilerAppends) {
             (std::vector<std::string>{"mul", "mean", "fill_constant", "mean_grad", "mul_grad", "adagrad"}));
   EXPECT_EQ(Types(author->startup()),
             (std::vector<std::string>{"fill_constant", "fill_constant", "fill_constant"}));  // w, rate, moment
-  EXPECT_EQ(Types(author->ForTest()), (std::vector<std::string>{"mul", "mean"}));
+  EXPECT_EQ(Types(CloneForTest(author->main())), (std::vector<std::string>{"mul", "mean"}));
   EXPECT_TRUE(Executable::Compile(author->main(), BuiltinOps(), {}).ok());
   EXPECT_EQ(
       author->Minimize("loss", FromText<OptimizerDesc>("sgd {}")).status().message(),
@@ -137,7 +137,7 @@ TEST(ProgramAuthorTest, MinimizeWithinABlockTrainsThere) {
   for (const OpDesc& op : author->main().blocks(1).ops()) types.push_back(op.type());
   EXPECT_EQ(types, (std::vector<std::string>{"mul", "mean", "fill_constant", "mean_grad", "mul_grad", "adagrad",
                                              "less_than"}));
-  EXPECT_EQ(author->ForTest().blocks(1).ops_size(), 3);
+  EXPECT_EQ(CloneForTest(author->main()).blocks(1).ops_size(), 3);
   EXPECT_TRUE(Executable::Compile(author->main(), BuiltinOps(), {}).ok());
 }
 
@@ -296,7 +296,7 @@ TEST(ProgramAuthorTest, GradientsAreClippedThenPenalized) {
   EXPECT_EQ(std::vector<std::string>(types.begin() + 5, types.end()),
             (std::vector<std::string>{"squared_l2_norm", "sum", "sqrt", "fill_constant", "elementwise_max",
                                       "elementwise_div", "elementwise_mul", "sign", "scale", "scale", "sum", "sgd"}));
-  EXPECT_EQ(Types(author->ForTest()), (std::vector<std::string>{"mul", "mean"}));
+  EXPECT_EQ(Types(CloneForTest(author->main())), (std::vector<std::string>{"mul", "mean"}));
   EXPECT_TRUE(Executable::Compile(author->main(), BuiltinOps(), {}).ok());
 }
 

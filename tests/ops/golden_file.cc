@@ -5,6 +5,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "paths.h"
+
 namespace millrace {
 namespace {
 
@@ -71,10 +73,52 @@ void AddArgument(OpDesc& op, const GoldenValue& value) {
   SetInput(op, value.parameter, names);
 }
 
+template <class T>
+void Store(const std::vector<double>& values, Tensor* tensor, const Dims& dims) {
+  T* to = tensor->Resize<T>(dims);
+  for (size_t i = 0; i < values.size(); ++i) to[i] = static_cast<T>(values[i]);
+}
+
+template <class T>
+std::vector<double> Load(const Tensor& tensor) {
+  const T* from = tensor.data<T>();
+  return {from, from + tensor.numel()};
+}
+
 }  // namespace
 
+void Put(const GoldenValue& value, OpSession& session) {
+  if (value.meta.kind == VarType::SELECTED_ROWS) {
+    SelectedRows* rows = session.rows(value.name);
+    rows->height = value.height;
+    rows->rows = value.rows;
+    Dims dims = value.meta.dims;
+    dims.set(0, static_cast<int64_t>(value.rows.size()));
+    Store<float>(value.values, &rows->values, dims);
+    return;
+  }
+  Tensor* tensor = session.tensor(value.name);
+  switch (value.meta.dtype) {
+    case DType::kInt64: Store<int64_t>(value.values, tensor, value.meta.dims); break;
+    case DType::kInt32: Store<int32_t>(value.values, tensor, value.meta.dims); break;
+    case DType::kBool: Store<bool>(value.values, tensor, value.meta.dims); break;
+    default: Store<float>(value.values, tensor, value.meta.dims); break;
+  }
+  if (!value.lod.empty()) session.SetLod(value.name, value.lod);
+}
+
+std::vector<double> ValuesOf(const Tensor& tensor) {
+  switch (tensor.dtype()) {
+    case DType::kInt64: return Load<int64_t>(tensor);
+    case DType::kInt32: return Load<int32_t>(tensor);
+    case DType::kBool: return Load<bool>(tensor);
+    case DType::kUint8: return Load<uint8_t>(tensor);
+    default: return Load<float>(tensor);
+  }
+}
+
 std::vector<GoldenCase> ReadGolden(const std::string& op) {
-  std::ifstream file(std::string(MILLRACE_SOURCE_DIR) + "/tests/golden/ops/" + op + ".txt");
+  std::ifstream file(SourceDir() + "/tests/golden/ops/" + op + ".txt");
   std::vector<GoldenCase> cases;
   bool open = false;
   for (std::string line; std::getline(file, line);) {

@@ -30,4 +30,9 @@ struct GoldenCase {
 /// Reads tests/golden/ops/OP.txt; empty when there is no such file. A line that does not parse fails the test.
 std::vector<GoldenCase> ReadGolden(const std::string& op);
 
+/// Gives a variable of the session this value.
+void Put(const GoldenValue& value, OpSession& session);
+/// A tensor's values, of whatever type.
+std::vector<double> ValuesOf(const Tensor& tensor);
+
 }  // namespace millrace

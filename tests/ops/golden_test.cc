@@ -7,48 +7,6 @@
 namespace millrace {
 namespace {
 
-template <class T>
-void Store(const std::vector<double>& values, Tensor* tensor, const Dims& dims) {
-  T* to = tensor->Resize<T>(dims);
-  for (size_t i = 0; i < values.size(); ++i) to[i] = static_cast<T>(values[i]);
-}
-
-template <class T>
-std::vector<double> Load(const Tensor& tensor) {
-  const T* from = tensor.data<T>();
-  return {from, from + tensor.numel()};
-}
-
-void Set(OpSession& session, const GoldenValue& value) {
-  if (value.meta.kind == VarType::SELECTED_ROWS) {
-    SelectedRows* rows = session.rows(value.name);
-    rows->height = value.height;
-    rows->rows = value.rows;
-    Dims dims = value.meta.dims;
-    dims.set(0, static_cast<int64_t>(value.rows.size()));
-    Store<float>(value.values, &rows->values, dims);
-    return;
-  }
-  Tensor* tensor = session.tensor(value.name);
-  switch (value.meta.dtype) {
-    case DType::kInt64: Store<int64_t>(value.values, tensor, value.meta.dims); break;
-    case DType::kInt32: Store<int32_t>(value.values, tensor, value.meta.dims); break;
-    case DType::kBool: Store<bool>(value.values, tensor, value.meta.dims); break;
-    default: Store<float>(value.values, tensor, value.meta.dims); break;
-  }
-  if (!value.lod.empty()) session.SetLod(value.name, value.lod);
-}
-
-std::vector<double> ValuesOf(const Tensor& tensor) {
-  switch (tensor.dtype()) {
-    case DType::kInt64: return Load<int64_t>(tensor);
-    case DType::kInt32: return Load<int32_t>(tensor);
-    case DType::kBool: return Load<bool>(tensor);
-    case DType::kUint8: return Load<uint8_t>(tensor);
-    default: return Load<float>(tensor);
-  }
-}
-
 class GoldenTest : public testing::TestWithParam<std::string> {};
 
 /// What Paddle's operator answers, ours answers.
@@ -60,7 +18,7 @@ TEST_P(GoldenTest, AgreesWithPaddle) {
     auto session = OpSession::Create({c.op}, inputs, Registry());
     ASSERT_TRUE(session.ok()) << session.status().ToString();
     for (const std::vector<GoldenValue>& step : c.steps) {
-      for (const GoldenValue& value : step) Set(**session, value);
+      for (const GoldenValue& value : step) Put(value, **session);
       const Status status = (*session)->Run();
       ASSERT_TRUE(status.ok()) << status.ToString();
     }

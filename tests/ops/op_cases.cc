@@ -490,6 +490,24 @@ void AddPicks(std::vector<OpCase>& cases) {
   cases.push_back({"rows", "gather", {X({5, 2}), index(5)}, kOut, {}, {"out"}});
   cases.push_back({"", "index_select", {X({-1, 3}), index(3)}, kOut, {{"dim", int64_t{1}}}, {"out"}});
   cases.push_back({"", "gather_nd", {X({5, 2}), index(5)}, kOut, {}, {"out"}});
+  const CaseInput ids{"Ids", "ids", {-1, 1}, Draw::kClass, false, 9, false};
+  const CaseInput updates{"Updates", "updates", {-1, 2}};
+  cases.push_back({"rows twice", "scatter", {X({9, 2}), ids, updates}, kOut, {}, {"out"}});
+  cases.push_back({"added", "scatter", {X({9, 2}), ids, updates}, kOut, {{"overwrite", false}}, {"out"}});
+  cases.push_back({"",
+                   "hierarchical_sigmoid",
+                   {X({-1, 3}), {"W", "w", {6, 3}}, Hard("Label", 7), {"Bias", "bias", {6, 1}}},
+                   {{"Out", "out"}, {"PreOut", "pre"}},
+                   {{"num_classes", int64_t{7}}},
+                   {"out"}});
+  for (const int64_t sampler : {0, 1}) {
+    cases.push_back({sampler == 0 ? "uniform" : "log-uniform",
+                     "nce",
+                     {{"Input", "x", {-1, 3}}, {"Weight", "w", {5, 3}}, Hard("Label", 5), {"Bias", "bias", {5, 1}}},
+                     {{"Cost", "out"}, {"SampleLogits", "logits"}, {"SampleLabels", "labels"}},
+                     {{"num_total_classes", int64_t{5}}, {"num_neg_samples", int64_t{3}}, {"sampler", sampler}},
+                     {"out"}});
+  }
   const CaseInput mask{"Mask", "mask", {-1, 3}, Draw::kTruth};
   const CaseInput condition{"Condition", "condition", {-1, 3}, Draw::kTruth};
   cases.push_back({"", "where", {condition, X({-1, 3}), Y({-1, 3})}, kOut, {}, {"out"}});
@@ -550,33 +568,33 @@ const std::vector<OpCase>& OpCases() {
 
 const std::vector<std::pair<std::string, std::string>>& TestedElsewhere() {
   static const std::vector<std::pair<std::string, std::string>> tests = {
-      {"conditional_block", "tests/ops/control_flow_test.cc"},
-      {"select_output", "tests/ops/control_flow_test.cc"},
-      {"create_batch_reader", "tests/ops/reader_ops_test.cc"},
-      {"create_double_buffer_reader", "tests/ops/reader_ops_test.cc"},
-      {"create_multi_pass_reader", "tests/ops/reader_ops_test.cc"},
-      {"create_py_array_reader", "tests/ops/py_array_reader_test.cc"},
-      {"create_random_data_generator", "tests/ops/reader_ops_test.cc"},
-      {"create_recordio_file_reader", "tests/ops/reader_ops_test.cc"},
-      {"create_shuffle_reader", "tests/ops/reader_ops_test.cc"},
+      {"conditional_block", "tests/ops/control/control_flow_test.cc"},
+      {"select_output", "tests/ops/control/control_flow_test.cc"},
+      {"create_batch_reader", "tests/ops/reader/reader_ops_test.cc"},
+      {"create_double_buffer_reader", "tests/ops/reader/reader_ops_test.cc"},
+      {"create_multi_pass_reader", "tests/ops/reader/reader_ops_test.cc"},
+      {"create_py_array_reader", "tests/ops/reader/py_array_reader_test.cc"},
+      {"create_random_data_generator", "tests/ops/reader/reader_ops_test.cc"},
+      {"create_recordio_file_reader", "tests/ops/reader/reader_ops_test.cc"},
+      {"create_shuffle_reader", "tests/ops/reader/reader_ops_test.cc"},
       {"feed", "tests/ops/small_ops_test.cc"},
       {"fetch", "tests/ops/small_ops_test.cc"},
-      {"has_next", "tests/ops/reader_ops_test.cc"},
-      {"open_files", "tests/ops/reader_ops_test.cc"},
+      {"has_next", "tests/ops/reader/reader_ops_test.cc"},
+      {"open_files", "tests/ops/reader/reader_ops_test.cc"},
       {"print", "tests/ops/small_ops_test.cc"},
-      {"read", "tests/ops/reader_ops_test.cc"},
-      {"reset", "tests/ops/reader_ops_test.cc"},
-      {"while", "tests/ops/control_flow_test.cc"},
-      {"load", "tests/ops/save_load_test.cc"},
-      {"load_combine", "tests/ops/save_load_test.cc"},
-      {"save", "tests/ops/save_load_test.cc"},
-      {"save_combine", "tests/ops/save_load_test.cc"},
-      {"uniform_random", "tests/ops/random_test.cc"},
-      {"gaussian_random", "tests/ops/random_test.cc"},
-      {"truncated_gaussian_random", "tests/ops/random_test.cc"},
-      {"create_sparse_table", "tests/embedding/op_runner.h"},
-      {"sparse_table_push", "tests/embedding/fused_slots_pool_test.cc"},
-      {"fused_slots_pool", "tests/embedding/fused_slots_pool_test.cc"},
+      {"read", "tests/ops/reader/reader_ops_test.cc"},
+      {"reset", "tests/ops/reader/reader_ops_test.cc"},
+      {"while", "tests/ops/control/control_flow_test.cc"},
+      {"load", "tests/ops/control/save_load_test.cc"},
+      {"load_combine", "tests/ops/control/save_load_test.cc"},
+      {"save", "tests/ops/control/save_load_test.cc"},
+      {"save_combine", "tests/ops/control/save_load_test.cc"},
+      {"uniform_random", "tests/ops/tensor/random_test.cc"},
+      {"gaussian_random", "tests/ops/tensor/random_test.cc"},
+      {"truncated_gaussian_random", "tests/ops/tensor/random_test.cc"},
+      {"create_sparse_table", "tests/ops/embedding/op_runner.h"},
+      {"sparse_table_push", "tests/ops/embedding/fused_slots_pool_test.cc"},
+      {"fused_slots_pool", "tests/ops/embedding/fused_slots_pool_test.cc"},
       {"learning_rate_schedule", "tests/ops/small_ops_test.cc"},
       {"merge_selected_rows", "tests/ops/small_ops_test.cc"},
       {"get_tensor_from_selected_rows", "tests/ops/small_ops_test.cc"},

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/op_registry.h"
+#include "program/op_registry.h"
 
 namespace millrace {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <set>
 
-#include "framework/var_meta.h"
 #include "ops/builtin_ops.h"
+#include "program/var_meta.h"
 
 namespace millrace {
 
@@ -29,7 +29,6 @@ Result<std::unique_ptr<OpSession>> OpSession::Create(const std::vector<OpDesc>& 
   for (const auto& [name, meta] : inputs) {
     VarDesc* var = block->add_vars();
     var->set_name(name);
-    var->set_persistable(true);
     var->mutable_type()->set_type(meta.kind);
     const bool sparse = meta.kind == VarType::SELECTED_ROWS;
     if (!sparse) var->mutable_type()->mutable_lod_tensor()->set_lod_level(meta.lod_level);
@@ -39,12 +38,14 @@ Result<std::unique_ptr<OpSession>> OpSession::Create(const std::vector<OpDesc>& 
     for (const int64_t size : meta.dims.sizes()) tensor->add_dims(size);
     Variable* variable = session->root_.Var(name);
     if (sparse) {
+      var->set_persistable(true);
       variable->GetMutable<SelectedRows>();
     } else {
       // Parameters have their memory before kernels are made.
       Tensor* value = variable->GetMutable<Tensor>();
       const auto sizes = meta.dims.sizes();
-      if (std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size >= 0; })) {
+      var->set_persistable(std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size >= 0; }));
+      if (var->persistable()) {
         std::memset(value->ResizeRaw(meta.dtype, meta.dims), 0,
                     static_cast<size_t>(meta.dims.numel()) * SizeOf(meta.dtype));
       }

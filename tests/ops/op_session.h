@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/executable.h"
+#include "runtime/frame.h"
 
 namespace millrace {
 
@@ -24,6 +24,7 @@ class OpSession {
   Tensor* tensor(const std::string& name) { return frame_->scope().Find(name)->GetMutable<Tensor>(); }
   SelectedRows* rows(const std::string& name) { return frame_->scope().Find(name)->GetMutable<SelectedRows>(); }
   bool is_rows(const std::string& name) { return frame_->scope().Find(name)->Is<SelectedRows>(); }
+  bool is_tensor(const std::string& name) { return frame_->scope().Find(name)->Is<Tensor>(); }
   /// Keeps the offsets alive for the variable.
   void SetLod(const std::string& name, std::vector<uint32_t> lod);
   Status Run(int64_t step = 0);

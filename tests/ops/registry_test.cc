@@ -4,10 +4,11 @@
 #include <fstream>
 #include <iterator>
 
-#include "framework/op_registry.h"
 #include "ops/builtin_ops.h"
 #include "ops/golden_file.h"
 #include "ops/op_cases.h"
+#include "paths.h"
+#include "program/op_registry.h"
 
 namespace millrace {
 namespace {
@@ -42,7 +43,7 @@ TEST(BuiltinOps, AllHaveCases) {
       EXPECT_FALSE(ReadGolden(info->type).empty())
           << info->type << " has no golden case: add one to scripts/golden/ops.py";
     } else {
-      std::ifstream file(std::string(MILLRACE_SOURCE_DIR) + "/" + other->second);
+      std::ifstream file(SourceDir() + "/" + other->second);
       const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
       EXPECT_NE(text.find(info->type), std::string::npos) << other->second << " does not test " << info->type;
     }

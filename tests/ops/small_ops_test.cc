@@ -6,8 +6,8 @@
 #include <map>
 #include <numeric>
 
-#include "core/row_locks.h"
-#include "framework/odd_labels.h"
+#include "batch/label_range_monitor.h"
+#include "kernels/row_locks.h"
 #include "ops/op_session.h"
 
 namespace millrace {
@@ -95,6 +95,37 @@ TEST(SmallOps, SigmoidCrossEntropyCountsPositivesByTheirWeight) {
   EXPECT_NEAR(out[2], 0.693147F, 1e-5F);
   Fill((*session)->tensor("w"), {1, 1}, {3});
   EXPECT_THAT((*session)->Run().message(), HasSubstr("has another shape"));
+}
+
+// In PyTorch likewise.
+TEST(SmallOps, NanIsTheExtremeOfALineForBothArgMaxAndArgMin) {
+  for (const char* type : {"arg_max", "arg_min"}) {
+    OpDesc op = Op(type, {{"X", {"x"}}}, {{"Out", {"out"}}});
+    SetAttr(op, "axis", int64_t{-1});
+    auto session = OpSession::Create({op}, {{"x", Meta({3, 4})}}, Registry());
+    ASSERT_TRUE(session.ok()) << session.status().ToString();
+    const float nan = std::nanf("");
+    Fill((*session)->tensor("x"), {3, 4}, {1, -5, nan, 9, nan, 1, nan, 2, -3, 7, 2, nan});
+    ASSERT_TRUE((*session)->Run().ok());
+    const int64_t* out = (*session)->tensor("out")->data<int64_t>();
+    EXPECT_THAT(std::vector<int64_t>(out, out + 3), ElementsAre(2, 0, 3)) << type;
+  }
+}
+
+TEST(SmallOps, AccuracyOfNanIsNan) {
+  auto session = OpSession::Create(
+      {Op("accuracy", {{"Out", {"values"}}, {"Indices", {"at"}}, {"Label", {"label"}}},
+          {{"Accuracy", {"share"}}, {"Correct", {"correct"}}, {"Total", {"total"}}})},
+      {{"values", Meta({2, 1})}, {"at", Meta({2, 1}, DType::kInt64)}, {"label", Meta({2, 1}, DType::kInt64)}},
+      Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  for (const char* name : {"at", "label"}) std::fill_n((*session)->tensor(name)->Resize<int64_t>({2, 1}), 2, 1);
+  Fill((*session)->tensor("values"), {2, 1}, {0.5F, 0.7F});
+  ASSERT_TRUE((*session)->Run().ok());
+  EXPECT_EQ((*session)->tensor("share")->data<float>()[0], 1);
+  Fill((*session)->tensor("values"), {2, 1}, {0.5F, std::nanf("")});
+  ASSERT_TRUE((*session)->Run().ok());
+  EXPECT_TRUE(std::isnan((*session)->tensor("share")->data<float>()[0]));
 }
 
 TEST(SmallOps, PrintWritesTheFirstBatchesAndPassesOn) {
@@ -378,6 +409,40 @@ TEST(Mistakes, OfSizesThatOnlyABatchKnowsAreFoundInIt) {
   EXPECT_THAT(run(top_k, {{{-1, -1}, {2, 3}}}), HasSubstr("k = 5 of X [2, 3]"));
 }
 
+// What nothing wrote is refused, and Paddle binds the state of a dropout that is not there.
+TEST(Rnn, TheGradientTakesTheDropoutStateThatPaddleBinds) {
+  const auto with_attrs = [](OpDesc op) {
+    SetAttr(op, "hidden_size", int64_t{3});
+    return op;
+  };
+  const OpDesc forward = Op("rnn", {{"Input", {"x"}}, {"PreState", {"h"}}, {"WeightList", {"wi", "wh", "bi", "bh"}}},
+                            {{"Out", {"out"}}, {"State", {"last"}}, {"Reserve", {"room"}}, {"DropoutState", {"drop"}}});
+  const OpDesc backward = Op("rnn_grad",
+                             {{"Input", {"x"}},
+                              {"PreState", {"h"}},
+                              {"WeightList", {"wi", "wh", "bi", "bh"}},
+                              {"Reserve", {"room"}},
+                              {"DropoutState", {"drop"}},
+                              {"Out", {"out"}},
+                              {"State", {"last"}},
+                              {"Out@GRAD", {"out"}}},
+                             {{"Input@GRAD", {"dx"}}});
+  const std::map<std::string, std::vector<int64_t>> inputs = {{"x", {2, 4, 2}}, {"h", {1, 4, 3}}, {"wi", {3, 2}},
+                                                              {"wh", {3, 3}},   {"bi", {3}},      {"bh", {3}}};
+  std::map<std::string, VarMeta> metas;
+  for (const auto& [name, sizes] : inputs) metas[name] = Meta(Dims(std::span<const int64_t>(sizes)));
+  auto session =
+      OpSession::Create({with_attrs(forward), with_attrs(backward)}, {metas.begin(), metas.end()}, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  for (const auto& [name, sizes] : inputs) {
+    const Dims dims{std::span<const int64_t>(sizes)};
+    Fill((*session)->tensor(name), dims, std::vector<float>(static_cast<size_t>(dims.numel()), 0.5F));
+  }
+  const Status ran = (*session)->Run();
+  EXPECT_TRUE(ran.ok()) << ran.ToString();
+  EXPECT_EQ((*session)->tensor("dx")->dims(), (Dims{2, 4, 2}));
+}
+
 TEST(Mistakes, OffsetsOfOtherRowsAreNotPooled) {
   VarMeta sequences = Meta({-1, 2});
   sequences.lod_level = 1;
@@ -577,11 +642,11 @@ TEST(LabelRange, OfLossesOfSharesIsLookedAtAndIgnoredLabelsAreLeftAlone) {
   };
   for (const Case& c : {Case{"sigmoid_cross_entropy_with_logits", "X", "Label", "Out"},
                         Case{"log_loss", "Predicted", "Labels", "Loss"}, Case{"bce_loss", "X", "Label", "Out"}}) {
-    OddLabels refusing("click");
-    OddLabels counting;
-    for (OddLabels* odd : {&refusing, &counting}) {
+    LabelRangeMonitor refusing("click");
+    LabelRangeMonitor counting;
+    for (LabelRangeMonitor* odd : {&refusing, &counting}) {
       FrameOptions options;
-      options.odd_labels = odd;
+      options.label_monitor = odd;
       auto session = OpSession::Create({Op(c.type, {{c.x, {"x"}}, {c.label, {"y"}}}, {{c.out, {"out"}}})},
                                        {{"x", Meta({4, 1})}, {"y", Meta({4, 1})}}, Registry(), options);
       ASSERT_TRUE(session.ok()) << session.status().ToString();

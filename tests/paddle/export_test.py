@@ -101,8 +101,10 @@ class Run:
         return support.run(*arguments, cwd=support.ROOT, code=code)
 
     def predict(self, model, lines, *flags):
-        return [float(score) for score in support.run(self.bin + "/predictor", "--model_dir=" + self.out + "/" + model,
-                                                      "--input=" + lines, "--pipe_command=cat", *flags).split()]
+        scores = self.out + "/scores"
+        support.run(self.bin + "/predictor", "--model_dir=" + self.out + "/" + model, "--input=" + lines,
+                    "--pipe_command=cat", "--output=" + scores, *flags)
+        return [float(score) for score in support.read(scores).split()]
 
     def python(self, variable):
         python = os.environ.get(variable, "")
@@ -225,7 +227,7 @@ def growing_tables(run, _):
     without = run.train("configs/wide_deep.prototxt", *settings, "output.export+={format: PADDLE}", code=2)
     expect(without, "output.export", "deep", "wide", "grows", "set vocabulary in this export")
     low = run.train("configs/wide_deep.prototxt", *settings, "output.export+={format: PADDLE vocabulary: 20}", code=2)
-    expect(low, "of ids that are not below vocabulary 20", "raise vocabulary")
+    expect(low, "is not below vocabulary 20 of the export", "raise vocabulary")
     if os.path.exists(run.out + "/paddle"):
         support.fail("a model with missing rows was written")
 

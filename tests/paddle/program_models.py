@@ -379,6 +379,45 @@ def measured(s):
           of_three_batches=of_three_batches, of_all=of_all, of_all_batches=of_all_batches)
 
 
+@program("metrics")
+def clicks_of_a_day(s):
+    """What ctr_metric_bundle adds up over all batches."""
+    prob = F.sigmoid(linear(tower(s.everything(), (8,)), 1))
+    label = paddle.cast(s.label, "float32")
+    sums = static.ctr_metric_bundle(prob, label)
+    names = ("squares", "errors", "clicks", "quality", "positive", "seen")
+    s.finish(recsys.click_loss(prob, s.label), prob, recsys.auc_of(prob, s.label), paddle.optimizer.SGD(0.1))
+    s.fetch.update(zip(names, sums))
+
+
+@program("metrics")
+def counted(s):
+    """Whole numbers that are computed with: sizes, ranks, sums, bounds."""
+    ids = paddle.concat(s.ids, axis=1)
+    last = paddle.shape(ids)[0] - 1
+    far = paddle.abs(ids[:, :1] - ids[:, 1:])
+    running = paddle.cumsum(paddle.clip(ids, 3, 40), axis=1)
+    top, _ = paddle.topk(running, 1, axis=1)
+    places = paddle.argmax(ids, axis=1)
+    ordered = paddle.sort(ids, axis=1, descending=True)
+    numbers = paddle.concat([far, running, top, ordered, paddle.unsqueeze(places, 1), paddle.square(far), paddle.sign(far)], axis=1)
+    x = paddle.concat([s.everything(), 0.01 * paddle.cast(numbers, "float32")], axis=1)
+    s.end(x, last=paddle.cast(last, "float32"), numbers=paddle.sum(paddle.cast(numbers, "float32")))
+
+
+@program("metrics")
+def ids_that_move(s):
+    """Sequences of ids, joined, turned around and padded before they are looked up."""
+    both = sequences.sequence_concat([s.slots[0], s.slots[1]])
+    turned = sequences.sequence_reverse(both)
+    rows = paddle.reshape(static.nn.embedding(turned, [VOCABULARY, 5], is_sparse=True, param_attr="rows"), [-1, 5])
+    zero = paddle.zeros([1], "int64")
+    padded, lengths = sequences.sequence_pad(s.slots[2], zero, maxlen=4)
+    wide = paddle.cast(paddle.reshape(padded, [-1, 4]), "float32")
+    x = [sequences.sequence_pool(rows, "sum"), 0.01 * wide, paddle.cast(paddle.reshape(lengths, [-1, 1]), "float32")]
+    s.end(paddle.concat(x, axis=1))
+
+
 if __name__ == "__main__":
     group, folder = sys.argv[1:]
     for named, define in GROUPS[group].items():

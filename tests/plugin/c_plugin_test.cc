@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,9 +21,11 @@
 #include "data_feed.pb.h"
 #include "dataset/in_memory_dataset.h"
 #include "dataset/queue_dataset.h"
+#include "plugin/c_row_values.h"
 #include "plugin/plugin_loader.h"
 #include "plugin/test_plugins.h"
 #include "program/text_proto.h"
+#include "sanitized.h"
 
 namespace millrace {
 namespace {
@@ -239,7 +242,7 @@ TEST_F(CPluginTest, ALoaderIsAFileFormatOfReaders) {
 
 TEST_F(CPluginTest, ALoadersFailuresNameFileAndRecord) {
   const std::string cut = Write("cut.pairs", PairBytes({{1, 10}, {2, 21}}).substr(0, 17));
-  EXPECT_EQ(Records(*readers_.Open(cut, "", PairShapes()).value()), cut + ": record 1: the file ends within it");
+  EXPECT_EQ(Records(*readers_.Open(cut, "", PairShapes()).value()), cut + ": record 2: the file ends within it");
   const std::string other = Write("other.pairs", "RIFF");
   const std::string loader = "loader \"pairs\" of plugin \"" + TestPlugin("pairs") + "\"";
   EXPECT_EQ(Records(*readers_.Open(other, "", PairShapes()).value()),
@@ -249,9 +252,9 @@ TEST_F(CPluginTest, ALoadersFailuresNameFileAndRecord) {
 
   const std::string file = Write("b.pairs", PairBytes({{1, 11}}));
   EXPECT_EQ(Records(*readers_.Open(file, "", {{DType::kFloat32, {-1, 1}, 0}, {DType::kInt64, {-1, 1}, 0}}).value()),
-            file + ": record 0: output 1: expected 1 value, found 2");
+            file + ": record 1: output 1: expected 1 value, found 2");
   EXPECT_EQ(Records(*readers_.Open(file, "", {{DType::kInt64, {-1, 1}, 0}}).value()),
-            file + ": record 0: output 0: expected ids, found floats");
+            file + ": record 1: output 0: expected ids, found floats");
   EXPECT_EQ(readers_.Open(file, "", {{DType::kBool, {-1, 1}, 0}}).status().message(),
             loader + ": output 0: loaders give int64, int32, float32 and float64, not bool [-1, 1]");
   EXPECT_EQ(Records(*readers_.Open(file, "throwing", PairShapes()).value()),
@@ -274,7 +277,7 @@ TEST_F(CPluginTest, ALoadersIdThatDoesNotFitInt32IsRefused) {
   const auto reader = readers_.Open(large, "", shapes).value();
   ASSERT_TRUE(reader->ReadNext(&out, {}).value());
   EXPECT_EQ(reader->ReadNext(&out, {}).status().message(),
-            large + ": record 1: output 1: 2147483648 does not fit int32; declare the output int64");
+            large + ": record 2: output 1: 2147483648 does not fit int32; declare the output int64");
 }
 
 TEST_F(CPluginTest, ALoaderThatWaitsForASilentPipeIsStopped) {
@@ -378,6 +381,83 @@ TEST_F(CPluginTest, WhatAHostileParserGivesIsABadLine) {
   EXPECT_EQ(RowsOf("name: \"HostileFeed\"", "nothing at null\nkept back\na row\n").value(), "1/7/ 1/7/ ");
 }
 
+TEST_F(CPluginTest, EscapeCharactersOfAPluginsMessageAreShownAndNotObeyed) {
+  Load("hostile");
+  const std::string shown = "\\x1b[2J\\x1b[1;31mall is well\\x07\\x0d";
+  EXPECT_EQ(RowsOf("name: \"HostileFeed\"", "escapes\n").status().message(), folder_.path() + "/part-0:1:1: " + shown);
+  const std::string file = Write("a.hostile", "escapes");
+  std::vector<LoDTensor> out;
+  EXPECT_EQ(readers_.Open(file, "", PairShapes()).value()->ReadNext(&out, {}).status().message(),
+            file + ": record 1: " + shown);
+}
+
+/// Lets the process have no more memory than it has, for as long as it lives.
+class NoMoreMemory {
+ public:
+  NoMoreMemory() {
+    getrlimit(RLIMIT_AS, &before_);
+    const rlimit none{1, before_.rlim_max};
+    setrlimit(RLIMIT_AS, &none);
+  }
+  ~NoMoreMemory() { setrlimit(RLIMIT_AS, &before_); }
+  NoMoreMemory(const NoMoreMemory&) = delete;
+  NoMoreMemory& operator=(const NoMoreMemory&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+/// Values that there is no memory for; none of them is looked at.
+constexpr size_t kTooMany = size_t{1} << 28;
+
+TEST(CRowValuesTest, ASinkThatRanOutOfMemoryTakesNothingMore) {
+  if (kIsSanitized) GTEST_SKIP() << "a sanitizer ends the program instead";
+  const millrace_column columns[] = {{"a", MILLRACE_FLOATS, -1}, {"b", MILLRACE_IDS, -1}};
+  CRowValues row(columns);
+  const uint64_t id = 7;
+  {
+    const NoMoreMemory none;
+    row.sink().ids(row.sink().host, 1, &id, kTooMany);
+  }
+  // There is memory again, and each of these would be taken by whoever tries.
+  const float x = 1;
+  for (int i = 0; i < 3; ++i) {
+    row.sink().ids(row.sink().host, 1, &id, 1);
+    row.sink().floats(row.sink().host, 0, &x, 1);
+    EXPECT_TRUE(row.ids(1).empty());
+    EXPECT_TRUE(row.floats(0).empty());
+    EXPECT_EQ(row.NoMemory(), "no memory for 268435456 values of a row");
+    EXPECT_EQ(row.column(), 1U);
+    row.Clear();
+  }
+}
+
+TEST_F(CPluginTest, MemoryThatRanOutInASinkEndsTheRunAndIsNoBadLineToSkip) {
+  if (kIsSanitized) GTEST_SKIP() << "a sanitizer ends the program instead";
+  static int lines;
+  lines = 0;
+  millrace_parser parser = {sizeof(millrace_parser), "HungryFeed", "Doc.", nullptr, 0, nullptr, nullptr, nullptr};
+  parser.open = [](const millrace_open_args*, millrace_error*) -> void* { return &lines; };
+  parser.parse = [](void*, const char*, size_t, const millrace_sink* sink, millrace_error*) {
+    ++lines;
+    const uint64_t id = 7;
+    const NoMoreMemory none;
+    sink->ids(sink->host, 2, &id, kTooMany);
+    return MILLRACE_FAILED;
+  };
+  parser.close = [](void*) {};
+  const millrace_parser* const parsers[] = {&parser};
+  Registries registries{ops_, feeds_, readers_};
+  ASSERT_TRUE(RegisterCPlugin({sizeof(millrace_c_plugin), parsers, 1, nullptr, 0}, "p.so", registries).ok());
+  const Status status =
+      RowsOf(R"(name: "HungryFeed" bad_lines { action: SKIP max_fraction: 1 })", "a\nb\nc\n").status();
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(status.message(),
+            "data_desc.name: parser \"HungryFeed\" of plugin \"p.so\": slot \"more\": no memory for 268435456 values "
+            "of a row");
+  EXPECT_EQ(lines, 1) << "lines that were tried";
+}
+
 TEST_F(CPluginTest, AMessageBeyondItsRoomIsToldWhateverElseComes) {
   Load("hostile");
   const auto overrun = [](const std::string& who) {
@@ -390,7 +470,7 @@ TEST_F(CPluginTest, AMessageBeyondItsRoomIsToldWhateverElseComes) {
     std::vector<LoDTensor> out;
     return readers_.Open(Write("a.hostile", what), "", PairShapes()).value()->ReadNext(&out, {}).status().message();
   };
-  EXPECT_EQ(first("overrun and nothing"), folder_.path() + "/a.hostile: record 0: " + overrun("loader \"hostile\""));
+  EXPECT_EQ(first("overrun and nothing"), folder_.path() + "/a.hostile: record 1: " + overrun("loader \"hostile\""));
   EXPECT_THAT(first("open overruns"), HasSubstr("cannot open it: " + overrun("loader \"hostile\"")));
 
   static int opened;
@@ -434,13 +514,13 @@ TEST_F(CPluginTest, WhatAHostileLoaderGivesIsAFailureOfItsFile) {
     const std::string message = readers_.Open(file, "", shapes).value()->ReadNext(&out, {}).status().message();
     return message.substr(std::min(message.size(), file.size()));
   };
-  EXPECT_EQ(first("null", PairShapes()), ": record 0: output 0: 1 value at no address (null)");
+  EXPECT_EQ(first("null", PairShapes()), ": record 1: output 0: 1 value at no address (null)");
   EXPECT_EQ(first("silent", PairShapes()),
-            ": record 0: loader \"hostile\" of plugin \"" + TestPlugin("hostile") + "\" failed and gives no reason");
+            ": record 1: loader \"hostile\" of plugin \"" + TestPlugin("hostile") + "\" failed and gives no reason");
   EXPECT_EQ(first("read to null", PairShapes()), "");
   // A column whose first axis is fixed has as many values as it says, sequences or not.
   EXPECT_EQ(first("a row", {{DType::kFloat32, {-1, 1}, 0}, {DType::kInt64, {3, 1}, 1}}),
-            ": record 0: output 1: expected 3 values, found 1");
+            ": record 1: output 1: expected 3 values, found 1");
   EXPECT_EQ(readers_.Open("a.hostile", "", {{DType::kFloat32, {1 << 20, 1 << 20}, 0}}).status().message(),
             "loader \"hostile\" of plugin \"" + TestPlugin("hostile") +
                 "\": output 0: a record has at most 2147483647 values, not float32 [1048576, 1048576]");

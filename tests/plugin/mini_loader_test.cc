@@ -9,11 +9,12 @@
 #include <map>
 
 #include "core/file.h"
-#include "framework/executable.h"
 #include "ops/builtin_ops.h"
+#include "paths.h"
 #include "plugin/plugin_loader.h"
 #include "plugin/test_plugins.h"
 #include "program/program_files.h"
+#include "runtime/frame.h"
 #include "threads_now.h"
 #include "trainer/in_process.h"
 
@@ -26,7 +27,7 @@ using testing::HasSubstr;
 /// What failures of the reader begin with.
 const std::string kPlugin = "op[0] MiniReader (out: \"record\"): plugin \"" + TestPlugin("mini_loader") + "\": ";
 
-const std::string kExample = std::string(MILLRACE_SOURCE_DIR) + "/examples/mini_loader";
+const std::string kExample = SourceDir() + "/examples/mini_loader";
 
 class MiniLoaderTest : public testing::Test {
  protected:

@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "framework/op_kernel.h"
 #include "ops/builtin_ops.h"
 #include "plugin/test_plugins.h"
+#include "runtime/op_kernel.h"
 
 namespace millrace {
 namespace {
@@ -113,6 +113,22 @@ TEST_F(PluginLoaderTest, RefusesNamesThatAreTaken) {
 
 TEST_F(PluginLoaderTest, APluginThatFailsIsRefusedWithItsWords) {
   EXPECT_EQ(Refusal("fails"), "no device on this machine");
+}
+
+TEST_F(PluginLoaderTest, ANameThatATerminalWouldObeyIsRefused) {
+  EXPECT_EQ(Refusal("escaping_name"),
+            "the name of operator \"clip\\x1b[2J\" has control characters, or bytes that are no UTF-8: "
+            "\"clip\\x1b[2J\"");
+}
+
+TEST_F(PluginLoaderTest, WhatAPluginSaysOfItsVersionIsKept) {
+  ASSERT_TRUE(Load("pairs").ok());
+  ASSERT_TRUE(Load("soft_clip").ok());
+  ASSERT_NE(feeds_.PluginOf("PairFeed"), nullptr);
+  EXPECT_EQ(feeds_.PluginOf("PairFeed")->path, TestPlugin("pairs"));
+  EXPECT_EQ(feeds_.PluginOf("PairFeed")->version, "1.2");
+  EXPECT_EQ(feeds_.PluginOf("MultiSlotDataFeed"), nullptr);
+  EXPECT_EQ(ops_.Find("soft_clip")->plugin_version, "") << "which says nothing";
 }
 
 TEST_F(PluginLoaderTest, WhatAFileFormatThrowsIsAFailureOfTheFile) {

@@ -2,11 +2,11 @@
 
 #include <string>
 
+#include "paths.h"
+
 namespace millrace {
 
 /// The path of one of tests/plugin/plugins.
-inline std::string TestPlugin(const std::string& name) {
-  return std::string(MILLRACE_TEST_PLUGINS) + "/" + name + ".so";
-}
+inline std::string TestPlugin(const std::string& name) { return TestPluginDir() + "/" + name + ".so"; }
 
 }  // namespace millrace

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "framework/op_registry.h"
+#include "program/op_registry.h"
 
 namespace millrace {
 namespace {

@@ -22,7 +22,8 @@ class Fresh(unittest.TestCase):
 
     def setUp(self):
         self.main, self.startup, self.scope = millrace.Program(), millrace.Program(), millrace.Scope()
-        for guard in (millrace.program_guard(self.main, self.startup), millrace.scope_guard(self.scope)):
+        for guard in (millrace.program_guard(self.main, self.startup), millrace.scope_guard(self.scope),
+                      millrace.unique_name.guard()):
             guard.__enter__()
             self.addCleanup(guard.__exit__, None, None, None)
 
@@ -129,7 +130,7 @@ class ControlFlowTest(Fresh):
         x, sized = layers.data("x", [4]), layers.data("sized", [3, 4], append_batch_size=False)
         holds = layers.reduce_mean(x) > 0.0
         for false, message in [
-                (lambda: layers.concat([x, x]), r"true_fn returns .*\[-1, 4\]\), false_fn .*\[-1, 8\]\); both return the same"),
+                (lambda: layers.concat([x, x], axis=1), r"true_fn returns .*\[-1, 4\]\), false_fn .*\[-1, 8\]\); both return the same"),
                 (lambda: layers.reduce_sum(x, 1), r"false_fn .*\[-1\]")]:
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 layers.cond(holds, lambda: layers.relu(x), false)

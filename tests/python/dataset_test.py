@@ -40,6 +40,25 @@ class DatasetTest(program_test.Fresh):
     def wanted(self):
         return [dense[0] for _, dense, _ in self.rows]
 
+    def test_a_feed_that_there_is_not_is_named_with_the_nearest(self):
+        dataset = self.dataset(self.variables)
+        with self.assertRaisesRegex(millrace.ConfigError, 'no data feed of the class "MultiSlotDatafeed"; did you mean '
+                                                          '"MultiSlotDataFeed"'):
+            dataset.set_feed_type("MultiSlotDatafeed")
+        dataset.set_feed_type("MultiSlotInMemoryDataFeed")
+        with self.assertRaisesRegex(millrace.ConfigError, "MultiSlotInMemoryDataFeed does not feed a QueueDataset; its feed is "
+                                                          "MultiSlotDataFeed"):
+            self.order(dataset)
+        dataset.set_feed_type("MultiSlotDataFeed", separator=";")
+        with self.assertRaisesRegex(millrace.ConfigError, "attrs are for the data feed of a plugin"):
+            self.order(dataset)
+        dataset.set_feed_type("MultiSlotDataFeed")
+        self.assertEqual(self.order(dataset), self.wanted())
+        memory = self.dataset(self.variables, "InMemoryDataset")
+        memory.set_feed_type("MultiSlotInMemoryDataFeed")
+        self.assertEqual(memory.load_into_memory(), 40)
+        self.assertEqual(self.order(memory), self.wanted())
+
     def test_a_queue_dataset_reads_in_file_and_line_order(self):
         self.assertEqual(self.order(self.dataset(self.variables)), self.wanted())
 
@@ -64,6 +83,31 @@ class DatasetTest(program_test.Fresh):
         self.assertEqual(dataset.get_memory_data_size(), 0)
         dataset.set_filelist([self.path("part-1")])
         self.assertEqual(dataset.load_into_memory(), 20)
+
+    def test_zeros_are_kept_unless_the_dataset_leaves_them_out_and_tells(self):
+        support.write(self.path("part-0"), "1 1 2 0.5 1 2 0 3 3 0 4 0 1 0\n" * 2)
+        told = r"left out: 6 zeros of sparse slots \(data_desc.zeros: DROP\)"
+        for kind in ("QueueDataset", "InMemoryDataset"):
+            dataset = self.dataset(self.variables, kind)
+            dataset.set_filelist([self.path("part-0")])
+            dropping = self.dataset(self.variables, kind)
+            dropping.set_filelist([self.path("part-0")])
+            dropping.set_zeros("DROP")
+            if kind == "InMemoryDataset":
+                dataset.load_into_memory()
+                with self.assertWarnsRegex(millrace.MillraceWarning, told):
+                    self.assertEqual(dropping.load_into_memory(), 2)
+                continue
+            self.assertEqual(self.exe.train_from_dataset(self.main, dataset).data["left_out"], "")
+            with self.assertWarnsRegex(millrace.MillraceWarning, told):
+                report = self.exe.train_from_dataset(self.main, dropping)
+            self.assertEqual(report.data["counters"]["zero_dropped"], 6)
+        with self.assertRaisesRegex(millrace.ConfigError, 'set_zeros: "KEEP", "DROP" or "FEED_DEFAULT", not True'):
+            dataset.set_zeros(True)
+
+    def test_no_print_period_prints_nothing(self):
+        report = self.exe.train_from_dataset(self.main, self.dataset(self.variables), fetch_list=[self.loss], print_period=0)
+        self.assertEqual((report.rows, report.history), (40, []))
 
     def test_a_preload_is_waited_for(self):
         dataset = self.dataset(self.variables, "InMemoryDataset")
@@ -178,7 +222,7 @@ class DatasetTest(program_test.Fresh):
                 (lambda: self.exe.train_from_dataset(self.main, dataset, thread=-1), "thread: at least 0, not -1"),
                 (lambda: self.exe.train_from_dataset(self.main, dataset, fetch_list=[self.loss], fetch_info=[3]),
                  "fetch_info: a str, not 3"),
-                (lambda: self.exe.train_from_dataset(self.main, dataset, print_period=0), "print_period: at least 1, not 0"),
+                (lambda: self.exe.train_from_dataset(self.main, dataset, print_period=-1), "print_period: at least 0, not -1"),
                 (lambda: self.exe.train_from_dataset(self.main, dataset, fetch_handler=print), "fetch_handler: a FetchHandler, not"),
                 (lambda: millrace.FetchHandler([self.loss]), "FetchHandler: a dict of Variables"),
                 (lambda: millrace.Executor("gpu"), "place: a CPUPlace, not 'gpu'"),

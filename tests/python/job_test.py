@@ -1,5 +1,7 @@
 """Jobs from Python: the numbers of `trainer`, errors as exceptions, Ctrl-C."""
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -9,6 +11,8 @@ import unittest
 import warnings
 
 import support
+
+import numpy as np
 
 import millrace
 
@@ -24,6 +28,15 @@ class JobTest(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
+    def test_a_table_that_grows_is_a_parameter_too(self):
+        job = millrace.Job.from_text(support.WIDE_DEEP % {"folder": self.folder})
+        job.run()
+        keys, rows = job.parameter("deep")
+        self.assertEqual((keys.dtype, rows.dtype, rows.shape), (np.uint64, np.float32, (len(keys), 4)))
+        self.assertGreater(len(keys), 50)
+        self.assertTrue((np.diff(keys.astype(object)) > 0).all() and np.abs(rows).max() > 0)
+        self.assertEqual(job.parameter("wide").values.shape[1], 1)
+
     def test_the_report_has_the_numbers_of_a_run_of_trainer(self):
         file = support.write(self.path("job.prototxt"), self.text + 'eval { filelist: "%s/part-1" }' % self.folder)
         support.run("trainer", "--trainer_desc=" + file, "--output_dir=" + self.path("out"), "--set", "epochs=2")
@@ -37,6 +50,45 @@ class JobTest(unittest.TestCase):
         self.assertEqual(report.workers, 1)
         self.assertGreater(report.seconds, 0)
         self.assertIn("200 rows in 14 batches", str(report))
+
+    def test_its_words_go_through_pythons_output_and_logging(self):
+        job = millrace.Job.from_text(self.text, overrides=["fetch_config.print_period=3"])
+        shown, told = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(told):
+            report = job.run()
+        self.assertEqual([line.split("batch: ")[1][:3] for line in shown.getvalue().splitlines()], ["[3]", "[6]"])
+        self.assertIn("trained: 100 examples in 7 batches", told.getvalue())
+        self.assertEqual([entry["batch"] for entry in report.history], [3, 6])
+        with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(told), self.assertLogs("millrace", "INFO") as logged:
+            before = shown.getvalue(), told.getvalue()
+            again = job.run()
+        self.assertEqual(told.getvalue(), before[1])
+        self.assertTrue(any("trained: 100 examples in 7 batches" in record.getMessage() for record in logged.records))
+        self.assertEqual(len(shown.getvalue().splitlines()), 4)
+        with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(told):
+            quiet = job.run(verbose=False)
+        self.assertEqual((len(shown.getvalue().splitlines()), told.getvalue()), (4, before[1]))
+        for other in (again, quiet):
+            self.assertEqual([entry["loss"].tolist() for entry in other.history], [entry["loss"].tolist() for entry in report.history])
+        self.assertEqual(repr(job), 'Job("job")')
+
+    def test_warnings_of_readers_and_workers_go_through_logging_not_around_it(self):
+        support.write(self.path("part-nan"), "1 1 2 nan 0.5 1 3 1 4 1 5\n")
+        settings = ["debug=true", "epochs=20", "allow_non_finite=true", "dump_fields=[\"h.w_0\"]",
+                    "dump_fields_path=" + self.path("dump")]
+        words = ["part-nan:1: a value of a float slot is NaN", "warning: dump_fields: \"h.w_0\" has no row", "op_mean_time:[",
+                 "instances/s", "warning: variable \"loss\" holds a NaN"]
+        for is_logged in (True, False):
+            told = io.StringIO()
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(contextlib.redirect_stderr(told))
+                stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
+                logged = stack.enter_context(self.assertLogs("millrace", "INFO")) if is_logged else None
+                millrace.Job.from_text(self.text, overrides=settings).run(verbose=False)
+            text = "\n".join(record.getMessage() for record in logged.records) if is_logged else told.getvalue()
+            for word in words:
+                self.assertIn(word, text)
+            self.assertEqual(bool(told.getvalue()), not is_logged)
 
     def test_a_second_run_starts_anew_and_parameters_can_be_read(self):
         job = millrace.Job.from_text(self.text)
@@ -55,6 +107,25 @@ class JobTest(unittest.TestCase):
         millrace.Job.from_text(self.text, output_dir=self.path("out")).run()
         self.assertLessEqual({"run.json", "metrics.jsonl", "model", "checkpoints"}, set(os.listdir(self.path("out"))))
         self.assertEqual(millrace.Job.from_text(self.text, output_dir=self.path("out")).run(resume="auto").rows, 0)
+
+    def test_words_about_models_of_passes_go_there_too(self):
+        text = self.text.replace('filelist: "%s/part-*"' % self.folder, 'incremental { pass { name: "d0" filelist: "%s/part-0" } '
+                                 'save_command: "echo uploaded $2" }' % self.folder)
+        told = io.StringIO()
+        with contextlib.redirect_stderr(told):
+            millrace.Job.from_text(text, output_dir=self.path("out")).run()
+        self.assertIn('model of pass "d0": ' + self.path("out/models/d0"), told.getvalue())
+        self.assertIn("uploaded d0", told.getvalue())
+
+    def test_an_inference_scores_with_the_best_or_the_last(self):
+        def job(*overrides):
+            watch = 'eval={ filelist: "%s" every_epochs: 1 early_stopping { metric: "loss" min_delta: 100 patience: 9 } }' % self.path("part-0")
+            return millrace.Job.from_text(self.text, overrides=[watch, "epochs=3", *overrides], output_dir=self.path("out"))
+        job().run()
+        losses = {model: job("infer=true").run(resume="auto", model=model).metrics for model in ("best", "last")}
+        self.assertNotEqual(losses["best"], losses["last"])
+        with self.assertRaisesRegex(millrace.ConfigError, 'best or last, not "newest"'):
+            job("infer=true").run(resume="auto", model="newest")
 
     def test_every_mistake_is_in_one_exception(self):
         text = self.text.replace('units: [8, 6] act: RELU', 'units: [8, 0] act: RELU').replace('"hw" units', '"hv" units')

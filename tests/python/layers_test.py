@@ -1,5 +1,7 @@
 """What layers, parameters and executors of Python do with the arguments of scripts that come from fluid."""
 
+import contextlib
+import io
 import os
 import tempfile
 import unittest
@@ -136,6 +138,120 @@ class NewLayersTest(Fresh):
             list(x)
 
 
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+class OrderTest(Fresh):
+    def test_arguments_stand_in_the_order_of_fluid(self):
+        x, y = layers.data("x", [2]), layers.data("y", [1], True, "int64", 0)
+        whole, ids = layers.data("whole", [3, 2], False), layers.data("ids", [1], "int64", 1)
+        self.assertEqual([(var.shape, var.dtype, var.lod_level) for var in (x, y, whole, ids)],
+                         [((-1, 2), "float32", 0), ((-1, 1), "int64", 0), ((3, 2), "float32", 0), ((-1, 1), "int64", 1)])
+        a, classes = np.array([[-3.0, 9.0], [0.5, 2.0], [1.0, 0.0]], np.float32), np.array([[1], [0], [1]])
+        likely = np.exp(a) / np.exp(a).sum(axis=1, keepdims=True)
+        losses, probabilities = layers.softmax_with_cross_entropy(x, y, False, -100, True, True)
+        share, total = layers.zeros([1], "int32"), layers.zeros([1], "int32")
+        into = layers.zeros_like(x)
+        layers.sums([x, x], into)
+        cases = [(layers.softmax(x, False, "likely", -1), likely), (losses, -np.log(np.take_along_axis(likely, classes, 1))),
+                 (probabilities, likely), (layers.relu6(x, 1.5), a.clip(0, 1.5)), (into, 2 * a),
+                 (layers.scale(x, 2.0, 1.0, True, "relu", "scaled"), np.maximum(2 * a + 1, 0)),
+                 (layers.reshape(x, [-1, 1], None, "relu", False, "column"), np.maximum(a, 0).reshape(-1, 1)),
+                 (layers.accuracy(x, y, 1, share, total), 1 / 3), (share, 1), (total, 3), (layers.cumsum(x), a.cumsum(axis=1)),
+                 (layers.dropout(x, 0.5, True, 7, "kept", "upscale_in_train"), a),
+                 (layers.one_hot(layers.scale(y, 2.0), 2, True), [[0, 0], [1, 0], [0, 0]]),
+                 (layers.sigmoid_cross_entropy_with_logits(x, layers.zeros_like(x), -100, "crossed"), np.log1p(np.exp(a)))]
+        found = millrace.Executor().run(self.main, {x: a, y: classes, whole: np.zeros((3, 2)), ids: [[1]] * 3},
+                                        [var for var, _ in cases], "feed", "fetch", self.scope, True, True)
+        for array, (var, wanted) in zip(found, cases):
+            np.testing.assert_allclose(np.squeeze(array), np.squeeze(wanted), rtol=1e-5, atol=1e-6, err_msg=var.name)
+        for mistake, message in [(lambda: layers.softmax(x, 1), "use_cudnn stands second, as in fluid"),
+                                 (lambda: layers.sequence_pool(ids, "sum", 1.0), "is_test stands third, as in fluid"),
+                                 (lambda: layers.reshape(x, [2], x), "reshape: actual_shape: give sizes as shape"),
+                                 (lambda: layers.label_smooth(x, None, 0.1, "float64"), "labels are float32, not float64")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                mistake()
+
+
+class RecurrentTest(Fresh):
+    def weights(self, *names):
+        return [self.scope.get(name) for name in names]
+
+    def test_a_step_of_lstm_is_that_of_its_formula_and_trains(self):
+        x, h, c = layers.data("x", [3]), layers.data("h", [2]), layers.data("c", [2])
+        hidden, cell = layers.lstm_unit(x, h, c, forget_bias=0.5, name="step")
+        loss = layers.mean(hidden)
+        optimizer.SGD(1.0).minimize(loss)
+        millrace.Executor().run(self.startup)
+        w, b = self.weights("step.w_0", "step.b_0")
+        draw = np.random.default_rng(1)
+        feed = {name: draw.standard_normal((4, size)).astype(np.float32) for name, size in (("x", 3), ("h", 2), ("c", 2))}
+        at, forget, out, new = np.split(np.hstack([feed["x"], feed["h"]]) @ w + b, 4, axis=1)
+        memory = sigmoid(forget + 0.5) * feed["c"] + sigmoid(at) * np.tanh(new)
+        found = millrace.Executor().run(self.main, feed, [hidden, cell])
+        np.testing.assert_allclose(found[0], sigmoid(out) * np.tanh(memory), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(found[1], memory, rtol=1e-4, atol=1e-6)
+        self.assertFalse((self.scope.get("step.w_0") == w).all())
+
+    def test_a_step_of_gru_is_that_of_its_formula_and_trains(self):
+        x, h = layers.data("x", [6]), layers.data("h", [2])
+        made = [layers.gru_unit(x, h, 6, param_attr="w", bias_attr="b", origin_mode=mode) for mode in (False, True)]
+        optimizer.SGD(1.0).minimize(layers.mean(made[0][0]))
+        millrace.Executor().run(self.startup)
+        self.scope.set("b", np.arange(6, dtype=np.float32) / 5)
+        w, b = self.weights("w", "b")
+        gates, state = w.reshape(-1)[:8].reshape(2, 4), w.reshape(-1)[8:].reshape(2, 2)
+        draw = np.random.default_rng(1)
+        feed = {name: draw.standard_normal((4, size)).astype(np.float32) for name, size in (("x", 6), ("h", 2))}
+        moved = feed["x"] + b
+        update, reset = np.split(sigmoid(moved[:, :4] + feed["h"] @ gates), 2, axis=1)
+        candidate = np.tanh(moved[:, 4:] + (reset * feed["h"]) @ state)
+        found = millrace.Executor().run(self.main, feed, [*made[0], made[1][0]])
+        for array, wanted in zip(found, [update * candidate + (1 - update) * feed["h"], reset * feed["h"],
+                                         np.hstack([update, reset, candidate]), update * feed["h"] + (1 - update) * candidate]):
+            np.testing.assert_allclose(array, wanted, rtol=1e-4, atol=1e-6)
+        self.assertFalse((self.scope.get("w") == w).all())
+
+    def test_layers_of_lstm_go_over_steps_and_train(self):
+        x = layers.data("x", [5, -1, 3], append_batch_size=False)
+        first = [layers.data(name, [2, -1, 4], append_batch_size=False) for name in "hc"]
+        out, last_h, last_c = layers.lstm(x, *first, max_len=5, hidden_size=4, num_layers=2, name="stack")
+        optimizer.SGD(1.0).minimize(layers.mean(out))
+        millrace.Executor().run(self.startup)
+        draw = np.random.default_rng(2)
+        feed = {"x": draw.standard_normal((5, 2, 3)).astype(np.float32), "h": np.zeros((2, 2, 4), np.float32),
+                "c": np.zeros((2, 2, 4), np.float32)}
+        steps, lasts = feed["x"], []
+        before = self.weights(*["stack.w_%d" % i for i in range(4)])
+        for layer in range(2):
+            into, again = before[2 * layer:2 * layer + 2]
+            h, c, made = np.zeros((2, 4)), np.zeros((2, 4)), []
+            for step in steps:
+                at, forget, new, gate = np.split(step @ into.T + h @ again.T, 4, axis=1)
+                c = sigmoid(forget) * c + sigmoid(at) * np.tanh(new)
+                h = sigmoid(gate) * np.tanh(c)
+                made.append(h)
+            steps = np.stack(made)
+            lasts.append((h, c))
+        found = millrace.Executor().run(self.main, feed, [out, last_h, last_c])
+        for array, wanted in zip(found, [steps, np.stack([h for h, _ in lasts]), np.stack([c for _, c in lasts])]):
+            np.testing.assert_allclose(array, wanted, rtol=1e-4, atol=1e-6)
+        for old, new in zip(before, self.weights(*["stack.w_%d" % i for i in range(4)])):
+            self.assertFalse((old == new).all())
+
+    def test_steps_without_an_operator_are_refused_by_name(self):
+        x, h = layers.data("x", [6]), layers.data("h", [2])
+        for mistake, message in [
+                (lambda: layers.dynamic_lstm(x, 4), "dynamic_lstm: there is no operator for it; take sequence_pad"),
+                (lambda: layers.dynamic_gru(x, 2), "dynamic_gru: there is no operator for it; .* gru_unit over the steps"),
+                (layers.StaticRNN, "StaticRNN: there is no operator for it; write the steps as a Python loop"),
+                (lambda: layers.gru_unit(x, h, 3), r'size is 3, "x" \[-1, 6\], "h" \[-1, 2\]'),
+                (lambda: layers.lstm(x, h, h, 5, 4, 1), r'lstm: input "x" \[-1, 6\] must have 3 axes')]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                mistake()
+
+
 class ExecutorTest(Fresh):
     def test_what_is_fetched_of_unknown_name_is_named_with_the_nearest(self):
         x = layers.data("x", [4])
@@ -175,6 +291,70 @@ class ExecutorTest(Fresh):
                 millrace.Executor().run(self.startup)
                 millrace.Executor().train_from_dataset(self.main, dataset)
                 millrace.Executor().train_from_dataset(self.main.clone(), dataset)
+
+    def trained(self, rows=8):
+        """(a dataset of x, the mean of x and its loss) of a program that trains."""
+        x = layers.data("x", [1])
+        loss = layers.mean(layers.square(layers.fc(x, 1)))
+        optimizer.SGD(0.1).minimize(loss)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        dataset = millrace.DatasetFactory().create_dataset("QueueDataset")
+        dataset.set_use_var([x])
+        dataset.set_filelist([support.write(os.path.join(folder.name, "part"), "1 0.5\n" * rows)])
+        dataset.set_batch_size(2)
+        millrace.Executor().run(self.startup)
+        return dataset, loss
+
+    def test_fetched_values_go_through_the_output_of_python(self):
+        dataset, loss = self.trained()
+        exe = millrace.Executor()
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown):
+            report = exe.train_from_dataset(self.main, dataset, fetch_list=[loss], fetch_info=["loss"], print_period=2)
+        lines = shown.getvalue().splitlines()
+        self.assertEqual(len(lines), 2)
+        self.assertRegex(lines[0], r"^time: \[.*\], batch: \[2\], loss\[1\]:\[")
+        self.assertEqual([entry["batch"] for entry in report.history], [2, 4])
+        self.assertEqual(report.metrics["loss"], report.history[-1]["loss"][0])
+        with contextlib.redirect_stdout(shown):
+            quiet = exe.train_from_dataset(self.main, dataset, fetch_list=[loss], fetch_info=["loss"], print_period=1, verbose=False)
+            still = exe.train_from_dataset(self.main, dataset, fetch_list=[loss], fetch_info=["loss"], print_period=0)
+        self.assertEqual(len(shown.getvalue().splitlines()), 2)
+        self.assertEqual((len(quiet.history), len(still.history), list(still.metrics)), (4, 0, ["loss"]))
+
+        class Broken(io.StringIO):
+            def write(self, text):
+                raise OSError("the pipe is gone")
+        with contextlib.redirect_stdout(Broken()), self.assertRaisesRegex(millrace.IoError, "sys.stdout: .*the pipe is gone"):
+            exe.train_from_dataset(self.main, dataset, fetch_list=[loss], print_period=1)
+
+    def test_a_handler_ends_a_training_as_a_success(self):
+        dataset, loss = self.trained(rows=200)
+
+        class Enough(millrace.FetchHandler):
+            seen = 0
+
+            def handler(self, res_dict):
+                self.seen += 1
+                if self.seen == 5:
+                    raise millrace.StopTraining("the loss is low")
+        exe = millrace.Executor()
+        report = exe.train_from_dataset(self.main, dataset, fetch_handler=Enough({"loss": loss}, 0), thread=1)
+        self.assertEqual((report.stopped_early, report.batches, self.scope.step), (True, 5, 5))
+        self.assertEqual(exe.train_from_dataset(self.main, dataset).rows, 200)
+
+    def test_objects_say_what_they_are(self):
+        self.assertEqual([repr(self.main), repr(self.startup)], ["Program(empty)", "Program(startup of 1)"])
+        dataset, _ = self.trained()
+        exe = millrace.Executor(millrace.CPUPlace())
+        self.assertRegex(repr(self.main), r"^Program\(\d+ operators, 2 parameters, trains\)$")
+        self.assertRegex(repr(self.main.clone(for_test=True)), r"^Program\(a copy, \d+ operators, 2 parameters\)$")
+        self.assertRegex(repr(self.scope), r"^Scope\(\d+ variables, step 0\)$")
+        self.assertEqual([repr(exe), repr(dataset)],
+                         ["Executor(CPUPlace)", "QueueDataset(1 files, slots ['x'], batch_size=2, thread=1)"])
+        made = millrace.reader.random_data_generator(0, 1, [[-1, 2]])
+        self.assertRegex(repr(made), r'^Reader\("random_data_generator_\d+": float32 \[-1, 2\]\)$')
 
     def test_a_folder_that_cannot_be_written_is_named(self):
         predict = layers.fc(layers.data("x", [4]), 1)

@@ -360,7 +360,7 @@ class JobTest(program_test.Fresh):
             job = millrace.Job.from_text(job_text)
             job.run()
             main, startup = millrace.Program(), millrace.Program()
-            with millrace.program_guard(main, startup), millrace.scope_guard(millrace.Scope()):
+            with millrace.program_guard(main, startup), millrace.scope_guard(millrace.Scope()), millrace.unique_name.guard():
                 variables, loss, _ = program_test.wide_deep()
                 rule().minimize(loss)
                 exe = millrace.Executor()

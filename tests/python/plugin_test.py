@@ -26,6 +26,20 @@ def plugin(name):
     return os.path.join(PLUGINS, name + ".so")
 
 
+def note_version(folder, version):
+    """Makes a model one that was saved with another version of its plugin."""
+    path = os.path.join(folder, "MODEL")
+    lines = support.read(path).splitlines(keepends=True)[:-1]  # behind them is their CRC-32C
+    text = "".join(lines).replace('  version: "1.2"\n', "").replace("plugin {\n", 'plugin {\n  version: "%s"\n' % version)
+    crc = 0xFFFFFFFF
+    for byte in text.encode():
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("%s# crc32c of the bytes above: %d\n" % (text, crc ^ 0xFFFFFFFF))
+
+
 def example(name):
     sys.path.insert(0, EXAMPLE)
     try:
@@ -145,6 +159,102 @@ class PluginTest(unittest.TestCase):
         self.assertEqual(model.predict_lines(lines).shape, (40,))
         with self.assertRaisesRegex(millrace.DataError, 'lines:2:1: field 1: expected a number, found "x"'):
             model.predict_lines("1;2;3\nx;2;3\n")
+
+    def lines_of_pairs(self):
+        lines = "".join("%d;%d;%d\n" % (i % 2, i % 2 + 10, i) for i in range(40))
+        return support.write(os.path.join(self.folder, "lines"), lines)
+
+    def test_a_datasets_lines_are_read_by_the_parser_that_set_feed_type_names(self):
+        millrace.load_plugin(plugin("pairs"))
+        path = self.lines_of_pairs()
+        click, ids = layers.data("click", [1]), layers.data("id", [1], "int64", lod_level=1)
+        more = layers.data("more", [1], "int64", lod_level=1)
+        score = layers.fc(layers.concat([layers.sequence_pool(layers.embedding(x, [None, 4]), "sum") for x in (ids, more)], axis=1), 1, act="sigmoid")
+        loss = layers.mean(layers.log_loss(score, click))
+        test = millrace.default_main_program().clone(for_test=True)
+        millrace.optimizer.SGD(0.1).minimize(loss)
+        exe = millrace.Executor()
+        exe.run(millrace.default_startup_program())
+        for name in ("QueueDataset", "InMemoryDataset"):
+            dataset = millrace.DatasetFactory().create_dataset(name)
+            dataset.set_filelist([path])
+            dataset.set_use_var([click, ids, more])
+            dataset.set_feed_type("PairFeed", separator=";")
+            if name == "InMemoryDataset":
+                self.assertEqual(dataset.load_into_memory(), 40)
+            report = exe.train_from_dataset(millrace.default_main_program(), dataset)
+            self.assertEqual(report.rows, 40)
+        dataset.set_feed_type("PairFeed")
+        dataset.release_memory()
+        with self.assertRaisesRegex(millrace.ConfigError, 'attribute "separator" is missing: what stands between two fields'):
+            dataset.load_into_memory()
+        with self.assertRaisesRegex(millrace.ConfigError, "set_feed_type: separator is a text or a number"):
+            dataset.set_feed_type("PairFeed", separator=[";"])
+        dataset.set_feed_type("PairFeed", separator=";")
+        folder = os.path.join(self.folder, "saved")
+        millrace.save_inference_model(folder, dataset, score, exe, test)
+        model = millrace.Predictor(folder)
+        self.assertEqual(model.predict_lines(support.read(path)).shape, (40,))
+        self.assertIn('plugin {\n  name: "pairs"\n  version: "1.2"\n  data_feed: "PairFeed"\n}', support.read(
+            os.path.join(folder, "MODEL")))
+        # Who has not the plugin is told which one, and how it is loaded; columns need none.
+        code = """if True:
+            import millrace, sys
+            model = millrace.Predictor(sys.argv[1])
+            print(model.predict({"id": [[10]], "more": [[3]]}).shape)
+            try:
+                model.predict_lines("1;2;3")
+            except millrace.ConfigError as error:
+                print(error)"""
+        done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("(1,)\n", done.stdout)
+        self.assertIn('no data feed of the class "PairFeed"', done.stdout)
+        self.assertIn('the model\'s lines were read by plugin "pairs" (version 1.2), which is not loaded\n'
+                      "  millrace.load_plugin(FILE) loads a plugin\n", done.stdout)
+
+        note_version(folder, "1.1")
+        with self.assertWarnsRegex(millrace.MillraceWarning, r'saved with plugin "pairs" \(version 1.1\), and plugin "pairs" '
+                                                             r'\(version 1.2\) is loaded') as caught:
+            millrace.Predictor(folder)
+        self.assertEqual(caught.filename, __file__)
+
+    def test_a_model_says_which_plugin_its_operator_needs(self):
+        millrace.load_plugin(plugin("soft_clip"))
+        x = layers.data("x", [2])
+        score = layers.fc(layers.op("soft_clip", {"X": x}, {"limit": 2.0}), 1, act="sigmoid")
+        exe = millrace.Executor()
+        exe.run(millrace.default_startup_program())
+        folder = os.path.join(self.folder, "saved")
+        millrace.save_inference_model(folder, ["x"], score, exe)
+        code = """if True:
+            import millrace, sys
+            for load in (millrace.Predictor, lambda folder: millrace.load_inference_model(folder, millrace.Executor())):
+                try:
+                    load(sys.argv[1])
+                except millrace.ConfigError as error:
+                    print(error)
+            try:
+                millrace.layers.op("soft_clip", {})
+            except millrace.ConfigError as error:
+                print(error)
+            millrace.load_plugin(sys.argv[2])
+            millrace.Predictor(sys.argv[1])
+            print("loaded")"""
+        done = subprocess.run([sys.executable, "-c", code, folder, plugin("soft_clip")], capture_output=True, text=True,
+                              check=False, timeout=60)
+        needs = ('the model needs the operator "soft_clip" of plugin "soft_clip", which is not loaded\n'
+                 "  millrace.load_plugin(FILE) loads a plugin\n")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        note_version(folder, "0.9")
+        for load in (millrace.Predictor, millrace.load_inference_model):
+            with millrace.scope_guard(millrace.Scope()), self.assertWarnsRegex(
+                    millrace.MillraceWarning, r'saved with plugin "soft_clip" \(version 0.9\), and plugin "soft_clip", which says no '
+                                              "version, is loaded: ") as caught:
+                load(folder)
+            self.assertEqual(caught.filename, __file__)
+        self.assertEqual(done.stdout, 2 * needs + 'there is no operator "soft_clip"; millrace.load_plugin(FILE) loads a plugin\n'
+                         "loaded\n")
 
     def test_loading_again_does_nothing(self):
         for path in (plugin("soft_clip"), os.path.relpath(plugin("soft_clip"))):

@@ -1,6 +1,9 @@
 """Predictor: the scores of the program `predictor`, from lines and from arrays."""
 
+import multiprocessing
 import os
+import pickle
+import shutil
 import tempfile
 import threading
 import unittest
@@ -61,7 +64,8 @@ class PredictorTest(unittest.TestCase):
         columns = self.columns()
         self.assertTrue((predictor.predict(columns) == self.wanted).all())
         for slot in ("C1", "C2", "C3"):
-            columns[slot] = (np.concatenate([np.array(ids) for ids in columns[slot]]), [len(ids) for ids in columns[slot]])
+            columns[slot] = millrace.create_lod_tensor(np.concatenate([np.array(ids) for ids in columns[slot]]),
+                                                       [[len(ids) for ids in columns[slot]]])
         columns["dense"] = columns["dense"].astype(np.float32)
         columns["label"] = np.zeros(1200)
         self.assertTrue((predictor.predict(columns) == self.wanted).all())
@@ -77,8 +81,23 @@ class PredictorTest(unittest.TestCase):
         predictor = millrace.Predictor(self.model)
         columns = self.columns(self.rows[:1])
         arrays = dict(columns, C1=[np.array([2 ** 63 + 1, 1, 2 ** 64 - 1], dtype=np.uint64)])
-        for ids in ([2 ** 63 + 1, 1, 2 ** 64 - 1], [2 ** 63 + 1, 1, -1], [np.uint64(2 ** 63 + 1), 1, -1]):
+        for ids in ([2 ** 63 + 1, 1, 2 ** 64 - 1], [np.uint64(2 ** 63 + 1), 1, 2 ** 64 - 1]):
             self.assertTrue((predictor.predict(dict(columns, C1=[ids])) == predictor.predict(arrays)).all(), ids)
+
+    def test_zeros_that_training_left_out_are_left_out_of_lines_and_columns(self):
+        job = (support.WIDE_DEEP % {"folder": self.folder}).replace("batch_size: 16", "batch_size: 16 zeros: DROP")
+        millrace.Job.from_text(job, output_dir=self.folder + "/dropping").run()
+        predictor = millrace.Predictor(self.folder + "/dropping/model")
+        row, with_zeros = (1, [0.5, 1], [[3], [4, 5], [0]]), (1, [0.5, 1], [[0, 3], [4, 0, 5, 0], [0]])
+        wanted = predictor.predict_lines(support.line(row))
+        told = "3 zeros of sparse slots were left out, as in training"
+        with self.assertWarnsRegex(millrace.MillraceWarning, told):
+            self.assertEqual(predictor.predict_lines(support.line(with_zeros)), wanted)
+        with self.assertWarnsRegex(millrace.MillraceWarning, told):
+            self.assertEqual(predictor.predict(self.columns([with_zeros])), wanted)
+        keeping = millrace.Predictor(self.model)
+        self.assertNotEqual(keeping.predict(self.columns([with_zeros])), keeping.predict(self.columns([row])))
+        self.assertEqual(keeping.predict(self.columns([with_zeros])), keeping.predict_lines(support.line(with_zeros)))
 
     def test_columns_that_do_not_fit_are_named(self):
         predictor = millrace.Predictor(self.model)
@@ -91,13 +110,78 @@ class PredictorTest(unittest.TestCase):
                 ({"C2": [[2 ** 64]] * 4}, 'slot "C2": 18446744073709551616 does not fit 64 bits'),
                 ({"dense": [[None, 1]] * 4}, 'slot "dense" holds floats; give numbers, not object'),
                 ({"dense": np.zeros((4, 2)) + 1j}, 'slot "dense" holds floats; give numbers, not complex128'),
-                ({"C3": ([1, 2, 3], [1, 1, 1, 1])}, 'slot "C3": lengths must .* sum to the 3 values; they sum to 4'),
+                ({"C3": ([1, 2, 3], [1, 1, 1, 1])}, 'slot "C3" has 2 rows, but slot "dense" has 4'),  # a tuple is a list of rows
+                ({"C3": 3}, 'slot "C3": a list with a sequence for each row, an array or a LoDTensor, not 3'),
+                ({"C2": [[1], [2], [3, -1], [4]]}, r'slot "C2": an id is 0 to 2\*\*64 - 1, and -1 \(row 2, value 1, from 0\) is below 0'),
+                ({"C2": np.array([[1, 2], [3, 4], [5, -1], [7, 8]])}, r"and -1 \(row 2, value 1, from 0\) is below 0"),
+                ({"C2": [[2 ** 63 + 1, -1]] * 4}, r"an id is 0 to 2\*\*64 - 1, and -1 is below 0"),
                 ({"C4": [[1]] * 4}, 'the model has no slot "C4"')]:
             given = dict(columns, **wrong)
             if wrong == {"C1": None}:
                 del given["C1"]
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 predictor.predict(given)
+
+    def test_a_tuple_of_two_rows_is_two_rows(self):
+        predictor = millrace.Predictor(self.model)
+        columns = self.columns(self.rows[:2])
+        wanted = predictor.predict(columns)
+        tuples = dict(columns, **{slot: tuple(np.array(ids) for ids in columns[slot]) for slot in ("C1", "C2", "C3")})
+        self.assertTrue((predictor.predict(tuples) == wanted).all())
+        # What would read as values with lengths is two rows as well.
+        columns["C1"] = ([7, 8], [2])
+        self.assertTrue((predictor.predict(columns) == predictor.predict(dict(columns, C1=[[7, 8], [2]]))).all())
+
+    def test_floats_that_are_not_finite_are_said_with_their_place(self):
+        columns = self.columns(self.rows[:4])
+        columns["dense"] = np.array([[0, 1], [2, 3], [4, np.nan], [np.inf, 1]])
+        with self.assertWarnsRegex(millrace.MillraceWarning,
+                                   r'slot "dense": nan \(row 2, value 1, from 0\) and 1 more that are not finite'):
+            millrace.Predictor(self.model).predict(columns)
+
+    def test_scores_of_lines_that_are_not_finite_are_said(self):
+        lines = [support.line((0, [0.5, dense], [[3], [4], [5]])) for dense in (1.0, float("nan"), 2.0)]
+        with self.assertWarnsRegex(millrace.MillraceWarning, "1 of 3 scores are not finite; the first: nan of row 1, from 0"):
+            scores = millrace.Predictor(self.model).predict_lines(lines)
+        self.assertEqual(np.isnan(scores).tolist(), [False, True, False])
+
+    def test_a_masked_value_is_refused_not_scored(self):
+        predictor = millrace.Predictor(self.model)
+        columns = self.columns(self.rows[:4])
+        dense, ids = np.array(columns["dense"]), np.array([[1, 2], [3, 4], [5, 6], [7, 8]])
+        masked = np.ma.masked_array(dense, mask=dense == dense[0, 0])
+        for wrong, message in [
+                ({"dense": masked}, 'slot "dense": 1 of 8 values are masked, and no tensor has a mask'),
+                ({"dense": list(masked)}, 'slot "dense": 1 of 2 values are masked'),
+                ({"dense": [[np.ma.masked, 1.0]] + [[1.0, 1.0]] * 3}, 'slot "dense": 1 of 1 values are masked'),
+                ({"C1": np.ma.masked_equal(ids, 3)}, 'slot "C1": 1 of 8 values are masked'),
+                ({"C1": [np.ma.masked_equal(row, 3) for row in ids]}, 'slot "C1": 1 of 2')]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                predictor.predict(dict(columns, **wrong))
+        with self.assertRaisesRegex(millrace.ConfigError, "create_lod_tensor: data: 1 of 8 values are masked"):
+            millrace.create_lod_tensor(np.ma.masked_equal(ids.reshape(-1), 3), [[2] * 4])
+        nothing = dict(columns, dense=np.ma.masked_array(dense), C1=np.ma.masked_equal(ids, 99))
+        self.assertTrue((predictor.predict(nothing) == predictor.predict(dict(columns, C1=ids))).all())
+
+    def test_a_predictor_comes_back_from_a_pickle_and_from_a_process(self):
+        predictor = millrace.Predictor(self.model)
+        columns = self.columns()
+        again = pickle.loads(pickle.dumps(predictor))
+        self.assertTrue((again.predict(columns) == self.wanted).all())
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            self.assertTrue((pool.apply(predictor.predict, (columns,)) == self.wanted).all())
+
+    def test_a_pickle_of_a_model_that_was_replaced_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(self.model, folder + "/model")
+            pickled = pickle.dumps(millrace.Predictor(folder + "/model"))
+            millrace.Job.from_text(support.WIDE_DEEP % {"folder": self.folder}, overrides=["seed=7"], output_dir=folder + "/out").run()
+            shutil.rmtree(folder + "/model")
+            with self.assertRaisesRegex(millrace.NotFoundError, "is no saved model"):
+                pickle.loads(pickled)
+            os.rename(folder + "/out/model", folder + "/model")
+            with self.assertRaisesRegex(millrace.ConfigError, "is another one than the Predictor was pickled with"):
+                pickle.loads(pickled)
 
     def test_a_bad_line_is_named_by_its_number(self):
         with self.assertRaises(millrace.DataError) as caught:
@@ -130,6 +214,19 @@ class PredictorTest(unittest.TestCase):
             millrace.Predictor(os.path.join(self.folder, "nothing"))
         with self.assertRaisesRegex(millrace.ConfigError, 'no feed "onlin"'):
             millrace.Predictor(self.model, feed="onlin")
+
+    def test_a_pipe_in_place_of_a_models_file_is_refused_not_waited_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in "MODEL", "parameters":
+                model = os.path.join(folder, name + ".model")
+                shutil.copytree(self.model, model)
+                os.unlink(os.path.join(model, name))
+                os.mkfifo(os.path.join(model, name))
+                with self.assertRaisesRegex(millrace.DataError, "is a named pipe"):
+                    millrace.Predictor(model)
+            os.symlink("loop", os.path.join(folder, "loop"))
+            with self.assertRaisesRegex(millrace.Error, "Too many levels of symbolic links"):
+                millrace.Predictor(os.path.join(folder, "loop"))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import support
 import numpy as np
 
 import millrace
-from millrace import ParamAttr, initializer, layers, optimizer, regularizer
+from millrace import ParamAttr, initializer, layers, optimizer, regularizer, unique_name
 
 
 def wide_deep():
@@ -24,14 +24,14 @@ def wide_deep():
     deep_attr = ParamAttr("deep", initializer.Uniform(-0.1, 0.1))
     wide = layers.concat([layers.sequence_pool(
         layers.embedding(slot, [None, 1], param_attr=wide_attr, per_slot=True,
-                         optimizer=optimizer.Ftrl(0.05, l1=0.1, beta=1.0)), "sum") for slot in slots])
+                         optimizer=optimizer.Ftrl(0.05, l1=0.1, beta=1.0)), "sum") for slot in slots], axis=1)
     deep = layers.concat([layers.sequence_pool(
         layers.embedding(slot, [None, 4], param_attr=deep_attr, per_slot=True, optimizer=optimizer.Adagrad(0.05)),
-        "average") for slot in slots])
-    hidden = layers.concat([deep, dense])
+        "average") for slot in slots], axis=1)
+    hidden = layers.concat([deep, dense], axis=1)
     for i, size in enumerate([8, 6]):
         hidden = layers.fc(hidden, size, act="relu", param_attr="h.w_%d" % i, bias_attr="h.b_%d" % i)
-    predict = layers.fc(layers.concat([hidden, wide]), 2, act="softmax", name="y")
+    predict = layers.fc(layers.concat([hidden, wide], axis=1), 2, act="softmax", name="y")
     return [label, dense] + slots, layers.mean(layers.cross_entropy(predict, label)), predict
 
 
@@ -43,7 +43,7 @@ class Fresh(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         self.main, self.startup, self.scope = millrace.Program(), millrace.Program(), millrace.Scope()
-        for guard in (millrace.program_guard(self.main, self.startup), millrace.scope_guard(self.scope)):
+        for guard in (millrace.program_guard(self.main, self.startup), millrace.scope_guard(self.scope), unique_name.guard()):
             guard.__enter__()
             self.addCleanup(guard.__exit__, None, None, None)
 
@@ -98,6 +98,15 @@ class WideDeepTest(Fresh):
         self.assertTrue((millrace.Predictor(self.path("model")).predict_lines(lines) ==
                          millrace.Predictor(self.path("named")).predict_lines(lines)).all())
 
+    def test_a_model_reads_zeros_as_the_dataset_does_that_it_is_saved_with(self):
+        millrace.Executor().run(self.startup)
+        for kind, zeros, rule in [("QueueDataset", "FEED_DEFAULT", "KEEP"), ("InMemoryDataset", "FEED_DEFAULT", "DROP"),
+                                  ("InMemoryDataset", "KEEP", "KEEP"), ("QueueDataset", "DROP", "DROP")]:
+            dataset = self.dataset(self.variables, kind)
+            dataset.set_zeros(zeros)
+            millrace.save_inference_model(self.path("model"), dataset, self.predict)
+            self.assertIn("zeros: " + rule, support.read(self.path("model/MODEL")), (kind, zeros))
+
     def test_a_model_that_cannot_be_saved_leaves_nothing_and_takes_nobodys_place(self):
         millrace.Executor().run(self.startup)
         dataset = self.dataset(self.variables)
@@ -132,17 +141,27 @@ class WideDeepTest(Fresh):
         wanted = [json.loads(line)[self.loss.name] for line in support.read(self.path("out/metrics.jsonl")).splitlines()]
         self.assertEqual([float(entry[self.loss.name][0]) for entry in report.history], wanted)
         millrace.save_persistables(exe, self.path("ours"), self.main)
-        names = sorted(os.listdir(self.path("final")))
-        self.assertEqual(sorted(os.listdir(self.path("ours"))), names)
-        for name in names:
-            with open(self.path("final/" + name), "rb") as a, open(self.path("ours/" + name), "rb") as b:
-                self.assertEqual(a.read(), b.read(), name)
+        final, ours = (self.contents(folder) for folder in ("final", "ours"))
+        self.assertEqual(sorted(final), sorted(ours))
+        self.assertTrue([name for name in final if name.startswith("tables/")])
+        for name in final:
+            self.assertEqual(final[name], ours[name], name)
+
+    def contents(self, folder):
+        """What each file of a folder of variables holds."""
+        found = {}
+        for base, _, names in os.walk(self.path(folder)):
+            for name in names:
+                path = os.path.join(base, name)
+                with open(path, "rb") as file:
+                    found[os.path.relpath(path, self.path(folder))] = file.read()
+        return found
 
     def test_a_load_that_fails_changes_nothing(self):
         exe = millrace.Executor()
         exe.run(self.startup)
         millrace.save_persistables(exe, self.path("saved"), self.main)
-        names = sorted(os.listdir(self.path("saved")))
+        names = sorted(set(os.listdir(self.path("saved"))) - {"MANIFEST", "tables"})
         self.assertGreater(len(names), 1)
         os.truncate(self.path("saved/" + names[-1]), 20)
         first = self.scope.get(names[0])
@@ -195,6 +214,144 @@ class WideDeepTest(Fresh):
                 var.name: np.zeros((1, 2)) if var.lod_level == 0 else [[1]] for var in self.variables[1:]}},
                 fetch_list=[loss])
         self.assertIn('"%s" is made at %s:' % (wrong.name, __file__), str(caught.exception))
+
+
+class OwnCountsTest(Fresh):
+    """A model that is always right: its AUC is 1, whatever training saw."""
+
+    def setUp(self):
+        super().setUp()
+        self.x, self.y = layers.data("x", [1]), layers.data("y", [1], "int64")
+        right = layers.sigmoid(self.x)
+        self.auc, self.batch_auc, self.states = layers.auc(layers.concat([1.0 - right, right], axis=1), self.y)
+        loss = layers.mean(layers.cross_entropy(layers.fc(self.x, 2, act="softmax"), self.y))
+        self.test = self.main.clone(for_test=True)
+        optimizer.SGD(1e-6).minimize(loss)
+        self.exe = millrace.Executor()
+        self.exe.run(self.startup)
+
+    def rows(self, right):
+        label = np.arange(64).reshape(-1, 1) % 2
+        return {"x": (label * 2 - 1.0) * (1 if right else -1), "y": label}
+
+    def auc_of(self, program, right):
+        return float(self.exe.run(program, feed=self.rows(right), fetch_list=[self.auc])[0][0])
+
+    def files(self, right):
+        rows = self.rows(right)
+        support.write(self.path("part-0"), "".join("1 %r 1 %d\n" % (x, y) for x, y in zip(
+            rows["x"].reshape(-1).tolist(), rows["y"].reshape(-1).tolist())))
+        return self.dataset([self.x, self.y])
+
+    def test_a_test_program_leaves_out_what_training_counted(self):
+        self.assertEqual(self.auc_of(self.test, True), 1.0)
+        self.assertEqual(self.auc_of(self.main, False), 0.0)
+        self.assertEqual(self.auc_of(self.test, True), 1.0)
+        self.assertEqual(self.auc_of(self.main, False), 0.0)  # nor does training count what a test saw
+
+    def test_a_test_program_adds_up_its_batches_until_the_model_changes(self):
+        self.assertEqual(self.auc_of(self.test, True), 1.0)
+        self.assertEqual(self.auc_of(self.test, False), 0.5)
+        other = self.main.clone(for_test=True)
+        self.assertEqual(self.auc_of(other, False), 0.0)
+        self.assertEqual(self.auc_of(self.test.clone(), False), 0.0)
+        self.assertAlmostEqual(self.auc_of(self.test, False), 1 / 3, 5)
+        self.auc_of(self.main, True)
+        self.assertEqual(self.auc_of(self.test, False), 0.0)
+        self.scope.set(self.states[2].name, np.zeros((1, 4096), "int64"))  # how scripts of Paddle begin a test
+        self.assertEqual(self.auc_of(self.test, True), 1.0)
+        self.exe.run(self.startup)
+        self.assertEqual(self.auc_of(self.test, False), 0.0)
+
+    def test_a_test_program_counts_on_each_scope_for_itself(self):
+        self.assertEqual(self.auc_of(self.test, True), 1.0)
+        with millrace.scope_guard(millrace.Scope()):
+            self.exe.run(self.startup)
+            self.assertEqual(self.auc_of(self.test, False), 0.0)
+        self.assertEqual(self.auc_of(self.test, False), 0.5)
+
+    def test_inferring_measures_its_own_rows_and_leaves_the_counts_of_training(self):
+        self.auc_of(self.main, False)
+        before = {state.name: self.scope.get(state.name) for state in self.states}
+        for program in (self.test, self.main):
+            for right in (True, False):
+                report = self.exe.infer_from_dataset(program, self.files(right), fetch_list=[self.auc], print_period=1)
+                self.assertEqual(report.history[-1][self.auc.name][0], float(right))
+            self.exe.infer_from_dataset(program, self.files(True), thread=3)
+        for name, counted in before.items():
+            np.testing.assert_array_equal(self.scope.get(name), counted, name)
+        self.exe.train_from_dataset(self.main, self.files(False))
+        self.assertEqual(self.scope.get(self.states[2].name).sum(), 2 * before[self.states[2].name].sum())
+
+    def test_a_run_that_fails_gives_the_counts_back(self):
+        self.auc_of(self.main, False)
+        before = self.scope.get(self.states[2].name)
+        with self.assertRaisesRegex(millrace.Error, "is not fed"):
+            self.exe.run(self.test, feed={"x": [[1.0]]}, fetch_list=[self.auc])
+        np.testing.assert_array_equal(self.scope.get(self.states[2].name), before)
+        self.assertEqual(self.auc_of(self.test, True), 1.0)
+
+    def test_a_copy_of_a_copy_is_of_that_copy(self):
+        before = self.test.clone(for_test=True).ops()
+        layers.scale(self.x, scale=2.0)
+        self.assertEqual(self.test.clone(for_test=True).ops(), before)
+
+
+class ArraysTest(Fresh):
+    def test_parameters_start_as_arrays(self):
+        values = np.arange(12, dtype=np.float64).reshape(4, 3) / 8
+        ids, x = layers.data("ids", [1], "int64"), layers.data("x", [4])
+        start = initializer.NumpyArrayInitializer(values)
+        rows = layers.embedding(ids, [4, 3], param_attr=ParamAttr("pretrained", start))
+        again = layers.embedding(ids, [4, 3], param_attr=ParamAttr("pretrained", initializer.NumpyArrayInitializer(values)))
+        out = layers.fc(x, 3, param_attr=start, bias_attr=initializer.NumpyArrayInitializer([1, 2, 3]))
+        ops = self.startup.ops()
+        for mistake, message in [
+                (lambda: layers.fc(x, 2, param_attr=start), r'fc_1.w_0" is \[4, 2\], and its NumpyArrayInitializer has an array \[4, 3\]'),
+                (lambda: layers.embedding(ids, [5, 3], param_attr=ParamAttr("e", start)), r'"e" is \[5, 3\]'),
+                (lambda: layers.embedding(layers.data("C", [1], "int64", lod_level=1), [None, 3], param_attr=ParamAttr("g", start)),
+                 r'"g" is \[None, 3\]'),
+                (lambda: layers.embedding(ids, [4, 3], param_attr=ParamAttr("pretrained", initializer.NumpyArrayInitializer(values + 1))),
+                 '"pretrained" is there already, and starts by another initializer'),
+                (lambda: initializer.NumpyArrayInitializer([1.0, np.nan]), "1 of 2 values are nan or infinite"),
+                (lambda: initializer.NumpyArrayInitializer(["a"]), "an array of numbers"),
+                (lambda: initializer.NumpyArrayInitializer(np.ma.masked_equal(values, 0)), "1 of 12 values are masked")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                mistake()
+            self.assertEqual(self.startup.ops(), ops)
+        optimizer.SGD(0.1).minimize(layers.mean(out) + layers.mean(rows))
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        np.testing.assert_array_equal(self.scope.get("pretrained"), values.astype("float32"))
+        found = exe.run(self.main.clone(for_test=True), feed={"ids": [[2], [0]], "x": np.eye(4)[:2]}, fetch_list=[rows, again, out])
+        np.testing.assert_array_equal(found[0], values[[2, 0]])
+        np.testing.assert_array_equal(found[1], found[0])
+        np.testing.assert_array_equal(found[2], values[:2] + [1, 2, 3])
+        exe.run(self.main, feed={"ids": [[2]], "x": np.eye(4)[:1]})
+        self.assertFalse((self.scope.get("pretrained") == values).all())
+
+    def test_a_masked_value_is_refused_wherever_an_array_comes_in(self):
+        x, c = layers.data("x", [2]), layers.data("c", [1], "int64", lod_level=1)
+        weight = layers.create_parameter([2], name="w")
+        total = layers.reduce_sum(x * weight)
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        rows = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 1], [0, 0]])
+        ids = np.ma.masked_array([1, 2], mask=[1, 0])
+        for where, call in [
+                ('feed "x": 1 of 4', lambda: exe.run(feed={"x": rows}, fetch_list=[total])),
+                ('feed "x": 1 of 2', lambda: exe.run(feed={"x": list(rows)}, fetch_list=[total])),
+                ('feed "c": 1 of 2', lambda: exe.run(feed={"x": rows.filled(0), "c": [ids, [3]]}, fetch_list=[total])),
+                ('feed "c": 1 of 2', lambda: exe.run(feed={"x": rows.filled(0), "c": (ids, [1, 1])}, fetch_list=[total])),
+                ('variable "w": 1 of 2', lambda: self.scope.set("w", rows[0])),
+                ('variable "w": 1 of 2', lambda: self.scope.find_var("w").get_tensor().set(rows[0])),
+                ("assign: input: 1 of 4", lambda: layers.assign(rows)),
+                ("1 of 1 values are masked", lambda: x * np.ma.masked)]:
+            with self.assertRaisesRegex(millrace.ConfigError, where + ".*masked|" + where):
+                call()
+        plain = rows.filled(0)
+        self.assertEqual(exe.run(feed={"x": np.ma.masked_array(plain)}, fetch_list=[total])[0],
+                         exe.run(feed={"x": plain}, fetch_list=[total])[0])
 
 
 class LayersTest(Fresh):
@@ -256,7 +413,7 @@ class LayersTest(Fresh):
                  (2 * x, 2 * a), (x / 2, a / 2), (-x, -a), (layers.clip(x, 0, 1), a.clip(0, 1)),
                  (layers.reduce_sum(x), a.sum()), (layers.reduce_mean(x, dim=1), a.mean(axis=1)),
                  (layers.mean(x), a.mean()), (layers.softmax(x), np.exp(a) / np.exp(a).sum(axis=1, keepdims=True)),
-                 (layers.matmul(x, z, transpose_y=True), a @ b.T), (layers.concat([x, z]), np.hstack([a, b])),
+                 (layers.matmul(x, z, transpose_y=True), a @ b.T), (layers.concat([x, z], axis=1), np.hstack([a, b])),
                  (layers.stack([x, z], axis=1), np.stack([a, b], axis=1)), (layers.sums([x, z, x]), a + b + a),
                  (layers.square_error_cost(x, z), (a - b) ** 2), (layers.slice(x, [1], [0], [1]), a[:, :1]),
                  (layers.topk(z, 1)[0], b.max(axis=1, keepdims=True)), (layers.unsqueeze(x, 1), a[:, None]),
@@ -298,14 +455,17 @@ class LayersTest(Fresh):
                 ({"x": np.zeros((1, 3)), "ids": [[1]]}, r'feed "x" is float32 \[1, 3\], but the variable is float32 \[-1, 2\]'),
                 ({"x": np.zeros((2, 2)), "ids": [[1]]}, 'feed "ids" has 1 rows, but another one has 2'),
                 ({"y": np.zeros((2, 2)), "x": np.zeros((2, 2)), "ids": [[1]]}, 'no variable "y"'),
-                ({"x": np.zeros((1, 2)), "ids": (np.array([1, 2]), np.array([1]))}, "they sum to 1, and there are 2 values"),
-                ({"x": np.zeros((2, 2)), "ids": (np.array([1, 2]), np.array([-1, 3]))}, "lengths must not be negative"),
+                ({"x": np.zeros((1, 2)), "ids": (np.array([1, 2]), np.array([1]))},
+                 'feed "x" has 1 rows, but another one has 2; a list or tuple has a sequence for each row, values with lengths are '
+                 "create_lod_tensor"),
+                ({"x": np.zeros((1, 2)), "ids": 3}, 'feed "ids": a list with a sequence for each row, an array or a LoDTensor, not 3'),
+                ({"x": np.zeros((1, 2)), x: np.zeros((1, 2)), "ids": [[1]]}, 'feed: "x" is there twice'),
                 ({"x": np.zeros((1, 2)), "ids": [[1.5]]}, 'feed "ids" holds int64; give whole numbers, not float64'),
                 ({"x": np.zeros((1, 2)) + 1j, "ids": [[1]]}, 'feed "x" holds float32; give numbers, not complex128'),
                 ({"x": [["a", "b"]], "ids": [[1]]}, 'feed "x" holds float32; give numbers, not <U1'),
                 ({"x": [[1, 2], [3]], "ids": [[1], [2]]}, 'feed "x"'),
                 ({"x": np.zeros((0, 2)), "ids": []}, "feed: the batch has no rows"),
-                ([{"x": 1}], "feed: a dict of arrays")]:
+                ([{"x": 1}, {}], "feed: a dict of arrays")]:
             with self.assertRaisesRegex(millrace.Error, message):
                 exe.run(self.main, feed=feed, fetch_list=[out])
         self.assertEqual(exe.run(self.main, feed={"x": [[1, 2]], "ids": [[3, 4]]}, fetch_list=[x])[0].tolist(), [[1, 2]])
@@ -314,12 +474,69 @@ class LayersTest(Fresh):
         for view in (whole[:, ::-3], whole[::-1, 1::3], whole.T[4:].T, np.asfortranarray(whole)[:, :2]):
             self.assertEqual(exe.run(self.main, feed={"x": view, "ids": [[1], [2 ** 63 + 1]]}, fetch_list=x)[0].tolist(),
                              view.tolist())
-        wide = exe.run(self.main, {"x": [[0, 0]], "ids": (np.array([2 ** 64 - 1], dtype=np.uint64), [1])}, [ids])[0]
+        wide = exe.run(self.main, {"x": [[0, 0]], "ids": np.array([[2 ** 64 - 1]], dtype=np.uint64)}, [ids])[0]
         self.assertEqual(wide.tolist(), [[-1]])
         mixed = exe.run(self.main, {"x": [[0, 0]], "ids": [[2 ** 63 + 1, 3]]}, [ids])[0]
         self.assertEqual(mixed.tolist(), [[1 - 2 ** 63], [3]])
         with self.assertRaisesRegex(millrace.ConfigError, 'feed "ids": 18446744073709551616 does not fit 64 bits'):
             exe.run(self.main, {"x": [[0, 0]], "ids": [[2 ** 64]]}, [ids])
+
+    def test_a_tuple_of_two_rows_is_two_rows(self):
+        ids, y = layers.data("ids", [1], "int64", lod_level=1), layers.data("y", [1])
+        pooled = layers.sequence_pool(layers.cast(ids, "float32"), "sum") + y
+        exe = millrace.Executor()
+        for batch in ([([7, 8], [0.0]), ([2], [1.0])], [([1, 1], [0.5]), ([1, 1], [0.5])], [([1], [0.0]), ([1], [0.0]), ([5, 6], [2.0])]):
+            rows, values = zip(*batch)
+            wanted = [[sum(row) + value[0]] for row, value in batch]
+            for given in (rows, list(rows), tuple(np.array(row) for row in rows)):
+                self.assertEqual(exe.run(self.main, {ids: given, "y": values}, [pooled])[0].tolist(), wanted)
+        lengths = millrace.create_lod_tensor(np.array([7, 8, 2]), [[2, 1]], millrace.CPUPlace())
+        self.assertEqual((lengths.lod(), lengths.recursive_sequence_lengths(), lengths.shape()), ([[0, 2, 3]], [[2, 1]], [3]))
+        for given in (lengths, millrace.create_lod_tensor([[7, 8], [2]], [[2, 1]])):
+            self.assertEqual(exe.run(self.main, {ids: given, y: [[0.0], [1.0]]}, [pooled])[0].tolist(), [[15], [3]])
+        for mistake, message in [
+                (lambda: millrace.create_lod_tensor([1, 2], [[1]]), "recursive_seq_lens sums to 1, and there are 2 values"),
+                (lambda: millrace.create_lod_tensor([1, 2], [[3, -1]]), "at least 0, not -1"),
+                (lambda: millrace.create_lod_tensor([1, 2], [1, 1]), "one list of lengths"),
+                (lambda: millrace.create_lod_tensor(np.ma.array([1, 2], mask=[0, 1]), [[2]]), "data: 1 of 2 values are masked"),
+                (lambda: millrace.create_lod_tensor([[1], [2]], [[2, 0]]), r"\[\[2, 0\]\], but the rows of data have \[1, 1\] values")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                mistake()
+
+    def test_ids_below_0_are_refused_where_a_table_is_asked(self):
+        ids, label = layers.data("ids", [1], "int64", lod_level=1), layers.data("label", [1], "int64")
+        out = layers.sequence_pool(layers.embedding(ids, [None, 2], optimizer=optimizer.Adagrad(0.1)), "sum") + layers.cast(label, "float32")
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        labels = np.full((2, 1), -1)  # no id
+        for given, place in [([[1], [3, -1]], r"-1 \(row 1, value 1, from 0\)"), (np.array([[1, -5], [3, 4]]), r"-5 \(row 0, value 1,"),
+                             (millrace.create_lod_tensor(np.array([1, 2, -7]), [[1, 2]]), r"-7 \(row 2, from 0\)"),
+                             ([[2 ** 63 + 1, -1], [1]], "-1 is below 0")]:
+            with self.assertRaisesRegex(millrace.ConfigError, r'feed "ids": an id is 0 to 2\*\*64 - 1, and ' + place):
+                exe.run(self.main, {"ids": given, "label": labels}, [out])
+            with self.assertRaises(millrace.ConfigError):
+                exe.run(self.main.clone(for_test=True), {"ids": given, "label": labels}, [out])
+        hashed = np.array([[2 ** 64 - 1], [5]], dtype=np.uint64)
+        exe.run(self.main, {"ids": hashed, "label": labels}, [out])
+
+    def test_floats_that_are_not_finite_do_not_train(self):
+        x, y = layers.data("x", [2]), layers.data("y", [1])
+        predict = layers.fc(x, 1, param_attr="w")
+        loss = layers.mean(layers.square_error_cost(predict, y))
+        test = self.main.clone(for_test=True)
+        optimizer.SGD(0.1).minimize(loss)
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        before = self.scope.get("w")
+        bad = np.array([[1, 2], [3, np.nan], [-np.inf, 0]], dtype=np.float32)
+        feed = {"x": bad, "y": np.zeros((3, 1), dtype=np.float32)}
+        with self.assertRaisesRegex(millrace.ConfigError, r'feed "x": nan \(row 1, value 1, from 0\) and 1 more that are not finite, which '
+                                                          "trains the parameters to nan; leave such rows out"):
+            exe.run(self.main, feed, [loss])
+        self.assertTrue((self.scope.get("w") == before).all())
+        with self.assertWarnsRegex(millrace.MillraceWarning, r'feed "x": nan \(row 1, value 1, from 0\)') as caught:
+            exe.run(test, feed, [predict])
+        self.assertEqual(caught.filename, __file__)
 
     def test_feeds_of_int32_are_not_cut(self):
         number = layers.cast(layers.data("n", [1], "int32"), "float32")
@@ -337,9 +554,12 @@ class LayersTest(Fresh):
                 (lambda: layers.embedding(ids, [10]), r"embedding: size is \[vocabulary, dim\], not \[10\]"),
                 (lambda: layers.embedding(ids, [10, "a"]), "embedding: size: a whole number, not 'a'"),
                 (lambda: layers.embedding(ids, [None, 4], padding_idx=-1), "a table that grows has none"),
+                (lambda: layers.embedding(ids, [-5, 3]), r"a vocabulary has at least 1 id, not -5; a table that grows is \[None, 3\]"),
+                (lambda: layers.embedding(ids, [0, 3]), "a vocabulary has at least 1 id, not 0"),
+                (lambda: layers.embedding(ids, [5, 0]), "at least 1"), (lambda: layers.embedding(ids, [5, -2]), "at least 1"),
                 (lambda: layers.embedding(ids, [10, 4], out_of_range="WHAT"), "not 'WHAT'"),
                 (lambda: layers.data("n", 4), 'data "n": shape: a list of sizes, not 4'),
-                (lambda: layers.data("n", [4], True), "dtype is True; give append_batch_size by its name"),
+                (lambda: layers.data("n", [4], "float32", True), "True stands where dtype or lod_level do; give append_batch_size by its name"),
                 (lambda: layers.data("n", [4], "float32", "1"), "lod_level: a whole number, not '1'"),
                 (lambda: layers.data("n", [4], object()), 'a dtype is a name, for example "float32"'),
                 (lambda: millrace.program_guard("main").__enter__(), "program_guard: a Program, not 'main'"),
@@ -349,6 +569,60 @@ class LayersTest(Fresh):
                 (lambda: layers.data("n", [0]), r'data "n": a size is -1 \(any\) or positive; \[-1, 0\]')]:
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 mistake()
+
+    def test_equals_are_compared_value_by_value(self):
+        y, z = layers.data("y", [1], "int64"), layers.data("z", [1])
+        loss = layers.square(z)
+        cases = [((y == 1) * loss, [[0], [4], [0]]), (loss * (y != 1), [[1], [0], [9]]), ((1 == y) * 2.5, [[0], [2.5], [0]]),
+                 ((z == 2.0) + (y != 1), [[1], [1], [1]]), (1 - (y == 1), [[1], [0], [1]]), (-(y == 1), [[0], [-1], [0]]),
+                 ((y == y) * loss, [[1], [4], [9]]), ((np.int64(1) == y) * loss, [[0], [4], [0]]),
+                 ((z == 2.5) * loss, [[0], [0], [0]]), (y == 1, [[False], [True], [False]]),
+                 ((y == 1) == True, [[False], [True], [False]]), ((y == 1) != 2, [[True], [True], [True]])]  # noqa: E712
+        found = millrace.Executor().run(self.main, {y: [[0], [1], [2]], z: [[1], [2], [3]]}, [var for var, _ in cases])
+        for array, (var, wanted) in zip(found, cases):
+            self.assertEqual(array.tolist(), wanted, var.name)
+        self.assertEqual(len({y, z, loss, y}), 3)  # as keys they are objects
+        for mistake, message in [(lambda: y == None, "equal: y: a number, not None"),  # noqa: E711
+                                 (lambda: y == "1", "equal: y: a number, not '1'"), (lambda: y in [loss], "compare names|equal"),
+                                 (lambda: [loss].index(z), "compare names"), (lambda: y == z, "equal"),
+                                 (lambda: z / 0, '"z" is divided by 0')]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                mistake()
+
+    def test_whole_numbers_are_not_divided_by_0(self):
+        a, b = layers.data("a", [2], "int64"), layers.data("b", [2], "int64")
+        exe = millrace.Executor()
+        feed = {"a": [[7, -7], [9, 9]], "b": [[2, 2], [5, 0]]}
+        floats = [layer(layers.cast(a, "float32"), layers.cast(b, "float32"))
+                  for layer in (layers.elementwise_floordiv, layers.elementwise_mod)]
+        whole, rest = exe.run(self.main, feed, floats)
+        self.assertEqual((whole[1, 1], bool(np.isnan(rest[1, 1]))), (np.inf, True))
+        for layer, wanted in [(layers.elementwise_floordiv, [3, -4]), (layers.elementwise_mod, [1, 1]), (layers.elementwise_div, [3, -3])]:
+            main = millrace.Program()
+            with millrace.program_guard(main, millrace.Program()):
+                out = layer(layers.data("a", [2], "int64"), layers.data("b", [2], "int64"))
+            self.assertEqual(exe.run(main, dict(feed, b=[[2, 2], [1, 1]]), [out])[0][0].tolist(), wanted)
+            with self.assertRaisesRegex(millrace.DataError, r'"b" \[2, 2\] is 0 in row 1, value 1 \(both from 0\): no whole number is '
+                                                            "divided by 0"):
+                exe.run(main, feed, [out])
+
+    def test_rows_that_no_batch_touches_move_by_the_rules_that_say_so(self):
+        for rule, moves in [(optimizer.SGD(0.1), False), (optimizer.Adagrad(0.1), False), (optimizer.Ftrl(0.1), False),
+                            (optimizer.Adam(0.1, lazy_mode=True), False), (optimizer.Adam(0.1), True),
+                            (optimizer.Momentum(0.1, 0.9), True), (optimizer.Adamax(0.1), True),
+                            (optimizer.SGD(0.1, regularization=regularizer.L2Decay(0.1)), True)]:
+            main, startup, scope = millrace.Program(), millrace.Program(), millrace.Scope()
+            with millrace.program_guard(main, startup), millrace.scope_guard(scope):
+                ids = layers.data("ids", [1], "int64", lod_level=1)
+                pooled = layers.sequence_pool(layers.embedding(ids, [4, 2], param_attr="table"), "sum")
+                rule.minimize(layers.mean(layers.square(pooled)))
+                exe = millrace.Executor()
+                exe.run(startup)
+                exe.run(main, {"ids": [[1], [2]]})
+                before = scope.get("table")
+                exe.run(main, {"ids": [[2], [2]]})
+                moved = (scope.get("table") != before).any(axis=1).tolist()
+            self.assertEqual(moved[1:3], [moves, True], rule)
 
     def test_variables_calculate_with_numbers(self):
         x = layers.data("x", [2], np.float32)

@@ -46,6 +46,64 @@ class QueueTest(unittest.TestCase):
             millrace.PyArrayFeedQueue(2, [[-1, 3]], millrace.CPUPlace())
         self.assertEqual(repr(queue), "PyArrayFeedQueue(0 of 1: int64 [-1])")
 
+    def test_the_last_of_several_producers_closes_it(self):
+        queue = make(2)
+        first_left = threading.Event()
+
+        def produce(number, rows):
+            with queue:
+                for row in range(rows):
+                    queue.push((np.array([row]),))
+                if number:
+                    first_left.wait()
+            first_left.set()
+
+        # The first has left before the second begins to push; that others come is said.
+        queue.expect(3)
+        threads = [threading.Thread(target=produce, args=(number, 40 + number)) for number in range(3)]
+        threads[0].start()
+        seen = [queue.pop() for _ in range(40)]
+        threads[0].join()
+        self.assertFalse(queue.is_closed())
+        for thread in threads[1:]:
+            thread.start()
+        seen += list(queue)
+        for thread in threads:
+            thread.join()
+        self.assertEqual((len(seen), queue.is_closed()), (40 + 41 + 42, True))
+        with self.assertRaisesRegex(millrace.CancelledError, r"tell it how many by expect\(number\)"):
+            queue.push((np.array([1]),))
+        # Nested within one another, nobody needs to say it.
+        queue = make(2)
+        with queue:
+            with queue:
+                pass
+            self.assertFalse(queue.is_closed())
+        self.assertTrue(queue.is_closed())
+        # An exception ends it for all at once.
+        queue = make(2)
+        with queue:
+            with self.assertRaises(KeyError), queue:
+                raise KeyError("x")
+            self.assertTrue(queue.is_closed())
+
+    def test_a_closed_queue_is_opened_again(self):
+        queue = make(2)
+        queue.push((np.array([1]),))
+        queue.close(KeyError("x"))
+        queue.reopen()
+        self.assertEqual((queue.size(), queue.is_closed(), queue.capacity()), (0, False, 2))
+        queue.push((np.array([2]),))
+        queue.reopen()  # open as it is
+        queue.end_pass()
+        queue.close()
+        self.assertEqual([queue.pop()[0].tolist(), queue.pop(), queue.pop()], [[2], None, None])
+
+    def test_floats_that_are_not_finite_are_said(self):
+        queue = make(2, [(-1, 2)], ["float32"])
+        with self.assertWarnsRegex(millrace.MillraceWarning, r"array 0: inf \(row 1, value 0, from 0\)"):
+            queue.push((np.array([[1, 2], [np.inf, 3]], dtype=np.float32),))
+
     def test_its_arguments_have_the_names_of_the_design(self):
         holder = millrace.PyArrayFeedQueueHolder()
         holder.init_once(capacity=2, dims=[[-1, 3], [-1]], place=millrace.CPUPlace())
@@ -266,7 +324,7 @@ class QueueTest(unittest.TestCase):
                 (lambda: make(2, [[1]], ["nonsense"]), "init_once: dtypes: .*nonsense"),
                 (lambda: make(2, [[1]], ["complex64"]), 'there is no dtype "complex64"'),
                 (lambda: make(2, [[1]], ["int64", "int64"]), "2 dtypes for 1 shapes"),
-                (lambda: queue.push((np.ma.array(array, mask=array > 1),)), "array 0 is masked"),
+                (lambda: queue.push((np.ma.array(array, mask=array < 1),)), "array 0: [1-9][0-9]* of [0-9]+ values are masked"),
                 (lambda: queue.push((array.astype(">f4"),)), "array 0: no tensor holds values of dtype >f4"),
                 (lambda: queue.push((np.zeros((1,) * 9, dtype=np.float32),)), "array 0: a tensor has at most 8 axes"),
                 (lambda: queue.push(([[1], [2, 3]],)), "array 0: list does not come in as an array|dtype object"),

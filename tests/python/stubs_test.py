@@ -48,6 +48,24 @@ class StubsTest(unittest.TestCase):
                                   text=True, cwd=folder, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
 
+    def test_a_script_with_parts_comparisons_and_types_of_numpy_fits_the_stubs(self):
+        if importlib.util.find_spec("mypy") is None:
+            self.skipTest("mypy is not here")
+        with tempfile.TemporaryDirectory() as folder:
+            support.write(os.path.join(folder, "script.py"), """\
+import numpy as np
+import millrace
+from millrace import io, layers
+x = layers.data("x", [4], dtype=np.float32)
+part = (x[0] < 3.0) * x[0:2] * (x == 1)
+layers.less_than(layers.cast(part, np.dtype("int64")), 3.0)
+millrace.Executor().run(feed={x: np.zeros((1, 4)), "ids": millrace.create_lod_tensor([1, 2], [[2]])}, fetch_list=[part])
+io.PyReader([x]).decorate_batch_generator(lambda: iter([]))
+""")
+            done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "script.py"], capture_output=True, text=True, cwd=folder,
+                                  env=dict(os.environ, MYPYPATH=os.path.dirname(os.path.dirname(millrace.__file__))), check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
     def test_the_package_has_what_it_names(self):
         for name in millrace.__all__:
             self.assertIsNotNone(getattr(millrace, name), name)

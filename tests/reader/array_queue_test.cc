@@ -124,6 +124,48 @@ TEST(ArrayQueueTest, AReaderEndsWithTheQueueAndCannotStartOver) {
   EXPECT_THAT(reader.ReInit().message(), ::testing::StartsWith("PyArrayReader does not support ReInit(): "));
 }
 
+TEST(ArrayQueueTest, AMarkEndsAPassAndLeavesTheQueueOpen) {
+  const auto queue = MakeQueue(8);
+  PyArrayReader reader(queue);
+  for (const int64_t value : {1, 2}) ASSERT_TRUE(queue->Push(Values({value}), stop_token()).ok());
+  ASSERT_TRUE(queue->EndPass(stop_token()).ok());
+  for (const int64_t value : {3, 4}) ASSERT_TRUE(queue->Push(Values({value}), stop_token()).ok());
+  std::vector<LoDTensor> out;
+  ASSERT_TRUE(*reader.ReadNext(&out, stop_token()));
+  ASSERT_TRUE(*reader.ReadNext(&out, stop_token()));
+  EXPECT_FALSE(*reader.ReadNext(&out, stop_token()));
+  ASSERT_TRUE(reader.ReInit().ok());
+  ASSERT_TRUE(*reader.ReadNext(&out, stop_token()));
+  EXPECT_EQ(out[0].values.data<int64_t>()[0], 3);
+  // What is left of a pass is dropped, once its end is there.
+  EXPECT_THAT(reader.ReInit().message(), ::testing::HasSubstr("this pass has no end yet; call queue.end_pass() first"));
+  ASSERT_TRUE(queue->Push(Values({5}), stop_token()).ok());
+  ASSERT_TRUE(queue->EndPass(stop_token()).ok());
+  ASSERT_TRUE(queue->Push(Values({6}), stop_token()).ok());
+  ASSERT_TRUE(reader.ReInit().ok());
+  ASSERT_TRUE(*reader.ReadNext(&out, stop_token()));
+  EXPECT_EQ(out[0].values.data<int64_t>()[0], 6);
+}
+
+TEST(ArrayQueueTest, AReaderGoesOnWhenTheQueueIsOpenedAgain) {
+  const auto queue = MakeQueue(4);
+  PyArrayReader reader(queue);
+  std::vector<LoDTensor> out;
+  for (const int64_t value : {7, 8}) {
+    ASSERT_TRUE(queue->Push(Values({value}), stop_token()).ok());
+    queue->Close(Status::Ok());
+    ASSERT_TRUE(*reader.ReadNext(&out, stop_token()));
+    EXPECT_EQ(out[0].values.data<int64_t>()[0], value);
+    EXPECT_FALSE(*reader.ReadNext(&out, stop_token()));
+    EXPECT_FALSE(reader.ReInit().ok());
+    queue->Reopen();
+    queue->Reopen();  // open as it is
+    EXPECT_FALSE(queue->is_closed());
+    ASSERT_TRUE(reader.ReInit().ok());
+  }
+  EXPECT_EQ(queue->openings(), 2U);
+}
+
 TEST(ArrayQueueTest, FailuresReachBothSides) {
   const auto queue = MakeQueue(4);
   ASSERT_TRUE(queue->Push(Values({1}), stop_token()).ok());

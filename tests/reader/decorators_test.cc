@@ -183,7 +183,7 @@ TEST(DoubleBufferReader, StartsOverInTheMiddle) {
 
 TEST(DoubleBufferReader, DeliversWhatIsBeforeAFailureAndThenTheFailure) {
   DoubleBufferReader reader(MakeRowReader("f", 0, 9, {.fails_at = 3}));
-  EXPECT_THAT(ReadToEnd(reader), ElementsAre("0", "1", "2", "bad data: f: record 3: broken"));
+  EXPECT_THAT(ReadToEnd(reader), ElementsAre("0", "1", "2", "bad data: f: record 4: broken"));
 }
 
 TEST(DoubleBufferReader, LeavesNoThreadBehind) {

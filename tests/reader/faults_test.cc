@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "paths.h"
 #include "reader/batch_reader.h"
 #include "reader/double_buffer_reader.h"
 #include "reader/format_files.h"
@@ -82,7 +83,7 @@ class ReaderFaults : public FormatFiles {
  protected:
   std::vector<CutFile> CutFiles() const {
     const std::string csv = Repeated("1,2,3,7\n", 40);
-    const std::string golden = std::string(MILLRACE_SOURCE_DIR) + "/tests/golden/records/";
+    const std::string golden = SourceDir() + "/tests/golden/records/";
     const std::vector<TensorSpec> named = {{DType::kFloat32, {-1, 2}, 0, "x"}, {DType::kInt64, {-1, 1}, 1, "ids"}};
     const std::string picture = JpegPicture(8, 8, 1, [](int x, int y, int) { return 31 * x ^ 17 * y; });
     return {
@@ -177,8 +178,8 @@ TEST_F(ReaderFaults, AFileThatGoesAwayAfterItWasFoundIsNamed) {
 TEST_F(ReaderFaults, AReaderThatFailsOrGivesOtherShapesEndsEveryThread) {
   const int before = ThreadsNow();
   const std::vector<std::pair<RowScript, std::string>> scripts = {
-      {{.fails_at = 13}, "rows: record 13: broken"},
-      {{.misfits_at = 13}, "rows: record 13: output 0: wanted float32 [-1, 2], got float32 [1, 3]"}};
+      {{.fails_at = 13}, "rows: record 14: broken"},
+      {{.misfits_at = 13}, "rows: record 14: output 0: wanted float32 [-1, 2], got float32 [1, 3]"}};
   for (const auto& [script, message] : scripts) {
     auto reader = ReadAhead(MakeRowReader("rows", 0, 100, script));
     EXPECT_EQ(End(*reader).message(), message);

@@ -374,9 +374,9 @@ TEST_F(RecordIOFiles, SayWhatIsBroken) {
   EXPECT_THAT(records(packed), ElementsAre("bad data: a.recordio: byte 0: the chunk is compressed (snappy); write it "
                                            "without, and compress the file by gzip or zstd"));
   EXPECT_THAT(Records(Write("b.recordio", good), {shapes_[0]}),
-              ElementsAre("bad data: b.recordio: record 0: wanted 1 tensors, got 2"));
+              ElementsAre("bad data: b.recordio: record 1: wanted 1 tensors, got 2"));
   EXPECT_THAT(Records(Write("c.recordio", good), {shapes_[1], shapes_[0]}),
-              ElementsAre("bad data: c.recordio: record 0: output 0: wanted int64 [-1, 1] of lod_level 1, got float32 "
+              ElementsAre("bad data: c.recordio: record 1: output 0: wanted int64 [-1, 1] of lod_level 1, got float32 "
                           "[1, 1]"));
 }
 

@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "paths.h"
 #include "reader/format_files.h"
 
 namespace millrace {
@@ -17,7 +18,7 @@ const TensorSpec kPixels = {DType::kUint8, {-1, 3}, 0, "pixels"};
 class GoldenRecords : public FormatFiles {
  protected:
   void ExpectRead(const std::string& name, const std::vector<TensorSpec>& shapes) const {
-    const std::string path = std::string(MILLRACE_SOURCE_DIR) + "/tests/golden/records/" + name;
+    const std::string path = SourceDir() + "/tests/golden/records/" + name;
     std::istringstream lines(ReadFile(path + ".txt").value());
     std::vector<std::string> expected;
     for (std::string line; std::getline(lines, line);) expected.push_back(line);

@@ -149,6 +149,23 @@ TEST_F(JpegFiles, FoldersOfClassesLabelTheirPictures) {
   EXPECT_THAT(Labelled(folder() + "/numbers/10/a.jpg"), ElementsAre("10 | 10"));
 }
 
+TEST_F(JpegFiles, APictureNamedWithoutItsFolderThrewForItsLabel) {
+  Write("numbers/7/a.jpg", Grey(7));
+  std::filesystem::create_directory(folder() + "/gone");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder() + "/numbers/7");
+  EXPECT_THAT(Labelled("a.jpg"), ElementsAre("7 | 7"));
+  // A working directory without a name: what is relative to it can be read and not be told.
+  std::filesystem::current_path(folder() + "/gone");
+  std::filesystem::remove(folder() + "/gone");
+  EXPECT_THAT(
+      Labelled("jpeg:../numbers/7"),
+      ElementsAre(
+          "input/output error: the pictures in \"../numbers/7\" have no label, as the path of their folder cannot "
+          "be told: No such file or directory; give the whole path"));
+  std::filesystem::current_path(before);
+}
+
 TEST_F(JpegFiles, LabelsNeedNotBe) {
   Write("pictures/b.jpg", Grey(2, 1, 1));
   Write("pictures/a.jpg", Grey(1, 1, 1));

@@ -25,7 +25,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-/// Files "rows:N": 10 records from 10 * N on. "rows:bad" fails at its record 3, "rows:slow" waits there for a stop,
+/// Files "rows:N": 10 records from 10 * N on. "rows:bad" fails at its record 4, "rows:slow" waits there for a stop,
 /// "rows:missing" cannot be opened.
 ReaderRegistry RowRegistry() {
   ReaderRegistry registry;
@@ -148,18 +148,36 @@ TEST(MultipleReader, APipeDoesNotStartOver) {
                 "one pass");
 }
 
+TEST(MultipleReader, AFileThatIsReplacedBetweenPassesIsAnError) {
+  const TempDir folder = TempDir::Create("rows_twice").value();
+  const std::string path = folder.path() + "/rows.csv";
+  std::ofstream(path) << "1\n2\n3\n";
+  ReaderRegistry registry;
+  ASSERT_TRUE(RegisterBuiltinFormats(registry).ok());
+  const std::vector<TensorSpec> shapes = {{DType::kFloat32, {-1, 1}, 0}};
+  const auto reader = MultipleReader::Create({{path}, "", 1, 4}, registry, shapes).value();
+  EXPECT_EQ(ReadToEnd(*reader).size(), 3U);
+  ASSERT_TRUE(reader->ReInit().ok());
+  EXPECT_EQ(ReadToEnd(*reader).size(), 3U);
+  std::ofstream(path) << "7\n";
+  ASSERT_TRUE(reader->ReInit().ok());
+  std::vector<LoDTensor> item;
+  EXPECT_THAT(reader->ReadNext(&item, {}).status().message(),
+              ::testing::HasSubstr("\"" + path + "\" has changed since it was first read, from 6 bytes to 2"));
+}
+
 TEST(MultipleReader, EndsAPassWithTheErrorOfAFile) {
   const ReaderRegistry registry = RowRegistry();
   const auto reader = OpenRows(registry, {"0", "bad", "1"}, 1);
   std::vector<std::string> expected = Numbers(0, 10);
   const std::vector<std::string> more = Numbers(900, 903);
   expected.insert(expected.end(), more.begin(), more.end());
-  expected.push_back("bad data: bad: record 3: broken");
+  expected.push_back("bad data: bad: record 4: broken");
   EXPECT_THAT(ReadToEnd(*reader), ElementsAreArray(expected));
-  EXPECT_THAT(ReadToEnd(*reader), ElementsAre("bad data: bad: record 3: broken"));
+  EXPECT_THAT(ReadToEnd(*reader), ElementsAre("bad data: bad: record 4: broken"));
   for (const int threads : {2, 5}) {
     const auto many = OpenRows(registry, {"0", "1", "bad", "2", "3", "4"}, threads, 2);
-    EXPECT_EQ(ReadToEnd(*many).back(), "bad data: bad: record 3: broken");
+    EXPECT_EQ(ReadToEnd(*many).back(), "bad data: bad: record 4: broken");
   }
 }
 

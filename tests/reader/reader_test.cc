@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
 #include "reader/reader_holder.h"
 #include "reader/row_reader.h"
 
@@ -51,16 +56,22 @@ TEST(FileReader, NamesFileRecordOutputAndBothShapesOfARecordThatDoesNotFit) {
   const auto reader = MakeRowReader("data/part-3", 0, 5, {.misfits_at = 1});
   EXPECT_THAT(
       ReadToEnd(*reader),
-      ElementsAre("0", "bad data: data/part-3: record 1: output 0: wanted float32 [-1, 2], got float32 [1, 3]"));
+      ElementsAre("0", "bad data: data/part-3: record 2: output 0: wanted float32 [-1, 2], got float32 [1, 3]"));
+}
+
+TEST(FileReader, RecordsAreCountedFromOneAsLinesAre) {
+  const auto reader = MakeRowReader("f", 0, 5, {.misfits_at = 0});
+  EXPECT_THAT(ReadToEnd(*reader),
+              ElementsAre("bad data: f: record 1: output 0: wanted float32 [-1, 2], got float32 [1, 3]"));
 }
 
 TEST(FileReader, AFailureStaysUntilReInit) {
   const auto reader = MakeRowReader("f", 0, 5, {.fails_at = 1});
-  EXPECT_THAT(ReadToEnd(*reader), ElementsAre("0", "bad data: f: record 1: broken"));
-  EXPECT_THAT(ReadToEnd(*reader), ElementsAre("bad data: f: record 1: broken"));
-  EXPECT_EQ(reader->HasNext({}).status().message(), "f: record 1: broken");
+  EXPECT_THAT(ReadToEnd(*reader), ElementsAre("0", "bad data: f: record 2: broken"));
+  EXPECT_THAT(ReadToEnd(*reader), ElementsAre("bad data: f: record 2: broken"));
+  EXPECT_EQ(reader->HasNext({}).status().message(), "f: record 2: broken");
   ASSERT_TRUE(reader->ReInit().ok());
-  EXPECT_THAT(ReadToEnd(*reader), ElementsAre("0", "bad data: f: record 1: broken"));
+  EXPECT_THAT(ReadToEnd(*reader), ElementsAre("0", "bad data: f: record 2: broken"));
 }
 
 TEST(CheckTensor, RefusesALoDThatDoesNotCutTheTensor) {
@@ -91,6 +102,48 @@ TEST(ReaderHolder, EndsAsItIsAsked) {
   EXPECT_EQ(end.code(), StatusCode::kNotFound);
   EXPECT_EQ(end.message(),
             "the reader is at its end after 1 items: ask has_next first, reset it, or read with throw_eof_exp: false");
+}
+
+/// Delivers one item: a matrix of doubles.
+class OneMatrix final : public ReaderBase {
+ public:
+  explicit OneMatrix(std::vector<double> values)
+      : ReaderBase({{DType::kFloat64, {-1, 2}, 0}}), values_(std::move(values)) {}
+
+ private:
+  Result<bool> Produce(std::vector<LoDTensor>* out, const std::stop_token&) override {
+    if (std::exchange(is_done_, true)) return false;
+    out->resize(1);
+    double* to = (*out)[0].values.Resize<double>({static_cast<int64_t>(values_.size()) / 2, 2});
+    std::copy(values_.begin(), values_.end(), to);
+    return true;
+  }
+  Status Restart() override {
+    is_done_ = false;
+    return Status::Ok();
+  }
+
+  std::vector<double> values_;
+  bool is_done_ = false;
+};
+
+TEST(ReaderHolder, ANanWentToWhoTrainsByIt) {
+  const double nan = std::nan("");
+  const double inf = std::numeric_limits<double>::infinity();
+  for (const auto& [values, found] : std::vector<std::pair<std::vector<double>, std::string>>{
+           {{1, 2, 3, nan}, "nan (row 1, value 1, from 0)"}, {{-inf, 2}, "-inf (row 0, value 0, from 0)"}}) {
+    ReaderHolder holder;
+    holder.Hold(std::make_unique<OneMatrix>(values), "matrix");
+    std::vector<LoDTensor> item;
+    EXPECT_TRUE(holder.ReadNext(&item, EndOfData::kError, {}).ok()) << "unless it is asked for";
+    ASSERT_TRUE(holder.ReInit().ok());
+    holder.set_only_finite(true);
+    const Status refused = holder.ReadNext(&item, EndOfData::kError, {});
+    EXPECT_EQ(refused.code(), StatusCode::kBadData);
+    EXPECT_EQ(refused.message(), "output 0 of the reader: " + found +
+                                     ", which trains the parameters to nan; leave such rows out, or give a value for "
+                                     "what is missing");
+  }
 }
 
 TEST(ReaderHolder, GivesItsReaderAwayOnce) {

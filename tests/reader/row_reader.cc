@@ -15,7 +15,7 @@ class RowReader : public FileReader {
  private:
   Result<bool> ReadRecord(std::vector<LoDTensor>* out, const std::stop_token& stop) override {
     if (next_ == rows_) return false;
-    if (script_.fails_at == next_) return BadData(file() + ": record " + std::to_string(next_) + ": broken");
+    if (script_.fails_at == next_) return BadData(Where() + ": broken");
     if (script_.waits_at == next_) {
       std::mutex mutex;
       std::unique_lock lock(mutex);

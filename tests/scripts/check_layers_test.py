@@ -1,6 +1,7 @@
 """Tests of scripts/check_layers.py on source trees made for them."""
 
 import os
+import re
 import sys
 import tempfile
 import unittest
@@ -8,6 +9,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import check_layers  # noqa: E402
+from check_layers import LAYER_OF  # noqa: E402
 
 
 class CheckLayersTest(unittest.TestCase):
@@ -25,25 +27,45 @@ class CheckLayersTest(unittest.TestCase):
             self.complaints({
                 "core/status.h": "#include <string>\n",
                 "core/status.cc": '#include "core/status.h"\n',
-                "framework/scope.h": '#include "core/status.h"\n#include "framework.pb.h"\n',
-                "app/main.cc": '#include <gflags/gflags.h>\n#include "framework/scope.h"\n',
+                "runtime/scope.h": '#include "core/status.h"\n#include "framework.pb.h"\n',
+                "app/main.cc": '#include <gflags/gflags.h>\n#include "runtime/scope.h"\n',
             }))
 
     def test_looking_upstairs_is_named_with_its_line(self):
         self.assertEqual(
-            ['core/a.cc:2: "trainer/b.h": core (layer 0) may not look at trainer (layer 7)'],
+            ['core/a.cc:2: "trainer/b.h": core (layer 0) may not look at trainer (layer %d)' % LAYER_OF["trainer"]],
             self.complaints({"core/a.cc": '\n  # include "trainer/b.h"\n', "trainer/b.h": ""}))
 
     def test_rooms_of_one_layer_do_not_meet(self):
         found = self.complaints({"ops/a.cc": '#include "datafeed/b.h"\n', "datafeed/b.h": ""})
-        self.assertEqual(['ops/a.cc:1: "datafeed/b.h": ops (layer 4) may not look at datafeed (layer 4)'], found)
+        self.assertEqual(['ops/a.cc:1: "datafeed/b.h": ops (layer {0}) may not look at datafeed (layer {0})'.format(
+            LAYER_OF["ops"])], found)
 
-    def test_strangers(self):
+    def test_a_family_of_operators_sees_the_door_and_no_other_family(self):
+        found = self.complaints({
+            "ops/kernel.h": '#include "ops/math/own.h"\n',
+            "ops/math/own.h": '#include "ops/kernel.h"\n#include "ops/loss/other.h"\n#include "datafeed/b.h"\n',
+            "ops/loss/other.h": "",
+            "datafeed/b.h": "",
+        })
+        self.assertEqual([
+            'ops/kernel.h:1: "ops/math/own.h": ops (layer %d) may not look at ops/math (layer %d)' %
+            (LAYER_OF["ops"], LAYER_OF["ops/math"]),
+            'ops/math/own.h:2: "ops/loss/other.h": ops/math (layer {0}) may not look at ops/loss (layer {0})'.format(
+                LAYER_OF["ops/math"]),
+            'ops/math/own.h:3: "datafeed/b.h": ops/math and datafeed do not know each other',
+        ], found)
+
+    def test_a_room_that_has_grown_too_large_is_named(self):
+        found = self.complaints({"core/a.cc": "\n" * check_layers.MOST_LINES, "core/b.cc": "\n"})
+        self.assertEqual(["core: 12001 lines; a room has at most 12000"], found)
+
+    def test_forbidden_pairs(self):
         found = self.complaints({"device_worker/a.h": '#include "ops/b.h"\n', "ops/b.h": ""})
         self.assertEqual(['device_worker/a.h:1: "ops/b.h": device_worker and ops do not know each other'], found)
 
     def test_libraries_have_their_rooms(self):
-        found = self.complaints({"trainer/a.cc": "#include <gflags/gflags.h>\n", "ops/b.cc": "#include <dnnl.hpp>\n"})
+        found = self.complaints({"trainer/a.cc": "#include <gflags/gflags.h>\n", "kernels/b.cc": "#include <dnnl.hpp>\n"})
         self.assertEqual(["trainer/a.cc:1: <gflags/gflags.h> belongs to app"], found)
 
     def test_headers_must_exist_and_name_their_room(self):
@@ -53,8 +75,23 @@ class CheckLayersTest(unittest.TestCase):
             found)
 
     def test_an_unknown_room_is_an_error(self):
-        self.assertEqual(["attic: the room attic is not in the table of check_layers.py"],
-                         self.complaints({"attic/a.cc": ""}))
+        self.assertEqual(["attic: the room attic is not in src/rooms.txt"], self.complaints({"attic/a.cc": ""}))
+        self.assertEqual(["ops/attic: the room ops/attic is not in src/rooms.txt"],
+                         self.complaints({"ops/attic/a.cc": ""}))
+
+    def test_the_tour_has_a_paragraph_for_every_room_and_names_files_that_are_there(self):
+        with open(os.path.join(ROOT, "docs", "tour.md"), encoding="utf-8") as file:
+            tour = file.read()
+        paragraphs = set(re.findall(r"\*\*([a-z_]+)\*\*", tour))
+        self.assertEqual({room for room in LAYER_OF if "/" not in room}, paragraphs)
+        self.assertEqual([], [room for room in LAYER_OF if "/" in room and "`%s`" % room.split("/")[1] not in tour])
+        paths = re.findall(r"`([\w/]+\.\w+|[\w]+/[\w/]*)`", tour)
+        self.assertGreater(len(paths), 50)
+        places = [ROOT, os.path.join(ROOT, "src")]
+        self.assertEqual([], [
+            path for path in paths
+            if "/" in path and not any(os.path.exists(os.path.join(place, path)) for place in places)
+        ])
 
     def test_this_repository(self):
         self.assertEqual([], check_layers.check(os.path.join(ROOT, "src")))

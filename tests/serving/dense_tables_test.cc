@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "framework/op_registry.h"
-#include "framework/tensor.h"
-#include "framework/var_meta.h"
 #include "model.pb.h"
+#include "program/op_registry.h"
+#include "program/var_meta.h"
+#include "runtime/tensor.h"
 #include "table/sparse_table.h"
 
 namespace millrace {

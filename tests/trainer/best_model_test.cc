@@ -9,6 +9,7 @@
 #include "e2e/small_job.h"
 #include "trainer/in_process.h"
 #include "trainer/job_run.h"
+#include "trainer/model_check.h"
 
 namespace millrace {
 namespace {
@@ -37,7 +38,7 @@ class BestModelTest : public testing::TestWithParam<const char*> {
   }
   Result<RunSummary> Run(const std::string& path, const std::string& name, const std::vector<std::string>& overrides,
                          const std::string& resume = "never") {
-    return RunJob(*MakeJob(path, small_.folder() + "/" + name, overrides), resume, {});
+    return RunJob(*MakeJob(path, small_.folder() + "/" + name, overrides), resume, "last", {});
   }
   std::vector<std::string> Model(const std::string& name) {
     return FolderContent(small_.folder() + "/" + name + "/model");
@@ -100,6 +101,18 @@ TEST_F(BestModelLostTest, WithoutAWatchTheLastIsSaved) {
   EXPECT_FALSE(summary->is_best_model);
   EXPECT_EQ(summary->eval.step, summary->batches);
   EXPECT_NE(Model("out"), ModelAfterTenBatches(path));
+}
+
+TEST(CheckToBeSaved, LooksOnceAfterAStep) {
+  const SmallJob small(32, 1);
+  const std::unique_ptr<Job> job = MakeJob(small.DeepJob(""), "");
+  ASSERT_TRUE(job->InitParameters().ok());
+  RunReport report;
+  EXPECT_TRUE(CheckToBeSaved(*job, 7, &report).ok());
+  job->root().Find("y.b_0")->GetMutable<Tensor>()->mutable_data<float>()[0] = HUGE_VALF;
+  EXPECT_TRUE(CheckToBeSaved(*job, 7, &report).ok()) << "nobody trained since: it is not read again";
+  EXPECT_EQ(CheckToBeSaved(*job, 8, &report).code(), StatusCode::kBadData);
+  EXPECT_EQ(CheckToBeSaved(*job, 8, &report).code(), StatusCode::kBadData) << "what failed is no less wrong";
 }
 
 }  // namespace

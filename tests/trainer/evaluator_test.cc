@@ -8,7 +8,7 @@
 #include <map>
 
 #include "e2e/small_job.h"
-#include "program/variable_store.h"
+#include "runtime/variable_store.h"
 #include "threads_now.h"
 #include "trainer/in_process.h"
 
@@ -97,12 +97,15 @@ class EvaluatorTest : public testing::TestWithParam<std::tuple<const char*, int>
     }
   }
   std::string Held(int f) const { return small_.folder() + "/held-" + std::to_string(f); }
-  std::unique_ptr<Job> MakeTrained() {
+  std::unique_ptr<Job> MakeUntrained() {
     const auto& [dataset, workers] = GetParam();
     const std::string path =
         small_.DeepJob("thread_num: " + std::to_string(workers) + " dataset { class_name: \"" + dataset +
                        "\" } eval { filelist: \"" + Held(1) + "\" filelist: \"" + Held(2) + "\" every_epochs: 0 }");
-    std::unique_ptr<Job> job = MakeJob(path, "", {"filelist=[\"" + small_.files()[0] + "\"]"});
+    return MakeJob(path, "", {"filelist=[\"" + small_.files()[0] + "\"]"});
+  }
+  std::unique_ptr<Job> MakeTrained() {
+    std::unique_ptr<Job> job = MakeUntrained();
     EXPECT_TRUE(TrainJob(*job).ok());
     return job;
   }
@@ -151,8 +154,9 @@ TEST_P(EvaluatorTest, WritesNoParameterAndMakesNoRow) {
 }
 
 TEST_P(EvaluatorTest, ABadLineEndsItWithItsPlaceAndNoThreadStays) {
-  const std::unique_ptr<Job> job = MakeTrained();
   std::ofstream(Held(2), std::ios::app) << "1 x\n";
+  const std::unique_ptr<Job> job = MakeUntrained();
+  ASSERT_TRUE(job->InitParameters({}).ok());
   const int threads = ThreadsNow();
   const Result<EvalReport> report = Evaluator::Create(*job, *job->eval_dataset()).value()->Run({}, {});
   EXPECT_EQ(report.status().code(), StatusCode::kBadData);

@@ -25,11 +25,16 @@ constexpr int kBatch = 32;
 class Notes final : public RunReporter {
  public:
   void OnTick(const RunProgress&) override {}
+  Status OnLoad(const PassStats&) override { return Status::Ok(); }
   Status OnFetch(const FetchLine& line) override {
     ++fetches;
     lines.push_back(line);
     most_threads = std::max(most_threads, ThreadsNow());
     return failure;
+  }
+  Status OnPoint(const FetchLine& line) override {
+    points.push_back(line);
+    return Status::Ok();
   }
   Status OnEval(const EvalReport& report) override {
     eval_steps.push_back(report.step);
@@ -42,6 +47,7 @@ class Notes final : public RunReporter {
 
   std::atomic<int> fetches{0};  ///< lines so far, for other threads
   std::vector<FetchLine> lines;
+  std::vector<FetchLine> points;
   std::vector<int64_t> eval_steps;
   std::vector<PassReport> passes;
   Status failure;
@@ -178,6 +184,36 @@ TEST_P(MultiTrainerTest, AWindowOfAMetricIsWhatCameSinceTheLastPrint) {
   EXPECT_EQ(values[0].values, values[1].values) << "one window that is the whole epoch";
   EXPECT_EQ(notes_.passes[0].metrics.back().first, "gauc");
   EXPECT_EQ(notes_.passes[0].metrics.back().second, values[0].values[0]);
+}
+
+TEST_P(MultiTrainerTest, EpochsThatPrintNothingLeaveAPoint) {
+  for (const char* period : {"0", "100", "60"}) {
+    notes_.lines.clear();
+    notes_.points.clear();
+    notes_.passes.clear();
+    const std::unique_ptr<Job> job = MakeJob(
+        JobOf("update_mode: SERIAL epochs: 2"), "",
+        {"fetch_config={fetch_var_names: [\"loss\", \"batch_auc\"] print_period: " + std::string(period) + "}"});
+    ASSERT_TRUE(Run(*job).ok());
+    if (period == std::string("60")) {
+      EXPECT_EQ(notes_.lines.size(), 2U);
+      EXPECT_EQ(notes_.points.size(), 0U) << "a print of its last batch is the epoch's point";
+      continue;
+    }
+    EXPECT_EQ(notes_.lines.size(), 0U);
+    ASSERT_EQ(notes_.points.size(), 2U) << period;
+    for (size_t epoch = 0; epoch < 2; ++epoch) {
+      const FetchLine& point = notes_.points[epoch];
+      EXPECT_EQ(point.step, 60 * (static_cast<int64_t>(epoch) + 1));
+      EXPECT_EQ(point.epoch, static_cast<int64_t>(epoch));
+      EXPECT_EQ(point.examples, small_.lines() * (static_cast<int64_t>(epoch) + 1));
+      std::vector<std::string> names;
+      for (const FetchLine::Value& value : point.values) names.push_back(value.name);
+      EXPECT_THAT(names, ElementsAre("loss", "batch_auc", "auc", "logloss", "calibration", "gauc"));
+      EXPECT_EQ(point.values[1].values, point.values[2].values);
+      EXPECT_EQ(point.values[2].values[0], notes_.passes[epoch].metrics[0].second);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Datasets, MultiTrainerTest, testing::Values("QueueDataset", "InMemoryDataset"));

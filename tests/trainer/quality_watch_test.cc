@@ -57,8 +57,9 @@ TEST_F(QualityWatchTest, CalibrationIsBestAtOne) {
   EXPECT_EQ(Bests(KeepBest("calibration"), "calibration", {0.7, 1.2, 1.4, 0.9}), "1101");
 }
 
-TEST_F(QualityWatchTest, AValueThatIsNoNumberIsNeverBetter) {
-  EXPECT_EQ(Bests(KeepBest("auc"), "auc", {std::nan(""), 0.1, std::nan("")}), "110");
+TEST_F(QualityWatchTest, AValueThatIsNoNumberIsNeverTheBest) {
+  EXPECT_EQ(Bests(KeepBest("auc"), "auc", {std::nan(""), 0.1, std::nan("")}), "010");
+  EXPECT_EQ(Bests(KeepBest("loss"), "loss", {HUGE_VAL, std::nan(""), 0.7, 0.8}), "0010");
 }
 
 TEST_F(QualityWatchTest, MinDeltaIsWhatABetterValueMustGain) {

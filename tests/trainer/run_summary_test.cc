@@ -65,6 +65,63 @@ TEST(RunSummaryTest, TheBottleneckSaysWhatToChange) {
   EXPECT_EQ(Summarize({}, 2, 5).bottleneck, "nothing was trained");
 }
 
+TEST(RunSummaryTest, OneFileIsSplitAsThreadsDoNotHelpThere) {
+  RunReport report = ReportOf(3, 1);
+  EXPECT_THAT(Summarize(report, 2, 5).bottleneck,
+              HasSubstr("raise data_desc.thread_num (3 files can be read at a time)"));
+  for (PassReport& pass : report.passes) pass.data.files = 1;
+  EXPECT_THAT(Summarize(report, 2, 5).bottleneck,
+              HasSubstr("make it faster, split the one file into several, each of which a thread of"));
+}
+
+TEST(RunSummaryTest, AStoppedRunDoesNotCountTheFilesThatItHadNotMet) {
+  RunReport report = ReportOf(3, 1);
+  report.interrupted = true;
+  for (PassReport& pass : report.passes) pass.data.files = 1;
+  EXPECT_THAT(Summarize(report, 2, 5).bottleneck,
+              HasSubstr("make it faster, raise data_desc.thread_num as far as there are files, or prepare"));
+}
+
+TEST(RunSummaryTest, AStoppedRunSaysHowToGoOnWhereThereIsACheckpoint) {
+  const std::string advice = "  go on       with --resume=auto\n";
+  RunReport report = ReportOf(3, 1);
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), testing::Not(HasSubstr(advice)));
+  report.interrupted = true;
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), testing::EndsWith(advice));
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), ""), testing::Not(HasSubstr(advice)));
+  RunSummary inference = Summarize(report, 2, 5);
+  inference.infer = true;
+  EXPECT_THAT(ClosingBlock(inference, "out"), testing::Not(HasSubstr(advice)));
+  report.state.step = 0;
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), testing::Not(HasSubstr(advice)));
+  report.state.step = 20;
+  report.is_unsound = true;
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), testing::Not(HasSubstr(advice)));
+  report.is_unsound = false;
+  report.unsaved_operator = "record";
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), testing::Not(HasSubstr(advice)));
+}
+
+TEST(RunSummaryTest, LoadingThatTookLongestNamesWhatAQueueDatasetCosts) {
+  RunReport report = ReportOf(0, 4);
+  report.load = report.passes[0].data;
+  report.load_seconds = 16;
+  EXPECT_THAT(
+      Summarize(report, 2, 20).bottleneck,
+      HasSubstr("train with QueueDataset, which reads while it trains and reads anew in each epoch (about 16.0 s "
+                "of reading in each of 2)"));
+  report.state.epoch = 1;
+  EXPECT_THAT(Summarize(report, 2, 20).bottleneck, testing::EndsWith("QueueDataset, which reads while it trains"));
+}
+
+TEST(RunSummaryTest, ExportsThatFailedAreNamed) {
+  RunSummary summary = Summarize(ReportOf(1, 3), 2, 5);
+  EXPECT_THAT(RunJson(summary), testing::Not(HasSubstr("export_failures")));
+  summary.export_failures = {"out/onnx: no"};
+  EXPECT_THAT(RunJson(summary), HasSubstr("\"export_failures\": [\"out/onnx: no\"]"));
+  EXPECT_THAT(ClosingBlock(summary, "out"), HasSubstr("  failed      out/onnx: no\n"));
+}
+
 TEST(RunSummaryTest, RunJsonHasWhatOthersRelyOn) {
   const std::string json = RunJson(Summarize(ReportOf(1, 3), 2, 5));
   for (const char* key : {"examples", "seconds", "examples_per_second", "batches", "epochs", "metrics", "eval", "data",

@@ -28,7 +28,7 @@ constexpr int kBatches = 48;
 constexpr int kEpochs = 3;
 constexpr int kWorkers = 2;
 /// Of the job below, forward and backward; and what oneDNN 2.6 does within each, for its map of arguments and its
-/// scratchpad (ops/gemm.h).
+/// scratchpad (kernels/gemm.h).
 constexpr int kProducts = 9;
 constexpr int kOneDnnAllocations = 9;
 constexpr int kOneDnnLocks = 1;

@@ -2,7 +2,7 @@
 #include <array>
 #include <sstream>
 
-#include "core/racy_pieces.h"
+#include "kernels/racy_pieces.h"
 #include "table/row_optimizer.h"
 
 namespace millrace {
@@ -32,7 +32,7 @@ class FtrlRows final : public RowOptimizer {
   }
 
  private:
-  static constexpr float kRoot = -0.5F;  ///< the power that core/racy.h has kernels of
+  static constexpr float kRoot = -0.5F;  ///< the power that kernels/racy.h has kernels of
   size_t dim_;
   float beta_;
   float l1_;

@@ -19,7 +19,8 @@ namespace {
 
 using namespace millrace;  // NOLINT(google-build-using-namespace)
 
-void Segv() {
+// Not watched by ThreadSanitizer, which waits for itself for ever when threads that race also crash.
+__attribute__((no_sanitize("thread"))) void Segv() {
   const volatile uintptr_t nowhere = 8;
   *reinterpret_cast<volatile int*>(nowhere) = 1;  // NOLINT(performance-no-int-to-ptr)
 }
@@ -66,7 +67,16 @@ class MisbehavingKernel : public OpKernel {
       End(how_);
       if (how_ == "cancels") return Cancelled("why not");
       if (how_ == "fails") return BadData("the third batch is odd");
+      if (how_ == "escapes")
+        return BadData(
+            "\x1b[2Jodd\n  \xC2\x9B"
+            "31mred");
       if (how_ == "negative") out_->Resize<float>({-3, dims[1]});
+      if (how_.ends_with(" rows")) {
+        const Dims other = {std::stoi(how_), dims[1]};
+        std::fill_n(out_->Resize<float>(other), other.numel(), 1.0F);
+        return Status::Ok();
+      }
       if (how_ == "doubles") (void)x_->data<double>();
       if (how_ == "null") {
         out_->View(DType::kFloat32, dims, nullptr);
@@ -100,16 +110,32 @@ Status InferMisbehaving(InferShapeContext& context) {
   return Status::Ok();
 }
 
-}  // namespace
+/// An operator that nobody registers.
+std::vector<OpDesc> MisnamedGrad(const GradContext& context) {
+  std::vector<OpDesc> ops = GradFromX(context);
+  for (OpDesc& op : ops) op.set_type("no_such_grad");
+  return ops;
+}
 
-MILLRACE_PLUGIN(Registries& registries) {
-  registries.ops.Add("misbehaving")
-      .Doc("Out = X, until it does what it must not.")
+std::vector<OpDesc> NoGrad(const GradContext&) { return {}; }
+
+OpBuilder AddMisbehaving(OpRegistry& registry, const char* type, const char* doc,
+                         std::vector<OpDesc> (*grad)(const GradContext&)) {
+  return registry.Add(type)
+      .Doc(doc)
       .Input("X", "any shape")
       .Output("Out", "X")
       .Attr("how", std::string(), "what it does")
       .InferShape(InferMisbehaving)
-      .Grad([](const GradContext&) { return std::vector<OpDesc>(); })
+      .Grad(grad)
       .Kernel<MisbehavingKernel>();
+}
+
+}  // namespace
+
+MILLRACE_PLUGIN(Registries& registries) {
+  AddMisbehaving(registries.ops, "misbehaving", "Out = X, until it does what it must not.", NoGrad);
+  AddMisbehaving(registries.ops, "free_of_rows", "As misbehaving, with rows of its own.", NoGrad).MakesRows();
+  AddMisbehaving(registries.ops, "misnamed", "Out = X; its gradient is an operator that there is not.", MisnamedGrad);
   return Status::Ok();
 }

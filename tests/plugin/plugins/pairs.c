@@ -136,3 +136,4 @@ static const millrace_loader kLoader = {sizeof(millrace_loader),
 static const millrace_loader* const kLoaders[] = {&kLoader};
 
 MILLRACE_C_PLUGIN(kParsers, 1, kLoaders, 1);
+MILLRACE_VERSION_OF_PLUGIN("1.2");

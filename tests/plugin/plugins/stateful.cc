@@ -3,10 +3,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "framework/kernel_state.h"
 #include "ops/float_input.h"
 #include "ops/kernel.h"
 #include "plugin/plugin.h"
+#include "runtime/kernel_state.h"
 
 namespace {
 

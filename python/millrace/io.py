@@ -1,0 +1,212 @@
+"""Feeds from generators of Python's: fluid's PyReader and DataLoader, for variables of layers.data."""
+
+import queue
+import random
+import threading
+
+from . import _checks
+from ._append import as_list
+from ._settings import name_of
+from .errors import ConfigError, EOFException
+from .framework import Variable
+from .reader import _batches, _columns, _generated, _places, _rows
+
+__all__ = ["DataLoader", "PyReader", "batch", "shuffle"]
+
+
+class PyReader:
+    """Feeds variables with what a generator gives, which a thread reads ahead.
+
+    feed_list    the Variables of layers.data
+    capacity     batches that are read ahead
+    iterable     True: `for feed in reader(): exe.run(main, feed=feed)`. False: start() begins a pass, exe.run(main) takes its
+                 next batch and raises EOFException at the end; then reset()
+    return_list  iterable ones give a list of values instead of a list of one dict
+
+    A thread reads ahead with and without use_double_buffer.
+    """
+
+    def __init__(self, feed_list=None, capacity=16, use_double_buffer=True, iterable=True, return_list=False):
+        variables = as_list(feed_list) if feed_list is not None else []
+        if not variables or not all(isinstance(var, Variable) for var in variables):
+            raise ConfigError("PyReader: feed_list: Variables of layers.data, not %r" % (feed_list,))
+        self._variables = variables
+        self._capacity = _checks.whole("PyReader: capacity", capacity, 1)
+        self._iterable, self._return_list = bool(iterable), bool(return_list)
+        self._generator = None
+        self._pass = None
+        if not self._iterable:
+            variables[0].program._sources.append(self)
+
+    def __repr__(self):
+        return "PyReader(%s)" % ", ".join(var.name for var in self._variables)
+
+    def decorate_sample_generator(self, sample_generator, batch_size, drop_last=True, places=None):
+        """A function that returns a generator of samples, each a tuple with a value for each variable; batch_size of them are a
+        batch. It is called for each pass."""
+        return self.decorate_sample_list_generator(_batches(sample_generator, batch_size, drop_last), places)
+
+    def decorate_sample_list_generator(self, reader, places=None):
+        """A function that returns a generator of batches, each a list of samples."""
+        return self._decorate("decorate_sample_list_generator", reader, places, self._of_samples)
+
+    def decorate_batch_generator(self, reader, places=None):
+        """A function that returns a generator of batches, each a tuple with what exe.run takes for each variable."""
+        return self._decorate("decorate_batch_generator", reader, places, self._of_batch)
+
+    set_sample_generator = decorate_sample_generator
+    set_sample_list_generator = decorate_sample_list_generator
+    set_batch_generator = decorate_batch_generator
+
+    def start(self):
+        """Begins a pass."""
+        self._check_iterable("start", False)
+        if self._pass is not None:
+            raise ConfigError("PyReader: start: the pass before is not over: reset() it first")
+        self._pass = self._begin("start")
+
+    def reset(self):
+        """Ends the pass, wherever it is."""
+        self._check_iterable("reset", False)
+        if self._pass is not None:
+            self._pass.close()
+            self._pass = None
+
+    def __call__(self):
+        """The feeds of a pass."""
+        self._check_iterable("a loop over it", True)
+        return self._feeds(self._begin("a loop over it"))
+
+    def __iter__(self):
+        return self()
+
+    def _feeds(self, batches):
+        try:
+            for feed in batches:
+                yield list(feed.values()) if self._return_list else [feed]
+        finally:
+            batches.close()
+
+    def _decorate(self, method, reader, places, convert):
+        _places(method, places)
+        self._generator = _generated(method, reader, convert)
+        return self
+
+    def _begin(self, what):
+        if self._generator is None:
+            raise ConfigError("PyReader: %s: call decorate_sample_generator, decorate_sample_list_generator or "
+                              "decorate_batch_generator first" % what)
+        return _ReadAhead(self._generator, self._capacity)
+
+    def _check_iterable(self, what, wanted):
+        if self._iterable != wanted:
+            raise ConfigError("PyReader: %s is for iterable=%s; this one is iterable=%s" % (what, wanted, self._iterable))
+
+    def _of_samples(self, samples):
+        columns = _columns(samples, len(self._variables))
+        made = [list(column) if var.lod_level else _rows(column, var.shape, var.dtype, '"%s"' % var.name)
+                for var, column in zip(self._variables, columns)]
+        return self._of_batch(made)
+
+    def _of_batch(self, given):
+        values = list(given) if isinstance(given, (list, tuple)) else [given]
+        if len(values) != len(self._variables):
+            raise ConfigError("a batch of the PyReader has %d values, and feed_list %d variables" % (
+                len(values), len(self._variables)))
+        return {var.name: value for var, value in zip(self._variables, values)}
+
+    # What executors ask of it.
+
+    def _next_feed(self, feed):
+        fed = {name_of(key) for key in feed}
+        if self._pass is None or any(var.name in fed for var in self._variables):
+            return {}
+        for batch_feed in self._pass:
+            return batch_feed
+        raise EOFException("%r is at the end of its pass: reset() it, then start() begins the next one" % self)
+
+    def _start_passes(self, epochs):
+        raise ConfigError("train_from_reader: the program is fed by %r, batch by batch: call start() and exe.run(program) until "
+                          "EOFException" % self)
+
+    def _ended(self):
+        pass
+
+    def _stop(self, error):
+        pass
+
+
+class DataLoader:
+    """Makes PyReaders by fluid's other name."""
+
+    @staticmethod
+    def from_generator(feed_list=None, capacity=16, use_double_buffer=True, iterable=True, return_list=False,
+                       use_multiprocess=False, drop_last=True):
+        """A PyReader; its set_sample_generator, set_sample_list_generator or set_batch_generator says what it gives. drop_last is
+        about several places, of which there is one; set_sample_generator has its own."""
+        if use_multiprocess:
+            raise ConfigError("DataLoader.from_generator: use_multiprocess: the generator runs in a thread; leave it out")
+        return PyReader(feed_list, capacity, use_double_buffer, iterable, return_list)
+
+
+def batch(reader, batch_size, drop_last=False):
+    """A function that gives lists of batch_size of what another one's generator gives."""
+    return _batches(reader, batch_size, drop_last)
+
+
+def shuffle(reader, buf_size):
+    """A function that gives what another one's generator gives, buf_size of it at a time in an order of Python's random."""
+    def made():
+        for some in _batches(reader, buf_size, False)():
+            random.shuffle(some)
+            yield from some
+    return made
+
+
+class _ReadAhead:
+    """Runs a generator in a thread, a number of items ahead of who takes them."""
+
+    _END = object()
+
+    def __init__(self, make, capacity):
+        self._items = queue.Queue(capacity)
+        self._stopped = threading.Event()
+        self._ended = False
+        self._thread = threading.Thread(target=self._read, args=(make,), daemon=True)
+        self._thread.start()
+
+    def _read(self, make):
+        try:
+            for item in make():
+                if not self._put((item, None)):
+                    return
+            self._put((self._END, None))
+        except BaseException as error:  # pylint: disable=broad-except
+            self._put((self._END, error))
+
+    def _put(self, item):
+        while not self._stopped.is_set():
+            try:
+                self._items.put(item, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self._ended:
+            raise StopIteration
+        item, error = self._items.get()
+        if item is self._END:
+            self._ended = True
+            if error is not None:
+                raise error
+            raise StopIteration
+        return item
+
+    def close(self):
+        self._stopped.set()
+        self._ended = True

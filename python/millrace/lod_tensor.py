@@ -1,0 +1,81 @@
+"""Values that are cut into sequences: what a variable of lod_level 1, or a sparse slot, is fed."""
+
+import numpy as np
+
+from . import _checks
+from .errors import ConfigError
+from .framework import CPUPlace
+
+__all__ = ["LoDTensor", "create_lod_tensor"]
+
+
+class LoDTensor:
+    """Values end to end, and how many of them each row has. Made by create_lod_tensor."""
+
+    def __init__(self, values, lengths):
+        self._values, self._lengths = values, lengths
+
+    def recursive_sequence_lengths(self):
+        """[[2, 3]]: the first row has two values, the second one three."""
+        return [self._lengths.tolist()]
+
+    def lod(self):
+        """[[0, 2, 5]]: where the rows begin, and where the last one ends."""
+        return [_offsets(self._lengths).tolist()]
+
+    def shape(self):
+        """Sizes of the values."""
+        return list(self._values.shape)
+
+    def __array__(self, dtype=None, copy=None):
+        return self._values if dtype is None else self._values.astype(dtype)
+
+    def __repr__(self):
+        return "LoDTensor(%d rows of %d values, %s)" % (len(self._lengths), len(self._values), self._values.dtype)
+
+
+def create_lod_tensor(data, recursive_seq_lens, place=None):
+    """A LoDTensor: `data` holds the values end to end, or a list of them for each row, and recursive_seq_lens, [[2, 3]], how many
+    each row has."""
+    if place is not None:
+        _checks.one_of("create_lod_tensor: place", place, CPUPlace)
+    levels = _checks.listed("create_lod_tensor: recursive_seq_lens", recursive_seq_lens, "lists, as in [[2, 3]]")
+    if len(levels) != 1:
+        raise ConfigError("create_lod_tensor: recursive_seq_lens is one list of lengths, [[2, 3]]; %d are given" % len(levels))
+    lengths = [_checks.whole("create_lod_tensor: a length of recursive_seq_lens", length, 0)
+               for length in _checks.listed("create_lod_tensor: recursive_seq_lens", levels[0], "lengths")]
+    lengths = np.array(lengths, dtype=np.int64)
+    _checks.unmasked("create_lod_tensor: data", data)
+    if isinstance(data, (list, tuple)) and data and all(isinstance(row, (list, tuple)) for row in data):
+        if [len(row) for row in data] != lengths.tolist():
+            raise ConfigError("create_lod_tensor: recursive_seq_lens is %s, but the rows of data have %s values" % (
+                [lengths.tolist()], [len(row) for row in data]))
+        data = [value for row in data for value in row]
+    values = _checks.whole_array(data)
+    if values.ndim == 0 or int(lengths.sum()) != len(values):
+        raise ConfigError("create_lod_tensor: recursive_seq_lens sums to %d, and there are %d values" % (
+            lengths.sum(), len(values) if values.ndim else 1))
+    return LoDTensor(values, lengths)
+
+
+def _cut(what, given, convert):
+    """(values end to end, offsets of the rows) of a LoDTensor, an array [rows] or [rows, k], or a list or tuple with values for
+    each row. `convert(values, row)` makes an array of the slot's type; row is None where it gets those of all rows."""
+    if isinstance(given, LoDTensor):
+        values = convert(given._values, None)
+        return values, _offsets(given._lengths)
+    if isinstance(given, np.ndarray) and given.dtype != object and given.ndim:
+        values = convert(given, None)
+        rows = len(values)
+        return values.reshape(-1), _offsets(np.full(rows, values.size // max(rows, 1), dtype=np.int64))
+    if isinstance(given, (str, bytes)) or not np.iterable(given):
+        raise ConfigError("%s: a list with a sequence for each row, an array or a LoDTensor, not %r" % (what, given))
+    parts = [convert(values, row).reshape(-1) for row, values in enumerate(given)]
+    lengths = np.array([len(part) for part in parts], dtype=np.int64)
+    return np.concatenate(parts) if parts else convert([], None), _offsets(lengths)
+
+
+def _offsets(lengths):
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets

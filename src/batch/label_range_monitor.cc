@@ -1,0 +1,62 @@
+#include "batch/label_range_monitor.h"
+
+#include <glog/logging.h>
+
+#include <charconv>
+#include <cmath>
+
+namespace millrace {
+namespace {
+
+/// The fewest digits that tell the label from its neighbours: 1.0000001 is not shown as 1.
+std::string Shortest(double value) {
+  char digits[40];
+  const auto single = static_cast<float>(value);
+  const bool is_float = static_cast<double>(single) == value || std::isnan(value);
+  char* const last = digits + sizeof(digits);
+  return {digits, is_float ? std::to_chars(digits, last, single).ptr : std::to_chars(digits, last, value).ptr};
+}
+
+/// `label "y" of part-3:17 is 2`; where no line is known, with the batch.
+std::string InWords(const LabelsOutOfRange& found, std::string_view name) {
+  std::string text = "label \"" + std::string(name) + "\" of " + found.place;
+  if (found.place.starts_with("row ")) text += ", batch " + std::to_string(found.step + 1) + ",";
+  return text + " is " + Shortest(found.value);
+}
+
+}  // namespace
+
+Status LabelRangeMonitor::OfLoss(const LabelsOutOfRange& found) {
+  if (!refused_.empty()) {
+    const std::string text = InWords(found, refused_);
+    return BadData(text +
+                   ", and the loss takes 0, 1 and shares between them; mend the line, or drop such lines in "
+                   "pipe_command (a value to be met rather than a click: kind: SQUARED_ERROR)");
+  }
+  const std::string text = InWords(found, found.variable);
+  if (losses_.Add(found.count, text)) {
+    LOG(WARNING) << text << ": outside 0 to 1, where the log loss has no lower bound and moves predictions "
+                 << "without end; trained on as Paddle does, and counted";
+  }
+  return Status::Ok();
+}
+
+void LabelRangeMonitor::OfMeasure(std::string_view measure, std::string_view meaning, const LabelsOutOfRange& found) {
+  const std::string text = std::string(measure) + ": " + InWords(found, found.variable);
+  if (measures_.Add(found.count, text)) LOG(WARNING) << text << ": " << meaning;
+}
+
+bool LabelRangeMonitor::Tally::Add(int64_t count, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  const bool is_first = sum_.count == 0;
+  if (is_first) sum_.first = text;
+  sum_.count += count;
+  return is_first;
+}
+
+LabelRangeCount LabelRangeMonitor::Tally::Get() const {
+  const std::lock_guard lock(mutex_);
+  return sum_;
+}
+
+}  // namespace millrace

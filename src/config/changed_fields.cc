@@ -1,0 +1,258 @@
+#include "config/changed_fields.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "config/print_config.h"
+#include "program/model_defaults.h"
+#include "trainer_desc.pb.h"
+
+namespace millrace {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+using google::protobuf::TextFormat;
+
+constexpr size_t kShown = 80;
+
+template <typename Desc>
+const FieldDescriptor* Field(int number) {
+  return Desc::descriptor()->FindFieldByNumber(number);
+}
+
+/// What a run that goes on can take otherwise, and what not; a field that is not here goes with the message it is in.
+/// How fast and under which penalties parameters move may change, what they and the optimizer's state mean may not.
+const std::map<const FieldDescriptor*, bool>& Rules() {
+  static const auto* rules = new std::map<const FieldDescriptor*, bool>{
+      {Field<TrainerDesc>(TrainerDesc::kModelFieldNumber), false},
+      {Field<TrainerDesc>(TrainerDesc::kSeedFieldNumber), false},
+      {Field<ProgramFiles>(ProgramFiles::kInitDirFieldNumber), false},
+      {Field<ModelDesc>(ModelDesc::kMetricFieldNumber), true},
+      {Field<LossDesc>(LossDesc::kL2FieldNumber), true},
+      {Field<DropoutLayer>(DropoutLayer::kProbFieldNumber), true},
+      {Field<TableDesc>(TableDesc::kInitialRowsFieldNumber), true},
+      {Field<OptimizerDesc>(OptimizerDesc::kScheduleFieldNumber), true},
+      {Field<OptimizerDesc>(OptimizerDesc::kRegularizationFieldNumber), true},
+      {Field<OptimizerDesc>(OptimizerDesc::kClipFieldNumber), true},
+      {Field<SgdDesc>(SgdDesc::kLrFieldNumber), true},
+      {Field<AdagradDesc>(AdagradDesc::kLrFieldNumber), true},
+      {Field<AdamDesc>(AdamDesc::kLrFieldNumber), true},
+      {Field<FtrlDesc>(FtrlDesc::kAlphaFieldNumber), true},
+      {Field<FtrlDesc>(FtrlDesc::kL1FieldNumber), true},
+      {Field<FtrlDesc>(FtrlDesc::kL2FieldNumber), true},
+      {Field<MomentumDesc>(MomentumDesc::kLrFieldNumber), true},
+      {Field<RmsPropDesc>(RmsPropDesc::kLrFieldNumber), true},
+      {Field<DecayedAdagradDesc>(DecayedAdagradDesc::kLrFieldNumber), true},
+      {Field<LarsMomentumDesc>(LarsMomentumDesc::kLrFieldNumber), true},
+      {Field<LarsMomentumDesc>(LarsMomentumDesc::kCoefficientFieldNumber), true},
+      {Field<LarsMomentumDesc>(LarsMomentumDesc::kWeightDecayFieldNumber), true},
+      {Field<AdadeltaDesc>(AdadeltaDesc::kLrFieldNumber), true},
+      {Field<AdamaxDesc>(AdamaxDesc::kLrFieldNumber), true},
+      {Field<LambDesc>(LambDesc::kLrFieldNumber), true},
+      {Field<LambDesc>(LambDesc::kWeightDecayFieldNumber), true},
+      {Field<LambDesc>(LambDesc::kWithoutDecayFieldNumber), true},
+  };
+  return *rules;
+}
+
+std::string Cut(std::string text) {
+  if (text.size() <= kShown) return text;
+  text.resize(kShown);
+  return text + " ...";
+}
+
+std::string ShownMessage(const Message& message) {
+  TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  std::string text;
+  printer.PrintToString(message, &text);
+  return Cut(text.empty() ? "{}" : "{ " + text + "}");
+}
+
+/// One value of a field that is no message; `index` -1: the field is not repeated.
+std::string Value(const Message& message, const FieldDescriptor& field, int index) {
+  std::string text;
+  TextFormat::PrintFieldValueToString(message, &field, index, &text);
+  return text;
+}
+
+std::string List(const Message& message, const FieldDescriptor& field) {
+  std::string text;
+  for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i) {
+    text += (i == 0 ? "" : ", ") + Value(message, field, i);
+  }
+  return text;
+}
+
+/// The values of the elements' field "name"; nothing when they have none, or not each its own.
+std::vector<std::string> Names(const Message& message, const FieldDescriptor& field) {
+  const FieldDescriptor* name = field.message_type()->FindFieldByName("name");
+  std::vector<std::string> names;
+  if (name == nullptr || name->is_repeated() || name->cpp_type() != FieldDescriptor::CPPTYPE_STRING) return names;
+  const Reflection& reflection = *message.GetReflection();
+  for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
+    const Message& element = reflection.GetRepeatedMessage(message, &field, i);
+    names.push_back(element.GetReflection()->GetString(element, name));
+  }
+  if (std::set<std::string>(names.begin(), names.end()).size() < names.size()) names.clear();
+  return names;
+}
+
+class Comparison {
+ public:
+  explicit Comparison(std::vector<ChangedField>* changes) : changes_(changes) {}
+
+  void Compare(const Message& before, const Message& now, const std::string& path, bool may_change) {
+    const auto& rules = Rules();
+    for (int i = 0; i < before.GetDescriptor()->field_count(); ++i) {
+      const FieldDescriptor& field = *before.GetDescriptor()->field(i);
+      const auto rule = rules.find(&field);
+      const bool may = rule != rules.end() ? rule->second : may_change;
+      const std::string name = (path.empty() ? "" : path + ".") + field.name();
+      const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+      if (field.is_repeated()) {
+        is_message ? CompareElements(before, now, field, name, may) : CompareLists(before, now, field, name, may);
+      } else {
+        is_message ? CompareMessages(before, now, field, name, may) : CompareValues(before, now, field, name, may);
+      }
+    }
+  }
+
+ private:
+  void Add(const std::string& path, std::string before, std::string now, bool may) {
+    changes_->push_back({path, std::move(before), std::move(now), may});
+  }
+
+  void CompareValues(const Message& before, const Message& now, const FieldDescriptor& field, const std::string& path,
+                     bool may) {
+    const std::string was = Value(before, field, -1);
+    const std::string is = Value(now, field, -1);
+    const bool had = before.GetReflection()->HasField(before, &field) || field.has_default_value();
+    const bool has = now.GetReflection()->HasField(now, &field) || field.has_default_value();
+    if (had == has && (was == is || !has)) return;
+    Add(path, had ? Cut(was) : "(none)", has ? Cut(is) : "(none)", may);
+  }
+
+  void CompareLists(const Message& before, const Message& now, const FieldDescriptor& field, const std::string& path,
+                    bool may) {
+    const std::string was = List(before, field);
+    const std::string is = List(now, field);
+    if (was != is) Add(path, "[" + Cut(was) + "]", "[" + Cut(is) + "]", may);
+  }
+
+  void CompareMessages(const Message& before, const Message& now, const FieldDescriptor& field, const std::string& path,
+                       bool may) {
+    const bool had = before.GetReflection()->HasField(before, &field);
+    const bool has = now.GetReflection()->HasField(now, &field);
+    const Message& was = before.GetReflection()->GetMessage(before, &field);
+    const Message& is = now.GetReflection()->GetMessage(now, &field);
+    if (had && has) return Compare(was, is, path, may);
+    if (had || has) Add(path, had ? ShownMessage(was) : "(none)", has ? ShownMessage(is) : "(none)", may);
+  }
+
+  void CompareElements(const Message& before, const Message& now, const FieldDescriptor& field, const std::string& path,
+                       bool may) {
+    std::vector<std::string> old_names = Names(before, field);
+    std::vector<std::string> names = Names(now, field);
+    const int old_size = before.GetReflection()->FieldSize(before, &field);
+    const int size = now.GetReflection()->FieldSize(now, &field);
+    if (old_names.size() != static_cast<size_t>(old_size) || names.size() != static_cast<size_t>(size)) {
+      old_names.clear();
+      names.clear();
+      for (int i = 0; i < old_size; ++i) old_names.push_back(std::to_string(i));
+      for (int i = 0; i < size; ++i) names.push_back(std::to_string(i));
+    }
+    std::vector<std::string> stayed;
+    for (int i = 0; i < old_size; ++i) {
+      const std::string& name = old_names[static_cast<size_t>(i)];
+      const Message& was = before.GetReflection()->GetRepeatedMessage(before, &field, i);
+      const auto found = std::find(names.begin(), names.end(), name);
+      const std::string element = path + "[" + name + "]";
+      if (found == names.end()) {
+        Add(element, ShownMessage(was), "(none)", may);
+        continue;
+      }
+      stayed.push_back(name);
+      const auto place = static_cast<int>(found - names.begin());
+      Compare(was, now.GetReflection()->GetRepeatedMessage(now, &field, place), element, may);
+    }
+    std::vector<std::string> order;
+    for (int i = 0; i < size; ++i) {
+      const std::string& name = names[static_cast<size_t>(i)];
+      if (std::find(stayed.begin(), stayed.end(), name) != stayed.end()) {
+        order.push_back(name);
+        continue;
+      }
+      Add(path + "[" + name + "]", "(none)", ShownMessage(now.GetReflection()->GetRepeatedMessage(now, &field, i)),
+          may);
+    }
+    if (order != stayed) Add(path, "[" + Cut(Joined(stayed)) + "]", "[" + Cut(Joined(order)) + "]", may);
+  }
+
+  static std::string Joined(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+    return text;
+  }
+
+  std::vector<ChangedField>* changes_;
+};
+
+template <class Elements>
+const typename Elements::value_type& OfName(const Elements& elements, const std::string& name) {
+  const auto found = std::find_if(elements.begin(), elements.end(), [&](const auto& e) { return e.name() == name; });
+  return found != elements.end() ? *found : Elements::value_type::default_instance();
+}
+
+/// An fm layer without a dim has that of the table of its embedding layer.
+int DimOfFm(const FmLayer& fm, const ModelDesc& model) {
+  return OfName(model.table(), OfName(model.layer(), fm.in()).embedding().table()).dim();
+}
+
+/// What stands for a field that is left out, where that is no value of its own, written out where the other job writes
+/// the field out.
+void GiveDefaults(const ModelDesc& other, ModelDesc* model) {
+  for (TableDesc& table : *model->mutable_table()) {
+    const TableDesc& same = OfName(other.table(), table.name());
+    if (same.has_init() || table.has_init()) *table.mutable_init() = InitOf(table);
+    if (same.has_optimizer() && !table.has_optimizer()) *table.mutable_optimizer() = model->optimizer();
+  }
+  for (LayerDesc& layer : *model->mutable_layer()) {
+    const LayerDesc& same = OfName(other.layer(), layer.name());
+    if (layer.has_fc() && same.fc().has_init()) *layer.mutable_fc()->mutable_init() = InitOf(layer.fc());
+    if (layer.has_fc() && same.fc().has_bias_init()) *layer.mutable_fc()->mutable_bias_init() = BiasInitOf(layer.fc());
+    if (layer.has_fm() && same.fm().has_dim() && !layer.fm().has_dim()) {
+      layer.mutable_fm()->set_dim(DimOfFm(layer.fm(), *model));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<ChangedField> ChangedFields(const Message& before, const Message& now, bool may_change) {
+  std::vector<ChangedField> changes;
+  Comparison(&changes).Compare(before, now, "", may_change);
+  return changes;
+}
+
+std::vector<ChangedField> ChangedJobFields(const TrainerDesc& before, const TrainerDesc& now) {
+  TrainerDesc was = before;
+  TrainerDesc is = now;
+  ExpandSlotRanges(&was);
+  ExpandSlotRanges(&is);
+  if (was.has_model() && is.has_model()) {
+    GiveDefaults(is.model(), was.mutable_model());
+    GiveDefaults(was.model(), is.mutable_model());
+  }
+  return ChangedFields(was, is, true);
+}
+
+}  // namespace millrace

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string_view>
+
+namespace millrace {
+
+class DataFeedDesc;
+
+/// A class of data feed that Millrace brings along, and the dataset that it feeds.
+struct OwnFeed {
+  std::string_view dataset;
+  std::string_view name;
+};
+
+/// All of them; the first one of a dataset is what it reads with by itself.
+inline constexpr OwnFeed kOwnFeeds[] = {
+    {"QueueDataset", "MultiSlotDataFeed"},
+    {"InMemoryDataset", "MultiSlotInMemoryDataFeed"},
+    {"InMemoryDataset", "SlotRecordInMemoryDataFeed"},
+    {"FileInstantDataset", "MultiSlotFileInstantDataFeed"},
+};
+
+/// Whether a class of data feed reads MultiSlot text as Millrace does itself; so does no name at all. Datasets may read
+/// such lines in ways of their own, and those of a plugin's class by that class alone.
+bool ReadsMultiSlot(std::string_view feed_class);
+
+/// Says outright what `zeros: FEED_DEFAULT` means for the feed that `desc` names or, where it names none, for that of
+/// `dataset`: who reads the rows in another way later (an evaluation, a predictor) takes the same values from them. A
+/// plugin's feed, and lines that are whole batches, keep all values. Any other rule stays.
+void ResolveZeros(std::string_view dataset, DataFeedDesc* desc);
+
+/// Makes a description of MultiSlot text fit for any dataset: forgets which dataset's feed it names, after
+/// ResolveZeros. That of a plugin stays.
+void ForgetOwnFeed(DataFeedDesc* desc);
+
+}  // namespace millrace

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+namespace millrace {
+
+/// Says what somebody should know from wherever it is met, by any thread: whole lines, with their ends, to stderr or to
+/// who listens.
+void Say(const std::string& lines);
+
+/// From now on `listener` gets what Say is given, on the thread that says it; for processes whose stderr is not ours.
+/// Once, before anything is said.
+void ListenToWords(void (*listener)(const std::string& lines));
+
+}  // namespace millrace

@@ -1,0 +1,249 @@
+#include "datafeed/line_block_queue.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/elapsed.h"
+
+namespace millrace {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Whether a text names a file, as its own word: one that is called "a" is found in every text.
+bool NamesFile(std::string_view text, std::string_view file) {
+  for (size_t at = text.find(file); at != std::string_view::npos; at = text.find(file, at + 1)) {
+    const size_t end = at + file.size();
+    const bool starts = at == 0 || text[at - 1] == ' ' || text[at - 1] == '"';
+    if (starts && (end == text.size() || std::string_view(" :\";").find(text[end]) != std::string_view::npos))
+      return true;
+  }
+  return false;
+}
+
+/// Puts "FILE: " before and the number of rows behind the first line of a source's failure.
+Status DescribeFailure(const Status& failure, const std::string& file, const LineBlockReader& reader,
+                       bool command_got_it_unpacked) {
+  const std::string& message = failure.message();
+  const size_t line_end = std::min(message.find('\n'), message.size());
+  std::string text = message.substr(0, line_end);
+  // What is said of a command names no file, though one may be called "command".
+  if (text.starts_with("command ") || !NamesFile(text, file)) text = file + ": " + text;
+  if (reader.met_its_limit()) return {failure.code(), std::move(text)};
+  text += " after " + std::to_string(reader.lines()) + " rows";
+  if (reader.ends_in_a_line()) text += "; last line incomplete";
+  text += message.substr(line_end);
+  if (command_got_it_unpacked && failure.code() == StatusCode::kIo) {
+    text += "\n  the file is packed; the command gets it unpacked";
+  }
+  return {failure.code(), std::move(text)};
+}
+
+/// The next file of a lane, whose command was started already.
+struct AheadOfLane {
+  size_t file = 0;
+  Status failure;  ///< of opening it; told when its turn comes
+  OpenedInput input;
+};
+
+}  // namespace
+
+struct LineBlockQueue::Lane {
+  std::mutex mutex;
+  std::atomic<bool> done{false};  ///< this lane has no file and will get none
+  std::optional<LineBlockReader> reader;
+  std::optional<AheadOfLane> ahead;
+  size_t file = 0;
+  int tries = 0;
+  bool gave_a_block = false;  ///< of the current file
+  std::string track;          ///< its line of a trace
+  int64_t opened = 0;         ///< when the current file was, for a trace
+  InputStage stage = InputStage::kRead;
+  std::shared_ptr<const std::atomic<int64_t>> unpacking;
+  int64_t unpacking_counted = 0;
+  LineBlockQueueStats stats;
+
+  Status Describe(const Status& failure, const std::string& name) const {
+    return DescribeFailure(failure, name, *reader, unpacking != nullptr);
+  }
+  /// Counts time that a thread waited for bytes. What unpacking before the command took is counted as that, and taken
+  /// off the wait for the command.
+  void AddWait(double seconds) {
+    double unpacked = 0;
+    if (unpacking != nullptr) {
+      const int64_t so_far = unpacking->load(std::memory_order_relaxed);
+      unpacked = 1e-9 * static_cast<double>(so_far - std::exchange(unpacking_counted, so_far));
+    }
+    stats.stage_seconds[static_cast<size_t>(InputStage::kDecompress)] += unpacked;
+    stats.stage_seconds[static_cast<size_t>(stage)] += std::max(seconds - unpacked, 0.0);
+  }
+};
+
+LineBlockQueue::LineBlockQueue(const InputOpener& opener, const std::vector<std::string>& files, int lanes, int retries,
+                               SpanLog* spans)
+    : opener_(&opener), files_(&files), retries_(retries), spans_(spans) {
+  for (int i = 0; i < std::max(lanes, 1); ++i) {
+    lanes_.push_back(std::make_unique<Lane>());
+    lanes_.back()->track = "files " + std::to_string(i);
+  }
+}
+
+LineBlockQueue::~LineBlockQueue() = default;
+
+Result<bool> LineBlockQueue::Next(int lane, LineBlock& block, const std::stop_token& stop) {
+  const size_t first = static_cast<size_t>(lane) % lanes_.size();
+  {
+    Lane& own = *lanes_[first];
+    const std::lock_guard lock(own.mutex);
+    MR_ASSIGN(const bool got, TracedNext(lane, first, block, stop));
+    if (got) return true;
+  }
+  // Help others: first where nobody is reading just now, then wherever something is left.
+  for (const bool wait : {false, true}) {
+    for (size_t i = 1; i < lanes_.size(); ++i) {
+      Lane& other = *lanes_[(first + i) % lanes_.size()];
+      if (other.done.load(std::memory_order_acquire)) continue;
+      std::unique_lock lock(other.mutex, std::defer_lock);
+      if (wait) {
+        lock.lock();
+      } else if (!lock.try_lock()) {
+        continue;
+      }
+      MR_ASSIGN(const bool got, TracedNext(lane, (first + i) % lanes_.size(), block, stop));
+      if (got) return true;
+    }
+  }
+  return false;
+}
+
+bool LineBlockQueue::TakeFile(Lane& lane) const {
+  lane.tries = 0;
+  if (lane.ahead) {
+    lane.file = lane.ahead->file;
+    return true;
+  }
+  lane.file = next_file_.fetch_add(1, std::memory_order_relaxed);
+  return lane.file < files_->size();
+}
+
+Status LineBlockQueue::OpenFileOf(Lane& lane) const {
+  OpenedInput input;
+  // A file that is tried again is not the one that was opened ahead.
+  if (lane.ahead && lane.ahead->file == lane.file) {
+    const Status failure = lane.ahead->failure;
+    input = std::move(lane.ahead->input);
+    lane.ahead.reset();
+    MR_TRY(failure);
+  } else {
+    MR_ASSIGN(input, opener_->Open((*files_)[lane.file]));
+  }
+  lane.stage = input.stage;
+  lane.unpacking = std::move(input.unpacking);
+  lane.unpacking_counted = 0;
+  lane.gave_a_block = false;
+  lane.reader.emplace(std::move(input.source), static_cast<uint32_t>(lane.file), opener_->line_limit());
+  return Status::Ok();
+}
+
+void LineBlockQueue::OpenAhead(Lane& lane) const {
+  if (lanes_.size() > 1 || lane.stage != InputStage::kPipe || lane.ahead) return;
+  const size_t file = next_file_.fetch_add(1, std::memory_order_relaxed);
+  if (file >= files_->size()) return;
+  lane.ahead.emplace();
+  lane.ahead->file = file;
+  Result<OpenedInput> opened = opener_->Open((*files_)[file]);
+  if (opened.ok()) {
+    lane.ahead->input = std::move(*opened);
+  } else {
+    lane.ahead->failure = std::move(opened).status();
+  }
+}
+
+Result<bool> LineBlockQueue::TracedNext(int reader, size_t lane, LineBlock& block, const std::stop_token& stop) const {
+  Lane& from = *lanes_[lane];
+  if (spans_ == nullptr) return NextOfLane(from, block, stop);
+  const int64_t start = SteadyNanoseconds();
+  Result<bool> got = NextOfLane(from, block, stop);
+  if (!got.ok() || !*got) return got;
+  spans_->Add("reader " + std::to_string(reader), InputStageName(from.stage), (*files_)[block.file], start);
+  return got;
+}
+
+Result<bool> LineBlockQueue::NextOfLane(Lane& lane, LineBlock& block, const std::stop_token& stop) const {
+  while (!lane.done.load(std::memory_order_relaxed)) {
+    if (stop.stop_requested()) return Cancelled("stopped while reading files");
+    const Clock::time_point start = Clock::now();
+    if (!lane.reader) {
+      if (!TakeFile(lane)) {
+        lane.done.store(true, std::memory_order_release);
+        break;
+      }
+      if (spans_ != nullptr) lane.opened = SteadyNanoseconds();
+      MR_TRY(OpenFileOf(lane));
+      OpenAhead(lane);
+    }
+    const uint64_t bytes_before = lane.reader->bytes();
+    // What was handed on cannot be taken back for another try.
+    const bool may_retry = !lane.gave_a_block && lane.tries < retries_ && lane.stage == InputStage::kPipe;
+    using Fill = LineBlockReader::Fill;
+    Result<bool> got = lane.reader->Next(block, stop, may_retry ? Fill::kUntilFull : Fill::kForAMoment);
+    lane.AddWait(std::chrono::duration<double>(Clock::now() - start).count());
+    const Status failure = got.ok() ? lane.reader->failure() : got.status();
+    if (failure.code() == StatusCode::kCancelled) return failure;
+    if (!failure.ok() && may_retry) {
+      ++lane.tries;
+      ++lane.stats.retries;
+      LOG(WARNING) << lane.Describe(failure, (*files_)[lane.file]).message() << "\n  trying again (" << lane.tries
+                   << " of " << retries_ << ")";
+      MR_TRY(OpenFileOf(lane));
+      continue;
+    }
+    if (!got.ok()) return lane.Describe(failure, (*files_)[lane.file]);
+    if (*got) {
+      lane.gave_a_block = true;
+      lane.stats.lines += static_cast<int64_t>(block.lines);
+      lane.stats.bytes += static_cast<int64_t>(lane.reader->bytes() - bytes_before);
+      return true;
+    }
+    ++lane.stats.files;
+    if (lane.reader->lines() == 0) ++lane.stats.empty_files;
+    if (spans_ != nullptr) spans_->Add(lane.track, "file", (*files_)[lane.file], lane.opened);
+    lane.reader.reset();
+  }
+  return false;
+}
+
+std::string LineBlockQueue::DescribeLine(uint32_t file, uint64_t line) const {
+  const std::string place = (*files_)[file] + ":" + std::to_string(line);
+  return place + (opener_->pipe_command().empty() ? "" : " (a line of pipe_command's output)");
+}
+
+Status LineBlockQueue::DescribeLine(const LineError& error, uint32_t file, uint64_t line) const {
+  const std::string& name = (*files_)[file];
+  Status status = error.ToStatus(name, line);
+  if (opener_->pipe_command().empty()) return status;
+  return BadData(status.message() + " (line " + std::to_string(line) + " of what " +
+                 ShownCommand(opener_->pipe_command()) + " wrote for " + name + ")");
+}
+
+LineBlockQueueStats LineBlockQueue::stats() const {
+  LineBlockQueueStats sum;
+  for (const std::unique_ptr<Lane>& lane : lanes_) {
+    const std::lock_guard lock(lane->mutex);
+    sum.files += lane->stats.files;
+    sum.empty_files += lane->stats.empty_files;
+    sum.retries += lane->stats.retries;
+    sum.bytes += lane->stats.bytes;
+    sum.lines += lane->stats.lines;
+    for (size_t i = 0; i < sum.stage_seconds.size(); ++i) sum.stage_seconds[i] += lane->stats.stage_seconds[i];
+  }
+  return sum;
+}
+
+}  // namespace millrace

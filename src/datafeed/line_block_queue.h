@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "core/line_blocks.h"
+#include "core/span_log.h"
+#include "core/status.h"
+#include "datafeed/input_opener.h"
+#include "datafeed/line_error.h"
+
+namespace millrace {
+
+/// What a LineBlockQueue met so far.
+struct LineBlockQueueStats {
+  int64_t files = 0;  ///< read to their end
+  int64_t empty_files = 0;
+  int64_t retries = 0;
+  int64_t bytes = 0;
+  int64_t lines = 0;
+  /// Time spent on getting bytes, summed over threads, by InputStage.
+  std::array<double, 3> stage_seconds{};
+};
+
+/// Turns a list of files into blocks of whole lines, once, for any number of threads.
+///
+/// The files are read in list order, up to `lanes` at once; a thread prefers its own lane and helps with the others
+/// when no file is left, so one large file keeps every thread busy. With one lane, blocks come in file and line order.
+/// A command that fails is run again, up to `retries` times a file, as long as no block of its file was given out: for
+/// outputs of up to a block (1 MiB) that is always, since the first block of a file that may be tried again waits to be
+/// full, however slow the command. Thread-safe; a block costs one uncontended lock.
+class LineBlockQueue {
+ public:
+  /// `opener` and `files` must outlive the feed.
+  /// `spans`, when not null, takes what each thread waited for, and how long each file took; it outlives the feed.
+  LineBlockQueue(const InputOpener& opener, const std::vector<std::string>& files, int lanes, int retries,
+                 SpanLog* spans = nullptr);
+  ~LineBlockQueue();
+
+  /// Fills `block` (its buffer is reused) for the thread that calls itself number `lane`; false when all is read.
+  /// Failures name the file: "part-3: command exited with status 3 after 512 rows". kCancelled at a stop request.
+  Result<bool> Next(int lane, LineBlock& block, const std::stop_token& stop);
+
+  /// What is wrong with a line that came from here: "part-3:17:5: slot ...". Says so when lines and columns count in
+  /// what a command wrote.
+  Status DescribeLine(const LineError& error, uint32_t file, uint64_t line) const;
+  /// Where a line stands: "part-3:17".
+  std::string DescribeLine(uint32_t file, uint64_t line) const;
+
+  LineBlockQueueStats stats() const;
+
+ private:
+  struct Lane;
+  Result<bool> NextOfLane(Lane& lane, LineBlock& block, const std::stop_token& stop) const;
+  /// NextOfLane, noted in the trace.
+  Result<bool> TracedNext(int reader, size_t lane, LineBlock& block, const std::stop_token& stop) const;
+  /// False when no file is left.
+  bool TakeFile(Lane& lane) const;
+  Status OpenFileOf(Lane& lane) const;
+  /// With a single lane: starts the next file's command while this one's output is read, so that nobody waits for it.
+  void OpenAhead(Lane& lane) const;
+
+  const InputOpener* opener_;
+  const std::vector<std::string>* files_;
+  int retries_;
+  SpanLog* spans_;  ///< null: no trace
+  mutable std::atomic<size_t> next_file_{0};
+  std::vector<std::unique_ptr<Lane>> lanes_;
+};
+
+}  // namespace millrace

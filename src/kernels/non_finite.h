@@ -1,0 +1,37 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace millrace {
+
+/// Whether a value is NaN or infinite; from its bits, so that a loop over many is one over whole numbers.
+inline bool IsNonFinite(float value) {
+  constexpr uint32_t kExponent = 0x7F800000U;
+  return (std::bit_cast<uint32_t>(value) & kExponent) == kExponent;
+}
+
+/// How many values are NaN or infinite.
+inline int64_t CountNonFinite(std::span<const float> values) {
+  constexpr size_t kPiece = 1 << 16;
+  int64_t count = 0;
+  for (size_t begin = 0; begin < values.size(); begin += kPiece) {
+    uint32_t found = 0;
+    for (const float value : values.subspan(begin, std::min(kPiece, values.size() - begin))) {
+      found += IsNonFinite(value) ? 1 : 0;
+    }
+    count += found;
+  }
+  return count;
+}
+
+/// Where the first such value stands; -1: nowhere.
+inline int64_t FirstNonFinite(std::span<const float> values) {
+  const auto first = std::find_if(values.begin(), values.end(), IsNonFinite);
+  return first == values.end() ? -1 : first - values.begin();
+}
+
+}  // namespace millrace

@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <cmath>
+
+#include "ops/grad_input.h"
+#include "ops/kernel.h"
+
+namespace millrace {
+namespace {
+
+// Continuous value model: the first two columns of an embedding are counts of shows and clicks. With use_cvm they
+// become log(show + 1) and log(click + 1) - log(show + 1), without it they are cut off.
+
+constexpr int64_t kCounts = 2;
+
+Status InferCvm(InferShapeContext& context) {
+  MR_ASSIGN(VarMeta x, context.Input("X"));
+  MR_ASSIGN(const VarMeta cvm, context.Input("CVM"));
+  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
+  MR_TRY(ExpectDType(context, "CVM", cvm, DType::kFloat32));
+  if (x.dims.rank() != 2 || (x.dims[1] >= 0 && x.dims[1] <= kCounts)) {
+    return context.Error("X " + x.dims.ToString() +
+                         " must be a matrix of more than two columns: shows, clicks, values");
+  }
+  if (cvm.dims.rank() != 2 || !MayEqual(cvm.dims[1], kCounts)) {
+    return context.Error("CVM " + cvm.dims.ToString() + " must have two columns: shows and clicks");
+  }
+  if (!context.op().Bool("use_cvm") && x.dims[1] >= 0) x.dims.set(1, x.dims[1] - kCounts);
+  context.SetOutput("Y", x);
+  return Status::Ok();
+}
+
+class CvmKernel : public BoundKernel<CvmKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, context.Input("X"));
+    MR_ASSIGN(y_, context.Output("Y"));
+    use_ = context.op().Bool("use_cvm");
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    const int64_t rows = x_->dims()[0];
+    const int64_t width = x_->dims()[1];
+    const float* x = x_->data<float>();
+    const std::span<const uint32_t> lod = x_->lod();
+    float* y = y_->Resize<float>({rows, use_ ? width : width - kCounts});
+    y_->set_lod(lod);
+    for (int64_t i = 0; i < rows; ++i, x += width) {
+      if (use_) {
+        *y++ = std::log(x[0] + 1);
+        *y++ = std::log(x[1] + 1) - std::log(x[0] + 1);
+      }
+      y = std::copy(x + kCounts, x + width, y);
+    }
+    return Status::Ok();
+  }
+
+ private:
+  const Tensor* x_ = nullptr;
+  Tensor* y_ = nullptr;
+  bool use_ = true;
+};
+
+/// What arrives at the counts is not a gradient: they get the row's own counts, with which a table's update adds them
+/// up. A row is one of CVM's, or of its sequence's.
+class CvmGradKernel : public BoundKernel<CvmGradKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, context.Input("X"));
+    MR_ASSIGN(cvm_, context.Input("CVM"));
+    MR_ASSIGN(y_grad_, GradInput::Bind(context, "Y@GRAD"));
+    MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
+    use_ = context.op().Bool("use_cvm");
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    if (x_->dims().rank() != 2 || x_->dims()[1] < kCounts) {
+      return InvalidConfig("X " + x_->dims().ToString() + " does not hold two counts a row");
+    }
+    const int64_t rows = x_->dims()[0];
+    const int64_t width = x_->dims()[1];
+    const std::span<const uint32_t> lod = x_->lod();
+    const int64_t needed = lod.empty() ? rows : static_cast<int64_t>(lod.size()) - 1;
+    if (cvm_->numel() < needed * kCounts) {
+      return BadData("CVM " + cvm_->dims().ToString() + " has too few rows for X " + x_->dims().ToString());
+    }
+    const float* counts = cvm_->data<float>();
+    MR_ASSIGN(const float* grad, y_grad_.Read(rows * (use_ ? width : width - kCounts)));
+    float* x_grad = ResizeLike(*x_, x_grad_);
+    size_t sequence = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+      while (!lod.empty() && i >= lod[sequence + 1]) ++sequence;
+      x_grad = std::copy_n(counts + (lod.empty() ? i : static_cast<int64_t>(sequence)) * kCounts, kCounts, x_grad);
+      if (use_) grad += kCounts;
+      x_grad = std::copy_n(grad, width - kCounts, x_grad);
+      grad += width - kCounts;
+    }
+    return Status::Ok();
+  }
+
+ private:
+  const Tensor* x_ = nullptr;
+  const Tensor* cvm_ = nullptr;
+  GradInput y_grad_;
+  Tensor* x_grad_ = nullptr;
+  bool use_ = true;
+};
+
+std::vector<OpDesc> CvmGrad(const GradContext& context) {
+  if (!context.Has("Y") || !context.Wants("X")) return {};
+  return {context.GradOp({"X", "CVM"}, {}, {"Y"}, {"X"})};
+}
+
+}  // namespace
+
+void RegisterCvm(OpRegistry& registry) {
+  const std::string use = "the counts stay, as logarithms; otherwise they are cut off";
+  registry.Add("cvm")
+      .Doc("Turns the counts of shows and clicks in front of embeddings into features, or cuts them off.")
+      .Input("X", "[rows, 2 + width]: shows, clicks, values")
+      .Input("CVM", "[rows, 2]: shows and clicks of each row, for the gradient")
+      .Output("Y", "[rows, 2 + width], or [rows, width]")
+      .Attr("use_cvm", true, use)
+      .InferShape(InferCvm)
+      .Grad(CvmGrad)
+      .Kernel<CvmKernel>();
+  registry.Add("cvm_grad")
+      .Doc("Gradient of cvm; the counts get those of CVM, as Paddle's tables expect.")
+      .Input("X", "of the forward operator")
+      .Input("CVM", "of the forward operator")
+      .Input("Y@GRAD", "gradient of Y")
+      .Output("X@GRAD", "gradient of X")
+      .Attr("use_cvm", true, use)
+      .InferShape(InferGradients)
+      .Gradient()
+      .Kernel<CvmGradKernel>();
+}
+
+}  // namespace millrace

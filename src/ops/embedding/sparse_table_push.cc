@@ -1,0 +1,119 @@
+#include <google/protobuf/text_format.h>
+
+#include "model.pb.h"
+#include "ops/row_merger.h"
+#include "runtime/op_kernel.h"
+#include "table/sparse_table.h"
+
+namespace millrace {
+namespace {
+
+Result<SparseTable*> BoundTable(const KernelContext& context) {
+  MR_ASSIGN(const std::vector<Variable*> variables, context.InputVariables("Table"));
+  if (variables.empty() || variables[0] == nullptr || !variables[0]->Is<std::unique_ptr<SparseTable>>()) {
+    return InvalidConfig("sparse_table_push: input Table: \"" + context.InputName("Table") + "\" is not a table");
+  }
+  return variables[0]->Get<std::unique_ptr<SparseTable>>().get();
+}
+
+class SparseTablePushKernel : public OpKernel {
+ public:
+  static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
+    auto kernel = std::make_unique<SparseTablePushKernel>();
+    MR_ASSIGN(kernel->table_, BoundTable(context));
+    MR_ASSIGN(const std::vector<Variable*> grads, context.InputVariables("Grad"));
+    if (grads.empty() || grads[0] == nullptr) return InvalidConfig("sparse_table_push: input Grad is not bound");
+    kernel->grad_ = grads[0]->GetMutable<SelectedRows>();
+    MR_ASSIGN(kernel->learning_rate_, context.Input("LearningRate"));
+    const FrameOptions& options = context.options();
+    kernel->locks_ = options.update_mode == UpdateMode::kRowLock ? options.row_locks : nullptr;
+    return std::unique_ptr<OpKernel>(std::move(kernel));
+  }
+
+  Status Run(const RunContext&) override {
+    const SelectedRows& grad = merger_.Merge(*grad_);
+    const PushContext push{learning_rate_->data<float>()[0], locks_};
+    const std::span<const float> values(grad.values.data<float>(), static_cast<size_t>(grad.values.numel()));
+    if (grad.row_pointers.size() == grad.rows.size()) return table_->Push(grad.row_pointers, values, push);
+    MR_TRY(table_->Pull(grad.rows, PullMode::kInsert, &pulled_));
+    return table_->Push(pulled_.rows, values, push);
+  }
+
+ private:
+  SparseTable* table_ = nullptr;
+  const SelectedRows* grad_ = nullptr;
+  const Tensor* learning_rate_ = nullptr;
+  RowLocks* locks_ = nullptr;
+  RowMerger merger_;
+  PulledRows pulled_;
+};
+
+class CreateSparseTableKernel : public OpKernel {
+ public:
+  static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
+    auto kernel = std::make_unique<CreateSparseTableKernel>();
+    MR_ASSIGN(const std::vector<Variable*> outputs, context.OutputVariables("Out"));
+    if (outputs.empty() || outputs[0] == nullptr) return InvalidConfig("create_sparse_table: Out is not bound");
+    kernel->out_ = outputs[0];
+    kernel->seed_ = context.options().seed;
+    TableDesc desc;
+    if (!google::protobuf::TextFormat::ParseFromString(context.op().String("table"), &desc)) {
+      return InvalidConfig("create_sparse_table: \"" + context.OutputName("Out") +
+                           "\": attribute table is no TableDesc: " + context.op().String("table"));
+    }
+    kernel->desc_ = std::move(desc);
+    return std::unique_ptr<OpKernel>(std::move(kernel));
+  }
+
+  Status Run(const RunContext&) override {
+    MR_ASSIGN(std::unique_ptr<SparseTable> table, CreateHashTable(desc_, seed_));
+    out_->Set(std::move(table));
+    return Status::Ok();
+  }
+
+ private:
+  Variable* out_ = nullptr;
+  uint64_t seed_ = 0;
+  TableDesc desc_;
+};
+
+Status InferPush(InferShapeContext& context) {
+  MR_ASSIGN(const VarMeta table, context.Input("Table"));
+  if (table.kind != VarType::SPARSE_TABLE) return context.Error("input Table must be a SPARSE_TABLE");
+  context.SetOutput("TableOut", table);
+  return Status::Ok();
+}
+
+Status InferCreate(InferShapeContext& context) {
+  TableDesc desc;
+  if (!google::protobuf::TextFormat::ParseFromString(context.op().String("table"), &desc)) {
+    return context.Error("attribute table is no TableDesc: " + context.op().String("table"));
+  }
+  VarMeta meta;
+  meta.kind = VarType::SPARSE_TABLE;
+  meta.dims = {-1, desc.dim()};
+  context.SetOutput("Out", meta);
+  return Status::Ok();
+}
+
+}  // namespace
+
+void RegisterSparseTablePush(OpRegistry& registry) {
+  registry.Add("sparse_table_push")
+      .Doc("Applies a table's own optimizer once to every row of a sparse gradient; equal rows are merged first.")
+      .Input("Table", "kind SPARSE_TABLE")
+      .Input("Grad", "SelectedRows by key")
+      .Input("LearningRate", "[1]; alpha of ftrl")
+      .Output("TableOut", "the same variable as Table")
+      .InferShape(InferPush)
+      .Optimizer()
+      .Kernel<SparseTablePushKernel>();
+  registry.Add("create_sparse_table")
+      .Doc("Makes an empty growing table; of startup programs.")
+      .Output("Out", "kind SPARSE_TABLE")
+      .Attr("table", std::string(), "TableDesc in text format")
+      .InferShape(InferCreate)
+      .Kernel<CreateSparseTableKernel>();
+}
+
+}  // namespace millrace

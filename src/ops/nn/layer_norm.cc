@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <cmath>
+
+#include "ops/float_input.h"
+#include "ops/grad_input.h"
+#include "ops/kernel.h"
+
+namespace millrace {
+namespace {
+
+Status InferLayerNorm(InferShapeContext& context) {
+  MR_ASSIGN(VarMeta x, context.Input("X"));
+  MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
+  const int64_t axis = context.op().Int("begin_norm_axis");
+  if (axis < 1 || axis >= x.dims.rank()) {
+    return context.Error("begin_norm_axis is " + std::to_string(axis) + " of X " + x.dims.ToString());
+  }
+  const int64_t width = KnownProduct(x.dims, static_cast<int>(axis), x.dims.rank());
+  for (const char* name : {"Scale", "Bias"}) {
+    if (!context.HasInput(name)) continue;
+    MR_ASSIGN(const VarMeta parameter, context.Input(name));
+    MR_TRY(ExpectDType(context, name, parameter, DType::kFloat32));
+    if (!MayEqual(KnownProduct(parameter.dims, 0, parameter.dims.rank()), width)) {
+      return context.Error(std::string(name) + " " + parameter.dims.ToString() + " does not fit X " +
+                           x.dims.ToString() + " from axis " + std::to_string(axis));
+    }
+  }
+  context.SetOutput("Y", x);
+  x.dims = Dims{KnownProduct(x.dims, 0, static_cast<int>(axis))};
+  x.lod_level = 0;
+  context.SetOutput("Mean", x);
+  context.SetOutput("Variance", x);
+  return Status::Ok();
+}
+
+class LayerNormKernel : public BoundKernel<LayerNormKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, context.Input("X"));
+    MR_ASSIGN(scale_, FloatInput::BindOptional(context, "Scale"));
+    MR_ASSIGN(bias_, FloatInput::BindOptional(context, "Bias"));
+    MR_ASSIGN(y_, context.Output("Y"));
+    MR_ASSIGN(mean_, context.Output("Mean"));
+    MR_ASSIGN(variance_, context.Output("Variance"));
+    axis_ = static_cast<int>(context.op().Int("begin_norm_axis"));
+    epsilon_ = context.op().Float("epsilon");
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    const Dims dims = x_->dims();
+    const int64_t rows = dims.Product(0, axis_);
+    const int64_t width = dims.Product(axis_, dims.rank());
+    const float* x = x_->data<float>();
+    const float* scale = scale_.bound() ? scale_.Read() : nullptr;
+    const float* bias = bias_.bound() ? bias_.Read() : nullptr;
+    const Dims leading(dims.sizes().first(static_cast<size_t>(axis_)));
+    float* mean = mean_->Resize<float>(leading);
+    float* variance = variance_->Resize<float>(leading);
+    float* y = ResizeLike(*x_, y_);
+    for (int64_t i = 0; i < rows; ++i, x += width, y += width) {
+      double sum = 0;
+      for (int64_t j = 0; j < width; ++j) sum += static_cast<double>(x[j]);
+      const double center = sum / static_cast<double>(width);
+      double squares = 0;
+      for (int64_t j = 0; j < width; ++j) {
+        const double d = static_cast<double>(x[j]) - center;
+        squares += d * d;
+      }
+      mean[i] = static_cast<float>(center);
+      variance[i] = static_cast<float>(squares / static_cast<double>(width));
+      const float factor = 1 / std::sqrt(variance[i] + epsilon_);
+      for (int64_t j = 0; j < width; ++j) {
+        const float normal = (x[j] - mean[i]) * factor;
+        y[j] = normal * (scale == nullptr ? 1 : scale[j]) + (bias == nullptr ? 0 : bias[j]);
+      }
+    }
+    return Status::Ok();
+  }
+
+ private:
+  const Tensor* x_ = nullptr;
+  FloatInput scale_;
+  FloatInput bias_;
+  Tensor* y_ = nullptr;
+  Tensor* mean_ = nullptr;
+  Tensor* variance_ = nullptr;
+  int axis_ = 1;
+  float epsilon_ = 0;
+};
+
+class LayerNormGradKernel : public BoundKernel<LayerNormGradKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, context.Input("X"));
+    MR_ASSIGN(mean_, GradInput::Bind(context, "Mean"));
+    MR_ASSIGN(variance_, GradInput::Bind(context, "Variance"));
+    MR_ASSIGN(scale_, FloatInput::BindOptional(context, "Scale"));
+    MR_ASSIGN(y_grad_, GradInput::Bind(context, "Y@GRAD"));
+    MR_ASSIGN(x_grad_, context.OptionalOutput("X@GRAD"));
+    MR_ASSIGN(scale_grad_, context.OptionalOutput("Scale@GRAD"));
+    MR_ASSIGN(bias_grad_, context.OptionalOutput("Bias@GRAD"));
+    axis_ = static_cast<int>(context.op().Int("begin_norm_axis"));
+    epsilon_ = context.op().Float("epsilon");
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    const Dims dims = x_->dims();
+    if (axis_ < 0 || axis_ > dims.rank())
+      return InvalidConfig("X " + dims.ToString() + " has no axis " + std::to_string(axis_));
+    const int64_t rows = dims.Product(0, axis_);
+    const int64_t width = dims.Product(axis_, dims.rank());
+    const float* x = x_->data<float>();
+    MR_ASSIGN(const float* grad, y_grad_.Read(dims.numel()));
+    MR_ASSIGN(const float* means, mean_.Read(rows));
+    MR_ASSIGN(const float* variances, variance_.Read(rows));
+    const float* scale = scale_.bound() ? scale_.Read() : nullptr;
+    float* x_grad = x_grad_ == nullptr ? nullptr : ResizeLike(*x_, x_grad_);
+    float* scale_grad = Cleared(scale_grad_, width);
+    float* bias_grad = Cleared(bias_grad_, width);
+    for (int64_t i = 0; i < rows; ++i, x += width, grad += width) {
+      const float mean = means[i];
+      const float factor = 1 / std::sqrt(variances[i] + epsilon_);
+      double sum = 0;
+      double product = 0;
+      for (int64_t j = 0; j < width; ++j) {
+        const float normal = (x[j] - mean) * factor;
+        const float g = grad[j] * (scale == nullptr ? 1 : scale[j]);
+        sum += static_cast<double>(g);
+        product += static_cast<double>(g * normal);
+        if (scale_grad != nullptr) scale_grad[j] += grad[j] * normal;
+        if (bias_grad != nullptr) bias_grad[j] += grad[j];
+      }
+      if (x_grad == nullptr) continue;
+      const auto mean_g = static_cast<float>(sum / static_cast<double>(width));
+      const auto mean_product = static_cast<float>(product / static_cast<double>(width));
+      for (int64_t j = 0; j < width; ++j) {
+        const float normal = (x[j] - mean) * factor;
+        x_grad[j] = (grad[j] * (scale == nullptr ? 1 : scale[j]) - mean_g - normal * mean_product) * factor;
+      }
+      x_grad += width;
+    }
+    return Status::Ok();
+  }
+
+ private:
+  static float* Cleared(Tensor* tensor, int64_t width) {
+    if (tensor == nullptr) return nullptr;
+    float* values = tensor->Resize<float>({width});
+    std::fill_n(values, width, 0.0F);
+    return values;
+  }
+
+  const Tensor* x_ = nullptr;
+  GradInput mean_;
+  GradInput variance_;
+  FloatInput scale_;
+  GradInput y_grad_;
+  Tensor* x_grad_ = nullptr;
+  Tensor* scale_grad_ = nullptr;
+  Tensor* bias_grad_ = nullptr;
+  int axis_ = 1;
+  float epsilon_ = 0;
+};
+
+std::vector<OpDesc> LayerNormGrad(const GradContext& context) {
+  if (!context.Has("Y") || !(context.Wants("X") || context.Wants("Scale") || context.Wants("Bias"))) return {};
+  return {context.GradOp({"X", "Scale", "Bias"}, {"Mean", "Variance"}, {"Y"}, {"X", "Scale", "Bias"})};
+}
+
+}  // namespace
+
+void RegisterLayerNorm(OpRegistry& registry) {
+  const std::string axis = "first of the axes that one mean is taken over";
+  registry.Add("layer_norm")
+      .Doc("Each row less its mean, over its standard deviation, times Scale, plus Bias.")
+      .Input("X", "[rows, ...]")
+      .OptionalInput("Scale", "[values of a row]; 1 without it")
+      .OptionalInput("Bias", "[values of a row]; 0 without it")
+      .Output("Y", "shape of X")
+      .Output("Mean", "the axes of X before begin_norm_axis")
+      .Output("Variance", "the same")
+      .Attr("epsilon", 1e-5F, "keeps the quotient finite")
+      .Attr("begin_norm_axis", int64_t{1}, axis)
+      .InferShape(InferLayerNorm)
+      .Grad(LayerNormGrad)
+      .Kernel<LayerNormKernel>();
+  registry.Add("layer_norm_grad")
+      .Doc("Gradient of layer_norm.")
+      .Input("X", "of the forward operator")
+      .OptionalInput("Scale", "of the forward operator")
+      .OptionalInput("Bias", "of the forward operator")
+      .Input("Mean", "of the forward operator")
+      .Input("Variance", "of the forward operator")
+      .Input("Y@GRAD", "gradient of Y")
+      .OptionalOutput("X@GRAD", "gradient of X")
+      .OptionalOutput("Scale@GRAD", "gradient of Scale")
+      .OptionalOutput("Bias@GRAD", "gradient of Bias")
+      .Attr("epsilon", 1e-5F, "keeps the quotient finite")
+      .Attr("begin_norm_axis", int64_t{1}, axis)
+      .InferShape(InferGradients)
+      .Gradient()
+      .Kernel<LayerNormGradKernel>();
+}
+
+}  // namespace millrace

@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <array>
+
+#include "ops/float_input.h"
+#include "ops/kernel.h"
+#include "ops/var_dtype.h"
+#include "ops/x_shape.h"
+
+namespace millrace {
+namespace {
+
+/// Where each axis of Out stands in X.
+using Order = std::vector<int64_t>;
+
+Result<Order> ReadOrder(const OpView& op, int rank) {
+  Order order = op.Ints("axis");
+  std::vector<bool> seen(static_cast<size_t>(rank));
+  bool good = order.size() == seen.size();
+  for (int64_t& axis : order) {
+    if (axis < 0) axis += rank;
+    good = good && axis >= 0 && axis < rank && !seen[static_cast<size_t>(axis)];
+    if (good) seen[static_cast<size_t>(axis)] = true;
+  }
+  if (good) return order;
+  return InvalidConfig("axis " + ShowAttr(op.Value("axis")) + " does not name each of " + std::to_string(rank) +
+                       " axes once");
+}
+
+Dims Permuted(const Dims& x, const Order& order) {
+  Dims out;
+  for (const int64_t axis : order) out.push_back(x[static_cast<int>(axis)]);
+  return out;
+}
+
+/// Copies x [sizes of axes] to out, whose axis i is x's axis order[i].
+template <class T>
+void Permute(const T* x, const Dims& dims, const Order& order, T* out) {
+  const auto rank = order.size();
+  std::array<int64_t, Dims::kMaxRank> strides{};
+  std::array<int64_t, Dims::kMaxRank> sizes{};
+  for (size_t i = 0; i < rank; ++i) {
+    const auto axis = static_cast<int>(order[i]);
+    sizes[i] = dims[axis];
+    strides[i] = dims.Product(axis + 1, dims.rank());
+  }
+  const int64_t count = dims.numel();
+  const int64_t width = rank == 0 ? 1 : sizes[rank - 1];
+  const int64_t stride = rank == 0 ? 1 : strides[rank - 1];
+  std::array<int64_t, Dims::kMaxRank> index{};
+  int64_t from = 0;
+  for (int64_t at = 0; at < count; at += width) {
+    for (int64_t i = 0; i < width; ++i) out[at + i] = x[from + i * stride];
+    for (size_t axis = rank; axis-- > 1;) {
+      const size_t a = axis - 1;
+      from += strides[a];
+      if (++index[a] < sizes[a]) break;
+      from -= strides[a] * sizes[a];
+      index[a] = 0;
+    }
+  }
+}
+
+Status InferTranspose(InferShapeContext& context) {
+  MR_ASSIGN(const VarMeta x, context.Input("X"));
+  if (x.dims.rank() >= Dims::kMaxRank) return context.Error("X has too many axes: " + x.dims.ToString());
+  const auto order = ReadOrder(context.op(), x.dims.rank());
+  if (!order.ok()) return context.Error(order.status().message());
+  VarMeta out = x;
+  out.dims = Permuted(x.dims, *order);
+  out.lod_level = 0;
+  context.SetOutput("Out", out);
+  out.dims = XShapeOf(x.dims);
+  context.SetOutput("XShape", out);
+  return Status::Ok();
+}
+
+class TransposeKernel : public BoundKernel<TransposeKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
+    MR_ASSIGN(out_, context.Output("Out"));
+    MR_ASSIGN(x_shape_, context.OptionalOutput("XShape"));
+    MR_ASSIGN(order_, ReadOrder(context.op(), static_cast<int>(context.op().Ints("axis").size())));
+    name_ = context.InputName("X");
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    const Dims dims = x_.dims();
+    if (dims.rank() != static_cast<int>(order_.size())) {
+      return BadData("X " + Shown(name_, dims) + " does not have " + std::to_string(order_.size()) + " axes");
+    }
+    if (x_shape_ != nullptr) x_shape_->Resize<float>(XShapeOf(dims));
+    const Dims out = Permuted(dims, order_);
+    if (x_.tensor().dtype() == DType::kFloat32) {
+      Permute(x_.Read(), dims, order_, out_->Resize<float>(out));
+      return Status::Ok();
+    }
+    WithType(x_.tensor().dtype(), [&](auto sample) {
+      using T = decltype(sample);
+      Permute(x_.tensor().data<T>(), dims, order_, out_->Resize<T>(out));
+    });
+    return Status::Ok();
+  }
+
+ private:
+  FloatInput x_;
+  Tensor* out_ = nullptr;
+  Tensor* x_shape_ = nullptr;
+  Order order_;
+  std::string name_;
+};
+
+/// The same with the order turned round.
+class TransposeGradKernel : public BoundKernel<TransposeGradKernel> {
+ public:
+  Status Bind(KernelContext& context) {
+    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
+    MR_ASSIGN(const Order order, ReadOrder(context.op(), static_cast<int>(context.op().Ints("axis").size())));
+    back_.resize(order.size());
+    for (size_t i = 0; i < order.size(); ++i) back_[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+    return Status::Ok();
+  }
+  Status Run(const RunContext&) override {
+    const Dims dims = out_grad_->dims();
+    if (dims.rank() != static_cast<int>(back_.size())) {
+      return BadData("Out@GRAD " + dims.ToString() + " does not have " + std::to_string(back_.size()) + " axes");
+    }
+    Permute(out_grad_->data<float>(), dims, back_, x_grad_->Resize<float>(Permuted(dims, back_)));
+    return Status::Ok();
+  }
+
+ private:
+  const Tensor* out_grad_ = nullptr;
+  Tensor* x_grad_ = nullptr;
+  Order back_;
+};
+
+Status InferTransposeGrad(InferShapeContext& context) {
+  if (context.HasInput("XShape")) return InferFromXShape(context);
+  MR_ASSIGN(const VarMeta x, context.Input("X"));
+  context.SetOutput("X@GRAD", x);
+  return Status::Ok();
+}
+
+std::vector<OpDesc> Transpose2Grad(const GradContext& context) {
+  if (!context.Has("Out") || !context.Wants("X")) return {};
+  return {context.GradOp({}, {"XShape"}, {"Out"}, {"X"})};
+}
+
+void RegisterOrder(OpRegistry& registry, const std::string& type, bool second) {
+  const std::string axis = "for each axis of Out, which axis of X it is";
+  const std::string ignored = "as Paddle writes it; changes nothing here";
+  registry.Add(type)
+      .Apart()
+      .Doc("The values of X with its axes in another order.")
+      .Input("X", "any shape")
+      .Output("Out", "the sizes of X in that order")
+      .OptionalOutput("XShape", "no values; its shape is 0, then X's")
+      .Attr("axis", std::vector<int64_t>{}, axis)
+      .Attr("data_format", std::string("AnyLayout"), ignored)
+      .InferShape(InferTranspose)
+      .Grad(second ? Transpose2Grad : GradFromX)
+      .Kernel<TransposeKernel>();
+  registry.Add(type + "_grad")
+      .Doc("Gradient of " + type + ".")
+      .OptionalInput("X", "of the forward operator")
+      .OptionalInput("Out", "of the forward operator; not read")
+      .OptionalInput("XShape", "of the forward operator")
+      .Input("Out@GRAD", "gradient of Out")
+      .Output("X@GRAD", "gradient of X")
+      .Attr("axis", std::vector<int64_t>{}, axis)
+      .InferShape(InferTransposeGrad)
+      .Gradient()
+      .Kernel<TransposeGradKernel>();
+}
+
+}  // namespace
+
+void RegisterTranspose(OpRegistry& registry) {
+  RegisterOrder(registry, "transpose", false);
+  RegisterOrder(registry, "transpose2", true);
+}
+
+}  // namespace millrace

@@ -1,0 +1,325 @@
+#include "program/backward.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/edit_distance.h"
+#include "core/harmless_text.h"
+#include "framework.pb.h"
+#include "program/block_builder.h"
+
+namespace millrace {
+namespace {
+
+using Names = std::set<std::string, std::less<>>;
+using Flags = std::map<std::string, bool, std::less<>>;
+
+template <class Visit>
+void ForEachArgument(const google::protobuf::RepeatedPtrField<OpDesc::Var>& bindings, const Visit& visit) {
+  for (const OpDesc::Var& binding : bindings) {
+    for (const std::string& name : binding.arguments()) {
+      if (name != kEmptyVar) visit(name);
+    }
+  }
+}
+
+/// Indices of the operators that the loss depends on, in program order.
+std::vector<int> PathTo(const BlockDesc& block, std::string_view loss) {
+  Names needed = {std::string(loss)};
+  std::vector<int> path;
+  for (int i = block.ops_size() - 1; i >= 0; --i) {
+    bool writes = false;
+    ForEachArgument(block.ops(i).outputs(), [&](const std::string& name) { writes = writes || needed.contains(name); });
+    if (!writes) continue;
+    ForEachArgument(block.ops(i).inputs(), [&](const std::string& name) { needed.insert(name); });
+    path.push_back(i);
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+bool CanHaveGradient(const VarDesc& var, const VarMeta& meta) {
+  return !var.stop_gradient() &&
+         (meta.kind == VarType::SPARSE_TABLE ||
+          (meta.kind == VarType::LOD_TENSOR && (meta.dtype == DType::kFloat32 || meta.dtype == DType::kFloat64)));
+}
+
+/// The blocks around one, from the inside out.
+std::vector<int> BlocksAround(const ProgramDesc& program, int block_index) {
+  std::vector<int> blocks;
+  for (int outer = block_index; outer > 0;) {
+    outer = program.blocks(outer).parent_idx();
+    blocks.push_back(outer);
+  }
+  return blocks;
+}
+
+/// The variables whose gradient is worth computing: leaves that may have one, and what is computed from them. Of the
+/// variables of blocks around, which hold what was computed there, parameters alone are leaves.
+Flags FindWanted(const ProgramDesc& program, int block_index, const std::vector<int>& path, const VarMetas& metas) {
+  const BlockDesc& block = program.blocks(block_index);
+  std::map<std::string_view, const VarDesc*> vars;
+  for (const VarDesc& var : block.vars()) vars[var.name()] = &var;
+  Names around;
+  for (const int outer : BlocksAround(program, block_index)) {
+    for (const VarDesc& var : program.blocks(outer).vars()) {
+      if (vars.emplace(var.name(), &var).second && !var.is_parameter()) around.insert(var.name());
+    }
+  }
+  Names produced;
+  for (const OpDesc& op : block.ops()) {
+    ForEachArgument(op.outputs(), [&](const std::string& name) { produced.insert(name); });
+  }
+  Flags wanted;
+  const auto allowed = [&](const std::string& name) {
+    const auto it = vars.find(name);
+    return it != vars.end() && CanHaveGradient(*it->second, metas.find(name)->second);
+  };
+  for (const int i : path) {
+    bool any = false;
+    ForEachArgument(block.ops(i).inputs(), [&](const std::string& name) {
+      if (!produced.contains(name) && !around.contains(name) && allowed(name)) wanted[name] = true;
+      any = any || wanted.contains(name);
+    });
+    if (!any) continue;
+    ForEachArgument(block.ops(i).outputs(), [&](const std::string& name) {
+      if (allowed(name)) wanted[name] = true;
+    });
+  }
+  return wanted;
+}
+
+/// The gradient of one operator, whose code may be a plugin's.
+Result<std::vector<OpDesc>> GradientOf(const OpDesc& op, const OpInfo& info, const Flags& wanted, const Flags& have) {
+  try {
+    return info.grad(GradContext(OpView(op, info), wanted, have));
+  } catch (...) {
+    return OperatorThrew(info).Context(op.type() + ": gradient");
+  }
+}
+
+std::string OpWhere(const BlockDesc& block, int block_index, int op) {
+  return "block " + std::to_string(block_index) + " op[" + std::to_string(op) + "] " + block.ops(op).type() + ": ";
+}
+
+void AddLine(const std::string& line, std::string* problems) { *problems += (problems->empty() ? "" : "\n") + line; }
+
+/// A name has one gradient: that of a second value under it, from which the loss is computed too, would go to what the
+/// first was computed from. An operator that has no gradient is left to its own message.
+std::string WrittenTwice(const BlockDesc& block, const std::vector<int>& path, const Flags& wanted,
+                         const OpRegistry& registry, int block_index) {
+  std::map<std::string, int, std::less<>> makers;
+  std::string problems;
+  for (const int i : path) {
+    const OpDesc& op = block.ops(i);
+    bool any_wanted = false;
+    ForEachArgument(op.inputs(), [&](const std::string& name) { any_wanted = any_wanted || wanted.contains(name); });
+    const OpInfo* info = registry.Find(op.type());
+    const bool is_differentiable = info != nullptr && info->grad != nullptr;
+    ForEachArgument(op.outputs(), [&](const std::string& name) {
+      if (!wanted.contains(name)) return;
+      const auto maker = makers.find(name);
+      if (maker == makers.end()) {
+        if (any_wanted) makers.emplace(name, i);
+        return;
+      }
+      if (maker->second == i || (any_wanted && !is_differentiable)) return;
+      AddLine(OpWhere(block, block_index, i) + "writes \"" + name + "\" again, which op[" +
+                  std::to_string(maker->second) +
+                  "] made, and the loss has no gradient through both; write to another variable",
+              &problems);
+    });
+  }
+  return problems;
+}
+
+/// Whether a gradient operator looks at the sizes of an input alone, which a value written over it leaves as they were.
+bool ReadsSizesAlone(const OpDesc& gradient, std::string_view parameter) {
+  constexpr std::string_view kTypes[] = {"concat_grad", "elementwise_add_grad", "elementwise_sub_grad",
+                                         "mean_grad",   "reduce_mean_grad",     "reduce_sum_grad"};
+  return (parameter == "X" || parameter == "Y") &&
+         std::find(std::begin(kTypes), std::end(kTypes), gradient.type()) != std::end(kTypes);
+}
+
+/// Which operators of a block write a variable, in program order.
+using Writers = std::map<std::string, std::vector<int>, std::less<>>;
+
+Writers WritersOf(const BlockDesc& block) {
+  Writers writers;
+  for (int i = 0; i < block.ops_size(); ++i) {
+    ForEachArgument(block.ops(i).outputs(), [&](const std::string& name) {
+      if (std::vector<int>& of = writers[name]; of.empty() || of.back() != i) of.push_back(i);
+    });
+  }
+  return writers;
+}
+
+/// Gradient operators run behind the whole block: a variable that they read must still hold what the forward operator
+/// `i` read or wrote there. `while` and `conditional_block` have what their blocks write among their outputs.
+void CheckStillThere(const BlockDesc& block, int block_index, int i, const OpDesc& gradient, const Writers& writers,
+                     std::string* problems) {
+  const OpDesc& op = block.ops(i);
+  Names reported;
+  for (const OpDesc::Var& binding : gradient.inputs()) {
+    if (ReadsSizesAlone(gradient, binding.parameter())) continue;
+    const bool reads_before = std::any_of(op.inputs().begin(), op.inputs().end(), [&](const OpDesc::Var& input) {
+      return input.parameter() == binding.parameter();
+    });
+    for (const std::string& name : binding.arguments()) {
+      const auto of = writers.find(name);
+      if (name == kEmptyVar || name.ends_with("@GRAD") || of == writers.end()) continue;
+      const auto later = std::find_if(of->second.begin(), of->second.end(),
+                                      [&](int writer) { return writer > i || (writer == i && reads_before); });
+      if (later == of->second.end() || !reported.insert(name).second) continue;
+      AddLine(OpWhere(block, block_index, i) + "its gradient reads \"" + name + "\", which " +
+                  (*later == i ? "it writes over itself"
+                               : "op[" + std::to_string(*later) + "] " + block.ops(*later).type() +
+                                     " writes over before that") +
+                  "; write to another variable there",
+              problems);
+    }
+  }
+}
+
+/// Operators of the gradients before names are made unique: several may write one variable.
+Result<std::vector<OpDesc>> RawGradients(const BlockDesc& block, const std::vector<int>& path, std::string_view loss,
+                                         const Flags& wanted, const OpRegistry& registry, int block_index) {
+  Flags have = {{std::string(loss), true}};
+  std::vector<OpDesc> grads;
+  const Writers writers = WritersOf(block);
+  std::string problems = WrittenTwice(block, path, wanted, registry, block_index);
+  for (auto i = path.rbegin(); i != path.rend(); ++i) {
+    const OpDesc& op = block.ops(*i);
+    bool any_wanted = false;
+    bool any_have = false;
+    ForEachArgument(op.inputs(), [&](const std::string& name) { any_wanted = any_wanted || wanted.contains(name); });
+    ForEachArgument(op.outputs(), [&](const std::string& name) { any_have = any_have || have.contains(name); });
+    if (!any_wanted || !any_have) continue;
+    const OpInfo* info = registry.Find(op.type());
+    if (info == nullptr || info->grad == nullptr) {
+      AddLine(OpWhere(block, block_index, *i) +
+                  (info == nullptr ? "no such operator" : "has no gradient, but the loss depends on it") + "; mark \"" +
+                  op.outputs(0).arguments(0) + "\" stop_gradient to leave it out",
+              &problems);
+      continue;
+    }
+    MR_ASSIGN(std::vector<OpDesc> gradients, GradientOf(op, *info, wanted, have));
+    for (OpDesc& grad : gradients) {
+      if (registry.Find(grad.type()) == nullptr) {
+        AddLine(OpWhere(block, block_index, *i) + "its gradient is the operator \"" + Harmless(grad.type()) + "\"" +
+                    (info->plugin.empty() ? "" : ", says plugin \"" + info->plugin + "\"") + ", and there is none" +
+                    registry.Hint(grad.type()),
+                &problems);
+        continue;
+      }
+      ForEachArgument(op.outputs(), [&](const std::string& name) {
+        if (have.contains(name)) return;
+        for (OpDesc::Var& input : *grad.mutable_inputs()) {
+          for (std::string& argument : *input.mutable_arguments()) {
+            if (argument == GradName(name)) argument = std::string(kEmptyVar);
+          }
+        }
+      });
+      CheckStillThere(block, block_index, *i, grad, writers, &problems);
+      ForEachArgument(grad.outputs(), [&](const std::string& name) {
+        if (name.ends_with("@GRAD")) have[name.substr(0, name.size() - GradName("").size())] = true;
+      });
+      grads.push_back(std::move(grad));
+    }
+  }
+  if (!problems.empty()) return InvalidConfig(problems);
+  return grads;
+}
+
+/// Gives the parts of a gradient with several writers names of their own, and adds them up before the first reader, or
+/// at the end when no gradient operator reads it (a parameter).
+std::vector<OpDesc> AddUp(std::vector<OpDesc> grads) {
+  std::map<std::string, int> writers;
+  for (const OpDesc& op : grads) {
+    ForEachArgument(op.outputs(), [&](const std::string& name) { ++writers[name]; });
+  }
+  std::vector<std::string> pending;  // in order of their first part
+  std::map<std::string, std::vector<std::string>> parts;
+  std::vector<OpDesc> ops;
+  const auto add_sum = [&](const std::string& name) {
+    OpDesc sum;
+    sum.set_type("sum");
+    SetInput(sum, "X", parts[name]);
+    SetOutput(sum, "Out", {name});
+    ops.push_back(std::move(sum));
+    std::erase(pending, name);
+  };
+  for (OpDesc& op : grads) {
+    ForEachArgument(op.inputs(), [&](const std::string& name) {
+      if (std::find(pending.begin(), pending.end(), name) != pending.end()) add_sum(name);
+    });
+    for (OpDesc::Var& output : *op.mutable_outputs()) {
+      for (std::string& name : *output.mutable_arguments()) {
+        if (name == kEmptyVar || writers[name] < 2) continue;
+        std::vector<std::string>& of = parts[name];
+        if (of.empty()) pending.push_back(name);
+        of.push_back(name + "@RENAME@block0@" + std::to_string(of.size()));
+        name = of.back();
+      }
+    }
+    ops.push_back(std::move(op));
+  }
+  while (!pending.empty()) add_sum(std::string(pending.front()));
+  return ops;
+}
+
+OpDesc LossGradient(std::string_view loss, const VarMeta& meta) {
+  OpDesc op;
+  op.set_type("fill_constant");
+  SetOutput(op, "Out", {GradName(loss)});
+  SetAttr(op, "shape", std::vector<int64_t>(meta.dims.sizes().begin(), meta.dims.sizes().end()));
+  SetAttr(op, "dtype", static_cast<int64_t>(VarType::FP32));
+  SetAttr(op, "value", 1.0f);
+  return op;
+}
+
+}  // namespace
+
+Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_view loss, const OpRegistry& registry,
+                                              int block_index) {
+  if (block_index < 0 || block_index >= program.blocks_size()) {
+    return InvalidConfig("loss \"" + std::string(loss) + "\": there is no block " + std::to_string(block_index) +
+                         "; the program has " + std::to_string(program.blocks_size()));
+  }
+  MR_ASSIGN(BlockBuilder builder, BlockBuilder::Create(*program.mutable_blocks(block_index), registry));
+  BlockDesc& block = builder.block();
+  for (const int outer : BlocksAround(program, block_index)) {
+    MR_ASSIGN(const BlockBuilder around, BlockBuilder::Create(*program.mutable_blocks(outer), registry));
+    builder.See(around.vars());
+  }
+  const auto loss_meta = builder.vars().find(loss);
+  if (loss_meta == builder.vars().end()) {
+    std::vector<std::string_view> names;
+    for (const auto& [name, meta] : builder.vars()) names.push_back(name);
+    const std::string_view nearest = NearestName(loss, names);
+    return InvalidConfig("loss: there is no variable \"" + std::string(loss) + "\"" +
+                         (nearest.empty() ? "" : "; did you mean \"" + std::string(nearest) + "\"?"));
+  }
+  if (const int64_t size = loss_meta->second.dims.numel(); size != 1) {
+    return InvalidConfig("loss \"" + std::string(loss) + "\" must be one value, take its mean first; its shape is " +
+                         loss_meta->second.dims.ToString());
+  }
+  const std::vector<int> path = PathTo(block, loss);
+  const Flags wanted = FindWanted(program, block_index, path, builder.vars());
+  if (!wanted.contains(loss)) {
+    return InvalidConfig("loss \"" + std::string(loss) + "\" depends on no parameter that can be trained");
+  }
+  MR_ASSIGN(std::vector<OpDesc> raw, RawGradients(block, path, loss, wanted, registry, block_index));
+  MR_TRY(builder.Append(LossGradient(loss, loss_meta->second), OpRole::kLossGradient));
+  for (OpDesc& op : AddUp(std::move(raw))) MR_TRY(builder.Append(std::move(op), OpRole::kBackward));
+
+  std::vector<ParamGrad> params;
+  for (const VarDesc& var : program.blocks(0).vars()) {
+    if (!var.is_parameter() || var.stop_gradient() || !builder.Has(GradName(var.name()))) continue;
+    params.push_back({var.name(), GradName(var.name())});
+  }
+  return params;
+}
+
+}  // namespace millrace

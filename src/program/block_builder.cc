@@ -1,0 +1,80 @@
+#include "program/block_builder.h"
+
+#include <glog/logging.h>
+
+#include <utility>
+
+#include "framework.pb.h"
+#include "program/var_meta.h"
+
+namespace millrace {
+namespace {
+
+void SetVarType(const VarMeta& meta, VarDesc* var) {
+  VarType* type = var->mutable_type();
+  type->set_type(meta.kind);
+  if (meta.kind == VarType::STEP_SCOPES) return;
+  const bool is_rows = meta.kind == VarType::SELECTED_ROWS;
+  VarType::TensorDesc* tensor = is_rows ? type->mutable_selected_rows() : type->mutable_lod_tensor()->mutable_tensor();
+  tensor->set_data_type(ToVarType(meta.dtype));
+  tensor->clear_dims();
+  for (const int64_t dim : meta.dims.sizes()) tensor->add_dims(dim);
+  if (!is_rows && meta.lod_level > 0) type->mutable_lod_tensor()->set_lod_level(meta.lod_level);
+  var->set_persistable(meta.persistable);
+}
+
+}  // namespace
+
+bool IsAuthored(const OpDesc& op) {
+  const OpDesc::Attr* role = FindAttr(op, "op_role");
+  return role == nullptr || role->i() == static_cast<int64_t>(OpRole::kForward) ||
+         role->i() == static_cast<int64_t>(OpRole::kLoss);
+}
+
+Result<BlockBuilder> BlockBuilder::Create(BlockDesc& block, const OpRegistry& registry) {
+  BlockBuilder builder(block, registry);
+  for (const VarDesc& var : block.vars()) {
+    MR_ASSIGN(VarMeta meta, ToMeta(var));
+    builder.vars_[var.name()] = meta;
+  }
+  return builder;
+}
+
+VarDesc& BlockBuilder::Declare(std::string_view name, const VarMeta& meta) {
+  const bool added = vars_.emplace(std::string(name), meta).second;
+  CHECK(added) << "variable " << name << " is declared twice";
+  VarDesc* var = block_->add_vars();
+  var->set_name(std::string(name));
+  SetVarType(meta, var);
+  return *var;
+}
+
+Status BlockBuilder::Append(OpDesc op, OpRole role) {
+  const OpInfo* info = registry_->Find(op.type());
+  if (info == nullptr) {
+    return InvalidConfig("no operator \"" + op.type() + "\"" + registry_->Hint(op.type()));
+  }
+  SetAttr(op, "op_role", static_cast<int64_t>(role));
+  VarMetas inferred = {};
+  for (const OpDesc::Var& input : op.inputs()) {
+    for (const std::string& name : input.arguments()) {
+      if (const auto it = vars_.find(name); it != vars_.end()) inferred.insert(*it);
+    }
+  }
+  for (const OpDesc::Var& output : op.outputs()) {
+    for (const std::string& name : output.arguments()) {
+      if (const auto it = vars_.find(name); it != vars_.end()) inferred.insert(*it);
+    }
+  }
+  MR_TRY(InferShapes(OpView(op, *info), inferred));
+  for (const OpDesc::Var& output : op.outputs()) {
+    for (const std::string& name : output.arguments()) {
+      if (name == kEmptyVar || Has(name)) continue;
+      Declare(name, inferred[name]);
+    }
+  }
+  *block_->add_ops() = std::move(op);
+  return Status::Ok();
+}
+
+}  // namespace millrace

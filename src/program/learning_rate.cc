@@ -1,0 +1,143 @@
+#include "program/learning_rate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include "model.pb.h"
+
+namespace millrace {
+namespace {
+
+/// How far a schedule of `decay_steps` has come, 0 to 1.
+double Progress(int64_t step, int64_t decay_steps) {
+  return static_cast<double>(std::min(step, decay_steps)) / static_cast<double>(decay_steps);
+}
+
+double Quotient(int64_t step, int64_t decay_steps, bool staircase) {
+  const double quotient = static_cast<double>(step) / static_cast<double>(decay_steps);
+  return staircase ? std::floor(quotient) : quotient;
+}
+
+double NoamAt(const LearningRateSchedule::Noam& noam, double base, int64_t step) {
+  const auto n = static_cast<double>(step + 1);
+  const double rising = n * std::pow(static_cast<double>(noam.warmup_steps()), -1.5);
+  return base * std::pow(static_cast<double>(noam.d_model()), -0.5) * std::min(std::pow(n, -0.5), rising);
+}
+
+double PolynomialAt(const LearningRateSchedule::Polynomial& polynomial, double base, int64_t step) {
+  const double end = polynomial.end_rate();
+  int64_t steps = polynomial.decay_steps();
+  if (polynomial.cycle()) steps *= std::max<int64_t>(1, (step + steps - 1) / steps);
+  return (base - end) * std::pow(1 - Progress(step, steps), static_cast<double>(polynomial.power())) + end;
+}
+
+double PiecewiseAt(const LearningRateSchedule::Piecewise& piecewise, int64_t step) {
+  int i = 0;
+  while (i < piecewise.boundaries_size() && step >= piecewise.boundaries(i)) ++i;
+  return piecewise.rates(i);
+}
+
+void CheckPiecewise(const LearningRateSchedule::Piecewise& piecewise, std::string& problems) {
+  if (piecewise.rates_size() != piecewise.boundaries_size() + 1) {
+    problems += "\npiecewise: needs one rate more than boundaries; has " + std::to_string(piecewise.rates_size()) +
+                " rates and " + std::to_string(piecewise.boundaries_size()) + " boundaries";
+  }
+  for (int i = 1; i < piecewise.boundaries_size(); ++i) {
+    if (piecewise.boundaries(i) > piecewise.boundaries(i - 1)) continue;
+    problems += "\npiecewise: boundaries must ascend; " + std::to_string(piecewise.boundaries(i)) + " follows " +
+                std::to_string(piecewise.boundaries(i - 1));
+  }
+  for (const float rate : piecewise.rates()) {
+    if (!(rate >= 0)) problems += "\npiecewise: rates must not be negative; " + std::to_string(rate);
+  }
+}
+
+}  // namespace
+
+double LearningRateAt(const LearningRateSchedule& schedule, double base, int64_t step) {
+  if (const auto& linear = schedule.linear_warmup(); schedule.has_linear_warmup() && step < linear.steps()) {
+    const auto start = static_cast<double>(linear.start_rate());
+    return start + (static_cast<double>(linear.end_rate()) - start) * Progress(step, linear.steps());
+  }
+  const int64_t warmup = schedule.warmup_steps();
+  if (step < warmup) return base * static_cast<double>(step + 1) / static_cast<double>(warmup);
+  const int64_t s = step - warmup;
+  switch (schedule.kind_case()) {
+    case LearningRateSchedule::kExponential: {
+      const auto& e = schedule.exponential();
+      return base * std::pow(static_cast<double>(e.decay_rate()), Quotient(s, e.decay_steps(), e.staircase()));
+    }
+    case LearningRateSchedule::kNaturalExponential: {
+      const auto& e = schedule.natural_exponential();
+      return base * std::exp(-static_cast<double>(e.decay_rate()) * Quotient(s, e.decay_steps(), e.staircase()));
+    }
+    case LearningRateSchedule::kInverseTime: {
+      const auto& t = schedule.inverse_time();
+      return base / (1 + static_cast<double>(t.decay_rate()) * Quotient(s, t.decay_steps(), t.staircase()));
+    }
+    case LearningRateSchedule::kNoam: return NoamAt(schedule.noam(), base, s);
+    case LearningRateSchedule::kPolynomial: return PolynomialAt(schedule.polynomial(), base, s);
+    case LearningRateSchedule::kPiecewise: return PiecewiseAt(schedule.piecewise(), s);
+    case LearningRateSchedule::kCosine: {
+      const auto& c = schedule.cosine();
+      const double end = c.end_rate();
+      const int64_t stair = s - s % c.stair_steps();
+      return end + (base - end) * (1 + std::cos(std::numbers::pi * Progress(stair, c.decay_steps()))) / 2;
+    }
+    case LearningRateSchedule::KIND_NOT_SET: return base;
+  }
+  return base;
+}
+
+Status ValidateSchedule(const LearningRateSchedule& schedule) {
+  std::string problems;
+  const auto positive = [&problems](const char* what, double value) {
+    if (!(value > 0)) problems += std::string("\n") + what + " must be positive; " + std::to_string(value);
+  };
+  const auto not_negative = [&problems](const char* what, double value) {
+    if (!(value >= 0)) problems += std::string("\n") + what + " must not be negative; " + std::to_string(value);
+  };
+  not_negative("warmup_steps", static_cast<double>(schedule.warmup_steps()));
+  if (schedule.has_linear_warmup()) {
+    positive("linear_warmup: steps", static_cast<double>(schedule.linear_warmup().steps()));
+    not_negative("linear_warmup: start_rate", schedule.linear_warmup().start_rate());
+    not_negative("linear_warmup: end_rate", schedule.linear_warmup().end_rate());
+    if (schedule.warmup_steps() > 0) problems += "\nlinear_warmup: there is a warm-up already, warmup_steps";
+  }
+  switch (schedule.kind_case()) {
+    case LearningRateSchedule::kExponential:
+      positive("exponential: decay_steps", static_cast<double>(schedule.exponential().decay_steps()));
+      positive("exponential: decay_rate", schedule.exponential().decay_rate());
+      break;
+    case LearningRateSchedule::kPolynomial:
+      positive("polynomial: decay_steps", static_cast<double>(schedule.polynomial().decay_steps()));
+      positive("polynomial: power", schedule.polynomial().power());
+      not_negative("polynomial: end_rate", schedule.polynomial().end_rate());
+      break;
+    case LearningRateSchedule::kPiecewise: CheckPiecewise(schedule.piecewise(), problems); break;
+    case LearningRateSchedule::kCosine:
+      positive("cosine: decay_steps", static_cast<double>(schedule.cosine().decay_steps()));
+      not_negative("cosine: end_rate", schedule.cosine().end_rate());
+      positive("cosine: stair_steps", static_cast<double>(schedule.cosine().stair_steps()));
+      break;
+    case LearningRateSchedule::kNaturalExponential:
+      positive("natural_exponential: decay_steps", static_cast<double>(schedule.natural_exponential().decay_steps()));
+      not_negative("natural_exponential: decay_rate", schedule.natural_exponential().decay_rate());
+      break;
+    case LearningRateSchedule::kInverseTime:
+      positive("inverse_time: decay_steps", static_cast<double>(schedule.inverse_time().decay_steps()));
+      not_negative("inverse_time: decay_rate", schedule.inverse_time().decay_rate());
+      break;
+    case LearningRateSchedule::kNoam:
+      positive("noam: d_model", static_cast<double>(schedule.noam().d_model()));
+      positive("noam: warmup_steps", static_cast<double>(schedule.noam().warmup_steps()));
+      break;
+    case LearningRateSchedule::KIND_NOT_SET: break;
+  }
+  if (problems.empty()) return Status::Ok();
+  return InvalidConfig(problems.substr(1));
+}
+
+}  // namespace millrace

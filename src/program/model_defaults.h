@@ -1,0 +1,16 @@
+#pragma once
+
+#include "model.pb.h"
+
+namespace millrace {
+
+/// How a table's rows start: as it says, else uniform 0.01.
+Initializer InitOf(const TableDesc& table);
+
+/// How the weights of a layer start: as it says, else by Xavier.
+Initializer InitOf(const FcLayer& layer);
+
+/// How its bias starts: as it says, else at zero.
+Initializer BiasInitOf(const FcLayer& layer);
+
+}  // namespace millrace

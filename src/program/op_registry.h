@@ -1,0 +1,273 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/dims.h"
+#include "core/dtype.h"
+#include "core/status.h"
+#include "framework.pb.h"
+
+namespace millrace {
+
+class OpKernel;
+class KernelContext;
+struct OpInfo;
+
+/// The value of an attribute. INT, LONG and BLOCK are int64_t; INTS, LONGS are vector<int64_t>.
+using AttrValue =
+    std::variant<int64_t, float, bool, std::string, std::vector<int64_t>, std::vector<float>, std::vector<std::string>>;
+
+/// The attribute of this name, or null.
+const OpDesc::Attr* FindAttr(const OpDesc& op, std::string_view name);
+/// Variables bound to an input (output) by its name in the operator; empty when it is not bound.
+std::vector<std::string> InputArguments(const OpDesc& op, std::string_view parameter);
+std::vector<std::string> OutputArguments(const OpDesc& op, std::string_view parameter);
+/// Binds variables; replaces what was bound.
+void SetInput(OpDesc& op, std::string_view parameter, const std::vector<std::string>& arguments);
+void SetOutput(OpDesc& op, std::string_view parameter, const std::vector<std::string>& arguments);
+/// Sets an attribute, replacing one of the same name.
+void SetAttr(OpDesc& op, std::string_view name, const AttrValue& value);
+/// The block that an operator runs; -1 for all but control flow.
+int BlockOf(const OpDesc& op);
+
+/// Reads an operator's attributes with the defaults of its registration. Views; both must outlive it.
+class OpView {
+ public:
+  OpView(const OpDesc& op, const OpInfo& info) : op_(&op), info_(&info) {}
+
+  const OpDesc& desc() const { return *op_; }
+  const OpInfo& info() const { return *info_; }
+  const std::string& type() const { return op_->type(); }
+  /// The attribute, or the registered default. A name that was not registered is our bug (CHECK); numbers convert.
+  int64_t Int(std::string_view name) const;
+  float Float(std::string_view name) const;
+  bool Bool(std::string_view name) const;
+  std::string String(std::string_view name) const;
+  std::vector<int64_t> Ints(std::string_view name) const;
+  std::vector<float> Floats(std::string_view name) const;
+  std::vector<std::string> Strings(std::string_view name) const;
+  AttrValue Value(std::string_view name) const;
+
+ private:
+  const OpDesc* op_;
+  const OpInfo* info_;
+};
+
+/// What is known of a variable before any data is read. A -1 in dims is the batch (or, with lod_level 1, the number of
+/// values in it).
+struct VarMeta {
+  VarType::Type kind = VarType::LOD_TENSOR;
+  DType dtype = DType::kFloat32;
+  Dims dims;
+  int lod_level = 0;
+  bool persistable = false;
+};
+
+using VarMetas = std::map<std::string, VarMeta, std::less<>>;
+
+/// Lets an operator check its inputs and say what its outputs are, at compile time.
+class InferShapeContext {
+ public:
+  InferShapeContext(const OpView& op, VarMetas& vars) : op_(&op), vars_(&vars) {}
+
+  const OpView& op() const { return *op_; }
+  bool HasInput(std::string_view parameter) const;
+  bool HasOutput(std::string_view parameter) const;
+  /// The first variable bound to `parameter`; kInvalidConfig naming operator, parameter and variable when there is
+  /// none.
+  Result<VarMeta> Input(std::string_view parameter) const;
+  Result<std::vector<VarMeta>> Inputs(std::string_view parameter) const;
+  /// Describes the i-th variable of an output (keeping its persistable flag); nothing happens when it is not bound.
+  void SetOutput(std::string_view parameter, const VarMeta& meta, int i = 0);
+  int OutputCount(std::string_view parameter) const;
+  /// kInvalidConfig that begins with the operator's type and its first output.
+  Status Error(std::string message) const;
+
+ private:
+  const OpView* op_;
+  VarMetas* vars_;
+};
+
+/// The name of a variable's gradient: NAME@GRAD.
+std::string GradName(std::string_view name);
+
+/// Lets an operator write the operators of its gradient.
+class GradContext {
+ public:
+  GradContext(const OpView& op, const std::map<std::string, bool, std::less<>>& wanted,
+              const std::map<std::string, bool, std::less<>>& have)
+      : op_(&op), wanted_(&wanted), have_(&have) {}
+
+  const OpView& op() const { return *op_; }
+  /// True when a gradient of any variable of this input is wanted.
+  bool Wants(std::string_view input) const;
+  /// True when the gradient of the (first variable of the) output arrives from later operators.
+  bool Has(std::string_view output) const;
+  /// TYPE_grad with the forward's attributes, the named inputs and outputs of the forward operator, the gradients of
+  /// `grad_of` outputs as inputs (OUT@GRAD) and of the wanted `wanted` inputs as outputs (IN@GRAD). Variables of an
+  /// input whose gradient is not wanted are bound to "@EMPTY@".
+  OpDesc GradOp(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                const std::vector<std::string>& grad_of, const std::vector<std::string>& wanted) const;
+
+ private:
+  const OpView* op_;
+  const std::map<std::string, bool, std::less<>>* wanted_;
+  const std::map<std::string, bool, std::less<>>* have_;
+};
+
+inline constexpr std::string_view kEmptyVar = "@EMPTY@";
+
+struct ArgInfo {
+  std::string name;
+  std::string doc;
+  bool duplicable = false;  ///< takes any number of variables
+  bool optional = false;
+};
+
+struct AttrInfo {
+  std::string name;
+  AttrValue default_value;
+  std::string doc;
+  bool fixed = false;     ///< no other value than the default is supported
+  bool is_block = false;  ///< the number of the block that the operator runs; programs must give it
+};
+
+/// Runs the shape rule of an operator on `vars`. kInvalidConfig that begins with the operator's type: what the rule
+/// says, or an output that would have more axes than a tensor can.
+Status InferShapes(const OpView& op, VarMetas& vars);
+
+using InferShapeFn = Status (*)(InferShapeContext&);
+using GradFn = std::vector<OpDesc> (*)(const GradContext&);
+using KernelFactory = Result<std::unique_ptr<OpKernel>> (*)(KernelContext&);
+
+/// Everything that is known of an operator type.
+struct OpInfo {
+  std::string type;
+  std::string doc;
+  std::vector<ArgInfo> inputs;
+  std::vector<ArgInfo> outputs;
+  std::vector<AttrInfo> attrs;
+  InferShapeFn infer_shape = nullptr;
+  GradFn grad = nullptr;  ///< null: not differentiable
+  KernelFactory kernel = nullptr;
+  bool is_optimizer = false;     ///< writes parameters
+  bool is_gradient = false;      ///< made by another operator's grad
+  bool is_fused = false;         ///< made by a fusion pass, not by users
+  bool makes_rows = false;       ///< a -1 in axis 0 of its outputs is neither the batch nor axis 0 of an input
+  bool takes_unwritten = false;  ///< inputs may be without a value when it runs: its kernel looks
+  bool is_apart = false;         ///< no output may be the variable of an input: it reads on while it writes
+  /// What it does beside writing its outputs: "writes a file". Empty: nothing. A saved model, which may come from
+  /// anywhere, may not hold an operator that does (program/op_check.h).
+  std::string effect;
+  std::string plugin;          ///< the shared object that registered it; empty: it is Millrace's own
+  std::string plugin_version;  ///< what that says of itself; may be empty
+
+  const AttrInfo* FindAttr(std::string_view name) const;
+};
+
+/// Builds one OpInfo; see docs/adding_an_op.md.
+class OpBuilder {
+ public:
+  explicit OpBuilder(OpInfo& info) : info_(&info) {}
+  OpBuilder& Doc(std::string doc);
+  OpBuilder& Input(std::string name, std::string doc);
+  OpBuilder& Inputs(std::string name, std::string doc);          ///< any number of variables
+  OpBuilder& OptionalInput(std::string name, std::string doc);   ///< none or one variable
+  OpBuilder& OptionalInputs(std::string name, std::string doc);  ///< none, one or several variables
+  OpBuilder& Output(std::string name, std::string doc);
+  OpBuilder& Outputs(std::string name, std::string doc);
+  OpBuilder& OptionalOutput(std::string name, std::string doc);
+  OpBuilder& OptionalOutputs(std::string name, std::string doc);
+  OpBuilder& Attr(std::string name, AttrValue default_value, std::string doc);
+  /// An attribute of which only this value is supported; programs with another are refused when they are compiled.
+  OpBuilder& Fixed(std::string name, AttrValue value, std::string doc);
+  /// The attribute that says which block of the program the operator runs.
+  OpBuilder& Block(std::string name, std::string doc);
+  /// Says what the operator does beside writing its outputs, as a verb with its object: "writes a file".
+  OpBuilder& Effect(std::string what);
+  /// Refuses programs that bind an output to the variable of an input, for operators that read on while they write.
+  OpBuilder& Apart();
+  /// Lets a plugin's operator give rows of another number than the batch and its inputs have, where its shape rule
+  /// says -1: for those that choose rows or make some.
+  OpBuilder& MakesRows();
+  /// Lets the operator run while inputs have no value yet, for those that choose what they read.
+  OpBuilder& TakesUnwritten();
+  OpBuilder& InferShape(InferShapeFn fn);
+  OpBuilder& Grad(GradFn fn);
+  OpBuilder& Optimizer();
+  OpBuilder& Gradient();
+  OpBuilder& Fused();
+  /// `K` has static Result<std::unique_ptr<OpKernel>> Create(KernelContext&).
+  template <class K>
+  OpBuilder& Kernel() {
+    info_->kernel = [](KernelContext& context) -> Result<std::unique_ptr<OpKernel>> { return K::Create(context); };
+    return *this;
+  }
+
+ private:
+  OpInfo* info_;
+};
+
+/// The operators that a program may use: a value that is passed on, filled at start by ops/builtin_ops.cc and sealed,
+/// then joined by those of plugins. Reading is thread-safe, as long as nobody adds.
+class OpRegistry {
+ public:
+  OpRegistry() = default;
+  OpRegistry(OpRegistry&&) = default;
+  OpRegistry& operator=(OpRegistry&&) = default;
+
+  OpBuilder Add(std::string_view type);
+  /// Reports operators that were added twice or lack a doc, shape inference or kernel, all at once.
+  Status Seal();
+  /// Takes over every operator of `ops`, or none of them: kInvalidConfig, a line each, for types that are taken here
+  /// and for what Seal would report. They remember `plugin`, the path of the shared object that they came from,
+  /// and its version.
+  Status Adopt(OpRegistry ops, const std::string& plugin, const std::string& version);
+  /// The same operators, to which others may be added.
+  OpRegistry Copy() const;
+  const OpInfo* Find(std::string_view type) const;
+  /// The operator that `gradient` is the gradient of, by Paddle's way to name them (TYPE_grad); null when `gradient` is
+  /// no gradient, or of an operator that is not here.
+  const OpInfo* ForwardOf(const OpInfo& gradient) const;
+  /// Every operator, sorted by type.
+  std::vector<const OpInfo*> all() const;
+  /// The registered type nearest to a misspelt one; empty when none is near.
+  std::string Nearest(std::string_view type) const;
+  /// What to do about a type that is not here, to be put behind the complaint: `; did you mean "relu"?`, or else how
+  /// plugins are loaded.
+  std::string Hint(std::string_view type) const;
+  /// How who uses these operators loads a plugin: "--plugin=FILE loads a plugin". Empty: nobody can.
+  const std::string& plugin_advice() const { return plugin_advice_; }
+  void set_plugin_advice(std::string advice) { plugin_advice_ = std::move(advice); }
+
+ private:
+  std::string Problems() const;
+
+  std::map<std::string, std::unique_ptr<OpInfo>, std::less<>> ops_;
+  std::vector<std::string> duplicates_;
+  std::string plugin_advice_;
+};
+
+/// True for attributes that say where and how Paddle runs an operator, not what it computes ("op_device",
+/// "use_mkldnn"), or that only operators with a state of their own heed ("is_test"): programs may set them on any
+/// operator, and nothing here depends on them.
+bool IsHintAttr(std::string_view name);
+
+/// An attribute's value as messages show it: 3, "text", [1, 2].
+std::string ShowAttr(const AttrValue& value);
+
+/// What an exception becomes that an operator's code threw, to be called within a catch block: kInvalidConfig that
+/// names the plugin, which is whose fault it is; kInternal for an operator of Millrace itself.
+Status OperatorThrew(const OpInfo& op);
+
+/// Outputs have the meta of input "X" (a common shape rule).
+Status SameAsX(InferShapeContext& context);
+
+}  // namespace millrace

@@ -1,0 +1,128 @@
+#include "program/passes/op_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace millrace {
+
+OpGraph::OpGraph(std::vector<OpDesc> ops, const VarMetas& vars, const std::vector<std::string>& fetches)
+    : ops_(std::move(ops)), vars_(&vars), fetches_(fetches.begin(), fetches.end()) {
+  for (int i = 0; i < size(); ++i) AddToIndex(i);
+}
+
+const VarMeta* OpGraph::FindMeta(std::string_view name) const {
+  const auto it = vars_->find(name);
+  return it == vars_->end() ? nullptr : &it->second;
+}
+
+std::vector<int> OpGraph::Readers(std::string_view name) const {
+  const auto it = readers_.find(name);
+  return it == readers_.end() ? std::vector<int>() : it->second;
+}
+
+std::vector<int> OpGraph::Writers(std::string_view name) const {
+  const auto it = writers_.find(name);
+  return it == writers_.end() ? std::vector<int>() : it->second;
+}
+
+int OpGraph::OnlyWriter(std::string_view name) const {
+  const auto it = writers_.find(name);
+  return it == writers_.end() || it->second.size() != 1 ? -1 : it->second[0];
+}
+
+int OpGraph::ReaderOfType(std::string_view name, std::string_view type) const {
+  int found = -1;
+  for (const int i : Readers(name)) {
+    if (ops_[static_cast<size_t>(i)].type() != type) continue;
+    if (found >= 0) return -1;
+    found = i;
+  }
+  return found;
+}
+
+bool OpGraph::IsKept(std::string_view name) const {
+  const VarMeta* meta = FindMeta(name);
+  return fetches_.contains(name) || (meta != nullptr && meta->persistable);
+}
+
+bool OpGraph::IsPrivate(std::string_view name, std::vector<int> readers) const {
+  std::erase(readers, -1);
+  std::sort(readers.begin(), readers.end());
+  return !IsKept(name) && OnlyWriter(name) >= 0 && Readers(name) == readers;
+}
+
+void OpGraph::Replace(int i, OpDesc op) {
+  DropFromIndex(i);
+  ops_[static_cast<size_t>(i)] = std::move(op);
+  AddToIndex(i);
+}
+
+void OpGraph::AddToIndex(int i) {
+  const auto add = [i](Index& index, const auto& bindings) {
+    for (const OpDesc::Var& binding : bindings) {
+      for (const std::string& name : binding.arguments()) {
+        if (name == kEmptyVar) continue;
+        std::vector<int>& users = index[name];
+        users.insert(std::upper_bound(users.begin(), users.end(), i), i);
+      }
+    }
+  };
+  add(readers_, op(i).inputs());
+  add(writers_, op(i).outputs());
+}
+
+void OpGraph::DropFromIndex(int i) {
+  const auto drop = [i](Index& index, const auto& bindings) {
+    for (const OpDesc::Var& binding : bindings) {
+      for (const std::string& name : binding.arguments()) {
+        if (const auto it = index.find(name); it != index.end()) std::erase(it->second, i);
+      }
+    }
+  };
+  drop(readers_, op(i).inputs());
+  drop(writers_, op(i).outputs());
+}
+
+std::vector<OpDesc> OpGraph::Take() && {
+  std::erase_if(ops_, [](const OpDesc& op) { return op.type().empty(); });
+  return std::move(ops_);
+}
+
+std::string OnlyInput(const OpDesc& op, std::string_view parameter) {
+  std::vector<std::string> names = InputArguments(op, parameter);
+  return names.size() == 1 && names[0] != kEmptyVar ? names[0] : "";
+}
+
+std::string OnlyOutput(const OpDesc& op, std::string_view parameter) {
+  std::vector<std::string> names = OutputArguments(op, parameter);
+  return names.size() == 1 && names[0] != kEmptyVar ? names[0] : "";
+}
+
+int64_t IntAttr(const OpDesc& op, std::string_view name, int64_t otherwise) {
+  const OpDesc::Attr* attr = FindAttr(op, name);
+  if (attr == nullptr) return otherwise;
+  return attr->type() == LONG ? attr->l() : attr->type() == BOOLEAN ? static_cast<int64_t>(attr->b()) : attr->i();
+}
+
+float FloatAttr(const OpDesc& op, std::string_view name, float otherwise) {
+  const OpDesc::Attr* attr = FindAttr(op, name);
+  if (attr == nullptr) return otherwise;
+  return attr->type() == FLOAT ? attr->f() : static_cast<float>(IntAttr(op, name, 0));
+}
+
+std::string StringAttr(const OpDesc& op, std::string_view name, std::string_view otherwise) {
+  const OpDesc::Attr* attr = FindAttr(op, name);
+  return attr == nullptr ? std::string(otherwise) : attr->s();
+}
+
+std::vector<int64_t> IntsAttr(const OpDesc& op, std::string_view name) {
+  const OpDesc::Attr* attr = FindAttr(op, name);
+  if (attr == nullptr) return {};
+  std::vector<int64_t> values(attr->ints().begin(), attr->ints().end());
+  values.insert(values.end(), attr->longs().begin(), attr->longs().end());
+  return values;
+}
+
+std::string RowsName(std::string_view out) { return std::string(out) + "@ROWS"; }
+
+}  // namespace millrace

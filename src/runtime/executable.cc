@@ -1,0 +1,350 @@
+#include "runtime/executable.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/edit_distance.h"
+#include "program/block_names.h"
+#include "program/gradient_check.h"
+#include "program/op_check.h"
+#include "program/passes/fusion.h"
+#include "program/passes/section_fusion.h"
+#include "program/var_meta.h"
+#include "runtime/plugin_output_check.h"
+
+namespace millrace {
+namespace {
+
+/// One operator of a program, and how messages name its place.
+struct Place {
+  int block;
+  size_t index;
+};
+
+std::string Where(Place place) {
+  return "block " + std::to_string(place.block) + " op[" + std::to_string(place.index) + "]";
+}
+
+std::string Where(Place place, const OpDesc& op) { return Where(place) + " " + op.type(); }
+
+/// Collects one message a line.
+class Problems {
+ public:
+  void Add(const std::string& message) {
+    if (!text_.empty()) text_ += '\n';
+    text_ += message;
+  }
+  Status ToStatus() const { return text_.empty() ? Status::Ok() : InvalidConfig(text_); }
+
+ private:
+  std::string text_;
+};
+
+/// Blocks are walked, compiled and run by functions that call themselves.
+constexpr int kMostNested = 100;
+
+std::string TooDeep() { return std::to_string(kMostNested) + " others; no program needs more"; }
+
+/// The first block that lies within too many others, by what blocks say of their parents. Parents that are not there,
+/// or in a circle, are for whoever follows them.
+Status CheckNesting(const ProgramDesc& program) {
+  for (int block = 0; block < program.blocks_size(); ++block) {
+    int depth = 0;
+    int parent = program.blocks(block).parent_idx();
+    while (parent > 0 && parent < program.blocks_size() && depth <= kMostNested) {
+      parent = program.blocks(parent).parent_idx();
+      ++depth;
+    }
+    if (depth <= kMostNested) continue;
+    return InvalidConfig("block " + std::to_string(block) + " lies within " + TooDeep());
+  }
+  return Status::Ok();
+}
+
+bool Writes(const OpDesc& op, const std::set<std::string, std::less<>>& names) {
+  for (const OpDesc::Var& output : op.outputs()) {
+    for (const std::string& name : output.arguments()) {
+      if (names.contains(name)) return true;
+    }
+  }
+  return false;
+}
+
+/// Keeps the operators that `fetches` need, but for gradients and optimizers.
+std::vector<OpDesc> KeepForward(const std::vector<OpDesc>& ops, const OpRegistry& registry,
+                                const std::vector<std::string>& fetches) {
+  std::set<std::string, std::less<>> needed(fetches.begin(), fetches.end());
+  std::vector<OpDesc> kept;
+  for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
+    const OpInfo* info = registry.Find(op->type());
+    if (info != nullptr && (info->is_gradient || info->is_optimizer)) continue;
+    if (!Writes(*op, needed)) continue;
+    for (const OpDesc::Var& input : op->inputs()) {
+      needed.insert(input.arguments().begin(), input.arguments().end());
+    }
+    kept.push_back(*op);
+  }
+  std::reverse(kept.begin(), kept.end());
+  return kept;
+}
+
+bool IsSkipped(const OpDesc& op, const std::vector<std::string>& skip_ops) {
+  return std::any_of(skip_ops.begin(), skip_ops.end(),
+                     [&](const std::string& part) { return op.type().find(part) != std::string::npos; });
+}
+
+/// Checks, describes and fuses block 0 and the blocks that its operators run, a step at a time over all of them.
+class BlockCompiler {
+ public:
+  BlockCompiler(const ProgramDesc& program, const OpRegistry& registry, const CompileOptions& options)
+      : program_(program), registry_(registry), options_(options) {
+    blocks.resize(static_cast<size_t>(program.blocks_size()));
+  }
+
+  Status Check() {
+    CollectBlock(0, 0);
+    for (const int block : order_) {
+      for (const OpDesc& op : Ops(block)) {
+        if (registry_.Find(op.type()) == nullptr) ++unknown_[op.type()].count;
+      }
+    }
+    for (const int block : order_) {
+      for (size_t i = 0; i < Ops(block).size(); ++i) CheckOp({block, i}, Ops(block)[i]);
+    }
+    // A gradient that an operator of ours does not have is told with what to do.
+    const auto is_foreign = [this](const auto& unknown) {
+      const std::string& type = unknown.first;
+      constexpr std::string_view kGrad = "_grad";
+      const bool is_ours =
+          type.ends_with(kGrad) && registry_.Find(type.substr(0, type.size() - kGrad.size())) != nullptr;
+      return !is_ours && registry_.Nearest(type).empty();
+    };
+    if (std::any_of(unknown_.begin(), unknown_.end(), is_foreign)) {
+      problems_.Add("trainer --list_ops shows the operators that there are, docs/operators.md what Paddle has beyond" +
+                    (registry_.plugin_advice().empty() ? "" : "; " + registry_.plugin_advice()));
+    }
+    return problems_.ToStatus();
+  }
+
+  /// An operator that runs a block is described before the block: the block's operators see what it reads.
+  Status InferShapes() {
+    InferBlock(0);
+    return problems_.ToStatus();
+  }
+
+  Status CheckFetches() {
+    for (const std::string& fetch : options_.fetches) {
+      if (vars.contains(fetch)) continue;
+      std::vector<std::string_view> names;
+      for (const auto& [known, meta] : vars) names.push_back(known);
+      problems_.Add("there is no variable \"" + fetch + "\" to fetch" + DidYouMean(fetch, names));
+    }
+    return problems_.ToStatus();
+  }
+
+  Status Fuse(std::vector<OpRange>* parts) {
+    for (const int block : order_) {
+      if (block == 0 && !options_.parts.empty()) {
+        SectionFusion sections(std::move(Ops(0)), options_.parts);
+        if (options_.fuse) MR_TRY(sections.Run(vars, registry_, KeptBy(0)));
+        Ops(0) = std::move(sections).Take(parts);
+      } else if (options_.fuse) {
+        MR_TRY(ApplyFusionPasses(Ops(block), vars, registry_, KeptBy(block)));
+      }
+    }
+    return Status::Ok();
+  }
+
+  std::vector<std::vector<OpDesc>> blocks;
+  VarMetas vars;
+
+ private:
+  std::vector<OpDesc>& Ops(int block) { return blocks[static_cast<size_t>(block)]; }
+
+  void CollectBlock(int number, int depth) {
+    order_.push_back(number);
+    const BlockDesc& block = program_.blocks(number);
+    for (const VarDesc& var : block.vars()) {
+      Result<VarMeta> meta = ToMeta(var);
+      if (!meta.ok()) {
+        problems_.Add(meta.status().message());
+      } else if (!vars.emplace(var.name(), *meta).second) {
+        problems_.Add("block " + std::to_string(number) + " declares \"" + var.name() + "\" twice");
+      }
+    }
+    std::vector<OpDesc>& ops = Ops(number);
+    for (const OpDesc& op : block.ops()) {
+      if (!IsSkipped(op, options_.skip_ops)) ops.push_back(op);
+    }
+    if (options_.forward_only) ops = number == 0 ? KeepForward(ops, registry_, options_.fetches) : DropUpdates(ops);
+    for (size_t i = 0; i < ops.size(); ++i) CollectBlockOf({number, i}, ops[i], depth);
+  }
+
+  void CollectBlockOf(Place place, const OpDesc& op, int depth) {
+    const int block = BlockOf(op);
+    if (block < 0) return;
+    if (depth == kMostNested) {
+      problems_.Add(Where(place, op) + ": runs a block within " + TooDeep());
+    } else if (block >= program_.blocks_size()) {
+      problems_.Add(Where(place, op) + ": runs block " + std::to_string(block) + ", but the program has " +
+                    std::to_string(program_.blocks_size()) + " blocks");
+    } else if (std::find(order_.begin(), order_.end(), block) != order_.end()) {
+      problems_.Add(Where(place, op) + ": runs block " + std::to_string(block) + ", which runs already");
+    } else {
+      CollectBlock(block, depth + 1);
+    }
+  }
+
+  std::vector<OpDesc> DropUpdates(std::vector<OpDesc> ops) const {
+    std::erase_if(ops, [this](const OpDesc& op) {
+      const OpInfo* info = registry_.Find(op.type());
+      return info != nullptr && (info->is_gradient || info->is_optimizer);
+    });
+    return ops;
+  }
+
+  /// Operators of a type that is not registered are told at the first of them, with how many they are.
+  void CheckOp(Place place, const OpDesc& op) {
+    const auto unknown = unknown_.find(op.type());
+    if (unknown != unknown_.end() && std::exchange(unknown->second.is_told, true)) return;
+    std::vector<std::string> found;
+    millrace::CheckOp(Where(place, op), op, vars, registry_, &found);
+    for (std::string& problem : found) {
+      if (unknown != unknown_.end() && unknown->second.count > 1) {
+        problem += "; the program has " + std::to_string(unknown->second.count) + " of them";
+      }
+      problems_.Add(problem);
+    }
+  }
+
+  void InferBlock(int block) {
+    for (size_t i = 0; i < Ops(block).size(); ++i) {
+      const OpDesc& op = Ops(block)[i];
+      const OpView view(op, *registry_.Find(op.type()));
+      const VarMetas updated = UpdatedInputs(op);
+      Status fits = millrace::InferShapes(view, vars);
+      if (fits.ok()) fits = CheckUpdated(op, updated);
+      if (fits.ok()) fits = CheckGradient(view, registry_, vars);
+      if (!fits.ok()) problems_.Add(Where({block, i}) + " " + fits.message());
+      if (BlockOf(op) >= 0) InferBlock(BlockOf(op));
+    }
+  }
+
+  /// The inputs that an operator writes too, but for the first, in whose place a reshape may work.
+  VarMetas UpdatedInputs(const OpDesc& op) const {
+    VarMetas updated;
+    if (BlockOf(op) >= 0) return updated;
+    std::set<std::string_view> outputs;
+    for (const OpDesc::Var& output : op.outputs()) {
+      outputs.insert(output.arguments().begin(), output.arguments().end());
+    }
+    bool is_first = true;
+    for (const OpDesc::Var& input : op.inputs()) {
+      for (const std::string& name : input.arguments()) {
+        const auto meta = vars.find(name);
+        if (!std::exchange(is_first, false) && outputs.contains(name) && meta != vars.end()) updated.insert(*meta);
+      }
+    }
+    return updated;
+  }
+
+  /// A kernel that makes room for an output holds on to what it reads.
+  Status CheckUpdated(const OpDesc& op, const VarMetas& updated) const {
+    for (const auto& [name, before] : updated) {
+      const VarMeta& after = vars.at(name);
+      if (after.dims.rank() == 0) continue;  // as its kernel finds it
+      const bool is_one_size = before.dims == after.dims || (before.dims.numel() >= 0 && after.dims.numel() >= 0 &&
+                                                             before.dims.numel() == after.dims.numel());
+      if (before.dtype == after.dtype && is_one_size) continue;
+      return InvalidConfig(op.type() + ": variable \"" + name + "\" is an input and an output, and would become " +
+                           ShownMeta(name, after.dtype, after.dims) + " where it is " +
+                           ShownMeta(name, before.dtype, before.dims) + "; give the output a variable of its own");
+    }
+    return Status::Ok();
+  }
+
+  /// What fusion in a block must leave written: what somebody fetches, and what is not the block's alone.
+  std::vector<std::string> KeptBy(int block) {
+    std::vector<std::string> kept = options_.fetches;
+    for (const int other : order_) {
+      if (other == block) continue;
+      for (const VarDesc& var : program_.blocks(other).vars()) kept.push_back(var.name());
+      for (const OpDesc& op : Ops(other)) {
+        for (const OpDesc::Var& input : op.inputs()) {
+          kept.insert(kept.end(), input.arguments().begin(), input.arguments().end());
+        }
+      }
+    }
+    return kept;
+  }
+
+  const ProgramDesc& program_;
+  const OpRegistry& registry_;
+  const CompileOptions& options_;
+  struct Unknown {
+    int count = 0;
+    bool is_told = false;
+  };
+
+  std::vector<int> order_;                               ///< the blocks that run, each after the one that runs it
+  std::map<std::string, Unknown, std::less<>> unknown_;  ///< types that are not registered
+  Problems problems_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<const Executable>> Executable::Compile(const ProgramDesc& program, const OpRegistry& registry,
+                                                              const CompileOptions& options) {
+  if (program.blocks_size() == 0) return InvalidConfig("the program has no blocks");
+  MR_TRY(CheckNesting(program));
+  std::unique_ptr<Executable> executable(new Executable);
+  executable->program_ = WithOwnNames(program);
+  executable->registry_ = &registry;
+  BlockCompiler compiler(executable->program_, registry, options);
+  MR_TRY(compiler.Check());
+  MR_TRY(compiler.InferShapes());
+  MR_TRY(compiler.CheckFetches());
+  MR_TRY(compiler.Fuse(&executable->parts_));
+  executable->blocks_ = std::move(compiler.blocks);
+  executable->vars_ = std::move(compiler.vars);
+  return std::unique_ptr<const Executable>(std::move(executable));
+}
+
+bool Executable::HoldsLoop(const OpDesc& op) const {
+  if (BlockOf(op) < 0) return false;
+  const std::vector<OpDesc>& inner = ops(BlockOf(op));
+  return op.type() == "while" ||
+         std::any_of(inner.begin(), inner.end(), [this](const OpDesc& o) { return HoldsLoop(o); });
+}
+
+bool Executable::WritesForGood(const OpDesc& op) const {
+  if (registry_->Find(op.type())->is_optimizer) return true;
+  for (const OpDesc::Var& output : op.outputs()) {
+    for (const std::string& name : output.arguments()) {
+      if (const auto it = vars_.find(name); it != vars_.end() && it->second.persistable) return true;
+    }
+  }
+  if (BlockOf(op) < 0) return false;
+  const std::vector<OpDesc>& inner = ops(BlockOf(op));
+  return std::any_of(inner.begin(), inner.end(), [this](const OpDesc& o) { return WritesForGood(o); });
+}
+
+bool Executable::IsSideEffectFree(size_t count) const {
+  const auto end = ops().begin() + static_cast<std::ptrdiff_t>(count);
+  return std::none_of(ops().begin(), end, [this](const OpDesc& op) { return WritesForGood(op); });
+}
+
+bool Executable::IsSideEffectFreeWhenStopped() const {
+  const auto last = std::find_if(ops().rbegin(), ops().rend(), [this](const OpDesc& op) { return HoldsLoop(op); });
+  return IsSideEffectFree(static_cast<size_t>(ops().rend() - last));
+}
+
+std::string PrintOps(const std::vector<OpDesc>& ops) {
+  std::string text = "len(ops)=" + std::to_string(ops.size()) + "\n";
+  for (size_t i = 0; i < ops.size(); ++i) text += "op[" + std::to_string(i) + "]->Type(): " + ops[i].type() + "\n";
+  return text;
+}
+
+}  // namespace millrace

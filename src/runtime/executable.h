@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework.pb.h"
+#include "program/op_range.h"
+#include "program/op_registry.h"
+#include "program/section_cut.h"
+
+namespace millrace {
+
+struct CompileOptions {
+  bool fuse = true;
+  /// Variables that somebody reads after a run; fusion keeps them alive.
+  std::vector<std::string> fetches;
+  /// Operators whose type contains one of these are left out.
+  std::vector<std::string> skip_ops;
+  /// Leaves out gradients and optimizers and everything that `fetches` do not need: for evaluation and prediction.
+  bool forward_only = false;
+  /// The operators of block 0, cut into runs: operators are fused with those of their own section alone, and
+  /// Executable::parts() says where each run went. Empty: one run. Not with skip_ops and forward_only.
+  std::vector<SectionPart> parts;
+};
+
+/// A program that was checked, pruned and fused: what all workers share.
+///
+/// Immutable after Compile; thread-safe. Refers to the registry, which must outlive it.
+class Executable {
+ public:
+  /// Checks block 0 of `program` and the blocks that its operators run (`while`, `conditional_block`): every operator
+  /// registered, arguments bound, shapes consistent. Then prunes and fuses, block by block.
+  /// All mistakes come back in one kInvalidConfig, a line each: block, index, operator, variable, nearest name.
+  static Result<std::unique_ptr<const Executable>> Compile(const ProgramDesc& program, const OpRegistry& registry,
+                                                           const CompileOptions& options);
+
+  /// The program as it runs.
+  const ProgramDesc& program() const { return program_; }
+  const std::vector<OpDesc>& ops() const { return ops(0); }
+  /// The operators of a block that runs; a block that nothing runs has none.
+  const std::vector<OpDesc>& ops(int block) const { return blocks_.at(static_cast<size_t>(block)); }
+  int block_count() const { return static_cast<int>(blocks_.size()); }
+  /// The variables of all these blocks, each with a name of its own (program/block_names.h).
+  const VarMetas& vars() const { return vars_; }
+  const OpRegistry& registry() const { return *registry_; }
+  /// By CompileOptions::parts; empty without them.
+  const std::vector<OpRange>& parts() const { return parts_; }
+  /// True when the first `count` operators of block 0 leave nothing behind when a run ends with them: none of them
+  /// updates a parameter or writes a persistable variable. Kernels' states are not looked at: Frame::states() has them.
+  bool IsSideEffectFree(size_t count) const;
+  /// The same of a run that a stop ends within a `while`: of all operators as far as the last loop.
+  bool IsSideEffectFreeWhenStopped() const;
+
+ private:
+  Executable() = default;
+  bool HoldsLoop(const OpDesc& op) const;
+  bool WritesForGood(const OpDesc& op) const;
+
+  ProgramDesc program_;
+  std::vector<std::vector<OpDesc>> blocks_;  ///< by number in the program
+  VarMetas vars_;
+  std::vector<OpRange> parts_;
+  const OpRegistry* registry_ = nullptr;
+};
+
+/// The operators of block 0 as the seed's worker lists them: "op[0]->Type(): lookup_table", a line each.
+std::string PrintOps(const std::vector<OpDesc>& ops);
+
+}  // namespace millrace

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "core/status.h"
+#include "framework.pb.h"
+#include "runtime/scope.h"
+
+namespace millrace {
+
+/// Looks for NaN and infinite values in what a program trains: the persistable tensors of `root` that an operator of
+/// `program` writes (parameters, optimizers' state, running statistics), and the rows of its tables with their state.
+///
+/// kBadData that names those that hold such values, how many, and the first of each. Reads every value once; nobody may
+/// write meanwhile.
+Status CheckFiniteVariables(const ProgramDesc& program, const Scope& root);
+
+}  // namespace millrace

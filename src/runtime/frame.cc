@@ -1,0 +1,214 @@
+#include "runtime/frame.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "runtime/batch_check.h"
+#include "runtime/plugin_output_check.h"
+#include "runtime/slot_cast.h"
+
+namespace millrace {
+namespace {
+
+/// Persistable variables that an operator reads although nothing has given them a value: no startup program, no file,
+/// and no operator before it.
+class UnmadeVariables {
+ public:
+  UnmadeVariables(const Executable& executable, const Scope& scope) : executable_(executable), scope_(scope) {
+    LookAt(0);
+  }
+  /// Quoted, with a comma between.
+  const std::string& names() const { return names_; }
+
+ private:
+  void LookAt(int block) {
+    for (const OpDesc& op : executable_.ops(block)) {
+      // What an operator that runs a block hands in is for that block's operators to read.
+      if (BlockOf(op) >= 0) {
+        LookAt(BlockOf(op));
+      } else {
+        for (const OpDesc::Var& input : op.inputs()) {
+          for (const std::string& name : input.arguments()) LookAt(name);
+        }
+      }
+      for (const OpDesc::Var& output : op.outputs()) {
+        known_.insert(output.arguments().begin(), output.arguments().end());
+      }
+    }
+  }
+  void LookAt(const std::string& name) {
+    const auto meta = executable_.vars().find(name);
+    if (meta == executable_.vars().end() || !meta->second.persistable) return;
+    if (!IsRead(meta->second.kind) || !known_.insert(name).second) return;
+    const Variable* variable = scope_.Find(name);
+    if (variable == nullptr) return;
+    if (variable->empty() || (variable->Is<Tensor>() && variable->Get<Tensor>().empty())) {
+      names_ += (names_.empty() ? "\"" : ", \"") + name + "\"";
+    }
+  }
+
+  const Executable& executable_;
+  const Scope& scope_;
+  std::set<std::string, std::less<>> known_;  ///< written, or looked at already
+  std::string names_;
+};
+
+/// Paddle describes the sums of ctr_metric_bundle as [1, 1], and its startup program makes them as [1].
+bool IsSameOneValue(const Variable& made, const VarMeta& meta) {
+  const Tensor& tensor = made.Get<Tensor>();
+  return tensor.dtype() == meta.dtype && tensor.numel() == 1 && meta.dims.numel() == 1;
+}
+
+/// Makes every variable that an operator names: local ones here, persistable ones must be in the root.
+Status MakeVariables(const Executable& executable, Scope& scope) {
+  std::string missing;
+  std::string missing_readers;
+  std::string misfits;
+  const auto make = [&](const std::string& name) {
+    if (name == kEmptyVar) return;
+    const auto it = executable.vars().find(name);
+    const bool persistable = it != executable.vars().end() && it->second.persistable;
+    const Variable* made = scope.Find(name);
+    if (!persistable) {
+      if (made == nullptr) scope.Var(name);
+      return;
+    }
+    if (made == nullptr) {
+      // Forward, backward and update name it again.
+      const std::string quoted = "\"" + name + "\"";
+      std::string& names = it->second.kind == VarType::READER ? missing_readers : missing;
+      if (names.find(quoted) == std::string::npos) names += (names.empty() ? "" : ", ") + quoted;
+    } else if (misfits.empty() && !FitsMeta(*made, it->second) && !IsSameOneValue(*made, it->second)) {
+      const Tensor& tensor = made->Get<Tensor>();
+      misfits = "parameter " + ShownMeta(name, it->second.dtype, it->second.dims) + " was made as " +
+                ShownMeta(name, tensor.dtype(), tensor.dims());
+    }
+  };
+  for (int block = 0; block < executable.block_count(); ++block) {
+    for (const OpDesc& op : executable.ops(block)) {
+      for (const OpDesc::Var& input : op.inputs()) {
+        for (const std::string& name : input.arguments()) make(name);
+      }
+      for (const OpDesc::Var& output : op.outputs()) {
+        for (const std::string& name : output.arguments()) make(name);
+      }
+    }
+  }
+  if (!misfits.empty()) return InvalidConfig(misfits);
+  if (!missing_readers.empty()) {
+    return InvalidConfig("readers that the startup program did not make: " + missing_readers +
+                         "; their creation belongs there, and in both programs they are persistable variables");
+  }
+  if (!missing.empty()) {
+    return InvalidConfig("parameters that the startup program (or the loaded model) did not make: " + missing);
+  }
+  const UnmadeVariables unmade(executable, scope);
+  if (unmade.names().empty()) return Status::Ok();
+  return InvalidConfig("parameters that are read and have no value: " + unmade.names() +
+                       "; the startup program declares them, and none of its operators writes them");
+}
+
+void CopyPrivate(const Tensor& from, Tensor* to) {
+  const size_t bytes = static_cast<size_t>(from.numel()) * SizeOf(from.dtype());
+  std::memset(to->ResizeRaw(from.dtype(), from.dims()), 0, bytes);
+}
+
+/// The row that value number `at` of a slot stands in.
+int RowOfValue(const SlotBatch& batch, const SlotSpec& slot, int64_t at) {
+  if (slot.is_dense) return static_cast<int>(at / std::max(slot.width, 1));
+  const std::span<const uint32_t> offsets = batch.offsets(slot.id);
+  return static_cast<int>(std::upper_bound(offsets.begin(), offsets.end(), static_cast<uint32_t>(at)) -
+                          offsets.begin()) -
+         1;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Frame>> Frame::Create(const Executable& executable, const SlotSchema* schema, Scope& root,
+                                             const FrameOptions& options) {
+  std::unique_ptr<Frame> frame(new Frame(executable, root));
+  for (const std::string& name : options.private_vars) {
+    const Variable* shared = root.Find(name);
+    if (shared == nullptr || !shared->Is<Tensor>()) {
+      return InvalidConfig("stat_var_names: there is no persistable tensor \"" + name + "\"");
+    }
+    CopyPrivate(shared->Get<Tensor>(), frame->scope_.Var(name)->GetMutable<Tensor>());
+  }
+  MR_TRY(MakeVariables(executable, frame->scope_));
+  if (schema != nullptr) {
+    MR_TRY(CheckBatchVariables(executable, schema));
+    for (const SlotSpec& slot : schema->used()) {
+      const auto variable = executable.vars().find(slot.name);
+      if (variable == executable.vars().end()) continue;
+      Binding binding;
+      binding.slot = slot.id;
+      binding.tensor = frame->scope_.Var(slot.name)->GetMutable<Tensor>();
+      for (const int64_t dim : slot.shape) binding.dims.push_back(dim);
+      binding.type = variable->second.dtype;
+      frame->bindings_.push_back(binding);
+    }
+  }
+  MR_ASSIGN(frame->block_, BlockKernels::Create(executable, 0, frame->scope_, options));
+  return frame;
+}
+
+Status Frame::Bind(const RunContext& context) {
+  const SlotBatch& batch = *context.batch;
+  for (Binding& binding : bindings_) {
+    const SlotSpec& spec = batch.schema().used()[static_cast<size_t>(binding.slot)];
+    const bool is_float = spec.type == SlotType::kFloat;
+    const DType type = is_float ? DType::kFloat32 : DType::kInt64;
+    const void* data = is_float ? static_cast<const void*>(batch.floats(binding.slot).data())
+                                : static_cast<const void*>(batch.ids(binding.slot).data());
+    const size_t count = is_float ? batch.floats(binding.slot).size() : batch.ids(binding.slot).size();
+    Dims dims = {static_cast<int64_t>(count), 1};
+    if (spec.is_dense) {
+      dims = binding.dims;
+      for (int axis = 0; axis < dims.rank(); ++axis) {
+        if (dims[axis] < 0) dims.set(axis, batch.rows());
+      }
+      if (static_cast<size_t>(dims.numel()) != count) {
+        return BadData("slot \"" + spec.name + "\": " + std::to_string(count) + " values in a batch of shape " +
+                       dims.ToString());
+      }
+    }
+    if (binding.type == type || !CanFeed(spec.type, binding.type)) {
+      binding.tensor->View(type, dims, data);
+    } else if (const int64_t at = CastSlot(batch, binding.slot, binding.type, dims, binding.tensor); at >= 0) {
+      return BadData("slot \"" + spec.name + "\", " + context.DescribeRow(RowOfValue(batch, spec, at)) + ": " +
+                     std::to_string(batch.ids(binding.slot)[static_cast<size_t>(at)]) +
+                     " does not fit the variable, which is int32 in the program; declare it int64 there");
+    }
+    if (!spec.is_dense) binding.tensor->set_lod(batch.offsets(binding.slot));
+  }
+  return Status::Ok();
+}
+
+Status Frame::Run(const RunContext& context) {
+  if (context.batch != nullptr) MR_TRY(Bind(context));
+  return block_->Run(context);
+}
+
+Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope& root, uint64_t seed,
+                  const ReaderRegistry* readers, std::stop_token stop) {
+  CompileOptions compile_options;
+  compile_options.fuse = false;
+  MR_ASSIGN(const std::unique_ptr<const Executable> executable,
+            Executable::Compile(program, registry, compile_options));
+  MR_TRY(CheckBatchVariables(*executable, nullptr).Context("startup program"));
+  for (const auto& [name, meta] : executable->vars()) {
+    if (meta.persistable) root.Var(name);
+  }
+  FrameOptions options;
+  options.seed = seed;
+  options.readers = readers;
+  MR_ASSIGN(const std::unique_ptr<Frame> frame, Frame::Create(*executable, nullptr, root, options));
+  RunContext context;
+  context.stop = std::move(stop);
+  return frame->Run(context);
+}
+
+}  // namespace millrace

@@ -1,0 +1,259 @@
+#include "runtime/persistables.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/checksummed_file.h"
+#include "core/contained_file.h"
+#include "core/crc32c.h"
+#include "core/file.h"
+#include "model.pb.h"
+#include "program/op_registry.h"
+#include "program/program_files.h"
+#include "program/var_meta.h"
+#include "runtime/checkpoint_manifest.h"
+#include "runtime/lod_tensor_codec.h"
+#include "runtime/variable_files.h"
+#include "runtime/variable_store.h"
+#include "table/sparse_table.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using TablePtr = std::unique_ptr<SparseTable>;
+
+constexpr char kManifest[] = "MANIFEST";
+constexpr char kWriting[] = "MANIFEST.writing";
+constexpr char kTables[] = "tables";
+
+std::vector<const VarDesc*> TablesOf(const ProgramDesc& program) {
+  std::vector<const VarDesc*> tables;
+  for (const VarDesc& var : program.blocks(0).vars()) {
+    if (var.persistable() && var.type().type() == VarType::SPARSE_TABLE) tables.push_back(&var);
+  }
+  return tables;
+}
+
+/// The operators that join parameters to one variable, by its name.
+std::map<std::string, const OpDesc*> JoinedVariables(const ProgramDesc& startup) {
+  std::map<std::string, const OpDesc*> joined;
+  if (startup.blocks_size() == 0) return joined;
+  for (const OpDesc& op : startup.blocks(0).ops()) {
+    if (op.type() != "coalesce_tensor") continue;
+    for (const std::string& name : OutputArguments(op, "FusedOutput")) joined[name] = &op;
+  }
+  return joined;
+}
+
+/// What a coalesce_tensor joins, as its parts are now: `count` values.
+Status Join(const OpDesc& op, const Scope& root, int64_t count, Tensor* all) {
+  float* to = all->Resize<float>({count});
+  int64_t taken = 0;
+  for (const std::string& name : OutputArguments(op, "Output")) {
+    const Variable* variable = root.Find(name);
+    if (variable == nullptr || !variable->Is<Tensor>()) return Internal("\"" + name + "\" holds no tensor to save");
+    const Tensor* part = &variable->Get<Tensor>();
+    if (part->numel() > count - taken) return Internal("\"" + name + "\" has grown since coalesce_tensor joined it");
+    std::copy_n(part->data<float>(), part->numel(), to + taken);
+    taken += part->numel();
+  }
+  return taken == count ? Status::Ok() : Internal("parts have shrunk since coalesce_tensor joined them");
+}
+
+Status WriteTensor(const std::string& name, const Tensor& tensor, const std::string& folder,
+                   CheckpointManifest* manifest) {
+  std::string bytes;
+  AppendLoDTensor(tensor, &bytes);
+  MR_TRY(WriteFileAtomically(folder + "/" + name, bytes));
+  StoredVariable& stored = *manifest->add_variable();
+  stored.set_name(name);
+  stored.set_file(name);
+  stored.set_dtype(std::string(DTypeName(tensor.dtype())));
+  for (const int64_t size : tensor.dims().sizes()) stored.add_dims(size);
+  StoredFile& file = *manifest->add_file();
+  file.set_name(name);
+  PutSum({bytes.size(), Crc32c(0, bytes.data(), bytes.size()), std::nullopt}, &file);
+  return Status::Ok();
+}
+
+Status WriteTable(const VarDesc& var, const std::string& folder, const Scope& root, CheckpointManifest* manifest) {
+  const SparseTable& table = *root.Find(var.name())->Get<TablePtr>();
+  MR_ASSIGN(StoredTable stored, StoreTable(var, table, folder, TableContent::kAll));
+  *manifest->add_variable() = std::move(stored.variable);
+  *manifest->add_file() = std::move(stored.file);
+  return Status::Ok();
+}
+
+/// The tables' part of the manifest that the program's description goes with, where that names no rule.
+void TakeRules(const CheckpointManifest& manifest, ProgramDesc* program) {
+  for (VarDesc& var : *program->mutable_blocks(0)->mutable_vars()) {
+    for (VarDesc::Attr& attr : *var.mutable_attrs()) {
+      TableDesc own;
+      if (attr.name() != kTableAttr || !google::protobuf::TextFormat::ParseFromString(attr.s(), &own)) continue;
+      if (own.optimizer().rule_case() != OptimizerDesc::RULE_NOT_SET) continue;
+      for (const StoredVariable& stored : manifest.variable()) {
+        TableDesc theirs;
+        if (stored.name() != var.name() || !google::protobuf::TextFormat::ParseFromString(stored.table(), &theirs))
+          continue;
+        TableDesc without = theirs;
+        without.clear_optimizer();
+        own.clear_optimizer();
+        if (without.SerializeAsString() == own.SerializeAsString()) attr.set_s(stored.table());
+      }
+    }
+  }
+}
+
+/// What a manifest says of the variables that a program has; it may be of a larger one.
+CheckpointManifest PartOf(const CheckpointManifest& manifest, const ProgramDesc& program) {
+  CheckpointManifest part = manifest;
+  part.clear_variable();
+  part.clear_file();
+  for (const StoredVariable& variable : manifest.variable()) {
+    const VarDesc* var = FindVar(program, variable.name());
+    if (var == nullptr || !var->persistable()) continue;
+    *part.add_variable() = variable;
+    for (const StoredFile& file : manifest.file()) {
+      if (file.name() == variable.file()) *part.add_file() = file;
+    }
+  }
+  return part;
+}
+
+Status LoadTables(const CheckpointManifest& manifest, const std::string& folder, const ProgramDesc& program,
+                  Scope& into) {
+  for (const StoredVariable& variable : manifest.variable()) {
+    if (!variable.has_table()) continue;
+    MR_ASSIGN(TablePtr table, ReadTable(folder, variable, *FindVar(program, variable.name()), manifest.seed()));
+    into.Var(variable.name())->Set(std::move(table));
+  }
+  return Status::Ok();
+}
+
+Status NoTables(const std::vector<const VarDesc*>& tables, const std::string& folder) {
+  std::string names;
+  for (const VarDesc* table : tables) names += (names.empty() ? "\"" : ", \"") + table->name() + "\"";
+  return NotFound("\"" + folder + "\" has no MANIFEST, and so no rows of " + names +
+                  ": Paddle, or Millrace before it kept tables that grow, wrote it. Load a folder that "
+                  "save_persistables or program.save_dir of this version wrote");
+}
+
+}  // namespace
+
+Status SavePersistables(const ProgramDesc& program, const std::string& folder, const Scope& root,
+                        const TrainedSoFar& trained, ManifestFor manifest_for, const ProgramDesc& startup) {
+  const std::vector<std::string> names = PersistableTensors(program);
+  for (const std::string& name : names) {
+    if (StaysInFolder(name)) continue;
+    return InvalidConfig("variable \"" + name + "\": its file would lie outside the folder of the variables");
+  }
+  for (const char* taken : {kManifest, kWriting, kTables}) {
+    if (!std::binary_search(names.begin(), names.end(), taken)) continue;
+    return InvalidConfig("variable \"" + std::string(taken) +
+                         "\" has the name of a file that says what a folder holds; "
+                         "give the parameter another name");
+  }
+  MR_TRY(CheckMade(program, root));
+  const std::vector<const VarDesc*> tables = TablesOf(program);
+  std::error_code error;
+  const std::string made = tables.empty() ? folder : folder + "/" + kTables;
+  fs::create_directories(made, error);
+  if (error) return IoError(made + ": cannot make the folder: " + error.message());
+  MR_TRY(WriteFileAtomically(folder + "/" + kWriting, "a save goes on, or was cut short\n"));
+  fs::remove(folder + "/" + kManifest, error);
+  if (error) return IoError(folder + "/" + kManifest + ": cannot remove it: " + error.message());
+  CheckpointManifest manifest;
+  manifest.set_format_version(kManifestVersion);
+  manifest.set_millrace_version(MILLRACE_VERSION);
+  manifest.set_step(trained.step);
+  manifest.set_examples(trained.examples);
+  manifest.set_seed(trained.seed);
+  const std::map<std::string, const OpDesc*> joined = JoinedVariables(startup);
+  for (const std::string& name : names) {
+    const Tensor& tensor = root.Find(name)->Get<Tensor>();
+    Tensor parts;
+    const auto op = joined.find(name);
+    if (op != joined.end()) MR_TRY(Join(*op->second, root, tensor.numel(), &parts));
+    MR_TRY(WriteTensor(name, op == joined.end() ? tensor : parts, folder, &manifest));
+  }
+  for (const VarDesc* table : tables) MR_TRY(WriteTable(*table, folder, root, &manifest));
+  if (!tables.empty()) MR_TRY(SyncFolder(made));
+  if (manifest_for == ManifestFor::kAll || !tables.empty()) {
+    MR_TRY(WriteFileAtomically(folder + "/" + kManifest, ManifestText(manifest)));
+  }
+  fs::remove(folder + "/" + kWriting, error);
+  return error ? IoError(folder + "/" + kWriting + ": cannot remove it: " + error.message()) : SyncFolder(folder);
+}
+
+Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program, const std::string& folder,
+                                                     Scope& root) {
+  std::error_code unknown;  // the manifest tells of it
+  if (fs::exists(folder + "/" + kWriting, unknown)) {
+    return BadData("\"" + folder + "\": a save into it was cut short (" + kWriting +
+                   " is there), so that its files are of two models; save again, or load another folder");
+  }
+  Scope trial;
+  std::optional<TrainedSoFar> trained;
+  if (MayBeThere(folder + "/" + kManifest)) {
+    MR_ASSIGN(const std::string manifest, FileInFolder(folder, kManifest));
+    MR_ASSIGN(const CheckpointManifest all, ReadManifest(manifest));
+    ProgramDesc with_rules = program;
+    TakeRules(all, &with_rules);
+    const CheckpointManifest part = PartOf(all, program);
+    MR_TRY(CompareVariables(with_rules, {part.variable().begin(), part.variable().end()}, {})
+               .Context("\"" + folder + "\" does not fit the program"));
+    for (const StoredVariable& variable : part.variable()) {
+      if (variable.has_table() || variable.file() == variable.name()) continue;
+      return BadData("\"" + folder + "\" holds variable \"" + variable.name() + "\" in the file \"" + variable.file() +
+                     "\", as checkpoints do: load_checkpoint reads those");
+    }
+    if (part.file_size() != part.variable_size()) {
+      return BadData("\"" + folder + "/" + kManifest + "\" does not have the sum of each variable's file");
+    }
+    MR_TRY(CheckStoredFiles(folder, {part.file().begin(), part.file().end()}));
+    MR_TRY(LoadTables(part, folder, with_rules, trial));
+    trained = TrainedSoFar{all.step(), all.examples(), all.seed()};
+  } else if (const std::vector<const VarDesc*> tables = TablesOf(program); !tables.empty()) {
+    return NoTables(tables, folder);
+  }
+  MR_TRY(LoadVariables(program, folder, trial));
+  TakeVariables(trial, root);
+  return trained;
+}
+
+Status CheckMade(const ProgramDesc& program, const Scope& root) {
+  std::string missing;
+  const auto check = [&](const std::string& name, bool is_table) {
+    const Variable* variable = root.Find(name);
+    if (variable != nullptr && (is_table ? variable->Is<TablePtr>() : variable->Is<Tensor>())) return;
+    missing += (missing.empty() ? "\"" : ", \"") + name + "\"";
+  };
+  for (const std::string& name : PersistableTensors(program)) check(name, false);
+  for (const VarDesc* table : TablesOf(program)) check(table->name(), true);
+  if (missing.empty()) return Status::Ok();
+  return InvalidConfig("there is nothing to save yet of " + missing + "; run the startup program first");
+}
+
+void TakeVariables(Scope& from, Scope& to) {
+  for (const std::string& name : from.Names()) {
+    Variable* made = from.Find(name);
+    Variable* taken = to.Var(name);
+    if (made->Is<TablePtr>()) {
+      taken->Set(std::move(*made->GetMutable<TablePtr>()));
+    } else if (made->Is<Tensor>() && (taken->empty() || taken->Is<Tensor>())) {
+      std::swap(*taken->GetMutable<Tensor>(), *made->GetMutable<Tensor>());
+    } else if (made->Is<Tensor>()) {
+      taken->Set(std::move(*made->GetMutable<Tensor>()));
+    }
+  }
+}
+
+}  // namespace millrace

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <typeinfo>
+#include <vector>
+
+#include "core/status.h"
+
+namespace millrace {
+
+/// A named place for one value of any type: a Tensor, SelectedRows, a table, a reader.
+///
+/// The value is made at the first GetMutable<T>() and lives as long as the variable. Asking for another type than the
+/// one held throws std::invalid_argument.
+class Variable {
+ public:
+  Variable() = default;
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+  bool empty() const { return holder_ == nullptr; }
+  template <class T>
+  bool Is() const {
+    return holder_ != nullptr && holder_->type() == typeid(T);
+  }
+  template <class T>
+  const T& Get() const {
+    CheckIs(typeid(T));
+    return static_cast<const Holder<T>&>(*holder_).value;
+  }
+  template <class T>
+  T* GetMutable() {
+    if (holder_ == nullptr) holder_ = std::make_unique<Holder<T>>();
+    CheckIs(typeid(T));
+    return &static_cast<Holder<T>&>(*holder_).value;
+  }
+  /// Puts a value in place of what is held; for values that cannot be made empty.
+  template <class T>
+  void Set(T value) {
+    holder_ = std::make_unique<Holder<T>>(std::move(value));
+  }
+
+ private:
+  struct HolderBase {
+    virtual ~HolderBase() = default;
+    virtual const std::type_info& type() const = 0;
+  };
+  template <class T>
+  struct Holder : HolderBase {
+    Holder() = default;
+    explicit Holder(T v) : value(std::move(v)) {}
+    const std::type_info& type() const override { return typeid(T); }
+    T value;
+  };
+  void CheckIs(const std::type_info& wanted) const;
+
+  std::unique_ptr<HolderBase> holder_;
+};
+
+/// Variables by name, with a parent whose names are seen as well.
+///
+/// The root scope holds what outlives a batch (parameters, optimizer state, tables); each worker's frame has a child
+/// of its own for the rest. Names are looked up when a frame is made, never in a batch. Var() is not thread-safe;
+/// Find() is, as long as nobody adds. Pointers stay valid as long as the scope.
+class Scope {
+ public:
+  explicit Scope(Scope* parent = nullptr) : parent_(parent) {}
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+  /// The variable of this name in this scope, made when it is not there.
+  Variable* Var(std::string_view name);
+  /// The variable of this name here or in a parent; null when there is none.
+  Variable* Find(std::string_view name) const;
+  /// True when this scope itself, not a parent, has the name.
+  bool Owns(std::string_view name) const { return vars_.find(name) != vars_.end(); }
+  /// Names in this scope, sorted.
+  std::vector<std::string> Names() const;
+
+ private:
+  Scope* parent_;
+  std::map<std::string, std::unique_ptr<Variable>, std::less<>> vars_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,253 @@
+#include "runtime/variable_store.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "config/changed_fields.h"
+#include "core/checksummed_file.h"
+#include "core/contained_file.h"
+#include "core/file.h"
+#include "model.pb.h"
+#include "program/op_registry.h"
+#include "program/program_files.h"
+#include "program/var_meta.h"
+#include "runtime/lod_tensor_codec.h"
+#include "table/sparse_table.h"
+
+namespace millrace {
+namespace {
+
+using google::protobuf::TextFormat;
+
+constexpr char kTensorFile[] = "parameters";
+
+using TablePtr = std::unique_ptr<SparseTable>;
+
+// A table's name may hold characters that a file's may not.
+std::string TableFile(const std::string& name) {
+  std::string file = "tables/";
+  for (const char c : name) {
+    constexpr char kHex[] = "0123456789abcdef";
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '/' || c == '%' || byte < ' ') {
+      file += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    } else {
+      file += c;
+    }
+  }
+  return file;
+}
+
+std::string TableText(const VarDesc& var) {
+  for (const auto& attr : var.attrs()) {
+    if (attr.name() == kTableAttr) return attr.s();
+  }
+  return "";
+}
+
+std::map<std::string, const VarDesc*> Persistables(const ProgramDesc& program) {
+  std::map<std::string, const VarDesc*> vars;
+  for (const VarDesc& var : program.blocks(0).vars()) {
+    if (!var.persistable()) continue;
+    const VarType::Type kind = var.type().type();
+    if (kind == VarType::LOD_TENSOR || kind == VarType::SPARSE_TABLE) vars[var.name()] = &var;
+  }
+  return vars;
+}
+
+/// As Dims::ToString, for any number of axes.
+std::string DimsText(const StoredVariable& variable) {
+  std::string text;
+  for (const int64_t size : variable.dims()) text += (text.empty() ? "" : ", ") + std::to_string(size);
+  return variable.dtype() + " [" + text + "]";
+}
+
+/// What a table was and is now, of that which a run that goes on cannot change; empty: nothing.
+std::string TableDifference(const std::string& before, const std::string& now) {
+  if (before == now) return "";
+  TableDesc was;
+  TableDesc is;
+  if (!TextFormat::ParseFromString(before, &was) || !TextFormat::ParseFromString(now, &is)) {
+    return "was {" + before + "} and is now {" + now + "}";
+  }
+  std::string text;
+  for (const ChangedField& field : ChangedFields(was, is, false)) {
+    if (field.may_change) continue;
+    text += (text.empty() ? "" : ", ") + field.path + " was " + field.before + " and is now " + field.now;
+  }
+  return text.empty() ? "" : "is a table of other rows: " + text;
+}
+
+Result<std::string> Difference(const ProgramDesc& program, const VarDesc& var, const StoredVariable& stored) {
+  const bool is_table = var.type().type() == VarType::SPARSE_TABLE;
+  if (is_table != stored.has_table()) return "is a " + std::string(is_table ? "table" : "tensor") + " now";
+  if (is_table) return TableDifference(stored.table(), TableText(var));
+  MR_ASSIGN(const VarMeta meta, ToMeta(var));
+  MR_ASSIGN(const bool fits, Fits(program, var, {stored.dims().data(), static_cast<size_t>(stored.dims_size())}));
+  if (fits && DTypeName(meta.dtype) == stored.dtype()) return std::string();
+  return "was " + DimsText(stored) + " and is now " + std::string(DTypeName(meta.dtype)) + " " + meta.dims.ToString();
+}
+
+/// A list may name a file that is not among those whose sums it gives.
+Result<std::string> FindStored(const std::string& folder, const std::string& file, const std::string& what) {
+  Result<std::string> path = FileInFolder(folder, file);
+  if (path.status().code() != StatusCode::kNotFound) return path;
+  return BadData("\"" + folder + "/" + file + "\", which is to hold " + what + ", is not there");
+}
+
+}  // namespace
+
+Result<StoredFile> FinishFile(ChecksummedFile& file, const std::string& name) {
+  MR_ASSIGN(const FileSum sum, file.Finish());
+  StoredFile stored;
+  stored.set_name(name);
+  PutSum(sum, &stored);
+  return stored;
+}
+
+void PutSum(const FileSum& sum, StoredFile* file) {
+  file->set_bytes(sum.bytes);
+  file->set_crc32c(sum.crc32c);
+  if (sum.xxh64) file->set_xxh64(*sum.xxh64);
+}
+
+Result<StoredTable> StoreTable(const VarDesc& var, const SparseTable& table, const std::string& folder,
+                               TableContent content) {
+  StoredTable stored;
+  stored.variable.set_name(var.name());
+  stored.variable.set_file(TableFile(var.name()));
+  stored.variable.set_table(TableText(var));
+  MR_ASSIGN(const auto file, ChecksummedFile::Create(folder + "/" + stored.variable.file()));
+  const Status saved = table.Save(file->stream(), content);
+  MR_ASSIGN(stored.file, FinishFile(*file, stored.variable.file()));  // says "disk full" before Save's "not written"
+  MR_TRY(saved);
+  return stored;
+}
+
+Result<std::unique_ptr<SparseTable>> ReadTable(const std::string& folder, const StoredVariable& stored,
+                                               const VarDesc& var, uint64_t seed) {
+  TableDesc desc;
+  const std::string text = TableText(var);
+  if (!TextFormat::ParseFromString(text, &desc)) {
+    return InvalidConfig("table \"" + var.name() + "\" is described as {" + text +
+                         "}, which this version does not read");
+  }
+  MR_ASSIGN(const std::string path, FindStored(folder, stored.file(), "table \"" + stored.name() + "\""));
+  MR_ASSIGN(std::unique_ptr<SparseTable> table, CreateHashTable(desc, seed));
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return IoError("cannot open \"" + path + "\"");
+  MR_TRY(table->Load(file).Context(path));
+  return table;
+}
+
+Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::string& folder, const Scope& root,
+                                       TableContent content) {
+  StoredVariables result;
+  std::error_code error;
+  std::filesystem::create_directories(folder + "/tables", error);
+  if (error) return IoError("cannot make the folder \"" + folder + "/tables\": " + error.message());
+  MR_ASSIGN(const auto tensors, ChecksummedFile::Create(folder + "/" + kTensorFile));
+  std::string bytes;
+  for (const auto& [name, var] : Persistables(program)) {
+    const Variable* variable = root.Find(name);
+    if (variable == nullptr || variable->empty()) return Internal("persistable variable \"" + name + "\" has no value");
+    StoredVariable stored;
+    stored.set_name(name);
+    if (variable->Is<Tensor>()) {
+      const Tensor& tensor = variable->Get<Tensor>();
+      stored.set_file(kTensorFile);
+      stored.set_dtype(std::string(DTypeName(tensor.dtype())));
+      for (const int64_t size : tensor.dims().sizes()) stored.add_dims(size);
+      bytes.clear();
+      AppendLoDTensor(tensor, &bytes);
+      tensors->stream().write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    } else if (variable->Is<TablePtr>()) {
+      MR_ASSIGN(StoredTable table, StoreTable(*var, *variable->Get<TablePtr>(), folder, content));
+      stored = std::move(table.variable);
+      result.files.push_back(std::move(table.file));
+    } else {
+      return Internal("persistable variable \"" + name + "\" is neither a tensor nor a table");
+    }
+    result.variables.push_back(std::move(stored));
+  }
+  MR_ASSIGN(StoredFile tensor_file, FinishFile(*tensors, kTensorFile));
+  result.files.push_back(std::move(tensor_file));
+  MR_TRY(SyncFolder(folder + "/tables"));
+  return result;
+}
+
+Status CheckStoredFiles(const std::string& folder, const std::vector<StoredFile>& files) {
+  for (const StoredFile& file : files) {
+    FileSum sum{file.bytes(), file.crc32c(), std::nullopt};
+    if (file.has_xxh64()) sum.xxh64 = file.xxh64();
+    const Result<std::string> path = FileInFolder(folder, file.name());
+    Status status = path.ok() ? CheckFileSum(*path, sum) : path.status();
+    if (status.ok()) continue;
+    if (status.code() == StatusCode::kNotFound) return BadData(status.message());
+    return status;
+  }
+  return Status::Ok();
+}
+
+Status CompareVariables(const ProgramDesc& program, const std::vector<StoredVariable>& stored,
+                        const std::set<std::string>& settings) {
+  std::string problems;
+  const auto add = [&](const std::string& name, const std::string& what) {
+    problems += (problems.empty() ? "variable \"" : "\nvariable \"") + name + "\" " + what;
+  };
+  const std::map<std::string, const VarDesc*> vars = Persistables(program);
+  for (const StoredVariable& variable : stored) {
+    if (settings.contains(variable.name())) continue;
+    const auto var = vars.find(variable.name());
+    if (var == vars.end()) {
+      add(variable.name(), "is stored, but the program has none of this name");
+      continue;
+    }
+    MR_ASSIGN(const std::string difference, Difference(program, *var->second, variable));
+    if (!difference.empty()) add(variable.name(), difference);
+  }
+  for (const auto& [name, var] : vars) {
+    if (settings.contains(name)) continue;
+    const bool found =
+        std::any_of(stored.begin(), stored.end(), [&wanted = name](const auto& v) { return v.name() == wanted; });
+    if (!found) add(name, "of the program is not stored");
+  }
+  return problems.empty() ? Status::Ok() : InvalidConfig(problems);
+}
+
+Status RestoreVariables(const std::string& folder, const std::vector<StoredVariable>& stored, Scope& root,
+                        std::map<std::string, Tensor>* settings) {
+  MR_ASSIGN(const std::string path, FindStored(folder, kTensorFile, "the tensors"));
+  MR_ASSIGN(const std::string bytes, ReadFile(path));
+  std::string_view rest = bytes;
+  for (const StoredVariable& variable : stored) {
+    if (variable.has_table()) {
+      Variable* holder = root.Find(variable.name());
+      if (holder == nullptr || !holder->Is<TablePtr>()) continue;
+      MR_ASSIGN(const std::string table, FindStored(folder, variable.file(), "table \"" + variable.name() + "\""));
+      std::ifstream file(table, std::ios::binary);
+      if (!file) return IoError("cannot open \"" + table + "\"");
+      MR_TRY(holder->Get<TablePtr>()->Load(file).Context(table));
+      continue;
+    }
+    const auto setting = settings->find(variable.name());
+    Variable* holder = setting == settings->end() ? root.Var(variable.name()) : nullptr;
+    if (holder != nullptr && !holder->empty() && !holder->Is<Tensor>()) {
+      return BadData(path + ": variable \"" + variable.name() +
+                     "\" is stored as a tensor, and the program has a table");
+    }
+    Tensor* tensor = holder == nullptr ? &setting->second : holder->GetMutable<Tensor>();
+    MR_ASSIGN(const size_t taken, ReadLoDTensor(rest, path + ": variable \"" + variable.name() + "\"", tensor));
+    rest.remove_prefix(taken);
+  }
+  if (!rest.empty()) return BadData(path + ": " + std::to_string(rest.size()) + " bytes follow the last variable");
+  return Status::Ok();
+}
+
+}  // namespace millrace

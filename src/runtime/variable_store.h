@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "checkpoint.pb.h"
+#include "core/checksummed_file.h"
+#include "core/status.h"
+#include "framework.pb.h"
+#include "runtime/scope.h"
+#include "runtime/tensor.h"
+#include "table/sparse_table.h"
+
+namespace millrace {
+
+/// Persistable variables of a program in files, and what is needed to see that the files are whole.
+struct StoredVariables {
+  std::vector<StoredVariable> variables;  ///< sorted by name
+  std::vector<StoredFile> files;
+};
+
+/// Ends a file that a manifest lists under `name`, relative to the manifest's folder.
+Result<StoredFile> FinishFile(ChecksummedFile& file, const std::string& name);
+/// Makes `file` say what CheckStoredFiles compares.
+void PutSum(const FileSum& sum, StoredFile* file);
+
+/// Writes every persistable variable of `program` that `root` holds into `folder`, which exists: tensors into the file
+/// `parameters` (Paddle's combined form, in the order of their sorted names), `content` of each table into
+/// `tables/NAME`.
+///
+/// Nobody may write the variables meanwhile. Files are synced. kIo with the system's reason when the disk is full.
+Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::string& folder, const Scope& root,
+                                       TableContent content);
+
+/// A table in a file.
+struct StoredTable {
+  StoredVariable variable;
+  StoredFile file;
+};
+/// Writes `content` of the table of `var` into FOLDER/tables/NAME; FOLDER/tables exists. As StoreVariables otherwise.
+Result<StoredTable> StoreTable(const VarDesc& var, const SparseTable& table, const std::string& folder,
+                               TableContent content);
+
+/// Makes the table that `var` describes, whose rows start by `seed`, and reads what StoreTable wrote into it: what
+/// CompareVariables lets differ from `stored` is as `var` has it. Call both checks before.
+Result<std::unique_ptr<SparseTable>> ReadTable(const std::string& folder, const StoredVariable& stored,
+                                               const VarDesc& var, uint64_t seed);
+
+/// Checks every file of `files` against its size and checksums; the first damaged or missing one is kBadData, as is one
+/// that FileInFolder refuses.
+Status CheckStoredFiles(const std::string& folder, const std::vector<StoredFile>& files);
+
+/// Says what differs between the variables of a program and stored ones, a line each (kInvalidConfig): missing ones,
+/// other shapes, types, tables but for what a run that goes on may change of them. Those of `settings` are the job's to
+/// say, and are not compared.
+Status CompareVariables(const ProgramDesc& program, const std::vector<StoredVariable>& stored,
+                        const std::set<std::string>& settings);
+
+/// Reads what StoreVariables wrote into `root`: all tensors, and those tables that `root` has (made by a startup
+/// program). What `settings` has a name of is read into it instead. Call CheckStoredFiles before.
+Status RestoreVariables(const std::string& folder, const std::vector<StoredVariable>& stored, Scope& root,
+                        std::map<std::string, Tensor>* settings);
+
+}  // namespace millrace

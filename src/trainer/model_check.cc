@@ -1,0 +1,28 @@
+#include "trainer/model_check.h"
+
+#include <string>
+#include <utility>
+
+#include "runtime/finite_variables.h"
+
+namespace millrace {
+
+Status CheckToBeSaved(const Job& job, int64_t step, RunReport* report) {
+  if (job.desc().allow_non_finite() || report->finite_step == step) return Status::Ok();
+  const Status finite = CheckFiniteVariables(job.model().main, job.root());
+  if (finite.ok()) report->finite_step = step;
+  if (finite.ok()) return finite;
+  return {finite.code(),
+          finite.message() +
+              "\nnothing of it is saved, and what was saved before stays as it is; lower the learning "
+              "rate, clip gradients, or look at the input: check_nan_var_names with one of these tensors "
+              "ends a run at the batch that makes it so, and names its lines"};
+}
+
+Status BehindCheckpoint(const Status& failure, int64_t step) {
+  if (step == 0) return failure;
+  return {failure.code(), failure.message() + "\nthe checkpoint of step " + std::to_string(step) +
+                              " is from before that: --resume=auto goes on from it"};
+}
+
+}  // namespace millrace

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trainer/job.h"
+#include "trainer/run_hooks.h"
+
+namespace millrace {
+
+/// kBadData, with what to do about it, when a parameter, a table or an optimizer's state of the job holds a NaN or an
+/// infinite value: such a model is not to take the place of a good one. Ok with allow_non_finite. Reads every value
+/// once after a step, and notes that in `report`: what is asked for several times at a pass's end costs one look.
+/// Nobody may train meanwhile.
+Status CheckToBeSaved(const Job& job, int64_t step, RunReport* report);
+
+/// A failure after which the parameters are of no use, and that the checkpoint of `step` is from before it. 0: there is
+/// none, and the failure comes back as it is.
+Status BehindCheckpoint(const Status& failure, int64_t step);
+
+}  // namespace millrace

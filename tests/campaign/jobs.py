@@ -1,0 +1,135 @@
+"""Jobs and their data: small, made of nothing but a seed, with results that can be checked."""
+
+import gzip
+import json
+import os
+import random
+
+SLOTS = """
+  multi_slot_desc {
+    slots { name: "label" type: "float" is_used: true is_dense: true shape: [-1, 1] }
+    slots { name: "ones" type: "float" is_used: true is_dense: true shape: [-1, 1] }
+    slots { name: "uid" type: "uint64" is_used: true }
+    slots { name: "A" type: "uint64" is_used: true }
+    slots { name: "B" type: "uint64" is_used: true }
+  }
+"""
+
+# Every kind of thing that a checkpoint holds: a table with its optimizer's state, moments, metrics with rows.
+DEEP_MODEL = """
+model {
+  table { name: "t" dim: 4 key: SLOT_AND_ID init { uniform: 0.01 } optimizer { adagrad { lr: 0.05 } } initial_rows: 64 }
+  layer { name: "e" embedding { slots: "A" slots: "B" table: "t" pool: SUM } }
+  layer { name: "h" fc { in: "e" units: [16, 8] act: RELU } }
+  layer { name: "y" fc { in: "h" units: 1 act: SIGMOID } }
+  loss { kind: LOG_LOSS in: "y" label: "label" }
+  optimizer { adam { lr: 0.01 } }
+  metric { kind: AUC }
+  metric { kind: LOGLOSS }
+  metric { kind: CALIBRATION }
+  metric { kind: GAUC group: "B" }
+}
+fetch_config { fetch_var_names: "loss" fetch_var_names: "auc" fetch_var_names: "batch_auc" print_period: 7 }
+"""
+
+# A parameter that counts: with a batch's size as twice the rate's factor, training a line takes the value of its uid half
+# of the way from where it is to 1. After n times it is 1 - 2^-n, exactly.
+COUNTING_MODEL = """
+model {
+  table { name: "t" dim: 1 init { constant: 0 } optimizer { sgd { lr: %g } } initial_rows: 64 }
+  layer { name: "e" embedding { slots: "uid" table: "t" pool: SUM } }
+  loss { kind: SQUARED_ERROR in: "e" label: "ones" }
+  optimizer { sgd { lr: 0.25 } }
+}
+fetch_config { fetch_var_names: "loss" print_period: 25 }
+"""
+
+
+def lines_of_log(first, count, seed=7):
+    """Lines with the uids first + 1 ... first + count."""
+    rng = random.Random(seed * 1000003 + first)
+    lines = []
+    for i in range(first, first + count):
+        a = rng.randrange(50)
+        b = rng.randrange(500)
+        lines.append("1 %d 1 1 1 %d 1 %d 2 %d %d\n" % (a % 3 == 0, i + 1, a + 1, b + 1, a + b + 2))
+    return lines
+
+
+def write_file(path, text, packed=False):
+    data = text.encode() if isinstance(text, str) else text
+    with open(path, "wb") as file:
+        file.write(gzip.compress(data, 1, mtime=0) if packed else data)
+    return path
+
+
+def write_log(folder, sizes, packed=False, seed=7, bad_every=0):
+    """A file for each of `sizes` (lines); returns the paths. With bad_every, some lines that do not parse come between."""
+    os.makedirs(folder, exist_ok=True)
+    paths, first = [], 0
+    for part, size in enumerate(sizes):
+        name = "part-%d%s" % (part, ".gz" if packed else "")
+        lines = lines_of_log(first, size, seed)
+        if bad_every:
+            lines = [line + ("1 bad %d\n" % i if i % bad_every == 0 else "") for i, line in enumerate(lines)]
+        paths.append(write_file(os.path.join(folder, name), "".join(lines), packed))
+        first += size
+    return paths
+
+
+def text_string(text):
+    """A string of text format, with what is no plain ASCII as octal escapes of its bytes."""
+    raw = text if isinstance(text, bytes) else os.fsencode(text)
+    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else "\\%03o" % b for b in raw) + '"'
+
+
+def filelist(paths):
+    return "".join("filelist: %s\n" % text_string(path) for path in paths)
+
+
+def deep_job(files, extra="", batch_size=32, data="", model=DEEP_MODEL):
+    return "data_desc { batch_size: %d %s %s }\n%s%s%s\n" % (batch_size, data, SLOTS, model, filelist(files), extra)
+
+
+def counting_job(files, extra="", batch_size=1, data=""):
+    return deep_job(files, extra, batch_size, data, COUNTING_MODEL % (0.25 * batch_size))
+
+
+def trained_times(score):
+    """How often the line with this score was trained, by COUNTING_MODEL; None: no number of times."""
+    for times in range(20):
+        if score == 1 - 0.5 ** times:
+            return times
+    return None
+
+
+def points(rows, seed=1):
+    """Rows of configs/readers: eight numbers and a class, as CSV."""
+    rng = random.Random(seed)
+    lines = []
+    for _ in range(rows):
+        centre = rng.randrange(4)
+        lines.append(",".join("%.4f" % ((k % 4 == centre) + 2 * rng.random() - 1) for k in range(8)) + ",%d\n" % centre)
+    return "".join(lines)
+
+
+def self_feeding_job(root, folder, name, rows, extra="", replaced=()):
+    """A copy of configs/readers/NAME.prototxt with its programs and data in `folder`; returns the job's path."""
+    os.makedirs(folder, exist_ok=True)
+    source = os.path.join(root, "configs", "readers")
+    programs = "step" if name == "dataset" else name
+    for file in (programs + "_main.pbtxt", programs + "_startup.pbtxt", name + ".prototxt"):
+        with open(os.path.join(source, file), encoding="utf-8") as opened:
+            text = opened.read()
+        for old, new in (("build/readers", folder), ("configs/readers", folder), *replaced):
+            text = text.replace(old, new)
+        with open(os.path.join(folder, file), "w", encoding="utf-8") as opened:
+            opened.write(text + (extra if file.endswith(".prototxt") else ""))
+    for part in range(2):
+        write_file(os.path.join(folder, "points-%d.csv" % part), points(rows, part + 1))
+    return os.path.join(folder, name + ".prototxt")
+
+
+def report(out, name="run.json"):
+    with open(os.path.join(out, name), encoding="utf-8") as file:
+        return json.load(file)
