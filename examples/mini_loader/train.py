@@ -31,7 +31,7 @@ def main(plugin=os.path.join(HERE, "mini_loader.so"), folder=os.path.join(HERE, 
         if step % 500 == 0:
             print("step %d: loss %.5f" % (step, value.item()))
     scope = millrace.global_scope()
-    weight, bias = scope.get("line.w_0").item(), scope.get("line.b_0").item()
+    weight, bias = (scope.get(var.name).item() for var in millrace.default_main_program().all_parameters())
     print("y = %.4f x + %.4f" % (weight, bias))
     return weight, bias
 
