@@ -48,9 +48,9 @@ std::vector<std::string> LeftOut(const PassStats& read);
 /// The same as a line: "left out: ..., ..."; empty when nothing was.
 std::string LeftOutLine(const PassStats& read);
 
-/// kBadData that says what a pass over `files` that handed on no row had read: "nothing to train on: no row came out of
-/// 2 files with 5 lines (2 bad; blank_line 3)", or that it was the pipe_command that wrote nothing. `what` is "train
-/// on" or "evaluate".
+/// kBadData that says what a pass over `files` that handed on no row had read: "nothing to train on: no
+/// row came out of 2 files from ads/part-0 on with 5 lines (2 bad; blank_line 3)", or that it was the pipe_command that
+/// wrote nothing. `what` is "train on" or "evaluate".
 Status NothingTo(std::string_view what, const PassStats& read, const DataFeedDesc& desc,
                  const std::vector<std::string>& files);
 

@@ -76,7 +76,10 @@ Status NothingTo(std::string_view what, const PassStats& read, const DataFeedDes
     if (kind == "drop_last") continue;  // the caller knows more of it
     found += (found.empty() ? "" : "; ") + kind + " " + std::to_string(times);
   }
-  return BadData("nothing to " + std::string(what) + ": no row came out of " + count(read.files, "file") + " with " +
+  std::string where = count(read.files, "file");
+  if (files.size() == 1) where = files[0];
+  if (files.size() > 1) where += " from " + files[0] + " on";
+  return BadData("nothing to " + std::string(what) + ": no row came out of " + where + " with " +
                  count(read.lines, "line") + (found.empty() ? "" : " (" + found + ")") +
                  (command.empty() ? "" : ", as pipe_command " + ShownCommand(command) + " wrote them"));
 }
