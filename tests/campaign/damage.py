@@ -148,7 +148,7 @@ def is_change_of_bytes(damaged):
 def paddle_model(case, world):
     paths = files_below(os.path.join(world, "exported", "paddle"))
     damaged = damage_some(case, paths, from_other(world, "exported", "other_exported"))
-    done = case.run("predictor", "--model_dir=exported/paddle", "--input=data/part-0", "--pipe_command=cat", cwd=world)
+    done = case.run("predictor", "--model_dir=exported/paddle/model", "--input=data/part-0", "--pipe_command=cat", cwd=world)
     expected = read(os.path.join(world, "paddle_scores"))
     return "Paddle's model: " + expect(case, world, done, damaged, lambda: "" if done.out == expected else "the scores",
                                        not is_change_of_bytes(damaged))
