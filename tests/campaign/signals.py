@@ -107,6 +107,9 @@ def same_bytes(case, job, outcome):
     if calm != out:
         raise Violation("the quarantine has %d lines, and %d undisturbed" % (len(out), len(calm)))
     calm, out = jobs.report(case.path("calm")), jobs.report(case.path("out"))
+    for report in (calm, out):
+        # A model stands at the end of one epoch and at the begin of the next: called again, a finished run says the latter.
+        report.get("eval", {}).pop("epoch", None)
     for key in ("examples", "batches", "epochs", "metrics", "eval"):
         if not alike(without_times(calm.get(key)), without_times(out.get(key))):
             raise Violation("run.json: %s is %s, and %s undisturbed" % (key, out.get(key), calm.get(key)))
