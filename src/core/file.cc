@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "core/byte_source.h"
-#include "core/unchanged_file.h"
+#include "core/file_stamps.h"
 
 namespace millrace {
 namespace {

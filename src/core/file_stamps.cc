@@ -2,8 +2,6 @@
 
 #include <sys/stat.h>
 
-#include "core/unchanged_file.h"
-
 namespace millrace {
 namespace {
 

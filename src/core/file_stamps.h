@@ -17,6 +17,13 @@ struct FileStamp {
   uint64_t inode = 0;
 };
 
+/// How an open file is now; nullopt for what is no plain one.
+std::optional<FileStamp> StampOfOpen(int file);
+
+/// Compares a file at the end of its reading with what it was at the beginning: kIo when it was written to or cut off
+/// meanwhile, as then nobody knows which bytes were read.
+Status CheckUnchanged(const std::string& path, const FileStamp& then, const FileStamp& now);
+
 /// Remembers how plain files were when they were first read, so that a change is an error and not other rows. Named
 /// pipes, devices and names that a command reads are let pass. Thread-safe; a call is a system call and a look-up.
 class FileStamps {
