@@ -1,6 +1,7 @@
 #include "config/file_list.h"
 
 #include <glob.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "config/text_file.h"
+#include "core/folder_entries.h"
 
 namespace millrace {
 namespace {
@@ -20,8 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 bool IsGlob(std::string_view name) { return name.find_first_of("*?[") != std::string_view::npos; }
-
-bool IsHidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
 std::string Trimmed(std::string_view line) {
   const size_t first = line.find_first_not_of(" \t\r");
@@ -42,14 +42,16 @@ class Expansion {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     if (fs::is_directory(status)) return Folder(path, where);
-    if (fs::exists(status)) return File(path, where);
+    if (fs::exists(status)) return File(path, status.type(), where);
     if (IsGlob(path)) return Glob(path, where);
     diagnostics_->InputError(where, ExplainMissingFile(path));
   }
 
-  std::vector<std::string> Take() { return std::move(files_); }
+  ExpandedFiles Take() { return std::move(files_); }
 
  private:
+  using Found = std::vector<std::pair<std::string, fs::file_type>>;
+
   static std::string Below(const std::string& folder, const std::string& name) {
     return folder.empty() || name.starts_with('/') ? name : (fs::path(folder) / name).string();
   }
@@ -59,55 +61,61 @@ class Expansion {
     if (!first_time) {
       diagnostics_->Warning(where, "\"" + file + "\" is named more than once: its lines are read each time");
     }
-    files_.push_back(file);
+    files_.names.push_back(file);
   }
 
-  void File(const std::string& path, SourceSpan where) {
+  void File(const std::string& path, fs::file_type type, SourceSpan where) {
     if (access(path.c_str(), R_OK) != 0) {
       if (errno == ENOENT) return diagnostics_->InputError(where, ExplainMissingFile(path));
       return diagnostics_->InputError(where, "\"" + path + "\" cannot be read: " + std::strerror(errno));
     }
     Add(path, where);
+    const bool is_pipe = type == fs::file_type::fifo;
+    if (!is_pipe && type != fs::file_type::character && type != fs::file_type::socket) return;
+    struct stat info {};
+    if (::stat(path.c_str(), &info) == 0) files_.read_once.push_back({path, is_pipe, {info.st_dev, info.st_ino}});
   }
 
-  void Files(std::vector<std::string> paths, SourceSpan where) {
-    std::sort(paths.begin(), paths.end());
-    for (const std::string& path : paths) {
+  void Files(Found found, SourceSpan where) {
+    std::sort(found.begin(), found.end());
+    for (const auto& [path, type] : found) {
       if (stop_.stop_requested()) return;
-      File(path, where);
+      File(path, type, where);
     }
   }
 
   void Folder(const std::string& path, SourceSpan where) {
-    std::vector<std::string> paths;
-    std::error_code error;
-    for (fs::directory_iterator i(path, error), end; !error && i != end; i.increment(error)) {
-      const std::string name = i->path().filename().string();
+    const auto entries = EntriesIn(path);
+    if (!entries.ok()) return diagnostics_->InputError(where, entries.status().message());
+    Found found;
+    for (const fs::directory_entry& entry : *entries) {
+      const std::string name = entry.path().filename().string();
       std::error_code ignored;
-      if (IsHidden(i->path()) || name == "_SUCCESS" || name == "_logs" || i->is_directory(ignored)) continue;
-      paths.push_back(i->path().string());
+      if (name.starts_with('.') || name == "_SUCCESS" || name == "_logs" || entry.is_directory(ignored)) continue;
+      const bool is_plain = entry.is_regular_file(ignored);
+      found.emplace_back(entry.path().string(), is_plain ? fs::file_type::regular : entry.status(ignored).type());
     }
-    if (error) return diagnostics_->InputError(where, "the folder \"" + path + "\" cannot be read: " + error.message());
-    if (paths.empty()) return diagnostics_->InputError(where, "the folder \"" + path + "\" holds no files");
-    Files(std::move(paths), where);
+    if (found.empty()) return diagnostics_->InputError(where, "the folder \"" + path + "\" holds no files");
+    Files(std::move(found), where);
   }
 
   void Glob(const std::string& pattern, SourceSpan where) {
-    glob_t found = {};
-    const int result = glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
-    std::vector<std::string> paths;
-    for (size_t i = 0; i < found.gl_pathc && !stop_.stop_requested(); ++i) {
+    glob_t matches = {};
+    const int result = glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches);
+    Found found;
+    for (size_t i = 0; i < matches.gl_pathc && !stop_.stop_requested(); ++i) {
       std::error_code ignored;
-      if (!fs::is_directory(found.gl_pathv[i], ignored)) paths.emplace_back(found.gl_pathv[i]);
+      const fs::file_type type = fs::status(matches.gl_pathv[i], ignored).type();
+      if (type != fs::file_type::directory) found.emplace_back(matches.gl_pathv[i], type);
     }
-    if (stop_.stop_requested()) return globfree(&found);
-    const bool only_folders = found.gl_pathc > 0 && paths.empty();
-    globfree(&found);
+    if (stop_.stop_requested()) return globfree(&matches);
+    const bool only_folders = matches.gl_pathc > 0 && found.empty();
+    globfree(&matches);
     if (result != 0 && result != GLOB_NOMATCH) {
       return diagnostics_->InputError(where, "\"" + pattern + "\" cannot be searched: " + std::strerror(errno));
     }
-    if (paths.empty()) return diagnostics_->InputError(where, ExplainNoMatch(pattern, only_folders));
-    Files(std::move(paths), where);
+    if (found.empty()) return diagnostics_->InputError(where, ExplainNoMatch(pattern, only_folders));
+    Files(std::move(found), where);
   }
 
   static std::string ExplainNoMatch(const std::string& pattern, bool only_folders) {
@@ -156,16 +164,15 @@ class Expansion {
 
   Diagnostics* const diagnostics_;
   const std::stop_token stop_;
-  std::vector<std::string> files_;
+  ExpandedFiles files_;
   std::set<std::string> seen_;
   std::vector<std::string> open_lists_;  // that are being read, the innermost last
 };
 
 }  // namespace
 
-std::vector<std::string> ExpandFileList(const std::vector<std::string>& entries, std::string_view path,
-                                        const FieldPositions& positions, Diagnostics* diagnostics,
-                                        const std::stop_token& stop) {
+ExpandedFiles ExpandFileList(const std::vector<std::string>& entries, std::string_view path,
+                             const FieldPositions& positions, Diagnostics* diagnostics, const std::stop_token& stop) {
   Expansion expansion(diagnostics, stop);
   for (size_t i = 0; i < entries.size() && !stop.stop_requested(); ++i) {
     const SourceSpan where = positions.Find(ElementPath(path, i));

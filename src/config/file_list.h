@@ -1,14 +1,29 @@
 #pragma once
 
+#include <cstdint>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config/diagnostics.h"
 #include "config/field_positions.h"
 
 namespace millrace {
+
+/// A file whose rows come once: a named pipe, a character device or a socket.
+struct FileReadOnce {
+  std::string name;
+  bool is_pipe = false;
+  std::pair<uint64_t, uint64_t> identity;  ///< device and inode, the same by whatever name
+};
+
+/// A file list written out.
+struct ExpandedFiles {
+  std::vector<std::string> names;
+  std::vector<FileReadOnce> read_once;  ///< those of `names`, in their order
+};
 
 /// Writes the entries of a file list out as files, in the order of the entries and sorted within each:
 ///
@@ -23,9 +38,9 @@ namespace millrace {
 /// a file named twice is kept twice, as Paddle does, with a warning. `path` is the field's path in `positions`, for
 /// example "filelist". Relative names are relative to the working directory. Touches the file system. After
 /// a stop request the files that were not looked at are left out.
-std::vector<std::string> ExpandFileList(const std::vector<std::string>& entries, std::string_view path,
-                                        const FieldPositions& positions, Diagnostics* diagnostics,
-                                        const std::stop_token& stop = {});
+ExpandedFiles ExpandFileList(const std::vector<std::string>& entries, std::string_view path,
+                             const FieldPositions& positions, Diagnostics* diagnostics,
+                             const std::stop_token& stop = {});
 
 /// Tells whether a name starts with a scheme ("hdfs:", "s3:"): a letter, then letters, digits, '+', '-', '.' and a
 /// colon. A Windows drive is not meant.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/edit_distance.h"
+#include "core/folder_entries.h"
 
 namespace millrace {
 
@@ -35,10 +36,11 @@ std::string ExplainMissingFile(const std::string& path) {
     }
     const bool last = (known / part).lexically_normal() == fs::path(path).lexically_normal();
     std::vector<std::string> names;
-    const fs::path folder = known.empty() ? fs::path(".") : known;
-    for (fs::directory_iterator i(folder, error), end; !error && i != end; i.increment(error)) {
-      std::error_code ignored;
-      if (i->is_directory(ignored) != last) names.push_back(i->path().filename().string());
+    if (const auto entries = EntriesIn(known.empty() ? "." : known.string()); entries.ok()) {
+      for (const fs::directory_entry& entry : *entries) {
+        std::error_code ignored;
+        if (entry.is_directory(ignored) != last) names.push_back(entry.path().filename().string());
+      }
     }
     std::string message = std::string(last ? "no file \"" : "no folder \"") + part.string() + "\"";
     if (!known.empty()) message += " in " + known.string();

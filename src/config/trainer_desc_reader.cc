@@ -1,7 +1,5 @@
 #include "config/trainer_desc_reader.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -82,57 +80,50 @@ std::optional<KnownNames> LoadPlugins(const TrainerDesc& desc, const ConfigReque
 
 /// Rows that come once make no second epoch: a named pipe's writer is gone, and reading again would wait for ever, or
 /// find nothing.
-void CheckReadOnce(const LoadedConfig& config, const FieldPositions& positions, Diagnostics* diagnostics) {
-  const TrainerDesc& desc = *config.desc;
+void CheckReadOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& files,
+                   const std::vector<FileReadOnce>& eval_files, const FieldPositions& positions,
+                   Diagnostics* diagnostics) {
   if (desc.dataset().class_name() == "InMemoryDataset" || desc.infer()) return;
-  const auto check = [&](const std::vector<std::string>& files, const std::string& field, const std::string& why) {
-    for (const std::string& file : files) {
-      std::error_code error;
-      const std::filesystem::file_type type = std::filesystem::status(file, error).type();
-      if (type != std::filesystem::file_type::fifo && type != std::filesystem::file_type::character &&
-          type != std::filesystem::file_type::socket) {
-        continue;
-      }
-      diagnostics->Error(
-          positions.Find(field),
-          "\"" + file + "\" is no plain file, so that its rows come once, and " + why +
-              " reads them again: load them once by dataset { class_name: " + "\"InMemoryDataset\" }, or name a file");
-      return;
-    }
+  const auto check = [&](const std::vector<FileReadOnce>& read_once, const std::string& field, const std::string& why) {
+    if (read_once.empty()) return;
+    diagnostics->Error(positions.Find(field),
+                       "\"" + read_once.front().name + "\" is no plain file, so that its rows come once, and " + why +
+                           " reads them again: load them once by dataset { class_name: \"InMemoryDataset\" }, or "
+                           "name a file");
   };
   const int passes = desc.has_incremental() ? desc.incremental().pass_size() : desc.epochs();
   if (desc.epochs() > 1 && !desc.has_incremental()) {
-    check(config.files, "epochs", "epochs: " + std::to_string(desc.epochs()));
+    check(files, "epochs", "epochs: " + std::to_string(desc.epochs()));
   }
   const EvalDesc& eval = desc.eval();
   if (eval.every_steps() > 0) {
-    check(config.eval_files, "eval.every_steps", "eval.every_steps: " + std::to_string(eval.every_steps()));
+    check(eval_files, "eval.every_steps", "eval.every_steps: " + std::to_string(eval.every_steps()));
   } else if (eval.every_epochs() > 0 && passes > eval.every_epochs()) {
-    check(config.eval_files, "eval.filelist[0]",
-          "an evaluation every " + std::to_string(eval.every_epochs()) + " epochs");
+    check(eval_files, "eval.filelist[0]", "an evaluation every " + std::to_string(eval.every_epochs()) + " epochs");
   } else if (desc.has_feature_importance()) {
-    check(config.eval_files, "feature_importance", "feature_importance");
+    check(eval_files, "feature_importance", "feature_importance");
   }
 }
 
 /// Who opens a named pipe that was read to its end waits for another writer, for ever as a rule.
-void CheckPipesOnce(const LoadedConfig& config, const FieldPositions& positions, Diagnostics* diagnostics) {
-  std::map<std::pair<dev_t, ino_t>, std::string> pipes;
-  const auto check = [&](const std::vector<std::string>& files, const std::string& field) {
-    for (const std::string& file : files) {
-      struct stat info {};
-      if (::stat(file.c_str(), &info) != 0 || !S_ISFIFO(info.st_mode)) continue;
-      const auto [first, is_new] = pipes.insert({{info.st_dev, info.st_ino}, file});
+void CheckPipesOnce(const TrainerDesc& desc, const std::vector<FileReadOnce>& files,
+                    const std::vector<FileReadOnce>& eval_files, const FieldPositions& positions,
+                    Diagnostics* diagnostics) {
+  std::map<std::pair<uint64_t, uint64_t>, std::string> pipes;
+  const auto check = [&](const std::vector<FileReadOnce>& read_once, const std::string& field) {
+    for (const FileReadOnce& file : read_once) {
+      if (!file.is_pipe) continue;
+      const auto [first, is_new] = pipes.insert({file.identity, file.name});
       if (is_new) continue;
-      const std::string alias = first->second == file ? "" : " (as \"" + first->second + "\", too)";
-      diagnostics->Error(positions.Find(field), "\"" + file +
+      const std::string alias = first->second == file.name ? "" : " (as \"" + first->second + "\", too)";
+      diagnostics->Error(positions.Find(field), "\"" + file.name +
                                                     "\" is a named pipe, whose rows come once, and the job reads " +
                                                     "it twice" + alias + ": name a file");
       return;
     }
   };
-  check(config.files, config.desc->has_incremental() ? "incremental" : "filelist[0]");
-  if (!config.desc->infer()) check(config.eval_files, "eval.filelist[0]");
+  check(files, desc.has_incremental() ? "incremental" : "filelist[0]");
+  if (!desc.infer()) check(eval_files, "eval.filelist[0]");
 }
 
 /// Whether a mistake stands within `field`, or in an override of it.
@@ -199,19 +190,23 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     const auto expand = [&](const auto& entries, std::string_view path) {
       return ExpandFileList({entries.begin(), entries.end()}, path, positions, &diagnostics, request.stop);
     };
-    config.files = expand(config.desc->filelist(), "filelist");
-    config.eval_files = expand(config.desc->eval().filelist(), "eval.filelist");
+    ExpandedFiles files = expand(config.desc->filelist(), "filelist");
+    ExpandedFiles eval_files = expand(config.desc->eval().filelist(), "eval.filelist");
     for (int i = 0; i < config.desc->incremental().pass_size(); ++i) {
       const std::string path = "incremental.pass[" + std::to_string(i) + "].filelist";
-      config.pass_files.push_back(expand(config.desc->incremental().pass(i).filelist(), path));
+      const ExpandedFiles of_pass = expand(config.desc->incremental().pass(i).filelist(), path);
+      config.pass_files.push_back(of_pass.names);
       if (config.desc->infer()) continue;  // it reads filelist alone
-      config.files.insert(config.files.end(), config.pass_files.back().begin(), config.pass_files.back().end());
+      files.names.insert(files.names.end(), of_pass.names.begin(), of_pass.names.end());
+      files.read_once.insert(files.read_once.end(), of_pass.read_once.begin(), of_pass.read_once.end());
     }
     if (request.stop.stop_requested())
       return Cancelled("stopped while looking for the files of " + diagnostics.origin(source));
     CheckProgramFiles(config.desc->program(), positions, &diagnostics);
-    CheckReadOnce(config, positions, &diagnostics);
-    CheckPipesOnce(config, positions, &diagnostics);
+    CheckReadOnce(*config.desc, files.read_once, eval_files.read_once, positions, &diagnostics);
+    CheckPipesOnce(*config.desc, files.read_once, eval_files.read_once, positions, &diagnostics);
+    config.files = std::move(files.names);
+    config.eval_files = std::move(eval_files.names);
   }
   if (intact && !request.has_output_folder) CheckOutputFolder(*config.desc, positions, &diagnostics);
   if (known && diagnostics.errors() > 0 && request.find_deeper && CompilesSoundly(diagnostics, positions)) {

@@ -10,7 +10,7 @@
 
 #include "config/feed_names.h"
 #include "core/file.h"
-#include "core/folder_names.h"
+#include "core/folder_entries.h"
 #include "core/hash.h"
 #include "data_feed.pb.h"
 #include "datafeed/data_feed.h"

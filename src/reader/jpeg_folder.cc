@@ -7,6 +7,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "core/folder_entries.h"
+
 namespace millrace {
 namespace {
 
@@ -20,22 +22,19 @@ struct FolderEntries {
 
 Result<FolderEntries> EntriesOf(const fs::path& folder) {
   FolderEntries entries;
-  std::error_code error;
-  fs::directory_iterator at(folder, error);
-  for (; !error && at != fs::directory_iterator(); at.increment(error)) {
-    std::string name = at->path().filename().string();
+  MR_ASSIGN(const auto all, EntriesIn(folder.string()));
+  for (const fs::directory_entry& entry : all) {
+    std::string name = entry.path().filename().string();
     if (name.starts_with('.')) continue;
     std::error_code gone;  // a link that leads nowhere
-    // Asked of the entry, which mostly knows it without a look at the file.
-    if (at->is_directory(gone)) {
+    if (entry.is_directory(gone)) {
       entries.folders.push_back(std::move(name));
-    } else if (at->is_regular_file(gone)) {
+    } else if (entry.is_regular_file(gone)) {
       entries.files.push_back(std::move(name));
     } else {
-      return InvalidConfig(at->path().string() + ": neither a file nor a folder; pictures are files");
+      return InvalidConfig(entry.path().string() + ": neither a file nor a folder; pictures are files");
     }
   }
-  if (error) return IoError("cannot read the folder \"" + folder.string() + "\": " + error.message());
   std::sort(entries.files.begin(), entries.files.end());
   std::sort(entries.folders.begin(), entries.folders.end());
   return entries;

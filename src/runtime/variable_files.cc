@@ -5,6 +5,7 @@
 
 #include "core/contained_file.h"
 #include "core/file.h"
+#include "core/folder_entries.h"
 #include "program/op_registry.h"
 #include "program/program_files.h"
 #include "program/var_meta.h"
@@ -55,10 +56,11 @@ Result<const Tensor*> FindTensor(const Scope& root, const std::string& name) {
 /// What to do where paddle.static.save wrote its pickles instead of a file for each variable; empty elsewhere.
 std::string HintAtPickles(const std::string& folder) {
   constexpr std::string_view kPickle = ".pdparams";
-  std::error_code error;
   std::filesystem::path found = folder;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().extension() == kPickle) found = entry->path();
+  if (const auto names = NamesIn(folder); names.ok()) {
+    for (const std::filesystem::path name : *names) {
+      if (name.extension() == kPickle) found = folder / name;
+    }
   }
   if (found.extension() != kPickle) return "";
   const std::string prefix = found.replace_extension().string();

@@ -8,7 +8,7 @@
 
 #include "core/contained_file.h"
 #include "core/file.h"
-#include "core/folder_names.h"
+#include "core/folder_entries.h"
 #include "program/program_files.h"
 #include "program/var_meta.h"
 #include "runtime/variable_files.h"

@@ -7,7 +7,7 @@
 #include "core/checksummed_file.h"
 #include "core/contained_file.h"
 #include "core/file.h"
-#include "core/folder_names.h"
+#include "core/folder_entries.h"
 #include "core/replace_folder.h"
 #include "core/sealed_text.h"
 #include "runtime/checkpoint_manifest.h"

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -52,7 +53,7 @@ class FileListTest : public ::testing::Test {
       absolute.push_back(as_is ? entry : list ? "@" + folder_ + "/" + entry.substr(1) : folder_ + "/" + entry);
       positions.Set("filelist[" + std::to_string(i) + "]", {source, static_cast<int>(i) + 1, 11, 1});
     }
-    std::vector<std::string> files = ExpandFileList(absolute, "filelist", positions, &diagnostics_);
+    std::vector<std::string> files = ExpandFileList(absolute, "filelist", positions, &diagnostics_).names;
     for (std::string& file : files) {
       if (file.starts_with(folder_)) file = file.substr(folder_.size() + 1);
     }
@@ -152,12 +153,31 @@ TEST_F(FileListTest, LinksThatLeadInACircleAreNoMissingFile) {
                                   "/here\"\n"));
 }
 
+TEST_F(FileListTest, ANamedPipeIsReadOnceHoweverItIsNamed) {
+  std::filesystem::create_directories(folder_ + "/mixed");
+  Write("mixed/part-0");
+  ASSERT_EQ(::mkfifo((folder_ + "/mixed/pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("pipe", folder_ + "/mixed/pipe-link");
+  const std::string mixed = folder_ + "/mixed";
+  FieldPositions positions;
+  for (const std::vector<std::string>& entries :
+       {std::vector{mixed}, {mixed + "/p*"}, {mixed + "/part-0", mixed + "/pipe", mixed + "/pipe-link"}}) {
+    const ExpandedFiles files = ExpandFileList(entries, "filelist", positions, &diagnostics_);
+    EXPECT_THAT(files.names, ElementsAre(mixed + "/part-0", mixed + "/pipe", mixed + "/pipe-link"));
+    ASSERT_EQ(files.read_once.size(), 2U);
+    EXPECT_EQ(files.read_once[0].name, mixed + "/pipe");
+    EXPECT_TRUE(files.read_once[1].is_pipe);
+    EXPECT_EQ(files.read_once[0].identity, files.read_once[1].identity);
+  }
+}
+
 TEST_F(FileListTest, AStopEndsTheLookAtTheFilesOfAGlobWithoutAnError) {
   std::stop_source stop;
   stop.request_stop();
   FieldPositions positions;
   EXPECT_THAT(
-      ExpandFileList({folder_ + "/data/*", folder_ + "/none"}, "filelist", positions, &diagnostics_, stop.get_token()),
+      ExpandFileList({folder_ + "/data/*", folder_ + "/none"}, "filelist", positions, &diagnostics_, stop.get_token())
+          .names,
       IsEmpty());
   EXPECT_THAT(Report(), IsEmpty());
 }
