@@ -134,12 +134,9 @@ Result<std::unique_ptr<InputOpener>> InputOpener::Create(const DataFeedDesc& des
   }
   // Behind the user's, who may have another command for them.
   for (const char* known : {"hdfs", "afs"}) opener->schemes_.push_back({known, "hadoop fs -cat"});
-  MR_TRY(opener->CheckFiles(files, stop));
-  for (const std::string& file : files) {
-    if (stop.stop_requested()) return Cancelled("stopped while checking the input files");
-    if (!opener->NeedsCommand(file)) continue;
+  MR_ASSIGN(const bool needs_command, opener->CheckFiles(files, stop));
+  if (needs_command) {
     MR_ASSIGN(opener->guard_, ChildGuard::Create());
-    break;
   }
   return opener;
 }
@@ -152,13 +149,9 @@ const InputOpener::SchemeCommand* InputOpener::CommandFor(std::string_view file)
   return nullptr;
 }
 
-bool InputOpener::NeedsCommand(const std::string& file) const {
-  return !pipe_command_.empty() || CommandFor(file) != nullptr || !IsPlainFile(file);
-}
-
-Status InputOpener::CheckFile(const std::string& file) const {
+Result<bool> InputOpener::CheckFile(const std::string& file) const {
   if (file.empty()) return NotFound("a file of the list has no name");
-  if (CommandFor(file) != nullptr) return Status::Ok();
+  if (CommandFor(file) != nullptr) return true;
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0) {
     const std::string_view scheme = SchemeOf(file);
@@ -171,26 +164,29 @@ Status InputOpener::CheckFile(const std::string& file) const {
   }
   if (S_ISDIR(info.st_mode)) return IoError("\"" + file + "\" is a folder, not a file");
   if (::access(file.c_str(), R_OK) != 0) return IoErrorFromErrno("cannot read \"" + file + "\"", errno);
-  return Status::Ok();
+  return !pipe_command_.empty() || !S_ISREG(info.st_mode);
 }
 
-Status InputOpener::CheckFiles(const std::vector<std::string>& files, const std::stop_token& stop) const {
+Result<bool> InputOpener::CheckFiles(const std::vector<std::string>& files, const std::stop_token& stop) const {
   constexpr int kListed = 10;
   if (files.empty()) return NotFound("no input files: the file list is empty");
   Status first;
   std::string all;
   int bad = 0;
+  bool needs_command = false;
   for (const std::string& file : files) {
     if (stop.stop_requested()) return Cancelled("stopped while checking the input files");
-    Status status = CheckFile(file);
-    if (status.ok()) continue;
-    if (++bad <= kListed) all += "\n  " + status.message();
-    if (first.ok()) first = std::move(status);
+    const Result<bool> checked = CheckFile(file);
+    if (checked.ok()) needs_command = needs_command || *checked;
+    if (checked.ok()) continue;
+    if (++bad <= kListed) all += "\n  " + checked.status().message();
+    if (first.ok()) first = checked.status();
   }
-  if (bad <= 1) return first;
+  if (bad == 0) return needs_command;
+  if (bad == 1) return first;
   if (bad > kListed) all += "\n  and " + std::to_string(bad - kListed) + " more";
-  return {first.code(),
-          std::to_string(bad) + " of " + std::to_string(files.size()) + " input files cannot be read:" + all};
+  return Status(first.code(),
+                std::to_string(bad) + " of " + std::to_string(files.size()) + " input files cannot be read:" + all);
 }
 
 Result<std::unique_ptr<ByteSource>> InputOpener::Start(std::vector<std::string> argv, const std::string& file,

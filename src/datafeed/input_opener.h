@@ -69,9 +69,10 @@ class InputOpener {
   /// The command for a file's scheme; null when the file is a local one.
   const SchemeCommand* CommandFor(std::string_view file) const;
   /// Whether a command is needed for this file.
-  bool NeedsCommand(const std::string& file) const;
-  Status CheckFile(const std::string& file) const;
-  Status CheckFiles(const std::vector<std::string>& files, const std::stop_token& stop) const;
+  /// Whether a command reads the file.
+  Result<bool> CheckFile(const std::string& file) const;
+  /// Whether a command reads any of them; all that cannot be read come back in one failure.
+  Result<bool> CheckFiles(const std::vector<std::string>& files, const std::stop_token& stop) const;
   Result<OpenedInput> OpenUnwatched(const std::string& file) const;
   Result<std::unique_ptr<ByteSource>> Start(std::vector<std::string> argv, const std::string& file,
                                             SubprocessOptions options) const;
