@@ -166,12 +166,11 @@ void CheckEval(const TrainerDesc& desc, Checker& check) {
   if (!desc.has_eval()) return;
   const EvalDesc& eval = desc.eval();
   if (desc.has_program() && !desc.has_model() && !FeedsItself(desc)) {
-    check.Error("eval",
-                "a program names no metric that an evaluation could compute: say beside it model { metric { kind: AUC "
-                "in: \"its "
-                "prediction\" label: \"the label's slot\" } }. What fetch_config prints of it is computed over other "
-                "files by a run "
-                "of its own, behind the training: --set infer=true --resume=auto --set filelist=...");
+    check.Error(
+        "eval",
+        "a program names no metric that an evaluation could compute: say beside it model { metric { kind: AUC "
+        "in: \"its prediction\" label: \"the label's slot\" } }. What fetch_config prints of it is computed over "
+        "other files by a run of its own, behind the training: --set infer=true --resume=auto --set filelist=...");
   }
   if (eval.filelist_size() == 0) {
     check.Missing("eval", "filelist", "eval has no filelist: which files are to be evaluated?");
@@ -410,36 +409,6 @@ void CheckPipeline(const TrainerDesc& desc, const std::vector<DefinedName>& slot
   if (desc.has_hogwild_param()) check.Error("hogwild_param", "these settings are a HogwildWorker's" + only);
 }
 
-/// What a model's compiler checks of its metrics; whether a program has the variable `in` is known when it is read.
-void CheckProgramMetric(const MetricDesc& metric, const std::string& path, const std::vector<DefinedName>& slots,
-                        Checker& check) {
-  std::vector<std::string> names;
-  for (const DefinedName& slot : slots) {
-    if (slot.is_used) names.push_back(slot.name);
-  }
-  const std::string kind = metric.has_kind() ? MetricDesc::Kind_Name(metric.kind()) : "a metric";
-  if (!metric.has_kind()) check.Missing(path, "kind", "a metric needs a kind: metric { kind: AUC }");
-  if (metric.in().empty()) check.Missing(path, "in", kind + " needs in: the program's variable with the prediction");
-  if (metric.label().empty()) {
-    check.Missing(path, "label", kind + " needs label: the slot of the label");
-  } else {
-    CheckKnown(check, path + ".label", "used slot", metric.label(), names);
-    const auto slot = std::find_if(slots.begin(), slots.end(), [&](const auto& s) { return s.name == metric.label(); });
-    if (slot != slots.end() && !slot->is_dense) {
-      check.Error(path + ".label", "slot \"" + metric.label() + "\" must have one value an instance: is_dense: true");
-    }
-  }
-  if (metric.has_max_rows()) check.Positive(path + ".max_rows", static_cast<double>(metric.max_rows()));
-  if (!metric.group().empty()) CheckKnown(check, path + ".group", "used slot", metric.group(), names);
-  const bool is_grouped = metric.has_kind() && metric.kind() == MetricDesc::GAUC;
-  if (is_grouped && metric.group().empty()) {
-    check.Missing(path, "group", "GAUC needs group: the slot whose first id groups instances");
-  }
-  if (metric.has_kind() && !is_grouped && !metric.group().empty()) {
-    check.Error(path + ".group", kind + " has no groups; GAUC has");
-  }
-}
-
 void CheckProgram(const ProgramFiles& program, Checker& check) {
   if (program.main().empty()) {
     check.Missing("program", "main", "program needs main, the file with the ProgramDesc: main: \"main_program.bin\"");
@@ -528,9 +497,7 @@ void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool 
     check.Missing("", "model", "model is missing (or program, for one that was written elsewhere): what is trained?");
   }
   if (MeasuresProgram(desc)) {
-    for (int i = 0; i < desc.model().metric_size(); ++i) {
-      CheckProgramMetric(desc.model().metric(i), ElementPath("model.metric", i), slots, check);
-    }
+    CheckMetricsOfProgram(desc.model(), slots, check);
   } else if (desc.has_model()) {
     CheckModel(desc.model(), slots, SlotsReadOutsideTheModel(desc), check);
   }

@@ -34,7 +34,11 @@ class ModelCheck {
       }
     }
     Loss();
-    for (int i = 0; i < model_.metric_size(); ++i) Metric(model_.metric(i), ElementPath("model.metric", i));
+    for (int i = 0; i < model_.metric_size(); ++i) {
+      const std::string path = ElementPath("model.metric", i);
+      if (const std::string& in = model_.metric(i).in(); !in.empty()) Reads(in, path + ".in");
+      Metric(model_.metric(i), path);
+    }
     if (model_.has_optimizer()) {
       CheckOptimizer(model_.optimizer(), "model.optimizer", check_);
     } else {
@@ -42,6 +46,24 @@ class ModelCheck {
                      "the model has no optimizer; add, for example, optimizer { adagrad { lr: 0.01 } }");
     }
     UnreadSlots();
+  }
+
+  void RunMetricsOfProgram() {
+    for (int i = 0; i < model_.metric_size(); ++i) {
+      const MetricDesc& metric = model_.metric(i);
+      const std::string path = ElementPath("model.metric", i);
+      const std::string kind = metric.has_kind() ? MetricDesc::Kind_Name(metric.kind()) : "a metric";
+      if (metric.in().empty()) {
+        check_.Missing(path, "in", kind + " needs in: the program's variable with the prediction");
+      }
+      if (metric.label().empty()) check_.Missing(path, "label", kind + " needs label: the slot of the label");
+      Metric(metric, path);
+      const auto label = defined_.find(metric.label());
+      if (label != defined_.end() && !label->second.is_dense) {
+        check_.Error(path + ".label",
+                     "slot \"" + metric.label() + "\" must have one value an instance: is_dense: true");
+      }
+    }
   }
 
  private:
@@ -303,7 +325,6 @@ class ModelCheck {
 
   void Metric(const MetricDesc& metric, const std::string& path) {
     if (!metric.has_kind()) check_.Missing(path, "kind", "a metric needs a kind: metric { kind: AUC }");
-    if (!metric.in().empty()) Reads(metric.in(), path + ".in");
     if (!metric.label().empty()) Slot(metric.label(), path + ".label");
     if (metric.has_max_rows()) {
       check_.Positive(path + ".max_rows", static_cast<double>(metric.max_rows()));
@@ -343,6 +364,10 @@ class ModelCheck {
 void CheckModel(const ModelDesc& model, const std::vector<DefinedName>& slots, std::set<std::string> read_elsewhere,
                 Checker& check) {
   ModelCheck(model, slots, std::move(read_elsewhere), check).Run();
+}
+
+void CheckMetricsOfProgram(const ModelDesc& model, const std::vector<DefinedName>& slots, Checker& check) {
+  ModelCheck(model, slots, {}, check).RunMetricsOfProgram();
 }
 
 }  // namespace millrace

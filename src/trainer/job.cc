@@ -141,10 +141,6 @@ Result<std::vector<MetricSpec>> MetricsOfProgram(const ModelDesc& model, const S
     if (label >= 0 && schema.used()[static_cast<size_t>(label)].width != 1) {
       mistakes.push_back({path + "label", "slot \"" + metric.label() + "\" must have one value an instance"});
     }
-    const SlotId group = schema.Find(metric.group());
-    if (group >= 0 && schema.used()[static_cast<size_t>(group)].type != SlotType::kUint64) {
-      mistakes.push_back({path + "group", "slot \"" + metric.group() + "\" holds floats, not ids"});
-    }
     metrics.push_back({metric.kind(), metric.in(), metric.label(), metric.group(), metric.max_rows()});
   }
   if (!mistakes.empty()) return config.Report(mistakes);
