@@ -10,7 +10,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -18,6 +17,7 @@
 #include "app/score_metrics.h"
 #include "config/feed_names.h"
 #include "core/edit_distance.h"
+#include "core/float_text.h"
 #include "core/harmless_text.h"
 #include "core/same_file.h"
 #include "datafeed/input_opener.h"
@@ -217,9 +217,7 @@ Status WriteScores(std::span<const float> scores, std::FILE* out, Comparison* co
   std::string text;
   for (const float score : scores) {
     char digits[48];
-    // The sign of a NaN says nothing.
-    const float shown = std::isnan(score) ? std::numeric_limits<float>::quiet_NaN() : score;
-    text.append(digits, std::to_chars(digits, digits + sizeof(digits), shown).ptr);
+    text.append(digits, std::to_chars(digits, digits + sizeof(digits), WithoutNanSign(score)).ptr);
     text += '\n';
     if (comparison != nullptr) MR_TRY(comparison->Take(score));
   }
@@ -244,8 +242,7 @@ class NonFiniteScores {
       context.file_names = files_;
       context.lines_are_piped = is_piped_;
       const float score = scores[static_cast<size_t>(at)];
-      first_ = context.DescribeRow(static_cast<int>(at)) + " has the score " +
-               (std::isnan(score) ? "nan" : std::to_string(score));
+      first_ = context.DescribeRow(static_cast<int>(at)) + " has the score " + std::to_string(WithoutNanSign(score));
       std::fprintf(stderr, "warning: %s\n", first_.c_str());
     }
     count_ += found;

@@ -1,13 +1,13 @@
 #include "device_worker/nan_check.h"
 
-#include <algorithm>
-#include <cmath>
-
+#include "batch/row_of_value.h"
 #include "core/edit_distance.h"
 #include "core/file.h"
+#include "core/float_text.h"
 #include "core/words.h"
 #include "inspect/multi_slot_text.h"
 #include "kernels/non_finite.h"
+#include "runtime/finite_variables.h"
 #include "runtime/tensor.h"
 
 namespace millrace {
@@ -15,31 +15,10 @@ namespace {
 
 constexpr size_t kMostRanges = 4;
 
-std::span<const float> FloatsOf(const Tensor& tensor) {
-  return {tensor.data<float>(), static_cast<size_t>(tensor.numel())};
-}
-
-int64_t FirstNonFiniteDouble(const Tensor& tensor) {
-  const double* values = tensor.data<double>();
-  for (int64_t i = 0; i < tensor.numel(); ++i) {
-    if (!std::isfinite(values[i])) return i;
-  }
-  return -1;
-}
-
-// The position of the first value that is not finite, or -1.
-int64_t FirstBad(const Tensor& tensor) {
-  if (tensor.empty()) return -1;
-  if (tensor.dtype() == DType::kFloat32) return FirstNonFinite(FloatsOf(tensor));
-  return tensor.dtype() == DType::kFloat64 ? FirstNonFiniteDouble(tensor) : -1;
-}
-
+/// The position of the first value that is not finite, or -1.
 int64_t FirstBad(const Variable& variable) {
-  if (variable.Is<SelectedRows>()) {
-    const Tensor& values = variable.Get<SelectedRows>().values;
-    return values.empty() ? -1 : FirstNonFinite(FloatsOf(values));
-  }
-  return variable.Is<Tensor>() ? FirstBad(variable.Get<Tensor>()) : -1;
+  if (variable.Is<SelectedRows>()) return FirstNonFinite(variable.Get<SelectedRows>().values);
+  return variable.Is<Tensor>() ? FirstNonFinite(variable.Get<Tensor>()) : -1;
 }
 
 /// "part-0:97-102, part-3:5 and 12 lines more"; "32 rows" where nobody knows their lines.
@@ -69,13 +48,6 @@ std::string LinesOf(const RunContext& context) {
   return text + (context.lines_are_piped ? " (lines of pipe_command's output)" : "");
 }
 
-/// The row that value number `at` of a slot belongs to.
-int RowHolding(const SlotBatch& batch, const SlotSpec& slot, int64_t at) {
-  if (slot.is_dense) return static_cast<int>(at / std::max(slot.width, 1));
-  const std::span<const uint32_t> offsets = batch.offsets(slot.id);
-  return static_cast<int>(std::upper_bound(offsets.begin(), offsets.end(), at) - offsets.begin()) - 1;
-}
-
 /// The first such value that stood in the input itself.
 std::string FirstInput(const TrainedBatch& trained) {
   const SlotBatch& batch = trained.batch;
@@ -83,8 +55,9 @@ std::string FirstInput(const TrainedBatch& trained) {
     const std::span<const float> values = batch.floats(slot.id);
     const int64_t at = FirstNonFinite(values);
     if (at < 0) continue;
-    return "; slot \"" + slot.name + "\" of " + trained.context.DescribeRow(RowHolding(batch, slot, at)) + " holds " +
-           std::to_string(values[static_cast<size_t>(at)]);
+    const auto place = static_cast<size_t>(at);
+    return "; slot \"" + slot.name + "\" of " + trained.context.DescribeRow(RowOfValue(batch, slot.id, place)) +
+           " holds " + std::to_string(WithoutNanSign(values[place]));
   }
   return "";
 }
@@ -125,20 +98,20 @@ Result<std::unique_ptr<NanCheck>> NanCheck::Create(const Executable& executable,
 }
 
 Status NanCheck::OnBatch(const TrainedBatch& trained) {
+  const auto failure = [&](const std::string& description) {
+    return BadData(description + "; look at that input, lower the learning rate, or clip gradients" + Keep(trained));
+  };
   for (size_t i = 0; i < variables_.size(); ++i) {
     const int64_t at = FirstBad(*variables_[i]);
-    if (at < 0) continue;
-    return BadData(Describe(trained, rule_.names[i], *variables_[i], at) +
-                   "; look at that input, lower the learning rate, or clip gradients" + Keep(trained));
+    if (at >= 0) return failure(Describe(trained, rule_.names[i], *variables_[i], at));
   }
-  const int64_t at = loss_tensor_ == nullptr ? -1 : FirstBad(*loss_tensor_);
+  const int64_t at = loss_tensor_ == nullptr ? -1 : FirstNonFinite(*loss_tensor_);
   if (at < 0) return Status::Ok();
   if (rule_.passed != nullptr) {
     rule_.passed->Add([&] { return Describe(trained, rule_.loss, *loss_, at) + " (allow_non_finite)"; });
     return Status::Ok();
   }
-  return BadData("the loss is NaN or infinite: " + Describe(trained, rule_.loss, *loss_, at) +
-                 "; look at that input, lower the learning rate, or clip gradients" + Keep(trained));
+  return failure("the loss is NaN or infinite: " + Describe(trained, rule_.loss, *loss_, at));
 }
 
 std::string NanCheck::Describe(const TrainedBatch& trained, const std::string& name, const Variable& variable,

@@ -13,14 +13,19 @@ inline bool IsNonFinite(float value) {
   constexpr uint32_t kExponent = 0x7F800000U;
   return (std::bit_cast<uint32_t>(value) & kExponent) == kExponent;
 }
+inline bool IsNonFinite(double value) {
+  constexpr uint64_t kExponent = 0x7FF0000000000000U;
+  return (std::bit_cast<uint64_t>(value) & kExponent) == kExponent;
+}
 
 /// How many values are NaN or infinite.
-inline int64_t CountNonFinite(std::span<const float> values) {
+template <class T>
+int64_t CountNonFinite(std::span<const T> values) {
   constexpr size_t kPiece = 1 << 16;
   int64_t count = 0;
   for (size_t begin = 0; begin < values.size(); begin += kPiece) {
     uint32_t found = 0;
-    for (const float value : values.subspan(begin, std::min(kPiece, values.size() - begin))) {
+    for (const T value : values.subspan(begin, std::min(kPiece, values.size() - begin))) {
       found += IsNonFinite(value) ? 1 : 0;
     }
     count += found;
@@ -29,8 +34,9 @@ inline int64_t CountNonFinite(std::span<const float> values) {
 }
 
 /// Where the first such value stands; -1: nowhere.
-inline int64_t FirstNonFinite(std::span<const float> values) {
-  const auto first = std::find_if(values.begin(), values.end(), IsNonFinite);
+template <class T>
+int64_t FirstNonFinite(std::span<const T> values) {
+  const auto first = std::find_if(values.begin(), values.end(), [](T value) { return IsNonFinite(value); });
   return first == values.end() ? -1 : first - values.begin();
 }
 

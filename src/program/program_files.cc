@@ -77,4 +77,14 @@ std::vector<std::string> PersistableTensors(const ProgramDesc& program) {
   return names;
 }
 
+std::set<std::string> WrittenVariables(const ProgramDesc& program) {
+  std::set<std::string> names;
+  for (const BlockDesc& block : program.blocks()) {
+    for (const OpDesc& op : block.ops()) {
+      for (const OpDesc::Var& output : op.outputs()) names.insert(output.arguments().begin(), output.arguments().end());
+    }
+  }
+  return names;
+}
+
 }  // namespace millrace

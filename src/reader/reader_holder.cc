@@ -2,8 +2,10 @@
 
 #include <glog/logging.h>
 
-#include <cmath>
 #include <utility>
+
+#include "core/float_text.h"
+#include "runtime/finite_variables.h"
 
 namespace millrace {
 namespace {
@@ -14,29 +16,18 @@ int64_t RowsOf(const std::vector<LoDTensor>& item) {
   return item[0].values.dims().rank() == 0 ? 1 : item[0].values.dims()[0];
 }
 
-/// The first float that is NaN or infinite.
-template <class T>
-std::string FirstNonFiniteOf(const Tensor& tensor) {
-  const T* values = tensor.data<T>();
-  for (int64_t at = 0; at < tensor.numel(); ++at) {
-    if (std::isfinite(values[at])) continue;
-    const std::string value = std::isnan(values[at]) ? "nan" : values[at] > 0 ? "inf" : "-inf";
-    const int64_t rows = tensor.dims().rank() == 0 ? 1 : tensor.dims()[0];
-    const int64_t width = tensor.numel() / rows;
-    return value + " (row " + std::to_string(at / width) + ", value " + std::to_string(at % width) + ", from 0)";
-  }
-  return "";
-}
-
 Status CheckFinite(const std::vector<LoDTensor>& item) {
   for (size_t i = 0; i < item.size(); ++i) {
     const Tensor& values = item[i].values;
-    const std::string found = values.dtype() == DType::kFloat32   ? FirstNonFiniteOf<float>(values)
-                              : values.dtype() == DType::kFloat64 ? FirstNonFiniteOf<double>(values)
-                                                                  : "";
-    if (found.empty()) continue;
-    return BadData("output " + std::to_string(i) + " of the reader: " + found +
-                   ", which trains the parameters to nan; leave such rows out, or give a value for what is missing");
+    const int64_t at = FirstNonFinite(values);
+    if (at < 0) continue;
+    const double value = values.dtype() == DType::kFloat32 ? values.data<float>()[at] : values.data<double>()[at];
+    const int64_t rows = values.dims().rank() == 0 ? 1 : values.dims()[0];
+    const int64_t width = values.numel() / rows;
+    return BadData(
+        "output " + std::to_string(i) + " of the reader: " + std::to_string(WithoutNanSign(value)) + " (row " +
+        std::to_string(at / width) + ", value " + std::to_string(at % width) +
+        ", from 0), which trains the parameters to nan; leave such rows out, or give a value for what is missing");
   }
   return Status::Ok();
 }

@@ -1,13 +1,13 @@
 #include "runtime/finite_variables.h"
 
-#include <cmath>
 #include <memory>
 #include <set>
 #include <span>
 #include <string>
 
+#include "core/float_text.h"
 #include "kernels/non_finite.h"
-#include "runtime/tensor.h"
+#include "program/program_files.h"
 #include "table/sparse_table.h"
 
 namespace millrace {
@@ -15,27 +15,27 @@ namespace {
 
 constexpr size_t kMostNamed = 8;
 
-std::set<std::string> WrittenBy(const ProgramDesc& program) {
-  std::set<std::string> names;
-  for (const BlockDesc& block : program.blocks()) {
-    for (const OpDesc& op : block.ops()) {
-      for (const OpDesc::Var& output : op.outputs()) names.insert(output.arguments().begin(), output.arguments().end());
-    }
-  }
-  return names;
+template <class T>
+std::span<const T> ValuesOf(const Tensor& tensor) {
+  return {tensor.data<T>(), static_cast<size_t>(tensor.numel())};
 }
 
-/// "3 of 416 values, the first is number 17: nan"; empty when all are finite.
-std::string DescribeTensor(const Tensor& tensor) {
-  if (tensor.empty() || tensor.dtype() != DType::kFloat32) return "";
-  const std::span<const float> values(tensor.data<float>(), static_cast<size_t>(tensor.numel()));
+/// "3 of 416 values, the first is number 17 (nan)"; empty when all are finite.
+template <class T>
+std::string DescribeValues(const Tensor& tensor) {
+  const std::span<const T> values = ValuesOf<T>(tensor);
   const int64_t count = CountNonFinite(values);
   if (count == 0) return "";
   const int64_t first = FirstNonFinite(values);
-  const float value = values[static_cast<size_t>(first)];
   return " " + tensor.dims().ToString() + ": " + std::to_string(count) + " of " + std::to_string(values.size()) +
          " values, the first is number " + std::to_string(first) + " (" +
-         (std::isnan(value) ? "nan" : std::to_string(value)) + ")";
+         std::to_string(WithoutNanSign(values[static_cast<size_t>(first)])) + ")";
+}
+
+std::string DescribeTensor(const Tensor& tensor) {
+  if (tensor.empty()) return "";
+  if (tensor.dtype() == DType::kFloat32) return DescribeValues<float>(tensor);
+  return tensor.dtype() == DType::kFloat64 ? DescribeValues<double>(tensor) : "";
 }
 
 std::string DescribeTable(const SparseTable& table) {
@@ -47,8 +47,14 @@ std::string DescribeTable(const SparseTable& table) {
 
 }  // namespace
 
+int64_t FirstNonFinite(const Tensor& tensor) {
+  if (tensor.empty()) return -1;
+  if (tensor.dtype() == DType::kFloat32) return FirstNonFinite(ValuesOf<float>(tensor));
+  return tensor.dtype() == DType::kFloat64 ? FirstNonFinite(ValuesOf<double>(tensor)) : -1;
+}
+
 Status CheckFiniteVariables(const ProgramDesc& program, const Scope& root) {
-  const std::set<std::string> written = WrittenBy(program);
+  const std::set<std::string> written = WrittenVariables(program);
   std::string text;
   size_t variables = 0;
   for (const VarDesc& var : program.blocks(0).vars()) {

@@ -3,8 +3,12 @@
 #include "core/status.h"
 #include "framework.pb.h"
 #include "runtime/scope.h"
+#include "runtime/tensor.h"
 
 namespace millrace {
+
+/// The place of the first value that is NaN or infinite; -1: there is none, or the tensor is empty or of no floats.
+int64_t FirstNonFinite(const Tensor& tensor);
 
 /// Looks for NaN and infinite values in what a program trains: the persistable tensors of `root` that an operator of
 /// `program` writes (parameters, optimizers' state, running statistics), and the rows of its tables with their state.

@@ -1,11 +1,11 @@
 #include "runtime/frame.h"
 
-#include <algorithm>
 #include <cstring>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "batch/row_of_value.h"
 #include "runtime/batch_check.h"
 #include "runtime/plugin_output_check.h"
 #include "runtime/slot_cast.h"
@@ -116,15 +116,6 @@ void CopyPrivate(const Tensor& from, Tensor* to) {
   std::memset(to->ResizeRaw(from.dtype(), from.dims()), 0, bytes);
 }
 
-/// The row that value number `at` of a slot stands in.
-int RowOfValue(const SlotBatch& batch, const SlotSpec& slot, int64_t at) {
-  if (slot.is_dense) return static_cast<int>(at / std::max(slot.width, 1));
-  const std::span<const uint32_t> offsets = batch.offsets(slot.id);
-  return static_cast<int>(std::upper_bound(offsets.begin(), offsets.end(), static_cast<uint32_t>(at)) -
-                          offsets.begin()) -
-         1;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Frame>> Frame::Create(const Executable& executable, const SlotSchema* schema, Scope& root,
@@ -178,7 +169,8 @@ Status Frame::Bind(const RunContext& context) {
     if (binding.type == type || !CanFeed(spec.type, binding.type)) {
       binding.tensor->View(type, dims, data);
     } else if (const int64_t at = CastSlot(batch, binding.slot, binding.type, dims, binding.tensor); at >= 0) {
-      return BadData("slot \"" + spec.name + "\", " + context.DescribeRow(RowOfValue(batch, spec, at)) + ": " +
+      return BadData("slot \"" + spec.name + "\", " +
+                     context.DescribeRow(RowOfValue(batch, spec.id, static_cast<size_t>(at))) + ": " +
                      std::to_string(batch.ids(binding.slot)[static_cast<size_t>(at)]) +
                      " does not fit the variable, which is int32 in the program; declare it int64 there");
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "batch/row_of_value.h"
 #include "core/edit_distance.h"
 #include "core/replace_folder.h"
 #include "program/var_meta.h"
@@ -96,11 +97,7 @@ std::string ModelExport::FindIdBeyond(const SlotBatch& batch, int* row) const {
     const std::span<const uint64_t> ids = batch.ids(slot);
     const auto beyond = std::find_if(ids.begin(), ids.end(), [&](uint64_t id) { return id >= vocabulary; });
     if (beyond == ids.end()) continue;
-    const auto at = static_cast<uint32_t>(beyond - ids.begin());
-    const std::span<const uint32_t> offsets = batch.offsets(slot);
-    *row =
-        static_cast<int>(offsets.empty() ? at / (ids.size() / static_cast<size_t>(batch.rows()))
-                                         : std::upper_bound(offsets.begin(), offsets.end(), at) - offsets.begin() - 1);
+    *row = RowOfValue(batch, slot, static_cast<size_t>(beyond - ids.begin()));
     return "id " + std::to_string(*beyond) + " of slot \"" + name + "\" is not below vocabulary " +
            std::to_string(vocabulary) + " of the export to " + folder_ +
            ", which holds rows by id: raise vocabulary, map ids into it (hashed ids: id % vocabulary), or leave the "

@@ -111,7 +111,7 @@ class HashTable final : public SparseTable {
     const auto floats = static_cast<size_t>(shape_.row_floats);
     for (const auto& shard : shards_) {
       shard->cells().ForEach([&](uint64_t key, const float* row) {
-        if (CountNonFinite({row, floats}) == 0) return;
+        if (CountNonFinite(std::span<const float>(row, floats)) == 0) return;
         found.least_key = found.rows == 0 ? key : std::min(found.least_key, key);
         ++found.rows;
       });

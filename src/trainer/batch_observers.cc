@@ -7,6 +7,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "core/float_text.h"
 #include "core/words.h"
 
 namespace millrace {
@@ -50,8 +51,7 @@ std::string FetchText(const FetchLine& line) {
     text += ", " + value.label + "[" + std::to_string(value.values.size()) + "]:[";
     char number[32];
     for (size_t i = 0; i < value.values.size(); ++i) {
-      const double shown = std::isnan(value.values[i]) ? std::nan("") : value.values[i];  // its sign says nothing
-      std::snprintf(number, sizeof(number), i == 0 ? "%.6g" : " %.6g", shown);
+      std::snprintf(number, sizeof(number), i == 0 ? "%.6g" : " %.6g", WithoutNanSign(value.values[i]));
       text += number;
     }
     text += "]";

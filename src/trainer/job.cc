@@ -46,14 +46,7 @@ bool IsDumped(const TrainerDesc& desc, const std::string& name) {
 /// Variables that are to be kept, and that no operator of the job ever gives a value: a checkpoint could not be
 /// written.
 Status CheckKept(const ProgramDesc& program, const Scope& root) {
-  std::set<std::string_view> written;
-  for (const BlockDesc& block : program.blocks()) {
-    for (const OpDesc& op : block.ops()) {
-      for (const OpDesc::Var& output : op.outputs()) {
-        written.insert(output.arguments().begin(), output.arguments().end());
-      }
-    }
-  }
+  const std::set<std::string> written = WrittenVariables(program);
   std::string unmade;
   for (const VarDesc& var : program.blocks(0).vars()) {
     const VarType::Type kind = var.type().type();

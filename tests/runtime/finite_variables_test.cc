@@ -77,5 +77,13 @@ TEST_F(FiniteVariables, AreNamedWithTheFirstThatIsNot) {
             "  \"t\": 2 of 3 rows, the first is that of key 7");
 }
 
+TEST_F(FiniteVariables, AreFloat64Too) {
+  root_.Var("w")->GetMutable<Tensor>()->Resize<double>({2})[0] = 1;
+  root_.Var("w")->GetMutable<Tensor>()->mutable_data<double>()[1] = -kInfinity;
+  EXPECT_EQ(CheckFiniteVariables(program_, root_).message(),
+            "there are NaN or infinite values in what was trained:\n"
+            "  \"w\" [2]: 1 of 2 values, the first is number 1 (-inf)");
+}
+
 }  // namespace
 }  // namespace millrace
