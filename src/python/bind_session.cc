@@ -1,7 +1,6 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -14,7 +13,6 @@
 #include "app/default_environment.h"
 #include "config/trainer_desc_reader.h"
 #include "core/contained_file.h"
-#include "core/hash.h"
 #include "dataset/dataset_factory.h"
 #include "program/program_files.h"
 #include "program/text_proto.h"
@@ -314,10 +312,6 @@ class PyScope {
  private:
   using TablePtr = std::unique_ptr<SparseTable>;
 
-  static uint64_t NewRunId() {
-    const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-    return Mix64(static_cast<uint64_t>(now), static_cast<uint64_t>(getpid()));
-  }
   /// The variables whose values tables are asked for.
   static std::vector<std::string> LookedUp(const ProgramDesc& program) {
     std::vector<std::string> names;

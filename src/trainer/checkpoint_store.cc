@@ -1,13 +1,17 @@
 #include "trainer/checkpoint_store.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 
 #include "core/checksummed_file.h"
 #include "core/contained_file.h"
 #include "core/file.h"
 #include "core/folder_entries.h"
+#include "core/hash.h"
 #include "core/replace_folder.h"
 #include "core/sealed_text.h"
 #include "runtime/checkpoint_manifest.h"
@@ -59,6 +63,11 @@ Result<std::string> InCheckpoint(const std::string& folder, const char* file) {
   Result<std::string> path = FileInFolder(folder, file);
   if (path.status().code() == StatusCode::kNotFound) return BadData(path.status().message());
   return path;
+}
+
+Result<CheckpointManifest> ManifestIn(const std::string& folder) {
+  MR_ASSIGN(const std::string path, InCheckpoint(folder, kManifest));
+  return ReadManifest(path);
 }
 
 /// Says which step a folder is of, as its name does.
@@ -153,9 +162,7 @@ Status CheckpointStore::Prune(uint64_t run_id, int64_t step) const {
   int kept = 0;
   for (const std::string& name : StepFolders(folder_)) {
     const std::string path = folder_ + "/" + name;
-    const Result<std::string> manifest_path = InCheckpoint(path, kManifest);
-    const Result<CheckpointManifest> manifest =
-        manifest_path.ok() ? ReadManifest(*manifest_path) : manifest_path.status();
+    const Result<CheckpointManifest> manifest = ManifestIn(path);
     const bool is_ours = manifest.ok() && manifest->run_id() == run_id;
     const bool is_left_behind = StepOf(name).value_or(0) > step;
     if (is_ours && !is_left_behind && (kept++ < keep_ || name == best)) continue;
@@ -165,11 +172,15 @@ Status CheckpointStore::Prune(uint64_t run_id, int64_t step) const {
   return Status::Ok();
 }
 
+uint64_t NewRunId() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  return Mix64(static_cast<uint64_t>(now), static_cast<uint64_t>(getpid()));
+}
+
 Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits) {
   FoundCheckpoint found;
   found.folder = folder;
-  MR_ASSIGN(const std::string manifest, InCheckpoint(folder, kManifest));
-  MR_ASSIGN(found.manifest, ReadManifest(manifest));
+  MR_ASSIGN(found.manifest, ManifestIn(folder));
   const auto& files = found.manifest.file();
   MR_TRY(CheckStoredFiles(folder, {files.begin(), files.end()}));
   MR_TRY(fits(found.manifest).Context("checkpoint \"" + folder + "\" does not fit this job"));
@@ -186,9 +197,7 @@ Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const Checkpo
   std::string all;
   for (const std::string& name : StepFolders(folder_)) {
     const std::string path = folder_ + "/" + name;
-    const Result<std::string> manifest_path = InCheckpoint(path, kManifest);
-    if (const auto manifest = manifest_path.ok() ? ReadManifest(*manifest_path) : manifest_path.status();
-        manifest.ok() && run_id != 0 && manifest->run_id() != run_id) {
+    if (const auto manifest = ManifestIn(path); manifest.ok() && run_id != 0 && manifest->run_id() != run_id) {
       refused->push_back("checkpoint \"" + path + "\" is of an earlier run, before one that started anew; --resume=" +
                          path + " goes on from it");
       continue;

@@ -77,6 +77,9 @@ class CheckpointStore {
   int keep_;
 };
 
+/// A number for a new run, other than those of runs before.
+uint64_t NewRunId();
+
 /// Reads and checks one checkpoint folder; kBadData when it is damaged, kInvalidConfig when it does not fit.
 Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits);
 

@@ -31,6 +31,13 @@ std::string OneLine(const std::string& text) {
 // One line, whatever a command looks like.
 std::string Quoted(const std::string& text) { return "\"" + OneLine(text) + "\""; }
 
+// " name value" of every attribute, defaults too.
+std::string AttrsOf(const OpDesc& op, const OpInfo& info) {
+  std::string text;
+  for (const AttrInfo& attr : info.attrs) text += " " + attr.name + " " + ShowAttr(OpView(op, info).Value(attr.name));
+  return text;
+}
+
 std::string Described(const SlotSpec& slot) {
   std::string text = slot.type == SlotType::kFloat ? "float" : "uint64";
   text += slot.is_dense ? " dense [" : " sparse";
@@ -102,9 +109,7 @@ std::string ReaderFingerprint(const ProgramDesc& startup, const OpRegistry& regi
     if (!makes_one || info == nullptr || outputs.empty()) continue;
     std::string made = op.type();
     for (const std::string& from : InputArguments(op, "UnderlyingReader")) made += "(" + from + ")";
-    for (const AttrInfo& attr : info->attrs)
-      made += " " + attr.name + " " + ShowAttr(OpView(op, *info).Value(attr.name));
-    text += "reader " + outputs[0] + ": " + Quoted(made) + "\n";
+    text += "reader " + outputs[0] + ": " + Quoted(made + AttrsOf(op, *info)) + "\n";
   }
   return text;
 }
@@ -122,11 +127,7 @@ std::string StartupFingerprint(const ProgramDesc& startup, const std::set<std::s
     const OpInfo* info = registry.Find(op.type());
     const std::vector<std::string> outputs = OutputArguments(op, "Out");
     if (info == nullptr || outputs.empty() || !tensors.contains(outputs[0])) continue;
-    std::string made = op.type();
-    for (const AttrInfo& attr : info->attrs) {
-      made += " " + attr.name + " " + ShowAttr(OpView(op, *info).Value(attr.name));
-    }
-    text += "program.startup of variable " + outputs[0] + ": " + Quoted(made) + "\n";
+    text += "program.startup of variable " + outputs[0] + ": " + Quoted(op.type() + AttrsOf(op, *info)) + "\n";
   }
   return text;
 }

@@ -1,7 +1,6 @@
 #include "trainer/job_checkpointer.h"
 
 #include <google/protobuf/text_format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +9,6 @@
 
 #include "core/contained_file.h"
 #include "core/delayed_stop.h"
-#include "core/hash.h"
 #include "program/rate_variables.h"
 #include "runtime/variable_store.h"
 #include "trainer/input_fingerprint.h"
@@ -23,11 +21,6 @@ namespace {
 constexpr std::chrono::milliseconds kLookMayTake{300};
 constexpr std::chrono::milliseconds kShortLook{1000};
 constexpr std::chrono::milliseconds kBetweenLines{100};
-
-uint64_t NewRunId() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-  return Mix64(static_cast<uint64_t>(now), static_cast<uint64_t>(getpid()));
-}
 
 PassStats ToStats(const StoredData& stored) {
   PassStats data;

@@ -12,11 +12,11 @@ Status CheckToBeSaved(const Job& job, int64_t step, RunReport* report) {
   const Status finite = CheckFiniteVariables(job.model().main, job.root());
   if (finite.ok()) report->finite_step = step;
   if (finite.ok()) return finite;
-  return {finite.code(),
-          finite.message() +
-              "\nnothing of it is saved, and what was saved before stays as it is; lower the learning "
-              "rate, clip gradients, or look at the input: check_nan_var_names with one of these tensors "
-              "ends a run at the batch that makes it so, and names its lines"};
+  const std::string advice =
+      "\nnothing of it is saved, and what was saved before stays as it is; lower the learning rate, clip gradients, or "
+      "look at the input: check_nan_var_names with one of these tensors ends a run at the batch that makes it so, and "
+      "names its lines";
+  return BehindCheckpoint({finite.code(), finite.message() + advice}, report->saved_step);
 }
 
 Status BehindCheckpoint(const Status& failure, int64_t step) {

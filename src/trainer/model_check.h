@@ -8,9 +8,9 @@
 namespace millrace {
 
 /// kBadData, with what to do about it, when a parameter, a table or an optimizer's state of the job holds a NaN or an
-/// infinite value: such a model is not to take the place of a good one. Ok with allow_non_finite. Reads every value
-/// once after a step, and notes that in `report`: what is asked for several times at a pass's end costs one look.
-/// Nobody may train meanwhile.
+/// infinite value: such a model is not to take the place of a good one, and the last checkpoint is named. Ok with
+/// allow_non_finite. Reads every value once after a step, and notes that in `report`: what is asked for several times
+/// at a pass's end costs one look. Nobody may train meanwhile.
 Status CheckToBeSaved(const Job& job, int64_t step, RunReport* report);
 
 /// A failure after which the parameters are of no use, and that the checkpoint of `step` is from before it. 0: there is

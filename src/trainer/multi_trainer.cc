@@ -164,7 +164,7 @@ Result<RunReport> MultiTrainer::RunPasses(const std::stop_token& stop) {
     progress_.steps_started = state_.step;
     progress_.steps_done = state_.step;
     progress_.examples = state_.examples;
-    last_checkpoint_step_ = last_saved_step_ = state_.step;
+    last_checkpoint_step_ = report_.saved_step = state_.step;
     all_metrics_[0]->Restore(state_.metric_totals);
     MR_TRY(LoadOperatorStates(state_.operator_states, AllFrames(), job_->pipeline() != nullptr, stop));
     report_.stopped_early = watch_.ShouldStop(state_);
@@ -293,7 +293,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   if (const WorkerSlot* failed = FailedSeat(); failed != nullptr) {
     Snapshot();
     return is_sound_ ? CheckpointAfterFailure(failed->status, true)
-                     : BehindCheckpoint(failed->status, last_saved_step_);
+                     : BehindCheckpoint(failed->status, report_.saved_step);
   }
   if (!stats.ok()) return std::move(stats).status();
   if (dump_files_ != nullptr && dump_files_->abandoned()) return dump_files_->Finish(stop);
@@ -433,9 +433,7 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
   state_.metric_window.reset();
   if (hooks_.pass_saver != nullptr) {
     MergePrivateVars();
-    if (const Status sound = CheckToBeSaved(*job_, state_.step, &report_); !sound.ok()) {
-      return BehindCheckpoint(sound, last_saved_step_);
-    }
+    MR_TRY(CheckToBeSaved(*job_, state_.step, &report_));
     Status saved = hooks_.pass_saver->SavePass(last || report_.stopped_early, stop, &state_);
     if (saved.code() == StatusCode::kCancelled) {
       // As with an evaluation: the run that goes on does it again, and evaluates again to know what was best.
@@ -479,11 +477,9 @@ Status MultiTrainer::SaveCheckpoint() {
   MergePrivateVars();
   MR_ASSIGN(state_.operator_states, SaveOperatorStates(AllFrames()));
   const auto start = Clock::now();
-  if (const Status sound = CheckToBeSaved(*job_, state_.step, &report_); !sound.ok()) {
-    return BehindCheckpoint(sound, last_saved_step_);
-  }
+  MR_TRY(CheckToBeSaved(*job_, state_.step, &report_));
   MR_TRY(hooks_.checkpointer->Save(state_, std::exchange(last_eval_was_best_, false)));
-  last_saved_step_ = state_.step;
+  report_.saved_step = state_.step;
   report_.checkpoint_seconds += Seconds(Clock::now() - start);
   return Status::Ok();
 }

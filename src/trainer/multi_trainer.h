@@ -107,7 +107,6 @@ class MultiTrainer final : public Trainer {
   Clock::time_point last_checkpoint_;
   Clock::time_point stop_seen_ = Clock::time_point::max();
   int64_t last_checkpoint_step_ = 0;
-  int64_t last_saved_step_ = 0;  ///< of the newest checkpoint that is there; 0: there is none
   bool last_eval_was_best_ = false;
 };
 

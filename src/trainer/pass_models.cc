@@ -65,7 +65,8 @@ Status PassModels::Retry(std::vector<SaveFailure>* failures, std::stop_token sto
   for (size_t i = 0; i < failures->size(); ++i) {
     const std::string& name = (*failures)[i].pass;
     if (!IsPass(name)) {
-      return BadData("the checkpoint tells of a failed save_command of pass \"" + name + "\", which the job has not");
+      return BadData("the checkpoint tells of a failed save_command of pass \"" + name +
+                     "\", which the job does not have");
     }
     std::error_code unknown;
     if (!std::filesystem::is_directory(FolderOf(name), unknown)) {

@@ -144,7 +144,7 @@ Result<RunReport> ReaderTrainer::Run(std::stop_token stop) {
   if (hooks_.resume.has_value()) state_ = *hooks_.resume;
   progress_.examples = state_.examples;
   reported_batches_ = state_.printed_batches;
-  last_checkpoint_step_ = last_saved_step_ = state_.step;
+  last_checkpoint_step_ = report_.saved_step = state_.step;
   last_checkpoint_epoch_ = state_.epoch;
   start_ = last_tick_ = last_checkpoint_ = Clock::now();
   pass_.epoch = state_.epoch;
@@ -357,7 +357,7 @@ Status ReaderTrainer::CountStep(const RunContext& context) {
   progress_.examples = state_.examples;
   progress_.pass_examples = pass_.examples;
   const TrainedBatch trained{no_batch_, *frame_, context, state_.printed_batches, 0, 0};
-  if (Status sound = nan_check_->OnBatch(trained); !sound.ok()) return BehindCheckpoint(sound, last_saved_step_);
+  if (Status sound = nan_check_->OnBatch(trained); !sound.ok()) return BehindCheckpoint(sound, report_.saved_step);
   if (handler_observer_ != nullptr) MR_TRY(handler_observer_->OnBatch(trained));
   return fetch_observer_->OnBatch(trained);
 }
@@ -391,11 +391,9 @@ Status ReaderTrainer::SaveCheckpoint() {
   }
   MR_ASSIGN(state_.operator_states, SaveOperatorStates({frame_.get()}));
   const auto start = Clock::now();
-  if (const Status sound = CheckToBeSaved(*job_, state_.step, &report_); !sound.ok()) {
-    return BehindCheckpoint(sound, last_saved_step_);
-  }
+  MR_TRY(CheckToBeSaved(*job_, state_.step, &report_));
   MR_TRY(hooks_.checkpointer->Save(state_, false));
-  last_saved_step_ = state_.step;
+  report_.saved_step = state_.step;
   const double seconds = SecondsOf(Clock::now() - start);
   report_.checkpoint_seconds += seconds;
   pass_.pause_seconds += seconds;

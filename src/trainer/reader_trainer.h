@@ -22,7 +22,7 @@ namespace millrace {
 /// is an epoch; readers are then started over. Checkpoints are taken between rounds (steps). They hold how far the
 /// readers were read, the states of operators, and the variables that the loop's rounds hand on; readers get there
 /// again by reading as much. A round or step in which a stop request arrives is finished first, if its data come soon.
-/// One that waits for data where it has done nothing yet, or all but to ask for more, is as good as between rounds.
+/// It counts as between rounds while it waits for data, if it has done nothing yet, or everything but ask for more.
 class ReaderTrainer final : public Trainer, private LoopObserver {
  public:
   static Result<std::unique_ptr<Trainer>> Create(Job& job, TrainerHooks hooks);
@@ -103,7 +103,6 @@ class ReaderTrainer final : public Trainer, private LoopObserver {
   Clock::time_point last_tick_;
   Clock::time_point last_checkpoint_;
   int64_t last_checkpoint_step_ = 0;
-  int64_t last_saved_step_ = 0;  ///< of the newest checkpoint that is there; 0: there is none
   int64_t last_checkpoint_epoch_ = 0;
 };
 

@@ -126,6 +126,7 @@ struct RunReport {
   double checkpoint_seconds = 0;
   RunState state;            ///< at the end
   int64_t finite_step = -1;  ///< after which the parameters were last looked at, and found without NaN; -1: never
+  int64_t saved_step = 0;    ///< of the newest checkpoint that is there; 0: there is none
   bool interrupted = false;
   bool stopped_early = false;
   bool feeds_itself = false;  ///< by readers of the program

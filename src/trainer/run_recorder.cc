@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 
+#include "core/float_text.h"
 #include "core/json_writer.h"
 #include "trainer/batch_observers.h"
 
@@ -21,44 +21,29 @@ double SecondsSince1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-constexpr std::string_view kStart = "{\"step\":";
+/// What an earlier run wrote into metrics.jsonl.
+struct EarlierLines {
+  std::string text;
+  int64_t point_step = -1;  ///< of the last line of training; -1: there is none
+  std::string evaluation;   ///< the last line of an evaluation; empty: there is none
+};
 
-// The step of a line; INT64_MAX when it has none.
-int64_t StepOfLine(std::string_view line) {
-  int64_t step = INT64_MAX;
-  if (line.starts_with(kStart)) std::from_chars(line.data() + kStart.size(), line.data() + line.size(), step);
-  return step;
-}
-
-// The step of the last line that is of training, not of an evaluation; -1: there is none.
-int64_t LastPoint(std::string_view lines) {
-  int64_t step = -1;
-  for (size_t end = lines.find('\n'); end != std::string_view::npos; end = lines.find('\n')) {
-    const std::string_view line = lines.substr(0, end);
-    lines.remove_prefix(end + 1);
-    if (line.find("\"eval_loss\":") == std::string_view::npos) step = StepOfLine(line);
-  }
-  return step;
-}
-
-// The last line of an evaluation; empty: there is none.
-std::string LastEvaluation(std::string_view lines) {
-  std::string last;
-  for (size_t end = lines.find('\n'); end != std::string_view::npos; end = lines.find('\n')) {
-    const std::string_view line = lines.substr(0, end);
-    lines.remove_prefix(end + 1);
-    if (line.find("\"eval_loss\":") != std::string_view::npos) last = line;
-  }
-  return last;
-}
-
-// The lines of an earlier run up to `step`; a line that the run did not finish is dropped.
-std::string LinesUpTo(std::string_view text, int64_t step) {
-  std::string kept;
+// Those up to `step`; a line that the run did not finish is dropped.
+EarlierLines LinesUpTo(std::string_view text, int64_t step) {
+  constexpr std::string_view kStart = "{\"step\":";
+  EarlierLines kept;
   for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    const std::string_view line = text.substr(0, end + 1);
+    const std::string_view line = text.substr(0, end);
     text.remove_prefix(end + 1);
-    if (StepOfLine(line) <= step) kept += line;
+    int64_t line_step = INT64_MAX;
+    if (line.starts_with(kStart)) std::from_chars(line.data() + kStart.size(), line.data() + line.size(), line_step);
+    if (line_step > step) continue;
+    kept.text.append(line).append("\n");
+    if (line.find("\"eval_loss\":") == std::string_view::npos) {
+      kept.point_step = line_step;
+    } else {
+      kept.evaluation = line;
+    }
   }
   return kept;
 }
@@ -107,7 +92,7 @@ RunRecorder::~RunRecorder() { progress_.Clear(); }
 
 Status RunRecorder::GoOn() {
   if (path_.empty()) return Status::Ok();
-  std::string kept;
+  EarlierLines kept;
   std::error_code error;
   if (std::filesystem::exists(path_, error)) {
     if (!std::filesystem::is_regular_file(path_, error)) {
@@ -116,9 +101,9 @@ Status RunRecorder::GoOn() {
     MR_ASSIGN(const std::string before, ReadFile(path_));
     kept = LinesUpTo(before, resumed_step_);
   }
-  point_step_ = LastPoint(kept);
-  evaluation_ = LastEvaluation(kept);
-  return OpenLines(kept);
+  point_step_ = kept.point_step;
+  evaluation_ = std::move(kept.evaluation);
+  return OpenLines(kept.text);
 }
 
 Status RunRecorder::OpenLines(const std::string& kept) {
@@ -187,7 +172,7 @@ Status RunRecorder::OnEval(const EvalReport& report) {
     json.Key("eval_" + name).Number(value);
     scalars.emplace_back("eval/" + name, value);
     char number[32];
-    std::snprintf(number, sizeof(number), "%.6f", std::isnan(value) ? std::nan("") : value);
+    std::snprintf(number, sizeof(number), "%.6f", WithoutNanSign(value));
     text += " " + name + " " + number;
   }
   json.EndObject();
@@ -209,7 +194,7 @@ Status RunRecorder::OnPass(const PassReport& report) {
   std::string text = "epoch " + std::to_string(report.epoch + 1) + ": " + std::to_string(report.examples) + " examples";
   for (const auto& [name, value] : report.metrics) {
     char number[32];
-    std::snprintf(number, sizeof(number), "%.6f", std::isnan(value) ? std::nan("") : value);
+    std::snprintf(number, sizeof(number), "%.6f", WithoutNanSign(value));
     text += ", " + name + " " + number;
   }
   if (report.non_finite_rows > 0) text += ", " + std::to_string(report.non_finite_rows) + " rows not finite";
