@@ -5,44 +5,21 @@ import json
 import os
 import random
 
-SLOTS = """
-  multi_slot_desc {
-    slots { name: "label" type: "float" is_used: true is_dense: true shape: [-1, 1] }
-    slots { name: "ones" type: "float" is_used: true is_dense: true shape: [-1, 1] }
-    slots { name: "uid" type: "uint64" is_used: true }
-    slots { name: "A" type: "uint64" is_used: true }
-    slots { name: "B" type: "uint64" is_used: true }
-  }
-"""
 
+def _text(name):
+    """A part of a job, which tests/e2e has as well."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "jobs", name), encoding="utf-8") as file:
+        return file.read()
+
+
+SLOTS = _text("slots.pbtxt")
 # Every kind of thing that a checkpoint holds: a table with its optimizer's state, moments, metrics with rows.
-DEEP_MODEL = """
-model {
-  table { name: "t" dim: 4 key: SLOT_AND_ID init { uniform: 0.01 } optimizer { adagrad { lr: 0.05 } } initial_rows: 64 }
-  layer { name: "e" embedding { slots: "A" slots: "B" table: "t" pool: SUM } }
-  layer { name: "h" fc { in: "e" units: [16, 8] act: RELU } }
-  layer { name: "y" fc { in: "h" units: 1 act: SIGMOID } }
-  loss { kind: LOG_LOSS in: "y" label: "label" }
-  optimizer { adam { lr: 0.01 } }
-  metric { kind: AUC }
-  metric { kind: LOGLOSS }
-  metric { kind: CALIBRATION }
-  metric { kind: GAUC group: "B" }
-}
+DEEP_MODEL = _text("deep_model.pbtxt") + """
 fetch_config { fetch_var_names: "loss" fetch_var_names: "auc" fetch_var_names: "batch_auc" print_period: 7 }
 """
-
 # A parameter that counts: with a batch's size as twice the rate's factor, training a line takes the value of its uid half
-# of the way from where it is to 1. After n times it is 1 - 2^-n, exactly.
-COUNTING_MODEL = """
-model {
-  table { name: "t" dim: 1 init { constant: 0 } optimizer { sgd { lr: %g } } initial_rows: 64 }
-  layer { name: "e" embedding { slots: "uid" table: "t" pool: SUM } }
-  loss { kind: SQUARED_ERROR in: "e" label: "ones" }
-  optimizer { sgd { lr: 0.25 } }
-}
-fetch_config { fetch_var_names: "loss" print_period: 25 }
-"""
+# of the way from where it is to 1. After n times it is 1 - 2^-n, exactly. The rate is that of batches of one line.
+COUNTING_MODEL = _text("counting_model.pbtxt")
 
 
 def lines_of_log(first, count, seed=7):
@@ -92,7 +69,8 @@ def deep_job(files, extra="", batch_size=32, data="", model=DEEP_MODEL):
 
 
 def counting_job(files, extra="", batch_size=1, data=""):
-    return deep_job(files, extra, batch_size, data, COUNTING_MODEL % (0.25 * batch_size))
+    model = COUNTING_MODEL.replace("sgd { lr: 0.25 } } initial_rows", "sgd { lr: %g } } initial_rows" % (0.25 * batch_size))
+    return deep_job(files, extra, batch_size, data, model)
 
 
 def trained_times(score):

@@ -24,17 +24,14 @@ import tempfile
 import time
 import traceback
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
-
-import damage  # noqa: E402
-import hostile  # noqa: E402
-import malformed  # noqa: E402
-import signals  # noqa: E402
-from case import Case, Violation  # noqa: E402
+import damage
+import hostile
+import malformed
+import signals
+from case import Case, Violation
 
 CAMPAIGNS = {module.__name__: module.run_case for module in (signals, damage, hostile, malformed)}
-ROOT = os.path.dirname(os.path.dirname(HERE))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 MOST_FOLDERS = 300
 PR_SET_PDEATHSIG = 1
@@ -88,7 +85,7 @@ def work(options, tasks, outcomes):
 def say(options, outcome):
     print("VIOLATION in %s, case %d (%.1f s): %s" % (outcome.campaign, outcome.number, outcome.seconds, outcome.text))
     print("  again:  %s --bin=%s --campaign=%s --seed=%d --case=%d" %
-          (shlex.quote(os.path.relpath(os.path.join(HERE, "run.py"))), shlex.quote(options.bin), outcome.campaign,
+          (shlex.quote(os.path.relpath(os.path.abspath(__file__))), shlex.quote(options.bin), outcome.campaign,
            options.seed, outcome.number))
     print("  folder: %s/%s-%d\n" % (options.work, outcome.campaign, outcome.number), flush=True)
 

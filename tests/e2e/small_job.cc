@@ -5,19 +5,13 @@
 #include <fstream>
 
 #include "core/hash.h"
+#include "paths.h"
 
 namespace millrace {
 namespace {
 
-constexpr char kSlots[] = R"(
-  multi_slot_desc {
-    slots { name: "label" type: "float" is_used: true is_dense: true shape: [-1, 1] }
-    slots { name: "ones" type: "float" is_used: true is_dense: true shape: [-1, 1] }
-    slots { name: "uid" type: "uint64" is_used: true }
-    slots { name: "A" type: "uint64" is_used: true }
-    slots { name: "B" type: "uint64" is_used: true }
-  }
-)";
+/// A part of a job, which the campaigns have as well.
+std::string Text(const std::string& name) { return ReadFile(SourceDir() + "/tests/jobs/" + name).value(); }
 
 }  // namespace
 
@@ -40,37 +34,16 @@ std::vector<std::string> SmallJob::files() const {
 }
 
 std::string SmallJob::DeepJob(const std::string& extra) const {
-  return Write("deep.prototxt", R"(
-data_desc { batch_size: 32 )" + std::string(kSlots) +
-                                    R"(}
-model {
-  table { name: "t" dim: 4 key: SLOT_AND_ID init { uniform: 0.01 } optimizer { adagrad { lr: 0.05 } } initial_rows: 64 }
-  layer { name: "e" embedding { slots: "A" slots: "B" table: "t" pool: SUM } }
-  layer { name: "h" fc { in: "e" units: [16, 8] act: RELU } }
-  layer { name: "y" fc { in: "h" units: 1 act: SIGMOID } }
-  loss { kind: LOG_LOSS in: "y" label: "label" }
-  optimizer { adam { lr: 0.01 } }
-  metric { kind: AUC }
-  metric { kind: LOGLOSS }
-  metric { kind: CALIBRATION }
-  metric { kind: GAUC group: "B" }
-}
+  return Write("deep.prototxt", "data_desc { batch_size: 32\n" + Text("slots.pbtxt") + "}\n" +
+                                    Text("deep_model.pbtxt") +
+                                    R"(
 fetch_config { fetch_var_names: "loss" fetch_var_names: "auc" print_period: 3 }
 )" + extra);
 }
 
 std::string SmallJob::CountingJob(const std::string& extra) const {
-  return Write("counting.prototxt", R"(
-data_desc { batch_size: 1 )" + std::string(kSlots) +
-                                        R"(}
-model {
-  table { name: "t" dim: 1 init { constant: 0 } optimizer { sgd { lr: 0.25 } } initial_rows: 64 }
-  layer { name: "e" embedding { slots: "uid" table: "t" pool: SUM } }
-  loss { kind: SQUARED_ERROR in: "e" label: "ones" }
-  optimizer { sgd { lr: 0.25 } }
-}
-fetch_config { fetch_var_names: "loss" print_period: 25 }
-)" + extra);
+  return Write("counting.prototxt",
+               "data_desc { batch_size: 1\n" + Text("slots.pbtxt") + "}\n" + Text("counting_model.pbtxt") + extra);
 }
 
 std::string SmallJob::Write(const std::string& name, const std::string& text) const {

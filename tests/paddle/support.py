@@ -7,6 +7,9 @@ import struct
 import subprocess
 import sys
 
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "campaign"))
+import wire  # noqa: E402
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SHARED = os.environ.get("MILLRACE_SHARED", os.path.join(ROOT, "..", "shared"))
 SKIPPED = 77
@@ -43,17 +46,6 @@ def read(path):
         return file.read()
 
 
-def _varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-
-
 def read_variable(path):
     """One LoDTensor file: (dims, values)."""
     with open(path, "rb") as file:
@@ -65,19 +57,11 @@ def read_variable(path):
         at += 8 + struct.unpack_from("<Q", data, at)[0]
     (size,) = struct.unpack_from("<i", data, at + 4)
     at += 8
-    end, dtype, dims = at + size, None, []
-    while at < end:
-        key, at = _varint(data, at)
-        value, at = _varint(data, at)
-        if key == 8:
-            dtype = value
-        elif key == 16:
-            dims.append(value)
-        else:
-            raise ValueError("%s: field %d of a TensorDesc" % (path, key >> 3))
+    fields = wire.parse(data[at:at + size])
+    ((_, _, dtype),) = (field for field in fields if field[0] == 1)
     values = array.array(DTYPES[dtype])
-    values.frombytes(data[end:])
-    return dims, values
+    values.frombytes(data[at + size:])
+    return [value for number, _, value in fields if number == 2], values
 
 
 def differs(got, wanted, tolerance, least=1e-3):
