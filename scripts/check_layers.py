@@ -42,8 +42,6 @@ LIBRARIES = {
     "gflags/": {"app"},
     "dnnl": {"kernels"},
     "oneapi/dnnl/": {"kernels"},
-    "boost/process": {"core"},
-    "boost/asio": {"core", "trainer", "app"},
     "zlib.h": {"core", "clickgen"},
     "zstd.h": {"core"},
     "jpeglib.h": {"reader"},
