@@ -25,7 +25,7 @@ class FeedFault : public std::exception {
 /// A plugin's data feed, held to what DataFeed promises: a line gives one row or none, and a batch has the values that
 /// its slots say. Without, rows would be lost or shifted in silence.
 ///
-/// Whatever leaves the batch in doubt, as a row does that was promised and is not there, or what the feed throws, is a
+/// A promised row that is missing, anything else that leaves the batch in doubt, and whatever the feed throws become a
 /// FeedFault that names feed and plugin. A line that is refused without a reason is a bad line like others.
 ///
 /// Values that a line which gave no row leaves in a batch are seen when no row follows in that batch. Otherwise only

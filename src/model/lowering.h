@@ -98,7 +98,7 @@ class Lowering {
   const Known& known() const { return known_; }
   void set_known(Known known) { known_ = std::move(known); }
 
-  /// Learns what others did to the first blocks.
+  /// Reads the first blocks again, which others have changed.
   Status Reload();
 
   void LayerDone(const std::string& name, int embedding_dim);
