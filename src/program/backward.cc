@@ -15,15 +15,6 @@ namespace {
 using Names = std::set<std::string, std::less<>>;
 using Flags = std::map<std::string, bool, std::less<>>;
 
-template <class Visit>
-void ForEachArgument(const google::protobuf::RepeatedPtrField<OpDesc::Var>& bindings, const Visit& visit) {
-  for (const OpDesc::Var& binding : bindings) {
-    for (const std::string& name : binding.arguments()) {
-      if (name != kEmptyVar) visit(name);
-    }
-  }
-}
-
 /// Indices of the operators that the loss depends on, in program order.
 std::vector<int> PathTo(const BlockDesc& block, std::string_view loss) {
   Names needed = {std::string(loss)};

@@ -47,4 +47,14 @@ class BlockBuilder {
   VarMetas vars_;
 };
 
+/// Visits the names of all variables that are bound.
+template <class Visit>
+void ForEachArgument(const google::protobuf::RepeatedPtrField<OpDesc::Var>& bindings, const Visit& visit) {
+  for (const OpDesc::Var& binding : bindings) {
+    for (const std::string& name : binding.arguments()) {
+      if (name != kEmptyVar) visit(name);
+    }
+  }
+}
+
 }  // namespace millrace

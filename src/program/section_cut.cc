@@ -14,15 +14,6 @@ enum class Phase : uint8_t { kForward, kBackward, kUpdate };
 
 constexpr int64_t kLearningRateRole = 16;
 
-template <class Visit>
-void ForEachArgument(const google::protobuf::RepeatedPtrField<OpDesc::Var>& bindings, const Visit& visit) {
-  for (const OpDesc::Var& binding : bindings) {
-    for (const std::string& name : binding.arguments()) {
-      if (name != kEmptyVar) visit(name);
-    }
-  }
-}
-
 /// The variable that a name is the gradient of, or a part of its gradient; empty when it is none.
 std::string BaseOf(const std::string& name) {
   const size_t at = name.find("@GRAD");
