@@ -211,18 +211,14 @@ class PyScope {
     const CheckpointManifest& manifest = found->manifest;
     prepared_.reset();
     Scope trial;
+    // Of the tensors alone: it has no tables.
+    ThrowUnlessOk(
+        RestoreVariables(found->folder, {manifest.variable().begin(), manifest.variable().end()}, trial, nullptr));
     for (const StoredVariable& variable : manifest.variable()) {
-      // What RestoreVariables is to fill.
       if (!variable.has_table()) continue;
       const VarDesc& described = *FindVar(desc, variable.name());
       trial.Var(variable.name())->Set(ValueOrThrow(ReadTable(found->folder, variable, described, manifest.seed())));
     }
-    std::vector<StoredVariable> tensors;
-    for (const StoredVariable& variable : manifest.variable()) {
-      if (!variable.has_table()) tensors.push_back(variable);
-    }
-    std::map<std::string, Tensor> none;
-    ThrowUnlessOk(RestoreVariables(found->folder, tensors, trial, &none));
     TakeVariables(trial, *scope.value);
     trained_[key] = {manifest.step(), manifest.examples()};
     run_ids_[key] = manifest.run_id();

@@ -236,13 +236,13 @@ Status RestoreVariables(const std::string& folder, const std::vector<StoredVaria
       MR_TRY(holder->Get<TablePtr>()->Load(file).Context(table));
       continue;
     }
-    const auto setting = settings->find(variable.name());
-    Variable* holder = setting == settings->end() ? root.Var(variable.name()) : nullptr;
+    const bool is_setting = settings != nullptr && settings->contains(variable.name());
+    Variable* holder = is_setting ? nullptr : root.Var(variable.name());
     if (holder != nullptr && !holder->empty() && !holder->Is<Tensor>()) {
       return BadData(path + ": variable \"" + variable.name() +
                      "\" is stored as a tensor, and the program has a table");
     }
-    Tensor* tensor = holder == nullptr ? &setting->second : holder->GetMutable<Tensor>();
+    Tensor* tensor = is_setting ? &settings->at(variable.name()) : holder->GetMutable<Tensor>();
     MR_ASSIGN(const size_t taken, ReadLoDTensor(rest, path + ": variable \"" + variable.name() + "\"", tensor));
     rest.remove_prefix(taken);
   }

@@ -61,7 +61,7 @@ Status CompareVariables(const ProgramDesc& program, const std::vector<StoredVari
                         const std::set<std::string>& settings);
 
 /// Reads what StoreVariables wrote into `root`: all tensors, and those tables that `root` has (made by a startup
-/// program). What `settings` has a name of is read into it instead. Call CheckStoredFiles before.
+/// program). What `settings` (or null) has a name of is read into it instead. Call CheckStoredFiles before.
 Status RestoreVariables(const std::string& folder, const std::vector<StoredVariable>& stored, Scope& root,
                         std::map<std::string, Tensor>* settings);
 

@@ -223,8 +223,7 @@ Status Predictor::LoadOwn(const std::string& folder, const OpRegistry& registry,
   MR_ASSIGN(ProgramDesc tables, ReadProgram(tables_path));
   MR_TRY(KeepTablesOf(program, tables_path, &tables));
   MR_TRY(RunStartup(tables, registry, *root_, model.seed()));
-  std::map<std::string, Tensor> none;
-  MR_TRY(RestoreVariables(folder, {model.variable().begin(), model.variable().end()}, *root_, &none));
+  MR_TRY(RestoreVariables(folder, {model.variable().begin(), model.variable().end()}, *root_, nullptr));
   return Compile(program, registry);
 }
 

@@ -16,10 +16,10 @@
 #include "core/sealed_text.h"
 #include "data_feed.pb.h"
 #include "fuzz/folder.h"
+#include "fuzz/stored_program.h"
 #include "metrics/metric_set.h"
 #include "model.pb.h"
 #include "runtime/variable_store.h"
-#include "table/sparse_table.h"
 #include "trainer/checkpoint_store.h"
 
 namespace {
@@ -28,20 +28,6 @@ using namespace millrace;
 
 constexpr char kStep[] = "step-000000000007";
 constexpr char kManifest[] = "step-000000000007/MANIFEST";
-
-/// A tensor "w" and a table "t", as the corpus has them.
-ProgramDesc Program() {
-  ProgramDesc program;
-  Demand(google::protobuf::TextFormat::ParseFromString(
-             R"(blocks { idx: 0 parent_idx: -1
-                  vars { name: "w" persistable: true
-                         type { type: LOD_TENSOR lod_tensor { tensor { data_type: FP32 dims: -1 dims: 2 } } } }
-                  vars { name: "t" persistable: true type { type: SPARSE_TABLE }
-                         attrs { name: "table" type: STRING s: "dim: 1" } } })",
-             &program),
-         "the program does not parse");
-  return program;
-}
 
 /// A log loss and a GAUC, whose totals are a list of rows.
 std::unique_ptr<const MetricSet> Metrics() {
@@ -78,22 +64,9 @@ void Repair(const FuzzFolder& folder) {
   seal(kManifest, std::move(text).value());
 }
 
-void DemandOneOf(const Status& status, StatusCode a, StatusCode b) {
-  Demand(status.ok() || status.code() == a || status.code() == b, "another failure", status.message());
-}
-
 void Restore(const FoundCheckpoint& found, const MetricSet& metrics) {
-  TableDesc desc;
-  desc.set_name("t");
-  desc.set_dim(1);
-  desc.set_initial_rows(0);
-  desc.mutable_optimizer()->mutable_sgd();
-  Scope root;
-  std::map<std::string, Tensor> none;
-  root.Var("t")->Set<std::unique_ptr<SparseTable>>(std::move(CreateHashTable(desc, 1)).value());
   const auto& variables = found.manifest.variable();
-  DemandOneOf(RestoreVariables(found.folder, {variables.begin(), variables.end()}, root, &none), StatusCode::kBadData,
-              StatusCode::kInvalidConfig);
+  RestoreStored(found.folder, {variables.begin(), variables.end()});
   const Result<ConsumedRanges> ledger = ConsumedRanges::FromText(found.manifest.ledger());
   DemandOneOf(ledger.status(), StatusCode::kBadData, StatusCode::kBadData);
   if (ledger.ok()) {
@@ -111,7 +84,7 @@ void Restore(const FoundCheckpoint& found, const MetricSet& metrics) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const FuzzFolder folder;
-  static const ProgramDesc program = Program();
+  static const ProgramDesc program = StoredProgram();
   static const std::unique_ptr<const MetricSet> metrics = Metrics();
   if (size == 0) return 0;
   folder.Unpack({kManifest, "step-000000000007/metrics", "step-000000000007/parameters", "step-000000000007/tables/t",

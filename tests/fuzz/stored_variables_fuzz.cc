@@ -6,34 +6,18 @@
 #include <google/protobuf/text_format.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "checkpoint.pb.h"
 #include "fuzz/folder.h"
-#include "model.pb.h"
+#include "fuzz/stored_program.h"
 #include "runtime/variable_store.h"
-#include "table/sparse_table.h"
 
 namespace {
 
 using namespace millrace;
 
 constexpr char kValues[] = "parameters";
-
-/// A tensor "w" of any size and a table "t".
-ProgramDesc Program() {
-  ProgramDesc program;
-  Demand(google::protobuf::TextFormat::ParseFromString(
-             R"(blocks { idx: 0 parent_idx: -1
-                  vars { name: "w" persistable: true
-                         type { type: LOD_TENSOR lod_tensor { tensor { data_type: FP32 dims: -1 dims: 2 } } } }
-                  vars { name: "t" persistable: true type { type: SPARSE_TABLE }
-                         attrs { name: "table" type: STRING s: "dim: 1" } } })",
-             &program),
-         "the program does not parse");
-  return program;
-}
 
 /// The list with all names of files replaced: the only file here is that of the values.
 CheckpointManifest ParseList(const std::string& text) {
@@ -49,15 +33,11 @@ CheckpointManifest ParseList(const std::string& text) {
   return list;
 }
 
-void DemandOneOf(const Status& status, StatusCode a, StatusCode b) {
-  Demand(status.ok() || status.code() == a || status.code() == b, "another failure", status.message());
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const FuzzFolder folder;
-  static const ProgramDesc program = Program();
+  static const ProgramDesc program = StoredProgram();
   if (size < 2) return 0;
   const std::string bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
   const size_t length = data[0] + size_t{256} * data[1];
@@ -68,15 +48,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   DemandOneOf(CheckStoredFiles(folder.path(), {list.file().begin(), list.file().end()}), StatusCode::kBadData,
               StatusCode::kBadData);
   DemandOneOf(CompareVariables(program, variables, {}), StatusCode::kInvalidConfig, StatusCode::kInvalidConfig);
-  TableDesc desc;
-  desc.set_name("t");
-  desc.set_dim(1);
-  desc.set_initial_rows(0);
-  desc.mutable_optimizer()->mutable_sgd();
-  Scope root;
-  std::map<std::string, Tensor> none;
-  root.Var("t")->Set<std::unique_ptr<SparseTable>>(std::move(CreateHashTable(desc, 1)).value());
-  DemandOneOf(RestoreVariables(folder.path(), variables, root, &none), StatusCode::kBadData,
-              StatusCode::kInvalidConfig);
+  RestoreStored(folder.path(), variables);
   return 0;
 }
