@@ -120,7 +120,7 @@ class Expansion {
 
   static std::string ExplainNoMatch(const std::string& pattern, bool only_folders) {
     if (only_folders) return "\"" + pattern + "\" matches folders only; name the files in them: \"" + pattern + "/*\"";
-    const std::string message = "\"" + pattern + "\" matches no file";
+    std::string message = "\"" + pattern + "\" matches no file";
     const fs::path folder = fs::path(pattern).parent_path();
     std::error_code error;
     const std::string searched = folder.empty() ? "." : folder.string();
