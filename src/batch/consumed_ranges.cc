@@ -94,7 +94,7 @@ std::string ConsumedRanges::ToText() const {
 }
 
 Result<ConsumedRanges> ConsumedRanges::FromText(std::string_view text) {
-  ConsumedRanges ledger;
+  ConsumedRanges ranges;
   int line_number = 0;
   while (!text.empty()) {
     ++line_number;
@@ -115,8 +115,8 @@ Result<ConsumedRanges> ConsumedRanges::FromText(std::string_view text) {
       return true;
     };
     uint32_t source = 0;
-    if (!number(&source, ':') || ledger.sources_.contains(source)) return malformed();
-    std::vector<Interval>& intervals = ledger.sources_[source];
+    if (!number(&source, ':') || ranges.sources_.contains(source)) return malformed();
+    std::vector<Interval>& intervals = ranges.sources_[source];
     while (at != end) {
       Interval interval;
       if (*at++ != ' ' || !number(&interval.begin, '-') || !number(&interval.end, '\0')) return malformed();
@@ -127,7 +127,7 @@ Result<ConsumedRanges> ConsumedRanges::FromText(std::string_view text) {
     }
     if (intervals.empty()) return malformed();
   }
-  return ledger;
+  return ranges;
 }
 
 }  // namespace millrace

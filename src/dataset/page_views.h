@@ -24,7 +24,7 @@ PageViews GroupPageViews(const RowLayout& layout, const PackedRows& rows, const 
 /// Permutes page views, not the rows within one, by `seed`.
 PageViews ShufflePageViews(const PageViews& views, uint64_t seed);
 
-/// Blocks of up to `batch_size` page views that were not trained, as numbers of a PassOrder over the same ledger; a
+/// Blocks of up to `batch_size` page views that were not trained, as numbers of a PassOrder over the same ranges; a
 /// smaller last one is left out with `drop_last`.
 std::vector<RowBlock> PageViewBlocks(const PageViews& views, const ConsumedRanges* trained, int batch_size,
                                      bool drop_last);

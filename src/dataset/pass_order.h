@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-/// The positions of an in-memory order that a pass still has to train: all of them, or the gaps of a ledger, numbered
+/// The positions of an in-memory order that a pass still has to train: all of them, or the gaps in ranges, numbered
 /// 0, 1, 2, ... without gaps. Immutable; shared by threads.
 class PassOrder {
  public:

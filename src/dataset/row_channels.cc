@@ -52,7 +52,7 @@ std::optional<RowChannels::Taken> RowChannels::Take(Cursor& cursor) {
 
 void RowChannels::Recycle(const Taken& taken) {
   RowBlock block = taken.block;
-  CHECK(channels_[cur_channel_ ^ 1][taken.channel]->TryPush(block)) << "a block was given on twice";
+  CHECK(channels_[cur_channel_ ^ 1][taken.channel]->TryPush(block)) << "a block was recycled twice";
 }
 
 size_t RowChannels::Count(size_t set) const {

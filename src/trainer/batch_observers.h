@@ -24,7 +24,7 @@ std::string FetchText(const FetchLine& line);
 /// where there is none. Window metrics ("batch_auc") cover the batches since the last print.
 class FetchObserver final : public BatchObserver {
  public:
-  /// `metrics` are the readers of all workers. `frames` are worker 0's. All outlive the observer.
+  /// `metrics` are the accumulators of all workers. `frames` are worker 0's. All outlive the observer.
   FetchObserver(const Job& job, const std::vector<const Frame*>& frames, const std::vector<MetricAccumulator*>& metrics,
                 const SharedProgress& progress, RunReporter* reporter);
   Status OnBatch(const TrainedBatch& trained) override;

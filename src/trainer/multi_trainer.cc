@@ -290,7 +290,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   }
   Result<PassStats> stats = dataset.EndPass();
   MR_TRY(std::move(coordinated));
-  if (const WorkerSlot* failed = FailedSeat(); failed != nullptr) {
+  if (const WorkerSlot* failed = FailedSlot(); failed != nullptr) {
     Snapshot();
     return is_sound_ ? CheckpointAfterFailure(failed->status, true)
                      : BehindCheckpoint(failed->status, report_.saved_step);
@@ -312,7 +312,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   return EndOfPass(stop);
 }
 
-const MultiTrainer::WorkerSlot* MultiTrainer::FailedSeat() const {
+const MultiTrainer::WorkerSlot* MultiTrainer::FailedSlot() const {
   // A NaN goes through shared parameters to batches that have none: theirs are not the lines to look at.
   const auto has_cause = [](const WorkerSlot& slot) {
     return std::any_of(slot.frames.begin(), slot.frames.end(),

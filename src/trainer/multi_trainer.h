@@ -57,7 +57,7 @@ class MultiTrainer final : public Trainer {
   /// Whether a worker that ended with an error left parameters that a run can go on from.
   bool CanCheckpointAfter(const WorkerSlot& slot) const;
   /// Whose failure ends the pass; null when none failed.
-  const WorkerSlot* FailedSeat() const;
+  const WorkerSlot* FailedSlot() const;
   Status Load(const std::stop_token& stop);
   /// Does what eval.every_steps asked for when a stop cut the earlier run short.
   Status CatchUpEvaluation(const std::stop_token& stop);

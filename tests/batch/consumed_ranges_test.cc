@@ -13,9 +13,9 @@ namespace {
 
 using Interval = ConsumedRanges::Interval;
 
-// A ledger and what it must be: plain sets of units.
+// Ranges and what they must be: plain sets of units.
 struct Model {
-  ConsumedRanges ledger;
+  ConsumedRanges ranges;
   std::map<uint32_t, std::set<uint64_t>> units;
 };
 
@@ -29,13 +29,13 @@ Model RandomModel(Rng& rng, int spans) {
     bool is_free = true;
     for (uint64_t unit = span.begin; unit < span.end; ++unit) is_free = is_free && !units.contains(unit);
     if (!is_free) continue;
-    model.ledger.Add(span);
+    model.ranges.Add(span);
     for (uint64_t unit = span.begin; unit < span.end; ++unit) units.insert(unit);
   }
   return model;
 }
 
-void ExpectEqual(const Model& model, const ConsumedRanges& ledger) {
+void ExpectEqual(const Model& model, const ConsumedRanges& ranges) {
   uint64_t total = 0;
   for (uint32_t source = 0; source < 3; ++source) {
     const auto found = model.units.find(source);
@@ -44,7 +44,7 @@ void ExpectEqual(const Model& model, const ConsumedRanges& ledger) {
     std::set<uint64_t> held;
     uint64_t last_end = 0;
     bool is_first = true;
-    for (const Interval& interval : ledger.Intervals(source)) {
+    for (const Interval& interval : ranges.Intervals(source)) {
       ASSERT_LT(interval.begin, interval.end);
       ASSERT_TRUE(is_first || interval.begin > last_end) << "intervals that touch are one";
       is_first = false;
@@ -53,39 +53,39 @@ void ExpectEqual(const Model& model, const ConsumedRanges& ledger) {
     }
     ASSERT_EQ(held, units) << "source " << source;
     for (uint64_t unit = 0; unit < 110; ++unit) {
-      ASSERT_EQ(ledger.Contains(source, unit), units.contains(unit));
+      ASSERT_EQ(ranges.Contains(source, unit), units.contains(unit));
       uint64_t next = unit;
       while (units.contains(next)) ++next;
-      ASSERT_EQ(ledger.NextUntrained(source, unit), next);
+      ASSERT_EQ(ranges.NextUntrained(source, unit), next);
     }
   }
-  ASSERT_EQ(ledger.TotalUnits(), total);
+  ASSERT_EQ(ranges.TotalUnits(), total);
 }
 
-TEST(TrainedLedgerTest, IsASetOfUnits) {
+TEST(ConsumedRangesTest, IsASetOfUnits) {
   Rng rng(20240608);
   for (int trial = 0; trial < 200; ++trial) {
     const Model model = RandomModel(rng, static_cast<int>(rng.Below(60)));
-    ExpectEqual(model, model.ledger);
+    ExpectEqual(model, model.ranges);
   }
 }
 
-TEST(TrainedLedgerTest, TextGivesItBack) {
+TEST(ConsumedRangesTest, TextGivesItBack) {
   Rng rng(20240609);
   for (int trial = 0; trial < 200; ++trial) {
     const Model model = RandomModel(rng, static_cast<int>(rng.Below(40)));
-    const Result<ConsumedRanges> read = ConsumedRanges::FromText(model.ledger.ToText());
+    const Result<ConsumedRanges> read = ConsumedRanges::FromText(model.ranges.ToText());
     ASSERT_TRUE(read.ok()) << read.status().ToString();
     ExpectEqual(model, *read);
-    ASSERT_EQ(read->ToText(), model.ledger.ToText());
+    ASSERT_EQ(read->ToText(), model.ranges.ToText());
   }
 }
 
-TEST(TrainedLedgerTest, MergeIsUnionForAnyOrder) {
+TEST(ConsumedRangesTest, MergeIsUnionForAnyOrder) {
   Rng rng(20240610);
   for (int trial = 0; trial < 100; ++trial) {
     const Model model = RandomModel(rng, 50);
-    // Deals the units to three workers, whose ledgers are merged both ways.
+    // Deals the units to three workers, whose ranges are merged both ways.
     ConsumedRanges parts[3];
     for (const auto& [source, units] : model.units) {
       for (const uint64_t unit : units) parts[rng.Below(3)].Add({source, unit, unit + 1});
@@ -99,22 +99,22 @@ TEST(TrainedLedgerTest, MergeIsUnionForAnyOrder) {
   }
 }
 
-TEST(TrainedLedgerTest, WritesOneSourceALine) {
-  ConsumedRanges ledger;
-  EXPECT_TRUE(ledger.empty());
-  EXPECT_EQ(ledger.ToText(), "");
-  ledger.Add({3, 1024, 2048});
-  ledger.Add({3, 0, 512});
-  ledger.Add({0, 5, 6});
-  ledger.Add({0, 6, 9});
-  ledger.Add({1, 4, 4});  // no units
-  EXPECT_EQ(ledger.ToText(), "0: 5-9\n3: 0-512 1024-2048\n");
-  ledger.Clear();
-  EXPECT_TRUE(ledger.empty());
-  EXPECT_EQ(ledger.TotalUnits(), 0U);
+TEST(ConsumedRangesTest, WritesOneSourceALine) {
+  ConsumedRanges ranges;
+  EXPECT_TRUE(ranges.empty());
+  EXPECT_EQ(ranges.ToText(), "");
+  ranges.Add({3, 1024, 2048});
+  ranges.Add({3, 0, 512});
+  ranges.Add({0, 5, 6});
+  ranges.Add({0, 6, 9});
+  ranges.Add({1, 4, 4});  // no units
+  EXPECT_EQ(ranges.ToText(), "0: 5-9\n3: 0-512 1024-2048\n");
+  ranges.Clear();
+  EXPECT_TRUE(ranges.empty());
+  EXPECT_EQ(ranges.TotalUnits(), 0U);
 }
 
-TEST(TrainedLedgerTest, RefusesMalformedText) {
+TEST(ConsumedRangesTest, RefusesMalformedText) {
   for (const char* text : {"0", "0:", "0: 5", "0: 5-", "0: 9-5", "0: 5-5", "0: 0-5 4-9", "0: 0-5 5-9", "x: 0-5",
                            "0: 0-5\n0: 7-9", "0: 0-5x", "0:0-5", "-1: 0-5", "0: 0-99999999999999999999", "\n"}) {
     const Result<ConsumedRanges> read = ConsumedRanges::FromText(text);
@@ -124,13 +124,13 @@ TEST(TrainedLedgerTest, RefusesMalformedText) {
   }
 }
 
-TEST(TrainedLedgerDeathTest, AUnitThatIsTrainedTwiceIsABug) {
-  ConsumedRanges ledger;
-  ledger.Add({0, 10, 20});
-  EXPECT_DEATH(ledger.Add({0, 19, 25}), "trained twice");
-  EXPECT_DEATH(ledger.Add({0, 5, 11}), "trained twice");
-  EXPECT_DEATH(ledger.Add({0, 12, 13}), "trained twice");
-  EXPECT_DEATH(ledger.Add({0, 5, 30}), "trained twice");
+TEST(ConsumedRangesDeathTest, AUnitThatIsTrainedTwiceIsABug) {
+  ConsumedRanges ranges;
+  ranges.Add({0, 10, 20});
+  EXPECT_DEATH(ranges.Add({0, 19, 25}), "trained twice");
+  EXPECT_DEATH(ranges.Add({0, 5, 11}), "trained twice");
+  EXPECT_DEATH(ranges.Add({0, 12, 13}), "trained twice");
+  EXPECT_DEATH(ranges.Add({0, 5, 30}), "trained twice");
 }
 
 }  // namespace

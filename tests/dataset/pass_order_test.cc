@@ -12,16 +12,16 @@ TEST(PassOrderTest, NumbersTheGapsOfAnyLedger) {
   Rng rng(20240607);
   for (int trial = 0; trial < 200; ++trial) {
     const uint64_t rows = rng.Below(60);
-    ConsumedRanges ledger;
+    ConsumedRanges ranges;
     std::vector<uint64_t> untrained;
     for (uint64_t position = 0; position < rows; ++position) {
       if (rng.Below(3) == 0) {
-        ledger.Add({0, position, position + 1});
+        ranges.Add({0, position, position + 1});
       } else {
         untrained.push_back(position);
       }
     }
-    const PassOrder order(rows, &ledger);
+    const PassOrder order(rows, &ranges);
     ASSERT_EQ(order.size(), untrained.size());
     const uint64_t batch = 1 + rng.Below(9);
     for (uint64_t begin = 0; begin < order.size(); begin += batch) {

@@ -37,7 +37,7 @@ struct Seen {
 struct Pass {
   std::vector<Seen> rows;       ///< in the order of their arrival
   std::vector<int> batch_rows;  ///< likewise
-  ConsumedRanges ledger;
+  ConsumedRanges ranges;
   PassStats stats;
   Status status;
 };
@@ -95,7 +95,7 @@ class QueueDatasetTest : public ::testing::Test {
               const auto r = static_cast<size_t>(row);
               pass.rows.push_back({batch.ids(0)[r], batch.origins()[r].file, batch.origins()[r].line});
             }
-            for (const BatchSpan& span : batch.spans()) pass.ledger.Add(span);
+            for (const BatchSpan& span : batch.spans()) pass.ranges.Add(span);
           }
         });
       }
@@ -132,8 +132,8 @@ TEST_F(QueueDatasetTest, EveryRowArrivesOnceForAnyNumbersOfThreads) {
         ASSERT_LE(NotFull(pass, 10), 1);
         ASSERT_EQ(pass.stats.rows, static_cast<int64_t>(expected_.size()));
         ASSERT_EQ(pass.stats.files, 7);
-        // Every line, blank ones too, is in exactly one span (the ledger checks that none is in two).
-        ASSERT_EQ(pass.ledger.TotalUnits(), static_cast<uint64_t>(pass.stats.lines));
+        // Every line, blank ones too, is in exactly one span (the ranges refuse one that is in two).
+        ASSERT_EQ(pass.ranges.TotalUnits(), static_cast<uint64_t>(pass.stats.lines));
         if (readers == 1 && workers == 1) {
           ASSERT_EQ(pass.rows, expected_);
         }
@@ -183,13 +183,13 @@ TEST_F(QueueDatasetTest, AResumedPassTrainsTheRest) {
     for (const int batches : {0, 1, 7, 100}) {
       const auto dataset = Make(readers);
       const Pass before = Read(*dataset, {.workers = 2}, batches);
-      const Pass after = Read(*dataset, {.workers = 2, .trained = &before.ledger});
+      const Pass after = Read(*dataset, {.workers = 2, .trained = &before.ranges});
       std::vector<Seen> both = before.rows;
       both.insert(both.end(), after.rows.begin(), after.rows.end());
       ASSERT_EQ(Sorted(both), expected_) << readers << " readers, stopped after " << batches;
       ASSERT_LE(NotFull(after, 10), 1);
-      ConsumedRanges all = before.ledger;
-      all.Merge(after.ledger);
+      ConsumedRanges all = before.ranges;
+      all.Merge(after.ranges);
       ASSERT_EQ(all.TotalUnits(), 1000U);
     }
   }
@@ -199,7 +199,7 @@ TEST_F(QueueDatasetTest, AnOrderedPassResumesInOrder) {
   for (int f = 0; f < 3; ++f) AddFile(static_cast<uint64_t>(f) * 10000 + 1, 105, 13);
   const auto dataset = Make(2);
   Pass pass = Read(*dataset, {.ordered = true}, 13);
-  const Pass after = Read(*dataset, {.ordered = true, .trained = &pass.ledger});
+  const Pass after = Read(*dataset, {.ordered = true, .trained = &pass.ranges});
   pass.rows.insert(pass.rows.end(), after.rows.begin(), after.rows.end());
   EXPECT_EQ(pass.rows, expected_);
 }
@@ -220,7 +220,7 @@ TEST_F(QueueDatasetTest, APassThatWasTrainedWholeIsEmpty) {
   AddFile(1, 25);
   const auto dataset = Make(2);
   const Pass all = Read(*dataset, {});
-  const Pass none = Read(*dataset, {.trained = &all.ledger});
+  const Pass none = Read(*dataset, {.trained = &all.ranges});
   EXPECT_TRUE(none.rows.empty());
   EXPECT_TRUE(none.batch_rows.empty());
 }

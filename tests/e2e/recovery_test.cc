@@ -326,7 +326,7 @@ TEST(TrainerTest, AModelLargerThanTheMachineIsSaidNotTried) {
 
 INSTANTIATE_TEST_SUITE_P(Recovery, Interrupted, testing::Values(SIGINT, SIGTERM, SIGHUP));
 
-TEST(Hangup, ThatComesTwiceDoesNotCutTheCheckpointAndIsNothingUnderNohup) {
+TEST(Hangup, ASecondOneDoesNotCutTheCheckpointAndNohupIgnoresIt) {
   const SmallJob small(1000, 1);
   const std::string out = small.folder() + "/out";
   std::vector<std::string> flags = TrainerFlags(small.DeepJob("update_mode: SERIAL"), out, "never");
