@@ -188,7 +188,7 @@ Status Predictor::LoadAny(const std::string& folder, const OpRegistry& registry,
 
 Status Predictor::CheckLines(const DataFeedFactory& feeds) const {
   if (data_desc_.name().empty()) return Status::Ok();
-  const Status known = feeds.CheckName(data_desc_.name());
+  Status known = feeds.CheckName(data_desc_.name());
   if (known.ok()) return known;
   return InvalidConfig(
       Harmless(known.message(), "\n\t") +

@@ -100,7 +100,7 @@ class HashTable final : public SparseTable {
     MR_ASSIGN(const TableHeader header, ReadTableHeader(in));
     MR_TRY(CheckFits(header));
     reclaimer_.Enter();
-    const Status status = LoadBlocks(in, header);
+    Status status = LoadBlocks(in, header);
     reclaimer_.Leave();
     pushes_.store(static_cast<int64_t>(header.pushes), std::memory_order_relaxed);
     return status;
