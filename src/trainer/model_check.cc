@@ -10,8 +10,10 @@ namespace millrace {
 Status CheckToBeSaved(const Job& job, int64_t step, RunReport* report) {
   if (job.desc().allow_non_finite() || report->finite_step == step) return Status::Ok();
   const Status finite = CheckFiniteVariables(job.model().main, job.root());
-  if (finite.ok()) report->finite_step = step;
-  if (finite.ok()) return finite;
+  if (finite.ok()) {
+    report->finite_step = step;
+    return Status::Ok();
+  }
   const std::string advice =
       "\nnothing of it is saved, and what was saved before stays as it is; lower the learning rate, clip gradients, or "
       "look at the input: check_nan_var_names with one of these tensors ends a run at the batch that makes it so, and "
