@@ -59,13 +59,15 @@ Result<Environment> MakeDefaultEnvironment() {
   MR_TRY(environment.readers.Add(MultiSlotFormat()));
   environment.feeds = DataFeedFactory::Builtin();
   environment.datasets = DatasetFactory::Builtin();
-  RegisterBuiltinWorkers(environment.workers);
+  MR_TRY(RegisterBuiltinWorkers(environment.workers));
+  MR_TRY(RegisterBuiltinTrainers(environment.trainers));
+  MR_TRY(RegisterBuiltinMetrics(environment.metrics));
   return environment;
 }
 
 Environment CopyOf(const Environment& environment) {
-  return {environment.ops.Copy(), environment.readers, environment.feeds,
-          environment.datasets,   environment.workers, environment.plugins};
+  return {environment.ops.Copy(), environment.readers,  environment.feeds,   environment.datasets,
+          environment.workers,    environment.trainers, environment.metrics, environment.plugins};
 }
 
 bool HasPlugin(const Environment& environment, const std::string& path) {
@@ -109,7 +111,7 @@ Result<JobAndEnvironment> LoadJob(ConfigRequest request, const std::optional<std
 
 KnownNames NamesOf(const Environment& environment) {
   KnownNames names;
-  names.trainers = TrainerNames();
+  names.trainers = environment.trainers.names();
   names.device_workers = environment.workers.names();
   names.datasets = environment.datasets.names();
   names.data_feeds = environment.feeds.names();

@@ -309,7 +309,7 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     return request.pipe_command.has_value() ? failure : ExplainModelCommand(std::move(failure), PipeCommandOf(desc));
   };
   NonFiniteScores non_finite(dataset->files(), is_piped);
-  ScoreMetrics metrics(dataset->schema(), predictor.label());
+  ScoreMetrics metrics(dataset->schema(), predictor.label(), environment.metrics);
   PassOptions options;
   options.ordered = true;
   MR_TRY(dataset->BeginPass(options));

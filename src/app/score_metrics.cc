@@ -15,7 +15,8 @@ bool IsShare(float value) { return value >= 0 && value <= 1; }
 
 }  // namespace
 
-ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const std::string& label) : label_(schema.Find(label)) {
+ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const std::string& label, const MetricRegistry& registry)
+    : label_(schema.Find(label)) {
   if (label_ < 0) return;
   const SlotSpec& slot = schema.used()[static_cast<size_t>(label_)];
   if (!slot.is_dense || slot.width != 1) {
@@ -23,16 +24,16 @@ ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const std::string& label) :
     return;
   }
   is_float_ = slot.type == SlotType::kFloat;
-  const auto add = [this](std::unique_ptr<Metric> metric, bool is_of_shares) {
+  const std::vector<std::pair<const char*, bool>> kinds = {
+      {"AUC", true}, {"LOGLOSS", true}, {"CALIBRATION", true}, {"MAE", false}, {"RMSE", false}};
+  measures_.reserve(kinds.size());
+  for (const auto& [kind, is_of_shares] : kinds) {
+    const MetricInfo* const info = registry.Find(kind);
+    if (info == nullptr) continue;
+    std::unique_ptr<Metric> metric = info->make();
     const int size = metric->size();
-    measures_.push_back({std::move(metric), MetricSums(size), is_of_shares});
-  };
-  measures_.reserve(5);
-  add(MakeAuc(), true);
-  add(MakeLogLoss(), true);
-  add(MakeCalibration(), true);
-  add(MakeMeanAbsoluteError(), false);
-  add(MakeRootMeanSquaredError(), false);
+    measures_.push_back({info->printed_name, std::move(metric), MetricSums(size), is_of_shares});
+  }
 }
 
 void ScoreMetrics::Add(std::span<const float> scores, const SlotBatch& batch) {
@@ -65,7 +66,7 @@ std::string ScoreMetrics::Text() const {
     char value[48];
     const double measured = are_finite_ ? measure.metric->Compute(sums) : std::numeric_limits<double>::quiet_NaN();
     std::snprintf(value, sizeof(value), " %.6f  ", measured);
-    text += std::string(measure.metric->name()) + value;
+    text += measure.name + value;
   }
   return text + "of " + std::to_string(rows_) + (rows_ == 1 ? " row" : " rows");
 }

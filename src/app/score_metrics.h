@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "batch/slot_batch.h"
-#include "metrics/metric.h"
+#include "metrics/metric_list.h"
 
 namespace millrace {
 
@@ -14,7 +14,7 @@ namespace millrace {
 class ScoreMetrics {
  public:
   /// Batches are of `schema`; without a slot `label` of one value a row nothing is measured.
-  ScoreMetrics(const SlotSchema& schema, const std::string& label);
+  ScoreMetrics(const SlotSchema& schema, const std::string& label, const MetricRegistry& registry);
 
   void Add(std::span<const float> scores, const SlotBatch& batch);
   /// A line: "auc 0.79  logloss 0.41  calibration 1.01 of 1000 rows" for probabilities and shares, "mae" and "rmse" for
@@ -23,6 +23,7 @@ class ScoreMetrics {
 
  private:
   struct Measure {
+    std::string name;
     std::unique_ptr<Metric> metric;
     MetricSums sums;
     bool is_of_shares;

@@ -1,6 +1,7 @@
 #include "dataset/dataset_factory.h"
 
-#include "core/edit_distance.h"
+#include <glog/logging.h>
+
 #include "data_feed.pb.h"
 #include "dataset/file_instant_dataset.h"
 #include "dataset/in_memory_dataset.h"
@@ -78,37 +79,17 @@ DatasetSettings DatasetSettings::ForEvaluation() const {
 
 DatasetFactory DatasetFactory::Builtin() {
   DatasetFactory factory;
-  factory.entries_ = {
-      {"QueueDataset", MakeQueue}, {"InMemoryDataset", MakeInMemory}, {"FileInstantDataset", MakeFileInstant}};
+  CHECK(factory.Add("QueueDataset", "streams its files, pass by pass", MakeQueue).ok());
+  CHECK(factory.Add("InMemoryDataset", "holds and shuffles rows", MakeInMemory).ok());
+  CHECK(factory.Add("FileInstantDataset", "maps binary files", MakeFileInstant).ok());
   return factory;
-}
-
-Status DatasetFactory::Add(std::string name, Maker maker) {
-  for (const Entry& entry : entries_) {
-    if (entry.name == name) return AlreadyExists("a dataset of the class \"" + name + "\" is registered already");
-  }
-  entries_.push_back({std::move(name), maker});
-  return Status::Ok();
 }
 
 Result<std::unique_ptr<Dataset>> DatasetFactory::Create(std::string_view name, const DataFeedDesc& desc,
                                                         std::vector<std::string> files, const DataFeedFactory& feeds,
                                                         const DatasetSettings& settings) const {
-  std::string known;
-  std::vector<std::string_view> candidates;
-  for (const Entry& entry : entries_) {
-    if (entry.name == name) return entry.maker(desc, std::move(files), feeds, settings);
-    known += (known.empty() ? "" : ", ") + entry.name;
-    candidates.push_back(entry.name);
-  }
-  return InvalidConfig("dataset.class_name: no dataset of the class \"" + std::string(name) + "\"" +
-                       DidYouMean(name, candidates) + "; there are: " + known);
-}
-
-std::vector<std::string> DatasetFactory::names() const {
-  std::vector<std::string> names;
-  for (const Entry& entry : entries_) names.push_back(entry.name);
-  return names;
+  MR_ASSIGN(const DatasetMaker* maker, Get(name).Context("dataset.class_name"));
+  return (*maker)(desc, std::move(files), feeds, settings);
 }
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/registry.h"
 #include "core/span_log.h"
 #include "datafeed/data_feed.h"
 #include "dataset/dataset.h"
@@ -32,33 +33,22 @@ struct DatasetSettings {
   DatasetSettings ForEvaluation() const;
 };
 
-/// Makes datasets by class name: DatasetDesc.class_name.
-///
-/// A value that the program makes and passes on. A dataset that can be loaded into memory is an InMemoryControl, too
-/// (dynamic_cast).
-class DatasetFactory {
- public:
-  using Maker = Result<std::unique_ptr<Dataset>> (*)(const DataFeedDesc& desc, std::vector<std::string> files,
-                                                     const DataFeedFactory& feeds, const DatasetSettings& settings);
+/// Makes a dataset of a class, or says what in the desc it cannot follow.
+using DatasetMaker = Result<std::unique_ptr<Dataset>> (*)(const DataFeedDesc& desc, std::vector<std::string> files,
+                                                          const DataFeedFactory& feeds,
+                                                          const DatasetSettings& settings);
 
+/// Dataset classes by name: DatasetDesc.class_name. A dataset that can be loaded into memory is an InMemoryControl, too
+/// (dynamic_cast).
+class DatasetFactory : public Registry<DatasetMaker> {
+ public:
+  DatasetFactory() : Registry("dataset of the class") {}
   /// With "QueueDataset", "InMemoryDataset" and "FileInstantDataset".
   static DatasetFactory Builtin();
-
-  /// kAlreadyExists when the name is taken.
-  Status Add(std::string name, Maker maker);
   /// kInvalidConfig for an unknown name, with all names that there are; otherwise the errors of the class.
   Result<std::unique_ptr<Dataset>> Create(std::string_view name, const DataFeedDesc& desc,
                                           std::vector<std::string> files, const DataFeedFactory& feeds,
                                           const DatasetSettings& settings) const;
-  /// In the order of their registration.
-  std::vector<std::string> names() const;
-
- private:
-  struct Entry {
-    std::string name;
-    Maker maker;
-  };
-  std::vector<Entry> entries_;
 };
 
 }  // namespace millrace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "batch/consumed_ranges.h"
+#include "core/registry.h"
 #include "dataset/dataset.h"
 #include "device_worker/gradient_sums.h"
 #include "device_worker/micro_batch_schedule.h"
@@ -112,20 +113,16 @@ class DeviceWorker {
   virtual void StartPass(int64_t earlier_batches) = 0;
 };
 
-/// Worker classes by name ("HogwildWorker"): a value, filled at start.
-class WorkerRegistry {
- public:
-  using Factory = std::unique_ptr<DeviceWorker> (*)(WorkerParts parts);
-  void Add(std::string name, Factory factory);
-  /// kInvalidConfig that lists the registered names.
-  Result<std::unique_ptr<DeviceWorker>> Create(const std::string& name, WorkerParts parts) const;
-  std::vector<std::string> names() const;
+/// Makes a worker of a class.
+using WorkerMaker = std::unique_ptr<DeviceWorker> (*)(WorkerParts parts);
 
- private:
-  std::vector<std::pair<std::string, Factory>> factories_;
+/// Worker classes by name: TrainerDesc.device_worker_name.
+class WorkerRegistry : public Registry<WorkerMaker> {
+ public:
+  WorkerRegistry() : Registry("worker of the class") {}
 };
 
-/// The list of workers that Millrace brings along.
-void RegisterBuiltinWorkers(WorkerRegistry& registry);
+/// The list of workers that Millrace brings along. kAlreadyExists when one of them is there.
+Status RegisterBuiltinWorkers(WorkerRegistry& registry);
 
 }  // namespace millrace

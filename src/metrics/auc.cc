@@ -11,8 +11,6 @@ constexpr int kBuckets = 1 << 16;
 // sums = negatives by bucket, then positives by bucket.
 class Auc final : public Metric {
  public:
-  std::string_view name() const override { return "auc"; }
-  MetricLabels labels() const override { return MetricLabels::kTwo; }
   int size() const override { return 2 * kBuckets; }
 
   void Add(const MetricRows& rows, MetricSums& sums) const override {

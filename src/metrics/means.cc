@@ -40,8 +40,6 @@ class OfThreeSums : public Metric {
 
 class LogLoss final : public OfThreeSums {
  public:
-  std::string_view name() const override { return "logloss"; }
-  MetricLabels labels() const override { return MetricLabels::kShares; }
   double Compute(std::span<const double> s) const override { return s[0] > 0 ? s[1] / s[0] : kNone; }
 
  private:
@@ -51,8 +49,6 @@ class LogLoss final : public OfThreeSums {
 
 class NormalizedEntropy final : public OfThreeSums {
  public:
-  std::string_view name() const override { return "normalized_entropy"; }
-  MetricLabels labels() const override { return MetricLabels::kShares; }
   double Compute(std::span<const double> s) const override {
     if (s[0] <= 0) return kNone;
     const double rate = s[2] / s[0];
@@ -67,8 +63,6 @@ class NormalizedEntropy final : public OfThreeSums {
 
 class Calibration final : public OfThreeSums {
  public:
-  std::string_view name() const override { return "calibration"; }
-  MetricLabels labels() const override { return MetricLabels::kAny; }
   double Compute(std::span<const double> s) const override { return s[2] > 0 ? s[1] / s[2] : kNone; }
 
  private:
@@ -78,8 +72,6 @@ class Calibration final : public OfThreeSums {
 
 class Accuracy final : public OfThreeSums {
  public:
-  std::string_view name() const override { return "accuracy"; }
-  MetricLabels labels() const override { return MetricLabels::kTwo; }
   double Compute(std::span<const double> s) const override { return s[0] > 0 ? s[1] / s[0] : kNone; }
 
  private:
@@ -89,8 +81,6 @@ class Accuracy final : public OfThreeSums {
 
 class MeanAbsoluteError final : public OfThreeSums {
  public:
-  std::string_view name() const override { return "mae"; }
-  MetricLabels labels() const override { return MetricLabels::kAny; }
   double Compute(std::span<const double> s) const override { return s[0] > 0 ? s[1] / s[0] : kNone; }
 
  private:
@@ -100,8 +90,6 @@ class MeanAbsoluteError final : public OfThreeSums {
 
 class RootMeanSquaredError final : public OfThreeSums {
  public:
-  std::string_view name() const override { return "rmse"; }
-  MetricLabels labels() const override { return MetricLabels::kAny; }
   double Compute(std::span<const double> s) const override { return s[0] > 0 ? std::sqrt(s[1] / s[0]) : kNone; }
 
  private:

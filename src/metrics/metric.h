@@ -4,10 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
-
-#include "core/status.h"
 
 namespace millrace {
 
@@ -42,15 +39,24 @@ enum class MetricLabels : uint8_t {
   kTwo,     ///< 0 and 1; others are taken as the one that they are nearer to
 };
 
+/// Which of a measure's values is the better one.
+enum class MetricBetter : uint8_t {
+  kHigher,
+  kLower,
+  kNearerToOne,
+};
+
+/// A value as a score: larger is better, whatever the measure. NaN is worse than everything.
+double ScoreOf(MetricBetter better, double value);
+
 /// A quality measure whose state is a list of sums, so that threads, windows and machines merge by adding (and a window
 /// is a difference of two totals).
 ///
-/// Stateless and thread-safe. A new one is a class in a file of its own and a line in metric_list.cc.
+/// Stateless and thread-safe. A new one is a class in a file of its own, a line in metric_list.cc and a kind in
+/// proto/model.proto.
 class Metric {
  public:
   virtual ~Metric() = default;
-  virtual std::string_view name() const = 0;
-  virtual MetricLabels labels() const = 0;
   /// How many sums it keeps.
   virtual int size() const = 0;
   /// Adds rows. Allocates nothing.

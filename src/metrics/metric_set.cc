@@ -5,24 +5,19 @@
 #include <limits>
 
 #include "kernels/non_finite.h"
-#include "metrics/metric_list.h"
 #include "runtime/batch_check.h"
 
 namespace millrace {
 
-namespace {
-
-constexpr std::string_view kGroupedAucName = "gauc";
-
-}  // namespace
-
 Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<MetricSpec>& specs,
-                                                           const SlotSchema& schema) {
+                                                           const SlotSchema& schema, const MetricRegistry& registry) {
   auto set = std::make_unique<MetricSet>();
   std::vector<std::string> kinds;
   for (const MetricSpec& spec : specs) {
+    MR_ASSIGN(const MetricInfo* info, registry.Get(MetricDesc::Kind_Name(spec.kind)));
     Entry entry;
-    entry.metric = MakeMetric(spec.kind);
+    if (info->make != nullptr) entry.metric = info->make();
+    entry.better = info->better;
     entry.prediction = spec.prediction;
     entry.label = schema.Find(spec.label);
     entry.group = spec.group.empty() ? -1 : schema.Find(spec.group);
@@ -35,13 +30,13 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
       entry.first = set->sums_;
       set->sums_ += static_cast<size_t>(entry.metric->size());
     }
-    entry.looks_for = entry.metric == nullptr ? MetricLabels::kTwo : entry.metric->labels();
+    entry.looks_for = info->labels;
     // One look at a label is enough, the strictest.
     for (Entry& other : set->entries_) {
       if (other.label == entry.label)
         (other.looks_for < entry.looks_for ? other : entry).looks_for = MetricLabels::kAny;
     }
-    kinds.emplace_back(entry.metric == nullptr ? kGroupedAucName : entry.metric->name());
+    kinds.push_back(info->printed_name);
     const auto same = std::count(kinds.begin(), kinds.end(), kinds.back());
     set->names_.push_back(kinds.back() + (same > 1 ? "_" + std::to_string(same) : ""));
     set->entries_.push_back(std::move(entry));
@@ -49,6 +44,12 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
   set->non_finite_ = set->sums_;
   set->sums_ += set->entries_.size();
   return std::unique_ptr<const MetricSet>(std::move(set));
+}
+
+std::optional<MetricBetter> MetricSet::Better(std::string_view name) const {
+  const auto found = std::find(names_.begin(), names_.end(), name);
+  if (found == names_.end()) return std::nullopt;
+  return entries_[static_cast<size_t>(found - names_.begin())].better;
 }
 
 std::vector<std::string> MetricSet::Predictions() const {

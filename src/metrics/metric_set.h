@@ -12,8 +12,8 @@
 #include "batch/label_range_monitor.h"
 #include "batch/slot_batch.h"
 #include "metrics/group_sample.h"
-#include "metrics/metric.h"
-#include "model/model_compiler.h"
+#include "metrics/metric_list.h"
+#include "model/metric_spec.h"
 #include "runtime/frame.h"
 
 namespace millrace {
@@ -30,11 +30,14 @@ struct MetricTotals {
 /// The metrics of a job and where their inputs are; shared by all workers, immutable.
 class MetricSet {
  public:
-  static Result<std::unique_ptr<const MetricSet>> Create(const std::vector<MetricSpec>& specs,
-                                                         const SlotSchema& schema);
+  /// kInvalidConfig for a slot that is not there, or a kind that is not in `registry`.
+  static Result<std::unique_ptr<const MetricSet>> Create(const std::vector<MetricSpec>& specs, const SlotSchema& schema,
+                                                         const MetricRegistry& registry);
 
   /// Printed names, "auc"; a second metric of a kind gets "_2".
   const std::vector<std::string>& names() const { return names_; }
+  /// Which values of a metric are better, by its printed name; nullopt when there is none of that name.
+  std::optional<MetricBetter> Better(std::string_view name) const;
   /// The variables that predictions are read from.
   std::vector<std::string> Predictions() const;
   /// Totals of no rows.
@@ -54,6 +57,7 @@ class MetricSet {
   friend class MetricAccumulator;
   struct Entry {
     std::unique_ptr<Metric> metric;  ///< null: GAUC
+    MetricBetter better = MetricBetter::kHigher;
     std::string prediction;
     SlotId label = -1;
     SlotId group = -1;

@@ -44,7 +44,7 @@ void SumUp(const ImportanceReport& report, FeatureImportance* group) {
   const auto n = static_cast<double>(group->values.size());
   std::vector<double> drops;
   for (const double value : group->values) {
-    drops.push_back(ScoreOf(report.metric, report.baseline) - ScoreOf(report.metric, value));
+    drops.push_back(ScoreOf(report.better, report.baseline) - ScoreOf(report.better, value));
   }
   group->drop = std::accumulate(drops.begin(), drops.end(), 0.0) / n;
   double squares = 0;
@@ -57,9 +57,7 @@ void SumUp(const ImportanceReport& report, FeatureImportance* group) {
 
 Status CheckFeatureImportance(const Job& job) {
   const FeatureImportanceDesc& desc = job.desc().feature_importance();
-  const auto& names = job.metrics().names();
-  const bool is_loss = desc.metric() == "loss" && !job.loss().empty();
-  if (is_loss || std::find(names.begin(), names.end(), desc.metric()) != names.end()) return Status::Ok();
+  if (BetterOf(job, desc.metric()).has_value()) return Status::Ok();
   return InvalidConfig("feature_importance.metric: the job does not compute \"" + desc.metric() + "\"");
 }
 
@@ -70,6 +68,7 @@ Result<ImportanceReport> MeasureFeatureImportance(Job& job, std::stop_token stop
   MR_ASSIGN(const std::unique_ptr<Evaluator> evaluator, Evaluator::Create(job, *rows));
   ImportanceReport report;
   report.metric = desc.metric();
+  report.better = BetterOf(job, desc.metric()).value_or(MetricBetter::kHigher);
   report.repeats = desc.repeats();
   MR_ASSIGN(const EvalReport baseline, evaluator->Run({}, stop));
   report.baseline = MetricOf(baseline, desc.metric());

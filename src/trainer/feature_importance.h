@@ -21,8 +21,9 @@ struct FeatureImportance {
 /// The answer to feature_importance.
 struct ImportanceReport {
   std::string metric;
-  double baseline = 0;   ///< with every row's own features
-  int64_t examples = 0;  ///< evaluated, each repeat
+  MetricBetter better = MetricBetter::kHigher;  ///< of the metric
+  double baseline = 0;                          ///< with every row's own features
+  int64_t examples = 0;                         ///< evaluated, each repeat
   int repeats = 0;
   double seconds = 0;
   std::vector<FeatureImportance> groups;  ///< the most important first

@@ -260,7 +260,7 @@ Status Job::CompilePrograms() {
     if (!mistakes.empty()) return config_.Report(mistakes);
     MR_ASSIGN(model_, std::move(model));
   }
-  MR_ASSIGN(metrics_, MetricSet::Create(model_.metrics, schema));
+  MR_ASSIGN(metrics_, MetricSet::Create(model_.metrics, schema, environment_->metrics));
   if (const auto unknown = FindUnknownNames(desc(), model_, metrics_->names()); !unknown.empty()) {
     return config_.Report(unknown);
   }

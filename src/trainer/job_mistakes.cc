@@ -142,7 +142,8 @@ std::vector<ConfigMistake> FindDeeperMistakes(const TrainerDesc& desc, const Env
   if (!desc.has_model() || desc.has_program() || !schema.ok()) return mistakes;
   const Result<CompiledModel> model = CompileModelOf(desc, *schema, environment.ops, &mistakes);
   if (!model.ok()) return mistakes;
-  const Result<std::unique_ptr<const MetricSet>> metrics = MetricSet::Create(model->metrics, *schema);
+  const Result<std::unique_ptr<const MetricSet>> metrics =
+      MetricSet::Create(model->metrics, *schema, environment.metrics);
   if (!metrics.ok()) return mistakes;
   mistakes = FindUnknownNames(desc, *model, (*metrics)->names());
   // The folder is known to who runs the job; any other shows the same mistakes.

@@ -112,7 +112,9 @@ Status MultiTrainer::MakeWorker(WorkerSlot& slot, int index) {
   const std::vector<int> cpus = UsableProcessors();
   if (job_->desc().binding_cpu() && !cpus.empty()) parts.cpu = cpus[static_cast<size_t>(index) % cpus.size()];
   if (job_->pipeline() != nullptr) MR_TRY(AddPipeline(slot, index, &parts));
-  MR_ASSIGN(slot.worker, job_->environment().workers.Create(job_->desc().device_worker_name(), std::move(parts)));
+  const std::string& name = job_->desc().device_worker_name();
+  MR_ASSIGN(const WorkerMaker* maker, job_->environment().workers.Get(name).Context("device_worker_name"));
+  slot.worker = (*maker)(std::move(parts));
   return Status::Ok();
 }
 

@@ -1,6 +1,5 @@
 #include "trainer/quality_watch.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -13,14 +12,14 @@ Result<QualityWatch> QualityWatch::Create(const Job& job) {
   const std::string& keep_best = desc.checkpoint().keep_best();
   if (!stops && keep_best.empty()) return watch;
   watch.metric_ = stops ? desc.eval().early_stopping().metric() : keep_best;
-  const auto& names = job.metrics().names();
-  const bool is_loss = watch.metric_ == "loss" && !job.loss().empty();
-  if (!is_loss && std::find(names.begin(), names.end(), watch.metric_) == names.end()) {
+  const std::optional<MetricBetter> better = BetterOf(job, watch.metric_);
+  if (!better.has_value()) {
     std::string known = job.loss().empty() ? "" : "loss";
-    for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+    for (const std::string& name : job.metrics().names()) known += (known.empty() ? "" : ", ") + name;
     return InvalidConfig((stops ? "eval.early_stopping.metric" : "checkpoint.keep_best") +
                          (": the job has no metric \"" + watch.metric_) + "\"; it has: " + known);
   }
+  watch.better_ = *better;
   if (stops) {
     watch.patience_ = desc.eval().early_stopping().patience();
     watch.min_delta_ = desc.eval().early_stopping().min_delta();
@@ -36,16 +35,14 @@ double MetricOf(const EvalReport& report, const std::string& metric) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-double ScoreOf(const std::string& metric, double value) {
-  if (std::isnan(value)) return -std::numeric_limits<double>::infinity();
-  if (metric.starts_with("calibration")) return -std::abs(value - 1);
-  const bool rises = metric.starts_with("auc") || metric.starts_with("gauc") || metric.starts_with("accuracy");
-  return rises ? value : -value;
+std::optional<MetricBetter> BetterOf(const Job& job, const std::string& metric) {
+  if (metric == "loss" && !job.loss().empty()) return MetricBetter::kLower;
+  return job.metrics().Better(metric);
 }
 
 bool QualityWatch::IsBest(const EvalReport& report, RunState* state) const {
   if (metric_.empty()) return false;
-  const double score = ScoreOf(metric_, MetricOf(report, metric_));
+  const double score = ScoreOf(better_, MetricOf(report, metric_));
   // What has no value is no best, the first evaluation neither.
   const bool best = std::isfinite(score) && (!state->has_best || score > state->best_metric + min_delta_);
   state->evaluations_since_best = best ? 0 : state->evaluations_since_best + 1;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "trainer/job.h"
@@ -9,8 +10,8 @@ namespace millrace {
 
 /// A metric of an evaluation by its printed name, or "loss"; NaN when there is none.
 double MetricOf(const EvalReport& report, const std::string& metric);
-/// The value of a metric as a score: larger is better, whatever the metric.
-double ScoreOf(const std::string& metric, double value);
+/// Which values are better of a metric of the job by its printed name, or of "loss"; nullopt when it has none such.
+std::optional<MetricBetter> BetterOf(const Job& job, const std::string& metric);
 
 /// Tells from evaluations which model was the best and when to stop.
 class QualityWatch {
@@ -26,6 +27,7 @@ class QualityWatch {
 
  private:
   std::string metric_;  ///< empty: nothing is watched
+  MetricBetter better_ = MetricBetter::kHigher;
   double min_delta_ = 0;
   int patience_ = 0;  ///< 0: never stop early
 };

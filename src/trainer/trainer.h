@@ -38,9 +38,11 @@ class Trainer {
   virtual Result<RunReport> Run(std::stop_token stop) = 0;
 };
 
-/// The trainer of the job's class_name; kInvalidConfig, with the known names, when there is none.
+/// The list of trainers that Millrace brings along. kAlreadyExists when one of them is there.
+Status RegisterBuiltinTrainers(TrainerRegistry& registry);
+
+/// The trainer of the job's class_name; kInvalidConfig, with the known names, when there is none. A program that feeds
+/// itself has one of its own.
 Result<std::unique_ptr<Trainer>> CreateTrainer(Job& job, TrainerHooks hooks);
-/// Names that CreateTrainer knows.
-std::vector<std::string> TrainerNames();
 
 }  // namespace millrace

@@ -68,12 +68,13 @@ TEST_F(DatasetFactoryTest, TheBinaryFeedFeedsItsDatasetAlone) {
 
 TEST_F(DatasetFactoryTest, ANameIsTakenOnce) {
   DatasetFactory factory = DatasetFactory::Builtin();
-  const DatasetFactory::Maker none = [](const DataFeedDesc&, std::vector<std::string>, const DataFeedFactory&,
-                                        const DatasetSettings&) {
+  const DatasetMaker none = [](const DataFeedDesc&, std::vector<std::string>, const DataFeedFactory&,
+                               const DatasetSettings&) {
     return Result<std::unique_ptr<Dataset>>(std::unique_ptr<Dataset>());
   };
-  EXPECT_TRUE(factory.Add("Mine", none).ok());
-  EXPECT_EQ(factory.Add("Mine", none).message(), "a dataset of the class \"Mine\" is registered already");
+  EXPECT_TRUE(factory.Add("Mine", "gives nothing", none).ok());
+  EXPECT_EQ(factory.Add("Mine", "gives nothing", none).message(),
+            "a dataset of the class \"Mine\" is registered already");
 }
 
 }  // namespace

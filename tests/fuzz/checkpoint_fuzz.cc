@@ -40,7 +40,9 @@ std::unique_ptr<const MetricSet> Metrics() {
   std::vector<MetricSpec> specs(2);
   specs[0] = {.kind = MetricDesc::LOGLOSS, .prediction = "p", .label = "y", .group = ""};
   specs[1] = {.kind = MetricDesc::GAUC, .prediction = "p", .label = "y", .group = "user", .max_rows = 100};
-  return std::move(MetricSet::Create(specs, SlotSchema::Create(desc).value())).value();
+  MetricRegistry registry;
+  Demand(RegisterBuiltinMetrics(registry).ok(), "a metric is registered twice");
+  return std::move(MetricSet::Create(specs, SlotSchema::Create(desc).value(), registry)).value();
 }
 
 class Silent : public google::protobuf::io::ErrorCollector {

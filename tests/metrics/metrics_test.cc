@@ -8,6 +8,7 @@
 #include "core/rng.h"
 #include "metrics/group_sample.h"
 #include "metrics/metric_list.h"
+#include "model.pb.h"
 
 namespace millrace {
 namespace {
@@ -91,6 +92,15 @@ GroupSample SampleOf(const Rows& rows, size_t begin, size_t end, size_t most_row
 
 GroupSample SampleOf(const Rows& rows) { return SampleOf(rows, 0, rows.labels.size(), rows.labels.size() + 1); }
 
+const MetricRegistry& Builtin() {
+  static const MetricRegistry registry = [] {
+    MetricRegistry made;
+    EXPECT_TRUE(RegisterBuiltinMetrics(made).ok());
+    return made;
+  }();
+  return registry;
+}
+
 std::vector<MetricDesc::Kind> KindsOfSums() {
   std::vector<MetricDesc::Kind> kinds;
   for (int k = MetricDesc::Kind_MIN; k <= MetricDesc::Kind_MAX; ++k) {
@@ -100,9 +110,33 @@ std::vector<MetricDesc::Kind> KindsOfSums() {
   return kinds;
 }
 
+std::unique_ptr<Metric> MakeMetric(MetricDesc::Kind kind) {
+  return Builtin().Find(MetricDesc::Kind_Name(kind))->make();
+}
+
 double ValueOf(MetricDesc::Kind kind, const Rows& rows) {
   const std::unique_ptr<Metric> metric = MakeMetric(kind);
   return metric->Compute(SumsOf(*metric, rows.view(0, rows.labels.size())));
+}
+
+TEST(MetricsTest, EveryKindThatAJobMayNameIsRegisteredUnderItsNameOnce) {
+  std::vector<std::string> kinds;
+  for (int k = MetricDesc::Kind_MIN; k <= MetricDesc::Kind_MAX; ++k) {
+    kinds.push_back(MetricDesc::Kind_Name(static_cast<MetricDesc::Kind>(k)));
+  }
+  EXPECT_EQ(Builtin().names(), kinds);
+  MetricRegistry twice = Builtin();
+  EXPECT_EQ(RegisterBuiltinMetrics(twice).message(), "a metric of the kind \"AUC\" is registered already");
+}
+
+TEST(MetricsTest, AScoreIsLargerForTheBetterValue) {
+  const auto score = [](const char* kind, double value) { return ScoreOf(Builtin().Find(kind)->better, value); };
+  for (const char* rises : {"AUC", "GAUC", "ACCURACY"}) EXPECT_GT(score(rises, 0.9), score(rises, 0.8)) << rises;
+  for (const char* falls : {"LOGLOSS", "NORMALIZED_ENTROPY", "MAE", "RMSE"}) {
+    EXPECT_LT(score(falls, 0.9), score(falls, 0.8)) << falls;
+  }
+  EXPECT_GT(score("CALIBRATION", 0.9), score("CALIBRATION", 1.2));
+  EXPECT_LT(score("AUC", std::nan("")), score("AUC", 0));
 }
 
 TEST(MetricsTest, AucIsWithinOneInTenThousandOfTheExactOneAtAnyClickRate) {
@@ -214,8 +248,8 @@ TEST(MetricsTest, AddingPartsInAnyOrderGivesTheWhole) {
         backward[i] += b[i];
       }
     }
-    EXPECT_NEAR(metric->Compute(forward), whole, 1e-9) << metric->name();
-    EXPECT_NEAR(metric->Compute(backward), whole, 1e-9) << metric->name();
+    EXPECT_NEAR(metric->Compute(forward), whole, 1e-9) << MetricDesc::Kind_Name(kind);
+    EXPECT_NEAR(metric->Compute(backward), whole, 1e-9) << MetricDesc::Kind_Name(kind);
   }
 }
 

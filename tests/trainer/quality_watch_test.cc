@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "app/default_environment.h"
 #include "e2e/small_job.h"
 #include "trainer/in_process.h"
 
@@ -55,6 +56,32 @@ TEST_F(QualityWatchTest, SomeMetricsAreToRiseOthersToFall) {
 
 TEST_F(QualityWatchTest, CalibrationIsBestAtOne) {
   EXPECT_EQ(Bests(KeepBest("calibration"), "calibration", {0.7, 1.2, 1.4, 0.9}), "1101");
+}
+
+// A name says nothing: one that rises was taken for one that falls, and its worst model kept.
+TEST_F(QualityWatchTest, ANewMetricSaysItselfWhichOfItsValuesAreBetter) {
+  Environment environment = CopyOf(DefaultEnvironment());
+  environment.metrics = MetricRegistry();
+  for (const auto& [name, doc, info] : DefaultEnvironment().metrics.entries()) {
+    MetricInfo mine = info;
+    if (name == "AUC") mine.printed_name = "share_found";
+    if (name == "LOGLOSS") mine.printed_name = "auc_error";
+    ASSERT_TRUE(environment.metrics.Add(name, doc, std::move(mine)).ok());
+  }
+  const auto bests = [&](const std::string& metric) {
+    job_ = MakeJob(small_.DeepJob(KeepBest(metric)), "", {}, environment);
+    const QualityWatch watch = QualityWatch::Create(*job_).value();
+    RunState state;
+    std::string found;
+    for (const double value : {0.5, 0.6, 0.4, 0.7}) {
+      EvalReport report;
+      report.metrics = {{metric, value}};
+      found += watch.IsBest(report, &state) ? '1' : '0';
+    }
+    return found;
+  };
+  EXPECT_EQ(bests("share_found"), "1101");
+  EXPECT_EQ(bests("auc_error"), "1010");
 }
 
 TEST_F(QualityWatchTest, AValueThatIsNoNumberIsNeverTheBest) {

@@ -92,7 +92,7 @@ std::unique_ptr<DeviceWorker> MakeCountedWorker(WorkerParts parts) {
 Environment CountingEnvironment() {
   Environment environment = MakeDefaultEnvironment().value();
   environment.workers = WorkerRegistry();
-  environment.workers.Add("HogwildWorker", MakeCountedWorker);
+  CHECK(environment.workers.Add("HogwildWorker", "counts", MakeCountedWorker).ok());
   return environment;
 }
 
