@@ -36,6 +36,12 @@ Status MultiTrainer::MakeWorkerSlots() {
     if (shared == nullptr || !shared->Is<Tensor>()) {
       return InvalidConfig("hogwild_param.stat_var_names: there is no persistable tensor \"" + name + "\"");
     }
+    const DType type = shared->Get<Tensor>().dtype();
+    if (type == DType::kInt64 || type == DType::kFloat32) continue;
+    return InvalidConfig(
+        "hogwild_param.stat_var_names: \"" + name + "\" is " + std::string(DTypeName(type)) +
+        "; what workers have of their own is added up, which is done for int64 and float32: declare it "
+        "as one of them, or leave it out");
   }
   if (job_->desc().dump_fields_size() > 0 || job_->desc().dump_param_size() > 0) {
     MR_ASSIGN(dump_files_, DumpFiles::Create(job_->desc(), hooks_.resume.has_value()));
@@ -555,7 +561,7 @@ void MultiTrainer::MergePrivateVars() {
       for (int64_t k = 0; k < own->numel(); ++k) {
         if (own->dtype() == DType::kInt64) {
           shared->mutable_data<int64_t>()[k] += std::exchange(own->mutable_data<int64_t>()[k], 0);
-        } else if (own->dtype() == DType::kFloat32) {
+        } else {
           shared->mutable_data<float>()[k] += std::exchange(own->mutable_data<float>()[k], 0.f);
         }
       }

@@ -216,6 +216,18 @@ TEST_P(MultiTrainerTest, EpochsThatPrintNothingLeaveAPoint) {
   }
 }
 
+// They were copied for each worker, and what the others had counted was dropped in silence.
+TEST_P(MultiTrainerTest, APrivateVariableThatCannotBeAddedUpIsRefusedByName) {
+  const std::unique_ptr<Job> job =
+      MakeJob(JobOf("hogwild_param { stat_var_names: \"learning_rate_0\" }"), "", Threads());
+  ASSERT_TRUE(job->InitParameters().ok());
+  EXPECT_TRUE(CreateTrainer(*job, {}).ok());
+  job->root().Var("learning_rate_0")->GetMutable<Tensor>()->Resize<double>({1})[0] = 0.01;
+  EXPECT_EQ(CreateTrainer(*job, {}).status().ToString(),
+            "invalid configuration: hogwild_param.stat_var_names: \"learning_rate_0\" is float64; what workers have of "
+            "their own is added up, which is done for int64 and float32: declare it as one of them, or leave it out");
+}
+
 INSTANTIATE_TEST_SUITE_P(Datasets, MultiTrainerTest, testing::Values("QueueDataset", "InMemoryDataset"));
 
 }  // namespace
