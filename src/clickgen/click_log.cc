@@ -13,6 +13,7 @@
 #include "clickgen/part_files.h"
 #include "clickgen/row_sampler.h"
 #include "clickgen/row_text.h"
+#include "core/caught.h"
 
 namespace millrace {
 namespace {
@@ -47,7 +48,12 @@ class SplitWriter {
   Result<ClickLogSplit> Write(const std::string& name) {
     {
       std::vector<std::jthread> threads;
-      for (int i = 0; i < options_.threads; ++i) threads.emplace_back([this] { Work(); });
+      EndWith(Caught("the click log", [&] {
+        for (int i = 0; i < options_.threads; ++i) {
+          threads.emplace_back([this] { EndWith(Caught("the click log", [this] { return Work(); })); });
+        }
+        return Status::Ok();
+      }));
     }
     MR_TRY(status_);
     MR_TRY(files_.Close());
@@ -61,14 +67,21 @@ class SplitWriter {
   }
 
  private:
-  void Work() {
+  void EndWith(Status status) {
+    if (status.ok()) return;
+    const std::lock_guard lock(mutex_);
+    if (status_.ok()) status_ = std::move(status);
+    turn_changed_.notify_all();
+  }
+
+  Status Work() {
     Block block;
     while (true) {
       const int64_t number = next_.fetch_add(1);
       const auto part = static_cast<int>(number / blocks_per_part_);
-      if (part >= options_.parts) return;
+      if (part >= options_.parts) return Status::Ok();
       Make(part, number % blocks_per_part_, &block);
-      if (!Hand(number, part, block)) return;
+      MR_TRY(Hand(number, part, block));
     }
   }
 
@@ -86,15 +99,16 @@ class SplitWriter {
     if (options_.gzip) block->bytes = GzipMember(block->bytes);
   }
 
-  // Waits for the block's turn, then writes it. False when the split has failed.
-  bool Hand(int64_t number, int part, const Block& block) {
+  // Waits for the block's turn, then writes it.
+  Status Hand(int64_t number, int part, const Block& block) {
     std::unique_lock lock(mutex_);
-    turn_changed_.wait(lock, [&] { return turn_ == number; });
-    if (status_.ok()) status_ = files_.Append(part, block.bytes);
+    turn_changed_.wait(lock, [&] { return turn_ == number || !status_.ok(); });
+    MR_TRY(status_);
+    MR_TRY(files_.Append(part, block.bytes));
     for (const Outcome& outcome : block.outcomes) attainable_.Add(outcome.probability, outcome.clicked);
     ++turn_;
     turn_changed_.notify_all();
-    return status_.ok();
+    return Status::Ok();
   }
 
   const ClickLogOptions& options_;

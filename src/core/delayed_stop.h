@@ -2,16 +2,17 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <stop_token>
-#include <system_error>
 #include <thread>
 
 namespace millrace {
 
-/// Requests a stop after a delay, unless it is gone by then; at once where no thread can be had to wait.
+/// Requests a stop after a delay, unless it is gone by then; at once where there is no thread, or no memory for one, to
+/// wait.
 class DelayedStop {
  public:
   DelayedStop(const std::stop_source& target, std::chrono::milliseconds delay) {
@@ -21,7 +22,7 @@ class DelayedStop {
         never_.wait_for(lock, gone, delay, [] { return false; });
         if (!gone.stop_requested()) target.request_stop();
       });
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {
       std::stop_source(target).request_stop();
     }
   }

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <thread>
 
+#include "core/caught.h"
 #include "core/stderr_tail.h"
 
 namespace millrace {
@@ -141,13 +142,17 @@ class StdinWriter {
     ::pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);  // a command may end before it has read everything
     SetNonBlocking(pipe_);
     const WakeOnStop on_stop(stop, CallWakeUp{&wake_});
+    failure_ = Caught("the input of a command", [&] { return Copy(stop); });
+    pipe_.Close();
+  }
+
+  Status Copy(const std::stop_token& stop) {
     std::vector<char> buffer(size_t{256} << 10);
     size_t filled = 0;
     for (;;) {
       Result<size_t> read = source_->Read(std::span(buffer).subspan(filled), stop);
       if (!read.ok()) {
-        if (read.status().code() != StatusCode::kCancelled) failure_ = std::move(read).status();
-        break;
+        return read.status().code() == StatusCode::kCancelled ? Status::Ok() : std::move(read).status();
       }
       filled += *read;
       const bool at_end = *read == 0;
@@ -160,11 +165,10 @@ class StdinWriter {
           whole = 0;
         }
       }
-      if (!WriteAll({buffer.data(), whole}, stop) || at_end) break;
+      if (!WriteAll({buffer.data(), whole}, stop) || at_end) return Status::Ok();
       std::memmove(buffer.data(), buffer.data() + whole, filled - whole);
       filled -= whole;
     }
-    pipe_.Close();
   }
 
   bool WriteAll(std::string_view bytes, const std::stop_token& stop) {

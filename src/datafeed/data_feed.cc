@@ -1,10 +1,8 @@
 #include "datafeed/data_feed.h"
 
 #include <algorithm>
-#include <new>
 
 #include "core/edit_distance.h"
-#include "core/exception_text.h"
 #include "core/harmless_text.h"
 #include "data_feed.pb.h"
 #include "datafeed/checked_feed.h"
@@ -18,10 +16,16 @@ class MultiSlotFeed final : public DataFeed {
  public:
   MultiSlotFeed(const SlotSchema& schema, const MultiSlotOptions& options) : sink_(schema), parser_(schema, options) {}
 
-  void Attach(SlotBatch* batch) override { sink_.Attach(batch); }
-  void Detach() override { sink_.Detach(); }
+  Status Attach(SlotBatch* batch) override {
+    sink_.Attach(batch);
+    return Status::Ok();
+  }
+  Status Detach() override {
+    sink_.Detach();
+    return Status::Ok();
+  }
   int rows() const override { return sink_.rows(); }
-  LineResult ParseLine(std::string_view line) override { return parser_.ParseLine(line, sink_); }
+  Result<LineResult> ParseLine(std::string_view line) override { return parser_.ParseLine(line, sink_); }
   const LineError& error() const override { return parser_.error(); }
   const ValueCounters& counters() const override { return parser_.counters(); }
 
@@ -36,18 +40,6 @@ Result<std::unique_ptr<DataFeed>> MakeMultiSlot(const SlotSchema& schema, const 
 }
 
 }  // namespace
-
-Status FeedThrew(std::string_view feed_class) {
-  try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    return Unavailable("no memory for the rows that are read");
-  } catch (const FeedFault& fault) {
-    return Status(fault.failure()).Context("data_desc.name");
-  } catch (...) {
-    return InvalidConfig("data_desc.name: data feed \"" + std::string(feed_class) + "\" threw " + DescribeException());
-  }
-}
 
 DataFeedFactory DataFeedFactory::Builtin() {
   DataFeedFactory factory;
@@ -95,7 +87,7 @@ Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view name,
       std::string who = "data feed \"" + entry->name + "\" of plugin \"" + entry->plugin.path + "\"";
       return std::unique_ptr<DataFeed>(std::make_unique<CheckedFeed>(std::move(feed), schema, std::move(who)));
     } catch (...) {
-      return FeedThrew(name);
+      return FeedThrew("data feed \"" + entry->name + "\"");
     }
   }
   return InvalidConfig("data_desc.name: " + entry->name +

@@ -20,24 +20,23 @@ class DataFeedDesc;
 /// Turns lines into rows of batches, for one reader thread.
 ///
 ///     feed.Attach(batch);  feed.ParseLine(line) ... until feed.rows() is the batch size;  feed.Detach();
+///
+/// A failure of any of them ends the reading: no memory for the rows, or rows that cannot be believed. It says whose.
 class DataFeed {
  public:
   virtual ~DataFeed() = default;
   /// Rows go to the end of this empty batch, which is the feed's alone until Detach.
-  virtual void Attach(SlotBatch* batch) = 0;
-  virtual void Detach() = 0;
+  virtual Status Attach(SlotBatch* batch) = 0;
+  virtual Status Detach() = 0;
   /// Rows since Attach.
   virtual int rows() const = 0;
-  /// `line` has no '\n', but kLinePadding bytes behind it may be read. A bad line leaves nothing behind.
-  virtual LineResult ParseLine(std::string_view line) = 0;
+  /// `line` has no '\n', but kLinePadding bytes behind it may be read. A bad line is no failure, and leaves nothing
+  /// behind.
+  virtual Result<LineResult> ParseLine(std::string_view line) = 0;
   /// Says what was wrong with the last bad line.
   virtual const LineError& error() const = 0;
   virtual const ValueCounters& counters() const = 0;
 };
-
-/// What an exception becomes that reading rows threw, to be called within a catch block: kUnavailable when memory ran
-/// out, otherwise kInvalidConfig that blames the class of the feed, as only a plugin's throws.
-Status FeedThrew(std::string_view feed_class);
 
 /// Makes data feeds by class name: DataFeedDesc.name.
 ///

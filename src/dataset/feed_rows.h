@@ -16,8 +16,8 @@ class FeedRows {
   /// `schema` must outlive it.
   FeedRows(std::unique_ptr<DataFeed> feed, const SlotSchema& schema);
 
-  /// As MultiSlotParser::ParseLine.
-  LineResult ParseLine(std::string_view line, RowSink& sink);
+  /// As MultiSlotParser::ParseLine, with the feed's failures.
+  Result<LineResult> ParseLine(std::string_view line, RowSink& sink);
   const LineError& error() const { return feed_->error(); }
   const ValueCounters& counters() const { return feed_->counters(); }
 

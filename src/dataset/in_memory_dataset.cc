@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "config/feed_names.h"
+#include "core/caught.h"
 #include "core/edit_distance.h"
 #include "core/shuffle.h"
 #include "data_feed.pb.h"
@@ -143,19 +144,22 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
   load.threads = std::max(desc.has_thread_num() ? desc.thread_num() : options.threads, 1);
   load.retries = desc.pipe_retries();
   load.lines = line_options;
-  load.feed_class = desc.name();
   load.sample_rate = options.rows.sample_rate;
   load.sample_seed = options.rows.sample_seed;
   if (!ReadsMultiSlot(desc.name())) {
     load.make_feed = [this] { return options.feeds.Create(desc.name(), schema, desc); };
   }
   RowLoader loader(*opener, files, row_schema(), layout, *bad_lines, load);
-  Result<PassStats> stats = loader.Load(&rows, &loaded, std::move(stop));
+  Result<PassStats> stats = Caught("loading into memory", [&]() -> Result<PassStats> {
+    MR_ASSIGN(PassStats read, loader.Load(&rows, &loaded, std::move(stop)));
+    GroupRows(&read);
+    return read;
+  });
   is_loaded = stats.ok();
-  if (stats.ok()) {
-    GroupRows(&*stats);
-  } else {
+  if (!is_loaded) {
     rows.Release();
+    loaded.clear();
+    views = {};
   }
   return stats;
 }
@@ -271,14 +275,18 @@ Status InMemoryDataset::PreloadIntoMemory(std::stop_token stop) {
   Impl& impl = *impl_;
   if (impl.preload.joinable()) return AlreadyExists("a preload is under way; call WaitPreloadDone first");
   if (impl.is_loaded) return AlreadyExists("the dataset is in memory already; call ReleaseMemory before loading again");
-  impl.preload = std::jthread([&impl, stop = std::move(stop)](std::stop_token own_stop) {
-    std::stop_source any_stop;
-    const auto request = [&any_stop] { any_stop.request_stop(); };
-    const std::stop_callback on_stop(stop, request);
-    const std::stop_callback on_own_stop(std::move(own_stop), request);
-    impl.preload_result = impl.Load(any_stop.get_token());
+  return Caught("loading into memory", [&impl, &stop] {
+    impl.preload = std::jthread([&impl, stop = std::move(stop)](std::stop_token own_stop) {
+      impl.preload_result = Caught("loading into memory", [&] {
+        std::stop_source any_stop;
+        const auto request = [&any_stop] { any_stop.request_stop(); };
+        const std::stop_callback on_stop(stop, request);
+        const std::stop_callback on_own_stop(std::move(own_stop), request);
+        return impl.Load(any_stop.get_token());
+      });
+    });
+    return Status::Ok();
   });
-  return Status::Ok();
 }
 
 Result<PassStats> InMemoryDataset::WaitPreloadDone() {

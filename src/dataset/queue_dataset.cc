@@ -66,7 +66,6 @@ Status QueueDataset::BeginPass(const PassOptions& options) {
       static_cast<size_t>(impl.options.prefetch_batches > 0 ? impl.options.prefetch_batches : 2 * pass.workers);
   pass.retries = impl.desc.pipe_retries();
   pass.drop_last = impl.desc.drop_last();
-  pass.feed_class = impl.class_name();
   pass.spans = impl.options.spans;
   std::vector<std::unique_ptr<DataFeed>> feeds;
   for (int i = 0; i < pass.readers; ++i) {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "core/caught.h"
 #include "core/elapsed.h"
 #include "dataset/batch_rows.h"
 #include "dataset/line_input.h"
@@ -74,23 +75,20 @@ QueuePass::QueuePass(const QueuePassOptions& options, const InputOpener& opener,
     readers_.back()->name = "reader " + std::to_string(i);
     readers_.back()->feed = std::move(feeds[static_cast<size_t>(i)]);
   }
-  for (const std::unique_ptr<Reader>& reader : readers_) {
-    threads_.emplace_back([this, &reader = *reader] {
-      YieldToWorkers();
-      Read(reader, stop_.get_token());
-    });
-  }
+  EndWith(Caught("reading rows", [this] {
+    for (const std::unique_ptr<Reader>& reader : readers_) {
+      threads_.emplace_back([this, &reader = *reader] {
+        YieldToWorkers();
+        EndWith(Caught("reading rows", [&] { return ReadAll(reader, stop_.get_token()); }));
+      });
+    }
+    return Status::Ok();
+  }));
 }
 
 QueuePass::~QueuePass() { stop_.request_stop(); }
 
-void QueuePass::Read(Reader& reader, const std::stop_token& stop) {
-  Status status;
-  try {
-    status = ReadAll(reader, stop);
-  } catch (...) {
-    status = FeedThrew(options_.feed_class);
-  }
+void QueuePass::EndWith(Status status) {
   if (status.ok()) return;
   channel_.Close(std::move(status));
   stop_.request_stop();
@@ -144,13 +142,13 @@ Status QueuePass::ParseLines(Reader& reader, std::string_view text, uint64_t uni
   while (!text.empty()) {
     if (reader.batch == nullptr) {
       reader.batch = pool_->Take();
-      feed.Attach(reader.batch.get());
+      MR_TRY(feed.Attach(reader.batch.get()));
     }
     const size_t length = text.find('\n');
     std::string_view line = text.substr(0, length);
     text.remove_prefix(length + 1);
     if (unit == 0) line = WithoutByteOrderMark(line);
-    const LineResult result = feed.ParseLine(line);
+    MR_ASSIGN(const LineResult result, feed.ParseLine(line));
     ++reader.unreported_lines;
     if (result == LineResult::kBad) MR_TRY(ReportBadLine(reader, unit, line));
     if (const int64_t non_finite = feed.counters().non_finite; non_finite != reader.non_finite) [[unlikely]] {
@@ -162,7 +160,7 @@ Status QueuePass::ParseLines(Reader& reader, std::string_view text, uint64_t uni
     if (result != LineResult::kRow) continue;
     reader.batch->mutable_origins().push_back({file, unit});
     if (feed.rows() == options_.batch_size) {
-      feed.Detach();
+      MR_TRY(feed.Detach());
       MR_TRY(Emit(reader, std::move(reader.batch), stop));
     }
   }
@@ -194,7 +192,7 @@ Status QueuePass::EndReader(Reader& reader, const std::stop_token& stop) {
   {
     const std::lock_guard lock(remainder_mutex_);
     if (reader.batch != nullptr) {
-      reader.feed->Detach();
+      MR_TRY(reader.feed->Detach());
       remainders_.push_back(std::move(reader.batch));
     }
     if (--readers_at_work_ > 0) return Status::Ok();

@@ -25,7 +25,6 @@ struct QueuePassOptions {
   size_t prefetch_batches = 2;
   int retries = 0;
   bool drop_last = false;
-  std::string feed_class;    ///< for messages
   SpanLog* spans = nullptr;  ///< of a trace; null: none
 };
 
@@ -59,7 +58,8 @@ class QueuePass {
   /// One thread's state: block, feed, the batch it fills, what it counted.
   struct Reader;
 
-  void Read(Reader& reader, const std::stop_token& stop);
+  /// A reader's failure is the pass's.
+  void EndWith(Status status);
   Status ReadAll(Reader& reader, const std::stop_token& stop);
   Status ParseBlock(Reader& reader, const std::stop_token& stop);
   Status ParseLines(Reader& reader, std::string_view text, uint64_t unit, const std::stop_token& stop);

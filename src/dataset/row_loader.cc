@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 
+#include "core/caught.h"
 #include "core/elapsed.h"
 #include "core/hash.h"
 #include "datafeed/multi_slot_parser.h"
@@ -52,9 +53,21 @@ Result<PassStats> RowLoader::Load(PackedRows* rows, std::vector<RowHandle>* orde
     std::stop_source any_stop;
     const std::stop_callback on_stop(std::move(stop), [&any_stop] { any_stop.request_stop(); });
     std::vector<std::jthread> threads;
-    for (Reader& reader : readers) {
-      threads.emplace_back([this, &reader, &any_stop] { Read(reader, any_stop); });
-    }
+    const auto end_with = [this, &any_stop](Status status) {
+      if (status.ok()) return;
+      const std::lock_guard lock(mutex_);
+      // Those that are stopped because of it report a stop only afterwards.
+      if (first_failure_.ok()) first_failure_ = std::move(status);
+      any_stop.request_stop();
+    };
+    end_with(Caught("reading rows", [&] {
+      for (Reader& reader : readers) {
+        threads.emplace_back([this, &reader, &any_stop, &end_with] {
+          end_with(Caught("reading rows", [&] { return ReadAll(reader, any_stop.get_token()); }));
+        });
+      }
+      return Status::Ok();
+    }));
   }
   if (!first_failure_.ok()) return first_failure_;
   MR_TRY(bad_lines_->CheckShare());
@@ -74,20 +87,6 @@ Result<PassStats> RowLoader::Load(PackedRows* rows, std::vector<RowHandle>* orde
     std::vector<RowHandle>().swap(block.handles);
   }
   return Stats(readers);
-}
-
-void RowLoader::Read(Reader& reader, std::stop_source& stop) {
-  Status status;
-  try {
-    status = ReadAll(reader, stop.get_token());
-  } catch (...) {
-    status = FeedThrew(options_.feed_class);
-  }
-  if (status.ok()) return;
-  const std::lock_guard lock(mutex_);
-  // Those that are stopped because of it report a stop only afterwards.
-  if (first_failure_.ok()) first_failure_ = std::move(status);
-  stop.request_stop();
 }
 
 Status RowLoader::ReadAll(Reader& reader, const std::stop_token& stop) {
@@ -119,7 +118,8 @@ Status RowLoader::ParseBlock(Reader& reader) {
       continue;
     }
     reader.sink.set_line(line_number);
-    if (ParseLine(reader, line) == LineResult::kBad) {
+    MR_ASSIGN(const LineResult result, ParseLine(reader, line));
+    if (result == LineResult::kBad) {
       const LineError& error = reader.feed ? reader.feed->error() : reader.parser.error();
       MR_TRY(ReportBadLine(reader, error, line_number, line));
     }
@@ -136,7 +136,7 @@ Status RowLoader::ParseBlock(Reader& reader) {
   return Status::Ok();
 }
 
-LineResult RowLoader::ParseLine(Reader& reader, std::string_view line) const {
+Result<LineResult> RowLoader::ParseLine(Reader& reader, std::string_view line) const {
   return reader.feed ? reader.feed->ParseLine(line, reader.sink) : reader.parser.ParseLine(line, reader.sink);
 }
 

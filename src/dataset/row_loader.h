@@ -27,7 +27,6 @@ class RowLoader {
     int threads = 1;
     int retries = 0;
     MultiSlotOptions lines;
-    std::string feed_class;  ///< for messages
     /// Makes a feed of a plugin's class for each thread; empty: MultiSlot text, read as `lines` says.
     std::function<Result<std::unique_ptr<DataFeed>>()> make_feed;
     double sample_rate = 1;    ///< share of the lines that is read, chosen by their places
@@ -50,8 +49,7 @@ class RowLoader {
   /// What one thread does and found.
   struct Reader;
 
-  LineResult ParseLine(Reader& reader, std::string_view line) const;
-  void Read(Reader& reader, std::stop_source& stop);
+  Result<LineResult> ParseLine(Reader& reader, std::string_view line) const;
   Status ReadAll(Reader& reader, const std::stop_token& stop);
   Status ParseBlock(Reader& reader);
   bool IsSampled(uint32_t file, uint64_t line) const;

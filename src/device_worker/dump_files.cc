@@ -13,6 +13,7 @@
 #include <optional>
 #include <thread>
 
+#include "core/caught.h"
 #include "core/channel.h"
 #include "core/file.h"
 #include "core/subprocess.h"
@@ -112,7 +113,7 @@ class DumpFiles::Part {
   }
 
   void Run() {
-    status_ = Copy();
+    status_ = Caught("the dump", [this] { return Copy(); });
     if (!status_.ok() && abandoned_.stop_requested()) {
       status_ =
           Unavailable("\"" + converter_ + "\" did not end after the stop; the dump \"" + path_ + "\" is not whole");

@@ -33,6 +33,7 @@ Status HogwildWorker::Train(BatchSource& source, std::stop_token stop) {
   if (parts_.cpu >= 0) StayOnProcessor(parts_.cpu);
   while (true) {
     const int64_t start = SteadyNanoseconds();
+    report_.input_failed = true;
     Result<BatchPtr> next = source.Next(stop);
     report_.input_failed = !next.ok();
     MR_ASSIGN(const BatchPtr batch, std::move(next));
@@ -59,10 +60,9 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanosecond
   context.stop = stop;
   const int64_t start = SteadyNanoseconds();
   const WorkerFrame& in = parts_.frames[0];
-  if (Status s = in.frame->Run(context); !s.ok()) {
-    report_.was_cut = true;
-    return s;
-  }
+  report_.was_cut = true;
+  MR_TRY(in.frame->Run(context));
+  report_.was_cut = false;
   if (turn.owns_lock()) turn.unlock();
   const int64_t run_nanoseconds = SteadyNanoseconds() - start;
   if (in.metrics != nullptr) MR_TRY(in.metrics->Add(context));

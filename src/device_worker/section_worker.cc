@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/caught.h"
 #include "core/elapsed.h"
 #include "core/words.h"
 
@@ -52,6 +53,7 @@ class SectionWorker final : public DeviceWorker {
   Status RunMiniBatch(const std::stop_token& stop);
   void Account();
   void RunSection(int section, int thread);
+  Status RunTasks(int section);
   Status RunTask(const SectionTask& task);
   Status RunBackward(const SectionTask& task);
   Status FinishMicroBatch(int number);
@@ -84,13 +86,15 @@ Status SectionWorker::Train(BatchSource& source, std::stop_token stop) {
   Status status;
   {
     std::vector<std::jthread> threads;
-    int number = 0;
-    for (int s = 0; s < pipeline_.program->sections(); ++s) {
-      for (int i = 0; i < pipeline_.schedule.concurrency[At(s)]; ++i, ++number) {
-        threads.emplace_back([this, s, number] { RunSection(s, number); });
+    status = Caught("training", [&] {
+      int number = 0;
+      for (int s = 0; s < pipeline_.program->sections(); ++s) {
+        for (int i = 0; i < pipeline_.schedule.concurrency[At(s)]; ++i, ++number) {
+          threads.emplace_back([this, s, number] { RunSection(s, number); });
+        }
       }
-    }
-    status = TrainMiniBatches(source, stop);
+      return TrainMiniBatches(source, stop);
+    });
     End();
   }
   if (pipeline_.profile) PrintProfile();
@@ -111,10 +115,9 @@ Status SectionWorker::TrainMiniBatches(BatchSource& source, const std::stop_toke
     // A worker that fails stays busy until it is Done: nobody checkpoints what a failed batch left behind.
     if (stop.stop_requested()) return Cancelled("training was stopped");
     const int64_t start = SteadyNanoseconds();
-    if (Status s = RunMiniBatch(stop); !s.ok()) {
-      report_.was_cut = true;
-      return s;
-    }
+    report_.was_cut = true;
+    MR_TRY(RunMiniBatch(stop));
+    report_.was_cut = false;
     report_.run_nanoseconds += SteadyNanoseconds() - start;
     Account();
     parts_.gate->Leave(parts_.index);
@@ -125,6 +128,7 @@ Result<bool> SectionWorker::ReadMiniBatch(BatchSource& source, const std::stop_t
   micro_batches_.clear();
   while (static_cast<int>(micro_batches_.size()) < pipeline_.micro_batches) {
     const int64_t start = SteadyNanoseconds();
+    report_.input_failed = true;
     Result<BatchPtr> next = source.Next(stop);
     report_.input_failed = !next.ok();
     MR_ASSIGN(BatchPtr batch, std::move(next));
@@ -176,6 +180,14 @@ void SectionWorker::RunSection(int section, int thread) {
   // The sections are the parallelism: matrix products stay in this thread.
   omp_set_num_threads(1);
   if (!pipeline_.cpus.empty()) StayOnProcessor(pipeline_.cpus[At(thread)]);
+  Status status = Caught("training", [this, section] { return RunTasks(section); });
+  if (status.ok()) return;
+  const std::lock_guard lock(mutex_);
+  if (failure_.ok()) failure_ = std::move(status).Context("section " + std::to_string(section));
+  changed_.notify_all();
+}
+
+Status SectionWorker::RunTasks(int section) {
   std::unique_lock lock(mutex_);
   while (true) {
     const int64_t start = SteadyNanoseconds();
@@ -185,12 +197,12 @@ void SectionWorker::RunSection(int section, int thread) {
       task = running_ ? schedule_.Take(section) : std::nullopt;
       return task.has_value();
     });
-    if (!task.has_value()) return;
+    if (!task.has_value()) return Status::Ok();
     // Taking a scope from a queue makes room there.
     changed_.notify_all();
     lock.unlock();
     const int64_t begin = SteadyNanoseconds();
-    Status status = RunTask(*task);
+    const Status status = RunTask(*task);
     const int64_t nanoseconds = SteadyNanoseconds() - begin;
     lock.lock();
     SectionTimes& times = times_[At(section)];
@@ -198,11 +210,8 @@ void SectionWorker::RunSection(int section, int thread) {
     times.wait_nanoseconds += begin - start;
     const bool is_update = task->kind == SectionTask::Kind::kUpdate;
     (is_update ? times.update_nanoseconds : times.run_nanoseconds) += nanoseconds;
-    if (status.ok()) {
-      schedule_.Done(*task);
-    } else if (failure_.ok()) {
-      failure_ = std::move(status).Context("section " + std::to_string(section));
-    }
+    MR_TRY(status);
+    schedule_.Done(*task);
     changed_.notify_all();
   }
 }

@@ -4,7 +4,6 @@
 
 #include "core/exception_text.h"
 #include "data_feed.pb.h"
-#include "datafeed/checked_feed.h"
 #include "datafeed/column_sink.h"
 #include "datafeed/put_row.h"
 #include "plugin/c_open_args.h"
@@ -43,13 +42,19 @@ class CParserFeed final : public DataFeed {
     return InvalidConfig(where_ + " cannot be opened: " + error_text_.text(where_, " gives no reason"));
   }
 
-  void Attach(SlotBatch* batch) override { sink_.Attach(batch); }
-  void Detach() override { sink_.Detach(); }
+  Status Attach(SlotBatch* batch) override {
+    sink_.Attach(batch);
+    return Status::Ok();
+  }
+  Status Detach() override {
+    sink_.Detach();
+    return Status::Ok();
+  }
   int rows() const override { return sink_.rows(); }
   const LineError& error() const override { return error_; }
   const ValueCounters& counters() const override { return counters_; }
 
-  LineResult ParseLine(std::string_view line) override {
+  Result<LineResult> ParseLine(std::string_view line) override {
     row_.Clear();
     int result = MILLRACE_FAILED;
     try {
@@ -58,7 +63,7 @@ class CParserFeed final : public DataFeed {
       return Bad("", where_ + " threw " + DescribeException());
     }
     if (const std::string text = row_.NoMemory(); !text.empty()) {
-      throw FeedFault(Unavailable(where_ + ": slot \"" + SlotName(row_.column()) + "\": " + text));
+      return Unavailable("data_desc.name: " + where_ + ": slot \"" + SlotName(row_.column()) + "\": " + text);
     }
     if (result == MILLRACE_NONE && !error_text_.overran()) {
       ++counters_.blank_lines;

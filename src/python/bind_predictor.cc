@@ -126,13 +126,9 @@ class PyPredictor {
       MR_ASSIGN(const std::unique_ptr<DataFeed> feed, environment.feeds.Create(feed_class, schema, desc));
       MR_ASSIGN(const std::unique_ptr<PredictSession> session,
                 PredictSession::Create(*predictor_, schema, kRowsAtOnce));
-      try {
-        MR_TRY(ScoreLines(text, schema, *feed, *session, stop, &scores));
-        zeros_dropped = feed->counters().zeros_dropped;
-        return true;
-      } catch (...) {
-        return FeedThrew(feed_class);
-      }
+      MR_TRY(ScoreLines(text, schema, *feed, *session, stop, &scores));
+      zeros_dropped = feed->counters().zeros_dropped;
+      return true;
     });
     return py::make_tuple(ToScores(scores), zeros_dropped);
   }
@@ -186,18 +182,19 @@ class PyPredictor {
     for (size_t start = 0; start < text.size();) {
       if (stop.stop_requested()) return Cancelled("interrupted");
       batch.Clear();
-      feed.Attach(&batch);
+      MR_TRY(feed.Attach(&batch));
       while (start < text.size() && feed.rows() < kRowsAtOnce) {
         const size_t end = std::min(text.find('\n', start), text.size());
         ++number;
-        if (feed.ParseLine({padded.data() + start, end - start}) == LineResult::kBad) {
-          feed.Detach();
+        MR_ASSIGN(const LineResult result, feed.ParseLine({padded.data() + start, end - start}));
+        if (result == LineResult::kBad) {
+          MR_TRY(feed.Detach());
           return feed.error().ToStatus("lines", number);
         }
         start = end + 1;
       }
       const int rows = feed.rows();
-      feed.Detach();
+      MR_TRY(feed.Detach());
       if (rows == 0) continue;
       MR_ASSIGN(const std::span<const float> some, session.Run(batch));
       scores->insert(scores->end(), some.begin(), some.end());

@@ -2,25 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <new>
-#include <string>
-#include <system_error>
 #include <utility>
 
+#include "core/caught.h"
+
 namespace millrace {
-namespace {
-
-// A thread is where memory that runs out, which tensors report by throwing, becomes a failure.
-Status Guarded(const Prefetcher::Work& work, int thread, const std::stop_token& stop) {
-  try {
-    return work(thread, stop);
-  } catch (const std::bad_alloc& error) {
-    return Unavailable(std::string("no memory to read ahead: ") + error.what());
-  }
-}
-
-}  // namespace
-
 Prefetcher::Prefetcher(int threads, size_t capacity, Work work)
     : thread_count_(threads),
       capacity_(capacity),
@@ -30,21 +16,18 @@ Prefetcher::Prefetcher(int threads, size_t capacity, Work work)
 
 Status Prefetcher::Start() {
   running_ = thread_count_;
-  try {
+  Status started = Caught("reading ahead", [this] {
     for (int i = 0; i < thread_count_; ++i) {
       threads_.emplace_back([this, i](const std::stop_token& stop) { Run(i, stop); });
     }
     return Status::Ok();
-  } catch (const std::system_error& error) {
-    const size_t started = threads_.size();
-    Stop();
-    return Unavailable("the system has no room for another thread to read ahead, after " + std::to_string(started) +
-                       " of " + std::to_string(thread_count_) + " (ulimit -u, ulimit -v): " + error.code().message());
-  }
+  });
+  if (!started.ok()) Stop();
+  return started;
 }
 
 void Prefetcher::Run(int thread, const std::stop_token& stop) {
-  Status status = Guarded(work_, thread, stop);
+  Status status = Caught("reading ahead", [&] { return work_(thread, stop); });
   const std::lock_guard lock(mutex_);
   const bool is_last = --running_ == 0;
   if (is_closed_ || (status.ok() && !is_last)) return;

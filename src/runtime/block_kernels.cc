@@ -53,9 +53,10 @@ Status ByPlugin(const Status& failure, const std::string& plugin, bool is_stoppi
 
 // Memory that runs out is the one exception that a kernel of ours, or a container in it, throws; a plugin's may throw
 // any.
-Status RunKernel(OpKernel& kernel, const RunContext& context, const Executable& executable, int block, size_t index) {
+template <class Run>
+Status RunKernel(const Run& run, const Executable& executable, int block, size_t index) {
   try {
-    return kernel.Run(context);
+    return run();
   } catch (const NoMemory& error) {
     return Unavailable(error.what());
   } catch (const std::bad_alloc&) {
@@ -96,9 +97,12 @@ Result<std::unique_ptr<BlockKernels>> BlockKernels::Create(const Executable& exe
 Status BlockKernels::Run(const RunContext& context, OpRange ops) {
   for (size_t i = ops.begin; i < ops.end; ++i) {
     const int64_t start = nanoseconds_.empty() ? 0 : SteadyNanoseconds();
-    Status s = awaited_[i].empty() ? Status::Ok() : awaited_[i].Check(*executable_);
-    if (s.ok()) s = RunKernel(*kernels_[i], context, *executable_, block_, i);
-    if (s.ok() && !output_checks_[i].empty()) s = output_checks_[i].Check(context.rows);
+    const auto run = [&]() -> Status {
+      if (!awaited_[i].empty()) MR_TRY(awaited_[i].Check(*executable_));
+      MR_TRY(kernels_[i]->Run(context));
+      return output_checks_[i].empty() ? Status::Ok() : output_checks_[i].Check(context.rows);
+    };
+    Status s = RunKernel(run, *executable_, block_, i);
     if (!s.ok()) {
       failed_op_ = i;
       const OpDesc& op = executable_->ops(block_)[i];

@@ -6,6 +6,7 @@
 #include <limits>
 #include <thread>
 
+#include "core/caught.h"
 #include "datafeed/input_opener.h"
 
 namespace millrace {
@@ -79,17 +80,23 @@ Result<EvalReport> Evaluator::Run(const RunState& state, std::stop_token stop) {
   options.ordered = job_->desc().update_mode() == TrainerDesc::SERIAL;
   MR_TRY(dataset.BeginPass(options));
   std::stop_source failed;
+  Status first;
   {
     std::stop_callback forward(stop, [&failed] { failed.request_stop(); });
     std::vector<std::jthread> threads;
-    for (size_t i = 0; i < readers_.size(); ++i) {
-      threads.emplace_back([this, i, &dataset, &failed] {
-        readers_[i].status = RunReader(readers_[i], dataset.source(static_cast<int>(i)), failed.get_token());
-        if (!readers_[i].status.ok()) failed.request_stop();
-      });
-    }
+    first = Caught("an evaluation", [&] {
+      for (size_t i = 0; i < readers_.size(); ++i) {
+        threads.emplace_back([this, i, &dataset, &failed] {
+          readers_[i].status = Caught("an evaluation", [&] {
+            return RunReader(readers_[i], dataset.source(static_cast<int>(i)), failed.get_token());
+          });
+          if (!readers_[i].status.ok()) failed.request_stop();
+        });
+      }
+      return Status::Ok();
+    });
+    if (!first.ok()) failed.request_stop();
   }
-  Status first;
   for (Reader& reader : readers_) {
     const bool better = first.ok() || first.code() == StatusCode::kCancelled;
     if (better && !reader.status.ok()) first = reader.status;

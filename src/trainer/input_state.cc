@@ -5,11 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
-#include <system_error>
 #include <thread>
 
+#include "core/caught.h"
 #include "core/crc32c.h"
 #include "core/file.h"
 
@@ -58,21 +59,27 @@ Result<std::vector<StoredInputState>> LookAtInputs(const std::vector<std::string
   std::atomic<size_t> next{0};
   std::atomic<size_t> done{0};
   const auto look = [&](const auto& after_each) {
-    for (size_t i = next++; i < files.size() && !stop.stop_requested(); i = next++) {
-      states[i] = LookAtInput(files[i]);
-      after_each(++done);
-    }
+    return Caught("a look at the input files", [&] {
+      for (size_t i = next++; i < files.size() && !stop.stop_requested(); i = next++) {
+        states[i] = LookAtInput(files[i]);
+        after_each(++done);
+      }
+      return Status::Ok();
+    });
   };
+  std::array<Status, kLookingThreads> looked;
   {
     std::vector<std::jthread> others;
-    try {
+    // Those that can be had, and this one.
+    (void)Caught("a look at the input files", [&] {
       while (others.size() + 1 < std::min(kLookingThreads, files.size() / kFilesAThread)) {
-        others.emplace_back([&look] { look([](size_t) {}); });
+        others.emplace_back([&look, &status = looked[others.size()]] { status = look([](size_t) {}); });
       }
-    } catch (const std::system_error&) {  // those that could be had, and this one
-    }
-    look(show);
+      return Status::Ok();
+    });
+    looked.back() = look(show);
   }
+  for (const Status& status : looked) MR_TRY(status);
   if (done == files.size()) return states;
   return Cancelled("stopped after a look at " + std::to_string(done.load()) + " of " + std::to_string(files.size()) +
                    " input files");

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/caught.h"
 #include "datafeed/input_opener.h"
 #include "trainer/model_check.h"
 #include "trainer/operator_states.h"
@@ -158,7 +159,7 @@ Status MultiTrainer::AddPipeline(WorkerSlot& slot, int index, WorkerParts* parts
 }
 
 Result<RunReport> MultiTrainer::Run(std::stop_token stop) {
-  Result<RunReport> report = RunPasses(stop);
+  Result<RunReport> report = Caught("training", [&] { return RunPasses(stop); });
   if (hooks_.reached != nullptr) *hooks_.reached = state_;
   if (dump_files_ == nullptr || !report.ok()) return report;
   MR_TRY(dump_files_->Finish(stop));
@@ -247,7 +248,7 @@ Status MultiTrainer::PreparePass(const std::stop_token& stop) {
   auto* preparation = dynamic_cast<PassPreparation*>(&job_->dataset());
   if (preparation == nullptr) return Status::Ok();
   const auto start = Clock::now();
-  Status prepared = preparation->PreparePass(state_.epoch, stop);
+  Status prepared = Caught("the data of a pass", [&] { return preparation->PreparePass(state_.epoch, stop); });
   report_.load_seconds += Seconds(Clock::now() - start);
   if (prepared.ok()) return prepared;
   if (!stop.stop_requested()) return CheckpointAfterFailure(prepared, true);
@@ -280,17 +281,15 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
     std::vector<std::jthread> threads;
     for (size_t i = 0; i < worker_slots_.size(); ++i) {
       worker_slots_[i].worker->StartPass(i == 0 ? state_.printed_batches : 0);
-      threads.emplace_back([this, i, &dataset] {
-        WorkerSlot& slot = worker_slots_[i];
-        slot.status = slot.worker->Train(dataset.source(static_cast<int>(i)), stop_workers_.get_token());
-        if (!slot.status.ok()) {
-          if (!CanCheckpointAfter(slot)) is_sound_ = false;
-          stop_workers_.request_stop();
-        }
-        gate_->Done(static_cast<int>(i));
+      Status started = Caught("training", [&] {
+        threads.emplace_back([this, i] { RunWorker(i); });
+        return Status::Ok();
       });
+      if (started.ok()) continue;
+      worker_slots_[i].status = std::move(started);
+      EndWorker(i);
     }
-    coordinated = Coordinate(*gate_, stop);
+    coordinated = Caught("training", [&] { return Coordinate(*gate_, stop); });
     if (!coordinated.ok()) {
       stop_workers_.request_stop();
       gate_->Resume();
@@ -318,6 +317,20 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   MergePrivateVars();
   if (report_.interrupted || report_.stopped_early) return Status::Ok();
   return EndOfPass(stop);
+}
+
+void MultiTrainer::RunWorker(size_t index) {
+  WorkerSlot& slot = worker_slots_[index];
+  slot.status = Caught("training", [&] {
+    return slot.worker->Train(job_->dataset().source(static_cast<int>(index)), stop_workers_.get_token());
+  });
+  if (!slot.status.ok() && !CanCheckpointAfter(slot)) is_sound_ = false;
+  EndWorker(index);
+}
+
+void MultiTrainer::EndWorker(size_t index) {
+  if (!worker_slots_[index].status.ok()) stop_workers_.request_stop();
+  gate_->Done(static_cast<int>(index));
 }
 
 const MultiTrainer::WorkerSlot* MultiTrainer::FailedSlot() const {
@@ -463,7 +476,7 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
 
 Status MultiTrainer::Evaluate(const std::stop_token& stop) {
   MergePrivateVars();
-  Result<EvalReport> result = evaluator_->Run(state_, stop);
+  Result<EvalReport> result = Caught("an evaluation", [&] { return evaluator_->Run(state_, stop); });
   // An evaluation that a stop cut short is not the run's failure; the checkpoint comes next.
   if (!result.ok() && stop.stop_requested()) return Status::Ok();
   MR_ASSIGN(const EvalReport report, std::move(result));
@@ -503,7 +516,8 @@ std::vector<const Frame*> MultiTrainer::AllFrames() const {
 
 Status MultiTrainer::CheckpointAfterFailure(const Status& failure, bool of_files) {
   if (hooks_.checkpointer == nullptr || state_.step == last_checkpoint_step_) return failure;
-  return KeptBehind(failure, SaveCheckpoint(), state_.step, of_files);
+  const Status saved = Caught("a checkpoint", [this] { return SaveCheckpoint(); });
+  return KeptBehind(failure, saved, state_.step, of_files);
 }
 
 void MultiTrainer::Snapshot() {

@@ -64,6 +64,10 @@ class MultiTrainer final : public Trainer {
   /// Loads what the next pass needs, for input whose passes have files of their own. A stop ends the run.
   Status PreparePass(const std::stop_token& stop);
   Status RunPass(const std::stop_token& stop);
+  /// A worker's thread.
+  void RunWorker(size_t index);
+  /// The worker's status is there, and it trains no more in this pass.
+  void EndWorker(size_t index);
   Status Coordinate(PauseGate& gate, const std::stop_token& stop);
   /// While all workers stand still within a pass: whatever is due.
   Status AtBoundary(const std::stop_token& stop);

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "core/caught.h"
 #include "core/delayed_stop.h"
 #include "runtime/lod_tensor_codec.h"
 #include "trainer/model_check.h"
@@ -149,7 +150,7 @@ Result<RunReport> ReaderTrainer::Run(std::stop_token stop) {
   start_ = last_tick_ = last_checkpoint_ = Clock::now();
   pass_.epoch = state_.epoch;
   fetch_observer_->StartPass(state_.epoch, std::nullopt);
-  const Status status = job_->is_loop() ? RunLoop(stop) : RunEpochs(stop);
+  const Status status = Caught("training", [&] { return job_->is_loop() ? RunLoop(stop) : RunEpochs(stop); });
   if (hooks_.reached != nullptr) *hooks_.reached = state_;
   if (!status.ok() && status.code() == StatusCode::kCancelled && stop.stop_requested()) {
     report_.interrupted = true;
@@ -236,7 +237,8 @@ Status ReaderTrainer::AfterCutRound(size_t op, Status failure, RunContext* body)
 
 Status ReaderTrainer::CheckpointAfterFailure(const Status& failure) {
   if (hooks_.checkpointer == nullptr || state_.step == last_checkpoint_step_) return failure;
-  return KeptBehind(failure, SaveCheckpoint(), state_.step, false);
+  const Status saved = Caught("a checkpoint", [this] { return SaveCheckpoint(); });
+  return KeptBehind(failure, saved, state_.step, false);
 }
 
 Status ReaderTrainer::RunEpochs(const std::stop_token& stop) {
@@ -248,7 +250,7 @@ Status ReaderTrainer::RunEpochs(const std::stop_token& stop) {
   // The reader's position is that of a checkpoint, or where the call before this one left it: at the end, mostly.
   bool may_start_over = state_.readers.empty();
   while (state_.epoch < job_->passes()) {
-    Result<bool> waited = HasNextStep(stop);
+    Result<bool> waited = Caught("a reader", [&] { return HasNextStep(stop); });
     if (!waited.ok() && waited.status().code() != StatusCode::kCancelled)
       return CheckpointAfterFailure(waited.status());
     if (!waited.ok()) MR_TRY(SaveCheckpoint());

@@ -147,6 +147,9 @@ TEST_F(CPluginTest, AFeedOfTheCppTierIsHeldToWhatFeedsPromise) {
   const std::map<std::string, std::string> said = {
       {"no row", "data_desc.name: " + who + "says that it made a row, and made none"},
       {"odd", "data_desc.name: " + who + "gave the result 77, which there is not"},
+      {"fails", "data_desc.name: " + who.substr(0, who.size() - 1) + ": the device is gone"},
+      {"stops",
+       "data_desc.name: " + who + "ends its work as if it had been asked to stop, and nobody has asked: enough"},
       {"silent", second + "refuses the line and gives no reason"},
       {"two", "data_desc.name: " + who + "counts 3 rows behind a line that gave one to 1"},
       {"bad with a row", "data_desc.name: " + who + "counts 2 rows behind a line that gave none to 1"},

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <future>
+#include <new>
+#include <stdexcept>
 
 namespace millrace {
 namespace {
@@ -87,6 +89,20 @@ TEST(Prefetcher, GivesWhatThereIsToWhoTakesOneAtATime) {
   auto waiting = std::async(std::launch::async, [&] { return prefetcher.Next(&item, 1, stop.get_token()); });
   stop.request_stop();
   EXPECT_EQ(waiting.get().status().code(), StatusCode::kCancelled);
+}
+
+TEST(Prefetcher, WhatAThreadThrowsIsTheReadersFailure) {
+  for (const bool is_memory : {true, false}) {
+    Prefetcher prefetcher(3, 10, [is_memory](int, const std::stop_token&) -> Status {
+      if (is_memory) throw std::bad_alloc();
+      throw std::logic_error("no idea");
+    });
+    Prefetcher::Item item;
+    const Status status = prefetcher.Next(&item, 1, {}).status();
+    EXPECT_EQ(status.code(), is_memory ? StatusCode::kUnavailable : StatusCode::kInternal);
+    EXPECT_TRUE(status.message().starts_with(is_memory ? "no memory for reading ahead: "
+                                                       : "reading ahead threw std::logic_error: no idea"));
+  }
 }
 
 TEST(Prefetcher, AFailureComesBehindTheItemsBeforeIt) {

@@ -58,14 +58,14 @@ TEST_F(QualityWatchTest, CalibrationIsBestAtOne) {
   EXPECT_EQ(Bests(KeepBest("calibration"), "calibration", {0.7, 1.2, 1.4, 0.9}), "1101");
 }
 
-// A name says nothing: one that rises was taken for one that falls, and its worst model kept.
-TEST_F(QualityWatchTest, ANewMetricSaysItselfWhichOfItsValuesAreBetter) {
+// A name says nothing: a new metric that rises was taken for one that falls, and its worst model kept.
+TEST_F(QualityWatchTest, AMetricsEntryAndNotItsNameSaysWhichOfItsValuesAreBetter) {
   Environment environment = CopyOf(DefaultEnvironment());
   environment.metrics = MetricRegistry();
   for (const auto& [name, doc, info] : DefaultEnvironment().metrics.entries()) {
     MetricInfo mine = info;
-    if (name == "AUC") mine.printed_name = "share_found";
-    if (name == "LOGLOSS") mine.printed_name = "auc_error";
+    if (name == "AUC") mine.better = MetricBetter::kLower;
+    if (name == "LOGLOSS") mine.better = MetricBetter::kHigher;
     ASSERT_TRUE(environment.metrics.Add(name, doc, std::move(mine)).ok());
   }
   const auto bests = [&](const std::string& metric) {
@@ -80,8 +80,8 @@ TEST_F(QualityWatchTest, ANewMetricSaysItselfWhichOfItsValuesAreBetter) {
     }
     return found;
   };
-  EXPECT_EQ(bests("share_found"), "1101");
-  EXPECT_EQ(bests("auc_error"), "1010");
+  EXPECT_EQ(bests("auc"), "1010");
+  EXPECT_EQ(bests("logloss"), "1101");
 }
 
 TEST_F(QualityWatchTest, AValueThatIsNoNumberIsNeverTheBest) {

@@ -10,10 +10,10 @@ using namespace millrace;  // NOLINT(google-build-using-namespace)
 
 class ThrowingFeed : public DataFeed {
  public:
-  void Attach(SlotBatch*) override {}
-  void Detach() override {}
+  Status Attach(SlotBatch*) override { return Status::Ok(); }
+  Status Detach() override { return Status::Ok(); }
   int rows() const override { return 0; }
-  LineResult ParseLine(std::string_view) override { throw std::logic_error("no idea"); }
+  Result<LineResult> ParseLine(std::string_view) override { throw std::logic_error("no idea"); }
   const LineError& error() const override { return error_; }
   const ValueCounters& counters() const override { return counters_; }
 

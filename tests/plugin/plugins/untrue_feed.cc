@@ -12,21 +12,25 @@ class UntrueFeed : public DataFeed {
  public:
   explicit UntrueFeed(const SlotSchema& schema) : sink_(schema) {}
 
-  void Attach(SlotBatch* batch) override {
+  Status Attach(SlotBatch* batch) override {
     batch_ = batch;
     sink_.Attach(batch);
     more_ = 0;
+    return Status::Ok();
   }
-  void Detach() override {
+  Status Detach() override {
     sink_.Detach();
     if (!cuts_) batch_->column(2).offsets.back() = 0;
     cuts_ = true;
+    return Status::Ok();
   }
   int rows() const override { return sink_.rows() + more_; }
-  LineResult ParseLine(std::string_view line) override {
+  Result<LineResult> ParseLine(std::string_view line) override {
     if (line == "no row") return LineResult::kRow;
     if (line == "odd") return static_cast<LineResult>(77);
     if (line == "silent") return LineResult::kBad;
+    if (line == "fails") return Unavailable("the device is gone");
+    if (line == "stops") return Cancelled("enough");
     cuts_ = line != "offsets";
     if (line == "two") more_ = 1;
     sink_.BeginRow();

@@ -1,0 +1,300 @@
+// What is thrown in a thread of a run is the run's failure: memory that ran out, or a mistake.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <thread>
+
+#include "app/default_environment.h"
+#include "data_feed.pb.h"
+#include "e2e/small_job.h"
+#include "threads_now.h"
+#include "trainer/fetch_handler.h"
+#include "trainer/in_process.h"
+
+namespace millrace {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr int kRows = 32 * 60;
+constexpr char kNoMemory[] = "no memory for ";
+constexpr char kIsKept[] = "what was trained before is kept: --resume=auto goes on from step ";
+
+/// Throws when it is called for the last time of `calls`; never when that is 0.
+class Fuse {
+ public:
+  void Set(int calls, std::function<void()> burn) {
+    left_ = calls;
+    burn_ = std::move(burn);
+  }
+  void Step() {
+    if (left_.fetch_sub(1) == 1) burn_();
+  }
+
+ private:
+  std::atomic<int> left_{0};
+  std::function<void()> burn_;
+};
+
+Fuse in_training;    // the sources of "ThrowingDataset"
+Fuse in_evaluation;  // the same
+Fuse in_feed;        // lines of "ThrowingFeed"
+std::atomic<int> observed{0};
+
+void RunOutOfMemory() { throw std::bad_alloc(); }
+void Mistake() { throw std::logic_error("no idea"); }
+
+/// A QueueDataset whose sources throw.
+class ThrowingDataset final : public Dataset {
+ public:
+  ThrowingDataset(std::unique_ptr<Dataset> real, Fuse& fuse) : real_(std::move(real)), fuse_(&fuse) {}
+
+  static Result<std::unique_ptr<Dataset>> Make(const DataFeedDesc& desc, std::vector<std::string> files,
+                                               const DataFeedFactory& feeds, const DatasetSettings& settings) {
+    Fuse& fuse = files.size() == 1 ? in_evaluation : in_training;
+    MR_ASSIGN(std::unique_ptr<Dataset> real,
+              DatasetFactory::Builtin().Create("QueueDataset", desc, std::move(files), feeds, settings));
+    return std::unique_ptr<Dataset>(std::make_unique<ThrowingDataset>(std::move(real), fuse));
+  }
+
+  Status BeginPass(const PassOptions& options) override {
+    MR_TRY(real_->BeginPass(options));
+    sources_.clear();
+    for (int i = 0; i < options.workers; ++i) sources_.emplace_back(real_->source(i), *fuse_);
+    return Status::Ok();
+  }
+  BatchSource& source(int worker) override { return sources_[static_cast<size_t>(worker)]; }
+  Result<PassStats> EndPass() override { return real_->EndPass(); }
+  const std::vector<std::string>& files() const override { return real_->files(); }
+  const SlotSchema& schema() const override { return real_->schema(); }
+
+ private:
+  class Source final : public BatchSource {
+   public:
+    Source(BatchSource& real, Fuse& fuse) : real_(&real), fuse_(&fuse) {}
+    Result<BatchPtr> Next(std::stop_token stop) override {
+      fuse_->Step();
+      return real_->Next(std::move(stop));
+    }
+
+   private:
+    BatchSource* real_;
+    Fuse* fuse_;
+  };
+
+  std::unique_ptr<Dataset> real_;
+  Fuse* fuse_;
+  std::vector<Source> sources_;
+};
+
+/// A MultiSlotDataFeed whose lines throw.
+class ThrowingFeed final : public DataFeed {
+ public:
+  explicit ThrowingFeed(std::unique_ptr<DataFeed> real) : real_(std::move(real)) {}
+
+  static Result<std::unique_ptr<DataFeed>> Make(const SlotSchema& schema, const DataFeedDesc& desc) {
+    MR_ASSIGN(std::unique_ptr<DataFeed> real, DataFeedFactory::Builtin().Create("MultiSlotDataFeed", schema, desc));
+    return std::unique_ptr<DataFeed>(std::make_unique<ThrowingFeed>(std::move(real)));
+  }
+
+  Status Attach(SlotBatch* batch) override { return real_->Attach(batch); }
+  Status Detach() override { return real_->Detach(); }
+  int rows() const override { return real_->rows(); }
+  Result<LineResult> ParseLine(std::string_view line) override {
+    in_feed.Step();
+    return real_->ParseLine(line);
+  }
+  const LineError& error() const override { return real_->error(); }
+  const ValueCounters& counters() const override { return real_->counters(); }
+
+ private:
+  std::unique_ptr<DataFeed> real_;
+};
+
+Fuse in_metric;  // batches of "AUC"
+
+class ThrowingMetric final : public Metric {
+ public:
+  int size() const override { return 1; }
+  void Add(const MetricRows&, MetricSums&) const override { in_metric.Step(); }
+  double Compute(std::span<const double>) const override { return 0; }
+};
+
+const Environment& ThrowingEnvironment() {
+  static const Environment environment = [] {
+    Environment made = MakeDefaultEnvironment().value();
+    EXPECT_TRUE(made.datasets.Add("ThrowingDataset", "throws", ThrowingDataset::Make).ok());
+    EXPECT_TRUE(made.feeds.Add("ThrowingFeed", ThrowingFeed::Make).ok());
+    made.metrics = MetricRegistry();
+    EXPECT_TRUE(made.metrics
+                    .Add("AUC", "throws",
+                         {"auc", MetricLabels::kAny, MetricBetter::kHigher,
+                          [] { return std::unique_ptr<Metric>(std::make_unique<ThrowingMetric>()); }})
+                    .ok());
+    for (const auto& [name, doc, info] : DefaultEnvironment().metrics.entries()) {
+      if (name == "AUC") continue;
+      EXPECT_TRUE(made.metrics.Add(name, doc, info).ok());
+    }
+    return made;
+  }();
+  return environment;
+}
+
+class ThrowingHandler final : public FetchHandler {
+ public:
+  std::map<std::string, std::string> variables() const override { return {{"loss", "loss"}}; }
+  double period_seconds() const override { return 0; }
+  Status Handle(const std::map<std::string, const Tensor*>&) override {
+    ++observed;
+    fuse.Step();
+    return Status::Ok();
+  }
+  Fuse fuse;
+};
+
+class KeptSteps final : public Checkpointer {
+ public:
+  Status Save(const RunState& state, bool) override {
+    steps.push_back(state.step);
+    return Status::Ok();
+  }
+  std::vector<int64_t> steps;
+};
+
+/// One for each trainer.
+class ThrownTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    in_training.Set(0, nullptr);
+    in_evaluation.Set(0, nullptr);
+    in_feed.Set(0, nullptr);
+    in_metric.Set(0, nullptr);
+    observed = 0;
+  }
+
+  /// The failure of a run, all of whose threads are gone by then.
+  Status Train(const std::string& text, const std::vector<std::string>& overrides = {"update_mode=SERIAL"}) {
+    ConfigRequest request;
+    request.file = small_.DeepJob(std::string(GetParam()) + text);
+    request.overrides = overrides;
+    request.known = NamesOf(ThrowingEnvironment());
+    MR_ASSIGN(LoadedConfig config, LoadTrainerDesc(request));
+    MR_ASSIGN(const std::unique_ptr<Job> job, Job::Create(std::move(config), ThrowingEnvironment(), "", &handler_));
+    MR_TRY(job->InitParameters());
+    const int before = ThreadsNow();
+    Status status;
+    {
+      MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(*job, {&saved_, nullptr, nullptr, {}}));
+      status = trainer->Run({}).status();
+    }
+    EXPECT_EQ(ThreadsOnce(before), before);
+    return status;
+  }
+
+  const SmallJob small_{kRows, 3};
+  ThrowingHandler handler_;
+  KeptSteps saved_;
+};
+
+TEST_P(ThrownTest, AnObserverWithoutMemoryEndsTheRunBehindItsLastCheckpoint) {
+  handler_.fuse.Set(20, RunOutOfMemory);
+  const Status status = Train("checkpoint { every_steps: 8 }");
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr(std::string(kNoMemory) + "training: smaller batches"));
+  EXPECT_THAT(status.message(), HasSubstr("the checkpoint of step 16 is from before that"));
+  EXPECT_THAT(saved_.steps, ElementsAre(8, 16)) << "what a failed batch left was saved";
+}
+
+TEST_P(ThrownTest, AMetricWithoutMemoryEndsTheRunBehindItsLastCheckpoint) {
+  in_metric.Set(20, RunOutOfMemory);
+  const Status status = Train("checkpoint { every_steps: 8 }");
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr(std::string(kNoMemory) + "training: smaller batches"));
+  EXPECT_THAT(status.message(), HasSubstr("the checkpoint of step 16 is from before that"));
+  EXPECT_THAT(saved_.steps, ElementsAre(8, 16));
+}
+
+TEST_P(ThrownTest, AMetricWithoutMemoryEndsTheOtherWorkersToo) {
+  in_metric.Set(100, RunOutOfMemory);
+  const Status status = Train("epochs: 100000 checkpoint { every_epochs: 0 }", {"thread_num=3"});
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(saved_.steps, ElementsAre());
+}
+
+TEST_P(ThrownTest, AMistakeInAnObserverEndsTheOtherWorkersToo) {
+  handler_.fuse.Set(3, Mistake);
+  const Status status = Train("epochs: 100000 checkpoint { every_epochs: 0 }", {"thread_num=3"});
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_THAT(status.message(), HasSubstr("training threw std::logic_error: no idea"));
+  EXPECT_THAT(saved_.steps, ElementsAre());
+}
+
+TEST_P(ThrownTest, ASourceWithoutMemoryLeavesACheckpointOfTheBatchesBeforeIt) {
+  in_training.Set(21, RunOutOfMemory);
+  const Status status = Train("dataset { class_name: \"ThrowingDataset\" }");
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr(std::string(kNoMemory) + "training"));
+  EXPECT_THAT(status.message(), HasSubstr(std::string(kIsKept) + "20"));
+  EXPECT_THAT(saved_.steps, ElementsAre(20));
+}
+
+TEST_P(ThrownTest, ASourceWithoutMemoryEndsTheOtherWorkersToo) {
+  in_training.Set(40, RunOutOfMemory);
+  const Status status = Train("epochs: 100000 dataset { class_name: \"ThrowingDataset\" }", {"thread_num=3"});
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr(kIsKept));
+  EXPECT_EQ(saved_.steps.size(), 1U);
+}
+
+TEST_P(ThrownTest, AFeedWithoutMemoryLeavesACheckpointOfTheBatchesBeforeIt) {
+  in_feed.Set(kRows - 1, [] {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (observed == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    RunOutOfMemory();
+  });
+  const Status status = Train("", {"update_mode=SERIAL", "data_desc.name=ThrowingFeed"});
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr(std::string(kNoMemory) + "reading rows"));
+  EXPECT_THAT(status.message(), HasSubstr(kIsKept));
+  EXPECT_EQ(saved_.steps.size(), 1U);
+}
+
+TEST_P(ThrownTest, AFeedWithoutMemoryEndsTheLoadIntoMemory) {
+  for (const char* preload : {"false", "true"}) {
+    in_feed.Set(100, RunOutOfMemory);
+    const Status status = Train("dataset { class_name: \"InMemoryDataset\" }",
+                                {"data_desc.name=ThrowingFeed", std::string("dataset.preload=") + preload});
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+    EXPECT_THAT(status.message(), HasSubstr(std::string(kNoMemory) + "reading rows"));
+  }
+  EXPECT_THAT(saved_.steps, ElementsAre());
+}
+
+TEST_P(ThrownTest, AnEvaluationWithoutMemoryLeavesACheckpointOfWhatWasTrained) {
+  in_evaluation.Set(3, RunOutOfMemory);
+  const Status status = Train("dataset { class_name: \"ThrowingDataset\" } eval { every_steps: 12 filelist: \"" +
+                              small_.files()[0] + "\" }");
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr(std::string(kNoMemory) + "an evaluation"));
+  EXPECT_THAT(status.message(), HasSubstr(std::string(kIsKept) + "12"));
+  EXPECT_THAT(saved_.steps, ElementsAre(12));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Trainers, ThrownTest,
+    testing::Values("",
+                    "class_name: \"PipelineTrainer\" device_worker_name: \"SectionWorker\" section_param { "
+                    "section_config { section_out_var_names: \"h.0\" } section_config {} num_microbatches: 4 } "),
+    [](const auto& trainer) { return trainer.index == 0 ? "MultiTrainer" : "PipelineTrainer"; });
+
+}  // namespace
+}  // namespace millrace
