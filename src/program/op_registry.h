@@ -124,6 +124,9 @@ class GradContext {
 
 inline constexpr std::string_view kEmptyVar = "@EMPTY@";
 
+/// The device that kernels are for unless they say otherwise.
+inline constexpr std::string_view kCpu = "cpu";
+
 struct ArgInfo {
   std::string name;
   std::string doc;

@@ -14,7 +14,7 @@ void Variable::CheckIs(const std::type_info& wanted) const {
 
 Variable* Scope::Var(std::string_view name) {
   auto it = vars_.find(name);
-  if (it == vars_.end()) it = vars_.emplace(std::string(name), std::make_unique<Variable>()).first;
+  if (it == vars_.end()) it = vars_.emplace(std::string(name), std::make_unique<Variable>(*device_)).first;
   return it->second.get();
 }
 

@@ -4,20 +4,23 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include "core/status.h"
+#include "runtime/device.h"
 
 namespace millrace {
 
 /// A named place for one value of any type: a Tensor, SelectedRows, a table, a reader.
 ///
-/// The value is made at the first GetMutable<T>() and lives as long as the variable. Asking for another type than the
-/// one held throws std::invalid_argument.
+/// The value is made at the first GetMutable<T>(), on the variable's device if values of its type lie on one, and lives
+/// as long as the variable. Asking for another type than the one held throws std::invalid_argument.
 class Variable {
  public:
-  Variable() = default;
+  explicit Variable(const Device& device = Cpu()) : device_(&device) {}
   Variable(const Variable&) = delete;
   Variable& operator=(const Variable&) = delete;
 
@@ -33,11 +36,11 @@ class Variable {
   }
   template <class T>
   T* GetMutable() {
-    if (holder_ == nullptr) holder_ = std::make_unique<Holder<T>>();
+    if (holder_ == nullptr) holder_ = Make<T>();
     CheckIs(typeid(T));
     return &static_cast<Holder<T>&>(*holder_).value;
   }
-  /// Puts a value in place of what is held; for values that cannot be made empty.
+  /// Puts a value in place of what is held; for values that cannot be made empty, and those of the right device.
   template <class T>
   void Set(T value) {
     holder_ = std::make_unique<Holder<T>>(std::move(value));
@@ -55,8 +58,17 @@ class Variable {
     const std::type_info& type() const override { return typeid(T); }
     T value;
   };
+  template <class T>
+  std::unique_ptr<HolderBase> Make() const {
+    if constexpr (std::is_constructible_v<T, const Device&>) {
+      return std::make_unique<Holder<T>>(T(*device_));
+    } else {
+      return std::make_unique<Holder<T>>();
+    }
+  }
   void CheckIs(const std::type_info& wanted) const;
 
+  const Device* device_;
   std::unique_ptr<HolderBase> holder_;
 };
 
@@ -64,10 +76,14 @@ class Variable {
 ///
 /// The root scope holds what outlives a batch (parameters, optimizer state, tables); each worker's frame has a child
 /// of its own for the rest. Names are looked up when a frame is made, never in a batch. Var() is not thread-safe;
-/// Find() is, as long as nobody adds. Pointers stay valid as long as the scope.
+/// Find() is, as long as nobody adds. Pointers stay valid as long as the scope. The variables that it makes lie on one
+/// device.
 class Scope {
  public:
-  explicit Scope(Scope* parent = nullptr) : parent_(parent) {}
+  /// On the device of `parent`, or on another one.
+  explicit Scope(Scope* parent) : Scope(parent, parent->device()) {}
+  Scope(Scope* parent, const Device& device) : parent_(parent), device_(&device) {}
+  explicit Scope(const Device& device = Cpu()) : device_(&device) {}
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
@@ -79,9 +95,11 @@ class Scope {
   bool Owns(std::string_view name) const { return vars_.find(name) != vars_.end(); }
   /// Names in this scope, sorted.
   std::vector<std::string> Names() const;
+  const Device& device() const { return *device_; }
 
  private:
-  Scope* parent_;
+  Scope* parent_ = nullptr;
+  const Device* device_;
   std::map<std::string, std::unique_ptr<Variable>, std::less<>> vars_;
 };
 

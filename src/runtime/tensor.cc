@@ -1,7 +1,6 @@
 #include "runtime/tensor.h"
 
 #include <glog/logging.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -9,14 +8,6 @@
 
 namespace millrace {
 namespace {
-
-constexpr size_t kAlignment = 64;
-
-// From here on a tensor asks for huge pages: random rows of an embedding matrix are then found twice as fast.
-constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kHugeFrom = 2 * kHugePage;
-
-size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
 // Half of what a size_t counts, so that what is added for growth counts too.
 constexpr size_t kMostBytes = SIZE_MAX / 2;
@@ -42,7 +33,13 @@ const void* Tensor::Raw(DType type) const {
     throw std::invalid_argument("a tensor of " + std::string(DTypeName(dtype_)) + " was taken for one of " +
                                 std::string(DTypeName(type)));
   }
+  CheckOnHost();
   return data_;
+}
+
+void Tensor::ThrowNotOn(const Device& other) const {
+  throw std::invalid_argument("a tensor in the memory of device \"" + device().name() +
+                              "\" was taken for one in that of \"" + other.name() + "\"");
 }
 
 void* Tensor::ResizeRaw(DType type, const Dims& dims) {
@@ -51,22 +48,12 @@ void* Tensor::ResizeRaw(DType type, const Dims& dims) {
                                 dims.ToString());
   }
   const size_t bytes = BytesOf(type, dims);
-  if (buffer_ == nullptr || bytes > capacity_) {
-    // Half as much again, so that a batch a little larger than the last one does not allocate each time.
-    const size_t least = std::max(bytes, capacity_ + capacity_ / 2) + 1;
-    const size_t alignment = least >= kHugeFrom ? kHugePage : kAlignment;
-    const size_t wanted = RoundUp(least, alignment);
-    void* memory = std::aligned_alloc(alignment, wanted);
-    if (memory == nullptr) throw NoMemory(type, dims);
-    if (alignment == kHugePage) madvise(memory, wanted, MADV_HUGEPAGE);  // a wish: small pages work as well
-    buffer_.reset(memory);
-    capacity_ = wanted;
-  }
+  if (!buffer_.Reserve(bytes)) throw NoMemory(type, dims);
   dtype_ = type;
   dims_ = dims;
-  data_ = buffer_.get();
+  data_ = buffer_.data();
   lod_ = {};
-  return buffer_.get();
+  return buffer_.data();
 }
 
 void Tensor::View(DType type, const Dims& dims, const void* data) {
@@ -78,6 +65,7 @@ void Tensor::View(DType type, const Dims& dims, const void* data) {
 
 void Tensor::ViewOf(const Tensor& other, const Dims& dims) {
   DCHECK_EQ(other.numel(), dims.numel());
+  if (&other.device() != &device()) other.ThrowNotOn(device());
   View(other.dtype_, dims, other.data_);
   lod_ = other.lod_;
 }

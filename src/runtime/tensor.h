@@ -2,8 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,26 +9,36 @@
 #include "core/dims.h"
 #include "core/dtype.h"
 #include "core/no_memory.h"
+#include "runtime/buffer.h"
 
 namespace millrace {
 
 /// Values of one type in row-major order, with at most one level of LoD: offsets that cut axis 0 into sequences.
 ///
-/// Owns a 64-byte aligned buffer that grows and never shrinks, or views memory that somebody else keeps alive (a
-/// batch's column, another tensor). Not copyable. One thread writes; Hogwild's shared parameters are the exception,
-/// written through kernels/racy.h alone.
+/// Owns a 64-byte aligned buffer on one device that grows and never shrinks, or views memory there that somebody else
+/// keeps alive (a batch's column, another tensor). Not copyable. One thread writes; Hogwild's shared parameters are the
+/// exception, written through kernels/racy.h alone.
 class Tensor {
  public:
-  Tensor() = default;
+  /// On the CPU.
+  Tensor() : Tensor(Cpu()) {}
+  explicit Tensor(const Device& device) : Tensor(device.memory()) {}
+  explicit Tensor(Allocator& memory) : buffer_(memory) {}
   Tensor(Tensor&&) = default;
   Tensor& operator=(Tensor&&) = default;
+
+  /// Where the values are; it never changes.
+  const Device& device() const { return buffer_.allocator().device(); }
+  /// True when the host reads them where they are; runtime/transfer.h is for the others.
+  bool is_on_host() const { return buffer_.allocator().is_on_host(); }
 
   DType dtype() const { return dtype_; }
   const Dims& dims() const { return dims_; }
   int64_t numel() const { return dims_.numel(); }
   bool empty() const { return data_ == nullptr; }
 
-  /// The values, taken as what dtype() says; taking them as another type throws std::invalid_argument.
+  /// The values, which the host reads, taken as what dtype() says; taking them as another type throws
+  /// std::invalid_argument, as does taking those in a device's memory.
   template <class T>
   const T* data() const {
     return static_cast<const T*>(Raw(DTypeOf<T>::value));
@@ -39,19 +47,23 @@ class Tensor {
   T* mutable_data() {
     return static_cast<T*>(const_cast<void*>(Raw(DTypeOf<T>::value)));
   }
+  /// Their address on the device.
   const void* raw_data() const { return data_; }
 
   /// Makes room for `dims` values and returns them, not initialised. Allocates only when the buffer must grow.
-  /// Drops the LoD. Throws NoMemory.
+  /// Drops the LoD. Throws NoMemory, and std::invalid_argument for those that the host cannot write.
   template <class T>
   T* Resize(const Dims& dims) {
+    CheckOnHost();
     return static_cast<T*>(ResizeRaw(DTypeOf<T>::value, dims));
   }
+  /// The same on any device: their address there.
   void* ResizeRaw(DType type, const Dims& dims);
 
-  /// Shows memory that the caller keeps alive until the next View or Resize.
+  /// Shows memory of the tensor's device that the caller keeps alive until the next View or Resize.
   void View(DType type, const Dims& dims, const void* data);
-  /// Shows another tensor's values and LoD under other dims of the same size.
+  /// Shows the values and LoD of another tensor of the device under other dims of the same size; throws
+  /// std::invalid_argument for one of another device.
   void ViewOf(const Tensor& other, const Dims& dims);
 
   /// Offsets into axis 0, sequences + 1 of them; empty without LoD. Viewed, never owned.
@@ -60,16 +72,16 @@ class Tensor {
   bool has_lod() const { return !lod_.empty(); }
 
  private:
-  struct Free {
-    void operator()(void* p) const { std::free(p); }
-  };
   const void* Raw(DType type) const;
+  void CheckOnHost() const {
+    if (!is_on_host()) ThrowNotOn(Cpu());
+  }
+  [[noreturn]] void ThrowNotOn(const Device& other) const;
 
   DType dtype_ = DType::kFloat32;
   Dims dims_;
   const void* data_ = nullptr;
-  size_t capacity_ = 0;
-  std::unique_ptr<void, Free> buffer_;
+  Buffer buffer_;
   std::span<const uint32_t> lod_;
 };
 
@@ -78,9 +90,12 @@ class Tensor {
 /// `rows` are row numbers or keys, one for each row of `values`; `merged` says that each occurs once. Buffers keep
 /// their capacity. One thread.
 struct SelectedRows {
+  SelectedRows() = default;
+  explicit SelectedRows(const Device& device) : values(device) {}
+
   int64_t height = 0;
   std::vector<uint64_t> rows;
-  Tensor values;  ///< [rows.size(), width] float
+  Tensor values;  ///< [rows.size(), width] float; the rest lies in the host's memory
   bool merged = false;
   /// Where each row's weights are, when whoever made the gradient knew (null: a row that is never updated), so that
   /// the update looks nothing up again. Empty or one a row; who changes `rows` clears it.
