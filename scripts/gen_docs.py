@@ -273,7 +273,7 @@ class Operator:
     doc: str
     inputs: list = dataclasses.field(default_factory=list)  # (name, remark, meaning)
     outputs: list = dataclasses.field(default_factory=list)
-    attrs: list = dataclasses.field(default_factory=list)  # (name, default, is the only value, meaning)
+    attrs: list = dataclasses.field(default_factory=list)  # (name, default, remark, meaning)
     gradient_of: str = ""
     has_gradient: bool = False
     updates: bool = False
@@ -281,7 +281,7 @@ class Operator:
 
 
 ARGUMENT = re.compile(r"^(in|out) (\S+)(?: \((optional|several)\))?: (.*)$")
-ATTRIBUTE = re.compile(r"^attr (\S+) = (.*?)( \(no other\))?: (.*)$")
+ATTRIBUTE = re.compile(r"^attr (\S+?)(?: = (.*?))?(?: \((no other|required)\))?: (.*)$")
 
 # What programs of Paddle may hold that Millrace has not: types, and what to do. That it has none of them is checked.
 BEYOND = [
@@ -352,7 +352,7 @@ def read_operators():
         elif match := ARGUMENT.match(text):
             (current.inputs if match[1] == "in" else current.outputs).append((match[2], match[3] or "", match[4]))
         elif match := ATTRIBUTE.match(text):
-            current.attrs.append((match[1], match[2], bool(match[3]), match[4]))
+            current.attrs.append((match[1], match[2], match[3], match[4]))
         elif text.startswith("gradient of "):
             current.gradient_of = text.removeprefix("gradient of ")
         elif text in ("has a gradient", "updates parameters", "made by fusion"):
@@ -386,8 +386,9 @@ def operator_section(operator, operators):
         lines.append(f"| {(remark + ' ') if remark else ''}input | `{name}` | {kinds} | {escaped(meaning)} |")
     for name, remark, meaning in operator.outputs:
         lines.append(f"| {(remark + ' ') if remark else ''}output | `{name}` | | {escaped(meaning)} |")
-    for name, default, only, meaning in operator.attrs:
-        lines.append(f"| attribute | `{name}` = `{escaped(default)}`{', no other' if only else ''} | | {escaped(meaning)} |")
+    for name, default, remark, meaning in operator.attrs:
+        value = "" if default is None else f" = `{escaped(default)}`"
+        lines.append(f"| attribute | `{name}`{value}{f', {remark}' if remark else ''} | | {escaped(meaning)} |")
     gradient = next((o for o in operators.values() if o.gradient_of == operator.type), None)
     notes = []
     if gradient:

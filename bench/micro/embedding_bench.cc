@@ -134,7 +134,7 @@ class Embedding {
     descs_.push_back(std::make_unique<OpDesc>(op));
     const OpView view(*descs_.back(), *registry_.Find(op.type()));
     KernelContext context(view, scope_, options_);
-    auto kernel = view.info().kernel(context);
+    auto kernel = view.info().kernels[0].create(context);
     CHECK(kernel.ok()) << kernel.status().ToString();
     return std::move(*kernel);
   }

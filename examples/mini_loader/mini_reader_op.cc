@@ -68,17 +68,17 @@ void RegisterMiniReader(millrace::OpRegistry& registry) {
   registry.Add("MiniReader")
       .Doc("Reads batch_size lines of two numbers from part files, one batch after another without end.")
       .Output("out", "[batch_size, 2] of type float64")
-      .Attr("data_dir", std::string(), "folder of the parts")
+      .Required<std::string>("data_dir", "folder of the parts")
       .Attr("data_part_num", int64_t{1}, "how many parts there are")
       .Attr("part_name_prefix", std::string("part-"), "what stands before a part's number")
       .Attr("part_name_suffix_length", int64_t{-1}, "digits of a part's number: 3 for part-007; -1: no zeros before it")
-      .Attr("batch_size", int64_t{1}, "rows of out")
+      .Required<int64_t>("batch_size", "rows of out")
       .Attr("random_shuffle", false, "draws lines at random from a buffer")
       .Attr("shuffle_after_epoch", false, "reads the parts in another order in every epoch but the first")
       .Attr("seed", int64_t{-1}, "of both shuffles; -1: the job's")
       .Attr("shuffle_buffer_size", int64_t{1024}, "lines that random_shuffle draws from")
       .InferShape(InferMiniReader)
-      .Kernel<MiniReaderKernel>();
+      .Kernel<MiniReaderKernel>({.types = {{"out", {DType::kFloat64}}}});
 }
 
 }  // namespace mini

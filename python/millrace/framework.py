@@ -571,5 +571,5 @@ def op_types():
 
 def op_info(type):
     """What an operator is: {"doc", "inputs": [(name, doc, any number, optional)], "outputs", "attrs": [(name, doc,
-    default)]}."""
+    default, or None for one that must be given)]}."""
     return _millrace.op_info(type)

@@ -17,8 +17,9 @@ void AppendOp(const OpInfo& op, const OpRegistry& registry, std::string* text) {
   AppendArguments("in", op.inputs, text);
   AppendArguments("out", op.outputs, text);
   for (const AttrInfo& attr : op.attrs) {
-    *text += "    attr " + attr.name + " = " + ShowAttr(attr.default_value);
+    *text += "    attr " + attr.name + (attr.required ? "" : " = " + ShowAttr(attr.default_value));
     if (attr.fixed) *text += " (no other)";
+    if (attr.required) *text += " (required)";
     *text += ": " + attr.doc + "\n";
   }
   if (const OpInfo* forward = registry.ForwardOf(op); forward != nullptr)

@@ -138,6 +138,10 @@ Status CheckTexts(const Registries& from) {
     for (const AttrInfo& attr : op->attrs) {
       check.Take("attribute \"" + attr.name + "\"" + of, attr.name + attr.doc + ShowAttr(attr.default_value));
     }
+    for (const KernelInfo& kernel : op->kernels) {
+      check.Take("the device of a kernel" + of, kernel.where.device);
+      for (const ArgTypes& arg : kernel.where.types) check.Take("an argument of a kernel" + of, arg.argument);
+    }
   }
   for (const std::string& name : from.feeds.names()) check.Take("the name of data feed \"" + name + "\"", name);
   for (const FileFormat& format : from.readers.formats()) {

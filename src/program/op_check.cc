@@ -204,7 +204,7 @@ void OpCheck::Attributes(const OpRegistry& registry) {
     }
   }
   for (const AttrInfo& attr : info_.attrs) {
-    if (attr.is_block && !seen.contains(attr.name)) Add("attribute \"" + attr.name + "\" is missing: " + attr.doc);
+    if (attr.required && !seen.contains(attr.name)) Add("attribute \"" + attr.name + "\" is missing: " + attr.doc);
   }
 }
 

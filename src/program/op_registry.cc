@@ -415,7 +415,8 @@ OpBuilder& OpBuilder::Fixed(std::string name, AttrValue value, std::string doc) 
   return *this;
 }
 OpBuilder& OpBuilder::Block(std::string name, std::string doc) {
-  info_->attrs.push_back({std::move(name), int64_t{0}, std::move(doc), false, true});
+  Required<int64_t>(std::move(name), std::move(doc));
+  info_->attrs.back().is_block = true;
   return *this;
 }
 OpBuilder& OpBuilder::Effect(std::string what) {
@@ -455,6 +456,86 @@ OpBuilder& OpBuilder::Fused() {
   return *this;
 }
 
+namespace {
+
+/// "device "cpu", X float32 or float64, Out int64".
+std::string Show(const KernelFor& where) {
+  std::string text = "device \"" + where.device + "\"";
+  for (const ArgTypes& arg : where.types) {
+    text += ", " + arg.argument + " ";
+    for (size_t i = 0; i < arg.types.size(); ++i) {
+      text += (i > 0 ? " or " : "") + std::string(DTypeName(arg.types[i]));
+    }
+  }
+  return text;
+}
+
+bool Contains(const std::vector<DType>& types, DType type) {
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+/// True when no program fits both: they name an argument whose types have none in common, or another device.
+bool AreApart(const KernelFor& one, const KernelFor& other) {
+  if (one.device != other.device) return true;
+  for (const ArgTypes& a : one.types) {
+    for (const ArgTypes& b : other.types) {
+      const auto is_shared = [&b](DType type) { return Contains(b.types, type); };
+      if (a.argument == b.argument && std::none_of(a.types.begin(), a.types.end(), is_shared)) return true;
+    }
+  }
+  return false;
+}
+
+/// What is wrong with an operator's i-th kernel; empty: nothing.
+std::string KernelProblem(const OpInfo& op, size_t i) {
+  const KernelFor& where = op.kernels[i].where;
+  for (const ArgTypes& arg : where.types) {
+    const auto is_it = [&arg](const ArgInfo& info) { return info.name == arg.argument; };
+    const bool is_there = std::any_of(op.inputs.begin(), op.inputs.end(), is_it) ||
+                          std::any_of(op.outputs.begin(), op.outputs.end(), is_it);
+    if (!is_there) return "has a kernel for types of \"" + arg.argument + "\", which is no argument of it";
+    if (arg.types.empty()) return "has a kernel for no type of \"" + arg.argument + "\"";
+  }
+  for (size_t other = 0; other < i; ++other) {
+    if (AreApart(where, op.kernels[other].where)) continue;
+    return "has two kernels for one program: " + Show(op.kernels[other].where) + "; and " + Show(where);
+  }
+  return "";
+}
+
+/// The first variable of an argument; null without one.
+const VarMeta* FirstVariable(const OpDesc& op, const std::string& argument, const VarMetas& vars) {
+  for (const std::vector<std::string>& names : {InputArguments(op, argument), OutputArguments(op, argument)}) {
+    const auto meta = names.empty() ? vars.end() : vars.find(names[0]);
+    if (meta != vars.end()) return &meta->second;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<const KernelInfo*> ChooseKernel(const OpView& op, const VarMetas& vars, std::string_view device) {
+  const auto fits = [&](const ArgTypes& arg) {
+    const VarMeta* const meta = FirstVariable(op.desc(), arg.argument, vars);
+    return meta != nullptr && Contains(arg.types, meta->dtype);
+  };
+  std::string known;
+  KernelFor wanted{std::string(device), {}};
+  for (const KernelInfo& kernel : op.info().kernels) {
+    const std::vector<ArgTypes>& types = kernel.where.types;
+    if (kernel.where.device == device && std::all_of(types.begin(), types.end(), fits)) return &kernel;
+    known += (known.empty() ? "" : "; ") + Show(kernel.where);
+    if (kernel.where.device != device) continue;
+    for (const ArgTypes& arg : types) {
+      const VarMeta* const meta = FirstVariable(op.desc(), arg.argument, vars);
+      const auto is_it = [&arg](const ArgTypes& told) { return told.argument == arg.argument; };
+      if (meta == nullptr || std::any_of(wanted.types.begin(), wanted.types.end(), is_it)) continue;
+      wanted.types.push_back({arg.argument, {meta->dtype}});
+    }
+  }
+  return InvalidConfig("there is no kernel for " + Show(wanted) + "; there are kernels for " + known);
+}
+
 OpBuilder OpRegistry::Add(std::string_view type) {
   auto [it, added] = ops_.emplace(std::string(type), std::make_unique<OpInfo>());
   if (!added) duplicates_.emplace_back(type);
@@ -462,9 +543,20 @@ OpBuilder OpRegistry::Add(std::string_view type) {
   return OpBuilder(*it->second);
 }
 
+Status OpRegistry::AddKernel(std::string_view type, KernelInfo kernel) {
+  const auto op = ops_.find(type);
+  if (op == ops_.end()) return NotFound("there is no operator \"" + std::string(type) + "\" to add a kernel to");
+  OpInfo& info = *op->second;
+  info.kernels.push_back(std::move(kernel));
+  const std::string problem = KernelProblem(info, info.kernels.size() - 1);
+  if (problem.empty()) return Status::Ok();
+  info.kernels.pop_back();
+  return InvalidConfig("operator \"" + info.type + "\" " + problem);
+}
+
 std::string OpRegistry::Problems() const {
   std::string problems;
-  const auto report = [&problems](const std::string& op, const char* what) {
+  const auto report = [&problems](const std::string& op, const std::string& what) {
     if (!problems.empty()) problems += '\n';
     problems += "operator \"" + op + "\" " + what;
   };
@@ -472,7 +564,10 @@ std::string OpRegistry::Problems() const {
   for (const auto& [type, info] : ops_) {
     if (info->doc.empty()) report(type, "has no doc");
     if (info->infer_shape == nullptr) report(type, "has no shape inference");
-    if (info->kernel == nullptr) report(type, "has no kernel");
+    if (info->kernels.empty()) report(type, "has no kernel");
+    for (size_t i = 0; i < info->kernels.size(); ++i) {
+      if (const std::string problem = KernelProblem(*info, i); !problem.empty()) report(type, problem);
+    }
   }
   return problems;
 }

@@ -139,7 +139,8 @@ struct AttrInfo {
   AttrValue default_value;
   std::string doc;
   bool fixed = false;     ///< no other value than the default is supported
-  bool is_block = false;  ///< the number of the block that the operator runs; programs must give it
+  bool required = false;  ///< programs must give it; the default says of which type it is
+  bool is_block = false;  ///< the number of the block that the operator runs
 };
 
 /// Runs the shape rule of an operator on `vars`. kInvalidConfig that begins with the operator's type: what the rule
@@ -150,6 +151,24 @@ using InferShapeFn = Status (*)(InferShapeContext&);
 using GradFn = std::vector<OpDesc> (*)(const GradContext&);
 using KernelFactory = Result<std::unique_ptr<OpKernel>> (*)(KernelContext&);
 
+/// An argument of an operator, and the types that its first variable may have.
+struct ArgTypes {
+  std::string argument;
+  std::vector<DType> types;
+};
+
+/// What a kernel is for: programs compiled for one device whose arguments have these types. An argument that is not
+/// named may have any.
+struct KernelFor {
+  std::string device{kCpu};
+  std::vector<ArgTypes> types;
+};
+
+struct KernelInfo {
+  KernelFor where;
+  KernelFactory create = nullptr;
+};
+
 /// Everything that is known of an operator type.
 struct OpInfo {
   std::string type;
@@ -159,7 +178,7 @@ struct OpInfo {
   std::vector<AttrInfo> attrs;
   InferShapeFn infer_shape = nullptr;
   GradFn grad = nullptr;  ///< null: not differentiable
-  KernelFactory kernel = nullptr;
+  std::vector<KernelInfo> kernels;
   bool is_optimizer = false;     ///< writes parameters
   bool is_gradient = false;      ///< made by another operator's grad
   bool is_fused = false;         ///< made by a fusion pass, not by users
@@ -175,6 +194,10 @@ struct OpInfo {
   const AttrInfo* FindAttr(std::string_view name) const;
 };
 
+/// The kernel of an operator in a program that is compiled for `device`, by the types of its variables. kInvalidConfig
+/// that names the operator, device and types, and says what there are kernels for.
+Result<const KernelInfo*> ChooseKernel(const OpView& op, const VarMetas& vars, std::string_view device);
+
 /// Builds one OpInfo; see docs/adding_an_op.md.
 class OpBuilder {
  public:
@@ -189,6 +212,12 @@ class OpBuilder {
   OpBuilder& OptionalOutput(std::string name, std::string doc);
   OpBuilder& OptionalOutputs(std::string name, std::string doc);
   OpBuilder& Attr(std::string name, AttrValue default_value, std::string doc);
+  /// An attribute of type T (one of AttrValue's) that programs must give.
+  template <class T>
+  OpBuilder& Required(std::string name, std::string doc) {
+    info_->attrs.push_back({.name = std::move(name), .default_value = T{}, .doc = std::move(doc), .required = true});
+    return *this;
+  }
   /// An attribute of which only this value is supported; programs with another are refused when they are compiled.
   OpBuilder& Fixed(std::string name, AttrValue value, std::string doc);
   /// The attribute that says which block of the program the operator runs.
@@ -207,10 +236,13 @@ class OpBuilder {
   OpBuilder& Optimizer();
   OpBuilder& Gradient();
   OpBuilder& Fused();
-  /// `K` has static Result<std::unique_ptr<OpKernel>> Create(KernelContext&).
+  /// `K` has static Result<std::unique_ptr<OpKernel>> Create(KernelContext&). An operator may have several kernels; no
+  /// two of them may be for the same program.
   template <class K>
-  OpBuilder& Kernel() {
-    info_->kernel = [](KernelContext& context) -> Result<std::unique_ptr<OpKernel>> { return K::Create(context); };
+  OpBuilder& Kernel(KernelFor where = {}) {
+    info_->kernels.push_back({std::move(where), [](KernelContext& context) -> Result<std::unique_ptr<OpKernel>> {
+                                return K::Create(context);
+                              }});
     return *this;
   }
 
@@ -227,7 +259,11 @@ class OpRegistry {
   OpRegistry& operator=(OpRegistry&&) = default;
 
   OpBuilder Add(std::string_view type);
-  /// Reports operators that were added twice or lack a doc, shape inference or kernel, all at once.
+  /// Adds a kernel to an operator that is here: a device brings its own to those of Millrace. kNotFound when there is
+  /// no such operator; kInvalidConfig when another of its kernels may be for the same program.
+  Status AddKernel(std::string_view type, KernelInfo kernel);
+  /// Reports operators that were added twice or lack a doc, shape inference or kernel, or have two for one program, all
+  /// at once.
   Status Seal();
   /// Takes over every operator of `ops`, or none of them: kInvalidConfig, a line each, for types that are taken here
   /// and for what Seal would report. They remember `plugin`, the path of the shared object that they came from,

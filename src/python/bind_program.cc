@@ -207,7 +207,7 @@ py::dict OpInfoDict(const std::string& type) {
   dict["outputs"] = args(info->outputs);
   py::list attrs;
   for (const AttrInfo& attr : info->attrs) {
-    attrs.append(py::make_tuple(attr.name, attr.doc, Plain(attr.default_value)));
+    attrs.append(py::make_tuple(attr.name, attr.doc, attr.required ? py::none() : Plain(attr.default_value)));
   }
   dict["attrs"] = attrs;
   return dict;

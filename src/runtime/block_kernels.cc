@@ -28,9 +28,10 @@ Status OfAnotherKind(const std::invalid_argument& error) {
   return InvalidConfig("the program hands it a variable that it does not take: " + std::string(error.what()));
 }
 
-Result<std::unique_ptr<OpKernel>> MakeKernel(const OpInfo& op, KernelContext& context) {
+Result<std::unique_ptr<OpKernel>> MakeKernel(KernelFactory create, KernelContext& context) {
+  const OpInfo& op = context.op().info();
   try {
-    return op.kernel(context);
+    return create(context);
   } catch (const std::bad_alloc&) {
     return Unavailable("no memory for its kernel").Context(op.type);
   } catch (const std::invalid_argument& error) {
@@ -79,7 +80,7 @@ Result<std::unique_ptr<BlockKernels>> BlockKernels::Create(const Executable& exe
   for (size_t i = 0; i < ops.size(); ++i) {
     const OpView view(ops[i], *executable.registry().Find(ops[i].type()));
     KernelContext context(view, scope, options, &executable);
-    Result<std::unique_ptr<OpKernel>> kernel = MakeKernel(view.info(), context);
+    Result<std::unique_ptr<OpKernel>> kernel = MakeKernel(executable.kernel(block, i), context);
     if (const std::string& plugin = view.info().plugin; !plugin.empty() && (!kernel.ok() || *kernel == nullptr)) {
       const Status failure =
           kernel.ok() ? InvalidConfig("plugin \"" + plugin + "\" made no kernel") : std::move(kernel).status();

@@ -302,6 +302,7 @@ Result<std::unique_ptr<const Executable>> Executable::Compile(const ProgramDesc&
   std::unique_ptr<Executable> executable(new Executable);
   executable->program_ = WithOwnNames(program);
   executable->registry_ = &registry;
+  executable->device_ = options.device;
   BlockCompiler compiler(executable->program_, registry, options);
   MR_TRY(compiler.Check());
   MR_TRY(compiler.InferShapes());
@@ -309,7 +310,23 @@ Result<std::unique_ptr<const Executable>> Executable::Compile(const ProgramDesc&
   MR_TRY(compiler.Fuse(&executable->parts_));
   executable->blocks_ = std::move(compiler.blocks);
   executable->vars_ = std::move(compiler.vars);
+  MR_TRY(executable->ChooseKernels());
   return std::unique_ptr<const Executable>(std::move(executable));
+}
+
+Status Executable::ChooseKernels() {
+  Problems problems;
+  kernels_.resize(blocks_.size());
+  for (size_t block = 0; block < blocks_.size(); ++block) {
+    for (size_t i = 0; i < blocks_[block].size(); ++i) {
+      const OpDesc& op = blocks_[block][i];
+      const Result<const KernelInfo*> kernel =
+          ChooseKernel(OpView(op, *registry_->Find(op.type())), vars_, device_->name());
+      if (!kernel.ok()) problems.Add(Where({static_cast<int>(block), i}, op) + ": " + kernel.status().message());
+      kernels_[block].push_back(kernel.ok() ? (*kernel)->create : nullptr);
+    }
+  }
+  return problems.ToStatus();
 }
 
 bool Executable::HoldsLoop(const OpDesc& op) const {

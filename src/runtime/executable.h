@@ -8,10 +8,13 @@
 #include "program/op_range.h"
 #include "program/op_registry.h"
 #include "program/section_cut.h"
+#include "runtime/device.h"
 
 namespace millrace {
 
 struct CompileOptions {
+  /// What the program is to run on; outlives the executable.
+  const Device* device = &Cpu();
   bool fuse = true;
   /// Variables that somebody reads after a run; fusion keeps them alive.
   std::vector<std::string> fetches;
@@ -30,7 +33,8 @@ struct CompileOptions {
 class Executable {
  public:
   /// Checks block 0 of `program` and the blocks that its operators run (`while`, `conditional_block`): every operator
-  /// registered, arguments bound, shapes consistent. Then prunes and fuses, block by block.
+  /// registered, arguments bound, shapes consistent. Then prunes and fuses, block by block, and chooses the kernels for
+  /// the device.
   /// All mistakes come back in one kInvalidConfig, a line each: block, index, operator, variable, nearest name.
   static Result<std::unique_ptr<const Executable>> Compile(const ProgramDesc& program, const OpRegistry& registry,
                                                            const CompileOptions& options);
@@ -44,6 +48,9 @@ class Executable {
   /// The variables of all these blocks, each with a name of its own (program/block_names.h).
   const VarMetas& vars() const { return vars_; }
   const OpRegistry& registry() const { return *registry_; }
+  const Device& device() const { return *device_; }
+  /// The kernel of an operator of ops(block).
+  KernelFactory kernel(int block, size_t op) const { return kernels_[static_cast<size_t>(block)][op]; }
   /// By CompileOptions::parts; empty without them.
   const std::vector<OpRange>& parts() const { return parts_; }
   /// True when the first `count` operators of block 0 leave nothing behind when a run ends with them: none of them
@@ -54,14 +61,17 @@ class Executable {
 
  private:
   Executable() = default;
+  Status ChooseKernels();
   bool HoldsLoop(const OpDesc& op) const;
   bool WritesForGood(const OpDesc& op) const;
 
   ProgramDesc program_;
-  std::vector<std::vector<OpDesc>> blocks_;  ///< by number in the program
+  std::vector<std::vector<OpDesc>> blocks_;          ///< by number in the program
+  std::vector<std::vector<KernelFactory>> kernels_;  ///< of each operator
   VarMetas vars_;
   std::vector<OpRange> parts_;
   const OpRegistry* registry_ = nullptr;
+  const Device* device_ = nullptr;
 };
 
 /// The operators of block 0 as the seed's worker lists them: "op[0]->Type(): lookup_table", a line each.

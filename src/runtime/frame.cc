@@ -9,6 +9,7 @@
 #include "runtime/batch_check.h"
 #include "runtime/plugin_output_check.h"
 #include "runtime/slot_cast.h"
+#include "runtime/transfer.h"
 
 namespace millrace {
 namespace {
@@ -111,22 +112,29 @@ Status MakeVariables(const Executable& executable, Scope& scope) {
                        "; the startup program declares them, and none of its operators writes them");
 }
 
-void CopyPrivate(const Tensor& from, Tensor* to) {
-  const size_t bytes = static_cast<size_t>(from.numel()) * SizeOf(from.dtype());
-  std::memset(to->ResizeRaw(from.dtype(), from.dims()), 0, bytes);
+/// Zeros of the type and sizes of `like`.
+Status StartAtZero(const Tensor& like, Tensor* to) {
+  Tensor zeros;
+  const size_t bytes = static_cast<size_t>(like.numel()) * SizeOf(like.dtype());
+  std::memset(zeros.ResizeRaw(like.dtype(), like.dims()), 0, bytes);
+  return CopyFromHost(zeros, to);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Frame>> Frame::Create(const Executable& executable, const SlotSchema* schema, Scope& root,
                                              const FrameOptions& options) {
+  if (&root.device() != &executable.device()) {
+    return InvalidConfig("the program was compiled for device \"" + executable.device().name() +
+                         "\", and its variables lie on \"" + root.device().name() + "\"");
+  }
   std::unique_ptr<Frame> frame(new Frame(executable, root));
   for (const std::string& name : options.private_vars) {
     const Variable* shared = root.Find(name);
     if (shared == nullptr || !shared->Is<Tensor>()) {
       return InvalidConfig("stat_var_names: there is no persistable tensor \"" + name + "\"");
     }
-    CopyPrivate(shared->Get<Tensor>(), frame->scope_.Var(name)->GetMutable<Tensor>());
+    MR_TRY(StartAtZero(shared->Get<Tensor>(), frame->scope_.Var(name)->GetMutable<Tensor>()));
   }
   MR_TRY(MakeVariables(executable, frame->scope_));
   if (schema != nullptr) {
@@ -139,54 +147,79 @@ Result<std::unique_ptr<Frame>> Frame::Create(const Executable& executable, const
       binding.tensor = frame->scope_.Var(slot.name)->GetMutable<Tensor>();
       for (const int64_t dim : slot.shape) binding.dims.push_back(dim);
       binding.type = variable->second.dtype;
-      frame->bindings_.push_back(binding);
+      if (!binding.tensor->is_on_host()) {
+        binding.on_host = std::make_unique<Tensor>(executable.device().host_memory());
+      }
+      frame->bindings_.push_back(std::move(binding));
     }
   }
   MR_ASSIGN(frame->block_, BlockKernels::Create(executable, 0, frame->scope_, options));
   return frame;
 }
 
-Status Frame::Bind(const RunContext& context) {
+Status Frame::BindColumn(const RunContext& context, Binding& binding) {
   const SlotBatch& batch = *context.batch;
-  for (Binding& binding : bindings_) {
-    const SlotSpec& spec = batch.schema().used()[static_cast<size_t>(binding.slot)];
-    const bool is_float = spec.type == SlotType::kFloat;
-    const DType type = is_float ? DType::kFloat32 : DType::kInt64;
-    const void* data = is_float ? static_cast<const void*>(batch.floats(binding.slot).data())
-                                : static_cast<const void*>(batch.ids(binding.slot).data());
-    const size_t count = is_float ? batch.floats(binding.slot).size() : batch.ids(binding.slot).size();
-    Dims dims = {static_cast<int64_t>(count), 1};
-    if (spec.is_dense) {
-      dims = binding.dims;
-      for (int axis = 0; axis < dims.rank(); ++axis) {
-        if (dims[axis] < 0) dims.set(axis, batch.rows());
-      }
-      if (static_cast<size_t>(dims.numel()) != count) {
-        return BadData("slot \"" + spec.name + "\": " + std::to_string(count) + " values in a batch of shape " +
-                       dims.ToString());
-      }
+  const SlotSpec& spec = batch.schema().used()[static_cast<size_t>(binding.slot)];
+  Tensor* const column = binding.on_host == nullptr ? binding.tensor : binding.on_host.get();
+  const bool is_float = spec.type == SlotType::kFloat;
+  const DType type = is_float ? DType::kFloat32 : DType::kInt64;
+  const void* data = is_float ? static_cast<const void*>(batch.floats(binding.slot).data())
+                              : static_cast<const void*>(batch.ids(binding.slot).data());
+  const size_t count = is_float ? batch.floats(binding.slot).size() : batch.ids(binding.slot).size();
+  Dims dims = {static_cast<int64_t>(count), 1};
+  if (spec.is_dense) {
+    dims = binding.dims;
+    for (int axis = 0; axis < dims.rank(); ++axis) {
+      if (dims[axis] < 0) dims.set(axis, batch.rows());
     }
-    if (binding.type == type || !CanFeed(spec.type, binding.type)) {
-      binding.tensor->View(type, dims, data);
-    } else if (const int64_t at = CastSlot(batch, binding.slot, binding.type, dims, binding.tensor); at >= 0) {
-      return BadData("slot \"" + spec.name + "\", " +
-                     context.DescribeRow(RowOfValue(batch, spec.id, static_cast<size_t>(at))) + ": " +
-                     std::to_string(batch.ids(binding.slot)[static_cast<size_t>(at)]) +
-                     " does not fit the variable, which is int32 in the program; declare it int64 there");
+    if (static_cast<size_t>(dims.numel()) != count) {
+      return BadData("slot \"" + spec.name + "\": " + std::to_string(count) + " values in a batch of shape " +
+                     dims.ToString());
     }
-    if (!spec.is_dense) binding.tensor->set_lod(batch.offsets(binding.slot));
   }
+  if (binding.type == type || !CanFeed(spec.type, binding.type)) {
+    column->View(type, dims, data);
+  } else if (const int64_t at = CastSlot(batch, binding.slot, binding.type, dims, column); at >= 0) {
+    return BadData("slot \"" + spec.name + "\", " +
+                   context.DescribeRow(RowOfValue(batch, spec.id, static_cast<size_t>(at))) + ": " +
+                   std::to_string(batch.ids(binding.slot)[static_cast<size_t>(at)]) +
+                   " does not fit the variable, which is int32 in the program; declare it int64 there");
+  }
+  if (!spec.is_dense) column->set_lod(batch.offsets(binding.slot));
+  return binding.on_host == nullptr ? Status::Ok() : CopyFromHost(*column, binding.tensor, stream_.get());
+}
+
+Status Frame::BindColumns(const RunContext& context) {
+  for (Binding& binding : bindings_) MR_TRY(BindColumn(context, binding));
   return Status::Ok();
 }
 
+Status Frame::AfterDevice(Status queued) {
+  if (stream_ == nullptr) return queued;
+  Status done = stream_->Synchronize();
+  return queued.ok() ? std::move(done) : std::move(queued);
+}
+
+Status Frame::Bind(const RunContext& context) { return AfterDevice(BindColumns(context)); }
+
+Status Frame::RunOps(const RunContext& context, OpRange ops) {
+  if (stream_ == nullptr) return block_->Run(context, ops);
+  RunContext with_stream = context;
+  with_stream.stream = stream_.get();
+  return AfterDevice(block_->Run(with_stream, ops));
+}
+
 Status Frame::Run(const RunContext& context) {
-  if (context.batch != nullptr) MR_TRY(Bind(context));
-  return block_->Run(context);
+  if (context.batch != nullptr) {
+    if (Status bound = BindColumns(context); !bound.ok()) return AfterDevice(std::move(bound));
+  }
+  return RunOps(context, {0, executable_->ops().size()});
 }
 
 Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope& root, uint64_t seed,
                   const ReaderRegistry* readers, std::stop_token stop) {
   CompileOptions compile_options;
+  compile_options.device = &root.device();
   compile_options.fuse = false;
   MR_ASSIGN(const std::unique_ptr<const Executable> executable,
             Executable::Compile(program, registry, compile_options));

@@ -22,17 +22,19 @@ class Frame {
  public:
   /// Persistable variables must exist in `root` (run the startup program first); a missing one is an error by name.
   /// Other variables are made here, but for those that `root` has already. Variables named like a slot of `schema` are
-  /// bound to the batch; `schema` may be null for a startup program.
+  /// bound to the batch; `schema` may be null for a startup program. kInvalidConfig when the variables of `root` lie on
+  /// another device than the one that the program was compiled for.
   static Result<std::unique_ptr<Frame>> Create(const Executable& executable, const SlotSchema* schema, Scope& root,
                                                const FrameOptions& options);
 
-  /// Runs every operator on the batch, which must outlive the next Run or the reading of this frame's variables.
-  /// A failure names the operator, its index and its first output.
+  /// Runs every operator on the batch, whose columns are viewed on the CPU and copied to other devices; it must outlive
+  /// the next Run or the reading of this frame's variables. A failure names the operator, its index and its first
+  /// output. What these calls let the device do is done when they return.
   Status Run(const RunContext& context);
   /// Run in steps, for operators that threads of their own run: Bind, then every range once, in order; a thread sees
   /// what the one before it did (a lock lies between them).
   Status Bind(const RunContext& context);
-  Status RunOps(const RunContext& context, OpRange ops) { return block_->Run(context, ops); }
+  Status RunOps(const RunContext& context, OpRange ops);
 
   /// A variable of this frame or of the root scope; null when there is none.
   const Variable* Find(std::string_view name) const { return scope_.Find(name); }
@@ -58,11 +60,19 @@ class Frame {
     Tensor* tensor;
     Dims dims;   ///< of dense slots
     DType type;  ///< of the variable
+    /// What of the batch is then copied to `tensor`; null where the host reads that itself.
+    std::unique_ptr<Tensor> on_host;
   };
-  Frame(const Executable& executable, Scope& root) : executable_(&executable), scope_(&root) {}
+  Frame(const Executable& executable, Scope& root)
+      : executable_(&executable), scope_(&root), stream_(executable.device().MakeStream()) {}
+  Status BindColumns(const RunContext& context);
+  Status BindColumn(const RunContext& context, Binding& binding);
+  /// `queued`, or when it is ok what the device says once it has done everything.
+  Status AfterDevice(Status queued);
 
   const Executable* executable_;
   Scope scope_;
+  std::unique_ptr<Stream> stream_;  ///< null on the CPU
   std::vector<Binding> bindings_;
   std::unique_ptr<BlockKernels> block_;  ///< block 0; operators that run others own theirs
 };

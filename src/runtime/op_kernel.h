@@ -19,6 +19,7 @@ class Executable;
 class LabelRangeMonitor;
 class ReaderRegistry;
 class RowLocks;
+class Stream;
 
 /// How workers update shared parameters; TrainerDesc.update_mode.
 enum class UpdateMode : uint8_t { kHogwild, kRowLock, kSerial };
@@ -72,14 +73,16 @@ struct RunContext {
   /// Asked by operators that may run for long (a `while` that is a whole training); never stops by default.
   std::stop_token stop;
   LoopObserver* loop = nullptr;  ///< null: nobody looks
+  /// Where kernels queue their work, given by the frame; null on the CPU, where they do it.
+  Stream* stream = nullptr;
   /// Lines are those that a pipe_command wrote, which DescribeRow then says.
   bool lines_are_piped = false;
 };
 
 /// One operator of one frame, with its variables resolved.
 ///
-/// Made whole by the Create function of its type. Run allocates nothing once it has seen the largest batch, takes no
-/// lock and looks up no name. One thread at a time.
+/// Made whole by the Create function of its type, for one device, on which its tensors lie. Run allocates nothing once
+/// it has seen the largest batch, takes no lock and looks up no name. One thread at a time.
 class OpKernel {
  public:
   virtual ~OpKernel() = default;
@@ -92,6 +95,8 @@ class KernelContext {
   /// `executable` is the program that the operator stands in; null for an operator that is tried alone.
   KernelContext(const OpView& op, Scope& scope, const FrameOptions& options, const Executable* executable = nullptr)
       : op_(&op), scope_(&scope), options_(&options), executable_(executable) {}
+  /// The operator of `other` with its variables in another scope, for a kernel that has another device's do its work.
+  KernelContext(const KernelContext& other, Scope& scope) : KernelContext(other) { scope_ = &scope; }
 
   const OpView& op() const { return *op_; }
   const FrameOptions& options() const { return *options_; }

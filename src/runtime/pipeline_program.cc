@@ -14,6 +14,7 @@ Result<std::unique_ptr<const PipelineProgram>> CompilePipeline(const ProgramDesc
   }
   MR_ASSIGN(pipeline->step, Executable::Compile(cut.step, registry, step));
   CompileOptions update;
+  update.device = options.device;
   update.fuse = options.fuse;
   update.parts = std::move(cut.update_parts);
   MR_ASSIGN(pipeline->update, Executable::Compile(cut.update, registry, update));

@@ -110,11 +110,12 @@ TEST_F(MiniLoaderTest, PartsAreNamedByPrefixAndDigits) {
   WritePart("part-0000", 2, 1);
   WritePart("day_00", 3, 1);
   const std::string prefix = "attrs { name: \"part_name_prefix\" type: STRING s: \"day_\" } ";
-  EXPECT_THAT(Rows("", 1).value(), ElementsAre(1));
-  EXPECT_THAT(Rows(Int("part_name_suffix_length", 4), 1).value(), ElementsAre(2));
-  EXPECT_THAT(Rows(prefix + Int("part_name_suffix_length", 2), 1).value(), ElementsAre(3));
+  const std::string one = Int("batch_size", 1);
+  EXPECT_THAT(Rows(one, 1).value(), ElementsAre(1));
+  EXPECT_THAT(Rows(one + Int("part_name_suffix_length", 4), 1).value(), ElementsAre(2));
+  EXPECT_THAT(Rows(one + prefix + Int("part_name_suffix_length", 2), 1).value(), ElementsAre(3));
   for (int part = 1; part < 11; ++part) WritePart("part-" + std::to_string(part), 1 + part, 1);
-  EXPECT_EQ(Rows(Int("data_part_num", 11), 11).value().back(), 11);
+  EXPECT_EQ(Rows(one + Int("data_part_num", 11), 11).value().back(), 11);
 }
 
 TEST_F(MiniLoaderTest, RandomShuffleDrawsFromItsBufferBySeed) {
@@ -164,20 +165,29 @@ TEST_F(MiniLoaderTest, WorkersReadPartsOfTheirOwn) {
 }
 
 TEST_F(MiniLoaderTest, MistakesAreNamed) {
+  const std::string one = Int("batch_size", 1);
   WritePart("part-0", 1, 1);
   EXPECT_THAT(Rows(Int("batch_size", 0), 1).status().message(),
               HasSubstr("MiniReader (out: \"record\"): batch_size must be positive, not 0"));
-  EXPECT_THAT(Rows(Int("data_part_num", 2), 1).status().message(),
+  EXPECT_THAT(Rows(Int("data_part_num", 2) + one, 1).status().message(),
               HasSubstr(kPlugin + "no file \"" + folder_.path() + "/part-1\", part 1 of 2"));
-  EXPECT_THAT(Rows(Int("data_part_num", 0), 1).status().message(), HasSubstr("data_part_num must be positive, not 0"));
+  EXPECT_THAT(Rows(Int("data_part_num", 0) + one, 1).status().message(),
+              HasSubstr("data_part_num must be positive, not 0"));
   std::ofstream(folder_.path() + "/part-0") << "1,2\n3;4\n";
   EXPECT_EQ(Rows(Int("batch_size", 2), 1).status().message(),
             kPlugin + folder_.path() + "/part-0:2: expected two numbers with a comma between them, found \"3;4\"");
   std::filesystem::create_directory(folder_.path() + "/part-1");
-  EXPECT_EQ(Rows(Int("data_part_num", 2), 1).status().message(),
+  EXPECT_EQ(Rows(Int("data_part_num", 2) + one, 1).status().message(),
             kPlugin + "\"" + folder_.path() + "/part-1\", part 1 of 2, is a folder, not a file");
   std::ofstream(folder_.path() + "/part-0") << "";
-  EXPECT_THAT(Rows("", 1).status().message(), HasSubstr("part-0\" and the parts behind it hold no line"));
+  EXPECT_THAT(Rows(one, 1).status().message(), HasSubstr("part-0\" and the parts behind it hold no line"));
+}
+
+// It ran with batches of one row.
+TEST_F(MiniLoaderTest, ABatchSizeThatIsLeftOutIsMissed) {
+  WritePart("part-0", 1, 1);
+  EXPECT_EQ(Rows("", 1).status().message(),
+            "block 0 op[0] MiniReader: attribute \"batch_size\" is missing: rows of out");
 }
 
 TEST_F(MiniLoaderTest, ShapesAreInferredBeforeAnythingRuns) {
@@ -198,7 +208,8 @@ TEST_F(MiniLoaderTest, ShapesAreInferredBeforeAnythingRuns) {
     return Executable::Compile(ParseProgram(vars + ops, "program").value(), ops_, options);
   };
   const auto made = compile("ops { type: \"MiniReader\" outputs { parameter: \"out\" arguments: \"record\" } " +
-                            Int("batch_size", 5) + "} " + decode("record"));
+                            "attrs { name: \"data_dir\" type: STRING s: \"parts\" } " + Int("batch_size", 5) + "} " +
+                            decode("record"));
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_EQ((*made)->vars().at("record").dims.ToString(), "[5, 2]");
   EXPECT_EQ((*made)->vars().at("record").dtype, DType::kFloat64);

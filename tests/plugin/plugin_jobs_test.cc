@@ -761,7 +761,8 @@ TEST(PluginJobsTest, WithoutALoopAPluginsSourceHasNoEnd) {
   const std::string job = WriteMiniJob(folder, "10", "");
   std::ofstream(folder.path() + "/main.pbtxt") << R"(blocks { idx: 0 parent_idx: -1
     vars { name: "record" type { type: LOD_TENSOR lod_tensor { tensor { data_type: FP64 dims: 1 dims: 2 } } } }
-    ops { type: "MiniReader" outputs { parameter: "out" arguments: "record" } } })";
+    ops { type: "MiniReader" outputs { parameter: "out" arguments: "record" }
+          attrs { name: "data_dir" type: STRING s: "parts" } attrs { name: "batch_size" type: INT i: 1 } } })";
   Process trainer("trainer", {"--trainer_desc=" + job, "--set", "fetch_config.fetch_var_names=record"});
   EXPECT_EQ(trainer.Wait(), 2);
   EXPECT_THAT(trainer.errors(),

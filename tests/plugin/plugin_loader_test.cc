@@ -39,7 +39,7 @@ class PluginLoaderTest : public testing::Test {
     const FrameOptions options;
     const OpView view(op, *ops_.Find(op.type()));
     KernelContext context(view, scope, options);
-    const std::unique_ptr<OpKernel> kernel = view.info().kernel(context).value();
+    const std::unique_ptr<OpKernel> kernel = view.info().kernels[0].create(context).value();
     EXPECT_TRUE(kernel->Run({}).ok());
     return scope.Find(output)->Get<Tensor>().data<float>();
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "data_feed.pb.h"
+#include "far_device.h"
 #include "runtime/frame.h"
 
 namespace millrace {
@@ -130,6 +131,22 @@ TEST(Executable, RunsOnABatchWithParametersOfTheRoot) {
     EXPECT_EQ(z.data<float>()[2 * rows - 1], 13.f);
     EXPECT_EQ((*frame)->Find("v")->Get<Tensor>().data<float>()[0], 6.f);
   }
+}
+
+TEST(Executable, IsForTheDeviceOnWhichItsVariablesLie) {
+  const FarDevice far;
+  const OpRegistry registry = TwoOps();
+  Scope root(far);
+  const auto executable = Executable::Compile(Parse(kProgram), registry, {});
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  EXPECT_EQ(Frame::Create(**executable, nullptr, root, {}).status().message(),
+            "the program was compiled for device \"cpu\", and its variables lie on \"far\"");
+  CompileOptions options;
+  options.device = &far;
+  const std::string refusal =
+      " add_amount: there is no kernel for device \"far\"; there are kernels for device \"cpu\"";
+  EXPECT_EQ(Executable::Compile(Parse(kProgram), registry, options).status().message(),
+            "block 0 op[0]" + refusal + "\nblock 0 op[1]" + refusal + "\nblock 0 op[2]" + refusal);
 }
 
 TEST(Executable, AFailureNamesOperatorAndOutput) {

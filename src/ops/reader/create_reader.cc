@@ -22,12 +22,6 @@ Result<size_t> AtLeast1(const OpView& op, std::string_view attribute) {
                        "; it is at least 1");
 }
 
-/// AtLeast1 of an attribute without which the operator would do nothing, and nobody would see it.
-Result<size_t> GivenAtLeast1(const OpView& op, std::string_view attribute) {
-  if (FindAttr(op.desc(), attribute) != nullptr) return AtLeast1(op, attribute);
-  return InvalidConfig(op.type() + ": attribute \"" + std::string(attribute) + "\" is not given");
-}
-
 /// Tells an operator from others: its type, inputs, outputs and what it reads of its attributes. Others (op_callstack,
 /// the line in Python) differ between two runs of one script.
 std::string CreationBy(const OpView& op) {
@@ -147,7 +141,7 @@ class UnderlyingReader {
 class ShuffleMaker {
  public:
   Status Bind(KernelContext& context) {
-    MR_ASSIGN(buffer_size_, GivenAtLeast1(context.op(), "buffer_size"));
+    MR_ASSIGN(buffer_size_, AtLeast1(context.op(), "buffer_size"));
     const int64_t seed = context.op().Int("seed");
     seed_ =
         seed != 0 ? static_cast<uint64_t>(seed) : Mix64(context.options().seed, HashName(context.OutputName("Out")));
@@ -167,7 +161,7 @@ class ShuffleMaker {
 class BatchMaker {
  public:
   Status Bind(KernelContext& context) {
-    MR_ASSIGN(batch_size_, GivenAtLeast1(context.op(), "batch_size"));
+    MR_ASSIGN(batch_size_, AtLeast1(context.op(), "batch_size"));
     drop_last_ = context.op().Bool("discard_leftover");
     return underlying_.Bind(context);
   }
@@ -199,7 +193,7 @@ class DoubleBufferMaker {
 class MultiPassMaker {
  public:
   Status Bind(KernelContext& context) {
-    MR_ASSIGN(pass_num_, GivenAtLeast1(context.op(), "pass_num"));
+    MR_ASSIGN(pass_num_, AtLeast1(context.op(), "pass_num"));
     return underlying_.Bind(context);
   }
   Result<std::unique_ptr<ReaderBase>> Make() {
@@ -262,19 +256,19 @@ void RegisterCreateReader(OpRegistry& registry) {
   OpBuilder shuffle = registry.Add("create_shuffle_reader");
   Decorator(shuffle)
       .Doc("Makes a reader that permutes each buffer_size items of another one. Runs once.")
-      .Attr("buffer_size", int64_t{1}, "items that are held in memory; to be given")
+      .Required<int64_t>("buffer_size", "items that are held in memory")
       .Attr("seed", int64_t{0}, "of the permutations; 0: from the job's seed")
       .Kernel<CreateReaderKernel<ShuffleMaker>>();
   OpBuilder batch = registry.Add("create_batch_reader");
   Decorator(batch)
       .Doc("Makes a reader that joins batch_size items of another one along axis 0. Runs once.")
-      .Attr("batch_size", int64_t{1}, "items; to be given")
+      .Required<int64_t>("batch_size", "items")
       .Attr("discard_leftover", false, "leave out items at the end that fill no batch")
       .Kernel<CreateReaderKernel<BatchMaker>>();
   OpBuilder multi_pass = registry.Add("create_multi_pass_reader");
   Decorator(multi_pass)
       .Doc("Makes a reader that delivers what another one has pass_num times. Runs once.")
-      .Attr("pass_num", int64_t{1}, "passes; to be given")
+      .Required<int64_t>("pass_num", "passes")
       .Kernel<CreateReaderKernel<MultiPassMaker>>();
   OpBuilder double_buffer = registry.Add("create_double_buffer_reader");
   Decorator(double_buffer)

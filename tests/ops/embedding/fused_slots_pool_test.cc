@@ -412,7 +412,7 @@ TEST(FusedSlotsPool, TwoWorkersMayShareParameters) {
       for (const OpDesc& op : descs) {
         const OpView view(op, *registry.Find(op.type()));
         KernelContext context(view, scope, options);
-        kernels.push_back(std::move(view.info().kernel(context)).value());
+        kernels.push_back(std::move(view.info().kernels[0].create(context)).value());
       }
       std::mt19937_64 rng(worker);
       float* grad = scope.Find("out@GRAD")->GetMutable<Tensor>()->Resize<float>({50, 4});

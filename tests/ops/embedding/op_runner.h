@@ -52,7 +52,7 @@ class OpRunner {
     descs_.push_back(std::make_unique<OpDesc>(op));
     const OpView view(*descs_.back(), *registry_.Find(op.type()));
     KernelContext context(view, scope_, options_);
-    return view.info().kernel(context);
+    return view.info().kernels[0].create(context);
   }
   Status Run(const OpDesc& op) {
     MR_ASSIGN(const std::unique_ptr<OpKernel> kernel, Make(op));
