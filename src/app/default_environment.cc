@@ -66,8 +66,8 @@ Result<Environment> MakeDefaultEnvironment() {
 }
 
 Environment CopyOf(const Environment& environment) {
-  return {environment.ops.Copy(), environment.readers,  environment.feeds,   environment.datasets,
-          environment.workers,    environment.trainers, environment.metrics, environment.plugins};
+  return {environment.ops.Copy(), environment.readers, environment.feeds,  environment.datasets, environment.workers,
+          environment.trainers,   environment.metrics, environment.device, environment.plugins};
 }
 
 bool HasPlugin(const Environment& environment, const std::string& path) {

@@ -101,8 +101,8 @@ Result<std::unique_ptr<DumpObserver>> DumpObserver::Create(const TrainerDesc& de
 
 Status DumpObserver::OnBatch(const TrainedBatch& trained) {
   std::string lines;
-  if (!fields_.empty()) AddRows(trained, &lines);
-  if (worker_ == 0) AddParameters(trained.worker_batches - 1, &lines);
+  if (!fields_.empty()) MR_TRY(AddRows(trained, &lines));
+  if (worker_ == 0) MR_TRY(AddParameters(trained.worker_batches - 1, &lines));
   return lines.empty() ? Status::Ok() : files_->Write(trained.context.step, std::move(lines));
 }
 
@@ -119,7 +119,7 @@ void DumpObserver::ChooseRows(const TrainedBatch& trained) {
   }
 }
 
-void DumpObserver::AddRows(const TrainedBatch& trained, std::string* lines) {
+Status DumpObserver::AddRows(const TrainedBatch& trained, std::string* lines) {
   ChooseRows(trained);
   const size_t rows = chosen_.size();
   if (texts_.size() < rows) texts_.resize(rows);
@@ -133,23 +133,25 @@ void DumpObserver::AddRows(const TrainedBatch& trained, std::string* lines) {
     texts_[row] += '\t';
     if (!trained.batch.contents().empty()) texts_[row] += trained.batch.contents()[row];
   }
-  for (Field& field : fields_) AddField(field, static_cast<int>(rows));
+  for (Field& field : fields_) MR_TRY(AddField(field, static_cast<int>(rows)));
   for (size_t row = 0; row < rows; ++row) {
     if (chosen_[row] == 0 || texts_[row].empty()) continue;
     *lines += texts_[row];
     *lines += '\n';
   }
+  return Status::Ok();
 }
 
-void DumpObserver::AddField(Field& field, int rows) {
+Status DumpObserver::AddField(Field& field, int rows) {
   if (!HasRows(*field.variable, rows)) {
     if (!std::exchange(field.told, true) && worker_ == 0) {
       Say("warning: dump_fields: \"" + field.name + "\" has no row for each instance and is left out; " +
           "dump_param takes whole tensors\n");
     }
-    return;
+    return Status::Ok();
   }
-  const Tensor& tensor = field.variable->Get<Tensor>();
+  MR_ASSIGN(const Tensor* const shown, host_view_.Of(field.variable->Get<Tensor>()));
+  const Tensor& tensor = *shown;
   const bool simple = desc_->is_dump_in_simple_mode();
   const NumberStyle style{simple, desc_->dump_num_decimals(), simple ? ' ' : ','};
   for (int row = 0; row < rows; ++row) {
@@ -160,16 +162,19 @@ void DumpObserver::AddField(Field& field, int rows) {
     if (!simple) text += field.name + ":" + std::to_string(end - begin) + ":";
     AddValues(tensor, begin, end, style, &text);
   }
+  return Status::Ok();
 }
 
-void DumpObserver::AddParameters(int64_t batch, std::string* lines) const {
+Status DumpObserver::AddParameters(int64_t batch, std::string* lines) {
   for (const Field& parameter : parameters_) {
     if (parameter.variable->empty()) continue;
-    const Tensor& tensor = *TensorOf(*parameter.variable);
+    MR_ASSIGN(const Tensor* const shown, host_view_.Of(*TensorOf(*parameter.variable)));
+    const Tensor& tensor = *shown;
     *lines += "(0," + std::to_string(batch) + "," + parameter.name + ")";
     AddValues(tensor, 0, tensor.empty() ? 0 : tensor.numel(), {}, lines);
     *lines += '\n';
   }
+  return Status::Ok();
 }
 
 }  // namespace millrace

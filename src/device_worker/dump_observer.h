@@ -7,6 +7,7 @@
 
 #include "device_worker/device_worker.h"
 #include "device_worker/dump_files.h"
+#include "runtime/transfer.h"
 
 namespace millrace {
 
@@ -38,15 +39,16 @@ class DumpObserver final : public BatchObserver {
   DumpObserver(const TrainerDesc& desc, int worker, DumpFiles& files) : desc_(&desc), worker_(worker), files_(&files) {}
 
   void ChooseRows(const TrainedBatch& trained);
-  void AddRows(const TrainedBatch& trained, std::string* lines);
-  void AddField(Field& field, int rows);
-  void AddParameters(int64_t batch, std::string* lines) const;
+  Status AddRows(const TrainedBatch& trained, std::string* lines);
+  Status AddField(Field& field, int rows);
+  Status AddParameters(int64_t batch, std::string* lines);
 
   const TrainerDesc* desc_;
   int worker_;
   DumpFiles* files_;
   std::vector<Field> fields_;
   std::vector<Field> parameters_;
+  HostView host_view_;
   std::vector<char> chosen_;        ///< by row
   std::vector<std::string> texts_;  ///< by row
 };

@@ -16,9 +16,15 @@ namespace {
 constexpr size_t kMostRanges = 4;
 
 /// The position of the first value that is not finite, or -1.
-int64_t FirstBad(const Variable& variable) {
-  if (variable.Is<SelectedRows>()) return FirstNonFinite(variable.Get<SelectedRows>().values);
-  return variable.Is<Tensor>() ? FirstNonFinite(variable.Get<Tensor>()) : -1;
+Result<int64_t> FirstBad(const Tensor& tensor, HostView& host_view) {
+  if (tensor.empty()) return int64_t{-1};
+  MR_ASSIGN(const Tensor* const shown, host_view.Of(tensor));
+  return FirstNonFinite(*shown);
+}
+
+Result<int64_t> FirstBad(const Variable& variable, HostView& host_view) {
+  if (variable.Is<SelectedRows>()) return FirstBad(variable.Get<SelectedRows>().values, host_view);
+  return variable.Is<Tensor>() ? FirstBad(variable.Get<Tensor>(), host_view) : Result<int64_t>(int64_t{-1});
 }
 
 /// "part-0:97-102, part-3:5 and 12 lines more"; "32 rows" where nobody knows their lines.
@@ -102,10 +108,11 @@ Status NanCheck::OnBatch(const TrainedBatch& trained) {
     return BadData(description + "; look at that input, lower the learning rate, or clip gradients" + Keep(trained));
   };
   for (size_t i = 0; i < variables_.size(); ++i) {
-    const int64_t at = FirstBad(*variables_[i]);
+    MR_ASSIGN(const int64_t at, FirstBad(*variables_[i], host_view_));
     if (at >= 0) return failure(Describe(trained, rule_.names[i], *variables_[i], at));
   }
-  const int64_t at = loss_tensor_ == nullptr ? -1 : FirstNonFinite(*loss_tensor_);
+  if (loss_tensor_ == nullptr) return Status::Ok();
+  MR_ASSIGN(const int64_t at, FirstBad(*loss_tensor_, host_view_));
   if (at < 0) return Status::Ok();
   if (rule_.passed != nullptr) {
     rule_.passed->Add([&] { return Describe(trained, rule_.loss, *loss_, at) + " (allow_non_finite)"; });
@@ -141,13 +148,16 @@ std::string NanCheck::Keep(const TrainedBatch& trained) const {
          "\"]' --set data_desc.pipe_command=cat --set data_desc.batch_size=" + std::to_string(trained.batch.rows());
 }
 
-std::string NanCheck::FirstOperator(const Frame& frame) const {
+std::string NanCheck::FirstOperator(const Frame& frame) {
   const std::vector<OpDesc>& ops = executable_->ops();
   for (size_t i = 0; i < ops.size(); ++i) {
     for (const OpDesc::Var& output : ops[i].outputs()) {
       for (const std::string& name : output.arguments()) {
         const Variable* variable = frame.Find(name);
-        if (variable == nullptr || FirstBad(*variable) < 0) continue;
+        if (variable == nullptr) continue;
+        const Result<int64_t> at = FirstBad(*variable, host_view_);
+        if (!at.ok()) return "; which operator gave it cannot be read: " + at.status().message();
+        if (*at < 0) continue;
         return "; the first operator with such an output is op[" + std::to_string(i) + "] " + ops[i].type() + " -> \"" +
                name + "\"";
       }

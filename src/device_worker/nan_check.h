@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device_worker/device_worker.h"
+#include "runtime/transfer.h"
 
 namespace millrace {
 
@@ -56,7 +57,7 @@ class NanCheck final : public BatchObserver {
  private:
   NanCheck(const Executable& executable, NanCheckRule rule) : executable_(&executable), rule_(std::move(rule)) {}
   std::string Describe(const TrainedBatch& trained, const std::string& name, const Variable& variable, int64_t at);
-  std::string FirstOperator(const Frame& frame) const;
+  std::string FirstOperator(const Frame& frame);
   std::string Keep(const TrainedBatch& trained) const;
 
   const Executable* executable_;
@@ -64,6 +65,7 @@ class NanCheck final : public BatchObserver {
   const Variable* loss_ = nullptr;       ///< null: not looked at
   const Tensor* loss_tensor_ = nullptr;  ///< what loss_ holds
   bool found_in_input_ = false;
+  HostView host_view_;
   std::vector<const Variable*> variables_;  ///< of rule_.names
 };
 

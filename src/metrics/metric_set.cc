@@ -135,7 +135,8 @@ Status MetricAccumulator::ReadPredictions(const SlotBatch& batch, size_t metric)
   }
   // The last class is the click's.
   const size_t width = static_cast<size_t>(tensor.numel()) / rows;
-  const float* values = tensor.data<float>() + (width - 1);
+  MR_ASSIGN(const Tensor* const shown, host_view_.Of(tensor));
+  const float* values = shown->data<float>() + (width - 1);
   for (size_t i = 0; i < rows; ++i) prediction_buffer_[i] = values[i * width];
   return Status::Ok();
 }

@@ -15,6 +15,7 @@
 #include "metrics/metric_list.h"
 #include "model/metric_spec.h"
 #include "runtime/frame.h"
+#include "runtime/transfer.h"
 
 namespace millrace {
 
@@ -109,6 +110,7 @@ class MetricAccumulator {
   const MetricSet* set_;
   LabelRangeMonitor* label_monitor_;
   std::vector<const Tensor*> predictions_;
+  HostView host_view_;
   std::deque<MetricSums> sums_;  ///< by metric, empty ones for GAUC; then the counts of rows that are not finite
   std::vector<double> window_start_;
   mutable std::mutex samples_mutex_;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "python/errors.h"
+#include "runtime/transfer.h"
 
 namespace py = pybind11;
 
@@ -40,7 +41,9 @@ py::array ToArray(const Tensor& tensor) {
   const auto sizes = tensor.dims().sizes();
   py::array array(ArrayTypeOf(tensor.dtype()), std::vector<py::ssize_t>(sizes.begin(), sizes.end()));
   if (array.nbytes() > 0) {
-    std::memcpy(array.mutable_data(), tensor.raw_data(), static_cast<size_t>(array.nbytes()));
+    HostView host_view;
+    const Tensor* const shown = ValueOrThrow(host_view.Of(tensor));
+    std::memcpy(array.mutable_data(), shown->raw_data(), static_cast<size_t>(array.nbytes()));
   }
   return array;
 }

@@ -8,6 +8,7 @@
 #include "core/float_text.h"
 #include "kernels/non_finite.h"
 #include "program/program_files.h"
+#include "runtime/transfer.h"
 #include "table/sparse_table.h"
 
 namespace millrace {
@@ -57,6 +58,7 @@ Status CheckFiniteVariables(const ProgramDesc& program, const Scope& root) {
   const std::set<std::string> written = WrittenVariables(program);
   std::string text;
   size_t variables = 0;
+  HostView host_view;
   for (const VarDesc& var : program.blocks(0).vars()) {
     if (!var.persistable()) continue;
     const Variable* variable = root.Find(var.name());
@@ -65,7 +67,8 @@ Status CheckFiniteVariables(const ProgramDesc& program, const Scope& root) {
     if (variable->Is<std::unique_ptr<SparseTable>>()) {
       found = DescribeTable(*variable->Get<std::unique_ptr<SparseTable>>());
     } else if (variable->Is<Tensor>() && written.contains(var.name())) {
-      found = DescribeTensor(variable->Get<Tensor>());
+      MR_ASSIGN(const Tensor* const shown, host_view.Of(variable->Get<Tensor>()));
+      found = DescribeTensor(*shown);
     }
     if (found.empty()) continue;
     if (++variables <= kMostNamed) text += "\n  \"" + var.name() + "\"" + found;

@@ -5,6 +5,7 @@
 
 #include "framework.pb.h"
 #include "program/var_meta.h"
+#include "runtime/transfer.h"
 
 namespace millrace {
 namespace {
@@ -137,8 +138,9 @@ Result<size_t> ReadLoDTensor(std::string_view bytes, std::string_view origin, Te
   }
   const uint64_t count = is_empty ? 0 : filled;
   MR_ASSIGN(const std::string_view values, cursor.Take(count * SizeOf(type), "the values"));
-  void* to = tensor->ResizeRaw(type, dims);
-  if (!values.empty()) std::memcpy(to, values.data(), values.size());
+  Tensor stored;
+  stored.View(type, dims, values.data());
+  MR_TRY(CopyFromHost(stored, tensor));
   return cursor.at();
 }
 

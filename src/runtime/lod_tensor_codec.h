@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-/// Appends a tensor, with its LoD if it has one, in the form of Paddle's variable files.
+/// Appends a tensor that the host reads (HostView), with its LoD if it has one, in the form of Paddle's variable files.
 ///
 /// Format (Paddle's SerializeToStream), little endian: uint32 version 0; uint64 number of LoD levels, each a uint64
 /// byte count and that many bytes of uint64 offsets; uint32 version 0; int32 size of a TensorDesc message, the
@@ -19,7 +19,8 @@ namespace millrace {
 /// of their sorted names.
 void AppendLoDTensor(const Tensor& tensor, std::string* bytes);
 
-/// Reads one tensor from the start of `bytes` into `tensor` and returns how many bytes it took.
+/// Reads one tensor from the start of `bytes` into `tensor`, on whatever device it lies, and returns how many bytes it
+/// took.
 ///
 /// Never reads past the end and allocates no more than the bytes at hand can fill. Errors are kBadData and name
 /// `origin` and the byte offset: a truncated file, an unknown version or type, a size that does not fit. The LoD goes

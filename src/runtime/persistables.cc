@@ -20,6 +20,7 @@
 #include "program/var_meta.h"
 #include "runtime/checkpoint_manifest.h"
 #include "runtime/lod_tensor_codec.h"
+#include "runtime/transfer.h"
 #include "runtime/variable_files.h"
 #include "runtime/variable_store.h"
 #include "table/sparse_table.h"
@@ -57,10 +58,11 @@ std::map<std::string, const OpDesc*> JoinedVariables(const ProgramDesc& startup)
 Status Join(const OpDesc& op, const Scope& root, int64_t count, Tensor* all) {
   float* to = all->Resize<float>({count});
   int64_t taken = 0;
+  HostView host_view;
   for (const std::string& name : OutputArguments(op, "Output")) {
     const Variable* variable = root.Find(name);
     if (variable == nullptr || !variable->Is<Tensor>()) return Internal("\"" + name + "\" holds no tensor to save");
-    const Tensor* part = &variable->Get<Tensor>();
+    MR_ASSIGN(const Tensor* const part, host_view.Of(variable->Get<Tensor>()));
     if (part->numel() > count - taken) return Internal("\"" + name + "\" has grown since coalesce_tensor joined it");
     std::copy_n(part->data<float>(), part->numel(), to + taken);
     taken += part->numel();
@@ -70,8 +72,10 @@ Status Join(const OpDesc& op, const Scope& root, int64_t count, Tensor* all) {
 
 Status WriteTensor(const std::string& name, const Tensor& tensor, const std::string& folder,
                    CheckpointManifest* manifest) {
+  HostView host_view;
+  MR_ASSIGN(const Tensor* const shown, host_view.Of(tensor));
   std::string bytes;
-  AppendLoDTensor(tensor, &bytes);
+  AppendLoDTensor(*shown, &bytes);
   MR_TRY(WriteFileAtomically(folder + "/" + name, bytes));
   StoredVariable& stored = *manifest->add_variable();
   stored.set_name(name);
@@ -200,7 +204,7 @@ Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program,
     return BadData("\"" + folder + "\": a save into it was cut short (" + kWriting +
                    " is there), so that its files are of two models; save again, or load another folder");
   }
-  Scope trial;
+  Scope trial(root.device());
   std::optional<TrainedSoFar> trained;
   if (MayBeThere(folder + "/" + kManifest)) {
     MR_ASSIGN(const std::string manifest, FileInFolder(folder, kManifest));

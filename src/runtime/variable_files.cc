@@ -11,6 +11,7 @@
 #include "program/var_meta.h"
 #include "runtime/lod_tensor_codec.h"
 #include "runtime/tensor.h"
+#include "runtime/transfer.h"
 
 namespace millrace {
 namespace {
@@ -105,8 +106,10 @@ Status LoadCombined(const ProgramDesc& program, const std::string& path, Scope& 
 Status SaveCombined(const ProgramDesc& program, const std::string& path, const Scope& root) {
   MR_ASSIGN(AtomicFile file, AtomicFile::Create(path));
   std::string bytes;
+  HostView host_view;
   for (const std::string& name : PersistableTensors(program)) {
     MR_ASSIGN(const Tensor* tensor, FindTensor(root, name));
+    MR_ASSIGN(tensor, host_view.Of(*tensor));
     bytes.clear();
     AppendLoDTensor(*tensor, &bytes);
     MR_TRY(file.Append(bytes));

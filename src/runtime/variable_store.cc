@@ -18,6 +18,7 @@
 #include "program/program_files.h"
 #include "program/var_meta.h"
 #include "runtime/lod_tensor_codec.h"
+#include "runtime/transfer.h"
 #include "table/sparse_table.h"
 
 namespace millrace {
@@ -154,6 +155,7 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
   if (error) return IoError("cannot make the folder \"" + folder + "/tables\": " + error.message());
   MR_ASSIGN(const auto tensors, ChecksummedFile::Create(folder + "/" + kTensorFile));
   std::string bytes;
+  HostView host_view;
   for (const auto& [name, var] : Persistables(program)) {
     const Variable* variable = root.Find(name);
     if (variable == nullptr || variable->empty()) return Internal("persistable variable \"" + name + "\" has no value");
@@ -164,8 +166,9 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
       stored.set_file(kTensorFile);
       stored.set_dtype(std::string(DTypeName(tensor.dtype())));
       for (const int64_t size : tensor.dims().sizes()) stored.add_dims(size);
+      MR_ASSIGN(const Tensor* const shown, host_view.Of(tensor));
       bytes.clear();
-      AppendLoDTensor(tensor, &bytes);
+      AppendLoDTensor(*shown, &bytes);
       tensors->stream().write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     } else if (variable->Is<TablePtr>()) {
       MR_ASSIGN(StoredTable table, StoreTable(*var, *variable->Get<TablePtr>(), folder, content));

@@ -107,7 +107,7 @@ std::string ModelExport::FindIdBeyond(const SlotBatch& batch, int* row) const {
 }
 
 Status ModelExport::Write(Scope& root) const {
-  Scope parameters(&root);
+  Scope parameters(&root, Cpu());
   MR_TRY(FillDenseTables(tables_, desc_.vocabulary(), root, parameters));
   return WriteFolder(folder_, [&](const std::string& folder) { return WriteFiles(parameters, folder); });
 }

@@ -3,6 +3,7 @@
 #include "core/file.h"
 #include "onnx.pb.h"
 #include "runtime/tensor.h"
+#include "runtime/transfer.h"
 #include "serving/onnx_graph.h"
 #include "serving/onnx_ops.h"
 
@@ -50,7 +51,9 @@ Status AddParameter(const std::string& name, const Scope& root, onnx::Graph& gra
   initializer->set_name(name);
   initializer->set_data_type(onnx::FLOAT);
   for (const int64_t dim : tensor.dims().sizes()) initializer->add_dims(dim);
-  initializer->set_raw_data(tensor.raw_data(), size);
+  HostView host_view;
+  MR_ASSIGN(const Tensor* const shown, host_view.Of(tensor));
+  initializer->set_raw_data(shown->raw_data(), size);
   return Status::Ok();
 }
 

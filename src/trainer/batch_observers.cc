@@ -9,6 +9,7 @@
 
 #include "core/float_text.h"
 #include "core/words.h"
+#include "runtime/transfer.h"
 
 namespace millrace {
 namespace {
@@ -35,11 +36,12 @@ double ValueAt(const Tensor& tensor, int64_t i) {
   }
 }
 
-std::vector<double> ValuesOf(const Variable* variable) {
+Result<std::vector<double>> ValuesOf(const Variable* variable) {
   std::vector<double> values;
   if (variable == nullptr || !variable->Is<Tensor>()) return values;
-  const Tensor& tensor = variable->Get<Tensor>();
-  for (int64_t k = 0; k < tensor.numel(); ++k) values.push_back(ValueAt(tensor, k));
+  HostView host_view;
+  MR_ASSIGN(const Tensor* const tensor, host_view.Of(variable->Get<Tensor>()));
+  for (int64_t k = 0; k < tensor->numel(); ++k) values.push_back(ValueAt(*tensor, k));
   return values;
 }
 
@@ -117,7 +119,9 @@ Status FetchObserver::OnBatch(const TrainedBatch& trained) {
     const FetchItem& item = job_->fetches()[i];
     FetchLine::Value value{item.name, item.label, {}};
     if (item.kind != FetchItem::Kind::kVariable) value.values.push_back(Metric(item));
-    if (item.kind == FetchItem::Kind::kVariable) value.values = ValuesOf(variables[i]);
+    if (item.kind == FetchItem::Kind::kVariable) {
+      MR_ASSIGN(value.values, ValuesOf(variables[i]));
+    }
     line.values.push_back(std::move(value));
   }
   if (reporter_ != nullptr) return reporter_->OnFetch(line);
@@ -141,11 +145,12 @@ Status VocabularyObserver::OnBatch(const TrainedBatch& trained) {
   return CheckVocabularies(*exports_, trained.batch, trained.context);
 }
 
-std::vector<FetchLine::Value> FetchedVariables(const Job& job, const Frame& frame) {
+Result<std::vector<FetchLine::Value>> FetchedVariables(const Job& job, const Frame& frame) {
   std::vector<FetchLine::Value> values;
   for (const FetchItem& item : job.fetches()) {
     if (item.kind != FetchItem::Kind::kVariable) continue;
-    values.push_back({item.name, item.label, ValuesOf(frame.Find(item.name))});
+    MR_ASSIGN(std::vector<double> fetched, ValuesOf(frame.Find(item.name)));
+    values.push_back({item.name, item.label, std::move(fetched)});
   }
   return values;
 }
@@ -187,11 +192,15 @@ Status HandlerObserver::OnBatch(const TrainedBatch& trained) {
   if (Clock::now() - last_ < period_) return Status::Ok();
   last_ = Clock::now();
   std::map<std::string, const Tensor*> values;
+  std::map<std::string, HostView> views;
   for (const FrameVariables& of_frame : frames_) {
     if (of_frame.frame != &trained.frame) continue;
     for (const auto& [key, variable] : of_frame.variables) {
       const bool has_tensor = variable != nullptr && variable->Is<Tensor>() && !variable->Get<Tensor>().empty();
-      values[key] = has_tensor ? &variable->Get<Tensor>() : nullptr;
+      values[key] = nullptr;
+      if (has_tensor) {
+        MR_ASSIGN(values[key], views[key].Of(variable->Get<Tensor>()));
+      }
     }
   }
   return handler_->Handle(values);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device_worker/device_worker.h"
+#include "runtime/transfer.h"
 #include "trainer/fetch_handler.h"
 #include "trainer/job.h"
 #include "trainer/run_hooks.h"
@@ -55,7 +56,7 @@ class FetchObserver final : public BatchObserver {
 
 /// What fetch_config names, with the values that are in a worker's frame now; metrics have none. A variable without
 /// values yet has none either.
-std::vector<FetchLine::Value> FetchedVariables(const Job& job, const Frame& frame);
+Result<std::vector<FetchLine::Value>> FetchedVariables(const Job& job, const Frame& frame);
 
 /// Whether batches `from` (not among them) to `to` of worker 0 are too few to have a print among them.
 bool PrintsNothing(const Job& job, int64_t from, int64_t to);

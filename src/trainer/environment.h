@@ -10,6 +10,7 @@
 #include "metrics/metric_list.h"
 #include "program/op_registry.h"
 #include "reader/reader_registry.h"
+#include "runtime/device.h"
 
 namespace millrace {
 
@@ -36,6 +37,7 @@ struct Environment {
   WorkerRegistry workers;
   TrainerRegistry trainers;
   MetricRegistry metrics;
+  const Device* device = &Cpu();     ///< what jobs run on
   std::vector<std::string> plugins;  ///< files of the plugins that were loaded, absolute and without links
 };
 

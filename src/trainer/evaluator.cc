@@ -13,7 +13,9 @@ namespace millrace {
 namespace {
 
 /// A shape rule may promise what nobody can read as a loss.
-Result<double> LossOfBatch(const std::string& name, const Tensor& loss) {
+Result<double> LossOfBatch(const std::string& name, const Tensor& tensor, HostView& host_view) {
+  MR_ASSIGN(const Tensor* const shown, host_view.Of(tensor));
+  const Tensor& loss = *shown;
   if (loss.dtype() == DType::kFloat32 && loss.numel() > 0) return loss.data<float>()[0];
   if (loss.dtype() == DType::kFloat64 && loss.numel() > 0) return loss.data<double>()[0];
   return InvalidConfig("the loss \"" + name + "\" is " + std::string(DTypeName(loss.dtype())) + " " +
@@ -58,7 +60,7 @@ Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop
     MR_TRY(reader.frame->Run(context));
     MR_TRY(reader.metrics->Add(context));
     if (reader.loss != nullptr) {
-      MR_ASSIGN(const double loss, LossOfBatch(job_->loss(), *reader.loss));
+      MR_ASSIGN(const double loss, LossOfBatch(job_->loss(), *reader.loss, reader.host_view));
       reader.loss_sum += loss * batch->rows();
     }
     reader.examples += batch->rows();

@@ -4,6 +4,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "runtime/transfer.h"
 #include "trainer/job.h"
 #include "trainer/run_hooks.h"
 
@@ -27,6 +28,7 @@ class Evaluator {
     std::unique_ptr<Frame> frame;
     std::unique_ptr<MetricAccumulator> metrics;
     const Tensor* loss = nullptr;
+    HostView host_view;
     double loss_sum = 0;
     int64_t examples = 0;
     Status status;

@@ -17,7 +17,7 @@ class FetchHandler {
   /// Seconds from a call of Handle to the next one, and from the start to the first; 0: after every batch.
   virtual double period_seconds() const = 0;
   /// Called by worker 0's thread after the first batch that ends when the period is over. The tensors are there during
-  /// the call; what holds no tensor (a table's rows) is null. A failure ends the job.
+  /// the call, in the host's memory; what holds no tensor (a table's rows) is null. A failure ends the job.
   virtual Status Handle(const std::map<std::string, const Tensor*>& values) = 0;
 };
 

@@ -141,12 +141,13 @@ Result<std::vector<MetricSpec>> MetricsOfProgram(const ModelDesc& model, const S
 }
 
 /// What a startup program that runs has wrong is told with what the main program has, before anything runs.
-Status CheckStartup(const TrainerDesc& desc, const ProgramDesc& startup, const OpRegistry& registry) {
+Status CheckStartup(const TrainerDesc& desc, const ProgramDesc& startup, const Environment& environment) {
   const bool loads = desc.program().has_init_dir() && !FeedsItself(desc);
   if (loads || !desc.program().has_startup()) return Status::Ok();
   CompileOptions options;
+  options.device = environment.device;
   options.fuse = false;
-  return Executable::Compile(startup, registry, options).status().Context(desc.program().startup());
+  return Executable::Compile(startup, environment.ops, options).status().Context(desc.program().startup());
 }
 
 }  // namespace
@@ -163,6 +164,11 @@ Result<std::unique_ptr<Job>> Job::Create(LoadedConfig config, const Environment&
   if (IsPipeline(job->desc())) {
     // A pipeline reads with the threads of its first section.
     job->workers_ = std::max(1, job->workers_ / job->desc().section_param().section_config(0).concurrency());
+  }
+  if (IsPipeline(job->desc()) && !environment.device->is_host()) {
+    return InvalidConfig(
+        "class_name: \"PipelineTrainer\": it sums gradients in the host's memory and cannot run on device \"" +
+        environment.device->name() + "\"; use MultiTrainer");
   }
   job->label_monitor_ = job->desc().has_program()
                             ? std::make_unique<LabelRangeMonitor>()
@@ -269,6 +275,7 @@ Status Job::CompilePrograms() {
   if (const auto unknown = FindUnknownLoss(desc(), loss_); !unknown.empty()) return config_.Report(unknown);
 
   CompileOptions options;
+  options.device = environment_->device;
   options.fuse = desc().fuse();
   options.skip_ops = {desc().hogwild_param().skip_ops().begin(), desc().hogwild_param().skip_ops().end()};
   options.fetches = metrics_->Predictions();
@@ -284,7 +291,7 @@ Status Job::CompilePrograms() {
   }
   options.forward_only = desc().infer();
   auto train = Executable::Compile(desc().infer() ? model_.test : model_.main, environment_->ops, options);
-  Status startup = CheckStartup(desc(), model_.startup, environment_->ops);
+  Status startup = CheckStartup(desc(), model_.startup, *environment_);
   if (!train.ok() && !startup.ok()) {
     return InvalidConfig(std::move(train).Context(desc().program().main()).status().message() + "\n" +
                          startup.message());
@@ -433,7 +440,7 @@ void Job::ResolveFetches() {
 }
 
 Status Job::InitParameters(std::stop_token stop) {
-  root_ = std::make_unique<Scope>();
+  root_ = std::make_unique<Scope>(*environment_->device);
   MR_TRY(CheckMemory(model_.main));
   const bool loads = desc().has_program() && desc().program().has_init_dir();
   // Readers are made by the startup program, wherever the parameters start.

@@ -10,6 +10,7 @@
 #include "core/contained_file.h"
 #include "core/delayed_stop.h"
 #include "program/rate_variables.h"
+#include "runtime/transfer.h"
 #include "runtime/variable_store.h"
 #include "trainer/input_fingerprint.h"
 #include "trainer/input_state.h"
@@ -112,11 +113,13 @@ bool IsOf(const std::string& path, std::string_view field) {
 }
 
 /// The value of a rate, for people.
-std::string RateText(const Tensor& tensor) {
+Result<std::string> RateText(const Tensor& tensor) {
   if (tensor.dtype() != DType::kFloat32 || tensor.numel() != 1) return "(" + tensor.dims().ToString() + ")";
+  HostView host_view;
+  MR_ASSIGN(const Tensor* const shown, host_view.Of(tensor));
   char text[32];
-  std::snprintf(text, sizeof(text), "%g", static_cast<double>(tensor.data<float>()[0]));
-  return text;
+  std::snprintf(text, sizeof(text), "%g", static_cast<double>(shown->data<float>()[0]));
+  return std::string(text);
 }
 
 }  // namespace
@@ -288,8 +291,8 @@ Status JobCheckpointer::RestoreState(const FoundCheckpoint& found, std::vector<s
   for (const auto& [name, before] : stored) {
     const Variable* variable = job_->root().Find(name);
     if (before.empty() || variable == nullptr || !variable->Is<Tensor>()) continue;
-    const std::string was = RateText(before);
-    const std::string is = RateText(variable->Get<Tensor>());
+    MR_ASSIGN(const std::string was, RateText(before));
+    MR_ASSIGN(const std::string is, RateText(variable->Get<Tensor>()));
     if (was != is) rates->push_back("resumed with: variable \"" + name + "\" " + was + " -> " + is);
   }
   return Status::Ok();

@@ -6,6 +6,7 @@
 
 #include "core/caught.h"
 #include "datafeed/input_opener.h"
+#include "runtime/transfer.h"
 #include "trainer/model_check.h"
 #include "trainer/operator_states.h"
 
@@ -305,7 +306,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   if (!stats.ok()) return std::move(stats).status();
   if (dump_files_ != nullptr && dump_files_->abandoned()) return dump_files_->Finish(stop);
   Snapshot();
-  FillPassReport(*stats);
+  MR_TRY(FillPassReport(*stats));
   if (hooks_.reporter != nullptr) {
     MR_TRY(hooks_.reporter->OnPass(pass_));
     // A resumed run goes through what is left of a pass that a stop ended.
@@ -314,7 +315,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
     }
   }
   report_.passes.push_back(pass_);
-  MergePrivateVars();
+  MR_TRY(MergePrivateVars());
   if (report_.interrupted || report_.stopped_early) return Status::Ok();
   return EndOfPass(stop);
 }
@@ -453,7 +454,7 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
   state_.metric_totals = job_->metrics().NewTotals();
   state_.metric_window.reset();
   if (hooks_.pass_saver != nullptr) {
-    MergePrivateVars();
+    MR_TRY(MergePrivateVars());
     MR_TRY(CheckToBeSaved(*job_, state_.step, &report_));
     Status saved = hooks_.pass_saver->SavePass(last || report_.stopped_early, stop, &state_);
     if (saved.code() == StatusCode::kCancelled) {
@@ -475,7 +476,7 @@ Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
 }
 
 Status MultiTrainer::Evaluate(const std::stop_token& stop) {
-  MergePrivateVars();
+  MR_TRY(MergePrivateVars());
   Result<EvalReport> result = Caught("an evaluation", [&] { return evaluator_->Run(state_, stop); });
   // An evaluation that a stop cut short is not the run's failure; the checkpoint comes next.
   if (!result.ok() && stop.stop_requested()) return Status::Ok();
@@ -495,7 +496,7 @@ Status MultiTrainer::SaveCheckpoint() {
   last_checkpoint_ = Clock::now();
   last_checkpoint_step_ = state_.step;
   if (hooks_.checkpointer == nullptr) return Status::Ok();
-  MergePrivateVars();
+  MR_TRY(MergePrivateVars());
   MR_ASSIGN(state_.operator_states, SaveOperatorStates(AllFrames()));
   const auto start = Clock::now();
   MR_TRY(CheckToBeSaved(*job_, state_.step, &report_));
@@ -547,7 +548,7 @@ void MultiTrainer::Tick() {
   hooks_.reporter->OnTick(progress);
 }
 
-void MultiTrainer::FillPassReport(const PassStats& stats) {
+Status MultiTrainer::FillPassReport(const PassStats& stats) {
   pass_.data = stats;
   pass_.seconds = Seconds(Clock::now() - pass_start_) - pass_.pause_seconds;
   for (const WorkerSlot& slot : worker_slots_) {
@@ -562,25 +563,33 @@ void MultiTrainer::FillPassReport(const PassStats& stats) {
   // The first worker is the one that prints; of a short pass it may have got nothing.
   const auto busy = std::find_if(worker_slots_.begin(), worker_slots_.end(),
                                  [](const WorkerSlot& slot) { return slot.worker->report().batches > 0; });
-  if (busy == worker_slots_.end()) return;
-  last_fetched_ = FetchedVariables(*job_, *busy->frames[0].frame);
+  if (busy == worker_slots_.end()) return Status::Ok();
+  MR_ASSIGN(last_fetched_, FetchedVariables(*job_, *busy->frames[0].frame));
   if (job_->desc().has_program()) pass_.fetched = last_fetched_;
+  return Status::Ok();
 }
 
-void MultiTrainer::MergePrivateVars() {
+Status MultiTrainer::MergePrivateVars() {
+  Tensor sum;
+  Tensor part;
   for (const std::string& name : job_->desc().hogwild_param().stat_var_names()) {
-    Tensor* shared = job_->root().Var(name)->GetMutable<Tensor>();
+    Tensor* const shared = job_->root().Var(name)->GetMutable<Tensor>();
+    MR_TRY(CopyToHost(*shared, &sum));
     for (size_t i = 1; i < worker_slots_.size(); ++i) {
-      Tensor* own = worker_slots_[i].frames[0].frame->scope().Var(name)->GetMutable<Tensor>();
-      for (int64_t k = 0; k < own->numel(); ++k) {
-        if (own->dtype() == DType::kInt64) {
-          shared->mutable_data<int64_t>()[k] += std::exchange(own->mutable_data<int64_t>()[k], 0);
+      Tensor* const own = worker_slots_[i].frames[0].frame->scope().Var(name)->GetMutable<Tensor>();
+      MR_TRY(CopyToHost(*own, &part));
+      for (int64_t k = 0; k < part.numel(); ++k) {
+        if (part.dtype() == DType::kInt64) {
+          sum.mutable_data<int64_t>()[k] += std::exchange(part.mutable_data<int64_t>()[k], 0);
         } else {
-          shared->mutable_data<float>()[k] += std::exchange(own->mutable_data<float>()[k], 0.f);
+          sum.mutable_data<float>()[k] += std::exchange(part.mutable_data<float>()[k], 0.f);
         }
       }
+      MR_TRY(CopyFromHost(part, own));
     }
+    MR_TRY(CopyFromHost(sum, shared));
   }
+  return Status::Ok();
 }
 
 }  // namespace millrace

@@ -78,8 +78,8 @@ class MultiTrainer final : public Trainer {
   Status CheckpointAfterFailure(const Status& failure, bool of_files);
   void Snapshot();
   void Tick();
-  void FillPassReport(const PassStats& stats);
-  void MergePrivateVars();
+  Status FillPassReport(const PassStats& stats);
+  Status MergePrivateVars();
   /// Every frame that a batch runs through, in the same order in each run of the job.
   std::vector<const Frame*> AllFrames() const;
   /// A worker that waits for a dump's converter, or stands in a long loop, would not come to a boundary.

@@ -8,6 +8,7 @@
 #include "core/caught.h"
 #include "core/delayed_stop.h"
 #include "runtime/lod_tensor_codec.h"
+#include "runtime/transfer.h"
 #include "trainer/model_check.h"
 #include "trainer/operator_states.h"
 
@@ -161,7 +162,7 @@ Result<RunReport> ReaderTrainer::Run(std::stop_token stop) {
     MR_TRY(CheckTrained());
     if (job_->is_loop()) MR_TRY(ReportPoint());
   }
-  FinishReport();
+  MR_TRY(FinishReport());
   if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnPass(pass_));
   report_.passes.push_back(pass_);
   report_.state = state_;
@@ -172,7 +173,8 @@ Status ReaderTrainer::ReportPoint() {
   const int64_t from = std::exchange(reported_batches_, state_.printed_batches);
   if (hooks_.reporter == nullptr || from == state_.printed_batches) return Status::Ok();
   if (!PrintsNothing(*job_, from, state_.printed_batches)) return Status::Ok();
-  return hooks_.reporter->OnPoint(PointOfEpoch(*job_, state_, {}, FetchedVariables(*job_, *frame_)));
+  MR_ASSIGN(std::vector<FetchLine::Value> fetched, FetchedVariables(*job_, *frame_));
+  return hooks_.reporter->OnPoint(PointOfEpoch(*job_, state_, {}, std::move(fetched)));
 }
 
 Status ReaderTrainer::CheckTrained() const {
@@ -326,8 +328,9 @@ Status ReaderTrainer::GoOn(const std::stop_token& stop) {
     for (const NamedReader& reader : readers_) {
       if (reader.name != InputArguments(op, "Reader")[0]) continue;
       MR_ASSIGN(const bool has_next, reader.holder->HasNext(stop));
-      Tensor* out = frame_->scope().Var(OutputArguments(op, "Out")[0])->GetMutable<Tensor>();
-      *out->Resize<bool>({1}) = has_next;
+      Tensor answer;
+      *answer.Resize<bool>({1}) = has_next;
+      MR_TRY(CopyFromHost(answer, frame_->scope().Var(OutputArguments(op, "Out")[0])->GetMutable<Tensor>()));
     }
   }
   read_ = Read();
@@ -385,10 +388,12 @@ Status ReaderTrainer::SaveCheckpoint() {
   state_.readers.clear();
   for (const NamedReader& reader : readers_) state_.readers.push_back({reader.name, reader.holder->position()});
   state_.loop_variables.clear();
+  HostView host_view;
   for (const NamedTensor& variable : loop_variables_) {
     if (variable.tensor->empty()) continue;
     std::string bytes;
-    AppendLoDTensor(*variable.tensor, &bytes);
+    MR_ASSIGN(const Tensor* const shown, host_view.Of(*variable.tensor));
+    AppendLoDTensor(*shown, &bytes);
     state_.loop_variables.push_back({variable.name, std::move(bytes)});
   }
   MR_ASSIGN(state_.operator_states, SaveOperatorStates({frame_.get()}));
@@ -415,11 +420,12 @@ void ReaderTrainer::Tick() {
   hooks_.reporter->OnTick(progress);
 }
 
-void ReaderTrainer::FinishReport() {
+Status ReaderTrainer::FinishReport() {
   pass_.seconds = SecondsOf(Clock::now() - start_) - pass_.pause_seconds;
   pass_.run_seconds = pass_.seconds;
-  if (pass_.batches == 0) return;
-  pass_.fetched = FetchedVariables(*job_, *frame_);
+  if (pass_.batches == 0) return Status::Ok();
+  MR_ASSIGN(pass_.fetched, FetchedVariables(*job_, *frame_));
+  return Status::Ok();
 }
 
 }  // namespace millrace

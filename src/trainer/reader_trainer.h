@@ -75,7 +75,7 @@ class ReaderTrainer final : public Trainer, private LoopObserver {
   Status CheckpointIfDue(bool epoch_ended);
   Status SaveCheckpoint();
   void Tick();
-  void FinishReport();
+  Status FinishReport();
 
   Job* job_;
   TrainerHooks hooks_;

@@ -1,0 +1,147 @@
+// A second device: all that a job reads and writes of its variables goes through transfers, and comes out the same.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/default_environment.h"
+#include "core/file.h"
+#include "core/hash.h"
+#include "far_kernels.h"
+#include "trainer/in_process.h"
+#include "trainer/job_run.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+/// A log, and a Wide & Deep on it that uses whatever looks at variables from outside.
+std::string WriteJob(const std::string& folder) {
+  std::ofstream log(folder + "/log");
+  for (uint64_t row = 0; row < 1000; ++row) {
+    log << "1 " << HashedNumber(9, row) % 3 / 2 << " 2 0.5 0." << row % 64;
+    for (uint64_t slot = 0; slot < 3; ++slot) log << " 1 " << HashedNumber(slot, row) % 40 + 1;
+    log << " 3 " << row % 90 + 1 << " 7 " << HashedNumber(7, row) % 99 + 1 << "\n";
+  }
+  const std::string path = folder + "/job.prototxt";
+  std::ofstream job(path);
+  job << R"(
+filelist: ")"
+      << folder << R"(/log" eval { filelist: ")" << folder << R"(/log" } epochs: 2 thread_num: 1 seed: 5
+data_desc {
+  batch_size: 64
+  multi_slot_desc {
+    slots { name: "label" type: "uint64" is_used: true is_dense: true shape: [-1, 1] }
+    slots { name: "dense" type: "float" is_used: true is_dense: true shape: [-1, 2] }
+    slots { name: "C1..C4" type: "uint64" is_used: true }
+  }
+}
+dataset { class_name: "InMemoryDataset" }
+model {
+  table { name: "wide" dim: 1 key: SLOT_AND_ID init { constant: 0 } optimizer { ftrl { alpha: 0.05 l1: 1 } } }
+  table { name: "deep" dim: 8 key: SLOT_AND_ID init { uniform: 0.01 } optimizer { adagrad { lr: 0.05 } } }
+  layer { name: "w" embedding { slots: "C1..C4" table: "wide" pool: SUM } }
+  layer { name: "d" embedding { slots: "C1..C4" table: "deep" pool: AVERAGE } }
+  layer { name: "x" concat { in: ["d", "dense"] } }
+  layer { name: "h" fc { in: "x" units: [16, 8] act: RELU } }
+  layer { name: "y" fc { in: ["h", "w"] units: 2 act: SOFTMAX } }
+  loss { kind: CROSS_ENTROPY in: "y" label: "label" }
+  optimizer { adagrad { lr: 0.01 initial_accumulator: 0.1 } }
+  metric { kind: AUC }
+  metric { kind: LOGLOSS }
+}
+checkpoint { every_epochs: 1 }
+fetch_config { print_period: 16 fetch_var_names: "y" }
+dump_fields: "y" dump_param: "h.w_0"
+output { export { format: ONNX vocabulary: 100 } export { format: PADDLE vocabulary: 100 } }
+check_nan_var_names: "y"
+)";
+  return path;
+}
+
+/// What a run keeps of its variables, and nothing of its time: names and bytes.
+std::vector<std::string> Kept(const std::string& folder) {
+  std::vector<std::string> kept;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    const std::string name = std::filesystem::relative(entry.path(), folder).string();
+    const auto is_of = [&name](std::string_view part) { return name.find(part) != std::string::npos; };
+    const bool is_kept = is_of("tables/") || is_of("/parameters") || is_of("/metrics") || is_of("dump/") ||
+                         is_of("onnx/") || is_of("paddle/");
+    if (!entry.is_regular_file() || !is_kept) continue;
+    kept.push_back(name + "\n" + ReadFile(entry.path().string()).value());
+  }
+  std::sort(kept.begin(), kept.end());
+  return kept;
+}
+
+TEST(FarDeviceTest, TrainsAWideAndDeepToTheSameBytes) {
+  const TempDir folder = TempDir::Create("far").value();
+  const std::string path = WriteJob(folder.path());
+  const FarDevice far;
+  Environment environment = MakeDefaultEnvironment().value();
+  AddFarKernels(environment.ops);
+  const auto run = [&](const Device& device, const std::string& name, const std::string& resume, int epochs) {
+    environment.device = &device;
+    const std::string out = folder.path() + "/" + name;
+    const std::vector<std::string> overrides = {"epochs=" + std::to_string(epochs),
+                                                "dump_fields_path=\"" + out + "/dump\""};
+    const auto job = MakeJob(path, out, overrides, environment);
+    const Result<RunSummary> summary = RunJob(*job, resume, "last", {});
+    ASSERT_TRUE(summary.ok()) << summary.status().ToString();
+  };
+  run(Cpu(), "near", "never", 2);
+  run(far, "far", "never", 2);
+  const std::vector<std::string> near = Kept(folder.path() + "/near");
+  EXPECT_GE(near.size(), 20U);
+  EXPECT_EQ(Kept(folder.path() + "/far"), near);
+  EXPECT_EQ(far.live_blocks(), 0);
+  EXPECT_GT(far.queued_copies(), 0);
+  EXPECT_EQ(far.copies_from_host(), far.queued_copies()) << "a run from its start sends by streams alone";
+  EXPECT_GT(far.copies_to_host_memory(), 0) << "metrics, checks and dumps read by pinned memory";
+  // A checkpoint goes from one device to the other.
+  run(far, "near", "auto", 3);
+  EXPECT_GT(far.copies_from_host(), far.queued_copies()) << "a checkpoint is read without a stream";
+  run(Cpu(), "far", "auto", 3);
+  EXPECT_EQ(Kept(folder.path() + "/far"), Kept(folder.path() + "/near"));
+  EXPECT_NE(Kept(folder.path() + "/far"), near);
+}
+
+/// Why a job cannot be made on a device.
+std::string Refusal(const Device& device, const std::vector<std::string>& overrides) {
+  const TempDir folder = TempDir::Create("far").value();
+  Environment environment = MakeDefaultEnvironment().value();
+  environment.device = &device;
+  ConfigRequest request;
+  request.file = WriteJob(folder.path());
+  request.known = NamesOf(environment);
+  request.overrides = overrides;
+  Result<LoadedConfig> config = LoadTrainerDesc(request);
+  if (!config.ok()) return config.status().message();
+  return Job::Create(std::move(config).value(), environment, folder.path() + "/out").status().message();
+}
+
+TEST(FarDeviceTest, RefusesOperatorsWithoutAKernelByName) {
+  const FarDevice far;
+  EXPECT_THAT(Refusal(far, {"dump_fields_path=\"dump\""}),
+              AllOf(HasSubstr(": there is no kernel for device \"far\"; there are kernels for device \"cpu\""),
+                    HasSubstr("fused_slots_pool"), HasSubstr("fused_fc"), HasSubstr("\nblock 0 op[")));
+}
+
+TEST(FarDeviceTest, RefusesAPipeline) {
+  const FarDevice far;
+  EXPECT_EQ(Refusal(far, {"class_name=PipelineTrainer", "device_worker_name=SectionWorker",
+                          "section_param={section_config {}}", "dump_fields=[]", "dump_param=[]"}),
+            "class_name: \"PipelineTrainer\": it sums gradients in the host's memory and cannot run on device \"far\"; "
+            "use MultiTrainer");
+}
+
+}  // namespace
+}  // namespace millrace
