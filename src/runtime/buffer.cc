@@ -5,12 +5,12 @@
 namespace millrace {
 
 bool Buffer::Reserve(size_t bytes) {
-  if (block_.data != nullptr && bytes <= block_.bytes) return true;
+  if (memory_ != nullptr && bytes <= capacity_) return true;
   // Half as much again, so that a batch a little larger than the last one does not allocate each time.
-  const Allocator::Block taken = allocator_->Allocate(std::max(bytes, block_.bytes + block_.bytes / 2) + 1);
+  const Allocator::Block taken = allocator_->Allocate(std::max(bytes, capacity_ + capacity_ / 2) + 1);
   if (taken.data == nullptr) return false;
-  Free();
-  block_ = taken;
+  memory_.reset(taken.data, [allocator = allocator_, taken](void*) { allocator->Free(taken); });
+  capacity_ = taken.bytes;
   return true;
 }
 

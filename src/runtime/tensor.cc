@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -52,6 +53,7 @@ void* Tensor::ResizeRaw(DType type, const Dims& dims) {
   dtype_ = type;
   dims_ = dims;
   data_ = buffer_.data();
+  shown_.reset();
   lod_ = {};
   return buffer_.data();
 }
@@ -60,14 +62,18 @@ void Tensor::View(DType type, const Dims& dims, const void* data) {
   dtype_ = type;
   dims_ = dims;
   data_ = data;
+  shown_.reset();
   lod_ = {};
 }
 
 void Tensor::ViewOf(const Tensor& other, const Dims& dims) {
   DCHECK_EQ(other.numel(), dims.numel());
   if (&other.device() != &device()) other.ThrowNotOn(device());
+  const std::span<const uint32_t> lod = other.lod_;
+  std::shared_ptr<void> shown = other.shown_ != nullptr ? other.shown_ : other.buffer_.memory();
   View(other.dtype_, dims, other.data_);
-  lod_ = other.lod_;
+  shown_ = std::move(shown);
+  lod_ = lod;
 }
 
 }  // namespace millrace

@@ -63,7 +63,8 @@ class Tensor {
   /// Shows memory of the tensor's device that the caller keeps alive until the next View or Resize.
   void View(DType type, const Dims& dims, const void* data);
   /// Shows the values and LoD of another tensor of the device under other dims of the same size; throws
-  /// std::invalid_argument for one of another device.
+  /// std::invalid_argument for one of another device. They stay readable when that one is resized, for a program may
+  /// write a variable again while another still shows it.
   void ViewOf(const Tensor& other, const Dims& dims);
 
   /// Offsets into axis 0, sequences + 1 of them; empty without LoD. Viewed, never owned.
@@ -82,6 +83,7 @@ class Tensor {
   Dims dims_;
   const void* data_ = nullptr;
   Buffer buffer_;
+  std::shared_ptr<void> shown_;  ///< another tensor's buffer, as long as this one shows it
   std::span<const uint32_t> lod_;
 };
 
