@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,12 +14,35 @@
 
 #include "core/byte_source.h"
 #include "core/file_stamps.h"
+#include "core/replace_folder.h"
 
 namespace millrace {
 namespace {
 
 /// How long a wait for a named pipe may be deaf to a stop request.
 constexpr std::chrono::milliseconds kTick{50};
+
+/// Opens the file that the new content of `path` is written to, empty, and keeps other writers of it waiting while it
+/// is open. One that a killed run left is taken over.
+Result<FileDescriptor> OpenUnfinished(const std::string& beside, const std::string& path) {
+  for (;;) {
+    FileDescriptor fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666));
+    struct stat opened = {};
+    if (!fd.is_open() || ::fstat(fd.get(), &opened) != 0) {
+      return IoErrorFromErrno("cannot write beside \"" + path + "\"", errno);
+    }
+    if (!S_ISREG(opened.st_mode)) return IoError("cannot write \"" + beside + "\": it is no regular file");
+    // Where a file system knows no locks, nobody is kept waiting.
+    while (::flock(fd.get(), LOCK_EX) != 0 && errno == EINTR) {
+    }
+    // The writer that was waited for has renamed or removed it.
+    struct stat there = {};
+    const bool is_there = ::lstat(beside.c_str(), &there) == 0;
+    if (!is_there || there.st_ino != opened.st_ino || there.st_dev != opened.st_dev) continue;
+    if (::ftruncate(fd.get(), 0) != 0) return IoErrorFromErrno("cannot write \"" + beside + "\"", errno);
+    return fd;
+  }
+}
 
 /// What is read whole is small; a device may have no end.
 constexpr size_t kMostOfADevice = size_t{1} << 30;
@@ -149,12 +173,8 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
     return IoError("cannot write \"" + path + "\": it is " + (S_ISDIR(there.st_mode) ? "a folder" : "no regular file") +
                    ", whose place a new file would take");
   }
-  std::string beside = path + ".XXXXXX";
-  FileDescriptor fd(::mkostemp(beside.data(), O_CLOEXEC));
-  if (!fd.is_open()) return IoErrorFromErrno("cannot write beside \"" + path + "\"", errno);
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  (void)::fchmod(fd.get(), 0666 & ~mask);
+  std::string beside = path + std::string(kUnfinishedSuffix);
+  MR_ASSIGN(FileDescriptor fd, OpenUnfinished(beside, path));
   return AtomicFile(path, std::move(beside), std::move(fd));
 }
 

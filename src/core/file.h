@@ -35,11 +35,11 @@ Result<std::string> ReadFile(const std::string& path);
 /// Writes all of `bytes` to an open file; `path` is for the message.
 Status WriteAll(const FileDescriptor& file, std::string_view bytes, const std::string& path);
 
-/// Replaces a file in one step: after a crash there is the old content or the new one. Writes beside it, syncs file
+/// Replaces a file in one step: after a crash there is the old content or the new one. Writes an AtomicFile, syncs file
 /// and folder.
 Status WriteFileAtomically(const std::string& path, std::string_view content);
 
-/// Writes a large file in pieces; it appears under its name at Commit, synced, or never.
+/// Writes a large file in pieces; it appears at Commit, synced, or never. Who else writes it waits.
 class AtomicFile {
  public:
   static Result<AtomicFile> Create(const std::string& path);

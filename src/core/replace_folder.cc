@@ -19,7 +19,7 @@ Status WriteFolder(const std::string& to, const std::function<Status(const std::
   // "model/" is "model": what lies beside it is not in it.
   std::string place = to;
   while (place.size() > 1 && place.back() == '/') place.pop_back();
-  const std::string beside = place + ".millrace-writing";  // which no user calls a folder of his own
+  const std::string beside = place + std::string(kUnfinishedSuffix);
   MR_TRY(RemoveFolder(beside));
   std::error_code error;
   std::filesystem::create_directories(beside, error);

@@ -9,6 +9,10 @@
 
 namespace millrace {
 
+/// What is written before it takes the place of a file or folder has its name with this behind it, which no user calls
+/// a file of his own. A run that was killed leaves it; the next one that writes the file or folder takes it over.
+inline constexpr std::string_view kUnfinishedSuffix = ".millrace-writing";
+
 /// Puts the finished folder `from` under the name `to`, in one step: whoever looks sees the old folder or the new one.
 /// The old one, if any, is removed. Both must be on one file system. kIo.
 Status ReplaceFolder(const std::string& from, const std::string& to);

@@ -12,6 +12,7 @@
 #include "core/file.h"
 #include "core/folder_entries.h"
 #include "core/hash.h"
+#include "core/replace_folder.h"
 #include "data_feed.pb.h"
 #include "datafeed/data_feed.h"
 #include "datafeed/instant_rows.h"
@@ -112,7 +113,7 @@ class Conversion {
     }
     MR_ASSIGN(const std::vector<std::string> names, NamesIn(request_->output_dir));
     for (const std::string& name : names) {
-      if (!name.starts_with(request_->prefix + "-")) continue;
+      if (!name.starts_with(request_->prefix + "-") || name.ends_with(kUnfinishedSuffix)) continue;
       return InvalidConfig(
           "\"" + request_->output_dir + "/" + name +
           "\" is there already and is none of this conversion's: " + "name another folder, or remove it");

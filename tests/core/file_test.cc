@@ -2,13 +2,17 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <stop_token>
+#include <string>
 #include <thread>
 
 #include "core/byte_source.h"
@@ -27,6 +31,11 @@ class FileTest : public testing::Test {
     dir_.emplace(std::move(made).value());
   }
   std::string Path(const std::string& name) const { return dir_->path() + "/" + name; }
+  std::set<std::string> Names() const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(dir_->path())) names.insert(entry.path().filename());
+    return names;
+  }
   std::optional<TempDir> dir_;
 };
 
@@ -57,6 +66,39 @@ TEST_F(FileTest, AnUncommittedFileNeverAppears) {
     ASSERT_TRUE(file->Append("half").ok());
   }
   EXPECT_TRUE(fs::is_empty(dir_->path()));
+}
+
+TEST_F(FileTest, WhatAKilledRunLeftIsTakenOverByTheNext) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    Result<AtomicFile> file = AtomicFile::Create(Path("b"));
+    (void)file->Append("a longer content, half of it");
+    ::raise(SIGKILL);
+  }
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(Names(), std::set<std::string>{"b.millrace-writing"});
+  ASSERT_TRUE(WriteFileAtomically(Path("b"), "whole").ok());
+  EXPECT_EQ(ReadFile(Path("b")).value(), "whole");
+  EXPECT_EQ(Names(), std::set<std::string>{"b"});
+}
+
+TEST_F(FileTest, TwoWritersOfAFileTakeTurns) {
+  AtomicFile first = AtomicFile::Create(Path("b")).value();
+  std::jthread second([this] { EXPECT_TRUE(WriteFileAtomically(Path("b"), "second").ok()); });
+  ASSERT_TRUE(first.Append("the first, ").ok());
+  ASSERT_TRUE(first.Append("which is longer").ok());
+  ASSERT_TRUE(first.Commit().ok());
+  second.join();
+  EXPECT_EQ(ReadFile(Path("b")).value(), "second");
+  EXPECT_EQ(Names(), std::set<std::string>{"b"});
+}
+
+TEST_F(FileTest, IsNotWrittenThroughALinkBesideIt) {
+  std::ofstream(Path("own")) << "the user's";
+  fs::create_symlink(Path("own"), Path("b.millrace-writing"));
+  EXPECT_FALSE(WriteFileAtomically(Path("b"), "x").ok());
+  EXPECT_EQ(ReadFile(Path("own")).value(), "the user's");
 }
 
 TEST_F(FileTest, AWrittenFileHasTheUsualRights) {
