@@ -64,7 +64,7 @@ class GzipUnpacker {
   GzipUnpacker& operator=(const GzipUnpacker&) = delete;
 
   Result<Progress> Unpack(std::span<char> in, std::span<char> out) {
-    if (!ready_) return Internal("gzip: cannot start to unpack " + name_);
+    if (!ready_) return Internal(name_ + ": gzip: cannot start to unpack");
     if (!in_member_) {
       // Zeros may pad the end of a gz file (tapes, block devices); gzip ignores them, too.
       size_t zeros = 0;
@@ -85,13 +85,12 @@ class GzipUnpacker {
       in_member_ = false;
       ++members_;
     } else if (code != Z_OK && code != Z_BUF_ERROR) {
-      return BadData("gzip: invalid data in " + name_ + ": " +
-                     (stream_.msg != nullptr ? stream_.msg : "not a gz stream"));
+      return BadData(name_ + ": gzip: invalid data: " + (stream_.msg != nullptr ? stream_.msg : "not a gz stream"));
     }
     return Progress{in.size() - stream_.avail_in, room - stream_.avail_out};
   }
 
-  Status AtEnd() const { return in_member_ ? BadData("gzip: unexpected end of file " + name_) : Status::Ok(); }
+  Status AtEnd() const { return in_member_ ? BadData(name_ + ": gzip: unexpected end of file") : Status::Ok(); }
 
  private:
   std::string name_;
@@ -113,13 +112,13 @@ class ZstdUnpacker {
     ZSTD_outBuffer output{out.data(), out.size(), 0};
     const size_t code = ZSTD_decompressStream(stream_, &output, &input);
     if (ZSTD_isError(code) != 0) {
-      return BadData("zstd: invalid data in " + name_ + ": " + ZSTD_getErrorName(code));
+      return BadData(name_ + ": zstd: invalid data: " + ZSTD_getErrorName(code));
     }
     in_frame_ = code != 0;
     return Progress{input.pos, output.pos};
   }
 
-  Status AtEnd() const { return in_frame_ ? BadData("zstd: unexpected end of file " + name_) : Status::Ok(); }
+  Status AtEnd() const { return in_frame_ ? BadData(name_ + ": zstd: unexpected end of file") : Status::Ok(); }
 
  private:
   std::string name_;
@@ -202,8 +201,8 @@ class DetectingSource final : public ByteSource {
     }
     const std::string_view first(input_.rest().data(), input_.rest().size());
     MR_TRY(CheckPackedHasBytes(first, name_));
-    if (IsCutWithin(first, kGzipMagic, ".gz")) return BadData("gzip: unexpected end of file " + name_);
-    if (IsCutWithin(first, kZstdMagic, ".zst")) return BadData("zstd: unexpected end of file " + name_);
+    if (IsCutWithin(first, kGzipMagic, ".gz")) return BadData(name_ + ": gzip: unexpected end of file");
+    if (IsCutWithin(first, kZstdMagic, ".zst")) return BadData(name_ + ": zstd: unexpected end of file");
     switch (DetectCompression(first)) {
       case Compression::kGzip:
         inner_ = std::make_unique<UnpackingSource<GzipUnpacker>>(std::move(input_), name_);

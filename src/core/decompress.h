@@ -25,7 +25,7 @@ Status CheckPackedHasBytes(std::string_view first_bytes, const std::string& name
 Result<std::string> ReadFirstBytes(const std::string& path);
 
 /// Unpacks gz (with any number of members) and zstd (any number of frames) as it reads, by the source's first bytes;
-/// other bytes pass through. `name` is for messages: "gzip: unexpected end of file NAME", "gzip: NAME: invalid data".
+/// other bytes pass through. `name` is for messages: "NAME: gzip: unexpected end of file".
 /// Buffers are made once; a Read allocates nothing.
 std::unique_ptr<ByteSource> Decompress(std::unique_ptr<ByteSource> packed, std::string name);
 

@@ -91,11 +91,11 @@ TEST(Decompress, ShortFilesAreThemselves) {
 TEST(Decompress, EveryTruncationIsAnError) {
   const std::string gz = Gzip(Text(20));
   for (size_t size = 2; size < gz.size(); ++size) {
-    EXPECT_EQ(Unpack(gz.substr(0, size), 64, 64).status().message(), "gzip: unexpected end of file part-0") << size;
+    EXPECT_EQ(Unpack(gz.substr(0, size), 64, 64).status().message(), "part-0: gzip: unexpected end of file") << size;
   }
   const std::string zst = Zstd(Text(20));
   for (size_t size = 4; size < zst.size(); ++size) {
-    EXPECT_EQ(Unpack(zst.substr(0, size), 64, 64).status().message(), "zstd: unexpected end of file part-0") << size;
+    EXPECT_EQ(Unpack(zst.substr(0, size), 64, 64).status().message(), "part-0: zstd: unexpected end of file") << size;
   }
 }
 
@@ -104,9 +104,9 @@ TEST(Decompress, AFileThatIsCutWithinItsFirstBytesIsAnError) {
     std::vector<char> out(64);
     return Decompress(std::make_unique<StringSource>(bytes, bytes.size()), name)->Read(out, {}).status().message();
   };
-  EXPECT_EQ(error(Gzip(Text(20)).substr(0, 1), "a.csv.gz"), "gzip: unexpected end of file a.csv.gz");
+  EXPECT_EQ(error(Gzip(Text(20)).substr(0, 1), "a.csv.gz"), "a.csv.gz: gzip: unexpected end of file");
   for (size_t size = 1; size < 4; ++size) {
-    EXPECT_EQ(error(Zstd(Text(20)).substr(0, size), "a.zst"), "zstd: unexpected end of file a.zst") << size;
+    EXPECT_EQ(error(Zstd(Text(20)).substr(0, size), "a.zst"), "a.zst: zstd: unexpected end of file") << size;
   }
   for (const char* name : {"a.csv.gz", "a.zst"}) {
     EXPECT_EQ(
@@ -133,9 +133,9 @@ TEST(Decompress, IsAsSlowAsItsSourceWhenEverythingIsUnpacked) {
 TEST(Decompress, DamageIsAnError) {
   std::string gz = Gzip(Text(20));
   gz[gz.size() - 6] = static_cast<char>(gz[gz.size() - 6] ^ 0x55);
-  EXPECT_EQ(Unpack(gz, 64, 64).status().message(), "gzip: invalid data in part-0: incorrect data check");
+  EXPECT_EQ(Unpack(gz, 64, 64).status().message(), "part-0: gzip: invalid data: incorrect data check");
   EXPECT_EQ(Unpack(Gzip("x") + "garbage", 64, 64).status().message(),
-            "gzip: invalid data in part-0: incorrect header check");
+            "part-0: gzip: invalid data: incorrect header check");
   std::string zst = Zstd(Text(2000));
   zst[10] = static_cast<char>(zst[10] ^ 0xff);
   EXPECT_EQ(Unpack(zst, 64, 64).status().code(), StatusCode::kBadData);
