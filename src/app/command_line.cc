@@ -21,6 +21,7 @@
 
 #include "app/help_text.h"
 #include "core/edit_distance.h"
+#include "core/shortened.h"
 
 namespace millrace {
 namespace {
@@ -54,18 +55,17 @@ class Parser {
       for (const std::string& error : errors_) std::cerr << program_.name << ": " << error << "\n";
       std::cerr << "Run \"" << program_.name << " --help\" for the flags.\n";
       result_.exit_code = 2;
-    } else if (help_) {
-      std::cout << HelpText(program_);
-      result_.exit_code = 0;
-    } else if (version_) {
-      std::cout << VersionText(program_.name);
-      result_.exit_code = 0;
+    } else if (help_ || version_) {
+      std::fputs((help_ ? HelpText(program_) : VersionText(program_.name)).c_str(), stdout);
+      result_.exit_code = EndProgram(program_.name, FlushStandardOutput());
     }
     return std::move(result_);
   }
 
  private:
-  void Error(const Argument& argument, const std::string& message) { errors_.push_back(argument.where + message); }
+  void Error(const Argument& argument, const std::string& message) {
+    errors_.push_back(argument.where + Shortened(message, 2000));
+  }
 
   void Read(const std::vector<Argument>& arguments, int depth) {
     for (size_t i = 0; i < arguments.size(); ++i) {
@@ -112,8 +112,8 @@ class Parser {
         continue;
       }
       if (!value) {
-        if (i + 1 == arguments.size()) {
-          Error(argument, "--" + name + " needs a value: --" + name + "=…");
+        if (i + 1 == arguments.size() || IsFlag(arguments[i + 1].text)) {
+          Error(argument, "--" + name + " needs a value: --" + name + "=…" + MeaningOf(name));
           continue;
         }
         value = arguments[++i].text;
@@ -128,6 +128,20 @@ class Parser {
         Set(argument, name, *value);
       }
     }
+  }
+
+  /// Whether an argument is one of our flags, and not the value of the one before it.
+  bool IsFlag(const std::string& text) const {
+    if (!text.starts_with("--")) return false;
+    std::string name = text.substr(2, text.find('=') == std::string::npos ? text.npos : text.find('=') - 2);
+    std::replace(name.begin(), name.end(), '-', '_');
+    return FindFlag(name) != nullptr || FindRepeated(name).has_value();
+  }
+
+  /// " (FILE: the job)", as --help says it; empty where it says nothing.
+  std::string MeaningOf(const std::string& name) const {
+    const gflags::CommandLineFlagInfo* flag = FindFlag(name);
+    return flag == nullptr || flag->description.empty() ? "" : " (" + flag->description + ")";
   }
 
   void ReadFlagFile(const Argument& argument, const std::string& path, int depth) {

@@ -33,7 +33,8 @@ struct ProgramInfo {
 
 /// What the command line said beside the gflags variables.
 struct CommandLine {
-  /// Set when the process should end now: 0 after --help and --version, 2 after a mistake (already on stderr).
+  /// Set when the process should end now: 0 after --help and --version, 3 where standard output did not take them, 2
+  /// after a mistake (already on stderr).
   std::optional<int> exit_code;
   std::vector<std::string> arguments;  ///< what is no flag, after "--" too
   /// Values of the repeated flags, in the order of ProgramInfo::repeated.

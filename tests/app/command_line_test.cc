@@ -83,8 +83,20 @@ TEST_F(CommandLineTest, NamesEveryMistakeAndTheNearestFlag) {
             "trainer: --thread_num: expected a whole number, not \"two\"\n"
             "trainer: --validate_only: expected true or false, not \"maybe\"\n"
             "trainer: unknown flag --zebra\n"
-            "trainer: --trainer_desc needs a value: --trainer_desc=…\n"
+            "trainer: --trainer_desc needs a value: --trainer_desc=… (FILE: the job, a TrainerDesc in text format)\n"
             "Run \"trainer --help\" for the flags.\n");
+}
+
+TEST_F(CommandLineTest, AFlagWasTakenForTheValueOfTheOneBefore) {
+  EXPECT_EQ(Parse({"--trainer_desc", "--thread_num=2"}).exit_code, 2);
+  EXPECT_THAT(err_, HasSubstr("trainer: --trainer_desc needs a value: --trainer_desc=… (FILE: "));
+  EXPECT_FALSE(Parse({"--trainer_desc", "--strange-name.prototxt"}).exit_code.has_value());
+}
+
+TEST_F(CommandLineTest, AVeryLongArgumentIsNotRepeatedToItsEnd) {
+  EXPECT_EQ(Parse({"--" + std::string(100000, 'x')}).exit_code, 2);
+  EXPECT_LT(err_.size(), 3000U);
+  EXPECT_THAT(err_, HasSubstr("xxx … (100015 bytes) … xxx"));
 }
 
 TEST_F(CommandLineTest, HelpIsGroupedAndEndsWell) {

@@ -559,6 +559,16 @@ TEST(StandardOutput, ThatTakesNothingIsAFailure) {
     EXPECT_EQ(WEXITSTATUS(closed), 3) << command;
     EXPECT_THAT(ReadFile(errors).value(), HasSubstr("standard output is closed")) << command;
   }
+  for (const char* program : {"trainer", "predictor", "inspect", "clickgen"}) {
+    for (const char* flag : {" --version", " --help"}) {
+      const std::string errors = small.folder() + "/errors";
+      EXPECT_EQ(WEXITSTATUS(std::system((bin + "/" + program + flag + " > /dev/full 2> " + errors).c_str())), 3)
+          << program << flag;
+      EXPECT_EQ(ReadFile(errors).value(), std::string(program) +
+                                              ": input/output error: cannot write to standard output: No space left on "
+                                              "device\n");
+    }
+  }
   // A training is done by then; one that prints nothing lacks nothing.
   const std::string errors = small.folder() + "/errors";
   const std::string training =
