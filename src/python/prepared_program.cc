@@ -8,6 +8,7 @@
 #include "python/bindings.h"
 #include "python/interruptible.h"
 #include "python/tensor_array.h"
+#include "reader/looked_up.h"
 
 namespace py = pybind11;
 
@@ -124,6 +125,7 @@ PreparedProgram::PreparedProgram(Key key, int max_rows, Scope& root) : key_(std:
   frame_options.read_only = !trains_;
   frame_options.readers = &SharedEnvironment().readers;
   frame_ = ValueOrThrow(Frame::Create(*executable_, nullptr, root, frame_options));
+  MarkLookedUp(*executable_, frame_->scope());
   for (const auto& [name, meta] : executable_->vars()) {
     Variable* variable = meta.kind == VarType::READER ? frame_->scope().Find(name) : nullptr;
     if (variable != nullptr && variable->Is<ReaderHolder>()) readers_.push_back(variable->GetMutable<ReaderHolder>());

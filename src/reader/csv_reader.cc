@@ -143,6 +143,7 @@ class CsvReader final : public FileReader {
       if (is_float && fields.NextPlainFloat(static_cast<float*>(values) + i, &guess_)) continue;
       MR_ASSIGN(const std::string_view field, NextField(fields));
       if (!ParseField(field, spec.dtype, values, i)) return NotANumber(fields, field, spec);
+      if (spec.is_id) MR_TRY(CheckId(fields, field));
     }
     return Status::Ok();
   }
@@ -157,6 +158,7 @@ class CsvReader final : public FileReader {
       rest.remove_prefix(rest.find_first_not_of(' '));
       const std::string_view number = rest.substr(0, rest.find(' '));
       if (!ParseField(number, spec.dtype, values, i)) return NotANumber(fields, number, spec);
+      if (spec.is_id) MR_TRY(CheckId(fields, number));
       rest.remove_prefix(number.size());
     }
     return Status::Ok();
@@ -167,6 +169,11 @@ class CsvReader final : public FileReader {
     if (fields.Next(&field)) return field;
     return BadData(lines_.Where() + ": " + std::to_string(fields.count()) + " columns; the outputs take " +
                    std::to_string(columns_));
+  }
+
+  Status CheckId(const CsvFields& fields, std::string_view field) const {
+    if (!IsNegative(field)) return Status::Ok();
+    return NegativeId(lines_.Where() + ": column " + std::to_string(fields.count()), ShownField(field), kTextIdAdvice);
   }
 
   Status NotANumber(const CsvFields& fields, std::string_view field, const TensorSpec& spec) const {

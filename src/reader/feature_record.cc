@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "core/crc32c.h"
@@ -123,6 +124,14 @@ class FeatureReader final : public FileReader {
     if (spec.lod_level == 0 && count != InstanceSize(spec)) {
       return bytes_.Error("feature \"" + spec.name + "\" has " + std::to_string(count) + " values; the output takes " +
                           std::to_string(InstanceSize(spec)));
+    }
+    if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+      const auto negative = std::find_if(values.begin(), values.end(), [](auto value) { return value < 0; });
+      if (spec.is_id && negative != values.end()) {
+        return NegativeId(Where() + ": feature \"" + spec.name + "\", value " +
+                              std::to_string(negative - values.begin()) + " (from 0)",
+                          std::to_string(*negative), kSignedIdAdvice);
+      }
     }
     auto* to = static_cast<T*>(ResizeToInstance(spec, count, tensor));
     std::transform(values.begin(), values.end(), to, [](auto value) { return static_cast<T>(value); });

@@ -52,13 +52,18 @@ bool ParseField(std::string_view field, DType type, void* values, size_t index) 
   }
 }
 
+bool IsNegative(std::string_view field) {
+  return field.find('-') != std::string_view::npos && field.find_first_of("123456789") != std::string_view::npos;
+}
+
 std::string ShownField(std::string_view field) {
   if (field.empty()) return "nothing";
   std::string shown(field.substr(0, kShownBytes));
   for (char& c : shown) {
     if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';
   }
-  return "\"" + shown + (field.size() > kShownBytes ? "...\"" : "\"");
+  if (field.size() <= kShownBytes) return "\"" + shown + "\"";
+  return "\"" + shown + "...\" (" + std::to_string(field.size()) + " bytes)";
 }
 
 }  // namespace millrace

@@ -15,6 +15,12 @@ bool IsFieldType(DType type);
 /// above 2^63 - 1 are kept in their 64 bits. Spaces around the number do not count.
 bool ParseField(std::string_view field, DType type, void* values, size_t index);
 
+/// Whether ParseField read a whole number below 0 from `field`, and not an id above 2^63 - 1.
+bool IsNegative(std::string_view field);
+/// What text formats advise for NegativeId.
+inline constexpr std::string_view kTextIdAdvice =
+    "ids are 0 to 18446744073709551615: leave out what only fills up a list, or give it an id of its own";
+
 /// `"12x"`, shortened, for messages; "nothing" when it is empty.
 std::string ShownField(std::string_view field);
 

@@ -71,6 +71,9 @@ class LibsvmReader final : public FileReader {
     if (!ParseField(label, shapes()[0].dtype, ResizeToInstance(shapes()[0], 1, &(*out)[0]), 0)) {
       return Bad("expected a label of type " + std::string(DTypeName(shapes()[0].dtype)), label);
     }
+    if (shapes()[0].is_id && IsNegative(label)) {
+      return NegativeId(lines_.Where() + ": the label", ShownField(label), kTextIdAdvice);
+    }
     MR_TRY(is_sparse_ ? ReadPairs(rest, &(*out)[1], &(*out)[2]) : ReadDense(rest, &(*out)[1]));
     return true;
   }

@@ -52,6 +52,10 @@ Status CheckInstanceSpecs(const std::vector<TensorSpec>& specs) {
   return Status::Ok();
 }
 
+Status NegativeId(const std::string& where, const std::string& value, std::string_view what_to_do) {
+  return BadData(where + ": " + value + " is below 0, and no id of a table; " + std::string(what_to_do));
+}
+
 Status CheckTensor(const LoDTensor& tensor, const TensorSpec& spec) {
   const Tensor& values = tensor.values;
   const int lod_level = tensor.lod.empty() ? 0 : 1;

@@ -38,6 +38,14 @@ Result<bool> ReaderBase::HasNext(const std::stop_token& stop) {
   return state_ == State::kAhead;
 }
 
+void ReaderBase::MarkIds(size_t output) {
+  for (ReaderBase* reader = this; reader != nullptr; reader = reader->source_) {
+    if (output >= reader->shapes_.size()) continue;
+    TensorSpec& spec = reader->shapes_[output];
+    spec.is_id = spec.dtype == DType::kInt64 || spec.dtype == DType::kInt32;
+  }
+}
+
 Status ReaderBase::StartPass(uint64_t pass) {
   pass_ = pass;
   state_ = State::kReading;

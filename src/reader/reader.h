@@ -40,11 +40,17 @@ class ReaderBase {
   /// other threads may wait for as many. Holds until it is said otherwise; at first 1.
   void Expect(size_t items) { expected_ = items; }
 
-  /// What every item holds, in its order. Does not change.
+  /// Says that a table is asked for the values of an output: TensorSpec::is_id for the files that they come from. While
+  /// nothing was read since the reader was made or started over.
+  void MarkIds(size_t output);
+
+  /// What every item holds, in its order. Types and shapes do not change.
   const std::vector<TensorSpec>& shapes() const { return shapes_; }
 
  protected:
-  explicit ReaderBase(std::vector<TensorSpec> shapes) : shapes_(std::move(shapes)) {}
+  /// `source` has the same outputs and gives the items; null for a reader that makes them itself.
+  explicit ReaderBase(std::vector<TensorSpec> shapes, ReaderBase* source = nullptr)
+      : shapes_(std::move(shapes)), source_(source) {}
   /// What Expect was told.
   size_t expected() const { return expected_; }
   /// The number of this pass: within Restart, of the one that begins.
@@ -60,6 +66,7 @@ class ReaderBase {
   Result<bool> Advance(std::vector<LoDTensor>* out, const std::stop_token& stop);
 
   std::vector<TensorSpec> shapes_;
+  ReaderBase* const source_;
   std::vector<LoDTensor> ahead_;  ///< the item that HasNext has read, when kAhead
   State state_ = State::kReading;
   Status failure_;
@@ -98,9 +105,9 @@ class DecoratedReader : public ReaderBase {
  protected:
   /// Passes items of the same shapes on.
   explicit DecoratedReader(std::unique_ptr<ReaderBase> reader)
-      : ReaderBase(reader->shapes()), reader_(std::move(reader)) {}
+      : ReaderBase(reader->shapes(), reader.get()), reader_(std::move(reader)) {}
   DecoratedReader(std::unique_ptr<ReaderBase> reader, std::vector<TensorSpec> shapes)
-      : ReaderBase(std::move(shapes)), reader_(std::move(reader)) {}
+      : ReaderBase(std::move(shapes), reader.get()), reader_(std::move(reader)) {}
 
   ReaderBase& reader() { return *reader_; }
 

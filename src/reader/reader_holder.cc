@@ -43,6 +43,7 @@ void ReaderHolder::Hold(std::unique_ptr<ReaderBase> reader, std::string creation
   CHECK(!made()) << "a variable was given a second reader";
   const std::lock_guard lock(mutex_);
   reader_ = std::move(reader);
+  for (const size_t output : ids_) reader_->MarkIds(output);
   creation_ = std::move(creation);
 }
 
@@ -69,6 +70,7 @@ Result<std::unique_ptr<ReaderBase>> ReaderHolder::Take(const std::string& by) {
 Status ReaderHolder::ReadNext(std::vector<LoDTensor>* out, EndOfData end, const std::stop_token& stop) {
   const std::lock_guard lock(mutex_);
   MR_TRY(CheckHolds());
+  is_begun_ = true;
   MR_ASSIGN(const bool more, reader_->ReadNext(out, stop));
   is_at_end_ = !more;
   if (more) {
@@ -87,9 +89,17 @@ void ReaderHolder::set_only_finite(bool only_finite) {
   only_finite_ = only_finite;
 }
 
+void ReaderHolder::MarkIds(size_t output) {
+  const std::lock_guard lock(mutex_);
+  ids_.insert(output);
+  // Threads may read ahead by what the reader knows.
+  if (reader_ != nullptr && !is_begun_) reader_->MarkIds(output);
+}
+
 Result<bool> ReaderHolder::HasNext(const std::stop_token& stop) {
   const std::lock_guard lock(mutex_);
   MR_TRY(CheckHolds());
+  is_begun_ = true;
   return reader_->HasNext(stop);
 }
 
@@ -97,6 +107,8 @@ Status ReaderHolder::ReInit() {
   const std::lock_guard lock(mutex_);
   MR_TRY(CheckHolds());
   MR_TRY(reader_->ReInit());
+  is_begun_ = false;
+  for (const size_t output : ids_) reader_->MarkIds(output);
   position_ = {position_.resets + 1, 0};
   is_at_end_ = false;
   return Status::Ok();

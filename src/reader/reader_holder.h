@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -48,6 +49,9 @@ class ReaderHolder {
   Status ReadNext(std::vector<LoDTensor>* out, EndOfData end, const std::stop_token& stop);
   /// Whether ReadNext refuses an item with floats that are NaN or infinite, for who trains by it; not by default.
   void set_only_finite(bool only_finite);
+  /// Says that a table is asked for the values of an output, whose files then may hold none below 0. Of a reader that
+  /// is being read, from when it is started over.
+  void MarkIds(size_t output);
   Result<bool> HasNext(const std::stop_token& stop);
   Status ReInit();
   Result<std::vector<TensorSpec>> shapes() const;
@@ -72,7 +76,9 @@ class ReaderHolder {
   std::string taken_by_;
   ReaderPosition position_;
   bool is_at_end_ = false;
+  bool is_begun_ = false;  ///< something was read, or asked for, since the reader was made or started over
   bool only_finite_ = false;
+  std::set<size_t> ids_;  ///< outputs that MarkIds said
   int64_t items_ = 0;
   int64_t rows_ = 0;
 };

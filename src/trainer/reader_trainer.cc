@@ -7,6 +7,7 @@
 
 #include "core/caught.h"
 #include "core/delayed_stop.h"
+#include "reader/looked_up.h"
 #include "runtime/lod_tensor_codec.h"
 #include "runtime/transfer.h"
 #include "trainer/model_check.h"
@@ -30,6 +31,7 @@ Result<std::unique_ptr<Trainer>> ReaderTrainer::Create(Job& job, TrainerHooks ho
   std::unique_ptr<ReaderTrainer> trainer(new ReaderTrainer(job, std::move(hooks)));
   MR_ASSIGN(trainer->frame_, Frame::Create(job.train(), nullptr, job.root(), job.frame_options(0, false)));
   MR_TRY(trainer->FindReaders());
+  MarkLookedUp(job.train(), trainer->frame_->scope());
   MR_TRY(trainer->CheckSources());
   trainer->FindLoopVariables();
   trainer->FindWaits();

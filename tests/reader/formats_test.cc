@@ -58,6 +58,28 @@ TEST_F(FormatFiles, CsvMistakesNameLineAndColumn) {
 }
 
 // Names were once not looked at, and columns of another order went to the wrong outputs.
+/// `spec`, of whose values a table is asked.
+TensorSpec Ids(TensorSpec spec) {
+  spec.is_id = true;
+  return spec;
+}
+
+TEST_F(FormatFiles, AnIdBelow0WasTheRowOfAnother) {
+  const TensorSpec one = {DType::kInt64, {-1, 1}};
+  const TensorSpec list = {DType::kInt64, {-1, 1}, 1};
+  const std::string path = Write("a.csv", "7,1 18446744073709551615\n8,3 -1\n");
+  EXPECT_THAT(Records(path, {one, list}), ElementsAre("7 | 1 -1", "8 | 3 -1"));
+  EXPECT_THAT(Records(path, {one, Ids(list)}),
+              ElementsAre("7 | 1 -1",
+                          "bad data: a.csv:2: column 2: \"-1\" is below 0, and no id of a table; ids are 0 to "
+                          "18446744073709551615: leave out what only fills up a list, or give it an id of "
+                          "its own"));
+  EXPECT_THAT(Records(Write("b.csv", "-0\n -12 \n"), {Ids(one)}),
+              ElementsAre("0", HasSubstr("b.csv:2: column 1: \" -12 \" is below 0")));
+  EXPECT_THAT(Records(Write("c.libsvm", "-1 2:0.5\n"), {Ids(one), {DType::kFloat32, {-1, 2}}}),
+              ElementsAre(HasSubstr("c.libsvm:1: the label: \"-1\" is below 0, and no id of a table")));
+}
+
 TEST_F(FormatFiles, ACsvHeaderWhoseNamesStandInAnotherOrderIsAnError) {
   const std::vector<TensorSpec> named = {{DType::kFloat32, {-1, 2}, 0, "x"}, {DType::kInt64, {-1, 1}, 0, "y"}};
   EXPECT_THAT(Records(Write("a.csv", "y,x,x2\n1,2,3\n"), named),
@@ -280,8 +302,19 @@ TEST_F(FeatureFiles, OfRecordsAreReadByName) {
   (*record.mutable_feature())["ids"].mutable_int64_list()->add_value(-3);
   (*record.mutable_feature())["x"].mutable_float_list()->add_value(1.5F);
   const std::string message = record.SerializeAsString();
-  EXPECT_THAT(Records(Write("a.ofrecord", Bytes<int64_t>(static_cast<int64_t>(message.size())) + message), shapes_),
-              ElementsAre("-3 | 1.5"));
+  const std::string path = Write("a.ofrecord", Bytes<int64_t>(static_cast<int64_t>(message.size())) + message);
+  EXPECT_THAT(Records(path, shapes_), ElementsAre("-3 | 1.5"));
+  EXPECT_THAT(Records(path, {Ids(shapes_[0])}),
+              ElementsAre(HasSubstr("a.ofrecord: record 1: feature \"ids\", value 0 (from 0): -3 is below 0")));
+}
+
+TEST_F(FeatureFiles, AnIdBelow0WasTheRowOfAnother) {
+  EXPECT_THAT(
+      Records(Write("a.tfrecord", TfRecord(Example(0.5F, {7})) + TfRecord(Example(2, {9, -1}))), {Ids(shapes_[0])}),
+      ElementsAre("7",
+                  "bad data: a.tfrecord: record 2: feature \"ids\", value 1 (from 0): -1 is below 0, and no id of a "
+                  "table; leave out what only fills up a list; hashes are written without their sign, by hash & "
+                  "0x7fffffffffffffff"));
 }
 
 TEST_F(FeatureFiles, SayWhatIsBroken) {
@@ -334,6 +367,11 @@ TEST_F(RecordIOFiles, KeepTypesShapesAndLoD) {
   EXPECT_EQ(records[0], "0 | 0 0");
   EXPECT_EQ(records[2499], "2499 | 2499 -2499");
   EXPECT_THAT(Records(WriteRecords("b.recordio", 0), shapes_), ElementsAre());
+}
+
+TEST_F(RecordIOFiles, AnIdBelow0WasTheRowOfAnother) {
+  EXPECT_THAT(Records(WriteRecords("a.recordio", 9), {shapes_[0], Ids(shapes_[1])}),
+              ElementsAre("0 | 0 0", HasSubstr("a.recordio: record 2: output 1, value 1 (from 0): -1 is below 0")));
 }
 
 TEST_F(RecordIOFiles, AreOfPaddlesBytes) {
