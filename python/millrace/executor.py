@@ -102,7 +102,8 @@ class Executor:
                                          program.random_seed, program._own_counts(scope), program._root()._key)
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
-                           fetch_info=None, print_period=100, fetch_handler=None, update_mode=None, verbose=True):
+                           fetch_info=None, print_period=100, fetch_handler=None, update_mode=None, verbose=True,
+                           allow_non_finite=False):
         """Trains one pass over the dataset and returns a Report.
 
         thread        workers; 0: those of the dataset
@@ -114,11 +115,12 @@ class Executor:
         fetch_handler a FetchHandler, which sees variables while it goes on
         update_mode   "SERIAL" (one worker's default: file and line order, the same to the bit each time), "HOGWILD" (that
                       of several) or "ROW_LOCK"
+        allow_non_finite  a loss that is nan or inf, and parameters that are at the end, are a DataError; True: a warning
 
         Ctrl-C ends it within a second; the parameters are then those of the last whole batch.
         """
         return self._run_from_dataset(program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
-                                      fetch_handler, update_mode, False, verbose)
+                                      fetch_handler, update_mode, False, verbose, allow_non_finite)
 
     def infer_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
                            fetch_info=None, print_period=100, fetch_handler=None, update_mode=None, verbose=True):
@@ -128,7 +130,7 @@ class Executor:
                                       fetch_handler, update_mode, True, verbose)
 
     def train_from_reader(self, program=None, scope=None, debug=False, fetch_list=None, fetch_info=None, print_period=100,
-                          fetch_handler=None, epochs=1, verbose=True):
+                          fetch_handler=None, epochs=1, verbose=True, allow_non_finite=False):
         """Trains a program that reads its data itself (millrace.reader), to the end of its readers, epochs times.
 
         Its startup program, which makes the readers, has run on the scope. A reader with a generator of its own
@@ -137,7 +139,7 @@ class Executor:
         """
         program = _program(program)
         epochs = _checks.whole("train_from_reader: epochs", epochs, 1)
-        fields = ["update_mode: SERIAL", "epochs: %d" % epochs]
+        fields = ["update_mode: SERIAL", "epochs: %d" % epochs, *_allowed(allow_non_finite)]
         begun, items = [], None
         try:
             items = _scope(scope)._scope.items_read()
@@ -169,7 +171,7 @@ class Executor:
         """Nothing is kept open; here as in Paddle."""
 
     def _run_from_dataset(self, program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
-                          fetch_handler, update_mode, infer, verbose):
+                          fetch_handler, update_mode, infer, verbose, allow_non_finite=False):
         call = "infer_from_dataset" if infer else "train_from_dataset"
         if dataset is None:
             raise ConfigError(call + " needs a dataset")
@@ -183,7 +185,7 @@ class Executor:
         workers = _checks.whole(call + ": thread", thread, 0) or dataset.thread_num
         mode = update_mode or ("SERIAL" if workers == 1 else "HOGWILD")
         memory = dataset._memory()
-        fields = ["update_mode: %s" % mode, dataset._run_fields()]
+        fields = ["update_mode: %s" % mode, dataset._run_fields(), *_allowed(allow_non_finite)]
         if infer:
             fields.append("infer: true")
         else:
@@ -228,8 +230,13 @@ class Executor:
             sys.stderr.flush()
             with _places(program):
                 counted = _millrace.counted_variables(program.serialize()) if infer or program._is_test else []
-                report = Report(**_millrace.run_dataset(_scope(scope)._scope, "\n".join(text), memory, fetch_handler, counted,
-                                                        program._root()._key, not verbose))
+                result = _millrace.run_dataset(_scope(scope)._scope, "\n".join(text), memory, fetch_handler, counted,
+                                               program._root()._key, not verbose)
+        non_finite = result.pop("non_finite_losses")
+        if non_finite:
+            warnings.warn("%s: the loss of %d batches was nan or infinite" % (call, non_finite), MillraceWarning,
+                          stacklevel=stacklevel)
+        report = Report(**result)
         if report.data["left_out"]:
             warnings.warn("%s: %s" % (call, report.data["left_out"]), MillraceWarning, stacklevel=stacklevel)
         if report.rows == 0:
@@ -340,6 +347,11 @@ def _lines(call, program, given):
         dataset.set_zeros(program._trained_on.get("zeros", "KEEP"))
     return "data_desc {\n%s\n}\ndataset { class_name: %s }\nseed: %d\nfilelist: \"/dev/null\"" % (
         dataset._data_desc(), quoted(dataset.class_name), program.random_seed)
+
+
+def _allowed(non_finite):
+    """What the job says of a loss and parameters that are nan or inf."""
+    return ["allow_non_finite: true"] if non_finite else []
 
 
 def _program(given):

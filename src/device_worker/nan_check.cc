@@ -125,7 +125,9 @@ std::string NanCheck::Describe(const TrainedBatch& trained, const std::string& n
                                int64_t at) {
   const std::string input = FirstInput(trained);
   found_in_input_ = !input.empty();
-  std::string where = "in the batch of ";
+  const std::string step = "step " + std::to_string(trained.context.step);
+  // What a program reads by itself has no lines here.
+  std::string where = trained.context.rows == 0 ? "at " + step : "in the batch of ";
   if (variable.Is<Tensor>()) {
     const Dims& dims = variable.Get<Tensor>().dims();
     if (dims.rank() > 0 && dims[0] == trained.context.rows && dims[0] > 1) {
@@ -133,8 +135,8 @@ std::string NanCheck::Describe(const TrainedBatch& trained, const std::string& n
       where = "in the row of " + trained.context.DescribeRow(row) + ", in the batch of ";
     }
   }
-  return "variable \"" + name + "\" holds a NaN or an infinite value " + where + LinesOf(trained.context) + " (step " +
-         std::to_string(trained.context.step) + ")" + input + FirstOperator(trained.frame);
+  if (trained.context.rows > 0) where += LinesOf(trained.context) + " (" + step + ")";
+  return "variable \"" + name + "\" holds a NaN or an infinite value " + where + input + FirstOperator(trained.frame);
 }
 
 std::string NanCheck::Keep(const TrainedBatch& trained) const {

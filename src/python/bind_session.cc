@@ -13,6 +13,7 @@
 #include "app/default_environment.h"
 #include "config/trainer_desc_reader.h"
 #include "core/contained_file.h"
+#include "core/words.h"
 #include "dataset/dataset_factory.h"
 #include "program/program_files.h"
 #include "program/text_proto.h"
@@ -27,6 +28,7 @@
 #include "python/tensor_array.h"
 #include "reader/array_queue.h"
 #include "reader/reader_holder.h"
+#include "runtime/finite_variables.h"
 #include "runtime/frame.h"
 #include "runtime/persistables.h"
 #include "runtime/variable_store.h"
@@ -510,6 +512,23 @@ void ThrowEndOfData(const Scope& scope) {
   }
 }
 
+/// kBadData when what was trained is no longer finite, as where a model is to be saved; with allow_non_finite it is
+/// only said.
+Status CheckTrained(const Job& job) {
+  if (job.desc().infer()) return Status::Ok();
+  const Status finite = CheckFiniteVariables(job.model().main, job.root());
+  if (finite.ok()) return finite;
+  if (job.desc().allow_non_finite()) {
+    Say("warning: " + finite.message() + "\n");
+    return Status::Ok();
+  }
+  return {
+      finite.code(),
+      finite.message() +
+          "\nthe scope holds them now, and load_persistables or load_checkpoint brings back what was saved; lower the "
+          "learning rate, clip gradients, or look at the input; allow_non_finite=True lets it pass"};
+}
+
 /// Trains (or infers) as a TrainerDesc says, on the scope's parameters and, if there is one, a loaded dataset.
 /// `counted` names the variables that this run counts in for itself.
 py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, const py::object& handler,
@@ -537,7 +556,9 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
     hooks.resume->metric_totals = job->metrics().NewTotals();
     MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(*job, std::move(hooks)));
     const std::stop_callback forward(stop, [&ended] { ended.request_stop(); });
-    return trainer->Run(ended.get_token());
+    MR_ASSIGN(RunReport report, trainer->Run(ended.get_token()));
+    MR_TRY(CheckTrained(*job));
+    return report;
   };
   std::unique_ptr<Scope> own_scope = job->ExchangeParameters(std::move(scope.value));
   std::unique_ptr<Dataset> own_dataset;
@@ -567,6 +588,7 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
     if (!report.interrupted) dict["epochs"] = report.state.epoch - 1;
   }
   dict["history"] = history.ToList();
+  dict["non_finite_losses"] = job->non_finite_losses().count();
   return dict;
 }
 

@@ -62,12 +62,14 @@ Status CheckKept(const ProgramDesc& program, const Scope& root) {
                        "; the startup program is to write them, or program.main not to declare them persistable");
 }
 
-/// What the gradient that an operator begins with is of; empty for other operators.
+/// What the gradient that an operator begins with is of; empty for other operators. Where a program has no roles, a
+/// gradient begins with a constant.
 std::string LossOf(const OpDesc& op) {
   constexpr std::string_view kSuffix = "@GRAD";
   const OpDesc::Attr* role = FindAttr(op, "op_role");
-  if (role == nullptr) return "";
-  if ((role->has_l() ? role->l() : role->i()) != static_cast<int64_t>(OpRole::kLossGradient)) return "";
+  if (role == nullptr && op.type() != "fill_constant") return "";
+  const auto number = [&] { return role->has_l() ? role->l() : role->i(); };
+  if (role != nullptr && number() != static_cast<int64_t>(OpRole::kLossGradient)) return "";
   for (const OpDesc::Var& output : op.outputs()) {
     for (const std::string& name : output.arguments()) {
       if (name.ends_with(kSuffix)) return name.substr(0, name.size() - kSuffix.size());

@@ -96,12 +96,15 @@ TEST(NanOfALoop, EndsTheRunAtItsRound) {
     for (int k = 0; k < 8; ++k) out << "nan,";
     out << "0\n";
   }
+  // The roles that Paddle gives operators, and a program that was written without them.
   const std::string gradient = "outputs { parameter: \"Out\" arguments: \"cost@GRAD\" }";
-  const std::string job =
-      points.Copy("multi_pass", "", {{gradient, gradient + " attrs { name: \"op_role\" type: INT i: 257 }"}});
-  Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + points.folder() + "/out"});
-  EXPECT_EQ(trainer.Wait(), 3);
-  EXPECT_THAT(trainer.errors(), HasSubstr("the loss is NaN or infinite: variable \"cost\" holds a NaN"));
+  for (const std::string role : {" attrs { name: \"op_role\" type: INT i: 257 }", ""}) {
+    const std::string job = points.Copy("multi_pass", "", {{gradient, gradient + role}});
+    Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + points.folder() + "/out"});
+    EXPECT_EQ(trainer.Wait(), 3);
+    EXPECT_THAT(trainer.errors(), HasSubstr("the loss is NaN or infinite: variable \"cost\" holds a NaN or an infinite "
+                                            "value at step 6; the first operator"));
+  }
 }
 
 // Shared parameters take the NaN to the other worker's batch, whose lines are sound: whoever failed first, it is not

@@ -488,6 +488,30 @@ class ReaderTest(program_test.Fresh):
         exe.run(self.main)
         self.assertEqual(sorted(self.scope.get("E").keys.tolist()), [3, 2 ** 64 - 2])
 
+    def test_an_id_below_0_of_a_file_became_a_row_of_its_own(self):
+        support.write(self.path("ids.csv"), "3\n18446744073709551614\n7\n-1\n")
+        made = reader.open_files(self.path("ids.csv"), [[-1, 1]], ["int64"], lod_levels=[1])
+        exe = self.looked_up(reader.double_buffer(reader.batch(made, 2)))
+        said = r'ids.csv:4: column 1: "-1" is below 0, and no id of a table; ids are 0 to 18446744073709551615'
+        with self.assertRaisesRegex(millrace.DataError, said):
+            exe.train_from_reader(self.main)
+        self.assertEqual(sorted(self.scope.get("E").keys.tolist()), [3, 2 ** 64 - 2])
+
+    def test_parameters_that_the_last_step_made_infinite_were_a_success(self):
+        support.write(self.path("rows.csv"), "1e20,1\n" * 4)
+        made = reader.batch(reader.open_files(self.path("rows.csv"), [[1, 1], [1, 1]], ["float32"] * 2), 4)
+        x, y = reader.read_file(made)
+        prediction = layers.fc(x, 1, param_attr=ParamAttr("w", initializer.Constant(0)), bias_attr=False)
+        optimizer.SGD(1e30).minimize(layers.mean(layers.square_error_cost(prediction, y)))
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        with self.assertRaisesRegex(millrace.DataError, '"w" .*1 of 1 values(.|\n)*allow_non_finite=True lets it pass'):
+            exe.train_from_reader(self.main)
+        exe.run(self.startup)
+        self.assertEqual(exe.train_from_reader(self.main, allow_non_finite=True).batches, 1)
+        with self.assertWarnsRegex(millrace.MillraceWarning, "train_from_reader: the loss of 1 batches was nan or infinite"):
+            exe.train_from_reader(self.main, allow_non_finite=True)
+
     def test_an_id_below_0_that_was_pushed_before_its_table_was_there_is_refused_by_run(self):
         made, queue = millrace.py_array_reader(4, [[-1, 1]], dtypes=["int64"])
         queue.push((np.array([[-1]]),))
