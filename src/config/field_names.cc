@@ -17,6 +17,20 @@ using google::protobuf::FieldDescriptor;
 
 constexpr int kFewFields = 12;
 
+/// Words of other trainers that look like no field of ours, and what says the same here.
+struct OtherWord {
+  std::string_view word;
+  std::string_view ours;
+};
+constexpr OtherWord kOtherWords[] = {
+    {"learning_rate", "the rate is lr of model.optimizer's rule: model { optimizer { adagrad { lr: 0.1 } } }"},
+    {"num_epochs", "epochs says it"},
+    {"num_threads", "thread_num says it"},
+    {"num_workers", "thread_num says it"},
+    {"threads", "thread_num says it"},
+    {"workers", "thread_num says it"},
+};
+
 /// The shortest path below `root` to a field with this name; empty when there is none.
 std::string FindElsewhere(const Descriptor& root, const std::string& name) {
   std::deque<std::pair<const Descriptor*, std::string>> queue = {{&root, ""}};
@@ -59,6 +73,9 @@ UnknownField ExplainUnknownField(const Descriptor& type, std::string_view name, 
   }
   if (!nearest.empty()) {
     return {message + "; did you mean \"" + std::string(nearest) + "\"?", type.FindFieldByName(std::string(nearest))};
+  }
+  for (const OtherWord& other : kOtherWords) {
+    if (name == other.word) return {message + "; " + std::string(other.ours), nullptr};
   }
   if (type.field_count() > kFewFields) return {message + "; docs/config.md has those that it has", nullptr};
   message += "; it has ";

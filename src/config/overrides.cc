@@ -22,6 +22,9 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
+/// What the origins of assignments begin with.
+constexpr std::string_view kOrigin = "--set #";
+
 /// Part of the assignment's text.
 struct Piece {
   size_t begin = 0;
@@ -202,11 +205,21 @@ class Override {
     return std::nullopt;
   }
 
+  /// Says that an assignment before this one set the same field.
+  void WarnOfAnother(const std::string& path, const Step& step) {
+    if (!positions_->Has(path)) return;
+    const int before = positions_->Find(path).source;
+    if (before < 0 || !diagnostics_->origin(before).starts_with(kOrigin)) return;
+    diagnostics_->Warning(diagnostics_->Span(source_, step.name.begin, step.name.end),
+                          path + " is set by " + diagnostics_->origin(before) + " as well; the last one counts");
+  }
+
   void Assign(Message* parent, const Step& step, const std::string& parent_path) {
     const FieldDescriptor* field = Find(*parent, step);
     if (field == nullptr) return;
     const Reflection* reflection = parent->GetReflection();
     std::string path = JoinPath(parent_path, field->name());
+    if (!append_ && !step.element) WarnOfAnother(path, step);
     if (!field->is_repeated()) {
       if (append_) return Error(step.name, field->name() + " is no list; write " + field->name() + "=...");
       if (step.element) return Error(*step.element, field->name() + " is no list");
@@ -305,7 +318,7 @@ class Override {
 
 void ApplyOverride(std::string_view assignment, int number, Message* message, Diagnostics* diagnostics,
                    FieldPositions* positions) {
-  const int source = diagnostics->AddSource("--set #" + std::to_string(number), std::string(assignment));
+  const int source = diagnostics->AddSource(std::string(kOrigin) + std::to_string(number), std::string(assignment));
   const std::unique_ptr<Message> changed(message->New());
   changed->CopyFrom(*message);
   FieldPositions changed_positions = *positions;

@@ -50,6 +50,10 @@ std::string WithoutLoading(double load, int64_t epochs) {
 
 // One sentence: where the time went, and what to change.
 std::string Bottleneck(const RunSummary& summary) {
+  if (summary.run_batches == 0 && summary.examples > 0 && !summary.interrupted) {
+    return "nothing was trained: the run that this one went on from was finished; raise epochs to train on, or begin "
+           "anew by --resume=never";
+  }
   if (summary.run_batches == 0) return "nothing was trained";
   if (summary.feeds_itself) {
     return "one thread computed and took what readers had: where it waits for them, raise thread_num of open_files and "

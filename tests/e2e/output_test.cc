@@ -149,6 +149,28 @@ TEST(OutputFolderTest, AFolderOfTheUsersIsNotReplacedByTheModel) {
   EXPECT_EQ(ReadFile(out + "/model").value(), "mine");
 }
 
+TEST(OutputFolderTest, AFileInItsPlaceIsNamed) {
+  const SmallJob small(20, 1);
+  const std::string file = small.Write("file", "mine");
+  for (const std::string folder : {file, file + "/out/more"}) {
+    Process trainer("trainer", {"--trainer_desc=" + small.DeepJob(""), "--output_dir=" + folder});
+    EXPECT_EQ(trainer.Wait(), 3);
+    EXPECT_THAT(trainer.errors(), HasSubstr("cannot make the output folder \"" + folder + "\": \"" + file +
+                                            "\" is a file; name another --output_dir, or move the file away"));
+  }
+  EXPECT_EQ(ReadFile(file).value(), "mine");
+}
+
+TEST(OutputFolderTest, IsNoModelAndItsModelIsNamed) {
+  const SmallJob small(20, 1);
+  const std::string out = small.folder() + "/out";
+  ASSERT_EQ(Process("trainer", {"--trainer_desc=" + small.DeepJob(""), "--output_dir=" + out}).Wait(), 0);
+  Process predictor("predictor", {"--model_dir=" + out, "--input=" + small.files()[0]});
+  EXPECT_EQ(predictor.Wait(), 3);
+  EXPECT_THAT(predictor.errors(), HasSubstr("\"" + out + "\" is the output folder of a run, and its model lies in \"" +
+                                            out + "/model\": name that folder"));
+}
+
 TEST(TraceTest, ShowsFilesCommandsAndParsingBesideTheBatches) {
   const SmallJob small(300, 2);
   const std::string out = small.folder() + "/out";

@@ -63,6 +63,12 @@ TEST(RunSummaryTest, TheBottleneckSaysWhatToChange) {
               HasSubstr("waited for input 75% of the time, mostly on pipe"));
   EXPECT_THAT(Summarize(ReportOf(0, 4), 1 << 20, 5).bottleneck, HasSubstr("computed 100% of the time"));
   EXPECT_EQ(Summarize({}, 2, 5).bottleneck, "nothing was trained");
+  RunReport finished;
+  finished.state.step = 50;
+  finished.state.examples = 500;
+  EXPECT_EQ(Summarize(finished, 2, 5).bottleneck,
+            "nothing was trained: the run that this one went on from was finished; raise epochs to train on, or begin "
+            "anew by --resume=never");
 }
 
 TEST(RunSummaryTest, OneFileIsSplitAsThreadsDoNotHelpThere) {
