@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMostShown = 100;
 constexpr size_t kLineWidth = 110;
 // Of a message: what is longer holds a name or a value that nobody reads to its end.
-constexpr size_t kLongestLine = 2000;
+constexpr size_t kLongestMessageLine = 2000;
 
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
@@ -39,7 +39,7 @@ std::string PrintableLines(std::string_view text) {
   std::string out;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
-    out += (begin == 0 ? "" : "\n  ") + Printable(Shortened(text.substr(begin, end - begin), kLongestLine));
+    out += (begin == 0 ? "" : "\n  ") + Printable(Shortened(text.substr(begin, end - begin), kLongestMessageLine));
     begin = end + 1;
   }
   return out;
