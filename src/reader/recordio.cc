@@ -1,9 +1,7 @@
 #include "reader/recordio.h"
 
-#include <algorithm>
 #include <cstring>
 #include <memory>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -87,23 +85,12 @@ class RecordIOReader final : public FileReader {
       out->resize(std::min<size_t>(tensors, out->size() + 1));
       return Status::Ok();
     }
-    for (size_t i = 0; i < out->size(); ++i) {
-      LoDTensor& tensor = (*out)[i];
+    for (LoDTensor& tensor : *out) {
       MR_ASSIGN(const size_t taken, ReadLoDTensor(record, bytes_.path(), &tensor.values, &tensor.lod));
       record.remove_prefix(taken);
-      if (shapes()[i].is_id && tensor.values.dtype() == DType::kInt64) MR_TRY(CheckIds(tensor.values, i));
     }
     return record.empty() ? Status::Ok()
                           : bytes_.Error(std::to_string(record.size()) + " bytes behind a record's last tensor");
-  }
-
-  Status CheckIds(const Tensor& tensor, size_t output) const {
-    const std::span<const int64_t> ids(tensor.data<int64_t>(), static_cast<size_t>(tensor.numel()));
-    const auto negative = std::find_if(ids.begin(), ids.end(), [](int64_t id) { return id < 0; });
-    if (negative == ids.end()) return Status::Ok();
-    return NegativeId(Where() + ": output " + std::to_string(output) + ", value " +
-                          std::to_string(negative - ids.begin()) + " (from 0)",
-                      std::to_string(*negative), kSignedIdAdvice);
   }
 
   Status Rewind() override {

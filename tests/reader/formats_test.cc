@@ -369,11 +369,6 @@ TEST_F(RecordIOFiles, KeepTypesShapesAndLoD) {
   EXPECT_THAT(Records(WriteRecords("b.recordio", 0), shapes_), ElementsAre());
 }
 
-TEST_F(RecordIOFiles, AnIdBelow0WasTheRowOfAnother) {
-  EXPECT_THAT(Records(WriteRecords("a.recordio", 9), {shapes_[0], Ids(shapes_[1])}),
-              ElementsAre("0 | 0 0", HasSubstr("a.recordio: record 2: output 1, value 1 (from 0): -1 is below 0")));
-}
-
 TEST_F(RecordIOFiles, AreOfPaddlesBytes) {
   const std::string bytes = ReadFile(WriteRecords("a.recordio", 1)).value();
   // magic, records, crc, compressor, bytes; size of the record, tensors
