@@ -207,9 +207,10 @@ TEST_F(MiniLoaderTest, ShapesAreInferredBeforeAnythingRuns) {
   const auto compile = [&](const std::string& ops) {
     return Executable::Compile(ParseProgram(vars + ops, "program").value(), ops_, options);
   };
-  const auto made = compile("ops { type: \"MiniReader\" outputs { parameter: \"out\" arguments: \"record\" } " +
-                            "attrs { name: \"data_dir\" type: STRING s: \"parts\" } " + Int("batch_size", 5) + "} " +
-                            decode("record"));
+  const auto made = compile(
+      "ops { type: \"MiniReader\" outputs { parameter: \"out\" arguments: \"record\" } "
+      "attrs { name: \"data_dir\" type: STRING s: \"parts\" } " +
+      Int("batch_size", 5) + "} " + decode("record"));
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_EQ((*made)->vars().at("record").dims.ToString(), "[5, 2]");
   EXPECT_EQ((*made)->vars().at("record").dtype, DType::kFloat64);

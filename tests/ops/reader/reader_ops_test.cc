@@ -252,7 +252,8 @@ TEST_F(ReaderOps, RefuseToDoNothingBecauseAnAttributeIsNotGiven) {
                                                                        {"create_multi_pass_reader", "pass_num"}};
   for (const auto& [type, attribute] : decorators) {
     const std::string where = "op[1]: " + type + ": attribute \"" + attribute + "\" is ";
-    EXPECT_EQ(StartError(files + ReaderOp(type, "r", "", "files")), where + "not given");
+    EXPECT_THAT(StartError(files + ReaderOp(type, "r", "", "files")),
+                HasSubstr("block 0 op[1] " + type + ": attribute \"" + attribute + "\" is missing: "));
     EXPECT_EQ(StartError(files + ReaderOp(type, "r", IntAttr(attribute, 0), "files")), where + "0; it is at least 1");
     EXPECT_EQ(StartError(files + ReaderOp(type, "r", IntAttr(attribute, -7), "files")), where + "-7; it is at least 1");
   }
