@@ -151,8 +151,9 @@ TEST(OutputFolderTest, AFolderOfTheUsersIsNotReplacedByTheModel) {
 
 TEST(OutputFolderTest, AFileInItsPlaceIsNamed) {
   const SmallJob small(20, 1);
-  const std::string file = small.Write("file", "mine");
-  for (const std::string folder : {file, file + "/out/more"}) {
+  const std::string file = small.folder() + "/file";
+  std::ofstream(file) << "mine";
+  for (const std::string& folder : {file, file + "/out/more"}) {
     Process trainer("trainer", {"--trainer_desc=" + small.DeepJob(""), "--output_dir=" + folder});
     EXPECT_EQ(trainer.Wait(), 3);
     EXPECT_THAT(trainer.errors(), HasSubstr("cannot make the output folder \"" + folder + "\": \"" + file +
