@@ -2,7 +2,9 @@
 
 #include <google/protobuf/descriptor.h>
 
+#include <algorithm>
 #include <deque>
+#include <iterator>
 #include <set>
 #include <utility>
 #include <vector>
@@ -74,10 +76,12 @@ UnknownField ExplainUnknownField(const Descriptor& type, std::string_view name, 
   if (!nearest.empty()) {
     return {message + "; did you mean \"" + std::string(nearest) + "\"?", type.FindFieldByName(std::string(nearest))};
   }
-  for (const OtherWord& other : kOtherWords) {
-    if (name == other.word) return {message + "; " + std::string(other.ours), nullptr};
+  if (type.field_count() > kFewFields) {
+    const auto* const other = std::find_if(std::begin(kOtherWords), std::end(kOtherWords),
+                                           [name](const OtherWord& known) { return known.word == name; });
+    const bool is_known = other != std::end(kOtherWords);
+    return {message + "; " + std::string(is_known ? other->ours : "docs/config.md has those that it has"), nullptr};
   }
-  if (type.field_count() > kFewFields) return {message + "; docs/config.md has those that it has", nullptr};
   message += "; it has ";
   for (size_t i = 0; i < fields.size(); ++i) {
     if (i > 0) message += i + 1 == fields.size() ? " and " : ", ";
