@@ -267,7 +267,7 @@ std::string_view program_name;  ///< for EndWithReason; written before threads s
 }
 
 /// A CHECK that failed, and has said so, is our bug: shows how it came there, and ends with that exit code.
-[[noreturn]] void EndAfterFailedCheck() {
+__attribute__((noreturn)) void EndAfterFailedCheck() {  // as glog has its type
   void* frames[64];
   ::backtrace_symbols_fd(frames, ::backtrace(frames, 64), STDERR_FILENO);
   ::_exit(4);
