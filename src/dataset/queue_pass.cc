@@ -213,7 +213,7 @@ Status QueuePass::EndReader(Reader& reader, const std::stop_token& stop) {
     const int taken = std::min(batch->rows(), options_.batch_size - filling->rows());
     AppendRows(*batch, 0, taken, *filling);
     if (filling->rows() < options_.batch_size) continue;
-    MR_TRY(Emit(reader, std::move(filling), stop));
+    MR_TRY(Emit(reader, std::exchange(filling, nullptr), stop));
     if (taken == batch->rows()) continue;
     filling = pool_->Take();
     AppendRows(*batch, taken, batch->rows(), *filling);
