@@ -109,17 +109,21 @@ class Expansion {
       if (type != fs::file_type::directory) found.emplace_back(matches.gl_pathv[i], type);
     }
     if (stop_.stop_requested()) return globfree(&matches);
-    const bool only_folders = matches.gl_pathc > 0 && found.empty();
+    const std::string only_folder = matches.gl_pathc > 0 && found.empty() ? matches.gl_pathv[0] : "";
     globfree(&matches);
     if (result != 0 && result != GLOB_NOMATCH) {
       return diagnostics_->InputError(where, "\"" + pattern + "\" cannot be searched: " + std::strerror(errno));
     }
-    if (found.empty()) return diagnostics_->InputError(where, ExplainNoMatch(pattern, only_folders));
+    if (found.empty()) return diagnostics_->InputError(where, ExplainNoMatch(pattern, only_folder));
     Files(std::move(found), where);
   }
 
-  static std::string ExplainNoMatch(const std::string& pattern, bool only_folders) {
-    if (only_folders) return "\"" + pattern + "\" matches folders only; name the files in them: \"" + pattern + "/*\"";
+  /// `only_folder`: the first match, when all are folders.
+  static std::string ExplainNoMatch(const std::string& pattern, const std::string& only_folder) {
+    if (!only_folder.empty()) {
+      return "\"" + pattern + "\" matches folders only, such as \"" + only_folder + "\"; name the files in them: \"" +
+             pattern + "/*\"";
+    }
     std::string message = "\"" + pattern + "\" matches no file";
     const fs::path folder = fs::path(pattern).parent_path();
     std::error_code error;
