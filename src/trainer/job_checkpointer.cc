@@ -32,7 +32,7 @@ PassStats ToStats(const StoredData& stored) {
   data.bad_lines = stored.bad_lines();
   data.first_bad_lines.assign(stored.first_bad_line().begin(), stored.first_bad_line().end());
   data.quarantine_path = stored.quarantine_path();
-  data.counters.insert(stored.counters().begin(), stored.counters().end());
+  for (const StoredCounter& counter : stored.counters()) data.counters[counter.key()] = counter.value();
   return data;
 }
 
@@ -44,7 +44,11 @@ void Store(const PassStats& data, StoredData* stored) {
   stored->set_bad_lines(data.bad_lines);
   for (const std::string& line : data.first_bad_lines) stored->add_first_bad_line(line);
   stored->set_quarantine_path(data.quarantine_path);
-  stored->mutable_counters()->insert(data.counters.begin(), data.counters.end());
+  for (const auto& [kind, times] : data.counters) {
+    StoredCounter* counter = stored->add_counters();
+    counter->set_key(kind);
+    counter->set_value(times);
+  }
 }
 
 Result<RunState> ToState(const FoundCheckpoint& found) {
