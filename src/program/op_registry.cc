@@ -390,6 +390,14 @@ OpBuilder& OpBuilder::OptionalInputs(std::string name, std::string doc) {
   info_->inputs.push_back({std::move(name), std::move(doc), true, true});
   return *this;
 }
+OpBuilder& OpBuilder::UnreadInput(std::string name, std::string doc) {
+  info_->inputs.push_back({std::move(name), std::move(doc) + "; not read", false, true, false});
+  return *this;
+}
+OpBuilder& OpBuilder::UnreadInputs(std::string name, std::string doc) {
+  info_->inputs.push_back({std::move(name), std::move(doc) + "; not read", true, true, false});
+  return *this;
+}
 OpBuilder& OpBuilder::Output(std::string name, std::string doc) {
   info_->outputs.push_back({std::move(name), std::move(doc), false, false});
   return *this;

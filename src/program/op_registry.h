@@ -132,6 +132,7 @@ struct ArgInfo {
   std::string doc;
   bool duplicable = false;  ///< takes any number of variables
   bool optional = false;
+  bool is_read = true;  ///< false: programs may bind it, and no kernel looks
 };
 
 struct AttrInfo {
@@ -207,6 +208,9 @@ class OpBuilder {
   OpBuilder& Inputs(std::string name, std::string doc);          ///< any number of variables
   OpBuilder& OptionalInput(std::string name, std::string doc);   ///< none or one variable
   OpBuilder& OptionalInputs(std::string name, std::string doc);  ///< none, one or several variables
+  /// Optional inputs that programs bind and kernels do not look at: they need no value. "; not read" joins `doc`.
+  OpBuilder& UnreadInput(std::string name, std::string doc);
+  OpBuilder& UnreadInputs(std::string name, std::string doc);
   OpBuilder& Output(std::string name, std::string doc);
   OpBuilder& Outputs(std::string name, std::string doc);
   OpBuilder& OptionalOutput(std::string name, std::string doc);

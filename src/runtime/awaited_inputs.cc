@@ -35,6 +35,9 @@ std::string WriterOf(const std::string& name, const Executable& executable) {
 AwaitedInputs::AwaitedInputs(const OpView& op, const Scope& scope) {
   if (op.info().takes_unwritten) return;
   for (const OpDesc::Var& input : op.desc().inputs()) {
+    const auto is_input = [&input](const ArgInfo& arg) { return arg.name == input.parameter(); };
+    const auto arg = std::find_if(op.info().inputs.begin(), op.info().inputs.end(), is_input);
+    if (arg != op.info().inputs.end() && !arg->is_read) continue;
     for (const std::string& name : input.arguments()) {
       if (const Variable* const variable = scope.Find(name)) inputs_.push_back({&input, &name, variable});
     }

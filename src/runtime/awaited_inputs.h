@@ -14,7 +14,8 @@ class Executable;
 /// branch that did not run), and kernels take what they read as it is.
 class AwaitedInputs {
  public:
-  /// Watches nothing for an operator that takes unwritten inputs (OpInfo). Operator and scope must outlive the object.
+  /// Watches no input that is not read, and nothing for an operator that takes unwritten inputs (OpInfo). Operator and
+  /// scope must outlive the object.
   AwaitedInputs(const OpView& op, const Scope& scope);
 
   /// True when everything was written once: no tensor loses its value again, so a warm batch asks no more than this.

@@ -272,6 +272,22 @@ TEST(MalformedProgram, WhatNothingWroteIsRefusedWhereItIsRead) {
   EXPECT_TRUE(run().ok()) << run().message();
 }
 
+TEST(MalformedProgram, WhatNothingWroteIsNotAwaitedWhereItIsNotRead) {
+  const std::string text =
+      WithOps(TensorText("a", "FP32", "dims: -1 dims: 2") + TensorText("b", "FP32", "dims: -1 dims: 2") + R"(
+    ops { type: "elementwise_add_grad" inputs { parameter: "X" arguments: "x" } inputs { parameter: "Y" arguments: "x" }
+          inputs { parameter: "Out" arguments: "a" } inputs { parameter: "Out@GRAD" arguments: "x" }
+          outputs { parameter: "X@GRAD" arguments: "b" } })");
+  const auto executable = Executable::Compile(ParsedText(text), Registry(), {});
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  Scope root;
+  const auto frame = Frame::Create(**executable, nullptr, root, {});
+  ASSERT_TRUE(frame.ok()) << frame.status().message();
+  std::fill_n((*frame)->scope().Find("x")->GetMutable<Tensor>()->Resize<float>({3, 2}), 6, 1.0F);
+  const Status run = (*frame)->Run(RunContext{});
+  EXPECT_TRUE(run.ok()) << run.message();
+}
+
 /// Runs a gradient operator on x [3, 2] of one sequence, nine ids and g, ones of `sizes`.
 Status RunGradient(const std::string& op, const Dims& sizes) {
   const std::string g = TensorText("g", "FP32", sizes.rank() == 1 ? "dims: -1" : "dims: -1 dims: 2");

@@ -332,7 +332,7 @@ void RegisterNce(OpRegistry& registry) {
   AddNceAttrs(registry.Add("nce_grad"))
       .Doc("Gradient of nce.")
       .Input("Input", "of the forward operator")
-      .OptionalInput("Label", "of the forward operator; not read")
+      .UnreadInput("Label", "of the forward operator")
       .Input("Weight", "of the forward operator")
       .OptionalInput("Bias", "of the forward operator")
       .OptionalInput("SampleWeight", "of the forward operator")

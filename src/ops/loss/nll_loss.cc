@@ -148,7 +148,7 @@ void RegisterNllLoss(OpRegistry& registry) {
       .Input("X", "of the forward operator")
       .Input("Label", "of the forward operator")
       .OptionalInput("Weight", "of the forward operator")
-      .OptionalInput("Total_weight", "of the forward operator; not read")
+      .UnreadInput("Total_weight", "of the forward operator")
       .Input("Out@GRAD", "gradient of Out")
       .Output("X@GRAD", "gradient of X")
       .InferShape(InferGradients)

@@ -415,7 +415,7 @@ void RegisterEinsum(OpRegistry& registry) {
       .Doc("Gradient of einsum.")
       .OptionalInputs("Operands", "of the forward operator; read where they are bound, else InnerCache is")
       .OptionalInputs("InnerCache", "of the forward operator")
-      .OptionalInputs("x_shape", "of the forward operator; not read")
+      .UnreadInputs("x_shape", "of the forward operator")
       .Input("Out@GRAD", "gradient of Out")
       .Outputs("Operands@GRAD", "gradients of Operands")
       .Attr("equation", std::string(), equation)

@@ -353,7 +353,7 @@ void RegisterElementwiseOp(OpRegistry& registry, const std::string& type, const 
       .Doc("Gradient of " + type + ".")
       .Input("X", "of the forward operator")
       .Input("Y", "of the forward operator")
-      .OptionalInput("Out", "of the forward operator; not read")
+      .UnreadInput("Out", "of the forward operator")
       .Input("Out@GRAD", "gradient of Out")
       .OptionalOutput("X@GRAD", "gradient of X")
       .OptionalOutput("Y@GRAD", "gradient of Y")

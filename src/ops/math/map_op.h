@@ -115,8 +115,8 @@ void RegisterMap(OpRegistry& registry, const std::string& type, const std::strin
   OpBuilder backward = registry.Add(type + "_grad");
   const std::string of = "of the forward operator";
   // Paddle binds both where a variant of its kernel reads the other one.
-  R == MapReads::kX ? backward.Input("X", of) : backward.OptionalInput("X", of + "; not read");
-  R == MapReads::kOut ? backward.Input("Out", of) : backward.OptionalInput("Out", of + "; not read");
+  R == MapReads::kX ? backward.Input("X", of) : backward.UnreadInput("X", of);
+  R == MapReads::kOut ? backward.Input("Out", of) : backward.UnreadInput("Out", of);
   backward.Doc("Gradient of " + type + ".")
       .Input("Out@GRAD", "gradient of Out")
       .Output("X@GRAD", "gradient of X")

@@ -267,7 +267,7 @@ void RegisterBatchNorm(OpRegistry& registry) {
       .OptionalInput("Bias", "[channels]; 0 without it")
       .Input("Mean", "[channels], running")
       .Input("Variance", "[channels], running")
-      .OptionalInput("MomentumTensor", "not read, as by Paddle 2: the attribute momentum counts")
+      .UnreadInput("MomentumTensor", "as in Paddle 2, the attribute momentum counts")
       .Output("Y", "shape of X")
       .OptionalOutput("MeanOut", "the variable of Mean")
       .OptionalOutput("VarianceOut", "the variable of Variance")
@@ -293,7 +293,7 @@ void RegisterBatchNorm(OpRegistry& registry) {
       .Gradient()
       .Kernel<BatchNormGradKernel>();
   for (const char* name : {"Mean", "Variance", "MeanOut", "VarianceOut", "ReserveSpace"}) {
-    backward.OptionalInput(name, "of the forward operator; not read");
+    backward.UnreadInput(name, "of the forward operator");
   }
 }
 

@@ -196,9 +196,9 @@ void RegisterDataNorm(OpRegistry& registry) {
   AddDataNormAttrs(backward);
   backward.Doc("Gradient of data_norm, and what the batch adds to the sums.")
       .Input("X", "of the forward operator")
-      .OptionalInput("BatchSize", "of the forward operator; not read")
-      .OptionalInput("BatchSum", "of the forward operator; not read")
-      .OptionalInput("BatchSquareSum", "of the forward operator; not read")
+      .UnreadInput("BatchSize", "of the forward operator")
+      .UnreadInput("BatchSum", "of the forward operator")
+      .UnreadInput("BatchSquareSum", "of the forward operator")
       .Input("Means", "of the forward operator")
       .Input("Scales", "of the forward operator")
       .Input("Y@GRAD", "gradient of Y")

@@ -272,8 +272,8 @@ void Register(OpRegistry& registry, const std::string& type) {
   OpBuilder gradient = AddGradient(registry, type);
   gradient.Input("XShape", "of the forward operator").InferShape(InferFromXShape);
   if constexpr (requires { T::kNames; }) {
-    const std::string unread = "of the forward operator, as Paddle binds it; not read";
-    gradient.OptionalInput(T::kNames.tensor, unread).OptionalInputs(T::kNames.list, unread);
+    const std::string unread = "of the forward operator, as Paddle binds it";
+    gradient.UnreadInput(T::kNames.tensor, unread).UnreadInputs(T::kNames.list, unread);
   }
 }
 
@@ -283,7 +283,7 @@ void RegisterFirst(OpRegistry& registry, const std::string& type) {
   AddForward<T>(registry, type).Grad(GradFromX);
   AddGradient(registry, type)
       .Input("X", "of the forward operator")
-      .OptionalInput("Out", "of the forward operator, as Paddle binds it; not read")
+      .UnreadInput("Out", "of the forward operator, as Paddle binds it")
       .InferShape(InferGradients);
 }
 

@@ -207,7 +207,7 @@ void RegisterStack(OpRegistry& registry) {
       .Kernel<UnstackKernel>();
   registry.Add("unstack_grad")
       .Doc("Gradient of unstack.")
-      .OptionalInputs("X", "of the forward operator; not read")
+      .UnreadInputs("X", "of the forward operator")
       .Inputs("Y@GRAD", "gradients of Y")
       .Output("X@GRAD", "gradient of X")
       .Attr("axis", int64_t{0}, axis)

@@ -163,7 +163,7 @@ void RegisterOneTopK(OpRegistry& registry, const std::string& type, bool second)
       .Grad(TopKGrad)
       .Kernel<TopKKernel>();
   OpBuilder backward = AddTopKAttrs(registry.Add(type + "_grad"), second);
-  if (second) backward.OptionalInput("K", "of the forward operator; not read");
+  if (second) backward.UnreadInput("K", "of the forward operator");
   backward.Doc("Gradient of " + type + ".")
       .Input("X", "of the forward operator")
       .Input("Indices", "of the forward operator")

@@ -165,7 +165,7 @@ void RegisterOrder(OpRegistry& registry, const std::string& type, bool second) {
   registry.Add(type + "_grad")
       .Doc("Gradient of " + type + ".")
       .OptionalInput("X", "of the forward operator")
-      .OptionalInput("Out", "of the forward operator; not read")
+      .UnreadInput("Out", "of the forward operator")
       .OptionalInput("XShape", "of the forward operator")
       .Input("Out@GRAD", "gradient of Out")
       .Output("X@GRAD", "gradient of X")
