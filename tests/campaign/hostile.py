@@ -518,8 +518,10 @@ def things_go_away(around):
         end = time.monotonic() + at
         while running.is_alive() and (time.monotonic() < end or not os.path.lexists(path)):
             time.sleep(0.001)
-        # From its model on a run writes no more; scores stand in a file that the predictor has open.
-        written = [os.path.join(around.world, action.out or "", name) for name in ("model", "scores")]
+        # From its model on a run writes no more, nor convert from its last file on; scores stand in a file that the
+        # predictor has open.
+        written = [os.path.join(around.world, action.out or "", name) for name in (
+            "model", "scores", "text_feed.prototxt")]
         is_over.extend(name for name in written if action.out and os.path.exists(name))
         around.case.history.append("removed: " + path)
         shutil.rmtree(path, ignore_errors=True)
