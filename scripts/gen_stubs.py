@@ -12,10 +12,11 @@ import sys
 
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python", "millrace")
 MODULES = ["checkpoint", "clip", "data_generator", "dataset", "executor", "framework", "initializer", "io", "job", "layers",
-           "lod_tensor", "optimizer", "predictor", "reader", "regularizer", "unique_name"]
+           "lod_tensor", "optimizer", "predictor", "reader", "regularizer", "trainer_desc", "unique_name"]
 
 HEADER = {
     "checkpoint": "import os\nfrom typing import Any, NamedTuple, Optional, Union\nfrom .framework import Program, Scope\n",
+    "trainer_desc": "import os\nfrom typing import Union\n",
     "unique_name": "from typing import ContextManager, Optional, Union\n",
     "clip": "from typing import Optional\nfrom .framework import Program\n",
     "regularizer": "",
@@ -23,7 +24,7 @@ HEADER = {
     "dataset": "from typing import Any, Optional, Sequence, Union\nfrom .framework import Variable\n",
     "executor": "from typing import Any, List, Mapping, Optional, Sequence, Union\nimport numpy as np\n"
                 "from .dataset import DatasetBase\nfrom .framework import CPUPlace, Program, Scope, Variable\n"
-                "from .report import Report\n",
+                "from .report import Report\nfrom .trainer_desc import TrainerDesc\n",
     "framework": "import os\nfrom typing import Any, ContextManager, List, Mapping, NamedTuple, Optional, Tuple, Union\nimport numpy as np\n"
                  "from .clip import _Clip\nfrom .regularizer import _Regularizer\n",
     "initializer": "",
@@ -98,6 +99,8 @@ OF_FUNCTION = {**{("decorate_sample_generator", "sample_generator"): "Callable[[
 OF_FUNCTION["NumpyArrayInitializer", "value"] = "Any"
 RETURNS = {
     "Executor.run": "List[np.ndarray]", "Executor.train_from_dataset": "Report", "Executor.infer_from_dataset": "Report",
+    "Executor.trainer_desc": "TrainerDesc", "PipelineOptimizer.minimize": "Tuple[List[Variable], List[Tuple[Variable, Variable]]]",
+    "TrainerDesc.__str__": "str",
     "Executor.train_from_reader": "Report", "read_file": "Any",
     "Job.from_text": "Job", "Job.run": "Report", "Job.parameter": "Any", "Job.config": "str", "Job.ops": "str",
     "Predictor.predict": "np.ndarray", "Predictor.predict_lines": "np.ndarray",

@@ -16,6 +16,7 @@ from .errors import ConfigError, Error, MillraceWarning, NotFoundError, StopTrai
 from .framework import CPUPlace, Program, Scope, Variable, _loaded_program, default_main_program, global_scope
 from .lod_tensor import _cut
 from .report import Report
+from .trainer_desc import TrainerFactory
 
 __all__ = ["Executor", "FetchHandler", "export_model", "load_inference_model", "load_persistables", "save_inference_model",
            "save_persistables"]
@@ -146,8 +147,8 @@ class Executor:
             for queue in program._queues:
                 queue._check_ids()
             begun += [source for source in program._sources if source._start_passes(epochs)]
-            report = self._run("train_from_reader", program, scope, 1, debug, fetch_list, fetch_info, print_period,
-                               fetch_handler, fields, None, 3, verbose)
+            desc = self._describe("train_from_reader", program, 1, debug, fetch_list, fetch_info, print_period, fields)
+            report = self._run("train_from_reader", program, desc, scope, debug, fetch_handler, None, 3, verbose)
         except BaseException as error:
             # Nothing was read, or nothing is left to read: who pushes may push on, for a call without the mistake.
             is_mistake = isinstance(error, ConfigError) and (items is None or items == _scope(scope)._scope.items_read())
@@ -167,39 +168,34 @@ class Executor:
                 queue._training_failed(StopTraining("the training was ended by its FetchHandler"))
         return report
 
+    def trainer_desc(self, program=None, dataset=None, thread=0, debug=False, fetch_list=None, fetch_info=None,
+                     print_period=100, update_mode=None):
+        """The TrainerDesc that train_from_dataset would run with these arguments: str() shows its text, save(dirname) writes a job
+        for `trainer`. The job of an InMemoryDataset loads the files as they are then, and shuffles as its text says."""
+        program = _program(program)
+        return self._describe_pass("trainer_desc", program, dataset, lambda given: given._job_fields(), thread, debug,
+                                   fetch_list, fetch_info, print_period, update_mode)
+
     def close(self):
         """Nothing is kept open; here as in Paddle."""
 
     def _run_from_dataset(self, program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
                           fetch_handler, update_mode, infer, verbose, allow_non_finite=False):
         call = "infer_from_dataset" if infer else "train_from_dataset"
-        if dataset is None:
-            raise ConfigError(call + " needs a dataset")
-        _checks.one_of(call + ": dataset", dataset, DatasetBase)
         program = _program(program)
-        if program._is_startup():
-            raise ConfigError(call + " runs main programs; run the startup program by run()")
+        desc = self._describe_pass(call, program, dataset, lambda given: given._run_fields(), thread, debug, fetch_list, fetch_info,
+                                   print_period, update_mode, infer, allow_non_finite)
         if not infer and not program._is_trained:
             warnings.warn("train_from_dataset: the program updates nothing, as no optimizer's minimize was called; "
                           "infer_from_dataset looks at rows without training", MillraceWarning, stacklevel=3)
-        workers = _checks.whole(call + ": thread", thread, 0) or dataset.thread_num
-        mode = update_mode or ("SERIAL" if workers == 1 else "HOGWILD")
-        memory = dataset._memory()
-        fields = ["update_mode: %s" % mode, dataset._run_fields(), *_allowed(allow_non_finite)]
-        if infer:
-            fields.append("infer: true")
-        else:
+        if not infer:
             program._trained_on["zeros"] = dataset._zeros_rule()
-        return self._run(call, program, scope, workers, debug, fetch_list, fetch_info, print_period, fetch_handler, fields,
-                         memory, 4, verbose, infer)
+        return self._run(call, program, desc, scope, debug, fetch_handler, dataset._memory(), 4, verbose, infer)
 
-    def _run(self, call, program, scope, workers, debug, fetch_list, fetch_info, print_period, fetch_handler, fields,
-             memory, stacklevel, verbose, infer=False):
-        program = _program(program)
+    def _describe(self, call, program, workers, debug, fetch_list, fetch_info, print_period, fields, opt_info=None):
+        """The TrainerDesc of a run."""
         _check_has_layers(call, program)
         _checks.whole("print_period", print_period, 0)
-        if fetch_handler is not None:
-            _checks.one_of("fetch_handler", fetch_handler, FetchHandler)._check(program)
         names = _fetches(program, fetch_list)
         for name in names:
             if not program._author.has(name) and not program.var(name).persistable:
@@ -210,28 +206,43 @@ class Executor:
         info = [_checks.text("fetch_info", one) for one in fetch_info] if fetch_info is not None else names
         if len(info) != len(names):
             raise ConfigError("fetch_info has %d texts for %d variables" % (len(info), len(names)))
-        with tempfile.TemporaryDirectory(prefix="millrace") as folder:
+        states = {"stat_var_names": program.auc_states} if workers > 1 else {}
+        desc = TrainerFactory()._create_trainer({**states, **(opt_info or {})})
+        desc._set_program(program)
+        desc._set_thread(workers)
+        desc._set_debug(debug)
+        desc._set_fetch_var_and_info(names, info, print_period)
+        desc._set(*fields)
+        return desc
+
+    def _describe_pass(self, call, program, dataset, dataset_fields, thread, debug, fetch_list, fetch_info, print_period,
+                       update_mode, infer=False, allow_non_finite=False):
+        """The TrainerDesc of a run over a dataset."""
+        if dataset is None:
+            raise ConfigError(call + " needs a dataset")
+        _checks.one_of(call + ": dataset", dataset, DatasetBase)
+        if program._is_startup():
+            raise ConfigError(call + " runs main programs; run the startup program by run()")
+        workers = _checks.whole(call + ": thread", thread, 0) or dataset.thread_num
+        mode = update_mode or ("SERIAL" if workers == 1 else "HOGWILD")
+        fields = ["update_mode: %s" % mode, dataset_fields(dataset), *_allowed(allow_non_finite)]
+        if infer:
+            fields.append("infer: true")
+        return self._describe(call, program, workers, debug, fetch_list, fetch_info, print_period, fields,
+                              None if infer else program._pipeline_opt)
+
+    def _run(self, call, program, desc, scope, debug, fetch_handler, memory, stacklevel, verbose, infer=False):
+        if fetch_handler is not None:
+            _checks.one_of("fetch_handler", fetch_handler, FetchHandler)._check(program)
+        if debug:
+            sys.stderr.write(program.ops())
+        sys.stdout.flush()
+        sys.stderr.flush()
+        with tempfile.TemporaryDirectory(prefix="millrace") as folder, _places(program):
             program.save(folder)
-            files = [quoted(os.path.join(folder, name)) for name in ("main_program.bin", "startup_program.bin")]
-            text = ["thread_num: %d" % workers, "seed: %d" % program.random_seed,
-                    "program { main: %s startup: %s }" % tuple(files), *fields]
-            if debug:
-                text.append("debug: true")
-            if names:
-                fetches = ["fetch_var_names: %s fetch_var_str_format: %s" % (quoted(name), quoted(label))
-                           for name, label in zip(names, info)]
-                text.append("fetch_config { %s print_period: %d }" % (" ".join(fetches), print_period))
-            if program.auc_states and workers > 1:
-                states = " ".join("stat_var_names: %s" % quoted(name) for name in program.auc_states)
-                text.append("hogwild_param { %s }" % states)
-            if debug:
-                sys.stderr.write(program.ops())
-            sys.stdout.flush()
-            sys.stderr.flush()
-            with _places(program):
-                counted = _millrace.counted_variables(program.serialize()) if infer or program._is_test else []
-                result = _millrace.run_dataset(_scope(scope)._scope, "\n".join(text), memory, fetch_handler, counted,
-                                               program._root()._key, not verbose)
+            counted = _millrace.counted_variables(program.serialize()) if infer or program._is_test else []
+            result = _millrace.run_dataset(_scope(scope)._scope, desc._text(folder), memory, fetch_handler, counted,
+                                           program._root()._key, not verbose)
         non_finite = result.pop("non_finite_losses")
         if non_finite:
             warnings.warn("%s: the loss of %d batches was nan or infinite" % (call, non_finite), MillraceWarning,

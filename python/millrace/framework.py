@@ -272,6 +272,7 @@ class Program:
         self._is_trained = False  # whether an optimizer's minimize has made it one that trains
         self._is_test = False  # whether it is a clone for tests
         self._counts = weakref.WeakKeyDictionary()  # what such a clone counted, by scope
+        self._pipeline_opt = None  # what TrainerFactory takes, once a PipelineOptimizer has minimized
         self.auc_states = []
         self.random_seed = 1
 
@@ -335,6 +336,7 @@ class Program:
         copy._bytes = self._test_bytes() if for_test else self.serialize()
         copy._source = self
         copy.auc_states = list(self.auc_states)
+        copy._pipeline_opt = self._pipeline_opt
         copy.random_seed = self.random_seed
         copy._lines = self._lines
         copy._queues = self._queues

@@ -12,13 +12,14 @@ from . import _checks
 from ._settings import flag, name_in, quoted
 from .clip import _Clip
 from .errors import ConfigError
-from .framework import Program, Variable
+from .framework import CPUPlace, Program, Variable
 from .regularizer import _Regularizer
 
 __all__ = ["SGD", "Momentum", "LarsMomentum", "Adagrad", "DecayedAdagrad", "RMSProp", "Adam", "Adamax", "Adadelta",
            "Lamb", "Ftrl", "SGDOptimizer",
            "MomentumOptimizer", "LarsMomentumOptimizer", "AdagradOptimizer", "DecayedAdagradOptimizer", "RMSPropOptimizer",
-           "AdamOptimizer", "AdamaxOptimizer", "AdadeltaOptimizer", "LambOptimizer", "FtrlOptimizer", "Optimizer", "Schedule",
+           "AdamOptimizer", "AdamaxOptimizer", "AdadeltaOptimizer", "LambOptimizer", "FtrlOptimizer", "Optimizer", "PipelineOptimizer",
+           "Schedule",
            "cosine_decay", "exponential_decay",
            "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay", "noam_decay", "piecewise_decay",
            "polynomial_decay"]
@@ -284,6 +285,56 @@ AdamaxOptimizer = Adamax
 AdadeltaOptimizer = Adadelta
 LambOptimizer = Lamb
 FtrlOptimizer = Ftrl
+
+
+class PipelineOptimizer:
+    """Minimizes by another optimizer, and lets train_from_dataset run the program as a pipeline (docs/training.md, Pipelines).
+
+    cut_list          for each section the Variables that it hands on; the last section takes the rest, and its entry ([loss],
+                      as fluid asks for) says nothing
+    place_list        CPUPlaces, one a section, or as in fluid forth and back: 2 * sections - 1
+    concurrency_list  threads, as many entries; a section has those of its way forth or back, whichever are more
+    queue_size        micro-batches that may wait between two sections
+    num_microbatches  batches whose gradients are averaged before an update
+    """
+
+    def __init__(self, optimizer, cut_list=None, place_list=None, concurrency_list=None, queue_size=30, sync_steps=1,
+                 start_cpu_core_id=0, num_microbatches=1):
+        self._optimizer = _checks.one_of("PipelineOptimizer: optimizer", optimizer, Optimizer)
+        cuts = [_checks.listed("PipelineOptimizer: cut_list", cut, "lists of Variables")
+                for cut in _checks.listed("PipelineOptimizer: cut_list", cut_list or (), "lists of Variables")]
+        if len(cuts) < 2:
+            raise ConfigError("PipelineOptimizer: cut_list has %d sections; a pipeline has 2 or more" % len(cuts))
+        sections = len(cuts)
+        for what, given in (("place_list", place_list), ("concurrency_list", concurrency_list)):
+            if given is not None and len(given) not in (sections, 2 * sections - 1):
+                raise ConfigError("PipelineOptimizer: %s has %d entries for %d sections; it has one a section, or one a section "
+                                  "forth and back: %d" % (what, len(given), sections, 2 * sections - 1))
+        for place in place_list or ():
+            _checks.one_of("PipelineOptimizer: place_list", place, CPUPlace)
+        threads = [_checks.whole("PipelineOptimizer: concurrency_list", one, 1) for one in concurrency_list or [1] * sections]
+        back = threads[sections - 1:][::-1] if len(threads) > sections else threads
+        self._cuts = cuts
+        self._concurrency = [max(forth, returning) for forth, returning in zip(threads, back)]
+        self._settings = "".join(
+            " %s: %d" % (name, _checks.whole("PipelineOptimizer: " + name, value, least)) for name, value, least in (
+                ("queue_size", queue_size, 1), ("sync_steps", sync_steps, 1), ("start_cpu_core_id", start_cpu_core_id, 0),
+                ("num_microbatches", num_microbatches, 1)))
+
+    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+        """As Optimizer.minimize."""
+        result = self._optimizer.minimize(loss, startup_program, parameter_list, no_grad_set)
+        sections = []
+        for index, (cut, threads) in enumerate(zip(self._cuts, self._concurrency)):
+            handed = [] if index + 1 == len(self._cuts) else _names(loss.program, cut)
+            sections.append("section_config { %sconcurrency: %d }" % (
+                "".join("section_out_var_names: %s " % quoted(name) for name in handed), threads))
+        loss.program._pipeline_opt = {"trainer": "PipelineTrainer", "device_worker": "Section",
+                                      "section_param": " ".join(sections) + self._settings}
+        return result
+
+    def __repr__(self):
+        return "PipelineOptimizer(%r, %d sections)" % (self._optimizer, len(self._cuts))
 
 
 def _names(program, given):

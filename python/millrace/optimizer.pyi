@@ -3,7 +3,7 @@ from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Uni
 from .clip import _Clip
 from .framework import Program, Variable
 from .regularizer import _Regularizer
-__all__ = ["SGD", "Momentum", "LarsMomentum", "Adagrad", "DecayedAdagrad", "RMSProp", "Adam", "Adamax", "Adadelta", "Lamb", "Ftrl", "SGDOptimizer", "MomentumOptimizer", "LarsMomentumOptimizer", "AdagradOptimizer", "DecayedAdagradOptimizer", "RMSPropOptimizer", "AdamOptimizer", "AdamaxOptimizer", "AdadeltaOptimizer", "LambOptimizer", "FtrlOptimizer", "Optimizer", "Schedule", "cosine_decay", "exponential_decay", "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay", "noam_decay", "piecewise_decay", "polynomial_decay"]
+__all__ = ["SGD", "Momentum", "LarsMomentum", "Adagrad", "DecayedAdagrad", "RMSProp", "Adam", "Adamax", "Adadelta", "Lamb", "Ftrl", "SGDOptimizer", "MomentumOptimizer", "LarsMomentumOptimizer", "AdagradOptimizer", "DecayedAdagradOptimizer", "RMSPropOptimizer", "AdamOptimizer", "AdamaxOptimizer", "AdadeltaOptimizer", "LambOptimizer", "FtrlOptimizer", "Optimizer", "PipelineOptimizer", "Schedule", "cosine_decay", "exponential_decay", "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay", "noam_decay", "piecewise_decay", "polynomial_decay"]
 class Schedule:
     def __init__(self, rate: float, text: str, warmup: str = ...) -> None: ...
     rate: Any
@@ -54,3 +54,6 @@ AdamaxOptimizer = Adamax
 AdadeltaOptimizer = Adadelta
 LambOptimizer = Lamb
 FtrlOptimizer = Ftrl
+class PipelineOptimizer:
+    def __init__(self, optimizer: Any, cut_list: Any = ..., place_list: Any = ..., concurrency_list: Any = ..., queue_size: Any = ..., sync_steps: Any = ..., start_cpu_core_id: Any = ..., num_microbatches: Any = ...) -> None: ...
+    def minimize(self, loss: Variable, startup_program: Any = ..., parameter_list: Optional[Iterable[Union[Variable, str]]] = ..., no_grad_set: Optional[Iterable[Union[Variable, str]]] = ...) -> Tuple[List[Variable], List[Tuple[Variable, Variable]]]: ...
