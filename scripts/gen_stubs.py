@@ -11,13 +11,15 @@ import os
 import sys
 
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python", "millrace")
-MODULES = ["checkpoint", "clip", "data_generator", "dataset", "executor", "framework", "initializer", "io", "job", "layers",
+MODULES = ["checkpoint", "clip", "core", "data_generator", "dataset", "executor", "framework", "initializer", "io", "job", "layers",
            "lod_tensor", "optimizer", "predictor", "reader", "regularizer", "trainer_desc", "unique_name"]
 
 HEADER = {
     "checkpoint": "import os\nfrom typing import Any, NamedTuple, Optional, Union\nfrom .framework import Program, Scope\n",
     "trainer_desc": "import os\nfrom typing import Union\n",
     "unique_name": "from typing import ContextManager, Optional, Union\n",
+    "core": "from .errors import EOFException as EOFException\nfrom .framework import CPUPlace as CPUPlace, Scope as Scope\n"
+            "from .lod_tensor import LoDTensor as LoDTensor\nfrom .reader import init_py_array_feed_queue as init_py_array_feed_queue\n",
     "clip": "from typing import Optional\nfrom .framework import Program\n",
     "regularizer": "",
     "data_generator": "from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple\n",
@@ -51,7 +53,7 @@ TYPES = {
     "shape": "Sequence[int]", "lod_level": "int", "param_attr": "Any", "bias_attr": "Any", "act": "Optional[str]",
     "inputs": "Mapping[str, Any]", "attrs": "Optional[Mapping[str, Any]]", "axes": "Any", "perm": "Sequence[int]",
     "starts": "Sequence[int]", "ends": "Sequence[int]", "pool_type": "str", "pad_value": "float",
-    "is_sparse": FLAG, "is_distributed": FLAG, "is_test": FLAG, "keep_dim": FLAG, "soft_label": FLAG, "per_slot": FLAG,
+    "is_sparse": FLAG, "throw_eof_exp": FLAG, "is_distributed": FLAG, "is_test": FLAG, "keep_dim": FLAG, "soft_label": FLAG, "per_slot": FLAG,
     "normalize": FLAG, "staircase": FLAG, "lazy_mode": FLAG, "trainable": FLAG, "for_test": FLAG, "debug": FLAG,
     "return_numpy": FLAG, "is_shuffle": FLAG, "append_batch_size": FLAG, "return_softmax": FLAG, "uniform": FLAG,
     "transpose_x": FLAG, "transpose_y": FLAG, "bias_after_scale": FLAG, "drop_last": FLAG,
@@ -106,7 +108,9 @@ RETURNS = {
     "Predictor.predict": "np.ndarray", "Predictor.predict_lines": "np.ndarray",
     "Program.unique_name": "str", "Program.all_parameters": "List[Variable]", "Program.var": "Variable", "Program.global_block": "Program", "Program.clone": "Program",
     "Program.serialize": "bytes", "Program.startup_bytes": "bytes", "Program.ops": "str", "Program.to_string": "str",
-    "Scope.get": "Any", "Scope.names": "List[str]", "Scope.step": "int", "Scope.find_var": "Any",
+    "Scope.get": "Any", "Scope.names": "List[str]", "Scope.step": "int", "Scope.find_var": "Optional[ScopeVariable]",
+    "Scope.var": "ScopeVariable", "ScopeVariable.get_tensor": "ScopeVariable", "ScopeVariable.__array__": "np.ndarray",
+    "init_py_array_feed_queue": "PyArrayFeedQueue",
     "Variable.shape": "Tuple[int, ...]", "Variable.dtype": "str", "Variable.lod_level": "int", "Variable.persistable": "bool",
     "ParamAttr.of": "ParamAttr", "default_main_program": "Program", "default_startup_program": "Program",
     "global_scope": "Scope", "program_guard": "ContextManager[None]", "scope_guard": "ContextManager[None]",

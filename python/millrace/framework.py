@@ -473,14 +473,21 @@ class Scope:
 
     def find_var(self, name):
         """As in Paddle: np.array(scope.find_var("fc_0.w_0").get_tensor())."""
-        return None if self.get(name) is None else _ScopeVariable(self, name)
+        return None if self.get(name) is None else ScopeVariable(self, name)
 
-    var = find_var
+    def var(self, name):
+        """The variable of that name, made when there is none: without a value, until get_tensor().set or a queue gives it one."""
+        return ScopeVariable(self, _checks.text("Scope.var: name", name))
 
 
-class _ScopeVariable:
+class ScopeVariable:
+    """A variable of a scope, as Scope.find_var and Scope.var give it."""
+
     def __init__(self, scope, name):
         self._scope, self._name = scope, name
+
+    def _queue_holder(self):
+        return self._scope._scope.queue_holder(self._name)
 
     def get_tensor(self):
         return self
@@ -490,6 +497,8 @@ class _ScopeVariable:
 
     def __array__(self, dtype=None, copy=None):
         array = self._scope.get(self._name)
+        if array is None:
+            raise NotFoundError('the variable "%s" of the scope has no value yet' % self._name)
         if isinstance(array, TableRows):
             raise ConfigError('"%s" is a table that grows: scope.get("%s") has its keys and rows' % (self._name, self._name))
         return array if dtype is None else array.astype(dtype)

@@ -12,10 +12,11 @@ import numpy as np
 
 from . import _checks, _millrace
 from .errors import AlreadyExistsError, CancelledError, ConfigError, Error, NotFoundError
-from .framework import CPUPlace, Variable, default_main_program, global_scope
+from .framework import CPUPlace, ScopeVariable, Variable, default_main_program, global_scope
 from ._append import caller, dtype_name, dtype_number
 
-__all__ = ["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "Reader", "batch", "double_buffer", "multi_pass", "open_files",
+__all__ = ["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "Reader", "batch", "double_buffer",
+           "init_py_array_feed_queue", "multi_pass", "open_files",
            "py_array_reader", "py_reader", "random_data_generator", "read_file", "shuffle"]
 
 
@@ -394,6 +395,14 @@ class _Passes:
         self.stop(error)
 
 
+def init_py_array_feed_queue(var, capacity, shapes, place=None, dtypes=None):
+    """Makes the PyArrayFeedQueue of a variable of a scope, as global_scope().var(name) gives it, and returns it: what the
+    operator create_py_array_reader looks for by its feeder_name."""
+    holder = PyArrayFeedQueueHolder(_checks.one_of("init_py_array_feed_queue: var", var, ScopeVariable)._queue_holder())
+    holder.init_once(capacity, shapes, place, dtypes)
+    return holder.feeder()
+
+
 def py_array_reader(capacity, shapes, place=None, dtypes=None):
     """A reader of what Python pushes, and its queue: (Reader, PyArrayFeedQueue).
 
@@ -403,9 +412,7 @@ def py_array_reader(capacity, shapes, place=None, dtypes=None):
     """
     program = default_main_program()
     name = _unique_name("py_array_feed_queue")
-    holder = PyArrayFeedQueueHolder(global_scope()._scope.queue_holder(name))
-    holder.init_once(capacity, shapes, place, dtypes)
-    feeder = holder.feeder()
+    feeder = init_py_array_feed_queue(global_scope().var(name), capacity, shapes, place, dtypes)
     program._queues.append(feeder)
     kinds = [dtype for _, dtype in feeder.shapes]
     reader = _make(program, "create_py_array_reader", [list(shape) for shape, _ in feeder.shapes], kinds, [0] * len(kinds),
@@ -479,15 +486,17 @@ def reset(reader):
     program._author.append("reset", [("Reader", [reader.name])], [], {})
 
 
-def read_file(reader):
-    """The variables of the reader's next item: a list, or the only one."""
+def read_file(reader, throw_eof_exp=True):
+    """The variables of the reader's next item: a list, or the only one. Past the end of a pass the run is an EOFException;
+    throw_eof_exp=False: the variables then have no rows."""
     program = _checks.one_of("read_file: reader", reader, Reader).program
     stem = program.unique_name("read_file")
     names = ["%s.tmp_%d" % (stem, i) for i in range(len(reader.shapes))]
     for name, shape, dtype, lod_level in zip(names, reader.shapes, reader.dtypes, reader.lod_levels):
         program._author.add_variable(name, dtype, [int(size) for size in shape], lod_level)
         program._lines[name] = caller()
-    program._author.append("read", [("Reader", [reader.name])], [("Out", names)], {})
+    program._author.append("read", [("Reader", [reader.name])], [("Out", names)],
+                           {} if _checks.one_of("read_file: throw_eof_exp", throw_eof_exp, bool) else {"throw_eof_exp": False})
     if reader._passes is not None:
         reader._passes.queue._outputs.append(names)
     variables = [Variable(program, name) for name in names]

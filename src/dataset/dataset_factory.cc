@@ -89,6 +89,7 @@ Result<std::unique_ptr<Dataset>> DatasetFactory::Create(std::string_view name, c
                                                         std::vector<std::string> files, const DataFeedFactory& feeds,
                                                         const DatasetSettings& settings) const {
   MR_ASSIGN(const DatasetMaker* maker, Get(name).Context("dataset.class_name"));
+  VLOG(3) << name << ": files num: " << files.size();
   return (*maker)(desc, std::move(files), feeds, settings);
 }
 

@@ -156,6 +156,7 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
     return read;
   });
   is_loaded = stats.ok();
+  VLOG(3) << "readers num: " << load.threads << ", rows of the input channel: " << loaded.size();
   if (!is_loaded) {
     rows.Release();
     loaded.clear();
@@ -227,6 +228,8 @@ Status InMemoryDataset::BeginPass(const PassOptions& options) {
   }
   impl.rows_dropped = numbers.size() - (blocks.empty() ? 0 : blocks.back().end);
   impl.channels->Deal(blocks);
+  VLOG(3) << "rows of the pass: " << numbers.size() << ", batches: " << blocks.size()
+          << ", output channels: " << queue_num;
   InMemoryPass& pass = impl.pass.emplace();
   pass.rows = &impl.rows;
   pass.layout = &impl.layout;
@@ -258,6 +261,7 @@ Result<PassStats> InMemoryDataset::EndPass() {
   impl.sources.clear();
   impl.pass.reset();
   impl.channels->Swap();
+  VLOG(3) << "output and consume channels swapped";
   return stats;
 }
 

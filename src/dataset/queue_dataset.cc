@@ -1,5 +1,7 @@
 #include "dataset/queue_dataset.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -68,6 +70,7 @@ Status QueueDataset::BeginPass(const PassOptions& options) {
   pass.drop_last = impl.desc.drop_last();
   pass.spans = impl.options.spans;
   std::vector<std::unique_ptr<DataFeed>> feeds;
+  VLOG(3) << "readers num: " << pass.readers << ", batches that the channel holds: " << pass.prefetch_batches;
   for (int i = 0; i < pass.readers; ++i) {
     MR_ASSIGN(std::unique_ptr<DataFeed> feed, impl.feeds.Create(impl.class_name(), impl.schema, impl.desc));
     feeds.push_back(std::move(feed));

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -103,15 +104,20 @@ class FileReader : public ReaderBase {
 /// Takes items from another reader, which it owns, and passes on what it makes of them.
 class DecoratedReader : public ReaderBase {
  protected:
-  /// Passes items of the same shapes on.
+  /// Passes items of the same shapes on. Both throw std::invalid_argument for a null `reader`.
   explicit DecoratedReader(std::unique_ptr<ReaderBase> reader)
-      : ReaderBase(reader->shapes(), reader.get()), reader_(std::move(reader)) {}
+      : ReaderBase(Given(reader).shapes(), reader.get()), reader_(std::move(reader)) {}
   DecoratedReader(std::unique_ptr<ReaderBase> reader, std::vector<TensorSpec> shapes)
-      : ReaderBase(std::move(shapes), reader.get()), reader_(std::move(reader)) {}
+      : ReaderBase(std::move(shapes), &Given(reader)), reader_(std::move(reader)) {}
 
   ReaderBase& reader() { return *reader_; }
 
  private:
+  static ReaderBase& Given(const std::unique_ptr<ReaderBase>& reader) {
+    if (reader == nullptr) throw std::invalid_argument("a decorated reader was given no reader to take items from");
+    return *reader;
+  }
+
   std::unique_ptr<ReaderBase> reader_;
 };
 

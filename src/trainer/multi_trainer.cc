@@ -1,5 +1,7 @@
 #include "trainer/multi_trainer.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <thread>
 #include <utility>
@@ -49,6 +51,9 @@ Status MultiTrainer::MakeWorkerSlots() {
     MR_ASSIGN(dump_files_, DumpFiles::Create(job_->desc(), hooks_.resume.has_value()));
   }
   if (job_->desc().infer()) progress_.serialized_warmup_steps = 0;
+  VLOG(3) << "worker thread num: " << workers << ", device worker: " << job_->desc().device_worker_name();
+  const std::vector<OpDesc>& ops = job_->step().ops();
+  for (size_t i = 0; i < ops.size(); ++i) VLOG(3) << "op[" << i << "]->Type(): " << ops[i].type();
   gate_ = std::make_unique<PauseGate>(workers);
   worker_slots_.resize(static_cast<size_t>(workers));
   const int frames =

@@ -21,7 +21,9 @@
 namespace millrace {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string Number(float value) {
   char digits[48];
@@ -50,6 +52,24 @@ void WriteOnlineLines(Job& job, const std::string& path) {
     }
   }
   ASSERT_TRUE(dataset.EndPass().ok());
+}
+
+TEST(VerboseLog, TellsReadersChannelsWorkersAndOperators) {
+  const SmallJob small(60);
+  const std::string memory = "thread_num: 2 dataset { class_name: \"InMemoryDataset\" queue_num: 3 }";
+  Process loads("trainer", {"--v=3", "--trainer_desc=" + small.DeepJob(memory)});
+  ASSERT_EQ(loads.Wait(), 0) << loads.errors();
+  EXPECT_THAT(loads.errors(),
+              AllOf(HasSubstr("InMemoryDataset: files num: 3"), HasSubstr("rows of the input channel: 60"),
+                    HasSubstr("rows of the pass: 60"), HasSubstr("output channels: 3"),
+                    HasSubstr("output and consume channels swapped"), HasSubstr("worker thread num: 2"),
+                    HasSubstr("device worker: HogwildWorker"), HasSubstr("op[0]->Type(): ")));
+  Process streams("trainer", {"--v=3", "--trainer_desc=" + small.DeepJob(""), "--set=data_desc.thread_num=2"});
+  ASSERT_EQ(streams.Wait(), 0) << streams.errors();
+  EXPECT_THAT(streams.errors(), AllOf(HasSubstr("QueueDataset: files num: 3"), HasSubstr("readers num: 2")));
+  Process silent("trainer", {"--trainer_desc=" + small.DeepJob("")});
+  ASSERT_EQ(silent.Wait(), 0) << silent.errors();
+  EXPECT_THAT(silent.errors(), Not(HasSubstr("readers num")));
 }
 
 TEST(OnlineFeedTest, PooledEmbeddingsScoreAsTheIdsTheyCameFrom) {

@@ -38,6 +38,36 @@ class ReaderTest(program_test.Fresh):
             made.append((x, x @ np.array([[1.0], [-2.0]], dtype=np.float32)))
         return made
 
+    def test_a_queue_is_made_in_a_variable_as_the_design_of_fluid_has_it(self):
+        name = millrace.unique_name.generate("py_array_feed_queue")
+        var = millrace.global_scope().var(name)
+        with self.assertRaisesRegex(millrace.NotFoundError, "has no value yet"):
+            np.array(var.get_tensor())
+        queue = millrace.core.init_py_array_feed_queue(var, 2, [[-1, 2]], millrace.core.CPUPlace())
+        self.assertEqual((queue.capacity(), queue.shapes), (2, [((-1, 2), "float32")]))
+        with self.assertRaisesRegex(millrace.AlreadyExistsError, "init_once was called before"):
+            millrace.core.init_py_array_feed_queue(millrace.global_scope().var(name), 2, [[-1, 2]])
+        millrace.global_scope().var("set_at_last").get_tensor().set(np.ones(3, dtype=np.float32))
+        self.assertEqual(np.array(millrace.global_scope().find_var("set_at_last").get_tensor()).tolist(), [1, 1, 1])
+
+    def test_a_read_past_the_end_is_an_error_or_no_rows_as_it_is_asked(self):
+        for throws in (True, False):
+            main, startup = millrace.Program(), millrace.Program()
+            with millrace.program_guard(main, startup):
+                made, queue = millrace.py_array_reader(2, [[-1, 2]], millrace.CPUPlace())
+                x = reader.read_file(made, throw_eof_exp=throws)
+                total = layers.reduce_sum(x)
+            exe = millrace.Executor()
+            exe.run(startup)
+            queue.push((np.ones((3, 2), dtype=np.float32),))
+            queue.close()
+            self.assertEqual(exe.run(main, fetch_list=[total])[0].item(), 6)
+            if throws:
+                with self.assertRaises(millrace.core.EOFException):
+                    exe.run(main, fetch_list=[total])
+            else:
+                self.assertEqual(exe.run(main, fetch_list=[x])[0].shape[0], 0)
+
     def test_arrays_that_a_thread_pushes_train_a_program(self):
         made, queue = millrace.py_array_reader(3, [[-1, 2], [-1, 1]], millrace.CPUPlace())
         x, y = reader.read_file(made)

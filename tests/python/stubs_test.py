@@ -31,6 +31,7 @@ class StubsTest(unittest.TestCase):
             tree = ast.parse(support.read(os.path.join(folder, file)))
             named = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
             named |= {node.targets[0].id for node in tree.body if isinstance(node, ast.Assign)}
+            named |= {name.asname for node in tree.body if isinstance(node, ast.ImportFrom) for name in node.names}
             public = getattr(module, "__all__", [])
             self.assertLessEqual(set(public), named, file)
             self.assertEqual([name for name in public if not getattr(module, name).__doc__], [], file)

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "reader/multi_pass_reader.h"
 #include "reader/reader_holder.h"
 #include "reader/row_reader.h"
 
@@ -72,6 +73,10 @@ TEST(FileReader, AFailureStaysUntilReInit) {
   EXPECT_EQ(reader->HasNext({}).status().message(), "f: record 2: broken");
   ASSERT_TRUE(reader->ReInit().ok());
   EXPECT_THAT(ReadToEnd(*reader), ElementsAre("0", "bad data: f: record 2: broken"));
+}
+
+TEST(DecoratedReader, RefusesToTakeItemsFromNoReader) {
+  EXPECT_THROW(MultiPassReader(nullptr, 2), std::invalid_argument);
 }
 
 TEST(CheckTensor, RefusesALoDThatDoesNotCutTheTensor) {
