@@ -66,8 +66,8 @@ Result<Environment> MakeDefaultEnvironment() {
 }
 
 Environment CopyOf(const Environment& environment) {
-  return {environment.ops.Copy(), environment.readers, environment.feeds,  environment.datasets, environment.workers,
-          environment.trainers,   environment.metrics, environment.device, environment.plugins};
+  const Environment& e = environment;
+  return {{e.ops.Copy(), e.readers, e.feeds, e.datasets, e.workers, e.trainers}, e.metrics, e.device, e.plugins};
 }
 
 bool HasPlugin(const Environment& environment, const std::string& path) {
@@ -79,7 +79,7 @@ Status AddPlugin(const std::string& path, Environment* environment) {
   if (HasPlugin(*environment, path)) {
     return InvalidConfig("plugin \"" + path + "\": it is loaded already; name it once");
   }
-  MR_TRY(LoadPlugin(path, {environment->ops, environment->feeds, environment->readers}));
+  MR_TRY(LoadPlugin(path, environment));
   environment->plugins.push_back(FileOf(path));
   return Status::Ok();
 }

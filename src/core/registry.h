@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,16 @@ class Registry {
   Status Add(std::string name, std::string doc, T value) {
     if (Find(name) != nullptr) return AlreadyExists("a " + kind_ + " \"" + name + "\" is registered already");
     entries_.push_back({std::move(name), std::move(doc), std::move(value)});
+    return Status::Ok();
+  }
+
+  /// Takes over every entry of `others`, or, when a name is taken, none: kAlreadyExists.
+  Status Adopt(Registry others) {
+    for (const Entry& other : others.entries_) {
+      if (Find(other.name) != nullptr)
+        return AlreadyExists("a " + kind_ + " \"" + other.name + "\" is registered already");
+    }
+    std::move(others.entries_.begin(), others.entries_.end(), std::back_inserter(entries_));
     return Status::Ok();
   }
 

@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include "core/caught.h"
 #include "data_feed.pb.h"
 #include "dataset/file_instant_dataset.h"
 #include "dataset/in_memory_dataset.h"
@@ -90,7 +91,8 @@ Result<std::unique_ptr<Dataset>> DatasetFactory::Create(std::string_view name, c
                                                         const DatasetSettings& settings) const {
   MR_ASSIGN(const DatasetMaker* maker, Get(name).Context("dataset.class_name"));
   VLOG(3) << name << ": files num: " << files.size();
-  return (*maker)(desc, std::move(files), feeds, settings);
+  return Caught("making the dataset \"" + std::string(name) + "\"",
+                [&] { return (*maker)(desc, std::move(files), feeds, settings); });
 }
 
 }  // namespace millrace

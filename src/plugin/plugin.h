@@ -1,24 +1,10 @@
 #pragma once
 
 #include "core/status.h"
-#include "datafeed/data_feed.h"
 #include "plugin/abi_tag.h"
 #include "plugin/plugin_abi.h"
-#include "program/op_registry.h"
-#include "reader/reader_registry.h"
 #include "runtime/op_kernel.h"
-
-namespace millrace {
-
-/// What a plugin may add to. The operators are an empty registry of the plugin's own, which the program takes over when
-/// the plugin is done: all of them, or, when a type is taken or incomplete, none.
-struct Registries {
-  OpRegistry& ops;          ///< operators, optimizers among them: Add("my_op")
-  DataFeedFactory& feeds;   ///< how lines become rows, by data_desc.name
-  ReaderRegistry& readers;  ///< file formats of readers
-};
-
-}  // namespace millrace
+#include "trainer/environment.h"
 
 /// Makes a shared object a plugin: the body registers what it brings, once for every program that loads it.
 ///

@@ -124,6 +124,11 @@ class TextCheck {
   Status status_;
 };
 
+template <class T>
+void CheckEntries(const std::string& kind, const Registry<T>& from, TextCheck* check) {
+  for (const auto& entry : from.entries()) check->Take(kind + " \"" + entry.name + "\"", entry.name + entry.doc);
+}
+
 /// Names and docs are printed where nobody looks at them twice.
 Status CheckTexts(const Registries& from) {
   TextCheck check;
@@ -149,51 +154,58 @@ Status CheckTexts(const Registries& from) {
     for (const std::string& suffix : format.suffixes) texts += suffix;
     check.Take("file format \"" + format.tag + "\"", texts);
   }
+  CheckEntries("dataset", from.datasets, &check);
+  CheckEntries("device worker", from.workers, &check);
+  CheckEntries("trainer", from.trainers, &check);
   return check.status();
 }
 
 /// Everything that the plugin registered, or nothing of it.
-Status Adopt(const Registries& from, Tier tier, const std::string& path, const Registries& into) {
+Status Adopt(Registries from, Tier tier, const std::string& path, Registries* into) {
   using Code = DataFeedFactory::Code;
   MR_TRY(CheckTexts(from));
   MR_ASSIGN(const std::string version, VersionOf(path));
-  DataFeedFactory feeds = into.feeds;
-  ReaderRegistry readers = into.readers;
-  Status status = feeds.Adopt(std::move(from.feeds), path, version, tier == Tier::kC ? Code::kOwn : Code::kPlugins);
-  if (status.ok()) status = readers.Adopt(std::move(from.readers), path);
-  if (status.ok()) status = into.ops.Adopt(std::move(from.ops), path, version);
-  if (!status.ok()) {
+  Registries all{{}, into->readers, into->feeds, into->datasets, into->workers, into->trainers};
+  const auto adopt = [&]() -> Status {
+    MR_TRY(all.feeds.Adopt(std::move(from.feeds), path, version, tier == Tier::kC ? Code::kOwn : Code::kPlugins));
+    MR_TRY(all.readers.Adopt(std::move(from.readers), path));
+    MR_TRY(all.datasets.Adopt(std::move(from.datasets)));
+    MR_TRY(all.workers.Adopt(std::move(from.workers)));
+    MR_TRY(all.trainers.Adopt(std::move(from.trainers)));
+    return into->ops.Adopt(std::move(from.ops), path, version);
+  };
+  if (const Status status = adopt(); !status.ok()) {
     return InvalidConfig(status.message() +
                          "\n  nothing is replaced: give what is new a name of its own, or leave this plugin out");
   }
-  into.feeds = std::move(feeds);
-  into.readers = std::move(readers);
+  into->readers = std::move(all.readers);
+  into->feeds = std::move(all.feeds);
+  into->datasets = std::move(all.datasets);
+  into->workers = std::move(all.workers);
+  into->trainers = std::move(all.trainers);
   return Status::Ok();
 }
 
-Status Load(const std::string& path, const Registries& into) {
+Status Load(const std::string& path, Registries* into) {
   MR_ASSIGN(const Tier tier, CheckTag(path));
   if (tier == Tier::kCpp) ShowOwnSymbols();
   MR_ASSIGN(void* const handle, Open(path));
-  OpRegistry ops;
-  DataFeedFactory feeds;
-  ReaderRegistry readers;
+  Registries registered;
   try {
-    Registries staged{ops, feeds, readers};
-    Status status = Register(handle, tier, path, staged);
+    Status status = Register(handle, tier, path, registered);
     // Whatever its code: it is the job that names an unfit plugin.
     if (!status.ok()) return InvalidConfig(status.message());
   } catch (...) {
     return InvalidConfig("while it registered it threw " + DescribeException());
   }
-  return Adopt({ops, feeds, readers}, tier, path, into);
+  return Adopt(std::move(registered), tier, path, into);
 }
 
 }  // namespace
 
 std::string_view CppPluginTag() { return MILLRACE_CPP_PLUGIN_TAG; }
 
-Status LoadPlugin(const std::string& path, const Registries& into) {
+Status LoadPlugin(const std::string& path, Registries* into) {
   return Harmless(Load(path, into)).Context("plugin \"" + path + "\"");
 }
 

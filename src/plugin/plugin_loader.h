@@ -22,6 +22,6 @@ std::string_view CppPluginTag();
 /// Where the constructors of a plugin throw, glibc's loader stays locked by this thread: another one that opens a
 /// shared object afterwards waits for ever. A program reports the failure and ends; so should who loads one from
 /// Python.
-Status LoadPlugin(const std::string& path, const Registries& into);
+Status LoadPlugin(const std::string& path, Registries* into);
 
 }  // namespace millrace

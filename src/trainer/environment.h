@@ -27,15 +27,20 @@ class TrainerRegistry : public Registry<TrainerMaker> {
   TrainerRegistry() : Registry("trainer of the class") {}
 };
 
+/// What jobs use by name and plugins may add to. A plugin fills empty ones of its own, and the program takes over all
+/// of it, or, when a name is taken or an operator incomplete, nothing.
+struct Registries {
+  OpRegistry ops;            ///< operators, optimizers among them: Add("my_op")
+  ReaderRegistry readers;    ///< file formats of readers
+  DataFeedFactory feeds;     ///< how lines become rows, by data_desc.name
+  DatasetFactory datasets;   ///< where batches come from, by dataset.class_name
+  WorkerRegistry workers;    ///< the loop of one thread, by device_worker_name
+  TrainerRegistry trainers;  ///< who owns the threads, by class_name
+};
+
 /// Everything that a job may use by name. Filled once (app/default_environment.cc; tests make smaller ones), then
 /// constant; outlives every job.
-struct Environment {
-  OpRegistry ops;
-  ReaderRegistry readers;
-  DataFeedFactory feeds;
-  DatasetFactory datasets;
-  WorkerRegistry workers;
-  TrainerRegistry trainers;
+struct Environment : Registries {
   MetricRegistry metrics;
   const Device* device = &Cpu();     ///< what jobs run on
   std::vector<std::string> plugins;  ///< files of the plugins that were loaded, absolute and without links

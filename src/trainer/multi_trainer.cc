@@ -127,8 +127,10 @@ Status MultiTrainer::MakeWorker(WorkerSlot& slot, int index) {
   if (job_->pipeline() != nullptr) MR_TRY(AddPipeline(slot, index, &parts));
   const std::string& name = job_->desc().device_worker_name();
   MR_ASSIGN(const WorkerMaker* maker, job_->environment().workers.Get(name).Context("device_worker_name"));
-  slot.worker = (*maker)(std::move(parts));
-  return Status::Ok();
+  return Caught("making the device worker \"" + name + "\"", [&] {
+    slot.worker = (*maker)(std::move(parts));
+    return Status::Ok();
+  });
 }
 
 MicroBatchSchedule::Options MultiTrainer::ScheduleOptions() const {

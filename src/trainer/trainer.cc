@@ -1,5 +1,6 @@
 #include "trainer/trainer.h"
 
+#include "core/caught.h"
 #include "trainer/multi_trainer.h"
 #include "trainer/reader_trainer.h"
 
@@ -19,7 +20,9 @@ Status RegisterBuiltinTrainers(TrainerRegistry& registry) {
 
 Result<std::unique_ptr<Trainer>> CreateTrainer(Job& job, TrainerHooks hooks) {
   MR_ASSIGN(const TrainerMaker* maker, job.environment().trainers.Get(job.desc().class_name()).Context("class_name"));
-  return job.feeds_itself() ? ReaderTrainer::Create(job, std::move(hooks)) : (*maker)(job, std::move(hooks));
+  if (job.feeds_itself()) return ReaderTrainer::Create(job, std::move(hooks));
+  return Caught("making the trainer \"" + job.desc().class_name() + "\"",
+                [&] { return (*maker)(job, std::move(hooks)); });
 }
 
 }  // namespace millrace

@@ -34,13 +34,14 @@ using testing::HasSubstr;
 
 class CPluginTest : public testing::Test {
  protected:
-  CPluginTest() : folder_(TempDir::Create("c_plugin").value()), feeds_(DataFeedFactory::Builtin()) {
+  CPluginTest() : folder_(TempDir::Create("c_plugin").value()) {
+    feeds_ = DataFeedFactory::Builtin();
     Load("pairs");
     Load("c_throwing");
   }
 
   void Load(const std::string& name) {
-    const Status status = LoadPlugin(TestPlugin(name), {ops_, feeds_, readers_});
+    const Status status = LoadPlugin(TestPlugin(name), &registries_);
     ASSERT_TRUE(status.ok()) << status.ToString();
   }
   std::string Write(const std::string& name, const std::string& bytes) const {
@@ -87,9 +88,10 @@ class CPluginTest : public testing::Test {
   }
 
   const TempDir folder_;
-  OpRegistry ops_;
-  DataFeedFactory feeds_;
-  ReaderRegistry readers_;
+  Registries registries_;
+  OpRegistry& ops_ = registries_.ops;
+  DataFeedFactory& feeds_ = registries_.feeds;
+  ReaderRegistry& readers_ = registries_.readers;
 };
 
 constexpr char kPairs[] = R"(name: "PairFeed" attrs { name: "separator" value: ";" })";
@@ -307,8 +309,7 @@ TEST_F(CPluginTest, StructuresThatLackWhatTheyNeedAreRefused) {
   millrace_parser parser = {sizeof(millrace_parser), "F", "Doc.", nullptr, 0, nullptr, nullptr, nullptr};
   const millrace_parser* const parsers[] = {&parser};
   millrace_c_plugin plugin = {sizeof(millrace_c_plugin), parsers, 1, nullptr, 0};
-  Registries registries{ops_, feeds_, readers_};
-  const auto refusal = [&] { return RegisterCPlugin(plugin, "p.so", registries).message(); };
+  const auto refusal = [&] { return RegisterCPlugin(plugin, "p.so", registries_).message(); };
   EXPECT_EQ(refusal(), "parser \"F\" has no functions");
   parser.name = nullptr;
   EXPECT_EQ(refusal(), "a parser has no name");
@@ -329,8 +330,7 @@ TEST_F(CPluginTest, CountsAndPointersThatLieAreRefused) {
   const millrace_parser* const parsers[] = {&parser, nullptr};
   millrace_c_plugin plugin = {sizeof(millrace_c_plugin), parsers, 1, nullptr, 0};
   const auto refusal = [&] {
-    DataFeedFactory feeds;
-    Registries registries{ops_, feeds, readers_};
+    Registries registries;
     return RegisterCPlugin(plugin, "p.so", registries).message();
   };
   EXPECT_EQ(refusal(), "");
@@ -450,8 +450,7 @@ TEST_F(CPluginTest, MemoryThatRanOutInASinkEndsTheRunAndIsNoBadLineToSkip) {
   };
   parser.close = [](void*) {};
   const millrace_parser* const parsers[] = {&parser};
-  Registries registries{ops_, feeds_, readers_};
-  ASSERT_TRUE(RegisterCPlugin({sizeof(millrace_c_plugin), parsers, 1, nullptr, 0}, "p.so", registries).ok());
+  ASSERT_TRUE(RegisterCPlugin({sizeof(millrace_c_plugin), parsers, 1, nullptr, 0}, "p.so", registries_).ok());
   const Status status =
       RowsOf(R"(name: "HungryFeed" bad_lines { action: SKIP max_fraction: 1 })", "a\nb\nc\n").status();
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
@@ -485,8 +484,7 @@ TEST_F(CPluginTest, AMessageBeyondItsRoomIsToldWhateverElseComes) {
   parser.parse = [](void*, const char*, size_t, const millrace_sink*, millrace_error*) { return 0; };
   parser.close = [](void*) {};
   const millrace_parser* const parsers[] = {&parser};
-  Registries registries{ops_, feeds_, readers_};
-  ASSERT_TRUE(RegisterCPlugin({sizeof(millrace_c_plugin), parsers, 1, nullptr, 0}, "p.so", registries).ok());
+  ASSERT_TRUE(RegisterCPlugin({sizeof(millrace_c_plugin), parsers, 1, nullptr, 0}, "p.so", registries_).ok());
   EXPECT_THAT(RowsOf("name: \"LongOpenFeed\"", "a\n").status().message(),
               HasSubstr("parser \"LongOpenFeed\" of plugin \"p.so\" wrote behind the 1024 bytes"));
 }
@@ -504,8 +502,7 @@ TEST_F(CPluginTest, ALongerStructureOfALaterMillraceIsReadAsFarAsItIsKnown) {
       {}};
   const millrace_parser* const parsers[] = {&later.known};
   const millrace_c_plugin plugin = {sizeof(millrace_c_plugin), parsers, 1, nullptr, 0};
-  Registries registries{ops_, feeds_, readers_};
-  ASSERT_TRUE(RegisterCPlugin(plugin, "p.so", registries).ok());
+  ASSERT_TRUE(RegisterCPlugin(plugin, "p.so", registries_).ok());
   EXPECT_EQ(RowsOf("name: \"LaterFeed\"", "a\nb\n").value(), "");
 }
 
@@ -535,8 +532,7 @@ TEST_F(CPluginTest, APluginThatCallsExitIsNamedAndEndsNothingWell) {
   std::vector<LoDTensor> out;
   EXPECT_EXIT((void)reader->ReadNext(&out, {}), testing::ExitedWithCode(2),
               "plugin \"" + TestPlugin("hostile") + "\" called exit\\(0\\), which ends the program");
-  const Registries registries{ops_, feeds_, readers_};
-  EXPECT_EXIT((void)LoadPlugin(TestPlugin("exits_at_load"), registries), testing::ExitedWithCode(2),
+  EXPECT_EXIT((void)LoadPlugin(TestPlugin("exits_at_load"), &registries_), testing::ExitedWithCode(2),
               "plugin \"" + TestPlugin("exits_at_load") + "\" called exit\\(0\\)");
   EXPECT_EXIT(std::exit(3), testing::ExitedWithCode(3), "") << "who else calls it";
 }
@@ -555,24 +551,25 @@ TEST_F(CPluginTest, ALoaderWithoutEndIsStopped) {
 
 TEST_F(CPluginTest, RefusesAnotherContractWithBothNumbers) {
   const std::string path = TestPlugin("c_of_tomorrow");
-  EXPECT_EQ(LoadPlugin(path, {ops_, feeds_, readers_}).message(), "plugin \"" + path +
-                                                                      "\": it was built for another program:\n"
-                                                                      "  built as      \"millrace plugin, C: 2\"\n"
-                                                                      "  needed here   \"millrace plugin, C: 1\"\n"
-                                                                      "  build it again with this Millrace's headers");
+  EXPECT_EQ(LoadPlugin(path, &registries_).message(), "plugin \"" + path +
+                                                          "\": it was built for another program:\n"
+                                                          "  built as      \"millrace plugin, C: 2\"\n"
+                                                          "  needed here   \"millrace plugin, C: 1\"\n"
+                                                          "  build it again with this Millrace's headers");
 }
 
 TEST_F(CPluginTest, NamesThatAreTakenAreRefused) {
   const std::string path = folder_.path() + "/other.so";
   std::filesystem::copy_file(TestPlugin("pairs"), path);
-  EXPECT_EQ(LoadPlugin(path, {ops_, feeds_, readers_}).message(),
+  EXPECT_EQ(LoadPlugin(path, &registries_).message(),
             "plugin \"" + path + "\": a data feed of the class \"PairFeed\" is registered already, from plugin \"" +
                 TestPlugin("pairs") +
                 "\"\n  nothing is replaced: give what is new a name of its own, or leave this plugin out");
-  DataFeedFactory no_feeds;
-  EXPECT_THAT(LoadPlugin(path, {ops_, no_feeds, readers_}).message(),
+  Registries no_feeds;
+  no_feeds.readers = readers_;
+  EXPECT_THAT(LoadPlugin(path, &no_feeds).message(),
               HasSubstr("there is a file format \"pairs\" already, from plugin \"" + TestPlugin("pairs") + "\"\n"));
-  EXPECT_TRUE(no_feeds.names().empty()) << "of a plugin that is refused, nothing is there";
+  EXPECT_TRUE(no_feeds.feeds.names().empty()) << "of a plugin that is refused, nothing is there";
   EXPECT_THAT(feeds_.names(), testing::Contains("PairFeed"));
   EXPECT_EQ(readers_.formats().size(), 2U);
 }

@@ -33,9 +33,7 @@ class MiniLoaderTest : public testing::Test {
  protected:
   MiniLoaderTest() : folder_(TempDir::Create("mini_loader").value()) {
     RegisterBuiltinOps(ops_);
-    DataFeedFactory feeds;
-    ReaderRegistry readers;
-    const Status status = LoadPlugin(TestPlugin("mini_loader"), {ops_, feeds, readers});
+    const Status status = LoadPlugin(TestPlugin("mini_loader"), &registries_);
     EXPECT_TRUE(status.ok()) << status.ToString();
   }
 
@@ -90,7 +88,8 @@ class MiniLoaderTest : public testing::Test {
   }
 
   const TempDir folder_;
-  OpRegistry ops_;
+  Registries registries_;
+  OpRegistry& ops_ = registries_.ops;
 };
 
 std::string Int(const std::string& name, int64_t value) {

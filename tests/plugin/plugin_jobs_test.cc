@@ -24,6 +24,7 @@
 namespace millrace {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -57,6 +58,54 @@ model {
 }
 
 std::string Plugins(const std::string& name) { return "plugins: \"" + TestPlugin(name) + "\""; }
+
+TEST(PluginJobsTest, ADatasetAWorkerAndATrainerOfAPluginAreChosenByName) {
+  const TempDir folder = TempDir::Create("own_run").value();
+  std::ofstream(folder.path() + "/numbers") << "0 640\n";
+  const std::string job = folder.path() + "/job.prototxt";
+  const auto run = [&](const std::string& classes) {
+    std::ofstream(job) << Plugins("own_run") << "\nfilelist: \"" << folder.path() << "/numbers\"\n"
+                       << classes << R"(
+update_mode: SERIAL
+epochs: 2
+data_desc {
+  batch_size: 16
+  multi_slot_desc {
+    slots { name: "label" type: "float" is_used: true is_dense: true shape: [-1, 1] }
+    slots { name: "n" type: "uint64" is_used: true }
+  }
+}
+model {
+  table { name: "t" dim: 1 optimizer { adagrad { lr: 0.5 } } }
+  layer { name: "e" embedding { slots: ["n"] table: "t" pool: SUM } }
+  layer { name: "y" fc { in: "e" units: 1 act: SIGMOID } }
+  loss { kind: LOG_LOSS in: "y" label: "label" }
+  metric { kind: AUC in: "y" label: "label" }
+  optimizer { sgd { lr: 0.1 } }
+}
+)";
+    return std::make_unique<Process>("trainer", std::vector<std::string>{"--trainer_desc=" + job});
+  };
+  const std::string dataset = "dataset { class_name: \"CountingDataset\" }";
+  const auto whole = run(dataset);
+  ASSERT_EQ(whole->Wait(), 0) << whole->errors();
+  EXPECT_THAT(whole->errors(), HasSubstr("1280 examples in 80 batches"));
+  const auto half = run(dataset + " device_worker_name: \"AlternateWorker\" class_name: \"SpokenTrainer\"");
+  ASSERT_EQ(half->Wait(), 0) << half->errors();
+  EXPECT_THAT(half->errors(), AllOf(HasSubstr("SpokenTrainer begins"), HasSubstr("SpokenTrainer ends well")));
+  EXPECT_THAT(half->errors(), HasSubstr("640 examples in 40 batches"));
+  const auto misspelt = run("dataset { class_name: \"CountingDatset\" }");
+  EXPECT_EQ(misspelt->Wait(), 2);
+  EXPECT_THAT(misspelt->errors(), HasSubstr("did you mean \"CountingDataset\""));
+  for (const std::string what : {"dataset", "worker", "trainer"}) {
+    const std::string field = what == "dataset"  ? "dataset { class_name: \"ThrowingDataset\" }"
+                              : what == "worker" ? dataset + " device_worker_name: \"ThrowingWorker\""
+                                                 : dataset + " class_name: \"ThrowingTrainer\"";
+    const auto throws = run(field);
+    EXPECT_GT(throws->Wait(), 0);
+    EXPECT_THAT(throws->errors(), AllOf(HasSubstr("Throwing"), HasSubstr("no " + what + " today")));
+  }
+}
 
 TEST(PluginJobsTest, AnOperatorOfAPluginTrainsAsTheSameOneOfMillrace) {
   const SmallJob small(600);

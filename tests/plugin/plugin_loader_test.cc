@@ -17,9 +17,12 @@ using testing::HasSubstr;
 /// The registries of a program, as few as a test needs.
 class PluginLoaderTest : public testing::Test {
  protected:
-  PluginLoaderTest() : feeds_(DataFeedFactory::Builtin()) { RegisterBuiltinOps(ops_); }
+  PluginLoaderTest() {
+    feeds_ = DataFeedFactory::Builtin();
+    RegisterBuiltinOps(ops_);
+  }
 
-  Status Load(const std::string& name) { return LoadPlugin(TestPlugin(name), {ops_, feeds_, readers_}); }
+  Status Load(const std::string& name) { return LoadPlugin(TestPlugin(name), &registries_); }
   /// The failure of a plugin that is refused, after its path.
   std::string Refusal(const std::string& name) {
     const size_t ops = ops_.all().size();
@@ -44,9 +47,10 @@ class PluginLoaderTest : public testing::Test {
     return scope.Find(output)->Get<Tensor>().data<float>();
   }
 
-  OpRegistry ops_;
-  DataFeedFactory feeds_;
-  ReaderRegistry readers_;
+  Registries registries_;
+  OpRegistry& ops_ = registries_.ops;
+  DataFeedFactory& feeds_ = registries_.feeds;
+  ReaderRegistry& readers_ = registries_.readers;
 };
 
 TEST_F(PluginLoaderTest, AddsTheOperatorsOfAPluginWhichRememberIt) {
@@ -148,11 +152,12 @@ TEST_F(PluginLoaderTest, WhatAFileFormatThrowsIsAFailureOfTheFile) {
 
 TEST_F(PluginLoaderTest, ACopyOfARegistryHasWhatItHad) {
   ASSERT_TRUE(Load("soft_clip").ok());
-  OpRegistry copy = ops_.Copy();
-  EXPECT_EQ(copy.all().size(), ops_.all().size());
-  EXPECT_NE(copy.Find("soft_clip"), ops_.Find("soft_clip"));
-  EXPECT_EQ(copy.Find("soft_clip")->plugin, TestPlugin("soft_clip"));
-  ASSERT_TRUE(LoadPlugin(TestPlugin("throwing_op"), {copy, feeds_, readers_}).ok());
+  Registries copy;
+  copy.ops = ops_.Copy();
+  EXPECT_EQ(copy.ops.all().size(), ops_.all().size());
+  EXPECT_NE(copy.ops.Find("soft_clip"), ops_.Find("soft_clip"));
+  EXPECT_EQ(copy.ops.Find("soft_clip")->plugin, TestPlugin("soft_clip"));
+  ASSERT_TRUE(LoadPlugin(TestPlugin("throwing_op"), &copy).ok());
   EXPECT_EQ(ops_.Find("throwing"), nullptr);
 }
 
