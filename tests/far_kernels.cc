@@ -20,18 +20,11 @@ struct Pair {
   Variable* near;
 };
 
-void CopyRows(const SelectedRows& from, SelectedRows* to) {
-  to->height = from.height;
-  to->rows = from.rows;
-  to->merged = from.merged;
-  to->row_pointers = from.row_pointers;
-}
-
 Status ToHost(const Pair& pair) {
   if (pair.far->Is<SelectedRows>()) {
     const SelectedRows& rows = pair.far->Get<SelectedRows>();
     auto* const near = pair.near->GetMutable<SelectedRows>();
-    CopyRows(rows, near);
+    near->TakeRows(rows);
     return CopyToHost(rows.values, &near->values);
   }
   if (!pair.far->Is<Tensor>()) return Status::Ok();
@@ -42,7 +35,7 @@ Status ToDevice(const Pair& pair, Stream* stream) {
   if (pair.near->Is<SelectedRows>()) {
     const SelectedRows& rows = pair.near->Get<SelectedRows>();
     auto* const far = pair.far->GetMutable<SelectedRows>();
-    CopyRows(rows, far);
+    far->TakeRows(rows);
     return CopyFromHost(rows.values, &far->values, stream);
   }
   if (!pair.near->Is<Tensor>()) return Status::Ok();

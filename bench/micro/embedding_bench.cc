@@ -91,7 +91,7 @@ class Embedding {
                                          nullptr);
       } else {
         CHECK(tables_[p]
-                  ->Push(grad.row_pointers, {grad.values.data<float>(), static_cast<size_t>(grad.values.numel())},
+                  ->Push(grad.table_rows, {grad.values.data<float>(), static_cast<size_t>(grad.values.numel())},
                          {kRate, nullptr})
                   .ok());
       }
@@ -123,7 +123,7 @@ class Embedding {
     CHECK(table.ok());
     tables_.push_back(table->get());
     // Rows of the whole vocabulary, so that the table is as large as after a long training.
-    PulledRows rows;
+    RowBatch rows;
     std::vector<uint64_t> keys(static_cast<size_t>(kind_ == Kind::kOneTable ? 1300000 : vocabulary));
     for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
     CHECK((*table)->Pull(keys, PullMode::kInsert, &rows).ok());

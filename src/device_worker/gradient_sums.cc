@@ -32,31 +32,22 @@ void AddDense(const Tensor& from, Tensor* to) {
 }
 
 /// Rows that occur in several micro-batches occur several times, as in a batch; updates add them up.
-void Append(const SelectedRows& from, SelectedRows* to) {
+Status Append(const SelectedRows& from, SelectedRows* to) {
   const auto before = static_cast<int64_t>(to->rows.size());
   const auto added = static_cast<int64_t>(from.rows.size());
-  if (added == 0) return;
-  const bool has_pointers = to->row_pointers.size() == to->rows.size() && from.row_pointers.size() == from.rows.size();
-  to->rows.insert(to->rows.end(), from.rows.begin(), from.rows.end());
-  to->merged = false;
-  if (has_pointers) {
-    to->row_pointers.insert(to->row_pointers.end(), from.row_pointers.begin(), from.row_pointers.end());
-  } else {
-    to->row_pointers.clear();
-  }
+  if (added == 0) return Status::Ok();
+  MR_TRY(to->AppendRows(from));
   const int64_t width = from.values.numel() / added;
   std::vector<float> kept;
   if (before > 0) kept.assign(to->values.data<float>(), to->values.data<float>() + before * width);
   float* values = to->values.Resize<float>({before + added, width});
   if (before > 0) std::memcpy(values, kept.data(), kept.size() * sizeof(float));
   std::memcpy(values + before * width, from.values.data<float>(), static_cast<size_t>(added * width) * sizeof(float));
+  return Status::Ok();
 }
 
 void Start(const SelectedRows& from, SelectedRows* to) {
-  to->height = from.height;
-  to->rows = from.rows;
-  to->row_pointers = from.row_pointers;
-  to->merged = from.merged;
+  to->TakeRows(from);
   Copy(from.values, &to->values);
 }
 
@@ -82,17 +73,22 @@ Result<std::unique_ptr<GradientSums>> GradientSums::Create(const PipelineProgram
   return sums;
 }
 
-void GradientSums::Add(int section, size_t frame, bool anew) {
+Status GradientSums::Add(int section, size_t frame, bool anew) {
   for (Sum& sum : sums_[static_cast<size_t>(section)]) {
     const Variable& from = *sum.of[frame];
     if (from.Is<SelectedRows>()) {
-      const SelectedRows& rows = from.Get<SelectedRows>();
-      anew ? Start(rows, sum.sum->GetMutable<SelectedRows>()) : Append(rows, sum.sum->GetMutable<SelectedRows>());
+      auto* const rows = sum.sum->GetMutable<SelectedRows>();
+      if (anew) {
+        Start(from.Get<SelectedRows>(), rows);
+      } else {
+        MR_TRY(Append(from.Get<SelectedRows>(), rows));
+      }
     } else {
       const Tensor& tensor = from.Get<Tensor>();
       anew ? Copy(tensor, sum.sum->GetMutable<Tensor>()) : AddDense(tensor, sum.sum->GetMutable<Tensor>());
     }
   }
+  return Status::Ok();
 }
 
 void GradientSums::Divide(int section, int micro_batches) {

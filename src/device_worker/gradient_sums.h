@@ -19,7 +19,8 @@ class GradientSums {
                                                       const std::vector<const Frame*>& frames, Scope& root);
 
   /// Adds what the backward operators of `section` left in the frame of this number; with `anew` the sums start there.
-  void Add(int section, size_t frame, bool anew);
+  /// SelectedRows::AppendRows' errors.
+  Status Add(int section, size_t frame, bool anew);
   /// Divides the sums of a section.
   void Divide(int section, int micro_batches);
 

@@ -240,7 +240,7 @@ Status SectionWorker::RunBackward(const SectionTask& task) {
     changed_.wait(lock, [&] { return next_sum_[At(task.section)] == number || !failure_.ok() || ended_; });
     if (next_sum_[At(task.section)] != number) return Cancelled("another section failed");
   }
-  pipeline_.sums->Add(task.section, FrameNumber(number), number == 0);
+  MR_TRY(pipeline_.sums->Add(task.section, FrameNumber(number), number == 0));
   if (task.section == 0) MR_TRY(FinishMicroBatch(number));
   const std::lock_guard lock(mutex_);
   ++next_sum_[At(task.section)];

@@ -9,16 +9,16 @@ namespace millrace {
 const SelectedRows& RowMerger::Merge(const SelectedRows& grad) {
   if (grad.merged) return grad;
   const size_t count = grad.rows.size();
-  const bool has_pointers = grad.row_pointers.size() == count;
+  const bool has_table_rows = grad.has_table_rows();
+  merged_.table_rows.Start(grad.table_rows.table());
   merged_.rows.resize(count);
-  merged_.row_pointers.clear();
   numbers_.resize(count);
   unique_.Start(count);
   uint32_t distinct = 0;
   for (size_t i = 0; i < count; ++i) {
     const uint32_t before = distinct;
     numbers_[i] = unique_.Number(grad.rows[i], merged_.rows.data(), &distinct);
-    if (has_pointers && distinct > before) merged_.row_pointers.push_back(grad.row_pointers[i]);
+    if (has_table_rows && distinct > before) merged_.table_rows.Append(grad.table_rows, i);
   }
   merged_.rows.resize(distinct);
   const int64_t width =

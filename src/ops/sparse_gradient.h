@@ -30,10 +30,7 @@ void CopyRows(const SelectedRows& from, const Map& map, SelectedRows* out) {
   const int64_t count = from.rows.empty() ? 0 : from.values.numel();
   const float* values = count == 0 ? nullptr : from.values.data<float>();
   if (out != &from) {
-    out->height = from.height;
-    out->rows = from.rows;
-    out->row_pointers = from.row_pointers;
-    out->merged = from.merged;
+    out->TakeRows(from);
     out->values.Resize<float>(dims);
   }
   float* to = count == 0 ? nullptr : out->values.mutable_data<float>();

@@ -76,4 +76,32 @@ void Tensor::ViewOf(const Tensor& other, const Dims& dims) {
   lod_ = lod;
 }
 
+void SelectedRows::StartRows(const SparseTable* table) {
+  rows.clear();
+  table_rows.Start(table);
+  merged = false;
+}
+
+void SelectedRows::TakeRows(const SelectedRows& from) {
+  height = from.height;
+  rows = from.rows;
+  table_rows.Take(from.table_rows);
+  merged = from.merged;
+}
+
+Status SelectedRows::AppendRows(const SelectedRows& from) {
+  if (from.rows.empty()) return Status::Ok();
+  merged = false;
+  if (rows.empty()) table_rows.Start(from.table_rows.table());
+  MR_TRY(table_rows.CheckSameTable(from.table_rows));
+  const bool has_rows = (rows.empty() || has_table_rows()) && from.has_table_rows();
+  rows.insert(rows.end(), from.rows.begin(), from.rows.end());
+  if (has_rows) {
+    table_rows.Append(from.table_rows);
+  } else {
+    table_rows.Start(table_rows.table() != nullptr ? table_rows.table() : from.table_rows.table());
+  }
+  return Status::Ok();
+}
+
 }  // namespace millrace

@@ -9,7 +9,9 @@
 #include "core/dims.h"
 #include "core/dtype.h"
 #include "core/no_memory.h"
+#include "core/status.h"
 #include "runtime/buffer.h"
+#include "table/row_batch.h"
 
 namespace millrace {
 
@@ -95,13 +97,22 @@ struct SelectedRows {
   SelectedRows() = default;
   explicit SelectedRows(const Device& device) : values(device) {}
 
+  /// Forgets the rows; those to come are of `table`, or null.
+  void StartRows(const SparseTable* table);
+  /// Starts with everything of `from` but its values.
+  void TakeRows(const SelectedRows& from);
+  /// Adds the rows of `from`, without its values. kInvalidConfig when they are of another table.
+  Status AppendRows(const SelectedRows& from);
+  /// True when `table_rows` has each of `rows`.
+  bool has_table_rows() const { return table_rows.table() != nullptr && table_rows.size() == rows.size(); }
+
   int64_t height = 0;
   std::vector<uint64_t> rows;
   Tensor values;  ///< [rows.size(), width] float; the rest lies in the host's memory
   bool merged = false;
-  /// Where each row's weights are, when whoever made the gradient knew (null: a row that is never updated), so that
-  /// the update looks nothing up again. Empty or one a row; who changes `rows` clears it.
-  std::vector<float*> row_pointers;
+  /// A table's rows, as far as whoever made the gradient knew: the table alone, or a handle to each of `rows`, so that
+  /// the update looks nothing up again. Who changes `rows` changes it as well.
+  RowBatch table_rows;
 };
 
 }  // namespace millrace

@@ -37,7 +37,7 @@ Result<int64_t> CopyRows(SparseTable& table, uint64_t salt, int64_t vocabulary, 
   constexpr int64_t kChunk = 1 << 16;
   const auto dim = static_cast<size_t>(table.shape().dim);
   std::vector<uint64_t> keys;
-  PulledRows pulled;
+  RowBatch pulled;
   int64_t found = 0;
   for (int64_t begin = 0; begin < vocabulary; begin += kChunk) {
     keys.clear();
@@ -45,8 +45,8 @@ Result<int64_t> CopyRows(SparseTable& table, uint64_t salt, int64_t vocabulary, 
       keys.push_back(SlotKey(static_cast<uint64_t>(id), salt));
     }
     MR_TRY(table.Pull(keys, PullMode::kReadOnly, &pulled));
-    for (const float* row : pulled.rows) out = std::copy_n(row, dim, out);
-    found += static_cast<int64_t>(keys.size() - pulled.missing.size());
+    for (const float* row : pulled.weights()) out = std::copy_n(row, dim, out);
+    found += static_cast<int64_t>(keys.size() - pulled.missing().size());
   }
   return found;
 }

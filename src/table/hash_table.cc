@@ -42,30 +42,29 @@ class HashTable final : public SparseTable {
     for (auto& shard : shards_) shard = std::make_unique<KeyIndexShard>(initial_rows / kShards);
   }
 
-  Status Pull(std::span<const uint64_t> keys, PullMode mode, PulledRows* out) override {
-    out->rows.resize(keys.size());
-    out->missing.clear();
+  Status Pull(std::span<const uint64_t> keys, PullMode mode, RowBatch* out) override {
+    RowPlaces& places = StartRows(keys.size(), out);
     reclaimer_.Enter();
-    const bool has_memory = FindGroups(keys, mode, out);
+    const bool has_memory = FindGroups(keys, mode, &places);
     reclaimer_.Leave();
-    if (!has_memory) return NoMemoryForRows();
-    if (!out->missing.empty()) ShowInitial(keys, out);
+    if (!has_memory) {
+      out->Start(this);
+      return NoMemoryForRows();
+    }
+    if (!places.missing.empty()) ShowInitial(keys, &places);
     return Status::Ok();
   }
 
-  Status Push(std::span<float* const> rows, std::span<const float> gradients, const PushContext& context) override {
+  Status Push(const RowBatch& batch, std::span<const float> gradients, const PushContext& context) override {
+    MR_TRY(CheckPush(batch, gradients));
     const auto dim = static_cast<size_t>(shape_.dim);
-    if (gradients.size() != rows.size() * dim) {
-      return Internal("table \"" + shape_.name + "\": " + std::to_string(rows.size()) + " rows of " +
-                      std::to_string(dim) + " pushed with " + std::to_string(gradients.size()) + " gradients");
-    }
+    const std::span<float* const> rows(PlacesOf(batch).rows.data(), batch.size());
     const RowStep step{context.lr, pushes_.fetch_add(1, std::memory_order_relaxed) + 1};
     if (context.locks == nullptr) {
       optimizer_->Update(racy::Best(), step, rows.data(), gradients.data(), rows.size());
       return Status::Ok();
     }
     for (size_t i = 0; i < rows.size(); ++i) {
-      if (rows[i] == nullptr) continue;
       const RowGuard guard(*context.locks, rows[i]);
       optimizer_->Update(racy::Checked(), step, &rows[i], gradients.data() + i * dim, 1);
     }
@@ -134,7 +133,7 @@ class HashTable final : public SparseTable {
 
  private:
   /// False when there is no memory for another row.
-  bool FindGroups(std::span<const uint64_t> keys, PullMode mode, PulledRows* out) {
+  bool FindGroups(std::span<const uint64_t> keys, PullMode mode, RowPlaces* out) {
     try {
       for (size_t begin = 0; begin < keys.size(); begin += kGroup) {
         FindGroup(keys.subspan(begin, std::min(kGroup, keys.size() - begin)), mode, begin, out);
@@ -171,7 +170,7 @@ class HashTable final : public SparseTable {
     return Status::Ok();
   }
 
-  void FindGroup(std::span<const uint64_t> keys, PullMode mode, size_t begin, PulledRows* out) {
+  void FindGroup(std::span<const uint64_t> keys, PullMode mode, size_t begin, RowPlaces* out) {
     std::array<uint64_t, kGroup> hashes;
     for (size_t i = 0; i < keys.size(); ++i) {
       hashes[i] = HashKey(keys[i]);
@@ -200,11 +199,11 @@ class HashTable final : public SparseTable {
     });
   }
 
-  void ShowInitial(std::span<const uint64_t> keys, PulledRows* out) const {
+  void ShowInitial(std::span<const uint64_t> keys, RowPlaces* out) const {
     const auto dim = static_cast<size_t>(shape_.dim);
-    out->initial.resize(out->missing.size() * dim);
+    out->values.resize(out->missing.size() * dim);
     for (size_t i = 0; i < out->missing.size(); ++i) {
-      float* row = out->initial.data() + i * dim;
+      float* row = out->values.data() + i * dim;
       initializer_.Fill(keys[out->missing[i]], row, shape_.dim);
       out->rows[out->missing[i]] = row;
     }

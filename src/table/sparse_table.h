@@ -11,6 +11,7 @@
 #include "core/hash.h"
 #include "core/status.h"
 #include "kernels/row_locks.h"
+#include "table/row_batch.h"
 
 namespace millrace {
 
@@ -29,17 +30,6 @@ inline uint64_t SlotKey(uint64_t id, uint64_t salt) { return salt == 0 ? id : Mi
 enum class PullMode : uint8_t {
   kInsert,    ///< makes their rows: training
   kReadOnly,  ///< shows the values that a new row would start with, and makes nothing: evaluation, prediction
-};
-
-/// The rows of a batch's keys, one pointer a key. One thread's; buffers keep their capacity.
-///
-/// A row is its dim weights followed by the optimizer's state. Rows of a table stay where they are as long as the
-/// table; rows shown for missing keys (kReadOnly) belong to this object, hold weights alone, and last until the next
-/// pull.
-struct PulledRows {
-  std::vector<float*> rows;
-  std::vector<float> initial;     ///< values of missing keys
-  std::vector<uint32_t> missing;  ///< their positions in rows
 };
 
 /// What an update needs to know of its batch.
@@ -72,21 +62,22 @@ struct NonFiniteRows {
   uint64_t least_key = 0;  ///< of these rows
 };
 
-/// Rows of `dim` weights by 64-bit key (every key is allowed, 0 too), which grow as keys come.
+/// Rows of `dim` weights by 64-bit key (every key is allowed, 0 too), which grow as keys come. Where they lie is the
+/// table's affair: everybody else reaches them through a RowBatch.
 ///
-/// Pull and Push may be called by any number of threads at once, also while others insert. Save, Load and
-/// destruction want no other call at the same time. Rows never move: pointers from Pull stay valid until
-/// destruction.
+/// Pull and Push may be called by any number of threads at once, also while others insert, each with RowBatches of its
+/// own. Save, Load and destruction want no other call at the same time, and Load and destruction end the RowBatches.
 class SparseTable {
  public:
   virtual ~SparseTable() = default;
 
-  /// Fills out->rows with the row of each key. Best called with distinct keys. Allocates when rows are made or when
-  /// `out` must grow; takes a lock only to make rows.
-  virtual Status Pull(std::span<const uint64_t> keys, PullMode mode, PulledRows* out) = 0;
-  /// Applies the optimizer once to each of `rows` (from a kInsert pull of this table; null entries are left out) with
-  /// its gradient, rows.size() * dim floats. Each row must occur once: merge gradients of equal keys first.
-  virtual Status Push(std::span<float* const> rows, std::span<const float> gradients, const PushContext& context) = 0;
+  /// Fills `out` with the row of each key. Best called with distinct keys. Allocates when rows are made or when `out`
+  /// must grow; takes a lock only to make rows. After a failure `out` has no rows.
+  virtual Status Pull(std::span<const uint64_t> keys, PullMode mode, RowBatch* out) = 0;
+  /// Applies the optimizer once to each of `rows` with its gradient, rows.size() * dim floats. Each row must occur
+  /// once: merge gradients of equal keys first. What CheckGave finds; kInternal for rows of a kReadOnly pull that the
+  /// table does not have, and for another number of gradients.
+  virtual Status Push(const RowBatch& rows, std::span<const float> gradients, const PushContext& context) = 0;
   /// Writes every row, sorted by key: equal tables give equal bytes (docs/formats/table.md).
   virtual Status Save(std::ostream& out, TableContent content) const = 0;
   /// Reads what Save wrote into this table, which must be empty and of the same dim, and, but for weights alone, of the
@@ -97,6 +88,17 @@ class SparseTable {
   virtual NonFiniteRows FindNonFinite() const = 0;
   virtual TableStats stats() const = 0;
   virtual const TableShape& shape() const = 0;
+
+  /// kInvalidConfig, with the names of both, for rows of another table, and for rows of none.
+  Status CheckGave(const RowBatch& rows) const;
+
+ protected:
+  /// What this table has put into `rows`.
+  static const RowPlaces& PlacesOf(const RowBatch& rows) { return rows.places_; }
+  /// Makes `out` one of `count` rows of this table, whose places are to be filled; the null pointer behind them is set.
+  RowPlaces& StartRows(size_t count, RowBatch* out) const;
+  /// What every Push begins with.
+  Status CheckPush(const RowBatch& rows, std::span<const float> gradients) const;
 };
 
 /// A hash table on this machine, as `desc` says (dim, init, optimizer, initial_rows). A row starts with values that

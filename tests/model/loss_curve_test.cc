@@ -96,10 +96,10 @@ void DumpTable(ModelRun& run, const std::string& table, const std::vector<std::u
     }
     for (const uint64_t id : ids) {
       const uint64_t key = SlotKey(id, salt == nullptr ? 0 : static_cast<uint64_t>(salt->l()));
-      PulledRows pulled;
+      RowBatch pulled;
       ASSERT_TRUE(rows.Pull(std::span(&key, 1), PullMode::kReadOnly, &pulled).ok());
       out << slot << ' ' << id;
-      for (int j = 0; j < rows.shape().dim; ++j) out << ' ' << pulled.rows[0][j];
+      for (int j = 0; j < rows.shape().dim; ++j) out << ' ' << pulled.weights()[0][j];
       out << '\n';
     }
   }

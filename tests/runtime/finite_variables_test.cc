@@ -10,6 +10,7 @@
 
 #include "model.pb.h"
 #include "program/op_registry.h"
+#include "rows_in_memory.h"
 #include "runtime/tensor.h"
 #include "table/sparse_table.h"
 
@@ -44,7 +45,9 @@ class FiniteVariables : public testing::Test {
     EXPECT_TRUE(made.ok()) << made.status().ToString();
     table_ = made->get();
     *root_.Var("t")->GetMutable<std::unique_ptr<SparseTable>>() = std::move(*made);
-    EXPECT_TRUE(table_->Pull(std::vector<uint64_t>{9, 4, 7}, PullMode::kInsert, &rows_).ok());
+    RowBatch pulled;
+    EXPECT_TRUE(table_->Pull(std::vector<uint64_t>{9, 4, 7}, PullMode::kInsert, &pulled).ok());
+    rows_ = RowsInMemory(pulled);
   }
   float* Values(const std::string& name) { return root_.Var(name)->GetMutable<Tensor>()->Resize<float>({2, 3}); }
   float* Set(const std::string& name) { return root_.Var(name)->GetMutable<Tensor>()->mutable_data<float>(); }
@@ -54,7 +57,7 @@ class FiniteVariables : public testing::Test {
   ProgramDesc program_;
   Scope root_;
   SparseTable* table_ = nullptr;
-  PulledRows rows_;
+  std::vector<float*> rows_;
 };
 
 TEST_F(FiniteVariables, AreThoseThatAreTrainedParametersStateAndRows) {
@@ -68,8 +71,8 @@ TEST_F(FiniteVariables, AreNamedWithTheFirstThatIsNot) {
   Set("w")[4] = kNan;
   Set("state")[1] = kInfinity;
   Set("state")[2] = -kNan;
-  rows_.rows[0][3] = kInfinity;  // of key 9, in the optimizer's state
-  rows_.rows[2][0] = kNan;       // of key 7
+  rows_[0][3] = kInfinity;  // of key 9, in the optimizer's state
+  rows_[2][0] = kNan;       // of key 7
   EXPECT_EQ(CheckFiniteVariables(program_, root_).message(),
             "there are NaN or infinite values in what was trained:\n"
             "  \"w\" [2, 3]: 1 of 6 values, the first is number 4 (nan)\n"

@@ -6,6 +6,7 @@
 #include "model.pb.h"
 #include "program/op_registry.h"
 #include "program/var_meta.h"
+#include "rows_in_memory.h"
 #include "runtime/tensor.h"
 #include "table/sparse_table.h"
 
@@ -49,11 +50,10 @@ void MakeTable(const std::vector<uint64_t>& keys, Scope& root) {
   desc.mutable_optimizer()->mutable_sgd();
   auto table = CreateHashTable(desc, 1);
   ASSERT_TRUE(table.ok()) << table.status().message();
-  PulledRows pulled;
+  RowBatch pulled;
   ASSERT_TRUE((*table)->Pull(keys, PullMode::kInsert, &pulled).ok());
-  for (size_t i = 0; i < keys.size(); ++i) {
-    pulled.rows[i][0] = pulled.rows[i][1] = static_cast<float>(i);
-  }
+  const std::vector<float*> rows = RowsInMemory(pulled);
+  for (size_t i = 0; i < keys.size(); ++i) rows[i][0] = rows[i][1] = static_cast<float>(i);
   root.Var("t")->Set<std::unique_ptr<SparseTable>>(std::move(table).value());
 }
 

@@ -10,11 +10,13 @@
 
 #include "allocation_counter.h"
 #include "model.pb.h"
+#include "rows_in_memory.h"
 #include "table/sparse_table.h"
 
 namespace millrace {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 TableDesc Desc(int dim, const std::string& rule = "sgd") {
@@ -37,9 +39,16 @@ std::unique_ptr<SparseTable> Make(const TableDesc& desc, uint64_t seed = 1) {
 }
 
 std::vector<float*> Pull(SparseTable& table, const std::vector<uint64_t>& keys, PullMode mode = PullMode::kInsert) {
-  PulledRows rows;
+  RowBatch rows;
   EXPECT_TRUE(table.Pull(keys, mode, &rows).ok());
-  return rows.rows;
+  return RowsInMemory(rows);
+}
+
+Status Push(SparseTable& table, const std::vector<uint64_t>& keys, const std::vector<float>& grads,
+            const PushContext& context) {
+  RowBatch rows;
+  MR_TRY(table.Pull(keys, PullMode::kInsert, &rows));
+  return table.Push(rows, grads, context);
 }
 
 std::string Saved(const SparseTable& table, TableContent content = TableContent::kAll) {
@@ -70,7 +79,7 @@ TEST(HashTable, BehavesAsAMapThroughGrowth) {
         ASSERT_EQ(std::vector<float>(rows[i], rows[i] + 3), at->second);
         for (size_t d = 0; d < 3; ++d) at->second[d] -= 0.5F * grads[i * 3 + d];
       }
-      ASSERT_TRUE(table->Push(rows, grads, {0.5F, nullptr}).ok());
+      ASSERT_TRUE(Push(*table, keys, grads, {0.5F, nullptr}).ok());
     }
     EXPECT_EQ(table->stats().rows, static_cast<int64_t>(model.size()));
     for (const auto& [key, values] : model) {
@@ -103,12 +112,12 @@ TEST(HashTable, InitialValuesDependOnSeedNameAndKeyAlone) {
 TEST(HashTable, ReadOnlyPullShowsInitialValuesAndMakesNothing) {
   const std::unique_ptr<SparseTable> table = Make(Desc(4, "adagrad"));
   Pull(*table, {3});
-  PulledRows shown;
+  RowBatch shown;
   ASSERT_TRUE(table->Pull(std::vector<uint64_t>{9, 3, 10}, PullMode::kReadOnly, &shown).ok());
   EXPECT_EQ(table->stats().rows, 1);
-  EXPECT_EQ(shown.missing, (std::vector<uint32_t>{0, 2}));
-  const std::vector<float> nine(shown.rows[0], shown.rows[0] + 4);
-  const std::vector<float> ten(shown.rows[2], shown.rows[2] + 4);
+  EXPECT_THAT(shown.missing(), ElementsAre(0, 2));
+  const std::vector<float> nine(shown.weights()[0], shown.weights()[0] + 4);
+  const std::vector<float> ten(shown.weights()[2], shown.weights()[2] + 4);
   const std::vector<float*> made = Pull(*table, {9, 10});
   EXPECT_EQ(nine, std::vector<float>(made[0], made[0] + 4));
   EXPECT_EQ(ten, std::vector<float>(made[1], made[1] + 4));
@@ -156,8 +165,7 @@ TEST(HashTable, RowLocksLoseNoUpdate) {
         const std::vector<uint64_t> keys = {1, 2, 3};
         const std::vector<float> grads(3 * 16, 1.0F);
         for (int i = 0; i < 500; ++i) {
-          const std::vector<float*> rows = Pull(*table, keys);
-          if (!table->Push(rows, grads, {1.0F, &locks}).ok()) std::abort();
+          if (!Push(*table, keys, grads, {1.0F, &locks}).ok()) std::abort();
         }
       });
     }
@@ -175,8 +183,7 @@ TEST(HashTable, HogwildPushesAreHiddenFromTheThreadSanitizerAndStayFinite) {
       threads.emplace_back([&] {
         const std::vector<float> grads(3 * 16, 1.0F);
         for (int i = 0; i < 500; ++i) {
-          const std::vector<float*> rows = Pull(*table, {1, 2, 3});
-          if (!table->Push(rows, grads, {0.1F, nullptr}).ok()) std::abort();
+          if (!Push(*table, {1, 2, 3}, grads, {0.1F, nullptr}).ok()) std::abort();
         }
       });
     }
@@ -200,7 +207,7 @@ TEST(HashTable, SavesEqualBytesWhateverTheOrderAndLoadsThem) {
     Pull(*b, keys);
     const std::vector<float> grads(keys.size() * 5, 0.25F);
     for (SparseTable* table : {a.get(), b.get()}) {
-      ASSERT_TRUE(table->Push(Pull(*table, keys), grads, {0.1F, nullptr}).ok());
+      ASSERT_TRUE(Push(*table, keys, grads, {0.1F, nullptr}).ok());
     }
     const std::string bytes = Saved(*a);
     EXPECT_EQ(bytes, Saved(*b));
@@ -211,7 +218,7 @@ TEST(HashTable, SavesEqualBytesWhateverTheOrderAndLoadsThem) {
     EXPECT_EQ(Saved(*loaded), bytes);
     // The next step is the same as well: state and step number came along.
     for (SparseTable* table : {a.get(), loaded.get()}) {
-      ASSERT_TRUE(table->Push(Pull(*table, keys), grads, {0.1F, nullptr}).ok());
+      ASSERT_TRUE(Push(*table, keys, grads, {0.1F, nullptr}).ok());
     }
     EXPECT_EQ(Saved(*loaded), Saved(*a));
     std::istringstream again(bytes);
@@ -222,8 +229,7 @@ TEST(HashTable, SavesEqualBytesWhateverTheOrderAndLoadsThem) {
 TEST(HashTable, WeightsAloneFitATableOfAnyRule) {
   const std::unique_ptr<SparseTable> trained = Make(Desc(3, "adagrad"));
   const std::vector<uint64_t> keys = {1, 2, 99};
-  const std::vector<float*> rows = Pull(*trained, keys);
-  ASSERT_TRUE(trained->Push(rows, std::vector<float>(9, 0.5F), {0.1F, nullptr}).ok());
+  ASSERT_TRUE(Push(*trained, keys, std::vector<float>(9, 0.5F), {0.1F, nullptr}).ok());
   const std::string weights = Saved(*trained, TableContent::kWeights);
   EXPECT_LT(weights.size(), Saved(*trained).size());
   for (const char* rule : {"sgd", "adagrad", "adam", "ftrl"}) {
@@ -287,12 +293,79 @@ TEST(HashTable, WarmPullsAndPushesAllocateNothing) {
   std::vector<uint64_t> keys(5000);
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = i * 31;
   const std::vector<float> grads(keys.size() * 16, 1.0F);
-  PulledRows rows;
+  RowBatch rows;
   ASSERT_TRUE(table->Pull(keys, PullMode::kInsert, &rows).ok());
+  RowBatch gradient;
+  gradient.Take(rows);
   const AllocationCounter counter;
   ASSERT_TRUE(table->Pull(keys, PullMode::kInsert, &rows).ok());
-  ASSERT_TRUE(table->Push(rows.rows, grads, {0.1F, nullptr}).ok());
+  gradient.Take(rows);
+  ASSERT_TRUE(table->Push(gradient, grads, {0.1F, nullptr}).ok());
   EXPECT_EQ(counter.count(), 0);
+}
+
+TEST(RowBatch, GoesBackToItsTableAlone) {
+  TableDesc other = Desc(2);
+  other.set_name("u");
+  const std::unique_ptr<SparseTable> t = Make(Desc(2));
+  const std::unique_ptr<SparseTable> u = Make(other);
+  const std::vector<uint64_t> keys = {4, 5};
+  const std::vector<float> grads(4, 1.0F);
+  RowBatch rows;
+  ASSERT_TRUE(t->Pull(keys, PullMode::kInsert, &rows).ok());
+  Pull(*u, keys);
+  const std::string before = Saved(*t) + Saved(*u);
+  const Status pushed = u->Push(rows, grads, {0.1F, nullptr});
+  EXPECT_EQ(pushed.code(), StatusCode::kInvalidConfig);
+  EXPECT_EQ(
+      pushed.message(),
+      "table \"u\": a gradient for rows of table \"t\" is pushed to it: push it to the table that its lookup reads");
+  float matrix[4] = {0, 1, 2, 3};
+  rows.ShowMatrix(std::vector<uint64_t>{1, 0}, matrix, 2);
+  EXPECT_EQ(rows.weights()[0][1], 3);
+  EXPECT_THAT(t->Push(rows, grads, {0.1F, nullptr}).message(), HasSubstr("for rows of no table is pushed"));
+  EXPECT_EQ(Saved(*t) + Saved(*u), before);
+}
+
+// Values that a table shows for keys without a row have no room for an optimizer's state behind them.
+TEST(RowBatch, OfAReadOnlyPullTakesNoGradientsForRowsThatAreNotThere) {
+  const std::unique_ptr<SparseTable> table = Make(Desc(2, "adagrad"));
+  Pull(*table, {4});
+  RowBatch rows;
+  ASSERT_TRUE(table->Pull(std::vector<uint64_t>{4, 5}, PullMode::kReadOnly, &rows).ok());
+  const std::vector<float> grads(4, 1.0F);
+  EXPECT_EQ(table->Push(rows, grads, {0.1F, nullptr}).code(), StatusCode::kInternal);
+  RowBatch gradient;
+  gradient.Take(rows);
+  EXPECT_EQ(gradient.table(), table.get());
+  EXPECT_EQ(gradient.size(), 0);
+  EXPECT_EQ(Saved(*table), [] {
+    const std::unique_ptr<SparseTable> untouched = Make(Desc(2, "adagrad"));
+    Pull(*untouched, {4});
+    return Saved(*untouched);
+  }());
+}
+
+TEST(RowBatch, TakesRowsInTheOrderInWhichTheyAreAdded) {
+  const std::unique_ptr<SparseTable> table = Make(Desc(1));
+  const std::vector<float*> places = Pull(*table, {1, 2, 3});
+  RowBatch rows;
+  ASSERT_TRUE(table->Pull(std::vector<uint64_t>{1, 2, 3}, PullMode::kInsert, &rows).ok());
+  EXPECT_EQ(rows.weights().data()[3], nullptr) << "ids without a row are read there";
+  RowBatch gradient;
+  gradient.Take(rows);
+  gradient.Append(rows, 1);
+  gradient.Append(rows);
+  ASSERT_EQ(gradient.size(), 7);
+  const std::vector<float> grads = {1, 2, 4};
+  const std::vector<float> before = {*places[0], *places[1], *places[2]};
+  RowBatch last;
+  last.Start(table.get());
+  for (const size_t i : {3, 0, 2}) last.Append(gradient, i);
+  ASSERT_TRUE(table->Push(last, grads, {1.0F, nullptr}).ok());
+  EXPECT_EQ(*places[1], before[1] - 1);
+  EXPECT_EQ(*places[0], before[0] - 2);
+  EXPECT_EQ(*places[2], before[2] - 4);
 }
 
 }  // namespace

@@ -164,12 +164,9 @@ class ConditionalBlockGradKernel : public BoundKernel<ConditionalBlockGradKernel
 
   static void TakeRows(const Gradient& gradient, bool runs) {
     SelectedRows& to = *gradient.outer_rows;
-    to.row_pointers.clear();
-    to.rows.clear();
+    to.StartRows(nullptr);
+    if (runs) to.TakeRows(*gradient.inner_rows);
     to.height = gradient.input->dims()[0];
-    to.merged = runs && gradient.inner_rows->merged;
-    if (!runs) return;
-    to.rows = gradient.inner_rows->rows;
     if (!to.rows.empty()) CopyTensor(gradient.inner_rows->values, &to.values);
   }
 

@@ -129,14 +129,13 @@ class FusedSlotsPoolKernel : public OpKernel {
     MR_TRY(sources_[p].Find(found.keys, &found.pulled));
     if (found.has_rowless_ids) {
       std::replace(found.index.begin(), found.index.end(), RowSource::kNoRow, static_cast<uint32_t>(found.keys.size()));
-      found.pulled.rows.push_back(nullptr);
     }
     return Status::Ok();
   }
 
   void Pool(size_t p, float* out, size_t width) {
     const SlotRows::Parameter& found = rows_->parameters[p];
-    const float* const* rows = sources_[p].Readable(found.pulled.rows);
+    const float* const* rows = sources_[p].Readable(found.pulled);
     const std::vector<size_t>& slots = layout_.parameters[p].slots;
     for (size_t s = 0; s < slots.size(); ++s) {
       const Tensor& ids = *ids_[slots[s]];

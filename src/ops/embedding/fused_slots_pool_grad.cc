@@ -79,10 +79,10 @@ class FusedSlotsPoolGradKernel : public OpKernel {
     }
     const bool keep_padding = update_padding_ && found.has_rowless_ids && !sources_[p].is_table();
     grad.values.Resize<float>({keep_padding ? sums : keys, dim});
+    grad.StartRows(nullptr);
     grad.rows.assign(found.keys.begin(), found.keys.end());
     if (keep_padding) grad.rows.push_back(padding_);
-    grad.row_pointers.clear();
-    if (sources_[p].is_table()) grad.row_pointers.assign(found.pulled.rows.begin(), found.pulled.rows.begin() + keys);
+    if (sources_[p].is_table()) grad.table_rows.Take(found.pulled);
     grad.height = sources_[p].vocabulary();
     grad.merged = true;
   }

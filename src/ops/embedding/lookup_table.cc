@@ -60,7 +60,7 @@ class LookupTableKernel : public OpKernel {
         [out, dim](size_t i) { std::fill_n(out + i * dim, dim, 0.0F); });
     if (bad >= 0) return IdOutOfRange(context, in_.ids_name, *in_.ids, bad, in_.source);
     MR_TRY(in_.source.Find(keys_, &pulled_));
-    const float* const* rows = in_.source.Readable(pulled_.rows);
+    const float* const* rows = in_.source.Readable(pulled_);
     for (size_t k = 0; k < keys_.size(); ++k) in_.source.kernels().copy_row(rows[k], out + at_[k] * dim, dim);
     return Status::Ok();
   }
@@ -71,7 +71,7 @@ class LookupTableKernel : public OpKernel {
   bool v2_ = false;
   std::vector<uint64_t> keys_;
   std::vector<size_t> at_;
-  PulledRows pulled_;
+  RowBatch pulled_;
 };
 
 /// A row for each id that has one, in the order of the ids; or, with is_sparse false, the whole matrix.
@@ -104,10 +104,8 @@ class LookupTableGradKernel : public OpKernel {
       std::fill_n(dense, height * dim, 0.0F);
     } else {
       sparse = sparse_->values.Resize<float>({count, dim});
-      sparse_->rows.clear();
-      sparse_->row_pointers.clear();
+      sparse_->StartRows(in_.source.table());
       sparse_->height = height;
-      sparse_->merged = false;
     }
     const int64_t bad = in_.rule.Apply(
         IdsOf(*in_.ids), height,

@@ -34,26 +34,20 @@ Result<RowSource> RowSource::Bind(const KernelContext& context, size_t i) {
 
 size_t RowSource::dim() const { return static_cast<size_t>(is_table() ? table_->shape().dim : weights_->dims()[1]); }
 
-Status RowSource::Find(std::span<const uint64_t> keys, PulledRows* out) {
+Status RowSource::Find(std::span<const uint64_t> keys, RowBatch* out) {
   if (is_table()) return table_->Pull(keys, mode_, out);
-  const size_t width = dim();
-  auto* weights = weights_->mutable_data<float>();
-  out->rows.resize(keys.size());
-  for (size_t i = 0; i < keys.size(); ++i) {
-    out->rows[i] = weights + keys[i] * width;
-    __builtin_prefetch(out->rows[i], 1, 3);  // the row is read after all the others were found
-  }
+  out->ShowMatrix(keys, weights_->mutable_data<float>(), dim());
   return Status::Ok();
 }
 
-const float* const* RowSource::Readable(std::span<float* const> rows) {
+const float* const* RowSource::Readable(const RowBatch& batch) {
+  const std::span<const float* const> rows = batch.weights();
   if (locks_ == nullptr) return rows.data();
   const size_t width = dim();
   copies_.resize(rows.size() * width);
-  readable_.resize(rows.size());
+  readable_.resize(rows.size() + 1);
+  readable_[rows.size()] = nullptr;
   for (size_t i = 0; i < rows.size(); ++i) {
-    readable_[i] = nullptr;
-    if (rows[i] == nullptr) continue;
     float* copy = copies_.data() + i * width;
     const RowGuard guard(*locks_, rows[i]);
     kernels_->copy_row(rows[i], copy, width);

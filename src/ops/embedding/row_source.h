@@ -30,10 +30,10 @@ class RowSource {
   int64_t vocabulary() const { return is_table() ? 0 : weights_->dims()[0]; }
 
   /// Rows of `keys`, which must be valid; distinct keys are best for a table.
-  Status Find(std::span<const uint64_t> keys, PulledRows* out);
-  /// What to read `rows` from: themselves, or (ROW_LOCK) copies that were made under each row's lock and live until the
-  /// next call.
-  const float* const* Readable(std::span<float* const> rows);
+  Status Find(std::span<const uint64_t> keys, RowBatch* out);
+  /// What to read the rows of `batch` from, with the null pointer behind them: themselves, or (ROW_LOCK) copies that
+  /// were made under each row's lock and live until the next call.
+  const float* const* Readable(const RowBatch& batch);
   const racy::Kernels& kernels() const { return *kernels_; }
   /// FrameOptions::is_program.
   bool in_program() const { return in_program_; }

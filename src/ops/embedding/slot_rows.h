@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "table/sparse_table.h"
+#include "table/row_batch.h"
 
 namespace millrace {
 
@@ -13,8 +13,8 @@ namespace millrace {
 struct SlotRows {
   struct Parameter {
     std::vector<uint64_t> keys;
-    /// One a key, then a null pointer for ids without a row when there are any.
-    PulledRows pulled;
+    /// One a key.
+    RowBatch pulled;
     /// For each id of the parameter's slots, slot after slot, the number of its key, or keys.size() for none.
     std::vector<uint32_t> index;
     /// Where each of these slots begins in `index`.

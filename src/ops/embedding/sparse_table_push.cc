@@ -24,6 +24,7 @@ class SparseTablePushKernel : public OpKernel {
     MR_ASSIGN(const std::vector<Variable*> grads, context.InputVariables("Grad"));
     if (grads.empty() || grads[0] == nullptr) return InvalidConfig("sparse_table_push: input Grad is not bound");
     kernel->grad_ = grads[0]->GetMutable<SelectedRows>();
+    kernel->grad_name_ = context.InputName("Grad");
     MR_ASSIGN(kernel->learning_rate_, context.Input("LearningRate"));
     const FrameOptions& options = context.options();
     kernel->locks_ = options.update_mode == UpdateMode::kRowLock ? options.row_locks : nullptr;
@@ -34,18 +35,21 @@ class SparseTablePushKernel : public OpKernel {
     const SelectedRows& grad = merger_.Merge(*grad_);
     const PushContext push{learning_rate_->data<float>()[0], locks_};
     const std::span<const float> values(grad.values.data<float>(), static_cast<size_t>(grad.values.numel()));
-    if (grad.row_pointers.size() == grad.rows.size()) return table_->Push(grad.row_pointers, values, push);
+    if (Status gave = table_->CheckGave(grad.table_rows); !gave.ok())
+      return std::move(gave).Context("Grad \"" + grad_name_ + "\"");
+    if (grad.has_table_rows()) return table_->Push(grad.table_rows, values, push);
     MR_TRY(table_->Pull(grad.rows, PullMode::kInsert, &pulled_));
-    return table_->Push(pulled_.rows, values, push);
+    return table_->Push(pulled_, values, push);
   }
 
  private:
   SparseTable* table_ = nullptr;
   const SelectedRows* grad_ = nullptr;
+  std::string grad_name_;
   const Tensor* learning_rate_ = nullptr;
   RowLocks* locks_ = nullptr;
   RowMerger merger_;
-  PulledRows pulled_;
+  RowBatch pulled_;
 };
 
 class CreateSparseTableKernel : public OpKernel {

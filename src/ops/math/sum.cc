@@ -70,12 +70,11 @@ class SumRowsKernel : public OpKernel {
  public:
   SumRowsKernel(std::vector<const SelectedRows*> xs, SelectedRows* out) : xs_(std::move(xs)), out_(out) {}
   Status Run(const RunContext&) override {
-    out_->rows.clear();
+    out_->StartRows(nullptr);
     out_->height = xs_[0]->height;
-    out_->merged = false;
     int64_t width = 0;
     for (const SelectedRows* x : xs_) {
-      out_->rows.insert(out_->rows.end(), x->rows.begin(), x->rows.end());
+      MR_TRY(out_->AppendRows(*x));
       if (!x->rows.empty()) width = x->values.numel() / static_cast<int64_t>(x->rows.size());
     }
     float* to = out_->values.Resize<float>({static_cast<int64_t>(out_->rows.size()), width});

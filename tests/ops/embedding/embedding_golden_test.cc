@@ -4,6 +4,7 @@
 
 #include "ops/embedding/op_runner.h"
 #include "paths.h"
+#include "rows_in_memory.h"
 
 namespace millrace {
 namespace {
@@ -56,14 +57,16 @@ struct Case {
 void TrainTables(const Case& c, const std::map<std::string, Array>& golden) {
   const auto at = [&](const std::string& name) -> const Array& { return golden.at(c.name + "." + name); };
   OpRunner runner;
-  std::map<std::string, PulledRows> rows;
+  std::map<std::string, std::vector<float*>> rows;
   for (const std::string m : {"a", "b"}) {
     SparseTable* table = runner.MakeTable(m, kDim, c.optimizer);
     const std::vector<float> start = at(m + ".start").floats();
     std::vector<uint64_t> keys(start.size() / kDim);
     for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
-    ASSERT_TRUE(table->Pull(keys, PullMode::kInsert, &rows[m]).ok());
-    for (size_t i = 0; i < keys.size(); ++i) std::copy_n(start.data() + i * kDim, kDim, rows[m].rows[i]);
+    RowBatch pulled;
+    ASSERT_TRUE(table->Pull(keys, PullMode::kInsert, &pulled).ok());
+    rows[m] = RowsInMemory(pulled);
+    for (size_t i = 0; i < keys.size(); ++i) std::copy_n(start.data() + i * kDim, kDim, rows[m][i]);
   }
   runner.SetFloats("lr", {1}, {c.lr});
   OpDesc pool = MakeOp("fused_slots_pool", {{"Ids", {"x", "y", "z"}}, {"W", {"a", "b", "b"}}},
@@ -97,7 +100,7 @@ void TrainTables(const Case& c, const std::map<std::string, Array>& golden) {
   }
   for (const std::string m : {"a", "b"}) {
     std::vector<float> end;
-    for (const float* row : rows[m].rows) end.insert(end.end(), row, row + kDim);
+    for (const float* row : rows[m]) end.insert(end.end(), row, row + kDim);
     ExpectNear(end, at(m + ".end"), c.name + " " + m);
   }
 }

@@ -10,6 +10,7 @@
 #include "ops/embedding/op_runner.h"
 #include "ops/embedding/slot_rows.h"
 #include "ops/row_merger.h"
+#include "rows_in_memory.h"
 #include "table/sparse_table.h"
 
 namespace millrace {
@@ -128,13 +129,13 @@ struct Job {
 std::vector<float> RowOf(OpRunner& runner, const std::string& parameter, uint64_t key, size_t dim) {
   const float* row = nullptr;
   if (Job::IsTable(parameter)) {
-    PulledRows pulled;
+    RowBatch pulled;
     EXPECT_TRUE(runner.scope()
                     .Find(parameter)
                     ->Get<std::unique_ptr<SparseTable>>()
                     ->Pull(std::span(&key, 1), PullMode::kInsert, &pulled)
                     .ok());
-    row = pulled.rows[0];
+    row = pulled.weights()[0];
   } else {
     row = runner.tensor(parameter)->data<float>() + key * dim;
   }
@@ -200,6 +201,19 @@ std::map<uint64_t, std::vector<float>> ExpectedGrad(const Job& job, OpRunner& ru
   return sums;
 }
 
+// Adagrad's accumulators, behind the weights, tell which row a gradient came to.
+void ExpectToReachItsRows(OpRunner& runner, const std::string& parameter, const SelectedRows& grad) {
+  SparseTable* table = runner.scope().Find(parameter)->Get<std::unique_ptr<SparseTable>>().get();
+  const auto dim = static_cast<size_t>(table->shape().dim);
+  RowBatch pulled;
+  ASSERT_TRUE(table->Pull(grad.rows, PullMode::kInsert, &pulled).ok());
+  const std::vector<float*> rows = RowsInMemory(pulled);
+  std::vector<float> values;
+  for (size_t i = 0; i < rows.size(); ++i) values.insert(values.end(), dim, static_cast<float>(i + 1));
+  ASSERT_TRUE(table->Push(grad.table_rows, values, {0.0F, nullptr}).ok());
+  for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows[i][dim], static_cast<float>((i + 1) * (i + 1)));
+}
+
 TEST(FusedSlotsPool, EqualsSeparateLookupsToTheLastBit) {
   for (uint32_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
@@ -218,10 +232,9 @@ TEST(FusedSlotsPool, EqualsSeparateLookupsToTheLastBit) {
       for (size_t i = 0; i < grad.rows.size(); ++i) {
         const float* values = grad.values.data<float>() + i * dim;
         ASSERT_EQ(std::vector<float>(values, values + dim), expected.at(grad.rows[i]));
-        if (!Job::IsTable(parameter)) continue;
-        ASSERT_EQ(std::vector<float>(grad.row_pointers[i], grad.row_pointers[i] + dim),
-                  RowOf(runner, parameter, grad.rows[i], dim));
       }
+      ASSERT_EQ(grad.has_table_rows(), Job::IsTable(parameter));
+      if (Job::IsTable(parameter)) ExpectToReachItsRows(runner, parameter, grad);
     }
   }
 }
@@ -351,15 +364,17 @@ TEST(SparseTablePush, MergedAndUnmergedGradientsStepAlike) {
   SparseTable* a = runner.MakeTable("a", 2);
   SparseTable* b = runner.MakeTable("b", 2);
   runner.SetFloats("lr", {1}, {0.5F});
-  PulledRows rows_a;
-  PulledRows rows_b;
+  RowBatch pulled_a;
+  RowBatch pulled_b;
   const std::vector<uint64_t> keys = {4, 5};
-  ASSERT_TRUE(a->Pull(keys, PullMode::kInsert, &rows_a).ok());
-  ASSERT_TRUE(b->Pull(keys, PullMode::kInsert, &rows_b).ok());
-  for (size_t i = 0; i < 2; ++i) std::copy_n(rows_a.rows[i], 4, rows_b.rows[i]);
+  ASSERT_TRUE(a->Pull(keys, PullMode::kInsert, &pulled_a).ok());
+  ASSERT_TRUE(b->Pull(keys, PullMode::kInsert, &pulled_b).ok());
+  const std::vector<float*> rows_a = RowsInMemory(pulled_a);
+  const std::vector<float*> rows_b = RowsInMemory(pulled_b);
+  for (size_t i = 0; i < 2; ++i) std::copy_n(rows_a[i], 4, rows_b[i]);
   SelectedRows* merged = runner.rows("ga");
   merged->rows = keys;
-  merged->row_pointers = rows_a.rows;
+  merged->table_rows.Take(pulled_a);
   merged->merged = true;
   const std::vector<float> sums = {4, 6, 3, 4};
   std::copy(sums.begin(), sums.end(), merged->values.Resize<float>({2, 2}));
@@ -375,10 +390,65 @@ TEST(SparseTablePush, MergedAndUnmergedGradientsStepAlike) {
             .ok());
   }
   for (size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(std::vector<float>(rows_a.rows[i], rows_a.rows[i] + 4),
-              std::vector<float>(rows_b.rows[i], rows_b.rows[i] + 4));
-    EXPECT_EQ(rows_a.rows[i][2], sums[2 * i] * sums[2 * i]) << "Adagrad's accumulator after one step";
+    EXPECT_EQ(std::vector<float>(rows_a[i], rows_a[i] + 4), std::vector<float>(rows_b[i], rows_b[i] + 4));
+    EXPECT_EQ(rows_a[i][2], sums[2 * i] * sums[2 * i]) << "Adagrad's accumulator after one step";
   }
+}
+
+// Rows of the table u used to be trained by the rule of t, or rows of t that have their keys.
+TEST(SparseTablePush, RefusesTheGradientOfAnotherTable) {
+  OpRunner runner;
+  SparseTable* t = runner.MakeTable("t", 2);
+  SparseTable* u = runner.MakeTable("u", 2);
+  runner.SetFloats("lr", {1}, {0.5F});
+  const std::vector<uint64_t> ids = {7, 8};
+  runner.SetIds("ids", ids);
+  runner.SetFloats("out@GRAD", {2, 2}, {1, 1, 1, 1});
+  ASSERT_TRUE(
+      runner.Run(MakeOp("fused_slots_pool", {{"Ids", {"ids"}}, {"W", {"u"}}}, {{"Out", {"out"}}, {"Rows", {"rows"}}}))
+          .ok());
+  ASSERT_TRUE(runner
+                  .Run(MakeOp("fused_slots_pool_grad",
+                              {{"Ids", {"ids"}}, {"W", {"u"}}, {"Rows", {"rows"}}, {"Out@GRAD", {"out@GRAD"}}},
+                              {{"W@GRAD", {"pooled"}}}))
+                  .ok());
+  ASSERT_TRUE(runner
+                  .Run(MakeOp("lookup_table_grad", {{"Ids", {"ids"}}, {"W", {"u"}}, {"Out@GRAD", {"out@GRAD"}}},
+                              {{"W@GRAD", {"looked_up"}}}))
+                  .ok());
+  ASSERT_TRUE(runner.Run(MakeOp("sum", {{"X", {"looked_up", "pooled"}}}, {{"Out", {"sum"}}})).ok());
+  ASSERT_TRUE(runner.Run(MakeOp("merge_selected_rows", {{"X", {"pooled"}}}, {{"Out", {"merged"}}})).ok());
+  const auto push = [&](const std::string& table, const std::string& grad) {
+    return runner.Run(MakeOp("sparse_table_push", {{"Table", {table}}, {"Grad", {grad}}, {"LearningRate", {"lr"}}},
+                             {{"TableOut", {table}}}));
+  };
+  for (const std::string grad : {"pooled", "looked_up", "sum", "merged"}) {
+    const Status pushed = push("t", grad);
+    EXPECT_EQ(pushed.code(), StatusCode::kInvalidConfig);
+    EXPECT_EQ(pushed.message(), "Grad \"" + grad +
+                                    "\": table \"t\": a gradient for rows of table \"u\" is pushed to it: push it to "
+                                    "the table that its lookup reads");
+    EXPECT_TRUE(push("u", grad).ok());
+  }
+  EXPECT_EQ(t->stats().rows, 0);
+  EXPECT_EQ(u->stats().rows, 2);
+}
+
+TEST(Sum, RefusesGradientsOfTwoTables) {
+  OpRunner runner;
+  runner.MakeTable("t", 2);
+  runner.MakeTable("u", 2);
+  const std::vector<uint64_t> ids = {7, 8};
+  runner.SetIds("ids", ids);
+  runner.SetFloats("out@GRAD", {2, 2}, {1, 1, 1, 1});
+  for (const std::string table : {"t", "u"}) {
+    ASSERT_TRUE(runner
+                    .Run(MakeOp("lookup_table_grad", {{"Ids", {"ids"}}, {"W", {table}}, {"Out@GRAD", {"out@GRAD"}}},
+                                {{"W@GRAD", {table + "@GRAD"}}}))
+                    .ok());
+  }
+  EXPECT_EQ(runner.Run(MakeOp("sum", {{"X", {"t@GRAD", "u@GRAD"}}}, {{"Out", {"sum"}}})).message(),
+            "rows of table \"u\" are added to rows of table \"t\": a gradient belongs to one table");
 }
 
 // Two workers train on one table and one matrix: under ThreadSanitizer this shows that all races are in racy.h.

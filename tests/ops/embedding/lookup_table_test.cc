@@ -156,10 +156,10 @@ TEST(LookupTable, ReadOnlyFramesMakeNoRows) {
   ASSERT_TRUE(runner.Run(Lookup()).ok());
   const std::vector<float> shown = runner.values("out");
   EXPECT_EQ(table->stats().rows, 0);
-  PulledRows rows;
-  ASSERT_TRUE(table->Pull(ids, PullMode::kInsert, &rows).ok());
-  EXPECT_EQ(shown, (std::vector<float>{rows.rows[0][0], rows.rows[0][1], rows.rows[0][2], rows.rows[1][0],
-                                       rows.rows[1][1], rows.rows[1][2]}));
+  RowBatch pulled;
+  ASSERT_TRUE(table->Pull(ids, PullMode::kInsert, &pulled).ok());
+  const std::span<const float* const> rows = pulled.weights();
+  EXPECT_EQ(shown, (std::vector<float>{rows[0][0], rows[0][1], rows[0][2], rows[1][0], rows[1][1], rows[1][2]}));
 }
 
 TEST(LookupTable, SaysWhatWIsNot) {
