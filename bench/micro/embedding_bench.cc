@@ -12,7 +12,7 @@
 #include "ops/builtin_ops.h"
 #include "ops/embedding/slot_rows.h"
 #include "runtime/op_kernel.h"
-#include "table/sparse_table.h"
+#include "table/hash_table.h"
 
 namespace millrace {
 namespace {

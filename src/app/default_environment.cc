@@ -59,6 +59,7 @@ Result<Environment> MakeDefaultEnvironment() {
   MR_TRY(environment.readers.Add(MultiSlotFormat()));
   environment.feeds = DataFeedFactory::Builtin();
   environment.datasets = DatasetFactory::Builtin();
+  environment.tables = TableFactory::Builtin();
   MR_TRY(RegisterBuiltinWorkers(environment.workers));
   MR_TRY(RegisterBuiltinTrainers(environment.trainers));
   MR_TRY(RegisterBuiltinMetrics(environment.metrics));
@@ -67,7 +68,8 @@ Result<Environment> MakeDefaultEnvironment() {
 
 Environment CopyOf(const Environment& environment) {
   const Environment& e = environment;
-  return {{e.ops.Copy(), e.readers, e.feeds, e.datasets, e.workers, e.trainers}, e.metrics, e.device, e.plugins};
+  return {
+      {e.ops.Copy(), e.readers, e.feeds, e.datasets, e.tables, e.workers, e.trainers}, e.metrics, e.device, e.plugins};
 }
 
 bool HasPlugin(const Environment& environment, const std::string& path) {
@@ -115,6 +117,7 @@ KnownNames NamesOf(const Environment& environment) {
   names.device_workers = environment.workers.names();
   names.datasets = environment.datasets.names();
   names.data_feeds = environment.feeds.names();
+  names.tables = environment.tables.names();
   names.plugin_advice = environment.ops.plugin_advice();
   for (const OpInfo* op : environment.ops.all()) names.operators.push_back(op->type);
   return names;

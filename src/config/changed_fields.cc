@@ -39,6 +39,7 @@ const std::map<const FieldDescriptor*, bool>& Rules() {
       {Field<LossDesc>(LossDesc::kL2FieldNumber), true},
       {Field<DropoutLayer>(DropoutLayer::kProbFieldNumber), true},
       {Field<TableDesc>(TableDesc::kInitialRowsFieldNumber), true},
+      {Field<TableDesc>(TableDesc::kClassNameFieldNumber), true},
       {Field<OptimizerDesc>(OptimizerDesc::kScheduleFieldNumber), true},
       {Field<OptimizerDesc>(OptimizerDesc::kRegularizationFieldNumber), true},
       {Field<OptimizerDesc>(OptimizerDesc::kClipFieldNumber), true},

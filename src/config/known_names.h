@@ -12,6 +12,7 @@ struct KnownNames {
   std::vector<std::string> datasets;
   std::vector<std::string> data_feeds;
   std::vector<std::string> operators;
+  std::vector<std::string> tables;
   std::string plugin_advice;  ///< how a plugin is loaded that brings a data feed or an operator
 };
 

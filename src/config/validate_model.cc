@@ -91,6 +91,10 @@ class ModelCheck {
       check_.Error(path + ".key",
                    "SLOT_AND_ID is for tables that grow; leave out vocabulary, or give each slot a table");
     }
+    CheckKnown(check_, path + ".class_name", "class of tables", table.class_name(), check_.known().tables);
+    if (table.has_vocabulary() && table.has_class_name()) {
+      check_.Error(path + ".class_name", "class_name is for tables that grow; leave out it or vocabulary");
+    }
     if (!table.has_vocabulary() && table.has_out_of_range()) {
       check_.Error(path + ".out_of_range", "a table without a vocabulary takes every id; none is out of range");
     }

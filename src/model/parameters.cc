@@ -171,6 +171,9 @@ void CheckTables(Lowering& lowering) {
       lowering.Problem(where,
                        "key: SLOT_AND_ID is for hash tables; leave the vocabulary out, or give each slot a table");
     }
+    if (table.has_vocabulary() && table.has_class_name()) {
+      lowering.Problem(where, "class_name: it is for hash tables; leave out it or the vocabulary");
+    }
     if (!table.has_vocabulary() && table.has_out_of_range()) {
       lowering.Problem(where, "out_of_range: a hash table takes every id; it is for tables with a vocabulary");
     }

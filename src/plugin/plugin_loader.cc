@@ -155,6 +155,7 @@ Status CheckTexts(const Registries& from) {
     check.Take("file format \"" + format.tag + "\"", texts);
   }
   CheckEntries("dataset", from.datasets, &check);
+  CheckEntries("table", from.tables, &check);
   CheckEntries("device worker", from.workers, &check);
   CheckEntries("trainer", from.trainers, &check);
   return check.status();
@@ -165,11 +166,12 @@ Status Adopt(Registries from, Tier tier, const std::string& path, Registries* in
   using Code = DataFeedFactory::Code;
   MR_TRY(CheckTexts(from));
   MR_ASSIGN(const std::string version, VersionOf(path));
-  Registries all{{}, into->readers, into->feeds, into->datasets, into->workers, into->trainers};
+  Registries all{{}, into->readers, into->feeds, into->datasets, into->tables, into->workers, into->trainers};
   const auto adopt = [&]() -> Status {
     MR_TRY(all.feeds.Adopt(std::move(from.feeds), path, version, tier == Tier::kC ? Code::kOwn : Code::kPlugins));
     MR_TRY(all.readers.Adopt(std::move(from.readers), path));
     MR_TRY(all.datasets.Adopt(std::move(from.datasets)));
+    MR_TRY(all.tables.Adopt(std::move(from.tables)));
     MR_TRY(all.workers.Adopt(std::move(from.workers)));
     MR_TRY(all.trainers.Adopt(std::move(from.trainers)));
     return into->ops.Adopt(std::move(from.ops), path, version);
@@ -181,6 +183,7 @@ Status Adopt(Registries from, Tier tier, const std::string& path, Registries* in
   into->readers = std::move(all.readers);
   into->feeds = std::move(all.feeds);
   into->datasets = std::move(all.datasets);
+  into->tables = std::move(all.tables);
   into->workers = std::move(all.workers);
   into->trainers = std::move(all.trainers);
   return Status::Ok();

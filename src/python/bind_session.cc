@@ -86,7 +86,7 @@ class PyScope {
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     prepared_.reset();
     const py::gil_scoped_release released;
-    ThrowUnlessOk(RunStartup(desc, environment.ops, *scope.value, seed, &environment.readers));
+    ThrowUnlessOk(RunStartup(desc, environment.ops, *scope.value, seed, &environment.readers, &environment.tables));
     trained_[key] = {};
     run_ids_.erase(key);
     ++version_;
@@ -168,7 +168,8 @@ class PyScope {
     const ProgramDesc desc = ProgramOf(program);
     prepared_.reset();
     std::optional<TrainedSoFar> trained;
-    WithoutGil([&] { trained = ValueOrThrow(LoadPersistables(desc, folder, *scope.value)); });
+    WithoutGil(
+        [&] { trained = ValueOrThrow(LoadPersistables(desc, folder, *scope.value, SharedEnvironment().tables)); });
     if (trained) trained_[key] = {trained->step, trained->examples};
     ++version_;
     return trained.has_value();
@@ -219,7 +220,9 @@ class PyScope {
     for (const StoredVariable& variable : manifest.variable()) {
       if (!variable.has_table()) continue;
       const VarDesc& described = *FindVar(desc, variable.name());
-      trial.Var(variable.name())->Set(ValueOrThrow(ReadTable(found->folder, variable, described, manifest.seed())));
+      trial.Var(variable.name())
+          ->Set(
+              ValueOrThrow(ReadTable(found->folder, variable, described, manifest.seed(), SharedEnvironment().tables)));
     }
     TakeVariables(trial, *scope.value);
     trained_[key] = {manifest.step(), manifest.examples()};

@@ -124,6 +124,7 @@ PreparedProgram::PreparedProgram(Key key, int max_rows, Scope& root) : key_(std:
   frame_options.max_rows = max_rows_;
   frame_options.read_only = !trains_;
   frame_options.readers = &SharedEnvironment().readers;
+  frame_options.tables = &SharedEnvironment().tables;
   frame_ = ValueOrThrow(Frame::Create(*executable_, nullptr, root, frame_options));
   MarkLookedUp(*executable_, frame_->scope());
   for (const auto& [name, meta] : executable_->vars()) {

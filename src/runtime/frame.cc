@@ -217,7 +217,7 @@ Status Frame::Run(const RunContext& context) {
 }
 
 Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope& root, uint64_t seed,
-                  const ReaderRegistry* readers, std::stop_token stop) {
+                  const ReaderRegistry* readers, const TableFactory* tables, std::stop_token stop) {
   CompileOptions compile_options;
   compile_options.device = &root.device();
   compile_options.fuse = false;
@@ -230,6 +230,7 @@ Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope&
   FrameOptions options;
   options.seed = seed;
   options.readers = readers;
+  options.tables = tables;
   MR_ASSIGN(const std::unique_ptr<Frame> frame, Frame::Create(*executable, nullptr, root, options));
   RunContext context;
   context.stop = std::move(stop);

@@ -77,9 +77,10 @@ class Frame {
   std::unique_ptr<BlockKernels> block_;  ///< block 0; operators that run others own theirs
 };
 
-/// Runs a startup program once in `root`: makes and fills its persistable variables. `readers` are the formats of the
-/// files that it opens. A stop request ends a `while` in it: kCancelled.
+/// Runs a startup program once in `root`: makes and fills its persistable variables. `readers` and `tables` are as in
+/// FrameOptions. A stop request ends a `while` in it: kCancelled.
 Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope& root, uint64_t seed,
-                  const ReaderRegistry* readers = nullptr, std::stop_token stop = {});
+                  const ReaderRegistry* readers = nullptr, const TableFactory* tables = nullptr,
+                  std::stop_token stop = {});
 
 }  // namespace millrace

@@ -18,6 +18,7 @@ class BlockKernels;
 class Executable;
 class LabelRangeMonitor;
 class ReaderRegistry;
+class TableFactory;
 class RowLocks;
 class Stream;
 
@@ -40,6 +41,8 @@ struct FrameOptions {
   RowLocks* row_locks = nullptr;
   /// Formats of the files that the program's readers open; null: it cannot open any. Outlives the frames.
   const ReaderRegistry* readers = nullptr;
+  /// Classes of the tables that the program makes; null: those of TableFactory::Builtin. Outlives the frames.
+  const TableFactory* tables = nullptr;
   /// The program was written elsewhere, not lowered from a model: advice in messages is for its author.
   bool is_program = false;
   /// One object for all frames of a job: takes labels that a loss or a measure has no meaning for. Null: nobody looks.

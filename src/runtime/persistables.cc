@@ -23,7 +23,7 @@
 #include "runtime/transfer.h"
 #include "runtime/variable_files.h"
 #include "runtime/variable_store.h"
-#include "table/sparse_table.h"
+#include "table/table_factory.h"
 
 namespace millrace {
 namespace {
@@ -108,8 +108,10 @@ void TakeRules(const CheckpointManifest& manifest, ProgramDesc* program) {
         if (stored.name() != var.name() || !google::protobuf::TextFormat::ParseFromString(stored.table(), &theirs))
           continue;
         TableDesc without = theirs;
-        without.clear_optimizer();
-        own.clear_optimizer();
+        for (TableDesc* desc : {&without, &own}) {
+          desc->clear_optimizer();
+          desc->clear_class_name();
+        }
         if (without.SerializeAsString() == own.SerializeAsString()) attr.set_s(stored.table());
       }
     }
@@ -133,10 +135,10 @@ CheckpointManifest PartOf(const CheckpointManifest& manifest, const ProgramDesc&
 }
 
 Status LoadTables(const CheckpointManifest& manifest, const std::string& folder, const ProgramDesc& program,
-                  Scope& into) {
+                  const TableFactory& tables, Scope& into) {
   for (const StoredVariable& variable : manifest.variable()) {
     if (!variable.has_table()) continue;
-    MR_ASSIGN(TablePtr table, ReadTable(folder, variable, *FindVar(program, variable.name()), manifest.seed()));
+    MR_ASSIGN(TablePtr table, ReadTable(folder, variable, *FindVar(program, variable.name()), manifest.seed(), tables));
     into.Var(variable.name())->Set(std::move(table));
   }
   return Status::Ok();
@@ -197,8 +199,8 @@ Status SavePersistables(const ProgramDesc& program, const std::string& folder, c
   return error ? IoError(folder + "/" + kWriting + ": cannot remove it: " + error.message()) : SyncFolder(folder);
 }
 
-Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program, const std::string& folder,
-                                                     Scope& root) {
+Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program, const std::string& folder, Scope& root,
+                                                     const TableFactory& tables) {
   std::error_code unknown;  // the manifest tells of it
   if (fs::exists(folder + "/" + kWriting, unknown)) {
     return BadData("\"" + folder + "\": a save into it was cut short (" + kWriting +
@@ -223,10 +225,10 @@ Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program,
       return BadData("\"" + folder + "/" + kManifest + "\" does not have the sum of each variable's file");
     }
     MR_TRY(CheckStoredFiles(folder, {part.file().begin(), part.file().end()}));
-    MR_TRY(LoadTables(part, folder, with_rules, trial));
+    MR_TRY(LoadTables(part, folder, with_rules, tables, trial));
     trained = TrainedSoFar{all.step(), all.examples(), all.seed()};
-  } else if (const std::vector<const VarDesc*> tables = TablesOf(program); !tables.empty()) {
-    return NoTables(tables, folder);
+  } else if (const std::vector<const VarDesc*> grown = TablesOf(program); !grown.empty()) {
+    return NoTables(grown, folder);
   }
   MR_TRY(LoadVariables(program, folder, trial));
   TakeVariables(trial, root);

@@ -10,6 +10,8 @@
 
 namespace millrace {
 
+class TableFactory;
+
 /// How far parameters were trained, which schedules of learning rates go by, and the seed that rows of tables start by.
 struct TrainedSoFar {
   int64_t step = 0;
@@ -35,9 +37,10 @@ Status SavePersistables(const ProgramDesc& program, const std::string& folder, c
 
 /// Reads the persistable variables of `program` from such a folder, or from one of Paddle's, which has no MANIFEST and
 /// no tables: nullopt then. `root` gets all of them or, after a failure, none; its tables are replaced. A table of the
-/// program that names no rule takes that of the file. All that is missing, damaged or does not fit is in one Status.
-Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program, const std::string& folder,
-                                                     Scope& root);
+/// program that names no rule takes that of the file, and is made by its class of `tables`. All that is missing,
+/// damaged or does not fit is in one Status.
+Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program, const std::string& folder, Scope& root,
+                                                     const TableFactory& tables);
 
 /// kInvalidConfig that names the persistable tensors and tables of `program` that `root` lacks: its startup program has
 /// not run.

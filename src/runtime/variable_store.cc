@@ -19,7 +19,6 @@
 #include "program/var_meta.h"
 #include "runtime/lod_tensor_codec.h"
 #include "runtime/transfer.h"
-#include "table/sparse_table.h"
 
 namespace millrace {
 namespace {
@@ -132,7 +131,7 @@ Result<StoredTable> StoreTable(const VarDesc& var, const SparseTable& table, con
 }
 
 Result<std::unique_ptr<SparseTable>> ReadTable(const std::string& folder, const StoredVariable& stored,
-                                               const VarDesc& var, uint64_t seed) {
+                                               const VarDesc& var, uint64_t seed, const TableFactory& tables) {
   TableDesc desc;
   const std::string text = TableText(var);
   if (!TextFormat::ParseFromString(text, &desc)) {
@@ -140,7 +139,7 @@ Result<std::unique_ptr<SparseTable>> ReadTable(const std::string& folder, const 
                          "}, which this version does not read");
   }
   MR_ASSIGN(const std::string path, FindStored(folder, stored.file(), "table \"" + stored.name() + "\""));
-  MR_ASSIGN(std::unique_ptr<SparseTable> table, CreateHashTable(desc, seed));
+  MR_ASSIGN(std::unique_ptr<SparseTable> table, tables.Create(desc, seed));
   std::ifstream file(path, std::ios::binary);
   if (!file) return IoError("cannot open \"" + path + "\"");
   MR_TRY(table->Load(file).Context(path));

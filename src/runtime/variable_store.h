@@ -13,7 +13,7 @@
 #include "framework.pb.h"
 #include "runtime/scope.h"
 #include "runtime/tensor.h"
-#include "table/sparse_table.h"
+#include "table/table_factory.h"
 
 namespace millrace {
 
@@ -45,10 +45,10 @@ struct StoredTable {
 Result<StoredTable> StoreTable(const VarDesc& var, const SparseTable& table, const std::string& folder,
                                TableContent content);
 
-/// Makes the table that `var` describes, whose rows start by `seed`, and reads what StoreTable wrote into it: what
-/// CompareVariables lets differ from `stored` is as `var` has it. Call both checks before.
+/// Makes the table that `var` describes, of a class of `tables`, whose rows start by `seed`, and reads what StoreTable
+/// wrote into it: what CompareVariables lets differ from `stored` is as `var` has it. Call both checks before.
 Result<std::unique_ptr<SparseTable>> ReadTable(const std::string& folder, const StoredVariable& stored,
-                                               const VarDesc& var, uint64_t seed);
+                                               const VarDesc& var, uint64_t seed, const TableFactory& tables);
 
 /// Checks every file of `files` against its size and checksums; the first damaged or missing one is kBadData, as is one
 /// that FileInFolder refuses.

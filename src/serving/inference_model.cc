@@ -29,7 +29,8 @@ Result<StoredFile> WriteProgram(const ProgramDesc& program, const std::string& f
   return FinishFile(*file, name);
 }
 
-/// The operator that makes the same table with rows that have no room for an optimizer's state.
+/// The operator that makes the same table in the memory of whoever predicts, with rows that have no room for an
+/// optimizer's state.
 Result<OpDesc> WithoutState(OpDesc op) {
   const OpDesc::Attr* text = FindAttr(op, kTableAttr);
   TableDesc desc;
@@ -37,6 +38,7 @@ Result<OpDesc> WithoutState(OpDesc op) {
     return Internal("create_sparse_table without a TableDesc");
   }
   desc.mutable_optimizer()->mutable_sgd();
+  desc.clear_class_name();
   std::string without;
   google::protobuf::TextFormat::PrintToString(desc, &without);
   SetAttr(op, kTableAttr, without);

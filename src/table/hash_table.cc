@@ -1,3 +1,5 @@
+#include "table/hash_table.h"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -12,7 +14,6 @@
 #include "table/row_initializer.h"
 #include "table/row_optimizer.h"
 #include "table/slab_rows.h"
-#include "table/sparse_table.h"
 #include "table/table_io.h"
 
 namespace millrace {

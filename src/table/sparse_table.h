@@ -101,8 +101,4 @@ class SparseTable {
   Status CheckPush(const RowBatch& rows, std::span<const float> gradients) const;
 };
 
-/// A hash table on this machine, as `desc` says (dim, init, optimizer, initial_rows). A row starts with values that
-/// depend on `seed`, the table's name and the key alone, whichever thread makes it.
-Result<std::unique_ptr<SparseTable>> CreateHashTable(const TableDesc& desc, uint64_t seed);
-
 }  // namespace millrace

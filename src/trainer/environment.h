@@ -11,6 +11,7 @@
 #include "program/op_registry.h"
 #include "reader/reader_registry.h"
 #include "runtime/device.h"
+#include "table/table_factory.h"
 
 namespace millrace {
 
@@ -34,6 +35,7 @@ struct Registries {
   ReaderRegistry readers;    ///< file formats of readers
   DataFeedFactory feeds;     ///< how lines become rows, by data_desc.name
   DatasetFactory datasets;   ///< where batches come from, by dataset.class_name
+  TableFactory tables;       ///< where rows by key lie, by table.class_name
   WorkerRegistry workers;    ///< the loop of one thread, by device_worker_name
   TrainerRegistry trainers;  ///< who owns the threads, by class_name
 };

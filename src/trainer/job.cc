@@ -447,14 +447,14 @@ Status Job::InitParameters(std::stop_token stop) {
   const bool loads = desc().has_program() && desc().program().has_init_dir();
   // Readers are made by the startup program, wherever the parameters start.
   if (!loads || feeds_itself()) {
-    Status started =
-        RunStartup(model_.startup, environment_->ops, *root_, desc().seed(), &environment_->readers, std::move(stop));
+    Status started = RunStartup(model_.startup, environment_->ops, *root_, desc().seed(), &environment_->readers,
+                                &environment_->tables, std::move(stop));
     if (!started.ok() && desc().program().has_startup()) {
       return std::move(started).Context(desc().program().startup());
     }
     MR_TRY(std::move(started));
   }
-  if (loads) MR_TRY(LoadPersistables(model_.main, desc().program().init_dir(), *root_).status());
+  if (loads) MR_TRY(LoadPersistables(model_.main, desc().program().init_dir(), *root_, environment_->tables).status());
   return desc().infer() ? Status::Ok() : CheckKept(model_.main, *root_);
 }
 
@@ -483,6 +483,7 @@ FrameOptions Job::frame_options(int index, bool read_only) {
   options.is_program = desc().has_program();
   if (IsPipeline(desc())) options.worker = 0;  // random operators are those of one worker, whatever the sections
   options.readers = &environment_->readers;
+  options.tables = &environment_->tables;
   const auto& private_vars = desc().hogwild_param().stat_var_names();
   if (index > 0) options.private_vars = {private_vars.begin(), private_vars.end()};
   return options;

@@ -10,7 +10,7 @@
 #include "fuzz/demand.h"
 #include "model.pb.h"
 #include "runtime/variable_store.h"
-#include "table/sparse_table.h"
+#include "table/hash_table.h"
 
 namespace millrace {
 

@@ -10,7 +10,7 @@
 #include "core/crc32c.h"
 #include "fuzz/demand.h"
 #include "model.pb.h"
-#include "table/sparse_table.h"
+#include "table/hash_table.h"
 #include "table/table_io.h"
 
 namespace millrace {

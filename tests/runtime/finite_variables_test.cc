@@ -12,7 +12,7 @@
 #include "program/op_registry.h"
 #include "rows_in_memory.h"
 #include "runtime/tensor.h"
-#include "table/sparse_table.h"
+#include "table/hash_table.h"
 
 namespace millrace {
 namespace {

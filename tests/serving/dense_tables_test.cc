@@ -8,7 +8,7 @@
 #include "program/var_meta.h"
 #include "rows_in_memory.h"
 #include "runtime/tensor.h"
-#include "table/sparse_table.h"
+#include "table/hash_table.h"
 
 namespace millrace {
 namespace {

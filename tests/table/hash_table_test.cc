@@ -1,3 +1,5 @@
+#include "table/hash_table.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +13,6 @@
 #include "allocation_counter.h"
 #include "model.pb.h"
 #include "rows_in_memory.h"
-#include "table/sparse_table.h"
 
 namespace millrace {
 namespace {

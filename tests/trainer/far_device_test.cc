@@ -1,4 +1,5 @@
-// A second device: all that a job reads and writes of its variables goes through transfers, and comes out the same.
+// A second device, and tables that lie elsewhere: all that a job reads and writes of its variables goes through
+// transfers, all that it knows of rows through the handles that tables give, and comes out the same.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@
 #include "core/file.h"
 #include "core/hash.h"
 #include "far_kernels.h"
+#include "far_table.h"
 #include "trainer/in_process.h"
 #include "trainer/job_run.h"
 
@@ -133,6 +135,86 @@ TEST(FarDeviceTest, RefusesOperatorsWithoutAKernelByName) {
   EXPECT_THAT(Refusal(far, {"dump_fields_path=\"dump\""}),
               AllOf(HasSubstr(": there is no kernel for device \"far\"; there are kernels for device \"cpu\""),
                     HasSubstr("fused_slots_pool"), HasSubstr("fused_fc"), HasSubstr("\nblock 0 op[")));
+}
+
+/// Overrides that put both tables elsewhere.
+std::vector<std::string> WithFarTables(std::vector<std::string> overrides) {
+  for (const char* table : {"0", "1"}) {
+    overrides.push_back("model.table[" + std::string(table) + "].class_name=\"FarTable\"");
+  }
+  return overrides;
+}
+
+/// The default environment with FarTables, whose calls `calls` counts.
+Environment WithFarTables(FarTableCalls* calls) {
+  Environment environment = MakeDefaultEnvironment().value();
+  const Status added = environment.tables.Add("FarTable", "lies elsewhere", FarTableMaker(calls));
+  EXPECT_TRUE(added.ok()) << added.ToString();
+  return environment;
+}
+
+TEST(FarTableTest, TrainsAWideAndDeepToTheSameBytes) {
+  const TempDir folder = TempDir::Create("far").value();
+  const std::string path = WriteJob(folder.path());
+  FarTableCalls calls;
+  const Environment environment = WithFarTables(&calls);
+  const auto run = [&](const std::string& name, const std::string& resume, bool is_far,
+                       std::vector<std::string> overrides) {
+    const std::string out = folder.path() + "/" + name;
+    overrides.push_back("dump_fields_path=\"" + out + "/dump\"");
+    if (is_far) overrides = WithFarTables(std::move(overrides));
+    const auto job = MakeJob(path, out, overrides, environment);
+    const Result<RunSummary> summary = RunJob(*job, resume, "last", {});
+    ASSERT_TRUE(summary.ok()) << summary.status().ToString();
+  };
+  const auto kept = [&](const std::string& name) { return Kept(folder.path() + "/" + name); };
+  for (const std::string mode : {"SERIAL", "ROW_LOCK"}) {
+    SCOPED_TRACE(mode);
+    run("near_" + mode, "never", false, {"update_mode=" + mode});
+    EXPECT_EQ(calls.pulls + calls.pushes, 0);
+    run("far_" + mode, "never", true, {"update_mode=" + mode});
+    EXPECT_GE(kept("near_" + mode).size(), 20U);
+    EXPECT_EQ(kept("far_" + mode), kept("near_" + mode));
+    EXPECT_EQ(calls.pushes, 2 * 2 * 16) << "tables, epochs, batches";
+    EXPECT_GT(calls.pulls, calls.pushes) << "evaluation and export pull, too";
+    calls.pulls = calls.pushes = 0;
+  }
+  // Rows may move between two runs: a checkpoint does not say where they were.
+  run("near_SERIAL", "auto", true, {"update_mode=SERIAL", "epochs=3"});
+  run("far_SERIAL", "auto", false, {"update_mode=SERIAL", "epochs=3"});
+  EXPECT_EQ(kept("far_SERIAL"), kept("near_SERIAL"));
+}
+
+TEST(FarTableTest, TrainsAPipelineToTheSameBytes) {
+  const TempDir folder = TempDir::Create("far").value();
+  const std::string path = WriteJob(folder.path());
+  FarTableCalls calls;
+  const Environment environment = WithFarTables(&calls);
+  const std::vector<std::string> pipeline = {"class_name=PipelineTrainer",
+                                             "device_worker_name=SectionWorker",
+                                             "section_param={section_config {} num_microbatches: 4}",
+                                             "dump_fields=[]",
+                                             "dump_param=[]",
+                                             "fetch_config={}",
+                                             "check_nan_var_names=[]"};
+  for (const bool is_far : {false, true}) {
+    const std::string out = folder.path() + (is_far ? "/far" : "/near");
+    const auto job = MakeJob(path, out, is_far ? WithFarTables(pipeline) : pipeline, environment);
+    const Result<RunSummary> summary = RunJob(*job, "never", "last", {});
+    ASSERT_TRUE(summary.ok()) << summary.status().ToString();
+  }
+  EXPECT_GT(calls.pushes, 0);
+  EXPECT_EQ(Kept(folder.path() + "/far"), Kept(folder.path() + "/near"));
+}
+
+TEST(FarTableTest, IsRefusedByNameWhereNobodyBroughtIt) {
+  const TempDir folder = TempDir::Create("far").value();
+  const Environment environment = MakeDefaultEnvironment().value();
+  ConfigRequest request;
+  request.file = WriteJob(folder.path());
+  request.known = NamesOf(environment);
+  request.overrides = WithFarTables(std::vector<std::string>());
+  EXPECT_THAT(LoadTrainerDesc(request).status().message(), HasSubstr("no class of tables \"FarTable\""));
 }
 
 TEST(FarDeviceTest, RefusesAPipeline) {

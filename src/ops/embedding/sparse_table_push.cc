@@ -3,7 +3,7 @@
 #include "model.pb.h"
 #include "ops/row_merger.h"
 #include "runtime/op_kernel.h"
-#include "table/sparse_table.h"
+#include "table/table_factory.h"
 
 namespace millrace {
 namespace {
@@ -60,6 +60,7 @@ class CreateSparseTableKernel : public OpKernel {
     if (outputs.empty() || outputs[0] == nullptr) return InvalidConfig("create_sparse_table: Out is not bound");
     kernel->out_ = outputs[0];
     kernel->seed_ = context.options().seed;
+    kernel->tables_ = context.options().tables == nullptr ? TableFactory::Builtin() : *context.options().tables;
     TableDesc desc;
     if (!google::protobuf::TextFormat::ParseFromString(context.op().String("table"), &desc)) {
       return InvalidConfig("create_sparse_table: \"" + context.OutputName("Out") +
@@ -70,7 +71,7 @@ class CreateSparseTableKernel : public OpKernel {
   }
 
   Status Run(const RunContext&) override {
-    MR_ASSIGN(std::unique_ptr<SparseTable> table, CreateHashTable(desc_, seed_));
+    MR_ASSIGN(std::unique_ptr<SparseTable> table, tables_.Create(desc_, seed_));
     out_->Set(std::move(table));
     return Status::Ok();
   }
@@ -78,6 +79,7 @@ class CreateSparseTableKernel : public OpKernel {
  private:
   Variable* out_ = nullptr;
   uint64_t seed_ = 0;
+  TableFactory tables_;
   TableDesc desc_;
 };
 

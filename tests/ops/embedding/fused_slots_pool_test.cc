@@ -11,7 +11,7 @@
 #include "ops/embedding/slot_rows.h"
 #include "ops/row_merger.h"
 #include "rows_in_memory.h"
-#include "table/sparse_table.h"
+#include "table/hash_table.h"
 
 namespace millrace {
 namespace {
