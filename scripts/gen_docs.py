@@ -30,6 +30,7 @@ class Field:
     default: str
     comment: list
     oneof: str
+    traits: dict  # of FieldTraits in proto/field_traits.proto: {"range": "POSITIVE"}
 
 
 @dataclasses.dataclass
@@ -50,7 +51,7 @@ class Type:
     values: list = dataclasses.field(default_factory=list)
 
 
-FIELD = re.compile(r"^(?:(optional|repeated) )?([\w.]+) (\w+) = (\d+)(?: \[default = (.*)\])?;$")
+FIELD = re.compile(r"^(?:(optional|repeated) )?([\w.]+) (\w+) = (\d+)(?: \[(?:default = ([^,]+))?(?:, )?(?:\(field_traits\) = \{(.*)\})?\])?;$")
 VALUE = re.compile(r"^(\w+) = -?\d+;$")
 
 
@@ -79,9 +80,10 @@ def read_schema(name):
             if current is None or current[0] == "enum":
                 sys.exit(f"{where}: a field outside of a message")
             oneof = open_blocks[-1][1] if open_blocks[-1][0] == "oneof" else ""
-            label, kind, field, tag, default = match.groups()
+            label, kind, field, tag, default, traits = match.groups()
+            traits = dict(re.findall(r"(\w+): (\S+)", traits or ""))
             types[current[1]].fields.append(
-                Field(field, kind, int(tag), label == "repeated", default or "", comment, oneof)
+                Field(field, kind, int(tag), label == "repeated", default or "", comment, oneof, traits)
             )
         elif (match := VALUE.match(text)) and current and current[0] == "enum":
             types[current[1]].values.append(Value(match[1], comment))
@@ -141,10 +143,29 @@ def names_text(entry):
     return "".join(f"<br>`{value.name}`: {' '.join(value.comment)}" for value in entry.values)
 
 
+RANGES = {"POSITIVE": "Above 0.", "NOT_NEGATIVE": "Not negative.", "NOT_ABOVE_ZERO": "Not above 0.",
+          "BELOW_ONE": "In [0, 1)."}
+
+
+def traits_text(types, owner, field):
+    """What the traits of a field mean to who sets it."""
+    rate = "is_rate" in field.traits
+    words = [RANGES["POSITIVE" if rate else field.traits["range"]]] if rate or "range" in field.traits else []
+    if "moves_every_row" in field.traits:
+        words.append("Not for tables that grow: it moves every row at each step.")
+    if rate or field.traits.get("may_change") == "true":
+        words.append("May change when a run goes on.")
+    if field.traits.get("may_change") == "false":
+        below = ", but for fields that say so" if find_type(types, owner, field.type) else ""
+        words.append(f"May not change when a run goes on{below}.")
+    return "".join(" " + word for word in words)
+
+
 def field_table(types, owner, fields):
     rows = ["| field | type | default | meaning |", "|---|---|---|---|"]
     for field in fields:
         text, examples = split_example(field.comment)
+        text += traits_text(types, owner, field)
         found = find_type(types, owner, field.type)
         if found and found.is_enum:
             text += names_text(found)

@@ -5,11 +5,11 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
 #include "config/print_config.h"
+#include "program/field_traits.h"
 #include "program/model_defaults.h"
 #include "trainer_desc.pb.h"
 
@@ -22,47 +22,6 @@ using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
 
 constexpr size_t kShown = 80;
-
-template <typename Desc>
-const FieldDescriptor* Field(int number) {
-  return Desc::descriptor()->FindFieldByNumber(number);
-}
-
-/// What a run that goes on can take otherwise, and what not; a field that is not here goes with the message it is in.
-/// How fast and under which penalties parameters move may change, what they and the optimizer's state mean may not.
-const std::map<const FieldDescriptor*, bool>& Rules() {
-  static const auto* rules = new std::map<const FieldDescriptor*, bool>{
-      {Field<TrainerDesc>(TrainerDesc::kModelFieldNumber), false},
-      {Field<TrainerDesc>(TrainerDesc::kSeedFieldNumber), false},
-      {Field<ProgramFiles>(ProgramFiles::kInitDirFieldNumber), false},
-      {Field<ModelDesc>(ModelDesc::kMetricFieldNumber), true},
-      {Field<LossDesc>(LossDesc::kL2FieldNumber), true},
-      {Field<DropoutLayer>(DropoutLayer::kProbFieldNumber), true},
-      {Field<TableDesc>(TableDesc::kInitialRowsFieldNumber), true},
-      {Field<TableDesc>(TableDesc::kClassNameFieldNumber), true},
-      {Field<OptimizerDesc>(OptimizerDesc::kScheduleFieldNumber), true},
-      {Field<OptimizerDesc>(OptimizerDesc::kRegularizationFieldNumber), true},
-      {Field<OptimizerDesc>(OptimizerDesc::kClipFieldNumber), true},
-      {Field<SgdDesc>(SgdDesc::kLrFieldNumber), true},
-      {Field<AdagradDesc>(AdagradDesc::kLrFieldNumber), true},
-      {Field<AdamDesc>(AdamDesc::kLrFieldNumber), true},
-      {Field<FtrlDesc>(FtrlDesc::kAlphaFieldNumber), true},
-      {Field<FtrlDesc>(FtrlDesc::kL1FieldNumber), true},
-      {Field<FtrlDesc>(FtrlDesc::kL2FieldNumber), true},
-      {Field<MomentumDesc>(MomentumDesc::kLrFieldNumber), true},
-      {Field<RmsPropDesc>(RmsPropDesc::kLrFieldNumber), true},
-      {Field<DecayedAdagradDesc>(DecayedAdagradDesc::kLrFieldNumber), true},
-      {Field<LarsMomentumDesc>(LarsMomentumDesc::kLrFieldNumber), true},
-      {Field<LarsMomentumDesc>(LarsMomentumDesc::kCoefficientFieldNumber), true},
-      {Field<LarsMomentumDesc>(LarsMomentumDesc::kWeightDecayFieldNumber), true},
-      {Field<AdadeltaDesc>(AdadeltaDesc::kLrFieldNumber), true},
-      {Field<AdamaxDesc>(AdamaxDesc::kLrFieldNumber), true},
-      {Field<LambDesc>(LambDesc::kLrFieldNumber), true},
-      {Field<LambDesc>(LambDesc::kWeightDecayFieldNumber), true},
-      {Field<LambDesc>(LambDesc::kWithoutDecayFieldNumber), true},
-  };
-  return *rules;
-}
 
 std::string Cut(std::string text) {
   if (text.size() <= kShown) return text;
@@ -112,11 +71,10 @@ class Comparison {
   explicit Comparison(std::vector<ChangedField>* changes) : changes_(changes) {}
 
   void Compare(const Message& before, const Message& now, const std::string& path, bool may_change) {
-    const auto& rules = Rules();
     for (int i = 0; i < before.GetDescriptor()->field_count(); ++i) {
       const FieldDescriptor& field = *before.GetDescriptor()->field(i);
-      const auto rule = rules.find(&field);
-      const bool may = rule != rules.end() ? rule->second : may_change;
+      const FieldTraits traits = TraitsOf(field);
+      const bool may = traits.has_may_change() ? traits.may_change() : may_change;
       const std::string name = (path.empty() ? "" : path + ".") + field.name();
       const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
       if (field.is_repeated()) {

@@ -11,6 +11,10 @@
 #include "config/field_positions.h"
 #include "config/known_names.h"
 
+namespace google::protobuf {
+class Message;
+}
+
 namespace millrace {
 
 class DataFeedDesc;
@@ -74,6 +78,8 @@ class Checker {
     Error(path, Field(path) + " must be in [" + Number(low) + ", " + Number(high) + (with_high ? "]" : ")") + ", not " +
                     Number(value));
   }
+  /// Reports the numbers of the message at `path`, and of those below it, that its schema does not allow.
+  void Ranges(const std::string& path, const google::protobuf::Message& message);
 
   template <class T>
   static std::string Number(T value) {

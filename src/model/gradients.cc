@@ -1,6 +1,7 @@
 #include <string>
 
 #include "model/lowering.h"
+#include "program/field_traits.h"
 #include "program/oneof_names.h"
 
 namespace millrace {
@@ -110,26 +111,19 @@ void Penalize(Lowering& lowering, ParamGrad& target, const Regularization& regul
 
 void CheckGradientSettings(Lowering& lowering, const std::string& where, const Regularization& regularization,
                            const GradientClip* clip) {
-  const auto problem = [&](const std::string& what, float value) {
-    lowering.Problem(where, what + "; " + std::to_string(value));
-  };
-  if (!(regularization.l1() >= 0)) problem("regularization: l1 must not be negative", regularization.l1());
-  if (!(regularization.l2() >= 0)) problem("regularization: l2 must not be negative", regularization.l2());
-  if (clip == nullptr) return;
-  switch (clip->kind_case()) {
-    case GradientClip::kValue: {
-      const float least = clip->has_min_value() ? clip->min_value() : -clip->value();
-      if (!(least <= clip->value())) problem("clip: value must not be below min_value", clip->value());
-      break;
+  const auto check = [&](const std::string& field, const google::protobuf::Message& message) {
+    for (const OutOfRange& wrong : FindOutOfRange(message)) {
+      lowering.Problem(where, field + ": " + wrong.Where() + " " + wrong.What());
     }
-    case GradientClip::kNorm:
-      if (!(clip->norm() > 0)) problem("clip: norm must be positive", clip->norm());
-      break;
-    case GradientClip::kGlobalNorm:
-      if (!(clip->global_norm() > 0)) problem("clip: global_norm must be positive", clip->global_norm());
-      break;
-    case GradientClip::KIND_NOT_SET:
-      lowering.Problem(where, "clip: needs " + OneofNames<GradientClip>("kind") + ", as in clip { norm: 5 }");
+  };
+  check("regularization", regularization);
+  if (clip == nullptr) return;
+  check("clip", *clip);
+  if (clip->has_value() && !((clip->has_min_value() ? clip->min_value() : -clip->value()) <= clip->value())) {
+    lowering.Problem(where, "clip: value must not be below min_value; " + std::to_string(clip->value()));
+  }
+  if (clip->kind_case() == GradientClip::KIND_NOT_SET) {
+    lowering.Problem(where, "clip: needs " + OneofNames<GradientClip>("kind") + ", as in clip { norm: 5 }");
   }
 }
 

@@ -1,136 +1,27 @@
+#include <glog/logging.h>
+#include <google/protobuf/reflection.h>
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
 
 #include "core/edit_distance.h"
 #include "model/lowering.h"
+#include "program/field_traits.h"
 #include "program/learning_rate.h"
 #include "program/oneof_names.h"
+#include "program/optimizer_rule.h"
 
 namespace millrace {
 namespace {
 
-float BaseRate(const OptimizerDesc& optimizer) {
-  switch (optimizer.rule_case()) {
-    case OptimizerDesc::kSgd: return optimizer.sgd().lr();
-    case OptimizerDesc::kAdagrad: return optimizer.adagrad().lr();
-    case OptimizerDesc::kAdam: return optimizer.adam().lr();
-    case OptimizerDesc::kFtrl: return optimizer.ftrl().alpha();
-    case OptimizerDesc::kMomentum: return optimizer.momentum().lr();
-    case OptimizerDesc::kRmsprop: return optimizer.rmsprop().lr();
-    case OptimizerDesc::kDecayedAdagrad: return optimizer.decayed_adagrad().lr();
-    case OptimizerDesc::kLarsMomentum: return optimizer.lars_momentum().lr();
-    case OptimizerDesc::kAdadelta: return optimizer.adadelta().lr();
-    case OptimizerDesc::kAdamax: return optimizer.adamax().lr();
-    case OptimizerDesc::kLamb: return optimizer.lamb().lr();
-    case OptimizerDesc::RULE_NOT_SET: break;
-  }
-  return 0;
-}
-
-/// One value of an optimizer's configuration and the range that it must be in.
-struct Setting {
-  const char* field;
-  double value;
-  bool may_be_zero;
-  double below;  ///< 0: no upper bound
-};
-
-std::vector<Setting> Settings(const OptimizerDesc& optimizer) {
-  switch (optimizer.rule_case()) {
-    case OptimizerDesc::kSgd: return {{"sgd: lr", optimizer.sgd().lr(), false, 0}};
-    case OptimizerDesc::kAdagrad: {
-      const AdagradDesc& a = optimizer.adagrad();
-      return {{"adagrad: lr", a.lr(), false, 0},
-              {"adagrad: epsilon", a.epsilon(), true, 0},
-              {"adagrad: initial_accumulator", a.initial_accumulator(), true, 0}};
-    }
-    case OptimizerDesc::kAdam: {
-      const AdamDesc& a = optimizer.adam();
-      return {{"adam: lr", a.lr(), false, 0},
-              {"adam: beta1", a.beta1(), true, 1},
-              {"adam: beta2", a.beta2(), true, 1},
-              {"adam: epsilon", a.epsilon(), true, 0}};
-    }
-    case OptimizerDesc::kFtrl: {
-      const FtrlDesc& f = optimizer.ftrl();
-      return {{"ftrl: alpha", f.alpha(), false, 0},
-              {"ftrl: beta", f.beta(), true, 0},
-              {"ftrl: l1", f.l1(), true, 0},
-              {"ftrl: l2", f.l2(), true, 0}};
-    }
-    case OptimizerDesc::kMomentum: {
-      const MomentumDesc& m = optimizer.momentum();
-      return {{"momentum: lr", m.lr(), false, 0}, {"momentum: mu", m.mu(), true, 1}};
-    }
-    case OptimizerDesc::kRmsprop: {
-      const RmsPropDesc& r = optimizer.rmsprop();
-      return {{"rmsprop: lr", r.lr(), false, 0},
-              {"rmsprop: decay", r.decay(), true, 1},
-              {"rmsprop: epsilon", r.epsilon(), true, 0},
-              {"rmsprop: momentum", r.momentum(), true, 1}};
-    }
-    case OptimizerDesc::kDecayedAdagrad: {
-      const DecayedAdagradDesc& d = optimizer.decayed_adagrad();
-      return {{"decayed_adagrad: lr", d.lr(), false, 0},
-              {"decayed_adagrad: decay", d.decay(), true, 1},
-              {"decayed_adagrad: epsilon", d.epsilon(), true, 0}};
-    }
-    case OptimizerDesc::kLarsMomentum: {
-      const LarsMomentumDesc& l = optimizer.lars_momentum();
-      return {{"lars_momentum: lr", l.lr(), false, 0},
-              {"lars_momentum: mu", l.mu(), true, 1},
-              {"lars_momentum: coefficient", l.coefficient(), false, 0},
-              {"lars_momentum: weight_decay", l.weight_decay(), true, 0}};
-    }
-    case OptimizerDesc::kAdadelta: {
-      const AdadeltaDesc& a = optimizer.adadelta();
-      return {{"adadelta: lr", a.lr(), false, 0},
-              {"adadelta: rho", a.rho(), true, 1},
-              {"adadelta: epsilon", a.epsilon(), false, 0}};
-    }
-    case OptimizerDesc::kAdamax: {
-      const AdamaxDesc& a = optimizer.adamax();
-      return {{"adamax: lr", a.lr(), false, 0},
-              {"adamax: beta1", a.beta1(), true, 1},
-              {"adamax: beta2", a.beta2(), true, 1},
-              {"adamax: epsilon", a.epsilon(), true, 0}};
-    }
-    case OptimizerDesc::kLamb: {
-      const LambDesc& l = optimizer.lamb();
-      return {{"lamb: lr", l.lr(), false, 0},
-              {"lamb: weight_decay", l.weight_decay(), true, 0},
-              {"lamb: beta1", l.beta1(), true, 1},
-              {"lamb: beta2", l.beta2(), true, 1},
-              {"lamb: epsilon", l.epsilon(), true, 0}};
-    }
-    case OptimizerDesc::RULE_NOT_SET: break;
-  }
-  return {};
-}
-
-/// Rules whose step changes rows that a batch does not touch.
-bool MovesEveryRow(const OptimizerDesc& optimizer) {
-  return optimizer.has_momentum() || optimizer.has_rmsprop() || optimizer.has_decayed_adagrad() ||
-         optimizer.has_lars_momentum() || optimizer.has_adadelta() || optimizer.has_adamax() || optimizer.has_lamb();
-}
-
-std::string RuleName(const OptimizerDesc& optimizer) {
-  return optimizer.GetDescriptor()->FindFieldByNumber(optimizer.rule_case())->name();
-}
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
 
 void CheckOptimizer(Lowering& lowering, const std::string& where, const OptimizerDesc& optimizer) {
-  for (const Setting& setting : Settings(optimizer)) {
-    const bool fits = (setting.may_be_zero ? setting.value >= 0 : setting.value > 0) &&
-                      (setting.below == 0 || setting.value < setting.below);
-    if (fits) continue;
-    const std::string range = setting.below > 0     ? "must be in [0, 1)"
-                              : setting.may_be_zero ? "must not be negative"
-                                                    : "must be positive";
-    lowering.Problem(where, std::string(setting.field) + ": " + range + "; " + std::to_string(setting.value));
-  }
-  if (!(optimizer.ftrl().lr_power() <= 0)) {
-    lowering.Problem(where, "ftrl: lr_power: must not be above 0; " + std::to_string(optimizer.ftrl().lr_power()));
+  if (const FieldDescriptor* rule = RuleOf(optimizer)) {
+    for (const OutOfRange& wrong : FindOutOfRange(SettingsOf(optimizer))) {
+      lowering.Problem(where, rule->name() + ": " + wrong.Where() + ": " + wrong.What());
+    }
   }
   CheckGradientSettings(lowering, where, optimizer.regularization(),
                         optimizer.has_clip() ? &optimizer.clip() : nullptr);
@@ -149,7 +40,7 @@ void CheckOptimizer(Lowering& lowering, const std::string& where, const Optimize
 void AddRate(Lowering& lowering, const std::string& where, const std::string& name, const OptimizerDesc& optimizer) {
   if (lowering.main().Has(name)) return;
   if (!optimizer.has_schedule()) {
-    lowering.AddState(where, name, {1}, BaseRate(optimizer));
+    lowering.AddState(where, name, {1}, BaseRateOf(optimizer));
     return;
   }
   google::protobuf::TextFormat::Printer printer;
@@ -159,124 +50,67 @@ void AddRate(Lowering& lowering, const std::string& where, const std::string& na
   while (text.ends_with(' ')) text.pop_back();
   lowering.Append(
       where,
-      MakeOp("learning_rate_schedule", {}, {{"Out", {name}}}, {{"base", BaseRate(optimizer)}, {"schedule", text}}),
+      MakeOp("learning_rate_schedule", {}, {{"Out", {name}}}, {{"base", BaseRateOf(optimizer)}, {"schedule", text}}),
       OpRole::kOptimize);
 }
 
-/// Binds PARAMETER and its ...Out to a new accumulator of the parameter.
-void AddAccumulator(Lowering& lowering, OpDesc& op, const std::string& param, std::string_view parameter,
-                    const std::string& suffix, const Dims& dims, float start) {
-  const std::string name = lowering.StateName(param + "_" + suffix, param + "_" + suffix + "_0");
+/// Binds a state of an update to a new variable of the parameter.
+void AddState(Lowering& lowering, OpDesc& op, const std::string& param, const StateInfo& state, const Dims& dims,
+              const Message& settings) {
+  float start = 0;
+  if (*state.start != '\0') {
+    const FieldDescriptor* field = settings.GetDescriptor()->FindFieldByName(state.start);
+    CHECK(field != nullptr) << op.type() << " has no " << state.start << " that " << state.name << " starts from";
+    start = settings.GetReflection()->GetFloat(settings, field);
+  }
+  const std::string stem = param + "_" + state.name;
+  const std::string name = lowering.StateName(stem, stem + "_0");
   lowering.AddState("optimizer", name, dims, start);
-  SetInput(op, parameter, {name});
-  std::string out(parameter);
-  // Paddle's ftrl names these two without "Accumulator" at the end of the output.
-  if (out == "SquaredAccumulator") out = "SquaredAccum";
-  if (out == "LinearAccumulator") out = "LinearAccum";
-  SetOutput(op, out + "Out", {name});
+  SetInput(op, state.in, {name});
+  SetOutput(op, state.out, {name});
+}
+
+bool Names(const Message& settings, const FieldDescriptor& field, const std::string& param) {
+  const auto names = settings.GetReflection()->GetRepeatedFieldRef<std::string>(settings, &field);
+  return std::find(names.begin(), names.end(), param) != names.end();
+}
+
+/// The settings of a rule as attributes of its operator.
+void SetAttrs(OpDesc& op, const OpInfo& info, const Message& settings, const std::string& param) {
+  const auto& reflection = *settings.GetReflection();
+  for (int i = 0; i < settings.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor& field = *settings.GetDescriptor()->field(i);
+    const FieldTraits traits = TraitsOf(field);
+    const std::string& name = traits.has_attribute() ? traits.attribute() : field.name();
+    const AttrInfo* attr = info.FindAttr(name);
+    if (traits.has_zero_for()) {
+      if (Names(settings, field, param)) SetAttr(op, traits.zero_for(), 0.0F);
+    } else if (attr == nullptr) {
+      continue;  // the rate, or what a state starts from
+    } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_BOOL) {
+      SetAttr(op, name, reflection.GetBool(settings, &field));
+    } else if (std::holds_alternative<std::vector<float>>(attr->default_value)) {
+      SetAttr(op, name, std::vector<float>{reflection.GetFloat(settings, &field)});
+    } else {
+      SetAttr(op, name, reflection.GetFloat(settings, &field));
+    }
+  }
+  // Paddle's programs correct sparse gradients by the powers of the next step.
+  if (info.FindAttr("exact_sparse_powers") != nullptr) SetAttr(op, "exact_sparse_powers", true);
 }
 
 OpDesc UpdateOp(Lowering& lowering, const ParamGrad& target, const OptimizerDesc& optimizer, const std::string& rate) {
-  const Dims dims = lowering.main().vars().find(target.param)->second.dims;
-  OpDesc op = MakeOp("", {{"Param", {target.param}}, {"Grad", {target.grad}}, {"LearningRate", {rate}}},
+  const FieldDescriptor* rule = RuleOf(optimizer);
+  OpDesc op = MakeOp(rule == nullptr ? "" : rule->name(),
+                     {{"Param", {target.param}}, {"Grad", {target.grad}}, {"LearningRate", {rate}}},
                      {{"ParamOut", {target.param}}});
-  const auto accumulate = [&](std::string_view parameter, const std::string& suffix, const Dims& shape, float start) {
-    AddAccumulator(lowering, op, target.param, parameter, suffix, shape, start);
-  };
-  switch (optimizer.rule_case()) {
-    case OptimizerDesc::kSgd: op.set_type("sgd"); break;
-    case OptimizerDesc::kAdagrad:
-      op.set_type("adagrad");
-      accumulate("Moment", "moment", dims, optimizer.adagrad().initial_accumulator());
-      SetAttr(op, "epsilon", optimizer.adagrad().epsilon());
-      break;
-    case OptimizerDesc::kAdam: {
-      const AdamDesc& adam = optimizer.adam();
-      op.set_type("adam");
-      accumulate("Moment1", "moment1", dims, 0);
-      accumulate("Moment2", "moment2", dims, 0);
-      accumulate("Beta1Pow", "beta1_pow_acc", {1}, adam.beta1());
-      accumulate("Beta2Pow", "beta2_pow_acc", {1}, adam.beta2());
-      SetAttr(op, "beta1", adam.beta1());
-      SetAttr(op, "beta2", adam.beta2());
-      SetAttr(op, "epsilon", adam.epsilon());
-      SetAttr(op, "lazy_mode", adam.lazy_mode());
-      SetAttr(op, "exact_sparse_powers", true);
-      break;
-    }
-    case OptimizerDesc::kFtrl:
-      op.set_type("ftrl");
-      accumulate("SquaredAccumulator", "squared", dims, 0);
-      accumulate("LinearAccumulator", "linear", dims, 0);
-      SetAttr(op, "l1", optimizer.ftrl().l1());
-      SetAttr(op, "l2", optimizer.ftrl().l2());
-      SetAttr(op, "beta", optimizer.ftrl().beta());
-      SetAttr(op, "lr_power", optimizer.ftrl().lr_power());
-      break;
-    case OptimizerDesc::kMomentum:
-      op.set_type("momentum");
-      accumulate("Velocity", "velocity", dims, 0);
-      SetAttr(op, "mu", optimizer.momentum().mu());
-      SetAttr(op, "use_nesterov", optimizer.momentum().use_nesterov());
-      break;
-    case OptimizerDesc::kRmsprop:
-      op.set_type("rmsprop");
-      accumulate("Moment", "momentum", dims, 0);
-      accumulate("MeanSquare", "mean_square", dims, 0);
-      accumulate("MeanGrad", "mean_grad", dims, 0);
-      SetAttr(op, "decay", optimizer.rmsprop().decay());
-      SetAttr(op, "epsilon", optimizer.rmsprop().epsilon());
-      SetAttr(op, "momentum", optimizer.rmsprop().momentum());
-      SetAttr(op, "centered", optimizer.rmsprop().centered());
-      break;
-    case OptimizerDesc::kDecayedAdagrad:
-      op.set_type("decayed_adagrad");
-      accumulate("Moment", "moment", dims, 0);
-      SetAttr(op, "decay", optimizer.decayed_adagrad().decay());
-      SetAttr(op, "epsilon", optimizer.decayed_adagrad().epsilon());
-      break;
-    case OptimizerDesc::kLarsMomentum:
-      op.set_type("lars_momentum");
-      accumulate("Velocity", "velocity", dims, 0);
-      SetAttr(op, "mu", optimizer.lars_momentum().mu());
-      SetAttr(op, "lars_coeff", optimizer.lars_momentum().coefficient());
-      SetAttr(op, "lars_weight_decay", std::vector<float>{optimizer.lars_momentum().weight_decay()});
-      break;
-    case OptimizerDesc::kAdadelta:
-      op.set_type("adadelta");
-      accumulate("AvgSquaredGrad", "avg_squared_grad", dims, 0);
-      accumulate("AvgSquaredUpdate", "avg_squared_update", dims, 0);
-      SetAttr(op, "rho", optimizer.adadelta().rho());
-      SetAttr(op, "epsilon", optimizer.adadelta().epsilon());
-      break;
-    case OptimizerDesc::kAdamax: {
-      const AdamaxDesc& adamax = optimizer.adamax();
-      op.set_type("adamax");
-      accumulate("Moment", "moment", dims, 0);
-      accumulate("InfNorm", "inf_norm", dims, 0);
-      accumulate("Beta1Pow", "beta1_pow_acc", {1}, adamax.beta1());
-      SetAttr(op, "beta1", adamax.beta1());
-      SetAttr(op, "beta2", adamax.beta2());
-      SetAttr(op, "epsilon", adamax.epsilon());
-      break;
-    }
-    case OptimizerDesc::kLamb: {
-      const LambDesc& lamb = optimizer.lamb();
-      const bool decays = std::find(lamb.without_decay().begin(), lamb.without_decay().end(), target.param) ==
-                          lamb.without_decay().end();
-      op.set_type("lamb");
-      accumulate("Moment1", "moment1", dims, 0);
-      accumulate("Moment2", "moment2", dims, 0);
-      accumulate("Beta1Pow", "beta1_pow_acc", {1}, lamb.beta1());
-      accumulate("Beta2Pow", "beta2_pow_acc", {1}, lamb.beta2());
-      SetAttr(op, "weight_decay", decays ? lamb.weight_decay() : 0);
-      SetAttr(op, "beta1", lamb.beta1());
-      SetAttr(op, "beta2", lamb.beta2());
-      SetAttr(op, "epsilon", lamb.epsilon());
-      break;
-    }
-    case OptimizerDesc::RULE_NOT_SET: break;
-  }
+  const OpInfo* info = lowering.main().registry().Find(op.type());
+  if (info == nullptr) return op;
+  const Dims dims = lowering.main().vars().find(target.param)->second.dims;
+  const Message& settings = SettingsOf(optimizer);
+  for (const StateInfo& state : info->states) AddState(lowering, op, target.param, state, dims, settings);
+  for (const StateInfo& scalar : info->scalars) AddState(lowering, op, target.param, scalar, {1}, settings);
+  SetAttrs(op, *info, settings, target.param);
   return op;
 }
 
@@ -291,11 +125,11 @@ std::string RateOf(Lowering& lowering, const std::string& param, const Optimizer
                    const std::string& shared) {
   const bool own = &optimizer != &lowering.model().optimizer();
   const std::string usual = "learning_rate_" + param;
-  const std::string rate = own ? lowering.StateName(usual, usual) : shared;
+  std::string rate = own ? lowering.StateName(usual, usual) : shared;
   AddRate(lowering, "optimizer", rate, optimizer);
   const ParameterRule* rule = lowering.RuleOf(param);
   if (rule == nullptr || rule->rate() == 1) return rate;
-  const std::string scaled = rate + "_of_" + param;
+  std::string scaled = rate + "_of_" + param;
   lowering.Append("parameter \"" + param + "\"",
                   MakeOp("scale", {{"X", {rate}}}, {{"Out", {scaled}}},
                          {{"scale", rule->rate()}, {"bias", 0.0f}, {"bias_after_scale", true}}),
@@ -333,35 +167,38 @@ void CheckOptimizers(Lowering& lowering) {
                        "optimizer: names no rule; add " + OneofNames<OptimizerDesc>("rule"));
     }
     const OptimizerDesc& rule = OptimizerOf(model, &table);
-    if (!table.has_vocabulary() && MovesEveryRow(rule)) {
-      lowering.Problem("table \"" + table.name() + "\"",
-                       "optimizer: " + RuleName(rule) +
-                           " moves every row at each step, which a table that grows cannot do; give the table a rule "
-                           "of its own, or a vocabulary");
-    }
+    const std::string refusal = table.has_vocabulary() ? "" : WhyNotForGrowingTable(rule);
+    if (!refusal.empty()) lowering.Problem("table \"" + table.name() + "\"", "optimizer: " + refusal);
     CheckTableGradients(lowering, table);
   }
 }
 
 namespace {
 
-/// A rule leaves the decay out for parameters that it moves, or that nothing moves; any other name is a mistake.
-void CheckWithoutDecay(Lowering& lowering, const std::vector<ParamGrad>& gradients, const OptimizerDesc& rule,
-                       const std::string& where, const std::string& field) {
+/// A rule treats parameters otherwise that it moves, or that nothing moves; any other name is a mistake.
+void CheckNamedParameters(Lowering& lowering, const std::vector<ParamGrad>& gradients, const OptimizerDesc& optimizer,
+                          const std::string& where, const std::string& prefix) {
+  const FieldDescriptor* rule = RuleOf(optimizer);
+  if (rule == nullptr) return;
   std::vector<std::string_view> moved;
   for (const ParamGrad& target : gradients) {
-    if (&OptimizerOf(lowering.model(), FindTable(lowering.model(), target.param)) == &rule) {
+    if (&OptimizerOf(lowering.model(), FindTable(lowering.model(), target.param)) == &optimizer) {
       moved.push_back(target.param);
     }
   }
-  for (const std::string& name : rule.lamb().without_decay()) {
-    const auto var = lowering.main().vars().find(name);
-    const bool is_moved =
-        std::any_of(gradients.begin(), gradients.end(), [&name](const ParamGrad& g) { return g.param == name; });
-    const bool is_idle = var != lowering.main().vars().end() && var->second.persistable && !is_moved;
-    if (is_idle || std::find(moved.begin(), moved.end(), name) != moved.end()) continue;
-    lowering.Problem(where,
-                     field + "lamb: without_decay: moves no parameter \"" + name + "\"" + DidYouMean(name, moved));
+  const Message& settings = SettingsOf(optimizer);
+  for (int i = 0; i < rule->message_type()->field_count(); ++i) {
+    const FieldDescriptor& field = *rule->message_type()->field(i);
+    if (!TraitsOf(field).has_zero_for()) continue;
+    for (const std::string& name : settings.GetReflection()->GetRepeatedFieldRef<std::string>(settings, &field)) {
+      const auto var = lowering.main().vars().find(name);
+      const bool is_moved =
+          std::any_of(gradients.begin(), gradients.end(), [&name](const ParamGrad& g) { return g.param == name; });
+      const bool is_idle = var != lowering.main().vars().end() && var->second.persistable && !is_moved;
+      if (is_idle || std::find(moved.begin(), moved.end(), name) != moved.end()) continue;
+      lowering.Problem(where, prefix + rule->name() + ": " + field.name() + ": moves no parameter \"" + name + "\"" +
+                                  DidYouMean(name, moved));
+    }
   }
 }
 
@@ -373,11 +210,11 @@ void AppendUpdates(Lowering& lowering, std::vector<ParamGrad> gradients) {
   // Paddle updates in the order of the parameters' names.
   std::sort(gradients.begin(), gradients.end(),
             [](const ParamGrad& a, const ParamGrad& b) { return a.param < b.param; });
-  CheckWithoutDecay(lowering, gradients, model.optimizer(), "optimizer", "");
+  CheckNamedParameters(lowering, gradients, model.optimizer(), "optimizer", "");
   for (int i = 0; i < model.table_size(); ++i) {
     const TableDesc& table = model.table(i);
     lowering.Enter("model.table[" + std::to_string(i) + "]");
-    CheckWithoutDecay(lowering, gradients, table.optimizer(), "table \"" + table.name() + "\"", "optimizer: ");
+    CheckNamedParameters(lowering, gradients, table.optimizer(), "table \"" + table.name() + "\"", "optimizer: ");
   }
   lowering.Enter("model.optimizer");
   ClipAndPenalize(lowering, &gradients);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "model.pb.h"
+#include "program/field_traits.h"
 
 namespace millrace {
 namespace {
@@ -49,9 +50,6 @@ void CheckPiecewise(const LearningRateSchedule::Piecewise& piecewise, std::strin
     problems += "\npiecewise: boundaries must ascend; " + std::to_string(piecewise.boundaries(i)) + " follows " +
                 std::to_string(piecewise.boundaries(i - 1));
   }
-  for (const float rate : piecewise.rates()) {
-    if (!(rate >= 0)) problems += "\npiecewise: rates must not be negative; " + std::to_string(rate);
-  }
 }
 
 }  // namespace
@@ -93,48 +91,10 @@ double LearningRateAt(const LearningRateSchedule& schedule, double base, int64_t
 
 Status ValidateSchedule(const LearningRateSchedule& schedule) {
   std::string problems;
-  const auto positive = [&problems](const char* what, double value) {
-    if (!(value > 0)) problems += std::string("\n") + what + " must be positive; " + std::to_string(value);
-  };
-  const auto not_negative = [&problems](const char* what, double value) {
-    if (!(value >= 0)) problems += std::string("\n") + what + " must not be negative; " + std::to_string(value);
-  };
-  not_negative("warmup_steps", static_cast<double>(schedule.warmup_steps()));
-  if (schedule.has_linear_warmup()) {
-    positive("linear_warmup: steps", static_cast<double>(schedule.linear_warmup().steps()));
-    not_negative("linear_warmup: start_rate", schedule.linear_warmup().start_rate());
-    not_negative("linear_warmup: end_rate", schedule.linear_warmup().end_rate());
-    if (schedule.warmup_steps() > 0) problems += "\nlinear_warmup: there is a warm-up already, warmup_steps";
-  }
-  switch (schedule.kind_case()) {
-    case LearningRateSchedule::kExponential:
-      positive("exponential: decay_steps", static_cast<double>(schedule.exponential().decay_steps()));
-      positive("exponential: decay_rate", schedule.exponential().decay_rate());
-      break;
-    case LearningRateSchedule::kPolynomial:
-      positive("polynomial: decay_steps", static_cast<double>(schedule.polynomial().decay_steps()));
-      positive("polynomial: power", schedule.polynomial().power());
-      not_negative("polynomial: end_rate", schedule.polynomial().end_rate());
-      break;
-    case LearningRateSchedule::kPiecewise: CheckPiecewise(schedule.piecewise(), problems); break;
-    case LearningRateSchedule::kCosine:
-      positive("cosine: decay_steps", static_cast<double>(schedule.cosine().decay_steps()));
-      not_negative("cosine: end_rate", schedule.cosine().end_rate());
-      positive("cosine: stair_steps", static_cast<double>(schedule.cosine().stair_steps()));
-      break;
-    case LearningRateSchedule::kNaturalExponential:
-      positive("natural_exponential: decay_steps", static_cast<double>(schedule.natural_exponential().decay_steps()));
-      not_negative("natural_exponential: decay_rate", schedule.natural_exponential().decay_rate());
-      break;
-    case LearningRateSchedule::kInverseTime:
-      positive("inverse_time: decay_steps", static_cast<double>(schedule.inverse_time().decay_steps()));
-      not_negative("inverse_time: decay_rate", schedule.inverse_time().decay_rate());
-      break;
-    case LearningRateSchedule::kNoam:
-      positive("noam: d_model", static_cast<double>(schedule.noam().d_model()));
-      positive("noam: warmup_steps", static_cast<double>(schedule.noam().warmup_steps()));
-      break;
-    case LearningRateSchedule::KIND_NOT_SET: break;
+  if (schedule.has_piecewise()) CheckPiecewise(schedule.piecewise(), problems);
+  for (const OutOfRange& wrong : FindOutOfRange(schedule)) problems += "\n" + wrong.Where() + " " + wrong.What();
+  if (schedule.has_linear_warmup() && schedule.warmup_steps() > 0) {
+    problems += "\nlinear_warmup: there is a warm-up already, warmup_steps";
   }
   if (problems.empty()) return Status::Ok();
   return InvalidConfig(problems.substr(1));

@@ -451,8 +451,10 @@ OpBuilder& OpBuilder::Grad(GradFn fn) {
   info_->grad = fn;
   return *this;
 }
-OpBuilder& OpBuilder::Optimizer() {
+OpBuilder& OpBuilder::Optimizer(std::span<const StateInfo> states, std::span<const StateInfo> scalars) {
   info_->is_optimizer = true;
+  info_->states.assign(states.begin(), states.end());
+  info_->scalars.assign(scalars.begin(), scalars.end());
   return *this;
 }
 OpBuilder& OpBuilder::Gradient() {

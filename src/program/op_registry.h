@@ -144,6 +144,15 @@ struct AttrInfo {
   bool is_block = false;  ///< the number of the block that the operator runs
 };
 
+/// A variable that an update keeps beside each parameter: an input, and the output that is bound to the same variable.
+struct StateInfo {
+  const char* in;
+  const char* out;
+  const char* doc;
+  const char* name;        ///< the variable of a parameter P is P_name_0
+  const char* start = "";  ///< the setting of the rule that it starts from; empty: from 0
+};
+
 /// Runs the shape rule of an operator on `vars`. kInvalidConfig that begins with the operator's type: what the rule
 /// says, or an output that would have more axes than a tensor can.
 Status InferShapes(const OpView& op, VarMetas& vars);
@@ -180,12 +189,14 @@ struct OpInfo {
   InferShapeFn infer_shape = nullptr;
   GradFn grad = nullptr;  ///< null: not differentiable
   std::vector<KernelInfo> kernels;
-  bool is_optimizer = false;     ///< writes parameters
-  bool is_gradient = false;      ///< made by another operator's grad
-  bool is_fused = false;         ///< made by a fusion pass, not by users
-  bool makes_rows = false;       ///< a -1 in axis 0 of its outputs is neither the batch nor axis 0 of an input
-  bool takes_unwritten = false;  ///< inputs may be without a value when it runs: its kernel looks
-  bool is_apart = false;         ///< no output may be the variable of an input: it reads on while it writes
+  bool is_optimizer = false;       ///< writes parameters
+  std::vector<StateInfo> states;   ///< of an optimizer, of the shape of the parameter
+  std::vector<StateInfo> scalars;  ///< of an optimizer, [1]
+  bool is_gradient = false;        ///< made by another operator's grad
+  bool is_fused = false;           ///< made by a fusion pass, not by users
+  bool makes_rows = false;         ///< a -1 in axis 0 of its outputs is neither the batch nor axis 0 of an input
+  bool takes_unwritten = false;    ///< inputs may be without a value when it runs: its kernel looks
+  bool is_apart = false;           ///< no output may be the variable of an input: it reads on while it writes
   /// What it does beside writing its outputs: "writes a file". Empty: nothing. A saved model, which may come from
   /// anywhere, may not hold an operator that does (program/op_check.h).
   std::string effect;
@@ -237,7 +248,7 @@ class OpBuilder {
   OpBuilder& TakesUnwritten();
   OpBuilder& InferShape(InferShapeFn fn);
   OpBuilder& Grad(GradFn fn);
-  OpBuilder& Optimizer();
+  OpBuilder& Optimizer(std::span<const StateInfo> states = {}, std::span<const StateInfo> scalars = {});
   OpBuilder& Gradient();
   OpBuilder& Fused();
   /// `K` has static Result<std::unique_ptr<OpKernel>> Create(KernelContext&). An operator may have several kernels; no

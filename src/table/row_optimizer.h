@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,9 @@
 
 namespace millrace {
 
+class AdagradDesc;
+class AdamDesc;
+class FtrlDesc;
 class OptimizerDesc;
 
 /// What changes from push to push.
@@ -18,27 +22,36 @@ struct RowStep {
   int64_t number = 1;  ///< pushes of this table so far, with this one
 };
 
-/// The rule by which a table's rows learn. State lies in the row behind its `dim` weights. Immutable, thread-safe.
+/// The rule by which a table's rows learn. State lies in the row behind its weights: so many floats for each of them.
+/// Immutable, thread-safe.
 class RowOptimizer {
  public:
   virtual ~RowOptimizer() = default;
-  virtual int state_floats() const = 0;
-  virtual void InitState(float* state) const = 0;
-  /// Updates `count` distinct rows, each with its `dim` gradients; one call a batch.
+  int state_floats() const { return static_cast<int>(states_ * dim_); }
+  void InitState(float* state) const { std::fill_n(state, states_ * dim_, start_); }
+  /// Updates `count` distinct rows, each with its gradients, as many as weights; one call a batch.
   virtual void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
                       size_t count) const = 0;
   /// The rule with its constants, which a saved table must share: "adagrad epsilon=1e-06 initial_accumulator=0".
   virtual std::string Describe() const = 0;
+
+ protected:
+  RowOptimizer(int dim, size_t states, float start) : dim_(static_cast<size_t>(dim)), states_(states), start_(start) {}
+  size_t dim() const { return dim_; }
+
+ private:
+  size_t dim_;     ///< weights of a row
+  size_t states_;  ///< for each weight
+  float start_;    ///< what they all start from
 };
 
 std::unique_ptr<RowOptimizer> MakeSgdRows(int dim);
-std::unique_ptr<RowOptimizer> MakeAdagradRows(int dim, float epsilon, float initial_accumulator);
-/// Lazy: the moments of rows without a gradient stay as they are.
-std::unique_ptr<RowOptimizer> MakeAdamRows(int dim, float beta1, float beta2, float epsilon);
-/// Rates fall with the `power` of the sum of squares; -0.5 is its root.
-std::unique_ptr<RowOptimizer> MakeFtrlRows(int dim, float beta, float l1, float l2, float power);
+std::unique_ptr<RowOptimizer> MakeAdagradRows(int dim, const AdagradDesc& desc);
+/// The moments of rows without a gradient stay as they are; kInvalidConfig for a rule that is not lazy.
+Result<std::unique_ptr<RowOptimizer>> MakeAdamRows(int dim, const AdamDesc& desc);
+std::unique_ptr<RowOptimizer> MakeFtrlRows(int dim, const FtrlDesc& desc);
 
-/// The rule that a description names; kInvalidConfig when it names none.
+/// The rule that a description names; kInvalidConfig when it names none, or one that moves every row.
 Result<std::unique_ptr<RowOptimizer>> MakeRowOptimizer(const OptimizerDesc& desc, int dim);
 
 }  // namespace millrace

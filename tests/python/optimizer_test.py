@@ -293,6 +293,13 @@ class OptimizerTest(program_test.Fresh):
         for name, (schedule, rate) in schedules.items():
             check(trained(optimizer.SGD(schedule)), expected(sgd, rates=lambda n, _, rate=rate: rate(n)), name)
 
+    def test_an_epsilon_of_zero_is_taken(self):
+        def rule(w, g, state, rate):
+            s = state["s"] = state.get("s", 0.25) + g * g
+            return w - rate * g / np.sqrt(s)
+
+        check(trained(optimizer.Adagrad(RATE, epsilon=0.0, initial_accumulator_value=0.25)), expected(rule), "epsilon 0")
+
     def test_lamb_leaves_parameters_out_of_the_penalty(self):
         rule = optimizer.Lamb(RATE, 0.1, beta2=0.99, epsilon=1e-4, exclude_from_weight_decay_fn=lambda var: var.name == "v")
         wanted = expected(lambda w, g, state, rate: lamb(w, g, state, rate, 0 if w.shape == START["v"].shape else 0.1))
@@ -318,6 +325,9 @@ class OptimizerTest(program_test.Fresh):
                 (lambda: trained(optimizer.Adadelta(RATE, rho=1)), r"adadelta: rho: must be in \[0, 1\); 1.0"),
                 (lambda: optimizer.linear_lr_warmup(RATE, 3, 0.1), "start_lr and end_lr go together"),
                 (lambda: trained(optimizer.RMSProp(RATE, rho=1.5)), r"rmsprop: decay: must be in \[0, 1\); 1.5"),
+                (lambda: trained(optimizer.Adagrad(RATE, epsilon=-1.0)), "adagrad: epsilon: must not be negative; -1"),
+                (lambda: trained(optimizer.Adadelta(RATE, epsilon=0.0)), "adadelta: epsilon: must be positive; 0"),
+                (lambda: trained(optimizer.SGD(float("inf"))), "sgd: lr: must be positive; inf"),
                 (lambda: trained(optimizer.RMSProp(RATE), grows=True), "rmsprop moves every row at each step"),
                 (lambda: trained(optimizer.SGD(RATE, regularization=PENALTIES["l2"]), grows=True),
                  "regularization changes every row"),

@@ -10,10 +10,10 @@ struct AdadeltaStep {
 };
 
 struct Adadelta {
-  static constexpr std::array<StateName, 2> kStates{
-      {{"AvgSquaredGrad", "AvgSquaredGradOut", "mean of squared gradients"},
-       {"AvgSquaredUpdate", "AvgSquaredUpdateOut", "mean of squared steps"}}};
-  static constexpr std::array<StateName, 0> kScalars{};
+  static constexpr std::array<StateInfo, 2> kStates{
+      {{"AvgSquaredGrad", "AvgSquaredGradOut", "mean of squared gradients", "avg_squared_grad"},
+       {"AvgSquaredUpdate", "AvgSquaredUpdateOut", "mean of squared steps", "avg_squared_update"}}};
+  static constexpr std::array<StateInfo, 0> kScalars{};
   static constexpr float kRateWhenMissing = 1;
   float rho, epsilon;
 

@@ -4,8 +4,9 @@ namespace millrace {
 namespace {
 
 struct Adagrad {
-  static constexpr std::array<StateName, 1> kStates{{{"Moment", "MomentOut", "sum of squared gradients"}}};
-  static constexpr std::array<StateName, 0> kScalars{};
+  static constexpr std::array<StateInfo, 1> kStates{
+      {{"Moment", "MomentOut", "sum of squared gradients", "moment", "initial_accumulator"}}};
+  static constexpr std::array<StateInfo, 0> kScalars{};
   float epsilon;
 
   explicit Adagrad(const OpView& op) : epsilon(op.Float("epsilon")) {}

@@ -1,13 +1,12 @@
 #include "ops/optimizer/optimizer_kernel.h"
+#include "ops/optimizer/power_of_beta.h"
 
 namespace millrace {
 namespace {
 
 struct Adam {
-  static constexpr std::array<StateName, 2> kStates{
-      {{"Moment1", "Moment1Out", "mean of gradients"}, {"Moment2", "Moment2Out", "mean of squared gradients"}}};
-  static constexpr std::array<StateName, 2> kScalars{{{"Beta1Pow", "Beta1PowOut", "[1], beta1 to the step's power"},
-                                                      {"Beta2Pow", "Beta2PowOut", "[1], beta2 to the step's power"}}};
+  static constexpr auto kStates = kAdamMeans;
+  static constexpr auto kScalars = kAdamPowers;
   static constexpr std::array<const char*, 4> kTensors{"Beta1Tensor", "Beta2Tensor", "EpsilonTensor", "SkipUpdate"};
   float beta1, beta2, epsilon;
   bool lazy, keeps_powers, exact;
@@ -27,19 +26,14 @@ struct Adam {
       if (!std::isnan(told[i])) *places[i] = static_cast<float>(told[i]);
     }
   }
-  static float Read(const Tensor* power) {
-    float value = 0;
-    racy::CopyRow(power->data<float>(), &value, 1);
-    return value;
-  }
   racy::AdamStep StepFor(float lr, const std::array<Tensor*, 2>& powers, bool is_sparse) const {
     const bool ahead = is_sparse && !exact;
-    return racy::MakeAdamStep(lr, beta1, beta2, epsilon, Read(powers[0]) * (ahead ? beta1 : 1),
-                              Read(powers[1]) * (ahead ? beta2 : 1));
+    return racy::MakeAdamStep(lr, beta1, beta2, epsilon, PowerOfBeta::Read(powers[0]) * (ahead ? beta1 : 1),
+                              PowerOfBeta::Read(powers[1]) * (ahead ? beta2 : 1));
   }
   void Finish(const std::array<Tensor*, 2>& powers) const {
     if (keeps_powers) return;
-    const float next[2] = {Read(powers[0]) * beta1, Read(powers[1]) * beta2};
+    const float next[2] = {PowerOfBeta::Read(powers[0]) * beta1, PowerOfBeta::Read(powers[1]) * beta2};
     for (size_t i = 0; i < 2; ++i) racy::CopyRow(&next[i], powers[i]->mutable_data<float>(), 1);
   }
   bool DecaysAllRows() const { return !lazy; }

@@ -13,9 +13,11 @@ struct AdamaxStep {
 };
 
 struct Adamax {
-  static constexpr std::array<StateName, 2> kStates{
-      {{"Moment", "MomentOut", "mean of gradients"}, {"InfNorm", "InfNormOut", "decaying largest gradient"}}};
-  static constexpr std::array<StateName, 1> kScalars{{{"Beta1Pow", "Beta1PowOut", "[1], beta1 to the step's power"}}};
+  static constexpr std::array<StateInfo, 2> kStates{
+      {{"Moment", "MomentOut", "mean of gradients", "moment"},
+       {"InfNorm", "InfNormOut", "decaying largest gradient", "inf_norm"}}};
+  static constexpr std::array<StateInfo, 1> kScalars{
+      {{"Beta1Pow", "Beta1PowOut", "[1], beta1 to the step's power", "beta1_pow_acc", "beta1"}}};
 
   explicit Adamax(const OpView& op)
       : beta1_(op, "beta1", "Beta1PowOut"), beta2_(op.Float("beta2")), epsilon_(op.Float("epsilon")) {}

@@ -1,17 +1,12 @@
 #include <cmath>
 
 #include "ops/optimizer/optimizer_kernel.h"
+#include "ops/optimizer/power_of_beta.h"
 
 namespace millrace {
 namespace {
 
 constexpr const char* kIgnoredHere = "as Paddle writes it; changes nothing here";
-
-float PowerOf(const Tensor* power) {
-  float value = 0;
-  racy::CopyRow(power->data<float>(), &value, 1);
-  return value;
-}
 
 struct AdamWStep {
   racy::AdamStep adam;
@@ -19,10 +14,8 @@ struct AdamWStep {
 };
 
 struct AdamW {
-  static constexpr std::array<StateName, 2> kStates{
-      {{"Moment1", "Moment1Out", "mean of gradients"}, {"Moment2", "Moment2Out", "mean of squared gradients"}}};
-  static constexpr std::array<StateName, 2> kScalars{{{"Beta1Pow", "Beta1PowOut", "[1], beta1 to the step's power"},
-                                                      {"Beta2Pow", "Beta2PowOut", "[1], beta2 to the step's power"}}};
+  static constexpr auto kStates = kAdamMeans;
+  static constexpr auto kScalars = kAdamPowers;
   static constexpr std::array<const char*, 4> kTensors{"Beta1Tensor", "Beta2Tensor", "EpsilonTensor", "SkipUpdate"};
   float beta1, beta2, epsilon, decay;
   bool lazy, keeps_powers;
@@ -43,11 +36,12 @@ struct AdamW {
     }
   }
   AdamWStep StepFor(float lr, const std::array<Tensor*, 2>& powers, bool) const {
-    return {racy::MakeAdamStep(lr, beta1, beta2, epsilon, PowerOf(powers[0]), PowerOf(powers[1])), 1 - lr * decay};
+    return {racy::MakeAdamStep(lr, beta1, beta2, epsilon, PowerOfBeta::Read(powers[0]), PowerOfBeta::Read(powers[1])),
+            1 - lr * decay};
   }
   void Finish(const std::array<Tensor*, 2>& powers) const {
     if (keeps_powers) return;
-    const float next[2] = {PowerOf(powers[0]) * beta1, PowerOf(powers[1]) * beta2};
+    const float next[2] = {PowerOfBeta::Read(powers[0]) * beta1, PowerOfBeta::Read(powers[1]) * beta2};
     for (size_t i = 0; i < 2; ++i) racy::CopyRow(&next[i], powers[i]->mutable_data<float>(), 1);
   }
   bool DecaysAllRows() const { return !lazy; }

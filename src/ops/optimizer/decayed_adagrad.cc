@@ -10,8 +10,9 @@ struct DecayedStep {
 };
 
 struct DecayedAdagrad {
-  static constexpr std::array<StateName, 1> kStates{{{"Moment", "MomentOut", "decaying mean of squared gradients"}}};
-  static constexpr std::array<StateName, 0> kScalars{};
+  static constexpr std::array<StateInfo, 1> kStates{
+      {{"Moment", "MomentOut", "decaying mean of squared gradients", "moment"}}};
+  static constexpr std::array<StateInfo, 0> kScalars{};
   float decay, epsilon;
 
   explicit DecayedAdagrad(const OpView& op) : decay(op.Float("decay")), epsilon(op.Float("epsilon")) {}

@@ -4,10 +4,10 @@ namespace millrace {
 namespace {
 
 struct Ftrl {
-  static constexpr std::array<StateName, 2> kStates{
-      {{"SquaredAccumulator", "SquaredAccumOut", "sum of squared gradients"},
-       {"LinearAccumulator", "LinearAccumOut", "FTRL's z"}}};
-  static constexpr std::array<StateName, 0> kScalars{};
+  static constexpr std::array<StateInfo, 2> kStates{
+      {{"SquaredAccumulator", "SquaredAccumOut", "sum of squared gradients", "squared"},
+       {"LinearAccumulator", "LinearAccumOut", "FTRL's z", "linear"}}};
+  static constexpr std::array<StateInfo, 0> kScalars{};
   static constexpr float kRoot = -0.5F;  ///< the power that kernels/racy.h has
   struct Step : racy::FtrlStep {
     float power = kRoot;

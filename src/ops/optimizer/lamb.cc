@@ -13,10 +13,8 @@ struct LambStep {
 
 /// Adam whose rate suits the length of each parameter, as that of LarsMomentum does.
 struct Lamb {
-  static constexpr std::array<StateName, 2> kStates{
-      {{"Moment1", "Moment1Out", "mean of gradients"}, {"Moment2", "Moment2Out", "mean of squared gradients"}}};
-  static constexpr std::array<StateName, 2> kScalars{{{"Beta1Pow", "Beta1PowOut", "[1], beta1 to the step's power"},
-                                                      {"Beta2Pow", "Beta2PowOut", "[1], beta2 to the step's power"}}};
+  static constexpr auto kStates = kAdamMeans;
+  static constexpr auto kScalars = kAdamPowers;
   static constexpr std::array<const char*, 1> kTensors{"SkipUpdate"};
 
   explicit Lamb(const OpView& op)

@@ -11,8 +11,8 @@ struct LarsStep {
 
 /// Momentum whose rate is larger for a parameter whose gradient is small beside it.
 struct LarsMomentum {
-  static constexpr std::array<StateName, 1> kStates{{{"Velocity", "VelocityOut", "decaying sum of steps"}}};
-  static constexpr std::array<StateName, 0> kScalars{};
+  static constexpr std::array<StateInfo, 1> kStates{{{"Velocity", "VelocityOut", "decaying sum of steps", "velocity"}}};
+  static constexpr std::array<StateInfo, 0> kScalars{};
 
   explicit LarsMomentum(const OpView& op)
       : mu_(op.Float("mu")), coefficient_(op.Float("lars_coeff")), epsilon_(op.Float("epsilon")) {

@@ -9,8 +9,9 @@ struct MomentumStep {
 };
 
 struct Momentum {
-  static constexpr std::array<StateName, 1> kStates{{{"Velocity", "VelocityOut", "decaying sum of gradients"}}};
-  static constexpr std::array<StateName, 0> kScalars{};
+  static constexpr std::array<StateInfo, 1> kStates{
+      {{"Velocity", "VelocityOut", "decaying sum of gradients", "velocity"}}};
+  static constexpr std::array<StateInfo, 0> kScalars{};
   MomentumStep step;
 
   explicit Momentum(const OpView& op)

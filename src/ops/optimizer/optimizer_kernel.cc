@@ -25,8 +25,8 @@ Status CheckShape(const InferShapeContext& context, std::string_view parameter, 
 
 }  // namespace
 
-Status InferOptimizer(InferShapeContext& context, std::span<const StateName> states,
-                      std::span<const StateName> scalars) {
+Status InferOptimizer(InferShapeContext& context, std::span<const StateInfo> states,
+                      std::span<const StateInfo> scalars) {
   MR_ASSIGN(const std::vector<VarMeta> params, context.Inputs("Param"));
   MR_ASSIGN(const std::vector<VarMeta> grads, context.Inputs("Grad"));
   const std::vector<ArgInfo>& inputs = context.op().info().inputs;
@@ -50,8 +50,8 @@ Status InferOptimizer(InferShapeContext& context, std::span<const StateName> sta
     MR_TRY(CheckShape(context, "Grad", i, grads[i], names[i], params[i].dims));
     context.SetOutput("ParamOut", params[i], static_cast<int>(i));
   }
-  const auto check_lists = [&](std::span<const StateName> lists, bool scalar) -> Status {
-    for (const StateName& list : lists) {
+  const auto check_lists = [&](std::span<const StateInfo> lists, bool scalar) -> Status {
+    for (const StateInfo& list : lists) {
       MR_ASSIGN(const std::vector<VarMeta> metas, context.Inputs(list.in));
       MR_TRY(check_count(list.in, metas.size()));
       MR_TRY(CheckInPlace(context, list.in, list.out, scalar));
@@ -66,8 +66,8 @@ Status InferOptimizer(InferShapeContext& context, std::span<const StateName> sta
   return check_lists(scalars, true);
 }
 
-Result<std::vector<UpdateTarget>> BindTargets(const KernelContext& context, std::span<const StateName> states,
-                                              std::span<const StateName> scalars) {
+Result<std::vector<UpdateTarget>> BindTargets(const KernelContext& context, std::span<const StateInfo> states,
+                                              std::span<const StateInfo> scalars) {
   MR_ASSIGN(const std::vector<Tensor*> params, context.Outputs("ParamOut"));
   MR_ASSIGN(const std::vector<Variable*> grads, context.InputVariables("Grad"));
   std::vector<UpdateTarget> targets(params.size());
@@ -83,7 +83,7 @@ Result<std::vector<UpdateTarget>> BindTargets(const KernelContext& context, std:
       target.dense_grad = grads[i]->GetMutable<Tensor>();
     }
   }
-  const auto bind = [&](std::span<const StateName> lists, auto UpdateTarget::*place) -> Status {
+  const auto bind = [&](std::span<const StateInfo> lists, auto UpdateTarget::*place) -> Status {
     for (size_t which = 0; which < lists.size(); ++which) {
       // Read and written in place, so the input is the tensor even where Paddle 1 left the output out.
       MR_ASSIGN(const std::vector<Variable*> variables, context.InputVariables(lists[which].in));

@@ -17,17 +17,10 @@
 
 namespace millrace {
 
-/// An optimizer's state beside a parameter: its input, and the output that must be bound to the same variable.
-struct StateName {
-  const char* in;
-  const char* out;
-  const char* doc;
-};
-
 /// Checks an optimizer's lists at compile time: as many gradients and states as parameters, of their shapes, outputs
 /// bound to the variables of their inputs, one learning rate. Declares the outputs.
-Status InferOptimizer(InferShapeContext& context, std::span<const StateName> states,
-                      std::span<const StateName> scalars);
+Status InferOptimizer(InferShapeContext& context, std::span<const StateInfo> states,
+                      std::span<const StateInfo> scalars);
 
 /// The first values of a parameter's states, as many as its rule has; the others are null.
 using StateValues = std::array<float*, 3>;
@@ -43,8 +36,8 @@ struct UpdateTarget {
 };
 
 /// Resolves every target of an operator; lists are as long as `Param`.
-Result<std::vector<UpdateTarget>> BindTargets(const KernelContext& context, std::span<const StateName> states,
-                                              std::span<const StateName> scalars);
+Result<std::vector<UpdateTarget>> BindTargets(const KernelContext& context, std::span<const StateInfo> states,
+                                              std::span<const StateInfo> scalars);
 
 /// kBadData when a gradient of this batch does not fit the parameter.
 Status CheckGradient(const UpdateTarget& target);
@@ -71,7 +64,7 @@ void UpdateRowsByRow(const racy::Kernels& kernels, const Step& step, const uint6
 /// Runs the rule R on one or many parameters, through kernels/racy.h, which every write to a shared parameter goes
 /// through.
 ///
-/// R has kStates and kScalars (StateName arrays), a constructor from OpView, StepFor(lr, scalars, is_sparse),
+/// R has kStates and kScalars (StateInfo arrays), a constructor from OpView, StepFor(lr, scalars, is_sparse),
 /// Finish(scalars), DecaysAllRows() (rows without a gradient change as well),
 /// and Row(kernels, step, grad, w, states, n) and Rows(kernels, step, ids, grads, count, dim, w, states). With
 /// ScaledByNorms(step, weights, gradients) it sees the lengths of both vectors before a step over a whole parameter.
@@ -277,20 +270,20 @@ void AddOptimizer(OpRegistry& registry, const std::string& type, const std::stri
   } else {
     op.Input("LearningRate", "[1]");
   }
-  for (const StateName& state : R::kStates) input(state.in, state.doc);
-  for (const StateName& scalar : R::kScalars) input(scalar.in, scalar.doc);
+  for (const StateInfo& state : R::kStates) input(state.in, state.doc);
+  for (const StateInfo& scalar : R::kScalars) input(scalar.in, scalar.doc);
   output("ParamOut", "the variable of Param");
   if constexpr (!kMany && requires { R::kTensors; }) {
     for (const char* name : R::kTensors) op.OptionalInput(name, "[1], what an attribute says otherwise");
   }
-  for (const StateName& state : R::kStates) output(state.out, "the variable of the input");
-  for (const StateName& scalar : R::kScalars) {
+  for (const StateInfo& state : R::kStates) output(state.out, "the variable of the input");
+  for (const StateInfo& scalar : R::kScalars) {
     const char* const what = "the variable of the input";
     kMany ? op.OptionalOutputs(scalar.out, what) : op.OptionalOutput(scalar.out, what);
   }
   op.InferShape([](InferShapeContext& context) { return InferOptimizer(context, R::kStates, R::kScalars); });
   op.Attr("multi_precision", false, "of parameters of 16 bits; changes nothing here");
-  op.Optimizer().template Kernel<OptimizerKernel<R>>();
+  op.Optimizer(R::kStates, R::kScalars).template Kernel<OptimizerKernel<R>>();
   add_attrs(op);
   if (kMany) op.Fused();
 }

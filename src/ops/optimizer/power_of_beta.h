@@ -1,10 +1,20 @@
 #pragma once
 
+#include <array>
+
 #include "kernels/racy.h"
 #include "program/op_registry.h"
 #include "runtime/tensor.h"
 
 namespace millrace {
+
+/// The states of Adam and of the rules that are made of it.
+inline constexpr std::array<StateInfo, 2> kAdamMeans{
+    {{"Moment1", "Moment1Out", "mean of gradients", "moment1"},
+     {"Moment2", "Moment2Out", "mean of squared gradients", "moment2"}}};
+inline constexpr std::array<StateInfo, 2> kAdamPowers{
+    {{"Beta1Pow", "Beta1PowOut", "[1], beta1 to the step's power", "beta1_pow_acc", "beta1"},
+     {"Beta2Pow", "Beta2PowOut", "[1], beta2 to the step's power", "beta2_pow_acc", "beta2"}}};
 
 /// A power of a beta beside a parameter, [1], which workers share: read and moved on through kernels/racy.h.
 class PowerOfBeta {

@@ -11,10 +11,11 @@ struct RmsPropStep {
 };
 
 struct RmsProp {
-  static constexpr std::array<StateName, 3> kStates{{{"MeanSquare", "MeanSquareOut", "mean of squared gradients"},
-                                                     {"Moment", "MomentOut", "decaying sum of steps"},
-                                                     {"MeanGrad", "MeanGradOut", "mean of gradients, when centered"}}};
-  static constexpr std::array<StateName, 0> kScalars{};
+  static constexpr std::array<StateInfo, 3> kStates{
+      {{"MeanSquare", "MeanSquareOut", "mean of squared gradients", "mean_square"},
+       {"Moment", "MomentOut", "decaying sum of steps", "momentum"},
+       {"MeanGrad", "MeanGradOut", "mean of gradients, when centered", "mean_grad"}}};
+  static constexpr std::array<StateInfo, 0> kScalars{};
   RmsPropStep step;
 
   explicit RmsProp(const OpView& op)

@@ -4,8 +4,8 @@ namespace millrace {
 namespace {
 
 struct Sgd {
-  static constexpr std::array<StateName, 0> kStates{};
-  static constexpr std::array<StateName, 0> kScalars{};
+  static constexpr std::array<StateInfo, 0> kStates{};
+  static constexpr std::array<StateInfo, 0> kScalars{};
 
   explicit Sgd(const OpView&) {}
   racy::SgdStep StepFor(float lr, const std::array<Tensor*, 2>&, bool) const { return {lr}; }

@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <sstream>
 
+#include "model.pb.h"
 #include "table/row_optimizer.h"
 
 namespace millrace {
@@ -8,13 +8,13 @@ namespace {
 
 class AdagradRows final : public RowOptimizer {
  public:
-  AdagradRows(int dim, float epsilon, float initial)
-      : dim_(static_cast<size_t>(dim)), epsilon_(epsilon), initial_(initial) {}
-  int state_floats() const override { return static_cast<int>(dim_); }
-  void InitState(float* state) const override { std::fill_n(state, dim_, initial_); }
+  AdagradRows(int dim, const AdagradDesc& desc)
+      : RowOptimizer(dim, 1, desc.initial_accumulator()),
+        epsilon_(desc.epsilon()),
+        initial_(desc.initial_accumulator()) {}
   void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
               size_t count) const override {
-    kernels.adagrad_rows({step.lr, epsilon_}, rows, gradients, count, dim_, dim_);
+    kernels.adagrad_rows({step.lr, epsilon_}, rows, gradients, count, dim(), dim());
   }
   std::string Describe() const override {
     std::ostringstream text;
@@ -23,15 +23,14 @@ class AdagradRows final : public RowOptimizer {
   }
 
  private:
-  size_t dim_;
   float epsilon_;
   float initial_;
 };
 
 }  // namespace
 
-std::unique_ptr<RowOptimizer> MakeAdagradRows(int dim, float epsilon, float initial_accumulator) {
-  return std::make_unique<AdagradRows>(dim, epsilon, initial_accumulator);
+std::unique_ptr<RowOptimizer> MakeAdagradRows(int dim, const AdagradDesc& desc) {
+  return std::make_unique<AdagradRows>(dim, desc);
 }
 
 }  // namespace millrace

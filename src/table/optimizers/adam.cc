@@ -1,7 +1,7 @@
-#include <algorithm>
 #include <cmath>
 #include <sstream>
 
+#include "model.pb.h"
 #include "table/row_optimizer.h"
 
 namespace millrace {
@@ -9,17 +9,15 @@ namespace {
 
 class AdamRows final : public RowOptimizer {
  public:
-  AdamRows(int dim, float beta1, float beta2, float epsilon)
-      : dim_(static_cast<size_t>(dim)), beta1_(beta1), beta2_(beta2), epsilon_(epsilon) {}
-  int state_floats() const override { return 2 * static_cast<int>(dim_); }
-  void InitState(float* state) const override { std::fill_n(state, 2 * dim_, 0.0F); }
+  AdamRows(int dim, const AdamDesc& desc)
+      : RowOptimizer(dim, 2, 0), beta1_(desc.beta1()), beta2_(desc.beta2()), epsilon_(desc.epsilon()) {}
   void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
               size_t count) const override {
     const auto number = static_cast<double>(step.number);
     const auto power1 = static_cast<float>(std::pow(static_cast<double>(beta1_), number));
     const auto power2 = static_cast<float>(std::pow(static_cast<double>(beta2_), number));
     kernels.adam_rows(racy::MakeAdamStep(step.lr, beta1_, beta2_, epsilon_, power1, power2), rows, gradients, count,
-                      dim_, dim_);
+                      dim(), dim());
   }
   std::string Describe() const override {
     std::ostringstream text;
@@ -28,7 +26,6 @@ class AdamRows final : public RowOptimizer {
   }
 
  private:
-  size_t dim_;
   float beta1_;
   float beta2_;
   float epsilon_;
@@ -36,8 +33,11 @@ class AdamRows final : public RowOptimizer {
 
 }  // namespace
 
-std::unique_ptr<RowOptimizer> MakeAdamRows(int dim, float beta1, float beta2, float epsilon) {
-  return std::make_unique<AdamRows>(dim, beta1, beta2, epsilon);
+Result<std::unique_ptr<RowOptimizer>> MakeAdamRows(int dim, const AdamDesc& desc) {
+  if (desc.lazy_mode()) return std::unique_ptr<RowOptimizer>(std::make_unique<AdamRows>(dim, desc));
+  return InvalidConfig(
+      "adam { lazy_mode: false } would change every row at each step, which a table that grows cannot do; give "
+      "the table a vocabulary or leave lazy_mode true");
 }
 
 }  // namespace millrace

@@ -5,17 +5,12 @@ namespace {
 
 class SgdRows final : public RowOptimizer {
  public:
-  explicit SgdRows(int dim) : dim_(static_cast<size_t>(dim)) {}
-  int state_floats() const override { return 0; }
-  void InitState(float*) const override {}
+  explicit SgdRows(int dim) : RowOptimizer(dim, 0, 0) {}
   void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
               size_t count) const override {
-    kernels.sgd_rows({step.lr}, rows, gradients, count, dim_);
+    kernels.sgd_rows({step.lr}, rows, gradients, count, dim());
   }
   std::string Describe() const override { return "sgd"; }
-
- private:
-  size_t dim_;
 };
 
 }  // namespace

@@ -1,0 +1,42 @@
+#include "table/row_optimizer.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/message.h>
+#include <gtest/gtest.h>
+
+#include "model.pb.h"
+#include "program/optimizer_rule.h"
+
+namespace millrace {
+namespace {
+
+/// A rule either leaves rows without a gradient alone, and tables that grow have it, or says why they cannot.
+TEST(RowOptimizer, EveryRuleIsThereOrSaysWhyNot) {
+  const auto* rules = OptimizerDesc::descriptor()->FindOneofByName("rule");
+  for (int i = 0; i < rules->field_count(); ++i) {
+    OptimizerDesc desc;
+    desc.GetReflection()->MutableMessage(&desc, rules->field(i));
+    const Result<std::unique_ptr<RowOptimizer>> made = MakeRowOptimizer(desc, 2);
+    const std::string why = WhyNotForGrowingTable(desc);
+    if (why.empty()) {
+      ASSERT_TRUE(made.ok()) << made.status().ToString();
+      EXPECT_THAT((*made)->Describe(), testing::StartsWith(rules->field(i)->name()));
+    } else {
+      EXPECT_EQ(made.status().message(), why);
+    }
+  }
+}
+
+TEST(RowOptimizer, StateStartsAsTheRuleSays) {
+  OptimizerDesc desc;
+  desc.mutable_adagrad()->set_initial_accumulator(0.5F);
+  const Result<std::unique_ptr<RowOptimizer>> made = MakeRowOptimizer(desc, 3);
+  ASSERT_TRUE(made.ok()) << made.status().ToString();
+  std::vector<float> state(static_cast<size_t>((*made)->state_floats()));
+  (*made)->InitState(state.data());
+  EXPECT_THAT(state, testing::ElementsAre(0.5F, 0.5F, 0.5F));
+  EXPECT_EQ((*made)->Describe(), "adagrad epsilon=1e-06 initial_accumulator=0.5");
+}
+
+}  // namespace
+}  // namespace millrace
