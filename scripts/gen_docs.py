@@ -30,7 +30,7 @@ class Field:
     default: str
     comment: list
     oneof: str
-    traits: dict  # of FieldTraits in proto/field_traits.proto: {"range": "POSITIVE"}
+    traits: dict  # of FieldTraits in proto/field_traits.proto: {"at_least": "1"}
 
 
 @dataclasses.dataclass
@@ -143,14 +143,23 @@ def names_text(entry):
     return "".join(f"<br>`{value.name}`: {' '.join(value.comment)}" for value in entry.values)
 
 
-RANGES = {"POSITIVE": "Above 0.", "NOT_NEGATIVE": "Not negative.", "NOT_ABOVE_ZERO": "Not above 0.",
-          "BELOW_ONE": "In [0, 1)."}
+def range_text(traits):
+    """The numbers that a field takes, as interval or bound."""
+    least = traits.get("at_least", traits.get("above"))
+    most = traits.get("at_most", traits.get("below"))
+    if least is not None and most is not None:
+        return f"In {'[' if 'at_least' in traits else '('}{least}, {most}{']' if 'at_most' in traits else ')'}."
+    if least is not None:
+        return f"At least {least}." if "at_least" in traits else f"Above {least}."
+    if most is not None:
+        return f"At most {most}." if "at_most" in traits else f"Below {most}."
+    return ""
 
 
 def traits_text(types, owner, field):
     """What the traits of a field mean to who sets it."""
     rate = "is_rate" in field.traits
-    words = [RANGES["POSITIVE" if rate else field.traits["range"]]] if rate or "range" in field.traits else []
+    words = [text] if (text := range_text({"above": "0"} if rate else field.traits)) else []
     if "moves_every_row" in field.traits:
         words.append("Not for tables that grow: it moves every row at each step.")
     if rate or field.traits.get("may_change") == "true":

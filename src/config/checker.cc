@@ -18,24 +18,8 @@ std::string Checker::Field(std::string_view path) {
   return std::string(last.substr(0, last.find('[')));
 }
 
-void Checker::Ranges(const std::string& path, const google::protobuf::Message& message) {
-  for (const OutOfRange& wrong : FindOutOfRange(message)) {
-    const std::string where = path + "." + wrong.path;
-    switch (wrong.range) {
-      case FieldTraits::POSITIVE:
-        wrong.is_whole ? AtLeast(where, static_cast<int64_t>(wrong.value), int64_t{1}) : Positive(where, wrong.value);
-        break;
-      case FieldTraits::NOT_NEGATIVE:
-        wrong.is_whole ? AtLeast(where, static_cast<int64_t>(wrong.value), int64_t{0})
-                       : NotNegative(where, wrong.value);
-        break;
-      case FieldTraits::NOT_ABOVE_ZERO:
-        Error(where, Field(where) + " must not be above 0, not " + Number(wrong.value));
-        break;
-      case FieldTraits::BELOW_ONE: Within(where, wrong.value, 0, 1, false); break;
-      case FieldTraits::ANY: break;
-    }
-  }
+void Checker::Ranges(const google::protobuf::Message& message) {
+  for (const OutOfRange& wrong : FindOutOfRange(message)) Error(wrong.path, Field(wrong.path) + " " + wrong.what);
 }
 
 std::string JoinNames(const std::vector<std::string_view>& names) {

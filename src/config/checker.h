@@ -32,9 +32,6 @@ struct DefinedName {
   std::string path;  ///< of a slot's block; empty for a layer
 };
 
-/// Threads, of workers or readers, that a job may ask for.
-inline constexpr int kMostThreads = 4096;
-
 /// What the checks of one configuration share. Paths are those of FieldPositions.
 class Checker {
  public:
@@ -56,30 +53,8 @@ class Checker {
   /// The line on which a path was written, for "first on line 7".
   int Line(std::string_view path) const { return positions_.Find(path).line; }
 
-  /// Reports a number outside its range: "batch_size must be at least 1, not 0".
-  template <class T>
-  void AtLeast(const std::string& path, T value, T least) {
-    if (!(value >= least)) Error(path, Field(path) + " must be at least " + Number(least) + ", not " + Number(value));
-  }
-  /// Reports a number that no machine could follow, before it is tried.
-  template <class T>
-  void AtMost(const std::string& path, T value, T most) {
-    if (value > most) Error(path, Field(path) + " must be at most " + Number(most) + ", not " + Number(value));
-  }
-  void Positive(const std::string& path, double value) {
-    if (!(value > 0) || std::isinf(value)) Error(path, Field(path) + " must be above 0, not " + Number(value));
-  }
-  void NotNegative(const std::string& path, double value) {
-    if (!(value >= 0) || std::isinf(value)) Error(path, Field(path) + " must not be negative, not " + Number(value));
-  }
-  /// [low, high) or [low, high].
-  void Within(const std::string& path, double value, double low, double high, bool with_high) {
-    if (value >= low && (value < high || (with_high && value == high))) return;
-    Error(path, Field(path) + " must be in [" + Number(low) + ", " + Number(high) + (with_high ? "]" : ")") + ", not " +
-                    Number(value));
-  }
-  /// Reports the numbers of the message at `path`, and of those below it, that its schema does not allow.
-  void Ranges(const std::string& path, const google::protobuf::Message& message);
+  /// Reports the numbers of a configuration that its schema does not allow: "batch_size must be at least 1, not 0".
+  void Ranges(const google::protobuf::Message& message);
 
   template <class T>
   static std::string Number(T value) {

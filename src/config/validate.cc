@@ -64,7 +64,6 @@ void CheckGrouping(const TrainerDesc& desc, Checker& check) {
         "every line has a value in every sparse slot, so that no two merge: for lines that say \"1 0\" where they "
         "have none set data_desc.zeros: DROP, for lines that say \"0\" data_desc.empty_slot: ALLOW");
   }
-  check.AtLeast("dataset.merge_size", dataset.merge_size(), 0);
   if (dataset.has_merge_size() && !dataset.merge_by_lineid()) {
     check.Error("dataset.merge_size", "merge_size says nothing without merge_by_lineid: true");
   }
@@ -76,8 +75,6 @@ void CheckGrouping(const TrainerDesc& desc, Checker& check) {
   if (joins && !dataset.enable_pv_merge()) {
     check.Error("dataset.phases[0]", "JOIN hands out page views: set enable_pv_merge");
   }
-  check.AtLeast("data_desc.pv_batch_size", feed.pv_batch_size(), 1);
-  check.AtMost("data_desc.pv_batch_size", feed.pv_batch_size(), 1 << 24);
   // Paddle writes the default of 32 into every file.
   if (feed.pv_batch_size() != 32 && !joins) {
     check.Error("data_desc.pv_batch_size", "page views are handed out in the phase JOIN: dataset { phases: JOIN }");
@@ -85,10 +82,6 @@ void CheckGrouping(const TrainerDesc& desc, Checker& check) {
   if (dataset.shuffle_by_uid() && feed.multi_slot_desc().uid_slot().empty()) {
     check.Error("dataset.shuffle_by_uid", "shuffle_by_uid needs data_desc.multi_slot_desc.uid_slot");
   }
-  if (dataset.sample_rate() == 0) {
-    check.Error("dataset.sample_rate", "sample_rate is above 0, or nothing would be read");
-  }
-  check.Within("dataset.sample_rate", dataset.sample_rate(), 0, 1, true);
   if (feed.parse_logkey() && feed.parse_ins_id()) {
     check.Warning("data_desc.parse_logkey", "the log key names the instance; what parse_ins_id reads is dropped");
   }
@@ -118,10 +111,6 @@ void CheckGrouping(const TrainerDesc& desc, Checker& check) {
 void CheckDataset(const TrainerDesc& desc, Checker& check) {
   const DatasetDesc& dataset = desc.dataset();
   CheckKnown(check, "dataset.class_name", "dataset", dataset.class_name(), check.known().datasets);
-  if (dataset.has_queue_num()) check.AtLeast("dataset.queue_num", dataset.queue_num(), 1);
-  check.AtMost("dataset.queue_num", dataset.queue_num(), kMostThreads);
-  if (dataset.has_prefetch_batches()) check.AtLeast("dataset.prefetch_batches", dataset.prefetch_batches(), 1);
-  check.AtMost("dataset.prefetch_batches", dataset.prefetch_batches(), 1 << 20);
   const bool is_binary = dataset.class_name() == "FileInstantDataset";
   if (is_binary && dataset.has_prefetch_batches()) {
     check.Error("dataset.prefetch_batches",
@@ -147,7 +136,6 @@ void CheckDataset(const TrainerDesc& desc, Checker& check) {
 }
 
 void CheckFetch(const FetchConfig& fetch, Checker& check) {
-  check.AtLeast("fetch_config.print_period", fetch.print_period(), 0);
   const int names = fetch.fetch_var_names_size();
   const int formats = fetch.fetch_var_str_format_size();
   if (formats > 0 && formats != names) {
@@ -175,13 +163,9 @@ void CheckEval(const TrainerDesc& desc, Checker& check) {
   if (eval.filelist_size() == 0) {
     check.Missing("eval", "filelist", "eval has no filelist: which files are to be evaluated?");
   }
-  check.AtLeast<int64_t>("eval.every_steps", eval.every_steps(), 0);
-  check.AtLeast("eval.every_epochs", eval.every_epochs(), 0);
   if (!eval.has_early_stopping()) return;
   const EvalDesc::EarlyStopping& stopping = eval.early_stopping();
   CheckMetricName(desc, "eval.early_stopping.metric", stopping.metric(), check);
-  check.AtLeast("eval.early_stopping.patience", stopping.patience(), 1);
-  check.NotNegative("eval.early_stopping.min_delta", stopping.min_delta());
   if (eval.every_steps() == 0 && eval.every_epochs() == 0) {
     check.Error("eval.early_stopping",
                 "without every_steps and every_epochs there is one evaluation, at the end: too late "
@@ -191,10 +175,6 @@ void CheckEval(const TrainerDesc& desc, Checker& check) {
 
 void CheckCheckpoint(const TrainerDesc& desc, Checker& check) {
   const CheckpointDesc& checkpoint = desc.checkpoint();
-  check.AtLeast<int64_t>("checkpoint.every_steps", checkpoint.every_steps(), 0);
-  check.AtLeast("checkpoint.every_epochs", checkpoint.every_epochs(), 0);
-  check.NotNegative("checkpoint.every_minutes", checkpoint.every_minutes());
-  check.AtLeast("checkpoint.keep", checkpoint.keep(), 1);
   if (checkpoint.keep_best().empty()) return;
   CheckMetricName(desc, "checkpoint.keep_best", checkpoint.keep_best(), check);
   if (!desc.has_eval()) {
@@ -217,9 +197,6 @@ void CheckImportance(const TrainerDesc& desc, const std::vector<DefinedName>& sl
   if (importance.slots_size() + importance.group_size() == 0) {
     check.Missing(path, "slots", "which slots? feature_importance { slots: \"C1..C26\" }");
   }
-  check.AtLeast(path + ".repeats", importance.repeats(), 1);
-  check.AtMost(path + ".repeats", importance.repeats(), 10000);
-  check.AtLeast<int64_t>(path + ".candidate_size", importance.candidate_size(), 0);
   CheckMetricName(desc, path + ".metric", importance.metric(), check);
   std::vector<std::string> names;
   for (const DefinedName& slot : slots) {
@@ -283,7 +260,6 @@ void CheckIncremental(const TrainerDesc& desc, Checker& check) {
                       std::to_string(check.Line("incremental.pass[" + std::to_string(earlier->second) + "].name")));
     }
   }
-  check.AtLeast("incremental.save_interval", incremental.save_interval(), 0);
   if (incremental.save_interval() == 0 && !incremental.save_command().empty()) {
     check.Error("incremental.save_command", "with save_interval: 0 no model is saved that a command could be run on");
   }
@@ -293,15 +269,11 @@ void CheckIncremental(const TrainerDesc& desc, Checker& check) {
 }
 
 void CheckOutput(const OutputDesc& output, Checker& check) {
-  check.AtLeast<int64_t>("output.trace_first_batch", output.trace_first_batch(), 0);
-  check.AtLeast<int64_t>("output.trace_batches", output.trace_batches(), 1);
-  check.AtMost<int64_t>("output.trace_batches", output.trace_batches(), 1 << 20);
   if (output.has_dir() && output.dir().empty()) check.Error("output.dir", "the name of the folder is empty");
   for (int i = 0; i < output.export__size(); ++i) {
     const std::string where = "output.export[" + std::to_string(i) + "]";
     const ExportDesc& wanted = output.export_(i);
     if (!wanted.has_format()) check.Missing(where, "format", "an export needs a format: PADDLE or ONNX");
-    if (wanted.has_vocabulary()) check.AtLeast<int64_t>(where + ".vocabulary", wanted.vocabulary(), 1);
     if (wanted.has_dir() && wanted.dir().empty()) check.Error(where + ".dir", "the name of the folder is empty");
   }
 }
@@ -318,11 +290,6 @@ void CheckDump(const TrainerDesc& desc, Checker& check) {
   if (folder.starts_with("hdfs:") || folder.starts_with("afs:")) {
     check.Error("dump_fields_path", "dumps are written on this machine; upload the folder after the run");
   }
-  check.AtLeast("dump_file_num", desc.dump_file_num(), 1);
-  check.AtMost("dump_file_num", desc.dump_file_num(), kMostThreads);
-  check.AtLeast("dump_interval", desc.dump_interval(), 1);
-  check.AtLeast("dump_num_decimals", desc.dump_num_decimals(), 0);
-  check.AtMost("dump_num_decimals", desc.dump_num_decimals(), 50);
   if (desc.dump_fields_mode() != "w" && desc.dump_fields_mode() != "a") {
     check.Error("dump_fields_mode",
                 "dump_fields_mode is \"w\" (anew) or \"a\" (append), not \"" + desc.dump_fields_mode() + "\"");
@@ -339,8 +306,6 @@ void CheckSection(const TrainerDesc& desc, int number, std::set<std::string>* ha
   const SectionWorkerParameter& param = desc.section_param();
   const SectionConfig& section = param.section_config(number);
   const std::string path = "section_param.section_config[" + std::to_string(number) + "]";
-  check.AtLeast(path + ".concurrency", section.concurrency(), 1);
-  check.AtMost(path + ".concurrency", section.concurrency(), kMostThreads);
   if (section.place() != SectionConfig::CPUPlace) check.Error(path + ".place", "sections run on processors: CPUPlace");
   if (section.has_program_desc()) {
     check.Error(path + ".program_desc",
@@ -383,11 +348,6 @@ void CheckPipeline(const TrainerDesc& desc, const std::vector<DefinedName>& slot
   std::set<std::string> handed_on;
   for (const DefinedName& slot : slots) handed_on.insert(slot.name);
   for (int i = 0; i < param.section_config_size(); ++i) CheckSection(desc, i, &handed_on, check);
-  check.AtLeast("section_param.queue_size", param.queue_size(), 1);
-  check.AtLeast<int64_t>("section_param.sync_steps", param.sync_steps(), 1);
-  check.AtLeast("section_param.start_cpu_core_id", param.start_cpu_core_id(), 0);
-  if (param.has_num_microbatches()) check.AtLeast("section_param.num_microbatches", param.num_microbatches(), 1);
-  check.AtMost("section_param.num_microbatches", param.num_microbatches(), kMostThreads);
   if (param.schedule_mode() != 0 && param.schedule_mode() != 1) {
     check.Error("section_param.schedule_mode",
                 "schedule_mode is 0 (F-then-B) or 1 (1F1B), not " + std::to_string(param.schedule_mode()));
@@ -474,11 +434,9 @@ void CheckOutputFolder(const TrainerDesc& desc, const FieldPositions& positions,
 void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool needs_model,
                          const FieldPositions& positions, Diagnostics* diagnostics) {
   Checker check(known, positions, diagnostics);
+  check.Ranges(desc);
   CheckKnown(check, "class_name", "trainer", desc.class_name(), known.trainers);
   CheckKnown(check, "device_worker_name", "device worker", desc.device_worker_name(), known.device_workers);
-  check.AtLeast("thread_num", desc.thread_num(), 1);
-  check.AtMost("thread_num", desc.thread_num(), kMostThreads);
-  check.AtLeast("epochs", desc.epochs(), 1);
   CheckIncremental(desc, check);
   const bool feeds_itself = FeedsItself(desc);
   if (feeds_itself) CheckReaderProgram(desc, check);

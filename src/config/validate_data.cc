@@ -5,7 +5,6 @@
 #include "config/checker.h"
 #include "config/feed_names.h"
 #include "config/file_list.h"
-#include "core/line_blocks.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -109,8 +108,6 @@ std::vector<DefinedName> CheckSlots(const MultiSlotDesc& desc, Checker& check) {
 
 void CheckBadLines(const BadLinePolicy& policy, Checker& check) {
   const std::string path = "data_desc.bad_lines.";
-  check.AtLeast<int64_t>(path + "max_lines", policy.max_lines(), 0);
-  check.Within(path + "max_fraction", policy.max_fraction(), 0, 1, true);
   if (policy.has_quarantine_path() && policy.action() != BadLinePolicy::QUARANTINE) {
     check.Error(path + "quarantine_path", "nothing is written there unless action: QUARANTINE");
   }
@@ -199,17 +196,6 @@ std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check) 
     check.Error("data_desc.attrs[0]",
                 "attrs are for the data feed of a plugin (data_desc.name); MultiSlot text has none");
   }
-  if (feed.batch_size() < 1) {
-    check.Error("data_desc.batch_size",
-                "Batch size " + std::to_string(feed.batch_size()) + " is illegal. It must be at least 1");
-  }
-  check.AtMost("data_desc.batch_size", feed.batch_size(), 1 << 24);
-  if (feed.has_thread_num()) check.AtLeast("data_desc.thread_num", feed.thread_num(), 1);
-  check.AtMost("data_desc.thread_num", feed.thread_num(), kMostThreads);
-  check.NotNegative("data_desc.pipe_timeout_seconds", feed.pipe_timeout_seconds());
-  check.AtLeast("data_desc.pipe_retries", feed.pipe_retries(), 0);
-  check.AtLeast<int64_t>("data_desc.max_line_bytes", feed.max_line_bytes(), LineLimit::kLeast);
-  check.AtMost<int64_t>("data_desc.max_line_bytes", feed.max_line_bytes(), LineLimit::kMost);
   CheckBadLines(feed.bad_lines(), check);
   CheckInputCommands(feed, check);
   if (feed.multi_slot_desc().slots_size() == 0) {

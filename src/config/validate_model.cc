@@ -76,12 +76,7 @@ class ModelCheck {
     }
     if (!table.has_dim()) {
       check_.Missing(path, "dim", "a table needs a dim, the floats in a row: dim: 16");
-    } else {
-      check_.AtLeast(path + ".dim", table.dim(), 1);
     }
-    if (table.has_vocabulary()) check_.AtLeast<int64_t>(path + ".vocabulary", table.vocabulary(), 1);
-    check_.AtLeast<int64_t>(path + ".initial_rows", table.initial_rows(), 1);
-    check_.AtLeast<int64_t>(path + ".padding_idx", table.padding_idx(), -1);
     if (table.has_vocabulary() && table.padding_idx() >= table.vocabulary()) {
       check_.Error(path + ".padding_idx", "padding_idx " + std::to_string(table.padding_idx()) +
                                               " lies outside of the table; its ids are 0 to " +
@@ -126,8 +121,6 @@ class ModelCheck {
     if (init.kind_case() == Initializer::KIND_NOT_SET) {
       check_.Error(path, "an initializer needs " + OneofNames<Initializer>("kind"));
     }
-    if (init.has_uniform()) check_.NotNegative(path + ".uniform", init.uniform());
-    if (init.has_normal()) check_.NotNegative(path + ".normal", init.normal());
     if (init.kind_case() == Initializer::kXavier && !init.xavier()) {
       check_.Error(path + ".xavier", "xavier: false says not how to start; choose another initializer");
     }
@@ -142,10 +135,7 @@ class ModelCheck {
       case LayerDesc::kFc: Fc(layer.fc(), path + ".fc"); break;
       case LayerDesc::kConcat: Inputs(layer.concat().in(), path + ".concat", 1); break;
       case LayerDesc::kFm: Fm(layer.fm(), path + ".fm"); break;
-      case LayerDesc::kCross:
-        Input(layer.cross().in(), path + ".cross");
-        check_.AtLeast(path + ".cross.layers", layer.cross().layers(), 1);
-        break;
+      case LayerDesc::kCross: Input(layer.cross().in(), path + ".cross"); break;
       case LayerDesc::kAdd: Inputs(layer.add().in(), path + ".add", 2); break;
       case LayerDesc::kReduceSum: Input(layer.reduce_sum().in(), path + ".reduce_sum"); break;
       case LayerDesc::kActivation:
@@ -155,10 +145,7 @@ class ModelCheck {
                          "an activation layer needs act: RELU, SIGMOID, TANH or SOFTMAX");
         }
         break;
-      case LayerDesc::kDropout:
-        Input(layer.dropout().in(), path + ".dropout");
-        check_.Within(path + ".dropout.prob", layer.dropout().prob(), 0, 1, false);
-        break;
+      case LayerDesc::kDropout: Input(layer.dropout().in(), path + ".dropout"); break;
       case LayerDesc::kOp:
         if (layer.op().type().empty()) {
           check_.Missing(path + ".op", "type", "an op layer needs a type, the name of an operator");
@@ -227,7 +214,6 @@ class ModelCheck {
     Inputs(layer.in(), path, 1);
     if (layer.units_size() == 0)
       check_.Missing(path, "units", "an fc layer needs units, its number of outputs: units: 64");
-    for (int i = 0; i < layer.units_size(); ++i) check_.AtLeast(ElementPath(path + ".units", i), layer.units(i), 1);
     if (layer.has_init()) Initial(layer.init(), path + ".init");
     if (layer.has_bias_init()) Initial(layer.bias_init(), path + ".bias_init");
     if (layer.has_bias_init() && !layer.bias()) {
@@ -236,7 +222,6 @@ class ModelCheck {
   }
 
   void Fm(const FmLayer& layer, const std::string& path) {
-    if (layer.has_dim()) check_.AtLeast(path + ".dim", layer.dim(), 1);
     const DefinedName* in = Input(layer.in(), path);
     if (in != nullptr && !in->is_embedding && !layer.has_dim()) {
       check_.Error(path + ".in", "\"" + layer.in() + "\" is no embedding layer, so say the floats per slot: dim: ...");
@@ -324,17 +309,13 @@ class ModelCheck {
                                              LossDesc::Kind_Name(loss.kind()) + " reads a class (type: \"uint64\")");
       }
     }
-    check_.NotNegative("model.loss.l2", loss.l2());
   }
 
   void Metric(const MetricDesc& metric, const std::string& path) {
     if (!metric.has_kind()) check_.Missing(path, "kind", "a metric needs a kind: metric { kind: AUC }");
     if (!metric.label().empty()) Slot(metric.label(), path + ".label");
-    if (metric.has_max_rows()) {
-      check_.Positive(path + ".max_rows", static_cast<double>(metric.max_rows()));
-      if (metric.has_kind() && metric.kind() != MetricDesc::GAUC) {
-        check_.Error(path + ".max_rows", MetricDesc::Kind_Name(metric.kind()) + " keeps no rows; GAUC does");
-      }
+    if (metric.has_max_rows() && metric.has_kind() && metric.kind() != MetricDesc::GAUC) {
+      check_.Error(path + ".max_rows", MetricDesc::Kind_Name(metric.kind()) + " keeps no rows; GAUC does");
     }
     if (metric.group().empty()) {
       if (metric.kind() == MetricDesc::GAUC && metric.has_kind()) {

@@ -1,5 +1,7 @@
 #include "config/validate_optimizer.h"
 
+#include <cmath>
+
 #include "model.pb.h"
 #include "program/oneof_names.h"
 #include "program/optimizer_rule.h"
@@ -33,8 +35,8 @@ void CheckClip(const GradientClip& clip, const std::string& path, Checker& check
       if (clip.has_min_value() && clip.min_value() > clip.value()) {
         check.Error(path + ".min_value", "must not be above value, " + std::to_string(clip.value()) + "; " +
                                              std::to_string(clip.min_value()));
-      } else if (!clip.has_min_value()) {
-        check.Positive(path + ".value", clip.value());
+      } else if (!clip.has_min_value() && (!(clip.value() > 0) || std::isinf(clip.value()))) {
+        check.Error(path + ".value", "value must be above 0, not " + Checker::Number(clip.value()));
       }
       return;
     case GradientClip::KIND_NOT_SET:
@@ -52,7 +54,6 @@ void CheckOptimizer(const OptimizerDesc& optimizer, const std::string& path, Che
     check.Error(path, "an optimizer needs a rule: " + OneofNames<OptimizerDesc>("rule") +
                           ", as in optimizer { adagrad { lr: 0.01 } }");
   }
-  check.Ranges(path, optimizer);
   if (optimizer.has_clip()) CheckClip(optimizer.clip(), path + ".clip", check);
   if (optimizer.has_schedule()) CheckSchedule(optimizer.schedule(), path + ".schedule", check);
 }

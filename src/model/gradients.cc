@@ -113,7 +113,7 @@ void CheckGradientSettings(Lowering& lowering, const std::string& where, const R
                            const GradientClip* clip) {
   const auto check = [&](const std::string& field, const google::protobuf::Message& message) {
     for (const OutOfRange& wrong : FindOutOfRange(message)) {
-      lowering.Problem(where, field + ": " + wrong.Where() + " " + wrong.What());
+      lowering.Problem(where, field + ": " + wrong.Where() + " " + wrong.what);
     }
   };
   check("regularization", regularization);

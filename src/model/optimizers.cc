@@ -20,7 +20,7 @@ using google::protobuf::Message;
 void CheckOptimizer(Lowering& lowering, const std::string& where, const OptimizerDesc& optimizer) {
   if (const FieldDescriptor* rule = RuleOf(optimizer)) {
     for (const OutOfRange& wrong : FindOutOfRange(SettingsOf(optimizer))) {
-      lowering.Problem(where, rule->name() + ": " + wrong.Where() + ": " + wrong.What());
+      lowering.Problem(where, rule->name() + ": " + wrong.Where() + ": " + wrong.what);
     }
   }
   CheckGradientSettings(lowering, where, optimizer.regularization(),

@@ -1,7 +1,10 @@
 #include "program/field_traits.h"
 
 #include <google/protobuf/message.h>
+#include <google/protobuf/text_format.h>
 
+#include <array>
+#include <charconv>
 #include <cmath>
 
 namespace millrace {
@@ -10,48 +13,72 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-bool Fits(FieldTraits::Range range, double value) {
-  switch (range) {
-    case FieldTraits::ANY: return true;
-    case FieldTraits::POSITIVE: return value > 0 && std::isfinite(value);
-    case FieldTraits::NOT_NEGATIVE: return value >= 0 && std::isfinite(value);
-    case FieldTraits::NOT_ABOVE_ZERO: return value <= 0 && std::isfinite(value);
-    case FieldTraits::BELOW_ONE: return value >= 0 && value < 1;
-  }
-  return true;
+bool HasLeast(const FieldTraits& range) { return range.has_above() || range.has_at_least(); }
+bool HasMost(const FieldTraits& range) { return range.has_below() || range.has_at_most(); }
+
+bool IsEnough(const FieldTraits& range, double value) {
+  return !(range.has_above() && value <= range.above()) && !(range.has_at_least() && value < range.at_least());
 }
 
-bool IsWhole(const FieldDescriptor& field) { return field.cpp_type() == FieldDescriptor::CPPTYPE_INT64; }
+bool Fits(const FieldTraits& range, double value) {
+  return std::isfinite(value) && IsEnough(range, value) && !(range.has_below() && value >= range.below()) &&
+         !(range.has_at_most() && value > range.at_most());
+}
 
-/// The number of a field; `index` -1: it is not repeated.
-double NumberOf(const Message& message, const FieldDescriptor& field, int index) {
-  const auto& reflection = *message.GetReflection();
-  if (IsWhole(field)) {
-    return static_cast<double>(index < 0 ? reflection.GetInt64(message, &field)
-                                         : reflection.GetRepeatedInt64(message, &field, index));
+/// A bound as schemas have it: "1048576", "0.5".
+std::string Bound(double value) {
+  std::array<char, 400> text;
+  return {text.data(), std::to_chars(text.begin(), text.end(), value, std::chars_format::fixed).ptr};
+}
+
+/// "must be in [0, 1)"; of whole numbers the bound that `value` is beyond: "must be at most 50".
+std::string Rule(const FieldTraits& range, double value, bool is_whole) {
+  const std::string least = Bound(range.has_above() ? range.above() : range.at_least());
+  const std::string most = Bound(range.has_below() ? range.below() : range.at_most());
+  if (HasLeast(range) && HasMost(range) && !is_whole) {
+    return "must be in " + std::string(range.has_above() ? "(" : "[") + least + ", " + most +
+           (range.has_below() ? ")" : "]");
   }
-  return static_cast<double>(index < 0 ? reflection.GetFloat(message, &field)
-                                       : reflection.GetRepeatedFloat(message, &field, index));
+  if (HasLeast(range) && !(HasMost(range) && IsEnough(range, value))) {
+    if (range.has_above()) return "must be above " + least;
+    return least == "0" && !is_whole ? "must not be negative" : "must be at least " + least;
+  }
+  if (range.has_below()) return "must be below " + most;
+  return most == "0" && !is_whole ? "must not be above 0" : "must be at most " + most;
+}
+
+/// Checks the number at `index` of a field, -1 where it is no list.
+void CheckNumber(const Message& message, const FieldDescriptor& field, const FieldTraits& range, int index,
+                 const std::string& path, std::vector<OutOfRange>* found) {
+  std::string text;
+  google::protobuf::TextFormat::PrintFieldValueToString(message, &field, index, &text);
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  if (Fits(range, value)) return;
+  const bool is_whole =
+      field.cpp_type() != FieldDescriptor::CPPTYPE_FLOAT && field.cpp_type() != FieldDescriptor::CPPTYPE_DOUBLE;
+  found->push_back({path, Rule(range, value, is_whole) + ", not " + text});
 }
 
 void AddOutOfRange(const Message& message, const std::string& path, std::vector<OutOfRange>* found) {
+  const auto& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
-  message.GetReflection()->ListFields(message, &fields);
+  reflection.ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
-    const std::string name = path + field->name();
-    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      if (!field->is_repeated()) AddOutOfRange(message.GetReflection()->GetMessage(message, field), name + ".", found);
-      continue;
+    const FieldTraits range = TraitsOf(*field);
+    const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    if (!is_message && !HasLeast(range) && !HasMost(range)) continue;
+    const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      const std::string at = path + field->name() + (field->is_repeated() ? "[" + std::to_string(i) + "]" : "");
+      if (!is_message) {
+        CheckNumber(message, *field, range, field->is_repeated() ? i : -1, at, found);
+      } else {
+        AddOutOfRange(field->is_repeated() ? reflection.GetRepeatedMessage(message, field, i)
+                                           : reflection.GetMessage(message, field),
+                      at + ".", found);
+      }
     }
-    const FieldTraits::Range range = TraitsOf(*field).range();
-    if (range == FieldTraits::ANY) continue;
-    const auto check = [&](const std::string& where, int index) {
-      const double value = NumberOf(message, *field, index);
-      if (!Fits(range, value)) found->push_back({where, range, IsWhole(*field), value});
-    };
-    if (!field->is_repeated()) check(name, -1);
-    const int count = field->is_repeated() ? message.GetReflection()->FieldSize(message, field) : 0;
-    for (int i = 0; i < count; ++i) check(name + "[" + std::to_string(i) + "]", i);
   }
 }
 
@@ -60,7 +87,7 @@ void AddOutOfRange(const Message& message, const std::string& path, std::vector<
 FieldTraits TraitsOf(const FieldDescriptor& field) {
   FieldTraits traits = field.options().GetExtension(field_traits);
   if (traits.is_rate()) {
-    traits.set_range(FieldTraits::POSITIVE);
+    traits.set_above(0);
     traits.set_may_change(true);
   }
   return traits;
@@ -72,20 +99,6 @@ std::string OutOfRange::Where() const {
     where += c == '.' ? std::string(": ") : std::string(1, c);
   }
   return where;
-}
-
-std::string OutOfRange::What() const {
-  const auto text = [this] {
-    switch (range) {
-      case FieldTraits::POSITIVE: return "must be positive; ";
-      case FieldTraits::NOT_NEGATIVE: return "must not be negative; ";
-      case FieldTraits::NOT_ABOVE_ZERO: return "must not be above 0; ";
-      case FieldTraits::BELOW_ONE: return "must be in [0, 1); ";
-      case FieldTraits::ANY: break;
-    }
-    return "";
-  };
-  return text() + std::to_string(value);
 }
 
 std::vector<OutOfRange> FindOutOfRange(const Message& message) {

@@ -92,7 +92,7 @@ double LearningRateAt(const LearningRateSchedule& schedule, double base, int64_t
 Status ValidateSchedule(const LearningRateSchedule& schedule) {
   std::string problems;
   if (schedule.has_piecewise()) CheckPiecewise(schedule.piecewise(), problems);
-  for (const OutOfRange& wrong : FindOutOfRange(schedule)) problems += "\n" + wrong.Where() + " " + wrong.What();
+  for (const OutOfRange& wrong : FindOutOfRange(schedule)) problems += "\n" + wrong.Where() + " " + wrong.what;
   if (schedule.has_linear_warmup() && schedule.warmup_steps() > 0) {
     problems += "\nlinear_warmup: there is a warm-up already, warmup_steps";
   }

@@ -180,7 +180,7 @@ TEST_F(ReaderTest, ReportsSyntaxMeaningFilesAndAssignmentsTogether) {
   const std::string report = Failure();
   EXPECT_THAT(report, HasSubstr("TrainerDesc has no field \"epoch\"; did you mean \"epochs\"?"));
   EXPECT_THAT(report, HasSubstr("epochs must be at least 1, not 0"));
-  EXPECT_THAT(report, HasSubstr("--set #1:1:22: error: Batch size 0 is illegal."));
+  EXPECT_THAT(report, HasSubstr("--set #1:1:22: error: batch_size must be at least 1, not 0"));
   EXPECT_THAT(report,
               HasSubstr("--set #2:1:1: error: TrainerDesc has no field \"thread\"; did you mean \"thread_num\"?"));
   EXPECT_THAT(report, HasSubstr("job.prototxt:2:11: error: no file \"part-0\""));

@@ -112,9 +112,9 @@ TEST(ModelMistakesOfTheEndTest, LossMetricsAndOptimizers) {
   ASSERT_FALSE(model.ok());
   EXPECT_EQ(model.status().message(),
             "optimizer: missing; add for example optimizer { adagrad { lr: 0.01 } } to the model\n"
-            "table \"t\": optimizer: adam: lr: must be positive; 0.000000\n"
-            "table \"t\": optimizer: adam: beta1: must be in [0, 1); 1.000000\n"
-            "table \"t\": optimizer: schedule: cosine: decay_steps must be positive; 0.000000\n"
+            "table \"t\": optimizer: adam: lr: must be above 0, not 0\n"
+            "table \"t\": optimizer: adam: beta1: must be in [0, 1), not 1\n"
+            "table \"t\": optimizer: schedule: cosine: decay_steps must be at least 1, not 0\n"
             "loss: l2: must not be negative; -1.000000\n"
             "loss: in: no layer or slot \"z\"\n"
             "loss: label: slot \"C1\" must have one value an instance; set is_dense: true and shape: [-1, 1]\n"

@@ -76,7 +76,8 @@ TEST(OptimizerRules, HaveOneRateAndNoSettingThatIsReadAndIgnored) {
                                       [&](const StateInfo& state) { return state.start == field->name(); });
       EXPECT_TRUE(traits.is_rate() || starts || op.FindAttr(attribute) != nullptr)
           << where << " reaches neither an attribute of the operator nor a state";
-      EXPECT_EQ(field->cpp_type() == FieldDescriptor::CPPTYPE_FLOAT, traits.range() != FieldTraits::ANY)
+      EXPECT_EQ(field->cpp_type() == FieldDescriptor::CPPTYPE_FLOAT,
+                traits.has_above() || traits.has_at_least() || traits.has_at_most())
           << where << ": numbers have a range";
     }
     EXPECT_EQ(rates, 1) << rule->name();
@@ -107,15 +108,15 @@ TEST(OptimizerRules, EveryNumberOutOfRangeIsFound) {
   optimizer.mutable_clip()->set_norm(std::numeric_limits<float>::infinity());
   std::vector<std::string> found;
   for (const OutOfRange& wrong : FindOutOfRange(optimizer)) {
-    found.push_back(wrong.path + (wrong.is_whole ? " (whole) | " : " | ") + wrong.Where() + " " + wrong.What());
+    found.push_back(wrong.path + " | " + wrong.Where() + " " + wrong.what);
   }
-  EXPECT_THAT(found, testing::ElementsAre(
-                         "ftrl.alpha | ftrl: alpha must be positive; 0.000000",
-                         "ftrl.l1 | ftrl: l1 must not be negative; -1.000000",
-                         "ftrl.lr_power | ftrl: lr_power must not be above 0; 0.500000",
-                         "schedule.warmup_steps (whole) | schedule: warmup_steps must not be negative; -3.000000",
-                         "schedule.piecewise.rates[1] | schedule: piecewise: rates must not be negative; -0.500000",
-                         "clip.norm | clip: norm must be positive; inf"));
+  EXPECT_THAT(found,
+              testing::ElementsAre(
+                  "ftrl.alpha | ftrl: alpha must be above 0, not 0", "ftrl.l1 | ftrl: l1 must not be negative, not -1",
+                  "ftrl.lr_power | ftrl: lr_power must not be above 0, not 0.5",
+                  "schedule.warmup_steps | schedule: warmup_steps must be at least 0, not -3",
+                  "schedule.piecewise.rates[1] | schedule: piecewise: rates must not be negative, not -0.5",
+                  "clip.norm | clip: norm must be above 0, not inf"));
 }
 
 }  // namespace

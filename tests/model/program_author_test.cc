@@ -307,13 +307,13 @@ TEST(ProgramAuthorTest, WhatCannotBeDoneToGradientsIsSaid) {
   };
   constexpr Wrong kWrong[] = {
       {"sgd {} clip {}", "optimizer: clip: needs value, norm or global_norm, as in clip { norm: 5 }"},
-      {"sgd {} clip { norm: 0 }", "optimizer: clip: norm must be positive; 0.000000"},
-      {"sgd {} clip { global_norm: -1 }", "optimizer: clip: global_norm must be positive; -1.000000"},
+      {"sgd {} clip { norm: 0 }", "optimizer: clip: norm must be above 0, not 0"},
+      {"sgd {} clip { global_norm: -1 }", "optimizer: clip: global_norm must be above 0, not -1"},
       {"sgd {} clip { value: 1 min_value: 2 }", "optimizer: clip: value must not be below min_value; 1.000000"},
-      {"sgd {} regularization { l1: -1 }", "optimizer: regularization: l1 must not be negative; -1.000000"},
-      {"rmsprop { momentum: 1 }", "optimizer: rmsprop: momentum: must be in [0, 1); 1.000000"},
-      {"decayed_adagrad { decay: 2 }", "optimizer: decayed_adagrad: decay: must be in [0, 1); 2.000000"},
-      {"lars_momentum { coefficient: 0 }", "optimizer: lars_momentum: coefficient: must be positive; 0.000000"}};
+      {"sgd {} regularization { l1: -1 }", "optimizer: regularization: l1 must not be negative, not -1"},
+      {"rmsprop { momentum: 1 }", "optimizer: rmsprop: momentum: must be in [0, 1), not 1"},
+      {"decayed_adagrad { decay: 2 }", "optimizer: decayed_adagrad: decay: must be in [0, 1), not 2"},
+      {"lars_momentum { coefficient: 0 }", "optimizer: lars_momentum: coefficient: must be above 0, not 0"}};
   const auto author = NewAuthor();
   AuthorMean(*author);
   for (const Wrong& mistake : kWrong) {
@@ -353,7 +353,7 @@ TEST(ProgramAuthorTest, AFailedMinimizeLeavesTheProgramsAsTheyWere) {
   const std::string main = author->main().SerializeAsString();
   const std::string startup = author->startup().SerializeAsString();
   EXPECT_EQ(author->Minimize("loss", FromText<OptimizerDesc>("sgd { lr: -1 }")).status().message(),
-            "optimizer: sgd: lr: must be positive; -1.000000");
+            "optimizer: sgd: lr: must be above 0, not -1");
   EXPECT_EQ(author->Minimize("xw", FromText<OptimizerDesc>("sgd {}")).status().message(),
             "minimize: the loss must be one float; \"xw\" is [-1, 1]; take its mean first");
   EXPECT_EQ(author->Minimize("los", FromText<OptimizerDesc>("sgd {}")).status().message(),

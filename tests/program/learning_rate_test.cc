@@ -81,13 +81,13 @@ TEST(LearningRateTest, EqualsTheFormulas) {
 
 TEST(LearningRateTest, ReportsEveryMistake) {
   EXPECT_EQ(ValidateSchedule(ParseSchedule("warmup_steps: -1 exponential { decay_steps: 0 decay_rate: -1 }")).message(),
-            "warmup_steps must not be negative; -1.000000\n"
-            "exponential: decay_steps must be positive; 0.000000\n"
-            "exponential: decay_rate must be positive; -1.000000");
+            "warmup_steps must be at least 0, not -1\n"
+            "exponential: decay_steps must be at least 1, not 0\n"
+            "exponential: decay_rate must be above 0, not -1");
   EXPECT_EQ(ValidateSchedule(ParseSchedule("piecewise { boundaries: 6 boundaries: 3 rates: 0.1 rates: -1 }")).message(),
             "piecewise: needs one rate more than boundaries; has 2 rates and 2 boundaries\n"
             "piecewise: boundaries must ascend; 3 follows 6\n"
-            "piecewise: rates must not be negative; -1.000000");
+            "piecewise: rates must not be negative, not -1");
 }
 
 }  // namespace

@@ -319,22 +319,22 @@ class OptimizerTest(program_test.Fresh):
         for mistake, message in [
                 (lambda: optimizer.SGD(RATE, regularization=0.1), "sgd: takes one of millrace.regularizer, not 0.1"),
                 (lambda: optimizer.SGD(RATE, grad_clip=regularizer.L2Decay(1)), "sgd: takes one of millrace.clip, not "),
-                (lambda: trained(optimizer.Ftrl(RATE, lr_power=0.5)), "ftrl: lr_power: must not be above 0; 0.5"),
+                (lambda: trained(optimizer.Ftrl(RATE, lr_power=0.5)), "ftrl: lr_power: must not be above 0, not 0.5"),
                 (lambda: optimizer.Lamb(exclude_from_weight_decay_fn="b"), "is a function of a parameter, not 'b'"),
                 (lambda: trained(optimizer.Lamb(RATE), grows=True), "lamb moves every row at each step"),
-                (lambda: trained(optimizer.Adadelta(RATE, rho=1)), r"adadelta: rho: must be in \[0, 1\); 1.0"),
+                (lambda: trained(optimizer.Adadelta(RATE, rho=1)), r"adadelta: rho: must be in \[0, 1\), not 1"),
                 (lambda: optimizer.linear_lr_warmup(RATE, 3, 0.1), "start_lr and end_lr go together"),
-                (lambda: trained(optimizer.RMSProp(RATE, rho=1.5)), r"rmsprop: decay: must be in \[0, 1\); 1.5"),
-                (lambda: trained(optimizer.Adagrad(RATE, epsilon=-1.0)), "adagrad: epsilon: must not be negative; -1"),
-                (lambda: trained(optimizer.Adadelta(RATE, epsilon=0.0)), "adadelta: epsilon: must be positive; 0"),
-                (lambda: trained(optimizer.SGD(float("inf"))), "sgd: lr: must be positive; inf"),
+                (lambda: trained(optimizer.RMSProp(RATE, rho=1.5)), r"rmsprop: decay: must be in \[0, 1\), not 1.5"),
+                (lambda: trained(optimizer.Adagrad(RATE, epsilon=-1.0)), "adagrad: epsilon: must not be negative, not -1"),
+                (lambda: trained(optimizer.Adadelta(RATE, epsilon=0.0)), "adadelta: epsilon: must be above 0, not 0"),
+                (lambda: trained(optimizer.SGD(float("inf"))), "sgd: lr: must be above 0, not inf"),
                 (lambda: trained(optimizer.RMSProp(RATE), grows=True), "rmsprop moves every row at each step"),
                 (lambda: trained(optimizer.SGD(RATE, regularization=PENALTIES["l2"]), grows=True),
                  "regularization changes every row"),
-                (lambda: trained(optimizer.SGD(RATE, grad_clip=clip.GradientClipByNorm(0))), "norm must be positive"),
+                (lambda: trained(optimizer.SGD(RATE, grad_clip=clip.GradientClipByNorm(0))), "norm must be above 0, not 0"),
                 (lambda: trained(optimizer.SGD(RATE), {"w": ParamAttr("w", gradient_clip=CLIPS["global"])}),
                  "global_norm is of all gradients"),
-                (lambda: trained(optimizer.SGD(optimizer.polynomial_decay(RATE, 0))), "decay_steps must be positive")]:
+                (lambda: trained(optimizer.SGD(optimizer.polynomial_decay(RATE, 0))), "decay_steps must be at least 1, not 0")]:
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 mistake()
 
