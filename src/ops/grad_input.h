@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/op_kernel.h"
 
@@ -16,6 +17,10 @@ class GradInput {
   /// Nothing is bound; Read must not be called.
   GradInput() = default;
   static Result<GradInput> Bind(const KernelContext& context, std::string_view parameter);
+  /// Not bound() when the operator does not have the input.
+  static Result<GradInput> BindOptional(const KernelContext& context, std::string_view parameter);
+  /// One for each variable of a list; those that are "@EMPTY@" are not bound().
+  static Result<std::vector<GradInput>> BindAll(const KernelContext& context, std::string_view parameter);
 
   bool bound() const { return tensor_ != nullptr; }
   const Tensor& tensor() const { return *tensor_; }

@@ -13,7 +13,7 @@ bool Reads(const OpInfo& gradient, const ArgInfo& input) {
 
 /// The forward operator as far as its gradient shows it; outputs that the gradient does not read are bound to the name
 /// of the parameter. False when the gradient does not show it whole: it never reads an input, which may decide on the
-/// shape even where it is optional, or the forward operator writes a list whose length only itself knows.
+/// shape even where it is optional, or nothing of a list that the forward operator writes.
 bool RebuildForward(const OpView& view, const OpInfo& info, OpDesc* forward) {
   const OpDesc& gradient = view.desc();
   forward->set_type(info.type);
@@ -23,8 +23,16 @@ bool RebuildForward(const OpView& view, const OpInfo& info, OpDesc* forward) {
     if (!names.empty()) SetInput(*forward, input.name, names);
   }
   for (const ArgInfo& output : info.outputs) {
-    if (output.duplicable) return false;
-    SetOutput(*forward, output.name, {output.name});
+    if (output.duplicable) {
+      const size_t count = std::max(InputArguments(gradient, output.name).size(),
+                                    InputArguments(gradient, GradName(output.name)).size());
+      if (count == 0) return false;
+      std::vector<std::string> names;
+      for (size_t i = 0; i < count; ++i) names.push_back(output.name + "[" + std::to_string(i) + "]");
+      SetOutput(*forward, output.name, names);
+    } else {
+      SetOutput(*forward, output.name, {output.name});
+    }
   }
   for (const OpDesc::Attr& attr : gradient.attrs()) {
     if (info.FindAttr(attr.name()) != nullptr) *forward->add_attrs() = attr;

@@ -77,6 +77,12 @@ void OpCheck::CheckSide(const char* kind, const Bindings& bindings, const std::v
       Add(what + " takes one variable, and " + std::to_string(bound->arguments_size()) +
           " are bound to it: " + ShownNames(*bound));
     }
+    // Of gradients that arrive, some of a list may be missing.
+    const bool is_read = info_.is_gradient && kind == std::string_view("input") && !arg.optional;
+    if (bound != nullptr && is_read && !arg.name.ends_with("@GRAD") &&
+        std::count(bound->arguments().begin(), bound->arguments().end(), kEmptyVar) > 0) {
+      Add(what + " is read, and \"@EMPTY@\" stands for no variable");
+    }
   }
   for (int i = 0; i < bindings.size(); ++i) {
     const std::string& parameter = bindings[i].parameter();

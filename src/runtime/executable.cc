@@ -232,7 +232,8 @@ class BlockCompiler {
     }
   }
 
-  /// The inputs that an operator writes too, but for the first, in whose place a reshape may work.
+  /// The inputs that an operator writes too, but for the first, in whose place a reshape may work. Of a gradient that
+  /// can only be what arrives: it reads on in X while it writes Y@GRAD.
   VarMetas UpdatedInputs(const OpDesc& op) const {
     VarMetas updated;
     if (BlockOf(op) >= 0) return updated;
@@ -240,8 +241,10 @@ class BlockCompiler {
     for (const OpDesc::Var& output : op.outputs()) {
       outputs.insert(output.arguments().begin(), output.arguments().end());
     }
+    const bool is_gradient = registry_.Find(op.type())->is_gradient;
     bool is_first = true;
     for (const OpDesc::Var& input : op.inputs()) {
+      if (is_gradient && !input.parameter().ends_with("@GRAD")) is_first = false;
       for (const std::string& name : input.arguments()) {
         const auto meta = vars.find(name);
         if (!std::exchange(is_first, false) && outputs.contains(name) && meta != vars.end()) updated.insert(*meta);

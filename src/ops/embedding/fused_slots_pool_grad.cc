@@ -3,6 +3,7 @@
 #include "ops/embedding/row_source.h"
 #include "ops/embedding/slot_rows.h"
 #include "ops/embedding/slots_layout.h"
+#include "ops/grad_input.h"
 
 namespace millrace {
 namespace {
@@ -17,14 +18,12 @@ class FusedSlotsPoolGradKernel : public OpKernel {
   }
 
   Status Run(const RunContext&) override {
-    const auto rows = static_cast<size_t>(out_grad_->dims()[0]);
     const size_t width = layout_.Columns(slot_widths_, dense_widths_, &slot_columns_, &dense_columns_);
-    if (static_cast<size_t>(out_grad_->numel()) != rows * width) {
-      return Internal("fused_slots_pool_grad: Out@GRAD " + out_grad_->dims().ToString() + " for slots of " +
-                      std::to_string(width) + " columns");
-    }
+    const size_t rows = Offsets(*ids_[0]).size() - 1;
+    MR_ASSIGN(const float* out_grad, out_grad_.Read(static_cast<int64_t>(rows * width)));
+    MR_TRY(CheckRows(rows));
     for (size_t p = 0; p < grads_.size(); ++p) {
-      if (grads_[p] != nullptr) Merge(p, width);
+      if (grads_[p] != nullptr) Merge(p, out_grad, width);
     }
     return Status::Ok();
   }
@@ -33,7 +32,7 @@ class FusedSlotsPoolGradKernel : public OpKernel {
   Status Bind(const KernelContext& context) {
     MR_ASSIGN(layout_, SlotsLayout::Create(context.op()));
     MR_ASSIGN(ids_, context.Inputs("Ids"));
-    MR_ASSIGN(out_grad_, context.Input("Out@GRAD"));
+    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(const std::vector<Variable*> rows, context.InputVariables("Rows"));
     if (rows.empty() || rows[0] == nullptr) return InvalidConfig("fused_slots_pool_grad: input Rows is not bound");
     rows_ = rows[0]->GetMutable<SlotRows>();
@@ -61,7 +60,23 @@ class FusedSlotsPoolGradKernel : public OpKernel {
     return Status::Ok();
   }
 
-  void Merge(size_t p, size_t width) {
+  /// A program may bind other ids than those that the forward operator looked up.
+  Status CheckRows(size_t rows) {
+    bool fits = rows_->parameters.size() == layout_.parameters.size();
+    for (size_t p = 0; fits && p < layout_.parameters.size(); ++p) {
+      const SlotRows::Parameter& found = rows_->parameters[p];
+      const std::vector<size_t>& slots = layout_.parameters[p].slots;
+      fits = found.slot_begin.size() == slots.size();
+      for (size_t s = 0; fits && s < slots.size(); ++s) {
+        const Tensor& ids = *ids_[slots[s]];
+        fits = Offsets(ids).size() - 1 == rows && Offsets(ids).back() <= static_cast<size_t>(ids.numel()) &&
+               found.slot_begin[s] + static_cast<size_t>(ids.numel()) <= found.index.size();
+      }
+    }
+    return fits ? Status::Ok() : InvalidConfig("Ids are not those of the fused_slots_pool that wrote Rows");
+  }
+
+  void Merge(size_t p, const float* out_grad, size_t width) {
     const SlotRows::Parameter& found = rows_->parameters[p];
     const std::vector<size_t>& slots = layout_.parameters[p].slots;
     const auto dim = static_cast<int64_t>(sources_[p].dim());
@@ -71,7 +86,6 @@ class FusedSlotsPoolGradKernel : public OpKernel {
     const int64_t sums = keys + (found.has_rowless_ids ? 1 : 0);
     float* values = grad.values.Resize<float>({sums, dim});
     std::fill_n(values, sums * dim, 0.0F);
-    const float* out_grad = out_grad_->data<float>();
     for (size_t s = 0; s < slots.size(); ++s) {
       const std::span<const uint32_t> offsets = Offsets(*ids_[slots[s]]);
       racy::Best().spread_rows(out_grad + slot_columns_[slots[s]], width, found.index.data() + found.slot_begin[s],
@@ -96,7 +110,7 @@ class FusedSlotsPoolGradKernel : public OpKernel {
 
   SlotsLayout layout_;
   std::vector<const Tensor*> ids_;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   const SlotRows* rows_ = nullptr;
   std::vector<SelectedRows*> grads_;
   std::vector<RowSource> sources_;

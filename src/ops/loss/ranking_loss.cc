@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/grad_input.h"
 #include "ops/loss/class_labels.h"
 
 namespace millrace {
@@ -28,8 +29,8 @@ class BprKernel : public BoundKernel<BprKernel> {
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, context.Input("X"));
     MR_ASSIGN(label_, context.Input("Label"));
-    MR_ASSIGN(y_grad_, context.OptionalInput("Y@GRAD"));
-    MR_ASSIGN(target_, context.Output(y_grad_ == nullptr ? "Y" : "X@GRAD"));
+    MR_ASSIGN(y_grad_, GradInput::BindOptional(context, "Y@GRAD"));
+    MR_ASSIGN(target_, context.Output(y_grad_.bound() ? "X@GRAD" : "Y"));
     name_ = context.InputName("Label");
     return Status::Ok();
   }
@@ -42,7 +43,7 @@ class BprKernel : public BoundKernel<BprKernel> {
     MR_TRY(CheckClasses(context, name_, label, rows, classes, kNoneIgnored));
     const float share = 1 / static_cast<float>(classes - 1);
     const float* x = x_->data<float>();
-    if (y_grad_ == nullptr) {
+    if (!y_grad_.bound()) {
       float* y = target_->Resize<float>({rows, 1});
       for (int64_t i = 0; i < rows; ++i, x += classes) {
         float sum = 0;
@@ -51,7 +52,7 @@ class BprKernel : public BoundKernel<BprKernel> {
       }
       return Status::Ok();
     }
-    const float* grad = y_grad_->data<float>();
+    MR_ASSIGN(const float* grad, y_grad_.Read(rows));
     float* x_grad = ResizeLike(*x_, target_);
     for (int64_t i = 0; i < rows; ++i, x += classes, x_grad += classes) {
       float sum = 0;
@@ -67,7 +68,7 @@ class BprKernel : public BoundKernel<BprKernel> {
  private:
   const Tensor* x_ = nullptr;
   const Tensor* label_ = nullptr;
-  const Tensor* y_grad_ = nullptr;
+  GradInput y_grad_;
   Tensor* target_ = nullptr;
   std::string name_;
 };
@@ -95,8 +96,11 @@ class RankKernel : public BoundKernel<RankKernel> {
     MR_ASSIGN(label_, context.Input("Label"));
     MR_ASSIGN(left_, context.Input("Left"));
     MR_ASSIGN(right_, context.Input("Right"));
-    MR_ASSIGN(out_grad_, context.OptionalInput("Out@GRAD"));
-    MR_ASSIGN(out_, context.OptionalOutput("Out"));
+    MR_ASSIGN(out_grad_, GradInput::BindOptional(context, "Out@GRAD"));
+    if (!out_grad_.bound()) {
+      MR_ASSIGN(out_, context.Output("Out"));
+      return Status::Ok();
+    }
     MR_ASSIGN(left_grad_, context.OptionalOutput("Left@GRAD"));
     MR_ASSIGN(right_grad_, context.OptionalOutput("Right@GRAD"));
     return Status::Ok();
@@ -110,14 +114,14 @@ class RankKernel : public BoundKernel<RankKernel> {
     const float* label = label_->data<float>();
     const float* left = left_->data<float>();
     const float* right = right_->data<float>();
-    if (out_grad_ == nullptr) {
+    if (!out_grad_.bound()) {
       float* out = ResizeLike(*left_, out_);
       for (int64_t i = 0; i < count; ++i) {
         out[i] = LogOnePlusExp(left[i] - right[i]) - label[i] * (left[i] - right[i]);
       }
       return Status::Ok();
     }
-    const float* grad = out_grad_->data<float>();
+    MR_ASSIGN(const float* grad, out_grad_.Read(count));
     float* left_grad = left_grad_ == nullptr ? nullptr : ResizeLike(*left_, left_grad_);
     float* right_grad = right_grad_ == nullptr ? nullptr : ResizeLike(*right_, right_grad_);
     for (int64_t i = 0; i < count; ++i) {
@@ -132,7 +136,7 @@ class RankKernel : public BoundKernel<RankKernel> {
   const Tensor* label_ = nullptr;
   const Tensor* left_ = nullptr;
   const Tensor* right_ = nullptr;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   Tensor* out_ = nullptr;
   Tensor* left_grad_ = nullptr;
   Tensor* right_grad_ = nullptr;

@@ -2,6 +2,7 @@
 
 #include "kernels/not_a_number.h"
 #include "ops/float_input.h"
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -59,8 +60,8 @@ class PreluKernel : public BoundKernel<PreluKernel> {
     mode_ = SlopeModeOf(context.op());
     MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
     MR_ASSIGN(alpha_, FloatInput::Bind(context, "Alpha"));
-    MR_ASSIGN(out_grad_, context.OptionalInput("Out@GRAD"));
-    if (out_grad_ == nullptr) {
+    MR_ASSIGN(out_grad_, GradInput::BindOptional(context, "Out@GRAD"));
+    if (!out_grad_.bound()) {
       MR_ASSIGN(out_, context.Output("Out"));
       return Status::Ok();
     }
@@ -77,14 +78,14 @@ class PreluKernel : public BoundKernel<PreluKernel> {
     const float* x = x_.Read();
     const float* alpha = alpha_.Read();
     const int64_t count = x_.tensor().numel();
-    if (out_grad_ == nullptr) {
+    if (!out_grad_.bound()) {
       float* out = ResizeLike(x_.tensor(), out_);
       for (int64_t i = 0; i < count; ++i) out[i] = x[i] > 0 ? x[i] : alpha[places[i]] * x[i];
       return Status::Ok();
     }
-    if (alpha_grad_ != nullptr) SumSlopes(places, x, count);
+    MR_ASSIGN(const float* grad, out_grad_.Read(count));
+    if (alpha_grad_ != nullptr) SumSlopes(places, x, grad, count);
     if (x_grad_ != nullptr) {
-      const float* grad = out_grad_->data<float>();
       float* x_grad = ResizeLike(x_.tensor(), x_grad_);
       for (int64_t i = 0; i < count; ++i) x_grad[i] = x[i] > 0 ? grad[i] : alpha[places[i]] * grad[i] + ZeroOrNan(x[i]);
     }
@@ -92,8 +93,7 @@ class PreluKernel : public BoundKernel<PreluKernel> {
   }
 
  private:
-  void SumSlopes(const SlopePlaces& places, const float* x, int64_t count) {
-    const float* grad = out_grad_->data<float>();
+  void SumSlopes(const SlopePlaces& places, const float* x, const float* grad, int64_t count) {
     float* sums = ResizeLike(alpha_.tensor(), alpha_grad_);
     std::fill_n(sums, places.count, 0.0F);
     for (int64_t i = 0; i < count; ++i) {
@@ -104,7 +104,7 @@ class PreluKernel : public BoundKernel<PreluKernel> {
   SlopeMode mode_ = SlopeMode::kAll;
   FloatInput x_;
   FloatInput alpha_;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   Tensor* out_ = nullptr;
   Tensor* x_grad_ = nullptr;
   Tensor* alpha_grad_ = nullptr;

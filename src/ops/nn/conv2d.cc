@@ -2,6 +2,7 @@
 
 #include "kernels/gemm.h"
 #include "ops/float_input.h"
+#include "ops/grad_input.h"
 #include "ops/nn/image_window.h"
 
 namespace millrace {
@@ -186,7 +187,7 @@ class ConvGradKernel : public BoundKernel<ConvGradKernel> {
  public:
   Status Bind(KernelContext& context) {
     MR_TRY(in_.Bind(context));
-    MR_ASSIGN(out_grad_, context.Input("Output@GRAD"));
+    MR_ASSIGN(out_grad_, GradInput::Bind(context, "Output@GRAD"));
     MR_ASSIGN(x_grad_, context.OptionalOutput("Input@GRAD"));
     MR_ASSIGN(filter_grad_, context.OptionalOutput("Filter@GRAD"));
     const bool last = in_.rule.channels_last();
@@ -198,13 +199,9 @@ class ConvGradKernel : public BoundKernel<ConvGradKernel> {
   Status Run(const RunContext&) override {
     MR_TRY(in_.Check());
     const ConvSizes s(in_.rule, in_.groups, in_.x->dims(), in_.filter.dims());
-    if (out_grad_->numel() != s.images * s.outputs * s.pixels()) {
-      return BadData("the gradient " + out_grad_->dims().ToString() + " does not fit Input " +
-                     in_.x->dims().ToString());
-    }
     const float* filter = in_.filter.ReadInPlace();
     const float* x = in_.x->data<float>();
-    const float* grad = out_grad_->data<float>();
+    MR_ASSIGN(const float* grad, out_grad_.Read(s.images * s.outputs * s.pixels()));
     float* x_grad = x_grad_ == nullptr ? nullptr : x_grad_->Resize<float>(in_.x->dims());
     float* sum = filter_grad_ == nullptr ? nullptr : filter_grad_->Resize<float>(in_.filter.dims());
     if (x_grad != nullptr && !s.whole) std::fill_n(x_grad, in_.x->numel(), 0.0F);
@@ -243,7 +240,7 @@ class ConvGradKernel : public BoundKernel<ConvGradKernel> {
   }
 
   ConvInputs in_;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
   Tensor* filter_grad_ = nullptr;
   Tensor part_;

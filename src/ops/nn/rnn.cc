@@ -4,6 +4,7 @@
 #include "kernels/gemm.h"
 #include "kernels/not_a_number.h"
 #include "kernels/racy.h"
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -33,6 +34,13 @@ struct RnnRule {
   int64_t cells() const { return layers * directions; }
   int64_t states() const { return kind == CellKind::kLstm ? 2 : 1; }
   int64_t gates() const { return kind == CellKind::kLstm ? 4 : kind == CellKind::kGru ? 3 : 1; }
+  /// Sizes of WeightList[i] for inputs of this width.
+  Dims WeightDims(size_t i, int64_t inputs) const {
+    const int64_t at = static_cast<int64_t>(i);
+    if (at >= 2 * cells()) return {gates() * hidden};
+    const int64_t width = at / 2 < directions ? inputs : hidden * directions;
+    return {gates() * hidden, at % 2 == 0 ? width : hidden};
+  }
 };
 
 /// What a cell keeps of a batch for its gradient, at offsets in Reserve.
@@ -100,10 +108,7 @@ Status InferRnn(InferShapeContext& context) {
   }
   for (size_t i = 0; i < weights.size(); ++i) {
     MR_TRY(ExpectDType(context, "WeightList", weights[i], DType::kFloat32));
-    const int64_t layer = static_cast<int64_t>(i % (2 * cells)) / 2 / rule.directions;
-    const int64_t inputs = layer == 0 ? x.dims[2] : rule.hidden * rule.directions;
-    const Dims wanted = i >= 2 * cells ? Dims{rule.gates() * rule.hidden}
-                                       : Dims{rule.gates() * rule.hidden, i % 2 == 0 ? inputs : rule.hidden};
+    const Dims wanted = rule.WeightDims(i, x.dims[2]);
     if (MayEqual(weights[i].dims, wanted)) continue;
     return context.Error("WeightList[" + std::to_string(i) + "] " + weights[i].dims.ToString() + " must be " +
                          wanted.ToString());
@@ -157,6 +162,12 @@ struct RnnInputs {
     for (const Tensor* state : first) {
       if (state->numel() == rule.cells() * rows * rule.hidden) continue;
       return BadData("PreState " + state->dims().ToString() + " does not fit Input " + x->dims().ToString());
+    }
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const Tensor& weight = *weights[i].shared;
+      if (weight.numel() == rule.WeightDims(i, x->dims()[2]).numel()) continue;
+      return BadData("WeightList[" + std::to_string(i) + "] " + weight.dims().ToString() + " does not fit Input " +
+                     x->dims().ToString());
     }
     length.assign(static_cast<size_t>(rows), steps);
     if (lengths == nullptr) return Status::Ok();
@@ -323,9 +334,9 @@ class RnnGradKernel : public BoundKernel<RnnGradKernel> {
  public:
   Status Bind(KernelContext& context) {
     MR_TRY(in_.Bind(context));
-    MR_ASSIGN(reserve_, context.Input("Reserve"));
-    MR_ASSIGN(out_grad_, context.OptionalInput("Out@GRAD"));
-    MR_ASSIGN(state_grads_, context.Inputs("State@GRAD"));
+    MR_ASSIGN(reserve_, GradInput::Bind(context, "Reserve"));
+    MR_ASSIGN(out_grad_, GradInput::BindOptional(context, "Out@GRAD"));
+    MR_ASSIGN(state_grads_, GradInput::BindAll(context, "State@GRAD"));
     MR_ASSIGN(x_grad_, context.OptionalOutput("Input@GRAD"));
     MR_ASSIGN(first_grads_, context.Outputs("PreState@GRAD"));
     MR_ASSIGN(weight_grads_, context.Outputs("WeightList@GRAD"));
@@ -340,14 +351,14 @@ class RnnGradKernel : public BoundKernel<RnnGradKernel> {
     MR_TRY(in_.Look());
     const RnnRule& rule = in_.rule;
     RnnRoom room{rule, in_.steps, in_.rows};
-    if (reserve_->numel() != room.size()) return InvalidConfig("Reserve is not what rnn left of this batch");
-    room.base = const_cast<float*>(reserve_->data<float>());
+    MR_ASSIGN(const float* kept, reserve_.Read(room.size()));
+    room.base = const_cast<float*>(kept);
     const int64_t total = in_.steps * in_.rows;
     float* layer_grad = layer_grad_.Resize<float>({room.layer_size()});
     std::fill_n(layer_grad, room.layer_size(), 0.0F);
-    if (out_grad_ != nullptr) {
-      if (out_grad_->numel() != room.layer_size()) return InvalidConfig("Out@GRAD has another size than Out");
-      std::copy_n(out_grad_->data<float>(), room.layer_size(), layer_grad);
+    if (out_grad_.bound()) {
+      MR_ASSIGN(const float* out_grad, out_grad_.Read(room.layer_size()));
+      std::copy_n(out_grad, room.layer_size(), layer_grad);
     }
     for (Tensor* grad : first_grads_) {
       if (grad != nullptr) grad->Resize<float>({rule.cells(), in_.rows, rule.hidden});
@@ -384,7 +395,9 @@ class RnnGradKernel : public BoundKernel<RnnGradKernel> {
     float* grads[2] = {hidden_grad_.Resize<float>({plane}), memory_grad_.Resize<float>({plane})};
     for (size_t s = 0; s < in_.first.size(); ++s) {
       std::fill_n(grads[s], plane, 0.0F);
-      if (state_grads_[s] != nullptr) std::copy_n(state_grads_[s]->data<float>() + cell * plane, plane, grads[s]);
+      if (!state_grads_[s].bound()) continue;
+      MR_ASSIGN(const float* arrived, state_grads_[s].Read(rule.cells() * plane));
+      std::copy_n(arrived + cell * plane, plane, grads[s]);
     }
     float* carried = carried_.Resize<float>({in_.rows, n});
     const float* weight = in_.Weight(cell, 1).Read();
@@ -489,9 +502,9 @@ class RnnGradKernel : public BoundKernel<RnnGradKernel> {
   }
 
   RnnInputs in_;
-  const Tensor* reserve_ = nullptr;
-  const Tensor* out_grad_ = nullptr;
-  std::vector<const Tensor*> state_grads_;
+  GradInput reserve_;
+  GradInput out_grad_;
+  std::vector<GradInput> state_grads_;
   Tensor* x_grad_ = nullptr;
   std::vector<Tensor*> first_grads_;
   std::vector<Tensor*> weight_grads_;

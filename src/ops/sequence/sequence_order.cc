@@ -74,8 +74,8 @@ class SequenceSliceKernel : public BoundKernel<SequenceSliceKernel> {
     MR_ASSIGN(x_, context.Input("X"));
     MR_ASSIGN(offset_, context.Input("Offset"));
     MR_ASSIGN(length_, context.Input("Length"));
-    MR_ASSIGN(out_grad_, context.OptionalInput("Out@GRAD"));
-    MR_ASSIGN(target_, context.Output(out_grad_ == nullptr ? "Out" : "X@GRAD"));
+    MR_ASSIGN(out_grad_, GradInput::BindOptional(context, "Out@GRAD"));
+    MR_ASSIGN(target_, context.Output(out_grad_.bound() ? "X@GRAD" : "Out"));
     name_ = context.InputName("X");
     return Status::Ok();
   }
@@ -83,7 +83,7 @@ class SequenceSliceKernel : public BoundKernel<SequenceSliceKernel> {
     MR_TRY(FindPieces(context));
     const int64_t width = RowWidth(*x_);
     const int64_t* length = length_->data<int64_t>();
-    if (out_grad_ == nullptr) {
+    if (!out_grad_.bound()) {
       WithNumber(x_->dtype(), [&](auto sample) {
         using T = decltype(sample);
         const T* x = x_->data<T>();
@@ -93,7 +93,7 @@ class SequenceSliceKernel : public BoundKernel<SequenceSliceKernel> {
       target_->set_lod(lod_);
       return Status::Ok();
     }
-    const float* grad = out_grad_->data<float>();
+    MR_ASSIGN(const float* grad, out_grad_.Read(lod_.back() * width));
     float* x_grad = ResizeLike(*x_, target_);
     std::fill_n(x_grad, x_->numel(), 0.0F);
     for (size_t i = 0; i < begins_.size(); ++i) {
@@ -133,7 +133,7 @@ class SequenceSliceKernel : public BoundKernel<SequenceSliceKernel> {
   const Tensor* x_ = nullptr;
   const Tensor* offset_ = nullptr;
   const Tensor* length_ = nullptr;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   Tensor* target_ = nullptr;
   std::vector<int64_t> begins_;
   std::vector<uint32_t> lod_;

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "ops/float_input.h"
+#include "ops/grad_input.h"
 #include "ops/kernel.h"
 #include "ops/scalar_input.h"
 
@@ -102,7 +103,10 @@ class Picks {
                    ", outside an axis of " + std::to_string(size));
   }
   Status FindTuples(const Dims& x, const Tensor& index, const std::string& name) {
-    const int64_t length = index.dims()[-1];
+    const int64_t length = index.dims().rank() == 0 ? 0 : index.dims()[-1];
+    if (length < 1 || length > x.rank()) {
+      return BadData("the last axis of Index " + Shown(name, index.dims()) + " addresses axes of X " + x.ToString());
+    }
     const int64_t count = index.numel();
     const Numbers numbers = Numbers::Of(index);
     width_ = x.Product(static_cast<int>(length), x.rank());
@@ -127,8 +131,8 @@ class PickKernel : public BoundKernel<PickKernel> {
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
     MR_ASSIGN(index_, context.Input("Index"));
-    MR_ASSIGN(out_grad_, context.OptionalInput("Out@GRAD"));
-    MR_ASSIGN(target_, context.Output(out_grad_ == nullptr ? "Out" : "X@GRAD"));
+    MR_ASSIGN(out_grad_, GradInput::BindOptional(context, "Out@GRAD"));
+    MR_ASSIGN(target_, context.Output(out_grad_.bound() ? "X@GRAD" : "Out"));
     rule_ = PickRule::Of(context.op());
     MR_ASSIGN(axis_, ScalarInput::Bind(context, "Axis", static_cast<double>(rule_.axis)));
     name_ = context.InputName("Index");
@@ -142,7 +146,7 @@ class PickKernel : public BoundKernel<PickKernel> {
     }
     MR_TRY(picks_.Find(rule_, x_.dims(), *index_, name_));
     const int64_t width = picks_.width();
-    if (out_grad_ == nullptr && x_.tensor().dtype() != DType::kFloat32) {
+    if (!out_grad_.bound() && x_.tensor().dtype() != DType::kFloat32) {
       const auto bytes = static_cast<int64_t>(SizeOf(x_.tensor().dtype()));
       const auto* x = static_cast<const char*>(x_.tensor().raw_data());
       const Dims dims = rule_.OutDims(x_.dims(), index_->dims());
@@ -150,13 +154,13 @@ class PickKernel : public BoundKernel<PickKernel> {
       for (const int64_t begin : picks_.begins()) out = std::copy_n(x + begin * bytes, width * bytes, out);
       return Status::Ok();
     }
-    if (out_grad_ == nullptr) {
+    if (!out_grad_.bound()) {
       const float* x = x_.Read();
       float* out = target_->Resize<float>(rule_.OutDims(x_.dims(), index_->dims()));
       for (const int64_t begin : picks_.begins()) out = std::copy_n(x + begin, width, out);
       return Status::Ok();
     }
-    const float* grad = out_grad_->data<float>();
+    MR_ASSIGN(const float* grad, out_grad_.Read(static_cast<int64_t>(picks_.begins().size()) * width));
     float* x_grad = ResizeLike(x_.tensor(), target_);
     std::fill_n(x_grad, x_.tensor().numel(), 0.0F);
     for (const int64_t begin : picks_.begins()) {
@@ -169,7 +173,7 @@ class PickKernel : public BoundKernel<PickKernel> {
  private:
   FloatInput x_;
   const Tensor* index_ = nullptr;
-  const Tensor* out_grad_ = nullptr;
+  GradInput out_grad_;
   Tensor* target_ = nullptr;
   PickRule rule_;
   ScalarInput axis_;
