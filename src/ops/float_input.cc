@@ -30,6 +30,11 @@ Result<FloatInput> FloatInput::Bind(const KernelContext& context, std::string_vi
   return input;
 }
 
+Status FloatInput::Expect(int64_t count) const {
+  if (tensor_ == nullptr || tensor_->numel() == count) return Status::Ok();
+  return BadData("\"" + name_ + "\" " + tensor_->dims().ToString() + " must have " + std::to_string(count) + " values");
+}
+
 const float* FloatInput::Read() {
   if (sharing_ == Sharing::kPrivate) return tensor_->data<float>();
   if (sharing_ == Sharing::kLocked) return ReadLocked();

@@ -25,6 +25,10 @@ class FloatInput {
   const Dims& dims() const { return tensor_->dims(); }
   const std::string& name() const { return name_; }
 
+  /// kBadData, naming the variable and its size, when it does not hold `count` values; what is not bound passes. For
+  /// what is as large as another input says: a program may bind a tensor of any size.
+  Status Expect(int64_t count) const;
+
   /// The values as they are now. A shared parameter's are a copy, valid until the next Read.
   const float* Read();
   /// As Read, but Hogwild's parameters are shown in place: for oneDNN, which ThreadSanitizer does not see.

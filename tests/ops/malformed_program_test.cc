@@ -333,6 +333,58 @@ TEST(MalformedProgram, AGradientOfOtherSizesThanItsForwardOperatorsIsRefusedAsIt
               HasSubstr("(\"g\") is float32 [2, 2]; the forward operator's sizes ask for 18 values"));
 }
 
+// Y@GRAD took the place of X, and its size, while X was read on.
+TEST(MalformedProgram, AGradientInThePlaceOfWhatItReadsOnIsRefused) {
+  const std::string w = TensorText("w", "FP32", "dims: 2 dims: 4");
+  const auto gradient = [&](const std::string& to) {
+    return StatusOfText(WithOps(w + R"(
+    ops { type: "matmul_v2_grad" inputs { parameter: "X" arguments: "x" } inputs { parameter: "Y" arguments: "w" }
+          inputs { parameter: "Out@GRAD" arguments: "z" } outputs { parameter: "Y@GRAD" arguments: ")" +
+                                to + "\" } }"));
+  };
+  EXPECT_TRUE(gradient("a").ok()) << gradient("a").message();
+  EXPECT_THAT(gradient("x").message(),
+              HasSubstr("matmul_v2_grad: variable \"x\" is an input and an output, and would become \"x\" float32 "
+                        "[2, 4] where it is \"x\" float32 [-1, 2]"));
+}
+
+TEST(MalformedProgram, AGradientThatReadsNoVariableIsRefused) {
+  EXPECT_THAT(StatusOfText(WithOps(R"(
+    ops { type: "split_grad" inputs { parameter: "X" arguments: "x" } inputs { parameter: "Out" arguments: "@EMPTY@" }
+          inputs { parameter: "Out@GRAD" arguments: "y" } outputs { parameter: "X@GRAD" arguments: "a" } })"))
+                  .message(),
+              HasSubstr("split_grad: input Out is read, and \"@EMPTY@\" stands for no variable"));
+}
+
+// An operator whose outputs hold a list was not looked at when its gradient was checked.
+TEST(MalformedProgram, AGradientOfAListIsCheckedAsItsForwardOperator) {
+  EXPECT_THAT(StatusOfText(WithOps(TensorText("i", "FP32", "dims: -1 dims: -1 dims: 2") + R"(
+    ops { type: "rnn_grad" inputs { parameter: "Input" arguments: "i" } inputs { parameter: "PreState" arguments: "i" }
+          inputs { parameter: "WeightList" arguments: ["x", "x"] } inputs { parameter: "Reserve" arguments: "x" }
+          inputs { parameter: "State@GRAD" arguments: "i" } outputs { parameter: "Input@GRAD" arguments: "a" }
+          attrs { name: "num_layers" type: INT i: 0 } })"))
+                  .message(),
+              HasSubstr("num_layers and hidden_size must be from 1 to"));
+}
+
+// The values were written anew, and the sequences of those before stayed.
+TEST(MalformedProgram, SequencesOfOtherRowsAreRefused) {
+  static constexpr uint32_t kOneSequence[] = {0, 3};
+  const std::string text = "blocks { idx: 0 parent_idx: -1\n" + std::string(R"(
+    vars { name: "x" type { type: LOD_TENSOR lod_tensor { tensor { data_type: FP32 dims: -1 dims: 2 } lod_level: 1 } } }
+    ops { type: "sequence_pool" inputs { parameter: "X" arguments: "x" } outputs { parameter: "Out" arguments: "a" }
+          attrs { name: "pooltype" type: STRING s: "SUM" } } })");
+  const auto executable = Executable::Compile(ParsedText(text), Registry(), {});
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  Scope root;
+  const auto frame = Frame::Create(**executable, nullptr, root, {});
+  ASSERT_TRUE(frame.ok()) << frame.status().message();
+  Tensor* const x = (*frame)->scope().Find("x")->GetMutable<Tensor>();
+  std::fill_n(x->Resize<float>({2, 2}), 4, 1.0F);
+  x->set_lod(kOneSequence);
+  EXPECT_THAT((*frame)->Run(RunContext{}).message(), HasSubstr("\"x\" [2, 2] has sequences of 3 rows together"));
+}
+
 TEST(MalformedProgram, AParameterThatTheStartupDeclaresAndNeverWritesIsNamed) {
   Scope root;
   const ProgramDesc startup = ParsedText("blocks { idx: 0 parent_idx: -1\n" + TensorText("w", "FP32", "dims: 2", true) +

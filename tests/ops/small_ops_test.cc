@@ -187,6 +187,12 @@ TEST(SmallOps, SumOfSparseGradientsKeepsTheirRows) {
   EXPECT_THAT((*session)->rows("out")->rows, ElementsAre(3, 1, 3, 1));
   EXPECT_EQ((*session)->rows("out")->values.data<float>()[7], 4);
 
+  const OpDesc onto_b = Op("sum", {{"X", {"a", "b"}}}, {{"Out", {"b"}}});
+  EXPECT_THAT(OpSession::Create({onto_b}, {{"a", rows}, {"b", rows}}, Registry()).status().message(),
+              HasSubstr("Out \"b\" is one of the sparse gradients in X"));
+  Fill(&(*session)->rows("b")->values, {2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_THAT((*session)->Run().message(), HasSubstr("sparse gradients of rows of 2 and of 3 values"));
+
   auto mixed = OpSession::Create({sum}, {{"a", rows}, {"b", Meta({5, 2})}}, Registry());
   ASSERT_TRUE(mixed.ok()) << mixed.status().ToString();
   (*mixed)->rows("a")->rows = {3, 3};

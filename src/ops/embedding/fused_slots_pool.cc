@@ -91,6 +91,10 @@ class FusedSlotsPoolKernel : public OpKernel {
 
   Status CheckRows(size_t sequences) const {
     for (size_t i = 0; i < ids_.size(); ++i) {
+      if (ids_[i]->has_lod() && ids_[i]->lod().back() != ids_[i]->numel()) {
+        return BadData("slot \"" + ids_names_[i] + "\" " + ids_[i]->dims().ToString() + " has sequences of " +
+                       std::to_string(ids_[i]->lod().back()) + " ids together");
+      }
       if (Sequences(*ids_[i]) != sequences) {
         return BadData("slots \"" + ids_names_[0] + "\" and \"" + ids_names_[i] + "\" differ in rows: " +
                        std::to_string(sequences) + " and " + std::to_string(Sequences(*ids_[i])));

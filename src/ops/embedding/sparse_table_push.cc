@@ -32,6 +32,14 @@ class SparseTablePushKernel : public OpKernel {
   }
 
   Status Run(const RunContext&) override {
+    if (learning_rate_->numel() != 1) {
+      return BadData("LearningRate " + learning_rate_->dims().ToString() + " must be one value");
+    }
+    const int64_t dim = table_->shape().dim;
+    if (!grad_->rows.empty() && grad_->values.numel() != static_cast<int64_t>(grad_->rows.size()) * dim) {
+      return BadData("a sparse gradient " + grad_->values.dims().ToString() + " does not fit a table of " +
+                     std::to_string(dim) + " values a row");
+    }
     const SelectedRows& grad = merger_.Merge(*grad_);
     const PushContext push{learning_rate_->data<float>()[0], locks_};
     const std::span<const float> values(grad.values.data<float>(), static_cast<size_t>(grad.values.numel()));

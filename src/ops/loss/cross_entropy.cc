@@ -98,6 +98,7 @@ class CrossEntropyGradKernel : public BoundKernel<CrossEntropyGradKernel> {
     return Status::Ok();
   }
   Status Run(const RunContext& context) override {
+    if (x_->dims().rank() == 0) return InvalidConfig("input X has no axes");
     const int64_t classes = x_->dims()[-1];
     const int64_t rows = x_->numel() / std::max<int64_t>(classes, 1);
     const float* x = x_->data<float>();

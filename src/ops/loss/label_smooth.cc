@@ -1,5 +1,4 @@
 #include "ops/float_input.h"
-#include "ops/grad_input.h"
 #include "ops/kernel.h"
 
 namespace millrace {
@@ -31,13 +30,11 @@ class LabelSmoothKernel : public BoundKernel<LabelSmoothKernel> {
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
+    if (x_.dims().rank() == 0) return InvalidConfig("X has no axes");
     const float* x = x_.Read();
     const int64_t count = x_.tensor().numel();
     const int64_t classes = x_.dims()[-1];
-    if (prior_.bound() && prior_.tensor().numel() != classes) {
-      return BadData(Shown(prior_.name(), prior_.dims()) + " does not have a share for each class of " +
-                     Shown(x_.name(), x_.dims()));
-    }
+    MR_TRY(prior_.Expect(classes));
     const float* prior = prior_.bound() ? prior_.Read() : nullptr;
     const float even = epsilon_ / static_cast<float>(classes);
     float* out = ResizeLike(x_.tensor(), out_);

@@ -67,9 +67,7 @@ class NllKernel : public BoundKernel<NllKernel> {
     MR_TRY(CheckLabelCount(label_name_, *label_, rows));
     const int64_t* label = label_->data<int64_t>();
     MR_TRY(CheckClasses(context, label_name_, label, rows, lines.along, ignore_index_));
-    if (weight_.bound() && weight_.tensor().numel() != lines.along) {
-      return BadData(Shown(weight_.name(), weight_.dims()) + " must have " + std::to_string(lines.along) + " values");
-    }
+    MR_TRY(weight_.Expect(lines.along));
     const float* weight = weight_.bound() ? weight_.Read() : nullptr;
     const auto weight_of = [&](int64_t row) { return weight == nullptr ? 1 : weight[label[row]]; };
     double total = 0;

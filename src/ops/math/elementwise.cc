@@ -284,6 +284,7 @@ class ScaledRowsKernel : public OpKernel {
  public:
   ScaledRowsKernel(const SelectedRows* x, FloatInput y, SelectedRows* out) : x_(x), y_(std::move(y)), out_(out) {}
   Status Run(const RunContext&) override {
+    MR_TRY(y_.Expect(1));
     CopyRows(
         *x_, [factor = *y_.Read()](float value) { return value * factor; }, out_);
     return Status::Ok();

@@ -4,6 +4,7 @@
 #include "ops/float_input.h"
 #include "ops/kernel.h"
 #include "ops/number_types.h"
+#include "ops/sparse_gradient.h"
 
 namespace millrace {
 namespace {
@@ -75,7 +76,13 @@ class SumRowsKernel : public OpKernel {
     int64_t width = 0;
     for (const SelectedRows* x : xs_) {
       MR_TRY(out_->AppendRows(*x));
-      if (!x->rows.empty()) width = x->values.numel() / static_cast<int64_t>(x->rows.size());
+      if (x->rows.empty()) continue;
+      const int64_t own = x->values.numel() / static_cast<int64_t>(x->rows.size());
+      if (width != 0 && own != width) {
+        return BadData("sparse gradients of rows of " + std::to_string(width) + " and of " + std::to_string(own) +
+                       " values");
+      }
+      width = own;
     }
     float* to = out_->values.Resize<float>({static_cast<int64_t>(out_->rows.size()), width});
     for (const SelectedRows* x : xs_) {
@@ -101,7 +108,12 @@ class SumMixedKernel : public OpKernel {
     const int64_t width = out_->dims().Product(1, out_->dims().rank());
     const auto height = static_cast<uint64_t>(out_->dims()[0]);
     for (const SelectedRows* x : rows_) {
-      const float* from = x->rows.empty() ? nullptr : x->values.data<float>();
+      if (x->rows.empty()) continue;
+      if (x->values.numel() != static_cast<int64_t>(x->rows.size()) * width) {
+        return BadData("a sparse gradient " + x->values.dims().ToString() + " does not fit a tensor " +
+                       out_->dims().ToString());
+      }
+      const float* from = x->values.data<float>();
       for (const uint64_t row : x->rows) {
         if (row >= height) {
           return BadData("row " + std::to_string(row) + " of a sparse gradient is not in a tensor of " +
@@ -135,11 +147,14 @@ struct SumKernel {
         tensors.push_back(variable->GetMutable<Tensor>());
       }
     }
-    MR_ASSIGN(const std::vector<Variable*> outs, context.OutputVariables("Out"));
     if (tensors.empty() && rows.empty()) return InvalidConfig("sum: there are no inputs");
     if (tensors.empty()) {
-      return std::unique_ptr<OpKernel>(
-          std::make_unique<SumRowsKernel>(std::move(rows), outs[0]->GetMutable<SelectedRows>()));
+      MR_ASSIGN(SelectedRows * out, RowsOutput(context, "Out"));
+      if (std::find(rows.begin(), rows.end(), out) != rows.end()) {
+        return InvalidConfig("sum: Out \"" + context.OutputName("Out") +
+                             "\" is one of the sparse gradients in X; give the sum a variable of its own");
+      }
+      return std::unique_ptr<OpKernel>(std::make_unique<SumRowsKernel>(std::move(rows), out));
     }
     MR_ASSIGN(Tensor * out, context.Output("Out"));
     if (rows.empty()) {

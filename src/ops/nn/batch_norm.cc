@@ -94,14 +94,14 @@ class BatchNormKernel : public BoundKernel<BatchNormKernel> {
     global_ = UsesGlobalStats(context.op());
     epsilon_ = context.op().Float("epsilon");
     momentum_ = context.op().Float("momentum");
-    name_ = context.InputName("X");
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
+    if (x_->dims().rank() < 2) return InvalidConfig("X " + x_->dims().ToString() + " must have two axes");
     const Channels channels = Channels::Of(x_->dims(), last_);
-    if (mean_.tensor().numel() != channels.count)
-      return BadData("X " + Shown(name_, x_->dims()) + " does not have " + std::to_string(mean_.tensor().numel()) +
-                     " channels");
+    for (const FloatInput* of_channels : {&mean_, &variance_, &scale_, &bias_}) {
+      MR_TRY(of_channels->Expect(channels.count));
+    }
     const float* x = x_->data<float>();
     centers_.assign(mean_.Read(), mean_.Read() + channels.count);
     spreads_.assign(variance_.Read(), variance_.Read() + channels.count);
@@ -169,7 +169,6 @@ class BatchNormKernel : public BoundKernel<BatchNormKernel> {
   bool global_ = false;
   float epsilon_ = 0;
   float momentum_ = 0;
-  std::string name_;
 };
 
 class BatchNormGradKernel : public BoundKernel<BatchNormGradKernel> {
@@ -195,6 +194,7 @@ class BatchNormGradKernel : public BoundKernel<BatchNormGradKernel> {
     MR_ASSIGN(const float* grad, y_grad_.Read(x_->numel()));
     MR_ASSIGN(const float* center, saved_mean_.Read(channels.count));
     MR_ASSIGN(const float* factor, saved_variance_.Read(channels.count));
+    MR_TRY(scale_.Expect(channels.count));
     const float* scale = scale_.bound() ? scale_.Read() : nullptr;
     sums_.assign(count, 0);
     products_.assign(count, 0);

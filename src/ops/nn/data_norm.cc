@@ -60,8 +60,10 @@ class DataNormKernel : public BoundKernel<DataNormKernel> {
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
+    if (x_->dims().rank() != 2) return InvalidConfig("X " + x_->dims().ToString() + " must have two axes");
     const int64_t rows = x_->dims()[0];
     const int64_t width = x_->dims()[1];
+    for (const FloatInput* sums : {&size_, &sum_, &squares_}) MR_TRY(sums->Expect(width));
     const float* size = size_.Read();
     const float* sum = sum_.Read();
     const float* squares = squares_.Read();

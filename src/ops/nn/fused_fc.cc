@@ -76,6 +76,7 @@ class FusedFcKernel : public BoundKernel<FusedFcKernel> {
     const int64_t inner = w_.dims()[0];
     const int64_t width = w_.dims()[1];
     MR_TRY(CheckInner(x_, split_, w_));
+    MR_TRY(bias_.Expect(width));
     Dims dims(x_.dims().sizes().subspan(0, static_cast<size_t>(split_)));
     dims.push_back(width);
     float* out = out_->Resize<float>(dims);

@@ -33,6 +33,11 @@ Status InferLayerNorm(InferShapeContext& context) {
   return Status::Ok();
 }
 
+Status CheckAxis(const Dims& x, int axis) {
+  if (axis >= 0 && axis <= x.rank()) return Status::Ok();
+  return InvalidConfig("X " + x.ToString() + " has no axis " + std::to_string(axis));
+}
+
 class LayerNormKernel : public BoundKernel<LayerNormKernel> {
  public:
   Status Bind(KernelContext& context) {
@@ -48,8 +53,11 @@ class LayerNormKernel : public BoundKernel<LayerNormKernel> {
   }
   Status Run(const RunContext&) override {
     const Dims dims = x_->dims();
+    MR_TRY(CheckAxis(dims, axis_));
     const int64_t rows = dims.Product(0, axis_);
     const int64_t width = dims.Product(axis_, dims.rank());
+    MR_TRY(scale_.Expect(width));
+    MR_TRY(bias_.Expect(width));
     const float* x = x_->data<float>();
     const float* scale = scale_.bound() ? scale_.Read() : nullptr;
     const float* bias = bias_.bound() ? bias_.Read() : nullptr;
@@ -105,14 +113,14 @@ class LayerNormGradKernel : public BoundKernel<LayerNormGradKernel> {
   }
   Status Run(const RunContext&) override {
     const Dims dims = x_->dims();
-    if (axis_ < 0 || axis_ > dims.rank())
-      return InvalidConfig("X " + dims.ToString() + " has no axis " + std::to_string(axis_));
+    MR_TRY(CheckAxis(dims, axis_));
     const int64_t rows = dims.Product(0, axis_);
     const int64_t width = dims.Product(axis_, dims.rank());
     const float* x = x_->data<float>();
     MR_ASSIGN(const float* grad, y_grad_.Read(dims.numel()));
     MR_ASSIGN(const float* means, mean_.Read(rows));
     MR_ASSIGN(const float* variances, variance_.Read(rows));
+    MR_TRY(scale_.Expect(width));
     const float* scale = scale_.bound() ? scale_.Read() : nullptr;
     float* x_grad = x_grad_ == nullptr ? nullptr : ResizeLike(*x_, x_grad_);
     float* scale_grad = Cleared(scale_grad_, width);

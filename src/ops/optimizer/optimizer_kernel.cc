@@ -96,8 +96,17 @@ Result<std::vector<UpdateTarget>> BindTargets(const KernelContext& context, std:
   return targets;
 }
 
-Status CheckGradient(const UpdateTarget& target) {
+Status CheckTarget(const UpdateTarget& target) {
   const Dims& dims = target.param->dims();
+  for (const Tensor* state : target.states) {
+    if (state == nullptr || state->numel() == dims.numel()) continue;
+    return BadData("a state " + state->dims().ToString() + " does not fit parameter " + Shown(target.name, dims));
+  }
+  for (const Tensor* scalar : target.scalars) {
+    if (scalar == nullptr || scalar->numel() == 1) continue;
+    return BadData("a state " + scalar->dims().ToString() + " of parameter " + Shown(target.name, dims) +
+                   " must be one value");
+  }
   if (target.dense_grad != nullptr) {
     if (target.dense_grad->numel() == dims.numel() && !target.param->empty()) return Status::Ok();
     return BadData("gradient " + target.dense_grad->dims().ToString() + " does not fit parameter " +

@@ -39,8 +39,8 @@ struct UpdateTarget {
 Result<std::vector<UpdateTarget>> BindTargets(const KernelContext& context, std::span<const StateInfo> states,
                                               std::span<const StateInfo> scalars);
 
-/// kBadData when a gradient of this batch does not fit the parameter.
-Status CheckGradient(const UpdateTarget& target);
+/// kBadData when the gradient of this batch, or what the rule keeps, does not fit the parameter.
+Status CheckTarget(const UpdateTarget& target);
 
 /// The states from a place on.
 inline StateValues StatesAt(const StateValues& states, int64_t offset) {
@@ -94,6 +94,7 @@ class OptimizerKernel : public OpKernel {
   }
 
   Status Run(const RunContext&) override {
+    MR_TRY(rate_.Expect(1));
     const float lr = Rate();
     if constexpr (requires { R::kTensors; }) {
       std::array<double, R::kTensors.size()> values{};
@@ -104,7 +105,7 @@ class OptimizerKernel : public OpKernel {
       rule_.SetTensors(values);
     }
     for (const UpdateTarget& target : targets_) {
-      MR_TRY(CheckGradient(target));
+      MR_TRY(CheckTarget(target));
       const auto step = rule_.StepFor(lr, target.scalars, target.sparse_grad != nullptr);
       if (target.sparse_grad == nullptr) {
         UpdateAll(step, target, target.dense_grad->data<float>());

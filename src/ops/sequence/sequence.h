@@ -14,10 +14,13 @@ inline Status ExpectSequences(const InferShapeContext& context, std::string_view
                        "\") has no sequences (lod_level 0)");
 }
 
-/// kBadData when a batch's tensor has no sequences.
+/// kBadData when a batch's tensor has no sequences, or those of a tensor with other rows: a program may write values of
+/// other sizes where the sequences stay.
 inline Status CheckSequences(const std::string& name, const Tensor& tensor) {
-  if (tensor.has_lod()) return Status::Ok();
-  return BadData("\"" + name + "\" has no sequences");
+  if (!tensor.has_lod()) return BadData("\"" + name + "\" has no sequences");
+  const uint32_t rows = tensor.lod().back();
+  if (tensor.dims().rank() > 0 && tensor.dims()[0] == rows) return Status::Ok();
+  return BadData(Shown(name, tensor.dims()) + " has sequences of " + std::to_string(rows) + " rows together");
 }
 
 /// Values of a row: the product of the sizes behind the first.

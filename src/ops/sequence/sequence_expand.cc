@@ -58,6 +58,7 @@ class SequenceExpandKernel : public BoundKernel<SequenceExpandKernel> {
   }
   Status Run(const RunContext&) override {
     MR_TRY(CheckSequences(y_name_, *y_));
+    if (!as_ && x_->has_lod()) MR_TRY(CheckSequences(x_name_, *x_));
     const std::span<const uint32_t> times = y_->lod();
     const Parts parts(*x_, as_);
     if (parts.count() != static_cast<int64_t>(times.size()) - 1) {
@@ -107,6 +108,7 @@ class SequenceExpandGradKernel : public BoundKernel<SequenceExpandGradKernel> {
     MR_ASSIGN(x_, context.Input("X"));
     MR_ASSIGN(y_, context.Input("Y"));
     MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
+    x_name_ = context.InputName("X");
     y_name_ = context.InputName("Y");
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
     as_ = IsAs(context.op());
@@ -114,6 +116,7 @@ class SequenceExpandGradKernel : public BoundKernel<SequenceExpandGradKernel> {
   }
   Status Run(const RunContext&) override {
     MR_TRY(CheckSequences(y_name_, *y_));
+    if (!as_ && x_->has_lod()) MR_TRY(CheckSequences(x_name_, *x_));
     const std::span<const uint32_t> times = y_->lod();
     const Parts parts(*x_, as_);
     const int64_t width = RowWidth(*x_);
@@ -145,6 +148,7 @@ class SequenceExpandGradKernel : public BoundKernel<SequenceExpandGradKernel> {
   const Tensor* y_ = nullptr;
   GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
+  std::string x_name_;
   std::string y_name_;
   bool as_ = false;
 };

@@ -68,6 +68,7 @@ class PadKernel : public BoundKernel<PadKernel> {
     const int64_t length = padded_length_ < 0 ? longest : padded_length_;
     const int64_t width = RowWidth(*x_);
     const int64_t pad_width = pad_->numel();
+    if (pad_width == 0) return BadData("PadValue " + pad_->dims().ToString() + " has no value");
     WithNumber(x_->dtype(), [&](auto sample) {
       using T = decltype(sample);
       const T* x = x_->data<T>();
@@ -100,14 +101,16 @@ class PadGradKernel : public BoundKernel<PadGradKernel> {
     MR_ASSIGN(x_, context.Input("X"));
     MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
+    name_ = context.InputName("X");
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
+    MR_TRY(CheckSequences(name_, *x_));
     const std::span<const uint32_t> lod = x_->lod();
     const int64_t width = RowWidth(*x_);
     const Dims& given = out_grad_.tensor().dims();
     const int64_t longest = given.rank() < 2 ? 0 : given[1];
-    const int64_t sequences = lod.empty() ? 0 : static_cast<int64_t>(lod.size()) - 1;
+    const int64_t sequences = static_cast<int64_t>(lod.size()) - 1;
     for (size_t i = 0; i + 1 < lod.size(); ++i) {
       if (lod[i + 1] - lod[i] <= longest) continue;
       return BadData("a sequence of X has " + std::to_string(lod[i + 1] - lod[i]) + " rows, and its gradient " +
@@ -124,6 +127,7 @@ class PadGradKernel : public BoundKernel<PadGradKernel> {
   const Tensor* x_ = nullptr;
   GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
+  std::string name_;
 };
 
 /// [sequences, length, ...] to [values, ...]; a matrix gives [values, 1].

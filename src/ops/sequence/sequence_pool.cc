@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/grad_input.h"
-#include "ops/kernel.h"
+#include "ops/sequence/sequence.h"
 
 namespace millrace {
 namespace {
@@ -58,7 +57,7 @@ class SequencePoolKernel : public BoundKernel<SequencePoolKernel> {
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    if (!x_->has_lod()) return BadData("input X (\"" + name_ + "\") has no sequences");
+    MR_TRY(CheckSequences(name_, *x_));
     const std::span<const uint32_t> lod = x_->lod();
     const auto rows = static_cast<int64_t>(lod.size()) - 1;
     Dims dims = x_->dims();
@@ -129,8 +128,8 @@ class SequencePoolGradKernel : public BoundKernel<SequencePoolGradKernel> {
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
+    MR_TRY(CheckSequences(name_, *x_));
     const std::span<const uint32_t> lod = x_->lod();
-    if (!x_->has_lod()) return BadData("input X (\"" + name_ + "\") has no sequences");
     const int64_t width = x_->dims().Product(1, x_->dims().rank());
     const auto pooled = (static_cast<int64_t>(lod.size()) - 1) * width;
     MR_ASSIGN(const float* grad, out_grad_.Read(pooled));

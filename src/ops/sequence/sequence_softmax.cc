@@ -46,9 +46,11 @@ class SequenceSoftmaxGradKernel : public BoundKernel<SequenceSoftmaxGradKernel> 
     MR_ASSIGN(out_, GradInput::Bind(context, "Out"));
     MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
+    name_ = context.InputName("X");
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
+    MR_TRY(CheckSequences(name_, *x_));
     const std::span<const uint32_t> lod = x_->lod();
     MR_ASSIGN(const float* out, out_.Read(x_->numel()));
     MR_ASSIGN(const float* grad, out_grad_.Read(x_->numel()));
@@ -64,6 +66,7 @@ class SequenceSoftmaxGradKernel : public BoundKernel<SequenceSoftmaxGradKernel> 
   GradInput out_;
   GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
+  std::string name_;
 };
 
 }  // namespace

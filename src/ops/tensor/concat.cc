@@ -66,6 +66,9 @@ class ConcatKernel : public BoundKernel<ConcatKernel> {
     std::span<const uint32_t> lod;
     for (size_t i = 0; i < xs_.size(); ++i) {
       const Dims& other = xs_[i]->dims();
+      if (xs_[i]->dtype() != xs_[0]->dtype()) {
+        return BadData("inputs differ in type: \"" + names_[0] + "\", \"" + names_[i] + "\"");
+      }
       if (other.rank() != dims.rank() || other.Product(0, axis) != outer ||
           other.Product(axis + 1, other.rank()) != inner) {
         return BadData("inputs differ in more than axis " + std::to_string(axis) + ": " + Shown(names_[0], dims) +

@@ -59,6 +59,7 @@ struct Ranges {
   void ForEachRun(const Dims& x, const Dims& cut, const Body& body) const {
     const int rank = x.rank();
     if (cut.numel() == 0) return;
+    if (rank == 0) return body(0, 0, 1);
     int64_t base = 0;
     Dims steps = cut;  // from one index of the cut to the next, in values of x
     for (int axis = 0; axis < rank; ++axis) steps.set(axis, x.Product(axis + 1, rank));

@@ -110,8 +110,8 @@ class StackKernel : public BoundKernel<StackKernel> {
   }
   Status Run(const RunContext&) override {
     for (const Tensor* x : xs_) {
-      if (x == nullptr || x->dims() == one_->dims()) continue;
-      return BadData("shapes differ: " + one_->dims().ToString() + ", " + x->dims().ToString());
+      if (x == nullptr || (x->dtype() == one_->dtype() && x->dims() == one_->dims())) continue;
+      return BadData("types or shapes differ: " + one_->dims().ToString() + ", " + x->dims().ToString());
     }
     const int axis = Front(axis_, one_->dims().rank() + 1);
     if (axis < 0 || axis > one_->dims().rank()) {
