@@ -333,6 +333,68 @@ TEST(MalformedProgram, AGradientOfOtherSizesThanItsForwardOperatorsIsRefusedAsIt
               HasSubstr("(\"g\") is float32 [2, 2]; the forward operator's sizes ask for 18 values"));
 }
 
+/// Runs `ops` on tensors of ones, of these sizes, that the program describes by their axes alone.
+class OnOnes {
+ public:
+  OnOnes(const std::vector<std::pair<std::string, Dims>>& tensors, const std::string& ops) {
+    std::string text = "blocks { idx: 0 parent_idx: -1\n";
+    for (const auto& [name, dims] : tensors) {
+      std::string sizes;
+      for (int axis = 0; axis < dims.rank(); ++axis) sizes += "dims: -1 ";
+      text += TensorText(name, "FP32", sizes);
+    }
+    CompileOptions options;
+    options.fuse = false;
+    auto executable = Executable::Compile(ParsedText(text + ops + "}"), Registry(), options);
+    EXPECT_TRUE(executable.ok()) << executable.status().message();
+    executable_ = std::move(*executable);
+    auto frame = Frame::Create(*executable_, nullptr, root_, {});
+    EXPECT_TRUE(frame.ok()) << frame.status().message();
+    frame_ = std::move(*frame);
+    for (const auto& [name, dims] : tensors) std::fill_n(tensor(name)->Resize<float>(dims), dims.numel(), 1.0F);
+  }
+  Tensor* tensor(const std::string& name) { return frame_->scope().Find(name)->GetMutable<Tensor>(); }
+  Status Run() { return frame_->Run(RunContext{}); }
+
+ private:
+  Scope root_;
+  std::unique_ptr<const Executable> executable_;
+  std::unique_ptr<Frame> frame_;
+};
+
+// The memory that a reshape showed was given back when the variable behind it grew.
+TEST(MalformedProgram, AVariableMayGrowWhileAnotherShowsIt) {
+  OnOnes run({{"x", {3, 2}}, {"z", {500, 2}}}, TensorText("shown", "FP32", "") + R"(
+    ops { type: "reshape" inputs { parameter: "X" arguments: "x" } outputs { parameter: "Out" arguments: "shown" }
+          attrs { name: "shape" type: INTS ints: [2, 3] } }
+    ops { type: "scale" inputs { parameter: "X" arguments: "z" } outputs { parameter: "Out" arguments: "x" }
+          attrs { name: "scale" type: FLOAT f: 7 } }
+    ops { type: "scale" inputs { parameter: "X" arguments: "shown" } outputs { parameter: "Out" arguments: "a" } })");
+  ASSERT_TRUE(run.Run().ok());
+  const float* a = run.tensor("a")->data<float>();
+  EXPECT_THAT(std::vector<float>(a, a + 6), testing::Each(1.0F));
+  EXPECT_EQ(run.tensor("x")->dims(), (Dims{500, 2}));
+}
+
+// What a program says of sizes leaves some to the batch; kernels read as many values as X has columns.
+TEST(MalformedProgram, ParametersOfOtherSizesThanTheBatchAsksForAreRefused) {
+  OnOnes norm({{"x", {3, 2}}, {"s", {1}}}, R"(
+    ops { type: "layer_norm" inputs { parameter: "X" arguments: "x" } inputs { parameter: "Scale" arguments: "s" }
+          outputs { parameter: "Y" arguments: "a" } outputs { parameter: "Mean" arguments: "b" }
+          outputs { parameter: "Variance" arguments: "d" } })");
+  EXPECT_EQ(norm.Run().message(), "op[0] layer_norm (Y: \"a\"): \"s\" [1] must have 2 values");
+  OnOnes update({{"p", {4, 2}}, {"g", {4, 2}}, {"v", {1, 2}}, {"r", {1}}},
+                TensorText("one", "FP32", "") + TensorText("rate", "FP32", "") + R"(
+    ops { type: "fill_any_like" inputs { parameter: "X" arguments: "r" } outputs { parameter: "Out" arguments: "one" } }
+    ops { type: "reshape" inputs { parameter: "X" arguments: "one" } outputs { parameter: "Out" arguments: "rate" }
+          attrs { name: "shape" type: INTS ints: 1 } }
+    ops { type: "momentum" inputs { parameter: "Param" arguments: "p" } inputs { parameter: "Grad" arguments: "g" }
+          inputs { parameter: "Velocity" arguments: "v" } inputs { parameter: "LearningRate" arguments: "rate" }
+          outputs { parameter: "ParamOut" arguments: "p" } outputs { parameter: "VelocityOut" arguments: "v" }
+          attrs { name: "mu" type: FLOAT f: 0.5 } })");
+  EXPECT_THAT(update.Run().message(), HasSubstr("a state [1, 2] does not fit parameter \"p\" [4, 2]"));
+}
+
 // Y@GRAD took the place of X, and its size, while X was read on.
 TEST(MalformedProgram, AGradientInThePlaceOfWhatItReadsOnIsRefused) {
   const std::string w = TensorText("w", "FP32", "dims: 2 dims: 4");

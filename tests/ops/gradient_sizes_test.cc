@@ -1,0 +1,163 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "ops/op_case_inputs.h"
+
+namespace millrace {
+namespace {
+
+/// Gradients that read nothing else with a size, or nothing that tells it: what arrives decides on X@GRAD.
+bool DecidesItself(const std::vector<OpDesc>& gradient) {
+  static const std::set<std::string> kTypes = {
+      "ceil_grad",         "cumsum_grad",     "expand_as_v2_grad", "expand_grad",       "expand_v2_grad", "floor_grad",
+      "label_smooth_grad", "round_grad",      "scatter_grad",      "sequence_pad_grad", "sign_grad",      "stack_grad",
+      "tile_grad",         "transpose2_grad", "transpose_grad",    "tril_triu_grad",    "unstack_grad"};
+  return std::any_of(gradient.begin(), gradient.end(), [](const OpDesc& op) { return kTypes.contains(op.type()); });
+}
+
+/// The gradient's operators of a case alone, which read tensors of any size.
+class WrongSizes {
+ public:
+  explicit WrongSizes(const OpCase& c) : case_(c), ops_(GradientOps(c)) {}
+
+  void Run() {
+    Build();
+    if (testing::Test::HasFatalFailure() || gradient_ == nullptr) return;
+    for (const std::string& name : read_) {
+      for (const Dims& dims : Others(tensors_.at(name)->dims())) TryWith(name, dims);
+    }
+  }
+
+ private:
+  void Build() {
+    auto forward = OpSession::Create({ForwardOp(case_)}, InputMetas(case_), Registry());
+    ASSERT_TRUE(forward.ok()) << forward.status().ToString();
+    forward_ = std::move(*forward);
+    Rng rng(7);
+    for (const CaseInput& input : case_.inputs) Fill(input, 3, rng, {forward_.get()});
+    ASSERT_TRUE(forward_->Run().ok());
+    VarMetas metas;
+    for (const OpDesc& op : ops_) {
+      for (const OpDesc::Var& input : op.inputs()) {
+        for (const std::string& name : input.arguments()) {
+          Describe(name, &metas);
+          if (input.parameter().ends_with("@GRAD")) arriving_.insert(name);
+        }
+      }
+    }
+    // As little as a program can say of its variables; some operators must know more than the rank.
+    auto gradient = OpSession::Create(ops_, metas, Registry());
+    for (auto& [name, meta] : metas) {
+      if (gradient.ok()) break;
+      for (int axis = 1; axis < meta.dims.rank(); ++axis) meta.dims.set(axis, tensors_.at(name)->dims()[axis]);
+    }
+    if (!gradient.ok()) gradient = OpSession::Create(ops_, metas, Registry());
+    if (!gradient.ok()) {
+      for (const auto& [name, meta] : InputMetas(case_)) {
+        if (metas.contains(name)) metas[name] = meta;
+        std::erase(read_, name);
+      }
+      gradient = OpSession::Create(ops_, metas, Registry());
+    }
+    ASSERT_TRUE(gradient.ok()) << gradient.status().ToString();
+    gradient_ = std::move(*gradient);
+    for (const auto& [name, tensor] : tensors_) Put(name, tensor->dims());
+    const Status status = gradient_->Run();
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+
+  /// A variable of the forward operator, or the gradient of its output, which has the output's sizes.
+  void Describe(const std::string& name, VarMetas* metas) {
+    const bool is_gradient = name.ends_with("@GRAD");
+    const std::string of = is_gradient ? name.substr(0, name.size() - 5) : name;
+    const bool is_known = std::any_of(case_.inputs.begin(), case_.inputs.end(),
+                                      [&](const CaseInput& input) { return input.name == of; }) ||
+                          std::any_of(case_.outputs.begin(), case_.outputs.end(),
+                                      [&](const auto& output) { return output.second == of; });
+    if (!is_known || !forward_->is_tensor(of) || metas->contains(name)) return;
+    const Tensor* tensor = forward_->tensor(of);
+    tensors_[name] = tensor;
+    read_.push_back(name);
+    VarMeta& meta = (*metas)[name];
+    meta.dtype = tensor->dtype();
+    meta.lod_level = tensor->has_lod() ? 1 : 0;
+    for (int axis = 0; axis < tensor->dims().rank(); ++axis) meta.dims.push_back(-1);
+  }
+
+  /// The values of the forward run, as far as `dims` has room, then ones.
+  void Put(const std::string& name, const Dims& dims) {
+    const Tensor& from = *tensors_.at(name);
+    Tensor* to = gradient_->tensor(name);
+    auto* bytes = static_cast<char*>(to->ResizeRaw(from.dtype(), dims));
+    const size_t size = SizeOf(from.dtype());
+    for (int64_t i = 0; i < dims.numel(); ++i) {
+      char* value = bytes + static_cast<size_t>(i) * size;
+      std::memset(value, 0, size);
+      if (i < from.numel() && !from.empty()) {
+        std::memcpy(value, static_cast<const char*>(from.raw_data()) + static_cast<size_t>(i) * size, size);
+      }
+    }
+    if (from.has_lod()) gradient_->SetLod(name, {from.lod().begin(), from.lod().end()});
+  }
+
+  /// Sizes of which the number of values is another: more and fewer along each axis, one value, and none.
+  static std::vector<Dims> Others(const Dims& dims) {
+    std::vector<Dims> others;
+    const auto add = [&](const Dims& other) {
+      if (other.numel() != dims.numel()) others.push_back(other);
+    };
+    for (int axis = 0; axis < dims.rank(); ++axis) {
+      for (const int64_t size : {dims[axis] + 1, dims[axis] - 1, dims[axis] * 40, int64_t{0}}) {
+        Dims other = dims;
+        other.set(axis, std::max<int64_t>(size, 0));
+        add(other);
+      }
+    }
+    add(Dims{1});
+    return others;
+  }
+
+  void TryWith(const std::string& name, const Dims& dims) {
+    SCOPED_TRACE("\"" + name + "\" " + dims.ToString() + " in place of " + tensors_.at(name)->dims().ToString());
+    Put(name, dims);
+    const Status status = gradient_->Run();
+    Put(name, tensors_.at(name)->dims());
+    if (status.ok()) {
+      EXPECT_TRUE(!arriving_.contains(name) || DecidesItself(ops_)) << "taken for what it is not";
+      return;
+    }
+    EXPECT_TRUE(status.code() == StatusCode::kInvalidConfig || status.code() == StatusCode::kBadData)
+        << status.ToString();
+    EXPECT_THAT(status.message(), testing::HasSubstr(ops_.front().type()));
+  }
+
+  const OpCase& case_;
+  std::vector<OpDesc> ops_;
+  std::unique_ptr<OpSession> forward_;
+  std::unique_ptr<OpSession> gradient_;
+  std::map<std::string, const Tensor*> tensors_;
+  std::vector<std::string> read_;
+  std::set<std::string> arriving_;
+};
+
+class GradientSizesTest : public testing::TestWithParam<size_t> {};
+
+// Kernels read as many values as the forward operator would have had, of a tensor that had fewer.
+TEST_P(GradientSizesTest, WhatDoesNotFitIsRefused) {
+  const OpCase& c = OpCases()[GetParam()];
+  SCOPED_TRACE(c.op + " " + c.title);
+  WrongSizes(c).Run();
+}
+
+std::string SizesCaseName(const testing::TestParamInfo<size_t>& test) {
+  return OpCases()[test.param].op + "_" + std::to_string(test.param);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, GradientSizesTest, testing::Range(size_t{0}, OpCases().size()), SizesCaseName);
+
+}  // namespace
+}  // namespace millrace
