@@ -36,6 +36,7 @@ class FusedSlotsPoolKernel : public OpKernel {
   Status Run(const RunContext& context) override {
     const size_t sequences = Sequences(*ids_[0]);
     MR_TRY(CheckRows(sequences));
+    rows_->parameters.resize(sources_.size());
     for (size_t m = 0; m < dense_.size(); ++m) {
       dense_widths_[m] = static_cast<size_t>(dense_[m]->numel()) / std::max<size_t>(sequences, 1);
     }
@@ -84,7 +85,6 @@ class FusedSlotsPoolKernel : public OpKernel {
       }
       sources_.push_back(std::move(source));
       slots_keep_apart_.push_back(KeepApart(salts, parameter.slots));
-      rows_->parameters.emplace_back().slot_begin.resize(parameter.slots.size());
     }
     return Status::Ok();
   }
@@ -107,6 +107,7 @@ class FusedSlotsPoolKernel : public OpKernel {
     SlotRows::Parameter& found = rows_->parameters[p];
     const std::vector<size_t>& slots = layout_.parameters[p].slots;
     size_t total = 0;
+    found.slot_begin.resize(slots.size());
     for (size_t s = 0; s < slots.size(); ++s) {
       found.slot_begin[s] = total;
       total += static_cast<size_t>(ids_[slots[s]]->numel());
