@@ -19,14 +19,14 @@ bool DecidesItself(const std::vector<OpDesc>& gradient) {
   return std::any_of(gradient.begin(), gradient.end(), [](const OpDesc& op) { return kTypes.contains(op.type()); });
 }
 
-/// The gradient's operators of a case alone, which read tensors of any size.
+/// The operator of a case alone, or its gradient's, which read tensors of any size.
 class WrongSizes {
  public:
-  explicit WrongSizes(const OpCase& c) : case_(c), ops_(GradientOps(c)) {}
+  WrongSizes(const OpCase& c, std::vector<OpDesc> ops) : case_(c), ops_(std::move(ops)) {}
 
   void Run() {
     Build();
-    if (testing::Test::HasFatalFailure() || gradient_ == nullptr) return;
+    if (testing::Test::HasFatalFailure() || tried_ == nullptr) return;
     for (const std::string& name : read_) {
       for (const Dims& dims : Others(tensors_.at(name)->dims())) TryWith(name, dims);
     }
@@ -50,23 +50,23 @@ class WrongSizes {
       }
     }
     // As little as a program can say of its variables; some operators must know more than the rank.
-    auto gradient = OpSession::Create(ops_, metas, Registry());
+    auto tried = OpSession::Create(ops_, metas, Registry());
     for (auto& [name, meta] : metas) {
-      if (gradient.ok()) break;
+      if (tried.ok()) break;
       for (int axis = 1; axis < meta.dims.rank(); ++axis) meta.dims.set(axis, tensors_.at(name)->dims()[axis]);
     }
-    if (!gradient.ok()) gradient = OpSession::Create(ops_, metas, Registry());
-    if (!gradient.ok()) {
+    if (!tried.ok()) tried = OpSession::Create(ops_, metas, Registry());
+    if (!tried.ok()) {
       for (const auto& [name, meta] : InputMetas(case_)) {
         if (metas.contains(name)) metas[name] = meta;
         std::erase(read_, name);
       }
-      gradient = OpSession::Create(ops_, metas, Registry());
+      tried = OpSession::Create(ops_, metas, Registry());
     }
-    ASSERT_TRUE(gradient.ok()) << gradient.status().ToString();
-    gradient_ = std::move(*gradient);
+    ASSERT_TRUE(tried.ok()) << tried.status().ToString();
+    tried_ = std::move(*tried);
     for (const auto& [name, tensor] : tensors_) Put(name, tensor->dims());
-    const Status status = gradient_->Run();
+    const Status status = tried_->Run();
     ASSERT_TRUE(status.ok()) << status.ToString();
   }
 
@@ -91,7 +91,7 @@ class WrongSizes {
   /// The values of the forward run, as far as `dims` has room, then ones.
   void Put(const std::string& name, const Dims& dims) {
     const Tensor& from = *tensors_.at(name);
-    Tensor* to = gradient_->tensor(name);
+    Tensor* to = tried_->tensor(name);
     auto* bytes = static_cast<char*>(to->ResizeRaw(from.dtype(), dims));
     const size_t size = SizeOf(from.dtype());
     for (int64_t i = 0; i < dims.numel(); ++i) {
@@ -101,7 +101,7 @@ class WrongSizes {
         std::memcpy(value, static_cast<const char*>(from.raw_data()) + static_cast<size_t>(i) * size, size);
       }
     }
-    if (from.has_lod()) gradient_->SetLod(name, {from.lod().begin(), from.lod().end()});
+    if (from.has_lod()) tried_->SetLod(name, {from.lod().begin(), from.lod().end()});
   }
 
   /// Sizes of which the number of values is another: more and fewer along each axis, one value, and none.
@@ -124,7 +124,7 @@ class WrongSizes {
   void TryWith(const std::string& name, const Dims& dims) {
     SCOPED_TRACE("\"" + name + "\" " + dims.ToString() + " in place of " + tensors_.at(name)->dims().ToString());
     Put(name, dims);
-    const Status status = gradient_->Run();
+    const Status status = tried_->Run();
     Put(name, tensors_.at(name)->dims());
     if (status.ok()) {
       EXPECT_TRUE(!arriving_.contains(name) || DecidesItself(ops_)) << "taken for what it is not";
@@ -138,26 +138,33 @@ class WrongSizes {
   const OpCase& case_;
   std::vector<OpDesc> ops_;
   std::unique_ptr<OpSession> forward_;
-  std::unique_ptr<OpSession> gradient_;
+  std::unique_ptr<OpSession> tried_;
   std::map<std::string, const Tensor*> tensors_;
   std::vector<std::string> read_;
   std::set<std::string> arriving_;
 };
 
-class GradientSizesTest : public testing::TestWithParam<size_t> {};
+class OperatorSizesTest : public testing::TestWithParam<size_t> {};
 
 // Kernels read as many values as the forward operator would have had, of a tensor that had fewer.
-TEST_P(GradientSizesTest, WhatDoesNotFitIsRefused) {
+TEST_P(OperatorSizesTest, GradientsRefuseWhatDoesNotFit) {
   const OpCase& c = OpCases()[GetParam()];
   SCOPED_TRACE(c.op + " " + c.title);
-  WrongSizes(c).Run();
+  WrongSizes(c, GradientOps(c)).Run();
+}
+
+// A parameter of which the program says the rank alone was read behind its end.
+TEST_P(OperatorSizesTest, NothingReadsBehindTheEndOfWhatItIsGiven) {
+  const OpCase& c = OpCases()[GetParam()];
+  SCOPED_TRACE(c.op + " " + c.title);
+  WrongSizes(c, {ForwardOp(c)}).Run();
 }
 
 std::string SizesCaseName(const testing::TestParamInfo<size_t>& test) {
   return OpCases()[test.param].op + "_" + std::to_string(test.param);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, GradientSizesTest, testing::Range(size_t{0}, OpCases().size()), SizesCaseName);
+INSTANTIATE_TEST_SUITE_P(Ops, OperatorSizesTest, testing::Range(size_t{0}, OpCases().size()), SizesCaseName);
 
 }  // namespace
 }  // namespace millrace
