@@ -16,6 +16,12 @@ Status InferSequenceSoftmax(InferShapeContext& context) {
   return Status::Ok();
 }
 
+Status CheckOneValueARow(const std::string& name, const Tensor& x) {
+  MR_TRY(CheckSequences(name, x));
+  if (x.numel() == x.dims()[0]) return Status::Ok();
+  return BadData(Shown(name, x.dims()) + " must hold one value a row");
+}
+
 class SequenceSoftmaxKernel : public BoundKernel<SequenceSoftmaxKernel> {
  public:
   Status Bind(KernelContext& context) {
@@ -25,7 +31,7 @@ class SequenceSoftmaxKernel : public BoundKernel<SequenceSoftmaxKernel> {
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    MR_TRY(CheckSequences(name_, *x_));
+    MR_TRY(CheckOneValueARow(name_, *x_));
     const std::span<const uint32_t> lod = x_->lod();
     const float* x = x_->data<float>();
     float* out = ResizeLike(*x_, out_);
@@ -50,7 +56,7 @@ class SequenceSoftmaxGradKernel : public BoundKernel<SequenceSoftmaxGradKernel> 
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    MR_TRY(CheckSequences(name_, *x_));
+    MR_TRY(CheckOneValueARow(name_, *x_));
     const std::span<const uint32_t> lod = x_->lod();
     MR_ASSIGN(const float* out, out_.Read(x_->numel()));
     MR_ASSIGN(const float* grad, out_grad_.Read(x_->numel()));

@@ -100,6 +100,7 @@ class SplitKernel : public BoundKernel<SplitKernel> {
     const auto inner = static_cast<size_t>(dims.Product(axis + 1, dims.rank())) * SizeOf(x_->dtype());
     const size_t row = inner * static_cast<size_t>(dims[axis]);
     const auto* from = static_cast<const char*>(x_->raw_data());
+    size_t begin = 0;
     for (size_t k = 0; k < outs_.size(); ++k) {
       const size_t part = inner * static_cast<size_t>(parts_[k]);
       if (outs_[k] != nullptr) {
@@ -107,10 +108,10 @@ class SplitKernel : public BoundKernel<SplitKernel> {
         auto* to = static_cast<char*>(outs_[k]->ResizeRaw(x_->dtype(), dims));
         if (axis > 0) outs_[k]->set_lod(x_->lod());
         for (int64_t i = 0; i < outer && part > 0; ++i) {
-          std::memcpy(to + static_cast<size_t>(i) * part, from + static_cast<size_t>(i) * row, part);
+          std::memcpy(to + static_cast<size_t>(i) * part, from + static_cast<size_t>(i) * row + begin, part);
         }
       }
-      from += part;
+      begin += part;
     }
     return Status::Ok();
   }

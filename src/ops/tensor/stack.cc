@@ -56,9 +56,9 @@ void Separate(const Tensor& whole, int axis, const std::vector<Tensor*>& parts) 
   for (size_t k = 0; k < parts.size(); ++k) {
     if (parts[k] == nullptr) continue;
     auto* to = static_cast<char*>(parts[k]->ResizeRaw(whole.dtype(), dims));
-    const char* from = static_cast<const char*>(whole.raw_data()) + k * inner;
+    const auto* from = static_cast<const char*>(whole.raw_data());
     for (int64_t i = 0; i < outer && inner > 0; ++i) {
-      std::memcpy(to + static_cast<size_t>(i) * inner, from + static_cast<size_t>(i) * step, inner);
+      std::memcpy(to + static_cast<size_t>(i) * inner, from + static_cast<size_t>(i) * step + k * inner, inner);
     }
   }
 }
