@@ -190,6 +190,7 @@ void OpCheck::Attributes(const OpRegistry& registry) {
   std::set<std::string_view> seen;
   for (const OpDesc::Attr& attr : op_.attrs()) {
     const AttrInfo* known = info_.FindAttr(attr.name());
+    const AttrInfo* carried = known != nullptr || forward == nullptr ? nullptr : forward->FindAttr(attr.name());
     const std::string what = "attribute \"" + attr.name() + "\"";
     if (!seen.insert(attr.name()).second) {
       // Paddle itself repeats hints: the concat of a split's gradient has use_mkldnn twice.
@@ -198,7 +199,10 @@ void OpCheck::Attributes(const OpRegistry& registry) {
     } else if (attr.type() == BLOCK || attr.type() == BLOCKS || (known != nullptr && known->is_block)) {
       CheckBlock(attr, known);
     } else if (known == nullptr) {
-      if (IsHintAttr(attr.name()) || (forward != nullptr && forward->FindAttr(attr.name()) != nullptr)) continue;
+      if (carried != nullptr && !FitsAttr(attr.type(), carried->default_value)) {
+        Add(what + " must not be of type " + AttrType_Name(attr.type()));
+      }
+      if (IsHintAttr(attr.name()) || carried != nullptr) continue;
       std::vector<std::string_view> names;
       for (const AttrInfo& other : info_.attrs) names.push_back(other.name);
       Add(what + " is not supported" + DidYouMean(attr.name(), names));

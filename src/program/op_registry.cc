@@ -583,6 +583,9 @@ std::string OpRegistry::Problems() const {
 }
 
 Status OpRegistry::Seal() {
+  for (auto& [type, info] : ops_) {
+    if (const OpInfo* forward = ForwardOf(*info); forward != nullptr && forward->is_apart) info->is_apart = true;
+  }
   std::string problems = Problems();
   return problems.empty() ? Status::Ok() : Internal(std::move(problems));
 }

@@ -239,7 +239,7 @@ class OpBuilder {
   OpBuilder& Block(std::string name, std::string doc);
   /// Says what the operator does beside writing its outputs, as a verb with its object: "writes a file".
   OpBuilder& Effect(std::string what);
-  /// Refuses programs that bind an output to the variable of an input, for operators that read on while they write.
+  /// Refuses an output in the variable of an input: the operator reads on while it writes. Holds for its gradient too.
   OpBuilder& Apart();
   /// Lets a plugin's operator give rows of another number than the batch and its inputs have, where its shape rule
   /// says -1: for those that choose rows or make some.

@@ -397,17 +397,16 @@ TEST(MalformedProgram, ParametersOfOtherSizesThanTheBatchAsksForAreRefused) {
 
 // Y@GRAD took the place of X, and its size, while X was read on.
 TEST(MalformedProgram, AGradientInThePlaceOfWhatItReadsOnIsRefused) {
-  const std::string w = TensorText("w", "FP32", "dims: 2 dims: 4");
+  const std::string v = TensorText("v", "FP32", "dims: 2");
   const auto gradient = [&](const std::string& to) {
-    return StatusOfText(WithOps(w + R"(
-    ops { type: "matmul_v2_grad" inputs { parameter: "X" arguments: "x" } inputs { parameter: "Y" arguments: "w" }
-          inputs { parameter: "Out@GRAD" arguments: "z" } outputs { parameter: "Y@GRAD" arguments: ")" +
+    return StatusOfText(WithOps(v + R"(
+    ops { type: "elementwise_mul_grad" inputs { parameter: "X" arguments: "x" } inputs { parameter: "Y" arguments: "v" }
+          inputs { parameter: "Out@GRAD" arguments: "y" } outputs { parameter: "Y@GRAD" arguments: ")" +
                                 to + "\" } }"));
   };
   EXPECT_TRUE(gradient("a").ok()) << gradient("a").message();
-  EXPECT_THAT(gradient("x").message(),
-              HasSubstr("matmul_v2_grad: variable \"x\" is an input and an output, and would become \"x\" float32 "
-                        "[2, 4] where it is \"x\" float32 [-1, 2]"));
+  EXPECT_THAT(gradient("x").message(), HasSubstr("elementwise_mul_grad: variable \"x\" is an input and an output, and "
+                                                 "would become \"x\" float32 [2] where it is \"x\" float32 [-1, 2]"));
 }
 
 TEST(MalformedProgram, AGradientThatReadsNoVariableIsRefused) {
@@ -416,6 +415,25 @@ TEST(MalformedProgram, AGradientThatReadsNoVariableIsRefused) {
           inputs { parameter: "Out@GRAD" arguments: "y" } outputs { parameter: "X@GRAD" arguments: "a" } })"))
                   .message(),
               HasSubstr("split_grad: input Out is read, and \"@EMPTY@\" stands for no variable"));
+}
+
+// The gradient's own schema does not have the attribute; the forward operator's has it as a number.
+TEST(MalformedProgram, AnAttributeThatAGradientCarriesHasTheTypeOfItsForwardOperators) {
+  EXPECT_THAT(StatusOfText(WithOps(R"(
+    ops { type: "flatten_grad" inputs { parameter: "X" arguments: "x" } inputs { parameter: "Out@GRAD" arguments: "y" }
+          outputs { parameter: "X@GRAD" arguments: "a" } attrs { name: "axis" type: INTS ints: 1 } })"))
+                  .message(),
+              HasSubstr("flatten_grad: attribute \"axis\" must not be of type INTS"));
+}
+
+// What arrives is of the rows of Out, which are fewer; it was freed to make room for X@GRAD, and read on.
+TEST(MalformedProgram, AGradientOfAnOperatorThatReadsOnReadsOnToo) {
+  EXPECT_THAT(StatusOfText(WithOps(R"(
+    vars { name: "s" type { type: LOD_TENSOR lod_tensor { tensor { data_type: FP32 dims: -1 dims: 2 } lod_level: 1 } } }
+    ops { type: "sequence_pool_grad" inputs { parameter: "X" arguments: "s" }
+          inputs { parameter: "Out@GRAD" arguments: "x" } outputs { parameter: "X@GRAD" arguments: "x" } })"))
+                  .message(),
+              HasSubstr("output X@GRAD: variable \"x\" is an input of the operator as well"));
 }
 
 // An operator whose outputs hold a list was not looked at when its gradient was checked.
