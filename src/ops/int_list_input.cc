@@ -1,5 +1,6 @@
 #include "ops/int_list_input.h"
 
+#include <algorithm>
 #include <string>
 
 #include "ops/kernel.h"
@@ -67,6 +68,10 @@ Result<IntListInput> IntListInput::Bind(const KernelContext& context, const IntL
   if (input.tensor_ != nullptr) return input;
   input.name_ = names.list;
   MR_ASSIGN(input.list_, context.Inputs(names.list));
+  if (std::find(input.list_.begin(), input.list_.end(), nullptr) != input.list_.end()) {
+    return InvalidConfig(context.op().type() + ": input " + input.name_ +
+                         " is read, and \"@EMPTY@\" stands for no variable");
+  }
   return input;
 }
 

@@ -48,7 +48,7 @@ class AxisInput {
   Result<int> Read(int rank) const {
     MR_ASSIGN(const double axis, axis_.Read());
     if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
-    return BadData("there is no axis " + std::to_string(static_cast<int64_t>(axis)) + " in a tensor of " +
+    return BadData("there is no axis " + std::to_string(ConvertValue<int64_t>(axis)) + " in a tensor of " +
                    std::to_string(rank) + " axes");
   }
 

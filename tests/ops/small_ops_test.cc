@@ -258,6 +258,11 @@ TEST(Mistakes, OfListsOfAxesAreFoundBeforeARun) {
       HasSubstr("decrease_axis 1 is no axis of size 1 of the cut [-1, 4]"));
   EXPECT_THAT(CompileError(WithInts(slice, {{"axes", {1, 1}}, {"starts", {3, -1}}, {"ends", {4, 4}}}), four),
               HasSubstr("axis 1 stands twice in axes"));
+  // A null tensor was read.
+  EXPECT_THAT(CompileError(WithInts(Op("reshape", {{"X", {"x"}}, {"ShapeTensor", {"@EMPTY@"}}}, {{"Out", {"out"}}}),
+                                    {{"shape", {4, -1}}}),
+                           four),
+              HasSubstr(R"(input ShapeTensor is read, and "@EMPTY@" stands for no variable)"));
   const std::vector<int64_t> nine(9, 1);
   EXPECT_THAT(CompileError(WithInts(Op("fill_constant", {}, {{"Out", {"out"}}}), {{"shape", nine}}), {}),
               HasSubstr("shape has 9 axes; at most 8 are supported"));
@@ -268,6 +273,44 @@ TEST(Mistakes, OfListsOfAxesAreFoundBeforeARun) {
               HasSubstr("9 axes; at most 7 are supported"));
   EXPECT_THAT(CompileError(WithInts(Op("unsqueeze2", {{"X", {"x"}}}, {{"Out", {"out"}}}), {{"axes", nine}}), four),
               HasSubstr("11 axes; at most 7 are supported"));
+}
+
+// Sums and products of what an attribute says wrapped around.
+TEST(Mistakes, OfNumbersBeyondEverySizeAreFoundBeforeARun) {
+  const VarMetas matrix = {{"x", Meta({2, 3})}};
+  EXPECT_THAT(
+      CompileError(WithInts(Op("expand", {{"X", {"x"}}}, {{"Out", {"out"}}}), {{"expand_times", {1, INT64_MAX}}}),
+                   matrix),
+      HasSubstr("axis 1 is repeated 9223372036854775807 times"));
+  EXPECT_THAT(CompileError(WithInts(Op("split", {{"X", {"x"}}}, {{"Out", {"a", "b"}}}), {{"sections", {2, INT64_MAX}}}),
+                           matrix),
+              HasSubstr("sections [2, 9223372036854775807] are too many"));
+  const VarMetas image = {{"x", Meta({-1, 1, 4, 4})}, {"w", Meta({1, 1, 2, 2})}};
+  const OpDesc conv = Op("conv2d", {{"Input", {"x"}}, {"Filter", {"w"}}}, {{"Output", {"out"}}});
+  EXPECT_THAT(CompileError(WithInts(conv, {{"paddings", {INT64_MAX, INT64_MAX, 0, 0}}}), image),
+              HasSubstr("from 0 to 2^30"));
+  EXPECT_THAT(CompileError(WithInts(conv, {{"dilations", {INT64_MAX, 1}}}), image), HasSubstr("from 1 to 2^30"));
+  OpDesc grouped = conv;
+  SetAttr(grouped, "groups", INT64_MAX);
+  EXPECT_THAT(CompileError(grouped, {{"x", Meta({-1, 1, 4, 4})}, {"w", Meta({1, 3, 2, 2})}}),
+              HasSubstr("must be [images, channels, height, width]"));
+}
+
+// Its distance from the diagonal wrapped around.
+TEST(SmallOps, ADiagonalBeyondTheMatrixKeepsAllOfItOrNothing) {
+  const auto kept = [](int64_t diagonal) {
+    OpDesc op = Op("tril_triu", {{"X", {"x"}}}, {{"Out", {"out"}}});
+    SetAttr(op, "diagonal", diagonal);
+    SetAttr(op, "lower", true);
+    auto session = OpSession::Create({op}, {{"x", Meta({3, 2})}}, Registry());
+    EXPECT_TRUE(session.ok()) << session.status().ToString();
+    Fill((*session)->tensor("x"), {3, 2}, {1, 2, 3, 4, 5, 6});
+    EXPECT_TRUE((*session)->Run().ok());
+    const float* out = (*session)->tensor("out")->data<float>();
+    return std::vector<float>(out, out + 6);
+  };
+  EXPECT_THAT(kept(INT64_MAX), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(kept(INT64_MIN), testing::Each(0.0F));
 }
 
 TEST(LarsMomentum, TakesTheDecayOfPaddleOneToo) {
@@ -415,38 +458,58 @@ TEST(Mistakes, OfSizesThatOnlyABatchKnowsAreFoundInIt) {
   EXPECT_THAT(run(top_k, {{{-1, -1}, {2, 3}}}), HasSubstr("k = 5 of X [2, 3]"));
 }
 
+/// Of two inputs and three hidden values, on tensors of 0.5; `ops` are its operators, which lack the size.
+class RnnOnHalves {
+ public:
+  explicit RnnOnHalves(std::vector<OpDesc> ops) {
+    const std::map<std::string, Dims> inputs = {{"x", {2, 4, 2}}, {"h", {1, 4, 3}}, {"wi", {3, 2}},
+                                                {"wh", {3, 3}},   {"bi", {3}},      {"bh", {3}}};
+    VarMetas metas;
+    for (const auto& [name, dims] : inputs) metas[name] = Meta(dims);
+    for (OpDesc& op : ops) SetAttr(op, "hidden_size", int64_t{3});
+    auto session = OpSession::Create(ops, metas, Registry());
+    status_ = session.status();
+    if (!session.ok()) return;
+    session_ = std::move(*session);
+    for (const auto& [name, dims] : inputs) {
+      Fill(tensor(name), dims, std::vector<float>(static_cast<size_t>(dims.numel()), 0.5F));
+    }
+    status_ = session_->Run();
+  }
+  static OpDesc Forward(const std::vector<std::string>& states) {
+    return Op("rnn", {{"Input", {"x"}}, {"PreState", {"h"}}, {"WeightList", {"wi", "wh", "bi", "bh"}}},
+              {{"Out", {"out"}}, {"State", states}, {"Reserve", {"room"}}, {"DropoutState", {"drop"}}});
+  }
+  std::string message() const { return status_.message(); }
+  Tensor* tensor(const std::string& name) { return session_->tensor(name); }
+
+ private:
+  std::unique_ptr<OpSession> session_;
+  Status status_;
+};
+
 // What nothing wrote is refused, and Paddle binds the state of a dropout that is not there.
 TEST(Rnn, TheGradientTakesTheDropoutStateThatPaddleBinds) {
-  const auto with_attrs = [](OpDesc op) {
-    SetAttr(op, "hidden_size", int64_t{3});
-    return op;
-  };
-  const OpDesc forward = Op("rnn", {{"Input", {"x"}}, {"PreState", {"h"}}, {"WeightList", {"wi", "wh", "bi", "bh"}}},
-                            {{"Out", {"out"}}, {"State", {"last"}}, {"Reserve", {"room"}}, {"DropoutState", {"drop"}}});
-  const OpDesc backward = Op("rnn_grad",
-                             {{"Input", {"x"}},
-                              {"PreState", {"h"}},
-                              {"WeightList", {"wi", "wh", "bi", "bh"}},
-                              {"Reserve", {"room"}},
-                              {"DropoutState", {"drop"}},
-                              {"Out", {"out"}},
-                              {"State", {"last"}},
-                              {"Out@GRAD", {"out"}}},
-                             {{"Input@GRAD", {"dx"}}});
-  const std::map<std::string, std::vector<int64_t>> inputs = {{"x", {2, 4, 2}}, {"h", {1, 4, 3}}, {"wi", {3, 2}},
-                                                              {"wh", {3, 3}},   {"bi", {3}},      {"bh", {3}}};
-  std::map<std::string, VarMeta> metas;
-  for (const auto& [name, sizes] : inputs) metas[name] = Meta(Dims(std::span<const int64_t>(sizes)));
-  auto session =
-      OpSession::Create({with_attrs(forward), with_attrs(backward)}, {metas.begin(), metas.end()}, Registry());
-  ASSERT_TRUE(session.ok()) << session.status().ToString();
-  for (const auto& [name, sizes] : inputs) {
-    const Dims dims{std::span<const int64_t>(sizes)};
-    Fill((*session)->tensor(name), dims, std::vector<float>(static_cast<size_t>(dims.numel()), 0.5F));
-  }
-  const Status ran = (*session)->Run();
-  EXPECT_TRUE(ran.ok()) << ran.ToString();
-  EXPECT_EQ((*session)->tensor("dx")->dims(), (Dims{2, 4, 2}));
+  RnnOnHalves rnn({RnnOnHalves::Forward({"last"}), Op("rnn_grad",
+                                                      {{"Input", {"x"}},
+                                                       {"PreState", {"h"}},
+                                                       {"WeightList", {"wi", "wh", "bi", "bh"}},
+                                                       {"Reserve", {"room"}},
+                                                       {"DropoutState", {"drop"}},
+                                                       {"Out", {"out"}},
+                                                       {"State", {"last"}},
+                                                       {"Out@GRAD", {"out"}}},
+                                                      {{"Input@GRAD", {"dx"}}})});
+  ASSERT_EQ(rnn.message(), "");
+  EXPECT_EQ(rnn.tensor("dx")->dims(), (Dims{2, 4, 2}));
+}
+
+// States were written behind the end of those that there are, and into "@EMPTY@".
+TEST(Rnn, WritesTheStatesThatItHas) {
+  EXPECT_THAT(RnnOnHalves({RnnOnHalves::Forward({"last", "more"})}).message(), HasSubstr("has 2 State for 1 PreState"));
+  RnnOnHalves rnn({RnnOnHalves::Forward({"@EMPTY@"})});
+  ASSERT_EQ(rnn.message(), "");
+  EXPECT_EQ(rnn.tensor("out")->dims(), (Dims{2, 4, 3}));
 }
 
 TEST(Mistakes, OffsetsOfOtherRowsAreNotPooled) {
@@ -524,6 +587,28 @@ TEST(Mistakes, OfABatchNameTheRow) {
   const Status status = (*session)->Run();
   EXPECT_EQ(status.code(), StatusCode::kBadData);
   EXPECT_THAT(status.message(), HasSubstr(R"(label "label" of row 1 of the batch is not a class from 0 to 1: 7)"));
+}
+
+// It counted as the label to leave out, and the value before the row's first was read.
+TEST(Mistakes, OfALabelBelowZeroAreFoundByBprLoss) {
+  const OpDesc op = Op("bpr_loss", {{"X", {"x"}}, {"Label", {"label"}}}, {{"Y", {"y"}}});
+  auto session = OpSession::Create({op}, {{"x", Meta({-1, 2})}, {"label", Meta({-1, 1}, DType::kInt64)}}, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  Fill((*session)->tensor("x"), {1, 2}, {0.5F, 0.5F});
+  *(*session)->tensor("label")->Resize<int64_t>({1, 1}) = -1;
+  EXPECT_THAT((*session)->Run().message(), HasSubstr("is not a class from 0 to 1: -1"));
+}
+
+// The greatest of no logits was read.
+TEST(Mistakes, OfLogitsWithoutClassesAreFoundInABatch) {
+  const OpDesc op = Op("softmax_with_cross_entropy", {{"Logits", {"x"}}, {"Label", {"label"}}},
+                       {{"Softmax", {"softmax"}}, {"Loss", {"loss"}}});
+  VarMetas metas = {{"x", Meta({-1, -1})}, {"label", Meta({-1, 1}, DType::kInt64)}};
+  auto session = OpSession::Create({op}, metas, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  (*session)->tensor("x")->Resize<float>({1, 0});
+  *(*session)->tensor("label")->Resize<int64_t>({1, 1}) = -100;
+  EXPECT_THAT((*session)->Run().message(), HasSubstr("Logits [1, 0] have no classes"));
 }
 
 SelectedRows* FillRows(SelectedRows* rows, int64_t height, std::vector<uint64_t> numbers,

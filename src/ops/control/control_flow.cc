@@ -212,7 +212,7 @@ class SelectKernel : public BoundKernel<SelectKernel> {
     MR_ASSIGN(const double mask, mask_.Read());
     const size_t count = std::max(from_.size(), to_.size());
     if (!(mask >= 0 && mask < static_cast<double>(count))) {
-      return BadData("Mask is " + std::to_string(static_cast<int64_t>(mask)) + ", of " + std::to_string(count) +
+      return BadData("Mask is " + std::to_string(ConvertValue<int64_t>(mask)) + ", of " + std::to_string(count) +
                      " branches");
     }
     const auto branch = static_cast<size_t>(mask);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "batch/label_range_monitor.h"
@@ -37,9 +38,9 @@ inline Status CheckLabel(const InferShapeContext& context, std::string_view scor
   return Status::Ok();
 }
 
-/// kBadData that names the row of the first label outside [0, classes) other than ignore_index.
+/// kBadData that names the row of the first label outside [0, classes) other than ignore_index, where there is one.
 inline Status CheckClasses(const RunContext& context, const std::string& name, const int64_t* labels, int64_t rows,
-                           int64_t classes, int64_t ignore_index) {
+                           int64_t classes, std::optional<int64_t> ignore_index) {
   for (int64_t i = 0; i < rows; ++i) {
     const int64_t label = labels[i];
     if ((label >= 0 && label < classes) || label == ignore_index) continue;

@@ -24,9 +24,10 @@ Status InferNce(InferShapeContext& context) {
   const int64_t classes = context.op().Int("num_total_classes");
   const int64_t drawn = context.op().Int("num_neg_samples");
   const int64_t sampler = context.op().Int("sampler");
-  if (classes < 1 || drawn < 1) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  if (classes < 1 || drawn < 1 || drawn > kMost) {
     return context.Error("num_total_classes is " + std::to_string(classes) + ", num_neg_samples " +
-                         std::to_string(drawn) + "; both are 1 or more");
+                         std::to_string(drawn) + "; both are 1 or more, and no more than 2^30 samples are drawn");
   }
   if (sampler < 0 || sampler > 2) return context.Error("sampler is " + std::to_string(sampler) + "; it is 0, 1 or 2");
   if (sampler == 1 && classes < 2) return context.Error("the log-uniform sampler draws from two classes or more");

@@ -39,8 +39,7 @@ class BprKernel : public BoundKernel<BprKernel> {
     const int64_t classes = x_->dims()[1];
     MR_TRY(CheckLabelCount(name_, *label_, rows));
     const int64_t* label = label_->data<int64_t>();
-    constexpr int64_t kNoneIgnored = -1;
-    MR_TRY(CheckClasses(context, name_, label, rows, classes, kNoneIgnored));
+    MR_TRY(CheckClasses(context, name_, label, rows, classes, std::nullopt));
     const float share = 1 / static_cast<float>(classes - 1);
     const float* x = x_->data<float>();
     if (!y_grad_.bound()) {

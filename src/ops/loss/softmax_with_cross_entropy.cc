@@ -71,6 +71,7 @@ class LossKernel : public BoundKernel<LossKernel> {
     Dims dims = logits_->dims();
     const AxisLines lines = AxisLines::Of(dims, axis_);
     const int64_t classes = lines.along;
+    if (classes == 0) return BadData("Logits " + dims.ToString() + " have no classes");
     const int64_t rows = lines.outer * lines.inner;
     MR_TRY(CheckLabelCount(label_name_, *label_, rule_.soft ? rows * classes : rows));
     const float* shares = rule_.soft ? label_->data<float>() : nullptr;

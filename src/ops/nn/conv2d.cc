@@ -43,8 +43,10 @@ Status InferConv(InferShapeContext& context) {
     return context.Error("groups of channels need data_format NCHW, not NHWC");
   }
   const std::string shapes = "Input " + x.dims.ToString() + " and Filter " + filter.dims.ToString();
+  int64_t channels = 0;
   const bool fits = x.dims.rank() == 4 && filter.dims.rank() == 4 &&
-                    (filter.dims[1] < 0 || MayEqual(x.dims[rule.channel_axis()], filter.dims[1] * groups)) &&
+                    !__builtin_mul_overflow(filter.dims[1], groups, &channels) &&
+                    (channels < 0 || MayEqual(x.dims[rule.channel_axis()], channels)) &&
                     (filter.dims[0] < 0 || filter.dims[0] % groups == 0);
   if (!fits) {
     return context.Error(shapes + " must be [images, channels, height, width] and [outputs, channels / " +
@@ -128,8 +130,8 @@ struct ConvInputs {
   }
   Status Check() const {
     const Dims& dims = filter.dims();
-    const bool fits = x->dims().rank() == 4 && dims.rank() == 4 && x->dims()[rule.channel_axis()] == dims[1] * groups &&
-                      dims[0] % groups == 0;
+    const bool fits = x->dims().rank() == 4 && dims.rank() == 4 && x->dims()[rule.channel_axis()] / groups == dims[1] &&
+                      x->dims()[rule.channel_axis()] % groups == 0 && dims[0] % groups == 0;
     if (fits) {
       const ConvSizes s(rule, groups, x->dims(), dims);
       if (s.out[0] > 0 && s.out[1] > 0) return Status::Ok();

@@ -65,7 +65,7 @@ class DropoutKernel : public BoundKernel<DropoutKernel> {
     uint8_t* mask = mask_ == nullptr ? nullptr : mask_->Resize<uint8_t>(dims);
     const float factor = rule_.Factor();
     MR_ASSIGN(const double told, told_.Read());
-    const uint64_t seed = told != 0 ? static_cast<uint64_t>(static_cast<int64_t>(told)) : job_seed_;
+    const uint64_t seed = told != 0 ? static_cast<uint64_t>(ConvertValue<int64_t>(told)) : job_seed_;
     const uint64_t batch_seed = Mix64(Mix64(Mix64(seed, salt_), worker_), static_cast<uint64_t>(context.step));
     for (int64_t i = 0; i < count; ++i) {
       const bool stays = rule_.is_test || HashedUniform(batch_seed, static_cast<uint64_t>(i)) >= rule_.prob;

@@ -113,6 +113,10 @@ Status InferRnn(InferShapeContext& context) {
     return context.Error("WeightList[" + std::to_string(i) + "] " + weights[i].dims.ToString() + " must be " +
                          wanted.ToString());
   }
+  if (context.OutputCount("State") != static_cast<int>(states.size())) {
+    return context.Error("has " + std::to_string(context.OutputCount("State")) + " State for " +
+                         std::to_string(states.size()) + " PreState");
+  }
   for (size_t i = 0; i < states.size(); ++i) context.SetOutput("State", states[i], static_cast<int>(i));
   x.dims.set(2, rule.hidden * rule.directions);
   context.SetOutput("Out", x);
@@ -218,7 +222,9 @@ class RnnKernel : public BoundKernel<RnnKernel> {
     room.base = reserve_->Resize<float>({room.size()});
     if (dropout_state_ != nullptr) dropout_state_->Resize<uint8_t>({0});  // Paddle's rnn_grad has it as an input
     const int64_t plane = in_.rows * rule.hidden;
-    for (Tensor* state : states_) state->Resize<float>({rule.cells(), in_.rows, rule.hidden});
+    for (Tensor* state : states_) {
+      if (state != nullptr) state->Resize<float>({rule.cells(), in_.rows, rule.hidden});
+    }
     const float* x = in_.x->data<float>();
     for (int64_t cell = 0; cell < rule.cells(); ++cell) {
       const int64_t layer = cell / rule.directions;
@@ -228,6 +234,7 @@ class RnnKernel : public BoundKernel<RnnKernel> {
       const int64_t last = in_.StepAt(cell, in_.steps - 1);
       const float* ends[] = {own.hidden, own.memory};
       for (size_t s = 0; s < states_.size(); ++s) {
+        if (states_[s] == nullptr) continue;
         const float* end = in_.steps == 0 ? in_.first[s]->data<float>() + cell * plane : ends[s] + last * plane;
         std::copy_n(end, plane, states_[s]->mutable_data<float>() + cell * plane);
       }

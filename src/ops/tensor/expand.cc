@@ -36,8 +36,11 @@ Result<Repeats> RepeatsOfTimes(const Dims& x, std::vector<int64_t> times) {
       repeats.out.push_back(-1);
       continue;
     }
-    if (n < 1) return InvalidConfig("axis " + std::to_string(axis) + " is repeated " + std::to_string(n) + " times");
-    repeats.out.push_back(repeats.x[axis] < 0 ? -1 : repeats.x[axis] * n);
+    int64_t size = 0;
+    if (n < 1 || __builtin_mul_overflow(repeats.x[axis], n, &size)) {
+      return InvalidConfig("axis " + std::to_string(axis) + " is repeated " + std::to_string(n) + " times");
+    }
+    repeats.out.push_back(repeats.x[axis] < 0 ? -1 : size);
   }
   return repeats;
 }

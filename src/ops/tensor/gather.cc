@@ -140,8 +140,8 @@ class PickKernel : public BoundKernel<PickKernel> {
   }
   Status Run(const RunContext&) override {
     MR_ASSIGN(const double axis, axis_.Read());
-    rule_.axis = static_cast<int64_t>(axis);
-    if (axis < -x_.dims().rank() || axis >= std::max(x_.dims().rank(), 1)) {
+    rule_.axis = ConvertValue<int64_t>(axis);
+    if (rule_.axis < -x_.dims().rank() || rule_.axis >= std::max(x_.dims().rank(), 1)) {
       return BadData("there is no axis " + std::to_string(rule_.axis) + " in X " + x_.dims().ToString());
     }
     MR_TRY(picks_.Find(rule_, x_.dims(), *index_, name_));

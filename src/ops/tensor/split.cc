@@ -27,7 +27,9 @@ Result<std::vector<int64_t>> PartsOf(int64_t size, const std::vector<int64_t>& s
   int64_t known = 0;
   int64_t* free = nullptr;
   for (int64_t& part : parts) {
-    if (part >= 0) known += part;
+    if (part >= 0 && __builtin_add_overflow(known, part, &known)) {
+      return InvalidConfig("sections " + ShowAttr(sections) + " are too many");
+    }
     if (part < 0 && free != nullptr) return InvalidConfig("two sections are -1: " + ShowAttr(sections));
     if (part < 0) free = &part;
   }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/float_input.h"
 #include "ops/kernel.h"
 #include "ops/number_types.h"
@@ -20,7 +22,9 @@ class TriangleKernel : public BoundKernel<TriangleKernel> {
     const bool backward = context.op().info().is_gradient;
     MR_ASSIGN(x_, FloatInput::Bind(context, backward ? "Out@GRAD" : "X"));
     MR_ASSIGN(out_, context.Output(backward ? "X@GRAD" : "Out"));
-    diagonal_ = context.op().Int("diagonal");
+    // Beyond every matrix, so that no difference overflows.
+    constexpr int64_t kFar = int64_t{1} << 60;
+    diagonal_ = std::clamp(context.op().Int("diagonal"), -kFar, kFar);
     lower_ = context.op().Bool("lower");
     return Status::Ok();
   }
