@@ -7,6 +7,30 @@
 
 namespace millrace {
 
+bool IsFormatFeed(std::string_view feed_class) {
+  return std::find(std::begin(kFormatFeeds), std::end(kFormatFeeds), feed_class) != std::end(kFormatFeeds);
+}
+
+std::vector<RefusedField> RefusedByFormat(const DataFeedDesc& desc) {
+  if (!IsFormatFeed(desc.name())) return {};
+  std::vector<RefusedField> refused;
+  const auto refuse = [&](bool is_set, const std::string& field, const std::string& why) {
+    if (is_set) refused.push_back({field, "a file of the format \"" + desc.name() + "\" " + why});
+  };
+  const std::string no_texts = "holds slots alone; names of instances stand in MultiSlot text";
+  refuse(desc.parse_ins_id(), "parse_ins_id", no_texts);
+  refuse(desc.parse_content(), "parse_content", no_texts);
+  refuse(desc.parse_logkey(), "parse_logkey", no_texts);
+  refuse(desc.input_type() != 0, "input_type",
+         "has an instance in each record; lines that are batches are MultiSlot text");
+  const bool has_names = desc.name() == "tfrecord" || desc.name() == "ofrecord";
+  refuse(desc.trailing_values() == DataFeedDesc::IGNORE && desc.name() != "csv", "trailing_values",
+         has_names ? "has features with names; those that no slot has are left out anyway"
+                   : "has a tensor for each slot; add a slot that is not used for one that is to be left out");
+  refuse(desc.attrs_size() > 0, "attrs[0]", "has no attributes; they are for the data feed of a plugin");
+  return refused;
+}
+
 bool ReadsMultiSlot(std::string_view feed_class) {
   const auto is_named = [&](const OwnFeed& feed) { return feed.name == feed_class; };
   return feed_class.empty() || std::any_of(std::begin(kOwnFeeds), std::end(kOwnFeeds), is_named);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace millrace {
 
@@ -20,13 +22,25 @@ inline constexpr OwnFeed kOwnFeeds[] = {
     {"FileInstantDataset", "MultiSlotFileInstantDataFeed"},
 };
 
+/// The file formats that a dataset reads row by row, under the names that `open_files` knows them by.
+inline constexpr std::string_view kFormatFeeds[] = {"csv", "tfrecord", "ofrecord", "recordio"};
+bool IsFormatFeed(std::string_view feed_class);
+
+/// A field of a DataFeedDesc that its format has no use for.
+struct RefusedField {
+  std::string field;
+  std::string why;
+};
+/// All of them; none unless desc.name is a format.
+std::vector<RefusedField> RefusedByFormat(const DataFeedDesc& desc);
+
 /// Whether a class of data feed reads MultiSlot text as Millrace does itself; so does no name at all. Datasets may read
-/// such lines in ways of their own, and those of a plugin's class by that class alone.
+/// such lines in ways of their own, and those of a plugin's class, or of a format, by that class alone.
 bool ReadsMultiSlot(std::string_view feed_class);
 
 /// Says outright what `zeros: FEED_DEFAULT` means for the feed that `desc` names or, where it names none, for that of
 /// `dataset`: who reads the rows in another way later (an evaluation, a predictor) takes the same values from them. A
-/// plugin's feed, and lines that are whole batches, keep all values. Any other rule stays.
+/// plugin's feed, a format, and lines that are whole batches, keep all values. Any other rule stays.
 void ResolveZeros(std::string_view dataset, DataFeedDesc* desc);
 
 /// Makes a description of MultiSlot text fit for any dataset: forgets which dataset's feed it names, after

@@ -6,20 +6,14 @@
 #include <utility>
 
 namespace millrace {
-namespace {
 
-/// How long lines wait for others to come with them: long beside what a block of a fast source takes, short to people.
-constexpr std::chrono::milliseconds kMoment{100};
-
-void Reserve(LineBlock& block, size_t capacity, size_t filled) {
-  if (block.capacity >= capacity) return;
-  auto grown = std::make_unique_for_overwrite<char[]>(capacity + LineBlock::kPadding);
-  if (filled > 0) std::memcpy(grown.get(), block.data.get(), filled);
-  block.data = std::move(grown);
-  block.capacity = capacity;
+void LineBlock::Reserve(size_t bytes, size_t filled) {
+  if (capacity >= bytes) return;
+  auto grown = std::make_unique_for_overwrite<char[]>(bytes + kPadding);
+  if (filled > 0) std::memcpy(grown.get(), data.get(), filled);
+  data = std::move(grown);
+  capacity = bytes;
 }
-
-}  // namespace
 
 uint64_t CountLines(std::string_view text) {
   // Sums of bytes stay in byte lanes for 255 rounds at most, which is what lets the compiler use whole vectors.
@@ -45,12 +39,16 @@ uint64_t CountLines(std::string_view text) {
 }
 
 LineBlockReader::LineBlockReader(std::unique_ptr<ByteSource> source, uint32_t file, LineLimit limit, size_t block_size)
-    : source_(std::move(source)), file_(file), limit_(std::move(limit)), block_size_(std::max<size_t>(block_size, 1)) {}
+    : BlockReader("line"),
+      source_(std::move(source)),
+      file_(file),
+      limit_(std::move(limit)),
+      block_size_(std::max<size_t>(block_size, 1)) {}
 
 Result<bool> LineBlockReader::Next(LineBlock& block, const std::stop_token& stop, Fill fill) {
   if (!failure_.ok()) return failure_;
   if (at_end_) return false;
-  Reserve(block, std::max(block_size_, broken_size_ + 1), 0);
+  block.Reserve(std::max(block_size_, broken_size_ + 1), 0);
   size_t filled = broken_size_;
   if (broken_size_ > 0) std::memcpy(block.data.get(), broken_.get(), broken_size_);
   broken_size_ = 0;
@@ -63,25 +61,25 @@ Result<bool> LineBlockReader::Next(LineBlock& block, const std::stop_token& stop
       if (filled > limit_.bytes) {
         failure_ = BadData("line " + std::to_string(lines_ + 1) + " is longer than " + std::to_string(limit_.bytes) +
                            " bytes; is this text? " + limit_.advice);
-        met_its_limit_ = true;
+        names_its_line_ = true;
         return failure_;
       }
       // A line that is longer than the block. With its '\n' the longest one just fits.
-      Reserve(block, std::min(2 * block.capacity, limit_.bytes + 1), filled);
+      block.Reserve(std::min(2 * block.capacity, limit_.bytes + 1), filled);
     }
     Result<size_t> read = source_->Read({block.data.get() + filled, block.capacity - filled}, stop);
     if (!read.ok()) {
       failure_ = std::move(read).status();
       if (failure_.code() == StatusCode::kCancelled) return failure_;
       if (text_size > 0) break;
-      broken_size_ = filled;
+      ends_in_a_line_ = filled > 0;
       return failure_;
     }
     if (*read == 0) {
       at_end_ = true;
       if (filled == 0) return false;
       if (text_size < filled) {
-        if (filled == block.capacity) Reserve(block, filled + 1, filled);
+        if (filled == block.capacity) block.Reserve(filled + 1, filled);
         block.data[filled++] = '\n';
         text_size = filled;
         added = 1;
@@ -101,6 +99,7 @@ Result<bool> LineBlockReader::Next(LineBlock& block, const std::stop_token& stop
     if (!source_->WaitReadable(std::max(left, std::chrono::milliseconds(0)))) break;
   }
   Emit(block, filled, text_size);
+  ends_in_a_line_ = !failure_.ok() && broken_size_ > 0;
   bytes_ -= added;
   return true;
 }
@@ -114,6 +113,7 @@ void LineBlockReader::Emit(LineBlock& block, size_t filled, size_t text_size) {
   if (broken_size_ > 0) std::memcpy(broken_.get(), block.data.get() + text_size, broken_size_);
   std::memset(block.data.get() + text_size, 0, LineBlock::kPadding);
   block.size = text_size;
+  block.has_sizes = false;
   block.file = file_;
   block.first_line = lines_ + 1;
   block.lines = CountLines(block.text());

@@ -7,6 +7,7 @@
 #include "data_feed.pb.h"
 #include "datafeed/checked_feed.h"
 #include "datafeed/column_sink.h"
+#include "datafeed/format_feed.h"
 #include "datafeed/multi_slot_options.h"
 
 namespace millrace {
@@ -47,16 +48,17 @@ DataFeedFactory DataFeedFactory::Builtin() {
                       {"MultiSlotInMemoryDataFeed", MakeMultiSlot<FeedClass::kInMemory>},
                       {"SlotRecordInMemoryDataFeed", MakeMultiSlot<FeedClass::kInMemory>},
                       {"MultiSlotFileInstantDataFeed", nullptr}};
+  AddFormatFeeds(&factory);
   return factory;
 }
 
-Status DataFeedFactory::Add(std::string name, Maker maker) {
+Status DataFeedFactory::Add(std::string name, Maker maker, LineCut cut) {
   for (const Entry& entry : entries_) {
     if (entry.name != name) continue;
     return AlreadyExists("a data feed of the class \"" + name + "\" is registered already" +
                          (entry.plugin.path.empty() ? "" : ", from plugin \"" + entry.plugin.path + "\""));
   }
-  entries_.push_back({std::move(name), std::move(maker)});
+  entries_.push_back({std::move(name), std::move(maker), cut});
   return Status::Ok();
 }
 
@@ -64,7 +66,7 @@ Status DataFeedFactory::Adopt(DataFeedFactory feeds, const std::string& plugin, 
   DataFeedFactory all = *this;
   for (Entry& entry : feeds.entries_) {
     if (entry.maker == nullptr) return InvalidConfig("data feed \"" + entry.name + "\" has no maker");
-    MR_TRY(all.Add(std::move(entry.name), std::move(entry.maker)));
+    MR_TRY(all.Add(std::move(entry.name), std::move(entry.maker), entry.cut));
     all.entries_.back().plugin = {plugin, version};
     all.entries_.back().code = code;
   }
@@ -92,6 +94,11 @@ Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view name,
   }
   return InvalidConfig("data_desc.name: " + entry->name +
                        " reads binary files, not lines of text; it feeds a FileInstantDataset");
+}
+
+LineCut DataFeedFactory::CutOf(std::string_view name) const {
+  const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
+  return entry == entries_.end() ? LineCut() : entry->cut;
 }
 
 Status DataFeedFactory::CheckName(std::string_view name) const {

@@ -10,6 +10,7 @@
 #include "batch/slot_batch.h"
 #include "batch/slot_schema.h"
 #include "core/status.h"
+#include "datafeed/line_cut.h"
 #include "datafeed/line_error.h"
 #include "datafeed/multi_slot_parser.h"
 
@@ -17,7 +18,7 @@ namespace millrace {
 
 class DataFeedDesc;
 
-/// Turns lines into rows of batches, for one reader thread.
+/// Turns lines, or the records of a binary format, into rows of batches, for one reader thread.
 ///
 ///     feed.Attach(batch);  feed.ParseLine(line) ... until feed.rows() is the batch size;  feed.Detach();
 ///
@@ -30,12 +31,21 @@ class DataFeed {
   virtual Status Detach() = 0;
   /// Rows since Attach.
   virtual int rows() const = 0;
-  /// `line` has no '\n', but kLinePadding bytes behind it may be read. A bad line is no failure, and leaves nothing
-  /// behind.
+  /// `line` has no '\n' (a record has whatever it has), but kLinePadding bytes behind it may be read. A bad line is no
+  /// failure, and leaves nothing behind.
   virtual Result<LineResult> ParseLine(std::string_view line) = 0;
   /// Says what was wrong with the last bad line.
   virtual const LineError& error() const = 0;
   virtual const ValueCounters& counters() const = 0;
+};
+
+/// The further ability of a feed whose files may begin with a line that names their columns.
+class HeadedFeed {
+ public:
+  virtual ~HeadedFeed() = default;
+  /// The lines that follow are of a file with this header; empty: with none. kBadData, without a place, when it is not
+  /// the header of such lines.
+  virtual Status TakeHeader(std::string_view header) = 0;
 };
 
 /// Makes data feeds by class name: DataFeedDesc.name.
@@ -48,12 +58,12 @@ class DataFeedFactory {
   using Maker = std::function<Result<std::unique_ptr<DataFeed>>(const SlotSchema& schema, const DataFeedDesc& desc)>;
 
   /// With "MultiSlotDataFeed", "MultiSlotInMemoryDataFeed", "SlotRecordInMemoryDataFeed" (whose rows are those of
-  /// MultiSlotInMemoryDataFeed), and "MultiSlotFileInstantDataFeed", which reads no lines: a FileInstantDataset makes
-  /// it.
+  /// MultiSlotInMemoryDataFeed), "MultiSlotFileInstantDataFeed", which reads no lines: a FileInstantDataset makes it,
+  /// and the file formats "csv", "tfrecord", "ofrecord" and "recordio".
   static DataFeedFactory Builtin();
 
-  /// kAlreadyExists when the name is taken.
-  Status Add(std::string name, Maker maker);
+  /// kAlreadyExists when the name is taken. `cut` says what a line of the class is.
+  Status Add(std::string name, Maker maker, LineCut cut = {});
   /// Who wrote the code of the feeds that Adopt takes over.
   enum class Code : uint8_t {
     kPlugins,  ///< the plugin: they are held to what DataFeed promises
@@ -66,6 +76,8 @@ class DataFeedFactory {
   /// names that there are.
   Result<std::unique_ptr<DataFeed>> Create(std::string_view name, const SlotSchema& schema,
                                            const DataFeedDesc& desc) const;
+  /// What a line of a class is: of text, where the name is not known.
+  LineCut CutOf(std::string_view name) const;
   /// Checks a name alone: kInvalidConfig for one that is not known.
   Status CheckName(std::string_view name) const;
   /// Where a class comes from: the plugin's path and version. Null: it is Millrace's own, or not known.
@@ -80,7 +92,8 @@ class DataFeedFactory {
  private:
   struct Entry {
     std::string name;
-    Maker maker;      ///< null: reads no lines
+    Maker maker;  ///< null: reads no lines
+    LineCut cut{};
     Origin plugin{};  ///< its path is empty: it is Millrace's own
     Code code = Code::kOwn;
   };

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "core/elapsed.h"
+#include "datafeed/record_blocks.h"
 
 namespace millrace {
 namespace {
@@ -28,16 +30,16 @@ bool NamesFile(std::string_view text, std::string_view file) {
 }
 
 /// Puts "FILE: " before and the number of rows behind the first line of a source's failure.
-Status DescribeFailure(const Status& failure, const std::string& file, const LineBlockReader& reader,
+Status DescribeFailure(const Status& failure, const std::string& file, const BlockReader& reader,
                        bool command_got_it_unpacked) {
   const std::string& message = failure.message();
   const size_t line_end = std::min(message.find('\n'), message.size());
   std::string text = message.substr(0, line_end);
   // What is said of a command names no file, though one may be called "command".
   if (text.starts_with("command ") || !NamesFile(text, file)) text = file + ": " + text;
-  if (reader.met_its_limit()) return {failure.code(), std::move(text)};
+  if (reader.names_its_line()) return {failure.code(), std::move(text)};
   text += " after " + std::to_string(reader.lines()) + " rows";
-  if (reader.ends_in_a_line()) text += "; last line incomplete";
+  if (reader.ends_in_a_line()) text += std::string("; last ") + reader.unit() + " incomplete";
   text += message.substr(line_end);
   if (command_got_it_unpacked && failure.code() == StatusCode::kIo) {
     text += "\n  the file is packed; the command gets it unpacked";
@@ -57,7 +59,8 @@ struct AheadOfLane {
 struct LineBlockQueue::Lane {
   std::mutex mutex;
   std::atomic<bool> done{false};  ///< this lane has no file and will get none
-  std::optional<LineBlockReader> reader;
+  std::unique_ptr<BlockReader> reader;
+  std::shared_ptr<const std::string> header;  ///< of the current file
   std::optional<AheadOfLane> ahead;
   size_t file = 0;
   int tries = 0;
@@ -85,9 +88,9 @@ struct LineBlockQueue::Lane {
   }
 };
 
-LineBlockQueue::LineBlockQueue(const InputOpener& opener, const std::vector<std::string>& files, int lanes, int retries,
-                               SpanLog* spans)
-    : opener_(&opener), files_(&files), retries_(retries), spans_(spans) {
+LineBlockQueue::LineBlockQueue(const InputOpener& opener, const std::vector<std::string>& files, const LineCut& cut,
+                               int lanes, int retries, SpanLog* spans)
+    : opener_(&opener), files_(&files), cut_(cut), retries_(retries), spans_(spans) {
   for (int i = 0; i < std::max(lanes, 1); ++i) {
     lanes_.push_back(std::make_unique<Lane>());
     lanes_.back()->track = "files " + std::to_string(i);
@@ -147,7 +150,14 @@ Status LineBlockQueue::OpenFileOf(Lane& lane) const {
   lane.unpacking = std::move(input.unpacking);
   lane.unpacking_counted = 0;
   lane.gave_a_block = false;
-  lane.reader.emplace(std::move(input.source), static_cast<uint32_t>(lane.file), opener_->line_limit());
+  lane.header.reset();
+  const auto file = static_cast<uint32_t>(lane.file);
+  if (cut_.framing != nullptr) {
+    lane.reader =
+        std::make_unique<RecordBlockReader>(std::move(input.source), *cut_.framing, file, opener_->line_limit());
+  } else {
+    lane.reader = std::make_unique<LineBlockReader>(std::move(input.source), file, opener_->line_limit());
+  }
   return Status::Ok();
 }
 
@@ -191,7 +201,7 @@ Result<bool> LineBlockQueue::NextOfLane(Lane& lane, LineBlock& block, const std:
     const uint64_t bytes_before = lane.reader->bytes();
     // What was handed on cannot be taken back for another try.
     const bool may_retry = !lane.gave_a_block && lane.tries < retries_ && lane.stage == InputStage::kPipe;
-    using Fill = LineBlockReader::Fill;
+    using Fill = BlockReader::Fill;
     Result<bool> got = lane.reader->Next(block, stop, may_retry ? Fill::kUntilFull : Fill::kForAMoment);
     lane.AddWait(std::chrono::duration<double>(Clock::now() - start).count());
     const Status failure = got.ok() ? lane.reader->failure() : got.status();
@@ -206,6 +216,12 @@ Result<bool> LineBlockQueue::NextOfLane(Lane& lane, LineBlock& block, const std:
     }
     if (!got.ok()) return lane.Describe(failure, (*files_)[lane.file]);
     if (*got) {
+      if (cut_.header != nullptr && block.first_line == 1) {
+        std::string_view text = block.text();
+        const std::string_view header = cut_.header(block.TakeLine(&text));
+        if (!header.empty()) lane.header = std::make_shared<const std::string>(header);
+      }
+      block.header = lane.header;
       lane.gave_a_block = true;
       lane.stats.lines += static_cast<int64_t>(block.lines);
       lane.stats.bytes += static_cast<int64_t>(lane.reader->bytes() - bytes_before);
@@ -220,15 +236,19 @@ Result<bool> LineBlockQueue::NextOfLane(Lane& lane, LineBlock& block, const std:
 }
 
 std::string LineBlockQueue::DescribeLine(uint32_t file, uint64_t line) const {
-  const std::string place = (*files_)[file] + ":" + std::to_string(line);
-  return place + (opener_->pipe_command().empty() ? "" : " (a line of pipe_command's output)");
+  const bool is_record = cut_.framing != nullptr;
+  std::string place = (*files_)[file] + (is_record ? ": record " : ":") + std::to_string(line);
+  if (opener_->pipe_command().empty()) return place;
+  return place + " (a " + (is_record ? "record" : "line") + " of pipe_command's output)";
 }
 
 Status LineBlockQueue::DescribeLine(const LineError& error, uint32_t file, uint64_t line) const {
   const std::string& name = (*files_)[file];
-  Status status = error.ToStatus(name, line);
+  const bool is_record = cut_.framing != nullptr;
+  Status status = is_record ? BadData(name + ": record " + std::to_string(line) + ": " + error.ToString())
+                            : error.ToStatus(name, line);
   if (opener_->pipe_command().empty()) return status;
-  return BadData(status.message() + " (line " + std::to_string(line) + " of what " +
+  return BadData(status.message() + (is_record ? " (record " : " (line ") + std::to_string(line) + " of what " +
                  ShownCommand(opener_->pipe_command()) + " wrote for " + name + ")");
 }
 

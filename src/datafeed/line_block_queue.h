@@ -12,6 +12,7 @@
 #include "core/span_log.h"
 #include "core/status.h"
 #include "datafeed/input_opener.h"
+#include "datafeed/line_cut.h"
 #include "datafeed/line_error.h"
 
 namespace millrace {
@@ -27,7 +28,7 @@ struct LineBlockQueueStats {
   std::array<double, 3> stage_seconds{};
 };
 
-/// Turns a list of files into blocks of whole lines, once, for any number of threads.
+/// Turns a list of files into blocks of whole lines or records, once, for any number of threads.
 ///
 /// The files are read in list order, up to `lanes` at once; a thread prefers its own lane and helps with the others
 /// when no file is left, so one large file keeps every thread busy. With one lane, blocks come in file and line order.
@@ -36,20 +37,20 @@ struct LineBlockQueueStats {
 /// full, however slow the command. Thread-safe; a block costs one uncontended lock.
 class LineBlockQueue {
  public:
-  /// `opener` and `files` must outlive the feed.
+  /// `opener`, `files` and the framing of `cut` must outlive the queue.
   /// `spans`, when not null, takes what each thread waited for, and how long each file took; it outlives the feed.
-  LineBlockQueue(const InputOpener& opener, const std::vector<std::string>& files, int lanes, int retries,
-                 SpanLog* spans = nullptr);
+  LineBlockQueue(const InputOpener& opener, const std::vector<std::string>& files, const LineCut& cut, int lanes,
+                 int retries, SpanLog* spans = nullptr);
   ~LineBlockQueue();
 
   /// Fills `block` (its buffer is reused) for the thread that calls itself number `lane`; false when all is read.
   /// Failures name the file: "part-3: command exited with status 3 after 512 rows". kCancelled at a stop request.
   Result<bool> Next(int lane, LineBlock& block, const std::stop_token& stop);
 
-  /// What is wrong with a line that came from here: "part-3:17:5: slot ...". Says so when lines and columns count in
-  /// what a command wrote.
+  /// What is wrong with a line that came from here: "part-3:17:5: slot ...", and of a record "part-3: record 17: slot
+  /// ...". Says so when they count in what a command wrote.
   Status DescribeLine(const LineError& error, uint32_t file, uint64_t line) const;
-  /// Where a line stands: "part-3:17".
+  /// Where a line stands: "part-3:17", or "part-3: record 17".
   std::string DescribeLine(uint32_t file, uint64_t line) const;
 
   LineBlockQueueStats stats() const;
@@ -67,6 +68,7 @@ class LineBlockQueue {
 
   const InputOpener* opener_;
   const std::vector<std::string>* files_;
+  LineCut cut_;
   int retries_;
   SpanLog* spans_;  ///< null: no trace
   mutable std::atomic<size_t> next_file_{0};

@@ -18,6 +18,7 @@ std::string_view LineErrorKindName(LineErrorKind kind) {
     case LineErrorKind::kNonFinite: return "non_finite_value";
     case LineErrorKind::kNulByte: return "nul_byte";
     case LineErrorKind::kRefused: return "refused";
+    case LineErrorKind::kDamaged: return "damaged";
   }
   return "unknown";
 }

@@ -24,6 +24,7 @@ enum class LineErrorKind : uint8_t {
   kNonFinite,      ///< NaN or infinity where they are rejected
   kNulByte,        ///< a byte 0
   kRefused,        ///< a plugin's parser says so
+  kDamaged,        ///< a record's bytes are not what its checksum says, or no message
 };
 
 /// "bad_count", "overflow", ...
@@ -36,7 +37,9 @@ struct LineError {
   std::string slot;         ///< empty when no slot is to blame
   std::string expectation;  ///< "value 2 of 3 to be an unsigned 64-bit number"
   std::string snippet;      ///< the offending token, printable; empty at the end of the line
-  std::string message;      ///< what a plugin's parser says, in place of expectation and snippet
+  std::string message;      ///< in place of expectation and snippet: what a plugin, or what is no text, says
+  /// Nothing says where the next record begins: reading ends, whatever is to become of bad lines.
+  bool ends_reading = false;
 
   /// `slot "C1": expected value 2 of 3 to be an unsigned 64-bit number, found "0x10"`. A plugin's words are
   /// shown as a terminal may show them.

@@ -1,13 +1,13 @@
 #include "datafeed/multi_slot_scalar.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <limits>
 #include <vector>
 
 #include "core/float_text.h"
+#include "core/integer_text.h"
 #include "datafeed/column_sink.h"
 #include "datafeed/log_key.h"
 #include "datafeed/put_row.h"
@@ -35,18 +35,6 @@ std::string Printable(std::string_view token) {
   }
   if (token.size() > kSnippetSize) text += "...";
   return text;
-}
-
-enum class Integer : uint8_t { kOk, kNegative, kOverflow, kNoNumber };
-
-// Reads all of `token` as a decimal integer with an optional sign. A minus is kNegative, whatever follows is digits.
-Integer ParseInteger(std::string_view token, uint64_t* value) {
-  const bool negative = !token.empty() && token.front() == '-';
-  if (negative || (!token.empty() && token.front() == '+')) token.remove_prefix(1);
-  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), *value);
-  if (end != token.data() + token.size() || error == std::errc::invalid_argument) return Integer::kNoNumber;
-  if (negative) return Integer::kNegative;
-  return error == std::errc() ? Integer::kOk : Integer::kOverflow;
 }
 
 template <class Sink>
@@ -117,7 +105,7 @@ class LineReader {
   bool ReadPrefix(const std::string& what, std::string_view* into) {
     const std::string_view count = NextToken();
     uint64_t value = 0;
-    if (ParseInteger(count, &value) != Integer::kOk || value != 1) {
+    if (ParseInteger(count, &value) != IntegerText::kOk || value != 1) {
       return Fail(LineErrorKind::kBadPrefix, "", "the count 1 before " + what, count);
     }
     const std::string_view text = NextToken();
@@ -135,10 +123,11 @@ class LineReader {
     }
     uint64_t count = 0;
     switch (ParseInteger(token, &count)) {
-      case Integer::kOk: break;
-      case Integer::kNegative: return Fail(LineErrorKind::kBadCount, slot.name, "a count that is not negative", token);
-      case Integer::kOverflow: count = std::numeric_limits<uint64_t>::max(); break;
-      case Integer::kNoNumber: return Fail(LineErrorKind::kBadCount, slot.name, "a count of values", token);
+      case IntegerText::kOk: break;
+      case IntegerText::kNegative:
+        return Fail(LineErrorKind::kBadCount, slot.name, "a count that is not negative", token);
+      case IntegerText::kOverflow: count = std::numeric_limits<uint64_t>::max(); break;
+      case IntegerText::kNoNumber: return Fail(LineErrorKind::kBadCount, slot.name, "a count of values", token);
     }
     if (count > std::numeric_limits<int32_t>::max()) {
       return Fail(LineErrorKind::kBadCount, slot.name, "a count of at most 2147483647", token);
@@ -170,14 +159,14 @@ class LineReader {
       if (token.empty()) return FailAtEnd(slot, i, count);
       uint64_t id = 0;
       switch (ParseInteger(token, &id)) {
-        case Integer::kOk: break;
-        case Integer::kNegative:
+        case IntegerText::kOk: break;
+        case IntegerText::kNegative:
           return Fail(LineErrorKind::kNegativeId, slot.name, ValueNumber(i, count) + " to be an id without a minus",
                       token);
-        case Integer::kOverflow:
+        case IntegerText::kOverflow:
           return Fail(LineErrorKind::kOverflow, slot.name,
                       ValueNumber(i, count) + " to be at most 18446744073709551615", token);
-        case Integer::kNoNumber:
+        case IntegerText::kNoNumber:
           return Fail(LineErrorKind::kBadValue, slot.name, ValueNumber(i, count) + " to be an unsigned integer", token);
       }
       ids.push_back(id);

@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-/// Packs the rows of a plugin's data feed, which knows batches alone: each line is parsed into a batch of its own
-/// first. One thread.
+/// Packs the rows of a data feed of a plugin or a format, which knows batches alone: each line is parsed into a batch
+/// of its own first. One thread.
 class FeedRows {
  public:
   /// `schema` must outlive it.
@@ -18,6 +18,7 @@ class FeedRows {
 
   /// As MultiSlotParser::ParseLine, with the feed's failures.
   Result<LineResult> ParseLine(std::string_view line, RowSink& sink);
+  DataFeed* feed() { return feed_.get(); }
   const LineError& error() const { return feed_->error(); }
   const ValueCounters& counters() const { return feed_->counters(); }
 

@@ -66,8 +66,8 @@ Status CheckGrouping(const DataFeedDesc& desc, const InMemoryRows& rows) {
   return LineBatchSchema(desc).status();
 }
 
-/// A feed of a plugin gives rows; names of instances and lines that are batches are MultiSlot's.
-Status CheckPluginFeed(const DataFeedDesc& desc, const SlotSchema& schema, const DataFeedFactory& feeds) {
+/// A feed of a plugin or a format gives rows; names of instances and lines that are batches are MultiSlot's.
+Status CheckOwnFeed(const DataFeedDesc& desc, const SlotSchema& schema, const DataFeedFactory& feeds) {
   const bool has_texts = desc.parse_ins_id() || desc.parse_content() || desc.parse_logkey();
   if (has_texts || desc.input_type() != 0) {
     return InvalidConfig("data_desc.name: rows of \"" + desc.name() +
@@ -147,6 +147,7 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
   load.sample_rate = options.rows.sample_rate;
   load.sample_seed = options.rows.sample_seed;
   if (!ReadsMultiSlot(desc.name())) {
+    load.cut = options.feeds.CutOf(desc.name());
     load.make_feed = [this] { return options.feeds.Create(desc.name(), schema, desc); };
   }
   RowLoader loader(*opener, files, row_schema(), layout, *bad_lines, load);
@@ -185,8 +186,8 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
   // For the whole process: blocks of a MiB and more come from the system and go back to it when they are freed. By
   // itself the allocator learns to keep such blocks, and ReleaseMemory would release nothing.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
-  const bool is_plugins = !ReadsMultiSlot(desc.name());
-  if (!is_plugins && !desc.name().empty() && desc.name() != "MultiSlotInMemoryDataFeed" &&
+  const bool has_own_feed = !ReadsMultiSlot(desc.name());
+  if (!has_own_feed && !desc.name().empty() && desc.name() != "MultiSlotInMemoryDataFeed" &&
       desc.name() != "SlotRecordInMemoryDataFeed") {
     return InvalidConfig(
         "data_desc.name: an InMemoryDataset reads with MultiSlotInMemoryDataFeed or SlotRecordInMemoryDataFeed, not "
@@ -199,7 +200,7 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
   }
   MR_TRY(CheckGrouping(desc, options.rows));
   MR_ASSIGN(SlotSchema schema, SlotSchema::Create(desc));
-  if (is_plugins) MR_TRY(CheckPluginFeed(desc, schema, options.feeds));
+  if (has_own_feed) MR_TRY(CheckOwnFeed(desc, schema, options.feeds));
   auto impl = std::make_unique<Impl>(desc, std::move(schema), std::move(files), std::move(options));
   MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop));
   return std::unique_ptr<InMemoryDataset>(new InMemoryDataset(std::move(impl)));

@@ -17,6 +17,13 @@ Status CheckLineInput(const DataFeedDesc& desc) {
   return Status::Ok();
 }
 
+Status BeginBlock(const LineBlock& block, const LineBlockQueue& blocks, DataFeed* feed) {
+  auto* const headed = dynamic_cast<HeadedFeed*>(feed);
+  if (headed == nullptr) return Status::Ok();
+  const Status taken = headed->TakeHeader(block.header != nullptr ? std::string_view(*block.header) : "");
+  return taken.ok() ? taken : Status(taken).Context(blocks.DescribeLine(block.file, 1));
+}
+
 PassStats StatsOfFiles(const LineBlockQueue& blocks, const BadLines& bad_lines) {
   const LineBlockQueueStats files = blocks.stats();
   PassStats stats;

@@ -25,9 +25,9 @@ void YieldToWorkers() {
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness);
 }
 
-/// The rest of the text behind `lines` lines.
-std::string_view SkipLines(std::string_view text, uint64_t lines) {
-  for (; lines > 0; --lines) text.remove_prefix(text.find('\n') + 1);
+/// The rest of a block's text behind `lines` lines.
+std::string_view SkipLines(const LineBlock& block, std::string_view text, uint64_t lines) {
+  for (; lines > 0; --lines) block.TakeLine(&text);
   return text;
 }
 
@@ -65,7 +65,7 @@ QueuePass::QueuePass(const QueuePassOptions& options, const InputOpener& opener,
       trained_(std::move(trained)),
       bad_lines_(std::move(bad_lines)),
       places_(&places),
-      blocks_(opener, files, options.readers, options.retries, options.spans),
+      blocks_(opener, files, options.cut, options.readers, options.retries, options.spans),
       channel_(options.prefetch_batches),
       sources_(static_cast<size_t>(options.workers), Source(channel_)),
       readers_at_work_(options.readers) {
@@ -113,6 +113,7 @@ Status QueuePass::ReadAll(Reader& reader, const std::stop_token& stop) {
 
 Status QueuePass::ParseBlock(Reader& reader, const std::stop_token& stop) {
   const LineBlock& block = reader.block;
+  MR_TRY(BeginBlock(block, blocks_, reader.feed.get()));
   std::string_view text = block.text();
   uint64_t unit = block.first_line - 1;
   const uint64_t end = unit + block.lines;
@@ -121,12 +122,12 @@ Status QueuePass::ParseBlock(Reader& reader, const std::stop_token& stop) {
   } else {
     while (unit < end) {
       const uint64_t untrained = std::min(trained_.NextUntrained(block.file, unit), end);
-      text = SkipLines(text, untrained - unit);
+      text = SkipLines(block, text, untrained - unit);
       reader.skipped_lines += static_cast<int64_t>(untrained - unit);
       unit = untrained;
       uint64_t trained = unit;
       while (trained < end && !trained_.Contains(block.file, trained)) ++trained;
-      const std::string_view rest = SkipLines(text, trained - unit);
+      const std::string_view rest = SkipLines(block, text, trained - unit);
       MR_TRY(ParseLines(reader, text.substr(0, text.size() - rest.size()), unit, stop));
       text = rest;
       unit = trained;
@@ -137,18 +138,16 @@ Status QueuePass::ParseBlock(Reader& reader, const std::stop_token& stop) {
 }
 
 Status QueuePass::ParseLines(Reader& reader, std::string_view text, uint64_t unit, const std::stop_token& stop) {
-  const uint32_t file = reader.block.file;
+  const LineBlock& block = reader.block;
+  const uint32_t file = block.file;
   DataFeed& feed = *reader.feed;
   while (!text.empty()) {
     if (reader.batch == nullptr) {
       reader.batch = pool_->Take();
       MR_TRY(feed.Attach(reader.batch.get()));
     }
-    const size_t length = text.find('\n');
-    std::string_view line = text.substr(0, length);
-    text.remove_prefix(length + 1);
-    if (unit == 0) line = WithoutByteOrderMark(line);
-    MR_ASSIGN(const LineResult result, feed.ParseLine(line));
+    const std::string_view line = block.TakeLine(&text);
+    MR_ASSIGN(const LineResult result, unit == 0 ? ParseFirstLine(block, line, feed) : feed.ParseLine(line));
     ++reader.unreported_lines;
     if (result == LineResult::kBad) MR_TRY(ReportBadLine(reader, unit, line));
     if (const int64_t non_finite = feed.counters().non_finite; non_finite != reader.non_finite) [[unlikely]] {
@@ -171,9 +170,11 @@ Status QueuePass::ReportBadLine(Reader& reader, uint64_t unit, std::string_view 
   bad_lines_->AddLines(std::exchange(reader.unreported_lines, 0));
   MR_TRY(bad_lines_->CheckShare());
   const LineError& error = reader.feed->error();
-  const Status status = blocks_.DescribeLine(error, reader.block.file, unit + 1);
+  Status status = blocks_.DescribeLine(error, reader.block.file, unit + 1);
+  if (error.ends_reading) return status;
   places_->Add(reader.block.file, unit, LineErrorKindName(error.kind));
-  return bad_lines_->Report(LineErrorKindName(error.kind), status.message(), line);
+  return bad_lines_->Report(LineErrorKindName(error.kind), status.message(),
+                            reader.block.has_sizes ? std::string_view() : line);
 }
 
 Status QueuePass::Emit(Reader& reader, BatchPtr batch, const std::stop_token& stop) {

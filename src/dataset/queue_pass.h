@@ -25,6 +25,7 @@ struct QueuePassOptions {
   size_t prefetch_batches = 2;
   int retries = 0;
   bool drop_last = false;
+  LineCut cut = {};          ///< of the feeds' class
   SpanLog* spans = nullptr;  ///< of a trace; null: none
 };
 

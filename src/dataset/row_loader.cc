@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <optional>
 #include <thread>
 
@@ -38,7 +37,7 @@ RowLoader::RowLoader(const InputOpener& opener, const std::vector<std::string>& 
       layout_(&layout),
       bad_lines_(&bad_lines),
       options_(options),
-      blocks_(opener, files, options.threads, options.retries) {}
+      blocks_(opener, files, options.cut, options.threads, options.retries) {}
 
 Result<PassStats> RowLoader::Load(PackedRows* rows, std::vector<RowHandle>* order, std::stop_token stop) {
   std::vector<Reader> readers;
@@ -105,20 +104,16 @@ Status RowLoader::ReadAll(Reader& reader, const std::stop_token& stop) {
 Status RowLoader::ParseBlock(Reader& reader) {
   const LineBlock& block = reader.block;
   reader.sink.BeginBlock(block.file);
+  if (reader.feed) MR_TRY(BeginBlock(block, blocks_, reader.feed->feed()));
   uint64_t line_number = block.first_line;
-  const char* at = block.text().data();
-  const char* const end = at + block.size;
-  for (; at < end; ++line_number) {
-    const auto* newline = static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(end - at)));
-    std::string_view line(at, static_cast<size_t>(newline - at));
-    at = newline + 1;
-    if (line_number == 1) line = WithoutByteOrderMark(line);
+  for (std::string_view text = block.text(); !text.empty(); ++line_number) {
+    const std::string_view line = block.TakeLine(&text);
     if (!IsSampled(block.file, line_number)) {
       ++reader.sampled_out;
       continue;
     }
     reader.sink.set_line(line_number);
-    MR_ASSIGN(const LineResult result, ParseLine(reader, line));
+    MR_ASSIGN(const LineResult result, ParseLine(reader, line_number, line));
     if (result == LineResult::kBad) {
       const LineError& error = reader.feed ? reader.feed->error() : reader.parser.error();
       MR_TRY(ReportBadLine(reader, error, line_number, line));
@@ -136,7 +131,11 @@ Status RowLoader::ParseBlock(Reader& reader) {
   return Status::Ok();
 }
 
-Result<LineResult> RowLoader::ParseLine(Reader& reader, std::string_view line) const {
+Result<LineResult> RowLoader::ParseLine(Reader& reader, uint64_t line_number, std::string_view line) const {
+  if (line_number == 1) {
+    return reader.feed ? ParseFirstLine(reader.block, line, *reader.feed, reader.sink)
+                       : ParseFirstLine(reader.block, line, reader.parser, reader.sink);
+  }
   return reader.feed ? reader.feed->ParseLine(line, reader.sink) : reader.parser.ParseLine(line, reader.sink);
 }
 
@@ -147,8 +146,10 @@ bool RowLoader::IsSampled(uint32_t file, uint64_t line) const {
 }
 
 Status RowLoader::ReportBadLine(Reader& reader, const LineError& error, uint64_t line_number, std::string_view line) {
-  const Status status = blocks_.DescribeLine(error, reader.block.file, line_number);
-  return bad_lines_->Report(LineErrorKindName(error.kind), status.message(), line);
+  Status status = blocks_.DescribeLine(error, reader.block.file, line_number);
+  if (error.ends_reading) return status;
+  return bad_lines_->Report(LineErrorKindName(error.kind), status.message(),
+                            reader.block.has_sizes ? std::string_view() : line);
 }
 
 PassStats RowLoader::Stats(const std::vector<Reader>& readers) const {

@@ -27,8 +27,9 @@ class RowLoader {
     int threads = 1;
     int retries = 0;
     MultiSlotOptions lines;
-    /// Makes a feed of a plugin's class for each thread; empty: MultiSlot text, read as `lines` says.
+    /// Makes a feed of a plugin's class, or of a format, for each thread; empty: MultiSlot text, read as `lines` says.
     std::function<Result<std::unique_ptr<DataFeed>>()> make_feed;
+    LineCut cut = {};          ///< of that class
     double sample_rate = 1;    ///< share of the lines that is read, chosen by their places
     uint64_t sample_seed = 0;  ///< chooses other lines
   };
@@ -49,7 +50,7 @@ class RowLoader {
   /// What one thread does and found.
   struct Reader;
 
-  Result<LineResult> ParseLine(Reader& reader, std::string_view line) const;
+  Result<LineResult> ParseLine(Reader& reader, uint64_t line_number, std::string_view line) const;
   Status ReadAll(Reader& reader, const std::stop_token& stop);
   Status ParseBlock(Reader& reader);
   bool IsSampled(uint32_t file, uint64_t line) const;

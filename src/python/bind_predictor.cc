@@ -107,7 +107,8 @@ class PyPredictor {
     return slots;
   }
 
-  /// Scores lines of MultiSlot text, which lack the slots of `without`: the scores, and how many zeros were left out.
+  /// Scores lines of MultiSlot text (or of the text that the model was trained on, where that is another), which lack
+  /// the slots of `without`: the scores, and how many zeros were left out.
   py::tuple ScoreText(const std::string& text, const std::vector<std::string>& without) {
     ThrowUnlessOk(predictor_->CheckLines(SharedEnvironment().feeds));
     DataFeedDesc desc = predictor_->data_desc();
@@ -122,7 +123,8 @@ class PyPredictor {
     int64_t zeros_dropped = 0;
     const Environment& environment = SharedEnvironment();
     RunInterruptibly<bool>([&](const std::stop_token& stop) -> Result<bool> {
-      const std::string feed_class = desc.name().empty() ? "MultiSlotDataFeed" : desc.name();
+      const bool is_text = environment.feeds.CutOf(desc.name()).framing == nullptr;
+      const std::string feed_class = desc.name().empty() || !is_text ? "MultiSlotDataFeed" : desc.name();
       MR_ASSIGN(const std::unique_ptr<DataFeed> feed, environment.feeds.Create(feed_class, schema, desc));
       MR_ASSIGN(const std::unique_ptr<PredictSession> session,
                 PredictSession::Create(*predictor_, schema, kRowsAtOnce));

@@ -1,7 +1,7 @@
 #include "reader/builtin_formats.h"
 
 #include "reader/csv_reader.h"
-#include "reader/feature_record.h"
+#include "reader/feature_reader.h"
 #include "reader/jpeg_reader.h"
 #include "reader/libsvm_reader.h"
 #include "reader/reader_registry.h"

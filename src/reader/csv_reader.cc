@@ -1,81 +1,15 @@
 #include "reader/csv_reader.h"
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "core/plain_decimal.h"
+#include "reader/csv_fields.h"
 #include "reader/field_value.h"
 #include "reader/line_file.h"
 
 namespace millrace {
 namespace {
-
-size_t CountColumns(std::string_view line) {
-  return static_cast<size_t>(std::count(line.begin(), line.end(), ',')) + 1;
-}
-
-/// Takes the fields of a line off its front, and counts them.
-class CsvFields {
- public:
-  explicit CsvFields(std::string_view line) : rest_(line) {}
-
-  bool Next(std::string_view* field) {
-    if (at_end_) return false;
-    const size_t comma = rest_.find(',');
-    *field = rest_.substr(0, comma);
-    at_end_ = comma == std::string_view::npos;
-    if (!at_end_) rest_.remove_prefix(comma + 1);
-    ++count_;
-    return true;
-  }
-  /// Takes the next field when it is a plain decimal, as most are; false, and nothing is taken, when it is not.
-  bool NextPlainFloat(float* value, DigitGuess* guess) {
-    const char* const end = rest_.data() + rest_.size();
-    const auto ends = [end](const char* at) { return at == end || *at == ','; };
-    if (at_end_ || rest_.empty()) return false;
-    const char* const at = ReadPlainFloat(rest_.data(), value, guess, ends);
-    if (at == nullptr) return false;
-    at_end_ = at == end;
-    rest_.remove_prefix(static_cast<size_t>(at - rest_.data()) + (at_end_ ? 0 : 1));
-    ++count_;
-    return true;
-  }
-  /// Fields taken so far.
-  size_t count() const { return count_; }
-
- private:
-  std::string_view rest_;
-  bool at_end_ = false;
-  size_t count_ = 0;
-};
-
-/// A field without what may stand around it.
-std::string_view Bare(std::string_view field) {
-  const auto is_around = [](char c) { return c == ' ' || c == '\t' || c == '"'; };
-  while (!field.empty() && is_around(field.front())) field.remove_prefix(1);
-  while (!field.empty() && is_around(field.back())) field.remove_suffix(1);
-  return field;
-}
-
-/// Whether a field is neither a number, nor a list of numbers, nor empty, quoted or not.
-bool IsName(std::string_view field) {
-  field = Bare(field);
-  const std::string_view first = field.substr(0, field.find(' '));
-  float value = 0;
-  return !first.empty() && !ParseField(first, DType::kFloat32, &value, 0);
-}
-
-/// Whether most columns of a first line are names. One bad value does not make a header of a row, which nobody would
-/// miss; a few numbers are no row (scikit-learn writes `150,4,setosa,versicolor,virginica`).
-bool IsCsvHeader(std::string_view line) {
-  CsvFields fields(line);
-  std::string_view field;
-  size_t names = 0;
-  while (fields.Next(&field)) names += IsName(field) ? 1 : 0;
-  return 2 * names > fields.count();
-}
 
 class CsvReader final : public FileReader {
  public:
@@ -89,11 +23,10 @@ class CsvReader final : public FileReader {
     for (;;) {
       MR_ASSIGN(const bool more, lines_.Next(&line, stop));
       if (!more) return AtEnd();
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      if (lines_.number() == 1 && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
+      line = CsvLine(line, lines_.number() == 1);
       if (line.empty()) continue;
       if (lines_.number() > 1 || !IsCsvHeader(line)) break;
-      header_columns_ = CountColumns(line);
+      header_columns_ = CountCsvColumns(line);
       MR_TRY(CheckHeader(line));
     }
     has_rows_ = true;
@@ -110,7 +43,7 @@ class CsvReader final : public FileReader {
     CsvFields fields(line);
     std::string_view name;
     while (fields.Next(&name)) {
-      name = Bare(name);
+      name = CsvName(name);
       size_t first = 0;
       for (const TensorSpec& spec : shapes()) {
         const size_t end = first + (spec.lod_level > 0 ? 1 : InstanceSize(spec));
@@ -180,7 +113,7 @@ class CsvReader final : public FileReader {
     return BadData(
         lines_.Where() + ": column " + std::to_string(fields.count()) + ": expected a number of type " +
         std::string(DTypeName(spec.dtype)) + ", found " + ShownField(field) +
-        (lines_.number() > 1 || !IsName(field) ? "" : " (a first line is a header where most columns are names)"));
+        (lines_.number() > 1 || !IsCsvName(field) ? "" : " (a first line is a header where most columns are names)"));
   }
 
   Status Rewind() override {

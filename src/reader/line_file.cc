@@ -39,9 +39,9 @@ Result<bool> LineFile::Next(std::string_view* line, const std::stop_token& stop)
         LineLimit{.advice = "Records that are so large are read from recordio, tfrecord or ofrecord files"});
   }
   if (at_ == block_.size) {
-    Result<bool> more = blocks_->Next(block_, stop);
+    Result<bool> more = blocks_->Next(block_, stop, BlockReader::Fill::kForAMoment);
     // A source names the file in its failures; the reader of its lines does not know it.
-    if (!more.ok() && blocks_->met_its_limit()) return std::move(more).status().Context(path_);
+    if (!more.ok() && blocks_->names_its_line()) return std::move(more).status().Context(path_);
     if (!more.ok()) return more;
     at_ = 0;
     if (!*more) block_.size = 0;

@@ -1,13 +1,15 @@
 #include "reader/recordio.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string_view>
 #include <utility>
 
 #include "core/crc32.h"
-#include "reader/byte_file.h"
+#include "core/line_blocks.h"
 #include "reader/line_file.h"
+#include "reader/record_file.h"
 #include "runtime/lod_tensor_codec.h"
 
 namespace millrace {
@@ -28,81 +30,68 @@ static_assert(sizeof(ChunkHeader) == 20);
 constexpr uint32_t kChunkRecords = 1000;
 constexpr size_t kChunkBytes = size_t{1} << 20;
 
+/// Takes a uint32 off the front of `bytes`.
+Result<uint32_t> TakeNumber(std::string_view* bytes, const char* what) {
+  uint32_t number = 0;
+  if (bytes->size() < sizeof(number)) return BadData(std::string("the chunk ends within ") + what);
+  bytes->copy(reinterpret_cast<char*>(&number), sizeof(number));
+  bytes->remove_prefix(sizeof(number));
+  return number;
+}
+
+Result<uint64_t> ChunkSize(std::string_view bytes) {
+  ChunkHeader header;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  if (header.magic != kRecordIOMagic) return BadData("no RecordIO chunk begins here");
+  if (header.compressor == 0) return header.bytes;
+  const std::string name = header.compressor == 1 ? "snappy" : "number " + std::to_string(header.compressor);
+  return BadData("the chunk is compressed (" + name + "); write it without, and compress the file by gzip or zstd");
+}
+
+Result<uint32_t> CountRecords(std::string_view bytes, std::string_view chunk) {
+  ChunkHeader header;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  if (Crc32(0, chunk.data(), chunk.size()) != header.crc32) {
+    return BadData("the chunk's checksum is wrong: the file is damaged");
+  }
+  for (uint32_t i = 0; i < header.records; ++i) {
+    MR_ASSIGN(const uint32_t size, TakeNumber(&chunk, "a record's size"));
+    if (size > chunk.size()) return BadData("a record of " + std::to_string(size) + " bytes ends behind its chunk");
+    chunk.remove_prefix(size);
+  }
+  if (!chunk.empty()) return BadData(std::to_string(chunk.size()) + " bytes behind the chunk's last record");
+  return header.records;
+}
+
 class RecordIOReader final : public FileReader {
  public:
   RecordIOReader(std::string file, const std::vector<TensorSpec>& specs)
-      : FileReader(file, specs), bytes_(std::move(file)) {}
+      : FileReader(file, specs), chunks_(std::move(file), kRecordIOFraming) {}
 
  private:
   Result<bool> ReadRecord(std::vector<LoDTensor>* out, const std::stop_token& stop) override {
-    while (records_left_ == 0) {
-      if (!chunk_.empty()) return bytes_.Error(std::to_string(chunk_.size()) + " bytes behind the chunk's last record");
-      MR_ASSIGN(const bool more, ReadChunk(stop));
-      if (!more) return false;
+    while (chunk_.records == 0) {
+      MR_ASSIGN(const bool more, chunks_.Next(&chunk_, stop));
+      if (!more) return AtEnd();
     }
-    --records_left_;
-    MR_ASSIGN(const uint32_t size, TakeNumber(&chunk_, "a record's size"));
-    if (size > chunk_.size())
-      return bytes_.Error("a record of " + std::to_string(size) + " bytes ends behind its chunk");
-    const std::string_view record = chunk_.substr(0, size);
-    chunk_.remove_prefix(size);
-    MR_TRY(ReadTensors(record, out));
+    --chunk_.records;
+    MR_TRY(ReadTensors(TakeSized(&chunk_.body), Where(), out));
     return true;
   }
 
-  Result<bool> ReadChunk(const std::stop_token& stop) {
-    MR_ASSIGN(const std::string_view raw, bytes_.Read(sizeof(ChunkHeader), "the header of a chunk", stop));
-    if (raw.empty()) return false;
-    ChunkHeader header;
-    std::memcpy(&header, raw.data(), sizeof(header));
-    if (header.magic != kRecordIOMagic) return bytes_.Error("no RecordIO chunk begins here");
-    if (header.compressor != 0) {
-      const std::string name = header.compressor == 1 ? "snappy" : "number " + std::to_string(header.compressor);
-      return bytes_.Error("the chunk is compressed (" + name +
-                          "); write it without, and compress the file by gzip or zstd");
-    }
-    MR_ASSIGN(chunk_, bytes_.Read(header.bytes, "a chunk", stop));
-    if (chunk_.size() < header.bytes) return bytes_.Error("the file ends behind the header of a chunk");
-    if (Crc32(0, chunk_.data(), chunk_.size()) != header.crc32) {
-      return bytes_.Error("the chunk's checksum is wrong: the file is damaged");
-    }
-    records_left_ = header.records;
-    return true;
-  }
-
-  Result<uint32_t> TakeNumber(std::string_view* bytes, const char* what) const {
-    uint32_t number = 0;
-    if (bytes->size() < sizeof(number)) return bytes_.Error(std::string("the chunk ends within ") + what);
-    std::memcpy(&number, bytes->data(), sizeof(number));
-    bytes->remove_prefix(sizeof(number));
-    return number;
-  }
-
-  Status ReadTensors(std::string_view record, std::vector<LoDTensor>* out) const {
-    MR_ASSIGN(const uint32_t tensors, TakeNumber(&record, "the number of tensors of a record"));
-    // FileReader says what is wrong with their number.
-    if (tensors != out->size()) {
-      out->resize(std::min<size_t>(tensors, out->size() + 1));
-      return Status::Ok();
-    }
-    for (LoDTensor& tensor : *out) {
-      MR_ASSIGN(const size_t taken, ReadLoDTensor(record, bytes_.path(), &tensor.values, &tensor.lod));
-      record.remove_prefix(taken);
-    }
-    return record.empty() ? Status::Ok()
-                          : bytes_.Error(std::to_string(record.size()) + " bytes behind a record's last tensor");
+  bool AtEnd() {
+    chunk_ = {.body = {}, .records = 0};
+    return false;
   }
 
   Status Rewind() override {
-    bytes_.Rewind();
-    chunk_ = {};
-    records_left_ = 0;
+    chunks_.Rewind();
+    AtEnd();
     return Status::Ok();
   }
 
-  ByteFile bytes_;
-  std::string_view chunk_;  ///< what is left of it, in bytes_
-  uint32_t records_left_ = 0;
+  RecordFile chunks_;
+  RecordFrame chunk_ = {.body = {}, .records = 0};  ///< what is left of it
 };
 
 Result<std::unique_ptr<FileReader>> OpenRecordIO(const std::string& file, const std::vector<TensorSpec>& specs) {
@@ -115,6 +104,24 @@ void AppendNumber(uint32_t number, std::string* bytes) {
 }
 
 }  // namespace
+
+const Framing kRecordIOFraming = {"recordio", sizeof(ChunkHeader), "the header of a chunk",
+                                  "a chunk",  ChunkSize,           CountRecords};
+
+Status ReadTensors(std::string_view record, std::string_view origin, std::vector<LoDTensor>* tensors) {
+  MR_ASSIGN(const uint32_t count, TakeNumber(&record, "the number of tensors of a record").Context(origin));
+  // Who asked says what is wrong with their number.
+  if (count != tensors->size()) {
+    tensors->resize(std::min<size_t>(count, tensors->size() + 1));
+    return Status::Ok();
+  }
+  for (LoDTensor& tensor : *tensors) {
+    MR_ASSIGN(const size_t taken, ReadLoDTensor(record, origin, &tensor.values, &tensor.lod));
+    record.remove_prefix(taken);
+  }
+  if (record.empty()) return Status::Ok();
+  return BadData(std::string(origin) + ": " + std::to_string(record.size()) + " bytes behind a record's last tensor");
+}
 
 FileFormat RecordIOFormat() {
   return {"recordio",

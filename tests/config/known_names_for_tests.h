@@ -9,8 +9,14 @@ inline KnownNames KnownNamesForTests() {
   known.trainers = {"MultiTrainer", "PipelineTrainer"};
   known.device_workers = {"HogwildWorker", "SectionWorker"};
   known.datasets = {"QueueDataset", "InMemoryDataset", "FileInstantDataset"};
-  known.data_feeds = {"MultiSlotDataFeed", "MultiSlotInMemoryDataFeed", "SlotRecordInMemoryDataFeed",
-                      "MultiSlotFileInstantDataFeed"};
+  known.data_feeds = {"MultiSlotDataFeed",
+                      "MultiSlotInMemoryDataFeed",
+                      "SlotRecordInMemoryDataFeed",
+                      "MultiSlotFileInstantDataFeed",
+                      "csv",
+                      "tfrecord",
+                      "ofrecord",
+                      "recordio"};
   known.operators = {"relu", "elementwise_mul", "matmul_v2"};
   return known;
 }

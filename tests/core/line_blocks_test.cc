@@ -11,6 +11,8 @@
 namespace millrace {
 namespace {
 
+constexpr auto kForAMoment = BlockReader::Fill::kForAMoment;
+
 /// Delivers a string in random pieces, then ends or fails.
 class PiecesSource final : public ByteSource {
  public:
@@ -50,7 +52,7 @@ TEST(LineBlocks, BlocksPutTogetherAreTheText) {
     std::string together;
     uint64_t next_line = 1;
     for (;;) {
-      Result<bool> more = reader.Next(block, {});
+      Result<bool> more = reader.Next(block, {}, kForAMoment);
       ASSERT_TRUE(more.ok());
       if (!*more) break;
       ASSERT_EQ(block.file, 5U);
@@ -71,17 +73,17 @@ TEST(LineBlocks, BlocksPutTogetherAreTheText) {
 TEST(LineBlocks, AFailureComesAfterTheWholeLines) {
   LineBlockReader reader = Reader("a\nb\nhal", 1000, IoError("gone"));
   LineBlock block;
-  ASSERT_TRUE(reader.Next(block, {}).value());
+  ASSERT_TRUE(reader.Next(block, {}, kForAMoment).value());
   EXPECT_EQ(block.text(), "a\nb\n");
-  EXPECT_EQ(reader.Next(block, {}).status().message(), "gone");
+  EXPECT_EQ(reader.Next(block, {}, kForAMoment).status().message(), "gone");
   EXPECT_TRUE(reader.ends_in_a_line());
 }
 
 TEST(LineBlocks, AFailureAtALineEndLeavesNothingOut) {
   LineBlockReader reader = Reader("a\n", 1000, IoError("gone"));
   LineBlock block;
-  ASSERT_TRUE(reader.Next(block, {}).value());
-  EXPECT_EQ(reader.Next(block, {}).status().message(), "gone");
+  ASSERT_TRUE(reader.Next(block, {}, kForAMoment).value());
+  EXPECT_EQ(reader.Next(block, {}, kForAMoment).status().message(), "gone");
   EXPECT_FALSE(reader.ends_in_a_line());
 }
 
@@ -122,7 +124,7 @@ std::vector<std::string> LinesUpTo(size_t longest, const std::string& text, size
   std::vector<std::string> lines;
   LineBlock block;
   for (;;) {
-    const Result<bool> more = reader.Next(block, {});
+    const Result<bool> more = reader.Next(block, {}, kForAMoment);
     if (!more.ok()) lines.push_back(more.status().ToString());
     if (!more.ok() || !*more) return lines;
     for (std::string_view rest = block.text(); !rest.empty(); rest.remove_prefix(rest.find('\n') + 1)) {
@@ -150,9 +152,9 @@ TEST(LineBlocks, AWarmBlockAllocatesNothing) {
   for (int i = 0; i < 3000; ++i) text += std::to_string(i % 100 + 100) + "\n";
   LineBlockReader reader = Reader(text, 1000);
   LineBlock block;
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(reader.Next(block, {}).value());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(reader.Next(block, {}, kForAMoment).value());
   const AllocationCounter allocations;
-  for (int i = 0; i < 7; ++i) ASSERT_TRUE(reader.Next(block, {}).value());
+  for (int i = 0; i < 7; ++i) ASSERT_TRUE(reader.Next(block, {}, kForAMoment).value());
   EXPECT_EQ(allocations.count(), 0);
 }
 

@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <iterator>
+
 #include "config/feed_names.h"
 #include "data_feed.pb.h"
+#include "reader/builtin_formats.h"
+#include "reader/reader_registry.h"
 
 namespace millrace {
 namespace {
@@ -11,7 +15,16 @@ namespace {
 TEST(DataFeedTest, TheFactoryMakesTheFeedsThatAreListedAsOurs) {
   std::vector<std::string> listed;
   for (const OwnFeed& feed : kOwnFeeds) listed.emplace_back(feed.name);
+  listed.insert(listed.end(), std::begin(kFormatFeeds), std::end(kFormatFeeds));
   EXPECT_THAT(DataFeedFactory::Builtin().names(), testing::UnorderedElementsAreArray(listed));
+}
+
+TEST(DataFeedTest, AFormatHasTheNameThatReadersKnowItBy) {
+  ReaderRegistry readers;
+  ASSERT_TRUE(RegisterBuiltinFormats(readers).ok());
+  std::vector<std::string> tags;
+  for (const FileFormat& format : readers.formats()) tags.push_back(format.tag);
+  EXPECT_THAT(tags, testing::IsSupersetOf(std::vector<std::string>(std::begin(kFormatFeeds), std::end(kFormatFeeds))));
 }
 
 TEST(DataFeedTest, APluginsFeedIsNotForgotten) {

@@ -52,7 +52,8 @@ TEST_F(DatasetFactoryTest, AnUnknownFeedIsAnErrorForEveryDataset) {
   for (const std::string& name : DatasetFactory::Builtin().names()) {
     EXPECT_EQ(Create(name).status().ToString(),
               "invalid configuration: data_desc.name: no data feed of the class \"NoSuchFeed\"; there are: "
-              "MultiSlotDataFeed, MultiSlotInMemoryDataFeed, SlotRecordInMemoryDataFeed, MultiSlotFileInstantDataFeed");
+              "MultiSlotDataFeed, MultiSlotInMemoryDataFeed, SlotRecordInMemoryDataFeed, MultiSlotFileInstantDataFeed, "
+              "csv, tfrecord, ofrecord, recordio");
   }
 }
 

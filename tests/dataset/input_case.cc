@@ -78,9 +78,13 @@ void Apply(const std::string& key, std::string rest, InputCase* test) {
     test->files.push_back({"file", name, Binary(rest)});
   } else if (key == "class") {
     test->class_name = rest;
-  } else if (key == "file" || key == "gz" || key == "zst" || key == "cut" || key == "folder") {
+  } else if (key == "file" || key == "gz" || key == "zst" || key == "folder") {
     const std::string name = TakeWord(&rest);
-    test->files.push_back({key, name, key == "cut" ? rest : Unescape(rest)});
+    test->files.push_back({key, name, Unescape(rest)});
+  } else if (key == "cut" || key == "flip" || key == "pack" || key == "csv" || key == "tfrecord" || key == "ofrecord" ||
+             key == "recordio") {
+    const std::string name = TakeWord(&rest);
+    test->files.push_back({key, name, rest});
   } else if (key == "list") {
     test->has_list = true;
     while (!rest.empty()) test->list.push_back(TakeWord(&rest));

@@ -14,7 +14,10 @@ namespace millrace::testing {
 ///       slots a:uint64 b:float[3]     as DescOf reads them; by default a:uint64
 ///       file NAME TEXT                makes a file in the case's folder DIR; TEXT with \n \t \\ \xNN
 ///       gz NAME TEXT, zst NAME TEXT   a packed one; a second line of the same name appends a member
+///       csv NAME ROW | ROW | ...      a file of a format, likewise tfrecord, ofrecord, recordio (WriteFormat)
+///       pack NAME                     packs a file by gz
 ///       cut NAME BYTES                takes bytes off the end of a file
+///       flip NAME BYTE                damages a byte of a file, from 0
 ///       binary NAME VALUES            one for a FileInstantDataset: c3 is a count, i7 an id or size, f1.5 a float,
 ///                                     x0a a byte
 ///       folder NAME

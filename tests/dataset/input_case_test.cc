@@ -12,6 +12,7 @@
 
 #include "core/file.h"
 #include "datafeed/batch_text.h"
+#include "datafeed/write_format.h"
 #include "dataset/dataset_factory.h"
 #include "dataset/pack.h"
 #include "paths.h"
@@ -29,6 +30,17 @@ std::string Replace(std::string text, const std::string& what, const std::string
     text.replace(at, what.size(), with);
   }
   return text;
+}
+
+/// "a=1 b=2 | a=3 b=4" as its rows.
+std::vector<std::string> RowsOf(const std::string& text) {
+  std::vector<std::string> rows;
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = std::min(text.find(" | ", start), text.size());
+    rows.push_back(text.substr(start, end - start));
+    start = end + 3;
+  }
+  return rows;
 }
 
 std::string ShownBatch(const SlotBatch& batch) {
@@ -116,6 +128,17 @@ class CaseRun {
     } else if (file.kind == "cut") {
       fs::resize_file(path, fs::file_size(path) - std::stoul(file.text));
       return;
+    } else if (file.kind == "flip") {
+      std::string bytes = ReadFile(path).value();
+      bytes.at(std::stoul(file.text)) ^= 1;
+      std::ofstream(path, std::ios::binary) << bytes;
+      return;
+    } else if (file.kind == "pack") {
+      const std::string bytes = testing::Gzip(ReadFile(path).value());
+      std::ofstream(path, std::ios::binary) << bytes;
+      return;
+    } else if (file.kind == "csv" || file.kind == "tfrecord" || file.kind == "ofrecord" || file.kind == "recordio") {
+      WriteFormat(path, file.kind, RowsOf(file.text));
     } else {
       std::string bytes = Here(file.text);
       if (file.kind == "gz") bytes = testing::Gzip(bytes);

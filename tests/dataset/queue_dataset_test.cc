@@ -446,8 +446,9 @@ TEST_F(QueueDatasetTest, UnpackingBeforeTheCommandIsNotCountedAsTheCommand) {
 
 TEST(DataFeedFactory, AddsAndNames) {
   DataFeedFactory feeds = DataFeedFactory::Builtin();
-  EXPECT_EQ(feeds.names(), (std::vector<std::string>{"MultiSlotDataFeed", "MultiSlotInMemoryDataFeed",
-                                                     "SlotRecordInMemoryDataFeed", "MultiSlotFileInstantDataFeed"}));
+  EXPECT_EQ(feeds.names(),
+            (std::vector<std::string>{"MultiSlotDataFeed", "MultiSlotInMemoryDataFeed", "SlotRecordInMemoryDataFeed",
+                                      "MultiSlotFileInstantDataFeed", "csv", "tfrecord", "ofrecord", "recordio"}));
   const DataFeedFactory::Maker none = [](const SlotSchema&, const DataFeedDesc&) {
     return std::unique_ptr<DataFeed>();
   };

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "core/hash.h"
+#include "datafeed/write_format.h"
 #include "paths.h"
 
 namespace millrace {
@@ -15,14 +16,26 @@ std::string Text(const std::string& name) { return ReadFile(SourceDir() + "/test
 
 }  // namespace
 
-SmallJob::SmallJob(int lines, int files) : folder_(TempDir::Create("small_job").value()), lines_(lines), files_(files) {
+SmallJob::SmallJob(int lines, int files, const std::string& format)
+    : folder_(TempDir::Create("small_job").value()), lines_(lines), files_(files), format_(format) {
   for (int f = 0; f < files; ++f) {
-    std::ofstream out(folder() + "/part-" + std::to_string(f));
+    std::vector<std::string> rows;
+    std::string text;
     for (int i = lines * f / files; i < lines * (f + 1) / files; ++i) {
       const uint64_t a = HashedNumber(7, static_cast<uint64_t>(i)) % 50;
       const uint64_t b = HashedNumber(8, static_cast<uint64_t>(i)) % 500;
-      out << "1 " << (a % 3 == 0 ? 1 : 0) << " 1 1 1 " << i + 1 << " 1 " << a + 1 << " 2 " << b + 1 << ' ' << a + b + 2
-          << '\n';
+      const std::string label = a % 3 == 0 ? "1" : "0";
+      const std::string uid = std::to_string(i + 1);
+      const std::string one = std::to_string(a + 1);
+      const std::string two = std::to_string(b + 1);
+      const std::string three = std::to_string(a + b + 2);
+      text += "1 " + label + " 1 1 1 " + uid + " 1 " + one + " 2 " + two + " " + three + "\n";
+      rows.push_back("label=" + label + ". ones=1. uid=" + uid + " A=" + one + " B=" + two + "," + three);
+    }
+    if (format.empty()) {
+      std::ofstream(this->files()[static_cast<size_t>(f)]) << text;
+    } else {
+      WriteFormat(this->files()[static_cast<size_t>(f)], format, rows);
     }
   }
 }
@@ -34,16 +47,19 @@ std::vector<std::string> SmallJob::files() const {
 }
 
 std::string SmallJob::DeepJob(const std::string& extra) const {
-  return Write("deep.prototxt", "data_desc { batch_size: 32\n" + Text("slots.pbtxt") + "}\n" +
-                                    Text("deep_model.pbtxt") +
+  return Write("deep.prototxt", DataDesc(32) + Text("deep_model.pbtxt") +
                                     R"(
 fetch_config { fetch_var_names: "loss" fetch_var_names: "auc" print_period: 3 }
 )" + extra);
 }
 
 std::string SmallJob::CountingJob(const std::string& extra) const {
-  return Write("counting.prototxt",
-               "data_desc { batch_size: 1\n" + Text("slots.pbtxt") + "}\n" + Text("counting_model.pbtxt") + extra);
+  return Write("counting.prototxt", DataDesc(1) + Text("counting_model.pbtxt") + extra);
+}
+
+std::string SmallJob::DataDesc(int batch_size) const {
+  const std::string name = format_.empty() ? "" : "name: \"" + format_ + "\" ";
+  return "data_desc { " + name + "batch_size: " + std::to_string(batch_size) + "\n" + Text("slots.pbtxt") + "}\n";
 }
 
 std::string SmallJob::Write(const std::string& name, const std::string& text) const {

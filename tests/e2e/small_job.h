@@ -11,7 +11,8 @@ namespace millrace {
 class SmallJob {
  public:
   /// Lines "1 LABEL 1 1 1 UID 1 A 2 B B": labels follow A, every UID occurs once (line numbers from 1).
-  explicit SmallJob(int lines, int files = 3);
+  /// `format`: that of the files, and data_desc.name of the jobs (WriteFormat); empty: MultiSlot text.
+  explicit SmallJob(int lines, int files = 3, const std::string& format = "");
 
   const std::string& folder() const { return folder_.path(); }
   std::vector<std::string> files() const;
@@ -28,8 +29,11 @@ class SmallJob {
   std::string Write(const std::string& name, const std::string& text) const;
 
   TempDir folder_;
+  std::string DataDesc(int batch_size) const;
+
   int lines_;
   int files_;
+  std::string format_;
 };
 
 /// Every file below a folder: names and bytes, one string each.

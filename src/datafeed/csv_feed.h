@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/plain_decimal.h"
+#include "datafeed/format_feed.h"
+
+namespace millrace {
+
+/// What of the first line of a CSV file is a header, and empty when it is a row.
+std::string_view CsvHeader(std::string_view first_line);
+
+/// Rows of lines between commas. Under a header a slot takes the column of its name, and others count for nothing;
+/// without one, the slots, used or not, take the columns in their order. A sparse slot takes one, its values between
+/// blanks, a dense one as many as it has values, from the one of its name on.
+class CsvFeed final : public FormatFeed, public HeadedFeed {
+ public:
+  CsvFeed(const SlotSchema& schema, const MultiSlotOptions& options);
+
+  Status TakeHeader(std::string_view header) override;
+
+ private:
+  /// Where a used slot stands.
+  struct Columns {
+    size_t first = 0;
+    size_t count = 1;
+  };
+  LineResult Read(std::string_view line) override;
+  bool ReadSlot(const SlotSpec& slot, const Columns& columns);
+  /// Adds the values of a field to floats_ or ids_.
+  bool ReadField(const SlotSpec& slot, size_t column);
+  bool ReadFloat(const SlotSpec& slot, std::string_view token);
+  bool ReadId(const SlotSpec& slot, std::string_view token);
+  bool BadToken(LineErrorKind kind, const SlotSpec& slot, const std::string& expected, std::string_view token);
+  /// The columns without a header.
+  void TakeOrder();
+  Status TakeNames(std::string_view header);
+
+  std::string header_;
+  std::vector<Columns> columns_;  ///< by SlotId
+  size_t width_ = 0;              ///< columns of a line
+  std::string_view line_;
+  std::vector<std::string_view> fields_;
+  std::vector<uint64_t> ids_;
+  std::vector<float> floats_;
+  DigitGuess guess_;
+};
+
+}  // namespace millrace

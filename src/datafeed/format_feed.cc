@@ -1,0 +1,141 @@
+#include "datafeed/format_feed.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "config/feed_names.h"
+#include "data_feed.pb.h"
+#include "datafeed/csv_feed.h"
+#include "datafeed/feature_feed.h"
+#include "datafeed/put_row.h"
+#include "datafeed/recordio_feed.h"
+#include "reader/feature_record.h"
+#include "reader/lod_tensor.h"
+#include "reader/recordio.h"
+
+namespace millrace {
+
+Status FormatFeed::Attach(SlotBatch* batch) {
+  sink_.Attach(batch);
+  return Status::Ok();
+}
+
+Status FormatFeed::Detach() {
+  sink_.Detach();
+  return Status::Ok();
+}
+
+Result<LineResult> FormatFeed::ParseLine(std::string_view line) {
+  counted_ = {};
+  error_ = {};
+  sink_.BeginRow();
+  const LineResult result = Read(line);
+  if (result == LineResult::kRow) {
+    sink_.EndRow();
+  } else {
+    sink_.Rollback();
+  }
+  if (result != LineResult::kBad) counters_ += counted_;
+  return result;
+}
+
+bool FormatFeed::Fail(LineErrorKind kind, const std::string& slot, std::string message, size_t column) {
+  error_.kind = kind;
+  error_.slot = slot;
+  error_.message = std::move(message);
+  error_.column = column;
+  return false;
+}
+
+bool FormatFeed::At(size_t column) {
+  error_.column = column;
+  return false;
+}
+
+bool FormatFeed::FailForGood(LineErrorKind kind, std::string message) {
+  error_.ends_reading = true;
+  return Fail(kind, "", std::move(message));
+}
+
+bool FormatFeed::CheckCount(const SlotSpec& slot, size_t count) {
+  if (count == 0 && !options_.allow_empty_slots) {
+    return Fail(LineErrorKind::kEmptySlot, slot.name,
+                "expected at least one value (empty_slot: ALLOW takes empty slots), found none");
+  }
+  if (slot.is_dense && count != static_cast<size_t>(slot.width)) {
+    return Fail(
+        LineErrorKind::kWrongWidth, slot.name,
+        "expected " + std::to_string(slot.width) + " values, as its shape says, found " + std::to_string(count));
+  }
+  if (count == 0) ++counted_.empty_slots;
+  return true;
+}
+
+bool FormatFeed::Put(const SlotSpec& slot, std::span<const uint64_t> ids) {
+  if (!CheckCount(slot, ids.size())) return false;
+  if (options_.drop_zeros && !slot.is_dense && !ids.empty()) {
+    ids_.assign(ids.begin(), ids.end());
+    std::erase(ids_, 0U);
+    if (ids_.empty()) ids_.push_back(0);
+    counted_.zeros_dropped += static_cast<int64_t>(ids.size() - ids_.size());
+    ids = ids_;
+  }
+  PutValues(slot.id, ids, sink_);
+  return true;
+}
+
+bool FormatFeed::Put(const SlotSpec& slot, std::span<const float> floats) {
+  if (!CheckCount(slot, floats.size())) return false;
+  const auto is_finite = [](float value) { return std::isfinite(value); };
+  if (!std::all_of(floats.begin(), floats.end(), is_finite)) {
+    if (options_.reject_non_finite) {
+      return Fail(LineErrorKind::kNonFinite, slot.name,
+                  "expected finite values (non_finite: ACCEPT takes others), found NaN or infinite ones");
+    }
+    counted_.non_finite += static_cast<int64_t>(floats.size()) - std::count_if(floats.begin(), floats.end(), is_finite);
+  }
+  if (options_.drop_zeros && !slot.is_dense && !floats.empty()) {
+    floats_.assign(floats.begin(), floats.end());
+    std::erase_if(floats_, [](float value) { return std::fabs(static_cast<double>(value)) < 1e-6; });
+    if (floats_.empty()) floats_.push_back(0);
+    counted_.zeros_dropped += static_cast<int64_t>(floats.size() - floats_.size());
+    floats = floats_;
+  }
+  PutValues(slot.id, floats, sink_);
+  return true;
+}
+
+bool FormatFeed::PutSigned(const SlotSpec& slot, std::span<const int64_t> ids) {
+  const auto negative = std::find_if(ids.begin(), ids.end(), [](int64_t id) { return id < 0; });
+  if (negative != ids.end()) {
+    return Fail(LineErrorKind::kNegativeId, slot.name,
+                "value " + std::to_string(negative - ids.begin() + 1) + " of " + std::to_string(ids.size()) + " is " +
+                    std::to_string(*negative) + ", below 0, and no id; " + std::string(kSignedIdAdvice));
+  }
+  return Put(slot, {reinterpret_cast<const uint64_t*>(ids.data()), ids.size()});
+}
+
+namespace {
+
+template <class Feed, auto... kArguments>
+Result<std::unique_ptr<DataFeed>> MakeFormat(const SlotSchema& schema, const DataFeedDesc& desc) {
+  const std::vector<RefusedField> refused = RefusedByFormat(desc);
+  if (!refused.empty()) return InvalidConfig("data_desc." + refused.front().field + ": " + refused.front().why);
+  const MultiSlotOptions options = MultiSlotOptions::FromDesc(desc, FeedClass::kQueue);
+  return std::unique_ptr<DataFeed>(std::make_unique<Feed>(schema, options, kArguments...));
+}
+
+}  // namespace
+
+void AddFormatFeeds(DataFeedFactory* factory) {
+  using Format = FeatureRecord::Format;
+  CHECK(factory->Add("csv", MakeFormat<CsvFeed>, {.header = CsvHeader}).ok());
+  CHECK(factory->Add("tfrecord", MakeFormat<FeatureFeed, Format::kTfRecord>, {.framing = &kTfRecordFraming}).ok());
+  CHECK(factory->Add("ofrecord", MakeFormat<FeatureFeed, Format::kOfRecord>, {.framing = &kOfRecordFraming}).ok());
+  CHECK(factory->Add("recordio", MakeFormat<RecordIOFeed>, {.framing = &kRecordIOFraming}).ok());
+}
+
+}  // namespace millrace

@@ -1,0 +1,112 @@
+// The same rows as MultiSlot text and in every other format train the same models, whatever stops the training.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/file.h"
+#include "core/rng.h"
+#include "e2e/process.h"
+#include "e2e/small_job.h"
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kFileFormats[] = {"csv", "tfrecord", "ofrecord", "recordio"};
+
+std::vector<std::string> FlagsOf(const std::string& job, const std::string& out) {
+  return {"--trainer_desc=" + job, "--output_dir=" + out, "--resume=auto"};
+}
+
+void TrainToTheEnd(const std::string& job, const std::string& out) {
+  Process trainer("trainer", FlagsOf(job, out));
+  ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
+}
+
+/// Runs a job, killed after a random number of printed lines again and again, at last to its end.
+void TrainKilled(const std::string& job, const std::string& out, int kills, int most_lines) {
+  Rng rng(5);
+  for (int kill = 0; kill < kills; ++kill) {
+    Process trainer("trainer", FlagsOf(job, out));
+    const auto lines = static_cast<int>(rng.Below(static_cast<uint64_t>(most_lines)));
+    std::string line;
+    for (int i = 0; i < lines && trainer.ReadLine(&line); ++i) {
+    }
+    trainer.Signal(SIGKILL);
+    trainer.Wait();
+  }
+  TrainToTheEnd(job, out);
+}
+
+/// All of a model but MODEL, which names the format of its lines.
+std::vector<std::string> ParametersOf(const std::string& model) {
+  std::vector<std::string> files = FolderContent(model);
+  std::erase_if(files, [](const std::string& file) { return file.starts_with("/MODEL\n"); });
+  return files;
+}
+
+class SerialJobOf : public testing::TestWithParam<const char*> {
+ protected:
+  static std::string Job(const SmallJob& small, const std::string& dataset) {
+    return small.DeepJob(
+        "update_mode: SERIAL epochs: 2 checkpoint { every_steps: 10 } output { tensorboard: false } "
+        "eval { filelist: \"" +
+        small.files()[0] + "\" } dataset { " + dataset + " }");
+  }
+};
+
+TEST_P(SerialJobOf, TrainsTheModelOfTextKilledOrNot) {
+  const SmallJob text(1000);
+  const SmallJob small(1000, 3, GetParam());
+  for (const std::string dataset :
+       {"class_name: \"QueueDataset\"", "class_name: \"InMemoryDataset\" local_shuffle: true"}) {
+    const std::string expected = text.folder() + "/" + dataset.substr(13, 5);
+    TrainToTheEnd(Job(text, dataset), expected);
+    const std::string killed = small.folder() + "/" + dataset.substr(13, 5);
+    TrainKilled(Job(small, dataset), killed, 3, 20);
+    const std::vector<std::string> parameters = ParametersOf(killed + "/model");
+    EXPECT_GE(parameters.size(), 3U);
+    EXPECT_EQ(parameters, ParametersOf(expected + "/model")) << dataset;
+    EXPECT_EQ(ReadFile(killed + "/metrics.jsonl").value(), ReadFile(expected + "/metrics.jsonl").value()) << dataset;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, SerialJobOf, testing::ValuesIn(kFileFormats),
+                         [](const auto& param_info) { return std::string(param_info.param); });
+
+class HogwildJobOf : public testing::TestWithParam<const char*> {};
+
+TEST_P(HogwildJobOf, TrainsEveryRecordOnceKilledOrNot) {
+  for (const std::string dataset :
+       {"class_name: \"QueueDataset\"", "class_name: \"InMemoryDataset\" local_shuffle: true"}) {
+    const SmallJob small(1200, 2, GetParam());
+    const std::string job = small.CountingJob(
+        "thread_num: 2 checkpoint { every_steps: 100 } output { tensorboard: false } eval { filelist: "
+        "\"" +
+        small.files()[1] + "\" } dataset { " + dataset + " }");
+    const std::string out = small.folder() + "/out";
+    TrainKilled(job, out, 4, 12);
+    EXPECT_THAT(ReadFile(out + "/run.json").value(), HasSubstr("\"eval")) << dataset;
+    // The model reads the format that it was trained on.
+    std::vector<std::string> scores;
+    for (const std::string& file : small.files()) {
+      Process predictor("predictor", {"--model_dir=" + out + "/model", "--input=" + file, "--batch_size=100"});
+      std::string line;
+      while (predictor.ReadLine(&line)) scores.push_back(line);
+      ASSERT_EQ(predictor.Wait(), 0) << predictor.errors();
+    }
+    EXPECT_EQ(static_cast<int>(scores.size()), small.lines()) << dataset;
+    EXPECT_EQ(std::count(scores.begin(), scores.end(), "0.5"), small.lines()) << dataset;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, HogwildJobOf, testing::ValuesIn(kFileFormats),
+                         [](const auto& param_info) { return std::string(param_info.param); });
+
+}  // namespace
+}  // namespace millrace
