@@ -17,6 +17,7 @@ inline KnownNames KnownNamesForTests() {
                       "tfrecord",
                       "ofrecord",
                       "recordio"};
+  known.tables = {"HashTable"};
   known.operators = {"relu", "elementwise_mul", "matmul_v2"};
   return known;
 }

@@ -69,6 +69,10 @@ const MistakeCase kMistakes[] = {
      "layer { name: 'y' op { type: 'scale' inputs { name: 'X' vars: 'dense' } attrs { name: 'scale' s: '2' } } }",
      "layer \"y\": attrs: attribute \"scale\" of \"scale\" is written in the field f"},
     {"OperatorThatGivesNoTensor", "layer { name: 'y' op { type: 'create_sparse_table' } }", "layer \"y\": "},
+    {"ClassOfADenseTable",
+     "table { name: 't' dim: 1 vocabulary: 9 class_name: 'HashTable' } layer { name: 'y' embedding { slots: 'C1' "
+     "table: 't' } }",
+     "table \"t\": class_name: it is for hash tables; leave out it or the vocabulary"},
     {"ParameterBeyondAnyMachine",
      "table { name: 't' dim: 16 vocabulary: 4611686018427387904 } layer { name: 'y' embedding { slots: 'C1' table: 't' "
      "} }",
