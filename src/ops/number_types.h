@@ -31,6 +31,10 @@ auto WithNumber(DType type, const Body& body) {
   }
 }
 
+/// What sums and products of T are computed in: whole numbers wrap around where they overflow, as Paddle's do.
+template <class T>
+using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+
 /// The values of an input in their type; floats as FloatInput::Read gives them. Whole numbers are no parameters.
 template <class T>
 const T* ReadNumbers(FloatInput& input) {

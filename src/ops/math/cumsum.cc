@@ -1,5 +1,3 @@
-#include <type_traits>
-
 #include "ops/axis_lines.h"
 #include "ops/float_input.h"
 #include "ops/kernel.h"
@@ -26,10 +24,9 @@ class CumsumKernel : public BoundKernel<CumsumKernel> {
   }
 
  private:
-  /// Whole numbers wrap where they overflow, as Paddle's do.
   template <class T>
   void Add() {
-    using Sum = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+    using Sum = Wrapping<T>;
     const AxisLines lines = AxisLines::Of(x_.dims(), axis_);
     const T* x = ReadNumbers<T>(x_);
     T* out = ResizeLikeIn<T>(x_.tensor(), out_);

@@ -35,7 +35,10 @@ class ScaleKernel : public BoundKernel<ScaleKernel> {
       T* out = ResizeLikeIn<T>(x_.tensor(), out_);
       const auto scale = ConvertValue<T>(factor);
       const auto bias = ConvertValue<T>(term);
-      for (int64_t i = 0; i < count; ++i) out[i] = x[i] * scale + bias;
+      using W = Wrapping<T>;
+      for (int64_t i = 0; i < count; ++i) {
+        out[i] = static_cast<T>(static_cast<W>(x[i]) * static_cast<W>(scale) + static_cast<W>(bias));
+      }
     });
     return Status::Ok();
   }
