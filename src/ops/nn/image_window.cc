@@ -8,11 +8,11 @@ namespace {
 std::string PaddingAlgorithm(const OpView& op) { return op.String("padding_algorithm"); }
 
 /// So that no sum or product of sizes, strides and dilations overflows.
-constexpr int64_t kMost = int64_t{1} << 30;
+constexpr int64_t kMostPixels = int64_t{1} << 30;
 
 Status CheckPair(const InferShapeContext& context, const char* name, int64_t least) {
   const std::vector<int64_t> values = context.op().Ints(name);
-  const auto fits = [least](int64_t value) { return value >= least && value <= kMost; };
+  const auto fits = [least](int64_t value) { return value >= least && value <= kMostPixels; };
   if (values.size() == 2 && std::all_of(values.begin(), values.end(), fits)) return Status::Ok();
   return context.Error(std::string(name) + " must be two numbers from " + std::to_string(least) + " to 2^30" +
                        ", for height and width; it is " + ShowAttr(values));
@@ -34,7 +34,7 @@ Result<WindowRule> WindowRule::Read(const InferShapeContext& context, bool has_d
   MR_TRY(CheckPair(context, "strides", 1));
   if (has_dilations) MR_TRY(CheckPair(context, "dilations", 1));
   const std::vector<int64_t> pads = op.Ints("paddings");
-  const auto fits = [](int64_t pad) { return pad >= 0 && pad <= kMost; };
+  const auto fits = [](int64_t pad) { return pad >= 0 && pad <= kMostPixels; };
   if ((pads.size() != 2 && pads.size() != 4) || !std::all_of(pads.begin(), pads.end(), fits)) {
     return context.Error(
         "paddings must be two numbers (height, width) or four (top, bottom, left, right) from 0 to 2^30; they are " +
@@ -71,7 +71,7 @@ int64_t WindowRule::PadSum(int axis, int64_t size, int64_t kernel) const {
 
 int64_t WindowRule::OutSize(int axis, int64_t size, int64_t kernel) const {
   if (size < 0) return size;
-  if (size > kMost || kernel > kMost) return 0;
+  if (size > kMostPixels || kernel > kMostPixels) return 0;
   const auto i = static_cast<size_t>(axis);
   const int64_t reach = dilations[i] * (kernel - 1) + 1;
   const int64_t room = size + PadSum(axis, size, kernel) - reach;
