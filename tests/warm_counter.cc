@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/syscall.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <cstddef>
@@ -134,19 +135,25 @@ void operator delete[](void* memory, std::size_t) noexcept { __libc_free(memory)
 
 namespace {
 
-/// The function of this name that comes after ours.
+/// The function of this name that comes after ours. Found by whoever asks first, and by others meanwhile: the guard of
+/// a local static would wait by a call of what it guards.
 template <class Function>
-Function Next(const char* name) {
-  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+Function Next(std::atomic<Function>* found, const char* name) {
+  Function next = found->load(std::memory_order_relaxed);
+  if (next == nullptr) {
+    next = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+    found->store(next, std::memory_order_relaxed);
+  }
+  return next;
 }
 
 }  // namespace
 
-#define MR_COUNTED_LOCK(name, parameters, arguments)                     \
-  extern "C" int name parameters {                                       \
-    static int(*const next) parameters = Next<int(*) parameters>(#name); \
-    CountLock(__builtin_return_address(0));                              \
-    return next arguments;                                               \
+#define MR_COUNTED_LOCK(name, parameters, arguments)         \
+  extern "C" int name parameters {                           \
+    static constinit std::atomic<int(*) parameters> found{}; \
+    CountLock(__builtin_return_address(0));                  \
+    return Next(&found, #name) arguments;                    \
   }
 
 MR_COUNTED_LOCK(pthread_mutex_lock, (pthread_mutex_t * mutex), (mutex))
@@ -159,14 +166,15 @@ MR_COUNTED_LOCK(pthread_cond_broadcast, (pthread_cond_t * condition), (condition
 
 // What std::atomic waits and wakes with.
 extern "C" long syscall(long number, ...) {
-  static long (*const next)(long, ...) = Next<long (*)(long, ...)>("syscall");
+  static constinit std::atomic<long (*)(long, ...)> found{};
   if (number == SYS_futex) ++counts.futexes;
   va_list list;
   va_start(list, number);
   long arguments[6];
   for (long& argument : arguments) argument = va_arg(list, long);
   va_end(list);
-  return next(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+  return Next(&found, "syscall")(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+                                 arguments[5]);
 }
 
 #endif
