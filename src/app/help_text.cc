@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/version.h"
+
 namespace millrace {
 namespace {
 
@@ -126,7 +128,7 @@ std::string HelpText(const ProgramInfo& program) {
 }
 
 std::string VersionText(std::string_view program) {
-  std::string out = std::string(program) + " " MILLRACE_VERSION " (Millrace)\n";
+  std::string out = std::string(program) + " " + MillraceVersion() + " (Millrace)\n";
   out += "  compiler     " MILLRACE_COMPILER "\n";
   out += "  build        " MILLRACE_BUILD_TYPE "\n";
   out += "  compiled in  " MILLRACE_FEATURES "\n";

@@ -13,6 +13,7 @@
 #include "app/default_environment.h"
 #include "config/trainer_desc_reader.h"
 #include "core/contained_file.h"
+#include "core/version.h"
 #include "core/words.h"
 #include "dataset/dataset_factory.h"
 #include "program/program_files.h"
@@ -178,7 +179,7 @@ class PyScope {
                       const std::string& trainer_args) {
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     CheckpointContent content;
-    content.manifest.set_millrace_version(MILLRACE_VERSION);
+    content.manifest.set_millrace_version(MillraceVersion());
     content.manifest.set_step(trained_[key].step);
     content.manifest.set_examples(trained_[key].examples);
     content.manifest.set_seed(seed);

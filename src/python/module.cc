@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "app/default_environment.h"
+#include "core/version.h"
 #include "python/bindings.h"
 #include "python/errors.h"
 #include "python/interruptible.h"
@@ -45,7 +46,7 @@ const Environment& SharedEnvironment() {
 
 PYBIND11_MODULE(_millrace, module) {
   module.doc() = "Millrace's rooms as Python sees them; use the package millrace.";
-  module.attr("__version__") = MILLRACE_VERSION;
+  module.attr("__version__") = MillraceVersion();
   millrace::RegisterErrors();
   millrace::TakeWords();
   module.def("load_plugin", &millrace::LoadSharedPlugin);

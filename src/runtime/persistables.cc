@@ -14,6 +14,7 @@
 #include "core/contained_file.h"
 #include "core/crc32c.h"
 #include "core/file.h"
+#include "core/version.h"
 #include "model.pb.h"
 #include "program/op_registry.h"
 #include "program/program_files.h"
@@ -178,7 +179,7 @@ Status SavePersistables(const ProgramDesc& program, const std::string& folder, c
   if (error) return IoError(folder + "/" + kManifest + ": cannot remove it: " + error.message());
   CheckpointManifest manifest;
   manifest.set_format_version(kManifestVersion);
-  manifest.set_millrace_version(MILLRACE_VERSION);
+  manifest.set_millrace_version(MillraceVersion());
   manifest.set_step(trained.step);
   manifest.set_examples(trained.examples);
   manifest.set_seed(trained.seed);

@@ -9,6 +9,7 @@
 #include "core/file.h"
 #include "core/replace_folder.h"
 #include "core/sealed_text.h"
+#include "core/version.h"
 #include "data_feed.pb.h"
 #include "datafeed/data_feed.h"
 #include "inference_model.pb.h"
@@ -20,8 +21,6 @@
 
 namespace millrace {
 namespace {
-
-constexpr int kFormatVersion = 1;
 
 Result<StoredFile> WriteProgram(const ProgramDesc& program, const std::string& folder, const std::string& name) {
   MR_ASSIGN(const auto file, ChecksummedFile::Create(folder + "/" + name));
@@ -99,8 +98,8 @@ void AddPluginsOf(const ProgramDesc& program, const OpRegistry& ops, InferenceMo
 /// Fills `folder`.
 Status WriteModel(const InferenceSource& source, const std::string& folder) {
   InferenceModel model;
-  model.set_format_version(kFormatVersion);
-  model.set_millrace_version(MILLRACE_VERSION);
+  model.set_format_version(kModelFormatVersion);
+  model.set_millrace_version(MillraceVersion());
   model.set_prediction(source.prediction);
   model.set_seed(source.seed);
   model.set_label(source.label);

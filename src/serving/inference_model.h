@@ -13,6 +13,9 @@ class DataFeedDesc;
 class DataFeedFactory;
 class OpRegistry;
 
+/// Version of the folder's format, in MODEL.
+inline constexpr int kModelFormatVersion = 1;
+
 /// What save_inference_model needs to know of a trained model.
 struct InferenceSource {
   const ProgramDesc* test = nullptr;     ///< forward operators

@@ -1,6 +1,7 @@
 #include "serving/onnx_model.h"
 
 #include "core/file.h"
+#include "core/version.h"
 #include "onnx.pb.h"
 #include "runtime/tensor.h"
 #include "runtime/transfer.h"
@@ -69,7 +70,7 @@ Status WriteOnnx(const FeedList& feed, const std::vector<std::string>& fetches, 
   onnx::Model model;
   model.set_ir_version(kIrVersion);
   model.set_producer_name("millrace");
-  model.set_producer_version(MILLRACE_VERSION);
+  model.set_producer_version(MillraceVersion());
   model.add_opset_import()->set_version(kOperatorSet);
   *model.mutable_graph() = std::move(graph).Take();
   size_t bytes = 0;

@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-using Translate = Status (*)(const OpView&, OnnxGraph&);
+using OpTranslator = Status (*)(const OpView&, OnnxGraph&);
 
 /// The only variable of an input.
 std::string In(const OpView& op, std::string_view parameter) { return InputArguments(op.desc(), parameter).at(0); }
@@ -383,8 +383,8 @@ Status OneHot(const OpView& op, OnnxGraph& graph) {
   return Done(op, graph, graph.Add("OneHot", {ids, graph.Ints({op.Int("depth")}), values}, {{"axis", int64_t{-1}}}));
 }
 
-const std::map<std::string_view, Translate>& Translations() {
-  static const std::map<std::string_view, Translate> kAll = {
+const std::map<std::string_view, OpTranslator>& Translations() {
+  static const std::map<std::string_view, OpTranslator> kAll = {
       {"lookup_table", Lookup},
       {"lookup_table_v2", Lookup},
       {"sequence_pool", SequencePool},

@@ -20,12 +20,11 @@
 #include "program/var_meta.h"
 #include "runtime/batch_check.h"
 #include "runtime/variable_store.h"
+#include "serving/inference_model.h"
 #include "serving/paddle_model.h"
 
 namespace millrace {
 namespace {
-
-constexpr int kFormatVersion = 1;
 
 Result<InferenceModel> ReadModel(const std::string& folder) {
   MR_ASSIGN(const std::string path, FileInFolder(folder, "MODEL"));
@@ -34,9 +33,9 @@ Result<InferenceModel> ReadModel(const std::string& folder) {
   if (!google::protobuf::TextFormat::ParseFromString(text, &model)) {
     return BadData("\"" + path + "\" is not a model that this version reads");
   }
-  if (model.format_version() != kFormatVersion) {
+  if (model.format_version() != kModelFormatVersion) {
     return BadData("\"" + path + "\" has format version " + std::to_string(model.format_version()) +
-                   "; this program reads version " + std::to_string(kFormatVersion));
+                   "; this program reads version " + std::to_string(kModelFormatVersion));
   }
   MR_TRY(CheckStoredFiles(folder, {model.file().begin(), model.file().end()}));
   return model;

@@ -9,6 +9,7 @@
 
 #include "core/contained_file.h"
 #include "core/delayed_stop.h"
+#include "core/version.h"
 #include "program/rate_variables.h"
 #include "runtime/transfer.h"
 #include "runtime/variable_store.h"
@@ -421,7 +422,7 @@ Status JobCheckpointer::CheckPasses(const CheckpointManifest& manifest) const {
 Status JobCheckpointer::Save(const RunState& state, bool best) {
   CheckpointContent content;
   CheckpointManifest& manifest = content.manifest;
-  manifest.set_millrace_version(MILLRACE_VERSION);
+  manifest.set_millrace_version(MillraceVersion());
   manifest.set_epoch(static_cast<int32_t>(state.epoch));
   manifest.set_step(state.step);
   manifest.set_examples(state.examples);

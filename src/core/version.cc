@@ -1,0 +1,7 @@
+#include "core/version.h"
+
+namespace millrace {
+
+const char* MillraceVersion() { return MILLRACE_VERSION; }
+
+}  // namespace millrace
