@@ -32,8 +32,7 @@ struct RowLoader::Reader {
 
 RowLoader::RowLoader(const InputOpener& opener, const std::vector<std::string>& files, const SlotSchema& schema,
                      const RowLayout& layout, BadLines& bad_lines, const Options& options)
-    : files_(&files),
-      schema_(&schema),
+    : schema_(&schema),
       layout_(&layout),
       bad_lines_(&bad_lines),
       options_(options),

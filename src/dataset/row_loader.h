@@ -57,7 +57,6 @@ class RowLoader {
   Status ReportBadLine(Reader& reader, const LineError& error, uint64_t line_number, std::string_view line);
   PassStats Stats(const std::vector<Reader>& readers) const;
 
-  const std::vector<std::string>* files_;
   const SlotSchema* schema_;
   const RowLayout* layout_;
   BadLines* bad_lines_;
