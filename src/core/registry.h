@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,11 +36,11 @@ class Registry {
 
   /// Takes over every entry of `others`, or, when a name is taken, none: kAlreadyExists.
   Status Adopt(Registry others) {
-    for (const Entry& other : others.entries_) {
-      if (Find(other.name) != nullptr)
-        return AlreadyExists("a " + kind_ + " \"" + other.name + "\" is registered already");
+    Registry all = *this;
+    for (Entry& other : others.entries_) {
+      MR_TRY(all.Add(std::move(other.name), std::move(other.doc), std::move(other.value)));
     }
-    std::move(others.entries_.begin(), others.entries_.end(), std::back_inserter(entries_));
+    *this = std::move(all);
     return Status::Ok();
   }
 
