@@ -93,13 +93,7 @@ TEST_P(HogwildJobOf, TrainsEveryRecordOnceKilledOrNot) {
     TrainKilled(job, out, 4, 12);
     EXPECT_THAT(ReadFile(out + "/run.json").value(), HasSubstr("\"eval")) << dataset;
     // The model reads the format that it was trained on.
-    std::vector<std::string> scores;
-    for (const std::string& file : small.files()) {
-      Process predictor("predictor", {"--model_dir=" + out + "/model", "--input=" + file, "--batch_size=100"});
-      std::string line;
-      while (predictor.ReadLine(&line)) scores.push_back(line);
-      ASSERT_EQ(predictor.Wait(), 0) << predictor.errors();
-    }
+    const std::vector<std::string> scores = ScoresOf(out, small.files());
     EXPECT_EQ(static_cast<int>(scores.size()), small.lines()) << dataset;
     EXPECT_EQ(std::count(scores.begin(), scores.end(), "0.5"), small.lines()) << dataset;
   }

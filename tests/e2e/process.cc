@@ -1,6 +1,7 @@
 #include "e2e/process.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -92,6 +93,17 @@ std::string Process::errors() const {
 void Process::CloseOutput() {
   close(out_);
   out_ = -1;
+}
+
+std::vector<std::string> ScoresOf(const std::string& output_dir, const std::vector<std::string>& files) {
+  std::vector<std::string> scores;
+  for (const std::string& file : files) {
+    Process predictor("predictor", {"--model_dir=" + output_dir + "/model", "--input=" + file, "--batch_size=100"});
+    std::string line;
+    while (predictor.ReadLine(&line)) scores.push_back(line);
+    EXPECT_EQ(predictor.Wait(), 0) << predictor.errors();
+  }
+  return scores;
 }
 
 bool AnyProcessMentions(const std::string& token) {

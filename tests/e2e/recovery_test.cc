@@ -142,13 +142,7 @@ TEST_P(KilledHogwildRun, TrainsEveryLineExactlyOnce) {
       std::string("thread_num: 2 checkpoint { every_steps: 100 } output { tensorboard: false } ") + GetParam().job);
   const std::string out = small.folder() + "/out";
   TrainWithKills(job, out, 3, 5, 12);
-  std::vector<std::string> scores;
-  for (const std::string& file : small.files()) {
-    Process predictor("predictor", {"--model_dir=" + out + "/model", "--input=" + file, "--batch_size=100"});
-    std::string line;
-    while (predictor.ReadLine(&line)) scores.push_back(line);
-    ASSERT_EQ(predictor.Wait(), 0) << predictor.errors();
-  }
+  const std::vector<std::string> scores = ScoresOf(out, small.files());
   ASSERT_EQ(static_cast<int>(scores.size()), small.lines());
   EXPECT_EQ(std::count(scores.begin(), scores.end(), "0.5"), small.lines());
 }
