@@ -109,19 +109,16 @@ function(mr_test room)
 endfunction()
 
 # mr_fuzz(NAME SOURCES a.cc DEPS …): a libFuzzer program with MILLRACE_FUZZ; otherwise a ctest entry that replays
-# tests/fuzz/corpus/NAME through the same entry point, so that targets never rot. BY_HAND: not one of fuzz_targets, which
-# a test run fuzzes; scripts/build fuzz fuzz_NAME builds it.
+# tests/fuzz/corpus/NAME through the same entry point, so that targets never rot.
 function(mr_fuzz name)
-  cmake_parse_arguments(ARG "BY_HAND" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   if(MILLRACE_FUZZ)
     add_executable(fuzz_${name} ${ARG_SOURCES})
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
     if(NOT TARGET fuzz_targets)
       add_custom_target(fuzz_targets)
     endif()
-    if(NOT ARG_BY_HAND)
-      add_dependencies(fuzz_targets fuzz_${name})
-    endif()
+    add_dependencies(fuzz_targets fuzz_${name})
   else()
     add_executable(fuzz_${name} ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cc)
     add_test(NAME fuzz_replay.${name} COMMAND fuzz_${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
