@@ -41,7 +41,11 @@ StoredInputState LookAtInput(const std::string& file) {
   StoredInputState state;
   struct stat info {};
   // Before it is opened: opening waits for the writer of a named pipe.
-  if (::stat(file.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return state;
+  if (::stat(file.c_str(), &info) != 0) {
+    if (errno == ENOENT) state.set_missing(true);
+    return state;
+  }
+  if (!S_ISREG(info.st_mode)) return state;
   const FileDescriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!opened.is_open() || ::fstat(opened.get(), &info) != 0) return state;
   const int64_t size = info.st_size;
@@ -87,6 +91,7 @@ Result<std::vector<StoredInputState>> LookAtInputs(const std::vector<std::string
 
 Status CompareInput(const StoredInputState& before, const StoredInputState& now, bool* written_again) {
   *written_again = false;
+  if (before.missing()) return Status::Ok();
   if (before.has_bytes() != now.has_bytes()) {
     return InvalidConfig(now.has_bytes() ? "was no plain file and is one now" : "was a plain file and is none now");
   }

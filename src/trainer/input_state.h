@@ -19,7 +19,8 @@ Result<std::vector<StoredInputState>> LookAtInputs(const std::vector<std::string
                                                    const std::function<void(size_t)>& show);
 
 /// How far two looks at a file differ: kInvalidConfig says what it was and what it is now. A file that was only written
-/// again looks alike and is ok; `*written_again` then tells. Looks at no plain file are alike.
+/// again looks alike and is ok; `*written_again` then tells. Looks at no plain file are alike, and whatever has come
+/// under a name that nothing had is ok: no line of it was trained.
 Status CompareInput(const StoredInputState& before, const StoredInputState& now, bool* written_again);
 
 }  // namespace millrace

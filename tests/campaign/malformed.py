@@ -131,7 +131,8 @@ def spoil_bytes(case, data):
         return case.rng.choice((data[:at], data[:at] + case.rng.randbytes(4) + data[at + 4:]))
     fields = wire.parse(data)
     for _ in range(case.rng.choice((1, 1, 1, 2, 4))):
-        case.history.append("change: " + wire.mutate(fields, case.rng))
+        if fields:
+            case.history.append("change: " + wire.mutate(fields, case.rng))
     return wire.serialize(fields)
 
 

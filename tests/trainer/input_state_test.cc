@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -45,6 +46,22 @@ TEST(LookAtInputsTest, EndAtAStopThatComesWhileThereAreManyFilesLeft) {
   ASSERT_EQ(states.status().code(), StatusCode::kCancelled);
   EXPECT_LT(seen, files.size());
   EXPECT_THAT(states.status().message(), testing::HasSubstr(" of 100000 input files"));
+}
+
+// A file that was taken away behind the check of the job, and put back before the run went on.
+TEST(CompareInputTest, AFileThatWasNotThereMayComeAndOneThatWasMayNotGo) {
+  const TempDir folder = TempDir::Create("look").value();
+  const std::string file = folder.path() + "/part-0";
+  const StoredInputState missing = LookAtInput(file);
+  std::ofstream(file) << "1 0\n";
+  const StoredInputState there = LookAtInput(file);
+  bool written_again = true;
+  EXPECT_TRUE(CompareInput(missing, there, &written_again).ok());
+  EXPECT_FALSE(written_again);
+  EXPECT_EQ(CompareInput(there, missing, &written_again).message(), "was a plain file and is none now");
+  ASSERT_EQ(::mkfifo((file + ".pipe").c_str(), 0600), 0);
+  EXPECT_EQ(CompareInput(LookAtInput(file + ".pipe"), there, &written_again).message(),
+            "was no plain file and is one now");
 }
 
 }  // namespace
