@@ -11,7 +11,7 @@
 #include "batch/consumed_ranges.h"
 #include "core/registry.h"
 #include "dataset/dataset.h"
-#include "device_worker/gradient_sums.h"
+#include "device_worker/dense_parameters.h"
 #include "device_worker/micro_batch_schedule.h"
 #include "device_worker/pause_gate.h"
 #include "metrics/metric_set.h"
@@ -62,8 +62,6 @@ struct WorkerFrame {
 /// What a SectionWorker is made of beside the parts of every worker.
 struct PipelineParts {
   const PipelineProgram* program = nullptr;
-  GradientSums* sums = nullptr;
-  Frame* update = nullptr;  ///< of program->update, below the sums' scope
   MicroBatchSchedule::Options schedule;
   int micro_batches = 1;  ///< batches of a mini-batch
   std::vector<int> cpus;  ///< by section thread, section by section; empty: any
@@ -76,6 +74,7 @@ struct WorkerParts {
   std::vector<WorkerFrame> frames;  ///< one; a SectionWorker's has as many as its schedule wants
   PauseGate* gate = nullptr;
   SharedProgress* progress = nullptr;
+  DenseParameters* dense = nullptr;  ///< null: the frame's program updates its parameters itself
   const std::vector<std::string>* file_names = nullptr;
   bool lines_are_piped = false;  ///< as in RunContext
   int cpu = -1;                  ///< processor to stay on; -1: any

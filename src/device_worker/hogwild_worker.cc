@@ -61,7 +61,12 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanosecond
   const int64_t start = SteadyNanoseconds();
   const WorkerFrame& in = parts_.frames[0];
   report_.was_cut = true;
+  if (parts_.dense != nullptr) MR_TRY(parts_.dense->Pull(context));
   MR_TRY(in.frame->Run(context));
+  if (parts_.dense != nullptr) {
+    MR_TRY(parts_.dense->Add(0, 0, true));
+    MR_TRY(parts_.dense->Push(0, context, 1));
+  }
   report_.was_cut = false;
   if (turn.owns_lock()) turn.unlock();
   const int64_t run_nanoseconds = SteadyNanoseconds() - start;

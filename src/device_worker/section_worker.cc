@@ -154,6 +154,7 @@ Status SectionWorker::RunMiniBatch(const std::stop_token& stop) {
     micro.context.lines_are_piped = parts_.lines_are_piped;
     micro.context.stop = stop;
   }
+  MR_TRY(parts_.dense->Pull(micro_batches_[0].context));
   std::unique_lock lock(mutex_);
   schedule_.Start(static_cast<int>(count));
   next_sum_.assign(next_sum_.size(), 0);
@@ -219,9 +220,7 @@ Status SectionWorker::RunTasks(int section) {
 Status SectionWorker::RunTask(const SectionTask& task) {
   const PipelineProgram& program = *pipeline_.program;
   if (task.kind == SectionTask::Kind::kUpdate) {
-    pipeline_.sums->Divide(task.section, static_cast<int>(micro_batches_.size()));
-    // An update counts as the first step of its mini-batch: for learning rates.
-    return pipeline_.update->RunOps(micro_batches_[0].context, program.updates(task.section));
+    return parts_.dense->Push(task.section, micro_batches_[0].context, static_cast<int>(micro_batches_.size()));
   }
   if (task.kind == SectionTask::Kind::kBackward) return RunBackward(task);
   MicroBatch& micro = micro_batches_[At(task.micro_batch)];
@@ -240,7 +239,7 @@ Status SectionWorker::RunBackward(const SectionTask& task) {
     changed_.wait(lock, [&] { return next_sum_[At(task.section)] == number || !failure_.ok() || ended_; });
     if (next_sum_[At(task.section)] != number) return Cancelled("another section failed");
   }
-  MR_TRY(pipeline_.sums->Add(task.section, FrameNumber(number), number == 0));
+  MR_TRY(parts_.dense->Add(task.section, FrameNumber(number), number == 0));
   if (task.section == 0) MR_TRY(FinishMicroBatch(number));
   const std::lock_guard lock(mutex_);
   ++next_sum_[At(task.section)];

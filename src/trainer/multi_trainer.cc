@@ -146,12 +146,9 @@ Status MultiTrainer::AddPipeline(WorkerSlot& slot, int index, WorkerParts* parts
   const PipelineProgram& program = *job_->pipeline();
   std::vector<const Frame*> frames;
   for (const FrameContext& context : slot.frames) frames.push_back(context.frame.get());
-  MR_ASSIGN(slot.sums, GradientSums::Create(program, frames, job_->root()));
-  MR_ASSIGN(slot.update,
-            Frame::Create(*program.update, nullptr, slot.sums->scope(), job_->frame_options(index, false)));
+  MR_ASSIGN(slot.dense, LocalDenseParameters::Create(program, frames, job_->root(), job_->frame_options(index, false)));
+  parts->dense = slot.dense.get();
   parts->pipeline.program = &program;
-  parts->pipeline.sums = slot.sums.get();
-  parts->pipeline.update = slot.update.get();
   parts->pipeline.schedule = ScheduleOptions();
   parts->pipeline.micro_batches = job_->micro_batches();
   parts->pipeline.profile = job_->desc().debug();
@@ -517,7 +514,7 @@ std::vector<const Frame*> MultiTrainer::AllFrames() const {
   std::vector<const Frame*> frames;
   for (const WorkerSlot& slot : worker_slots_) {
     for (const FrameContext& context : slot.frames) frames.push_back(context.frame.get());
-    if (slot.update != nullptr) frames.push_back(slot.update.get());
+    if (slot.dense != nullptr) frames.push_back(&slot.dense->update());
   }
   return frames;
 }

@@ -35,9 +35,8 @@ class MultiTrainer final : public Trainer {
     std::unique_ptr<DumpObserver> dump;  ///< null without dump_fields and dump_param
   };
   struct WorkerSlot {
-    std::vector<FrameContext> frames;    ///< one; a pipeline's has one for each micro-batch under way
-    std::unique_ptr<GradientSums> sums;  ///< of a pipeline
-    std::unique_ptr<Frame> update;       ///< of a pipeline
+    std::vector<FrameContext> frames;             ///< one; a pipeline's has one for each micro-batch under way
+    std::unique_ptr<LocalDenseParameters> dense;  ///< of a pipeline
     std::unique_ptr<DeviceWorker> worker;
     Status status;
   };

@@ -14,6 +14,8 @@
 #include "app/default_environment.h"
 #include "core/file.h"
 #include "core/hash.h"
+#include "device_worker/hogwild_worker.h"
+#include "device_worker/section_worker.h"
 #include "far_kernels.h"
 #include "far_table.h"
 #include "trainer/in_process.h"
@@ -205,6 +207,63 @@ TEST(FarTableTest, TrainsAPipelineToTheSameBytes) {
   }
   EXPECT_GT(calls.pushes, 0);
   EXPECT_EQ(Kept(folder.path() + "/far"), Kept(folder.path() + "/near"));
+}
+
+// Dense parameters that are told when batches begin and end; Local keeps them.
+class CountedDense final : public DenseParameters {
+ public:
+  Status Pull(const RunContext& first) override {
+    ++pulls_;
+    return pulls_ == pushes_ + 1 ? local_->Pull(first) : Internal("a batch began before the last one was pushed");
+  }
+  Status Add(int section, size_t frame, bool anew) override { return local_->Add(section, frame, anew); }
+  Status Push(int section, const RunContext& first, int micro_batches) override {
+    ++pushes_;
+    return pulls_ == pushes_ ? local_->Push(section, first, micro_batches) : Internal("pushed, but never pulled");
+  }
+  void Wrap(DenseParameters* local) {
+    local_ = local;
+    pulls_ = pushes_ = 0;
+  }
+  int64_t pushes() const { return pushes_; }
+
+ private:
+  DenseParameters* local_ = nullptr;
+  int64_t pulls_ = 0;
+  int64_t pushes_ = 0;
+};
+
+CountedDense counted_dense;
+
+template <WorkerMaker kMake>
+std::unique_ptr<DeviceWorker> WithCountedDense(WorkerParts parts) {
+  counted_dense.Wrap(parts.dense);
+  parts.dense = &counted_dense;
+  return kMake(std::move(parts));
+}
+
+TEST(DenseParametersTest, AreWhereBothWorkersPullBeforeABatchAndPushBehindIt) {
+  const TempDir folder = TempDir::Create("dense").value();
+  const std::string path = WriteJob(folder.path());
+  const std::vector<std::string> pipeline = {"class_name=PipelineTrainer", "device_worker_name=SectionWorker",
+                                             "section_param={section_config {}}", "dump_fields=[]", "dump_param=[]"};
+  const auto kept = [&](const std::string& name, WorkerMaker maker) {
+    Environment environment = MakeDefaultEnvironment().value();
+    if (maker != nullptr) {
+      environment.workers = WorkerRegistry();
+      EXPECT_TRUE(environment.workers.Add("SectionWorker", "a worker with dense parameters elsewhere", maker).ok());
+    }
+    const std::string out = folder.path() + "/" + name;
+    const auto job = MakeJob(path, out, pipeline, environment);
+    const Result<RunSummary> summary = RunJob(*job, "never", "last", {});
+    EXPECT_TRUE(summary.ok()) << summary.status().ToString();
+    return Kept(out);
+  };
+  const std::vector<std::string> plain = kept("plain", nullptr);
+  EXPECT_EQ(kept("sections", WithCountedDense<MakeSectionWorker>), plain);
+  EXPECT_EQ(counted_dense.pushes(), 2 * 16) << "epochs, batches";
+  EXPECT_EQ(kept("hogwild", WithCountedDense<MakeHogwildWorker>), plain);
+  EXPECT_EQ(counted_dense.pushes(), 2 * 16) << "epochs, batches";
 }
 
 TEST(FarTableTest, IsRefusedByNameWhereNobodyBroughtIt) {

@@ -1,6 +1,7 @@
 // What a worker does for a batch once it is warm, counted: it allocates nothing, takes no lock, sleeps and wakes
 // nobody, and compares no strings, as a look-up by name would.
 
+#include <glog/logging.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
