@@ -9,7 +9,6 @@
 #include "core/caught.h"
 #include "datafeed/input_opener.h"
 #include "runtime/transfer.h"
-#include "trainer/model_check.h"
 #include "trainer/operator_states.h"
 
 namespace millrace {
@@ -24,12 +23,9 @@ double Seconds(std::chrono::steady_clock::duration d) { return std::chrono::dura
 }  // namespace
 
 Result<std::unique_ptr<Trainer>> MultiTrainer::Create(Job& job, TrainerHooks hooks) {
-  MR_ASSIGN(QualityWatch watch, QualityWatch::Create(job));
-  std::unique_ptr<MultiTrainer> trainer(new MultiTrainer(job, std::move(hooks), std::move(watch)));
+  MR_ASSIGN(std::unique_ptr<TrainingRun> run, TrainingRun::Create(job, std::move(hooks)));
+  std::unique_ptr<MultiTrainer> trainer(new MultiTrainer(job, std::move(run)));
   MR_TRY(trainer->MakeWorkerSlots());
-  if (job.eval_dataset() != nullptr) {
-    MR_ASSIGN(trainer->evaluator_, Evaluator::Create(job, *job.eval_dataset()));
-  }
   return std::unique_ptr<Trainer>(std::move(trainer));
 }
 
@@ -48,9 +44,9 @@ Status MultiTrainer::MakeWorkerSlots() {
         "as one of them, or leave it out");
   }
   if (job_->desc().dump_fields_size() > 0 || job_->desc().dump_param_size() > 0) {
-    MR_ASSIGN(dump_files_, DumpFiles::Create(job_->desc(), hooks_.resume.has_value()));
+    MR_ASSIGN(dump_files_, DumpFiles::Create(job_->desc(), run_->is_resumed()));
   }
-  if (job_->desc().infer()) progress_.serialized_warmup_steps = 0;
+  if (job_->desc().infer()) run_->progress().serialized_warmup_steps = 0;
   VLOG(3) << "worker thread num: " << workers << ", device worker: " << job_->desc().device_worker_name();
   const std::vector<OpDesc>& ops = job_->step().ops();
   for (size_t i = 0; i < ops.size(); ++i) VLOG(3) << "op[" << i << "]->Type(): " << ops[i].type();
@@ -62,15 +58,17 @@ Status MultiTrainer::MakeWorkerSlots() {
   const TrainerDesc& desc = job_->desc();
   std::vector<const Frame*> watched;
   for (const FrameContext& context : worker_slots_[0].frames) watched.push_back(context.frame.get());
-  fetch_observer_ = std::make_unique<FetchObserver>(*job_, watched, all_metrics_, progress_, hooks_.reporter);
+  fetch_observer_ =
+      std::make_unique<FetchObserver>(*job_, watched, all_metrics_, run_->progress(), run_->hooks().reporter);
   if (desc.debug() && job_->pipeline() == nullptr) profile_observer_ = std::make_unique<ProfileObserver>();
   if (!job_->exports().empty()) vocabulary_observer_ = std::make_unique<VocabularyObserver>(job_->exports());
   if (job_->fetch_handler() != nullptr) {
     handler_observer_ = std::make_unique<HandlerObserver>(*job_->fetch_handler(), watched);
   }
   for (int i = 0; i < workers; ++i) MR_TRY(MakeWorker(worker_slots_[static_cast<size_t>(i)], i));
-  progress_.pause_every = hooks_.checkpointer != nullptr ? desc.checkpoint().every_steps() : 0;
-  progress_.eval_every = job_->eval_dataset() != nullptr ? desc.eval().every_steps() : 0;
+  SharedProgress& progress = run_->progress();
+  progress.pause_every = run_->hooks().checkpointer != nullptr ? desc.checkpoint().every_steps() : 0;
+  progress.eval_every = job_->eval_dataset() != nullptr ? desc.eval().every_steps() : 0;
   return Status::Ok();
 }
 
@@ -119,7 +117,7 @@ Status MultiTrainer::MakeWorker(WorkerSlot& slot, int index) {
     parts.frames.push_back({context.frame.get(), metrics, ObserversOf(context, index)});
   }
   parts.gate = gate_.get();
-  parts.progress = &progress_;
+  parts.progress = &run_->progress();
   parts.file_names = &job_->dataset().files();
   parts.lines_are_piped = !PipeCommandOf(job_->desc().data_desc()).empty();
   const std::vector<int> cpus = UsableProcessors();
@@ -164,56 +162,37 @@ Status MultiTrainer::AddPipeline(WorkerSlot& slot, int index, WorkerParts* parts
 }
 
 Result<RunReport> MultiTrainer::Run(std::stop_token stop) {
-  Result<RunReport> report = Caught("training", [&] { return RunPasses(stop); });
-  if (hooks_.reached != nullptr) *hooks_.reached = state_;
+  Result<RunReport> report = run_->Run(*this, stop);
   if (dump_files_ == nullptr || !report.ok()) return report;
   MR_TRY(dump_files_->Finish(stop));
   return report;
 }
 
-Result<RunReport> MultiTrainer::RunPasses(const std::stop_token& stop) {
-  if (hooks_.resume.has_value()) {
-    state_ = *hooks_.resume;
-    pass_base_ = state_.trained;
-    progress_.steps_started = state_.step;
-    progress_.steps_done = state_.step;
-    progress_.examples = state_.examples;
-    last_checkpoint_step_ = report_.saved_step = state_.step;
-    all_metrics_[0]->Restore(state_.metric_totals);
-    MR_TRY(LoadOperatorStates(state_.operator_states, AllFrames(), job_->pipeline() != nullptr, stop));
-    report_.stopped_early = watch_.ShouldStop(state_);
+Status MultiTrainer::Train(const std::stop_token& stop) {
+  if (run_->is_resumed()) {
+    const RunState& state = run_->state();
+    pass_base_ = state.trained;
+    all_metrics_[0]->Restore(state.metric_totals);
+    MR_TRY(LoadOperatorStates(state.operator_states, AllFrames(), job_->pipeline() != nullptr, stop));
   }
-  last_checkpoint_ = Clock::now();
   MR_TRY(Load(stop));
-  const bool goes_on = hooks_.resume.has_value() && hooks_.on_resumed != nullptr;
-  if (goes_on && !report_.interrupted) MR_TRY(hooks_.on_resumed());
-  if (hooks_.pass_saver != nullptr && !report_.interrupted && !state_.save_failures.empty()) {
-    const size_t failed = state_.save_failures.size();
-    MR_TRY(hooks_.pass_saver->Retry(&state_.save_failures, stop));
-    if (state_.save_failures.size() < failed) MR_TRY(SaveCheckpoint());
-  }
-  MR_TRY(CatchUpEvaluation(stop));
-  while (state_.epoch < job_->passes() && !report_.interrupted && !report_.stopped_early) {
+  MR_TRY(run_->GoOn(stop));
+  while (!run_->IsOver()) {
     MR_TRY(PreparePass(stop));
-    if (!report_.interrupted) MR_TRY(RunPass(stop));
+    if (!run_->IsOver()) MR_TRY(RunPass(stop));
   }
-  // A run that was over when it was resumed says how good its model is, too.
-  if (evaluator_ != nullptr && report_.passes.empty() && !report_.interrupted) {
-    MR_TRY(Evaluate(stop));
-    report_.interrupted = stop.stop_requested();
-  }
-  report_.state = state_;
-  if (job_->desc().output().trace()) {
-    std::vector<const BatchTrace*> traces;
-    for (const WorkerSlot& slot : worker_slots_) traces.push_back(slot.frames[0].trace.get());
-    report_.chrome_trace = ChromeTrace(job_->train(), traces, job_->spans());
-  }
-  return report_;
+  if (!job_->desc().output().trace()) return Status::Ok();
+  std::vector<const BatchTrace*> traces;
+  for (const WorkerSlot& slot : worker_slots_) traces.push_back(slot.frames[0].trace.get());
+  run_->report().chrome_trace = ChromeTrace(job_->train(), traces, job_->spans());
+  return Status::Ok();
 }
 
 Status MultiTrainer::Load(const std::stop_token& stop) {
   auto* memory = dynamic_cast<InMemoryControl*>(&job_->dataset());
   if (memory == nullptr) return Status::Ok();
+  RunReport& report = run_->report();
+  RunState& state = run_->state();
   const auto start = Clock::now();
   Result<PassStats> load = PassStats{};
   if (job_->desc().dataset().preload()) {
@@ -223,69 +202,57 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
     load = memory->LoadIntoMemory(stop);
   }
   if (!load.ok() && stop.stop_requested()) {
-    report_.interrupted = true;
+    report.interrupted = true;
     return Status::Ok();
   }
-  MR_ASSIGN(report_.load, std::move(load));
-  report_.load_seconds = Seconds(Clock::now() - start);
-  if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnLoad(report_.load));
+  MR_ASSIGN(report.load, std::move(load));
+  report.load_seconds = Seconds(Clock::now() - start);
+  if (run_->hooks().reporter != nullptr) MR_TRY(run_->hooks().reporter->OnLoad(report.load));
   const int64_t rows = memory->MemoryDataSize();
-  if (!state_.trained.empty() && state_.input_rows != rows) {
-    return InvalidConfig("the checkpoint was written with " + std::to_string(state_.input_rows) +
+  if (!state.trained.empty() && state.input_rows != rows) {
+    return InvalidConfig("the checkpoint was written with " + std::to_string(state.input_rows) +
                          " rows in memory, and there are now " + std::to_string(rows) +
-                         "; it stands in the middle of epoch " + std::to_string(state_.epoch + 1) +
+                         "; it stands in the middle of epoch " + std::to_string(state.epoch + 1) +
                          " of that input, so restore it, or start anew with --resume=never");
   }
-  state_.input_rows = rows;
+  state.input_rows = rows;
   return Status::Ok();
-}
-
-Status MultiTrainer::CatchUpEvaluation(const std::stop_token& stop) {
-  const bool is_due = evaluator_ != nullptr && hooks_.resume.has_value() && !report_.interrupted &&
-                      Crossed(job_->desc().eval().every_steps(), state_.last_eval_step);
-  if (!is_due || state_.trained.empty()) return Status::Ok();
-  MR_TRY(Evaluate(stop));
-  if (stop.stop_requested()) report_.interrupted = true;
-  return report_.interrupted || report_.stopped_early || last_eval_was_best_ ? SaveCheckpoint() : Status::Ok();
 }
 
 Status MultiTrainer::PreparePass(const std::stop_token& stop) {
   auto* preparation = dynamic_cast<PassPreparation*>(&job_->dataset());
   if (preparation == nullptr) return Status::Ok();
   const auto start = Clock::now();
-  Status prepared = Caught("the data of a pass", [&] { return preparation->PreparePass(state_.epoch, stop); });
-  report_.load_seconds += Seconds(Clock::now() - start);
+  Status prepared = Caught("the data of a pass", [&] { return preparation->PreparePass(run_->state().epoch, stop); });
+  run_->report().load_seconds += Seconds(Clock::now() - start);
   if (prepared.ok()) return prepared;
-  if (!stop.stop_requested()) return CheckpointAfterFailure(prepared, true);
-  report_.interrupted = true;
-  return SaveCheckpoint();
+  if (!stop.stop_requested()) return run_->CheckpointAfterFailure(prepared, true);
+  run_->report().interrupted = true;
+  return run_->SaveCheckpoint();
 }
 
 Status MultiTrainer::RunPass(const std::stop_token& stop) {
   Dataset& dataset = job_->dataset();
+  RunState& state = run_->state();
   PassOptions options;
-  options.pass = state_.epoch;
+  options.pass = state.epoch;
   options.workers = job_->workers();
   options.ordered = job_->desc().update_mode() == TrainerDesc::SERIAL;
   options.seed = job_->desc().seed();
   options.trained = pass_base_.empty() ? nullptr : &pass_base_;
-  options.bad_lines = &state_.bad_lines;
+  options.bad_lines = &state.bad_lines;
   MR_TRY(dataset.BeginPass(options));
 
-  pass_ = {};
-  pass_.epoch = state_.epoch;
-  pass_start_ = Clock::now();
-  progress_.pass_examples = 0;
+  run_->StartPass();
   stop_workers_ = std::stop_source();
   is_sound_ = true;
-  fetch_observer_->StartPass(state_.epoch, std::exchange(state_.metric_window, std::nullopt));
+  fetch_observer_->StartPass(state.epoch, std::exchange(state.metric_window, std::nullopt));
   gate_->StartPass();
   Status coordinated;
   {
-    report_.finite_step = -1;
     std::vector<std::jthread> threads;
     for (size_t i = 0; i < worker_slots_.size(); ++i) {
-      worker_slots_[i].worker->StartPass(i == 0 ? state_.printed_batches : 0);
+      worker_slots_[i].worker->StartPass(i == 0 ? state.printed_batches : 0);
       Status started = Caught("training", [&] {
         threads.emplace_back([this, i] { RunWorker(i); });
         return Status::Ok();
@@ -304,24 +271,23 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   MR_TRY(std::move(coordinated));
   if (const WorkerSlot* failed = FailedSlot(); failed != nullptr) {
     Snapshot();
-    return is_sound_ ? CheckpointAfterFailure(failed->status, true)
-                     : BehindCheckpoint(failed->status, report_.saved_step);
+    return is_sound_ ? run_->CheckpointAfterFailure(failed->status, true) : run_->BehindLastCheckpoint(failed->status);
   }
   if (!stats.ok()) return std::move(stats).status();
   if (dump_files_ != nullptr && dump_files_->abandoned()) return dump_files_->Finish(stop);
   Snapshot();
   MR_TRY(FillPassReport(*stats));
-  if (hooks_.reporter != nullptr) {
-    MR_TRY(hooks_.reporter->OnPass(pass_));
-    // A resumed run goes through what is left of a pass that a stop ended.
-    if (!report_.interrupted && pass_.batches > 0 && PrintsNothing(*job_, 0, state_.printed_batches)) {
-      MR_TRY(hooks_.reporter->OnPoint(PointOfEpoch(*job_, state_, pass_.metrics, std::move(last_fetched_))));
-    }
+  MR_TRY(run_->ReportPass());
+  // A resumed run goes through what is left of a pass that a stop ended.
+  if (!run_->report().interrupted && run_->pass().batches > 0) {
+    MR_TRY(run_->ReportPoint(0, std::move(last_fetched_)));
   }
-  report_.passes.push_back(pass_);
   MR_TRY(MergePrivateVars());
-  if (report_.interrupted || report_.stopped_early) return Status::Ok();
-  return EndOfPass(stop);
+  if (run_->is_ending()) return Status::Ok();
+  MR_TRY(run_->EndPass(stop));
+  pass_base_.Clear();
+  for (MetricAccumulator* accumulator : all_metrics_) accumulator->Clear();
+  return Status::Ok();
 }
 
 void MultiTrainer::RunWorker(size_t index) {
@@ -358,22 +324,20 @@ Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
   while (true) {
     switch (gate.Wait(kTick)) {
       case PauseGate::Event::kAllDone: return Status::Ok();
-      case PauseGate::Event::kTick: Tick(); break;
+      case PauseGate::Event::kTick: run_->Tick(); break;
       case PauseGate::Event::kPaused: {
         const auto paused = Clock::now();
         Snapshot();
-        if (!stopping && is_sound_) MR_TRY(AtBoundary(stop));
-        if (!is_sound_ && stop.stop_requested()) report_.interrupted = report_.is_unsound = true;
-        stopping = report_.interrupted || report_.stopped_early;
+        if (!stopping && is_sound_) MR_TRY(run_->AtBoundary(stop));
+        if (!is_sound_ && stop.stop_requested()) run_->report().interrupted = run_->report().is_unsound = true;
+        stopping = run_->is_ending();
         if (stopping) stop_workers_.request_stop();
-        pass_.pause_seconds += Seconds(Clock::now() - paused);
+        run_->pass().pause_seconds += Seconds(Clock::now() - paused);
         gate.Resume();
         break;
       }
     }
-    const bool minutes_due = hooks_.checkpointer != nullptr && job_->desc().checkpoint().every_minutes() > 0 &&
-                             Seconds(Clock::now() - last_checkpoint_) >= 60 * job_->desc().checkpoint().every_minutes();
-    if (!stopping && (stop.stop_requested() || minutes_due)) gate.Ask();
+    if (!stopping && (stop.stop_requested() || run_->IsTimeForCheckpoint())) gate.Ask();
     if (!stopping && stop.stop_requested()) StopWithinBatch();
   }
 }
@@ -399,114 +363,8 @@ bool MultiTrainer::CanCheckpointAfter(const WorkerSlot& slot) const {
                  : job_->step().IsSideEffectFree(slot.frames[0].frame->failed_op() + 1);
 }
 
-bool MultiTrainer::Crossed(int64_t every, int64_t since) const {
-  return every > 0 && state_.step / every > since / every;
-}
-
-Status MultiTrainer::AtBoundary(const std::stop_token& stop) {
-  const CheckpointDesc& checkpoint = job_->desc().checkpoint();
-  if (evaluator_ != nullptr && !stop.stop_requested() &&
-      Crossed(job_->desc().eval().every_steps(), state_.last_eval_step)) {
-    if (Status evaluated = Evaluate(stop); !evaluated.ok()) return CheckpointAfterFailure(evaluated, false);
-  }
-  const bool minutes_due =
-      checkpoint.every_minutes() > 0 && Seconds(Clock::now() - last_checkpoint_) >= 60 * checkpoint.every_minutes();
-  if (stop.stop_requested()) report_.interrupted = true;
-  if (report_.interrupted || report_.stopped_early || minutes_due || last_eval_was_best_ ||
-      Crossed(checkpoint.every_steps(), last_checkpoint_step_)) {
-    MR_TRY(SaveCheckpoint());
-  }
-  return Status::Ok();
-}
-
-Status MultiTrainer::EndOfPass(const std::stop_token& stop) {
-  if (pass_.data.lines > state_.data.lines) state_.data = pass_.data;
-  const RunState trained = state_;
-  ++state_.epoch;
-  state_.trained.Clear();
-  state_.printed_batches = 0;
-  state_.bad_lines.clear();
-  pass_base_.Clear();
-  const bool last = state_.epoch == job_->passes();
-  // A day without rows may be one of many; a model that saw none is no result.
-  if (state_.examples == 0 && (last || !job_->is_incremental())) {
-    Status nothing = NothingTo("train on", report_.load.files > 0 ? report_.load : pass_.data, job_->desc().data_desc(),
-                               job_->dataset().files());
-    const DataFeedDesc& feed = job_->desc().data_desc();
-    if (!feed.drop_last()) return nothing;
-    return BadData(nothing.message() + "; drop_last leaves out a batch of fewer than " +
-                   std::to_string(feed.batch_size()) + " rows");
-  }
-  const auto due = [&](int every) { return every > 0 && state_.epoch % every == 0; };
-  // One that every_steps asked for after the very last batch stands for it: the same again would use up patience.
-  const bool is_measured = !report_.evaluations.empty() && report_.evaluations.back().step == state_.step;
-  if (evaluator_ != nullptr && !is_measured && (last || due(job_->desc().eval().every_epochs()))) {
-    const size_t evaluations = report_.evaluations.size();
-    if (Status evaluated = Evaluate(stop); !evaluated.ok()) {
-      state_ = trained;
-      return CheckpointAfterFailure(evaluated, false);
-    }
-    if (report_.evaluations.size() == evaluations) {
-      // Cut short. The checkpoint stands before the end of the epoch, so that a resumed run evaluates first.
-      state_ = trained;
-      report_.interrupted = true;
-      return SaveCheckpoint();
-    }
-  }
-  state_.last_metrics = pass_.metrics;
-  for (MetricAccumulator* accumulator : all_metrics_) accumulator->Clear();
-  state_.metric_totals = job_->metrics().NewTotals();
-  state_.metric_window.reset();
-  if (hooks_.pass_saver != nullptr) {
-    MR_TRY(MergePrivateVars());
-    MR_TRY(CheckToBeSaved(*job_, state_.step, &report_));
-    Status saved = hooks_.pass_saver->SavePass(last || report_.stopped_early, stop, &state_);
-    if (saved.code() == StatusCode::kCancelled) {
-      // As with an evaluation: the run that goes on does it again, and evaluates again to know what was best.
-      state_ = trained;
-      last_eval_was_best_ = false;
-      report_.stopped_early = false;
-      report_.interrupted = true;
-      return SaveCheckpoint();
-    }
-    MR_TRY(std::move(saved));
-  }
-  if (stop.stop_requested()) report_.interrupted = !last;
-  if (report_.interrupted || report_.stopped_early || last_eval_was_best_ ||
-      due(job_->desc().checkpoint().every_epochs())) {
-    MR_TRY(SaveCheckpoint());
-  }
-  return Status::Ok();
-}
-
-Status MultiTrainer::Evaluate(const std::stop_token& stop) {
-  MR_TRY(MergePrivateVars());
-  Result<EvalReport> result = Caught("an evaluation", [&] { return evaluator_->Run(state_, stop); });
-  // An evaluation that a stop cut short is not the run's failure; the checkpoint comes next.
-  if (!result.ok() && stop.stop_requested()) return Status::Ok();
-  MR_ASSIGN(const EvalReport report, std::move(result));
-  // The same model once more, after a resume, is no further trial.
-  const bool is_repeated = state_.step > 0 && state_.last_eval_step == state_.step;
-  state_.last_eval_step = state_.step;
-  if (!is_repeated) last_eval_was_best_ = watch_.IsBest(report, &state_);
-  if (last_eval_was_best_) report_.best_evaluation = report;
-  report_.stopped_early = watch_.ShouldStop(state_);
-  if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnEval(report));
-  report_.evaluations.push_back(report);
-  return Status::Ok();
-}
-
-Status MultiTrainer::SaveCheckpoint() {
-  last_checkpoint_ = Clock::now();
-  last_checkpoint_step_ = state_.step;
-  if (hooks_.checkpointer == nullptr) return Status::Ok();
-  MR_TRY(MergePrivateVars());
-  MR_ASSIGN(state_.operator_states, SaveOperatorStates(AllFrames()));
-  const auto start = Clock::now();
-  MR_TRY(CheckToBeSaved(*job_, state_.step, &report_));
-  MR_TRY(hooks_.checkpointer->Save(state_, std::exchange(last_eval_was_best_, false)));
-  report_.saved_step = state_.step;
-  report_.checkpoint_seconds += Seconds(Clock::now() - start);
+Status MultiTrainer::SaveStates(RunState* state) {
+  MR_ASSIGN(state->operator_states, SaveOperatorStates(AllFrames()));
   return Status::Ok();
 }
 
@@ -519,57 +377,40 @@ std::vector<const Frame*> MultiTrainer::AllFrames() const {
   return frames;
 }
 
-Status MultiTrainer::CheckpointAfterFailure(const Status& failure, bool of_files) {
-  if (hooks_.checkpointer == nullptr || state_.step == last_checkpoint_step_) return failure;
-  const Status saved = Caught("a checkpoint", [this] { return SaveCheckpoint(); });
-  return KeptBehind(failure, saved, state_.step, of_files);
-}
-
 void MultiTrainer::Snapshot() {
-  state_.step = progress_.steps_done.load();
-  state_.examples = progress_.examples.load();
-  state_.trained = pass_base_;
-  for (const WorkerSlot& slot : worker_slots_) state_.trained.Merge(slot.worker->consumed());
+  RunState& state = run_->state();
+  state.step = run_->progress().steps_done.load();
+  state.examples = run_->progress().examples.load();
+  state.trained = pass_base_;
+  for (const WorkerSlot& slot : worker_slots_) state.trained.Merge(slot.worker->consumed());
   if (const auto* counts = dynamic_cast<const BadLineCounts*>(&job_->dataset())) {
-    state_.bad_lines = counts->BadLinesWithin(state_.trained);
+    state.bad_lines = counts->BadLinesWithin(state.trained);
   }
   const WorkerReport& first = worker_slots_[0].worker->report();
-  state_.printed_batches = first.earlier_batches + first.batches;
-  state_.metric_totals = job_->metrics().NewTotals();
-  for (const MetricAccumulator* accumulator : all_metrics_) accumulator->AddTo(state_.metric_totals);
-  state_.metric_window = fetch_observer_->Window();
-}
-
-void MultiTrainer::Tick() {
-  if (hooks_.reporter == nullptr) return;
-  RunProgress progress;
-  progress.epoch = state_.epoch;
-  progress.epochs = job_->passes();
-  progress.pass_examples = progress_.pass_examples.load();
-  progress.step = progress_.steps_done.load();
-  progress.pass_seconds = Seconds(Clock::now() - pass_start_) - pass_.pause_seconds;
-  progress.odd_labels = job_->label_monitor().of_losses().count + job_->label_monitor().of_measures().count;
-  hooks_.reporter->OnTick(progress);
+  state.printed_batches = first.earlier_batches + first.batches;
+  state.metric_totals = job_->metrics().NewTotals();
+  for (const MetricAccumulator* accumulator : all_metrics_) accumulator->AddTo(state.metric_totals);
+  state.metric_window = fetch_observer_->Window();
 }
 
 Status MultiTrainer::FillPassReport(const PassStats& stats) {
-  pass_.data = stats;
-  pass_.seconds = Seconds(Clock::now() - pass_start_) - pass_.pause_seconds;
+  PassReport& pass = run_->pass();
+  pass.data = stats;
   for (const WorkerSlot& slot : worker_slots_) {
     const WorkerReport& worker = slot.worker->report();
-    pass_.batches += worker.batches;
-    pass_.examples += worker.examples;
-    pass_.read_seconds += 1e-9 * static_cast<double>(worker.read_nanoseconds);
-    pass_.run_seconds += 1e-9 * static_cast<double>(worker.run_nanoseconds);
+    pass.batches += worker.batches;
+    pass.examples += worker.examples;
+    pass.read_seconds += 1e-9 * static_cast<double>(worker.read_nanoseconds);
+    pass.run_seconds += 1e-9 * static_cast<double>(worker.run_nanoseconds);
   }
-  pass_.metrics = job_->metrics().Compute(state_.metric_totals);
-  pass_.non_finite_rows = job_->metrics().NonFiniteRows(state_.metric_totals);
+  pass.metrics = job_->metrics().Compute(run_->state().metric_totals);
+  pass.non_finite_rows = job_->metrics().NonFiniteRows(run_->state().metric_totals);
   // The first worker is the one that prints; of a short pass it may have got nothing.
   const auto busy = std::find_if(worker_slots_.begin(), worker_slots_.end(),
                                  [](const WorkerSlot& slot) { return slot.worker->report().batches > 0; });
   if (busy == worker_slots_.end()) return Status::Ok();
   MR_ASSIGN(last_fetched_, FetchedVariables(*job_, *busy->frames[0].frame));
-  if (job_->desc().has_program()) pass_.fetched = last_fetched_;
+  if (job_->desc().has_program()) pass.fetched = last_fetched_;
   return Status::Ok();
 }
 

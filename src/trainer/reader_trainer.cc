@@ -10,7 +10,6 @@
 #include "reader/looked_up.h"
 #include "runtime/lod_tensor_codec.h"
 #include "runtime/transfer.h"
-#include "trainer/model_check.h"
 #include "trainer/operator_states.h"
 
 namespace millrace {
@@ -20,24 +19,23 @@ constexpr std::chrono::milliseconds kTickEvery{100};
 /// A round that has begun gets this long to end after a stop request; its end can be saved, its middle cannot.
 constexpr std::chrono::milliseconds kRoundMayTake{400};
 
-double SecondsOf(std::chrono::steady_clock::duration d) { return std::chrono::duration<double>(d).count(); }
-
 }  // namespace
 
-ReaderTrainer::ReaderTrainer(Job& job, TrainerHooks hooks)
-    : job_(&job), hooks_(std::move(hooks)), no_batch_(job.schema()) {}
-
 Result<std::unique_ptr<Trainer>> ReaderTrainer::Create(Job& job, TrainerHooks hooks) {
-  std::unique_ptr<ReaderTrainer> trainer(new ReaderTrainer(job, std::move(hooks)));
+  std::unique_ptr<ReaderTrainer> trainer(new ReaderTrainer(job));
   MR_ASSIGN(trainer->frame_, Frame::Create(job.train(), nullptr, job.root(), job.frame_options(0, false)));
   MR_TRY(trainer->FindReaders());
   MarkLookedUp(job.train(), trainer->frame_->scope());
-  MR_TRY(trainer->CheckSources());
+  MR_ASSIGN(std::string unsaved, trainer->CheckSources(&hooks));
+  MR_ASSIGN(trainer->run_, TrainingRun::Create(job, std::move(hooks)));
+  TrainingRun& run = *trainer->run_;
+  run.report().unsaved_operator = std::move(unsaved);
+  run.report().feeds_itself = true;
   trainer->FindLoopVariables();
   trainer->FindWaits();
   const std::vector<const Frame*> frames = {trainer->frame_.get()};
   trainer->fetch_observer_ =
-      std::make_unique<FetchObserver>(job, frames, trainer->no_metrics_, trainer->progress_, trainer->hooks_.reporter);
+      std::make_unique<FetchObserver>(job, frames, trainer->no_metrics_, run.progress(), run.hooks().reporter);
   if (job.fetch_handler() != nullptr) {
     trainer->handler_observer_ = std::make_unique<HandlerObserver>(*job.fetch_handler(), frames);
   }
@@ -75,24 +73,25 @@ Status ReaderTrainer::FindReaders() {
   return Status::Ok();
 }
 
-Status ReaderTrainer::CheckSources() {
+Result<std::string> ReaderTrainer::CheckSources(TrainerHooks* hooks) const {
   const std::vector<NamedKernelState> states = frame_->states();
+  std::string unsaved;
   for (const std::string& name : job_->plugin_sources()) {
     const bool is_saved = std::any_of(states.begin(), states.end(),
                                       [&](const NamedKernelState& kernel) { return kernel.output == name; });
-    if (!is_saved) report_.unsaved_operator = name;
+    if (!is_saved) unsaved = name;
   }
-  if (report_.unsaved_operator.empty()) return Status::Ok();
-  const std::string why = "what gives \"" + report_.unsaved_operator +
+  if (unsaved.empty()) return unsaved;
+  const std::string why = "what gives \"" + unsaved +
                           "\" reads by itself and does not say how far: its kernel is no KernelState "
                           "(runtime/kernel_state.h), so that no run can go on from a checkpoint; ";
-  if (hooks_.resume.has_value()) return InvalidConfig("--resume: " + why + "start anew with --resume=never");
-  if (hooks_.checkpointer == nullptr) report_.unsaved_operator.clear();  // nobody asked for any
-  if (hooks_.checkpointer != nullptr && job_->desc().has_checkpoint()) {
+  if (hooks->resume.has_value()) return InvalidConfig("--resume: " + why + "start anew with --resume=never");
+  if (hooks->checkpointer == nullptr) return std::string();
+  if (job_->desc().has_checkpoint()) {
     return InvalidConfig("checkpoint: " + why + "make it one, or leave out checkpoint");
   }
-  hooks_.checkpointer = nullptr;
-  return Status::Ok();
+  hooks->checkpointer = nullptr;
+  return unsaved;
 }
 
 void ReaderTrainer::FindLoopVariables() {
@@ -135,52 +134,52 @@ void ReaderTrainer::FindWaits() {
   for (const OpDesc& op : job_->train().ops()) {
     if (op.type() == "while") loop_block_ = BlockOf(op);
   }
-  const std::vector<OpDesc>& ops = job_->train().ops(loop_block_);
+  const std::vector<OpDesc>& ops = RoundOps();
   const std::vector<NamedKernelState> states = frame_->states();
   while (begin_end_ < ops.size() && !LeavesSomething(ops[begin_end_], states)) ++begin_end_;
   tail_ = ops.size();
   while (tail_ > 0 && ops[tail_ - 1].type() == "has_next") --tail_;
 }
 
-Result<RunReport> ReaderTrainer::Run(std::stop_token stop) {
-  state_.metric_totals = job_->metrics().NewTotals();
-  report_.feeds_itself = true;
-  if (hooks_.resume.has_value()) state_ = *hooks_.resume;
-  progress_.examples = state_.examples;
-  reported_batches_ = state_.printed_batches;
-  last_checkpoint_step_ = report_.saved_step = state_.step;
-  last_checkpoint_epoch_ = state_.epoch;
-  start_ = last_tick_ = last_checkpoint_ = Clock::now();
-  pass_.epoch = state_.epoch;
-  fetch_observer_->StartPass(state_.epoch, std::nullopt);
-  const Status status = Caught("training", [&] { return job_->is_loop() ? RunLoop(stop) : RunEpochs(stop); });
-  if (hooks_.reached != nullptr) *hooks_.reached = state_;
+bool ReaderTrainer::IsWait(size_t op) const {
+  const std::string& type = RoundOps()[op].type();
+  return (type == "read" || type == "has_next") && (op <= begin_end_ || op >= tail_);
+}
+
+Result<RunReport> ReaderTrainer::Run(std::stop_token stop) { return run_->Run(*this, stop); }
+
+Status ReaderTrainer::Train(const std::stop_token& stop) {
+  // A loop counts its rounds and nobody but itself its epochs: the whole training is one pass to the run.
+  run_->StartPass();
+  RunState& state = run_->state();
+  reported_batches_ = state.printed_batches;
+  last_tick_ = Clock::now();
+  fetch_observer_->StartPass(state.epoch, std::nullopt);
+  const Status status = job_->is_loop() ? RunLoop(stop) : RunEpochs(stop);
   if (!status.ok() && status.code() == StatusCode::kCancelled && stop.stop_requested()) {
-    report_.interrupted = true;
-    const bool is_behind = state_.step != last_checkpoint_step_;
-    report_.is_unsound = hooks_.checkpointer != nullptr && is_behind && !saved_at_stop_;
+    RunReport& report = run_->report();
+    report.interrupted = true;
+    const bool is_behind = state.step != run_->last_checkpoint_step();
+    report.is_unsound = run_->hooks().checkpointer != nullptr && is_behind && !saved_at_stop_;
   } else {
     MR_TRY(status);
     MR_TRY(CheckTrained());
     if (job_->is_loop()) MR_TRY(ReportPoint());
   }
   MR_TRY(FinishReport());
-  if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnPass(pass_));
-  report_.passes.push_back(pass_);
-  report_.state = state_;
-  return report_;
+  return run_->ReportPass();
 }
 
 Status ReaderTrainer::ReportPoint() {
-  const int64_t from = std::exchange(reported_batches_, state_.printed_batches);
-  if (hooks_.reporter == nullptr || from == state_.printed_batches) return Status::Ok();
-  if (!PrintsNothing(*job_, from, state_.printed_batches)) return Status::Ok();
+  const int64_t batches = run_->state().printed_batches;
+  const int64_t from = std::exchange(reported_batches_, batches);
+  if (run_->hooks().reporter == nullptr || from == batches) return Status::Ok();
   MR_ASSIGN(std::vector<FetchLine::Value> fetched, FetchedVariables(*job_, *frame_));
-  return hooks_.reporter->OnPoint(PointOfEpoch(*job_, state_, {}, std::move(fetched)));
+  return run_->ReportPoint(from, std::move(fetched));
 }
 
 Status ReaderTrainer::CheckTrained() const {
-  if (state_.step > 0) return Status::Ok();
+  if (run_->state().step > 0) return Status::Ok();
   for (const NamedReader& reader : readers_) {
     if (!reader.is_read) continue;
     return BadData("nothing to train on: reader \"" + reader.name + "\" delivered no item; are its files empty?");
@@ -192,57 +191,60 @@ Status ReaderTrainer::RunLoop(const std::stop_token& stop) {
   const LateStop late(stop, kRoundMayTake);
   stop_ = stop;
   RunContext context;
-  context.step = state_.step;
+  context.step = run_->state().step;
   context.stop = late.token();
   context.loop = this;
   MR_TRY(frame_->Run(context));
-  return hooks_.checkpointer == nullptr || last_checkpoint_step_ == state_.step ? Status::Ok() : SaveCheckpoint();
+  return run_->last_checkpoint_step() == run_->state().step ? Status::Ok() : run_->SaveCheckpoint();
 }
+
+// What these three throw would be taken for an exception of the operator that runs the loop.
 
 Status ReaderTrainer::BeforeLoop(RunContext* body) {
-  MR_TRY(GoOn(stop_));
-  body->step = state_.step;
-  return Status::Ok();
-}
-
-Status ReaderTrainer::CountRound(RunContext* body) {
-  MR_TRY(CountStep(*body));
-  body->step = state_.step;
-  state_.epoch = 0;
-  for (const NamedReader& reader : readers_) {
-    state_.epoch = std::max(state_.epoch, static_cast<int64_t>(reader.holder->position().resets));
-  }
-  return Status::Ok();
+  return Caught("training", [&]() -> Status {
+    MR_TRY(GoOn(stop_));
+    body->step = run_->state().step;
+    return Status::Ok();
+  });
 }
 
 Status ReaderTrainer::AfterRound(RunContext* body) {
-  const int64_t epoch = state_.epoch;
-  MR_TRY(CountRound(body));
-  // What is printed from here on is of this epoch, as a run that goes on from here says.
-  if (state_.epoch != epoch) fetch_observer_->StartPass(state_.epoch, std::nullopt);
-  if (stop_.stop_requested()) {
-    MR_TRY(SaveCheckpoint());
-    return Cancelled("stopped after step " + std::to_string(state_.step));
-  }
-  return CheckpointIfDue(state_.epoch > epoch);
+  return Caught("training", [&]() -> Status {
+    const int64_t epoch = run_->state().epoch;
+    MR_TRY(CountRound(body));
+    // What is printed from here on is of this epoch, as a run that goes on from here says.
+    if (run_->state().epoch != epoch) fetch_observer_->StartPass(run_->state().epoch, std::nullopt);
+    return AtBoundary(stop_);
+  });
 }
 
 Status ReaderTrainer::AfterCutRound(size_t op, Status failure, RunContext* body) {
   const bool is_stop = failure.code() == StatusCode::kCancelled;
   if (is_stop && !stop_.stop_requested()) return failure;
-  const std::string& type = job_->train().ops(loop_block_)[op].type();
-  if (type != "read" && type != "has_next") return failure;
-  if (op < tail_ && op > begin_end_) return failure;
-  if (op >= tail_) MR_TRY(CountRound(body));
-  if (!is_stop) return CheckpointAfterFailure(failure);
-  MR_TRY(SaveCheckpoint());
-  return failure;
+  if (!IsWait(op)) return is_stop ? failure : run_->BehindLastCheckpoint(failure);
+  return Caught("training", [&]() -> Status {
+    if (op >= tail_) MR_TRY(CountRound(body));
+    if (!is_stop) return run_->CheckpointAfterFailure(failure, false);
+    MR_TRY(run_->SaveCheckpoint());
+    return failure;
+  });
 }
 
-Status ReaderTrainer::CheckpointAfterFailure(const Status& failure) {
-  if (hooks_.checkpointer == nullptr || state_.step == last_checkpoint_step_) return failure;
-  const Status saved = Caught("a checkpoint", [this] { return SaveCheckpoint(); });
-  return KeptBehind(failure, saved, state_.step, false);
+Status ReaderTrainer::CountRound(RunContext* body) {
+  MR_TRY(run_->BehindLastCheckpoint(Caught("training", [&] { return CountStep(*body); })));
+  RunState& state = run_->state();
+  body->step = state.step;
+  state.epoch = 0;
+  for (const NamedReader& reader : readers_) {
+    state.epoch = std::max(state.epoch, static_cast<int64_t>(reader.holder->position().resets));
+  }
+  return Status::Ok();
+}
+
+Status ReaderTrainer::AtBoundary(const std::stop_token& stop) {
+  MR_TRY(run_->AtBoundary(stop));
+  if (!run_->is_ending()) return Status::Ok();
+  return Cancelled("stopped after step " + std::to_string(run_->state().step));
 }
 
 Status ReaderTrainer::RunEpochs(const std::stop_token& stop) {
@@ -251,13 +253,14 @@ Status ReaderTrainer::RunEpochs(const std::stop_token& stop) {
   const LateStop late(stop, kRoundMayTake);
   RunContext context;
   context.stop = late.token();
+  RunState& state = run_->state();
   // The reader's position is that of a checkpoint, or where the call before this one left it: at the end, mostly.
-  bool may_start_over = state_.readers.empty();
-  while (state_.epoch < job_->passes()) {
+  bool may_start_over = state.readers.empty();
+  while (state.epoch < job_->passes()) {
     Result<bool> waited = Caught("a reader", [&] { return HasNextStep(stop); });
     if (!waited.ok() && waited.status().code() != StatusCode::kCancelled)
-      return CheckpointAfterFailure(waited.status());
-    if (!waited.ok()) MR_TRY(SaveCheckpoint());
+      return run_->CheckpointAfterFailure(waited.status(), false);
+    if (!waited.ok()) MR_TRY(run_->SaveCheckpoint());
     MR_ASSIGN(const bool has_next, std::move(waited));
     if (!has_next && std::exchange(may_start_over, false) && WasRead()) {
       MR_TRY(StartOver());
@@ -265,19 +268,19 @@ Status ReaderTrainer::RunEpochs(const std::stop_token& stop) {
     }
     may_start_over = false;
     if (has_next) {
-      context.step = state_.step;
-      MR_TRY(frame_->Run(context));
-      MR_TRY(CountStep(context));
+      context.step = state.step;
+      const Status trained = Caught("training", [&]() -> Status {
+        MR_TRY(frame_->Run(context));
+        return CountStep(context);
+      });
+      MR_TRY(run_->BehindLastCheckpoint(trained));
     } else {
       MR_TRY(ReportPoint());
-      ++state_.epoch;
-      if (state_.epoch < job_->passes()) MR_TRY(StartOver());
+      ++state.epoch;
+      if (state.epoch < job_->passes()) MR_TRY(StartOver());
     }
-    if (stop.stop_requested() && state_.epoch < job_->passes()) {
-      MR_TRY(SaveCheckpoint());
-      return Cancelled("stopped after step " + std::to_string(state_.step));
-    }
-    MR_TRY(CheckpointIfDue(!has_next));
+    // A run that a stop finds at its end is whole.
+    MR_TRY(AtBoundary(state.epoch < job_->passes() ? stop : std::stop_token()));
   }
   return Status::Ok();
 }
@@ -304,8 +307,9 @@ Result<bool> ReaderTrainer::HasNextStep(const std::stop_token& stop) {
 }
 
 Status ReaderTrainer::GoOn(const std::stop_token& stop) {
-  if (!hooks_.resume.has_value()) return Status::Ok();
-  for (const ReaderState& saved : state_.readers) {
+  if (!run_->is_resumed()) return run_->GoOn(stop);
+  const RunState& state = run_->state();
+  for (const ReaderState& saved : state.readers) {
     const auto it = std::find_if(readers_.begin(), readers_.end(),
                                  [&](const NamedReader& reader) { return reader.name == saved.name; });
     if (it == readers_.end()) {
@@ -314,7 +318,7 @@ Status ReaderTrainer::GoOn(const std::stop_token& stop) {
     }
     MR_TRY(it->holder->MoveTo(saved.position, stop).Context("reader \"" + saved.name + "\""));
   }
-  for (const LoopVariable& saved : state_.loop_variables) {
+  for (const LoopVariable& saved : state.loop_variables) {
     const auto it = std::find_if(loop_variables_.begin(), loop_variables_.end(),
                                  [&](const NamedTensor& variable) { return variable.name == saved.name; });
     if (it == loop_variables_.end()) {
@@ -323,10 +327,10 @@ Status ReaderTrainer::GoOn(const std::stop_token& stop) {
     }
     MR_TRY(ReadLoDTensor(saved.bytes, "the checkpoint's \"" + saved.name + "\"", it->tensor).status());
   }
-  MR_TRY(LoadOperatorStates(state_.operator_states, {frame_.get()}, false, stop));
+  MR_TRY(LoadOperatorStates(state.operator_states, {frame_.get()}, false, stop));
   // The stop may have come while the round asked; the answer is the same when it had been given.
-  for (size_t i = tail_; loop_block_ >= 0 && i < job_->train().ops(loop_block_).size(); ++i) {
-    const OpDesc& op = job_->train().ops(loop_block_)[i];
+  for (size_t i = tail_; job_->is_loop() && i < RoundOps().size(); ++i) {
+    const OpDesc& op = RoundOps()[i];
     for (const NamedReader& reader : readers_) {
       if (reader.name != InputArguments(op, "Reader")[0]) continue;
       MR_ASSIGN(const bool has_next, reader.holder->HasNext(stop));
@@ -336,7 +340,7 @@ Status ReaderTrainer::GoOn(const std::stop_token& stop) {
     }
   }
   read_ = Read();
-  return hooks_.on_resumed == nullptr ? Status::Ok() : hooks_.on_resumed();
+  return run_->GoOn(stop);
 }
 
 ReaderCounts ReaderTrainer::Read() const {
@@ -355,78 +359,53 @@ Status ReaderTrainer::CountStep(const RunContext& context) {
     if (!given->empty() && given->dims().rank() > 0) examples += given->dims()[0];
   }
   read_ = read;
-  ++state_.step;
-  state_.examples += examples;
-  pass_.examples += examples;
-  ++pass_.batches;
-  ++state_.printed_batches;
-  progress_.steps_done = state_.step;
-  progress_.examples = state_.examples;
-  progress_.pass_examples = pass_.examples;
-  const TrainedBatch trained{no_batch_, *frame_, context, state_.printed_batches, 0, 0};
-  if (Status sound = nan_check_->OnBatch(trained); !sound.ok()) return BehindCheckpoint(sound, report_.saved_step);
+  RunState& state = run_->state();
+  PassReport& pass = run_->pass();
+  ++state.step;
+  state.examples += examples;
+  pass.examples += examples;
+  ++pass.batches;
+  ++state.printed_batches;
+  SharedProgress& progress = run_->progress();
+  progress.steps_done = state.step;
+  progress.examples = state.examples;
+  progress.pass_examples = pass.examples;
+  const TrainedBatch trained{no_batch_, *frame_, context, state.printed_batches, 0, 0};
+  MR_TRY(nan_check_->OnBatch(trained));
   if (handler_observer_ != nullptr) MR_TRY(handler_observer_->OnBatch(trained));
   return fetch_observer_->OnBatch(trained);
 }
 
-Status ReaderTrainer::CheckpointIfDue(bool epoch_ended) {
-  if (hooks_.checkpointer == nullptr) return Status::Ok();
-  const CheckpointDesc& checkpoint = job_->desc().checkpoint();
-  const bool steps_due = checkpoint.every_steps() > 0 &&
-                         state_.step / checkpoint.every_steps() > last_checkpoint_step_ / checkpoint.every_steps();
-  const bool epochs_due = epoch_ended && checkpoint.every_epochs() > 0 &&
-                          state_.epoch / checkpoint.every_epochs() > last_checkpoint_epoch_ / checkpoint.every_epochs();
-  const bool minutes_due =
-      checkpoint.every_minutes() > 0 && SecondsOf(Clock::now() - last_checkpoint_) >= 60 * checkpoint.every_minutes();
-  return steps_due || epochs_due || minutes_due ? SaveCheckpoint() : Status::Ok();
-}
-
-Status ReaderTrainer::SaveCheckpoint() {
-  last_checkpoint_step_ = state_.step;
-  last_checkpoint_epoch_ = state_.epoch;
-  last_checkpoint_ = Clock::now();
+Status ReaderTrainer::SaveStates(RunState* state) {
   saved_at_stop_ = stop_.stop_requested();
-  if (hooks_.checkpointer == nullptr) return Status::Ok();
-  state_.readers.clear();
-  for (const NamedReader& reader : readers_) state_.readers.push_back({reader.name, reader.holder->position()});
-  state_.loop_variables.clear();
+  state->readers.clear();
+  for (const NamedReader& reader : readers_) state->readers.push_back({reader.name, reader.holder->position()});
+  state->loop_variables.clear();
   HostView host_view;
   for (const NamedTensor& variable : loop_variables_) {
     if (variable.tensor->empty()) continue;
     std::string bytes;
     MR_ASSIGN(const Tensor* const shown, host_view.Of(*variable.tensor));
     AppendLoDTensor(*shown, &bytes);
-    state_.loop_variables.push_back({variable.name, std::move(bytes)});
+    state->loop_variables.push_back({variable.name, std::move(bytes)});
   }
-  MR_ASSIGN(state_.operator_states, SaveOperatorStates({frame_.get()}));
-  const auto start = Clock::now();
-  MR_TRY(CheckToBeSaved(*job_, state_.step, &report_));
-  MR_TRY(hooks_.checkpointer->Save(state_, false));
-  report_.saved_step = state_.step;
-  const double seconds = SecondsOf(Clock::now() - start);
-  report_.checkpoint_seconds += seconds;
-  pass_.pause_seconds += seconds;
+  MR_ASSIGN(state->operator_states, SaveOperatorStates({frame_.get()}));
   return Status::Ok();
 }
 
 void ReaderTrainer::Tick() {
-  if (hooks_.reporter == nullptr || Clock::now() - last_tick_ < kTickEvery) return;
+  if (Clock::now() - last_tick_ < kTickEvery) return;
   last_tick_ = Clock::now();
-  RunProgress progress;
-  progress.epoch = state_.epoch;
-  progress.epochs = std::max(job_->passes(), state_.epoch + 1);
-  progress.pass_examples = pass_.examples;
-  progress.step = state_.step;
-  progress.pass_seconds = SecondsOf(last_tick_ - start_) - pass_.pause_seconds;
-  progress.odd_labels = job_->label_monitor().of_losses().count + job_->label_monitor().of_measures().count;
-  hooks_.reporter->OnTick(progress);
+  run_->pass().pause_seconds = run_->report().checkpoint_seconds;
+  run_->Tick();
 }
 
 Status ReaderTrainer::FinishReport() {
-  pass_.seconds = SecondsOf(Clock::now() - start_) - pass_.pause_seconds;
-  pass_.run_seconds = pass_.seconds;
-  if (pass_.batches == 0) return Status::Ok();
-  MR_ASSIGN(pass_.fetched, FetchedVariables(*job_, *frame_));
+  PassReport& pass = run_->pass();
+  pass.pause_seconds = run_->report().checkpoint_seconds;
+  pass.run_seconds = run_->PassSeconds();
+  if (pass.batches == 0) return Status::Ok();
+  MR_ASSIGN(pass.fetched, FetchedVariables(*job_, *frame_));
   return Status::Ok();
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "reader/reader_holder.h"
 #include "trainer/batch_observers.h"
 #include "trainer/trainer.h"
+#include "trainer/training_run.h"
 
 namespace millrace {
 
@@ -23,13 +23,13 @@ namespace millrace {
 /// readers were read, the states of operators, and the variables that the loop's rounds hand on; readers get there
 /// again by reading as much. A round or step in which a stop request arrives is finished first, if its data come soon.
 /// It counts as between rounds while it waits for data, if it has done nothing yet, or everything but ask for more.
-class ReaderTrainer final : public Trainer, private LoopObserver {
+class ReaderTrainer final : public Trainer, private RunWorkers, private LoopObserver {
  public:
   static Result<std::unique_ptr<Trainer>> Create(Job& job, TrainerHooks hooks);
   Result<RunReport> Run(std::stop_token stop) override;
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = TrainingRun::Clock;
   struct NamedReader {
     std::string name;
     ReaderHolder* holder = nullptr;
@@ -40,16 +40,24 @@ class ReaderTrainer final : public Trainer, private LoopObserver {
     Tensor* tensor = nullptr;
   };
 
-  ReaderTrainer(Job& job, TrainerHooks hooks);
+  explicit ReaderTrainer(Job& job) : job_(&job), no_batch_(job.schema()) {}
   Status FindReaders();
-  /// What becomes of checkpoints when an operator reads data by itself and does not say how far.
-  Status CheckSources();
+  /// Checkpoints are not to be had, and `hooks` have none, when an operator reads data by itself and does not say how
+  /// far; which one comes back, where somebody asked for some.
+  Result<std::string> CheckSources(TrainerHooks* hooks) const;
   /// The tensors that operators before the loop write: what rounds hand on to each other.
   void FindLoopVariables();
   /// Finds where a round may wait for data without having left something that only a part of it did.
   void FindWaits();
+  /// Whether operator `op` of a round is such a place.
+  bool IsWait(size_t op) const;
+  /// Of the loop.
+  const std::vector<OpDesc>& RoundOps() const { return job_->train().ops(loop_block_); }
   /// `states` are the frame's.
   bool LeavesSomething(const OpDesc& op, const std::vector<NamedKernelState>& states) const;
+  Status Train(const std::stop_token& stop) override;
+  Status MergePrivateVars() override { return Status::Ok(); }
+  Status SaveStates(RunState* state) override;
   ReaderCounts Read() const;
   /// What AfterRound counts.
   Status CountRound(RunContext* body);
@@ -62,8 +70,6 @@ class ReaderTrainer final : public Trainer, private LoopObserver {
   Status BeforeLoop(RunContext* body) override;
   Status AfterRound(RunContext* body) override;
   Status AfterCutRound(size_t op, Status failure, RunContext* body) override;
-  /// Saves what was trained before readers failed, and says so behind the failure.
-  Status CheckpointAfterFailure(const Status& failure);
   /// Puts readers (and variables of a loop) where the run to go on from left them.
   Status GoOn(const std::stop_token& stop);
   Result<bool> HasNextStep(const std::stop_token& stop);
@@ -72,13 +78,13 @@ class ReaderTrainer final : public Trainer, private LoopObserver {
   Status StartOver();
   /// Counts what was read since the last call; a step when that is anything.
   Status CountStep(const RunContext& context);
-  Status CheckpointIfDue(bool epoch_ended);
-  Status SaveCheckpoint();
+  /// kCancelled where `stop` ended the run.
+  Status AtBoundary(const std::stop_token& stop);
   void Tick();
   Status FinishReport();
 
   Job* job_;
-  TrainerHooks hooks_;
+  std::unique_ptr<TrainingRun> run_;
   std::unique_ptr<Frame> frame_;
   std::vector<NamedReader> readers_;
   std::vector<const Tensor*> plugin_sources_;  ///< Job::plugin_sources
@@ -88,22 +94,14 @@ class ReaderTrainer final : public Trainer, private LoopObserver {
   size_t tail_ = 0;       ///< those from here on only ask readers whether there is more
   std::vector<MetricAccumulator*> no_metrics_;
   SlotBatch no_batch_;
-  SharedProgress progress_;
   std::unique_ptr<FetchObserver> fetch_observer_;
   std::unique_ptr<HandlerObserver> handler_observer_;  ///< null without a handler
   std::unique_ptr<NanCheck> nan_check_;
-  std::stop_token stop_;        ///< a loop's rounds are told of it later
-  bool saved_at_stop_ = false;  ///< the last checkpoint is of where the stop found the run
-  RunState state_;
-  RunReport report_;
-  PassReport pass_;
+  std::stop_token stop_;          ///< a loop's rounds are told of it later
+  bool saved_at_stop_ = false;    ///< the last checkpoint is of where the stop found the run
   int64_t reported_batches_ = 0;  ///< up to the end of the last epoch; of a resumed run, up to its start
   ReaderCounts read_;             ///< what the readers had delivered at the last CountStep
-  Clock::time_point start_;
   Clock::time_point last_tick_;
-  Clock::time_point last_checkpoint_;
-  int64_t last_checkpoint_step_ = 0;
-  int64_t last_checkpoint_epoch_ = 0;
 };
 
 }  // namespace millrace

@@ -5,13 +5,6 @@
 #include "trainer/reader_trainer.h"
 
 namespace millrace {
-Status KeptBehind(const Status& failure, const Status& saved, int64_t step, bool of_files) {
-  std::string text = failure.message() + "\n";
-  if (!saved.ok()) return {failure.code(), text + saved.message()};
-  text += "what was trained before is kept: --resume=auto goes on from step " + std::to_string(step);
-  if (of_files) text += "; once an input file is mended, with --set checkpoint.accept_changed_files=true";
-  return {failure.code(), std::move(text)};
-}
 
 Status RegisterBuiltinTrainers(TrainerRegistry& registry) {
   MR_TRY(registry.Add("MultiTrainer", "a thread a worker", &MultiTrainer::Create));

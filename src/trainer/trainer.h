@@ -25,10 +25,6 @@ struct TrainerHooks {
   RunState* reached = nullptr;  ///< where the run stands when it ends, also by a failure; null: nobody asks
 };
 
-/// `failure`, and that a checkpoint of `step`, from before it, was (or, by `saved`, was not) written. `of_files`: the
-/// job compares its input files when it goes on.
-Status KeptBehind(const Status& failure, const Status& saved, int64_t step, bool of_files);
-
 /// Runs a job from where it stands to its end.
 class Trainer {
  public:

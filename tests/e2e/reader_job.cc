@@ -58,4 +58,12 @@ std::string ReaderJob::Copy(const std::string& name, const std::string& extra,
   return path;
 }
 
+void ReaderJob::ReadWithoutLoop() const {
+  std::ofstream(folder() + "/has_next_main.pbtxt") << Replaced(
+      ConfigText("step_main.pbtxt"), "parent_idx: -1\n",
+      "parent_idx: -1\n  vars { name: \"batches\" persistable: true type { type: READER } }\n"
+      "  ops { type: \"read\" inputs { parameter: \"Reader\" arguments: \"batches\" } outputs { parameter: \"Out\" "
+      "arguments: \"x\" arguments: \"label\" } }\n");
+}
+
 }  // namespace millrace

@@ -23,6 +23,8 @@ class ReaderJob {
   /// that occurs in them gives way to its value. Returns the job's path. `extra` is appended.
   std::string Copy(const std::string& name, const std::string& extra,
                    const std::map<std::string, std::string>& replaced = {}) const;
+  /// Puts the step of a batch, which reads by itself here, in the place of the copied has_next's loop.
+  void ReadWithoutLoop() const;
 
  private:
   TempDir folder_;

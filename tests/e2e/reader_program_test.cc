@@ -190,15 +190,8 @@ TEST(ReaderProgram, WithoutALoopIsRunBatchByBatchForSomeEpochs) {
   const ReaderJob data(500);
   const std::string saved = data.folder() + "/saved";
   const std::vector<std::string> expected = TrainedBy(data.Copy("dataset", ""), saved);
-  // The step program, which reads by itself here.
   const std::string job = data.Copy("has_next", " epochs: 3");
-  std::string step = ReadFile(data.folder() + "/step_main.pbtxt").value();
-  step = Replaced(
-      step, "parent_idx: -1\n",
-      "parent_idx: -1\n  vars { name: \"batches\" persistable: true type { type: READER } }\n"
-      "  ops { type: \"read\" inputs { parameter: \"Reader\" arguments: \"batches\" } outputs { parameter: \"Out\" "
-      "arguments: \"x\" arguments: \"label\" } }\n");
-  std::ofstream(data.folder() + "/has_next_main.pbtxt") << step;
+  data.ReadWithoutLoop();
   std::filesystem::remove_all(saved);
   EXPECT_EQ(TrainedBy(job, saved), expected);
 

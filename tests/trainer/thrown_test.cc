@@ -14,7 +14,9 @@
 
 #include "app/default_environment.h"
 #include "data_feed.pb.h"
+#include "e2e/reader_job.h"
 #include "e2e/small_job.h"
+#include "reader/csv_reader.h"
 #include "threads_now.h"
 #include "trainer/fetch_handler.h"
 #include "trainer/in_process.h"
@@ -48,6 +50,7 @@ class Fuse {
 Fuse in_training;    // the sources of "ThrowingDataset"
 Fuse in_evaluation;  // the same
 Fuse in_feed;        // lines of "ThrowingFeed"
+Fuse in_reader;      // records of the format "throwing"
 std::atomic<int> observed{0};
 
 void RunOutOfMemory() { throw std::bad_alloc(); }
@@ -120,6 +123,27 @@ class ThrowingFeed final : public DataFeed {
   std::unique_ptr<DataFeed> real_;
 };
 
+/// The reader of a CSV file whose records throw.
+class ThrowingReader final : public FileReader {
+ public:
+  ThrowingReader(const std::string& file, std::unique_ptr<FileReader> real)
+      : FileReader(file, real->shapes()), real_(std::move(real)) {}
+
+  static Result<std::unique_ptr<FileReader>> Open(const std::string& file, const std::vector<TensorSpec>& shapes) {
+    MR_ASSIGN(std::unique_ptr<FileReader> real, CsvFormat().open(file, shapes));
+    return std::unique_ptr<FileReader>(std::make_unique<ThrowingReader>(file, std::move(real)));
+  }
+
+ private:
+  Result<bool> ReadRecord(std::vector<LoDTensor>* out, const std::stop_token& stop) override {
+    in_reader.Step();
+    return real_->ReadNext(out, stop);
+  }
+  Status Rewind() override { return real_->ReInit(); }
+
+  std::unique_ptr<FileReader> real_;
+};
+
 Fuse in_metric;  // batches of "AUC"
 
 class ThrowingMetric final : public Metric {
@@ -134,6 +158,7 @@ const Environment& ThrowingEnvironment() {
     Environment made = MakeDefaultEnvironment().value();
     EXPECT_TRUE(made.datasets.Add("ThrowingDataset", "throws", ThrowingDataset::Make).ok());
     EXPECT_TRUE(made.feeds.Add("ThrowingFeed", ThrowingFeed::Make).ok());
+    EXPECT_TRUE(made.readers.Add({"throwing", {}, "throws", ThrowingReader::Open}).ok());
     made.metrics = MetricRegistry();
     EXPECT_TRUE(made.metrics
                     .Add("AUC", "throws",
@@ -151,7 +176,7 @@ const Environment& ThrowingEnvironment() {
 
 class ThrowingHandler final : public FetchHandler {
  public:
-  std::map<std::string, std::string> variables() const override { return {{"loss", "loss"}}; }
+  std::map<std::string, std::string> variables() const override { return {{"loss", variable}}; }
   double period_seconds() const override { return 0; }
   Status Handle(const std::map<std::string, const Tensor*>&) override {
     ++observed;
@@ -159,50 +184,59 @@ class ThrowingHandler final : public FetchHandler {
     return Status::Ok();
   }
   Fuse fuse;
+  std::string variable = "loss";
 };
 
 class KeptSteps final : public Checkpointer {
  public:
   Status Save(const RunState& state, bool) override {
+    fuse.Step();
     steps.push_back(state.step);
     return Status::Ok();
   }
+  Fuse fuse;
   std::vector<int64_t> steps;
 };
 
-/// One for each trainer.
-class ThrownTest : public testing::TestWithParam<const char*> {
+class ThrownRun {
  protected:
-  void SetUp() override {
-    in_training.Set(0, nullptr);
-    in_evaluation.Set(0, nullptr);
-    in_feed.Set(0, nullptr);
-    in_metric.Set(0, nullptr);
+  ThrownRun() {
+    for (Fuse* fuse : {&in_training, &in_evaluation, &in_feed, &in_reader, &in_metric}) fuse->Set(0, nullptr);
     observed = 0;
   }
 
   /// The failure of a run, all of whose threads are gone by then.
-  Status Train(const std::string& text, const std::vector<std::string>& overrides = {"update_mode=SERIAL"}) {
+  Status TrainFile(const std::string& file, const std::vector<std::string>& overrides) {
     ConfigRequest request;
-    request.file = small_.DeepJob(std::string(GetParam()) + text);
+    request.file = file;
     request.overrides = overrides;
     request.known = NamesOf(ThrowingEnvironment());
     MR_ASSIGN(LoadedConfig config, LoadTrainerDesc(request));
     MR_ASSIGN(const std::unique_ptr<Job> job, Job::Create(std::move(config), ThrowingEnvironment(), "", &handler_));
-    MR_TRY(job->InitParameters());
     const int before = ThreadsNow();
+    MR_TRY(job->InitParameters());
     Status status;
     {
       MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(*job, {&saved_, nullptr, nullptr, {}}));
       status = trainer->Run({}).status();
     }
+    job->ExchangeParameters(nullptr);  // the readers go
     EXPECT_EQ(ThreadsOnce(before), before);
     return status;
   }
 
-  const SmallJob small_{kRows, 3};
   ThrowingHandler handler_;
   KeptSteps saved_;
+};
+
+/// One for each trainer of datasets.
+class ThrownTest : public ThrownRun, public testing::TestWithParam<const char*> {
+ protected:
+  Status Train(const std::string& text, const std::vector<std::string>& overrides = {"update_mode=SERIAL"}) {
+    return TrainFile(small_.DeepJob(std::string(GetParam()) + text), overrides);
+  }
+
+  const SmallJob small_{kRows, 3};
 };
 
 TEST_P(ThrownTest, AnObserverWithoutMemoryEndsTheRunBehindItsLastCheckpoint) {
@@ -295,6 +329,57 @@ INSTANTIATE_TEST_SUITE_P(
                     "class_name: \"PipelineTrainer\" device_worker_name: \"SectionWorker\" section_param { "
                     "section_config { section_out_var_names: \"h.0\" } section_config {} num_microbatches: 4 } "),
     [](const auto& trainer) { return trainer.index == 0 ? "MultiTrainer" : "PipelineTrainer"; });
+
+/// A program that feeds itself: with a loop, and run batch by batch.
+class ThrownInReaderProgram : public ThrownRun, public testing::TestWithParam<bool> {
+ protected:
+  ThrownInReaderProgram() { handler_.variable = "cost"; }
+
+  Status Train(const std::string& text) {
+    const std::string job = data_.Copy("has_next", text, {{data_.file(1), "throwing:" + data_.file(1)}});
+    if (!GetParam()) data_.ReadWithoutLoop();
+    return TrainFile(job, {});
+  }
+
+  const ReaderJob data_{400};  // 25 batches of 32 rows an epoch, half of them of each file
+};
+
+TEST_P(ThrownInReaderProgram, AnObserverWithoutMemoryEndsTheRunBehindItsLastCheckpoint) {
+  handler_.fuse.Set(20, RunOutOfMemory);
+  const Status status = Train("checkpoint { every_steps: 8 }");
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr(std::string(kNoMemory) + "training: smaller batches"));
+  EXPECT_THAT(status.message(), HasSubstr("the checkpoint of step 16 is from before that"));
+  EXPECT_THAT(saved_.steps, ElementsAre(8, 16)) << "what a failed batch left was saved";
+}
+
+TEST_P(ThrownInReaderProgram, AMistakeInAnObserverIsNotBlamedOnTheLoop) {
+  handler_.fuse.Set(3, [] { throw std::invalid_argument("no idea"); });
+  const Status status = Train("");
+  EXPECT_EQ(status.code(), StatusCode::kInternal);
+  EXPECT_THAT(status.message(), HasSubstr("training threw std::invalid_argument: no idea"));
+  EXPECT_THAT(saved_.steps, ElementsAre());
+}
+
+TEST_P(ThrownInReaderProgram, AReaderWithoutMemoryLeavesACheckpointOfTheBatchesBeforeIt) {
+  in_reader.Set(120, RunOutOfMemory);
+  const Status status = Train("");
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr(std::string(kNoMemory) + "reading ahead"));
+  EXPECT_THAT(status.message(), HasSubstr(std::string(kIsKept) + "16"));
+  EXPECT_THAT(saved_.steps, ElementsAre(16));
+}
+
+TEST_P(ThrownInReaderProgram, ACheckpointWithoutMemoryIsNotBlamedOnTheLoop) {
+  saved_.fuse.Set(2, RunOutOfMemory);
+  const Status status = Train("checkpoint { every_steps: 8 }");
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr(std::string(kNoMemory) + "training: smaller batches"));
+  EXPECT_THAT(saved_.steps, ElementsAre(8));
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, ThrownInReaderProgram, testing::Values(true, false),
+                         [](const auto& loop) { return loop.param ? "Loop" : "BatchByBatch"; });
 
 }  // namespace
 }  // namespace millrace

@@ -1,0 +1,238 @@
+#include "trainer/training_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/caught.h"
+#include "trainer/batch_observers.h"
+#include "trainer/model_check.h"
+
+namespace millrace {
+namespace {
+
+double Seconds(std::chrono::steady_clock::duration d) { return std::chrono::duration<double>(d).count(); }
+
+/// Whether a multiple of `every` lies behind `since`, up to `now`.
+bool Crossed(int64_t every, int64_t since, int64_t now) { return every > 0 && now / every > since / every; }
+
+/// `failure`, and that a checkpoint of `step`, from before it, was (or, by `saved`, was not) written. `of_files`: the
+/// job compares its input files when it goes on.
+Status KeptBehind(const Status& failure, const Status& saved, int64_t step, bool of_files) {
+  std::string text = failure.message() + "\n";
+  if (!saved.ok()) return {failure.code(), text + saved.message()};
+  text += "what was trained before is kept: --resume=auto goes on from step " + std::to_string(step);
+  if (of_files) text += "; once an input file is mended, with --set checkpoint.accept_changed_files=true";
+  return {failure.code(), std::move(text)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TrainingRun>> TrainingRun::Create(Job& job, TrainerHooks hooks) {
+  MR_ASSIGN(QualityWatch watch, QualityWatch::Create(job));
+  return std::unique_ptr<TrainingRun>(new TrainingRun(job, std::move(hooks), std::move(watch)));
+}
+
+Result<RunReport> TrainingRun::Run(RunWorkers& workers, const std::stop_token& stop) {
+  workers_ = &workers;
+  Status ended = Caught("training", [&] { return Live(stop); });
+  if (hooks_.reached != nullptr) *hooks_.reached = state_;
+  MR_TRY(std::move(ended));
+  report_.state = state_;
+  return report_;
+}
+
+void TrainingRun::Begin() {
+  state_.metric_totals = job_->metrics().NewTotals();
+  if (is_resumed()) state_ = *hooks_.resume;
+  progress_.steps_started = state_.step;
+  progress_.steps_done = state_.step;
+  progress_.examples = state_.examples;
+  last_checkpoint_step_ = report_.saved_step = state_.step;
+  last_checkpoint_epoch_ = state_.epoch;
+  last_checkpoint_ = Clock::now();
+  report_.stopped_early = watch_.ShouldStop(state_);
+}
+
+Status TrainingRun::Live(const std::stop_token& stop) {
+  Begin();
+  if (job_->eval_dataset() != nullptr) {
+    MR_ASSIGN(evaluator_, Evaluator::Create(*job_, *job_->eval_dataset()));
+  }
+  MR_TRY(workers_->Train(stop));
+  // A run that was over when it was resumed says how good its model is, too.
+  if (evaluator_ == nullptr || !report_.passes.empty() || report_.interrupted) return Status::Ok();
+  MR_TRY(Evaluate(stop));
+  report_.interrupted = stop.stop_requested();
+  return Status::Ok();
+}
+
+Status TrainingRun::GoOn(const std::stop_token& stop) {
+  if (report_.interrupted) return Status::Ok();
+  if (is_resumed() && hooks_.on_resumed != nullptr) MR_TRY(hooks_.on_resumed());
+  if (hooks_.pass_saver != nullptr && !state_.save_failures.empty()) {
+    const size_t failed = state_.save_failures.size();
+    MR_TRY(hooks_.pass_saver->Retry(&state_.save_failures, stop));
+    if (state_.save_failures.size() < failed) MR_TRY(SaveCheckpoint());
+  }
+  return CatchUpEvaluation(stop);
+}
+
+Status TrainingRun::CatchUpEvaluation(const std::stop_token& stop) {
+  const bool is_due = evaluator_ != nullptr && is_resumed() &&
+                      Crossed(job_->desc().eval().every_steps(), state_.last_eval_step, state_.step);
+  if (!is_due || state_.trained.empty()) return Status::Ok();
+  MR_TRY(Evaluate(stop));
+  if (stop.stop_requested()) report_.interrupted = true;
+  return is_ending() || last_eval_was_best_ ? SaveCheckpoint() : Status::Ok();
+}
+
+void TrainingRun::StartPass() {
+  pass_ = {};
+  pass_.epoch = state_.epoch;
+  pass_start_ = Clock::now();
+  progress_.pass_examples = 0;
+  report_.finite_step = -1;
+}
+
+bool TrainingRun::IsTimeForCheckpoint() const {
+  const double minutes = job_->desc().checkpoint().every_minutes();
+  return hooks_.checkpointer != nullptr && minutes > 0 && Seconds(Clock::now() - last_checkpoint_) >= 60 * minutes;
+}
+
+Status TrainingRun::AtBoundary(const std::stop_token& stop) {
+  const CheckpointDesc& checkpoint = job_->desc().checkpoint();
+  if (evaluator_ != nullptr && !stop.stop_requested() &&
+      Crossed(job_->desc().eval().every_steps(), state_.last_eval_step, state_.step)) {
+    if (Status evaluated = Evaluate(stop); !evaluated.ok()) return CheckpointAfterFailure(evaluated, false);
+  }
+  if (stop.stop_requested()) report_.interrupted = true;
+  const bool is_due = is_ending() || last_eval_was_best_ ||
+                      Crossed(checkpoint.every_steps(), last_checkpoint_step_, state_.step) ||
+                      Crossed(checkpoint.every_epochs(), last_checkpoint_epoch_, state_.epoch) || IsTimeForCheckpoint();
+  return is_due ? SaveCheckpoint() : Status::Ok();
+}
+
+Status TrainingRun::EndPass(const std::stop_token& stop) {
+  if (pass_.data.lines > state_.data.lines) state_.data = pass_.data;
+  const RunState trained = state_;
+  ++state_.epoch;
+  state_.trained.Clear();
+  state_.printed_batches = 0;
+  state_.bad_lines.clear();
+  const bool last = state_.epoch == job_->passes();
+  // A day without rows may be one of many; a model that saw none is no result.
+  if (state_.examples == 0 && (last || !job_->is_incremental())) {
+    Status nothing = NothingTo("train on", report_.load.files > 0 ? report_.load : pass_.data, job_->desc().data_desc(),
+                               job_->dataset().files());
+    const DataFeedDesc& feed = job_->desc().data_desc();
+    if (!feed.drop_last()) return nothing;
+    return BadData(nothing.message() + "; drop_last leaves out a batch of fewer than " +
+                   std::to_string(feed.batch_size()) + " rows");
+  }
+  const auto due = [&](int every) { return Crossed(every, trained.epoch, state_.epoch); };
+  // One that every_steps asked for after the very last batch stands for it: the same again would use up patience.
+  const bool is_measured = !report_.evaluations.empty() && report_.evaluations.back().step == state_.step;
+  if (evaluator_ != nullptr && !is_measured && (last || due(job_->desc().eval().every_epochs()))) {
+    const size_t evaluations = report_.evaluations.size();
+    if (Status evaluated = Evaluate(stop); !evaluated.ok()) {
+      state_ = trained;
+      return CheckpointAfterFailure(evaluated, false);
+    }
+    if (report_.evaluations.size() == evaluations) {
+      // Cut short. The checkpoint stands before the end of the epoch, so that a resumed run evaluates first.
+      state_ = trained;
+      report_.interrupted = true;
+      return SaveCheckpoint();
+    }
+  }
+  state_.last_metrics = pass_.metrics;
+  state_.metric_totals = job_->metrics().NewTotals();
+  state_.metric_window.reset();
+  if (hooks_.pass_saver != nullptr) {
+    MR_TRY(workers_->MergePrivateVars());
+    MR_TRY(CheckToBeSaved(*job_, state_.step, &report_));
+    Status saved = hooks_.pass_saver->SavePass(last || report_.stopped_early, stop, &state_);
+    if (saved.code() == StatusCode::kCancelled) {
+      // As with an evaluation: the run that goes on does it again, and evaluates again to know what was best.
+      state_ = trained;
+      last_eval_was_best_ = false;
+      report_.stopped_early = false;
+      report_.interrupted = true;
+      return SaveCheckpoint();
+    }
+    MR_TRY(std::move(saved));
+  }
+  if (stop.stop_requested()) report_.interrupted = !last;
+  const bool is_due = is_ending() || last_eval_was_best_ || due(job_->desc().checkpoint().every_epochs());
+  return is_due ? SaveCheckpoint() : Status::Ok();
+}
+
+Status TrainingRun::Evaluate(const std::stop_token& stop) {
+  MR_TRY(workers_->MergePrivateVars());
+  Result<EvalReport> result = Caught("an evaluation", [&] { return evaluator_->Run(state_, stop); });
+  // An evaluation that a stop cut short is not the run's failure; the checkpoint comes next.
+  if (!result.ok() && stop.stop_requested()) return Status::Ok();
+  MR_ASSIGN(const EvalReport report, std::move(result));
+  // The same model once more, after a resume, is no further trial.
+  const bool is_repeated = state_.step > 0 && state_.last_eval_step == state_.step;
+  state_.last_eval_step = state_.step;
+  if (!is_repeated) last_eval_was_best_ = watch_.IsBest(report, &state_);
+  if (last_eval_was_best_) report_.best_evaluation = report;
+  report_.stopped_early = watch_.ShouldStop(state_);
+  if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnEval(report));
+  report_.evaluations.push_back(report);
+  return Status::Ok();
+}
+
+Status TrainingRun::SaveCheckpoint() {
+  last_checkpoint_ = Clock::now();
+  last_checkpoint_step_ = state_.step;
+  last_checkpoint_epoch_ = state_.epoch;
+  if (hooks_.checkpointer == nullptr) return Status::Ok();
+  MR_TRY(workers_->MergePrivateVars());
+  MR_TRY(workers_->SaveStates(&state_));
+  const auto start = Clock::now();
+  MR_TRY(CheckToBeSaved(*job_, state_.step, &report_));
+  MR_TRY(hooks_.checkpointer->Save(state_, std::exchange(last_eval_was_best_, false)));
+  report_.saved_step = state_.step;
+  report_.checkpoint_seconds += Seconds(Clock::now() - start);
+  return Status::Ok();
+}
+
+Status TrainingRun::CheckpointAfterFailure(const Status& failure, bool of_files) {
+  if (hooks_.checkpointer == nullptr || state_.step == last_checkpoint_step_) return failure;
+  const Status saved = Caught("a checkpoint", [this] { return SaveCheckpoint(); });
+  return KeptBehind(failure, saved, state_.step, of_files);
+}
+
+Status TrainingRun::BehindLastCheckpoint(const Status& ended) const {
+  return ended.ok() ? ended : BehindCheckpoint(ended, report_.saved_step);
+}
+
+Status TrainingRun::ReportPass() {
+  pass_.seconds = PassSeconds();
+  if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnPass(pass_));
+  report_.passes.push_back(pass_);
+  return Status::Ok();
+}
+
+Status TrainingRun::ReportPoint(int64_t from, std::vector<FetchLine::Value> fetched) {
+  if (hooks_.reporter == nullptr || !PrintsNothing(*job_, from, state_.printed_batches)) return Status::Ok();
+  return hooks_.reporter->OnPoint(PointOfEpoch(*job_, state_, pass_.metrics, std::move(fetched)));
+}
+
+double TrainingRun::PassSeconds() const { return Seconds(Clock::now() - pass_start_) - pass_.pause_seconds; }
+
+void TrainingRun::Tick() {
+  if (hooks_.reporter == nullptr) return;
+  RunProgress progress;
+  progress.epoch = state_.epoch;
+  progress.epochs = std::max(job_->passes(), state_.epoch + 1);
+  progress.pass_examples = progress_.pass_examples.load();
+  progress.step = progress_.steps_done.load();
+  progress.pass_seconds = PassSeconds();
+  progress.odd_labels = job_->label_monitor().of_losses().count + job_->label_monitor().of_measures().count;
+  hooks_.reporter->OnTick(progress);
+}
+
+}  // namespace millrace

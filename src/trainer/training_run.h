@@ -1,0 +1,105 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <stop_token>
+#include <vector>
+
+#include "device_worker/device_worker.h"
+#include "trainer/evaluator.h"
+#include "trainer/quality_watch.h"
+#include "trainer/trainer.h"
+
+namespace millrace {
+
+/// What differs between the runs of two trainers: what a worker is, and where its batches come from.
+class RunWorkers {
+ public:
+  virtual ~RunWorkers() = default;
+  /// Trains from where the run stands to the end of its passes, or until the run IsOver. Calls GoOn once, before it
+  /// trains; AtBoundary while the workers stand still between batches; EndPass, where passes are the run's to count.
+  virtual Status Train(const std::stop_token& stop) = 0;
+  /// Makes the parameters in the root scope those of all workers. While none trains, before they are measured or saved.
+  virtual Status MergePrivateVars() = 0;
+  /// Adds to `state` what a checkpoint holds of the workers: kernels' states, readers, a loop's variables.
+  virtual Status SaveStates(RunState* state) = 0;
+};
+
+/// The life of a run, the same for all trainers: where it stands, how it goes on from an earlier one, which evaluation,
+/// checkpoint or model is due at a boundary or at a pass's end, how a stop or a failure ends it, and its report.
+///
+/// Owned by a trainer, which trains within Run. All but progress() belongs to the thread that called Run, while the
+/// workers stand still. Evaluations and checkpoints take as long as they take; the rest costs nothing.
+class TrainingRun {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// kInvalidConfig when early_stopping or keep_best name no metric of the job, which outlives the run.
+  static Result<std::unique_ptr<TrainingRun>> Create(Job& job, TrainerHooks hooks);
+
+  /// A whole run, from `hooks.resume` if there is one; `workers` do the training. What they throw is its failure.
+  Result<RunReport> Run(RunWorkers& workers, const std::stop_token& stop);
+
+  const TrainerHooks& hooks() const { return hooks_; }
+  bool is_resumed() const { return hooks_.resume.has_value(); }
+  bool IsOver() const { return state_.epoch >= job_->passes() || is_ending(); }
+  /// A stop, or early stopping, ends the run here.
+  bool is_ending() const { return report_.interrupted || report_.stopped_early; }
+  RunState& state() { return state_; }
+  RunReport& report() { return report_; }
+  PassReport& pass() { return pass_; }
+  SharedProgress& progress() { return progress_; }
+  int64_t last_checkpoint_step() const { return last_checkpoint_step_; }
+
+  /// When the workers stand where the earlier run left them, if there was one, and their input is there: tells of that,
+  /// and does what the earlier run left undone.
+  Status GoOn(const std::stop_token& stop);
+  void StartPass();
+  /// Does what is due between two batches; IsOver afterwards where a stop ended the run, with a checkpoint.
+  Status AtBoundary(const std::stop_token& stop);
+  /// Whether checkpoint.every_minutes asks for a boundary.
+  bool IsTimeForCheckpoint() const;
+  /// Of the pass so far, without its pauses.
+  double PassSeconds() const;
+  /// The pass, whose report is told to whoever looks.
+  Status ReportPass();
+  /// Tells of an epoch of which no batch behind `from` was printed; `fetched` as behind the last one.
+  Status ReportPoint(int64_t from, std::vector<FetchLine::Value> fetched);
+  /// Goes on to the next pass of a dataset, with what is due between them.
+  Status EndPass(const std::stop_token& stop);
+  Status SaveCheckpoint();
+  /// What ended the run, when the parameters are sound: saves what was trained, and says so behind the failure.
+  Status CheckpointAfterFailure(const Status& failure, bool of_files);
+  /// What ended the run, when the parameters are of no use: says which checkpoint is from before that. Ok stays ok.
+  Status BehindLastCheckpoint(const Status& ended) const;
+  /// Shows how far the run is; a few times a second is often enough.
+  void Tick();
+
+ private:
+  TrainingRun(Job& job, TrainerHooks hooks, QualityWatch watch)
+      : job_(&job), hooks_(std::move(hooks)), watch_(std::move(watch)) {}
+
+  /// Takes over the numbers of an earlier run.
+  void Begin();
+  Status Live(const std::stop_token& stop);
+  /// Does what eval.every_steps asked for when a stop cut the earlier run short.
+  Status CatchUpEvaluation(const std::stop_token& stop);
+  Status Evaluate(const std::stop_token& stop);
+
+  Job* job_;
+  TrainerHooks hooks_;
+  QualityWatch watch_;
+  RunWorkers* workers_ = nullptr;         ///< within Run
+  std::unique_ptr<Evaluator> evaluator_;  ///< null without an evaluation set
+  SharedProgress progress_;
+  RunState state_;
+  RunReport report_;
+  PassReport pass_;
+  Clock::time_point pass_start_;
+  Clock::time_point last_checkpoint_;
+  int64_t last_checkpoint_step_ = 0;
+  int64_t last_checkpoint_epoch_ = 0;
+  bool last_eval_was_best_ = false;
+};
+
+}  // namespace millrace
