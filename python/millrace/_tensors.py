@@ -76,12 +76,20 @@ def ones(shape, dtype="float32", force_cpu=False):
 
 def ones_like(x, out=None):
     """Ones in the shape and type of x."""
-    return op("fill_any_like", {"X": x}, {"value": 1.0}, _into(out))
+    return _filled("fill_any_like", {"X": x}, {"value": 1.0}, out)
 
 
 def zeros_like(x, out=None):
     """Zeros in the shape and type of x."""
-    return op("fill_any_like", {"X": x}, {"value": 0.0}, _into(out))
+    return _filled("fill_any_like", {"X": x}, {"value": 0.0}, out)
+
+
+def _filled(kind, inputs, attrs, out=None):
+    """A value everywhere, in the size of an input: as in fluid, no gradient goes on from it."""
+    filled = op(kind, inputs, attrs, _into(out))
+    if out is None:
+        filled.stop_gradient = True
+    return filled
 
 
 def fill_constant_batch_size_like(input, shape, dtype, value, input_dim_idx=0, output_dim_idx=0, force_cpu=False):
@@ -90,9 +98,9 @@ def fill_constant_batch_size_like(input, shape, dtype, value, input_dim_idx=0, o
     if "str_value" in attrs and not _checks.fits_bits(int(attrs["str_value"]), 53):
         raise ConfigError("fill_constant_batch_size_like: value: %s needs more than the 53 bits that are kept; add it to zeros: "
                           "elementwise_add(zeros, fill_constant([1], ...))" % attrs["str_value"])
-    return op("fill_constant_batch_size_like", {"Input": input},
-              {"shape": list(shape), "dtype": dtype_number(dtype), "input_dim_idx": input_dim_idx, "output_dim_idx": output_dim_idx,
-               **attrs})
+    return _filled("fill_constant_batch_size_like", {"Input": input},
+                   {"shape": list(shape), "dtype": dtype_number(dtype), "input_dim_idx": input_dim_idx,
+                    "output_dim_idx": output_dim_idx, **attrs})
 
 
 def uniform_random(shape, dtype="float32", min=-1.0, max=1.0, seed=0, name=None):

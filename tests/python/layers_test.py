@@ -36,6 +36,17 @@ class NamesTest(Fresh):
         with self.assertRaisesRegex(millrace.ConfigError, 'parameter "x": that is the name of a variable that is no parameter'):
             layers.fc(x, 4, param_attr="x")
 
+    def test_a_constant_of_a_variables_size_trains_what_stands_beside_it(self):
+        x = layers.create_parameter([3], attr=millrace.ParamAttr("x", millrace.initializer.Constant(2.0)))
+        hidden = x * 1.0                                             # what is like it lies on the way to the loss
+        beside = layers.fill_constant_batch_size_like(hidden, [-1], "float32", 0.5)
+        part = (8.0 / hidden, layers.ones_like(hidden) * hidden, layers.elementwise_max(hidden, layers.zeros_like(hidden)),
+                beside * hidden)
+        optimizer.SGD(1.0).minimize(layers.reduce_sum(layers.sum(list(part))))
+        millrace.Executor().run(self.startup)
+        millrace.Executor().run(self.main)
+        np.testing.assert_allclose(self.scope.get("x"), np.full(3, 2.0 - (-8.0 / 4 + 1 + 1 + 0.5)), rtol=1e-6)
+
     def test_gradients_end_where_stop_gradient_says(self):
         frozen = layers.fc(layers.data("x", [4]), 4, param_attr="frozen")
         self.assertFalse(frozen.stop_gradient)
