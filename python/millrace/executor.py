@@ -188,8 +188,15 @@ class Executor:
         if not infer and not program._is_trained:
             warnings.warn("train_from_dataset: the program updates nothing, as no optimizer's minimize was called; "
                           "infer_from_dataset looks at rows without training", MillraceWarning, stacklevel=3)
+        rule = dataset._zeros_rule()
+        trained = program._trained_on.get("zeros", rule)
+        if rule != trained:
+            kept = {"KEEP": "kept", "DROP": "left out"}
+            warnings.warn('%s: the program was trained with zeros of sparse slots %s, and here they are %s: dataset.set_zeros("%s") '
+                          "gives it the ids that it was trained on" % (call, kept[trained], kept[rule], trained),
+                          MillraceWarning, stacklevel=3)
         if not infer:
-            program._trained_on["zeros"] = dataset._zeros_rule()
+            program._trained_on["zeros"] = rule
         return self._run(call, program, desc, scope, debug, fetch_handler, dataset._memory(), 4, verbose, infer)
 
     def _describe(self, call, program, workers, debug, fetch_list, fetch_info, print_period, fields, opt_info=None):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import unittest
+import warnings
 
 import program_test
 import support
@@ -104,6 +105,20 @@ class DatasetTest(program_test.Fresh):
             self.assertEqual(report.data["counters"]["zero_dropped"], 6)
         with self.assertRaisesRegex(millrace.ConfigError, 'set_zeros: "KEEP", "DROP" or "FEED_DEFAULT", not True'):
             dataset.set_zeros(True)
+
+    def test_a_pass_with_other_zeros_than_the_training_had_is_warned_of(self):
+        kept, dropped = self.dataset(self.variables), self.dataset(self.variables)
+        dropped.set_zeros("DROP")
+        self.exe.train_from_dataset(self.main, dropped)
+        test = self.main.clone(for_test=True)
+        told = r'infer_from_dataset: the program was trained with zeros of sparse slots left out, .*set_zeros\("DROP"\)'
+        with self.assertWarnsRegex(millrace.MillraceWarning, told):
+            self.exe.infer_from_dataset(test, kept)
+        with self.assertWarnsRegex(millrace.MillraceWarning, "train_from_dataset: .* trained with zeros of sparse slots left out"):
+            self.exe.train_from_dataset(self.main, kept)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", millrace.MillraceWarning)
+            self.exe.infer_from_dataset(test, kept)
 
     def test_no_print_period_prints_nothing(self):
         report = self.exe.train_from_dataset(self.main, self.dataset(self.variables), fetch_list=[self.loss], print_period=0)
