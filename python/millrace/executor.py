@@ -440,7 +440,8 @@ def _fed(program, name, given):
     if var.lod_level == 0:
         values, offsets = np.ascontiguousarray(_values(name, given, dtype, is_id)), None
     else:
-        values, offsets = _cut(what, given, lambda part, row: _values(name, part, dtype, is_id, row))
+        width = max(1, int(np.prod(var.shape[1:])))
+        values, offsets = _cut(what, given, lambda part, row: _values(name, part, dtype, is_id, row), width)
         if values.ndim == 1:
             values = values.reshape(-1, 1)
     if dtype.kind == "f":

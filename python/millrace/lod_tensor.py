@@ -58,9 +58,10 @@ def create_lod_tensor(data, recursive_seq_lens, place=None):
     return LoDTensor(values, lengths)
 
 
-def _cut(what, given, convert):
+def _cut(what, given, convert, width=1):
     """(values end to end, offsets of the rows) of a LoDTensor, an array [rows] or [rows, k], or a list or tuple with values for
-    each row. `convert(values, row)` makes an array of the slot's type; row is None where it gets those of all rows."""
+    each row. `convert(values, row)` makes an array of the slot's type; row is None where it gets those of all rows. A value has
+    `width` numbers."""
     if isinstance(given, LoDTensor):
         values = convert(given._values, None)
         return values, _offsets(given._lengths)
@@ -70,9 +71,18 @@ def _cut(what, given, convert):
         return values.reshape(-1), _offsets(np.full(rows, values.size // max(rows, 1), dtype=np.int64))
     if isinstance(given, (str, bytes)) or not np.iterable(given):
         raise ConfigError("%s: a list with a sequence for each row, an array or a LoDTensor, not %r" % (what, given))
-    parts = [convert(values, row).reshape(-1) for row, values in enumerate(given)]
+    parts = [_row(what, convert(values, row), row, width) for row, values in enumerate(given)]
     lengths = np.array([len(part) for part in parts], dtype=np.int64)
     return np.concatenate(parts) if parts else convert([], None), _offsets(lengths)
+
+
+def _row(what, values, row, width):
+    """The values of a row as [k], or [k, width]. Lengths that were meant as such, (values, [[2, 1]]), are no row."""
+    count = len(values) if values.ndim else 1
+    if values.size and values.size != count * width:
+        raise ConfigError("%s: row %d has the shape %s, and a sequence is %s; values with lengths are create_lod_tensor(values, "
+                          "[lengths])" % (what, row, list(values.shape), "[k, %d]" % width if width > 1 else "[k] or [k, 1]"))
+    return values.reshape(-1) if width == 1 else values.reshape(-1, width)
 
 
 def _offsets(lengths):

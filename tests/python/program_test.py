@@ -503,6 +503,19 @@ class LayersTest(Fresh):
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 mistake()
 
+    def test_lengths_in_a_tuple_are_no_row_and_vectors_are_rows_of_vectors(self):
+        ids, vectors = layers.data("ids", [1], "int64", lod_level=1), layers.data("vectors", [2], lod_level=1)
+        pooled = layers.sequence_pool(vectors, "sum") + layers.sequence_pool(layers.cast(ids, "float32"), "sum")
+        exe, rows = millrace.Executor(), [np.array([[1, 2], [3, 4]]), [], [[5, 6]]]
+        found = exe.run(self.main, {ids: [[1], [[1], [1]], []], vectors: rows}, [pooled])[0]
+        self.assertEqual(found.tolist(), [[5, 7], [2, 2], [5, 6]])
+        for given, vector_rows, message in [
+                (([[7], [8], [2]], [[2, 1]]), [[], []], r'"ids": row 1 has the shape \[1, 2\], and a sequence is \[k\] or \[k, 1\]; values with'),
+                ([[1]], [[1, 2]], r'"vectors": row 0 has the shape \[2\], and a sequence is \[k, 2\]'),
+                ([[1]], [3.0], r'"vectors": row 0 has the shape \[\]')]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                exe.run(self.main, {ids: given, vectors: vector_rows}, [pooled])
+
     def test_ids_below_0_are_refused_where_a_table_is_asked(self):
         ids, label = layers.data("ids", [1], "int64", lod_level=1), layers.data("label", [1], "int64")
         out = layers.sequence_pool(layers.embedding(ids, [None, 2], optimizer=optimizer.Adagrad(0.1)), "sum") + layers.cast(label, "float32")
