@@ -412,6 +412,12 @@ void AddNormsAndLosses(std::vector<OpCase>& cases) {
                      kOut,
                      {{"porder", order}, {"axis", int64_t{1}}, {"keepdim", true}},
                      {"out"}});
+    cases.push_back({"all" + std::to_string(order),
+                     "p_norm",
+                     {X({-1, 3}, Draw::kOffZero)},
+                     kOut,
+                     {{"porder", order}, {"asvector", true}},
+                     {"out"}});
   }
   cases.push_back(
       {"", "conv2d", {{"Input", "x", {-1, 3, 2, 1}}, {"Filter", "w", {2, 3, 1, 1}}}, {{"Output", "out"}}, {}, {"out"}});

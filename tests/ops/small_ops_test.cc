@@ -69,6 +69,55 @@ TEST(SmallOps, WhereTakesOneValueWithAndWithoutAxes) {
               HasSubstr("shapes differ"));
 }
 
+// Paddle 2.6 binds W to W_Out, which is a place for gradients of a parameter server. What is written stands elsewhere.
+TEST(SmallOps, HierarchicalSigmoidTakesWInTheVariableOfWOut) {
+  const VarMetas inputs = {{"x", Meta({2, 3})}, {"w", Meta({1, 3})}, {"label", Meta({2, 1}, DType::kInt64)}};
+  const auto tree = [](const std::string& out) {
+    return Op("hierarchical_sigmoid", {{"X", {"x"}}, {"W", {"w"}}, {"Label", {"label"}}},
+              {{"Out", {out}}, {"PreOut", {"pre"}}, {"W_Out", {"w"}}});
+  };
+  auto session = OpSession::Create({tree("out")}, inputs, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  Fill((*session)->tensor("x"), {2, 3}, {1, 0, 0, 0, 2, 0});
+  Fill((*session)->tensor("w"), {1, 3}, {1, -1, 0});
+  int64_t* label = (*session)->tensor("label")->Resize<int64_t>({2, 1});
+  label[0] = 0;
+  label[1] = 1;
+  const Status run = (*session)->Run();
+  ASSERT_TRUE(run.ok()) << run.message();
+  EXPECT_FLOAT_EQ((*session)->tensor("out")->data<float>()[0], std::log1p(std::exp(1.0F)));
+  EXPECT_FLOAT_EQ((*session)->tensor("out")->data<float>()[1], std::log1p(std::exp(2.0F)));
+  EXPECT_THAT(CompileError(tree("x"), inputs), HasSubstr("output Out: variable \"x\" is an input of the operator"));
+}
+
+// paddle.norm(x, p=2) without an axis.
+TEST(SmallOps, PNormTakesAllValuesAsAVector) {
+  OpDesc norm = Op("p_norm", {{"X", {"x"}}}, {{"Out", {"out"}}});
+  SetAttr(norm, "asvector", true);
+  SetAttr(norm, "keepdim", true);
+  auto session = OpSession::Create({norm}, {{"x", Meta({2, 2})}}, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  Fill((*session)->tensor("x"), {2, 2}, {1, -5, 1, 3});
+  const Status run = (*session)->Run();
+  ASSERT_TRUE(run.ok()) << run.message();
+  EXPECT_EQ((*session)->tensor("out")->dims(), (Dims{1, 1}));
+  EXPECT_FLOAT_EQ((*session)->tensor("out")->data<float>()[0], 6);
+}
+
+// A batch whose sequences are all empty.
+TEST(SmallOps, TopKGradientOfNoRowsIsEmpty) {
+  auto session = OpSession::Create(
+      {Op("top_k_grad", {{"X", {"x"}}, {"Indices", {"i"}}, {"Out@GRAD", {"g"}}}, {{"X@GRAD", {"x@GRAD"}}})},
+      {{"x", Meta({-1, 4})}, {"i", Meta({-1, 2}, DType::kInt64)}, {"g", Meta({-1, 2})}}, Registry());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  (*session)->tensor("x")->Resize<float>({0, 4});
+  (*session)->tensor("i")->Resize<int64_t>({0, 2});
+  (*session)->tensor("g")->Resize<float>({0, 2});
+  const Status run = (*session)->Run();
+  ASSERT_TRUE(run.ok()) << run.message();
+  EXPECT_EQ((*session)->tensor("x@GRAD")->dims(), (Dims{0, 4}));
+}
+
 // Their kernels refuse what where takes.
 TEST(Mistakes, OfOneValueWithoutAxesBesideOneWithThemAreFoundBeforeARun) {
   EXPECT_THAT(

@@ -184,6 +184,16 @@ def some_classes(s):
     s.finish(cost, F.softmax(five), static.accuracy(F.softmax(five), s.ids[0] % 5), paddle.optimizer.SGD(0.05))
 
 
+@program("losses")
+def turns_of_a_tree(s):
+    """The cost of a class by turns on its way, whose operator Paddle gives its weight as an output, and the norm of all values."""
+    x = tower(s.everything(), (8,))
+    tree = paddle.nn.HSigmoidLoss(8, 5)
+    two = linear(x, 2)
+    cost = paddle.mean(tree(x, s.ids[0] % 5)) + 0.01 * paddle.norm(x, p=2) + paddle.mean(F.cross_entropy(two, s.label))
+    s.finish(cost, F.softmax(two), recsys.auc_of(F.softmax(two)[:, 1:], s.label), paddle.optimizer.SGD(0.05))
+
+
 def op_of(kind, inputs, attrs, out="Out"):
     """An operator that Paddle 2 runs and its Python no longer writes."""
     helper = paddle.base.layer_helper.LayerHelper(kind)

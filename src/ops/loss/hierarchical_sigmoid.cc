@@ -16,7 +16,23 @@ namespace {
 /// Steps from the root to the deepest leaf.
 int64_t LongestPath(int64_t classes) { return std::bit_width(static_cast<uint64_t>(classes - 1)); }
 
+/// Apart() but for W_Out, which Paddle binds to W and nothing writes.
+Status CheckWrittenApart(const InferShapeContext& context) {
+  const OpDesc& op = context.op().desc();
+  for (const OpDesc::Var& output : op.outputs()) {
+    if (output.parameter() == "W_Out" || output.arguments_size() == 0) continue;
+    for (const OpDesc::Var& input : op.inputs()) {
+      if (input.arguments_size() == 0 || input.arguments(0) != output.arguments(0)) continue;
+      return context.Error("output " + output.parameter() + ": variable \"" + output.arguments(0) +
+                           "\" is an input of the operator as well, which reads on while it writes; write another one, "
+                           "and assign it");
+    }
+  }
+  return Status::Ok();
+}
+
 Status InferHierarchicalSigmoid(InferShapeContext& context) {
+  MR_TRY(CheckWrittenApart(context));
   MR_ASSIGN(VarMeta x, context.Input("X"));
   MR_ASSIGN(const VarMeta w, context.Input("W"));
   MR_ASSIGN(const VarMeta label, context.Input("Label"));
@@ -258,7 +274,6 @@ OpBuilder AddTreeAttrs(OpBuilder op) {
 
 void RegisterHierarchicalSigmoid(OpRegistry& registry) {
   AddTreeAttrs(registry.Add("hierarchical_sigmoid"))
-      .Apart()
       .Doc("The cost of a class as a leaf of a binary tree: that of every turn on the way to it.")
       .Input("X", "[rows, width]")
       .Input("W", "[nodes, width]")
@@ -274,6 +289,7 @@ void RegisterHierarchicalSigmoid(OpRegistry& registry) {
       .Grad(HierarchicalSigmoidGrad)
       .Kernel<HierarchicalSigmoidKernel>();
   AddTreeAttrs(registry.Add("hierarchical_sigmoid_grad"))
+      .Apart()
       .Doc("Gradient of hierarchical_sigmoid.")
       .Input("X", "of the forward operator")
       .Input("W", "of the forward operator")

@@ -98,15 +98,41 @@ std::vector<OpDesc> NormGrad(const GradContext& context) {
   return {context.GradOp({"X"}, {"Norm"}, {"Out"}, {"X"})};
 }
 
+/// What a norm is taken along: an axis, or all values.
+class NormAxis {
+ public:
+  static NormAxis Of(const OpView& op) {
+    NormAxis axis;
+    axis.axis_ = op.Int("axis");
+    axis.all_ = op.Bool("asvector");
+    axis.keep_ = op.Bool("keepdim");
+    return axis;
+  }
+  AxisLines Lines(const Dims& x) const { return all_ ? AxisLines::Of(Dims{x.numel()}, 0) : AxisLines::Of(x, axis_); }
+  Dims Reduced(const Dims& x) const {
+    if (!all_) return ReducedDims(x, axis_, keep_);
+    Dims one{1};
+    while (keep_ && one.rank() < x.rank()) one.push_back(1);
+    return one;
+  }
+  bool is_all() const { return all_; }
+
+ private:
+  int64_t axis_ = -1;
+  bool all_ = false;
+  bool keep_ = false;
+};
+
 Status InferPNorm(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("X"));
   MR_TRY(ExpectDType(context, "X", x, DType::kFloat32));
-  MR_TRY(FrontAxis(context, context.op().Int("axis"), x.dims.rank()).status());
+  const NormAxis axis = NormAxis::Of(context.op());
+  if (!axis.is_all()) MR_TRY(FrontAxis(context, context.op().Int("axis"), x.dims.rank()).status());
   const float order = context.op().Float("porder");
   if (!std::isfinite(order) || order < 1) {
     return context.Error("porder is " + std::to_string(order) + "; supported are 1 and above, without infinity");
   }
-  x.dims = ReducedDims(x.dims, context.op().Int("axis"), context.op().Bool("keepdim"));
+  x.dims = axis.Reduced(x.dims);
   context.SetOutput("Out", x);
   return Status::Ok();
 }
@@ -116,16 +142,15 @@ class PNormKernel : public BoundKernel<PNormKernel> {
   Status Bind(KernelContext& context) {
     MR_ASSIGN(x_, FloatInput::Bind(context, "X"));
     MR_ASSIGN(out_, context.Output("Out"));
-    axis_ = context.op().Int("axis");
-    keep_ = context.op().Bool("keepdim");
+    axis_ = NormAxis::Of(context.op());
     order_ = context.op().Float("porder");
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    const AxisLines lines = AxisLines::Of(x_.dims(), axis_);
+    const AxisLines lines = axis_.Lines(x_.dims());
     const auto order = static_cast<double>(order_);
     const float* x = x_.Read();
-    float* out = out_->Resize<float>(ReducedDims(x_.dims(), axis_, keep_));
+    float* out = out_->Resize<float>(axis_.Reduced(x_.dims()));
     lines.ForEach([&](int64_t line, int64_t first) {
       double sum = 0;
       for (int64_t k = 0; k < lines.along; ++k) {
@@ -139,8 +164,7 @@ class PNormKernel : public BoundKernel<PNormKernel> {
  private:
   FloatInput x_;
   Tensor* out_ = nullptr;
-  int64_t axis_ = -1;
-  bool keep_ = false;
+  NormAxis axis_;
   float order_ = 2;
 };
 
@@ -151,12 +175,12 @@ class PNormGradKernel : public BoundKernel<PNormGradKernel> {
     MR_ASSIGN(out_, GradInput::Bind(context, "Out"));
     MR_ASSIGN(out_grad_, GradInput::Bind(context, "Out@GRAD"));
     MR_ASSIGN(x_grad_, context.Output("X@GRAD"));
-    axis_ = context.op().Int("axis");
+    axis_ = NormAxis::Of(context.op());
     order_ = context.op().Float("porder");
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    const AxisLines lines = AxisLines::Of(x_.dims(), axis_);
+    const AxisLines lines = axis_.Lines(x_.dims());
     const float* x = x_.Read();
     MR_ASSIGN(const float* out, out_.Read(lines.count()));
     MR_ASSIGN(const float* grad, out_grad_.Read(lines.count()));
@@ -178,7 +202,7 @@ class PNormGradKernel : public BoundKernel<PNormGradKernel> {
   GradInput out_;
   GradInput out_grad_;
   Tensor* x_grad_ = nullptr;
-  int64_t axis_ = -1;
+  NormAxis axis_;
   float order_ = 2;
 };
 
@@ -187,7 +211,7 @@ void AddPNormAttrs(OpBuilder& op) {
       .Attr("axis", int64_t{-1}, "negative: from the end")
       .Attr("epsilon", 1e-12F, "as Paddle writes it; changes nothing here")
       .Attr("keepdim", false, "the axis stays, of size 1")
-      .Fixed("asvector", false, "takes all values");
+      .Attr("asvector", false, "over all values, whatever axis says");
 }
 
 }  // namespace
@@ -216,7 +240,7 @@ void RegisterNorm(OpRegistry& registry) {
       .Kernel<NormGradKernel>();
   OpBuilder forward = registry.Add("p_norm");
   AddPNormAttrs(forward);
-  forward.Doc("The root of the sum of powers of |X| along an axis.")
+  forward.Doc("The root of the sum of powers of |X| along an axis, or of all values.")
       .Input("X", "any shape")
       .Output("Out", "without the axis")
       .InferShape(InferPNorm)

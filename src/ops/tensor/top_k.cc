@@ -106,7 +106,11 @@ class TopKGradKernel : public BoundKernel<TopKGradKernel> {
   Status Run(const RunContext&) override {
     const AxisLines lines = AxisLines::Of(x_->dims(), axis_);
     const int64_t count = lines.outer * lines.inner;
-    if (indices_->empty() || indices_->dtype() != DType::kInt64 || count == 0 || indices_->numel() % count != 0) {
+    if (count == 0) {
+      ResizeLike(*x_, x_grad_);
+      return Status::Ok();
+    }
+    if (indices_->empty() || indices_->dtype() != DType::kInt64 || indices_->numel() % count != 0) {
       return InvalidConfig("Indices " + indices_->dims().ToString() + " does not fit X " + x_->dims().ToString());
     }
     const int64_t k = indices_->numel() / count;
