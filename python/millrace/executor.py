@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 
 from . import _checks, _millrace
+from . import _formulas  # noqa: F401
 from ._settings import name_in, name_of, quoted
 from .dataset import DatasetBase
 from .errors import ConfigError, Error, MillraceWarning, NotFoundError, StopTraining

@@ -21,6 +21,10 @@ class CPUPlace:
         return "CPUPlace"
 
 
+# What the formulas of variables append, by name: _formulas.py fills it in, which every module imports whose variables users get.
+_formulas = {}
+
+
 class Variable:
     """A variable of a program. `shape` has -1 for the batch; with lod_level 1 rows are cut into sequences."""
 
@@ -66,133 +70,65 @@ class Variable:
         lod = ", lod_level=%d" % self.lod_level if self.lod_level else ""
         return 'Variable("%s", %s %s%s)' % (self.name, self.dtype, list(self.shape), lod)
 
-    def _binary(self, op, other, swapped=False):
-        from . import layers
-        if isinstance(other, Variable):
-            one, another = self._counted(other), other._counted(self)
-            return getattr(layers, "elementwise_" + op)(one, another)
-        if self.dtype == "bool":
-            return self._counted(self)._binary(op, other, swapped)
-        what = '"%s" and what stands beside it in a formula' % self.name
-        number = _checks.number(what, other)
-        if self.dtype in _checks.WHOLE:
-            if op == "div" or not _checks.is_int(other):
-                return layers.cast(self, "float32")._binary(op, other, swapped)  # as in Paddle
-            if not _checks.fits_bits(_checks.value_of(what, other, self.dtype), 24):
-                return self._with_large(op, other, swapped)
-        if op == "pow":
-            return layers.op("pow", {"X": self}, {"factor": number})
-        if op == "add" or (op == "sub" and not swapped):
-            return layers.scale(self, bias=number if op == "add" else -number)
-        if op == "sub":
-            return layers.scale(self, scale=-1.0, bias=number)
-        if op == "div" and not swapped and not number:
-            raise ConfigError('"%s" is divided by 0' % self.name)
-        if op == "mul" or not swapped:
-            return layers.scale(self, scale=number if op == "mul" else 1 / number)
-        constant = layers.fill_constant(shape=[1], dtype=self.dtype, value=number)
-        return layers.elementwise_div(layers.elementwise_mul(layers.ones_like(self), constant), self)
-
-    def _counted(self, beside):
-        """A bool beside something in a formula as 1 where it holds and 0 where it does not, in the other's type."""
-        from . import layers
-        if self.dtype != "bool":
-            return self
-        return layers.cast(self, "float32" if beside.dtype == "bool" else beside.dtype)
-
-    def _with_large(self, op, other, swapped):
-        """_binary of whole numbers that float32, in which scale has its attributes, would round."""
-        from . import layers
-        if swapped and op == "sub":
-            return (-self)._with_large("add", other, False)
-        constant = layers.fill_constant(shape=[1], dtype=self.dtype, value=other)
-        return getattr(layers, "elementwise_" + op)(self, constant)
-
     def __add__(self, other):
-        return self._binary("add", other)
+        return _formulas["add"](self, other)
 
     __radd__ = __add__
 
     def __sub__(self, other):
-        return self._binary("sub", other)
+        return _formulas["sub"](self, other)
 
     def __rsub__(self, other):
-        return self._binary("sub", other, swapped=True)
+        return _formulas["sub"](self, other, swapped=True)
 
     def __mul__(self, other):
-        return self._binary("mul", other)
+        return _formulas["mul"](self, other)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other):
-        return self._binary("div", other)
+        return _formulas["div"](self, other)
 
     def __rtruediv__(self, other):
-        return self._binary("div", other, swapped=True)
+        return _formulas["div"](self, other, swapped=True)
 
     def __pow__(self, other):
-        return self._binary("pow", other)
+        return _formulas["pow"](self, other)
 
     def __getitem__(self, key):
         """A part: x[:, 0:2]; a number's axis goes."""
-        from . import layers
-        keys = list(key) if isinstance(key, tuple) else [key]
-        if len(keys) > len(self.shape):
-            raise ConfigError('"%s" %s has no %d axes' % (self.name, list(self.shape), len(keys)))
-        axes, starts, ends, gone = [], [], [], []
-        for axis, one in enumerate(keys):
-            if isinstance(one, slice):
-                if one.step not in (None, 1):
-                    raise ConfigError('"%s": a part has no steps; take layers.strided_slice' % self.name)
-                if one.start is None and one.stop is None:
-                    continue
-                axes.append(axis)
-                starts.append(0 if one.start is None else _checks.whole("the start of a part", one.start))
-                ends.append(2 ** 31 - 1 if one.stop is None else _checks.whole("the end of a part", one.stop))
-            else:
-                at = _checks.whole('"%s": a part is x[2, 0:3], of numbers and slices' % self.name, one)
-                axes.append(axis)
-                gone.append(axis)
-                starts.append(at)
-                ends.append(at + 1 if at != -1 else 2 ** 31 - 1)
-        if not axes:
-            return self
-        return layers.op("slice", {"Input": self}, {"axes": axes, "starts": starts, "ends": ends, "decrease_axis": gone})
+        return _formulas["part"](self, key)
 
     __iter__ = None  # it is no list, though it has parts
 
     def __eq__(self, other):
         """Value by value, as layers.equal. Whether two are one variable, their names say; a dict and a set tell them apart."""
-        return self._compared("equal", other)
+        return _formulas["equal"](self, other)
 
     def __ne__(self, other):
-        return self._compared("not_equal", other)
+        return _formulas["not_equal"](self, other)
 
     __hash__ = object.__hash__
 
     def __lt__(self, other):
-        return self._compared("less_than", other)
+        return _formulas["less_than"](self, other)
 
     def __le__(self, other):
-        return self._compared("less_equal", other)
+        return _formulas["less_equal"](self, other)
 
     def __gt__(self, other):
-        return self._compared("greater_than", other)
+        return _formulas["greater_than"](self, other)
 
     def __ge__(self, other):
-        return self._compared("greater_equal", other)
+        return _formulas["greater_equal"](self, other)
 
     def __bool__(self):
         raise ConfigError('"%s" has a value when the program runs, not while it is written; take layers.cond, layers.While or '
                           "layers.where instead of if, while, and, or; to find a variable in a list (x in [y, z]) compare names" %
                           self.name)
 
-    def _compared(self, layer, other):
-        from . import layers
-        return getattr(layers, layer)(self, other)
-
     def __neg__(self):
-        return self._binary("mul", -1)
+        return _formulas["mul"](self, -1)
 
 
 class ParamAttr:

@@ -4,6 +4,7 @@ Names and arguments are those of Paddle's fluid.layers. What does not fit raises
 """
 
 from . import _activations, _checks, _control_flow, _losses, _norms, _recurrent, _sequences, _tensors
+from . import _formulas  # noqa: F401
 from ._activations import *  # noqa: F401,F403
 from ._append import activate, as_ints, as_list, caller, check_values, checked, dtype_name, fill, op, parameter, program_of
 from ._control_flow import *  # noqa: F401,F403

@@ -11,6 +11,7 @@ import time
 import numpy as np
 
 from . import _checks, _millrace
+from . import _formulas  # noqa: F401
 from .errors import AlreadyExistsError, CancelledError, ConfigError, Error, NotFoundError
 from .framework import CPUPlace, ScopeVariable, Variable, default_main_program, global_scope
 from ._append import caller, dtype_name, dtype_number
