@@ -85,8 +85,7 @@ class ReaderFaults : public FormatFiles {
     const std::string csv = Repeated("1,2,3,7\n", 40);
     const std::string golden = SourceDir() + "/tests/golden/records/";
     const std::vector<TensorSpec> named = {{DType::kFloat32, {-1, 2}, 0, "x"}, {DType::kInt64, {-1, 1}, 1, "ids"}};
-    const std::string picture = JpegPicture(8, 8, 1, [](int x, int y, int) { return 31 * x ^ 17 * y; });
-    return {
+    std::vector<CutFile> files = {
         {"a.csv", csv, 3, kThreeAndOne, "a.csv:40: 3 columns; the outputs take 4"},
         {"a.csv.gz", GzipBytes(folder() + "/whole.gz", csv), 9, kThreeAndOne, "a.csv.gz"},
         {"a.csv.zst", ZstdBytes(csv), 1, kThreeAndOne, "a.csv.zst"},
@@ -99,8 +98,15 @@ class ReaderFaults : public FormatFiles {
          "the file ends within a record"},
         {"packed.tfrecord", ReadFile(golden + "packed.tfrecord").value(), 8, named, "packed.tfrecord"},
         {"a.ofrecord", OfRecordBytes(), 2, kThreeAndOne, "the file ends within a record"},
-        {"a.jpg", picture, 10, {{DType::kFloat32, {-1, 1, 8, 8}, 0}}, "a.jpg: the JPEG picture is damaged"},
     };
+    if (HasJpeg()) {
+      files.push_back({"a.jpg",
+                       JpegPicture(8, 8, 1, [](int x, int y, int) { return 31 * x ^ 17 * y; }),
+                       10,
+                       {{DType::kFloat32, {-1, 1, 8, 8}, 0}},
+                       "a.jpg: the JPEG picture is damaged"});
+    }
+    return files;
   }
 
   /// Whole files, with `file` among them, read ahead by threads, shuffled, in batches that are read ahead.

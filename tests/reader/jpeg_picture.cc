@@ -9,6 +9,8 @@
 
 namespace millrace {
 
+bool HasJpeg() { return true; }
+
 std::string JpegPicture(int width, int height, int channels, const std::function<int(int, int, int)>& value,
                         const JpegKind& kind) {
   jpeg_compress_struct info = {};

@@ -7,6 +7,9 @@
 
 namespace millrace {
 
+/// Whether this build reads JPEG pictures (MILLRACE_JPEG). Without, the functions below may not be called.
+bool HasJpeg();
+
 /// How a picture is stored.
 struct JpegKind {
   bool progressive = false;

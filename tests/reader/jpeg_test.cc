@@ -30,6 +30,9 @@ std::string Grey(int shade, int width = 4, int height = 2) {
 
 class JpegFiles : public FormatFiles {
  protected:
+  void SetUp() override {
+    if (!HasJpeg()) GTEST_SKIP() << "this is built without JPEG: MILLRACE_JPEG is OFF, or libjpeg is not at hand";
+  }
   /// First value and label of every picture, "10 | 0", or the failure; `name` is "TAG:NAME" or a NAME in the folder.
   std::vector<std::string> Labelled(const std::string& name) const {
     std::vector<std::string> records = Records(name, {Picture(1, 2, 4), kPictureLabel});
@@ -42,6 +45,23 @@ class JpegFiles : public FormatFiles {
   }
   std::string InFolder(const std::string& name) const { return "jpeg:" + folder() + "/" + name; }
 };
+
+class JpegAbsent : public FormatFiles {
+ protected:
+  void SetUp() override {
+    if (HasJpeg()) GTEST_SKIP() << "this is built with JPEG";
+  }
+};
+
+TEST_F(JpegAbsent, UsesSayWhatToDo) {
+  for (const std::string& file : {"jpeg:" + folder(), folder() + "/a.jpg"}) {
+    const Status status = BuiltinFormats().Open(file, "", {Picture(1, 2, 4)}).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidConfig);
+    EXPECT_THAT(status.message(), StartsWith("jpeg file or folder \"" + folder()));
+    EXPECT_THAT(status.message(), HasSubstr("built without JPEG"));
+    EXPECT_THAT(status.message(), HasSubstr("build again with -DMILLRACE_JPEG=ON"));
+  }
+}
 
 /// Red grows to the right, green downwards, blue is 200.
 int Slopes(int x, int y, int channel) { return channel == 0 ? 16 * x : channel == 1 ? 16 * y : 200; }
