@@ -27,7 +27,7 @@ uint64_t Take(std::string_view* bytes) {
 uint64_t Round(uint64_t lane, uint64_t input) { return std::rotl(lane + input * kPrime2, 31) * kPrime1; }
 
 constexpr size_t kStripe = 32;
-constexpr uint64_t kLanes[4] = {kPrime1 + kPrime2, kPrime2, 0, uint64_t{0} - kPrime1};
+constexpr uint64_t kLanes[4] = {kPrime1 + kPrime2, kPrime2, 0, uint64_t{0} - kPrime1};  // added to the seed
 
 /// Takes whole stripes from the front of `bytes`.
 void TakeStripes(uint64_t* lanes, std::string_view* bytes) {
@@ -38,7 +38,7 @@ void TakeStripes(uint64_t* lanes, std::string_view* bytes) {
 
 /// The hash of `size` bytes, of which `bytes` are left behind the stripes.
 uint64_t HashRest(const uint64_t* lanes, uint64_t size, std::string_view bytes) {
-  uint64_t hash = kPrime5;
+  uint64_t hash = lanes[2] + kPrime5;  // without a stripe that lane is the seed
   if (size >= kStripe) {
     hash = std::rotl(lanes[0], 1) + std::rotl(lanes[1], 7) + std::rotl(lanes[2], 12) + std::rotl(lanes[3], 18);
     for (int i = 0; i < 4; ++i) hash = (hash ^ Round(0, lanes[i])) * kPrime1 + kPrime4;
@@ -54,9 +54,9 @@ uint64_t HashRest(const uint64_t* lanes, uint64_t size, std::string_view bytes) 
 
 }  // namespace
 
-uint64_t XxHash64(std::string_view bytes) {
+uint64_t XxHash64(std::string_view bytes, uint64_t seed) {
   const uint64_t size = bytes.size();
-  uint64_t lanes[4] = {kLanes[0], kLanes[1], kLanes[2], kLanes[3]};
+  uint64_t lanes[4] = {seed + kLanes[0], seed + kLanes[1], seed + kLanes[2], seed + kLanes[3]};
   TakeStripes(lanes, &bytes);
   return HashRest(lanes, size, bytes);
 }

@@ -19,15 +19,18 @@ constexpr uint64_t Mix64(uint64_t x) {
 /// A hash of two numbers whose order counts.
 constexpr uint64_t Mix64(uint64_t a, uint64_t b) { return Mix64(Mix64(a + 0x9e3779b97f4a7c15U) + b); }
 
-/// A hash of a name that is the same in every run and on every machine.
-constexpr uint64_t HashName(std::string_view name) {
+/// FNV-1a of 64 bits.
+constexpr uint64_t Fnv1a64(std::string_view bytes) {
   uint64_t hash = 0xCBF29CE484222325ULL;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
-  return Mix64(hash ^ name.size());
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+  return hash;
 }
 
-/// XXH64 of the bytes with the seed 0, as other systems compute it (the xxHash specification, algorithm XXH64).
-uint64_t XxHash64(std::string_view bytes);
+/// A hash of a name that is the same in every run and on every machine.
+constexpr uint64_t HashName(std::string_view name) { return Mix64(Fnv1a64(name) ^ name.size()); }
+
+/// XXH64 of the bytes, as other systems compute it (the xxHash specification, algorithm XXH64).
+uint64_t XxHash64(std::string_view bytes, uint64_t seed = 0);
 
 /// XXH64 with the seed 0 of bytes that come in pieces: the same as of all of them at once. One thread; no allocation.
 class XxHash64Stream {

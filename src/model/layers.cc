@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/hash.h"
 #include "model/lowering.h"
 #include "program/model_defaults.h"
 #include "program/oneof_names.h"
@@ -20,12 +21,8 @@ std::string_view ActivationOp(Activation act) {
   return "";
 }
 
-/// FNV-1a: tells the slots of one table apart (TableDesc.key SLOT_AND_ID). Part of the checkpoint format.
-int64_t SlotSalt(std::string_view slot) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : slot) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  return static_cast<int64_t>(hash | 1);
-}
+/// Tells the slots of one table apart (TableDesc.key SLOT_AND_ID). Part of the checkpoint format.
+int64_t SlotSalt(std::string_view slot) { return static_cast<int64_t>(Fnv1a64(slot) | 1); }
 
 std::vector<const SlotSpec*> EmbeddingSlots(Lowering& lowering, const std::string& where, const EmbeddingLayer& layer) {
   std::vector<const SlotSpec*> slots;

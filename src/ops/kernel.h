@@ -20,24 +20,8 @@ class BoundKernel : public OpKernel {
   }
 };
 
-/// Shape rule of gradients: each output P@GRAD is described like input P, or like Out (or Out@GRAD) when the gradient
-/// operator does not read P.
-Status InferGradients(InferShapeContext& context);
-
 /// Shape rule of operators that are checked as they run: every output stays as the program describes it.
 Status KeepOutputs(InferShapeContext& context);
-
-/// X@GRAD comes of Out@GRAD and of X, of Out, or of both.
-std::vector<OpDesc> GradFromX(const GradContext& context);
-std::vector<OpDesc> GradFromOut(const GradContext& context);
-std::vector<OpDesc> GradFromXAndOut(const GradContext& context);
-/// X@GRAD and Y@GRAD come of Out@GRAD, X and Y.
-std::vector<OpDesc> GradsFromXAndY(const GradContext& context);
-
-/// Registers TYPE_grad as GradFromX and the others bind it; the caller adds what more it reads, and its kernel.
-OpBuilder AddGradFromX(OpRegistry& registry, const std::string& type);
-OpBuilder AddGradFromXAndOut(OpRegistry& registry, const std::string& type);
-OpBuilder AddGradsFromXAndY(OpRegistry& registry, const std::string& type);
 
 /// kInvalidConfig when `meta` (of input `parameter`) is not of `dtype`.
 Status ExpectDType(const InferShapeContext& context, std::string_view parameter, const VarMeta& meta, DType dtype);

@@ -40,18 +40,6 @@ double PiecewiseAt(const LearningRateSchedule::Piecewise& piecewise, int64_t ste
   return piecewise.rates(i);
 }
 
-void CheckPiecewise(const LearningRateSchedule::Piecewise& piecewise, std::string& problems) {
-  if (piecewise.rates_size() != piecewise.boundaries_size() + 1) {
-    problems += "\npiecewise: needs one rate more than boundaries; has " + std::to_string(piecewise.rates_size()) +
-                " rates and " + std::to_string(piecewise.boundaries_size()) + " boundaries";
-  }
-  for (int i = 1; i < piecewise.boundaries_size(); ++i) {
-    if (piecewise.boundaries(i) > piecewise.boundaries(i - 1)) continue;
-    problems += "\npiecewise: boundaries must ascend; " + std::to_string(piecewise.boundaries(i)) + " follows " +
-                std::to_string(piecewise.boundaries(i - 1));
-  }
-}
-
 }  // namespace
 
 double LearningRateAt(const LearningRateSchedule& schedule, double base, int64_t step) {
@@ -89,13 +77,31 @@ double LearningRateAt(const LearningRateSchedule& schedule, double base, int64_t
   return base;
 }
 
+std::vector<ScheduleProblem> FindScheduleProblems(const LearningRateSchedule& schedule) {
+  std::vector<ScheduleProblem> problems;
+  if (schedule.has_linear_warmup() && schedule.warmup_steps() > 0) {
+    problems.push_back({"linear_warmup", "there is a warm-up already, warmup_steps; leave out one of them"});
+  }
+  const auto& piecewise = schedule.piecewise();
+  if (schedule.has_piecewise() && piecewise.rates_size() != piecewise.boundaries_size() + 1) {
+    problems.push_back({"piecewise", "piecewise needs one rate more than boundaries; it has " +
+                                         std::to_string(piecewise.rates_size()) + " rates and " +
+                                         std::to_string(piecewise.boundaries_size()) + " boundaries"});
+  }
+  for (int i = 0; i < piecewise.boundaries_size(); ++i) {
+    const int64_t before = i == 0 ? 0 : piecewise.boundaries(i - 1);
+    if (piecewise.boundaries(i) > before) continue;
+    problems.push_back({"piecewise.boundaries[" + std::to_string(i) + "]", "boundaries rise from 1 on; " +
+                                                                               std::to_string(piecewise.boundaries(i)) +
+                                                                               " follows " + std::to_string(before)});
+  }
+  return problems;
+}
+
 Status ValidateSchedule(const LearningRateSchedule& schedule) {
   std::string problems;
-  if (schedule.has_piecewise()) CheckPiecewise(schedule.piecewise(), problems);
+  for (const ScheduleProblem& problem : FindScheduleProblems(schedule)) problems += "\n" + problem.what;
   for (const OutOfRange& wrong : FindOutOfRange(schedule)) problems += "\n" + wrong.Where() + " " + wrong.what;
-  if (schedule.has_linear_warmup() && schedule.warmup_steps() > 0) {
-    problems += "\nlinear_warmup: there is a warm-up already, warmup_steps";
-  }
   if (problems.empty()) return Status::Ok();
   return InvalidConfig(problems.substr(1));
 }

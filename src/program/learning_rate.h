@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "core/status.h"
 
@@ -24,8 +26,17 @@ class LearningRateSchedule;
 /// steps. Pure, any thread, no allocation.
 double LearningRateAt(const LearningRateSchedule& schedule, double base, int64_t step);
 
-/// kInvalidConfig for steps below 1, rates that are not positive, boundaries that do not ascend or do not fit the
-/// number of rates; all at once.
+/// A mistake in a schedule, and the path of the field that has it: "piecewise.boundaries[1]".
+struct ScheduleProblem {
+  std::string path;
+  std::string what;
+};
+
+/// The mistakes that the ranges of the fields (program/field_traits.h) do not show: two warm-ups, boundaries that do
+/// not rise or do not fit the number of rates.
+std::vector<ScheduleProblem> FindScheduleProblems(const LearningRateSchedule& schedule);
+
+/// kInvalidConfig that says all of them, and every number that is out of its field's range.
 Status ValidateSchedule(const LearningRateSchedule& schedule);
 
 }  // namespace millrace

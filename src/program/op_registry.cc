@@ -315,54 +315,6 @@ Status InferShapes(const OpView& op, VarMetas& vars) {
   return Status::Ok();
 }
 
-std::string GradName(std::string_view name) { return std::string(name) + "@GRAD"; }
-
-bool GradContext::Wants(std::string_view input) const {
-  for (const std::string& name : InputArguments(op_->desc(), input)) {
-    if (const auto it = wanted_->find(name); it != wanted_->end() && it->second) return true;
-  }
-  return false;
-}
-
-bool GradContext::Has(std::string_view output) const {
-  const std::vector<std::string> names = OutputArguments(op_->desc(), output);
-  if (names.empty()) return false;
-  const auto it = have_->find(names[0]);
-  return it != have_->end() && it->second;
-}
-
-OpDesc GradContext::GradOp(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-                           const std::vector<std::string>& grad_of, const std::vector<std::string>& wanted) const {
-  OpDesc grad;
-  grad.set_type(op_->type() + "_grad");
-  for (const OpDesc::Attr& attr : op_->desc().attrs()) *grad.add_attrs() = attr;
-  for (const std::string& name : inputs) SetInput(grad, name, InputArguments(op_->desc(), name));
-  for (const std::string& name : outputs) SetInput(grad, name, OutputArguments(op_->desc(), name));
-  for (const std::string& name : grad_of) {
-    std::vector<std::string> gradients;
-    const std::vector<std::string> arguments = OutputArguments(op_->desc(), name);
-    for (const std::string& argument : arguments) {
-      // Of a list, parts that nothing was computed from have no gradient.
-      const auto it = have_->find(argument);
-      const bool arrives = arguments.size() == 1 || (it != have_->end() && it->second);
-      gradients.push_back(arrives ? GradName(argument) : std::string(kEmptyVar));
-    }
-    SetInput(grad, GradName(name), gradients);
-  }
-  for (const std::string& name : wanted) {
-    std::vector<std::string> gradients;
-    bool any = false;
-    for (const std::string& argument : InputArguments(op_->desc(), name)) {
-      const auto it = wanted_->find(argument);
-      const bool wants = it != wanted_->end() && it->second;
-      gradients.push_back(wants ? GradName(argument) : std::string(kEmptyVar));
-      any = any || wants;
-    }
-    if (any) SetOutput(grad, GradName(name), gradients);
-  }
-  return grad;
-}
-
 const AttrInfo* OpInfo::FindAttr(std::string_view name) const {
   for (const AttrInfo& attr : attrs) {
     if (attr.name == name) return &attr;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -108,7 +109,7 @@ class GradContext {
   const OpView& op() const { return *op_; }
   /// True when a gradient of any variable of this input is wanted.
   bool Wants(std::string_view input) const;
-  /// True when the gradient of the (first variable of the) output arrives from later operators.
+  /// True when the gradient of any variable of this output arrives from later operators.
   bool Has(std::string_view output) const;
   /// TYPE_grad with the forward's attributes, the named inputs and outputs of the forward operator, the gradients of
   /// `grad_of` outputs as inputs (OUT@GRAD) and of the wanted `wanted` inputs as outputs (IN@GRAD). Variables of an
@@ -157,6 +158,18 @@ struct StateInfo {
 /// says, or an output that would have more axes than a tensor can.
 Status InferShapes(const OpView& op, VarMetas& vars);
 
+/// The gradient that most operators have: one operator, TYPE_grad, with the attributes of the forward operator.
+struct GradArgs {
+  std::vector<std::string> inputs = {};   ///< of the forward operator that it reads
+  std::vector<std::string> outputs = {};  ///< of the forward operator that it reads
+  // g++ 12 crashes on {"Out"} as a default of what templates initialize.
+  std::vector<std::string> of = std::vector<std::string>(1, "Out");  ///< outputs whose gradients it reads: OUT@GRAD
+  std::vector<std::string> to = std::vector<std::string>(1, "X");    ///< inputs whose gradients it writes: IN@GRAD
+  /// Of `inputs` and `outputs`, what programs may leave out, and what they bind though the kernel does not read it.
+  std::vector<std::string> optional = {};
+  std::vector<std::string> unread = {};
+};
+
 using InferShapeFn = Status (*)(InferShapeContext&);
 using GradFn = std::vector<OpDesc> (*)(const GradContext&);
 using KernelFactory = Result<std::unique_ptr<OpKernel>> (*)(KernelContext&);
@@ -187,7 +200,8 @@ struct OpInfo {
   std::vector<ArgInfo> outputs;
   std::vector<AttrInfo> attrs;
   InferShapeFn infer_shape = nullptr;
-  GradFn grad = nullptr;  ///< null: not differentiable
+  GradFn grad = nullptr;              ///< null: not differentiable
+  std::optional<GradArgs> grad_args;  ///< of an operator whose grad was given by them
   std::vector<KernelInfo> kernels;
   bool is_optimizer = false;       ///< writes parameters
   std::vector<StateInfo> states;   ///< of an optimizer, of the shape of the parameter
@@ -248,6 +262,8 @@ class OpBuilder {
   OpBuilder& TakesUnwritten();
   OpBuilder& InferShape(InferShapeFn fn);
   OpBuilder& Grad(GradFn fn);
+  /// The gradient is TYPE_grad, which OpRegistry::AddGradient registers.
+  OpBuilder& Grad(GradArgs args);
   OpBuilder& Optimizer(std::span<const StateInfo> states = {}, std::span<const StateInfo> scalars = {});
   OpBuilder& Gradient();
   OpBuilder& Fused();
@@ -274,6 +290,10 @@ class OpRegistry {
   OpRegistry& operator=(OpRegistry&&) = default;
 
   OpBuilder Add(std::string_view type);
+  /// Adds TYPE_grad of `type` as the GradArgs of that operator say, with its attributes and the shape rule
+  /// InferGradients. The operator is registered in full before; one without GradArgs is our bug (CHECK). The caller
+  /// adds the kernel.
+  OpBuilder AddGradient(const std::string& type);
   /// Adds a kernel to an operator that is here: a device brings its own to those of Millrace. kNotFound when there is
   /// no such operator; kInvalidConfig when another of its kernels may be for the same program.
   Status AddKernel(std::string_view type, KernelInfo kernel);
@@ -323,5 +343,9 @@ Status OperatorThrew(const OpInfo& op);
 
 /// Outputs have the meta of input "X" (a common shape rule).
 Status SameAsX(InferShapeContext& context);
+
+/// Shape rule of gradients: each output P@GRAD is described like input P, or like Out (or Out@GRAD) when the gradient
+/// operator does not read P.
+Status InferGradients(InferShapeContext& context);
 
 }  // namespace millrace

@@ -33,6 +33,7 @@ TEST(Hash, XxHash64AgreesWithItsPublishedValues) {
   EXPECT_EQ(XxHash64("a"), 0xD24EC4F1A98C6E5BU);
   EXPECT_EQ(XxHash64("abc"), 0x44BC2CF5AD770999U);
   EXPECT_EQ(XxHash64("Nobody inspects the spammish repetition"), 0xFBCEA83C8A378BF1U);
+  EXPECT_EQ(XxHash64("", 2654435761U), 0xAC75FDA2929B17EFU);
 }
 
 TEST(Hash, XxHash64OfPiecesIsThatOfTheWhole) {

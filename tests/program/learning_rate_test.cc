@@ -85,8 +85,8 @@ TEST(LearningRateTest, ReportsEveryMistake) {
             "exponential: decay_steps must be at least 1, not 0\n"
             "exponential: decay_rate must be above 0, not -1");
   EXPECT_EQ(ValidateSchedule(ParseSchedule("piecewise { boundaries: 6 boundaries: 3 rates: 0.1 rates: -1 }")).message(),
-            "piecewise: needs one rate more than boundaries; has 2 rates and 2 boundaries\n"
-            "piecewise: boundaries must ascend; 3 follows 6\n"
+            "piecewise needs one rate more than boundaries; it has 2 rates and 2 boundaries\n"
+            "boundaries rise from 1 on; 3 follows 6\n"
             "piecewise: rates must not be negative, not -1");
 }
 

@@ -73,7 +73,7 @@ Status InferReshape(InferShapeContext& context) {
 }
 
 /// Gradients look like the variables that they are gradients of; those of tables are rows.
-Status InferGradients(InferShapeContext& context) {
+Status InferStubGradients(InferShapeContext& context) {
   for (const OpDesc::Var& output : context.op().desc().outputs()) {
     const std::string input = output.parameter().substr(0, output.parameter().find("@GRAD"));
     for (int i = 0; i < output.arguments_size(); ++i) {
@@ -126,7 +126,7 @@ OpRegistry StubOps() {
   OpRegistry registry;
   for (const char* type : {"lookup_table", "lookup_table_v2"}) {
     Add(registry, type, {"Ids", "W"}, {"Out"}, InferLookup).Grad(GradLookup);
-    Add(registry, (std::string(type) + "_grad").c_str(), {"Ids", "W", "Out@GRAD"}, {"W@GRAD"}, InferGradients)
+    Add(registry, (std::string(type) + "_grad").c_str(), {"Ids", "W", "Out@GRAD"}, {"W@GRAD"}, InferStubGradients)
         .Gradient();
   }
   Add(registry, "sequence_pool", {"X"}, {"Out", "MaxIndex"}, InferPool).Grad(GradX);
@@ -152,17 +152,17 @@ OpRegistry StubOps() {
        {"sequence_pool_grad", "concat_grad", "mul_grad", "elementwise_add_grad", "elementwise_mul_grad",
         "reshape2_grad", "relu_grad", "softmax_grad", "cross_entropy_grad", "mean_grad"}) {
     Add(registry, type, {"X", "Y", "Label", "Out", "XShape", "Out@GRAD", "Y@GRAD"}, {"X@GRAD", "Y@GRAD"},
-        InferGradients)
+        InferStubGradients)
         .Gradient();
   }
   Add(registry, "sgd", {"Param", "Grad", "LearningRate"}, {"ParamOut"}, InferSame).Optimizer();
   Add(registry, "fused_sgd", {"Param", "Grad", "LearningRate"}, {"ParamOut"}, InferSame).Optimizer().Fused();
   Add(registry, "fused_slots_pool", {"Ids", "W", "Dense"}, {"Out", "Rows"}, InferFused).Fused();
-  Add(registry, "fused_slots_pool_grad", {"Ids", "W", "Rows", "Out@GRAD"}, {"W@GRAD"}, InferGradients)
+  Add(registry, "fused_slots_pool_grad", {"Ids", "W", "Rows", "Out@GRAD"}, {"W@GRAD"}, InferStubGradients)
       .Gradient()
       .Fused();
   Add(registry, "fused_fc", {"X", "W", "Bias"}, {"Out"}, InferFused).Fused();
-  Add(registry, "fused_fc_grad", {"X", "W", "Out", "Out@GRAD"}, {"X@GRAD", "W@GRAD", "Bias@GRAD"}, InferGradients)
+  Add(registry, "fused_fc_grad", {"X", "W", "Out", "Out@GRAD"}, {"X@GRAD", "W@GRAD", "Bias@GRAD"}, InferStubGradients)
       .Gradient()
       .Fused();
   return registry;

@@ -105,33 +105,20 @@ class CvmGradKernel : public BoundKernel<CvmGradKernel> {
   bool use_ = true;
 };
 
-std::vector<OpDesc> CvmGrad(const GradContext& context) {
-  if (!context.Has("Y") || !context.Wants("X")) return {};
-  return {context.GradOp({"X", "CVM"}, {}, {"Y"}, {"X"})};
-}
-
 }  // namespace
 
 void RegisterCvm(OpRegistry& registry) {
-  const std::string use = "the counts stay, as logarithms; otherwise they are cut off";
   registry.Add("cvm")
       .Doc("Turns the counts of shows and clicks in front of embeddings into features, or cuts them off.")
       .Input("X", "[rows, 2 + width]: shows, clicks, values")
       .Input("CVM", "[rows, 2]: shows and clicks of each row, for the gradient")
       .Output("Y", "[rows, 2 + width], or [rows, width]")
-      .Attr("use_cvm", true, use)
+      .Attr("use_cvm", true, "the counts stay, as logarithms; otherwise they are cut off")
       .InferShape(InferCvm)
-      .Grad(CvmGrad)
+      .Grad({.inputs = {"X", "CVM"}, .of = {"Y"}})
       .Kernel<CvmKernel>();
-  registry.Add("cvm_grad")
+  registry.AddGradient("cvm")
       .Doc("Gradient of cvm; the counts get those of CVM, as Paddle's tables expect.")
-      .Input("X", "of the forward operator")
-      .Input("CVM", "of the forward operator")
-      .Input("Y@GRAD", "gradient of Y")
-      .Output("X@GRAD", "gradient of X")
-      .Attr("use_cvm", true, use)
-      .InferShape(InferGradients)
-      .Gradient()
       .Kernel<CvmGradKernel>();
 }
 

@@ -144,19 +144,11 @@ class FusedSlotsPoolKernel : public OpKernel {
     const std::vector<size_t>& slots = layout_.parameters[p].slots;
     for (size_t s = 0; s < slots.size(); ++s) {
       const Tensor& ids = *ids_[slots[s]];
-      const std::span<const uint32_t> offsets = Offsets(ids);
+      const std::span<const uint32_t> offsets = offsets_.Of(ids);
       sources_[p].kernels().pool_rows(rows, found.index.data() + found.slot_begin[s], offsets.data(),
                                       offsets.size() - 1, slot_widths_[slots[s]], layout_.pooling,
                                       out + slot_columns_[slots[s]], width);
     }
-  }
-
-  /// The slot's LoD, or 0, 1, 2, ... for one id a row.
-  std::span<const uint32_t> Offsets(const Tensor& ids) {
-    if (ids.has_lod()) return ids.lod();
-    const size_t count = static_cast<size_t>(ids.numel()) + 1;
-    while (counting_.size() < count) counting_.push_back(static_cast<uint32_t>(counting_.size()));
-    return {counting_.data(), count};
   }
 
   SlotsLayout layout_;
@@ -169,7 +161,7 @@ class FusedSlotsPoolKernel : public OpKernel {
   std::vector<IdRule> rules_;
   std::vector<RowSource> sources_;
   std::vector<size_t> slot_widths_, slot_columns_, dense_widths_, dense_columns_;
-  std::vector<uint32_t> counting_;
+  SlotOffsets offsets_;
   std::vector<bool> slots_keep_apart_;  ///< by parameter
   UniqueKeys unique_;
 };

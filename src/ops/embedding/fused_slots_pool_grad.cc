@@ -19,7 +19,7 @@ class FusedSlotsPoolGradKernel : public OpKernel {
 
   Status Run(const RunContext&) override {
     const size_t width = layout_.Columns(slot_widths_, dense_widths_, &slot_columns_, &dense_columns_);
-    const size_t rows = Offsets(*ids_[0]).size() - 1;
+    const size_t rows = offsets_.Of(*ids_[0]).size() - 1;
     MR_ASSIGN(const float* out_grad, out_grad_.Read(static_cast<int64_t>(rows * width)));
     MR_TRY(CheckRows(rows));
     for (size_t p = 0; p < grads_.size(); ++p) {
@@ -69,7 +69,7 @@ class FusedSlotsPoolGradKernel : public OpKernel {
       fits = found.slot_begin.size() == slots.size();
       for (size_t s = 0; fits && s < slots.size(); ++s) {
         const Tensor& ids = *ids_[slots[s]];
-        fits = Offsets(ids).size() - 1 == rows && Offsets(ids).back() <= static_cast<size_t>(ids.numel()) &&
+        fits = offsets_.Of(ids).size() - 1 == rows && offsets_.Of(ids).back() <= static_cast<size_t>(ids.numel()) &&
                found.slot_begin[s] + static_cast<size_t>(ids.numel()) <= found.index.size();
       }
     }
@@ -87,7 +87,7 @@ class FusedSlotsPoolGradKernel : public OpKernel {
     float* values = grad.values.Resize<float>({sums, dim});
     std::fill_n(values, sums * dim, 0.0F);
     for (size_t s = 0; s < slots.size(); ++s) {
-      const std::span<const uint32_t> offsets = Offsets(*ids_[slots[s]]);
+      const std::span<const uint32_t> offsets = offsets_.Of(*ids_[slots[s]]);
       racy::Best().spread_rows(out_grad + slot_columns_[slots[s]], width, found.index.data() + found.slot_begin[s],
                                offsets.data(), offsets.size() - 1, static_cast<size_t>(dim), layout_.pooling, values);
     }
@@ -101,13 +101,6 @@ class FusedSlotsPoolGradKernel : public OpKernel {
     grad.merged = true;
   }
 
-  std::span<const uint32_t> Offsets(const Tensor& ids) {
-    if (ids.has_lod()) return ids.lod();
-    const size_t count = static_cast<size_t>(ids.numel()) + 1;
-    while (counting_.size() < count) counting_.push_back(static_cast<uint32_t>(counting_.size()));
-    return {counting_.data(), count};
-  }
-
   SlotsLayout layout_;
   std::vector<const Tensor*> ids_;
   GradInput out_grad_;
@@ -115,7 +108,7 @@ class FusedSlotsPoolGradKernel : public OpKernel {
   std::vector<SelectedRows*> grads_;
   std::vector<RowSource> sources_;
   std::vector<size_t> slot_widths_, slot_columns_, dense_widths_, dense_columns_;
-  std::vector<uint32_t> counting_;
+  SlotOffsets offsets_;
   bool update_padding_ = false;
   uint64_t padding_ = 0;
 };

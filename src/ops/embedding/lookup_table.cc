@@ -162,57 +162,41 @@ Status InferLookupGrad(InferShapeContext& context) {
   return Status::Ok();
 }
 
-std::vector<OpDesc> LookupGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("W")) return {};
-  return {context.GradOp({"Ids", "W"}, {}, {"Out"}, {"W"})};
-}
-
-OpBuilder WithAttrs(OpBuilder builder) {
-  const std::string server = "of Paddle's parameter server; changes nothing here";
-  return builder.Attr("is_sparse", false, "the gradient of a matrix is a SelectedRows")
-      .Attr("padding_idx", int64_t{-1}, "the id that is looked up as zeros; -1: none")
-      .Attr(
-          "update_padding", true,
-          "the row of padding_idx in a matrix gets its sparse gradient, though nobody sees the row: as Paddle does it")
-      .Attr("out_of_range", std::string("ERROR"), "ids outside a matrix: ERROR, ZERO or MODULO")
-      .Attr("slot_salt", int64_t{0}, "other than 0, the slot has rows of its own in a table")
-      .Attr("is_distributed", false, server)
-      .Attr("remote_prefetch", false, server)
-      .Attr("is_test", false, server)
-      .Attr("grad_inplace", false, server)
-      .Attr("entry", std::string("none"), server)
-      .Attr("entry_config", std::string(), server)
-      .Attr("table_class", std::string("none"), server)
-      .Attr("slot", int64_t{0}, server)
-      .Attr("trainer_id", int64_t{0}, server)
-      .Attr("table_names", std::vector<std::string>{}, server)
-      .Attr("epmap", std::vector<std::string>{}, server)
-      .Attr("height_sections", std::vector<int64_t>{}, server);
-}
-
 }  // namespace
 
 void RegisterLookupTable(OpRegistry& registry) {
+  const std::string server = "of Paddle's parameter server; changes nothing here";
   for (const std::string type : {"lookup_table", "lookup_table_v2"}) {
-    WithAttrs(registry.Add(type))
+    registry.Add(type)
         .Apart()
         .Doc(type == "lookup_table" ? "Rows of W by id; Ids [..., 1] give Out [..., dim]."
                                     : "Rows of W by id; Ids [...] give Out [..., dim].")
         .Input("Ids", "int64, taken as 64 bits; LoD is kept")
         .Input("W", "[rows, dim], or a table")
         .Output("Out", "the rows")
+        .Attr("is_sparse", false, "the gradient of a matrix is a SelectedRows")
+        .Attr("padding_idx", int64_t{-1}, "the id that is looked up as zeros; -1: none")
+        .Attr("update_padding", true,
+              "the row of padding_idx in a matrix gets its sparse gradient, though nobody sees the row: as Paddle does "
+              "it")
+        .Attr("out_of_range", std::string("ERROR"), "ids outside a matrix: ERROR, ZERO or MODULO")
+        .Attr("slot_salt", int64_t{0}, "other than 0, the slot has rows of its own in a table")
+        .Attr("is_distributed", false, server)
+        .Attr("remote_prefetch", false, server)
+        .Attr("is_test", false, server)
+        .Attr("grad_inplace", false, server)
+        .Attr("entry", std::string("none"), server)
+        .Attr("entry_config", std::string(), server)
+        .Attr("table_class", std::string("none"), server)
+        .Attr("slot", int64_t{0}, server)
+        .Attr("trainer_id", int64_t{0}, server)
+        .Attr("table_names", std::vector<std::string>{}, server)
+        .Attr("epmap", std::vector<std::string>{}, server)
+        .Attr("height_sections", std::vector<int64_t>{}, server)
         .InferShape(InferLookup)
-        .Grad(LookupGrad)
+        .Grad({.inputs = {"Ids", "W"}, .to = {"W"}})
         .Kernel<LookupTableKernel>();
-    WithAttrs(registry.Add(type + "_grad"))
-        .Doc("Gradient of " + type + ".")
-        .Input("Ids", "of the forward operator")
-        .Input("W", "of the forward operator")
-        .Input("Out@GRAD", "gradient of Out")
-        .Output("W@GRAD", "SelectedRows with a row for each id that has one, or the whole matrix")
-        .InferShape(InferLookupGrad)
-        .Gradient()
-        .Kernel<LookupTableGradKernel>();
+    registry.AddGradient(type).InferShape(InferLookupGrad).Kernel<LookupTableGradKernel>();
   }
 }
 

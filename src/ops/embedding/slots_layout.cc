@@ -38,6 +38,13 @@ Result<SlotsLayout> SlotsLayout::Create(const OpView& op) {
   return layout;
 }
 
+std::span<const uint32_t> SlotOffsets::Of(const Tensor& ids) {
+  if (ids.has_lod()) return ids.lod();
+  const size_t count = static_cast<size_t>(ids.numel()) + 1;
+  while (counting_.size() < count) counting_.push_back(static_cast<uint32_t>(counting_.size()));
+  return {counting_.data(), count};
+}
+
 size_t SlotsLayout::Columns(const std::vector<size_t>& slot_widths, const std::vector<size_t>& dense_widths,
                             std::vector<size_t>* slot_columns, std::vector<size_t>* dense_columns) const {
   size_t column = 0;

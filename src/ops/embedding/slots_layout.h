@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,16 @@ struct SlotsLayout {
   /// First column of each slot and of each dense input, given their widths; returns the number of all columns.
   size_t Columns(const std::vector<size_t>& slot_widths, const std::vector<size_t>& dense_widths,
                  std::vector<size_t>* slot_columns, std::vector<size_t>* dense_columns) const;
+};
+
+/// Where the sequences of a slot's ids begin and end. Belongs to one kernel; one thread.
+class SlotOffsets {
+ public:
+  /// The LoD of `ids`, or 0, 1, 2, ... for one id a row. Valid until the next call.
+  std::span<const uint32_t> Of(const Tensor& ids);
+
+ private:
+  std::vector<uint32_t> counting_;
 };
 
 /// SUM, AVERAGE or SQRT, in capitals or not.

@@ -170,11 +170,6 @@ class CrossEntropy2GradKernel : public BoundKernel<CrossEntropy2GradKernel> {
   std::string label_name_;
 };
 
-std::vector<OpDesc> CrossEntropyGrad(const GradContext& context) {
-  if (!context.Has("Y") || !context.Wants("X")) return {};
-  return {context.GradOp({"X", "Label"}, {}, {"Y"}, {"X"})};
-}
-
 std::vector<OpDesc> CrossEntropy2Grad(const GradContext& context) {
   if (!context.Has("Y") || !context.Wants("X")) return {};
   OpDesc grad = context.GradOp({"Label"}, {"MatchX", "XShape"}, {"Y"}, {"X"});
@@ -195,19 +190,9 @@ void RegisterCrossEntropy(OpRegistry& registry) {
       .Attr("soft_label", false, soft)
       .Attr("ignore_index", int64_t{-100}, ignored)
       .InferShape(InferCrossEntropy)
-      .Grad(CrossEntropyGrad)
+      .Grad({.inputs = {"X", "Label"}, .of = {"Y"}})
       .Kernel<CrossEntropyKernel>();
-  registry.Add("cross_entropy_grad")
-      .Doc("Gradient of cross_entropy.")
-      .Input("X", "of the forward operator")
-      .Input("Label", "of the forward operator")
-      .Input("Y@GRAD", "gradient of Y")
-      .Output("X@GRAD", "gradient of X")
-      .Attr("soft_label", false, soft)
-      .Attr("ignore_index", int64_t{-100}, ignored)
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<CrossEntropyGradKernel>();
+  registry.AddGradient("cross_entropy").Kernel<CrossEntropyGradKernel>();
   registry.Add("cross_entropy2")
       .Doc("Y = -log(X[label]); keeps X[label] for the gradient.")
       .Input("X", "probabilities [..., classes]")

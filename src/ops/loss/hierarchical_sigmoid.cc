@@ -253,27 +253,11 @@ class HierarchicalSigmoidGradKernel : public BoundKernel<HierarchicalSigmoidGrad
   Tensor* bias_grad_ = nullptr;
 };
 
-std::vector<OpDesc> HierarchicalSigmoidGrad(const GradContext& context) {
-  if (!context.Has("Out") || !(context.Wants("X") || context.Wants("W") || context.Wants("Bias"))) return {};
-  return {
-      context.GradOp({"X", "W", "Label", "PathTable", "PathCode", "Bias"}, {"PreOut"}, {"Out"}, {"X", "W", "Bias"})};
-}
-
-OpBuilder AddTreeAttrs(OpBuilder op) {
-  const char* ignored = "of a parameter server; changes nothing here";
-  return op.Attr("num_classes", int64_t{2}, "leaves of the complete tree")
-      .Fixed("is_sparse", false, "sparse gradients of W and Bias")
-      .Fixed("remote_prefetch", false, "rows of W from a parameter server")
-      .Attr("trainer_id", int64_t{0}, ignored)
-      .Attr("height_sections", std::vector<int64_t>{}, ignored)
-      .Attr("epmap", std::vector<std::string>{}, ignored)
-      .Attr("table_names", std::vector<std::string>{}, ignored);
-}
-
 }  // namespace
 
 void RegisterHierarchicalSigmoid(OpRegistry& registry) {
-  AddTreeAttrs(registry.Add("hierarchical_sigmoid"))
+  const char* ignored = "of a parameter server; changes nothing here";
+  registry.Add("hierarchical_sigmoid")
       .Doc("The cost of a class as a leaf of a binary tree: that of every turn on the way to it.")
       .Input("X", "[rows, width]")
       .Input("W", "[nodes, width]")
@@ -285,26 +269,19 @@ void RegisterHierarchicalSigmoid(OpRegistry& registry) {
       .Output("Out", "[rows, 1]")
       .Output("PreOut", "[rows, longest], log(1 + exp) of each step")
       .OptionalOutput("W_Out", "as Paddle writes it; not written")
+      .Attr("num_classes", int64_t{2}, "leaves of the complete tree")
+      .Fixed("is_sparse", false, "sparse gradients of W and Bias")
+      .Fixed("remote_prefetch", false, "rows of W from a parameter server")
+      .Attr("trainer_id", int64_t{0}, ignored)
+      .Attr("height_sections", std::vector<int64_t>{}, ignored)
+      .Attr("epmap", std::vector<std::string>{}, ignored)
+      .Attr("table_names", std::vector<std::string>{}, ignored)
       .InferShape(InferHierarchicalSigmoid)
-      .Grad(HierarchicalSigmoidGrad)
+      .Grad({.inputs = {"X", "W", "Label", "PathTable", "PathCode", "Bias"},
+             .outputs = {"PreOut"},
+             .to = {"X", "W", "Bias"}})
       .Kernel<HierarchicalSigmoidKernel>();
-  AddTreeAttrs(registry.Add("hierarchical_sigmoid_grad"))
-      .Apart()
-      .Doc("Gradient of hierarchical_sigmoid.")
-      .Input("X", "of the forward operator")
-      .Input("W", "of the forward operator")
-      .Input("Label", "of the forward operator")
-      .OptionalInput("PathTable", "of the forward operator")
-      .OptionalInput("PathCode", "of the forward operator")
-      .OptionalInput("Bias", "of the forward operator")
-      .Input("PreOut", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .OptionalOutput("X@GRAD", "gradient of X")
-      .OptionalOutput("W@GRAD", "gradient of W")
-      .OptionalOutput("Bias@GRAD", "gradient of Bias")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<HierarchicalSigmoidGradKernel>();
+  registry.AddGradient("hierarchical_sigmoid").Apart().Kernel<HierarchicalSigmoidGradKernel>();
 }
 
 }  // namespace millrace

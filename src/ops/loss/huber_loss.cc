@@ -96,11 +96,6 @@ Status InferHuberGrad(InferShapeContext& context) {
   return Status::Ok();
 }
 
-std::vector<OpDesc> HuberGrad(const GradContext& context) {
-  if (!context.Has("Out") || !(context.Wants("X") || context.Wants("Y"))) return {};
-  return {context.GradOp({}, {"Residual"}, {"Out"}, {"X", "Y"})};
-}
-
 }  // namespace
 
 void RegisterHuberLoss(OpRegistry& registry) {
@@ -113,18 +108,9 @@ void RegisterHuberLoss(OpRegistry& registry) {
       .Output("Residual", "Y - X")
       .Attr("delta", 1.0F, delta)
       .InferShape(InferHuber)
-      .Grad(HuberGrad)
+      .Grad({.outputs = {"Residual"}, .to = {"X", "Y"}})
       .Kernel<HuberKernel>();
-  registry.Add("huber_loss_grad")
-      .Doc("Gradient of huber_loss.")
-      .Input("Residual", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .OptionalOutput("X@GRAD", "gradient of X")
-      .OptionalOutput("Y@GRAD", "gradient of Y")
-      .Attr("delta", 1.0F, delta)
-      .InferShape(InferHuberGrad)
-      .Gradient()
-      .Kernel<HuberGradKernel>();
+  registry.AddGradient("huber_loss").InferShape(InferHuberGrad).Kernel<HuberGradKernel>();
 }
 
 }  // namespace millrace

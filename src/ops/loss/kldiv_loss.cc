@@ -80,11 +80,6 @@ class KlDivKernel : public BoundKernel<KlDivKernel> {
   LossReduction reduction_ = LossReduction::kMean;
 };
 
-std::vector<OpDesc> KlDivGrad(const GradContext& context) {
-  if (!context.Has("Loss") || !context.Wants("X")) return {};
-  return {context.GradOp({"X", "Target"}, {}, {"Loss"}, {"X"})};
-}
-
 }  // namespace
 
 void RegisterKldivLoss(OpRegistry& registry) {
@@ -97,18 +92,9 @@ void RegisterKldivLoss(OpRegistry& registry) {
       .Output("Loss", "of the same shape, or [1]")
       .Attr("reduction", std::string("mean"), reduction)
       .InferShape(InferKlDiv)
-      .Grad(KlDivGrad)
+      .Grad({.inputs = {"X", "Target"}, .of = {"Loss"}})
       .Kernel<KlDivKernel>();
-  registry.Add("kldiv_loss_grad")
-      .Doc("Gradient of kldiv_loss.")
-      .Input("X", "of the forward operator")
-      .Input("Target", "of the forward operator")
-      .Input("Loss@GRAD", "gradient of Loss")
-      .Output("X@GRAD", "gradient of X")
-      .Attr("reduction", std::string("mean"), reduction)
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<KlDivKernel>();
+  registry.AddGradient("kldiv_loss").Kernel<KlDivKernel>();
 }
 
 }  // namespace millrace

@@ -73,11 +73,6 @@ class LabelSmoothGradKernel : public BoundKernel<LabelSmoothGradKernel> {
   float epsilon_ = 0;
 };
 
-std::vector<OpDesc> LabelSmoothGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({}, {}, {"Out"}, {"X"})};
-}
-
 }  // namespace
 
 void RegisterLabelSmooth(OpRegistry& registry) {
@@ -89,16 +84,9 @@ void RegisterLabelSmooth(OpRegistry& registry) {
       .Output("Out", "shape of X")
       .Attr("epsilon", 0.0F, epsilon)
       .InferShape(InferLabelSmooth)
-      .Grad(LabelSmoothGrad)
+      .Grad(GradArgs{})
       .Kernel<LabelSmoothKernel>();
-  registry.Add("label_smooth_grad")
-      .Doc("Gradient of label_smooth.")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .Attr("epsilon", 0.0F, epsilon)
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<LabelSmoothGradKernel>();
+  registry.AddGradient("label_smooth").Kernel<LabelSmoothGradKernel>();
 }
 
 }  // namespace millrace

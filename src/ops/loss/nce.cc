@@ -284,33 +284,11 @@ class NceGradKernel : public BoundKernel<NceGradKernel> {
   int64_t drawn_ = 1;
 };
 
-std::vector<OpDesc> NceGrad(const GradContext& context) {
-  if (!context.Has("Cost") || !(context.Wants("Input") || context.Wants("Weight") || context.Wants("Bias"))) return {};
-  return {context.GradOp({"Input", "Label", "Weight", "Bias", "SampleWeight", "CustomDistProbs", "CustomDistAlias",
-                          "CustomDistAliasProbs"},
-                         {"SampleLogits", "SampleLabels"}, {"Cost"}, {"Input", "Weight", "Bias"})};
-}
-
-OpBuilder AddNceAttrs(OpBuilder op) {
-  const char* ignored = "of a parameter server; changes nothing here";
-  return op.Attr("num_total_classes", int64_t{1}, "rows of Weight")
-      .Attr("num_neg_samples", int64_t{10}, "classes that are drawn for each row")
-      .Attr("sampler", int64_t{0}, "0: uniform; 1: log-uniform, small numbers more often; 2: by CustomDistProbs")
-      .Attr("seed", int64_t{0}, "0: the job's seed and Cost's name")
-      .Fixed("is_sparse", false, "sparse gradients of Weight and Bias")
-      .Fixed("remote_prefetch", false, "rows of Weight from a parameter server")
-      .Attr("custom_neg_classes", std::vector<int64_t>{}, "of Paddle's own tests; changes nothing here")
-      .Attr("trainer_id", int64_t{0}, ignored)
-      .Attr("height_sections", std::vector<int64_t>{}, ignored)
-      .Attr("epmap", std::vector<std::string>{}, ignored)
-      .Attr("table_names", std::vector<std::string>{}, ignored)
-      .Attr("is_test", false, "changes nothing here");
-}
-
 }  // namespace
 
 void RegisterNce(OpRegistry& registry) {
-  AddNceAttrs(registry.Add("nce"))
+  const char* ignored = "of a parameter server; changes nothing here";
+  registry.Add("nce")
       .Apart()
       .Doc(
           "The cost of telling a row's labels from classes that are drawn as noise; the draw depends on seed, worker "
@@ -327,28 +305,27 @@ void RegisterNce(OpRegistry& registry) {
       .Output("Cost", "[rows, 1]")
       .Output("SampleLogits", "[rows, labels + drawn], sigmoids")
       .Output("SampleLabels", "int64 [rows, labels + drawn], the classes")
+      .Attr("num_total_classes", int64_t{1}, "rows of Weight")
+      .Attr("num_neg_samples", int64_t{10}, "classes that are drawn for each row")
+      .Attr("sampler", int64_t{0}, "0: uniform; 1: log-uniform, small numbers more often; 2: by CustomDistProbs")
+      .Attr("seed", int64_t{0}, "0: the job's seed and Cost's name")
+      .Fixed("is_sparse", false, "sparse gradients of Weight and Bias")
+      .Fixed("remote_prefetch", false, "rows of Weight from a parameter server")
+      .Attr("custom_neg_classes", std::vector<int64_t>{}, "of Paddle's own tests; changes nothing here")
+      .Attr("trainer_id", int64_t{0}, ignored)
+      .Attr("height_sections", std::vector<int64_t>{}, ignored)
+      .Attr("epmap", std::vector<std::string>{}, ignored)
+      .Attr("table_names", std::vector<std::string>{}, ignored)
+      .Attr("is_test", false, "changes nothing here")
       .InferShape(InferNce)
-      .Grad(NceGrad)
+      .Grad({.inputs = {"Input", "Label", "Weight", "Bias", "SampleWeight", "CustomDistProbs", "CustomDistAlias",
+                        "CustomDistAliasProbs"},
+             .outputs = {"SampleLogits", "SampleLabels"},
+             .of = {"Cost"},
+             .to = {"Input", "Weight", "Bias"},
+             .unread = {"Label"}})
       .Kernel<NceKernel>();
-  AddNceAttrs(registry.Add("nce_grad"))
-      .Doc("Gradient of nce.")
-      .Input("Input", "of the forward operator")
-      .UnreadInput("Label", "of the forward operator")
-      .Input("Weight", "of the forward operator")
-      .OptionalInput("Bias", "of the forward operator")
-      .OptionalInput("SampleWeight", "of the forward operator")
-      .OptionalInput("CustomDistProbs", "of the forward operator")
-      .OptionalInput("CustomDistAlias", "of the forward operator")
-      .OptionalInput("CustomDistAliasProbs", "of the forward operator")
-      .Input("SampleLogits", "of the forward operator")
-      .Input("SampleLabels", "of the forward operator")
-      .Input("Cost@GRAD", "gradient of Cost")
-      .OptionalOutput("Input@GRAD", "gradient of Input")
-      .OptionalOutput("Weight@GRAD", "gradient of Weight")
-      .OptionalOutput("Bias@GRAD", "gradient of Bias")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<NceGradKernel>();
+  registry.AddGradient("nce").Kernel<NceGradKernel>();
 }
 
 }  // namespace millrace

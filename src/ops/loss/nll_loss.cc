@@ -115,43 +115,23 @@ class NllKernel : public BoundKernel<NllKernel> {
   std::string label_name_;
 };
 
-std::vector<OpDesc> NllGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X", "Label", "Weight"}, {"Total_weight"}, {"Out"}, {"X"})};
-}
-
-void AddNllAttrs(OpBuilder& op) {
-  op.Attr("ignore_index", int64_t{-100}, "rows with this label cost nothing")
-      .Attr("reduction", std::string("mean"), "none, sum, or mean: the sum over the weights");
-}
-
 }  // namespace
 
 void RegisterNllLoss(OpRegistry& registry) {
-  OpBuilder forward = registry.Add("nll_loss");
-  AddNllAttrs(forward);
-  forward.Apart()
+  registry.Add("nll_loss")
+      .Apart()
       .Doc("Out = -X[label] * Weight[label].")
       .Input("X", "logarithms of probabilities, [rows, classes, ...]")
       .Input("Label", "int64 [rows, ...]")
       .OptionalInput("Weight", "[classes]; 1 without it")
       .Output("Out", "shape of Label, or [1]")
       .Output("Total_weight", "the weights of all labels that count, [1]")
+      .Attr("ignore_index", int64_t{-100}, "rows with this label cost nothing")
+      .Attr("reduction", std::string("mean"), "none, sum, or mean: the sum over the weights")
       .InferShape(InferNll)
-      .Grad(NllGrad)
+      .Grad({.inputs = {"X", "Label", "Weight"}, .outputs = {"Total_weight"}, .unread = {"Total_weight"}})
       .Kernel<NllKernel>();
-  OpBuilder backward = registry.Add("nll_loss_grad");
-  AddNllAttrs(backward);
-  backward.Doc("Gradient of nll_loss.")
-      .Input("X", "of the forward operator")
-      .Input("Label", "of the forward operator")
-      .OptionalInput("Weight", "of the forward operator")
-      .UnreadInput("Total_weight", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<NllKernel>();
+  registry.AddGradient("nll_loss").Kernel<NllKernel>();
 }
 
 }  // namespace millrace

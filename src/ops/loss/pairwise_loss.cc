@@ -237,11 +237,11 @@ class PairwiseLossKernel : public OpKernel {
   std::string label_name_;
 };
 
+/// What the gradient operator reads of the loss.
 template <class F>
-std::vector<OpDesc> PairwiseLossGrad(const GradContext& context) {
-  if (!context.Has(F::kOut) || !context.Wants(F::kX)) return {};
-  if constexpr (kTakesWeight<F>) return {context.GradOp({F::kX, F::kLabel, F::kWeight}, {}, {F::kOut}, {F::kX})};
-  return {context.GradOp({F::kX, F::kLabel}, {}, {F::kOut}, {F::kX})};
+std::vector<std::string> PairwiseInputs() {
+  if constexpr (kTakesWeight<F>) return {F::kX, F::kLabel, F::kWeight};
+  return {F::kX, F::kLabel};
 }
 
 /// What an operator has beside prediction and label; called for the operator and for its gradient.
@@ -256,18 +256,9 @@ void RegisterPairwise(OpRegistry& registry, const std::string& type, const std::
       .Input(F::kLabel, "of the same shape, float")
       .Output(F::kOut, "the same shape")
       .InferShape(InferPairwiseLoss<F>)
-      .Grad(PairwiseLossGrad<F>)
+      .Grad({.inputs = PairwiseInputs<F>(), .of = {F::kOut}, .to = {F::kX}})
       .template Kernel<PairwiseLossKernel<F>>();
-  OpBuilder backward = registry.Add(type + "_grad");
-  add_more(backward);
-  backward.Doc("Gradient of " + type + ".")
-      .Input(F::kX, "of the forward operator")
-      .Input(F::kLabel, "of the forward operator")
-      .Input(GradName(F::kOut), "gradient of " + std::string(F::kOut))
-      .Output(GradName(F::kX), "gradient of " + std::string(F::kX))
-      .InferShape(InferGradients)
-      .Gradient()
-      .template Kernel<PairwiseLossKernel<F>>();
+  registry.AddGradient(type).template Kernel<PairwiseLossKernel<F>>();
 }
 
 }  // namespace

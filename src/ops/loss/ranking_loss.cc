@@ -72,11 +72,6 @@ class BprKernel : public BoundKernel<BprKernel> {
   std::string name_;
 };
 
-std::vector<OpDesc> BprGrad(const GradContext& context) {
-  if (!context.Has("Y") || !context.Wants("X")) return {};
-  return {context.GradOp({"X", "Label"}, {}, {"Y"}, {"X"})};
-}
-
 Status InferRank(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta left, context.Input("Left"));
   for (const char* name : {"Label", "Left", "Right"}) {
@@ -141,11 +136,6 @@ class RankKernel : public BoundKernel<RankKernel> {
   Tensor* right_grad_ = nullptr;
 };
 
-std::vector<OpDesc> RankGrad(const GradContext& context) {
-  if (!context.Has("Out") || !(context.Wants("Left") || context.Wants("Right"))) return {};
-  return {context.GradOp({"Label", "Left", "Right"}, {}, {"Out"}, {"Left", "Right"})};
-}
-
 }  // namespace
 
 void RegisterRankingLoss(OpRegistry& registry) {
@@ -155,17 +145,9 @@ void RegisterRankingLoss(OpRegistry& registry) {
       .Input("Label", "int64 [rows, 1]")
       .Output("Y", "[rows, 1]")
       .InferShape(InferBpr)
-      .Grad(BprGrad)
+      .Grad({.inputs = {"X", "Label"}, .of = {"Y"}})
       .Kernel<BprKernel>();
-  registry.Add("bpr_loss_grad")
-      .Doc("Gradient of bpr_loss.")
-      .Input("X", "of the forward operator")
-      .Input("Label", "of the forward operator")
-      .Input("Y@GRAD", "gradient of Y")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<BprKernel>();
+  registry.AddGradient("bpr_loss").Kernel<BprKernel>();
   registry.Add("rank_loss")
       .Doc("log(1 + exp(Left - Right)) - Label * (Left - Right).")
       .Input("Label", "1 where Left should be above Right, else 0")
@@ -173,19 +155,9 @@ void RegisterRankingLoss(OpRegistry& registry) {
       .Input("Right", "scores of the same shape")
       .Output("Out", "of the same shape")
       .InferShape(InferRank)
-      .Grad(RankGrad)
+      .Grad({.inputs = {"Label", "Left", "Right"}, .to = {"Left", "Right"}})
       .Kernel<RankKernel>();
-  registry.Add("rank_loss_grad")
-      .Doc("Gradient of rank_loss.")
-      .Input("Label", "of the forward operator")
-      .Input("Left", "of the forward operator")
-      .Input("Right", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .OptionalOutput("Left@GRAD", "gradient of Left")
-      .OptionalOutput("Right@GRAD", "gradient of Right")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<RankKernel>();
+  registry.AddGradient("rank_loss").Kernel<RankKernel>();
 }
 
 }  // namespace millrace

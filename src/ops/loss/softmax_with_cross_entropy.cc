@@ -217,40 +217,24 @@ class LossGradKernel : public BoundKernel<LossGradKernel> {
   LineRow grad_row_{AxisLines{}};
 };
 
-std::vector<OpDesc> SoftmaxLossGrad(const GradContext& context) {
-  if (!context.Has("Loss") || !context.Wants("Logits")) return {};
-  return {context.GradOp({"Label"}, {"Softmax"}, {"Loss"}, {"Logits"})};
-}
-
-OpBuilder AddSoftmaxLossAttrs(OpBuilder op) {
-  return op.Attr("soft_label", false, "Label holds probabilities of the shape of Logits")
-      .Attr("ignore_index", int64_t{-100}, "rows with this label cost nothing")
-      .Attr("numeric_stable_mode", true, "always so")
-      .Attr("use_softmax", true, "false: Logits holds probabilities already, and Softmax is a copy of them")
-      .Attr("axis", int64_t{-1}, "the axis of the classes");
-}
-
 }  // namespace
 
 void RegisterSoftmaxWithCrossEntropy(OpRegistry& registry) {
-  AddSoftmaxLossAttrs(registry.Add("softmax_with_cross_entropy"))
+  registry.Add("softmax_with_cross_entropy")
       .Doc("Softmax along an axis, and -log of the label's.")
       .Input("Logits", "[..., classes]")
       .Input("Label", "int64 [..., 1], one for each line along the axis, or soft")
       .Output("Softmax", "shape of Logits")
       .Output("Loss", "[..., 1], the axis of size 1")
+      .Attr("soft_label", false, "Label holds probabilities of the shape of Logits")
+      .Attr("ignore_index", int64_t{-100}, "rows with this label cost nothing")
+      .Attr("numeric_stable_mode", true, "always so")
+      .Attr("use_softmax", true, "false: Logits holds probabilities already, and Softmax is a copy of them")
+      .Attr("axis", int64_t{-1}, "the axis of the classes")
       .InferShape(InferSoftmaxLoss)
-      .Grad(SoftmaxLossGrad)
+      .Grad({.inputs = {"Label"}, .outputs = {"Softmax"}, .of = {"Loss"}, .to = {"Logits"}})
       .Kernel<LossKernel>();
-  AddSoftmaxLossAttrs(registry.Add("softmax_with_cross_entropy_grad"))
-      .Doc("Gradient of softmax_with_cross_entropy.")
-      .Input("Label", "of the forward operator")
-      .Input("Softmax", "of the forward operator")
-      .Input("Loss@GRAD", "gradient of Loss")
-      .Output("Logits@GRAD", "gradient of Logits")
-      .InferShape(InferLossGrad)
-      .Gradient()
-      .Kernel<LossGradKernel>();
+  registry.AddGradient("softmax_with_cross_entropy").InferShape(InferLossGrad).Kernel<LossGradKernel>();
 }
 
 }  // namespace millrace

@@ -111,11 +111,6 @@ class ClipRowsKernel : public BoundKernel<ClipRowsKernel> {
   RowMerger merger_;
 };
 
-std::vector<OpDesc> ClipGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X", "Min", "Max"}, {}, {"Out"}, {"X"})};
-}
-
 /// Picks the kernel by what X holds.
 struct ClipFactory {
   static Result<std::unique_ptr<OpKernel>> Create(KernelContext& context) {
@@ -136,14 +131,9 @@ void RegisterClip(OpRegistry& registry) {
       .OptionalInput("Min", "[1], instead of min")
       .OptionalInput("Max", "[1], instead of max")
       .InferShape(InferClip)
-      .Grad(ClipGrad)
+      .Grad({.inputs = {"X", "Min", "Max"}})
       .Kernel<ClipFactory>();
-  AddGradFromX(registry, "clip")
-      .Attr("min", 0.0F, "lower bound")
-      .Attr("max", 0.0F, "upper bound")
-      .OptionalInput("Min", "of the forward operator")
-      .OptionalInput("Max", "of the forward operator")
-      .Kernel<ClipKernel>();
+  registry.AddGradient("clip").Kernel<ClipKernel>();
 }
 
 }  // namespace millrace

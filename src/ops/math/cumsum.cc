@@ -56,33 +56,21 @@ Status InferCumsum(InferShapeContext& context) {
   return Status::Ok();
 }
 
-void AddCumsumAttrs(OpBuilder& op) {
-  op.Attr("axis", int64_t{-1}, "negative: from the end")
-      .Attr("exclusive", false, "a value is not in its own sum")
-      .Attr("reverse", false, "from the end to the front")
-      .Fixed("flatten", false, "sums over all values");
-}
-
 }  // namespace
 
 void RegisterCumsum(OpRegistry& registry) {
-  OpBuilder forward = registry.Add("cumsum");
-  AddCumsumAttrs(forward);
-  forward.Doc("Running sums along an axis.")
+  registry.Add("cumsum")
+      .Doc("Running sums along an axis.")
       .Input("X", "float32, int64 or int32; any shape")
       .Output("Out", "shape of X")
+      .Attr("axis", int64_t{-1}, "negative: from the end")
+      .Attr("exclusive", false, "a value is not in its own sum")
+      .Attr("reverse", false, "from the end to the front")
+      .Fixed("flatten", false, "sums over all values")
       .InferShape(InferCumsum)
-      .Grad(GradFromX)
+      .Grad({.inputs = {"X"}, .optional = {"X"}})
       .Kernel<CumsumKernel>();
-  OpBuilder backward = registry.Add("cumsum_grad");
-  AddCumsumAttrs(backward);
-  backward.Doc("Gradient of cumsum.")
-      .OptionalInput("X", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<CumsumKernel>();
+  registry.AddGradient("cumsum").Kernel<CumsumKernel>();
 }
 
 }  // namespace millrace

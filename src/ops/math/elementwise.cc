@@ -335,33 +335,21 @@ constexpr const char* kElementwiseAxis =
     "axis of the larger one at which the smaller one's axes begin; -1: they end together";
 
 template <class Kernel>
-void RegisterForward(OpRegistry& registry, const std::string& type, const std::string& doc, GradFn grad) {
-  registry.Add(type)
+OpBuilder RegisterForward(OpRegistry& registry, const std::string& type, const std::string& doc) {
+  return registry.Add(type)
       .Doc(doc + " The smaller one is repeated.")
       .Input("X", "any shape")
       .Input("Y", "shape of X, or of some of its axes")
       .Output("Out", "the larger shape")
       .Attr("axis", int64_t{-1}, kElementwiseAxis)
       .InferShape(InferElementwise)
-      .Grad(grad)
       .Kernel<Kernel>();
 }
 
 template <class F, class Kernel = ElementwiseKernel<F>>
 void RegisterElementwiseOp(OpRegistry& registry, const std::string& type, const std::string& doc) {
-  RegisterForward<Kernel>(registry, type, doc, GradsFromXAndY);
-  registry.Add(type + "_grad")
-      .Doc("Gradient of " + type + ".")
-      .Input("X", "of the forward operator")
-      .Input("Y", "of the forward operator")
-      .UnreadInput("Out", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .OptionalOutput("X@GRAD", "gradient of X")
-      .OptionalOutput("Y@GRAD", "gradient of Y")
-      .Attr("axis", int64_t{-1}, kElementwiseAxis)
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<ElementwiseGradKernel<F>>();
+  RegisterForward<Kernel>(registry, type, doc).Grad({.inputs = {"X", "Y"}, .to = {"X", "Y"}});
+  registry.AddGradient(type).UnreadInput("Out", "of the forward operator").Kernel<ElementwiseGradKernel<F>>();
 }
 
 }  // namespace
@@ -375,9 +363,9 @@ void RegisterElementwise(OpRegistry& registry) {
   RegisterElementwiseOp<Min>(registry, "elementwise_min", "Out = the smaller of X and Y.");
   RegisterElementwiseOp<Pow>(registry, "elementwise_pow", "Out = X to the power of Y.");
   RegisterForward<ElementwiseKernel<Mod>>(registry, "elementwise_mod",
-                                          "Out = the rest of X / Y. A whole Y that is 0 is an error.", nullptr);
+                                          "Out = the rest of X / Y. A whole Y that is 0 is an error.");
   RegisterForward<ElementwiseKernel<FloorDiv>>(registry, "elementwise_floordiv",
-                                               "Out = X / Y, rounded down. A whole Y that is 0 is an error.", nullptr);
+                                               "Out = X / Y, rounded down. A whole Y that is 0 is an error.");
 }
 
 }  // namespace millrace

@@ -54,9 +54,9 @@ void RegisterLeakyRelu(OpRegistry& registry) {
       .Output("Out", "shape of X")
       .Attr("alpha", 0.02F, "slope below 0")
       .InferShape(InferLeakyRelu)
-      .Grad(GradFromX)
+      .Grad({.inputs = {"X"}})
       .Kernel<LeakyReluKernel>();
-  AddGradFromX(registry, "leaky_relu").Attr("alpha", 0.02F, "slope below 0").Kernel<LeakyReluKernel>();
+  registry.AddGradient("leaky_relu").Kernel<LeakyReluKernel>();
 }
 
 }  // namespace millrace

@@ -16,9 +16,4 @@ Status InferNumberMap(InferShapeContext& context) {
   return Status::Ok();
 }
 
-std::vector<OpDesc> GradFromOutGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({}, {}, {"Out"}, {"X"})};
-}
-
 }  // namespace millrace

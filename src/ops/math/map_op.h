@@ -40,7 +40,7 @@ class MapKernel : public OpKernel {
   }
   Status Run(const RunContext&) override {
     if constexpr (kTakesWholeNumbers<F>) {
-      WithNumber(x_.tensor().dtype(), [this](auto sample) { Map<decltype(sample)>(); });
+      WithNumber(x_.tensor().dtype(), [this](auto sample) { this->template Map<decltype(sample)>(); });
     } else {
       Map<float>();
     }
@@ -96,36 +96,25 @@ Status InferMap(InferShapeContext& context);
 /// Out is described like X, which may hold whole numbers.
 Status InferNumberMap(InferShapeContext& context);
 
-/// The gradient reads Out@GRAD alone.
-std::vector<OpDesc> GradFromOutGrad(const GradContext& context);
-
-/// Registers TYPE and TYPE_grad. `attrs` adds the attributes of both; may be null.
+/// Registers TYPE and TYPE_grad. `attrs` adds their attributes; may be null.
 template <class F, MapReads R>
 void RegisterMap(OpRegistry& registry, const std::string& type, const std::string& doc,
                  void (*attrs)(OpBuilder&) = nullptr) {
+  GradArgs reads;
+  if (R == MapReads::kX) reads.inputs = {"X"};
+  if (R == MapReads::kOut) reads.outputs = {"Out"};
   OpBuilder forward = registry.Add(type);
   forward.Doc(doc)
       .Input("X", kTakesWholeNumbers<F> ? "float32, int64 or int32; any shape" : "any shape")
       .Output("Out", "shape of X")
       .InferShape(kTakesWholeNumbers<F> ? InferNumberMap : InferMap)
-      .Grad(R == MapReads::kX     ? GradFromX
-            : R == MapReads::kOut ? GradFromOut
-                                  : GradFromOutGrad)
+      .Grad(reads)
       .template Kernel<MapKernel<F>>();
-  OpBuilder backward = registry.Add(type + "_grad");
-  const std::string of = "of the forward operator";
+  if (attrs != nullptr) attrs(forward);
+  OpBuilder backward = registry.AddGradient(type).template Kernel<MapGradKernel<F, R>>();
   // Paddle binds both where a variant of its kernel reads the other one.
-  R == MapReads::kX ? backward.Input("X", of) : backward.UnreadInput("X", of);
-  R == MapReads::kOut ? backward.Input("Out", of) : backward.UnreadInput("Out", of);
-  backward.Doc("Gradient of " + type + ".")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .template Kernel<MapGradKernel<F, R>>();
-  if (attrs == nullptr) return;
-  attrs(forward);
-  attrs(backward);
+  if (R != MapReads::kX) backward.UnreadInput("X", "of the forward operator");
+  if (R != MapReads::kOut) backward.UnreadInput("Out", "of the forward operator");
 }
 
 }  // namespace millrace

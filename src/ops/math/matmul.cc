@@ -251,10 +251,9 @@ void RegisterProduct(OpRegistry& registry, const std::string& type) {
       .Input("Y", "[..., k, n], or [k]")
       .Output("Out", "[..., m, n]")
       .InferShape(InferMatmul)
-      .Grad(GradsFromXAndY)
+      .Grad({.inputs = {"X", "Y"}, .to = {"X", "Y"}})
       .Kernel<MatmulKernel>();
-  OpBuilder backward = AddGradsFromXAndY(registry, type).Kernel<MatmulGradKernel>();
-  AddMatmulFlags(backward, type);
+  registry.AddGradient(type).Kernel<MatmulGradKernel>();
 }
 
 }  // namespace

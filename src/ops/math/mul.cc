@@ -134,12 +134,9 @@ void RegisterMul(OpRegistry& registry) {
       .Attr("x_num_col_dims", int64_t{1}, "axes of X that are rows")
       .Attr("y_num_col_dims", int64_t{1}, "axes of Y that are rows")
       .InferShape(InferMul)
-      .Grad(GradsFromXAndY)
+      .Grad({.inputs = {"X", "Y"}, .to = {"X", "Y"}})
       .Kernel<MulKernel>();
-  AddGradsFromXAndY(registry, "mul")
-      .Attr("x_num_col_dims", int64_t{1}, "axes of X that are rows")
-      .Attr("y_num_col_dims", int64_t{1}, "axes of Y that are rows")
-      .Kernel<MulGradKernel>();
+  registry.AddGradient("mul").Kernel<MulGradKernel>();
 }
 
 }  // namespace millrace

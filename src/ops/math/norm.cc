@@ -93,11 +93,6 @@ class NormGradKernel : public BoundKernel<NormGradKernel> {
   int64_t axis_ = -1;
 };
 
-std::vector<OpDesc> NormGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X"}, {"Norm"}, {"Out"}, {"X"})};
-}
-
 /// What a norm is taken along: an axis, or all values.
 class NormAxis {
  public:
@@ -206,14 +201,6 @@ class PNormGradKernel : public BoundKernel<PNormGradKernel> {
   float order_ = 2;
 };
 
-void AddPNormAttrs(OpBuilder& op) {
-  op.Attr("porder", 2.0F, "power of the values that are added up")
-      .Attr("axis", int64_t{-1}, "negative: from the end")
-      .Attr("epsilon", 1e-12F, "as Paddle writes it; changes nothing here")
-      .Attr("keepdim", false, "the axis stays, of size 1")
-      .Attr("asvector", false, "over all values, whatever axis says");
-}
-
 }  // namespace
 
 void RegisterNorm(OpRegistry& registry) {
@@ -226,28 +213,22 @@ void RegisterNorm(OpRegistry& registry) {
       .Attr("epsilon", 1e-10F, "added to the sum of squares")
       .Attr("is_test", false, "as Paddle writes it; changes nothing here")
       .InferShape(InferNorm)
-      .Grad(NormGrad)
+      .Grad({.inputs = {"X"}, .outputs = {"Norm"}})
       .Kernel<NormKernel>();
-  registry.Add("norm_grad")
-      .Doc("Gradient of norm.")
-      .Input("X", "of the forward operator")
-      .Input("Norm", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .Attr("axis", int64_t{-1}, "negative: from the end")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<NormGradKernel>();
-  OpBuilder forward = registry.Add("p_norm");
-  AddPNormAttrs(forward);
-  forward.Doc("The root of the sum of powers of |X| along an axis, or of all values.")
+  registry.AddGradient("norm").Kernel<NormGradKernel>();
+  registry.Add("p_norm")
+      .Doc("The root of the sum of powers of |X| along an axis, or of all values.")
       .Input("X", "any shape")
       .Output("Out", "without the axis")
+      .Attr("porder", 2.0F, "power of the values that are added up")
+      .Attr("axis", int64_t{-1}, "negative: from the end")
+      .Attr("epsilon", 1e-12F, "as Paddle writes it; changes nothing here")
+      .Attr("keepdim", false, "the axis stays, of size 1")
+      .Attr("asvector", false, "over all values, whatever axis says")
       .InferShape(InferPNorm)
-      .Grad(GradFromXAndOut)
+      .Grad({.inputs = {"X"}, .outputs = {"Out"}})
       .Kernel<PNormKernel>();
-  OpBuilder backward = AddGradFromXAndOut(registry, "p_norm").Kernel<PNormGradKernel>();
-  AddPNormAttrs(backward);
+  registry.AddGradient("p_norm").Kernel<PNormGradKernel>();
 }
 
 }  // namespace millrace

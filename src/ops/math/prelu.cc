@@ -110,39 +110,20 @@ class PreluKernel : public BoundKernel<PreluKernel> {
   Tensor* alpha_grad_ = nullptr;
 };
 
-std::vector<OpDesc> PreluGrad(const GradContext& context) {
-  if (!context.Has("Out") || !(context.Wants("X") || context.Wants("Alpha"))) return {};
-  return {context.GradOp({"X", "Alpha"}, {}, {"Out"}, {"X", "Alpha"})};
-}
-
-void AddPreluAttrs(OpBuilder& op) {
-  op.Attr("mode", std::string("all"), "all: one slope; channel: one for each of axis 1; element: one for each value")
-      .Attr("data_format", std::string("NCHW"), "NHWC: the channels are the last axis");
-}
-
 }  // namespace
 
 void RegisterPrelu(OpRegistry& registry) {
-  OpBuilder forward = registry.Add("prelu");
-  AddPreluAttrs(forward);
-  forward.Doc("Out = X, times a slope that is learned where it is negative.")
+  registry.Add("prelu")
+      .Doc("Out = X, times a slope that is learned where it is negative.")
       .Input("X", "any shape")
       .Input("Alpha", "the slopes")
       .Output("Out", "shape of X")
+      .Attr("mode", std::string("all"), "all: one slope; channel: one for each of axis 1; element: one for each value")
+      .Attr("data_format", std::string("NCHW"), "NHWC: the channels are the last axis")
       .InferShape(InferPrelu)
-      .Grad(PreluGrad)
+      .Grad({.inputs = {"X", "Alpha"}, .to = {"X", "Alpha"}})
       .Kernel<PreluKernel>();
-  OpBuilder backward = registry.Add("prelu_grad");
-  AddPreluAttrs(backward);
-  backward.Doc("Gradient of prelu.")
-      .Input("X", "of the forward operator")
-      .Input("Alpha", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .OptionalOutput("X@GRAD", "gradient of X")
-      .OptionalOutput("Alpha@GRAD", "gradient of Alpha")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<PreluKernel>();
+  registry.AddGradient("prelu").Kernel<PreluKernel>();
 }
 
 }  // namespace millrace

@@ -176,18 +176,14 @@ class ReduceGradKernel : public BoundKernel<ReduceGradKernel> {
 
 void RegisterSumOf(OpRegistry& registry, const std::string& type, const std::string& doc, bool axes) {
   OpBuilder forward = registry.Add(type);
-  OpBuilder(forward)
-      .Doc(doc)
+  forward.Doc(doc)
       .Input("X", "any shape")
       .Output("Out", "without the reduced axes; [1] when none is left")
       .InferShape(InferReduce)
-      .Grad(GradFromX)
+      .Grad({.inputs = {"X"}})
       .Kernel<ReduceKernel>();
-  OpBuilder backward = AddGradFromX(registry, type);
-  backward.Kernel<ReduceGradKernel>();
-  if (!axes) return;
-  AddReductionAttrs(forward);
-  AddReductionAttrs(backward);
+  if (axes) AddReductionAttrs(forward);
+  registry.AddGradient(type).Kernel<ReduceGradKernel>();
 }
 
 }  // namespace

@@ -90,10 +90,9 @@ void RegisterCurved(OpRegistry& registry, const std::string& type, const std::st
       .Input("X", "any shape")
       .Output("Out", "without the reduced axes; [1] when none is left")
       .InferShape(InferCurved)
-      .Grad(GradFromXAndOut)
+      .Grad({.inputs = {"X"}, .outputs = {"Out"}})
       .template Kernel<CurvedKernel<F>>();
-  OpBuilder backward = AddGradFromXAndOut(registry, type).template Kernel<SlopeGradKernel<F>>();
-  attrs(backward);
+  registry.AddGradient(type).template Kernel<SlopeGradKernel<F>>();
 }
 
 }  // namespace

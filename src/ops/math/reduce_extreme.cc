@@ -131,10 +131,9 @@ void RegisterOne(OpRegistry& registry, const std::string& type, const std::strin
       .Input("X", "any shape, whole numbers too")
       .Output("Out", "of X's type, without the reduced axes; [1] when none is left")
       .InferShape(InferNumber)
-      .Grad(GradFromXAndOut)
+      .Grad({.inputs = {"X"}, .outputs = {"Out"}})
       .template Kernel<ExtremeKernel<F>>();
-  OpBuilder backward = AddGradFromXAndOut(registry, type).template Kernel<SlopeGradKernel<F>>();
-  AddReductionAttrs(backward);
+  registry.AddGradient(type).template Kernel<SlopeGradKernel<F>>();
 }
 
 void RegisterBool(OpRegistry& registry, const std::string& type, const std::string& doc) {

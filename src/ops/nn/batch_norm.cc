@@ -241,27 +241,11 @@ class BatchNormGradKernel : public BoundKernel<BatchNormGradKernel> {
   bool global_ = false;
 };
 
-std::vector<OpDesc> BatchNormGrad(const GradContext& context) {
-  if (!context.Has("Y") || !(context.Wants("X") || context.Wants("Scale") || context.Wants("Bias"))) return {};
-  return {context.GradOp({"X", "Scale", "Bias"}, {"SavedMean", "SavedVariance"}, {"Y"}, {"X", "Scale", "Bias"})};
-}
-
-void AddBatchNormAttrs(OpBuilder& op) {
-  op.Attr("momentum", 0.9F, "share of the running mean and variance that stays")
-      .Attr("epsilon", 1e-5F, "keeps the quotient finite")
-      .Attr("data_layout", std::string("NCHW"), "NCHW: channels are axis 1; NHWC: the last")
-      .Attr("is_test", false, "normalizes by the running mean and variance, and keeps them")
-      .Attr("use_global_stats", false, "the same")
-      .Attr("trainable_statistics", false, "with is_test, the batch's statistics are used nevertheless")
-      .Fixed("fuse_with_relu", false, "a relu after it");
-}
-
 }  // namespace
 
 void RegisterBatchNorm(OpRegistry& registry) {
-  OpBuilder forward = registry.Add("batch_norm");
-  AddBatchNormAttrs(forward);
-  forward.Doc("Each channel less its mean, over its standard deviation, times Scale, plus Bias.")
+  registry.Add("batch_norm")
+      .Doc("Each channel less its mean, over its standard deviation, times Scale, plus Bias.")
       .Input("X", "[rows, channels, ...]")
       .OptionalInput("Scale", "[channels]; 1 without it")
       .OptionalInput("Bias", "[channels]; 0 without it")
@@ -274,24 +258,20 @@ void RegisterBatchNorm(OpRegistry& registry) {
       .OptionalOutput("SavedMean", "[channels], for the gradient")
       .OptionalOutput("SavedVariance", "[channels], 1 / standard deviation, for the gradient")
       .OptionalOutput("ReserveSpace", "nothing")
+      .Attr("momentum", 0.9F, "share of the running mean and variance that stays")
+      .Attr("epsilon", 1e-5F, "keeps the quotient finite")
+      .Attr("data_layout", std::string("NCHW"), "NCHW: channels are axis 1; NHWC: the last")
+      .Attr("is_test", false, "normalizes by the running mean and variance, and keeps them")
+      .Attr("use_global_stats", false, "the same")
+      .Attr("trainable_statistics", false, "with is_test, the batch's statistics are used nevertheless")
+      .Fixed("fuse_with_relu", false, "a relu after it")
       .InferShape(InferBatchNorm)
-      .Grad(BatchNormGrad)
+      .Grad({.inputs = {"X", "Scale", "Bias"},
+             .outputs = {"SavedMean", "SavedVariance"},
+             .of = {"Y"},
+             .to = {"X", "Scale", "Bias"}})
       .Kernel<BatchNormKernel>();
-  OpBuilder backward = registry.Add("batch_norm_grad");
-  AddBatchNormAttrs(backward);
-  backward.Doc("Gradient of batch_norm.")
-      .Input("X", "of the forward operator")
-      .OptionalInput("Scale", "of the forward operator")
-      .OptionalInput("Bias", "of the forward operator")
-      .Input("SavedMean", "of the forward operator")
-      .Input("SavedVariance", "of the forward operator")
-      .Input("Y@GRAD", "gradient of Y")
-      .OptionalOutput("X@GRAD", "gradient of X")
-      .OptionalOutput("Scale@GRAD", "gradient of Scale")
-      .OptionalOutput("Bias@GRAD", "gradient of Bias")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<BatchNormGradKernel>();
+  OpBuilder backward = registry.AddGradient("batch_norm").Kernel<BatchNormGradKernel>();
   for (const char* name : {"Mean", "Variance", "MeanOut", "VarianceOut", "ReserveSpace"}) {
     backward.UnreadInput(name, "of the forward operator");
   }

@@ -251,11 +251,6 @@ class ConvGradKernel : public BoundKernel<ConvGradKernel> {
   std::unique_ptr<Gemm> for_filter_;
 };
 
-std::vector<OpDesc> ConvGrad(const GradContext& context) {
-  if (!context.Has("Output") || !(context.Wants("Input") || context.Wants("Filter"))) return {};
-  return {context.GradOp({"Input", "Filter"}, {}, {"Output"}, {"Input", "Filter"})};
-}
-
 void RegisterConv(OpRegistry& registry, const std::string& type, const std::string& doc) {
   OpBuilder forward = registry.Add(type);
   AddConvAttrs(forward);
@@ -265,19 +260,9 @@ void RegisterConv(OpRegistry& registry, const std::string& type, const std::stri
       .Input("Filter", "[outputs, channels / groups, height, width]")
       .Output("Output", "[images, outputs, height, width]")
       .InferShape(InferConv)
-      .Grad(ConvGrad)
+      .Grad({.inputs = {"Input", "Filter"}, .of = {"Output"}, .to = {"Input", "Filter"}})
       .Kernel<ConvKernel>();
-  OpBuilder backward = registry.Add(type + "_grad");
-  AddConvAttrs(backward);
-  backward.Doc("Gradient of " + type + ".")
-      .Input("Input", "of the forward operator")
-      .Input("Filter", "of the forward operator")
-      .Input("Output@GRAD", "gradient of Output")
-      .OptionalOutput("Input@GRAD", "gradient of Input")
-      .OptionalOutput("Filter@GRAD", "gradient of Filter")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<ConvGradKernel>();
+  registry.AddGradient(type).Kernel<ConvGradKernel>();
 }
 
 }  // namespace

@@ -162,28 +162,11 @@ class DataNormGradKernel : public BoundKernel<DataNormGradKernel> {
   std::optional<Shows> shows_;
 };
 
-std::vector<OpDesc> DataNormGrad(const GradContext& context) {
-  const std::vector<std::string> inputs = {"X", "BatchSize", "BatchSum", "BatchSquareSum"};
-  const bool wants = std::any_of(inputs.begin(), inputs.end(), [&](const auto& name) { return context.Wants(name); });
-  if (!context.Has("Y") || !wants) return {};
-  return {context.GradOp(inputs, {"Means", "Scales"}, {"Y"}, inputs)};
-}
-
-void AddDataNormAttrs(OpBuilder& op) {
-  op.Attr("epsilon", 1e-4F, "added to the squares for each row of a batch")
-      .Attr("data_layout", std::string("NCHW"), "as Paddle writes it; changes nothing for a matrix")
-      .Attr("summary_decay_rate", 0.9999999F, "of Paddle's update on GPUs; changes nothing here")
-      .Attr("slot_dim", int64_t{-1}, "width of a slot, whose first column counts shows; -1: no slots")
-      .Fixed("sync_stats", false, "sums over several GPUs")
-      .Fixed("enable_scale_and_shift", false, "Y times scale_w, plus bias");
-}
-
 }  // namespace
 
 void RegisterDataNorm(OpRegistry& registry) {
-  OpBuilder forward = registry.Add("data_norm");
-  AddDataNormAttrs(forward);
-  forward.Doc("Each column less its mean, over its spread, by sums over all that was trained on.")
+  registry.Add("data_norm")
+      .Doc("Each column less its mean, over its spread, by sums over all that was trained on.")
       .Input("X", "[rows, width]")
       .Input("BatchSize", "[width], how much was added up")
       .Input("BatchSum", "[width], the sum of it")
@@ -191,28 +174,25 @@ void RegisterDataNorm(OpRegistry& registry) {
       .Output("Y", "shape of X")
       .Output("Means", "[width]")
       .Output("Scales", "[width]")
+      .Attr("epsilon", 1e-4F, "added to the squares for each row of a batch")
+      .Attr("data_layout", std::string("NCHW"), "as Paddle writes it; changes nothing for a matrix")
+      .Attr("summary_decay_rate", 0.9999999F, "of Paddle's update on GPUs; changes nothing here")
+      .Attr("slot_dim", int64_t{-1}, "width of a slot, whose first column counts shows; -1: no slots")
+      .Fixed("sync_stats", false, "sums over several GPUs")
+      .Fixed("enable_scale_and_shift", false, "Y times scale_w, plus bias")
       .InferShape(InferDataNorm)
-      .Grad(DataNormGrad)
+      .Grad({.inputs = {"X", "BatchSize", "BatchSum", "BatchSquareSum"},
+             .outputs = {"Means", "Scales"},
+             .of = {"Y"},
+             .to = {"X", "BatchSize", "BatchSum", "BatchSquareSum"},
+             .unread = {"BatchSize", "BatchSum", "BatchSquareSum"}})
       .Kernel<DataNormKernel>();
-  OpBuilder backward = registry.Add("data_norm_grad");
-  AddDataNormAttrs(backward);
-  backward.Doc("Gradient of data_norm, and what the batch adds to the sums.")
-      .Input("X", "of the forward operator")
-      .UnreadInput("BatchSize", "of the forward operator")
-      .UnreadInput("BatchSum", "of the forward operator")
-      .UnreadInput("BatchSquareSum", "of the forward operator")
-      .Input("Means", "of the forward operator")
-      .Input("Scales", "of the forward operator")
-      .Input("Y@GRAD", "gradient of Y")
-      .OptionalOutput("X@GRAD", "gradient of X")
-      .OptionalOutput("BatchSize@GRAD", "rows of the batch")
-      .OptionalOutput("BatchSum@GRAD", "sums of the batch")
-      .OptionalOutput("BatchSquareSum@GRAD", "its squared distances, and epsilon for each row")
+  registry.AddGradient("data_norm")
+      .Doc("Gradient of data_norm, and what the batch adds to the sums.")
       .OptionalOutput("BatchSize", "as Paddle binds it; not written")
       .OptionalOutput("BatchSum", "as Paddle binds it; not written")
       .OptionalOutput("BatchSquareSum", "as Paddle binds it; not written")
       .InferShape(KeepOutputs)
-      .Gradient()
       .Kernel<DataNormGradKernel>();
 }
 

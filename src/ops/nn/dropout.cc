@@ -112,40 +112,25 @@ class DropoutGradKernel : public BoundKernel<DropoutGradKernel> {
   DropoutRule rule_;
 };
 
-std::vector<OpDesc> DropoutGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({}, {"Mask"}, {"Out"}, {"X"})};
-}
-
-OpBuilder AddDropoutAttrs(OpBuilder op) {
-  return op.Attr("dropout_prob", 0.5F, "share of the values that become 0")
-      .Attr("dropout_implementation", std::string("downgrade_in_infer"),
-            "upscale_in_train: what stays is divided by 1 - prob; downgrade_in_infer: tests multiply by it instead")
-      .Attr("is_test", false, "nothing is dropped")
-      .Attr("seed", int64_t{0}, "0: the job's seed and Out's name")
-      .Attr("fix_seed", false, "as Paddle writes it; changes nothing here");
-}
-
 }  // namespace
 
 void RegisterDropout(OpRegistry& registry) {
-  AddDropoutAttrs(registry.Add("dropout"))
+  registry.Add("dropout")
       .Doc("Sets a random share of the values to 0; the choice depends on seed, worker and batch alone.")
       .Input("X", "any shape")
       .OptionalInput("Seed", "[1], instead of seed")
       .Output("Out", "shape of X")
       .OptionalOutput("Mask", "1 where a value stays")
+      .Attr("dropout_prob", 0.5F, "share of the values that become 0")
+      .Attr("dropout_implementation", std::string("downgrade_in_infer"),
+            "upscale_in_train: what stays is divided by 1 - prob; downgrade_in_infer: tests multiply by it instead")
+      .Attr("is_test", false, "nothing is dropped")
+      .Attr("seed", int64_t{0}, "0: the job's seed and Out's name")
+      .Attr("fix_seed", false, "as Paddle writes it; changes nothing here")
       .InferShape(InferDropout)
-      .Grad(DropoutGrad)
+      .Grad({.outputs = {"Mask"}})
       .Kernel<DropoutKernel>();
-  AddDropoutAttrs(registry.Add("dropout_grad"))
-      .Doc("Gradient of dropout.")
-      .Input("Mask", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<DropoutGradKernel>();
+  registry.AddGradient("dropout").Kernel<DropoutGradKernel>();
 }
 
 }  // namespace millrace

@@ -197,43 +197,22 @@ Status InferFcGrad(InferShapeContext& context) {
   return Status::Ok();
 }
 
-std::vector<OpDesc> FcGrad(const GradContext& context) {
-  const bool wanted = context.Wants("X") || context.Wants("W") || context.Wants("Bias");
-  if (!context.Has("Out") || !wanted) return {};
-  return {context.GradOp({"X", "W"}, {"Out"}, {"Out"}, {"X", "W", "Bias"})};
-}
-
-OpBuilder AddFusedFcAttrs(OpBuilder op) {
-  return op.Attr("in_num_col_dims", int64_t{1}, "axes of X that are rows")
-      .Attr("activation", std::string(), "relu, sigmoid, tanh, softmax, or empty for none");
-}
-
 }  // namespace
 
 void RegisterFusedFc(OpRegistry& registry) {
-  AddFusedFcAttrs(registry.Add("fused_fc"))
+  registry.Add("fused_fc")
       .Doc("Out = activation(X * W + Bias): mul, elementwise_add and activation in one.")
       .Input("X", "[..., inner]")
       .Input("W", "[inner, width]")
       .OptionalInput("Bias", "[width]")
       .Output("Out", "[..., width]")
+      .Attr("in_num_col_dims", int64_t{1}, "axes of X that are rows")
+      .Attr("activation", std::string(), "relu, sigmoid, tanh, softmax, or empty for none")
       .InferShape(InferFc)
-      .Grad(FcGrad)
+      .Grad({.inputs = {"X", "W"}, .outputs = {"Out"}, .to = {"X", "W", "Bias"}})
       .Fused()
       .Kernel<FusedFcKernel>();
-  AddFusedFcAttrs(registry.Add("fused_fc_grad"))
-      .Doc("Gradient of fused_fc.")
-      .Input("X", "of the forward operator")
-      .Input("W", "of the forward operator")
-      .Input("Out", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .OptionalOutput("X@GRAD", "gradient of X")
-      .OptionalOutput("W@GRAD", "gradient of W")
-      .OptionalOutput("Bias@GRAD", "gradient of Bias")
-      .InferShape(InferFcGrad)
-      .Gradient()
-      .Fused()
-      .Kernel<FusedFcGradKernel>();
+  registry.AddGradient("fused_fc").InferShape(InferFcGrad).Kernel<FusedFcGradKernel>();
 }
 
 }  // namespace millrace

@@ -170,11 +170,6 @@ class LayerNormGradKernel : public BoundKernel<LayerNormGradKernel> {
   float epsilon_ = 0;
 };
 
-std::vector<OpDesc> LayerNormGrad(const GradContext& context) {
-  if (!context.Has("Y") || !(context.Wants("X") || context.Wants("Scale") || context.Wants("Bias"))) return {};
-  return {context.GradOp({"X", "Scale", "Bias"}, {"Mean", "Variance"}, {"Y"}, {"X", "Scale", "Bias"})};
-}
-
 }  // namespace
 
 void RegisterLayerNorm(OpRegistry& registry) {
@@ -190,24 +185,12 @@ void RegisterLayerNorm(OpRegistry& registry) {
       .Attr("epsilon", 1e-5F, "keeps the quotient finite")
       .Attr("begin_norm_axis", int64_t{1}, axis)
       .InferShape(InferLayerNorm)
-      .Grad(LayerNormGrad)
+      .Grad({.inputs = {"X", "Scale", "Bias"},
+             .outputs = {"Mean", "Variance"},
+             .of = {"Y"},
+             .to = {"X", "Scale", "Bias"}})
       .Kernel<LayerNormKernel>();
-  registry.Add("layer_norm_grad")
-      .Doc("Gradient of layer_norm.")
-      .Input("X", "of the forward operator")
-      .OptionalInput("Scale", "of the forward operator")
-      .OptionalInput("Bias", "of the forward operator")
-      .Input("Mean", "of the forward operator")
-      .Input("Variance", "of the forward operator")
-      .Input("Y@GRAD", "gradient of Y")
-      .OptionalOutput("X@GRAD", "gradient of X")
-      .OptionalOutput("Scale@GRAD", "gradient of Scale")
-      .OptionalOutput("Bias@GRAD", "gradient of Bias")
-      .Attr("epsilon", 1e-5F, "keeps the quotient finite")
-      .Attr("begin_norm_axis", int64_t{1}, axis)
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<LayerNormGradKernel>();
+  registry.AddGradient("layer_norm").Kernel<LayerNormGradKernel>();
 }
 
 }  // namespace millrace

@@ -201,11 +201,6 @@ class PoolGradKernel : public BoundKernel<PoolGradKernel> {
   PoolRule rule_;
 };
 
-std::vector<OpDesc> ImagePoolGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X"}, {"Out"}, {"Out"}, {"X"})};
-}
-
 void AddPoolAttrs(OpBuilder& op) {
   AddWindowAttrs(op, false);
   op.Attr("pooling_type", std::string("max"), "max or avg")
@@ -226,18 +221,9 @@ void RegisterPool2d(OpRegistry& registry) {
       .Input("X", "[images, channels, height, width]")
       .Output("Out", "[images, channels, height, width]")
       .InferShape(InferImagePool)
-      .Grad(ImagePoolGrad)
+      .Grad({.inputs = {"X"}, .outputs = {"Out"}})
       .Kernel<PoolKernel>();
-  OpBuilder backward = registry.Add("pool2d_grad");
-  AddPoolAttrs(backward);
-  backward.Doc("Gradient of pool2d.")
-      .Input("X", "of the forward operator")
-      .Input("Out", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<PoolGradKernel>();
+  registry.AddGradient("pool2d").Kernel<PoolGradKernel>();
 }
 
 }  // namespace millrace

@@ -520,29 +520,11 @@ class RnnGradKernel : public BoundKernel<RnnGradKernel> {
   std::unique_ptr<Gemm> across_;
 };
 
-std::vector<OpDesc> RnnGrad(const GradContext& context) {
-  const bool has = context.Has("Out") || context.Has("State");
-  if (!has || !(context.Wants("Input") || context.Wants("PreState") || context.Wants("WeightList"))) return {};
-  return {context.GradOp({"Input", "PreState", "WeightList", "SequenceLength"}, {"Reserve"}, {"Out", "State"},
-                         {"Input", "PreState", "WeightList"})};
-}
-
-void AddRnnAttrs(OpBuilder& op) {
-  op.Attr("mode", std::string("RNN_TANH"), "LSTM, GRU, RNN_TANH or RNN_RELU")
-      .Attr("num_layers", int64_t{1}, "layers, each of which reads what the one below hands on")
-      .Attr("is_bidirec", false, "a second cell in each layer reads from the last step to the first")
-      .Attr("hidden_size", int64_t{100}, "width of a state")
-      .Attr("input_size", int64_t{10}, "as Paddle writes it; changes nothing here")
-      .Attr("dropout_prob", 0.0F, "between layers; only 0 is supported where there are several")
-      .Attr("seed", int64_t{0}, "of the dropout");
-}
-
 }  // namespace
 
 void RegisterRnn(OpRegistry& registry) {
-  OpBuilder forward = registry.Add("rnn");
-  AddRnnAttrs(forward);
-  forward.Doc("Recurrent layers over whole sequences.")
+  registry.Add("rnn")
+      .Doc("Recurrent layers over whole sequences.")
       .Input("Input", "[steps, rows, inputs]")
       .Inputs("PreState", "[layers * directions, rows, hidden_size]; of LSTM, its memory as well")
       .Inputs(
@@ -553,27 +535,23 @@ void RegisterRnn(OpRegistry& registry) {
       .Outputs("State", "as PreState, after the last step")
       .Output("Reserve", "what the gradient reads")
       .OptionalOutput("DropoutState", "no values")
+      .Attr("mode", std::string("RNN_TANH"), "LSTM, GRU, RNN_TANH or RNN_RELU")
+      .Attr("num_layers", int64_t{1}, "layers, each of which reads what the one below hands on")
+      .Attr("is_bidirec", false, "a second cell in each layer reads from the last step to the first")
+      .Attr("hidden_size", int64_t{100}, "width of a state")
+      .Attr("input_size", int64_t{10}, "as Paddle writes it; changes nothing here")
+      .Attr("dropout_prob", 0.0F, "between layers; only 0 is supported where there are several")
+      .Attr("seed", int64_t{0}, "of the dropout")
       .InferShape(InferRnn)
-      .Grad(RnnGrad)
+      .Grad({.inputs = {"Input", "PreState", "WeightList", "SequenceLength"},
+             .outputs = {"Reserve"},
+             .of = {"Out", "State"},
+             .to = {"Input", "PreState", "WeightList"}})
       .Kernel<RnnKernel>();
-  OpBuilder backward = registry.Add("rnn_grad");
-  AddRnnAttrs(backward);
-  backward.Doc("Gradient of rnn.")
-      .Input("Input", "of the forward operator")
-      .Inputs("PreState", "of the forward operator")
-      .Inputs("WeightList", "of the forward operator")
-      .OptionalInput("SequenceLength", "of the forward operator")
-      .Input("Reserve", "of the forward operator")
+  registry.AddGradient("rnn")
       .UnreadInput("DropoutState", "of the forward operator")
       .UnreadInput("Out", "of the forward operator")
       .UnreadInputs("State", "of the forward operator")
-      .OptionalInput("Out@GRAD", "gradient of Out")
-      .OptionalInputs("State@GRAD", "gradient of State")
-      .OptionalOutput("Input@GRAD", "gradient of Input")
-      .OptionalOutputs("PreState@GRAD", "gradient of PreState")
-      .OptionalOutputs("WeightList@GRAD", "gradient of WeightList")
-      .InferShape(InferGradients)
-      .Gradient()
       .Kernel<RnnGradKernel>();
 }
 

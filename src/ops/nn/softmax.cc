@@ -97,25 +97,14 @@ class LinesGradKernel : public BoundKernel<LinesGradKernel<Row>> {
   GatheredLine x_grad_line_;
 };
 
-/// What both have in common. The type is the operator's name, and its gradient's with _grad.
+/// What both have in common.
 OpBuilder AddSoftmax(OpRegistry& registry, const std::string& type) {
   return registry.Add(type)
       .Input("X", "any shape")
       .Output("Out", "shape of X")
       .Attr("axis", int64_t{-1}, "negative: from the end")
       .InferShape(InferAlongAxis)
-      .Grad(GradFromOut);
-}
-
-OpBuilder AddSoftmaxGradient(OpRegistry& registry, const std::string& type) {
-  return registry.Add(type + "_grad")
-      .Doc("Gradient of " + type + ".")
-      .Input("Out", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .Attr("axis", int64_t{-1}, "negative: from the end")
-      .InferShape(InferGradients)
-      .Gradient();
+      .Grad({.outputs = {"Out"}});
 }
 
 }  // namespace
@@ -125,11 +114,11 @@ void RegisterSoftmax(OpRegistry& registry) {
       .Doc("Out = exp(X) / sum(exp(X)) along an axis.")
       .Attr("data_format", std::string("AnyLayout"), "as Paddle writes it; changes nothing here")
       .Kernel<LinesKernel<SoftmaxRow>>();
-  AddSoftmaxGradient(registry, "softmax").Kernel<LinesGradKernel<SoftmaxGradRow>>();
+  registry.AddGradient("softmax").Kernel<LinesGradKernel<SoftmaxGradRow>>();
   AddSoftmax(registry, "log_softmax")
       .Doc("Out = X - log(sum(exp(X))) along an axis.")
       .Kernel<LinesKernel<LogSoftmaxRow>>();
-  AddSoftmaxGradient(registry, "log_softmax").Kernel<LinesGradKernel<LogSoftmaxGradRow>>();
+  registry.AddGradient("log_softmax").Kernel<LinesGradKernel<LogSoftmaxGradRow>>();
 }
 
 }  // namespace millrace

@@ -19,7 +19,6 @@ struct Adadelta {
 
   explicit Adadelta(const OpView& op) : rho(op.Float("rho")), epsilon(op.Float("epsilon")) {}
   AdadeltaStep StepFor(float lr, const std::array<Tensor*, 2>&, bool) const { return {lr, rho, epsilon}; }
-  void Finish(const std::array<Tensor*, 2>&) const {}
   bool DecaysAllRows() const { return true; }
   static void Row(const racy::Kernels& kernels, const AdadeltaStep& s, const float* grads, float* w,
                   const StateValues& states, size_t n) {
@@ -30,10 +29,6 @@ struct Adadelta {
       steps = s.rho * steps + (1 - s.rho) * step * step;
       weight -= s.lr * step;
     });
-  }
-  static void Rows(const racy::Kernels& kernels, const AdadeltaStep& step, const uint64_t* ids, const float* grads,
-                   size_t count, size_t dim, float* w, const StateValues& states) {
-    UpdateRowsByRow<Adadelta>(kernels, step, ids, grads, count, dim, w, states);
   }
 };
 

@@ -11,7 +11,6 @@ struct Adagrad {
 
   explicit Adagrad(const OpView& op) : epsilon(op.Float("epsilon")) {}
   racy::AdagradStep StepFor(float lr, const std::array<Tensor*, 2>&, bool) const { return {lr, epsilon}; }
-  void Finish(const std::array<Tensor*, 2>&) const {}
   bool DecaysAllRows() const { return false; }
   static void Row(const racy::Kernels& kernels, const racy::AdagradStep& step, const float* grad, float* w,
                   const StateValues& states, size_t n) {

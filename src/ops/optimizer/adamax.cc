@@ -35,10 +35,6 @@ struct Adamax {
       weight -= s.lr * (moment / largest);
     });
   }
-  static void Rows(const racy::Kernels& kernels, const AdamaxStep& step, const uint64_t* ids, const float* grads,
-                   size_t count, size_t dim, float* w, const StateValues& states) {
-    UpdateRowsByRow<Adamax>(kernels, step, ids, grads, count, dim, w, states);
-  }
 
  private:
   PowerOfBeta beta1_;

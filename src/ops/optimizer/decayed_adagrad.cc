@@ -17,7 +17,6 @@ struct DecayedAdagrad {
 
   explicit DecayedAdagrad(const OpView& op) : decay(op.Float("decay")), epsilon(op.Float("epsilon")) {}
   DecayedStep StepFor(float lr, const std::array<Tensor*, 2>&, bool) const { return {lr, decay, epsilon}; }
-  void Finish(const std::array<Tensor*, 2>&) const {}
   bool DecaysAllRows() const { return true; }
   static void Row(const racy::Kernels& kernels, const DecayedStep& s, const float* grads, float* w,
                   const StateValues& states, size_t n) {
@@ -25,10 +24,6 @@ struct DecayedAdagrad {
       moment[0] = s.decay * moment[0] + (1 - s.decay) * grad * grad;
       weight -= s.lr * grad / (std::sqrt(moment[0]) + s.epsilon);
     });
-  }
-  static void Rows(const racy::Kernels& kernels, const DecayedStep& step, const uint64_t* ids, const float* grads,
-                   size_t count, size_t dim, float* w, const StateValues& states) {
-    UpdateRowsByRow<DecayedAdagrad>(kernels, step, ids, grads, count, dim, w, states);
   }
 };
 

@@ -19,7 +19,6 @@ struct Ftrl {
   Step StepFor(float lr, const std::array<Tensor*, 2>&, bool) const {
     return {{lr, l1, beta < 0 ? 2 * l2 : beta / lr + l2}, power};
   }
-  void Finish(const std::array<Tensor*, 2>&) const {}
   bool DecaysAllRows() const { return false; }
   static void Row(const racy::Kernels& kernels, const Step& step, const float* grad, float* w,
                   const StateValues& states, size_t n) {

@@ -58,10 +58,6 @@ struct Lamb {
                   size_t n) {
     kernels.sgd_row({s.lr}, direction, w, n);
   }
-  static void Rows(const racy::Kernels& kernels, const LambStep& step, const uint64_t* ids, const float* directions,
-                   size_t count, size_t dim, float* w, const StateValues& states) {
-    UpdateRowsByRow<Lamb>(kernels, step, ids, directions, count, dim, w, states);
-  }
 
  private:
   PowerOfBeta beta1_, beta2_;

@@ -28,7 +28,6 @@ struct LarsMomentum {
         static_cast<float>(static_cast<double>(coefficient_) * weights / (gradients + decay * weights + epsilon));
     return step;
   }
-  void Finish(const std::array<Tensor*, 2>&) const {}
   bool DecaysAllRows() const { return true; }
   static void Row(const racy::Kernels& kernels, const LarsStep& s, const float* grads, float* w,
                   const StateValues& states, size_t n) {
@@ -36,10 +35,6 @@ struct LarsMomentum {
       velocity[0] = s.mu * velocity[0] + s.lr * (grad + s.decay * weight);
       weight -= velocity[0];
     });
-  }
-  static void Rows(const racy::Kernels& kernels, const LarsStep& step, const uint64_t* ids, const float* grads,
-                   size_t count, size_t dim, float* w, const StateValues& states) {
-    UpdateRowsByRow<LarsMomentum>(kernels, step, ids, grads, count, dim, w, states);
   }
 
  private:

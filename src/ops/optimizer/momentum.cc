@@ -22,7 +22,6 @@ struct Momentum {
     now.lr = lr;
     return now;
   }
-  void Finish(const std::array<Tensor*, 2>&) const {}
   bool DecaysAllRows() const { return true; }
   static void Row(const racy::Kernels& kernels, const MomentumStep& s, const float* grads, float* w,
                   const StateValues& states, size_t n) {
@@ -31,10 +30,6 @@ struct Momentum {
       velocity[0] = s.mu * velocity[0] + g;
       weight -= s.lr * (s.nesterov ? g + s.mu * velocity[0] : velocity[0]);
     });
-  }
-  static void Rows(const racy::Kernels& kernels, const MomentumStep& step, const uint64_t* ids, const float* grads,
-                   size_t count, size_t dim, float* w, const StateValues& states) {
-    UpdateRowsByRow<Momentum>(kernels, step, ids, grads, count, dim, w, states);
   }
 };
 

@@ -51,7 +51,7 @@ inline StateValues StatesAt(const StateValues& states, int64_t offset) {
 
 using racy::UpdateInPieces;
 
-/// Rows of rules whose Row is all they have.
+/// Updates rows one by one.
 template <class R, class Step>
 void UpdateRowsByRow(const racy::Kernels& kernels, const Step& step, const uint64_t* ids, const float* grads,
                      size_t count, size_t dim, float* w, const StateValues& states) {
@@ -65,8 +65,8 @@ void UpdateRowsByRow(const racy::Kernels& kernels, const Step& step, const uint6
 /// through.
 ///
 /// R has kStates and kScalars (StateInfo arrays), a constructor from OpView, StepFor(lr, scalars, is_sparse),
-/// Finish(scalars), DecaysAllRows() (rows without a gradient change as well),
-/// and Row(kernels, step, grad, w, states, n) and Rows(kernels, step, ids, grads, count, dim, w, states). With
+/// DecaysAllRows() (rows without a gradient change as well) and Row(kernels, step, grad, w, states, n). It may have
+/// Rows(kernels, step, ids, grads, count, dim, w, states), which is faster than row by row, and Finish(scalars). With
 /// ScaledByNorms(step, weights, gradients) it sees the lengths of both vectors before a step over a whole parameter.
 /// With Direct(kernels, step, grad, weights, states, n, direction) it moves its states first and says which way to go;
 /// what it says takes the place of the gradient, for the lengths and for Row. With kRateWhenMissing, LearningRate may
@@ -114,7 +114,7 @@ class OptimizerKernel : public OpKernel {
       } else {
         MR_TRY(UpdateRows(step, target));
       }
-      rule_.Finish(target.scalars);
+      if constexpr (requires { rule_.Finish(target.scalars); }) rule_.Finish(target.scalars);
     }
     return Status::Ok();
   }
@@ -214,7 +214,12 @@ class OptimizerKernel : public OpKernel {
     const StateValues states = Values(target);
     const float* values = grad.values.data<float>();
     if (locks_ == nullptr) {
-      R::Rows(racy::Best(), step, grad.rows.data(), values, grad.rows.size(), static_cast<size_t>(width), w, states);
+      const auto dim = static_cast<size_t>(width);
+      if constexpr (requires { &R::Rows; }) {
+        R::Rows(racy::Best(), step, grad.rows.data(), values, grad.rows.size(), dim, w, states);
+      } else {
+        UpdateRowsByRow<R>(racy::Best(), step, grad.rows.data(), values, grad.rows.size(), dim, w, states);
+      }
       return Status::Ok();
     }
     for (const uint64_t row : grad.rows) {

@@ -25,7 +25,6 @@ struct RmsProp {
     now.lr = lr;
     return now;
   }
-  void Finish(const std::array<Tensor*, 2>&) const {}
   bool DecaysAllRows() const { return true; }
   static void Row(const racy::Kernels& kernels, const RmsPropStep& s, const float* grads, float* w,
                   const StateValues& states, size_t n) {
@@ -37,10 +36,6 @@ struct RmsProp {
       moment = s.momentum * moment + s.lr * grad / std::sqrt(spread + s.epsilon);
       weight -= moment;
     });
-  }
-  static void Rows(const racy::Kernels& kernels, const RmsPropStep& step, const uint64_t* ids, const float* grads,
-                   size_t count, size_t dim, float* w, const StateValues& states) {
-    UpdateRowsByRow<RmsProp>(kernels, step, ids, grads, count, dim, w, states);
   }
 };
 

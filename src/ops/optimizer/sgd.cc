@@ -9,7 +9,6 @@ struct Sgd {
 
   explicit Sgd(const OpView&) {}
   racy::SgdStep StepFor(float lr, const std::array<Tensor*, 2>&, bool) const { return {lr}; }
-  void Finish(const std::array<Tensor*, 2>&) const {}
   bool DecaysAllRows() const { return false; }
   static void Row(const racy::Kernels& kernels, const racy::SgdStep& step, const float* grad, float* w,
                   const StateValues&, size_t n) {

@@ -80,25 +80,20 @@ class LodResetKernel : public BoundKernel<LodResetKernel> {
   std::string source_;
 };
 
-void AddLodResetAttrs(OpBuilder& op) {
-  op.Attr("target_lod", std::vector<int64_t>{}, "offsets of the sequences, where there is no Y")
-      .Attr("append", false, "adds a second level of sequences, which is refused");
-}
-
 }  // namespace
 
 void RegisterLodReset(OpRegistry& registry) {
-  OpBuilder forward = registry.Add("lod_reset");
-  AddLodResetAttrs(forward);
-  forward.Doc("X with other sequences.")
+  registry.Add("lod_reset")
+      .Doc("X with other sequences.")
       .Input("X", "[values, ...]")
       .OptionalInput("Y", "its sequences are taken; without any, its numbers are the offsets (int32)")
       .Output("Out", "X with LoD; the values are not copied")
+      .Attr("target_lod", std::vector<int64_t>{}, "offsets of the sequences, where there is no Y")
+      .Attr("append", false, "adds a second level of sequences, which is refused")
       .InferShape(InferLodReset)
-      .Grad(GradFromX)
+      .Grad({.inputs = {"X"}})
       .Kernel<LodResetKernel>();
-  OpBuilder backward = AddGradFromX(registry, "lod_reset").Kernel<SequenceViewGradKernel>();
-  AddLodResetAttrs(backward);
+  registry.AddGradient("lod_reset").Kernel<SequenceViewGradKernel>();
 }
 
 }  // namespace millrace

@@ -121,16 +121,9 @@ void RegisterSequenceConcat(OpRegistry& registry) {
       .Inputs("X", "float32, int64 or int32, with LoD; equal numbers of sequences, equal rows")
       .Output("Out", "with LoD")
       .InferShape(InferSequenceConcat)
-      .Grad(GradFromX)
+      .Grad({.inputs = {"X"}})
       .Kernel<SequenceConcatKernel>();
-  registry.Add("sequence_concat_grad")
-      .Doc("Gradient of sequence_concat.")
-      .Inputs("X", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Outputs("X@GRAD", "gradients of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<SequenceConcatGradKernel>();
+  registry.AddGradient("sequence_concat").Kernel<SequenceConcatGradKernel>();
 }
 
 }  // namespace millrace

@@ -165,42 +165,23 @@ class SequenceConvGradKernel : public BoundKernel<SequenceConvGradKernel> {
   std::string name_;
 };
 
-std::vector<OpDesc> SequenceConvGrad(const GradContext& context) {
-  if (!context.Has("Out") || !(context.Wants("X") || context.Wants("Filter"))) return {};
-  return {context.GradOp({"X", "Filter"}, {}, {"Out"}, {"X", "Filter"})};
-}
-
-void AddSequenceConvAttrs(OpBuilder& op) {
-  op.Attr("contextLength", int64_t{1}, "rows that a window has")
-      .Attr("contextStart", int64_t{0}, "its first row, counted from the row that it belongs to")
-      .Fixed("contextStride", int64_t{1}, "rows from one window to the next")
-      .Fixed("paddingTrainable", false, "learns what stands outside of a sequence, which is 0");
-}
-
 }  // namespace
 
 void RegisterSequenceConv(OpRegistry& registry) {
-  OpBuilder forward = registry.Add("sequence_conv");
-  AddSequenceConvAttrs(forward);
-  forward.Apart()
+  registry.Add("sequence_conv")
+      .Apart()
       .Doc("Each row with its neighbours in its sequence, times Filter; outside of the sequence there are zeros.")
       .Input("X", "[values, columns] with LoD")
       .Input("Filter", "[contextLength * columns, units]")
       .Output("Out", "[values, units] with LoD")
+      .Attr("contextLength", int64_t{1}, "rows that a window has")
+      .Attr("contextStart", int64_t{0}, "its first row, counted from the row that it belongs to")
+      .Fixed("contextStride", int64_t{1}, "rows from one window to the next")
+      .Fixed("paddingTrainable", false, "learns what stands outside of a sequence, which is 0")
       .InferShape(InferSequenceConv)
-      .Grad(SequenceConvGrad)
+      .Grad({.inputs = {"X", "Filter"}, .to = {"X", "Filter"}})
       .Kernel<SequenceConvKernel>();
-  OpBuilder backward = registry.Add("sequence_conv_grad");
-  AddSequenceConvAttrs(backward);
-  backward.Doc("Gradient of sequence_conv.")
-      .Input("X", "of the forward operator")
-      .Input("Filter", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .OptionalOutput("X@GRAD", "gradient of X")
-      .OptionalOutput("Filter@GRAD", "gradient of Filter")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<SequenceConvGradKernel>();
+  registry.AddGradient("sequence_conv").Kernel<SequenceConvGradKernel>();
 }
 
 }  // namespace millrace

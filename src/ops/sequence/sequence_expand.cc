@@ -153,11 +153,6 @@ class SequenceExpandGradKernel : public BoundKernel<SequenceExpandGradKernel> {
   bool as_ = false;
 };
 
-std::vector<OpDesc> SequenceExpandGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X", "Y"}, {}, {"Out"}, {"X"})};
-}
-
 void RegisterSequenceRepeat(OpRegistry& registry, const std::string& type, const std::string& doc) {
   OpBuilder forward = registry.Add(type);
   forward.Apart()
@@ -166,20 +161,12 @@ void RegisterSequenceRepeat(OpRegistry& registry, const std::string& type, const
       .Input("Y", "a tensor with LoD, of which nothing else is read")
       .Output("Out", "the parts of X, repeated")
       .InferShape(InferSequenceExpand)
-      .Grad(SequenceExpandGrad)
+      .Grad({.inputs = {"X", "Y"}})
       .Kernel<SequenceExpandKernel>();
-  OpBuilder backward = registry.Add(type + "_grad");
-  backward.Doc("Gradient of " + type + ".")
-      .Input("X", "of the forward operator")
-      .Input("Y", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<SequenceExpandGradKernel>();
-  if (type != "sequence_expand") return;
-  forward.Attr("ref_level", int64_t{-1}, "level of Y's LoD: 0, or -1 for the last");
-  backward.Attr("ref_level", int64_t{-1}, "level of Y's LoD: 0, or -1 for the last");
+  if (type == "sequence_expand") {
+    forward.Attr("ref_level", int64_t{-1}, "level of Y's LoD: 0, or -1 for the last");
+  }
+  registry.AddGradient(type).Kernel<SequenceExpandGradKernel>();
 }
 
 }  // namespace

@@ -140,11 +140,6 @@ class SequenceSliceKernel : public BoundKernel<SequenceSliceKernel> {
   std::string name_;
 };
 
-std::vector<OpDesc> SequenceSliceGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X", "Offset", "Length"}, {}, {"Out"}, {"X"})};
-}
-
 }  // namespace
 
 void RegisterSequenceOrder(OpRegistry& registry) {
@@ -164,18 +159,9 @@ void RegisterSequenceOrder(OpRegistry& registry) {
       .Input("Length", "int64 [sequences, 1], how long it is")
       .Output("Out", "[values, ...] with LoD")
       .InferShape(InferSequenceSlice)
-      .Grad(SequenceSliceGrad)
+      .Grad({.inputs = {"X", "Offset", "Length"}})
       .Kernel<SequenceSliceKernel>();
-  registry.Add("sequence_slice_grad")
-      .Doc("Gradient of sequence_slice.")
-      .Input("X", "of the forward operator")
-      .Input("Offset", "of the forward operator")
-      .Input("Length", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<SequenceSliceKernel>();
+  registry.AddGradient("sequence_slice").Kernel<SequenceSliceKernel>();
 }
 
 }  // namespace millrace

@@ -244,11 +244,6 @@ class UnpadGradKernel : public BoundKernel<UnpadGradKernel> {
   Tensor* x_grad_ = nullptr;
 };
 
-std::vector<OpDesc> UnpadGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X", "Length"}, {}, {"Out"}, {"X"})};
-}
-
 Status InferMask(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("X"));
   MR_TRY(ExpectDType(context, "X", x, DType::kInt64));
@@ -308,9 +303,9 @@ void RegisterSequencePad(OpRegistry& registry) {
       .OptionalOutput("Length", "int64 [sequences], what each had")
       .Attr("padded_length", int64_t{-1}, "-1: that of the longest sequence")
       .InferShape(InferPad)
-      .Grad(GradFromX)
+      .Grad({.inputs = {"X"}})
       .Kernel<PadKernel>();
-  AddGradFromX(registry, "sequence_pad").Kernel<PadGradKernel>();
+  registry.AddGradient("sequence_pad").Kernel<PadGradKernel>();
   registry.Add("sequence_unpad")
       .Apart()
       .Doc("The first rows of each part of X, as many as Length says, as sequences.")
@@ -318,17 +313,9 @@ void RegisterSequencePad(OpRegistry& registry) {
       .Input("Length", "int64 [sequences]")
       .Output("Out", "[values, ...] with LoD")
       .InferShape(InferUnpad)
-      .Grad(UnpadGrad)
+      .Grad({.inputs = {"X", "Length"}, .optional = {"Length"}})
       .Kernel<UnpadKernel>();
-  registry.Add("sequence_unpad_grad")
-      .Doc("Gradient of sequence_unpad.")
-      .Input("X", "of the forward operator")
-      .OptionalInput("Length", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<UnpadGradKernel>();
+  registry.AddGradient("sequence_unpad").Kernel<UnpadGradKernel>();
   registry.Add("sequence_mask")
       .Doc("For each length a row of as many ones, then zeros.")
       .Input("X", "int64 lengths, any shape")

@@ -171,11 +171,6 @@ class SequencePoolGradKernel : public BoundKernel<SequencePoolGradKernel> {
   std::string name_;
 };
 
-std::vector<OpDesc> PoolGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X"}, {"MaxIndex"}, {"Out"}, {"X"})};
-}
-
 }  // namespace
 
 void RegisterSequencePool(OpRegistry& registry) {
@@ -190,19 +185,10 @@ void RegisterSequencePool(OpRegistry& registry) {
       .Attr("pad_value", 0.0F, "what an empty sequence gives")
       .Attr("is_test", false, "as Paddle writes it; changes nothing here")
       .InferShape(InferPool)
-      .Grad(PoolGrad)
+      .Grad({.inputs = {"X"}, .outputs = {"MaxIndex"}, .optional = {"MaxIndex"}})
       .Kernel<SequencePoolKernel>();
-  registry.Add("sequence_pool_grad")
-      .Doc("Gradient of sequence_pool.")
-      .Input("X", "of the forward operator")
-      .OptionalInput("MaxIndex", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .Attr("pooltype", std::string("AVERAGE"), type)
-      .Attr("pad_value", 0.0F, "what an empty sequence gives")
-      .InferShape(InferGradients)
+  registry.AddGradient("sequence_pool")
       .TakesUnwritten()  // only MAX writes MaxIndex
-      .Gradient()
       .Kernel<SequencePoolGradKernel>();
 }
 

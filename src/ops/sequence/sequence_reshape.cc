@@ -106,9 +106,9 @@ void RegisterSequenceReshape(OpRegistry& registry) {
       .Output("Out", "[..., new_dim] with LoD; the values are not copied")
       .Attr("new_dim", int64_t{1}, "width of Out; divides the values of every sequence")
       .InferShape(InferSequenceReshape)
-      .Grad(GradFromX)
+      .Grad({.inputs = {"X"}})
       .Kernel<SequenceReshapeKernel>();
-  AddGradFromX(registry, "sequence_reshape").Kernel<SequenceViewGradKernel>();
+  registry.AddGradient("sequence_reshape").Kernel<SequenceViewGradKernel>();
   registry.Add("sequence_enumerate")
       .Apart()
       .Doc("Each id with those that follow it in its sequence.")

@@ -84,9 +84,9 @@ void RegisterSequenceSoftmax(OpRegistry& registry) {
       .Output("Out", "like X")
       .Attr("data_format", std::string("AnyLayout"), "as Paddle writes it; changes nothing here")
       .InferShape(InferSequenceSoftmax)
-      .Grad(GradFromXAndOut)
+      .Grad({.inputs = {"X"}, .outputs = {"Out"}})
       .Kernel<SequenceSoftmaxKernel>();
-  AddGradFromXAndOut(registry, "sequence_softmax").Kernel<SequenceSoftmaxGradKernel>();
+  registry.AddGradient("sequence_softmax").Kernel<SequenceSoftmaxGradKernel>();
 }
 
 }  // namespace millrace

@@ -159,11 +159,6 @@ class ArgsortGradKernel : public BoundKernel<ArgsortGradKernel> {
   int64_t axis_ = -1;
 };
 
-std::vector<OpDesc> ArgsortGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X"}, {"Indices"}, {"Out"}, {"X"})};
-}
-
 }  // namespace
 
 void RegisterArgOrder(OpRegistry& registry) {
@@ -189,18 +184,9 @@ void RegisterArgOrder(OpRegistry& registry) {
       .Attr("axis", int64_t{-1}, "negative: from the end")
       .Attr("descending", false, "largest first")
       .InferShape(InferArgsort)
-      .Grad(ArgsortGrad)
+      .Grad({.inputs = {"X"}, .outputs = {"Indices"}})
       .Kernel<ArgsortKernel>();
-  registry.Add("argsort_grad")
-      .Doc("Gradient of argsort.")
-      .Input("X", "of the forward operator")
-      .Input("Indices", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .Attr("axis", int64_t{-1}, "negative: from the end")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<ArgsortGradKernel>();
+  registry.AddGradient("argsort").Kernel<ArgsortGradKernel>();
 }
 
 }  // namespace millrace

@@ -137,11 +137,6 @@ class ConcatGradKernel : public BoundKernel<ConcatGradKernel> {
   AxisInput axis_;
 };
 
-std::vector<OpDesc> ConcatGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X", "AxisTensor"}, {}, {"Out"}, {"X"})};
-}
-
 }  // namespace
 
 void RegisterConcat(OpRegistry& registry) {
@@ -155,18 +150,9 @@ void RegisterConcat(OpRegistry& registry) {
       .Attr("num", int64_t{0}, "of the split whose gradient this is; changes nothing")
       .Attr("sections", std::vector<int64_t>{}, "of the split whose gradient this is; changes nothing")
       .InferShape(InferConcat)
-      .Grad(ConcatGrad)
+      .Grad({.inputs = {"X", "AxisTensor"}})
       .Kernel<ConcatKernel>();
-  registry.Add("concat_grad")
-      .Doc("Gradient of concat.")
-      .Inputs("X", "of the forward operator")
-      .OptionalInput("AxisTensor", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Outputs("X@GRAD", "gradients of X")
-      .Attr("axis", int64_t{0}, "negative: from the end")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<ConcatGradKernel>();
+  registry.AddGradient("concat").Kernel<ConcatGradKernel>();
 }
 
 }  // namespace millrace

@@ -237,36 +237,23 @@ class ExpandGradKernel : public BoundKernel<ExpandGradKernel> {
 };
 
 template <class R>
-std::vector<OpDesc> ExpandGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  if constexpr (kReadsY<R>) {
-    return {context.GradOp({"X", "Y"}, {}, {"Out"}, {"X"})};
-  } else {
-    return {context.GradOp({"X", R::kNames.tensor, R::kNames.list}, {}, {"Out"}, {"X"})};
-  }
-}
-
-template <class R>
-void AddListOf(OpBuilder op, const char* doc) {
-  if constexpr (kReadsY<R>) {
-    op.OptionalInput("Y", "has the shape of Out").Attr(R::kAttr, std::vector<int64_t>{}, doc);
-  } else {
-    AddIntList(op, R::kNames, doc);
-  }
-}
-
-template <class R>
 void RegisterRepeat(OpRegistry& registry, const std::string& doc, const char* list_doc) {
   OpBuilder forward = registry.Add(R::kType);
-  AddListOf<R>(forward, list_doc);
   forward.Apart()
       .Doc(doc)
       .Input("X", "any shape")
       .Output("Out", "the values of X, repeated")
       .InferShape(InferExpand<R>)
-      .Grad(ExpandGrad<R>)
       .template Kernel<ExpandKernel<R>>();
-  AddListOf<R>(AddGradFromX(registry, R::kType).template Kernel<ExpandGradKernel>(), list_doc);
+  if constexpr (kReadsY<R>) {
+    forward.OptionalInput("Y", "has the shape of Out")
+        .Attr(R::kAttr, std::vector<int64_t>{}, list_doc)
+        .Grad({.inputs = {"X", "Y"}});
+  } else {
+    AddIntList(forward, R::kNames, list_doc);
+    forward.Grad({.inputs = {"X", R::kNames.tensor, R::kNames.list}});
+  }
+  registry.AddGradient(R::kType).template Kernel<ExpandGradKernel>();
 }
 
 }  // namespace

@@ -181,12 +181,8 @@ class PickKernel : public BoundKernel<PickKernel> {
   std::string name_;
 };
 
-std::vector<OpDesc> PickGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X", "Index", "Axis"}, {}, {"Out"}, {"X"})};
-}
-
 void RegisterPick(OpRegistry& registry, const std::string& type, const std::string& doc, const char* axis) {
+  std::vector<std::string> read = {"X", "Index"};
   OpBuilder forward = registry.Add(type);
   forward.Apart()
       .Doc(doc)
@@ -194,24 +190,14 @@ void RegisterPick(OpRegistry& registry, const std::string& type, const std::stri
       .Input("Index", "int32 or int64; negative: from the end")
       .Output("Out", "the slices in the order of Index")
       .InferShape(InferPick)
-      .Grad(PickGrad)
       .Kernel<PickKernel>();
-  OpBuilder backward = registry.Add(type + "_grad");
-  backward.Doc("Gradient of " + type + ".")
-      .Input("X", "of the forward operator")
-      .Input("Index", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<PickKernel>();
-  if (axis == nullptr) return;
   if (type == "gather") {
     forward.OptionalInput("Axis", "[1], instead of axis");
-    backward.OptionalInput("Axis", "of the forward operator");
+    read.push_back("Axis");
   }
-  forward.Attr(axis, int64_t{0}, "the axis that Index counts along");
-  backward.Attr(axis, int64_t{0}, "the axis that Index counts along");
+  if (axis != nullptr) forward.Attr(axis, int64_t{0}, "the axis that Index counts along");
+  forward.Grad({.inputs = read});
+  registry.AddGradient(type).Kernel<PickKernel>();
 }
 
 }  // namespace

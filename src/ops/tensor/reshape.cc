@@ -238,11 +238,6 @@ class ReshapeGradKernel : public BoundKernel<ReshapeGradKernel> {
   Tensor* x_grad_ = nullptr;
 };
 
-std::vector<OpDesc> GradFromXShape(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({}, {"XShape"}, {"Out"}, {"X"})};
-}
-
 template <class T>
 OpBuilder AddForward(OpRegistry& registry, const std::string& type) {
   OpBuilder op = registry.Add(type);
@@ -255,22 +250,14 @@ OpBuilder AddForward(OpRegistry& registry, const std::string& type) {
   return op;
 }
 
-OpBuilder AddGradient(OpRegistry& registry, const std::string& type) {
-  OpBuilder op = registry.Add(type + "_grad");
-  op.Doc("Gradient of " + type + ".")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .Gradient()
-      .Kernel<ReshapeGradKernel>();
-  return op;
-}
-
 /// An operator whose gradient reads XShape.
 template <class T>
 void Register(OpRegistry& registry, const std::string& type) {
-  AddForward<T>(registry, type).OptionalOutput("XShape", "no values; its shape is 0, then X's").Grad(GradFromXShape);
-  OpBuilder gradient = AddGradient(registry, type);
-  gradient.Input("XShape", "of the forward operator").InferShape(InferFromXShape);
+  AddForward<T>(registry, type)
+      .OptionalOutput("XShape", "no values; its shape is 0, then X's")
+      .Grad({.outputs = {"XShape"}});
+  OpBuilder gradient = registry.AddGradient(type);
+  gradient.InferShape(InferFromXShape).Kernel<ReshapeGradKernel>();
   if constexpr (requires { T::kNames; }) {
     const std::string unread = "of the forward operator, as Paddle binds it";
     gradient.UnreadInput(T::kNames.tensor, unread).UnreadInputs(T::kNames.list, unread);
@@ -280,11 +267,10 @@ void Register(OpRegistry& registry, const std::string& type) {
 /// One of Paddle 1, whose gradient reads X.
 template <class T>
 void RegisterFirst(OpRegistry& registry, const std::string& type) {
-  AddForward<T>(registry, type).Grad(GradFromX);
-  AddGradient(registry, type)
-      .Input("X", "of the forward operator")
+  AddForward<T>(registry, type).Grad({.inputs = {"X"}});
+  registry.AddGradient(type)
       .UnreadInput("Out", "of the forward operator, as Paddle binds it")
-      .InferShape(InferGradients);
+      .Kernel<ReshapeGradKernel>();
 }
 
 }  // namespace

@@ -160,11 +160,6 @@ class ScatterGradKernel : public BoundKernel<ScatterGradKernel> {
   std::string name_;
 };
 
-std::vector<OpDesc> ScatterGrad(const GradContext& context) {
-  if (!context.Has("Out") || !(context.Wants("X") || context.Wants("Updates"))) return {};
-  return {context.GradOp({"Ids", "Updates"}, {}, {"Out"}, {"X", "Updates"})};
-}
-
 }  // namespace
 
 void RegisterScatter(OpRegistry& registry) {
@@ -177,19 +172,9 @@ void RegisterScatter(OpRegistry& registry) {
       .Output("Out", "shape of X")
       .Attr("overwrite", true, overwrite)
       .InferShape(InferScatter)
-      .Grad(ScatterGrad)
+      .Grad({.inputs = {"Ids", "Updates"}, .to = {"X", "Updates"}})
       .Kernel<ScatterKernel>();
-  registry.Add("scatter_grad")
-      .Doc("Gradient of scatter.")
-      .Input("Ids", "of the forward operator")
-      .Input("Updates", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .OptionalOutput("X@GRAD", "gradient of X")
-      .OptionalOutput("Updates@GRAD", "gradient of Updates")
-      .Attr("overwrite", true, overwrite)
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<ScatterGradKernel>();
+  registry.AddGradient("scatter").Kernel<ScatterGradKernel>();
 }
 
 }  // namespace millrace

@@ -93,11 +93,6 @@ class WhereGradKernel : public BoundKernel<WhereGradKernel> {
   Tensor* y_grad_ = nullptr;
 };
 
-std::vector<OpDesc> WhereGrad(const GradContext& context) {
-  if (!context.Has("Out") || !(context.Wants("X") || context.Wants("Y"))) return {};
-  return {context.GradOp({"Condition", "X", "Y"}, {}, {"Out"}, {"X", "Y"})};
-}
-
 Status InferMaskedSelect(InferShapeContext& context) {
   MR_ASSIGN(VarMeta x, context.Input("X"));
   MR_ASSIGN(const VarMeta mask, context.Input("Mask"));
@@ -165,11 +160,6 @@ class MaskedSelectGradKernel : public BoundKernel<MaskedSelectGradKernel> {
   Tensor* x_grad_ = nullptr;
 };
 
-std::vector<OpDesc> MaskedSelectGrad(const GradContext& context) {
-  if (!context.Has("Y") || !context.Wants("X")) return {};
-  return {context.GradOp({"X", "Mask"}, {}, {"Y"}, {"X"})};
-}
-
 }  // namespace
 
 void RegisterSelect(OpRegistry& registry) {
@@ -180,9 +170,9 @@ void RegisterSelect(OpRegistry& registry) {
       .Input("Y", "of the shape and type of X")
       .Output("Out", "the shape of X")
       .InferShape(InferWhere)
-      .Grad(WhereGrad)
+      .Grad({.inputs = {"Condition", "X", "Y"}, .to = {"X", "Y"}})
       .Kernel<WhereKernel>();
-  AddGradsFromXAndY(registry, "where").Input("Condition", "of the forward operator").Kernel<WhereGradKernel>();
+  registry.AddGradient("where").Kernel<WhereGradKernel>();
   registry.Add("masked_select")
       .Apart()
       .Doc("The values of X where Mask is true, one after another.")
@@ -190,17 +180,9 @@ void RegisterSelect(OpRegistry& registry) {
       .Input("Mask", "bool, of the shape of X")
       .Output("Y", "[values]")
       .InferShape(InferMaskedSelect)
-      .Grad(MaskedSelectGrad)
+      .Grad({.inputs = {"X", "Mask"}, .of = {"Y"}})
       .Kernel<MaskedSelectKernel>();
-  registry.Add("masked_select_grad")
-      .Doc("Gradient of masked_select.")
-      .Input("X", "of the forward operator")
-      .Input("Mask", "of the forward operator")
-      .Input("Y@GRAD", "gradient of Y")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<MaskedSelectGradKernel>();
+  registry.AddGradient("masked_select").Kernel<MaskedSelectGradKernel>();
 }
 
 }  // namespace millrace

@@ -234,45 +234,29 @@ class SliceGradKernel : public BoundKernel<SliceGradKernel> {
   RangesInput ranges_;
 };
 
-std::vector<OpDesc> SliceGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("Input")) return {};
-  return {context.GradOp({"Input", "StartsTensor", "StartsTensorList", "EndsTensor", "EndsTensorList", "StridesTensor",
-                          "StridesTensorList"},
-                         {}, {"Out"}, {"Input"})};
-}
-
-OpBuilder AddRanges(OpBuilder op) {
-  const std::vector<int64_t> none;
-  AddIntList(op, kStarts, "first index along each");
-  AddIntList(op, kEnds, "one past the last index along each");
-  return op.Attr("axes", none, "axes to cut")
-      .Attr("decrease_axis", none, "axes of size 1 that Out goes without")
-      .Attr("infer_flags", none, "as Paddle writes it; changes nothing here");
-}
-
 }  // namespace
 
 void RegisterSlice(OpRegistry& registry) {
+  const std::vector<int64_t> none;
   for (const std::string type : {"slice", "strided_slice"}) {
-    OpBuilder forward = AddRanges(registry.Add(type));
-    OpBuilder backward = AddRanges(registry.Add(type + "_grad"));
+    std::vector<std::string> read = {"Input", "StartsTensor", "StartsTensorList", "EndsTensor", "EndsTensorList"};
+    OpBuilder forward = registry.Add(type);
+    AddIntList(forward, kStarts, "first index along each");
+    AddIntList(forward, kEnds, "one past the last index along each");
+    forward.Attr("axes", none, "axes to cut")
+        .Attr("decrease_axis", none, "axes of size 1 that Out goes without")
+        .Attr("infer_flags", none, "as Paddle writes it; changes nothing here");
     if (type == "strided_slice") {
       AddIntList(forward, kStrides, "every so many indices; negative: backwards");
-      AddIntList(backward, kStrides, "every so many indices; negative: backwards");
+      read.insert(read.end(), {kStrides.tensor, kStrides.list});
     }
     forward.Doc("Cuts ranges out of a tensor.")
         .Input("Input", "any shape")
         .Output("Out", "the cut")
         .InferShape(InferSlice)
-        .Grad(SliceGrad)
+        .Grad({.inputs = read, .to = {"Input"}})
         .Kernel<SliceKernel>();
-    backward.Doc("Gradient of " + type + ".")
-        .Input("Input", "of the forward operator")
-        .Input("Out@GRAD", "gradient of Out")
-        .Output("Input@GRAD", "gradient of Input")
-        .InferShape(InferGradients)
-        .Gradient()
-        .Kernel<SliceGradKernel>();
+    registry.AddGradient(type).Kernel<SliceGradKernel>();
   }
 }
 

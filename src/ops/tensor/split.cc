@@ -190,11 +190,6 @@ class SplitGradKernel : public BoundKernel<SplitGradKernel> {
   AxisInput axis_;
 };
 
-std::vector<OpDesc> SplitGrad(const GradContext& context) {
-  if (!context.Wants("X")) return {};
-  return {context.GradOp({"X", "AxisTensor"}, {"Out"}, {"Out"}, {"X"})};
-}
-
 }  // namespace
 
 void RegisterSplit(OpRegistry& registry) {
@@ -209,19 +204,9 @@ void RegisterSplit(OpRegistry& registry) {
       .Attr("sections", std::vector<int64_t>{}, "sizes of the parts, one of which may be -1: what is left")
       .Attr("num", int64_t{0}, "without sections, the number of equal parts")
       .InferShape(InferSplit)
-      .Grad(SplitGrad)
+      .Grad({.inputs = {"X", "AxisTensor"}, .outputs = {"Out"}})
       .Kernel<SplitKernel>();
-  registry.Add("split_grad")
-      .Doc("Gradient of split.")
-      .Input("X", "of the forward operator")
-      .OptionalInput("AxisTensor", "of the forward operator")
-      .Inputs("Out", "of the forward operator")
-      .Inputs("Out@GRAD", "gradients of Out")
-      .Output("X@GRAD", "gradient of X")
-      .Attr("axis", int64_t{0}, "negative: from the end")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<SplitGradKernel>();
+  registry.AddGradient("split").Kernel<SplitGradKernel>();
 }
 
 }  // namespace millrace

@@ -156,16 +156,6 @@ class UnstackKernel : public BoundKernel<UnstackKernel> {
   int64_t axis_ = 0;
 };
 
-std::vector<OpDesc> StackGrad(const GradContext& context) {
-  if (!context.Has("Y") || !context.Wants("X")) return {};
-  return {context.GradOp({"X"}, {}, {"Y"}, {"X"})};
-}
-
-std::vector<OpDesc> UnstackGrad(const GradContext& context) {
-  if (!context.Wants("X")) return {};
-  return {context.GradOp({"X"}, {}, {"Y"}, {"X"})};
-}
-
 Status InferUnstackGrad(InferShapeContext& context) {
   // Paddle's program describes it; ours names X.
   if (context.HasInput("X")) return InferGradients(context);
@@ -184,17 +174,9 @@ void RegisterStack(OpRegistry& registry) {
       .Output("Y", "with one more axis")
       .Attr("axis", int64_t{0}, place)
       .InferShape(InferStack)
-      .Grad(StackGrad)
+      .Grad({.inputs = {"X"}, .of = {"Y"}, .optional = {"X"}})
       .Kernel<StackKernel>();
-  registry.Add("stack_grad")
-      .Doc("Gradient of stack.")
-      .OptionalInputs("X", "of the forward operator")
-      .Input("Y@GRAD", "gradient of Y")
-      .Outputs("X@GRAD", "gradients of X")
-      .Attr("axis", int64_t{0}, place)
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<UnstackKernel>();
+  registry.AddGradient("stack").Kernel<UnstackKernel>();
   registry.Add("unstack")
       .Apart()
       .Doc("The parts of X along one axis, without it.")
@@ -203,17 +185,9 @@ void RegisterStack(OpRegistry& registry) {
       .Attr("axis", int64_t{0}, axis)
       .Attr("num", int64_t{0}, "how many there are, as Paddle writes it")
       .InferShape(InferUnstack)
-      .Grad(UnstackGrad)
+      .Grad({.inputs = {"X"}, .of = {"Y"}, .unread = {"X"}})
       .Kernel<UnstackKernel>();
-  registry.Add("unstack_grad")
-      .Doc("Gradient of unstack.")
-      .UnreadInputs("X", "of the forward operator")
-      .Inputs("Y@GRAD", "gradients of Y")
-      .Output("X@GRAD", "gradient of X")
-      .Attr("axis", int64_t{0}, axis)
-      .InferShape(InferUnstackGrad)
-      .Gradient()
-      .Kernel<StackKernel>();
+  registry.AddGradient("unstack").InferShape(InferUnstackGrad).Kernel<StackKernel>();
 }
 
 }  // namespace millrace

@@ -142,40 +142,25 @@ class TopKGradKernel : public BoundKernel<TopKGradKernel> {
   int64_t axis_ = -1;
 };
 
-std::vector<OpDesc> TopKGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({"X"}, {"Indices"}, {"Out"}, {"X"})};
-}
-
-OpBuilder AddTopKAttrs(OpBuilder op, bool second) {
-  op.Attr("k", int64_t{1}, "how many");
-  if (!second) return op;
-  return op.Attr("axis", int64_t{-1}, "negative: from the end")
-      .Attr("largest", true, "false: the k smallest")
-      .Attr("sorted", true, "always so");
-}
-
 void RegisterOneTopK(OpRegistry& registry, const std::string& type, bool second) {
-  AddTopKAttrs(registry.Add(type), second)
-      .Apart()
+  OpBuilder forward = registry.Add(type);
+  forward.Apart()
       .Doc("The k largest values of each row, in order, and where they stand; NaN counts as the largest.")
       .Input("X", std::string("float32, int64 or int32; ") + (second ? "any shape" : "[..., width]"))
       .OptionalInput("K", "[1], instead of k")
       .Output("Out", second ? "of size k along the axis" : "[..., k]")
       .Output("Indices", "int64, shape of Out")
+      .Attr("k", int64_t{1}, "how many")
       .InferShape(InferTopK)
-      .Grad(TopKGrad)
+      .Grad({.inputs = {"X"}, .outputs = {"Indices"}})
       .Kernel<TopKKernel>();
-  OpBuilder backward = AddTopKAttrs(registry.Add(type + "_grad"), second);
+  if (second) {
+    forward.Attr("axis", int64_t{-1}, "negative: from the end")
+        .Attr("largest", true, "false: the k smallest")
+        .Attr("sorted", true, "always so");
+  }
+  OpBuilder backward = registry.AddGradient(type).Kernel<TopKGradKernel>();
   if (second) backward.UnreadInput("K", "of the forward operator");
-  backward.Doc("Gradient of " + type + ".")
-      .Input("X", "of the forward operator")
-      .Input("Indices", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<TopKGradKernel>();
 }
 
 }  // namespace

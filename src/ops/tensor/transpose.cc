@@ -143,35 +143,24 @@ Status InferTransposeGrad(InferShapeContext& context) {
   return Status::Ok();
 }
 
-std::vector<OpDesc> Transpose2Grad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({}, {"XShape"}, {"Out"}, {"X"})};
-}
-
 void RegisterOrder(OpRegistry& registry, const std::string& type, bool second) {
-  const std::string axis = "for each axis of Out, which axis of X it is";
-  const std::string ignored = "as Paddle writes it; changes nothing here";
+  GradArgs reads{.optional = {second ? "XShape" : "X"}};
+  (second ? reads.outputs : reads.inputs) = reads.optional;
   registry.Add(type)
       .Apart()
       .Doc("The values of X with its axes in another order.")
       .Input("X", "any shape")
       .Output("Out", "the sizes of X in that order")
       .OptionalOutput("XShape", "no values; its shape is 0, then X's")
-      .Attr("axis", std::vector<int64_t>{}, axis)
-      .Attr("data_format", std::string("AnyLayout"), ignored)
+      .Attr("axis", std::vector<int64_t>{}, "for each axis of Out, which axis of X it is")
+      .Attr("data_format", std::string("AnyLayout"), "as Paddle writes it; changes nothing here")
       .InferShape(InferTranspose)
-      .Grad(second ? Transpose2Grad : GradFromX)
+      .Grad(reads)
       .Kernel<TransposeKernel>();
-  registry.Add(type + "_grad")
-      .Doc("Gradient of " + type + ".")
-      .OptionalInput("X", "of the forward operator")
+  registry.AddGradient(type)
+      .OptionalInput(second ? "X" : "XShape", "of the forward operator")
       .UnreadInput("Out", "of the forward operator")
-      .OptionalInput("XShape", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .Attr("axis", std::vector<int64_t>{}, axis)
       .InferShape(InferTransposeGrad)
-      .Gradient()
       .Kernel<TransposeGradKernel>();
 }
 

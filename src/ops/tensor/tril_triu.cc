@@ -53,35 +53,19 @@ class TriangleKernel : public BoundKernel<TriangleKernel> {
   bool lower_ = false;
 };
 
-std::vector<OpDesc> TriangleGrad(const GradContext& context) {
-  if (!context.Has("Out") || !context.Wants("X")) return {};
-  return {context.GradOp({}, {}, {"Out"}, {"X"})};
-}
-
-void AddTriangleAttrs(OpBuilder& op) {
-  op.Attr("diagonal", int64_t{0}, "the diagonal that is its edge; above 0: to the right of the main one")
-      .Attr("lower", false, "what is below stays, not what is above");
-}
-
 }  // namespace
 
 void RegisterTrilTriu(OpRegistry& registry) {
-  OpBuilder forward = registry.Add("tril_triu");
-  AddTriangleAttrs(forward);
-  forward.Doc("A triangle of each matrix of X, zeros elsewhere.")
+  registry.Add("tril_triu")
+      .Doc("A triangle of each matrix of X, zeros elsewhere.")
       .Input("X", "float32, int64 or int32 [..., rows, columns]")
       .Output("Out", "shape of X")
+      .Attr("diagonal", int64_t{0}, "the diagonal that is its edge; above 0: to the right of the main one")
+      .Attr("lower", false, "what is below stays, not what is above")
       .InferShape(InferTriangle)
-      .Grad(TriangleGrad)
+      .Grad(GradArgs{})
       .Kernel<TriangleKernel>();
-  OpBuilder backward = registry.Add("tril_triu_grad");
-  AddTriangleAttrs(backward);
-  backward.Doc("Gradient of tril_triu.")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<TriangleKernel>();
+  registry.AddGradient("tril_triu").Kernel<TriangleKernel>();
 }
 
 }  // namespace millrace

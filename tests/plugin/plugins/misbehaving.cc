@@ -112,9 +112,9 @@ Status InferMisbehaving(InferShapeContext& context) {
 
 /// An operator that nobody registers.
 std::vector<OpDesc> MisnamedGrad(const GradContext& context) {
-  std::vector<OpDesc> ops = GradFromX(context);
-  for (OpDesc& op : ops) op.set_type("no_such_grad");
-  return ops;
+  OpDesc grad = context.GradOp({"X"}, {}, {"Out"}, {"X"});
+  grad.set_type("no_such_grad");
+  return {grad};
 }
 
 std::vector<OpDesc> NoGrad(const GradContext&) { return {}; }

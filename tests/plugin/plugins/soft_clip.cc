@@ -56,16 +56,8 @@ MILLRACE_PLUGIN(Registries& registries) {
       .Output("Out", "shape of X")
       .Attr("limit", 1.0F, "what |Out| stays below")
       .InferShape(InferSoftClip)
-      .Grad(GradFromX)
+      .Grad({.inputs = {"X"}})
       .Kernel<SoftClipKernel>();
-  registries.ops.Add("soft_clip_grad")
-      .Doc("Gradient of soft_clip.")
-      .Input("X", "of the forward operator")
-      .Input("Out@GRAD", "gradient of Out")
-      .Output("X@GRAD", "gradient of X")
-      .Attr("limit", 1.0F, "of the forward operator")
-      .InferShape(InferGradients)
-      .Gradient()
-      .Kernel<SoftClipKernel>();
+  registries.ops.AddGradient("soft_clip").Kernel<SoftClipKernel>();
   return Status::Ok();
 }
