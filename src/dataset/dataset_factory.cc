@@ -6,7 +6,6 @@
 #include "data_feed.pb.h"
 #include "dataset/file_instant_dataset.h"
 #include "dataset/in_memory_dataset.h"
-#include "dataset/queue_dataset.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -14,14 +13,7 @@ namespace {
 
 Result<std::unique_ptr<Dataset>> MakeQueue(const DataFeedDesc& desc, std::vector<std::string> files,
                                            const DataFeedFactory& feeds, const DatasetSettings& settings) {
-  QueueDatasetOptions options;
-  options.threads = settings.threads;
-  options.prefetch_batches = settings.prefetch_batches;
-  options.spans = settings.spans;
-  options.stop = settings.stop;
-  options.output_dir = settings.output_dir;
-  MR_ASSIGN(std::unique_ptr<QueueDataset> dataset,
-            QueueDataset::Create(desc, std::move(files), feeds, std::move(options)));
+  MR_ASSIGN(std::unique_ptr<QueueDataset> dataset, QueueDataset::Create(desc, std::move(files), feeds, settings));
   return std::unique_ptr<Dataset>(std::move(dataset));
 }
 

@@ -1,31 +1,26 @@
 #pragma once
 
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/registry.h"
-#include "core/span_log.h"
 #include "datafeed/data_feed.h"
 #include "dataset/dataset.h"
 #include "dataset/in_memory_dataset.h"
+#include "dataset/queue_dataset.h"
 
 namespace millrace {
 
 class TrainerDesc;
 
-/// What a dataset is made of, apart from its DataFeedDesc and its files.
-struct DatasetSettings {
-  int threads = 1;             ///< that read and parse, when DataFeedDesc.thread_num is not set
+/// What a dataset is made of, apart from its DataFeedDesc and its files: what a QueueDataset is, and of an
+/// InMemoryDataset what is below.
+struct DatasetSettings : QueueDatasetOptions {
   int queue_num = 0;           ///< DatasetDesc.queue_num; 0: one for each worker
   bool local_shuffle = false;  ///< DatasetDesc.local_shuffle
-  int prefetch_batches = 0;    ///< DatasetDesc.prefetch_batches; 0: two for each worker
-  std::string output_dir;      ///< where QUARANTINE writes bad_lines.txt when the policy names no file
-  InMemoryRows rows;           ///< of an InMemoryDataset
-  SpanLog* spans = nullptr;    ///< of a QueueDataset: its readers' part of a trace; null: none. Outlives the dataset
-  std::stop_token stop = {};   ///< ends the look at many files before anything is read
+  InMemoryRows rows;
 
   /// What a job asks for; threads and output_dir are the caller's to say.
   static DatasetSettings FromDesc(const TrainerDesc& desc);

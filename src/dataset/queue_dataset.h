@@ -13,7 +13,7 @@ namespace millrace {
 
 struct QueueDatasetOptions {
   int threads = 1;            ///< that read and parse, when desc.thread_num is not set
-  int prefetch_batches = 0;   ///< that may wait for workers; 0: two for each worker
+  int prefetch_batches = 0;   ///< DatasetDesc.prefetch_batches, which may wait for workers; 0: two for each worker
   std::string output_dir;     ///< where QUARANTINE writes bad_lines.txt when the policy names no file
   SpanLog* spans = nullptr;   ///< what readers did when, for a trace; null: none. Outlives the dataset
   std::stop_token stop = {};  ///< ends Create's look at many files: kCancelled
