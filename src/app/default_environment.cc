@@ -39,6 +39,7 @@ class EnvironmentPlugins : public PluginHost {
     KnownNames of_data;
     of_data.datasets = std::move(names.datasets);
     of_data.data_feeds = std::move(names.data_feeds);
+    of_data.metrics = std::move(names.metrics);
     of_data.plugin_advice = std::move(names.plugin_advice);
     return of_data;
   }
@@ -53,6 +54,7 @@ class EnvironmentPlugins : public PluginHost {
 
 Result<Environment> MakeDefaultEnvironment() {
   Environment environment;
+  static_cast<ModelParts&>(environment) = ModelParts::Builtin();
   RegisterBuiltinOps(environment.ops);
   MR_TRY(environment.ops.Seal());
   MR_TRY(RegisterBuiltinFormats(environment.readers));
@@ -67,9 +69,8 @@ Result<Environment> MakeDefaultEnvironment() {
 }
 
 Environment CopyOf(const Environment& environment) {
-  const Environment& e = environment;
-  return {
-      {e.ops.Copy(), e.readers, e.feeds, e.datasets, e.tables, e.workers, e.trainers}, e.metrics, e.device, e.plugins};
+  const NamedParts& parts = environment;
+  return {{parts, environment.ops.Copy()}, environment.device, environment.plugins};
 }
 
 bool HasPlugin(const Environment& environment, const std::string& path) {
@@ -118,6 +119,10 @@ KnownNames NamesOf(const Environment& environment) {
   names.datasets = environment.datasets.names();
   names.data_feeds = environment.feeds.names();
   names.tables = environment.tables.names();
+  names.metrics = environment.metrics.names();
+  names.losses = environment.losses.names();
+  names.layers = environment.layers.names();
+  names.initializers = environment.initializers.names();
   names.plugin_advice = environment.ops.plugin_advice();
   for (const OpInfo* op : environment.ops.all()) names.operators.push_back(op->type);
   return names;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/lower_case.h"
+
 namespace millrace {
 namespace {
 
@@ -32,7 +34,7 @@ ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const std::string& label, c
     if (info == nullptr) continue;
     std::unique_ptr<Metric> metric = info->make();
     const int size = metric->size();
-    measures_.push_back({info->printed_name, std::move(metric), MetricSums(size), is_of_shares});
+    measures_.push_back({LowerCase(kind), std::move(metric), MetricSums(size), is_of_shares});
   }
 }
 

@@ -13,7 +13,11 @@ struct KnownNames {
   std::vector<std::string> data_feeds;
   std::vector<std::string> operators;
   std::vector<std::string> tables;
-  std::string plugin_advice;  ///< how a plugin is loaded that brings a data feed or an operator
+  std::vector<std::string> metrics;
+  std::vector<std::string> losses;
+  std::vector<std::string> layers;        ///< fields of LayerDesc.kind among them
+  std::vector<std::string> initializers;  ///< fields of Initializer.kind among them
+  std::string plugin_advice;              ///< how a plugin is loaded that brings one of these
 };
 
 }  // namespace millrace

@@ -9,15 +9,11 @@
 #include "config/checker.h"
 #include "config/feed_names.h"
 #include "config/paddle_fields.h"
+#include "core/lower_case.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
 namespace {
-
-std::string LowerCase(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 /// Whether the job has a program and, as its model, metrics alone: they are computed beside the program.
 bool MeasuresProgram(const TrainerDesc& desc) {
@@ -30,17 +26,19 @@ bool MeasuresProgram(const TrainerDesc& desc) {
 /// Checks that a metric is one that an evaluation of the model gives.
 void CheckMetricName(const TrainerDesc& desc, const std::string& path, const std::string& name, Checker& check) {
   std::vector<std::string> known = {"loss"};
-  for (int i = 0; i < MetricDesc::Kind_ARRAYSIZE; ++i) {
-    known.push_back(LowerCase(MetricDesc::Kind_Name(static_cast<MetricDesc::Kind>(i))));
-  }
+  for (const std::string& metric : check.known().metrics) known.push_back(LowerCase(metric));
+  if (known.size() == 1) return;
   if (std::find(known.begin(), known.end(), name) == known.end()) return CheckKnown(check, path, "metric", name, known);
   if (!desc.has_model() || name == "loss") return;
   for (const MetricDesc& metric : desc.model().metric()) {
-    if (LowerCase(MetricDesc::Kind_Name(metric.kind())) == name) return;
+    const bool has_class = metric.has_class_name();
+    if (LowerCase(has_class ? metric.class_name() : MetricDesc::Kind_Name(metric.kind())) == name) return;
   }
   std::string kind = name;
   for (char& c : kind) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  check.Error(path, "the model does not compute \"" + name + "\"; add metric { kind: " + kind + " } to it");
+  MetricDesc::Kind own;
+  const std::string field = MetricDesc::Kind_Parse(kind, &own) ? "kind: " + kind : "class_name: \"" + kind + "\"";
+  check.Error(path, "the model does not compute \"" + name + "\"; add metric { " + field + " } to it");
 }
 
 /// Merged lines, page views, and batches that are lines.

@@ -36,7 +36,10 @@ class ModelCheck {
     Loss();
     for (int i = 0; i < model_.metric_size(); ++i) {
       const std::string path = ElementPath("model.metric", i);
-      if (const std::string& in = model_.metric(i).in(); !in.empty()) Reads(in, path + ".in");
+      // A loss of a plugin has predictions that only it knows.
+      const std::string& in = model_.metric(i).in();
+      const bool may_be_prediction = in.starts_with("prediction") || model_.loss().has_class_name();
+      if (!in.empty() && (!may_be_prediction || defined_.contains(in))) Reads(in, path + ".in");
       Metric(model_.metric(i), path);
     }
     if (model_.has_optimizer()) {
@@ -52,7 +55,7 @@ class ModelCheck {
     for (int i = 0; i < model_.metric_size(); ++i) {
       const MetricDesc& metric = model_.metric(i);
       const std::string path = ElementPath("model.metric", i);
-      const std::string kind = metric.has_kind() ? MetricDesc::Kind_Name(metric.kind()) : "a metric";
+      const std::string kind = KindName(metric, "a metric");
       if (metric.in().empty()) {
         check_.Missing(path, "in", kind + " needs in: the program's variable with the prediction");
       }
@@ -67,6 +70,21 @@ class ModelCheck {
   }
 
  private:
+  static std::string KindName(const MetricDesc& metric, const std::string& otherwise) {
+    if (metric.has_class_name()) return metric.class_name();
+    return metric.has_kind() ? MetricDesc::Kind_Name(metric.kind()) : otherwise;
+  }
+
+  /// Checks the `class_name` of what a plugin brings.
+  void ClassName(const std::string& path, std::string_view what, const std::string& name,
+                 const std::vector<std::string>& known) {
+    if (name.empty()) {
+      check_.Missing(path, "class_name", std::string(what) + " needs the class_name by which a plugin brings it");
+    } else {
+      CheckKnown(check_, path + ".class_name", what, name, known, check_.known().plugin_advice);
+    }
+  }
+
   void Table(const TableDesc& table, const std::string& path) {
     if (table.name().empty()) {
       check_.Missing(path, "name", "a table needs a name");
@@ -98,6 +116,10 @@ class ModelCheck {
     if (!table.has_vocabulary() && (kind == Initializer::kXavier || kind == Initializer::kXavierNormal)) {
       check_.Error(path + ".init", "xavier needs a vocabulary: a table that grows has no size; use uniform or normal");
     }
+    if (!table.has_vocabulary() && kind == Initializer::kCustom) {
+      check_.Error(path + ".init",
+                   "custom needs a vocabulary: rows of a table that grows start one by one; use uniform or normal");
+    }
     if (table.has_optimizer()) CheckOptimizer(table.optimizer(), path + ".optimizer", check_);
   }
 
@@ -127,6 +149,9 @@ class ModelCheck {
     if (init.kind_case() == Initializer::kXavierNormal && !init.xavier_normal()) {
       check_.Error(path + ".xavier_normal", "xavier_normal: false says not how to start; choose another initializer");
     }
+    if (init.has_custom()) {
+      ClassName(path + ".custom", "initializer", init.custom().class_name(), check_.known().initializers);
+    }
   }
 
   void Layer(const LayerDesc& layer, const std::string& path) {
@@ -154,6 +179,13 @@ class ModelCheck {
                      check_.known().plugin_advice);
         }
         for (const auto& input : layer.op().inputs()) read_.insert(input.vars().begin(), input.vars().end());
+        break;
+      case LayerDesc::kCustom:
+        ClassName(path + ".custom", "layer", layer.custom().class_name(), check_.known().layers);
+        for (int i = 0; i < layer.custom().in_size(); ++i) {
+          Reads(layer.custom().in(i), ElementPath(path + ".custom.in", i));
+        }
+        if (layer.custom().has_init()) Initial(layer.custom().init(), path + ".custom.init");
         break;
       case LayerDesc::KIND_NOT_SET: check_.Error(path, "a layer needs a kind: " + OneofNames<LayerDesc>("kind"));
     }
@@ -296,14 +328,18 @@ class ModelCheck {
     }
     if (loss.in().empty()) {
       check_.Missing("model.loss", "in", "the loss needs an input, the layer that predicts: in: \"...\"");
-    } else {
-      Reads(loss.in(), "model.loss.in");
+    }
+    for (int i = 0; i < loss.in_size(); ++i) Reads(loss.in(i), ElementPath("model.loss.in", i));
+    if (loss.has_class_name()) {
+      ClassName("model.loss", "loss", loss.class_name(), check_.known().losses);
+      if (loss.has_kind()) check_.Error("model.loss.class_name", "the loss has a kind, too; leave one of them out");
     }
     if (loss.label().empty()) {
       check_.Missing("model.loss", "label", "the loss needs a label, a slot: label: \"label\"");
     } else {
       const DefinedName* label = Slot(loss.label(), "model.loss.label");
-      const bool is_class = loss.kind() == LossDesc::CROSS_ENTROPY || loss.kind() == LossDesc::SOFTMAX_CROSS_ENTROPY;
+      const bool is_class = !loss.has_class_name() &&
+                            (loss.kind() == LossDesc::CROSS_ENTROPY || loss.kind() == LossDesc::SOFTMAX_CROSS_ENTROPY);
       if (label != nullptr && is_class && label->is_float) {
         check_.Error("model.loss.label", "slot \"" + loss.label() + "\" holds floats, but " +
                                              LossDesc::Kind_Name(loss.kind()) + " reads a class (type: \"uint64\")");
@@ -312,13 +348,20 @@ class ModelCheck {
   }
 
   void Metric(const MetricDesc& metric, const std::string& path) {
-    if (!metric.has_kind()) check_.Missing(path, "kind", "a metric needs a kind: metric { kind: AUC }");
+    if (metric.has_class_name()) {
+      ClassName(path, "metric", metric.class_name(), check_.known().metrics);
+      if (metric.has_kind()) check_.Error(path + ".class_name", "the metric has a kind, too; leave one of them out");
+    } else if (!metric.has_kind()) {
+      check_.Missing(path, "kind", "a metric needs a kind: metric { kind: AUC }");
+    }
+    const std::string kind = KindName(metric, "");
+    const bool is_grouped = kind == "GAUC";
     if (!metric.label().empty()) Slot(metric.label(), path + ".label");
-    if (metric.has_max_rows() && metric.has_kind() && metric.kind() != MetricDesc::GAUC) {
-      check_.Error(path + ".max_rows", MetricDesc::Kind_Name(metric.kind()) + " keeps no rows; GAUC does");
+    if (metric.has_max_rows() && !kind.empty() && !is_grouped) {
+      check_.Error(path + ".max_rows", kind + " keeps no rows; GAUC does");
     }
     if (metric.group().empty()) {
-      if (metric.kind() == MetricDesc::GAUC && metric.has_kind()) {
+      if (is_grouped) {
         check_.Missing(path, "group", "GAUC needs a group, the slot whose first id groups instances: group: \"user\"");
       }
       return;
@@ -327,8 +370,8 @@ class ModelCheck {
     if (group != nullptr && group->is_float) {
       check_.Error(path + ".group", "slot \"" + metric.group() + "\" holds floats; groups are ids (type: \"uint64\")");
     }
-    if (metric.has_kind() && metric.kind() != MetricDesc::GAUC) {
-      check_.Error(path + ".group", MetricDesc::Kind_Name(metric.kind()) + " has no groups; GAUC has");
+    if (!kind.empty() && !is_grouped) {
+      check_.Error(path + ".group", kind + " has no groups; GAUC has");
     }
   }
 

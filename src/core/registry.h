@@ -63,6 +63,7 @@ class Registry {
                          "; there are: " + known);
   }
 
+  const std::string& kind() const { return kind_; }
   /// In the order of their registration.
   const std::vector<Entry>& entries() const { return entries_; }
   std::vector<std::string> names() const {

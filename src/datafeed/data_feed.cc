@@ -1,8 +1,7 @@
 #include "datafeed/data_feed.h"
 
-#include <algorithm>
+#include <glog/logging.h>
 
-#include "core/edit_distance.h"
 #include "core/harmless_text.h"
 #include "data_feed.pb.h"
 #include "datafeed/checked_feed.h"
@@ -44,84 +43,66 @@ Result<std::unique_ptr<DataFeed>> MakeMultiSlot(const SlotSchema& schema, const 
 
 DataFeedFactory DataFeedFactory::Builtin() {
   DataFeedFactory factory;
-  factory.entries_ = {{"MultiSlotDataFeed", MakeMultiSlot<FeedClass::kQueue>},
-                      {"MultiSlotInMemoryDataFeed", MakeMultiSlot<FeedClass::kInMemory>},
-                      {"SlotRecordInMemoryDataFeed", MakeMultiSlot<FeedClass::kInMemory>},
-                      {"MultiSlotFileInstantDataFeed", nullptr}};
+  const auto add = [&factory](const char* name, const char* doc, FeedKind::Maker maker) {
+    CHECK(factory.Add(name, doc, {std::move(maker)}).ok()) << name;
+  };
+  add("MultiSlotDataFeed", "MultiSlot text", MakeMultiSlot<FeedClass::kQueue>);
+  add("MultiSlotInMemoryDataFeed", "MultiSlot text in memory", MakeMultiSlot<FeedClass::kInMemory>);
+  add("SlotRecordInMemoryDataFeed", "MultiSlot text in memory", MakeMultiSlot<FeedClass::kInMemory>);
+  add("MultiSlotFileInstantDataFeed", "binary files that are mapped", nullptr);
   AddFormatFeeds(&factory);
   return factory;
 }
 
-Status DataFeedFactory::Add(std::string name, Maker maker, LineCut cut) {
-  for (const Entry& entry : entries_) {
-    if (entry.name != name) continue;
-    return AlreadyExists("a data feed of the class \"" + name + "\" is registered already" +
-                         (entry.plugin.path.empty() ? "" : ", from plugin \"" + entry.plugin.path + "\""));
-  }
-  entries_.push_back({std::move(name), std::move(maker), cut});
-  return Status::Ok();
+Status DataFeedFactory::Add(std::string name, std::string doc, FeedKind kind) {
+  const FeedKind::Origin* const plugin = PluginOf(name);
+  Status added = Registry::Add(std::move(name), std::move(doc), std::move(kind));
+  return plugin == nullptr ? added : AlreadyExists(added.message() + ", from plugin \"" + plugin->path + "\"");
 }
 
-Status DataFeedFactory::Adopt(DataFeedFactory feeds, const std::string& plugin, const std::string& version, Code code) {
+Status DataFeedFactory::Adopt(const DataFeedFactory& feeds, const std::string& plugin, const std::string& version,
+                              Code code) {
   DataFeedFactory all = *this;
-  for (Entry& entry : feeds.entries_) {
-    if (entry.maker == nullptr) return InvalidConfig("data feed \"" + entry.name + "\" has no maker");
-    MR_TRY(all.Add(std::move(entry.name), std::move(entry.maker), entry.cut));
-    all.entries_.back().plugin = {plugin, version};
-    all.entries_.back().code = code;
+  for (const Entry& entry : feeds.entries()) {
+    if (entry.value.maker == nullptr) return InvalidConfig("data feed \"" + entry.name + "\" has no maker");
+    MR_TRY(all.Add(entry.name, entry.doc, {entry.value.maker, entry.value.cut, {plugin, version}, code}));
   }
   *this = std::move(all);
   return Status::Ok();
 }
 
-Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view name, const SlotSchema& schema,
+Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view class_name, const SlotSchema& schema,
                                                           const DataFeedDesc& desc) const {
-  MR_TRY(CheckName(name));
-  const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
-  if (entry->maker != nullptr) {
-    try {
-      Result<std::unique_ptr<DataFeed>> made = entry->maker(schema, desc);
-      if (!made.ok()) return Harmless(made.status());
-      std::unique_ptr<DataFeed> feed = std::move(*made);
-      if (feed == nullptr) return InvalidConfig("data_desc.name: \"" + entry->name + "\" made no data feed");
-      // A line that is a whole batch has as many values as it likes.
-      if (entry->code == Code::kOwn || desc.input_type() != 0) return feed;
-      std::string who = "data feed \"" + entry->name + "\" of plugin \"" + entry->plugin.path + "\"";
-      return std::unique_ptr<DataFeed>(std::make_unique<CheckedFeed>(std::move(feed), schema, std::move(who)));
-    } catch (...) {
-      return FeedThrew("data feed \"" + entry->name + "\"");
-    }
+  MR_ASSIGN(const FeedKind* const kind, Get(class_name).Context("data_desc.name"));
+  const std::string name(class_name);
+  if (kind->maker == nullptr) {
+    return InvalidConfig("data_desc.name: " + name +
+                         " reads binary files, not lines of text; it feeds a FileInstantDataset");
   }
-  return InvalidConfig("data_desc.name: " + entry->name +
-                       " reads binary files, not lines of text; it feeds a FileInstantDataset");
+  try {
+    Result<std::unique_ptr<DataFeed>> made = kind->maker(schema, desc);
+    if (!made.ok()) return Harmless(made.status());
+    std::unique_ptr<DataFeed> feed = std::move(*made);
+    if (feed == nullptr) return InvalidConfig("data_desc.name: \"" + name + "\" made no data feed");
+    // A line that is a whole batch has as many values as it likes.
+    if (kind->code == Code::kOwn || desc.input_type() != 0) return feed;
+    std::string who = "data feed \"" + name + "\" of plugin \"" + kind->plugin.path + "\"";
+    return std::unique_ptr<DataFeed>(std::make_unique<CheckedFeed>(std::move(feed), schema, std::move(who)));
+  } catch (...) {
+    return FeedThrew("data feed \"" + name + "\"");
+  }
 }
 
 LineCut DataFeedFactory::CutOf(std::string_view name) const {
-  const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
-  return entry == entries_.end() ? LineCut() : entry->cut;
+  const FeedKind* const kind = Find(name);
+  return kind == nullptr ? LineCut() : kind->cut;
 }
 
-Status DataFeedFactory::CheckName(std::string_view name) const {
-  std::string known;
-  std::vector<std::string_view> candidates;
-  for (const Entry& entry : entries_) {
-    if (entry.name == name) return Status::Ok();
-    known += (known.empty() ? "" : ", ") + entry.name;
-    candidates.push_back(entry.name);
-  }
-  return InvalidConfig("data_desc.name: no data feed of the class \"" + std::string(name) + "\"" +
-                       DidYouMean(name, candidates) + "; there are: " + known);
-}
+Status DataFeedFactory::CheckName(std::string_view name) const { return Get(name).Context("data_desc.name").status(); }
 
-const DataFeedFactory::Origin* DataFeedFactory::PluginOf(std::string_view name) const {
-  const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
-  return entry == entries_.end() || entry->plugin.path.empty() ? nullptr : &entry->plugin;
-}
-
-std::vector<std::string> DataFeedFactory::names() const {
-  std::vector<std::string> names;
-  for (const Entry& entry : entries_) names.push_back(entry.name);
-  return names;
+const FeedKind::Origin* DataFeedFactory::PluginOf(std::string_view name) const {
+  const FeedKind* const kind = Find(name);
+  return kind == nullptr || kind->plugin.path.empty() ? nullptr : &kind->plugin;
 }
 
 }  // namespace millrace

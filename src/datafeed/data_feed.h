@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "batch/slot_batch.h"
 #include "batch/slot_schema.h"
+#include "core/registry.h"
 #include "core/status.h"
 #include "datafeed/line_cut.h"
 #include "datafeed/line_error.h"
@@ -48,30 +48,45 @@ class HeadedFeed {
   virtual Status TakeHeader(std::string_view header) = 0;
 };
 
+/// A class of data feeds.
+struct FeedKind {
+  /// Makes a feed, or says what in the desc it cannot follow. Called by any thread, once for each that reads.
+  using Maker = std::function<Result<std::unique_ptr<DataFeed>>(const SlotSchema& schema, const DataFeedDesc& desc)>;
+  /// Where a class comes from: the plugin's path and version.
+  struct Origin {
+    std::string path;
+    std::string version;
+  };
+  /// Who wrote the code of a plugin's feeds.
+  enum class Code : uint8_t {
+    kPlugins,  ///< the plugin: they are held to what DataFeed promises
+    kOwn       ///< Millrace, around functions of the plugin
+  };
+
+  Maker maker;      ///< null: reads no lines
+  LineCut cut{};    ///< what a line of the class is
+  Origin plugin{};  ///< its path is empty: it is Millrace's own
+  Code code = Code::kOwn;
+};
+
 /// Makes data feeds by class name: DataFeedDesc.name.
 ///
 /// A value that the program makes and passes on; a plugin adds its classes to it before the first Create, which any
 /// thread may call. What a class throws is caught and reported by its name.
-class DataFeedFactory {
+class DataFeedFactory : public Registry<FeedKind> {
  public:
-  /// Makes a feed, or says what in the desc it cannot follow. Called by any thread, once for each that reads.
-  using Maker = std::function<Result<std::unique_ptr<DataFeed>>(const SlotSchema& schema, const DataFeedDesc& desc)>;
-
+  using Code = FeedKind::Code;
+  DataFeedFactory() : Registry("data feed of the class") {}
   /// With "MultiSlotDataFeed", "MultiSlotInMemoryDataFeed", "SlotRecordInMemoryDataFeed" (whose rows are those of
   /// MultiSlotInMemoryDataFeed), "MultiSlotFileInstantDataFeed", which reads no lines: a FileInstantDataset makes it,
   /// and the file formats "csv", "tfrecord", "ofrecord" and "recordio".
   static DataFeedFactory Builtin();
 
-  /// kAlreadyExists when the name is taken. `cut` says what a line of the class is.
-  Status Add(std::string name, Maker maker, LineCut cut = {});
-  /// Who wrote the code of the feeds that Adopt takes over.
-  enum class Code : uint8_t {
-    kPlugins,  ///< the plugin: they are held to what DataFeed promises
-    kOwn       ///< Millrace, around functions of the plugin
-  };
+  /// kAlreadyExists, with the plugin that it came from, when the name is taken.
+  Status Add(std::string name, std::string doc, FeedKind kind);
   /// Takes over every class of `feeds`, or none of them: Add's errors. They remember `plugin`, the path of the shared
   /// object that they came from, and its version.
-  Status Adopt(DataFeedFactory feeds, const std::string& plugin, const std::string& version, Code code);
+  Status Adopt(const DataFeedFactory& feeds, const std::string& plugin, const std::string& version, Code code);
   /// Keeps references to `schema`. kInvalidConfig for a feed that reads no lines, and for an unknown name, with all
   /// names that there are.
   Result<std::unique_ptr<DataFeed>> Create(std::string_view name, const SlotSchema& schema,
@@ -80,24 +95,8 @@ class DataFeedFactory {
   LineCut CutOf(std::string_view name) const;
   /// Checks a name alone: kInvalidConfig for one that is not known.
   Status CheckName(std::string_view name) const;
-  /// Where a class comes from: the plugin's path and version. Null: it is Millrace's own, or not known.
-  struct Origin {
-    std::string path;
-    std::string version;
-  };
-  const Origin* PluginOf(std::string_view name) const;
-  /// In the order of their registration.
-  std::vector<std::string> names() const;
-
- private:
-  struct Entry {
-    std::string name;
-    Maker maker;  ///< null: reads no lines
-    LineCut cut{};
-    Origin plugin{};  ///< its path is empty: it is Millrace's own
-    Code code = Code::kOwn;
-  };
-  std::vector<Entry> entries_;
+  /// Null: it is Millrace's own, or not known.
+  const FeedKind::Origin* PluginOf(std::string_view name) const;
 };
 
 }  // namespace millrace

@@ -132,10 +132,13 @@ Result<std::unique_ptr<DataFeed>> MakeFormat(const SlotSchema& schema, const Dat
 
 void AddFormatFeeds(DataFeedFactory* factory) {
   using Format = FeatureRecord::Format;
-  CHECK(factory->Add("csv", MakeFormat<CsvFeed>, {.header = CsvHeader}).ok());
-  CHECK(factory->Add("tfrecord", MakeFormat<FeatureFeed, Format::kTfRecord>, {.framing = &kTfRecordFraming}).ok());
-  CHECK(factory->Add("ofrecord", MakeFormat<FeatureFeed, Format::kOfRecord>, {.framing = &kOfRecordFraming}).ok());
-  CHECK(factory->Add("recordio", MakeFormat<RecordIOFeed>, {.framing = &kRecordIOFraming}).ok());
+  CHECK(factory->Add("csv", "CSV text", {MakeFormat<CsvFeed>, {.header = CsvHeader}}).ok());
+  const auto add = [factory](const char* name, const char* doc, FeedKind::Maker maker, const Framing* framing) {
+    CHECK(factory->Add(name, doc, {std::move(maker), {.framing = framing}}).ok());
+  };
+  add("tfrecord", "TFRecord files of Examples", MakeFormat<FeatureFeed, Format::kTfRecord>, &kTfRecordFraming);
+  add("ofrecord", "OFRecord files", MakeFormat<FeatureFeed, Format::kOfRecord>, &kOfRecordFraming);
+  add("recordio", "RecordIO files of tensors", MakeFormat<RecordIOFeed>, &kRecordIOFraming);
 }
 
 }  // namespace millrace

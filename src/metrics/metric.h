@@ -52,8 +52,8 @@ double ScoreOf(MetricBetter better, double value);
 /// A quality measure whose state is a list of sums, so that threads, windows and machines merge by adding (and a window
 /// is a difference of two totals).
 ///
-/// Stateless and thread-safe. A new one is a class in a file of its own, a line in metric_list.cc and a kind in
-/// proto/model.proto.
+/// Stateless and thread-safe. A new one is a class and a line in metric_list.cc, or a plugin's; jobs name it by
+/// `class_name`.
 class Metric {
  public:
   virtual ~Metric() = default;

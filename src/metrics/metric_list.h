@@ -8,15 +8,14 @@
 
 namespace millrace {
 
-/// What is known of a metric beside its arithmetic.
+/// What is known of a metric beside its arithmetic. It is printed by the lower case of its name.
 struct MetricInfo {
-  std::string printed_name;  ///< "auc"
   MetricLabels labels = MetricLabels::kAny;
   MetricBetter better = MetricBetter::kHigher;
-  std::unique_ptr<Metric> (*make)() = nullptr;  ///< null: GAUC, which is no list of sums (group_sample.h)
+  std::unique_ptr<Metric> (*make)() = nullptr;  ///< null: AUC within groups, which is no list of sums (group_sample.h)
 };
 
-/// Metrics by the name of their kind, "AUC" (MetricDesc.Kind).
+/// Metrics by name, "AUC": MetricDesc.kind, or for others than those of Millrace MetricDesc.class_name.
 class MetricRegistry : public Registry<MetricInfo> {
  public:
   MetricRegistry() : Registry("metric of the kind") {}

@@ -4,26 +4,46 @@
 #include <cstring>
 #include <limits>
 
+#include "core/caught.h"
+#include "core/lower_case.h"
 #include "kernels/non_finite.h"
 #include "runtime/batch_check.h"
 
 namespace millrace {
+namespace {
+
+/// A metric, which may be a plugin's.
+Result<std::unique_ptr<Metric>> Make(const std::string& kind, const MetricInfo& info) {
+  const std::string task = "making the metric \"" + kind + "\"";
+  return Caught(task, [&]() -> Result<std::unique_ptr<Metric>> {
+    std::unique_ptr<Metric> metric = info.make();
+    if (metric == nullptr) return InvalidConfig(task + ": it made none");
+    if (metric->size() < 1) {
+      return InvalidConfig(task + ": it keeps " + std::to_string(metric->size()) + " sums; it needs one or more");
+    }
+    return metric;
+  });
+}
+
+}  // namespace
 
 Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<MetricSpec>& specs,
                                                            const SlotSchema& schema, const MetricRegistry& registry) {
   auto set = std::make_unique<MetricSet>();
   std::vector<std::string> kinds;
   for (const MetricSpec& spec : specs) {
-    MR_ASSIGN(const MetricInfo* info, registry.Get(MetricDesc::Kind_Name(spec.kind)));
+    MR_ASSIGN(const MetricInfo* info, registry.Get(spec.kind));
     Entry entry;
-    if (info->make != nullptr) entry.metric = info->make();
+    if (info->make != nullptr) {
+      MR_ASSIGN(entry.metric, Make(spec.kind, *info));
+    }
     entry.better = info->better;
     entry.prediction = spec.prediction;
     entry.label = schema.Find(spec.label);
     entry.group = spec.group.empty() ? -1 : schema.Find(spec.group);
     if (entry.label < 0) return InvalidConfig("metric: label: no used slot \"" + spec.label + "\"");
     if (entry.metric == nullptr) {
-      if (entry.group < 0) return InvalidConfig("metric GAUC: group: no used slot \"" + spec.group + "\"");
+      if (entry.group < 0) return InvalidConfig("metric " + spec.kind + ": group: no used slot \"" + spec.group + "\"");
       entry.first = set->no_samples_.size();
       set->no_samples_.emplace_back(static_cast<size_t>(std::max<int64_t>(spec.max_rows, 1)));
     } else {
@@ -36,7 +56,7 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
       if (other.label == entry.label)
         (other.looks_for < entry.looks_for ? other : entry).looks_for = MetricLabels::kAny;
     }
-    kinds.push_back(info->printed_name);
+    kinds.push_back(LowerCase(spec.kind));
     const auto same = std::count(kinds.begin(), kinds.end(), kinds.back());
     set->names_.push_back(kinds.back() + (same > 1 ? "_" + std::to_string(same) : ""));
     set->entries_.push_back(std::move(entry));

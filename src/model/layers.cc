@@ -1,3 +1,5 @@
+#include <glog/logging.h>
+
 #include <algorithm>
 
 #include "core/hash.h"
@@ -251,30 +253,39 @@ bool LowerDropout(Lowering& lowering, const std::string& where, const std::strin
                                         {"is_test", false}}));
 }
 
-bool LowerLayer(Lowering& lowering, const std::string& where, const LayerDesc& layer) {
-  const std::string& name = layer.name();
-  switch (layer.kind_case()) {
-    case LayerDesc::kEmbedding: return LowerEmbedding(lowering, where, name, layer.embedding());
-    case LayerDesc::kFc: return LowerFc(lowering, where, name, layer.fc());
-    case LayerDesc::kConcat: return LowerConcat(lowering, where, name, layer.concat());
-    case LayerDesc::kFm: return LowerFm(lowering, where, name, layer.fm());
-    case LayerDesc::kCross: return LowerCross(lowering, where, name, layer.cross());
-    case LayerDesc::kAdd: return LowerAdd(lowering, where, name, layer.add());
-    case LayerDesc::kReduceSum: return LowerReduceSum(lowering, where, name, layer.reduce_sum());
-    case LayerDesc::kActivation: return LowerActivation(lowering, where, name, layer.activation());
-    case LayerDesc::kDropout: return LowerDropout(lowering, where, name, layer.dropout());
-    case LayerDesc::kOp: return LowerOpLayer(lowering, where, layer);
-    case LayerDesc::KIND_NOT_SET: break;
-  }
-  lowering.Problem(where, "has no kind; add " + OneofNames<LayerDesc>("kind"));
-  return false;
+/// A kind of Millrace: what lowers it, and the field of LayerDesc that it has.
+template <auto kLower, auto kField>
+LayerKind Kind() {
+  return {[](Lowering& lowering, const LayerPart& part) {
+    return kLower(lowering, part.where, part.desc.name(), (part.desc.*kField)());
+  }};
 }
 
-/// ".fc" of an fc layer.
-std::string KindField(const LayerDesc& layer) {
+const google::protobuf::FieldDescriptor* KindField(const LayerDesc& layer) {
   const google::protobuf::OneofDescriptor* kind = LayerDesc::descriptor()->FindOneofByName("kind");
-  const auto* field = layer.GetReflection()->GetOneofFieldDescriptor(layer, kind);
-  return field == nullptr ? "" : "." + field->name();
+  return layer.GetReflection()->GetOneofFieldDescriptor(layer, kind);
+}
+
+bool LowerLayer(Lowering& lowering, const std::string& where, const LayerDesc& layer) {
+  const google::protobuf::FieldDescriptor* field = KindField(layer);
+  if (field == nullptr) {
+    lowering.Problem(where, "has no kind; add " + OneofNames<LayerDesc>("kind"));
+    return false;
+  }
+  const LayerRegistry& layers = lowering.parts().layers;
+  if (!layer.has_custom()) {
+    const LayerKind* kind = layers.Find(field->name());
+    CHECK(kind != nullptr) << field->name() << " is not registered";
+    return kind->lower(lowering, {where, layer, PartAttrs({})});
+  }
+  const std::string& name = layer.custom().class_name();
+  const LayerKind* kind = FindClass<LayerDesc>(lowering, where, layers, name);
+  if (kind == nullptr) return false;
+  const std::optional<PartAttrs> attrs = ReadPartAttrs(lowering, where, layer.custom().attrs(), kind->attrs, name);
+  if (!attrs) return false;
+  return LowerClass(lowering, where, "layer of the class \"" + name + "\"", [&] {
+    return kind->lower(lowering, {where, layer, *attrs}) && lowering.main().Has(layer.name());
+  });
 }
 
 /// False, with the mistake noted, when the name cannot be that of a variable.
@@ -316,6 +327,22 @@ OpDesc LookupOp(const std::string& ids, const TableDesc& table, const std::strin
   return lookup;
 }
 
+void RegisterBuiltinLayers(LayerRegistry* layers) {
+  const auto add = [layers](const char* name, const char* doc, LayerKind kind) {
+    CHECK(layers->Add(name, doc, std::move(kind)).ok()) << name;
+  };
+  add("embedding", "looks ids up and pools their rows", Kind<LowerEmbedding, &LayerDesc::embedding>());
+  add("fc", "fully connected", Kind<LowerFc, &LayerDesc::fc>());
+  add("concat", "sets inputs side by side", Kind<LowerConcat, &LayerDesc::concat>());
+  add("fm", "second-order term of a factorization machine", Kind<LowerFm, &LayerDesc::fm>());
+  add("cross", "cross layers of Deep & Cross", Kind<LowerCross, &LayerDesc::cross>());
+  add("add", "adds inputs of equal shape", Kind<LowerAdd, &LayerDesc::add>());
+  add("reduce_sum", "sums the last axis", Kind<LowerReduceSum, &LayerDesc::reduce_sum>());
+  add("activation", "an activation by itself", Kind<LowerActivation, &LayerDesc::activation>());
+  add("dropout", "sets a random part to zero while training", Kind<LowerDropout, &LayerDesc::dropout>());
+  add("op", "any operator", {LowerOpLayer});
+}
+
 void LowerLayers(Lowering& lowering) {
   std::set<std::string> seen;
   for (int i = 0; i < lowering.model().layer_size(); ++i) {
@@ -324,7 +351,8 @@ void LowerLayers(Lowering& lowering) {
     const std::string path = "model.layer[" + std::to_string(i) + "]";
     lowering.Enter(path);
     const bool is_named = CheckName(lowering, where, layer, seen);
-    lowering.Enter(path + KindField(layer));
+    const google::protobuf::FieldDescriptor* kind = KindField(layer);
+    lowering.Enter(path + (kind == nullptr ? "" : "." + kind->name()));
     if (is_named && LowerLayer(lowering, where, layer)) {
       const bool is_embedding = layer.has_embedding();
       int dim = 0;

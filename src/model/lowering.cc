@@ -13,8 +13,9 @@ OpDesc MakeOp(std::string_view type, const Bound& inputs, const Bound& outputs, 
   return op;
 }
 
-Lowering::Lowering(const ModelDesc& model, const SlotSchema& schema, BlockBuilder main, BlockBuilder startup)
-    : model_(&model), schema_(&schema), main_(std::move(main)), startup_(std::move(startup)) {}
+Lowering::Lowering(const ModelDesc& model, const SlotSchema& schema, const ModelParts& parts, BlockBuilder main,
+                   BlockBuilder startup)
+    : model_(&model), schema_(&schema), parts_(&parts), main_(std::move(main)), startup_(std::move(startup)) {}
 
 void Lowering::Problem(std::string_view where, std::string_view what) {
   const std::string_view field = what.substr(0, what.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"));

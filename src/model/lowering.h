@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "batch/slot_schema.h"
+#include "core/caught.h"
 #include "core/edit_distance.h"
 #include "model.pb.h"
 #include "model/model_compiler.h"
+#include "model/model_parts.h"
 #include "program/backward.h"
 #include "program/block_builder.h"
 
@@ -30,10 +32,12 @@ OpDesc MakeOp(std::string_view type, const Bound& inputs, const Bound& outputs, 
 /// Views everything it is made of. One thread.
 class Lowering {
  public:
-  Lowering(const ModelDesc& model, const SlotSchema& schema, BlockBuilder main, BlockBuilder startup);
+  Lowering(const ModelDesc& model, const SlotSchema& schema, const ModelParts& parts, BlockBuilder main,
+           BlockBuilder startup);
 
   const ModelDesc& model() const { return *model_; }
   const SlotSchema& schema() const { return *schema_; }
+  const ModelParts& parts() const { return *parts_; }
   /// The block that operators go to: the first one, unless another was entered.
   BlockBuilder& main() { return block_ == nullptr ? main_ : *block_; }
   /// The first block, where parameters and states are.
@@ -115,10 +119,10 @@ class Lowering {
 
  private:
   std::string Nearest(const std::string& name, bool with_layers, bool with_slots) const;
-  void Initialize(std::string_view where, const std::string& name, const Dims& dims, const Initializer& init);
 
   const ModelDesc* model_;
   const SlotSchema* schema_;
+  const ModelParts* parts_;
   BlockBuilder main_;
   BlockBuilder startup_;
   BlockBuilder* block_ = nullptr;
@@ -141,13 +145,59 @@ OpDesc LookupOp(const std::string& ids, const TableDesc& table, const std::strin
 void CheckTables(Lowering& lowering);
 
 void LowerLayers(Lowering& lowering);
+void RegisterBuiltinLayers(LayerRegistry* layers);
+void RegisterBuiltinLosses(LossRegistry* losses);
+void RegisterBuiltinInitializers(InitializerRegistry* initializers);
 /// The escape hatch: any registered operator.
-bool LowerOpLayer(Lowering& lowering, const std::string& where, const LayerDesc& layer);
+bool LowerOpLayer(Lowering& lowering, const LayerPart& part);
+/// The attributes that are given, in their order, as `known` has them; nullopt, with mistakes noted of what it has not.
+/// `owner`: `operator "relu"`.
+std::optional<std::vector<std::pair<std::string, AttrValue>>> ReadAttrs(
+    Lowering& lowering, std::string_view where, const google::protobuf::RepeatedPtrField<OpDescAttr>& given,
+    const std::vector<AttrInfo>& known, const std::string& owner);
+/// The same with defaults for a part of the model that is of the class `name`.
+std::optional<PartAttrs> ReadPartAttrs(Lowering& lowering, std::string_view where,
+                                       const google::protobuf::RepeatedPtrField<OpDescAttr>& given,
+                                       const std::vector<AttrInfo>& known, const std::string& name);
+/// What is registered under the name that a part of the model gives as its `class_name`; null, with the mistake noted,
+/// for one that is not there or has a field `T::kind` of its own.
+template <class T, class Kind>
+const Kind* FindClass(Lowering& lowering, std::string_view where, const Registry<Kind>& registry,
+                      const std::string& name) {
+  const google::protobuf::FieldDescriptor* field = T::descriptor()->FindFieldByName(name);
+  if (field != nullptr && field->containing_oneof() != nullptr) {
+    lowering.Problem(where,
+                     "class_name: \"" + name + "\" is no class of a plugin: write " + name + " in place of custom");
+    return nullptr;
+  }
+  const Result<const Kind*> found = registry.Get(name);
+  if (found.ok()) return *found;
+  lowering.Problem(where, "class_name: " + found.status().message());
+  return nullptr;
+}
+
+/// Runs what a plugin may have brought, for `who`: what it throws, or that it fails without a word, is noted as a
+/// mistake.
+template <class Body>
+bool LowerClass(Lowering& lowering, std::string_view where, const std::string& who, const Body& body) {
+  const size_t mistakes = lowering.mistakes().size();
+  bool lowered = false;
+  const Status status = Caught("lowering a " + who, [&] {
+    lowered = body();
+    return Status::Ok();
+  });
+  if (!status.ok()) {
+    lowering.Problem(where, status.message());
+  } else if (!lowered && lowering.mistakes().size() == mistakes) {
+    lowering.Problem(where, "the " + who + " was not lowered, and gave no reason");
+  }
+  return lowered;
+}
 
 /// Names that the loss gives to the rest of the compiler; empty when it could not be lowered.
 struct LoweredLoss {
   std::string loss;
-  std::string prediction;
+  std::vector<std::string> predictions;  ///< the first one is the model's
 };
 LoweredLoss LowerLoss(Lowering& lowering);
 

@@ -9,11 +9,16 @@ namespace millrace {
 
 /// A metric with its defaults filled in. It is computed by the worker from (prediction, label), not by an operator.
 struct MetricSpec {
-  MetricDesc::Kind kind = MetricDesc::AUC;
+  std::string kind;        ///< by which it is registered: "AUC"
   std::string prediction;  ///< variable: a probability [B, 1], or [B, classes] whose last column is the click's
   std::string label;       ///< slot
   std::string group;       ///< slot, for GAUC
   int64_t max_rows = 1;    ///< that a GAUC may keep
 };
+
+/// The name by which a metric is registered: its class, or else its kind.
+inline std::string KindOf(const MetricDesc& metric) {
+  return metric.has_class_name() ? metric.class_name() : MetricDesc::Kind_Name(metric.kind());
+}
 
 }  // namespace millrace

@@ -18,7 +18,10 @@ void CheckMetricLabel(Lowering& lowering, const std::string& where, const std::s
 }
 
 /// The variable that a metric reads, or "" with the mistake noted.
-std::string MetricInput(Lowering& lowering, const std::string& where, const std::string& name) {
+std::string MetricInput(Lowering& lowering, const std::string& where, const LoweredLoss& loss,
+                        const std::string& name) {
+  const std::vector<std::string>& known = loss.predictions;
+  if (std::find(known.begin(), known.end(), name) != known.end()) return name;
   const std::optional<std::string> in = lowering.Input(where, "in", name);
   if (!in) return "";
   if (lowering.main().vars().find(*in)->second.dtype == DType::kFloat32) return *in;
@@ -31,18 +34,18 @@ std::vector<MetricSpec> ResolveMetrics(Lowering& lowering, const LoweredLoss& lo
   for (int i = 0; i < lowering.model().metric_size(); ++i) {
     const MetricDesc& metric = lowering.model().metric(i);
     lowering.Enter("model.metric[" + std::to_string(i) + "]");
-    if (!metric.has_kind()) {
-      lowering.Problem("metric", "kind: missing");
+    if (metric.has_kind() == metric.has_class_name()) {
+      lowering.Problem("metric", metric.has_kind() ? "class_name: it has a kind; leave one out" : "kind: missing");
       continue;
     }
-    const std::string where = "metric " + MetricDesc::Kind_Name(metric.kind());
     MetricSpec spec;
-    spec.kind = metric.kind();
-    spec.prediction = loss.prediction;
-    if (metric.has_in()) spec.prediction = MetricInput(lowering, where, metric.in());
+    spec.kind = KindOf(metric);
+    const std::string where = "metric " + spec.kind;
+    if (!loss.predictions.empty()) spec.prediction = loss.predictions[0];
+    if (metric.has_in()) spec.prediction = MetricInput(lowering, where, loss, metric.in());
     spec.label = metric.has_label() ? metric.label() : lowering.model().loss().label();
     if (metric.has_label()) CheckMetricLabel(lowering, where, metric.label());
-    if (metric.kind() == MetricDesc::GAUC && !metric.has_group()) {
+    if (spec.kind == "GAUC" && !metric.has_group()) {
       lowering.Problem(where, "group: missing; name the slot whose first id groups instances");
     }
     if (metric.has_group()) {
@@ -103,11 +106,11 @@ ProgramDesc CloneForTest(const ProgramDesc& program) {
 }
 
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
-                                   std::vector<ModelMistake>* mistakes) {
+                                   const ModelParts& parts, std::vector<ModelMistake>* mistakes) {
   CompiledModel compiled;
   MR_ASSIGN(BlockBuilder main, BlockBuilder::Create(*FirstBlock(compiled.main), registry));
   MR_ASSIGN(BlockBuilder startup, BlockBuilder::Create(*FirstBlock(compiled.startup), registry));
-  Lowering lowering(model, schema, std::move(main), std::move(startup));
+  Lowering lowering(model, schema, parts, std::move(main), std::move(startup));
   CheckTables(lowering);
   CheckOptimizers(lowering);
   LowerLayers(lowering);
@@ -117,7 +120,7 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
   MR_TRY(lowering.ToStatus());
 
   compiled.loss = loss.loss;
-  compiled.prediction = loss.prediction;
+  compiled.prediction = loss.predictions[0];
   compiled.label = model.loss().label();
   compiled.tables = lowering.tables();
   compiled.test = CloneForTest(compiled.main);
@@ -132,7 +135,7 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
 
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry) {
   std::vector<ModelMistake> mistakes;
-  return CompileModel(model, schema, registry, &mistakes);
+  return CompileModel(model, schema, registry, ModelParts::Builtin(), &mistakes);
 }
 
 }  // namespace millrace

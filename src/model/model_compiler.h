@@ -8,6 +8,7 @@
 #include "framework.pb.h"
 #include "model.pb.h"
 #include "model/metric_spec.h"
+#include "model/model_parts.h"
 #include "program/op_registry.h"
 
 namespace millrace {
@@ -53,10 +54,11 @@ struct ModelMistake {
 };
 
 /// Lowers `model` over the slots of `schema`. Every mistake is reported at once, a line each, with the layer's name
-/// and the nearest name: `layer "h": in: no layer or slot "x"; did you mean "x1"?`. kInvalidConfig.
+/// and the nearest name: `layer "h": in: no layer or slot "x"; did you mean "x1"?`. kInvalidConfig. Its layers, loss
+/// and initialisers are those of Millrace.
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry);
-/// As above; the mistakes are in `*mistakes` as well, for who knows where the parts stand in a file.
+/// As above, of these parts; the mistakes are in `*mistakes` as well, for who knows where they stand in a file.
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
-                                   std::vector<ModelMistake>* mistakes);
+                                   const ModelParts& parts, std::vector<ModelMistake>* mistakes);
 
 }  // namespace millrace

@@ -39,30 +39,6 @@ std::string_view FieldOf(const AttrValue& value) {
   return kFields[value.index()];
 }
 
-bool SetAttrs(Lowering& lowering, const std::string& where, const OpLayer& layer, const OpInfo& info, OpDesc& op) {
-  bool complete = true;
-  for (const OpDescAttr& attr : layer.attrs()) {
-    const AttrInfo* known = info.FindAttr(attr.name());
-    if (known == nullptr) {
-      std::vector<std::string_view> names;
-      for (const AttrInfo& candidate : info.attrs) names.push_back(candidate.name);
-      lowering.Problem(where, "attrs: operator \"" + info.type + "\" has no attribute \"" + attr.name() + "\"" +
-                                  DidYouMean(attr.name(), names));
-      complete = false;
-      continue;
-    }
-    const std::optional<AttrValue> value = Convert(attr, known->default_value);
-    if (!value) {
-      lowering.Problem(where, "attrs: attribute \"" + attr.name() + "\" of \"" + info.type +
-                                  "\" is written in the field " + std::string(FieldOf(known->default_value)));
-      complete = false;
-      continue;
-    }
-    SetAttr(op, attr.name(), *value);
-  }
-  return complete;
-}
-
 /// A layer, a dense slot, or (for operators on ids and tables) a sparse slot or a table.
 std::optional<std::string> OpInput(Lowering& lowering, const std::string& where, const std::string& name) {
   for (const TableDesc& table : lowering.model().table()) {
@@ -104,7 +80,53 @@ bool BindInputs(Lowering& lowering, const std::string& where, const OpLayer& lay
 
 }  // namespace
 
-bool LowerOpLayer(Lowering& lowering, const std::string& where, const LayerDesc& layer) {
+std::optional<std::vector<std::pair<std::string, AttrValue>>> ReadAttrs(
+    Lowering& lowering, std::string_view where, const google::protobuf::RepeatedPtrField<OpDescAttr>& given,
+    const std::vector<AttrInfo>& known, const std::string& owner) {
+  std::vector<std::pair<std::string, AttrValue>> values;
+  for (const OpDescAttr& attr : given) {
+    const auto info =
+        std::find_if(known.begin(), known.end(), [&](const AttrInfo& k) { return k.name == attr.name(); });
+    if (info == known.end()) {
+      std::vector<std::string_view> names;
+      for (const AttrInfo& candidate : known) names.push_back(candidate.name);
+      lowering.Problem(
+          where, "attrs: " + owner + " has no attribute \"" + attr.name() + "\"" + DidYouMean(attr.name(), names));
+      continue;
+    }
+    std::optional<AttrValue> value = Convert(attr, info->default_value);
+    if (!value) {
+      const std::string of = owner.substr(owner.find('"'));
+      lowering.Problem(where, "attrs: attribute \"" + attr.name() + "\" of " + of + " is written in the field " +
+                                  std::string(FieldOf(info->default_value)));
+      continue;
+    }
+    values.emplace_back(attr.name(), *std::move(value));
+  }
+  if (static_cast<int>(values.size()) < given.size()) return std::nullopt;
+  return values;
+}
+
+std::optional<PartAttrs> ReadPartAttrs(Lowering& lowering, std::string_view where,
+                                       const google::protobuf::RepeatedPtrField<OpDescAttr>& given,
+                                       const std::vector<AttrInfo>& known, const std::string& name) {
+  auto values = ReadAttrs(lowering, where, given, known, "class \"" + name + "\"");
+  if (!values) return std::nullopt;
+  PartAttrs::Values all;
+  for (auto& [attr, value] : *values) all.insert_or_assign(attr, std::move(value));
+  for (const AttrInfo& attr : known) {
+    if (attr.required && !all.contains(attr.name)) {
+      lowering.Problem(where, "attrs: class \"" + name + "\" needs the attribute \"" + attr.name + "\": " + attr.doc);
+      return std::nullopt;
+    }
+    all.emplace(attr.name, attr.default_value);
+  }
+  return PartAttrs(std::move(all));
+}
+
+bool LowerOpLayer(Lowering& lowering, const LayerPart& part) {
+  const std::string& where = part.where;
+  const LayerDesc& layer = part.desc;
   const OpLayer& op_layer = layer.op();
   const OpRegistry& registry = lowering.main().registry();
   const OpInfo* info = registry.Find(op_layer.type());
@@ -119,14 +141,15 @@ bool LowerOpLayer(Lowering& lowering, const std::string& where, const LayerDesc&
   OpDesc op;
   op.set_type(info->type);
   const bool inputs_fit = BindInputs(lowering, where, op_layer, *info, op);
-  const bool attrs_fit = SetAttrs(lowering, where, op_layer, *info, op);
+  const auto attrs = ReadAttrs(lowering, where, op_layer.attrs(), info->attrs, "operator \"" + info->type + "\"");
   const std::string value = op_layer.has_output() ? op_layer.output() : info->outputs[0].name;
   if (!HasArg(value, info->outputs)) {
     lowering.Problem(where, "output: operator \"" + info->type + "\" has no output \"" + value + "\"" +
                                 DidYouMeanArg(value, info->outputs));
     return false;
   }
-  if (!inputs_fit || !attrs_fit) return false;
+  if (!inputs_fit || !attrs) return false;
+  for (const auto& [name, attr] : *attrs) SetAttr(op, name, attr);
   for (const ArgInfo& output : info->outputs) {
     SetOutput(op, output.name, {output.name == value ? layer.name() : layer.name() + "." + output.name});
   }

@@ -1,3 +1,4 @@
+#include <glog/logging.h>
 #include <google/protobuf/text_format.h>
 
 #include <cmath>
@@ -37,16 +38,34 @@ OpDesc Normal(const std::string& name, const Dims& dims, float deviation) {
 /// Inputs and outputs of a unit, as Paddle and PyTorch count them for a [in, out] matrix.
 double FanSum(const Dims& dims) { return static_cast<double>(dims[0] + (dims.rank() > 1 ? dims[1] : 0)); }
 
-OpDesc InitOp(const std::string& name, const Dims& dims, const Initializer& init) {
-  switch (init.kind_case()) {
-    case Initializer::kConstant: return FillConstant(name, dims, init.constant());
-    case Initializer::kUniform: return Uniform(name, dims, init.uniform());
-    case Initializer::kNormal: return Normal(name, dims, init.normal());
-    case Initializer::kXavierNormal: return Normal(name, dims, static_cast<float>(std::sqrt(2 / FanSum(dims))));
-    case Initializer::kXavier:
-    case Initializer::KIND_NOT_SET: break;
+/// The operator that gives a parameter its first values; nullopt, with the mistake noted, when there is none.
+std::optional<OpDesc> InitOp(Lowering& lowering, std::string_view where, const std::string& name, const Dims& dims,
+                             const Initializer& init) {
+  const InitializerRegistry& kinds = lowering.parts().initializers;
+  if (!init.has_custom()) {
+    const google::protobuf::OneofDescriptor* oneof = Initializer::descriptor()->FindOneofByName("kind");
+    const auto* field = init.GetReflection()->GetOneofFieldDescriptor(init, oneof);
+    const InitializerKind* kind = kinds.Find(field == nullptr ? "xavier" : field->name());
+    CHECK(kind != nullptr) << field->name() << " is not registered";
+    return kind->make({name, dims, init, PartAttrs({})});
   }
-  return Uniform(name, dims, static_cast<float>(std::sqrt(6 / FanSum(dims))));
+  const std::string& custom = init.custom().class_name();
+  const InitializerKind* kind = FindClass<Initializer>(lowering, where, kinds, custom);
+  if (kind == nullptr) return std::nullopt;
+  const std::optional<PartAttrs> attrs = ReadPartAttrs(lowering, where, init.custom().attrs(), kind->attrs, custom);
+  if (!attrs) return std::nullopt;
+  OpDesc op;
+  const std::string who = "initializer of the class \"" + custom + "\"";
+  const bool is_made = LowerClass(lowering, where, who, [&] {
+    op = kind->make({name, dims, init, *attrs});
+    return true;
+  });
+  if (!is_made) return std::nullopt;
+  const bool writes =
+      op.outputs_size() == 1 && op.outputs(0).arguments_size() == 1 && op.outputs(0).arguments(0) == name;
+  if (writes && op.inputs().empty()) return op;
+  lowering.Problem(where, "the " + who + " gave an operator that does not write \"" + name + "\" alone, of no inputs");
+  return std::nullopt;
 }
 
 VarMeta Persistable(const Dims& dims, DType dtype = DType::kFloat32) {
@@ -85,7 +104,9 @@ void Lowering::AddParameter(std::string_view where, const std::string& name, con
   startup_.Declare(name, Persistable(dims)).set_is_parameter(true);
   if (block_ != nullptr) block_->See(main_.vars());
   if (is_weight) known_.weights.push_back(name);
-  if (const Status s = startup_.Append(InitOp(name, dims, init), OpRole::kForward); !s.ok()) {
+  std::optional<OpDesc> op = InitOp(*this, where, name, dims, init);
+  if (!op) return;
+  if (const Status s = startup_.Append(*std::move(op), OpRole::kForward); !s.ok()) {
     Problem(where, s.message());
   }
 }
@@ -163,6 +184,11 @@ void CheckTables(Lowering& lowering) {
     if (!table.has_vocabulary() && (init == Initializer::kXavier || init == Initializer::kXavierNormal)) {
       lowering.Problem(where, "init: xavier needs a vocabulary, a hash table has no size; use uniform or normal");
     }
+    if (!table.has_vocabulary() && init == Initializer::kCustom) {
+      lowering.Problem(where,
+                       "init: custom needs a vocabulary: rows of a hash table start one by one; use uniform or "
+                       "normal");
+    }
     if (table.has_vocabulary() && table.padding_idx() >= table.vocabulary()) {
       lowering.Problem(where, "padding_idx: must be below the vocabulary " + std::to_string(table.vocabulary()) + "; " +
                                   std::to_string(table.padding_idx()));
@@ -178,6 +204,29 @@ void CheckTables(Lowering& lowering) {
       lowering.Problem(where, "out_of_range: a hash table takes every id; it is for tables with a vocabulary");
     }
   }
+}
+
+void RegisterBuiltinInitializers(InitializerRegistry* initializers) {
+  using Part = InitializerPart;
+  const auto add = [initializers](const char* name, const char* doc, OpDesc (*make)(const Part&)) {
+    CHECK(initializers->Add(name, doc, {make}).ok()) << name;
+  };
+  add("constant", "every value the same",
+      [](const Part& p) { return FillConstant(p.name, p.dims, p.desc.constant()); });
+  add("uniform", "uniform around 0", [](const Part& p) { return Uniform(p.name, p.dims, p.desc.uniform()); });
+  add("normal", "normal around 0", [](const Part& p) { return Normal(p.name, p.dims, p.desc.normal()); });
+  add("xavier", "uniform, by inputs and outputs",
+      [](const Part& p) { return Uniform(p.name, p.dims, static_cast<float>(std::sqrt(6 / FanSum(p.dims)))); });
+  add("xavier_normal", "normal, by inputs and outputs",
+      [](const Part& p) { return Normal(p.name, p.dims, static_cast<float>(std::sqrt(2 / FanSum(p.dims)))); });
+}
+
+ModelParts ModelParts::Builtin() {
+  ModelParts parts;
+  RegisterBuiltinLayers(&parts.layers);
+  RegisterBuiltinLosses(&parts.losses);
+  RegisterBuiltinInitializers(&parts.initializers);
+  return parts;
 }
 
 }  // namespace millrace

@@ -121,6 +121,7 @@ class ProgramAuthor {
   uint64_t seed_ = 1;
   ModelDesc model_;  ///< tables, and the optimizer of Minimize
   SlotSchema schema_;
+  const ModelParts parts_ = ModelParts::Builtin();
   ProgramDesc main_;
   ProgramDesc startup_;
   std::unique_ptr<Lowering> lowering_;

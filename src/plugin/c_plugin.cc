@@ -80,9 +80,10 @@ Status RegisterCPlugin(const millrace_c_plugin& plugin, const std::string& path,
     if (known.parsers[i] == nullptr) return Incomplete("it", "parser " + std::to_string(i));
     const millrace_parser parser = Shared(*known.parsers[i]);
     MR_TRY(CheckComplete("parser", parser, parser.parse));
-    MR_TRY(registries.feeds.Add(parser.name, [parser, path](const SlotSchema& schema, const DataFeedDesc& desc) {
+    const auto make = [parser, path](const SlotSchema& schema, const DataFeedDesc& desc) {
       return MakeCParserFeed(parser, path, schema, desc);
-    }));
+    };
+    MR_TRY(registries.feeds.Add(parser.name, parser.doc, {make}));
   }
   for (size_t i = 0; i < known.loader_count; ++i) {
     if (known.loaders[i] == nullptr) return Incomplete("it", "loader " + std::to_string(i));

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "core/exception_text.h"
@@ -124,13 +125,24 @@ class TextCheck {
   Status status_;
 };
 
-template <class T>
-void CheckEntries(const std::string& kind, const Registry<T>& from, TextCheck* check) {
-  for (const auto& entry : from.entries()) check->Take(kind + " \"" + entry.name + "\"", entry.name + entry.doc);
+/// Calls `f` with each element of a tuple.
+template <class Tuple, class F>
+void ForEach(Tuple tuple, const F& f) {
+  std::apply([&f](auto&... elements) { (f(elements), ...); }, tuple);
+}
+
+/// Takes over all of `from`: an element of a tuple of registries after the other.
+template <size_t kAt = 0, class Tuple>
+Status AdoptEach(Tuple from, Tuple into) {
+  if constexpr (kAt < std::tuple_size_v<Tuple>) {
+    MR_TRY(std::get<kAt>(into).Adopt(std::move(std::get<kAt>(from))));
+    return AdoptEach<kAt + 1>(from, into);
+  }
+  return Status::Ok();
 }
 
 /// Names and docs are printed where nobody looks at them twice.
-Status CheckTexts(const Registries& from) {
+Status CheckTexts(Registries& from) {
   TextCheck check;
   for (const OpInfo* op : from.ops.all()) {
     const std::string of = " of operator \"" + op->type + "\"";
@@ -148,16 +160,19 @@ Status CheckTexts(const Registries& from) {
       for (const ArgTypes& arg : kernel.where.types) check.Take("an argument of a kernel" + of, arg.argument);
     }
   }
-  for (const std::string& name : from.feeds.names()) check.Take("the name of data feed \"" + name + "\"", name);
+  for (const auto& feed : from.feeds.entries()) {
+    check.Take("the name of data feed \"" + feed.name + "\"", feed.name + feed.doc);
+  }
   for (const FileFormat& format : from.readers.formats()) {
     std::string texts = format.doc;
     for (const std::string& suffix : format.suffixes) texts += suffix;
     check.Take("file format \"" + format.tag + "\"", texts);
   }
-  CheckEntries("dataset", from.datasets, &check);
-  CheckEntries("table", from.tables, &check);
-  CheckEntries("device worker", from.workers, &check);
-  CheckEntries("trainer", from.trainers, &check);
+  ForEach(from.registries(), [&check](const auto& registry) {
+    for (const auto& entry : registry.entries()) {
+      check.Take(registry.kind() + " \"" + entry.name + "\"", entry.name + entry.doc);
+    }
+  });
   return check.status();
 }
 
@@ -166,26 +181,18 @@ Status Adopt(Registries from, Tier tier, const std::string& path, Registries* in
   using Code = DataFeedFactory::Code;
   MR_TRY(CheckTexts(from));
   MR_ASSIGN(const std::string version, VersionOf(path));
-  Registries all{{}, into->readers, into->feeds, into->datasets, into->tables, into->workers, into->trainers};
+  NamedParts all = *into;
   const auto adopt = [&]() -> Status {
-    MR_TRY(all.feeds.Adopt(std::move(from.feeds), path, version, tier == Tier::kC ? Code::kOwn : Code::kPlugins));
+    MR_TRY(all.feeds.Adopt(from.feeds, path, version, tier == Tier::kC ? Code::kOwn : Code::kPlugins));
     MR_TRY(all.readers.Adopt(std::move(from.readers), path));
-    MR_TRY(all.datasets.Adopt(std::move(from.datasets)));
-    MR_TRY(all.tables.Adopt(std::move(from.tables)));
-    MR_TRY(all.workers.Adopt(std::move(from.workers)));
-    MR_TRY(all.trainers.Adopt(std::move(from.trainers)));
+    MR_TRY(AdoptEach(from.registries(), all.registries()));
     return into->ops.Adopt(std::move(from.ops), path, version);
   };
   if (const Status status = adopt(); !status.ok()) {
     return InvalidConfig(status.message() +
                          "\n  nothing is replaced: give what is new a name of its own, or leave this plugin out");
   }
-  into->readers = std::move(all.readers);
-  into->feeds = std::move(all.feeds);
-  into->datasets = std::move(all.datasets);
-  into->tables = std::move(all.tables);
-  into->workers = std::move(all.workers);
-  into->trainers = std::move(all.trainers);
+  static_cast<NamedParts&>(*into) = std::move(all);
   return Status::Ok();
 }
 

@@ -17,6 +17,9 @@ Result<RowInitializer> RowInitializer::Create(const Initializer& init, std::stri
     case Initializer::kXavierNormal:
       return InvalidConfig("table \"" + std::string(table) +
                            "\": init: xavier needs a vocabulary, and this table grows; use uniform or normal");
+    case Initializer::kCustom:
+      return InvalidConfig("table \"" + std::string(table) +
+                           "\": init: custom needs a vocabulary, and this table grows; use uniform or normal");
     case Initializer::KIND_NOT_SET: break;
   }
   return RowInitializer(Kind::kUniform, 0.01F, table_seed);

@@ -136,7 +136,7 @@ Result<std::vector<MetricSpec>> MetricsOfProgram(const ModelDesc& model, const S
     if (label >= 0 && schema.used()[static_cast<size_t>(label)].width != 1) {
       mistakes.push_back({path + "label", "slot \"" + metric.label() + "\" must have one value an instance"});
     }
-    metrics.push_back({metric.kind(), metric.in(), metric.label(), metric.group(), metric.max_rows()});
+    metrics.push_back({KindOf(metric), metric.in(), metric.label(), metric.group(), metric.max_rows()});
   }
   if (!mistakes.empty()) return config.Report(mistakes);
   return metrics;
@@ -264,7 +264,7 @@ Status Job::CompilePrograms() {
     MR_ASSIGN(model_.metrics, MetricsOfProgram(desc().model(), schema, config_));
   } else {
     std::vector<ConfigMistake> mistakes;
-    Result<CompiledModel> model = CompileModelOf(desc(), schema, environment_->ops, &mistakes);
+    Result<CompiledModel> model = CompileModelOf(desc(), schema, *environment_, &mistakes);
     if (!mistakes.empty()) return config_.Report(mistakes);
     MR_ASSIGN(model_, std::move(model));
   }

@@ -11,7 +11,7 @@
 namespace millrace {
 
 /// CompileModel of the job's model, with its mistakes as LoadedConfig::Report takes them.
-Result<CompiledModel> CompileModelOf(const TrainerDesc& desc, const SlotSchema& schema, const OpRegistry& registry,
+Result<CompiledModel> CompileModelOf(const TrainerDesc& desc, const SlotSchema& schema, const Environment& environment,
                                      std::vector<ConfigMistake>* mistakes);
 
 /// Everything by name that a job wants of its program and the program does not have: what is fetched, dumped, checked

@@ -18,6 +18,10 @@ inline KnownNames KnownNamesForTests() {
                       "ofrecord",
                       "recordio"};
   known.tables = {"HashTable"};
+  known.metrics = {"AUC", "LOGLOSS", "NORMALIZED_ENTROPY", "CALIBRATION", "ACCURACY", "GAUC", "MAE", "RMSE"};
+  known.losses = {"CROSS_ENTROPY", "LOG_LOSS", "SIGMOID_CROSS_ENTROPY", "SOFTMAX_CROSS_ENTROPY", "SQUARED_ERROR"};
+  known.layers = {"embedding", "fc", "op"};
+  known.initializers = {"constant", "uniform"};
   known.operators = {"relu", "elementwise_mul", "matmul_v2"};
   return known;
 }

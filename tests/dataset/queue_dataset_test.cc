@@ -449,11 +449,10 @@ TEST(DataFeedFactory, AddsAndNames) {
   EXPECT_EQ(feeds.names(),
             (std::vector<std::string>{"MultiSlotDataFeed", "MultiSlotInMemoryDataFeed", "SlotRecordInMemoryDataFeed",
                                       "MultiSlotFileInstantDataFeed", "csv", "tfrecord", "ofrecord", "recordio"}));
-  const DataFeedFactory::Maker none = [](const SlotSchema&, const DataFeedDesc&) {
-    return std::unique_ptr<DataFeed>();
-  };
-  EXPECT_TRUE(feeds.Add("MyFeed", none).ok());
-  EXPECT_EQ(feeds.Add("MyFeed", none).message(), "a data feed of the class \"MyFeed\" is registered already");
+  const FeedKind::Maker none = [](const SlotSchema&, const DataFeedDesc&) { return std::unique_ptr<DataFeed>(); };
+  EXPECT_TRUE(feeds.Add("MyFeed", "gives nothing", {none}).ok());
+  EXPECT_EQ(feeds.Add("MyFeed", "gives nothing", {none}).message(),
+            "a data feed of the class \"MyFeed\" is registered already");
 }
 
 }  // namespace

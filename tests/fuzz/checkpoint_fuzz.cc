@@ -38,8 +38,8 @@ std::unique_ptr<const MetricSet> Metrics() {
              &desc),
          "the slots do not parse");
   std::vector<MetricSpec> specs(2);
-  specs[0] = {.kind = MetricDesc::LOGLOSS, .prediction = "p", .label = "y", .group = ""};
-  specs[1] = {.kind = MetricDesc::GAUC, .prediction = "p", .label = "y", .group = "user", .max_rows = 100};
+  specs[0] = {.kind = "LOGLOSS", .prediction = "p", .label = "y", .group = ""};
+  specs[1] = {.kind = "GAUC", .prediction = "p", .label = "y", .group = "user", .max_rows = 100};
   MetricRegistry registry;
   Demand(RegisterBuiltinMetrics(registry).ok(), "a metric is registered twice");
   return std::move(MetricSet::Create(specs, SlotSchema::Create(desc).value(), registry)).value();

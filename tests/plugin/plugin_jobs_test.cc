@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <sstream>
 #include <thread>
 
 #include "core/file.h"
@@ -105,6 +106,126 @@ model {
     EXPECT_GT(throws->Wait(), 0);
     EXPECT_THAT(throws->errors(), AllOf(HasSubstr("Throwing"), HasSubstr("no " + what + " today")));
   }
+}
+
+/// A job of plugin own_model; what stands in place of parts of its model, by the name of the part.
+std::string WriteModelJob(const SmallJob& small, const std::map<std::string, std::string>& parts) {
+  std::map<std::string, std::string> model = {
+      {"table", "dim: 4 init { uniform: 0.1 }"},
+      {"layer", "fc { in: \"e\" units: 8 act: TANH }"},
+      {"init", "xavier: true"},
+      {"loss", "kind: SIGMOID_CROSS_ENTROPY"},
+      {"metric", "kind: AUC"},
+      {"first", ""},
+  };
+  for (const auto& [part, text] : parts) model[part] = text;
+  const std::string path = small.folder() + "/model.prototxt";
+  std::ofstream(path) << Plugins("own_model") << "\nfilelist: \"" << small.folder() << "/part-*\"\n"
+                      << model["first"] << R"(
+update_mode: SERIAL
+data_desc {
+  batch_size: 32
+  multi_slot_desc {
+    slots { name: "label" type: "float" is_used: true is_dense: true shape: [-1, 1] }
+    slots { name: "ones" type: "float" }
+    slots { name: "uid" type: "uint64" }
+    slots { name: "A" type: "uint64" is_used: true }
+    slots { name: "B" type: "uint64" }
+  }
+}
+model {
+  table { name: "t" )" << model["table"]
+                      << " }\n  layer { name: \"e\" embedding { slots: \"A\" table: \"t\" } }\n  layer { name: \"h\" "
+                      << model["layer"] << " }\n  layer { name: \"y\" fc { in: \"h\" units: 1 init { " << model["init"]
+                      << " } } }\n  loss { in: \"y\" label: \"label\" " << model["loss"] << " }\n  metric { "
+                      << model["metric"] << " }\n  optimizer { adagrad { lr: 0.05 } }\n}\n";
+  return path;
+}
+
+TEST(PluginJobsTest, ALossALayerAnInitialiserAndAMetricOfAPluginTrainByName) {
+  const SmallJob small(600);
+  const std::string scores = small.folder() + "/scores";
+  const std::map<std::string, std::string> own = {
+      {"layer",
+       "custom { class_name: \"Gate\" in: \"e\" attrs { name: \"scale\" f: 2 } init { custom { class_name: "
+       "\"Alternating\" attrs { name: \"scale\" f: 0.5 } } } }"},
+      {"init", "custom { class_name: \"Alternating\" }"},
+      {"metric", "class_name: \"SEPARATION\""},
+      {"first", "eval { filelist: \"" + small.files()[0] + "\" } checkpoint { keep_best: \"separation\" }"}};
+  for (const char* loss : {"kind: SIGMOID_CROSS_ENTROPY", "class_name: \"TwinLoss\""}) {
+    std::map<std::string, std::string> parts = own;
+    parts["loss"] = loss;
+    const std::string job = WriteModelJob(small, parts);
+    const std::string out = small.folder() + "/out_" + std::string(1, *loss);
+    Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + out});
+    ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
+    EXPECT_THAT(trainer.errors(), HasSubstr("separation"));
+    const bool is_first = *loss == 'k';
+    std::vector<std::string> flags = {"--model_dir=" + out + "/model", "--input=" + small.files()[0]};
+    flags.push_back((is_first ? "--output=" : "--compare=") + scores);
+    if (!is_first) flags.push_back("--tolerance=1e-7");
+    Process predictor("predictor", flags);
+    EXPECT_EQ(predictor.Wait(), 0) << predictor.errors();
+  }
+}
+
+TEST(PluginJobsTest, ATableOfAPluginHoldsTheRowsOfAModel) {
+  const SmallJob small(60);
+  const std::string job =
+      WriteModelJob(small, {{"table", "dim: 1 class_name: \"HalvedTable\" optimizer { sgd { lr: 1e-30 } }"},
+                            {"layer", "reduce_sum { in: \"e\" }"},
+                            {"loss", "kind: SQUARED_ERROR"},
+                            {"metric", "kind: MAE"}});
+  std::string text = ReadFile(job).value();
+  text.replace(text.find("in: \"y\""), 7, "in: \"h\"");
+  text.erase(text.find("  layer { name: \"y\""), text.find("  loss {") - text.find("  layer { name: \"y\""));
+  std::ofstream(job) << text;
+  Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + small.folder() + "/out"});
+  ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
+  Process predictor("predictor", {"--model_dir=" + small.folder() + "/out/model", "--input=" + small.files()[0]});
+  ASSERT_EQ(predictor.Wait(), 0) << predictor.errors();
+  std::istringstream lines(predictor.output());
+  int rows = 0;
+  for (std::string line; std::getline(lines, line); ++rows) EXPECT_EQ(line, "0.5") << rows;
+  EXPECT_EQ(rows, 20);
+}
+
+TEST(PluginJobsTest, AModelsPartThatAPluginHasNotOrFailsAtIsNamedAtItsPlace) {
+  const SmallJob small(60);
+  const auto refusal = [&](const std::string& part, const std::string& text) {
+    const std::string job = WriteModelJob(small, {{part, text}});
+    Process trainer("trainer", {"--trainer_desc=" + job, "--validate_only"});
+    EXPECT_EQ(trainer.Wait(), 2) << text;
+    return trainer.errors();
+  };
+  const auto custom = [](const std::string& name) { return "custom { class_name: \"" + name + "\" in: \"e\" }"; };
+  EXPECT_THAT(refusal("layer", custom("Gaet")), HasSubstr(":18:42: error: no layer \"Gaet\"; did you mean \"Gate\"?"));
+  EXPECT_THAT(refusal("layer", "custom { class_name: \"Gate\" in: \"e\" attrs { name: \"scal\" f: 2 } }"),
+              HasSubstr("attrs: class \"Gate\" has no attribute \"scal\"; did you mean \"scale\"?"));
+  EXPECT_THAT(refusal("layer", "custom { class_name: \"Gate\" in: \"e\" attrs { name: \"scale\" s: \"2\" } }"),
+              HasSubstr("attribute \"scale\" of \"Gate\" is written in the field f"));
+  EXPECT_THAT(refusal("layer", "custom { in: \"e\" }"), HasSubstr("layer needs the class_name"));
+  EXPECT_THAT(refusal("layer", custom("fc")), HasSubstr("\"fc\" is no class of a plugin: write fc in place of custom"));
+  EXPECT_THAT(refusal("layer", custom("SilentLayer")), HasSubstr("was not lowered, and gave no reason"));
+  EXPECT_THAT(refusal("layer", custom("EmptyLayer")), HasSubstr("was not lowered, and gave no reason"));
+  EXPECT_THAT(refusal("loss", "class_name: \"TwinLos\""), HasSubstr("no loss \"TwinLos\"; did you mean \"TwinLoss\"?"));
+  EXPECT_THAT(refusal("loss", "kind: LOG_LOSS class_name: \"TwinLoss\""), HasSubstr("the loss has a kind, too"));
+  EXPECT_THAT(refusal("loss", "class_name: \"ThrowingLoss\""),
+              HasSubstr("loss of the class \"ThrowingLoss\" threw std::runtime_error: no loss today"));
+  EXPECT_THAT(refusal("loss", "class_name: \"UntrueLoss\""),
+              AllOf(HasSubstr("gave \"loss.nowhere\" as the loss of each example, but nothing wrote it"),
+                    HasSubstr("gave \"prediction.nowhere\" as a prediction, but nothing wrote it")));
+  EXPECT_THAT(refusal("loss", "kind: SIGMOID_CROSS_ENTROPY in: \"h\""), HasSubstr("reads one layer, and these are 2"));
+  EXPECT_THAT(refusal("init", "custom { class_name: \"Elsewhere\" }"), HasSubstr("does not write \"y.w_0\" alone"));
+  EXPECT_THAT(refusal("table", "dim: 4 init { custom { class_name: \"Alternating\" } }"),
+              HasSubstr("custom needs a vocabulary"));
+  EXPECT_THAT(refusal("metric", "class_name: \"SEPERATION\""), HasSubstr("did you mean \"SEPARATION\"?"));
+  EXPECT_THAT(refusal("metric", "class_name: \"NO_METRIC\""),
+              HasSubstr("making the metric \"NO_METRIC\": it made none"));
+  EXPECT_THAT(refusal("metric", "kind: AUC in: \"prediction.nowhere\""),
+              HasSubstr("no layer or slot \"prediction.nowhere\""));
+  EXPECT_THAT(refusal("first", "eval { filelist: \"x\" } checkpoint { keep_best: \"separation\" }"),
+              HasSubstr("add metric { class_name: \"SEPARATION\" } to it"));
 }
 
 TEST(PluginJobsTest, AnOperatorOfAPluginTrainsAsTheSameOneOfMillrace) {

@@ -106,6 +106,17 @@ TEST_F(PluginLoaderTest, TheOperatorOfAPluginRunsAndItsGradientIsRight) {
   }
 }
 
+TEST_F(PluginLoaderTest, TakesOverThePartsOfModelsOrRefusesThemTwice) {
+  ASSERT_TRUE(Load("own_model").ok());
+  EXPECT_EQ(registries_.metrics.Find("SEPARATION")->better, MetricBetter::kHigher);
+  EXPECT_NE(registries_.layers.Find("Gate"), nullptr);
+  EXPECT_NE(registries_.losses.Find("TwinLoss"), nullptr);
+  EXPECT_NE(registries_.initializers.Find("Alternating"), nullptr);
+  EXPECT_NE(registries_.tables.Find("HalvedTable"), nullptr);
+  EXPECT_EQ(Refusal("own_model"),
+            std::string("a table of the class \"HalvedTable\" is registered already") + kNothingIsReplaced);
+}
+
 TEST_F(PluginLoaderTest, RefusesNamesThatAreTaken) {
   EXPECT_EQ(Refusal("takes_a_name"),
             "operator \"brand_new\" is registered twice\n"

@@ -157,12 +157,12 @@ const Environment& ThrowingEnvironment() {
   static const Environment environment = [] {
     Environment made = MakeDefaultEnvironment().value();
     EXPECT_TRUE(made.datasets.Add("ThrowingDataset", "throws", ThrowingDataset::Make).ok());
-    EXPECT_TRUE(made.feeds.Add("ThrowingFeed", ThrowingFeed::Make).ok());
+    EXPECT_TRUE(made.feeds.Add("ThrowingFeed", "throws", {ThrowingFeed::Make}).ok());
     EXPECT_TRUE(made.readers.Add({"throwing", {}, "throws", ThrowingReader::Open}).ok());
     made.metrics = MetricRegistry();
     EXPECT_TRUE(made.metrics
                     .Add("AUC", "throws",
-                         {"auc", MetricLabels::kAny, MetricBetter::kHigher,
+                         {MetricLabels::kAny, MetricBetter::kHigher,
                           [] { return std::unique_ptr<Metric>(std::make_unique<ThrowingMetric>()); }})
                     .ok());
     for (const auto& [name, doc, info] : DefaultEnvironment().metrics.entries()) {

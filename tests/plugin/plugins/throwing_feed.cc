@@ -25,9 +25,10 @@ class ThrowingFeed : public DataFeed {
 }  // namespace
 
 MILLRACE_PLUGIN(Registries& registries) {
-  MR_TRY(registries.feeds.Add(
-      "NoFeed", [](const SlotSchema&, const DataFeedDesc&) { return Result<std::unique_ptr<DataFeed>>(nullptr); }));
-  return registries.feeds.Add("ThrowingCppFeed", [](const SlotSchema&, const DataFeedDesc&) {
+  const auto none = [](const SlotSchema&, const DataFeedDesc&) { return Result<std::unique_ptr<DataFeed>>(nullptr); };
+  const auto throwing = [](const SlotSchema&, const DataFeedDesc&) {
     return Result<std::unique_ptr<DataFeed>>(std::make_unique<ThrowingFeed>());
-  });
+  };
+  MR_TRY(registries.feeds.Add("NoFeed", "none", {none}));
+  return registries.feeds.Add("ThrowingCppFeed", "throws", {throwing});
 }

@@ -58,7 +58,8 @@ class UntrueFeed : public DataFeed {
 }  // namespace
 
 MILLRACE_PLUGIN(Registries& registries) {
-  return registries.feeds.Add("UntrueFeed", [](const SlotSchema& schema, const DataFeedDesc&) {
+  const auto make = [](const SlotSchema& schema, const DataFeedDesc&) {
     return Result<std::unique_ptr<DataFeed>>(std::make_unique<UntrueFeed>(schema));
-  });
+  };
+  return registries.feeds.Add("UntrueFeed", "breaks promises", {make});
 }
