@@ -11,6 +11,7 @@
 #include "app/command_line.h"
 #include "app/convert_job.h"
 #include "app/job_input.h"
+#include "app/list_plugin.h"
 #include "app/stop_on_signal.h"
 #include "app/write_records.h"
 #include "batch/slot_batch.h"
@@ -45,7 +46,8 @@ const ProgramInfo kProgram{
         "inspect head --trainer_desc=FILE [flags]\n"
         "inspect stats --trainer_desc=FILE [flags]\n"
         "inspect convert --trainer_desc=FILE --output_dir=DIR [flags]\n"
-        "inspect records --outputs=SHAPES --records=FILE [--plugin=FILE] INPUT...",
+        "inspect records --outputs=SHAPES --records=FILE [--plugin=FILE] INPUT...\n"
+        "inspect plugin FILE",
     .groups = {{"Input", {"trainer_desc", "batches", "plugin"}},
                {"Binary files", {"output_dir", "part_mib"}},
                {"RecordIO", {"outputs", "records"}},
@@ -69,6 +71,14 @@ Status RunRecords(const CommandLine& line, const std::stop_token& stop) {
   return WriteRecords(request, stop);
 }
 
+/// Says what a plugin brings; one that is a test runs.
+Status ShowPlugin(const CommandLine& line) {
+  if (line.arguments.size() != 2) return InvalidConfig("which plugin? inspect plugin FILE");
+  MR_ASSIGN(const std::string text, ListPlugin(line.arguments[1]));
+  std::fputs(text.c_str(), stdout);
+  return FlushStandardOutput();
+}
+
 Status CheckFlags(const CommandLine& line) {
   const std::string command = line.arguments.size() == 1 ? line.arguments[0] : "";
   std::error_code ignored;
@@ -81,7 +91,7 @@ Status CheckFlags(const CommandLine& line) {
   if (command != "head" && command != "stats" && command != "convert") {
     std::string given;
     for (const std::string& word : line.arguments) given += (given.empty() ? ": " : " ") + word;
-    return InvalidConfig("expected one command, head, stats, convert or records" + given);
+    return InvalidConfig("expected one command, head, stats, convert, records or plugin" + given);
   }
   if (FLAGS_trainer_desc.empty()) return InvalidConfig("--trainer_desc is missing: the job's file");
   const bool is_lines = FLAGS_format == "multi_slot";
@@ -130,6 +140,7 @@ Status Stats(JobInput& input, int64_t batches, std::stop_token stop) {
 
 Status Run(const CommandLine& line, std::stop_token stop) {
   if (!line.arguments.empty() && line.arguments[0] == "records") return RunRecords(line, stop);
+  if (!line.arguments.empty() && line.arguments[0] == "plugin") return ShowPlugin(line);
   MR_TRY(CheckFlags(line));
   const InputJob job{FLAGS_trainer_desc, line.repeated[0], line.repeated[1]};
   if (line.arguments[0] == "convert") {

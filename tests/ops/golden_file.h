@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/op_session.h"
+#include "ops/registry.h"
 
 namespace millrace {
 

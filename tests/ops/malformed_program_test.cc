@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ops/op_session.h"
+#include "ops/registry.h"
 #include "runtime/frame.h"
 
 namespace millrace {

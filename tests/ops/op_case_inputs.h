@@ -4,7 +4,7 @@
 
 #include "core/rng.h"
 #include "ops/op_cases.h"
-#include "ops/op_session.h"
+#include "ops/registry.h"
 
 namespace millrace {
 

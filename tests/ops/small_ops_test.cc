@@ -8,7 +8,7 @@
 
 #include "batch/label_range_monitor.h"
 #include "kernels/row_locks.h"
-#include "ops/op_session.h"
+#include "ops/registry.h"
 
 namespace millrace {
 namespace {

@@ -1,6 +1,7 @@
 """Plugins as users build them: headers installed into a folder, examples/mini_loader copied out of the tree and built by
 its Makefile and by its CMakeLists.txt, the C plugin by a C compiler; each is then loaded by the trainer and predictor."""
 
+import json
 import os
 import shutil
 import struct
@@ -86,6 +87,60 @@ class OutOfTreeTest(unittest.TestCase):
         self.assertEqual(0, code, output)
         self.assertAlmostEqual(0.415755, self.saved("cmake", "w"), delta=0.01)
         self.assertAlmostEqual(-0.363076, self.saved("cmake", "b"), delta=0.04)
+
+    def test_the_plugins_of_examples(self):
+        """examples/plugins: each builds by find_package, passes its own test, and does its work."""
+        folder = os.path.join(self.folder.name, "plugins")
+        shutil.copytree(os.path.join(SOURCE, "examples", "plugins"), folder)
+        build = os.path.join(folder, "build")
+        inspect = os.path.join(BUILD, "bin", "inspect")
+        code, output = run("cmake", "-S", folder, "-B", build, "-G", "Ninja", "-DCMAKE_PREFIX_PATH=" + self.prefix,
+                           "-DMILLRACE_INSPECT=" + inspect)
+        self.assertEqual(0, code, output)
+        code, output = run("cmake", "--build", build)
+        self.assertEqual(0, code, output)
+        self.assertNotIn("warning", output)
+        code, output = run("ctest", "--test-dir", build, "--output-on-failure")
+        self.assertEqual(0, code, output)
+        for plugin, brings in (("esmm_loss", 'loss of the class "Esmm": clicks, and purchases over all shows\n'),
+                               ("key_value_feed", 'data feed of the class "KeyValueFeed": lines of slots by name: user=7 item=3,12\n'),
+                               ("click_records", 'file format "clicks": Click and purchase, user and item.\n')):
+            self.assertEqual((0, brings), run(inspect, "plugin", os.path.join(build, plugin + ".so")))
+
+        # The loss and the feed in one job: both shares are learnt.
+        code, output = run(os.path.join(BUILD, "bin", "trainer"), "--trainer_desc=job.prototxt", "--output_dir=out",
+                           cwd=folder)
+        self.assertEqual(0, code, output)
+        with open(os.path.join(folder, "out", "run.json"), encoding="utf-8") as file:
+            metrics = json.load(file)["metrics"]
+        self.assertGreater(metrics["auc"], 0.8)
+        self.assertGreater(metrics["auc_2"], 0.8)
+        self.assertNotEqual(metrics["auc"], metrics["auc_2"])
+
+        # The format: what it reads is written as records, and a file that ends within a record is refused.
+        clicks = os.path.join(folder, "a.clicks")
+        records = [inspect, "records", "--outputs=float32[-1,1] float32[-1,1] int64[-1,1] int64[-1,1]",
+                   "--records=" + os.path.join(folder, "a.recordio"), "--plugin=" + os.path.join(build, "click_records.so"),
+                   clicks]
+        record = struct.pack("<ffQQ", 1, 0, 7, 12)
+        with open(clicks, "wb") as file:
+            file.write(record * 3)
+        code, output = run(*records)
+        self.assertEqual(0, code, output)
+        self.assertIn("a.recordio: 3 records", output)
+        with open(clicks, "ab") as file:
+            file.write(record[:10])
+        code, output = run(*records)
+        self.assertEqual(3, code, output)
+        self.assertIn("10 bytes, and a record has 24", output)
+
+        # A test that fails says where.
+        self.change(os.path.join(folder, "own_plugins_test.cc"), {"{0.25F, 0.375F}": "{0.25F, 0.5F}"})
+        code, output = run("cmake", "--build", build)
+        self.assertEqual(0, code, output)
+        code, output = run(inspect, "plugin", os.path.join(build, "own_plugins_test.so"))
+        self.assertEqual(2, code, output)
+        self.assertIn("Esmm: test: prediction.ctcvr[1] is 0.375000, expected 0.500000", output)
 
     def change(self, path, changes):
         with open(path, encoding="utf-8") as file:

@@ -2,7 +2,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include "ops/op_session.h"
+#include "ops/registry.h"
 #include "runtime/frame.h"
 
 namespace millrace {

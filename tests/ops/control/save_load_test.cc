@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/file.h"
-#include "ops/op_session.h"
+#include "ops/registry.h"
 
 namespace millrace {
 namespace {

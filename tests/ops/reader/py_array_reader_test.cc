@@ -3,7 +3,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include "ops/op_session.h"
+#include "ops/registry.h"
 #include "reader/array_queue.h"
 #include "reader/reader_holder.h"
 #include "runtime/frame.h"

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "core/file.h"
-#include "ops/op_session.h"
+#include "ops/registry.h"
 #include "reader/builtin_formats.h"
 #include "reader/reader_holder.h"
 #include "reader/reader_registry.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "ops/builtin_ops.h"
-#include "ops/op_session.h"
+#include "ops/registry.h"
 
 namespace millrace {
 namespace {

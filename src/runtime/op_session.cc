@@ -1,25 +1,12 @@
-#include "ops/op_session.h"
-
-#include <glog/logging.h>
+#include "runtime/op_session.h"
 
 #include <algorithm>
 #include <cstring>
 #include <set>
 
-#include "ops/builtin_ops.h"
 #include "program/var_meta.h"
 
 namespace millrace {
-
-const OpRegistry& Registry() {
-  static const OpRegistry registry = [] {
-    OpRegistry all;
-    RegisterBuiltinOps(all);
-    CHECK(all.Seal().ok());
-    return all;
-  }();
-  return registry;
-}
 
 Result<std::unique_ptr<OpSession>> OpSession::Create(const std::vector<OpDesc>& ops, const VarMetas& inputs,
                                                      const OpRegistry& registry, const FrameOptions& options) {

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "runtime/op_session.h"
+
+namespace millrace {
+
+/// Every operator there is, sealed.
+const OpRegistry& Registry();
+
+}  // namespace millrace
