@@ -11,8 +11,7 @@ bool IsFormatFeed(std::string_view feed_class) {
   return std::find(std::begin(kFormatFeeds), std::end(kFormatFeeds), feed_class) != std::end(kFormatFeeds);
 }
 
-std::vector<RefusedField> RefusedByFormat(const DataFeedDesc& desc) {
-  if (!IsFormatFeed(desc.name())) return {};
+std::vector<RefusedField> RefusedByRecords(const DataFeedDesc& desc) {
   std::vector<RefusedField> refused;
   const auto refuse = [&](bool is_set, const std::string& field, const std::string& why) {
     if (is_set) refused.push_back({field, "a file of the format \"" + desc.name() + "\" " + why});
@@ -23,11 +22,24 @@ std::vector<RefusedField> RefusedByFormat(const DataFeedDesc& desc) {
   refuse(desc.parse_logkey(), "parse_logkey", no_texts);
   refuse(desc.input_type() != 0, "input_type",
          "has an instance in each record; lines that are batches are MultiSlot text");
-  const bool has_names = desc.name() == "tfrecord" || desc.name() == "ofrecord";
-  refuse(desc.trailing_values() == DataFeedDesc::IGNORE && desc.name() != "csv", "trailing_values",
-         has_names ? "has features with names; those that no slot has are left out anyway"
-                   : "has a tensor for each slot; add a slot that is not used for one that is to be left out");
-  refuse(desc.attrs_size() > 0, "attrs[0]", "has no attributes; they are for the data feed of a plugin");
+  return refused;
+}
+
+std::vector<RefusedField> RefusedByFormat(const DataFeedDesc& desc) {
+  if (!IsFormatFeed(desc.name())) return {};
+  std::vector<RefusedField> refused = RefusedByRecords(desc);
+  const std::string file = "a file of the format \"" + desc.name() + "\" ";
+  if (desc.trailing_values() == DataFeedDesc::IGNORE && desc.name() != "csv") {
+    std::string why = "has a tensor for each slot; add a slot that is not used for one that is to be left out";
+    if (desc.name() == "libsvm") why = "has pairs up to the end of its lines, or a comment behind \"#\"";
+    if (desc.name() == "tfrecord" || desc.name() == "ofrecord") {
+      why = "has features with names; those that no slot has are left out anyway";
+    }
+    refused.push_back({"trailing_values", file + why});
+  }
+  if (desc.attrs_size() > 0) {
+    refused.push_back({"attrs[0]", file + "has no attributes; they are for the data feed of a plugin"});
+  }
   return refused;
 }
 

@@ -23,7 +23,7 @@ inline constexpr OwnFeed kOwnFeeds[] = {
 };
 
 /// The file formats that a dataset reads row by row, under the names that `open_files` knows them by.
-inline constexpr std::string_view kFormatFeeds[] = {"csv", "tfrecord", "ofrecord", "recordio"};
+inline constexpr std::string_view kFormatFeeds[] = {"csv", "libsvm", "tfrecord", "ofrecord", "recordio"};
 bool IsFormatFeed(std::string_view feed_class);
 
 /// A field of a DataFeedDesc that its format has no use for.
@@ -31,7 +31,9 @@ struct RefusedField {
   std::string field;
   std::string why;
 };
-/// All of them; none unless desc.name is a format.
+/// Those that no format whose records are rows has a use for; desc.name is one.
+std::vector<RefusedField> RefusedByRecords(const DataFeedDesc& desc);
+/// All of them; none unless desc.name is a format of Millrace's own.
 std::vector<RefusedField> RefusedByFormat(const DataFeedDesc& desc);
 
 /// Whether a class of data feed reads MultiSlot text as Millrace does itself; so does no name at all. Datasets may read

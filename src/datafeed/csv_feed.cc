@@ -4,8 +4,6 @@
 #include <cmath>
 
 #include "core/edit_distance.h"
-#include "core/float_text.h"
-#include "core/integer_text.h"
 #include "reader/csv_fields.h"
 #include "reader/field_value.h"
 
@@ -26,7 +24,7 @@ std::string_view CsvHeader(std::string_view first_line) {
 }
 
 CsvFeed::CsvFeed(const SlotSchema& schema, const MultiSlotOptions& options)
-    : FormatFeed(schema, options), columns_(static_cast<size_t>(schema.used_count())) {
+    : TextFeed(schema, options), columns_(static_cast<size_t>(schema.used_count())) {
   TakeOrder();
 }
 
@@ -81,24 +79,25 @@ Status CsvFeed::TakeNames(std::string_view header) {
 }
 
 LineResult CsvFeed::Read(std::string_view line) {
-  line_ = CsvLine(line, false);
-  if (std::all_of(line_.begin(), line_.end(), IsBlank)) {
+  line = CsvLine(line, false);
+  set_line(line);
+  if (std::all_of(line.begin(), line.end(), IsBlank)) {
     ++counted().blank_lines;
     return LineResult::kBlank;
   }
   fields_.clear();
-  CsvFields fields(line_);
+  CsvFields fields(line);
   for (std::string_view field; fields_.size() <= width_ && fields.Next(&field);) fields_.push_back(field);
   if (fields_.size() < width_) {
     Fail(LineErrorKind::kMissingValues, "",
-         "expected " + std::to_string(width_) + " columns, found " + std::to_string(fields_.size()), line_.size() + 1);
+         "expected " + std::to_string(width_) + " columns, found " + std::to_string(fields_.size()), line.size() + 1);
     return LineResult::kBad;
   }
   if (fields_.size() > width_ && !options().ignore_trailing) {
     Fail(LineErrorKind::kTrailing, "",
          "expected the end of the line after column " + std::to_string(width_) + ", found " +
              ShownField(fields_[width_]),
-         static_cast<size_t>(fields_[width_].data() - line_.data()) + 1);
+         ColumnOf(fields_[width_]));
     return LineResult::kBad;
   }
   if (fields_.size() > width_) ++counted().trailing_lines;
@@ -109,9 +108,9 @@ LineResult CsvFeed::Read(std::string_view line) {
 }
 
 bool CsvFeed::ReadSlot(const SlotSpec& slot, const Columns& columns) {
-  floats_.clear();
-  ids_.clear();
-  const auto values = [&] { return floats_.size() + ids_.size(); };
+  floats().clear();
+  ids().clear();
+  const auto values = [&] { return floats().size() + ids().size(); };
   for (size_t i = 0; i < columns.count; ++i) {
     const size_t before = values();
     if (!ReadField(slot, columns.first + i)) return false;
@@ -120,8 +119,8 @@ bool CsvFeed::ReadSlot(const SlotSpec& slot, const Columns& columns) {
                       "one number in column " + std::to_string(columns.first + i + 1), fields_[columns.first + i]);
     }
   }
-  const bool is_put = slot.type == SlotType::kFloat ? Put(slot, floats_) : Put(slot, ids_);
-  return is_put || At(static_cast<size_t>(fields_[columns.first].data() - line_.data()) + 1);
+  const bool is_put = slot.type == SlotType::kFloat ? Put(slot, floats()) : Put(slot, ids());
+  return is_put || At(ColumnOf(fields_[columns.first]));
 }
 
 bool CsvFeed::ReadField(const SlotSpec& slot, size_t column) {
@@ -135,39 +134,6 @@ bool CsvFeed::ReadField(const SlotSpec& slot, size_t column) {
     if (!(slot.type == SlotType::kFloat ? ReadFloat(slot, token) : ReadId(slot, token))) return false;
     rest.remove_prefix(size);
   }
-}
-
-bool CsvFeed::ReadFloat(const SlotSpec& slot, std::string_view token) {
-  float value = 0;
-  const char* const end = token.data() + token.size();
-  if (ReadPlainFloat(token.data(), &value, &guess_, [end](const char* at) { return at == end; }) == nullptr) {
-    switch (ParseFloat(token, &value)) {
-      case FloatText::kNoNumber: return BadToken(LineErrorKind::kBadValue, slot, "a number", token);
-      case FloatText::kOverflow: ++counted().float_overflows; break;
-      case FloatText::kUnderflow: ++counted().float_underflows; break;
-      default: break;
-    }
-  }
-  floats_.push_back(value);
-  return true;
-}
-
-bool CsvFeed::ReadId(const SlotSpec& slot, std::string_view token) {
-  uint64_t id = 0;
-  switch (ParseInteger(token, &id)) {
-    case IntegerText::kOk: break;
-    case IntegerText::kNegative: return BadToken(LineErrorKind::kNegativeId, slot, "an id without a minus", token);
-    case IntegerText::kOverflow:
-      return BadToken(LineErrorKind::kOverflow, slot, "an id of at most 18446744073709551615", token);
-    case IntegerText::kNoNumber: return BadToken(LineErrorKind::kBadValue, slot, "an unsigned integer", token);
-  }
-  ids_.push_back(id);
-  return true;
-}
-
-bool CsvFeed::BadToken(LineErrorKind kind, const SlotSpec& slot, const std::string& expected, std::string_view token) {
-  return Fail(kind, slot.name, "expected " + expected + ", found " + ShownField(token),
-              static_cast<size_t>(token.data() - line_.data()) + 1);
 }
 
 }  // namespace millrace

@@ -4,8 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/plain_decimal.h"
-#include "datafeed/format_feed.h"
+#include "datafeed/text_feed.h"
 
 namespace millrace {
 
@@ -15,7 +14,7 @@ std::string_view CsvHeader(std::string_view first_line);
 /// Rows of lines between commas. Under a header a slot takes the column of its name, and others count for nothing;
 /// without one, the slots, used or not, take the columns in their order. A sparse slot takes one, its values between
 /// blanks, a dense one as many as it has values, from the one of its name on.
-class CsvFeed final : public FormatFeed, public HeadedFeed {
+class CsvFeed final : public TextFeed, public HeadedFeed {
  public:
   CsvFeed(const SlotSchema& schema, const MultiSlotOptions& options);
 
@@ -29,11 +28,8 @@ class CsvFeed final : public FormatFeed, public HeadedFeed {
   };
   LineResult Read(std::string_view line) override;
   bool ReadSlot(const SlotSpec& slot, const Columns& columns);
-  /// Adds the values of a field to floats_ or ids_.
+  /// Adds the values of a field to floats() or ids().
   bool ReadField(const SlotSpec& slot, size_t column);
-  bool ReadFloat(const SlotSpec& slot, std::string_view token);
-  bool ReadId(const SlotSpec& slot, std::string_view token);
-  bool BadToken(LineErrorKind kind, const SlotSpec& slot, const std::string& expected, std::string_view token);
   /// The columns without a header.
   void TakeOrder();
   Status TakeNames(std::string_view header);
@@ -41,11 +37,7 @@ class CsvFeed final : public FormatFeed, public HeadedFeed {
   std::string header_;
   std::vector<Columns> columns_;  ///< by SlotId
   size_t width_ = 0;              ///< columns of a line
-  std::string_view line_;
   std::vector<std::string_view> fields_;
-  std::vector<uint64_t> ids_;
-  std::vector<float> floats_;
-  DigitGuess guess_;
 };
 
 }  // namespace millrace

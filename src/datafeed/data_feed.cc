@@ -2,12 +2,14 @@
 
 #include <glog/logging.h>
 
+#include "config/feed_names.h"
 #include "core/harmless_text.h"
 #include "data_feed.pb.h"
 #include "datafeed/checked_feed.h"
 #include "datafeed/column_sink.h"
 #include "datafeed/format_feed.h"
 #include "datafeed/multi_slot_options.h"
+#include "datafeed/row_records.h"
 
 namespace millrace {
 namespace {
@@ -39,6 +41,25 @@ Result<std::unique_ptr<DataFeed>> MakeMultiSlot(const SlotSchema& schema, const 
   return std::unique_ptr<DataFeed>(std::make_unique<MultiSlotFeed>(schema, MultiSlotOptions::FromDesc(desc, kClass)));
 }
 
+/// The feed of a class at the level of files, which `maker` agrees to.
+Result<std::unique_ptr<DataFeed>> MakeRowRecordFeed(const RowFileMaker& maker, const SlotSchema& schema,
+                                                    const DataFeedDesc& desc) {
+  std::vector<RefusedField> refused = RefusedByRecords(desc);
+  if (desc.trailing_values() == DataFeedDesc::IGNORE) {
+    refused.push_back({"trailing_values", "\"" + desc.name() + "\" gives the values of the used slots alone"});
+  }
+  if (!refused.empty()) return InvalidConfig("data_desc." + refused.front().field + ": " + refused.front().why);
+  MR_TRY(maker(schema, desc).status());
+  const MultiSlotOptions options = MultiSlotOptions::FromDesc(desc, FeedClass::kQueue);
+  return std::unique_ptr<DataFeed>(std::make_unique<RowRecordFeed>(schema, options));
+}
+
+/// How messages call a class.
+std::string Who(std::string_view name, const FeedKind& kind) {
+  const std::string& plugin = kind.plugin.path;
+  return "data feed \"" + std::string(name) + "\"" + (plugin.empty() ? "" : " of plugin \"" + plugin + "\"");
+}
+
 }  // namespace
 
 DataFeedFactory DataFeedFactory::Builtin() {
@@ -60,12 +81,22 @@ Status DataFeedFactory::Add(std::string name, std::string doc, FeedKind kind) {
   return plugin == nullptr ? added : AlreadyExists(added.message() + ", from plugin \"" + plugin->path + "\"");
 }
 
+Status DataFeedFactory::AddRowFiles(std::string name, std::string doc, RowFileMaker maker) {
+  const FeedKind::Maker feed = [maker](const SlotSchema& schema, const DataFeedDesc& desc) {
+    return MakeRowRecordFeed(maker, schema, desc);
+  };
+  return Add(std::move(name), std::move(doc), {.maker = feed, .row_files = std::move(maker)});
+}
+
 Status DataFeedFactory::Adopt(const DataFeedFactory& feeds, const std::string& plugin, const std::string& version,
                               Code code) {
   DataFeedFactory all = *this;
   for (const Entry& entry : feeds.entries()) {
     if (entry.value.maker == nullptr) return InvalidConfig("data feed \"" + entry.name + "\" has no maker");
-    MR_TRY(all.Add(entry.name, entry.doc, {entry.value.maker, entry.value.cut, {plugin, version}, code}));
+    FeedKind kind = entry.value;
+    kind.plugin = {plugin, version};
+    kind.code = kind.row_files != nullptr ? Code::kOwn : code;
+    MR_TRY(all.Add(entry.name, entry.doc, std::move(kind)));
   }
   *this = std::move(all);
   return Status::Ok();
@@ -86,16 +117,32 @@ Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view class
     if (feed == nullptr) return InvalidConfig("data_desc.name: \"" + name + "\" made no data feed");
     // A line that is a whole batch has as many values as it likes.
     if (kind->code == Code::kOwn || desc.input_type() != 0) return feed;
-    std::string who = "data feed \"" + name + "\" of plugin \"" + kind->plugin.path + "\"";
-    return std::unique_ptr<DataFeed>(std::make_unique<CheckedFeed>(std::move(feed), schema, std::move(who)));
+    return std::unique_ptr<DataFeed>(std::make_unique<CheckedFeed>(std::move(feed), schema, Who(name, *kind)));
   } catch (...) {
     return FeedThrew("data feed \"" + name + "\"");
   }
 }
 
-LineCut DataFeedFactory::CutOf(std::string_view name) const {
+Result<LineCut> DataFeedFactory::CutOf(std::string_view name, const SlotSchema& schema,
+                                       const DataFeedDesc& desc) const {
   const FeedKind* const kind = Find(name);
-  return kind == nullptr ? LineCut() : kind->cut;
+  if (kind == nullptr) return LineCut();
+  if (kind->row_files == nullptr) return kind->cut;
+  try {
+    Result<RowFileOpener> open = kind->row_files(schema, desc);
+    if (!open.ok()) return Harmless(open.status());
+    return LineCut{.records = [open = std::move(*open), &schema, who = Who(name, *kind)](
+                                  std::unique_ptr<ByteSource> bytes, const std::string& file, const LineLimit& limit) {
+      return RecordsOfRows(open, std::move(bytes), file, schema, limit, who);
+    }};
+  } catch (...) {
+    return FeedThrew(Who(name, *kind));
+  }
+}
+
+bool DataFeedFactory::ReadsText(std::string_view name) const {
+  const FeedKind* const kind = Find(name);
+  return kind == nullptr || (kind->cut.is_text() && kind->row_files == nullptr);
 }
 
 Status DataFeedFactory::CheckName(std::string_view name) const { return Get(name).Context("data_desc.name").status(); }

@@ -13,6 +13,7 @@
 #include "datafeed/line_cut.h"
 #include "datafeed/line_error.h"
 #include "datafeed/multi_slot_parser.h"
+#include "datafeed/row_file.h"
 
 namespace millrace {
 
@@ -63,9 +64,10 @@ struct FeedKind {
     kOwn       ///< Millrace, around functions of the plugin
   };
 
-  Maker maker;      ///< null: reads no lines
-  LineCut cut{};    ///< what a line of the class is
-  Origin plugin{};  ///< its path is empty: it is Millrace's own
+  Maker maker;               ///< null: reads no lines
+  LineCut cut{};             ///< what a line of the class is
+  RowFileMaker row_files{};  ///< of a class at the level of files
+  Origin plugin{};           ///< its path is empty: it is Millrace's own
   Code code = Code::kOwn;
 };
 
@@ -79,11 +81,14 @@ class DataFeedFactory : public Registry<FeedKind> {
   DataFeedFactory() : Registry("data feed of the class") {}
   /// With "MultiSlotDataFeed", "MultiSlotInMemoryDataFeed", "SlotRecordInMemoryDataFeed" (whose rows are those of
   /// MultiSlotInMemoryDataFeed), "MultiSlotFileInstantDataFeed", which reads no lines: a FileInstantDataset makes it,
-  /// and the file formats "csv", "tfrecord", "ofrecord" and "recordio".
+  /// and the file formats (kFormatFeeds).
   static DataFeedFactory Builtin();
 
   /// kAlreadyExists, with the plugin that it came from, when the name is taken.
   Status Add(std::string name, std::string doc, FeedKind kind);
+  /// Adds a class at the level of files: Add's errors. What becomes of its values (empty slots, zeros, NaN, the width
+  /// of a dense slot) is decided as for text.
+  Status AddRowFiles(std::string name, std::string doc, RowFileMaker maker);
   /// Takes over every class of `feeds`, or none of them: Add's errors. They remember `plugin`, the path of the shared
   /// object that they came from, and its version.
   Status Adopt(const DataFeedFactory& feeds, const std::string& plugin, const std::string& version, Code code);
@@ -91,8 +96,11 @@ class DataFeedFactory : public Registry<FeedKind> {
   /// names that there are.
   Result<std::unique_ptr<DataFeed>> Create(std::string_view name, const SlotSchema& schema,
                                            const DataFeedDesc& desc) const;
-  /// What a line of a class is: of text, where the name is not known.
-  LineCut CutOf(std::string_view name) const;
+  /// What a line of a class is: of text, where the name is not known. A class at the level of files says what in schema
+  /// and desc, which outlive what is returned, it cannot follow.
+  Result<LineCut> CutOf(std::string_view name, const SlotSchema& schema, const DataFeedDesc& desc) const;
+  /// Whether a class reads lines of text; so does an unknown one.
+  bool ReadsText(std::string_view name) const;
   /// Checks a name alone: kInvalidConfig for one that is not known.
   Status CheckName(std::string_view name) const;
   /// Null: it is Millrace's own, or not known.

@@ -10,6 +10,7 @@
 #include "data_feed.pb.h"
 #include "datafeed/csv_feed.h"
 #include "datafeed/feature_feed.h"
+#include "datafeed/libsvm_feed.h"
 #include "datafeed/put_row.h"
 #include "datafeed/recordio_feed.h"
 #include "reader/feature_record.h"
@@ -124,8 +125,17 @@ template <class Feed, auto... kArguments>
 Result<std::unique_ptr<DataFeed>> MakeFormat(const SlotSchema& schema, const DataFeedDesc& desc) {
   const std::vector<RefusedField> refused = RefusedByFormat(desc);
   if (!refused.empty()) return InvalidConfig("data_desc." + refused.front().field + ": " + refused.front().why);
+  if constexpr (requires { Feed::CheckSlots(schema); }) MR_TRY(Feed::CheckSlots(schema));
   const MultiSlotOptions options = MultiSlotOptions::FromDesc(desc, FeedClass::kQueue);
   return std::unique_ptr<DataFeed>(std::make_unique<Feed>(schema, options, kArguments...));
+}
+
+LineCut CutBy(const Framing& framing) {
+  return {.records = [&framing](std::unique_ptr<ByteSource> bytes, const std::string&,
+                                const LineLimit& limit) -> Result<std::unique_ptr<RecordSource>> {
+    return std::unique_ptr<RecordSource>(std::make_unique<RecordStream>(
+        std::move(bytes), framing, limit.bytes, limit.advice, "; is this a " + std::string(framing.format) + " file?"));
+  }};
 }
 
 }  // namespace
@@ -133,12 +143,13 @@ Result<std::unique_ptr<DataFeed>> MakeFormat(const SlotSchema& schema, const Dat
 void AddFormatFeeds(DataFeedFactory* factory) {
   using Format = FeatureRecord::Format;
   CHECK(factory->Add("csv", "CSV text", {MakeFormat<CsvFeed>, {.header = CsvHeader}}).ok());
-  const auto add = [factory](const char* name, const char* doc, FeedKind::Maker maker, const Framing* framing) {
-    CHECK(factory->Add(name, doc, {std::move(maker), {.framing = framing}}).ok());
+  CHECK(factory->Add("libsvm", "libsvm text", {MakeFormat<LibsvmFeed>}).ok());
+  const auto add = [factory](const char* name, const char* doc, FeedKind::Maker maker, const Framing& framing) {
+    CHECK(factory->Add(name, doc, {std::move(maker), CutBy(framing)}).ok());
   };
-  add("tfrecord", "TFRecord files of Examples", MakeFormat<FeatureFeed, Format::kTfRecord>, &kTfRecordFraming);
-  add("ofrecord", "OFRecord files", MakeFormat<FeatureFeed, Format::kOfRecord>, &kOfRecordFraming);
-  add("recordio", "RecordIO files of tensors", MakeFormat<RecordIOFeed>, &kRecordIOFraming);
+  add("tfrecord", "TFRecord files of Examples", MakeFormat<FeatureFeed, Format::kTfRecord>, kTfRecordFraming);
+  add("ofrecord", "OFRecord files", MakeFormat<FeatureFeed, Format::kOfRecord>, kOfRecordFraming);
+  add("recordio", "RecordIO files of tensors", MakeFormat<RecordIOFeed>, kRecordIOFraming);
 }
 
 }  // namespace millrace

@@ -27,7 +27,7 @@ class FormatFeed : public DataFeed {
   const ValueCounters& counters() const final { return counters_; }
 
  protected:
-  /// `schema` must outlive it.
+  /// `schema` must outlive it. A class whose slots cannot be any has a static CheckSlots(schema) as well.
   FormatFeed(const SlotSchema& schema, const MultiSlotOptions& options)
       : schema_(schema), options_(options), sink_(schema) {}
 

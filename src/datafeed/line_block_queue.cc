@@ -152,9 +152,11 @@ Status LineBlockQueue::OpenFileOf(Lane& lane) const {
   lane.gave_a_block = false;
   lane.header.reset();
   const auto file = static_cast<uint32_t>(lane.file);
-  if (cut_.framing != nullptr) {
-    lane.reader =
-        std::make_unique<RecordBlockReader>(std::move(input.source), *cut_.framing, file, opener_->line_limit());
+  if (!cut_.is_text()) {
+    const std::string& name = (*files_)[lane.file];
+    Result<std::unique_ptr<RecordSource>> records = cut_.records(std::move(input.source), name, opener_->line_limit());
+    if (!records.ok()) return std::move(records).status().Context(name);
+    lane.reader = std::make_unique<RecordBlockReader>(std::move(*records), file);
   } else {
     lane.reader = std::make_unique<LineBlockReader>(std::move(input.source), file, opener_->line_limit());
   }
@@ -236,7 +238,7 @@ Result<bool> LineBlockQueue::NextOfLane(Lane& lane, LineBlock& block, const std:
 }
 
 std::string LineBlockQueue::DescribeLine(uint32_t file, uint64_t line) const {
-  const bool is_record = cut_.framing != nullptr;
+  const bool is_record = !cut_.is_text();
   std::string place = (*files_)[file] + (is_record ? ": record " : ":") + std::to_string(line);
   if (opener_->pipe_command().empty()) return place;
   return place + " (a " + (is_record ? "record" : "line") + " of pipe_command's output)";
@@ -244,7 +246,7 @@ std::string LineBlockQueue::DescribeLine(uint32_t file, uint64_t line) const {
 
 Status LineBlockQueue::DescribeLine(const LineError& error, uint32_t file, uint64_t line) const {
   const std::string& name = (*files_)[file];
-  const bool is_record = cut_.framing != nullptr;
+  const bool is_record = !cut_.is_text();
   Status status = is_record ? BadData(name + ": record " + std::to_string(line) + ": " + error.ToString())
                             : error.ToStatus(name, line);
   if (opener_->pipe_command().empty()) return status;

@@ -37,7 +37,7 @@ struct LineBlockQueueStats {
 /// full, however slow the command. Thread-safe; a block costs one uncontended lock.
 class LineBlockQueue {
  public:
-  /// `opener`, `files` and the framing of `cut` must outlive the queue.
+  /// `opener`, `files` and what `cut` refers to must outlive the queue.
   /// `spans`, when not null, takes what each thread waited for, and how long each file took; it outlives the feed.
   LineBlockQueue(const InputOpener& opener, const std::vector<std::string>& files, const LineCut& cut, int lanes,
                  int retries, SpanLog* spans = nullptr);

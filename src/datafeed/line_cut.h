@@ -1,17 +1,28 @@
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <string>
 #include <string_view>
+
+#include "core/byte_source.h"
+#include "core/line_blocks.h"
+#include "core/status.h"
+#include "reader/record_stream.h"
 
 namespace millrace {
 
-struct Framing;
-
-/// What the lines of a file are, for a class of data feed.
+/// What the lines of a file are, for a class of data feed. What it refers to must outlive it.
 struct LineCut {
-  /// Records of a binary format, whatever bytes they hold; null: lines of text.
-  const Framing* framing = nullptr;
+  /// Makes of a file's bytes its records, whatever bytes they hold, of `limit.bytes` at most. Empty: lines of text.
+  /// Any thread may call it.
+  std::function<Result<std::unique_ptr<RecordSource>>(std::unique_ptr<ByteSource> bytes, const std::string& file,
+                                                      const LineLimit& limit)>
+      records = nullptr;
   /// What of a file's first line names the columns of the others; empty when it does not. Null: it never does.
   std::string_view (*header)(std::string_view first_line) = nullptr;
+
+  bool is_text() const { return records == nullptr; }
 };
 
 }  // namespace millrace

@@ -10,24 +10,17 @@ namespace millrace {
 
 using Clock = std::chrono::steady_clock;
 
-RecordBlockReader::RecordBlockReader(std::unique_ptr<ByteSource> source, const Framing& framing, uint32_t file,
-                                     const LineLimit& limit)
-    : BlockReader("record"),
-      stream_(std::move(source), framing, limit.bytes, limit.advice),
-      framing_(&framing),
-      file_(file) {}
-
 Result<bool> RecordBlockReader::Next(LineBlock& block, const std::stop_token& stop, Fill fill) {
   if (!failure_.ok()) return failure_;
   if (at_end_) return false;
-  const uint64_t offset = stream_.bytes();
+  const uint64_t offset = source_->bytes();
   size_t filled = 0;
   uint64_t records = 0;
   Clock::time_point handed_on_by = Clock::time_point::max();
   while (filled < kBlockSize) {
     if (records > 0 && fill == Fill::kForAMoment && !AwaitFrame(&handed_on_by)) break;
     RecordFrame frame;
-    const Result<bool> more = stream_.Next(&frame, stop);
+    const Result<bool> more = source_->Next(&frame, stop);
     if (!more.ok()) failure_ = Describe(more.status(), lines_ + records + 1);
     if (!failure_.ok() && (records == 0 || failure_.code() == StatusCode::kCancelled)) return failure_;
     if (!failure_.ok()) break;
@@ -46,20 +39,20 @@ Result<bool> RecordBlockReader::Next(LineBlock& block, const std::stop_token& st
   block.lines = records;
   block.offset = offset;
   lines_ += records;
-  bytes_ = stream_.bytes();
+  bytes_ = source_->bytes();
   return true;
 }
 
 bool RecordBlockReader::AwaitFrame(Clock::time_point* handed_on_by) {
-  if (stream_.HasNext()) return true;
+  if (source_->HasNext()) return true;
   const Clock::time_point now = Clock::now();
   *handed_on_by = std::min(*handed_on_by, now + kMoment);
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*handed_on_by - now);
-  return stream_.WaitReadable(std::max(left, std::chrono::milliseconds(0)));
+  return source_->WaitReadable(std::max(left, std::chrono::milliseconds(0)));
 }
 
-size_t RecordBlockReader::Append(const RecordFrame& frame, LineBlock& block, size_t filled) const {
-  const bool has_sizes = framing_->count_records != nullptr;
+size_t RecordBlockReader::Append(const RecordFrame& frame, LineBlock& block, size_t filled) {
+  const bool has_sizes = frame.has_sizes;
   const size_t end = filled + (has_sizes ? 0 : sizeof(uint32_t)) + frame.body.size();
   if (end > block.capacity) block.Reserve(std::max({kBlockSize, 2 * block.capacity, end}), filled);
   char* to = block.data.get() + filled;
@@ -73,11 +66,10 @@ size_t RecordBlockReader::Append(const RecordFrame& frame, LineBlock& block, siz
 }
 
 Status RecordBlockReader::Describe(Status failure, uint64_t record) {
-  ends_in_a_line_ = stream_.is_within_frame();
-  names_its_line_ = stream_.is_damaged();
+  ends_in_a_line_ = source_->is_within_frame();
+  names_its_line_ = source_->is_damaged();
   if (!names_its_line_) return failure;
-  return BadData("record " + std::to_string(record) + ": " + failure.message() +
-                 (stream_.is_foreign() ? std::string("; is this a ") + framing_->format + " file?" : ""));
+  return BadData("record " + std::to_string(record) + ": " + failure.message());
 }
 
 }  // namespace millrace

@@ -147,7 +147,7 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
   load.sample_rate = options.rows.sample_rate;
   load.sample_seed = options.rows.sample_seed;
   if (!ReadsMultiSlot(desc.name())) {
-    load.cut = options.feeds.CutOf(desc.name());
+    MR_ASSIGN(load.cut, options.feeds.CutOf(desc.name(), schema, desc));
     load.make_feed = [this] { return options.feeds.Create(desc.name(), schema, desc); };
   }
   RowLoader loader(*opener, files, row_schema(), layout, *bad_lines, load);

@@ -68,7 +68,7 @@ Status QueueDataset::BeginPass(const PassOptions& options) {
       static_cast<size_t>(impl.options.prefetch_batches > 0 ? impl.options.prefetch_batches : 2 * pass.workers);
   pass.retries = impl.desc.pipe_retries();
   pass.drop_last = impl.desc.drop_last();
-  pass.cut = impl.feeds.CutOf(impl.class_name());
+  MR_ASSIGN(pass.cut, impl.feeds.CutOf(impl.class_name(), impl.schema, impl.desc));
   pass.spans = impl.options.spans;
   std::vector<std::unique_ptr<DataFeed>> feeds;
   VLOG(3) << "readers num: " << pass.readers << ", batches that the channel holds: " << pass.prefetch_batches;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "core/decompress.h"
 #include "core/edit_distance.h"
+#include "data_feed.pb.h"
 
 namespace millrace {
 namespace {
@@ -56,13 +56,25 @@ Result<std::unique_ptr<COpenArgs>> COpenArgs::Create(std::span<const millrace_at
   return made;
 }
 
-Status COpenArgs::OpenFileToRead(const std::string& file) {
-  MR_ASSIGN(std::unique_ptr<ByteSource> source, OpenFile(file));
-  source_ = Decompress(std::move(source), file);
+Result<std::unique_ptr<COpenArgs>> COpenArgs::ForSlots(std::span<const millrace_attr_info> infos,
+                                                       const SlotSchema& schema, const DataFeedDesc& desc,
+                                                       const std::string& where) {
+  Given given;
+  for (const PluginAttr& attr : desc.attrs()) given.emplace_back(attr.name(), attr.value());
+  std::vector<std::pair<std::string, millrace_column>> columns;
+  for (const SlotSpec& slot : schema.used()) {
+    columns.push_back(
+        {slot.name,
+         {nullptr, slot.type == SlotType::kUint64 ? MILLRACE_IDS : MILLRACE_FLOATS, slot.is_dense ? slot.width : -1}});
+  }
+  return Create(infos, given, std::move(columns)).Context("data_desc.attrs: " + where);
+}
+
+void COpenArgs::ReadFrom(std::unique_ptr<ByteSource> bytes, const std::string& file) {
+  source_ = std::move(bytes);
   read_failure_ = Status::Ok();
   file_ = file;
   args_.file = file_.c_str();
-  return Status::Ok();
 }
 
 ptrdiff_t COpenArgs::Read(void* host, char* bytes, size_t room) {

@@ -8,11 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "batch/slot_schema.h"
 #include "core/byte_source.h"
 #include "core/status.h"
 #include "plugin/plugin_abi.h"
 
 namespace millrace {
+
+class DataFeedDesc;
 
 /// What a parser or loader of the C tier is opened with, and everything that it points to. Must outlive what was opened
 /// with it. One thread.
@@ -27,8 +30,13 @@ class COpenArgs {
   COpenArgs(const COpenArgs&) = delete;
   COpenArgs& operator=(const COpenArgs&) = delete;
 
-  /// Begins the bytes of a file anew, for a loader that is opened next. OpenFile's errors.
-  Status OpenFileToRead(const std::string& file);
+  /// Completes what a data_desc gives, with a column for each used slot. `where` says whose attributes they are.
+  static Result<std::unique_ptr<COpenArgs>> ForSlots(std::span<const millrace_attr_info> infos,
+                                                     const SlotSchema& schema, const DataFeedDesc& desc,
+                                                     const std::string& where);
+
+  /// Gives the bytes of a file to the loader that is opened next.
+  void ReadFrom(std::unique_ptr<ByteSource> bytes, const std::string& file);
   /// From now on a request of `stop` ends the plugin's wait for bytes, of a pipe that stays silent.
   void ReadUntil(std::stop_token stop) { stop_ = std::move(stop); }
   const millrace_open_args& args() const { return args_; }

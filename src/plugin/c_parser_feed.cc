@@ -126,18 +126,9 @@ Result<std::unique_ptr<DataFeed>> MakeCParserFeed(const millrace_parser& parser,
         " decides by itself which values a line has; zeros: DROP and trailing_values: IGNORE are for " +
         "MultiSlot text");
   }
-  COpenArgs::Given given;
-  for (const PluginAttr& attr : desc.attrs()) given.emplace_back(attr.name(), attr.value());
-  std::vector<std::pair<std::string, millrace_column>> columns;
-  for (const SlotSpec& slot : schema.used()) {
-    columns.push_back(
-        {slot.name,
-         {nullptr, slot.type == SlotType::kUint64 ? MILLRACE_IDS : MILLRACE_FLOATS, slot.is_dense ? slot.width : -1}});
-  }
-  Result<std::unique_ptr<COpenArgs>> args =
-      COpenArgs::Create({parser.attrs, parser.attr_count}, given, std::move(columns));
-  if (!args.ok()) return std::move(args).Context("data_desc.attrs: " + where).status();
-  auto feed = std::make_unique<CParserFeed>(parser, where, schema, std::move(*args),
+  MR_ASSIGN(std::unique_ptr<COpenArgs> args,
+            COpenArgs::ForSlots({parser.attrs, parser.attr_count}, schema, desc, where));
+  auto feed = std::make_unique<CParserFeed>(parser, where, schema, std::move(args),
                                             desc.non_finite() == DataFeedDesc::REJECT_NON_FINITE);
   MR_TRY(feed->Open());
   return std::unique_ptr<DataFeed>(std::move(feed));

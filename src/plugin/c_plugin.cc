@@ -50,15 +50,6 @@ Status CheckComplete(const std::string& kind, const T& part, Work work) {
   return Status::Ok();
 }
 
-Status CheckDefaults(const millrace_loader& loader) {
-  for (size_t i = 0; i < loader.attr_count; ++i) {
-    if (loader.attrs[i].default_value != nullptr) continue;
-    return InvalidConfig("loader \"" + std::string(loader.name) + "\": attribute \"" + loader.attrs[i].name +
-                         "\" has no default, and nothing gives a loader attributes");
-  }
-  return Status::Ok();
-}
-
 std::vector<std::string> Suffixes(const char* text) {
   std::vector<std::string> suffixes;
   std::string rest = text == nullptr ? "" : text;
@@ -89,7 +80,6 @@ Status RegisterCPlugin(const millrace_c_plugin& plugin, const std::string& path,
     if (known.loaders[i] == nullptr) return Incomplete("it", "loader " + std::to_string(i));
     const millrace_loader loader = Shared(*known.loaders[i]);
     MR_TRY(CheckComplete("loader", loader, loader.next));
-    MR_TRY(CheckDefaults(loader));
     FileFormat format;
     format.tag = loader.name;
     format.suffixes = Suffixes(loader.suffixes);
@@ -98,6 +88,7 @@ Status RegisterCPlugin(const millrace_c_plugin& plugin, const std::string& path,
       return MakeCLoaderReader(loader, path, file, shapes);
     };
     MR_TRY(registries.readers.Add(std::move(format)));
+    MR_TRY(registries.feeds.AddRowFiles(loader.name, loader.doc, MakeCLoaderRowFiles(loader, path)));
   }
   if (known.parser_count + known.loader_count > 0) return Status::Ok();
   return InvalidConfig("it has no parser and no loader");

@@ -6,7 +6,8 @@
  *   MILLRACE_C_PLUGIN(kParsers, 1, 0, 0);
  *
  * A parser turns lines into rows; it is a class of data feeds: data_desc { name: "CsvFeed" }. A loader reads whole
- * files of its own format, row by row; it is a file format of readers, by its name or the suffixes of file names.
+ * files of its own format, row by row; it is a class of data feeds as well, by its name, and a file format of readers,
+ * by its name or the suffixes of file names.
  *
  * Every structure that may grow begins with its own size: a program reads of a plugin's structures, and a plugin of a
  * program's, what both of them have. Fields are only added at the end. A change that old plugins could not stand gets
@@ -103,7 +104,8 @@ typedef struct millrace_parser {
   void (*close)(void* parser);
 } millrace_parser;
 
-/* Nothing gives a loader attributes: each that it names has its default, which must not be null. */
+/* data_desc.attrs gives a loader its attributes, as it gives them to a parser. Nothing does where it is a format of
+ * readers: one without a default is missing there. */
 typedef struct millrace_loader {
   size_t size;
   const char* name;     /* of [a-z0-9_] */
@@ -111,7 +113,8 @@ typedef struct millrace_loader {
   const char* doc;
   const millrace_attr_info* attrs;
   size_t attr_count;
-  /* One loader a file and pass, used by one thread at a time; null when it failed. */
+  /* One loader a file and pass, used by one thread at a time; null when it failed. The columns are the used slots of a
+   * dataset, or the outputs of a reader ("0", "1", ...). */
   void* (*open)(const millrace_open_args* args, millrace_error* error);
   int (*next)(void* loader, const millrace_sink* sink, millrace_error* error);
   void (*close)(void* loader);

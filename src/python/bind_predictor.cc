@@ -123,7 +123,7 @@ class PyPredictor {
     int64_t zeros_dropped = 0;
     const Environment& environment = SharedEnvironment();
     RunInterruptibly<bool>([&](const std::stop_token& stop) -> Result<bool> {
-      const bool is_text = environment.feeds.CutOf(desc.name()).framing == nullptr;
+      const bool is_text = environment.feeds.ReadsText(desc.name());
       const std::string feed_class = desc.name().empty() || !is_text ? "MultiSlotDataFeed" : desc.name();
       MR_ASSIGN(const std::unique_ptr<DataFeed> feed, environment.feeds.Create(feed_class, schema, desc));
       MR_ASSIGN(const std::unique_ptr<PredictSession> session,

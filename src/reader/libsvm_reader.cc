@@ -7,51 +7,12 @@
 #include <string>
 #include <utility>
 
-#include "core/plain_decimal.h"
 #include "reader/field_value.h"
+#include "reader/libsvm_line.h"
 #include "reader/line_file.h"
 
 namespace millrace {
 namespace {
-
-bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
-std::string_view NextToken(std::string_view* rest) {
-  size_t begin = 0;
-  while (begin < rest->size() && IsBlank((*rest)[begin])) ++begin;
-  size_t end = begin;
-  while (end < rest->size() && !IsBlank((*rest)[end])) ++end;
-  const std::string_view token = rest->substr(begin, end - begin);
-  rest->remove_prefix(end);
-  return token;
-}
-
-/// A place in a line before which every pair was read, and the index of the last one.
-struct PairsRead {
-  const char* at = nullptr;
-  int64_t last = 0;
-};
-
-/// Reads INDEX:VALUE pairs from `read.at` to `end` as they mostly are written: rising indices up to `most`, plain
-/// decimals. `put(index, value)` takes each. Stops at the first blank or token that is something else, which is left to
-/// slower and stricter eyes, or at the end. Bytes of LineBlock::kPadding behind `end` are read.
-template <class Put>
-PairsRead ReadPlainPairs(PairsRead read, const char* end, int64_t most, DigitGuess* guess, const Put& put) {
-  const auto ends = [end](const char* at) { return at == end || IsBlank(*at); };
-  for (;;) {
-    const char* at = read.at;
-    while (at < end && *at == ' ') ++at;
-    int64_t index = 0;
-    const char* const digits = at;
-    for (; *at >= '0' && *at <= '9' && at - digits < 18; ++at) index = 10 * index + (*at - '0');
-    if (at == digits || at >= end || *at != ':' || index <= read.last || index > most) return read;
-    float value = 0;
-    at = ReadPlainFloat(at + 1, &value, guess, ends);
-    if (at == nullptr) return read;
-    put(index, value);
-    read = {at, index};
-  }
-}
 
 class LibsvmReader final : public FileReader {
  public:
@@ -60,13 +21,14 @@ class LibsvmReader final : public FileReader {
 
  private:
   Result<bool> ReadRecord(std::vector<LoDTensor>* out, const std::stop_token& stop) override {
-    std::string_view rest;
+    LibsvmLine line({});
     std::string_view label;
     while (label.empty()) {
-      MR_ASSIGN(const bool more, lines_.Next(&rest, stop));
+      std::string_view text;
+      MR_ASSIGN(const bool more, lines_.Next(&text, stop));
       if (!more) return false;
-      rest = rest.substr(0, rest.find('#'));
-      label = NextToken(&rest);
+      line = LibsvmLine(text);
+      label = line.Next();
     }
     if (!ParseField(label, shapes()[0].dtype, ResizeToInstance(shapes()[0], 1, &(*out)[0]), 0)) {
       return Bad("expected a label of type " + std::string(DTypeName(shapes()[0].dtype)), label);
@@ -74,7 +36,7 @@ class LibsvmReader final : public FileReader {
     if (shapes()[0].is_id && IsNegative(label)) {
       return NegativeId(lines_.Where() + ": the label", ShownField(label), kTextIdAdvice);
     }
-    MR_TRY(is_sparse_ ? ReadPairs(rest, &(*out)[1], &(*out)[2]) : ReadDense(rest, &(*out)[1]));
+    MR_TRY(is_sparse_ ? ReadPairs(line, &(*out)[1], &(*out)[2]) : ReadDense(line, &(*out)[1]));
     return true;
   }
 
@@ -92,7 +54,8 @@ class LibsvmReader final : public FileReader {
     return Status::Ok();
   }
 
-  Status ReadPairs(std::string_view rest, LoDTensor* indices, LoDTensor* values) {
+  Status ReadPairs(LibsvmLine& line, LoDTensor* indices, LoDTensor* values) {
+    const std::string_view rest = line.rest();
     const auto count = static_cast<size_t>(std::count(rest.begin(), rest.end(), ':'));
     auto* index = static_cast<int64_t*>(ResizeToInstance(shapes()[1], count, indices));
     void* value = ResizeToInstance(shapes()[2], count, values);
@@ -102,32 +65,32 @@ class LibsvmReader final : public FileReader {
       if (is_float) {
         // A pair has a colon, so that there are never more of them than `count`.
         auto* const floats = static_cast<float*>(value);
-        TakePlainPairs(&rest, INT64_MAX, &last, [&](int64_t at, float number) {
+        line.TakePlainPairs(INT64_MAX, &last, &guess_, [&](int64_t at, float number) {
           index[i] = at;
           floats[i++] = number;
         });
         if (i == count) break;
       }
-      const std::string_view token = NextToken(&rest);
+      const std::string_view token = line.Next();
       std::string_view number = token;
       MR_TRY(TakeIndex(&number, &last));
       if (!ParseField(number, shapes()[2].dtype, value, i)) return Bad("expected a value after the index", token);
       index[i] = last;
     }
-    const std::string_view more = NextToken(&rest);
+    const std::string_view more = line.Next();
     return more.empty() ? Status::Ok() : Bad("expected INDEX:VALUE", more);
   }
 
-  Status ReadDense(std::string_view rest, LoDTensor* tensor) {
+  Status ReadDense(LibsvmLine& line, LoDTensor* tensor) {
     const TensorSpec& spec = shapes()[1];
     const size_t size = InstanceSize(spec);
     auto* const values = static_cast<float*>(ResizeToInstance(spec, size, tensor));
     std::memset(values, 0, size * sizeof(float));
     int64_t last = 0;
     for (;;) {
-      TakePlainPairs(&rest, static_cast<int64_t>(size), &last,
-                     [values](int64_t index, float value) { values[index - 1] = value; });
-      const std::string_view token = NextToken(&rest);
+      line.TakePlainPairs(static_cast<int64_t>(size), &last, &guess_,
+                          [values](int64_t index, float value) { values[index - 1] = value; });
+      const std::string_view token = line.Next();
       if (token.empty()) return Status::Ok();
       std::string_view number = token;
       MR_TRY(TakeIndex(&number, &last));
@@ -138,15 +101,6 @@ class LibsvmReader final : public FileReader {
         return Bad("expected a value after the index", token);
       }
     }
-  }
-
-  /// Takes the pairs off the front of `rest` that ReadPlainPairs reads.
-  template <class Put>
-  void TakePlainPairs(std::string_view* rest, int64_t most, int64_t* last, const Put& put) {
-    const char* const begin = rest->data();
-    const PairsRead read = ReadPlainPairs({begin, *last}, begin + rest->size(), most, &guess_, put);
-    *last = read.last;
-    rest->remove_prefix(static_cast<size_t>(read.at - begin));
   }
 
   Status Bad(const std::string& expectation, std::string_view token) const {

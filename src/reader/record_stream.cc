@@ -13,8 +13,12 @@ constexpr size_t kLongestHeader = 32;
 }  // namespace
 
 RecordStream::RecordStream(std::unique_ptr<ByteSource> source, const Framing& framing, uint64_t most,
-                           std::string advice)
-    : source_(std::move(source)), framing_(&framing), most_(most), advice_(std::move(advice)) {}
+                           std::string advice, std::string doubt)
+    : source_(std::move(source)),
+      framing_(&framing),
+      most_(most),
+      advice_(std::move(advice)),
+      doubt_(std::move(doubt)) {}
 
 Result<bool> RecordStream::Next(RecordFrame* frame, const std::stop_token& stop) {
   MR_ASSIGN(const std::string_view header, Read(framing_->header_size, framing_->header, stop));
@@ -22,16 +26,17 @@ Result<bool> RecordStream::Next(RecordFrame* frame, const std::stop_token& stop)
   char copy[kLongestHeader];  // the body's bytes may need its place
   const std::string_view kept(copy, header.copy(copy, sizeof(copy)));
   const Result<uint64_t> size = framing_->body_size(kept);
-  is_foreign_ = last_ == 0 && (!size.ok() || *size > most_);
-  if (!size.ok()) return Damaged(size.status().message());
+  const std::string doubt = last_ == 0 && (!size.ok() || *size > most_) ? doubt_ : "";
+  if (!size.ok()) return Damaged(size.status().message() + doubt);
   if (*size > most_) {
     return Damaged(std::string(framing_->body) + " of " + std::to_string(*size) + " bytes is longer than " +
-                   std::to_string(most_) + ". " + advice_);
+                   std::to_string(most_) + ". " + advice_ + doubt);
   }
   MR_ASSIGN(frame->body, Read(*size, framing_->body, stop));
   if (frame->body.size() < *size) return Damaged(std::string("the file ends behind ") + framing_->header);
   frame->records = 1;
-  if (framing_->count_records != nullptr) {
+  frame->has_sizes = framing_->count_records != nullptr;
+  if (frame->has_sizes) {
     const Result<uint32_t> records = framing_->count_records(kept, frame->body);
     if (!records.ok()) return Damaged(records.status().message());
     frame->records = *records;

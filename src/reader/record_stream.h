@@ -31,33 +31,46 @@ struct Framing {
 struct RecordFrame {
   std::string_view body;
   uint32_t records = 1;
+  bool has_sizes = false;  ///< the records stand behind their sizes (TakeSized); otherwise the body is the record
+};
+
+/// Gives the records of a file, one frame after another. One thread at a time.
+class RecordSource {
+ public:
+  virtual ~RecordSource() = default;
+  /// The next frame, valid until the next call; false at the end. A failure is the last call.
+  virtual Result<bool> Next(RecordFrame* frame, const std::stop_token& stop) = 0;
+  /// Whether Next would return without asking for bytes.
+  virtual bool HasNext() const = 0;
+  /// Waits, `most` at the longest, until there are bytes to ask for; false when there still are none.
+  virtual bool WaitReadable(std::chrono::milliseconds most) = 0;
+  /// Whether it was what the bytes hold that ended Next, and not that they did not come.
+  virtual bool is_damaged() const = 0;
+  /// Whether bytes came behind the last frame that Next gave.
+  virtual bool is_within_frame() const = 0;
+  /// Of all frames that Next gave.
+  virtual uint64_t bytes() const = 0;
 };
 
 /// Cuts a stream of bytes into frames. One thread at a time; allocates no more than twice of what the stream holds.
-class RecordStream {
+class RecordStream final : public RecordSource {
  public:
-  /// A body of more than `most` bytes is an error, which ends in `advice`.
+  /// A body of more than `most` bytes is an error, which ends in `advice`. `doubt` ends the message about a stream that
+  /// begins with no header: it may be of another format.
   RecordStream(std::unique_ptr<ByteSource> source, const Framing& framing, uint64_t most = UINT64_MAX,
-               std::string advice = {});
+               std::string advice = {}, std::string doubt = {});
 
-  /// The next frame, valid until the next call; false at the end. kBadData (Error) when the stream ends within one, or
-  /// holds something else; otherwise the source's failures.
-  Result<bool> Next(RecordFrame* frame, const std::stop_token& stop);
-  /// Whether Next would return without asking the source for bytes.
-  bool HasNext() const;
-  /// Waits, `most` at the longest, until the source has bytes; false when it still has none.
-  bool WaitReadable(std::chrono::milliseconds most) { return source_->WaitReadable(most); }
+  /// kBadData (Error) when the stream ends within a frame, or holds something else; otherwise the source's failures.
+  Result<bool> Next(RecordFrame* frame, const std::stop_token& stop) override;
+  bool HasNext() const override;
+  bool WaitReadable(std::chrono::milliseconds most) override { return source_->WaitReadable(most); }
 
   /// kBadData "byte 17: MESSAGE", of the header or body that was read last.
   Status Error(const std::string& message) const;
-  /// Whether it was Error's failure that ended Next, and not one of the source, which says its place itself.
-  bool is_damaged() const { return is_damaged_; }
-  /// Whether it was no header that the stream began with: it may be of another format.
-  bool is_foreign() const { return is_foreign_; }
-  /// Whether bytes came behind the last frame that Next gave.
-  bool is_within_frame() const { return offset_ > bytes_ || end_ > begin_; }
-  /// Of all frames that Next gave.
-  uint64_t bytes() const { return bytes_; }
+  /// Whether it was Error's failure; one of the source says its place itself.
+  bool is_damaged() const override { return is_damaged_; }
+  bool is_within_frame() const override { return offset_ > bytes_ || end_ > begin_; }
+  uint64_t bytes() const override { return bytes_; }
 
  private:
   /// The next `size` bytes; empty (of a size above 0) at the end.
@@ -68,6 +81,7 @@ class RecordStream {
   const Framing* framing_;
   uint64_t most_;
   std::string advice_;
+  std::string doubt_;
   std::string buffer_;
   size_t begin_ = 0;  ///< of the bytes of buffer_ that nobody asked for yet
   size_t end_ = 0;
@@ -75,7 +89,6 @@ class RecordStream {
   uint64_t last_ = 0;    ///< of the last Read
   uint64_t bytes_ = 0;
   bool is_damaged_ = false;
-  bool is_foreign_ = false;
 };
 
 }  // namespace millrace

@@ -90,6 +90,31 @@ std::string CsvText(const std::vector<Cell>& cells, bool is_header) {
   return line + "\n";
 }
 
+std::string LibsvmLine(const std::vector<Cell>& cells) {
+  std::string line = cells.at(0).values.at(0);
+  for (size_t i = 0; i < cells.at(1).values.size(); ++i) {
+    line += " " + cells[1].values[i] + ":" + cells.at(2).values.at(i);
+  }
+  return line + "\n";
+}
+
+/// What tests/plugin/plugins/rows.c reads.
+std::string RowsBytes(const std::vector<Cell>& cells, bool is_header) {
+  std::string bytes = is_header ? Bytes(static_cast<uint8_t>(cells.size())) : "";
+  for (const Cell& cell : cells) {
+    if (is_header) {
+      bytes += Bytes(static_cast<uint8_t>(cell.name.size())) + cell.name;
+      continue;
+    }
+    bytes += Bytes(static_cast<uint8_t>(cell.is_float ? 1 : 0)) + Bytes(static_cast<uint8_t>(cell.values.size()));
+    for (const std::string& value : cell.values) {
+      bytes += cell.is_float ? Bytes(std::stof(value)) : Bytes<uint64_t>(std::stoull(value));
+    }
+  }
+  for (char& byte : bytes) byte = static_cast<char>(byte ^ kRowsKey);
+  return bytes;
+}
+
 std::vector<LoDTensor> TensorsOf(const std::vector<Cell>& cells) {
   std::vector<LoDTensor> record(cells.size());
   for (size_t i = 0; i < cells.size(); ++i) {
@@ -120,7 +145,10 @@ void WriteFormat(const std::string& path, const std::string& format, const std::
   for (const std::string& row : rows) {
     const std::vector<Cell> cells = CellsOf(row);
     if (format == "csv" && &row == &rows.front()) file << CsvText(cells, true);
+    if (format == "rows" && &row == &rows.front()) file << "ROWS" << RowsBytes(cells, true);
     file << (format == "csv"        ? CsvText(cells, false)
+             : format == "libsvm"   ? LibsvmLine(cells)
+             : format == "rows"     ? RowsBytes(cells, false)
              : format == "tfrecord" ? TfRecordBytes(cells)
                                     : OfRecordBytes(cells));
   }

@@ -446,13 +446,82 @@ TEST_F(QueueDatasetTest, UnpackingBeforeTheCommandIsNotCountedAsTheCommand) {
 
 TEST(DataFeedFactory, AddsAndNames) {
   DataFeedFactory feeds = DataFeedFactory::Builtin();
-  EXPECT_EQ(feeds.names(),
-            (std::vector<std::string>{"MultiSlotDataFeed", "MultiSlotInMemoryDataFeed", "SlotRecordInMemoryDataFeed",
-                                      "MultiSlotFileInstantDataFeed", "csv", "tfrecord", "ofrecord", "recordio"}));
+  EXPECT_EQ(feeds.names(), (std::vector<std::string>{"MultiSlotDataFeed", "MultiSlotInMemoryDataFeed",
+                                                     "SlotRecordInMemoryDataFeed", "MultiSlotFileInstantDataFeed",
+                                                     "csv", "libsvm", "tfrecord", "ofrecord", "recordio"}));
   const FeedKind::Maker none = [](const SlotSchema&, const DataFeedDesc&) { return std::unique_ptr<DataFeed>(); };
   EXPECT_TRUE(feeds.Add("MyFeed", "gives nothing", {none}).ok());
   EXPECT_EQ(feeds.Add("MyFeed", "gives nothing", {none}).message(),
             "a data feed of the class \"MyFeed\" is registered already");
+}
+
+/// A class at the level of files: a byte is a row of one id, or says what goes wrong.
+class ByteRows final : public RowFile {
+ public:
+  explicit ByteRows(std::unique_ptr<ByteSource> bytes) : bytes_(std::move(bytes)) {}
+
+  Result<Got> Next(const std::stop_token& stop) override {
+    char byte = 0;
+    MR_ASSIGN(const size_t got, bytes_->Read({&byte, 1}, stop));
+    if (got == 0) return Got::kEnd;
+    if (byte == 'f') return BadData("an f");
+    if (byte == 'c') return Cancelled("enough");
+    if (byte == 't') throw std::logic_error("a t");
+    error_.kind = LineErrorKind::kRefused;
+    error_.slot = "a";
+    error_.message = "a b";
+    ids_[0] = static_cast<uint64_t>(byte);
+    return byte == 'b' ? Got::kBad : Got::kRow;
+  }
+  std::span<const uint64_t> ids(SlotId) const override { return ids_; }
+  std::span<const float> floats(SlotId) const override { return {}; }
+  const LineError& error() const override { return error_; }
+
+ private:
+  const std::unique_ptr<ByteSource> bytes_;
+  uint64_t ids_[1] = {};
+  LineError error_;
+};
+
+TEST_F(QueueDatasetTest, AClassAtTheLevelOfFilesGivesRows) {
+  DataFeedFactory feeds = DataFeedFactory::Builtin();
+  const RowFileMaker maker = [](const SlotSchema&, const DataFeedDesc& desc) -> Result<RowFileOpener> {
+    if (desc.attrs_size() > 0) return InvalidConfig("no attributes");
+    return RowFileOpener([](std::unique_ptr<ByteSource> bytes, const std::string&) {
+      return Result<std::unique_ptr<RowFile>>(std::make_unique<ByteRows>(std::move(bytes)));
+    });
+  };
+  ASSERT_TRUE(feeds.AddRowFiles("bytes", "a byte a row", maker).ok());
+  EXPECT_FALSE(feeds.AddRowFiles("bytes", "a byte a row", maker).ok());
+  EXPECT_FALSE(feeds.ReadsText("bytes"));
+  desc_.set_name("bytes");
+  files_ = {dir_->path() + "/part-0"};
+  const auto failure = [&](const std::string& bytes, int max_bad) {
+    std::ofstream(files_[0]) << bytes;
+    desc_.mutable_bad_lines()->set_action(max_bad > 0 ? BadLinePolicy::SKIP : BadLinePolicy::FAIL);
+    desc_.mutable_bad_lines()->set_max_fraction(1);
+    const auto dataset = QueueDataset::Create(desc_, files_, feeds, {}).value();
+    EXPECT_TRUE(dataset->BeginPass({.workers = 1, .ordered = true}).ok());
+    std::string ids;
+    for (;;) {
+      const Result<BatchPtr> batch = dataset->source(0).Next({});
+      if (!batch.ok()) return ids + batch.status().message();
+      if (*batch == nullptr) return ids;
+      for (const uint64_t id : (*batch)->ids(0)) ids += static_cast<char>(id);
+    }
+  };
+  const std::string of = files_[0] + ": ";
+  EXPECT_EQ(failure("xyz", 0), "xyz");
+  EXPECT_EQ(failure("", 0), "");
+  EXPECT_EQ(failure("xbz", 0), of + "record 2: slot \"a\": a b");
+  EXPECT_EQ(failure("xbz", 1), "xz");
+  EXPECT_EQ(failure("xbf", 1), of + "record 3: an f");
+  EXPECT_EQ(failure("xc", 1), of + "record 2: enough");
+  EXPECT_EQ(
+      failure("xt", 1),
+      of + "data_desc.name: data feed \"bytes\" threw std::logic_error: a t after 1 rows; last record incomplete");
+  desc_.add_attrs();
+  EXPECT_EQ(QueueDataset::Create(desc_, files_, feeds, {}).status().message(), "no attributes");
 }
 
 }  // namespace

@@ -4,20 +4,24 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include "core/file.h"
 #include "core/rng.h"
+#include "datafeed/write_format.h"
 #include "e2e/process.h"
 #include "e2e/small_job.h"
+#include "plugin/test_plugins.h"
 
 namespace millrace {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kFileFormats[] = {"csv", "tfrecord", "ofrecord", "recordio"};
+/// "rows" is that of a plugin's loader.
+constexpr const char* kFileFormats[] = {"csv", "tfrecord", "ofrecord", "recordio", "rows"};
 
 std::vector<std::string> FlagsOf(const std::string& job, const std::string& out) {
   return {"--trainer_desc=" + job, "--output_dir=" + out, "--resume=auto"};
@@ -93,7 +97,9 @@ TEST_P(HogwildJobOf, TrainsEveryRecordOnceKilledOrNot) {
     TrainKilled(job, out, 4, 12);
     EXPECT_THAT(ReadFile(out + "/run.json").value(), HasSubstr("\"eval")) << dataset;
     // The model reads the format that it was trained on.
-    const std::vector<std::string> scores = ScoresOf(out, small.files());
+    std::vector<std::string> plugin;
+    if (GetParam() == std::string("rows")) plugin = {"--plugin=" + TestPlugin("rows")};
+    const std::vector<std::string> scores = ScoresOf(out, small.files(), plugin);
     EXPECT_EQ(static_cast<int>(scores.size()), small.lines()) << dataset;
     EXPECT_EQ(std::count(scores.begin(), scores.end(), "0.5"), small.lines()) << dataset;
   }
@@ -101,6 +107,44 @@ TEST_P(HogwildJobOf, TrainsEveryRecordOnceKilledOrNot) {
 
 INSTANTIATE_TEST_SUITE_P(Formats, HogwildJobOf, testing::ValuesIn(kFileFormats),
                          [](const auto& param_info) { return std::string(param_info.param); });
+
+TEST(LibsvmJobTest, TrainsTheModelOfText) {
+  const TempDir folder = TempDir::Create("libsvm_job").value();
+  std::vector<std::string> rows;
+  std::string text;
+  for (int i = 0; i < 500; ++i) {
+    const std::string label = std::to_string(i % 3 == 0 ? 1 : 0);
+    const std::string a = std::to_string(i % 3 + 1);
+    const std::string b = std::to_string(i % 50 + 4);
+    rows.push_back("label=" + label + ". ids=" + a + "," + b + " values=0.5,1.5");
+    text += "1 " + label + " 2 " + a + " " + b + " 2 0.5 1.5\n";
+  }
+  WriteFormat(folder.path() + "/libsvm", "libsvm", rows);
+  std::ofstream(folder.path() + "/text") << text;
+  for (const std::string name : {"text", "libsvm"}) {
+    std::ofstream(folder.path() + "/" + name + ".prototxt")
+        << "filelist: \"" << folder.path() << "/" << name << "\" data_desc { "
+        << (name == "text" ? "" : "name: \"libsvm\" ") << R"(batch_size: 16 multi_slot_desc {
+  slots { name: "label" type: "float" is_used: true is_dense: true shape: [-1, 1] }
+  slots { name: "ids" type: "uint64" is_used: true }
+  slots { name: "values" type: "float" }
+} }
+update_mode: SERIAL
+dataset { class_name: "InMemoryDataset" local_shuffle: true }
+model {
+  table { name: "t" dim: 4 init { uniform: 0.1 } optimizer { adagrad { lr: 0.5 } } }
+  layer { name: "e" embedding { slots: ["ids"] table: "t" pool: SUM } }
+  layer { name: "y" fc { in: "e" units: 1 act: SIGMOID } }
+  loss { kind: LOG_LOSS in: "y" label: "label" }
+  metric { kind: AUC }
+  optimizer { adam { lr: 0.1 } }
+})";
+    TrainToTheEnd(folder.path() + "/" + name + ".prototxt", folder.path() + "/" + name + ".out");
+  }
+  const std::vector<std::string> parameters = ParametersOf(folder.path() + "/libsvm.out/model");
+  EXPECT_GE(parameters.size(), 2U);
+  EXPECT_EQ(parameters, ParametersOf(folder.path() + "/text.out/model"));
+}
 
 }  // namespace
 }  // namespace millrace

@@ -95,10 +95,13 @@ void Process::CloseOutput() {
   out_ = -1;
 }
 
-std::vector<std::string> ScoresOf(const std::string& output_dir, const std::vector<std::string>& files) {
+std::vector<std::string> ScoresOf(const std::string& output_dir, const std::vector<std::string>& files,
+                                  const std::vector<std::string>& more_flags) {
   std::vector<std::string> scores;
   for (const std::string& file : files) {
-    Process predictor("predictor", {"--model_dir=" + output_dir + "/model", "--input=" + file, "--batch_size=100"});
+    std::vector<std::string> flags = {"--model_dir=" + output_dir + "/model", "--input=" + file, "--batch_size=100"};
+    flags.insert(flags.end(), more_flags.begin(), more_flags.end());
+    Process predictor("predictor", flags);
     std::string line;
     while (predictor.ReadLine(&line)) scores.push_back(line);
     EXPECT_EQ(predictor.Wait(), 0) << predictor.errors();

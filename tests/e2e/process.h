@@ -46,9 +46,10 @@ class Process {
   std::string output_;
 };
 
-/// What `predictor` says of the rows of files, in their order, by the model of a run's output folder; a failed
-/// predictor fails the test.
-std::vector<std::string> ScoresOf(const std::string& output_dir, const std::vector<std::string>& files);
+/// What `predictor` says of the rows of files, in their order, by the model of a run's output folder, with more flags;
+/// a failed predictor fails the test.
+std::vector<std::string> ScoresOf(const std::string& output_dir, const std::vector<std::string>& files,
+                                  const std::vector<std::string>& more_flags = {});
 
 /// True when the command line of a process, whosever child, holds `token`.
 bool AnyProcessMentions(const std::string& token);

@@ -58,8 +58,14 @@ std::string SmallJob::CountingJob(const std::string& extra) const {
 }
 
 std::string SmallJob::DataDesc(int batch_size) const {
-  const std::string name = format_.empty() ? "" : "name: \"" + format_ + "\" ";
-  return "data_desc { " + name + "batch_size: " + std::to_string(batch_size) + "\n" + Text("slots.pbtxt") + "}\n";
+  std::string name = format_.empty() ? "" : "name: \"" + format_ + "\" ";
+  std::string plugins;
+  if (format_ == "rows") {
+    name += "attrs { name: \"key\" value: \"" + std::to_string(kRowsKey) + "\" } ";
+    plugins = "plugins: \"" + TestPluginDir() + "/rows.so\"\n";
+  }
+  return plugins + "data_desc { " + name + "batch_size: " + std::to_string(batch_size) + "\n" + Text("slots.pbtxt") +
+         "}\n";
 }
 
 std::string SmallJob::Write(const std::string& name, const std::string& text) const {

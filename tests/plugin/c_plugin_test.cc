@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <thread>
 
@@ -272,6 +273,105 @@ TEST_F(CPluginTest, ALoadersFailuresNameFileAndRecord) {
   EXPECT_THAT(Records(*readers_.Open(packed, "", PairShapes()).value()), HasSubstr("gzip: unexpected end of file"));
 }
 
+/// Of "pairs" files, "x/id,id".
+std::string LoaderDesc(const std::string& extra, const std::string& x, const std::string& ids) {
+  return extra + " batch_size: 2 multi_slot_desc { slots { name: \"x\" is_used: true " + x +
+         " } slots { name: \"ids\" is_used: true " + ids + " } }";
+}
+
+class CLoaderFeedTest : public CPluginTest {
+ protected:
+  Result<std::unique_ptr<QueueDataset>> Dataset(const std::string& bytes, const std::string& extra = "",
+                                                const std::string& x = kX, const std::string& ids = kIds) {
+    const std::string name = extra.find("name:") == std::string::npos ? "name: \"pairs\" " : "";
+    EXPECT_TRUE(ParseTextProto(LoaderDesc(name + extra, x, ids), "desc", &desc_).ok());
+    return QueueDataset::Create(desc_, {Write("part-0", bytes)}, feeds_, {});
+  }
+  /// "x:id,id " of each row, or the failure that ended them behind what came before.
+  Result<std::string> RowsOf(const std::string& bytes, const std::string& extra = "", const std::string& x = kX,
+                             const std::string& ids = kIds) {
+    MR_ASSIGN(const std::unique_ptr<QueueDataset> dataset, Dataset(bytes, extra, x, ids));
+    MR_TRY(dataset->BeginPass({.workers = 1, .ordered = true}));
+    std::string text;
+    for (;;) {
+      MR_ASSIGN(const BatchPtr batch, dataset->source(0).Next({}));
+      if (batch == nullptr) break;
+      for (size_t row = 0; row < static_cast<size_t>(batch->rows()); ++row) {
+        text += std::to_string(static_cast<int>(batch->floats(0)[row])) + ":";
+        for (size_t i = batch->offsets(1)[row]; i < batch->offsets(1)[row + 1]; ++i) {
+          text += std::to_string(batch->ids(1)[i]) + ",";
+        }
+        text += " ";
+      }
+    }
+    MR_ASSIGN(stats_, dataset->EndPass());
+    return text;
+  }
+  std::string Where() const { return folder_.path() + "/part-0: "; }
+
+  static constexpr char kX[] = "type: \"float\" is_dense: true shape: [-1, 1]";
+  static constexpr char kIds[] = "type: \"uint64\"";
+  DataFeedDesc desc_;
+  PassStats stats_;
+};
+
+TEST_F(CLoaderFeedTest, ALoaderFeedsDatasetsByItsName) {
+  const std::string bytes = PairBytes({{1, 10}, {2, 21}, {-3, 30}});
+  EXPECT_EQ(RowsOf(bytes).value(), "1:10, 2:21,22, -3:30, ");
+  EXPECT_EQ(stats_.lines, 3);
+  EXPECT_EQ(stats_.bytes, 28);
+  EXPECT_EQ(RowsOf("").status().message(), Where() + "record 1: loader \"pairs\" of plugin \"" + TestPlugin("pairs") +
+                                               "\" cannot open it: it does not begin with PAIR");
+  EXPECT_EQ(RowsOf(bytes, "pipe_command: \"head -c 20\"").value(), "1:10, 2:21,22, ") << "what a command makes of it";
+}
+
+TEST_F(CLoaderFeedTest, WhatAFileCannotGiveEndsThePassWithFileAndRecord) {
+  const std::string cut = PairBytes({{1, 10}, {2, 21}}).substr(0, 17);
+  const std::string skips = "bad_lines { action: SKIP max_fraction: 1 }";
+  EXPECT_EQ(RowsOf(cut, skips).status().message(), Where() + "record 2: the file ends within it");
+  EXPECT_EQ(RowsOf(PairBytes({{1, 10}}), "name: \"throwing\"").status().message(),
+            Where() + "record 1: loader \"throwing\" of plugin \"" + TestPlugin("c_throwing") +
+                "\" threw std::runtime_error: thrown by next");
+  EXPECT_EQ(RowsOf(PairBytes({{1, 10}, {2, 20}}), "pipe_command: \"head -c 14; exit 3\"").status().message(),
+            Where() + "command exited with status 3 after 1 rows; last record incomplete");
+}
+
+TEST_F(CLoaderFeedTest, ARowThatDoesNotFitIsABadLine) {
+  const std::string bytes = PairBytes({{1, 10}, {2, 21}, {3, 30}});
+  const std::string one_id = "type: \"uint64\" is_dense: true shape: [-1, 1]";
+  const auto dataset = Dataset(bytes, "", kX, one_id).value();
+  ASSERT_TRUE(dataset->BeginPass({.workers = 1, .ordered = true}).ok());
+  EXPECT_EQ(dataset->source(0).Next({}).status().message(),
+            Where() + "record 2: slot \"ids\": expected 1 value, found 2");
+  const auto skips = Dataset(bytes, "bad_lines { action: SKIP max_fraction: 1 }", kX, one_id).value();
+  ASSERT_TRUE(skips->BeginPass({.workers = 1, .ordered = true}).ok());
+  const BatchPtr batch = skips->source(0).Next({}).value();
+  EXPECT_EQ(batch->rows(), 2);
+  EXPECT_THAT(batch->ids(1), testing::ElementsAre(10, 30));
+  EXPECT_EQ(RowsOf(bytes, "", kIds).status().message(), Where() + "record 1: slot \"x\": expected ids, found floats");
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(RowsOf(PairBytes({{nan, 10}}), "non_finite: REJECT_NON_FINITE").status().message(),
+            Where() +
+                "record 1: slot \"x\": expected finite values (non_finite: ACCEPT takes others), found NaN or "
+                "infinite ones");
+  EXPECT_EQ(RowsOf(PairBytes({{1, 0}}), "zeros: DROP").value(), "1:0, ") << "a list keeps one zero";
+}
+
+TEST_F(CLoaderFeedTest, WhatALoaderCannotFollowIsSaidBeforeAnythingIsRead) {
+  Load("rows");
+  const std::string of = "data_desc.attrs: loader \"rows\" of plugin \"" + TestPlugin("rows") + "\": ";
+  EXPECT_EQ(Dataset("", "name: \"rows\"").status().message(),
+            of + "attribute \"key\" is missing: what bytes are mixed with");
+  EXPECT_EQ(Dataset("", "name: \"rows\" attrs { name: \"kei\" value: \"1\" }").status().message(),
+            of + "there is no attribute \"kei\"; did you mean \"key\"?");
+  EXPECT_THAT(Dataset("", "parse_ins_id: true").status().message(),
+              HasSubstr("data_desc.parse_ins_id: a file of the format \"pairs\" holds slots alone"));
+  EXPECT_THAT(Dataset("", "trailing_values: IGNORE").status().message(), HasSubstr("data_desc.trailing_values"));
+  // Nothing gives attributes to a file of a program.
+  EXPECT_EQ(readers_.Open(Write("a.rows", ""), "", PairShapes()).status().message(),
+            of.substr(17) + "attribute \"key\" is missing: what bytes are mixed with");
+}
+
 TEST_F(CPluginTest, ALoadersIdThatDoesNotFitInt32IsRefused) {
   const std::vector<TensorSpec> shapes = {{DType::kFloat32, {-1, 1}, 0}, {DType::kInt32, {-1, 1}, 1}};
   std::vector<LoDTensor> out;
@@ -355,7 +455,7 @@ TEST_F(CPluginTest, CountsAndPointersThatLieAreRefused) {
   loader.attrs = needed;
   const millrace_loader* const loaders[] = {&loader};
   plugin.loaders = loaders;
-  EXPECT_EQ(refusal(), "loader \"l\": attribute \"a\" has no default, and nothing gives a loader attributes");
+  EXPECT_EQ(refusal(), "");
   // A size of nothing at all: there is nothing that both know.
   plugin.size = 0;
   EXPECT_EQ(refusal(), "it has no parser and no loader");

@@ -1,0 +1,185 @@
+#include "datafeed/row_records.h"
+
+#include <cstring>
+#include <utility>
+
+#include "core/harmless_text.h"
+#include "datafeed/checked_feed.h"
+
+namespace millrace {
+namespace {
+
+/// In place of the count of the first slot's values: a bad row, of which kind, slot and message follow.
+constexpr uint32_t kBadRow = UINT32_MAX;
+
+template <class T>
+void Append(const T& value, std::string* record) {
+  record->append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+template <class T>
+T Take(std::string_view* record) {
+  T value;
+  std::memcpy(&value, record->data(), sizeof(value));
+  record->remove_prefix(sizeof(value));
+  return value;
+}
+template <class T>
+void AppendValues(std::span<const T> values, std::string* record) {
+  Append(static_cast<uint32_t>(values.size()), record);
+  record->append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+}
+template <class T>
+void TakeValues(std::string_view* record, std::vector<T>* values) {
+  values->resize(Take<uint32_t>(record));
+  if (values->empty()) return;
+  std::memcpy(values->data(), record->data(), values->size() * sizeof(T));
+  record->remove_prefix(values->size() * sizeof(T));
+}
+
+/// What a RowFile's bytes were like; the file owns them, and may forget them before its end.
+struct Watched {
+  ByteSource* source = nullptr;  ///< null: it is gone
+  uint64_t bytes = 0;
+  bool was_asked = false;
+  Status failure;
+};
+
+class WatchedSource final : public ByteSource {
+ public:
+  WatchedSource(std::unique_ptr<ByteSource> source, Watched* watched) : source_(std::move(source)), watched_(watched) {
+    watched_->source = source_.get();
+  }
+  ~WatchedSource() override { watched_->source = nullptr; }
+
+  Result<size_t> Read(std::span<char> out, const std::stop_token& stop) override {
+    watched_->was_asked = true;
+    Result<size_t> got = source_->Read(out, stop);
+    if (!got.ok()) watched_->failure = got.status();
+    if (got.ok()) watched_->bytes += *got;
+    return got;
+  }
+  bool WaitReadable(std::chrono::milliseconds most) override { return source_->WaitReadable(most); }
+
+ private:
+  const std::unique_ptr<ByteSource> source_;
+  Watched* const watched_;
+};
+
+class RowRecords final : public RecordSource {
+ public:
+  RowRecords(const SlotSchema& schema, LineLimit limit, std::string who)
+      : schema_(schema), limit_(std::move(limit)), who_(std::move(who)) {}
+
+  Status Open(const RowFileOpener& open, std::unique_ptr<ByteSource> bytes, const std::string& file) {
+    return Guarded([&]() -> Status {
+      MR_ASSIGN(file_, open(std::make_unique<WatchedSource>(std::move(bytes), &watched_), file));
+      return file_ != nullptr ? Status::Ok() : BadData("made nothing that reads the file");
+    });
+  }
+
+  Result<bool> Next(RecordFrame* frame, const std::stop_token& stop) override {
+    if (stop.stop_requested()) return Cancelled("stopped while reading files");
+    watched_.was_asked = false;
+    RowFile::Got got = RowFile::Got::kEnd;
+    Status read = Guarded([&]() -> Status {
+      MR_ASSIGN(got, file_->Next(stop));
+      return Encode(got);
+    });
+    // Who reads a file may not pass on that its bytes did not come.
+    if (!watched_.failure.ok()) return watched_.failure;
+    if (stop.stop_requested() && read.code() == StatusCode::kCancelled) return read;
+    if (!read.ok()) {
+      // Nobody has asked it to stop.
+      is_damaged_ = read.code() == StatusCode::kBadData || read.code() == StatusCode::kCancelled;
+      return read;
+    }
+    if (got == RowFile::Got::kEnd) return false;
+    *frame = {.body = record_};
+    bytes_ = watched_.bytes;
+    return true;
+  }
+  bool HasNext() const override { return !watched_.was_asked; }
+  bool WaitReadable(std::chrono::milliseconds most) override {
+    return watched_.source == nullptr || watched_.source->WaitReadable(most);
+  }
+  bool is_damaged() const override { return is_damaged_; }
+  bool is_within_frame() const override { return watched_.bytes > bytes_; }
+  uint64_t bytes() const override { return bytes_; }
+
+ private:
+  template <class Call>
+  Status Guarded(const Call& call) const {
+    try {
+      return Harmless(call());
+    } catch (...) {
+      return FeedThrew(who_);
+    }
+  }
+
+  Status Encode(RowFile::Got got) {
+    record_.clear();
+    if (got == RowFile::Got::kBad) {
+      const LineError& error = file_->error();
+      Append(kBadRow, &record_);
+      Append(error.kind, &record_);
+      Append(static_cast<uint32_t>(error.slot.size()), &record_);
+      record_ += error.slot;
+      record_ += error.message;
+    }
+    if (got == RowFile::Got::kRow) {
+      for (const SlotSpec& slot : schema_.used()) {
+        if (slot.type == SlotType::kUint64) {
+          AppendValues(file_->ids(slot.id), &record_);
+        } else {
+          AppendValues(file_->floats(slot.id), &record_);
+        }
+        if (record_.size() > limit_.bytes) break;
+      }
+    }
+    if (record_.size() <= limit_.bytes) return Status::Ok();
+    return BadData("a row of more than " + std::to_string(limit_.bytes) + " bytes. " + limit_.advice);
+  }
+
+  const SlotSchema& schema_;
+  const LineLimit limit_;
+  const std::string who_;
+  Watched watched_;
+  std::unique_ptr<RowFile> file_;  ///< behind what its bytes refer to
+  std::string record_;
+  uint64_t bytes_ = 0;
+  bool is_damaged_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<RecordSource>> RecordsOfRows(const RowFileOpener& open, std::unique_ptr<ByteSource> bytes,
+                                                    const std::string& file, const SlotSchema& schema,
+                                                    const LineLimit& limit, const std::string& who) {
+  auto records = std::make_unique<RowRecords>(schema, limit, who);
+  MR_TRY(records->Open(open, std::move(bytes), file));
+  return std::unique_ptr<RecordSource>(std::move(records));
+}
+
+LineResult RowRecordFeed::Read(std::string_view line) {
+  std::string_view peeked = line;
+  if (Take<uint32_t>(&peeked) == kBadRow) {
+    const auto kind = Take<LineErrorKind>(&peeked);
+    const auto slot = Take<uint32_t>(&peeked);
+    Fail(kind, std::string(peeked.substr(0, slot)), std::string(peeked.substr(slot)));
+    return LineResult::kBad;
+  }
+  for (const SlotSpec& slot : schema().used()) {
+    bool is_put = false;
+    if (slot.type == SlotType::kUint64) {
+      TakeValues(&line, &ids_);
+      is_put = Put(slot, ids_);
+    } else {
+      TakeValues(&line, &floats_);
+      is_put = Put(slot, floats_);
+    }
+    if (!is_put) return LineResult::kBad;
+  }
+  return LineResult::kRow;
+}
+
+}  // namespace millrace

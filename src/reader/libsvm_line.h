@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/plain_decimal.h"
+
+namespace millrace {
+
+/// A line of libsvm, `LABEL INDEX:VALUE ... # comment`, taken apart from its front.
+class LibsvmLine {
+ public:
+  explicit LibsvmLine(std::string_view line) : rest_(line.substr(0, line.find('#'))) {}
+
+  /// The next token: the label, then what TakePlainPairs left. Empty at the end.
+  std::string_view Next() {
+    size_t begin = 0;
+    while (begin < rest_.size() && IsBlank(rest_[begin])) ++begin;
+    size_t end = begin;
+    while (end < rest_.size() && !IsBlank(rest_[end])) ++end;
+    const std::string_view token = rest_.substr(begin, end - begin);
+    rest_.remove_prefix(end);
+    return token;
+  }
+
+  /// Takes INDEX:VALUE pairs as they mostly are written: indices that rise above `last` up to `most`, plain decimals.
+  /// `put(index, value)` takes each, and `last` is the last one then. Stops at the first token that is something else,
+  /// which is left to slower and stricter eyes, or at the end. 64 bytes behind the line are read (LineBlock::kPadding).
+  template <class Put>
+  void TakePlainPairs(int64_t most, int64_t* last, DigitGuess* guess, const Put& put) {
+    const char* const end = rest_.data() + rest_.size();
+    const auto ends = [end](const char* at) { return at == end || IsBlank(*at); };
+    const char* taken = rest_.data();
+    int64_t before = *last;
+    for (;;) {
+      const char* at = taken;
+      while (at < end && *at == ' ') ++at;
+      int64_t index = 0;
+      const char* const digits = at;
+      for (; *at >= '0' && *at <= '9' && at - digits < 18; ++at) index = 10 * index + (*at - '0');
+      if (at == digits || at >= end || *at != ':' || index <= before || index > most) break;
+      float value = 0;
+      at = ReadPlainFloat(at + 1, &value, guess, ends);
+      if (at == nullptr) break;
+      put(index, value);
+      taken = at;
+      before = index;
+    }
+    *last = before;
+    rest_.remove_prefix(static_cast<size_t>(taken - rest_.data()));
+  }
+
+  /// What was not taken yet, without the comment.
+  std::string_view rest() const { return rest_; }
+
+ private:
+  static bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+  std::string_view rest_;
+};
+
+}  // namespace millrace
