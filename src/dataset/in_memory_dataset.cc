@@ -228,9 +228,10 @@ Status InMemoryDataset::BeginPass(const PassOptions& options) {
     impl.channels.emplace(queue_num, blocks.size());
   }
   impl.rows_dropped = numbers.size() - (blocks.empty() ? 0 : blocks.back().end);
-  impl.channels->Deal(blocks);
+  const bool are_carried = impl.channels->Begin(blocks);
   VLOG(3) << "rows of the pass: " << numbers.size() << ", batches: " << blocks.size()
-          << ", output channels: " << queue_num;
+          << ", output channels: " << queue_num
+          << (are_carried ? ", which the swap has filled" : ", which were filled anew");
   InMemoryPass& pass = impl.pass.emplace();
   pass.rows = &impl.rows;
   pass.layout = &impl.layout;
@@ -242,8 +243,8 @@ Status InMemoryDataset::BeginPass(const PassOptions& options) {
   pass.channels = &*impl.channels;
   pass.pool = &impl.pool;
   for (int i = 0; i < workers; ++i) {
-    const RowChannels::Cursor cursor{static_cast<size_t>(i % queue_num), static_cast<size_t>(workers)};
-    impl.sources.push_back(std::make_unique<InMemorySource>(*impl.pass, impl.schema, cursor));
+    impl.sources.push_back(
+        std::make_unique<InMemorySource>(*impl.pass, impl.schema, impl.channels->CursorOf(i, workers)));
   }
   return Status::Ok();
 }

@@ -24,7 +24,8 @@ RowChannels::RowChannels(int queue_num, size_t blocks) : capacity_(blocks) {
   }
 }
 
-void RowChannels::Deal(const std::vector<RowBlock>& blocks) {
+bool RowChannels::Begin(const std::vector<RowBlock>& blocks) {
+  if (Holds(blocks)) return true;
   for (Set& set : channels_) {
     for (const auto& channel : set) {
       while (channel->TryPop()) {
@@ -36,6 +37,28 @@ void RowChannels::Deal(const std::vector<RowBlock>& blocks) {
   for (RowBlock block : blocks) {
     CHECK(output[number++ % output.size()]->TryPush(block)) << "more blocks than the channels were made for";
   }
+  return false;
+}
+
+bool RowChannels::Holds(const std::vector<RowBlock>& blocks) {
+  if (consume_blocks() > 0 || output_blocks() != blocks.size()) return false;
+  const Set& output = channels_[cur_channel_];
+  bool holds = true;
+  // Each block goes once around its channel.
+  for (size_t number = 0; number < blocks.size(); ++number) {
+    Channel<RowBlock>& channel = *output[number % output.size()];
+    std::optional<RowBlock> block = channel.TryPop();
+    if (!block) return false;
+    holds = holds && *block == blocks[number];
+    CHECK(channel.TryPush(*block));
+  }
+  return holds;
+}
+
+RowChannels::Cursor RowChannels::CursorOf(int worker, int workers) const {
+  const size_t channels = channels_[0].size();
+  const auto readers = static_cast<size_t>(workers);
+  return {static_cast<size_t>(worker) % channels, readers < channels ? readers : 0};
 }
 
 std::optional<RowChannels::Taken> RowChannels::Take(Cursor& cursor) {

@@ -14,14 +14,16 @@ namespace millrace {
 struct RowBlock {
   uint64_t begin = 0;
   uint64_t end = 0;
+  friend bool operator==(const RowBlock&, const RowBlock&) = default;
 };
 
 /// Cuts [0, rows) into blocks of `batch_size` numbers; a smaller last one is left out with `drop_last`.
 std::vector<RowBlock> CutIntoBlocks(uint64_t rows, uint64_t batch_size, bool drop_last);
 
 /// The channels of an InMemoryDataset, by their names in Paddle: blocks of row handles wait in `output` channels, and
-/// go to `consume` channels when they were used; a pass ends by swapping the two (cur_channel), so that the next pass
-/// finds them again. Blocks are ranges of the order of handles: the handles themselves stay where they are.
+/// go to `consume` channels when they were used; a pass ends by swapping the two (cur_channel), and the next pass goes
+/// on with what the swap brought. Blocks are ranges of the order of handles, which a shuffle changes: the handles
+/// themselves stay where they are.
 ///
 /// Taking and giving on are thread-safe, wait for nothing and allocate nothing; the rest is for one thread.
 class RowChannels {
@@ -29,15 +31,19 @@ class RowChannels {
   /// `queue_num` channels of each kind with room for `blocks` blocks together.
   RowChannels(int queue_num, size_t blocks);
 
-  /// Deals blocks to the output channels in turn.
-  void Deal(const std::vector<RowBlock>& blocks);
+  /// Readies the output channels for a pass of these blocks, in turn one for each. True when the swap has brought them,
+  /// in this order; otherwise (the first pass, another number or size of blocks, a pass before that was not read to its
+  /// end, or whose workers shared a channel and overtook each other) they are dealt.
+  bool Begin(const std::vector<RowBlock>& blocks);
 
-  /// One worker's way through the channels: worker i of n starts at channel i and goes on by n, so that one worker
-  /// meets the blocks in order and as many workers as channels keep to their own.
+  /// One worker's way through the channels. Each of at least as many workers as channels has one, that of its number,
+  /// as a reader of Paddle has; fewer workers go on from channel to channel in turns, so that one meets the blocks in
+  /// order.
   struct Cursor {
     size_t channel = 0;
-    size_t step = 1;
+    size_t step = 0;
   };
+  Cursor CursorOf(int worker, int workers) const;
   struct Taken {
     RowBlock block;
     size_t channel = 0;
@@ -58,6 +64,8 @@ class RowChannels {
  private:
   using Set = std::vector<std::unique_ptr<Channel<RowBlock>>>;
   size_t Count(size_t set) const;
+  /// Whether the output channels hold these blocks alone, each where it would be dealt to.
+  bool Holds(const std::vector<RowBlock>& blocks);
 
   Set channels_[2];
   size_t capacity_;

@@ -43,10 +43,10 @@ TEST(PassOrderTest, NumbersTheGapsOfAnyLedger) {
 
 TEST(RowChannelsTest, BlocksMoveFromOutputToConsumeAndBack) {
   RowChannels channels(2, 5);
-  channels.Deal(CutIntoBlocks(10, 2, false));
+  EXPECT_FALSE(channels.Begin(CutIntoBlocks(10, 2, false)));
   EXPECT_EQ(channels.output_blocks(), 5U);
   EXPECT_EQ(channels.consume_blocks(), 0U);
-  RowChannels::Cursor cursor{1, 2};
+  RowChannels::Cursor cursor = channels.CursorOf(1, 2);
   std::vector<uint64_t> begins;
   while (const auto taken = channels.Take(cursor)) {
     begins.push_back(taken->block.begin);
@@ -58,8 +58,63 @@ TEST(RowChannelsTest, BlocksMoveFromOutputToConsumeAndBack) {
   channels.Swap();
   EXPECT_EQ(channels.output_blocks(), 5U);
   EXPECT_EQ(channels.consume_blocks(), 0U);
-  channels.Deal(CutIntoBlocks(3, 2, true));
+  EXPECT_FALSE(channels.Begin(CutIntoBlocks(3, 2, true)));
   EXPECT_EQ(channels.output_blocks(), 1U);
+}
+
+/// The blocks that a worker takes until there are none, `most` at most; each is used up at once.
+std::vector<uint64_t> Read(RowChannels& channels, RowChannels::Cursor cursor, size_t most = SIZE_MAX) {
+  std::vector<uint64_t> begins;
+  while (begins.size() < most) {
+    const auto taken = channels.Take(cursor);
+    if (!taken) break;
+    begins.push_back(taken->block.begin);
+    channels.Recycle(*taken);
+  }
+  return begins;
+}
+
+TEST(RowChannelsTest, TheSwapCarriesTheNextPass) {
+  const std::vector<RowBlock> blocks = CutIntoBlocks(10, 2, false);
+  RowChannels channels(2, blocks.size());
+  EXPECT_FALSE(channels.Begin(blocks));
+  const std::vector<uint64_t> first = Read(channels, channels.CursorOf(0, 1));
+  EXPECT_EQ(first, (std::vector<uint64_t>{0, 2, 4, 6, 8}));
+  channels.Swap();
+  EXPECT_TRUE(channels.Begin(blocks)) << "nobody dealt them";
+  EXPECT_EQ(Read(channels, channels.CursorOf(0, 1)), first);
+  channels.Swap();
+  EXPECT_FALSE(channels.Begin(CutIntoBlocks(10, 5, false))) << "batches of another size";
+  EXPECT_EQ(Read(channels, channels.CursorOf(0, 1)), (std::vector<uint64_t>{0, 5}));
+  channels.Swap();
+
+  EXPECT_FALSE(channels.Begin(blocks));
+  EXPECT_EQ(Read(channels, channels.CursorOf(0, 1), 3).size(), 3U);
+  channels.Swap();
+  EXPECT_FALSE(channels.Begin(blocks)) << "the pass before was not read to its end";
+  EXPECT_EQ(Read(channels, channels.CursorOf(0, 1)), first);
+}
+
+TEST(RowChannelsTest, AWorkerThatOvertakesAnotherOnItsChannelLeavesNoOtherOrder) {
+  const std::vector<RowBlock> blocks = CutIntoBlocks(6, 2, false);
+  RowChannels channels(1, blocks.size());
+  EXPECT_FALSE(channels.Begin(blocks));
+  RowChannels::Cursor slow = channels.CursorOf(0, 2);
+  const auto taken = channels.Take(slow);
+  EXPECT_EQ(Read(channels, channels.CursorOf(1, 2)), (std::vector<uint64_t>{2, 4}));
+  channels.Recycle(*taken);
+  channels.Swap();
+  EXPECT_FALSE(channels.Begin(blocks));
+  EXPECT_EQ(Read(channels, channels.CursorOf(0, 1)), (std::vector<uint64_t>{0, 2, 4}));
+}
+
+TEST(RowChannelsTest, EachWorkerHasOneChannelAndAChannelMayHaveSeveral) {
+  RowChannels channels(2, 6);
+  EXPECT_FALSE(channels.Begin(CutIntoBlocks(6, 1, false)));
+  EXPECT_EQ(Read(channels, channels.CursorOf(0, 3), 1), (std::vector<uint64_t>{0}));
+  EXPECT_EQ(Read(channels, channels.CursorOf(1, 3), 2), (std::vector<uint64_t>{1, 3}));
+  EXPECT_EQ(Read(channels, channels.CursorOf(2, 3), 2), (std::vector<uint64_t>{2, 4})) << "that of worker 0";
+  EXPECT_EQ(Read(channels, channels.CursorOf(0, 3)), (std::vector<uint64_t>{5})) << "its own is empty: it helps";
 }
 
 }  // namespace
