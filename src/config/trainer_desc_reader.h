@@ -41,8 +41,8 @@ struct ConfigRequest {
   /// Ends the looks at those files, of which there may be many: kCancelled.
   std::stop_token stop = {};
   /// Finds what only a compiler sees: shapes that do not fit, variables that no operator makes. Asked when something
-  /// else is wrong, so that one report has both, and only if nothing is wrong with what it compiles, `data_desc` and
-  /// `model`; who goes on to compile a sound configuration meets its mistakes there. Empty: not asked.
+  /// else is wrong, so that one report has both. Not asked when `data_desc` or `model`, which it compiles, is wrong.
+  /// Not asked of a sound configuration either: who compiles that meets its mistakes there. Empty: not asked.
   std::function<std::vector<ConfigMistake>(const TrainerDesc&)> find_deeper = nullptr;
 };
 

@@ -68,7 +68,6 @@ class InputOpener {
   InputOpener() = default;
   /// The command for a file's scheme; null when the file is a local one.
   const SchemeCommand* CommandFor(std::string_view file) const;
-  /// Whether a command is needed for this file.
   /// Whether a command reads the file.
   Result<bool> CheckFile(const std::string& file) const;
   /// Whether a command reads any of them; all that cannot be read come back in one failure.

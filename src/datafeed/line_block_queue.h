@@ -38,7 +38,7 @@ struct LineBlockQueueStats {
 class LineBlockQueue {
  public:
   /// `opener`, `files` and what `cut` refers to must outlive the queue.
-  /// `spans`, when not null, takes what each thread waited for, and how long each file took; it outlives the feed.
+  /// `spans`, when not null, takes what each thread waited for, and how long each file took; it outlives the queue.
   LineBlockQueue(const InputOpener& opener, const std::vector<std::string>& files, const LineCut& cut, int lanes,
                  int retries, SpanLog* spans = nullptr);
   ~LineBlockQueue();

@@ -101,8 +101,8 @@ struct WorkerReport {
 class DeviceWorker {
  public:
   virtual ~DeviceWorker() = default;
-  /// Trains until the source ends (ok) or a stop is requested (kCancelled): between two batches, or, where a batch
-  /// stands in a loop (`while`), within it. The first failure comes back with the batch's first line.
+  /// Trains until the source ends (ok) or a stop is requested (kCancelled). A stop takes effect between two batches, or
+  /// within a batch that runs a loop (`while`). The first failure comes back.
   virtual Status Train(BatchSource& source, std::stop_token stop) = 0;
   /// What was trained in this pass; read when the worker stands still.
   virtual const ConsumedRanges& consumed() const = 0;

@@ -11,8 +11,8 @@ namespace millrace {
 
 /// Lets a coordinator hold all workers between two batches: for a checkpoint, an evaluation, the end.
 ///
-/// A worker is busy from Enter to Leave and holds no untrained batch's effects outside: what is in its hands while it
-/// is not busy has not touched a parameter. Two atomic stores and a load a batch when nobody pauses.
+/// A worker is busy from Enter to Leave. It may hold a batch while it is not busy; that batch has not touched a
+/// parameter yet. Costs two atomic stores and a load a batch when nobody pauses.
 class PauseGate {
  public:
   /// What the coordinator's wait ended with.

@@ -74,7 +74,7 @@ class Executable {
   const Device* device_ = nullptr;
 };
 
-/// The operators of block 0 as the seed's worker lists them: "op[0]->Type(): lookup_table", a line each.
+/// Their number, "len(ops)=12", then the operators in their order, a line each: "op[0]->Type(): lookup_table".
 std::string PrintOps(const std::vector<OpDesc>& ops);
 
 }  // namespace millrace

@@ -38,7 +38,8 @@ struct FetchItem {
 
 /// A job made ready to run: programs compiled, datasets built, and a root scope for the parameters.
 ///
-/// Owns everything that workers share. Immutable but for the root scope and the datasets.
+/// Owns everything that workers share, but the environment. Immutable but for the root scope, the datasets, and what
+/// the run counts and traces.
 class Job {
  public:
   /// Compiles and builds; reads no data and makes no parameters. `environment` must outlive the job. All mistakes of

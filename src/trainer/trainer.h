@@ -19,8 +19,9 @@ struct TrainerHooks {
   PassSaver* pass_saver = nullptr;       ///< null: passes leave no models
   /// Where an earlier run stopped; its parameters are in the job's root scope already.
   std::optional<RunState> resume = {};
-  /// Called once in a run with `resume`, when all of that has been taken over and before anything goes on: a run that
-  /// is refused until then leaves what the earlier one wrote as it is. May be empty. Its failure is the run's.
+  /// Called once in a run with `resume`: after the earlier run's state was taken over, before training goes on. A run
+  /// that is refused before this call leaves what the earlier one wrote as it is. May be empty. Its failure is the
+  /// run's.
   std::function<Status()> on_resumed = {};
   RunState* reached = nullptr;  ///< where the run stands when it ends, also by a failure; null: nobody asks
 };
