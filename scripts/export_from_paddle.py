@@ -30,7 +30,7 @@ def save_job(folder, executor, main_program, startup_program, dataset, fetch_lis
     predict         variables of the model that is saved for prediction after training
     thread          worker threads; by default the dataset's
     phases          of a dataset with enable_pv_merge, what its passes hand out, in turns: ["JOIN"] page views,
-                    ["UPDATE"] instances, ["JOIN", "UPDATE"] both; by default JOIN, where Paddle's begin
+                    ["UPDATE"] examples, ["JOIN", "UPDATE"] both; by default JOIN, where Paddle's begin
     """
     main_program, startup_program = _program(main_program, "main"), _program(startup_program, "startup")
     if len(fetch_info) not in (0, len(fetch_list)):
@@ -93,7 +93,7 @@ def _job_text(folder, main_program, dataset, feed, files, fetch_list, fetch_info
         "thread_num: %d" % max(1, thread or dataset.thread_num),
         # In Paddle's order, which is not always the sorted one.
         *("filelist: %s" % _quoted(name) for name in files),
-        *(["# What an epoch hands out, in turns: JOIN page views, UPDATE instances. Paddle does not tell its own phase."]
+        *(["# What an epoch hands out, in turns: JOIN page views, UPDATE examples. Paddle does not tell its own phase."]
           if phases else []),
         "dataset { class_name: %s%s%s }" % (_quoted(_dataset_class(dataset)), _flags(dataset, DATASET_FLAGS),
                                             "".join("  phases: " + phase for phase in phases)),

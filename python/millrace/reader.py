@@ -434,7 +434,7 @@ def py_reader(capacity, shapes, dtypes, lod_levels=None, name=None, use_double_b
 
 
 def open_files(filenames, shapes, dtypes, lod_levels=None, thread_num=1, buffer_size=100, format="", names=None):
-    """A reader of many files, an instance at a time: CSV, RecordIO, libsvm and others, by a name's prefix ("csv:part-0") or
+    """A reader of many files, an example at a time: CSV, RecordIO, libsvm and others, by a name's prefix ("csv:part-0") or
     suffix. `names` are the fields that TFRecord and OFRecord files hold for the outputs. docs/readers.md has the formats."""
     attrs = dict(_described(shapes, dtypes, lod_levels), file_names=_files(filenames), thread_num=thread_num,
                  buffer_size=buffer_size, format=format)

@@ -169,7 +169,7 @@ void PrintParameters(const Job& job) {
 
 }  // namespace
 
-int64_t FlopsPerInstance(const ProgramDesc& program) {
+int64_t FlopsPerExample(const ProgramDesc& program) {
   std::map<std::string, int64_t> sizes;
   for (const VarDesc& var : program.blocks(0).vars()) {
     int64_t size = 1;
@@ -206,8 +206,8 @@ Status ValidateJob(Job& job, std::stop_token stop, std::chrono::milliseconds pat
   MR_ASSIGN(const PassStats read, dataset->EndPass());
   if (const std::string left_out = LeftOutLine(read); !left_out.empty()) std::printf("%s\n", left_out.c_str());
   PrintParameters(job);
-  std::printf("operators: %zu a batch; matrix products: %lld FLOPs an instance\n", job.train().ops().size(),
-              static_cast<long long>(FlopsPerInstance(job.model().main)));
+  std::printf("operators: %zu a batch; matrix products: %lld FLOPs an example\n", job.train().ops().size(),
+              static_cast<long long>(FlopsPerExample(job.model().main)));
   std::printf("%zu files, %d workers: the job is valid\n", job.config().files.size(), job.workers());
   return Status::Ok();
 }

@@ -34,7 +34,7 @@ struct SlotColumn {
   UninitializedVector<uint32_t> offsets;  ///< rows + 1 entries for sparse slots; empty for dense ones
 };
 
-/// Instances side by side, one column a slot.
+/// Examples side by side, one column a slot.
 ///
 /// A feed fills it, then hands it on; afterwards nobody changes it. Buffers keep their capacity when the batch is
 /// cleared, so a recycled batch allocates nothing once it has seen the largest batch. One thread at a time.
@@ -49,7 +49,7 @@ class SlotBatch {
   std::span<const uint32_t> offsets(SlotId slot) const { return columns_[Index(slot)].offsets; }
   const SlotSchema& schema() const { return *schema_; }
 
-  /// Names of instances (`parse_ins_id`) and their texts (`parse_content`); empty when not asked for.
+  /// Names of examples (`parse_ins_id`) and their texts (`parse_content`); empty when not asked for.
   std::span<const std::string> ins_ids() const { return {ins_ids_.data(), ins_ids_.empty() ? 0 : Index(rows_)}; }
   std::span<const std::string> contents() const { return {contents_.data(), contents_.empty() ? 0 : Index(rows_)}; }
 

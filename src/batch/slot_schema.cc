@@ -36,7 +36,7 @@ Status CheckDenseShape(const Slot& slot) {
                          " sizes; at most " + std::to_string(Dims::kMaxRank - 1) + " are supported");
   }
   if (unknown == 1 && slot.shape(0) != -1) {
-    // Instances lie one behind the other, so that the batch is the first axis.
+    // Examples lie one behind the other, so that the batch is the first axis.
     return InvalidConfig("slot \"" + slot.name() + "\": the -1 of the batch stands first in a shape");
   }
   if (unknown != 1) {

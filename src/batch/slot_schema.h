@@ -26,7 +26,7 @@ struct SlotSpec {
   bool is_used = true;
   /// Column in a SlotBatch; -1 when the slot is not used.
   SlotId id = -1;
-  /// Values in every instance of a dense slot (product of the positive dims of `shape`); 0 for sparse slots.
+  /// Values in every example of a dense slot (product of the positive dims of `shape`); 0 for sparse slots.
   int width = 0;
   /// As configured, with -1 for the batch; empty for sparse slots.
   std::vector<int64_t> shape;

@@ -16,12 +16,12 @@ std::vector<RefusedField> RefusedByRecords(const DataFeedDesc& desc) {
   const auto refuse = [&](bool is_set, const std::string& field, const std::string& why) {
     if (is_set) refused.push_back({field, "a file of the format \"" + desc.name() + "\" " + why});
   };
-  const std::string no_texts = "holds slots alone; names of instances stand in MultiSlot text";
+  const std::string no_texts = "holds slots alone; names of examples stand in MultiSlot text";
   refuse(desc.parse_ins_id(), "parse_ins_id", no_texts);
   refuse(desc.parse_content(), "parse_content", no_texts);
   refuse(desc.parse_logkey(), "parse_logkey", no_texts);
   refuse(desc.input_type() != 0, "input_type",
-         "has an instance in each record; lines that are batches are MultiSlot text");
+         "has an example in each record; lines that are batches are MultiSlot text");
   return refused;
 }
 

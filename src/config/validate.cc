@@ -81,11 +81,11 @@ void CheckGrouping(const TrainerDesc& desc, Checker& check) {
     check.Error("dataset.shuffle_by_uid", "shuffle_by_uid needs data_desc.multi_slot_desc.uid_slot");
   }
   if (feed.parse_logkey() && feed.parse_ins_id()) {
-    check.Warning("data_desc.parse_logkey", "the log key names the instance; what parse_ins_id reads is dropped");
+    check.Warning("data_desc.parse_logkey", "the log key names the example; what parse_ins_id reads is dropped");
   }
   if (feed.input_type() == 0) return;
   if (feed.input_type() != 1) {
-    check.Error("data_desc.input_type", "input_type is 0 (a line is an instance) or 1 (a line is a batch), not " +
+    check.Error("data_desc.input_type", "input_type is 0 (a line is an example) or 1 (a line is a batch), not " +
                                             std::to_string(feed.input_type()));
     return;
   }
@@ -296,7 +296,7 @@ void CheckDump(const TrainerDesc& desc, Checker& check) {
     check.Error("user_define_dump_filename", "a part of a file's name has no \"/\"; dump_fields_path is the folder");
   }
   if (desc.enable_random_dump() && desc.random_with_lineid() && !desc.data_desc().parse_ins_id()) {
-    check.Error("random_with_lineid", "instances have no names to choose by: set data_desc.parse_ins_id");
+    check.Error("random_with_lineid", "examples have no names to choose by: set data_desc.parse_ins_id");
   }
 }
 

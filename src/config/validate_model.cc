@@ -63,8 +63,7 @@ class ModelCheck {
       Metric(metric, path);
       const auto label = defined_.find(metric.label());
       if (label != defined_.end() && !label->second.is_dense) {
-        check_.Error(path + ".label",
-                     "slot \"" + metric.label() + "\" must have one value an instance: is_dense: true");
+        check_.Error(path + ".label", "slot \"" + metric.label() + "\" must have one value an example: is_dense: true");
       }
     }
   }
@@ -362,7 +361,7 @@ class ModelCheck {
     }
     if (metric.group().empty()) {
       if (is_grouped) {
-        check_.Missing(path, "group", "GAUC needs a group, the slot whose first id groups instances: group: \"user\"");
+        check_.Missing(path, "group", "GAUC needs a group, the slot whose first id groups examples: group: \"user\"");
       }
       return;
     }

@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-/// What a log key says: 32 hex digits that name an instance and the search that it was shown for.
+/// What a log key says: 32 hex digits that name an example and the search that it was shown for.
 struct LogKey {
   uint64_t search_id = 0;  ///< digits 16 to 31, from 0
   uint32_t cmatch = 0;     ///< digits 11 to 13

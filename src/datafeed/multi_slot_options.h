@@ -19,7 +19,7 @@ struct MultiSlotOptions {
 
   bool parse_ins_id = false;
   bool parse_content = false;
-  /// "1 KEY" after these: 32 hex digits (LogKey), which become the instance's name.
+  /// "1 KEY" after these: 32 hex digits (LogKey), which become the example's name.
   bool parse_logkey = false;
   /// A count of 0 is an empty list, not an error.
   bool allow_empty_slots = false;

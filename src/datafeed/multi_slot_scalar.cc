@@ -91,7 +91,7 @@ class LineReader {
   bool ReadPrefixes() {
     std::string_view name;
     std::string_view content;
-    if (options_.parse_ins_id && !ReadPrefix("the name of the instance (parse_ins_id)", &name)) return false;
+    if (options_.parse_ins_id && !ReadPrefix("the name of the example (parse_ins_id)", &name)) return false;
     if (options_.parse_content && !ReadPrefix("the content (parse_content)", &content)) return false;
     if (options_.parse_logkey && !ReadPrefix("the log key (parse_logkey)", &name)) return false;
     if (options_.parse_logkey && !ParseLogKey(name)) {

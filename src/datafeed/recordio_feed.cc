@@ -30,7 +30,7 @@ bool RecordIOFeed::ReadSlot(const SlotSpec& slot, const LoDTensor& tensor) {
   const auto count = static_cast<size_t>(tensor.values.numel());
   if (tensor.lod.size() > 2) {
     return Fail(LineErrorKind::kWrongWidth, slot.name,
-                "expected the values of one instance, found " + std::to_string(tensor.lod.size() - 1) +
+                "expected the values of one example, found " + std::to_string(tensor.lod.size() - 1) +
                     " lists: a record is a row, not a batch");
   }
   if (slot.type == SlotType::kFloat && tensor.values.dtype() == DType::kFloat32) {

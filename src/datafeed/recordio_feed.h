@@ -5,7 +5,7 @@
 
 namespace millrace {
 
-/// Rows of RecordIO files: a record is an instance, and its tensors are the slots, used or not, in their order. Ids are
+/// Rows of RecordIO files: a record is an example, and its tensors are the slots, used or not, in their order. Ids are
 /// int64, whose 64 bits are kept; floats are float32.
 class RecordIOFeed final : public FormatFeed {
  public:

@@ -32,7 +32,7 @@ struct PassStats {
   int64_t files = 0;
   int64_t bytes = 0;  ///< that were parsed, after pipe and decompression
   int64_t lines = 0;  ///< with bad and blank ones
-  int64_t rows = 0;   ///< instances handed on
+  int64_t rows = 0;   ///< examples handed on
   int64_t bad_lines = 0;
   std::vector<std::string> first_bad_lines;  ///< what was wrong with the first few, with their places
   std::string quarantine_path;               ///< where bad lines were appended; empty: nowhere
@@ -63,7 +63,7 @@ class BatchSource {
   virtual Result<BatchPtr> Next(std::stop_token stop) = 0;
 };
 
-/// Instances from files, pass by pass. Threads that it starts end with EndPass or with the object.
+/// Examples from files, pass by pass. Threads that it starts end with EndPass or with the object.
 ///
 /// BeginPass, then each source() to its end (or not), then EndPass; from one thread but for the sources.
 class Dataset {

@@ -24,7 +24,7 @@ struct DatasetSettings : QueueDatasetOptions {
 
   /// What a job asks for; threads and output_dir are the caller's to say.
   static DatasetSettings FromDesc(const TrainerDesc& desc);
-  /// For evaluation: no shuffle, every line, instances rather than page views.
+  /// For evaluation: no shuffle, every line, examples rather than page views.
   DatasetSettings ForEvaluation() const;
 };
 

@@ -77,7 +77,7 @@ Status RefuseTextSettings(const DataFeedDesc& desc) {
     return refuse(desc.parse_ins_id() ? "parse_ins_id" : "parse_content", "binary rows hold no texts");
   }
   if (desc.parse_logkey()) return refuse("parse_logkey", "binary rows hold no texts");
-  if (desc.input_type() != 0) return refuse("input_type", "a row is an instance");
+  if (desc.input_type() != 0) return refuse("input_type", "a row is an example");
   if (desc.bad_lines().action() != BadLinePolicy::FAIL) {
     return refuse("bad_lines", "behind a row that is wrong nothing says where the next one begins");
   }

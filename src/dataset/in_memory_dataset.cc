@@ -66,7 +66,7 @@ Status CheckGrouping(const DataFeedDesc& desc, const InMemoryRows& rows) {
   return LineBatchSchema(desc).status();
 }
 
-/// A feed of a plugin or a format gives rows; names of instances and lines that are batches are MultiSlot's.
+/// A feed of a plugin or a format gives rows; names of examples and lines that are batches are MultiSlot's.
 Status CheckOwnFeed(const DataFeedDesc& desc, const SlotSchema& schema, const DataFeedFactory& feeds) {
   const bool has_texts = desc.parse_ins_id() || desc.parse_content() || desc.parse_logkey();
   if (has_texts || desc.input_type() != 0) {

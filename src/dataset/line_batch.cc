@@ -27,7 +27,7 @@ Status ExpandLineBatch(const SlotBatch& line, const std::vector<std::string>& fi
     if (values != rows * width || rows == 0) {
       return BadData(files[origin.file] + ":" + std::to_string(origin.line) + ": slot \"" + slot.name +
                      "\": expected " + std::to_string(std::max<size_t>(rows, 1) * width) + " values, for the " +
-                     std::to_string(std::max<size_t>(rows, 1)) + " instances of the line, found " +
+                     std::to_string(std::max<size_t>(rows, 1)) + " examples of the line, found " +
                      std::to_string(values));
     }
     SlotColumn& column = batch->column(slot.id);

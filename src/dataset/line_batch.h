@@ -14,8 +14,8 @@ class DataFeedDesc;
 /// The schema that lines of input_type 1 are read with: a slot, dense or not, holds any number of values.
 Result<SlotSchema> LineBatchSchema(const DataFeedDesc& desc);
 
-/// Makes a batch of a line that is one (`line` has one row): a sparse slot's values are an instance each, and a dense
-/// slot's are cut by its width. kBadData, with the line's place, when slots do not hold equally many instances.
+/// Makes a batch of a line that is one (`line` has one row): a sparse slot's values are an example each, and a dense
+/// slot's are cut by its width. kBadData, with the line's place, when slots do not hold equally many examples.
 Status ExpandLineBatch(const SlotBatch& line, const std::vector<std::string>& files, SlotBatch* batch);
 
 }  // namespace millrace

@@ -167,12 +167,12 @@ void MergeRowsByName(const SlotSchema& schema, const RowLayout& layout, const st
     stats->counters[fits ? "merge_conflict" : "merge_wrong_size"] += lines;
     if (++left_out > kNamed) continue;
     const RowOrigin origin = rows->Origin(handles[0]);
-    LOG(WARNING) << "merge_by_lineid leaves out instance \"" << InsIdOf(layout, rows->Row(handles[0])) << "\" ("
+    LOG(WARNING) << "merge_by_lineid leaves out example \"" << InsIdOf(layout, rows->Row(handles[0])) << "\" ("
                  << files[origin.file] << ":" << origin.line << "): "
                  << (fits ? "slot \"" + merger.conflict() + "\" has values in two of its lines"
                           : "it has " + std::to_string(lines) + " lines, not " + std::to_string(options.merge_size));
   }
-  if (left_out > kNamed) LOG(WARNING) << "merge_by_lineid leaves out " << left_out - kNamed << " more instances";
+  if (left_out > kNamed) LOG(WARNING) << "merge_by_lineid leaves out " << left_out - kNamed << " more examples";
   stats->counters["merged"] += static_cast<int64_t>(merged_order.size());
   rows->Swap(merged_rows);
   *order = std::move(merged_order);

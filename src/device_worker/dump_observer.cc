@@ -123,7 +123,7 @@ Status DumpObserver::AddRows(const TrainedBatch& trained, std::string* lines) {
   ChooseRows(trained);
   const size_t rows = chosen_.size();
   if (texts_.size() < rows) texts_.resize(rows);
-  // Paddle's datasets in memory name every instance, be it by nothing; its streams have no names to write.
+  // Paddle's datasets in memory name every example, be it by nothing; its streams have no names to write.
   const bool named = !trained.batch.ins_ids().empty() || !trained.batch.contents().empty() ||
                      desc_->dataset().class_name() == "InMemoryDataset";
   for (size_t row = 0; row < rows; ++row) {
@@ -145,7 +145,7 @@ Status DumpObserver::AddRows(const TrainedBatch& trained, std::string* lines) {
 Status DumpObserver::AddField(Field& field, int rows) {
   if (!HasRows(*field.variable, rows)) {
     if (!std::exchange(field.told, true) && worker_ == 0) {
-      Say("warning: dump_fields: \"" + field.name + "\" has no row for each instance and is left out; " +
+      Say("warning: dump_fields: \"" + field.name + "\" has no row for each example and is left out; " +
           "dump_param takes whole tensors\n");
     }
     return Status::Ok();

@@ -19,7 +19,7 @@ class TrainerDesc;
 ///     INS_ID<tab>CONTENT<tab>NAME:LENGTH:v,v,v<tab>NAME:LENGTH:v...
 ///     (0,BATCH,NAME)v,v,v
 ///
-/// (lines of a QueueDataset whose instances have no names begin with the tab before the first NAME) or, with
+/// (lines of a QueueDataset whose examples have no names begin with the tab before the first NAME) or, with
 /// is_dump_in_simple_mode, the values alone: v v<tab>v v. Parameters are those of worker 0, after each of its batches
 /// (from 0, of the pass).
 class DumpObserver final : public BatchObserver {

@@ -14,7 +14,7 @@ class SlotBatch;
 ///
 /// Shapes are those of the tensors that a program sees; dense slots have no "lod". Ids are unsigned, floats have the
 /// shortest form that reads back to the same bits; NaN and infinite ones are NaN, Infinity and -Infinity, which JSON
-/// proper lacks but most readers know. Names of instances follow as "ins_ids" when the feed keeps them, and their
+/// proper lacks but most readers know. Names of examples follow as "ins_ids" when the feed keeps them, and their
 /// texts as "contents". Any thread.
 std::string BatchAsJson(const SlotBatch& batch, int64_t number);
 

@@ -13,7 +13,7 @@ std::optional<std::string> Label(Lowering& lowering, const std::string& name, bo
   if (slot == nullptr) return std::nullopt;
   if (!slot->is_dense || slot->width != 1) {
     lowering.Problem(kWhere, "label: slot \"" + name +
-                                 "\" must have one value an instance; set is_dense: true and shape: "
+                                 "\" must have one value an example; set is_dense: true and shape: "
                                  "[-1, 1]");
     return std::nullopt;
   }

@@ -9,12 +9,12 @@
 namespace millrace {
 namespace {
 
-/// Notes a mistake when a metric cannot read a value of `slot` for every instance.
+/// Notes a mistake when a metric cannot read a value of `slot` for every example.
 void CheckMetricLabel(Lowering& lowering, const std::string& where, const std::string& name) {
   const SlotSpec* slot = lowering.Slot(where, "label", name);
   if (slot == nullptr || (slot->is_dense && slot->width == 1)) return;
   lowering.Problem(
-      where, "label: slot \"" + name + "\" must have one value an instance; set is_dense: true and shape: [-1, 1]");
+      where, "label: slot \"" + name + "\" must have one value an example; set is_dense: true and shape: [-1, 1]");
 }
 
 /// The variable that a metric reads, or "" with the mistake noted.
@@ -46,7 +46,7 @@ std::vector<MetricSpec> ResolveMetrics(Lowering& lowering, const LoweredLoss& lo
     spec.label = metric.has_label() ? metric.label() : lowering.model().loss().label();
     if (metric.has_label()) CheckMetricLabel(lowering, where, metric.label());
     if (spec.kind == "GAUC" && !metric.has_group()) {
-      lowering.Problem(where, "group: missing; name the slot whose first id groups instances");
+      lowering.Problem(where, "group: missing; name the slot whose first id groups examples");
     }
     if (metric.has_group()) {
       const SlotSpec* slot = lowering.Slot(where, "group", metric.group());

@@ -117,7 +117,7 @@ Result<std::unique_ptr<DataFeed>> MakeCParserFeed(const millrace_parser& parser,
                                                   const SlotSchema& schema, const DataFeedDesc& desc) {
   const std::string where = "parser \"" + std::string(parser.name) + "\" of plugin \"" + path + "\"";
   if (desc.parse_ins_id() || desc.parse_content() || desc.parse_logkey()) {
-    return InvalidConfig("data_desc: " + where + " gives no names of instances (parse_ins_id, parse_content, " +
+    return InvalidConfig("data_desc: " + where + " gives no names of examples (parse_ins_id, parse_content, " +
                          "parse_logkey)");
   }
   if (desc.zeros() == DataFeedDesc::DROP || desc.trailing_values() == DataFeedDesc::IGNORE) {

@@ -34,10 +34,10 @@ struct TensorSpec {
   std::string ToString() const;
 };
 
-/// Makes room for one instance of a file's record and returns where its values go. Without LoD: the sizes of `spec`, of
+/// Makes room for one example of a file's record and returns where its values go. Without LoD: the sizes of `spec`, of
 /// which only the first may be -1 and is then 1. With LoD: one sequence of `count` values, [count, 1]. Throws NoMemory.
 void* ResizeToInstance(const TensorSpec& spec, size_t count, LoDTensor* tensor);
-/// Values of an instance without LoD.
+/// Values of an example without LoD.
 size_t InstanceSize(const TensorSpec& spec);
 /// kInvalidConfig that begins with "output N: " when records that say no shapes of their own cannot be read as `specs`.
 Status CheckInstanceSpecs(const std::vector<TensorSpec>& specs);

@@ -14,7 +14,7 @@ Result<std::unique_ptr<MultipleReader>> MultipleReader::Create(const OpenFilesOp
   if (options.threads < 1) {
     return InvalidConfig("files are read by at least 1 thread, not " + std::to_string(options.threads));
   }
-  if (options.buffer_size < 1) return InvalidConfig("the buffer holds at least 1 instance");
+  if (options.buffer_size < 1) return InvalidConfig("the buffer holds at least 1 example");
   std::vector<ReaderRegistry::NamedFile> files;
   for (const std::string& name : options.files) {
     MR_ASSIGN(ReaderRegistry::NamedFile file, registry.Resolve(name, options.format));

@@ -17,11 +17,11 @@ struct OpenFilesOptions {
   std::vector<std::string> files;  ///< with "TAG:" or a suffix, unless `format` says
   std::string format;              ///< tag of all files; empty: each name says
   int threads = 1;
-  size_t buffer_size = 1;  ///< instances that wait in the buffer at most
+  size_t buffer_size = 1;  ///< examples that wait in the buffer at most
 };
 
 /// Reads many files as one: each thread takes a file from the queue, reads it to its end into the one buffer, and takes
-/// the next. With one thread, instances come file by file in the order of the list. A plain file that changes while it
+/// the next. With one thread, examples come file by file in the order of the list. A plain file that changes while it
 /// is read, or until the next pass, ends the pass with kIo.
 class MultipleReader final : public ReaderBase {
  public:

@@ -14,7 +14,7 @@
 
 namespace millrace {
 
-/// Delivers items one after another: an instance or a batch, each one tensor per output.
+/// Delivers items one after another: an example or a batch, each one tensor per output.
 ///
 /// A new reader derives from FileReader or DecoratedReader and overrides Produce (ReadRecord) and Restart (Rewind)
 /// alone; looking ahead for HasNext, the end and failures are kept here. One thread at a time. Owns whatever it reads
@@ -75,7 +75,7 @@ class ReaderBase {
   size_t expected_ = 1;
 };
 
-/// Reads one file and delivers one instance a record. Checks each against shapes(): a record of another shape is
+/// Reads one file and delivers one example a record. Checks each against shapes(): a record of another shape is
 /// kBadData that names file, record (from 1, as lines are counted), output and both shapes.
 class FileReader : public ReaderBase {
  public:

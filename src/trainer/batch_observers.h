@@ -101,7 +101,7 @@ class VocabularyObserver final : public BatchObserver {
 };
 
 /// Writes mean times to standard error every 100 batches of worker 0, as Paddle's debug mode does: a line an operator,
-/// the share of reading, instances per second.
+/// the share of reading, examples per second.
 class ProfileObserver final : public BatchObserver {
  public:
   Status OnBatch(const TrainedBatch& trained) override;

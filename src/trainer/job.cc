@@ -134,7 +134,7 @@ Result<std::vector<MetricSpec>> MetricsOfProgram(const ModelDesc& model, const S
     const std::string path = "model.metric[" + std::to_string(i) + "].";
     const SlotId label = schema.Find(metric.label());
     if (label >= 0 && schema.used()[static_cast<size_t>(label)].width != 1) {
-      mistakes.push_back({path + "label", "slot \"" + metric.label() + "\" must have one value an instance"});
+      mistakes.push_back({path + "label", "slot \"" + metric.label() + "\" must have one value an example"});
     }
     metrics.push_back({KindOf(metric), metric.in(), metric.label(), metric.group(), metric.max_rows()});
   }

@@ -25,7 +25,7 @@ std::vector<std::string> LinesOf(const std::string& path) {
   return lines;
 }
 
-/// Five named instances with a sparse slot x and a dense one d, and a job that dumps into DIR/dump.
+/// Five named examples with a sparse slot x and a dense one d, and a job that dumps into DIR/dump.
 class DumpTest : public testing::Test {
  protected:
   DumpTest() : folder_(TempDir::Create("dump").value()) {
@@ -162,7 +162,7 @@ TEST_F(DumpTest, NamesTheNearestVariable) {
 
 TEST_F(DumpTest, SaysWhichVariableHasNoRows) {
   ASSERT_EQ(Train({"dump_fields=[\"loss\", \"x\"]"}), 0) << errors_;
-  EXPECT_THAT(errors_, HasSubstr("dump_fields: \"loss\" has no row for each instance and is left out"));
+  EXPECT_THAT(errors_, HasSubstr("dump_fields: \"loss\" has no row for each example and is left out"));
   EXPECT_EQ(LinesOf(file())[0], "id0\t\tx:2:1,3");
 }
 

@@ -122,8 +122,8 @@ TEST(ModelMistakesOfTheEndTest, LossMetricsAndOptimizers) {
             "table \"t\": optimizer: schedule: cosine: decay_steps must be at least 1, not 0\n"
             "loss: l2: must not be negative; -1.000000\n"
             "loss: in: no layer or slot \"z\"\n"
-            "loss: label: slot \"C1\" must have one value an instance; set is_dense: true and shape: [-1, 1]\n"
-            "metric GAUC: group: missing; name the slot whose first id groups instances\n"
+            "loss: label: slot \"C1\" must have one value an example; set is_dense: true and shape: [-1, 1]\n"
+            "metric GAUC: group: missing; name the slot whose first id groups examples\n"
             "metric AUC: in: no layer or slot \"yy\"; did you mean \"y\"?");
 }
 
@@ -136,7 +136,7 @@ TEST(ModelMistakesOfTheEndTest, MetricsReadAFloatAndALabelOfEveryInstance) {
   ASSERT_FALSE(model.ok());
   EXPECT_EQ(model.status().message(),
             "metric AUC: in: \"whole\" does not hold floats\n"
-            "metric MAE: label: slot \"C1\" must have one value an instance; set is_dense: true and shape: [-1, 1]");
+            "metric MAE: label: slot \"C1\" must have one value an example; set is_dense: true and shape: [-1, 1]");
 }
 
 TEST(ModelMistakesOfTheEndTest, LambLeavesTheDecayOutForParametersThatItMoves) {

@@ -3,7 +3,7 @@
     dump_models.py KIND FOLDER      writes FOLDER/job (export_from_paddle.py), data/, and what Paddle dumped: paddle/
 
 KIND is queue, memory, ids, content (a QueueDataset; in memory, without names, with names, with contents), random, or merge
-(two lines an instance, joined by its name, the slots alone).
+(two lines an example, joined by its name, the slots alone).
 """
 
 import os
@@ -41,7 +41,7 @@ def write_lines(columns, kind, path):
 
 
 def write_parts(path):
-    """Lines of which some two are an instance, and some are too few, too many, or speak of the same slot."""
+    """Lines of which some two are an example, and some are too few, too many, or speak of the same slot."""
     random = np.random.default_rng(7)
     lines = []
     for i in range(12):

@@ -41,7 +41,7 @@ def tower(x, sizes, act=F.relu):
 
 
 def embed(ids, dim, name, sparse=True):
-    """[rows, dim] of a slot with one id an instance."""
+    """[rows, dim] of a slot with one id an example."""
     rows = static.nn.embedding(ids, size=[VOCABULARY, dim], is_sparse=sparse, param_attr=paddle.ParamAttr(name=name))
     return paddle.reshape(rows, [-1, dim])
 

@@ -192,7 +192,7 @@ TEST(MultipleReader, KnowsWhatIsWrongWithAnyFileBeforeTheFirstIsRead) {
             "the format; formats: rows");
   EXPECT_EQ(error({{}, "", 1, 1}), "invalid configuration: there are no files to open");
   EXPECT_EQ(error({{"rows:0"}, "", 0, 1}), "invalid configuration: files are read by at least 1 thread, not 0");
-  EXPECT_EQ(error({{"rows:0"}, "", 1, 0}), "invalid configuration: the buffer holds at least 1 instance");
+  EXPECT_EQ(error({{"rows:0"}, "", 1, 0}), "invalid configuration: the buffer holds at least 1 example");
 }
 
 TEST(MultipleReader, LeavesNoThreadBehindWhenItIsDestroyedInTheMiddle) {

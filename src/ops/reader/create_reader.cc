@@ -233,8 +233,8 @@ void RegisterCreateReader(OpRegistry& registry) {
       .Effect("reads files")
       .Attr("file_names", std::vector<std::string>(), "the files: FORMAT:PATH, or a name that says its format")
       .Attr("format", std::string(), "of all files; none: each name says")
-      .Attr("thread_num", int64_t{1}, "threads; with one, instances come in the order of the files")
-      .Attr("buffer_size", int64_t{100}, "instances that are read ahead at most")
+      .Attr("thread_num", int64_t{1}, "threads; with one, examples come in the order of the files")
+      .Attr("buffer_size", int64_t{100}, "examples that are read ahead at most")
       .InferShape(KeepOutputs)
       .Kernel<CreateReaderKernel<FilesMaker>>();
   OpBuilder recordio = registry.Add("create_recordio_file_reader");
