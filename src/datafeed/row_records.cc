@@ -37,32 +37,33 @@ void TakeValues(std::string_view* record, std::vector<T>* values) {
 }
 
 /// What a RowFile's bytes were like; the file owns them, and may forget them before its end.
-struct Watched {
+struct SourceCounts {
   ByteSource* source = nullptr;  ///< null: it is gone
   uint64_t bytes = 0;
   bool was_asked = false;
   Status failure;
 };
 
-class WatchedSource final : public ByteSource {
+class CountedSource final : public ByteSource {
  public:
-  WatchedSource(std::unique_ptr<ByteSource> source, Watched* watched) : source_(std::move(source)), watched_(watched) {
-    watched_->source = source_.get();
+  CountedSource(std::unique_ptr<ByteSource> source, SourceCounts* counts)
+      : source_(std::move(source)), counts_(counts) {
+    counts_->source = source_.get();
   }
-  ~WatchedSource() override { watched_->source = nullptr; }
+  ~CountedSource() override { counts_->source = nullptr; }
 
   Result<size_t> Read(std::span<char> out, const std::stop_token& stop) override {
-    watched_->was_asked = true;
+    counts_->was_asked = true;
     Result<size_t> got = source_->Read(out, stop);
-    if (!got.ok()) watched_->failure = got.status();
-    if (got.ok()) watched_->bytes += *got;
+    if (!got.ok()) counts_->failure = got.status();
+    if (got.ok()) counts_->bytes += *got;
     return got;
   }
   bool WaitReadable(std::chrono::milliseconds most) override { return source_->WaitReadable(most); }
 
  private:
   const std::unique_ptr<ByteSource> source_;
-  Watched* const watched_;
+  SourceCounts* const counts_;
 };
 
 class RowRecords final : public RecordSource {
@@ -72,21 +73,21 @@ class RowRecords final : public RecordSource {
 
   Status Open(const RowFileOpener& open, std::unique_ptr<ByteSource> bytes, const std::string& file) {
     return Guarded([&]() -> Status {
-      MR_ASSIGN(file_, open(std::make_unique<WatchedSource>(std::move(bytes), &watched_), file));
+      MR_ASSIGN(file_, open(std::make_unique<CountedSource>(std::move(bytes), &counts_), file));
       return file_ != nullptr ? Status::Ok() : BadData("made nothing that reads the file");
     });
   }
 
   Result<bool> Next(RecordFrame* frame, const std::stop_token& stop) override {
     if (stop.stop_requested()) return Cancelled("stopped while reading files");
-    watched_.was_asked = false;
+    counts_.was_asked = false;
     RowFile::Got got = RowFile::Got::kEnd;
     Status read = Guarded([&]() -> Status {
       MR_ASSIGN(got, file_->Next(stop));
       return Encode(got);
     });
     // Who reads a file may not pass on that its bytes did not come.
-    if (!watched_.failure.ok()) return watched_.failure;
+    if (!counts_.failure.ok()) return counts_.failure;
     if (stop.stop_requested() && read.code() == StatusCode::kCancelled) return read;
     if (!read.ok()) {
       // Nobody has asked it to stop.
@@ -95,15 +96,15 @@ class RowRecords final : public RecordSource {
     }
     if (got == RowFile::Got::kEnd) return false;
     *frame = {.body = record_};
-    bytes_ = watched_.bytes;
+    bytes_ = counts_.bytes;
     return true;
   }
-  bool HasNext() const override { return !watched_.was_asked; }
+  bool HasNext() const override { return !counts_.was_asked; }
   bool WaitReadable(std::chrono::milliseconds most) override {
-    return watched_.source == nullptr || watched_.source->WaitReadable(most);
+    return counts_.source == nullptr || counts_.source->WaitReadable(most);
   }
   bool is_damaged() const override { return is_damaged_; }
-  bool is_within_frame() const override { return watched_.bytes > bytes_; }
+  bool is_within_frame() const override { return counts_.bytes > bytes_; }
   uint64_t bytes() const override { return bytes_; }
 
  private:
@@ -143,7 +144,7 @@ class RowRecords final : public RecordSource {
   const SlotSchema& schema_;
   const LineLimit limit_;
   const std::string who_;
-  Watched watched_;
+  SourceCounts counts_;
   std::unique_ptr<RowFile> file_;  ///< behind what its bytes refer to
   std::string record_;
   uint64_t bytes_ = 0;

@@ -46,7 +46,7 @@ const Environment& SharedEnvironment() {
 
 PYBIND11_MODULE(_millrace, module) {
   module.doc() = "Millrace's rooms as Python sees them; use the package millrace.";
-  module.attr("__version__") = MillraceVersion();
+  module.attr("__version__") = millrace::MillraceVersion();
   millrace::RegisterErrors();
   millrace::TakeWords();
   module.def("load_plugin", &millrace::LoadSharedPlugin);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/caught.h"
+#include "core/elapsed.h"
 #include "datafeed/input_opener.h"
 #include "runtime/transfer.h"
 #include "trainer/operator_states.h"
@@ -17,8 +18,6 @@ namespace {
 constexpr std::chrono::milliseconds kTick{100};
 /// A stop waits so long for the ends of batches before it comes within them.
 constexpr std::chrono::milliseconds kPatience{500};
-
-double Seconds(std::chrono::steady_clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
 }  // namespace
 
@@ -206,7 +205,7 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
     return Status::Ok();
   }
   MR_ASSIGN(report.load, std::move(load));
-  report.load_seconds = Seconds(Clock::now() - start);
+  report.load_seconds = SecondsSince(start);
   if (run_->hooks().reporter != nullptr) MR_TRY(run_->hooks().reporter->OnLoad(report.load));
   const int64_t rows = memory->MemoryDataSize();
   if (!state.trained.empty() && state.input_rows != rows) {
@@ -224,7 +223,7 @@ Status MultiTrainer::PreparePass(const std::stop_token& stop) {
   if (preparation == nullptr) return Status::Ok();
   const auto start = Clock::now();
   Status prepared = Caught("the data of a pass", [&] { return preparation->PreparePass(run_->state().epoch, stop); });
-  run_->report().load_seconds += Seconds(Clock::now() - start);
+  run_->report().load_seconds += SecondsSince(start);
   if (prepared.ok()) return prepared;
   if (!stop.stop_requested()) return run_->CheckpointAfterFailure(prepared, true);
   run_->report().interrupted = true;
@@ -332,7 +331,7 @@ Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
         if (!is_sound_ && stop.stop_requested()) run_->report().interrupted = run_->report().is_unsound = true;
         stopping = run_->is_ending();
         if (stopping) stop_workers_.request_stop();
-        run_->pass().pause_seconds += Seconds(Clock::now() - paused);
+        run_->pass().pause_seconds += SecondsSince(paused);
         gate.Resume();
         break;
       }

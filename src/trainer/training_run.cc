@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "core/caught.h"
+#include "core/elapsed.h"
 #include "trainer/batch_observers.h"
 #include "trainer/model_check.h"
 
 namespace millrace {
 namespace {
-
-double Seconds(std::chrono::steady_clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
 /// Whether a multiple of `every` lies behind `since`, up to `now`.
 bool Crossed(int64_t every, int64_t since, int64_t now) { return every > 0 && now / every > since / every; }
@@ -96,7 +95,7 @@ void TrainingRun::StartPass() {
 
 bool TrainingRun::IsTimeForCheckpoint() const {
   const double minutes = job_->desc().checkpoint().every_minutes();
-  return hooks_.checkpointer != nullptr && minutes > 0 && Seconds(Clock::now() - last_checkpoint_) >= 60 * minutes;
+  return hooks_.checkpointer != nullptr && minutes > 0 && SecondsSince(last_checkpoint_) >= 60 * minutes;
 }
 
 Status TrainingRun::AtBoundary(const std::stop_token& stop) {
@@ -195,7 +194,7 @@ Status TrainingRun::SaveCheckpoint() {
   MR_TRY(CheckToBeSaved(*job_, state_.step, &report_));
   MR_TRY(hooks_.checkpointer->Save(state_, std::exchange(last_eval_was_best_, false)));
   report_.saved_step = state_.step;
-  report_.checkpoint_seconds += Seconds(Clock::now() - start);
+  report_.checkpoint_seconds += SecondsSince(start);
   return Status::Ok();
 }
 
@@ -221,7 +220,7 @@ Status TrainingRun::ReportPoint(int64_t from, std::vector<FetchLine::Value> fetc
   return hooks_.reporter->OnPoint(PointOfEpoch(*job_, state_, pass_.metrics, std::move(fetched)));
 }
 
-double TrainingRun::PassSeconds() const { return Seconds(Clock::now() - pass_start_) - pass_.pause_seconds; }
+double TrainingRun::PassSeconds() const { return SecondsSince(pass_start_) - pass_.pause_seconds; }
 
 void TrainingRun::Tick() {
   if (hooks_.reporter == nullptr) return;
