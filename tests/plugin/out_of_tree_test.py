@@ -104,7 +104,8 @@ class OutOfTreeTest(unittest.TestCase):
         self.assertEqual(0, code, output)
         for plugin, brings in (("esmm_loss", 'loss of the class "Esmm": clicks, and purchases over all shows\n'),
                                ("key_value_feed", 'data feed of the class "KeyValueFeed": lines of slots by name: user=7 item=3,12\n'),
-                               ("click_records", 'file format "clicks": Click and purchase, user and item.\n')):
+                               ("click_records", 'data feed of the class "clicks": Click and purchase, user and item.\n'
+                                                 'file format "clicks": Click and purchase, user and item.\n')):
             self.assertEqual((0, brings), run(inspect, "plugin", os.path.join(build, plugin + ".so")))
 
         # The loss and the feed in one job: both shares are learnt.
