@@ -37,6 +37,9 @@ std::vector<RefusedField> RefusedByFormat(const DataFeedDesc& desc) {
     }
     refused.push_back({"trailing_values", file + why});
   }
+  if (desc.zeros() == DataFeedDesc::DROP && desc.name() == "libsvm") {
+    refused.push_back({"zeros", file + "has a value for each index; dropped zeros would shift the others"});
+  }
   if (desc.attrs_size() > 0) {
     refused.push_back({"attrs[0]", file + "has no attributes; they are for the data feed of a plugin"});
   }
