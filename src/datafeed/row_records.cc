@@ -99,8 +99,11 @@ class RowRecords final : public RecordSource {
     bytes_ = counts_.bytes;
     return true;
   }
-  bool HasNext() const override { return !counts_.was_asked; }
+  // Nobody knows whether the bytes that the file took already hold another row.
+  bool HasNext() const override { return false; }
   bool WaitReadable(std::chrono::milliseconds most) override {
+    // After a row that asked for no bytes the next one may ask, or may be there as well: nothing is to be waited for.
+    if (!counts_.was_asked) most = std::chrono::milliseconds(0);
     return counts_.source == nullptr || counts_.source->WaitReadable(most);
   }
   bool is_damaged() const override { return is_damaged_; }
@@ -120,12 +123,13 @@ class RowRecords final : public RecordSource {
   Status Encode(RowFile::Got got) {
     record_.clear();
     if (got == RowFile::Got::kBad) {
-      const LineError& error = file_->error();
+      LineError error = file_->error();
       Append(kBadRow, &record_);
       Append(error.kind, &record_);
       Append(static_cast<uint32_t>(error.slot.size()), &record_);
       record_ += error.slot;
-      record_ += error.message;
+      error.slot.clear();  // it went ahead
+      record_ += error.ToString();
     }
     if (got == RowFile::Got::kRow) {
       for (const SlotSpec& slot : schema_.used()) {

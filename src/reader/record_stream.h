@@ -40,7 +40,7 @@ class RecordSource {
   virtual ~RecordSource() = default;
   /// The next frame, valid until the next call; false at the end. A failure is the last call.
   virtual Result<bool> Next(RecordFrame* frame, const std::stop_token& stop) = 0;
-  /// Whether Next would return without asking for bytes.
+  /// Whether Next is known to return without asking for bytes.
   virtual bool HasNext() const = 0;
   /// Waits, `most` at the longest, until there are bytes to ask for; false when there still are none.
   virtual bool WaitReadable(std::chrono::milliseconds most) = 0;
