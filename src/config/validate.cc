@@ -1,7 +1,6 @@
 #include "config/validate.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 
@@ -34,10 +33,12 @@ void CheckMetricName(const TrainerDesc& desc, const std::string& path, const std
     const bool has_class = metric.has_class_name();
     if (LowerCase(has_class ? metric.class_name() : MetricDesc::Kind_Name(metric.kind())) == name) return;
   }
-  std::string kind = name;
-  for (char& c : kind) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   MetricDesc::Kind own;
-  const std::string field = MetricDesc::Kind_Parse(kind, &own) ? "kind: " + kind : "class_name: \"" + kind + "\"";
+  std::string field;
+  for (const std::string& metric : check.known().metrics) {
+    if (LowerCase(metric) != name) continue;
+    field = MetricDesc::Kind_Parse(metric, &own) ? "kind: " + metric : "class_name: \"" + metric + "\"";
+  }
   check.Error(path, "the model does not compute \"" + name + "\"; add metric { " + field + " } to it");
 }
 

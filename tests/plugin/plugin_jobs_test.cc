@@ -220,12 +220,13 @@ TEST(PluginJobsTest, AModelsPartThatAPluginHasNotOrFailsAtIsNamedAtItsPlace) {
   EXPECT_THAT(refusal("table", "dim: 4 init { custom { class_name: \"Alternating\" } }"),
               HasSubstr("custom needs a vocabulary"));
   EXPECT_THAT(refusal("metric", "class_name: \"SEPERATION\""), HasSubstr("did you mean \"SEPARATION\"?"));
-  EXPECT_THAT(refusal("metric", "class_name: \"NO_METRIC\""),
-              HasSubstr("making the metric \"NO_METRIC\": it made none"));
+  EXPECT_THAT(refusal("metric", "class_name: \"NoMetric\""), HasSubstr("making the metric \"NoMetric\": it made none"));
   EXPECT_THAT(refusal("metric", "kind: AUC in: \"prediction.nowhere\""),
               HasSubstr("no layer or slot \"prediction.nowhere\""));
   EXPECT_THAT(refusal("first", "eval { filelist: \"x\" } checkpoint { keep_best: \"separation\" }"),
               HasSubstr("add metric { class_name: \"SEPARATION\" } to it"));
+  EXPECT_THAT(refusal("first", "eval { filelist: \"x\" } checkpoint { keep_best: \"nometric\" }"),
+              HasSubstr("add metric { class_name: \"NoMetric\" } to it"));
 }
 
 TEST(PluginJobsTest, AnOperatorOfAPluginTrainsAsTheSameOneOfMillrace) {

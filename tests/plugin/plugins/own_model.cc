@@ -84,7 +84,7 @@ MILLRACE_PLUGIN(Registries& registries) {
   MR_TRY(registries.metrics.Add("SEPARATION", "how far clicks are predicted above the others",
                                 {MetricLabels::kTwo, MetricBetter::kHigher,
                                  [] { return std::unique_ptr<Metric>(std::make_unique<Separation>()); }}));
-  MR_TRY(registries.metrics.Add("NO_METRIC", "is none",
+  MR_TRY(registries.metrics.Add("NoMetric", "is none",
                                 {MetricLabels::kAny, MetricBetter::kHigher, [] { return std::unique_ptr<Metric>(); }}));
   MR_TRY(registries.layers.Add("Gate", "lets a share of each value through", {LowerGate, scale}));
   MR_TRY(registries.layers.Add("SilentLayer", "fails", {[](Lowering&, const LayerPart&) { return false; }}));
