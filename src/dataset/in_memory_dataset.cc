@@ -83,6 +83,7 @@ struct InMemoryDataset::Impl {
   Impl(const DataFeedDesc& feed_desc, SlotSchema slot_schema, std::vector<std::string> file_list,
        InMemoryDatasetOptions dataset_options)
       : desc(feed_desc),
+        load_desc(feed_desc),
         schema(std::move(slot_schema)),
         files(std::move(file_list)),
         options(std::move(dataset_options)),
@@ -103,6 +104,8 @@ struct InMemoryDataset::Impl {
   const SlotSchema& row_schema() const { return line_schema ? *line_schema : schema; }
 
   DataFeedDesc desc;  ///< the batches of the next pass; all else is that of the load
+  /// What lines are read by, which threads of a preload look at while `desc` is given other batches.
+  const DataFeedDesc load_desc;
   const SlotSchema schema;
   const std::vector<std::string> files;
   const InMemoryDatasetOptions options;
@@ -137,18 +140,19 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
                          " rows); call ReleaseMemory before loading again");
   }
   opener->ForgetFiles();
-  MR_ASSIGN(const std::unique_ptr<BadLines> bad_lines,
-            BadLines::Create(desc.bad_lines(), options.output_dir.empty() ? "" : options.output_dir + "/bad_lines.txt",
-                             files, options.stop));
+  MR_ASSIGN(
+      const std::unique_ptr<BadLines> bad_lines,
+      BadLines::Create(load_desc.bad_lines(), options.output_dir.empty() ? "" : options.output_dir + "/bad_lines.txt",
+                       files, options.stop));
   RowLoader::Options load;
-  load.threads = std::max(desc.has_thread_num() ? desc.thread_num() : options.threads, 1);
-  load.retries = desc.pipe_retries();
+  load.threads = std::max(load_desc.has_thread_num() ? load_desc.thread_num() : options.threads, 1);
+  load.retries = load_desc.pipe_retries();
   load.lines = line_options;
   load.sample_rate = options.rows.sample_rate;
   load.sample_seed = options.rows.sample_seed;
-  if (!ReadsMultiSlot(desc.name())) {
-    MR_ASSIGN(load.cut, options.feeds.CutOf(desc.name(), schema, desc));
-    load.make_feed = [this] { return options.feeds.Create(desc.name(), schema, desc); };
+  if (!ReadsMultiSlot(load_desc.name())) {
+    MR_ASSIGN(load.cut, options.feeds.CutOf(load_desc.name(), schema, load_desc));
+    load.make_feed = [this] { return options.feeds.Create(load_desc.name(), schema, load_desc); };
   }
   RowLoader loader(*opener, files, row_schema(), layout, *bad_lines, load);
   Result<PassStats> stats = Caught("loading into memory", [&]() -> Result<PassStats> {

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <set>
 #include <thread>
 
@@ -321,6 +323,42 @@ TEST_F(InMemoryDatasetTest, APassWaitsForThePreload) {
   EXPECT_EQ(dataset->LoadIntoMemory({}).status().code(), StatusCode::kAlreadyExists);
   EXPECT_EQ(RowsOfPass(*dataset), Ids(1, 50000));
   EXPECT_FALSE(dataset->WaitPreloadDone().ok());
+}
+
+/// A file of no rows.
+class NoRows final : public RowFile {
+ public:
+  Result<Got> Next(const std::stop_token&) override { return Got::kEnd; }
+  std::span<const uint64_t> ids(SlotId) const override { return {}; }
+  std::span<const float> floats(SlotId) const override { return {}; }
+  const LineError& error() const override { return error_; }
+
+ private:
+  const LineError error_;
+};
+
+TEST_F(InMemoryDatasetTest, NewBatchesLeaveAloneWhatAPreloadReadsBy) {
+  Write("part-0", "");
+  std::promise<void> has_new_batches;
+  std::atomic<int> batch_size = 0;
+  const RowFileMaker maker = [&, has = has_new_batches.get_future().share()](
+                                 const SlotSchema&, const DataFeedDesc& desc) -> Result<RowFileOpener> {
+    return RowFileOpener([&batch_size, &desc, has](std::unique_ptr<ByteSource>, const std::string&) {
+      has.wait();
+      batch_size = desc.batch_size();
+      return Result<std::unique_ptr<RowFile>>(std::make_unique<NoRows>());
+    });
+  };
+  InMemoryDatasetOptions options;
+  ASSERT_TRUE(options.feeds.AddRowFiles("none", "no rows", maker).ok());
+  DataFeedDesc desc = IdDesc(10);
+  desc.set_name("none");
+  auto dataset = Make(desc, options);
+  ASSERT_TRUE(dataset->PreloadIntoMemory({}).ok());
+  EXPECT_TRUE(dataset->SetBatches(20, 1, false).ok());
+  has_new_batches.set_value();
+  ASSERT_TRUE(dataset->WaitPreloadDone().ok());
+  EXPECT_EQ(batch_size, 10);
 }
 
 TEST_F(InMemoryDatasetTest, APreloadCanBeWaitedForReleasedStoppedAndDropped) {
