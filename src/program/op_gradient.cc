@@ -1,5 +1,3 @@
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <array>
 
@@ -34,11 +32,11 @@ std::vector<OpDesc> GradFromArgs(const GradContext& context) {
   return {context.GradOp(args.inputs, args.outputs, args.of, args.to)};
 }
 
-const ArgInfo& Argument(const OpInfo& op, const std::vector<ArgInfo>& arguments, const std::string& name) {
+/// Null: there is none.
+const ArgInfo* FindArgument(const std::vector<ArgInfo>& arguments, const std::string& name) {
   const auto it =
       std::find_if(arguments.begin(), arguments.end(), [&](const ArgInfo& arg) { return arg.name == name; });
-  CHECK(it != arguments.end()) << op.type << " has no argument " << name << " for its gradient";
-  return *it;
+  return it == arguments.end() ? nullptr : &*it;
 }
 
 ArgInfo GradientOf(const ArgInfo& arg, bool optional) {
@@ -90,29 +88,37 @@ OpBuilder& OpBuilder::Grad(GradArgs args) {
 }
 
 OpBuilder OpRegistry::AddGradient(const std::string& type) {
-  const OpInfo* forward = Find(type);
-  CHECK(forward != nullptr && forward->grad_args) << type << " is not registered with GradArgs";
-  const GradArgs& args = *forward->grad_args;
   OpBuilder builder = Add(type + "_grad");
   OpInfo& info = *ops_.find(type + "_grad")->second;
+  // What has no shape rule is refused, by a plugin's author as well.
+  const OpInfo* forward = Find(type);
+  if (forward == nullptr || !forward->grad_args) return builder;
+  const GradArgs& args = *forward->grad_args;
+  bool is_whole = true;
+  const auto argument = [&is_whole](const std::vector<ArgInfo>& arguments, const std::string& name) {
+    const ArgInfo* found = FindArgument(arguments, name);
+    is_whole = is_whole && found != nullptr;
+    return found == nullptr ? ArgInfo() : *found;
+  };
   const auto reads = [&](const ArgInfo& arg, bool optional) {
     const bool is_read = !Contains(args.unread, arg.name);
     info.inputs.push_back({arg.name, is_read ? "of the forward operator" : "of the forward operator; not read",
                            arg.duplicable, optional || !is_read || Contains(args.optional, arg.name), is_read});
   };
   for (const std::string& name : args.inputs) {
-    const ArgInfo& arg = Argument(*forward, forward->inputs, name);
+    const ArgInfo arg = argument(forward->inputs, name);
     reads(arg, arg.optional);
   }
-  for (const std::string& name : args.outputs) reads(Argument(*forward, forward->outputs, name), false);
+  for (const std::string& name : args.outputs) reads(argument(forward->outputs, name), false);
   for (const std::string& name : args.of) {
-    info.inputs.push_back(GradientOf(Argument(*forward, forward->outputs, name), args.of.size() > 1));
+    info.inputs.push_back(GradientOf(argument(forward->outputs, name), args.of.size() > 1));
   }
   for (const std::string& name : args.to) {
-    info.outputs.push_back(GradientOf(Argument(*forward, forward->inputs, name), args.to.size() > 1));
+    info.outputs.push_back(GradientOf(argument(forward->inputs, name), args.to.size() > 1));
   }
   info.attrs = forward->attrs;
   info.is_fused = forward->is_fused;
+  if (!is_whole) return builder;
   return builder.Doc("Gradient of " + type + ".").InferShape(InferGradients).Gradient();
 }
 

@@ -525,7 +525,12 @@ std::string OpRegistry::Problems() const {
   for (const std::string& type : duplicates_) report(type, "is registered twice");
   for (const auto& [type, info] : ops_) {
     if (info->doc.empty()) report(type, "has no doc");
-    if (info->infer_shape == nullptr) report(type, "has no shape inference");
+    if (info->infer_shape == nullptr) {
+      report(type, std::string("has no shape inference") +
+                       (type.ends_with("_grad") ? "; AddGradient has it from the Grad({...}) of an operator that was "
+                                                  "added before, and names arguments of that operator"
+                                                : ""));
+    }
     if (info->kernels.empty()) report(type, "has no kernel");
     for (size_t i = 0; i < info->kernels.size(); ++i) {
       if (const std::string problem = KernelProblem(*info, i); !problem.empty()) report(type, problem);

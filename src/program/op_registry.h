@@ -291,7 +291,7 @@ class OpRegistry {
 
   OpBuilder Add(std::string_view type);
   /// Adds TYPE_grad of `type` as the GradArgs of that operator say, with its attributes and the shape rule
-  /// InferGradients. The operator is registered in full before; one without GradArgs is our bug (CHECK). The caller
+  /// InferGradients. The operator is registered in full before; Seal and Adopt refuse one without GradArgs. The caller
   /// adds the kernel.
   OpBuilder AddGradient(const std::string& type);
   /// Adds a kernel to an operator that is here: a device brings its own to those of Millrace. kNotFound when there is

@@ -364,6 +364,18 @@ TEST(OpRegistry, SealReportsEveryOmission) {
             "operator \"empty\" has no shape inference\noperator \"empty\" has no kernel");
 }
 
+// A plugin's author asks for what Grad({...}) never described; it ended the program once.
+TEST(OpRegistry, SealReportsGradientsOfNothing) {
+  OpRegistry registry = TwoOps();
+  registry.AddGradient("relu");
+  registry.Add("gone").Doc("Has an argument too few.").Input("X", "").Output("Out", "").Grad({.inputs = {"Y"}});
+  registry.AddGradient("gone");
+  const std::string message = registry.Seal().message();
+  const std::string why = " has no shape inference; AddGradient has it from the Grad({...}) of an operator";
+  EXPECT_THAT(message, testing::HasSubstr("operator \"relu_grad\"" + why));
+  EXPECT_THAT(message, testing::HasSubstr("operator \"gone_grad\"" + why));
+}
+
 TEST(SlotSchema, WritesRangesOutAndNumbersUsedSlots) {
   DataFeedDesc desc;
   CHECK(google::protobuf::TextFormat::ParseFromString(R"(multi_slot_desc {
