@@ -55,7 +55,7 @@ class Letters final : public RowFile {
   const LineError error_ = {.slot = "letter", .expectation = "a letter", .snippet = "?", .message = ""};
 };
 
-class RowRecordsTest : public testing::Test {
+class RowRecordsTest : public ::testing::Test {
  protected:
   RowRecordsTest() {
     Slot* const slot = desc_.mutable_multi_slot_desc()->add_slots();
