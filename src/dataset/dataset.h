@@ -43,7 +43,7 @@ struct PassStats {
 };
 
 /// What a pass (or a load, or a reading of one file) left out of the rows it was given, a clause each with its number
-/// and the setting that asks for it: "5 zeros of sparse slots (data_desc.zeros: DROP)". Bad lines are not among them.
+/// and the setting that asks for it: "5 zeros of sparse slots (data_desc.zeros)". Bad lines are not among them.
 std::vector<std::string> LeftOut(const PassStats& read);
 /// The same as a line: "left out: ..., ..."; empty when nothing was.
 std::string LeftOutLine(const PassStats& read);

@@ -27,7 +27,7 @@ struct Omission {
   const char* why;
 };
 constexpr Omission kOmissions[] = {
-    {"zero_dropped", "zero of sparse slots", "zeros of sparse slots", "data_desc.zeros: DROP"},
+    {"zero_dropped", "zero of sparse slots", "zeros of sparse slots", "data_desc.zeros"},
     {"trailing_ignored", "line's values behind its last slot", "lines' values behind their last slot",
      "data_desc.trailing_values: IGNORE"},
     {"sampled_out", "line", "lines", "dataset.sample_rate"},

@@ -87,7 +87,7 @@ class DatasetTest(program_test.Fresh):
 
     def test_zeros_are_kept_unless_the_dataset_leaves_them_out_and_tells(self):
         support.write(self.path("part-0"), "1 1 2 0.5 1 2 0 3 3 0 4 0 1 0\n" * 2)
-        told = r"left out: 6 zeros of sparse slots \(data_desc.zeros: DROP\)"
+        told = r"left out: 6 zeros of sparse slots \(data_desc.zeros\)"
         for kind in ("QueueDataset", "InMemoryDataset"):
             dataset = self.dataset(self.variables, kind)
             dataset.set_filelist([self.path("part-0")])
