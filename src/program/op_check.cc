@@ -131,6 +131,9 @@ void OpCheck::CheckApart() {
     read.insert(binding.arguments().begin(), binding.arguments().end());
   }
   for (const OpDesc::Var& binding : op_.outputs()) {
+    const auto is_output = [&binding](const ArgInfo& arg) { return arg.name == binding.parameter(); };
+    const auto output = std::find_if(info_.outputs.begin(), info_.outputs.end(), is_output);
+    if (output != info_.outputs.end() && !output->is_used) continue;
     for (const std::string& name : binding.arguments()) {
       if (name == kEmptyVar || !read.contains(name)) continue;
       Add("output " + binding.parameter() + ": variable \"" + name +

@@ -366,6 +366,10 @@ OpBuilder& OpBuilder::OptionalOutputs(std::string name, std::string doc) {
   info_->outputs.push_back({std::move(name), std::move(doc), true, true});
   return *this;
 }
+OpBuilder& OpBuilder::UnwrittenOutput(std::string name, std::string doc) {
+  info_->outputs.push_back({std::move(name), std::move(doc) + "; not written", false, true, false});
+  return *this;
+}
 OpBuilder& OpBuilder::Attr(std::string name, AttrValue default_value, std::string doc) {
   info_->attrs.push_back({std::move(name), std::move(default_value), std::move(doc)});
   return *this;

@@ -133,7 +133,7 @@ struct ArgInfo {
   std::string doc;
   bool duplicable = false;  ///< takes any number of variables
   bool optional = false;
-  bool is_read = true;  ///< false: programs may bind it, and no kernel looks
+  bool is_used = true;  ///< false: programs may bind it, and no kernel reads or writes it
 };
 
 struct AttrInfo {
@@ -240,6 +240,8 @@ class OpBuilder {
   OpBuilder& Outputs(std::string name, std::string doc);
   OpBuilder& OptionalOutput(std::string name, std::string doc);
   OpBuilder& OptionalOutputs(std::string name, std::string doc);
+  /// An optional output that programs bind and kernels do not write. "; not written" joins `doc`.
+  OpBuilder& UnwrittenOutput(std::string name, std::string doc);
   OpBuilder& Attr(std::string name, AttrValue default_value, std::string doc);
   /// An attribute of type T (one of AttrValue's) that programs must give.
   template <class T>

@@ -37,7 +37,7 @@ AwaitedInputs::AwaitedInputs(const OpView& op, const Scope& scope) {
   for (const OpDesc::Var& input : op.desc().inputs()) {
     const auto is_input = [&input](const ArgInfo& arg) { return arg.name == input.parameter(); };
     const auto arg = std::find_if(op.info().inputs.begin(), op.info().inputs.end(), is_input);
-    if (arg != op.info().inputs.end() && !arg->is_read) continue;
+    if (arg != op.info().inputs.end() && !arg->is_used) continue;
     for (const std::string& name : input.arguments()) {
       if (const Variable* const variable = scope.Find(name)) inputs_.push_back({&input, &name, variable});
     }

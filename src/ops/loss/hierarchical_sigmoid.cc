@@ -16,23 +16,7 @@ namespace {
 /// Steps from the root to the deepest leaf.
 int64_t LongestPath(int64_t classes) { return std::bit_width(static_cast<uint64_t>(classes - 1)); }
 
-/// Apart() but for W_Out, which Paddle binds to W and nothing writes.
-Status CheckWrittenApart(const InferShapeContext& context) {
-  const OpDesc& op = context.op().desc();
-  for (const OpDesc::Var& output : op.outputs()) {
-    if (output.parameter() == "W_Out" || output.arguments_size() == 0) continue;
-    for (const OpDesc::Var& input : op.inputs()) {
-      if (input.arguments_size() == 0 || input.arguments(0) != output.arguments(0)) continue;
-      return context.Error("output " + output.parameter() + ": variable \"" + output.arguments(0) +
-                           "\" is an input of the operator as well, which reads on while it writes; write another one, "
-                           "and assign it");
-    }
-  }
-  return Status::Ok();
-}
-
 Status InferHierarchicalSigmoid(InferShapeContext& context) {
-  MR_TRY(CheckWrittenApart(context));
   MR_ASSIGN(VarMeta x, context.Input("X"));
   MR_ASSIGN(const VarMeta w, context.Input("W"));
   MR_ASSIGN(const VarMeta label, context.Input("Label"));
@@ -268,7 +252,8 @@ void RegisterHierarchicalSigmoid(OpRegistry& registry) {
       .OptionalInput("Bias", "[nodes, 1]")
       .Output("Out", "[rows, 1]")
       .Output("PreOut", "[rows, longest], log(1 + exp) of each step")
-      .OptionalOutput("W_Out", "as Paddle writes it; not written")
+      .UnwrittenOutput("W_Out", "as Paddle writes it")
+      .Apart()
       .Attr("num_classes", int64_t{2}, "leaves of the complete tree")
       .Fixed("is_sparse", false, "sparse gradients of W and Bias")
       .Fixed("remote_prefetch", false, "rows of W from a parameter server")

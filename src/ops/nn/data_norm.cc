@@ -189,9 +189,9 @@ void RegisterDataNorm(OpRegistry& registry) {
       .Kernel<DataNormKernel>();
   registry.AddGradient("data_norm")
       .Doc("Gradient of data_norm, and what the batch adds to the sums.")
-      .OptionalOutput("BatchSize", "as Paddle binds it; not written")
-      .OptionalOutput("BatchSum", "as Paddle binds it; not written")
-      .OptionalOutput("BatchSquareSum", "as Paddle binds it; not written")
+      .UnwrittenOutput("BatchSize", "as Paddle binds it")
+      .UnwrittenOutput("BatchSum", "as Paddle binds it")
+      .UnwrittenOutput("BatchSquareSum", "as Paddle binds it")
       .InferShape(KeepOutputs)
       .Kernel<DataNormGradKernel>();
 }
