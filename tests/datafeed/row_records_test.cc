@@ -9,25 +9,10 @@
 #include "batch/batch_pool.h"
 #include "data_feed.pb.h"
 #include "datafeed/record_blocks.h"
+#include "slow_source.h"
 
 namespace millrace {
 namespace {
-
-/// Delivers a piece a read; behind an empty one nothing comes for the moment.
-class SlowSource final : public ByteSource {
- public:
-  explicit SlowSource(std::vector<std::string> pieces) : pieces_(std::move(pieces)) {}
-  Result<size_t> Read(std::span<char> out, const std::stop_token&) override {
-    while (at_ < pieces_.size() && pieces_[at_].empty()) ++at_;
-    if (at_ == pieces_.size()) return size_t{0};
-    return pieces_[at_++].copy(out.data(), out.size());
-  }
-  bool WaitReadable(std::chrono::milliseconds) override { return at_ == pieces_.size() || !pieces_[at_].empty(); }
-
- private:
-  std::vector<std::string> pieces_;
-  size_t at_ = 0;
-};
 
 /// Each byte is a row, which it takes from as many as it gets at once; '?' is a bad one.
 class Letters final : public RowFile {

@@ -29,10 +29,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// A job whose hidden layer runs through an operator; `op` is what stands in its `op { ... }`.
-std::string WriteJob(const SmallJob& small, const std::string& name, const std::string& op, const std::string& first) {
-  const std::string path = small.folder() + "/" + name;
-  std::ofstream(path) << first << "\nfilelist: \"" << small.folder() << R"(/part-*"
+/// How a job reads the lines of `small`.
+std::string DataOf(const SmallJob& small) {
+  return "\nfilelist: \"" + small.folder() + R"(/part-*"
 update_mode: SERIAL
 data_desc {
   batch_size: 32
@@ -44,6 +43,13 @@ data_desc {
     slots { name: "B" type: "uint64" is_used: true }
   }
 }
+)";
+}
+
+/// A job whose hidden layer runs through an operator; `op` is what stands in its `op { ... }`.
+std::string WriteJob(const SmallJob& small, const std::string& name, const std::string& op, const std::string& first) {
+  const std::string path = small.folder() + "/" + name;
+  std::ofstream(path) << first << DataOf(small) << R"(
 model {
   table { name: "t" dim: 4 init { uniform: 0.1 } optimizer { adagrad { lr: 0.05 } } }
   layer { name: "e" embedding { slots: ["A", "B"] table: "t" pool: SUM } }
@@ -120,19 +126,7 @@ std::string WriteModelJob(const SmallJob& small, const std::map<std::string, std
   };
   for (const auto& [part, text] : parts) model[part] = text;
   const std::string path = small.folder() + "/model.prototxt";
-  std::ofstream(path) << Plugins("own_model") << "\nfilelist: \"" << small.folder() << "/part-*\"\n"
-                      << model["first"] << R"(
-update_mode: SERIAL
-data_desc {
-  batch_size: 32
-  multi_slot_desc {
-    slots { name: "label" type: "float" is_used: true is_dense: true shape: [-1, 1] }
-    slots { name: "ones" type: "float" }
-    slots { name: "uid" type: "uint64" }
-    slots { name: "A" type: "uint64" is_used: true }
-    slots { name: "B" type: "uint64" }
-  }
-}
+  std::ofstream(path) << Plugins("own_model") << DataOf(small) << model["first"] << R"(
 model {
   table { name: "t" )" << model["table"]
                       << " }\n  layer { name: \"e\" embedding { slots: \"A\" table: \"t\" } }\n  layer { name: \"h\" "
