@@ -108,6 +108,10 @@ class HashTable final : public SparseTable {
 
   NonFiniteRows FindNonFinite() const override {
     NonFiniteRows found;
+    int64_t values = 0;
+    rows_.ForEachSlab([&values](std::span<const float> slab) { values += CountNonFinite(slab); });
+    if (values == 0) return found;
+    // The cells are far more memory than the rows of a young table: only they know the keys.
     const auto floats = static_cast<size_t>(shape_.row_floats);
     for (const auto& shard : shards_) {
       shard->cells().ForEach([&](uint64_t key, const float* row) {

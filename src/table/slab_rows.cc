@@ -19,7 +19,7 @@ float* SlabRows::Allocate() {
   if (left_ == 0) {
     const HugeBuffer& slab = slabs_.emplace_back(slab_bytes_);
     next_ = reinterpret_cast<float*>(slab.data());
-    left_ = slab.bytes() / (stride_ * sizeof(float));
+    left_ = RowsOf(slab);
     slab_bytes_ = std::max(slab_bytes_, std::min(2 * slab_bytes_, HugeBuffer::kHugePage));
   }
   float* row = next_;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "core/huge_buffer.h"
@@ -19,8 +20,21 @@ class SlabRows {
   /// A zeroed row.
   float* Allocate();
   size_t bytes() const;
+  /// Calls visit(floats) for each slab with the rows that it gave out, side by side, padding included. While no row
+  /// is written.
+  template <class Visit>
+  void ForEachSlab(Visit visit) const {
+    const std::lock_guard lock(mutex_);
+    for (const HugeBuffer& slab : slabs_) {
+      const auto* begin = reinterpret_cast<const float*>(slab.data());
+      const size_t rows = RowsOf(slab) - (&slab == &slabs_.back() ? left_ : 0);
+      visit(std::span<const float>(begin, rows * stride_));
+    }
+  }
 
  private:
+  size_t RowsOf(const HugeBuffer& slab) const { return slab.bytes() / (stride_ * sizeof(float)); }
+
   const size_t stride_;  // floats from row to row
   mutable std::mutex mutex_;
   std::vector<HugeBuffer> slabs_;

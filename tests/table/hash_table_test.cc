@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <limits>
 #include <random>
 #include <set>
 #include <sstream>
@@ -262,6 +263,21 @@ TEST(HashTable, EveryFlippedOrMissingByteIsFound) {
     EXPECT_EQ(Make(Desc(2))->Load(in).code(), StatusCode::kBadData) << "byte " << i;
     std::istringstream cut(bytes.substr(0, i));
     EXPECT_EQ(Make(Desc(2))->Load(cut).code(), StatusCode::kBadData) << "cut at " << i;
+  }
+}
+
+TEST(HashTable, FindsRowsThatAreNotFiniteWhereverTheyLie) {
+  for (const int dim : {1, 3, 16}) {
+    const std::unique_ptr<SparseTable> table = Make(Desc(dim, "adagrad"));
+    EXPECT_EQ(table->FindNonFinite().rows, 0);
+    std::vector<uint64_t> keys(60000);
+    for (size_t i = 0; i < keys.size(); ++i) keys[i] = i + 7;
+    const std::vector<float*> rows = Pull(*table, keys);
+    EXPECT_EQ(table->FindNonFinite().rows, 0);
+    rows.back()[0] = std::numeric_limits<float>::infinity();
+    rows[40000][table->shape().row_floats - 1] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_EQ(table->FindNonFinite().rows, 2);
+    EXPECT_EQ(table->FindNonFinite().least_key, 40007U);
   }
 }
 
