@@ -54,8 +54,6 @@ class Job:
         Fetched values are printed on sys.stdout and kept in Report.history; what else is to be said goes to the logger "millrace"
         of Python's logging (INFO), or to sys.stderr while that has no handler. verbose=False keeps both still.
         """
-        if self._job.has_run:
-            self._job.compile()
         sys.stdout.flush()
         return Report(**self._job.run(os.fspath(resume), model, not verbose))
 

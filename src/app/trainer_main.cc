@@ -39,7 +39,7 @@ const ProgramInfo kProgram{
     .examples = "trainer --trainer_desc=configs/wide_deep.prototxt --set thread_num=8 --output_dir=out",
 };
 
-Status PrintOps(const Job& job) {
+Status PrintOps(const CompiledJob& job) {
   if (FLAGS_print_ops != "authored" && FLAGS_print_ops != "lowered" && FLAGS_print_ops != "fused") {
     return InvalidConfig("--print_ops is authored, lowered or fused, not \"" + FLAGS_print_ops + "\"");
   }
@@ -90,8 +90,8 @@ Status Run(const CommandLine& line) {
     return FlushStandardOutput();
   }
   std::string output_dir = FLAGS_output_dir.empty() ? config.desc->output().dir() : FLAGS_output_dir;
-  MR_ASSIGN(const std::unique_ptr<Job> job,
-            Job::Create(std::move(config), loaded.environment, std::move(output_dir), nullptr, signals.token()));
+  MR_ASSIGN(const std::shared_ptr<const CompiledJob> job,
+            CompiledJob::Create(std::move(config), loaded.environment, std::move(output_dir)));
   if (!FLAGS_print_ops.empty()) return PrintOps(*job);
   if (job->desc().precision() == TrainerDesc::BF16 && !CpuHasBf16()) {
     std::fputs("warning: this processor has no bfloat16 instructions; precision: BF16 is run in FP32\n", stderr);
@@ -105,11 +105,12 @@ Status Run(const CommandLine& line) {
         "own, so that the start, checkpoints and the end take longer, and nothing is trained faster\n",
         job->workers(), processors);
   }
+  MR_ASSIGN(const std::unique_ptr<JobSession> session, JobSession::Create(job, {}, signals.token()));
   if (FLAGS_validate_only) {
-    MR_TRY(ValidateJob(*job, signals.token()));
+    MR_TRY(ValidateJob(*session, signals.token()));
     return FlushStandardOutput();
   }
-  MR_ASSIGN(const RunSummary summary, RunJob(*job, FLAGS_resume, FLAGS_model, signals.token()));
+  MR_ASSIGN(const RunSummary summary, RunJob(*session, FLAGS_resume, FLAGS_model, signals.token()));
   if (summary.interrupted) return Cancelled("interrupted");
   if (summary.save_failures.empty()) return CheckPrinted();
   return IoError("the model is trained, but incremental.save_command failed after " +

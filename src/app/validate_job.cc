@@ -23,7 +23,7 @@ constexpr int kRowsTried = 1000;
 constexpr std::chrono::milliseconds kReadOnFor{500};
 
 /// Batches of at most `rows` rows, from the start of the input.
-Result<std::unique_ptr<Dataset>> OpenSample(const Job& job, int rows, const std::stop_token& stop) {
+Result<std::unique_ptr<Dataset>> OpenSample(const CompiledJob& job, int rows, const std::stop_token& stop) {
   DataFeedDesc desc = job.desc().data_desc();
   ForgetOwnFeed(&desc);
   desc.set_batch_size(std::min(desc.batch_size(), rows));
@@ -69,7 +69,7 @@ class Deadline {
 };
 
 /// Of `*dataset`, or, when its batches do not come, of one with batches of a row that takes its place.
-Result<BatchPtr> FirstBatch(const Job& job, std::unique_ptr<Dataset>* dataset, const std::stop_token& stop,
+Result<BatchPtr> FirstBatch(const CompiledJob& job, std::unique_ptr<Dataset>* dataset, const std::stop_token& stop,
                             std::chrono::milliseconds patience) {
   {
     const Deadline deadline(stop, patience);
@@ -86,13 +86,16 @@ Result<BatchPtr> FirstBatch(const Job& job, std::unique_ptr<Dataset>* dataset, c
 /// The forward part of a job with its first parameters.
 class Forward {
  public:
-  static Result<std::unique_ptr<Forward>> Create(Job& job, const Dataset& dataset, const std::stop_token& stop) {
+  static Result<std::unique_ptr<Forward>> Create(JobSession& session, const Dataset& dataset,
+                                                 const std::stop_token& stop) {
+    const CompiledJob& job = session.job();
     std::unique_ptr<Forward> forward(new Forward);
-    MR_TRY(job.InitParameters(stop));
+    MR_TRY(session.InitParameters(stop));
     // Made and dropped: what training needs beyond the forward part is there.
-    MR_TRY(Frame::Create(job.train(), &dataset.schema(), job.root(), job.frame_options(0, false)).status());
+    MR_TRY(Frame::Create(job.train(), &dataset.schema(), session.root(), session.frame_options(0, false)).status());
     forward->exports_ = &job.exports();
-    MR_ASSIGN(forward->frame_, Frame::Create(job.eval(), &dataset.schema(), job.root(), job.frame_options(0, true)));
+    MR_ASSIGN(forward->frame_,
+              Frame::Create(job.eval(), &dataset.schema(), session.root(), session.frame_options(0, true)));
     forward->context_.file_names = &dataset.files();
     forward->context_.lines_are_piped = !PipeCommandOf(job.desc().data_desc()).empty();
     forward->context_.stop = stop;
@@ -126,14 +129,15 @@ Status ReadOn(Dataset& dataset, Forward& forward, const std::stop_token& stop) {
   return Status::Ok();
 }
 
-void PrintParameters(const Job& job);
+void PrintParameters(const JobSession& session);
 
 /// Makes the readers and shows what the first item of each is like.
-Status ValidateReaderProgram(Job& job, const std::stop_token& stop) {
-  MR_TRY(job.InitParameters(stop));
-  MR_ASSIGN(const auto frame, Frame::Create(job.train(), nullptr, job.root(), job.frame_options(0, true)));
-  for (const std::string& name : job.root().Names()) {
-    Variable* variable = job.root().Find(name);
+Status ValidateReaderProgram(JobSession& session, const std::stop_token& stop) {
+  const CompiledJob& job = session.job();
+  MR_TRY(session.InitParameters(stop));
+  MR_ASSIGN(const auto frame, Frame::Create(job.train(), nullptr, session.root(), session.frame_options(0, true)));
+  for (const std::string& name : session.root().Names()) {
+    Variable* variable = session.root().Find(name);
     if (!variable->Is<ReaderHolder>()) continue;
     auto* reader = variable->GetMutable<ReaderHolder>();
     const Result<std::vector<TensorSpec>> shapes = reader->shapes();
@@ -145,22 +149,22 @@ Status ValidateReaderProgram(Job& job, const std::stop_token& stop) {
     for (const TensorSpec& shape : shapes.value()) text += (text.empty() ? "" : ", ") + shape.ToString();
     std::printf("reader %s: %s\n", name.c_str(), text.c_str());
   }
-  PrintParameters(job);
+  PrintParameters(session);
   size_t operators = 0;
   for (int block = 0; block < job.train().block_count(); ++block) operators += job.train().ops(block).size();
   std::printf("operators: %zu in %d blocks\nthe job is valid\n", operators, job.train().block_count());
   return Status::Ok();
 }
 
-void PrintParameters(const Job& job) {
+void PrintParameters(const JobSession& session) {
   int64_t values = 0;
-  for (const std::string& name : PersistableTensors(job.model().main)) {
-    const Variable* variable = job.root().Find(name);
+  for (const std::string& name : PersistableTensors(session.job().model().main)) {
+    const Variable* variable = session.root().Find(name);
     if (variable != nullptr && variable->Is<Tensor>()) values += variable->Get<Tensor>().numel();
   }
   std::printf("dense parameters and optimizer state: %lld values, %.1f MB\n", static_cast<long long>(values),
               static_cast<double>(values) * 4e-6);
-  for (const TableDesc& table : job.model().tables) {
+  for (const TableDesc& table : session.job().model().tables) {
     std::printf(
         "table %s: dim %d, %s\n", table.name().c_str(), table.dim(),
         table.has_vocabulary() ? (std::to_string(table.vocabulary()) + " rows").c_str() : "grows with its keys");
@@ -188,8 +192,9 @@ int64_t FlopsPerExample(const ProgramDesc& program) {
   return flops;
 }
 
-Status ValidateJob(Job& job, std::stop_token stop, std::chrono::milliseconds patience) {
-  if (job.feeds_itself()) return ValidateReaderProgram(job, stop);
+Status ValidateJob(JobSession& session, std::stop_token stop, std::chrono::milliseconds patience) {
+  const CompiledJob& job = session.job();
+  if (job.feeds_itself()) return ValidateReaderProgram(session, stop);
   MR_ASSIGN(std::unique_ptr<Dataset> dataset, OpenSample(job, kRowsShown, stop));
   std::unique_ptr<Forward> forward;
   {
@@ -199,13 +204,13 @@ Status ValidateJob(Job& job, std::stop_token stop, std::chrono::milliseconds pat
       return NothingTo("validate", read, job.desc().data_desc(), dataset->files());
     }
     std::fputs(BatchAsTable(*batch, 0, kValuesShown).c_str(), stdout);
-    MR_ASSIGN(forward, Forward::Create(job, *dataset, stop));
+    MR_ASSIGN(forward, Forward::Create(session, *dataset, stop));
     MR_TRY(forward->Run(*batch));
   }
   MR_TRY(ReadOn(*dataset, *forward, stop));
   MR_ASSIGN(const PassStats read, dataset->EndPass());
   if (const std::string left_out = LeftOutLine(read); !left_out.empty()) std::printf("%s\n", left_out.c_str());
-  PrintParameters(job);
+  PrintParameters(session);
   std::printf("operators: %zu a batch; matrix products: %lld FLOPs an example\n", job.train().ops().size(),
               static_cast<long long>(FlopsPerExample(job.model().main)));
   std::printf("%zu files, %d workers: the job is valid\n", job.config().files.size(), job.workers());

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <stop_token>
 
-#include "trainer/job.h"
+#include "trainer/job_session.h"
 
 namespace millrace {
 
@@ -12,7 +12,8 @@ namespace millrace {
 /// operators on it, and prints the batch, the parameters and the operations an example costs on standard output.
 /// Writes no file but, with QUARANTINE, an empty one for bad lines. When a few rows do not come within `patience`, the
 /// batch is the first of them, and standard error says so: a command that goes on for ever may keep the others back.
-Status ValidateJob(Job& job, std::stop_token stop, std::chrono::milliseconds patience = std::chrono::seconds(5));
+Status ValidateJob(JobSession& session, std::stop_token stop,
+                   std::chrono::milliseconds patience = std::chrono::seconds(5));
 
 /// Multiplications and additions of matrix products, forward and backward, for one example.
 int64_t FlopsPerExample(const ProgramDesc& program);

@@ -20,7 +20,8 @@ namespace py = pybind11;
 namespace millrace {
 namespace {
 
-/// A TrainerDesc from a file or a text, compiled when it is made, as often as it is run. One thread at a time.
+/// A TrainerDesc from a file or a text, read and compiled when it is made, and anew for each further run. One thread at
+/// a time.
 class PyJob {
  public:
   PyJob(std::string file, std::optional<std::string> text, std::vector<std::string> overrides, std::string output_dir)
@@ -32,9 +33,8 @@ class PyJob {
   }
 
   py::dict Run(const std::string& resume, const std::string& model, bool is_quiet) {
-    if (job_ == nullptr) Compile();
-    // Trained once, its datasets are used up; the next run starts from the description.
-    Job& job = *job_;
+    // Files may have come or changed since the last run.
+    if (has_run_) Compile();
     has_run_ = true;
     std::vector<FetchLine> lines;
     const auto log = ValueOrThrow(OpenPythonLog(is_quiet));
@@ -45,27 +45,15 @@ class PyJob {
       return is_quiet ? Status::Ok() : PrintInPython(FetchText(line));
     };
     const auto summary = RunInterruptibly<RunSummary>(
-        [&](std::stop_token stop) { return RunJob(job, resume, model, std::move(stop), output); });
+        [&](std::stop_token stop) { return RunJob(*session_, resume, model, std::move(stop), output); });
     py::dict report = ReportDict(summary);
     report["history"] = HistoryList(lines);
     return report;
   }
 
-  void Compile() {
-    JobAndEnvironment loaded = ValueOrThrow(LoadJob(request_, text_, &SharedEnvironment()));
-    LoadedConfig& config = loaded.config;
-    job_.reset();
-    environment_ = std::make_unique<Environment>(std::move(loaded.environment));
-    warnings_ = config.warnings;
-    config_text_ = PrintConfig(*config.desc);
-    std::string folder = output_dir_.empty() ? config.desc->output().dir() : output_dir_;
-    job_ = ValueOrThrow(Job::Create(std::move(config), *environment_, std::move(folder)));
-    has_run_ = false;
-  }
-
   /// A tensor as an array, a table as (keys, weights).
   py::object Parameter(const std::string& name) const {
-    const Variable* variable = has_run_ ? job_->root().Find(name) : nullptr;
+    const Variable* variable = has_run_ ? session_->root().Find(name) : nullptr;
     if (variable != nullptr && variable->Is<std::unique_ptr<SparseTable>>()) {
       return ToRows(*variable->Get<std::unique_ptr<SparseTable>>());
     }
@@ -76,20 +64,28 @@ class PyJob {
     return ToArray(variable->Get<Tensor>());
   }
 
-  bool has_run() const { return has_run_; }
-  const std::string& warnings() const { return warnings_; }
-  const std::string& config_text() const { return config_text_; }
-  const std::string& output_dir() const { return job_->output_dir(); }
-  std::string Ops() const { return PrintOps(job_->train().ops()); }
+  const std::string& warnings() const { return job().config().warnings; }
+  std::string config_text() const { return PrintConfig(job().desc()); }
+  const std::string& output_dir() const { return job().output_dir(); }
+  std::string Ops() const { return PrintOps(job().train().ops()); }
 
  private:
+  void Compile() {
+    JobAndEnvironment loaded = ValueOrThrow(LoadJob(request_, text_, &SharedEnvironment()));
+    auto environment = std::make_unique<Environment>(std::move(loaded.environment));
+    std::string folder = output_dir_.empty() ? loaded.config.desc->output().dir() : output_dir_;
+    auto job = ValueOrThrow(CompiledJob::Create(std::move(loaded.config), *environment, std::move(folder)));
+    session_ = ValueOrThrow(JobSession::Create(std::move(job)));
+    environment_ = std::move(environment);
+    has_run_ = false;
+  }
+  const CompiledJob& job() const { return session_->job(); }
+
   ConfigRequest request_;
   std::optional<std::string> text_;
   std::string output_dir_;
-  std::string warnings_;
-  std::string config_text_;
   std::unique_ptr<Environment> environment_;  ///< with the job's plugins; outlives it
-  std::unique_ptr<Job> job_;
+  std::unique_ptr<JobSession> session_;
   bool has_run_ = false;
 };
 
@@ -100,10 +96,8 @@ void BindJob(py::module_& module) {
       .def(py::init<std::string, std::optional<std::string>, std::vector<std::string>, std::string>(), py::arg("file"),
            py::arg("text"), py::arg("overrides"), py::arg("output_dir"))
       .def("run", &PyJob::Run, py::arg("resume"), py::arg("model"), py::arg("is_quiet"))
-      .def("compile", &PyJob::Compile)
       .def("parameter", &PyJob::Parameter, py::arg("name"))
       .def("ops", &PyJob::Ops)
-      .def_property_readonly("has_run", &PyJob::has_run)
       .def_property_readonly("warnings", &PyJob::warnings)
       .def_property_readonly("config_text", &PyJob::config_text)
       .def_property_readonly("output_dir", &PyJob::output_dir);

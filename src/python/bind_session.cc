@@ -39,6 +39,7 @@
 #include "table/sparse_table.h"
 #include "trainer/batch_observers.h"
 #include "trainer/checkpoint_store.h"
+#include "trainer/job_session.h"
 #include "trainer/trainer.h"
 
 namespace py = pybind11;
@@ -518,9 +519,10 @@ void ThrowEndOfData(const Scope& scope) {
 
 /// kBadData when what was trained is no longer finite, as where a model is to be saved; with allow_non_finite it is
 /// only said.
-Status CheckTrained(const Job& job) {
+Status CheckTrained(const JobSession& session) {
+  const CompiledJob& job = session.job();
   if (job.desc().infer()) return Status::Ok();
-  const Status finite = CheckFiniteVariables(job.model().main, job.root());
+  const Status finite = CheckFiniteVariables(job.model().main, session.root());
   if (finite.ok()) return finite;
   if (job.desc().allow_non_finite()) {
     Say("warning: " + finite.message() + "\n");
@@ -542,13 +544,15 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
   std::unique_ptr<PyFetchHandler> fetch_handler;
   std::stop_source ended;
   if (!handler.is_none()) fetch_handler = std::make_unique<PyFetchHandler>(handler, ended);
-  const std::unique_ptr<Job> job =
-      ValueOrThrow(Job::Create(std::move(config), SharedEnvironment(), "", fetch_handler.get()));
+  const auto watched = fetch_handler != nullptr ? WatchedBy(*fetch_handler) : std::vector<std::string>();
+  auto job = ValueOrThrow(CompiledJob::Create(std::move(config), SharedEnvironment(), "", watched));
   ExclusiveAccess<Scope> scope(on.scope(), "scope");
   OwnCounts counts(counted);
   const Counting counting(&counts, *scope.value, on.version());
   std::optional<ExclusiveAccess<Dataset>> dataset;
   if (memory != nullptr) dataset.emplace(memory->dataset(), "dataset");
+  const SessionInputs inputs{scope.value.get(), dataset ? dataset->value.get() : nullptr, fetch_handler.get()};
+  const std::unique_ptr<JobSession> session = ValueOrThrow(JobSession::Create(job, inputs));
   History history(is_quiet);
   const RunState before = on.State(key);
   RunState reached = before;
@@ -558,18 +562,13 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
     hooks.reached = &reached;
     hooks.resume = before;
     hooks.resume->metric_totals = job->metrics().NewTotals();
-    MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(*job, std::move(hooks)));
+    MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(*session, std::move(hooks)));
     const std::stop_callback forward(stop, [&ended] { ended.request_stop(); });
     MR_ASSIGN(RunReport report, trainer->Run(ended.get_token()));
-    MR_TRY(CheckTrained(*job));
+    MR_TRY(CheckTrained(*session));
     return report;
   };
-  std::unique_ptr<Scope> own_scope = job->ExchangeParameters(std::move(scope.value));
-  std::unique_ptr<Dataset> own_dataset;
-  if (dataset) own_dataset = job->ExchangeDataset(std::move(dataset->value));
-  const auto give_back = [&] {
-    scope.value = job->ExchangeParameters(std::move(own_scope));
-    if (dataset) dataset->value = job->ExchangeDataset(std::move(own_dataset));
+  const auto count = [&] {
     if (job->desc().infer()) return;
     on.Changed();
     on.SetTrained(key, {reached.step, reached.examples});
@@ -578,12 +577,12 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
   try {
     report = RunInterruptibly<RunReport>(train);
   } catch (...) {
-    give_back();
+    count();
     if (fetch_handler != nullptr) fetch_handler->Rethrow();
     ThrowEndOfData(*scope.value);
     throw;
   }
-  give_back();
+  count();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   py::dict dict = ReportDict(Summarize(report, job->workers(), seconds.count()));
   if (fetch_handler != nullptr && fetch_handler->has_stopped()) {
@@ -592,7 +591,7 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
     if (!report.interrupted) dict["epochs"] = report.state.epoch - 1;
   }
   dict["history"] = history.ToList();
-  dict["non_finite_losses"] = job->non_finite_losses().count();
+  dict["non_finite_losses"] = session->non_finite_losses().count();
   return dict;
 }
 

@@ -61,7 +61,7 @@ std::string FetchText(const FetchLine& line) {
   return text + "\n";
 }
 
-FetchObserver::FetchObserver(const Job& job, const std::vector<const Frame*>& frames,
+FetchObserver::FetchObserver(const CompiledJob& job, const std::vector<const Frame*>& frames,
                              const std::vector<MetricAccumulator*>& metrics, const SharedProgress& progress,
                              RunReporter* reporter)
     : job_(&job), metrics_(&metrics), progress_(&progress), reporter_(reporter) {
@@ -145,7 +145,7 @@ Status VocabularyObserver::OnBatch(const TrainedBatch& trained) {
   return CheckVocabularies(*exports_, trained.batch, trained.context);
 }
 
-Result<std::vector<FetchLine::Value>> FetchedVariables(const Job& job, const Frame& frame) {
+Result<std::vector<FetchLine::Value>> FetchedVariables(const CompiledJob& job, const Frame& frame) {
   std::vector<FetchLine::Value> values;
   for (const FetchItem& item : job.fetches()) {
     if (item.kind != FetchItem::Kind::kVariable) continue;
@@ -155,12 +155,12 @@ Result<std::vector<FetchLine::Value>> FetchedVariables(const Job& job, const Fra
   return values;
 }
 
-bool PrintsNothing(const Job& job, int64_t from, int64_t to) {
+bool PrintsNothing(const CompiledJob& job, int64_t from, int64_t to) {
   const int period = job.desc().fetch_config().print_period();
   return period == 0 || job.fetches().empty() || from / period == to / period;
 }
 
-FetchLine PointOfEpoch(const Job& job, const RunState& state, const MetricValues& metrics,
+FetchLine PointOfEpoch(const CompiledJob& job, const RunState& state, const MetricValues& metrics,
                        std::vector<FetchLine::Value> fetched) {
   FetchLine line;
   line.step = state.step;

@@ -11,8 +11,8 @@
 
 #include "device_worker/device_worker.h"
 #include "runtime/transfer.h"
+#include "trainer/compiled_job.h"
 #include "trainer/fetch_handler.h"
-#include "trainer/job.h"
 #include "trainer/run_hooks.h"
 
 namespace millrace {
@@ -26,8 +26,8 @@ std::string FetchText(const FetchLine& line);
 class FetchObserver final : public BatchObserver {
  public:
   /// `metrics` are the accumulators of all workers. `frames` are worker 0's. All outlive the observer.
-  FetchObserver(const Job& job, const std::vector<const Frame*>& frames, const std::vector<MetricAccumulator*>& metrics,
-                const SharedProgress& progress, RunReporter* reporter);
+  FetchObserver(const CompiledJob& job, const std::vector<const Frame*>& frames,
+                const std::vector<MetricAccumulator*>& metrics, const SharedProgress& progress, RunReporter* reporter);
   Status OnBatch(const TrainedBatch& trained) override;
   /// A new pass: metrics start again. `window` is what an earlier run added up in it since its last print.
   void StartPass(int64_t epoch, std::optional<MetricTotals> window);
@@ -41,7 +41,7 @@ class FetchObserver final : public BatchObserver {
   };
   double Metric(const FetchItem& item) const;
 
-  const Job* job_;
+  const CompiledJob* job_;
   const std::vector<MetricAccumulator*>* metrics_;
   const SharedProgress* progress_;
   RunReporter* reporter_;
@@ -56,12 +56,12 @@ class FetchObserver final : public BatchObserver {
 
 /// What fetch_config names, with the values that are in a worker's frame now; metrics have none. A variable without
 /// values yet has none either.
-Result<std::vector<FetchLine::Value>> FetchedVariables(const Job& job, const Frame& frame);
+Result<std::vector<FetchLine::Value>> FetchedVariables(const CompiledJob& job, const Frame& frame);
 
 /// Whether batches `from` (not among them) to `to` of worker 0 are too few to have a print among them.
-bool PrintsNothing(const Job& job, int64_t from, int64_t to);
+bool PrintsNothing(const CompiledJob& job, int64_t from, int64_t to);
 /// What RunReporter::OnPoint gets for an epoch that ends in `state`. `fetched`: FetchedVariables.
-FetchLine PointOfEpoch(const Job& job, const RunState& state, const MetricValues& metrics,
+FetchLine PointOfEpoch(const CompiledJob& job, const RunState& state, const MetricValues& metrics,
                        std::vector<FetchLine::Value> fetched);
 
 /// Calls a FetchHandler from worker 0's thread.

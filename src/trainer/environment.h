@@ -17,12 +17,12 @@
 
 namespace millrace {
 
-class Job;
+class JobSession;
 class Trainer;
 struct TrainerHooks;
 
 /// Makes a trainer of a class.
-using TrainerMaker = Result<std::unique_ptr<Trainer>> (*)(Job& job, TrainerHooks hooks);
+using TrainerMaker = Result<std::unique_ptr<Trainer>> (*)(JobSession& session, TrainerHooks hooks);
 
 /// Trainer classes by name: TrainerDesc.class_name.
 class TrainerRegistry : public Registry<TrainerMaker> {

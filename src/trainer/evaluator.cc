@@ -24,12 +24,13 @@ Result<double> LossOfBatch(const std::string& name, const Tensor& tensor, HostVi
 
 }  // namespace
 
-Result<std::unique_ptr<Evaluator>> Evaluator::Create(Job& job, Dataset& dataset) {
-  std::unique_ptr<Evaluator> evaluator(new Evaluator(job, dataset));
+Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session, Dataset& dataset) {
+  const CompiledJob& job = session.job();
+  std::unique_ptr<Evaluator> evaluator(new Evaluator(session, dataset));
   for (int i = 0; i < job.workers(); ++i) {
     Reader reader;
-    MR_ASSIGN(reader.frame, Frame::Create(job.eval(), &job.dataset().schema(), job.root(), job.frame_options(i, true)));
-    MR_ASSIGN(reader.metrics, MetricAccumulator::Create(job.metrics(), *reader.frame, &job.label_monitor()));
+    MR_ASSIGN(reader.frame, Frame::Create(job.eval(), &job.schema(), session.root(), session.frame_options(i, true)));
+    MR_ASSIGN(reader.metrics, MetricAccumulator::Create(job.metrics(), *reader.frame, &session.label_monitor()));
     const Variable* loss = job.loss().empty() ? nullptr : reader.frame->Find(job.loss());
     if (loss != nullptr && loss->Is<Tensor>()) reader.loss = &loss->Get<Tensor>();
     evaluator->readers_.push_back(std::move(reader));

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/transfer.h"
-#include "trainer/job.h"
+#include "trainer/job_session.h"
 #include "trainer/run_hooks.h"
 
 namespace millrace {
@@ -15,8 +15,8 @@ namespace millrace {
 class Evaluator {
  public:
   /// On `dataset`, which outlives the evaluator; one in memory is loaded by the first Run, unless it is already. The
-  /// job's parameters must exist.
-  static Result<std::unique_ptr<Evaluator>> Create(Job& job, Dataset& dataset);
+  /// session's parameters must exist.
+  static Result<std::unique_ptr<Evaluator>> Create(JobSession& session, Dataset& dataset);
   /// Gives back the memory of a dataset that it loaded.
   ~Evaluator();
 
@@ -33,10 +33,10 @@ class Evaluator {
     int64_t examples = 0;
     Status status;
   };
-  Evaluator(Job& job, Dataset& dataset) : job_(&job), dataset_(&dataset) {}
+  Evaluator(JobSession& session, Dataset& dataset) : job_(&session.job()), dataset_(&dataset) {}
   Status RunReader(Reader& reader, BatchSource& source, const std::stop_token& stop);
 
-  Job* job_;
+  const CompiledJob* job_;
   Dataset* dataset_;
   bool loaded_ = false;     ///< by Run, so it goes with the evaluator
   PassStats loaded_stats_;  ///< of that

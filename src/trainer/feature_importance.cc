@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <numeric>
 
+#include "config/feed_names.h"
 #include "core/elapsed.h"
 #include "core/hash.h"
 #include "core/json_writer.h"
@@ -53,19 +54,36 @@ void SumUp(const ImportanceReport& report, FeatureImportance* group) {
   group->error = group->deviation / std::sqrt(n);
 }
 
+/// The evaluation's text in memory, with the zeros and merged lines of the job's own dataset.
+Result<std::unique_ptr<InMemoryDataset>> LoadEvaluationRows(const CompiledJob& job, std::stop_token stop) {
+  DataFeedDesc feed = job.desc().data_desc();
+  feed.set_drop_last(false);
+  if (job.desc().dataset().class_name() == "QueueDataset") ForgetOwnFeed(&feed);
+  InMemoryDatasetOptions options;
+  options.threads = job.workers();
+  options.rows = DatasetSettings::FromDesc(job.desc()).ForEvaluation().rows;
+  options.feeds = job.environment().feeds;
+  options.output_dir = job.output_dir();
+  MR_ASSIGN(std::unique_ptr<InMemoryDataset> rows,
+            InMemoryDataset::Create(feed, job.config().eval_files, std::move(options)));
+  MR_TRY(rows->LoadIntoMemory(std::move(stop)).status());
+  return rows;
+}
+
 }  // namespace
 
-Status CheckFeatureImportance(const Job& job) {
+Status CheckFeatureImportance(const CompiledJob& job) {
   const FeatureImportanceDesc& desc = job.desc().feature_importance();
   if (BetterOf(job, desc.metric()).has_value()) return Status::Ok();
   return InvalidConfig("feature_importance.metric: the job does not compute \"" + desc.metric() + "\"");
 }
 
-Result<ImportanceReport> MeasureFeatureImportance(Job& job, std::stop_token stop) {
+Result<ImportanceReport> MeasureFeatureImportance(JobSession& session, std::stop_token stop) {
+  const CompiledJob& job = session.job();
   const auto start = std::chrono::steady_clock::now();
   const FeatureImportanceDesc& desc = job.desc().feature_importance();
-  MR_ASSIGN(const std::unique_ptr<InMemoryDataset> rows, job.LoadEvaluationRows(stop));
-  MR_ASSIGN(const std::unique_ptr<Evaluator> evaluator, Evaluator::Create(job, *rows));
+  MR_ASSIGN(const std::unique_ptr<InMemoryDataset> rows, LoadEvaluationRows(job, stop));
+  MR_ASSIGN(const std::unique_ptr<Evaluator> evaluator, Evaluator::Create(session, *rows));
   ImportanceReport report;
   report.metric = desc.metric();
   report.better = BetterOf(job, desc.metric()).value_or(MetricBetter::kHigher);

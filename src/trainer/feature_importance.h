@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/job.h"
+#include "trainer/job_session.h"
 
 namespace millrace {
 
@@ -30,12 +30,12 @@ struct ImportanceReport {
 };
 
 /// Checks, before anything is trained, that the job computes the metric that feature_importance asks for.
-Status CheckFeatureImportance(const Job& job);
+Status CheckFeatureImportance(const CompiledJob& job);
 
 /// Evaluates the job's model on its evaluation files, held in memory, once as they are and then `repeats` times for
 /// each slot or group with its features replaced by those of other rows. Repeats differ by seed and are the same in
 /// every run; every group meets the same donors. Writes no parameter. kCancelled at a stop request.
-Result<ImportanceReport> MeasureFeatureImportance(Job& job, std::stop_token stop);
+Result<ImportanceReport> MeasureFeatureImportance(JobSession& session, std::stop_token stop);
 
 /// feature_importance.json.
 std::string ImportanceJson(const ImportanceReport& report);

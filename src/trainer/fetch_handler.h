@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/status.h"
 #include "runtime/tensor.h"
@@ -12,7 +13,7 @@ namespace millrace {
 class FetchHandler {
  public:
   virtual ~FetchHandler() = default;
-  /// Variables of worker 0 that Handle wants, by keys of its own. Asked when the job is made.
+  /// Variables of worker 0 that Handle wants, by keys of its own: always the same ones.
   virtual std::map<std::string, std::string> variables() const = 0;
   /// Seconds from a call of Handle to the next one, and from the start to the first; 0: after every batch.
   virtual double period_seconds() const = 0;
@@ -20,5 +21,12 @@ class FetchHandler {
   /// the call, in the host's memory; what holds no tensor (a table's rows) is null. A failure ends the job.
   virtual Status Handle(const std::map<std::string, const Tensor*>& values) = 0;
 };
+
+/// The variables of a handler, for CompiledJob::Create.
+inline std::vector<std::string> WatchedBy(const FetchHandler& handler) {
+  std::vector<std::string> names;
+  for (const auto& [key, name] : handler.variables()) names.push_back(name);
+  return names;
+}
 
 }  // namespace millrace

@@ -129,11 +129,13 @@ Result<std::string> RateText(const Tensor& tensor) {
 
 }  // namespace
 
-Result<std::unique_ptr<JobCheckpointer>> JobCheckpointer::Create(Job& job, std::stop_token stop, std::FILE* terminal) {
+Result<std::unique_ptr<JobCheckpointer>> JobCheckpointer::Create(JobSession& session, std::stop_token stop,
+                                                                 std::FILE* terminal) {
+  const CompiledJob& job = session.job();
   MR_ASSIGN(CheckpointStore store,
             CheckpointStore::Create(job.output_dir() + "/checkpoints", job.desc().checkpoint().keep()));
   std::unique_ptr<JobCheckpointer> checkpointer(
-      new JobCheckpointer(job, std::move(store), NewRunId(), std::move(stop), terminal));
+      new JobCheckpointer(session, std::move(store), NewRunId(), std::move(stop), terminal));
   if (!job.feeds_itself() && !job.desc().infer()) MR_TRY(checkpointer->LookAtFiles(0, checkpointer->stop_));
   return checkpointer;
 }
@@ -224,7 +226,7 @@ Result<std::optional<RunState>> JobCheckpointer::RestoreBest(const RunState& sta
                      "\": the last model is kept instead");
     return std::optional<RunState>();
   }
-  MR_TRY(job_->InitParameters());
+  MR_TRY(session_->InitParameters());
   std::vector<std::string> ignored;
   MR_TRY(RestoreState(*found, &ignored));
   MR_ASSIGN(RunState best, ToState(*found));
@@ -291,10 +293,10 @@ Status JobCheckpointer::RestoreState(const FoundCheckpoint& found, std::vector<s
   for (const std::string& name : RateVariables(job_->model().main)) stored[name];
   for (const std::string& name : found.manifest.rate()) stored[name];
   const auto& variables = found.manifest.variable();
-  MR_TRY(RestoreVariables(found.folder, {variables.begin(), variables.end()}, job_->root(), &stored));
+  MR_TRY(RestoreVariables(found.folder, {variables.begin(), variables.end()}, session_->root(), &stored));
   if (found.manifest.has_job() && !job_->desc().has_program()) return Status::Ok();  // the job's fields tell
   for (const auto& [name, before] : stored) {
-    const Variable* variable = job_->root().Find(name);
+    const Variable* variable = session_->root().Find(name);
     if (before.empty() || variable == nullptr || !variable->Is<Tensor>()) continue;
     MR_ASSIGN(const std::string was, RateText(before));
     MR_ASSIGN(const std::string is, RateText(variable->Get<Tensor>()));
@@ -498,7 +500,7 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
   content.metrics = MetricSet::ToBytes(state.metric_totals);
   if (state.metric_window.has_value()) content.metrics += MetricSet::ToBytes(*state.metric_window);
   content.is_best = best;
-  Status written = store_.Write(content, job_->model().main, job_->root());
+  Status written = store_.Write(content, job_->model().main, session_->root());
   if (written.ok()) return written;
   return {written.code(), written.message() + "\nthe checkpoint of step " + std::to_string(state.step) +
                               " could not be written; " +

@@ -11,7 +11,7 @@
 
 #include "config/changed_fields.h"
 #include "trainer/checkpoint_store.h"
-#include "trainer/job.h"
+#include "trainer/job_session.h"
 #include "trainer/run_hooks.h"
 
 namespace millrace {
@@ -23,16 +23,17 @@ namespace millrace {
 class JobCheckpointer final : public Checkpointer {
  public:
   /// Looks at the input files of the first pass, and shows how far it is on `terminal` when that takes long.
-  /// Checkpoints are in OUTPUT_DIR/checkpoints. The job must outlive the object. A stop request ends a look at files:
-  /// here and in Resume with kCancelled; Save goes on without.
-  static Result<std::unique_ptr<JobCheckpointer>> Create(Job& job, std::stop_token stop, std::FILE* terminal);
+  /// Checkpoints are in OUTPUT_DIR/checkpoints. The session must outlive the object. A stop request ends a look at
+  /// files: here and in Resume with kCancelled; Save goes on without.
+  static Result<std::unique_ptr<JobCheckpointer>> Create(JobSession& session, std::stop_token stop,
+                                                         std::FILE* terminal);
 
   /// `resume` is "never" (nullopt: start anew), "auto" (the newest whole checkpoint; nullopt when there is none),
   /// "best" (of an `infer` job: that of the best evaluation; kInvalidConfig when none is kept), or a checkpoint's
-  /// folder. Loads the parameters into the job, whose InitParameters has run. Damaged checkpoints that "auto" passes
-  /// over are in TakeNotes; a checkpoint that is whole but of another job is kInvalidConfig and says what differs. What
-  /// has changed of the job and takes effect is in TakeNotes, a line each. After a start anew "auto" finds this run's
-  /// checkpoints alone, whether it has written one yet or not.
+  /// folder. Loads the parameters into the session, whose InitParameters has run. Damaged checkpoints that "auto"
+  /// passes over are in TakeNotes; a checkpoint that is whole but of another job is kInvalidConfig and says what
+  /// differs. What has changed of the job and takes effect is in TakeNotes, a line each. After a start anew "auto"
+  /// finds this run's checkpoints alone, whether it has written one yet or not.
   Result<std::optional<RunState>> Resume(const std::string& resume);
 
   /// The run does go on from what Resume returned: from here on "auto" finds what belongs to it alone.
@@ -50,8 +51,14 @@ class JobCheckpointer final : public Checkpointer {
   const std::string& folder() const { return store_.folder(); }
 
  private:
-  JobCheckpointer(Job& job, CheckpointStore store, uint64_t run_id, std::stop_token stop, std::FILE* terminal)
-      : job_(&job), store_(std::move(store)), run_id_(run_id), stop_(std::move(stop)), terminal_(terminal) {}
+  JobCheckpointer(JobSession& session, CheckpointStore store, uint64_t run_id, std::stop_token stop,
+                  std::FILE* terminal)
+      : session_(&session),
+        job_(&session.job()),
+        store_(std::move(store)),
+        run_id_(run_id),
+        stop_(std::move(stop)),
+        terminal_(terminal) {}
   Result<std::optional<RunState>> StartAnew();
   std::string Fingerprint() const;
   /// Whether the job can go on from a checkpoint; fills changes_.
@@ -70,7 +77,8 @@ class JobCheckpointer final : public Checkpointer {
   Status LookAtFiles(int64_t pass, const std::stop_token& stop);
   Status CheckPasses(const CheckpointManifest& manifest) const;
 
-  Job* job_;
+  JobSession* session_;
+  const CompiledJob* job_;  ///< of the session
   CheckpointStore store_;
   uint64_t run_id_;
   std::stop_token stop_;

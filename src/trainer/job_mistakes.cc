@@ -4,7 +4,9 @@
 #include <string_view>
 
 #include "core/edit_distance.h"
+#include "core/machine_memory.h"
 #include "metrics/metric_set.h"
+#include "program/var_meta.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -92,6 +94,26 @@ std::vector<ConfigMistake> FindUnknownNames(const TrainerDesc& desc, const Compi
           return "there is no persistable tensor \"" + name + "\"";
         });
   return mistakes;
+}
+
+Status CheckFitsMemory(const ProgramDesc& program) {
+  double bytes = 0;
+  double most = 0;
+  std::string largest;
+  for (const VarDesc& var : program.blocks(0).vars()) {
+    if (!var.persistable() || var.type().type() != VarType::LOD_TENSOR) continue;
+    MR_ASSIGN(const VarMeta meta, ToMeta(var));
+    auto size = static_cast<double>(SizeOf(meta.dtype));
+    for (const int64_t axis : meta.dims.sizes()) size *= static_cast<double>(std::max<int64_t>(axis, 0));
+    bytes += size;
+    if (size > most) largest = "\"" + var.name() + "\" " + meta.dims.ToString();
+    most = std::max(most, size);
+  }
+  const double memory = PhysicalMemory();
+  if (bytes <= memory) return Status::Ok();
+  return InvalidConfig("the parameters and what their optimizers keep need " + Gibibytes(bytes) +
+                       ", and this machine has " + Gibibytes(memory) + "; the largest is " + largest +
+                       ": make it smaller, or leave out the vocabulary of a table, which then grows as ids come");
 }
 
 std::vector<std::string> PooledOf(const ModelDesc& model) {

@@ -24,11 +24,15 @@ std::vector<ConfigMistake> FindUnknownNames(const TrainerDesc& desc, const Compi
 std::vector<ModelExport> PlanExports(const TrainerDesc& desc, const CompiledModel& model, const OpRegistry& registry,
                                      const std::string& output_dir, std::vector<ConfigMistake>* mistakes);
 
+/// Whether the tensors that a program keeps fit into this machine: asked before the first of them is made.
+Status CheckFitsMemory(const ProgramDesc& program);
+
 /// The outputs of the embedding layers.
 std::vector<std::string> PooledOf(const ModelDesc& model);
 
 /// What is wrong with a job and shows only when its model is compiled: the mistakes of CompileModel, or, of a model
-/// that compiles, unknown names. For ConfigRequest::find_deeper: a job that is sound so far meets them in Job::Create.
+/// that compiles, unknown names. For ConfigRequest::find_deeper: a job that is sound so far meets them in
+/// CompiledJob::Create.
 /// Of a job with `program` nothing is said.
 std::vector<ConfigMistake> FindDeeperMistakes(const TrainerDesc& desc, const Environment& environment);
 

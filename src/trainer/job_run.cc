@@ -25,11 +25,11 @@ namespace {
 
 /// Writes each export; one that fails does not keep the others, the model and run.json from being written. The first
 /// failure comes back.
-Status WriteExports(Job& job, RunSummary* summary, std::FILE* terminal) {
+Status WriteExports(JobSession& session, RunSummary* summary, std::FILE* terminal) {
   Status first;
-  for (const ModelExport& wanted : job.exports()) {
-    Status written = wanted.Write(job.root()).Context(wanted.folder());
-    if (written.ok() && job.desc().data_desc().zeros() == DataFeedDesc::DROP) {
+  for (const ModelExport& wanted : session.job().exports()) {
+    Status written = wanted.Write(session.root()).Context(wanted.folder());
+    if (written.ok() && session.job().desc().data_desc().zeros() == DataFeedDesc::DROP) {
       std::fprintf(terminal,
                    "warning: \"%s\" was trained without zeros of sparse slots (data_desc.zeros: DROP); another runtime "
                    "must leave them out of what it feeds\n",
@@ -43,9 +43,9 @@ Status WriteExports(Job& job, RunSummary* summary, std::FILE* terminal) {
 }
 
 /// Whether the model is fit to be kept; with allow_non_finite it is, and what is wrong with it is said.
-Status CheckResult(const Job& job, RunReport* report, std::FILE* terminal) {
-  if (!job.desc().allow_non_finite()) return CheckToBeSaved(job, report->state.step, report);
-  const Status finite = CheckFiniteVariables(job.model().main, job.root());
+Status CheckResult(const JobSession& session, RunReport* report, std::FILE* terminal) {
+  if (!session.job().desc().allow_non_finite()) return CheckToBeSaved(session, report->state.step, report);
+  const Status finite = CheckFiniteVariables(session.job().model().main, session.root());
   if (!finite.ok()) std::fprintf(terminal, "warning: %s\n", finite.message().c_str());
   return Status::Ok();
 }
@@ -60,7 +60,8 @@ RunState StateOfSaved(const RunReport& report) {
 }
 
 /// `*exported` becomes the first failure of an export.
-Status SaveResults(Job& job, RunReport& report, RunSummary& summary, Status* exported, std::FILE* terminal) {
+Status SaveResults(JobSession& session, RunReport& report, RunSummary& summary, Status* exported, std::FILE* terminal) {
+  const CompiledJob& job = session.job();
   // Whoever removed the folder meanwhile is told; what was trained is not to be lost.
   std::error_code told_by_the_writers;
   if (!job.output_dir().empty()) std::filesystem::create_directories(job.output_dir(), told_by_the_writers);
@@ -68,16 +69,16 @@ Status SaveResults(Job& job, RunReport& report, RunSummary& summary, Status* exp
     return job.output_dir().empty() ? Status::Ok()
                                     : WriteFileAtomically(job.output_dir() + "/infer.json", RunJson(summary));
   }
-  if (!summary.interrupted) MR_TRY(CheckResult(job, &report, terminal));
+  if (!summary.interrupted) MR_TRY(CheckResult(session, &report, terminal));
   if (job.desc().program().has_save_dir() && !summary.interrupted) {
-    MR_TRY(SaveProgramVariables(job, StateOfSaved(report), job.desc().program().save_dir()));
+    MR_TRY(SaveProgramVariables(session, StateOfSaved(report), job.desc().program().save_dir()));
   }
   const bool keeps_nothing = job.output_dir().empty();
   const bool has_prediction = !job.model().prediction.empty();
   if (!keeps_nothing && job.desc().output().save_inference_model() && has_prediction && !summary.interrupted) {
-    MR_TRY(SaveJobModel(job, StateOfSaved(report), job.output_dir() + "/model"));
+    MR_TRY(SaveJobModel(session, StateOfSaved(report), job.output_dir() + "/model"));
   }
-  if (!summary.interrupted) *exported = WriteExports(job, &summary, terminal);
+  if (!summary.interrupted) *exported = WriteExports(session, &summary, terminal);
   if (keeps_nothing) return Status::Ok();
   if (!report.chrome_trace.empty()) {
     MR_TRY(WriteFileAtomically(job.output_dir() + "/trace.json", report.chrome_trace));
@@ -86,14 +87,15 @@ Status SaveResults(Job& job, RunReport& report, RunSummary& summary, Status* exp
 }
 
 /// With early stopping or keep_best, puts the model of the best evaluation in the place of the last one.
-Status KeepBestModel(Job& job, JobCheckpointer& checkpointer, const std::stop_token& stop, RunReport* report) {
+Status KeepBestModel(JobSession& session, JobCheckpointer& checkpointer, const std::stop_token& stop,
+                     RunReport* report) {
   if (report->interrupted || !report->state.has_best || report->state.evaluations_since_best == 0) return Status::Ok();
   MR_ASSIGN(const std::optional<RunState> best, checkpointer.RestoreBest(report->state));
   report->is_best_restored = best.has_value();
   if (best.has_value()) report->finite_step = -1;  // it is another model now
   if (!best.has_value() || report->best_evaluation.has_value()) return Status::Ok();
   // It was measured by an earlier run.
-  MR_ASSIGN(const std::unique_ptr<Evaluator> evaluator, Evaluator::Create(job, *job.eval_dataset()));
+  MR_ASSIGN(const std::unique_ptr<Evaluator> evaluator, Evaluator::Create(session, *session.eval_dataset()));
   Result<EvalReport> evaluation = evaluator->Run(*best, stop);
   if (!evaluation.ok() && stop.stop_requested()) return Status::Ok();
   MR_ASSIGN(report->best_evaluation, std::move(evaluation));
@@ -113,11 +115,12 @@ void PrintNotes(JobCheckpointer& checkpointer, std::FILE* terminal) {
   for (const std::string& note : checkpointer.TakeNotes()) std::fprintf(terminal, "%s\n", note.c_str());
 }
 
-Status ReportImportance(Job& job, const std::stop_token& stop, std::FILE* terminal) {
-  MR_ASSIGN(const ImportanceReport report, MeasureFeatureImportance(job, stop));
+Status ReportImportance(JobSession& session, const std::stop_token& stop, std::FILE* terminal) {
+  MR_ASSIGN(const ImportanceReport report, MeasureFeatureImportance(session, stop));
   std::fputs(ImportanceTable(report).c_str(), terminal);
-  if (job.output_dir().empty()) return Status::Ok();
-  return WriteFileAtomically(job.output_dir() + "/feature_importance.json", ImportanceJson(report));
+  const std::string& folder = session.job().output_dir();
+  if (folder.empty()) return Status::Ok();
+  return WriteFileAtomically(folder + "/feature_importance.json", ImportanceJson(report));
 }
 
 /// Makes the folder, and keeps other runs out of it while what is returned is open; where a file system knows no locks
@@ -141,7 +144,7 @@ Result<FileDescriptor> MakeOutputFolder(const std::string& folder) {
   return opened;
 }
 
-Status CheckReplacedFolders(const Job& job) {
+Status CheckReplacedFolders(const CompiledJob& job) {
   const bool saves = job.desc().output().save_inference_model() && !job.model().prediction.empty();
   if (saves && !job.output_dir().empty()) MR_TRY(CheckReplaced(job.output_dir() + "/model", {"MODEL"}));
   for (const ModelExport& planned : job.exports()) {
@@ -152,8 +155,9 @@ Status CheckReplacedFolders(const Job& job) {
 
 }  // namespace
 
-Result<RunSummary> RunJob(Job& job, const std::string& resume, const std::string& model, std::stop_token stop,
-                          const RunOutput& output) {
+Result<RunSummary> RunJob(JobSession& session, const std::string& resume, const std::string& model,
+                          std::stop_token stop, const RunOutput& output) {
+  const CompiledJob& job = session.job();
   const auto start = std::chrono::steady_clock::now();
   const bool keeps = !job.output_dir().empty();
   const bool infer = job.desc().infer();
@@ -181,10 +185,10 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, const std::string
   if (keeps) {
     MR_ASSIGN(folder, MakeOutputFolder(job.output_dir()));
     if (!infer || resume != "never") {
-      MR_ASSIGN(checkpointer, JobCheckpointer::Create(job, stop, output.terminal));
+      MR_ASSIGN(checkpointer, JobCheckpointer::Create(session, stop, output.terminal));
     }
   }
-  MR_TRY(job.InitParameters(stop));
+  MR_TRY(session.InitParameters(stop));
   if (checkpointer != nullptr) {
     MR_ASSIGN(resumed, checkpointer->Resume(model == "best" ? "best" : resume));
     PrintNotes(*checkpointer, output.terminal);
@@ -193,7 +197,7 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, const std::string
             RunRecorder::Create(job, resumed.has_value() && !infer ? resumed->step : -1, output, stop));
   std::unique_ptr<PassModels> models;
   if (job.is_incremental() && keeps) {
-    MR_ASSIGN(models, PassModels::Create(job, output.terminal));
+    MR_ASSIGN(models, PassModels::Create(session, output.terminal));
   }
   TrainerHooks hooks{checkpointer.get(), recorder.get(), models.get(), std::move(resumed), {}};
   hooks.on_resumed = [&checkpointer, &recorder] {
@@ -202,14 +206,14 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, const std::string
   };
   // What was trained before says nothing about the lines of an inference.
   if (infer) hooks = {nullptr, recorder.get(), nullptr, std::nullopt, {}};
-  MR_ASSIGN(std::unique_ptr<Trainer> trainer, CreateTrainer(job, std::move(hooks)));
+  MR_ASSIGN(std::unique_ptr<Trainer> trainer, CreateTrainer(session, std::move(hooks)));
   Result<RunReport> trained = trainer->Run(stop);
   if (checkpointer != nullptr) PrintNotes(*checkpointer, output.terminal);
   MR_ASSIGN(RunReport report, std::move(trained));
   trainer.reset();
   recorder->ClearProgress();
   if (checkpointer != nullptr && !infer) {
-    MR_TRY(KeepBestModel(job, *checkpointer, stop, &report));
+    MR_TRY(KeepBestModel(session, *checkpointer, stop, &report));
     PrintNotes(*checkpointer, output.terminal);
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -217,13 +221,13 @@ Result<RunSummary> RunJob(Job& job, const std::string& resume, const std::string
   for (const SaveFailure& failure : report.state.save_failures) summary.save_failures.push_back(failure.message);
   summary.infer = infer;
   summary.is_program = job.desc().has_program();
-  summary.odd_loss_labels = job.label_monitor().of_losses();
-  summary.odd_metric_labels = job.label_monitor().of_measures();
-  summary.non_finite_losses = {job.non_finite_losses().count(), job.non_finite_losses().first()};
+  summary.odd_loss_labels = session.label_monitor().of_losses();
+  summary.odd_metric_labels = session.label_monitor().of_measures();
+  summary.non_finite_losses = {session.non_finite_losses().count(), session.non_finite_losses().first()};
   Status exported;
-  MR_TRY(SaveResults(job, report, summary, &exported, output.terminal));
+  MR_TRY(SaveResults(session, report, summary, &exported, output.terminal));
   if (measures && !summary.interrupted) {
-    const Status measured = ReportImportance(job, stop, output.terminal);
+    const Status measured = ReportImportance(session, stop, output.terminal);
     summary.interrupted = measured.code() == StatusCode::kCancelled;
     if (!summary.interrupted) MR_TRY(measured);
   }

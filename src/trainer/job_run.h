@@ -3,21 +3,21 @@
 #include <stop_token>
 #include <string>
 
-#include "trainer/job.h"
+#include "trainer/job_session.h"
 #include "trainer/run_recorder.h"
 #include "trainer/run_summary.h"
 
 namespace millrace {
 
-/// Runs a job as `trainer` does, from its start or a checkpoint to its end, and writes what a run keeps into the job's
-/// output folder: checkpoints/, metrics.jsonl, tensorboard/, run.json, model/, trace.json (docs/training.md); of an
-/// `infer` job infer.json and infer.jsonl. Without a folder nothing is written.
+/// Runs a session of a job as `trainer` does, from its start or a checkpoint to its end, and writes what a run keeps
+/// into the job's output folder: checkpoints/, metrics.jsonl, tensorboard/, run.json, model/, trace.json
+/// (docs/training.md); of an `infer` job infer.json and infer.jsonl. Without a folder nothing is written.
 ///
 /// `resume` is "never", "auto" or a checkpoint's folder. Tells the user what goes on by `output`. A stop request
 /// ends the run at a batch boundary with a checkpoint: the summary then says `interrupted`, and no model is saved.
 ///
 /// `model` is of an `infer` job with "auto": "last" (the newest checkpoint) or "best" (that of the best evaluation).
-Result<RunSummary> RunJob(Job& job, const std::string& resume, const std::string& model, std::stop_token stop,
-                          const RunOutput& output = {});
+Result<RunSummary> RunJob(JobSession& session, const std::string& resume, const std::string& model,
+                          std::stop_token stop, const RunOutput& output = {});
 
 }  // namespace millrace

@@ -7,9 +7,9 @@
 
 namespace millrace {
 
-Status CheckToBeSaved(const Job& job, int64_t step, RunReport* report) {
-  if (job.desc().allow_non_finite() || report->finite_step == step) return Status::Ok();
-  const Status finite = CheckFiniteVariables(job.model().main, job.root());
+Status CheckToBeSaved(const JobSession& session, int64_t step, RunReport* report) {
+  if (session.job().desc().allow_non_finite() || report->finite_step == step) return Status::Ok();
+  const Status finite = CheckFiniteVariables(session.job().model().main, session.root());
   if (finite.ok()) {
     report->finite_step = step;
     return Status::Ok();

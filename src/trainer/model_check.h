@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "trainer/job.h"
+#include "trainer/job_session.h"
 #include "trainer/run_hooks.h"
 
 namespace millrace {
@@ -11,7 +11,7 @@ namespace millrace {
 /// infinite value: such a model is not to take the place of a good one, and the last checkpoint is named. Ok with
 /// allow_non_finite. Reads every value once after a step, and notes that in `report`: what is asked for several times
 /// at a pass's end costs one look. Nobody may train meanwhile.
-Status CheckToBeSaved(const Job& job, int64_t step, RunReport* report);
+Status CheckToBeSaved(const JobSession& session, int64_t step, RunReport* report);
 
 /// A failure after which the parameters are of no use, and that the checkpoint of `step` is from before it. 0: there is
 /// none, and the failure comes back as it is.

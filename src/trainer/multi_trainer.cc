@@ -21,9 +21,9 @@ constexpr std::chrono::milliseconds kPatience{500};
 
 }  // namespace
 
-Result<std::unique_ptr<Trainer>> MultiTrainer::Create(Job& job, TrainerHooks hooks) {
-  MR_ASSIGN(std::unique_ptr<TrainingRun> run, TrainingRun::Create(job, std::move(hooks)));
-  std::unique_ptr<MultiTrainer> trainer(new MultiTrainer(job, std::move(run)));
+Result<std::unique_ptr<Trainer>> MultiTrainer::Create(JobSession& session, TrainerHooks hooks) {
+  MR_ASSIGN(std::unique_ptr<TrainingRun> run, TrainingRun::Create(session, std::move(hooks)));
+  std::unique_ptr<MultiTrainer> trainer(new MultiTrainer(session, std::move(run)));
   MR_TRY(trainer->MakeWorkerSlots());
   return std::unique_ptr<Trainer>(std::move(trainer));
 }
@@ -31,7 +31,7 @@ Result<std::unique_ptr<Trainer>> MultiTrainer::Create(Job& job, TrainerHooks hoo
 Status MultiTrainer::MakeWorkerSlots() {
   const int workers = job_->workers();
   for (const std::string& name : job_->desc().hogwild_param().stat_var_names()) {
-    const Variable* shared = job_->root().Find(name);
+    const Variable* shared = session_->root().Find(name);
     if (shared == nullptr || !shared->Is<Tensor>()) {
       return InvalidConfig("hogwild_param.stat_var_names: there is no persistable tensor \"" + name + "\"");
     }
@@ -61,22 +61,22 @@ Status MultiTrainer::MakeWorkerSlots() {
       std::make_unique<FetchObserver>(*job_, watched, all_metrics_, run_->progress(), run_->hooks().reporter);
   if (desc.debug() && job_->pipeline() == nullptr) profile_observer_ = std::make_unique<ProfileObserver>();
   if (!job_->exports().empty()) vocabulary_observer_ = std::make_unique<VocabularyObserver>(job_->exports());
-  if (job_->fetch_handler() != nullptr) {
-    handler_observer_ = std::make_unique<HandlerObserver>(*job_->fetch_handler(), watched);
+  if (session_->fetch_handler() != nullptr) {
+    handler_observer_ = std::make_unique<HandlerObserver>(*session_->fetch_handler(), watched);
   }
   for (int i = 0; i < workers; ++i) MR_TRY(MakeWorker(worker_slots_[static_cast<size_t>(i)], i));
   SharedProgress& progress = run_->progress();
   progress.pause_every = run_->hooks().checkpointer != nullptr ? desc.checkpoint().every_steps() : 0;
-  progress.eval_every = job_->eval_dataset() != nullptr ? desc.eval().every_steps() : 0;
+  progress.eval_every = session_->eval_dataset() != nullptr ? desc.eval().every_steps() : 0;
   return Status::Ok();
 }
 
 Status MultiTrainer::MakeFrames(WorkerSlot& slot, int index, int count) {
   slot.frames.resize(static_cast<size_t>(count));
   for (FrameContext& context : slot.frames) {
-    MR_ASSIGN(context.frame, Frame::Create(job_->step(), &job_->dataset().schema(), job_->root(),
-                                           job_->frame_options(index, job_->desc().infer())));
-    MR_ASSIGN(context.metrics, MetricAccumulator::Create(job_->metrics(), *context.frame, &job_->label_monitor()));
+    MR_ASSIGN(context.frame, Frame::Create(job_->step(), &job_->schema(), session_->root(),
+                                           session_->frame_options(index, job_->desc().infer())));
+    MR_ASSIGN(context.metrics, MetricAccumulator::Create(job_->metrics(), *context.frame, &session_->label_monitor()));
     all_metrics_.push_back(context.metrics.get());
     MR_TRY(MakeObservers(context, index));
   }
@@ -85,7 +85,7 @@ Status MultiTrainer::MakeFrames(WorkerSlot& slot, int index, int count) {
 
 Status MultiTrainer::MakeObservers(FrameContext& context, int index) {
   const TrainerDesc& desc = job_->desc();
-  MR_ASSIGN(context.nan_check, NanCheck::Create(job_->step(), *context.frame, job_->nan_check_rule()));
+  MR_ASSIGN(context.nan_check, NanCheck::Create(job_->step(), *context.frame, session_->nan_check_rule()));
   if (dump_files_ != nullptr) {
     MR_ASSIGN(context.dump, DumpObserver::Create(desc, job_->step(), *context.frame, index, *dump_files_));
   }
@@ -93,7 +93,7 @@ Status MultiTrainer::MakeObservers(FrameContext& context, int index) {
   if (desc.output().trace()) {
     context.trace =
         std::make_unique<BatchTrace>(index, desc.output().trace_first_batch(), desc.output().trace_batches(),
-                                     job_->step().ops().size(), job_->spans());
+                                     job_->step().ops().size(), session_->spans());
   }
   return Status::Ok();
 }
@@ -117,7 +117,7 @@ Status MultiTrainer::MakeWorker(WorkerSlot& slot, int index) {
   }
   parts.gate = gate_.get();
   parts.progress = &run_->progress();
-  parts.file_names = &job_->dataset().files();
+  parts.file_names = &session_->dataset().files();
   parts.lines_are_piped = !PipeCommandOf(job_->desc().data_desc()).empty();
   const std::vector<int> cpus = UsableProcessors();
   if (job_->desc().binding_cpu() && !cpus.empty()) parts.cpu = cpus[static_cast<size_t>(index) % cpus.size()];
@@ -143,7 +143,8 @@ Status MultiTrainer::AddPipeline(WorkerSlot& slot, int index, WorkerParts* parts
   const PipelineProgram& program = *job_->pipeline();
   std::vector<const Frame*> frames;
   for (const FrameContext& context : slot.frames) frames.push_back(context.frame.get());
-  MR_ASSIGN(slot.dense, LocalDenseParameters::Create(program, frames, job_->root(), job_->frame_options(index, false)));
+  MR_ASSIGN(slot.dense,
+            LocalDenseParameters::Create(program, frames, session_->root(), session_->frame_options(index, false)));
   parts->dense = slot.dense.get();
   parts->pipeline.program = &program;
   parts->pipeline.schedule = ScheduleOptions();
@@ -183,12 +184,12 @@ Status MultiTrainer::Train(const std::stop_token& stop) {
   if (!job_->desc().output().trace()) return Status::Ok();
   std::vector<const BatchTrace*> traces;
   for (const WorkerSlot& slot : worker_slots_) traces.push_back(slot.frames[0].trace.get());
-  run_->report().chrome_trace = ChromeTrace(job_->train(), traces, job_->spans());
+  run_->report().chrome_trace = ChromeTrace(job_->train(), traces, session_->spans());
   return Status::Ok();
 }
 
 Status MultiTrainer::Load(const std::stop_token& stop) {
-  auto* memory = dynamic_cast<InMemoryControl*>(&job_->dataset());
+  auto* memory = dynamic_cast<InMemoryControl*>(&session_->dataset());
   if (memory == nullptr) return Status::Ok();
   RunReport& report = run_->report();
   RunState& state = run_->state();
@@ -219,7 +220,7 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
 }
 
 Status MultiTrainer::PreparePass(const std::stop_token& stop) {
-  auto* preparation = dynamic_cast<PassPreparation*>(&job_->dataset());
+  auto* preparation = dynamic_cast<PassPreparation*>(&session_->dataset());
   if (preparation == nullptr) return Status::Ok();
   const auto start = Clock::now();
   Status prepared = Caught("the data of a pass", [&] { return preparation->PreparePass(run_->state().epoch, stop); });
@@ -231,7 +232,7 @@ Status MultiTrainer::PreparePass(const std::stop_token& stop) {
 }
 
 Status MultiTrainer::RunPass(const std::stop_token& stop) {
-  Dataset& dataset = job_->dataset();
+  Dataset& dataset = session_->dataset();
   RunState& state = run_->state();
   PassOptions options;
   options.pass = state.epoch;
@@ -292,7 +293,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
 void MultiTrainer::RunWorker(size_t index) {
   WorkerSlot& slot = worker_slots_[index];
   slot.status = Caught("training", [&] {
-    return slot.worker->Train(job_->dataset().source(static_cast<int>(index)), stop_workers_.get_token());
+    return slot.worker->Train(session_->dataset().source(static_cast<int>(index)), stop_workers_.get_token());
   });
   if (!slot.status.ok() && !CanCheckpointAfter(slot)) is_sound_ = false;
   EndWorker(index);
@@ -382,7 +383,7 @@ void MultiTrainer::Snapshot() {
   state.examples = run_->progress().examples.load();
   state.trained = pass_base_;
   for (const WorkerSlot& slot : worker_slots_) state.trained.Merge(slot.worker->consumed());
-  if (const auto* counts = dynamic_cast<const BadLineCounts*>(&job_->dataset())) {
+  if (const auto* counts = dynamic_cast<const BadLineCounts*>(&session_->dataset())) {
     state.bad_lines = counts->BadLinesWithin(state.trained);
   }
   const WorkerReport& first = worker_slots_[0].worker->report();
@@ -417,7 +418,7 @@ Status MultiTrainer::MergePrivateVars() {
   Tensor sum;
   Tensor part;
   for (const std::string& name : job_->desc().hogwild_param().stat_var_names()) {
-    Tensor* const shared = job_->root().Var(name)->GetMutable<Tensor>();
+    Tensor* const shared = session_->root().Var(name)->GetMutable<Tensor>();
     MR_TRY(CopyToHost(*shared, &sum));
     for (size_t i = 1; i < worker_slots_.size(); ++i) {
       Tensor* const own = worker_slots_[i].frames[0].frame->scope().Var(name)->GetMutable<Tensor>();

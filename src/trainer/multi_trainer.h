@@ -20,7 +20,7 @@ namespace millrace {
 /// where the run is to evaluate or to save, shows progress, and joins them.
 class MultiTrainer final : public Trainer, private RunWorkers {
  public:
-  static Result<std::unique_ptr<Trainer>> Create(Job& job, TrainerHooks hooks);
+  static Result<std::unique_ptr<Trainer>> Create(JobSession& session, TrainerHooks hooks);
   Result<RunReport> Run(std::stop_token stop) override;
 
  private:
@@ -40,7 +40,8 @@ class MultiTrainer final : public Trainer, private RunWorkers {
     Status status;
   };
 
-  MultiTrainer(Job& job, std::unique_ptr<TrainingRun> run) : job_(&job), run_(std::move(run)) {}
+  MultiTrainer(JobSession& session, std::unique_ptr<TrainingRun> run)
+      : session_(&session), job_(&session.job()), run_(std::move(run)) {}
 
   Status MakeWorkerSlots();
   /// Makes the slot's frames, `count` of them, and what looks at them.
@@ -74,7 +75,8 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   /// A worker that waits for a dump's converter, or stands in a long loop, would not come to a boundary.
   void StopWithinBatch();
 
-  Job* job_;
+  JobSession* session_;
+  const CompiledJob* job_;  ///< of the session
   std::unique_ptr<TrainingRun> run_;
   std::vector<MetricAccumulator*> all_metrics_;
   std::unique_ptr<FetchObserver> fetch_observer_;

@@ -5,36 +5,39 @@
 
 #include "runtime/persistables.h"
 #include "serving/inference_model.h"
+#include "trainer/job_mistakes.h"
 
 namespace millrace {
 
-Status SaveProgramVariables(const Job& job, const RunState& state, const std::string& folder) {
-  return SavePersistables(job.model().main, folder, job.root(), {state.step, state.examples, job.desc().seed()},
+Status SaveProgramVariables(const JobSession& session, const RunState& state, const std::string& folder) {
+  const CompiledJob& job = session.job();
+  return SavePersistables(job.model().main, folder, session.root(), {state.step, state.examples, job.desc().seed()},
                           ManifestFor::kTables, job.model().startup);
 }
 
-Status SaveJobModel(const Job& job, const RunState& state, const std::string& folder) {
-  if (job.model().prediction.empty()) return SaveProgramVariables(job, state, folder);
+Status SaveJobModel(const JobSession& session, const RunState& state, const std::string& folder) {
+  const CompiledJob& job = session.job();
+  if (job.model().prediction.empty()) return SaveProgramVariables(session, state, folder);
   InferenceSource source;
   source.test = &job.model().test;
   source.startup = &job.model().startup;
-  source.root = &job.root();
+  source.root = &session.root();
   source.data_desc = &job.desc().data_desc();
   source.prediction = job.model().prediction;
   source.label = job.model().label;
-  source.pooled = job.pooled();
+  source.pooled = PooledOf(job.desc().model());
   source.seed = job.desc().seed();
   source.ops = &job.environment().ops;
   source.feeds = &job.environment().feeds;
   return SaveInferenceModel(source, folder);
 }
 
-Result<std::unique_ptr<PassModels>> PassModels::Create(const Job& job, std::FILE* terminal) {
+Result<std::unique_ptr<PassModels>> PassModels::Create(const JobSession& session, std::FILE* terminal) {
   std::unique_ptr<ChildGuard> guard;
-  if (!job.desc().incremental().save_command().empty()) {
+  if (!session.job().desc().incremental().save_command().empty()) {
     MR_ASSIGN(guard, ChildGuard::Create());
   }
-  return std::unique_ptr<PassModels>(new PassModels(job, std::move(guard), terminal));
+  return std::unique_ptr<PassModels>(new PassModels(session, std::move(guard), terminal));
 }
 
 Status PassModels::SavePass(bool is_last, std::stop_token stop, RunState* state) {
@@ -47,7 +50,7 @@ Status PassModels::SavePass(bool is_last, std::stop_token stop, RunState* state)
   std::filesystem::create_directories(models, error);
   if (error) return IoError("cannot make the folder \"" + models + "\": " + error.message());
   const std::string folder = FolderOf(name);
-  MR_TRY(SaveJobModel(*job_, *state, folder));
+  MR_TRY(SaveJobModel(*session_, *state, folder));
   std::fprintf(terminal_, "model of pass \"%s\": %s\n", name.c_str(), folder.c_str());
   if (guard_ == nullptr) return Status::Ok();
   MR_ASSIGN(std::optional<SaveFailure> failed, TryCommand(name, stop));

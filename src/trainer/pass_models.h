@@ -8,25 +8,25 @@
 #include <vector>
 
 #include "core/subprocess.h"
-#include "trainer/job.h"
+#include "trainer/job_session.h"
 #include "trainer/run_hooks.h"
 
 namespace millrace {
 
 /// Saves the variables of a program's job, tables that grow as well, into `folder`: what program.init_dir and Python's
 /// load_persistables read. Nobody trains meanwhile.
-Status SaveProgramVariables(const Job& job, const RunState& state, const std::string& folder);
+Status SaveProgramVariables(const JobSession& session, const RunState& state, const std::string& folder);
 /// Saves what a job has trained so far for the predictor (or, of a program, its variables) into `folder`. Nobody trains
 /// meanwhile.
-Status SaveJobModel(const Job& job, const RunState& state, const std::string& folder);
+Status SaveJobModel(const JobSession& session, const RunState& state, const std::string& folder);
 
 /// Saves a model after every save_interval passes of an incremental job, to OUTPUT_DIR/models/NAME, and runs its
 /// save_command on it.
 class PassModels final : public PassSaver {
  public:
   /// Starts the guard that ends commands with this process, if there is a command. What it prints, and what
-  /// is to be said, goes to `terminal`. The job must outlive the object.
-  static Result<std::unique_ptr<PassModels>> Create(const Job& job, std::FILE* terminal);
+  /// is to be said, goes to `terminal`. The session must outlive the object.
+  static Result<std::unique_ptr<PassModels>> Create(const JobSession& session, std::FILE* terminal);
 
   /// A model that cannot be written is a failure. A command that fails is not: it is told at once and
   /// added to the failures of `state`.
@@ -36,15 +36,16 @@ class PassModels final : public PassSaver {
   Status Retry(std::vector<SaveFailure>* failures, std::stop_token stop) override;
 
  private:
-  PassModels(const Job& job, std::unique_ptr<ChildGuard> guard, std::FILE* terminal)
-      : job_(&job), guard_(std::move(guard)), terminal_(terminal) {}
+  PassModels(const JobSession& session, std::unique_ptr<ChildGuard> guard, std::FILE* terminal)
+      : session_(&session), job_(&session.job()), guard_(std::move(guard)), terminal_(terminal) {}
   std::string FolderOf(const std::string& name) const { return job_->output_dir() + "/models/" + name; }
   bool IsPass(const std::string& name) const;
   /// Nullopt when all went well; kCancelled at a stop request, which ends the command.
   Result<std::optional<SaveFailure>> TryCommand(const std::string& name, const std::stop_token& stop) const;
   Status RunCommand(const std::string& folder, const std::string& name, const std::stop_token& stop) const;
 
-  const Job* job_;
+  const JobSession* session_;
+  const CompiledJob* job_;             ///< of the session
   std::unique_ptr<ChildGuard> guard_;  ///< null without a command
   std::FILE* terminal_;
 };

@@ -5,7 +5,7 @@
 
 namespace millrace {
 
-Result<QualityWatch> QualityWatch::Create(const Job& job) {
+Result<QualityWatch> QualityWatch::Create(const CompiledJob& job) {
   QualityWatch watch;
   const TrainerDesc& desc = job.desc();
   const bool stops = desc.eval().has_early_stopping();
@@ -35,7 +35,7 @@ double MetricOf(const EvalReport& report, const std::string& metric) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-std::optional<MetricBetter> BetterOf(const Job& job, const std::string& metric) {
+std::optional<MetricBetter> BetterOf(const CompiledJob& job, const std::string& metric) {
   if (metric == "loss" && !job.loss().empty()) return MetricBetter::kLower;
   return job.metrics().Better(metric);
 }

@@ -21,13 +21,14 @@ constexpr std::chrono::milliseconds kRoundMayTake{400};
 
 }  // namespace
 
-Result<std::unique_ptr<Trainer>> ReaderTrainer::Create(Job& job, TrainerHooks hooks) {
-  std::unique_ptr<ReaderTrainer> trainer(new ReaderTrainer(job));
-  MR_ASSIGN(trainer->frame_, Frame::Create(job.train(), nullptr, job.root(), job.frame_options(0, false)));
+Result<std::unique_ptr<Trainer>> ReaderTrainer::Create(JobSession& session, TrainerHooks hooks) {
+  const CompiledJob& job = session.job();
+  std::unique_ptr<ReaderTrainer> trainer(new ReaderTrainer(session));
+  MR_ASSIGN(trainer->frame_, Frame::Create(job.train(), nullptr, session.root(), session.frame_options(0, false)));
   MR_TRY(trainer->FindReaders());
   MarkLookedUp(job.train(), trainer->frame_->scope());
   MR_ASSIGN(std::string unsaved, trainer->CheckSources(&hooks));
-  MR_ASSIGN(trainer->run_, TrainingRun::Create(job, std::move(hooks)));
+  MR_ASSIGN(trainer->run_, TrainingRun::Create(session, std::move(hooks)));
   TrainingRun& run = *trainer->run_;
   run.report().unsaved_operator = std::move(unsaved);
   run.report().feeds_itself = true;
@@ -36,10 +37,10 @@ Result<std::unique_ptr<Trainer>> ReaderTrainer::Create(Job& job, TrainerHooks ho
   const std::vector<const Frame*> frames = {trainer->frame_.get()};
   trainer->fetch_observer_ =
       std::make_unique<FetchObserver>(job, frames, trainer->no_metrics_, run.progress(), run.hooks().reporter);
-  if (job.fetch_handler() != nullptr) {
-    trainer->handler_observer_ = std::make_unique<HandlerObserver>(*job.fetch_handler(), frames);
+  if (session.fetch_handler() != nullptr) {
+    trainer->handler_observer_ = std::make_unique<HandlerObserver>(*session.fetch_handler(), frames);
   }
-  MR_ASSIGN(trainer->nan_check_, NanCheck::Create(job.train(), *trainer->frame_, job.nan_check_rule()));
+  MR_ASSIGN(trainer->nan_check_, NanCheck::Create(job.train(), *trainer->frame_, session.nan_check_rule()));
   return std::unique_ptr<Trainer>(std::move(trainer));
 }
 
@@ -56,7 +57,7 @@ Status ReaderTrainer::FindReaders() {
     }
   }
   for (const std::string& name : used) {
-    Variable* variable = job_->root().Find(name);
+    Variable* variable = session_->root().Find(name);
     if (variable == nullptr || !variable->Is<ReaderHolder>()) {
       return InvalidConfig(
           "reader \"" + name +

@@ -25,7 +25,7 @@ namespace millrace {
 /// It counts as between rounds while it waits for data, if it has done nothing yet, or everything but ask for more.
 class ReaderTrainer final : public Trainer, private RunWorkers, private LoopObserver {
  public:
-  static Result<std::unique_ptr<Trainer>> Create(Job& job, TrainerHooks hooks);
+  static Result<std::unique_ptr<Trainer>> Create(JobSession& session, TrainerHooks hooks);
   Result<RunReport> Run(std::stop_token stop) override;
 
  private:
@@ -40,7 +40,7 @@ class ReaderTrainer final : public Trainer, private RunWorkers, private LoopObse
     Tensor* tensor = nullptr;
   };
 
-  explicit ReaderTrainer(Job& job) : job_(&job), no_batch_(job.schema()) {}
+  explicit ReaderTrainer(JobSession& session) : session_(&session), job_(&session.job()), no_batch_(job_->schema()) {}
   Status FindReaders();
   /// Checkpoints are not to be had, and `hooks` have none, when an operator reads data by itself and does not say how
   /// far; which one comes back, where somebody asked for some.
@@ -83,11 +83,12 @@ class ReaderTrainer final : public Trainer, private RunWorkers, private LoopObse
   void Tick();
   Status FinishReport();
 
-  Job* job_;
+  JobSession* session_;
+  const CompiledJob* job_;  ///< of the session
   std::unique_ptr<TrainingRun> run_;
   std::unique_ptr<Frame> frame_;
   std::vector<NamedReader> readers_;
-  std::vector<const Tensor*> plugin_sources_;  ///< Job::plugin_sources
+  std::vector<const Tensor*> plugin_sources_;  ///< CompiledJob::plugin_sources
   std::vector<NamedTensor> loop_variables_;
   int loop_block_ = -1;   ///< what the loop runs; -1 without a loop
   size_t begin_end_ = 0;  ///< operators [0, begin_end_) of a round leave nothing behind

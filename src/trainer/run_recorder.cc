@@ -69,7 +69,7 @@ void PrintFetched(const std::string& text) {
 
 }  // namespace
 
-Result<std::unique_ptr<RunRecorder>> RunRecorder::Create(const Job& job, int64_t resumed_step, RunOutput output,
+Result<std::unique_ptr<RunRecorder>> RunRecorder::Create(const CompiledJob& job, int64_t resumed_step, RunOutput output,
                                                          const std::stop_token& stop) {
   std::unique_ptr<RunRecorder> recorder(
       new RunRecorder(EstimateLines(job.FilesOfPass(0), stop), ProgressLine::DetectOptions(output.terminal)));

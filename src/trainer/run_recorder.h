@@ -10,7 +10,7 @@
 #include "core/event_writer.h"
 #include "core/file.h"
 #include "core/same_file.h"
-#include "trainer/job.h"
+#include "trainer/compiled_job.h"
 #include "trainer/progress_line.h"
 #include "trainer/run_hooks.h"
 
@@ -32,7 +32,7 @@ class RunRecorder final : public RunReporter {
   /// Begins metrics.jsonl anew, but for a run that goes on (`resumed_step` >= 0): that calls GoOn before it has
   /// anything to record. Without an output folder nothing is written. A stop request ends its look at the files' sizes.
   /// kIo.
-  static Result<std::unique_ptr<RunRecorder>> Create(const Job& job, int64_t resumed_step, RunOutput output,
+  static Result<std::unique_ptr<RunRecorder>> Create(const CompiledJob& job, int64_t resumed_step, RunOutput output,
                                                      const std::stop_token& stop);
   ~RunRecorder() override;
   /// Keeps the lines of metrics.jsonl up to the resumed step, and goes on behind them. kIo.

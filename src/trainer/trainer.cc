@@ -11,11 +11,12 @@ Status RegisterBuiltinTrainers(TrainerRegistry& registry) {
   return registry.Add("PipelineTrainer", "a pipeline of section threads a worker", &MultiTrainer::Create);
 }
 
-Result<std::unique_ptr<Trainer>> CreateTrainer(Job& job, TrainerHooks hooks) {
+Result<std::unique_ptr<Trainer>> CreateTrainer(JobSession& session, TrainerHooks hooks) {
+  const CompiledJob& job = session.job();
   MR_ASSIGN(const TrainerMaker* maker, job.environment().trainers.Get(job.desc().class_name()).Context("class_name"));
-  if (job.feeds_itself()) return ReaderTrainer::Create(job, std::move(hooks));
+  if (job.feeds_itself()) return ReaderTrainer::Create(session, std::move(hooks));
   return Caught("making the trainer \"" + job.desc().class_name() + "\"",
-                [&] { return (*maker)(job, std::move(hooks)); });
+                [&] { return (*maker)(session, std::move(hooks)); });
 }
 
 }  // namespace millrace

@@ -7,17 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "trainer/job.h"
+#include "trainer/job_session.h"
 #include "trainer/run_hooks.h"
 
 namespace millrace {
 
-/// What a trainer is given beside its job; all of it outlives the trainer.
+/// What a trainer is given beside its session; all of it outlives the trainer.
 struct TrainerHooks {
   Checkpointer* checkpointer = nullptr;  ///< null: no checkpoints
   RunReporter* reporter = nullptr;       ///< null: nobody looks
   PassSaver* pass_saver = nullptr;       ///< null: passes leave no models
-  /// Where an earlier run stopped; its parameters are in the job's root scope already.
+  /// Where an earlier run stopped; its parameters are in the session's root scope already.
   std::optional<RunState> resume = {};
   /// Called once in a run with `resume`: after the earlier run's state was taken over, before training goes on. A run
   /// that is refused before this call leaves what the earlier one wrote as it is. May be empty. Its failure is the
@@ -26,7 +26,7 @@ struct TrainerHooks {
   RunState* reached = nullptr;  ///< where the run stands when it ends, also by a failure; null: nobody asks
 };
 
-/// Runs a job from where it stands to its end.
+/// Runs a session of a job from where it stands to its end.
 class Trainer {
  public:
   virtual ~Trainer() = default;
@@ -40,6 +40,6 @@ Status RegisterBuiltinTrainers(TrainerRegistry& registry);
 
 /// The trainer of the job's class_name; kInvalidConfig, with the known names, when there is none. A program that feeds
 /// itself has one of its own.
-Result<std::unique_ptr<Trainer>> CreateTrainer(Job& job, TrainerHooks hooks);
+Result<std::unique_ptr<Trainer>> CreateTrainer(JobSession& session, TrainerHooks hooks);
 
 }  // namespace millrace

@@ -26,9 +26,9 @@ Status KeptBehind(const Status& failure, const Status& saved, int64_t step, bool
 
 }  // namespace
 
-Result<std::unique_ptr<TrainingRun>> TrainingRun::Create(Job& job, TrainerHooks hooks) {
-  MR_ASSIGN(QualityWatch watch, QualityWatch::Create(job));
-  return std::unique_ptr<TrainingRun>(new TrainingRun(job, std::move(hooks), std::move(watch)));
+Result<std::unique_ptr<TrainingRun>> TrainingRun::Create(JobSession& session, TrainerHooks hooks) {
+  MR_ASSIGN(QualityWatch watch, QualityWatch::Create(session.job()));
+  return std::unique_ptr<TrainingRun>(new TrainingRun(session, std::move(hooks), std::move(watch)));
 }
 
 Result<RunReport> TrainingRun::Run(RunWorkers& workers, const std::stop_token& stop) {
@@ -54,8 +54,8 @@ void TrainingRun::Begin() {
 
 Status TrainingRun::Live(const std::stop_token& stop) {
   Begin();
-  if (job_->eval_dataset() != nullptr) {
-    MR_ASSIGN(evaluator_, Evaluator::Create(*job_, *job_->eval_dataset()));
+  if (session_->eval_dataset() != nullptr) {
+    MR_ASSIGN(evaluator_, Evaluator::Create(*session_, *session_->eval_dataset()));
   }
   MR_TRY(workers_->Train(stop));
   // A run that was over when it was resumed says how good its model is, too.
@@ -122,7 +122,7 @@ Status TrainingRun::EndPass(const std::stop_token& stop) {
   // A day without rows may be one of many; a model that saw none is no result.
   if (state_.examples == 0 && (last || !job_->is_incremental())) {
     Status nothing = NothingTo("train on", report_.load.files > 0 ? report_.load : pass_.data, job_->desc().data_desc(),
-                               job_->dataset().files());
+                               session_->dataset().files());
     const DataFeedDesc& feed = job_->desc().data_desc();
     if (!feed.drop_last()) return nothing;
     return BadData(nothing.message() + "; drop_last leaves out a batch of fewer than " +
@@ -149,7 +149,7 @@ Status TrainingRun::EndPass(const std::stop_token& stop) {
   state_.metric_window.reset();
   if (hooks_.pass_saver != nullptr) {
     MR_TRY(workers_->MergePrivateVars());
-    MR_TRY(CheckToBeSaved(*job_, state_.step, &report_));
+    MR_TRY(CheckToBeSaved(*session_, state_.step, &report_));
     Status saved = hooks_.pass_saver->SavePass(last || report_.stopped_early, stop, &state_);
     if (saved.code() == StatusCode::kCancelled) {
       // As with an evaluation: the run that goes on does it again, and evaluates again to know what was best.
@@ -191,7 +191,7 @@ Status TrainingRun::SaveCheckpoint() {
   MR_TRY(workers_->MergePrivateVars());
   MR_TRY(workers_->SaveStates(&state_));
   const auto start = Clock::now();
-  MR_TRY(CheckToBeSaved(*job_, state_.step, &report_));
+  MR_TRY(CheckToBeSaved(*session_, state_.step, &report_));
   MR_TRY(hooks_.checkpointer->Save(state_, std::exchange(last_eval_was_best_, false)));
   report_.saved_step = state_.step;
   report_.checkpoint_seconds += SecondsSince(start);
@@ -230,7 +230,7 @@ void TrainingRun::Tick() {
   progress.pass_examples = progress_.pass_examples.load();
   progress.step = progress_.steps_done.load();
   progress.pass_seconds = PassSeconds();
-  progress.odd_labels = job_->label_monitor().of_losses().count + job_->label_monitor().of_measures().count;
+  progress.odd_labels = session_->label_monitor().of_losses().count + session_->label_monitor().of_measures().count;
   hooks_.reporter->OnTick(progress);
 }
 

@@ -34,8 +34,8 @@ class TrainingRun {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// kInvalidConfig when early_stopping or keep_best name no metric of the job, which outlives the run.
-  static Result<std::unique_ptr<TrainingRun>> Create(Job& job, TrainerHooks hooks);
+  /// kInvalidConfig when early_stopping or keep_best name no metric of the job. The session outlives the run.
+  static Result<std::unique_ptr<TrainingRun>> Create(JobSession& session, TrainerHooks hooks);
 
   /// A whole run, from `hooks.resume` if there is one; `workers` do the training. What they throw is its failure.
   Result<RunReport> Run(RunWorkers& workers, const std::stop_token& stop);
@@ -76,8 +76,8 @@ class TrainingRun {
   void Tick();
 
  private:
-  TrainingRun(Job& job, TrainerHooks hooks, QualityWatch watch)
-      : job_(&job), hooks_(std::move(hooks)), watch_(std::move(watch)) {}
+  TrainingRun(JobSession& session, TrainerHooks hooks, QualityWatch watch)
+      : session_(&session), job_(&session.job()), hooks_(std::move(hooks)), watch_(std::move(watch)) {}
 
   /// Takes over the numbers of an earlier run.
   void Begin();
@@ -86,7 +86,8 @@ class TrainingRun {
   Status CatchUpEvaluation(const std::stop_token& stop);
   Status Evaluate(const std::stop_token& stop);
 
-  Job* job_;
+  JobSession* session_;
+  const CompiledJob* job_;  ///< of the session
   TrainerHooks hooks_;
   QualityWatch watch_;
   RunWorkers* workers_ = nullptr;         ///< within Run

@@ -61,8 +61,9 @@ model {
     ConfigRequest request;
     request.file = folder_.path() + "/job.prototxt";
     MR_ASSIGN(LoadedConfig config, LoadTrainerDesc(request));
-    MR_ASSIGN(const std::unique_ptr<Job> job, Job::Create(std::move(config), environment_, "", &handler));
-    return RunJob(*job, "never", "last", {}).status();
+    MR_ASSIGN(auto job, CompiledJob::Create(std::move(config), environment_, "", WatchedBy(handler)));
+    MR_ASSIGN(const auto session, JobSession::Create(std::move(job), {.fetch_handler = &handler}));
+    return RunJob(*session, "never", "last", {}).status();
   }
 
   TempDir folder_;

@@ -58,9 +58,9 @@ TEST(ImportanceOfAProgram, IsMeasuredByTheMetricsOfTheJob) {
   const std::string folder = small.folder();
   const std::string head = "update_mode: SERIAL epochs: 6\nfilelist: \"" + folder + "/part-0\"\n";
   const std::string model_job = small.DeepJob(head);
-  const std::unique_ptr<Job> job = MakeJob(model_job, "");
-  std::ofstream(folder + "/main") << job->model().main.SerializeAsString();
-  std::ofstream(folder + "/startup") << job->model().startup.SerializeAsString();
+  const std::unique_ptr<JobSession> job = MakeJob(model_job, "");
+  std::ofstream(folder + "/main") << job->job().model().main.SerializeAsString();
+  std::ofstream(folder + "/startup") << job->job().model().startup.SerializeAsString();
   const std::string model_text = ReadFile(model_job).value();
   const auto write = [&](const std::string& name, const std::string& metric, const std::string& more) {
     std::ofstream(folder + "/" + name) << model_text.substr(0, model_text.find("model {")) << head << more

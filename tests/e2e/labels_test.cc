@@ -26,10 +26,10 @@ void SetLabel(const std::string& file, int line, const std::string& label) {
 
 /// Writes the programs of a model's job, and a job of them.
 std::string ProgramJob(const SmallJob& small, const std::string& model_job, const std::vector<std::string>& overrides) {
-  const std::unique_ptr<Job> job = MakeJob(model_job, "", overrides);
+  const std::unique_ptr<JobSession> job = MakeJob(model_job, "", overrides);
   const std::string folder = small.folder();
-  std::ofstream(folder + "/main") << job->model().main.SerializeAsString();
-  std::ofstream(folder + "/startup") << job->model().startup.SerializeAsString();
+  std::ofstream(folder + "/main") << job->job().model().main.SerializeAsString();
+  std::ofstream(folder + "/startup") << job->job().model().startup.SerializeAsString();
   const std::string path = folder + "/program.prototxt";
   const std::string text = ReadFile(model_job).value();
   const size_t model = text.find("model {");

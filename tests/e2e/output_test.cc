@@ -31,10 +31,10 @@ std::string Number(float value) {
 }
 
 /// Writes the pooled embeddings of every training line as lines of the online feed.
-void WriteOnlineLines(Job& job, const std::string& path) {
+void WriteOnlineLines(JobSession& job, const std::string& path) {
   std::ofstream out(path);
   Dataset& dataset = job.dataset();
-  const auto frame = Frame::Create(job.eval(), &dataset.schema(), job.root(), job.frame_options(0, true)).value();
+  const auto frame = Frame::Create(job.job().eval(), &dataset.schema(), job.root(), job.frame_options(0, true)).value();
   ASSERT_TRUE(dataset.BeginPass({.workers = 1, .ordered = true}).ok());
   while (true) {
     const BatchPtr batch = dataset.source(0).Next({}).value();
@@ -75,7 +75,7 @@ TEST(VerboseLog, TellsReadersChannelsWorkersAndOperators) {
 TEST(OnlineFeedTest, PooledEmbeddingsScoreAsTheIdsTheyCameFrom) {
   const SmallJob small(300, 1);
   const std::string out = small.folder() + "/out";
-  const std::unique_ptr<Job> job = MakeJob(small.DeepJob("update_mode: SERIAL"), out);
+  const std::unique_ptr<JobSession> job = MakeJob(small.DeepJob("update_mode: SERIAL"), out);
   ASSERT_TRUE(RunJob(*job, "never", "last", {}).ok());
   const std::string online_lines = small.folder() + "/online";
   WriteOnlineLines(*job, online_lines);
@@ -443,7 +443,7 @@ TEST(BrokenOutputTest, ATrainerWhosePrintsNobodyReadsTrainsOn) {
 // Five rows make a sample; those that a command keeps back for ever would be waited for as long.
 TEST(ValidateJobTest, ShowsTheFirstRowOfACommandThatDoesNotEnd) {
   const SmallJob small(300, 1);
-  const std::unique_ptr<Job> job =
+  const std::unique_ptr<JobSession> job =
       MakeJob(small.DeepJob(""), "", {"data_desc.pipe_command=head -n 3; exec sleep 1000"});
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
@@ -459,7 +459,7 @@ TEST(ValidateJobTest, LeavesTheQuarantineAlone) {
   const SmallJob small(300, 1);
   std::ofstream(small.files()[0], std::ios::app) << "x\n";
   const std::string bad = small.folder() + "/bad";
-  const std::unique_ptr<Job> job =
+  const std::unique_ptr<JobSession> job =
       MakeJob(small.DeepJob(""), "",
               {"data_desc.bad_lines.action=QUARANTINE", "data_desc.bad_lines.quarantine_path=\"" + bad + "\""});
   testing::internal::CaptureStdout();
@@ -472,7 +472,7 @@ TEST(ValidateJobTest, LeavesTheQuarantineAlone) {
 // Behind a stop of the user's there is no second try.
 TEST(ValidateJobTest, AStopEndsTheWaitForRows) {
   const SmallJob small(300, 1);
-  const std::unique_ptr<Job> job = MakeJob(small.DeepJob(""), "", {"data_desc.pipe_command=exec sleep 1000"});
+  const std::unique_ptr<JobSession> job = MakeJob(small.DeepJob(""), "", {"data_desc.pipe_command=exec sleep 1000"});
   std::stop_source stop;
   const DelayedStop soon(stop, std::chrono::milliseconds(100));
   EXPECT_EQ(ValidateJob(*job, stop.get_token()).code(), StatusCode::kCancelled);

@@ -213,7 +213,7 @@ TEST(ReaderProgram, ReportsABrokenLineWithinTheLoopAndLeavesNoThread) {
   std::ofstream(data.file(1), std::ios::app) << "1,2,3\n";
   const int before = ThreadsNow();
   {
-    const std::unique_ptr<Job> job = MakeJob(data.Copy("has_next", ""), "");
+    const std::unique_ptr<JobSession> job = MakeJob(data.Copy("has_next", ""), "");
     const Result<RunReport> report = TrainJob(*job);
     EXPECT_EQ(report.status().code(), StatusCode::kBadData);
     EXPECT_EQ(report.status().message(), "op[3] while: block 1 op[0] has_next (Out: \"has_next\"): " + data.file(1) +
@@ -226,7 +226,7 @@ TEST(ReaderProgram, ReportsABrokenLineWithinTheLoopAndLeavesNoThread) {
 
 TEST(ReaderProgram, StopsWhenItIsAskedTo) {
   const ReaderJob data(100);
-  const std::unique_ptr<Job> job = MakeJob(data.Copy("has_next", ""), "");
+  const std::unique_ptr<JobSession> job = MakeJob(data.Copy("has_next", ""), "");
   std::stop_source stop;
   stop.request_stop();
   const Result<RunReport> report = TrainJob(*job, stop.get_token());

@@ -105,7 +105,7 @@ TEST_F(BestModelLostTest, WithoutAWatchTheLastIsSaved) {
 
 TEST(CheckToBeSaved, LooksOnceAfterAStep) {
   const SmallJob small(32, 1);
-  const std::unique_ptr<Job> job = MakeJob(small.DeepJob(""), "");
+  const std::unique_ptr<JobSession> job = MakeJob(small.DeepJob(""), "");
   ASSERT_TRUE(job->InitParameters().ok());
   RunReport report;
   EXPECT_TRUE(CheckToBeSaved(*job, 7, &report).ok());

@@ -24,11 +24,11 @@ struct Rows {
 };
 
 /// The evaluation set's rows as the job's forward part predicts them, in one thread.
-Rows PredictAll(Job& job) {
+Rows PredictAll(JobSession& job) {
   Rows rows;
   Dataset& dataset = *job.eval_dataset();
   const SlotSchema& schema = dataset.schema();
-  const auto frame = Frame::Create(job.eval(), &schema, job.root(), job.frame_options(0, true)).value();
+  const auto frame = Frame::Create(job.job().eval(), &schema, job.root(), job.frame_options(0, true)).value();
   EXPECT_TRUE(dataset.BeginPass({}).ok());
   while (true) {
     const BatchPtr batch = dataset.source(0).Next({}).value();
@@ -37,7 +37,7 @@ Rows PredictAll(Job& job) {
     context.batch = batch.get();
     context.rows = batch->rows();
     EXPECT_TRUE(frame->Run(context).ok());
-    const float* predictions = frame->Find(job.model().prediction)->Get<Tensor>().data<float>();
+    const float* predictions = frame->Find(job.job().model().prediction)->Get<Tensor>().data<float>();
     for (int i = 0; i < batch->rows(); ++i) {
       rows.predictions.push_back(static_cast<double>(predictions[i]));
       rows.labels.push_back(static_cast<double>(batch->floats(schema.Find("label"))[static_cast<size_t>(i)]));
@@ -97,21 +97,21 @@ class EvaluatorTest : public testing::TestWithParam<std::tuple<const char*, int>
     }
   }
   std::string Held(int f) const { return small_.folder() + "/held-" + std::to_string(f); }
-  std::unique_ptr<Job> MakeUntrained() {
+  std::unique_ptr<JobSession> MakeUntrained() {
     const auto& [dataset, workers] = GetParam();
     const std::string path =
         small_.DeepJob("thread_num: " + std::to_string(workers) + " dataset { class_name: \"" + dataset +
                        "\" } eval { filelist: \"" + Held(1) + "\" filelist: \"" + Held(2) + "\" every_epochs: 0 }");
     return MakeJob(path, "", {"filelist=[\"" + small_.files()[0] + "\"]"});
   }
-  std::unique_ptr<Job> MakeTrained() {
-    std::unique_ptr<Job> job = MakeUntrained();
+  std::unique_ptr<JobSession> MakeTrained() {
+    std::unique_ptr<JobSession> job = MakeUntrained();
     EXPECT_TRUE(TrainJob(*job).ok());
     return job;
   }
-  std::vector<std::string> Parameters(const Job& job, const std::string& name) const {
+  std::vector<std::string> Parameters(const JobSession& job, const std::string& name) const {
     const std::string folder = small_.folder() + "/" + name;
-    EXPECT_TRUE(StoreVariables(job.model().main, folder, job.root(), TableContent::kAll).ok());
+    EXPECT_TRUE(StoreVariables(job.job().model().main, folder, job.root(), TableContent::kAll).ok());
     return FolderContent(folder);
   }
 
@@ -126,7 +126,7 @@ double ValueOf(const EvalReport& report, const std::string& name) {
 }
 
 TEST_P(EvaluatorTest, SaysWhatThePredictionsOfEveryRowSay) {
-  const std::unique_ptr<Job> job = MakeTrained();
+  const std::unique_ptr<JobSession> job = MakeTrained();
   EvalReport report;
   {
     const auto evaluator = Evaluator::Create(*job, *job->eval_dataset()).value();
@@ -147,7 +147,7 @@ TEST_P(EvaluatorTest, SaysWhatThePredictionsOfEveryRowSay) {
 }
 
 TEST_P(EvaluatorTest, WritesNoParameterAndMakesNoRow) {
-  const std::unique_ptr<Job> job = MakeTrained();
+  const std::unique_ptr<JobSession> job = MakeTrained();
   const std::vector<std::string> before = Parameters(*job, "before");
   ASSERT_TRUE(Evaluator::Create(*job, *job->eval_dataset()).value()->Run({}, {}).ok());
   EXPECT_EQ(Parameters(*job, "after"), before);
@@ -155,7 +155,7 @@ TEST_P(EvaluatorTest, WritesNoParameterAndMakesNoRow) {
 
 TEST_P(EvaluatorTest, ABadLineEndsItWithItsPlaceAndNoThreadStays) {
   std::ofstream(Held(2), std::ios::app) << "1 x\n";
-  const std::unique_ptr<Job> job = MakeUntrained();
+  const std::unique_ptr<JobSession> job = MakeUntrained();
   ASSERT_TRUE(job->InitParameters({}).ok());
   const int threads = ThreadsNow();
   const Result<EvalReport> report = Evaluator::Create(*job, *job->eval_dataset()).value()->Run({}, {});
@@ -165,7 +165,7 @@ TEST_P(EvaluatorTest, ABadLineEndsItWithItsPlaceAndNoThreadStays) {
 }
 
 TEST_P(EvaluatorTest, AStopEndsIt) {
-  const std::unique_ptr<Job> job = MakeTrained();
+  const std::unique_ptr<JobSession> job = MakeTrained();
   std::stop_source stop;
   stop.request_stop();
   EXPECT_EQ(Evaluator::Create(*job, *job->eval_dataset()).value()->Run({}, stop.get_token()).status().code(),

@@ -129,7 +129,7 @@ std::string Refusal(const Device& device, const std::vector<std::string>& overri
   request.overrides = overrides;
   Result<LoadedConfig> config = LoadTrainerDesc(request);
   if (!config.ok()) return config.status().message();
-  return Job::Create(std::move(config).value(), environment, folder.path() + "/out").status().message();
+  return CompiledJob::Create(std::move(config).value(), environment, folder.path() + "/out").status().message();
 }
 
 TEST(FarDeviceTest, RefusesOperatorsWithoutAKernelByName) {

@@ -11,22 +11,31 @@ const Environment& DefaultEnvironment() {
   return environment;
 }
 
-std::unique_ptr<Job> MakeJob(const std::string& path, const std::string& output_dir,
-                             const std::vector<std::string>& overrides, const Environment& environment) {
+std::shared_ptr<const CompiledJob> CompileJob(const std::string& path, const std::string& output_dir,
+                                              const std::vector<std::string>& overrides,
+                                              const Environment& environment) {
   ConfigRequest request;
   request.file = path;
   request.overrides = overrides;
   request.known = NamesOf(environment);
   Result<LoadedConfig> config = LoadTrainerDesc(request);
   CHECK(config.ok()) << config.status().ToString();
-  Result<std::unique_ptr<Job>> job = Job::Create(std::move(config).value(), environment, output_dir);
+  auto job = CompiledJob::Create(std::move(config).value(), environment, output_dir);
   CHECK(job.ok()) << job.status().ToString();
   return std::move(job).value();
 }
 
-Result<RunReport> TrainJob(Job& job, std::stop_token stop) {
-  MR_TRY(job.InitParameters());
-  MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(job, {}));
+std::unique_ptr<JobSession> MakeJob(const std::string& path, const std::string& output_dir,
+                                    const std::vector<std::string>& overrides, const Environment& environment) {
+  Result<std::unique_ptr<JobSession>> session =
+      JobSession::Create(CompileJob(path, output_dir, overrides, environment));
+  CHECK(session.ok()) << session.status().ToString();
+  return std::move(session).value();
+}
+
+Result<RunReport> TrainJob(JobSession& session, std::stop_token stop) {
+  MR_TRY(session.InitParameters());
+  MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(session, {}));
   return trainer->Run(std::move(stop));
 }
 

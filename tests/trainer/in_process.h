@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/job.h"
+#include "trainer/job_session.h"
 #include "trainer/run_summary.h"
 #include "trainer/trainer.h"
 
@@ -15,11 +15,15 @@ namespace millrace {
 const Environment& DefaultEnvironment();
 
 /// The job of a file as `trainer` makes it; fails the test when it is not sound. `output_dir` may be empty.
-std::unique_ptr<Job> MakeJob(const std::string& path, const std::string& output_dir,
-                             const std::vector<std::string>& overrides = {},
-                             const Environment& environment = DefaultEnvironment());
+std::shared_ptr<const CompiledJob> CompileJob(const std::string& path, const std::string& output_dir,
+                                              const std::vector<std::string>& overrides = {},
+                                              const Environment& environment = DefaultEnvironment());
+/// A session of it.
+std::unique_ptr<JobSession> MakeJob(const std::string& path, const std::string& output_dir,
+                                    const std::vector<std::string>& overrides = {},
+                                    const Environment& environment = DefaultEnvironment());
 
-/// Runs a job without checkpoints or reports.
-Result<RunReport> TrainJob(Job& job, std::stop_token stop = {});
+/// Runs a session without checkpoints or reports.
+Result<RunReport> TrainJob(JobSession& session, std::stop_token stop = {});
 
 }  // namespace millrace

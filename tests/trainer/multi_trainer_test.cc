@@ -76,7 +76,7 @@ class MultiTrainerTest : public testing::TestWithParam<const char*> {
   std::vector<std::string> Threads() const {
     return {"thread_num=" + std::to_string(kWorkers), "data_desc.thread_num=" + std::to_string(kReaders)};
   }
-  Result<RunReport> Run(Job& job, std::stop_token stop = {}) {
+  Result<RunReport> Run(JobSession& job, std::stop_token stop = {}) {
     MR_TRY(job.InitParameters());
     MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(job, {&saved_, &notes_, nullptr, {}}));
     return trainer->Run(std::move(stop));
@@ -92,7 +92,7 @@ TEST_P(MultiTrainerTest, OwnsItsThreadsAndEndsThem) {
   const std::string epochs = kIsSanitized ? "epochs: 10" : "epochs: 100";
   std::vector<std::string> overrides = Threads();
   overrides.emplace_back("fetch_config.print_period=1");
-  const std::unique_ptr<Job> job =
+  const std::unique_ptr<JobSession> job =
       MakeJob(JobOf(epochs + " eval { filelist: \"" + small_.files()[0] + "\" }"), "", overrides);
   const int before = ThreadsNow();
   const Result<RunReport> report = Run(*job);
@@ -105,7 +105,7 @@ TEST_P(MultiTrainerTest, OwnsItsThreadsAndEndsThem) {
 
 TEST_P(MultiTrainerTest, ABadLineEndsThePassForAllWithItsPlaceAndNoThreadStays) {
   std::ofstream(small_.files()[1], std::ios::app) << "1 0 1 1 1 5 1\n";
-  const std::unique_ptr<Job> job = MakeJob(JobOf("epochs: 2"), "", Threads());
+  const std::unique_ptr<JobSession> job = MakeJob(JobOf("epochs: 2"), "", Threads());
   const int before = ThreadsNow();
   const Result<RunReport> report = Run(*job);
   EXPECT_EQ(report.status().code(), StatusCode::kBadData);
@@ -117,7 +117,7 @@ TEST_P(MultiTrainerTest, ABadLineEndsThePassForAllWithItsPlaceAndNoThreadStays) 
 }
 
 TEST_P(MultiTrainerTest, AFailureInAWorkerEndsTheOthersAndNoThreadStays) {
-  const std::unique_ptr<Job> job = MakeJob(JobOf("epochs: 1000"), "", Threads());
+  const std::unique_ptr<JobSession> job = MakeJob(JobOf("epochs: 1000"), "", Threads());
   notes_.failure = IoError("the disk is full");
   const int before = ThreadsNow();
   const Result<RunReport> report = Run(*job);
@@ -130,7 +130,7 @@ TEST_P(MultiTrainerTest, AFailureInAWorkerEndsTheOthersAndNoThreadStays) {
 }
 
 TEST_P(MultiTrainerTest, AStopRequestEndsItAtABatchWithACheckpoint) {
-  const std::unique_ptr<Job> job = MakeJob(JobOf("epochs: 1000000"), "", Threads());
+  const std::unique_ptr<JobSession> job = MakeJob(JobOf("epochs: 1000000"), "", Threads());
   const int before = ThreadsNow();
   std::stop_source stop;
   Result<RunReport> report = RunReport{};
@@ -147,7 +147,7 @@ TEST_P(MultiTrainerTest, AStopRequestEndsItAtABatchWithACheckpoint) {
 }
 
 TEST_P(MultiTrainerTest, EvaluatesAndSavesWhenTheJobSays) {
-  const std::unique_ptr<Job> job =
+  const std::unique_ptr<JobSession> job =
       MakeJob(JobOf("update_mode: SERIAL epochs: 2 checkpoint { every_steps: 25 every_epochs: 0 } "
                     "eval { filelist: \"" +
                     small_.files()[0] + "\" every_steps: 40 every_epochs: 1 }"),
@@ -160,7 +160,7 @@ TEST_P(MultiTrainerTest, EvaluatesAndSavesWhenTheJobSays) {
 }
 
 TEST_P(MultiTrainerTest, SaysOfEveryPassWhatItTrained) {
-  const std::unique_ptr<Job> job = MakeJob(JobOf("epochs: 2"), "", Threads());
+  const std::unique_ptr<JobSession> job = MakeJob(JobOf("epochs: 2"), "", Threads());
   const Result<RunReport> report = Run(*job);
   ASSERT_TRUE(report.ok()) << report.status().ToString();
   ASSERT_EQ(notes_.passes.size(), 2U);
@@ -175,7 +175,7 @@ TEST_P(MultiTrainerTest, SaysOfEveryPassWhatItTrained) {
 }
 
 TEST_P(MultiTrainerTest, AWindowOfAMetricIsWhatCameSinceTheLastPrint) {
-  const std::unique_ptr<Job> job =
+  const std::unique_ptr<JobSession> job =
       MakeJob(JobOf("update_mode: SERIAL"), "",
               {"fetch_config={fetch_var_names: \"batch_gauc\" fetch_var_names: \"gauc\" print_period: 60}"});
   ASSERT_TRUE(Run(*job).ok());
@@ -191,7 +191,7 @@ TEST_P(MultiTrainerTest, EpochsThatPrintNothingLeaveAPoint) {
     notes_.lines.clear();
     notes_.points.clear();
     notes_.passes.clear();
-    const std::unique_ptr<Job> job = MakeJob(
+    const std::unique_ptr<JobSession> job = MakeJob(
         JobOf("update_mode: SERIAL epochs: 2"), "",
         {"fetch_config={fetch_var_names: [\"loss\", \"batch_auc\"] print_period: " + std::string(period) + "}"});
     ASSERT_TRUE(Run(*job).ok());
@@ -218,7 +218,7 @@ TEST_P(MultiTrainerTest, EpochsThatPrintNothingLeaveAPoint) {
 
 // They were copied for each worker, and what the others had counted was dropped in silence.
 TEST_P(MultiTrainerTest, APrivateVariableThatCannotBeAddedUpIsRefusedByName) {
-  const std::unique_ptr<Job> job =
+  const std::unique_ptr<JobSession> job =
       MakeJob(JobOf("hogwild_param { stat_var_names: \"learning_rate_0\" }"), "", Threads());
   ASSERT_TRUE(job->InitParameters().ok());
   EXPECT_TRUE(CreateTrainer(*job, {}).ok());

@@ -16,7 +16,7 @@ class QualityWatchTest : public testing::Test {
  protected:
   Result<QualityWatch> Watch(const std::string& job_text) {
     job_ = MakeJob(small_.DeepJob(job_text), "");
-    return QualityWatch::Create(*job_);
+    return QualityWatch::Create(job_->job());
   }
   std::string Eval(const std::string& text) const {
     return "eval { filelist: \"" + small_.files()[0] + "\" " + text + " } ";
@@ -44,7 +44,7 @@ class QualityWatchTest : public testing::Test {
   }
 
   SmallJob small_{32, 1};
-  std::unique_ptr<Job> job_;
+  std::unique_ptr<JobSession> job_;
 };
 
 TEST_F(QualityWatchTest, SomeMetricsAreToRiseOthersToFall) {
@@ -70,7 +70,7 @@ TEST_F(QualityWatchTest, AMetricsEntryAndNotItsNameSaysWhichOfItsValuesAreBetter
   }
   const auto bests = [&](const std::string& metric) {
     job_ = MakeJob(small_.DeepJob(KeepBest(metric)), "", {}, environment);
-    const QualityWatch watch = QualityWatch::Create(*job_).value();
+    const QualityWatch watch = QualityWatch::Create(job_->job()).value();
     RunState state;
     std::string found;
     for (const double value : {0.5, 0.6, 0.4, 0.7}) {

@@ -212,15 +212,16 @@ class ThrownRun {
     request.overrides = overrides;
     request.known = NamesOf(ThrowingEnvironment());
     MR_ASSIGN(LoadedConfig config, LoadTrainerDesc(request));
-    MR_ASSIGN(const std::unique_ptr<Job> job, Job::Create(std::move(config), ThrowingEnvironment(), "", &handler_));
+    MR_ASSIGN(auto job, CompiledJob::Create(std::move(config), ThrowingEnvironment(), "", WatchedBy(handler_)));
+    MR_ASSIGN(auto session, JobSession::Create(std::move(job), {.fetch_handler = &handler_}));
     const int before = ThreadsNow();
-    MR_TRY(job->InitParameters());
+    MR_TRY(session->InitParameters());
     Status status;
     {
-      MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(*job, {&saved_, nullptr, nullptr, {}}));
+      MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(*session, {&saved_, nullptr, nullptr, {}}));
       status = trainer->Run({}).status();
     }
-    job->ExchangeParameters(nullptr);  // the readers go
+    session.reset();  // the readers go
     EXPECT_EQ(ThreadsOnce(before), before);
     return status;
   }

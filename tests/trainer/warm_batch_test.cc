@@ -144,7 +144,7 @@ TEST_P(WarmBatchTest, AllocatesNothingTakesNoLockAndLooksUpNoName) {
   observers.clear();
   arrivals = 0;
   const Environment environment = CountingEnvironment();
-  const std::unique_ptr<Job> job = MakeJob(WriteJob(folder.path(), GetParam()), "", {}, environment);
+  const std::unique_ptr<JobSession> job = MakeJob(WriteJob(folder.path(), GetParam()), "", {}, environment);
   const Result<RunReport> report = TrainJob(*job);
   ASSERT_TRUE(report.ok()) << report.status().ToString();
   ASSERT_EQ(report->state.step, kEpochs * kBatches);

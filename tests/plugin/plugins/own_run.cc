@@ -154,8 +154,8 @@ class SpokenTrainer final : public Trainer {
   std::unique_ptr<Trainer> trainer_;
 };
 
-Result<std::unique_ptr<Trainer>> MakeSpoken(Job& job, TrainerHooks hooks) {
-  MR_ASSIGN(std::unique_ptr<Trainer> trainer, MultiTrainer::Create(job, std::move(hooks)));
+Result<std::unique_ptr<Trainer>> MakeSpoken(JobSession& session, TrainerHooks hooks) {
+  MR_ASSIGN(std::unique_ptr<Trainer> trainer, MultiTrainer::Create(session, std::move(hooks)));
   return std::unique_ptr<Trainer>(std::make_unique<SpokenTrainer>(std::move(trainer)));
 }
 
@@ -164,7 +164,9 @@ Result<std::unique_ptr<Dataset>> ThrowDataset(const DataFeedDesc&, std::vector<s
   throw std::runtime_error("no dataset today");
 }
 std::unique_ptr<DeviceWorker> ThrowWorker(WorkerParts) { throw std::runtime_error("no worker today"); }
-Result<std::unique_ptr<Trainer>> ThrowTrainer(Job&, TrainerHooks) { throw std::runtime_error("no trainer today"); }
+Result<std::unique_ptr<Trainer>> ThrowTrainer(JobSession&, TrainerHooks) {
+  throw std::runtime_error("no trainer today");
+}
 
 }  // namespace
 

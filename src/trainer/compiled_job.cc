@@ -1,0 +1,365 @@
+#include "trainer/compiled_job.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "config/validate.h"
+#include "program/block_builder.h"
+#include "program/program_files.h"
+#include "runtime/batch_check.h"
+#include "serving/prune.h"
+#include "trainer/job_mistakes.h"
+
+namespace millrace {
+namespace {
+
+std::vector<std::string> VariablesOf(const std::vector<FetchItem>& fetches) {
+  std::vector<std::string> names;
+  for (const FetchItem& item : fetches) {
+    if (item.kind == FetchItem::Kind::kVariable) names.push_back(item.name);
+  }
+  return names;
+}
+
+bool IsPipeline(const TrainerDesc& desc) { return desc.class_name() == "PipelineTrainer"; }
+
+bool IsDumped(const TrainerDesc& desc, const std::string& name) {
+  const auto has = [&name](const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  return has(desc.dump_fields()) || has(desc.dump_param());
+}
+
+/// What the gradient that an operator begins with is of; empty for other operators. Where a program has no roles, a
+/// gradient begins with a constant.
+std::string LossOf(const OpDesc& op) {
+  constexpr std::string_view kSuffix = "@GRAD";
+  const OpDesc::Attr* role = FindAttr(op, "op_role");
+  if (role == nullptr && op.type() != "fill_constant") return "";
+  const auto number = [&] { return role->has_l() ? role->l() : role->i(); };
+  if (role != nullptr && number() != static_cast<int64_t>(OpRole::kLossGradient)) return "";
+  for (const OpDesc::Var& output : op.outputs()) {
+    for (const std::string& name : output.arguments()) {
+      if (name.ends_with(kSuffix)) return name.substr(0, name.size() - kSuffix.size());
+    }
+  }
+  return "";
+}
+
+/// The loss of a program that was written elsewhere: what its gradients begin at, within a loop too; empty without
+/// gradients.
+std::string LossOf(const ProgramDesc& program) {
+  for (const BlockDesc& block : program.blocks()) {
+    for (const OpDesc& op : block.ops()) {
+      if (std::string loss = LossOf(op); !loss.empty()) return loss;
+    }
+  }
+  return "";
+}
+
+/// A job that goes by the loss of a program must have one.
+std::vector<ConfigMistake> FindUnknownLoss(const TrainerDesc& desc, const std::string& loss) {
+  std::vector<ConfigMistake> mistakes;
+  if (!desc.has_program() || !loss.empty()) return mistakes;
+  const auto check = [&mistakes](const std::string& path, const std::string& metric) {
+    if (metric != "loss") return;
+    mistakes.push_back({path, "program.main has no gradients that say what its loss is; name one of model.metric"});
+  };
+  check("eval.early_stopping.metric", desc.eval().early_stopping().metric());
+  check("checkpoint.keep_best", desc.checkpoint().keep_best());
+  check("feature_importance.metric", desc.feature_importance().metric());
+  return mistakes;
+}
+
+/// The metrics that a job computes beside its program; what the slots say against them are mistakes of the file.
+Result<std::vector<MetricSpec>> MetricsOfProgram(const ModelDesc& model, const SlotSchema& schema,
+                                                 const LoadedConfig& config) {
+  std::vector<MetricSpec> metrics;
+  std::vector<ConfigMistake> mistakes;
+  for (int i = 0; i < model.metric_size(); ++i) {
+    const MetricDesc& metric = model.metric(i);
+    const std::string path = "model.metric[" + std::to_string(i) + "].";
+    const SlotId label = schema.Find(metric.label());
+    if (label >= 0 && schema.used()[static_cast<size_t>(label)].width != 1) {
+      mistakes.push_back({path + "label", "slot \"" + metric.label() + "\" must have one value an example"});
+    }
+    metrics.push_back({KindOf(metric), metric.in(), metric.label(), metric.group(), metric.max_rows()});
+  }
+  if (!mistakes.empty()) return config.Report(mistakes);
+  return metrics;
+}
+
+/// What a startup program that runs has wrong is told with what the main program has, before anything runs.
+Status CheckStartup(const TrainerDesc& desc, const ProgramDesc& startup, const Environment& environment) {
+  const bool loads = desc.program().has_init_dir() && !FeedsItself(desc);
+  if (loads || !desc.program().has_startup()) return Status::Ok();
+  CompileOptions options;
+  options.device = environment.device;
+  options.fuse = false;
+  return Executable::Compile(startup, environment.ops, options).status().Context(desc.program().startup());
+}
+
+/// The programs: read from files, or the model lowered.
+Result<CompiledModel> ModelOf(const LoadedConfig& config, const SlotSchema& schema, const Environment& environment) {
+  const TrainerDesc& desc = *config.desc;
+  if (!desc.has_program()) {
+    std::vector<ConfigMistake> mistakes;
+    Result<CompiledModel> model = CompileModelOf(desc, schema, environment, &mistakes);
+    return mistakes.empty() ? std::move(model) : config.Report(mistakes);
+  }
+  CompiledModel model;
+  MR_ASSIGN(model.main, ReadProgram(desc.program().main()));
+  if (desc.program().has_startup()) {
+    MR_ASSIGN(model.startup, ReadProgram(desc.program().startup()));
+  }
+  model.test = model.main;
+  MR_ASSIGN(model.metrics, MetricsOfProgram(desc.model(), schema, config));
+  return model;
+}
+
+std::vector<FetchItem> ResolveFetches(const FetchConfig& config, const std::vector<std::string>& metrics) {
+  const auto metric_index = [&](const std::string& name) {
+    return static_cast<size_t>(std::find(metrics.begin(), metrics.end(), name) - metrics.begin());
+  };
+  std::vector<FetchItem> fetches;
+  for (int i = 0; i < config.fetch_var_names_size(); ++i) {
+    FetchItem item;
+    item.name = config.fetch_var_names(i);
+    item.label = i < config.fetch_var_str_format_size() ? config.fetch_var_str_format(i) : item.name;
+    constexpr std::string_view kWindow = "batch_";
+    const bool windowed = item.name.starts_with(kWindow);
+    if (item.metric = metric_index(item.name); item.metric < metrics.size()) {
+      item.kind = FetchItem::Kind::kMetric;
+    } else if (item.metric = metric_index(windowed ? item.name.substr(kWindow.size()) : "");
+               item.metric < metrics.size()) {
+      item.kind = FetchItem::Kind::kWindowMetric;
+    }
+    fetches.push_back(std::move(item));
+  }
+  return fetches;
+}
+
+/// What is computed, or would be lost by fusion, because somebody reads it after a batch of training.
+void AddFetches(const TrainerDesc& desc, const std::vector<FetchItem>& fetches, const ProgramDesc& main,
+                const std::vector<std::string>& watched, std::vector<std::string>* names) {
+  for (const std::string& name : VariablesOf(fetches)) names->push_back(name);
+  for (const std::string& name : desc.check_nan_var_names()) names->push_back(name);
+  for (const VarDesc& var : main.blocks(0).vars()) {
+    if (IsDumped(desc, var.name())) names->push_back(var.name());
+  }
+  names->insert(names->end(), watched.begin(), watched.end());
+}
+
+/// What workers run. Mistakes of the startup program come with those of the main one.
+Result<std::unique_ptr<const Executable>> CompileTraining(const TrainerDesc& desc, const CompiledModel& model,
+                                                          const Environment& environment,
+                                                          const CompileOptions& options) {
+  auto train = Executable::Compile(desc.infer() ? model.test : model.main, environment.ops, options);
+  Status startup = CheckStartup(desc, model.startup, environment);
+  if (!train.ok() && !startup.ok()) {
+    return InvalidConfig(std::move(train).Context(desc.program().main()).status().message() + "\n" + startup.message());
+  }
+  MR_TRY(std::move(startup));
+  return train;
+}
+
+Result<std::unique_ptr<const PipelineProgram>> CompileSections(const LoadedConfig& config, const ProgramDesc& main,
+                                                               const Environment& environment,
+                                                               const CompileOptions& options) {
+  const auto& sections = config.desc->section_param().section_config();
+  std::vector<std::vector<std::string>> cuts;
+  for (int i = 0; i + 1 < sections.size(); ++i) {
+    cuts.emplace_back(sections[i].section_out_var_names().begin(), sections[i].section_out_var_names().end());
+  }
+  MR_ASSIGN(std::unique_ptr<const PipelineProgram> pipeline, CompilePipeline(main, environment.ops, options, cuts));
+  std::vector<ConfigMistake> mistakes;
+  for (int s = 0; s < pipeline->sections(); ++s) {
+    if (sections[s].concurrency() == 1) continue;
+    const OpRange range = pipeline->forward(s);
+    for (size_t i = range.begin; i < range.end; ++i) {
+      const OpDesc& op = pipeline->step->ops()[i];
+      for (const OpDesc::Var& output : op.outputs()) {
+        for (const std::string& name : output.arguments()) {
+          const auto meta = pipeline->step->vars().find(name);
+          if (meta == pipeline->step->vars().end() || !meta->second.persistable) continue;
+          mistakes.push_back({"section_param.section_config[" + std::to_string(s) + "].concurrency",
+                              "concurrency must be 1: the section's operator " + op.type() + " keeps \"" + name +
+                                  "\" from batch to batch"});
+        }
+      }
+    }
+  }
+  if (!mistakes.empty()) return config.Report(mistakes);
+  return pipeline;
+}
+
+Status CheckFetchesAreComputed(const LoadedConfig& config, const std::vector<FetchItem>& fetches,
+                               const SlotSchema& schema, const Executable& train) {
+  std::set<std::string> written;
+  for (int block = 0; block < train.block_count(); ++block) {
+    for (const OpDesc& op : train.ops(block)) {
+      for (const OpDesc::Var& output : op.outputs()) {
+        written.insert(output.arguments().begin(), output.arguments().end());
+      }
+    }
+  }
+  std::vector<ConfigMistake> mistakes;
+  for (size_t i = 0; i < fetches.size(); ++i) {
+    if (fetches[i].kind != FetchItem::Kind::kVariable) continue;
+    const std::string& name = fetches[i].name;
+    const auto meta = train.vars().find(name);
+    const bool persistable = meta != train.vars().end() && meta->second.persistable;
+    if (meta != train.vars().end() && meta->second.kind == VarType::READER) {
+      mistakes.push_back({"fetch_config.fetch_var_names[" + std::to_string(i) + "]",
+                          "\"" + name + "\" is a reader, which has no value to print; fetch what is read from it"});
+      continue;
+    }
+    if (written.contains(name) || persistable || schema.Find(name) >= 0) continue;
+    mistakes.push_back({"fetch_config.fetch_var_names[" + std::to_string(i) + "]",
+                        "no operator of this run computes \"" + name + "\"" +
+                            (config.desc->infer() ? ": infer has no gradients" : "")});
+  }
+  return mistakes.empty() ? Status::Ok() : config.Report(mistakes);
+}
+
+/// Whether an operator reads data by itself: a plugin's without inputs, which gives a tensor.
+bool IsPluginSource(const Executable& train, const OpDesc& op) {
+  const OpInfo& info = *train.registry().Find(op.type());
+  if (info.plugin.empty() || !info.inputs.empty()) return false;
+  if (op.outputs_size() == 0 || op.outputs(0).arguments_size() == 0) return false;
+  const auto first = train.vars().find(op.outputs(0).arguments(0));
+  return first != train.vars().end() && first->second.kind == VarType::LOD_TENSOR;
+}
+
+/// What a program that feeds itself must have, or cannot.
+Result<SelfFeeding> FindReading(const LoadedConfig& config, const Executable& train) {
+  SelfFeeding found;
+  bool reads = false;
+  int loops = 0;
+  for (int block = 0; block < train.block_count(); ++block) {
+    for (const OpDesc& op : train.ops(block)) {
+      reads = reads || op.type() == "read";
+      if (IsPluginSource(train, op)) found.plugin_sources.push_back(op.outputs(0).arguments(0));
+      loops += block == 0 && op.type() == "while" ? 1 : 0;
+    }
+  }
+  if (!reads && found.plugin_sources.empty()) {
+    return InvalidConfig(
+        "program.main: no operator reads from a reader, and the job has no data_desc and filelist to "
+        "feed the program from: give them, or make readers in program.startup and read them");
+  }
+  if (loops > 1) {
+    return InvalidConfig("program.main: block 0 has " + std::to_string(loops) +
+                         " while operators; the training loop of a program that feeds itself is one: put loops that "
+                         "follow each other into the block of one while");
+  }
+  found.is_loop = loops == 1;
+  if (!reads && !found.is_loop) {
+    return InvalidConfig("program.main: what gives \"" + found.plugin_sources[0] +
+                         "\" has no end that ends an epoch; put the step into the block of a while operator");
+  }
+  if (found.is_loop && config.desc->epochs() != 1) {
+    return config.Report({{"epochs", "the while operator of program.main says how long it trains; leave epochs out"}});
+  }
+  MR_TRY(CheckBatchVariables(train, nullptr).Context("program.main"));
+  return found;
+}
+
+/// What evaluation runs. `options` are those of training.
+Result<std::unique_ptr<const Executable>> CompileEvaluation(const TrainerDesc& desc, const CompiledModel& model,
+                                                            const Environment& environment,
+                                                            const CompileOptions& options) {
+  if (!desc.has_program() || model.metrics.empty()) {
+    return Executable::Compile(model.test, environment.ops, options);
+  }
+  // A program trains as it stands; what it predicts is evaluated without dropout, and with the statistics it learned.
+  return Executable::Compile(ForwardProgram(model.test, environment.ops), environment.ops, options);
+}
+
+Result<std::vector<ModelExport>> ExportsOf(const LoadedConfig& config, const CompiledModel& model,
+                                           const Environment& environment, const std::string& output_dir) {
+  if (config.desc->infer()) return std::vector<ModelExport>();
+  std::vector<ConfigMistake> mistakes;
+  std::vector<ModelExport> exports = PlanExports(*config.desc, model, environment.ops, output_dir, &mistakes);
+  if (!mistakes.empty()) return config.Report(mistakes);
+  for (const ModelExport& planned : exports) {
+    MR_TRY(CheckFitsMemory(planned.program()).Context("output.export to \"" + planned.folder() + "\""));
+  }
+  return exports;
+}
+
+/// Workers, or pipelines, of which each reads with the threads of its first section.
+int WorkersOf(const TrainerDesc& desc) {
+  const int threads = desc.update_mode() == TrainerDesc::SERIAL ? 1 : std::max(1, desc.thread_num());
+  return IsPipeline(desc) ? std::max(1, threads / desc.section_param().section_config(0).concurrency()) : threads;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig config, const Environment& environment,
+                                                               std::string output_dir,
+                                                               const std::vector<std::string>& watched) {
+  const TrainerDesc& desc = *config.desc;
+  if (IsPipeline(desc) && !environment.device->is_host()) {
+    return InvalidConfig(
+        "class_name: \"PipelineTrainer\": it sums gradients in the host's memory and cannot run on device \"" +
+        environment.device->name() + "\"; use MultiTrainer");
+  }
+  Parts parts;
+  parts.environment = &environment;
+  parts.output_dir = std::move(output_dir);
+  parts.workers = WorkersOf(desc);
+  const bool feeds_itself = FeedsItself(desc);
+  if (!feeds_itself) {
+    MR_ASSIGN(parts.schema, SlotSchema::Create(desc.data_desc()));
+  }
+  MR_ASSIGN(CompiledModel model, ModelOf(config, parts.schema, environment));
+  MR_ASSIGN(parts.metrics, MetricSet::Create(model.metrics, parts.schema, environment.metrics));
+  const MetricSet& metrics = *parts.metrics;
+  if (const auto unknown = FindUnknownNames(desc, model, metrics.names()); !unknown.empty()) {
+    return config.Report(unknown);
+  }
+  parts.fetches = ResolveFetches(desc.fetch_config(), metrics.names());
+  parts.loss = desc.has_program() ? LossOf(model.main) : model.loss;
+  if (const auto unknown = FindUnknownLoss(desc, parts.loss); !unknown.empty()) return config.Report(unknown);
+
+  CompileOptions options;
+  options.device = environment.device;
+  options.fuse = desc.fuse();
+  options.skip_ops = {desc.hogwild_param().skip_ops().begin(), desc.hogwild_param().skip_ops().end()};
+  options.fetches = metrics.Predictions();
+  if (!parts.loss.empty()) options.fetches.push_back(parts.loss);
+  const std::vector<std::string> measured = options.fetches;
+  AddFetches(desc, parts.fetches, model.main, watched, &options.fetches);
+  options.forward_only = desc.infer();
+  MR_ASSIGN(parts.train, CompileTraining(desc, model, environment, options));
+  if (IsPipeline(desc)) {
+    MR_ASSIGN(parts.pipeline, CompileSections(config, model.main, environment, options));
+  }
+  MR_TRY(CheckFetchesAreComputed(config, parts.fetches, parts.schema, *parts.train));
+  if (feeds_itself) {
+    MR_ASSIGN(parts.self_feeding, FindReading(config, *parts.train));
+  } else {
+    options.forward_only = true;
+    if (!desc.has_program() || !model.metrics.empty()) options.fetches = measured;
+    MR_ASSIGN(parts.eval, CompileEvaluation(desc, model, environment, options));
+  }
+  parts.model = std::make_unique<const CompiledModel>(std::move(model));
+  MR_ASSIGN(parts.exports, ExportsOf(config, *parts.model, environment, parts.output_dir));
+  parts.config = std::move(config);
+  return std::shared_ptr<const CompiledJob>(new CompiledJob(std::move(parts)));
+}
+
+int64_t CompiledJob::passes() const {
+  if (desc().infer()) return 1;
+  return is_incremental() ? desc().incremental().pass_size() : desc().epochs();
+}
+
+const std::string& CompiledJob::PassName(int64_t pass) const {
+  return desc().incremental().pass(static_cast<int>(pass)).name();
+}
+
+const std::vector<std::string>& CompiledJob::FilesOfPass(int64_t pass) const {
+  return is_incremental() ? config().pass_files[static_cast<size_t>(pass)] : config().files;
+}
+
+}  // namespace millrace

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "batch/slot_schema.h"
+#include "config/trainer_desc_reader.h"
+#include "metrics/metric_set.h"
+#include "model/model_compiler.h"
+#include "runtime/executable.h"
+#include "runtime/pipeline_program.h"
+#include "serving/export_model.h"
+#include "trainer/environment.h"
+#include "trainer_desc.pb.h"
+
+namespace millrace {
+
+/// One entry of fetch_config: a metric's value (over the pass so far, or since the last print), or a variable.
+struct FetchItem {
+  enum class Kind : uint8_t { kVariable, kMetric, kWindowMetric };
+  Kind kind = Kind::kVariable;
+  std::string name;   ///< variable, or the metric's name
+  std::string label;  ///< what is printed
+  size_t metric = 0;  ///< index in MetricSet::names()
+};
+
+/// How a program that feeds itself gets its data.
+struct SelfFeeding {
+  /// Whether the program is a whole training: a `while` stands in its main block.
+  bool is_loop = false;
+  /// What operators of plugins that take no input give: such an operator reads data without a reader's help, an example
+  /// a row of its first output.
+  std::vector<std::string> plugin_sources;
+};
+
+/// What a TrainerDesc says, compiled: programs, metrics, what is fetched and exported, and which files a pass reads.
+///
+/// Immutable and thread-safe: any number of sessions run it, at the same time too (trainer/job_session.h). Refers to
+/// the environment, which outlives it, and to no file or parameter.
+class CompiledJob {
+ public:
+  /// Compiles; reads no data. `watched` are variables that a FetchHandler of a session wants to see: fusion keeps them.
+  /// All mistakes of the model, or of a program, come back in one kInvalidConfig.
+  static Result<std::shared_ptr<const CompiledJob>> Create(LoadedConfig config, const Environment& environment,
+                                                           std::string output_dir,
+                                                           const std::vector<std::string>& watched = {});
+
+  const TrainerDesc& desc() const { return *parts_.config.desc; }
+  const LoadedConfig& config() const { return parts_.config; }
+  const Environment& environment() const { return *parts_.environment; }
+  const std::string& output_dir() const { return parts_.output_dir; }
+  /// The slots of data_desc; none of a program that feeds itself.
+  const SlotSchema& schema() const { return parts_.schema; }
+  /// The programs as authored or lowered; names of prediction, label, feeds. With `program`, prediction and label are
+  /// empty, and metrics are those that the job computes beside it.
+  const CompiledModel& model() const { return *parts_.model; }
+  /// The variable that gradients are taken of; empty: a program's that takes none.
+  const std::string& loss() const { return parts_.loss; }
+  /// What workers run: everything, or the forward part of an `infer` job.
+  const Executable& train() const { return *parts_.train; }
+  /// The sections of a PipelineTrainer's job; null for others.
+  const PipelineProgram* pipeline() const { return parts_.pipeline.get(); }
+  /// What a worker's frames run for a batch.
+  const Executable& step() const { return pipeline() != nullptr ? *pipeline()->step : train(); }
+  /// Batches after which a pipeline updates.
+  int micro_batches() const { return std::max(1, desc().section_param().num_microbatches()); }
+  /// Forward part alone, with predictions and loss; what evaluation runs. Not of a program that feeds itself.
+  const Executable& eval() const { return *parts_.eval; }
+  const MetricSet& metrics() const { return *parts_.metrics; }
+  const std::vector<FetchItem>& fetches() const { return parts_.fetches; }
+  /// output.export, in its order.
+  const std::vector<ModelExport>& exports() const { return parts_.exports; }
+  /// Whether the program reads its data itself, through readers: its sessions have no dataset then.
+  bool feeds_itself() const { return parts_.self_feeding.has_value(); }
+  /// Only of a program that feeds itself.
+  bool is_loop() const { return parts_.self_feeding->is_loop; }
+  const std::vector<std::string>& plugin_sources() const { return parts_.self_feeding->plugin_sources; }
+  /// Workers, or pipelines.
+  int workers() const { return parts_.workers; }
+  /// Whether passes have files of their own; an `infer` job reads filelist.
+  bool is_incremental() const { return desc().has_incremental() && !desc().infer(); }
+  /// Passes over the input: epochs, or the days of an incremental job; one of an `infer` job.
+  int64_t passes() const;
+  /// Of an incremental job.
+  const std::string& PassName(int64_t pass) const;
+  /// The files that a pass reads, in order.
+  const std::vector<std::string>& FilesOfPass(int64_t pass) const;
+
+ private:
+  struct Parts {
+    LoadedConfig config;
+    const Environment* environment = nullptr;
+    std::string output_dir;
+    int workers = 1;
+    SlotSchema schema;
+    std::unique_ptr<const CompiledModel> model;  ///< the exports refer to it
+    std::unique_ptr<const MetricSet> metrics;
+    std::vector<FetchItem> fetches;
+    std::string loss;
+    std::unique_ptr<const Executable> train;
+    std::unique_ptr<const PipelineProgram> pipeline;
+    std::unique_ptr<const Executable> eval;
+    std::optional<SelfFeeding> self_feeding;  ///< nullopt: a dataset feeds the program
+    std::vector<ModelExport> exports;
+  };
+  explicit CompiledJob(Parts parts) : parts_(std::move(parts)) {}
+
+  const Parts parts_;
+};
+
+}  // namespace millrace

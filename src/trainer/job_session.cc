@@ -1,0 +1,171 @@
+#include "trainer/job_session.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dataset/incremental_dataset.h"
+#include "runtime/persistables.h"
+#include "trainer/job_mistakes.h"
+
+namespace millrace {
+namespace {
+
+UpdateMode ToUpdateMode(TrainerDesc::UpdateMode mode) {
+  switch (mode) {
+    case TrainerDesc::HOGWILD: return UpdateMode::kHogwild;
+    case TrainerDesc::ROW_LOCK: return UpdateMode::kRowLock;
+    case TrainerDesc::SERIAL: return UpdateMode::kSerial;
+  }
+  return UpdateMode::kSerial;
+}
+
+/// Variables that are to be kept, and that no operator of the job ever gives a value: a checkpoint could not be
+/// written.
+Status CheckKept(const ProgramDesc& program, const Scope& root) {
+  const std::set<std::string> written = WrittenVariables(program);
+  std::string unmade;
+  for (const VarDesc& var : program.blocks(0).vars()) {
+    const VarType::Type kind = var.type().type();
+    const bool kept = var.persistable() && (kind == VarType::LOD_TENSOR || kind == VarType::SPARSE_TABLE);
+    if (!kept || written.contains(var.name())) continue;
+    const Variable* variable = root.Find(var.name());
+    const bool has_value =
+        variable != nullptr && !variable->empty() && !(variable->Is<Tensor>() && variable->Get<Tensor>().empty());
+    if (!has_value) unmade += (unmade.empty() ? "\"" : ", \"") + var.name() + "\"";
+  }
+  if (unmade.empty()) return Status::Ok();
+  return InvalidConfig("persistable variables that nothing gives a value: " + unmade +
+                       "; the startup program is to write them, or program.main not to declare them persistable");
+}
+
+Result<std::unique_ptr<Dataset>> MakeIncrementalDataset(const CompiledJob& job, const DatasetSettings& settings) {
+  const auto make = [&job, settings](std::vector<std::string> files) {
+    return job.environment().datasets.Create(job.desc().dataset().class_name(), job.desc().data_desc(),
+                                             std::move(files), job.environment().feeds, settings);
+  };
+  // Whatever the desc has wrong is known before anything is trained.
+  MR_TRY(make(job.FilesOfPass(0)).status());
+  std::vector<DatasetPass> passes;
+  for (int64_t pass = 0; pass < job.passes(); ++pass) passes.push_back({job.PassName(pass), job.FilesOfPass(pass)});
+  return std::unique_ptr<Dataset>(std::make_unique<IncrementalDataset>(job.schema(), std::move(passes), make));
+}
+
+/// A dataset of a plugin says itself which slots its batches have; the job was compiled for those of data_desc.
+Status CheckSlots(const SlotSchema& compiled, const SlotSchema& given) {
+  const auto is_same = [](const SlotSpec& a, const SlotSpec& b) {
+    return a.name == b.name && a.type == b.type && a.is_dense == b.is_dense && a.width == b.width;
+  };
+  if (std::equal(compiled.used().begin(), compiled.used().end(), given.used().begin(), given.used().end(), is_same)) {
+    return Status::Ok();
+  }
+  return InvalidConfig(
+      "dataset.class_name: the dataset's batches have other slots than data_desc says; a dataset makes its schema by "
+      "SlotSchema::Create of the data_desc that it is given");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JobSession>> JobSession::Create(std::shared_ptr<const CompiledJob> job,
+                                                       const SessionInputs& inputs, const std::stop_token& stop) {
+  std::unique_ptr<JobSession> session(new JobSession(std::move(job), inputs));
+  if (session->job().feeds_itself()) return session;
+  MR_TRY(session->BuildDatasets(stop));
+  MR_TRY(CheckSlots(session->job().schema(), session->dataset().schema()));
+  return session;
+}
+
+JobSession::JobSession(std::shared_ptr<const CompiledJob> job, const SessionInputs& inputs)
+    : job_(std::move(job)),
+      fetch_handler_(inputs.fetch_handler),
+      label_monitor_(job_->desc().has_program() ? "" : job_->desc().model().loss().label()),
+      row_locks_(job_->desc().update_mode() == TrainerDesc::ROW_LOCK ? std::make_unique<RowLocks>() : nullptr),
+      spans_(job_->desc().output().trace() && !job_->feeds_itself() ? std::make_unique<SpanLog>() : nullptr),
+      root_(inputs.root),
+      dataset_(inputs.dataset) {}
+
+Status JobSession::BuildDatasets(const std::stop_token& stop) {
+  const CompiledJob& job = *job_;
+  const TrainerDesc& desc = job.desc();
+  DatasetSettings settings = DatasetSettings::FromDesc(desc);
+  settings.threads = job.workers();
+  if (job.pipeline() != nullptr && !desc.dataset().has_prefetch_batches()) {
+    settings.prefetch_batches = 2 * job.micro_batches() * job.workers();
+  }
+  settings.output_dir = job.output_dir();
+  settings.stop = stop;
+  settings.spans = spans_.get();
+  const DatasetFactory& factory = job.environment().datasets;
+  const DataFeedFactory& feeds = job.environment().feeds;
+  const std::string& class_name = desc.dataset().class_name();
+  if (dataset_ == nullptr && job.is_incremental()) {
+    MR_ASSIGN(own_dataset_, MakeIncrementalDataset(job, settings));
+  } else if (dataset_ == nullptr) {
+    MR_ASSIGN(own_dataset_, factory.Create(class_name, desc.data_desc(), job.config().files, feeds, settings));
+  }
+  if (dataset_ == nullptr) dataset_ = own_dataset_.get();
+  if (job.config().eval_files.empty() || desc.infer()) return Status::Ok();
+  // Evaluation streams its files in whatever order: no shuffle, every row.
+  DataFeedDesc feed = desc.data_desc();
+  feed.set_drop_last(false);
+  MR_ASSIGN(eval_dataset_, factory.Create(class_name, feed, job.config().eval_files, feeds, settings.ForEvaluation()));
+  return Status::Ok();
+}
+
+Status JobSession::InitParameters(std::stop_token stop) {
+  const TrainerDesc& desc = job_->desc();
+  const CompiledModel& model = job_->model();
+  const Environment& environment = job_->environment();
+  own_root_ = std::make_unique<Scope>(*environment.device);
+  root_ = own_root_.get();
+  MR_TRY(CheckFitsMemory(model.main));
+  const bool loads = desc.has_program() && desc.program().has_init_dir();
+  // Readers are made by the startup program, wherever the parameters start.
+  if (!loads || job_->feeds_itself()) {
+    Status started = RunStartup(model.startup, environment.ops, *root_, desc.seed(), &environment.readers,
+                                &environment.tables, std::move(stop));
+    if (!started.ok() && desc.program().has_startup()) {
+      return std::move(started).Context(desc.program().startup());
+    }
+    MR_TRY(std::move(started));
+  }
+  if (loads) MR_TRY(LoadPersistables(model.main, desc.program().init_dir(), *root_, environment.tables).status());
+  return desc.infer() ? Status::Ok() : CheckKept(model.main, *root_);
+}
+
+NanCheckRule JobSession::nan_check_rule() {
+  const auto& names = job_->desc().check_nan_var_names();
+  NanCheckRule rule;
+  rule.names = {names.begin(), names.end()};
+  rule.folder = job_->output_dir();
+  // What does not train spoils nothing: its metrics say nan.
+  if (!job_->desc().infer()) rule.loss = job_->loss();
+  if (job_->desc().allow_non_finite()) rule.passed = &non_finite_losses_;
+  return rule;
+}
+
+FrameOptions JobSession::frame_options(int index, bool read_only) {
+  const TrainerDesc& desc = job_->desc();
+  FrameOptions options;
+  options.worker = index;
+  options.workers = job_->workers();
+  options.max_rows = desc.data_desc().batch_size();
+  options.seed = desc.seed();
+  options.update_mode = ToUpdateMode(desc.update_mode());
+  options.bf16 = desc.precision() == TrainerDesc::BF16;
+  options.read_only = read_only;
+  options.row_locks = row_locks_.get();
+  options.label_monitor = &label_monitor_;
+  options.is_program = desc.has_program();
+  if (job_->pipeline() != nullptr)
+    options.worker = 0;  // random operators are those of one worker, whatever the sections
+  options.readers = &job_->environment().readers;
+  options.tables = &job_->environment().tables;
+  const auto& private_vars = desc.hogwild_param().stat_var_names();
+  if (index > 0) options.private_vars = {private_vars.begin(), private_vars.end()};
+  return options;
+}
+
+}  // namespace millrace

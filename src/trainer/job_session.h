@@ -1,0 +1,77 @@
+#pragma once
+
+#include <memory>
+#include <stop_token>
+
+#include "batch/label_range_monitor.h"
+#include "core/span_log.h"
+#include "dataset/dataset.h"
+#include "device_worker/nan_check.h"
+#include "kernels/row_locks.h"
+#include "runtime/frame.h"
+#include "runtime/scope.h"
+#include "trainer/compiled_job.h"
+#include "trainer/fetch_handler.h"
+
+namespace millrace {
+
+/// What a session works on that exists already and outlives it; null: it makes its own.
+struct SessionInputs {
+  Scope* root = nullptr;  ///< with the job's parameters
+  Dataset* dataset = nullptr;
+  FetchHandler* fetch_handler = nullptr;  ///< of the variables that the job was compiled to watch; null: none
+};
+
+/// One run of a compiled job, and all that it changes: parameters, datasets, row locks, counts and traces.
+///
+/// Made by one thread, then shared by the threads of its trainer. Sessions of a job share nothing that changes, unless
+/// they are given the same inputs: they may run at the same time.
+class JobSession {
+ public:
+  /// Builds the datasets; reads no data and makes no parameters. A stop request ends the look at many files:
+  /// kCancelled.
+  static Result<std::unique_ptr<JobSession>> Create(std::shared_ptr<const CompiledJob> job,
+                                                    const SessionInputs& inputs = {}, const std::stop_token& stop = {});
+
+  /// Makes the parameters, in place of those that are there: runs the startup program, or loads program.init_dir. Not
+  /// of a session that was given a root scope. Frames that were made before end with the old ones. A stop request ends
+  /// a startup program in a loop: kCancelled.
+  Status InitParameters(std::stop_token stop = {});
+
+  const CompiledJob& job() const { return *job_; }
+  Scope& root() { return *root_; }
+  const Scope& root() const { return *root_; }
+  /// Not of a program that feeds itself.
+  Dataset& dataset() const { return *dataset_; }
+  /// Null without an evaluation set.
+  Dataset* eval_dataset() const { return eval_dataset_.get(); }
+  FetchHandler* fetch_handler() const { return fetch_handler_; }
+  /// Labels that losses and metrics had no meaning for, so far; filled by the frames.
+  LabelRangeMonitor& label_monitor() { return label_monitor_; }
+  /// Losses that were NaN or infinite and did not end the run (allow_non_finite), so far; filled by the workers.
+  const NonFiniteLosses& non_finite_losses() const { return non_finite_losses_; }
+  /// What the dataset's readers did, with output.trace; null otherwise.
+  SpanLog* spans() const { return spans_.get(); }
+  /// What a worker looks at for NaN after each batch.
+  NanCheckRule nan_check_rule();
+  /// Options of worker `index`'s frame.
+  FrameOptions frame_options(int index, bool read_only);
+
+ private:
+  JobSession(std::shared_ptr<const CompiledJob> job, const SessionInputs& inputs);
+  Status BuildDatasets(const std::stop_token& stop);
+
+  std::shared_ptr<const CompiledJob> job_;
+  FetchHandler* fetch_handler_;
+  LabelRangeMonitor label_monitor_;
+  NonFiniteLosses non_finite_losses_;
+  std::unique_ptr<RowLocks> row_locks_;
+  std::unique_ptr<SpanLog> spans_;
+  std::unique_ptr<Scope> own_root_;
+  std::unique_ptr<Dataset> own_dataset_;
+  std::unique_ptr<Dataset> eval_dataset_;
+  Scope* root_;
+  Dataset* dataset_;
+};
+
+}  // namespace millrace
