@@ -36,8 +36,10 @@ class FarTable final : public SparseTable {
     ++calls_->pushes;
     return there_->Push(theirs, gradients, context);
   }
-  Status Save(std::ostream& out, TableContent content) const override { return there_->Save(out, content); }
-  Status Load(std::istream& in) override { return there_->Load(in); }
+  Status Save(ShardRange shards, TableContent content, std::ostream& out) const override {
+    return there_->Save(shards, content, out);
+  }
+  Status Load(ShardRange shards, std::istream& in) override { return there_->Load(shards, in); }
   NonFiniteRows FindNonFinite() const override { return there_->FindNonFinite(); }
   TableStats stats() const override { return there_->stats(); }
   const TableShape& shape() const override { return there_->shape(); }

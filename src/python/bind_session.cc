@@ -13,6 +13,7 @@
 #include "app/default_environment.h"
 #include "config/trainer_desc_reader.h"
 #include "core/contained_file.h"
+#include "core/on_threads.h"
 #include "core/version.h"
 #include "core/words.h"
 #include "dataset/dataset_factory.h"
@@ -160,8 +161,8 @@ class PyScope {
     const PreparedProgram::Trained trained = trained_[key];
     const ProgramDesc desc = ProgramOf(program);
     WithoutGil([&] {
-      ThrowUnlessOk(
-          SavePersistables(desc, folder, *scope.value, {trained.step, trained.examples, seed}, ManifestFor::kAll, {}));
+      ThrowUnlessOk(SavePersistables(desc, folder, *scope.value, {trained.step, trained.examples, seed},
+                                     ManifestFor::kAll, {}, ThreadsHere()));
     });
   }
   /// Whether the folder says how far its parameters were trained.
@@ -170,8 +171,9 @@ class PyScope {
     const ProgramDesc desc = ProgramOf(program);
     prepared_.reset();
     std::optional<TrainedSoFar> trained;
-    WithoutGil(
-        [&] { trained = ValueOrThrow(LoadPersistables(desc, folder, *scope.value, SharedEnvironment().tables)); });
+    WithoutGil([&] {
+      trained = ValueOrThrow(LoadPersistables(desc, folder, *scope.value, SharedEnvironment().tables, ThreadsHere()));
+    });
     if (trained) trained_[key] = {trained->step, trained->examples};
     ++version_;
     return trained.has_value();
@@ -191,7 +193,7 @@ class PyScope {
     const ProgramDesc desc = ProgramOf(program);
     ThrowUnlessOk(CheckMade(desc, *scope.value));
     WithoutGil([&] {
-      CheckpointStore store = ValueOrThrow(CheckpointStore::Create(folder, keep));
+      CheckpointStore store = ValueOrThrow(CheckpointStore::Create(folder, keep, ThreadsHere()));
       ThrowUnlessOk(store.BeginRun(run_id));
       ThrowUnlessOk(store.Write(content, desc, *scope.value));
     });
@@ -207,24 +209,24 @@ class PyScope {
     std::vector<std::string> refused;
     std::optional<FoundCheckpoint> found;
     if (MayBeThere(folder + "/MANIFEST")) {
-      found = ValueOrThrow(ReadCheckpoint(folder, fits));
+      found = ValueOrThrow(ReadCheckpoint(folder, fits, ThreadsHere()));
     } else {
       if (!MayBeThere(folder)) return py::none();
-      found = ValueOrThrow(CheckpointStore::Open(folder).FindNewest(fits, &refused));
+      found = ValueOrThrow(CheckpointStore::Open(folder, ThreadsHere()).FindNewest(fits, &refused));
     }
     if (!found) return py::none();
     const CheckpointManifest& manifest = found->manifest;
     prepared_.reset();
     Scope trial;
     // Of the tensors alone: it has no tables.
-    ThrowUnlessOk(
-        RestoreVariables(found->folder, {manifest.variable().begin(), manifest.variable().end()}, trial, nullptr));
+    ThrowUnlessOk(RestoreVariables(found->folder, {manifest.variable().begin(), manifest.variable().end()}, trial,
+                                   nullptr, ThreadsHere()));
     for (const StoredVariable& variable : manifest.variable()) {
       if (!variable.has_table()) continue;
       const VarDesc& described = *FindVar(desc, variable.name());
       trial.Var(variable.name())
-          ->Set(
-              ValueOrThrow(ReadTable(found->folder, variable, described, manifest.seed(), SharedEnvironment().tables)));
+          ->Set(ValueOrThrow(ReadTable(found->folder, variable, described, manifest.seed(), SharedEnvironment().tables,
+                                       ThreadsHere())));
     }
     TakeVariables(trial, *scope.value);
     trained_[key] = {manifest.step(), manifest.examples()};
@@ -271,6 +273,7 @@ class PyScope {
     source.seed = config.desc->seed();
     source.ops = &SharedEnvironment().ops;
     source.feeds = &SharedEnvironment().feeds;
+    source.threads = ThreadsHere();
     ThrowUnlessOk(SaveInferenceModel(source, folder));
   }
 

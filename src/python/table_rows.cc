@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "python/errors.h"
 #include "table/table_io.h"
@@ -14,18 +16,24 @@ namespace millrace {
 
 py::tuple ToRows(const SparseTable& table) {
   std::stringstream saved;
-  ThrowUnlessOk(table.Save(saved, TableContent::kWeights));
-  const TableHeader header = ValueOrThrow(ReadTableHeader(saved));
-  const auto rows = static_cast<py::ssize_t>(header.rows);
-  py::array_t<uint64_t> keys(rows);
-  py::array_t<float> weights({rows, static_cast<py::ssize_t>(header.dim)});
+  ThrowUnlessOk(table.Save(kAllShards, TableContent::kWeights, saved));
+  TableReader reader = ValueOrThrow(TableReader::Open(saved));
+  const size_t dim = reader.header().dim;
+  std::vector<float> values;
+  std::vector<std::pair<uint64_t, size_t>> rows;  // a key, and where its row is
+  while (const TableBlock* const block = ValueOrThrow(reader.Next())) {
+    for (const uint64_t key : block->keys) rows.emplace_back(key, rows.size());
+    values.insert(values.end(), block->values.begin(), block->values.end());
+  }
+  std::sort(rows.begin(), rows.end());
+  const auto count = static_cast<py::ssize_t>(rows.size());
+  py::array_t<uint64_t> keys(count);
+  py::array_t<float> weights({count, static_cast<py::ssize_t>(dim)});
   uint64_t* key = keys.mutable_data();
   float* weight = weights.mutable_data();
-  TableBlock block;
-  for (uint64_t b = 0; b < TableBlocks(header); ++b) {
-    ThrowUnlessOk(ReadTableBlock(saved, header, b, &block));
-    key = std::copy(block.keys.begin(), block.keys.end(), key);
-    weight = std::copy(block.values.begin(), block.values.end(), weight);
+  for (const auto& [of, row] : rows) {
+    *key++ = of;
+    weight = std::copy_n(values.data() + row * dim, dim, weight);
   }
   return py::make_tuple(std::move(keys), std::move(weights));
 }

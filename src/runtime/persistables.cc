@@ -80,20 +80,12 @@ Status WriteTensor(const std::string& name, const Tensor& tensor, const std::str
   MR_TRY(WriteFileAtomically(folder + "/" + name, bytes));
   StoredVariable& stored = *manifest->add_variable();
   stored.set_name(name);
-  stored.set_file(name);
+  stored.add_file(name);
   stored.set_dtype(std::string(DTypeName(tensor.dtype())));
   for (const int64_t size : tensor.dims().sizes()) stored.add_dims(size);
   StoredFile& file = *manifest->add_file();
   file.set_name(name);
   PutSum({bytes.size(), Crc32c(0, bytes.data(), bytes.size()), std::nullopt}, &file);
-  return Status::Ok();
-}
-
-Status WriteTable(const VarDesc& var, const std::string& folder, const Scope& root, CheckpointManifest* manifest) {
-  const SparseTable& table = *root.Find(var.name())->Get<TablePtr>();
-  MR_ASSIGN(StoredTable stored, StoreTable(var, table, folder, TableContent::kAll));
-  *manifest->add_variable() = std::move(stored.variable);
-  *manifest->add_file() = std::move(stored.file);
   return Status::Ok();
 }
 
@@ -129,17 +121,19 @@ CheckpointManifest PartOf(const CheckpointManifest& manifest, const ProgramDesc&
     if (var == nullptr || !var->persistable()) continue;
     *part.add_variable() = variable;
     for (const StoredFile& file : manifest.file()) {
-      if (file.name() == variable.file()) *part.add_file() = file;
+      const auto& held = variable.file();
+      if (std::find(held.begin(), held.end(), file.name()) != held.end()) *part.add_file() = file;
     }
   }
   return part;
 }
 
 Status LoadTables(const CheckpointManifest& manifest, const std::string& folder, const ProgramDesc& program,
-                  const TableFactory& tables, Scope& into) {
+                  const TableFactory& tables, int threads, Scope& into) {
   for (const StoredVariable& variable : manifest.variable()) {
     if (!variable.has_table()) continue;
-    MR_ASSIGN(TablePtr table, ReadTable(folder, variable, *FindVar(program, variable.name()), manifest.seed(), tables));
+    MR_ASSIGN(TablePtr table,
+              ReadTable(folder, variable, *FindVar(program, variable.name()), manifest.seed(), tables, threads));
     into.Var(variable.name())->Set(std::move(table));
   }
   return Status::Ok();
@@ -156,7 +150,8 @@ Status NoTables(const std::vector<const VarDesc*>& tables, const std::string& fo
 }  // namespace
 
 Status SavePersistables(const ProgramDesc& program, const std::string& folder, const Scope& root,
-                        const TrainedSoFar& trained, ManifestFor manifest_for, const ProgramDesc& startup) {
+                        const TrainedSoFar& trained, ManifestFor manifest_for, const ProgramDesc& startup,
+                        int threads) {
   const std::vector<std::string> names = PersistableTensors(program);
   for (const std::string& name : names) {
     if (StaysInFolder(name)) continue;
@@ -191,7 +186,13 @@ Status SavePersistables(const ProgramDesc& program, const std::string& folder, c
     if (op != joined.end()) MR_TRY(Join(*op->second, root, tensor.numel(), &parts));
     MR_TRY(WriteTensor(name, op == joined.end() ? tensor : parts, folder, &manifest));
   }
-  for (const VarDesc* table : tables) MR_TRY(WriteTable(*table, folder, root, &manifest));
+  StoredVariables stored;
+  for (const VarDesc* var : tables) {
+    const SparseTable& table = *root.Find(var->name())->Get<TablePtr>();
+    MR_TRY(StoreTable(*var, table, folder, TableContent::kAll, threads, &stored));
+  }
+  for (StoredVariable& variable : stored.variables) *manifest.add_variable() = std::move(variable);
+  for (StoredFile& file : stored.files) *manifest.add_file() = std::move(file);
   if (!tables.empty()) MR_TRY(SyncFolder(made));
   if (manifest_for == ManifestFor::kAll || !tables.empty()) {
     MR_TRY(WriteFileAtomically(folder + "/" + kManifest, ManifestText(manifest)));
@@ -201,7 +202,7 @@ Status SavePersistables(const ProgramDesc& program, const std::string& folder, c
 }
 
 Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program, const std::string& folder, Scope& root,
-                                                     const TableFactory& tables) {
+                                                     const TableFactory& tables, int threads) {
   std::error_code unknown;  // the manifest tells of it
   if (fs::exists(folder + "/" + kWriting, unknown)) {
     return BadData("\"" + folder + "\": a save into it was cut short (" + kWriting +
@@ -218,15 +219,18 @@ Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program,
     MR_TRY(CompareVariables(with_rules, {part.variable().begin(), part.variable().end()}, {})
                .Context("\"" + folder + "\" does not fit the program"));
     for (const StoredVariable& variable : part.variable()) {
-      if (variable.has_table() || variable.file() == variable.name()) continue;
-      return BadData("\"" + folder + "\" holds variable \"" + variable.name() + "\" in the file \"" + variable.file() +
+      const std::string file = variable.file_size() == 1 ? variable.file(0) : "";
+      if (variable.has_table() || file == variable.name()) continue;
+      return BadData("\"" + folder + "\" holds variable \"" + variable.name() + "\" in the file \"" + file +
                      "\", as checkpoints do: load_checkpoint reads those");
     }
-    if (part.file_size() != part.variable_size()) {
+    int held = 0;
+    for (const StoredVariable& variable : part.variable()) held += variable.file_size();
+    if (part.file_size() != held) {
       return BadData("\"" + folder + "/" + kManifest + "\" does not have the sum of each variable's file");
     }
-    MR_TRY(CheckStoredFiles(folder, {part.file().begin(), part.file().end()}));
-    MR_TRY(LoadTables(part, folder, with_rules, tables, trial));
+    MR_TRY(CheckStoredFiles(folder, {part.file().begin(), part.file().end()}, threads));
+    MR_TRY(LoadTables(part, folder, with_rules, tables, threads, trial));
     trained = TrainedSoFar{all.step(), all.examples(), all.seed()};
   } else if (const std::vector<const VarDesc*> grown = TablesOf(program); !grown.empty()) {
     return NoTables(grown, folder);

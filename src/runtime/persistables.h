@@ -30,17 +30,19 @@ enum class ManifestFor { kAll, kTables };
 /// Where the startup program is known, what its `coalesce_tensor` joined (paddle.nn's recurrent layers have all their
 /// weights in one variable as well) is written as its parts are now, whose memory it shares in Paddle.
 ///
+/// Up to `threads` files of a table are written at a time, here, and read in LoadPersistables.
+///
 /// A save that is cut short leaves MANIFEST.writing behind, and LoadPersistables refuses the folder. kIo with the
 /// system's reason; kInvalidConfig for a variable with the name of one of those files.
 Status SavePersistables(const ProgramDesc& program, const std::string& folder, const Scope& root,
-                        const TrainedSoFar& trained, ManifestFor manifest_for, const ProgramDesc& startup);
+                        const TrainedSoFar& trained, ManifestFor manifest_for, const ProgramDesc& startup, int threads);
 
 /// Reads the persistable variables of `program` from such a folder, or from one of Paddle's, which has no MANIFEST and
 /// no tables: nullopt then. `root` gets all of them or, after a failure, none; its tables are replaced. A table of the
 /// program that names no rule takes that of the file, and is made by its class of `tables`. All that is missing,
 /// damaged or does not fit is in one Status.
 Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program, const std::string& folder, Scope& root,
-                                                     const TableFactory& tables);
+                                                     const TableFactory& tables, int threads);
 
 /// kInvalidConfig that names the persistable tensors and tables of `program` that `root` lacks: its startup program has
 /// not run.

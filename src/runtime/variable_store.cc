@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,12 +12,14 @@
 #include "core/checksummed_file.h"
 #include "core/contained_file.h"
 #include "core/file.h"
+#include "core/on_threads.h"
 #include "model.pb.h"
 #include "program/op_registry.h"
 #include "program/program_files.h"
 #include "program/var_meta.h"
 #include "runtime/lod_tensor_codec.h"
 #include "runtime/transfer.h"
+#include "table/table_files.h"
 
 namespace millrace {
 namespace {
@@ -30,7 +31,7 @@ constexpr char kTensorFile[] = "parameters";
 using TablePtr = std::unique_ptr<SparseTable>;
 
 // A table's name may hold characters that a file's may not.
-std::string TableFile(const std::string& name) {
+std::string FileOfTable(const std::string& name) {
   std::string file = "tables/";
   for (const char c : name) {
     constexpr char kHex[] = "0123456789abcdef";
@@ -101,6 +102,17 @@ Result<std::string> FindStored(const std::string& folder, const std::string& fil
   return BadData("\"" + folder + "/" + file + "\", which is to hold " + what + ", is not there");
 }
 
+/// The files of a stored table into `table`.
+Status LoadStored(const std::string& folder, const StoredVariable& stored, int threads, SparseTable* table) {
+  const std::string what = "table \"" + stored.name() + "\"";
+  std::vector<std::string> paths;
+  for (const std::string& file : stored.file()) {
+    MR_ASSIGN(std::string path, FindStored(folder, file, what));
+    paths.push_back(std::move(path));
+  }
+  return LoadTable(paths, kAllShards, threads, table);
+}
+
 }  // namespace
 
 Result<StoredFile> FinishFile(ChecksummedFile& file, const std::string& name) {
@@ -117,37 +129,38 @@ void PutSum(const FileSum& sum, StoredFile* file) {
   if (sum.xxh64) file->set_xxh64(*sum.xxh64);
 }
 
-Result<StoredTable> StoreTable(const VarDesc& var, const SparseTable& table, const std::string& folder,
-                               TableContent content) {
-  StoredTable stored;
-  stored.variable.set_name(var.name());
-  stored.variable.set_file(TableFile(var.name()));
-  stored.variable.set_table(TableText(var));
-  MR_ASSIGN(const auto file, ChecksummedFile::Create(folder + "/" + stored.variable.file()));
-  const Status saved = table.Save(file->stream(), content);
-  MR_ASSIGN(stored.file, FinishFile(*file, stored.variable.file()));  // says "disk full" before Save's "not written"
-  MR_TRY(saved);
-  return stored;
+Status StoreTable(const VarDesc& var, const SparseTable& table, const std::string& folder, TableContent content,
+                  int threads, StoredVariables* stored) {
+  StoredVariable& variable = stored->variables.emplace_back();
+  variable.set_name(var.name());
+  variable.set_table(TableText(var));
+  MR_ASSIGN(const std::vector<TableFile> files,
+            SaveTable(table, content, folder, FileOfTable(var.name()), CountTableFiles(table, content), threads));
+  for (const TableFile& file : files) {
+    variable.add_file(file.name);
+    StoredFile& sum = stored->files.emplace_back();
+    sum.set_name(file.name);
+    PutSum(file.sum, &sum);
+  }
+  return Status::Ok();
 }
 
 Result<std::unique_ptr<SparseTable>> ReadTable(const std::string& folder, const StoredVariable& stored,
-                                               const VarDesc& var, uint64_t seed, const TableFactory& tables) {
+                                               const VarDesc& var, uint64_t seed, const TableFactory& tables,
+                                               int threads) {
   TableDesc desc;
   const std::string text = TableText(var);
   if (!TextFormat::ParseFromString(text, &desc)) {
     return InvalidConfig("table \"" + var.name() + "\" is described as {" + text +
                          "}, which this version does not read");
   }
-  MR_ASSIGN(const std::string path, FindStored(folder, stored.file(), "table \"" + stored.name() + "\""));
   MR_ASSIGN(std::unique_ptr<SparseTable> table, tables.Create(desc, seed));
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return IoError("cannot open \"" + path + "\"");
-  MR_TRY(table->Load(file).Context(path));
+  MR_TRY(LoadStored(folder, stored, threads, table.get()));
   return table;
 }
 
 Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::string& folder, const Scope& root,
-                                       TableContent content) {
+                                       TableContent content, int threads) {
   StoredVariables result;
   std::error_code error;
   std::filesystem::create_directories(folder + "/tables", error);
@@ -158,11 +171,11 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
   for (const auto& [name, var] : Persistables(program)) {
     const Variable* variable = root.Find(name);
     if (variable == nullptr || variable->empty()) return Internal("persistable variable \"" + name + "\" has no value");
-    StoredVariable stored;
-    stored.set_name(name);
     if (variable->Is<Tensor>()) {
       const Tensor& tensor = variable->Get<Tensor>();
-      stored.set_file(kTensorFile);
+      StoredVariable& stored = result.variables.emplace_back();
+      stored.set_name(name);
+      stored.add_file(kTensorFile);
       stored.set_dtype(std::string(DTypeName(tensor.dtype())));
       for (const int64_t size : tensor.dims().sizes()) stored.add_dims(size);
       MR_ASSIGN(const Tensor* const shown, host_view.Of(tensor));
@@ -170,13 +183,10 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
       AppendLoDTensor(*shown, &bytes);
       tensors->stream().write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     } else if (variable->Is<TablePtr>()) {
-      MR_ASSIGN(StoredTable table, StoreTable(*var, *variable->Get<TablePtr>(), folder, content));
-      stored = std::move(table.variable);
-      result.files.push_back(std::move(table.file));
+      MR_TRY(StoreTable(*var, *variable->Get<TablePtr>(), folder, content, threads, &result));
     } else {
       return Internal("persistable variable \"" + name + "\" is neither a tensor nor a table");
     }
-    result.variables.push_back(std::move(stored));
   }
   MR_ASSIGN(StoredFile tensor_file, FinishFile(*tensors, kTensorFile));
   result.files.push_back(std::move(tensor_file));
@@ -184,17 +194,15 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
   return result;
 }
 
-Status CheckStoredFiles(const std::string& folder, const std::vector<StoredFile>& files) {
-  for (const StoredFile& file : files) {
+Status CheckStoredFiles(const std::string& folder, const std::vector<StoredFile>& files, int threads) {
+  return OnThreads(threads, files.size(), "checking stored files", [&](size_t i) {
+    const StoredFile& file = files[i];
     FileSum sum{file.bytes(), file.crc32c(), std::nullopt};
     if (file.has_xxh64()) sum.xxh64 = file.xxh64();
     const Result<std::string> path = FileInFolder(folder, file.name());
     Status status = path.ok() ? CheckFileSum(*path, sum) : path.status();
-    if (status.ok()) continue;
-    if (status.code() == StatusCode::kNotFound) return BadData(status.message());
-    return status;
-  }
-  return Status::Ok();
+    return status.code() == StatusCode::kNotFound ? BadData(status.message()) : status;
+  });
 }
 
 Status CompareVariables(const ProgramDesc& program, const std::vector<StoredVariable>& stored,
@@ -224,7 +232,7 @@ Status CompareVariables(const ProgramDesc& program, const std::vector<StoredVari
 }
 
 Status RestoreVariables(const std::string& folder, const std::vector<StoredVariable>& stored, Scope& root,
-                        std::map<std::string, Tensor>* settings) {
+                        std::map<std::string, Tensor>* settings, int threads) {
   MR_ASSIGN(const std::string path, FindStored(folder, kTensorFile, "the tensors"));
   MR_ASSIGN(const std::string bytes, ReadFile(path));
   std::string_view rest = bytes;
@@ -232,10 +240,7 @@ Status RestoreVariables(const std::string& folder, const std::vector<StoredVaria
     if (variable.has_table()) {
       Variable* holder = root.Find(variable.name());
       if (holder == nullptr || !holder->Is<TablePtr>()) continue;
-      MR_ASSIGN(const std::string table, FindStored(folder, variable.file(), "table \"" + variable.name() + "\""));
-      std::ifstream file(table, std::ios::binary);
-      if (!file) return IoError("cannot open \"" + table + "\"");
-      MR_TRY(holder->Get<TablePtr>()->Load(file).Context(table));
+      MR_TRY(LoadStored(folder, variable, threads, holder->Get<TablePtr>().get()));
       continue;
     }
     const bool is_setting = settings != nullptr && settings->contains(variable.name());

@@ -30,29 +30,27 @@ void PutSum(const FileSum& sum, StoredFile* file);
 
 /// Writes every persistable variable of `program` that `root` holds into `folder`, which exists: tensors into the file
 /// `parameters` (Paddle's combined form, in the order of their sorted names), `content` of each table into
-/// `tables/NAME`.
+/// `tables/NAME` (table/table_files.h), up to `threads` files at a time.
 ///
 /// Nobody may write the variables meanwhile. Files are synced. kIo with the system's reason when the disk is full.
 Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::string& folder, const Scope& root,
-                                       TableContent content);
+                                       TableContent content, int threads);
 
-/// A table in a file.
-struct StoredTable {
-  StoredVariable variable;
-  StoredFile file;
-};
-/// Writes `content` of the table of `var` into FOLDER/tables/NAME; FOLDER/tables exists. As StoreVariables otherwise.
-Result<StoredTable> StoreTable(const VarDesc& var, const SparseTable& table, const std::string& folder,
-                               TableContent content);
+/// Writes `content` of the table of `var` into FOLDER/tables/NAME, and appends what is to be known of it to `stored`;
+/// FOLDER/tables exists. As StoreVariables otherwise.
+Status StoreTable(const VarDesc& var, const SparseTable& table, const std::string& folder, TableContent content,
+                  int threads, StoredVariables* stored);
 
 /// Makes the table that `var` describes, of a class of `tables`, whose rows start by `seed`, and reads what StoreTable
-/// wrote into it: what CompareVariables lets differ from `stored` is as `var` has it. Call both checks before.
+/// wrote into it, up to `threads` files at a time: what CompareVariables lets differ from `stored` is as `var` has it.
+/// Call both checks before.
 Result<std::unique_ptr<SparseTable>> ReadTable(const std::string& folder, const StoredVariable& stored,
-                                               const VarDesc& var, uint64_t seed, const TableFactory& tables);
+                                               const VarDesc& var, uint64_t seed, const TableFactory& tables,
+                                               int threads);
 
-/// Checks every file of `files` against its size and checksums; the first damaged or missing one is kBadData, as is one
-/// that FileInFolder refuses.
-Status CheckStoredFiles(const std::string& folder, const std::vector<StoredFile>& files);
+/// Checks every file of `files` against its size and checksums, up to `threads` at a time; the first damaged or missing
+/// one is kBadData, as is one that FileInFolder refuses.
+Status CheckStoredFiles(const std::string& folder, const std::vector<StoredFile>& files, int threads);
 
 /// Says what differs between the variables of a program and stored ones, a line each (kInvalidConfig): missing ones,
 /// other shapes, types, tables but for what a run that goes on may change of them. Those of `settings` are the job's to
@@ -61,8 +59,9 @@ Status CompareVariables(const ProgramDesc& program, const std::vector<StoredVari
                         const std::set<std::string>& settings);
 
 /// Reads what StoreVariables wrote into `root`: all tensors, and those tables that `root` has (made by a startup
-/// program). What `settings` (or null) has a name of is read into it instead. Call CheckStoredFiles before.
+/// program). What `settings` (or null) has a name of is read into it instead. Up to `threads` files of a table are read
+/// at a time. Call CheckStoredFiles before.
 Status RestoreVariables(const std::string& folder, const std::vector<StoredVariable>& stored, Scope& root,
-                        std::map<std::string, Tensor>* settings);
+                        std::map<std::string, Tensor>* settings, int threads);
 
 }  // namespace millrace

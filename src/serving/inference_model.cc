@@ -117,7 +117,7 @@ Status WriteModel(const InferenceSource& source, const std::string& folder) {
   MR_ASSIGN(const ProgramDesc tables, TableStartup(*source.startup, offline.program));
   MR_ASSIGN(*model.add_file(), WriteProgram(tables, folder, "program_tables"));
   MR_ASSIGN(const StoredVariables stored,
-            StoreVariables(offline.program, folder, *source.root, TableContent::kWeights));
+            StoreVariables(offline.program, folder, *source.root, TableContent::kWeights, source.threads));
   for (const StoredVariable& variable : stored.variables) *model.add_variable() = variable;
   for (const StoredFile& file : stored.files) *model.add_file() = file;
 

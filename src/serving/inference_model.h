@@ -30,6 +30,7 @@ struct InferenceSource {
   /// Where operators and the class that reads the lines come from: the model says which plugins it needs.
   const OpRegistry* ops = nullptr;
   const DataFeedFactory* feeds = nullptr;
+  int threads = 1;  ///< that write files of a table
 };
 
 /// Writes a model that Predictor loads: FOLDER with the programs pruned to the prediction (`offline`: fed with ids;

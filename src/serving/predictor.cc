@@ -11,6 +11,7 @@
 #include "core/edit_distance.h"
 #include "core/file.h"
 #include "core/harmless_text.h"
+#include "core/on_threads.h"
 #include "core/sealed_text.h"
 #include "datafeed/data_feed.h"
 #include "inference_model.pb.h"
@@ -37,7 +38,7 @@ Result<InferenceModel> ReadModel(const std::string& folder) {
     return BadData("\"" + path + "\" has format version " + std::to_string(model.format_version()) +
                    "; this program reads version " + std::to_string(kModelFormatVersion));
   }
-  MR_TRY(CheckStoredFiles(folder, {model.file().begin(), model.file().end()}));
+  MR_TRY(CheckStoredFiles(folder, {model.file().begin(), model.file().end()}, ThreadsHere()));
   return model;
 }
 
@@ -222,7 +223,7 @@ Status Predictor::LoadOwn(const std::string& folder, const OpRegistry& registry,
   MR_ASSIGN(ProgramDesc tables, ReadProgram(tables_path));
   MR_TRY(KeepTablesOf(program, tables_path, &tables));
   MR_TRY(RunStartup(tables, registry, *root_, model.seed()));
-  MR_TRY(RestoreVariables(folder, {model.variable().begin(), model.variable().end()}, *root_, nullptr));
+  MR_TRY(RestoreVariables(folder, {model.variable().begin(), model.variable().end()}, *root_, nullptr, ThreadsHere()));
   return Compile(program, registry);
 }
 

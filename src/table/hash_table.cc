@@ -4,7 +4,9 @@
 #include <array>
 #include <atomic>
 #include <new>
+#include <numeric>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "core/machine_memory.h"
@@ -15,12 +17,15 @@
 #include "table/row_optimizer.h"
 #include "table/slab_rows.h"
 #include "table/table_io.h"
+#include "table/virtual_shards.h"
 
 namespace millrace {
 namespace {
 
-constexpr size_t kShards = 16;
-constexpr size_t kGroup = 32;  // keys whose cells are fetched together
+constexpr uint32_t kShards = 16;
+constexpr uint32_t kVirtualAShard = kVirtualShards / kShards;
+constexpr size_t kGroup = 32;      // keys whose cells are fetched together
+constexpr size_t kRowsAhead = 16;  // of the one that is written, to be fetched
 
 /// A rule with the constants that its state was made with: penalties may change while a table is trained.
 std::string WithoutPenalties(const std::string& rule) {
@@ -72,37 +77,32 @@ class HashTable final : public SparseTable {
     return Status::Ok();
   }
 
-  Status Save(std::ostream& out, TableContent content) const override {
-    std::vector<std::pair<uint64_t, const float*>> sorted;
-    for (const auto& shard : shards_) {
-      shard->cells().ForEach([&sorted](uint64_t key, const float* row) { sorted.emplace_back(key, row); });
-    }
-    std::sort(sorted.begin(), sorted.end());
+  Status Save(ShardRange shards, TableContent content, std::ostream& out) const override {
+    const std::vector<size_t> counts = CountRows(shards);
     TableHeader header = Header(content);
-    header.rows = sorted.size();
-    MR_TRY(WriteTableHeader(out, header));
-    TableBlock block;
-    for (size_t begin = 0; begin < sorted.size(); begin += kTableBlockRows) {
-      const size_t end = std::min(sorted.size(), begin + kTableBlockRows);
-      block.keys.clear();
-      block.values.clear();
-      for (size_t i = begin; i < end; ++i) {
-        block.keys.push_back(sorted[i].first);
-        block.values.insert(block.values.end(), sorted[i].second, sorted[i].second + header.row_floats);
+    header.shards = shards;
+    header.rows = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+    MR_ASSIGN(TableWriter writer, TableWriter::Create(out, header));
+    // One shard of the index at a time.
+    for (uint32_t begin = shards.begin; begin < shards.end;) {
+      const uint32_t end = std::min(shards.end, (begin / kVirtualAShard + 1) * kVirtualAShard);
+      const std::vector<SavedRow> rows = SortedRows({begin, end}, counts.data() + (begin - shards.begin));
+      for (size_t i = 0; i < rows.size(); ++i) {
+        if (i + kRowsAhead < rows.size()) __builtin_prefetch(rows[i + kRowsAhead].row, 0, 0);
+        MR_TRY(writer.Add(rows[i].key, rows[i].row));
       }
-      MR_TRY(WriteTableBlock(out, block));
+      begin = end;
     }
-    return Status::Ok();
+    return writer.Finish();
   }
 
-  Status Load(std::istream& in) override {
-    if (stats().rows != 0) return AlreadyExists("table \"" + shape_.name + "\" is not empty: load into a new one");
-    MR_ASSIGN(const TableHeader header, ReadTableHeader(in));
-    MR_TRY(CheckFits(header));
+  Status Load(ShardRange shards, std::istream& in) override {
+    MR_ASSIGN(TableReader reader, TableReader::Open(in));
+    MR_TRY(CheckFits(reader.header()));
     reclaimer_.Enter();
-    Status status = LoadBlocks(in, header);
+    Status status = LoadBlocks(shards, reader);
     reclaimer_.Leave();
-    pushes_.store(static_cast<int64_t>(header.pushes), std::memory_order_relaxed);
+    pushes_.store(static_cast<int64_t>(reader.header().pushes), std::memory_order_relaxed);
     return status;
   }
 
@@ -158,19 +158,107 @@ class HashTable final : public SparseTable {
                        "(ulimit -v) may help");
   }
 
-  KeyIndexShard& ShardOf(uint64_t hash) { return *shards_[hash >> 60]; }
+  KeyIndexShard& ShardOf(uint64_t hash) { return *shards_[ShardOfHash(hash) / kVirtualAShard]; }
 
-  Status LoadBlocks(std::istream& in, const TableHeader& header) {
-    TableBlock block;
+  struct SavedRow {
+    uint64_t key;
+    const float* row;
+    bool operator<(const SavedRow& other) const { return key < other.key; }
+  };
+
+  /// Rows of each virtual shard of a range.
+  std::vector<size_t> CountRows(ShardRange range) const {
+    std::vector<size_t> counts(range.size());
+    for (uint32_t i = range.begin / kVirtualAShard; i * kVirtualAShard < range.end; ++i) {
+      shards_[i]->cells().ForEach([&](uint64_t key, const float*) {
+        if (const uint32_t shard = VirtualShardOf(key); range.Has(shard)) ++counts[shard - range.begin];
+      });
+    }
+    return counts;
+  }
+
+  /// Rows of virtual shards that lie in one shard of the index, by virtual shard, then key; `counts` has their numbers.
+  std::vector<SavedRow> SortedRows(ShardRange range, const size_t* counts) const {
+    std::vector<size_t> ends(range.size());  // of what is there of each virtual shard
+    std::exclusive_scan(counts, counts + range.size(), ends.begin(), size_t{0});
+    std::vector<SavedRow> rows(ends.back() + counts[range.size() - 1]);
+    shards_[range.begin / kVirtualAShard]->cells().ForEach([&](uint64_t key, const float* row) {
+      if (const uint32_t shard = VirtualShardOf(key); range.Has(shard)) rows[ends[shard - range.begin]++] = {key, row};
+    });
+    for (size_t i = 0; i < ends.size(); ++i) {
+      const auto end = rows.begin() + static_cast<std::ptrdiff_t>(ends[i]);
+      std::sort(end - static_cast<std::ptrdiff_t>(counts[i]), end);
+    }
+    return rows;
+  }
+
+  Status LoadBlocks(ShardRange shards, TableReader& reader) {
+    const size_t floats = reader.header().row_floats;
     try {
-      for (uint64_t b = 0; b < TableBlocks(header); ++b) {
-        MR_TRY(ReadTableBlock(in, header, b, &block));
-        for (size_t i = 0; i < block.keys.size(); ++i) {
-          std::copy_n(block.values.data() + i * header.row_floats, header.row_floats, Insert(block.keys[i]));
+      MakeRoom(shards, reader);
+      LoadedGroup group;
+      while (true) {
+        MR_ASSIGN(const TableBlock* const block, reader.Next());
+        for (size_t i = 0; block != nullptr && i < block->keys.size(); ++i) {
+          const uint64_t hash = HashKey(block->keys[i]);
+          if (!shards.Has(ShardOfHash(hash))) continue;
+          group.Add(block->keys[i], hash, block->values.data() + i * floats);
+          if (group.size == kGroup) MR_TRY(AddGroup(floats, &group));
         }
+        MR_TRY(AddGroup(floats, &group));  // the block goes
+        if (block == nullptr) return Status::Ok();
       }
     } catch (const std::bad_alloc&) {
       return NoMemoryForRows();
+    }
+  }
+
+  /// For the rows of `shards` that a file has, which hashing spreads evenly.
+  void MakeRoom(ShardRange shards, const TableReader& reader) {
+    const ShardRange& all = reader.header().shards;
+    const uint64_t rows = reader.RowsToExpect();
+    for (uint32_t i = 0; i < kShards; ++i) {
+      const uint32_t begin = std::max({i * kVirtualAShard, shards.begin, all.begin});
+      const uint32_t end = std::min({(i + 1) * kVirtualAShard, shards.end, all.end});
+      if (begin < end) shards_[i]->Reserve(rows * (end - begin) / all.size() * 65 / 64, reclaimer_);
+    }
+  }
+
+  /// Rows of a file whose cells are fetched together.
+  struct LoadedGroup {
+    size_t size = 0;
+    std::array<uint64_t, kGroup> keys;
+    std::array<uint64_t, kGroup> hashes;
+    std::array<const float*, kGroup> values;
+
+    void Add(uint64_t key, uint64_t hash, const float* row) {
+      keys[size] = key;
+      hashes[size] = hash;
+      values[size] = row;
+      ++size;
+    }
+  };
+
+  /// Makes rows of `floats` from a group, and empties it.
+  Status AddGroup(size_t floats, LoadedGroup* group) {
+    const size_t size = std::exchange(group->size, 0);
+    for (size_t i = 0; i < size; ++i) ShardOf(group->hashes[i]).cells().Prefetch(group->hashes[i]);
+    std::array<float*, kGroup> rows;
+    rows_.Allocate({rows.data(), size});
+    for (size_t i = 0; i < size; ++i) {
+      std::copy_n(group->values[i], floats, rows[i]);
+      if (floats == static_cast<size_t>(shape_.dim)) optimizer_->InitState(rows[i] + shape_.dim);
+    }
+    for (size_t begin = 0; begin < size;) {
+      KeyIndexShard& shard = ShardOf(group->hashes[begin]);
+      size_t end = begin + 1;
+      while (end < size && &ShardOf(group->hashes[end]) == &shard) ++end;
+      const std::span<const uint64_t> keys(group->keys.data() + begin, end - begin);
+      if (!shard.AddNew(keys, group->hashes.data() + begin, rows.data() + begin, reclaimer_)) {
+        return AlreadyExists("table \"" + shape_.name +
+                             "\" has rows already that are to be loaded: load into a new one");
+      }
+      begin = end;
     }
     return Status::Ok();
   }

@@ -1,12 +1,11 @@
 #include "table/key_index.h"
 
+#include <algorithm>
 #include <bit>
 
-#include "core/hash.h"
+#include "table/virtual_shards.h"
 
 namespace millrace {
-
-uint64_t HashKey(uint64_t key) { return Mix64(key + 0x9E3779B97F4A7C15ULL); }
 
 namespace {
 
@@ -18,8 +17,30 @@ KeyIndexShard::KeyIndexShard(size_t expected_keys) : cells_(new KeyCells(Capacit
 
 size_t KeyIndexShard::BytesFor(size_t expected_keys) { return KeyCells::BytesFor(CapacityFor(expected_keys)); }
 
-KeyCells* KeyIndexShard::Grow(KeyCells* old, Reclaimer& reclaimer) {
-  auto* grown = new KeyCells(old->capacity() * 2);
+bool KeyIndexShard::AddNew(std::span<const uint64_t> keys, const uint64_t* hashes, float* const* rows,
+                           Reclaimer& reclaimer) {
+  const std::lock_guard lock(mutex_);
+  KeyCells* cells = cells_.load(std::memory_order_relaxed);
+  if ((size_ + keys.size()) * 5 > cells->capacity() * 3) {
+    cells = Grow(std::max(2 * cells->capacity(), CapacityFor(size_ + keys.size())), reclaimer);
+  }
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (cells->Find(keys[i], hashes[i]) != nullptr) return false;
+    cells->Add(keys[i], hashes[i], rows[i]);
+    ++size_;
+  }
+  return true;
+}
+
+void KeyIndexShard::Reserve(size_t keys, Reclaimer& reclaimer) {
+  const std::lock_guard lock(mutex_);
+  const size_t capacity = CapacityFor(size_ + keys);
+  if (capacity > cells_.load(std::memory_order_relaxed)->capacity()) Grow(capacity, reclaimer);
+}
+
+KeyCells* KeyIndexShard::Grow(size_t capacity, Reclaimer& reclaimer) {
+  KeyCells* old = cells_.load(std::memory_order_relaxed);
+  auto* grown = new KeyCells(capacity);
   old->ForEach([grown](uint64_t key, float* row) { grown->Add(key, HashKey(key), row); });
   cells_.store(grown, std::memory_order_release);
   reclaimer.Retire(std::unique_ptr<KeyCells>(old));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -113,12 +114,17 @@ class KeyIndexShard {
     const std::lock_guard lock(mutex_);
     KeyCells* cells = cells_.load(std::memory_order_relaxed);
     if (float* row = cells->Find(key, hash); row != nullptr) return row;
-    if ((size_ + 1) * 5 > cells->capacity() * 3) cells = Grow(cells, reclaimer);
+    if ((size_ + 1) * 5 > cells->capacity() * 3) cells = Grow(2 * cells->capacity(), reclaimer);
     float* row = make_row();
     cells->Add(key, hash, row);
     ++size_;
     return row;
   }
+
+  /// Adds keys with their rows, with one lock for all; false, with some of them added, when one is there.
+  bool AddNew(std::span<const uint64_t> keys, const uint64_t* hashes, float* const* rows, Reclaimer& reclaimer);
+  /// Makes room for so many keys more.
+  void Reserve(size_t keys, Reclaimer& reclaimer);
 
   struct Stats {
     size_t keys;
@@ -130,14 +136,11 @@ class KeyIndexShard {
   }
 
  private:
-  KeyCells* Grow(KeyCells* old, Reclaimer& reclaimer);
+  KeyCells* Grow(size_t capacity, Reclaimer& reclaimer);
 
   mutable std::mutex mutex_;
   std::atomic<KeyCells*> cells_;  // owned
   size_t size_ = 0;
 };
-
-/// Where a key's probing starts, and by its top bits the shard.
-uint64_t HashKey(uint64_t key);
 
 }  // namespace millrace

@@ -16,6 +16,15 @@ SlabRows::SlabRows(size_t floats_per_row)
 
 float* SlabRows::Allocate() {
   const std::lock_guard lock(mutex_);
+  return Take();
+}
+
+void SlabRows::Allocate(std::span<float*> rows) {
+  const std::lock_guard lock(mutex_);
+  for (float*& row : rows) row = Take();
+}
+
+float* SlabRows::Take() {
   if (left_ == 0) {
     const HugeBuffer& slab = slabs_.emplace_back(slab_bytes_);
     next_ = reinterpret_cast<float*>(slab.data());

@@ -19,6 +19,8 @@ class SlabRows {
 
   /// A zeroed row.
   float* Allocate();
+  /// As many as `rows` has room for, with one lock.
+  void Allocate(std::span<float*> rows);
   size_t bytes() const;
   /// Calls visit(floats) for each slab with the rows that it gave out, side by side, padding included. While no row
   /// is written.
@@ -34,6 +36,7 @@ class SlabRows {
 
  private:
   size_t RowsOf(const HugeBuffer& slab) const { return slab.bytes() / (stride_ * sizeof(float)); }
+  float* Take();
 
   const size_t stride_;  // floats from row to row
   mutable std::mutex mutex_;

@@ -12,6 +12,7 @@
 #include "core/status.h"
 #include "kernels/row_locks.h"
 #include "table/row_batch.h"
+#include "table/virtual_shards.h"
 
 namespace millrace {
 
@@ -66,7 +67,8 @@ struct NonFiniteRows {
 /// table's affair: everybody else reaches them through a RowBatch.
 ///
 /// Pull and Push may be called by any number of threads at once, also while others insert, each with RowBatches of its
-/// own. Save, Load and destruction want no other call at the same time, and Load and destruction end the RowBatches.
+/// own. Save, Load and destruction want no other call at the same time, but several Saves, or Loads of rows of
+/// different shards, may run side by side. Load and destruction end the RowBatches.
 class SparseTable {
  public:
   virtual ~SparseTable() = default;
@@ -78,12 +80,12 @@ class SparseTable {
   /// once: merge gradients of equal keys first. What CheckGave finds; kInternal for rows of a kReadOnly pull that the
   /// table does not have, and for another number of gradients.
   virtual Status Push(const RowBatch& rows, std::span<const float> gradients, const PushContext& context) = 0;
-  /// Writes every row, sorted by key: equal tables give equal bytes (docs/formats/table.md).
-  virtual Status Save(std::ostream& out, TableContent content) const = 0;
-  /// Reads what Save wrote into this table, which must be empty and of the same dim, and, but for weights alone, of the
-  /// same optimizer, whose penalties may be others; beside weights alone the state is that of new rows. A damaged file
-  /// is kBadData; the table is then to be thrown away.
-  virtual Status Load(std::istream& in) = 0;
+  /// Writes the rows of `shards`, by virtual shard, then key: equal tables give equal bytes (docs/formats/table.md).
+  virtual Status Save(ShardRange shards, TableContent content, std::ostream& out) const = 0;
+  /// Reads what Save wrote, of it the rows of `shards`, into this table, which must have none of these rows and be of
+  /// the same dim and, but for weights alone, of the same optimizer, whose penalties may be others; beside weights
+  /// alone the state is that of new rows. A damaged file is kBadData; after any failure the table is to be thrown away.
+  virtual Status Load(ShardRange shards, std::istream& in) = 0;
   /// Looks at every row. As Save, it wants no other call meanwhile.
   virtual NonFiniteRows FindNonFinite() const = 0;
   virtual TableStats stats() const = 0;

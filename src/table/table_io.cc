@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <istream>
 #include <ostream>
+#include <span>
+#include <utility>
 
 #include "core/crc32c.h"
 
@@ -14,20 +15,27 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "tables are written as they lie in memory");
 
-constexpr std::array<char, 8> kMagic = {'M', 'R', 'T', 'A', 'B', 'L', 'E', '1'};
+using Magic = std::array<char, 8>;
+constexpr Magic kMagic = {'M', 'R', 'T', 'A', 'B', 'L', 'E', '2'};
+constexpr Magic kMagicByKey = {'M', 'R', 'T', 'A', 'B', 'L', 'E', '1'};
 constexpr uint32_t kMaxNameBytes = 1 << 16;
 constexpr uint32_t kMaxRowFloats = 1 << 20;
 
 struct FixedHeader {
-  std::array<char, 8> magic;
+  Magic magic;
   uint32_t name_bytes;
   uint32_t optimizer_bytes;
   uint32_t dim;
   uint32_t row_floats;
   uint64_t rows;
   uint64_t pushes;
+  // Not in a file by key.
+  uint32_t virtual_shards;
+  uint16_t begin_shard;
+  uint16_t end_shard;
 };
-static_assert(sizeof(FixedHeader) == 40);
+static_assert(sizeof(FixedHeader) == 48);
+constexpr size_t kBytesByKey = 40;
 
 Status Damaged(const std::string& what) {
   return BadData("saved table: " + what + "; the file is damaged or no table, use another checkpoint");
@@ -52,15 +60,19 @@ Status CheckCrc(std::istream& in, uint32_t crc, const std::string& where) {
   return stored == crc ? Status::Ok() : Damaged("the checksum of " + where + " is wrong");
 }
 
-std::string BlockName(uint64_t index) { return "block " + std::to_string(index); }
+Status CheckShards(const FixedHeader& fixed) {
+  if (fixed.virtual_shards != kVirtualShards) {
+    return Damaged("its keys are spread over " + std::to_string(fixed.virtual_shards) + " virtual shards, not " +
+                   std::to_string(kVirtualShards));
+  }
+  if (fixed.begin_shard < fixed.end_shard && fixed.end_shard <= kVirtualShards) return Status::Ok();
+  return Damaged("virtual shards from " + std::to_string(fixed.begin_shard) + " to before " +
+                 std::to_string(fixed.end_shard));
+}
 
 }  // namespace
 
-uint64_t TableBlocks(const TableHeader& header) {
-  return header.rows / kTableBlockRows + (header.rows % kTableBlockRows != 0 ? 1 : 0);
-}
-
-Status WriteTableHeader(std::ostream& out, const TableHeader& header) {
+Result<TableWriter> TableWriter::Create(std::ostream& out, const TableHeader& header) {
   FixedHeader fixed{};
   fixed.magic = kMagic;
   fixed.name_bytes = static_cast<uint32_t>(header.name.size());
@@ -69,37 +81,58 @@ Status WriteTableHeader(std::ostream& out, const TableHeader& header) {
   fixed.row_floats = header.row_floats;
   fixed.rows = header.rows;
   fixed.pushes = header.pushes;
+  fixed.virtual_shards = kVirtualShards;
+  fixed.begin_shard = static_cast<uint16_t>(header.shards.begin);
+  fixed.end_shard = static_cast<uint16_t>(header.shards.end);
   WriteBytes(out, &fixed, sizeof fixed);
   WriteBytes(out, header.name.data(), header.name.size());
   WriteBytes(out, header.optimizer.data(), header.optimizer.size());
   uint32_t crc = Crc32c(0, &fixed, sizeof fixed);
   crc = Crc32c(crc, header.name.data(), header.name.size());
-  return WriteCrc(out, Crc32c(crc, header.optimizer.data(), header.optimizer.size()));
+  MR_TRY(WriteCrc(out, Crc32c(crc, header.optimizer.data(), header.optimizer.size())));
+  TableWriter writer(out, header.row_floats);
+  const uint64_t most = std::min<uint64_t>(header.rows, kTableBlockRows);
+  writer.block_.keys.reserve(most);
+  writer.block_.values.reserve(most * header.row_floats);
+  return writer;
 }
 
-Status WriteTableBlock(std::ostream& out, const TableBlock& block) {
-  const size_t key_bytes = block.keys.size() * sizeof(uint64_t);
-  const size_t value_bytes = block.values.size() * sizeof(float);
-  WriteBytes(out, block.keys.data(), key_bytes);
-  WriteBytes(out, block.values.data(), value_bytes);
-  return WriteCrc(out, Crc32c(Crc32c(0, block.keys.data(), key_bytes), block.values.data(), value_bytes));
+Status TableWriter::Add(uint64_t key, const float* row) {
+  block_.keys.push_back(key);
+  block_.values.insert(block_.values.end(), row, row + row_floats_);
+  return block_.keys.size() == kTableBlockRows ? Finish() : Status::Ok();
 }
 
-Result<TableHeader> ReadTableHeader(std::istream& in) {
+Status TableWriter::Finish() {
+  if (block_.keys.empty()) return Status::Ok();
+  const size_t key_bytes = block_.keys.size() * sizeof(uint64_t);
+  const size_t value_bytes = block_.values.size() * sizeof(float);
+  WriteBytes(*out_, block_.keys.data(), key_bytes);
+  WriteBytes(*out_, block_.values.data(), value_bytes);
+  const uint32_t crc = Crc32c(Crc32c(0, block_.keys.data(), key_bytes), block_.values.data(), value_bytes);
+  block_.keys.clear();
+  block_.values.clear();
+  return WriteCrc(*out_, crc);
+}
+
+Result<TableReader> TableReader::Open(std::istream& in) {
   FixedHeader fixed{};
-  if (!ReadBytes(in, &fixed, sizeof fixed)) return Damaged("it ends within the header");
-  if (fixed.magic != kMagic) return Damaged("it does not begin with MRTABLE1");
+  if (!ReadBytes(in, &fixed, kBytesByKey)) return Damaged("it ends within the header");
+  TableHeader header;
+  header.by_key = fixed.magic == kMagicByKey;
+  if (!header.by_key && fixed.magic != kMagic) return Damaged("it begins neither with MRTABLE2 nor with MRTABLE1");
+  const size_t fixed_bytes = header.by_key ? kBytesByKey : sizeof fixed;
+  if (!ReadBytes(in, &fixed.virtual_shards, fixed_bytes - kBytesByKey)) return Damaged("it ends within the header");
   if (fixed.name_bytes > kMaxNameBytes || fixed.optimizer_bytes > kMaxNameBytes) {
     return Damaged("a name of " + std::to_string(std::max(fixed.name_bytes, fixed.optimizer_bytes)) + " bytes");
   }
-  TableHeader header;
   header.name.resize(fixed.name_bytes);
   header.optimizer.resize(fixed.optimizer_bytes);
   if (!ReadBytes(in, header.name.data(), header.name.size()) ||
       !ReadBytes(in, header.optimizer.data(), header.optimizer.size())) {
     return Damaged("it ends within the header");
   }
-  uint32_t crc = Crc32c(0, &fixed, sizeof fixed);
+  uint32_t crc = Crc32c(0, &fixed, fixed_bytes);
   crc = Crc32c(crc, header.name.data(), header.name.size());
   MR_TRY(CheckCrc(in, Crc32c(crc, header.optimizer.data(), header.optimizer.size()), "the header"));
   if (fixed.dim == 0 || fixed.row_floats < fixed.dim || fixed.row_floats > kMaxRowFloats) {
@@ -110,33 +143,69 @@ Result<TableHeader> ReadTableHeader(std::istream& in) {
   header.row_floats = fixed.row_floats;
   header.rows = fixed.rows;
   header.pushes = fixed.pushes;
-  return header;
+  if (!header.by_key) {
+    MR_TRY(CheckShards(fixed));
+    header.shards = {fixed.begin_shard, fixed.end_shard};
+  }
+  return TableReader(in, std::move(header));
 }
 
-Status ReadTableBlock(std::istream& in, const TableHeader& header, uint64_t index, TableBlock* block) {
-  const uint64_t rows = std::min<uint64_t>(kTableBlockRows, header.rows - index * kTableBlockRows);
-  const bool first = index == 0;
-  const uint64_t last_key = first || block->keys.empty() ? 0 : block->keys.back();
-  block->keys.resize(rows);
-  if (!ReadBytes(in, block->keys.data(), rows * sizeof(uint64_t))) return Damaged("it ends within " + BlockName(index));
-  uint32_t crc = Crc32c(0, block->keys.data(), rows * sizeof(uint64_t));
+uint64_t TableReader::RowsToExpect() const {
+  const std::istream::pos_type here = in_->tellg();
+  in_->seekg(0, std::ios::end);
+  const std::istream::pos_type end = in_->tellg();
+  in_->seekg(here);
+  if (!*in_) {
+    in_->clear();  // a stream without places
+    return 0;
+  }
+  const auto bytes = static_cast<uint64_t>(end - here);
+  return std::min(header_.rows - rows_, bytes / (sizeof(uint64_t) + header_.row_floats * sizeof(float)));
+}
+
+Result<const TableBlock*> TableReader::Next() {
+  if (rows_ == header_.rows) return nullptr;
+  MR_TRY(ReadBlock(std::min<uint64_t>(kTableBlockRows, header_.rows - rows_)));
+  MR_TRY(CheckOrder());
+  rows_ += block_.keys.size();
+  last_key_ = block_.keys.back();
+  ++blocks_;
+  return &block_;
+}
+
+Status TableReader::ReadBlock(uint64_t rows) {
+  const std::string name = "block " + std::to_string(blocks_);
+  block_.keys.resize(rows);
+  if (!ReadBytes(*in_, block_.keys.data(), rows * sizeof(uint64_t))) return Damaged("it ends within " + name);
+  uint32_t crc = Crc32c(0, block_.keys.data(), rows * sizeof(uint64_t));
   // A block of the widest rows is gigabytes: take memory only as the bytes arrive.
-  const size_t floats = rows * header.row_floats;
-  block->values.clear();
+  const size_t floats = rows * header_.row_floats;
   for (size_t done = 0; done < floats;) {
     const size_t now = std::min<size_t>(floats - done, size_t{1} << 18);
-    block->values.resize(done + now);
-    if (!ReadBytes(in, block->values.data() + done, now * sizeof(float))) {
-      return Damaged("it ends within " + BlockName(index));
-    }
-    crc = Crc32c(crc, block->values.data() + done, now * sizeof(float));
+    if (block_.values.size() < done + now) block_.values.resize(done + now);
+    const std::span<float> part(block_.values.data() + done, now);
+    if (!ReadBytes(*in_, part.data(), part.size_bytes())) return Damaged("it ends within " + name);
+    crc = Crc32c(crc, part.data(), part.size_bytes());
     done += now;
   }
-  MR_TRY(CheckCrc(in, crc, BlockName(index)));
-  for (size_t i = 0; i < rows; ++i) {
-    const bool has_before = i > 0 || !first;
-    const uint64_t before = i > 0 ? block->keys[i - 1] : last_key;
-    if (has_before && block->keys[i] <= before) return Damaged("keys of " + BlockName(index) + " do not ascend");
+  block_.values.resize(floats);
+  return CheckCrc(*in_, crc, name);
+}
+
+Status TableReader::CheckOrder() const {
+  // A virtual shard is the top of the hash: rows ascend by it and, within it, by key.
+  const auto rank = [this](uint64_t key) { return std::pair(header_.by_key ? uint32_t{0} : VirtualShardOf(key), key); };
+  bool has_before = blocks_ > 0;
+  auto before = rank(last_key_);
+  for (const uint64_t key : block_.keys) {
+    const auto now = rank(key);
+    if (has_before && now <= before) return Damaged("keys of block " + std::to_string(blocks_) + " do not ascend");
+    if (!header_.by_key && !header_.shards.Has(now.first)) {
+      return Damaged("key " + std::to_string(key) + " of block " + std::to_string(blocks_) + " is of virtual shard " +
+                     std::to_string(now.first) + ", which the file is not to hold");
+    }
+    before = now;
+    has_before = true;
   }
   return Status::Ok();
 }

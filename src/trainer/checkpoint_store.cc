@@ -83,9 +83,9 @@ Result<StoredFile> WriteMetrics(const std::string& folder, const std::string& me
 }
 
 /// Writes everything that a checkpoint holds into a folder of its own.
-Status Fill(const std::string& folder, const CheckpointContent& content, const ProgramDesc& program,
-            const Scope& root) {
-  MR_ASSIGN(const StoredVariables stored, StoreVariables(program, folder, root, TableContent::kAll));
+Status Fill(const std::string& folder, const CheckpointContent& content, const ProgramDesc& program, const Scope& root,
+            int threads) {
+  MR_ASSIGN(const StoredVariables stored, StoreVariables(program, folder, root, TableContent::kAll, threads));
   CheckpointManifest manifest = content.manifest;
   manifest.set_format_version(kManifestVersion);
   for (const StoredVariable& variable : stored.variables) *manifest.add_variable() = variable;
@@ -105,7 +105,7 @@ Status PointBestAt(const std::string& folder, const std::string& step_folder) {
 
 }  // namespace
 
-Result<CheckpointStore> CheckpointStore::Create(const std::string& folder, int keep) {
+Result<CheckpointStore> CheckpointStore::Create(const std::string& folder, int keep, int threads) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return IoError("cannot make the folder \"" + folder + "\": " + error.message());
@@ -113,7 +113,7 @@ Result<CheckpointStore> CheckpointStore::Create(const std::string& folder, int k
   for (const std::string& name : names) {
     if (name.starts_with(kWriting)) MR_TRY(RemoveFolder(folder + "/" + name));
   }
-  return CheckpointStore(folder, std::max(keep, 1));
+  return CheckpointStore(folder, std::max(keep, 1), threads);
 }
 
 Status CheckpointStore::BeginRun(uint64_t run_id) const {
@@ -136,7 +136,7 @@ Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDes
   const std::string name = StepFolder(content.manifest.step());
   const std::string beside = folder_ + "/" + kWriting + name;
   MR_TRY(RemoveFolder(beside));
-  Status written = Fill(beside, content, program, root);
+  Status written = Fill(beside, content, program, root, threads_);
   if (written.ok()) written = ReplaceFolder(beside, folder_ + "/" + name);
   if (!written.ok()) {
     // On a full disk what was written so far is what fills it.
@@ -177,12 +177,12 @@ uint64_t NewRunId() {
   return Mix64(static_cast<uint64_t>(now), static_cast<uint64_t>(getpid()));
 }
 
-Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits) {
+Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits, int threads) {
   FoundCheckpoint found;
   found.folder = folder;
   MR_ASSIGN(found.manifest, ManifestIn(folder));
   const auto& files = found.manifest.file();
-  MR_TRY(CheckStoredFiles(folder, {files.begin(), files.end()}));
+  MR_TRY(CheckStoredFiles(folder, {files.begin(), files.end()}, threads));
   MR_TRY(fits(found.manifest).Context("checkpoint \"" + folder + "\" does not fit this job"));
   MR_ASSIGN(const std::string metrics, InCheckpoint(folder, kMetricsFile));
   MR_ASSIGN(found.metrics, ReadFile(metrics));
@@ -202,7 +202,7 @@ Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const Checkpo
                          path + " goes on from it");
       continue;
     }
-    Result<FoundCheckpoint> found = ReadCheckpoint(path, fits);
+    Result<FoundCheckpoint> found = ReadCheckpoint(path, fits, threads_);
     if (found.ok()) {
       if (Status same = CheckStep(name, *found); !same.ok()) found = std::move(same);
     }
@@ -216,7 +216,7 @@ Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const Checkpo
 }
 
 std::optional<FoundCheckpoint> CheckpointStore::FindBest(const CheckpointFits& fits) const {
-  Result<FoundCheckpoint> found = ReadCheckpoint(folder_ + "/" + kBest, fits);
+  Result<FoundCheckpoint> found = ReadCheckpoint(folder_ + "/" + kBest, fits, threads_);
   return found.ok() ? std::optional(std::move(found).value()) : std::nullopt;
 }
 

@@ -36,11 +36,11 @@ struct CheckpointContent {
 class CheckpointStore {
  public:
   /// Makes the folder and removes what a killed run left half-written. kIo when that cannot be done. Keeps the newest
-  /// `keep` (at least 1) and the best.
-  static Result<CheckpointStore> Create(const std::string& folder, int keep);
+  /// `keep` (at least 1) and the best. Up to `threads` files of a checkpoint are written or read at a time.
+  static Result<CheckpointStore> Create(const std::string& folder, int keep, int threads);
 
   /// The same for who reads alone, perhaps while another process writes: changes nothing.
-  static CheckpointStore Open(const std::string& folder) { return {folder, 1}; }
+  static CheckpointStore Open(const std::string& folder, int threads) { return {folder, 1, threads}; }
 
   /// Notes that checkpoints are of this run from now on: FindNewest passes over those of others, which stay until the
   /// first Write. kIo with the system's reason.
@@ -69,18 +69,21 @@ class CheckpointStore {
   const std::string& folder() const { return folder_; }
 
  private:
-  CheckpointStore(std::string folder, int keep) : folder_(std::move(folder)), keep_(keep) {}
+  CheckpointStore(std::string folder, int keep, int threads)
+      : folder_(std::move(folder)), keep_(keep), threads_(threads) {}
   Status Prune(uint64_t run_id, int64_t step) const;
   Result<std::optional<uint64_t>> CurrentRun() const;
 
   std::string folder_;
   int keep_;
+  int threads_;
 };
 
 /// A number for a new run, other than those of runs before.
 uint64_t NewRunId();
 
-/// Reads and checks one checkpoint folder; kBadData when it is damaged, kInvalidConfig when it does not fit.
-Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits);
+/// Reads and checks one checkpoint folder, up to `threads` files at a time; kBadData when it is damaged, kInvalidConfig
+/// when it does not fit.
+Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits, int threads);
 
 }  // namespace millrace

@@ -133,7 +133,7 @@ Result<std::unique_ptr<JobCheckpointer>> JobCheckpointer::Create(JobSession& ses
                                                                  std::FILE* terminal) {
   const CompiledJob& job = session.job();
   MR_ASSIGN(CheckpointStore store,
-            CheckpointStore::Create(job.output_dir() + "/checkpoints", job.desc().checkpoint().keep()));
+            CheckpointStore::Create(job.output_dir() + "/checkpoints", job.desc().checkpoint().keep(), job.workers()));
   std::unique_ptr<JobCheckpointer> checkpointer(
       new JobCheckpointer(session, std::move(store), NewRunId(), std::move(stop), terminal));
   if (!job.feeds_itself() && !job.desc().infer()) MR_TRY(checkpointer->LookAtFiles(0, checkpointer->stop_));
@@ -156,7 +156,7 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
       return InvalidConfig("--model=best: there is no \"" + best +
                            "\": a training with eval.early_stopping or checkpoint.keep_best keeps it");
     }
-    MR_ASSIGN(found, ReadCheckpoint(best, fits));
+    MR_ASSIGN(found, ReadCheckpoint(best, fits, job_->workers()));
   } else if (std::error_code unknown; !std::filesystem::is_directory(resume, unknown)) {
     return InvalidConfig("--resume is auto, never or the folder of a checkpoint, and there is no folder \"" + resume +
                          "\"");
@@ -165,7 +165,7 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
                          "\" is no checkpoint: it has no MANIFEST. Those of a run are "
                          "OUTPUT_DIR/checkpoints/step-..., and --resume=auto takes the newest whole one");
   } else {
-    MR_ASSIGN(found, ReadCheckpoint(resume, fits));
+    MR_ASSIGN(found, ReadCheckpoint(resume, fits, job_->workers()));
     if (!job_->desc().infer() && store_.HasLaterThan(found->manifest.step())) {
       notes_.push_back("the checkpoints of later steps in \"" + store_.folder() +
                        "\" are left behind: the next one that is written takes their place");
@@ -293,7 +293,8 @@ Status JobCheckpointer::RestoreState(const FoundCheckpoint& found, std::vector<s
   for (const std::string& name : RateVariables(job_->model().main)) stored[name];
   for (const std::string& name : found.manifest.rate()) stored[name];
   const auto& variables = found.manifest.variable();
-  MR_TRY(RestoreVariables(found.folder, {variables.begin(), variables.end()}, session_->root(), &stored));
+  MR_TRY(
+      RestoreVariables(found.folder, {variables.begin(), variables.end()}, session_->root(), &stored, job_->workers()));
   if (found.manifest.has_job() && !job_->desc().has_program()) return Status::Ok();  // the job's fields tell
   for (const auto& [name, before] : stored) {
     const Variable* variable = session_->root().Find(name);

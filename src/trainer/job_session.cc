@@ -131,7 +131,9 @@ Status JobSession::InitParameters(std::stop_token stop) {
     }
     MR_TRY(std::move(started));
   }
-  if (loads) MR_TRY(LoadPersistables(model.main, desc.program().init_dir(), *root_, environment.tables).status());
+  if (loads)
+    MR_TRY(
+        LoadPersistables(model.main, desc.program().init_dir(), *root_, environment.tables, job_->workers()).status());
   return desc.infer() ? Status::Ok() : CheckKept(model.main, *root_);
 }
 

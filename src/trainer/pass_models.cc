@@ -12,7 +12,7 @@ namespace millrace {
 Status SaveProgramVariables(const JobSession& session, const RunState& state, const std::string& folder) {
   const CompiledJob& job = session.job();
   return SavePersistables(job.model().main, folder, session.root(), {state.step, state.examples, job.desc().seed()},
-                          ManifestFor::kTables, job.model().startup);
+                          ManifestFor::kTables, job.model().startup, job.workers());
 }
 
 Status SaveJobModel(const JobSession& session, const RunState& state, const std::string& folder) {
@@ -29,6 +29,7 @@ Status SaveJobModel(const JobSession& session, const RunState& state, const std:
   source.seed = job.desc().seed();
   source.ops = &job.environment().ops;
   source.feeds = &job.environment().feeds;
+  source.threads = job.workers();
   return SaveInferenceModel(source, folder);
 }
 

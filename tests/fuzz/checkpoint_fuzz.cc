@@ -94,7 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                 {reinterpret_cast<const char*>(data) + 1, size - 1});
   if (data[0] % 2 == 0) Repair(folder);
 
-  const Result<CheckpointStore> store = CheckpointStore::Create(folder.path(), 1);
+  const Result<CheckpointStore> store = CheckpointStore::Create(folder.path(), 1, 1);
   Demand(store.ok(), "the store cannot be made", store.status().message());
   std::vector<std::string> refused;
   const Result<std::optional<FoundCheckpoint>> found = store->FindNewest(

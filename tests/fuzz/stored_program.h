@@ -42,7 +42,7 @@ inline void RestoreStored(const std::string& folder, const std::vector<StoredVar
   desc.mutable_optimizer()->mutable_sgd();
   Scope root;
   root.Var("t")->Set<std::unique_ptr<SparseTable>>(std::move(CreateHashTable(desc, 1)).value());
-  DemandOneOf(RestoreVariables(folder, variables, root, nullptr), StatusCode::kBadData, StatusCode::kInvalidConfig);
+  DemandOneOf(RestoreVariables(folder, variables, root, nullptr, 1), StatusCode::kBadData, StatusCode::kInvalidConfig);
 }
 
 }  // namespace millrace

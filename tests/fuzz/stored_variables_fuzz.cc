@@ -28,7 +28,10 @@ CheckpointManifest ParseList(const std::string& text) {
   } silent;
   parser.RecordErrorsTo(&silent);
   if (!parser.ParseFromString(text, &list)) return {};
-  for (StoredVariable& variable : *list.mutable_variable()) variable.set_file(kValues);
+  for (StoredVariable& variable : *list.mutable_variable()) {
+    variable.clear_file();
+    variable.add_file(kValues);
+  }
   for (StoredFile& file : *list.mutable_file()) file.set_name(kValues);
   return list;
 }
@@ -45,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   folder.Write(kValues, length < bytes.size() ? bytes.substr(length) : "");
 
   const std::vector<StoredVariable> variables(list.variable().begin(), list.variable().end());
-  DemandOneOf(CheckStoredFiles(folder.path(), {list.file().begin(), list.file().end()}), StatusCode::kBadData,
+  DemandOneOf(CheckStoredFiles(folder.path(), {list.file().begin(), list.file().end()}, 1), StatusCode::kBadData,
               StatusCode::kBadData);
   DemandOneOf(CompareVariables(program, variables, {}), StatusCode::kInvalidConfig, StatusCode::kInvalidConfig);
   RestoreStored(folder.path(), variables);

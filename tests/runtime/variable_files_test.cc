@@ -71,7 +71,7 @@ TEST_F(ProgramFiles, VariablesRoundTripOneByOneAndCombined) {
   Scope root;
   Fill(root, "a", 3, 1);
   Fill(root, "b", 2, 10);
-  ASSERT_TRUE(SavePersistables(*program, Path("vars"), root, {}, ManifestFor::kTables, {}).ok());
+  ASSERT_TRUE(SavePersistables(*program, Path("vars"), root, {}, ManifestFor::kTables, {}, 1).ok());
   EXPECT_FALSE(std::filesystem::exists(Path("vars/MANIFEST"))) << "Paddle's folders hold the variables alone";
   ASSERT_TRUE(SaveCombined(*program, Path("all"), root).ok());
   Scope one;
@@ -89,12 +89,12 @@ TEST_F(ProgramFiles, EveryMissingOrUnfitFileIsReported) {
   Scope root;
   Fill(root, "a", 3, 1);
   Fill(root, "b", 2, 1);
-  ASSERT_TRUE(SavePersistables(*program, Path("vars"), root, {}, ManifestFor::kTables, {}).ok());
+  ASSERT_TRUE(SavePersistables(*program, Path("vars"), root, {}, ManifestFor::kTables, {}, 1).ok());
   Scope other;
   Fill(other, "a", 5, 1);
   ASSERT_TRUE(SavePersistables(*ReadProgram(Write("q.prototxt", R"(blocks { idx: 0
     vars { name: "a" persistable: true type { type: LOD_TENSOR } } })")),
-                               Path("vars"), other, {}, ManifestFor::kTables, {})
+                               Path("vars"), other, {}, ManifestFor::kTables, {}, 1)
                   .ok());
   std::filesystem::remove(Path("vars/b"));
   Scope back;
@@ -108,7 +108,7 @@ TEST_F(ProgramFiles, APipeInPlaceOfAVariableIsNotWaitedFor) {
   Scope root;
   Fill(root, "a", 3, 1);
   Fill(root, "b", 2, 1);
-  ASSERT_TRUE(SavePersistables(*program, Path("vars"), root, {}, ManifestFor::kTables, {}).ok());
+  ASSERT_TRUE(SavePersistables(*program, Path("vars"), root, {}, ManifestFor::kTables, {}, 1).ok());
   std::filesystem::remove(Path("vars/b"));
   ASSERT_EQ(mkfifo(Path("vars/b").c_str(), 0600), 0);
   Scope back;

@@ -111,7 +111,7 @@ class EvaluatorTest : public testing::TestWithParam<std::tuple<const char*, int>
   }
   std::vector<std::string> Parameters(const JobSession& job, const std::string& name) const {
     const std::string folder = small_.folder() + "/" + name;
-    EXPECT_TRUE(StoreVariables(job.job().model().main, folder, job.root(), TableContent::kAll).ok());
+    EXPECT_TRUE(StoreVariables(job.job().model().main, folder, job.root(), TableContent::kAll, 1).ok());
     return FolderContent(folder);
   }
 

@@ -1,0 +1,140 @@
+#include "table/table_files.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "core/file.h"
+#include "core/on_threads.h"
+#include "table/table_io.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kFileBytes = uint64_t{32} << 20;
+constexpr uint64_t kMostFiles = 64;
+
+std::string RangeName(ShardRange shards) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%04u-%04u", shards.begin, shards.end - 1);
+  return text;
+}
+
+/// Makes `path`, where an earlier save may have left a file or a folder, ready to be written anew.
+Status MakeWay(const std::string& path, bool is_folder) {
+  std::error_code error;
+  if (is_folder || fs::is_directory(path, error)) {
+    fs::remove_all(path, error);
+  } else {
+    error.clear();  // nothing is there, or a file to be written over
+  }
+  if (!error && is_folder) fs::create_directory(path, error);
+  return error ? IoError("cannot make \"" + path + "\" anew: " + error.message()) : Status::Ok();
+}
+
+Result<FileSum> SaveFile(const SparseTable& table, TableContent content, ShardRange shards, const std::string& path) {
+  MR_ASSIGN(const auto file, ChecksummedFile::Create(path));
+  const Status saved = table.Save(shards, content, file->stream());
+  MR_ASSIGN(const FileSum sum, file->Finish());  // says "disk full" before Save's "not written"
+  MR_TRY(saved);
+  return sum;
+}
+
+/// A file and what it begins with.
+struct OpenedFile {
+  std::string path;
+  TableHeader header;
+};
+
+Result<OpenedFile> Look(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return IoError("cannot open \"" + path + "\"");
+  Result<TableReader> reader = TableReader::Open(file);
+  if (!reader.ok()) return Status(reader.status()).Context(path);
+  return OpenedFile{path, reader->header()};
+}
+
+/// Whether files, by ascending range, were written by one save and are all of it.
+Status CheckWhole(const std::vector<OpenedFile>& files, const std::string& table) {
+  const std::string of = "table \"" + table + "\": ";
+  uint32_t end = 0;
+  for (size_t i = 0; i <= files.size(); ++i) {
+    const uint32_t begin = i < files.size() ? files[i].header.shards.begin : kVirtualShards;
+    if (begin > end) {
+      return BadData(of + "none of its " + std::to_string(files.size()) + " files holds virtual shards " +
+                     RangeName({end, begin}) + (i == 0 ? "" : ", which come behind \"" + files[i - 1].path + "\"") +
+                     ": a file is missing or was left out of the list; copy all files of the folder again, or use "
+                     "another checkpoint");
+    }
+    if (i == files.size()) break;
+    if (begin < end) {
+      return BadData(of + "\"" + files[i - 1].path + "\" and \"" + files[i].path + "\" both hold virtual shard " +
+                     std::to_string(begin) + ": they are not of one save; use another checkpoint");
+    }
+    const TableHeader& first = files[0].header;
+    const TableHeader& now = files[i].header;
+    if (now.name != first.name || now.optimizer != first.optimizer || now.dim != first.dim ||
+        now.row_floats != first.row_floats || now.pushes != first.pushes) {
+      return BadData(of + "\"" + files[i].path + "\" is of table \"" + now.name + "\" after " +
+                     std::to_string(now.pushes) + " updates, and \"" + files[0].path + "\" of table \"" + first.name +
+                     "\" after " + std::to_string(first.pushes) +
+                     ": they are not of one save; copy all files of the folder again, or use another checkpoint");
+    }
+    end = now.shards.end;
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+int CountTableFiles(const SparseTable& table, TableContent content) {
+  const TableShape& shape = table.shape();
+  const int floats = content == TableContent::kAll ? shape.row_floats : shape.dim;
+  const auto row_bytes = sizeof(uint64_t) + static_cast<uint64_t>(floats) * sizeof(float);
+  const uint64_t bytes = static_cast<uint64_t>(table.stats().rows) * row_bytes;
+  return static_cast<int>(std::min(std::bit_ceil((bytes + kFileBytes - 1) / kFileBytes), kMostFiles));
+}
+
+Result<std::vector<TableFile>> SaveTable(const SparseTable& table, TableContent content, const std::string& folder,
+                                         const std::string& name, int files, int threads) {
+  MR_TRY(MakeWay(folder + "/" + name, files > 1));
+  std::vector<TableFile> saved(static_cast<size_t>(files));
+  const uint32_t width = kVirtualShards / static_cast<uint32_t>(files);
+  MR_TRY(OnThreads(threads, saved.size(), "saving a table", [&](size_t i) {
+    const uint32_t begin = static_cast<uint32_t>(i) * width;
+    const ShardRange shards{begin, begin + width};
+    saved[i].name = files == 1 ? name : name + "/" + RangeName(shards);
+    MR_ASSIGN(saved[i].sum, SaveFile(table, content, shards, folder + "/" + saved[i].name));
+    return Status::Ok();
+  }));
+  if (files > 1) MR_TRY(SyncFolder(folder + "/" + name));
+  return saved;
+}
+
+Status LoadTable(const std::vector<std::string>& paths, ShardRange shards, int threads, SparseTable* table) {
+  const std::string& name = table->shape().name;
+  if (table->stats().rows != 0) return AlreadyExists("table \"" + name + "\" is not empty: load into a new one");
+  std::vector<OpenedFile> files;
+  for (const std::string& path : paths) {
+    MR_ASSIGN(OpenedFile file, Look(path));
+    files.push_back(std::move(file));
+  }
+  std::sort(files.begin(), files.end(),
+            [](const OpenedFile& a, const OpenedFile& b) { return a.header.shards.begin < b.header.shards.begin; });
+  MR_TRY(CheckWhole(files, name));
+  return OnThreads(threads, files.size(), "loading a table", [&](size_t i) {
+    if (!files[i].header.shards.Meets(shards)) return Status::Ok();
+    std::ifstream file(files[i].path, std::ios::binary);
+    if (!file) return IoError("cannot open \"" + files[i].path + "\"");
+    return table->Load(shards, file).Context(files[i].path);
+  });
+}
+
+}  // namespace millrace

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/checksummed_file.h"
+#include "core/status.h"
+#include "table/sparse_table.h"
+
+namespace millrace {
+
+/// A file of a saved table.
+struct TableFile {
+  std::string name;  ///< relative to the folder
+  FileSum sum;
+};
+
+/// In how many files a table is saved: one up to 32 MiB, then so many that each has 16 to 32, at most 64. A power of
+/// two that depends on the number of rows alone.
+int CountTableFiles(const SparseTable& table, TableContent content);
+
+/// Writes `content` of a table into FOLDER/NAME or, in more files than one (`files` is a power of two, at most
+/// kVirtualShards), into FOLDER/NAME/BEGIN-LAST, each with as many virtual shards. Up to `threads` files are written at
+/// a time; the bytes do not depend on it. Files are synced, and what FOLDER/NAME was before goes; the folder exists and
+/// is not synced. kIo with the system's reason.
+Result<std::vector<TableFile>> SaveTable(const SparseTable& table, TableContent content, const std::string& folder,
+                                         const std::string& name, int files, int threads);
+
+/// Reads the rows of `shards` from all files of a saved table, in any order, into a table that has no rows; up to
+/// `threads` files at a time. kBadData that names the file, or what no file holds, when they are not the files of one
+/// save: a file is damaged, missing, there twice or of another table or step. Otherwise as SparseTable::Load.
+Status LoadTable(const std::vector<std::string>& paths, ShardRange shards, int threads, SparseTable* table);
+
+}  // namespace millrace
