@@ -7,6 +7,19 @@
 
 namespace millrace {
 
+std::string FeedNameFor(std::string_view dataset, const DataFeedDesc& desc) {
+  if (!desc.name().empty()) return desc.name();
+  const auto* const own = std::find_if(std::begin(kOwnFeeds), std::end(kOwnFeeds),
+                                       [&](const OwnFeed& feed) { return feed.dataset == dataset; });
+  return own == std::end(kOwnFeeds) ? "" : std::string(own->name);
+}
+
+std::string_view DatasetOfFeed(std::string_view feed_class) {
+  const auto* const own = std::find_if(std::begin(kOwnFeeds), std::end(kOwnFeeds),
+                                       [&](const OwnFeed& feed) { return feed.name == feed_class; });
+  return own == std::end(kOwnFeeds) ? std::string_view() : own->dataset;
+}
+
 bool IsFormatFeed(std::string_view feed_class) {
   return std::find(std::begin(kFormatFeeds), std::end(kFormatFeeds), feed_class) != std::end(kFormatFeeds);
 }
@@ -46,16 +59,11 @@ std::vector<RefusedField> RefusedByFormat(const DataFeedDesc& desc) {
   return refused;
 }
 
-bool ReadsMultiSlot(std::string_view feed_class) {
-  const auto is_named = [&](const OwnFeed& feed) { return feed.name == feed_class; };
-  return feed_class.empty() || std::any_of(std::begin(kOwnFeeds), std::end(kOwnFeeds), is_named);
-}
+bool ReadsMultiSlot(std::string_view feed_class) { return feed_class.empty() || !DatasetOfFeed(feed_class).empty(); }
 
 void ResolveZeros(std::string_view dataset, DataFeedDesc* desc) {
   if (desc->zeros() != DataFeedDesc::FEED_DEFAULT) return;
-  for (const OwnFeed& feed : kOwnFeeds) {
-    if (feed.name == desc->name()) dataset = feed.dataset;
-  }
+  if (const std::string_view owner = DatasetOfFeed(desc->name()); !owner.empty()) dataset = owner;
   const bool drops = ReadsMultiSlot(desc->name()) && dataset == "InMemoryDataset" && desc->input_type() == 0;
   desc->set_zeros(drops ? DataFeedDesc::DROP : DataFeedDesc::KEEP);
 }

@@ -22,6 +22,11 @@ inline constexpr OwnFeed kOwnFeeds[] = {
     {"FileInstantDataset", "MultiSlotFileInstantDataFeed"},
 };
 
+/// The feed that `desc` names or, where it names none, that of `dataset`.
+std::string FeedNameFor(std::string_view dataset, const DataFeedDesc& desc);
+/// The dataset whose own feed this is; empty: none's, or any's.
+std::string_view DatasetOfFeed(std::string_view feed_class);
+
 /// The file formats that a dataset reads row by row, under the names that `open_files` knows them by.
 inline constexpr std::string_view kFormatFeeds[] = {"csv", "libsvm", "tfrecord", "ofrecord", "recordio"};
 bool IsFormatFeed(std::string_view feed_class);

@@ -1,45 +1,15 @@
 #include "datafeed/data_feed.h"
 
-#include <glog/logging.h>
-
 #include "config/feed_names.h"
 #include "core/harmless_text.h"
 #include "data_feed.pb.h"
 #include "datafeed/checked_feed.h"
-#include "datafeed/column_sink.h"
 #include "datafeed/format_feed.h"
-#include "datafeed/multi_slot_options.h"
+#include "datafeed/multi_slot_feed.h"
 #include "datafeed/row_records.h"
 
 namespace millrace {
 namespace {
-
-class MultiSlotFeed final : public DataFeed {
- public:
-  MultiSlotFeed(const SlotSchema& schema, const MultiSlotOptions& options) : sink_(schema), parser_(schema, options) {}
-
-  Status Attach(SlotBatch* batch) override {
-    sink_.Attach(batch);
-    return Status::Ok();
-  }
-  Status Detach() override {
-    sink_.Detach();
-    return Status::Ok();
-  }
-  int rows() const override { return sink_.rows(); }
-  Result<LineResult> ParseLine(std::string_view line) override { return parser_.ParseLine(line, sink_); }
-  const LineError& error() const override { return parser_.error(); }
-  const ValueCounters& counters() const override { return parser_.counters(); }
-
- private:
-  ColumnSink sink_;
-  MultiSlotParser parser_;
-};
-
-template <FeedClass kClass>
-Result<std::unique_ptr<DataFeed>> MakeMultiSlot(const SlotSchema& schema, const DataFeedDesc& desc) {
-  return std::unique_ptr<DataFeed>(std::make_unique<MultiSlotFeed>(schema, MultiSlotOptions::FromDesc(desc, kClass)));
-}
 
 /// The feed of a class at the level of files, which `maker` agrees to.
 Result<std::unique_ptr<DataFeed>> MakeRowRecordFeed(const RowFileMaker& maker, const SlotSchema& schema,
@@ -50,7 +20,7 @@ Result<std::unique_ptr<DataFeed>> MakeRowRecordFeed(const RowFileMaker& maker, c
   }
   if (!refused.empty()) return InvalidConfig("data_desc." + refused.front().field + ": " + refused.front().why);
   MR_TRY(maker(schema, desc).status());
-  const MultiSlotOptions options = MultiSlotOptions::FromDesc(desc, FeedClass::kQueue);
+  const MultiSlotOptions options = MultiSlotOptions::FromDesc(desc);
   return std::unique_ptr<DataFeed>(std::make_unique<RowRecordFeed>(schema, options));
 }
 
@@ -64,13 +34,7 @@ std::string Who(std::string_view name, const FeedKind& kind) {
 
 DataFeedFactory DataFeedFactory::Builtin() {
   DataFeedFactory factory;
-  const auto add = [&factory](const char* name, const char* doc, FeedKind::Maker maker) {
-    CHECK(factory.Add(name, doc, {std::move(maker)}).ok()) << name;
-  };
-  add("MultiSlotDataFeed", "MultiSlot text", MakeMultiSlot<FeedClass::kQueue>);
-  add("MultiSlotInMemoryDataFeed", "MultiSlot text in memory", MakeMultiSlot<FeedClass::kInMemory>);
-  add("SlotRecordInMemoryDataFeed", "MultiSlot text in memory", MakeMultiSlot<FeedClass::kInMemory>);
-  add("MultiSlotFileInstantDataFeed", "binary files that are mapped", nullptr);
+  AddMultiSlotFeeds(&factory);
   AddFormatFeeds(&factory);
   return factory;
 }
@@ -92,7 +56,8 @@ Status DataFeedFactory::Adopt(const DataFeedFactory& feeds, const std::string& p
                               Code code) {
   DataFeedFactory all = *this;
   for (const Entry& entry : feeds.entries()) {
-    if (entry.value.maker == nullptr) return InvalidConfig("data feed \"" + entry.name + "\" has no maker");
+    if (entry.value.maker == nullptr && entry.value.instant == nullptr)
+      return InvalidConfig("data feed \"" + entry.name + "\" has no maker");
     FeedKind kind = entry.value;
     kind.plugin = {plugin, version};
     kind.code = kind.row_files != nullptr ? Code::kOwn : code;
@@ -106,7 +71,7 @@ Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view class
                                                           const DataFeedDesc& desc) const {
   MR_ASSIGN(const FeedKind* const kind, Get(class_name).Context("data_desc.name"));
   const std::string name(class_name);
-  if (kind->maker == nullptr) {
+  if (kind->instant != nullptr) {
     return InvalidConfig("data_desc.name: " + name +
                          " reads binary files, not lines of text; it feeds a FileInstantDataset");
   }
@@ -120,6 +85,24 @@ Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view class
     return std::unique_ptr<DataFeed>(std::make_unique<CheckedFeed>(std::move(feed), schema, Who(name, *kind)));
   } catch (...) {
     return FeedThrew("data feed \"" + name + "\"");
+  }
+}
+
+Result<std::unique_ptr<const InstantFeed>> DataFeedFactory::CreateInstant(std::string_view name,
+                                                                          const SlotSchema& schema,
+                                                                          const DataFeedDesc& desc) const {
+  MR_ASSIGN(const FeedKind* const kind, Get(name).Context("data_desc.name"));
+  if (kind->instant == nullptr) {
+    return InvalidConfig("data_desc.name: a FileInstantDataset reads with MultiSlotFileInstantDataFeed, not with \"" +
+                         std::string(name) + "\"");
+  }
+  try {
+    Result<std::unique_ptr<const InstantFeed>> made = kind->instant(schema, desc);
+    if (!made.ok()) return Harmless(made.status());
+    if (*made == nullptr) return InvalidConfig("data_desc.name: \"" + std::string(name) + "\" made no data feed");
+    return made;
+  } catch (...) {
+    return FeedThrew(Who(name, *kind));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "batch/slot_schema.h"
 #include "core/registry.h"
 #include "core/status.h"
+#include "datafeed/instant_feed.h"
 #include "datafeed/line_cut.h"
 #include "datafeed/line_error.h"
 #include "datafeed/multi_slot_parser.h"
@@ -18,6 +19,7 @@
 namespace millrace {
 
 class DataFeedDesc;
+class RowSink;
 
 /// Turns lines, or the records of a binary format, into rows of batches, for one reader thread.
 ///
@@ -49,6 +51,15 @@ class HeadedFeed {
   virtual Status TakeHeader(std::string_view header) = 0;
 };
 
+/// The further ability of a feed that packs the row of a line as it reads it; rows of other feeds are packed from a
+/// batch (dataset/feed_rows.h). A feed that a plugin wrote is held to batches.
+class PackingFeed {
+ public:
+  virtual ~PackingFeed() = default;
+  /// As DataFeed::ParseLine, with the row, its name and its content for `sink` in place of a batch.
+  virtual Result<LineResult> PackLine(std::string_view line, RowSink& sink) = 0;
+};
+
 /// A class of data feeds.
 struct FeedKind {
   /// Makes a feed, or says what in the desc it cannot follow. Called by any thread, once for each that reads.
@@ -64,10 +75,11 @@ struct FeedKind {
     kOwn       ///< Millrace, around functions of the plugin
   };
 
-  Maker maker;               ///< null: reads no lines
-  LineCut cut{};             ///< what a line of the class is
-  RowFileMaker row_files{};  ///< of a class at the level of files
-  Origin plugin{};           ///< its path is empty: it is Millrace's own
+  Maker maker{};                 ///< of a class that reads lines or records
+  LineCut cut{};                 ///< what a line of the class is
+  RowFileMaker row_files{};      ///< of a class at the level of files
+  InstantFeed::Maker instant{};  ///< in place of `maker`: of a class that reads mapped files
+  Origin plugin{};               ///< its path is empty: it is Millrace's own
   Code code = Code::kOwn;
 };
 
@@ -79,9 +91,7 @@ class DataFeedFactory : public Registry<FeedKind> {
  public:
   using Code = FeedKind::Code;
   DataFeedFactory() : Registry("data feed of the class") {}
-  /// With "MultiSlotDataFeed", "MultiSlotInMemoryDataFeed", "SlotRecordInMemoryDataFeed" (whose rows are those of
-  /// MultiSlotInMemoryDataFeed), "MultiSlotFileInstantDataFeed", which reads no lines: a FileInstantDataset makes it,
-  /// and the file formats (kFormatFeeds).
+  /// With the feeds of MultiSlot data (kOwnFeeds, datafeed/multi_slot_feed.h) and the file formats (kFormatFeeds).
   static DataFeedFactory Builtin();
 
   /// kAlreadyExists, with the plugin that it came from, when the name is taken.
@@ -96,6 +106,9 @@ class DataFeedFactory : public Registry<FeedKind> {
   /// names that there are.
   Result<std::unique_ptr<DataFeed>> Create(std::string_view name, const SlotSchema& schema,
                                            const DataFeedDesc& desc) const;
+  /// A feed of mapped files, likewise; kInvalidConfig for a class that reads lines.
+  Result<std::unique_ptr<const InstantFeed>> CreateInstant(std::string_view name, const SlotSchema& schema,
+                                                           const DataFeedDesc& desc) const;
   /// What a line of a class is: of text, where the name is not known. A class at the level of files says what in schema
   /// and desc, which outlive what is returned, it cannot follow.
   Result<LineCut> CutOf(std::string_view name, const SlotSchema& schema, const DataFeedDesc& desc) const;

@@ -126,7 +126,7 @@ Result<std::unique_ptr<DataFeed>> MakeFormat(const SlotSchema& schema, const Dat
   const std::vector<RefusedField> refused = RefusedByFormat(desc);
   if (!refused.empty()) return InvalidConfig("data_desc." + refused.front().field + ": " + refused.front().why);
   if constexpr (requires { Feed::CheckSlots(schema); }) MR_TRY(Feed::CheckSlots(schema));
-  const MultiSlotOptions options = MultiSlotOptions::FromDesc(desc, FeedClass::kQueue);
+  const MultiSlotOptions options = MultiSlotOptions::FromDesc(desc);
   return std::unique_ptr<DataFeed>(std::make_unique<Feed>(schema, options, kArguments...));
 }
 

@@ -4,18 +4,13 @@
 
 namespace millrace {
 
-MultiSlotOptions MultiSlotOptions::FromDesc(const DataFeedDesc& desc, FeedClass feed) {
-  if (desc.name() == "MultiSlotDataFeed") feed = FeedClass::kQueue;
-  if (desc.name() == "MultiSlotInMemoryDataFeed" || desc.name() == "SlotRecordInMemoryDataFeed") {
-    feed = FeedClass::kInMemory;
-  }
+MultiSlotOptions MultiSlotOptions::FromDesc(const DataFeedDesc& desc) {
   MultiSlotOptions options;
   options.parse_ins_id = desc.parse_ins_id();
   options.parse_content = desc.parse_content();
   options.parse_logkey = desc.parse_logkey();
   options.allow_empty_slots = desc.empty_slot() == DataFeedDesc::ALLOW;
-  options.drop_zeros = desc.zeros() == DataFeedDesc::DROP ||
-                       (desc.zeros() == DataFeedDesc::FEED_DEFAULT && feed == FeedClass::kInMemory);
+  options.drop_zeros = desc.zeros() == DataFeedDesc::DROP;
   options.ignore_trailing = desc.trailing_values() == DataFeedDesc::IGNORE;
   options.reject_non_finite = desc.non_finite() == DataFeedDesc::REJECT_NON_FINITE;
   return options;

@@ -1,21 +1,14 @@
 #pragma once
 
-#include <cstdint>
-
 namespace millrace {
 
 class DataFeedDesc;
 
-/// The class of feed whose habits `zeros: FEED_DEFAULT` takes over.
-enum class FeedClass : uint8_t {
-  kQueue,     ///< MultiSlotDataFeed: keeps zeros
-  kInMemory,  ///< MultiSlotInMemoryDataFeed: drops zeros of sparse slots
-};
-
 /// How a line of MultiSlot text is read, apart from its slots. Plain values, copied.
 struct MultiSlotOptions {
-  /// Reads the fields of `desc`; desc.name, when set, decides the class, otherwise `feed`.
-  static MultiSlotOptions FromDesc(const DataFeedDesc& desc, FeedClass feed);
+  /// Reads the fields of `desc`; what `zeros: FEED_DEFAULT` means is for the class of feed to say, and keeps zeros
+  /// here.
+  static MultiSlotOptions FromDesc(const DataFeedDesc& desc);
 
   bool parse_ins_id = false;
   bool parse_content = false;

@@ -1,7 +1,6 @@
 #include "dataset/batch_rows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -62,26 +61,6 @@ void AppendSpans(const SlotBatch& from, int begin, int end, std::vector<BatchSpa
   }
 }
 
-/// Moves the values that stay to the front of their column; how many are gone.
-template <class Column, class IsZero>
-int64_t Compact(Column& values, UninitializedVector<uint32_t>& offsets, const IsZero& is_zero) {
-  size_t kept = 0;
-  size_t begin = 0;
-  for (size_t row = 1; row < offsets.size(); ++row) {
-    const size_t end = offsets[row];
-    const size_t first = kept;
-    for (size_t i = begin; i < end; ++i) {
-      if (!is_zero(values[i])) values[kept++] = values[i];
-    }
-    if (kept == first && end > begin) values[kept++] = 0;
-    offsets[row] = static_cast<uint32_t>(kept);
-    begin = end;
-  }
-  const auto gone = static_cast<int64_t>(values.size() - kept);
-  values.resize(kept);
-  return gone;
-}
-
 }  // namespace
 
 void AppendRows(const SlotBatch& from, int begin, int end, SlotBatch& to) {
@@ -109,18 +88,6 @@ void AppendRows(const SlotBatch& from, int begin, int end, SlotBatch& to) {
   AppendRange(from.origins(), Size(begin), Size(end), to.mutable_origins());
   AppendSpans(from, begin, end, to.mutable_spans());
   to.set_rows(to.rows() + end - begin);
-}
-
-int64_t DropZeros(SlotBatch& batch) {
-  int64_t gone = 0;
-  for (const SlotSpec& slot : batch.schema().used()) {
-    if (slot.is_dense) continue;
-    SlotColumn& column = batch.column(slot.id);
-    gone += slot.type == SlotType::kFloat ? Compact(column.floats, column.offsets,
-                                                    [](float v) { return std::fabs(static_cast<double>(v)) < 1e-6; })
-                                          : Compact(column.ids, column.offsets, [](uint64_t id) { return id == 0; });
-  }
-  return gone;
 }
 
 }  // namespace millrace

@@ -10,10 +10,6 @@ namespace millrace {
 /// (bad and blank ones) go with that row. Rows must have origins.
 void AppendRows(const SlotBatch& from, int begin, int end, SlotBatch& to);
 
-/// Leaves ids 0 and floats below 1e-6 out of the sparse slots of a batch, as a parser does with `zeros: DROP`: a row's
-/// list that becomes empty keeps one 0, an empty one stays so. How many values are gone. Allocates nothing.
-int64_t DropZeros(SlotBatch& batch);
-
 /// Counts unit `unit` of a source as part of a batch: lengthens its last span or begins another.
 inline void ExtendSpans(std::vector<BatchSpan>& spans, uint32_t source, uint64_t unit) {
   if (!spans.empty() && spans.back().source == source && spans.back().end == unit) {

@@ -19,7 +19,6 @@ Result<std::unique_ptr<Dataset>> MakeQueue(const DataFeedDesc& desc, std::vector
 
 Result<std::unique_ptr<Dataset>> MakeInMemory(const DataFeedDesc& desc, std::vector<std::string> files,
                                               const DataFeedFactory& feeds, const DatasetSettings& settings) {
-  if (!desc.name().empty()) MR_TRY(feeds.CheckName(desc.name()));
   InMemoryDatasetOptions options;
   options.threads = settings.threads;
   options.queue_num = settings.queue_num;
@@ -35,9 +34,8 @@ Result<std::unique_ptr<Dataset>> MakeInMemory(const DataFeedDesc& desc, std::vec
 
 Result<std::unique_ptr<Dataset>> MakeFileInstant(const DataFeedDesc& desc, std::vector<std::string> files,
                                                  const DataFeedFactory& feeds, const DatasetSettings& settings) {
-  if (!desc.name().empty()) MR_TRY(feeds.CheckName(desc.name()));
   MR_ASSIGN(std::unique_ptr<FileInstantDataset> dataset,
-            FileInstantDataset::Create(desc, std::move(files), settings.stop));
+            FileInstantDataset::Create(desc, std::move(files), feeds, settings.stop));
   return std::unique_ptr<Dataset>(std::move(dataset));
 }
 

@@ -5,9 +5,9 @@
 namespace millrace {
 
 FeedRows::FeedRows(std::unique_ptr<DataFeed> feed, const SlotSchema& schema)
-    : schema_(&schema), feed_(std::move(feed)), row_(schema) {}
+    : schema_(&schema), feed_(std::move(feed)), packs_(dynamic_cast<PackingFeed*>(feed_.get())), row_(schema) {}
 
-Result<LineResult> FeedRows::ParseLine(std::string_view line, RowSink& sink) {
+Result<LineResult> FeedRows::ParseIntoBatch(std::string_view line, RowSink& sink) {
   row_.Clear();
   MR_TRY(feed_->Attach(&row_));
   MR_ASSIGN(const LineResult result, feed_->ParseLine(line));

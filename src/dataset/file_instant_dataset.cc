@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <optional>
 
+#include "config/feed_names.h"
 #include "data_feed.pb.h"
 #include "datafeed/input_opener.h"
-#include "dataset/batch_rows.h"
 #include "dataset/instant_cursor.h"
 
 namespace millrace {
@@ -16,8 +16,8 @@ namespace {
 /// Copies the rows that the cursor deals to one worker.
 class InstantSource final : public BatchSource {
  public:
-  InstantSource(const InstantFormat& format, bool drop_zeros, InstantCursor& cursor, BatchPool& pool)
-      : format_(&format), drop_zeros_(drop_zeros), cursor_(&cursor), pool_(&pool) {}
+  InstantSource(const InstantFeed& feed, InstantCursor& cursor, BatchPool& pool)
+      : feed_(&feed), cursor_(&cursor), pool_(&pool) {}
 
   Result<BatchPtr> Next(std::stop_token stop) override {
     if (stop.stop_requested()) return Cancelled("stopped between batches");
@@ -25,8 +25,8 @@ class InstantSource final : public BatchSource {
     if (!got) return BatchPtr();
     const auto start = std::chrono::steady_clock::now();
     BatchPtr batch = pool_->Take();
-    format_->CopyRows(dealt_.file->bytes(), dealt_.rows, batch.get());
-    if (drop_zeros_) zeros_dropped_.fetch_add(DropZeros(*batch), std::memory_order_relaxed);
+    const int64_t zeros_dropped = feed_->CopyRows(dealt_.file->bytes(), dealt_.rows, batch.get());
+    zeros_dropped_.fetch_add(zeros_dropped, std::memory_order_relaxed);
     const auto count = static_cast<uint64_t>(dealt_.rows.count);
     for (uint64_t i = 1; i <= count; ++i) {
       batch->mutable_origins().push_back({dealt_.file_number, dealt_.first_row + i});
@@ -42,8 +42,7 @@ class InstantSource final : public BatchSource {
   int64_t zeros_dropped() const { return zeros_dropped_.load(std::memory_order_relaxed); }
 
  private:
-  const InstantFormat* format_;
-  const bool drop_zeros_;
+  const InstantFeed* feed_;
   InstantCursor* cursor_;
   BatchPool* pool_;
   InstantCursor::Dealt dealt_;
@@ -95,16 +94,13 @@ struct FileInstantDataset::Impl {
         files(std::move(file_list)),
         batch_size(desc.batch_size()),
         drop_last(desc.drop_last()),
-        drop_zeros(desc.zeros() == DataFeedDesc::DROP),
-        format(schema, desc.empty_slot() == DataFeedDesc::ALLOW),
         pool(schema) {}
 
   const SlotSchema schema;
   const std::vector<std::string> files;
   const int batch_size;
   const bool drop_last;
-  const bool drop_zeros;
-  const InstantFormat format;
+  std::unique_ptr<const InstantFeed> feed;
   BatchPool pool;
   FileStamps stamps;
   std::optional<InstantCursor> cursor;
@@ -116,28 +112,26 @@ FileInstantDataset::~FileInstantDataset() = default;
 
 Result<std::unique_ptr<FileInstantDataset>> FileInstantDataset::Create(const DataFeedDesc& desc,
                                                                        std::vector<std::string> files,
+                                                                       const DataFeedFactory& feeds,
                                                                        const std::stop_token& stop) {
   if (desc.batch_size() <= 0) {
     return InvalidConfig("data_desc.batch_size must be positive, but is " + std::to_string(desc.batch_size()));
   }
-  if (!desc.name().empty() && desc.name() != "MultiSlotFileInstantDataFeed") {
-    return InvalidConfig("data_desc.name: a FileInstantDataset reads with MultiSlotFileInstantDataFeed, not with \"" +
-                         desc.name() + "\"");
-  }
-  MR_TRY(RefuseTextSettings(desc));
   MR_ASSIGN(SlotSchema schema, SlotSchema::Create(desc));
-  MR_TRY(CheckPlainFiles(files, stop));
   auto impl = std::make_unique<Impl>(std::move(schema), std::move(files), desc);
+  MR_ASSIGN(impl->feed, feeds.CreateInstant(FeedNameFor("FileInstantDataset", desc), impl->schema, desc));
+  MR_TRY(RefuseTextSettings(desc));
+  MR_TRY(CheckPlainFiles(impl->files, stop));
   return std::unique_ptr<FileInstantDataset>(new FileInstantDataset(std::move(impl)));
 }
 
 Status FileInstantDataset::BeginPass(const PassOptions& options) {
   Impl& impl = *impl_;
   impl.sources.clear();
-  impl.cursor.emplace(impl.format, impl.files, impl.stamps, impl.batch_size, impl.drop_last,
+  impl.cursor.emplace(*impl.feed, impl.files, impl.stamps, impl.batch_size, impl.drop_last,
                       options.trained != nullptr ? *options.trained : ConsumedRanges());
   for (int i = 0; i < std::max(options.workers, 1); ++i) {
-    impl.sources.push_back(std::make_unique<InstantSource>(impl.format, impl.drop_zeros, *impl.cursor, impl.pool));
+    impl.sources.push_back(std::make_unique<InstantSource>(*impl.feed, *impl.cursor, impl.pool));
   }
   return Status::Ok();
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "datafeed/data_feed.h"
 #include "dataset/dataset.h"
 
 namespace millrace {
@@ -20,8 +21,10 @@ class DataFeedDesc;
 /// the pass for every worker.
 class FileInstantDataset final : public Dataset {
  public:
-  /// Checks the desc (kInvalidConfig for what only text has) and every file; reads nothing.
+  /// Checks the desc (kInvalidConfig for what only text has) and every file; reads nothing. `feeds` makes desc.name, by
+  /// default MultiSlotFileInstantDataFeed.
   static Result<std::unique_ptr<FileInstantDataset>> Create(const DataFeedDesc& desc, std::vector<std::string> files,
+                                                            const DataFeedFactory& feeds,
                                                             const std::stop_token& stop = {});
   ~FileInstantDataset() override;
 

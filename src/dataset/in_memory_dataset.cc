@@ -25,12 +25,7 @@ namespace millrace {
 
 namespace {
 
-MultiSlotOptions LineOptions(const DataFeedDesc& desc) {
-  MultiSlotOptions options = MultiSlotOptions::FromDesc(desc, FeedClass::kInMemory);
-  // Values of a line that is a batch are told apart by their places.
-  if (desc.input_type() == 1) options.drop_zeros = false;
-  return options;
-}
+constexpr std::string_view kClass = "InMemoryDataset";
 
 Status CheckGrouping(const DataFeedDesc& desc, const InMemoryRows& rows) {
   if (rows.merge_by_lineid && !desc.parse_ins_id() && !desc.parse_logkey()) {
@@ -66,15 +61,16 @@ Status CheckGrouping(const DataFeedDesc& desc, const InMemoryRows& rows) {
   return LineBatchSchema(desc).status();
 }
 
-/// A feed of a plugin or a format gives rows; names of examples and lines that are batches are MultiSlot's.
-Status CheckOwnFeed(const DataFeedDesc& desc, const SlotSchema& schema, const DataFeedFactory& feeds) {
+/// Names of examples, and lines that are batches, are for feeds that pack them.
+Status CheckFeed(const DataFeedDesc& desc, const Result<std::unique_ptr<DataFeed>>& feed) {
+  const bool packs = feed.ok() && dynamic_cast<const PackingFeed*>(feed->get()) != nullptr;
   const bool has_texts = desc.parse_ins_id() || desc.parse_content() || desc.parse_logkey();
-  if (has_texts || desc.input_type() != 0) {
+  if (!packs && (has_texts || desc.input_type() != 0)) {
     return InvalidConfig("data_desc.name: rows of \"" + desc.name() +
                          "\" have no names (parse_ins_id, parse_content, " +
                          "parse_logkey) in an InMemoryDataset, and its lines are no batches (input_type)");
   }
-  return feeds.Create(desc.name(), schema, desc).status();
+  return feed.status();
 }
 
 }  // namespace
@@ -88,12 +84,14 @@ struct InMemoryDataset::Impl {
         files(std::move(file_list)),
         options(std::move(dataset_options)),
         line_schema(desc.input_type() == 1 ? std::optional(LineBatchSchema(desc).value()) : std::nullopt),
-        line_options(LineOptions(desc)),
-        layout(row_schema(), line_options),
+        layout(row_schema(), MultiSlotOptions::FromDesc(desc)),
         phases(options.rows.phases),
         queue_num(options.queue_num),
         pool(schema) {}
 
+  Result<std::unique_ptr<DataFeed>> MakeFeed() const {
+    return options.feeds.Create(FeedNameFor(kClass, load_desc), row_schema(), load_desc);
+  }
   Result<PassStats> Load(std::stop_token stop);
   /// What becomes of rows once all are there.
   void GroupRows(PassStats* stats);
@@ -110,7 +108,6 @@ struct InMemoryDataset::Impl {
   const std::vector<std::string> files;
   const InMemoryDatasetOptions options;
   const std::optional<SlotSchema> line_schema;  ///< with input_type 1
-  const MultiSlotOptions line_options;
   const RowLayout layout;
   std::unique_ptr<InputOpener> opener;
 
@@ -147,13 +144,10 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
   RowLoader::Options load;
   load.threads = std::max(load_desc.has_thread_num() ? load_desc.thread_num() : options.threads, 1);
   load.retries = load_desc.pipe_retries();
-  load.lines = line_options;
   load.sample_rate = options.rows.sample_rate;
   load.sample_seed = options.rows.sample_seed;
-  if (!ReadsMultiSlot(load_desc.name())) {
-    MR_ASSIGN(load.cut, options.feeds.CutOf(load_desc.name(), schema, load_desc));
-    load.make_feed = [this] { return options.feeds.Create(load_desc.name(), schema, load_desc); };
-  }
+  MR_ASSIGN(load.cut, options.feeds.CutOf(FeedNameFor(kClass, load_desc), schema, load_desc));
+  load.make_feed = [this] { return MakeFeed(); };
   RowLoader loader(*opener, files, row_schema(), layout, *bad_lines, load);
   Result<PassStats> stats = Caught("loading into memory", [&]() -> Result<PassStats> {
     MR_ASSIGN(PassStats read, loader.Load(&rows, &loaded, std::move(stop)));
@@ -172,7 +166,7 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
 
 void InMemoryDataset::Impl::GroupRows(PassStats* stats) {
   if (options.rows.merge_by_lineid) {
-    const MergeOptions merge{options.rows.merge_size, line_options.drop_zeros};
+    const MergeOptions merge{options.rows.merge_size, load_desc.zeros() == DataFeedDesc::DROP};
     MergeRowsByName(schema, layout, files, merge, &rows, &loaded, stats);
     stats->rows = static_cast<int64_t>(loaded.size());
   }
@@ -190,13 +184,13 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
   // For the whole process: blocks of a MiB and more come from the system and go back to it when they are freed. By
   // itself the allocator learns to keep such blocks, and ReleaseMemory would release nothing.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
-  const bool has_own_feed = !ReadsMultiSlot(desc.name());
-  if (!has_own_feed && !desc.name().empty() && desc.name() != "MultiSlotInMemoryDataFeed" &&
-      desc.name() != "SlotRecordInMemoryDataFeed") {
+  const std::string name = FeedNameFor(kClass, desc);
+  MR_TRY(options.feeds.CheckName(name));
+  if (const std::string_view owner = DatasetOfFeed(name); !owner.empty() && owner != kClass) {
     return InvalidConfig(
         "data_desc.name: an InMemoryDataset reads with MultiSlotInMemoryDataFeed or SlotRecordInMemoryDataFeed, not "
         "with \"" +
-        desc.name() + "\"");
+        name + "\"");
   }
   MR_TRY(CheckLineInput(desc));
   if (options.queue_num < 0) {
@@ -204,8 +198,10 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
   }
   MR_TRY(CheckGrouping(desc, options.rows));
   MR_ASSIGN(SlotSchema schema, SlotSchema::Create(desc));
-  if (has_own_feed) MR_TRY(CheckOwnFeed(desc, schema, options.feeds));
-  auto impl = std::make_unique<Impl>(desc, std::move(schema), std::move(files), std::move(options));
+  DataFeedDesc resolved = desc;
+  ResolveZeros(kClass, &resolved);
+  auto impl = std::make_unique<Impl>(resolved, std::move(schema), std::move(files), std::move(options));
+  MR_TRY(CheckFeed(desc, impl->MakeFeed()));
   MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop));
   return std::unique_ptr<InMemoryDataset>(new InMemoryDataset(std::move(impl)));
 }

@@ -7,9 +7,9 @@
 
 namespace millrace {
 
-InstantCursor::InstantCursor(const InstantFormat& format, const std::vector<std::string>& files, FileStamps& stamps,
+InstantCursor::InstantCursor(const InstantFeed& feed, const std::vector<std::string>& files, FileStamps& stamps,
                              int batch_size, bool drop_last, ConsumedRanges trained)
-    : format_(&format),
+    : feed_(&feed),
       files_(&files),
       stamps_(&stamps),
       batch_size_(batch_size),
@@ -46,7 +46,7 @@ Result<bool> InstantCursor::NextOfFile(Dealt* dealt) {
     // A batch at a time, whatever is passed over.
     most = std::min(most, static_cast<uint64_t>(batch_size_));
     InstantFormat::Rows& rows = dealt->rows;
-    Status found = format_->FindRows(bytes, at_, static_cast<int>(most), row_ + 1, &rows);
+    Status found = feed_->FindRows(bytes, at_, static_cast<int>(most), row_ + 1, &rows);
     if (!found.ok()) return std::move(found).Context((*files_)[number_]);
     dealt->file = file_;
     dealt->file_number = number_;

@@ -9,7 +9,7 @@
 
 #include "core/file_stamps.h"
 #include "core/mapped_file.h"
-#include "datafeed/instant_rows.h"
+#include "datafeed/instant_feed.h"
 #include "dataset/dataset.h"
 
 namespace millrace {
@@ -17,8 +17,8 @@ namespace millrace {
 /// Deals the rows of binary files to workers, a batch at a time. Thread-safe: Next is a walk over counts under a lock.
 class InstantCursor {
  public:
-  /// What `format`, `files` and `stamps`, those of earlier passes, refer to must outlive the cursor.
-  InstantCursor(const InstantFormat& format, const std::vector<std::string>& files, FileStamps& stamps, int batch_size,
+  /// What `feed`, `files` and `stamps`, those of earlier passes, refer to must outlive the cursor.
+  InstantCursor(const InstantFeed& feed, const std::vector<std::string>& files, FileStamps& stamps, int batch_size,
                 bool drop_last, ConsumedRanges trained);
 
   /// The rows of a batch and the file that they stand in, which stays mapped as long as somebody holds it.
@@ -39,7 +39,7 @@ class InstantCursor {
   Status OpenFile();
   Status CloseFile();
 
-  const InstantFormat* format_;
+  const InstantFeed* feed_;
   const std::vector<std::string>* files_;
   FileStamps* stamps_;
   const int batch_size_;

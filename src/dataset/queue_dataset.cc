@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "config/feed_names.h"
 #include "data_feed.pb.h"
 #include "dataset/line_input.h"
 #include "dataset/queue_pass.h"
@@ -31,7 +32,7 @@ struct QueueDataset::Impl {
   BadLinePlaces places;
   std::optional<QueuePass> pass;
 
-  std::string class_name() const { return desc.name().empty() ? "MultiSlotDataFeed" : desc.name(); }
+  std::string class_name() const { return FeedNameFor("QueueDataset", desc); }
   Result<std::unique_ptr<BadLines>> MakeBadLines() const {
     return BadLines::Create(desc.bad_lines(), options.output_dir.empty() ? "" : options.output_dir + "/bad_lines.txt",
                             files, options.stop);

@@ -2,32 +2,29 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <thread>
 
 #include "core/caught.h"
 #include "core/elapsed.h"
 #include "core/hash.h"
-#include "datafeed/multi_slot_parser.h"
 #include "datafeed/row_sink.h"
 #include "dataset/feed_rows.h"
 #include "dataset/line_input.h"
 
 namespace millrace {
 struct RowLoader::Reader {
-  Reader(int lane, const RowLoader& loader, PackedRows* packed)
-      : number(lane), parser(*loader.schema_, loader.options_.lines), sink(*loader.layout_, packed) {}
+  Reader(int lane, std::unique_ptr<DataFeed> line_feed, const RowLoader& loader, PackedRows* packed)
+      : number(lane), feed(std::move(line_feed), *loader.schema_), sink(*loader.layout_, packed) {}
 
   int number;
-  MultiSlotParser parser;
-  std::optional<FeedRows> feed;  ///< in place of the parser
+  FeedRows feed;
   RowSink sink;
   LineBlock block;
   std::vector<LoadedBlock> loaded;
   int64_t rows = 0;
   int64_t sampled_out = 0;
   double parse_seconds = 0;
-  int64_t non_finite = 0;  ///< as the parser counted them up to the last line
+  int64_t non_finite = 0;  ///< as the feed counted them up to the last line
 };
 
 RowLoader::RowLoader(const InputOpener& opener, const std::vector<std::string>& files, const SlotSchema& schema,
@@ -42,10 +39,8 @@ Result<PassStats> RowLoader::Load(PackedRows* rows, std::vector<RowHandle>* orde
   std::vector<Reader> readers;
   readers.reserve(static_cast<size_t>(options_.threads));
   for (int i = 0; i < options_.threads; ++i) {
-    readers.emplace_back(i, *this, rows);
-    if (!options_.make_feed) continue;
     MR_ASSIGN(std::unique_ptr<DataFeed> feed, options_.make_feed());
-    readers.back().feed.emplace(std::move(feed), *schema_);
+    readers.emplace_back(i, std::move(feed), *this, rows);
   }
   {
     std::stop_source any_stop;
@@ -103,7 +98,7 @@ Status RowLoader::ReadAll(Reader& reader, const std::stop_token& stop) {
 Status RowLoader::ParseBlock(Reader& reader) {
   const LineBlock& block = reader.block;
   reader.sink.BeginBlock(block.file);
-  if (reader.feed) MR_TRY(BeginBlock(block, blocks_, reader.feed->feed()));
+  MR_TRY(BeginBlock(block, blocks_, reader.feed.feed()));
   uint64_t line_number = block.first_line;
   for (std::string_view text = block.text(); !text.empty(); ++line_number) {
     const std::string_view line = block.TakeLine(&text);
@@ -112,14 +107,11 @@ Status RowLoader::ParseBlock(Reader& reader) {
       continue;
     }
     reader.sink.set_line(line_number);
-    MR_ASSIGN(const LineResult result, ParseLine(reader, line_number, line));
-    if (result == LineResult::kBad) {
-      const LineError& error = reader.feed ? reader.feed->error() : reader.parser.error();
-      MR_TRY(ReportBadLine(reader, error, line_number, line));
-    }
-    const ValueCounters& counters = reader.feed ? reader.feed->counters() : reader.parser.counters();
-    if (counters.non_finite != reader.non_finite) [[unlikely]] {
-      reader.non_finite = counters.non_finite;
+    MR_ASSIGN(const LineResult result, line_number == 1 ? ParseFirstLine(block, line, reader.feed, reader.sink)
+                                                        : reader.feed.ParseLine(line, reader.sink));
+    if (result == LineResult::kBad) MR_TRY(ReportBadLine(reader, line_number, line));
+    if (const int64_t non_finite = reader.feed.counters().non_finite; non_finite != reader.non_finite) [[unlikely]] {
+      reader.non_finite = non_finite;
       bad_lines_->SawNonFinite([&] { return blocks_.DescribeLine(block.file, line_number); });
     }
   }
@@ -130,21 +122,14 @@ Status RowLoader::ParseBlock(Reader& reader) {
   return Status::Ok();
 }
 
-Result<LineResult> RowLoader::ParseLine(Reader& reader, uint64_t line_number, std::string_view line) const {
-  if (line_number == 1) {
-    return reader.feed ? ParseFirstLine(reader.block, line, *reader.feed, reader.sink)
-                       : ParseFirstLine(reader.block, line, reader.parser, reader.sink);
-  }
-  return reader.feed ? reader.feed->ParseLine(line, reader.sink) : reader.parser.ParseLine(line, reader.sink);
-}
-
 bool RowLoader::IsSampled(uint32_t file, uint64_t line) const {
   if (options_.sample_rate >= 1) return true;
   const uint64_t number = HashedNumber(Mix64(options_.sample_seed, file), line);
   return static_cast<double>(number >> 11) * 0x1.0p-53 < options_.sample_rate;
 }
 
-Status RowLoader::ReportBadLine(Reader& reader, const LineError& error, uint64_t line_number, std::string_view line) {
+Status RowLoader::ReportBadLine(Reader& reader, uint64_t line_number, std::string_view line) {
+  const LineError& error = reader.feed.error();
   Status status = blocks_.DescribeLine(error, reader.block.file, line_number);
   if (error.ends_reading) return status;
   return bad_lines_->Report(LineErrorKindName(error.kind), status.message(),
@@ -157,7 +142,7 @@ PassStats RowLoader::Stats(const std::vector<Reader>& readers) const {
     stats.rows += reader.rows;
     if (reader.sampled_out > 0) stats.counters["sampled_out"] += reader.sampled_out;
     stats.stage_seconds["parse"] += reader.parse_seconds;
-    (reader.feed ? reader.feed->counters() : reader.parser.counters()).AddTo(stats.counters);
+    reader.feed.counters().AddTo(stats.counters);
   }
   return stats;
 }

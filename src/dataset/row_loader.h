@@ -12,7 +12,6 @@
 #include "datafeed/data_feed.h"
 #include "datafeed/line_block_queue.h"
 #include "datafeed/line_error.h"
-#include "datafeed/multi_slot_options.h"
 #include "datafeed/packed_rows.h"
 #include "dataset/dataset.h"
 
@@ -26,10 +25,8 @@ class RowLoader {
   struct Options {
     int threads = 1;
     int retries = 0;
-    MultiSlotOptions lines;
-    /// Makes a feed of a plugin's class, or of a format, for each thread; empty: MultiSlot text, read as `lines` says.
-    std::function<Result<std::unique_ptr<DataFeed>>()> make_feed;
-    LineCut cut = {};          ///< of that class
+    std::function<Result<std::unique_ptr<DataFeed>>()> make_feed;  ///< called for each thread
+    LineCut cut = {};                                              ///< of the feed's class
     double sample_rate = 1;    ///< share of the lines that is read, chosen by their places
     uint64_t sample_seed = 0;  ///< chooses other lines
   };
@@ -50,11 +47,10 @@ class RowLoader {
   /// What one thread does and found.
   struct Reader;
 
-  Result<LineResult> ParseLine(Reader& reader, uint64_t line_number, std::string_view line) const;
   Status ReadAll(Reader& reader, const std::stop_token& stop);
   Status ParseBlock(Reader& reader);
   bool IsSampled(uint32_t file, uint64_t line) const;
-  Status ReportBadLine(Reader& reader, const LineError& error, uint64_t line_number, std::string_view line);
+  Status ReportBadLine(Reader& reader, uint64_t line_number, std::string_view line);
   PassStats Stats(const std::vector<Reader>& readers) const;
 
   const SlotSchema* schema_;

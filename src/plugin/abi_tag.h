@@ -11,9 +11,9 @@
 ///
 /// The number behind C++ is raised with each change of what plugins are compiled against, also between two versions.
 ///
-///     millrace plugin, C++ 6: g++ 12.2.0, libstdc++ 12 (20220819), protobuf 3021012, millrace 0.1.0
+///     millrace plugin, C++ 7: g++ 12.2.0, libstdc++ 12 (20220819), protobuf 3021012, millrace 0.1.0
 #define MILLRACE_CPP_PLUGIN_TAG                                              \
-  "millrace plugin, C++ 6: " MILLRACE_TAG_COMPILER ", " MILLRACE_TAG_LIBRARY \
+  "millrace plugin, C++ 7: " MILLRACE_TAG_COMPILER ", " MILLRACE_TAG_LIBRARY \
   ", protobuf " MILLRACE_TAG_TEXT(GOOGLE_PROTOBUF_VERSION) ", millrace " MILLRACE_PLUGIN_VERSION
 
 #define MILLRACE_TAG_TEXT_INNER(x) #x

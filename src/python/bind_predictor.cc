@@ -10,7 +10,7 @@
 
 #include "config/feed_names.h"
 #include "datafeed/data_feed.h"
-#include "dataset/batch_rows.h"
+#include "datafeed/drop_zeros.h"
 #include "program/text_proto.h"
 #include "python/bindings.h"
 #include "python/errors.h"

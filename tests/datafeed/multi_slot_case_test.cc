@@ -8,6 +8,7 @@
 #include "datafeed/batch_text.h"
 #include "datafeed/column_sink.h"
 #include "datafeed/line_case.h"
+#include "datafeed/multi_slot_feed.h"
 #include "datafeed/multi_slot_scalar.h"
 #include "datafeed/row_decoder.h"
 #include "datafeed/row_sink.h"
@@ -54,7 +55,7 @@ void ParseAll(const LineCase& test, const SlotSchema& schema, const MultiSlotOpt
 Outcome ParseCase(const LineCase& test, const std::string& feed_class, Way way) {
   const SlotSchema schema = SlotSchema::Create(test.desc).value();
   const MultiSlotOptions options =
-      MultiSlotOptions::FromDesc(test.desc, feed_class == "M" ? FeedClass::kInMemory : FeedClass::kQueue);
+      feed_class == "M" ? MultiSlotInMemoryDataFeed::OptionsOf(test.desc) : MultiSlotOptions::FromDesc(test.desc);
   Outcome outcome;
   SlotBatch batch(schema);
   ColumnSink columns(schema);

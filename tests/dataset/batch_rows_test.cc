@@ -5,6 +5,7 @@
 #include <string>
 
 #include "datafeed/batch_text.h"
+#include "datafeed/drop_zeros.h"
 
 namespace millrace {
 

@@ -82,7 +82,8 @@ class FileInstantTest : public ::testing::Test {
 TEST_F(FileInstantTest, AFileThatIsReplacedBetweenPassesIsAnError) {
   ASSERT_TRUE(ConvertToInstant(Request(), {}).ok());
   const std::string part = Parts()[0];
-  const std::unique_ptr<FileInstantDataset> dataset = FileInstantDataset::Create(desc_, {part}).value();
+  const std::unique_ptr<FileInstantDataset> dataset =
+      FileInstantDataset::Create(desc_, {part}, DataFeedFactory::Builtin()).value();
   EXPECT_EQ(ReadAll(*dataset), ReadAll(*dataset));
   fs::copy_file(part, part + ".new");
   fs::resize_file(part + ".new", 0);
@@ -99,13 +100,53 @@ TEST_F(FileInstantTest, ConvertedFilesGiveTheBatchesOfTheText) {
   EXPECT_EQ(report->rows, 101);
   EXPECT_EQ(Parts().size(), 1U);
   EXPECT_EQ(report->bytes, static_cast<int64_t>(fs::file_size(Parts()[0])));
-  EXPECT_EQ(ReadAll(*FileInstantDataset::Create(desc_, Parts()).value()), TextBatches());
+  EXPECT_EQ(ReadAll(*FileInstantDataset::Create(desc_, Parts(), DataFeedFactory::Builtin()).value()), TextBatches());
+}
+
+/// Reads as Millrace does, and adds one to every id of slot 0.
+class OneMore final : public InstantFeed {
+ public:
+  explicit OneMore(const SlotSchema& schema) : feed_(schema, false, false) {}
+  Status FindRows(std::span<const uint8_t> file, size_t begin, int most, uint64_t row,
+                  InstantFormat::Rows* rows) const override {
+    return feed_.FindRows(file, begin, most, row, rows);
+  }
+  int64_t CopyRows(std::span<const uint8_t> file, const InstantFormat::Rows& rows, SlotBatch* batch) const override {
+    const int64_t zeros = feed_.CopyRows(file, rows, batch);
+    for (uint64_t& id : batch->column(0).ids) ++id;
+    return zeros;
+  }
+
+ private:
+  MultiSlotFileInstantDataFeed feed_;
+};
+
+TEST_F(FileInstantTest, AFeedOfOnesOwnReadsTheMappedFiles) {
+  ASSERT_TRUE(ConvertToInstant(Request(), {}).ok());
+  DataFeedFactory feeds = DataFeedFactory::Builtin();
+  const InstantFeed::Maker maker = [](const SlotSchema& schema, const DataFeedDesc&) {
+    return std::unique_ptr<const InstantFeed>(std::make_unique<OneMore>(schema));
+  };
+  ASSERT_TRUE(feeds.Add("OneMore", "ids of slot 0 and one", {.instant = maker}).ok());
+  DataFeedDesc desc = desc_;
+  const auto first_ids = [&](const std::string& name) {
+    desc.set_name(name);
+    auto dataset = FileInstantDataset::Create(desc, Parts(), feeds).value();
+    EXPECT_TRUE(dataset->BeginPass({}).ok());
+    const BatchPtr batch = dataset->source(0).Next({}).value();
+    return std::vector<uint64_t>(batch->ids(0).begin(), batch->ids(0).end());
+  };
+  std::vector<uint64_t> ids = first_ids("MultiSlotFileInstantDataFeed");
+  for (uint64_t& id : ids) ++id;
+  EXPECT_EQ(first_ids("OneMore"), ids);
+  EXPECT_EQ(QueueDataset::Create(desc, Parts(), feeds, {}).status().message(),
+            "data_desc.name: OneMore reads binary files, not lines of text; it feeds a FileInstantDataset");
 }
 
 TEST_F(FileInstantTest, SoDoSeveralFilesAsTheyHoldWholeBatches) {
   ASSERT_TRUE(ConvertToInstant(Request(1500), {}).ok());
   EXPECT_GT(Parts().size(), 3U);
-  EXPECT_EQ(ReadAll(*FileInstantDataset::Create(desc_, Parts()).value()), TextBatches());
+  EXPECT_EQ(ReadAll(*FileInstantDataset::Create(desc_, Parts(), DataFeedFactory::Builtin()).value()), TextBatches());
 }
 
 TEST_F(FileInstantTest, TheSizeOfTheBatchStandsInEveryRowAsPaddleWantsIt) {
@@ -140,7 +181,7 @@ TEST_F(FileInstantTest, AConversionThatFailedGoesOnWhereItStood) {
   EXPECT_EQ(report->rows, 101);
   DataFeedDesc binary = desc_;
   binary.clear_pipe_command();
-  EXPECT_EQ(ReadAll(*FileInstantDataset::Create(binary, Parts()).value()), TextBatches());
+  EXPECT_EQ(ReadAll(*FileInstantDataset::Create(binary, Parts(), DataFeedFactory::Builtin()).value()), TextBatches());
 }
 
 TEST_F(FileInstantTest, AFolderWithRowsOfOtherInputIsLeftAlone) {
@@ -169,7 +210,7 @@ TEST_F(FileInstantTest, ARowThatTheFormatCannotHoldIsNamed) {
 
 TEST_F(FileInstantTest, WorkersShareOneFileAndSeeEveryBatchOnce) {
   ASSERT_TRUE(ConvertToInstant(Request(), {}).ok());
-  auto dataset = FileInstantDataset::Create(desc_, Parts()).value();
+  auto dataset = FileInstantDataset::Create(desc_, Parts(), DataFeedFactory::Builtin()).value();
   PassOptions options;
   options.workers = 3;
   ASSERT_TRUE(dataset->BeginPass(options).ok());
@@ -197,7 +238,7 @@ TEST_F(FileInstantTest, WorkersShareOneFileAndSeeEveryBatchOnce) {
 
 TEST_F(FileInstantTest, AResumedPassReadsWhatWasNotTrained) {
   ASSERT_TRUE(ConvertToInstant(Request(), {}).ok());
-  auto dataset = FileInstantDataset::Create(desc_, Parts()).value();
+  auto dataset = FileInstantDataset::Create(desc_, Parts(), DataFeedFactory::Builtin()).value();
   const std::vector<std::string> all = ReadAll(*dataset);
   ConsumedRanges trained;
   trained.Add({0, 0, 14});
@@ -211,7 +252,7 @@ TEST_F(FileInstantTest, AResumedPassReadsWhatWasNotTrained) {
 
 TEST_F(FileInstantTest, AFileThatIsCutOffWhileItIsReadIsAnError) {
   ASSERT_TRUE(ConvertToInstant(Request(), {}).ok());
-  auto dataset = FileInstantDataset::Create(desc_, Parts()).value();
+  auto dataset = FileInstantDataset::Create(desc_, Parts(), DataFeedFactory::Builtin()).value();
   ASSERT_TRUE(dataset->BeginPass({}).ok());
   ASSERT_TRUE(dataset->source(0).Next({}).ok());
   const auto size = fs::file_size(Parts()[0]);
@@ -225,7 +266,7 @@ TEST_F(FileInstantTest, AFileThatIsCutOffWhileItIsReadIsAnError) {
 
 TEST_F(FileInstantTest, ASecondPassReadsTheFilesAgain) {
   ASSERT_TRUE(ConvertToInstant(Request(), {}).ok());
-  auto dataset = FileInstantDataset::Create(desc_, Parts()).value();
+  auto dataset = FileInstantDataset::Create(desc_, Parts(), DataFeedFactory::Builtin()).value();
   EXPECT_EQ(ReadAll(*dataset), ReadAll(*dataset));
 }
 

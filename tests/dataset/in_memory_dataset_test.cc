@@ -14,6 +14,7 @@
 #include "core/file.h"
 #include "data_feed.pb.h"
 #include "datafeed/batch_text.h"
+#include "datafeed/row_sink.h"
 
 namespace millrace {
 namespace {
@@ -336,6 +337,35 @@ class NoRows final : public RowFile {
  private:
   const LineError error_;
 };
+
+/// MultiSlot text that knows no batches.
+class PacksAlone final : public DataFeed, public PackingFeed {
+ public:
+  explicit PacksAlone(const SlotSchema& schema) : parser_(schema, {}) {}
+
+  Status Attach(SlotBatch*) override { return Internal("rows were asked for as a batch"); }
+  Status Detach() override { return Internal("rows were asked for as a batch"); }
+  int rows() const override { return 0; }
+  Result<LineResult> ParseLine(std::string_view) override { return Internal("rows were asked for as a batch"); }
+  const LineError& error() const override { return parser_.error(); }
+  const ValueCounters& counters() const override { return parser_.counters(); }
+  Result<LineResult> PackLine(std::string_view line, RowSink& sink) override { return parser_.ParseLine(line, sink); }
+
+ private:
+  MultiSlotParser parser_;
+};
+
+TEST_F(InMemoryDatasetTest, AFeedThatPacksIsAskedForNoBatches) {
+  Write("part-0", Lines(1, 20));
+  InMemoryDatasetOptions options;
+  const FeedKind::Maker maker = [](const SlotSchema& schema, const DataFeedDesc&) {
+    return std::unique_ptr<DataFeed>(std::make_unique<PacksAlone>(schema));
+  };
+  ASSERT_TRUE(options.feeds.Add("packs", "packs alone", {maker}).ok());
+  DataFeedDesc desc = IdDesc(7);
+  desc.set_name("packs");
+  EXPECT_EQ(RowsOfPass(*Loaded(Make(desc, options))), Ids(1, 20));
+}
 
 TEST_F(InMemoryDatasetTest, NewBatchesLeaveAloneWhatAPreloadReadsBy) {
   Write("part-0", "");

@@ -17,7 +17,7 @@ using testing::StartsWith;
 
 TEST(ExportedTextTest, ReadsWhatAPluginWasBuiltWith) {
   EXPECT_EQ(ReadExportedText(TestPlugin("soft_clip"), "millrace_plugin_tag").value(), CppPluginTag());
-  EXPECT_THAT(std::string(CppPluginTag()), StartsWith("millrace plugin, C++ 6: "));
+  EXPECT_THAT(std::string(CppPluginTag()), StartsWith("millrace plugin, C++ 7: "));
 }
 
 TEST(ExportedTextTest, SaysWhatAFileIsNot) {
