@@ -93,6 +93,17 @@ struct InMemoryDataset::Impl {
     return options.feeds.Create(FeedNameFor(kClass, load_desc), row_schema(), load_desc);
   }
   Result<PassStats> Load(std::stop_token stop);
+  /// Takes what the input channel has, if it has anything, as the order of passes.
+  void TakeInput() {
+    if (input.rows() > 0) order = input.TakeAll();
+  }
+  /// Rows in (file, line) order.
+  std::vector<RowHandle> AsLoaded() const {
+    if (!loaded.empty()) return loaded;
+    return input.rows() > 0 ? input.Copy() : order;
+  }
+  /// Frees every row.
+  void Release();
   /// What becomes of rows once all are there.
   void GroupRows(PassStats* stats);
   PassPhase PhaseOf(int64_t number) const {
@@ -112,12 +123,15 @@ struct InMemoryDataset::Impl {
   std::unique_ptr<InputOpener> opener;
 
   PackedRows rows;
-  std::vector<RowHandle> loaded;    ///< the input channel: (file, line) order
-  std::vector<RowHandle> shuffled;  ///< the order of passes after a shuffle; empty before
-  PageViews views;                  ///< with enable_pv_merge
-  PageViews shuffled_views;         ///< after a shuffle
+  InputChannel input;
+  std::vector<RowHandle> order;  ///< of passes: what they took from the input
+  std::vector<RowHandle>
+      loaded;                ///< (file, line) order, from the first shuffle on: until then that of `input` or `order`
+  PageViews views;           ///< with enable_pv_merge
+  PageViews shuffled_views;  ///< after a shuffle
   SlotDonors donors;
-  bool is_loaded = false;
+  std::atomic<bool> is_loaded = false;  ///< set by the thread that loads, as is row_count
+  std::atomic<int64_t> row_count = 0;
 
   std::vector<PassPhase> phases;
   int queue_num;
@@ -133,7 +147,7 @@ struct InMemoryDataset::Impl {
 
 Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
   if (is_loaded) {
-    return AlreadyExists("the dataset is in memory already (" + std::to_string(loaded.size()) +
+    return AlreadyExists("the dataset is in memory already (" + std::to_string(row_count) +
                          " rows); call ReleaseMemory before loading again");
   }
   opener->ForgetFiles();
@@ -150,29 +164,46 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
   load.make_feed = [this] { return MakeFeed(); };
   RowLoader loader(*opener, files, row_schema(), layout, *bad_lines, load);
   Result<PassStats> stats = Caught("loading into memory", [&]() -> Result<PassStats> {
-    MR_ASSIGN(PassStats read, loader.Load(&rows, &loaded, std::move(stop)));
+    MR_ASSIGN(PassStats read, loader.Load(&rows, &input, std::move(stop)));
     GroupRows(&read);
     return read;
   });
-  is_loaded = stats.ok();
-  VLOG(3) << "readers num: " << load.threads << ", rows of the input channel: " << loaded.size();
-  if (!is_loaded) {
-    rows.Release();
-    loaded.clear();
-    views = {};
+  VLOG(3) << "readers num: " << load.threads << ", rows of the input channel: " << input.rows();
+  if (stats.ok()) {
+    row_count = input.rows();
+    is_loaded = true;
+  } else {
+    Release();
   }
   return stats;
 }
 
 void InMemoryDataset::Impl::GroupRows(PassStats* stats) {
+  if (!options.rows.merge_by_lineid && !options.rows.enable_pv_merge) return;
+  std::vector<RowHandle> handles = input.TakeAll();
   if (options.rows.merge_by_lineid) {
     const MergeOptions merge{options.rows.merge_size, load_desc.zeros() == DataFeedDesc::DROP};
-    MergeRowsByName(schema, layout, files, merge, &rows, &loaded, stats);
-    stats->rows = static_cast<int64_t>(loaded.size());
+    MergeRowsByName(schema, layout, files, merge, &rows, &handles, stats);
+    stats->rows = static_cast<int64_t>(handles.size());
   }
-  if (!options.rows.enable_pv_merge) return;
-  views = GroupPageViews(layout, rows, loaded);
-  stats->counters["page_views"] += static_cast<int64_t>(views.size());
+  if (options.rows.enable_pv_merge) {
+    views = GroupPageViews(layout, rows, handles);
+    stats->counters["page_views"] += static_cast<int64_t>(views.size());
+  }
+  input.Put({.rows = std::move(handles)});
+}
+
+void InMemoryDataset::Impl::Release() {
+  rows.Release();
+  input.TakeAll();
+  std::vector<RowHandle>().swap(order);
+  std::vector<RowHandle>().swap(loaded);
+  views = {};
+  shuffled_views = {};
+  donors = {};
+  channels.reset();
+  is_loaded = false;
+  row_count = 0;
 }
 
 InMemoryDataset::InMemoryDataset(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -216,9 +247,11 @@ Status InMemoryDataset::BeginPass(const PassOptions& options) {
   if (impl.options.local_shuffle) {
     MR_TRY(LocalShuffle(Mix64(options.seed, static_cast<uint64_t>(options.pass))));
   }
+  const bool are_new = impl.input.rows() > 0;
+  impl.TakeInput();
   const int workers = std::max(options.workers, 1);
   const int queue_num = impl.queue_num > 0 ? impl.queue_num : workers;
-  PassOrder numbers(impl.loaded.size(), options.trained);
+  PassOrder numbers(impl.order.size(), options.trained);
   const bool joins = impl.PhaseOf(options.pass) == PassPhase::kJoin;
   const PageViews& views = impl.shuffled_views.size() > 0 ? impl.shuffled_views : impl.views;
   const std::vector<RowBlock> blocks =
@@ -231,11 +264,13 @@ Status InMemoryDataset::BeginPass(const PassOptions& options) {
   const bool are_carried = impl.channels->Begin(blocks);
   VLOG(3) << "rows of the pass: " << numbers.size() << ", batches: " << blocks.size()
           << ", output channels: " << queue_num
-          << (are_carried ? ", which the swap has filled" : ", which were filled anew");
+          << (are_new       ? ", filled from the input channel"
+              : are_carried ? ", which the swap has filled"
+                            : ", which were filled anew");
   InMemoryPass& pass = impl.pass.emplace();
   pass.rows = &impl.rows;
   pass.layout = &impl.layout;
-  pass.order = joins ? &views.order : impl.shuffled.empty() ? &impl.loaded : &impl.shuffled;
+  pass.order = joins ? &views.order : &impl.order;
   pass.donors = &impl.donors;
   pass.line_schema = impl.line_schema ? &*impl.line_schema : nullptr;
   pass.files = &impl.files;
@@ -308,8 +343,15 @@ Status InMemoryDataset::LocalShuffle(uint64_t seed) {
   CHECK(!impl.pass) << "LocalShuffle within a pass";
   if (impl.preload.joinable()) MR_TRY(WaitPreloadDone().status());
   if (!impl.is_loaded) return InvalidConfig("the InMemoryDataset holds no rows to shuffle: call LoadIntoMemory before");
-  impl.shuffled = impl.loaded;
-  Shuffle(impl.shuffled, seed);
+  impl.TakeInput();
+  if (impl.loaded.empty()) {
+    impl.loaded = impl.order;
+  } else {
+    impl.order = impl.loaded;
+  }
+  Shuffle(impl.order, seed);
+  if (impl.channels) impl.channels->Clear();
+  impl.input.Put({.rows = std::exchange(impl.order, {})});
   if (impl.views.size() > 0) impl.shuffled_views = ShufflePageViews(impl.views, seed);
   return Status::Ok();
 }
@@ -332,7 +374,7 @@ Status InMemoryDataset::SlotsShuffle(const std::vector<std::string>& slots, uint
     if (slot < 0) return InvalidConfig("there is no used slot \"" + name + "\" to shuffle" + DidYouMean(name, known));
     donors.slots[static_cast<size_t>(slot)] = true;
   }
-  donors.candidates = impl.loaded;
+  donors.candidates = impl.AsLoaded();
   if (candidate_size > 0 && static_cast<size_t>(candidate_size) < donors.candidates.size()) {
     Shuffle(donors.candidates, seed);
     donors.candidates.resize(static_cast<size_t>(candidate_size));
@@ -384,24 +426,27 @@ void InMemoryDataset::ReleaseMemory() {
     impl.preload = std::jthread();
     impl.preload_result.reset();
   }
-  impl.rows.Release();
-  std::vector<RowHandle>().swap(impl.loaded);
-  std::vector<RowHandle>().swap(impl.shuffled);
-  impl.views = {};
-  impl.shuffled_views = {};
-  impl.donors = {};
-  impl.channels.reset();
-  impl.is_loaded = false;
+  impl.Release();
 }
 
 bool InMemoryDataset::IsLoaded() const { return impl_->is_loaded; }
 
-int64_t InMemoryDataset::MemoryDataSize() const { return static_cast<int64_t>(impl_->loaded.size()); }
+int64_t InMemoryDataset::MemoryDataSize() const { return impl_->row_count; }
+
+InMemoryDataset::ChannelRows InMemoryDataset::RowsInChannels() const {
+  const Impl& impl = *impl_;
+  ChannelRows rows{impl.input.rows(), {}, {}};
+  if (impl.channels) {
+    rows.output = impl.channels->output_rows();
+    rows.consume = impl.channels->consume_rows();
+  }
+  return rows;
+}
 
 int64_t InMemoryDataset::MemoryBytes() const {
-  const size_t handles = impl_->loaded.capacity() + impl_->shuffled.capacity() + impl_->views.order.capacity() +
+  const size_t handles = impl_->order.capacity() + impl_->loaded.capacity() + impl_->views.order.capacity() +
                          impl_->shuffled_views.order.capacity() + impl_->donors.candidates.capacity();
-  return static_cast<int64_t>(impl_->rows.bytes() + handles * sizeof(RowHandle));
+  return static_cast<int64_t>(impl_->rows.bytes() + impl_->input.bytes() + handles * sizeof(RowHandle));
 }
 
 }  // namespace millrace

@@ -49,9 +49,10 @@ struct InMemoryDatasetOptions {
 /// such; batch k holds page views [k * pv_batch_size, (k + 1) * pv_batch_size). With input_type 1 a row is a line that
 /// is a whole batch.
 ///
-/// Blocks of row handles travel as in Paddle: from the input channel to `queue_num` output channels, whence workers
-/// take them, into as many consume channels; a pass ends by swapping the two. Not thread-safe but for the sources and
-/// the preloading thread.
+/// Rows travel as in Paddle: threads load them into the input channel; a pass takes them from there into `queue_num`
+/// output channels, whence workers take them, a block for each batch, into as many consume channels; a pass ends by
+/// swapping the two. A shuffle brings all rows back to the input channel, in another order. Not thread-safe but for the
+/// sources and the preloading thread.
 class InMemoryDataset final : public Dataset, public InMemoryControl {
  public:
   /// Checks the desc and every file (missing, folder, no name: one message for all); reads nothing.
@@ -69,7 +70,8 @@ class InMemoryDataset final : public Dataset, public InMemoryControl {
   Result<PassStats> LoadIntoMemory(std::stop_token stop) override;
   Status PreloadIntoMemory(std::stop_token stop) override;
   Result<PassStats> WaitPreloadDone() override;
-  /// Starts from (file, line) order, whatever was shuffled before. Not during a pass.
+  /// Starts from (file, line) order, whatever was shuffled before. All rows are in the input channel then. Not during a
+  /// pass.
   Status LocalShuffle(uint64_t seed) override;
   /// Shuffles over all machines of the job; with one machine, the same as LocalShuffle.
   Status GlobalShuffle(uint64_t seed) { return LocalShuffle(seed); }
@@ -80,6 +82,14 @@ class InMemoryDataset final : public Dataset, public InMemoryControl {
   int64_t MemoryBytes() const;
   /// Rows that a pass has to hand out: on one machine all that are loaded, shuffled or not.
   int64_t ShuffleDataSize() const { return MemoryDataSize(); }
+  /// Where these rows are. In no channel are, within a pass, those that a worker makes a batch of, that drop_last
+  /// leaves out, or that an interrupted run has trained.
+  struct ChannelRows {
+    int64_t input = 0;
+    std::vector<int64_t> output;  ///< by channel; none before the first pass
+    std::vector<int64_t> consume;
+  };
+  ChannelRows RowsInChannels() const;
   /// Page views among them; 0 without enable_pv_merge.
   int64_t PvDataSize() const;
 

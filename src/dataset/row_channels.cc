@@ -19,38 +19,58 @@ RowChannels::RowChannels(int queue_num, size_t blocks) : capacity_(blocks) {
   const auto count = static_cast<size_t>(std::max(queue_num, 1));
   for (Set& set : channels_) {
     for (size_t i = 0; i < count; ++i) {
-      set.push_back(std::make_unique<Channel<RowBlock>>((blocks + count - 1) / count));
+      set.push_back(std::make_unique<Lane>((blocks + count - 1) / count));
+    }
+  }
+}
+
+bool RowChannels::Lane::Push(RowBlock block) {
+  rows.fetch_add(static_cast<int64_t>(block.rows()), std::memory_order_relaxed);
+  return blocks.TryPush(block);
+}
+
+std::optional<RowBlock> RowChannels::Lane::Pop() {
+  const std::optional<RowBlock> block = blocks.TryPop();
+  if (block) rows.fetch_sub(static_cast<int64_t>(block->rows()), std::memory_order_relaxed);
+  return block;
+}
+
+void RowChannels::Clear() {
+  for (const Set& set : channels_) {
+    for (const auto& lane : set) {
+      while (lane->Pop()) {
+      }
     }
   }
 }
 
 bool RowChannels::Begin(const std::vector<RowBlock>& blocks) {
   if (Holds(blocks)) return true;
-  for (Set& set : channels_) {
-    for (const auto& channel : set) {
-      while (channel->TryPop()) {
-      }
-    }
-  }
+  Clear();
   const Set& output = channels_[cur_channel_];
   size_t number = 0;
-  for (RowBlock block : blocks) {
-    CHECK(output[number++ % output.size()]->TryPush(block)) << "more blocks than the channels were made for";
+  for (const RowBlock& block : blocks) {
+    CHECK(output[number++ % output.size()]->Push(block)) << "more blocks than the channels were made for";
   }
   return false;
 }
 
 bool RowChannels::Holds(const std::vector<RowBlock>& blocks) {
-  if (consume_blocks() > 0 || output_blocks() != blocks.size()) return false;
+  const auto count = [](const Set& set) {
+    size_t sum = 0;
+    for (const auto& lane : set) sum += lane->blocks.size();
+    return sum;
+  };
   const Set& output = channels_[cur_channel_];
+  if (count(channels_[cur_channel_ ^ 1]) > 0 || count(output) != blocks.size()) return false;
   bool holds = true;
   // Each block goes once around its channel.
   for (size_t number = 0; number < blocks.size(); ++number) {
-    Channel<RowBlock>& channel = *output[number % output.size()];
-    std::optional<RowBlock> block = channel.TryPop();
+    Lane& lane = *output[number % output.size()];
+    const std::optional<RowBlock> block = lane.Pop();
     if (!block) return false;
     holds = holds && *block == blocks[number];
-    CHECK(channel.TryPush(*block));
+    CHECK(lane.Push(*block));
   }
   return holds;
 }
@@ -65,7 +85,7 @@ std::optional<RowChannels::Taken> RowChannels::Take(Cursor& cursor) {
   const Set& output = channels_[cur_channel_];
   for (size_t i = 0; i < output.size(); ++i) {
     const size_t channel = (cursor.channel + i) % output.size();
-    if (const std::optional<RowBlock> block = output[channel]->TryPop()) {
+    if (const std::optional<RowBlock> block = output[channel]->Pop()) {
       if (i == 0) cursor.channel = (cursor.channel + cursor.step) % output.size();
       return Taken{*block, channel};
     }
@@ -74,14 +94,13 @@ std::optional<RowChannels::Taken> RowChannels::Take(Cursor& cursor) {
 }
 
 void RowChannels::Recycle(const Taken& taken) {
-  RowBlock block = taken.block;
-  CHECK(channels_[cur_channel_ ^ 1][taken.channel]->TryPush(block)) << "a block was recycled twice";
+  CHECK(channels_[cur_channel_ ^ 1][taken.channel]->Push(taken.block)) << "a block was recycled twice";
 }
 
-size_t RowChannels::Count(size_t set) const {
-  size_t blocks = 0;
-  for (const auto& channel : channels_[set]) blocks += channel->size();
-  return blocks;
+std::vector<int64_t> RowChannels::Rows(size_t set) const {
+  std::vector<int64_t> rows;
+  for (const auto& lane : channels_[set]) rows.push_back(lane->rows.load(std::memory_order_relaxed));
+  return rows;
 }
 
 }  // namespace millrace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,16 +15,17 @@ namespace millrace {
 struct RowBlock {
   uint64_t begin = 0;
   uint64_t end = 0;
+  uint64_t rows() const { return end - begin; }
   friend bool operator==(const RowBlock&, const RowBlock&) = default;
 };
 
 /// Cuts [0, rows) into blocks of `batch_size` numbers; a smaller last one is left out with `drop_last`.
 std::vector<RowBlock> CutIntoBlocks(uint64_t rows, uint64_t batch_size, bool drop_last);
 
-/// The channels of an InMemoryDataset, by their names in Paddle: blocks of row handles wait in `output` channels, and
-/// go to `consume` channels when they were used; a pass ends by swapping the two (cur_channel), and the next pass goes
-/// on with what the swap brought. Blocks are ranges of the order of handles, which a shuffle changes: the handles
-/// themselves stay where they are.
+/// The channels of an InMemoryDataset behind its InputChannel, by their names in Paddle: a pass deals the rows that it
+/// took from the input to `output` channels, a block for each batch; they go to `consume` channels when they were used;
+/// a pass ends by swapping the two (cur_channel), and the next pass goes on with what the swap brought. Blocks are
+/// ranges of the order of handles: the handles themselves stay where they are.
 ///
 /// Taking and giving on are thread-safe, wait for nothing and allocate nothing; the rest is for one thread.
 class RowChannels {
@@ -52,18 +54,30 @@ class RowChannels {
   std::optional<Taken> Take(Cursor& cursor);
   /// Puts a used block into the consume channel that stands beside the output channel it came from.
   void Recycle(const Taken& taken);
+  /// Takes every block out: its rows went elsewhere.
+  void Clear();
   /// Makes consume channels of the output channels and the other way round.
   void Swap() { cur_channel_ ^= 1; }
 
   int queue_num() const { return static_cast<int>(channels_[0].size()); }
   /// Blocks that there is room for.
   size_t capacity() const { return capacity_; }
-  size_t output_blocks() const { return Count(cur_channel_); }
-  size_t consume_blocks() const { return Count(cur_channel_ ^ 1); }
+  /// Rows by channel. Any thread; while workers are at work, as of a moment ago.
+  std::vector<int64_t> output_rows() const { return Rows(cur_channel_); }
+  std::vector<int64_t> consume_rows() const { return Rows(cur_channel_ ^ 1); }
 
  private:
-  using Set = std::vector<std::unique_ptr<Channel<RowBlock>>>;
-  size_t Count(size_t set) const;
+  /// A channel that knows its rows.
+  struct Lane {
+    explicit Lane(size_t capacity) : blocks(capacity) {}
+    bool Push(RowBlock block);
+    std::optional<RowBlock> Pop();
+
+    Channel<RowBlock> blocks;
+    std::atomic<int64_t> rows{0};
+  };
+  using Set = std::vector<std::unique_ptr<Lane>>;
+  std::vector<int64_t> Rows(size_t set) const;
   /// Whether the output channels hold these blocks alone, each where it would be dealt to.
   bool Holds(const std::vector<RowBlock>& blocks);
 

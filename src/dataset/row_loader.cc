@@ -1,6 +1,5 @@
 #include "dataset/row_loader.h"
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -20,7 +19,6 @@ struct RowLoader::Reader {
   FeedRows feed;
   RowSink sink;
   LineBlock block;
-  std::vector<LoadedBlock> loaded;
   int64_t rows = 0;
   int64_t sampled_out = 0;
   double parse_seconds = 0;
@@ -35,7 +33,7 @@ RowLoader::RowLoader(const InputOpener& opener, const std::vector<std::string>& 
       options_(options),
       blocks_(opener, files, options.cut, options.threads, options.retries) {}
 
-Result<PassStats> RowLoader::Load(PackedRows* rows, std::vector<RowHandle>* order, std::stop_token stop) {
+Result<PassStats> RowLoader::Load(PackedRows* rows, InputChannel* input, std::stop_token stop) {
   std::vector<Reader> readers;
   readers.reserve(static_cast<size_t>(options_.threads));
   for (int i = 0; i < options_.threads; ++i) {
@@ -55,8 +53,8 @@ Result<PassStats> RowLoader::Load(PackedRows* rows, std::vector<RowHandle>* orde
     };
     end_with(Caught("reading rows", [&] {
       for (Reader& reader : readers) {
-        threads.emplace_back([this, &reader, &any_stop, &end_with] {
-          end_with(Caught("reading rows", [&] { return ReadAll(reader, any_stop.get_token()); }));
+        threads.emplace_back([this, &reader, input, &any_stop, &end_with] {
+          end_with(Caught("reading rows", [&] { return ReadAll(reader, *input, any_stop.get_token()); }));
         });
       }
       return Status::Ok();
@@ -64,30 +62,16 @@ Result<PassStats> RowLoader::Load(PackedRows* rows, std::vector<RowHandle>* orde
   }
   if (!first_failure_.ok()) return first_failure_;
   MR_TRY(bad_lines_->CheckShare());
-
-  std::vector<LoadedBlock> blocks;
-  int64_t total = 0;
-  for (Reader& reader : readers) {
-    total += reader.rows;
-    std::move(reader.loaded.begin(), reader.loaded.end(), std::back_inserter(blocks));
-  }
-  std::sort(blocks.begin(), blocks.end(), [](const LoadedBlock& a, const LoadedBlock& b) {
-    return a.file != b.file ? a.file < b.file : a.first_line < b.first_line;
-  });
-  order->reserve(order->size() + static_cast<size_t>(total));
-  for (LoadedBlock& block : blocks) {
-    order->insert(order->end(), block.handles.begin(), block.handles.end());
-    std::vector<RowHandle>().swap(block.handles);
-  }
+  input->Sort();
   return Stats(readers);
 }
 
-Status RowLoader::ReadAll(Reader& reader, const std::stop_token& stop) {
+Status RowLoader::ReadAll(Reader& reader, InputChannel& input, const std::stop_token& stop) {
   for (;;) {
     MR_ASSIGN(const bool got, blocks_.Next(reader.number, reader.block, stop));
     if (!got) return Status::Ok();
     const auto start = std::chrono::steady_clock::now();
-    const Status parsed = ParseBlock(reader);
+    const Status parsed = ParseBlock(reader, input);
     reader.parse_seconds += SecondsSince(start);
     MR_TRY(parsed);
     // Each line of a block may be an error report; a stop request is looked at once a block.
@@ -95,7 +79,7 @@ Status RowLoader::ReadAll(Reader& reader, const std::stop_token& stop) {
   }
 }
 
-Status RowLoader::ParseBlock(Reader& reader) {
+Status RowLoader::ParseBlock(Reader& reader, InputChannel& input) {
   const LineBlock& block = reader.block;
   reader.sink.BeginBlock(block.file);
   MR_TRY(BeginBlock(block, blocks_, reader.feed.feed()));
@@ -117,7 +101,7 @@ Status RowLoader::ParseBlock(Reader& reader) {
   }
   const std::vector<RowHandle>& handles = reader.sink.handles();
   reader.rows += static_cast<int64_t>(handles.size());
-  reader.loaded.push_back({block.file, block.first_line, handles});
+  input.Put({block.file, block.first_line, handles});
   bad_lines_->AddLines(static_cast<int64_t>(block.lines));
   return Status::Ok();
 }

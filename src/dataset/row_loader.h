@@ -14,6 +14,7 @@
 #include "datafeed/line_error.h"
 #include "datafeed/packed_rows.h"
 #include "dataset/dataset.h"
+#include "dataset/input_channel.h"
 
 namespace millrace {
 
@@ -33,22 +34,16 @@ class RowLoader {
   RowLoader(const InputOpener& opener, const std::vector<std::string>& files, const SlotSchema& schema,
             const RowLayout& layout, BadLines& bad_lines, const Options& options);
 
-  /// Adds the rows of all files to `rows` and their handles, in (file, line) order, to `order`. The first failure of
-  /// any thread stops the others and is returned; `rows` then holds a part.
-  Result<PassStats> Load(PackedRows* rows, std::vector<RowHandle>* order, std::stop_token stop);
+  /// Adds the rows of all files to `rows`, and their handles, in (file, line) order, to `input`. The first failure of
+  /// any thread stops the others and is returned; both then hold a part.
+  Result<PassStats> Load(PackedRows* rows, InputChannel* input, std::stop_token stop);
 
  private:
-  /// The rows of a block of lines.
-  struct LoadedBlock {
-    uint32_t file = 0;
-    uint64_t first_line = 0;
-    std::vector<RowHandle> handles;
-  };
   /// What one thread does and found.
   struct Reader;
 
-  Status ReadAll(Reader& reader, const std::stop_token& stop);
-  Status ParseBlock(Reader& reader);
+  Status ReadAll(Reader& reader, InputChannel& input, const std::stop_token& stop);
+  Status ParseBlock(Reader& reader, InputChannel& input);
   bool IsSampled(uint32_t file, uint64_t line) const;
   Status ReportBadLine(Reader& reader, uint64_t line_number, std::string_view line);
   PassStats Stats(const std::vector<Reader>& readers) const;

@@ -197,6 +197,90 @@ TEST_F(InMemoryDatasetTest, OneWorkerMeetsTheBatchesInOrderWhateverTheChannels) 
   }
 }
 
+// What is where: rows of the input channel, of each output channel, of each consume channel.
+std::string Whereabouts(const InMemoryDataset& dataset) {
+  const InMemoryDataset::ChannelRows rows = dataset.RowsInChannels();
+  std::string text = std::to_string(rows.input) + " >";
+  for (const int64_t count : rows.output) text += " " + std::to_string(count);
+  text += " >";
+  for (const int64_t count : rows.consume) text += " " + std::to_string(count);
+  return text;
+}
+
+TEST_F(InMemoryDatasetTest, RowsTravelFromTheInputChannelToOutputAndConsume) {
+  Write("part-0", Lines(1, 6));
+  Write("part-1", Lines(7, 5));
+  auto dataset = Make(IdDesc(2), {.threads = 2, .queue_num = 2});
+  EXPECT_EQ(Whereabouts(*dataset), "0 > >");
+  ASSERT_TRUE(dataset->LoadIntoMemory({}).ok());
+  EXPECT_EQ(Whereabouts(*dataset), "11 > >");
+
+  ASSERT_TRUE(dataset->BeginPass({}).ok());
+  EXPECT_EQ(Whereabouts(*dataset), "0 > 6 5 > 0 0");
+  BatchPtr batch = dataset->source(0).Next({}).value();
+  EXPECT_EQ(Whereabouts(*dataset), "0 > 4 5 > 2 0");
+  batch = dataset->source(0).Next({}).value();
+  EXPECT_EQ(Whereabouts(*dataset), "0 > 4 3 > 2 2");
+  while (batch != nullptr) batch = dataset->source(0).Next({}).value();
+  EXPECT_EQ(Whereabouts(*dataset), "0 > 0 0 > 6 5");
+  ASSERT_TRUE(dataset->EndPass().ok());
+  EXPECT_EQ(Whereabouts(*dataset), "0 > 6 5 > 0 0") << "the swap carries the next pass";
+  EXPECT_EQ(dataset->MemoryDataSize(), 11);
+
+  ASSERT_TRUE(dataset->LocalShuffle(3).ok());
+  EXPECT_EQ(Whereabouts(*dataset), "11 > 0 0 > 0 0") << "a shuffle brings all rows back";
+  ASSERT_TRUE(dataset->LocalShuffle(4).ok());
+  EXPECT_EQ(Whereabouts(*dataset), "11 > 0 0 > 0 0");
+  const std::vector<std::string> shuffled = RowsOfPass(*dataset);
+  EXPECT_THAT(shuffled, UnorderedElementsAreArray(Ids(1, 11)));
+  EXPECT_EQ(Whereabouts(*dataset), "0 > 6 5 > 0 0");
+  EXPECT_EQ(RowsOfPass(*dataset), shuffled) << "passes keep the order of the last shuffle";
+
+  // A pass that is cut short leaves rows on both sides; the next one finds all of them.
+  ASSERT_TRUE(dataset->BeginPass({}).ok());
+  batch = dataset->source(0).Next({}).value();
+  ASSERT_TRUE(dataset->EndPass().ok());
+  EXPECT_EQ(Whereabouts(*dataset), "0 > 2 0 > 4 5");
+  EXPECT_EQ(RowsOfPass(*dataset), shuffled);
+
+  ASSERT_TRUE(dataset->DynamicAdjustChannelNum(3).ok());
+  ASSERT_TRUE(dataset->SetBatches(3, 1, true).ok());
+  ASSERT_TRUE(dataset->BeginPass({}).ok());
+  EXPECT_EQ(Whereabouts(*dataset), "0 > 3 3 3 > 0 0 0") << "drop_last leaves two rows out";
+  ASSERT_TRUE(dataset->EndPass().ok());
+
+  dataset->ReleaseMemory();
+  EXPECT_EQ(Whereabouts(*dataset), "0 > >");
+  EXPECT_EQ(dataset->MemoryDataSize(), 0);
+  ASSERT_TRUE(dataset->LoadIntoMemory({}).ok());
+  EXPECT_EQ(Whereabouts(*dataset), "11 > >");
+}
+
+TEST_F(InMemoryDatasetTest, ALoadThatFailsLeavesNoRowsInTheInputChannel) {
+  Write("part-0", Lines(1, 50) + "1 x\n");
+  auto dataset = Make(IdDesc(2));
+  EXPECT_FALSE(dataset->LoadIntoMemory({}).ok());
+  EXPECT_EQ(Whereabouts(*dataset), "0 > >");
+}
+
+TEST_F(InMemoryDatasetTest, SlotsAreShuffledAlikeBeforeAndAfterRowsLeaveTheInputChannel) {
+  Write("part-0", Lines(1, 20));
+  const auto rows_of = [&](bool before, bool shuffles) {
+    auto dataset = Loaded(Make(IdDesc(4)));
+    if (!before) RowsOfPass(*dataset);
+    EXPECT_TRUE(!shuffles || dataset->LocalShuffle(1).ok());
+    EXPECT_TRUE(dataset->SlotsShuffle({"a"}, 5).ok());
+    std::vector<std::string> rows = RowsOfPass(*dataset);
+    std::sort(rows.begin(), rows.end());
+    return rows;
+  };
+  const std::vector<std::string> rows = rows_of(true, false);
+  EXPECT_NE(rows, Ids(1, 20));
+  EXPECT_EQ(rows_of(false, false), rows);
+  EXPECT_EQ(rows_of(true, true), rows);
+  EXPECT_EQ(rows_of(false, true), rows);
+}
+
 TEST_F(InMemoryDatasetTest, WorkersInThreadsShareEveryRowOnce) {
   constexpr int kRows = 20000;
   Write("part-0", Lines(1, kRows));

@@ -1,12 +1,18 @@
 #include "dataset/pass_order.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "core/rng.h"
+#include "dataset/input_channel.h"
 #include "dataset/row_channels.h"
 
 namespace millrace {
 namespace {
+
+using ::testing::ElementsAre;
 
 TEST(PassOrderTest, NumbersTheGapsOfAnyLedger) {
   Rng rng(20240607);
@@ -41,11 +47,41 @@ TEST(PassOrderTest, NumbersTheGapsOfAnyLedger) {
   }
 }
 
+TEST(InputChannelTest, BringsTheBlocksOfManyThreadsIntoTheOrderOfTheirPlaces) {
+  constexpr uint32_t kFiles = 4;
+  constexpr uint32_t kBlocks = 50;
+  InputChannel input;
+  {
+    std::vector<std::jthread> threads;
+    for (uint32_t file = 0; file < kFiles; ++file) {
+      threads.emplace_back([&input, file] {
+        for (uint32_t block = kBlocks; block-- > 0;)
+          input.Put({file, 2 * block + 1, {{file, 2 * block}, {file, 2 * block + 1}}});
+        input.Put({file, 1000, {}});
+      });
+    }
+  }
+  EXPECT_EQ(input.rows(), 2 * kFiles * kBlocks);
+  input.Sort();
+  const std::vector<RowHandle> copy = input.Copy();
+  const std::vector<RowHandle> rows = input.TakeAll();
+  ASSERT_EQ(rows.size(), 2 * kFiles * kBlocks);
+  ASSERT_EQ(copy.size(), rows.size());
+  for (uint32_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].run, i / (2 * kBlocks));
+    EXPECT_EQ(rows[i].offset, i % (2 * kBlocks));
+    EXPECT_EQ(copy[i].offset, rows[i].offset);
+  }
+  EXPECT_EQ(input.rows(), 0);
+  EXPECT_EQ(input.bytes(), 0U);
+  EXPECT_TRUE(input.TakeAll().empty());
+}
+
 TEST(RowChannelsTest, BlocksMoveFromOutputToConsumeAndBack) {
   RowChannels channels(2, 5);
   EXPECT_FALSE(channels.Begin(CutIntoBlocks(10, 2, false)));
-  EXPECT_EQ(channels.output_blocks(), 5U);
-  EXPECT_EQ(channels.consume_blocks(), 0U);
+  EXPECT_THAT(channels.output_rows(), ElementsAre(6, 4));
+  EXPECT_THAT(channels.consume_rows(), ElementsAre(0, 0));
   RowChannels::Cursor cursor = channels.CursorOf(1, 2);
   std::vector<uint64_t> begins;
   while (const auto taken = channels.Take(cursor)) {
@@ -54,12 +90,14 @@ TEST(RowChannelsTest, BlocksMoveFromOutputToConsumeAndBack) {
   }
   // Worker 1 of 2 takes its own channel (blocks 1, 3), then helps with the other (0, 2, 4).
   EXPECT_EQ(begins, (std::vector<uint64_t>{2, 6, 0, 4, 8}));
-  EXPECT_EQ(channels.consume_blocks(), 5U);
+  EXPECT_THAT(channels.consume_rows(), ElementsAre(6, 4));
   channels.Swap();
-  EXPECT_EQ(channels.output_blocks(), 5U);
-  EXPECT_EQ(channels.consume_blocks(), 0U);
+  EXPECT_THAT(channels.output_rows(), ElementsAre(6, 4));
+  EXPECT_THAT(channels.consume_rows(), ElementsAre(0, 0));
   EXPECT_FALSE(channels.Begin(CutIntoBlocks(3, 2, true)));
-  EXPECT_EQ(channels.output_blocks(), 1U);
+  EXPECT_THAT(channels.output_rows(), ElementsAre(2, 0));
+  channels.Clear();
+  EXPECT_THAT(channels.output_rows(), ElementsAre(0, 0));
 }
 
 /// The blocks that a worker takes until there are none, `most` at most; each is used up at once.
