@@ -48,10 +48,14 @@ std::vector<RefusedField> RefusedByFormat(const DataFeedDesc& desc) {
     if (desc.name() == "tfrecord" || desc.name() == "ofrecord") {
       why = "has features with names; those that no slot has are left out anyway";
     }
+    if (desc.name() == "jpeg") why = "is a picture with its label";
     refused.push_back({"trailing_values", file + why});
   }
   if (desc.zeros() == DataFeedDesc::DROP && desc.name() == "libsvm") {
     refused.push_back({"zeros", file + "has a value for each index; dropped zeros would shift the others"});
+  }
+  if (desc.name() == "jpeg" && !desc.pipe_command().empty() && desc.pipe_command() != "cat") {
+    refused.push_back({"pipe_command", file + "is opened by its path, so that no command can stand before it"});
   }
   if (desc.attrs_size() > 0) {
     refused.push_back({"attrs[0]", file + "has no attributes; they are for the data feed of a plugin"});

@@ -28,7 +28,7 @@ std::string FeedNameFor(std::string_view dataset, const DataFeedDesc& desc);
 std::string_view DatasetOfFeed(std::string_view feed_class);
 
 /// The file formats that a dataset reads row by row, under the names that `open_files` knows them by.
-inline constexpr std::string_view kFormatFeeds[] = {"csv", "libsvm", "tfrecord", "ofrecord", "recordio"};
+inline constexpr std::string_view kFormatFeeds[] = {"csv", "libsvm", "tfrecord", "ofrecord", "recordio", "jpeg"};
 bool IsFormatFeed(std::string_view feed_class);
 
 /// A field of a DataFeedDesc that its format has no use for.

@@ -187,7 +187,12 @@ std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check) 
     return {};
   }
   const DataFeedDesc& feed = desc.data_desc();
-  if (feed.has_name() && !feed.name().empty()) {
+  const std::vector<std::string>& feeds = check.known().data_feeds;
+  if (feed.name() == "random" && std::find(feeds.begin(), feeds.end(), "random") == feeds.end()) {
+    check.Error("data_desc.name",
+                "no dataset makes up rows: they come from files, by whose lines a run counts and resumes; `clickgen` "
+                "writes files of random rows, and programs have create_random_data_generator");
+  } else if (feed.has_name() && !feed.name().empty()) {
     CheckKnown(check, "data_desc.name", "data feed", feed.name(), check.known().data_feeds,
                check.known().plugin_advice);
     CheckFeedOfDataset(desc.dataset().class_name(), feed.name(), check);

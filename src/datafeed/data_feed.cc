@@ -11,19 +11,6 @@
 namespace millrace {
 namespace {
 
-/// The feed of a class at the level of files, which `maker` agrees to.
-Result<std::unique_ptr<DataFeed>> MakeRowRecordFeed(const RowFileMaker& maker, const SlotSchema& schema,
-                                                    const DataFeedDesc& desc) {
-  std::vector<RefusedField> refused = RefusedByRecords(desc);
-  if (desc.trailing_values() == DataFeedDesc::IGNORE) {
-    refused.push_back({"trailing_values", "\"" + desc.name() + "\" gives the values of the used slots alone"});
-  }
-  if (!refused.empty()) return InvalidConfig("data_desc." + refused.front().field + ": " + refused.front().why);
-  MR_TRY(maker(schema, desc).status());
-  const MultiSlotOptions options = MultiSlotOptions::FromDesc(desc);
-  return std::unique_ptr<DataFeed>(std::make_unique<RowRecordFeed>(schema, options));
-}
-
 /// How messages call a class.
 std::string Who(std::string_view name, const FeedKind& kind) {
   const std::string& plugin = kind.plugin.path;
@@ -46,10 +33,7 @@ Status DataFeedFactory::Add(std::string name, std::string doc, FeedKind kind) {
 }
 
 Status DataFeedFactory::AddRowFiles(std::string name, std::string doc, RowFileMaker maker) {
-  const FeedKind::Maker feed = [maker](const SlotSchema& schema, const DataFeedDesc& desc) {
-    return MakeRowRecordFeed(maker, schema, desc);
-  };
-  return Add(std::move(name), std::move(doc), {.maker = feed, .row_files = std::move(maker)});
+  return Add(std::move(name), std::move(doc), FeedOfRows(std::move(maker)));
 }
 
 Status DataFeedFactory::Adopt(const DataFeedFactory& feeds, const std::string& plugin, const std::string& version,
@@ -60,7 +44,7 @@ Status DataFeedFactory::Adopt(const DataFeedFactory& feeds, const std::string& p
       return InvalidConfig("data feed \"" + entry.name + "\" has no maker");
     FeedKind kind = entry.value;
     kind.plugin = {plugin, version};
-    kind.code = kind.row_files != nullptr ? Code::kOwn : code;
+    kind.code = kind.cut_of != nullptr ? Code::kOwn : code;
     MR_TRY(all.Add(entry.name, entry.doc, std::move(kind)));
   }
   *this = std::move(all);
@@ -110,14 +94,10 @@ Result<LineCut> DataFeedFactory::CutOf(std::string_view name, const SlotSchema& 
                                        const DataFeedDesc& desc) const {
   const FeedKind* const kind = Find(name);
   if (kind == nullptr) return LineCut();
-  if (kind->row_files == nullptr) return kind->cut;
+  if (kind->cut_of == nullptr) return kind->cut;
   try {
-    Result<RowFileOpener> open = kind->row_files(schema, desc);
-    if (!open.ok()) return Harmless(open.status());
-    return LineCut{.records = [open = std::move(*open), &schema, who = Who(name, *kind)](
-                                  std::unique_ptr<ByteSource> bytes, const std::string& file, const LineLimit& limit) {
-      return RecordsOfRows(open, std::move(bytes), file, schema, limit, who);
-    }};
+    Result<LineCut> cut = kind->cut_of(schema, desc, Who(name, *kind));
+    return cut.ok() ? std::move(cut) : Harmless(cut.status());
   } catch (...) {
     return FeedThrew(Who(name, *kind));
   }
@@ -125,7 +105,7 @@ Result<LineCut> DataFeedFactory::CutOf(std::string_view name, const SlotSchema& 
 
 bool DataFeedFactory::ReadsText(std::string_view name) const {
   const FeedKind* const kind = Find(name);
-  return kind == nullptr || (kind->cut.is_text() && kind->row_files == nullptr);
+  return kind == nullptr || (kind->cut.is_text() && kind->cut_of == nullptr);
 }
 
 Status DataFeedFactory::CheckName(std::string_view name) const { return Get(name).Context("data_desc.name").status(); }

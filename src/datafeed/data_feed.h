@@ -64,6 +64,10 @@ class PackingFeed {
 struct FeedKind {
   /// Makes a feed, or says what in the desc it cannot follow. Called by any thread, once for each that reads.
   using Maker = std::function<Result<std::unique_ptr<DataFeed>>(const SlotSchema& schema, const DataFeedDesc& desc)>;
+  /// Says what the records of these slots and this desc are; both outlive what is returned. `who` is to be blamed for
+  /// what the class throws.
+  using Cutter =
+      std::function<Result<LineCut>(const SlotSchema& schema, const DataFeedDesc& desc, const std::string& who)>;
   /// Where a class comes from: the plugin's path and version.
   struct Origin {
     std::string path;
@@ -77,7 +81,7 @@ struct FeedKind {
 
   Maker maker{};                 ///< of a class that reads lines or records
   LineCut cut{};                 ///< what a line of the class is
-  RowFileMaker row_files{};      ///< of a class at the level of files
+  Cutter cut_of{};               ///< in place of `cut`, of a class whose records Millrace itself parses
   InstantFeed::Maker instant{};  ///< in place of `maker`: of a class that reads mapped files
   Origin plugin{};               ///< its path is empty: it is Millrace's own
   Code code = Code::kOwn;

@@ -10,7 +10,7 @@ LineResult FeatureFeed::Read(std::string_view line) {
     if (format_ == FeatureRecord::Format::kTfRecord) {
       Fail(LineErrorKind::kDamaged, "", parsed.message());
     } else {
-      FailForGood(LineErrorKind::kDamaged, parsed.message());
+      FailForGood(LineErrorKind::kDamaged, "", parsed.message());
     }
     return LineResult::kBad;
   }

@@ -10,6 +10,7 @@
 #include "data_feed.pb.h"
 #include "datafeed/csv_feed.h"
 #include "datafeed/feature_feed.h"
+#include "datafeed/jpeg_feed.h"
 #include "datafeed/libsvm_feed.h"
 #include "datafeed/put_row.h"
 #include "datafeed/recordio_feed.h"
@@ -56,9 +57,9 @@ bool FormatFeed::At(size_t column) {
   return false;
 }
 
-bool FormatFeed::FailForGood(LineErrorKind kind, std::string message) {
+bool FormatFeed::FailForGood(LineErrorKind kind, const std::string& slot, std::string message, size_t column) {
   error_.ends_reading = true;
-  return Fail(kind, "", std::move(message));
+  return Fail(kind, slot, std::move(message), column);
 }
 
 bool FormatFeed::CheckCount(const SlotSpec& slot, size_t count) {
@@ -119,16 +120,13 @@ bool FormatFeed::PutSigned(const SlotSpec& slot, std::span<const int64_t> ids) {
   return Put(slot, {reinterpret_cast<const uint64_t*>(ids.data()), ids.size()});
 }
 
-namespace {
-
-template <class Feed, auto... kArguments>
-Result<std::unique_ptr<DataFeed>> MakeFormat(const SlotSchema& schema, const DataFeedDesc& desc) {
+Status CheckFormat(const DataFeedDesc& desc) {
   const std::vector<RefusedField> refused = RefusedByFormat(desc);
-  if (!refused.empty()) return InvalidConfig("data_desc." + refused.front().field + ": " + refused.front().why);
-  if constexpr (requires { Feed::CheckSlots(schema); }) MR_TRY(Feed::CheckSlots(schema));
-  const MultiSlotOptions options = MultiSlotOptions::FromDesc(desc);
-  return std::unique_ptr<DataFeed>(std::make_unique<Feed>(schema, options, kArguments...));
+  if (refused.empty()) return Status::Ok();
+  return InvalidConfig("data_desc." + refused.front().field + ": " + refused.front().why);
 }
+
+namespace {
 
 LineCut CutBy(const Framing& framing) {
   return {.records = [&framing](std::unique_ptr<ByteSource> bytes, const std::string&,
@@ -150,6 +148,7 @@ void AddFormatFeeds(DataFeedFactory* factory) {
   add("tfrecord", "TFRecord files of Examples", MakeFormat<FeatureFeed, Format::kTfRecord>, kTfRecordFraming);
   add("ofrecord", "OFRecord files", MakeFormat<FeatureFeed, Format::kOfRecord>, kOfRecordFraming);
   add("recordio", "RecordIO files of tensors", MakeFormat<RecordIOFeed>, kRecordIOFraming);
+  CHECK(factory->Add("jpeg", "JPEG pictures of files and folders", JpegFeedKind()).ok());
 }
 
 }  // namespace millrace

@@ -42,7 +42,7 @@ class FormatFeed : public DataFeed {
   /// Says where in the line the values of a Put that failed stand.
   bool At(size_t column);
   /// Fail, of a record behind which nothing says where the next one begins.
-  bool FailForGood(LineErrorKind kind, std::string message);
+  bool FailForGood(LineErrorKind kind, const std::string& slot, std::string message, size_t column = 1);
 
   const SlotSchema& schema() const { return schema_; }
   const MultiSlotOptions& options() const { return options_; }
@@ -64,6 +64,18 @@ class FormatFeed : public DataFeed {
   std::vector<uint64_t> ids_;
   std::vector<float> floats_;
 };
+
+/// kInvalidConfig for what a format of Millrace's own cannot follow in `desc`, which names one.
+Status CheckFormat(const DataFeedDesc& desc);
+
+/// The maker of such a format's feed.
+template <class Feed, auto... kArguments>
+Result<std::unique_ptr<DataFeed>> MakeFormat(const SlotSchema& schema, const DataFeedDesc& desc) {
+  MR_TRY(CheckFormat(desc));
+  if constexpr (requires { Feed::CheckSlots(schema); }) MR_TRY(Feed::CheckSlots(schema));
+  const MultiSlotOptions options = MultiSlotOptions::FromDesc(desc);
+  return std::unique_ptr<DataFeed>(std::make_unique<Feed>(schema, options, kArguments...));
+}
 
 /// Adds the file formats, each under the name that `open_files` knows it by (kFormatFeeds).
 void AddFormatFeeds(DataFeedFactory* factory);

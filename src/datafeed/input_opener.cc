@@ -8,6 +8,7 @@
 
 #include "core/decompress.h"
 #include "data_feed.pb.h"
+#include "datafeed/line_cut.h"
 
 namespace millrace {
 namespace {
@@ -104,8 +105,9 @@ std::string ShownCommand(std::string_view command) {
 
 Result<std::unique_ptr<InputOpener>> InputOpener::Create(const DataFeedDesc& desc,
                                                          const std::vector<std::string>& files,
-                                                         const std::stop_token& stop) {
+                                                         const std::stop_token& stop, const std::string& opened_by) {
   std::unique_ptr<InputOpener> opener(new InputOpener);
+  opener->opened_by_ = opened_by;
   const double timeout = desc.pipe_timeout_seconds();
   if (!(timeout >= 0 && timeout <= 1e6)) {
     return InvalidConfig("data_desc.pipe_timeout_seconds must be from 0 to 1000000, not " + std::to_string(timeout));
@@ -120,6 +122,10 @@ Result<std::unique_ptr<InputOpener>> InputOpener::Create(const DataFeedDesc& des
   const std::string_view pipe = PipeCommandOf(desc);
   if (pipe.find('\0') != std::string_view::npos) {
     return InvalidConfig("data_desc.pipe_command holds a NUL byte; a shell would take it for the command's end");
+  }
+  if (!pipe.empty() && !opened_by.empty()) {
+    return InvalidConfig("data_desc.pipe_command: the format \"" + opened_by +
+                         "\" opens its files itself, so that no command can stand before it; leave it away");
   }
   opener->pipe_command_ = pipe;
   for (const InputCommand& input : desc.input_commands()) {
@@ -149,8 +155,24 @@ const InputOpener::SchemeCommand* InputOpener::CommandFor(std::string_view file)
   return nullptr;
 }
 
+Status InputOpener::CheckFileOfFormat(const std::string& file) const {
+  const std::string path = PathOfFormat(file, opened_by_);
+  if (::access(path.c_str(), R_OK) == 0) return Status::Ok();
+  const int error = errno;
+  if (CommandFor(file) != nullptr) {
+    return InvalidConfig("\"" + file + "\" is to be read by a command, and the format \"" + opened_by_ +
+                         "\" opens its files itself; copy it to this machine before");
+  }
+  if (error == ENOENT || error == ENOTDIR) return NotFound("no such file or folder: \"" + path + "\"");
+  return IoErrorFromErrno("cannot read \"" + path + "\"", error);
+}
+
 Result<bool> InputOpener::CheckFile(const std::string& file) const {
   if (file.empty()) return NotFound("a file of the list has no name");
+  if (!opened_by_.empty()) {
+    MR_TRY(CheckFileOfFormat(file));
+    return false;
+  }
   if (CommandFor(file) != nullptr) return true;
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0) {
@@ -198,6 +220,10 @@ Result<std::unique_ptr<ByteSource>> InputOpener::Start(std::vector<std::string> 
 }
 
 Result<OpenedInput> InputOpener::Open(const std::string& file) const {
+  if (!opened_by_.empty()) {
+    MR_TRY(stamps_.Begin(PathOfFormat(file, opened_by_)));
+    return OpenedInput();
+  }
   if (CommandFor(file) != nullptr) return OpenUnwatched(file);
   MR_TRY(stamps_.Begin(file));
   MR_ASSIGN(OpenedInput input, OpenUnwatched(file));

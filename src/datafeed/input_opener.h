@@ -48,10 +48,13 @@ class InputOpener {
  public:
   /// kInvalidConfig when a setting makes no sense; otherwise CheckFiles' errors. Starts the guard that kills commands
   /// when this process is killed, if these files need commands. A stop request ends the look at many files: kCancelled.
+  /// `opened_by`: the format that opens these files itself (LineCut), which may be folders; kInvalidConfig for a
+  /// command.
   static Result<std::unique_ptr<InputOpener>> Create(const DataFeedDesc& desc, const std::vector<std::string>& files,
-                                                     const std::stop_token& stop = {});
+                                                     const std::stop_token& stop = {},
+                                                     const std::string& opened_by = {});
 
-  /// Starts reading. Failures name the file.
+  /// Starts reading. Failures name the file. One that its format opens has no source.
   Result<OpenedInput> Open(const std::string& file) const;
   /// What is opened from now on may be other files than before, under their names.
   void ForgetFiles() { stamps_.Forget(); }
@@ -70,12 +73,14 @@ class InputOpener {
   const SchemeCommand* CommandFor(std::string_view file) const;
   /// Whether a command reads the file.
   Result<bool> CheckFile(const std::string& file) const;
+  Status CheckFileOfFormat(const std::string& file) const;
   /// Whether a command reads any of them; all that cannot be read come back in one failure.
   Result<bool> CheckFiles(const std::vector<std::string>& files, const std::stop_token& stop) const;
   Result<OpenedInput> OpenUnwatched(const std::string& file) const;
   Result<std::unique_ptr<ByteSource>> Start(std::vector<std::string> argv, const std::string& file,
                                             SubprocessOptions options) const;
 
+  std::string opened_by_;     ///< empty: files are opened here
   std::string pipe_command_;  ///< empty: none
   std::vector<SchemeCommand> schemes_;
   std::chrono::milliseconds timeout_{0};

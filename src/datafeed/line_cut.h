@@ -21,8 +21,16 @@ struct LineCut {
       records = nullptr;
   /// What of a file's first line names the columns of the others; empty when it does not. Null: it never does.
   std::string_view (*header)(std::string_view first_line) = nullptr;
+  /// The format that opens its files itself: `records` gets no bytes, and no command stands before it. Empty: none.
+  std::string opened_by = {};
 
   bool is_text() const { return records == nullptr; }
 };
+
+/// The path of a file that its format opens itself: its name may begin with the format's, as in `open_files`
+/// ("jpeg:images").
+inline std::string PathOfFormat(const std::string& file, const std::string& format) {
+  return file.starts_with(format + ":") ? file.substr(format.size() + 1) : file;
+}
 
 }  // namespace millrace

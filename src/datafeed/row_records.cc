@@ -3,13 +3,15 @@
 #include <cstring>
 #include <utility>
 
+#include "config/feed_names.h"
 #include "core/harmless_text.h"
+#include "data_feed.pb.h"
 #include "datafeed/checked_feed.h"
 
 namespace millrace {
 namespace {
 
-/// In place of the count of the first slot's values: a bad row, of which kind, slot and message follow.
+/// In place of the count of the first slot's values: a bad row, of which the LineError follows.
 constexpr uint32_t kBadRow = UINT32_MAX;
 
 template <class T>
@@ -72,8 +74,10 @@ class RowRecords final : public RecordSource {
       : schema_(schema), limit_(std::move(limit)), who_(std::move(who)) {}
 
   Status Open(const RowFileOpener& open, std::unique_ptr<ByteSource> bytes, const std::string& file) {
+    if (bytes != nullptr) bytes = std::make_unique<CountedSource>(std::move(bytes), &counts_);
+    names_its_place_ = bytes == nullptr;
     return Guarded([&]() -> Status {
-      MR_ASSIGN(file_, open(std::make_unique<CountedSource>(std::move(bytes), &counts_), file));
+      MR_ASSIGN(file_, open(std::move(bytes), file));
       return file_ != nullptr ? Status::Ok() : BadData("made nothing that reads the file");
     });
   }
@@ -91,7 +95,8 @@ class RowRecords final : public RecordSource {
     if (stop.stop_requested() && read.code() == StatusCode::kCancelled) return read;
     if (!read.ok()) {
       // Nobody has asked it to stop.
-      is_damaged_ = read.code() == StatusCode::kBadData || read.code() == StatusCode::kCancelled;
+      const bool is_damage = read.code() == StatusCode::kBadData || read.code() == StatusCode::kCancelled;
+      is_damaged_ = is_damage && !names_its_place_;
       return read;
     }
     if (got == RowFile::Got::kEnd) return false;
@@ -126,6 +131,8 @@ class RowRecords final : public RecordSource {
       LineError error = file_->error();
       Append(kBadRow, &record_);
       Append(error.kind, &record_);
+      Append(error.ends_reading, &record_);
+      Append(static_cast<uint64_t>(error.column), &record_);
       Append(static_cast<uint32_t>(error.slot.size()), &record_);
       record_ += error.slot;
       error.slot.clear();  // it went ahead
@@ -153,9 +160,41 @@ class RowRecords final : public RecordSource {
   std::string record_;
   uint64_t bytes_ = 0;
   bool is_damaged_ = false;
+  bool names_its_place_ = false;  ///< what opens its file itself
 };
 
+/// The feed of a class at the level of files, which `maker` agrees to.
+Result<std::unique_ptr<DataFeed>> MakeRowRecordFeed(const RowFileMaker& maker, const SlotSchema& schema,
+                                                    const DataFeedDesc& desc) {
+  std::vector<RefusedField> refused = RefusedByRecords(desc);
+  if (desc.trailing_values() == DataFeedDesc::IGNORE) {
+    refused.push_back({"trailing_values", "\"" + desc.name() + "\" gives the values of the used slots alone"});
+  }
+  if (!refused.empty()) return InvalidConfig("data_desc." + refused.front().field + ": " + refused.front().why);
+  MR_TRY(maker(schema, desc).status());
+  const MultiSlotOptions options = MultiSlotOptions::FromDesc(desc);
+  return std::unique_ptr<DataFeed>(std::make_unique<RowRecordFeed>(schema, options));
+}
+
 }  // namespace
+
+FeedKind FeedOfRows(RowFileMaker maker, std::string opened_by) {
+  const FeedKind::Cutter cut = [maker, opened_by = std::move(opened_by)](const SlotSchema& schema,
+                                                                         const DataFeedDesc& desc,
+                                                                         const std::string& who) -> Result<LineCut> {
+    MR_ASSIGN(RowFileOpener open, maker(schema, desc));
+    return LineCut{.records =
+                       [open = std::move(open), &schema, who](std::unique_ptr<ByteSource> bytes,
+                                                              const std::string& file, const LineLimit& limit) {
+                         return RecordsOfRows(open, std::move(bytes), file, schema, limit, who);
+                       },
+                   .opened_by = opened_by};
+  };
+  const FeedKind::Maker make = [maker = std::move(maker)](const SlotSchema& schema, const DataFeedDesc& desc) {
+    return MakeRowRecordFeed(maker, schema, desc);
+  };
+  return {.maker = make, .cut_of = cut};
+}
 
 Result<std::unique_ptr<RecordSource>> RecordsOfRows(const RowFileOpener& open, std::unique_ptr<ByteSource> bytes,
                                                     const std::string& file, const SlotSchema& schema,
@@ -169,8 +208,15 @@ LineResult RowRecordFeed::Read(std::string_view line) {
   std::string_view peeked = line;
   if (Take<uint32_t>(&peeked) == kBadRow) {
     const auto kind = Take<LineErrorKind>(&peeked);
+    const auto ends_reading = Take<bool>(&peeked);
+    const auto column = Take<uint64_t>(&peeked);
     const auto slot = Take<uint32_t>(&peeked);
-    Fail(kind, std::string(peeked.substr(0, slot)), std::string(peeked.substr(slot)));
+    std::string message(peeked.substr(slot));
+    if (ends_reading) {
+      FailForGood(kind, std::string(peeked.substr(0, slot)), std::move(message), column);
+    } else {
+      Fail(kind, std::string(peeked.substr(0, slot)), std::move(message), column);
+    }
     return LineResult::kBad;
   }
   for (const SlotSpec& slot : schema().used()) {

@@ -4,14 +4,20 @@
 #include <string>
 
 #include "core/line_blocks.h"
+#include "datafeed/data_feed.h"
 #include "datafeed/format_feed.h"
 #include "datafeed/row_file.h"
 #include "reader/record_stream.h"
 
 namespace millrace {
 
+/// A class of data feeds at the level of files. `opened_by`: the format that opens its files itself, and gets no bytes
+/// (LineCut); empty: the dataset opens them.
+FeedKind FeedOfRows(RowFileMaker maker, std::string opened_by = {});
+
 /// Makes records of the rows of a file, which a RowRecordFeed of the same schema turns into rows again: so they travel
-/// in blocks to any thread, and are counted, as lines are. `who` is blamed for what `open` and its rows throw.
+/// in blocks to any thread, and are counted, as lines are. `who` is blamed for what `open` and its rows throw. No
+/// `bytes`: `open` opens the file itself, and its failures name the row.
 Result<std::unique_ptr<RecordSource>> RecordsOfRows(const RowFileOpener& open, std::unique_ptr<ByteSource> bytes,
                                                     const std::string& file, const SlotSchema& schema,
                                                     const LineLimit& limit, const std::string& who);

@@ -233,7 +233,8 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
   ResolveZeros(kClass, &resolved);
   auto impl = std::make_unique<Impl>(resolved, std::move(schema), std::move(files), std::move(options));
   MR_TRY(CheckFeed(desc, impl->MakeFeed()));
-  MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop));
+  MR_ASSIGN(const LineCut cut, impl->options.feeds.CutOf(desc.name(), impl->schema, desc));
+  MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop, cut.opened_by));
   return std::unique_ptr<InMemoryDataset>(new InMemoryDataset(std::move(impl)));
 }
 

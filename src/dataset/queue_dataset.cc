@@ -52,7 +52,8 @@ Result<std::unique_ptr<QueueDataset>> QueueDataset::Create(const DataFeedDesc& d
   auto impl = std::make_unique<Impl>(desc, std::move(schema), std::move(files), feeds, std::move(options));
   MR_TRY(feeds.Create(impl->class_name(), impl->schema, desc).status());
   MR_TRY(impl->MakeBadLines().status());  // a path that cannot be written is known before anything is read
-  MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop));
+  MR_ASSIGN(const LineCut cut, feeds.CutOf(impl->class_name(), impl->schema, impl->desc));
+  MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop, cut.opened_by));
   return std::unique_ptr<QueueDataset>(new QueueDataset(std::move(impl)));
 }
 

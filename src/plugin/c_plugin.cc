@@ -88,6 +88,8 @@ Status RegisterCPlugin(const millrace_c_plugin& plugin, const std::string& path,
       return MakeCLoaderReader(loader, path, file, shapes);
     };
     MR_TRY(registries.readers.Add(std::move(format)));
+    // Where a parser has its name, that is what datasets mean by it.
+    if (registries.feeds.Find(loader.name) != nullptr) continue;
     MR_TRY(registries.feeds.AddRowFiles(loader.name, loader.doc, MakeCLoaderRowFiles(loader, path)));
   }
   if (known.parser_count + known.loader_count > 0) return Status::Ok();

@@ -8,6 +8,7 @@
 
 #include "core/exception_text.h"
 #include "core/harmless_text.h"
+#include "datafeed/reader_rows.h"
 #include "plugin/c_plugin.h"
 #include "plugin/exported_text.h"
 #include "plugin/fault_report.h"
@@ -185,6 +186,7 @@ Status Adopt(Registries from, Tier tier, const std::string& path, Registries* in
   const auto adopt = [&]() -> Status {
     MR_TRY(all.feeds.Adopt(from.feeds, path, version, tier == Tier::kC ? Code::kOwn : Code::kPlugins));
     MR_TRY(all.readers.Adopt(std::move(from.readers), path));
+    MR_TRY(AddFeedsOfFormats(all.readers, path, version, &all.feeds));
     MR_TRY(AdoptEach(from.registries(), all.registries()));
     return into->ops.Adopt(std::move(from.ops), path, version);
   };

@@ -105,8 +105,19 @@ Status JpegDecoder::ReadBytes(const std::string& path) {
 }
 
 Result<PictureSize> JpegDecoder::ReadHeader(const std::string& path) {
-  jpeg_abort_decompress(&state_->info);
   MR_TRY(ReadBytes(path));
+  return HeaderOfBytes(path);
+}
+
+Result<PictureSize> JpegDecoder::ReadHeader(const std::string& path, std::string_view bytes) {
+  if (bytes_.size() < bytes.size() + kBehindFile) bytes_.resize(bytes.size() + kBehindFile);
+  std::memcpy(bytes_.data(), bytes.data(), bytes.size());
+  state_->file_size = bytes.size();
+  return HeaderOfBytes(path);
+}
+
+Result<PictureSize> JpegDecoder::HeaderOfBytes(const std::string& path) {
+  jpeg_abort_decompress(&state_->info);
   const unsigned char* data = bytes_.data();
   const bool read = Decoded(state_.get(), [data](State* state) {
     jpeg_mem_src(&state->info, data, state->file_size);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/status.h"
 #include "core/uninitialized_vector.h"
@@ -31,6 +32,8 @@ class JpegDecoder {
   /// nothing at all once a larger file was read. kBadData that begins with `path` when it is no JPEG picture;
   /// kNotFound, kIo.
   Result<PictureSize> ReadHeader(const std::string& path);
+  /// The same of a picture whose file was read already; keeps a copy of its bytes.
+  Result<PictureSize> ReadHeader(const std::string& path, std::string_view bytes);
   /// Decodes the picture of the last ReadHeader, which succeeded, into planes of height rows of width values: 1 plane
   /// (grey) or 3 (red, green, blue), whatever the file has. T is uint8_t or float. kBadData that begins with `path`.
   template <class T>
@@ -41,6 +44,7 @@ class JpegDecoder {
 
  private:
   Status ReadBytes(const std::string& path);
+  Result<PictureSize> HeaderOfBytes(const std::string& path);
   Status Failure(const std::string& path, const char* what) const;
 
   std::unique_ptr<State> state_;

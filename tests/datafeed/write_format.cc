@@ -98,6 +98,15 @@ std::string LibsvmLine(const std::vector<Cell>& cells) {
   return line + "\n";
 }
 
+/// What tests/plugin/plugins/words.cc reads.
+std::string WordsLine(const std::vector<Cell>& cells) {
+  std::string line = CsvText(cells, false);
+  std::replace(line.begin(), line.end(), ' ', ';');
+  std::replace(line.begin(), line.end(), ',', ' ');
+  std::replace(line.begin(), line.end(), ';', ',');
+  return line;
+}
+
 /// What tests/plugin/plugins/rows.c reads.
 std::string RowsBytes(const std::vector<Cell>& cells, bool is_header) {
   std::string bytes = is_header ? Bytes(static_cast<uint8_t>(cells.size())) : "";
@@ -148,6 +157,7 @@ void WriteFormat(const std::string& path, const std::string& format, const std::
     if (format == "rows" && &row == &rows.front()) file << "ROWS" << RowsBytes(cells, true);
     file << (format == "csv"        ? CsvText(cells, false)
              : format == "libsvm"   ? LibsvmLine(cells)
+             : format == "words"    ? WordsLine(cells)
              : format == "rows"     ? RowsBytes(cells, false)
              : format == "tfrecord" ? TfRecordBytes(cells)
                                     : OfRecordBytes(cells));

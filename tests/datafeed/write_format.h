@@ -8,7 +8,7 @@ namespace millrace {
 /// What "rows" files are mixed with: the attribute "key" of their loader (tests/plugin/plugins/rows.c).
 inline constexpr char kRowsKey = 90;
 
-/// Writes rows as a file of a format: "csv", "libsvm", "tfrecord", "ofrecord", "recordio" or "rows".
+/// Writes rows as a file of a format: "csv", "libsvm", "tfrecord", "ofrecord", "recordio", "rows" or "words".
 ///
 /// A row is "a=3,4 b=0.5 c=": the values of each slot by name, floats with a point (or nan, inf), others ids. A slot
 /// without values is a feature without a list, or an empty list of ids. For RecordIO alone, "a=3,4/5" are the lists of

@@ -1,7 +1,6 @@
 // The same rows as MultiSlot text and in every other format train the same models, whatever stops the training.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <fstream>
@@ -9,8 +8,8 @@
 #include <vector>
 
 #include "core/file.h"
-#include "core/rng.h"
 #include "datafeed/write_format.h"
+#include "e2e/killed_job.h"
 #include "e2e/process.h"
 #include "e2e/small_job.h"
 #include "plugin/test_plugins.h"
@@ -20,39 +19,8 @@ namespace {
 
 using testing::HasSubstr;
 
-/// "rows" is that of a plugin's loader.
-constexpr const char* kFileFormats[] = {"csv", "tfrecord", "ofrecord", "recordio", "rows"};
-
-std::vector<std::string> FlagsOf(const std::string& job, const std::string& out) {
-  return {"--trainer_desc=" + job, "--output_dir=" + out, "--resume=auto"};
-}
-
-void TrainToTheEnd(const std::string& job, const std::string& out) {
-  Process trainer("trainer", FlagsOf(job, out));
-  ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
-}
-
-/// Runs a job, killed after a random number of printed lines again and again, at last to its end.
-void TrainKilled(const std::string& job, const std::string& out, int kills, int most_lines) {
-  Rng rng(5);
-  for (int kill = 0; kill < kills; ++kill) {
-    Process trainer("trainer", FlagsOf(job, out));
-    const auto lines = static_cast<int>(rng.Below(static_cast<uint64_t>(most_lines)));
-    std::string line;
-    for (int i = 0; i < lines && trainer.ReadLine(&line); ++i) {
-    }
-    trainer.Signal(SIGKILL);
-    trainer.Wait();
-  }
-  TrainToTheEnd(job, out);
-}
-
-/// All of a model but MODEL, which names the format of its lines.
-std::vector<std::string> ParametersOf(const std::string& model) {
-  std::vector<std::string> files = FolderContent(model);
-  std::erase_if(files, [](const std::string& file) { return file.starts_with("/MODEL\n"); });
-  return files;
-}
+/// "rows" is that of a plugin's loader, "words" that of a plugin's reader.
+constexpr const char* kFileFormats[] = {"csv", "tfrecord", "ofrecord", "recordio", "rows", "words"};
 
 class SerialJobOf : public testing::TestWithParam<const char*> {
  protected:
@@ -98,7 +66,9 @@ TEST_P(HogwildJobOf, TrainsEveryRecordOnceKilledOrNot) {
     EXPECT_THAT(ReadFile(out + "/run.json").value(), HasSubstr("\"eval")) << dataset;
     // The model reads the format that it was trained on.
     std::vector<std::string> plugin;
-    if (GetParam() == std::string("rows")) plugin = {"--plugin=" + TestPlugin("rows")};
+    for (const std::string of_plugin : {"rows", "words"}) {
+      if (GetParam() == of_plugin) plugin = {"--plugin=" + TestPlugin(of_plugin)};
+    }
     const std::vector<std::string> scores = ScoresOf(out, small.files(), plugin);
     EXPECT_EQ(static_cast<int>(scores.size()), small.lines()) << dataset;
     EXPECT_EQ(std::count(scores.begin(), scores.end(), "0.5"), small.lines()) << dataset;

@@ -64,6 +64,7 @@ std::string SmallJob::DataDesc(int batch_size) const {
     name += "attrs { name: \"key\" value: \"" + std::to_string(kRowsKey) + "\" } ";
     plugins = "plugins: \"" + TestPluginDir() + "/rows.so\"\n";
   }
+  if (format_ == "words") plugins = "plugins: \"" + TestPluginDir() + "/words.so\"\n";
   return plugins + "data_desc { " + name + "batch_size: " + std::to_string(batch_size) + "\n" + Text("slots.pbtxt") +
          "}\n";
 }
