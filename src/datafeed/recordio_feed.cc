@@ -33,6 +33,14 @@ bool RecordIOFeed::ReadSlot(const SlotSpec& slot, const LoDTensor& tensor) {
                 "expected the values of one example, found " + std::to_string(tensor.lod.size() - 1) +
                     " lists: a record is a row, not a batch");
   }
+  const Dims& dims = tensor.values.dims();
+  int long_axes = 0;
+  for (int axis = 0; axis < dims.rank(); ++axis) long_axes += dims[axis] > 1 ? 1 : 0;
+  if (!slot.is_dense && long_axes > 1) {
+    return Fail(LineErrorKind::kWrongWidth, slot.name,
+                "expected a list of single values, found a tensor of " + dims.ToString() +
+                    "; vectors are for a dense slot, whose shape says how many there are");
+  }
   if (slot.type == SlotType::kFloat && tensor.values.dtype() == DType::kFloat32) {
     return Put(slot, std::span(tensor.values.data<float>(), count));
   }

@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-/// Each byte is a row, which it takes from as many as it gets at once; '?' is a bad one.
+/// Each byte is a row, which it takes from as many as it gets at once; '?' is a bad one, and '!' the last one, too.
 class Letters final : public RowFile {
  public:
   explicit Letters(std::unique_ptr<ByteSource> bytes) : bytes_(std::move(bytes)) {}
@@ -25,7 +25,9 @@ class Letters final : public RowFile {
     }
     if (end_ == 0) return Got::kEnd;
     id_ = static_cast<uint64_t>(room_[at_++]);
-    return id_ == '?' ? Got::kBad : Got::kRow;
+    error_.ends_reading = id_ == '!';
+    error_.column = at_;
+    return id_ == '?' || id_ == '!' ? Got::kBad : Got::kRow;
   }
   std::span<const uint64_t> ids(SlotId) const override { return {&id_, 1}; }
   std::span<const float> floats(SlotId) const override { return {}; }
@@ -37,7 +39,7 @@ class Letters final : public RowFile {
   size_t at_ = 0;
   size_t end_ = 0;
   uint64_t id_ = 0;
-  const LineError error_ = {.slot = "letter", .expectation = "a letter", .snippet = "?", .message = ""};
+  LineError error_ = {.slot = "letter", .expectation = "a letter", .snippet = "?", .message = ""};
 };
 
 class RowRecordsTest : public ::testing::Test {
@@ -79,6 +81,21 @@ TEST_F(RowRecordsTest, ABadRowSaysWhatWasExpected) {
   ASSERT_TRUE(feed.Attach(batch.get()).ok());
   EXPECT_EQ(feed.ParseLine(frame.body).value(), LineResult::kBad);
   EXPECT_EQ(feed.error().ToString(), "slot \"letter\": expected a letter, found \"?\"");
+}
+
+TEST_F(RowRecordsTest, ABadRowsColumnAndThatItWasTheLastOneWereForgotten) {
+  const std::unique_ptr<RecordSource> records = Records({"a?!"});
+  RowRecordFeed feed(*schema_, MultiSlotOptions());
+  BatchPool pool(*schema_);
+  const BatchPtr batch = pool.Take();
+  ASSERT_TRUE(feed.Attach(batch.get()).ok());
+  RecordFrame frame;
+  for (const size_t column : {1, 2, 3}) {
+    ASSERT_TRUE(records->Next(&frame, {}).value());
+    EXPECT_EQ(feed.ParseLine(frame.body).value(), column == 1 ? LineResult::kRow : LineResult::kBad);
+    EXPECT_EQ(feed.error().column, column);
+    EXPECT_EQ(feed.error().ends_reading, column == 3);
+  }
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "dataset/dataset_factory.h"
 #include "dataset/pack.h"
 #include "process_tree.h"
+#include "reader/recordio.h"
 
 namespace millrace {
 namespace {
@@ -442,6 +443,21 @@ TEST_F(QueueDatasetTest, UnpackingBeforeTheCommandIsNotCountedAsTheCommand) {
   EXPECT_LT(packed.stats.stage_seconds.at("decompress"), seconds.count());
   std::ofstream(files_[0], std::ios::binary) << text;
   EXPECT_FALSE(Read(*Make(1), {}).stats.stage_seconds.contains("decompress"));
+}
+
+TEST_F(QueueDatasetTest, VectorsInAListOfARecordWereTakenForAsManyValues) {
+  files_ = {dir_->path() + "/part-0"};
+  RecordIOWriter writer = RecordIOWriter::Create(files_[0]).value();
+  std::vector<LoDTensor> record(1);
+  std::fill_n(record[0].values.Resize<int64_t>({2, 3}), 6, 1);
+  record[0].lod = {0, 2};
+  ASSERT_TRUE(writer.Append(record).ok());
+  ASSERT_TRUE(writer.Finish().ok());
+  desc_.set_name("recordio");
+  EXPECT_EQ(Read(*Make(1), {}).status.message(),
+            files_[0] +
+                ": record 1: slot \"a\": expected a list of single values, found a tensor of [2, 3]; vectors are "
+                "for a dense slot, whose shape says how many there are");
 }
 
 TEST(DataFeedFactory, AddsAndNames) {

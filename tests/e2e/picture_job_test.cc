@@ -23,7 +23,7 @@ using testing::HasSubstr;
 constexpr int kSide = 4;
 
 /// A folder of pictures in folders of their classes, and the same rows as MultiSlot text.
-class Pictures : public testing::Test {
+class PictureJob : public testing::Test {
  protected:
   void SetUp() override {
     if (!HasJpeg()) GTEST_SKIP() << "built without libjpeg";
@@ -54,7 +54,7 @@ class Pictures : public testing::Test {
   std::optional<TempDir> folder_;
 };
 
-TEST_F(Pictures, TrainTheModelOfTextKilledOrNot) {
+TEST_F(PictureJob, TrainTheModelOfTextKilledOrNot) {
   WriteClass("cat", 0, kSide, 150);
   WriteClass("dog", 1, kSide, 150);
   for (const std::string dataset : {"QueueDataset", "InMemoryDataset"}) {
@@ -88,7 +88,7 @@ dataset { )" + "class_name: \"" + dataset + (dataset == "InMemoryDataset" ? "\" 
   }
 }
 
-TEST_F(Pictures, AreTrainedOnceByHogwildWorkersKilledOrNot) {
+TEST_F(PictureJob, AreTrainedOnceByHogwildWorkersKilledOrNot) {
   constexpr int kPictures = 600;
   for (int label = 1; label <= kPictures; ++label) WriteClass(std::to_string(label), label, 1, 1);
   for (const std::string dataset :

@@ -421,6 +421,23 @@ TEST_F(CPluginTest, StructuresThatLackWhatTheyNeedAreRefused) {
   EXPECT_EQ(refusal(), "it has no parser and no loader");
 }
 
+TEST_F(CPluginTest, AParserAndALoaderOfOneNameWereRefused) {
+  millrace_parser parser = {sizeof(millrace_parser), "twin", "Lines.", nullptr, 0, nullptr, nullptr, nullptr};
+  parser.open = [](const millrace_open_args*, millrace_error*) -> void* { return nullptr; };
+  parser.parse = [](void*, const char*, size_t, const millrace_sink*, millrace_error*) { return 0; };
+  parser.close = [](void*) {};
+  millrace_loader loader = {
+      sizeof(millrace_loader), "twin", nullptr, "Files.", nullptr, 0, parser.open, nullptr, parser.close};
+  loader.next = [](void*, const millrace_sink*, millrace_error*) { return 0; };
+  const millrace_parser* const parsers[] = {&parser};
+  const millrace_loader* const loaders[] = {&loader};
+  const millrace_c_plugin plugin = {sizeof(millrace_c_plugin), parsers, 1, loaders, 1};
+  Registries registries;
+  ASSERT_EQ(RegisterCPlugin(plugin, "p.so", registries).message(), "");
+  EXPECT_TRUE(registries.feeds.ReadsText("twin")) << "datasets mean the parser";
+  EXPECT_EQ(registries.readers.Resolve("a", "twin")->format->doc, "Files.");
+}
+
 TEST_F(CPluginTest, CountsAndPointersThatLieAreRefused) {
   const millrace_attr_info twice[] = {{"a", "1", ""}, {"b", "1", ""}, {"a", "2", ""}};
   millrace_parser parser = {sizeof(millrace_parser), "F", "Doc.", nullptr, 0, nullptr, nullptr, nullptr};
