@@ -380,10 +380,6 @@ void CheckProgram(const ProgramFiles& program, Checker& check) {
 /// What goes with a dataset does not go with a program that reads for itself.
 void CheckReaderProgram(const TrainerDesc& desc, Checker& check) {
   const std::string why = ": the program has no data_desc, so it reads its data itself, ";
-  if (desc.thread_num() > 1) {
-    check.Error("thread_num", "thread_num is " + std::to_string(desc.thread_num()) + why +
-                                  "in one thread; open_files has a thread_num for reading");
-  }
   if (desc.program().startup().empty()) {
     check.Missing("program", "startup", "program needs startup" + why + "and readers are made by the startup program");
   }
@@ -393,6 +389,7 @@ void CheckReaderProgram(const TrainerDesc& desc, Checker& check) {
   refuse(desc.has_eval(), "eval");
   refuse(desc.has_feature_importance(), "feature_importance");
   refuse(desc.infer(), "infer");
+  refuse(desc.device_worker_name() != "HogwildWorker", "device_worker_name");
   refuse(desc.class_name() == "PipelineTrainer", "class_name");
   refuse(desc.dump_fields_size() > 0, "dump_fields[0]");
   refuse(desc.dump_param_size() > 0, "dump_param[0]");

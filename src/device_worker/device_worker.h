@@ -68,10 +68,22 @@ struct PipelineParts {
   bool profile = false;   ///< worker 0 with `debug`: writes a line a section at the end of a pass
 };
 
+/// The reading of a program that feeds itself: sources then hand out empty batches, and the worker that got one is the
+/// only one to read, until it says that it has.
+class ReadTurn {
+ public:
+  virtual ~ReadTurn() = default;
+  /// The program's operators [0, ops()) read.
+  virtual size_t ops() const = 0;
+  /// Behind them; returns the examples that they read. A worker that failed within them ends no turn.
+  virtual int64_t End() = 0;
+};
+
 /// What a worker is made of; all of it outlives the worker.
 struct WorkerParts {
   int index = 0;
   std::vector<WorkerFrame> frames;  ///< one; a SectionWorker's has as many as its schedule wants
+  ReadTurn* reading = nullptr;  ///< null: batches hold what is trained
   PauseGate* gate = nullptr;
   SharedProgress* progress = nullptr;
   DenseParameters* dense = nullptr;  ///< null: the frame's program updates its parameters itself

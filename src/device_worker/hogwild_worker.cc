@@ -21,6 +21,8 @@ class HogwildWorker final : public DeviceWorker {
 
  private:
   Status TrainBatch(const SlotBatch& batch, int64_t read_nanoseconds, const std::stop_token& stop);
+  /// Runs a program that reads, of whose operators the first need the turn; returns the examples.
+  Result<int64_t> ReadAndRun(const RunContext& context);
 
   WorkerParts parts_;
   ConsumedRanges consumed_;
@@ -52,7 +54,7 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanosecond
   std::unique_lock<std::mutex> turn(progress.turn, std::defer_lock);
   if (progress.steps_done.load(std::memory_order_relaxed) < progress.serialized_warmup_steps) turn.lock();
   RunContext context;
-  context.batch = &batch;
+  if (parts_.reading == nullptr) context.batch = &batch;
   context.rows = batch.rows();
   context.step = progress.steps_started.fetch_add(1, std::memory_order_relaxed);
   context.file_names = parts_.file_names;
@@ -62,7 +64,12 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanosecond
   const WorkerFrame& in = parts_.frames[0];
   report_.was_cut = true;
   if (parts_.dense != nullptr) MR_TRY(parts_.dense->Pull(context));
-  MR_TRY(in.frame->Run(context));
+  int64_t examples = batch.rows();
+  if (parts_.reading == nullptr) {
+    MR_TRY(in.frame->Run(context));
+  } else {
+    MR_ASSIGN(examples, ReadAndRun(context));
+  }
   if (parts_.dense != nullptr) {
     MR_TRY(parts_.dense->Add(0, 0, true));
     MR_TRY(parts_.dense->Push(0, context, 1));
@@ -74,11 +81,11 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanosecond
   for (const BatchSpan& span : batch.spans()) consumed_.Add(span);
 
   ++report_.batches;
-  report_.examples += batch.rows();
+  report_.examples += examples;
   report_.read_nanoseconds += read_nanoseconds;
   report_.run_nanoseconds += run_nanoseconds;
-  progress.examples.fetch_add(batch.rows(), std::memory_order_relaxed);
-  progress.pass_examples.fetch_add(batch.rows(), std::memory_order_relaxed);
+  progress.examples.fetch_add(examples, std::memory_order_relaxed);
+  progress.pass_examples.fetch_add(examples, std::memory_order_relaxed);
   const int64_t done = progress.steps_done.fetch_add(1, std::memory_order_relaxed) + 1;
   const int64_t batches = report_.earlier_batches + report_.batches;
   const TrainedBatch trained{batch, *in.frame, context, batches, read_nanoseconds, run_nanoseconds};
@@ -88,6 +95,14 @@ Status HogwildWorker::TrainBatch(const SlotBatch& batch, int64_t read_nanosecond
     parts_.gate->Ask();
   }
   return Status::Ok();
+}
+
+Result<int64_t> HogwildWorker::ReadAndRun(const RunContext& context) {
+  Frame& frame = *parts_.frames[0].frame;
+  MR_TRY(frame.RunOps(context, {0, parts_.reading->ops()}));
+  const int64_t examples = parts_.reading->End();
+  MR_TRY(frame.RunOps(context, {parts_.reading->ops(), frame.op_count()}));
+  return examples;
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ class Frame {
   }
   /// The operator of block 0 whose failure the last Run returned.
   size_t failed_op() const { return block_->failed_op(); }
+  size_t op_count() const { return executable_->ops().size(); }
   /// Type of the i-th operator.
   const std::string& op_type(size_t i) const { return executable_->ops()[i].type(); }
 

@@ -230,6 +230,17 @@ bool IsPluginSource(const Executable& train, const OpDesc& op) {
   return first != train.vars().end() && first->second.kind == VarType::LOD_TENSOR;
 }
 
+/// Why several workers cannot train a program that feeds itself; empty: they can.
+std::string WhyOneThread(const SelfFeeding& program) {
+  if (program.is_loop) {
+    return "the while operator of program.main is a whole training, which one thread runs; put the step alone into the "
+           "program, without the loop, or leave thread_num out: open_files has a thread_num for reading";
+  }
+  if (program.plugin_sources.empty()) return "";
+  return "the operator that gives \"" + program.plugin_sources[0] +
+         "\" reads by itself, and each worker would read all of its data; read from a reader, or leave thread_num out";
+}
+
 /// What a program that feeds itself must have, or cannot.
 Result<SelfFeeding> FindReading(const LoadedConfig& config, const Executable& train) {
   SelfFeeding found;
@@ -259,6 +270,10 @@ Result<SelfFeeding> FindReading(const LoadedConfig& config, const Executable& tr
   }
   if (found.is_loop && config.desc->epochs() != 1) {
     return config.Report({{"epochs", "the while operator of program.main says how long it trains; leave epochs out"}});
+  }
+  if (const std::string why = WhyOneThread(found); config.desc->thread_num() > 1 && !why.empty()) {
+    const std::string threads = "thread_num is " + std::to_string(config.desc->thread_num()) + ": ";
+    return config.Report({{"thread_num", threads + why}});
   }
   MR_TRY(CheckBatchVariables(train, nullptr).Context("program.main"));
   return found;

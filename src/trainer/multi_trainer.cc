@@ -45,7 +45,7 @@ Status MultiTrainer::MakeWorkerSlots() {
   if (job_->desc().dump_fields_size() > 0 || job_->desc().dump_param_size() > 0) {
     MR_ASSIGN(dump_files_, DumpFiles::Create(job_->desc(), run_->is_resumed()));
   }
-  if (job_->desc().infer()) run_->progress().serialized_warmup_steps = 0;
+  if (job_->desc().infer() || workers == 1) run_->progress().serialized_warmup_steps = 0;
   VLOG(3) << "worker thread num: " << workers << ", device worker: " << job_->desc().device_worker_name();
   const std::vector<OpDesc>& ops = job_->step().ops();
   for (size_t i = 0; i < ops.size(); ++i) VLOG(3) << "op[" << i << "]->Type(): " << ops[i].type();
@@ -54,6 +54,7 @@ Status MultiTrainer::MakeWorkerSlots() {
   const int frames =
       job_->pipeline() == nullptr ? 1 : MicroBatchSchedule(ScheduleOptions()).scopes(job_->micro_batches());
   for (int i = 0; i < workers; ++i) MR_TRY(MakeFrames(worker_slots_[static_cast<size_t>(i)], i, frames));
+  if (job_->feeds_itself()) MR_TRY(FindReaders(*worker_slots_[0].frames[0].frame));
   const TrainerDesc& desc = job_->desc();
   std::vector<const Frame*> watched;
   for (const FrameContext& context : worker_slots_[0].frames) watched.push_back(context.frame.get());
@@ -71,10 +72,18 @@ Status MultiTrainer::MakeWorkerSlots() {
   return Status::Ok();
 }
 
+Status MultiTrainer::FindReaders(Frame& frame) {
+  MR_ASSIGN(readers_, ReaderDataset::Create(*session_, frame));
+  MR_TRY(CheckSources(*job_, frame, run_.get()));
+  run_->report().feeds_itself = true;
+  return Status::Ok();
+}
+
 Status MultiTrainer::MakeFrames(WorkerSlot& slot, int index, int count) {
   slot.frames.resize(static_cast<size_t>(count));
+  const SlotSchema* schema = job_->feeds_itself() ? nullptr : &job_->schema();
   for (FrameContext& context : slot.frames) {
-    MR_ASSIGN(context.frame, Frame::Create(job_->step(), &job_->schema(), session_->root(),
+    MR_ASSIGN(context.frame, Frame::Create(job_->step(), schema, session_->root(),
                                            session_->frame_options(index, job_->desc().infer())));
     MR_ASSIGN(context.metrics, MetricAccumulator::Create(job_->metrics(), *context.frame, &session_->label_monitor()));
     all_metrics_.push_back(context.metrics.get());
@@ -115,9 +124,10 @@ Status MultiTrainer::MakeWorker(WorkerSlot& slot, int index) {
     MetricAccumulator* metrics = job_->metrics().names().empty() ? nullptr : context.metrics.get();
     parts.frames.push_back({context.frame.get(), metrics, ObserversOf(context, index)});
   }
+  parts.reading = readers_.get();
   parts.gate = gate_.get();
   parts.progress = &run_->progress();
-  parts.file_names = &session_->dataset().files();
+  parts.file_names = &dataset().files();
   parts.lines_are_piped = !PipeCommandOf(job_->desc().data_desc()).empty();
   const std::vector<int> cpus = UsableProcessors();
   if (job_->desc().binding_cpu() && !cpus.empty()) parts.cpu = cpus[static_cast<size_t>(index) % cpus.size()];
@@ -170,10 +180,9 @@ Result<RunReport> MultiTrainer::Run(std::stop_token stop) {
 
 Status MultiTrainer::Train(const std::stop_token& stop) {
   if (run_->is_resumed()) {
-    const RunState& state = run_->state();
-    pass_base_ = state.trained;
-    all_metrics_[0]->Restore(state.metric_totals);
-    MR_TRY(LoadOperatorStates(state.operator_states, AllFrames(), job_->pipeline() != nullptr, stop));
+    Status taken_over = TakeOver(run_->state(), stop);
+    run_->report().interrupted = taken_over.code() == StatusCode::kCancelled && stop.stop_requested();
+    if (!taken_over.ok()) return run_->report().interrupted ? Status::Ok() : taken_over;
   }
   MR_TRY(Load(stop));
   MR_TRY(run_->GoOn(stop));
@@ -188,8 +197,15 @@ Status MultiTrainer::Train(const std::stop_token& stop) {
   return Status::Ok();
 }
 
+Status MultiTrainer::TakeOver(const RunState& state, const std::stop_token& stop) {
+  pass_base_ = state.trained;
+  all_metrics_[0]->Restore(state.metric_totals);
+  if (readers_ != nullptr) MR_TRY(readers_->GoOn(state, stop));
+  return LoadOperatorStates(state.operator_states, AllFrames(), job_->pipeline() != nullptr, stop);
+}
+
 Status MultiTrainer::Load(const std::stop_token& stop) {
-  auto* memory = dynamic_cast<InMemoryControl*>(&session_->dataset());
+  auto* memory = dynamic_cast<InMemoryControl*>(&dataset());
   if (memory == nullptr) return Status::Ok();
   RunReport& report = run_->report();
   RunState& state = run_->state();
@@ -220,7 +236,7 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
 }
 
 Status MultiTrainer::PreparePass(const std::stop_token& stop) {
-  auto* preparation = dynamic_cast<PassPreparation*>(&session_->dataset());
+  auto* preparation = dynamic_cast<PassPreparation*>(&dataset());
   if (preparation == nullptr) return Status::Ok();
   const auto start = Clock::now();
   Status prepared = Caught("the data of a pass", [&] { return preparation->PreparePass(run_->state().epoch, stop); });
@@ -232,7 +248,6 @@ Status MultiTrainer::PreparePass(const std::stop_token& stop) {
 }
 
 Status MultiTrainer::RunPass(const std::stop_token& stop) {
-  Dataset& dataset = session_->dataset();
   RunState& state = run_->state();
   PassOptions options;
   options.pass = state.epoch;
@@ -241,7 +256,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   options.seed = job_->desc().seed();
   options.trained = pass_base_.empty() ? nullptr : &pass_base_;
   options.bad_lines = &state.bad_lines;
-  MR_TRY(dataset.BeginPass(options));
+  MR_TRY(dataset().BeginPass(options));
 
   run_->StartPass();
   stop_workers_ = std::stop_source();
@@ -267,20 +282,23 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
       gate_->Resume();
     }
   }
-  Result<PassStats> stats = dataset.EndPass();
+  Result<PassStats> stats = dataset().EndPass();
   MR_TRY(std::move(coordinated));
   if (const WorkerSlot* failed = FailedSlot(); failed != nullptr) {
     Snapshot();
-    return is_sound_ ? run_->CheckpointAfterFailure(failed->status, true) : run_->BehindLastCheckpoint(failed->status);
+    return is_sound_ ? run_->CheckpointAfterFailure(failed->status, readers_ == nullptr)
+                     : run_->BehindLastCheckpoint(failed->status);
   }
   if (!stats.ok()) return std::move(stats).status();
   if (dump_files_ != nullptr && dump_files_->abandoned()) return dump_files_->Finish(stop);
   Snapshot();
+  if (readers_ != nullptr && state.step == 0 && !run_->is_ending()) MR_TRY(readers_->NothingToTrainOn());
   MR_TRY(FillPassReport(*stats));
   MR_TRY(run_->ReportPass());
   // A resumed run goes through what is left of a pass that a stop ended.
   if (!run_->report().interrupted && run_->pass().batches > 0) {
-    MR_TRY(run_->ReportPoint(0, std::move(last_fetched_)));
+    const int64_t from = readers_ != nullptr ? worker_slots_[0].worker->report().earlier_batches : 0;
+    MR_TRY(run_->ReportPoint(from, std::move(last_fetched_)));
   }
   MR_TRY(MergePrivateVars());
   if (run_->is_ending()) return Status::Ok();
@@ -293,7 +311,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
 void MultiTrainer::RunWorker(size_t index) {
   WorkerSlot& slot = worker_slots_[index];
   slot.status = Caught("training", [&] {
-    return slot.worker->Train(session_->dataset().source(static_cast<int>(index)), stop_workers_.get_token());
+    return slot.worker->Train(dataset().source(static_cast<int>(index)), stop_workers_.get_token());
   });
   if (!slot.status.ok() && !CanCheckpointAfter(slot)) is_sound_ = false;
   EndWorker(index);
@@ -353,6 +371,7 @@ bool MultiTrainer::CanCheckpointAfter(const WorkerSlot& slot) const {
   if (slot.worker->report().input_failed) return true;
   const bool is_stop = slot.status.code() == StatusCode::kCancelled;
   if (!slot.worker->report().was_cut) return is_stop;
+  if (readers_ != nullptr) return false;  // they have read what was not trained
   // Their kernels may have run in it: what they keep is ahead of the batches that are whole.
   const bool keeps = std::any_of(slot.frames.begin(), slot.frames.end(),
                                  [](const FrameContext& context) { return !context.frame->states().empty(); });
@@ -364,6 +383,7 @@ bool MultiTrainer::CanCheckpointAfter(const WorkerSlot& slot) const {
 }
 
 Status MultiTrainer::SaveStates(RunState* state) {
+  if (readers_ != nullptr) state->readers = readers_->PositionsFor(*state);
   MR_ASSIGN(state->operator_states, SaveOperatorStates(AllFrames()));
   return Status::Ok();
 }
@@ -383,7 +403,7 @@ void MultiTrainer::Snapshot() {
   state.examples = run_->progress().examples.load();
   state.trained = pass_base_;
   for (const WorkerSlot& slot : worker_slots_) state.trained.Merge(slot.worker->consumed());
-  if (const auto* counts = dynamic_cast<const BadLineCounts*>(&session_->dataset())) {
+  if (const auto* counts = dynamic_cast<const BadLineCounts*>(&dataset())) {
     state.bad_lines = counts->BadLinesWithin(state.trained);
   }
   const WorkerReport& first = worker_slots_[0].worker->report();

@@ -10,14 +10,16 @@
 #include "device_worker/dump_observer.h"
 #include "device_worker/nan_check.h"
 #include "trainer/batch_observers.h"
+#include "trainer/reader_dataset.h"
 #include "trainer/trainer.h"
 #include "trainer/training_run.h"
 
 namespace millrace {
 
 /// Trains with a thread a worker, or, as PipelineTrainer, with a pipeline of section threads a worker, each of which
-/// takes batches from a source of the job's dataset. The calling thread coordinates: it lets the workers stand still
-/// where the run is to evaluate or to save, shows progress, and joins them.
+/// takes batches from a source of the job's dataset. Workers of a program that feeds itself take turns at its readers.
+/// The calling thread coordinates: it lets the workers stand still where the run is to evaluate or to save, shows
+/// progress, and joins them.
 class MultiTrainer final : public Trainer, private RunWorkers {
  public:
   static Result<std::unique_ptr<Trainer>> Create(JobSession& session, TrainerHooks hooks);
@@ -42,8 +44,11 @@ class MultiTrainer final : public Trainer, private RunWorkers {
 
   MultiTrainer(JobSession& session, std::unique_ptr<TrainingRun> run)
       : session_(&session), job_(&session.job()), run_(std::move(run)) {}
+  Dataset& dataset() const { return readers_ != nullptr ? *readers_ : session_->dataset(); }
 
   Status MakeWorkerSlots();
+  /// Of a program that feeds itself. `frame` is that of worker 0.
+  Status FindReaders(Frame& frame);
   /// Makes the slot's frames, `count` of them, and what looks at them.
   Status MakeFrames(WorkerSlot& slot, int index, int count);
   Status MakeObservers(FrameContext& context, int index);
@@ -58,6 +63,8 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   bool CanCheckpointAfter(const WorkerSlot& slot) const;
   /// Whose failure ends the pass; null when none failed.
   const WorkerSlot* FailedSlot() const;
+  /// Brings metrics, readers and operators to where an earlier run stood.
+  Status TakeOver(const RunState& state, const std::stop_token& stop);
   Status Load(const std::stop_token& stop);
   /// Loads what the next pass needs, for input whose passes have files of their own. A stop ends the run.
   Status PreparePass(const std::stop_token& stop);
@@ -78,6 +85,7 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   JobSession* session_;
   const CompiledJob* job_;  ///< of the session
   std::unique_ptr<TrainingRun> run_;
+  std::unique_ptr<ReaderDataset> readers_;  ///< of a program that feeds itself; null for others
   std::vector<MetricAccumulator*> all_metrics_;
   std::unique_ptr<FetchObserver> fetch_observer_;
   std::unique_ptr<ProfileObserver> profile_observer_;

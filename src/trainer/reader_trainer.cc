@@ -24,14 +24,16 @@ constexpr std::chrono::milliseconds kRoundMayTake{400};
 Result<std::unique_ptr<Trainer>> ReaderTrainer::Create(JobSession& session, TrainerHooks hooks) {
   const CompiledJob& job = session.job();
   std::unique_ptr<ReaderTrainer> trainer(new ReaderTrainer(session));
-  MR_ASSIGN(trainer->frame_, Frame::Create(job.train(), nullptr, session.root(), session.frame_options(0, false)));
-  MR_TRY(trainer->FindReaders());
-  MarkLookedUp(job.train(), trainer->frame_->scope());
-  MR_ASSIGN(std::string unsaved, trainer->CheckSources(&hooks));
   MR_ASSIGN(trainer->run_, TrainingRun::Create(session, std::move(hooks)));
   TrainingRun& run = *trainer->run_;
-  run.report().unsaved_operator = std::move(unsaved);
+  MR_ASSIGN(trainer->frame_, Frame::Create(job.train(), nullptr, session.root(), session.frame_options(0, false)));
+  MR_ASSIGN(trainer->readers_, ProgramReaders::Find(job.train(), session.root()));
+  MarkLookedUp(job.train(), trainer->frame_->scope());
+  MR_TRY(CheckSources(job, *trainer->frame_, &run));
   run.report().feeds_itself = true;
+  for (const std::string& name : job.plugin_sources()) {
+    trainer->plugin_sources_.push_back(trainer->frame_->scope().Var(name)->GetMutable<Tensor>());
+  }
   trainer->FindLoopVariables();
   trainer->FindWaits();
   const std::vector<const Frame*> frames = {trainer->frame_.get()};
@@ -44,59 +46,7 @@ Result<std::unique_ptr<Trainer>> ReaderTrainer::Create(JobSession& session, Trai
   return std::unique_ptr<Trainer>(std::move(trainer));
 }
 
-Status ReaderTrainer::FindReaders() {
-  const Executable& train = job_->train();
-  std::set<std::string> used;
-  std::set<std::string> read;
-  for (int block = 0; block < train.block_count(); ++block) {
-    for (const OpDesc& op : train.ops(block)) {
-      for (const std::string& name : InputArguments(op, "Reader")) {
-        used.insert(name);
-        if (op.type() == "read") read.insert(name);
-      }
-    }
-  }
-  for (const std::string& name : used) {
-    Variable* variable = session_->root().Find(name);
-    if (variable == nullptr || !variable->Is<ReaderHolder>()) {
-      return InvalidConfig(
-          "reader \"" + name +
-          "\": declare it as a persistable variable of type READER in both programs, and make it in the "
-          "startup program");
-    }
-    auto* holder = variable->GetMutable<ReaderHolder>();
-    MR_TRY(holder->shapes().status().Context("reader \"" + name + "\""));
-    readers_.push_back({name, holder, read.contains(name)});
-  }
-  for (const std::string& name : job_->plugin_sources()) {
-    plugin_sources_.push_back(frame_->scope().Var(name)->GetMutable<Tensor>());
-  }
-  return Status::Ok();
-}
-
-Result<std::string> ReaderTrainer::CheckSources(TrainerHooks* hooks) const {
-  const std::vector<NamedKernelState> states = frame_->states();
-  std::string unsaved;
-  for (const std::string& name : job_->plugin_sources()) {
-    const bool is_saved = std::any_of(states.begin(), states.end(),
-                                      [&](const NamedKernelState& kernel) { return kernel.output == name; });
-    if (!is_saved) unsaved = name;
-  }
-  if (unsaved.empty()) return unsaved;
-  const std::string why = "what gives \"" + unsaved +
-                          "\" reads by itself and does not say how far: its kernel is no KernelState "
-                          "(runtime/kernel_state.h), so that no run can go on from a checkpoint; ";
-  if (hooks->resume.has_value()) return InvalidConfig("--resume: " + why + "start anew with --resume=never");
-  if (hooks->checkpointer == nullptr) return std::string();
-  if (job_->desc().has_checkpoint()) {
-    return InvalidConfig("checkpoint: " + why + "make it one, or leave out checkpoint");
-  }
-  hooks->checkpointer = nullptr;
-  return unsaved;
-}
-
 void ReaderTrainer::FindLoopVariables() {
-  if (!job_->is_loop()) return;
   std::set<std::string> names;
   for (const OpDesc& op : job_->train().ops()) {
     if (op.type() == "while") break;
@@ -131,7 +81,6 @@ bool ReaderTrainer::LeavesSomething(const OpDesc& op, const std::vector<NamedKer
 }
 
 void ReaderTrainer::FindWaits() {
-  if (!job_->is_loop()) return;
   for (const OpDesc& op : job_->train().ops()) {
     if (op.type() == "while") loop_block_ = BlockOf(op);
   }
@@ -156,7 +105,7 @@ Status ReaderTrainer::Train(const std::stop_token& stop) {
   reported_batches_ = state.printed_batches;
   last_tick_ = Clock::now();
   fetch_observer_->StartPass(state.epoch, std::nullopt);
-  const Status status = job_->is_loop() ? RunLoop(stop) : RunEpochs(stop);
+  const Status status = RunLoop(stop);
   if (!status.ok() && status.code() == StatusCode::kCancelled && stop.stop_requested()) {
     RunReport& report = run_->report();
     report.interrupted = true;
@@ -164,8 +113,8 @@ Status ReaderTrainer::Train(const std::stop_token& stop) {
     report.is_unsound = run_->hooks().checkpointer != nullptr && is_behind && !saved_at_stop_;
   } else {
     MR_TRY(status);
-    MR_TRY(CheckTrained());
-    if (job_->is_loop()) MR_TRY(ReportPoint());
+    if (state.step == 0) MR_TRY(readers_.NothingToTrainOn());
+    MR_TRY(ReportPoint());
   }
   MR_TRY(FinishReport());
   return run_->ReportPass();
@@ -177,15 +126,6 @@ Status ReaderTrainer::ReportPoint() {
   if (run_->hooks().reporter == nullptr || from == batches) return Status::Ok();
   MR_ASSIGN(std::vector<FetchLine::Value> fetched, FetchedVariables(*job_, *frame_));
   return run_->ReportPoint(from, std::move(fetched));
-}
-
-Status ReaderTrainer::CheckTrained() const {
-  if (run_->state().step > 0) return Status::Ok();
-  for (const NamedReader& reader : readers_) {
-    if (!reader.is_read) continue;
-    return BadData("nothing to train on: reader \"" + reader.name + "\" delivered no item; are its files empty?");
-  }
-  return Status::Ok();
 }
 
 Status ReaderTrainer::RunLoop(const std::stop_token& stop) {
@@ -235,10 +175,7 @@ Status ReaderTrainer::CountRound(RunContext* body) {
   MR_TRY(run_->BehindLastCheckpoint(Caught("training", [&] { return CountStep(*body); })));
   RunState& state = run_->state();
   body->step = state.step;
-  state.epoch = 0;
-  for (const NamedReader& reader : readers_) {
-    state.epoch = std::max(state.epoch, static_cast<int64_t>(reader.holder->position().resets));
-  }
+  state.epoch = readers_.resets();
   return Status::Ok();
 }
 
@@ -248,77 +185,10 @@ Status ReaderTrainer::AtBoundary(const std::stop_token& stop) {
   return Cancelled("stopped after step " + std::to_string(run_->state().step));
 }
 
-Status ReaderTrainer::RunEpochs(const std::stop_token& stop) {
-  stop_ = stop;
-  MR_TRY(GoOn(stop));
-  const LateStop late(stop, kRoundMayTake);
-  RunContext context;
-  context.stop = late.token();
-  RunState& state = run_->state();
-  // The reader's position is that of a checkpoint, or where the call before this one left it: at the end, mostly.
-  bool may_start_over = state.readers.empty();
-  while (state.epoch < job_->passes()) {
-    Result<bool> waited = Caught("a reader", [&] { return HasNextStep(stop); });
-    if (!waited.ok() && waited.status().code() != StatusCode::kCancelled)
-      return run_->CheckpointAfterFailure(waited.status(), false);
-    if (!waited.ok()) MR_TRY(run_->SaveCheckpoint());
-    MR_ASSIGN(const bool has_next, std::move(waited));
-    if (!has_next && std::exchange(may_start_over, false) && WasRead()) {
-      MR_TRY(StartOver());
-      continue;
-    }
-    may_start_over = false;
-    if (has_next) {
-      context.step = state.step;
-      const Status trained = Caught("training", [&]() -> Status {
-        MR_TRY(frame_->Run(context));
-        return CountStep(context);
-      });
-      MR_TRY(run_->BehindLastCheckpoint(trained));
-    } else {
-      MR_TRY(ReportPoint());
-      ++state.epoch;
-      if (state.epoch < job_->passes()) MR_TRY(StartOver());
-    }
-    // A run that a stop finds at its end is whole.
-    MR_TRY(AtBoundary(state.epoch < job_->passes() ? stop : std::stop_token()));
-  }
-  return Status::Ok();
-}
-
-bool ReaderTrainer::WasRead() const {
-  return std::any_of(readers_.begin(), readers_.end(),
-                     [](const NamedReader& reader) { return reader.holder->position().items > 0; });
-}
-
-Status ReaderTrainer::StartOver() {
-  for (const NamedReader& reader : readers_) {
-    MR_TRY(reader.holder->ReInit().Context("reader \"" + reader.name + "\""));
-  }
-  return Status::Ok();
-}
-
-Result<bool> ReaderTrainer::HasNextStep(const std::stop_token& stop) {
-  for (const NamedReader& reader : readers_) {
-    if (!reader.is_read) continue;
-    Result<bool> has_next = reader.holder->HasNext(stop);
-    if (!has_next.ok() || !*has_next) return std::move(has_next).Context("reader \"" + reader.name + "\"");
-  }
-  return true;
-}
-
 Status ReaderTrainer::GoOn(const std::stop_token& stop) {
   if (!run_->is_resumed()) return run_->GoOn(stop);
   const RunState& state = run_->state();
-  for (const ReaderState& saved : state.readers) {
-    const auto it = std::find_if(readers_.begin(), readers_.end(),
-                                 [&](const NamedReader& reader) { return reader.name == saved.name; });
-    if (it == readers_.end()) {
-      return InvalidConfig("the checkpoint is of a program with a reader \"" + saved.name +
-                           "\", which this one has not");
-    }
-    MR_TRY(it->holder->MoveTo(saved.position, stop).Context("reader \"" + saved.name + "\""));
-  }
+  MR_TRY(readers_.MoveTo(state.readers, stop));
   for (const LoopVariable& saved : state.loop_variables) {
     const auto it = std::find_if(loop_variables_.begin(), loop_variables_.end(),
                                  [&](const NamedTensor& variable) { return variable.name == saved.name; });
@@ -330,28 +200,19 @@ Status ReaderTrainer::GoOn(const std::stop_token& stop) {
   }
   MR_TRY(LoadOperatorStates(state.operator_states, {frame_.get()}, false, stop));
   // The stop may have come while the round asked; the answer is the same when it had been given.
-  for (size_t i = tail_; job_->is_loop() && i < RoundOps().size(); ++i) {
+  for (size_t i = tail_; i < RoundOps().size(); ++i) {
     const OpDesc& op = RoundOps()[i];
-    for (const NamedReader& reader : readers_) {
-      if (reader.name != InputArguments(op, "Reader")[0]) continue;
-      MR_ASSIGN(const bool has_next, reader.holder->HasNext(stop));
-      Tensor answer;
-      *answer.Resize<bool>({1}) = has_next;
-      MR_TRY(CopyFromHost(answer, frame_->scope().Var(OutputArguments(op, "Out")[0])->GetMutable<Tensor>()));
-    }
+    MR_ASSIGN(const bool has_next, readers_.HasNext(InputArguments(op, "Reader")[0], stop));
+    Tensor answer;
+    *answer.Resize<bool>({1}) = has_next;
+    MR_TRY(CopyFromHost(answer, frame_->scope().Var(OutputArguments(op, "Out")[0])->GetMutable<Tensor>()));
   }
-  read_ = Read();
+  read_ = readers_.Counts();
   return run_->GoOn(stop);
 }
 
-ReaderCounts ReaderTrainer::Read() const {
-  ReaderCounts read;
-  for (const NamedReader& reader : readers_) read.Add(*reader.holder);
-  return read;
-}
-
 Status ReaderTrainer::CountStep(const RunContext& context) {
-  const ReaderCounts read = Read();
+  const ReaderCounts read = readers_.Counts();
   Tick();
   // Without readers, nobody but the plugin knows whether a round read something: each does.
   if (read.items == read_.items && plugin_sources_.empty()) return Status::Ok();
@@ -379,8 +240,7 @@ Status ReaderTrainer::CountStep(const RunContext& context) {
 
 Status ReaderTrainer::SaveStates(RunState* state) {
   saved_at_stop_ = stop_.stop_requested();
-  state->readers.clear();
-  for (const NamedReader& reader : readers_) state->readers.push_back({reader.name, reader.holder->position()});
+  state->readers = readers_.Positions();
   state->loop_variables.clear();
   HostView host_view;
   for (const NamedTensor& variable : loop_variables_) {

@@ -7,22 +7,21 @@
 
 #include "batch/slot_batch.h"
 #include "device_worker/nan_check.h"
-#include "reader/reader_holder.h"
 #include "trainer/batch_observers.h"
+#include "trainer/program_readers.h"
 #include "trainer/trainer.h"
 #include "trainer/training_run.h"
 
 namespace millrace {
 
-/// Trains a program that reads its data itself, from readers that its startup program made. One thread, and those of
-/// the readers.
+/// Trains a program that is a whole training, with a `while` in its main block that reads its data itself, from readers
+/// that its startup program made. One thread, and those of the readers.
 ///
-/// A program with a `while` in its main block is the whole training: it runs once, and each of the loop's rounds that
-/// read an item is a step. One without is a step: it runs as long as every reader that it reads has another item, which
-/// is an epoch; readers are then started over. Checkpoints are taken between rounds (steps). They hold how far the
-/// readers were read, the states of operators, and the variables that the loop's rounds hand on; readers get there
-/// again by reading as much. A round or step in which a stop request arrives is finished first, if its data come soon.
-/// It counts as between rounds while it waits for data, if it has done nothing yet, or everything but ask for more.
+/// The program runs once, and each of the loop's rounds that read an item is a step. Checkpoints are taken between
+/// rounds. They hold how far the readers were read, the states of operators, and the variables that the loop's rounds
+/// hand on; readers get there again by reading as much. A round in which a stop request arrives is finished first, if
+/// its data come soon. It counts as between rounds while it waits for data, if it has done nothing yet, or everything
+/// but ask for more.
 class ReaderTrainer final : public Trainer, private RunWorkers, private LoopObserver {
  public:
   static Result<std::unique_ptr<Trainer>> Create(JobSession& session, TrainerHooks hooks);
@@ -30,21 +29,12 @@ class ReaderTrainer final : public Trainer, private RunWorkers, private LoopObse
 
  private:
   using Clock = TrainingRun::Clock;
-  struct NamedReader {
-    std::string name;
-    ReaderHolder* holder = nullptr;
-    bool is_read = false;  ///< by a `read` of the main program
-  };
   struct NamedTensor {
     std::string name;
     Tensor* tensor = nullptr;
   };
 
   explicit ReaderTrainer(JobSession& session) : session_(&session), job_(&session.job()), no_batch_(job_->schema()) {}
-  Status FindReaders();
-  /// Checkpoints are not to be had, and `hooks` have none, when an operator reads data by itself and does not say how
-  /// far; which one comes back, where somebody asked for some.
-  Result<std::string> CheckSources(TrainerHooks* hooks) const;
   /// The tensors that operators before the loop write: what rounds hand on to each other.
   void FindLoopVariables();
   /// Finds where a round may wait for data without having left something that only a part of it did.
@@ -58,24 +48,16 @@ class ReaderTrainer final : public Trainer, private RunWorkers, private LoopObse
   Status Train(const std::stop_token& stop) override;
   Status MergePrivateVars() override { return Status::Ok(); }
   Status SaveStates(RunState* state) override;
-  ReaderCounts Read() const;
   /// What AfterRound counts.
   Status CountRound(RunContext* body);
   /// Tells of the end of an epoch that printed nothing.
   Status ReportPoint();
-  /// kBadData when nobody read anything.
-  Status CheckTrained() const;
   Status RunLoop(const std::stop_token& stop);
-  Status RunEpochs(const std::stop_token& stop);
   Status BeforeLoop(RunContext* body) override;
   Status AfterRound(RunContext* body) override;
   Status AfterCutRound(size_t op, Status failure, RunContext* body) override;
-  /// Puts readers (and variables of a loop) where the run to go on from left them.
+  /// Puts readers and the loop's variables where the run to go on from left them.
   Status GoOn(const std::stop_token& stop);
-  Result<bool> HasNextStep(const std::stop_token& stop);
-  /// Whether a reader has delivered anything since it started, or started over.
-  bool WasRead() const;
-  Status StartOver();
   /// Counts what was read since the last call; a step when that is anything.
   Status CountStep(const RunContext& context);
   /// kCancelled where `stop` ended the run.
@@ -87,10 +69,10 @@ class ReaderTrainer final : public Trainer, private RunWorkers, private LoopObse
   const CompiledJob* job_;  ///< of the session
   std::unique_ptr<TrainingRun> run_;
   std::unique_ptr<Frame> frame_;
-  std::vector<NamedReader> readers_;
+  ProgramReaders readers_;
   std::vector<const Tensor*> plugin_sources_;  ///< CompiledJob::plugin_sources
   std::vector<NamedTensor> loop_variables_;
-  int loop_block_ = -1;   ///< what the loop runs; -1 without a loop
+  int loop_block_ = -1;   ///< what the loop runs
   size_t begin_end_ = 0;  ///< operators [0, begin_end_) of a round leave nothing behind
   size_t tail_ = 0;       ///< those from here on only ask readers whether there is more
   std::vector<MetricAccumulator*> no_metrics_;

@@ -56,8 +56,10 @@ std::string Bottleneck(const RunSummary& summary) {
   }
   if (summary.run_batches == 0) return "nothing was trained";
   if (summary.feeds_itself) {
-    return "one thread computed and took what readers had: where it waits for them, raise thread_num of open_files and "
-           "read ahead by create_double_buffer_reader";
+    const bool is_one = summary.workers == 1;
+    return (is_one ? "one thread" : std::to_string(summary.workers) + " threads") +
+           " computed and took what readers had: where " + (is_one ? "it waits" : "they wait") +
+           " for them, raise thread_num of open_files and read ahead by create_double_buffer_reader";
   }
   const double wait = Stage(summary, "read_wait");
   const double compute = Stage(summary, "compute");

@@ -14,7 +14,8 @@ Status RegisterBuiltinTrainers(TrainerRegistry& registry) {
 Result<std::unique_ptr<Trainer>> CreateTrainer(JobSession& session, TrainerHooks hooks) {
   const CompiledJob& job = session.job();
   MR_ASSIGN(const TrainerMaker* maker, job.environment().trainers.Get(job.desc().class_name()).Context("class_name"));
-  if (job.feeds_itself()) return ReaderTrainer::Create(session, std::move(hooks));
+  if (job.feeds_itself())
+    return (job.is_loop() ? &ReaderTrainer::Create : &MultiTrainer::Create)(session, std::move(hooks));
   return Caught("making the trainer \"" + job.desc().class_name() + "\"",
                 [&] { return (*maker)(session, std::move(hooks)); });
 }

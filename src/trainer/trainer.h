@@ -39,7 +39,7 @@ class Trainer {
 Status RegisterBuiltinTrainers(TrainerRegistry& registry);
 
 /// The trainer of the job's class_name; kInvalidConfig, with the known names, when there is none. A program that feeds
-/// itself has one of its own.
+/// itself has a MultiTrainer, or, when it is a whole training, one of its own.
 Result<std::unique_ptr<Trainer>> CreateTrainer(JobSession& session, TrainerHooks hooks);
 
 }  // namespace millrace

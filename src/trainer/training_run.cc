@@ -116,11 +116,11 @@ Status TrainingRun::EndPass(const std::stop_token& stop) {
   const RunState trained = state_;
   ++state_.epoch;
   state_.trained.Clear();
-  state_.printed_batches = 0;
+  if (!job_->feeds_itself()) state_.printed_batches = 0;
   state_.bad_lines.clear();
   const bool last = state_.epoch == job_->passes();
   // A day without rows may be one of many; a model that saw none is no result.
-  if (state_.examples == 0 && (last || !job_->is_incremental())) {
+  if (state_.examples == 0 && !job_->feeds_itself() && (last || !job_->is_incremental())) {
     Status nothing = NothingTo("train on", report_.load.files > 0 ? report_.load : pass_.data, job_->desc().data_desc(),
                                session_->dataset().files());
     const DataFeedDesc& feed = job_->desc().data_desc();

@@ -41,6 +41,11 @@ class TrainingRun {
   Result<RunReport> Run(RunWorkers& workers, const std::stop_token& stop);
 
   const TrainerHooks& hooks() const { return hooks_; }
+  /// For the operator of that name, which cannot go on from one.
+  void LeaveOutCheckpoints(std::string unsaved_operator) {
+    hooks_.checkpointer = nullptr;
+    report_.unsaved_operator = std::move(unsaved_operator);
+  }
   bool is_resumed() const { return hooks_.resume.has_value(); }
   bool IsOver() const { return state_.epoch >= job_->passes() || is_ending(); }
   /// A stop, or early stopping, ends the run here.
