@@ -20,8 +20,8 @@ Result<std::string> ListPlugin(const std::string& path) {
   for (const auto& feed : after.feeds.entries()) {
     if (!feed.value.plugin.path.empty()) add(after.feeds.kind(), feed.name, feed.doc);
   }
-  for (const FileFormat& format : after.readers.formats()) {
-    if (!format.plugin.empty()) add("file format", format.tag, format.doc);
+  for (const auto& format : after.readers.entries()) {
+    if (!format.value.plugin.empty()) add(after.readers.kind(), format.name, format.doc);
   }
   const auto list = [&add](const auto& old, const auto& now) {
     for (const auto& entry : now.entries()) {

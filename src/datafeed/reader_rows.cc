@@ -102,11 +102,11 @@ FeedKind FeedOfFormat(const FileFormat& format) {
 
 Status AddFeedsOfFormats(const ReaderRegistry& formats, const std::string& plugin, const std::string& version,
                          DataFeedFactory* feeds) {
-  for (const FileFormat& format : formats.formats()) {
-    if (format.plugin != plugin || feeds->Find(format.tag) != nullptr) continue;
+  for (const auto& [tag, doc, format] : formats.entries()) {
+    if (format.plugin != plugin || feeds->Find(tag) != nullptr) continue;
     FeedKind feed = FeedOfFormat(format);
     feed.plugin = {plugin, version};
-    MR_TRY(feeds->Add(format.tag, format.doc, std::move(feed)));
+    MR_TRY(feeds->Add(tag, doc, std::move(feed)));
   }
   return Status::Ok();
 }

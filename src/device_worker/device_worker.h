@@ -83,7 +83,7 @@ class ReadTurn {
 struct WorkerParts {
   int index = 0;
   std::vector<WorkerFrame> frames;  ///< one; a SectionWorker's has as many as its schedule wants
-  ReadTurn* reading = nullptr;  ///< null: batches hold what is trained
+  ReadTurn* reading = nullptr;      ///< null: batches hold what is trained
   PauseGate* gate = nullptr;
   SharedProgress* progress = nullptr;
   DenseParameters* dense = nullptr;  ///< null: the frame's program updates its parameters itself

@@ -164,10 +164,10 @@ Status CheckTexts(Registries& from) {
   for (const auto& feed : from.feeds.entries()) {
     check.Take("the name of data feed \"" + feed.name + "\"", feed.name + feed.doc);
   }
-  for (const FileFormat& format : from.readers.formats()) {
+  for (const auto& format : from.readers.entries()) {
     std::string texts = format.doc;
-    for (const std::string& suffix : format.suffixes) texts += suffix;
-    check.Take("file format \"" + format.tag + "\"", texts);
+    for (const std::string& suffix : format.value.suffixes) texts += suffix;
+    check.Take("file format \"" + format.name + "\"", texts);
   }
   ForEach(from.registries(), [&check](const auto& registry) {
     for (const auto& entry : registry.entries()) {
@@ -185,7 +185,7 @@ Status Adopt(Registries from, Tier tier, const std::string& path, Registries* in
   NamedParts all = *into;
   const auto adopt = [&]() -> Status {
     MR_TRY(all.feeds.Adopt(from.feeds, path, version, tier == Tier::kC ? Code::kOwn : Code::kPlugins));
-    MR_TRY(all.readers.Adopt(std::move(from.readers), path));
+    MR_TRY(all.readers.Adopt(from.readers, path));
     MR_TRY(AddFeedsOfFormats(all.readers, path, version, &all.feeds));
     MR_TRY(AdoptEach(from.registries(), all.registries()));
     return into->ops.Adopt(std::move(from.ops), path, version);

@@ -74,13 +74,13 @@ Status ReaderHolder::ReadNext(std::vector<LoDTensor>* out, EndOfData end, const 
   MR_ASSIGN(const bool more, reader_->ReadNext(out, stop));
   is_at_end_ = !more;
   if (more) {
-    ++position_.items;
+    ++read_;
     ++items_;
     rows_ += RowsOf(*out);
     if (only_finite_) MR_TRY(CheckFinite(*out));
   }
   if (more || end == EndOfData::kEmpty) return Status::Ok();
-  return NotFound("the reader is at its end after " + std::to_string(position_.items) +
+  return NotFound("the reader is at its end after " + std::to_string(read_) +
                   " items: ask has_next first, reset it, or read with throw_eof_exp: false");
 }
 
@@ -109,7 +109,8 @@ Status ReaderHolder::ReInit() {
   MR_TRY(reader_->ReInit());
   is_begun_ = false;
   for (const size_t output : ids_) reader_->MarkIds(output);
-  position_ = {position_.resets + 1, 0};
+  ++resets_;
+  read_ = 0;
   is_at_end_ = false;
   return Status::Ok();
 }
@@ -118,26 +119,6 @@ Result<std::vector<TensorSpec>> ReaderHolder::shapes() const {
   const std::lock_guard lock(mutex_);
   MR_TRY(CheckHolds());
   return reader_->shapes();
-}
-
-ReaderPosition ReaderHolder::position() const {
-  const std::lock_guard lock(mutex_);
-  return position_;
-}
-
-bool ReaderHolder::is_at_end() const {
-  const std::lock_guard lock(mutex_);
-  return is_at_end_;
-}
-
-int64_t ReaderHolder::items() const {
-  const std::lock_guard lock(mutex_);
-  return items_;
-}
-
-int64_t ReaderHolder::rows() const {
-  const std::lock_guard lock(mutex_);
-  return rows_;
 }
 
 Status ReaderHolder::MoveTo(const ReaderPosition& position, const std::stop_token& stop) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -56,12 +57,13 @@ class ReaderHolder {
   Status ReInit();
   Result<std::vector<TensorSpec>> shapes() const;
 
-  ReaderPosition position() const;
+  // These never wait for a thread that reads, which may wait for data.
+  ReaderPosition position() const { return {resets_, read_}; }
   /// Whether ReadNext found no item, and nothing started the reader over since.
-  bool is_at_end() const;
+  bool is_at_end() const { return is_at_end_; }
   /// Items, and rows of their first tensors (sequences of one with a LoD), that were read since it was made.
-  int64_t items() const;
-  int64_t rows() const;
+  int64_t items() const { return items_; }
+  int64_t rows() const { return rows_; }
   /// Brings a fresh reader to where another one stood, by starting over and reading as often. Exact for readers whose
   /// order repeats: with one prefetch thread.
   Status MoveTo(const ReaderPosition& position, const std::stop_token& stop);
@@ -74,13 +76,14 @@ class ReaderHolder {
   std::unique_ptr<ReaderBase> reader_;
   std::string creation_;
   std::string taken_by_;
-  ReaderPosition position_;
-  bool is_at_end_ = false;
+  std::atomic<uint64_t> resets_{0};  ///< written, as those below, by the thread that holds the mutex
+  std::atomic<uint64_t> read_{0};    ///< items since the last of them
+  std::atomic<bool> is_at_end_{false};
   bool is_begun_ = false;  ///< something was read, or asked for, since the reader was made or started over
   bool only_finite_ = false;
   std::set<size_t> ids_;  ///< outputs that MarkIds said
-  int64_t items_ = 0;
-  int64_t rows_ = 0;
+  std::atomic<int64_t> items_{0};
+  std::atomic<int64_t> rows_{0};
 };
 
 /// Where a reader variable stood.

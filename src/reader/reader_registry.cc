@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/edit_distance.h"
 #include "core/exception_text.h"
 #include "core/harmless_text.h"
 
@@ -55,34 +54,31 @@ Status ReaderRegistry::Add(FileFormat format) {
   if (!IsTag(format.tag)) {
     return InvalidConfig("a file format's tag is made of a-z, 0-9 and _, not \"" + format.tag + "\"");
   }
-  if (const FileFormat* taken = Find(format.tag); taken != nullptr) {
-    return AlreadyExists("there is a file format \"" + format.tag + "\" already" + From(*taken));
-  }
   for (const std::string& suffix : format.suffixes) {
-    for (const FileFormat& other : formats_) {
-      if (std::find(other.suffixes.begin(), other.suffixes.end(), suffix) == other.suffixes.end()) continue;
-      return AlreadyExists("file format \"" + format.tag + "\": files named *" + suffix + " are \"" + other.tag + "\"" +
-                           From(other));
+    for (const Entry& other : entries()) {
+      const std::vector<std::string>& taken = other.value.suffixes;
+      if (other.name == format.tag || std::find(taken.begin(), taken.end(), suffix) == taken.end()) continue;
+      return AlreadyExists("file format \"" + format.tag + "\": files named *" + suffix + " are \"" + other.name +
+                           "\"" + From(other.value));
     }
   }
-  formats_.push_back(std::move(format));
-  return Status::Ok();
+  const FileFormat* const taken = Find(format.tag);
+  const std::string from = taken == nullptr ? "" : From(*taken);
+  std::string tag = format.tag;
+  std::string doc = format.doc;
+  Status added = Registry::Add(std::move(tag), std::move(doc), std::move(format));
+  return from.empty() ? added : AlreadyExists(added.message() + from);
 }
 
-Status ReaderRegistry::Adopt(ReaderRegistry formats, const std::string& plugin) {
+Status ReaderRegistry::Adopt(const ReaderRegistry& formats, const std::string& plugin) {
   ReaderRegistry all = *this;
-  for (FileFormat& format : formats.formats_) {
+  for (const Entry& entry : formats.entries()) {
+    FileFormat format = entry.value;
     format.plugin = plugin;
     MR_TRY(all.Add(std::move(format)));
   }
   *this = std::move(all);
   return Status::Ok();
-}
-
-const FileFormat* ReaderRegistry::Find(std::string_view tag) const {
-  const auto it =
-      std::find_if(formats_.begin(), formats_.end(), [tag](const FileFormat& format) { return format.tag == tag; });
-  return it == formats_.end() ? nullptr : &*it;
 }
 
 const FileFormat* ReaderRegistry::FindBySuffix(std::string_view path) const {
@@ -91,45 +87,35 @@ const FileFormat* ReaderRegistry::FindBySuffix(std::string_view path) const {
   }
   const FileFormat* found = nullptr;
   size_t length = 0;
-  for (const FileFormat& format : formats_) {
-    for (const std::string& suffix : format.suffixes) {
+  for (const Entry& entry : entries()) {
+    for (const std::string& suffix : entry.value.suffixes) {
       if (suffix.size() <= length || !path.ends_with(suffix)) continue;
-      found = &format;
+      found = &entry.value;
       length = suffix.size();
     }
   }
   return found;
 }
 
-std::string ReaderRegistry::Known(std::string_view misspelt) const {
-  std::vector<std::string_view> tags;
-  std::string list;
-  for (const FileFormat& format : formats_) {
-    tags.push_back(format.tag);
-    list += (list.empty() ? "; formats: " : ", ") + format.tag;
-  }
-  return (misspelt.empty() ? "" : DidYouMean(misspelt, tags)) + list;
-}
-
 Result<ReaderRegistry::NamedFile> ReaderRegistry::Resolve(std::string_view name, std::string_view tag) const {
   if (!tag.empty()) {
-    const FileFormat* format = Find(tag);
-    if (format == nullptr) return InvalidConfig("there is no file format \"" + std::string(tag) + "\"" + Known(tag));
+    MR_ASSIGN(const FileFormat* const format, Get(tag));
     // A name may carry the tag that it is given anyway.
     const bool repeats = name.starts_with(tag) && name.substr(tag.size()).starts_with(':');
     return NamedFile{format, std::string(repeats ? name.substr(tag.size() + 1) : name)};
   }
+  const std::string where = "file \"" + std::string(name) + "\"";
   if (const size_t colon = name.find(':'); colon != std::string_view::npos && IsTag(name.substr(0, colon))) {
-    const std::string_view prefix = name.substr(0, colon);
-    const FileFormat* format = Find(prefix);
-    if (format != nullptr) return NamedFile{format, std::string(name.substr(colon + 1))};
-    return InvalidConfig("file \"" + std::string(name) + "\": there is no file format \"" + std::string(prefix) + "\"" +
-                         Known(prefix));
+    MR_ASSIGN(const FileFormat* const format, Get(name.substr(0, colon)).Context(where));
+    return NamedFile{format, std::string(name.substr(colon + 1))};
   }
-  const FileFormat* format = FindBySuffix(name);
-  if (format != nullptr) return NamedFile{format, std::string(name)};
-  return InvalidConfig("file \"" + std::string(name) +
-                       "\": its name does not say its format: write FORMAT: before it, or give the format" + Known({}));
+  if (const FileFormat* const format = FindBySuffix(name); format != nullptr) {
+    return NamedFile{format, std::string(name)};
+  }
+  std::string known;
+  for (const Entry& entry : entries()) known += (known.empty() ? "" : ", ") + entry.name;
+  return InvalidConfig(
+      where + ": its name does not say its format: write FORMAT: before it, or give the format; there are: " + known);
 }
 
 Result<std::unique_ptr<FileReader>> ReaderRegistry::Open(std::string_view name, std::string_view tag,

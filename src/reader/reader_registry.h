@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/registry.h"
 #include "core/status.h"
 #include "reader/reader.h"
 
@@ -24,9 +25,8 @@ struct FileFormat {
   std::string plugin = {};  ///< the shared object that registered it; empty: it is Millrace's own
 };
 
-/// The file formats that programs may read: a value that is passed on, filled at start by the built-in formats and by
-/// plugins. Add is not thread-safe; everything else is, as long as nobody adds.
-class ReaderRegistry {
+/// The file formats that programs may read, by their tags: filled at start by the built-in formats and by plugins.
+class ReaderRegistry : public Registry<FileFormat> {
  public:
   /// A file name taken apart.
   struct NamedFile {
@@ -34,11 +34,13 @@ class ReaderRegistry {
     std::string path;  ///< without the tag
   };
 
+  ReaderRegistry() : Registry("file format") {}
+
   /// kAlreadyExists when the tag or a suffix is taken; kInvalidConfig for a tag that is not of [a-z0-9_].
   Status Add(FileFormat format);
   /// Takes over every format of `formats`, or none of them: Add's errors. They remember `plugin`, the path of the
   /// shared object that they came from; what their readers throw is a failure that names it.
-  Status Adopt(ReaderRegistry formats, const std::string& plugin);
+  Status Adopt(const ReaderRegistry& formats, const std::string& plugin);
 
   /// The format of a file: `tag` when that is not empty, or else the name's prefix "TAG:", or else its suffix.
   /// kInvalidConfig, with the tags that there are, when none of them says.
@@ -49,16 +51,8 @@ class ReaderRegistry {
   Result<std::unique_ptr<FileReader>> Open(std::string_view name, std::string_view tag,
                                            const std::vector<TensorSpec>& shapes) const;
 
-  /// In the order of their registration.
-  const std::vector<FileFormat>& formats() const { return formats_; }
-
  private:
-  const FileFormat* Find(std::string_view tag) const;
   const FileFormat* FindBySuffix(std::string_view path) const;
-  /// "; did you mean ...?; formats: csv, recordio".
-  std::string Known(std::string_view misspelt) const;
-
-  std::vector<FileFormat> formats_;
 };
 
 }  // namespace millrace

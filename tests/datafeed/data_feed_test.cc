@@ -23,7 +23,7 @@ TEST(DataFeedTest, AFormatHasTheNameThatReadersKnowItBy) {
   ReaderRegistry readers;
   ASSERT_TRUE(RegisterBuiltinFormats(readers).ok());
   std::vector<std::string> tags;
-  for (const FileFormat& format : readers.formats()) tags.push_back(format.tag);
+  for (const std::string& tag : readers.names()) tags.push_back(tag);
   EXPECT_THAT(tags, testing::IsSupersetOf(std::vector<std::string>(std::begin(kFormatFeeds), std::end(kFormatFeeds))));
 }
 

@@ -257,8 +257,9 @@ std::string Refusal(const std::string& job) {
 TEST(ReaderProgram, IsRefusedWithWhatItCannotHave) {
   const ReaderJob data(10);
   const std::string why = ": the program has no data_desc, so it reads its data itself, ";
-  EXPECT_THAT(Refusal(data.Copy("has_next", "thread_num: 2")),
-              HasSubstr("thread_num is 2: the while operator of program.main is a whole training, which one thread runs"));
+  EXPECT_THAT(
+      Refusal(data.Copy("has_next", "thread_num: 2")),
+      HasSubstr("thread_num is 2: the while operator of program.main is a whole training, which one thread runs"));
   EXPECT_THAT(Refusal(data.Copy("has_next", "eval { filelist: \"" + data.file(0) + "\" }")),
               HasSubstr("eval" + why + "and there is no dataset that eval could use"));
   EXPECT_THAT(Refusal(data.Copy("has_next", "epochs: 2")),

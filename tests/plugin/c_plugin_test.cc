@@ -685,10 +685,10 @@ TEST_F(CPluginTest, NamesThatAreTakenAreRefused) {
   Registries no_feeds;
   no_feeds.readers = readers_;
   EXPECT_THAT(LoadPlugin(path, &no_feeds).message(),
-              HasSubstr("there is a file format \"pairs\" already, from plugin \"" + TestPlugin("pairs") + "\"\n"));
+              HasSubstr("a file format \"pairs\" is registered already, from plugin \"" + TestPlugin("pairs") + "\"\n"));
   EXPECT_TRUE(no_feeds.feeds.names().empty()) << "of a plugin that is refused, nothing is there";
   EXPECT_THAT(feeds_.names(), testing::Contains("PairFeed"));
-  EXPECT_EQ(readers_.formats().size(), 2U);
+  EXPECT_EQ(readers_.entries().size(), 2U);
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ TEST_F(PluginLoaderTest, WhatAPluginSaysOfItsVersionIsKept) {
 
 TEST_F(PluginLoaderTest, WhatAFileFormatThrowsIsAFailureOfTheFile) {
   ASSERT_TRUE(Load("throwing_reader").ok());
-  EXPECT_EQ(readers_.formats().back().plugin, TestPlugin("throwing_reader"));
+  EXPECT_EQ(readers_.entries().back().value.plugin, TestPlugin("throwing_reader"));
   ASSERT_NE(feeds_.PluginOf("throwing"), nullptr) << "which serves datasets as well";
   EXPECT_EQ(feeds_.PluginOf("throwing")->path, TestPlugin("throwing_reader"));
   const std::string threw = ": plugin \"" + TestPlugin("throwing_reader") + "\" threw ";

@@ -189,7 +189,7 @@ TEST(MultipleReader, KnowsWhatIsWrongWithAnyFileBeforeTheFirstIsRead) {
   EXPECT_EQ(error({{"rows:0", "rows:missing"}, "", 1, 1}), "not found: there is no \"missing\"");
   EXPECT_EQ(error({{"rows:0", "1.txt"}, "", 1, 1}),
             "invalid configuration: file \"1.txt\": its name does not say its format: write FORMAT: before it, or give "
-            "the format; formats: rows");
+            "the format; there are: rows");
   EXPECT_EQ(error({{}, "", 1, 1}), "invalid configuration: there are no files to open");
   EXPECT_EQ(error({{"rows:0"}, "", 0, 1}), "invalid configuration: files are read by at least 1 thread, not 0");
   EXPECT_EQ(error({{"rows:0"}, "", 1, 0}), "invalid configuration: the buffer holds at least 1 example");

@@ -43,20 +43,20 @@ TEST(ReaderRegistry, SaysWhichFormatsThereAre) {
   EXPECT_EQ(
       Resolved(registry, "a/b.txt"),
       "invalid configuration: file \"a/b.txt\": its name does not say its format: write FORMAT: before it, or give "
-      "the format; formats: csv, recordio");
+      "the format; there are: csv, recordio");
   EXPECT_EQ(Resolved(registry, "recordoi:b"),
-            "invalid configuration: file \"recordoi:b\": there is no file format \"recordoi\"; did you mean "
-            "\"recordio\"?; formats: csv, recordio");
+            "invalid configuration: file \"recordoi:b\": no file format \"recordoi\"; did you mean "
+            "\"recordio\"?; there are: csv, recordio");
   EXPECT_EQ(Resolved(registry, "b", "cvs"),
-            "invalid configuration: there is no file format \"cvs\"; did you mean \"csv\"?; formats: csv, recordio");
+            "invalid configuration: no file format \"cvs\"; did you mean \"csv\"?; there are: csv, recordio");
 }
 
 TEST(ReaderRegistry, RefusesWhatIsTaken) {
   ReaderRegistry registry = SmallRegistry();
-  EXPECT_EQ(registry.Add(Format("csv", {})).message(), "there is a file format \"csv\" already");
+  EXPECT_EQ(registry.Add(Format("csv", {})).message(), "a file format \"csv\" is registered already");
   EXPECT_EQ(registry.Add(Format("table", {".csv"})).message(), "file format \"table\": files named *.csv are \"csv\"");
   EXPECT_EQ(registry.Add(Format("a:b", {})).message(), "a file format's tag is made of a-z, 0-9 and _, not \"a:b\"");
-  EXPECT_EQ(registry.formats().size(), 2U);
+  EXPECT_EQ(registry.entries().size(), 2U);
 }
 
 TEST(ReaderRegistry, OpensAFileWithItsFormat) {

@@ -237,7 +237,7 @@ TEST_F(ReaderOps, NameWhatIsWrongWithTheirAttributes) {
             "op[0]: open_files: attribute \"buffer_size\" is 0; it is at least 1");
   EXPECT_THAT(
       StartError(r + OpenFiles("r", std::string(kTwoColumns) + "attrs { name: \"format\" type: STRING s: \"cvs\" } ")),
-      HasSubstr("there is no file format \"cvs\"; did you mean \"csv\"?"));
+      HasSubstr("no file format \"cvs\"; did you mean \"csv\"?"));
   EXPECT_THAT(StartError(r + ReaderOp("open_files", "r", kTwoColumns)), HasSubstr("there are no files to open"));
   Scope root;
   EXPECT_EQ(RunStartup(Program(r + OpenFiles("r")), Registry(), root, 1).message(),
