@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-constexpr size_t kFewNames = 9;
+constexpr size_t kFewNames = 10;
 
 }  // namespace
 
