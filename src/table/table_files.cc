@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kFileBytes = uint64_t{32} << 20;
-constexpr uint64_t kMostFiles = 64;
+constexpr uint64_t kMostFiles = 16;  // each has whole parts of a hash table's index then
 
 std::string RangeName(ShardRange shards) {
   char text[32];

@@ -15,7 +15,7 @@ struct TableFile {
   FileSum sum;
 };
 
-/// In how many files a table is saved: one up to 32 MiB, then so many that each has 16 to 32, at most 64. A power of
+/// In how many files a table is saved: one up to 32 MiB, then so many that each has 16 to 32, at most 16. A power of
 /// two that depends on the number of rows alone.
 int CountTableFiles(const SparseTable& table, TableContent content);
 
