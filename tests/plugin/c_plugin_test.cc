@@ -684,8 +684,9 @@ TEST_F(CPluginTest, NamesThatAreTakenAreRefused) {
                 "\"\n  nothing is replaced: give what is new a name of its own, or leave this plugin out");
   Registries no_feeds;
   no_feeds.readers = readers_;
-  EXPECT_THAT(LoadPlugin(path, &no_feeds).message(),
-              HasSubstr("a file format \"pairs\" is registered already, from plugin \"" + TestPlugin("pairs") + "\"\n"));
+  EXPECT_THAT(
+      LoadPlugin(path, &no_feeds).message(),
+      HasSubstr("a file format \"pairs\" is registered already, from plugin \"" + TestPlugin("pairs") + "\"\n"));
   EXPECT_TRUE(no_feeds.feeds.names().empty()) << "of a plugin that is refused, nothing is there";
   EXPECT_THAT(feeds_.names(), testing::Contains("PairFeed"));
   EXPECT_EQ(readers_.entries().size(), 2U);
