@@ -24,6 +24,14 @@ Status BeginBlock(const LineBlock& block, const LineBlockQueue& blocks, DataFeed
   return taken.ok() ? taken : Status(taken).Context(blocks.DescribeLine(block.file, 1));
 }
 
+Status LineReader::Report(const LineBlock& block, uint64_t number, std::string_view line,
+                          const LineError& error) const {
+  Status status = blocks_->DescribeLine(error, block.file, number);
+  if (error.ends_reading) return status;
+  return bad_lines_->Report(LineErrorKindName(error.kind), status.message(),
+                            block.has_sizes ? std::string_view() : line);
+}
+
 PassStats StatsOfFiles(const LineBlockQueue& blocks, const BadLines& bad_lines) {
   const LineBlockQueueStats files = blocks.stats();
   PassStats stats;

@@ -18,12 +18,42 @@ Status CheckLineInput(const DataFeedDesc& desc);
 /// To be called before the lines of a block are parsed: hands its header to a feed that takes one. kBadData with the
 /// header's place.
 Status BeginBlock(const LineBlock& block, const LineBlockQueue& blocks, DataFeed* feed);
-/// Parses the first line of a file, which `parser` does not see when it is a header.
-template <class Parser, class... Sink>
-Result<LineResult> ParseFirstLine(const LineBlock& block, std::string_view line, Parser& parser, Sink&... sink) {
-  if (block.header != nullptr) return LineResult::kBlank;
-  return parser.ParseLine(block.has_sizes ? line : WithoutByteOrderMark(line), sink...);
-}
+/// Reads the lines of a thread's blocks one by one, and says what is wrong with them. One thread; what it refers to
+/// must outlive it.
+class LineReader {
+ public:
+  LineReader(const LineBlockQueue& blocks, BadLines& bad_lines) : blocks_(&blocks), bad_lines_(&bad_lines) {}
+
+  /// Parses line `number` of the block's file by `feed`, into `sink` if it has one; a header gives no row. A bad line
+  /// is told to `on_bad(error)`, then reported. What either refuses ends the reading, as does an error that says so.
+  template <class OnBad, class Feed, class... Sink>
+  Result<LineResult> Read(const LineBlock& block, uint64_t number, std::string_view line, const OnBad& on_bad,
+                          Feed& feed, Sink&... sink) {
+    MR_ASSIGN(const LineResult result,
+              number == 1 ? ReadFirst(block, line, feed, sink...) : feed.ParseLine(line, sink...));
+    if (result == LineResult::kBad) {
+      MR_TRY(on_bad(feed.error()));
+      MR_TRY(Report(block, number, line, feed.error()));
+    }
+    if (const int64_t non_finite = feed.counters().non_finite; non_finite != non_finite_) [[unlikely]] {
+      non_finite_ = non_finite;
+      bad_lines_->SawNonFinite([&] { return blocks_->DescribeLine(block.file, number); });
+    }
+    return result;
+  }
+
+ private:
+  template <class Feed, class... Sink>
+  static Result<LineResult> ReadFirst(const LineBlock& block, std::string_view line, Feed& feed, Sink&... sink) {
+    if (block.header != nullptr) return LineResult::kBlank;
+    return feed.ParseLine(block.has_sizes ? line : WithoutByteOrderMark(line), sink...);
+  }
+  Status Report(const LineBlock& block, uint64_t number, std::string_view line, const LineError& error) const;
+
+  const LineBlockQueue* blocks_;
+  BadLines* bad_lines_;
+  int64_t non_finite_ = 0;  ///< as the feed counted them up to the last line
+};
 
 /// What a pass met in its files. Rows, and what is counted by the threads that parsed them, are the caller's to add.
 PassStats StatsOfFiles(const LineBlockQueue& blocks, const BadLines& bad_lines);

@@ -34,16 +34,18 @@ std::string_view SkipLines(const LineBlock& block, std::string_view text, uint64
 }  // namespace
 
 struct QueuePass::Reader {
+  Reader(const LineBlockQueue& blocks, BadLines& bad_lines) : lines(blocks, bad_lines) {}
+
   int number = 0;
   std::string name;  ///< in a trace
   std::unique_ptr<DataFeed> feed;
+  LineReader lines;
   LineBlock block;
   BatchPtr batch;  ///< attached to the feed, unless null
   int64_t rows = 0;
   int64_t skipped_lines = 0;
   int64_t unreported_lines = 0;  ///< that bad_lines_ was not told of
   double parse_seconds = 0;
-  int64_t non_finite = 0;  ///< as the feed counted them up to the last line
   double wait_seconds = 0;
 };
 
@@ -70,7 +72,7 @@ QueuePass::QueuePass(const QueuePassOptions& options, const InputOpener& opener,
       sources_(static_cast<size_t>(options.workers), Source(channel_)),
       readers_at_work_(options.readers) {
   for (int i = 0; i < options_.readers; ++i) {
-    readers_.push_back(std::make_unique<Reader>());
+    readers_.push_back(std::make_unique<Reader>(blocks_, *bad_lines_));
     readers_.back()->number = i;
     readers_.back()->name = "reader " + std::to_string(i);
     readers_.back()->feed = std::move(feeds[static_cast<size_t>(i)]);
@@ -147,13 +149,9 @@ Status QueuePass::ParseLines(Reader& reader, std::string_view text, uint64_t uni
       MR_TRY(feed.Attach(reader.batch.get()));
     }
     const std::string_view line = block.TakeLine(&text);
-    MR_ASSIGN(const LineResult result, unit == 0 ? ParseFirstLine(block, line, feed) : feed.ParseLine(line));
     ++reader.unreported_lines;
-    if (result == LineResult::kBad) MR_TRY(ReportBadLine(reader, unit, line));
-    if (const int64_t non_finite = feed.counters().non_finite; non_finite != reader.non_finite) [[unlikely]] {
-      reader.non_finite = non_finite;
-      bad_lines_->SawNonFinite([&] { return blocks_.DescribeLine(file, unit + 1); });
-    }
+    const auto on_bad = [&](const LineError& error) { return NoteBadLine(reader, unit, error); };
+    MR_ASSIGN(const LineResult result, reader.lines.Read(block, unit + 1, line, on_bad, feed));
     ExtendSpans(reader.batch->mutable_spans(), file, unit);
     ++unit;
     if (result != LineResult::kRow) continue;
@@ -166,15 +164,11 @@ Status QueuePass::ParseLines(Reader& reader, std::string_view text, uint64_t uni
   return Status::Ok();
 }
 
-Status QueuePass::ReportBadLine(Reader& reader, uint64_t unit, std::string_view line) {
+Status QueuePass::NoteBadLine(Reader& reader, uint64_t unit, const LineError& error) {
   bad_lines_->AddLines(std::exchange(reader.unreported_lines, 0));
   MR_TRY(bad_lines_->CheckShare());
-  const LineError& error = reader.feed->error();
-  Status status = blocks_.DescribeLine(error, reader.block.file, unit + 1);
-  if (error.ends_reading) return status;
-  places_->Add(reader.block.file, unit, LineErrorKindName(error.kind));
-  return bad_lines_->Report(LineErrorKindName(error.kind), status.message(),
-                            reader.block.has_sizes ? std::string_view() : line);
+  if (!error.ends_reading) places_->Add(reader.block.file, unit, LineErrorKindName(error.kind));
+  return Status::Ok();
 }
 
 Status QueuePass::Emit(Reader& reader, BatchPtr batch, const std::stop_token& stop) {

@@ -65,7 +65,8 @@ class QueuePass {
   Status ParseBlock(Reader& reader, const std::stop_token& stop);
   Status ParseLines(Reader& reader, std::string_view text, uint64_t unit, const std::stop_token& stop);
   Status Emit(Reader& reader, BatchPtr batch, const std::stop_token& stop);
-  Status ReportBadLine(Reader& reader, uint64_t unit, std::string_view line);
+  /// Counts a bad line before it is reported, so that it is told with what was read up to it.
+  Status NoteBadLine(Reader& reader, uint64_t unit, const LineError& error);
   /// The last reader makes as few batches as possible of what the others did not fill, and ends the pass.
   Status EndReader(Reader& reader, const std::stop_token& stop);
 

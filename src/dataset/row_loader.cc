@@ -13,16 +13,19 @@
 namespace millrace {
 struct RowLoader::Reader {
   Reader(int lane, std::unique_ptr<DataFeed> line_feed, const RowLoader& loader, PackedRows* packed)
-      : number(lane), feed(std::move(line_feed), *loader.schema_), sink(*loader.layout_, packed) {}
+      : number(lane),
+        feed(std::move(line_feed), *loader.schema_),
+        lines(loader.blocks_, *loader.bad_lines_),
+        sink(*loader.layout_, packed) {}
 
   int number;
   FeedRows feed;
+  LineReader lines;
   RowSink sink;
   LineBlock block;
   int64_t rows = 0;
   int64_t sampled_out = 0;
   double parse_seconds = 0;
-  int64_t non_finite = 0;  ///< as the feed counted them up to the last line
 };
 
 RowLoader::RowLoader(const InputOpener& opener, const std::vector<std::string>& files, const SlotSchema& schema,
@@ -91,13 +94,8 @@ Status RowLoader::ParseBlock(Reader& reader, InputChannel& input) {
       continue;
     }
     reader.sink.set_line(line_number);
-    MR_ASSIGN(const LineResult result, line_number == 1 ? ParseFirstLine(block, line, reader.feed, reader.sink)
-                                                        : reader.feed.ParseLine(line, reader.sink));
-    if (result == LineResult::kBad) MR_TRY(ReportBadLine(reader, line_number, line));
-    if (const int64_t non_finite = reader.feed.counters().non_finite; non_finite != reader.non_finite) [[unlikely]] {
-      reader.non_finite = non_finite;
-      bad_lines_->SawNonFinite([&] { return blocks_.DescribeLine(block.file, line_number); });
-    }
+    const auto on_bad = [](const LineError&) { return Status::Ok(); };
+    MR_TRY(reader.lines.Read(block, line_number, line, on_bad, reader.feed, reader.sink).status());
   }
   const std::vector<RowHandle>& handles = reader.sink.handles();
   reader.rows += static_cast<int64_t>(handles.size());
@@ -110,14 +108,6 @@ bool RowLoader::IsSampled(uint32_t file, uint64_t line) const {
   if (options_.sample_rate >= 1) return true;
   const uint64_t number = HashedNumber(Mix64(options_.sample_seed, file), line);
   return static_cast<double>(number >> 11) * 0x1.0p-53 < options_.sample_rate;
-}
-
-Status RowLoader::ReportBadLine(Reader& reader, uint64_t line_number, std::string_view line) {
-  const LineError& error = reader.feed.error();
-  Status status = blocks_.DescribeLine(error, reader.block.file, line_number);
-  if (error.ends_reading) return status;
-  return bad_lines_->Report(LineErrorKindName(error.kind), status.message(),
-                            reader.block.has_sizes ? std::string_view() : line);
 }
 
 PassStats RowLoader::Stats(const std::vector<Reader>& readers) const {

@@ -45,7 +45,6 @@ class RowLoader {
   Status ReadAll(Reader& reader, InputChannel& input, const std::stop_token& stop);
   Status ParseBlock(Reader& reader, InputChannel& input);
   bool IsSampled(uint32_t file, uint64_t line) const;
-  Status ReportBadLine(Reader& reader, uint64_t line_number, std::string_view line);
   PassStats Stats(const std::vector<Reader>& readers) const;
 
   const SlotSchema* schema_;
