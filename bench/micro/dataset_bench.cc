@@ -121,7 +121,7 @@ const std::string& BinaryFile() {
 
 // Batches of one thread from binary rows in the page cache.
 void BM_FileInstantPass(benchmark::State& state) {
-  auto dataset = FileInstantDataset::Create(BatchesDesc(), {BinaryFile()}).value();
+  auto dataset = FileInstantDataset::Create(BatchesDesc(), {BinaryFile()}, DataFeedFactory::Builtin()).value();
   int64_t rows = 0;
   for (auto _ : state) {
     if (!dataset->BeginPass({}).ok()) state.SkipWithError("no pass");
