@@ -132,23 +132,25 @@ class Executor:
                                       fetch_handler, update_mode, True, verbose)
 
     def train_from_reader(self, program=None, scope=None, debug=False, fetch_list=None, fetch_info=None, print_period=100,
-                          fetch_handler=None, epochs=1, verbose=True, allow_non_finite=False):
+                          fetch_handler=None, epochs=1, verbose=True, allow_non_finite=False, thread=1):
         """Trains a program that reads its data itself (millrace.reader), to the end of its readers, epochs times.
 
         Its startup program, which makes the readers, has run on the scope. A reader with a generator of its own
         (decorate_batch_generator) is started here, for all epochs. Arguments and result are those of train_from_dataset.
+        With more threads than one, each trains other batches of the same readers, on parameters that they share.
         What ends the training early closes the queues of py_array_reader: who pushes gets a CancelledError from it.
         """
         program = _program(program)
         epochs = _checks.whole("train_from_reader: epochs", epochs, 1)
-        fields = ["update_mode: SERIAL", "epochs: %d" % epochs, *_allowed(allow_non_finite)]
+        thread = _checks.whole("train_from_reader: thread", thread, 1)
+        fields = ["update_mode: %s" % _update_mode(thread), "epochs: %d" % epochs, *_allowed(allow_non_finite)]
         begun, items = [], None
         try:
             items = _scope(scope)._scope.items_read()
             for queue in program._queues:
                 queue._check_ids()
             begun += [source for source in program._sources if source._start_passes(epochs)]
-            desc = self._describe("train_from_reader", program, 1, debug, fetch_list, fetch_info, print_period, fields)
+            desc = self._describe("train_from_reader", program, thread, debug, fetch_list, fetch_info, print_period, fields)
             report = self._run("train_from_reader", program, desc, scope, debug, fetch_handler, None, 3, verbose)
         except BaseException as error:
             # Nothing was read, or nothing is left to read: who pushes may push on, for a call without the mistake.
@@ -232,7 +234,7 @@ class Executor:
         if program._is_startup():
             raise ConfigError(call + " runs main programs; run the startup program by run()")
         workers = _checks.whole(call + ": thread", thread, 0) or dataset.thread_num
-        mode = update_mode or ("SERIAL" if workers == 1 else "HOGWILD")
+        mode = update_mode or _update_mode(workers)
         fields = ["update_mode: %s" % mode, dataset_fields(dataset), *_allowed(allow_non_finite)]
         if infer:
             fields.append("infer: true")
@@ -366,6 +368,11 @@ def _lines(call, program, given):
         dataset.set_zeros(program._trained_on.get("zeros", "KEEP"))
     return "data_desc {\n%s\n}\ndataset { class_name: %s }\nseed: %d\nfilelist: \"/dev/null\"" % (
         dataset._data_desc(), quoted(dataset.class_name), program.random_seed)
+
+
+def _update_mode(workers):
+    """How workers update where nobody says it."""
+    return "SERIAL" if workers == 1 else "HOGWILD"
 
 
 def _allowed(non_finite):

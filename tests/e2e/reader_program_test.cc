@@ -261,7 +261,7 @@ TEST(ReaderProgram, IsRefusedWithWhatItCannotHave) {
       Refusal(data.Copy("has_next", "thread_num: 2")),
       HasSubstr("thread_num is 2: the while operator of program.main is a whole training, which one thread runs"));
   EXPECT_THAT(Refusal(data.Copy("has_next", "eval { filelist: \"" + data.file(0) + "\" }")),
-              HasSubstr("eval" + why + "and there is no dataset that eval could use"));
+              HasSubstr("eval" + why + "and eval would have no readers to read other files with"));
   EXPECT_THAT(Refusal(data.Copy("has_next", "epochs: 2")),
               HasSubstr("the while operator of program.main says how long it trains; leave epochs out"));
   EXPECT_THAT(Refusal(data.Copy("has_next", "", {{"fetch_var_names: \"cost\"", "fetch_var_names: \"batches\""}})),

@@ -90,6 +90,27 @@ class ReaderTest(program_test.Fresh):
         np.testing.assert_allclose(self.scope.get("w"), w, rtol=1e-4)
         self.assertEqual((report.batches, report.rows), (20, sum(len(x) for x, _ in batches)))
 
+    def test_two_threads_train_every_batch_once_a_pass(self):
+        made, queue = millrace.py_array_reader(3, [[-1, 2], [-1, 1]])
+        self.model(*reader.read_file(made))
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        batches = self.batches()
+
+        def produce():
+            with queue:
+                for _ in range(3):
+                    for arrays in batches:
+                        queue.push(arrays)
+                    queue.end_pass()
+        thread = threading.Thread(target=produce)
+        thread.start()
+        report = exe.train_from_reader(self.main, epochs=3, thread=2)
+        thread.join()
+        self.assertEqual((report.batches, report.rows), (60, 3 * sum(len(x) for x, _ in batches)))
+        with self.assertRaisesRegex(millrace.ConfigError, "thread: at least 1, not 0"):
+            exe.train_from_reader(self.main, thread=0)
+
     def test_an_exception_of_the_producer_ends_the_training(self):
         made, queue = millrace.py_array_reader(3, [[-1, 2], [-1, 1]])
         self.model(*reader.read_file(made))
