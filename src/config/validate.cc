@@ -387,10 +387,11 @@ void CheckReaderProgram(const TrainerDesc& desc, Checker& check) {
     if (is_set) check.Error(path, path + why + "and there is no dataset that " + path + " could use");
   };
   if (desc.has_eval()) {
-    check.Error("eval", "eval" + why +
-                            "and eval would have no readers to read other files with: measure by a job of its own, of a "
-                            "program that reads those and updates nothing, with program.init_dir where this one has "
-                            "program.save_dir");
+    check.Error("eval",
+                "eval" + why +
+                    "and eval would have no readers to read other files with: measure by a job of its own, of a "
+                    "program that reads those and updates nothing, with program.init_dir where this one has "
+                    "program.save_dir");
   }
   refuse(desc.has_feature_importance(), "feature_importance");
   refuse(desc.infer(), "infer");

@@ -313,6 +313,8 @@ void MultiTrainer::RunWorker(size_t index) {
   slot.status = Caught("training", [&] {
     return slot.worker->Train(dataset().source(static_cast<int>(index)), stop_workers_.get_token());
   });
+  // A queue that its producer closed by a failure says kCancelled, too.
+  slot.was_stopped = slot.status.code() == StatusCode::kCancelled && stop_workers_.stop_requested();
   if (!slot.status.ok() && !CanCheckpointAfter(slot)) is_sound_ = false;
   EndWorker(index);
 }
@@ -330,7 +332,7 @@ const MultiTrainer::WorkerSlot* MultiTrainer::FailedSlot() const {
   };
   const WorkerSlot* failed = nullptr;
   for (const WorkerSlot& slot : worker_slots_) {
-    if (slot.status.ok() || slot.status.code() == StatusCode::kCancelled) continue;
+    if (slot.status.ok() || slot.was_stopped) continue;
     if (has_cause(slot)) return &slot;
     if (failed == nullptr) failed = &slot;
   }

@@ -40,6 +40,7 @@ class MultiTrainer final : public Trainer, private RunWorkers {
     std::unique_ptr<LocalDenseParameters> dense;  ///< of a pipeline
     std::unique_ptr<DeviceWorker> worker;
     Status status;
+    bool was_stopped = false;  ///< what it says is that somebody stopped it
   };
 
   MultiTrainer(JobSession& session, std::unique_ptr<TrainingRun> run)
