@@ -104,6 +104,31 @@ class PersistablesTest(Case):
             millrace.load_persistables(self.exe, self.path("saved"), served.main)
             np.testing.assert_array_equal(served.scores(self.exe), scores)
 
+    def test_a_large_table_is_saved_as_several_files(self):
+        main, startup = millrace.Program(), millrace.Program()
+        with millrace.program_guard(main, startup):
+            ids = layers.data("C", [1], "int64", lod_level=1)
+            wide = layers.sequence_pool(layers.embedding(ids, [None, 65536], param_attr="wide"), "sum")
+            loss = layers.mean(wide)
+            optimizer.SGD(0.5).minimize(loss)
+        self.exe.run(startup)
+        self.exe.run(main, feed={"C": [list(range(300, 100, -1))]}, fetch_list=[loss])
+        rows = self.scope.get("wide")
+        self.assertEqual(rows.keys.tolist(), list(range(101, 301)))
+        millrace.save_persistables(self.exe, self.path("saved"), main)
+        millrace.save_checkpoint(self.exe, self.path("kept"), main)
+        files = self.path("saved/tables/wide")
+        self.assertEqual(sorted(os.listdir(files)), ["0000-0511", "0512-1023"])
+        for load in (lambda: millrace.load_persistables(self.exe, self.path("saved"), main),
+                     lambda: millrace.load_checkpoint(self.exe, self.path("kept"), main)):
+            with millrace.scope_guard(millrace.Scope()):
+                load()
+                for part, wanted in zip(millrace.global_scope().get("wide"), rows):
+                    np.testing.assert_array_equal(part, wanted)
+        os.remove(os.path.join(files, "0512-1023"))
+        with self.assertRaisesRegex(millrace.DataError, "tables/wide/0512-1023"):
+            millrace.load_persistables(self.exe, self.path("saved"), main)
+
     def test_what_does_not_fit_or_is_damaged_is_refused_and_changes_nothing(self):
         model = self.saved()
         other = Model(rule=optimizer.SGD)
