@@ -8,7 +8,7 @@
 
 #include "config/feed_names.h"
 #include "core/delayed_stop.h"
-#include "datafeed/input_opener.h"
+#include "device_worker/batch_runner.h"
 #include "inspect/batch_json.h"
 #include "program/program_files.h"
 #include "reader/reader_holder.h"
@@ -83,47 +83,29 @@ Result<BatchPtr> FirstBatch(const CompiledJob& job, std::unique_ptr<Dataset>* da
   return (*dataset)->source(0).Next(stop);
 }
 
-/// The forward part of a job with its first parameters.
-class Forward {
- public:
-  static Result<std::unique_ptr<Forward>> Create(JobSession& session, const Dataset& dataset,
-                                                 const std::stop_token& stop) {
-    const CompiledJob& job = session.job();
-    std::unique_ptr<Forward> forward(new Forward);
-    MR_TRY(session.InitParameters(stop));
-    // Made and dropped: what training needs beyond the forward part is there.
-    MR_TRY(Frame::Create(job.train(), &dataset.schema(), session.root(), session.frame_options(0, false)).status());
-    forward->exports_ = &job.exports();
-    MR_ASSIGN(forward->frame_,
-              Frame::Create(job.eval(), &dataset.schema(), session.root(), session.frame_options(0, true)));
-    forward->context_.file_names = &dataset.files();
-    forward->context_.lines_are_piped = !PipeCommandOf(job.desc().data_desc()).empty();
-    forward->context_.stop = stop;
-    return forward;
-  }
-  Status Run(const SlotBatch& batch) {
-    context_.batch = &batch;
-    context_.rows = batch.rows();
-    MR_TRY(frame_->Run(context_));
-    return CheckVocabularies(*exports_, batch, context_);
-  }
+/// A frame of the forward part, with the job's first parameters.
+Result<std::unique_ptr<Frame>> MakeForward(JobSession& session, const std::stop_token& stop) {
+  const CompiledJob& job = session.job();
+  MR_TRY(session.InitParameters(stop));
+  // Made and dropped: what training needs beyond the forward part is there.
+  MR_TRY(Frame::Create(job.train(), &job.schema(), session.root(), session.frame_options(0, false)).status());
+  return Frame::Create(job.eval(), &job.schema(), session.root(), session.frame_options(0, true));
+}
 
- private:
-  Forward() = default;
-  std::unique_ptr<Frame> frame_;
-  const std::vector<ModelExport>* exports_ = nullptr;
-  RunContext context_;
-};
+Status TryBatch(const CompiledJob& job, BatchRunner& runner, const SlotBatch& batch, const std::stop_token& stop) {
+  MR_TRY(runner.Run(batch, 0, stop));
+  return CheckVocabularies(job.exports(), batch, runner.context());
+}
 
 /// Reads on behind the first batch, as far as a moment reaches: a command that fails behind its output, lines that do
 /// not parse, labels and ids that the program does not take, and ids that an export could not hold, show here.
-Status ReadOn(Dataset& dataset, Forward& forward, const std::stop_token& stop) {
+Status ReadOn(const CompiledJob& job, Dataset& dataset, BatchRunner& runner, const std::stop_token& stop) {
   const Deadline enough(stop, kReadOnFor);
   for (int rows = 0; rows < kRowsTried;) {
-    Result<BatchPtr> next = dataset.source(0).Next(enough.token());
+    Result<BatchPtr> next = runner.Take(dataset.source(0), enough.token());
     if (!next.ok()) return enough.Ended(next.status()) ? Status::Ok() : std::move(next).status();
     if (*next == nullptr) break;
-    MR_TRY(forward.Run(**next));
+    MR_TRY(TryBatch(job, runner, **next, stop));
     rows += (*next)->rows();
   }
   return Status::Ok();
@@ -196,18 +178,17 @@ Status ValidateJob(JobSession& session, std::stop_token stop, std::chrono::milli
   const CompiledJob& job = session.job();
   if (job.feeds_itself()) return ValidateReaderProgram(session, stop);
   MR_ASSIGN(std::unique_ptr<Dataset> dataset, OpenSample(job, kRowsShown, stop));
-  std::unique_ptr<Forward> forward;
-  {
-    MR_ASSIGN(const BatchPtr batch, FirstBatch(job, &dataset, stop, patience));
-    if (batch == nullptr) {
-      MR_ASSIGN(const PassStats read, dataset->EndPass());
-      return NothingTo("validate", read, job.desc().data_desc(), dataset->files());
-    }
-    std::fputs(BatchAsTable(*batch, 0, kValuesShown).c_str(), stdout);
-    MR_ASSIGN(forward, Forward::Create(session, *dataset, stop));
-    MR_TRY(forward->Run(*batch));
+  MR_ASSIGN(BatchPtr batch, FirstBatch(job, &dataset, stop, patience));
+  if (batch == nullptr) {
+    MR_ASSIGN(const PassStats read, dataset->EndPass());
+    return NothingTo("validate", read, job.desc().data_desc(), dataset->files());
   }
-  MR_TRY(ReadOn(*dataset, *forward, stop));
+  std::fputs(BatchAsTable(*batch, 0, kValuesShown).c_str(), stdout);
+  MR_ASSIGN(const std::unique_ptr<Frame> frame, MakeForward(session, stop));
+  BatchRunner runner(*frame, nullptr, nullptr, {&dataset->files(), job.lines_are_piped()});
+  MR_TRY(TryBatch(job, runner, *batch, stop));
+  batch.reset();
+  MR_TRY(ReadOn(job, *dataset, runner, stop));
   MR_ASSIGN(const PassStats read, dataset->EndPass());
   if (const std::string left_out = LeftOutLine(read); !left_out.empty()) std::printf("%s\n", left_out.c_str());
   PrintParameters(session);

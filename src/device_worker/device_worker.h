@@ -11,7 +11,7 @@
 #include "batch/consumed_ranges.h"
 #include "core/registry.h"
 #include "dataset/dataset.h"
-#include "device_worker/dense_parameters.h"
+#include "device_worker/batch_runner.h"
 #include "device_worker/micro_batch_schedule.h"
 #include "device_worker/pause_gate.h"
 #include "metrics/metric_set.h"
@@ -68,17 +68,6 @@ struct PipelineParts {
   bool profile = false;   ///< worker 0 with `debug`: writes a line a section at the end of a pass
 };
 
-/// The reading of a program that feeds itself: sources then hand out empty batches, and the worker that got one is the
-/// only one to read, until it says that it has.
-class ReadTurn {
- public:
-  virtual ~ReadTurn() = default;
-  /// The program's operators [0, ops()) read.
-  virtual size_t ops() const = 0;
-  /// Behind them; returns the examples that they read. A worker that failed within them ends no turn.
-  virtual int64_t End() = 0;
-};
-
 /// What a worker is made of; all of it outlives the worker.
 struct WorkerParts {
   int index = 0;
@@ -87,10 +76,9 @@ struct WorkerParts {
   PauseGate* gate = nullptr;
   SharedProgress* progress = nullptr;
   DenseParameters* dense = nullptr;  ///< null: the frame's program updates its parameters itself
-  const std::vector<std::string>* file_names = nullptr;
-  bool lines_are_piped = false;  ///< as in RunContext
-  int cpu = -1;                  ///< processor to stay on; -1: any
-  PipelineParts pipeline;        ///< of a SectionWorker
+  InputNames input;
+  int cpu = -1;            ///< processor to stay on; -1: any
+  PipelineParts pipeline;  ///< of a SectionWorker
 };
 
 /// Keeps the calling thread on a processor; one that is not ours to take leaves it where it was.

@@ -147,12 +147,7 @@ Status SectionWorker::RunMiniBatch(const std::stop_token& stop) {
   const auto count = static_cast<int64_t>(micro_batches_.size());
   int64_t step = progress.steps_started.fetch_add(count, std::memory_order_relaxed);
   for (MicroBatch& micro : micro_batches_) {
-    micro.context.batch = micro.batch.get();
-    micro.context.rows = micro.batch->rows();
-    micro.context.step = step++;
-    micro.context.file_names = parts_.file_names;
-    micro.context.lines_are_piped = parts_.lines_are_piped;
-    micro.context.stop = stop;
+    micro.context = parts_.input.ContextOf(*micro.batch, step++, stop);
   }
   MR_TRY(parts_.dense->Pull(micro_batches_[0].context));
   std::unique_lock lock(mutex_);

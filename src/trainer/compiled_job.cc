@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "config/validate.h"
+#include "datafeed/input_opener.h"
 #include "program/block_builder.h"
 #include "program/program_files.h"
 #include "runtime/batch_check.h"
@@ -363,6 +364,8 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
   parts.config = std::move(config);
   return std::shared_ptr<const CompiledJob>(new CompiledJob(std::move(parts)));
 }
+
+bool CompiledJob::lines_are_piped() const { return !PipeCommandOf(desc().data_desc()).empty(); }
 
 int64_t CompiledJob::passes() const {
   if (desc().infer()) return 1;

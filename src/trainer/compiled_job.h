@@ -80,6 +80,8 @@ class CompiledJob {
   /// Only of a program that feeds itself.
   bool is_loop() const { return parts_.self_feeding->is_loop; }
   const std::vector<std::string>& plugin_sources() const { return parts_.self_feeding->plugin_sources; }
+  /// Whether lines are those that a pipe_command wrote, as in RunContext.
+  bool lines_are_piped() const;
   /// Workers, or pipelines.
   int workers() const { return parts_.workers; }
   /// Whether passes have files of their own; an `infer` job reads filelist.

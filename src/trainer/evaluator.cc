@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "core/caught.h"
-#include "datafeed/input_opener.h"
+#include "device_worker/batch_runner.h"
 
 namespace millrace {
 namespace {
@@ -47,19 +47,13 @@ Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop
   reader.metrics->Clear();
   reader.loss_sum = 0;
   reader.examples = 0;
-  RunContext context;
-  context.file_names = &dataset_->files();
-  context.lines_are_piped = !PipeCommandOf(job_->desc().data_desc()).empty();
-  context.stop = stop;
+  BatchRunner runner(*reader.frame, reader.metrics.get(), nullptr, {&dataset_->files(), job_->lines_are_piped()});
   while (true) {
-    // A source that has batches ready need not look.
-    if (stop.stop_requested()) return Cancelled("evaluation was stopped");
-    MR_ASSIGN(const BatchPtr batch, source.Next(stop));
+    MR_ASSIGN(const BatchPtr batch, runner.Take(source, stop));
     if (batch == nullptr) return Status::Ok();
-    context.batch = batch.get();
-    context.rows = batch->rows();
-    MR_TRY(reader.frame->Run(context));
-    MR_TRY(reader.metrics->Add(context));
+    // What the number of a step sets off is of training: every batch is the first.
+    MR_TRY(runner.Run(*batch, 0, stop));
+    MR_TRY(runner.Measure());
     if (reader.loss != nullptr) {
       MR_ASSIGN(const double loss, LossOfBatch(job_->loss(), *reader.loss, reader.host_view));
       reader.loss_sum += loss * batch->rows();

@@ -8,7 +8,6 @@
 
 #include "core/caught.h"
 #include "core/elapsed.h"
-#include "datafeed/input_opener.h"
 #include "runtime/transfer.h"
 #include "trainer/operator_states.h"
 
@@ -127,8 +126,7 @@ Status MultiTrainer::MakeWorker(WorkerSlot& slot, int index) {
   parts.reading = readers_.get();
   parts.gate = gate_.get();
   parts.progress = &run_->progress();
-  parts.file_names = &dataset().files();
-  parts.lines_are_piped = !PipeCommandOf(job_->desc().data_desc()).empty();
+  parts.input = {&dataset().files(), job_->lines_are_piped()};
   const std::vector<int> cpus = UsableProcessors();
   if (job_->desc().binding_cpu() && !cpus.empty()) parts.cpu = cpus[static_cast<size_t>(index) % cpus.size()];
   if (job_->pipeline() != nullptr) MR_TRY(AddPipeline(slot, index, &parts));

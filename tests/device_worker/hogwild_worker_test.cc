@@ -39,6 +39,35 @@ class FixedSource : public BatchSource {
   int left_;
 };
 
+TEST(BatchRunner, TakesBatchesToTheEndAndNoneAfterAStopAlthoughOneIsReady) {
+  const OpRegistry registry;
+  ProgramDesc program;
+  program.add_blocks();
+  const auto executable = Executable::Compile(program, registry, {});
+  ASSERT_TRUE(executable.ok()) << executable.status().ToString();
+  const SlotSchema schema;
+  BatchPool pool(schema);
+  Scope root;
+  const auto frame = Frame::Create(**executable, &schema, root, {});
+  ASSERT_TRUE(frame.ok());
+  const std::vector<std::string> files = {"part-0"};
+  BatchRunner runner(**frame, nullptr, nullptr, {&files, true});
+  FixedSource source(pool, 1);
+  std::stop_source stop;
+  const BatchPtr batch = runner.Take(source, stop.get_token()).value();
+  ASSERT_NE(batch, nullptr);
+  ASSERT_TRUE(runner.Run(*batch, 7, stop.get_token()).ok());
+  EXPECT_TRUE(runner.Measure().ok());
+  EXPECT_EQ(runner.context().step, 7);
+  EXPECT_EQ(runner.context().batch, batch.get());
+  EXPECT_EQ(runner.context().file_names, &files);
+  EXPECT_TRUE(runner.context().lines_are_piped);
+  EXPECT_EQ(runner.Take(source, stop.get_token()).value(), nullptr);
+  FixedSource ready(pool, 1);
+  stop.request_stop();
+  EXPECT_EQ(runner.Take(ready, stop.get_token()).status().code(), StatusCode::kCancelled);
+}
+
 TEST(HogwildWorker, TakesTheFirstStepsInTurns) {
   OpRegistry registry;
   registry.Add("count")
