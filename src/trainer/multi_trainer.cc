@@ -311,8 +311,9 @@ void MultiTrainer::RunWorker(size_t index) {
   slot.status = Caught("training", [&] {
     return slot.worker->Train(dataset().source(static_cast<int>(index)), stop_workers_.get_token());
   });
-  // A queue that its producer closed by a failure says kCancelled, too.
-  slot.was_stopped = slot.status.code() == StatusCode::kCancelled && stop_workers_.stop_requested();
+  // A queue that its producer closed by a failure says kCancelled, as a stop and a handler that ends the run do.
+  const bool is_own = slot.worker->report().input_failed && !stop_workers_.stop_requested();
+  slot.was_stopped = slot.status.code() == StatusCode::kCancelled && !is_own;
   if (!slot.status.ok() && !CanCheckpointAfter(slot)) is_sound_ = false;
   EndWorker(index);
 }
