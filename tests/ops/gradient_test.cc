@@ -30,14 +30,14 @@ class GradientCheck {
     ASSERT_FALSE(ops.empty()) << case_.op << " has no gradient";
     ops.insert(ops.begin(), forward_op_);
     VarMetas metas = InputMetas(case_);
-    auto forward = OpSession::Create({forward_op_}, metas, Registry());
+    auto forward = OpSession::Create({forward_op_}, metas, AllOps());
     ASSERT_TRUE(forward.ok()) << forward.status().ToString();
     forward_ = std::move(*forward);
     for (const std::string& name : case_.objective) {
       // Of every shape: the rank is that of the forward run.
       metas[GradName(name)] = ObjectiveMeta(name);
     }
-    auto both = OpSession::Create(ops, metas, Registry());
+    auto both = OpSession::Create(ops, metas, AllOps());
     ASSERT_TRUE(both.ok()) << both.status().ToString();
     both_ = std::move(*both);
   }

@@ -31,7 +31,7 @@ std::string WithOps(const std::string& ops) {
          TensorText("c", "BOOL", "dims: 1") + ops + "}\n";
 }
 
-Status StatusOfText(const std::string& text) { return Executable::Compile(ParsedText(text), Registry(), {}).status(); }
+Status StatusOfText(const std::string& text) { return Executable::Compile(ParsedText(text), AllOps(), {}).status(); }
 
 TEST(MalformedProgram, AListForOneVariableIsRefused) {
   const Status status = StatusOfText(WithOps(R"(
@@ -148,7 +148,7 @@ TEST(MalformedProgram, AGradientsAxisInFrontOfAllIsRefused) {
           inputs { parameter: "Out" arguments: "g" } inputs { parameter: "Out@GRAD" arguments: "g" }
           outputs { parameter: "X@GRAD" arguments: "a" } outputs { parameter: "W@GRAD" arguments: "b" }
           attrs { name: "in_num_col_dims" type: INT i: -3 } } })";
-  const auto executable = Executable::Compile(ParsedText(text), Registry(), {});
+  const auto executable = Executable::Compile(ParsedText(text), AllOps(), {});
   ASSERT_TRUE(executable.ok()) << executable.status().message();
   Scope root;
   const auto frame = Frame::Create(**executable, nullptr, root, {});
@@ -166,7 +166,7 @@ TEST(MalformedProgram, AParameterWithoutAxesIsRefused) {
     ops { type: "fused_fc_grad" inputs { parameter: "X" arguments: "x" } inputs { parameter: "W" arguments: "w" }
           inputs { parameter: "Out" arguments: "x" } inputs { parameter: "Out@GRAD" arguments: "x" }
           outputs { parameter: "W@GRAD" arguments: "b" } } })";
-  EXPECT_THAT(Executable::Compile(ParsedText(text), Registry(), {}).status().message(),
+  EXPECT_THAT(Executable::Compile(ParsedText(text), AllOps(), {}).status().message(),
               HasSubstr("): W [] must have two axes"));
 }
 
@@ -176,7 +176,7 @@ TEST(MalformedProgram, ASlotsOwnRowsInAMatrixAreRefused) {
                            TensorText("ids", "INT64", "dims: -1 dims: 1") + R"(
     ops { type: "lookup_table_v2" inputs { parameter: "W" arguments: "w" } inputs { parameter: "Ids" arguments: "ids" }
           outputs { parameter: "Out" arguments: "a" } attrs { name: "slot_salt" type: INT i: -3 } } })";
-  const auto executable = Executable::Compile(ParsedText(text), Registry(), {});
+  const auto executable = Executable::Compile(ParsedText(text), AllOps(), {});
   ASSERT_TRUE(executable.ok()) << executable.status().message();
   Scope root;
   std::fill_n(root.Var("w")->GetMutable<Tensor>()->Resize<float>({7, 2}), 14, 1.0F);
@@ -249,7 +249,7 @@ TEST(MalformedProgram, WhatNothingWroteIsRefusedWhereItIsRead) {
          outputs { parameter: "Out" arguments: "a" } } })";
   CompileOptions options;
   options.fuse = false;
-  const auto executable = Executable::Compile(ParsedText(text), Registry(), options);
+  const auto executable = Executable::Compile(ParsedText(text), AllOps(), options);
   ASSERT_TRUE(executable.ok()) << executable.status().message();
   Scope root;
   const auto frame = Frame::Create(**executable, nullptr, root, {});
@@ -278,7 +278,7 @@ TEST(MalformedProgram, WhatNothingWroteIsNotAwaitedWhereItIsNotRead) {
     ops { type: "elementwise_add_grad" inputs { parameter: "X" arguments: "x" } inputs { parameter: "Y" arguments: "x" }
           inputs { parameter: "Out" arguments: "a" } inputs { parameter: "Out@GRAD" arguments: "x" }
           outputs { parameter: "X@GRAD" arguments: "b" } })");
-  const auto executable = Executable::Compile(ParsedText(text), Registry(), {});
+  const auto executable = Executable::Compile(ParsedText(text), AllOps(), {});
   ASSERT_TRUE(executable.ok()) << executable.status().message();
   Scope root;
   const auto frame = Frame::Create(**executable, nullptr, root, {});
@@ -295,7 +295,7 @@ Status RunGradient(const std::string& op, const Dims& sizes) {
     vars { name: "x" type { type: LOD_TENSOR lod_tensor { tensor { data_type: FP32 dims: -1 dims: 2 } lod_level: 1 } } }
     ops { inputs { parameter: "Out@GRAD" arguments: "g" } )" +
                            op + " } }";
-  const auto executable = Executable::Compile(ParsedText(text), Registry(), {});
+  const auto executable = Executable::Compile(ParsedText(text), AllOps(), {});
   if (!executable.ok()) return executable.status();
   Scope root;
   const auto frame = Frame::Create(**executable, nullptr, root, {});
@@ -345,7 +345,7 @@ class OnOnes {
     }
     CompileOptions options;
     options.fuse = false;
-    auto executable = Executable::Compile(ParsedText(text + ops + "}"), Registry(), options);
+    auto executable = Executable::Compile(ParsedText(text + ops + "}"), AllOps(), options);
     EXPECT_TRUE(executable.ok()) << executable.status().message();
     executable_ = std::move(*executable);
     auto frame = Frame::Create(*executable_, nullptr, root_, {});
@@ -454,7 +454,7 @@ TEST(MalformedProgram, SequencesOfOtherRowsAreRefused) {
     vars { name: "x" type { type: LOD_TENSOR lod_tensor { tensor { data_type: FP32 dims: -1 dims: 2 } lod_level: 1 } } }
     ops { type: "sequence_pool" inputs { parameter: "X" arguments: "x" } outputs { parameter: "Out" arguments: "a" }
           attrs { name: "pooltype" type: STRING s: "SUM" } } })");
-  const auto executable = Executable::Compile(ParsedText(text), Registry(), {});
+  const auto executable = Executable::Compile(ParsedText(text), AllOps(), {});
   ASSERT_TRUE(executable.ok()) << executable.status().message();
   Scope root;
   const auto frame = Frame::Create(**executable, nullptr, root, {});
@@ -470,12 +470,12 @@ TEST(MalformedProgram, AParameterThatTheStartupDeclaresAndNeverWritesIsNamed) {
   const ProgramDesc startup = ParsedText("blocks { idx: 0 parent_idx: -1\n" + TensorText("w", "FP32", "dims: 2", true) +
                                          TensorText("moment", "FP32", "dims: 2", true) + R"(
     ops { type: "fill_constant" outputs { parameter: "Out" arguments: "w" } attrs { name: "shape" type: INTS ints: 2 } } })");
-  ASSERT_TRUE(RunStartup(startup, Registry(), root, 1).ok());
+  ASSERT_TRUE(RunStartup(startup, AllOps(), root, 1).ok());
   const ProgramDesc main = ParsedText("blocks { idx: 0 parent_idx: -1\n" + TensorText("w", "FP32", "dims: 2", true) +
                                       TensorText("moment", "FP32", "dims: 2", true) + R"(
     ops { type: "elementwise_add" inputs { parameter: "X" arguments: "w" } inputs { parameter: "Y" arguments: "moment" }
           outputs { parameter: "Out" arguments: "sum" } } })");
-  const auto executable = Executable::Compile(main, Registry(), {});
+  const auto executable = Executable::Compile(main, AllOps(), {});
   ASSERT_TRUE(executable.ok()) << executable.status().message();
   const auto frame = Frame::Create(**executable, nullptr, root, {});
   EXPECT_EQ(frame.status().code(), StatusCode::kInvalidConfig);

@@ -169,7 +169,7 @@ std::unique_ptr<Subject> SubjectOf(const GoldenCase& c) {
     inputs[value.name] = value.meta;
     subject->inputs.emplace_back(value.parameter, value.name);
   }
-  auto session = OpSession::Create({c.op}, inputs, Registry());
+  auto session = OpSession::Create({c.op}, inputs, AllOps());
   EXPECT_TRUE(session.ok()) << session.status().ToString();
   subject->session = std::move(*session);
   for (const OpDesc::Var& output : c.op.outputs()) {
@@ -197,7 +197,7 @@ std::unique_ptr<Subject> GradientSubjectOf(const OpCase& c) {
     }
   }
   VarMetas metas = InputMetas(c);
-  auto forward = OpSession::Create({ForwardOp(c)}, metas, Registry());
+  auto forward = OpSession::Create({ForwardOp(c)}, metas, AllOps());
   EXPECT_TRUE(forward.ok()) << forward.status().ToString();
   const auto fill_inputs = [&c](OpSession* session) {
     Rng rng(7);
@@ -222,7 +222,7 @@ std::unique_ptr<Subject> GradientSubjectOf(const OpCase& c) {
   }
   for (const CaseInput& input : c.inputs) subject->inputs.emplace_back(input.parameter, input.name);
   ops.insert(ops.begin(), ForwardOp(c));
-  auto both = OpSession::Create(ops, metas, Registry());
+  auto both = OpSession::Create(ops, metas, AllOps());
   EXPECT_TRUE(both.ok()) << both.status().ToString();
   subject->session = std::move(*both);
   subject->fill = [s = subject->session.get(), fill_inputs, gradients] {
@@ -288,7 +288,7 @@ TEST_P(NanOfGradient, ReachesWhatDependsOnIt) {
 
 std::vector<std::string> ProbedOps() {
   std::vector<std::string> ops;
-  for (const OpInfo* info : Registry().all()) {
+  for (const OpInfo* info : AllOps().all()) {
     if (!ReadGolden(info->type).empty()) ops.push_back(info->type);
   }
   return ops;

@@ -37,7 +37,7 @@ std::vector<OpDesc> GradientOps(const OpCase& c) {
   std::map<std::string, bool, std::less<>> have;
   for (const CaseInput& input : c.inputs) wanted[input.name] = IsWanted(input);
   for (const std::string& name : c.objective) have[name] = true;
-  const OpInfo* info = Registry().Find(c.op);
+  const OpInfo* info = AllOps().Find(c.op);
   if (info == nullptr || info->grad == nullptr) return {};
   const OpView view(forward, *info);
   return info->grad(GradContext(view, wanted, have));

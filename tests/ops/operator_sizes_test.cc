@@ -33,7 +33,7 @@ class WrongSizes {
 
  private:
   void Build() {
-    auto forward = OpSession::Create({ForwardOp(case_)}, InputMetas(case_), Registry());
+    auto forward = OpSession::Create({ForwardOp(case_)}, InputMetas(case_), AllOps());
     ASSERT_TRUE(forward.ok()) << forward.status().ToString();
     forward_ = std::move(*forward);
     Rng rng(7);
@@ -49,18 +49,18 @@ class WrongSizes {
       }
     }
     // As little as a program can say of its variables; some operators must know more than the rank.
-    auto tried = OpSession::Create(ops_, metas, Registry());
+    auto tried = OpSession::Create(ops_, metas, AllOps());
     for (auto& [name, meta] : metas) {
       if (tried.ok()) break;
       for (int axis = 1; axis < meta.dims.rank(); ++axis) meta.dims.set(axis, tensors_.at(name)->dims()[axis]);
     }
-    if (!tried.ok()) tried = OpSession::Create(ops_, metas, Registry());
+    if (!tried.ok()) tried = OpSession::Create(ops_, metas, AllOps());
     if (!tried.ok()) {
       for (const auto& [name, meta] : InputMetas(case_)) {
         if (metas.contains(name)) metas[name] = meta;
         std::erase(read_, name);
       }
-      tried = OpSession::Create(ops_, metas, Registry());
+      tried = OpSession::Create(ops_, metas, AllOps());
     }
     ASSERT_TRUE(tried.ok()) << tried.status().ToString();
     tried_ = std::move(*tried);

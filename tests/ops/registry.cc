@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-const OpRegistry& Registry() {
+const OpRegistry& AllOps() {
   static const OpRegistry registry = [] {
     OpRegistry all;
     RegisterBuiltinOps(all);

@@ -5,6 +5,6 @@
 namespace millrace {
 
 /// Every operator there is, sealed.
-const OpRegistry& Registry();
+const OpRegistry& AllOps();
 
 }  // namespace millrace

@@ -38,14 +38,14 @@ void Fill(Tensor* tensor, const Dims& dims, const std::vector<float>& values) {
 }
 
 std::string CompileError(const OpDesc& op, const VarMetas& inputs) {
-  const auto session = OpSession::Create({op}, inputs, Registry());
+  const auto session = OpSession::Create({op}, inputs, AllOps());
   return session.ok() ? "" : session.status().ToString();
 }
 
 TEST(SmallOps, FeedAndFetchLeaveVariablesAlone) {
   auto session = OpSession::Create(
       {Op("feed", {{"X", {"feeds"}}}, {{"Out", {"x"}}}), Op("fetch", {{"X", {"x"}}}, {{"Out", {"fetches"}}})},
-      {{"x", Meta({2})}, {"feeds", Meta({1})}, {"fetches", Meta({1})}}, Registry());
+      {{"x", Meta({2})}, {"feeds", Meta({1})}, {"fetches", Meta({1})}}, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   Fill((*session)->tensor("x"), {2}, {3, 4});
   ASSERT_TRUE((*session)->Run().ok());
@@ -56,7 +56,7 @@ TEST(SmallOps, FeedAndFetchLeaveVariablesAlone) {
 TEST(SmallOps, WhereTakesOneValueWithAndWithoutAxes) {
   auto session =
       OpSession::Create({Op("where", {{"Condition", {"c"}}, {"X", {"x"}}, {"Y", {"y"}}}, {{"Out", {"out"}}})},
-                        {{"c", Meta({1}, DType::kBool)}, {"x", Meta({1})}, {"y", Meta(Dims())}}, Registry());
+                        {{"c", Meta({1}, DType::kBool)}, {"x", Meta({1})}, {"y", Meta(Dims())}}, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   *(*session)->tensor("c")->Resize<bool>({1}) = false;
   Fill((*session)->tensor("x"), {1}, {3});
@@ -76,7 +76,7 @@ TEST(SmallOps, HierarchicalSigmoidTakesWInTheVariableOfWOut) {
     return Op("hierarchical_sigmoid", {{"X", {"x"}}, {"W", {"w"}}, {"Label", {"label"}}},
               {{"Out", {out}}, {"PreOut", {"pre"}}, {"W_Out", {"w"}}});
   };
-  auto session = OpSession::Create({tree("out")}, inputs, Registry());
+  auto session = OpSession::Create({tree("out")}, inputs, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   Fill((*session)->tensor("x"), {2, 3}, {1, 0, 0, 0, 2, 0});
   Fill((*session)->tensor("w"), {1, 3}, {1, -1, 0});
@@ -95,7 +95,7 @@ TEST(SmallOps, PNormTakesAllValuesAsAVector) {
   OpDesc norm = Op("p_norm", {{"X", {"x"}}}, {{"Out", {"out"}}});
   SetAttr(norm, "asvector", true);
   SetAttr(norm, "keepdim", true);
-  auto session = OpSession::Create({norm}, {{"x", Meta({2, 2})}}, Registry());
+  auto session = OpSession::Create({norm}, {{"x", Meta({2, 2})}}, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   Fill((*session)->tensor("x"), {2, 2}, {1, -5, 1, 3});
   const Status run = (*session)->Run();
@@ -108,7 +108,7 @@ TEST(SmallOps, PNormTakesAllValuesAsAVector) {
 TEST(SmallOps, TopKGradientOfNoRowsIsEmpty) {
   auto session = OpSession::Create(
       {Op("top_k_grad", {{"X", {"x"}}, {"Indices", {"i"}}, {"Out@GRAD", {"g"}}}, {{"X@GRAD", {"x@GRAD"}}})},
-      {{"x", Meta({-1, 4})}, {"i", Meta({-1, 2}, DType::kInt64)}, {"g", Meta({-1, 2})}}, Registry());
+      {{"x", Meta({-1, 4})}, {"i", Meta({-1, 2}, DType::kInt64)}, {"g", Meta({-1, 2})}}, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   (*session)->tensor("x")->Resize<float>({0, 4});
   (*session)->tensor("i")->Resize<int64_t>({0, 2});
@@ -132,7 +132,7 @@ TEST(SmallOps, SigmoidCrossEntropyCountsPositivesByTheirWeight) {
   auto session =
       OpSession::Create({Op("sigmoid_cross_entropy_with_logits",
                             {{"X", {"x"}}, {"Label", {"label"}}, {"pos_weight", {"w"}}}, {{"Out", {"out"}}})},
-                        {{"x", Meta({-1, 1})}, {"label", Meta({-1, 1})}, {"w", Meta({-1, 1})}}, Registry());
+                        {{"x", Meta({-1, 1})}, {"label", Meta({-1, 1})}, {"w", Meta({-1, 1})}}, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   Fill((*session)->tensor("x"), {3, 1}, {2, -1, 0});
   Fill((*session)->tensor("label"), {3, 1}, {1, 1, 0});
@@ -151,7 +151,7 @@ TEST(SmallOps, NanIsTheExtremeOfALineForBothArgMaxAndArgMin) {
   for (const char* type : {"arg_max", "arg_min"}) {
     OpDesc op = Op(type, {{"X", {"x"}}}, {{"Out", {"out"}}});
     SetAttr(op, "axis", int64_t{-1});
-    auto session = OpSession::Create({op}, {{"x", Meta({3, 4})}}, Registry());
+    auto session = OpSession::Create({op}, {{"x", Meta({3, 4})}}, AllOps());
     ASSERT_TRUE(session.ok()) << session.status().ToString();
     const float nan = std::nanf("");
     Fill((*session)->tensor("x"), {3, 4}, {1, -5, nan, 9, nan, 1, nan, 2, -3, 7, 2, nan});
@@ -166,7 +166,7 @@ TEST(SmallOps, AccuracyOfNanIsNan) {
       {Op("accuracy", {{"Out", {"values"}}, {"Indices", {"at"}}, {"Label", {"label"}}},
           {{"Accuracy", {"share"}}, {"Correct", {"correct"}}, {"Total", {"total"}}})},
       {{"values", Meta({2, 1})}, {"at", Meta({2, 1}, DType::kInt64)}, {"label", Meta({2, 1}, DType::kInt64)}},
-      Registry());
+      AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   for (const char* name : {"at", "label"}) std::fill_n((*session)->tensor(name)->Resize<int64_t>({2, 1}), 2, 1);
   Fill((*session)->tensor("values"), {2, 1}, {0.5F, 0.7F});
@@ -182,7 +182,7 @@ TEST(SmallOps, PrintWritesTheFirstBatchesAndPassesOn) {
   SetAttr(op, "message", std::string("here:"));
   SetAttr(op, "first_n", int64_t{1});
   SetAttr(op, "summarize", int64_t{2});
-  auto session = OpSession::Create({op}, {{"x", Meta({3})}}, Registry());
+  auto session = OpSession::Create({op}, {{"x", Meta({3})}}, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   Fill((*session)->tensor("x"), {3}, {1.5F, -2, 3});
   testing::internal::CaptureStderr();
@@ -196,7 +196,7 @@ TEST(SmallOps, ScheduleGivesTheRateOfTheStep) {
   OpDesc op = Op("learning_rate_schedule", {}, {{"Out", {"lr"}}});
   SetAttr(op, "base", 0.5F);
   SetAttr(op, "schedule", std::string("warmup_steps: 2 exponential { decay_steps: 1 decay_rate: 0.5 }"));
-  auto session = OpSession::Create({op}, {}, Registry());
+  auto session = OpSession::Create({op}, {}, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   const std::vector<float> wanted = {0.25F, 0.5F, 0.5F, 0.25F};
   for (size_t step = 0; step < wanted.size(); ++step) {
@@ -208,7 +208,7 @@ TEST(SmallOps, ScheduleGivesTheRateOfTheStep) {
 TEST(SmallOps, DropoutDropsItsShareTheSameWayEachTime) {
   OpDesc op = Op("dropout", {{"X", {"x"}}}, {{"Out", {"out"}}, {"Mask", {"mask"}}});
   SetAttr(op, "dropout_prob", 0.25F);
-  auto session = OpSession::Create({op}, {{"x", Meta({-1})}}, Registry());
+  auto session = OpSession::Create({op}, {{"x", Meta({-1})}}, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   Fill((*session)->tensor("x"), {10000}, std::vector<float>(10000, 1));
   const auto run = [&](int64_t step) {
@@ -226,7 +226,7 @@ TEST(SmallOps, SumOfSparseGradientsKeepsTheirRows) {
   VarMeta rows = Meta({5, 2});
   rows.kind = VarType::SELECTED_ROWS;
   const OpDesc sum = Op("sum", {{"X", {"a", "b"}}}, {{"Out", {"out"}}});
-  auto session = OpSession::Create({sum}, {{"a", rows}, {"b", rows}}, Registry());
+  auto session = OpSession::Create({sum}, {{"a", rows}, {"b", rows}}, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   for (const char* name : {"a", "b"}) {
     (*session)->rows(name)->rows = {3, 1};
@@ -237,12 +237,12 @@ TEST(SmallOps, SumOfSparseGradientsKeepsTheirRows) {
   EXPECT_EQ((*session)->rows("out")->values.data<float>()[7], 4);
 
   const OpDesc onto_b = Op("sum", {{"X", {"a", "b"}}}, {{"Out", {"b"}}});
-  EXPECT_THAT(OpSession::Create({onto_b}, {{"a", rows}, {"b", rows}}, Registry()).status().message(),
+  EXPECT_THAT(OpSession::Create({onto_b}, {{"a", rows}, {"b", rows}}, AllOps()).status().message(),
               HasSubstr("Out \"b\" is one of the sparse gradients in X"));
   Fill(&(*session)->rows("b")->values, {2, 3}, {1, 2, 3, 4, 5, 6});
   EXPECT_THAT((*session)->Run().message(), HasSubstr("sparse gradients of rows of 2 and of 3 values"));
 
-  auto mixed = OpSession::Create({sum}, {{"a", rows}, {"b", Meta({5, 2})}}, Registry());
+  auto mixed = OpSession::Create({sum}, {{"a", rows}, {"b", Meta({5, 2})}}, AllOps());
   ASSERT_TRUE(mixed.ok()) << mixed.status().ToString();
   (*mixed)->rows("a")->rows = {3, 3};
   Fill(&(*mixed)->rows("a")->values, {2, 2}, {1, 2, 3, 4});
@@ -263,7 +263,7 @@ TEST(SmallOps, LockedOptimizersAgreeWithPlainOnes) {
   locked.row_locks = &locks;
   std::vector<std::vector<float>> results;
   for (const FrameOptions& options : {FrameOptions{}, locked}) {
-    auto session = OpSession::Create({op}, metas, Registry(), options);
+    auto session = OpSession::Create({op}, metas, AllOps(), options);
     ASSERT_TRUE(session.ok()) << session.status().ToString();
     Fill((*session)->tensor("w"), {3, 2}, {1, 2, 3, 4, 5, 6});
     Fill((*session)->tensor("g"), {3, 2}, {1, -1, 0.5F, 0, 2, 3});
@@ -351,7 +351,7 @@ TEST(SmallOps, ADiagonalBeyondTheMatrixKeepsAllOfItOrNothing) {
     OpDesc op = Op("tril_triu", {{"X", {"x"}}}, {{"Out", {"out"}}});
     SetAttr(op, "diagonal", diagonal);
     SetAttr(op, "lower", true);
-    auto session = OpSession::Create({op}, {{"x", Meta({3, 2})}}, Registry());
+    auto session = OpSession::Create({op}, {{"x", Meta({3, 2})}}, AllOps());
     EXPECT_TRUE(session.ok()) << session.status().ToString();
     Fill((*session)->tensor("x"), {3, 2}, {1, 2, 3, 4, 5, 6});
     EXPECT_TRUE((*session)->Run().ok());
@@ -369,7 +369,7 @@ TEST(LarsMomentum, TakesTheDecayOfPaddleOneToo) {
   const auto trained = [&](const AttrValue& decay) {
     SetAttr(op, "lars_weight_decay", decay);
     auto session =
-        OpSession::Create({op}, {{"w", Meta({2})}, {"g", Meta({2})}, {"v", Meta({2})}, {"lr", Meta({1})}}, Registry());
+        OpSession::Create({op}, {{"w", Meta({2})}, {"g", Meta({2})}, {"v", Meta({2})}, {"lr", Meta({1})}}, AllOps());
     EXPECT_TRUE(session.ok()) << session.status().ToString();
     Fill((*session)->tensor("w"), {2}, {3, 4});
     Fill((*session)->tensor("g"), {2}, {0.6F, 0.8F});
@@ -389,7 +389,7 @@ TEST(ListsFromTensors, AreThoseOfEachBatch) {
       OpSession::Create({Op("reshape2", {{"X", {"x"}}, {"Shape", {"shape"}}}, {{"Out", {"out"}}}),
                          WithInts(Op("slice", {{"Input", {"x"}}, {"EndsTensorList", {"end"}}}, {{"Out", {"cut"}}}),
                                   {{"axes", {1}}, {"starts", {0}}, {"ends", {-1}}})},
-                        metas, Registry());
+                        metas, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   const auto run = [&](const std::vector<int32_t>& shape, int64_t end) {
     Fill((*session)->tensor("x"), {2, 6}, std::vector<float>(12));
@@ -415,7 +415,7 @@ TEST(Mistakes, OfListsFromTensorsNameTheInput) {
   EXPECT_THAT(CompileError(Op("fill_constant", {{"ShapeTensorList", {"shape"}}}, {{"Out", {"out"}}}),
                            {{"shape", Meta({2}, DType::kInt64)}}),
               HasSubstr("tensor 0 of input ShapeTensorList is [2]; it must hold one value"));
-  auto session = OpSession::Create({fill}, {{"shape", Meta({2}, DType::kInt64)}}, Registry());
+  auto session = OpSession::Create({fill}, {{"shape", Meta({2}, DType::kInt64)}}, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   Fill((*session)->tensor("shape"), {2}, {2, 3});
   EXPECT_THAT((*session)->Run().ToString(), HasSubstr("ShapeTensor holds no whole numbers"));
@@ -454,7 +454,7 @@ TEST(Mistakes, OfGradientsWrittenByHandAreFoundBeforeARun) {
 
 TEST(Mistakes, OfGradientsWrittenByHandAreFoundInABatch) {
   const auto run = [](const OpDesc& op, const VarMetas& metas, const std::map<std::string, Dims>& sizes) {
-    auto session = OpSession::Create({op}, metas, Registry());
+    auto session = OpSession::Create({op}, metas, AllOps());
     if (!session.ok()) return session.status().ToString();
     for (const auto& [name, dims] : sizes) {
       Fill((*session)->tensor(name), dims, std::vector<float>(static_cast<size_t>(dims.numel()), 0.5F));
@@ -486,7 +486,7 @@ TEST(Mistakes, OfSizesThatOnlyABatchKnowsAreFoundInIt) {
   const auto run = [](const OpDesc& op, const std::vector<std::pair<Dims, Dims>>& inputs) {
     VarMetas metas;
     for (size_t i = 0; i < inputs.size(); ++i) metas["x" + std::to_string(i)] = Meta(inputs[i].first);
-    auto session = OpSession::Create({op}, metas, Registry());
+    auto session = OpSession::Create({op}, metas, AllOps());
     if (!session.ok()) return session.status().ToString();
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Dims& dims = inputs[i].second;
@@ -516,7 +516,7 @@ class RnnOnHalves {
     VarMetas metas;
     for (const auto& [name, dims] : inputs) metas[name] = Meta(dims);
     for (OpDesc& op : ops) SetAttr(op, "hidden_size", int64_t{3});
-    auto session = OpSession::Create(ops, metas, Registry());
+    auto session = OpSession::Create(ops, metas, AllOps());
     status_ = session.status();
     if (!session.ok()) return;
     session_ = std::move(*session);
@@ -566,7 +566,7 @@ TEST(Mistakes, OffsetsOfOtherRowsAreNotPooled) {
   sequences.lod_level = 1;
   auto session = OpSession::Create({WithInts(Op("reshape2", {{"X", {"x"}}}, {{"Out", {"flat"}}}), {{"shape", {-1, 4}}}),
                                     Op("sequence_pool", {{"X", {"flat"}}}, {{"Out", {"out"}}})},
-                                   {{"x", sequences}}, Registry());
+                                   {{"x", sequences}}, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   Fill((*session)->tensor("x"), {4, 2}, std::vector<float>(8));
   (*session)->SetLod("x", {0, 1, 4});
@@ -597,7 +597,7 @@ TEST(Mistakes, OfTwoEllipsesInATermAreFoundBeforeARun) {
 TEST(Mistakes, OfOffsetsNameTheirSourceAndTheFirstThatIsWrong) {
   const auto told = [](const std::vector<int64_t>& offsets) {
     const OpDesc op = WithInts(Op("lod_reset", {{"X", {"e"}}}, {{"Out", {"out"}}}), {{"target_lod", offsets}});
-    auto session = OpSession::Create({op}, {{"e", Meta({-1, 2})}}, Registry());
+    auto session = OpSession::Create({op}, {{"e", Meta({-1, 2})}}, AllOps());
     if (!session.ok()) return "compile: " + session.status().ToString();
     Fill((*session)->tensor("e"), {3, 2}, std::vector<float>(6));
     return (*session)->Run().ToString();
@@ -611,7 +611,7 @@ TEST(Mistakes, OfOffsetsNameTheirSourceAndTheFirstThatIsWrong) {
 
   const auto of_y = [](const std::vector<int>& offsets) {
     auto session = OpSession::Create({Op("lod_reset", {{"X", {"e"}}, {"Y", {"at"}}}, {{"Out", {"out"}}})},
-                                     {{"e", Meta({-1, 2})}, {"at", Meta({-1}, DType::kInt32)}}, Registry());
+                                     {{"e", Meta({-1, 2})}, {"at", Meta({-1}, DType::kInt32)}}, AllOps());
     if (!session.ok()) return session.status().ToString();
     Fill((*session)->tensor("e"), {3, 2}, std::vector<float>(6));
     std::copy(offsets.begin(), offsets.end(),
@@ -627,7 +627,7 @@ TEST(Mistakes, OfOffsetsNameTheirSourceAndTheFirstThatIsWrong) {
 
 TEST(Mistakes, OfABatchNameTheRow) {
   const OpDesc op = Op("cross_entropy", {{"X", {"x"}}, {"Label", {"label"}}}, {{"Y", {"y"}}});
-  auto session = OpSession::Create({op}, {{"x", Meta({-1, 2})}, {"label", Meta({-1, 1}, DType::kInt64)}}, Registry());
+  auto session = OpSession::Create({op}, {{"x", Meta({-1, 2})}, {"label", Meta({-1, 1}, DType::kInt64)}}, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   Fill((*session)->tensor("x"), {2, 2}, {0.5F, 0.5F, 0.5F, 0.5F});
   int64_t* label = (*session)->tensor("label")->Resize<int64_t>({2, 1});
@@ -641,7 +641,7 @@ TEST(Mistakes, OfABatchNameTheRow) {
 // It counted as the label to leave out, and the value before the row's first was read.
 TEST(Mistakes, OfALabelBelowZeroAreFoundByBprLoss) {
   const OpDesc op = Op("bpr_loss", {{"X", {"x"}}, {"Label", {"label"}}}, {{"Y", {"y"}}});
-  auto session = OpSession::Create({op}, {{"x", Meta({-1, 2})}, {"label", Meta({-1, 1}, DType::kInt64)}}, Registry());
+  auto session = OpSession::Create({op}, {{"x", Meta({-1, 2})}, {"label", Meta({-1, 1}, DType::kInt64)}}, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   Fill((*session)->tensor("x"), {1, 2}, {0.5F, 0.5F});
   *(*session)->tensor("label")->Resize<int64_t>({1, 1}) = -1;
@@ -653,7 +653,7 @@ TEST(Mistakes, OfLogitsWithoutClassesAreFoundInABatch) {
   const OpDesc op = Op("softmax_with_cross_entropy", {{"Logits", {"x"}}, {"Label", {"label"}}},
                        {{"Softmax", {"softmax"}}, {"Loss", {"loss"}}});
   VarMetas metas = {{"x", Meta({-1, -1})}, {"label", Meta({-1, 1}, DType::kInt64)}};
-  auto session = OpSession::Create({op}, metas, Registry());
+  auto session = OpSession::Create({op}, metas, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   (*session)->tensor("x")->Resize<float>({1, 0});
   *(*session)->tensor("label")->Resize<int64_t>({1, 1}) = -100;
@@ -682,7 +682,7 @@ TEST(SparseGradients, AreMergedMeasuredAndScaled) {
                                     Op("get_tensor_from_selected_rows", {{"X", {"merged"}}}, {{"Out", {"values"}}}),
                                     Op("squared_l2_norm", {{"X", {"values"}}}, {{"Out", {"norm"}}}),
                                     Op("elementwise_mul", {{"X", {"g"}}, {"Y", {"factor"}}}, {{"Out", {"g"}}})},
-                                   inputs, Registry());
+                                   inputs, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   FillRows((*session)->rows("g"), 4, {3, 1, 3}, {1, 2, 3, 4, 5, 6});
   Fill((*session)->tensor("factor"), {1}, {0.5F});
@@ -702,7 +702,7 @@ TEST(SparseGradients, AreClipped) {
   SetAttr(by_norm, "max_norm", 5.0F);
   VarMetas inputs = {{"g", Meta({4, 1})}};
   inputs["g"].kind = VarType::SELECTED_ROWS;
-  auto session = OpSession::Create({clip, by_norm}, inputs, Registry());
+  auto session = OpSession::Create({clip, by_norm}, inputs, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   FillRows((*session)->rows("g"), 4, {2, 0, 2}, {4, -6, 4});
   ASSERT_TRUE((*session)->Run().ok());
@@ -718,7 +718,7 @@ TEST(Cvm, GradientCarriesTheCounts) {
     SetAttr(grad, "use_cvm", use);
     const int64_t width = use ? 3 : 1;
     auto session = OpSession::Create(
-        {grad}, {{"x", Meta({2, 3})}, {"counts", Meta({2, 2})}, {"y@GRAD", Meta({2, width})}}, Registry());
+        {grad}, {{"x", Meta({2, 3})}, {"counts", Meta({2, 2})}, {"y@GRAD", Meta({2, width})}}, AllOps());
     ASSERT_TRUE(session.ok()) << session.status().ToString();
     Fill((*session)->tensor("x"), {2, 3}, {1, 0, 5, 2, 1, 6});
     Fill((*session)->tensor("counts"), {2, 2}, {1, 0, 2, 1});
@@ -734,7 +734,7 @@ TEST(Attributes, UnknownOnesAndOtherValuesAreNamedTogether) {
   SetAttr(sums, "flatten", true);
   SetAttr(sums, "axes", int64_t{1});
   SetAttr(sums, "use_mkldnn", true);
-  const auto session = OpSession::Create({sums}, {{"x", Meta({2, 3})}}, Registry());
+  const auto session = OpSession::Create({sums}, {{"x", Meta({2, 3})}}, AllOps());
   ASSERT_FALSE(session.ok());
   EXPECT_THAT(session.status().message(),
               HasSubstr("block 0 op[0] cumsum: attribute \"flatten\" is true; only false is supported"));
@@ -753,7 +753,7 @@ TEST(SmallOps, SortsAndTakesNanAsTheLargestValue) {
     OpDesc top_k = Op("top_k_v2", {{"X", {"x"}}}, {{"Out", {"top"}}, {"Indices", {"top_at"}}});
     SetAttr(top_k, "k", int64_t{80});
     SetAttr(top_k, "largest", largest_first);
-    auto session = OpSession::Create({argsort, top_k}, {{"x", Meta({1, 100})}}, Registry());
+    auto session = OpSession::Create({argsort, top_k}, {{"x", Meta({1, 100})}}, AllOps());
     ASSERT_TRUE(session.ok()) << session.status().ToString();
     Fill((*session)->tensor("x"), {1, 100}, values);
     ASSERT_TRUE((*session)->Run().ok());
@@ -788,7 +788,7 @@ TEST(LabelRange, OfLossesOfSharesIsLookedAtAndIgnoredLabelsAreLeftAlone) {
       FrameOptions options;
       options.label_monitor = odd;
       auto session = OpSession::Create({Op(c.type, {{c.x, {"x"}}, {c.label, {"y"}}}, {{c.out, {"out"}}})},
-                                       {{"x", Meta({4, 1})}, {"y", Meta({4, 1})}}, Registry(), options);
+                                       {{"x", Meta({4, 1})}, {"y", Meta({4, 1})}}, AllOps(), options);
       ASSERT_TRUE(session.ok()) << session.status().ToString();
       Fill((*session)->tensor("x"), {4, 1}, {0.5F, 0.25F, 0.5F, 0.5F});
       Fill((*session)->tensor("y"), {4, 1}, {0, 1, 0.5F, 0.25F});

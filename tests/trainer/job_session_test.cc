@@ -33,7 +33,7 @@ class JobSessionTest : public testing::TestWithParam<const char*> {
   /// The last evaluation's metrics, and every parameter with its optimizer's state, in a folder of that name.
   std::vector<std::string> ResultOf(JobSession& session, const RunReport& report, const std::string& name) const {
     const std::string folder = small_.folder() + "/" + name;
-    EXPECT_TRUE(StoreVariables(session.job().model().main, folder, session.root(), TableContent::kAll).ok());
+    EXPECT_TRUE(StoreVariables(session.job().model().main, folder, session.root(), TableContent::kAll, 1).ok());
     std::vector<std::string> result = FolderContent(folder);
     result.push_back(testing::PrintToString(report.evaluations.back().metrics));
     return result;

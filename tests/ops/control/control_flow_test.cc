@@ -65,7 +65,7 @@ ProgramDesc CountingProgram(double rounds) {
 }
 
 std::string CompileError(const ProgramDesc& program) {
-  const auto executable = Executable::Compile(program, Registry(), {});
+  const auto executable = Executable::Compile(program, AllOps(), {});
   return executable.ok() ? "" : executable.status().message();
 }
 
@@ -73,7 +73,7 @@ TEST(ControlFlow, WhileRunsItsBlockAsLongAsTheConditionHolds) {
   for (const double rounds : {0.0, 1.0, 5.0}) {
     CompileOptions options;
     options.fetches = {"i", "total"};
-    const auto executable = Executable::Compile(CountingProgram(rounds), Registry(), options);
+    const auto executable = Executable::Compile(CountingProgram(rounds), AllOps(), options);
     ASSERT_TRUE(executable.ok()) << executable.status().message();
     Scope root;
     const auto frame = Frame::Create(**executable, nullptr, root, {});
@@ -92,7 +92,7 @@ TEST(ControlFlow, AnEndlessLoopStopsWhenAsked) {
       Parse("blocks { idx: 0 parent_idx: -1\n" + Var("i", "INT64") + Var("n", "INT64") + Var("go", "BOOL") +
             Constant("i", "INT64", 0) + Constant("n", "INT64", 1) + LessThan("i", "n", "go") +
             RunsBlock("while", "Condition", "go", 1) + "}\nblocks { idx: 1 parent_idx: 0 }");
-  const auto executable = Executable::Compile(program, Registry(), {});
+  const auto executable = Executable::Compile(program, AllOps(), {});
   ASSERT_TRUE(executable.ok()) << executable.status().message();
   Scope root;
   const auto frame = Frame::Create(**executable, nullptr, root, {});
@@ -136,7 +136,7 @@ TEST(ControlFlow, AFailureInALoopIsNamedWithItsBlock) {
   ProgramDesc program = CountingProgram(2);
   // The condition is made in the loop alone: the first look finds nothing.
   program.mutable_blocks(0)->mutable_ops()->DeleteSubrange(5, 1);
-  const auto executable = Executable::Compile(program, Registry(), {});
+  const auto executable = Executable::Compile(program, AllOps(), {});
   ASSERT_TRUE(executable.ok()) << executable.status().message();
   Scope root;
   const auto frame = Frame::Create(**executable, nullptr, root, {});
@@ -184,7 +184,7 @@ ProgramDesc BranchWithGradient(bool yes) {
 
 TEST(ControlFlow, TheGradientOfABranchThatDidNotRunIsZero) {
   for (const bool yes : {true, false}) {
-    const auto executable = Executable::Compile(BranchWithGradient(yes), Registry(), {});
+    const auto executable = Executable::Compile(BranchWithGradient(yes), AllOps(), {});
     ASSERT_TRUE(executable.ok()) << executable.status().message();
     Scope root;
     const auto frame = Frame::Create(**executable, nullptr, root, {});
@@ -207,7 +207,7 @@ TEST(ControlFlow, ABranchHandsItsResultOutAndTakesItsGradientBack) {
                  select("select_input", "arguments: [\"p\", \"q\"]", "arguments: \"out\"") + Constant("p", "FP32", 0) +
                  select("select_output", "arguments: \"out\"", "arguments: [\"q\", \"p\"]") + "}");
   };
-  const auto executable = Executable::Compile(program(1), Registry(), {});
+  const auto executable = Executable::Compile(program(1), AllOps(), {});
   ASSERT_TRUE(executable.ok()) << executable.status().message();
   Scope root;
   const auto frame = Frame::Create(**executable, nullptr, root, {});
@@ -215,7 +215,7 @@ TEST(ControlFlow, ABranchHandsItsResultOutAndTakesItsGradientBack) {
   ASSERT_TRUE((*frame)->Run(RunContext{}).ok());
   EXPECT_EQ(*(*frame)->Find("p")->Get<Tensor>().data<float>(), 7);
 
-  const auto outside = Executable::Compile(program(2), Registry(), {});
+  const auto outside = Executable::Compile(program(2), AllOps(), {});
   ASSERT_TRUE(outside.ok()) << outside.status().message();
   const auto second = Frame::Create(**outside, nullptr, root, {});
   ASSERT_TRUE(second.ok());
@@ -225,7 +225,7 @@ TEST(ControlFlow, ABranchHandsItsResultOutAndTakesItsGradientBack) {
 TEST(ControlFlow, ANameThatHidesAnotherIsTheBlocksOwn) {
   ProgramDesc program = CountingProgram(2);
   *program.mutable_blocks(2)->add_vars() = program.blocks(0).vars(5);  // "total"
-  const auto executable = Executable::Compile(program, Registry(), {});
+  const auto executable = Executable::Compile(program, AllOps(), {});
   ASSERT_TRUE(executable.ok()) << executable.status().message();
   EXPECT_TRUE((*executable)->vars().contains("total@block_2"));
   EXPECT_EQ(OutputArguments((*executable)->ops(2)[0], "Out"), std::vector<std::string>{"total@block_2"});

@@ -26,7 +26,7 @@ OpDesc FileOp(const std::string& type, const std::string& path, const std::vecto
 
 /// A session over "a" [2, 2] and "n" int64 [3], filled.
 std::unique_ptr<OpSession> Session(const std::vector<OpDesc>& ops) {
-  auto session = OpSession::Create(ops, {{"a", Described({2, 2})}, {"n", Described({3}, DType::kInt64)}}, Registry());
+  auto session = OpSession::Create(ops, {{"a", Described({2, 2})}, {"n", Described({3}, DType::kInt64)}}, AllOps());
   EXPECT_TRUE(session.ok()) << session.status().ToString();
   float* a = (*session)->tensor("a")->Resize<float>({2, 2});
   for (int i = 0; i < 4; ++i) a[i] = 0.5F * static_cast<float>(i);
@@ -63,9 +63,8 @@ TEST(SaveLoad, SaysWhatAFileLacks) {
   OpDesc keep = FileOp("save", path, {"a"});
   SetAttr(keep, "overwrite", false);
   EXPECT_THAT(Session({keep})->Run().ToString(), HasSubstr("exists, and overwrite is false"));
-  EXPECT_THAT(
-      OpSession::Create({FileOp("load", "", {"a"})}, {{"a", Described({2, 2})}}, Registry()).status().ToString(),
-      HasSubstr("file_path is empty"));
+  EXPECT_THAT(OpSession::Create({FileOp("load", "", {"a"})}, {{"a", Described({2, 2})}}, AllOps()).status().ToString(),
+              HasSubstr("file_path is empty"));
 }
 
 }  // namespace

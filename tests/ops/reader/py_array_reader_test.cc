@@ -34,11 +34,11 @@ HeldArrays OneFloat(const float* value) {
 TEST(PyArrayReaderOp, ReadsTheQueueThatTheScopeHolds) {
   Scope root;
   auto* holder = root.Var("queue")->GetMutable<PyArrayFeedQueueHolder>();
-  EXPECT_THAT(RunStartup(MakesReaderOf("queue"), Registry(), root, 1).message(),
+  EXPECT_THAT(RunStartup(MakesReaderOf("queue"), AllOps(), root, 1).message(),
               HasSubstr("the holder has no queue yet: call its init_once"));
   ASSERT_TRUE(holder->InitOnce(2, {{DType::kFloat32, {1}, 0}}).ok());
-  ASSERT_TRUE(RunStartup(MakesReaderOf("queue"), Registry(), root, 1).ok());
-  ASSERT_TRUE(RunStartup(MakesReaderOf("queue"), Registry(), root, 1).ok()) << "creation runs once";
+  ASSERT_TRUE(RunStartup(MakesReaderOf("queue"), AllOps(), root, 1).ok());
+  ASSERT_TRUE(RunStartup(MakesReaderOf("queue"), AllOps(), root, 1).ok()) << "creation runs once";
   const float value = 0.5F;
   ASSERT_TRUE(holder->feeder()->Push(OneFloat(&value), {}).ok());
   holder->feeder()->Close(Status::Ok());
@@ -52,7 +52,7 @@ TEST(PyArrayReaderOp, ReadsTheQueueThatTheScopeHolds) {
 
 TEST(PyArrayReaderOp, NamesAQueueThatIsNotThere) {
   Scope root;
-  EXPECT_THAT(RunStartup(MakesReaderOf("queu"), Registry(), root, 1).message(),
+  EXPECT_THAT(RunStartup(MakesReaderOf("queu"), AllOps(), root, 1).message(),
               HasSubstr("attribute \"feeder_name\": the scope has no queue \"queu\"; make its PyArrayFeedQueueHolder "
                         "there before the startup program runs"));
 }

@@ -67,13 +67,13 @@ class ReaderOps : public testing::Test {
     return ReaderOp("open_files", out,
                     attrs + ("attrs { name: \"file_names\" type: STRINGS strings: \"" + file_ + "\" }"));
   }
-  Status Start(const std::string& body) { return RunStartup(Program(body), Registry(), root_, 1, &formats_); }
+  Status Start(const std::string& body) { return RunStartup(Program(body), AllOps(), root_, 1, &formats_); }
   /// The main program: reads x and y, both declared as `x_type` [-1, 1] and INT64 [-1, 1].
   Result<std::unique_ptr<Frame>> MakeFrame(const std::string& ops, const std::string& x_type = "FP32") {
     const ProgramDesc program =
         Program(ReaderVar("r") + TensorVar("x", x_type, "dims: -1 dims: 1") +
                 TensorVar("y", "INT64", "dims: -1 dims: 1") + TensorVar("more", "BOOL", "dims: 1") + ops);
-    MR_ASSIGN(executable_, Executable::Compile(program, Registry(), {}));
+    MR_ASSIGN(executable_, Executable::Compile(program, AllOps(), {}));
     return Frame::Create(*executable_, nullptr, root_, {});
   }
   static std::vector<float> Values(const Frame& frame, const std::string& name) {
@@ -87,7 +87,7 @@ class ReaderOps : public testing::Test {
   }
   std::string StartError(const std::string& body) {
     Scope root;
-    return RunStartup(Program(body), Registry(), root, 1, &formats_).message();
+    return RunStartup(Program(body), AllOps(), root, 1, &formats_).message();
   }
 
   TempDir folder_ = TempDir::Create("reader_ops").value();
@@ -165,7 +165,7 @@ TEST_F(ReaderOps, ShuffleByTheirSeedOrTheJobs) {
         Program(ReaderVar("files") + ReaderVar("rows") + ReaderVar("r") + OpenFiles("files") +
                 ReaderOp("create_shuffle_reader", "rows", IntAttr("buffer_size", 10) + IntAttr("seed", attr), "files") +
                 ReaderOp("create_batch_reader", "r", IntAttr("batch_size", 10), "rows"));
-    EXPECT_TRUE(RunStartup(startup, Registry(), root, job_seed, &formats_).ok());
+    EXPECT_TRUE(RunStartup(startup, AllOps(), root, job_seed, &formats_).ok());
     std::vector<LoDTensor> item;
     EXPECT_TRUE(root.Var("r")->GetMutable<ReaderHolder>()->ReadNext(&item, EndOfData::kError, {}).ok());
     return std::vector<float>(item[0].values.data<float>(), item[0].values.data<float>() + 10);
@@ -240,7 +240,7 @@ TEST_F(ReaderOps, NameWhatIsWrongWithTheirAttributes) {
       HasSubstr("no file format \"cvs\"; did you mean \"csv\"?"));
   EXPECT_THAT(StartError(r + ReaderOp("open_files", "r", kTwoColumns)), HasSubstr("there are no files to open"));
   Scope root;
-  EXPECT_EQ(RunStartup(Program(r + OpenFiles("r")), Registry(), root, 1).message(),
+  EXPECT_EQ(RunStartup(Program(r + OpenFiles("r")), AllOps(), root, 1).message(),
             "op[0]: this program cannot open files: it was given no file formats");
 }
 
