@@ -7,6 +7,7 @@
 #include "batch/slot_schema.h"
 #include "config/checker.h"
 #include "config/feed_names.h"
+#include "config/grouping.h"
 #include "config/paddle_fields.h"
 #include "core/lower_case.h"
 #include "trainer_desc.pb.h"
@@ -46,9 +47,10 @@ void CheckMetricName(const TrainerDesc& desc, const std::string& path, const std
 void CheckGrouping(const TrainerDesc& desc, Checker& check) {
   const DatasetDesc& dataset = desc.dataset();
   const DataFeedDesc& feed = desc.data_desc();
-  if (dataset.merge_by_lineid() && !feed.parse_ins_id() && !feed.parse_logkey()) {
-    check.Error("dataset.merge_by_lineid", "merge_by_lineid needs names: set data_desc.parse_ins_id or parse_logkey");
-  }
+  const auto& phases = dataset.phases();
+  const bool joins = std::find(phases.begin(), phases.end(), DatasetDesc::JOIN) != phases.end();
+  const Grouping grouping{dataset.merge_by_lineid(), dataset.enable_pv_merge(), joins};
+  for (const RefusedField& refused : RefusedByGrouping(feed, grouping)) check.Error(refused.field, refused.why);
   DataFeedDesc rule = feed;
   ResolveZeros(dataset.class_name(), &rule);
   const auto& slots = feed.multi_slot_desc().slots();
@@ -66,14 +68,6 @@ void CheckGrouping(const TrainerDesc& desc, Checker& check) {
   if (dataset.has_merge_size() && !dataset.merge_by_lineid()) {
     check.Error("dataset.merge_size", "merge_size says nothing without merge_by_lineid: true");
   }
-  if (dataset.enable_pv_merge() && !feed.parse_logkey()) {
-    check.Error("dataset.enable_pv_merge", "page views are found by log keys: set data_desc.parse_logkey");
-  }
-  const auto& phases = dataset.phases();
-  const bool joins = std::find(phases.begin(), phases.end(), DatasetDesc::JOIN) != phases.end();
-  if (joins && !dataset.enable_pv_merge()) {
-    check.Error("dataset.phases[0]", "JOIN hands out page views: set enable_pv_merge");
-  }
   // Paddle writes the default of 32 into every file.
   if (feed.pv_batch_size() != 32 && !joins) {
     check.Error("data_desc.pv_batch_size", "page views are handed out in the phase JOIN: dataset { phases: JOIN }");
@@ -84,24 +78,12 @@ void CheckGrouping(const TrainerDesc& desc, Checker& check) {
   if (feed.parse_logkey() && feed.parse_ins_id()) {
     check.Warning("data_desc.parse_logkey", "the log key names the example; what parse_ins_id reads is dropped");
   }
-  if (feed.input_type() == 0) return;
-  if (feed.input_type() != 1) {
-    check.Error("data_desc.input_type", "input_type is 0 (a line is an example) or 1 (a line is a batch), not " +
-                                            std::to_string(feed.input_type()));
-    return;
-  }
+  if (feed.input_type() != 1) return;
   if (dataset.class_name() != "InMemoryDataset") {
     check.Error("data_desc.input_type",
                 "lines that are whole batches need dataset { class_name: \"InMemoryDataset\" }");
   }
-  if (feed.batch_size() != 1) {
-    check.Error("data_desc.input_type",
-                "a line is a whole batch, so batch_size must be 1, not " + std::to_string(feed.batch_size()));
-  }
-  if (dataset.merge_by_lineid() || dataset.enable_pv_merge()) {
-    check.Error("data_desc.input_type", "lines that are whole batches are not merged");
-  }
-  if (feed.input_type() == 1 && feed.zeros() == DataFeedDesc::DROP) {
+  if (feed.zeros() == DataFeedDesc::DROP) {
     check.Error("data_desc.zeros",
                 "values of a line that is a whole batch are told apart by their places, so zeros stay");
   }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "config/feed_names.h"
+#include "config/grouping.h"
 #include "core/caught.h"
 #include "core/edit_distance.h"
 #include "core/shuffle.h"
@@ -28,18 +29,11 @@ namespace {
 constexpr std::string_view kClass = "InMemoryDataset";
 
 Status CheckGrouping(const DataFeedDesc& desc, const InMemoryRows& rows) {
-  if (rows.merge_by_lineid && !desc.parse_ins_id() && !desc.parse_logkey()) {
-    return InvalidConfig("dataset.merge_by_lineid: lines have no names; set data_desc.parse_ins_id");
-  }
+  const bool joins = std::find(rows.phases.begin(), rows.phases.end(), PassPhase::kJoin) != rows.phases.end();
+  const auto refused = RefusedByGrouping(desc, {rows.merge_by_lineid, rows.enable_pv_merge, joins});
+  if (!refused.empty()) return InvalidConfig(refused[0].field + ": " + refused[0].why);
   if (rows.merge_size < 0) {
     return InvalidConfig("dataset.merge_size must not be negative, but is " + std::to_string(rows.merge_size));
-  }
-  if (rows.enable_pv_merge && !desc.parse_logkey()) {
-    return InvalidConfig("dataset.enable_pv_merge: page views are found by log keys; set data_desc.parse_logkey");
-  }
-  const bool joins = std::find(rows.phases.begin(), rows.phases.end(), PassPhase::kJoin) != rows.phases.end();
-  if (joins && !rows.enable_pv_merge) {
-    return InvalidConfig("dataset.phases: JOIN hands out page views; set dataset.enable_pv_merge");
   }
   if (joins && desc.pv_batch_size() < 1) {
     return InvalidConfig("data_desc.pv_batch_size must be positive, but is " + std::to_string(desc.pv_batch_size()));
@@ -47,18 +41,7 @@ Status CheckGrouping(const DataFeedDesc& desc, const InMemoryRows& rows) {
   if (!(rows.sample_rate > 0 && rows.sample_rate <= 1)) {
     return InvalidConfig("dataset.sample_rate must be in (0, 1], but is " + std::to_string(rows.sample_rate));
   }
-  if (desc.input_type() == 0) return Status::Ok();
-  if (desc.input_type() != 1) {
-    return InvalidConfig("data_desc.input_type is 0 or 1, not " + std::to_string(desc.input_type()));
-  }
-  if (desc.batch_size() != 1) {
-    return InvalidConfig("data_desc.input_type: a line is a whole batch, so batch_size must be 1, not " +
-                         std::to_string(desc.batch_size()));
-  }
-  if (rows.merge_by_lineid || rows.enable_pv_merge) {
-    return InvalidConfig("data_desc.input_type: lines that are whole batches are not merged");
-  }
-  return LineBatchSchema(desc).status();
+  return desc.input_type() == 0 ? Status::Ok() : LineBatchSchema(desc).status();
 }
 
 /// Names of examples, and lines that are batches, are for feeds that pack them.

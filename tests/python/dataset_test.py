@@ -388,7 +388,7 @@ class DatasetTest(program_test.Fresh):
             dataset.set_current_phase(2)
         plain = self.dataset(self.variables, "InMemoryDataset")
         plain.load_into_memory()
-        with self.assertRaisesRegex(millrace.ConfigError, "JOIN hands out page views; set dataset.enable_pv_merge"):
+        with self.assertRaisesRegex(millrace.ConfigError, "JOIN hands out page views: set enable_pv_merge"):
             plain.set_current_phase(1)
 
     def test_shuffled_slots_draw_among_so_many_rows(self):
