@@ -41,13 +41,6 @@ std::string MoreReaders(const RunSummary& summary) {
   return "raise data_desc.thread_num (" + std::to_string(files) + " files can be read at a time)";
 }
 
-// What it costs not to load: the same reading, once an epoch.
-std::string WithoutLoading(double load, int64_t epochs) {
-  if (epochs <= 1) return "train with QueueDataset, which reads while it trains";
-  return "train with QueueDataset, which reads while it trains and reads anew in each epoch (about " + Fixed(load, 1) +
-         " s of reading in each of " + std::to_string(epochs) + ")";
-}
-
 // One sentence: where the time went, and what to change.
 std::string Bottleneck(const RunSummary& summary) {
   if (summary.run_batches == 0 && summary.examples > 0 && !summary.interrupted) {
@@ -67,7 +60,8 @@ std::string Bottleneck(const RunSummary& summary) {
   const double load = Stage(summary, "load");
   if (load > 2 * summary.seconds) {
     return "loading into memory took " + Percent(load / (load + summary.seconds)) +
-           " of the time: " + MoreReaders(summary) + ", or " + WithoutLoading(load, summary.epochs);
+           " of the time: " + MoreReaders(summary) +
+           (summary.epochs > 1 ? "" : ", or train with QueueDataset, which reads while it trains");
   }
   if (share > 0.2) {
     const double pipe = Stage(summary, "pipe");
@@ -102,7 +96,7 @@ void AppendValues(JsonWriter* json, const MetricValues& values) {
 // What came before is not in the seconds that follow.
 std::string OfThisRun(const RunSummary& summary) {
   if (summary.run_examples == summary.examples) return "";
-  return std::to_string(summary.run_examples) + " of them in this run, ";
+  return std::to_string(summary.run_examples) + " examples in this run, ";
 }
 
 std::string ValuesLine(const MetricValues& values) {

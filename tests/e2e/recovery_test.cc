@@ -281,7 +281,7 @@ TEST(ResumedRun, ThatHadStoppedEarlyTrainsNoMoreAndStillSaysItsQuality) {
   EXPECT_THAT(metrics, HasSubstr("\"auc\""));
   Process resumed("trainer", TrainerFlags(job, out, "auto"));
   ASSERT_EQ(resumed.Wait(), 0) << resumed.errors();
-  EXPECT_THAT(resumed.errors(), HasSubstr(" 0 of them in this run, "));
+  EXPECT_THAT(resumed.errors(), HasSubstr(" 0 examples in this run, "));
   EXPECT_EQ(ReportedMetrics(out), metrics);
   EXPECT_THAT(resumed.errors(), HasSubstr("evaluation  auc"));
   EXPECT_EQ(FolderContent(out + "/model"), model);

@@ -55,7 +55,7 @@ TEST(RunSummaryTest, AResumedRunCountsTheWholeJobAndItsRateByItself) {
   EXPECT_THAT(json, HasSubstr("\"batches\": 50,"));
   EXPECT_THAT(json, HasSubstr("\"run_examples\": 200,\n  \"run_batches\": 20,"));
   EXPECT_THAT(ClosingBlock(summary, ""),
-              HasSubstr("trained: 500 examples in 50 batches, 200 of them in this run, 4.0 s, 50 examples/s"));
+              HasSubstr("trained: 500 examples in 50 batches, 200 examples in this run, 4.0 s, 50 examples/s"));
 }
 
 TEST(RunSummaryTest, TheBottleneckSaysWhatToChange) {
@@ -108,14 +108,13 @@ TEST(RunSummaryTest, AStoppedRunSaysHowToGoOnWhereThereIsACheckpoint) {
   EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), "out"), testing::Not(HasSubstr(advice)));
 }
 
-TEST(RunSummaryTest, LoadingThatTookLongestNamesWhatAQueueDatasetCosts) {
+// To read again in each epoch would take longer than what is complained of.
+TEST(RunSummaryTest, LoadingThatTookLongestNamesAQueueDatasetForOneEpochAlone) {
   RunReport report = ReportOf(0, 4);
   report.load = report.passes[0].data;
   report.load_seconds = 16;
-  EXPECT_THAT(
-      Summarize(report, 2, 20).bottleneck,
-      HasSubstr("train with QueueDataset, which reads while it trains and reads anew in each epoch (about 16.0 s "
-                "of reading in each of 2)"));
+  EXPECT_THAT(Summarize(report, 2, 20).bottleneck,
+              testing::AllOf(HasSubstr("loading into memory took"), testing::Not(HasSubstr("QueueDataset"))));
   report.state.epoch = 1;
   EXPECT_THAT(Summarize(report, 2, 20).bottleneck, testing::EndsWith("QueueDataset, which reads while it trains"));
 }
