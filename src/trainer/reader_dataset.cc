@@ -95,6 +95,8 @@ void ReaderDataset::GiveTurn() {
 Status ReaderDataset::GoOn(const RunState& state, const std::stop_token& stop) {
   if (state.readers.empty()) return Status::Ok();
   MR_TRY(readers_.MoveTo(state.readers, stop));
+  // Earlier versions left the readers of a finished run at their end.
+  if (readers_.resets() < state.epoch) MR_TRY(readers_.StartOver());
   may_start_over_ = false;
   pass_ = state.epoch;
   return Status::Ok();

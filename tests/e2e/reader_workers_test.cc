@@ -172,7 +172,8 @@ TEST(ReaderWorkers, AnOperatorThatFailsInOneEndsTheRunBehindItsLastCheckpoint) {
   Process trainer("trainer", readers.Flags(readers.Job("thread_num: 2 checkpoint { every_steps: 50 }")));
   EXPECT_EQ(trainer.Wait(), 3);
   EXPECT_THAT(trainer.errors(), HasSubstr("lookup_table"));
-  EXPECT_THAT(trainer.errors(), HasSubstr("the checkpoint of step 350 is from before that"));
+  // Which one is last depends on what the other worker trains meanwhile.
+  EXPECT_THAT(trainer.errors(), testing::ContainsRegex("the checkpoint of step [0-9]+ is from before that"));
 }
 
 TEST(ReaderWorkers, FilesWithoutARowAreNoTraining) {

@@ -26,6 +26,10 @@ class WordsReader : public FileReader {
       std::istringstream list(word);
       std::vector<double> values;
       for (std::string value; std::getline(list, value, ',');) values.push_back(std::stod(value));
+      if (shapes()[i].lod_level == 0 && values.size() != InstanceSize(shapes()[i])) {
+        return BadData("\"" + word + "\" has " + std::to_string(values.size()) + " values, and output " +
+                       std::to_string(i) + " takes " + std::to_string(InstanceSize(shapes()[i])));
+      }
       void* const to = ResizeToInstance(shapes()[i], values.size(), &(*out)[i]);
       if (shapes()[i].dtype == DType::kInt64) {
         std::transform(values.begin(), values.end(), static_cast<int64_t*>(to),
