@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <thread>
 
 #include "app/command_line.h"
 #include "clickgen/click_log.h"
+#include "core/on_threads.h"
 
 DEFINE_string(output_dir, "", "DIR: folder for train/, test/, data_feed.prototxt and meta.json; - writes to stdout");
 DEFINE_int64(rows, 100000, "rows to train on");
@@ -53,7 +53,7 @@ Result<ClickLogOptions> OptionsFromFlags() {
   }
   if (FLAGS_ids != "local" && FLAGS_ids != "hash64")
     return InvalidConfig("--ids must be local or hash64: " + FLAGS_ids);
-  const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int processors = ThreadsHere();
   return ClickLogOptions{
       .seed = FLAGS_seed,
       .train_rows = FLAGS_rows,

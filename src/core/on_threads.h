@@ -13,7 +13,7 @@ namespace millrace {
 /// those that failed is returned. `name` ("loading a table") says in a failure what threw.
 Status OnThreads(int threads, size_t count, std::string_view name, const std::function<Status(size_t)>& task);
 
-/// Threads for who has no job that says how many: as many as processors that this process may use.
+/// Threads for who has no job that says how many: as many as there are processors, at least one.
 int ThreadsHere();
 
 }  // namespace millrace

@@ -103,6 +103,7 @@ struct InMemoryDataset::Impl {
   const InMemoryDatasetOptions options;
   const std::optional<SlotSchema> line_schema;  ///< with input_type 1
   const RowLayout layout;
+  LineCut cut;  ///< of the feed
   std::unique_ptr<InputOpener> opener;
 
   PackedRows rows;
@@ -143,7 +144,7 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
   load.retries = load_desc.pipe_retries();
   load.sample_rate = options.rows.sample_rate;
   load.sample_seed = options.rows.sample_seed;
-  MR_ASSIGN(load.cut, options.feeds.CutOf(FeedNameFor(kClass, load_desc), schema, load_desc));
+  load.cut = cut;
   load.make_feed = [this] { return MakeFeed(); };
   RowLoader loader(*opener, files, row_schema(), layout, *bad_lines, load);
   Result<PassStats> stats = Caught("loading into memory", [&]() -> Result<PassStats> {
@@ -216,8 +217,8 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
   ResolveZeros(kClass, &resolved);
   auto impl = std::make_unique<Impl>(resolved, std::move(schema), std::move(files), std::move(options));
   MR_TRY(CheckFeed(desc, impl->MakeFeed()));
-  MR_ASSIGN(const LineCut cut, impl->options.feeds.CutOf(desc.name(), impl->schema, desc));
-  MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop, cut.opened_by));
+  MR_ASSIGN(impl->cut, impl->options.feeds.CutOf(name, impl->schema, impl->load_desc));
+  MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop, impl->cut.opened_by));
   return std::unique_ptr<InMemoryDataset>(new InMemoryDataset(std::move(impl)));
 }
 

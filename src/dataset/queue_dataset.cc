@@ -27,6 +27,7 @@ struct QueueDataset::Impl {
   const std::vector<std::string> files;
   const DataFeedFactory feeds;
   const QueueDatasetOptions options;
+  LineCut cut;  ///< of the feeds
   std::unique_ptr<InputOpener> opener;
   BatchPool pool;
   BadLinePlaces places;
@@ -52,8 +53,8 @@ Result<std::unique_ptr<QueueDataset>> QueueDataset::Create(const DataFeedDesc& d
   auto impl = std::make_unique<Impl>(desc, std::move(schema), std::move(files), feeds, std::move(options));
   MR_TRY(feeds.Create(impl->class_name(), impl->schema, desc).status());
   MR_TRY(impl->MakeBadLines().status());  // a path that cannot be written is known before anything is read
-  MR_ASSIGN(const LineCut cut, feeds.CutOf(impl->class_name(), impl->schema, impl->desc));
-  MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop, cut.opened_by));
+  MR_ASSIGN(impl->cut, feeds.CutOf(impl->class_name(), impl->schema, impl->desc));
+  MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop, impl->cut.opened_by));
   return std::unique_ptr<QueueDataset>(new QueueDataset(std::move(impl)));
 }
 
@@ -70,7 +71,7 @@ Status QueueDataset::BeginPass(const PassOptions& options) {
       static_cast<size_t>(impl.options.prefetch_batches > 0 ? impl.options.prefetch_batches : 2 * pass.workers);
   pass.retries = impl.desc.pipe_retries();
   pass.drop_last = impl.desc.drop_last();
-  MR_ASSIGN(pass.cut, impl.feeds.CutOf(impl.class_name(), impl.schema, impl.desc));
+  pass.cut = impl.cut;
   pass.spans = impl.options.spans;
   std::vector<std::unique_ptr<DataFeed>> feeds;
   VLOG(3) << "readers num: " << pass.readers << ", batches that the channel holds: " << pass.prefetch_batches;

@@ -43,8 +43,12 @@ Result<bool> ProgramReaders::HasNext(const std::stop_token& stop) {
 }
 
 Result<bool> ProgramReaders::HasNext(const std::string& reader, const std::stop_token& stop) {
-  const auto it = std::find_if(readers_.begin(), readers_.end(), [&](const Reader& one) { return one.name == reader; });
-  return it->holder->HasNext(stop);
+  return Named(reader)->holder->HasNext(stop);
+}
+
+const ProgramReaders::Reader* ProgramReaders::Named(const std::string& name) const {
+  const auto it = std::find_if(readers_.begin(), readers_.end(), [&](const Reader& one) { return one.name == name; });
+  return it == readers_.end() ? nullptr : &*it;
 }
 
 Status ProgramReaders::StartOver() {
@@ -79,13 +83,12 @@ std::vector<ReaderState> ProgramReaders::Positions() const {
 
 Status ProgramReaders::MoveTo(const std::vector<ReaderState>& saved, const std::stop_token& stop) {
   for (const ReaderState& state : saved) {
-    const auto it =
-        std::find_if(readers_.begin(), readers_.end(), [&](const Reader& reader) { return reader.name == state.name; });
-    if (it == readers_.end()) {
+    const Reader* const reader = Named(state.name);
+    if (reader == nullptr) {
       return InvalidConfig("the checkpoint is of a program with a reader \"" + state.name +
                            "\", which this one has not");
     }
-    MR_TRY(it->holder->MoveTo(state.position, stop).Context("reader \"" + state.name + "\""));
+    MR_TRY(reader->holder->MoveTo(state.position, stop).Context("reader \"" + state.name + "\""));
   }
   return Status::Ok();
 }

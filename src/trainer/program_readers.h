@@ -20,7 +20,7 @@ class ProgramReaders {
   /// Whether every reader that a `read` takes from has another item, which is read ahead to know. Failures name the
   /// reader; kCancelled at a stop request.
   Result<bool> HasNext(const std::stop_token& stop);
-  /// As above, of one reader.
+  /// As above, of one of the readers.
   Result<bool> HasNext(const std::string& reader, const std::stop_token& stop);
   Status StartOver();
   /// Whether a reader has delivered anything since it was made, or started over.
@@ -41,6 +41,9 @@ class ProgramReaders {
     ReaderHolder* holder = nullptr;
     bool is_read = false;  ///< by a `read`
   };
+  /// Null: there is none of that name.
+  const Reader* Named(const std::string& name) const;
+
   std::vector<Reader> readers_;
 };
 

@@ -39,20 +39,31 @@ class FixedSource : public BatchSource {
   int left_;
 };
 
+/// A frame of a program without slots.
+class ProgramFrame {
+ public:
+  ProgramFrame(const ProgramDesc& program, const OpRegistry& registry)
+      : executable_(Executable::Compile(program, registry, {}).value()),
+        frame_(Frame::Create(*executable_, &schema_, root_, {}).value()) {}
+  Frame& frame() { return *frame_; }
+  BatchPool& pool() { return pool_; }
+
+ private:
+  const SlotSchema schema_;
+  BatchPool pool_{schema_};
+  Scope root_;
+  const std::unique_ptr<const Executable> executable_;
+  const std::unique_ptr<Frame> frame_;
+};
+
 TEST(BatchRunner, TakesBatchesToTheEndAndNoneAfterAStopAlthoughOneIsReady) {
   const OpRegistry registry;
   ProgramDesc program;
   program.add_blocks();
-  const auto executable = Executable::Compile(program, registry, {});
-  ASSERT_TRUE(executable.ok()) << executable.status().ToString();
-  const SlotSchema schema;
-  BatchPool pool(schema);
-  Scope root;
-  const auto frame = Frame::Create(**executable, &schema, root, {});
-  ASSERT_TRUE(frame.ok());
+  ProgramFrame frame(program, registry);
   const std::vector<std::string> files = {"part-0"};
-  BatchRunner runner(**frame, nullptr, nullptr, {&files, true});
-  FixedSource source(pool, 1);
+  BatchRunner runner(frame.frame(), nullptr, nullptr, {&files, true});
+  FixedSource source(frame.pool(), 1);
   std::stop_source stop;
   const BatchPtr batch = runner.Take(source, stop.get_token()).value();
   ASSERT_NE(batch, nullptr);
@@ -63,7 +74,7 @@ TEST(BatchRunner, TakesBatchesToTheEndAndNoneAfterAStopAlthoughOneIsReady) {
   EXPECT_EQ(runner.context().file_names, &files);
   EXPECT_TRUE(runner.context().lines_are_piped);
   EXPECT_EQ(runner.Take(source, stop.get_token()).value(), nullptr);
-  FixedSource ready(pool, 1);
+  FixedSource ready(frame.pool(), 1);
   stop.request_stop();
   EXPECT_EQ(runner.Take(ready, stop.get_token()).status().code(), StatusCode::kCancelled);
 }
@@ -129,21 +140,15 @@ TEST(HogwildWorker, StaysBusyAfterAFailureSoThatNobodyCheckpointsIt) {
       .Kernel<FailingKernel>();
   ProgramDesc program;
   program.add_blocks()->add_ops()->set_type("fail");
-  const auto executable = Executable::Compile(program, registry, {});
-  ASSERT_TRUE(executable.ok()) << executable.status().ToString();
-  const SlotSchema schema;
-  BatchPool pool(schema);
-  Scope root;
-  const auto frame = Frame::Create(**executable, &schema, root, {});
-  ASSERT_TRUE(frame.ok());
+  ProgramFrame frame(program, registry);
   PauseGate gate(1);
   SharedProgress progress;
   gate.StartPass();
   WorkerParts parts;
-  parts.frames = {{frame->get(), nullptr, {}}};
+  parts.frames = {{&frame.frame(), nullptr, {}}};
   parts.gate = &gate;
   parts.progress = &progress;
-  FixedSource source(pool, 1);
+  FixedSource source(frame.pool(), 1);
   EXPECT_EQ(MakeHogwildWorker(std::move(parts))->Train(source, {}).code(), StatusCode::kBadData);
   gate.Ask();
   EXPECT_EQ(gate.Wait(std::chrono::milliseconds(1)), PauseGate::Event::kTick);
