@@ -11,6 +11,7 @@
 
 #include "core/huge_buffer.h"
 #include "core/no_memory.h"
+#include "kernels/small_product.h"
 
 // Of libgomp, which oneDNN brings along; its header needs the compiler's OpenMP mode.
 extern "C" void omp_set_num_threads(int);
@@ -192,6 +193,12 @@ Status Gemm::Run(int64_t m, int64_t n, int64_t k, const float* a, const float* b
   if (m == 0 || n == 0) return Status::Ok();
   if (k == 0) {
     for (int64_t i = 0; i < m * n; ++i) c[i] = spec_.bias ? bias[i % n] : 0.0F;
+    if (spec_.relu) ReluInPlace(c, m * n);
+    return Status::Ok();
+  }
+  const SmallProduct small{m, n, k, spec_.transpose_a, spec_.transpose_b};
+  if (!spec_.bf16 && small.Fits()) {
+    BestSmallProduct()(small, a, b, spec_.bias ? bias : nullptr, c);
     if (spec_.relu) ReluInPlace(c, m * n);
     return Status::Ok();
   }

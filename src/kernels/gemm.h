@@ -24,8 +24,9 @@ bool CpuHasBf16();
 /// Keeps a compiled primitive for each of the last eight shapes it saw, and its scratchpad; a known shape costs no
 /// allocation and no lock of ours. oneDNN 2.6 itself makes six to nine small allocations a call, for the map of
 /// arguments that every way to execute a primitive fills, and takes one mutex: its interface has no way round them
-/// (dnnl_sgemm has none of the map, but packs into memory that it allocates, and adds no bias). One thread at a time;
-/// runs in the calling thread alone, whatever OMP_NUM_THREADS says.
+/// (dnnl_sgemm has none of the map, but packs into memory that it allocates, and adds no bias). Float products that are
+/// small (small_product.h) go round it, and make none. One thread at a time; runs in the calling thread alone, whatever
+/// OMP_NUM_THREADS says.
 class Gemm {
  public:
   explicit Gemm(const GemmSpec& spec);

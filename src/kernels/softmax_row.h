@@ -4,26 +4,23 @@
 #include <cmath>
 #include <cstdint>
 
+#include "kernels/simd_dispatch.h"
+
 namespace millrace {
 
-/// out = exp(x) / sum(exp(x)), without overflow. `out` may be `x`.
-inline void SoftmaxRow(const float* x, int64_t width, float* out) {
-  if (width == 0) return;
-  const float most = *std::max_element(x, x + width);
-  float sum = 0;
-  for (int64_t i = 0; i < width; ++i) {
-    out[i] = std::exp(x[i] - most);
-    sum += out[i];
-  }
-  for (int64_t i = 0; i < width; ++i) out[i] /= sum;
-}
+/// out = exp(x) / sum(exp(x)), without overflow; below exp(-87), values are 0. `out` may be `x`. Each exp is within two
+/// units of its last place. Equal to the last bit at each SimdLevel.
+void SoftmaxRow(const float* x, int64_t width, float* out);
 
-/// The gradient of x where `out` is its softmax. `x_grad` may be `grad`.
-inline void SoftmaxGradRow(const float* out, const float* grad, int64_t width, float* x_grad) {
-  float dot = 0;
-  for (int64_t i = 0; i < width; ++i) dot += out[i] * grad[i];
-  for (int64_t i = 0; i < width; ++i) x_grad[i] = out[i] * (grad[i] - dot);
-}
+/// The gradient of x where `out` is its softmax. `x_grad` may be `grad`. Equal to the last bit at each SimdLevel.
+void SoftmaxGradRow(const float* out, const float* grad, int64_t width, float* x_grad);
+
+/// The functions at one level, which must not be above DetectSimdLevel().
+struct SoftmaxKernels {
+  void (*row)(const float* x, int64_t width, float* out);
+  void (*grad_row)(const float* out, const float* grad, int64_t width, float* x_grad);
+};
+const SoftmaxKernels& SoftmaxAt(SimdLevel level);
 
 /// out = x - log(sum(exp(x))), likewise.
 inline void LogSoftmaxRow(const float* x, int64_t width, float* out) {

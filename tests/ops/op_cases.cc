@@ -153,6 +153,8 @@ void AddShapes(std::vector<OpCase>& cases) {
                    {"out"}});
   cases.push_back({"", "expand", {X({-1, 2})}, kOut, {{"expand_times", ints({2, 3})}}, {"out"}});
   cases.push_back({"", "tile", {X({-1, 2})}, kOut, {{"repeat_times", ints({3})}}, {"out"}});
+  cases.push_back({"middle", "tile", {X({-1, 2, 2})}, kOut, {{"repeat_times", ints({1, 3, 1})}}, {"out"}});
+  cases.push_back({"values", "expand_v2", {X({-1, 2, 1})}, kOut, {{"shape", ints({-1, 2, 3})}}, {"out"}});
   cases.push_back({"", "expand_v2", {X({-1, 1, 2})}, kOut, {{"shape", ints({-1, 3, -1})}}, {"out"}});
   cases.push_back({"", "expand_as_v2", {X({1, 2}), Constant("Y", {-1, 2}, Draw::kAny)}, kOut, {}, {"out"}});
   for (const int64_t axis : {0, 1, -1}) {
@@ -200,6 +202,18 @@ void AddBinary(std::vector<OpCase>& cases) {
   }
   cases.push_back({"batches", "matmul_v2", {X({-1, 2, 3}), Y({-1, 3, 2})}, kOut, {}, {"out"}});
   cases.push_back({"shared", "matmul_v2", {X({-1, 2, 3}), Y({3, 2})}, kOut, {}, {"out"}});
+  for (const bool tx : {false, true}) {
+    for (const bool ty : {false, true}) {
+      const std::vector<int64_t> y = ty ? std::vector<int64_t>{5, 3} : std::vector<int64_t>{3, 5};
+      const std::vector<int64_t> x = tx ? std::vector<int64_t>{-1, 2, 3, 1} : std::vector<int64_t>{-1, 2, 1, 3};
+      const std::string title = std::string("shared, x ") + (tx ? "x'" : "x") + (ty ? " y'" : " y");
+      cases.push_back({title, "matmul_v2", {X(x), Y(y)}, kOut, {{"trans_x", tx}, {"trans_y", ty}}, {"out"}});
+    }
+  }
+  cases.push_back({"shared, scaled", "matmul", {X({-1, 2, 3}), Y({3, 4})}, kOut, {{"alpha", -2.0F}}, {"out"}});
+  cases.push_back({"shared, a vector", "matmul_v2", {X({-1, 2, 3}), Y({3})}, kOut, {}, {"out"}});
+  cases.push_back({"shared X", "matmul_v2", {X({2, 3}), Y({-1, 3, 2})}, kOut, {}, {"out"}});
+  cases.push_back({"shared by some", "matmul_v2", {X({-1, 2, 2, 3}), Y({-1, 1, 3, 2})}, kOut, {}, {"out"}});
   cases.push_back({"", "concat", {{"X", "x0", {-1, 2}}, {"X", "x1", {-1, 3}}}, kOut, {{"axis", int64_t{1}}}, {"out"}});
   cases.push_back({"", "sum", {{"X", "x0", {-1, 2}}, {"X", "x1", {-1, 2}}}, kOut, {}, {"out"}});
   for (const char* act : {"", "relu", "sigmoid", "tanh", "softmax"}) {

@@ -233,10 +233,15 @@ class ElementwiseGradKernel : public BoundKernel<ElementwiseGradKernel<F>> {
     const float* y = y_.Read();
     MR_ASSIGN(const float* grad, out_grad_.Read(walk.out.numel()));
     // A gradient of Out may be the gradient of X as well: it is read at a place before that is written.
-    float* dy = ClearedLike(y_.tensor(), y_grad_);
+    const bool whole_y = y_.dims() == walk.out;
+    float* dy = whole_y ? Sized(y_, y_grad_) : ClearedLike(y_.tensor(), y_grad_);
     if (dy != nullptr) {
       walk.ForEachRun([&](int64_t xi, int64_t yi, int64_t oi, int64_t n, int64_t xs, int64_t ys) {
-        if (ys == 0) {
+        if (whole_y && xs == 1) {
+          for (int64_t i = 0; i < n; ++i) dy[oi + i] = F::GradY(x[xi + i], y[oi + i], grad[oi + i]);
+        } else if (whole_y) {
+          for (int64_t i = 0; i < n; ++i) dy[oi + i] = F::GradY(x[xi + i * xs], y[oi + i], grad[oi + i]);
+        } else if (ys == 0) {
           float sum = 0;
           for (int64_t i = 0; i < n; ++i) sum += F::GradY(x[xi + i * xs], y[yi], grad[oi + i]);
           dy[yi] += sum;

@@ -55,6 +55,18 @@ struct Products {
   int64_t X(int64_t b) const { return x.Of(b, sizes, batches); }
   int64_t Y(int64_t b) const { return y.Of(b, sizes, batches); }
 
+  /// The same as one product where all have one Y: the rows of every X lie one behind the other.
+  Products Folded(const Flags& flags) const {
+    if (y.count != 1 || batches == 1 || flags.trans_x) return *this;
+    Products one = *this;
+    one.sizes = {};
+    one.batches = 1;
+    one.m = batches * m;
+    one.x = {};
+    one.y = {};
+    return one;
+  }
+
   /// The product over shapes, of which sizes may be -1. kInvalidConfig with both shapes when they do not fit.
   static Result<Products> Create(const Dims& x_dims, const Dims& y_dims, const Flags& flags) {
     const auto mismatch = [&] {
@@ -127,7 +139,8 @@ class MatmulKernel : public BoundKernel<MatmulKernel> {
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    MR_ASSIGN(const Products p, Products::Create(x_.dims(), y_.dims(), flags_));
+    MR_ASSIGN(const Products each, Products::Create(x_.dims(), y_.dims(), flags_));
+    const Products p = each.Folded(flags_);
     const float* x = x_.ReadInPlace();
     const float* y = y_.ReadInPlace();
     float* out = out_->Resize<float>(p.out);
@@ -169,7 +182,8 @@ class MatmulGradKernel : public BoundKernel<MatmulGradKernel> {
     return Status::Ok();
   }
   Status Run(const RunContext&) override {
-    MR_ASSIGN(const Products p, Products::Create(x_.dims(), y_.dims(), flags_));
+    MR_ASSIGN(const Products each, Products::Create(x_.dims(), y_.dims(), flags_));
+    const Products p = each.Folded(flags_);
     MR_ASSIGN(const float* grad, out_grad_.Read(p.out.numel()));
     if (x_grad_ != nullptr) {
       const float* y = y_.ReadInPlace();

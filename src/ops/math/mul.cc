@@ -69,7 +69,7 @@ class MulKernel : public BoundKernel<MulKernel> {
     Dims dims(x_.dims().sizes().subspan(0, static_cast<size_t>(x_split_)));
     for (int axis = static_cast<int>(y_split_); axis < y_.dims().rank(); ++axis) dims.push_back(y_.dims()[axis]);
     float* out = out_->Resize<float>(dims);
-    if (x_split_ == 1) out_->set_lod(x_.tensor().lod());
+    out_->set_lod(x_.tensor().lod());
     return gemm_->Run(rows, columns, inner, x_.ReadInPlace(), y_.ReadInPlace(), nullptr, out);
   }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/lane_sums.h"
 #include "kernels/not_a_number.h"
 #include "ops/float_input.h"
 #include "ops/grad_input.h"
@@ -25,10 +26,10 @@ struct SumRule {
   }
 };
 
-/// What a value adds to its sum.
-double Term(SumKind kind, double value) {
-  if (kind == SumKind::kSquaredNorm) return value * value;
-  return kind == SumKind::kAbsoluteNorm ? std::abs(value) : value;
+/// The sum of what `count` values add to it.
+double SumOf(SumKind kind, const float* x, int64_t count) {
+  if (kind == SumKind::kSquaredNorm) return LaneSums().squares(x, count, 0);
+  return kind == SumKind::kAbsoluteNorm ? LaneSums().absolutes(x, count) : LaneSums().values(x, count);
 }
 
 float Slope(SumKind kind, float value) {
@@ -99,9 +100,7 @@ class ReduceKernel : public BoundKernel<ReduceKernel> {
         for (int64_t i = 0; i < width; ++i) sums[out + i] += static_cast<double>(x[at + i]);
         return;
       }
-      double sum = 0;
-      for (int64_t i = 0; i < width; ++i) sum += Term(rule_.kind, static_cast<double>(x[at + i]));
-      sums[out] += sum;
+      sums[out] += SumOf(rule_.kind, x + at, width);
     });
     const int64_t per_sum = count == 0 ? 1 : std::max<int64_t>(x_dims.numel() / count, 1);
     const double divisor = rule_.kind == SumKind::kMean ? static_cast<double>(per_sum) : 1.0;

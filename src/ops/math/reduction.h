@@ -40,42 +40,46 @@ struct Reduction {
   }
 };
 
-/// Walks x in order and says for each run of the last axis where its sum belongs.
+/// Walks x in order and says for each run of values where its sum belongs.
 class ReductionWalk {
  public:
-  ReductionWalk(const Dims& x, const Reduction& reduction) : dims_(x) {
+  ReductionWalk(const Dims& x, const Reduction& reduction) : total_(x.numel()) {
     int64_t stride = 1;
     for (int axis = x.rank() - 1; axis >= 0; --axis) {
+      if (x[axis] == 1) continue;
       const bool drops = reduction.Drops(axis, x.rank());
-      strides_[static_cast<size_t>(axis)] = drops ? 0 : stride;
+      // Neighbours that both stay, or are both taken away, are one axis.
+      if (axes_ > 0 && drops == (strides_[axes_ - 1] == 0)) {
+        sizes_[axes_ - 1] *= x[axis];
+      } else {
+        sizes_[axes_] = x[axis];
+        strides_[axes_++] = drops ? 0 : stride;
+      }
       if (!drops) stride *= x[axis];
     }
   }
 
-  /// Calls body(x_offset, count, out_offset, out_stride).
+  /// Calls body(x_offset, count, out_offset, out_stride); the stride is 0 or 1.
   template <class Body>
   void ForEachRun(const Body& body) const {
-    const int64_t total = dims_.numel();
-    if (total == 0) return;
-    const int last = dims_.rank() - 1;
-    const int64_t width = last < 0 ? 1 : dims_[last];
-    const int64_t stride = last < 0 ? 0 : strides_[static_cast<size_t>(last)];
     std::array<int64_t, Dims::kMaxRank> index{};
     int64_t out = 0;
-    for (int64_t at = 0; at < total; at += width) {
-      body(at, width, out, stride);
-      for (int axis = last - 1; axis >= 0; --axis) {
-        const auto i = static_cast<size_t>(axis);
-        out += strides_[i];
-        if (++index[i] < dims_[axis]) break;
-        out -= strides_[i] * dims_[axis];
-        index[i] = 0;
+    for (int64_t at = 0; at < total_; at += sizes_[0]) {
+      body(at, sizes_[0], out, strides_[0]);
+      for (size_t axis = 1; axis < axes_; ++axis) {
+        out += strides_[axis];
+        if (++index[axis] < sizes_[axis]) break;
+        out -= strides_[axis] * sizes_[axis];
+        index[axis] = 0;
       }
     }
   }
 
  private:
-  Dims dims_;
+  // From the last axis forwards; one value has no axis, and is a run.
+  int64_t total_ = 0;
+  size_t axes_ = 0;
+  std::array<int64_t, Dims::kMaxRank> sizes_{1};
   std::array<int64_t, Dims::kMaxRank> strides_{};
 };
 

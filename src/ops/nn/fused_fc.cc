@@ -80,7 +80,7 @@ class FusedFcKernel : public BoundKernel<FusedFcKernel> {
     Dims dims(x_.dims().sizes().subspan(0, static_cast<size_t>(split_)));
     dims.push_back(width);
     float* out = out_->Resize<float>(dims);
-    if (split_ == 1) out_->set_lod(x_.tensor().lod());
+    out_->set_lod(x_.tensor().lod());
     const float* bias = bias_.bound() ? bias_.ReadInPlace() : nullptr;
     MR_TRY(gemm_->Run(rows, width, inner, x_.ReadInPlace(), w_.ReadInPlace(), bias, out));
     const int64_t count = rows * width;

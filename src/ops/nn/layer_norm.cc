@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "kernels/lane_sums.h"
 #include "ops/float_input.h"
 #include "ops/grad_input.h"
 #include "ops/kernel.h"
@@ -66,14 +68,8 @@ class LayerNormKernel : public BoundKernel<LayerNormKernel> {
     float* variance = variance_->Resize<float>(leading);
     float* y = ResizeLike(*x_, y_);
     for (int64_t i = 0; i < rows; ++i, x += width, y += width) {
-      double sum = 0;
-      for (int64_t j = 0; j < width; ++j) sum += static_cast<double>(x[j]);
-      const double center = sum / static_cast<double>(width);
-      double squares = 0;
-      for (int64_t j = 0; j < width; ++j) {
-        const double d = static_cast<double>(x[j]) - center;
-        squares += d * d;
-      }
+      const double center = LaneSums().values(x, width) / static_cast<double>(width);
+      const double squares = LaneSums().squares(x, width, center);
       mean[i] = static_cast<float>(center);
       variance[i] = static_cast<float>(squares / static_cast<double>(width));
       const float factor = 1 / std::sqrt(variance[i] + epsilon_);
@@ -128,15 +124,26 @@ class LayerNormGradKernel : public BoundKernel<LayerNormGradKernel> {
     for (int64_t i = 0; i < rows; ++i, x += width, grad += width) {
       const float mean = means[i];
       const float factor = 1 / std::sqrt(variances[i] + epsilon_);
-      double sum = 0;
-      double product = 0;
-      for (int64_t j = 0; j < width; ++j) {
-        const float normal = (x[j] - mean) * factor;
+      // Four sums each, which do not wait for one another.
+      std::array<double, 4> sums{};
+      std::array<double, 4> products{};
+      const auto add = [&](int64_t j, size_t lane) {
         const float g = grad[j] * (scale == nullptr ? 1 : scale[j]);
-        sum += static_cast<double>(g);
-        product += static_cast<double>(g * normal);
-        if (scale_grad != nullptr) scale_grad[j] += grad[j] * normal;
-        if (bias_grad != nullptr) bias_grad[j] += grad[j];
+        sums[lane] += static_cast<double>(g);
+        products[lane] += static_cast<double>(g * ((x[j] - mean) * factor));
+      };
+      int64_t first = 0;
+      for (; first + 4 <= width; first += 4) {
+        for (size_t lane = 0; lane < 4; ++lane) add(first + static_cast<int64_t>(lane), lane);
+      }
+      for (; first < width; ++first) add(first, 0);
+      const double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+      const double product = (products[0] + products[1]) + (products[2] + products[3]);
+      if (scale_grad != nullptr) {
+        for (int64_t j = 0; j < width; ++j) scale_grad[j] += grad[j] * ((x[j] - mean) * factor);
+      }
+      if (bias_grad != nullptr) {
+        for (int64_t j = 0; j < width; ++j) bias_grad[j] += grad[j];
       }
       if (x_grad == nullptr) continue;
       const auto mean_g = static_cast<float>(sum / static_cast<double>(width));

@@ -123,19 +123,34 @@ Status InferExpand(InferShapeContext& context) {
   return Status::Ok();
 }
 
-/// Calls body(x_offset, out_offset) for each value of Out.
+/// Calls body(x_offset, out_offset, count, x_step) for each run of Out in order; x_step is 1, or 0 where one value is
+/// repeated.
 template <class Body>
 void WalkRepeats(const Repeats& repeats, const Body& body) {
-  const int rank = repeats.out.rank();
   const int64_t count = repeats.out.numel();
+  if (count == 0) return;
+  // The last axes up to one that is repeated lie in both as they are.
+  int axes = repeats.out.rank();
+  int64_t block = 1;
+  while (axes > 0 && repeats.x[axes - 1] == repeats.out[axes - 1]) block *= repeats.x[--axes];
+  int64_t times = 1;
+  if (axes > 0) {
+    --axes;
+    times = repeats.out[axes] / repeats.x[axes];
+    block *= repeats.x[axes];
+  }
   std::array<int64_t, Dims::kMaxRank> index{};
-  for (int64_t at = 0; at < count; ++at) {
+  for (int64_t at = 0; at < count; at += times * block) {
     int64_t from = 0;
-    for (int axis = 0; axis < rank; ++axis) {
+    for (int axis = 0; axis < axes; ++axis) {
       from = from * repeats.x[axis] + index[static_cast<size_t>(axis)] % repeats.x[axis];
     }
-    body(from, at);
-    for (int axis = rank - 1; axis >= 0 && ++index[static_cast<size_t>(axis)] == repeats.out[axis]; --axis) {
+    if (block == 1) {
+      body(from, at, times, 0);
+    } else {
+      for (int64_t i = 0; i < times; ++i) body(from * block, at + i * block, block, 1);
+    }
+    for (int axis = axes - 1; axis >= 0 && ++index[static_cast<size_t>(axis)] == repeats.out[axis]; --axis) {
       index[static_cast<size_t>(axis)] = 0;
     }
   }
@@ -197,7 +212,13 @@ class ExpandKernel : public BoundKernel<ExpandKernel<R>> {
   template <class T>
   void Copy(const Repeats& repeats, const T* x) {
     T* out = out_->Resize<T>(repeats.out);
-    WalkRepeats(repeats, [&](int64_t from, int64_t at) { out[at] = x[from]; });
+    WalkRepeats(repeats, [&](int64_t from, int64_t at, int64_t count, int64_t step) {
+      if (step == 0) {
+        std::fill_n(out + at, count, x[from]);
+      } else {
+        std::copy_n(x + from, count, out + at);
+      }
+    });
   }
 
   FloatInput x_;
@@ -226,7 +247,13 @@ class ExpandGradKernel : public BoundKernel<ExpandGradKernel> {
     float* x_grad = ResizeLike(*x_, x_grad_);
     std::fill_n(x_grad, x_->numel(), 0.0F);
     if (x_->numel() == 0) return Status::Ok();
-    WalkRepeats(repeats, [&](int64_t from, int64_t at) { x_grad[from] += grad[at]; });
+    WalkRepeats(repeats, [&](int64_t from, int64_t at, int64_t count, int64_t step) {
+      if (step == 0) {
+        for (int64_t i = 0; i < count; ++i) x_grad[from] += grad[at + i];
+      } else {
+        for (int64_t i = 0; i < count; ++i) x_grad[from + i] += grad[at + i];
+      }
+    });
     return Status::Ok();
   }
 

@@ -35,23 +35,39 @@ Dims Permuted(const Dims& x, const Order& order) {
 /// Copies x [sizes of axes] to out, whose axis i is x's axis order[i].
 template <class T>
 void Permute(const T* x, const Dims& dims, const Order& order, T* out) {
-  const auto rank = order.size();
+  const int64_t count = dims.numel();
+  if (count == 0) return;
+  // From Out's last axis forwards; axes that follow each other in X as well are one.
   std::array<int64_t, Dims::kMaxRank> strides{};
   std::array<int64_t, Dims::kMaxRank> sizes{};
-  for (size_t i = 0; i < rank; ++i) {
+  size_t axes = 0;
+  for (size_t i = order.size(); i-- > 0;) {
     const auto axis = static_cast<int>(order[i]);
-    sizes[i] = dims[axis];
-    strides[i] = dims.Product(axis + 1, dims.rank());
+    const int64_t stride = dims.Product(axis + 1, dims.rank());
+    if (dims[axis] == 1) continue;
+    if (axes > 0 && stride == strides[axes - 1] * sizes[axes - 1]) {
+      sizes[axes - 1] *= dims[axis];
+      continue;
+    }
+    sizes[axes] = dims[axis];
+    strides[axes++] = stride;
   }
-  const int64_t count = dims.numel();
-  const int64_t width = rank == 0 ? 1 : sizes[rank - 1];
-  const int64_t stride = rank == 0 ? 1 : strides[rank - 1];
+  const int64_t width = axes == 0 ? 1 : sizes[0];
+  const int64_t stride = axes == 0 ? 1 : strides[0];
+  const int64_t rows = axes < 2 ? 1 : sizes[1];
+  const int64_t row_stride = axes < 2 ? 0 : strides[1];
   std::array<int64_t, Dims::kMaxRank> index{};
   int64_t from = 0;
-  for (int64_t at = 0; at < count; at += width) {
-    for (int64_t i = 0; i < width; ++i) out[at + i] = x[from + i * stride];
-    for (size_t axis = rank; axis-- > 1;) {
-      const size_t a = axis - 1;
+  for (int64_t at = 0; at < count;) {
+    for (int64_t row = 0; row < rows; ++row, at += width) {
+      const T* values = x + from + row * row_stride;
+      if (stride == 1) {
+        std::copy_n(values, width, out + at);
+      } else {
+        for (int64_t i = 0; i < width; ++i) out[at + i] = values[i * stride];
+      }
+    }
+    for (size_t a = 2; a < axes; ++a) {
       from += strides[a];
       if (++index[a] < sizes[a]) break;
       from -= strides[a] * sizes[a];

@@ -1,0 +1,98 @@
+#include "kernels/softmax_row.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "kernels/simd_target.h"
+
+namespace millrace {
+namespace {
+
+namespace four_wide {
+constexpr int kWidth = 4;
+using Floats [[gnu::vector_size(16)]] = float;
+using Ints [[gnu::vector_size(16)]] = int32_t;
+Floats LoadPart(const float* x, int count, float rest) {
+  Floats values = Floats{} + rest;
+  for (int i = 0; i < count; ++i) values[i] = x[i];
+  return values;
+}
+template <class Op>
+float FoldedVector(const Floats& v, const Op& op) {
+  const Floats pairs = op(v, __builtin_shufflevector(v, v, 2, 3, 2, 3));
+  return op(pairs[0], pairs[1]);
+}
+void StorePart(const Floats& values, int count, float* to) {
+  for (int i = 0; i < count; ++i) to[i] = values[i];
+}
+#include "kernels/softmax_row.inc"
+}  // namespace four_wide
+
+#ifdef __x86_64__
+// Without FMA, which would round a product and its sum once: AVX-512 has it, so that its level takes these as well.
+MR_TARGET_BEGIN("avx2,no-fma")
+namespace eight_wide {
+constexpr int kWidth = 8;
+using Floats [[gnu::vector_size(32)]] = float;
+using Ints [[gnu::vector_size(32)]] = int32_t;
+Ints First(int count) { return Ints{0, 1, 2, 3, 4, 5, 6, 7} < count; }
+Floats LoadPart(const float* x, int count, float rest) {
+  const Ints first = First(count);
+  const Floats values = _mm256_maskload_ps(x, reinterpret_cast<__m256i>(first));
+  return first ? values : Floats{} + rest;
+}
+template <class Op>
+float FoldedVector(const Floats& v, const Op& op) {
+  const Floats fours = op(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 4, 5, 6, 7));
+  const Floats pairs = op(fours, __builtin_shufflevector(fours, fours, 2, 3, 2, 3, 2, 3, 2, 3));
+  return op(pairs[0], pairs[1]);
+}
+void StorePart(const Floats& values, int count, float* to) {
+  _mm256_maskstore_ps(to, reinterpret_cast<__m256i>(First(count)), values);
+}
+#include "kernels/softmax_row.inc"
+}  // namespace eight_wide
+MR_TARGET_END
+#else
+namespace eight_wide = four_wide;
+#endif
+
+/// A row of fewer values is done one by one before a vector of them is.
+constexpr int64_t kShort = 6;
+
+const SoftmaxKernels& Best() {
+  static const SoftmaxKernels& best = SoftmaxAt(DetectSimdLevel());
+  return best;
+}
+
+}  // namespace
+
+const SoftmaxKernels& SoftmaxAt(SimdLevel level) {
+  return level == SimdLevel::kBaseline ? four_wide::kKernels : eight_wide::kKernels;
+}
+
+void SoftmaxRow(const float* x, int64_t width, float* out) {
+  if (width >= kShort) return Best().row(x, width, out);
+  if (width == 0) return;
+  float most = x[0];
+  for (int64_t i = 1; i < width; ++i) most = x[i] > most ? x[i] : most;
+  float sum = 0;
+  for (int64_t i = 0; i < width; ++i) {
+    out[i] = std::exp(x[i] - most);
+    sum += out[i];
+  }
+  for (int64_t i = 0; i < width; ++i) out[i] /= sum;
+}
+void SoftmaxGradRow(const float* out, const float* grad, int64_t width, float* x_grad) {
+  if (width >= kShort) return Best().grad_row(out, grad, width, x_grad);
+  float dot = 0;
+  for (int64_t i = 0; i < width; ++i) dot += out[i] * grad[i];
+  for (int64_t i = 0; i < width; ++i) x_grad[i] = out[i] * (grad[i] - dot);
+}
+
+}  // namespace millrace
