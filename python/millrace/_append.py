@@ -28,6 +28,8 @@ def op(type, inputs, attrs=None, outputs=None, name=None):
         raise ConfigError('%s: attrs are a dict, {"axis": 1}, not %r' % (type, attrs))
     program = program_of(inputs)
     info = _millrace.op_info(type)
+    if type == "open_files" or type.startswith("create_") and type.endswith(("_reader", "_generator")):
+        raise ConfigError("%s: it makes a reader, which the startup program does: millrace.reader.made_by(%r, ...)" % (type, type))
     bound = [(parameter, [checked(var, program, type, parameter).name for var in as_list(given)])
              for parameter, given in inputs.items()]
     wanted = outputs

@@ -1,6 +1,7 @@
 """Runs programs: startup programs, trainings, single batches."""
 
 from collections.abc import Mapping
+import math
 import os
 import re
 import sys
@@ -100,8 +101,9 @@ class Executor:
             feed = {**source._next_feed(feed), **feed}
         feeds = _feeds(program, feed)
         with _places(program):
-            return _millrace.run_program(scope._scope, program.serialize(), feeds, _fetches(program, fetch_list),
-                                         program.random_seed, program._own_counts(scope), program._root()._key)
+            return _millrace.run_program(scope._scope, (program._key, program._version()), program.serialize, feeds,
+                                         _fetches(program, fetch_list), program.random_seed, program._own_counts(scope),
+                                         program._root()._key)
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
                            fetch_info=None, print_period=100, fetch_handler=None, update_mode=None, verbose=True,
@@ -400,7 +402,7 @@ def _fetches(program, fetch_list):
     names = [name_in(program, var, "fetch_list: ") for var in given]
     for name in names:
         try:
-            program.var(name)
+            program._meta(name)
         except NotFoundError as error:
             raise ConfigError("fetch_list: %s" % error) from None
     return names
@@ -442,14 +444,16 @@ def _feeds(program, feed):
 
 
 def _fed(program, name, given):
-    var = program.var(name)
-    dtype = np.dtype(var.dtype)
+    meta = program._meta(name)
+    dtype = np.dtype(meta["dtype"])
     what, is_id = 'feed "%s"' % name, name in program._looked_up
-    if var.lod_level == 0:
+    if meta["lod_level"] == 0:
         values, offsets = np.ascontiguousarray(_values(name, given, dtype, is_id)), None
     else:
-        width = max(1, int(np.prod(var.shape[1:])))
-        values, offsets = _cut(what, given, lambda part, row: _values(name, part, dtype, is_id, row), width)
+        width = max(1, math.prod(meta["shape"][1:]))
+        plain = {"int64": True, "float32": False}.get(meta["dtype"]) if is_id or dtype.kind == "f" else None
+        values, offsets = _cut(what, given, lambda part, row: _values(name, part, dtype, is_id, row), width, plain)
+        values = values.view(dtype) if values.dtype.kind == "u" else values  # ids by their 64 bits
         if values.ndim == 1:
             values = values.reshape(-1, 1)
     if dtype.kind == "f":

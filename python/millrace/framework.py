@@ -35,7 +35,7 @@ class Variable:
         self.name = name
 
     def _meta(self):
-        return self.program._author.find(self.name)
+        return self.program._meta(self.name)
 
     @property
     def shape(self):
@@ -197,6 +197,7 @@ class Program:
         self._bytes = None  # when this is a copy
         self._source = None  # what a copy was made of
         self._key = next(_keys)  # tells it from others that are trained on a scope
+        self._known = None, {}  # what was asked of variables, and of which version of the program
         self._names = set()
         self._initial_values = {}  # of parameters that start as arrays
         self._lines = {}  # where the operator that makes a variable was called
@@ -249,9 +250,23 @@ class Program:
                 self._names.add(name)
                 return name
 
+    def _version(self):
+        """Another number after all that changes what serialize gives."""
+        return 0 if self._bytes is not None else self._author.version
+
+    def _meta(self, name):
+        """What is known of the variable of that name; NotFoundError with the nearest name."""
+        author = self._author
+        version, known = self._known
+        if version != author.version:
+            version, known = self._known = author.version, {}
+        if name not in known:
+            known[name] = author.find(name)
+        return known[name]
+
     def var(self, name):
         """The variable of that name; NotFoundError with the nearest name."""
-        self._author.find(name)
+        self._meta(name)
         return Variable(self, name)
 
     def all_parameters(self):
@@ -334,6 +349,8 @@ class Program:
 
 class _LoadedAuthor:
     """What stands for the extension's object in a program that was loaded: it can be run and looked at."""
+
+    version = 0  # it stays as it is
 
     def __init__(self, data):
         self._data, self._vars = data, _millrace.program_vars(data)

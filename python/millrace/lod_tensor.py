@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import _checks
+from . import _checks, _millrace
 from .errors import ConfigError
 from .framework import CPUPlace
 
@@ -58,17 +58,22 @@ def create_lod_tensor(data, recursive_seq_lens, place=None):
     return LoDTensor(values, lengths)
 
 
-def _cut(what, given, convert, width=1):
+def _cut(what, given, convert, width=1, are_ids=None):
     """(values end to end, offsets of the rows) of a LoDTensor, an array [rows] or [rows, k], or a list or tuple with values for
     each row. `convert(values, row)` makes an array of the slot's type; row is None where it gets those of all rows. A value has
-    `width` numbers."""
+    `width` numbers. are_ids: whether the type is uint64, or float32; None: another one."""
+    if width == 1 and are_ids is not None:
+        plain = _millrace.cut_rows(given, are_ids)
+        if plain is not None:
+            return plain
+    _checks.unmasked(what, given)
     if isinstance(given, LoDTensor):
         values = convert(given._values, None)
         return values, _offsets(given._lengths)
     if isinstance(given, np.ndarray) and given.dtype != object and given.ndim:
         values = convert(given, None)
         rows = len(values)
-        return values.reshape(-1), _offsets(np.full(rows, values.size // max(rows, 1), dtype=np.int64))
+        return values.reshape(-1), np.arange(rows + 1, dtype=np.int64) * (values.size // max(rows, 1))
     if isinstance(given, (str, bytes)) or not np.iterable(given):
         raise ConfigError("%s: a list with a sequence for each row, an array or a LoDTensor, not %r" % (what, given))
     parts = [_row(what, convert(values, row), row, width) for row, values in enumerate(given)]

@@ -43,6 +43,7 @@ class Predictor:
             warnings.warn(warning, MillraceWarning, stacklevel=2)
         self.slots = [Slot(s["name"], s["type"], s["is_dense"], s["width"], s["is_needed"])
                       for s in self._predictor.slots()]
+        self._by_name = {slot.name: slot for slot in self.slots}
 
     def __reduce__(self):
         """For pickle, and so for processes of a pool: the folder's path, from which the model is loaded again. One that has
@@ -114,9 +115,8 @@ class Predictor:
         return scores
 
     def _slot(self, name):
-        for slot in self.slots:
-            if slot.name == name:
-                return slot
+        if isinstance(name, str) and name in self._by_name:
+            return self._by_name[name]
         raise ConfigError('the model has no slot "%s"; it has: %s' % (name, ", ".join(s.name for s in self.slots)))
 
 
@@ -151,9 +151,8 @@ def _line(given):
 
 def _column(slot, given):
     """(values of the slot's type end to end, offsets or None, rows)."""
-    _checks.unmasked('slot "%s"' % slot.name, given)
     if slot.is_dense:
-        values = _values(slot, given)
+        values = _values(slot, _checks.unmasked('slot "%s"' % slot.name, given))
         rows = values.shape[0] if values.ndim else 1
         if values.size != rows * slot.width:
             raise ConfigError('slot "%s" is dense with %d values a row: give an array [rows, %d], not %s' % (
@@ -162,7 +161,7 @@ def _column(slot, given):
             _checks.finite('slot "%s"' % slot.name, values.reshape(rows, slot.width))
         return values.reshape(-1), None, rows
     what = 'slot "%s"' % slot.name
-    values, offsets = _cut(what, given, lambda part, row: _values(slot, part, row))
+    values, offsets = _cut(what, given, lambda part, row: _values(slot, part, row), are_ids=slot.dtype != "float")
     values = values.reshape(-1)
     if offsets[-1] != values.size:
         raise ConfigError("%s: values are a column; the LoDTensor has %d for lengths that sum to %d" % (

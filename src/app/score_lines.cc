@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -21,6 +22,8 @@
 #include "core/harmless_text.h"
 #include "core/same_file.h"
 #include "datafeed/input_opener.h"
+#include "dataset/line_input.h"
+#include "dataset/queue_pass.h"
 #include "kernels/non_finite.h"
 #include "reader/line_file.h"
 
@@ -269,6 +272,31 @@ class NonFiniteScores {
   std::string first_;
 };
 
+/// Hands on what was written when nobody knows when more will be, and every so often.
+class PromptOutput {
+ public:
+  explicit PromptOutput(std::FILE* out) : out_(out) {}
+
+  Status AfterBatch(bool input_is_paused, const std::string& output) {
+    constexpr std::chrono::milliseconds kMost{50};
+    const auto now = std::chrono::steady_clock::now();
+    if (out_ == nullptr || (!input_is_paused && now - flushed_ < kMost)) return Status::Ok();
+    flushed_ = now;
+    return std::fflush(out_) == 0 ? Status::Ok() : WriteFailed(output);
+  }
+
+ private:
+  std::FILE* out_;
+  std::chrono::steady_clock::time_point flushed_;
+};
+
+/// Whether a thread that reads ahead is worth its hand-overs. Where the input may pause it would keep back what it has.
+bool ReadsAhead(const std::string& file, int batch_size) {
+  constexpr int kWorthAThread = 64;
+  std::error_code unknown;
+  return batch_size >= kWorthAThread && std::filesystem::is_regular_file(file, unknown);
+}
+
 }  // namespace
 
 Status ScoreLines(const Predictor& predictor, const Environment& environment, const ScoreRequest& request,
@@ -290,13 +318,27 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   if (request.pipe_command.has_value()) desc.set_pipe_command(*request.pipe_command);
   MR_TRY(RemoveSlots(predictor, request.without, &desc));
   const std::string file = request.input == "-" ? "/dev/stdin" : request.input;
-  MR_ASSIGN(const std::unique_ptr<Dataset> dataset,
-            environment.datasets.Create("QueueDataset", desc, {file}, environment.feeds, {}));
+  const std::vector<std::string> files = {file};
+  MR_TRY(CheckLineInput(desc));
+  if (desc.input_type() != 0) {
+    return InvalidConfig("data_desc.input_type: lines that are whole batches need an InMemoryDataset");
+  }
+  MR_ASSIGN(const SlotSchema schema, SlotSchema::Create(desc));
+  const std::string feed_class = desc.name().empty() ? "MultiSlotDataFeed" : desc.name();
+  std::vector<std::unique_ptr<DataFeed>> feeds(1);
+  MR_ASSIGN(feeds[0], environment.feeds.Create(feed_class, schema, desc));
+  MR_ASSIGN(std::unique_ptr<BadLines> bad_lines, BadLines::Create(desc.bad_lines(), "", files, stop));
+  QueuePassOptions options;
+  options.readers = ReadsAhead(file, desc.batch_size()) ? 1 : 0;
+  options.batch_size = desc.batch_size();
+  options.retries = desc.pipe_retries();
+  MR_ASSIGN(options.cut, environment.feeds.CutOf(feed_class, schema, desc));
+  MR_ASSIGN(const std::unique_ptr<InputOpener> opener, InputOpener::Create(desc, files, stop, options.cut.opened_by));
   std::unique_ptr<Comparison> comparison;
   if (!request.compare.empty()) {
     MR_ASSIGN(comparison, Comparison::Create(request.compare, request.tolerance));
   }
-  MR_ASSIGN(const auto session, PredictSession::Create(predictor, dataset->schema(), desc.batch_size()));
+  MR_ASSIGN(const auto session, PredictSession::Create(predictor, schema, desc.batch_size()));
   OutputFile out;
   if (!request.output.empty()) {
     out.reset(request.output == "-" ? stdout : std::fopen(request.output.c_str(), "w"));
@@ -308,14 +350,14 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     failure = ExplainMissingSlot(std::move(failure), predictor, desc);
     return request.pipe_command.has_value() ? failure : ExplainModelCommand(std::move(failure), PipeCommandOf(desc));
   };
-  NonFiniteScores non_finite(dataset->files(), is_piped);
-  ScoreMetrics metrics(dataset->schema(), predictor.label(), environment.metrics);
-  PassOptions options;
-  options.ordered = true;
-  MR_TRY(dataset->BeginPass(options));
-  BatchSource& source = dataset->source(0);
+  NonFiniteScores non_finite(files, is_piped);
+  ScoreMetrics metrics(schema, predictor.label(), environment.metrics);
+  BatchPool pool(schema);
+  BadLinePlaces places;
+  QueuePass pass(options, *opener, files, pool, std::move(feeds), std::move(bad_lines), {}, places);
+  PromptOutput prompt(out.get());
   while (true) {
-    Result<BatchPtr> next = source.Next(stop);
+    Result<BatchPtr> next = pass.source(0).Next(stop);
     if (!next.ok()) return explained(std::move(next).status());
     const BatchPtr batch = std::move(*next);
     if (batch == nullptr) break;
@@ -323,10 +365,9 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     non_finite.Take(*batch, scores);
     metrics.Add(scores, *batch);
     MR_TRY(WriteScores(scores, out.get(), comparison.get(), request.output));
+    MR_TRY(prompt.AfterBatch(pass.is_paused(), request.output));
   }
-  Result<PassStats> ended = dataset->EndPass();
-  if (!ended.ok()) return explained(std::move(ended).status());
-  const PassStats stats = *std::move(ended);
+  const PassStats stats = pass.Finish();
   std::error_code unknown;
   if (is_piped && stats.bytes == 0 && std::filesystem::file_size(file, unknown) > 0 && !unknown) {
     return NothingTo("score", stats, desc, {file});

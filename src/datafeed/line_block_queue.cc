@@ -47,6 +47,25 @@ Status DescribeFailure(const Status& failure, const std::string& file, const Blo
   return {failure.code(), std::move(text)};
 }
 
+/// Says that it is slow as soon as it has nothing at hand, and notes it.
+class UnawaitedSource final : public ByteSource {
+ public:
+  UnawaitedSource(std::unique_ptr<ByteSource> source, bool* is_paused)
+      : source_(std::move(source)), is_paused_(is_paused) {}
+  Result<size_t> Read(std::span<char> out, const std::stop_token& stop) override {
+    *is_paused_ = false;
+    return source_->Read(out, stop);
+  }
+  bool WaitReadable(std::chrono::milliseconds /*most*/) override {
+    *is_paused_ = !source_->WaitReadable(std::chrono::milliseconds(0));
+    return !*is_paused_;
+  }
+
+ private:
+  std::unique_ptr<ByteSource> source_;
+  bool* is_paused_;
+};
+
 /// The next file of a lane, whose command was started already.
 struct AheadOfLane {
   size_t file = 0;
@@ -65,6 +84,7 @@ struct LineBlockQueue::Lane {
   size_t file = 0;
   int tries = 0;
   bool gave_a_block = false;  ///< of the current file
+  bool is_paused = false;     ///< nothing was at hand behind the last block, where anybody asks
   std::string track;          ///< its line of a trace
   int64_t opened = 0;         ///< when the current file was, for a trace
   InputStage stage = InputStage::kRead;
@@ -89,8 +109,8 @@ struct LineBlockQueue::Lane {
 };
 
 LineBlockQueue::LineBlockQueue(const InputOpener& opener, const std::vector<std::string>& files, const LineCut& cut,
-                               int lanes, int retries, SpanLog* spans)
-    : opener_(&opener), files_(&files), cut_(cut), retries_(retries), spans_(spans) {
+                               int lanes, int retries, SpanLog* spans, bool as_they_come)
+    : opener_(&opener), files_(&files), cut_(cut), retries_(retries), spans_(spans), as_they_come_(as_they_come) {
   for (int i = 0; i < std::max(lanes, 1); ++i) {
     lanes_.push_back(std::make_unique<Lane>());
     lanes_.back()->track = "files " + std::to_string(i);
@@ -152,6 +172,9 @@ Status LineBlockQueue::OpenFileOf(Lane& lane) const {
   lane.gave_a_block = false;
   lane.header.reset();
   const auto file = static_cast<uint32_t>(lane.file);
+  if (as_they_come_ && input.source != nullptr) {
+    input.source = std::make_unique<UnawaitedSource>(std::move(input.source), &lane.is_paused);
+  }
   if (!cut_.is_text()) {
     const std::string& name = (*files_)[lane.file];
     Result<std::unique_ptr<RecordSource>> records = cut_.records(std::move(input.source), name, opener_->line_limit());
@@ -252,6 +275,11 @@ Status LineBlockQueue::DescribeLine(const LineError& error, uint32_t file, uint6
   if (opener_->pipe_command().empty()) return status;
   return BadData(status.message() + (is_record ? " (record " : " (line ") + std::to_string(line) + " of what " +
                  ShownCommand(opener_->pipe_command()) + " wrote for " + name + ")");
+}
+
+bool LineBlockQueue::is_paused() const {
+  const std::lock_guard lock(lanes_[0]->mutex);
+  return lanes_[0]->is_paused;
 }
 
 LineBlockQueueStats LineBlockQueue::stats() const {

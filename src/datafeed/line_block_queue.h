@@ -39,8 +39,9 @@ class LineBlockQueue {
  public:
   /// `opener`, `files` and what `cut` refers to must outlive the queue.
   /// `spans`, when not null, takes what each thread waited for, and how long each file took; it outlives the queue.
+  /// `as_they_come`: lines wait for no others, be they few.
   LineBlockQueue(const InputOpener& opener, const std::vector<std::string>& files, const LineCut& cut, int lanes,
-                 int retries, SpanLog* spans = nullptr);
+                 int retries, SpanLog* spans = nullptr, bool as_they_come = false);
   ~LineBlockQueue();
 
   /// Fills `block` (its buffer is reused) for the thread that calls itself number `lane`; false when all is read.
@@ -54,6 +55,8 @@ class LineBlockQueue {
   std::string DescribeLine(uint32_t file, uint64_t line) const;
 
   LineBlockQueueStats stats() const;
+  /// Of a queue with one lane whose lines come as they come: whether behind its last block nothing was at hand.
+  bool is_paused() const;
 
  private:
   struct Lane;
@@ -71,6 +74,7 @@ class LineBlockQueue {
   LineCut cut_;
   int retries_;
   SpanLog* spans_;  ///< null: no trace
+  bool as_they_come_;
   mutable std::atomic<size_t> next_file_{0};
   std::vector<std::unique_ptr<Lane>> lanes_;
 };

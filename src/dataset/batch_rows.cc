@@ -21,13 +21,13 @@ void AppendTexts(std::span<const std::string> from, int begin, int end, int to_r
   for (int i = begin; i < end; ++i) to[Size(to_rows + i - begin)] = from[Size(i)];
 }
 
-/// The unit of a row's line.
-uint64_t UnitOf(const RowOrigin& origin) { return origin.line - 1; }
+/// The position of a row's line.
+uint64_t PositionOf(const RowOrigin& origin) { return origin.line - 1; }
 
 /// Where in the spans of `from` the lines of row `row` begin: behind the line of the row before.
 struct SpanPosition {
   size_t span = 0;
-  uint64_t unit = 0;
+  uint64_t position = 0;
 };
 
 SpanPosition StartOfRow(const SlotBatch& from, int row) {
@@ -36,9 +36,9 @@ SpanPosition StartOfRow(const SlotBatch& from, int row) {
   if (row == from.rows()) return {spans.size(), 0};
   const RowOrigin& before = from.origins()[Size(row - 1)];
   for (size_t i = 0; i < spans.size(); ++i) {
-    const uint64_t unit = UnitOf(before);
-    if (spans[i].source != before.file || unit < spans[i].begin || unit >= spans[i].end) continue;
-    if (unit + 1 < spans[i].end) return {i, unit + 1};
+    const uint64_t position = PositionOf(before);
+    if (spans[i].source != before.file || position < spans[i].begin || position >= spans[i].end) continue;
+    if (position + 1 < spans[i].end) return {i, position + 1};
     return {i + 1, i + 1 < spans.size() ? spans[i + 1].begin : 0};
   }
   return {spans.size(), 0};
@@ -50,8 +50,8 @@ void AppendSpans(const SlotBatch& from, int begin, int end, std::vector<BatchSpa
   const SpanPosition last = StartOfRow(from, end);
   for (size_t i = first.span; i < spans.size() && i <= last.span; ++i) {
     BatchSpan part = spans[i];
-    if (i == first.span) part.begin = first.unit;
-    if (i == last.span) part.end = last.unit;
+    if (i == first.span) part.begin = first.position;
+    if (i == last.span) part.end = last.position;
     if (part.begin >= part.end) continue;
     if (!to.empty() && to.back().source == part.source && to.back().end == part.begin) {
       to.back().end = part.end;

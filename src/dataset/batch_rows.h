@@ -10,12 +10,12 @@ namespace millrace {
 /// (bad and blank ones) go with that row. Rows must have origins.
 void AppendRows(const SlotBatch& from, int begin, int end, SlotBatch& to);
 
-/// Counts unit `unit` of a source as part of a batch: lengthens its last span or begins another.
-inline void ExtendSpans(std::vector<BatchSpan>& spans, uint32_t source, uint64_t unit) {
-  if (!spans.empty() && spans.back().source == source && spans.back().end == unit) {
+/// Counts position `position` of a source as part of a batch: lengthens its last span or begins another.
+inline void ExtendSpans(std::vector<BatchSpan>& spans, uint32_t source, uint64_t position) {
+  if (!spans.empty() && spans.back().source == source && spans.back().end == position) {
     ++spans.back().end;
   } else {
-    spans.push_back({source, unit, unit + 1});
+    spans.push_back({source, position, position + 1});
   }
 }
 

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::string_view kClass = "InMemoryDataset";
 
-Status CheckGrouping(const DataFeedDesc& desc, const InMemoryRows& rows) {
+Status CheckRowOptions(const DataFeedDesc& desc, const InMemoryRows& rows) {
   const bool joins = std::find(rows.phases.begin(), rows.phases.end(), PassPhase::kJoin) != rows.phases.end();
   const auto refused = RefusedByGrouping(desc, {rows.merge_by_lineid, rows.enable_pv_merge, joins});
   if (!refused.empty()) return InvalidConfig(refused[0].field + ": " + refused[0].why);
@@ -146,6 +146,8 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
   load.sample_seed = options.rows.sample_seed;
   load.cut = cut;
   load.make_feed = [this] { return MakeFeed(); };
+  VLOG(3) << "CreateReaders: thread num: " << load.threads
+          << ", data feed class name: " << FeedNameFor(kClass, load_desc);
   RowLoader loader(*opener, files, row_schema(), layout, *bad_lines, load);
   Result<PassStats> stats = Caught("loading into memory", [&]() -> Result<PassStats> {
     MR_ASSIGN(PassStats read, loader.Load(&rows, &input, std::move(stop)));
@@ -211,7 +213,7 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
   if (options.queue_num < 0) {
     return InvalidConfig("dataset.queue_num must not be negative, but is " + std::to_string(options.queue_num));
   }
-  MR_TRY(CheckGrouping(desc, options.rows));
+  MR_TRY(CheckRowOptions(desc, options.rows));
   MR_ASSIGN(SlotSchema schema, SlotSchema::Create(desc));
   DataFeedDesc resolved = desc;
   ResolveZeros(kClass, &resolved);
@@ -371,7 +373,7 @@ Status InMemoryDataset::SlotsShuffle(const std::vector<std::string>& slots, uint
 Status InMemoryDataset::SetPhases(std::vector<PassPhase> phases) {
   InMemoryRows rows = impl_->options.rows;
   rows.phases = phases;
-  MR_TRY(CheckGrouping(impl_->desc, rows));
+  MR_TRY(CheckRowOptions(impl_->desc, rows));
   impl_->phases = std::move(phases);
   return Status::Ok();
 }
@@ -387,7 +389,7 @@ Status InMemoryDataset::SetBatches(int batch_size, int pv_batch_size, bool drop_
   desc.set_drop_last(drop_last);
   InMemoryRows rows = impl_->options.rows;
   rows.phases = impl_->phases;
-  MR_TRY(CheckGrouping(desc, rows));
+  MR_TRY(CheckRowOptions(desc, rows));
   impl_->desc = std::move(desc);
   return Status::Ok();
 }

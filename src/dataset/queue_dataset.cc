@@ -74,6 +74,7 @@ Status QueueDataset::BeginPass(const PassOptions& options) {
   pass.cut = impl.cut;
   pass.spans = impl.options.spans;
   std::vector<std::unique_ptr<DataFeed>> feeds;
+  VLOG(3) << "CreateReaders: thread num: " << threads << ", data feed class name: " << impl.class_name();
   VLOG(3) << "readers num: " << pass.readers << ", batches that the channel holds: " << pass.prefetch_batches;
   for (int i = 0; i < pass.readers; ++i) {
     MR_ASSIGN(std::unique_ptr<DataFeed> feed, impl.feeds.Create(impl.class_name(), impl.schema, impl.desc));
@@ -83,7 +84,7 @@ Status QueueDataset::BeginPass(const PassOptions& options) {
   const std::map<std::string, int64_t> earlier =
       options.bad_lines != nullptr ? *options.bad_lines : std::map<std::string, int64_t>();
   const ConsumedRanges trained = options.trained != nullptr ? *options.trained : ConsumedRanges();
-  bad_lines->CountEarlier(earlier, static_cast<int64_t>(trained.TotalUnits()));
+  bad_lines->CountEarlier(earlier, static_cast<int64_t>(trained.TotalPositions()));
   impl.places.Begin(earlier);
   impl.pass.emplace(pass, *impl.opener, impl.files, impl.pool, std::move(feeds), std::move(bad_lines), trained,
                     impl.places);

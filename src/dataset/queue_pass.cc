@@ -25,12 +25,6 @@ void YieldToWorkers() {
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness);
 }
 
-/// The rest of a block's text behind `lines` lines.
-std::string_view SkipLines(const LineBlock& block, std::string_view text, uint64_t lines) {
-  for (; lines > 0; --lines) block.TakeLine(&text);
-  return text;
-}
-
 }  // namespace
 
 struct QueuePass::Reader {
@@ -41,7 +35,10 @@ struct QueuePass::Reader {
   std::unique_ptr<DataFeed> feed;
   LineReader lines;
   LineBlock block;
-  BatchPtr batch;  ///< attached to the feed, unless null
+  std::string_view text;    ///< of the block, that was not looked at yet
+  uint64_t position = 0;    ///< number of its first line in the file, from 0
+  int64_t traced_from = 0;  ///< when the block was begun
+  BatchPtr batch;           ///< attached to the feed, unless null
   int64_t rows = 0;
   int64_t skipped_lines = 0;
   int64_t unreported_lines = 0;  ///< that bad_lines_ was not told of
@@ -50,9 +47,13 @@ struct QueuePass::Reader {
 };
 
 Result<BatchPtr> QueuePass::Source::Next(std::stop_token stop) {
-  if (std::optional<BatchPtr> batch = channel_->TryPop()) return std::move(*batch);
+  Channel<BatchPtr>& channel = pass_->channel_;
+  if (std::optional<BatchPtr> batch = channel.TryPop()) return std::move(*batch);
+  if (pass_->options_.readers == 0 && !channel.closed()) {
+    MR_TRY(Caught("reading rows", [&] { return pass_->ReadForCaller(stop); }));
+  }
   const Clock::time_point start = Clock::now();
-  Result<std::optional<BatchPtr>> batch = channel_->Pop(stop);
+  Result<std::optional<BatchPtr>> batch = channel.Pop(stop);
   wait_seconds_ += SecondsSince(start);
   if (!batch.ok()) return std::move(batch).status();
   return *batch ? std::move(**batch) : BatchPtr();
@@ -67,16 +68,17 @@ QueuePass::QueuePass(const QueuePassOptions& options, const InputOpener& opener,
       trained_(std::move(trained)),
       bad_lines_(std::move(bad_lines)),
       places_(&places),
-      blocks_(opener, files, options.cut, options.readers, options.retries, options.spans),
+      blocks_(opener, files, options.cut, options.readers, options.retries, options.spans, options.readers == 0),
       channel_(options.prefetch_batches),
-      sources_(static_cast<size_t>(options.workers), Source(channel_)),
-      readers_at_work_(options.readers) {
-  for (int i = 0; i < options_.readers; ++i) {
+      sources_(static_cast<size_t>(options.workers), Source(*this)),
+      readers_at_work_(std::max(options.readers, 1)) {
+  for (int i = 0; i < readers_at_work_; ++i) {
     readers_.push_back(std::make_unique<Reader>(blocks_, *bad_lines_));
     readers_.back()->number = i;
     readers_.back()->name = "reader " + std::to_string(i);
     readers_.back()->feed = std::move(feeds[static_cast<size_t>(i)]);
   }
+  if (options_.readers == 0) return;
   EndWith(Caught("reading rows", [this] {
     for (const std::unique_ptr<Reader>& reader : readers_) {
       threads_.emplace_back([this, &reader = *reader] {
@@ -96,78 +98,87 @@ void QueuePass::EndWith(Status status) {
   stop_.request_stop();
 }
 
+bool QueuePass::is_paused() const { return options_.readers == 0 && readers_[0]->text.empty() && blocks_.is_paused(); }
+
 Status QueuePass::ReadAll(Reader& reader, const std::stop_token& stop) {
   for (;;) {
-    MR_ASSIGN(const bool got, blocks_.Next(reader.number, reader.block, stop));
-    if (!got) break;
+    MR_ASSIGN(BatchPtr batch, ReadBatch(reader, stop));
+    if (batch == nullptr) return EndReader(reader, stop);
+    MR_TRY(Emit(reader, std::move(batch), stop));
+  }
+}
+
+Status QueuePass::ReadForCaller(const std::stop_token& stop) {
+  Reader& reader = *readers_[0];
+  MR_ASSIGN(BatchPtr batch, ReadBatch(reader, stop));
+  return batch == nullptr ? EndReader(reader, stop) : Emit(reader, std::move(batch), stop);
+}
+
+Result<BatchPtr> QueuePass::ReadBatch(Reader& reader, const std::stop_token& stop) {
+  for (;;) {
+    const int rows = reader.batch == nullptr ? 0 : reader.feed->rows();
+    if (rows == options_.batch_size || (rows > 0 && is_paused())) {
+      MR_TRY(reader.feed->Detach());
+      return std::move(reader.batch);
+    }
+    if (reader.text.empty()) {
+      MR_ASSIGN(const bool got, TakeBlock(reader, stop));
+      if (!got) return BatchPtr();
+    }
     const Clock::time_point start = Clock::now();
-    const int64_t traced_from = options_.spans != nullptr ? SteadyNanoseconds() : 0;
-    const double waited = reader.wait_seconds;
-    const Status parsed = ParseBlock(reader, stop);
-    if (options_.spans != nullptr) {
-      options_.spans->Add(reader.name, "parse", (*files_)[reader.block.file], traced_from);
-    }
-    reader.parse_seconds += SecondsSince(start) - (reader.wait_seconds - waited);
+    const Status parsed = ParseLines(reader);
+    reader.parse_seconds += SecondsSince(start);
     MR_TRY(parsed);
-  }
-  return EndReader(reader, stop);
-}
-
-Status QueuePass::ParseBlock(Reader& reader, const std::stop_token& stop) {
-  const LineBlock& block = reader.block;
-  MR_TRY(BeginBlock(block, blocks_, reader.feed.get()));
-  std::string_view text = block.text();
-  uint64_t unit = block.first_line - 1;
-  const uint64_t end = unit + block.lines;
-  if (trained_.empty()) {
-    MR_TRY(ParseLines(reader, text, unit, stop));
-  } else {
-    while (unit < end) {
-      const uint64_t untrained = std::min(trained_.NextUntrained(block.file, unit), end);
-      text = SkipLines(block, text, untrained - unit);
-      reader.skipped_lines += static_cast<int64_t>(untrained - unit);
-      unit = untrained;
-      uint64_t trained = unit;
-      while (trained < end && !trained_.Contains(block.file, trained)) ++trained;
-      const std::string_view rest = SkipLines(block, text, trained - unit);
-      MR_TRY(ParseLines(reader, text.substr(0, text.size() - rest.size()), unit, stop));
-      text = rest;
-      unit = trained;
+    if (!reader.text.empty()) continue;
+    bad_lines_->AddLines(std::exchange(reader.unreported_lines, 0));
+    if (options_.spans != nullptr) {
+      options_.spans->Add(reader.name, "parse", (*files_)[reader.block.file], reader.traced_from);
     }
   }
-  bad_lines_->AddLines(std::exchange(reader.unreported_lines, 0));
-  return Status::Ok();
 }
 
-Status QueuePass::ParseLines(Reader& reader, std::string_view text, uint64_t unit, const std::stop_token& stop) {
+Result<bool> QueuePass::TakeBlock(Reader& reader, const std::stop_token& stop) {
+  MR_ASSIGN(const bool got, blocks_.Next(reader.number, reader.block, stop));
+  if (!got) return false;
+  reader.traced_from = options_.spans != nullptr ? SteadyNanoseconds() : 0;
+  MR_TRY(BeginBlock(reader.block, blocks_, reader.feed.get()));
+  reader.text = reader.block.text();
+  reader.position = reader.block.first_line - 1;
+  return true;
+}
+
+Status QueuePass::ParseLines(Reader& reader) {
   const LineBlock& block = reader.block;
   const uint32_t file = block.file;
   DataFeed& feed = *reader.feed;
-  while (!text.empty()) {
+  while (!reader.text.empty()) {
+    if (!trained_.empty() && trained_.Contains(file, reader.position)) {
+      block.TakeLine(&reader.text);
+      ++reader.position;
+      ++reader.skipped_lines;
+      continue;
+    }
     if (reader.batch == nullptr) {
       reader.batch = pool_->Take();
       MR_TRY(feed.Attach(reader.batch.get()));
     }
-    const std::string_view line = block.TakeLine(&text);
+    const std::string_view line = block.TakeLine(&reader.text);
     ++reader.unreported_lines;
-    const auto on_bad = [&](const LineError& error) { return NoteBadLine(reader, unit, error); };
-    MR_ASSIGN(const LineResult result, reader.lines.Read(block, unit + 1, line, on_bad, feed));
-    ExtendSpans(reader.batch->mutable_spans(), file, unit);
-    ++unit;
+    const auto on_bad = [&](const LineError& error) { return NoteBadLine(reader, reader.position, error); };
+    MR_ASSIGN(const LineResult result, reader.lines.Read(block, reader.position + 1, line, on_bad, feed));
+    ExtendSpans(reader.batch->mutable_spans(), file, reader.position);
+    ++reader.position;
     if (result != LineResult::kRow) continue;
-    reader.batch->mutable_origins().push_back({file, unit});
-    if (feed.rows() == options_.batch_size) {
-      MR_TRY(feed.Detach());
-      MR_TRY(Emit(reader, std::move(reader.batch), stop));
-    }
+    reader.batch->mutable_origins().push_back({file, reader.position});
+    if (feed.rows() == options_.batch_size) return Status::Ok();
   }
   return Status::Ok();
 }
 
-Status QueuePass::NoteBadLine(Reader& reader, uint64_t unit, const LineError& error) {
+Status QueuePass::NoteBadLine(Reader& reader, uint64_t position, const LineError& error) {
   bad_lines_->AddLines(std::exchange(reader.unreported_lines, 0));
   MR_TRY(bad_lines_->CheckShare());
-  if (!error.ends_reading) places_->Add(reader.block.file, unit, LineErrorKindName(error.kind));
+  if (!error.ends_reading) places_->Add(reader.block.file, position, LineErrorKindName(error.kind));
   return Status::Ok();
 }
 

@@ -19,6 +19,8 @@ namespace millrace {
 
 /// How a QueuePass reads.
 struct QueuePassOptions {
+  /// Threads that read ahead of the workers. 0: the one worker reads for itself; it is given what there is, be it less
+  /// than a batch, where the input pauses.
   int readers = 1;
   int workers = 1;
   int batch_size = 1;
@@ -42,18 +44,20 @@ class QueuePass {
   ~QueuePass();
 
   BatchSource& source(int worker) { return sources_[static_cast<size_t>(worker)]; }
+  /// Of a worker that reads for itself: whether the next batch is to be waited for.
+  bool is_paused() const;
   /// Stops and joins the readers, then sums up.
   PassStats Finish();
 
  private:
   class Source final : public BatchSource {
    public:
-    explicit Source(Channel<BatchPtr>& channel) : channel_(&channel) {}
+    explicit Source(QueuePass& pass) : pass_(&pass) {}
     Result<BatchPtr> Next(std::stop_token stop) override;
     double wait_seconds() const { return wait_seconds_; }
 
    private:
-    Channel<BatchPtr>* channel_;
+    QueuePass* pass_;
     double wait_seconds_ = 0;
   };
   /// One thread's state: block, feed, the batch it fills, what it counted.
@@ -62,11 +66,16 @@ class QueuePass {
   /// A reader's failure is the pass's.
   void EndWith(Status status);
   Status ReadAll(Reader& reader, const std::stop_token& stop);
-  Status ParseBlock(Reader& reader, const std::stop_token& stop);
-  Status ParseLines(Reader& reader, std::string_view text, uint64_t unit, const std::stop_token& stop);
+  /// ReadAll without a thread, as far as the channel gets a batch or its end.
+  Status ReadForCaller(const std::stop_token& stop);
+  /// The next full batch; null at the end of all blocks, where the reader may have begun another one.
+  Result<BatchPtr> ReadBatch(Reader& reader, const std::stop_token& stop);
+  Result<bool> TakeBlock(Reader& reader, const std::stop_token& stop);
+  /// Parses lines of the reader's block, to its end or until the batch is full.
+  Status ParseLines(Reader& reader);
   Status Emit(Reader& reader, BatchPtr batch, const std::stop_token& stop);
   /// Counts a bad line before it is reported, so that it is told with what was read up to it.
-  Status NoteBadLine(Reader& reader, uint64_t unit, const LineError& error);
+  Status NoteBadLine(Reader& reader, uint64_t position, const LineError& error);
   /// The last reader makes as few batches as possible of what the others did not fill, and ends the pass.
   Status EndReader(Reader& reader, const std::stop_token& stop);
 

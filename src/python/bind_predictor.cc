@@ -3,7 +3,10 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,7 +29,7 @@ constexpr int kRowsAtOnce = 1024;
 
 /// Values of one slot for all rows of a call; views of numpy arrays that the caller keeps.
 struct FedColumn {
-  const SlotSpec* slot = nullptr;
+  SlotId slot = -1;
   const void* values = nullptr;
   int64_t count = 0;
   const int64_t* offsets = nullptr;  ///< rows + 1 of a sparse slot
@@ -39,7 +42,8 @@ void FillBatch(const std::vector<FedColumn>& columns, int64_t begin, int64_t end
   batch->set_rows(static_cast<int>(rows));
   for (const SlotSpec& slot : batch->schema().used()) {
     SlotColumn& column = batch->column(slot.id);
-    const auto fed = std::find_if(columns.begin(), columns.end(), [&](const FedColumn& c) { return c.slot == &slot; });
+    const auto fed =
+        std::find_if(columns.begin(), columns.end(), [&](const FedColumn& c) { return c.slot == slot.id; });
     int64_t first = 0;
     auto count = slot.is_dense ? rows * static_cast<size_t>(slot.width) : 0;
     if (fed != columns.end()) {
@@ -71,7 +75,16 @@ void FillBatch(const std::vector<FedColumn>& columns, int64_t begin, int64_t end
   }
 }
 
-/// A saved model. Any number of threads may score at once: each takes a session of its own from the pool.
+/// What a call works with, and the next one after it.
+struct Seat {
+  std::vector<std::string> without;  ///< slots that the lines lack
+  std::unique_ptr<const SlotSchema> schema;
+  std::unique_ptr<SlotBatch> batch;
+  std::unique_ptr<PredictSession> session;
+  std::unique_ptr<DataFeed> feed;  ///< null until it reads lines
+};
+
+/// A saved model. Any number of threads may score at once, each on a seat of its own.
 class PyPredictor {
  public:
   PyPredictor(const std::string& folder, const std::string& feed, const std::string& prediction,
@@ -92,6 +105,9 @@ class PyPredictor {
 
   std::vector<std::string> Warnings() const { return predictor_->warnings(); }
 
+  /// Seats that were made so far.
+  int seats_made() const { return seats_made_; }
+
   py::list Slots() const {
     py::list slots;
     for (const SlotSpec& slot : predictor_->schema().all()) {
@@ -110,76 +126,83 @@ class PyPredictor {
   /// Scores lines of MultiSlot text (or of the text that the model was trained on, where that is another), which lack
   /// the slots of `without`: the scores, and how many zeros were left out.
   py::tuple ScoreText(const std::string& text, const std::vector<std::string>& without) {
-    ThrowUnlessOk(predictor_->CheckLines(SharedEnvironment().feeds));
-    DataFeedDesc desc = predictor_->data_desc();
-    ForgetOwnFeed(&desc);
-    auto* slots = desc.mutable_multi_slot_desc()->mutable_slots();
-    for (const std::string& name : without) {
-      slots->erase(std::remove_if(slots->begin(), slots->end(), [&](const Slot& s) { return s.name() == name; }),
-                   slots->end());
-    }
-    const SlotSchema schema = ValueOrThrow(SlotSchema::Create(desc));
-    std::vector<float> scores;
-    int64_t zeros_dropped = 0;
     const Environment& environment = SharedEnvironment();
-    RunInterruptibly<bool>([&](const std::stop_token& stop) -> Result<bool> {
-      const bool is_text = environment.feeds.ReadsText(desc.name());
-      const std::string feed_class = desc.name().empty() || !is_text ? "MultiSlotDataFeed" : desc.name();
-      MR_ASSIGN(const std::unique_ptr<DataFeed> feed, environment.feeds.Create(feed_class, schema, desc));
-      MR_ASSIGN(const std::unique_ptr<PredictSession> session,
-                PredictSession::Create(*predictor_, schema, kRowsAtOnce));
-      MR_TRY(ScoreLines(text, schema, *feed, *session, stop, &scores));
-      zeros_dropped = feed->counters().zeros_dropped;
-      return true;
+    ThrowUnlessOk(predictor_->CheckLines(environment.feeds));
+    return Score(static_cast<int64_t>(text.size()), &quick_text_, [&](const std::stop_token& stop, Scored* scored) {
+      MR_ASSIGN(std::unique_ptr<Seat> seat, TakeSeat(without));
+      if (seat->feed == nullptr) {
+        const DataFeedDesc desc = LinesWithout(without);
+        const bool is_text = environment.feeds.ReadsText(desc.name());
+        const std::string feed_class = desc.name().empty() || !is_text ? "MultiSlotDataFeed" : desc.name();
+        MR_ASSIGN(seat->feed, environment.feeds.Create(feed_class, *seat->schema, desc));
+      }
+      const int64_t before = seat->feed->counters().zeros_dropped;
+      MR_TRY(ScoreLines(text, *seat, stop, &scored->scores));
+      scored->zeros_dropped = seat->feed->counters().zeros_dropped - before;
+      GiveBack(std::move(seat));
+      return Status::Ok();
     });
-    return py::make_tuple(ToScores(scores), zeros_dropped);
   }
 
   /// The same of columns: (slot, values, offsets or None) each, contiguous and of the slot's type.
   py::tuple ScoreColumns(const std::vector<std::tuple<std::string, py::array, py::object>>& given, int64_t rows) {
     std::vector<FedColumn> columns;
     std::vector<py::array_t<int64_t>> kept;
+    int64_t values_given = rows;
     for (const auto& [name, values, offsets] : given) {
       const SlotSpec& slot = predictor_->schema().used()[static_cast<size_t>(predictor_->schema().Find(name))];
-      FedColumn column{&slot, values.data(), values.size(), nullptr};
+      FedColumn column{slot.id, values.data(), values.size(), nullptr};
       if (!slot.is_dense) {
         kept.push_back(offsets.cast<py::array_t<int64_t>>());
         column.offsets = kept.back().data();
       }
       columns.push_back(column);
+      values_given += column.count;
     }
-    std::vector<float> scores;
-    int64_t zeros_dropped = 0;
     const bool drops_zeros = predictor_->data_desc().zeros() == DataFeedDesc::DROP;
-    RunInterruptibly<bool>([&](const std::stop_token& stop) -> Result<bool> {
-      MR_ASSIGN(std::unique_ptr<PredictSession> session, TakeSession());
-      SlotBatch batch(predictor_->schema());
+    return Score(values_given, &quick_columns_, [&](const std::stop_token& stop, Scored* scored) {
+      MR_ASSIGN(std::unique_ptr<Seat> seat, TakeSeat({}));
       for (int64_t begin = 0; begin < rows; begin += kRowsAtOnce) {
         if (stop.stop_requested()) return Cancelled("interrupted");
-        FillBatch(columns, begin, std::min<int64_t>(begin + kRowsAtOnce, rows), &batch);
-        if (drops_zeros) zeros_dropped += DropZeros(batch);
-        MR_ASSIGN(const std::span<const float> some, session->Run(batch));
-        scores.insert(scores.end(), some.begin(), some.end());
+        FillBatch(columns, begin, std::min<int64_t>(begin + kRowsAtOnce, rows), seat->batch.get());
+        if (drops_zeros) scored->zeros_dropped += DropZeros(*seat->batch);
+        MR_ASSIGN(const std::span<const float> some, seat->session->Run(*seat->batch));
+        scored->scores.insert(scored->scores.end(), some.begin(), some.end());
       }
-      GiveBack(std::move(session));
-      return true;
+      GiveBack(std::move(seat));
+      return Status::Ok();
     });
-    return py::make_tuple(ToScores(scores), zeros_dropped);
   }
 
  private:
-  static py::array_t<float> ToScores(const std::vector<float>& scores) {
-    py::array_t<float> array(static_cast<py::ssize_t>(scores.size()));
-    if (!scores.empty()) std::memcpy(array.mutable_data(), scores.data(), scores.size() * sizeof(float));
-    return array;
+  struct Scored {
+    std::vector<float> scores;
+    int64_t zeros_dropped = 0;
+  };
+
+  template <class Work>
+  py::tuple Score(int64_t amount, QuickWork* quick, const Work& work) {
+    Scored scored;
+    const auto run = [&](const std::stop_token& stop) { ThrowUnlessOk(work(stop, &scored)); };
+    if (predictor_->has_blocks()) {
+      RunInterruptibly(run);
+    } else {
+      quick->Run(amount, run);
+    }
+    py::array_t<float> array(static_cast<py::ssize_t>(scored.scores.size()));
+    if (!scored.scores.empty()) {
+      std::memcpy(array.mutable_data(), scored.scores.data(), scored.scores.size() * sizeof(float));
+    }
+    return py::make_tuple(array, scored.zeros_dropped);
   }
 
-  static Status ScoreLines(const std::string& text, const SlotSchema& schema, DataFeed& feed, PredictSession& session,
-                           const std::stop_token& stop, std::vector<float>* scores) {
+  static Status ScoreLines(const std::string& text, Seat& seat, const std::stop_token& stop,
+                           std::vector<float>* scores) {
     // Bytes behind the last line may be read.
     std::string padded = text;
     padded.append(kLinePadding + 1, '\0');
-    SlotBatch batch(schema);
+    DataFeed& feed = *seat.feed;
+    SlotBatch& batch = *seat.batch;
     uint64_t number = 0;
     for (size_t start = 0; start < text.size();) {
       if (stop.stop_requested()) return Cancelled("interrupted");
@@ -198,32 +221,158 @@ class PyPredictor {
       const int rows = feed.rows();
       MR_TRY(feed.Detach());
       if (rows == 0) continue;
-      MR_ASSIGN(const std::span<const float> some, session.Run(batch));
+      MR_ASSIGN(const std::span<const float> some, seat.session->Run(batch));
       scores->insert(scores->end(), some.begin(), some.end());
     }
     return Status::Ok();
   }
 
-  Result<std::unique_ptr<PredictSession>> TakeSession() {
+  DataFeedDesc LinesWithout(const std::vector<std::string>& without) const {
+    DataFeedDesc desc = predictor_->data_desc();
+    ForgetOwnFeed(&desc);
+    auto* slots = desc.mutable_multi_slot_desc()->mutable_slots();
+    for (const std::string& name : without) {
+      slots->erase(std::remove_if(slots->begin(), slots->end(), [&](const Slot& s) { return s.name() == name; }),
+                   slots->end());
+    }
+    return desc;
+  }
+
+  Result<std::unique_ptr<Seat>> TakeSeat(const std::vector<std::string>& without) {
     {
       const std::lock_guard lock(mutex_);
-      if (!free_.empty()) {
-        std::unique_ptr<PredictSession> session = std::move(free_.back());
-        free_.pop_back();
-        return session;
+      const auto found =
+          std::find_if(free_.begin(), free_.end(), [&](const auto& seat) { return seat->without == without; });
+      if (found != free_.end()) {
+        std::unique_ptr<Seat> seat = std::move(*found);
+        free_.erase(found);
+        return seat;
       }
     }
-    return PredictSession::Create(*predictor_, predictor_->schema(), kRowsAtOnce);
+    auto seat = std::make_unique<Seat>();
+    seat->without = without;
+    MR_ASSIGN(SlotSchema schema, SlotSchema::Create(LinesWithout(without)));
+    seat->schema = std::make_unique<const SlotSchema>(std::move(schema));
+    seat->batch = std::make_unique<SlotBatch>(*seat->schema);
+    MR_ASSIGN(seat->session, PredictSession::Create(*predictor_, *seat->schema, kRowsAtOnce));
+    ++seats_made_;
+    return seat;
   }
-  void GiveBack(std::unique_ptr<PredictSession> session) {
+  void GiveBack(std::unique_ptr<Seat> seat) {
+    constexpr size_t kKept = 64;
     const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(session));
+    if (free_.size() == kKept) free_.erase(free_.begin());
+    free_.push_back(std::move(seat));
   }
 
   std::unique_ptr<const Predictor> predictor_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<PredictSession>> free_;  ///< for whole schemas
+  std::vector<std::unique_ptr<Seat>> free_;
+  std::atomic<int> seats_made_{0};
+  QuickWork quick_text_, quick_columns_;
 };
+
+/// Whether an array's memory is as a slot has its values: ids, or float32.
+bool IsPlain(const py::array& array, bool are_ids) {
+  const py::dtype type = array.dtype();
+  const auto size = static_cast<uintptr_t>(type.itemsize());
+  if ((array.flags() & py::array::c_style) == 0 || type.byteorder() != '=') return false;
+  if (size == 0 || reinterpret_cast<uintptr_t>(array.data()) % size != 0) return false;
+  if (!are_ids) return type.kind() == 'f' && size == sizeof(float);
+  if (size != sizeof(uint64_t) || (type.kind() != 'u' && type.kind() != 'i')) return false;
+  const auto* ids = static_cast<const int64_t*>(array.data());
+  return type.kind() == 'u' || std::all_of(ids, ids + array.size(), [](int64_t id) { return id >= 0; });
+}
+
+/// Puts numbers end to end, as a slot has them. False where one is not that plain, and numpy is to look at it.
+class PlainNumbers {
+ public:
+  explicit PlainNumbers(bool are_ids) : are_ids_(are_ids) {}
+
+  bool Take(PyObject* number) { return are_ids_ ? TakeId(number) : TakeFloat(number); }
+  bool TakeArray(const py::array& array) {
+    if (array.ndim() != 1 || !IsPlain(array, are_ids_)) return false;
+    const auto append = [&](auto& to) {
+      const auto* values = static_cast<const std::remove_reference_t<decltype(to[0])>*>(array.data());
+      to.insert(to.end(), values, values + array.size());
+    };
+    if (are_ids_) {
+      append(ids_);
+    } else {
+      append(floats_);
+    }
+    return true;
+  }
+  size_t size() const { return are_ids_ ? ids_.size() : floats_.size(); }
+  py::array ToArray() const {
+    if (are_ids_) return py::array_t<uint64_t>(static_cast<py::ssize_t>(ids_.size()), ids_.data());
+    return py::array_t<float>(static_cast<py::ssize_t>(floats_.size()), floats_.data());
+  }
+
+ private:
+  bool TakeId(PyObject* number) {
+    if (!PyLong_CheckExact(number)) return false;
+    const unsigned long long id = PyLong_AsUnsignedLongLong(number);
+    if (id == static_cast<unsigned long long>(-1) && PyErr_Occurred() != nullptr) {
+      PyErr_Clear();
+      return false;
+    }
+    ids_.push_back(id);
+    return true;
+  }
+  bool TakeFloat(PyObject* number) {
+    if (!PyFloat_CheckExact(number)) return false;
+    const double value = PyFloat_AS_DOUBLE(number);
+    if (std::abs(value) > static_cast<double>(std::numeric_limits<float>::max())) return false;
+    floats_.push_back(static_cast<float>(value));
+    return true;
+  }
+
+  const bool are_ids_;
+  std::vector<uint64_t> ids_;
+  std::vector<float> floats_;
+};
+
+/// The rows of an array [rows] or [rows, k], over its memory, as CutRows gives them.
+py::object CutArray(const py::array& array, bool are_ids) {
+  if (array.ndim() < 1 || array.ndim() > 2 || !IsPlain(array, are_ids)) return py::none();
+  const py::ssize_t rows = array.shape(0);
+  const int64_t width = array.ndim() == 1 ? 1 : array.shape(1);
+  py::array_t<int64_t> offsets(rows + 1);
+  int64_t* const ends = offsets.mutable_data();
+  for (py::ssize_t row = 0; row <= rows; ++row) ends[row] = row * width;
+  const py::dtype type = are_ids ? py::dtype::of<uint64_t>() : py::dtype::of<float>();
+  return py::make_tuple(py::array(type, {array.size()}, array.data(), array), offsets);
+}
+
+/// The rows of an array, or of a list or tuple of numbers or of lists, tuples and vectors of them: (values end to end,
+/// offsets), or None where something is not that plain.
+py::object CutRows(const py::handle& given, bool are_ids) {
+  const auto is_list = [](PyObject* o) { return PyList_CheckExact(o) || PyTuple_CheckExact(o); };
+  const py::array_t<int64_t> none;
+  // One of a class of its own, masked say, is none of ours.
+  const auto is_array = [&](PyObject* o) { return Py_TYPE(o) == Py_TYPE(none.ptr()); };
+  if (is_array(given.ptr())) return CutArray(py::reinterpret_borrow<py::array>(given), are_ids);
+  if (!is_list(given.ptr())) return py::none();
+  const Py_ssize_t rows = PySequence_Fast_GET_SIZE(given.ptr());
+  PlainNumbers numbers(are_ids);
+  py::array_t<int64_t> offsets(rows + 1);
+  int64_t* const ends = offsets.mutable_data();
+  ends[0] = 0;
+  for (Py_ssize_t row = 0; row < rows; ++row) {
+    PyObject* const values = PySequence_Fast_GET_ITEM(given.ptr(), row);
+    bool is_plain = true;
+    if (is_list(values)) {
+      const Py_ssize_t count = PySequence_Fast_GET_SIZE(values);
+      for (Py_ssize_t i = 0; is_plain && i < count; ++i) is_plain = numbers.Take(PySequence_Fast_GET_ITEM(values, i));
+    } else {
+      is_plain = is_array(values) ? numbers.TakeArray(py::reinterpret_borrow<py::array>(values)) : numbers.Take(values);
+    }
+    if (!is_plain) return py::none();
+    ends[row + 1] = static_cast<int64_t>(numbers.size());
+  }
+  return py::make_tuple(numbers.ToArray(), offsets);
+}
 
 }  // namespace
 
@@ -233,8 +382,10 @@ void BindPredictor(py::module_& module) {
            py::arg("folder"), py::arg("feed"), py::arg("prediction"), py::arg("data_desc"))
       .def("warnings", &PyPredictor::Warnings)
       .def("slots", &PyPredictor::Slots)
+      .def("seats_made", &PyPredictor::seats_made)
       .def("score_text", &PyPredictor::ScoreText, py::arg("text"), py::arg("without"))
       .def("score_columns", &PyPredictor::ScoreColumns, py::arg("columns"), py::arg("rows"));
+  module.def("cut_rows", &CutRows, py::arg("given"), py::arg("are_ids"));
 }
 
 }  // namespace millrace

@@ -161,15 +161,19 @@ class PyProgram {
   std::vector<std::string> Parameters() const { return author_->Parameters(); }
   py::bytes Main() const { return author_->main().SerializeAsString(); }
   py::bytes Startup() const { return author_->startup().SerializeAsString(); }
+  /// Another one after all that changes the program, or has failed to.
+  int64_t version() const { return version_; }
 
  private:
-  /// With the operators of plugins that were loaded after the program was begun.
+  /// To change the program, with the operators of plugins that were loaded after it was begun.
   ProgramAuthor& Author() {
+    ++version_;
     author_->set_registry(SharedEnvironment().ops);
     return *author_;
   }
 
   std::unique_ptr<ProgramAuthor> author_;
+  int64_t version_ = 0;
 };
 
 ProgramDesc ParseDesc(const std::string& bytes) {
@@ -261,7 +265,8 @@ void BindProgram(py::module_& module) {
       .def("has", &PyProgram::Has)
       .def("parameters", &PyProgram::Parameters)
       .def("main", &PyProgram::Main)
-      .def("startup", &PyProgram::Startup);
+      .def("startup", &PyProgram::Startup)
+      .def_property_readonly("version", &PyProgram::version);
   module.def("op_info", &OpInfoDict);
   module.def("op_types", &OpTypes);
   module.def("program_text", &ProgramText);

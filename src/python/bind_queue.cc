@@ -53,11 +53,6 @@ py::array ToView(const HeldArray& held) {
   return view;
 }
 
-bool OnMainThread() {
-  const py::module_ threading = py::module_::import("threading");
-  return threading.attr("get_ident")().equal(threading.attr("main_thread")().attr("ident"));
-}
-
 /// Waits without the GIL; on Python's main thread it looks for Ctrl-C meanwhile.
 template <class T>
 T WaitFor(const std::function<Result<T>(std::stop_token)>& wait) {

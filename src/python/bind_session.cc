@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -9,6 +10,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "app/default_environment.h"
 #include "config/trainer_desc_reader.h"
@@ -87,7 +90,7 @@ class PyScope {
     const ProgramDesc desc = ProgramOf(program);
     const Environment& environment = SharedEnvironment();
     const ExclusiveAccess<Scope> scope(scope_, "scope");
-    prepared_.reset();
+    prepared_.clear();
     const py::gil_scoped_release released;
     ThrowUnlessOk(RunStartup(desc, environment.ops, *scope.value, seed, &environment.readers, &environment.tables));
     trained_[key] = {};
@@ -169,7 +172,7 @@ class PyScope {
   bool Load(const std::string& program, const std::string& folder, int64_t key) {
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     const ProgramDesc desc = ProgramOf(program);
-    prepared_.reset();
+    prepared_.clear();
     std::optional<TrainedSoFar> trained;
     WithoutGil([&] {
       trained = ValueOrThrow(LoadPersistables(desc, folder, *scope.value, SharedEnvironment().tables, ThreadsHere()));
@@ -216,7 +219,7 @@ class PyScope {
     }
     if (!found) return py::none();
     const CheckpointManifest& manifest = found->manifest;
-    prepared_.reset();
+    prepared_.clear();
     Scope trial;
     // Of the tensors alone: it has no tables.
     ThrowUnlessOk(RestoreVariables(found->folder, {manifest.variable().begin(), manifest.variable().end()}, trial,
@@ -245,7 +248,7 @@ class PyScope {
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     LoadedModel model = ValueOrThrow(Predictor::LoadProgram(folder, SharedEnvironment().ops));
     for (const std::string& name : model.root->Names()) CheckRoomFor(*model.root->Find(name), name, *scope.value);
-    prepared_.reset();
+    prepared_.clear();
     TakeVariables(*model.root, *scope.value);
     ++version_;
     py::dict dict;
@@ -292,7 +295,25 @@ class PyScope {
     ThrowUnlessOk(ValueOrThrow(ModelExport::Plan(source, desc, folder)).Write(*scope.value));
   }
 
-  std::unique_ptr<PreparedProgram>& prepared() { return prepared_; }
+  /// What was prepared for a run, taken out for it; null: nothing. A program that has changed since, or for whose rows
+  /// there is no room, is not prepared any more.
+  std::unique_ptr<PreparedProgram> TakePrepared(const PreparedProgram::Key& key, int rows) {
+    std::erase_if(prepared_, [&](const auto& other) {
+      return other->key().program == key.program && other->key().version != key.version;
+    });
+    const auto found =
+        std::find_if(prepared_.begin(), prepared_.end(), [&](const auto& other) { return other->key() == key; });
+    if (found == prepared_.end()) return nullptr;
+    std::unique_ptr<PreparedProgram> taken = std::move(*found);
+    prepared_.erase(found);
+    return rows <= taken->max_rows() ? std::move(taken) : nullptr;
+  }
+  /// Keeps it for the next run, in the place of the one that was used longest ago where there are many.
+  void KeepPrepared(std::unique_ptr<PreparedProgram> prepared) {
+    constexpr size_t kKept = 8;
+    if (prepared_.size() == kKept) prepared_.erase(prepared_.begin());
+    prepared_.push_back(std::move(prepared));
+  }
   const PreparedProgram::Trained& trained(int64_t key) { return trained_[key]; }
   void SetTrained(int64_t key, const PreparedProgram::Trained& trained) {
     if (trained.step != trained_[key].step) ++version_;
@@ -342,9 +363,9 @@ class PyScope {
   }
 
   std::unique_ptr<Scope> scope_ = std::make_unique<Scope>();
-  std::unique_ptr<PreparedProgram> prepared_;            ///< goes before the scope
-  std::map<int64_t, PreparedProgram::Trained> trained_;  ///< by program
-  std::map<int64_t, uint64_t> run_ids_;                  ///< of checkpoints that were written or loaded, by program
+  std::vector<std::unique_ptr<PreparedProgram>> prepared_;  ///< go before the scope; the one used last is last
+  std::map<int64_t, PreparedProgram::Trained> trained_;     ///< by program
+  std::map<int64_t, uint64_t> run_ids_;                     ///< of checkpoints that were written or loaded, by program
   uint64_t version_ = 1;
 };
 
@@ -359,7 +380,7 @@ class PyMemory {
     dataset_ = ValueOrThrow(environment.datasets.Create("InMemoryDataset", config.desc->data_desc(), config.files,
                                                         environment.feeds, settings));
   }
-  ~PyMemory() {
+  ~PyMemory() {  // NOLINT(bugprone-exception-escape): releasing the GIL throws nothing
     // A preload in the background is waited for.
     const py::gil_scoped_release released;
     dataset_.reset();
@@ -598,17 +619,19 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
   return dict;
 }
 
-/// One run of a program on arrays; what was prepared for the last run serves again where it can.
-py::list RunProgram(PyScope& on, const std::string& program, const std::vector<FedArray>& feeds,
-                    const std::vector<std::string>& fetches, uint64_t seed, OwnCounts* counts, int64_t program_key) {
-  PreparedProgram::Key key{program, fetches, seed};
+/// One run of a program on arrays, of which `program` says number and version, and `serialize` gives the bytes. What
+/// was prepared for an earlier run serves again.
+py::list RunProgram(PyScope& on, const std::pair<int64_t, int64_t>& program, const py::function& serialize,
+                    const std::vector<FedArray>& feeds, const std::vector<std::string>& fetches, uint64_t seed,
+                    OwnCounts* counts, int64_t program_key) {
+  PreparedProgram::Key key{program.first, program.second, fetches, seed};
   const int rows = RowsOf(feeds);
   if (rows == 0 && !feeds.empty()) throw StatusError(InvalidConfig("feed: the batch has no rows"));
   const ExclusiveAccess<Scope> scope(on.scope(), "scope");
   // Taken out for the run: a failure leaves nothing half bound behind.
-  std::unique_ptr<PreparedProgram> prepared = std::move(on.prepared());
-  if (prepared == nullptr || !prepared->Suits(key, rows)) {
-    prepared = std::make_unique<PreparedProgram>(std::move(key), rows, *scope.value);
+  std::unique_ptr<PreparedProgram> prepared = on.TakePrepared(key, rows);
+  if (prepared == nullptr) {
+    prepared = std::make_unique<PreparedProgram>(std::move(key), serialize().cast<std::string>(), rows, *scope.value);
   }
   // Rounds of a loop before one that fails were steps too.
   struct Counted {
@@ -620,7 +643,7 @@ py::list RunProgram(PyScope& on, const std::string& program, const std::vector<F
   const Counting counting(counts, *scope.value, on.version());
   try {
     py::list results = prepared->Run(feeds, &counted.trained);
-    on.prepared() = std::move(prepared);
+    on.KeepPrepared(std::move(prepared));
     return results;
   } catch (const StatusError&) {
     ThrowEndOfData(*scope.value);
@@ -663,8 +686,9 @@ void BindSession(py::module_& module) {
   module.def("run_dataset", &RunDataset, py::arg("scope"), py::arg("text"), py::arg("memory").none(true),
              py::arg("handler"), py::arg("counted"), py::arg("key"), py::arg("is_quiet"));
   py::class_<OwnCounts>(module, "OwnCounts").def(py::init<std::vector<std::string>>());
-  module.def("run_program", &RunProgram, py::arg("scope"), py::arg("program"), py::arg("feeds"), py::arg("fetches"),
-             py::arg("seed"), py::arg("counts").none(true), py::arg("key"));
+  module.def("run_program", &RunProgram, py::arg("scope"), py::arg("program"), py::arg("serialize"), py::arg("feeds"),
+             py::arg("fetches"), py::arg("seed"), py::arg("counts").none(true), py::arg("key"));
+  module.def("programs_prepared", &PreparedProgram::made);
   module.def("counted_variables", [](const std::string& program) { return CountedVariables(ProgramOf(program)); });
 }
 

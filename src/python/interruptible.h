@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -13,6 +15,9 @@ namespace millrace {
 
 /// Where a thread ends whose process goes.
 [[noreturn]] void StayForever();
+
+/// Whether Python runs the handlers of signals on the calling thread, which has the GIL.
+bool OnMainThread();
 
 /// Runs `work` without the GIL; what it throws goes on with the GIL. A thread that Python's end overtakes meanwhile (a
 /// daemon's) stays here until the process is gone: Python would end it by unwinding, which destructors do not stand.
@@ -30,9 +35,10 @@ void WithoutGil(const Work& work) {
   if (failure) std::rethrow_exception(failure);
 }
 
-/// Runs `work` on a thread of its own while the caller, who holds the GIL and lets go of it meanwhile, looks for Ctrl-C
-/// ten times a second. Then the token is asked to stop, the work is waited for, and KeyboardInterrupt (whatever the
-/// signal's handler raised) goes on to Python. Signals are Python's main thread's; another thread only waits.
+/// Runs `work` on a thread that is kept from call to call, while the caller, who holds the GIL and lets go of it
+/// meanwhile, looks for Ctrl-C ten times a second. Then the token is asked to stop, the work is waited for, and
+/// KeyboardInterrupt (whatever the signal's handler raised) goes on to Python. Signals are Python's main thread's;
+/// another thread only waits. Calls may overlap.
 void RunInterruptibly(const std::function<void(std::stop_token)>& work);
 
 /// The same for work that can fail; its failure arrives as StatusError.
@@ -42,6 +48,21 @@ T RunInterruptibly(const std::function<Result<T>(std::stop_token)>& work) {
   RunInterruptibly([&](std::stop_token stop) { result.emplace(work(std::move(stop))); });
   return ValueOrThrow(*std::move(result));
 }
+
+/// Work that is done again and again, and mostly is over before anybody could press Ctrl-C: then the caller does it
+/// itself, without the GIL, and hands nothing to another thread. Thread-safe.
+class QuickWork {
+ public:
+  /// RunInterruptibly, or on the caller's thread where no less work than this `amount`, in units of the caller's, was
+  /// over within a hundredth of a second the last time. Such work must not wait for others.
+  void Run(int64_t amount, const std::function<void(std::stop_token)>& work);
+
+ private:
+  std::atomic<int64_t> quick_{-1};  ///< the largest amount that was over soon
+};
+
+/// Threads that were made for RunInterruptibly so far: as many as calls that ran at once, unless some were interrupted.
+int64_t WorkersMade();
 
 /// For Python's atexit: stops what daemon threads run by RunInterruptibly, and waits for it. They do not come back.
 void StopCallsOfDaemons();

@@ -53,6 +53,7 @@ PYBIND11_MODULE(_millrace, module) {
   module.def("check_feed_type", [](const std::string& name) {
     millrace::ThrowUnlessOk(millrace::SharedEnvironment().feeds.CheckName(name));
   });
+  module.def("workers_made", &millrace::WorkersMade);
   millrace::BindJob(module);
   millrace::BindPredictor(module);
   millrace::BindProgram(module);

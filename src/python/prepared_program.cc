@@ -1,6 +1,7 @@
 #include "python/prepared_program.h"
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 #include <utility>
 
@@ -14,6 +15,8 @@ namespace py = pybind11;
 
 namespace millrace {
 namespace {
+
+std::atomic<int64_t> programs_made{0};
 
 int64_t RowsOfOne(const FedArray& fed) {
   const auto& [name, values, offsets] = fed;
@@ -100,11 +103,13 @@ int RowsOf(const std::vector<FedArray>& feeds) {
   return static_cast<int>(rows);
 }
 
-PreparedProgram::PreparedProgram(Key key, int max_rows, Scope& root) : key_(std::move(key)), max_rows_(max_rows) {
+PreparedProgram::PreparedProgram(Key key, const std::string& bytes, int max_rows, Scope& root)
+    : key_(std::move(key)), max_rows_(max_rows) {
+  ++programs_made;
   const OpRegistry& registry = SharedEnvironment().ops;
   CompileOptions options;
   options.fetches = key_.fetches;
-  const ProgramDesc program = ValueOrThrow(ParseProgram(key_.program, "program"));
+  const ProgramDesc program = ValueOrThrow(ParseProgram(bytes, "program"));
   executable_ = ValueOrThrow(Executable::Compile(program, registry, options));
   std::set<std::string> read;
   int loops = 0;
@@ -112,6 +117,7 @@ PreparedProgram::PreparedProgram(Key key, int max_rows, Scope& root) : key_(std:
     const bool is_while = op.type() == "while";
     loops += is_while ? 1 : 0;
     (is_while ? is_loop_ : updates_) |= Updates(*executable_, op);
+    may_wait_ |= BlockOf(op) >= 0;
     for (const OpDesc::Var& input : op.inputs()) read.insert(input.arguments().begin(), input.arguments().end());
   }
   trains_ = updates_ || is_loop_;
@@ -131,7 +137,10 @@ PreparedProgram::PreparedProgram(Key key, int max_rows, Scope& root) : key_(std:
     Variable* variable = meta.kind == VarType::READER ? frame_->scope().Find(name) : nullptr;
     if (variable != nullptr && variable->Is<ReaderHolder>()) readers_.push_back(variable->GetMutable<ReaderHolder>());
   }
+  may_wait_ |= !readers_.empty();
 }
+
+int64_t PreparedProgram::made() { return programs_made; }
 
 int PreparedProgram::BindFeeds(const std::vector<FedArray>& feeds) {
   const int rows = RowsOf(feeds);
@@ -163,7 +172,8 @@ int PreparedProgram::BindFeeds(const std::vector<FedArray>& feeds) {
     auto* tensor = frame_->scope().Var(name)->GetMutable<Tensor>();
     tensor->View(known->second.dtype, DimsOfArray(array), array.data());
     if (offsets.is_none()) continue;
-    lods_.push_back(offsets.cast<std::vector<uint32_t>>());
+    const auto starts = offsets.cast<py::array_t<int64_t, py::array::c_style>>();
+    lods_.emplace_back(starts.data(), starts.data() + starts.size());
     tensor->set_lod(lods_.back());
   }
   return rows;
@@ -200,11 +210,17 @@ py::list PreparedProgram::Run(const std::vector<FedArray>& feeds, Trained* train
   RoundCounter counter(readers_, trained);
   if (is_loop_) context.loop = &counter;
   const OnlyFinite only_finite(trains_ ? readers_ : std::vector<ReaderHolder*>());
-  RunInterruptibly<bool>([&](std::stop_token stop) -> Result<bool> {
+  int64_t bytes = 0;
+  for (const FedArray& fed : feeds) bytes += std::get<1>(fed).nbytes();
+  const auto run = [&](std::stop_token stop) {
     context.stop = std::move(stop);
-    MR_TRY(frame_->Run(context));
-    return true;
-  });
+    ThrowUnlessOk(frame_->Run(context));
+  };
+  if (may_wait_) {
+    RunInterruptibly(run);
+  } else {
+    quick_.Run(bytes, run);
+  }
   if (updates_) {
     ++trained->step;
     trained->examples += context.rows;

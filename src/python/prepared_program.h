@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "python/interruptible.h"
 #include "reader/reader_holder.h"
 #include "runtime/frame.h"
 #include "runtime/scope.h"
@@ -22,15 +23,20 @@ class PreparedProgram {
  public:
   /// What a run has to be like for one that was prepared to do.
   struct Key {
-    std::string program;  ///< serialized
+    int64_t program = 0;  ///< a number that no other program of the process has
+    int64_t version = 0;  ///< of the program: another one after all that changes it
     std::vector<std::string> fetches;
     uint64_t seed = 0;
     friend bool operator==(const Key&, const Key&) = default;
   };
 
-  PreparedProgram(Key key, int max_rows, Scope& root);
+  /// `program` is what `key` stands for, serialized.
+  PreparedProgram(Key key, const std::string& program, int max_rows, Scope& root);
+  /// Programs that this process has prepared so far.
+  static int64_t made();
 
-  bool Suits(const Key& key, int rows) const { return rows <= max_rows_ && key == key_; }
+  const Key& key() const { return key_; }
+  int max_rows() const { return max_rows_; }
   /// Steps as `trainer` counts them, and their rows.
   struct Trained {
     int64_t step = 0;
@@ -55,6 +61,8 @@ class PreparedProgram {
   bool trains_ = false;                      ///< updates parameters
   bool updates_ = false;                     ///< parameters, outside of loops
   bool is_loop_ = false;                     ///< it has one `while`, whose rounds update parameters
+  bool may_wait_ = false;                    ///< for a reader, or in a loop that does not end
+  QuickWork quick_;                          ///< measured in bytes that are fed
   std::vector<pybind11::array> kept_;        ///< of the run that goes on
   std::vector<std::vector<uint32_t>> lods_;  ///< likewise
 };

@@ -38,7 +38,8 @@ Result<InferenceModel> ReadModel(const std::string& folder) {
     return BadData("\"" + path + "\" has format version " + std::to_string(model.format_version()) +
                    "; this program reads version " + std::to_string(kModelFormatVersion));
   }
-  MR_TRY(CheckStoredFiles(folder, {model.file().begin(), model.file().end()}, ThreadsHere()));
+  MR_TRY(CheckStoredFiles(folder, {model.file().begin(), model.file().end()},
+                          {model.variable().begin(), model.variable().end()}, ThreadsHere()));
   return model;
 }
 

@@ -53,6 +53,8 @@ class Predictor {
   const std::vector<std::string>& feeds() const { return feeds_; }
   /// The slot with what is predicted; empty where the model does not say.
   const std::string& label() const { return label_; }
+  /// Whether operators run blocks of others, as loops do: only then may a batch take for ever.
+  bool has_blocks() const { return executable_->block_count() > 1; }
   /// A line for each plugin that is loaded in another version than the one that the model was saved with.
   const std::vector<std::string>& warnings() const { return warnings_; }
   /// kInvalidConfig where `feeds` has not the class that reads the model's lines: with the plugin that brings it, as

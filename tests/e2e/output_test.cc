@@ -22,6 +22,7 @@ namespace millrace {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -64,9 +65,13 @@ TEST(VerboseLog, TellsReadersChannelsWorkersAndOperators) {
                     HasSubstr("rows of the pass: 60"), HasSubstr("output channels: 3"),
                     HasSubstr("output and consume channels swapped"), HasSubstr("worker thread num: 2"),
                     HasSubstr("device worker: HogwildWorker"), HasSubstr("op[0]->Type(): ")));
+  EXPECT_THAT(loads.errors(), ContainsRegex("\nmulti_trainer.cc:[0-9]+: op\\[0\\]->Type\\(\\): "));
   Process streams("trainer", {"--v=3", "--trainer_desc=" + small.DeepJob(""), "--set=data_desc.thread_num=2"});
   ASSERT_EQ(streams.Wait(), 0) << streams.errors();
-  EXPECT_THAT(streams.errors(), AllOf(HasSubstr("QueueDataset: files num: 3"), HasSubstr("readers num: 2")));
+  EXPECT_THAT(streams.errors(),
+              AllOf(HasSubstr("QueueDataset: files num: 3"), HasSubstr("readers num: 2"),
+                    HasSubstr("CreateReaders: thread num: 2, data feed class name: MultiSlotDataFeed"),
+                    Not(HasSubstr("warning: readers"))));
   Process silent("trainer", {"--trainer_desc=" + small.DeepJob("")});
   ASSERT_EQ(silent.Wait(), 0) << silent.errors();
   EXPECT_THAT(silent.errors(), Not(HasSubstr("readers num")));

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import pickle
 import shutil
+import subprocess
 import tempfile
 import threading
 import unittest
@@ -202,6 +203,93 @@ class PredictorTest(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(equal, [True] * 20)
+
+    def started(self, *flags):
+        process = subprocess.Popen([os.path.join(support.BIN, "predictor"), "--model_dir=" + self.model, *flags],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        return process
+
+    def test_the_program_answers_each_line_before_the_next_is_written(self):
+        for flags in (["--batch_size=1"], [], ["--pipe_command=sed -u s/x/y/"]):
+            with self.subTest(flags):
+                process = self.started(*flags)
+                for row in range(5):
+                    process.stdin.write(support.line(self.rows[row]) + "\n")
+                    self.assertEqual(np.float32(process.stdout.readline()), self.wanted[row])
+                # Several lines at once, of which the last one has not ended.
+                process.stdin.write("".join(support.line(row) + "\n" for row in self.rows[5:8]) + "1 1")
+                process.stdin.flush()
+                self.assertEqual([np.float32(process.stdout.readline()) for _ in range(3)], list(self.wanted[5:8]))
+                process.stdin.write(support.line(self.rows[8])[3:])
+                process.stdin.close()
+                self.assertEqual(np.float32(process.stdout.readline()), self.wanted[8])
+                self.assertEqual((process.stdout.readline(), process.wait()), ("", 0))
+
+    def test_the_program_scores_small_batches_and_pipes_by_one_thread(self):
+        process = self.started("--batch_size=1")
+        process.stdin.write(support.line(self.rows[0]) + "\n")
+        process.stdout.readline()
+        # That one, and the one that makes signals a stop request.
+        self.assertLessEqual(len(os.listdir("/proc/%d/task" % process.pid)), 2)
+
+    def test_batches_of_any_size_and_pipes_score_alike(self):
+        text = support.read(self.folder + "/part-0")
+        for flags in (["--batch_size=1"], ["--batch_size=7"], ["--batch_size=64"], ["--batch_size=5000"]):
+            named = support.run("predictor", "--model_dir=" + self.model, "--input=" + self.folder + "/part-0", *flags)
+            piped = subprocess.run([os.path.join(support.BIN, "predictor"), "--model_dir=" + self.model, *flags], input=text,
+                                   capture_output=True, text=True, check=True).stdout
+            self.assertEqual(np.array(named.split(), np.float32).tolist(), self.wanted.tolist())
+            self.assertEqual(piped, named)
+
+    def test_calls_make_no_threads_feeds_or_sessions(self):
+        predictor = millrace.Predictor(self.model)
+        columns, line = self.columns(), support.line(self.rows[0])
+
+        def calls():
+            predictor.predict(columns)
+            predictor.predict_lines(line)
+        calls()
+        before = predictor._predictor.seats_made(), millrace._millrace.workers_made()
+        self.assertEqual(before[0], 1)
+        for _ in range(20):
+            calls()
+        self.assertEqual((predictor._predictor.seats_made(), millrace._millrace.workers_made()), before)
+
+    def test_a_bad_line_leaves_nothing_to_the_next_call(self):
+        predictor = millrace.Predictor(self.model)
+        good = support.line(self.rows[0])
+        wanted = predictor.predict_lines(good)
+        for _ in range(2):
+            with self.assertRaises(millrace.DataError):
+                predictor.predict_lines([good, "1 0 2 0.5 oops 1 1 1 1 1 1"])
+            self.assertEqual(predictor.predict_lines(good), wanted)
+
+    def test_lists_are_read_as_numpy_reads_them(self):
+        predictor = millrace.Predictor(self.model)
+        columns = {name: values[:3] for name, values in self.columns().items()}
+
+        def scored(ids):
+            return predictor.predict({**columns, "C1": ids}).tolist()
+        most = 2 ** 64 - 1
+        wanted = scored(millrace.create_lod_tensor(np.array([7, most, 9], np.uint64), [[1, 2, 0]]))
+        for ids in ([[7], [most, 9], []], ([7], (most, 9), ()), [7, [most, 9], []], [np.array([7]), [most, 9], []],
+                    [[np.int64(7)], [most, 9], []], [np.array([[7]]), np.array([most, 9], np.uint64), []],
+                    [np.array([0, 7])[1:], np.array([most, 0, 9], np.uint64)[::2], np.array([], np.uint64)]):
+            self.assertEqual(scored(ids), wanted, ids)
+        wanted = scored(millrace.create_lod_tensor(np.array([7, 8, 9], np.uint64), [[1, 1, 1]]))
+        for ids in (np.array([7, 8, 9]), np.array([[7], [8], [9]], np.uint64), np.array([7, 8, 9], np.int32),
+                    np.array([7, 0, 8, 0, 9, 0])[::2], np.array([7, 8, 9], ">i8"), np.ma.masked_array([7, 8, 9])):
+            self.assertEqual(scored(ids), wanted, ids)
+        masked = np.ma.masked_array([7], mask=[True])
+        for ids, said in (([[7], [-9], []], "-9 .* is below 0"), ([[7], [2 ** 64], []], "does not fit 64 bits"),
+                          ([[7], [1.5], []], "give integers"), ([[7], [True], []], "give integers"),
+                          ([masked, [1], []], "masked"), ([[7], [[1, 2], [3, 4]], []], "row 1 has the shape"),
+                          ([[7], np.array([-9]), []], "-9 .* is below 0")):
+            with self.assertRaisesRegex(millrace.ConfigError, said):
+                scored(ids)
 
     def test_slots_say_what_a_model_reads(self):
         slots = {slot.name: slot for slot in millrace.Predictor(self.model).slots}

@@ -4,7 +4,9 @@ import importlib
 import inspect
 import json
 import os
+import signal
 import tempfile
+import threading
 import unittest
 
 import support
@@ -295,6 +297,142 @@ class OwnCountsTest(Fresh):
         before = self.test.clone(for_test=True).ops()
         layers.scale(self.x, scale=2.0)
         self.assertEqual(self.test.clone(for_test=True).ops(), before)
+
+
+class PreparedTest(Fresh):
+    """What exe.run keeps from call to call: the compiled program, and the thread that runs what may wait."""
+
+    def setUp(self):
+        super().setUp()
+        self.exe = millrace.Executor()
+        self.x = layers.data("x", [2])
+        self.sum = layers.reduce_sum(self.x)
+        self.feed = {"x": np.ones((3, 2), "float32")}
+
+    def prepared_by(self, call):
+        before = millrace._millrace.programs_prepared()
+        call()
+        return millrace._millrace.programs_prepared() - before
+
+    def run_main(self, *fetched):
+        return [value.tolist() for value in self.exe.run(self.main, feed=self.feed, fetch_list=list(fetched))]
+
+    def test_a_program_is_prepared_once_until_it_changes(self):
+        self.assertEqual(self.prepared_by(lambda: [self.run_main(self.sum) for _ in range(5)]), 1)
+        twice = layers.scale(self.sum, 2.0)
+        self.assertEqual(self.prepared_by(lambda: self.assertEqual(self.run_main(self.sum, twice), [[6], [12]])), 1)
+        self.assertEqual(self.prepared_by(lambda: self.assertEqual(self.run_main(twice), [[12]])), 1)
+        self.assertEqual(self.prepared_by(lambda: [self.run_main(self.sum, twice), self.run_main(twice)]), 0)
+        self.feed["x"] = np.ones((9, 2), "float32")
+        self.assertEqual(self.prepared_by(lambda: [self.run_main(twice) for _ in range(2)]), 1)  # for more rows
+        self.main.random_seed = 7
+        self.assertEqual(self.prepared_by(lambda: self.run_main(twice)), 1)
+
+    def test_every_change_of_a_program_is_seen(self):
+        out = layers.fc(self.x, 1, param_attr=ParamAttr("w", initializer.Constant(1.0)), bias_attr=False)
+        loss = layers.mean(out)
+
+        def rebuilt(change):
+            version = self.main._version()
+            change()
+            self.exe.run(self.startup)
+            self.assertGreater(self.main._version(), version)
+            return self.run_main(loss)
+        self.assertEqual(rebuilt(lambda: None if self.main._version() < 0 else layers.data("y", [1])), [[2]])
+        self.assertEqual(rebuilt(lambda: setattr(out, "stop_gradient", False)), [[2]])
+        self.assertEqual(rebuilt(lambda: optimizer.SGD(1.0).minimize(loss)), [[2]])
+        self.assertEqual(self.run_main(loss), [[0]])  # it trains now: each weight went down by the mean, 1
+
+    def test_programs_by_turns_are_prepared_once_each(self):
+        test = self.main.clone(for_test=True)
+        other, start = millrace.Program(), millrace.Program()
+        with millrace.program_guard(other, start):
+            product = layers.scale(layers.data("x", [2]), 3.0)
+
+        def turns():
+            for _ in range(4):
+                self.run_main(self.sum)
+                self.exe.run(test, feed=self.feed, fetch_list=[self.sum.name])
+                self.assertEqual(self.exe.run(other, feed=self.feed, fetch_list=[product])[0].tolist(), [[3, 3]] * 3)
+        self.assertEqual(self.prepared_by(turns), 3)
+
+    def test_what_is_prepared_goes_with_its_startup_program(self):
+        weight = layers.create_parameter([2, 1], "float32", default_initializer=initializer.Constant(2.0))
+        out = layers.matmul(self.x, weight)
+        for _ in range(2):
+            self.exe.run(self.startup)
+            self.assertEqual(self.run_main(out), [[[4], [4], [4]]])
+
+    def test_calls_make_no_threads(self):
+        i, n = layers.zeros([1], "int64"), layers.fill_constant([1], "int64", 3)
+        go_on = layers.less_than(i, n)
+        with layers.While(go_on).block():
+            layers.increment(i)
+            layers.less_than(i, n, cond=go_on)
+        looping = self.main.clone()
+        straight, start = millrace.Program(), millrace.Program()
+        with millrace.program_guard(straight, start):
+            out = layers.scale(layers.data("x", [2]), 3.0)
+
+        def calls():
+            self.exe.run(looping, feed=self.feed, fetch_list=[i.name])  # may wait: a thread of its own, kept
+            self.exe.run(straight, feed=self.feed, fetch_list=[out])
+        calls()
+        before = millrace._millrace.workers_made(), len(os.listdir("/proc/self/task"))
+        for _ in range(20):
+            calls()
+        self.assertEqual((millrace._millrace.workers_made(), len(os.listdir("/proc/self/task"))), before)
+
+    def test_a_child_after_fork_runs_by_threads_of_its_own(self):
+        self.run_main(self.sum)
+        child = os.fork()
+        if child == 0:
+            other = millrace.Program()
+            with millrace.program_guard(other, millrace.Program()):
+                out = layers.scale(layers.data("x", [2]), 3.0)
+            value, = self.exe.run(other, feed=self.feed, fetch_list=[out])
+            os._exit(0 if value.tolist() == [[3, 3]] * 3 else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_threads_run_programs_of_scopes_of_their_own_at_once(self):
+        wrong = []
+
+        def run(number):
+            scope = millrace.Scope()
+            feed = {"x": np.full((3, 2), number, "float32")}
+            for _ in range(50):
+                value, = self.exe.run(self.main, feed=feed, fetch_list=[self.sum], scope=scope)
+                if value.tolist() != [6 * number]:
+                    wrong.append((number, value))
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_threads_that_run_on_one_scope_are_told_or_right(self):
+        seen = []
+
+        def run():
+            for _ in range(200):
+                try:
+                    seen.append(self.run_main(self.sum))
+                except millrace.AlreadyExistsError:
+                    pass
+        threads = [threading.Thread(target=run) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(set(map(str, seen)), {"[[6.0]]"})
+
+    def test_ctrl_c_goes_to_its_handler_although_the_caller_runs_it_itself(self):
+        self.run_main(self.sum)
+        with self.assertRaises(KeyboardInterrupt):
+            while True:
+                self.run_main(self.sum)
+                os.kill(os.getpid(), signal.SIGINT)
 
 
 class ArraysTest(Fresh):
