@@ -40,18 +40,36 @@ class RowSampler {
   double bias() const { return bias_; }
 
  private:
+  struct Drawn {
+    uint64_t id;
+    double weight;
+  };
   struct Slot {
     Zipf rank;
     uint64_t multiplier;  // with the vocabulary no common divisor: id = 1 + rank * multiplier mod vocabulary
+    uint64_t weight_key;
+    uint64_t fm_key;
+    std::vector<Drawn> frequent;      // the first ranks
+    std::vector<double> frequent_fm;  // their FM vectors, if the slot is in the FM
   };
+  // Sums over the slots of a row.
+  struct FmSums {
+    double mean[64];
+    double squares;
+  };
+  int DrawCount(Rng& random) const;
   double DrawFeatures(Rng& random, ClickRow* row) const;
-  double DrawSlot(size_t slot, Rng& random, ClickRow* row, std::vector<double>* fm_sum, double* fm_squares) const;
+  double DrawSlot(size_t slot, Rng& random, ClickRow* row, FmSums* fm) const;
+  Drawn DrawnOf(size_t slot, uint64_t rank) const;
+  double FmWeight(size_t slot, uint64_t rank, size_t d) const;
   uint64_t IdOf(size_t slot, uint64_t rank) const;
 
   ClickLogOptions options_;
   std::vector<SlotPlan> slots_;
   std::vector<Slot> draws_;
   std::vector<double> dense_weights_;
+  std::vector<double> features_;    // log(1 + count) by count
+  std::vector<int> count_of_cell_;  // for uniform numbers of [i, i + 1) / size; -1: several
   double bias_ = 0;
 };
 

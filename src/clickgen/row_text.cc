@@ -1,15 +1,23 @@
 #include "clickgen/row_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
 namespace millrace {
 namespace {
 
-void AppendNumber(uint64_t number, std::string* out) {
-  char digits[24];
-  out->append(digits, std::to_chars(digits, digits + sizeof(digits), number).ptr);
+constexpr size_t kMostDigits = 20;
+constexpr size_t kFeatureChars = 7;
+
+char* WriteNumber(uint64_t number, char* out) {
+  if (number < 10) {
+    *out = static_cast<char>('0' + number);
+    return out + 1;
+  }
+  return std::to_chars(out, out + kMostDigits, number).ptr;
 }
 
 }  // namespace
@@ -17,60 +25,63 @@ void AppendNumber(uint64_t number, std::string* out) {
 RowText::RowText(ClickLogOptions::Format format) : format_(format) {
   for (int count = 0; count < 10000; ++count) {
     char text[32];
-    std::snprintf(text, sizeof(text), "%.4f", std::log1p(count));
-    features_.emplace_back(text);
+    std::snprintf(text, sizeof(text), " %.4f", std::log1p(count));
+    std::copy_n(text, kFeatureChars, features_.emplace_back().begin());
   }
 }
 
 void RowText::Append(const ClickRow& row, std::string* out) const {
-  if (format_ == ClickLogOptions::Format::kMultiSlot) {
-    AppendMultiSlot(row, out);
-  } else {
-    AppendRaw(row, out);
-  }
+  const size_t at = out->size();
+  out->resize(at + (4 + row.dense.size() + row.ends.size() + row.ids.size()) * (1 + kMostDigits));
+  char* const begin = out->data() + at;
+  char* const end = format_ == ClickLogOptions::Format::kMultiSlot ? WriteMultiSlot(row, begin) : WriteRaw(row, begin);
+  *end = '\n';
+  out->resize(static_cast<size_t>(end + 1 - out->data()));
 }
 
-void RowText::AppendMultiSlot(const ClickRow& row, std::string* out) const {
-  out->append(row.clicked ? "1 1" : "1 0");
+char* RowText::WriteMultiSlot(const ClickRow& row, char* out) const {
+  out = std::copy_n(row.clicked ? "1 1" : "1 0", 3, out);
   if (!row.dense.empty()) {
-    out->push_back(' ');
-    AppendNumber(row.dense.size(), out);
+    *out++ = ' ';
+    out = WriteNumber(row.dense.size(), out);
   }
   for (int count : row.dense) {
-    out->push_back(' ');
-    out->append(features_[static_cast<size_t>(count < 0 ? 0 : count)]);
+    const std::array<char, 8>& feature = features_[static_cast<size_t>(count < 0 ? 0 : count)];
+    std::memcpy(out, feature.data(), feature.size());
+    out += kFeatureChars;
   }
   uint32_t begin = 0;
   for (uint32_t end : row.ends) {
-    if (begin == end) out->append(" 1 0");  // a slot may not be empty; 0 is no id
-    if (begin < end) {
-      out->push_back(' ');
-      AppendNumber(end - begin, out);
+    *out++ = ' ';
+    if (begin == end) {
+      out = std::copy_n("1 0", 3, out);  // a slot may not be empty; 0 is no id
+      continue;
     }
+    out = WriteNumber(end - begin, out);
     for (; begin < end; ++begin) {
-      out->push_back(' ');
-      AppendNumber(row.ids[begin], out);
+      *out++ = ' ';
+      out = WriteNumber(row.ids[begin], out);
     }
   }
-  out->push_back('\n');
+  return out;
 }
 
-void RowText::AppendRaw(const ClickRow& row, std::string* out) const {
-  out->push_back(row.clicked ? '1' : '0');
+char* RowText::WriteRaw(const ClickRow& row, char* out) const {
+  *out++ = row.clicked ? '1' : '0';
   for (int count : row.dense) {
-    out->push_back('\t');
-    if (count >= 0) AppendNumber(static_cast<uint64_t>(count), out);
+    *out++ = '\t';
+    if (count >= 0) out = WriteNumber(static_cast<uint64_t>(count), out);
   }
   uint32_t begin = 0;
   for (uint32_t end : row.ends) {
-    out->push_back('\t');
+    *out++ = '\t';
     for (uint32_t i = begin; i < end; ++i) {
-      if (i > begin) out->push_back(',');
-      AppendNumber(row.ids[i], out);
+      if (i > begin) *out++ = ',';
+      out = WriteNumber(row.ids[i], out);
     }
     begin = end;
   }
-  out->push_back('\n');
+  return out;
 }
 
 std::string SlotsAsPrototxt(const ClickLogOptions& options) {

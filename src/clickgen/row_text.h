@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,11 @@ class RowText {
   void Append(const ClickRow& row, std::string* out) const;
 
  private:
-  void AppendMultiSlot(const ClickRow& row, std::string* out) const;
-  void AppendRaw(const ClickRow& row, std::string* out) const;
+  char* WriteMultiSlot(const ClickRow& row, char* out) const;
+  char* WriteRaw(const ClickRow& row, char* out) const;
 
   ClickLogOptions::Format format_;
-  std::vector<std::string> features_;  // "0.6931" for the count 1
+  std::vector<std::array<char, 8>> features_;  // " 0.6931" for the count 1
 };
 
 /// The `multi_slot_desc { ... }` of data_feed.prototxt that fits the lines.

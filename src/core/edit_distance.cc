@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/harmless_text.h"
+
 namespace millrace {
 namespace {
 
@@ -77,7 +79,7 @@ std::string_view NearestName(std::string_view name, std::span<const std::string_
 
 std::string DidYouMean(std::string_view name, std::span<const std::string_view> candidates) {
   const std::string_view nearest = NearestName(name, candidates);
-  return nearest.empty() ? "" : "; did you mean \"" + std::string(nearest) + "\"?";
+  return nearest.empty() ? "" : "; did you mean \"" + Harmless(nearest) + "\"?";
 }
 
 }  // namespace millrace

@@ -11,7 +11,8 @@
 
 namespace millrace {
 
-/// Where the lines of batches come from, for messages, as in RunContext. The names outlive who has been told of them.
+/// Where the lines of batches come from, for messages, as in RunContext. They outlive the contexts
+/// that name them.
 struct InputNames {
   const std::vector<std::string>* files = nullptr;
   bool lines_are_piped = false;
@@ -20,14 +21,14 @@ struct InputNames {
   RunContext ContextOf(const SlotBatch& batch, int64_t step, std::stop_token stop) const;
 };
 
-/// The reading of a program that feeds itself: sources then hand out empty batches, and the worker that got one is the
-/// only one to read, until it says that it has.
+/// The turn to read, in a program that feeds itself. Its sources hand out empty batches, to one worker at a time: that
+/// worker alone reads, until it calls End.
 class ReadTurn {
  public:
   virtual ~ReadTurn() = default;
   /// The program's operators [0, ops()) read.
   virtual size_t ops() const = 0;
-  /// Behind them; returns the examples that they read. A worker that failed within them ends no turn.
+  /// Ends the turn, after those operators; returns the examples that they read. Not called when one of them failed.
   virtual int64_t End() = 0;
 };
 

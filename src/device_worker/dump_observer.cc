@@ -3,8 +3,10 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
+#include "core/decimal_text.h"
 #include "core/edit_distance.h"
 #include "core/hash.h"
 #include "core/words.h"
@@ -21,33 +23,45 @@ struct NumberStyle {
   char separator = ',';
 };
 
+char* WriteValue(double value, const NumberStyle& style, char* out) {
+  if (!style.fixed) return WriteSixDigits(value, out);
+  if (!(std::abs(value) < std::numeric_limits<float>::epsilon())) return WriteDecimals(value, style.decimals, out);
+  *out = '0';
+  return out + 1;
+}
+char* WriteValue(float value, const NumberStyle& style, char* out) {
+  return WriteValue(static_cast<double>(value), style, out);
+}
 template <class T>
-void AddFloat(T value, const NumberStyle& style, std::string* text) {
-  if (style.fixed && std::abs(value) < std::numeric_limits<float>::epsilon()) {
-    *text += '0';
-    return;
-  }
-  char digits[512];
-  const auto format = style.fixed ? std::chars_format::fixed : std::chars_format::general;
-  const auto end = std::to_chars(digits, digits + sizeof(digits), value, format, style.fixed ? style.decimals : 6);
-  text->append(digits, end.ptr);
+char* WriteValue(T value, const NumberStyle&, char* out) {
+  if constexpr (std::is_same_v<T, int64_t>) return std::to_chars(out, out + 20, static_cast<uint64_t>(value)).ptr;
+  return std::to_chars(out, out + 20, static_cast<int>(value)).ptr;
 }
 
-void AddValue(const Tensor& tensor, int64_t i, const NumberStyle& style, std::string* text) {
-  switch (tensor.dtype()) {
-    case DType::kFloat32: return AddFloat(tensor.data<float>()[i], style, text);
-    case DType::kFloat64: return AddFloat(tensor.data<double>()[i], style, text);
-    case DType::kInt64: *text += std::to_string(static_cast<uint64_t>(tensor.data<int64_t>()[i])); return;
-    case DType::kInt32: *text += std::to_string(tensor.data<int32_t>()[i]); return;
-    case DType::kBool: *text += tensor.data<bool>()[i] ? '1' : '0'; return;
-    default: *text += "unsupported type"; return;
+template <class T>
+void AddValuesOf(const Tensor& tensor, int64_t begin, int64_t end, const NumberStyle& style, std::string* text) {
+  const T* const values = tensor.data<T>();
+  char piece[1 + kMostDecimalText];
+  piece[0] = style.separator;
+  for (int64_t i = begin; i < end; ++i) {
+    char* const from = piece + (i > begin ? 0 : 1);
+    text->append(from, WriteValue(values[i], style, piece + 1));
   }
 }
 
 void AddValues(const Tensor& tensor, int64_t begin, int64_t end, const NumberStyle& style, std::string* text) {
+  if (begin == end) return;
+  switch (tensor.dtype()) {
+    case DType::kFloat32: return AddValuesOf<float>(tensor, begin, end, style, text);
+    case DType::kFloat64: return AddValuesOf<double>(tensor, begin, end, style, text);
+    case DType::kInt64: return AddValuesOf<int64_t>(tensor, begin, end, style, text);
+    case DType::kInt32: return AddValuesOf<int32_t>(tensor, begin, end, style, text);
+    case DType::kBool: return AddValuesOf<bool>(tensor, begin, end, style, text);
+    default: break;
+  }
   for (int64_t i = begin; i < end; ++i) {
     if (i > begin) *text += style.separator;
-    AddValue(tensor, i, style, text);
+    *text += "unsupported type";
   }
 }
 

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "core/hash.h"
 
@@ -10,6 +14,11 @@ namespace {
 
 // One group with more rows than a sample may hold stays whole all the same.
 constexpr int kMostHalvings = 40;
+
+// Labels too, so that the order of rows does not depend on the parts that they came in.
+bool IsBefore(const GroupedRow& a, const GroupedRow& b) {
+  return std::tie(a.group, a.prediction, a.label) < std::tie(b.group, b.prediction, b.label);
+}
 
 template <class T>
 void AppendNumber(T number, std::string* bytes) {
@@ -33,8 +42,9 @@ bool GroupSample::Keeps(uint64_t group) const {
 void GroupSample::HalveGroups() {
   ++halvings_;
   const auto goes = [this](const GroupedRow& row) { return !Keeps(row.group); };
-  const auto window = rows_.begin() + static_cast<std::ptrdiff_t>(window_);
-  window_ -= static_cast<size_t>(std::count_if(rows_.begin(), window, goes));
+  for (size_t* mark : {&window_, &sorted_}) {
+    *mark -= static_cast<size_t>(std::count_if(rows_.begin(), At(*mark), goes));
+  }
   std::erase_if(rows_, goes);
 }
 
@@ -44,11 +54,48 @@ void GroupSample::Thin() {
 
 void GroupSample::Merge(const GroupSample& other, size_t first) {
   while (halvings_ < other.halvings_) HalveGroups();
-  for (size_t i = first; i < other.rows_.size(); ++i) Add(other.rows_[i]);
+  const bool is_copy = rows_.empty() && first == 0;
+  const auto begin = other.rows_.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto unsorted = other.rows_.begin() + static_cast<std::ptrdiff_t>(std::max(first, other.sorted_));
+  for (auto row = begin; row != unsorted; ++row) Add(*row);
+  if (is_copy) sorted_ = rows_.size();
+  for (auto row = unsorted; row != other.rows_.end(); ++row) Add(*row);
+}
+
+GroupSample GroupSample::TakeEarlierRows() {
+  GroupSample taken(most_rows_);
+  taken.halvings_ = halvings_;
+  taken.sorted_ = std::exchange(sorted_, 0);
+  taken.rows_.swap(rows_);
+  rows_.assign(taken.At(window_), taken.rows_.end());
+  taken.rows_.resize(window_);
+  window_ = 0;
+  return taken;
+}
+
+void GroupSample::Sort() {
+  if (sorted_ == 0) {
+    std::sort(rows_.begin(), rows_.end(), IsBefore);
+  } else if (sorted_ < rows_.size()) {
+    std::vector<GroupedRow> fresh(At(sorted_), rows_.end());
+    std::sort(fresh.begin(), fresh.end(), IsBefore);
+    // From the back, where there is room.
+    auto to = rows_.end();
+    for (auto old = At(sorted_); !fresh.empty();) {
+      if (old != rows_.begin() && IsBefore(fresh.back(), *std::prev(old))) {
+        *--to = *--old;
+      } else {
+        *--to = fresh.back();
+        fresh.pop_back();
+      }
+    }
+  }
+  sorted_ = window_ = rows_.size();
 }
 
 void GroupSample::Clear() {
   rows_.clear();
+  sorted_ = 0;
   halvings_ = 0;
   window_ = 0;
 }
@@ -56,7 +103,8 @@ void GroupSample::Clear() {
 void GroupSample::AppendBytes(std::string* bytes) const {
   AppendNumber(static_cast<uint64_t>(rows_.size()), bytes);
   AppendNumber(static_cast<uint64_t>(halvings_), bytes);
-  bytes->append(reinterpret_cast<const char*>(rows_.data()), rows_.size() * sizeof(GroupedRow));
+  bytes->reserve(bytes->size() + rows_.size() * sizeof(GroupedRow));
+  for (const GroupedRow& row : rows_) AppendNumber(row, bytes);
 }
 
 bool GroupSample::TakeBytes(std::string_view* bytes) {
@@ -66,9 +114,7 @@ bool GroupSample::TakeBytes(std::string_view* bytes) {
   if (halvings > kMostHalvings || count > bytes->size() / sizeof(GroupedRow)) return false;
   halvings_ = static_cast<int>(halvings);
   rows_.resize(count);
-  bytes->copy(reinterpret_cast<char*>(rows_.data()), count * sizeof(GroupedRow));
-  bytes->remove_prefix(count * sizeof(GroupedRow));
-  return true;
+  return std::all_of(rows_.begin(), rows_.end(), [bytes](GroupedRow& row) { return TakeNumber(bytes, &row); });
 }
 
 }  // namespace millrace

@@ -2,10 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <deque>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace millrace {
 
@@ -20,7 +19,8 @@ struct GroupedRow {
 /// the groups, of a quarter and so on.
 ///
 /// Which groups stay is decided by their ids alone: a group has all of its rows or none, and samples of threads and
-/// windows merge exactly. 16 bytes a row; Add allocates when the sample grows. One thread.
+/// windows merge exactly. 16 bytes a row, which are never moved to make room; Add allocates when the sample grows. One
+/// thread.
 class GroupSample {
  public:
   /// `most_rows` is at least 1.
@@ -35,10 +35,15 @@ class GroupSample {
   /// Merges the rows that came to `other` since its StartWindow.
   void MergeWindow(const GroupSample& other) { Merge(other, other.window_); }
   void StartWindow() { window_ = rows_.size(); }
+  /// Moves the rows that came before the last StartWindow to a sample of their own. Costs nothing when these are all.
+  GroupSample TakeEarlierRows();
+  /// Puts the rows in the order of group and prediction, and starts a window. Sorts the rows that came since the last
+  /// call and merges them with the others: 16 more bytes for each new row meanwhile, but in the first call.
+  void Sort();
   /// Forgets rows and starts with all groups again; memory is kept.
   void Clear();
 
-  std::span<const GroupedRow> rows() const { return rows_; }
+  const std::deque<GroupedRow>& rows() const { return rows_; }
   /// Groups were halved so many times; 0: no row is missing.
   int halvings() const { return halvings_; }
 
@@ -50,17 +55,19 @@ class GroupSample {
  private:
   bool Keeps(uint64_t group) const;
   void Merge(const GroupSample& other, size_t first);
+  std::deque<GroupedRow>::iterator At(size_t row) { return rows_.begin() + static_cast<std::ptrdiff_t>(row); }
   void HalveGroups();
   void Thin();
 
   size_t most_rows_;
   int halvings_ = 0;
   size_t window_ = 0;  ///< rows before it are of earlier windows
-  std::vector<GroupedRow> rows_;
+  size_t sorted_ = 0;  ///< rows before it are in order; not behind window_
+  std::deque<GroupedRow> rows_;
 };
 
 /// AUC within each group, averaged with the groups' rows as weights (Zhou et al. 2018); groups of one class are left
-/// out, ties count half. NaN without a group of two classes. Sorts a copy of the rows.
-double GroupedAuc(const GroupSample& sample);
+/// out, ties count half. NaN without a group of two classes. Sorts the sample first, then reads each row once.
+double GroupedAuc(GroupSample& sample);
 
 }  // namespace millrace

@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <limits>
-#include <tuple>
 
 #include "metrics/group_sample.h"
 
@@ -22,22 +20,20 @@ struct GroupPairs {
 
 }  // namespace
 
-double GroupedAuc(const GroupSample& sample) {
-  std::vector<GroupedRow> rows(sample.rows().begin(), sample.rows().end());
-  std::sort(rows.begin(), rows.end(), [](const GroupedRow& a, const GroupedRow& b) {
-    return std::tie(a.group, a.prediction) < std::tie(b.group, b.prediction);
-  });
+double GroupedAuc(GroupSample& sample) {
+  sample.Sort();
   double weighted = 0;
   double weight = 0;
-  for (size_t i = 0; i < rows.size();) {
-    const uint64_t group = rows[i].group;
+  const auto end = sample.rows().end();
+  for (auto row = sample.rows().begin(); row != end;) {
+    const uint64_t group = row->group;
     GroupPairs pairs;
-    while (i < rows.size() && rows[i].group == group) {
-      const float prediction = rows[i].prediction;
+    while (row != end && row->group == group) {
+      const float prediction = row->prediction;
       double tied_negatives = 0;
       double tied_positives = 0;
-      for (; i < rows.size() && rows[i].group == group && rows[i].prediction == prediction; ++i) {
-        (rows[i].label > 0.5f ? tied_positives : tied_negatives) += 1;
+      for (; row != end && row->group == group && row->prediction == prediction; ++row) {
+        (row->label > 0.5f ? tied_positives : tied_negatives) += 1;
       }
       pairs.AddTied(tied_negatives, tied_positives);
     }

@@ -82,7 +82,7 @@ std::vector<std::string> MetricSet::Predictions() const {
 
 MetricTotals MetricSet::NewTotals() const { return {std::vector<double>(sums_), no_samples_}; }
 
-double MetricSet::Value(size_t index, const MetricTotals& totals) const {
+double MetricSet::Value(size_t index, MetricTotals& totals) const {
   const Entry& entry = entries_[index];
   if (totals.sums[non_finite_ + index] > 0) return std::numeric_limits<double>::quiet_NaN();
   if (entry.metric == nullptr) return GroupedAuc(totals.samples[entry.first]);
@@ -95,7 +95,7 @@ int64_t MetricSet::NonFiniteRows(const MetricTotals& totals) const {
   return entries_.empty() ? 0 : static_cast<int64_t>(*std::max_element(first, totals.sums.end()));
 }
 
-MetricValues MetricSet::Compute(const MetricTotals& totals) const {
+MetricValues MetricSet::Compute(MetricTotals& totals) const {
   MetricValues values;
   for (size_t i = 0; i < entries_.size(); ++i) values.emplace_back(names_[i], Value(i, totals));
   return values;
@@ -249,9 +249,18 @@ void MetricAccumulator::AddTo(MetricTotals& totals) const {
   for (const MetricSums& sums : sums_) {
     for (size_t i = 0; i < sums.size(); ++i) totals.sums[at++] += sums.Get(i);
   }
-  if (samples_.empty()) return;
+  if (totals.samples.empty()) return;
   const std::lock_guard lock(samples_mutex_);
   for (size_t i = 0; i < samples_.size(); ++i) totals.samples[i].Merge(samples_[i]);
+}
+
+void MetricAccumulator::MoveRowsTo(MetricTotals& totals) {
+  for (size_t i = 0; i < samples_.size(); ++i) {
+    std::unique_lock lock(samples_mutex_);
+    const GroupSample taken = samples_[i].TakeEarlierRows();
+    lock.unlock();
+    totals.samples[i].Merge(taken);
+  }
 }
 
 void MetricAccumulator::TakeWindow(MetricTotals& window) {
@@ -265,7 +274,7 @@ void MetricAccumulator::TakeWindow(MetricTotals& window) {
   if (samples_.empty()) return;
   const std::lock_guard lock(samples_mutex_);
   for (size_t i = 0; i < samples_.size(); ++i) {
-    window.samples[i].MergeWindow(samples_[i]);
+    if (!window.samples.empty()) window.samples[i].MergeWindow(samples_[i]);
     samples_[i].StartWindow();
   }
 }

@@ -25,7 +25,7 @@ using MetricValues = std::vector<std::pair<std::string, double>>;
 /// What the metrics of a job added up, of some threads and some time; totals merge by adding. Made by MetricSet.
 struct MetricTotals {
   std::vector<double> sums;          ///< of each metric; then each one's rows that are not finite, which are in no sum
-  std::vector<GroupSample> samples;  ///< of the GAUCs
+  std::vector<GroupSample> samples;  ///< of the GAUCs; empty where nobody wants them
 };
 
 /// The metrics of a job and where their inputs are; shared by all workers, immutable.
@@ -43,9 +43,15 @@ class MetricSet {
   std::vector<std::string> Predictions() const;
   /// Totals of no rows.
   MetricTotals NewTotals() const;
-  MetricValues Compute(const MetricTotals& totals) const;
-  /// The value of metric `index` alone; NaN where a row's prediction or label was NaN or infinite.
-  double Value(size_t index, const MetricTotals& totals) const;
+  /// Totals of no rows that take no samples: enough for every metric but GAUC.
+  MetricTotals NewSums() const { return {std::vector<double>(sums_), {}}; }
+  /// Sorts the samples.
+  MetricValues Compute(MetricTotals& totals) const;
+  /// The value of metric `index` alone; NaN where a row's prediction or label was NaN or infinite. Sorts the sample of
+  /// a GAUC, which `totals` must have.
+  double Value(size_t index, MetricTotals& totals) const;
+  /// Whether metric `index` is computed from a sample.
+  bool IsGrouped(size_t index) const { return entries_[index].metric == nullptr; }
   /// How many rows had such a prediction or label; of the metric that met most of them.
   int64_t NonFiniteRows(const MetricTotals& totals) const;
   /// The bytes of totals, for a checkpoint, and back; nullopt when they are of other metrics.
@@ -75,7 +81,7 @@ class MetricSet {
 /// Reads predictions and labels of one worker's batches and keeps its sums.
 ///
 /// Add belongs to the worker; AddTo and the window to any one other thread, meanwhile. Allocates when a batch is larger
-/// than all before. With GAUC alone, Add takes a lock for the length of a batch, and rows are kept.
+/// than all before. With GAUC alone, Add takes a lock for the length of a batch, and rows are kept until MoveRowsTo.
 class MetricAccumulator {
  public:
   /// `frame` must hold the predictions; both must outlive it, as must `label_monitor`, which is told of labels that a
@@ -86,9 +92,13 @@ class MetricAccumulator {
   /// Adds the rows of context.batch, which the frame just ran. kInvalidConfig when a prediction has not one value (or
   /// two or more classes) a row.
   Status Add(const RunContext& context);
-  /// Adds what this worker added up to `totals`.
+  /// Adds what this worker added up to `totals`, but for rows that were moved away. Copies rows, if `totals` has
+  /// samples.
   void AddTo(MetricTotals& totals) const;
-  /// Adds what came since the last call (or the start) to `window`, and begins the next window.
+  /// Moves the rows of windows that were taken into the samples of `totals`. The worker does not wait for it.
+  void MoveRowsTo(MetricTotals& totals);
+  /// Adds what came since the last call (or the start) to `window`, and begins the next window. Copies the window's
+  /// rows, if `window` has samples.
   void TakeWindow(MetricTotals& window);
   /// Adds what the next TakeWindow would, and lets the window go on.
   void AddWindowTo(MetricTotals& window) const;

@@ -68,6 +68,8 @@ FetchObserver::FetchObserver(const CompiledJob& job, const std::vector<const Fra
   for (const FetchItem& item : job.fetches()) {
     fetches_totals_ = fetches_totals_ || item.kind == FetchItem::Kind::kMetric;
     fetches_windows_ = fetches_windows_ || item.kind == FetchItem::Kind::kWindowMetric;
+    if (item.kind == FetchItem::Kind::kVariable || !job.metrics().IsGrouped(item.metric)) continue;
+    (item.kind == FetchItem::Kind::kMetric ? fetches_grouped_totals_ : fetches_grouped_windows_) = true;
   }
   for (const Frame* frame : frames) {
     FrameVariables& of_frame = frames_.emplace_back(FrameVariables{frame, {}});
@@ -80,7 +82,8 @@ FetchObserver::FetchObserver(const CompiledJob& job, const std::vector<const Fra
 void FetchObserver::StartPass(int64_t epoch, std::optional<MetricTotals> window) {
   epoch_ = epoch;
   earlier_window_ = std::move(window);
-  window_ = job_->metrics().NewTotals();
+  totals_ = job_->metrics().NewTotals();
+  window_ = job_->metrics().NewSums();
   for (MetricAccumulator* accumulator : *metrics_) accumulator->TakeWindow(window_);
 }
 
@@ -91,22 +94,36 @@ std::optional<MetricTotals> FetchObserver::Window() const {
   return window;
 }
 
-double FetchObserver::Metric(const FetchItem& item) const {
+void FetchObserver::AddTo(MetricTotals& totals) const {
+  for (size_t i = 0; i < totals.samples.size(); ++i) totals.samples[i].Merge(totals_.samples[i]);
+  for (const MetricAccumulator* accumulator : *metrics_) accumulator->AddTo(totals);
+}
+
+void FetchObserver::TakeMetrics() {
+  const MetricSet& set = job_->metrics();
+  if (fetches_totals_) {
+    MetricTotals now = set.NewSums();
+    for (const MetricAccumulator* accumulator : *metrics_) accumulator->AddTo(now);
+    totals_.sums = std::move(now.sums);
+  }
+  if (!fetches_windows_ && !fetches_grouped_totals_) return;
+  window_ = fetches_grouped_windows_ ? set.NewTotals() : set.NewSums();
+  if (earlier_window_.has_value()) window_ = *std::move(earlier_window_);
+  earlier_window_.reset();
+  for (MetricAccumulator* accumulator : *metrics_) {
+    accumulator->TakeWindow(window_);
+    if (fetches_grouped_totals_) accumulator->MoveRowsTo(totals_);
+  }
+}
+
+double FetchObserver::Metric(const FetchItem& item) {
   return job_->metrics().Value(item.metric, item.kind == FetchItem::Kind::kMetric ? totals_ : window_);
 }
 
 Status FetchObserver::OnBatch(const TrainedBatch& trained) {
   const int period = job_->desc().fetch_config().print_period();
   if (period == 0 || job_->fetches().empty() || trained.worker_batches % period != 0) return Status::Ok();
-  if (fetches_totals_) {
-    totals_ = job_->metrics().NewTotals();
-    for (const MetricAccumulator* accumulator : *metrics_) accumulator->AddTo(totals_);
-  }
-  if (fetches_windows_) {
-    window_ = earlier_window_.has_value() ? *std::move(earlier_window_) : job_->metrics().NewTotals();
-    earlier_window_.reset();
-    for (MetricAccumulator* accumulator : *metrics_) accumulator->TakeWindow(window_);
-  }
+  TakeMetrics();
   FetchLine line;
   line.step = trained.context.step + 1;
   line.epoch = epoch_;

@@ -33,13 +33,16 @@ class FetchObserver final : public BatchObserver {
   void StartPass(int64_t epoch, std::optional<MetricTotals> window);
   /// What was added up since the last print; nullopt when none of it is printed. While no worker trains.
   std::optional<MetricTotals> Window() const;
+  /// Adds what workers added up in the pass to `totals`. While no worker trains.
+  void AddTo(MetricTotals& totals) const;
 
  private:
   struct FrameVariables {
     const Frame* frame;
     std::vector<const Variable*> variables;  ///< by fetch; null for metrics
   };
-  double Metric(const FetchItem& item) const;
+  void TakeMetrics();
+  double Metric(const FetchItem& item);
 
   const CompiledJob* job_;
   const std::vector<MetricAccumulator*>* metrics_;
@@ -48,7 +51,9 @@ class FetchObserver final : public BatchObserver {
   std::vector<FrameVariables> frames_;
   bool fetches_totals_ = false;
   bool fetches_windows_ = false;
-  MetricTotals totals_;
+  bool fetches_grouped_totals_ = false;
+  bool fetches_grouped_windows_ = false;
+  MetricTotals totals_;  ///< the rows of GAUCs up to the last print, which the workers no longer have, if it is fetched
   MetricTotals window_;
   std::optional<MetricTotals> earlier_window_;  ///< of the run that this one goes on from, until the first print
   int64_t epoch_ = 0;

@@ -67,6 +67,28 @@ TEST_F(ClickLog, BytesDoNotDependOnThreads) {
   }
 }
 
+TEST_F(ClickLog, BytesAreThoseOfEarlierVersions) {
+  ClickLogOptions options;
+  options.train_rows = 3000;
+  options.test_rows = 500;
+  ClickLogOptions other = options;
+  other.format = ClickLogOptions::Format::kRaw;
+  other.ids = ClickLogOptions::Ids::kHash64;
+  other.seed = 7;
+  other.vocabulary = 3000000000;
+  other.zipf = 1.3;
+  other.missing = 0.1;
+  const auto crc = [](const std::string& bytes) {
+    return crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size()));
+  };
+  ASSERT_TRUE(WriteClickLog(options, folder_).ok());
+  EXPECT_EQ(crc(Files(folder_)["train/part-00000"]), 0xcd02f19b);
+  EXPECT_EQ(crc(Files(folder_)["test/part-00000"]), 0x304ae42d);
+  ASSERT_TRUE(WriteClickLog(other, folder_).ok());
+  EXPECT_EQ(crc(Files(folder_)["train/part-00000"]), 0x98d41775);
+  EXPECT_EQ(crc(Files(folder_)["test/part-00000"]), 0xe487d791);
+}
+
 TEST_F(ClickLog, PartsHoldEveryRowOnceInOrder) {
   ClickLogOptions options = SmallLog();
   ASSERT_TRUE(WriteClickLog(options, folder_).ok());

@@ -32,5 +32,10 @@ TEST(DidYouMean, SaysNothingWhenNothingIsNear) {
   EXPECT_EQ(DidYouMean("ids", names), "; did you mean \"id\"?");
 }
 
+TEST(DidYouMean, ShowsANameOfADataFileThatATerminalWouldObey) {
+  const std::vector<std::string_view> header = {"\x1b[2Jlabel"};
+  EXPECT_EQ(DidYouMean("label", header), "; did you mean \"\\x1b[2Jlabel\"?");
+}
+
 }  // namespace
 }  // namespace millrace
