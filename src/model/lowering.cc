@@ -15,7 +15,9 @@ OpDesc MakeOp(std::string_view type, const Bound& inputs, const Bound& outputs, 
 
 Lowering::Lowering(const ModelDesc& model, const SlotSchema& schema, const ModelParts& parts, BlockBuilder main,
                    BlockBuilder startup)
-    : model_(&model), schema_(&schema), parts_(&parts), main_(std::move(main)), startup_(std::move(startup)) {}
+    : model_(&model), schema_(&schema), parts_(&parts), main_(std::move(main)), startup_(std::move(startup)) {
+  for (const SlotSpec& slot : schema.all()) slots_.emplace(slot.name, &slot);
+}
 
 void Lowering::Problem(std::string_view where, std::string_view what) {
   const std::string_view field = what.substr(0, what.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"));
@@ -70,8 +72,8 @@ std::optional<std::string> Lowering::Input(std::string_view where, std::string_v
     Problem(where, prefix + "layer \"" + name + "\" comes later; put it before this one");
     return std::nullopt;
   }
-  const SlotId id = schema_->Find(name);
-  if (id < 0) {
+  const SlotSpec* found = FindSlot(name);
+  if (found == nullptr || !found->is_used) {
     if (name.empty()) {
       Problem(where, prefix + "names no layer or slot");
     } else {
@@ -79,7 +81,7 @@ std::optional<std::string> Lowering::Input(std::string_view where, std::string_v
     }
     return std::nullopt;
   }
-  const SlotSpec& slot = schema_->used()[static_cast<size_t>(id)];
+  const SlotSpec& slot = *found;
   if (!slot.is_dense || slot.type != SlotType::kFloat) {
     Problem(where, prefix + "slot \"" + name + "\" is " + (slot.is_dense ? "of type uint64" : "sparse") +
                        "; a layer reads dense float slots, others go through an embedding layer");
@@ -111,17 +113,20 @@ std::optional<std::string> Lowering::JoinedInput(std::string_view where,
   return joined;
 }
 
+const SlotSpec* Lowering::FindSlot(std::string_view name) const {
+  const auto found = slots_.find(name);
+  return found == slots_.end() ? nullptr : found->second;
+}
+
 const SlotSpec* Lowering::Slot(std::string_view where, std::string_view field, const std::string& name) {
-  const SlotId id = schema_->Find(name);
-  if (id < 0) {
-    const auto unused = std::find_if(schema_->all().begin(), schema_->all().end(),
-                                     [&](const SlotSpec& slot) { return slot.name == name; });
-    const bool is_unused = unused != schema_->all().end();
+  const SlotSpec* found = FindSlot(name);
+  if (found == nullptr || !found->is_used) {
+    const bool is_unused = found != nullptr;
     Problem(where, std::string(field) + (is_unused ? ": slot \"" + name + "\" is not used; set its is_used: true"
                                                    : ": no slot \"" + name + "\"" + Nearest(name, false, true)));
     return nullptr;
   }
-  const SlotSpec& slot = schema_->used()[static_cast<size_t>(id)];
+  const SlotSpec& slot = *found;
   if (!used_slots_.contains(name) && main_.Has(name)) {
     Problem(where, std::string(field) + ": slot \"" + name + "\" has the name of another variable; rename one of them");
     return nullptr;

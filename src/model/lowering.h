@@ -66,6 +66,8 @@ class Lowering {
                                          const std::string& joined);
   /// A used slot by name, declared as a variable; null with the mistake noted.
   const SlotSpec* Slot(std::string_view where, std::string_view field, const std::string& name);
+  /// The slot of this name, used or not, without a search; null: there is none.
+  const SlotSpec* FindSlot(std::string_view name) const;
   /// A table by name; null with the mistake noted.
   const TableDesc* Table(std::string_view where, const std::string& name);
 
@@ -130,6 +132,7 @@ class Lowering {
   std::vector<ModelMistake> mistakes_;
   std::map<std::string, int, std::less<>> layers_;  // finished ones, with their embedding dim
   std::set<std::string, std::less<>> broken_;
+  std::map<std::string_view, const SlotSpec*> slots_;
   std::set<std::string> used_slots_;
   StateNames state_names_;
   Known known_;

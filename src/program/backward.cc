@@ -230,7 +230,8 @@ std::vector<OpDesc> AddUp(std::vector<OpDesc> grads) {
   for (const OpDesc& op : grads) {
     ForEachArgument(op.outputs(), [&](const std::string& name) { ++writers[name]; });
   }
-  std::vector<std::string> pending;  // in order of their first part
+  std::vector<std::string> order;  // of the first parts
+  std::set<std::string> pending;   // whose sum is not there yet
   std::map<std::string, std::vector<std::string>> parts;
   std::vector<OpDesc> ops;
   const auto add_sum = [&](const std::string& name) {
@@ -239,24 +240,29 @@ std::vector<OpDesc> AddUp(std::vector<OpDesc> grads) {
     SetInput(sum, "X", parts[name]);
     SetOutput(sum, "Out", {name});
     ops.push_back(std::move(sum));
-    std::erase(pending, name);
+    pending.erase(name);
   };
   for (OpDesc& op : grads) {
     ForEachArgument(op.inputs(), [&](const std::string& name) {
-      if (std::find(pending.begin(), pending.end(), name) != pending.end()) add_sum(name);
+      if (pending.contains(name)) add_sum(name);
     });
     for (OpDesc::Var& output : *op.mutable_outputs()) {
       for (std::string& name : *output.mutable_arguments()) {
         if (name == kEmptyVar || writers[name] < 2) continue;
         std::vector<std::string>& of = parts[name];
-        if (of.empty()) pending.push_back(name);
+        if (of.empty()) {
+          order.push_back(name);
+          pending.insert(name);
+        }
         of.push_back(name + "@RENAME@block0@" + std::to_string(of.size()));
         name = of.back();
       }
     }
     ops.push_back(std::move(op));
   }
-  while (!pending.empty()) add_sum(std::string(pending.front()));
+  for (const std::string& name : order) {
+    if (pending.contains(name)) add_sum(name);
+  }
   return ops;
 }
 

@@ -24,6 +24,12 @@ const OpDesc::Var* FindBinding(const Bindings& bindings, std::string_view parame
   return nullptr;
 }
 
+/// True when the first variable of a list is one; a list may be long, and is not copied.
+bool IsBound(const Bindings& bindings, std::string_view parameter) {
+  const OpDesc::Var* binding = FindBinding(bindings, parameter);
+  return binding != nullptr && !binding->arguments().empty() && binding->arguments(0) != kEmptyVar;
+}
+
 std::vector<std::string> Arguments(const Bindings& bindings, std::string_view parameter) {
   const OpDesc::Var* binding = FindBinding(bindings, parameter);
   if (binding == nullptr) return {};
@@ -234,18 +240,15 @@ std::vector<std::string> OpView::Strings(std::string_view name) const {
   return Expect<std::vector<std::string>>(Value(name), type(), name);
 }
 
-bool InferShapeContext::HasInput(std::string_view parameter) const {
-  const std::vector<std::string> names = InputArguments(op_->desc(), parameter);
-  return !names.empty() && names[0] != kEmptyVar;
-}
+bool InferShapeContext::HasInput(std::string_view parameter) const { return IsBound(op_->desc().inputs(), parameter); }
 
 bool InferShapeContext::HasOutput(std::string_view parameter) const {
-  const std::vector<std::string> names = OutputArguments(op_->desc(), parameter);
-  return !names.empty() && names[0] != kEmptyVar;
+  return IsBound(op_->desc().outputs(), parameter);
 }
 
 int InferShapeContext::OutputCount(std::string_view parameter) const {
-  return static_cast<int>(OutputArguments(op_->desc(), parameter).size());
+  const OpDesc::Var* binding = FindBinding(op_->desc().outputs(), parameter);
+  return binding == nullptr ? 0 : binding->arguments_size();
 }
 
 Result<std::vector<VarMeta>> InferShapeContext::Inputs(std::string_view parameter) const {
@@ -267,9 +270,9 @@ Result<VarMeta> InferShapeContext::Input(std::string_view parameter) const {
 }
 
 void InferShapeContext::SetOutput(std::string_view parameter, const VarMeta& meta, int i) {
-  const std::vector<std::string> names = OutputArguments(op_->desc(), parameter);
-  if (i >= static_cast<int>(names.size()) || names[static_cast<size_t>(i)] == kEmptyVar) return;
-  VarMeta& target = (*vars_)[names[static_cast<size_t>(i)]];
+  const OpDesc::Var* binding = FindBinding(op_->desc().outputs(), parameter);
+  if (binding == nullptr || i >= binding->arguments_size() || binding->arguments(i) == kEmptyVar) return;
+  VarMeta& target = (*vars_)[binding->arguments(i)];
   const bool persistable = target.persistable;
   target = meta;
   target.persistable = persistable;
@@ -471,8 +474,10 @@ std::string KernelProblem(const OpInfo& op, size_t i) {
 
 /// The first variable of an argument; null without one.
 const VarMeta* FirstVariable(const OpDesc& op, const std::string& argument, const VarMetas& vars) {
-  for (const std::vector<std::string>& names : {InputArguments(op, argument), OutputArguments(op, argument)}) {
-    const auto meta = names.empty() ? vars.end() : vars.find(names[0]);
+  for (const Bindings* bindings : {&op.inputs(), &op.outputs()}) {
+    const OpDesc::Var* binding = FindBinding(*bindings, argument);
+    const bool is_named = binding != nullptr && !binding->arguments().empty();
+    const auto meta = is_named ? vars.find(binding->arguments(0)) : vars.end();
     if (meta != vars.end()) return &meta->second;
   }
   return nullptr;

@@ -39,10 +39,10 @@ Status CheckNumbers(const CheckpointManifest& manifest) {
   MR_ASSIGN(const ConsumedRanges ledger, ConsumedRanges::FromText(manifest.ledger()));
   const bool in_memory = manifest.input_rows() > 0;
   const auto sources = in_memory ? 1U : static_cast<uint32_t>(manifest.input_file_size());
-  const uint64_t units = in_memory ? static_cast<uint64_t>(manifest.input_rows()) : uint64_t{1} << 63;
-  if (ledger.IsWithin(sources, units)) return Status::Ok();
+  const uint64_t positions = in_memory ? static_cast<uint64_t>(manifest.input_rows()) : uint64_t{1} << 63;
+  if (ledger.IsWithin(sources, positions)) return Status::Ok();
   return BadData("its ledger has rows that its input has not: " + std::to_string(sources) + " sources" +
-                 (in_memory ? " of " + std::to_string(units) + " rows" : ""));
+                 (in_memory ? " of " + std::to_string(positions) + " rows" : ""));
 }
 
 }  // namespace

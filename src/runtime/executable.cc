@@ -73,7 +73,7 @@ bool Writes(const OpDesc& op, const std::set<std::string, std::less<>>& names) {
 }
 
 /// Keeps the operators that `fetches` need, but for gradients and optimizers.
-std::vector<OpDesc> KeepForward(const std::vector<OpDesc>& ops, const OpRegistry& registry,
+std::vector<OpDesc> KeepForward(std::vector<OpDesc> ops, const OpRegistry& registry,
                                 const std::vector<std::string>& fetches) {
   std::set<std::string, std::less<>> needed(fetches.begin(), fetches.end());
   std::vector<OpDesc> kept;
@@ -84,7 +84,7 @@ std::vector<OpDesc> KeepForward(const std::vector<OpDesc>& ops, const OpRegistry
     for (const OpDesc::Var& input : op->inputs()) {
       needed.insert(input.arguments().begin(), input.arguments().end());
     }
-    kept.push_back(*op);
+    kept.push_back(std::move(*op));
   }
   std::reverse(kept.begin(), kept.end());
   return kept;
@@ -95,10 +95,11 @@ bool IsSkipped(const OpDesc& op, const std::vector<std::string>& skip_ops) {
                      [&](const std::string& part) { return op.type().find(part) != std::string::npos; });
 }
 
-/// Checks, describes and fuses block 0 and the blocks that its operators run, a step at a time over all of them.
+/// Checks, describes and fuses block 0 and the blocks that its operators run, a step at a time over all of them. Takes
+/// the operators of these blocks out of the program.
 class BlockCompiler {
  public:
-  BlockCompiler(const ProgramDesc& program, const OpRegistry& registry, const CompileOptions& options)
+  BlockCompiler(ProgramDesc& program, const OpRegistry& registry, const CompileOptions& options)
       : program_(program), registry_(registry), options_(options) {
     blocks.resize(static_cast<size_t>(program.blocks_size()));
   }
@@ -165,7 +166,7 @@ class BlockCompiler {
 
   void CollectBlock(int number, int depth) {
     order_.push_back(number);
-    const BlockDesc& block = program_.blocks(number);
+    BlockDesc& block = *program_.mutable_blocks(number);
     for (const VarDesc& var : block.vars()) {
       Result<VarMeta> meta = ToMeta(var);
       if (!meta.ok()) {
@@ -175,10 +176,15 @@ class BlockCompiler {
       }
     }
     std::vector<OpDesc>& ops = Ops(number);
-    for (const OpDesc& op : block.ops()) {
-      if (!IsSkipped(op, options_.skip_ops)) ops.push_back(op);
+    google::protobuf::RepeatedPtrField<OpDesc> taken;
+    taken.Swap(block.mutable_ops());
+    ops.reserve(static_cast<size_t>(taken.size()));
+    for (OpDesc& op : taken) {
+      if (!IsSkipped(op, options_.skip_ops)) ops.push_back(std::move(op));
     }
-    if (options_.forward_only) ops = number == 0 ? KeepForward(ops, registry_, options_.fetches) : DropUpdates(ops);
+    if (options_.forward_only) {
+      ops = number == 0 ? KeepForward(std::move(ops), registry_, options_.fetches) : DropUpdates(std::move(ops));
+    }
     for (size_t i = 0; i < ops.size(); ++i) CollectBlockOf({number, i}, ops[i], depth);
   }
 
@@ -283,7 +289,7 @@ class BlockCompiler {
     return kept;
   }
 
-  const ProgramDesc& program_;
+  ProgramDesc& program_;
   const OpRegistry& registry_;
   const CompileOptions& options_;
   struct Unknown {

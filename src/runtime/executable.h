@@ -39,7 +39,7 @@ class Executable {
   static Result<std::unique_ptr<const Executable>> Compile(const ProgramDesc& program, const OpRegistry& registry,
                                                            const CompileOptions& options);
 
-  /// The program as it runs.
+  /// The program but for its operators, which ops() has: the variables of its blocks as they are declared.
   const ProgramDesc& program() const { return program_; }
   const std::vector<OpDesc>& ops() const { return ops(0); }
   /// The operators of a block that runs; a block that nothing runs has none.

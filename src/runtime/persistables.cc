@@ -229,7 +229,8 @@ Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program,
     if (part.file_size() != held) {
       return BadData("\"" + folder + "/" + kManifest + "\" does not have the sum of each variable's file");
     }
-    MR_TRY(CheckStoredFiles(folder, {part.file().begin(), part.file().end()}, threads));
+    MR_TRY(CheckStoredFiles(folder, {part.file().begin(), part.file().end()},
+                            {part.variable().begin(), part.variable().end()}, threads));
     MR_TRY(LoadTables(part, folder, with_rules, tables, threads, trial));
     trained = TrainedSoFar{all.step(), all.examples(), all.seed()};
   } else if (const std::vector<const VarDesc*> grown = TablesOf(program); !grown.empty()) {

@@ -102,6 +102,16 @@ Result<std::string> FindStored(const std::string& folder, const std::string& fil
   return BadData("\"" + folder + "/" + file + "\", which is to hold " + what + ", is not there");
 }
 
+/// `it is of table "t": `, or nothing for a file of other things.
+std::string TableOf(const std::string& file, const std::vector<StoredVariable>& variables) {
+  for (const StoredVariable& variable : variables) {
+    const auto& files = variable.file();
+    if (!variable.has_table() || std::find(files.begin(), files.end(), file) == files.end()) continue;
+    return "it is of table \"" + variable.name() + "\": ";
+  }
+  return "";
+}
+
 /// The files of a stored table into `table`.
 Status LoadStored(const std::string& folder, const StoredVariable& stored, int threads, SparseTable* table) {
   const std::string what = "table \"" + stored.name() + "\"";
@@ -194,14 +204,17 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
   return result;
 }
 
-Status CheckStoredFiles(const std::string& folder, const std::vector<StoredFile>& files, int threads) {
+Status CheckStoredFiles(const std::string& folder, const std::vector<StoredFile>& files,
+                        const std::vector<StoredVariable>& variables, int threads) {
   return OnThreads(threads, files.size(), "checking stored files", [&](size_t i) {
     const StoredFile& file = files[i];
     FileSum sum{file.bytes(), file.crc32c(), std::nullopt};
     if (file.has_xxh64()) sum.xxh64 = file.xxh64();
     const Result<std::string> path = FileInFolder(folder, file.name());
     Status status = path.ok() ? CheckFileSum(*path, sum) : path.status();
-    return status.code() == StatusCode::kNotFound ? BadData(status.message()) : status;
+    if (status.code() != StatusCode::kNotFound && status.code() != StatusCode::kBadData) return status;
+    return BadData(status.message() + "; " + TableOf(file.name(), variables) +
+                   "copy all files of the folder again, or use another one");
   });
 }
 

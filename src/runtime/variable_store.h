@@ -49,8 +49,9 @@ Result<std::unique_ptr<SparseTable>> ReadTable(const std::string& folder, const 
                                                int threads);
 
 /// Checks every file of `files` against its size and checksums, up to `threads` at a time; the first damaged or missing
-/// one is kBadData, as is one that FileInFolder refuses.
-Status CheckStoredFiles(const std::string& folder, const std::vector<StoredFile>& files, int threads);
+/// one is kBadData, as is one that FileInFolder refuses. The message names the table of `variables` that it is of.
+Status CheckStoredFiles(const std::string& folder, const std::vector<StoredFile>& files,
+                        const std::vector<StoredVariable>& variables, int threads);
 
 /// Says what differs between the variables of a program and stored ones, a line each (kInvalidConfig): missing ones,
 /// other shapes, types, tables but for what a run that goes on may change of them. Those of `settings` are the job's to

@@ -144,6 +144,7 @@ Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDes
     fs::remove_all(beside, error);
     return written;
   }
+  runs_[name] = content.manifest.run_id();
   if (content.is_best) MR_TRY(PointBestAt(folder_, name));
   MR_TRY(SyncFolder(folder_));
   return Prune(content.manifest.run_id(), content.manifest.step());
@@ -156,17 +157,22 @@ bool CheckpointStore::HasLaterThan(int64_t step) const {
   return !names.empty() && StepOf(names[0]).value_or(0) > step;
 }
 
-Status CheckpointStore::Prune(uint64_t run_id, int64_t step) const {
+Status CheckpointStore::Prune(uint64_t run_id, int64_t step) {
   std::error_code error;
   const std::string best = fs::read_symlink(folder_ + "/" + kBest, error).string();
   int kept = 0;
   for (const std::string& name : StepFolders(folder_)) {
     const std::string path = folder_ + "/" + name;
-    const Result<CheckpointManifest> manifest = ManifestIn(path);
-    const bool is_ours = manifest.ok() && manifest->run_id() == run_id;
+    // A manifest lists every input file, and is not read again for each checkpoint.
+    if (!runs_.contains(name)) {
+      if (const Result<CheckpointManifest> manifest = ManifestIn(path); manifest.ok()) runs_[name] = manifest->run_id();
+    }
+    const auto run = runs_.find(name);
+    const bool is_ours = run != runs_.end() && run->second == run_id;
     const bool is_left_behind = StepOf(name).value_or(0) > step;
     if (is_ours && !is_left_behind && (kept++ < keep_ || name == best)) continue;
     MR_TRY(RemoveFolder(path));
+    runs_.erase(name);
     if (name == best) fs::remove(folder_ + "/" + kBest, error);
   }
   return Status::Ok();
@@ -182,7 +188,8 @@ Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const Checkpoi
   found.folder = folder;
   MR_ASSIGN(found.manifest, ManifestIn(folder));
   const auto& files = found.manifest.file();
-  MR_TRY(CheckStoredFiles(folder, {files.begin(), files.end()}, threads));
+  const auto& variables = found.manifest.variable();
+  MR_TRY(CheckStoredFiles(folder, {files.begin(), files.end()}, {variables.begin(), variables.end()}, threads));
   MR_TRY(fits(found.manifest).Context("checkpoint \"" + folder + "\" does not fit this job"));
   MR_ASSIGN(const std::string metrics, InCheckpoint(folder, kMetricsFile));
   MR_ASSIGN(found.metrics, ReadFile(metrics));

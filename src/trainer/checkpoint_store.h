@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -71,12 +72,13 @@ class CheckpointStore {
  private:
   CheckpointStore(std::string folder, int keep, int threads)
       : folder_(std::move(folder)), keep_(keep), threads_(threads) {}
-  Status Prune(uint64_t run_id, int64_t step) const;
+  Status Prune(uint64_t run_id, int64_t step);
   Result<std::optional<uint64_t>> CurrentRun() const;
 
   std::string folder_;
   int keep_;
   int threads_;
+  std::map<std::string, uint64_t> runs_;  ///< the run of each folder that was written or pruned here
 };
 
 /// A number for a new run, other than those of runs before.

@@ -127,6 +127,52 @@ Result<std::string> RateText(const Tensor& tensor) {
   return std::string(text);
 }
 
+/// What of a run's state the manifest holds beside the input's files.
+void StoreProgress(const RunState& state, CheckpointManifest* to) {
+  CheckpointManifest& manifest = *to;
+  manifest.set_input_rows(state.input_rows);
+  manifest.set_printed_batches(state.printed_batches);
+  manifest.set_evaluated_step(state.last_eval_step);
+  if (state.has_best) manifest.mutable_early_stopping()->set_best(state.best_metric);
+  if (state.evaluations_since_best > 0) {
+    manifest.mutable_early_stopping()->set_since(static_cast<int32_t>(state.evaluations_since_best));
+  }
+  for (const ReaderState& reader : state.readers) {
+    StoredReader& stored = *manifest.add_reader();
+    stored.set_name(reader.name);
+    stored.set_resets(reader.position.resets);
+    stored.set_items(reader.position.items);
+  }
+  for (const LoopVariable& variable : state.loop_variables) {
+    StoredLoopVariable& stored = *manifest.add_loop_variable();
+    stored.set_name(variable.name);
+    stored.set_tensor(variable.bytes);
+  }
+  for (const OperatorState& operator_state : state.operator_states) {
+    StoredOperatorState& stored = *manifest.add_operator_state();
+    stored.set_name(operator_state.name);
+    stored.set_frame(operator_state.frame);
+    stored.set_attributes(operator_state.attributes);
+    stored.set_state(operator_state.bytes);
+  }
+  for (const SaveFailure& failure : state.save_failures) {
+    StoredSaveFailure& stored = *manifest.add_save_failure();
+    stored.set_pass(failure.pass);
+    stored.set_message(failure.message);
+  }
+  for (const auto& [kind, count] : state.bad_lines) {
+    StoredBadLines& stored = *manifest.add_bad_lines();
+    stored.set_kind(kind);
+    stored.set_count(count);
+  }
+  if (state.data.lines > 0) Store(state.data, manifest.mutable_data());
+  for (const auto& [name, value] : state.last_metrics) {
+    StoredMetric& stored = *manifest.add_last_metric();
+    stored.set_name(name);
+    stored.set_value(value);
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<JobCheckpointer>> JobCheckpointer::Create(JobSession& session, std::stop_token stop,
@@ -140,37 +186,43 @@ Result<std::unique_ptr<JobCheckpointer>> JobCheckpointer::Create(JobSession& ses
   return checkpointer;
 }
 
-Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resume) {
-  if (resume == "never") return StartAnew();
-  std::optional<FoundCheckpoint> found;
+Result<std::optional<FoundCheckpoint>> JobCheckpointer::FindCheckpoint(const std::string& resume) {
+  if (resume == "never") return std::optional<FoundCheckpoint>();
   const CheckpointFits fits = [this](const CheckpointManifest& manifest) { return Fits(manifest); };
   if (resume == "auto") {
-    MR_ASSIGN(found, store_.FindNewest(fits, &notes_));
-    if (!found.has_value()) {
-      notes_.push_back("no checkpoint in \"" + store_.folder() + "\": starting anew");
-      return StartAnew();
-    }
-  } else if (resume == "best" && job_->desc().infer()) {
+    MR_ASSIGN(std::optional<FoundCheckpoint> newest, store_.FindNewest(fits, &notes_));
+    if (!newest.has_value()) notes_.push_back("no checkpoint in \"" + store_.folder() + "\": starting anew");
+    return newest;
+  }
+  if (resume == "best" && job_->desc().infer()) {
     const std::string best = store_.folder() + "/best";
     if (!MayBeThere(best)) {
       return InvalidConfig("--model=best: there is no \"" + best +
                            "\": a training with eval.early_stopping or checkpoint.keep_best keeps it");
     }
-    MR_ASSIGN(found, ReadCheckpoint(best, fits, job_->workers()));
-  } else if (std::error_code unknown; !std::filesystem::is_directory(resume, unknown)) {
+    MR_ASSIGN(FoundCheckpoint found, ReadCheckpoint(best, fits, job_->workers()));
+    return std::optional<FoundCheckpoint>(std::move(found));
+  }
+  if (std::error_code unknown; !std::filesystem::is_directory(resume, unknown)) {
     return InvalidConfig("--resume is auto, never or the folder of a checkpoint, and there is no folder \"" + resume +
                          "\"");
-  } else if (!MayBeThere(resume + "/MANIFEST")) {
+  }
+  if (!MayBeThere(resume + "/MANIFEST")) {
     return InvalidConfig("--resume: \"" + resume +
                          "\" is no checkpoint: it has no MANIFEST. Those of a run are "
                          "OUTPUT_DIR/checkpoints/step-..., and --resume=auto takes the newest whole one");
-  } else {
-    MR_ASSIGN(found, ReadCheckpoint(resume, fits, job_->workers()));
-    if (!job_->desc().infer() && store_.HasLaterThan(found->manifest.step())) {
-      notes_.push_back("the checkpoints of later steps in \"" + store_.folder() +
-                       "\" are left behind: the next one that is written takes their place");
-    }
   }
+  MR_ASSIGN(FoundCheckpoint found, ReadCheckpoint(resume, fits, job_->workers()));
+  if (!job_->desc().infer() && store_.HasLaterThan(found.manifest.step())) {
+    notes_.push_back("the checkpoints of later steps in \"" + store_.folder() +
+                     "\" are left behind: the next one that is written takes their place");
+  }
+  return std::optional<FoundCheckpoint>(std::move(found));
+}
+
+Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resume) {
+  MR_ASSIGN(const std::optional<FoundCheckpoint> found, FindCheckpoint(resume));
+  if (!found.has_value()) return StartAnew();
   const CheckpointManifest& manifest = found->manifest;
   if (!job_->desc().infer()) {
     MR_TRY(CheckInput(manifest).Context("checkpoint \"" + found->folder + "\" does not fit this job"));
@@ -212,6 +264,7 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   notes_.push_back("going on from \"" + found->folder + "\": " + EpochOf(state) + ", step " +
                    std::to_string(state.step) + ", " + std::to_string(state.examples) + " examples");
   notes_.insert(notes_.end(), rates.begin(), rates.end());
+  NoteOrderOfReaders(state);
   TakeChanges(manifest, &state);
   return std::optional<RunState>(std::move(state));
 }
@@ -304,6 +357,24 @@ Status JobCheckpointer::RestoreState(const FoundCheckpoint& found, std::vector<s
     if (was != is) rates->push_back("resumed with: variable \"" + name + "\" " + was + " -> " + is);
   }
   return Status::Ok();
+}
+
+void JobCheckpointer::NoteOrderOfReaders(const RunState& state) {
+  const bool is_within_pass = std::any_of(state.readers.begin(), state.readers.end(),
+                                          [](const ReaderState& reader) { return reader.position.items > 0; });
+  const auto& blocks = job_->model().startup.blocks();
+  if (!is_within_pass || blocks.empty()) return;
+  for (const OpDesc& op : blocks[0].ops()) {
+    const OpDesc::Attr* const threads = FindAttr(op, "thread_num");
+    const OpDesc::Attr* const files = FindAttr(op, "file_names");
+    if (op.type() != "open_files" || threads == nullptr || files == nullptr) continue;
+    if (threads->i() < 2 || files->strings_size() < 2) continue;
+    notes_.push_back(
+        "warning: open_files of reader \"" + OutputArguments(op, "Out")[0] + "\" has thread_num " +
+        std::to_string(threads->i()) +
+        ", and the order of its rows does not repeat: of this pass some may be trained twice and others not "
+        "at all; with thread_num 1 a run goes on exactly");
+  }
 }
 
 void JobCheckpointer::TakeChanges(const CheckpointManifest& manifest, RunState* state) {
@@ -456,47 +527,7 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
     for (int64_t i = 0; i < std::min(state.epoch + 1, job_->passes()); ++i) manifest.add_pass_name(job_->PassName(i));
   }
   manifest.set_input_fingerprint(Fingerprint());
-  manifest.set_input_rows(state.input_rows);
-  manifest.set_printed_batches(state.printed_batches);
-  manifest.set_evaluated_step(state.last_eval_step);
-  if (state.has_best) manifest.mutable_early_stopping()->set_best(state.best_metric);
-  if (state.evaluations_since_best > 0) {
-    manifest.mutable_early_stopping()->set_since(static_cast<int32_t>(state.evaluations_since_best));
-  }
-  for (const ReaderState& reader : state.readers) {
-    StoredReader& stored = *manifest.add_reader();
-    stored.set_name(reader.name);
-    stored.set_resets(reader.position.resets);
-    stored.set_items(reader.position.items);
-  }
-  for (const LoopVariable& variable : state.loop_variables) {
-    StoredLoopVariable& stored = *manifest.add_loop_variable();
-    stored.set_name(variable.name);
-    stored.set_tensor(variable.bytes);
-  }
-  for (const OperatorState& operator_state : state.operator_states) {
-    StoredOperatorState& stored = *manifest.add_operator_state();
-    stored.set_name(operator_state.name);
-    stored.set_frame(operator_state.frame);
-    stored.set_attributes(operator_state.attributes);
-    stored.set_state(operator_state.bytes);
-  }
-  for (const SaveFailure& failure : state.save_failures) {
-    StoredSaveFailure& stored = *manifest.add_save_failure();
-    stored.set_pass(failure.pass);
-    stored.set_message(failure.message);
-  }
-  for (const auto& [kind, count] : state.bad_lines) {
-    StoredBadLines& stored = *manifest.add_bad_lines();
-    stored.set_kind(kind);
-    stored.set_count(count);
-  }
-  if (state.data.lines > 0) Store(state.data, manifest.mutable_data());
-  for (const auto& [name, value] : state.last_metrics) {
-    StoredMetric& stored = *manifest.add_last_metric();
-    stored.set_name(name);
-    stored.set_value(value);
-  }
+  StoreProgress(state, &manifest);
   manifest.set_run_id(run_id_);
   content.metrics = MetricSet::ToBytes(state.metric_totals);
   if (state.metric_window.has_value()) content.metrics += MetricSet::ToBytes(*state.metric_window);

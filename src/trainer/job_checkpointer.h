@@ -60,6 +60,8 @@ class JobCheckpointer final : public Checkpointer {
         stop_(std::move(stop)),
         terminal_(terminal) {}
   Result<std::optional<RunState>> StartAnew();
+  /// The checkpoint that Resume goes on from; nullopt: the run starts anew.
+  Result<std::optional<FoundCheckpoint>> FindCheckpoint(const std::string& resume);
   std::string Fingerprint() const;
   /// Whether the job can go on from a checkpoint; fills changes_.
   Status Fits(const CheckpointManifest& manifest);
@@ -68,6 +70,8 @@ class JobCheckpointer final : public Checkpointer {
   /// Takes the variables from a checkpoint, but for learning rates, which are the job's to say; of those that differ
   /// and that no field tells of, `rates` says how.
   Status RestoreState(const FoundCheckpoint& found, std::vector<std::string>* rates);
+  /// Warns where a pass of a reader goes on whose order does not repeat.
+  void NoteOrderOfReaders(const RunState& state);
   /// What the job has otherwise than the run that wrote the checkpoint, and what follows of it for the best evaluation.
   void TakeChanges(const CheckpointManifest& manifest, RunState* state);
   Status CheckInput(const CheckpointManifest& manifest);

@@ -68,7 +68,7 @@ TEST(LargeTable, IsSavedInFilesAndAKillWithinTheSaveLosesNothing) {
   EXPECT_EQ(ScoresOf(out, small.files()), ScoresOf(calm, small.files()));
 }
 
-TEST(LargeTable, WithoutOneOfItsFilesIsRefusedByTheNameOfTheFile) {
+TEST(LargeTable, WithoutOneOfItsFilesIsRefusedByTheNamesOfFileAndTable) {
   const SmallJob small(800, 1);
   const std::string job = WideJob(small, kEvery);
   const std::string out = small.folder() + "/out";
@@ -83,7 +83,9 @@ TEST(LargeTable, WithoutOneOfItsFilesIsRefusedByTheNameOfTheFile) {
                              std::filesystem::copy_options::overwrite_existing);
   std::ofstream(oldest + "0000-1023") << "what no manifest lists is not looked at";
   ASSERT_EQ(Train(job, out, "auto", &errors), 0) << errors;
-  EXPECT_THAT(errors, HasSubstr("no such file: \"" + newest + "0512-0767\""));
+  EXPECT_THAT(errors,
+              HasSubstr("no such file: \"" + newest +
+                        "0512-0767\"; it is of table \"t\": copy all files of the folder again, or use another one"));
   EXPECT_THAT(errors, HasSubstr("\"" + second + "0256-0511\" is"));
   EXPECT_THAT(errors, HasSubstr("going on from \"" + Checkpoint(out, "000000000036\"")));
   EXPECT_TRUE(FolderContent(out + "/model") == model);
@@ -92,6 +94,7 @@ TEST(LargeTable, WithoutOneOfItsFilesIsRefusedByTheNameOfTheFile) {
   Process predictor("predictor", {"--model_dir=" + out + "/model", "--input=" + small.files()[0]});
   EXPECT_EQ(predictor.Wait(), 3);
   EXPECT_THAT(predictor.errors(), HasSubstr("tables/t/0512-1023\" is damaged"));
+  EXPECT_THAT(predictor.errors(), HasSubstr("it has 1000; it is of table \"t\": copy all files"));
 }
 
 TEST(LargeTable, OnAFullDiskLeavesWholeCheckpointsOnly) {

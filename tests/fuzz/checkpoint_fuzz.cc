@@ -76,7 +76,7 @@ void Restore(const FoundCheckpoint& found, const MetricSet& metrics) {
     const Result<ConsumedRanges> again = ConsumedRanges::FromText(written);
     Demand(again.ok() && again->ToText() == written, "the ledger does not read back");
   }
-  if (const std::optional<MetricTotals> totals = metrics.FromBytes(found.metrics)) {
+  if (std::optional<MetricTotals> totals = metrics.FromBytes(found.metrics)) {
     Demand(MetricSet::ToBytes(*totals) == found.metrics, "the totals are not what was read");
     metrics.Compute(*totals);
   }

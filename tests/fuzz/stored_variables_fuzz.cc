@@ -48,8 +48,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   folder.Write(kValues, length < bytes.size() ? bytes.substr(length) : "");
 
   const std::vector<StoredVariable> variables(list.variable().begin(), list.variable().end());
-  DemandOneOf(CheckStoredFiles(folder.path(), {list.file().begin(), list.file().end()}, 1), StatusCode::kBadData,
-              StatusCode::kBadData);
+  DemandOneOf(CheckStoredFiles(folder.path(), {list.file().begin(), list.file().end()}, variables, 1),
+              StatusCode::kBadData, StatusCode::kBadData);
   DemandOneOf(CompareVariables(program, variables, {}), StatusCode::kInvalidConfig, StatusCode::kInvalidConfig);
   RestoreStored(folder.path(), variables);
   return 0;

@@ -4,8 +4,10 @@
 
 #include <utility>
 
+#include "allocation_counter.h"
 #include "program/backward.h"
 #include "program/block_builder.h"
+#include "program/passes/op_graph.h"
 #include "stub_ops.h"
 
 namespace millrace {
@@ -87,6 +89,34 @@ class FusionTest : public ::testing::Test {
   std::vector<OpDesc> fused_;
   VarMetas vars_;
 };
+
+/// A program of its own size.
+class WideProgram : public FusionTest {
+ public:
+  /// Of the gradients and the fusion of a concat of so many pools, all of one table.
+  int64_t Allocations(int pools) {
+    std::vector<std::string> pooled;
+    for (int i = 0; i < pools; ++i) {
+      pooled.push_back("p" + std::to_string(i));
+      Pool("c1", "t", pooled.back());
+    }
+    Concat(pooled, "all");
+    Loss("all");
+    const AllocationCounter counter;
+    Train();
+    Fused();
+    return counter.count();
+  }
+
+ private:
+  void TestBody() override {}
+};
+
+// A list was copied for each of its elements.
+TEST(WideFusionTest, AllocationsGrowAsThePoolsOfOneTable) {
+  const int64_t few = WideProgram().Allocations(100);
+  EXPECT_LT(WideProgram().Allocations(800), 9 * few);
+}
 
 TEST_F(FusionTest, OneTableOfSeveralSlots) {
   Pool("c1", "t", "p1");
@@ -322,6 +352,25 @@ TEST_F(FusionTest, LinearLayersOfPaddleAreFullyConnectedUnlessTransposed) {
             "fused_fc(X=dense W=w0 Bias=b0 -> Out=h)\n"
             "matmul_v2(X=h Y=w0 -> Out=m1)\n"
             "elementwise_add(X=m1 Y=b0 -> Out=y)\n");
+}
+
+TEST_F(FusionTest, LinearLayersOverMoreAxesAreFullyConnected) {
+  Param("w0", {4, 4});
+  Param("b0", {4});
+  Param("w1", {4, 4});
+  Var("fields", {-1, 3, 4}, DType::kFloat32, 0);
+  Op("matmul_v2", {{"X", {"fields"}}, {"Y", {"w0"}}}, {{"Out", {"m0"}}});
+  Op("elementwise_add", {{"X", {"m0"}}, {"Y", {"b0"}}}, {{"Out", {"a0"}}}, {{"axis", int64_t{2}}});
+  Op("softmax", {{"X", {"a0"}}}, {{"Out", {"h"}}}, {{"axis", int64_t{2}}});
+  // The middle axis is not that of the columns.
+  Op("matmul_v2", {{"X", {"h"}}, {"Y", {"w1"}}}, {{"Out", {"m1"}}});
+  Op("elementwise_add", {{"X", {"m1"}}, {"Y", {"b0"}}}, {{"Out", {"a1"}}});
+  Op("softmax", {{"X", {"a1"}}}, {{"Out", {"y"}}}, {{"axis", int64_t{1}}});
+  EXPECT_EQ(Fused({"y"}),
+            "fused_fc(X=fields W=w0 Bias=b0 -> Out=h)\n"
+            "fused_fc(X=h W=w1 Bias=b0 -> Out=a1)\n"
+            "softmax(X=a1 -> Out=y)\n");
+  EXPECT_EQ(IntAttr(fused_[0], "in_num_col_dims", 1), 2);
 }
 
 TEST_F(FusionTest, UpdatesWithOtherRatesStayApart) {

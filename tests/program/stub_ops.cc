@@ -33,8 +33,8 @@ Status InferConcat(InferShapeContext& context) {
 Status InferMul(InferShapeContext& context) {
   MR_ASSIGN(VarMeta out, context.Input("X"));
   MR_ASSIGN(const VarMeta y, context.Input("Y"));
-  if (out.dims[1] != y.dims[0]) return context.Error("columns of X are not rows of Y");
-  out.dims.set(1, y.dims[1]);
+  if (out.dims[-1] != y.dims[0]) return context.Error("columns of X are not rows of Y");
+  out.dims.set(out.dims.rank() - 1, y.dims[1]);
   context.SetOutput("Out", out);
   return Status::Ok();
 }

@@ -53,6 +53,11 @@ class JudgeTests(unittest.TestCase):
                          "skipped: 2 (no Paddle here; run: scripts/test --all), "
                          "1 (no shared data: set MILLRACE_SHARED; run: MILLRACE_SHARED=FOLDER scripts/test)")
 
+    def test_what_another_build_would_run_is_said_with_its_command(self):
+        _, said = self.judge([("a", "notrun", "this is built with JPEG\n"), ("b", "notrun", "set MILLRACE_DUMP_DIR to make goldens\n")])
+        self.assertIn("1 (this is built with JPEG; run: cmake --preset release -DMILLRACE_JPEG=OFF && scripts/test -k ", said)
+        self.assertIn("run: MILLRACE_DUMP_DIR=FOLDER scripts/test -k LossCurveDumpTest)", said)
+
     def test_a_failure_is_to_be_tried_again(self):
         code, said = self.judge([("a", "fail", "expected 3, got 4\n"), ("b", "run", "")])
         self.assertEqual(code, 1)
@@ -64,6 +69,12 @@ class JudgeTests(unittest.TestCase):
             code, said = self.judge([("a", "fail", "fine\n" + finding + "\n"), ("b", "fail", "slow\n")])
             self.assertEqual(code, 2, finding)
             self.assertIn("a sanitizer found something in: a\n", said)
+
+    def test_a_finding_in_a_child_of_a_test_that_passed_is_red_at_once(self):
+        code, said = self.judge([("a", "run", "fine\n" + LEAK + "\n"), ("b", "run", "")])
+        self.assertEqual(code, 2)
+        self.assertIn("--- a\nfine\n" + LEAK, said)
+        self.assertIn("a sanitizer found something in: a\n", said)
 
     def test_one_and_two_unsteady_tests_are_listed_and_green_three_are_red(self):
         for count, code in ((1, 0), (2, 0), (3, 1)):

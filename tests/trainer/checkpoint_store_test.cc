@@ -78,5 +78,41 @@ TEST(ManifestFiles, ANamedPipeIsNotWaitedFor) {
   EXPECT_EQ(step.FindNewest().code(), StatusCode::kBadData);
 }
 
+/// A checkpoint of no variables.
+Status WriteStep(CheckpointStore& store, int64_t step) {
+  ProgramDesc program;
+  program.add_blocks();
+  CheckpointContent content;
+  content.manifest.set_step(step);
+  content.manifest.set_run_id(1);
+  return store.Write(content, program, Scope());
+}
+
+// A manifest lists every input file, and all that were kept were parsed for each checkpoint.
+TEST(CheckpointStoreTest, ManifestsOfItsOwnAreNotReadAgain) {
+  const TempDir folder = TempDir::Create("own_manifests").value();
+  Result<CheckpointStore> store = CheckpointStore::Create(folder.path(), 2, 1);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  ASSERT_TRUE(WriteStep(*store, 1).ok());
+  const std::string first = folder.path() + "/step-000000000001";
+  std::ofstream(first + "/MANIFEST") << "no manifest: who reads it removes the folder";
+  ASSERT_TRUE(WriteStep(*store, 2).ok());
+  EXPECT_TRUE(std::filesystem::exists(first));
+  ASSERT_TRUE(WriteStep(*store, 3).ok());
+  EXPECT_FALSE(std::filesystem::exists(first)) << "two are kept";
+}
+
+// One that another process wrote is read.
+TEST(CheckpointStoreTest, OthersRunsAreRemovedByTheFirstCheckpoint) {
+  const TempDir folder = TempDir::Create("other_run").value();
+  const std::string other = folder.path() + "/step-000000000002";
+  std::filesystem::create_directories(other);
+  std::ofstream(other + "/MANIFEST") << SealText("format_version: 1 step: 2 run_id: 5\n");
+  Result<CheckpointStore> store = CheckpointStore::Create(folder.path(), 2, 1);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  ASSERT_TRUE(WriteStep(*store, 3).ok());
+  EXPECT_FALSE(std::filesystem::exists(other));
+}
+
 }  // namespace
 }  // namespace millrace

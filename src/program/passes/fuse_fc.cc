@@ -24,14 +24,19 @@ bool IsTrue(const OpDesc& op, std::string_view name) {
   return attr != nullptr && (attr->b() || attr->i() != 0);
 }
 
-/// A product of two matrices as they stand, the second of them a parameter.
-bool IsMatrixTimesWeight(const OpGraph& graph, const OpDesc& mul) {
+/// How many axes of X are the rows of the product: all but the last one of matmul_v2.
+int64_t RowAxes(const OpGraph& graph, const OpDesc& mul) {
+  return mul.type() == "mul" ? IntAttr(mul, "x_num_col_dims", 1) : graph.FindMeta(OnlyInput(mul, "X"))->dims.rank() - 1;
+}
+
+/// A product of rows as they stand and a matrix that is a parameter.
+bool IsRowsTimesWeight(const OpGraph& graph, const OpDesc& mul) {
   if (mul.type() != "mul" && mul.type() != "matmul_v2") return false;
   if (IsTrue(mul, "trans_x") || IsTrue(mul, "trans_y")) return false;
   const VarMeta* x = graph.FindMeta(OnlyInput(mul, "X"));
   const VarMeta* w = graph.FindMeta(OnlyInput(mul, "Y"));
-  return x != nullptr && x->dims.rank() == 2 && x->dtype == DType::kFloat32 && x->kind == VarType::LOD_TENSOR &&
-         w != nullptr && w->persistable && w->dims.rank() == 2 && IntAttr(mul, "x_num_col_dims", 1) == 1 &&
+  return x != nullptr && x->dims.rank() >= 2 && x->dtype == DType::kFloat32 && x->kind == VarType::LOD_TENSOR &&
+         w != nullptr && w->persistable && w->dims.rank() == 2 && RowAxes(graph, mul) == x->dims.rank() - 1 &&
          IntAttr(mul, "y_num_col_dims", 1) == 1;
 }
 
@@ -41,7 +46,7 @@ bool IsBias(const OpGraph& graph, const OpDesc& add, const OpDesc& mul) {
   const VarMeta* w = graph.FindMeta(OnlyInput(mul, "Y"));
   const int64_t axis = IntAttr(add, "axis", -1);
   return bias != nullptr && bias->persistable && bias->dims.rank() == 1 && bias->dims[0] == w->dims[1] &&
-         (axis == 1 || axis == -1);
+         (axis == RowAxes(graph, mul) || axis == -1);
 }
 
 /// Finds the gradient operators of mul and add; false when there are some but not as AppendBackward makes them.
@@ -66,7 +71,8 @@ void MatchActivation(const OpGraph& graph, Fc& fc) {
   if (readers.size() != 1 || !graph.IsPrivate(sum, readers)) return;
   const OpDesc& act = graph.op(readers[0]);
   if (std::find(kActivations.begin(), kActivations.end(), act.type()) == kActivations.end()) return;
-  if (act.type() == "softmax" && IntAttr(act, "axis", -1) != -1 && IntAttr(act, "axis", -1) != 1) return;
+  const int64_t axis = IntAttr(act, "axis", -1);
+  if (act.type() == "softmax" && axis != -1 && axis != RowAxes(graph, graph.op(fc.mul))) return;
   if (fc.add_grad < 0) {
     fc.act = readers[0];
     return;
@@ -91,7 +97,8 @@ void Fuse(OpGraph& graph, const Fc& fc) {
   SetInput(fused, "W", InputArguments(mul, "Y"));
   SetInput(fused, "Bias", InputArguments(graph.op(fc.add), "Y"));
   SetOutput(fused, "Out", {out});
-  SetAttr(fused, "in_num_col_dims", int64_t{1});
+  const int64_t row_axes = RowAxes(graph, mul);
+  SetAttr(fused, "in_num_col_dims", row_axes);
   SetAttr(fused, "activation", activation);
   if (fc.add_grad >= 0) {
     const OpDesc& add_grad = graph.op(fc.add_grad);
@@ -109,7 +116,7 @@ void Fuse(OpGraph& graph, const Fc& fc) {
     copy(mul_grad, "X@GRAD", "X@GRAD");
     copy(mul_grad, "Y@GRAD", "W@GRAD");
     copy(add_grad, "Y@GRAD", "Bias@GRAD");
-    SetAttr(grad, "in_num_col_dims", int64_t{1});
+    SetAttr(grad, "in_num_col_dims", row_axes);
     SetAttr(grad, "activation", activation);
     // Where the first of them stood: what it reads is there, and nobody reads what it writes before.
     graph.Remove(fc.mul_grad);
@@ -125,7 +132,7 @@ void Fuse(OpGraph& graph, const Fc& fc) {
 
 void FuseFc(OpGraph& graph) {
   for (int i = 0; i < graph.size(); ++i) {
-    if (!IsMatrixTimesWeight(graph, graph.op(i))) continue;
+    if (!IsRowsTimesWeight(graph, graph.op(i))) continue;
     Fc fc;
     fc.mul = i;
     fc.add = graph.ReaderOfType(OnlyOutput(graph.op(i), "Out"), "elementwise_add");

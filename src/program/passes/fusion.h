@@ -14,7 +14,8 @@ namespace millrace {
 /// - lookup_table(_v2), sequence_pool(, reshape2) of a slot become a fused_slots_pool, those that a concat sets side by
 ///   side become one, and so do their gradients (the sum over the parts of a shared table goes);
 /// - softmax and the cross_entropy(2) of its result become softmax_with_cross_entropy;
-/// - mul, elementwise_add, activation become fused_fc, their gradients fused_fc_grad;
+/// - mul or matmul_v2 by a parameter (X of two axes or more), elementwise_add, activation become fused_fc, their
+///   gradients fused_fc_grad;
 /// - all sgd (adagrad, adam, ...) of one learning rate and equal attributes become one fused_sgd (...).
 ///
 /// fused_slots_pool: Ids[k] (one a slot), W[k] (table of each; the same or different), Dense[m] (optional, [B, n]

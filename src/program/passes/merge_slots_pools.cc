@@ -1,7 +1,9 @@
 // Pools that a concat sets side by side become one that writes the whole row; dense slots in between are copied along.
 // Their gradients become one, so that the ids of one table are merged once, and the sum over its parts goes.
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "program/passes/op_graph.h"
 
@@ -47,6 +49,16 @@ Element Classify(const OpGraph& graph, const Site& site, size_t i) {
   }
   element.pool = pool;
   return element;
+}
+
+/// The names in the order of their first place.
+std::vector<std::string> Distinct(const std::vector<std::string>& names) {
+  std::set<std::string_view> seen;
+  std::vector<std::string> distinct;
+  for (const std::string& name : names) {
+    if (seen.insert(name).second) distinct.push_back(name);
+  }
+  return distinct;
 }
 
 std::string HowItPools(const OpDesc& pool) {
@@ -99,13 +111,7 @@ class Join {
     return op;
   }
   /// Tables in the order of their first slot.
-  std::vector<std::string> Tables() const {
-    std::vector<std::string> distinct;
-    for (const std::string& table : tables_) {
-      if (std::find(distinct.begin(), distinct.end(), table) == distinct.end()) distinct.push_back(table);
-    }
-    return distinct;
-  }
+  std::vector<std::string> Tables() const { return Distinct(tables_); }
 
  private:
   template <class T>
@@ -145,18 +151,16 @@ struct TableGrad {
 std::optional<std::vector<TableGrad>> FindTableGrads(const OpGraph& graph, const std::vector<Element>& run,
                                                      const std::vector<std::string>& tables) {
   std::vector<TableGrad> grads(tables.size());
+  std::map<std::string_view, size_t> place_of;
+  for (size_t i = 0; i < tables.size(); ++i) place_of.emplace(tables[i], i);
   for (const Element& element : run) {
     if (element.pool_grad < 0) continue;
     const OpDesc& op = graph.op(element.pool_grad);
     const std::vector<std::string> written = OutputArguments(op, "W@GRAD");
-    std::vector<std::string> own;
-    for (const std::string& table : InputArguments(op, "W")) {
-      if (std::find(own.begin(), own.end(), table) == own.end()) own.push_back(table);
-    }
+    const std::vector<std::string> own = Distinct(InputArguments(op, "W"));
     if (own.size() != written.size()) return std::nullopt;
     for (size_t i = 0; i < own.size(); ++i) {
-      const auto at = static_cast<size_t>(std::find(tables.begin(), tables.end(), own[i]) - tables.begin());
-      grads[at].parts.push_back(written[i]);
+      grads[place_of.at(own[i])].parts.push_back(written[i]);
     }
   }
   for (TableGrad& grad : grads) {
@@ -175,9 +179,8 @@ std::string ShrinkSum(OpGraph& graph, const TableGrad& grad) {
   if (grad.sum < 0) return grad.parts[0];
   OpDesc sum = graph.op(grad.sum);
   std::vector<std::string> terms = InputArguments(sum, "X");
-  std::erase_if(terms, [&](const std::string& term) {
-    return term != grad.parts[0] && std::find(grad.parts.begin(), grad.parts.end(), term) != grad.parts.end();
-  });
+  const std::set<std::string_view> gone(grad.parts.begin() + 1, grad.parts.end());
+  std::erase_if(terms, [&](const std::string& term) { return term != grad.parts[0] && gone.contains(term); });
   if (terms.size() == 1) {
     std::string total = OnlyOutput(sum, "Out");
     graph.Remove(grad.sum);

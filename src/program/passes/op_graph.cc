@@ -4,6 +4,18 @@
 #include <utility>
 
 namespace millrace {
+namespace {
+
+/// The one variable bound to a parameter; a list may be long, and is not copied.
+std::string OnlyArgument(const google::protobuf::RepeatedPtrField<OpDesc::Var>& bindings, std::string_view parameter) {
+  for (const OpDesc::Var& binding : bindings) {
+    if (binding.parameter() != parameter) continue;
+    return binding.arguments_size() == 1 && binding.arguments(0) != kEmptyVar ? binding.arguments(0) : "";
+  }
+  return "";
+}
+
+}  // namespace
 
 OpGraph::OpGraph(std::vector<OpDesc> ops, const VarMetas& vars, const std::vector<std::string>& fetches)
     : ops_(std::move(ops)), vars_(&vars), fetches_(fetches.begin(), fetches.end()) {
@@ -15,24 +27,25 @@ const VarMeta* OpGraph::FindMeta(std::string_view name) const {
   return it == vars_->end() ? nullptr : &it->second;
 }
 
-std::vector<int> OpGraph::Readers(std::string_view name) const {
-  const auto it = readers_.find(name);
-  return it == readers_.end() ? std::vector<int>() : it->second;
+std::vector<int> OpGraph::UsersIn(const Index& index, std::string_view name) {
+  const auto it = index.find(name);
+  return it == index.end() ? std::vector<int>() : std::vector<int>(it->second.begin(), it->second.end());
 }
 
-std::vector<int> OpGraph::Writers(std::string_view name) const {
-  const auto it = writers_.find(name);
-  return it == writers_.end() ? std::vector<int>() : it->second;
-}
+std::vector<int> OpGraph::Readers(std::string_view name) const { return UsersIn(readers_, name); }
+
+std::vector<int> OpGraph::Writers(std::string_view name) const { return UsersIn(writers_, name); }
 
 int OpGraph::OnlyWriter(std::string_view name) const {
   const auto it = writers_.find(name);
-  return it == writers_.end() || it->second.size() != 1 ? -1 : it->second[0];
+  return it == writers_.end() || it->second.size() != 1 ? -1 : *it->second.begin();
 }
 
 int OpGraph::ReaderOfType(std::string_view name, std::string_view type) const {
+  const auto readers = readers_.find(name);
+  if (readers == readers_.end()) return -1;
   int found = -1;
-  for (const int i : Readers(name)) {
+  for (const int i : readers->second) {
     if (ops_[static_cast<size_t>(i)].type() != type) continue;
     if (found >= 0) return -1;
     found = i;
@@ -48,7 +61,10 @@ bool OpGraph::IsKept(std::string_view name) const {
 bool OpGraph::IsPrivate(std::string_view name, std::vector<int> readers) const {
   std::erase(readers, -1);
   std::sort(readers.begin(), readers.end());
-  return !IsKept(name) && OnlyWriter(name) >= 0 && Readers(name) == readers;
+  if (IsKept(name) || OnlyWriter(name) < 0) return false;
+  const auto found = readers_.find(name);
+  if (found == readers_.end()) return readers.empty();
+  return std::equal(found->second.begin(), found->second.end(), readers.begin(), readers.end());
 }
 
 void OpGraph::Replace(int i, OpDesc op) {
@@ -62,8 +78,7 @@ void OpGraph::AddToIndex(int i) {
     for (const OpDesc::Var& binding : bindings) {
       for (const std::string& name : binding.arguments()) {
         if (name == kEmptyVar) continue;
-        std::vector<int>& users = index[name];
-        users.insert(std::upper_bound(users.begin(), users.end(), i), i);
+        index[name].insert(i);
       }
     }
   };
@@ -75,7 +90,7 @@ void OpGraph::DropFromIndex(int i) {
   const auto drop = [i](Index& index, const auto& bindings) {
     for (const OpDesc::Var& binding : bindings) {
       for (const std::string& name : binding.arguments()) {
-        if (const auto it = index.find(name); it != index.end()) std::erase(it->second, i);
+        if (const auto it = index.find(name); it != index.end()) it->second.erase(i);
       }
     }
   };
@@ -88,15 +103,9 @@ std::vector<OpDesc> OpGraph::Take() && {
   return std::move(ops_);
 }
 
-std::string OnlyInput(const OpDesc& op, std::string_view parameter) {
-  std::vector<std::string> names = InputArguments(op, parameter);
-  return names.size() == 1 && names[0] != kEmptyVar ? names[0] : "";
-}
+std::string OnlyInput(const OpDesc& op, std::string_view parameter) { return OnlyArgument(op.inputs(), parameter); }
 
-std::string OnlyOutput(const OpDesc& op, std::string_view parameter) {
-  std::vector<std::string> names = OutputArguments(op, parameter);
-  return names.size() == 1 && names[0] != kEmptyVar ? names[0] : "";
-}
+std::string OnlyOutput(const OpDesc& op, std::string_view parameter) { return OnlyArgument(op.outputs(), parameter); }
 
 int64_t IntAttr(const OpDesc& op, std::string_view name, int64_t otherwise) {
   const OpDesc::Attr* attr = FindAttr(op, name);

@@ -44,7 +44,9 @@ class OpGraph {
   std::vector<OpDesc> Take() &&;
 
  private:
-  using Index = std::map<std::string, std::vector<int>, std::less<>>;
+  /// Sets, since a table may be read by every operator: one of its users is dropped without a look at the others.
+  using Index = std::map<std::string, std::multiset<int>, std::less<>>;
+  static std::vector<int> UsersIn(const Index& index, std::string_view name);
   void AddToIndex(int i);
   void DropFromIndex(int i);
 
