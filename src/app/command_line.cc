@@ -273,11 +273,14 @@ __attribute__((noreturn)) void EndAfterFailedCheck() {  // as glog has its type
   ::_exit(4);
 }
 
-/// What stands before a logged line: users are not told a thread's number and the place in our source but for our bugs.
+/// What stands before a logged line: users are not told a thread's number and the place in our source but for our bugs,
+/// and where they asked for more by --v.
 void WriteLogPrefix(std::ostream& out, const google::LogMessageInfo& line, void* /*data*/) {
-  const bool is_bug = std::string_view(line.severity) == "FATAL";
-  if (is_bug) {
-    out << "internal error: " << line.filename << ":" << line.line_number << ":";
+  const std::string_view severity = line.severity;
+  if (severity == "FATAL") out << "internal error: ";
+  // What --v asks for is about our source, too.
+  if (severity == "FATAL" || severity == "INFO") {
+    out << line.filename << ":" << line.line_number << ":";
   } else {
     out << "warning:";
   }

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "datafeed/multi_slot_reader.h"
+#include "datafeed/builtin_formats.h"
 #include "ops/builtin_ops.h"
 #include "plugin/plugin_loader.h"
-#include "reader/builtin_formats.h"
 #include "trainer/job_mistakes.h"
 #include "trainer/trainer.h"
 
@@ -39,6 +38,7 @@ class EnvironmentPlugins : public PluginHost {
     KnownNames of_data;
     of_data.datasets = std::move(names.datasets);
     of_data.data_feeds = std::move(names.data_feeds);
+    of_data.formats = std::move(names.formats);
     of_data.metrics = std::move(names.metrics);
     of_data.plugin_advice = std::move(names.plugin_advice);
     return of_data;
@@ -57,8 +57,7 @@ Result<Environment> MakeDefaultEnvironment() {
   static_cast<ModelParts&>(environment) = ModelParts::Builtin();
   RegisterBuiltinOps(environment.ops);
   MR_TRY(environment.ops.Seal());
-  MR_TRY(RegisterBuiltinFormats(environment.readers));
-  MR_TRY(environment.readers.Add(MultiSlotFormat()));
+  MR_TRY(AddBuiltinFormats(&environment.readers));
   environment.feeds = DataFeedFactory::Builtin();
   environment.datasets = DatasetFactory::Builtin();
   environment.tables = TableFactory::Builtin();
@@ -118,13 +117,17 @@ KnownNames NamesOf(const Environment& environment) {
   names.device_workers = environment.workers.names();
   names.datasets = environment.datasets.names();
   names.data_feeds = environment.feeds.names();
+  names.formats = environment.feeds.formats();
   names.tables = environment.tables.names();
   names.metrics = environment.metrics.names();
   names.losses = environment.losses.names();
   names.layers = environment.layers.names();
   names.initializers = environment.initializers.names();
   names.plugin_advice = environment.ops.plugin_advice();
-  for (const OpInfo* op : environment.ops.all()) names.operators.push_back(op->type);
+  for (const OpInfo* op : environment.ops.all()) {
+    names.operators.push_back(op->type);
+    if (op->is_optimizer && !op->is_fused) names.optimizers.push_back(op->type);
+  }
   return names;
 }
 

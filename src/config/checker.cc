@@ -46,4 +46,13 @@ void CheckKnown(Checker& check, const std::string& path, std::string_view what, 
   check.Error(path, message);
 }
 
+void CheckClassName(Checker& check, const std::string& path, std::string_view what, const std::string& name,
+                    const std::vector<std::string>& names) {
+  if (name.empty()) {
+    check.Missing(path, "class_name", std::string(what) + " needs the class_name by which a plugin brings it");
+  } else {
+    CheckKnown(check, path + ".class_name", what, name, names, check.known().plugin_advice);
+  }
+}
+
 }  // namespace millrace

@@ -79,6 +79,10 @@ std::string JoinNames(const std::vector<std::string_view>& names);
 void CheckKnown(Checker& check, const std::string& path, std::string_view what, const std::string& name,
                 const std::vector<std::string>& names, const std::string& advice = "");
 
+/// Reports a class_name, that of the message at `path`, which is missing or not known.
+void CheckClassName(Checker& check, const std::string& path, std::string_view what, const std::string& name,
+                    const std::vector<std::string>& names);
+
 /// Checks data_desc and returns its slots.
 std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check);
 

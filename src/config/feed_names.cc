@@ -20,46 +20,24 @@ std::string_view DatasetOfFeed(std::string_view feed_class) {
   return own == std::end(kOwnFeeds) ? std::string_view() : own->dataset;
 }
 
-bool IsFormatFeed(std::string_view feed_class) {
-  return std::find(std::begin(kFormatFeeds), std::end(kFormatFeeds), feed_class) != std::end(kFormatFeeds);
-}
-
-std::vector<RefusedField> RefusedByRecords(const DataFeedDesc& desc) {
+std::vector<RefusedField> RefusedByFormat(const DataFeedDesc& desc, const FormatTraits& format) {
   std::vector<RefusedField> refused;
-  const auto refuse = [&](bool is_set, const std::string& field, const std::string& why) {
-    if (is_set) refused.push_back({field, "a file of the format \"" + desc.name() + "\" " + why});
+  const auto refuse = [&](bool is_set, const std::string& field, std::string_view why) {
+    if (is_set) refused.push_back({field, "a file of the format \"" + desc.name() + "\" " + std::string(why)});
   };
-  const std::string no_texts = "holds slots alone; names of examples stand in MultiSlot text";
-  refuse(desc.parse_ins_id(), "parse_ins_id", no_texts);
-  refuse(desc.parse_content(), "parse_content", no_texts);
-  refuse(desc.parse_logkey(), "parse_logkey", no_texts);
+  constexpr std::string_view kNoTexts = "holds slots alone; names of examples stand in MultiSlot text";
+  refuse(desc.parse_ins_id(), "parse_ins_id", kNoTexts);
+  refuse(desc.parse_content(), "parse_content", kNoTexts);
+  refuse(desc.parse_logkey(), "parse_logkey", kNoTexts);
   refuse(desc.input_type() != 0, "input_type",
          "has an example in each record; lines that are batches are MultiSlot text");
-  return refused;
-}
-
-std::vector<RefusedField> RefusedByFormat(const DataFeedDesc& desc) {
-  if (!IsFormatFeed(desc.name())) return {};
-  std::vector<RefusedField> refused = RefusedByRecords(desc);
-  const std::string file = "a file of the format \"" + desc.name() + "\" ";
-  if (desc.trailing_values() == DataFeedDesc::IGNORE && desc.name() != "csv") {
-    std::string why = "has a tensor for each slot; add a slot that is not used for one that is to be left out";
-    if (desc.name() == "libsvm") why = "has pairs up to the end of its lines, or a comment behind \"#\"";
-    if (desc.name() == "tfrecord" || desc.name() == "ofrecord") {
-      why = "has features with names; those that no slot has are left out anyway";
-    }
-    if (desc.name() == "jpeg") why = "is a picture with its label";
-    refused.push_back({"trailing_values", file + why});
-  }
-  if (desc.zeros() == DataFeedDesc::DROP && desc.name() == "libsvm") {
-    refused.push_back({"zeros", file + "has a value for each index; dropped zeros would shift the others"});
-  }
-  if (desc.name() == "jpeg" && !desc.pipe_command().empty() && desc.pipe_command() != "cat") {
-    refused.push_back({"pipe_command", file + "is opened by its path, so that no command can stand before it"});
-  }
-  if (desc.attrs_size() > 0) {
-    refused.push_back({"attrs[0]", file + "has no attributes; they are for the data feed of a plugin"});
-  }
+  refuse(desc.trailing_values() == DataFeedDesc::IGNORE && !format.no_trailing_values.empty(), "trailing_values",
+         format.no_trailing_values);
+  refuse(desc.zeros() == DataFeedDesc::DROP && !format.no_dropped_zeros.empty(), "zeros", format.no_dropped_zeros);
+  refuse(format.opens_files && !desc.pipe_command().empty() && desc.pipe_command() != "cat", "pipe_command",
+         "is opened by its path, so that no command can stand before it");
+  refuse(!format.takes_attrs && desc.attrs_size() > 0, "attrs[0]",
+         "has no attributes; they are for the data feed of a plugin");
   return refused;
 }
 

@@ -27,19 +27,22 @@ std::string FeedNameFor(std::string_view dataset, const DataFeedDesc& desc);
 /// The dataset whose own feed this is; empty: none's, or any's.
 std::string_view DatasetOfFeed(std::string_view feed_class);
 
-/// The file formats that a dataset reads row by row, under the names that `open_files` knows them by.
-inline constexpr std::string_view kFormatFeeds[] = {"csv", "libsvm", "tfrecord", "ofrecord", "recordio", "jpeg"};
-bool IsFormatFeed(std::string_view feed_class);
+/// What a file format whose records are rows says of itself: which settings of a DataFeedDesc it has no use for. A
+/// reason ends the sentence "a file of the format X ..."; without one the format follows the setting.
+struct FormatTraits {
+  std::string_view no_trailing_values = {};  ///< why not `trailing_values: IGNORE`
+  std::string_view no_dropped_zeros = {};    ///< why not `zeros: DROP`
+  bool takes_attrs = false;
+  bool opens_files = false;  ///< by itself: it gets paths, not bytes, and no command stands before it
+};
 
 /// A field of a DataFeedDesc that its format has no use for.
 struct RefusedField {
   std::string field;
   std::string why;
 };
-/// Those that no format whose records are rows has a use for; desc.name is one.
-std::vector<RefusedField> RefusedByRecords(const DataFeedDesc& desc);
-/// All of them; none unless desc.name is a format of Millrace's own.
-std::vector<RefusedField> RefusedByFormat(const DataFeedDesc& desc);
+/// All of them; `format` is that of desc.name.
+std::vector<RefusedField> RefusedByFormat(const DataFeedDesc& desc, const FormatTraits& format);
 
 /// Whether a class of data feed reads MultiSlot text as Millrace does itself; so does no name at all. Datasets may read
 /// such lines in ways of their own, and those of a plugin's class, or of a format, by that class alone.

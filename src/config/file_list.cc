@@ -88,14 +88,26 @@ class Expansion {
     const auto entries = EntriesIn(path);
     if (!entries.ok()) return diagnostics_->InputError(where, entries.status().message());
     Found found;
+    bool has_folders = false;
     for (const fs::directory_entry& entry : *entries) {
       const std::string name = entry.path().filename().string();
       std::error_code ignored;
-      if (name.starts_with('.') || name == "_SUCCESS" || name == "_logs" || entry.is_directory(ignored)) continue;
+      if (name.starts_with('.') || name == "_SUCCESS" || name == "_logs") continue;
+      if (entry.is_directory(ignored)) {
+        has_folders = true;
+        continue;
+      }
       const bool is_plain = entry.is_regular_file(ignored);
       found.emplace_back(entry.path().string(), is_plain ? fs::file_type::regular : entry.status(ignored).type());
     }
-    if (found.empty()) return diagnostics_->InputError(where, "the folder \"" + path + "\" holds no files");
+    if (found.empty()) {
+      return diagnostics_->InputError(
+          where,
+          "the folder \"" + path + "\" holds no files" +
+              (has_folders
+                   ? ", and folders in it are not looked into: name them (the format jpeg takes \"jpeg:" + path + "\")"
+                   : ""));
+    }
     Files(std::move(found), where);
   }
 

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
+
+#include "config/feed_names.h"
 
 namespace millrace {
 
@@ -11,7 +14,9 @@ struct KnownNames {
   std::vector<std::string> device_workers;
   std::vector<std::string> datasets;
   std::vector<std::string> data_feeds;
+  std::map<std::string, FormatTraits> formats;  ///< the data feeds that are file formats
   std::vector<std::string> operators;
+  std::vector<std::string> optimizers;  ///< operators that update parameters, one at a time
   std::vector<std::string> tables;
   std::vector<std::string> metrics;
   std::vector<std::string> losses;

@@ -149,7 +149,7 @@ void CheckFeedOfDataset(std::string_view dataset, const std::string& feed, Check
     if (owner == dataset && wanted.empty()) wanted = name;
     is_ours = is_ours || name == feed;
   }
-  is_ours = is_ours || (IsFormatFeed(feed) && dataset == "FileInstantDataset");
+  is_ours = is_ours || (check.known().formats.contains(feed) && dataset == "FileInstantDataset");
   // Feeds and datasets that were registered by somebody else are theirs to match.
   if (!is_ours || wanted.empty()) return;
   check.Error("data_desc.name",
@@ -198,7 +198,11 @@ std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check) 
     CheckFeedOfDataset(desc.dataset().class_name(), feed.name(), check);
   }
   if (desc.dataset().class_name() == "FileInstantDataset") CheckBinaryFeed(feed, check);
-  for (const RefusedField& refused : RefusedByFormat(feed)) check.Error("data_desc." + refused.field, refused.why);
+  if (const auto format = check.known().formats.find(feed.name()); format != check.known().formats.end()) {
+    for (const RefusedField& refused : RefusedByFormat(feed, format->second)) {
+      check.Error("data_desc." + refused.field, refused.why);
+    }
+  }
   if (feed.attrs_size() > 0 && ReadsMultiSlot(feed.name())) {
     check.Error("data_desc.attrs[0]",
                 "attrs are for the data feed of a plugin (data_desc.name); MultiSlot text has none");

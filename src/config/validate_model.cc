@@ -1,3 +1,5 @@
+#include <google/protobuf/reflection.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -74,16 +76,6 @@ class ModelCheck {
     return metric.has_kind() ? MetricDesc::Kind_Name(metric.kind()) : otherwise;
   }
 
-  /// Checks the `class_name` of what a plugin brings.
-  void ClassName(const std::string& path, std::string_view what, const std::string& name,
-                 const std::vector<std::string>& known) {
-    if (name.empty()) {
-      check_.Missing(path, "class_name", std::string(what) + " needs the class_name by which a plugin brings it");
-    } else {
-      CheckKnown(check_, path + ".class_name", what, name, known, check_.known().plugin_advice);
-    }
-  }
-
   void Table(const TableDesc& table, const std::string& path) {
     if (table.name().empty()) {
       check_.Missing(path, "name", "a table needs a name");
@@ -149,7 +141,7 @@ class ModelCheck {
       check_.Error(path + ".xavier_normal", "xavier_normal: false says not how to start; choose another initializer");
     }
     if (init.has_custom()) {
-      ClassName(path + ".custom", "initializer", init.custom().class_name(), check_.known().initializers);
+      CheckClassName(check_, path + ".custom", "initializer", init.custom().class_name(), check_.known().initializers);
     }
   }
 
@@ -157,11 +149,8 @@ class ModelCheck {
     switch (layer.kind_case()) {
       case LayerDesc::kEmbedding: Embedding(layer.embedding(), path + ".embedding"); break;
       case LayerDesc::kFc: Fc(layer.fc(), path + ".fc"); break;
-      case LayerDesc::kConcat: Inputs(layer.concat().in(), path + ".concat", 1); break;
       case LayerDesc::kFm: Fm(layer.fm(), path + ".fm"); break;
-      case LayerDesc::kCross: Input(layer.cross().in(), path + ".cross"); break;
       case LayerDesc::kAdd: Inputs(layer.add().in(), path + ".add", 2); break;
-      case LayerDesc::kReduceSum: Input(layer.reduce_sum().in(), path + ".reduce_sum"); break;
       case LayerDesc::kActivation:
         Input(layer.activation().in(), path + ".activation");
         if (layer.activation().act() == NONE) {
@@ -169,7 +158,6 @@ class ModelCheck {
                          "an activation layer needs act: RELU, SIGMOID, TANH or SOFTMAX");
         }
         break;
-      case LayerDesc::kDropout: Input(layer.dropout().in(), path + ".dropout"); break;
       case LayerDesc::kOp:
         if (layer.op().type().empty()) {
           check_.Missing(path + ".op", "type", "an op layer needs a type, the name of an operator");
@@ -180,13 +168,14 @@ class ModelCheck {
         for (const auto& input : layer.op().inputs()) read_.insert(input.vars().begin(), input.vars().end());
         break;
       case LayerDesc::kCustom:
-        ClassName(path + ".custom", "layer", layer.custom().class_name(), check_.known().layers);
+        CheckClassName(check_, path + ".custom", "layer", layer.custom().class_name(), check_.known().layers);
         for (int i = 0; i < layer.custom().in_size(); ++i) {
           Reads(layer.custom().in(i), ElementPath(path + ".custom.in", i));
         }
         if (layer.custom().has_init()) Initial(layer.custom().init(), path + ".custom.init");
         break;
-      case LayerDesc::KIND_NOT_SET: check_.Error(path, "a layer needs a kind: " + OneofNames<LayerDesc>("kind"));
+      case LayerDesc::KIND_NOT_SET: check_.Error(path, "a layer needs a kind: " + OneofNames<LayerDesc>("kind")); break;
+      default: InputsOfKind(layer, path);
     }
     if (layer.name().empty()) {
       check_.Missing(path, "name", "a layer needs a name");
@@ -205,6 +194,21 @@ class ModelCheck {
     } else {
       check_.Error(path + ".name", "layer \"" + layer.name() + "\" is there already, on line " +
                                        std::to_string(check_.Line(layer_paths_[layer.name()] + ".name")));
+    }
+  }
+
+  /// Checks what the field `in` of a kind names: an input, or one and more.
+  void InputsOfKind(const LayerDesc& layer, const std::string& path) {
+    const google::protobuf::FieldDescriptor* const kind =
+        layer.GetReflection()->GetOneofFieldDescriptor(layer, LayerDesc::descriptor()->FindOneofByName("kind"));
+    const google::protobuf::Message& part = layer.GetReflection()->GetMessage(layer, kind);
+    const google::protobuf::FieldDescriptor* const in = part.GetDescriptor()->FindFieldByName("in");
+    if (in == nullptr) return;
+    const google::protobuf::Reflection& fields = *part.GetReflection();
+    if (in->is_repeated()) {
+      Inputs(fields.GetRepeatedFieldRef<std::string>(part, in), path + "." + kind->name(), 1);
+    } else {
+      Input(fields.GetString(part, in), path + "." + kind->name());
     }
   }
 
@@ -330,7 +334,7 @@ class ModelCheck {
     }
     for (int i = 0; i < loss.in_size(); ++i) Reads(loss.in(i), ElementPath("model.loss.in", i));
     if (loss.has_class_name()) {
-      ClassName("model.loss", "loss", loss.class_name(), check_.known().losses);
+      CheckClassName(check_, "model.loss", "loss", loss.class_name(), check_.known().losses);
       if (loss.has_kind()) check_.Error("model.loss.class_name", "the loss has a kind, too; leave one of them out");
     }
     if (loss.label().empty()) {
@@ -348,7 +352,7 @@ class ModelCheck {
 
   void Metric(const MetricDesc& metric, const std::string& path) {
     if (metric.has_class_name()) {
-      ClassName(path, "metric", metric.class_name(), check_.known().metrics);
+      CheckClassName(check_, path, "metric", metric.class_name(), check_.known().metrics);
       if (metric.has_kind()) check_.Error(path + ".class_name", "the metric has a kind, too; leave one of them out");
     } else if (!metric.has_kind()) {
       check_.Missing(path, "kind", "a metric needs a kind: metric { kind: AUC }");

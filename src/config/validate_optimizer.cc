@@ -35,6 +35,9 @@ void CheckOptimizer(const OptimizerDesc& optimizer, const std::string& path, Che
     check.Error(path, "an optimizer needs a rule: " + OneofNames<OptimizerDesc>("rule") +
                           ", as in optimizer { adagrad { lr: 0.01 } }");
   }
+  if (optimizer.has_custom()) {
+    CheckClassName(check, path + ".custom", "optimizer", optimizer.custom().class_name(), check.known().optimizers);
+  }
   if (optimizer.has_clip()) CheckClip(optimizer.clip(), path + ".clip", check);
   for (const ScheduleProblem& problem : FindScheduleProblems(optimizer.schedule())) {
     check.Error(path + ".schedule." + problem.path, problem.what);

@@ -1,10 +1,11 @@
 #include "datafeed/data_feed.h"
 
-#include "config/feed_names.h"
+#include <glog/logging.h>
+
 #include "core/harmless_text.h"
 #include "data_feed.pb.h"
+#include "datafeed/builtin_formats.h"
 #include "datafeed/checked_feed.h"
-#include "datafeed/format_feed.h"
 #include "datafeed/multi_slot_feed.h"
 #include "datafeed/row_records.h"
 
@@ -22,7 +23,7 @@ std::string Who(std::string_view name, const FeedKind& kind) {
 DataFeedFactory DataFeedFactory::Builtin() {
   DataFeedFactory factory;
   AddMultiSlotFeeds(&factory);
-  AddFormatFeeds(&factory);
+  CHECK(AddBuiltinFormats(&factory).ok());
   return factory;
 }
 
@@ -33,7 +34,9 @@ Status DataFeedFactory::Add(std::string name, std::string doc, FeedKind kind) {
 }
 
 Status DataFeedFactory::AddRowFiles(std::string name, std::string doc, RowFileMaker maker) {
-  return Add(std::move(name), std::move(doc), FeedOfRows(std::move(maker)));
+  constexpr FormatTraits kRows = {.no_trailing_values = "gives the values of the used slots alone",
+                                  .takes_attrs = true};
+  return Add(std::move(name), std::move(doc), FeedOfRows(std::move(maker), kRows));
 }
 
 Status DataFeedFactory::Adopt(const DataFeedFactory& feeds, const std::string& plugin, const std::string& version,
@@ -58,6 +61,10 @@ Result<std::unique_ptr<DataFeed>> DataFeedFactory::Create(std::string_view class
   if (kind->instant != nullptr) {
     return InvalidConfig("data_desc.name: " + name +
                          " reads binary files, not lines of text; it feeds a FileInstantDataset");
+  }
+  if (kind->format) {
+    const std::vector<RefusedField> refused = RefusedByFormat(desc, *kind->format);
+    if (!refused.empty()) return InvalidConfig("data_desc." + refused.front().field + ": " + refused.front().why);
   }
   try {
     Result<std::unique_ptr<DataFeed>> made = kind->maker(schema, desc);
@@ -97,10 +104,20 @@ Result<LineCut> DataFeedFactory::CutOf(std::string_view name, const SlotSchema& 
   if (kind->cut_of == nullptr) return kind->cut;
   try {
     Result<LineCut> cut = kind->cut_of(schema, desc, Who(name, *kind));
-    return cut.ok() ? std::move(cut) : Harmless(cut.status());
+    if (!cut.ok()) return Harmless(cut.status());
+    if (kind->format && kind->format->opens_files) cut->opened_by = name;
+    return cut;
   } catch (...) {
     return FeedThrew(Who(name, *kind));
   }
+}
+
+std::map<std::string, FormatTraits> DataFeedFactory::formats() const {
+  std::map<std::string, FormatTraits> formats;
+  for (const Entry& entry : entries()) {
+    if (entry.value.format) formats[entry.name] = *entry.value.format;
+  }
+  return formats;
 }
 
 bool DataFeedFactory::ReadsText(std::string_view name) const {

@@ -2,12 +2,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "batch/slot_batch.h"
 #include "batch/slot_schema.h"
+#include "config/feed_names.h"
 #include "core/registry.h"
 #include "core/status.h"
 #include "datafeed/instant_feed.h"
@@ -83,7 +86,10 @@ struct FeedKind {
   LineCut cut{};                 ///< what a line of the class is
   Cutter cut_of{};               ///< in place of `cut`, of a class whose records Millrace itself parses
   InstantFeed::Maker instant{};  ///< in place of `maker`: of a class that reads mapped files
-  Origin plugin{};               ///< its path is empty: it is Millrace's own
+  /// Of a file format, by whose name the class is called: the factory refuses what it has no use for. None: the maker
+  /// looks at all of the desc.
+  std::optional<FormatTraits> format{};
+  Origin plugin{};  ///< its path is empty: it is Millrace's own
   Code code = Code::kOwn;
 };
 
@@ -95,7 +101,8 @@ class DataFeedFactory : public Registry<FeedKind> {
  public:
   using Code = FeedKind::Code;
   DataFeedFactory() : Registry("data feed of the class") {}
-  /// With the feeds of MultiSlot data (kOwnFeeds, datafeed/multi_slot_feed.h) and the file formats (kFormatFeeds).
+  /// With the feeds of MultiSlot data (kOwnFeeds, datafeed/multi_slot_feed.h) and the file formats
+  /// (datafeed/builtin_formats.h).
   static DataFeedFactory Builtin();
 
   /// kAlreadyExists, with the plugin that it came from, when the name is taken.
@@ -116,6 +123,8 @@ class DataFeedFactory : public Registry<FeedKind> {
   /// What a line of a class is: of text, where the name is not known. A class at the level of files says what in schema
   /// and desc, which outlive what is returned, it cannot follow.
   Result<LineCut> CutOf(std::string_view name, const SlotSchema& schema, const DataFeedDesc& desc) const;
+  /// The classes that are file formats.
+  std::map<std::string, FormatTraits> formats() const;
   /// Whether a class reads lines of text; so does an unknown one.
   bool ReadsText(std::string_view name) const;
   /// Checks a name alone: kInvalidConfig for one that is not known.

@@ -1,22 +1,11 @@
 #include "datafeed/format_feed.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "config/feed_names.h"
-#include "data_feed.pb.h"
-#include "datafeed/csv_feed.h"
-#include "datafeed/feature_feed.h"
-#include "datafeed/jpeg_feed.h"
-#include "datafeed/libsvm_feed.h"
 #include "datafeed/put_row.h"
-#include "datafeed/recordio_feed.h"
-#include "reader/feature_record.h"
 #include "reader/lod_tensor.h"
-#include "reader/recordio.h"
 
 namespace millrace {
 
@@ -118,37 +107,6 @@ bool FormatFeed::PutSigned(const SlotSpec& slot, std::span<const int64_t> ids) {
                     std::to_string(*negative) + ", below 0, and no id; " + std::string(kSignedIdAdvice));
   }
   return Put(slot, {reinterpret_cast<const uint64_t*>(ids.data()), ids.size()});
-}
-
-Status CheckFormat(const DataFeedDesc& desc) {
-  const std::vector<RefusedField> refused = RefusedByFormat(desc);
-  if (refused.empty()) return Status::Ok();
-  return InvalidConfig("data_desc." + refused.front().field + ": " + refused.front().why);
-}
-
-namespace {
-
-LineCut CutBy(const Framing& framing) {
-  return {.records = [&framing](std::unique_ptr<ByteSource> bytes, const std::string&,
-                                const LineLimit& limit) -> Result<std::unique_ptr<RecordSource>> {
-    return std::unique_ptr<RecordSource>(std::make_unique<RecordStream>(
-        std::move(bytes), framing, limit.bytes, limit.advice, "; is this a " + std::string(framing.format) + " file?"));
-  }};
-}
-
-}  // namespace
-
-void AddFormatFeeds(DataFeedFactory* factory) {
-  using Format = FeatureRecord::Format;
-  CHECK(factory->Add("csv", "CSV text", {MakeFormat<CsvFeed>, {.header = CsvHeader}}).ok());
-  CHECK(factory->Add("libsvm", "libsvm text", {MakeFormat<LibsvmFeed>}).ok());
-  const auto add = [factory](const char* name, const char* doc, FeedKind::Maker maker, const Framing& framing) {
-    CHECK(factory->Add(name, doc, {std::move(maker), CutBy(framing)}).ok());
-  };
-  add("tfrecord", "TFRecord files of Examples", MakeFormat<FeatureFeed, Format::kTfRecord>, kTfRecordFraming);
-  add("ofrecord", "OFRecord files", MakeFormat<FeatureFeed, Format::kOfRecord>, kOfRecordFraming);
-  add("recordio", "RecordIO files of tensors", MakeFormat<RecordIOFeed>, kRecordIOFraming);
-  CHECK(factory->Add("jpeg", "JPEG pictures of files and folders", JpegFeedKind()).ok());
 }
 
 }  // namespace millrace

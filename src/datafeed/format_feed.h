@@ -65,19 +65,12 @@ class FormatFeed : public DataFeed {
   std::vector<float> floats_;
 };
 
-/// kInvalidConfig for what a format of Millrace's own cannot follow in `desc`, which names one.
-Status CheckFormat(const DataFeedDesc& desc);
-
-/// The maker of such a format's feed.
+/// The maker of a format's feed.
 template <class Feed, auto... kArguments>
 Result<std::unique_ptr<DataFeed>> MakeFormat(const SlotSchema& schema, const DataFeedDesc& desc) {
-  MR_TRY(CheckFormat(desc));
   if constexpr (requires { Feed::CheckSlots(schema); }) MR_TRY(Feed::CheckSlots(schema));
   const MultiSlotOptions options = MultiSlotOptions::FromDesc(desc);
   return std::unique_ptr<DataFeed>(std::make_unique<Feed>(schema, options, kArguments...));
 }
-
-/// Adds the file formats, each under the name that `open_files` knows it by (kFormatFeeds).
-void AddFormatFeeds(DataFeedFactory* factory);
 
 }  // namespace millrace

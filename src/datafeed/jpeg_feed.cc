@@ -86,11 +86,9 @@ Result<LineCut> CutOfPictures(const SlotSchema& schema, const DataFeedDesc&, con
   const bool wants_labels = schema.all().size() > 1 && schema.all()[1].is_used;
   return LineCut{.records = [wants_labels](std::unique_ptr<ByteSource>, const std::string& file,
                                            const LineLimit& limit) -> Result<std::unique_ptr<RecordSource>> {
-                   MR_ASSIGN(std::vector<LabelledPicture> pictures,
-                             ListPictures(PathOfFormat(file, kFormat), wants_labels));
-                   return PictureRecords(std::move(pictures), limit);
-                 },
-                 .opened_by = kFormat};
+    MR_ASSIGN(std::vector<LabelledPicture> pictures, ListPictures(PathOfFormat(file, kFormat), wants_labels));
+    return PictureRecords(std::move(pictures), limit);
+  }};
 }
 
 }  // namespace

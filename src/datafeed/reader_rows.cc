@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "data_feed.pb.h"
 #include "datafeed/row_file.h"
 #include "datafeed/row_records.h"
 
@@ -83,28 +82,24 @@ class ReaderRows final : public RowFile {
   LineError error_;
 };
 
-FeedKind FeedOfFormat(const FileFormat& format) {
+}  // namespace
+
+FeedKind FeedOfReader(const FileFormat& format) {
   const auto shared = std::make_shared<const FileFormat>(format);
-  const RowFileMaker maker = [shared](const SlotSchema& schema, const DataFeedDesc& desc) -> Result<RowFileOpener> {
-    if (desc.attrs_size() > 0) {
-      return InvalidConfig("data_desc.attrs[0]: the format \"" + shared->tag +
-                           "\" has no attributes; they are for the parsers and loaders of plugins");
-    }
+  const RowFileMaker maker = [shared](const SlotSchema& schema, const DataFeedDesc&) -> Result<RowFileOpener> {
     return RowFileOpener([shared, &schema](std::unique_ptr<ByteSource>, const std::string& file) {
       return Result<std::unique_ptr<RowFile>>(
           std::make_unique<ReaderRows>(shared, schema, PathOfFormat(file, shared->tag)));
     });
   };
-  return FeedOfRows(maker, format.tag);
+  return FeedOfRows(maker, {.no_trailing_values = "gives the values of the used slots alone", .opens_files = true});
 }
-
-}  // namespace
 
 Status AddFeedsOfFormats(const ReaderRegistry& formats, const std::string& plugin, const std::string& version,
                          DataFeedFactory* feeds) {
   for (const auto& [tag, doc, format] : formats.entries()) {
     if (format.plugin != plugin || feeds->Find(tag) != nullptr) continue;
-    FeedKind feed = FeedOfFormat(format);
+    FeedKind feed = FeedOfReader(format);
     feed.plugin = {plugin, version};
     MR_TRY(feeds->Add(tag, doc, std::move(feed)));
   }

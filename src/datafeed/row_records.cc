@@ -3,7 +3,6 @@
 #include <cstring>
 #include <utility>
 
-#include "config/feed_names.h"
 #include "core/harmless_text.h"
 #include "data_feed.pb.h"
 #include "datafeed/checked_feed.h"
@@ -166,11 +165,6 @@ class RowRecords final : public RecordSource {
 /// The feed of a class at the level of files, which `maker` agrees to.
 Result<std::unique_ptr<DataFeed>> MakeRowRecordFeed(const RowFileMaker& maker, const SlotSchema& schema,
                                                     const DataFeedDesc& desc) {
-  std::vector<RefusedField> refused = RefusedByRecords(desc);
-  if (desc.trailing_values() == DataFeedDesc::IGNORE) {
-    refused.push_back({"trailing_values", "\"" + desc.name() + "\" gives the values of the used slots alone"});
-  }
-  if (!refused.empty()) return InvalidConfig("data_desc." + refused.front().field + ": " + refused.front().why);
   MR_TRY(maker(schema, desc).status());
   const MultiSlotOptions options = MultiSlotOptions::FromDesc(desc);
   return std::unique_ptr<DataFeed>(std::make_unique<RowRecordFeed>(schema, options));
@@ -178,22 +172,19 @@ Result<std::unique_ptr<DataFeed>> MakeRowRecordFeed(const RowFileMaker& maker, c
 
 }  // namespace
 
-FeedKind FeedOfRows(RowFileMaker maker, std::string opened_by) {
-  const FeedKind::Cutter cut = [maker, opened_by = std::move(opened_by)](const SlotSchema& schema,
-                                                                         const DataFeedDesc& desc,
-                                                                         const std::string& who) -> Result<LineCut> {
+FeedKind FeedOfRows(RowFileMaker maker, const FormatTraits& format) {
+  const FeedKind::Cutter cut = [maker](const SlotSchema& schema, const DataFeedDesc& desc,
+                                       const std::string& who) -> Result<LineCut> {
     MR_ASSIGN(RowFileOpener open, maker(schema, desc));
-    return LineCut{.records =
-                       [open = std::move(open), &schema, who](std::unique_ptr<ByteSource> bytes,
-                                                              const std::string& file, const LineLimit& limit) {
-                         return RecordsOfRows(open, std::move(bytes), file, schema, limit, who);
-                       },
-                   .opened_by = opened_by};
+    return LineCut{.records = [open = std::move(open), &schema, who](std::unique_ptr<ByteSource> bytes,
+                                                                     const std::string& file, const LineLimit& limit) {
+      return RecordsOfRows(open, std::move(bytes), file, schema, limit, who);
+    }};
   };
   const FeedKind::Maker make = [maker = std::move(maker)](const SlotSchema& schema, const DataFeedDesc& desc) {
     return MakeRowRecordFeed(maker, schema, desc);
   };
-  return {.maker = make, .cut_of = cut};
+  return {.maker = make, .cut_of = cut, .format = format};
 }
 
 Result<std::unique_ptr<RecordSource>> RecordsOfRows(const RowFileOpener& open, std::unique_ptr<ByteSource> bytes,

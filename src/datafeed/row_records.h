@@ -11,9 +11,8 @@
 
 namespace millrace {
 
-/// A class of data feeds at the level of files. `opened_by`: the format that opens its files itself, and gets no bytes
-/// (LineCut); empty: the dataset opens them.
-FeedKind FeedOfRows(RowFileMaker maker, std::string opened_by = {});
+/// A class of data feeds at the level of files; `maker` gets no bytes where `format` opens its files itself.
+FeedKind FeedOfRows(RowFileMaker maker, const FormatTraits& format);
 
 /// Makes records of the rows of a file, which a RowRecordFeed of the same schema turns into rows again: so they travel
 /// in blocks to any thread, and are counted, as lines are. `who` is blamed for what `open` and its rows throw. No

@@ -24,18 +24,18 @@ class BadLinePlaces {
     earlier_ = std::move(earlier);
   }
 
-  void Add(uint32_t file, uint64_t unit, std::string_view kind) {
+  void Add(uint32_t file, uint64_t position, std::string_view kind) {
     const std::lock_guard lock(mutex_);
     const auto [found, added] = kinds_.try_emplace(std::string(kind), static_cast<uint32_t>(kinds_.size()));
-    places_.push_back({unit, file, found->second});
+    places_.push_back({position, file, found->second});
   }
 
-  /// Counts by kind of the bad lines among the trained units.
+  /// Counts by kind of the bad lines among the trained positions.
   std::map<std::string, int64_t> Within(const ConsumedRanges& trained) const {
     const std::lock_guard lock(mutex_);
     std::map<std::string, int64_t> counts = earlier_;
     std::vector<int64_t> by_kind(kinds_.size());
-    for (const Place& place : places_) by_kind[place.kind] += trained.Contains(place.file, place.unit) ? 1 : 0;
+    for (const Place& place : places_) by_kind[place.kind] += trained.Contains(place.file, place.position) ? 1 : 0;
     for (const auto& [kind, number] : kinds_) {
       if (by_kind[number] > 0) counts[kind] += by_kind[number];
     }
@@ -44,7 +44,7 @@ class BadLinePlaces {
 
  private:
   struct Place {
-    uint64_t unit;
+    uint64_t position;
     uint32_t file;
     uint32_t kind;
   };

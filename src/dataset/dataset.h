@@ -21,9 +21,9 @@ struct PassOptions {
   int workers = 1;       ///< sources that will be read, each by one thread
   bool ordered = false;  ///< one worker sees file order and line order (SERIAL), however many threads read
   uint64_t seed = 1;
-  /// Units that an interrupted run trained in this pass already: they are read over. Null: none. Copied.
+  /// Positions that an interrupted run trained in this pass already, and that are skipped. Null: none. Copied.
   const ConsumedRanges* trained = nullptr;
-  /// Bad lines by kind among those units: they count to the pass, and to its budget. Null: none. Copied.
+  /// Bad lines by kind among those positions; the limits of bad_lines count them too. Null: none. Copied.
   const std::map<std::string, int64_t>* bad_lines = nullptr;
 };
 
@@ -84,7 +84,7 @@ class Dataset {
 class BadLineCounts {
  public:
   virtual ~BadLineCounts() = default;
-  /// Bad lines by kind among the trained units of the pass in hand, or of the last one. Any thread.
+  /// Bad lines by kind among the trained positions of the pass in hand, or of the last one. Any thread.
   virtual std::map<std::string, int64_t> BadLinesWithin(const ConsumedRanges& trained) const = 0;
 };
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/decompress.h"
 #include "core/file.h"
 
 // Behind <cstdio>, whose FILE it takes for granted.
@@ -123,6 +124,10 @@ Result<PictureSize> JpegDecoder::HeaderOfBytes(const std::string& path) {
     jpeg_mem_src(&state->info, data, state->file_size);
     jpeg_read_header(&state->info, TRUE);
   });
+  const std::string_view bytes(reinterpret_cast<const char*>(data), state_->file_size);
+  if (!read && DetectCompression(bytes) != Compression::kNone) {
+    return BadData(path + ": the file is packed, and pictures are read as they are: unpack it");
+  }
   if (!read) return Failure(path, "no JPEG picture");
   return PictureSize{static_cast<int>(state_->info.image_width), static_cast<int>(state_->info.image_height)};
 }

@@ -71,7 +71,7 @@ Result<int64_t> LabelNamedBy(const fs::path& folder) {
   if (!whole.has_filename()) whole = whole.parent_path();
   const std::string name = whole.filename().string();
   if (const std::optional<int64_t> number = NumberNamed(name)) return *number;
-  return InvalidConfig("the pictures in \"" + folder.string() +
+  return InvalidConfig("the pictures in \"" + (folder.empty() ? "." : folder.string()) +
                        "\" have no label: put them into folders of their classes, or name their folder by the number "
                        "of its class, or leave the output of labels away; the folder's name is \"" +
                        name + "\"");

@@ -131,6 +131,14 @@ TEST_F(FileListTest, EveryEntryThatNamesNothingIsAnError) {
   EXPECT_THAT(Report(), HasSubstr("data/deepe*\" matches folders only, such as \"" + folder_ + "/data/deepe"));
 }
 
+TEST_F(FileListTest, AFolderThatHoldsFoldersAloneSaysThatTheyAreNotLookedInto) {
+  Write("images/cat/a.jpg", "");
+  EXPECT_THAT(Expand({"images"}), IsEmpty());
+  EXPECT_THAT(Report(), HasSubstr("/images\" holds no files, and folders in it are not looked into: name them (the "
+                                  "format jpeg takes \"jpeg:" +
+                                  folder_ + "/images\")"));
+}
+
 TEST_F(FileListTest, AFileNamedTwiceIsKeptWithAWarning) {
   EXPECT_THAT(Expand({"data/part-1", "data/./part-1"}), ElementsAre("data/part-1", "data/./part-1"));
   EXPECT_EQ(diagnostics_.errors(), 0);

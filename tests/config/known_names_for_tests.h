@@ -1,9 +1,7 @@
 #pragma once
 
-#include <iterator>
-
-#include "config/feed_names.h"
 #include "config/known_names.h"
+#include "datafeed/data_feed.h"
 
 namespace millrace {
 
@@ -12,8 +10,9 @@ inline KnownNames KnownNamesForTests() {
   known.trainers = {"MultiTrainer", "PipelineTrainer"};
   known.device_workers = {"HogwildWorker", "SectionWorker"};
   known.datasets = {"QueueDataset", "InMemoryDataset", "FileInstantDataset"};
-  for (const OwnFeed& feed : kOwnFeeds) known.data_feeds.emplace_back(feed.name);
-  known.data_feeds.insert(known.data_feeds.end(), std::begin(kFormatFeeds), std::end(kFormatFeeds));
+  const DataFeedFactory feeds = DataFeedFactory::Builtin();
+  known.data_feeds = feeds.names();
+  known.formats = feeds.formats();
   known.tables = {"HashTable"};
   known.metrics = {"AUC", "LOGLOSS", "NORMALIZED_ENTROPY", "CALIBRATION", "ACCURACY", "GAUC", "MAE", "RMSE"};
   known.losses = {"CROSS_ENTROPY", "LOG_LOSS", "SIGMOID_CROSS_ENTROPY", "SOFTMAX_CROSS_ENTROPY", "SQUARED_ERROR"};

@@ -2,11 +2,9 @@
 
 #include <gmock/gmock.h>
 
-#include <iterator>
-
 #include "config/feed_names.h"
 #include "data_feed.pb.h"
-#include "reader/builtin_formats.h"
+#include "datafeed/builtin_formats.h"
 #include "reader/reader_registry.h"
 
 namespace millrace {
@@ -15,16 +13,17 @@ namespace {
 TEST(DataFeedTest, TheFactoryMakesTheFeedsThatAreListedAsOurs) {
   std::vector<std::string> listed;
   for (const OwnFeed& feed : kOwnFeeds) listed.emplace_back(feed.name);
-  listed.insert(listed.end(), std::begin(kFormatFeeds), std::end(kFormatFeeds));
-  EXPECT_THAT(DataFeedFactory::Builtin().names(), testing::UnorderedElementsAreArray(listed));
+  const DataFeedFactory feeds = DataFeedFactory::Builtin();
+  for (const auto& [format, traits] : feeds.formats()) listed.push_back(format);
+  EXPECT_THAT(feeds.names(), testing::IsSupersetOf(listed));
 }
 
-TEST(DataFeedTest, AFormatHasTheNameThatReadersKnowItBy) {
+TEST(DataFeedTest, EveryFormatOfProgramsFeedsDatasetsUnderItsName) {
   ReaderRegistry readers;
-  ASSERT_TRUE(RegisterBuiltinFormats(readers).ok());
-  std::vector<std::string> tags;
-  for (const std::string& tag : readers.names()) tags.push_back(tag);
-  EXPECT_THAT(tags, testing::IsSupersetOf(std::vector<std::string>(std::begin(kFormatFeeds), std::end(kFormatFeeds))));
+  ASSERT_TRUE(AddBuiltinFormats(&readers).ok());
+  std::vector<std::string> formats = {"multi_slot"};  // whose feeds are named after datasets
+  for (const auto& [format, traits] : DataFeedFactory::Builtin().formats()) formats.push_back(format);
+  EXPECT_THAT(readers.names(), testing::UnorderedElementsAreArray(formats));
 }
 
 TEST(DataFeedTest, APluginsFeedIsNotForgotten) {

@@ -364,9 +364,9 @@ TEST_F(InMemoryDatasetTest, AResumedPassReadsTheUntrainedPositionsAlone) {
   ASSERT_EQ(workers[0].size(), 3U);
   for (const BatchCopy& batch : workers[0]) {
     EXPECT_EQ(batch.rows.size(), 4U) << "batches are full across gaps";
-    for (const BatchSpan& span : batch.spans) trained.Add(span);  // would fail on a unit that comes twice
+    for (const BatchSpan& span : batch.spans) trained.Add(span);  // would fail on a position that comes twice
   }
-  EXPECT_EQ(trained.TotalUnits(), 20U);
+  EXPECT_EQ(trained.TotalPositions(), 20U);
   EXPECT_TRUE(RowsOfPass(*dataset, {.trained = &trained}).empty());
 }
 

@@ -134,7 +134,7 @@ TEST_F(QueueDatasetTest, EveryRowArrivesOnceForAnyNumbersOfThreads) {
         ASSERT_EQ(pass.stats.rows, static_cast<int64_t>(expected_.size()));
         ASSERT_EQ(pass.stats.files, 7);
         // Every line, blank ones too, is in exactly one span (the ranges refuse one that is in two).
-        ASSERT_EQ(pass.ranges.TotalUnits(), static_cast<uint64_t>(pass.stats.lines));
+        ASSERT_EQ(pass.ranges.TotalPositions(), static_cast<uint64_t>(pass.stats.lines));
         if (readers == 1 && workers == 1) {
           ASSERT_EQ(pass.rows, expected_);
         }
@@ -191,7 +191,7 @@ TEST_F(QueueDatasetTest, AResumedPassTrainsTheRest) {
       ASSERT_LE(NotFull(after, 10), 1);
       ConsumedRanges all = before.ranges;
       all.Merge(after.ranges);
-      ASSERT_EQ(all.TotalUnits(), 1000U);
+      ASSERT_EQ(all.TotalPositions(), 1000U);
     }
   }
 }

@@ -120,11 +120,11 @@ TEST_F(ReaderRowsTest, CommandsAndAttributesAreRefusedByName) {
   desc_.set_pipe_command("cat -v");
   EXPECT_EQ(
       Rows("A"),
-      "data_desc.pipe_command: the format \"letters\" opens its files itself, so that no command can stand before "
-      "it; leave it away");
+      "data_desc.pipe_command: a file of the format \"letters\" is opened by its path, so that no command can stand "
+      "before it");
   desc_.clear_pipe_command();
   desc_.add_attrs()->set_name("key");
-  EXPECT_THAT(Rows("A"), HasSubstr("data_desc.attrs[0]: the format \"letters\" has no attributes"));
+  EXPECT_THAT(Rows("A"), HasSubstr("data_desc.attrs[0]: a file of the format \"letters\" has no attributes"));
 }
 
 }  // namespace

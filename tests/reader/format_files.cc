@@ -4,8 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "datafeed/multi_slot_reader.h"
-#include "reader/builtin_formats.h"
+#include "datafeed/builtin_formats.h"
 
 namespace millrace {
 namespace {
@@ -28,8 +27,7 @@ std::string NumberText(const Tensor& values, int64_t at) {
 const ReaderRegistry& BuiltinFormats() {
   static const ReaderRegistry registry = [] {
     ReaderRegistry made;
-    EXPECT_TRUE(RegisterBuiltinFormats(made).ok());
-    EXPECT_TRUE(made.Add(MultiSlotFormat()).ok());
+    EXPECT_TRUE(AddBuiltinFormats(&made).ok());
     return made;
   }();
   return registry;

@@ -175,6 +175,9 @@ TEST_F(JpegFiles, APictureNamedWithoutItsFolderThrewForItsLabel) {
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder() + "/numbers/7");
   EXPECT_THAT(Labelled("a.jpg"), ElementsAre("7 | 7"));
+  std::filesystem::current_path(folder() + "/numbers");
+  Write("numbers/a.jpg", Grey(7));
+  EXPECT_THAT(Labelled("a.jpg"), ElementsAre(StartsWith("invalid configuration: the pictures in \".\" have no label")));
   // A working directory without a name: what is relative to it can be read and not be told.
   std::filesystem::current_path(folder() + "/gone");
   std::filesystem::remove(folder() + "/gone");
@@ -215,6 +218,13 @@ TEST_F(JpegFiles, AFileThatIsNoPictureIsNamed) {
   Write("0/notes.txt", "");
   EXPECT_THAT(Labelled(InFolder("0")),
               ElementsAre("1 | 0", "bad data: 0/notes.txt: no JPEG picture: Empty input file"));
+}
+
+TEST_F(JpegFiles, APackedPictureIsToldToBePackedNotToBeNoPicture) {
+  for (const std::string magic : {"\x1f\x8b\x08", "\x28\xb5\x2f\xfd"}) {
+    EXPECT_THAT(Labelled(Write("5/a.jpg.gz", magic + "whatever is in it")),
+                ElementsAre("bad data: 5/a.jpg.gz: the file is packed, and pictures are read as they are: unpack it"));
+  }
 }
 
 TEST_F(JpegFiles, APictureThatIsCutShortAnywhereIsAnErrorWithItsName) {

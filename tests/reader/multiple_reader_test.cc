@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "core/file.h"
+#include "datafeed/builtin_formats.h"
 #include "reader/batch_reader.h"
-#include "reader/builtin_formats.h"
 #include "reader/double_buffer_reader.h"
 #include "reader/row_reader.h"
 #include "threads_now.h"
@@ -134,7 +134,7 @@ TEST(MultipleReader, APipeDoesNotStartOver) {
   const std::string path = folder.path() + "/rows.csv";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   ReaderRegistry registry;
-  ASSERT_TRUE(RegisterBuiltinFormats(registry).ok());
+  ASSERT_TRUE(AddBuiltinFormats(&registry).ok());
   const std::vector<TensorSpec> shapes = {{DType::kFloat32, {-1, 1}, 0}};
   const auto reader = MultipleReader::Create({{path}, "", 1, 4}, registry, shapes).value();
   std::jthread writer([&] { std::ofstream(path) << "1\n2\n"; });
@@ -153,7 +153,7 @@ TEST(MultipleReader, AFileThatIsReplacedBetweenPassesIsAnError) {
   const std::string path = folder.path() + "/rows.csv";
   std::ofstream(path) << "1\n2\n3\n";
   ReaderRegistry registry;
-  ASSERT_TRUE(RegisterBuiltinFormats(registry).ok());
+  ASSERT_TRUE(AddBuiltinFormats(&registry).ok());
   const std::vector<TensorSpec> shapes = {{DType::kFloat32, {-1, 1}, 0}};
   const auto reader = MultipleReader::Create({{path}, "", 1, 4}, registry, shapes).value();
   EXPECT_EQ(ReadToEnd(*reader).size(), 3U);

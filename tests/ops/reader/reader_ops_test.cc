@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "core/file.h"
+#include "datafeed/builtin_formats.h"
 #include "ops/registry.h"
-#include "reader/builtin_formats.h"
 #include "reader/reader_holder.h"
 #include "reader/reader_registry.h"
 #include "reader/recordio.h"
@@ -53,7 +53,7 @@ class ReaderOps : public testing::Test {
   ReaderOps() {
     std::ofstream out(file_);
     for (int i = 0; i < 10; ++i) out << i << ',' << 10 * i << '\n';
-    EXPECT_TRUE(RegisterBuiltinFormats(formats_).ok());
+    EXPECT_TRUE(AddBuiltinFormats(&formats_).ok());
   }
 
   static ProgramDesc Program(const std::string& body) {

@@ -1,0 +1,89 @@
+#include "datafeed/builtin_formats.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "datafeed/csv_feed.h"
+#include "datafeed/data_feed.h"
+#include "datafeed/feature_feed.h"
+#include "datafeed/format_feed.h"
+#include "datafeed/jpeg_feed.h"
+#include "datafeed/libsvm_feed.h"
+#include "datafeed/multi_slot_reader.h"
+#include "datafeed/reader_rows.h"
+#include "datafeed/recordio_feed.h"
+#include "reader/csv_reader.h"
+#include "reader/feature_reader.h"
+#include "reader/jpeg_reader.h"
+#include "reader/libsvm_reader.h"
+#include "reader/reader_registry.h"
+#include "reader/record_stream.h"
+#include "reader/recordio.h"
+
+namespace millrace {
+namespace {
+
+/// A format: what programs read its files with, and what datasets do.
+struct BuiltinFormat {
+  FileFormat file;
+  FeedKind feed = {};  ///< without a maker: its reader serves datasets as well (FeedOfReader)
+};
+
+LineCut CutBy(const Framing& framing) {
+  return {.records = [&framing](std::unique_ptr<ByteSource> bytes, const std::string&,
+                                const LineLimit& limit) -> Result<std::unique_ptr<RecordSource>> {
+    return std::unique_ptr<RecordSource>(
+        std::make_unique<RecordStream>(std::move(bytes), framing, limit.bytes, limit.advice,
+                                       "; is this a file of the format " + std::string(framing.format) + "?"));
+  }};
+}
+
+FeedKind FeedOfPictures() {
+  FeedKind feed = JpegFeedKind();
+  feed.format = {.no_trailing_values = "is a picture with its label", .opens_files = true};
+  return feed;
+}
+
+/// The formats, in the order in which messages name them.
+std::vector<BuiltinFormat> Formats() {
+  using Record = FeatureRecord::Format;
+  constexpr FormatTraits kFeatures = {.no_trailing_values =
+                                          "has features with names; those that no slot has are left out anyway"};
+  return {
+      {CsvFormat(), {.maker = MakeFormat<CsvFeed>, .cut = {.header = CsvHeader}, .format = FormatTraits{}}},
+      {LibsvmFormat(),
+       {.maker = MakeFormat<LibsvmFeed>,
+        .format = {{.no_trailing_values = "has pairs up to the end of its lines, or a comment behind \"#\"",
+                    .no_dropped_zeros = "has a value for each index; dropped zeros would shift the others"}}}},
+      {TfRecordFormat(),
+       {.maker = MakeFormat<FeatureFeed, Record::kTfRecord>, .cut = CutBy(kTfRecordFraming), .format = kFeatures}},
+      {OfRecordFormat(),
+       {.maker = MakeFormat<FeatureFeed, Record::kOfRecord>, .cut = CutBy(kOfRecordFraming), .format = kFeatures}},
+      {RecordIOFormat(),
+       {.maker = MakeFormat<RecordIOFeed>,
+        .cut = CutBy(kRecordIOFraming),
+        .format = {{.no_trailing_values =
+                        "has a tensor for each slot; add a slot that is not used for one that is to be "
+                        "left out"}}}},
+      {JpegFormat(), FeedOfPictures()},
+  };
+}
+
+}  // namespace
+
+Status AddBuiltinFormats(ReaderRegistry* readers) {
+  for (BuiltinFormat& format : Formats()) MR_TRY(readers->Add(std::move(format.file)));
+  return readers->Add(MultiSlotFormat());
+}
+
+Status AddBuiltinFormats(DataFeedFactory* feeds) {
+  for (BuiltinFormat& format : Formats()) {
+    FeedKind feed = format.feed.maker == nullptr ? FeedOfReader(format.file) : std::move(format.feed);
+    MR_TRY(feeds->Add(format.file.tag, format.file.doc, std::move(feed)));
+  }
+  return Status::Ok();
+}
+
+}  // namespace millrace
