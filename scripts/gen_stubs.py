@@ -224,13 +224,14 @@ def class_stub(node):
 
 
 def made_in_a_loop(tree):
-    """layers.py makes some functions by their names: what a tuple of such names means."""
+    """layers.py makes some functions by their names, optimizer.py other names of classes: what a tuple of such names means."""
     tuples = {node.targets[0].id: ast.literal_eval(node.value) for node in tree.body
               if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and node.targets[0].id.startswith("_")}
     makers = {"_UNARY": ("", "x: Variable, name: Optional[str] = ..."), "_ELEMENTWISE": ("elementwise_", "x: Variable, y: Variable, axis: int = ..., "
                                                              "act: Optional[str] = ..., name: Optional[str] = ..."),
               "_REDUCE": ("reduce_", "input: Variable, dim: Any = ..., keep_dim: bool = ..., name: Optional[str] = ...")}
-    return ["def %s%s(%s) -> Variable: ..." % (prefix, name, arguments)
+    return ["%sOptimizer = %s" % (name, name) for name in tuples.get("_RULES", ())] + [
+            "def %s%s(%s) -> Variable: ..." % (prefix, name, arguments)
             for key, (prefix, arguments) in makers.items() for name in tuples.get(key, ())]
 
 
@@ -277,7 +278,7 @@ def stub(module):
             lines += class_stub(node)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and not node.targets[0].id.startswith("_"):
             lines.append("%s = %s" % (node.targets[0].id, node.value.id))
-    lines += made_in_a_loop(tree) if module == "layers" else []
+    lines += made_in_a_loop(tree) if module in ("layers", "optimizer") else []
     return "\n".join(line for line in lines if line) + "\n"
 
 

@@ -3,7 +3,7 @@
     build/release/bin/clickgen --output_dir=data/clicks --test_rows=10000
     python3 examples/python_wide_deep/train.py data/clicks out/wide_deep
 
-Trains one pass, tests on rows that it has not seen, and leaves in the output folder what others go on with: the model
+Trains one pass, tests on examples that it has not seen, and leaves in the output folder what others go on with: the model
 (millrace.Predictor, `predictor`) and the program with a job that names it (`trainer`).
 """
 

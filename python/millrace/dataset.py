@@ -247,9 +247,15 @@ class InMemoryDataset(DatasetBase):
         """Lines carry "1 KEY" of 32 hex digits, which names the row and its search."""
         self._fields["parse_logkey"] = flag(parse_logkey)
 
-    def set_merge_by_lineid(self, merge_size=2):
+    def set_merge_by_lineid(self, merge_size=2, erase_duplicate_feas=None, keep_unmerged_ins=None):
         """Rows of one name become one row when they are loaded. Of a sparse slot, one of them has the values; what the others
-        have there is nothing: a lone 0, by set_zeros("DROP")."""
+        have there is nothing: a lone 0, by set_zeros("DROP"). Names of other than merge_size rows are left out and counted;
+        merge_size=0 takes any number. The other arguments are fluid 1.6's, and refused."""
+        for name, given, instead in (
+                ("erase_duplicate_feas", erase_duplicate_feas, "only one of the rows of a name has values of a sparse slot"),
+                ("keep_unmerged_ins", keep_unmerged_ins, "merge_size=0 keeps rows that are alone")):
+            if given is not None:
+                raise ConfigError("set_merge_by_lineid: %s: leave it out; %s" % (name, instead))
         self.set_parse_ins_id(True)
         self._dataset_fields.update(merge_by_lineid="true", merge_size="%d" % _checks.whole("set_merge_by_lineid", merge_size))
 

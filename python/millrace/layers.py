@@ -64,6 +64,7 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
     size          [vocabulary, dim], or [None, dim] for a table that takes any id from 0 to 2**64 - 1 and grows
     padding_idx   the id whose row is zero and stays zero
     param_attr    equal names share a table
+    is_distributed is of fluid's parameter server and must be False: tables lie in this process
     per_slot      a growing table keeps equal ids of two slots apart
     optimizer     the rule of this table, by default that of minimize
     out_of_range  "ERROR", "ZERO" or "MODULO" for ids beyond the vocabulary
@@ -74,6 +75,9 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
     """
     if dtype != "float32":
         raise ConfigError("embedding: rows are float32, not %s" % dtype)
+    if is_distributed is not False:
+        raise ConfigError("embedding: is_distributed: there is no parameter server here, tables lie in this process: leave it out, "
+                          "not %r" % (is_distributed,))
     program = program_of({"input": input})
     attr = ParamAttr.of(param_attr)
     stem = program.unique_name("embedding")

@@ -15,13 +15,10 @@ from .errors import ConfigError
 from .framework import CPUPlace, Program, Variable
 from .regularizer import _Regularizer
 
-__all__ = ["SGD", "Momentum", "LarsMomentum", "Adagrad", "DecayedAdagrad", "RMSProp", "Adam", "Adamax", "Adadelta",
-           "Lamb", "Ftrl", "SGDOptimizer",
-           "MomentumOptimizer", "LarsMomentumOptimizer", "AdagradOptimizer", "DecayedAdagradOptimizer", "RMSPropOptimizer",
-           "AdamOptimizer", "AdamaxOptimizer", "AdadeltaOptimizer", "LambOptimizer", "FtrlOptimizer", "Optimizer", "PipelineOptimizer",
-           "Schedule",
-           "cosine_decay", "exponential_decay",
-           "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay", "noam_decay", "piecewise_decay",
+_RULES = ("SGD", "Momentum", "LarsMomentum", "Adagrad", "DecayedAdagrad", "RMSProp", "Adam", "Adamax", "Adadelta", "Lamb",
+          "Ftrl", "Custom")
+__all__ = [*_RULES, *[name + "Optimizer" for name in _RULES], "Optimizer", "PipelineOptimizer", "Schedule", "cosine_decay",
+           "exponential_decay", "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay", "noam_decay", "piecewise_decay",
            "polynomial_decay"]
 
 
@@ -92,7 +89,7 @@ def linear_lr_warmup(learning_rate, warmup_steps, start_lr=None, end_lr=None):
 class Optimizer:
     """What the rules have in common."""
 
-    def __init__(self, rule, rate_field, learning_rate, settings, regularization, grad_clip, parameter_list):
+    def __init__(self, rule, rate_field, learning_rate, settings, regularization, grad_clip, parameter_list, more=""):
         schedule = learning_rate if isinstance(learning_rate, Schedule) else None
         if schedule is None and isinstance(learning_rate, Variable):
             raise ConfigError("%s: learning_rate is a number or a schedule of millrace.optimizer, not a Variable" % rule)
@@ -105,7 +102,7 @@ class Optimizer:
             number = _checks.number("%s: %s" % (rule, name), value)
             fields.append("%s: %s" % (name, flag(value) if isinstance(value, bool) else repr(number)))
         self._clip, self._parameters = grad_clip, parameter_list
-        self.text = "%s { %s }" % (rule, " ".join(fields))
+        self.text = "%s { %s%s }" % (rule, more, " ".join(fields))
         if schedule:
             self.text += " schedule { %s }" % " ".join(part for part in (schedule.warmup, schedule.text) if part)
         if regularization is not None:
@@ -274,17 +271,36 @@ class Ftrl(Optimizer):
                          regularization, grad_clip, parameter_list)
 
 
-SGDOptimizer = SGD
-MomentumOptimizer = Momentum
-LarsMomentumOptimizer = LarsMomentum
-AdagradOptimizer = Adagrad
-DecayedAdagradOptimizer = DecayedAdagrad
-RMSPropOptimizer = RMSProp
-AdamOptimizer = Adam
-AdamaxOptimizer = Adamax
-AdadeltaOptimizer = Adadelta
-LambOptimizer = Lamb
-FtrlOptimizer = Ftrl
+class Custom(Optimizer):
+    """An operator of a plugin that updates parameters. Not for tables that grow.
+
+    class_name  its type
+    attrs       its attributes by name; those that are left out have its defaults
+    """
+
+    def __init__(self, class_name, learning_rate=0.01, attrs=None, regularization=None, name=None, grad_clip=None,
+                 parameter_list=None):
+        more = "class_name: %s " % quoted(class_name)
+        for key, value in (attrs or {}).items():
+            more += "attrs { name: %s %s } " % (quoted(key), _value_text("%s: %s" % (class_name, key), value))
+        super().__init__("custom", "lr", learning_rate, {}, regularization, grad_clip, parameter_list, more)
+
+
+def _value_text(what, value):
+    """The field of an OpDescAttr that holds a value."""
+    if isinstance(value, (list, tuple)):
+        kind = "floats" if any(isinstance(one, float) for one in value) else "ints"
+        return "%s: [%s]" % (kind, ", ".join(repr(_checks.number(what, one)) for one in value))
+    if isinstance(value, str):
+        return "s: " + quoted(value)
+    if isinstance(value, bool):
+        return "b: " + flag(value)
+    number = _checks.number(what, value)
+    return ("i: %d" if isinstance(value, int) else "f: %r") % number
+
+
+for _rule in _RULES:
+    globals()[_rule + "Optimizer"] = globals()[_rule]
 
 
 class PipelineOptimizer:

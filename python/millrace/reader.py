@@ -17,7 +17,7 @@ from .framework import CPUPlace, ScopeVariable, Variable, default_main_program, 
 from ._append import caller, dtype_name, dtype_number
 
 __all__ = ["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "Reader", "batch", "double_buffer",
-           "init_py_array_feed_queue", "multi_pass", "open_files",
+           "init_py_array_feed_queue", "made_by", "multi_pass", "open_files",
            "py_array_reader", "py_reader", "random_data_generator", "read_file", "shuffle"]
 
 
@@ -436,7 +436,7 @@ def py_reader(capacity, shapes, dtypes, lod_levels=None, name=None, use_double_b
 def open_files(filenames, shapes, dtypes, lod_levels=None, thread_num=1, buffer_size=100, format="", names=None):
     """A reader of many files, an example at a time: CSV, RecordIO, libsvm and others, by a name's prefix ("csv:part-0") or
     suffix. `names` are the fields that TFRecord and OFRecord files hold for the outputs. docs/readers.md has the formats."""
-    attrs = dict(_described(shapes, dtypes, lod_levels), file_names=_files(filenames), thread_num=thread_num,
+    attrs = dict(_described("open_files", shapes, dtypes, lod_levels), file_names=_files(filenames), thread_num=thread_num,
                  buffer_size=buffer_size, format=format)
     if names is not None:
         attrs["names"] = _checks.listed("open_files: names", names, "names")
@@ -445,9 +445,30 @@ def open_files(filenames, shapes, dtypes, lod_levels=None, thread_num=1, buffer_
 
 def random_data_generator(low, high, shapes, lod_levels=None):
     """A reader without end of float32 values in [low, high)."""
-    dtypes = ["float32"] * len(shapes)
+    dtypes = ["float32"] * len(_sizes("shapes", shapes))
     return _make(default_main_program(), "create_random_data_generator", shapes, dtypes, lod_levels,
-                 dict(_described(shapes, dtypes, lod_levels), low=float(low), high=float(high)))
+                 dict(_described("random_data_generator", shapes, dtypes, lod_levels), low=float(low), high=float(high)))
+
+
+def made_by(type, attrs=None, reader=None, shapes=None, dtypes=None, lod_levels=None):
+    """The reader that any operator of such makes, a plugin's for one, as its output Out.
+
+    reader  what it reads: its input UnderlyingReader; None: files, or what it makes up
+    shapes, dtypes, lod_levels  what an item holds; by default those of `reader`, or float32 without sequences
+    """
+    known = {name for name, _, _ in _millrace.op_info(_checks.text("made_by: type", type))["attrs"]}
+    program = default_main_program()
+    inputs = []
+    if reader is not None:
+        program = _checks.one_of(type + ": reader", reader, Reader).program
+        inputs = [("UnderlyingReader", [reader.name])]
+        shapes, dtypes = shapes or reader.shapes, dtypes or reader.dtypes
+        lod_levels = lod_levels or reader.lod_levels
+    shapes = _sizes(type + ": shapes", shapes or ())
+    described = _described(type, shapes, dtypes or ["float32"] * len(shapes), lod_levels)
+    attrs = dict({name: value for name, value in described.items() if name in known}, **(attrs or {}))
+    made = _make(program, type, shapes, dtypes or ["float32"] * len(shapes), lod_levels, attrs, inputs)
+    return made if reader is None else _around(reader, made)
 
 
 def shuffle(reader, buffer_size, seed=0):
@@ -520,8 +541,10 @@ def _sizes(what, given):
     return shapes
 
 
-def _described(shapes, dtypes, lod_levels):
+def _described(what, shapes, dtypes, lod_levels):
     shapes = _sizes("shapes", shapes)
+    if not shapes:
+        raise ConfigError("%s: shapes is empty; a reader has one for each output, as in [[-1, 13], [-1, 1]]" % what)
     dtypes = _checks.listed("dtypes", dtypes, "types")
     if len(dtypes) != len(shapes):
         raise ConfigError("dtypes: one for each output; there are %d for %d shapes" % (len(dtypes), len(shapes)))
@@ -549,6 +572,11 @@ def _decorate(type, reader, attrs):
     _checks.one_of(type.replace("create_", "") + ": reader", reader, Reader)
     made = _make(reader.program, type, reader.shapes, reader.dtypes, reader.lod_levels, attrs,
                  [("UnderlyingReader", [reader.name])])
+    return _around(reader, made)
+
+
+def _around(reader, made):
+    """Notes that `made` reads `reader`."""
     made._scope, made._passes, reader._outer = reader._scope, reader._passes, made
     return made
 
@@ -639,6 +667,8 @@ def _has_nulls(column):
 
 def _array(number, given):
     """A C-contiguous array over the same memory, where it can be."""
+    if type(given) is np.ndarray and given.dtype.kind in "biuf" and given.flags.c_contiguous:
+        return given
     if given is None:
         raise ConfigError("array %d is None" % number)
     if _has_nulls(given):

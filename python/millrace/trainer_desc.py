@@ -25,6 +25,9 @@ class Section:
     class_name = "SectionWorker"
 
     def _text(self, opt_info):
+        if "section_param" not in opt_info:
+            raise ConfigError("TrainerFactory: the device worker Section needs opt_info[\"section_param\"], the text of "
+                              "TrainerDesc.section_param; optimizer.PipelineOptimizer writes it")
         return "section_param { %s }" % opt_info["section_param"]
 
 
@@ -107,10 +110,11 @@ class TrainerFactory:
 
     def _create_trainer(self, opt_info=None):
         """opt_info: {"trainer": NAME, "device_worker": NAME, ...}; by default a MultiTrainer of Hogwild workers."""
-        opt_info = {"trainer": "MultiTrainer", "device_worker": "Hogwild", **(opt_info or {})}
+        opt_info = {"trainer": "MultiTrainer", "device_worker": "Hogwild",
+                    **_checks.one_of("TrainerFactory: opt_info", opt_info or {}, dict)}
         made = []
         for what, classes in (("trainer", self._TRAINERS), ("device_worker", self._DEVICE_WORKERS)):
-            name = opt_info[what]
+            name = _checks.text("TrainerFactory: " + what, opt_info[what])
             if name not in classes:
                 raise ConfigError('TrainerFactory: there is no %s "%s"; there are %s' % (what, name, ", ".join(classes)))
             made.append(classes[name]())

@@ -308,9 +308,7 @@ bool CheckName(Lowering& lowering, const std::string& where, const LayerDesc& la
   for (const TableDesc& table : lowering.model().table()) {
     if (table.name() == name) return taken("a table");
   }
-  for (const SlotSpec& slot : lowering.schema().all()) {
-    if (slot.name == name) return taken("a slot");
-  }
+  if (lowering.FindSlot(name) != nullptr) return taken("a slot");
   if (lowering.main().Has(name)) return taken("a variable inside an earlier layer");
   return true;
 }

@@ -46,7 +46,7 @@ std::optional<std::string> OpInput(Lowering& lowering, const std::string& where,
     lowering.AddTable(table);
     return name;
   }
-  if (lowering.schema().Find(name) >= 0) {
+  if (const SlotSpec* slot = lowering.FindSlot(name); slot != nullptr && slot->is_used) {
     if (lowering.Slot(where, "inputs", name) == nullptr) return std::nullopt;
     return name;
   }

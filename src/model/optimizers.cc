@@ -17,7 +17,45 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
+bool HasArg(const std::vector<ArgInfo>& args, std::string_view name) {
+  return std::any_of(args.begin(), args.end(), [name](const ArgInfo& arg) { return arg.name == name; });
+}
+
+/// Notes what is wrong with the operator that a plugin is to bring, or with its attributes.
+void CheckCustomOptimizer(Lowering& lowering, const std::string& where, const CustomOptimizer& custom) {
+  const std::string& type = custom.class_name();
+  if (OptimizerDesc::descriptor()->FindFieldByName(type) != nullptr) {
+    lowering.Problem(where,
+                     "class_name: \"" + type + "\" is no class of a plugin: write " + type + " in place of custom");
+    return;
+  }
+  const OpRegistry& registry = lowering.main().registry();
+  const OpInfo* info = registry.Find(type);
+  if (info == nullptr) {
+    lowering.Problem(where, "class_name: no operator \"" + type + "\"" + registry.Hint(type));
+    return;
+  }
+  if (!info->is_optimizer || info->is_fused || !HasArg(info->inputs, "Param") || !HasArg(info->inputs, "Grad") ||
+      !HasArg(info->inputs, "LearningRate") || !HasArg(info->outputs, "ParamOut")) {
+    lowering.Problem(where, "class_name: operator \"" + type +
+                                "\" does not update a parameter: it takes no Param, Grad and LearningRate, gives no "
+                                "ParamOut, or is not registered by Optimizer()");
+    return;
+  }
+  const auto starts_well = [info](const StateInfo& state) {
+    const AttrInfo* attr = *state.start == '\0' ? nullptr : info->FindAttr(state.start);
+    return *state.start == '\0' || (attr != nullptr && std::holds_alternative<float>(attr->default_value));
+  };
+  if (!std::all_of(info->states.begin(), info->states.end(), starts_well) ||
+      !std::all_of(info->scalars.begin(), info->scalars.end(), starts_well)) {
+    lowering.Problem(where,
+                     "class_name: operator \"" + type + "\" has a state that starts from no attribute of floats");
+  }
+  (void)ReadAttrs(lowering, where, custom.attrs(), info->attrs, "operator \"" + type + "\"");
+}
+
 void CheckOptimizer(Lowering& lowering, const std::string& where, const OptimizerDesc& optimizer) {
+  if (optimizer.has_custom()) CheckCustomOptimizer(lowering, where, optimizer.custom());
   if (const FieldDescriptor* rule = RuleOf(optimizer)) {
     for (const OutOfRange& wrong : FindOutOfRange(SettingsOf(optimizer))) {
       lowering.Problem(where, rule->name() + ": " + wrong.Where() + ": " + wrong.what);
@@ -54,15 +92,19 @@ void AddRate(Lowering& lowering, const std::string& where, const std::string& na
       OpRole::kOptimize);
 }
 
+/// What a state of an update starts from.
+float StartOf(const StateInfo& state, const OpView& op, const OptimizerDesc& optimizer) {
+  if (*state.start == '\0') return 0;
+  if (optimizer.has_custom()) return op.Float(state.start);
+  const Message& settings = SettingsOf(optimizer);
+  const FieldDescriptor* field = settings.GetDescriptor()->FindFieldByName(state.start);
+  CHECK(field != nullptr) << op.type() << " has no " << state.start << " that " << state.name << " starts from";
+  return settings.GetReflection()->GetFloat(settings, field);
+}
+
 /// Binds a state of an update to a new variable of the parameter.
 void AddState(Lowering& lowering, OpDesc& op, const std::string& param, const StateInfo& state, const Dims& dims,
-              const Message& settings) {
-  float start = 0;
-  if (*state.start != '\0') {
-    const FieldDescriptor* field = settings.GetDescriptor()->FindFieldByName(state.start);
-    CHECK(field != nullptr) << op.type() << " has no " << state.start << " that " << state.name << " starts from";
-    start = settings.GetReflection()->GetFloat(settings, field);
-  }
+              float start) {
   const std::string stem = param + "_" + state.name;
   const std::string name = lowering.StateName(stem, stem + "_0");
   lowering.AddState("optimizer", name, dims, start);
@@ -100,17 +142,23 @@ void SetAttrs(OpDesc& op, const OpInfo& info, const Message& settings, const std
 }
 
 OpDesc UpdateOp(Lowering& lowering, const ParamGrad& target, const OptimizerDesc& optimizer, const std::string& rate) {
-  const FieldDescriptor* rule = RuleOf(optimizer);
-  OpDesc op = MakeOp(rule == nullptr ? "" : rule->name(),
-                     {{"Param", {target.param}}, {"Grad", {target.grad}}, {"LearningRate", {rate}}},
-                     {{"ParamOut", {target.param}}});
+  OpDesc op =
+      MakeOp(UpdateTypeOf(optimizer), {{"Param", {target.param}}, {"Grad", {target.grad}}, {"LearningRate", {rate}}},
+             {{"ParamOut", {target.param}}});
   const OpInfo* info = lowering.main().registry().Find(op.type());
   if (info == nullptr) return op;
+  if (optimizer.has_custom()) {
+    const auto attrs = ReadAttrs(lowering, "optimizer", optimizer.custom().attrs(), info->attrs, "");
+    for (const auto& [name, value] : *attrs) SetAttr(op, name, value);
+  } else {
+    SetAttrs(op, *info, SettingsOf(optimizer), target.param);
+  }
   const Dims dims = lowering.main().vars().find(target.param)->second.dims;
-  const Message& settings = SettingsOf(optimizer);
-  for (const StateInfo& state : info->states) AddState(lowering, op, target.param, state, dims, settings);
-  for (const StateInfo& scalar : info->scalars) AddState(lowering, op, target.param, scalar, {1}, settings);
-  SetAttrs(op, *info, settings, target.param);
+  const auto add = [&](const StateInfo& state, const Dims& of) {
+    AddState(lowering, op, target.param, state, of, StartOf(state, OpView(op, *info), optimizer));
+  };
+  for (const StateInfo& state : info->states) add(state, dims);
+  for (const StateInfo& scalar : info->scalars) add(scalar, {1});
   return op;
 }
 

@@ -3,11 +3,13 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 
 #include "core/exception_text.h"
 #include "core/harmless_text.h"
+#include "core/lower_case.h"
 #include "datafeed/reader_rows.h"
 #include "plugin/c_plugin.h"
 #include "plugin/exported_text.h"
@@ -120,6 +122,15 @@ class TextCheck {
     status_ =
         InvalidConfig(what + " has control characters, or bytes that are no UTF-8: \"" + std::string(text) + "\"");
   }
+  /// One that jobs write and programs print, in a line.
+  void TakeName(const std::string& kind, const std::string& name) {
+    if (!status_.ok() || (!name.empty() && Harmless(name) == name)) return;
+    status_ = InvalidConfig(name.empty() ? "a " + kind + " \"\" has no name"
+                                         : "the name of a " + kind +
+                                               " has control characters, or bytes that are no "
+                                               "UTF-8: \"" +
+                                               name + "\"");
+  }
   const Status& status() const { return status_; }
 
  private:
@@ -171,10 +182,23 @@ Status CheckTexts(Registries& from) {
   }
   ForEach(from.registries(), [&check](const auto& registry) {
     for (const auto& entry : registry.entries()) {
-      check.Take(registry.kind() + " \"" + entry.name + "\"", entry.name + entry.doc);
+      check.TakeName(registry.kind(), entry.name);
+      check.Take(registry.kind() + " \"" + entry.name + "\"", entry.doc);
     }
   });
   return check.status();
+}
+
+/// Metrics are printed in lower case: of two names that differ in case alone nobody could tell which is which.
+Status CheckPrintedNames(const MetricRegistry& metrics) {
+  std::map<std::string, std::string> printed;
+  for (const auto& entry : metrics.entries()) {
+    const auto [other, is_new] = printed.emplace(LowerCase(entry.name), entry.name);
+    if (is_new) continue;
+    return AlreadyExists("a " + metrics.kind() + " \"" + entry.name + "\" is printed as \"" + other->first +
+                         "\", as \"" + other->second + "\" is");
+  }
+  return Status::Ok();
 }
 
 /// Everything that the plugin registered, or nothing of it.
@@ -188,6 +212,7 @@ Status Adopt(Registries from, Tier tier, const std::string& path, Registries* in
     MR_TRY(all.readers.Adopt(from.readers, path));
     MR_TRY(AddFeedsOfFormats(all.readers, path, version, &all.feeds));
     MR_TRY(AdoptEach(from.registries(), all.registries()));
+    MR_TRY(CheckPrintedNames(all.metrics));
     return into->ops.Adopt(std::move(from.ops), path, version);
   };
   if (const Status status = adopt(); !status.ok()) {

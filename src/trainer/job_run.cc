@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "core/caught.h"
 #include "core/file.h"
 #include "core/replace_folder.h"
 #include "runtime/finite_variables.h"
@@ -62,9 +63,9 @@ RunState StateOfSaved(const RunReport& report) {
 /// `*exported` becomes the first failure of an export.
 Status SaveResults(JobSession& session, RunReport& report, RunSummary& summary, Status* exported, std::FILE* terminal) {
   const CompiledJob& job = session.job();
-  // Whoever removed the folder meanwhile is told; what was trained is not to be lost.
-  std::error_code told_by_the_writers;
-  if (!job.output_dir().empty()) std::filesystem::create_directories(job.output_dir(), told_by_the_writers);
+  // The folder may have been removed meanwhile. Where it cannot be made again, writing to it fails below and says so.
+  std::error_code ignored;
+  if (!job.output_dir().empty()) std::filesystem::create_directories(job.output_dir(), ignored);
   if (job.desc().infer()) {
     return job.output_dir().empty() ? Status::Ok()
                                     : WriteFileAtomically(job.output_dir() + "/infer.json", RunJson(summary));
@@ -153,16 +154,11 @@ Status CheckReplacedFolders(const CompiledJob& job) {
   return Status::Ok();
 }
 
-}  // namespace
-
-Result<RunSummary> RunJob(JobSession& session, const std::string& resume, const std::string& model,
-                          std::stop_token stop, const RunOutput& output) {
-  const CompiledJob& job = session.job();
-  const auto start = std::chrono::steady_clock::now();
+/// Refuses what cannot go together before anything is read or made.
+Status CheckRequest(const CompiledJob& job, const std::string& resume, const std::string& model) {
   const bool keeps = !job.output_dir().empty();
   const bool infer = job.desc().infer();
-  const bool measures = job.desc().has_feature_importance() && !infer;
-  if (measures) MR_TRY(CheckFeatureImportance(job));
+  if (job.desc().has_feature_importance() && !infer) MR_TRY(CheckFeatureImportance(job));
   if (!keeps && resume != "never") {
     return InvalidConfig("--resume=" + resume + " needs the folder of the earlier run: give --output_dir");
   }
@@ -178,7 +174,31 @@ Result<RunSummary> RunJob(JobSession& session, const std::string& resume, const 
         "--model=best names the parameters of an inference: it goes with --set infer=true and --resume=auto; a "
         "training goes on from the last ones");
   }
-  if (!infer) MR_TRY(CheckReplacedFolders(job));
+  return infer ? Status::Ok() : CheckReplacedFolders(job);
+}
+
+/// The summary of a run that took `seconds`, with what its session counted.
+RunSummary SummaryOf(JobSession& session, const RunReport& report, double seconds) {
+  const CompiledJob& job = session.job();
+  RunSummary summary = Summarize(report, job.workers(), seconds);
+  for (const SaveFailure& failure : report.state.save_failures) summary.save_failures.push_back(failure.message);
+  summary.infer = job.desc().infer();
+  summary.is_program = job.desc().has_program();
+  summary.odd_loss_labels = session.label_monitor().of_losses();
+  summary.odd_metric_labels = session.label_monitor().of_measures();
+  summary.non_finite_losses = {session.non_finite_losses().count(), session.non_finite_losses().first()};
+  return summary;
+}
+
+}  // namespace
+
+Result<RunSummary> RunJob(JobSession& session, const std::string& resume, const std::string& model,
+                          std::stop_token stop, const RunOutput& output) {
+  const CompiledJob& job = session.job();
+  const auto start = std::chrono::steady_clock::now();
+  const bool keeps = !job.output_dir().empty();
+  const bool infer = job.desc().infer();
+  MR_TRY(CheckRequest(job, resume, model));
   std::unique_ptr<JobCheckpointer> checkpointer;
   std::optional<RunState> resumed;
   FileDescriptor folder;
@@ -207,7 +227,7 @@ Result<RunSummary> RunJob(JobSession& session, const std::string& resume, const 
   // What was trained before says nothing about the lines of an inference.
   if (infer) hooks = {nullptr, recorder.get(), nullptr, std::nullopt, {}};
   MR_ASSIGN(std::unique_ptr<Trainer> trainer, CreateTrainer(session, std::move(hooks)));
-  Result<RunReport> trained = trainer->Run(stop);
+  Result<RunReport> trained = Caught("training", [&] { return trainer->Run(stop); });  // a plugin's may throw
   if (checkpointer != nullptr) PrintNotes(*checkpointer, output.terminal);
   MR_ASSIGN(RunReport report, std::move(trained));
   trainer.reset();
@@ -217,16 +237,10 @@ Result<RunSummary> RunJob(JobSession& session, const std::string& resume, const 
     PrintNotes(*checkpointer, output.terminal);
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  RunSummary summary = Summarize(report, job.workers(), seconds.count());
-  for (const SaveFailure& failure : report.state.save_failures) summary.save_failures.push_back(failure.message);
-  summary.infer = infer;
-  summary.is_program = job.desc().has_program();
-  summary.odd_loss_labels = session.label_monitor().of_losses();
-  summary.odd_metric_labels = session.label_monitor().of_measures();
-  summary.non_finite_losses = {session.non_finite_losses().count(), session.non_finite_losses().first()};
+  RunSummary summary = SummaryOf(session, report, seconds.count());
   Status exported;
   MR_TRY(SaveResults(session, report, summary, &exported, output.terminal));
-  if (measures && !summary.interrupted) {
+  if (job.desc().has_feature_importance() && !infer && !summary.interrupted) {
     const Status measured = ReportImportance(session, stop, output.terminal);
     summary.interrupted = measured.code() == StatusCode::kCancelled;
     if (!summary.interrupted) MR_TRY(measured);

@@ -18,10 +18,10 @@ Status CheckToBeSaved(const JobSession& session, int64_t step, RunReport* report
       "\nnothing of it is saved, and what was saved before stays as it is; lower the learning rate, clip gradients, or "
       "look at the input: check_nan_var_names with one of these tensors ends a run at the batch that makes it so, and "
       "names its lines";
-  return BehindCheckpoint({finite.code(), finite.message() + advice}, report->saved_step);
+  return NameCheckpoint({finite.code(), finite.message() + advice}, report->saved_step);
 }
 
-Status BehindCheckpoint(const Status& failure, int64_t step) {
+Status NameCheckpoint(const Status& failure, int64_t step) {
   if (step == 0) return failure;
   return {failure.code(), failure.message() + "\nthe checkpoint of step " + std::to_string(step) +
                               " is from before that: --resume=auto goes on from it"};

@@ -13,8 +13,8 @@ namespace millrace {
 /// at a pass's end costs one look. Nobody may train meanwhile.
 Status CheckToBeSaved(const JobSession& session, int64_t step, RunReport* report);
 
-/// A failure after which the parameters are of no use, and that the checkpoint of `step` is from before it. 0: there is
-/// none, and the failure comes back as it is.
-Status BehindCheckpoint(const Status& failure, int64_t step);
+/// `failure`, after which the parameters are of no use, with a line that names the checkpoint of `step` as one from
+/// before it. Step 0: there is none, and the failure comes back as it is.
+Status NameCheckpoint(const Status& failure, int64_t step);
 
 }  // namespace millrace

@@ -254,7 +254,14 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   options.seed = job_->desc().seed();
   options.trained = pass_base_.empty() ? nullptr : &pass_base_;
   options.bad_lines = &state.bad_lines;
-  MR_TRY(dataset().BeginPass(options));
+  Status begun = Caught("training", [&]() -> Status {
+    MR_TRY(dataset().BeginPass(options));
+    for (size_t i = 0; i < worker_slots_.size(); ++i) {
+      worker_slots_[i].worker->StartPass(i == 0 ? state.printed_batches : 0);
+    }
+    return Status::Ok();
+  });
+  if (!begun.ok()) return run_->CheckpointAfterFailure(begun, readers_ == nullptr);
 
   run_->StartPass();
   stop_workers_ = std::stop_source();
@@ -265,7 +272,6 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   {
     std::vector<std::jthread> threads;
     for (size_t i = 0; i < worker_slots_.size(); ++i) {
-      worker_slots_[i].worker->StartPass(i == 0 ? state.printed_batches : 0);
       Status started = Caught("training", [&] {
         threads.emplace_back([this, i] { RunWorker(i); });
         return Status::Ok();
@@ -280,14 +286,14 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
       gate_->Resume();
     }
   }
-  Result<PassStats> stats = dataset().EndPass();
+  Result<PassStats> stats = Caught("training", [&] { return dataset().EndPass(); });
   MR_TRY(std::move(coordinated));
-  if (const WorkerSlot* failed = FailedSlot(); failed != nullptr) {
+  const WorkerSlot* failed = FailedSlot();
+  if (failed != nullptr || !stats.ok()) {
     Snapshot();
-    return is_sound_ ? run_->CheckpointAfterFailure(failed->status, readers_ == nullptr)
-                     : run_->BehindLastCheckpoint(failed->status);
+    const Status failure = failed != nullptr ? failed->status : stats.status();
+    return is_sound_ ? run_->CheckpointAfterFailure(failure, readers_ == nullptr) : run_->NameLastCheckpoint(failure);
   }
-  if (!stats.ok()) return std::move(stats).status();
   if (dump_files_ != nullptr && dump_files_->abandoned()) return dump_files_->Finish(stop);
   Snapshot();
   if (readers_ != nullptr && state.step == 0 && !run_->is_ending()) MR_TRY(readers_->NothingToTrainOn());
@@ -311,10 +317,17 @@ void MultiTrainer::RunWorker(size_t index) {
   slot.status = Caught("training", [&] {
     return slot.worker->Train(dataset().source(static_cast<int>(index)), stop_workers_.get_token());
   });
-  // A queue that its producer closed by a failure says kCancelled, as a stop and a handler that ends the run do.
-  const bool is_own = slot.worker->report().input_failed && !stop_workers_.stop_requested();
-  slot.was_stopped = slot.status.code() == StatusCode::kCancelled && !is_own;
-  if (!slot.status.ok() && !CanCheckpointAfter(slot)) is_sound_ = false;
+  Status told = Caught("training", [&] {
+    // A queue that its producer closed by a failure says kCancelled, as a stop and a handler that ends the run do.
+    const bool is_own = slot.worker->report().input_failed && !stop_workers_.stop_requested();
+    slot.was_stopped = slot.status.code() == StatusCode::kCancelled && !is_own;
+    if (!slot.status.ok() && !CanCheckpointAfter(slot)) is_sound_ = false;
+    return Status::Ok();
+  });
+  if (!told.ok()) {
+    slot.status = std::move(told);
+    slot.was_stopped = is_sound_ = false;
+  }
   EndWorker(index);
 }
 
@@ -410,7 +423,7 @@ void MultiTrainer::Snapshot() {
   const WorkerReport& first = worker_slots_[0].worker->report();
   state.printed_batches = first.earlier_batches + first.batches;
   state.metric_totals = job_->metrics().NewTotals();
-  for (const MetricAccumulator* accumulator : all_metrics_) accumulator->AddTo(state.metric_totals);
+  fetch_observer_->AddTo(state.metric_totals);
   state.metric_window = fetch_observer_->Window();
 }
 

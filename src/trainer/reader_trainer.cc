@@ -162,7 +162,7 @@ Status ReaderTrainer::AfterRound(RunContext* body) {
 Status ReaderTrainer::AfterCutRound(size_t op, Status failure, RunContext* body) {
   const bool is_stop = failure.code() == StatusCode::kCancelled;
   if (is_stop && !stop_.stop_requested()) return failure;
-  if (!IsWait(op)) return is_stop ? failure : run_->BehindLastCheckpoint(failure);
+  if (!IsWait(op)) return is_stop ? failure : run_->NameLastCheckpoint(failure);
   return Caught("training", [&]() -> Status {
     if (op >= tail_) MR_TRY(CountRound(body));
     if (!is_stop) return run_->CheckpointAfterFailure(failure, false);
@@ -172,7 +172,7 @@ Status ReaderTrainer::AfterCutRound(size_t op, Status failure, RunContext* body)
 }
 
 Status ReaderTrainer::CountRound(RunContext* body) {
-  MR_TRY(run_->BehindLastCheckpoint(Caught("training", [&] { return CountStep(*body); })));
+  MR_TRY(run_->NameLastCheckpoint(Caught("training", [&] { return CountStep(*body); })));
   RunState& state = run_->state();
   body->step = state.step;
   state.epoch = readers_.resets();

@@ -99,6 +99,13 @@ std::string OfThisRun(const RunSummary& summary) {
   return std::to_string(summary.run_examples) + " examples in this run, ";
 }
 
+// What was loaded before is not in those seconds either.
+std::string LoadingLine(const RunSummary& summary) {
+  const double seconds = Stage(summary, "load");
+  if (seconds < 0.05) return "";
+  return "  loading     " + Fixed(seconds, 1) + " s before that, which examples/s leaves out\n";
+}
+
 std::string ValuesLine(const MetricValues& values) {
   std::string line;
   for (const auto& [name, value] : values) line += (line.empty() ? "" : "  ") + name + " " + Fixed(value, 6);
@@ -317,6 +324,7 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
                      std::to_string(summary.batches) + " batches, " + OfThisRun(summary) + Fixed(summary.seconds, 1) +
                      " s, " + Fixed(summary.examples_per_second(), 0) + " examples/s, " +
                      std::to_string(summary.workers) + (summary.workers == 1 ? " worker\n" : " workers\n");
+  text += LoadingLine(summary);
   if (!summary.metrics.empty()) {
     text += (summary.infer ? "  metrics     " : "  training    ") + ValuesLine(summary.metrics) + "\n";
   }

@@ -14,9 +14,9 @@ namespace {
 /// Whether a multiple of `every` lies behind `since`, up to `now`.
 bool Crossed(int64_t every, int64_t since, int64_t now) { return every > 0 && now / every > since / every; }
 
-/// `failure`, and that a checkpoint of `step`, from before it, was (or, by `saved`, was not) written. `of_files`: the
-/// job compares its input files when it goes on.
-Status KeptBehind(const Status& failure, const Status& saved, int64_t step, bool of_files) {
+/// `failure`, with a line that names the checkpoint of `step`, or says why (`saved`) it was not written. `of_files`:
+/// the job compares its input files when it goes on.
+Status NameKeptCheckpoint(const Status& failure, const Status& saved, int64_t step, bool of_files) {
   std::string text = failure.message() + "\n";
   if (!saved.ok()) return {failure.code(), text + saved.message()};
   text += "what was trained before is kept: --resume=auto goes on from step " + std::to_string(step);
@@ -33,7 +33,7 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::Create(JobSession& session, Tr
 
 Result<RunReport> TrainingRun::Run(RunWorkers& workers, const std::stop_token& stop) {
   workers_ = &workers;
-  Status ended = Caught("training", [&] { return Live(stop); });
+  Status ended = Caught("training", [&] { return TrainAndEvaluate(stop); });
   if (hooks_.reached != nullptr) *hooks_.reached = state_;
   MR_TRY(std::move(ended));
   report_.state = state_;
@@ -52,7 +52,7 @@ void TrainingRun::Begin() {
   report_.stopped_early = watch_.ShouldStop(state_);
 }
 
-Status TrainingRun::Live(const std::stop_token& stop) {
+Status TrainingRun::TrainAndEvaluate(const std::stop_token& stop) {
   Begin();
   if (session_->eval_dataset() != nullptr) {
     MR_ASSIGN(evaluator_, Evaluator::Create(*session_, *session_->eval_dataset()));
@@ -201,11 +201,11 @@ Status TrainingRun::SaveCheckpoint() {
 Status TrainingRun::CheckpointAfterFailure(const Status& failure, bool of_files) {
   if (hooks_.checkpointer == nullptr || state_.step == last_checkpoint_step_) return failure;
   const Status saved = Caught("a checkpoint", [this] { return SaveCheckpoint(); });
-  return KeptBehind(failure, saved, state_.step, of_files);
+  return NameKeptCheckpoint(failure, saved, state_.step, of_files);
 }
 
-Status TrainingRun::BehindLastCheckpoint(const Status& ended) const {
-  return ended.ok() ? ended : BehindCheckpoint(ended, report_.saved_step);
+Status TrainingRun::NameLastCheckpoint(const Status& ended) const {
+  return ended.ok() ? ended : NameCheckpoint(ended, report_.saved_step);
 }
 
 Status TrainingRun::ReportPass() {

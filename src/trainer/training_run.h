@@ -29,7 +29,7 @@ class RunWorkers {
 /// checkpoint or model is due at a boundary or at a pass's end, how a stop or a failure ends it, and its report.
 ///
 /// Owned by a trainer, which trains within Run. All but progress() belongs to the thread that called Run, while the
-/// workers stand still. Evaluations and checkpoints take as long as they take; the rest costs nothing.
+/// workers stand still.
 class TrainingRun {
  public:
   using Clock = std::chrono::steady_clock;
@@ -56,8 +56,8 @@ class TrainingRun {
   SharedProgress& progress() { return progress_; }
   int64_t last_checkpoint_step() const { return last_checkpoint_step_; }
 
-  /// When the workers stand where the earlier run left them, if there was one, and their input is there: tells of that,
-  /// and does what the earlier run left undone.
+  /// Called when the workers' input is there and, in a resumed run, the earlier run's state was taken over: calls
+  /// `on_resumed`, then does what the earlier run left undone.
   Status GoOn(const std::stop_token& stop);
   void StartPass();
   /// Does what is due between two batches; IsOver afterwards where a stop ended the run, with a checkpoint.
@@ -66,17 +66,19 @@ class TrainingRun {
   bool IsTimeForCheckpoint() const;
   /// Of the pass so far, without its pauses.
   double PassSeconds() const;
-  /// The pass, whose report is told to whoever looks.
+  /// Completes the report of the pass and hands it to the reporter.
   Status ReportPass();
-  /// Tells of an epoch of which no batch behind `from` was printed; `fetched` as behind the last one.
+  /// Reports an epoch none of whose batches after `from` was printed; `fetched` is as after the last one.
   Status ReportPoint(int64_t from, std::vector<FetchLine::Value> fetched);
   /// Goes on to the next pass of a dataset, with what is due between them.
   Status EndPass(const std::stop_token& stop);
   Status SaveCheckpoint();
-  /// What ended the run, when the parameters are sound: saves what was trained, and says so behind the failure.
+  /// For a failure that left the parameters sound: saves what was trained, and returns the failure with a line that
+  /// says so.
   Status CheckpointAfterFailure(const Status& failure, bool of_files);
-  /// What ended the run, when the parameters are of no use: says which checkpoint is from before that. Ok stays ok.
-  Status BehindLastCheckpoint(const Status& ended) const;
+  /// For a failure that left the parameters of no use: returns it with a line that names the checkpoint from before it.
+  /// Ok stays ok.
+  Status NameLastCheckpoint(const Status& ended) const;
   /// Shows how far the run is; a few times a second is often enough.
   void Tick();
 
@@ -86,7 +88,7 @@ class TrainingRun {
 
   /// Takes over the numbers of an earlier run.
   void Begin();
-  Status Live(const std::stop_token& stop);
+  Status TrainAndEvaluate(const std::stop_token& stop);
   /// Does what eval.every_steps asked for when a stop cut the earlier run short.
   Status CatchUpEvaluation(const std::stop_token& stop);
   Status Evaluate(const std::stop_token& stop);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -14,6 +15,8 @@
 
 #include "core/file.h"
 #include "core/rng.h"
+#include "core/sealed_text.h"
+#include "device_worker/device_worker.h"
 #include "e2e/process.h"
 #include "e2e/reader_job.h"
 #include "paths.h"
@@ -117,6 +120,32 @@ TEST(ReaderWorkers, AFinishedRunGoesOnWithMoreEpochs) {
   EXPECT_THAT(readers.Counts(), Each(3.F));
 }
 
+TEST(ReaderWorkers, AFinishedRunOfAnEarlierVersionWhoseReadersStandAtTheirEndGoesOnWithMoreEpochs) {
+  const CountingReaders readers;
+  const std::string finished = readers.Job("thread_num: 2 checkpoint { every_epochs: 1 }");
+  Process first("trainer", readers.Flags(finished));
+  ASSERT_EQ(first.Wait(), 0) << first.errors();
+  const std::string manifest = readers.folder() + "/out/checkpoints/step-000000000375/MANIFEST";
+  const std::string text = ReadSealedText(manifest).value();
+  const std::string earlier = Replaced(text, "resets: 1\n  items: 0\n", "resets: 0\n  items: 375\n");
+  ASSERT_NE(earlier, text);
+  std::ofstream(manifest) << SealText(earlier);
+  Process more("trainer", readers.Flags(readers.Job("thread_num: 2 checkpoint { every_epochs: 1 } epochs: 3")));
+  ASSERT_EQ(more.Wait(), 0) << more.errors();
+  EXPECT_THAT(more.errors(), HasSubstr("step 375, 3000 examples"));
+  EXPECT_THAT(readers.Counts(), Each(3.F));
+}
+
+TEST(ReaderWorkers, ManyTimesAsManyAsProcessorsAreWarnedOf) {
+  const int64_t workers = 16 * static_cast<int64_t>(UsableProcessors().size()) + 1;
+  if (workers > 4096) GTEST_SKIP() << "more workers than a job may have";
+  const CountingReaders readers;
+  Process trainer("trainer", readers.Flags(readers.Job("thread_num: " + std::to_string(workers))));
+  ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
+  EXPECT_THAT(trainer.errors(), HasSubstr("warning: thread_num: " + std::to_string(workers) + " workers share"));
+  EXPECT_THAT(readers.Counts(), Each(1.F));
+}
+
 /// Whether a process reads a file now.
 bool HasOpen(pid_t pid, const std::string& file) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
@@ -164,6 +193,27 @@ TEST(ReaderWorkers, AFailureInOneEndsTheRunWithFileAndLineAndKeepsWhatWasTrained
   Process resumed("trainer", readers.Flags(job));
   ASSERT_EQ(resumed.Wait(), 0) << resumed.errors();
   EXPECT_THAT(readers.Counts(), Each(1.F));
+}
+
+TEST(ReaderWorkers, WhoseFilesWereReadByTwoThreadsWentOnWithOtherRowsInSilence) {
+  for (const std::string threads : {"1", "2"}) {
+    const CountingReaders readers;
+    const std::string startup = ReadFile(readers.folder() + "/startup.pbtxt").value();
+    std::ofstream(readers.folder() + "/startup.pbtxt")
+        << Replaced(startup, "attrs { name: \"ranks\"",
+                    "attrs { name: \"thread_num\" type: INT i: " + threads + " } attrs { name: \"ranks\"");
+    const std::string whole = ReadFile(readers.file(1)).value();
+    std::ofstream(readers.file(1)) << Replaced(whole, "2500\n", "what\n");
+    const std::string job = readers.Job("thread_num: 2 checkpoint { every_steps: 100000 }");
+    Process trainer("trainer", readers.Flags(job));
+    EXPECT_EQ(trainer.Wait(), 3);
+    std::ofstream(readers.file(1)) << whole;
+    Process resumed("trainer", readers.Flags(job));
+    ASSERT_EQ(resumed.Wait(), 0) << resumed.errors();
+    const bool is_warned =
+        resumed.errors().find("warning: open_files of reader \"files\" has thread_num 2") != std::string::npos;
+    EXPECT_EQ(is_warned, threads == "2") << resumed.errors();
+  }
 }
 
 TEST(ReaderWorkers, AnOperatorThatFailsInOneEndsTheRunBehindItsLastCheckpoint) {

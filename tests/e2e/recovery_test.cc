@@ -77,7 +77,7 @@ TEST(ResumedRun, PrintsTheWindowThatItStoodIn) {
   const std::string out = small.folder() + "/out";
   const auto print = [&job, &out](const std::string& resume) {
     std::vector<std::string> flags = TrainerFlags(job, out, resume);
-    flags.insert(flags.end(), {"--set", "fetch_config.fetch_var_names=['batch_auc', 'batch_gauc']", "--set",
+    flags.insert(flags.end(), {"--set", "fetch_config.fetch_var_names=['batch_auc', 'batch_gauc', 'gauc']", "--set",
                                "fetch_config.print_period=7"});
     Process trainer("trainer", flags);
     EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();

@@ -90,7 +90,7 @@ const MistakeCase kMistakes[] = {
     {"OptimizerWithoutARuleIsOfferedAll",
      "table { name: 't' dim: 1 optimizer {} } layer { name: 'y' embedding { slots: 'C1' table: 't' } }",
      "table \"t\": optimizer: names no rule; add sgd, adagrad, adam, ftrl, momentum, rmsprop, decayed_adagrad, "
-     "lars_momentum, adadelta, adamax or lamb"},
+     "lars_momentum, adadelta, adamax, lamb or custom"},
     {"TwoColumnsForALogit", "layer { name: 'y' fc { in: 'dense' units: 2 } }",
      "loss: in: SIGMOID_CROSS_ENTROPY wants [batch, 1], but \"y\" is [-1, 2]; use CROSS_ENTROPY for two classes"},
 };

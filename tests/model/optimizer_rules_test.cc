@@ -19,10 +19,13 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using testing::IsEmpty;
 
+/// Those of Millrace: custom is whatever a plugin brings.
 std::vector<const FieldDescriptor*> Rules() {
   const auto* rules = OptimizerDesc::descriptor()->FindOneofByName("rule");
   std::vector<const FieldDescriptor*> fields;
-  for (int i = 0; i < rules->field_count(); ++i) fields.push_back(rules->field(i));
+  for (int i = 0; i < rules->field_count(); ++i) {
+    if (rules->field(i)->name() != "custom") fields.push_back(rules->field(i));
+  }
   return fields;
 }
 

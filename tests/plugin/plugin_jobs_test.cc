@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -104,6 +105,9 @@ model {
   const auto misspelt = run("dataset { class_name: \"CountingDatset\" }");
   EXPECT_EQ(misspelt->Wait(), 2);
   EXPECT_THAT(misspelt->errors(), HasSubstr("did you mean \"CountingDataset\""));
+  const auto late = run(dataset + " class_name: \"LateTrainer\"");
+  EXPECT_EQ(late->Wait(), 4);
+  EXPECT_THAT(late->errors(), HasSubstr("training threw std::runtime_error: no training today"));
   for (const std::string what : {"dataset", "worker", "trainer"}) {
     const std::string field = what == "dataset"  ? "dataset { class_name: \"ThrowingDataset\" }"
                               : what == "worker" ? dataset + " device_worker_name: \"ThrowingWorker\""
@@ -161,6 +165,75 @@ TEST(PluginJobsTest, ALossALayerAnInitialiserAndAMetricOfAPluginTrainByName) {
     Process predictor("predictor", flags);
     EXPECT_EQ(predictor.Wait(), 0) << predictor.errors();
   }
+}
+
+/// A job of plugin own_optimizer; `optimizer` is what stands in the model's, `vocabulary` in the table.
+std::string WriteOptimizerJob(const SmallJob& small, const std::string& optimizer, const std::string& vocabulary) {
+  const std::string path = small.folder() + "/optimizer.prototxt";
+  std::ofstream(path) << Plugins("own_optimizer") << DataOf(small) << R"(
+model {
+  table { name: "t" dim: 4 init { uniform: 0.001 } )"
+                      << vocabulary << R"( }
+  layer { name: "e" embedding { slots: "A" table: "t" pool: SUM } }
+  layer { name: "y" fc { in: "e" units: 1 act: SIGMOID } }
+  loss { kind: LOG_LOSS in: "y" label: "label" }
+  optimizer { )" << optimizer
+                      << R"( }
+}
+)";
+  return path;
+}
+
+TEST(PluginJobsTest, AnOptimizerOfAPluginMovesParametersAndGoesOnFromACheckpoint) {
+  const SmallJob small(600);
+  const std::string tables = "optimizer { sgd { lr: 1e-9 } }";
+  const std::string rule = "custom { class_name: \"sign_descent\" lr: 0.5 attrs { name: \"initial_mean\" f: 1e9 } }";
+  const std::string out = small.folder() + "/out";
+  const std::string job = WriteOptimizerJob(small, rule, tables);
+  Process trainer("trainer", {"--trainer_desc=" + job, "--output_dir=" + out});
+  ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
+  Process more("trainer", {"--trainer_desc=" + job, "--output_dir=" + out, "--resume=auto", "--set=epochs=3"});
+  ASSERT_EQ(more.Wait(), 0) << more.errors();
+  Process whole("trainer", {"--trainer_desc=" + job, "--output_dir=" + out + ".whole", "--set=epochs=3"});
+  ASSERT_EQ(whole.Wait(), 0) << whole.errors();
+  const std::string parameters = "/model/parameters";
+  EXPECT_EQ(ReadFile(out + parameters).value(), ReadFile(out + ".whole" + parameters).value());
+  // The mean is far above any gradient, so that each of 3 passes of 19 steps takes 0.5 off the bias.
+  Process predictor("predictor", {"--model_dir=" + out + "/model", "--input=" + small.files()[0]});
+  ASSERT_EQ(predictor.Wait(), 0) << predictor.errors();
+  std::istringstream lines(predictor.output());
+  int rows = 0;
+  for (float score = 0; lines >> score; ++rows) EXPECT_NEAR(std::log(score), -3 * 19 * 0.5, 2) << rows;
+  EXPECT_EQ(rows, 200);
+}
+
+TEST(PluginJobsTest, AnOptimizerOfAPluginMovesTablesWithAVocabulary) {
+  const SmallJob small(60);
+  const std::string rule = "custom { class_name: \"sign_descent\" lr: 0.25 }";
+  Process trainer("trainer", {"--trainer_desc=" + WriteOptimizerJob(small, rule, "vocabulary: 1000000"),
+                              "--output_dir=" + small.folder() + "/out"});
+  EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+}
+
+TEST(PluginJobsTest, AnOptimizerThatAPluginHasNotOrDoesNotFitIsNamedAtItsPlace) {
+  const SmallJob small(60);
+  const auto refusal = [&](const std::string& optimizer, const std::string& table) {
+    Process trainer("trainer", {"--trainer_desc=" + WriteOptimizerJob(small, optimizer, table), "--validate_only"});
+    EXPECT_EQ(trainer.Wait(), 2) << optimizer;
+    return trainer.errors();
+  };
+  const std::string own = "optimizer { sgd { lr: 1 } }";
+  const auto custom = [](const std::string& text) { return "custom { class_name: " + text + " }"; };
+  EXPECT_THAT(refusal(custom("\"sign_decent\""), own),
+              HasSubstr(":20:36: error: no optimizer \"sign_decent\"; did you mean \"sign_descent\"?"));
+  EXPECT_THAT(refusal("custom { lr: 1 }", own),
+              HasSubstr("optimizer needs the class_name by which a plugin brings it"));
+  EXPECT_THAT(refusal(custom("\"adam\""), own), HasSubstr("\"adam\" is no class of a plugin: write adam in place"));
+  EXPECT_THAT(refusal(custom("\"no_update\""), own), HasSubstr("operator \"no_update\" does not update a parameter"));
+  EXPECT_THAT(refusal(custom("\"sign_descent\" lr: 0"), own), HasSubstr("lr must be above 0, not 0"));
+  EXPECT_THAT(refusal(custom("\"sign_descent\" attrs { name: \"decoy\" f: 1 }"), own),
+              HasSubstr("attrs: operator \"sign_descent\" has no attribute \"decoy\"; did you mean \"decay\"?"));
+  EXPECT_THAT(refusal(custom("\"sign_descent\""), ""), HasSubstr("give the table a rule of its own, or a vocabulary"));
 }
 
 TEST(PluginJobsTest, ATableOfAPluginHoldsTheRowsOfAModel) {

@@ -136,6 +136,12 @@ TEST_F(PluginLoaderTest, ANameThatATerminalWouldObeyIsRefused) {
             "\"clip\\x1b[2J\"");
 }
 
+TEST_F(PluginLoaderTest, RefusesAMetricThatWouldBePrintedAsAnother) {
+  ASSERT_TRUE(RegisterBuiltinMetrics(registries_.metrics).ok());
+  EXPECT_EQ(Refusal("printed_twice"),
+            std::string("a metric of the kind \"Auc\" is printed as \"auc\", as \"AUC\" is") + kNothingIsReplaced);
+}
+
 TEST_F(PluginLoaderTest, WhatAPluginSaysOfItsVersionIsKept) {
   ASSERT_TRUE(Load("pairs").ok());
   ASSERT_TRUE(Load("soft_clip").ok());

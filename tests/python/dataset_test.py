@@ -225,6 +225,13 @@ class DatasetTest(program_test.Fresh):
         with self.assertRaisesRegex(millrace.ConfigError, 'InMemoryDataset has no setting "queue_nums"'):
             dataset.init(queue_nums=1)
 
+    def test_settings_of_merging_that_there_are_not_are_refused_by_name(self):
+        dataset = millrace.InMemoryDataset()
+        with self.assertRaisesRegex(millrace.ConfigError, "set_merge_by_lineid: erase_duplicate_feas: leave it out"):
+            dataset.set_merge_by_lineid(2, erase_duplicate_feas=True)
+        with self.assertRaisesRegex(millrace.ConfigError, "set_merge_by_lineid: keep_unmerged_ins: .*merge_size=0 keeps"):
+            dataset.set_merge_by_lineid(2, keep_unmerged_ins=True)
+
     def test_mistakes_are_said_before_anything_is_read(self):
         dataset = self.dataset(self.variables)
         for mistake, message in [

@@ -36,6 +36,12 @@ class NamesTest(Fresh):
         with self.assertRaisesRegex(millrace.ConfigError, 'parameter "x": that is the name of a variable that is no parameter'):
             layers.fc(x, 4, param_attr="x")
 
+    def test_a_distributed_table_is_refused_not_taken_for_another(self):
+        ids = layers.data("ids", [1], dtype="int64", lod_level=1)
+        with self.assertRaisesRegex(millrace.ConfigError, "embedding: is_distributed: there is no parameter server here"):
+            layers.embedding(ids, [5, 2], is_distributed=True)
+        layers.embedding(ids, [5, 2], is_distributed=False)
+
     def test_a_constant_of_a_variables_size_trains_what_stands_beside_it(self):
         x = layers.create_parameter([3], attr=millrace.ParamAttr("x", millrace.initializer.Constant(2.0)))
         hidden = x * 1.0                                             # what is like it lies on the way to the loss

@@ -103,6 +103,24 @@ class PluginTest(unittest.TestCase):
         with self.assertRaisesRegex(millrace.ConfigError, 'no attribute "batchsize"|did you mean "batch_size"'):
             layers.op("MiniReader", {}, {"batchsize": 3})
 
+    def test_an_operator_that_makes_a_reader(self):
+        millrace.load_plugin(plugin("own_reader"))
+        numbers, queue = millrace.reader.py_array_reader(20, [[-1, 1]])
+        with self.assertRaisesRegex(millrace.ConfigError, "create_odd_reader: it makes a reader.*millrace.reader.made_by"):
+            layers.op("create_odd_reader", {})
+        with self.assertRaisesRegex(millrace.ConfigError, "create_odd_reader: reader: a Reader, not 3"):
+            millrace.reader.made_by("create_odd_reader", reader=3)
+        odd = millrace.reader.made_by("create_odd_reader", reader=numbers)
+        x = millrace.reader.read_file(millrace.reader.batch(odd, 2))
+        exe = millrace.Executor()
+        exe.run(millrace.default_startup_program())
+        for number in range(8):
+            queue.push((np.full((1, 1), number, np.float32),))
+        queue.close()
+        self.assertEqual([exe.run(fetch_list=[x])[0][:, 0].tolist() for _ in range(2)], [[0, 2], [4, 6]])
+        with self.assertRaises(millrace.EOFException):
+            exe.run(fetch_list=[x])
+
     def test_a_program_that_was_begun_before_knows_what_is_loaded_later(self):
         x = layers.data("x", [2])
         with self.assertRaises(millrace.ConfigError):
@@ -159,6 +177,24 @@ class PluginTest(unittest.TestCase):
         self.assertEqual(model.predict_lines(lines).shape, (40,))
         with self.assertRaisesRegex(millrace.DataError, 'lines:2:1: field 1: expected a number, found "x"'):
             model.predict_lines("1;2;3\nx;2;3\n")
+
+    def test_an_optimizer_of_a_plugin_trains(self):
+        millrace.load_plugin(plugin("own_optimizer"))
+        x = layers.data("x", [2])
+        loss = layers.mean(layers.fc(x, 1, param_attr="w", bias_attr=False))
+        millrace.optimizer.Custom("sign_descent", 0.25, {"decay": 0.5, "initial_mean": -1e6}).minimize(loss)
+        exe = millrace.Executor()
+        exe.run(millrace.default_startup_program())
+        before = np.array(exe.run(feed={"x": np.ones([4, 2], np.float32)}, fetch_list=["w"])[0])
+        after = np.array(exe.run(feed={"x": np.ones([4, 2], np.float32)}, fetch_list=["w"])[0])
+        np.testing.assert_allclose(after, before + 0.25, rtol=1e-6)
+        for attrs, said in (({"decoy": 1.0}, 'no attribute "decoy"; did you mean "decay"'),
+                            ({"decay": "half"}, 'attribute "decay" of "sign_descent" is written in the field f'),
+                            ({"decay": None}, "sign_descent: decay")):
+            with self.subTest(attrs=attrs), self.assertRaisesRegex(millrace.ConfigError, said):
+                with millrace.program_guard(millrace.Program(), millrace.Program()):
+                    y = layers.mean(layers.fc(layers.data("x", [2]), 1))
+                    millrace.optimizer.Custom("sign_descent", attrs=attrs).minimize(y)
 
     def lines_of_pairs(self):
         lines = "".join("%d;%d;%d\n" % (i % 2, i % 2 + 10, i) for i in range(40))

@@ -50,6 +50,23 @@ class ReaderTest(program_test.Fresh):
         millrace.global_scope().var("set_at_last").get_tensor().set(np.ones(3, dtype=np.float32))
         self.assertEqual(np.array(millrace.global_scope().find_var("set_at_last").get_tensor()).tolist(), [1, 1, 1])
 
+    def test_a_reader_without_outputs_is_refused_where_it_is_made(self):
+        for made in (lambda: reader.open_files(["part-0.csv"], [], []), lambda: reader.random_data_generator(0.0, 1.0, []),
+                     lambda: reader.made_by("create_recordio_file_reader", {"filename": "part-0"})):
+            with self.assertRaisesRegex(millrace.ConfigError, "shapes is empty; a reader has one for each output"):
+                made()
+
+    def test_an_operator_that_makes_a_reader_is_no_layer(self):
+        with self.assertRaisesRegex(millrace.ConfigError, "create_random_data_generator: it makes a reader.*made_by"):
+            layers.op("create_random_data_generator", {}, {"low": 0.0})
+        made = reader.made_by("create_random_data_generator", {"low": 2.0, "high": 3.0}, shapes=[[1, 3]])
+        x = reader.read_file(reader.made_by("create_batch_reader", {"batch_size": 4}, reader=made, shapes=[[-1, 3]]))
+        exe = millrace.Executor()
+        exe.run(millrace.default_startup_program())
+        values, = exe.run(fetch_list=[x])
+        self.assertEqual(values.shape, (4, 3))
+        self.assertTrue((values >= 2).all() and (values < 3).all())
+
     def test_a_read_past_the_end_is_an_error_or_no_rows_as_it_is_asked(self):
         for throws in (True, False):
             main, startup = millrace.Program(), millrace.Program()

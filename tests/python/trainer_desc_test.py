@@ -97,6 +97,10 @@ class TrainerDescTest(program_test.Fresh):
             factory._create_trainer({"trainer": "DistMultiTrainer", "device_worker": "DownpourSGD"})
         with self.assertRaisesRegex(millrace.ConfigError, "a PipelineTrainer has the device worker Section"):
             factory._create_trainer({"trainer": "PipelineTrainer"})
+        with self.assertRaisesRegex(millrace.ConfigError, "opt_info: a dict, not 'MultiTrainer'"):
+            factory._create_trainer("MultiTrainer")
+        with self.assertRaisesRegex(millrace.ConfigError, 'Section needs opt_info."section_param".'):
+            str(factory._create_trainer({"trainer": "PipelineTrainer", "device_worker": "Section"}))
 
 
 if __name__ == "__main__":

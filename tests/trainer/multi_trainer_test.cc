@@ -186,6 +186,31 @@ TEST_P(MultiTrainerTest, AWindowOfAMetricIsWhatCameSinceTheLastPrint) {
   EXPECT_EQ(notes_.passes[0].metrics.back().second, values[0].values[0]);
 }
 
+TEST_P(MultiTrainerTest, PrintsOfGaucLeaveItsValuesAsTheyAre) {
+  std::vector<double> last;
+  for (const char* fetched : {"\"auc\"", "\"gauc\"", "\"gauc\", \"batch_auc\"", "\"batch_gauc\", \"gauc\""}) {
+    notes_.lines.clear();
+    notes_.passes.clear();
+    const std::unique_ptr<JobSession> job =
+        MakeJob(JobOf("update_mode: SERIAL epochs: 2"), "",
+                {"fetch_config={fetch_var_names: [" + std::string(fetched) + "] print_period: 20}"});
+    ASSERT_TRUE(Run(*job).ok());
+    ASSERT_EQ(notes_.lines.size(), 6U);
+    ASSERT_EQ(notes_.passes.size(), 2U);
+    if (last.empty()) {
+      for (const PassReport& pass : notes_.passes) last.push_back(pass.metrics.back().second);
+    }
+    for (size_t epoch = 0; epoch < 2; ++epoch) {
+      EXPECT_EQ(notes_.passes[epoch].metrics.back().second, last[epoch]) << fetched;
+      for (const FetchLine::Value& value : notes_.lines[3 * epoch + 2].values) {
+        if (value.name == "gauc") {
+          EXPECT_EQ(value.values[0], last[epoch]) << fetched;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(MultiTrainerTest, EpochsThatPrintNothingLeaveAPoint) {
   for (const char* period : {"0", "100", "60"}) {
     notes_.lines.clear();

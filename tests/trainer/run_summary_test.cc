@@ -9,6 +9,7 @@ namespace millrace {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 RunReport ReportOf(double read_seconds, double run_seconds) {
   RunReport report;
@@ -41,6 +42,14 @@ TEST(RunSummaryTest, AddsUpPassesAndDescribesTheInputOnce) {
   EXPECT_EQ(summary.stage_seconds.at("read_wait"), 2);
   EXPECT_EQ(summary.stage_seconds.at("compute"), 6);
   EXPECT_EQ(summary.stage_seconds.at("pipe"), 6);
+}
+
+TEST(RunSummaryTest, LoadingIsNamedBesideTheRateThatLeavesItOut) {
+  RunReport report = ReportOf(1, 3);
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 5), ""), Not(HasSubstr("loading")));
+  report.load_seconds = 3;
+  EXPECT_THAT(ClosingBlock(Summarize(report, 2, 8), ""),
+              HasSubstr("50 examples/s, 2 workers\n  loading     3.0 s before that, which examples/s leaves out\n"));
 }
 
 TEST(RunSummaryTest, AResumedRunCountsTheWholeJobAndItsRateByItself) {

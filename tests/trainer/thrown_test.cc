@@ -14,6 +14,7 @@
 
 #include "app/default_environment.h"
 #include "data_feed.pb.h"
+#include "device_worker/hogwild_worker.h"
 #include "e2e/reader_job.h"
 #include "e2e/small_job.h"
 #include "reader/csv_reader.h"
@@ -49,6 +50,9 @@ class Fuse {
 
 Fuse in_training;    // the sources of "ThrowingDataset"
 Fuse in_evaluation;  // the same
+Fuse in_begin;       // beginnings of passes of "ThrowingDataset"
+Fuse in_end;         // their ends
+Fuse in_start;       // beginnings of passes of a "ThrowingWorker"
 Fuse in_feed;        // lines of "ThrowingFeed"
 Fuse in_reader;      // records of the format "throwing"
 std::atomic<int> observed{0};
@@ -70,13 +74,17 @@ class ThrowingDataset final : public Dataset {
   }
 
   Status BeginPass(const PassOptions& options) override {
+    in_begin.Step();
     MR_TRY(real_->BeginPass(options));
     sources_.clear();
     for (int i = 0; i < options.workers; ++i) sources_.emplace_back(real_->source(i), *fuse_);
     return Status::Ok();
   }
   BatchSource& source(int worker) override { return sources_[static_cast<size_t>(worker)]; }
-  Result<PassStats> EndPass() override { return real_->EndPass(); }
+  Result<PassStats> EndPass() override {
+    in_end.Step();
+    return real_->EndPass();
+  }
   const std::vector<std::string>& files() const override { return real_->files(); }
   const SlotSchema& schema() const override { return real_->schema(); }
 
@@ -97,6 +105,27 @@ class ThrowingDataset final : public Dataset {
   std::unique_ptr<Dataset> real_;
   Fuse* fuse_;
   std::vector<Source> sources_;
+};
+
+/// A HogwildWorker that throws before it trains.
+class ThrowingWorker final : public DeviceWorker {
+ public:
+  explicit ThrowingWorker(WorkerParts parts) : real_(MakeHogwildWorker(std::move(parts))) {}
+
+  static std::unique_ptr<DeviceWorker> Make(WorkerParts parts) {
+    return std::make_unique<ThrowingWorker>(std::move(parts));
+  }
+
+  Status Train(BatchSource& source, std::stop_token stop) override { return real_->Train(source, std::move(stop)); }
+  const ConsumedRanges& consumed() const override { return real_->consumed(); }
+  const WorkerReport& report() const override { return real_->report(); }
+  void StartPass(int64_t earlier_batches) override {
+    in_start.Step();
+    real_->StartPass(earlier_batches);
+  }
+
+ private:
+  std::unique_ptr<DeviceWorker> real_;
 };
 
 /// A MultiSlotDataFeed whose lines throw.
@@ -159,6 +188,7 @@ const Environment& ThrowingEnvironment() {
     EXPECT_TRUE(made.datasets.Add("ThrowingDataset", "throws", ThrowingDataset::Make).ok());
     EXPECT_TRUE(made.feeds.Add("ThrowingFeed", "throws", {ThrowingFeed::Make}).ok());
     EXPECT_TRUE(made.readers.Add({"throwing", {}, "throws", ThrowingReader::Open}).ok());
+    EXPECT_TRUE(made.workers.Add("ThrowingWorker", "throws", ThrowingWorker::Make).ok());
     made.metrics = MetricRegistry();
     EXPECT_TRUE(made.metrics
                     .Add("AUC", "throws",
@@ -201,7 +231,9 @@ class KeptSteps final : public Checkpointer {
 class ThrownRun {
  protected:
   ThrownRun() {
-    for (Fuse* fuse : {&in_training, &in_evaluation, &in_feed, &in_reader, &in_metric}) fuse->Set(0, nullptr);
+    for (Fuse* fuse : {&in_training, &in_evaluation, &in_begin, &in_end, &in_start, &in_feed, &in_reader, &in_metric}) {
+      fuse->Set(0, nullptr);
+    }
     observed = 0;
   }
 
@@ -290,6 +322,22 @@ TEST_P(ThrownTest, ASourceWithoutMemoryEndsTheOtherWorkersToo) {
   EXPECT_EQ(saved_.steps.size(), 1U);
 }
 
+TEST_P(ThrownTest, AnEndOfAPassWithoutMemoryLeavesACheckpointOfItsBatches) {
+  in_end.Set(1, RunOutOfMemory);
+  const Status status = Train("dataset { class_name: \"ThrowingDataset\" }");
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr(std::string(kIsKept) + "60"));
+  EXPECT_THAT(saved_.steps, ElementsAre(60));
+}
+
+TEST_P(ThrownTest, ABeginningOfAPassWithoutMemoryLeavesACheckpointOfThePassBefore) {
+  in_begin.Set(2, RunOutOfMemory);
+  const Status status = Train("epochs: 2 checkpoint { every_epochs: 0 } dataset { class_name: \"ThrowingDataset\" }");
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr(std::string(kIsKept) + "60"));
+  EXPECT_THAT(saved_.steps, ElementsAre(60));
+}
+
 TEST_P(ThrownTest, AFeedWithoutMemoryLeavesACheckpointOfTheBatchesBeforeIt) {
   in_feed.Set(kRows - 1, [] {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -330,6 +378,19 @@ INSTANTIATE_TEST_SUITE_P(
                     "class_name: \"PipelineTrainer\" device_worker_name: \"SectionWorker\" section_param { "
                     "section_config { section_out_var_names: \"h.0\" } section_config {} num_microbatches: 4 } "),
     [](const auto& trainer) { return trainer.index == 0 ? "MultiTrainer" : "PipelineTrainer"; });
+
+class ThrownByWorker : public ThrownRun, public testing::Test {
+ protected:
+  const SmallJob small_{kRows, 3};
+};
+
+TEST_F(ThrownByWorker, WhereItBeginsAPassLeavesNoOtherWorkerWaiting) {
+  in_start.Set(3, RunOutOfMemory);
+  const Status status = TrainFile(
+      small_.DeepJob("device_worker_name: \"ThrowingWorker\" checkpoint { every_steps: 8 }"), {"thread_num=3"});
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(saved_.steps, ElementsAre());
+}
 
 /// A program that feeds itself: with a loop, and run batch by batch.
 class ThrownInReaderProgram : public ThrownRun, public testing::TestWithParam<bool> {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/lane_sums.h"
 #include "kernels/racy.h"
 #include "kernels/racy_pieces.h"
 #include "kernels/row_locks.h"
@@ -193,11 +194,7 @@ class OptimizerKernel : public OpKernel {
     return copy;
   }
 
-  static double Length(const float* values, int64_t count) {
-    double sum = 0;
-    for (int64_t i = 0; i < count; ++i) sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
-    return std::sqrt(sum);
-  }
+  static double Length(const float* values, int64_t count) { return std::sqrt(LaneSums().squares(values, count, 0)); }
 
   template <class Step>
   Status UpdateRows(const Step& step, const UpdateTarget& target) {

@@ -159,6 +159,15 @@ Result<std::unique_ptr<Trainer>> MakeSpoken(JobSession& session, TrainerHooks ho
   return std::unique_ptr<Trainer>(std::make_unique<SpokenTrainer>(std::move(trainer)));
 }
 
+class LateTrainer final : public Trainer {
+ public:
+  Result<RunReport> Run(std::stop_token) override { throw std::runtime_error("no training today"); }
+};
+
+Result<std::unique_ptr<Trainer>> MakeLate(JobSession&, TrainerHooks) {
+  return std::unique_ptr<Trainer>(std::make_unique<LateTrainer>());
+}
+
 Result<std::unique_ptr<Dataset>> ThrowDataset(const DataFeedDesc&, std::vector<std::string>, const DataFeedFactory&,
                                               const DatasetSettings&) {
   throw std::runtime_error("no dataset today");
@@ -174,6 +183,7 @@ MILLRACE_PLUGIN(Registries& registries) {
   MR_TRY(registries.datasets.Add("CountingDataset", "counts from one number to another", MakeCounting));
   MR_TRY(registries.workers.Add("AlternateWorker", "trains every other batch", MakeAlternate));
   MR_TRY(registries.trainers.Add("SpokenTrainer", "a MultiTrainer that says what it does", MakeSpoken));
+  MR_TRY(registries.trainers.Add("LateTrainer", "throws when it runs", MakeLate));
   MR_TRY(registries.datasets.Add("ThrowingDataset", "throws", ThrowDataset));
   MR_TRY(registries.workers.Add("ThrowingWorker", "throws", ThrowWorker));
   return registries.trainers.Add("ThrowingTrainer", "throws", ThrowTrainer);
