@@ -20,10 +20,10 @@ void ConsumedRanges::Add(const BatchSpan& span) {
   if (intervals.capacity() == 0) intervals.reserve(kFirstIntervals);
   // The first interval that begins after the span; the one before it may touch or overlap.
   auto next = std::upper_bound(intervals.begin(), intervals.end(), span.begin,
-                               [](uint64_t unit, const Interval& i) { return unit < i.begin; });
+                               [](uint64_t position, const Interval& i) { return position < i.begin; });
   const bool has_previous = next != intervals.begin();
-  if (has_previous) CHECK_LE(std::prev(next)->end, span.begin) << "unit " << span.begin << " was trained twice";
-  if (next != intervals.end()) CHECK_GE(next->begin, span.end) << "unit " << next->begin << " was trained twice";
+  if (has_previous) CHECK_LE(std::prev(next)->end, span.begin) << "position " << span.begin << " was trained twice";
+  if (next != intervals.end()) CHECK_GE(next->begin, span.end) << "position " << next->begin << " was trained twice";
   const bool joins_previous = has_previous && std::prev(next)->end == span.begin;
   const bool joins_next = next != intervals.end() && next->begin == span.end;
   if (joins_previous && joins_next) {
@@ -50,14 +50,16 @@ const std::vector<ConsumedRanges::Interval>& ConsumedRanges::Intervals(uint32_t 
   return it == sources_.end() ? none : it->second;
 }
 
-bool ConsumedRanges::Contains(uint32_t source, uint64_t unit) const { return NextUntrained(source, unit) != unit; }
+bool ConsumedRanges::Contains(uint32_t source, uint64_t position) const {
+  return NextUntrained(source, position) != position;
+}
 
-uint64_t ConsumedRanges::NextUntrained(uint32_t source, uint64_t unit) const {
+uint64_t ConsumedRanges::NextUntrained(uint32_t source, uint64_t position) const {
   const std::vector<Interval>& intervals = Intervals(source);
-  const auto next = std::upper_bound(intervals.begin(), intervals.end(), unit,
+  const auto next = std::upper_bound(intervals.begin(), intervals.end(), position,
                                      [](uint64_t u, const Interval& i) { return u < i.begin; });
-  if (next == intervals.begin()) return unit;
-  return std::max(unit, std::prev(next)->end);
+  if (next == intervals.begin()) return position;
+  return std::max(position, std::prev(next)->end);
 }
 
 bool ConsumedRanges::empty() const {
@@ -68,7 +70,7 @@ void ConsumedRanges::Clear() {
   for (auto& [source, intervals] : sources_) intervals.clear();
 }
 
-uint64_t ConsumedRanges::TotalUnits() const {
+uint64_t ConsumedRanges::TotalPositions() const {
   uint64_t total = 0;
   for (const auto& [source, intervals] : sources_) {
     for (const Interval& i : intervals) total += i.end - i.begin;
@@ -76,9 +78,9 @@ uint64_t ConsumedRanges::TotalUnits() const {
   return total;
 }
 
-bool ConsumedRanges::IsWithin(uint32_t sources, uint64_t units) const {
+bool ConsumedRanges::IsWithin(uint32_t sources, uint64_t positions) const {
   return std::all_of(sources_.begin(), sources_.end(), [&](const auto& source) {
-    return source.second.empty() || (source.first < sources && source.second.back().end <= units);
+    return source.second.empty() || (source.first < sources && source.second.back().end <= positions);
   });
 }
 

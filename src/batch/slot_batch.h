@@ -16,8 +16,8 @@ struct RowOrigin {
   uint64_t line = 0;
 };
 
-/// A run of consecutive units that a batch holds: lines [begin, end) of file `source` (from 0), or positions
-/// [begin, end) of an in-memory dataset's order with source 0. A checkpoint records trained spans (ConsumedRanges).
+/// A run of consecutive positions (ConsumedRanges) that a batch holds: lines [begin, end) of file `source`, both from
+/// 0, or rows [begin, end) of an in-memory dataset's order with source 0. A checkpoint records trained spans.
 struct BatchSpan {
   uint32_t source = 0;
   uint64_t begin = 0;

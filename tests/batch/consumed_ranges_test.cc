@@ -13,10 +13,10 @@ namespace {
 
 using Interval = ConsumedRanges::Interval;
 
-// Ranges and what they must be: plain sets of units.
+// Ranges and what they must be: plain sets of positions.
 struct Model {
   ConsumedRanges ranges;
-  std::map<uint32_t, std::set<uint64_t>> units;
+  std::map<uint32_t, std::set<uint64_t>> positions;
 };
 
 // Adds `spans` spans that do not overlap, in any order.
@@ -25,12 +25,13 @@ Model RandomModel(Rng& rng, int spans) {
   for (int i = 0; i < spans; ++i) {
     BatchSpan span{static_cast<uint32_t>(rng.Below(3)), rng.Below(100), 0};
     span.end = span.begin + rng.Below(6);
-    std::set<uint64_t>& units = model.units[span.source];
+    std::set<uint64_t>& positions = model.positions[span.source];
     bool is_free = true;
-    for (uint64_t unit = span.begin; unit < span.end; ++unit) is_free = is_free && !units.contains(unit);
+    for (uint64_t position = span.begin; position < span.end; ++position)
+      is_free = is_free && !positions.contains(position);
     if (!is_free) continue;
     model.ranges.Add(span);
-    for (uint64_t unit = span.begin; unit < span.end; ++unit) units.insert(unit);
+    for (uint64_t position = span.begin; position < span.end; ++position) positions.insert(position);
   }
   return model;
 }
@@ -38,9 +39,9 @@ Model RandomModel(Rng& rng, int spans) {
 void ExpectEqual(const Model& model, const ConsumedRanges& ranges) {
   uint64_t total = 0;
   for (uint32_t source = 0; source < 3; ++source) {
-    const auto found = model.units.find(source);
-    const std::set<uint64_t> units = found == model.units.end() ? std::set<uint64_t>() : found->second;
-    total += units.size();
+    const auto found = model.positions.find(source);
+    const std::set<uint64_t> positions = found == model.positions.end() ? std::set<uint64_t>() : found->second;
+    total += positions.size();
     std::set<uint64_t> held;
     uint64_t last_end = 0;
     bool is_first = true;
@@ -49,17 +50,17 @@ void ExpectEqual(const Model& model, const ConsumedRanges& ranges) {
       ASSERT_TRUE(is_first || interval.begin > last_end) << "intervals that touch are one";
       is_first = false;
       last_end = interval.end;
-      for (uint64_t unit = interval.begin; unit < interval.end; ++unit) held.insert(unit);
+      for (uint64_t position = interval.begin; position < interval.end; ++position) held.insert(position);
     }
-    ASSERT_EQ(held, units) << "source " << source;
-    for (uint64_t unit = 0; unit < 110; ++unit) {
-      ASSERT_EQ(ranges.Contains(source, unit), units.contains(unit));
-      uint64_t next = unit;
-      while (units.contains(next)) ++next;
-      ASSERT_EQ(ranges.NextUntrained(source, unit), next);
+    ASSERT_EQ(held, positions) << "source " << source;
+    for (uint64_t position = 0; position < 110; ++position) {
+      ASSERT_EQ(ranges.Contains(source, position), positions.contains(position));
+      uint64_t next = position;
+      while (positions.contains(next)) ++next;
+      ASSERT_EQ(ranges.NextUntrained(source, position), next);
     }
   }
-  ASSERT_EQ(ranges.TotalUnits(), total);
+  ASSERT_EQ(ranges.TotalPositions(), total);
 }
 
 TEST(ConsumedRangesTest, IsASetOfUnits) {
@@ -85,10 +86,10 @@ TEST(ConsumedRangesTest, MergeIsUnionForAnyOrder) {
   Rng rng(20240610);
   for (int trial = 0; trial < 100; ++trial) {
     const Model model = RandomModel(rng, 50);
-    // Deals the units to three workers, whose ranges are merged both ways.
+    // Deals the positions to three workers, whose ranges are merged both ways.
     ConsumedRanges parts[3];
-    for (const auto& [source, units] : model.units) {
-      for (const uint64_t unit : units) parts[rng.Below(3)].Add({source, unit, unit + 1});
+    for (const auto& [source, positions] : model.positions) {
+      for (const uint64_t position : positions) parts[rng.Below(3)].Add({source, position, position + 1});
     }
     ConsumedRanges forward;
     for (const ConsumedRanges& part : parts) forward.Merge(part);
@@ -107,11 +108,11 @@ TEST(ConsumedRangesTest, WritesOneSourceALine) {
   ranges.Add({3, 0, 512});
   ranges.Add({0, 5, 6});
   ranges.Add({0, 6, 9});
-  ranges.Add({1, 4, 4});  // no units
+  ranges.Add({1, 4, 4});  // no positions
   EXPECT_EQ(ranges.ToText(), "0: 5-9\n3: 0-512 1024-2048\n");
   ranges.Clear();
   EXPECT_TRUE(ranges.empty());
-  EXPECT_EQ(ranges.TotalUnits(), 0U);
+  EXPECT_EQ(ranges.TotalPositions(), 0U);
 }
 
 TEST(ConsumedRangesTest, RefusesMalformedText) {
