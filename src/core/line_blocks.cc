@@ -17,16 +17,16 @@ void LineBlock::Reserve(size_t bytes, size_t filled) {
 
 uint64_t CountLines(std::string_view text) {
   // Sums of bytes stay in byte lanes for 255 rounds at most, which is what lets the compiler use whole vectors.
-  constexpr size_t kLanes = 64;
-  constexpr size_t kRun = kLanes * 255;
+  constexpr size_t kCounters = 64;
+  constexpr size_t kRun = kCounters * 255;
   uint64_t lines = 0;
   const char* at = text.data();
   size_t rest = text.size();
-  while (rest >= kLanes) {
-    const size_t run = std::min(rest, kRun) / kLanes * kLanes;
-    uint8_t sums[kLanes] = {};
-    for (size_t i = 0; i < run; i += kLanes) {
-      for (size_t lane = 0; lane < kLanes; ++lane) {
+  while (rest >= kCounters) {
+    const size_t run = std::min(rest, kRun) / kCounters * kCounters;
+    uint8_t sums[kCounters] = {};
+    for (size_t i = 0; i < run; i += kCounters) {
+      for (size_t lane = 0; lane < kCounters; ++lane) {
         sums[lane] = static_cast<uint8_t>(sums[lane] + (at[i + lane] == '\n' ? 1 : 0));
       }
     }
