@@ -110,8 +110,14 @@ Status QueuePass::ReadAll(Reader& reader, const std::stop_token& stop) {
 
 Status QueuePass::ReadForCaller(const std::stop_token& stop) {
   Reader& reader = *readers_[0];
-  MR_ASSIGN(BatchPtr batch, ReadBatch(reader, stop));
-  return batch == nullptr ? EndReader(reader, stop) : Emit(reader, std::move(batch), stop);
+  Result<BatchPtr> batch = ReadBatch(reader, stop);
+  if (batch.ok()) return *batch == nullptr ? EndReader(reader, stop) : Emit(reader, std::move(*batch), stop);
+  // Who wrote the rows before a bad line cannot write them again.
+  if (reader.batch != nullptr && reader.feed->rows() > 0 && !stop.stop_requested() && reader.feed->Detach().ok()) {
+    MR_TRY(Emit(reader, std::move(reader.batch), stop));
+  }
+  channel_.Close(std::move(batch).status());
+  return Status::Ok();
 }
 
 Result<BatchPtr> QueuePass::ReadBatch(Reader& reader, const std::stop_token& stop) {

@@ -20,7 +20,7 @@ namespace millrace {
 /// How a QueuePass reads.
 struct QueuePassOptions {
   /// Threads that read ahead of the workers. 0: the one worker reads for itself; it is given what there is, be it less
-  /// than a batch, where the input pauses.
+  /// than a batch, where the input pauses, and before it is told of a failure.
   int readers = 1;
   int workers = 1;
   int batch_size = 1;

@@ -76,7 +76,7 @@ void FillBatch(const std::vector<FedColumn>& columns, int64_t begin, int64_t end
 }
 
 /// What a call works with, and the next one after it.
-struct Seat {
+struct Scorer {
   std::vector<std::string> without;  ///< slots that the lines lack
   std::unique_ptr<const SlotSchema> schema;
   std::unique_ptr<SlotBatch> batch;
@@ -84,7 +84,7 @@ struct Seat {
   std::unique_ptr<DataFeed> feed;  ///< null until it reads lines
 };
 
-/// A saved model. Any number of threads may score at once, each on a seat of its own.
+/// A saved model. Any number of threads may score at once, each by a scorer of its own.
 class PyPredictor {
  public:
   PyPredictor(const std::string& folder, const std::string& feed, const std::string& prediction,
@@ -105,8 +105,8 @@ class PyPredictor {
 
   std::vector<std::string> Warnings() const { return predictor_->warnings(); }
 
-  /// Seats that were made so far.
-  int seats_made() const { return seats_made_; }
+  /// Scorers that were made so far.
+  int scorers_made() const { return scorers_made_; }
 
   py::list Slots() const {
     py::list slots;
@@ -129,17 +129,17 @@ class PyPredictor {
     const Environment& environment = SharedEnvironment();
     ThrowUnlessOk(predictor_->CheckLines(environment.feeds));
     return Score(static_cast<int64_t>(text.size()), &quick_text_, [&](const std::stop_token& stop, Scored* scored) {
-      MR_ASSIGN(std::unique_ptr<Seat> seat, TakeSeat(without));
-      if (seat->feed == nullptr) {
+      MR_ASSIGN(std::unique_ptr<Scorer> scorer, TakeScorer(without));
+      if (scorer->feed == nullptr) {
         const DataFeedDesc desc = LinesWithout(without);
         const bool is_text = environment.feeds.ReadsText(desc.name());
         const std::string feed_class = desc.name().empty() || !is_text ? "MultiSlotDataFeed" : desc.name();
-        MR_ASSIGN(seat->feed, environment.feeds.Create(feed_class, *seat->schema, desc));
+        MR_ASSIGN(scorer->feed, environment.feeds.Create(feed_class, *scorer->schema, desc));
       }
-      const int64_t before = seat->feed->counters().zeros_dropped;
-      MR_TRY(ScoreLines(text, *seat, stop, &scored->scores));
-      scored->zeros_dropped = seat->feed->counters().zeros_dropped - before;
-      GiveBack(std::move(seat));
+      const int64_t before = scorer->feed->counters().zeros_dropped;
+      MR_TRY(ScoreLines(text, *scorer, stop, &scored->scores));
+      scored->zeros_dropped = scorer->feed->counters().zeros_dropped - before;
+      GiveBack(std::move(scorer));
       return Status::Ok();
     });
   }
@@ -161,15 +161,15 @@ class PyPredictor {
     }
     const bool drops_zeros = predictor_->data_desc().zeros() == DataFeedDesc::DROP;
     return Score(values_given, &quick_columns_, [&](const std::stop_token& stop, Scored* scored) {
-      MR_ASSIGN(std::unique_ptr<Seat> seat, TakeSeat({}));
+      MR_ASSIGN(std::unique_ptr<Scorer> scorer, TakeScorer({}));
       for (int64_t begin = 0; begin < rows; begin += kRowsAtOnce) {
         if (stop.stop_requested()) return Cancelled("interrupted");
-        FillBatch(columns, begin, std::min<int64_t>(begin + kRowsAtOnce, rows), seat->batch.get());
-        if (drops_zeros) scored->zeros_dropped += DropZeros(*seat->batch);
-        MR_ASSIGN(const std::span<const float> some, seat->session->Run(*seat->batch));
+        FillBatch(columns, begin, std::min<int64_t>(begin + kRowsAtOnce, rows), scorer->batch.get());
+        if (drops_zeros) scored->zeros_dropped += DropZeros(*scorer->batch);
+        MR_ASSIGN(const std::span<const float> some, scorer->session->Run(*scorer->batch));
         scored->scores.insert(scored->scores.end(), some.begin(), some.end());
       }
-      GiveBack(std::move(seat));
+      GiveBack(std::move(scorer));
       return Status::Ok();
     });
   }
@@ -196,13 +196,13 @@ class PyPredictor {
     return py::make_tuple(array, scored.zeros_dropped);
   }
 
-  static Status ScoreLines(const std::string& text, Seat& seat, const std::stop_token& stop,
+  static Status ScoreLines(const std::string& text, Scorer& scorer, const std::stop_token& stop,
                            std::vector<float>* scores) {
     // Bytes behind the last line may be read.
     std::string padded = text;
     padded.append(kLinePadding + 1, '\0');
-    DataFeed& feed = *seat.feed;
-    SlotBatch& batch = *seat.batch;
+    DataFeed& feed = *scorer.feed;
+    SlotBatch& batch = *scorer.batch;
     uint64_t number = 0;
     for (size_t start = 0; start < text.size();) {
       if (stop.stop_requested()) return Cancelled("interrupted");
@@ -221,7 +221,7 @@ class PyPredictor {
       const int rows = feed.rows();
       MR_TRY(feed.Detach());
       if (rows == 0) continue;
-      MR_ASSIGN(const std::span<const float> some, seat.session->Run(batch));
+      MR_ASSIGN(const std::span<const float> some, scorer.session->Run(batch));
       scores->insert(scores->end(), some.begin(), some.end());
     }
     return Status::Ok();
@@ -238,37 +238,37 @@ class PyPredictor {
     return desc;
   }
 
-  Result<std::unique_ptr<Seat>> TakeSeat(const std::vector<std::string>& without) {
+  Result<std::unique_ptr<Scorer>> TakeScorer(const std::vector<std::string>& without) {
     {
       const std::lock_guard lock(mutex_);
       const auto found =
-          std::find_if(free_.begin(), free_.end(), [&](const auto& seat) { return seat->without == without; });
+          std::find_if(free_.begin(), free_.end(), [&](const auto& scorer) { return scorer->without == without; });
       if (found != free_.end()) {
-        std::unique_ptr<Seat> seat = std::move(*found);
+        std::unique_ptr<Scorer> scorer = std::move(*found);
         free_.erase(found);
-        return seat;
+        return scorer;
       }
     }
-    auto seat = std::make_unique<Seat>();
-    seat->without = without;
+    auto scorer = std::make_unique<Scorer>();
+    scorer->without = without;
     MR_ASSIGN(SlotSchema schema, SlotSchema::Create(LinesWithout(without)));
-    seat->schema = std::make_unique<const SlotSchema>(std::move(schema));
-    seat->batch = std::make_unique<SlotBatch>(*seat->schema);
-    MR_ASSIGN(seat->session, PredictSession::Create(*predictor_, *seat->schema, kRowsAtOnce));
-    ++seats_made_;
-    return seat;
+    scorer->schema = std::make_unique<const SlotSchema>(std::move(schema));
+    scorer->batch = std::make_unique<SlotBatch>(*scorer->schema);
+    MR_ASSIGN(scorer->session, PredictSession::Create(*predictor_, *scorer->schema, kRowsAtOnce));
+    ++scorers_made_;
+    return scorer;
   }
-  void GiveBack(std::unique_ptr<Seat> seat) {
+  void GiveBack(std::unique_ptr<Scorer> scorer) {
     constexpr size_t kKept = 64;
     const std::lock_guard lock(mutex_);
     if (free_.size() == kKept) free_.erase(free_.begin());
-    free_.push_back(std::move(seat));
+    free_.push_back(std::move(scorer));
   }
 
   std::unique_ptr<const Predictor> predictor_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Seat>> free_;
-  std::atomic<int> seats_made_{0};
+  std::vector<std::unique_ptr<Scorer>> free_;
+  std::atomic<int> scorers_made_{0};
   QuickWork quick_text_, quick_columns_;
 };
 
@@ -382,7 +382,7 @@ void BindPredictor(py::module_& module) {
            py::arg("folder"), py::arg("feed"), py::arg("prediction"), py::arg("data_desc"))
       .def("warnings", &PyPredictor::Warnings)
       .def("slots", &PyPredictor::Slots)
-      .def("seats_made", &PyPredictor::seats_made)
+      .def("scorers_made", &PyPredictor::scorers_made)
       .def("score_text", &PyPredictor::ScoreText, py::arg("text"), py::arg("without"))
       .def("score_columns", &PyPredictor::ScoreColumns, py::arg("columns"), py::arg("rows"));
   module.def("cut_rows", &CutRows, py::arg("given"), py::arg("are_ids"));

@@ -228,6 +228,13 @@ class PredictorTest(unittest.TestCase):
                 self.assertEqual(np.float32(process.stdout.readline()), self.wanted[8])
                 self.assertEqual((process.stdout.readline(), process.wait()), ("", 0))
 
+    def test_the_program_scores_what_stands_before_a_bad_line(self):
+        process = self.started()
+        process.stdin.write("".join(support.line(row) + "\n" for row in self.rows[:3]) + "bad\n")
+        process.stdin.close()
+        scores = [np.float32(line) for line in process.stdout.read().split()]
+        self.assertEqual((scores, process.wait()), (list(self.wanted[:3]), 3))
+
     def test_the_program_scores_small_batches_and_pipes_by_one_thread(self):
         process = self.started("--batch_size=1")
         process.stdin.write(support.line(self.rows[0]) + "\n")
@@ -252,11 +259,11 @@ class PredictorTest(unittest.TestCase):
             predictor.predict(columns)
             predictor.predict_lines(line)
         calls()
-        before = predictor._predictor.seats_made(), millrace._millrace.workers_made()
+        before = predictor._predictor.scorers_made(), millrace._millrace.workers_made()
         self.assertEqual(before[0], 1)
         for _ in range(20):
             calls()
-        self.assertEqual((predictor._predictor.seats_made(), millrace._millrace.workers_made()), before)
+        self.assertEqual((predictor._predictor.scorers_made(), millrace._millrace.workers_made()), before)
 
     def test_a_bad_line_leaves_nothing_to_the_next_call(self):
         predictor = millrace.Predictor(self.model)
