@@ -8,7 +8,6 @@ namespace millrace::racy {
 extern const Kernels kBaselineKernels;
 extern const Kernels kAvx2Kernels;
 extern const Kernels kAvx512Kernels;
-extern const Kernels kCheckedKernels;
 
 const Kernels& KernelsOf(SimdLevel level) {
   switch (level) {
@@ -23,8 +22,6 @@ const Kernels& Best() {
   static const Kernels& best = KernelsOf(DetectSimdLevel());
   return best;
 }
-
-const Kernels& Checked() { return kCheckedKernels; }
 
 AdamStep MakeAdamStep(float lr, float beta1, float beta2, float epsilon, float beta1_power, float beta2_power) {
   const float correction = std::sqrt(1.0F - beta2_power);

@@ -104,7 +104,7 @@ struct Kernels {
 const Kernels& KernelsOf(SimdLevel level);
 /// The functions of the widest level of this processor.
 const Kernels& Best();
-/// The same functions with ThreadSanitizer looking on: for callers that hold the rows' locks.
+/// The same functions with ThreadSanitizer, if it is there, looking on: for callers that hold the rows' locks.
 const Kernels& Checked();
 
 // Shorthands for one vector: Best()'s functions under their plain names.

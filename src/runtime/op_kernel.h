@@ -37,7 +37,7 @@ struct FrameOptions {
   bool read_only = false;
   /// Persistable tensors of which the frame has a copy of its own, starting at zero (stat_var_names).
   std::vector<std::string> private_vars;
-  /// One object for all workers of a job with kRowLock, null in other modes. Outlives the frames.
+  /// One object for all workers of a job with kRowLock; null in other modes, and of one worker. Outlives the frames.
   RowLocks* row_locks = nullptr;
   /// Formats of the files that the program's readers open; null: it cannot open any. Outlives the frames.
   const ReaderRegistry* readers = nullptr;

@@ -71,6 +71,8 @@ class HashTable final : public SparseTable {
       return Status::Ok();
     }
     for (size_t i = 0; i < rows.size(); ++i) {
+      // Taking a lock waits for all reads before it.
+      if (i + kRowsAhead < rows.size()) FetchRow(rows[i + kRowsAhead]);
       const RowGuard guard(*context.locks, rows[i]);
       optimizer_->Update(racy::Checked(), step, &rows[i], gradients.data() + i * dim, 1);
     }
@@ -156,6 +158,10 @@ class HashTable final : public SparseTable {
                        Gibibytes(static_cast<double>(now.bytes)) +
                        " in all): a smaller dim, an optimizer with less state, fewer distinct ids, or a larger limit "
                        "(ulimit -v) may help");
+  }
+
+  void FetchRow(const float* row) const {
+    for (int i = 0; i < shape_.row_floats; i += 16) __builtin_prefetch(row + i, 1, 3);
   }
 
   KeyIndexShard& ShardOf(uint64_t hash) { return *shards_[ShardOfHash(hash) / kVirtualAShard]; }

@@ -22,6 +22,11 @@ UpdateMode ToUpdateMode(TrainerDesc::UpdateMode mode) {
   return UpdateMode::kSerial;
 }
 
+/// One worker has nobody to lock rows against, but for the sections of a pipeline.
+bool LocksRows(const CompiledJob& job) {
+  return job.desc().update_mode() == TrainerDesc::ROW_LOCK && (job.workers() > 1 || job.pipeline() != nullptr);
+}
+
 /// Variables that are to be kept, and that no operator of the job ever gives a value: a checkpoint could not be
 /// written.
 Status CheckKept(const ProgramDesc& program, const Scope& root) {
@@ -81,7 +86,7 @@ JobSession::JobSession(std::shared_ptr<const CompiledJob> job, const SessionInpu
     : job_(std::move(job)),
       fetch_handler_(inputs.fetch_handler),
       label_monitor_(job_->desc().has_program() ? "" : job_->desc().model().loss().label()),
-      row_locks_(job_->desc().update_mode() == TrainerDesc::ROW_LOCK ? std::make_unique<RowLocks>() : nullptr),
+      row_locks_(LocksRows(*job_) ? std::make_unique<RowLocks>() : nullptr),
       spans_(job_->desc().output().trace() && !job_->feeds_itself() ? std::make_unique<SpanLog>() : nullptr),
       root_(inputs.root),
       dataset_(inputs.dataset) {}
