@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <ostream>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -21,8 +22,8 @@ bool IsBefore(const GroupedRow& a, const GroupedRow& b) {
 }
 
 template <class T>
-void AppendNumber(T number, std::string* bytes) {
-  bytes->append(reinterpret_cast<const char*>(&number), sizeof(number));
+void WriteNumber(T number, std::ostream& out) {
+  out.write(reinterpret_cast<const char*>(&number), sizeof(number));
 }
 
 template <class T>
@@ -60,6 +61,18 @@ void GroupSample::Merge(const GroupSample& other, size_t first) {
   for (auto row = begin; row != unsorted; ++row) Add(*row);
   if (is_copy) sorted_ = rows_.size();
   for (auto row = unsorted; row != other.rows_.end(); ++row) Add(*row);
+}
+
+void GroupSample::Take(GroupSample& other) {
+  if (rows_.empty() && halvings_ <= other.halvings_ && other.rows_.size() <= most_rows_) {
+    rows_.swap(other.rows_);
+    halvings_ = other.halvings_;
+    sorted_ = other.sorted_;
+  } else {
+    while (halvings_ < other.halvings_) HalveGroups();
+    for (; !other.rows_.empty(); other.rows_.pop_front()) Add(other.rows_.front());
+  }
+  other.Clear();
 }
 
 GroupSample GroupSample::TakeEarlierRows() {
@@ -100,11 +113,10 @@ void GroupSample::Clear() {
   window_ = 0;
 }
 
-void GroupSample::AppendBytes(std::string* bytes) const {
-  AppendNumber(static_cast<uint64_t>(rows_.size()), bytes);
-  AppendNumber(static_cast<uint64_t>(halvings_), bytes);
-  bytes->reserve(bytes->size() + rows_.size() * sizeof(GroupedRow));
-  for (const GroupedRow& row : rows_) AppendNumber(row, bytes);
+void GroupSample::Write(std::ostream& out) const {
+  WriteNumber(static_cast<uint64_t>(rows_.size()), out);
+  WriteNumber(static_cast<uint64_t>(halvings_), out);
+  for (const GroupedRow& row : rows_) WriteNumber(row, out);
 }
 
 bool GroupSample::TakeBytes(std::string_view* bytes) {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <string>
+#include <iosfwd>
 #include <string_view>
 
 namespace millrace {
@@ -34,6 +34,9 @@ class GroupSample {
   void Merge(const GroupSample& other) { Merge(other, 0); }
   /// Merges the rows that came to `other` since its StartWindow.
   void MergeWindow(const GroupSample& other) { Merge(other, other.window_); }
+  /// Merges `other` and leaves it empty. Costs nothing while this is empty; otherwise rows go one after the other, so
+  /// that none is there twice.
+  void Take(GroupSample& other);
   void StartWindow() { window_ = rows_.size(); }
   /// Moves the rows that came before the last StartWindow to a sample of their own. Costs nothing when these are all.
   GroupSample TakeEarlierRows();
@@ -47,9 +50,9 @@ class GroupSample {
   /// Groups were halved so many times; 0: no row is missing.
   int halvings() const { return halvings_; }
 
-  /// Appends the sample's bytes (docs/formats/checkpoint.md).
-  void AppendBytes(std::string* bytes) const;
-  /// Takes AppendBytes' bytes from the front of `bytes` into this empty sample; false when they are not such.
+  /// Writes the sample's bytes (docs/formats/checkpoint.md), a row at a time.
+  void Write(std::ostream& out) const;
+  /// Takes what Write wrote from the front of `bytes` into this empty sample; false when they are not such.
   bool TakeBytes(std::string_view* bytes);
 
  private:

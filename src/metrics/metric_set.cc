@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <ostream>
 
 #include "core/caught.h"
 #include "core/lower_case.h"
@@ -101,10 +102,10 @@ MetricValues MetricSet::Compute(MetricTotals& totals) const {
   return values;
 }
 
-std::string MetricSet::ToBytes(const MetricTotals& totals) {
-  std::string bytes(reinterpret_cast<const char*>(totals.sums.data()), totals.sums.size() * sizeof(double));
-  for (const GroupSample& sample : totals.samples) sample.AppendBytes(&bytes);
-  return bytes;
+void MetricSet::Write(const MetricTotals& totals, std::ostream& out) {
+  const std::span<const double> sums = totals.sums;
+  out.write(reinterpret_cast<const char*>(sums.data()), static_cast<std::streamsize>(sums.size_bytes()));
+  for (const GroupSample& sample : totals.samples) sample.Write(out);
 }
 
 std::optional<MetricTotals> MetricSet::FromBytes(std::string_view bytes) const {
@@ -244,14 +245,24 @@ Status MetricAccumulator::Add(const RunContext& context) {
   return Status::Ok();
 }
 
-void MetricAccumulator::AddTo(MetricTotals& totals) const {
+void MetricAccumulator::AddSumsTo(MetricTotals& totals) const {
   size_t at = 0;
   for (const MetricSums& sums : sums_) {
     for (size_t i = 0; i < sums.size(); ++i) totals.sums[at++] += sums.Get(i);
   }
+}
+
+void MetricAccumulator::AddTo(MetricTotals& totals) const {
+  AddSumsTo(totals);
   if (totals.samples.empty()) return;
   const std::lock_guard lock(samples_mutex_);
   for (size_t i = 0; i < samples_.size(); ++i) totals.samples[i].Merge(samples_[i]);
+}
+
+void MetricAccumulator::EndInto(MetricTotals& totals) {
+  AddSumsTo(totals);
+  const std::lock_guard lock(samples_mutex_);
+  for (size_t i = 0; i < samples_.size(); ++i) totals.samples[i].Take(samples_[i]);
 }
 
 void MetricAccumulator::MoveRowsTo(MetricTotals& totals) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <iosfwd>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -54,8 +55,9 @@ class MetricSet {
   bool IsGrouped(size_t index) const { return entries_[index].metric == nullptr; }
   /// How many rows had such a prediction or label; of the metric that met most of them.
   int64_t NonFiniteRows(const MetricTotals& totals) const;
-  /// The bytes of totals, for a checkpoint, and back; nullopt when they are of other metrics.
-  static std::string ToBytes(const MetricTotals& totals);
+  /// Writes totals into a checkpoint.
+  static void Write(const MetricTotals& totals, std::ostream& out);
+  /// What Write wrote; nullopt for totals of other metrics.
   std::optional<MetricTotals> FromBytes(std::string_view bytes) const;
   /// As FromBytes for what stands at the front of `bytes`, and takes it away.
   std::optional<MetricTotals> TakeBytes(std::string_view* bytes) const;
@@ -95,6 +97,8 @@ class MetricAccumulator {
   /// Adds what this worker added up to `totals`, but for rows that were moved away. Copies rows, if `totals` has
   /// samples.
   void AddTo(MetricTotals& totals) const;
+  /// As AddTo, but takes the rows away instead of copying them. The worker has ended.
+  void EndInto(MetricTotals& totals);
   /// Moves the rows of windows that were taken into the samples of `totals`. The worker does not wait for it.
   void MoveRowsTo(MetricTotals& totals);
   /// Adds what came since the last call (or the start) to `window`, and begins the next window. Copies the window's
@@ -109,6 +113,7 @@ class MetricAccumulator {
  private:
   MetricAccumulator(const MetricSet& set, LabelRangeMonitor* label_monitor)
       : set_(&set), label_monitor_(label_monitor), samples_(set.no_samples_) {}
+  void AddSumsTo(MetricTotals& totals) const;
   void ReadLabels(const SlotBatch& batch, SlotId label);
   Status ReadPredictions(const SlotBatch& batch, size_t metric);
   void LookAtLabels(const RunContext& context, size_t metric) const;

@@ -99,6 +99,11 @@ void FetchObserver::AddTo(MetricTotals& totals) const {
   for (const MetricAccumulator* accumulator : *metrics_) accumulator->AddTo(totals);
 }
 
+void FetchObserver::EndInto(MetricTotals& totals) {
+  for (size_t i = 0; i < totals.samples.size(); ++i) totals.samples[i].Take(totals_.samples[i]);
+  for (MetricAccumulator* accumulator : *metrics_) accumulator->EndInto(totals);
+}
+
 void FetchObserver::TakeMetrics() {
   const MetricSet& set = job_->metrics();
   if (fetches_totals_) {

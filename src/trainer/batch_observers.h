@@ -35,6 +35,8 @@ class FetchObserver final : public BatchObserver {
   std::optional<MetricTotals> Window() const;
   /// Adds what workers added up in the pass to `totals`. While no worker trains.
   void AddTo(MetricTotals& totals) const;
+  /// The same when all workers have ended: takes the rows of GAUCs away instead of copying them.
+  void EndInto(MetricTotals& totals);
 
  private:
   struct FrameVariables {

@@ -76,9 +76,9 @@ Status CheckStep(const std::string& name, const FoundCheckpoint& found) {
   return BadData("its MANIFEST is of step " + std::to_string(found.manifest.step()));
 }
 
-Result<StoredFile> WriteMetrics(const std::string& folder, const std::string& metrics) {
+Result<StoredFile> WriteMetrics(const std::string& folder, const std::vector<const MetricTotals*>& metrics) {
   MR_ASSIGN(const auto file, ChecksummedFile::Create(folder + "/" + kMetricsFile));
-  file->stream().write(metrics.data(), static_cast<std::streamsize>(metrics.size()));
+  for (const MetricTotals* totals : metrics) MetricSet::Write(*totals, file->stream());
   return FinishFile(*file, kMetricsFile);
 }
 

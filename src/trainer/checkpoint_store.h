@@ -9,6 +9,7 @@
 #include "checkpoint.pb.h"
 #include "core/status.h"
 #include "framework.pb.h"
+#include "metrics/metric_set.h"
 #include "runtime/scope.h"
 
 namespace millrace {
@@ -20,13 +21,13 @@ using CheckpointFits = std::function<Status(const CheckpointManifest& manifest)>
 struct FoundCheckpoint {
   std::string folder;
   CheckpointManifest manifest;
-  std::string metrics;  ///< as CheckpointContent::metrics
+  std::string metrics;  ///< what CheckpointContent::metrics were written as, one after another
 };
 
 /// What a checkpoint is made of beside the manifest's own fields (variables and files are filled in by Write).
 struct CheckpointContent {
   CheckpointManifest manifest;
-  std::string metrics;   ///< bytes of the metrics' totals
+  std::vector<const MetricTotals*> metrics;
   bool is_best = false;  ///< the link `best` is to point here
 };
 

@@ -529,8 +529,8 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
   manifest.set_input_fingerprint(Fingerprint());
   StoreProgress(state, &manifest);
   manifest.set_run_id(run_id_);
-  content.metrics = MetricSet::ToBytes(state.metric_totals);
-  if (state.metric_window.has_value()) content.metrics += MetricSet::ToBytes(*state.metric_window);
+  content.metrics = {&state.metric_totals};
+  if (state.metric_window.has_value()) content.metrics.push_back(&*state.metric_window);
   content.is_best = best;
   Status written = store_.Write(content, job_->model().main, session_->root());
   if (written.ok()) return written;

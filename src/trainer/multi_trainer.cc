@@ -290,12 +290,12 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   MR_TRY(std::move(coordinated));
   const WorkerSlot* failed = FailedSlot();
   if (failed != nullptr || !stats.ok()) {
-    Snapshot();
+    SnapshotAtEnd();
     const Status failure = failed != nullptr ? failed->status : stats.status();
     return is_sound_ ? run_->CheckpointAfterFailure(failure, readers_ == nullptr) : run_->NameLastCheckpoint(failure);
   }
   if (dump_files_ != nullptr && dump_files_->abandoned()) return dump_files_->Finish(stop);
-  Snapshot();
+  SnapshotAtEnd();
   if (readers_ != nullptr && state.step == 0 && !run_->is_ending()) MR_TRY(readers_->NothingToTrainOn());
   MR_TRY(FillPassReport(*stats));
   MR_TRY(run_->ReportPass());
@@ -412,6 +412,16 @@ std::vector<const Frame*> MultiTrainer::AllFrames() const {
 }
 
 void MultiTrainer::Snapshot() {
+  SnapshotProgress();
+  fetch_observer_->AddTo(run_->state().metric_totals);
+}
+
+void MultiTrainer::SnapshotAtEnd() {
+  SnapshotProgress();
+  fetch_observer_->EndInto(run_->state().metric_totals);
+}
+
+void MultiTrainer::SnapshotProgress() {
   RunState& state = run_->state();
   state.step = run_->progress().steps_done.load();
   state.examples = run_->progress().examples.load();
@@ -423,7 +433,6 @@ void MultiTrainer::Snapshot() {
   const WorkerReport& first = worker_slots_[0].worker->report();
   state.printed_batches = first.earlier_batches + first.batches;
   state.metric_totals = job_->metrics().NewTotals();
-  fetch_observer_->AddTo(state.metric_totals);
   state.metric_window = fetch_observer_->Window();
 }
 

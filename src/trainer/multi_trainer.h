@@ -77,6 +77,10 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   Status Coordinate(PauseGate& gate, const std::stop_token& stop);
   /// Writes where the workers stand into the run's state.
   void Snapshot();
+  /// The same when the workers have ended, whose metrics are then in the run's state alone.
+  void SnapshotAtEnd();
+  /// What both have in common; of the metrics, the window.
+  void SnapshotProgress();
   Status FillPassReport(const PassStats& stats);
   /// Every frame that a batch runs through, in the same order in each run of the job.
   std::vector<const Frame*> AllFrames() const;

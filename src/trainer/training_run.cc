@@ -113,7 +113,12 @@ Status TrainingRun::AtBoundary(const std::stop_token& stop) {
 
 Status TrainingRun::EndPass(const std::stop_token& stop) {
   if (pass_.data.lines > state_.data.lines) state_.data = pass_.data;
-  const RunState trained = state_;
+  // What a stop before the end goes back to. Nothing from here on looks at the metrics of the pass, which may be large.
+  MetricTotals totals = std::exchange(state_.metric_totals, job_->metrics().NewTotals());
+  std::optional<MetricTotals> window = std::exchange(state_.metric_window, std::nullopt);
+  RunState trained = state_;
+  trained.metric_totals = std::move(totals);
+  trained.metric_window = std::move(window);
   ++state_.epoch;
   state_.trained.Clear();
   if (!job_->feeds_itself()) state_.printed_batches = 0;
@@ -134,26 +139,24 @@ Status TrainingRun::EndPass(const std::stop_token& stop) {
   if (evaluator_ != nullptr && !is_measured && (last || due(job_->desc().eval().every_epochs()))) {
     const size_t evaluations = report_.evaluations.size();
     if (Status evaluated = Evaluate(stop); !evaluated.ok()) {
-      state_ = trained;
+      state_ = std::move(trained);
       return CheckpointAfterFailure(evaluated, false);
     }
     if (report_.evaluations.size() == evaluations) {
       // Cut short. The checkpoint stands before the end of the epoch, so that a resumed run evaluates first.
-      state_ = trained;
+      state_ = std::move(trained);
       report_.interrupted = true;
       return SaveCheckpoint();
     }
   }
   state_.last_metrics = pass_.metrics;
-  state_.metric_totals = job_->metrics().NewTotals();
-  state_.metric_window.reset();
   if (hooks_.pass_saver != nullptr) {
     MR_TRY(workers_->MergePrivateVars());
     MR_TRY(CheckToBeSaved(*session_, state_.step, &report_));
     Status saved = hooks_.pass_saver->SavePass(last || report_.stopped_early, stop, &state_);
     if (saved.code() == StatusCode::kCancelled) {
       // As with an evaluation: the run that goes on does it again, and evaluates again to know what was best.
-      state_ = trained;
+      state_ = std::move(trained);
       last_eval_was_best_ = false;
       report_.stopped_early = false;
       report_.interrupted = true;

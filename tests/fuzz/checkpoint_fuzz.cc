@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -77,7 +78,9 @@ void Restore(const FoundCheckpoint& found, const MetricSet& metrics) {
     Demand(again.ok() && again->ToText() == written, "the ledger does not read back");
   }
   if (std::optional<MetricTotals> totals = metrics.FromBytes(found.metrics)) {
-    Demand(MetricSet::ToBytes(*totals) == found.metrics, "the totals are not what was read");
+    std::ostringstream bytes;
+    MetricSet::Write(*totals, bytes);
+    Demand(bytes.str() == found.metrics, "the totals are not what was read");
     metrics.Compute(*totals);
   }
 }

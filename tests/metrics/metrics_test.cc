@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <sstream>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/rng.h"
@@ -91,6 +94,12 @@ GroupSample SampleOf(const Rows& rows, size_t begin, size_t end, size_t most_row
 }
 
 GroupSample SampleOf(const Rows& rows) { return SampleOf(rows, 0, rows.labels.size(), rows.labels.size() + 1); }
+
+std::string BytesOf(const GroupSample& sample) {
+  std::ostringstream bytes;
+  sample.Write(bytes);
+  return std::move(bytes).str();
+}
 
 double Gauc(GroupSample sample) { return GroupedAuc(sample); }
 
@@ -232,7 +241,7 @@ TEST(GroupedAucTest, TheOrderOfSortedRowsIsTheSameWhateverPartsTheyCameIn) {
       total.Merge(SampleOf(rows, part * 3000 / parts, (part + 1) * 3000 / parts, 10000));
       total.Sort();
     }
-    total.AppendBytes(&bytes[parts / 2]);
+    bytes[parts / 2] = BytesOf(total);
   }
   EXPECT_EQ(bytes[0], bytes[1]);
 }
@@ -266,11 +275,28 @@ TEST(GroupedAucTest, BoundedPartsMergeToWhatOneWouldHaveKept) {
   for (const auto& [group, count] : RowsByGroup(window)) EXPECT_EQ(count, expected.at(group)) << group;
 }
 
+TEST(GroupedAucTest, TakingMergesAndLeavesNothingBehind) {
+  const Rows rows = MakeRows(9000, 20, -1, 300);
+  for (const size_t most_rows : {10000, 6000, 2000}) {
+    GroupSample merged(most_rows);
+    GroupSample taken(most_rows);
+    for (size_t begin = 0; begin < 9000; begin += 3000) {
+      GroupSample part = SampleOf(rows, begin, begin + 3000, most_rows);
+      if (begin > 0) part.Sort();
+      merged.Merge(part);
+      taken.Take(part);
+      EXPECT_TRUE(part.rows().empty());
+      EXPECT_EQ(part.halvings(), 0);
+    }
+    EXPECT_EQ(BytesOf(taken), BytesOf(merged));
+    EXPECT_EQ(Gauc(taken), Gauc(merged));
+  }
+}
+
 TEST(GroupedAucTest, BytesComeBackAndDamagedOnesAreRefused) {
   const Rows rows = MakeRows(3000, 18, -1, 100);
   const GroupSample sample = SampleOf(rows, 0, 3000, 1000);
-  std::string bytes;
-  sample.AppendBytes(&bytes);
+  const std::string bytes = BytesOf(sample);
   std::string_view rest = bytes;
   GroupSample back(1000);
   ASSERT_TRUE(back.TakeBytes(&rest));
