@@ -71,12 +71,17 @@ class ChecksummedFile::Buffer final : public std::streambuf {
       sum_.Add({at, static_cast<size_t>(written)});
       at += written;
     }
+    // The disk starts with them while the next bytes are made; fsync tells of what fails.
+    const auto flushed = static_cast<off_t>(at - pbase());
+    (void)sync_file_range(fd_.get(), place_, flushed, SYNC_FILE_RANGE_WRITE);
+    place_ += flushed;
     setp(bytes_.data(), bytes_.data() + bytes_.size());
     return status_.ok();
   }
 
   std::string path_;
   FileDescriptor fd_;
+  off_t place_ = 0;  ///< in the file, of what comes next
   std::vector<char> bytes_;
   Summer sum_;
   Status status_;
