@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/machine_memory.h"
+#include "kernels/flush_tiny.h"
 #include "kernels/non_finite.h"
 #include "model.pb.h"
 #include "table/key_index.h"
@@ -63,6 +64,7 @@ class HashTable final : public SparseTable {
 
   Status Push(const RowBatch& batch, std::span<const float> gradients, const PushContext& context) override {
     MR_TRY(CheckPush(batch, gradients));
+    const FlushTiny flush;
     const auto dim = static_cast<size_t>(shape_.dim);
     const std::span<float* const> rows(PlacesOf(batch).rows.data(), batch.size());
     const RowStep step{context.lr, pushes_.fetch_add(1, std::memory_order_relaxed) + 1};

@@ -90,6 +90,34 @@ TEST(SmallOps, HierarchicalSigmoidTakesWInTheVariableOfWOut) {
   EXPECT_THAT(CompileError(tree("x"), inputs), HasSubstr("output Out: variable \"x\" is an input of the operator"));
 }
 
+// Of a unit that learns no more; with what is left arithmetic is slow.
+TEST(SmallOps, MomentsWithoutGradientsEndAtZero) {
+  for (const std::string type : {"adam", "lamb"}) {
+    const std::vector<std::string> states = {"Moment1", "Moment2", "Beta1Pow", "Beta2Pow"};
+    std::vector<std::pair<std::string, std::vector<std::string>>> in = {
+        {"Param", {"w"}}, {"Grad", {"g"}}, {"LearningRate", {"lr"}}};
+    std::vector<std::pair<std::string, std::vector<std::string>>> out = {{"ParamOut", {"w"}}};
+    VarMetas inputs = {{"w", Meta({2})}, {"g", Meta({2})}, {"lr", Meta({1})}};
+    for (const std::string& state : states) {
+      in.push_back({state, {state}});
+      out.push_back({state + "Out", {state}});
+      inputs[state] = Meta({state.starts_with("Moment") ? 2 : 1});
+    }
+    auto session = OpSession::Create({Op(type, in, out)}, inputs, AllOps());
+    ASSERT_TRUE(session.ok()) << session.status().ToString();
+    Fill((*session)->tensor("w"), {2}, {1, -1});
+    Fill((*session)->tensor("g"), {2}, {0, 0.5F});
+    Fill((*session)->tensor("lr"), {1}, {0.001F});
+    Fill((*session)->tensor("Moment1"), {2}, {1e-30F, 0});
+    Fill((*session)->tensor("Moment2"), {2}, {1, 0});
+    Fill((*session)->tensor("Beta1Pow"), {1}, {0.9F});
+    Fill((*session)->tensor("Beta2Pow"), {1}, {0.999F});
+    for (int i = 0; i < 300; ++i) ASSERT_TRUE((*session)->Run().ok());
+    EXPECT_EQ((*session)->tensor("Moment1")->data<float>()[0], 0) << type;
+    EXPECT_GT((*session)->tensor("Moment1")->data<float>()[1], 0.4F) << type;
+  }
+}
+
 // paddle.norm(x, p=2) without an axis.
 TEST(SmallOps, PNormTakesAllValuesAsAVector) {
   OpDesc norm = Op("p_norm", {{"X", {"x"}}}, {{"Out", {"out"}}});

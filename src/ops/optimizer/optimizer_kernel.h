@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/flush_tiny.h"
 #include "kernels/lane_sums.h"
 #include "kernels/racy.h"
 #include "kernels/racy_pieces.h"
@@ -96,6 +97,7 @@ class OptimizerKernel : public OpKernel {
 
   Status Run(const RunContext&) override {
     MR_TRY(rate_.Expect(1));
+    const FlushTiny flush;
     const float lr = Rate();
     if constexpr (requires { R::kTensors; }) {
       std::array<double, R::kTensors.size()> values{};
