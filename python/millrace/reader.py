@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from . import _checks, _millrace
+from . import _checks, _millrace, unique_name
 from . import _formulas  # noqa: F401
 from .errors import AlreadyExistsError, CancelledError, ConfigError, Error, NotFoundError
 from .framework import CPUPlace, ScopeVariable, Variable, default_main_program, global_scope
@@ -412,7 +412,7 @@ def py_array_reader(capacity, shapes, place=None, dtypes=None):
     queue.reopen() into one that was closed. Ids are 0 to 2**64 - 1; where a table is asked for them, an array of uint64 holds those of 64 bits.
     """
     program = default_main_program()
-    name = _unique_name("py_array_feed_queue")
+    name = unique_name.of_process("py_array_feed_queue")
     feeder = init_py_array_feed_queue(global_scope().var(name), capacity, shapes, place, dtypes)
     program._queues.append(feeder)
     kinds = [dtype for _, dtype in feeder.shapes]
@@ -552,17 +552,8 @@ def _described(what, shapes, dtypes, lod_levels):
             "lod_levels": list(lod_levels or [0] * len(shapes)), "dtypes": [dtype_number(dtype) for dtype in dtypes]}
 
 
-# Not of a program: those of two programs may share a scope, where one name is one reader.
-_numbers = {}
-
-
-def _unique_name(stem):
-    """"batch_reader_0", "batch_reader_1", ... of the process."""
-    return "%s_%d" % (stem, next(_numbers.setdefault(stem, itertools.count())))
-
-
 def _make(program, type, shapes, dtypes, lod_levels, attrs, inputs=()):
-    name = _unique_name(type.replace("create_", ""))
+    name = unique_name.of_process(type.replace("create_", ""))
     program._author.add_reader(type, list(inputs), name, attrs)
     return Reader(program, name, [list(shape) for shape in shapes], [dtype_name(dtype) for dtype in dtypes],
                   list(lod_levels or [0] * len(shapes)))

@@ -37,6 +37,11 @@ def generate(key):
     return getattr(_current, "generator", _OF_PROCESS)(_checks.text("unique_name.generate: key", key))
 
 
+def of_process(key):
+    """The same, and under a guard, too, a name that the process has not had: of what two programs may share in a scope, as readers."""
+    return _OF_PROCESS(_checks.text("unique_name.of_process: key", key))
+
+
 def switch(new_generator=None):
     """Lets names of this thread come from another UniqueNameGenerator, by default a new one; returns the one before."""
     before = getattr(_current, "generator", _OF_PROCESS)

@@ -483,6 +483,19 @@ threading.Thread(target=consume).start()
 """)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "0\n1\n2\n3\n", ""))
 
+    def test_a_name_that_a_script_has_generated_is_no_readers(self):
+        done = self.ended("""
+for _ in range(2):
+    name = millrace.unique_name.generate("py_array_feed_queue")
+    millrace.core.init_py_array_feed_queue(millrace.global_scope().var(name), 2, [[-1, 2]])
+    for _ in range(2):
+        with millrace.unique_name.guard():  # programs of one scope
+            print(millrace.py_array_reader(2, [[-1, 2]])[0].name)
+    print(millrace.unique_name.generate("py_array_reader"))
+""")
+        names = ["py_array_reader_%d" % i for i in range(6)]
+        self.assertEqual((done.returncode, done.stdout.split(), done.stderr), (0, names, ""))
+
     def test_a_closed_queue_is_all_that_a_refused_push_tells_of(self):
         queue = make(1)
         queue.close()
