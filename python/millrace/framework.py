@@ -399,6 +399,7 @@ class Scope:
 
     def __init__(self):
         self._scope = _millrace.Scope()
+        self._named = set()  # by var()
 
     def __repr__(self):
         try:
@@ -425,12 +426,15 @@ class Scope:
         return self._scope.step
 
     def find_var(self, name):
-        """As in Paddle: np.array(scope.find_var("fc_0.w_0").get_tensor())."""
-        return None if self.get(name) is None else ScopeVariable(self, name)
+        """As in Paddle: np.array(scope.find_var("fc_0.w_0").get_tensor()). None when there is none of that name; one that var()
+        made is there, also without a value."""
+        name = _checks.text("Scope.find_var: name", name)
+        return ScopeVariable(self, name) if name in self._named or name in self.names() else None
 
     def var(self, name):
         """The variable of that name, made when there is none: without a value, until get_tensor().set or a queue gives it one."""
-        return ScopeVariable(self, _checks.text("Scope.var: name", name))
+        self._named.add(_checks.text("Scope.var: name", name))
+        return ScopeVariable(self, name)
 
 
 class ScopeVariable:

@@ -343,6 +343,10 @@ class DatasetTest(program_test.Fresh):
         self.scope.set("w", np.array([[1.0], [2.0]], dtype=np.float32))
         self.assertEqual(np.array(self.scope.find_var("w").get_tensor()).tolist(), [[1.0], [2.0]])
         self.assertIsNone(self.scope.find_var("v"))
+        self.scope.var("v")
+        with self.assertRaisesRegex(millrace.NotFoundError, 'the variable "v" of the scope has no value yet'):
+            np.array(self.scope.find_var("v").get_tensor())
+        self.assertNotIn("v", self.scope.names())
         with self.assertRaisesRegex(millrace.ConfigError, r'"w" is float32 \[2, 1\]; the array is float64 \[2\]'):
             self.scope.set("w", np.zeros(2))
         self.assertIn("w", self.scope.names())
