@@ -30,7 +30,7 @@ HEADER = {
     "framework": "import os\nfrom typing import Any, ContextManager, List, Mapping, NamedTuple, Optional, Tuple, Union\nimport numpy as np\n"
                  "from .clip import _Clip\nfrom .regularizer import _Regularizer\n",
     "initializer": "",
-    "io": "from typing import Any, Callable, Iterator, Optional, Sequence\nfrom .framework import CPUPlace, Variable\n",
+    "io": "from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence\nfrom .framework import CPUPlace, Program, Variable\n",
     "job": "import os\nfrom typing import Any, Sequence, Union\nimport numpy as np\nfrom .report import Report\n",
     "layers": "from typing import Any, ContextManager, List, Mapping, Optional, Sequence, Tuple, Union\n"
               "from numpy.typing import DTypeLike\nfrom .framework import Variable\n",
@@ -127,7 +127,7 @@ RETURNS = {
     "While.block": "ContextManager[Any]", "ConditionalBlock.block": "ContextManager[Any]", "Switch.case": "ContextManager[Any]",
     "Switch.default": "ContextManager[Any]", "Switch.__enter__": "Switch", "Switch.__exit__": "bool", "Variable.stop_gradient": "bool",
     "Variable.__getitem__": "Variable", "Variable.__eq__": "Variable", "Variable.__ne__": "Variable",
-    "DataLoader.from_generator": "PyReader", "io.batch": "Callable[[], Iterator[Any]]", "io.shuffle": "Callable[[], Iterator[Any]]",
+    "DataFeeder.feed": "Dict[str, Any]", "DataLoader.from_generator": "PyReader", "io.batch": "Callable[[], Iterator[Any]]", "io.shuffle": "Callable[[], Iterator[Any]]",
     "PyReader.__call__": "Iterator[Any]", "PyReader.__iter__": "Iterator[Any]", "PyReader.decorate_sample_generator": "PyReader",
     "PyReader.decorate_sample_list_generator": "PyReader", "PyReader.decorate_batch_generator": "PyReader", "py_reader": "Reader",
     "create_lod_tensor": "LoDTensor", "LoDTensor.recursive_sequence_lengths": "List[List[int]]", "LoDTensor.lod": "List[List[int]]",

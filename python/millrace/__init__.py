@@ -26,6 +26,7 @@ _MODULES = {
     **dict.fromkeys(["DatasetFactory", "FileInstantDataset", "InMemoryDataset", "QueueDataset"], ".dataset"),
     **dict.fromkeys(["Executor", "FetchHandler", "export_model", "load_inference_model", "load_persistables",
                      "save_inference_model", "save_persistables"], ".executor"),
+    "DataFeeder": ".io",
     **dict.fromkeys(["LoDTensor", "create_lod_tensor"], ".lod_tensor"),
     **dict.fromkeys(["Hogwild", "MultiTrainer", "PipelineTrainer", "Section", "TrainerDesc", "TrainerFactory"], ".trainer_desc"),
     **dict.fromkeys(["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "py_array_reader"], ".reader"),

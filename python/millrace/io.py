@@ -8,10 +8,27 @@ from . import _checks
 from ._append import as_list
 from ._settings import name_of
 from .errors import ConfigError, EOFException
-from .framework import Variable
+from .framework import Variable, default_main_program
 from .reader import _batches, _columns, _generated, _places, _rows
 
-__all__ = ["DataLoader", "PyReader", "batch", "shuffle"]
+__all__ = ["DataFeeder", "DataLoader", "PyReader", "batch", "shuffle"]
+
+
+class DataFeeder:
+    """Makes of a batch of samples what exe.run is fed with: exe.run(main, feed=DataFeeder([x, y]).feed(samples)).
+
+    feed_list  the Variables of layers.data, or their names in `program` (by default the main program at hand)
+    """
+
+    def __init__(self, feed_list, place=None, program=None):
+        _places("DataFeeder", place)
+        program = default_main_program() if program is None else program
+        self._variables = _fed_variables("DataFeeder", [
+            program.var(given) if isinstance(given, str) else given for given in as_list(feed_list)])
+
+    def feed(self, iterable):
+        """`iterable` gives the samples of the batch, each a tuple with a value for each variable."""
+        return dict(zip([var.name for var in self._variables], _values_of_samples(self._variables, list(iterable))))
 
 
 class PyReader:
@@ -27,10 +44,7 @@ class PyReader:
     """
 
     def __init__(self, feed_list=None, capacity=16, use_double_buffer=True, iterable=True, return_list=False):
-        variables = as_list(feed_list) if feed_list is not None else []
-        if not variables or not all(isinstance(var, Variable) for var in variables):
-            raise ConfigError("PyReader: feed_list: Variables of layers.data, not %r" % (feed_list,))
-        self._variables = variables
+        variables = self._variables = _fed_variables("PyReader", feed_list)
         self._capacity = _checks.whole("PyReader: capacity", capacity, 1)
         self._iterable, self._return_list = bool(iterable), bool(return_list)
         self._generator = None
@@ -103,10 +117,7 @@ class PyReader:
             raise ConfigError("PyReader: %s is for iterable=%s; this one is iterable=%s" % (what, wanted, self._iterable))
 
     def _of_samples(self, samples):
-        columns = _columns(samples, len(self._variables))
-        made = [list(column) if var.lod_level else _rows(column, var.shape, var.dtype, '"%s"' % var.name)
-                for var, column in zip(self._variables, columns)]
-        return self._of_batch(made)
+        return self._of_batch(_values_of_samples(self._variables, samples))
 
     def _of_batch(self, given):
         values = list(given) if isinstance(given, (list, tuple)) else [given]
@@ -134,6 +145,22 @@ class PyReader:
 
     def _stop(self, error):
         pass
+
+
+def _fed_variables(what, given):
+    variables = as_list(given) if given is not None else []
+    if not variables or not all(isinstance(var, Variable) for var in variables):
+        raise ConfigError("%s: feed_list: Variables of layers.data, not %r" % (what, given))
+    return variables
+
+
+def _values_of_samples(variables, samples):
+    """What exe.run takes for each variable."""
+    columns = _columns(samples, len(variables))
+    if not columns:
+        raise ConfigError("a batch needs at least one sample")
+    return [list(column) if var.lod_level else _rows(column, var.shape, var.dtype, '"%s"' % var.name)
+            for var, column in zip(variables, columns)]
 
 
 class DataLoader:

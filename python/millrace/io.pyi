@@ -1,7 +1,10 @@
 # Made by scripts/gen_stubs.py.
-from typing import Any, Callable, Iterator, Optional, Sequence
-from .framework import CPUPlace, Variable
-__all__ = ["DataLoader", "PyReader", "batch", "shuffle"]
+from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence
+from .framework import CPUPlace, Program, Variable
+__all__ = ["DataFeeder", "DataLoader", "PyReader", "batch", "shuffle"]
+class DataFeeder:
+    def __init__(self, feed_list: Any, place: Optional[CPUPlace] = ..., program: Optional[Program] = ...) -> None: ...
+    def feed(self, iterable: Any) -> Dict[str, Any]: ...
 class PyReader:
     def __init__(self, feed_list: Any = ..., capacity: int = ..., use_double_buffer: Any = ..., iterable: Any = ..., return_list: Any = ...) -> None: ...
     def decorate_sample_generator(self, sample_generator: Callable[[], Any], batch_size: int, drop_last: bool = ..., places: Any = ...) -> PyReader: ...

@@ -344,6 +344,15 @@ class ReaderTest(program_test.Fresh):
         for feed in loader:  # left in the middle
             self.assertEqual(sorted(feed[0]), ["ids", "x", "y"])
             break
+        for feeder in (millrace.DataFeeder([x, ids, y], millrace.CPUPlace()), millrace.DataFeeder(["x", "ids", "y"], program=self.main)):
+            self.assertEqual(exe.run(self.main, feed=feeder.feed(iter(samples)), fetch_list=[bag])[0].tolist(), wanted)
+        for mistake, message in [(lambda: millrace.DataFeeder([x, 3]), "DataFeeder: feed_list: Variables of layers.data, not"),
+                                 (lambda: feeder.feed([]), "a batch needs at least one sample"),
+                                 (lambda: feeder.feed(samples[0]), r"sample 0 \(from 0\) of a batch has 2 values, and there are 3")]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                mistake()
+        with self.assertRaisesRegex(millrace.NotFoundError, 'the program has no variable "xx"; did you mean "x"'):
+            millrace.DataFeeder(["xx"])
         started = millrace.io.PyReader([x, ids, y], capacity=2, iterable=False)
         started.decorate_sample_generator(lambda: iter(samples), 2, drop_last=False)
         for _ in range(2):
