@@ -111,7 +111,7 @@ class Executor:
         """Trains one pass over the dataset and returns a Report.
 
         thread        workers; 0: those of the dataset
-        debug         lists the operators, and prints a profile every 100 batches, on standard error
+        debug         shows the TrainerDesc that runs, lists the operators, and prints a profile every 100 batches, on standard error
         fetch_list    variables that worker 0 prints on sys.stdout every print_period batches (0: never), and that
                       Report.history keeps, under the texts of fetch_info; those of one value are in Report.metrics as they
                       were after the last batch
@@ -247,7 +247,7 @@ class Executor:
         if fetch_handler is not None:
             _checks.one_of("fetch_handler", fetch_handler, FetchHandler)._check(program)
         if debug:
-            sys.stderr.write(program.ops())
+            sys.stderr.write(str(desc) + program.ops())
         sys.stdout.flush()
         sys.stderr.flush()
         with tempfile.TemporaryDirectory(prefix="millrace") as folder, _places(program):

@@ -456,6 +456,8 @@ print("history", [entry["batch"] for entry in report.history], len(report.histor
         for line, batch in zip(lines, (2, 4)):
             self.assertRegex(line, r"^time: \[.*\], batch: \[%d\], cost\[1\]:\[[^ ]*\], weights\[2\]:\[[^ ]* [^ ]*\]$" % batch)
         self.assertEqual(lines[2], "history [2, 4] 2")
+        self.assertTrue(done.stderr.startswith('class_name: "MultiTrainer"\n'), done.stderr)
+        self.assertIn('fetch_var_str_format: "weights" print_period: 2', done.stderr)
         self.assertIn("len(ops)=", done.stderr)
         self.assertIn("op[0]->Type(): ", done.stderr)
 
