@@ -38,5 +38,5 @@ class Report:
         if self.evaluation is not None:
             shown += ["evaluation %s %.6f" % (name, value) for name, value in self.evaluation.items()
                       if name not in ("rows", "step")]
-        return "%d rows in %d batches, %.1f s, %.0f rows/s%s" % (
+        return "%d examples in %d batches, %.1f s, %.0f examples/s%s" % (
             self.rows, self.batches, self.seconds, self.rows_per_second, "".join(", " + text for text in shown))

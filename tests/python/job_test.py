@@ -49,7 +49,7 @@ class JobTest(unittest.TestCase):
         self.assertEqual(report.data["lines"], 100)
         self.assertEqual(report.workers, 1)
         self.assertGreater(report.seconds, 0)
-        self.assertIn("200 rows in 14 batches", str(report))
+        self.assertIn("200 examples in 14 batches", str(report))
 
     def test_its_words_go_through_pythons_output_and_logging(self):
         job = millrace.Job.from_text(self.text, overrides=["fetch_config.print_period=3"])
