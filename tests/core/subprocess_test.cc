@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -112,8 +113,14 @@ TEST_F(SubprocessTest, StderrWithoutEndKeepsNeitherAStopNorTheTimeoutAway) {
   std::stop_source stop;
   Result<std::unique_ptr<ByteSource>> process = Start("exec yes spam >&2");
   ASSERT_TRUE(process.ok());
-  std::jthread stopper([&stop] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  // The stop comes while the reading passes on what the command writes: our stderr, a file now, grows by that alone.
+  const auto size_of_stderr = [] {
+    struct stat file {};
+    EXPECT_EQ(::fstat(STDERR_FILENO, &file), 0);
+    return file.st_size;
+  };
+  std::jthread stopper([&stop, &size_of_stderr, before = size_of_stderr()] {
+    while (size_of_stderr() <= before) std::this_thread::yield();
     stop.request_stop();
   });
   EXPECT_EQ(ReadAll(**process, stop.get_token()).status().code(), StatusCode::kCancelled);
