@@ -39,7 +39,7 @@ const std::array kUnsupported = {
                 "no operator here reads ranks within page views"},
     Unsupported{"data_desc.so_parser_name",
                 [](const TrainerDesc& d) { return !d.data_desc().so_parser_name().empty(); },
-                "parsers are not loaded from shared objects; write MultiSlot lines from a pipe_command"},
+                "a parser in a shared object is a plugin here: plugins names its file, and data_desc.name the parser"},
 };
 
 // Settings of Paddle's DownpourWorker, which other workers do not look at: jobs that have them train alike without.

@@ -152,8 +152,8 @@ void CheckFeedOfDataset(std::string_view dataset, const std::string& feed, Check
   is_ours = is_ours || (check.known().formats.contains(feed) && dataset == "FileInstantDataset");
   // Feeds and datasets that were registered by somebody else are theirs to match.
   if (!is_ours || wanted.empty()) return;
-  check.Error("data_desc.name",
-              feed + " does not feed a " + std::string(dataset) + "; its feed is " + std::string(wanted));
+  check.Error("data_desc.name", feed + (dataset.starts_with('I') ? " does not feed an " : " does not feed a ") +
+                                    std::string(dataset) + "; its feed is " + std::string(wanted));
 }
 
 /// Binary rows are taken as they are: what says how text is read was meant for something else.
@@ -192,6 +192,9 @@ std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check) 
     check.Error("data_desc.name",
                 "no dataset makes up rows: they come from files, by whose lines a run counts and resumes; `clickgen` "
                 "writes files of random rows, and programs have create_random_data_generator");
+  } else if (feed.name() == "multi_slot" && std::find(feeds.begin(), feeds.end(), "multi_slot") == feeds.end()) {
+    check.Error("data_desc.name",
+                "multi_slot is what programs call MultiSlot text; datasets read it where data_desc names no data feed");
   } else if (feed.has_name() && !feed.name().empty()) {
     CheckKnown(check, "data_desc.name", "data feed", feed.name(), check.known().data_feeds,
                check.known().plugin_advice);
