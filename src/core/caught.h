@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <string>
 #include <string_view>
 
 #include "core/status.h"
@@ -29,6 +30,15 @@ auto Caught(std::string_view task, const Body& body) -> decltype(body()) {
   } catch (...) {
     return CaughtFailure(task);
   }
+}
+
+/// The same for a body that makes `what`, as a maker of a plugin's does: a null pointer in its Result is
+/// kInvalidConfig.
+template <class Body>
+auto CaughtMaking(const std::string& what, const Body& body) -> decltype(body()) {
+  decltype(body()) made = Caught("making " + what, body);
+  if (made.ok() && *made == nullptr) return InvalidConfig("making " + what + ": it made none");
+  return made;
 }
 
 }  // namespace millrace

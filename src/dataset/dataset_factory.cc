@@ -81,8 +81,8 @@ Result<std::unique_ptr<Dataset>> DatasetFactory::Create(std::string_view name, c
                                                         const DatasetSettings& settings) const {
   MR_ASSIGN(const DatasetMaker* maker, Get(name).Context("dataset.class_name"));
   VLOG(3) << name << ": files num: " << files.size();
-  return Caught("making the dataset \"" + std::string(name) + "\"",
-                [&] { return (*maker)(desc, std::move(files), feeds, settings); });
+  return CaughtMaking("the dataset \"" + std::string(name) + "\"",
+                      [&] { return (*maker)(desc, std::move(files), feeds, settings); });
 }
 
 }  // namespace millrace

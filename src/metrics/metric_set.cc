@@ -15,12 +15,12 @@ namespace {
 
 /// A metric, which may be a plugin's.
 Result<std::unique_ptr<Metric>> Make(const std::string& kind, const MetricInfo& info) {
-  const std::string task = "making the metric \"" + kind + "\"";
-  return Caught(task, [&]() -> Result<std::unique_ptr<Metric>> {
+  const std::string what = "the metric \"" + kind + "\"";
+  return CaughtMaking(what, [&]() -> Result<std::unique_ptr<Metric>> {
     std::unique_ptr<Metric> metric = info.make();
-    if (metric == nullptr) return InvalidConfig(task + ": it made none");
-    if (metric->size() < 1) {
-      return InvalidConfig(task + ": it keeps " + std::to_string(metric->size()) + " sums; it needs one or more");
+    if (metric != nullptr && metric->size() < 1) {
+      return InvalidConfig("making " + what + ": it keeps " + std::to_string(metric->size()) +
+                           " sums; it needs one or more");
     }
     return metric;
   });

@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include "core/caught.h"
 #include "model.pb.h"
 #include "table/hash_table.h"
 
@@ -15,7 +16,7 @@ TableFactory TableFactory::Builtin() {
 
 Result<std::unique_ptr<SparseTable>> TableFactory::Create(const TableDesc& desc, uint64_t seed) const {
   MR_ASSIGN(const TableMaker* maker, Get(desc.class_name()).Context("table \"" + desc.name() + "\": class_name"));
-  return (*maker)(desc, seed);
+  return CaughtMaking("the table \"" + desc.name() + "\"", [&] { return (*maker)(desc, seed); });
 }
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/caught.h"
 #include "dataset/incremental_dataset.h"
 #include "runtime/persistables.h"
 #include "trainer/job_mistakes.h"
@@ -78,7 +79,8 @@ Result<std::unique_ptr<JobSession>> JobSession::Create(std::shared_ptr<const Com
   std::unique_ptr<JobSession> session(new JobSession(std::move(job), inputs));
   if (session->job().feeds_itself()) return session;
   MR_TRY(session->BuildDatasets(stop));
-  MR_TRY(CheckSlots(session->job().schema(), session->dataset().schema()));
+  MR_TRY(Caught("the slots of the dataset",
+                [&] { return CheckSlots(session->job().schema(), session->dataset().schema()); }));
   return session;
 }
 

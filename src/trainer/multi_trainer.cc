@@ -132,10 +132,10 @@ Status MultiTrainer::MakeWorker(WorkerSlot& slot, int index) {
   if (job_->pipeline() != nullptr) MR_TRY(AddPipeline(slot, index, &parts));
   const std::string& name = job_->desc().device_worker_name();
   MR_ASSIGN(const WorkerMaker* maker, job_->environment().workers.Get(name).Context("device_worker_name"));
-  return Caught("making the device worker \"" + name + "\"", [&] {
-    slot.worker = (*maker)(std::move(parts));
-    return Status::Ok();
-  });
+  MR_ASSIGN(slot.worker, CaughtMaking("the device worker \"" + name + "\"", [&] {
+              return Result<std::unique_ptr<DeviceWorker>>((*maker)(std::move(parts)));
+            }));
+  return Status::Ok();
 }
 
 MicroBatchSchedule::Options MultiTrainer::ScheduleOptions() const {

@@ -16,8 +16,8 @@ Result<std::unique_ptr<Trainer>> CreateTrainer(JobSession& session, TrainerHooks
   MR_ASSIGN(const TrainerMaker* maker, job.environment().trainers.Get(job.desc().class_name()).Context("class_name"));
   if (job.feeds_itself())
     return (job.is_loop() ? &ReaderTrainer::Create : &MultiTrainer::Create)(session, std::move(hooks));
-  return Caught("making the trainer \"" + job.desc().class_name() + "\"",
-                [&] { return (*maker)(session, std::move(hooks)); });
+  return CaughtMaking("the trainer \"" + job.desc().class_name() + "\"",
+                      [&] { return (*maker)(session, std::move(hooks)); });
 }
 
 }  // namespace millrace

@@ -43,5 +43,12 @@ TEST(Caught, GoesForAResultAsWell) {
   EXPECT_EQ(got.status().message(), "a checkpoint threw std::logic_error: no idea");
 }
 
+TEST(Caught, ANullPointerIsNothingMade) {
+  const auto make = [](int* made) { return CaughtMaking("the table", [&] { return Result<int*>(made); }); };
+  int value = 3;
+  EXPECT_EQ(make(&value).value(), &value);
+  EXPECT_EQ(make(nullptr).status().ToString(), "invalid configuration: making the table: it made none");
+}
+
 }  // namespace
 }  // namespace millrace

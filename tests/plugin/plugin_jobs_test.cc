@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "core/file.h"
+#include "core/lower_case.h"
 #include "core/sealed_text.h"
 #include "e2e/process.h"
 #include "e2e/small_job.h"
@@ -108,13 +109,17 @@ model {
   const auto late = run(dataset + " class_name: \"LateTrainer\"");
   EXPECT_EQ(late->Wait(), 4);
   EXPECT_THAT(late->errors(), HasSubstr("training threw std::runtime_error: no training today"));
-  for (const std::string what : {"dataset", "worker", "trainer"}) {
-    const std::string field = what == "dataset"  ? "dataset { class_name: \"ThrowingDataset\" }"
-                              : what == "worker" ? dataset + " device_worker_name: \"ThrowingWorker\""
-                                                 : dataset + " class_name: \"ThrowingTrainer\"";
-    const auto throws = run(field);
+  const std::map<std::string, std::string> fields = {{"Dataset", "dataset { class_name: "},
+                                                     {"Worker", dataset + " device_worker_name: "},
+                                                     {"Trainer", dataset + " class_name: "}};
+  for (const auto& [what, field] : fields) {
+    const std::string end = what == "Dataset" ? "\" }" : "\"";
+    const auto throws = run(field + "\"Throwing" + what + end);
     EXPECT_GT(throws->Wait(), 0);
-    EXPECT_THAT(throws->errors(), AllOf(HasSubstr("Throwing"), HasSubstr("no " + what + " today")));
+    EXPECT_THAT(throws->errors(), AllOf(HasSubstr("Throwing"), HasSubstr("no " + LowerCase(what) + " today")));
+    const auto makes_none = run(field + "\"No" + what + end);
+    EXPECT_EQ(makes_none->Wait(), 2);
+    EXPECT_THAT(makes_none->errors(), HasSubstr("\"No" + what + "\": it made none"));
   }
 }
 

@@ -172,6 +172,12 @@ Result<std::unique_ptr<Dataset>> ThrowDataset(const DataFeedDesc&, std::vector<s
                                               const DatasetSettings&) {
   throw std::runtime_error("no dataset today");
 }
+Result<std::unique_ptr<Dataset>> NoDataset(const DataFeedDesc&, std::vector<std::string>, const DataFeedFactory&,
+                                           const DatasetSettings&) {
+  return std::unique_ptr<Dataset>();
+}
+std::unique_ptr<DeviceWorker> NoWorker(WorkerParts) { return nullptr; }
+Result<std::unique_ptr<Trainer>> NoTrainer(JobSession&, TrainerHooks) { return std::unique_ptr<Trainer>(); }
 std::unique_ptr<DeviceWorker> ThrowWorker(WorkerParts) { throw std::runtime_error("no worker today"); }
 Result<std::unique_ptr<Trainer>> ThrowTrainer(JobSession&, TrainerHooks) {
   throw std::runtime_error("no trainer today");
@@ -184,6 +190,9 @@ MILLRACE_PLUGIN(Registries& registries) {
   MR_TRY(registries.workers.Add("AlternateWorker", "trains every other batch", MakeAlternate));
   MR_TRY(registries.trainers.Add("SpokenTrainer", "a MultiTrainer that says what it does", MakeSpoken));
   MR_TRY(registries.trainers.Add("LateTrainer", "throws when it runs", MakeLate));
+  MR_TRY(registries.datasets.Add("NoDataset", "makes none", NoDataset));
+  MR_TRY(registries.workers.Add("NoWorker", "makes none", NoWorker));
+  MR_TRY(registries.trainers.Add("NoTrainer", "makes none", NoTrainer));
   MR_TRY(registries.datasets.Add("ThrowingDataset", "throws", ThrowDataset));
   MR_TRY(registries.workers.Add("ThrowingWorker", "throws", ThrowWorker));
   return registries.trainers.Add("ThrowingTrainer", "throws", ThrowTrainer);
