@@ -83,6 +83,107 @@ def start_by_slots_unfused(slots, bin_folder):
     return start_by_slots(slots, bin_folder, "--set", "fuse=false")
 
 
+def click_log(rows, folder, bin_folder, *flags):
+    """Files FOLDER/clicks/train/part-*; what it cost."""
+    return run([bin_folder + "/clickgen", "--output_dir=" + folder + "/clicks", "--rows=%d" % rows, *flags])
+
+
+def train(folder, bin_folder, slots, model, *flags):
+    """Trains a model on the click log in FOLDER, one worker, no export, no checkpoint but where flags ask for one."""
+    with open(folder + "/job.prototxt", "w", encoding="utf-8") as file:
+        file.write("""filelist: "%s/clicks/train/part-*"
+data_desc { batch_size: 256 multi_slot_desc { %s } }
+dataset { class_name: "QueueDataset" }
+model { %s }
+""" % (folder, slots, model))
+    command = [bin_folder + "/trainer", "--trainer_desc=" + folder + "/job.prototxt", "--output_dir=" + folder + "/out"]
+    for setting in ("output.save_inference_model=false", "checkpoint.every_epochs=0", *flags):
+        command += [setting] if setting.startswith("--") else ["--set", setting]
+    return run(command)
+
+
+LABEL = 'slots { name: "label" type: "uint64" is_used: true is_dense: true shape: [-1, 1] }'
+CLICKS = LABEL + """ slots { name: "dense" type: "float" is_used: true is_dense: true shape: [-1, 13] }
+  slots { name: "C1..C26" type: "uint64" is_used: true }"""
+DEEP = """table { name: "deep" dim: 16 key: SLOT_AND_ID optimizer { adagrad { lr: 0.05 } } }
+  layer { name: "vectors" embedding { slots: "C1..C26" table: "deep" pool: AVERAGE } }
+  layer { name: "hidden" fc { in: ["vectors", "dense"] units: [%s] act: RELU } }
+  layer { name: "logit" fc { in: "hidden" units: 1 } }
+  loss { kind: SIGMOID_CROSS_ENTROPY in: "logit" label: "label" }
+  optimizer { %s }"""
+
+
+def row_lock_by_rows(rows, bin_folder):
+    """Two workers that lock rows, and two that do not."""
+    with tempfile.TemporaryDirectory() as folder:
+        click_log(rows, folder, bin_folder, "--parts=4")
+        costs = {}
+        for mode in ("HOGWILD", "ROW_LOCK"):
+            model = DEEP % ("64, 32", "adagrad { lr: 0.01 }")
+            costs[mode + " s"] = train(folder, bin_folder, CLICKS, model, "thread_num=2", "update_mode=" + mode)[0]
+    return costs
+
+
+def lamb_by_rows(rows, bin_folder):
+    """Batches of 32, so that the updates of 400,000 weights weigh."""
+    with tempfile.TemporaryDirectory() as folder:
+        click_log(rows, folder, bin_folder)
+        model = DEEP % ("400, 400, 400", "lamb { lr: 0.001 weight_decay: 0.01 }")
+        return {"user s": train(folder, bin_folder, CLICKS, model, "data_desc.batch_size=32")[0]}
+
+
+def checkpoint_by_files(files, bin_folder):
+    """One checkpoint of a job with so many input files of a line: that of a job with ten of them, less a job without."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.makedirs(folder + "/clicks/train")
+        for i in range(files):
+            with open(folder + "/clicks/train/part-%06d" % i, "w", encoding="utf-8") as file:
+                file.write("1 %d 1 0.5\n" % (i % 2))
+        slots = LABEL + ' slots { name: "dense" type: "float" is_used: true is_dense: true shape: [-1, 1] }'
+        model = """layer { name: "y" fc { in: "dense" units: 1 } }
+          loss { kind: SIGMOID_CROSS_ENTROPY in: "y" label: "label" } optimizer { sgd { lr: 0.01 } }"""
+        batch = "data_desc.batch_size=%d" % max(1, files // 10)
+        without = train(folder, bin_folder, slots, model, batch)[0]
+        with_ten = train(folder, bin_folder, slots, model, batch, "checkpoint.every_steps=1")[0]
+    return {"user s": (with_ten - without) / 10}
+
+
+def table_by_rows(rows, bin_folder):
+    """A table of 32 floats a row that is written once, then read. The time of saving is a difference of two runs, too small
+    for an exponent."""
+    with tempfile.TemporaryDirectory() as folder:
+        click_log(rows, folder, bin_folder, "--dense=0", "--slots=1", "--fm_slots=0", "--many_valued=0", "--zipf=0",
+                  "--vocabulary=100000000000", "--ids=hash64", "--missing=0")
+        slots = LABEL + ' slots { name: "C1" type: "uint64" is_used: true }'
+        model = """table { name: "t" dim: 16 optimizer { adagrad { lr: 0.1 } } }
+          layer { name: "v" embedding { slots: "C1" table: "t" } } layer { name: "y" fc { in: "v" units: 1 } }
+          loss { kind: SIGMOID_CROSS_ENTROPY in: "y" label: "label" } optimizer { sgd { lr: 0.01 } }"""
+        without = train(folder, bin_folder, slots, model)[0]
+        written = train(folder, bin_folder, slots, model, "checkpoint.every_epochs=1")[0]
+        read = train(folder, bin_folder, slots, model, "--resume=auto")[0]
+    return {"save s": written - without, "load s": read}
+
+
+def gauc_by_rows(rows, bin_folder):
+    """What GAUC takes more than a metric of a few sums."""
+    with tempfile.TemporaryDirectory() as folder:
+        click_log(rows, folder, bin_folder, "--dense=1", "--slots=1", "--fm_slots=0", "--many_valued=0", "--zipf=0.5",
+                  "--vocabulary=2091")
+        slots = LABEL + """ slots { name: "dense" type: "float" is_used: true is_dense: true shape: [-1, 1] }
+          slots { name: "C1" type: "uint64" is_used: true }"""
+        model = """layer { name: "y" fc { in: "dense" units: 1 } }
+          loss { kind: SIGMOID_CROSS_ENTROPY in: "y" label: "label" } optimizer { sgd { lr: 0.01 } }
+          metric { kind: %s }"""
+        grouped = train(folder, bin_folder, slots, model % 'GAUC group: "C1"')
+        plain = train(folder, bin_folder, slots, model % "LOGLOSS")
+    return {"user s": grouped[0] - plain[0], "peak bytes": grouped[1] - plain[1]}
+
+
+def click_log_by_rows(rows, bin_folder):
+    with tempfile.TemporaryDirectory() as folder:
+        return {"user s": click_log(rows, folder, bin_folder, "--threads=1")[0]}
+
+
 @dataclasses.dataclass
 class Curve:
     measure: object  # function of a size and the folder of the programs; returns costs by name
@@ -96,6 +197,14 @@ CURVES = {
                             {"user s": 1e-4, "peak bytes": 1e4}),
     "start_by_slots_unfused": Curve(start_by_slots_unfused, (1000, 10000, 20000, 40000, 100000),
                                     {"user s": 1.05, "peak bytes": 1.05}, {"user s": 1e-4, "peak bytes": 1e4}),
+    "row_lock_by_rows": Curve(row_lock_by_rows, (100000, 200000, 400000), {"HOGWILD s": 1.05, "ROW_LOCK s": 1.05},
+                              {"ROW_LOCK s": 6e-6}),
+    "lamb_by_rows": Curve(lamb_by_rows, (25000, 50000, 100000), {"user s": 1.05}, {"user s": 1e-4}),
+    "checkpoint_by_files": Curve(checkpoint_by_files, (5000, 10000, 20000), {"user s": 1.05}, {"user s": 2e-6}),
+    "table_by_rows": Curve(table_by_rows, (500000, 1000000, 2000000), {"load s": 1.05},
+                           {"save s": 3e-7, "load s": 1e-7}),
+    "gauc_by_rows": Curve(gauc_by_rows, (1000000, 2000000, 4000000), {"peak bytes": 1.05}, {"peak bytes": 18}),
+    "click_log_by_rows": Curve(click_log_by_rows, (250000, 500000, 1000000), {"user s": 1.05}, {"user s": 1.5e-6}),
 }
 
 
