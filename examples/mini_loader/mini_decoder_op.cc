@@ -59,7 +59,7 @@ class MiniDecoderKernel final : public BoundKernel<MiniDecoderKernel> {
 }  // namespace
 
 void RegisterMiniDecoder(millrace::OpRegistry& registry) {
-  registry.Add("MiniDecoder")
+  registry.Add("mini_decoder")
       .Doc("Splits two columns into one each.")
       .Input("in", "[rows, 2] of type float64")
       .Output("x", "[rows, 1], the first column")

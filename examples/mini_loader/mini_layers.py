@@ -15,4 +15,4 @@ def MiniReader(data_dir, batch_size=1, data_part_num=2, part_name_prefix="part-"
 
 def MiniDecoder(input, name=None):
     """The two columns of what MiniReader gives: x and y, [batch_size, 1] each, float64."""
-    return layers.op("MiniDecoder", {"in": input}, name=name)
+    return layers.op("mini_decoder", {"in": input}, name=name)

@@ -198,7 +198,7 @@ TEST_F(MiniLoaderTest, ShapesAreInferredBeforeAnythingRuns) {
   const std::string vars = "blocks { idx: 0 parent_idx: -1 " + var("record", 2, "") + var("x", 1, "") +
                            var("y", 1, "") + var("three", 3, "need_check_feed: true ");
   const auto decode = [](const std::string& from) {
-    return "ops { type: \"MiniDecoder\" inputs { parameter: \"in\" arguments: \"" + from +
+    return "ops { type: \"mini_decoder\" inputs { parameter: \"in\" arguments: \"" + from +
            "\" } outputs { parameter: \"x\" arguments: \"x\" } outputs { parameter: \"y\" arguments: \"y\" } } }";
   };
   CompileOptions options;

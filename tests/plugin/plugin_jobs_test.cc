@@ -828,7 +828,7 @@ std::vector<std::string> WriteTicksJob(const TempDir& folder, const std::string&
   const std::string job = WriteMiniJob(folder, "1e9", "fetch_config { fetch_var_names: \"i\" print_period: 10 }\n");
   std::string main = ReadFile(folder.path() + "/main.pbtxt").value();
   const size_t begin = main.find("ops { type: \"MiniReader\"");
-  const size_t end = main.find("ops { type: \"MiniDecoder\"");
+  const size_t end = main.find("ops { type: \"mini_decoder\"");
   EXPECT_NE(end, std::string::npos);
   main.replace(begin, end - begin,
                "ops { type: \"ticks\" outputs { parameter: \"Out\" arguments: \"record\" } " + attrs + " } ");
