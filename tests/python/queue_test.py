@@ -469,14 +469,21 @@ future.add_done_callback(lambda ended: print(type(ended.exception()).__name__))
 
     def test_threads_that_go_on_behind_the_main_thread_are_let(self):
         done = self.ended("""
-queue = make()
+queue, looks = make(), threading.Semaphore(0)
+class Looked:  # the time of who looks at who waits
+    monotonic = time.monotonic
+    def sleep(seconds, wait=time.sleep):
+        wait(seconds)
+        looks.release()
+millrace.reader.time = Looked
 def produce():
     with queue:
         for number in range(4):
             queue.push((np.array([number]),))
 def consume():
     for (array,) in queue:
-        time.sleep(0.4)  # longer than a look at who waits
+        for _ in range(3):
+            looks.acquire()
         print(int(array[0]))
 threading.Thread(target=produce).start()
 threading.Thread(target=consume).start()
