@@ -17,6 +17,8 @@ namespace millrace {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
+/// So much is on its way to the disk while as much is written behind it.
+constexpr uint64_t kWindowBytes = uint64_t{8} << 20;
 
 /// The sum of bytes that come in pieces.
 class Summer {
@@ -38,7 +40,8 @@ class Summer {
 
 class ChecksummedFile::Buffer final : public std::streambuf {
  public:
-  Buffer(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)), bytes_(kBufferBytes) {
+  Buffer(std::string path, FileDescriptor fd, LongWork work)
+      : path_(std::move(path)), fd_(std::move(fd)), work_(std::move(work)), bytes_(kBufferBytes) {
     setp(bytes_.data(), bytes_.data() + bytes_.size());
   }
 
@@ -70,27 +73,46 @@ class ChecksummedFile::Buffer final : public std::streambuf {
       }
       sum_.Add({at, static_cast<size_t>(written)});
       at += written;
+      written_ += static_cast<uint64_t>(written);
+      status_ = SyncOnTheWay();
+      if (status_.ok()) status_ = work_.Done(static_cast<uint64_t>(written), "writing \"" + path_ + "\"");
     }
-    // The disk starts with them while the next bytes are made; fsync tells of what fails.
-    const auto flushed = static_cast<off_t>(at - pbase());
-    (void)sync_file_range(fd_.get(), place_, flushed, SYNC_FILE_RANGE_WRITE);
-    place_ += flushed;
     setp(bytes_.data(), bytes_.data() + bytes_.size());
     return status_.ok();
   }
 
+  /// Sends whole windows to the disk, and waits for the one before: the sync at the end finds little to do, and what
+  /// `work_` is told of is hardly more than what is there.
+  Status SyncOnTheWay() {
+    while (written_ - sent_ >= kWindowBytes) {
+      const auto from = static_cast<off64_t>(sent_);
+      constexpr auto kBytes = static_cast<off64_t>(kWindowBytes);
+      constexpr unsigned kWait = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+      int failed = sync_file_range(fd_.get(), from, kBytes, SYNC_FILE_RANGE_WRITE);
+      if (failed == 0 && sent_ > 0) failed = sync_file_range(fd_.get(), from - kBytes, kBytes, kWait);
+      // Some file systems know only the sync at the end.
+      const bool is_told_once = errno == EIO || errno == ENOSPC || errno == EDQUOT;
+      if (failed != 0 && is_told_once) return IoErrorFromErrno("cannot write \"" + path_ + "\"", errno);
+      sent_ += kWindowBytes;
+    }
+    return Status::Ok();
+  }
+
   std::string path_;
   FileDescriptor fd_;
-  off_t place_ = 0;  ///< in the file, of what comes next
+  LongWork work_;
   std::vector<char> bytes_;
+  uint64_t written_ = 0;
+  uint64_t sent_ = 0;  ///< of it, in whole windows
   Summer sum_;
   Status status_;
 };
 
-Result<std::unique_ptr<ChecksummedFile>> ChecksummedFile::Create(const std::string& path) {
+Result<std::unique_ptr<ChecksummedFile>> ChecksummedFile::Create(const std::string& path, LongWork work) {
   FileDescriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!fd.is_open()) return IoErrorFromErrno("cannot make \"" + path + "\"", errno);
-  return std::unique_ptr<ChecksummedFile>(new ChecksummedFile(std::make_unique<Buffer>(path, std::move(fd))));
+  return std::unique_ptr<ChecksummedFile>(
+      new ChecksummedFile(std::make_unique<Buffer>(path, std::move(fd), std::move(work))));
 }
 
 ChecksummedFile::ChecksummedFile(std::unique_ptr<Buffer> buffer) : buffer_(std::move(buffer)), stream_(buffer_.get()) {}
@@ -99,11 +121,12 @@ ChecksummedFile::~ChecksummedFile() = default;
 std::ostream& ChecksummedFile::stream() { return stream_; }
 Result<FileSum> ChecksummedFile::Finish() { return buffer_->Finish(); }
 
-Result<FileSum> SumOfFile(const std::string& path) {
+Result<FileSum> SumOfFile(const std::string& path, const std::stop_token& stop) {
   MR_ASSIGN(const FileDescriptor fd, OpenForReading(path));
   std::vector<char> bytes(kBufferBytes);
   Summer sum;
   while (true) {
+    if (stop.stop_requested()) return Cancelled("stopped while reading \"" + path + "\"");
     const ssize_t got = read(fd.get(), bytes.data(), bytes.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return IoErrorFromErrno("cannot read \"" + path + "\"", errno);
@@ -112,8 +135,8 @@ Result<FileSum> SumOfFile(const std::string& path) {
   }
 }
 
-Status CheckFileSum(const std::string& path, const FileSum& expected) {
-  MR_ASSIGN(const FileSum sum, SumOfFile(path));
+Status CheckFileSum(const std::string& path, const FileSum& expected, const std::stop_token& stop) {
+  MR_ASSIGN(const FileSum sum, SumOfFile(path, stop));
   if (sum.bytes != expected.bytes) {
     return BadData("\"" + path + "\" is damaged: " + std::to_string(expected.bytes) + " bytes were written, it has " +
                    std::to_string(sum.bytes));

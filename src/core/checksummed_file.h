@@ -4,8 +4,10 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <stop_token>
 #include <string>
 
+#include "core/long_work.h"
 #include "core/status.h"
 
 namespace millrace {
@@ -23,8 +25,9 @@ struct FileSum {
 /// Writes a new file through a std::ostream and learns its size and checksum on the way. One thread.
 class ChecksummedFile {
  public:
-  /// kIo when the file cannot be made.
-  static Result<std::unique_ptr<ChecksummedFile>> Create(const std::string& path);
+  /// kIo when the file cannot be made. `work` is asked and told every megabyte; a stop request is the first failure
+  /// then. What is written gets to the disk on the way, so that the end takes no longer than the rest.
+  static Result<std::unique_ptr<ChecksummedFile>> Create(const std::string& path, LongWork work = {});
   ~ChecksummedFile();
 
   /// Goes bad at the first failure; Finish says why.
@@ -39,10 +42,11 @@ class ChecksummedFile {
   std::ostream stream_;
 };
 
-/// Reads a whole file for its sum.
-Result<FileSum> SumOfFile(const std::string& path);
+/// Reads a whole file for its sum. A stop request ends it: kCancelled.
+Result<FileSum> SumOfFile(const std::string& path, const std::stop_token& stop = {});
 
-/// kBadData that names the file and both sums when it is not what `expected` says; kNotFound when it is missing.
-Status CheckFileSum(const std::string& path, const FileSum& expected);
+/// kBadData that names the file and both sums when it is not what `expected` says; kNotFound when it is missing,
+/// kCancelled after a stop request.
+Status CheckFileSum(const std::string& path, const FileSum& expected, const std::stop_token& stop = {});
 
 }  // namespace millrace

@@ -129,11 +129,11 @@ CheckpointManifest PartOf(const CheckpointManifest& manifest, const ProgramDesc&
 }
 
 Status LoadTables(const CheckpointManifest& manifest, const std::string& folder, const ProgramDesc& program,
-                  const TableFactory& tables, int threads, Scope& into) {
+                  const TableFactory& tables, int threads, const std::stop_token& stop, Scope& into) {
   for (const StoredVariable& variable : manifest.variable()) {
     if (!variable.has_table()) continue;
     MR_ASSIGN(TablePtr table,
-              ReadTable(folder, variable, *FindVar(program, variable.name()), manifest.seed(), tables, threads));
+              ReadTable(folder, variable, *FindVar(program, variable.name()), manifest.seed(), tables, threads, stop));
     into.Var(variable.name())->Set(std::move(table));
   }
   return Status::Ok();
@@ -150,8 +150,8 @@ Status NoTables(const std::vector<const VarDesc*>& tables, const std::string& fo
 }  // namespace
 
 Status SavePersistables(const ProgramDesc& program, const std::string& folder, const Scope& root,
-                        const TrainedSoFar& trained, ManifestFor manifest_for, const ProgramDesc& startup,
-                        int threads) {
+                        const TrainedSoFar& trained, ManifestFor manifest_for, const ProgramDesc& startup, int threads,
+                        const std::function<void(uint64_t bytes)>& on_done) {
   const std::vector<std::string> names = PersistableTensors(program);
   for (const std::string& name : names) {
     if (StaysInFolder(name)) continue;
@@ -185,11 +185,12 @@ Status SavePersistables(const ProgramDesc& program, const std::string& folder, c
     const auto op = joined.find(name);
     if (op != joined.end()) MR_TRY(Join(*op->second, root, tensor.numel(), &parts));
     MR_TRY(WriteTensor(name, op == joined.end() ? tensor : parts, folder, &manifest));
+    if (on_done) on_done(static_cast<uint64_t>(tensor.numel()) * SizeOf(tensor.dtype()));
   }
   StoredVariables stored;
   for (const VarDesc* var : tables) {
     const SparseTable& table = *root.Find(var->name())->Get<TablePtr>();
-    MR_TRY(StoreTable(*var, table, folder, TableContent::kAll, threads, &stored));
+    MR_TRY(StoreTable(*var, table, folder, TableContent::kAll, threads, &stored, {{}, on_done}));
   }
   for (StoredVariable& variable : stored.variables) *manifest.add_variable() = std::move(variable);
   for (StoredFile& file : stored.files) *manifest.add_file() = std::move(file);
@@ -202,7 +203,8 @@ Status SavePersistables(const ProgramDesc& program, const std::string& folder, c
 }
 
 Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program, const std::string& folder, Scope& root,
-                                                     const TableFactory& tables, int threads) {
+                                                     const TableFactory& tables, int threads,
+                                                     const std::stop_token& stop) {
   std::error_code unknown;  // the manifest tells of it
   if (fs::exists(folder + "/" + kWriting, unknown)) {
     return BadData("\"" + folder + "\": a save into it was cut short (" + kWriting +
@@ -230,13 +232,13 @@ Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program,
       return BadData("\"" + folder + "/" + kManifest + "\" does not have the sum of each variable's file");
     }
     MR_TRY(CheckStoredFiles(folder, {part.file().begin(), part.file().end()},
-                            {part.variable().begin(), part.variable().end()}, threads));
-    MR_TRY(LoadTables(part, folder, with_rules, tables, threads, trial));
+                            {part.variable().begin(), part.variable().end()}, threads, stop));
+    MR_TRY(LoadTables(part, folder, with_rules, tables, threads, stop, trial));
     trained = TrainedSoFar{all.step(), all.examples(), all.seed()};
   } else if (const std::vector<const VarDesc*> grown = TablesOf(program); !grown.empty()) {
     return NoTables(grown, folder);
   }
-  MR_TRY(LoadVariables(program, folder, trial));
+  MR_TRY(LoadVariables(program, folder, trial, stop));
   TakeVariables(trial, root);
   return trained;
 }

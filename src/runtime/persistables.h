@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "core/status.h"
@@ -32,17 +34,20 @@ enum class ManifestFor { kAll, kTables };
 ///
 /// Up to `threads` files of a table are written at a time, here, and read in LoadPersistables.
 ///
-/// A save that is cut short leaves MANIFEST.writing behind, and LoadPersistables refuses the folder. kIo with the
-/// system's reason; kInvalidConfig for a variable with the name of one of those files.
+/// A save that is cut short leaves MANIFEST.writing behind, and LoadPersistables refuses the folder. `on_done` (or
+/// empty) is told of bytes that were written, from whichever thread. kIo with the system's reason; kInvalidConfig for a
+/// variable with the name of one of those files.
 Status SavePersistables(const ProgramDesc& program, const std::string& folder, const Scope& root,
-                        const TrainedSoFar& trained, ManifestFor manifest_for, const ProgramDesc& startup, int threads);
+                        const TrainedSoFar& trained, ManifestFor manifest_for, const ProgramDesc& startup, int threads,
+                        const std::function<void(uint64_t bytes)>& on_done = {});
 
 /// Reads the persistable variables of `program` from such a folder, or from one of Paddle's, which has no MANIFEST and
 /// no tables: nullopt then. `root` gets all of them or, after a failure, none; its tables are replaced. A table of the
 /// program that names no rule takes that of the file, and is made by its class of `tables`. All that is missing,
-/// damaged or does not fit is in one Status.
+/// damaged or does not fit is in one Status. kCancelled after a stop request.
 Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program, const std::string& folder, Scope& root,
-                                                     const TableFactory& tables, int threads);
+                                                     const TableFactory& tables, int threads,
+                                                     const std::stop_token& stop = {});
 
 /// kInvalidConfig that names the persistable tensors and tables of `program` that `root` lacks: its startup program has
 /// not run.

@@ -6,6 +6,7 @@
 #include "core/contained_file.h"
 #include "core/file.h"
 #include "core/folder_entries.h"
+#include "core/long_work.h"
 #include "program/op_registry.h"
 #include "program/program_files.h"
 #include "program/var_meta.h"
@@ -32,12 +33,13 @@ Status CheckFileName(const std::string& name) {
   return InvalidConfig("variable \"" + name + "\": its file would lie outside the folder of the variables");
 }
 
-Status LoadVariable(const ProgramDesc& program, const std::string& name, const std::string& path, Tensor* tensor) {
+Status LoadVariable(const ProgramDesc& program, const std::string& name, const std::string& path, Tensor* tensor,
+                    const std::stop_token& stop) {
   std::error_code error;
   if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
     return BadData("\"" + path + "\" is no plain file, and that of variable \"" + name + "\" belongs there");
   }
-  MR_ASSIGN(const std::string bytes, ReadFile(path));
+  MR_ASSIGN(const std::string bytes, ReadFile(path, stop));
   MR_ASSIGN(const size_t taken, ReadLoDTensor(bytes, path, tensor));
   if (taken != bytes.size()) {
     return BadData(path + ": " + std::to_string(bytes.size() - taken) + " bytes follow the tensor of variable \"" +
@@ -73,14 +75,15 @@ std::string HintAtPickles(const std::string& folder) {
 
 }  // namespace
 
-Status LoadVariables(const ProgramDesc& program, const std::string& folder, Scope& root) {
+Status LoadVariables(const ProgramDesc& program, const std::string& folder, Scope& root, const std::stop_token& stop) {
   std::string problems;
   StatusCode code = StatusCode::kOk;
   for (const std::string& name : PersistableTensors(program)) {
     MR_TRY(CheckFileName(name));
     Tensor* tensor = root.Var(name)->GetMutable<Tensor>();
-    const Status status = LoadVariable(program, name, folder + "/" + name, tensor);
+    const Status status = LoadVariable(program, name, folder + "/" + name, tensor, stop);
     if (status.ok()) continue;
+    if (status.code() == StatusCode::kCancelled) return status;
     problems += (problems.empty() ? "" : "\n") + status.message();
     code = status.code();
   }
@@ -88,10 +91,11 @@ Status LoadVariables(const ProgramDesc& program, const std::string& folder, Scop
   return Status(code, problems + HintAtPickles(folder));
 }
 
-Status LoadCombined(const ProgramDesc& program, const std::string& path, Scope& root) {
-  MR_ASSIGN(const std::string bytes, ReadFile(path));
+Status LoadCombined(const ProgramDesc& program, const std::string& path, Scope& root, const std::stop_token& stop) {
+  MR_ASSIGN(const std::string bytes, ReadFile(path, stop));
   std::string_view rest = bytes;
   for (const std::string& name : PersistableTensors(program)) {
+    if (stop.stop_requested()) return Cancelled("stopped while loading \"" + path + "\"");
     Tensor* tensor = root.Var(name)->GetMutable<Tensor>();
     MR_ASSIGN(const size_t taken, ReadLoDTensor(rest, path + ": variable \"" + name + "\"", tensor));
     MR_TRY(CheckAgainst(program, name, *tensor).Context(path));

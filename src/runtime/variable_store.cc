@@ -113,14 +113,15 @@ std::string TableOf(const std::string& file, const std::vector<StoredVariable>& 
 }
 
 /// The files of a stored table into `table`.
-Status LoadStored(const std::string& folder, const StoredVariable& stored, int threads, SparseTable* table) {
+Status LoadStored(const std::string& folder, const StoredVariable& stored, int threads, SparseTable* table,
+                  const std::stop_token& stop) {
   const std::string what = "table \"" + stored.name() + "\"";
   std::vector<std::string> paths;
   for (const std::string& file : stored.file()) {
     MR_ASSIGN(std::string path, FindStored(folder, file, what));
     paths.push_back(std::move(path));
   }
-  return LoadTable(paths, kAllShards, threads, table);
+  return LoadTable(paths, kAllShards, threads, table, stop);
 }
 
 }  // namespace
@@ -140,12 +141,12 @@ void PutSum(const FileSum& sum, StoredFile* file) {
 }
 
 Status StoreTable(const VarDesc& var, const SparseTable& table, const std::string& folder, TableContent content,
-                  int threads, StoredVariables* stored) {
+                  int threads, StoredVariables* stored, const LongWork& work) {
   StoredVariable& variable = stored->variables.emplace_back();
   variable.set_name(var.name());
   variable.set_table(TableText(var));
   MR_ASSIGN(const std::vector<TableFile> files,
-            SaveTable(table, content, folder, FileOfTable(var.name()), CountTableFiles(table, content), threads));
+            SaveTable(table, content, folder, FileOfTable(var.name()), CountTableFiles(table, content), threads, work));
   for (const TableFile& file : files) {
     variable.add_file(file.name);
     StoredFile& sum = stored->files.emplace_back();
@@ -157,7 +158,7 @@ Status StoreTable(const VarDesc& var, const SparseTable& table, const std::strin
 
 Result<std::unique_ptr<SparseTable>> ReadTable(const std::string& folder, const StoredVariable& stored,
                                                const VarDesc& var, uint64_t seed, const TableFactory& tables,
-                                               int threads) {
+                                               int threads, const std::stop_token& stop) {
   TableDesc desc;
   const std::string text = TableText(var);
   if (!TextFormat::ParseFromString(text, &desc)) {
@@ -165,17 +166,34 @@ Result<std::unique_ptr<SparseTable>> ReadTable(const std::string& folder, const 
                          "}, which this version does not read");
   }
   MR_ASSIGN(std::unique_ptr<SparseTable> table, tables.Create(desc, seed));
-  MR_TRY(LoadStored(folder, stored, threads, table.get()));
+  MR_TRY(LoadStored(folder, stored, threads, table.get(), stop));
   return table;
 }
 
+uint64_t BytesToStore(const ProgramDesc& program, const Scope& root) {
+  uint64_t bytes = 0;
+  for (const auto& [name, var] : Persistables(program)) {
+    const Variable* variable = root.Find(name);
+    if (variable == nullptr || variable->empty()) continue;
+    if (variable->Is<Tensor>()) {
+      const Tensor& tensor = variable->Get<Tensor>();
+      bytes += static_cast<uint64_t>(tensor.numel()) * SizeOf(tensor.dtype());
+    } else if (variable->Is<TablePtr>()) {
+      const SparseTable& table = *variable->Get<TablePtr>();
+      const uint64_t row = sizeof(uint64_t) + static_cast<uint64_t>(table.shape().row_floats) * sizeof(float);
+      bytes += static_cast<uint64_t>(table.stats().rows) * row;
+    }
+  }
+  return bytes;
+}
+
 Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::string& folder, const Scope& root,
-                                       TableContent content, int threads) {
+                                       TableContent content, int threads, const LongWork& work) {
   StoredVariables result;
   std::error_code error;
   std::filesystem::create_directories(folder + "/tables", error);
   if (error) return IoError("cannot make the folder \"" + folder + "/tables\": " + error.message());
-  MR_ASSIGN(const auto tensors, ChecksummedFile::Create(folder + "/" + kTensorFile));
+  MR_ASSIGN(const auto tensors, ChecksummedFile::Create(folder + "/" + kTensorFile, work));
   std::string bytes;
   HostView host_view;
   for (const auto& [name, var] : Persistables(program)) {
@@ -193,7 +211,7 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
       AppendLoDTensor(*shown, &bytes);
       tensors->stream().write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     } else if (variable->Is<TablePtr>()) {
-      MR_TRY(StoreTable(*var, *variable->Get<TablePtr>(), folder, content, threads, &result));
+      MR_TRY(StoreTable(*var, *variable->Get<TablePtr>(), folder, content, threads, &result, work));
     } else {
       return Internal("persistable variable \"" + name + "\" is neither a tensor nor a table");
     }
@@ -205,13 +223,13 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
 }
 
 Status CheckStoredFiles(const std::string& folder, const std::vector<StoredFile>& files,
-                        const std::vector<StoredVariable>& variables, int threads) {
+                        const std::vector<StoredVariable>& variables, int threads, const std::stop_token& stop) {
   return OnThreads(threads, files.size(), "checking stored files", [&](size_t i) {
     const StoredFile& file = files[i];
     FileSum sum{file.bytes(), file.crc32c(), std::nullopt};
     if (file.has_xxh64()) sum.xxh64 = file.xxh64();
     const Result<std::string> path = FileInFolder(folder, file.name());
-    Status status = path.ok() ? CheckFileSum(*path, sum) : path.status();
+    Status status = path.ok() ? CheckFileSum(*path, sum, stop) : path.status();
     if (status.code() != StatusCode::kNotFound && status.code() != StatusCode::kBadData) return status;
     return BadData(status.message() + "; " + TableOf(file.name(), variables) +
                    "copy all files of the folder again, or use another one");
@@ -245,15 +263,16 @@ Status CompareVariables(const ProgramDesc& program, const std::vector<StoredVari
 }
 
 Status RestoreVariables(const std::string& folder, const std::vector<StoredVariable>& stored, Scope& root,
-                        std::map<std::string, Tensor>* settings, int threads) {
+                        std::map<std::string, Tensor>* settings, int threads, const std::stop_token& stop) {
   MR_ASSIGN(const std::string path, FindStored(folder, kTensorFile, "the tensors"));
-  MR_ASSIGN(const std::string bytes, ReadFile(path));
+  MR_ASSIGN(const std::string bytes, ReadFile(path, stop));
   std::string_view rest = bytes;
   for (const StoredVariable& variable : stored) {
+    if (stop.stop_requested()) return Cancelled("stopped while loading \"" + folder + "\"");
     if (variable.has_table()) {
       Variable* holder = root.Find(variable.name());
       if (holder == nullptr || !holder->Is<TablePtr>()) continue;
-      MR_TRY(LoadStored(folder, variable, threads, holder->Get<TablePtr>().get()));
+      MR_TRY(LoadStored(folder, variable, threads, holder->Get<TablePtr>().get(), stop));
       continue;
     }
     const bool is_setting = settings != nullptr && settings->contains(variable.name());

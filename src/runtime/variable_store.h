@@ -4,11 +4,13 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "checkpoint.pb.h"
 #include "core/checksummed_file.h"
+#include "core/long_work.h"
 #include "core/status.h"
 #include "framework.pb.h"
 #include "runtime/scope.h"
@@ -32,26 +34,31 @@ void PutSum(const FileSum& sum, StoredFile* file);
 /// `parameters` (Paddle's combined form, in the order of their sorted names), `content` of each table into
 /// `tables/NAME` (table/table_files.h), up to `threads` files at a time.
 ///
-/// Nobody may write the variables meanwhile. Files are synced. kIo with the system's reason when the disk is full.
+/// Nobody may write the variables meanwhile. Files are synced. kIo with the system's reason when the disk is full;
+/// kCancelled after a stop request of `work`, with files cut off.
 Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::string& folder, const Scope& root,
-                                       TableContent content, int threads);
+                                       TableContent content, int threads, const LongWork& work = {});
 
 /// Writes `content` of the table of `var` into FOLDER/tables/NAME, and appends what is to be known of it to `stored`;
 /// FOLDER/tables exists. As StoreVariables otherwise.
 Status StoreTable(const VarDesc& var, const SparseTable& table, const std::string& folder, TableContent content,
-                  int threads, StoredVariables* stored);
+                  int threads, StoredVariables* stored, const LongWork& work = {});
+
+/// About how many bytes StoreVariables would write.
+uint64_t BytesToStore(const ProgramDesc& program, const Scope& root);
 
 /// Makes the table that `var` describes, of a class of `tables`, whose rows start by `seed`, and reads what StoreTable
 /// wrote into it, up to `threads` files at a time: what CompareVariables lets differ from `stored` is as `var` has it.
-/// Call both checks before.
+/// Call both checks before. kCancelled after a stop request.
 Result<std::unique_ptr<SparseTable>> ReadTable(const std::string& folder, const StoredVariable& stored,
                                                const VarDesc& var, uint64_t seed, const TableFactory& tables,
-                                               int threads);
+                                               int threads, const std::stop_token& stop = {});
 
 /// Checks every file of `files` against its size and checksums, up to `threads` at a time; the first damaged or missing
 /// one is kBadData, as is one that FileInFolder refuses. The message names the table of `variables` that it is of.
+/// kCancelled after a stop request.
 Status CheckStoredFiles(const std::string& folder, const std::vector<StoredFile>& files,
-                        const std::vector<StoredVariable>& variables, int threads);
+                        const std::vector<StoredVariable>& variables, int threads, const std::stop_token& stop = {});
 
 /// Says what differs between the variables of a program and stored ones, a line each (kInvalidConfig): missing ones,
 /// other shapes, types, tables but for what a run that goes on may change of them. Those of `settings` are the job's to
@@ -61,8 +68,8 @@ Status CompareVariables(const ProgramDesc& program, const std::vector<StoredVari
 
 /// Reads what StoreVariables wrote into `root`: all tensors, and those tables that `root` has (made by a startup
 /// program). What `settings` (or null) has a name of is read into it instead. Up to `threads` files of a table are read
-/// at a time. Call CheckStoredFiles before.
+/// at a time. Call CheckStoredFiles before. kCancelled after a stop request, with some of them read.
 Status RestoreVariables(const std::string& folder, const std::vector<StoredVariable>& stored, Scope& root,
-                        std::map<std::string, Tensor>* settings, int threads);
+                        std::map<std::string, Tensor>* settings, int threads, const std::stop_token& stop = {});
 
 }  // namespace millrace

@@ -39,13 +39,28 @@ Status MakeWay(const std::string& path, bool is_folder) {
   return error ? IoError("cannot make \"" + path + "\" anew: " + error.message()) : Status::Ok();
 }
 
-Result<FileSum> SaveFile(const SparseTable& table, TableContent content, ShardRange shards, const std::string& path) {
-  MR_ASSIGN(const auto file, ChecksummedFile::Create(path));
+Result<FileSum> SaveFile(const SparseTable& table, TableContent content, ShardRange shards, const std::string& path,
+                         const LongWork& work) {
+  MR_ASSIGN(const auto file, ChecksummedFile::Create(path, work));
   const Status saved = table.Save(shards, content, file->stream());
-  MR_ASSIGN(const FileSum sum, file->Finish());  // says "disk full" before Save's "not written"
+  MR_ASSIGN(const FileSum sum, file->Finish());  // says "disk full" or "stopped" before Save's "not written"
   MR_TRY(saved);
   return sum;
 }
+
+/// A file that ends where a stop request finds it: whoever reads it takes it for cut off.
+class StoppableFile final : public std::filebuf {
+ public:
+  explicit StoppableFile(std::stop_token stop) : stop_(std::move(stop)) {}
+
+ protected:
+  std::streamsize xsgetn(char* to, std::streamsize bytes) override {
+    return stop_.stop_requested() ? 0 : std::filebuf::xsgetn(to, bytes);
+  }
+
+ private:
+  std::stop_token stop_;
+};
 
 /// A file and what it begins with.
 struct OpenedFile {
@@ -103,7 +118,7 @@ int CountTableFiles(const SparseTable& table, TableContent content) {
 }
 
 Result<std::vector<TableFile>> SaveTable(const SparseTable& table, TableContent content, const std::string& folder,
-                                         const std::string& name, int files, int threads) {
+                                         const std::string& name, int files, int threads, const LongWork& work) {
   MR_TRY(MakeWay(folder + "/" + name, files > 1));
   std::vector<TableFile> saved(static_cast<size_t>(files));
   const uint32_t width = kVirtualShards / static_cast<uint32_t>(files);
@@ -111,14 +126,15 @@ Result<std::vector<TableFile>> SaveTable(const SparseTable& table, TableContent 
     const uint32_t begin = static_cast<uint32_t>(i) * width;
     const ShardRange shards{begin, begin + width};
     saved[i].name = files == 1 ? name : name + "/" + RangeName(shards);
-    MR_ASSIGN(saved[i].sum, SaveFile(table, content, shards, folder + "/" + saved[i].name));
+    MR_ASSIGN(saved[i].sum, SaveFile(table, content, shards, folder + "/" + saved[i].name, work));
     return Status::Ok();
   }));
   if (files > 1) MR_TRY(SyncFolder(folder + "/" + name));
   return saved;
 }
 
-Status LoadTable(const std::vector<std::string>& paths, ShardRange shards, int threads, SparseTable* table) {
+Status LoadTable(const std::vector<std::string>& paths, ShardRange shards, int threads, SparseTable* table,
+                 const std::stop_token& stop) {
   const std::string& name = table->shape().name;
   if (table->stats().rows != 0) return AlreadyExists("table \"" + name + "\" is not empty: load into a new one");
   std::vector<OpenedFile> files;
@@ -131,9 +147,14 @@ Status LoadTable(const std::vector<std::string>& paths, ShardRange shards, int t
   MR_TRY(CheckWhole(files, name));
   return OnThreads(threads, files.size(), "loading a table", [&](size_t i) {
     if (!files[i].header.shards.Meets(shards)) return Status::Ok();
-    std::ifstream file(files[i].path, std::ios::binary);
-    if (!file) return IoError("cannot open \"" + files[i].path + "\"");
-    return table->Load(shards, file).Context(files[i].path);
+    StoppableFile bytes(stop);
+    if (bytes.open(files[i].path, std::ios::in | std::ios::binary) == nullptr) {
+      return IoError("cannot open \"" + files[i].path + "\"");
+    }
+    std::istream file(&bytes);
+    Status loaded = table->Load(shards, file).Context(files[i].path);
+    if (!loaded.ok() && stop.stop_requested()) return Cancelled("stopped while loading table \"" + name + "\"");
+    return loaded;
   });
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "core/checksummed_file.h"
+#include "core/long_work.h"
 #include "core/status.h"
 #include "table/sparse_table.h"
 
@@ -22,13 +24,15 @@ int CountTableFiles(const SparseTable& table, TableContent content);
 /// Writes `content` of a table into FOLDER/NAME or, in more files than one (`files` is a power of two, at most
 /// kVirtualShards), into FOLDER/NAME/BEGIN-LAST, each with as many virtual shards. Up to `threads` files are written at
 /// a time; the bytes do not depend on it. Files are synced, and what FOLDER/NAME was before goes; the folder exists and
-/// is not synced. kIo with the system's reason.
+/// is not synced. kIo with the system's reason; kCancelled after a stop request of `work`, with files cut off.
 Result<std::vector<TableFile>> SaveTable(const SparseTable& table, TableContent content, const std::string& folder,
-                                         const std::string& name, int files, int threads);
+                                         const std::string& name, int files, int threads, const LongWork& work = {});
 
 /// Reads the rows of `shards` from all files of a saved table, in any order, into a table that has no rows; up to
 /// `threads` files at a time. kBadData that names the file, or what no file holds, when they are not the files of one
-/// save: a file is damaged, missing, there twice or of another table or step. Otherwise as SparseTable::Load.
-Status LoadTable(const std::vector<std::string>& paths, ShardRange shards, int threads, SparseTable* table);
+/// save: a file is damaged, missing, there twice or of another table or step. kCancelled after a stop request; the
+/// table is to be thrown away then. Otherwise as SparseTable::Load.
+Status LoadTable(const std::vector<std::string>& paths, ShardRange shards, int threads, SparseTable* table,
+                 const std::stop_token& stop = {});
 
 }  // namespace millrace

@@ -68,5 +68,33 @@ TEST(ChecksummedFileTest, AFullDiskIsSaidOnce) {
   EXPECT_THAT(sum.status().message(), testing::HasSubstr("No space left on device"));
 }
 
+TEST(ChecksummedFileTest, AStopEndsTheWritingAndTheReading) {
+  const TempDir folder = TempDir::Create("sums").value();
+  const std::string megabyte(size_t{1} << 20, 'x');
+  const auto write = [&](const std::string& name, const LongWork& work) {
+    auto file = ChecksummedFile::Create(folder.path() + "/" + name, work);
+    for (int i = 0; i < 20; ++i) (*file)->stream() << megabyte;
+    return (*file)->Finish();
+  };
+  uint64_t told = 0;
+  const Result<FileSum> whole = write("whole", {{}, [&told](uint64_t bytes) { told += bytes; }});
+  ASSERT_TRUE(whole.ok()) << whole.status().message();
+  EXPECT_EQ(whole->bytes, uint64_t{20} << 20);
+  EXPECT_EQ(told, whole->bytes);
+
+  std::stop_source stop;
+  told = 0;
+  const auto stop_at_three = [&](uint64_t bytes) {
+    told += bytes;
+    if (told >= uint64_t{3} << 20) stop.request_stop();
+  };
+  const Status cut = write("cut", {stop.get_token(), stop_at_three}).status();
+  EXPECT_EQ(cut.code(), StatusCode::kCancelled) << cut.message();
+  EXPECT_LE(told, uint64_t{4} << 20);
+  EXPECT_EQ(CheckFileSum(folder.path() + "/whole", *whole, stop.get_token()).code(), StatusCode::kCancelled);
+  EXPECT_EQ(ReadFile(folder.path() + "/whole", stop.get_token()).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(ReadFile(folder.path() + "/whole", std::stop_token())->size(), whole->bytes);
+}
+
 }  // namespace
 }  // namespace millrace

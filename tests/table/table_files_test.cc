@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -276,6 +277,27 @@ TEST_F(TableFiles, OfEarlierVersionsAreRead) {
   const std::unique_ptr<SparseTable> part = EmptyTable("t", 2);
   ASSERT_TRUE(LoadTable({folder_ + "/old"}, {0, 512}, 2, part.get()).ok());
   EXPECT_LT(part->stats().rows, 5);
+}
+
+TEST_F(TableFiles, AStopEndsTheSavingAndTheLoading) {
+  const std::unique_ptr<SparseTable> table = EmptyTable();
+  AddRows(*table, 20000);
+  std::atomic<uint64_t> told{0};
+  const LongWork work{{}, [&told](uint64_t bytes) { told += bytes; }};
+  const Result<std::vector<TableFile>> saved = SaveTable(*table, TableContent::kAll, folder_, "t", 4, 2, work);
+  ASSERT_TRUE(saved.ok()) << saved.status().ToString();
+  uint64_t bytes = 0;
+  std::vector<std::string> paths;
+  for (const TableFile& file : *saved) {
+    bytes += file.sum.bytes;
+    paths.push_back(folder_ + "/" + file.name);
+  }
+  EXPECT_EQ(told, bytes);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(SaveTable(*table, TableContent::kAll, folder_, "u", 4, 2, {stop.get_token(), {}}).status().code(),
+            StatusCode::kCancelled);
+  EXPECT_EQ(LoadTable(paths, kAllShards, 2, EmptyTable().get(), stop.get_token()).code(), StatusCode::kCancelled);
 }
 
 }  // namespace
