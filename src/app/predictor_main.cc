@@ -72,6 +72,7 @@ Status Run(const CommandLine& line) {
   options.feed = FLAGS_feed;
   options.prediction = FLAGS_prediction;
   options.feeds = &environment.feeds;
+  options.stop = signals.token();
   DataFeedDesc data_desc;
   if (!FLAGS_data_feed.empty()) {
     MR_ASSIGN(const std::string text, ReadFile(FLAGS_data_feed));

@@ -361,7 +361,7 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     if (!next.ok()) return explained(std::move(next).status());
     const BatchPtr batch = std::move(*next);
     if (batch == nullptr) break;
-    MR_ASSIGN(const std::span<const float> scores, session->Run(*batch));
+    MR_ASSIGN(const std::span<const float> scores, session->Run(*batch, stop));
     non_finite.Take(*batch, scores);
     metrics.Add(scores, *batch);
     MR_TRY(WriteScores(scores, out.get(), comparison.get(), request.output));

@@ -106,7 +106,12 @@ ProgramDesc CloneForTest(const ProgramDesc& program) {
 }
 
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
-                                   const ModelParts& parts, std::vector<ModelMistake>* mistakes) {
+                                   const ModelParts& parts, std::vector<ModelMistake>* mistakes,
+                                   const std::stop_token& stop) {
+  const auto go_on = [&stop] {
+    return stop.stop_requested() ? Cancelled("stopped while compiling the model") : Status();
+  };
+  MR_TRY(go_on());
   CompiledModel compiled;
   MR_ASSIGN(BlockBuilder main, BlockBuilder::Create(*FirstBlock(compiled.main), registry));
   MR_ASSIGN(BlockBuilder startup, BlockBuilder::Create(*FirstBlock(compiled.startup), registry));
@@ -118,15 +123,19 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
   compiled.metrics = ResolveMetrics(lowering, loss);
   *mistakes = lowering.mistakes();
   MR_TRY(lowering.ToStatus());
+  MR_TRY(go_on());
 
   compiled.loss = loss.loss;
   compiled.prediction = loss.predictions[0];
   compiled.label = model.loss().label();
   compiled.tables = lowering.tables();
   compiled.test = CloneForTest(compiled.main);
+  MR_TRY(go_on());
   compiled.feeds = FindFeeds(compiled.test, compiled.prediction, schema);
-  MR_ASSIGN(std::vector<ParamGrad> gradients, AppendBackward(compiled.main, compiled.loss, registry, 0));
+  MR_TRY(go_on());
+  MR_ASSIGN(std::vector<ParamGrad> gradients, AppendBackward(compiled.main, compiled.loss, registry, 0, stop));
   MR_TRY(lowering.Reload());
+  MR_TRY(go_on());
   AppendUpdates(lowering, std::move(gradients));
   *mistakes = lowering.mistakes();
   MR_TRY(lowering.ToStatus());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,9 @@ struct ModelMistake {
 /// and initialisers are those of Millrace.
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry);
 /// As above, of these parts; the mistakes are in `*mistakes` as well, for who knows where they stand in a file.
+/// kCancelled after a stop request.
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
-                                   const ModelParts& parts, std::vector<ModelMistake>* mistakes);
+                                   const ModelParts& parts, std::vector<ModelMistake>* mistakes,
+                                   const std::stop_token& stop = {});
 
 }  // namespace millrace

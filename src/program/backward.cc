@@ -279,7 +279,7 @@ OpDesc LossGradient(std::string_view loss, const VarMeta& meta) {
 }  // namespace
 
 Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_view loss, const OpRegistry& registry,
-                                              int block_index) {
+                                              int block_index, const std::stop_token& stop) {
   if (block_index < 0 || block_index >= program.blocks_size()) {
     return InvalidConfig("loss \"" + std::string(loss) + "\": there is no block " + std::to_string(block_index) +
                          "; the program has " + std::to_string(program.blocks_size()));
@@ -309,7 +309,10 @@ Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_
   }
   MR_ASSIGN(std::vector<OpDesc> raw, RawGradients(block, path, loss, wanted, registry, block_index));
   MR_TRY(builder.Append(LossGradient(loss, loss_meta->second), OpRole::kLossGradient));
-  for (OpDesc& op : AddUp(std::move(raw))) MR_TRY(builder.Append(std::move(op), OpRole::kBackward));
+  for (OpDesc& op : AddUp(std::move(raw))) {
+    if (stop.stop_requested()) return Cancelled("stopped while making gradients");
+    MR_TRY(builder.Append(std::move(op), OpRole::kBackward));
+  }
 
   std::vector<ParamGrad> params;
   for (const VarDesc& var : program.blocks(0).vars()) {

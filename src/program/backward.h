@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +28,9 @@ struct ParamGrad {
 /// parameter gets no gradient: operators see "@EMPTY@" there, or are left out. Returns the trainable parameters that
 /// have a gradient (is_parameter, not stop_gradient), in the order of their declaration. Mistakes (an unknown loss, an
 /// operator on the way that has no gradient, a variable that is written over before its gradient reads it, a loss that
-/// depends on no parameter) come back together.
+/// depends on no parameter) come back together. A stop request ends it between two operators: kCancelled, with a
+/// program of no use.
 Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_view loss, const OpRegistry& registry,
-                                              int block_index);
+                                              int block_index, const std::stop_token& stop = {});
 
 }  // namespace millrace

@@ -63,6 +63,8 @@ Status CheckNesting(const ProgramDesc& program) {
   return Status::Ok();
 }
 
+Status CompilingStopped() { return Cancelled("stopped while compiling a program"); }
+
 bool Writes(const OpDesc& op, const std::set<std::string, std::less<>>& names) {
   for (const OpDesc::Var& output : op.outputs()) {
     for (const std::string& name : output.arguments()) {
@@ -112,7 +114,10 @@ class BlockCompiler {
       }
     }
     for (const int block : order_) {
-      for (size_t i = 0; i < Ops(block).size(); ++i) CheckOp({block, i}, Ops(block)[i]);
+      for (size_t i = 0; i < Ops(block).size(); ++i) {
+        MR_TRY(GoOn());
+        CheckOp({block, i}, Ops(block)[i]);
+      }
     }
     // A gradient that an operator of ours does not have is told with what to do.
     const auto is_foreign = [this](const auto& unknown) {
@@ -131,7 +136,7 @@ class BlockCompiler {
 
   /// An operator that runs a block is described before the block: the block's operators see what it reads.
   Status InferShapes() {
-    InferBlock(0);
+    MR_TRY(InferBlock(0));
     return problems_.ToStatus();
   }
 
@@ -147,12 +152,13 @@ class BlockCompiler {
 
   Status Fuse(std::vector<OpRange>* parts) {
     for (const int block : order_) {
+      MR_TRY(GoOn());
       if (block == 0 && !options_.parts.empty()) {
         SectionFusion sections(std::move(Ops(0)), options_.parts);
         if (options_.fuse) MR_TRY(sections.Run(vars, registry_, KeptBy(0)));
         Ops(0) = std::move(sections).Take(parts);
       } else if (options_.fuse) {
-        MR_TRY(ApplyFusionPasses(Ops(block), vars, registry_, KeptBy(block)));
+        MR_TRY(ApplyFusionPasses(Ops(block), vars, registry_, KeptBy(block), options_.stop));
       }
     }
     return Status::Ok();
@@ -163,6 +169,7 @@ class BlockCompiler {
 
  private:
   std::vector<OpDesc>& Ops(int block) { return blocks[static_cast<size_t>(block)]; }
+  Status GoOn() const { return options_.stop.stop_requested() ? CompilingStopped() : Status::Ok(); }
 
   void CollectBlock(int number, int depth) {
     order_.push_back(number);
@@ -225,8 +232,9 @@ class BlockCompiler {
     }
   }
 
-  void InferBlock(int block) {
+  Status InferBlock(int block) {
     for (size_t i = 0; i < Ops(block).size(); ++i) {
+      MR_TRY(GoOn());
       const OpDesc& op = Ops(block)[i];
       const OpView view(op, *registry_.Find(op.type()));
       const VarMetas updated = UpdatedInputs(op);
@@ -234,8 +242,9 @@ class BlockCompiler {
       if (fits.ok()) fits = CheckUpdated(op, updated);
       if (fits.ok()) fits = CheckGradient(view, registry_, vars);
       if (!fits.ok()) problems_.Add(Where({block, i}) + " " + fits.message());
-      if (BlockOf(op) >= 0) InferBlock(BlockOf(op));
+      if (BlockOf(op) >= 0) MR_TRY(InferBlock(BlockOf(op)));
     }
+    return Status::Ok();
   }
 
   /// The inputs that an operator writes too, but for the first, in whose place a reshape may work. Of a gradient that
@@ -308,6 +317,7 @@ Result<std::unique_ptr<const Executable>> Executable::Compile(const ProgramDesc&
                                                               const CompileOptions& options) {
   if (program.blocks_size() == 0) return InvalidConfig("the program has no blocks");
   MR_TRY(CheckNesting(program));
+  if (options.stop.stop_requested()) return CompilingStopped();
   std::unique_ptr<Executable> executable(new Executable);
   executable->program_ = WithOwnNames(program);
   executable->registry_ = &registry;
@@ -319,6 +329,7 @@ Result<std::unique_ptr<const Executable>> Executable::Compile(const ProgramDesc&
   MR_TRY(compiler.Fuse(&executable->parts_));
   executable->blocks_ = std::move(compiler.blocks);
   executable->vars_ = std::move(compiler.vars);
+  if (options.stop.stop_requested()) return CompilingStopped();
   MR_TRY(executable->ChooseKernels());
   return std::unique_ptr<const Executable>(std::move(executable));
 }

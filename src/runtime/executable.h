@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct CompileOptions {
   /// The operators of block 0, cut into runs: operators are fused with those of their own section alone, and
   /// Executable::parts() says where each run went. Empty: one run. Not with skip_ops and forward_only.
   std::vector<SectionPart> parts;
+  /// Ends Compile between two operators: kCancelled.
+  std::stop_token stop;
 };
 
 /// A program that was checked, pruned and fused: what all workers share.

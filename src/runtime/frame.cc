@@ -221,6 +221,7 @@ Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope&
   CompileOptions compile_options;
   compile_options.device = &root.device();
   compile_options.fuse = false;
+  compile_options.stop = stop;
   MR_ASSIGN(const std::unique_ptr<const Executable> executable,
             Executable::Compile(program, registry, compile_options));
   MR_TRY(CheckBatchVariables(*executable, nullptr).Context("startup program"));
@@ -234,7 +235,11 @@ Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope&
   MR_ASSIGN(const std::unique_ptr<Frame> frame, Frame::Create(*executable, nullptr, root, options));
   RunContext context;
   context.stop = std::move(stop);
-  return frame->Run(context);
+  for (size_t i = 0; i < frame->op_count(); ++i) {
+    if (context.stop.stop_requested()) return Cancelled("stopped while making the parameters");
+    MR_TRY(frame->RunOps(context, {i, i + 1}));
+  }
+  return Status::Ok();
 }
 
 }  // namespace millrace

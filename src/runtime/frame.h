@@ -79,7 +79,8 @@ class Frame {
 };
 
 /// Runs a startup program once in `root`: makes and fills its persistable variables. `readers` and `tables` are as in
-/// FrameOptions. A stop request ends a `while` in it: kCancelled.
+/// FrameOptions. A stop request ends it: between two operators, in a `while`, or in the middle of a large tensor:
+/// kCancelled.
 Status RunStartup(const ProgramDesc& program, const OpRegistry& registry, Scope& root, uint64_t seed,
                   const ReaderRegistry* readers = nullptr, const TableFactory* tables = nullptr,
                   std::stop_token stop = {});

@@ -16,6 +16,7 @@ Result<std::unique_ptr<const PipelineProgram>> CompilePipeline(const ProgramDesc
   CompileOptions update;
   update.device = options.device;
   update.fuse = options.fuse;
+  update.stop = options.stop;
   update.parts = std::move(cut.update_parts);
   MR_ASSIGN(pipeline->update, Executable::Compile(cut.update, registry, update));
   pipeline->gradients = std::move(cut.gradients);

@@ -1,6 +1,8 @@
 #include "serving/feed_lists.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "batch/slot_schema.h"
 #include "config/feed_names.h"
@@ -41,9 +43,12 @@ DataFeedDesc::Zeros ZerosOf(DataFeedDesc desc) {
 /// Puts the slots of `schema` that are among `vars` in the order of lines; kInvalidConfig for what is left.
 Result<std::vector<const SlotSpec*>> TakeSlots(const SlotSchema& schema, std::vector<std::string> vars) {
   std::vector<const SlotSpec*> slots;
+  const std::set<std::string_view> wanted(vars.begin(), vars.end());
+  std::set<std::string_view> taken;
   for (const SlotSpec& spec : schema.used()) {
-    if (std::erase(vars, spec.name) > 0) slots.push_back(&spec);
+    if (wanted.contains(spec.name) && taken.insert(spec.name).second) slots.push_back(&spec);
   }
+  std::erase_if(vars, [&taken](const std::string& name) { return taken.contains(name); });
   if (vars.empty()) return slots;
   std::string names;
   for (const std::string& name : vars) names += (names.empty() ? "\"" : ", \"") + name + "\"";

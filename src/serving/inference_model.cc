@@ -97,6 +97,7 @@ void AddPluginsOf(const ProgramDesc& program, const OpRegistry& ops, InferenceMo
 
 /// Fills `folder`.
 Status WriteModel(const InferenceSource& source, const std::string& folder) {
+  MR_TRY(source.work.Done(0, "saving a model"));
   InferenceModel model;
   model.set_format_version(kModelFormatVersion);
   model.set_millrace_version(MillraceVersion());
@@ -105,6 +106,7 @@ Status WriteModel(const InferenceSource& source, const std::string& folder) {
   model.set_label(source.label);
   const std::vector<std::string> targets = {source.prediction};
   MR_ASSIGN(const FeedList offline, OfflineFeed(*source.test, targets, *source.data_desc));
+  MR_TRY(source.work.Done(0, "saving a model"));
   MR_TRY(AddFeed("offline", offline, folder, &model));
   AddPluginsOf(offline.program, *source.ops, &model);
   if (const auto* origin = source.feeds->PluginOf(source.data_desc->name()); origin != nullptr) {
@@ -117,7 +119,7 @@ Status WriteModel(const InferenceSource& source, const std::string& folder) {
   MR_ASSIGN(const ProgramDesc tables, TableStartup(*source.startup, offline.program));
   MR_ASSIGN(*model.add_file(), WriteProgram(tables, folder, "program_tables"));
   MR_ASSIGN(const StoredVariables stored,
-            StoreVariables(offline.program, folder, *source.root, TableContent::kWeights, source.threads));
+            StoreVariables(offline.program, folder, *source.root, TableContent::kWeights, source.threads, source.work));
   for (const StoredVariable& variable : stored.variables) *model.add_variable() = variable;
   for (const StoredFile& file : stored.files) *model.add_file() = file;
 

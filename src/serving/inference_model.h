@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/long_work.h"
 #include "core/status.h"
 #include "framework.pb.h"
 #include "runtime/scope.h"
@@ -30,14 +31,15 @@ struct InferenceSource {
   /// Where operators and the class that reads the lines come from: the model says which plugins it needs.
   const OpRegistry* ops = nullptr;
   const DataFeedFactory* feeds = nullptr;
-  int threads = 1;  ///< that write files of a table
+  int threads = 1;     ///< that write files of a table
+  LongWork work = {};  ///< whose stop gives the save up
 };
 
 /// Writes a model that Predictor loads: FOLDER with the programs pruned to the prediction (`offline`: fed with ids;
 /// `online`: fed with pooled embeddings), their parameters and tables, and MODEL with checksums. docs/formats/model.md.
 ///
 /// The folder appears whole or not at all; one that is there is replaced, if it holds a model or nothing. Nobody may
-/// train meanwhile. kIo with the system's reason.
+/// train meanwhile. kIo with the system's reason; kCancelled after a stop request.
 Status SaveInferenceModel(const InferenceSource& source, const std::string& folder);
 
 }  // namespace millrace

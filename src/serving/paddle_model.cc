@@ -111,16 +111,17 @@ Result<ProgramDesc> ReadPaddleProgram(const PaddleModelFiles& files, FeedFetch* 
   return program;
 }
 
-Status LoadPaddleParameters(const PaddleModelFiles& files, const ProgramDesc& program, Scope& root) {
+Status LoadPaddleParameters(const PaddleModelFiles& files, const ProgramDesc& program, Scope& root,
+                            const std::stop_token& stop) {
   if (PersistableTensors(program).empty()) return Status::Ok();
-  if (!files.parameters.empty()) return LoadCombined(program, files.parameters, root);
+  if (!files.parameters.empty()) return LoadCombined(program, files.parameters, root, stop);
   const std::string folder = fs::path(files.program).parent_path().string();
   for (const std::string& name : PersistableTensors(program)) {
     // Missing ones are reported below, all at once.
     const Status inside = FileInFolder(folder, name).status();
     if (inside.code() != StatusCode::kNotFound) MR_TRY(inside);
   }
-  return LoadVariables(program, folder, root);
+  return LoadVariables(program, folder, root, stop);
 }
 
 Result<DataFeedDesc> FeedLines(const ProgramDesc& program, const std::vector<std::string>& feeds) {

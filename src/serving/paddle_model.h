@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 
 #include "core/status.h"
@@ -25,8 +26,9 @@ Result<PaddleModelFiles> FindPaddleModel(const std::string& folder_or_prefix);
 /// Reads the program of a model, without its feed and fetch operators, which come back as lists.
 Result<ProgramDesc> ReadPaddleProgram(const PaddleModelFiles& files, FeedFetch* lists);
 
-/// Reads the parameters of `program` into `root`.
-Status LoadPaddleParameters(const PaddleModelFiles& files, const ProgramDesc& program, Scope& root);
+/// Reads the parameters of `program` into `root`. kCancelled after a stop request.
+Status LoadPaddleParameters(const PaddleModelFiles& files, const ProgramDesc& program, Scope& root,
+                            const std::stop_token& stop);
 
 /// A slot for each fed variable, in the order of the feed list: how lines of a model are read that says no more.
 Result<DataFeedDesc> FeedLines(const ProgramDesc& program, const std::vector<std::string>& feeds);

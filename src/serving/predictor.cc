@@ -27,7 +27,7 @@
 namespace millrace {
 namespace {
 
-Result<InferenceModel> ReadModel(const std::string& folder) {
+Result<InferenceModel> ReadModel(const std::string& folder, const std::stop_token& stop) {
   MR_ASSIGN(const std::string path, FileInFolder(folder, "MODEL"));
   MR_ASSIGN(const std::string text, ReadSealedText(path));
   InferenceModel model;
@@ -39,7 +39,7 @@ Result<InferenceModel> ReadModel(const std::string& folder) {
                    "; this program reads version " + std::to_string(kModelFormatVersion));
   }
   MR_TRY(CheckStoredFiles(folder, {model.file().begin(), model.file().end()},
-                          {model.variable().begin(), model.variable().end()}, ThreadsHere()));
+                          {model.variable().begin(), model.variable().end()}, ThreadsHere(), stop));
   return model;
 }
 
@@ -170,10 +170,12 @@ Result<std::unique_ptr<const Predictor>> Predictor::Load(const std::string& fold
   return std::unique_ptr<const Predictor>(std::move(predictor));
 }
 
-Result<LoadedModel> Predictor::LoadProgram(const std::string& folder, const OpRegistry& registry) {
+Result<LoadedModel> Predictor::LoadProgram(const std::string& folder, const OpRegistry& registry,
+                                           std::stop_token stop) {
   Predictor predictor;
   PredictorOptions options;
   options.every_prediction = true;
+  options.stop = std::move(stop);
   MR_TRY(predictor.LoadAny(folder, registry, options));
   return LoadedModel{std::move(predictor.program_), std::move(predictor.feeds_),
                      std::move(predictor.fetches_), predictor.seed_,
@@ -198,7 +200,7 @@ Status Predictor::CheckLines(const DataFeedFactory& feeds) const {
 }
 
 Status Predictor::LoadOwn(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options) {
-  MR_ASSIGN(const InferenceModel model, ReadModel(folder));
+  MR_ASSIGN(const InferenceModel model, ReadModel(folder, options.stop));
   MR_ASSIGN(const ModelFeed feed, FindFeed(model, options.feed, folder));
   feeds_ = {feed.vars().begin(), feed.vars().end()};
   data_desc_ = options.data_desc != nullptr ? *options.data_desc : feed.data_desc();
@@ -223,9 +225,10 @@ Status Predictor::LoadOwn(const std::string& folder, const OpRegistry& registry,
   MR_ASSIGN(const std::string tables_path, FileInFolder(folder, "program_tables"));
   MR_ASSIGN(ProgramDesc tables, ReadProgram(tables_path));
   MR_TRY(KeepTablesOf(program, tables_path, &tables));
-  MR_TRY(RunStartup(tables, registry, *root_, model.seed()));
-  MR_TRY(RestoreVariables(folder, {model.variable().begin(), model.variable().end()}, *root_, nullptr, ThreadsHere()));
-  return Compile(program, registry);
+  MR_TRY(RunStartup(tables, registry, *root_, model.seed(), nullptr, nullptr, options.stop));
+  MR_TRY(RestoreVariables(folder, {model.variable().begin(), model.variable().end()}, *root_, nullptr, ThreadsHere(),
+                          options.stop));
+  return Compile(program, registry, options.stop);
 }
 
 Status Predictor::LoadPaddle(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options) {
@@ -258,11 +261,11 @@ Status Predictor::LoadPaddle(const std::string& folder, const OpRegistry& regist
   } else {
     MR_ASSIGN(data_desc_, PaddleLines(files, program, feeds_));
   }
-  MR_TRY(LoadPaddleParameters(files, program, *root_));
-  return Compile(program, registry);
+  MR_TRY(LoadPaddleParameters(files, program, *root_, options.stop));
+  return Compile(program, registry, options.stop);
 }
 
-Status Predictor::Compile(ProgramDesc program, const OpRegistry& registry) {
+Status Predictor::Compile(ProgramDesc program, const OpRegistry& registry, const std::stop_token& stop) {
   ResolveZeros("", &data_desc_);
   MR_ASSIGN(SlotSchema schema, SlotSchema::Create(data_desc_));
   MR_TRY(CheckFed(schema, feeds_));
@@ -271,6 +274,7 @@ Status Predictor::Compile(ProgramDesc program, const OpRegistry& registry) {
   CompileOptions options;
   options.fetches = prediction_.empty() ? fetches_ : std::vector<std::string>{prediction_};
   options.forward_only = true;
+  options.stop = stop;
   MR_ASSIGN(executable_, Executable::Compile(program, registry, options));
   if (!prediction_.empty()) MR_TRY(CheckPrediction(*executable_, prediction_));
   program_ = std::move(program);
@@ -294,8 +298,9 @@ Result<std::unique_ptr<PredictSession>> PredictSession::Create(const Predictor& 
   return session;
 }
 
-Result<std::span<const float>> PredictSession::Run(const SlotBatch& batch) {
+Result<std::span<const float>> PredictSession::Run(const SlotBatch& batch, std::stop_token stop) {
   RunContext context;
+  context.stop = std::move(stop);
   context.batch = &batch;
   context.rows = batch.rows();
   if (const Status ran = frame_->Run(context); !ran.ok()) return Harmless(ran);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct PredictorOptions {
   bool every_prediction = false;            ///< all of them, for who does not score
   const DataFeedDesc* data_desc = nullptr;  ///< instead of the model's own
   const DataFeedFactory* feeds = nullptr;   ///< that will read lines; looked at for warnings() alone
+  std::stop_token stop;                     ///< ends the loading: kCancelled
 };
 
 /// A saved model as a program and its variables, for who runs it himself.
@@ -44,7 +46,8 @@ class Predictor {
                                                        const PredictorOptions& options);
 
   /// The same for a caller with a scope of his own; of a model of Paddle, everything that it returns.
-  static Result<LoadedModel> LoadProgram(const std::string& folder, const OpRegistry& registry);
+  static Result<LoadedModel> LoadProgram(const std::string& folder, const OpRegistry& registry,
+                                         std::stop_token stop = {});
 
   /// How lines are read, as in training.
   const DataFeedDesc& data_desc() const { return data_desc_; }
@@ -67,7 +70,7 @@ class Predictor {
   Status LoadAny(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options);
   Status LoadOwn(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options);
   Status LoadPaddle(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options);
-  Status Compile(ProgramDesc program, const OpRegistry& registry);
+  Status Compile(ProgramDesc program, const OpRegistry& registry, const std::stop_token& stop);
 
   DataFeedDesc data_desc_;
   std::unique_ptr<const SlotSchema> schema_;
@@ -92,8 +95,9 @@ class PredictSession {
   static Result<std::unique_ptr<PredictSession>> Create(const Predictor& predictor, const SlotSchema& schema,
                                                         int max_rows);
 
-  /// Scores the rows of a batch of the session's schema, in their order. Valid until the next call.
-  Result<std::span<const float>> Run(const SlotBatch& batch);
+  /// Scores the rows of a batch of the session's schema, in their order. Valid until the next call. A stop request ends
+  /// a loop of the model: kCancelled.
+  Result<std::span<const float>> Run(const SlotBatch& batch, std::stop_token stop = {});
 
  private:
   PredictSession() = default;

@@ -221,5 +221,17 @@ TEST(ModelCompilerTest, CompilesWideAndDeepWithDefaults) {
   EXPECT_EQ(model->feeds.size(), 27u);
 }
 
+TEST(ModelCompilerTest, AStopEndsIt) {
+  const TrainerDesc job = ReadJob("wide_deep");
+  std::vector<ModelMistake> mistakes;
+  std::stop_source stop;
+  const auto compile = [&] {
+    return CompileModel(job.model(), ClickSlots(), BuiltinOps(), ModelParts::Builtin(), &mistakes, stop.get_token());
+  };
+  ASSERT_TRUE(compile().ok());
+  stop.request_stop();
+  EXPECT_EQ(compile().status().code(), StatusCode::kCancelled);
+}
+
 }  // namespace
 }  // namespace millrace

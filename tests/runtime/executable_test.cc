@@ -425,5 +425,18 @@ TEST(SlotSchema, ReportsEveryMistakeAtOnce) {
             "slot \"f\": a dense slot needs a shape, for example shape: [-1, 1]");
 }
 
+TEST(Executable, AStopEndsTheCompilingAndTheStartupProgram) {
+  const OpRegistry registry = TwoOps();
+  std::stop_source stop;
+  CompileOptions options;
+  options.stop = stop.get_token();
+  ASSERT_TRUE(Executable::Compile(Parse(kProgram), registry, options).ok());
+  stop.request_stop();
+  EXPECT_EQ(Executable::Compile(Parse(kProgram), registry, options).status().code(), StatusCode::kCancelled);
+  Scope root;
+  EXPECT_EQ(RunStartup(Parse("blocks { idx: 0 }"), registry, root, 1, nullptr, nullptr, stop.get_token()).code(),
+            StatusCode::kCancelled);
+}
+
 }  // namespace
 }  // namespace millrace

@@ -77,14 +77,14 @@ class ForeignModel {
     std::ofstream(path("model.pdmodel"), std::ios::binary) << whole.SerializeAsString();
   }
   /// The scores of eight rows, or why there are none.
-  Status Score() {
+  Status Score(const std::stop_token& stop = {}) {
     Write();
     MR_ASSIGN(const auto predictor, Predictor::Load(path(), Operators(), {}));
     MR_ASSIGN(const auto session, PredictSession::Create(*predictor, predictor->schema(), 8));
     SlotBatch batch(predictor->schema());
     batch.column(0).floats.assign(16, 0.5F);
     batch.set_rows(8);
-    return session->Run(batch).status();
+    return session->Run(batch, stop).status();
   }
 
  private:
@@ -256,6 +256,18 @@ TEST(ForeignModel, AFolderMayBeALink) {
   std::filesystem::create_directory_symlink(model.path(), elsewhere.path() + "/link");
   const auto loaded = Predictor::Load(elsewhere.path() + "/link", Operators(), {});
   EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+}
+
+TEST(ForeignModel, AStopEndsALoopAndTheLoading) {
+  const auto model = WithInLoop(MakeOp("sigmoid", "X", {"x"}, "Out", {"z"}));
+  std::stop_source stop;
+  const Status scored = model->Score(stop.get_token());
+  ASSERT_TRUE(scored.ok()) << scored.message();
+  stop.request_stop();
+  EXPECT_EQ(model->Score(stop.get_token()).code(), StatusCode::kCancelled);
+  PredictorOptions options;
+  options.stop = stop.get_token();
+  EXPECT_EQ(Predictor::Load(model->path(), Operators(), options).status().code(), StatusCode::kCancelled);
 }
 
 }  // namespace

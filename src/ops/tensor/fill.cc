@@ -4,6 +4,7 @@
 
 #include "ops/kernel.h"
 #include "ops/shape_input.h"
+#include "ops/tensor/in_pieces.h"
 #include "ops/var_dtype.h"
 
 namespace millrace {
@@ -49,11 +50,16 @@ class FillConstantKernel : public BoundKernel<FillConstantKernel> {
     MR_ASSIGN(value_tensor_, context.OptionalInput("ValueTensor"));
     return Status::Ok();
   }
-  Status Run(const RunContext&) override {
+  Status Run(const RunContext& context) override {
     MR_ASSIGN(const Dims dims, shape_.Read());
     if (value_tensor_ == nullptr) {
-      Fill(out_, type_, dims, value_);
-      return Status::Ok();
+      return WithType(type_, [&](auto sample) {
+        using T = decltype(sample);
+        T* const out = out_->Resize<T>(dims);
+        const T value = ConvertValue<T>(value_);
+        return InPieces(context, dims.numel(),
+                        [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, value); });
+      });
     }
     if (value_tensor_->empty() || value_tensor_->numel() != 1 || value_tensor_->dtype() != type_) {
       return BadData("ValueTensor holds no single " + std::string(DTypeName(type_)));

@@ -3,6 +3,7 @@
 #include "core/hash.h"
 #include "ops/kernel.h"
 #include "ops/shape_input.h"
+#include "ops/tensor/in_pieces.h"
 
 namespace millrace {
 namespace {
@@ -56,9 +57,9 @@ class RandomKernel : public OpKernel {
     const uint64_t seed = context.step == 0 ? seed_ : Mix64(seed_, static_cast<uint64_t>(context.step));
     MR_ASSIGN(const Dims dims, shape_.Read());
     float* out = out_->Resize<float>(dims);
-    const int64_t count = dims.numel();
-    for (int64_t i = 0; i < count; ++i) out[i] = draw_.At(seed, static_cast<uint64_t>(i));
-    return Status::Ok();
+    return InPieces(context, dims.numel(), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) out[i] = draw_.At(seed, static_cast<uint64_t>(i));
+    });
   }
 
  private:

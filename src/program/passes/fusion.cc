@@ -19,15 +19,20 @@ std::set<std::string> Written(const std::vector<OpDesc>& ops) {
 }  // namespace
 
 Status ApplyFusionPasses(std::vector<OpDesc>& ops, VarMetas& vars, const OpRegistry& registry,
-                         const std::vector<std::string>& fetches) {
+                         const std::vector<std::string>& fetches, const std::stop_token& stop) {
+  const auto stopped = [&stop] { return stop.stop_requested(); };
+  const Status cancelled = Cancelled("stopped while fusing operators");
   const std::set<std::string> written_before = Written(ops);
   OpGraph graph(std::move(ops), vars, fetches);
   if (registry.Find("fused_slots_pool") != nullptr && registry.Find("fused_slots_pool_grad") != nullptr) {
     FuseSlotsPool(graph);
+    if (stopped()) return cancelled;
     MergeSlotsPools(graph);
   }
+  if (stopped()) return cancelled;
   if (registry.Find("softmax_with_cross_entropy") != nullptr) FuseSoftmaxLoss(graph);
   if (registry.Find("fused_fc") != nullptr && registry.Find("fused_fc_grad") != nullptr) FuseFc(graph);
+  if (stopped()) return cancelled;
   FuseOptimizers(graph, registry);
   ops = std::move(graph).Take();
 

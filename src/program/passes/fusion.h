@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,9 @@ namespace millrace {
 /// fused_sgd: Param[], Grad[], LearningRate -> ParamOut[]; fused_adagrad adds Moment[], MomentOut[]; and so on: the
 /// single operator's parameters, as lists, its attributes unchanged.
 ///
-/// `vars` loses what nothing writes any more and gains what the fused operators write.
+/// `vars` loses what nothing writes any more and gains what the fused operators write. A stop request ends it between
+/// two passes: kCancelled, with neither of any use.
 Status ApplyFusionPasses(std::vector<OpDesc>& ops, VarMetas& vars, const OpRegistry& registry,
-                         const std::vector<std::string>& fetches);
+                         const std::vector<std::string>& fetches, const std::stop_token& stop = {});
 
 }  // namespace millrace

@@ -4,6 +4,7 @@
 
 #include "ops/builtin_ops.h"
 #include "ops/registry.h"
+#include "ops/tensor/in_pieces.h"
 
 namespace millrace {
 namespace {
@@ -77,6 +78,24 @@ TEST(Random, DependsOnSeedAndNameAlone) {
     EXPECT_NE(Draw(type, {}, 1), Draw(type, {}, 2)) << type;
     EXPECT_NE(Draw(type, {}, 1, "a"), Draw(type, {}, 1, "b")) << type;
     EXPECT_EQ(Draw(type, {{"seed", int64_t{5}}}, 1), Draw(type, {{"seed", int64_t{5}}}, 2)) << type;
+  }
+}
+
+TEST(InPieces, AStopEndsThemBeforeTrainingAndNotWithin) {
+  constexpr int64_t kLarge = int64_t{10} << 22;
+  for (const int64_t step : {0, 7}) {
+    std::stop_source stop;
+    RunContext context;
+    context.step = step;
+    context.stop = stop.get_token();
+    int64_t filled = 0;
+    const Status done = InPieces(context, kLarge, [&](int64_t begin, int64_t end) {
+      EXPECT_EQ(begin, filled);
+      filled = end;
+      stop.request_stop();
+    });
+    EXPECT_EQ(done.code(), step == 0 ? StatusCode::kCancelled : StatusCode::kOk);
+    EXPECT_EQ(filled, step == 0 ? kLarge / 10 : kLarge);
   }
 }
 
