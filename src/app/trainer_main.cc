@@ -91,7 +91,7 @@ Status Run(const CommandLine& line) {
   }
   std::string output_dir = FLAGS_output_dir.empty() ? config.desc->output().dir() : FLAGS_output_dir;
   MR_ASSIGN(const std::shared_ptr<const CompiledJob> job,
-            CompiledJob::Create(std::move(config), loaded.environment, std::move(output_dir)));
+            CompiledJob::Create(std::move(config), loaded.environment, std::move(output_dir), {}, signals.token()));
   if (!FLAGS_print_ops.empty()) return PrintOps(*job);
   if (job->desc().precision() == TrainerDesc::BF16 && !CpuHasBf16()) {
     std::fputs("warning: this processor has no bfloat16 instructions; precision: BF16 is run in FP32\n", stderr);

@@ -71,11 +71,19 @@ class PyJob {
 
  private:
   void Compile() {
-    JobAndEnvironment loaded = ValueOrThrow(LoadJob(request_, text_, &SharedEnvironment()));
-    auto environment = std::make_unique<Environment>(std::move(loaded.environment));
-    std::string folder = output_dir_.empty() ? loaded.config.desc->output().dir() : output_dir_;
-    auto job = ValueOrThrow(CompiledJob::Create(std::move(loaded.config), *environment, std::move(folder)));
-    session_ = ValueOrThrow(JobSession::Create(std::move(job)));
+    using Loaded = std::pair<std::unique_ptr<Environment>, std::unique_ptr<JobSession>>;
+    const Environment& shared = SharedEnvironment();
+    auto [environment, session] = RunInterruptibly<Loaded>([&](const std::stop_token& stop) -> Result<Loaded> {
+      ConfigRequest request = request_;
+      request.stop = stop;
+      MR_ASSIGN(JobAndEnvironment loaded, LoadJob(std::move(request), text_, &shared));
+      auto own = std::make_unique<Environment>(std::move(loaded.environment));
+      std::string folder = output_dir_.empty() ? loaded.config.desc->output().dir() : output_dir_;
+      MR_ASSIGN(auto job, CompiledJob::Create(std::move(loaded.config), *own, std::move(folder), {}, stop));
+      MR_ASSIGN(auto made, JobSession::Create(std::move(job), {}, stop));
+      return Loaded(std::move(own), std::move(made));
+    });
+    session_ = std::move(session);
     environment_ = std::move(environment);
     has_run_ = false;
   }

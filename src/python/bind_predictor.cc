@@ -99,8 +99,10 @@ class PyPredictor {
     }
     const Environment& environment = SharedEnvironment();
     options.feeds = &environment.feeds;
-    const py::gil_scoped_release released;
-    predictor_ = ValueOrThrow(Predictor::Load(folder, environment.ops, options));
+    predictor_ = RunInterruptibly<std::unique_ptr<const Predictor>>([&](std::stop_token stop) {
+      options.stop = std::move(stop);
+      return Predictor::Load(folder, environment.ops, options);
+    });
   }
 
   std::vector<std::string> Warnings() const { return predictor_->warnings(); }

@@ -91,8 +91,10 @@ class PyScope {
     const Environment& environment = SharedEnvironment();
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     prepared_.clear();
-    const py::gil_scoped_release released;
-    ThrowUnlessOk(RunStartup(desc, environment.ops, *scope.value, seed, &environment.readers, &environment.tables));
+    RunInterruptibly([&](const std::stop_token& stop) {
+      ThrowUnlessOk(
+          RunStartup(desc, environment.ops, *scope.value, seed, &environment.readers, &environment.tables, stop));
+    });
     trained_[key] = {};
     run_ids_.erase(key);
     ++version_;
@@ -174,8 +176,9 @@ class PyScope {
     const ProgramDesc desc = ProgramOf(program);
     prepared_.clear();
     std::optional<TrainedSoFar> trained;
-    WithoutGil([&] {
-      trained = ValueOrThrow(LoadPersistables(desc, folder, *scope.value, SharedEnvironment().tables, ThreadsHere()));
+    const TableFactory& tables = SharedEnvironment().tables;
+    RunInterruptibly([&](const std::stop_token& stop) {
+      trained = ValueOrThrow(LoadPersistables(desc, folder, *scope.value, tables, ThreadsHere(), stop));
     });
     if (trained) trained_[key] = {trained->step, trained->examples};
     ++version_;
@@ -195,10 +198,10 @@ class PyScope {
     content.manifest.set_run_id(run_id);
     const ProgramDesc desc = ProgramOf(program);
     ThrowUnlessOk(CheckMade(desc, *scope.value));
-    WithoutGil([&] {
+    RunInterruptibly([&](const std::stop_token& stop) {
       CheckpointStore store = ValueOrThrow(CheckpointStore::Create(folder, keep, ThreadsHere()));
       ThrowUnlessOk(store.BeginRun(run_id));
-      ThrowUnlessOk(store.Write(content, desc, *scope.value));
+      ThrowUnlessOk(store.Write(content, desc, *scope.value, {stop, {}}));
     });
   }
   /// The newest whole checkpoint of a folder, or the one that is that folder, and what was passed over; None without
@@ -211,26 +214,32 @@ class PyScope {
     };
     std::vector<std::string> refused;
     std::optional<FoundCheckpoint> found;
-    if (MayBeThere(folder + "/MANIFEST")) {
-      found = ValueOrThrow(ReadCheckpoint(folder, fits, ThreadsHere()));
-    } else {
-      if (!MayBeThere(folder)) return py::none();
-      found = ValueOrThrow(CheckpointStore::Open(folder, ThreadsHere()).FindNewest(fits, &refused));
-    }
+    const bool is_one = MayBeThere(folder + "/MANIFEST");
+    if (!is_one && !MayBeThere(folder)) return py::none();
+    const TableFactory& tables = SharedEnvironment().tables;
+    Scope trial;
+    RunInterruptibly([&](const std::stop_token& stop) {
+      const int threads = ThreadsHere();
+      if (is_one) {
+        found = ValueOrThrow(ReadCheckpoint(folder, fits, threads, stop));
+      } else {
+        found = ValueOrThrow(CheckpointStore::Open(folder, threads).FindNewest(fits, &refused, stop));
+      }
+      if (!found) return;
+      const CheckpointManifest& manifest = found->manifest;
+      // Of the tensors alone: it has no tables.
+      ThrowUnlessOk(RestoreVariables(found->folder, {manifest.variable().begin(), manifest.variable().end()}, trial,
+                                     nullptr, threads, stop));
+      for (const StoredVariable& variable : manifest.variable()) {
+        if (!variable.has_table()) continue;
+        const VarDesc& described = *FindVar(desc, variable.name());
+        trial.Var(variable.name())
+            ->Set(ValueOrThrow(ReadTable(found->folder, variable, described, manifest.seed(), tables, threads, stop)));
+      }
+    });
     if (!found) return py::none();
     const CheckpointManifest& manifest = found->manifest;
     prepared_.clear();
-    Scope trial;
-    // Of the tensors alone: it has no tables.
-    ThrowUnlessOk(RestoreVariables(found->folder, {manifest.variable().begin(), manifest.variable().end()}, trial,
-                                   nullptr, ThreadsHere()));
-    for (const StoredVariable& variable : manifest.variable()) {
-      if (!variable.has_table()) continue;
-      const VarDesc& described = *FindVar(desc, variable.name());
-      trial.Var(variable.name())
-          ->Set(ValueOrThrow(ReadTable(found->folder, variable, described, manifest.seed(), SharedEnvironment().tables,
-                                       ThreadsHere())));
-    }
     TakeVariables(trial, *scope.value);
     trained_[key] = {manifest.step(), manifest.examples()};
     run_ids_[key] = manifest.run_id();
@@ -246,7 +255,9 @@ class PyScope {
   /// A model's program and lists, whose variables come to the scope.
   py::dict LoadModel(const std::string& folder) {
     const ExclusiveAccess<Scope> scope(scope_, "scope");
-    LoadedModel model = ValueOrThrow(Predictor::LoadProgram(folder, SharedEnvironment().ops));
+    const OpRegistry& ops = SharedEnvironment().ops;
+    LoadedModel model = RunInterruptibly<LoadedModel>(
+        [&](std::stop_token stop) { return Predictor::LoadProgram(folder, ops, std::move(stop)); });
     for (const std::string& name : model.root->Names()) CheckRoomFor(*model.root->Find(name), name, *scope.value);
     prepared_.clear();
     TakeVariables(*model.root, *scope.value);
@@ -277,7 +288,10 @@ class PyScope {
     source.ops = &SharedEnvironment().ops;
     source.feeds = &SharedEnvironment().feeds;
     source.threads = ThreadsHere();
-    ThrowUnlessOk(SaveInferenceModel(source, folder));
+    RunInterruptibly([&](const std::stop_token& stop) {
+      source.work.stop = stop;
+      ThrowUnlessOk(SaveInferenceModel(source, folder));
+    });
   }
 
   void ExportModel(const std::string& test, const std::string& data, const std::vector<std::string>& predictions,

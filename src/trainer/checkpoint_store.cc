@@ -84,8 +84,8 @@ Result<StoredFile> WriteMetrics(const std::string& folder, const std::vector<con
 
 /// Writes everything that a checkpoint holds into a folder of its own.
 Status Fill(const std::string& folder, const CheckpointContent& content, const ProgramDesc& program, const Scope& root,
-            int threads) {
-  MR_ASSIGN(const StoredVariables stored, StoreVariables(program, folder, root, TableContent::kAll, threads));
+            int threads, const LongWork& work) {
+  MR_ASSIGN(const StoredVariables stored, StoreVariables(program, folder, root, TableContent::kAll, threads, work));
   CheckpointManifest manifest = content.manifest;
   manifest.set_format_version(kManifestVersion);
   for (const StoredVariable& variable : stored.variables) *manifest.add_variable() = variable;
@@ -132,11 +132,12 @@ Result<std::optional<uint64_t>> CheckpointStore::CurrentRun() const {
   return std::optional<uint64_t>(run_id);
 }
 
-Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDesc& program, const Scope& root) {
+Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDesc& program, const Scope& root,
+                              const LongWork& work) {
   const std::string name = StepFolder(content.manifest.step());
   const std::string beside = folder_ + "/" + kWriting + name;
   MR_TRY(RemoveFolder(beside));
-  Status written = Fill(beside, content, program, root, threads_);
+  Status written = Fill(beside, content, program, root, threads_, work);
   if (written.ok()) written = ReplaceFolder(beside, folder_ + "/" + name);
   if (!written.ok()) {
     // On a full disk what was written so far is what fills it.
@@ -183,13 +184,14 @@ uint64_t NewRunId() {
   return Mix64(static_cast<uint64_t>(now), static_cast<uint64_t>(getpid()));
 }
 
-Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits, int threads) {
+Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits, int threads,
+                                       const std::stop_token& stop) {
   FoundCheckpoint found;
   found.folder = folder;
   MR_ASSIGN(found.manifest, ManifestIn(folder));
   const auto& files = found.manifest.file();
   const auto& variables = found.manifest.variable();
-  MR_TRY(CheckStoredFiles(folder, {files.begin(), files.end()}, {variables.begin(), variables.end()}, threads));
+  MR_TRY(CheckStoredFiles(folder, {files.begin(), files.end()}, {variables.begin(), variables.end()}, threads, stop));
   MR_TRY(fits(found.manifest).Context("checkpoint \"" + folder + "\" does not fit this job"));
   MR_ASSIGN(const std::string metrics, InCheckpoint(folder, kMetricsFile));
   MR_ASSIGN(found.metrics, ReadFile(metrics));
@@ -197,7 +199,8 @@ Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const Checkpoi
 }
 
 Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const CheckpointFits& fits,
-                                                                   std::vector<std::string>* refused) const {
+                                                                   std::vector<std::string>* refused,
+                                                                   const std::stop_token& stop) const {
   Result<std::optional<uint64_t>> run = CurrentRun();
   if (!run.ok()) refused->push_back(run.status().message() + "; any run's checkpoint will do");
   const uint64_t run_id = run.ok() ? run->value_or(0) : 0;  // 0: any run
@@ -209,7 +212,7 @@ Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const Checkpo
                          path + " goes on from it");
       continue;
     }
-    Result<FoundCheckpoint> found = ReadCheckpoint(path, fits, threads_);
+    Result<FoundCheckpoint> found = ReadCheckpoint(path, fits, threads_, stop);
     if (found.ok()) {
       if (Status same = CheckStep(name, *found); !same.ok()) found = std::move(same);
     }
@@ -222,8 +225,10 @@ Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const Checkpo
   return BadData(all + "\nno checkpoint is whole; --resume=never starts anew");
 }
 
-std::optional<FoundCheckpoint> CheckpointStore::FindBest(const CheckpointFits& fits) const {
-  Result<FoundCheckpoint> found = ReadCheckpoint(folder_ + "/" + kBest, fits, threads_);
+Result<std::optional<FoundCheckpoint>> CheckpointStore::FindBest(const CheckpointFits& fits,
+                                                                 const std::stop_token& stop) const {
+  Result<FoundCheckpoint> found = ReadCheckpoint(folder_ + "/" + kBest, fits, threads_, stop);
+  if (found.status().code() == StatusCode::kCancelled) return std::move(found).status();
   return found.ok() ? std::optional(std::move(found).value()) : std::nullopt;
 }
 

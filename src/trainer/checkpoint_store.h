@@ -3,10 +3,12 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "checkpoint.pb.h"
+#include "core/long_work.h"
 #include "core/status.h"
 #include "framework.pb.h"
 #include "metrics/metric_set.h"
@@ -50,18 +52,20 @@ class CheckpointStore {
 
   /// Writes a checkpoint of step `content.manifest.step()`; one of the same step is replaced in one step. Then removes
   /// what is beyond `keep`, checkpoints of later steps, which a run that went on from an earlier one has left behind,
-  /// and those of other runs (another run_id). kIo with the system's reason; what was there before stays whole.
-  Status Write(const CheckpointContent& content, const ProgramDesc& program, const Scope& root);
+  /// and those of other runs (another run_id). kIo with the system's reason, kCancelled after a stop request of `work`;
+  /// what was there before stays whole.
+  Status Write(const CheckpointContent& content, const ProgramDesc& program, const Scope& root,
+               const LongWork& work = {});
 
   /// The newest checkpoint of the current run that is whole; nullopt when it has none at all. Damaged ones, and those
   /// of other runs, are appended to `*refused`, with the reason; when all of the run are damaged that is kBadData. A
-  /// whole one that does not fit is kInvalidConfig and says what differs.
-  Result<std::optional<FoundCheckpoint>> FindNewest(const CheckpointFits& fits,
-                                                    std::vector<std::string>* refused) const;
+  /// whole one that does not fit is kInvalidConfig and says what differs. kCancelled after a stop request.
+  Result<std::optional<FoundCheckpoint>> FindNewest(const CheckpointFits& fits, std::vector<std::string>* refused,
+                                                    const std::stop_token& stop = {}) const;
 
   /// The checkpoint that the link `best` names; nullopt without the link, or when what it names does not fit or is not
-  /// whole.
-  std::optional<FoundCheckpoint> FindBest(const CheckpointFits& fits) const;
+  /// whole. kCancelled after a stop request.
+  Result<std::optional<FoundCheckpoint>> FindBest(const CheckpointFits& fits, const std::stop_token& stop = {}) const;
 
   /// Whether there is a checkpoint, of whatever run.
   bool HasAny() const;
@@ -86,7 +90,8 @@ class CheckpointStore {
 uint64_t NewRunId();
 
 /// Reads and checks one checkpoint folder, up to `threads` files at a time; kBadData when it is damaged, kInvalidConfig
-/// when it does not fit.
-Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits, int threads);
+/// when it does not fit, kCancelled after a stop request.
+Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits, int threads,
+                                       const std::stop_token& stop = {});
 
 }  // namespace millrace

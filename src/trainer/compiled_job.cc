@@ -90,21 +90,24 @@ Result<std::vector<MetricSpec>> MetricsOfProgram(const ModelDesc& model, const S
 }
 
 /// What a startup program that runs has wrong is told with what the main program has, before anything runs.
-Status CheckStartup(const TrainerDesc& desc, const ProgramDesc& startup, const Environment& environment) {
+Status CheckStartup(const TrainerDesc& desc, const ProgramDesc& startup, const Environment& environment,
+                    const std::stop_token& stop) {
   const bool loads = desc.program().has_init_dir() && !FeedsItself(desc);
   if (loads || !desc.program().has_startup()) return Status::Ok();
   CompileOptions options;
   options.device = environment.device;
   options.fuse = false;
+  options.stop = stop;
   return Executable::Compile(startup, environment.ops, options).status().Context(desc.program().startup());
 }
 
 /// The programs: read from files, or the model lowered.
-Result<CompiledModel> ModelOf(const LoadedConfig& config, const SlotSchema& schema, const Environment& environment) {
+Result<CompiledModel> ModelOf(const LoadedConfig& config, const SlotSchema& schema, const Environment& environment,
+                              const std::stop_token& stop) {
   const TrainerDesc& desc = *config.desc;
   if (!desc.has_program()) {
     std::vector<ConfigMistake> mistakes;
-    Result<CompiledModel> model = CompileModelOf(desc, schema, environment, &mistakes);
+    Result<CompiledModel> model = CompileModelOf(desc, schema, environment, &mistakes, stop);
     return mistakes.empty() ? std::move(model) : config.Report(mistakes);
   }
   CompiledModel model;
@@ -155,7 +158,8 @@ Result<std::unique_ptr<const Executable>> CompileTraining(const TrainerDesc& des
                                                           const Environment& environment,
                                                           const CompileOptions& options) {
   auto train = Executable::Compile(desc.infer() ? model.test : model.main, environment.ops, options);
-  Status startup = CheckStartup(desc, model.startup, environment);
+  if (train.status().code() == StatusCode::kCancelled) return train;
+  Status startup = CheckStartup(desc, model.startup, environment, options.stop);
   if (!train.ok() && !startup.ok()) {
     return InvalidConfig(std::move(train).Context(desc.program().main()).status().message() + "\n" + startup.message());
   }
@@ -313,7 +317,8 @@ int WorkersOf(const TrainerDesc& desc) {
 
 Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig config, const Environment& environment,
                                                                std::string output_dir,
-                                                               const std::vector<std::string>& watched) {
+                                                               const std::vector<std::string>& watched,
+                                                               const std::stop_token& stop) {
   const TrainerDesc& desc = *config.desc;
   if (IsPipeline(desc) && !environment.device->is_host()) {
     return InvalidConfig(
@@ -328,7 +333,7 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
   if (!feeds_itself) {
     MR_ASSIGN(parts.schema, SlotSchema::Create(desc.data_desc()));
   }
-  MR_ASSIGN(CompiledModel model, ModelOf(config, parts.schema, environment));
+  MR_ASSIGN(CompiledModel model, ModelOf(config, parts.schema, environment, stop));
   MR_ASSIGN(parts.metrics, MetricSet::Create(model.metrics, parts.schema, environment.metrics));
   const MetricSet& metrics = *parts.metrics;
   if (const auto unknown = FindUnknownNames(desc, model, metrics.names()); !unknown.empty()) {
@@ -341,6 +346,7 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
   CompileOptions options;
   options.device = environment.device;
   options.fuse = desc.fuse();
+  options.stop = stop;
   options.skip_ops = {desc.hogwild_param().skip_ops().begin(), desc.hogwild_param().skip_ops().end()};
   options.fetches = metrics.Predictions();
   if (!parts.loss.empty()) options.fetches.push_back(parts.loss);
@@ -360,6 +366,7 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
     MR_ASSIGN(parts.eval, CompileEvaluation(desc, model, environment, options));
   }
   parts.model = std::make_unique<const CompiledModel>(std::move(model));
+  if (stop.stop_requested()) return Cancelled("stopped while compiling the job");
   MR_ASSIGN(parts.exports, ExportsOf(config, *parts.model, environment, parts.output_dir));
   parts.config = std::move(config);
   return std::shared_ptr<const CompiledJob>(new CompiledJob(std::move(parts)));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,10 +46,11 @@ struct SelfFeeding {
 class CompiledJob {
  public:
   /// Compiles; reads no data. `watched` are variables that a FetchHandler of a session wants to see: fusion keeps them.
-  /// All mistakes of the model, or of a program, come back in one kInvalidConfig.
+  /// All mistakes of the model, or of a program, come back in one kInvalidConfig. A stop request ends it: kCancelled.
   static Result<std::shared_ptr<const CompiledJob>> Create(LoadedConfig config, const Environment& environment,
                                                            std::string output_dir,
-                                                           const std::vector<std::string>& watched = {});
+                                                           const std::vector<std::string>& watched = {},
+                                                           const std::stop_token& stop = {});
 
   const TrainerDesc& desc() const { return *parts_.config.desc; }
   const LoadedConfig& config() const { return parts_.config; }

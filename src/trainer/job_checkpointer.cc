@@ -16,6 +16,7 @@
 #include "trainer/input_fingerprint.h"
 #include "trainer/input_state.h"
 #include "trainer/progress_line.h"
+#include "trainer/saving_line.h"
 
 namespace millrace {
 namespace {
@@ -190,7 +191,7 @@ Result<std::optional<FoundCheckpoint>> JobCheckpointer::FindCheckpoint(const std
   if (resume == "never") return std::optional<FoundCheckpoint>();
   const CheckpointFits fits = [this](const CheckpointManifest& manifest) { return Fits(manifest); };
   if (resume == "auto") {
-    MR_ASSIGN(std::optional<FoundCheckpoint> newest, store_.FindNewest(fits, &notes_));
+    MR_ASSIGN(std::optional<FoundCheckpoint> newest, store_.FindNewest(fits, &notes_, stop_));
     if (!newest.has_value()) notes_.push_back("no checkpoint in \"" + store_.folder() + "\": starting anew");
     return newest;
   }
@@ -200,7 +201,7 @@ Result<std::optional<FoundCheckpoint>> JobCheckpointer::FindCheckpoint(const std
       return InvalidConfig("--model=best: there is no \"" + best +
                            "\": a training with eval.early_stopping or checkpoint.keep_best keeps it");
     }
-    MR_ASSIGN(FoundCheckpoint found, ReadCheckpoint(best, fits, job_->workers()));
+    MR_ASSIGN(FoundCheckpoint found, ReadCheckpoint(best, fits, job_->workers(), stop_));
     return std::optional<FoundCheckpoint>(std::move(found));
   }
   if (std::error_code unknown; !std::filesystem::is_directory(resume, unknown)) {
@@ -212,7 +213,7 @@ Result<std::optional<FoundCheckpoint>> JobCheckpointer::FindCheckpoint(const std
                          "\" is no checkpoint: it has no MANIFEST. Those of a run are "
                          "OUTPUT_DIR/checkpoints/step-..., and --resume=auto takes the newest whole one");
   }
-  MR_ASSIGN(FoundCheckpoint found, ReadCheckpoint(resume, fits, job_->workers()));
+  MR_ASSIGN(FoundCheckpoint found, ReadCheckpoint(resume, fits, job_->workers(), stop_));
   if (!job_->desc().infer() && store_.HasLaterThan(found.manifest.step())) {
     notes_.push_back("the checkpoints of later steps in \"" + store_.folder() +
                      "\" are left behind: the next one that is written takes their place");
@@ -245,7 +246,7 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
     totals = job_->metrics().NewTotals();
   }
   std::vector<std::string> rates;
-  MR_TRY(RestoreState(*found, &rates));
+  MR_TRY(RestoreState(*found, &rates, stop_));
   MR_ASSIGN(RunState state, ToState(*found));
   state.metric_totals = *std::move(totals);
   state.metric_window = std::move(window);
@@ -269,9 +270,9 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   return std::optional<RunState>(std::move(state));
 }
 
-Result<std::optional<RunState>> JobCheckpointer::RestoreBest(const RunState& state) {
-  std::optional<FoundCheckpoint> found =
-      store_.FindBest([this](const CheckpointManifest& manifest) { return Fits(manifest); });
+Result<std::optional<RunState>> JobCheckpointer::RestoreBest(const RunState& state, const std::stop_token& stop) {
+  MR_ASSIGN(const std::optional<FoundCheckpoint> found,
+            store_.FindBest([this](const CheckpointManifest& manifest) { return Fits(manifest); }, stop));
   const bool is_ours = found.has_value() && found->manifest.run_id() == run_id_ &&
                        found->manifest.early_stopping().best() == state.best_metric;
   if (!is_ours) {
@@ -279,9 +280,9 @@ Result<std::optional<RunState>> JobCheckpointer::RestoreBest(const RunState& sta
                      "\": the last model is kept instead");
     return std::optional<RunState>();
   }
-  MR_TRY(session_->InitParameters());
+  MR_TRY(session_->InitParameters(stop));
   std::vector<std::string> ignored;
-  MR_TRY(RestoreState(*found, &ignored));
+  MR_TRY(RestoreState(*found, &ignored, stop));
   MR_ASSIGN(RunState best, ToState(*found));
   return std::optional<RunState>(std::move(best));
 }
@@ -341,13 +342,14 @@ Status JobCheckpointer::CompareStartup(const CheckpointManifest& manifest,
                              StartupFingerprint(job_->model().startup, settings, job_->environment().ops));
 }
 
-Status JobCheckpointer::RestoreState(const FoundCheckpoint& found, std::vector<std::string>* rates) {
+Status JobCheckpointer::RestoreState(const FoundCheckpoint& found, std::vector<std::string>* rates,
+                                     const std::stop_token& stop) {
   std::map<std::string, Tensor> stored;
   for (const std::string& name : RateVariables(job_->model().main)) stored[name];
   for (const std::string& name : found.manifest.rate()) stored[name];
   const auto& variables = found.manifest.variable();
-  MR_TRY(
-      RestoreVariables(found.folder, {variables.begin(), variables.end()}, session_->root(), &stored, job_->workers()));
+  MR_TRY(RestoreVariables(found.folder, {variables.begin(), variables.end()}, session_->root(), &stored,
+                          job_->workers(), stop));
   if (found.manifest.has_job() && !job_->desc().has_program()) return Status::Ok();  // the job's fields tell
   for (const auto& [name, before] : stored) {
     const Variable* variable = session_->root().Find(name);
@@ -532,7 +534,12 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
   content.metrics = {&state.metric_totals};
   if (state.metric_window.has_value()) content.metrics.push_back(&*state.metric_window);
   content.is_best = best;
-  Status written = store_.Write(content, job_->model().main, session_->root());
+  const ProgramDesc& program = job_->model().main;
+  SavingLine line("the checkpoint of step " + std::to_string(state.step), BytesToStore(program, session_->root()),
+                  stop_, terminal_);
+  // Not given up at a stop: it holds what was trained.
+  const LongWork work{{}, [&line](uint64_t bytes) { line.Add(bytes); }};
+  Status written = store_.Write(content, program, session_->root(), work);
   if (written.ok()) return written;
   return {written.code(), written.message() + "\nthe checkpoint of step " + std::to_string(state.step) +
                               " could not be written; " +

@@ -24,7 +24,8 @@ class JobCheckpointer final : public Checkpointer {
  public:
   /// Looks at the input files of the first pass, and shows how far it is on `terminal` when that takes long.
   /// Checkpoints are in OUTPUT_DIR/checkpoints. The session must outlive the object. A stop request ends a look at
-  /// files: here and in Resume with kCancelled; Save goes on without.
+  /// files: here and in Resume, and what Resume loads, with kCancelled. Save goes on without the look, and
+  /// then shows on `terminal` how far it is.
   static Result<std::unique_ptr<JobCheckpointer>> Create(JobSession& session, std::stop_token stop,
                                                          std::FILE* terminal);
 
@@ -43,8 +44,9 @@ class JobCheckpointer final : public Checkpointer {
 
   /// Puts the parameters of the best evaluation in place of those of `state`, the end of the run, and returns where
   /// that model stood; for a job whose frames are gone. Nullopt, a line in TakeNotes and nothing changed when that
-  /// checkpoint is not in the folder (it is another folder's, or was damaged since).
-  Result<std::optional<RunState>> RestoreBest(const RunState& state);
+  /// checkpoint is not in the folder (it is another folder's, or was damaged since). kCancelled after a stop request,
+  /// with parameters of no use.
+  Result<std::optional<RunState>> RestoreBest(const RunState& state, const std::stop_token& stop);
 
   /// What the user is to know of Resume, Save and RestoreBest, a line each; each is given out once.
   std::vector<std::string> TakeNotes() { return std::exchange(notes_, {}); }
@@ -69,7 +71,7 @@ class JobCheckpointer final : public Checkpointer {
   Status CompareStartup(const CheckpointManifest& manifest, const std::set<std::string>& settings) const;
   /// Takes the variables from a checkpoint, but for learning rates, which are the job's to say; of those that differ
   /// and that no field tells of, `rates` says how.
-  Status RestoreState(const FoundCheckpoint& found, std::vector<std::string>* rates);
+  Status RestoreState(const FoundCheckpoint& found, std::vector<std::string>* rates, const std::stop_token& stop);
   /// Warns where a pass of a reader goes on whose order does not repeat.
   void NoteOrderOfReaders(const RunState& state);
   /// What the job has otherwise than the run that wrote the checkpoint, and what follows of it for the best evaluation.

@@ -43,9 +43,9 @@ bool IsTable(const VarDesc* var) { return var != nullptr && var->type().type() =
 }  // namespace
 
 Result<CompiledModel> CompileModelOf(const TrainerDesc& desc, const SlotSchema& schema, const Environment& environment,
-                                     std::vector<ConfigMistake>* mistakes) {
+                                     std::vector<ConfigMistake>* mistakes, const std::stop_token& stop) {
   std::vector<ModelMistake> of_model;
-  Result<CompiledModel> model = CompileModel(desc.model(), schema, environment.ops, environment, &of_model);
+  Result<CompiledModel> model = CompileModel(desc.model(), schema, environment.ops, environment, &of_model, stop);
   for (ModelMistake& mistake : of_model) mistakes->push_back({std::move(mistake.path), std::move(mistake.message)});
   return model;
 }

@@ -12,7 +12,7 @@ namespace millrace {
 
 /// CompileModel of the job's model, with its mistakes as LoadedConfig::Report takes them.
 Result<CompiledModel> CompileModelOf(const TrainerDesc& desc, const SlotSchema& schema, const Environment& environment,
-                                     std::vector<ConfigMistake>* mistakes);
+                                     std::vector<ConfigMistake>* mistakes, const std::stop_token& stop = {});
 
 /// Everything by name that a job wants of its program and the program does not have: what is fetched, dumped, checked
 /// for NaN or counted by each worker. `model` may be a program that was written elsewhere.

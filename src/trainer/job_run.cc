@@ -8,27 +8,32 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "core/caught.h"
+#include "core/delayed_stop.h"
 #include "core/file.h"
 #include "core/replace_folder.h"
 #include "runtime/finite_variables.h"
+#include "runtime/variable_store.h"
 #include "trainer/evaluator.h"
 #include "trainer/feature_importance.h"
 #include "trainer/job_checkpointer.h"
 #include "trainer/model_check.h"
 #include "trainer/pass_models.h"
 #include "trainer/run_recorder.h"
+#include "trainer/saving_line.h"
 #include "trainer/trainer.h"
 
 namespace millrace {
 namespace {
 
 /// Writes each export; one that fails does not keep the others, the model and run.json from being written. The first
-/// failure comes back.
-Status WriteExports(JobSession& session, RunSummary* summary, std::FILE* terminal) {
+/// failure comes back; kCancelled when a stop request came before the last one.
+Status WriteExports(JobSession& session, const std::stop_token& give_up, RunSummary* summary, std::FILE* terminal) {
   Status first;
   for (const ModelExport& wanted : session.job().exports()) {
+    if (give_up.stop_requested()) return Cancelled("stopped before the export to \"" + wanted.folder() + "\"");
     Status written = wanted.Write(session.root()).Context(wanted.folder());
     if (written.ok() && session.job().desc().data_desc().zeros() == DataFeedDesc::DROP) {
       std::fprintf(terminal,
@@ -60,8 +65,33 @@ RunState StateOfSaved(const RunReport& report) {
   return state;
 }
 
-/// `*exported` becomes the first failure of an export.
-Status SaveResults(JobSession& session, RunReport& report, RunSummary& summary, Status* exported, std::FILE* terminal) {
+/// Writes what a finished training is for: variables, model and exports. `*exported` becomes the first failure of an
+/// export. kCancelled when `give_up` came before all was written; `stop` is when to say how far it is.
+Status SaveModels(JobSession& session, RunReport& report, const std::stop_token& give_up, const std::stop_token& stop,
+                  RunSummary* summary, Status* exported, std::FILE* terminal) {
+  const CompiledJob& job = session.job();
+  MR_TRY(CheckResult(session, &report, terminal));
+  const uint64_t bytes = BytesToStore(job.model().main, session.root());
+  if (job.desc().program().has_save_dir()) {
+    if (give_up.stop_requested()) return Cancelled("stopped before the variables were saved");
+    SavingLine line("program.save_dir", bytes, stop, terminal);
+    MR_TRY(SaveProgramVariables(session, StateOfSaved(report), job.desc().program().save_dir(),
+                                [&line](uint64_t done) { line.Add(done); }));
+  }
+  const bool has_prediction = !job.model().prediction.empty();
+  if (!job.output_dir().empty() && job.desc().output().save_inference_model() && has_prediction) {
+    SavingLine line("the model", bytes, stop, terminal);
+    MR_TRY(SaveJobModel(session, StateOfSaved(report), job.output_dir() + "/model",
+                        {give_up, [&line](uint64_t done) { line.Add(done); }}));
+  }
+  *exported = WriteExports(session, give_up, summary, terminal);
+  return exported->code() == StatusCode::kCancelled ? std::exchange(*exported, {}) : Status::Ok();
+}
+
+/// `*exported` becomes the first failure of an export. What `give_up` leaves unwritten makes the run an interrupted
+/// one.
+Status SaveResults(JobSession& session, RunReport& report, const std::stop_token& give_up, const std::stop_token& stop,
+                   RunSummary& summary, Status* exported, std::FILE* terminal) {
   const CompiledJob& job = session.job();
   // The folder may have been removed meanwhile. Where it cannot be made again, writing to it fails below and says so.
   std::error_code ignored;
@@ -70,17 +100,15 @@ Status SaveResults(JobSession& session, RunReport& report, RunSummary& summary, 
     return job.output_dir().empty() ? Status::Ok()
                                     : WriteFileAtomically(job.output_dir() + "/infer.json", RunJson(summary));
   }
-  if (!summary.interrupted) MR_TRY(CheckResult(session, &report, terminal));
-  if (job.desc().program().has_save_dir() && !summary.interrupted) {
-    MR_TRY(SaveProgramVariables(session, StateOfSaved(report), job.desc().program().save_dir()));
+  if (!summary.interrupted) {
+    Status saved = SaveModels(session, report, give_up, stop, &summary, exported, terminal);
+    summary.interrupted = saved.code() == StatusCode::kCancelled && give_up.stop_requested();
+    if (!summary.interrupted) MR_TRY(std::move(saved));
+    if (summary.interrupted) {
+      std::fputs("the training is done and kept as a checkpoint; the run that goes on writes the model\n", terminal);
+    }
   }
-  const bool keeps_nothing = job.output_dir().empty();
-  const bool has_prediction = !job.model().prediction.empty();
-  if (!keeps_nothing && job.desc().output().save_inference_model() && has_prediction && !summary.interrupted) {
-    MR_TRY(SaveJobModel(session, StateOfSaved(report), job.output_dir() + "/model"));
-  }
-  if (!summary.interrupted) *exported = WriteExports(session, &summary, terminal);
-  if (keeps_nothing) return Status::Ok();
+  if (job.output_dir().empty()) return Status::Ok();
   if (!report.chrome_trace.empty()) {
     MR_TRY(WriteFileAtomically(job.output_dir() + "/trace.json", report.chrome_trace));
   }
@@ -88,10 +116,13 @@ Status SaveResults(JobSession& session, RunReport& report, RunSummary& summary, 
 }
 
 /// With early stopping or keep_best, puts the model of the best evaluation in the place of the last one.
-Status KeepBestModel(JobSession& session, JobCheckpointer& checkpointer, const std::stop_token& stop,
-                     RunReport* report) {
+Status KeepBestModel(JobSession& session, JobCheckpointer& checkpointer, const std::stop_token& give_up,
+                     const std::stop_token& stop, RunReport* report) {
   if (report->interrupted || !report->state.has_best || report->state.evaluations_since_best == 0) return Status::Ok();
-  MR_ASSIGN(const std::optional<RunState> best, checkpointer.RestoreBest(report->state));
+  Result<std::optional<RunState>> restored = checkpointer.RestoreBest(report->state, give_up);
+  report->interrupted = restored.status().code() == StatusCode::kCancelled && give_up.stop_requested();
+  if (report->interrupted) return Status::Ok();
+  MR_ASSIGN(const std::optional<RunState> best, std::move(restored));
   report->is_best_restored = best.has_value();
   if (best.has_value()) report->finite_step = -1;  // it is another model now
   if (!best.has_value() || report->best_evaluation.has_value()) return Status::Ok();
@@ -232,14 +263,18 @@ Result<RunSummary> RunJob(JobSession& session, const std::string& resume, const 
   MR_ASSIGN(RunReport report, std::move(trained));
   trainer.reset();
   recorder->ClearProgress();
+  // What the last checkpoint holds as well, the run that goes on can write.
+  const bool is_kept = checkpointer != nullptr && !infer && report.saved_step == report.state.step;
+  const LateStop late(is_kept ? stop : std::stop_token(), kMayTakeAtStop);
+  const std::stop_token give_up = late.token();
   if (checkpointer != nullptr && !infer) {
-    MR_TRY(KeepBestModel(session, *checkpointer, stop, &report));
+    MR_TRY(KeepBestModel(session, *checkpointer, give_up, stop, &report));
     PrintNotes(*checkpointer, output.terminal);
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   RunSummary summary = SummaryOf(session, report, seconds.count());
   Status exported;
-  MR_TRY(SaveResults(session, report, summary, &exported, output.terminal));
+  MR_TRY(SaveResults(session, report, give_up, stop, summary, &exported, output.terminal));
   if (job.desc().has_feature_importance() && !infer && !summary.interrupted) {
     const Status measured = ReportImportance(session, stop, output.terminal);
     summary.interrupted = measured.code() == StatusCode::kCancelled;

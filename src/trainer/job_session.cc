@@ -121,7 +121,7 @@ Status JobSession::BuildDatasets(const std::stop_token& stop) {
   return Status::Ok();
 }
 
-Status JobSession::InitParameters(std::stop_token stop) {
+Status JobSession::InitParameters(const std::stop_token& stop) {
   const TrainerDesc& desc = job_->desc();
   const CompiledModel& model = job_->model();
   const Environment& environment = job_->environment();
@@ -132,15 +132,15 @@ Status JobSession::InitParameters(std::stop_token stop) {
   // Readers are made by the startup program, wherever the parameters start.
   if (!loads || job_->feeds_itself()) {
     Status started = RunStartup(model.startup, environment.ops, *root_, desc.seed(), &environment.readers,
-                                &environment.tables, std::move(stop));
+                                &environment.tables, stop);
     if (!started.ok() && desc.program().has_startup()) {
       return std::move(started).Context(desc.program().startup());
     }
     MR_TRY(std::move(started));
   }
   if (loads)
-    MR_TRY(
-        LoadPersistables(model.main, desc.program().init_dir(), *root_, environment.tables, job_->workers()).status());
+    MR_TRY(LoadPersistables(model.main, desc.program().init_dir(), *root_, environment.tables, job_->workers(), stop)
+               .status());
   return desc.infer() ? Status::Ok() : CheckKept(model.main, *root_);
 }
 

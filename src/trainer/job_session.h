@@ -35,8 +35,8 @@ class JobSession {
 
   /// Makes the parameters, in place of those that are there: runs the startup program, or loads program.init_dir. Not
   /// of a session that was given a root scope. Frames that were made before end with the old ones. A stop request ends
-  /// a startup program in a loop: kCancelled.
-  Status InitParameters(std::stop_token stop = {});
+  /// it: kCancelled, with some of them made.
+  Status InitParameters(const std::stop_token& stop = {});
 
   const CompiledJob& job() const { return *job_; }
   Scope& root() { return *root_; }

@@ -3,21 +3,25 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "core/delayed_stop.h"
 #include "runtime/persistables.h"
+#include "runtime/variable_store.h"
 #include "serving/inference_model.h"
 #include "trainer/job_mistakes.h"
+#include "trainer/saving_line.h"
 
 namespace millrace {
 
-Status SaveProgramVariables(const JobSession& session, const RunState& state, const std::string& folder) {
+Status SaveProgramVariables(const JobSession& session, const RunState& state, const std::string& folder,
+                            const std::function<void(uint64_t bytes)>& on_done) {
   const CompiledJob& job = session.job();
   return SavePersistables(job.model().main, folder, session.root(), {state.step, state.examples, job.desc().seed()},
-                          ManifestFor::kTables, job.model().startup, job.workers());
+                          ManifestFor::kTables, job.model().startup, job.workers(), on_done);
 }
 
-Status SaveJobModel(const JobSession& session, const RunState& state, const std::string& folder) {
+Status SaveJobModel(const JobSession& session, const RunState& state, const std::string& folder, const LongWork& work) {
   const CompiledJob& job = session.job();
-  if (job.model().prediction.empty()) return SaveProgramVariables(session, state, folder);
+  if (job.model().prediction.empty()) return SaveProgramVariables(session, state, folder, work.on_done);
   InferenceSource source;
   source.test = &job.model().test;
   source.startup = &job.model().startup;
@@ -30,6 +34,7 @@ Status SaveJobModel(const JobSession& session, const RunState& state, const std:
   source.ops = &job.environment().ops;
   source.feeds = &job.environment().feeds;
   source.threads = job.workers();
+  source.work = work;
   return SaveInferenceModel(source, folder);
 }
 
@@ -51,7 +56,12 @@ Status PassModels::SavePass(bool is_last, std::stop_token stop, RunState* state)
   std::filesystem::create_directories(models, error);
   if (error) return IoError("cannot make the folder \"" + models + "\": " + error.message());
   const std::string folder = FolderOf(name);
-  MR_TRY(SaveJobModel(*session_, *state, folder));
+  {
+    const LateStop give_up(stop, kMayTakeAtStop);
+    SavingLine line("the model of pass \"" + name + "\"", BytesToStore(job_->model().main, session_->root()), stop,
+                    terminal_);
+    MR_TRY(SaveJobModel(*session_, *state, folder, {give_up.token(), [&line](uint64_t bytes) { line.Add(bytes); }}));
+  }
   std::fprintf(terminal_, "model of pass \"%s\": %s\n", name.c_str(), folder.c_str());
   if (guard_ == nullptr) return Status::Ok();
   MR_ASSIGN(std::optional<SaveFailure> failed, TryCommand(name, stop));

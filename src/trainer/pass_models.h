@@ -1,12 +1,15 @@
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "core/long_work.h"
 #include "core/subprocess.h"
 #include "trainer/job_session.h"
 #include "trainer/run_hooks.h"
@@ -14,11 +17,13 @@
 namespace millrace {
 
 /// Saves the variables of a program's job, tables that grow as well, into `folder`: what program.init_dir and Python's
-/// load_persistables read. Nobody trains meanwhile.
-Status SaveProgramVariables(const JobSession& session, const RunState& state, const std::string& folder);
+/// load_persistables read. Nobody trains meanwhile. `on_done` (or empty) is told of bytes that were written.
+Status SaveProgramVariables(const JobSession& session, const RunState& state, const std::string& folder,
+                            const std::function<void(uint64_t bytes)>& on_done);
 /// Saves what a job has trained so far for the predictor (or, of a program, its variables) into `folder`. Nobody trains
-/// meanwhile.
-Status SaveJobModel(const JobSession& session, const RunState& state, const std::string& folder);
+/// meanwhile. A stop request of `work` gives it up, kCancelled, with the folder as it was; variables of a program are
+/// written to their end once they are begun: an earlier save in the folder is gone then.
+Status SaveJobModel(const JobSession& session, const RunState& state, const std::string& folder, const LongWork& work);
 
 /// Saves a model after every save_interval passes of an incremental job, to OUTPUT_DIR/models/NAME, and runs its
 /// save_command on it.
@@ -28,7 +33,8 @@ class PassModels final : public PassSaver {
   /// is to be said, goes to `terminal`. The session must outlive the object.
   static Result<std::unique_ptr<PassModels>> Create(const JobSession& session, std::FILE* terminal);
 
-  /// A model that cannot be written is a failure. A command that fails is not: it is told at once and
+  /// A model that cannot be written is a failure, and one that a stop request gave up is kCancelled. A command that
+  /// fails is not: it is told at once and
   /// added to the failures of `state`.
   Status SavePass(bool is_last, std::stop_token stop, RunState* state) override;
   /// Runs the command on the models that are there still; without a command nothing is left to do. kBadData for a pass

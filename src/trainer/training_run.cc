@@ -108,7 +108,10 @@ Status TrainingRun::AtBoundary(const std::stop_token& stop) {
   const bool is_due = is_ending() || last_eval_was_best_ ||
                       Crossed(checkpoint.every_steps(), last_checkpoint_step_, state_.step) ||
                       Crossed(checkpoint.every_epochs(), last_checkpoint_epoch_, state_.epoch) || IsTimeForCheckpoint();
-  return is_due ? SaveCheckpoint() : Status::Ok();
+  if (!is_due) return Status::Ok();
+  MR_TRY(SaveCheckpoint());
+  EndWhereSaved(stop);
+  return Status::Ok();
 }
 
 Status TrainingRun::EndPass(const std::stop_token& stop) {
@@ -166,7 +169,14 @@ Status TrainingRun::EndPass(const std::stop_token& stop) {
   }
   if (stop.stop_requested()) report_.interrupted = !last;
   const bool is_due = is_ending() || last_eval_was_best_ || due(job_->desc().checkpoint().every_epochs());
-  return is_due ? SaveCheckpoint() : Status::Ok();
+  if (!is_due) return Status::Ok();
+  MR_TRY(SaveCheckpoint());
+  if (!last) EndWhereSaved(stop);
+  return Status::Ok();
+}
+
+void TrainingRun::EndWhereSaved(const std::stop_token& stop) {
+  if (hooks_.checkpointer != nullptr && stop.stop_requested()) report_.interrupted = true;
 }
 
 Status TrainingRun::Evaluate(const std::stop_token& stop) {

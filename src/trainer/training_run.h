@@ -92,6 +92,8 @@ class TrainingRun {
   /// Does what eval.every_steps asked for when a stop cut the earlier run short.
   Status CatchUpEvaluation(const std::stop_token& stop);
   Status Evaluate(const std::stop_token& stop);
+  /// A stop that came while a checkpoint was written ends the run with that one: another batch would cost another one.
+  void EndWhereSaved(const std::stop_token& stop);
 
   JobSession* session_;
   const CompiledJob* job_;  ///< of the session

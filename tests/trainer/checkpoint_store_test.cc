@@ -78,14 +78,19 @@ TEST(ManifestFiles, ANamedPipeIsNotWaitedFor) {
   EXPECT_EQ(step.FindNewest().code(), StatusCode::kBadData);
 }
 
-/// A checkpoint of no variables.
-Status WriteStep(CheckpointStore& store, int64_t step) {
+/// A checkpoint of one variable.
+Status WriteStep(CheckpointStore& store, int64_t step, const LongWork& work = {}) {
   ProgramDesc program;
-  program.add_blocks();
+  VarDesc& var = *program.add_blocks()->add_vars();
+  var.set_name("w");
+  var.set_persistable(true);
+  var.mutable_type()->set_type(VarType::LOD_TENSOR);
+  Scope scope;
+  *scope.Var("w")->GetMutable<Tensor>()->Resize<float>({1}) = 1;
   CheckpointContent content;
   content.manifest.set_step(step);
   content.manifest.set_run_id(1);
-  return store.Write(content, program, Scope());
+  return store.Write(content, program, scope, work);
 }
 
 // A manifest lists every input file, and all that were kept were parsed for each checkpoint.
@@ -112,6 +117,23 @@ TEST(CheckpointStoreTest, OthersRunsAreRemovedByTheFirstCheckpoint) {
   ASSERT_TRUE(store.ok()) << store.status().message();
   ASSERT_TRUE(WriteStep(*store, 3).ok());
   EXPECT_FALSE(std::filesystem::exists(other));
+}
+
+TEST(CheckpointStoreTest, OneThatAStopGaveUpLeavesThatOfBeforeAndNothingElse) {
+  const TempDir folder = TempDir::Create("given_up").value();
+  Result<CheckpointStore> store = CheckpointStore::Create(folder.path(), 1, 1);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  ASSERT_TRUE(WriteStep(*store, 1).ok());
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(WriteStep(*store, 2, {stop.get_token(), {}}).code(), StatusCode::kCancelled);
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) names.push_back(entry.path().filename());
+  EXPECT_EQ(names, std::vector<std::string>{"step-000000000001"});
+  std::vector<std::string> refused;
+  EXPECT_EQ(store->FindNewest(Fits, &refused)->value().manifest.step(), 1);
+  EXPECT_EQ(store->FindNewest(Fits, &refused, stop.get_token()).status().code(), StatusCode::kCancelled);
+  EXPECT_TRUE(refused.empty()) << refused[0];
 }
 
 }  // namespace

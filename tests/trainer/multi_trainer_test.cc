@@ -59,8 +59,10 @@ class SavedSteps final : public Checkpointer {
   Status Save(const RunState& state, bool best) override {
     steps.push_back(state.step);
     if (best) best_step = state.step;
+    stop_while_saving.request_stop();
     return Status::Ok();
   }
+  std::stop_source stop_while_saving{std::nostopstate};  ///< is asked in the middle of each save
   std::vector<int64_t> steps;
   int64_t best_step = -1;
 };
@@ -254,6 +256,16 @@ TEST_P(MultiTrainerTest, APrivateVariableThatCannotBeAddedUpIsRefusedByName) {
   EXPECT_EQ(CreateTrainer(*job, {}).status().ToString(),
             "invalid configuration: hogwild_param.stat_var_names: \"learning_rate_0\" is float64; what workers have of "
             "their own is added up, which is done for int64 and float32: declare it as one of them, or leave it out");
+}
+
+TEST_P(MultiTrainerTest, AStopWithinACheckpointEndsTheRunWithThatOne) {
+  saved_.stop_while_saving = std::stop_source();
+  const std::unique_ptr<JobSession> job = MakeJob(JobOf("epochs: 100 checkpoint { every_steps: 5 }"), "", Threads());
+  const Result<RunReport> report = Run(*job, saved_.stop_while_saving.get_token());
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  EXPECT_TRUE(report->interrupted);
+  ASSERT_EQ(saved_.steps.size(), 1);
+  EXPECT_EQ(report->state.step, saved_.steps[0]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Datasets, MultiTrainerTest, testing::Values("QueueDataset", "InMemoryDataset"));

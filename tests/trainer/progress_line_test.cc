@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <thread>
 
 #include "core/file.h"
+#include "trainer/saving_line.h"
 
 namespace millrace {
 namespace {
@@ -62,6 +64,23 @@ TEST(EstimateLinesTest, FollowsFromSizesAndTheFirstLines) {
                                            << "compressed";
   EXPECT_EQ(EstimateLines(files), 0);
   EXPECT_EQ(EstimateLines({folder->path() + "/none"}), 0);
+}
+
+TEST(SavingLineTest, SpeaksOnceSomebodyWaitsForTheSave) {
+  const TempDir folder = TempDir::Create("saving").value();
+  const std::string path = folder.path() + "/terminal";
+  std::FILE* const terminal = std::fopen(path.c_str(), "w");
+  std::stop_source stop;
+  {
+    SavingLine line("the checkpoint of step 7", uint64_t{5} << 20, stop.get_token(), terminal);
+    line.Add(uint64_t{2} << 20);
+    EXPECT_EQ(*ReadFile(path), "");
+    stop.request_stop();
+    while (ReadFile(path)->empty()) std::this_thread::yield();
+  }
+  std::fclose(terminal);
+  EXPECT_TRUE(ReadFile(path)->starts_with(
+      "stopping: the checkpoint of step 7 is being written, 2 of 5 MB; once more to end without it\n"));
 }
 
 }  // namespace

@@ -1,0 +1,47 @@
+#include "trainer/saving_line.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+constexpr std::chrono::milliseconds kAtFirst{100};
+constexpr std::chrono::milliseconds kTwiceASecond{500};
+
+ProgressLine::Options OptionsFor(std::FILE* terminal) {
+  ProgressLine::Options options = ProgressLine::DetectOptions(terminal);
+  options.plain_period_seconds = 0;  // the thread says how often
+  return options;
+}
+
+}  // namespace
+
+SavingLine::SavingLine(std::string what, uint64_t total, std::stop_token stop, std::FILE* terminal)
+    : what_(std::move(what)), total_(total), stop_(std::move(stop)), line_(OptionsFor(terminal)) {
+  try {
+    thread_ = std::jthread([this](const std::stop_token& gone) { Show(gone); });
+  } catch (const std::exception&) {  // the save matters, not the line
+  }
+}
+
+SavingLine::~SavingLine() {
+  thread_ = {};
+  line_.Clear();
+}
+
+void SavingLine::Show(const std::stop_token& gone) {
+  std::unique_lock lock(mutex_);
+  // Most saves are over before anybody has read a line.
+  for (auto wait = kAtFirst; !gone.stop_requested(); wait = kTwiceASecond) {
+    never_.wait_for(lock, gone, wait, [] { return false; });
+    if (gone.stop_requested() || !stop_.stop_requested()) continue;
+    const uint64_t done = done_;
+    line_.ShowText("stopping: " + what_ + " is being written, " + std::to_string(done >> 20) + " of " +
+                   std::to_string(std::max(done, total_) >> 20) + " MB; once more to end without it");
+  }
+}
+
+}  // namespace millrace

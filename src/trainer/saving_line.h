@@ -1,0 +1,48 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "trainer/progress_line.h"
+
+namespace millrace {
+
+/// What is written at a stop, and can be written by the run that goes on as well, is given up after so long: most
+/// models are written by then.
+inline constexpr std::chrono::milliseconds kMayTakeAtStop{250};
+
+/// Shows how far a save is that goes on after a stop request: whoever pressed Ctrl-C waits for it. Says nothing while
+/// nobody asks to stop. A thread of its own shows the line, so that it comes whatever the disk does meanwhile; where
+/// there is no thread to be had, nothing is shown. Nobody else may write to `terminal`.
+class SavingLine {
+ public:
+  /// `what` is saved: "the checkpoint of step 7"; `total` bytes, about.
+  SavingLine(std::string what, uint64_t total, std::stop_token stop, std::FILE* terminal);
+  ~SavingLine();
+  SavingLine(const SavingLine&) = delete;
+  SavingLine& operator=(const SavingLine&) = delete;
+
+  /// From whichever thread.
+  void Add(uint64_t bytes) { done_ += bytes; }
+
+ private:
+  void Show(const std::stop_token& gone);
+
+  const std::string what_;
+  const uint64_t total_;
+  const std::stop_token stop_;
+  std::atomic<uint64_t> done_{0};
+  ProgressLine line_;
+  std::mutex mutex_;
+  std::condition_variable_any never_;
+  std::jthread thread_;  // the last one: it uses those above
+};
+
+}  // namespace millrace
