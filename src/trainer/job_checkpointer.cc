@@ -495,7 +495,11 @@ Status JobCheckpointer::CheckPasses(const CheckpointManifest& manifest) const {
   return Status::Ok();
 }
 
-Status JobCheckpointer::Save(const RunState& state, bool best) {
+Status JobCheckpointer::Save(const RunState& state, bool best, const std::function<Status()>& check) {
+  const ProgramDesc& program = job_->model().main;
+  SavingLine line("the checkpoint of step " + std::to_string(state.step), BytesToStore(program, session_->root()),
+                  stop_, terminal_);
+  MR_TRY(check());
   CheckpointContent content;
   CheckpointManifest& manifest = content.manifest;
   manifest.set_millrace_version(MillraceVersion());
@@ -534,9 +538,6 @@ Status JobCheckpointer::Save(const RunState& state, bool best) {
   content.metrics = {&state.metric_totals};
   if (state.metric_window.has_value()) content.metrics.push_back(&*state.metric_window);
   content.is_best = best;
-  const ProgramDesc& program = job_->model().main;
-  SavingLine line("the checkpoint of step " + std::to_string(state.step), BytesToStore(program, session_->root()),
-                  stop_, terminal_);
   // Not given up at a stop: it holds what was trained.
   const LongWork work{{}, [&line](uint64_t bytes) { line.Add(bytes); }};
   Status written = store_.Write(content, program, session_->root(), work);

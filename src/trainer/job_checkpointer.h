@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -40,7 +41,7 @@ class JobCheckpointer final : public Checkpointer {
   /// The run does go on from what Resume returned: from here on "auto" finds what belongs to it alone.
   Status GoOn() { return store_.BeginRun(run_id_); }
 
-  Status Save(const RunState& state, bool best) override;
+  Status Save(const RunState& state, bool best, const std::function<Status()>& check) override;
 
   /// Puts the parameters of the best evaluation in place of those of `state`, the end of the run, and returns where
   /// that model stood; for a job whose frames are gone. Nullopt, a line in TakeNotes and nothing changed when that

@@ -146,8 +146,9 @@ struct RunReport {
 class Checkpointer {
  public:
   virtual ~Checkpointer() = default;
-  /// Saves the parameters of the job with `state`. `best`: the last evaluation was the best so far.
-  virtual Status Save(const RunState& state, bool best) = 0;
+  /// Saves the parameters of the job with `state`, once `check`, which looks at all of them, is ok; its failure comes
+  /// back as it is. `best`: the last evaluation was the best so far.
+  virtual Status Save(const RunState& state, bool best, const std::function<Status()>& check) = 0;
 };
 
 /// Keeps the model of a pass. Called while no worker trains.

@@ -204,8 +204,8 @@ Status TrainingRun::SaveCheckpoint() {
   MR_TRY(workers_->MergePrivateVars());
   MR_TRY(workers_->SaveStates(&state_));
   const auto start = Clock::now();
-  MR_TRY(CheckToBeSaved(*session_, state_.step, &report_));
-  MR_TRY(hooks_.checkpointer->Save(state_, std::exchange(last_eval_was_best_, false)));
+  const auto check = [this] { return CheckToBeSaved(*session_, state_.step, &report_); };
+  MR_TRY(hooks_.checkpointer->Save(state_, std::exchange(last_eval_was_best_, false), check));
   report_.saved_step = state_.step;
   report_.checkpoint_seconds += SecondsSince(start);
   return Status::Ok();

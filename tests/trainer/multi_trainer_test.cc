@@ -56,7 +56,8 @@ class Notes final : public RunReporter {
 
 class SavedSteps final : public Checkpointer {
  public:
-  Status Save(const RunState& state, bool best) override {
+  Status Save(const RunState& state, bool best, const std::function<Status()>& check) override {
+    MR_TRY(check());
     steps.push_back(state.step);
     if (best) best_step = state.step;
     stop_while_saving.request_stop();
