@@ -133,7 +133,7 @@ def lamb_by_rows(rows, bin_folder):
 
 
 def checkpoint_by_files(files, bin_folder):
-    """One checkpoint of a job with so many input files of a line: that of a job with ten of them, less a job without."""
+    """One checkpoint of a job with so many input files of a line: a job that writes forty, less one that writes none."""
     with tempfile.TemporaryDirectory() as folder:
         os.makedirs(folder + "/clicks/train")
         for i in range(files):
@@ -142,10 +142,10 @@ def checkpoint_by_files(files, bin_folder):
         slots = LABEL + ' slots { name: "dense" type: "float" is_used: true is_dense: true shape: [-1, 1] }'
         model = """layer { name: "y" fc { in: "dense" units: 1 } }
           loss { kind: SIGMOID_CROSS_ENTROPY in: "y" label: "label" } optimizer { sgd { lr: 0.01 } }"""
-        batch = "data_desc.batch_size=%d" % max(1, files // 10)
+        batch = "data_desc.batch_size=%d" % max(1, files // 40)
         without = train(folder, bin_folder, slots, model, batch)[0]
-        with_ten = train(folder, bin_folder, slots, model, batch, "checkpoint.every_steps=1")[0]
-    return {"user s": (with_ten - without) / 10}
+        with_forty = train(folder, bin_folder, slots, model, batch, "checkpoint.every_steps=1")[0]
+    return {"user s": (with_forty - without) / 40}
 
 
 def table_by_rows(rows, bin_folder):
