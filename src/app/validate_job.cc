@@ -89,7 +89,8 @@ Result<std::unique_ptr<Frame>> MakeForward(JobSession& session, const std::stop_
   MR_TRY(session.InitParameters(stop));
   // Made and dropped: what training needs beyond the forward part is there.
   MR_TRY(Frame::Create(job.train(), &job.schema(), session.root(), session.frame_options(0, false)).status());
-  return Frame::Create(job.eval(), &job.schema(), session.root(), session.frame_options(0, true));
+  MR_ASSIGN(const Executable* const forward, job.eval());
+  return Frame::Create(*forward, &job.schema(), session.root(), session.frame_options(0, true));
 }
 
 Status TryBatch(const CompiledJob& job, BatchRunner& runner, const SlotBatch& batch, const std::stop_token& stop) {

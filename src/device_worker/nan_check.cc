@@ -151,7 +151,7 @@ std::string NanCheck::Keep(const TrainedBatch& trained) const {
 }
 
 std::string NanCheck::FirstOperator(const Frame& frame) {
-  const std::vector<OpDesc>& ops = executable_->ops();
+  const OpList& ops = executable_->ops();
   for (size_t i = 0; i < ops.size(); ++i) {
     for (const OpDesc::Var& output : ops[i].outputs()) {
       for (const std::string& name : output.arguments()) {

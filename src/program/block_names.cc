@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "program/op_registry.h"
@@ -78,9 +79,10 @@ class Renamer {
 
 }  // namespace
 
-ProgramDesc WithOwnNames(const ProgramDesc& program) {
-  ProgramDesc named = program;
-  if (named.blocks_size() > 1) Renamer(&named).Run();
+std::shared_ptr<const ProgramDesc> WithOwnNames(std::shared_ptr<const ProgramDesc> program) {
+  if (program->blocks_size() < 2) return program;
+  auto named = std::make_shared<ProgramDesc>(*program);
+  Renamer(named.get()).Run();
   return named;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "framework.pb.h"
 
 namespace millrace {
@@ -11,7 +13,8 @@ namespace millrace {
 /// computes (`forward_block_idx`), then those around it. `conditional_block_grad` is told where its block leaves the
 /// gradients of its inputs (input `Inner@GRAD`; "@EMPTY@": nowhere), which Paddle finds by their names.
 ///
-/// Blocks that name parents or forward blocks that are not there keep their names.
-ProgramDesc WithOwnNames(const ProgramDesc& program);
+/// Blocks that name parents or forward blocks that are not there keep their names. A program of one block comes back
+/// itself.
+std::shared_ptr<const ProgramDesc> WithOwnNames(std::shared_ptr<const ProgramDesc> program);
 
 }  // namespace millrace

@@ -29,7 +29,9 @@ std::vector<OpDesc> GradFromArgs(const GradContext& context) {
   const bool is_wanted =
       std::any_of(args.to.begin(), args.to.end(), [&](const std::string& name) { return context.Wants(name); });
   if (!arrives || !is_wanted) return {};
-  return {context.GradOp(args.inputs, args.outputs, args.of, args.to)};
+  std::vector<OpDesc> gradient;  // of which a list of initializers would be a copy
+  gradient.push_back(context.GradOp(args.inputs, args.outputs, args.of, args.to));
+  return gradient;
 }
 
 /// Null: there is none.

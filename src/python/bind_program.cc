@@ -237,7 +237,7 @@ std::string ProgramText(const std::string& bytes) {
 std::string ProgramOps(const std::string& bytes) {
   const ProgramDesc program = ParseDesc(bytes);
   if (program.blocks_size() == 0) return "";
-  return PrintOps({program.blocks(0).ops().begin(), program.blocks(0).ops().end()});
+  return PrintOps(std::vector<OpDesc>(program.blocks(0).ops().begin(), program.blocks(0).ops().end()));
 }
 
 }  // namespace

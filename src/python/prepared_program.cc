@@ -91,7 +91,7 @@ class OnlyFinite {
 bool Updates(const Executable& executable, const OpDesc& op) {
   if (executable.registry().Find(op.type())->is_optimizer) return true;
   if (BlockOf(op) < 0) return false;
-  const std::vector<OpDesc>& inner = executable.ops(BlockOf(op));
+  const OpList& inner = executable.ops(BlockOf(op));
   return std::any_of(inner.begin(), inner.end(), [&](const OpDesc& o) { return Updates(executable, o); });
 }
 

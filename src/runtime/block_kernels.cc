@@ -75,7 +75,7 @@ Status RunKernel(const Run& run, const Executable& executable, int block, size_t
 Result<std::unique_ptr<BlockKernels>> BlockKernels::Create(const Executable& executable, int block, Scope& scope,
                                                            const FrameOptions& options) {
   std::unique_ptr<BlockKernels> made(new BlockKernels(executable, block));
-  const std::vector<OpDesc>& ops = executable.ops(block);
+  const OpList& ops = executable.ops(block);
   made->kernels_.reserve(ops.size());
   for (size_t i = 0; i < ops.size(); ++i) {
     const OpView view(ops[i], *executable.registry().Find(ops[i].type()));

@@ -75,21 +75,20 @@ bool Writes(const OpDesc& op, const std::set<std::string, std::less<>>& names) {
 }
 
 /// Keeps the operators that `fetches` need, but for gradients and optimizers.
-std::vector<OpDesc> KeepForward(std::vector<OpDesc> ops, const OpRegistry& registry,
-                                const std::vector<std::string>& fetches) {
+OpList KeepForward(const OpList& ops, const OpRegistry& registry, const std::vector<std::string>& fetches) {
   std::set<std::string, std::less<>> needed(fetches.begin(), fetches.end());
-  std::vector<OpDesc> kept;
-  for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
-    const OpInfo* info = registry.Find(op->type());
+  std::vector<OpList::Shared> kept;
+  for (auto op = ops.shared().rbegin(); op != ops.shared().rend(); ++op) {
+    const OpInfo* info = registry.Find((*op)->type());
     if (info != nullptr && (info->is_gradient || info->is_optimizer)) continue;
-    if (!Writes(*op, needed)) continue;
-    for (const OpDesc::Var& input : op->inputs()) {
+    if (!Writes(**op, needed)) continue;
+    for (const OpDesc::Var& input : (*op)->inputs()) {
       needed.insert(input.arguments().begin(), input.arguments().end());
     }
-    kept.push_back(std::move(*op));
+    kept.push_back(*op);
   }
   std::reverse(kept.begin(), kept.end());
-  return kept;
+  return OpList(std::move(kept));
 }
 
 bool IsSkipped(const OpDesc& op, const std::vector<std::string>& skip_ops) {
@@ -97,13 +96,12 @@ bool IsSkipped(const OpDesc& op, const std::vector<std::string>& skip_ops) {
                      [&](const std::string& part) { return op.type().find(part) != std::string::npos; });
 }
 
-/// Checks, describes and fuses block 0 and the blocks that its operators run, a step at a time over all of them. Takes
-/// the operators of these blocks out of the program.
+/// Checks, describes and fuses block 0 and the blocks that its operators run, a step at a time over all of them.
 class BlockCompiler {
  public:
-  BlockCompiler(ProgramDesc& program, const OpRegistry& registry, const CompileOptions& options)
-      : program_(program), registry_(registry), options_(options) {
-    blocks.resize(static_cast<size_t>(program.blocks_size()));
+  BlockCompiler(std::shared_ptr<const ProgramDesc> program, const OpRegistry& registry, const CompileOptions& options)
+      : program_(std::move(program)), registry_(registry), options_(options) {
+    blocks.resize(static_cast<size_t>(program_->blocks_size()));
   }
 
   Status Check() {
@@ -154,7 +152,7 @@ class BlockCompiler {
     for (const int block : order_) {
       MR_TRY(GoOn());
       if (block == 0 && !options_.parts.empty()) {
-        SectionFusion sections(std::move(Ops(0)), options_.parts);
+        SectionFusion sections(Ops(0), options_.parts);
         if (options_.fuse) MR_TRY(sections.Run(vars, registry_, KeptBy(0)));
         Ops(0) = std::move(sections).Take(parts);
       } else if (options_.fuse) {
@@ -164,16 +162,17 @@ class BlockCompiler {
     return Status::Ok();
   }
 
-  std::vector<std::vector<OpDesc>> blocks;
+  std::vector<OpList> blocks;
   VarMetas vars;
+  std::map<std::string, VarDesc, std::less<>> readers;
 
  private:
-  std::vector<OpDesc>& Ops(int block) { return blocks[static_cast<size_t>(block)]; }
+  OpList& Ops(int block) { return blocks[static_cast<size_t>(block)]; }
   Status GoOn() const { return options_.stop.stop_requested() ? CompilingStopped() : Status::Ok(); }
 
   void CollectBlock(int number, int depth) {
     order_.push_back(number);
-    BlockDesc& block = *program_.mutable_blocks(number);
+    const BlockDesc& block = program_->blocks(number);
     for (const VarDesc& var : block.vars()) {
       Result<VarMeta> meta = ToMeta(var);
       if (!meta.ok()) {
@@ -181,16 +180,14 @@ class BlockCompiler {
       } else if (!vars.emplace(var.name(), *meta).second) {
         problems_.Add("block " + std::to_string(number) + " declares \"" + var.name() + "\" twice");
       }
+      if (var.type().type() == VarType::READER) readers.emplace(var.name(), var);
     }
-    std::vector<OpDesc>& ops = Ops(number);
-    google::protobuf::RepeatedPtrField<OpDesc> taken;
-    taken.Swap(block.mutable_ops());
-    ops.reserve(static_cast<size_t>(taken.size()));
-    for (OpDesc& op : taken) {
-      if (!IsSkipped(op, options_.skip_ops)) ops.push_back(std::move(op));
+    OpList& ops = Ops(number);
+    for (const OpDesc& op : block.ops()) {
+      if (!IsSkipped(op, options_.skip_ops)) ops.Add(OpList::Shared(program_, &op));
     }
     if (options_.forward_only) {
-      ops = number == 0 ? KeepForward(std::move(ops), registry_, options_.fetches) : DropUpdates(std::move(ops));
+      ops = number == 0 ? KeepForward(ops, registry_, options_.fetches) : DropUpdates(std::move(ops));
     }
     for (size_t i = 0; i < ops.size(); ++i) CollectBlockOf({number, i}, ops[i], depth);
   }
@@ -200,9 +197,9 @@ class BlockCompiler {
     if (block < 0) return;
     if (depth == kMostNested) {
       problems_.Add(Where(place, op) + ": runs a block within " + TooDeep());
-    } else if (block >= program_.blocks_size()) {
+    } else if (block >= program_->blocks_size()) {
       problems_.Add(Where(place, op) + ": runs block " + std::to_string(block) + ", but the program has " +
-                    std::to_string(program_.blocks_size()) + " blocks");
+                    std::to_string(program_->blocks_size()) + " blocks");
     } else if (std::find(order_.begin(), order_.end(), block) != order_.end()) {
       problems_.Add(Where(place, op) + ": runs block " + std::to_string(block) + ", which runs already");
     } else {
@@ -210,12 +207,13 @@ class BlockCompiler {
     }
   }
 
-  std::vector<OpDesc> DropUpdates(std::vector<OpDesc> ops) const {
-    std::erase_if(ops, [this](const OpDesc& op) {
-      const OpInfo* info = registry_.Find(op.type());
+  OpList DropUpdates(OpList ops) const {
+    std::vector<OpList::Shared> kept = std::move(ops).shared();
+    std::erase_if(kept, [this](const OpList::Shared& op) {
+      const OpInfo* info = registry_.Find(op->type());
       return info != nullptr && (info->is_gradient || info->is_optimizer);
     });
-    return ops;
+    return OpList(std::move(kept));
   }
 
   /// Operators of a type that is not registered are told at the first of them, with how many they are.
@@ -288,7 +286,7 @@ class BlockCompiler {
     std::vector<std::string> kept = options_.fetches;
     for (const int other : order_) {
       if (other == block) continue;
-      for (const VarDesc& var : program_.blocks(other).vars()) kept.push_back(var.name());
+      for (const VarDesc& var : program_->blocks(other).vars()) kept.push_back(var.name());
       for (const OpDesc& op : Ops(other)) {
         for (const OpDesc::Var& input : op.inputs()) {
           kept.insert(kept.end(), input.arguments().begin(), input.arguments().end());
@@ -298,7 +296,7 @@ class BlockCompiler {
     return kept;
   }
 
-  ProgramDesc& program_;
+  const std::shared_ptr<const ProgramDesc> program_;
   const OpRegistry& registry_;
   const CompileOptions& options_;
   struct Unknown {
@@ -315,20 +313,26 @@ class BlockCompiler {
 
 Result<std::unique_ptr<const Executable>> Executable::Compile(const ProgramDesc& program, const OpRegistry& registry,
                                                               const CompileOptions& options) {
-  if (program.blocks_size() == 0) return InvalidConfig("the program has no blocks");
-  MR_TRY(CheckNesting(program));
+  return Compile(std::make_shared<const ProgramDesc>(program), registry, options);
+}
+
+Result<std::unique_ptr<const Executable>> Executable::Compile(std::shared_ptr<const ProgramDesc> program,
+                                                              const OpRegistry& registry,
+                                                              const CompileOptions& options) {
+  if (program->blocks_size() == 0) return InvalidConfig("the program has no blocks");
+  MR_TRY(CheckNesting(*program));
   if (options.stop.stop_requested()) return CompilingStopped();
   std::unique_ptr<Executable> executable(new Executable);
-  executable->program_ = WithOwnNames(program);
   executable->registry_ = &registry;
   executable->device_ = options.device;
-  BlockCompiler compiler(executable->program_, registry, options);
+  BlockCompiler compiler(WithOwnNames(std::move(program)), registry, options);
   MR_TRY(compiler.Check());
   MR_TRY(compiler.InferShapes());
   MR_TRY(compiler.CheckFetches());
   MR_TRY(compiler.Fuse(&executable->parts_));
   executable->blocks_ = std::move(compiler.blocks);
   executable->vars_ = std::move(compiler.vars);
+  executable->readers_ = std::move(compiler.readers);
   if (options.stop.stop_requested()) return CompilingStopped();
   MR_TRY(executable->ChooseKernels());
   return std::unique_ptr<const Executable>(std::move(executable));
@@ -349,9 +353,14 @@ Status Executable::ChooseKernels() {
   return problems.ToStatus();
 }
 
+const VarDesc* Executable::FindReader(std::string_view name) const {
+  const auto it = readers_.find(name);
+  return it == readers_.end() ? nullptr : &it->second;
+}
+
 bool Executable::HoldsLoop(const OpDesc& op) const {
   if (BlockOf(op) < 0) return false;
-  const std::vector<OpDesc>& inner = ops(BlockOf(op));
+  const OpList& inner = ops(BlockOf(op));
   return op.type() == "while" ||
          std::any_of(inner.begin(), inner.end(), [this](const OpDesc& o) { return HoldsLoop(o); });
 }
@@ -364,21 +373,24 @@ bool Executable::WritesForGood(const OpDesc& op) const {
     }
   }
   if (BlockOf(op) < 0) return false;
-  const std::vector<OpDesc>& inner = ops(BlockOf(op));
+  const OpList& inner = ops(BlockOf(op));
   return std::any_of(inner.begin(), inner.end(), [this](const OpDesc& o) { return WritesForGood(o); });
 }
 
 bool Executable::IsSideEffectFree(size_t count) const {
-  const auto end = ops().begin() + static_cast<std::ptrdiff_t>(count);
-  return std::none_of(ops().begin(), end, [this](const OpDesc& op) { return WritesForGood(op); });
+  for (size_t i = 0; i < count; ++i) {
+    if (WritesForGood(ops()[i])) return false;
+  }
+  return true;
 }
 
 bool Executable::IsSideEffectFreeWhenStopped() const {
-  const auto last = std::find_if(ops().rbegin(), ops().rend(), [this](const OpDesc& op) { return HoldsLoop(op); });
-  return IsSideEffectFree(static_cast<size_t>(ops().rend() - last));
+  size_t end = ops().size();
+  while (end > 0 && !HoldsLoop(ops()[end - 1])) --end;
+  return IsSideEffectFree(end);
 }
 
-std::string PrintOps(const std::vector<OpDesc>& ops) {
+std::string PrintOps(const OpList& ops) {
   std::string text = "len(ops)=" + std::to_string(ops.size()) + "\n";
   for (size_t i = 0; i < ops.size(); ++i) text += "op[" + std::to_string(i) + "]->Type(): " + ops[i].type() + "\n";
   return text;

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework.pb.h"
+#include "program/op_list.h"
 #include "program/op_range.h"
 #include "program/op_registry.h"
 #include "program/section_cut.h"
@@ -41,12 +44,15 @@ class Executable {
   /// All mistakes come back in one kInvalidConfig, a line each: block, index, operator, variable, nearest name.
   static Result<std::unique_ptr<const Executable>> Compile(const ProgramDesc& program, const OpRegistry& registry,
                                                            const CompileOptions& options);
+  /// The same, without a copy of the program: as long as an operator of it is run as it stands, it is kept.
+  static Result<std::unique_ptr<const Executable>> Compile(std::shared_ptr<const ProgramDesc> program,
+                                                           const OpRegistry& registry, const CompileOptions& options);
 
-  /// The program but for its operators, which ops() has: the variables of its blocks as they are declared.
-  const ProgramDesc& program() const { return program_; }
-  const std::vector<OpDesc>& ops() const { return ops(0); }
+  const OpList& ops() const { return ops(0); }
   /// The operators of a block that runs; a block that nothing runs has none.
-  const std::vector<OpDesc>& ops(int block) const { return blocks_.at(static_cast<size_t>(block)); }
+  const OpList& ops(int block) const { return blocks_.at(static_cast<size_t>(block)); }
+  /// A reader as the program declares it, which says more than vars(); null for other variables.
+  const VarDesc* FindReader(std::string_view name) const;
   int block_count() const { return static_cast<int>(blocks_.size()); }
   /// The variables of all these blocks, each with a name of its own (program/block_names.h).
   const VarMetas& vars() const { return vars_; }
@@ -68,8 +74,8 @@ class Executable {
   bool HoldsLoop(const OpDesc& op) const;
   bool WritesForGood(const OpDesc& op) const;
 
-  ProgramDesc program_;
-  std::vector<std::vector<OpDesc>> blocks_;          ///< by number in the program
+  std::map<std::string, VarDesc, std::less<>> readers_;
+  std::vector<OpList> blocks_;                       ///< by number in the program
   std::vector<std::vector<KernelFactory>> kernels_;  ///< of each operator
   VarMetas vars_;
   std::vector<OpRange> parts_;
@@ -78,6 +84,6 @@ class Executable {
 };
 
 /// Their number, "len(ops)=12", then the operators in their order, a line each: "op[0]->Type(): lookup_table".
-std::string PrintOps(const std::vector<OpDesc>& ops);
+std::string PrintOps(const OpList& ops);
 
 }  // namespace millrace

@@ -104,13 +104,7 @@ Result<std::unique_ptr<BlockKernels>> KernelContext::Block(std::string_view attr
 }
 
 const VarDesc* KernelContext::Declaration(std::string_view name) const {
-  if (executable_ == nullptr) return nullptr;
-  for (const BlockDesc& block : executable_->program().blocks()) {
-    for (const VarDesc& var : block.vars()) {
-      if (var.name() == name) return &var;
-    }
-  }
-  return nullptr;
+  return executable_ == nullptr ? nullptr : executable_->FindReader(name);
 }
 
 std::string KernelContext::InputName(std::string_view parameter) const {

@@ -125,7 +125,7 @@ class KernelContext {
 
   /// What the program says of a variable; null for an operator that is tried alone, and for a name that it lacks.
   const VarMeta* Declared(const std::string& name) const;
-  /// The declaration itself, for what VarMeta leaves out (the outputs of a reader); null likewise.
+  /// The declaration itself of a reader, for what VarMeta leaves out, its outputs; null for all else.
   const VarDesc* Declaration(std::string_view name) const;
 
   /// The kernels of the block that an attribute names, over the same variables.

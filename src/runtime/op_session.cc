@@ -53,7 +53,8 @@ Result<std::unique_ptr<OpSession>> OpSession::Create(const std::vector<OpDesc>& 
   }
   CompileOptions compile;
   compile.fuse = false;
-  MR_ASSIGN(session->executable_, Executable::Compile(program, registry, compile));
+  MR_ASSIGN(session->executable_,
+            Executable::Compile(std::make_shared<const ProgramDesc>(std::move(program)), registry, compile));
   MR_ASSIGN(session->frame_, Frame::Create(*session->executable_, nullptr, session->root_, options));
   return session;
 }

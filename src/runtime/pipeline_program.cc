@@ -12,13 +12,15 @@ Result<std::unique_ptr<const PipelineProgram>> CompilePipeline(const ProgramDesc
   for (const std::vector<std::string>& names : cut.gradients) {
     step.fetches.insert(step.fetches.end(), names.begin(), names.end());
   }
-  MR_ASSIGN(pipeline->step, Executable::Compile(cut.step, registry, step));
+  MR_ASSIGN(pipeline->step,
+            Executable::Compile(std::make_shared<const ProgramDesc>(std::move(cut.step)), registry, step));
   CompileOptions update;
   update.device = options.device;
   update.fuse = options.fuse;
   update.stop = options.stop;
   update.parts = std::move(cut.update_parts);
-  MR_ASSIGN(pipeline->update, Executable::Compile(cut.update, registry, update));
+  MR_ASSIGN(pipeline->update,
+            Executable::Compile(std::make_shared<const ProgramDesc>(std::move(cut.update)), registry, update));
   pipeline->gradients = std::move(cut.gradients);
   return std::unique_ptr<const PipelineProgram>(std::move(pipeline));
 }

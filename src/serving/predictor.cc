@@ -177,9 +177,8 @@ Result<LoadedModel> Predictor::LoadProgram(const std::string& folder, const OpRe
   options.every_prediction = true;
   options.stop = std::move(stop);
   MR_TRY(predictor.LoadAny(folder, registry, options));
-  return LoadedModel{std::move(predictor.program_), std::move(predictor.feeds_),
-                     std::move(predictor.fetches_), predictor.seed_,
-                     std::move(predictor.root_),    std::move(predictor.warnings_)};
+  return LoadedModel{*predictor.program_, std::move(predictor.feeds_), std::move(predictor.fetches_),
+                     predictor.seed_,     std::move(predictor.root_),  std::move(predictor.warnings_)};
 }
 
 Status Predictor::LoadAny(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options) {
@@ -275,9 +274,9 @@ Status Predictor::Compile(ProgramDesc program, const OpRegistry& registry, const
   options.fetches = prediction_.empty() ? fetches_ : std::vector<std::string>{prediction_};
   options.forward_only = true;
   options.stop = stop;
-  MR_ASSIGN(executable_, Executable::Compile(program, registry, options));
+  program_ = std::make_shared<const ProgramDesc>(std::move(program));
+  MR_ASSIGN(executable_, Executable::Compile(program_, registry, options));
   if (!prediction_.empty()) MR_TRY(CheckPrediction(*executable_, prediction_));
-  program_ = std::move(program);
   return Status::Ok();
 }
 

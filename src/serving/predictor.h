@@ -82,7 +82,7 @@ class Predictor {
   std::string lines_plugin_;   ///< what the model says of the plugin that reads its lines
   std::string plugin_advice_;  ///< of the registry
   uint64_t seed_ = 1;
-  ProgramDesc program_;
+  std::shared_ptr<const ProgramDesc> program_;
   std::unique_ptr<Scope> root_;
   std::unique_ptr<const Executable> executable_;
 };

@@ -154,12 +154,14 @@ void AddFetches(const TrainerDesc& desc, const std::vector<FetchItem>& fetches, 
 }
 
 /// What workers run. Mistakes of the startup program come with those of the main one.
-Result<std::unique_ptr<const Executable>> CompileTraining(const TrainerDesc& desc, const CompiledModel& model,
+Result<std::unique_ptr<const Executable>> CompileTraining(const TrainerDesc& desc,
+                                                          const std::shared_ptr<const CompiledModel>& model,
                                                           const Environment& environment,
                                                           const CompileOptions& options) {
-  auto train = Executable::Compile(desc.infer() ? model.test : model.main, environment.ops, options);
+  const std::shared_ptr<const ProgramDesc> program(model, desc.infer() ? &model->test : &model->main);
+  auto train = Executable::Compile(program, environment.ops, options);
   if (train.status().code() == StatusCode::kCancelled) return train;
-  Status startup = CheckStartup(desc, model.startup, environment, options.stop);
+  Status startup = CheckStartup(desc, model->startup, environment, options.stop);
   if (!train.ok() && !startup.ok()) {
     return InvalidConfig(std::move(train).Context(desc.program().main()).status().message() + "\n" + startup.message());
   }
@@ -285,14 +287,15 @@ Result<SelfFeeding> FindReading(const LoadedConfig& config, const Executable& tr
 }
 
 /// What evaluation runs. `options` are those of training.
-Result<std::unique_ptr<const Executable>> CompileEvaluation(const TrainerDesc& desc, const CompiledModel& model,
+Result<std::unique_ptr<const Executable>> CompileEvaluation(const TrainerDesc& desc,
+                                                            const std::shared_ptr<const CompiledModel>& model,
                                                             const Environment& environment,
                                                             const CompileOptions& options) {
-  if (!desc.has_program() || model.metrics.empty()) {
-    return Executable::Compile(model.test, environment.ops, options);
+  if (!desc.has_program() || model->metrics.empty()) {
+    return Executable::Compile(std::shared_ptr<const ProgramDesc>(model, &model->test), environment.ops, options);
   }
   // A program trains as it stands; what it predicts is evaluated without dropout, and with the statistics it learned.
-  return Executable::Compile(ForwardProgram(model.test, environment.ops), environment.ops, options);
+  return Executable::Compile(ForwardProgram(model->test, environment.ops), environment.ops, options);
 }
 
 Result<std::vector<ModelExport>> ExportsOf(const LoadedConfig& config, const CompiledModel& model,
@@ -333,7 +336,9 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
   if (!feeds_itself) {
     MR_ASSIGN(parts.schema, SlotSchema::Create(desc.data_desc()));
   }
-  MR_ASSIGN(CompiledModel model, ModelOf(config, parts.schema, environment, stop));
+  MR_ASSIGN(CompiledModel compiled, ModelOf(config, parts.schema, environment, stop));
+  parts.model = std::make_shared<const CompiledModel>(std::move(compiled));
+  const CompiledModel& model = *parts.model;
   MR_ASSIGN(parts.metrics, MetricSet::Create(model.metrics, parts.schema, environment.metrics));
   const MetricSet& metrics = *parts.metrics;
   if (const auto unknown = FindUnknownNames(desc, model, metrics.names()); !unknown.empty()) {
@@ -353,7 +358,7 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
   const std::vector<std::string> measured = options.fetches;
   AddFetches(desc, parts.fetches, model.main, watched, &options.fetches);
   options.forward_only = desc.infer();
-  MR_ASSIGN(parts.train, CompileTraining(desc, model, environment, options));
+  MR_ASSIGN(parts.train, CompileTraining(desc, parts.model, environment, options));
   if (IsPipeline(desc)) {
     MR_ASSIGN(parts.pipeline, CompileSections(config, model.main, environment, options));
   }
@@ -363,13 +368,23 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
   } else {
     options.forward_only = true;
     if (!desc.has_program() || !model.metrics.empty()) options.fetches = measured;
-    MR_ASSIGN(parts.eval, CompileEvaluation(desc, model, environment, options));
+    parts.eval_options = options;
+    if (desc.has_program()) {
+      MR_ASSIGN(parts.eval, CompileEvaluation(desc, parts.model, environment, options));
+    }
   }
-  parts.model = std::make_unique<const CompiledModel>(std::move(model));
   if (stop.stop_requested()) return Cancelled("stopped while compiling the job");
-  MR_ASSIGN(parts.exports, ExportsOf(config, *parts.model, environment, parts.output_dir));
+  MR_ASSIGN(parts.exports, ExportsOf(config, model, environment, parts.output_dir));
   parts.config = std::move(config);
   return std::shared_ptr<const CompiledJob>(new CompiledJob(std::move(parts)));
+}
+
+Result<const Executable*> CompiledJob::eval() const {
+  if (parts_.eval != nullptr) return parts_.eval.get();
+  std::call_once(eval_asked_,
+                 [this] { eval_ = CompileEvaluation(desc(), parts_.model, environment(), parts_.eval_options); });
+  MR_TRY(eval_.status());
+  return eval_->get();
 }
 
 bool CompiledJob::lines_are_piped() const { return !PipeCommandOf(desc().data_desc()).empty(); }

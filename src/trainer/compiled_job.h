@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -71,8 +72,9 @@ class CompiledJob {
   const Executable& step() const { return pipeline() != nullptr ? *pipeline()->step : train(); }
   /// Batches after which a pipeline updates.
   int micro_batches() const { return std::max(1, desc().section_param().num_microbatches()); }
-  /// Forward part alone, with predictions and loss; what evaluation runs. Not of a program that feeds itself.
-  const Executable& eval() const { return *parts_.eval; }
+  /// Forward part alone, with predictions and loss; what evaluation runs. Not of a program that feeds itself. That of a
+  /// model, of which nothing can be wrong where train() compiled, is compiled when it is first asked for.
+  Result<const Executable*> eval() const;
   const MetricSet& metrics() const { return *parts_.metrics; }
   const std::vector<FetchItem>& fetches() const { return parts_.fetches; }
   /// output.export, in its order.
@@ -102,19 +104,22 @@ class CompiledJob {
     std::string output_dir;
     int workers = 1;
     SlotSchema schema;
-    std::unique_ptr<const CompiledModel> model;  ///< the exports refer to it
+    std::shared_ptr<const CompiledModel> model;  ///< the exports refer to it
     std::unique_ptr<const MetricSet> metrics;
     std::vector<FetchItem> fetches;
     std::string loss;
     std::unique_ptr<const Executable> train;
     std::unique_ptr<const PipelineProgram> pipeline;
-    std::unique_ptr<const Executable> eval;
+    std::unique_ptr<const Executable> eval;  ///< of a program
+    CompileOptions eval_options;
     std::optional<SelfFeeding> self_feeding;  ///< nullopt: a dataset feeds the program
     std::vector<ModelExport> exports;
   };
   explicit CompiledJob(Parts parts) : parts_(std::move(parts)) {}
 
   const Parts parts_;
+  mutable std::once_flag eval_asked_;
+  mutable Result<std::unique_ptr<const Executable>> eval_{std::unique_ptr<const Executable>()};  ///< of a model
 };
 
 }  // namespace millrace

@@ -27,9 +27,10 @@ Result<double> LossOfBatch(const std::string& name, const Tensor& tensor, HostVi
 Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session, Dataset& dataset) {
   const CompiledJob& job = session.job();
   std::unique_ptr<Evaluator> evaluator(new Evaluator(session, dataset));
+  MR_ASSIGN(const Executable* const forward, job.eval());
   for (int i = 0; i < job.workers(); ++i) {
     Reader reader;
-    MR_ASSIGN(reader.frame, Frame::Create(job.eval(), &job.schema(), session.root(), session.frame_options(i, true)));
+    MR_ASSIGN(reader.frame, Frame::Create(*forward, &job.schema(), session.root(), session.frame_options(i, true)));
     MR_ASSIGN(reader.metrics, MetricAccumulator::Create(job.metrics(), *reader.frame, &session.label_monitor()));
     const Variable* loss = job.loss().empty() ? nullptr : reader.frame->Find(job.loss());
     if (loss != nullptr && loss->Is<Tensor>()) reader.loss = &loss->Get<Tensor>();

@@ -46,7 +46,7 @@ Status MultiTrainer::MakeWorkerSlots() {
   }
   if (job_->desc().infer() || workers == 1) run_->progress().serialized_warmup_steps = 0;
   VLOG(3) << "worker thread num: " << workers << ", device worker: " << job_->desc().device_worker_name();
-  const std::vector<OpDesc>& ops = job_->step().ops();
+  const OpList& ops = job_->step().ops();
   for (size_t i = 0; i < ops.size(); ++i) VLOG(3) << "op[" << i << "]->Type(): " << ops[i].type();
   gate_ = std::make_unique<PauseGate>(workers);
   worker_slots_.resize(static_cast<size_t>(workers));

@@ -19,7 +19,7 @@ bool Reads(const CompiledJob& job, const OpDesc& op) {
     }
   }
   if (BlockOf(op) < 0) return false;
-  const std::vector<OpDesc>& ops = job.train().ops(BlockOf(op));
+  const OpList& ops = job.train().ops(BlockOf(op));
   return std::any_of(ops.begin(), ops.end(), [&job](const OpDesc& inner) { return Reads(job, inner); });
 }
 
@@ -33,7 +33,7 @@ Result<std::unique_ptr<ReaderDataset>> ReaderDataset::Create(JobSession& session
   for (const std::string& name : job.plugin_sources()) {
     dataset->plugin_sources_.push_back(frame.scope().Var(name)->GetMutable<Tensor>());
   }
-  const std::vector<OpDesc>& ops = job.train().ops();
+  const OpList& ops = job.train().ops();
   for (size_t i = 0; i < ops.size(); ++i) {
     if (Reads(job, ops[i])) dataset->ops_ = i + 1;
   }

@@ -84,7 +84,7 @@ void ReaderTrainer::FindWaits() {
   for (const OpDesc& op : job_->train().ops()) {
     if (op.type() == "while") loop_block_ = BlockOf(op);
   }
-  const std::vector<OpDesc>& ops = RoundOps();
+  const OpList& ops = RoundOps();
   const std::vector<NamedKernelState> states = frame_->states();
   while (begin_end_ < ops.size() && !LeavesSomething(ops[begin_end_], states)) ++begin_end_;
   tail_ = ops.size();

@@ -42,7 +42,7 @@ class ReaderTrainer final : public Trainer, private RunWorkers, private LoopObse
   /// Whether operator `op` of a round is such a place.
   bool IsWait(size_t op) const;
   /// Of the loop.
-  const std::vector<OpDesc>& RoundOps() const { return job_->train().ops(loop_block_); }
+  const OpList& RoundOps() const { return job_->train().ops(loop_block_); }
   /// `states` are the frame's.
   bool LeavesSomething(const OpDesc& op, const std::vector<NamedKernelState>& states) const;
   Status Train(const std::stop_token& stop) override;

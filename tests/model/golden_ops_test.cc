@@ -26,7 +26,7 @@ void Compare(const std::string& job, const std::string& stage, const std::string
 }
 
 std::string Print(const ProgramDesc& program) {
-  return PrintOps({program.blocks(0).ops().begin(), program.blocks(0).ops().end()});
+  return PrintOps(std::vector<OpDesc>(program.blocks(0).ops().begin(), program.blocks(0).ops().end()));
 }
 
 TEST_P(GoldenOpsTest, AuthoredLoweredFused) {

@@ -77,7 +77,7 @@ class FusionTest : public ::testing::Test {
   }
   std::string Fused(const std::vector<std::string>& fetches = {"loss"}) {
     const auto& ops = program_.blocks(0).ops();
-    fused_.assign(ops.begin(), ops.end());
+    fused_ = OpList(std::vector<OpDesc>(ops.begin(), ops.end()));
     vars_ = builder_->vars();
     const Status status = ApplyFusionPasses(fused_, vars_, registry_, fetches);
     return status.ok() ? Show(fused_) : status.ToString();
@@ -86,7 +86,7 @@ class FusionTest : public ::testing::Test {
   OpRegistry registry_;
   ProgramDesc program_;
   std::unique_ptr<BlockBuilder> builder_;
-  std::vector<OpDesc> fused_;
+  OpList fused_;
   VarMetas vars_;
 };
 

@@ -184,7 +184,7 @@ std::string Show(const OpDesc& op) {
   return text + ")";
 }
 
-std::string Show(const std::vector<OpDesc>& ops) {
+std::string Show(const OpList& ops) {
   std::string text;
   for (const OpDesc& op : ops) text += Show(op) + "\n";
   return text;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "program/op_list.h"
 #include "program/op_registry.h"
 
 namespace millrace {
@@ -10,6 +11,6 @@ OpRegistry StubOps();
 
 /// One operator a line: `type(X=a,b Y=c -> Out=d)`, parameters that are not bound left out.
 std::string Show(const OpDesc& op);
-std::string Show(const std::vector<OpDesc>& ops);
+std::string Show(const OpList& ops);
 
 }  // namespace millrace

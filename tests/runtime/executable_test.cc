@@ -243,6 +243,17 @@ TEST(Executable, ForwardOnlyKeepsWhatFetchesNeed) {
   EXPECT_EQ(PrintOps((*executable)->ops()), "len(ops)=1\nop[0]->Type(): add_amount\n");
 }
 
+TEST(Executable, RunsTheOperatorsOfASharedProgramWithoutACopyOfThem) {
+  const OpRegistry registry = TwoOps();
+  auto program = std::make_shared<const ProgramDesc>(Parse(kProgram));
+  const OpDesc* const first = &program->blocks(0).ops(0);
+  auto executable = Executable::Compile(program, registry, CompileOptions());
+  ASSERT_TRUE(executable.ok()) << executable.status().ToString();
+  EXPECT_EQ(&(*executable)->ops()[0], first);
+  program.reset();
+  EXPECT_EQ((*executable)->ops()[0].type(), "add_amount") << "kept by who runs it";
+}
+
 TEST(Executable, AnOutputOfTooManyAxesIsAMistakeOfTheProgram) {
   OpRegistry registry = TwoOps();
   registry.Add("append_axis")

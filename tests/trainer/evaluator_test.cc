@@ -28,7 +28,7 @@ Rows PredictAll(JobSession& job) {
   Rows rows;
   Dataset& dataset = *job.eval_dataset();
   const SlotSchema& schema = dataset.schema();
-  const auto frame = Frame::Create(job.job().eval(), &schema, job.root(), job.frame_options(0, true)).value();
+  const auto frame = Frame::Create(**job.job().eval(), &schema, job.root(), job.frame_options(0, true)).value();
   EXPECT_TRUE(dataset.BeginPass({}).ok());
   while (true) {
     const BatchPtr batch = dataset.source(0).Next({}).value();

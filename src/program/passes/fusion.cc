@@ -1,6 +1,7 @@
 #include "program/passes/fusion.h"
 
-#include <set>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "program/passes/op_graph.h"
@@ -8,21 +9,35 @@
 namespace millrace {
 namespace {
 
-std::set<std::string> Written(const std::vector<OpDesc>& ops) {
-  std::set<std::string> names;
+std::unordered_set<std::string_view> Written(const OpList& ops) {
+  std::unordered_set<std::string_view> names;
   for (const OpDesc& op : ops) {
     for (const OpDesc::Var& output : op.outputs()) names.insert(output.arguments().begin(), output.arguments().end());
   }
   return names;
 }
 
+/// Forgets the variables that `before` wrote and `after` does not.
+void DropUnwritten(const OpList& before, const OpList& after, VarMetas& vars) {
+  const std::unordered_set<std::string_view> written = Written(after);
+  for (const OpDesc& op : before) {
+    for (const OpDesc::Var& output : op.outputs()) {
+      for (const std::string& name : output.arguments()) {
+        if (written.contains(name)) continue;
+        const auto it = vars.find(name);
+        if (it != vars.end() && !it->second.persistable) vars.erase(it);
+      }
+    }
+  }
+}
+
 }  // namespace
 
-Status ApplyFusionPasses(std::vector<OpDesc>& ops, VarMetas& vars, const OpRegistry& registry,
+Status ApplyFusionPasses(OpList& ops, VarMetas& vars, const OpRegistry& registry,
                          const std::vector<std::string>& fetches, const std::stop_token& stop) {
   const auto stopped = [&stop] { return stop.stop_requested(); };
   const Status cancelled = Cancelled("stopped while fusing operators");
-  const std::set<std::string> written_before = Written(ops);
+  const OpList before = ops;
   OpGraph graph(std::move(ops), vars, fetches);
   if (registry.Find("fused_slots_pool") != nullptr && registry.Find("fused_slots_pool_grad") != nullptr) {
     FuseSlotsPool(graph);
@@ -36,11 +51,7 @@ Status ApplyFusionPasses(std::vector<OpDesc>& ops, VarMetas& vars, const OpRegis
   FuseOptimizers(graph, registry);
   ops = std::move(graph).Take();
 
-  const std::set<std::string> written = Written(ops);
-  for (const std::string& name : written_before) {
-    const auto it = vars.find(name);
-    if (it != vars.end() && !it->second.persistable && !written.contains(name)) vars.erase(it);
-  }
+  DropUnwritten(before, ops, vars);
   for (const OpDesc& op : ops) {
     const OpInfo* info = registry.Find(op.type());
     if (info == nullptr || !info->is_fused) continue;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "program/op_list.h"
 #include "program/op_registry.h"
 
 namespace millrace {
@@ -36,7 +37,7 @@ namespace millrace {
 ///
 /// `vars` loses what nothing writes any more and gains what the fused operators write. A stop request ends it between
 /// two passes: kCancelled, with neither of any use.
-Status ApplyFusionPasses(std::vector<OpDesc>& ops, VarMetas& vars, const OpRegistry& registry,
+Status ApplyFusionPasses(OpList& ops, VarMetas& vars, const OpRegistry& registry,
                          const std::vector<std::string>& fetches, const std::stop_token& stop = {});
 
 }  // namespace millrace

@@ -17,8 +17,8 @@ std::string OnlyArgument(const google::protobuf::RepeatedPtrField<OpDesc::Var>& 
 
 }  // namespace
 
-OpGraph::OpGraph(std::vector<OpDesc> ops, const VarMetas& vars, const std::vector<std::string>& fetches)
-    : ops_(std::move(ops)), vars_(&vars), fetches_(fetches.begin(), fetches.end()) {
+OpGraph::OpGraph(OpList ops, const VarMetas& vars, const std::vector<std::string>& fetches)
+    : ops_(std::move(ops).shared()), vars_(&vars), fetches_(fetches.begin(), fetches.end()) {
   for (int i = 0; i < size(); ++i) AddToIndex(i);
 }
 
@@ -46,7 +46,7 @@ int OpGraph::ReaderOfType(std::string_view name, std::string_view type) const {
   if (readers == readers_.end()) return -1;
   int found = -1;
   for (const int i : readers->second) {
-    if (ops_[static_cast<size_t>(i)].type() != type) continue;
+    if (op(i).type() != type) continue;
     if (found >= 0) return -1;
     found = i;
   }
@@ -69,8 +69,13 @@ bool OpGraph::IsPrivate(std::string_view name, std::vector<int> readers) const {
 
 void OpGraph::Replace(int i, OpDesc op) {
   DropFromIndex(i);
-  ops_[static_cast<size_t>(i)] = std::move(op);
+  ops_[static_cast<size_t>(i)] = std::make_shared<const OpDesc>(std::move(op));
   AddToIndex(i);
+}
+
+void OpGraph::Remove(int i) {
+  DropFromIndex(i);
+  ops_[static_cast<size_t>(i)] = OpList::Shared(OpList::Shared(), &OpDesc::default_instance());
 }
 
 void OpGraph::AddToIndex(int i) {
@@ -98,9 +103,9 @@ void OpGraph::DropFromIndex(int i) {
   drop(writers_, op(i).outputs());
 }
 
-std::vector<OpDesc> OpGraph::Take() && {
-  std::erase_if(ops_, [](const OpDesc& op) { return op.type().empty(); });
-  return std::move(ops_);
+OpList OpGraph::Take() && {
+  std::erase_if(ops_, [](const OpList::Shared& op) { return op->type().empty(); });
+  return OpList(std::move(ops_));
 }
 
 std::string OnlyInput(const OpDesc& op, std::string_view parameter) { return OnlyArgument(op.inputs(), parameter); }

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "program/op_list.h"
 #include "program/op_registry.h"
 
 namespace millrace {
@@ -17,12 +19,13 @@ namespace millrace {
 class OpGraph {
  public:
   /// `vars` must outlive the graph; `fetches` and persistable variables are kept.
-  OpGraph(std::vector<OpDesc> ops, const VarMetas& vars, const std::vector<std::string>& fetches);
+  OpGraph(OpList ops, const VarMetas& vars, const std::vector<std::string>& fetches);
 
   int size() const { return static_cast<int>(ops_.size()); }
-  const OpDesc& op(int i) const { return ops_[static_cast<size_t>(i)]; }
+  /// One that was removed has no type and no arguments.
+  const OpDesc& op(int i) const { return *ops_[static_cast<size_t>(i)]; }
   /// The operator's type; empty when it was removed.
-  std::string_view type(int i) const { return ops_[static_cast<size_t>(i)].type(); }
+  std::string_view type(int i) const { return op(i).type(); }
   const VarMetas& vars() const { return *vars_; }
   const VarMeta* FindMeta(std::string_view name) const;
 
@@ -39,9 +42,9 @@ class OpGraph {
   bool IsPrivate(std::string_view name, std::vector<int> readers) const;
 
   void Replace(int i, OpDesc op);
-  void Remove(int i) { Replace(i, OpDesc()); }
+  void Remove(int i);
   /// The list without what was removed.
-  std::vector<OpDesc> Take() &&;
+  OpList Take() &&;
 
  private:
   /// Sets, since a table may be read by every operator: one of its users is dropped without a look at the others.
@@ -50,7 +53,7 @@ class OpGraph {
   void AddToIndex(int i);
   void DropFromIndex(int i);
 
-  std::vector<OpDesc> ops_;
+  std::vector<OpList::Shared> ops_;
   const VarMetas* vars_;
   std::set<std::string, std::less<>> fetches_;
   Index readers_;

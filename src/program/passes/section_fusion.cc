@@ -1,7 +1,6 @@
 #include "program/passes/section_fusion.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -17,11 +16,11 @@ void AddArguments(const google::protobuf::RepeatedPtrField<OpDesc::Var>& binding
 
 }  // namespace
 
-SectionFusion::SectionFusion(std::vector<OpDesc> ops, const std::vector<SectionPart>& parts)
+SectionFusion::SectionFusion(const OpList& ops, const std::vector<SectionPart>& parts)
     : parts_(parts), lists_(parts.size()) {
-  auto op = ops.begin();
+  auto op = ops.shared().begin();
   for (size_t i = 0; i < parts.size(); ++i) {
-    for (int k = 0; k < parts[i].ops; ++k) lists_[i].push_back(std::move(*op++));
+    for (int k = 0; k < parts[i].ops; ++k) lists_[i].Add(*op++);
   }
 }
 
@@ -32,11 +31,11 @@ Status SectionFusion::Run(VarMetas& vars, const OpRegistry& registry, const std:
   return Status::Ok();
 }
 
-std::vector<OpDesc> SectionFusion::Take(std::vector<OpRange>* ranges) && {
-  std::vector<OpDesc> ops;
-  for (std::vector<OpDesc>& list : lists_) {
+OpList SectionFusion::Take(std::vector<OpRange>* ranges) && {
+  OpList ops;
+  for (const OpList& list : lists_) {
     ranges->push_back({ops.size(), ops.size() + list.size()});
-    std::move(list.begin(), list.end(), std::back_inserter(ops));
+    for (const OpList::Shared& op : list.shared()) ops.Add(op);
   }
   return ops;
 }
@@ -44,7 +43,7 @@ std::vector<OpDesc> SectionFusion::Take(std::vector<OpRange>* ranges) && {
 Status SectionFusion::FuseSection(int section, VarMetas& vars, const OpRegistry& registry,
                                   const std::vector<std::string>& fetches) {
   std::set<std::string> kept(fetches.begin(), fetches.end());
-  std::vector<OpDesc> ops;
+  OpList ops;
   std::map<std::string, size_t> writer;  // the last part that writes a variable
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (parts_[i].section != section) {
@@ -54,24 +53,24 @@ Status SectionFusion::FuseSection(int section, VarMetas& vars, const OpRegistry&
       }
       continue;
     }
-    for (OpDesc& op : std::exchange(lists_[i], {})) {
+    for (const OpList::Shared& op : std::exchange(lists_[i], {}).shared()) {
       std::set<std::string> written;
-      AddArguments(op.outputs(), &written);
+      AddArguments(op->outputs(), &written);
       for (const std::string& name : written) writer[name] = i;
-      ops.push_back(std::move(op));
+      ops.Add(op);
     }
   }
   MR_TRY(ApplyFusionPasses(ops, vars, registry, {kept.begin(), kept.end()}));
   const auto first =
       std::find_if(parts_.begin(), parts_.end(), [&](const auto& part) { return part.section == section; });
   auto part = static_cast<size_t>(first - parts_.begin());
-  for (OpDesc& op : ops) {
+  for (const OpList::Shared& op : ops.shared()) {
     std::set<std::string> written;
-    AddArguments(op.outputs(), &written);
+    AddArguments(op->outputs(), &written);
     for (const std::string& name : written) {
       if (const auto it = writer.find(name); it != writer.end()) part = std::max(part, it->second);
     }
-    lists_[part].push_back(std::move(op));
+    lists_[part].Add(op);
   }
   return Status::Ok();
 }

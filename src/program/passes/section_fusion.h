@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "program/op_list.h"
 #include "program/op_range.h"
 #include "program/op_registry.h"
 #include "program/section_cut.h"
@@ -14,19 +15,19 @@ namespace millrace {
 class SectionFusion {
  public:
   /// `parts` say how `ops` are cut, and outlive the object.
-  SectionFusion(std::vector<OpDesc> ops, const std::vector<SectionPart>& parts);
+  SectionFusion(const OpList& ops, const std::vector<SectionPart>& parts);
 
   /// As ApplyFusionPasses, section by section: what another section names is kept.
   Status Run(VarMetas& vars, const OpRegistry& registry, const std::vector<std::string>& fetches);
 
   /// All operators, and where each part is among them.
-  std::vector<OpDesc> Take(std::vector<OpRange>* ranges) &&;
+  OpList Take(std::vector<OpRange>* ranges) &&;
 
  private:
   Status FuseSection(int section, VarMetas& vars, const OpRegistry& registry, const std::vector<std::string>& fetches);
 
   const std::vector<SectionPart>& parts_;
-  std::vector<std::vector<OpDesc>> lists_;  ///< by part
+  std::vector<OpList> lists_;  ///< by part
 };
 
 }  // namespace millrace
