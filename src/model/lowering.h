@@ -208,6 +208,8 @@ LoweredLoss LowerLoss(Lowering& lowering);
 BlockDesc* FirstBlock(ProgramDesc& program);
 /// The program as it is evaluated: without gradients and updates; operators that behave otherwise in training are told.
 ProgramDesc CloneForTest(const ProgramDesc& program);
+/// Makes such a copy of a program that already is one.
+void MakeForTest(ProgramDesc* program);
 
 void CheckOptimizers(Lowering& lowering);
 /// The table of that name; null when it is a dense parameter.

@@ -93,16 +93,26 @@ BlockDesc* FirstBlock(ProgramDesc& program) {
   return block;
 }
 
+std::unique_ptr<google::protobuf::Arena> CompiledModel::NewMemory() {
+  google::protobuf::ArenaOptions options;
+  options.max_block_size = size_t{1} << 20;
+  return std::make_unique<google::protobuf::Arena>(options);
+}
+
 ProgramDesc CloneForTest(const ProgramDesc& program) {
   ProgramDesc test = program;
-  for (BlockDesc& block : *test.mutable_blocks()) {
+  MakeForTest(&test);
+  return test;
+}
+
+void MakeForTest(ProgramDesc* program) {
+  for (BlockDesc& block : *program->mutable_blocks()) {
     auto* ops = block.mutable_ops();
     ops->erase(std::remove_if(ops->begin(), ops->end(), [](const OpDesc& op) { return !IsAuthored(op); }), ops->end());
     for (OpDesc& op : *ops) {
       if (FindAttr(op, "is_test") != nullptr) SetAttr(op, "is_test", true);
     }
   }
-  return test;
 }
 
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
@@ -129,7 +139,8 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
   compiled.prediction = loss.predictions[0];
   compiled.label = model.loss().label();
   compiled.tables = lowering.tables();
-  compiled.test = CloneForTest(compiled.main);
+  compiled.test = compiled.main;
+  MakeForTest(&compiled.test);
   MR_TRY(go_on());
   compiled.feeds = FindFeeds(compiled.test, compiled.prediction, schema);
   MR_TRY(go_on());

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <google/protobuf/arena.h>
+
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -34,9 +37,11 @@ namespace millrace {
 /// its TableDesc with init and optimizer filled in (the variable's attribute `table` says the same); it is read by
 /// lookup_table (W) and updated by `sparse_table_push` {Table, Grad, LearningRate -> TableOut}.
 struct CompiledModel {
-  ProgramDesc main;
-  ProgramDesc startup;
-  ProgramDesc test;
+  /// Holds the programs: the many small parts of each lie side by side, and go at once.
+  std::unique_ptr<google::protobuf::Arena> memory = NewMemory();
+  ProgramDesc& main = *google::protobuf::Arena::CreateMessage<ProgramDesc>(memory.get());
+  ProgramDesc& startup = *google::protobuf::Arena::CreateMessage<ProgramDesc>(memory.get());
+  ProgramDesc& test = *google::protobuf::Arena::CreateMessage<ProgramDesc>(memory.get());
   std::string loss;
   /// What a click's probability (or a regression's value) is read from: [B, 1], or [B, classes].
   std::string prediction;
@@ -46,6 +51,9 @@ struct CompiledModel {
   std::vector<TableDesc> tables;
   /// Slots that layers read: what a prediction must be fed with, in schema order (the label is not among them).
   std::vector<std::string> feeds;
+
+ private:
+  static std::unique_ptr<google::protobuf::Arena> NewMemory();
 };
 
 /// What is wrong with a part of a model: "model.layer[2].fc.in".

@@ -3,11 +3,18 @@
 #include <glog/logging.h>
 
 namespace millrace {
+namespace {
 
-ModelRun::ModelRun(const ModelDesc& model, const SlotSchema& schema, CompileOptions options) : schema_(&schema) {
+CompiledModel Lower(const ModelDesc& model, const SlotSchema& schema) {
   Result<CompiledModel> compiled = CompileModel(model, schema, BuiltinOps());
   CHECK(compiled.ok()) << compiled.status().ToString();
-  model_ = std::move(*compiled);
+  return std::move(*compiled);
+}
+
+}  // namespace
+
+ModelRun::ModelRun(const ModelDesc& model, const SlotSchema& schema, CompileOptions options)
+    : schema_(&schema), model_(Lower(model, schema)) {
   const Status started = RunStartup(model_.startup, BuiltinOps(), root_, 1);
   CHECK(started.ok()) << started.ToString();
   options.fetches.push_back(model_.loss);
