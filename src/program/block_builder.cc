@@ -2,7 +2,9 @@
 
 #include <glog/logging.h>
 
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "framework.pb.h"
 #include "program/var_meta.h"
@@ -43,6 +45,10 @@ Result<BlockBuilder> BlockBuilder::Create(BlockDesc& block, const OpRegistry& re
 VarDesc& BlockBuilder::Declare(std::string_view name, const VarMeta& meta) {
   const bool added = vars_.emplace(std::string(name), meta).second;
   CHECK(added) << "variable " << name << " is declared twice";
+  return AddVar(name, meta);
+}
+
+VarDesc& BlockBuilder::AddVar(std::string_view name, const VarMeta& meta) {
   VarDesc* var = block_->add_vars();
   var->set_name(std::string(name));
   SetVarType(meta, var);
@@ -55,23 +61,25 @@ Status BlockBuilder::Append(OpDesc op, OpRole role) {
     return InvalidConfig("no operator \"" + op.type() + "\"" + registry_->Hint(op.type()));
   }
   SetAttr(op, "op_role", static_cast<int64_t>(role));
-  VarMetas inferred = {};
-  for (const OpDesc::Var& input : op.inputs()) {
-    for (const std::string& name : input.arguments()) {
-      if (const auto it = vars_.find(name); it != vars_.end()) inferred.insert(*it);
+  // What is declared stays as it was declared, whatever the rule says of it.
+  std::vector<std::pair<VarMeta*, VarMeta>> declared;
+  std::vector<const std::string*> made;
+  ForEachArgument(op.outputs(), [&](const std::string& name) {
+    if (const auto it = vars_.find(name); it != vars_.end()) {
+      declared.emplace_back(&it->second, it->second);
+    } else {
+      made.push_back(&name);
     }
+  });
+  const Status inferred = InferShapes(OpView(op, *info), vars_);
+  for (const auto& [meta, before] : declared) *meta = before;
+  if (!inferred.ok()) {
+    for (const std::string* name : made) vars_.erase(*name);
+    return inferred;
   }
-  for (const OpDesc::Var& output : op.outputs()) {
-    for (const std::string& name : output.arguments()) {
-      if (const auto it = vars_.find(name); it != vars_.end()) inferred.insert(*it);
-    }
-  }
-  MR_TRY(InferShapes(OpView(op, *info), inferred));
-  for (const OpDesc::Var& output : op.outputs()) {
-    for (const std::string& name : output.arguments()) {
-      if (name == kEmptyVar || Has(name)) continue;
-      Declare(name, inferred[name]);
-    }
+  std::set<std::string_view> seen;  // a list may name a variable twice
+  for (const std::string* name : made) {
+    if (seen.insert(*name).second) AddVar(*name, vars_[*name]);
   }
   *block_->add_ops() = std::move(op);
   return Status::Ok();

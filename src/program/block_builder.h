@@ -42,6 +42,8 @@ class BlockBuilder {
  private:
   BlockBuilder(BlockDesc& block, const OpRegistry& registry) : block_(&block), registry_(&registry) {}
 
+  VarDesc& AddVar(std::string_view name, const VarMeta& meta);
+
   BlockDesc* block_;
   const OpRegistry* registry_;
   VarMetas vars_;

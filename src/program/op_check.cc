@@ -71,17 +71,18 @@ void OpCheck::CheckSide(const char* kind, const Bindings& bindings, const std::v
                         bool all_optional) {
   for (const ArgInfo& arg : args) {
     const OpDesc::Var* bound = FindBound(bindings, arg.name);
-    const std::string what = std::string(kind) + " " + arg.name;
-    if (bound == nullptr && !arg.optional && !all_optional) Add(what + " is not bound");
+    // Only where something is wrong: there may be a million operators to check.
+    const auto what = [&] { return std::string(kind) + " " + arg.name; };
+    if (bound == nullptr && !arg.optional && !all_optional) Add(what() + " is not bound");
     if (bound != nullptr && !arg.duplicable && bound->arguments_size() > 1) {
-      Add(what + " takes one variable, and " + std::to_string(bound->arguments_size()) +
+      Add(what() + " takes one variable, and " + std::to_string(bound->arguments_size()) +
           " are bound to it: " + ShownNames(*bound));
     }
     // Of gradients that arrive, some of a list may be missing.
     const bool is_read = info_.is_gradient && kind == std::string_view("input") && !arg.optional;
     if (bound != nullptr && is_read && !arg.name.ends_with("@GRAD") &&
         std::count(bound->arguments().begin(), bound->arguments().end(), kEmptyVar) > 0) {
-      Add(what + " is read, and \"@EMPTY@\" stands for no variable");
+      Add(what() + " is read, and \"@EMPTY@\" stands for no variable");
     }
   }
   for (int i = 0; i < bindings.size(); ++i) {
@@ -194,26 +195,26 @@ void OpCheck::Attributes(const OpRegistry& registry) {
   for (const OpDesc::Attr& attr : op_.attrs()) {
     const AttrInfo* known = info_.FindAttr(attr.name());
     const AttrInfo* carried = known != nullptr || forward == nullptr ? nullptr : forward->FindAttr(attr.name());
-    const std::string what = "attribute \"" + attr.name() + "\"";
+    const auto what = [&] { return "attribute \"" + attr.name() + "\""; };
     if (!seen.insert(attr.name()).second) {
       // Paddle itself repeats hints: the concat of a split's gradient has use_mkldnn twice.
       const bool repeats = FindAttr(op_, attr.name())->SerializeAsString() == attr.SerializeAsString();
-      if (!repeats && !IsHintAttr(attr.name())) Add(what + " is given twice");
+      if (!repeats && !IsHintAttr(attr.name())) Add(what() + " is given twice");
     } else if (attr.type() == BLOCK || attr.type() == BLOCKS || (known != nullptr && known->is_block)) {
       CheckBlock(attr, known);
     } else if (known == nullptr) {
       if (carried != nullptr && !FitsAttr(attr.type(), carried->default_value)) {
-        Add(what + " must not be of type " + AttrType_Name(attr.type()));
+        Add(what() + " must not be of type " + AttrType_Name(attr.type()));
       }
       if (IsHintAttr(attr.name()) || carried != nullptr) continue;
       std::vector<std::string_view> names;
       for (const AttrInfo& other : info_.attrs) names.push_back(other.name);
-      Add(what + " is not supported" + DidYouMean(attr.name(), names));
+      Add(what() + " is not supported" + DidYouMean(attr.name(), names));
     } else if (!FitsAttr(attr.type(), known->default_value)) {
-      Add(what + " must not be of type " + AttrType_Name(attr.type()));
+      Add(what() + " must not be of type " + AttrType_Name(attr.type()));
     } else if (const AttrValue value = OpView(op_, info_).Value(attr.name());
                known->fixed && value != known->default_value) {
-      Add(what + " is " + ShowAttr(value) + "; only " + ShowAttr(known->default_value) + " is supported");
+      Add(what() + " is " + ShowAttr(value) + "; only " + ShowAttr(known->default_value) + " is supported");
     }
   }
   for (const AttrInfo& attr : info_.attrs) {

@@ -265,6 +265,10 @@ Result<std::vector<VarMeta>> InferShapeContext::Inputs(std::string_view paramete
 }
 
 Result<VarMeta> InferShapeContext::Input(std::string_view parameter) const {
+  const OpDesc::Var* binding = FindBinding(op_->desc().inputs(), parameter);
+  if (binding != nullptr && binding->arguments_size() == 1) {  // as nearly always: without lists
+    if (const auto it = vars_->find(binding->arguments(0)); it != vars_->end()) return it->second;
+  }
   MR_ASSIGN(std::vector<VarMeta> metas, Inputs(parameter));
   return metas[0];
 }

@@ -77,11 +77,19 @@ std::vector<std::string> PersistableTensors(const ProgramDesc& program) {
   return names;
 }
 
-std::set<std::string> WrittenVariables(const ProgramDesc& program) {
+std::set<std::string> WrittenPersistables(const ProgramDesc& program) {
+  std::set<std::string_view> persistables;
+  for (const VarDesc& var : program.blocks(0).vars()) {
+    if (var.persistable()) persistables.insert(var.name());
+  }
   std::set<std::string> names;
   for (const BlockDesc& block : program.blocks()) {
     for (const OpDesc& op : block.ops()) {
-      for (const OpDesc::Var& output : op.outputs()) names.insert(output.arguments().begin(), output.arguments().end());
+      for (const OpDesc::Var& output : op.outputs()) {
+        for (const std::string& name : output.arguments()) {
+          if (persistables.contains(name)) names.insert(name);
+        }
+      }
     }
   }
   return names;

@@ -21,8 +21,8 @@ Result<ProgramDesc> ParseProgram(const std::string& bytes, const std::string& or
 /// The persistable variables of block 0 that hold tensors, by name, sorted; feed and fetch holders are left out.
 std::vector<std::string> PersistableTensors(const ProgramDesc& program);
 
-/// All variables that operators write, in whatever block.
-std::set<std::string> WrittenVariables(const ProgramDesc& program);
+/// The persistable variables of block 0 that operators write, in whatever block.
+std::set<std::string> WrittenPersistables(const ProgramDesc& program);
 
 /// Whether a value of `sizes` may be that of a persistable tensor: of its shape, or where Paddle's startup programs
 /// make another one than they declare.

@@ -250,17 +250,18 @@ class BlockCompiler {
   VarMetas UpdatedInputs(const OpDesc& op) const {
     VarMetas updated;
     if (BlockOf(op) >= 0) return updated;
-    std::set<std::string_view> outputs;
+    std::vector<std::string_view> outputs;
     for (const OpDesc::Var& output : op.outputs()) {
-      outputs.insert(output.arguments().begin(), output.arguments().end());
+      outputs.insert(outputs.end(), output.arguments().begin(), output.arguments().end());
     }
+    std::sort(outputs.begin(), outputs.end());
     const bool is_gradient = registry_.Find(op.type())->is_gradient;
     bool is_first = true;
     for (const OpDesc::Var& input : op.inputs()) {
       if (is_gradient && !input.parameter().ends_with("@GRAD")) is_first = false;
       for (const std::string& name : input.arguments()) {
-        const auto meta = vars.find(name);
-        if (!std::exchange(is_first, false) && outputs.contains(name) && meta != vars.end()) updated.insert(*meta);
+        if (std::exchange(is_first, false) || !std::binary_search(outputs.begin(), outputs.end(), name)) continue;
+        if (const auto meta = vars.find(name); meta != vars.end()) updated.insert(*meta);
       }
     }
     return updated;

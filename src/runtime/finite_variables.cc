@@ -55,7 +55,7 @@ int64_t FirstNonFinite(const Tensor& tensor) {
 }
 
 Status CheckFiniteVariables(const ProgramDesc& program, const Scope& root) {
-  const std::set<std::string> written = WrittenVariables(program);
+  const std::set<std::string> written = WrittenPersistables(program);
   std::string text;
   size_t variables = 0;
   HostView host_view;

@@ -31,7 +31,7 @@ bool LocksRows(const CompiledJob& job) {
 /// Variables that are to be kept, and that no operator of the job ever gives a value: a checkpoint could not be
 /// written.
 Status CheckKept(const ProgramDesc& program, const Scope& root) {
-  const std::set<std::string> written = WrittenVariables(program);
+  const std::set<std::string> written = WrittenPersistables(program);
   std::string unmade;
   for (const VarDesc& var : program.blocks(0).vars()) {
     const VarType::Type kind = var.type().type();

@@ -13,12 +13,10 @@ size_t Sequences(const Tensor& ids) { return ids.has_lod() ? ids.lod().size() - 
 
 /// True when no two of `slots` can have a key in common: each has a salt of its own.
 bool KeepApart(const std::vector<int64_t>& salts, const std::vector<size_t>& slots) {
-  std::vector<int64_t> seen = {0};
-  for (const size_t slot : slots) {
-    if (std::find(seen.begin(), seen.end(), salts[slot]) != seen.end()) return false;
-    seen.push_back(salts[slot]);
-  }
-  return true;
+  std::vector<int64_t> own = {0};
+  for (const size_t slot : slots) own.push_back(salts[slot]);
+  std::sort(own.begin(), own.end());
+  return std::adjacent_find(own.begin(), own.end()) == own.end();
 }
 
 /// Looks all slots up and pools them into their columns.
