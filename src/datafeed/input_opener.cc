@@ -1,5 +1,6 @@
 #include "datafeed/input_opener.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,6 +36,14 @@ std::string_view Trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\n");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1);
+}
+
+/// Nobody but the foreground's processes may read a terminal: a child with a group of its own would be stopped.
+bool IsTerminal(const std::string& file) {
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0 || !S_ISCHR(info.st_mode)) return false;
+  const FileDescriptor fd(::open(file.c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  return fd.is_open() && ::isatty(fd.get()) == 1;
 }
 
 /// True for names of this process's open files: "/dev/stdin", "/dev/fd/3".
@@ -237,7 +246,9 @@ Result<OpenedInput> InputOpener::Open(const std::string& file) const {
 Result<OpenedInput> InputOpener::OpenUnwatched(const std::string& file) const {
   OpenedInput input;
   const SchemeCommand* scheme = CommandFor(file);
-  if (scheme != nullptr || (guard_ != nullptr && !IsPlainFile(file))) {
+  if (scheme == nullptr && IsTerminal(file)) {
+    MR_ASSIGN(input.source, OpenFile(file));
+  } else if (scheme != nullptr || (guard_ != nullptr && !IsPlainFile(file))) {
     std::vector<std::string> argv = scheme != nullptr ? ShellArgv(scheme->command + " \"$@\"", {file})
                                                       : std::vector<std::string>{"cat", "--", file};
     SubprocessOptions options;
