@@ -13,7 +13,7 @@ namespace millrace {
 
 /// Shows how far a run is: on a terminal one line at the bottom that is rewritten, elsewhere a plain line now and then.
 ///
-/// Other output goes through Above, so that it does not tear the line. Not thread-safe.
+/// Whoever prints something else calls Clear before, so that it does not begin behind the line. Not thread-safe.
 class ProgressLine {
  public:
   using Clock = std::chrono::steady_clock;

@@ -125,12 +125,16 @@ Status RunRecorder::OnLoad(const PassStats& load) {
 }
 
 Status RunRecorder::OnFetch(const FetchLine& line) {
+  // Both may go to one terminal, where the line would begin behind the progress.
   if (output_.fetched != nullptr) {
+    ClearProgress();
     MR_TRY(output_.fetched(line));
-  } else {
-    PrintFetched(FetchText(line));
   }
   const std::lock_guard lock(mutex_);
+  if (output_.fetched == nullptr) {
+    progress_.Clear();
+    PrintFetched(FetchText(line));
+  }
   return AppendPoint(line);
 }
 

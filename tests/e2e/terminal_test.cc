@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pty.h>
 #include <signal.h>
@@ -15,6 +16,9 @@
 
 namespace millrace {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 /// A program of bin/ in the foreground of a terminal of its own, where somebody types and reads.
 class AtTerminal {
@@ -89,6 +93,21 @@ TEST(Terminal, EachTypedLineIsAnswered) {
   }
   predictor.Type("\x04");
   EXPECT_EQ(predictor.Wait(), 0) << predictor.screen();
+}
+
+TEST(Terminal, WhatIsFetchedDoesNotBeginBehindTheProgress) {
+  const SmallJob small(40000, 1);
+  AtTerminal trainer("trainer",
+                     {"--trainer_desc=" + small.CountingJob("epochs: 1000000"),
+                      "--set=fetch_config.fetch_var_names=[\"loss\"]", "--set=fetch_config.print_period=1000"});
+  const std::string behind_progress = "\x1b[0mtime: [";
+  while (trainer.screen().find("\r\x1b[Ktime: [") == std::string::npos &&
+         trainer.screen().find(behind_progress) == std::string::npos) {
+    ASSERT_TRUE(trainer.Read()) << trainer.screen();
+  }
+  trainer.Type("\x03");
+  EXPECT_EQ(trainer.Wait(), 130) << trainer.screen();
+  EXPECT_THAT(trainer.screen(), Not(HasSubstr(behind_progress)));
 }
 
 }  // namespace
