@@ -48,6 +48,19 @@ std::string Bottleneck(const RunSummary& summary) {
            "anew by --resume=never";
   }
   if (summary.run_batches == 0) return "nothing was trained";
+  // Workers stand still for these, which is in none of the shares below. Of a second or less there is nothing to gain.
+  const double load = Stage(summary, "load");
+  const double checkpoint = Stage(summary, "checkpoint");
+  const double eval = Stage(summary, "eval");
+  const double whole = load + checkpoint + eval + summary.seconds;
+  if (checkpoint > std::max(1.0, whole / 2)) {
+    return "checkpoints took " + Percent(checkpoint / whole) +
+           " of the time: raise checkpoint.every_steps, every_minutes or every_epochs";
+  }
+  if (eval > std::max(1.0, whole / 2)) {
+    return "evaluations took " + Percent(eval / whole) +
+           " of the time: raise eval.every_steps or every_epochs, or evaluate on fewer lines";
+  }
   if (summary.feeds_itself) {
     const bool is_one = summary.workers == 1;
     return (is_one ? "one thread" : std::to_string(summary.workers) + " threads") +
@@ -57,7 +70,6 @@ std::string Bottleneck(const RunSummary& summary) {
   const double wait = Stage(summary, "read_wait");
   const double compute = Stage(summary, "compute");
   const double share = wait + compute > 0 ? wait / (wait + compute) : 0;
-  const double load = Stage(summary, "load");
   if (load > 2 * summary.seconds) {
     return "loading into memory took " + Percent(load / (load + summary.seconds)) +
            " of the time: " + MoreReaders(summary) +

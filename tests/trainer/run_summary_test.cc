@@ -80,6 +80,17 @@ TEST(RunSummaryTest, TheBottleneckSaysWhatToChange) {
             "anew by --resume=never");
 }
 
+TEST(RunSummaryTest, CheckpointsAndEvaluationsThatTookMostOfTheTimeAreNamed) {
+  RunReport report = ReportOf(0, 4);
+  report.checkpoint_seconds = 12;
+  EXPECT_EQ(Summarize(report, 2, 16).bottleneck,
+            "checkpoints took 75% of the time: raise checkpoint.every_steps, every_minutes or every_epochs");
+  report.checkpoint_seconds = 0;
+  report.evaluations.emplace_back().seconds = 12;
+  EXPECT_EQ(Summarize(report, 2, 16).bottleneck,
+            "evaluations took 75% of the time: raise eval.every_steps or every_epochs, or evaluate on fewer lines");
+}
+
 TEST(RunSummaryTest, OneFileIsSplitAsThreadsDoNotHelpThere) {
   RunReport report = ReportOf(3, 1);
   EXPECT_THAT(Summarize(report, 2, 5).bottleneck,
