@@ -236,12 +236,39 @@ class ModelCheck {
         check_.Error(slot_path, names.status().message());
         continue;
       }
-      for (const std::string& name : *names) {
-        const DefinedName* slot = Slot(name, slot_path);
-        if (slot != nullptr && slot->is_float) {
-          check_.Error(slot_path, "slot \"" + name + "\" holds floats; an embedding looks up ids (type: \"uint64\")");
-        }
+      SlotsOfIds(*names, slot_path);
+    }
+  }
+
+  /// The slots of an entry. What is wrong with many slots of a range is one mistake.
+  void SlotsOfIds(const std::vector<std::string>& names, const std::string& path) {
+    std::vector<std::string> unknown;
+    std::vector<std::string> unused;
+    std::vector<std::string> of_floats;
+    for (const std::string& name : names) {
+      read_.insert(name);
+      const auto found = defined_.find(name);
+      if (found == defined_.end() || found->second.is_layer) {
+        if (slots_known_) unknown.push_back(name);
+      } else if (!found->second.is_used) {
+        unused.push_back(name);
+      } else if (found->second.is_float) {
+        of_floats.push_back(name);
       }
+    }
+    const auto first = [](const std::vector<std::string>& wrong, const char* more) {
+      return "slot \"" + wrong[0] + "\"" +
+             (wrong.size() > 1 ? more + std::to_string(wrong.size() - 1) + " more of this range" : "");
+    };
+    if (!unknown.empty()) check_.Error(path, "no " + first(unknown, ", nor ") + Suggest(unknown[0], false));
+    if (!unused.empty()) {
+      check_.Error(path, first(unused, " and ") +
+                             (unused.size() > 1 ? " are not used; set their" : " is not used; set its") +
+                             " is_used: true");
+    }
+    if (!of_floats.empty()) {
+      check_.Error(path, first(of_floats, " and ") + (of_floats.size() > 1 ? " hold" : " holds") +
+                             " floats; an embedding looks up ids (type: \"uint64\")");
     }
   }
 
