@@ -125,6 +125,13 @@ class DatasetBase:
             raise ConfigError('set_zeros: "KEEP", "DROP" or "FEED_DEFAULT", not %r' % (zeros,))
         self._fields["zeros"] = zeros
 
+    def set_empty_slot(self, empty_slot="ERROR"):
+        """What a sparse slot with the count 0 is: "ERROR", a bad line as in Paddle, or "ALLOW", no values there, which pools to
+        zeros. A model of a program that was trained on this dataset, or that is saved with it, reads its lines likewise."""
+        if empty_slot not in ("ERROR", "ALLOW"):
+            raise ConfigError('set_empty_slot: "ERROR" or "ALLOW", not %r' % (empty_slot,))
+        self._fields["empty_slot"] = empty_slot
+
     def _zeros_rule(self):
         """"KEEP" or "DROP"."""
         rule = self._fields.get("zeros", "KEEP")

@@ -201,7 +201,7 @@ class Executor:
                           "gives it the ids that it was trained on" % (call, kept[trained], kept[rule], trained),
                           MillraceWarning, stacklevel=3)
         if not infer:
-            program._trained_on["zeros"] = rule
+            program._trained_on.update(zeros=rule, empty_slot=dataset._fields.get("empty_slot", "ERROR"))
         return self._run(call, program, desc, scope, debug, fetch_handler, dataset._memory(), 4, verbose, infer)
 
     def _describe(self, call, program, workers, debug, fetch_list, fetch_info, print_period, fields, opt_info=None):
@@ -368,6 +368,7 @@ def _lines(call, program, given):
         dataset = DatasetBase()
         dataset.set_use_var([program.var(name_in(program, slot, call + ": feeded_var_names: ")) for slot in slots])
         dataset.set_zeros(program._trained_on.get("zeros", "KEEP"))
+        dataset.set_empty_slot(program._trained_on.get("empty_slot", "ERROR"))
     return "data_desc {\n%s\n}\ndataset { class_name: %s }\nseed: %d\nfilelist: \"/dev/null\"" % (
         dataset._data_desc(), quoted(dataset.class_name), program.random_seed)
 

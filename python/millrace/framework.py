@@ -204,7 +204,7 @@ class Program:
         self._queues = []  # that its readers take from
         self._looked_up = set()  # names of what tables are asked for
         self._sources = []  # readers and loaders that a generator of Python's fills
-        self._trained_on = {}  # "zeros": the rule of the data set that it was trained on; its clones' as well
+        self._trained_on = {}  # "zeros", "empty_slot": the rules of the dataset that it was trained on; its clones' as well
         self._gradient_clip = None  # of optimizers that have none
         self._is_trained = False  # whether an optimizer's minimize has made it one that trains
         self._is_test = False  # whether it is a clone for tests

@@ -106,6 +106,19 @@ class DatasetTest(program_test.Fresh):
         with self.assertRaisesRegex(millrace.ConfigError, 'set_zeros: "KEEP", "DROP" or "FEED_DEFAULT", not True'):
             dataset.set_zeros(True)
 
+    def test_empty_slots_are_taken_where_the_dataset_allows_them_and_by_its_model(self):
+        support.write(self.path("part-0"), "1 1 2 0.5 1 0 3 3 0 4 1 2\n" * 2)
+        for kind in ("QueueDataset", "InMemoryDataset"):
+            dataset = self.dataset(self.variables, kind)
+            dataset.set_filelist([self.path("part-0")])
+            run = dataset.load_into_memory if kind == "InMemoryDataset" else lambda: self.exe.train_from_dataset(self.main, dataset).rows
+            with self.assertRaisesRegex(millrace.DataError, "empty_slot: ALLOW takes empty slots"):
+                run()
+            dataset.set_empty_slot("ALLOW")
+            self.assertEqual(run(), 2)
+        with self.assertRaisesRegex(millrace.ConfigError, 'set_empty_slot: "ERROR" or "ALLOW", not True'):
+            dataset.set_empty_slot(True)
+
     def test_a_pass_with_other_zeros_than_the_training_had_is_warned_of(self):
         kept, dropped = self.dataset(self.variables), self.dataset(self.variables)
         dropped.set_zeros("DROP")

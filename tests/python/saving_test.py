@@ -337,6 +337,18 @@ class LoadedModelTest(Case):
                     scores = millrace.Predictor(folder).predict({"C": [[0, 7], [7]]})
                     self.assertEqual(scores[0] == scores[1], drops, (kind, rule))
 
+    def test_a_model_saved_by_names_takes_the_empty_slots_that_its_training_took(self):
+        with open(self.path("lines"), "w") as file:
+            file.write("0 1 1\n2 7 9 1 0\n")
+        model = Model()
+        self.exe.run(model.startup)
+        dataset = millrace.DatasetFactory().create_dataset("QueueDataset")
+        dataset.init(batch_size=1, thread=1, use_var=[model.ids, model.label], empty_slot="ALLOW")
+        dataset.set_filelist([self.path("lines")])
+        self.exe.train_from_dataset(model.main, dataset)
+        millrace.save_inference_model(self.path("model"), ["C", "y"], model.score.name, main_program=model.test)
+        self.assertEqual(millrace.Predictor(self.path("model")).predict_lines(["0 1 1"]).shape, (1,))
+
     def test_a_model_of_paddles_form_runs_with_all_that_it_returns(self):
         main, startup = millrace.Program(), millrace.Program()
         with millrace.program_guard(main, startup):
