@@ -7,8 +7,14 @@ Status KeepOutputs(InferShapeContext&) { return Status::Ok(); }
 Status ExpectDType(const InferShapeContext& context, std::string_view parameter, const VarMeta& meta, DType dtype) {
   if (meta.dtype == dtype) return Status::Ok();
   const std::vector<std::string> names = InputArguments(context.op().desc(), parameter);
-  return context.Error("input " + std::string(parameter) + " (\"" + (names.empty() ? "" : names[0]) + "\") must be " +
-                       std::string(DTypeName(dtype)) + ", but is " + std::string(DTypeName(meta.dtype)));
+  // Of several arguments the first of another type is complained of.
+  size_t at = 0;
+  if (const auto metas = context.Inputs(parameter); metas.ok()) {
+    while (at + 1 < metas->size() && (*metas)[at].dtype == dtype) ++at;
+  }
+  return context.Error("input " + std::string(parameter) + " (\"" + (at < names.size() ? names[at] : "") +
+                       "\") must be " + std::string(DTypeName(dtype)) + ", but is " +
+                       std::string(DTypeName(meta.dtype)));
 }
 
 bool MayEqual(const Dims& a, const Dims& b) {

@@ -314,6 +314,9 @@ TEST(Mistakes, AreFoundWhenTheProgramIsCompiled) {
               HasSubstr(R"(X "x", Y "y": shapes do not fit: X [-1, 4], Y [3], axis -1)"));
   EXPECT_THAT(CompileError(Op("relu", {{"X", {"x"}}}, {{"Out", {"out"}}}), {{"x", Meta({-1, 1}, DType::kInt64)}}),
               HasSubstr(R"(input X ("x") must be float32, but is int64)"));
+  EXPECT_THAT(CompileError(Op("concat", {{"X", {"x", "y"}}}, {{"Out", {"out"}}}),
+                           {{"x", Meta({-1, 4})}, {"y", Meta({-1, 1}, DType::kInt64)}}),
+              HasSubstr(R"(input X ("y") must be float32, but is int64)"));
   EXPECT_THAT(
       CompileError(Op("sgd", {{"Param", {"w"}}, {"Grad", {"g"}}, {"LearningRate", {"lr"}}}, {{"ParamOut", {"w"}}}),
                    {{"w", Meta({3, 2})}, {"g", Meta({2, 2})}, {"lr", Meta({1})}}),
