@@ -44,8 +44,10 @@ std::string MoreReaders(const RunSummary& summary) {
 // One sentence: where the time went, and what to change.
 std::string Bottleneck(const RunSummary& summary) {
   if (summary.run_batches == 0 && summary.examples > 0 && !summary.interrupted) {
-    return "nothing was trained: the run that this one went on from was finished; raise epochs to train on, or begin "
-           "anew by --resume=never";
+    const std::string finished = "nothing was trained: the run that this one went on from was ";
+    return finished +
+           (summary.stopped_early ? "stopped early; raise eval.early_stopping.patience" : "finished; raise epochs") +
+           " to train on, or begin anew by --resume=never";
   }
   if (summary.run_batches == 0) return "nothing was trained";
   // Workers stand still for these, which is in none of the shares below. Of a second or less there is nothing to gain.
@@ -80,17 +82,18 @@ std::string Bottleneck(const RunSummary& summary) {
     const double parse = Stage(summary, "parse");
     const double read = Stage(summary, "read");
     const double decompress = Stage(summary, "decompress");
+    const std::string in_memory = load > 0 ? "" : ", or use InMemoryDataset when there are several epochs";
     const std::string start = "workers waited for input " + Percent(share) + " of the time, mostly on ";
     if (pipe >= std::max({parse, read, decompress})) {
       return start + "pipe_command: make it faster, " + MoreReaders(summary) + ", or prepare the files once";
     }
     if (parse >= std::max(read, decompress)) {
-      return start + "parsing: " + MoreReaders(summary) + ", or use InMemoryDataset when there are several epochs";
+      return start + "parsing: " + MoreReaders(summary) + in_memory;
     }
     if (decompress >= read) {
       return start + "decompression: " + MoreReaders(summary) + ", or store the files plain or as zstd";
     }
-    return start + "reading files: use a faster disk, or InMemoryDataset when there are several epochs";
+    return start + "reading files: use a faster disk" + in_memory;
   }
   const std::string start = "workers computed " + Percent(1 - share) + " of the time: ";
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());

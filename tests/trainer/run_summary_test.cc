@@ -78,6 +78,15 @@ TEST(RunSummaryTest, TheBottleneckSaysWhatToChange) {
   EXPECT_EQ(Summarize(finished, 2, 5).bottleneck,
             "nothing was trained: the run that this one went on from was finished; raise epochs to train on, or begin "
             "anew by --resume=never");
+  finished.stopped_early = true;
+  EXPECT_THAT(Summarize(finished, 2, 5).bottleneck,
+              HasSubstr("was stopped early; raise eval.early_stopping.patience to train on, or begin anew"));
+  RunReport parsing = ReportOf(3, 1);
+  for (PassReport& pass : parsing.passes) pass.data.stage_seconds = {{"parse", 1}};
+  EXPECT_THAT(Summarize(parsing, 2, 5).bottleneck, HasSubstr("on parsing: raise data_desc.thread_num (3 files"));
+  EXPECT_THAT(Summarize(parsing, 2, 5).bottleneck, HasSubstr("or use InMemoryDataset"));
+  parsing.load_seconds = 1;
+  EXPECT_THAT(Summarize(parsing, 2, 5).bottleneck, Not(HasSubstr("InMemoryDataset")));
 }
 
 TEST(RunSummaryTest, CheckpointsAndEvaluationsThatTookMostOfTheTimeAreNamed) {
