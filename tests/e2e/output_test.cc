@@ -35,7 +35,8 @@ std::string Number(float value) {
 void WriteOnlineLines(JobSession& job, const std::string& path) {
   std::ofstream out(path);
   Dataset& dataset = job.dataset();
-  const auto frame = Frame::Create(**job.job().eval(), &dataset.schema(), job.root(), job.frame_options(0, true)).value();
+  const auto frame =
+      Frame::Create(**job.job().eval(), &dataset.schema(), job.root(), job.frame_options(0, true)).value();
   ASSERT_TRUE(dataset.BeginPass({.workers = 1, .ordered = true}).ok());
   while (true) {
     const BatchPtr batch = dataset.source(0).Next({}).value();
