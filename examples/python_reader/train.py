@@ -52,7 +52,7 @@ def main(batches=600):
 
     scope = millrace.global_scope()
     slope, offset = float(scope.get("slope")[0, 0]), float(scope.get("offset")[0])
-    print("%d rows: clicks = %.3f %+.3f * price" % (report.rows, offset, slope))
+    print("%d examples: clicks = %.3f %+.3f * price" % (report.examples, offset, slope))
     return slope, offset
 
 

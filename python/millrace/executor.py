@@ -262,7 +262,7 @@ class Executor:
         report = Report(**result)
         if report.data["left_out"]:
             warnings.warn("%s: %s" % (call, report.data["left_out"]), MillraceWarning, stacklevel=stacklevel)
-        if report.rows == 0:
+        if report.examples == 0:
             # A day may have no rows; that nothing was learned is to be seen.
             warnings.warn("%s: there was no row to read" % call, MillraceWarning, stacklevel=stacklevel)
         return report

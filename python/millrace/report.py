@@ -10,21 +10,21 @@ __all__ = ["Report"]
 class Report:
     """What a training or evaluation did.
 
-    `metrics` are those of the last pass, `evaluation` those on the evaluation set (with its `loss`, `rows`, `step`) or
+    `metrics` are those of the last pass, `evaluation` those on the evaluation set (with its `loss`, `examples`, `step`) or
     None; `history` has what was fetched at each print: {"step": 100, "loss": array([0.6])}, .... A metric without a
     value is nan.
     """
 
-    rows: int  #: trained by this run
+    examples: int  #: trained by this run
     batches: int
     seconds: float  #: wall clock of the passes
     epochs: int  #: that are complete
     metrics: Dict[str, float]
     evaluation: Optional[Dict[str, float]]
     workers: int
-    rows_per_second: float
+    examples_per_second: float
     total_seconds: float  #: with loading, evaluations, checkpoints
-    total_rows: int  #: with those of earlier runs that this one went on from
+    total_examples: int  #: with those of earlier runs that this one went on from
     total_batches: int
     data: Dict[str, object]  #: the input: files, bytes, lines, bad_lines, first_bad_lines, counters by kind, left_out
     stage_seconds: Dict[str, float]  #: summed over threads
@@ -37,6 +37,6 @@ class Report:
         shown = ["%s %.6f" % item for item in self.metrics.items()]
         if self.evaluation is not None:
             shown += ["evaluation %s %.6f" % (name, value) for name, value in self.evaluation.items()
-                      if name not in ("rows", "step")]
+                      if name not in ("examples", "step")]
         return "%d examples in %d batches, %.1f s, %.0f examples/s%s" % (
-            self.rows, self.batches, self.seconds, self.rows_per_second, "".join(", " + text for text in shown))
+            self.examples, self.batches, self.seconds, self.examples_per_second, "".join(", " + text for text in shown))

@@ -70,7 +70,7 @@ std::string ScoreMetrics::Text() const {
     std::snprintf(value, sizeof(value), " %.6f  ", measured);
     text += measure.name + value;
   }
-  return text + "of " + std::to_string(rows_) + (rows_ == 1 ? " row" : " rows");
+  return text + "of " + std::to_string(rows_) + (rows_ == 1 ? " example" : " examples");
 }
 
 }  // namespace millrace

@@ -36,14 +36,14 @@ py::list HistoryList(const std::vector<FetchLine>& lines) {
 
 py::dict ReportDict(const RunSummary& summary) {
   py::dict report;
-  report["rows"] = summary.run_examples;
+  report["examples"] = summary.run_examples;
   report["batches"] = summary.run_batches;
-  report["total_rows"] = summary.examples;
+  report["total_examples"] = summary.examples;
   report["total_batches"] = summary.batches;
   report["epochs"] = summary.epochs;
   report["seconds"] = summary.seconds;
   report["total_seconds"] = summary.total_seconds;
-  report["rows_per_second"] = summary.examples_per_second();
+  report["examples_per_second"] = summary.examples_per_second();
   report["workers"] = summary.workers;
   py::dict metrics = MetricsDict(summary.metrics);
   for (const FetchLine::Value& value : summary.fetched) {
@@ -55,7 +55,7 @@ py::dict ReportDict(const RunSummary& summary) {
   if (summary.has_eval) {
     py::dict evaluation = MetricsDict(summary.eval.metrics);
     evaluation["loss"] = summary.eval.loss;
-    evaluation["rows"] = summary.eval.examples;
+    evaluation["examples"] = summary.eval.examples;
     evaluation["step"] = summary.eval.step;
     report["evaluation"] = evaluation;
   }

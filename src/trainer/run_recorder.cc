@@ -180,7 +180,7 @@ Status RunRecorder::OnEval(const EvalReport& report) {
     text += " " + name + " " + number;
   }
   json.EndObject();
-  if (report.non_finite_rows > 0) text += ", " + std::to_string(report.non_finite_rows) + " rows not finite";
+  if (report.non_finite_rows > 0) text += ", " + std::to_string(report.non_finite_rows) + " examples not finite";
   progress_.Clear();
   std::fprintf(output_.terminal, "%s (%lld examples, %.1f s)\n", text.c_str(), static_cast<long long>(report.examples),
                report.seconds);
@@ -201,7 +201,7 @@ Status RunRecorder::OnPass(const PassReport& report) {
     std::snprintf(number, sizeof(number), "%.6f", WithoutNanSign(value));
     text += ", " + name + " " + number;
   }
-  if (report.non_finite_rows > 0) text += ", " + std::to_string(report.non_finite_rows) + " rows not finite";
+  if (report.non_finite_rows > 0) text += ", " + std::to_string(report.non_finite_rows) + " examples not finite";
   std::fprintf(output_.terminal, "%s, %.0f examples/s\n", text.c_str(), rate);
   ShowLeftOut("", report.data);
   if (report.data.rows > 0) {

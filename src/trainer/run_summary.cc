@@ -141,7 +141,7 @@ std::string OddValuesLine(const std::map<std::string, int64_t>& counters) {
 // Why there is a "nan" that everybody asks about.
 std::string NoAucLine(const MetricValues& values, int64_t non_finite_rows, const char* of_what) {
   if (non_finite_rows > 0) {
-    return "              nan: of " + std::to_string(non_finite_rows) + " rows" + of_what +
+    return "              nan: of " + std::to_string(non_finite_rows) + " examples" + of_what +
            " the prediction or the label is NaN or infinite\n";
   }
   const bool has_none = std::any_of(values.begin(), values.end(), [](const auto& metric) {

@@ -229,7 +229,7 @@ TEST(MetricsOfNan, AreNanInTheWindowAndTheTotalsThatHaveIt) {
   EXPECT_THAT(windows[2], testing::Not(HasSubstr("batch_logloss[1]:[nan]")));
   EXPECT_THAT(windows[2], HasSubstr(", logloss[1]:[nan]"));
   EXPECT_THAT(infer.errors(), HasSubstr("auc nan  logloss nan  calibration nan  gauc nan"));
-  EXPECT_THAT(infer.errors(), HasSubstr("nan: of 1 rows the prediction or the label is NaN or infinite"));
+  EXPECT_THAT(infer.errors(), HasSubstr("nan: of 1 examples the prediction or the label is NaN or infinite"));
   const std::string report = ReadFile(out + "/infer.json").value();
   EXPECT_THAT(report, HasSubstr("\"auc\": null"));
   EXPECT_THAT(report, HasSubstr("\"non_finite_rows\": 1"));

@@ -264,7 +264,7 @@ TEST_F(BestAndLast, AreToldApartAndChosenByAnInference) {
   Process predictor("predictor", {"--model_dir=" + out_ + "/model", "--input=" + small_.files()[0]});
   ASSERT_EQ(predictor.Wait(), 0) << predictor.errors();
   EXPECT_THAT(predictor.errors(), HasSubstr(best + "  calibration "));
-  EXPECT_THAT(predictor.errors(), HasSubstr(" of 1000 rows\n"));
+  EXPECT_THAT(predictor.errors(), HasSubstr(" of 1000 examples\n"));
   EXPECT_EQ(Infer("newest"), 2);
   EXPECT_THAT(errors_, HasSubstr("--model is best or last, not \"newest\""));
 }
@@ -291,7 +291,7 @@ TEST(ScoresThatAreNan, MakeNanOfTheSameMetrics) {
   ASSERT_EQ(trainer.Wait(), 0) << trainer.errors();
   Process predictor("predictor", {"--model_dir=" + small.folder() + "/out/model", "--input=" + small.files()[0]});
   EXPECT_EQ(predictor.Wait(), 3);
-  EXPECT_THAT(predictor.errors(), HasSubstr("auc nan  logloss nan  calibration nan  of 200 rows\n"));
+  EXPECT_THAT(predictor.errors(), HasSubstr("auc nan  logloss nan  calibration nan  of 200 examples\n"));
 }
 
 TEST_F(BestAndLast, ATrainingGoesOnFromTheLast) {

@@ -111,7 +111,7 @@ class DatasetTest(program_test.Fresh):
         for kind in ("QueueDataset", "InMemoryDataset"):
             dataset = self.dataset(self.variables, kind)
             dataset.set_filelist([self.path("part-0")])
-            run = dataset.load_into_memory if kind == "InMemoryDataset" else lambda: self.exe.train_from_dataset(self.main, dataset).rows
+            run = dataset.load_into_memory if kind == "InMemoryDataset" else lambda: self.exe.train_from_dataset(self.main, dataset).examples
             with self.assertRaisesRegex(millrace.DataError, "empty_slot: ALLOW takes empty slots"):
                 run()
             dataset.set_empty_slot("ALLOW")
@@ -135,7 +135,7 @@ class DatasetTest(program_test.Fresh):
 
     def test_no_print_period_prints_nothing(self):
         report = self.exe.train_from_dataset(self.main, self.dataset(self.variables), fetch_list=[self.loss], print_period=0)
-        self.assertEqual((report.rows, report.history), (40, []))
+        self.assertEqual((report.examples, report.history), (40, []))
 
     def test_a_preload_is_waited_for(self):
         dataset = self.dataset(self.variables, "InMemoryDataset")
@@ -214,7 +214,7 @@ class DatasetTest(program_test.Fresh):
             self.exe.train_from_dataset(self.main, dataset)
         self.exe.train_from_dataset(self.main, self.dataset(self.variables))
         with self.assertWarnsRegex(millrace.MillraceWarning, "train_from_dataset: there was no row to read") as caught:
-            self.assertEqual(self.exe.train_from_dataset(self.main, dataset).rows, 0)
+            self.assertEqual(self.exe.train_from_dataset(self.main, dataset).examples, 0)
         self.assertEqual(caught.filename, __file__)
 
     def test_threads_may_change_from_call_to_call(self):
@@ -222,7 +222,7 @@ class DatasetTest(program_test.Fresh):
         dataset.load_into_memory()
         for workers in (1, 4, 2, 3):
             report = self.exe.train_from_dataset(self.main, dataset, thread=workers)
-            self.assertEqual((report.rows, report.workers), (40, workers))
+            self.assertEqual((report.examples, report.workers), (40, workers))
 
     def test_a_pipe_command_makes_the_lines(self):
         dataset = self.dataset(self.variables)
@@ -234,7 +234,7 @@ class DatasetTest(program_test.Fresh):
         dataset.init(batch_size=8, thread_num=1, use_var=self.variables, pipe_command="cat", queue_num=1, drop_last=True)
         dataset.set_filelist(self.path("part-0"))
         dataset.load_into_memory()
-        self.assertEqual(self.exe.train_from_dataset(self.main, dataset).rows, 16)
+        self.assertEqual(self.exe.train_from_dataset(self.main, dataset).examples, 16)
         with self.assertRaisesRegex(millrace.ConfigError, 'InMemoryDataset has no setting "queue_nums"'):
             dataset.init(queue_nums=1)
 
@@ -290,7 +290,7 @@ class DatasetTest(program_test.Fresh):
         self.assertTrue((self.scope.get("w") == before).all())
         self.assertEqual(self.scope.step, 0)
         test = self.main.clone(for_test=True)
-        self.assertEqual(self.exe.infer_from_dataset(test, dataset, thread=2).rows, 40)
+        self.assertEqual(self.exe.infer_from_dataset(test, dataset, thread=2).examples, 40)
         self.exe.train_from_dataset(self.main, dataset)
         self.assertFalse((self.scope.get("w") == before).all())
 
@@ -349,7 +349,7 @@ class DatasetTest(program_test.Fresh):
                 self.assertIn("the scope is in use", str(error))
         support.write(go, "")
         thread.join()
-        self.assertEqual(reports[0].rows, 40)
+        self.assertEqual(reports[0].examples, 40)
         self.assertEqual(scope.get("w").shape, (2, 1))
 
     def test_variables_are_read_and_written(self):

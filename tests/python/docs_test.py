@@ -39,7 +39,7 @@ class DocsTest(unittest.TestCase):
                     exec(compile(source, "docs/python.md: " + heading, "exec"), names)  # pylint: disable=exec-used
                     seen.add(heading)
         self.assertEqual(seen, {"Programs", "Layers", "Loops and branches", "Optimizers", "Arrays from Python"})
-        self.assertEqual(names["report"].rows, 3000)
+        self.assertEqual(names["report"].examples, 3000)
         self.assertFalse(names["queue"].is_closed())  # reset() opened it again
 
 

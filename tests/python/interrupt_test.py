@@ -97,7 +97,7 @@ for _ in range(100):  # a thread that was joined may be seen for a moment
     after = threads()
 print("threads", max(after - before, 0))  # the one that is kept for calls may be gone
 if call != "reader":
-    print("rows", exe.train_from_dataset(dataset=dataset_of("QueueDataset", "cat")).rows)
+    print("rows", exe.train_from_dataset(dataset=dataset_of("QueueDataset", "cat")).examples)
 '''
 
 DAEMONS = """

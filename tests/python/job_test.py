@@ -43,9 +43,9 @@ class JobTest(unittest.TestCase):
         wanted = json.loads(support.read(self.path("out/run.json")))
         report = millrace.Job(file, overrides=["epochs=2"]).run()
         self.assertEqual(report.metrics, wanted["metrics"])
-        self.assertEqual((report.rows, report.batches, report.epochs), (200, 14, 2))
+        self.assertEqual((report.examples, report.batches, report.epochs), (200, 14, 2))
         self.assertEqual(report.evaluation["auc"], wanted["eval"]["auc"])
-        self.assertEqual(report.evaluation["rows"], 50)
+        self.assertEqual(report.evaluation["examples"], 50)
         self.assertEqual(report.data["lines"], 100)
         self.assertEqual(report.workers, 1)
         self.assertGreater(report.seconds, 0)
@@ -106,7 +106,7 @@ class JobTest(unittest.TestCase):
     def test_an_output_folder_holds_what_trainer_writes(self):
         millrace.Job.from_text(self.text, output_dir=self.path("out")).run()
         self.assertLessEqual({"run.json", "metrics.jsonl", "model", "checkpoints"}, set(os.listdir(self.path("out"))))
-        self.assertEqual(millrace.Job.from_text(self.text, output_dir=self.path("out")).run(resume="auto").rows, 0)
+        self.assertEqual(millrace.Job.from_text(self.text, output_dir=self.path("out")).run(resume="auto").examples, 0)
 
     def test_words_about_models_of_passes_go_there_too(self):
         text = self.text.replace('filelist: "%s/part-*"' % self.folder, 'incremental { pass { name: "d0" filelist: "%s/part-0" } '
@@ -182,7 +182,7 @@ my job:18:30: error: no layer or slot "hv"; did you mean "h"?
         thread = threading.Thread(target=lambda: support.write(go, ""))
         timer = threading.Timer(0.2, thread.start)
         timer.start()
-        self.assertEqual(millrace.Job.from_text(text).run().rows, 100)
+        self.assertEqual(millrace.Job.from_text(text).run().examples, 100)
         timer.join()
 
     def test_ctrl_c_ends_a_run_that_waits_for_its_pipe(self):
@@ -194,7 +194,7 @@ my job:18:30: error: no layer or slot "hv"; did you mean "h"?
             job.run()
         self.assertTrue(os.path.isdir(self.path("out/checkpoints")))
         # The process is as before: signals arrive, and the job runs.
-        self.assertEqual(millrace.Job.from_text(self.text).run().rows, 100)
+        self.assertEqual(millrace.Job.from_text(self.text).run().examples, 100)
 
     def test_a_job_runs_in_any_thread(self):
         reports = []
@@ -204,7 +204,7 @@ my job:18:30: error: no layer or slot "hv"; did you mean "h"?
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual([report.rows for report in reports], [100, 100, 100])
+        self.assertEqual([report.examples for report in reports], [100, 100, 100])
         self.assertEqual(reports[0].metrics, reports[1].metrics)
 
     def test_the_job_shows_its_operators_and_its_fields(self):

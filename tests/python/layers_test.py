@@ -359,7 +359,7 @@ class ExecutorTest(Fresh):
         exe = millrace.Executor()
         report = exe.train_from_dataset(self.main, dataset, fetch_handler=Enough({"loss": loss}, 0), thread=1)
         self.assertEqual((report.stopped_early, report.batches, self.scope.step), (True, 5, 5))
-        self.assertEqual(exe.train_from_dataset(self.main, dataset).rows, 200)
+        self.assertEqual(exe.train_from_dataset(self.main, dataset).examples, 200)
 
     def test_objects_say_what_they_are(self):
         self.assertEqual([repr(self.main), repr(self.startup)], ["Program(empty)", "Program(startup of 1)"])
@@ -450,7 +450,7 @@ class ExecutorTest(Fresh):
             with self.assertRaisesRegex(millrace.ConfigError, '"%s" is a variable of a block; fetch one from before' % inner.name):
                 exe.infer_from_dataset(self.main, dataset, fetch_list=[inner])
             report = exe.infer_from_dataset(self.main, dataset, fetch_list=["w", i], print_period=2)  # a parameter made within is
-            self.assertEqual(report.rows, 4)
+            self.assertEqual(report.examples, 4)
 
 
 class NumbersTest(Fresh):

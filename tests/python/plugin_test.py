@@ -153,7 +153,7 @@ class PluginTest(unittest.TestCase):
         self.assertEqual(millrace.Job.from_text(named + job).run().batches, 50)
         millrace.load_plugin(plugin("mini_loader"))
         for text in (job, named + job):
-            self.assertEqual(millrace.Job.from_text(text).run().rows, 450)
+            self.assertEqual(millrace.Job.from_text(text).run().examples, 450)
         with self.assertRaisesRegex(millrace.ConfigError, "it is loaded already; name it once"):
             millrace.Job.from_text(named + named + job)
 
@@ -219,7 +219,7 @@ class PluginTest(unittest.TestCase):
             if name == "InMemoryDataset":
                 self.assertEqual(dataset.load_into_memory(), 40)
             report = exe.train_from_dataset(millrace.default_main_program(), dataset)
-            self.assertEqual(report.rows, 40)
+            self.assertEqual(report.examples, 40)
         dataset.set_feed_type("PairFeed")
         dataset.release_memory()
         with self.assertRaisesRegex(millrace.ConfigError, 'attribute "separator" is missing: what stands between two fields'):

@@ -72,7 +72,7 @@ class WideDeepTest(Fresh):
         exe.run(self.startup)
         report = exe.train_from_dataset(self.main, self.dataset(self.variables), fetch_list=[self.loss],
                                         fetch_info=["loss"], print_period=1)
-        self.assertEqual((report.rows, report.batches, self.scope.step), (100, 7, 7))
+        self.assertEqual((report.examples, report.batches, self.scope.step), (100, 7, 7))
 
         job = millrace.Job.from_text(support.WIDE_DEEP % {"folder": self.folder}, output_dir=self.path("job"))
         job.run()
@@ -191,7 +191,7 @@ class WideDeepTest(Fresh):
         name = self.loss.name
         self.assertEqual([entry[name][0] for entry in first.history[:3]], [entry[name][0] for entry in whole.history[:3]])
         self.assertNotEqual([entry[name][0] for entry in first.history], [entry[name][0] for entry in again.history])
-        self.assertEqual((again.total_rows, again.rows), (100, 50))
+        self.assertEqual((again.total_examples, again.examples), (100, 50))
         self.assertEqual(last.shape, (9, 2))
 
     def test_auc_counts_over_workers(self):
@@ -202,7 +202,7 @@ class WideDeepTest(Fresh):
         dataset = self.dataset(self.variables)
         dataset.set_thread(2)
         report = exe.train_from_dataset(self.main, dataset, fetch_list=[auc, batch_auc], print_period=1)
-        self.assertEqual((report.rows, report.workers), (100, 2))
+        self.assertEqual((report.examples, report.workers), (100, 2))
         counted = sum(int(self.scope.get(state.name).sum()) for state in states[2:])
         self.assertEqual(counted, 100)
 

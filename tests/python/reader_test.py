@@ -105,7 +105,7 @@ class ReaderTest(program_test.Fresh):
         losses, w = self.expected(batches)
         np.testing.assert_allclose([entry["loss"][0] for entry in report.history], losses, rtol=1e-4)
         np.testing.assert_allclose(self.scope.get("w"), w, rtol=1e-4)
-        self.assertEqual((report.batches, report.rows), (20, sum(len(x) for x, _ in batches)))
+        self.assertEqual((report.batches, report.examples), (20, sum(len(x) for x, _ in batches)))
 
     def test_two_threads_train_every_batch_once_a_pass(self):
         made, queue = millrace.py_array_reader(3, [[-1, 2], [-1, 1]])
@@ -124,7 +124,7 @@ class ReaderTest(program_test.Fresh):
         thread.start()
         report = exe.train_from_reader(self.main, epochs=3, thread=2)
         thread.join()
-        self.assertEqual((report.batches, report.rows), (60, 3 * sum(len(x) for x, _ in batches)))
+        self.assertEqual((report.batches, report.examples), (60, 3 * sum(len(x) for x, _ in batches)))
         with self.assertRaisesRegex(millrace.ConfigError, "thread: at least 1, not 0"):
             exe.train_from_reader(self.main, thread=0)
 
@@ -309,8 +309,8 @@ class ReaderTest(program_test.Fresh):
             exe.train_from_reader(self.main, fetch_list=["los"])
         with self.assertRaisesRegex(millrace.ConfigError, "leave out start"):
             exe.train_from_reader(self.main, epochs=2)
-        self.assertEqual(exe.train_from_reader(self.main).rows, 2)
-        self.assertEqual(exe.train_from_reader(self.main, epochs=2).rows, 8)
+        self.assertEqual(exe.train_from_reader(self.main).examples, 2)
+        self.assertEqual(exe.train_from_reader(self.main, epochs=2).examples, 8)
 
     def test_an_exception_of_a_generator_ends_the_training(self):
         made, _ = millrace.py_array_reader(2, [[-1, 2], [-1, 1]])
@@ -445,7 +445,7 @@ class ReaderTest(program_test.Fresh):
         exe = millrace.Executor()
         exe.run(self.startup)
         report = exe.train_from_reader(self.main, fetch_list=[loss, x], fetch_info=["loss", "x"], print_period=1, epochs=2)
-        self.assertEqual((report.batches, report.rows), (10, 80))
+        self.assertEqual((report.batches, report.examples), (10, 80))
         seen = np.concatenate([entry["x"].reshape(-1, 2) for entry in report.history[:5]]).astype(np.float32)
         self.assertFalse((seen == rows).all())
         self.assertEqual(sorted(map(tuple, seen.tolist())), sorted(map(tuple, rows.tolist())))
@@ -488,10 +488,10 @@ class ReaderTest(program_test.Fresh):
         exe = millrace.Executor()
         exe.run(self.startup)
         exe.run(self.main)  # takes the first batch
-        self.assertEqual([exe.train_from_reader(self.main).rows for _ in range(3)], [6, 10, 10])
-        self.assertEqual(exe.train_from_reader(self.main, epochs=2).rows, 20)
+        self.assertEqual([exe.train_from_reader(self.main).examples for _ in range(3)], [6, 10, 10])
+        self.assertEqual(exe.train_from_reader(self.main, epochs=2).examples, 20)
         exe.run(self.startup)
-        self.assertEqual(exe.train_from_reader(self.main).rows, 10)
+        self.assertEqual(exe.train_from_reader(self.main).examples, 10)
 
     def test_a_second_training_on_a_queue_that_ended_is_refused(self):
         made, queue = millrace.py_array_reader(3, [[-1, 2], [-1, 1]])

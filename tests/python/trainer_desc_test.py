@@ -74,7 +74,7 @@ class TrainerDescTest(program_test.Fresh):
         optimizer.PipelineOptimizer(optimizer.SGD(0.1), cut_list=[[self.hidden], [self.loss]]).minimize(self.loss)
         before = self.train()
         report = self.exe.infer_from_dataset(self.main, self.dataset(self.variables))
-        self.assertEqual(report.rows, 40)
+        self.assertEqual(report.examples, 40)
         for a, b in zip(self.weights(), before):
             np.testing.assert_array_equal(a, b)
 
