@@ -369,6 +369,7 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
     options.forward_only = true;
     if (!desc.has_program() || !model.metrics.empty()) options.fetches = measured;
     parts.eval_options = options;
+    parts.eval_options.stop = {};  // a run that was stopped leaves the job whole for the next one
     if (desc.has_program()) {
       MR_ASSIGN(parts.eval, CompileEvaluation(desc, parts.model, environment, options));
     }
