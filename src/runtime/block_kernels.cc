@@ -108,7 +108,7 @@ Status BlockKernels::Run(const RunContext& context, OpRange ops) {
       failed_op_ = i;
       const OpDesc& op = executable_->ops(block_)[i];
       const std::string& plugin = executable_->registry().Find(op.type())->plugin;
-      if (!plugin.empty()) s = ByPlugin(std::move(s), plugin, context.stop.stop_requested());
+      if (!plugin.empty()) s = ByPlugin(s, plugin, context.stop.stop_requested());
       return std::move(s).Context(Where(block_, i) + " " + op.type() + FirstOutput(op));
     }
     if (!nanoseconds_.empty()) nanoseconds_[i] += SteadyNanoseconds() - start;

@@ -81,7 +81,7 @@ Status LoadVariables(const ProgramDesc& program, const std::string& folder, Scop
   for (const std::string& name : PersistableTensors(program)) {
     MR_TRY(CheckFileName(name));
     Tensor* tensor = root.Var(name)->GetMutable<Tensor>();
-    const Status status = LoadVariable(program, name, folder + "/" + name, tensor, stop);
+    Status status = LoadVariable(program, name, folder + "/" + name, tensor, stop);
     if (status.ok()) continue;
     if (status.code() == StatusCode::kCancelled) return status;
     problems += (problems.empty() ? "" : "\n") + status.message();

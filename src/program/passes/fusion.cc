@@ -36,7 +36,7 @@ void DropUnwritten(const OpList& before, const OpList& after, VarMetas& vars) {
 Status ApplyFusionPasses(OpList& ops, VarMetas& vars, const OpRegistry& registry,
                          const std::vector<std::string>& fetches, const std::stop_token& stop) {
   const auto stopped = [&stop] { return stop.stop_requested(); };
-  const Status cancelled = Cancelled("stopped while fusing operators");
+  Status cancelled = Cancelled("stopped while fusing operators");
   const OpList before = ops;
   OpGraph graph(std::move(ops), vars, fetches);
   if (registry.Find("fused_slots_pool") != nullptr && registry.Find("fused_slots_pool_grad") != nullptr) {
