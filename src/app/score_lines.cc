@@ -22,8 +22,7 @@
 #include "core/harmless_text.h"
 #include "core/same_file.h"
 #include "datafeed/input_opener.h"
-#include "dataset/line_input.h"
-#include "dataset/queue_pass.h"
+#include "dataset/queue_dataset.h"
 #include "kernels/non_finite.h"
 #include "reader/line_file.h"
 
@@ -318,27 +317,16 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
   if (request.pipe_command.has_value()) desc.set_pipe_command(*request.pipe_command);
   MR_TRY(RemoveSlots(predictor, request.without, &desc));
   const std::string file = request.input == "-" ? "/dev/stdin" : request.input;
-  const std::vector<std::string> files = {file};
-  MR_TRY(CheckLineInput(desc));
-  if (desc.input_type() != 0) {
-    return InvalidConfig("data_desc.input_type: lines that are whole batches need an InMemoryDataset");
-  }
-  MR_ASSIGN(const SlotSchema schema, SlotSchema::Create(desc));
-  const std::string feed_class = desc.name().empty() ? "MultiSlotDataFeed" : desc.name();
-  std::vector<std::unique_ptr<DataFeed>> feeds(1);
-  MR_ASSIGN(feeds[0], environment.feeds.Create(feed_class, schema, desc));
-  MR_ASSIGN(std::unique_ptr<BadLines> bad_lines, BadLines::Create(desc.bad_lines(), "", files, stop));
-  QueuePassOptions options;
-  options.readers = ReadsAhead(file, desc.batch_size()) ? 1 : 0;
-  options.batch_size = desc.batch_size();
-  options.retries = desc.pipe_retries();
-  MR_ASSIGN(options.cut, environment.feeds.CutOf(feed_class, schema, desc));
-  MR_ASSIGN(const std::unique_ptr<InputOpener> opener, InputOpener::Create(desc, files, stop, options.cut.opened_by));
+  QueueDatasetOptions options;
+  options.reads_ahead = ReadsAhead(file, desc.batch_size());
+  options.stop = stop;
+  MR_ASSIGN(const std::unique_ptr<QueueDataset> dataset,
+            QueueDataset::Create(desc, {file}, environment.feeds, std::move(options)));
   std::unique_ptr<Comparison> comparison;
   if (!request.compare.empty()) {
     MR_ASSIGN(comparison, Comparison::Create(request.compare, request.tolerance));
   }
-  MR_ASSIGN(const auto session, PredictSession::Create(predictor, schema, desc.batch_size()));
+  MR_ASSIGN(const auto session, PredictSession::Create(predictor, dataset->schema(), desc.batch_size()));
   OutputFile out;
   if (!request.output.empty()) {
     out.reset(request.output == "-" ? stdout : std::fopen(request.output.c_str(), "w"));
@@ -350,14 +338,12 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     failure = ExplainMissingSlot(std::move(failure), predictor, desc);
     return request.pipe_command.has_value() ? failure : ExplainModelCommand(std::move(failure), PipeCommandOf(desc));
   };
-  NonFiniteScores non_finite(files, is_piped);
-  ScoreMetrics metrics(schema, predictor.label(), environment.metrics);
-  BatchPool pool(schema);
-  BadLinePlaces places;
-  QueuePass pass(options, *opener, files, pool, std::move(feeds), std::move(bad_lines), {}, places);
+  NonFiniteScores non_finite(dataset->files(), is_piped);
+  ScoreMetrics metrics(dataset->schema(), predictor.label(), environment.metrics);
+  MR_TRY(dataset->BeginPass({}));
   PromptOutput prompt(out.get());
   while (true) {
-    Result<BatchPtr> next = pass.source(0).Next(stop);
+    Result<BatchPtr> next = dataset->source(0).Next(stop);
     if (!next.ok()) return explained(std::move(next).status());
     const BatchPtr batch = std::move(*next);
     if (batch == nullptr) break;
@@ -365,9 +351,9 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     non_finite.Take(*batch, scores);
     metrics.Add(scores, *batch);
     MR_TRY(WriteScores(scores, out.get(), comparison.get(), request.output));
-    MR_TRY(prompt.AfterBatch(pass.is_paused(), request.output));
+    MR_TRY(prompt.AfterBatch(dataset->is_paused(), request.output));
   }
-  const PassStats stats = pass.Finish();
+  MR_ASSIGN(const PassStats stats, dataset->EndPass());
   std::error_code unknown;
   if (is_piped && stats.bytes == 0 && std::filesystem::file_size(file, unknown) > 0 && !unknown) {
     return NothingTo("score", stats, desc, {file});

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -124,16 +125,21 @@ Result<std::unique_ptr<ByteSource>> OpenFile(const std::string& path) {
   return std::unique_ptr<ByteSource>(std::make_unique<FileSource>(path, std::move(fd)));
 }
 
-Result<std::string> ReadFile(const std::string& path) {
+Result<std::string> ReadFile(const std::string& path, const std::stop_token& stop) {
+  constexpr size_t kPiece = size_t{4} << 20;
   MR_ASSIGN(const FileDescriptor fd, OpenForReading(path));
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return IoErrorFromErrno("cannot inspect \"" + path + "\"", errno);
   std::string content;
-  // One byte more than the size shows the end of the file without growing; pipes and /proc say size 0.
-  content.resize(static_cast<size_t>(info.st_size) + 4096);
+  // More than the size shows the end of the file without growing; pipes and /proc say size 0.
+  content.reserve(static_cast<size_t>(info.st_size) + 4096);
   size_t filled = 0;
   for (;;) {
-    if (filled == content.size()) content.resize(2 * content.size());
+    if (stop.stop_requested()) return Cancelled("stopped while reading \"" + path + "\"");
+    if (filled == content.size()) {
+      if (filled == content.capacity()) content.reserve(2 * filled);
+      content.resize(std::min(filled + kPiece, content.capacity()));
+    }
     const ssize_t n = ::read(fd.get(), content.data() + filled, content.size() - filled);
     if (n < 0) {
       if (errno == EINTR) continue;

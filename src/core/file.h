@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,8 +30,8 @@ class FileDescriptor {
 /// Opens for reading; kNotFound when there is no such file, kIo for a directory or a refusal. Close-on-exec.
 Result<FileDescriptor> OpenForReading(const std::string& path);
 
-/// Reads a whole file. Same errors as OpenForReading.
-Result<std::string> ReadFile(const std::string& path);
+/// Reads a whole file. Same errors as OpenForReading; kCancelled after a stop request.
+Result<std::string> ReadFile(const std::string& path, const std::stop_token& stop = {});
 
 /// Writes all of `bytes` to an open file; `path` is for the message.
 Status WriteAll(const FileDescriptor& file, std::string_view bytes, const std::string& path);

@@ -23,7 +23,4 @@ struct LongWork {
   }
 };
 
-/// Reads a whole file, as ReadFile of core/file.h. A stop request ends it: kCancelled.
-Result<std::string> ReadFile(const std::string& path, const std::stop_token& stop);
-
 }  // namespace millrace

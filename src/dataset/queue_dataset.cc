@@ -65,6 +65,7 @@ Status QueueDataset::BeginPass(const PassOptions& options) {
   // One reader keeps the order of files and lines; it works ahead of the workers by the channel's capacity.
   const int threads = impl.desc.has_thread_num() ? impl.desc.thread_num() : impl.options.threads;
   pass.readers = options.ordered ? 1 : std::max(threads, 1);
+  if (!impl.options.reads_ahead) pass.readers = 0;
   pass.workers = std::max(options.workers, 1);
   pass.batch_size = impl.desc.batch_size();
   pass.prefetch_batches =
@@ -76,7 +77,7 @@ Status QueueDataset::BeginPass(const PassOptions& options) {
   std::vector<std::unique_ptr<DataFeed>> feeds;
   VLOG(3) << "CreateReaders: thread num: " << threads << ", data feed class name: " << impl.class_name();
   VLOG(3) << "readers num: " << pass.readers << ", batches that the channel holds: " << pass.prefetch_batches;
-  for (int i = 0; i < pass.readers; ++i) {
+  for (int i = 0; i < std::max(pass.readers, 1); ++i) {
     MR_ASSIGN(std::unique_ptr<DataFeed> feed, impl.feeds.Create(impl.class_name(), impl.schema, impl.desc));
     feeds.push_back(std::move(feed));
   }
@@ -99,6 +100,8 @@ Result<PassStats> QueueDataset::EndPass() {
   impl_->pass.reset();
   return stats;
 }
+
+bool QueueDataset::is_paused() const { return impl_->pass && impl_->pass->is_paused(); }
 
 const std::vector<std::string>& QueueDataset::files() const { return impl_->files; }
 const SlotSchema& QueueDataset::schema() const { return impl_->schema; }

@@ -15,6 +15,7 @@ struct QueueDatasetOptions {
   int threads = 1;            ///< that read and parse, when desc.thread_num is not set
   int prefetch_batches = 0;   ///< DatasetDesc.prefetch_batches, which may wait for workers; 0: two for each worker
   std::string output_dir;     ///< where QUARANTINE writes bad_lines.txt when the policy names no file
+  bool reads_ahead = true;    ///< false: the one worker reads for itself (QueuePassOptions::readers)
   SpanLog* spans = nullptr;   ///< what readers did when, for a trace; null: none. Outlives the dataset
   std::stop_token stop = {};  ///< ends Create's look at many files: kCancelled
 };
@@ -39,6 +40,8 @@ class QueueDataset final : public Dataset, public BadLineCounts {
   const std::vector<std::string>& files() const override;
   const SlotSchema& schema() const override;
   std::map<std::string, int64_t> BadLinesWithin(const ConsumedRanges& trained) const override;
+  /// Within a pass of a worker that reads for itself: whether its next batch is to be waited for.
+  bool is_paused() const;
 
  private:
   struct Impl;
