@@ -1,0 +1,209 @@
+#include "comm/local_cluster.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "comm/inbox.h"
+#include "comm/lost_rank.h"
+#include "core/caught.h"
+
+namespace millrace {
+
+/// Where the ranks meet for collectives. Each shows what it brings; when all are there each takes what it needs of the
+/// others, and nobody leaves before all have taken.
+class LocalCluster::MeetingPoint {
+ public:
+  /// What a rank brings: one of the three, by what it calls.
+  struct Offer {
+    std::string_view call;
+    int root = 0;
+    std::span<const std::string> strings = {};
+    std::span<const int64_t> values = {};
+    const std::string* bytes = nullptr;
+  };
+
+  explicit MeetingPoint(int size) : offers_(static_cast<size_t>(size)) {}
+
+  /// Calls `take` with the offers of all ranks. kInternal, for all from then on, when they do not fit together.
+  template <class Take>
+  Status Meet(int rank, const Offer& offer, const Take& take) {
+    std::unique_lock lock(mutex_);
+    if (!failure_.ok()) return failure_;
+    const uint64_t meeting = meeting_;
+    offers_[static_cast<size_t>(rank)] = offer;
+    if (++here_ == offers_.size()) {
+      here_ = 0;
+      failure_ = Compare();
+      if (failure_.ok()) ++meeting_;
+      changed_.notify_all();
+    } else {
+      changed_.wait(lock, [&] { return meeting_ != meeting || !failure_.ok(); });
+    }
+    // A meeting that began goes on when a rank is lost now: the others look at what this one brought.
+    if (meeting_ == meeting) return failure_;
+    lock.unlock();
+    // Without memory, too, this rank must reach the end, where the others wait for it.
+    Status taken = Caught("a collective of ranks", [&] {
+      take(offers_);
+      return Status::Ok();
+    });
+    lock.lock();
+    const uint64_t end = ends_;
+    if (++taken_ == offers_.size()) {
+      taken_ = 0;
+      ++ends_;
+      changed_.notify_all();
+    } else {
+      changed_.wait(lock, [&] { return ends_ != end; });
+    }
+    return taken;
+  }
+
+  void Fail(const Status& status) {
+    const std::lock_guard lock(mutex_);
+    if (failure_.ok()) failure_ = status;
+    changed_.notify_all();
+  }
+
+ private:
+  Status Compare() const {
+    const Offer& first = offers_[0];
+    for (size_t r = 1; r < offers_.size(); ++r) {
+      const Offer& other = offers_[r];
+      if (other.call != first.call || other.root != first.root || other.values.size() != first.values.size()) {
+        return Internal("ranks call different collectives: rank 0 " + Describe(first) + ", rank " + std::to_string(r) +
+                        " " + Describe(other));
+      }
+    }
+    return Status::Ok();
+  }
+  static std::string Describe(const Offer& offer) {
+    return std::string(offer.call) + " (root " + std::to_string(offer.root) + ", " +
+           std::to_string(offer.values.size()) + " values)";
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Offer> offers_;
+  size_t here_ = 0;       ///< ranks that wait for the others
+  size_t taken_ = 0;      ///< ranks that have taken what they need
+  uint64_t meeting_ = 0;  ///< meetings that have begun
+  uint64_t ends_ = 0;     ///< meetings that have ended
+  Status failure_;
+};
+
+class LocalCluster::Rank : public Communicator {
+ public:
+  Rank(const LocalCluster* cluster, int rank, int size)
+      : cluster_(cluster),
+        rank_(rank),
+        size_(size),
+        thread_([this](const std::stop_token& stop) { inbox_.Serve(stop); }) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  void SetReceiver(MessageReceiver* receiver) override { inbox_.SetReceiver(receiver); }
+
+  Status Send(int to, std::string message) override {
+    MR_TRY(CheckRank("sending to", to, size_));
+    MR_TRY(inbox_.failure());
+    if (to != rank_) bytes_sent_ += static_cast<int64_t>(message.size());
+    cluster_->ranks_[static_cast<size_t>(to)]->inbox_.Put(rank_, std::move(message));
+    return Status::Ok();
+  }
+
+  Status WaitUntil(const std::function<bool()>& done) override { return inbox_.WaitUntil(done); }
+
+  Status AllToAll(std::span<const std::string> out, std::vector<std::string>* in) override {
+    const size_t size = static_cast<size_t>(size_);
+    if (out.size() != size) {
+      return Internal("AllToAll among " + std::to_string(size) + " ranks got " + std::to_string(out.size()) +
+                      " strings");
+    }
+    in->resize(size);
+    MR_TRY(Meet({.call = "AllToAll", .strings = out}, [&](const Offers& offers) {
+      for (size_t r = 0; r < size; ++r) (*in)[r] = offers[r].strings[static_cast<size_t>(rank_)];
+    }));
+    for (size_t r = 0; r < size; ++r) {
+      if (r != static_cast<size_t>(rank_)) bytes_sent_ += static_cast<int64_t>(out[r].size());
+    }
+    return Status::Ok();
+  }
+
+  Status SumOverRanks(std::span<int64_t> values) override {
+    // Into memory of its own: the others read the values until all have their sums. Unsigned, so that a sum may wrap.
+    std::vector<uint64_t> sums(values.size());
+    MR_TRY(Meet({.call = "SumOverRanks", .values = values}, [&](const Offers& offers) {
+      for (const auto& offer : offers) {
+        for (size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<uint64_t>(offer.values[i]);
+      }
+    }));
+    for (size_t i = 0; i < sums.size(); ++i) values[i] = static_cast<int64_t>(sums[i]);
+    if (size_ > 1) bytes_sent_ += static_cast<int64_t>(values.size_bytes());
+    return Status::Ok();
+  }
+
+  Status Broadcast(int root, std::string* bytes) override {
+    MR_TRY(CheckRank("broadcasting from", root, size_));
+    MR_TRY(Meet({.call = "Broadcast", .root = root, .bytes = bytes}, [&](const Offers& offers) {
+      if (rank_ != root) *bytes = *offers[static_cast<size_t>(root)].bytes;
+    }));
+    if (rank_ == root) bytes_sent_ += static_cast<int64_t>(bytes->size()) * (size_ - 1);
+    return Status::Ok();
+  }
+
+  Status Barrier() override {
+    return Meet({.call = "Barrier"}, [](const Offers&) {});
+  }
+
+  int64_t bytes_sent() const override { return bytes_sent_; }
+
+  void Fail(Status status) { inbox_.Fail(std::move(status)); }
+  void Stop() {
+    thread_.request_stop();
+    thread_.join();
+  }
+
+ private:
+  using Offers = std::vector<MeetingPoint::Offer>;
+
+  template <class Take>
+  Status Meet(const MeetingPoint::Offer& offer, const Take& take) {
+    MR_TRY(inbox_.failure());
+    return cluster_->meeting_point_->Meet(rank_, offer, take);
+  }
+
+  const LocalCluster* const cluster_;
+  const int rank_;
+  const int size_;
+  std::atomic<int64_t> bytes_sent_{0};
+  Inbox inbox_;
+  std::jthread thread_;  ///< last, so that it ends before what it uses
+};
+
+LocalCluster::LocalCluster(int size) : meeting_point_(std::make_unique<MeetingPoint>(size)) {
+  for (int r = 0; r < size; ++r) ranks_.push_back(std::make_unique<Rank>(this, r, size));
+}
+
+LocalCluster::~LocalCluster() {
+  // All of them first: a receiver of one may send to another.
+  for (const auto& rank : ranks_) rank->Stop();
+}
+
+Communicator& LocalCluster::rank(int r) const { return *ranks_[static_cast<size_t>(r)]; }
+
+void LocalCluster::Lose(int rank) {
+  const Status lost = LostRank(rank, size());
+  meeting_point_->Fail(lost);
+  for (const auto& each : ranks_) each->Fail(lost);
+}
+
+}  // namespace millrace

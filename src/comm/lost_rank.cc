@@ -1,0 +1,18 @@
+#include "comm/lost_rank.h"
+
+#include <string>
+
+namespace millrace {
+
+Status LostRank(int rank, int size) {
+  return Unavailable("rank " + std::to_string(rank) + " of " + std::to_string(size) +
+                     " is lost: it ended, or cannot be reached any more");
+}
+
+Status CheckRank(const char* doing, int rank, int size) {
+  if (rank >= 0 && rank < size) return Status::Ok();
+  return Internal(std::string(doing) + " rank " + std::to_string(rank) + ": the job has ranks 0 to " +
+                  std::to_string(size - 1));
+}
+
+}  // namespace millrace

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/status.h"
+
+namespace millrace {
+
+/// What every call returns after rank `rank` of `size` was lost: kUnavailable.
+Status LostRank(int rank, int size);
+
+/// kInternal when a job of `size` ranks has no rank `rank`; "sending to" says what wanted it.
+Status CheckRank(const char* doing, int rank, int size);
+
+}  // namespace millrace

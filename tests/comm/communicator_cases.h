@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+
+namespace millrace {
+
+/// A test of communicators: every rank runs it with its own. It leaves no message under way and no receiver behind.
+struct CommunicatorCase {
+  const char* name;
+  void (*run)(Communicator& comm);
+  /// A rank has more threads in it than one: not for a SimulatedCluster.
+  bool has_threads = false;
+  /// Sends more than 64 MB.
+  bool is_big = false;
+};
+
+const std::vector<CommunicatorCase>& CommunicatorCases();
+
+}  // namespace millrace
