@@ -350,6 +350,46 @@ void CheckPipeline(const TrainerDesc& desc, const std::vector<DefinedName>& slot
   if (desc.has_hogwild_param()) check.Error("hogwild_param", "these settings are a HogwildWorker's" + only);
 }
 
+void CheckDist(const TrainerDesc& desc, Checker& check) {
+  if (!desc.has_dist()) return;
+  const DistDesc& dist = desc.dist();
+  if (dist.update() != DistDesc::SYNC) {
+    check.Error(
+        dist.has_update() ? "dist.update" : "dist",
+        "not supported yet: update: " + DistDesc::Update_Name(dist.update()) + "; ranks train with update: SYNC");
+    return;
+  }
+  if (!dist.has_micro_batches()) {
+    check.Missing("dist", "micro_batches",
+                  "dist.micro_batches is missing: how many batches make a step, over all ranks? micro_batches: 8");
+  }
+  const auto refuse = [&](bool is_set, const std::string& path, const std::string& why) {
+    if (is_set) check.Error(path, "dist: not supported yet: " + why);
+  };
+  refuse(FeedsItself(desc), "dist", "a program that feeds itself; its readers are not shared out to ranks");
+  refuse(desc.class_name() != "MultiTrainer", "class_name", "another class_name than MultiTrainer");
+  refuse(desc.device_worker_name() != "HogwildWorker", "device_worker_name", "another worker than that of ranks");
+  if (desc.thread_num() > 1) {
+    check.Error("thread_num",
+                "dist: a rank trains with one thread: set thread_num: 1, and start a rank for each processor");
+  }
+  refuse(desc.dataset().class_name() != "QueueDataset", "dataset.class_name",
+         "dataset.class_name \"" + desc.dataset().class_name() + "\"; ranks stream their files: QueueDataset");
+  refuse(desc.has_incremental(), "incremental", "incremental; give the files of a day in filelist");
+  refuse(desc.infer(), "infer", "infer; run it without mpirun, with the same output folder and --resume=auto");
+  refuse(desc.eval().has_early_stopping(), "eval.early_stopping", "eval.early_stopping");
+  refuse(!desc.checkpoint().keep_best().empty(), "checkpoint.keep_best", "checkpoint.keep_best");
+  refuse(desc.has_feature_importance(), "feature_importance", "feature_importance; measure it without mpirun");
+  refuse(desc.dump_fields_size() > 0, "dump_fields[0]", "dump_fields");
+  refuse(desc.dump_param_size() > 0, "dump_param[0]", "dump_param");
+  refuse(desc.hogwild_param().stat_var_names_size() > 0, "hogwild_param.stat_var_names[0]", "stat_var_names");
+  refuse(desc.output().trace(), "output.trace", "output.trace");
+  refuse(desc.output().export__size() > 0, "output.export[0]",
+         "output.export; the model of a job of ranks is written as OUTPUT_DIR/model alone");
+  refuse(desc.data_desc().bad_lines().action() == BadLinePolicy::QUARANTINE, "data_desc.bad_lines.action",
+         "action: QUARANTINE; a file that all ranks append to may lose lines: SKIP counts and shows them");
+}
+
 void CheckProgram(const ProgramFiles& program, Checker& check) {
   if (program.main().empty()) {
     check.Missing("program", "main", "program needs main, the file with the ProgramDesc: main: \"main_program.bin\"");
@@ -450,6 +490,7 @@ void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool 
   CheckImportance(desc, slots, check);
   CheckDump(desc, check);
   CheckPipeline(desc, slots, check);
+  CheckDist(desc, check);
   RejectUnsupportedFields(desc, positions, diagnostics);
 }
 

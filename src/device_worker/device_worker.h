@@ -14,6 +14,7 @@
 #include "device_worker/batch_runner.h"
 #include "device_worker/micro_batch_schedule.h"
 #include "device_worker/pause_gate.h"
+#include "dist/rank_step.h"
 #include "metrics/metric_set.h"
 #include "runtime/frame.h"
 
@@ -68,6 +69,14 @@ struct PipelineParts {
   bool profile = false;   ///< worker 0 with `debug`: writes a line a section at the end of a pass
 };
 
+/// What a SyncWorker is made of beside the parts of every worker.
+struct RankParts {
+  RankStep* step = nullptr;
+  Dataset* dataset = nullptr;                ///< source(i) has the i-th micro-batch of this rank, step by step
+  std::atomic<bool>* wants_pause = nullptr;  ///< set by who wants all ranks to pause behind the next step
+  std::stop_token stop_reading;              ///< ends the wait for a batch; the run ends then
+};
+
 /// What a worker is made of; all of it outlives the worker.
 struct WorkerParts {
   int index = 0;
@@ -79,6 +88,7 @@ struct WorkerParts {
   InputNames input;
   int cpu = -1;            ///< processor to stay on; -1: any
   PipelineParts pipeline;  ///< of a SectionWorker
+  RankParts ranks;         ///< of a SyncWorker
 };
 
 /// Keeps the calling thread on a processor; one that is not ours to take leaves it where it was.

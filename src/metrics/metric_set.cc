@@ -102,6 +102,11 @@ MetricValues MetricSet::Compute(MetricTotals& totals) const {
   return values;
 }
 
+void MetricSet::Add(const MetricTotals& totals, MetricTotals* all) {
+  for (size_t i = 0; i < totals.sums.size(); ++i) all->sums[i] += totals.sums[i];
+  for (size_t i = 0; i < totals.samples.size(); ++i) all->samples[i].Merge(totals.samples[i]);
+}
+
 void MetricSet::Write(const MetricTotals& totals, std::ostream& out) {
   const std::span<const double> sums = totals.sums;
   out.write(reinterpret_cast<const char*>(sums.data()), static_cast<std::streamsize>(sums.size_bytes()));

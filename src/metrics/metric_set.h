@@ -55,6 +55,8 @@ class MetricSet {
   bool IsGrouped(size_t index) const { return entries_[index].metric == nullptr; }
   /// How many rows had such a prediction or label; of the metric that met most of them.
   int64_t NonFiniteRows(const MetricTotals& totals) const;
+  /// Adds totals of other rows to `*all`.
+  static void Add(const MetricTotals& totals, MetricTotals* all);
   /// Writes totals into a checkpoint.
   static void Write(const MetricTotals& totals, std::ostream& out);
   /// What Write wrote; nullopt for totals of other metrics.

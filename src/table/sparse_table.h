@@ -89,6 +89,8 @@ class SparseTable {
   /// Looks at every row. As Save, it wants no other call meanwhile.
   virtual NonFiniteRows FindNonFinite() const = 0;
   virtual TableStats stats() const = 0;
+  /// Whether Load would meet no row. A table of which other processes have parts looks at its own alone.
+  virtual bool IsEmptyHere() const { return stats().rows == 0; }
   virtual const TableShape& shape() const = 0;
 
   /// kInvalidConfig, with the names of both, for rows of another table, and for rows of none.

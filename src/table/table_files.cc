@@ -136,7 +136,7 @@ Result<std::vector<TableFile>> SaveTable(const SparseTable& table, TableContent 
 Status LoadTable(const std::vector<std::string>& paths, ShardRange shards, int threads, SparseTable* table,
                  const std::stop_token& stop) {
   const std::string& name = table->shape().name;
-  if (table->stats().rows != 0) return AlreadyExists("table \"" + name + "\" is not empty: load into a new one");
+  if (!table->IsEmptyHere()) return AlreadyExists("table \"" + name + "\" is not empty: load into a new one");
   std::vector<OpenedFile> files;
   for (const std::string& path : paths) {
     MR_ASSIGN(OpenedFile file, Look(path));

@@ -323,6 +323,10 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
                                                                const std::vector<std::string>& watched,
                                                                const std::stop_token& stop) {
   const TrainerDesc& desc = *config.desc;
+  if (desc.has_dist() && !environment.device->is_host()) {
+    return InvalidConfig("dist: ranks sum gradients in the host's memory and cannot run on device \"" +
+                         environment.device->name() + "\"");
+  }
   if (IsPipeline(desc) && !environment.device->is_host()) {
     return InvalidConfig(
         "class_name: \"PipelineTrainer\": it sums gradients in the host's memory and cannot run on device \"" +
@@ -361,6 +365,8 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
   MR_ASSIGN(parts.train, CompileTraining(desc, parts.model, environment, options));
   if (IsPipeline(desc)) {
     MR_ASSIGN(parts.pipeline, CompileSections(config, model.main, environment, options));
+  } else if (desc.has_dist()) {
+    MR_ASSIGN(parts.pipeline, CompilePipeline(model.main, environment.ops, options, {}));
   }
   MR_TRY(CheckFetchesAreComputed(config, parts.fetches, parts.schema, *parts.train));
   if (feeds_itself) {

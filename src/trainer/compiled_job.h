@@ -66,7 +66,14 @@ class CompiledJob {
   const std::string& loss() const { return parts_.loss; }
   /// What workers run: everything, or the forward part of an `infer` job.
   const Executable& train() const { return *parts_.train; }
-  /// The sections of a PipelineTrainer's job; null for others.
+  /// Whether the job is one of ranks that train together.
+  bool is_dist() const { return desc().has_dist(); }
+  /// Batches of a step of such a job, of all ranks.
+  int rank_micro_batches() const { return std::max(1, desc().dist().micro_batches()); }
+  /// Whether workers are pipelines of sections.
+  bool has_sections() const { return pipeline() != nullptr && !is_dist(); }
+  /// The program with its updates apart: the sections of a PipelineTrainer's job, or the one section of a job of ranks;
+  /// null for others.
   const PipelineProgram* pipeline() const { return parts_.pipeline.get(); }
   /// What a worker's frames run for a batch.
   const Executable& step() const { return pipeline() != nullptr ? *pipeline()->step : train(); }

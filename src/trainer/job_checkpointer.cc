@@ -187,6 +187,14 @@ Result<std::unique_ptr<JobCheckpointer>> JobCheckpointer::Create(JobSession& ses
   return checkpointer;
 }
 
+std::unique_ptr<JobCheckpointer> JobCheckpointer::Follow(JobSession& session, std::stop_token stop,
+                                                         std::FILE* terminal) {
+  const CompiledJob& job = session.job();
+  CheckpointStore store = CheckpointStore::Open(job.output_dir() + "/checkpoints", job.workers());
+  return std::unique_ptr<JobCheckpointer>(
+      new JobCheckpointer(session, std::move(store), NewRunId(), std::move(stop), terminal));
+}
+
 Result<std::optional<FoundCheckpoint>> JobCheckpointer::FindCheckpoint(const std::string& resume) {
   if (resume == "never") return std::optional<FoundCheckpoint>();
   const CheckpointFits fits = [this](const CheckpointManifest& manifest) { return Fits(manifest); };
@@ -251,6 +259,7 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   state.metric_totals = *std::move(totals);
   state.metric_window = std::move(window);
   run_id_ = manifest.run_id();
+  resumed_folder_ = found->folder;
   if (job_->desc().infer()) {
     notes_.push_back("parameters of \"" + found->folder + "\": " + EpochOf(state) + ", step " +
                      std::to_string(state.step) + ", " + std::to_string(state.examples) + " examples");

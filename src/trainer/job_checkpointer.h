@@ -30,6 +30,9 @@ class JobCheckpointer final : public Checkpointer {
   static Result<std::unique_ptr<JobCheckpointer>> Create(JobSession& session, std::stop_token stop,
                                                          std::FILE* terminal);
 
+  /// For a rank that does not lead: Resume alone, which changes nothing in the folder.
+  static std::unique_ptr<JobCheckpointer> Follow(JobSession& session, std::stop_token stop, std::FILE* terminal);
+
   /// `resume` is "never" (nullopt: start anew), "auto" (the newest whole checkpoint; nullopt when there is none),
   /// "best" (of an `infer` job: that of the best evaluation; kInvalidConfig when none is kept), or a checkpoint's
   /// folder. Loads the parameters into the session, whose InitParameters has run. Damaged checkpoints that "auto"
@@ -52,6 +55,8 @@ class JobCheckpointer final : public Checkpointer {
   /// What the user is to know of Resume, Save and RestoreBest, a line each; each is given out once.
   std::vector<std::string> TakeNotes() { return std::exchange(notes_, {}); }
   const std::string& folder() const { return store_.folder(); }
+  /// Of the checkpoint that Resume went on from; empty: none.
+  const std::string& resumed_folder() const { return resumed_folder_; }
 
  private:
   JobCheckpointer(JobSession& session, CheckpointStore store, uint64_t run_id, std::stop_token stop,
@@ -90,6 +95,7 @@ class JobCheckpointer final : public Checkpointer {
   uint64_t run_id_;
   std::stop_token stop_;
   std::FILE* terminal_;
+  std::string resumed_folder_;
   std::vector<std::string> notes_;
   std::vector<ChangedField> changes_;           ///< of the checkpoint that Fits was asked about last; those that may be
   std::vector<StoredInputState> input_states_;  ///< of pass looked_at_

@@ -221,72 +221,166 @@ RunSummary SummaryOf(JobSession& session, const RunReport& report, double second
   return summary;
 }
 
+/// A run, in the steps between which the ranks of a job wait for each other. The rank that leads, or the only one, does
+/// all of them; others do what changes their parameters.
+class JobRun {
+ public:
+  JobRun(JobSession& session, std::stop_token stop, const RunOutput& output)
+      : session_(session), job_(session.job()), stop_(std::move(stop)), output_(output) {}
+
+  /// Makes the folder and the parameters.
+  Status Start(const std::string& resume, const std::string& model);
+  /// Goes on from a checkpoint. Of a rank that follows, `resume` is what Resumed() is where one leads.
+  Status Resume(const std::string& resume);
+  const std::string& Resumed() const { return checkpointer_->resumed_folder(); }
+  bool keeps() const { return checkpointer_ != nullptr; }
+  Status MakeTrainer();
+  Status Train();
+  Result<RunSummary> Finish();
+  /// Of a rank that follows, which leaves the rest to the one that leads.
+  RunSummary Summary();
+
+ private:
+  JobSession& session_;
+  const CompiledJob& job_;
+  const std::stop_token stop_;
+  const RunOutput& output_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  FileDescriptor folder_;
+  std::unique_ptr<JobCheckpointer> checkpointer_;
+  std::optional<RunState> resumed_;
+  std::unique_ptr<RunRecorder> recorder_;
+  std::unique_ptr<PassModels> models_;
+  std::unique_ptr<Trainer> trainer_;
+  RunReport report_;
+};
+
+Status JobRun::Start(const std::string& resume, const std::string& model) {
+  const bool keeps = !job_.output_dir().empty();
+  if (session_.leads()) {
+    MR_TRY(CheckRequest(job_, resume, model));
+    if (keeps) {
+      MR_ASSIGN(folder_, MakeOutputFolder(job_.output_dir()));
+      if (!job_.desc().infer() || resume != "never") {
+        MR_ASSIGN(checkpointer_, JobCheckpointer::Create(session_, stop_, output_.terminal));
+      }
+    }
+  } else if (keeps) {
+    checkpointer_ = JobCheckpointer::Follow(session_, stop_, output_.terminal);
+  }
+  return session_.InitParameters(stop_);
+}
+
+Status JobRun::Resume(const std::string& resume) {
+  MR_ASSIGN(resumed_, checkpointer_->Resume(resume));
+  if (session_.leads()) PrintNotes(*checkpointer_, output_.terminal);
+  return Status::Ok();
+}
+
+Status JobRun::MakeTrainer() {
+  const bool infer = job_.desc().infer();
+  TrainerHooks hooks;
+  hooks.resume = std::move(resumed_);
+  if (session_.leads()) {
+    MR_ASSIGN(recorder_,
+              RunRecorder::Create(job_, hooks.resume.has_value() && !infer ? hooks.resume->step : -1, output_, stop_));
+    if (job_.is_incremental() && !job_.output_dir().empty()) {
+      MR_ASSIGN(models_, PassModels::Create(session_, output_.terminal));
+    }
+    hooks.checkpointer = checkpointer_.get();
+    hooks.reporter = recorder_.get();
+    hooks.pass_saver = models_.get();
+    hooks.on_resumed = [this] {
+      MR_TRY(checkpointer_->GoOn());
+      return recorder_->GoOn();
+    };
+  }
+  // What was trained before says nothing about the lines of an inference.
+  if (infer) hooks = {nullptr, recorder_.get(), nullptr, std::nullopt, {}};
+  MR_ASSIGN(trainer_, CreateTrainer(session_, std::move(hooks)));
+  return Status::Ok();
+}
+
+Status JobRun::Train() {
+  Result<RunReport> trained = Caught("training", [&] { return trainer_->Run(stop_); });  // a plugin's may throw
+  if (checkpointer_ != nullptr && session_.leads()) PrintNotes(*checkpointer_, output_.terminal);
+  MR_ASSIGN(report_, std::move(trained));
+  trainer_.reset();
+  return Status::Ok();
+}
+
+RunSummary JobRun::Summary() {
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start_;
+  return SummaryOf(session_, report_, seconds.count());
+}
+
+Result<RunSummary> JobRun::Finish() {
+  const bool infer = job_.desc().infer();
+  recorder_->ClearProgress();
+  // What the last checkpoint holds as well, the run that goes on can write.
+  const bool is_kept = checkpointer_ != nullptr && !infer && report_.saved_step == report_.state.step;
+  const LateStop late(is_kept ? stop_ : std::stop_token(), kMayTakeAtStop);
+  const std::stop_token give_up = late.token();
+  if (checkpointer_ != nullptr && !infer) {
+    MR_TRY(KeepBestModel(session_, *checkpointer_, give_up, stop_, &report_));
+    PrintNotes(*checkpointer_, output_.terminal);
+  }
+  RunSummary summary = Summary();
+  Status exported;
+  MR_TRY(SaveResults(session_, report_, give_up, stop_, summary, &exported, output_.terminal));
+  if (job_.desc().has_feature_importance() && !infer && !summary.interrupted) {
+    const Status measured = ReportImportance(session_, stop_, output_.terminal);
+    summary.interrupted = measured.code() == StatusCode::kCancelled;
+    if (!summary.interrupted) MR_TRY(measured);
+  }
+  std::fputs(ClosingBlock(summary, job_.output_dir()).c_str(), output_.terminal);
+  if (!summary.interrupted) MR_TRY(recorder_->Finish());
+  if (!exported.ok()) {
+    const std::string where = job_.output_dir().empty() ? "" : " and in " + job_.output_dir();
+    return Status(exported.code(), "the model is trained" + where + ", but not exported: " + exported.message());
+  }
+  return summary;
+}
+
+/// Where a rank that leads goes on from, told to the others: the folder of a checkpoint, or nothing.
+Status ResumeTogether(JobRun& run, RankGroup& ranks, const std::string& resume) {
+  Status resumed;
+  std::string folder;
+  if (ranks.leads()) {
+    resumed = run.Resume(resume);
+    folder = run.Resumed();
+  }
+  MR_TRY(ranks.FromLeader(&folder));
+  MR_TRY(ranks.Agree(resumed));
+  return ranks.Agree(ranks.leads() || folder.empty() ? Status::Ok() : run.Resume(folder));
+}
+
+Result<RunSummary> RunOnRanks(JobRun& run, RankGroup& ranks, const std::string& resume, const std::string& model) {
+  MR_TRY(ranks.Agree(run.Start(resume, model)));
+  if (run.keeps()) MR_TRY(ResumeTogether(run, ranks, resume));
+  MR_TRY(ranks.Agree(run.MakeTrainer()));
+  MR_TRY(ranks.Agree(run.Train()));
+  if (!ranks.leads()) {
+    MR_TRY(ranks.Agree(Status::Ok()));
+    return run.Summary();
+  }
+  // The others have parts of the tables that are saved: they wait.
+  Result<RunSummary> summary = run.Finish();
+  MR_TRY(ranks.Agree(summary.status()));
+  return summary;
+}
+
 }  // namespace
 
 Result<RunSummary> RunJob(JobSession& session, const std::string& resume, const std::string& model,
                           std::stop_token stop, const RunOutput& output) {
-  const CompiledJob& job = session.job();
-  const auto start = std::chrono::steady_clock::now();
-  const bool keeps = !job.output_dir().empty();
-  const bool infer = job.desc().infer();
-  MR_TRY(CheckRequest(job, resume, model));
-  std::unique_ptr<JobCheckpointer> checkpointer;
-  std::optional<RunState> resumed;
-  FileDescriptor folder;
-  if (keeps) {
-    MR_ASSIGN(folder, MakeOutputFolder(job.output_dir()));
-    if (!infer || resume != "never") {
-      MR_ASSIGN(checkpointer, JobCheckpointer::Create(session, stop, output.terminal));
-    }
-  }
-  MR_TRY(session.InitParameters(stop));
-  if (checkpointer != nullptr) {
-    MR_ASSIGN(resumed, checkpointer->Resume(model == "best" ? "best" : resume));
-    PrintNotes(*checkpointer, output.terminal);
-  }
-  MR_ASSIGN(const std::unique_ptr<RunRecorder> recorder,
-            RunRecorder::Create(job, resumed.has_value() && !infer ? resumed->step : -1, output, stop));
-  std::unique_ptr<PassModels> models;
-  if (job.is_incremental() && keeps) {
-    MR_ASSIGN(models, PassModels::Create(session, output.terminal));
-  }
-  TrainerHooks hooks{checkpointer.get(), recorder.get(), models.get(), std::move(resumed), {}};
-  hooks.on_resumed = [&checkpointer, &recorder] {
-    MR_TRY(checkpointer->GoOn());
-    return recorder->GoOn();
-  };
-  // What was trained before says nothing about the lines of an inference.
-  if (infer) hooks = {nullptr, recorder.get(), nullptr, std::nullopt, {}};
-  MR_ASSIGN(std::unique_ptr<Trainer> trainer, CreateTrainer(session, std::move(hooks)));
-  Result<RunReport> trained = Caught("training", [&] { return trainer->Run(stop); });  // a plugin's may throw
-  if (checkpointer != nullptr) PrintNotes(*checkpointer, output.terminal);
-  MR_ASSIGN(RunReport report, std::move(trained));
-  trainer.reset();
-  recorder->ClearProgress();
-  // What the last checkpoint holds as well, the run that goes on can write.
-  const bool is_kept = checkpointer != nullptr && !infer && report.saved_step == report.state.step;
-  const LateStop late(is_kept ? stop : std::stop_token(), kMayTakeAtStop);
-  const std::stop_token give_up = late.token();
-  if (checkpointer != nullptr && !infer) {
-    MR_TRY(KeepBestModel(session, *checkpointer, give_up, stop, &report));
-    PrintNotes(*checkpointer, output.terminal);
-  }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  RunSummary summary = SummaryOf(session, report, seconds.count());
-  Status exported;
-  MR_TRY(SaveResults(session, report, give_up, stop, summary, &exported, output.terminal));
-  if (job.desc().has_feature_importance() && !infer && !summary.interrupted) {
-    const Status measured = ReportImportance(session, stop, output.terminal);
-    summary.interrupted = measured.code() == StatusCode::kCancelled;
-    if (!summary.interrupted) MR_TRY(measured);
-  }
-  std::fputs(ClosingBlock(summary, job.output_dir()).c_str(), output.terminal);
-  if (!summary.interrupted) MR_TRY(recorder->Finish());
-  if (!exported.ok()) {
-    const std::string where = job.output_dir().empty() ? "" : " and in " + job.output_dir();
-    return Status(exported.code(), "the model is trained" + where + ", but not exported: " + exported.message());
-  }
-  return summary;
+  JobRun run(session, std::move(stop), output);
+  if (session.ranks() != nullptr) return RunOnRanks(run, *session.ranks(), resume, model);
+  MR_TRY(run.Start(resume, model));
+  if (run.keeps()) MR_TRY(run.Resume(model == "best" ? "best" : resume));
+  MR_TRY(run.MakeTrainer());
+  MR_TRY(run.Train());
+  return run.Finish();
 }
 
 }  // namespace millrace

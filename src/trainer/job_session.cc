@@ -8,6 +8,7 @@
 
 #include "core/caught.h"
 #include "dataset/incremental_dataset.h"
+#include "dataset/stream_dataset.h"
 #include "runtime/persistables.h"
 #include "trainer/job_mistakes.h"
 
@@ -77,6 +78,7 @@ Status CheckSlots(const SlotSchema& compiled, const SlotSchema& given) {
 Result<std::unique_ptr<JobSession>> JobSession::Create(std::shared_ptr<const CompiledJob> job,
                                                        const SessionInputs& inputs, const std::stop_token& stop) {
   std::unique_ptr<JobSession> session(new JobSession(std::move(job), inputs));
+  if (session->job().is_dist()) MR_TRY(session->JoinRanks());
   if (session->job().feeds_itself()) return session;
   MR_TRY(session->BuildDatasets(stop));
   MR_TRY(Caught("the slots of the dataset",
@@ -90,15 +92,45 @@ JobSession::JobSession(std::shared_ptr<const CompiledJob> job, const SessionInpu
       label_monitor_(job_->desc().has_program() ? "" : job_->desc().model().loss().label()),
       row_locks_(LocksRows(*job_) ? std::make_unique<RowLocks>() : nullptr),
       spans_(job_->desc().output().trace() && !job_->feeds_itself() ? std::make_unique<SpanLog>() : nullptr),
+      ranks_(inputs.ranks),
+      tables_(job_->environment().tables),
       root_(inputs.root),
       dataset_(inputs.dataset) {}
+
+Status JobSession::JoinRanks() {
+  if (ranks_ == nullptr) {
+    own_cluster_ = std::make_unique<LocalCluster>(1);
+    own_ranks_ = std::make_unique<RankGroup>(own_cluster_->rank(0));
+    ranks_ = own_ranks_.get();
+  }
+  if (const int batches = job_->rank_micro_batches(); ranks_->size() > batches) {
+    return InvalidConfig("dist.micro_batches: a step of " + std::to_string(batches) + " batches has none for some of " +
+                         std::to_string(ranks_->size()) + " ranks; start at most " + std::to_string(batches) +
+                         ", or make micro_batches a multiple of the ranks");
+  }
+  tables_ = RankTableFactory(tables_, ranks_->tables());
+  return Status::Ok();
+}
+
+Result<std::unique_ptr<Dataset>> JobSession::MakeDataset(const DatasetSettings& settings) {
+  const TrainerDesc& desc = job_->desc();
+  const DataFeedFactory& feeds = job_->environment().feeds;
+  const auto make = [&](std::vector<std::string> files) {
+    return job_->environment().datasets.Create(desc.dataset().class_name(), desc.data_desc(), std::move(files), feeds,
+                                               settings);
+  };
+  if (!job_->is_dist()) return make(job_->config().files);
+  const int streams = job_->rank_micro_batches();
+  const auto [first, count] = ranks_->ShareOf(streams);
+  return StreamDataset::Create(job_->schema(), job_->config().files, {streams, first, count}, make);
+}
 
 Status JobSession::BuildDatasets(const std::stop_token& stop) {
   const CompiledJob& job = *job_;
   const TrainerDesc& desc = job.desc();
   DatasetSettings settings = DatasetSettings::FromDesc(desc);
   settings.threads = job.workers();
-  if (job.pipeline() != nullptr && !desc.dataset().has_prefetch_batches()) {
+  if (job.has_sections() && !desc.dataset().has_prefetch_batches()) {
     settings.prefetch_batches = 2 * job.micro_batches() * job.workers();
   }
   settings.output_dir = job.output_dir();
@@ -110,7 +142,7 @@ Status JobSession::BuildDatasets(const std::stop_token& stop) {
   if (dataset_ == nullptr && job.is_incremental()) {
     MR_ASSIGN(own_dataset_, MakeIncrementalDataset(job, settings));
   } else if (dataset_ == nullptr) {
-    MR_ASSIGN(own_dataset_, factory.Create(class_name, desc.data_desc(), job.config().files, feeds, settings));
+    MR_ASSIGN(own_dataset_, MakeDataset(settings));
   }
   if (dataset_ == nullptr) dataset_ = own_dataset_.get();
   if (job.config().eval_files.empty() || desc.infer()) return Status::Ok();
@@ -131,16 +163,15 @@ Status JobSession::InitParameters(const std::stop_token& stop) {
   const bool loads = desc.has_program() && desc.program().has_init_dir();
   // Readers are made by the startup program, wherever the parameters start.
   if (!loads || job_->feeds_itself()) {
-    Status started = RunStartup(model.startup, environment.ops, *root_, desc.seed(), &environment.readers,
-                                &environment.tables, stop);
+    Status started =
+        RunStartup(model.startup, environment.ops, *root_, desc.seed(), &environment.readers, &tables_, stop);
     if (!started.ok() && desc.program().has_startup()) {
       return std::move(started).Context(desc.program().startup());
     }
     MR_TRY(std::move(started));
   }
   if (loads)
-    MR_TRY(LoadPersistables(model.main, desc.program().init_dir(), *root_, environment.tables, job_->workers(), stop)
-               .status());
+    MR_TRY(LoadPersistables(model.main, desc.program().init_dir(), *root_, tables_, job_->workers(), stop).status());
   return desc.infer() ? Status::Ok() : CheckKept(model.main, *root_);
 }
 
@@ -171,7 +202,7 @@ FrameOptions JobSession::frame_options(int index, bool read_only) {
   if (job_->pipeline() != nullptr)
     options.worker = 0;  // random operators are those of one worker, whatever the sections
   options.readers = &job_->environment().readers;
-  options.tables = &job_->environment().tables;
+  options.tables = &tables_;
   const auto& private_vars = desc.hogwild_param().stat_var_names();
   if (index > 0) options.private_vars = {private_vars.begin(), private_vars.end()};
   return options;

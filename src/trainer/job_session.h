@@ -4,9 +4,11 @@
 #include <stop_token>
 
 #include "batch/label_range_monitor.h"
+#include "comm/local_cluster.h"
 #include "core/span_log.h"
 #include "dataset/dataset.h"
 #include "device_worker/nan_check.h"
+#include "dist/rank_group.h"
 #include "kernels/row_locks.h"
 #include "runtime/frame.h"
 #include "runtime/scope.h"
@@ -20,6 +22,7 @@ struct SessionInputs {
   Scope* root = nullptr;  ///< with the job's parameters
   Dataset* dataset = nullptr;
   FetchHandler* fetch_handler = nullptr;  ///< of the variables that the job was compiled to watch; null: none
+  RankGroup* ranks = nullptr;             ///< of a job with `dist`; null: this process is its only rank
 };
 
 /// One run of a compiled job, and all that it changes: parameters, datasets, row locks, counts and traces.
@@ -46,6 +49,10 @@ class JobSession {
   /// Null without an evaluation set.
   Dataset* eval_dataset() const { return eval_dataset_.get(); }
   FetchHandler* fetch_handler() const { return fetch_handler_; }
+  /// Of a job with `dist`; null for others.
+  RankGroup* ranks() const { return ranks_; }
+  /// Whether this process writes files and the terminal.
+  bool leads() const { return ranks_ == nullptr || ranks_->leads(); }
   /// Labels that losses and metrics had no meaning for, so far; filled by the frames.
   LabelRangeMonitor& label_monitor() { return label_monitor_; }
   /// Losses that were NaN or infinite and did not end the run (allow_non_finite), so far; filled by the workers.
@@ -59,7 +66,9 @@ class JobSession {
 
  private:
   JobSession(std::shared_ptr<const CompiledJob> job, const SessionInputs& inputs);
+  Status JoinRanks();
   Status BuildDatasets(const std::stop_token& stop);
+  Result<std::unique_ptr<Dataset>> MakeDataset(const DatasetSettings& settings);
 
   std::shared_ptr<const CompiledJob> job_;
   FetchHandler* fetch_handler_;
@@ -67,6 +76,10 @@ class JobSession {
   NonFiniteLosses non_finite_losses_;
   std::unique_ptr<RowLocks> row_locks_;
   std::unique_ptr<SpanLog> spans_;
+  std::unique_ptr<LocalCluster> own_cluster_;  ///< of a job with `dist` that nobody gave ranks
+  std::unique_ptr<RankGroup> own_ranks_;
+  RankGroup* ranks_;
+  TableFactory tables_;  ///< classes of the job's tables
   std::unique_ptr<Scope> own_root_;
   std::unique_ptr<Dataset> own_dataset_;
   std::unique_ptr<Dataset> eval_dataset_;

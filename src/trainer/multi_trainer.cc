@@ -3,11 +3,14 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <array>
 #include <thread>
 #include <utility>
 
 #include "core/caught.h"
 #include "core/elapsed.h"
+#include "dataset/stream_dataset.h"
+#include "device_worker/sync_worker.h"
 #include "runtime/transfer.h"
 #include "trainer/operator_states.h"
 
@@ -50,8 +53,7 @@ Status MultiTrainer::MakeWorkerSlots() {
   for (size_t i = 0; i < ops.size(); ++i) VLOG(3) << "op[" << i << "]->Type(): " << ops[i].type();
   gate_ = std::make_unique<PauseGate>(workers);
   worker_slots_.resize(static_cast<size_t>(workers));
-  const int frames =
-      job_->pipeline() == nullptr ? 1 : MicroBatchSchedule(ScheduleOptions()).scopes(job_->micro_batches());
+  const int frames = job_->has_sections() ? MicroBatchSchedule(ScheduleOptions()).scopes(job_->micro_batches()) : 1;
   for (int i = 0; i < workers; ++i) MR_TRY(MakeFrames(worker_slots_[static_cast<size_t>(i)], i, frames));
   if (job_->feeds_itself()) MR_TRY(FindReaders(*worker_slots_[0].frames[0].frame));
   const TrainerDesc& desc = job_->desc();
@@ -66,7 +68,7 @@ Status MultiTrainer::MakeWorkerSlots() {
   }
   for (int i = 0; i < workers; ++i) MR_TRY(MakeWorker(worker_slots_[static_cast<size_t>(i)], i));
   SharedProgress& progress = run_->progress();
-  progress.pause_every = run_->hooks().checkpointer != nullptr ? desc.checkpoint().every_steps() : 0;
+  progress.pause_every = run_->SavesCheckpoints() ? desc.checkpoint().every_steps() : 0;
   progress.eval_every = session_->eval_dataset() != nullptr ? desc.eval().every_steps() : 0;
   return Status::Ok();
 }
@@ -108,7 +110,7 @@ Status MultiTrainer::MakeObservers(FrameContext& context, int index) {
 
 std::vector<BatchObserver*> MultiTrainer::ObserversOf(const FrameContext& context, int index) const {
   std::vector<BatchObserver*> observers = {context.nan_check.get(), context.dump.get(), context.trace.get()};
-  if (index == 0) {
+  if (index == 0 && session_->leads()) {
     observers.insert(observers.end(), {fetch_observer_.get(), handler_observer_.get(), profile_observer_.get(),
                                        vocabulary_observer_.get()});
   }
@@ -129,7 +131,12 @@ Status MultiTrainer::MakeWorker(WorkerSlot& slot, int index) {
   parts.input = {&dataset().files(), job_->lines_are_piped()};
   const std::vector<int> cpus = UsableProcessors();
   if (job_->desc().binding_cpu() && !cpus.empty()) parts.cpu = cpus[static_cast<size_t>(index) % cpus.size()];
-  if (job_->pipeline() != nullptr) MR_TRY(AddPipeline(slot, index, &parts));
+  if (job_->has_sections()) MR_TRY(AddPipeline(slot, index, &parts));
+  if (job_->is_dist()) {
+    MR_TRY(AddRanks(slot, &parts));
+    slot.worker = MakeSyncWorker(std::move(parts));
+    return Status::Ok();
+  }
   const std::string& name = job_->desc().device_worker_name();
   MR_ASSIGN(const WorkerMaker* maker, job_->environment().workers.Get(name).Context("device_worker_name"));
   MR_ASSIGN(slot.worker, CaughtMaking("the device worker \"" + name + "\"", [&] {
@@ -169,7 +176,45 @@ Status MultiTrainer::AddPipeline(WorkerSlot& slot, int index, WorkerParts* parts
   return Status::Ok();
 }
 
+Status MultiTrainer::AddRanks(WorkerSlot& slot, WorkerParts* parts) {
+  const Frame& frame = *slot.frames[0].frame;
+  if (!frame.states().empty()) {
+    return InvalidConfig("dist: not supported yet: operator " + frame.states()[0].name +
+                         " keeps a state from batch to batch, and each rank would have its own");
+  }
+  MR_ASSIGN(slot.step, RankStep::Create(*job_->pipeline(), frame, session_->root(), session_->frame_options(0, false),
+                                        *session_->ranks(), job_->rank_micro_batches()));
+  parts->ranks = {slot.step.get(), &dataset(), &ranks_are_to_pause_, stop_reading_.get_token()};
+  return Status::Ok();
+}
+
+int MultiTrainer::sources() const {
+  return job_->is_dist() ? session_->ranks()->ShareOf(job_->rank_micro_batches()).second : job_->workers();
+}
+
+Status MultiTrainer::Agreed(Status mine) const {
+  return session_->ranks() == nullptr ? mine : session_->ranks()->Agree(mine);
+}
+
+void MultiTrainer::AskForPause(const std::stop_token& stop) {
+  if (!job_->is_dist()) return gate_->Ask();
+  ranks_are_to_pause_ = true;
+  if (stop.stop_requested()) stop_reading_.request_stop();
+}
+
+void MultiTrainer::StopWorkers() {
+  stop_workers_.request_stop();
+  if (job_->is_dist()) stop_reading_.request_stop();
+}
+
 Result<RunReport> MultiTrainer::Run(std::stop_token stop) {
+  asked_to_stop_ = stop;
+  if (job_->is_dist()) {
+    // Where this rank leads, what it does alone ends at once; what all do together ends when all know it.
+    std::optional<std::stop_callback<std::function<void()>>> alone;
+    if (session_->leads()) alone.emplace(stop, [this] { all_stop_.request_stop(); });
+    return run_->Run(*this, all_stop_.get_token());
+  }
   Result<RunReport> report = run_->Run(*this, stop);
   if (dump_files_ == nullptr || !report.ok()) return report;
   MR_TRY(dump_files_->Finish(stop));
@@ -197,7 +242,10 @@ Status MultiTrainer::Train(const std::stop_token& stop) {
 
 Status MultiTrainer::TakeOver(const RunState& state, const std::stop_token& stop) {
   pass_base_ = state.trained;
-  all_metrics_[0]->Restore(state.metric_totals);
+  if (session_->leads()) {
+    all_metrics_[0]->Restore(state.metric_totals);
+    if (job_->is_dist()) base_bad_lines_ = state.bad_lines;
+  }
   if (readers_ != nullptr) MR_TRY(readers_->GoOn(state, stop));
   return LoadOperatorStates(state.operator_states, AllFrames(), job_->pipeline() != nullptr, stop);
 }
@@ -249,7 +297,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   RunState& state = run_->state();
   PassOptions options;
   options.pass = state.epoch;
-  options.workers = job_->workers();
+  options.workers = sources();
   options.ordered = job_->desc().update_mode() == TrainerDesc::SERIAL;
   options.seed = job_->desc().seed();
   options.trained = pass_base_.empty() ? nullptr : &pass_base_;
@@ -261,6 +309,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
     }
     return Status::Ok();
   });
+  begun = Agreed(std::move(begun));
   if (!begun.ok()) return run_->CheckpointAfterFailure(begun, readers_ == nullptr);
 
   run_->StartPass();
@@ -282,20 +331,23 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
     }
     coordinated = Caught("training", [&] { return Coordinate(*gate_, stop); });
     if (!coordinated.ok()) {
-      stop_workers_.request_stop();
+      StopWorkers();
       gate_->Resume();
     }
   }
   Result<PassStats> stats = Caught("training", [&] { return dataset().EndPass(); });
   MR_TRY(std::move(coordinated));
+  if (Status ended = Agreed(stats.status()); !ended.ok()) stats = std::move(ended);
   const WorkerSlot* failed = FailedSlot();
   if (failed != nullptr || !stats.ok()) {
     SnapshotAtEnd();
+    MR_TRY(GatherProgress({}));
     const Status failure = failed != nullptr ? failed->status : stats.status();
     return is_sound_ ? run_->CheckpointAfterFailure(failure, readers_ == nullptr) : run_->NameLastCheckpoint(failure);
   }
   if (dump_files_ != nullptr && dump_files_->abandoned()) return dump_files_->Finish(stop);
   SnapshotAtEnd();
+  MR_TRY(GatherProgress(*stats));
   if (readers_ != nullptr && state.step == 0 && !run_->is_ending()) MR_TRY(readers_->NothingToTrainOn());
   MR_TRY(FillPassReport(*stats));
   MR_TRY(run_->ReportPass());
@@ -308,6 +360,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   if (run_->is_ending()) return Status::Ok();
   MR_TRY(run_->EndPass(stop));
   pass_base_.Clear();
+  base_bad_lines_.clear();
   for (MetricAccumulator* accumulator : all_metrics_) accumulator->Clear();
   return Status::Ok();
 }
@@ -332,7 +385,7 @@ void MultiTrainer::RunWorker(size_t index) {
 }
 
 void MultiTrainer::EndWorker(size_t index) {
-  if (!worker_slots_[index].status.ok()) stop_workers_.request_stop();
+  if (!worker_slots_[index].status.ok()) StopWorkers();
   gate_->Done(static_cast<int>(index));
 }
 
@@ -360,17 +413,19 @@ Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
       case PauseGate::Event::kPaused: {
         const auto paused = Clock::now();
         Snapshot();
+        MR_TRY(GatherProgress({}));
         if (!stopping && is_sound_) MR_TRY(run_->AtBoundary(stop));
         if (!is_sound_ && stop.stop_requested()) run_->report().interrupted = run_->report().is_unsound = true;
         stopping = run_->is_ending();
-        if (stopping) stop_workers_.request_stop();
+        if (stopping) StopWorkers();
         run_->pass().pause_seconds += SecondsSince(paused);
         gate.Resume();
         break;
       }
     }
-    if (!stopping && (stop.stop_requested() || run_->IsTimeForCheckpoint())) gate.Ask();
-    if (!stopping && stop.stop_requested()) StopWithinBatch();
+    const std::stop_token& asked = asked_to_stop_;
+    if (!stopping && (asked.stop_requested() || run_->IsTimeForCheckpoint())) AskForPause(asked);
+    if (!stopping && asked.stop_requested() && !job_->is_dist()) StopWithinBatch();
   }
 }
 
@@ -421,6 +476,41 @@ void MultiTrainer::SnapshotAtEnd() {
   fetch_observer_->EndInto(run_->state().metric_totals);
 }
 
+Status MultiTrainer::GatherProgress(const PassStats& data) {
+  RankGroup* const ranks = session_->ranks();
+  if (ranks == nullptr) return Status::Ok();
+  std::array<int64_t, 2> sums = {is_sound_ ? 0 : 1, asked_to_stop_.stop_requested() ? 1 : 0};
+  MR_TRY(ranks->communicator().SumOverRanks(sums));
+  if (sums[0] > 0) is_sound_ = false;
+  if (sums[1] > 0) all_stop_.request_stop();
+
+  RunState& state = run_->state();
+  RankProgress mine;
+  mine.trained = worker_slots_[0].worker->consumed();
+  mine.bad_lines = state.bad_lines;
+  mine.totals = state.metric_totals;
+  const WorkerReport& worker = worker_slots_[0].worker->report();
+  mine.batches = worker.batches;
+  mine.examples = worker.examples;
+  mine.read_nanoseconds = worker.read_nanoseconds;
+  mine.run_nanoseconds = worker.run_nanoseconds;
+  mine.data = data;
+  std::vector<std::string> all;
+  MR_TRY(ranks->ToLeader(ranks->leads() ? "" : mine.ToBytes(), &all));
+  if (!ranks->leads()) return Status::Ok();
+  others_ = {};
+  others_.totals = job_->metrics().NewTotals();
+  for (size_t r = 1; r < all.size(); ++r) {
+    MR_ASSIGN(const RankProgress theirs, RankProgress::FromBytes(all[r], job_->metrics()));
+    others_.Add(theirs);
+  }
+  state.trained.Merge(others_.trained);
+  MetricSet::Add(others_.totals, &state.metric_totals);
+  for (const auto& [kind, count] : others_.bad_lines) state.bad_lines[kind] += count;
+  for (const auto& [kind, count] : base_bad_lines_) state.bad_lines[kind] += count;
+  return Status::Ok();
+}
+
 void MultiTrainer::SnapshotProgress() {
   RunState& state = run_->state();
   state.step = run_->progress().steps_done.load();
@@ -446,6 +536,11 @@ Status MultiTrainer::FillPassReport(const PassStats& stats) {
     pass.read_seconds += 1e-9 * static_cast<double>(worker.read_nanoseconds);
     pass.run_seconds += 1e-9 * static_cast<double>(worker.run_nanoseconds);
   }
+  pass.batches += others_.batches;
+  pass.examples += others_.examples;
+  pass.read_seconds += 1e-9 * static_cast<double>(others_.read_nanoseconds);
+  pass.run_seconds += 1e-9 * static_cast<double>(others_.run_nanoseconds);
+  AddPassStats(others_.data, &pass.data);
   pass.metrics = job_->metrics().Compute(run_->state().metric_totals);
   pass.non_finite_rows = job_->metrics().NonFiniteRows(run_->state().metric_totals);
   // The first worker is the one that prints; of a short pass it may have got nothing.

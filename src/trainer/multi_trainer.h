@@ -1,7 +1,12 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
 #include <vector>
 
 #include "device_worker/batch_trace.h"
@@ -10,6 +15,7 @@
 #include "device_worker/dump_observer.h"
 #include "device_worker/nan_check.h"
 #include "trainer/batch_observers.h"
+#include "trainer/rank_progress.h"
 #include "trainer/reader_dataset.h"
 #include "trainer/trainer.h"
 #include "trainer/training_run.h"
@@ -38,6 +44,7 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   struct WorkerSlot {
     std::vector<FrameContext> frames;             ///< one; a pipeline's has one for each micro-batch under way
     std::unique_ptr<LocalDenseParameters> dense;  ///< of a pipeline
+    std::unique_ptr<RankStep> step;               ///< of a job of ranks
     std::unique_ptr<DeviceWorker> worker;
     Status status;
     bool was_stopped = false;  ///< what it says is that somebody stopped it
@@ -55,6 +62,7 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   Status MakeObservers(FrameContext& context, int index);
   Status MakeWorker(WorkerSlot& slot, int index);
   Status AddPipeline(WorkerSlot& slot, int index, WorkerParts* parts);
+  Status AddRanks(WorkerSlot& slot, WorkerParts* parts);
   std::vector<BatchObserver*> ObserversOf(const FrameContext& context, int index) const;
   MicroBatchSchedule::Options ScheduleOptions() const;
   Status Train(const std::stop_token& stop) override;
@@ -81,6 +89,15 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   void SnapshotAtEnd();
   /// What both have in common; of the metrics, the window.
   void SnapshotProgress();
+  /// Brings what all ranks have done of the pass together where one leads, and lets all know whether one is to stop or
+  /// is not sound. `data` is of a pass that has ended. A collective of the ranks; does nothing in a job of one process.
+  Status GatherProgress(const PassStats& data);
+  /// `mine`, or in a job of ranks the first failure of all.
+  Status Agreed(Status mine) const;
+  /// Sources that this process trains from.
+  int sources() const;
+  void AskForPause(const std::stop_token& stop);
+  void StopWorkers();
   Status FillPassReport(const PassStats& stats);
   /// Every frame that a batch runs through, in the same order in each run of the job.
   std::vector<const Frame*> AllFrames() const;
@@ -101,7 +118,13 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   std::vector<WorkerSlot> worker_slots_;
   /// False when a worker failed, or a stop ended its batch after it had changed parameters: no state to go on from.
   std::atomic<bool> is_sound_{true};
-  ConsumedRanges pass_base_;  ///< what an interrupted run trained of this pass
+  ConsumedRanges pass_base_;                       ///< what an interrupted run trained of this pass
+  std::map<std::string, int64_t> base_bad_lines_;  ///< among those, of a job of ranks
+  RankProgress others_;                            ///< what other ranks have done of the pass, where this one leads
+  std::atomic<bool> ranks_are_to_pause_{false};
+  std::stop_source stop_reading_;
+  std::stop_token asked_to_stop_;  ///< the caller's, within Run
+  std::stop_source all_stop_;      ///< of a job of ranks: one of them was asked to stop, and all know it
   std::stop_source stop_workers_;
   std::vector<FetchLine::Value> last_fetched_;  ///< of the pass
   Clock::time_point stop_seen_ = Clock::time_point::max();

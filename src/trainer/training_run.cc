@@ -5,6 +5,7 @@
 
 #include "core/caught.h"
 #include "core/elapsed.h"
+#include "dist/wire.h"
 #include "trainer/batch_observers.h"
 #include "trainer/model_check.h"
 
@@ -54,10 +55,37 @@ void TrainingRun::Begin() {
 
 Status TrainingRun::TrainAndEvaluate(const std::stop_token& stop) {
   Begin();
-  if (session_->eval_dataset() != nullptr) {
+  if (session_->eval_dataset() != nullptr && session_->leads()) {
     MR_ASSIGN(evaluator_, Evaluator::Create(*session_, *session_->eval_dataset()));
   }
   MR_TRY(workers_->Train(stop));
+  return Together([&] { return EvaluateOnce(stop); });
+}
+
+Status TrainingRun::Together(const std::function<Status()>& work) {
+  RankGroup* const ranks = session_->ranks();
+  if (ranks == nullptr) return work();
+  Status done = ranks->leads() ? Caught("training", work) : Status::Ok();
+  std::string bytes;
+  WireWriter out(&bytes);
+  out.Put(report_.interrupted);
+  out.Put(report_.stopped_early);
+  out.Put(state_.epoch);
+  MR_TRY(ranks->FromLeader(&bytes));
+  WireReader in(bytes);
+  report_.interrupted = in.Get<bool>();
+  report_.stopped_early = in.Get<bool>();
+  const auto epoch = in.Get<int64_t>();
+  if (epoch > state_.epoch) {
+    state_.trained.Clear();
+    state_.metric_totals = job_->metrics().NewTotals();
+    state_.metric_window.reset();
+  }
+  state_.epoch = epoch;
+  return ranks->Agree(done);
+}
+
+Status TrainingRun::EvaluateOnce(const std::stop_token& stop) {
   // A run that was over when it was resumed says how good its model is, too.
   if (evaluator_ == nullptr || !report_.passes.empty() || report_.interrupted) return Status::Ok();
   MR_TRY(Evaluate(stop));
@@ -66,6 +94,10 @@ Status TrainingRun::TrainAndEvaluate(const std::stop_token& stop) {
 }
 
 Status TrainingRun::GoOn(const std::stop_token& stop) {
+  return Together([&] { return DoGoOn(stop); });
+}
+
+Status TrainingRun::DoGoOn(const std::stop_token& stop) {
   if (report_.interrupted) return Status::Ok();
   if (is_resumed() && hooks_.on_resumed != nullptr) MR_TRY(hooks_.on_resumed());
   if (hooks_.pass_saver != nullptr && !state_.save_failures.empty()) {
@@ -98,11 +130,19 @@ bool TrainingRun::IsTimeForCheckpoint() const {
   return hooks_.checkpointer != nullptr && minutes > 0 && SecondsSince(last_checkpoint_) >= 60 * minutes;
 }
 
+bool TrainingRun::SavesCheckpoints() const {
+  return session_->leads() ? hooks_.checkpointer != nullptr : !job_->output_dir().empty();
+}
+
 Status TrainingRun::AtBoundary(const std::stop_token& stop) {
+  return Together([&] { return DoAtBoundary(stop); });
+}
+
+Status TrainingRun::DoAtBoundary(const std::stop_token& stop) {
   const CheckpointDesc& checkpoint = job_->desc().checkpoint();
   if (evaluator_ != nullptr && !stop.stop_requested() &&
       Crossed(job_->desc().eval().every_steps(), state_.last_eval_step, state_.step)) {
-    if (Status evaluated = Evaluate(stop); !evaluated.ok()) return CheckpointAfterFailure(evaluated, false);
+    if (Status evaluated = Evaluate(stop); !evaluated.ok()) return DoCheckpointAfterFailure(evaluated, false);
   }
   if (stop.stop_requested()) report_.interrupted = true;
   const bool is_due = is_ending() || last_eval_was_best_ ||
@@ -115,6 +155,10 @@ Status TrainingRun::AtBoundary(const std::stop_token& stop) {
 }
 
 Status TrainingRun::EndPass(const std::stop_token& stop) {
+  return Together([&] { return DoEndPass(stop); });
+}
+
+Status TrainingRun::DoEndPass(const std::stop_token& stop) {
   if (pass_.data.lines > state_.data.lines) state_.data = pass_.data;
   // What a stop before the end goes back to. Nothing from here on looks at the metrics of the pass, which may be large.
   MetricTotals totals = std::exchange(state_.metric_totals, job_->metrics().NewTotals());
@@ -143,7 +187,7 @@ Status TrainingRun::EndPass(const std::stop_token& stop) {
     const size_t evaluations = report_.evaluations.size();
     if (Status evaluated = Evaluate(stop); !evaluated.ok()) {
       state_ = std::move(trained);
-      return CheckpointAfterFailure(evaluated, false);
+      return DoCheckpointAfterFailure(evaluated, false);
     }
     if (report_.evaluations.size() == evaluations) {
       // Cut short. The checkpoint stands before the end of the epoch, so that a resumed run evaluates first.
@@ -212,6 +256,10 @@ Status TrainingRun::SaveCheckpoint() {
 }
 
 Status TrainingRun::CheckpointAfterFailure(const Status& failure, bool of_files) {
+  return Together([&] { return DoCheckpointAfterFailure(failure, of_files); });
+}
+
+Status TrainingRun::DoCheckpointAfterFailure(const Status& failure, bool of_files) {
   if (hooks_.checkpointer == nullptr || state_.step == last_checkpoint_step_) return failure;
   const Status saved = Caught("a checkpoint", [this] { return SaveCheckpoint(); });
   return NameKeptCheckpoint(failure, saved, state_.step, of_files);

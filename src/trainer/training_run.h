@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <vector>
@@ -62,6 +63,8 @@ class TrainingRun {
   void StartPass();
   /// Does what is due between two batches; IsOver afterwards where a stop ended the run, with a checkpoint.
   Status AtBoundary(const std::stop_token& stop);
+  /// Whether this rank, or the one that leads, saves checkpoints.
+  bool SavesCheckpoints() const;
   /// Whether checkpoint.every_minutes asks for a boundary.
   bool IsTimeForCheckpoint() const;
   /// Of the pass so far, without its pauses.
@@ -86,6 +89,14 @@ class TrainingRun {
   TrainingRun(JobSession& session, TrainerHooks hooks, QualityWatch watch)
       : session_(&session), job_(&session.job()), hooks_(std::move(hooks)), watch_(std::move(watch)) {}
 
+  /// Does what one rank does for all: `work`, where this rank leads; the others wait for its end. All go on from what
+  /// it came to: its failure is theirs, and so are where the run stands and whether it ends. A collective of the ranks.
+  Status Together(const std::function<Status()>& work);
+  Status DoGoOn(const std::stop_token& stop);
+  Status DoAtBoundary(const std::stop_token& stop);
+  Status DoEndPass(const std::stop_token& stop);
+  Status DoCheckpointAfterFailure(const Status& failure, bool of_files);
+  Status EvaluateOnce(const std::stop_token& stop);
   /// Takes over the numbers of an earlier run.
   void Begin();
   Status TrainAndEvaluate(const std::stop_token& stop);

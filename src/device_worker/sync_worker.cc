@@ -1,0 +1,149 @@
+#include "device_worker/sync_worker.h"
+
+#include <omp.h>
+
+#include <utility>
+
+#include "core/elapsed.h"
+
+namespace millrace {
+namespace {
+
+class SyncWorker final : public DeviceWorker {
+ public:
+  explicit SyncWorker(WorkerParts parts)
+      : parts_(std::move(parts)),
+        ranks_(parts_.ranks),
+        runner_(*parts_.frames[0].frame, parts_.frames[0].metrics, nullptr, parts_.input),
+        streams_(static_cast<size_t>(ranks_.step->count())) {}
+
+  Status Train(BatchSource& source, std::stop_token stop) override;
+  const ConsumedRanges& consumed() const override { return consumed_; }
+  const WorkerReport& report() const override { return report_; }
+  void StartPass(int64_t earlier_batches) override {
+    consumed_.Clear();
+    report_ = {.earlier_batches = earlier_batches};
+    for (Stream& stream : streams_) stream = {};
+  }
+
+ private:
+  /// Where the micro-batches of one number come from.
+  struct Stream {
+    BatchPtr batch;  ///< of the step in hand
+    bool has_ended = false;
+    int64_t read_nanoseconds = 0;
+  };
+  /// Reads what the step lacks. A stop leaves it unread: `lacks_batches`.
+  Status ReadBatches(StepInput* input);
+  /// Runs the micro-batches of this rank.
+  Status RunBatches(int64_t step, const std::stop_token& stop);
+  Status RunBatch(const Stream& stream, int64_t step, const std::stop_token& stop);
+  void Account(const StepInput& all);
+
+  WorkerParts parts_;
+  const RankParts ranks_;
+  BatchRunner runner_;
+  std::vector<Stream> streams_;
+  ConsumedRanges consumed_;
+  WorkerReport report_;
+};
+
+Status SyncWorker::Train(BatchSource& /*source*/, std::stop_token stop) {
+  omp_set_num_threads(1);
+  if (parts_.cpu >= 0) StayOnProcessor(parts_.cpu);
+  while (true) {
+    StepInput mine;
+    report_.input_failed = true;
+    Status read = ReadBatches(&mine);
+    parts_.gate->Enter(parts_.index);
+    // Every rank's coordinator stops its worker at the same boundary.
+    if (stop.stop_requested()) return Cancelled("training was stopped");
+    mine.wants_pause = ranks_.wants_pause->exchange(false);
+    MR_ASSIGN(const StepInput all, ranks_.step->Begin(read, mine));
+    report_.input_failed = false;
+    if (all.micro_batches == 0 && !all.lacks_batches) return Status::Ok();
+    if (!all.lacks_batches) {
+      report_.was_cut = true;
+      const int64_t step = parts_.progress->steps_done.load(std::memory_order_relaxed);
+      const int64_t start = SteadyNanoseconds();
+      Status ran = RunBatches(step, stop);
+      RunContext first = runner_.context();
+      first.step = step;
+      MR_TRY(ranks_.step->Finish(ran, all.micro_batches, first));
+      report_.was_cut = false;
+      report_.run_nanoseconds += SteadyNanoseconds() - start;
+      Account(all);
+    }
+    if (all.wants_pause || all.lacks_batches) parts_.gate->Ask();
+    parts_.gate->Leave(parts_.index);
+  }
+}
+
+Status SyncWorker::ReadBatches(StepInput* input) {
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    Stream& stream = streams_[i];
+    if (stream.batch == nullptr && !stream.has_ended) {
+      Result<BatchPtr> next = runner_.Take(ranks_.dataset->source(static_cast<int>(i)), ranks_.stop_reading);
+      input->lacks_batches = next.status().code() == StatusCode::kCancelled && ranks_.stop_reading.stop_requested();
+      if (input->lacks_batches) return Status::Ok();
+      MR_ASSIGN(stream.batch, std::move(next));
+      stream.has_ended = stream.batch == nullptr;
+      stream.read_nanoseconds = runner_.read_nanoseconds();
+      report_.read_nanoseconds += stream.read_nanoseconds;
+    }
+    if (stream.batch == nullptr) continue;
+    ++input->micro_batches;
+    input->examples += stream.batch->rows();
+  }
+  return Status::Ok();
+}
+
+Status SyncWorker::RunBatches(int64_t step, const std::stop_token& stop) {
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    const int number = ranks_.step->first() + static_cast<int>(i);
+    if (streams_[i].batch == nullptr) {
+      ranks_.step->AddNothing(number);
+      continue;
+    }
+    MR_TRY(RunBatch(streams_[i], step + number, stop));
+    MR_TRY(ranks_.step->Add(number));
+  }
+  return Status::Ok();
+}
+
+Status SyncWorker::RunBatch(const Stream& stream, int64_t step, const std::stop_token& stop) {
+  const int64_t start = SteadyNanoseconds();
+  MR_TRY(runner_.Run(*stream.batch, step, stop));
+  const int64_t run_nanoseconds = SteadyNanoseconds() - start;
+  MR_TRY(runner_.Measure());
+  ++report_.batches;
+  const int64_t batches = report_.earlier_batches + report_.batches;
+  const TrainedBatch trained{*stream.batch, runner_.frame(),         runner_.context(),
+                             batches,       stream.read_nanoseconds, run_nanoseconds};
+  for (BatchObserver* observer : parts_.frames[0].observers) MR_TRY(observer->OnBatch(trained));
+  return Status::Ok();
+}
+
+void SyncWorker::Account(const StepInput& all) {
+  for (Stream& stream : streams_) {
+    if (stream.batch == nullptr) continue;
+    for (const BatchSpan& span : stream.batch->spans()) consumed_.Add(span);
+    report_.examples += stream.batch->rows();
+    stream.batch.reset();
+  }
+  SharedProgress& progress = *parts_.progress;
+  progress.examples.fetch_add(all.examples, std::memory_order_relaxed);
+  progress.pass_examples.fetch_add(all.examples, std::memory_order_relaxed);
+  progress.steps_started.fetch_add(all.micro_batches, std::memory_order_relaxed);
+  const int64_t done = progress.steps_done.fetch_add(all.micro_batches, std::memory_order_relaxed) + all.micro_batches;
+  const auto crossed = [&](int64_t every) { return every > 0 && done / every > (done - all.micro_batches) / every; };
+  if (crossed(progress.pause_every) || crossed(progress.eval_every)) parts_.gate->Ask();
+}
+
+}  // namespace
+
+std::unique_ptr<DeviceWorker> MakeSyncWorker(WorkerParts parts) {
+  return std::make_unique<SyncWorker>(std::move(parts));
+}
+
+}  // namespace millrace

@@ -1,0 +1,57 @@
+#include "dist/rank_group.h"
+
+#include <unistd.h>
+
+#include "dist/wire.h"
+
+namespace millrace {
+
+RankGroup::RankGroup(Communicator& communicator) : communicator_(&communicator), tables_(communicator) {}
+
+std::pair<int, int> RankGroup::ShareOf(int count) const {
+  const auto at = [&](int r) { return static_cast<int>(static_cast<int64_t>(count) * r / size()); };
+  return {at(rank()), at(rank() + 1) - at(rank())};
+}
+
+Status RankGroup::Agree(const Status& mine) {
+  int64_t failed = mine.ok() ? 0 : 1;
+  MR_TRY(communicator_->SumOverRanks({&failed, 1}));
+  if (failed == 0) return Status::Ok();
+  std::string text;
+  if (!mine.ok()) {
+    WireWriter out(&text);
+    out.Put(static_cast<int32_t>(mine.code()));
+    out.PutText(HostName());
+    out.PutText(mine.message());
+  }
+  std::vector<std::string> all;
+  MR_TRY(communicator_->AllToAll(std::vector<std::string>(static_cast<size_t>(size()), text), &all));
+  for (int r = 0; r < size(); ++r) {
+    const std::string& theirs = all[static_cast<size_t>(r)];
+    if (theirs.empty()) continue;
+    if (r == rank()) return mine;
+    WireReader in(theirs);
+    const auto code = static_cast<StatusCode>(in.Get<int32_t>());
+    const std::string_view host = in.GetText();
+    return OfRank(r, host, {code, std::string(in.GetText())});
+  }
+  return Internal("a rank failed and did not say how");
+}
+
+Status RankGroup::ToLeader(std::string mine, std::vector<std::string>* all) {
+  std::vector<std::string> out(static_cast<size_t>(size()));
+  out[0] = std::move(mine);
+  return communicator_->AllToAll(out, all);
+}
+
+Status OfRank(int rank, std::string_view host, const Status& failure) {
+  return Status(failure.code(), failure.message())
+      .Context("rank " + std::to_string(rank) + " (" + std::string(host) + ")");
+}
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown host";
+}
+
+}  // namespace millrace

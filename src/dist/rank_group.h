@@ -1,0 +1,56 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "core/status.h"
+#include "dist/rank_tables.h"
+#include "table/virtual_shards.h"
+
+namespace millrace {
+
+/// The ranks that train a job together, seen from one of them: who leads, who has which part of a table, and what all
+/// of them agree on. Rank 0 leads: it alone writes files and the terminal.
+///
+/// Made once a process. It outlives the jobs' sessions, and the communicator outlives it. What is a collective of the
+/// communicator is one here: every rank calls it, in the same order.
+class RankGroup {
+ public:
+  explicit RankGroup(Communicator& communicator);
+
+  int rank() const { return communicator_->rank(); }
+  int size() const { return communicator_->size(); }
+  bool leads() const { return rank() == 0; }
+  Communicator& communicator() { return *communicator_; }
+  RankTables& tables() { return tables_; }
+
+  /// The virtual shards of every table that `rank` has: consecutive ones, as many as others have, or one more.
+  ShardRange ShardsOf(int rank) const { return tables_.ShardsOf(rank); }
+
+  /// Of `count` things in a row those of this rank: the first one, and how many.
+  std::pair<int, int> ShareOf(int count) const;
+
+  // Collectives.
+
+  /// Ok when every rank's `mine` is; otherwise the failure of the first rank that has one, on all ranks, with the rank
+  /// and its host before it where it is another rank's.
+  Status Agree(const Status& mine);
+  /// Gives all ranks the leader's bytes.
+  Status FromLeader(std::string* bytes) { return communicator_->Broadcast(0, bytes); }
+  /// Gives the leader everyone's bytes, by rank; `all` is empty strings elsewhere.
+  Status ToLeader(std::string mine, std::vector<std::string>* all);
+
+ private:
+  Communicator* communicator_;
+  RankTables tables_;
+};
+
+/// What rank `rank`, on `host`, failed with, as another rank tells it.
+Status OfRank(int rank, std::string_view host, const Status& failure);
+/// The name of this machine.
+std::string HostName();
+
+}  // namespace millrace

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dist/micro_batch_sums.h"
+#include "dist/rank_group.h"
+#include "dist/wire.h"
+#include "runtime/frame.h"
+#include "runtime/pipeline_program.h"
+
+namespace millrace {
+
+/// What a rank has read for a step, and the same of all ranks together.
+struct StepInput {
+  bool wants_pause = false;    ///< for a checkpoint, an evaluation or a stop
+  bool lacks_batches = false;  ///< a stop kept a rank from reading them: no rank takes the step
+  int64_t micro_batches = 0;
+  int64_t examples = 0;
+};
+
+/// How the ranks of a job take a step together (dist { update: SYNC }).
+///
+/// A step has the gradients of a fixed number of micro-batches, of which each rank runs consecutive ones on the same
+/// parameters. They are added in an order that does not depend on the ranks (dist/micro_batch_sums.h), each part by one
+/// rank, and their mean updates the parameters: a table's rows where they lie, dense parameters, of which every rank
+/// has a copy, on all ranks alike. So any number of ranks comes to the same bytes.
+///
+/// Costs, a step and rank: what its micro-batches have for other ranks' rows, and twice the dense parameters' bytes.
+///
+/// Belongs to the one worker of a rank.
+class RankStep {
+ public:
+  /// `frame` is that of program.step; what is given outlives the object. kInvalidConfig for programs whose ranks would
+  /// drift apart: operators that write a parameter in the forward part, or read a table's gradient but for its update.
+  static Result<std::unique_ptr<RankStep>> Create(const PipelineProgram& program, const Frame& frame, Scope& root,
+                                                  const FrameOptions& options, RankGroup& ranks, int micro_batches);
+
+  /// The micro-batches of a step that are this rank's: [first(), first() + count()).
+  int first() const { return first_; }
+  int count() const { return count_; }
+
+  // A step: Begin, then, where there is a micro-batch and none lacks, Add or AddNothing of each of this rank's, in
+  // their order, and Finish. Begin and Finish are collectives.
+
+  /// What all ranks have read. The failure of a rank's `read` is everyone's.
+  Result<StepInput> Begin(const Status& read, const StepInput& mine);
+  /// Takes the gradients that the frame has of a micro-batch.
+  Status Add(int micro_batch);
+  /// For one that the input has no examples for.
+  void AddNothing(int micro_batch);
+  /// Exchanges the gradients of `micro_batches`, and updates. The failure of a rank's `ran` is everyone's, and nothing
+  /// is updated then. `first` is the context of the step: for learning rates.
+  Status Finish(const Status& ran, int64_t micro_batches, const RunContext& first);
+
+  const Frame& update() const { return *update_; }
+
+ private:
+  enum class Kind : uint8_t { kDense, kMatrixRows, kTableRows };
+  struct Gradient {
+    std::string name;
+    Kind kind = Kind::kDense;
+    const Variable* from = nullptr;  ///< of the frame
+    Variable* sum = nullptr;         ///< what updates read
+    const SparseTable* table = nullptr;
+    Dims dims;           ///< of a dense one
+    int64_t height = 0;  ///< of a matrix
+    uint64_t width = 0;  ///< of rows
+    MicroBatchSums<DenseValues> dense;
+    MicroBatchSums<RowValues> rows;
+  };
+
+  RankStep(const PipelineProgram& program, RankGroup& ranks) : program_(&program), ranks_(&ranks) {}
+  Status FindGradients(const Frame& frame, const Scope& root);
+  void PutPieces(const Gradient& gradient, std::vector<WireWriter>* out) const;
+  Status AddPieces(Gradient* gradient, std::vector<WireReader>* in);
+  /// Writes this rank's part of the mean for the others, and keeps rows of a table.
+  void PutPart(Gradient* gradient, int64_t micro_batches, std::string* out);
+  Status TakeParts(Gradient* gradient, std::vector<WireReader>* in);
+  void Clear();
+
+  const PipelineProgram* program_;
+  RankGroup* ranks_;
+  int first_ = 0;
+  int count_ = 0;
+  std::unique_ptr<Scope> sums_;
+  std::unique_ptr<Frame> update_;
+  std::vector<Gradient> gradients_;
+  std::vector<std::string> out_;
+  std::vector<std::string> in_;
+};
+
+}  // namespace millrace

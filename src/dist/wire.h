@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace millrace {
+
+/// Appends values to a message. Their bytes are those of this machine: the ranks of a job are of one kind.
+class WireWriter {
+ public:
+  explicit WireWriter(std::string* out) : out_(out) {}
+
+  template <class T>
+  void Put(T value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    out_->append(reinterpret_cast<const char*>(&value), sizeof(T));
+  }
+  /// How many, then the values.
+  template <class T>
+  void PutAll(std::span<const T> values) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    Put(static_cast<uint64_t>(values.size()));
+    out_->append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+  }
+  void PutText(std::string_view text) { PutAll(std::span<const char>(text)); }
+
+ private:
+  std::string* out_;
+};
+
+/// Takes values from the front of a message. What is not there is zero or empty, and ok() is false from then on.
+class WireReader {
+ public:
+  explicit WireReader(std::string_view bytes) : bytes_(bytes) {}
+
+  template <class T>
+  T Get() {
+    static_assert(std::is_trivially_copyable_v<T>);
+    T value{};
+    Take(&value, sizeof(T));
+    return value;
+  }
+  /// What PutAll wrote.
+  template <class T>
+  void GetAll(std::vector<T>* values) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const auto count = Get<uint64_t>();
+    ok_ = ok_ && count <= bytes_.size() / sizeof(T);
+    values->resize(ok_ ? count : 0);
+    Take(values->data(), values->size() * sizeof(T));
+  }
+  /// What PutText wrote; a view of the message.
+  std::string_view GetText() {
+    const auto size = Get<uint64_t>();
+    ok_ = ok_ && size <= bytes_.size();
+    const std::string_view text = bytes_.substr(0, ok_ ? size : 0);
+    bytes_.remove_prefix(text.size());
+    return text;
+  }
+  std::string_view rest() const { return bytes_; }
+  bool ok() const { return ok_; }
+
+ private:
+  void Take(void* to, size_t size) {
+    ok_ = ok_ && size <= bytes_.size();
+    if (!ok_ || size == 0) return;
+    std::memcpy(to, bytes_.data(), size);
+    bytes_.remove_prefix(size);
+  }
+
+  std::string_view bytes_;
+  bool ok_ = true;
+};
+
+}  // namespace millrace

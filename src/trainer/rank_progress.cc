@@ -1,0 +1,96 @@
+#include "trainer/rank_progress.h"
+
+#include <sstream>
+#include <utility>
+
+#include "dataset/stream_dataset.h"
+#include "dist/wire.h"
+
+namespace millrace {
+namespace {
+
+template <class Value>
+void PutMap(const std::map<std::string, Value>& map, WireWriter* out) {
+  out->Put(static_cast<uint64_t>(map.size()));
+  for (const auto& [key, value] : map) {
+    out->PutText(key);
+    out->Put(value);
+  }
+}
+
+template <class Value>
+void GetMap(WireReader* in, std::map<std::string, Value>* map) {
+  const auto count = in->Get<uint64_t>();
+  for (uint64_t i = 0; i < count && in->ok(); ++i) {
+    const std::string key(in->GetText());
+    (*map)[key] = in->Get<Value>();
+  }
+}
+
+std::string BytesOf(const MetricTotals& totals) {
+  std::ostringstream out;
+  MetricSet::Write(totals, out);
+  return std::move(out).str();
+}
+
+void PutData(const PassStats& data, WireWriter* out) {
+  for (const int64_t value : {data.files, data.bytes, data.lines, data.rows, data.bad_lines}) out->Put(value);
+  out->Put(static_cast<uint64_t>(data.first_bad_lines.size()));
+  for (const std::string& line : data.first_bad_lines) out->PutText(line);
+  out->PutText(data.quarantine_path);
+  PutMap(data.counters, out);
+  PutMap(data.stage_seconds, out);
+}
+
+void GetData(WireReader* in, PassStats* data) {
+  for (int64_t* value : {&data->files, &data->bytes, &data->lines, &data->rows, &data->bad_lines}) {
+    *value = in->Get<int64_t>();
+  }
+  const auto lines = in->Get<uint64_t>();
+  for (uint64_t i = 0; i < lines && in->ok(); ++i) data->first_bad_lines.emplace_back(in->GetText());
+  data->quarantine_path = in->GetText();
+  GetMap(in, &data->counters);
+  GetMap(in, &data->stage_seconds);
+}
+
+}  // namespace
+
+std::string RankProgress::ToBytes() const {
+  std::string bytes;
+  WireWriter out(&bytes);
+  out.PutText(trained.ToText());
+  PutMap(bad_lines, &out);
+  out.PutText(BytesOf(totals));
+  for (const int64_t value : {batches, examples, read_nanoseconds, run_nanoseconds}) out.Put(value);
+  PutData(data, &out);
+  return bytes;
+}
+
+Result<RankProgress> RankProgress::FromBytes(std::string_view bytes, const MetricSet& metrics) {
+  RankProgress progress;
+  WireReader in(bytes);
+  MR_ASSIGN(progress.trained, ConsumedRanges::FromText(in.GetText()));
+  GetMap(&in, &progress.bad_lines);
+  std::optional<MetricTotals> totals = metrics.FromBytes(in.GetText());
+  for (int64_t* value :
+       {&progress.batches, &progress.examples, &progress.read_nanoseconds, &progress.run_nanoseconds}) {
+    *value = in.Get<int64_t>();
+  }
+  GetData(&in, &progress.data);
+  if (!in.ok() || !totals.has_value()) return Internal("another rank tells its progress in other words");
+  progress.totals = *std::move(totals);
+  return progress;
+}
+
+void RankProgress::Add(const RankProgress& other) {
+  trained.Merge(other.trained);
+  for (const auto& [kind, count] : other.bad_lines) bad_lines[kind] += count;
+  MetricSet::Add(other.totals, &totals);
+  batches += other.batches;
+  examples += other.examples;
+  read_nanoseconds += other.read_nanoseconds;
+  run_nanoseconds += other.run_nanoseconds;
+  AddPassStats(other.data, &data);
+}
+
+}  // namespace millrace

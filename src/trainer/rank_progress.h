@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "batch/consumed_ranges.h"
+#include "core/status.h"
+#include "dataset/dataset.h"
+#include "metrics/metric_set.h"
+
+namespace millrace {
+
+/// What a rank has done of a pass, as it tells the rank that leads.
+struct RankProgress {
+  ConsumedRanges trained;
+  std::map<std::string, int64_t> bad_lines;  ///< by kind, among the trained positions
+  MetricTotals totals;
+  int64_t batches = 0;
+  int64_t examples = 0;
+  int64_t read_nanoseconds = 0;
+  int64_t run_nanoseconds = 0;
+  PassStats data;  ///< once the pass has ended
+
+  std::string ToBytes() const;
+  /// kInternal when `bytes` are not those of a rank of the same job.
+  static Result<RankProgress> FromBytes(std::string_view bytes, const MetricSet& metrics);
+  /// Adds what another rank did.
+  void Add(const RankProgress& other);
+};
+
+}  // namespace millrace

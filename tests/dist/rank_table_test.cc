@@ -1,0 +1,185 @@
+// A table of which each rank has a part behaves as one that a process has alone.
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <thread>
+
+#include "comm/local_cluster.h"
+#include "comm/simulated_cluster.h"
+#include "core/hash.h"
+#include "dist/rank_tables.h"
+#include "model.pb.h"
+#include "table/hash_table.h"
+
+namespace millrace {
+namespace {
+
+constexpr uint64_t kSeed = 5;
+constexpr int kDim = 3;
+
+TableDesc Desc() {
+  TableDesc desc;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "name: \"t\" dim: 3 init { uniform: 0.1 } optimizer { adagrad { lr: 0.1 } } initial_rows: 64", &desc));
+  return desc;
+}
+
+std::unique_ptr<SparseTable> MakeRankTable(RankTables& ranks) {
+  return RankTableFactory(TableFactory::Builtin(), ranks).Create(Desc(), kSeed).value();
+}
+
+std::vector<uint64_t> Keys(uint64_t seed, size_t count) {
+  std::vector<uint64_t> keys;
+  for (size_t i = 0; keys.size() < count; ++i) {
+    const uint64_t key = HashedNumber(seed, i) % 1000;
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  }
+  return keys;
+}
+
+std::vector<float> ValuesOf(const RowBatch& rows) {
+  std::vector<float> values;
+  for (const float* row : rows.weights()) values.insert(values.end(), row, row + kDim);
+  return values;
+}
+
+std::string Saved(const SparseTable& table, ShardRange shards = kAllShards) {
+  std::ostringstream out;
+  EXPECT_TRUE(table.Save(shards, TableContent::kAll, out).ok());
+  return std::move(out).str();
+}
+
+/// Updates the rows of `keys`, of which each rank pushes its own.
+void PushOwn(SparseTable& table, const RankTables& ranks, int rank, std::span<const uint64_t> keys) {
+  std::vector<uint64_t> own;
+  std::vector<float> gradients;
+  for (const uint64_t key : keys) {
+    if (ranks.OwnerOf(VirtualShardOf(key)) != rank) continue;
+    own.push_back(key);
+    for (int d = 0; d < kDim; ++d) gradients.push_back(static_cast<float>(key + 1) * 0.001f);
+  }
+  RowBatch rows;
+  ASSERT_TRUE(table.Pull(own, PullMode::kInsert, &rows).ok());
+  ASSERT_TRUE(table.Push(rows, gradients, {.lr = 0.1f}).ok());
+}
+
+/// What every rank does, whatever its communicator is.
+void UseTable(Communicator& communicator, const std::string& expected, const std::vector<float>& expected_values) {
+  RankTables ranks(communicator);
+  const std::unique_ptr<SparseTable> table = MakeRankTable(ranks);
+  ASSERT_TRUE(communicator.Barrier().ok());
+  // Each rank makes rows, of all ranks.
+  RowBatch rows;
+  ASSERT_TRUE(table->Pull(Keys(static_cast<uint64_t>(communicator.rank() % 2), 200), PullMode::kInsert, &rows).ok());
+  ASSERT_TRUE(communicator.Barrier().ok());
+  PushOwn(*table, ranks, communicator.rank(), Keys(0, 200));
+  ASSERT_TRUE(communicator.Barrier().ok());
+  const std::vector<uint64_t> asked = Keys(2, 300);
+  ASSERT_TRUE(table->Pull(asked, PullMode::kReadOnly, &rows).ok());
+  EXPECT_EQ(ValuesOf(rows), expected_values);
+  EXPECT_EQ(Saved(*table), expected);
+  ASSERT_TRUE(communicator.Barrier().ok());
+}
+
+class RankTableTest : public testing::TestWithParam<int> {
+ protected:
+  RankTableTest() {
+    alone_ = CreateHashTable(Desc(), kSeed).value();
+    RowBatch rows;
+    EXPECT_TRUE(alone_->Pull(Keys(0, 200), PullMode::kInsert, &rows).ok());
+    std::vector<float> gradients;
+    for (const uint64_t key : Keys(0, 200)) {
+      for (int d = 0; d < kDim; ++d) gradients.push_back(static_cast<float>(key + 1) * 0.001f);
+    }
+    if (GetParam() > 1) EXPECT_TRUE(alone_->Pull(Keys(1, 200), PullMode::kInsert, &rows).ok());
+    EXPECT_TRUE(alone_->Pull(Keys(0, 200), PullMode::kInsert, &rows).ok());
+    EXPECT_TRUE(alone_->Push(rows, gradients, {.lr = 0.1f}).ok());
+    EXPECT_TRUE(alone_->Pull(Keys(2, 300), PullMode::kReadOnly, &rows).ok());
+    values_ = ValuesOf(rows);
+  }
+
+  std::unique_ptr<SparseTable> alone_;
+  std::vector<float> values_;
+};
+
+TEST_P(RankTableTest, RanksSeeAndSaveTheTableThatOneProcessHas) {
+  LocalCluster cluster(GetParam());
+  const std::string expected = Saved(*alone_);
+  std::vector<std::jthread> threads;
+  for (int r = 0; r < GetParam(); ++r) {
+    threads.emplace_back([&, r] { UseTable(cluster.rank(r), expected, values_); });
+  }
+}
+
+TEST_P(RankTableTest, RanksSeeTheSameWhateverTheNetworkDelays) {
+  const std::string expected = Saved(*alone_);
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE(seed);
+    SimulatedCluster cluster({.size = GetParam(), .seed = seed});
+    const Status ran = cluster.Run([&](Communicator& communicator) { UseTable(communicator, expected, values_); });
+    EXPECT_TRUE(ran.ok()) << ran.ToString();
+  }
+}
+
+TEST_P(RankTableTest, APartIsLoadedFromAFileOfAll) {
+  const std::string saved = Saved(*alone_);
+  LocalCluster cluster(GetParam());
+  std::vector<std::jthread> threads;
+  for (int r = 0; r < GetParam(); ++r) {
+    threads.emplace_back([&, r] {
+      RankTables ranks(cluster.rank(r));
+      const std::unique_ptr<SparseTable> table = MakeRankTable(ranks);
+      EXPECT_TRUE(table->IsEmptyHere());
+      std::istringstream in(saved);
+      ASSERT_TRUE(table->Load(kAllShards, in).ok());
+      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
+      EXPECT_EQ(table->stats().rows, alone_->stats().rows);
+      EXPECT_EQ(Saved(*table, {100, 700}), Saved(*alone_, {100, 700}));
+      EXPECT_EQ(table->FindNonFinite().rows, 0);
+      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, RankTableTest, testing::Values(1, 2, 3, 5), testing::PrintToStringParamName());
+
+TEST(RankTableTest, AGradientOfAnothersRowIsRefused) {
+  LocalCluster cluster(2);
+  RankTables first(cluster.rank(0));
+  RankTables second(cluster.rank(1));
+  const std::unique_ptr<SparseTable> one = MakeRankTable(first);
+  const std::unique_ptr<SparseTable> other = MakeRankTable(second);
+  RowBatch rows;
+  ASSERT_TRUE(one->Pull(Keys(0, 50), PullMode::kInsert, &rows).ok());
+  const std::vector<float> gradients(50 * kDim, 1.0f);
+  EXPECT_EQ(one->Push(rows, gradients, {.lr = 0.1f}).code(), StatusCode::kInternal);
+}
+
+TEST(RankTableTest, ATableThatAnotherRankDoesNotHaveIsNamed) {
+  LocalCluster cluster(2);
+  RankTables first(cluster.rank(0));
+  const RankTables second(cluster.rank(1));
+  const std::unique_ptr<SparseTable> table = MakeRankTable(first);
+  RowBatch rows;
+  const Status pulled = table->Pull(Keys(0, 50), PullMode::kInsert, &rows);
+  EXPECT_EQ(pulled.code(), StatusCode::kNotFound);
+  EXPECT_THAT(pulled.message(), testing::HasSubstr("rank 1: there is no table \"t\""));
+  EXPECT_EQ(rows.size(), 0U);
+}
+
+TEST(RankTableTest, ALostRankEndsAPullWithItsName) {
+  LocalCluster cluster(2);
+  RankTables first(cluster.rank(0));
+  const std::unique_ptr<SparseTable> table = MakeRankTable(first);
+  cluster.Lose(1);
+  RowBatch rows;
+  const Status pulled = table->Pull(Keys(0, 50), PullMode::kInsert, &rows);
+  EXPECT_EQ(pulled.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(pulled.message(), testing::HasSubstr("rank 1"));
+}
+
+}  // namespace
+}  // namespace millrace

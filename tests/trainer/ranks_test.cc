@@ -1,0 +1,212 @@
+// Jobs whose ranks are threads of this process (dist { update: SYNC }).
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "comm/local_cluster.h"
+#include "dist/rank_group.h"
+#include "e2e/small_job.h"
+#include "trainer/in_process.h"
+#include "trainer/job_run.h"
+
+namespace millrace {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr char kSync[] = "dist { update: SYNC micro_batches: 8 } ";
+
+/// What the ranks of a run came to, by rank.
+struct Ended {
+  std::vector<Status> statuses;
+  RunSummary summary;  ///< of rank 0
+};
+
+struct RunOptions {
+  std::string resume = "never";
+  std::vector<std::string> overrides = {};
+  int stop_after = 0;  ///< prints of rank 0, after which rank `stopped` is asked to stop; 0: never
+  int stopped = 0;
+  std::function<void(int rank)> at_start = {};
+};
+
+/// Runs a job on `ranks` ranks.
+Ended RunRanks(const std::string& path, int ranks, const std::string& output_dir, const RunOptions& options = {}) {
+  LocalCluster cluster(ranks);
+  Ended ended;
+  ended.statuses.resize(static_cast<size_t>(ranks));
+  std::vector<std::stop_source> stops(static_cast<size_t>(ranks));
+  int prints = 0;
+  const auto run = [&](int r) {
+    RankGroup group(cluster.rank(r));
+    if (options.at_start) options.at_start(r);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nobody(std::fopen("/dev/null", "w"), std::fclose);
+    RunOutput output;
+    output.terminal = nobody.get();
+    output.fetched = [&](const FetchLine&) {
+      if (++prints == options.stop_after) stops[static_cast<size_t>(options.stopped)].request_stop();
+      return Status::Ok();
+    };
+    Status& status = ended.statuses[static_cast<size_t>(r)];
+    Result<std::unique_ptr<JobSession>> session =
+        JobSession::Create(CompileJob(path, output_dir, options.overrides), {.ranks = &group});
+    status = group.Agree(session.status());
+    if (!status.ok()) return;
+    const Result<RunSummary> summary =
+        RunJob(**session, options.resume, "last", stops[static_cast<size_t>(r)].get_token(), output);
+    status = summary.status();
+    if (summary.ok() && r == 0) ended.summary = *summary;
+    // Nobody leaves before all have asked for the rows of others.
+    EXPECT_TRUE(group.communicator().Barrier().ok());
+  };
+  std::vector<std::jthread> threads;
+  for (int r = 0; r < ranks; ++r) threads.emplace_back(run, r);
+  threads.clear();
+  return ended;
+}
+
+class RanksTest : public testing::Test {
+ protected:
+  std::string Folder(const std::string& name) const { return small_.folder() + "/" + name; }
+  std::vector<std::string> Model(const std::string& run) const { return FolderContent(Folder(run) + "/model"); }
+
+  const SmallJob small_{1500, 11};
+};
+
+TEST_F(RanksTest, AnyNumberOfRanksTrainsToTheSameBytes) {
+  const std::string job =
+      small_.DeepJob(std::string(kSync) + "epochs: 2 checkpoint { every_steps: 16 keep: 100 } eval { filelist: \"" +
+                     small_.files()[0] + "\" }");
+  std::vector<std::string> model;
+  MetricValues metrics;
+  for (const int ranks : {1, 2, 3, 4, 8}) {
+    const std::string name = "ranks_" + std::to_string(ranks);
+    const Ended ended = RunRanks(job, ranks, Folder(name));
+    for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << ranks << " ranks: " << status.ToString();
+    EXPECT_EQ(ended.summary.examples, 3000) << ranks << " ranks";
+    if (ranks == 1) {
+      model = Model(name);
+      ASSERT_FALSE(model.empty());
+      metrics = ended.summary.eval.metrics;
+      ASSERT_FALSE(metrics.empty());
+    }
+    EXPECT_EQ(Model(name), model) << ranks << " ranks";
+    EXPECT_EQ(ended.summary.eval.metrics, metrics) << ranks << " ranks";
+  }
+}
+
+TEST_F(RanksTest, RowsOfAMatrixAreAddedUpOverRanksToo) {
+  const std::string job = small_.DeepJob(kSync);
+  const std::vector<std::string> matrix = {"model.table[0].vocabulary=1000", "model.table[0].key=ID",
+                                           "model.optimizer.clip.global_norm=0.5"};
+  std::vector<std::string> model;
+  for (const int ranks : {1, 3}) {
+    const std::string name = "matrix_" + std::to_string(ranks);
+    const Ended ended = RunRanks(job, ranks, Folder(name), {.overrides = matrix});
+    for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+    if (ranks == 1) model = Model(name);
+    EXPECT_EQ(Model(name), model) << ranks << " ranks";
+  }
+}
+
+TEST_F(RanksTest, AClipOfATablesNormIsRefusedAndOneOfItsValuesIsNot) {
+  const std::string job = small_.DeepJob(kSync);
+  const Ended values = RunRanks(job, 2, Folder("values"), {.overrides = {"model.table[0].optimizer.clip.value=0.01"}});
+  EXPECT_TRUE(values.statuses[0].ok()) << values.statuses[0].ToString();
+  const Ended ended = RunRanks(job, 2, Folder("norm"), {.overrides = {"model.table[0].optimizer.clip.norm=0.5"}});
+  for (const Status& status : ended.statuses) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidConfig);
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("table \"t\""), HasSubstr("clip_by_norm")));
+  }
+}
+
+TEST_F(RanksTest, ARunGoesOnWithAnotherNumberOfRanksWhereItWasStopped) {
+  const std::string job =
+      small_.DeepJob(std::string(kSync) + "epochs: 3 checkpoint { every_steps: 16 keep: 100 } eval { filelist: \"" +
+                     small_.files()[0] + "\" every_steps: 24 }");
+  const Ended whole = RunRanks(job, 2, Folder("whole"));
+  ASSERT_TRUE(whole.statuses[0].ok()) << whole.statuses[0].ToString();
+  // Rank 2 alone is asked to stop; then rank 0; the last run has one rank.
+  const Ended first = RunRanks(job, 3, Folder("cut"), {.stop_after = 2, .stopped = 2});
+  for (const Status& status : first.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_TRUE(first.summary.interrupted);
+  EXPECT_LT(first.summary.examples, 4500);
+  const Ended second = RunRanks(job, 4, Folder("cut"), {.resume = "auto", .stop_after = 5});
+  for (const Status& status : second.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_TRUE(second.summary.interrupted);
+  EXPECT_GT(second.summary.examples, first.summary.examples);
+  const Ended last = RunRanks(job, 1, Folder("cut"), {.resume = "auto"});
+  ASSERT_TRUE(last.statuses[0].ok()) << last.statuses[0].ToString();
+  EXPECT_EQ(last.summary.examples, 4500);
+  EXPECT_EQ(Model("cut"), Model("whole"));
+  // Sums of doubles in another order.
+  ASSERT_EQ(last.summary.metrics.size(), whole.summary.metrics.size());
+  for (size_t i = 0; i < whole.summary.metrics.size(); ++i) {
+    EXPECT_NEAR(last.summary.metrics[i].second, whole.summary.metrics[i].second, 1e-12)
+        << whole.summary.metrics[i].first;
+  }
+  EXPECT_EQ(last.summary.eval.metrics, whole.summary.eval.metrics);
+}
+
+TEST_F(RanksTest, ABadLineOfOneRankEndsAllWithItsPlace) {
+  // Part 3 is of stream 3, which is of rank 1 of 4.
+  std::ofstream(small_.files()[3], std::ios::app) << "1 no_number\n";
+  const std::string job = small_.DeepJob(std::string(kSync) + "epochs: 2 checkpoint { every_steps: 1000 }");
+  const Ended ended = RunRanks(job, 4, Folder("bad"));
+  for (const Status& status : ended.statuses) {
+    EXPECT_EQ(status.code(), StatusCode::kBadData);
+    EXPECT_THAT(status.message(), HasSubstr("part-3:"));
+    EXPECT_THAT(status.message(), HasSubstr("--resume=auto goes on from step "));
+  }
+  EXPECT_THAT(ended.statuses[0].message(), HasSubstr("rank 1 ("));
+  EXPECT_THAT(ended.statuses[1].message(), HasSubstr("rank 0 ("));
+}
+
+TEST_F(RanksTest, LinesThatAreSkippedAreCountedOverAllRanks) {
+  for (const int part : {1, 6, 10}) std::ofstream(small_.files()[static_cast<size_t>(part)], std::ios::app) << "bad\n";
+  const std::string job = small_.DeepJob(kSync);
+  const Ended ended = RunRanks(job, 4, Folder("skipped"), {.overrides = {"data_desc.bad_lines.action=SKIP"}});
+  ASSERT_TRUE(ended.statuses[0].ok()) << ended.statuses[0].ToString();
+  EXPECT_EQ(ended.summary.examples, 1500);
+  EXPECT_EQ(ended.summary.data.bad_lines, 3);
+  EXPECT_EQ(ended.summary.data.files, 11);
+  EXPECT_EQ(ended.summary.data.lines, 1503);
+}
+
+TEST_F(RanksTest, MoreRanksThanMicroBatchesAreRefused) {
+  const std::string job = small_.DeepJob(kSync);
+  const Ended ended = RunRanks(job, 12, Folder("too_many"));
+  for (const Status& status : ended.statuses) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidConfig);
+    EXPECT_THAT(status.message(), HasSubstr("12 ranks"));
+  }
+}
+
+TEST_F(RanksTest, AJobOfRanksIsOneRankWhereNobodyStartedMore) {
+  const std::string job = small_.DeepJob(kSync);
+  const Ended two = RunRanks(job, 2, Folder("two"));
+  ASSERT_TRUE(two.statuses[0].ok()) << two.statuses[0].ToString();
+  const std::unique_ptr<JobSession> session = MakeJob(job, Folder("alone"));
+  ASSERT_TRUE(RunJob(*session, "never", "last", {}).ok());
+  EXPECT_EQ(Model("alone"), Model("two"));
+}
+
+TEST_F(RanksTest, RanksTrainOnTheMeanOfMicroBatches) {
+  // One micro-batch a step is a batch as ever: the same numbers as one process without ranks, in file order.
+  const SmallJob one_file(320, 1);
+  const std::string plain = one_file.DeepJob("update_mode: SERIAL fuse: false");
+  ASSERT_TRUE(RunJob(*MakeJob(plain, Folder("plain")), "never", "last", {}).ok());
+  const std::string job = one_file.DeepJob("fuse: false dist { update: SYNC micro_batches: 1 }");
+  const Ended ended = RunRanks(job, 1, Folder("one"));
+  ASSERT_TRUE(ended.statuses[0].ok()) << ended.statuses[0].ToString();
+  EXPECT_EQ(Model("one"), Model("plain"));
+}
+
+}  // namespace
+}  // namespace millrace
