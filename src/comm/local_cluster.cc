@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "comm/inbox.h"
-#include "comm/lost_rank.h"
+#include "comm/rank_status.h"
 #include "core/caught.h"
 
 namespace millrace {
@@ -124,10 +124,7 @@ class LocalCluster::Rank : public Communicator {
 
   Status AllToAll(std::span<const std::string> out, std::vector<std::string>* in) override {
     const size_t size = static_cast<size_t>(size_);
-    if (out.size() != size) {
-      return Internal("AllToAll among " + std::to_string(size) + " ranks got " + std::to_string(out.size()) +
-                      " strings");
-    }
+    MR_TRY(CheckStrings(out.size(), size_));
     in->resize(size);
     MR_TRY(Meet({.call = "AllToAll", .strings = out}, [&](const Offers& offers) {
       for (size_t r = 0; r < size; ++r) (*in)[r] = offers[r].strings[static_cast<size_t>(rank_)];

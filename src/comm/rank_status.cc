@@ -1,4 +1,4 @@
-#include "comm/lost_rank.h"
+#include "comm/rank_status.h"
 
 #include <string>
 
@@ -13,6 +13,11 @@ Status CheckRank(const char* doing, int rank, int size) {
   if (rank >= 0 && rank < size) return Status::Ok();
   return Internal(std::string(doing) + " rank " + std::to_string(rank) + ": the job has ranks 0 to " +
                   std::to_string(size - 1));
+}
+
+Status CheckStrings(size_t strings, int size) {
+  if (strings == static_cast<size_t>(size)) return Status::Ok();
+  return Internal("AllToAll among " + std::to_string(size) + " ranks got " + std::to_string(strings) + " strings");
 }
 
 }  // namespace millrace

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "core/status.h"
 
 namespace millrace {
@@ -9,5 +11,8 @@ Status LostRank(int rank, int size);
 
 /// kInternal when a job of `size` ranks has no rank `rank`; "sending to" says what wanted it.
 Status CheckRank(const char* doing, int rank, int size);
+
+/// kInternal when AllToAll among `size` ranks was given another number of strings.
+Status CheckStrings(size_t strings, int size);
 
 }  // namespace millrace

@@ -1,0 +1,509 @@
+#include "comm/simulated_cluster.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "comm/rank_status.h"
+#include "core/caught.h"
+#include "core/crc32c.h"
+#include "core/rng.h"
+
+namespace millrace {
+namespace {
+
+/// What a rank brings to a collective.
+struct Offer {
+  std::string_view call;
+  int root = 0;
+  std::span<const std::string> out = {};
+  std::vector<std::string>* in = nullptr;
+  std::span<int64_t> values = {};
+  std::string* bytes = nullptr;
+
+  bool FitsTo(const Offer& other) const {
+    return call == other.call && root == other.root && values.size() == other.values.size();
+  }
+  std::string Describe() const {
+    return std::string(call) + " (root " + std::to_string(root) + ", " + std::to_string(values.size()) + " values)";
+  }
+};
+
+struct Message {
+  std::string bytes;
+  int64_t ready_at;
+};
+
+/// The simulation that the calling thread is a rank of.
+thread_local const void* own_simulation = nullptr;
+
+bool Has(const std::vector<int>& ranks, int rank) { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); }
+
+}  // namespace
+
+/// A run. Whoever holds the baton runs, and alone touches what is not said to be under the mutex.
+class SimulatedCluster::Simulation {
+ public:
+  Simulation(const SimulationOptions& options, std::vector<SimulatedEvent>* events);
+
+  /// Runs the ranks' threads.
+  Status Run(const std::function<void(Communicator&)>& body);
+
+  // Of the ranks, for their own calls. Whoever calls holds the baton.
+  Status Check(int rank) const;
+  void SetReceiver(int rank, MessageReceiver* receiver);
+  Status Send(int rank, int to, std::string message);
+  Status WaitUntil(int rank, const std::function<bool()>& done);
+  Status Join(int rank, const Offer& offer);
+
+ private:
+  using Kind = SimulatedEvent::Kind;
+  enum class Doing : uint8_t { kRuns, kWaits, kMeets, kEnded };
+
+  struct RankState {
+    Doing doing = Doing::kRuns;
+    const std::function<bool()>* done = nullptr;  ///< of kWaits
+    std::string_view call = "WaitUntil";          ///< of kMeets
+    size_t meeting = 0;                           ///< collectives that it joined before, this one included
+    MessageReceiver* receiver = nullptr;
+    Status failure;
+    bool is_lost = false;
+    std::condition_variable has_baton;
+  };
+  /// A collective that not all ranks have left.
+  struct Meeting {
+    Offer first;
+    std::vector<const Offer*> offers;
+    std::optional<std::string> broadcast;
+    int came = 0;
+    int left = 0;
+  };
+
+  int size() const { return options_.size; }
+  RankState& At(int rank) { return ranks_[static_cast<size_t>(rank)]; }
+  const RankState& At(int rank) const { return ranks_[static_cast<size_t>(rank)]; }
+  std::deque<Message>& Way(int from, int to) { return ways_[static_cast<size_t>(from * size() + to)]; }
+
+  /// Lets events happen until `me` is chosen to go on, or, when it has ended, until another rank is; at the end of all,
+  /// until none is left.
+  void Switch(int me);
+  std::vector<SimulatedEvent> Choices();
+  void Happen(SimulatedEvent event);
+  void Deliver(SimulatedEvent* event);
+  void Meet(const SimulatedEvent& event);
+  void LoseWhoIsDue();
+  bool SkipTime();
+  void FailAll(const Status& status);
+  void Fail(int rank, const Status& status);
+  std::string WhoWaits() const;
+  bool AreApart(int a, int b) const;
+  bool IsAnyoneApart() const;
+  void GiveBaton(int rank);
+  /// False when the run was given up before it began.
+  bool AwaitBaton(int rank);
+
+  const SimulationOptions& options_;
+  std::vector<SimulatedEvent>* const events_;
+  Rng rng_;
+  int64_t time_ = 0;
+  std::deque<RankState> ranks_;            // deque: they do not move
+  std::vector<std::deque<Message>> ways_;  ///< by sender, receiver
+  std::map<size_t, Meeting> meetings_;     ///< by RankState::meeting
+  std::vector<SimulatedEvent> notices_;    ///< kTell events that are due
+  std::vector<bool> losses_done_;
+  bool is_delivering_ = false;
+  Status failure_;  ///< what the run failed with
+
+  static constexpr int kNobody = -1;
+  static constexpr int kAbandoned = -2;
+  std::mutex mutex_;
+  int holder_ = kNobody;  ///< of the baton; under mutex_
+};
+
+class SimulatedCluster::Rank : public Communicator {
+ public:
+  Rank(Simulation* simulation, int rank, int size) : simulation_(simulation), rank_(rank), size_(size) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void SetReceiver(MessageReceiver* receiver) override { simulation_->SetReceiver(rank_, receiver); }
+
+  Status Send(int to, std::string message) override {
+    MR_TRY(CheckRank("sending to", to, size_));
+    const auto bytes = static_cast<int64_t>(message.size());
+    MR_TRY(simulation_->Send(rank_, to, std::move(message)));
+    if (to != rank_) bytes_sent_ += bytes;
+    return Status::Ok();
+  }
+  Status WaitUntil(const std::function<bool()>& done) override { return simulation_->WaitUntil(rank_, done); }
+
+  Status AllToAll(std::span<const std::string> out, std::vector<std::string>* in) override {
+    MR_TRY(CheckStrings(out.size(), size_));
+    in->resize(out.size());
+    MR_TRY(simulation_->Join(rank_, {.call = "AllToAll", .out = out, .in = in}));
+    for (size_t r = 0; r < out.size(); ++r) {
+      if (r != static_cast<size_t>(rank_)) bytes_sent_ += static_cast<int64_t>(out[r].size());
+    }
+    return Status::Ok();
+  }
+  Status SumOverRanks(std::span<int64_t> values) override {
+    MR_TRY(simulation_->Join(rank_, {.call = "SumOverRanks", .values = values}));
+    if (size_ > 1) bytes_sent_ += static_cast<int64_t>(values.size_bytes());
+    return Status::Ok();
+  }
+  Status Broadcast(int root, std::string* bytes) override {
+    MR_TRY(CheckRank("broadcasting from", root, size_));
+    MR_TRY(simulation_->Join(rank_, {.call = "Broadcast", .root = root, .bytes = bytes}));
+    if (rank_ == root) bytes_sent_ += static_cast<int64_t>(bytes->size()) * (size_ - 1);
+    return Status::Ok();
+  }
+  Status Barrier() override { return simulation_->Join(rank_, {.call = "Barrier"}); }
+  int64_t bytes_sent() const override { return bytes_sent_; }
+
+ private:
+  Simulation* const simulation_;
+  const int rank_;
+  const int size_;
+  int64_t bytes_sent_ = 0;
+};
+
+SimulatedCluster::Simulation::Simulation(const SimulationOptions& options, std::vector<SimulatedEvent>* events)
+    : options_(options),
+      events_(events),
+      rng_(options.seed),
+      ranks_(static_cast<size_t>(options.size)),
+      ways_(ranks_.size() * ranks_.size()),
+      losses_done_(options.losses.size()) {}
+
+Status SimulatedCluster::Simulation::Run(const std::function<void(Communicator&)>& body) {
+  const auto run_rank = [&](int rank) {
+    if (!AwaitBaton(rank)) return;
+    own_simulation = this;
+    Status status = Caught("rank " + std::to_string(rank) + " of a simulation", [&] {
+      Rank communicator(this, rank, size());
+      body(communicator);
+      return Status::Ok();
+    });
+    if (!status.ok() && failure_.ok()) failure_ = std::move(status);
+    At(rank).doing = Doing::kEnded;
+    At(rank).receiver = nullptr;
+    Switch(rank);
+  };
+  Status started;
+  {
+    std::vector<std::jthread> threads;
+    started = Caught("the threads of a simulation", [&] {
+      for (int r = 0; r < size(); ++r) threads.emplace_back(run_rank, r);
+      return Status::Ok();
+    });
+    if (started.ok()) {
+      Switch(kNobody);
+    } else {
+      GiveBaton(kAbandoned);
+    }
+  }
+  return started.ok() ? failure_ : started;
+}
+
+Status SimulatedCluster::Simulation::Check(int rank) const {
+  if (own_simulation != this) return Internal("a thread that is no rank of the simulation used a rank's communicator");
+  return At(rank).failure;
+}
+
+void SimulatedCluster::Simulation::SetReceiver(int rank, MessageReceiver* receiver) { At(rank).receiver = receiver; }
+
+Status SimulatedCluster::Simulation::Send(int rank, int to, std::string message) {
+  MR_TRY(Check(rank));
+  const auto most = static_cast<uint64_t>(std::max<int64_t>(options_.longest_delay, 0)) + 1;
+  Way(rank, to).push_back({std::move(message), time_ + (most > 1 ? static_cast<int64_t>(rng_.Below(most)) : 0)});
+  if (!is_delivering_) Switch(rank);
+  return Status::Ok();
+}
+
+Status SimulatedCluster::Simulation::WaitUntil(int rank, const std::function<bool()>& done) {
+  MR_TRY(Check(rank));
+  if (is_delivering_) return Internal("a receiver waits");
+  RankState& state = At(rank);
+  if (!done()) {
+    state.doing = Doing::kWaits;
+    state.done = &done;
+  }
+  Switch(rank);
+  // Still there: it was not the messages that ended the waiting.
+  if (std::exchange(state.done, nullptr) != nullptr) return state.failure;
+  return Status::Ok();
+}
+
+Status SimulatedCluster::Simulation::Join(int rank, const Offer& offer) {
+  MR_TRY(Check(rank));
+  if (is_delivering_) return Internal("a receiver waits");
+  RankState& state = At(rank);
+  const size_t number = ++state.meeting;
+  Meeting& meeting = meetings_[number];
+  if (meeting.came == 0) {
+    meeting.first = offer;
+    meeting.offers.resize(ranks_.size());
+  } else if (!offer.FitsTo(meeting.first)) {
+    FailAll(Internal("ranks call different collectives: rank " + std::to_string(rank) + " " + offer.Describe() +
+                     ", others " + meeting.first.Describe()));
+    return state.failure;
+  }
+  ++meeting.came;
+  if (offer.bytes != nullptr && offer.root == rank) {
+    meeting.broadcast = *offer.bytes;
+    ++meeting.left;
+  } else {
+    meeting.offers[static_cast<size_t>(rank)] = &offer;
+    state.doing = Doing::kMeets;
+    state.call = offer.call;
+  }
+  Switch(rank);
+  // Still there: it was not the others that ended the waiting.
+  const auto found = meetings_.find(number);
+  if (found != meetings_.end() && found->second.offers[static_cast<size_t>(rank)] != nullptr) {
+    found->second.offers[static_cast<size_t>(rank)] = nullptr;
+    return state.failure;
+  }
+  return Status::Ok();
+}
+
+void SimulatedCluster::Simulation::Switch(int me) {
+  for (;;) {
+    if (time_ >= options_.most_events && failure_.ok()) {
+      FailAll(Internal("the ranks went on for more than " + std::to_string(options_.most_events) +
+                       " events: " + WhoWaits()));
+    }
+    LoseWhoIsDue();
+    const std::vector<SimulatedEvent> choices = Choices();
+    if (choices.empty()) {
+      if (std::all_of(ranks_.begin(), ranks_.end(), [](const auto& r) { return r.doing == Doing::kEnded; })) return;
+      if (!SkipTime()) FailAll(Internal("nobody can go on, and no message is under way: " + WhoWaits()));
+      continue;
+    }
+    const SimulatedEvent event = choices[rng_.Below(choices.size())];
+    Happen(event);
+    if (event.kind != Kind::kRun) continue;
+    if (event.to == me) return;
+    const bool comes_back = me != kNobody && At(me).doing != Doing::kEnded;
+    GiveBaton(event.to);
+    if (comes_back) (void)AwaitBaton(me);
+    return;
+  }
+}
+
+std::vector<SimulatedEvent> SimulatedCluster::Simulation::Choices() {
+  std::vector<SimulatedEvent> choices = notices_;
+  for (int r = 0; r < size(); ++r) {
+    if (At(r).doing == Doing::kRuns) choices.push_back({.kind = Kind::kRun, .to = r});
+    if (At(r).receiver == nullptr || At(r).is_lost) continue;
+    for (int from = 0; from < size(); ++from) {
+      const std::deque<Message>& way = Way(from, r);
+      if (way.empty() || way.front().ready_at > time_ || AreApart(from, r)) continue;
+      choices.push_back({.kind = Kind::kDeliver, .from = from, .to = r});
+    }
+  }
+  for (const auto& [number, meeting] : meetings_) {
+    std::vector<int> there;
+    for (int r = 0; r < size(); ++r) {
+      if (meeting.offers[static_cast<size_t>(r)] != nullptr && At(r).doing == Doing::kMeets) there.push_back(r);
+    }
+    if (meeting.first.bytes == nullptr) {
+      const bool is_whole = there.size() == ranks_.size() && !IsAnyoneApart();
+      if (is_whole) choices.push_back({.kind = Kind::kMeet, .from = kNobody, .to = kNobody});
+    } else if (meeting.broadcast) {
+      const int root = meeting.first.root;
+      for (const int r : there) {
+        if (!AreApart(root, r)) choices.push_back({.kind = Kind::kMeet, .from = root, .to = r});
+      }
+    }
+  }
+  return choices;
+}
+
+void SimulatedCluster::Simulation::Happen(SimulatedEvent event) {
+  event.time = time_++;
+  switch (event.kind) {
+    case Kind::kDeliver: Deliver(&event); return;
+    case Kind::kMeet: Meet(event); break;
+    case Kind::kTell: {
+      std::erase_if(notices_, [&](const auto& notice) { return notice.from == event.from && notice.to == event.to; });
+      Fail(event.to, LostRank(event.from, size()));
+      break;
+    }
+    case Kind::kRun:
+    case Kind::kLose: break;
+  }
+  events_->push_back(event);
+}
+
+void SimulatedCluster::Simulation::Deliver(SimulatedEvent* event) {
+  std::deque<Message>& way = Way(event->from, event->to);
+  std::string bytes = std::move(way.front().bytes);
+  way.pop_front();
+  event->checksum = Crc32c(0, bytes.data(), bytes.size());
+  events_->push_back(*event);
+  RankState& to = At(event->to);
+  is_delivering_ = true;
+  const Status status = Caught("taking a message of another rank", [&] {
+    to.receiver->OnMessage(event->from, std::move(bytes));
+    if (to.doing == Doing::kWaits && (*to.done)()) {
+      to.done = nullptr;
+      to.doing = Doing::kRuns;
+    }
+    return Status::Ok();
+  });
+  is_delivering_ = false;
+  if (!status.ok()) Fail(event->to, status);
+}
+
+void SimulatedCluster::Simulation::Meet(const SimulatedEvent& event) {
+  // In a collective of all, all are in the same.
+  const auto found = meetings_.find(At(std::max(event.to, 0)).meeting);
+  Meeting& meeting = found->second;
+  const auto leave = [&](int rank) {
+    meeting.offers[static_cast<size_t>(rank)] = nullptr;
+    At(rank).doing = Doing::kRuns;
+    ++meeting.left;
+  };
+  if (event.to != kNobody) {
+    *meeting.offers[static_cast<size_t>(event.to)]->bytes = *meeting.broadcast;
+    leave(event.to);
+  } else {
+    std::vector<uint64_t> sums(meeting.first.values.size());
+    for (const Offer* offer : meeting.offers) {
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<uint64_t>(offer->values[i]);
+    }
+    for (size_t r = 0; r < ranks_.size(); ++r) {
+      const Offer& offer = *meeting.offers[r];
+      for (size_t i = 0; i < sums.size(); ++i) offer.values[i] = static_cast<int64_t>(sums[i]);
+      for (size_t from = 0; from < offer.out.size(); ++from) (*offer.in)[from] = meeting.offers[from]->out[r];
+    }
+    for (int r = 0; r < size(); ++r) leave(r);
+  }
+  if (meeting.left == size()) meetings_.erase(found);
+}
+
+void SimulatedCluster::Simulation::LoseWhoIsDue() {
+  for (size_t i = 0; i < losses_done_.size(); ++i) {
+    const SimulationOptions::Loss& loss = options_.losses[i];
+    if (losses_done_[i] || loss.at > time_) continue;
+    losses_done_[i] = true;
+    RankState& lost = At(loss.rank);
+    if (lost.doing == Doing::kEnded || lost.is_lost) continue;
+    lost.is_lost = true;
+    Happen({.kind = Kind::kLose, .from = loss.rank, .to = loss.rank});
+    Fail(loss.rank, LostRank(loss.rank, size()));
+    for (int r = 0; r < size(); ++r) {
+      if (r != loss.rank) notices_.push_back({.kind = Kind::kTell, .from = loss.rank, .to = r});
+    }
+  }
+}
+
+bool SimulatedCluster::Simulation::SkipTime() {
+  int64_t next = std::numeric_limits<int64_t>::max();
+  for (const auto& partition : options_.partitions) {
+    if (partition.begin <= time_ && time_ < partition.end) next = std::min(next, partition.end);
+  }
+  for (int r = 0; r < size(); ++r) {
+    if (At(r).receiver == nullptr || At(r).is_lost) continue;
+    for (int from = 0; from < size(); ++from) {
+      const std::deque<Message>& way = Way(from, r);
+      if (!way.empty() && way.front().ready_at > time_) next = std::min(next, way.front().ready_at);
+    }
+  }
+  if (next == std::numeric_limits<int64_t>::max()) return false;
+  time_ = next;
+  return true;
+}
+
+void SimulatedCluster::Simulation::FailAll(const Status& status) {
+  if (failure_.ok()) failure_ = status;
+  for (int r = 0; r < size(); ++r) Fail(r, status);
+}
+
+void SimulatedCluster::Simulation::Fail(int rank, const Status& status) {
+  RankState& state = At(rank);
+  if (state.failure.ok()) state.failure = status;
+  if (state.doing != Doing::kEnded) state.doing = Doing::kRuns;
+}
+
+std::string SimulatedCluster::Simulation::WhoWaits() const {
+  std::string text;
+  for (int r = 0; r < size(); ++r) {
+    const RankState& state = At(r);
+    text += (r == 0 ? "rank " : ", rank ") + std::to_string(r);
+    switch (state.doing) {
+      case Doing::kRuns: text += " runs"; break;
+      case Doing::kWaits: text += " waits in WaitUntil"; break;
+      case Doing::kMeets: text += " waits in " + std::string(state.call); break;
+      case Doing::kEnded: text += " has ended"; break;
+    }
+    size_t untaken = 0;
+    for (int from = 0; from < size(); ++from) untaken += ways_[static_cast<size_t>(from * size() + r)].size();
+    if (untaken > 0 && state.receiver == nullptr) {
+      text += " and has no receiver for " + std::to_string(untaken) + " messages";
+    }
+  }
+  return text;
+}
+
+bool SimulatedCluster::Simulation::AreApart(int a, int b) const {
+  return std::any_of(options_.partitions.begin(), options_.partitions.end(), [&](const auto& partition) {
+    if (time_ < partition.begin || time_ >= partition.end) return false;
+    return (Has(partition.one, a) && Has(partition.other, b)) || (Has(partition.one, b) && Has(partition.other, a));
+  });
+}
+
+bool SimulatedCluster::Simulation::IsAnyoneApart() const {
+  return std::any_of(options_.partitions.begin(), options_.partitions.end(), [&](const auto& partition) {
+    return partition.begin <= time_ && time_ < partition.end && !partition.one.empty() && !partition.other.empty();
+  });
+}
+
+void SimulatedCluster::Simulation::GiveBaton(int rank) {
+  {
+    const std::lock_guard lock(mutex_);
+    holder_ = rank;
+  }
+  for (int r = 0; r < size(); ++r) {
+    if (r == rank || rank == kAbandoned) At(r).has_baton.notify_one();
+  }
+}
+
+bool SimulatedCluster::Simulation::AwaitBaton(int rank) {
+  std::unique_lock lock(mutex_);
+  At(rank).has_baton.wait(lock, [&] { return holder_ == rank || holder_ == kAbandoned; });
+  return holder_ == rank;
+}
+
+std::string ToString(const SimulatedEvent& event) {
+  constexpr const char* kNames[] = {"run", "deliver", "meet", "lose", "tell"};
+  std::string text = std::to_string(event.time) + " " + kNames[static_cast<size_t>(event.kind)] + " " +
+                     std::to_string(event.from) + " to " + std::to_string(event.to);
+  if (event.kind != SimulatedEvent::Kind::kDeliver) return text;
+  constexpr char kDigits[] = "0123456789abcdef";
+  text += " (";
+  for (int shift = 28; shift >= 0; shift -= 4) text += kDigits[(event.checksum >> shift) & 15];
+  return text + ")";
+}
+
+SimulatedCluster::SimulatedCluster(SimulationOptions options) : options_(std::move(options)) {}
+SimulatedCluster::~SimulatedCluster() = default;
+
+Status SimulatedCluster::Run(const std::function<void(Communicator&)>& body) {
+  events_.clear();
+  if (options_.size < 1) return Internal("a simulation of " + std::to_string(options_.size) + " ranks");
+  for (const auto& loss : options_.losses) MR_TRY(CheckRank("losing", loss.rank, options_.size));
+  Simulation simulation(options_, &events_);
+  return simulation.Run(body);
+}
+
+}  // namespace millrace
