@@ -46,6 +46,7 @@ LIBRARIES = {
     "zstd.h": {"core"},
     "jpeglib.h": {"reader"},
     "jerror.h": {"reader"},
+    "mpi.h": {"comm"},
     "pybind11/": {"python"},
     "Python.h": {"python"},
 }

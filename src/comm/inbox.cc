@@ -39,11 +39,13 @@ Status Inbox::WaitUntil(const std::function<bool()>& done) {
   std::unique_lock turn = TakeTurn();
   if (!failure_.ok()) return failure_;
   if (done()) return Status::Ok();
+  if (!waits_failure_.ok()) return waits_failure_;
   Waiter waiter{&done};
   waiters_.push_back(&waiter);
-  woken_.wait(turn, [&] { return waiter.is_done || !failure_.ok(); });
+  woken_.wait(turn, [&] { return waiter.is_done || !failure_.ok() || !waits_failure_.ok(); });
   std::erase(waiters_, &waiter);
-  return waiter.is_done ? Status::Ok() : failure_;
+  if (waiter.is_done) return Status::Ok();
+  return failure_.ok() ? waits_failure_ : failure_;
 }
 
 void Inbox::Fail(Status status) {
@@ -51,6 +53,13 @@ void Inbox::Fail(Status status) {
   const std::lock_guard lock(queue_mutex_);
   if (failure_.ok()) failure_ = std::move(status);
   woken_.notify_all();
+}
+
+bool Inbox::FailWaits(Status status) {
+  const std::unique_lock turn = TakeTurn();
+  if (waits_failure_.ok()) waits_failure_ = std::move(status);
+  woken_.notify_all();
+  return !waiters_.empty();
 }
 
 Status Inbox::failure() const {

@@ -34,7 +34,10 @@ class Inbox {
 
   /// From now on WaitUntil returns `status`, and those who wait do so at once. Only the first counts.
   void Fail(Status status);
-  /// What it failed with, or ok.
+  /// From now on nothing may come that is waited for: who waits, or will have to, gets `status`. Only the first counts.
+  /// True when somebody waits.
+  bool FailWaits(Status status);
+  /// What it failed with by Fail, or ok.
   Status failure() const;
 
   /// Hands the first message to the receiver and asks those who wait; false when there is none or no receiver. What
@@ -69,6 +72,7 @@ class Inbox {
   std::deque<Message> queue_;
   MessageReceiver* receiver_ = nullptr;  ///< changes under both mutexes
   Status failure_;                       ///< changes under both mutexes
+  Status waits_failure_;                 ///< under turn_
 };
 
 }  // namespace millrace

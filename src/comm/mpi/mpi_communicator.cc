@@ -1,0 +1,309 @@
+#include "comm/mpi/mpi_communicator.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/mpi/mpi_call.h"
+#include "comm/rank_status.h"
+#include "core/caught.h"
+
+namespace millrace {
+namespace {
+
+// Each has a communicator of its own, so that none of them takes another's messages.
+constexpr size_t kMessages = 0;
+constexpr size_t kCollectives = 1;
+constexpr size_t kEnding = 2;
+
+constexpr std::chrono::microseconds kSpin{50};
+constexpr std::chrono::microseconds kYield{200};
+constexpr std::chrono::microseconds kShortestNap{50};
+constexpr std::chrono::microseconds kLongestNap{200};
+
+Status RankLeft(int rank, int size) {
+  return Unavailable("rank " + std::to_string(rank) + " of " + std::to_string(size) +
+                     " has ended before the others: its own output says why");
+}
+
+constexpr int kIsHere = -1;
+
+/// MPI begins and ends once in a process.
+std::atomic<bool> was_begun{false};
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> MpiCommunicator::Create() {
+  if (was_begun.exchange(true)) return Internal("MPI was begun before in this process");
+  std::unique_ptr<MpiCommunicator> communicator(new MpiCommunicator);
+  MR_TRY(Caught("the thread of MPI", [&] {
+    communicator->thread_ = std::jthread([c = communicator.get()] { c->Serve(); });
+    return Status::Ok();
+  }));
+  {
+    std::unique_lock lock(communicator->mutex_);
+    communicator->begun_or_ended_.wait(lock, [&] { return communicator->begun_.has_value(); });
+    MR_TRY(*communicator->begun_);
+  }
+  return std::unique_ptr<Communicator>(std::move(communicator));
+}
+
+MpiCommunicator::~MpiCommunicator() {
+  const std::lock_guard lock(mutex_);
+  is_ending_ = true;
+  is_awake_ = true;
+  wake_.notify_one();
+}
+
+void MpiCommunicator::SetReceiver(MessageReceiver* receiver) {
+  inbox_.SetReceiver(receiver);
+  const std::lock_guard lock(mutex_);
+  is_awake_ = true;
+  wake_.notify_one();
+}
+
+Status MpiCommunicator::Send(int to, std::string message) {
+  MR_TRY(CheckRank("sending to", to, size_));
+  MR_TRY(inbox_.failure());
+  if (const int blamed = blamed_[static_cast<size_t>(to)]; blamed != kIsHere) return RankLeft(blamed, size_);
+  if (to != rank_) bytes_sent_ += static_cast<int64_t>(message.size());
+  const std::lock_guard lock(mutex_);
+  messages_.push_back({to, std::move(message)});
+  is_awake_ = true;
+  wake_.notify_one();
+  return Status::Ok();
+}
+
+Status MpiCommunicator::RunCollective(std::shared_ptr<MpiCollective> collective) {
+  MR_TRY(inbox_.failure());
+  const auto call = std::make_shared<Call>(std::move(collective));
+  std::unique_lock lock(mutex_);
+  if (next_call_ != nullptr) return Internal("two threads of a rank call collectives at a time");
+  next_call_ = call;
+  is_awake_ = true;
+  wake_.notify_one();
+  begun_or_ended_.wait(lock, [&] { return call->ended.has_value(); });
+  return *std::move(call->ended);
+}
+
+Status MpiCommunicator::AllToAll(std::span<const std::string> out, std::vector<std::string>* in) {
+  MR_TRY(CheckStrings(out.size(), size_));
+  int64_t bytes = 0;
+  for (size_t r = 0; r < out.size(); ++r) {
+    if (r != static_cast<size_t>(rank_)) bytes += static_cast<int64_t>(out[r].size());
+  }
+  const auto exchange = std::make_shared<MpiAllToAll>(rank_, out, in);
+  MR_TRY(RunCollective(exchange));
+  in->swap(exchange->in());
+  bytes_sent_ += bytes;
+  return Status::Ok();
+}
+
+Status MpiCommunicator::SumOverRanks(std::span<int64_t> values) {
+  const auto sum = std::make_shared<MpiSum>(values);
+  MR_TRY(RunCollective(sum));
+  std::copy(sum->sums().begin(), sum->sums().end(), values.begin());
+  if (size_ > 1) bytes_sent_ += static_cast<int64_t>(values.size_bytes());
+  return Status::Ok();
+}
+
+Status MpiCommunicator::Broadcast(int root, std::string* bytes) {
+  MR_TRY(CheckRank("broadcasting from", root, size_));
+  const auto broadcast = std::make_shared<MpiBroadcast>(root, rank_ == root ? *bytes : std::string());
+  MR_TRY(RunCollective(broadcast));
+  if (rank_ != root) bytes->swap(broadcast->bytes());
+  if (rank_ == root) bytes_sent_ += static_cast<int64_t>(bytes->size()) * (size_ - 1);
+  return Status::Ok();
+}
+
+Status MpiCommunicator::Barrier() { return RunCollective(std::make_shared<MpiBarrier>()); }
+
+void MpiCommunicator::Serve() {
+  Status begun = Caught("beginning MPI", [&] { return Begin(); });
+  const bool is_usable = begun.ok();
+  {
+    const std::lock_guard lock(mutex_);
+    begun_ = std::move(begun);
+    begun_or_ended_.notify_all();
+  }
+  if (!is_usable) return;
+  last_work_ = Clock::now();
+  WorkUntil([this] {
+    const std::lock_guard lock(mutex_);
+    return is_ending_;
+  });
+  const Status ended = Caught("ending MPI", [&] { return is_broken_ ? inbox_.failure() : End(); });
+  if (!ended.ok()) LOG(ERROR) << "rank " << rank_ << " ends without the others: " << ended.message();
+}
+
+Status MpiCommunicator::Begin() {
+  int provided = MPI_THREAD_SINGLE;
+  MR_TRY(MpiStatus("MPI_Init_thread", MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided)));
+  if (provided < MPI_THREAD_FUNNELED) return Unavailable("this MPI was built without threads (MPI_THREAD_FUNNELED)");
+  MR_TRY(MpiStatus("MPI_Comm_set_errhandler", MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)));
+  for (MPI_Comm& comm : comms_) {
+    MR_TRY(MpiStatus("MPI_Comm_dup", MPI_Comm_dup(MPI_COMM_WORLD, &comm)));
+    MR_TRY(MpiStatus("MPI_Comm_set_errhandler", MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN)));
+  }
+  MR_TRY(MpiStatus("MPI_Comm_rank", MPI_Comm_rank(MPI_COMM_WORLD, &rank_)));
+  MR_TRY(MpiStatus("MPI_Comm_size", MPI_Comm_size(MPI_COMM_WORLD, &size_)));
+  transport_.emplace(comms_[kMessages], size_);
+  blamed_ = std::make_unique<std::atomic<int>[]>(static_cast<size_t>(size_));
+  for (int r = 0; r < size_; ++r) blamed_[static_cast<size_t>(r)] = kIsHere;
+  calls_of_left_.resize(static_cast<size_t>(size_));
+  return Status::Ok();
+}
+
+void MpiCommunicator::WorkUntil(const std::function<bool()>& done) {
+  while (!done()) {
+    bool moved = false;
+    const Status status = Caught("the thread of MPI", [&] { return Work(&moved); });
+    if (!status.ok()) {
+      // Whatever it was, what MPI still holds is unknown.
+      is_broken_ = true;
+      Fail(status);
+    }
+    if (moved) {
+      last_work_ = Clock::now();
+      nap_ = kShortestNap;
+    } else {
+      Rest();
+    }
+  }
+}
+
+void MpiCommunicator::Rest() {
+  const auto idle = Clock::now() - last_work_;
+  if (idle < kSpin && !is_broken_) return;
+  if (idle < kYield && !is_broken_) {
+    std::this_thread::yield();
+    return;
+  }
+  std::unique_lock lock(mutex_);
+  wake_.wait_for(lock, nap_, [this] { return is_awake_; });
+  if (std::exchange(is_awake_, false)) last_work_ = Clock::now();
+  nap_ = std::min(2 * nap_, kLongestNap);
+}
+
+Status MpiCommunicator::Work(bool* moved) {
+  MR_TRY(TakeOrders(moved));
+  if (!is_broken_) {
+    MR_TRY(TakeArrivals(moved));
+    MR_TRY(CarryOnCall(moved));
+  }
+  while (inbox_.HandOver()) *moved = true;
+  MissWhoLeft();
+  return Status::Ok();
+}
+
+Status MpiCommunicator::TakeOrders(bool* moved) {
+  std::deque<Message> messages;
+  bool is_new = false;
+  {
+    const std::lock_guard lock(mutex_);
+    messages.swap(messages_);
+    if (call_ == nullptr && next_call_ != nullptr) {
+      call_ = std::move(next_call_);
+      next_call_ = nullptr;
+      *moved = true;
+      is_new = true;
+    }
+  }
+  for (Message& message : messages) {
+    *moved = true;
+    if (message.to == rank_) {
+      inbox_.Put(rank_, std::move(message.bytes));
+    } else if (!is_broken_) {
+      MR_TRY(transport_->Send(message.to, std::move(message.bytes)));
+    }
+  }
+  if (!is_new) return Status::Ok();
+  if (const Status failure = inbox_.failure(); !failure.ok()) {
+    EndCall(failure);
+  } else {
+    ++calls_;
+  }
+  return Status::Ok();
+}
+
+Status MpiCommunicator::TakeArrivals(bool* moved) {
+  MR_TRY(transport_->Poll(&arrivals_, moved));
+  for (MpiMessages::Arrival& arrival : arrivals_) {
+    if (!arrival.farewell) {
+      inbox_.Put(arrival.from, std::move(arrival.bytes));
+      continue;
+    }
+    const auto [collectives, missed] = *arrival.farewell;
+    calls_of_left_[static_cast<size_t>(arrival.from)] = collectives;
+    blamed_[static_cast<size_t>(arrival.from)] = missed < 0 ? arrival.from : static_cast<int>(missed);
+    left_.push_back(arrival.from);
+  }
+  arrivals_.clear();
+  return Status::Ok();
+}
+
+Status MpiCommunicator::CarryOnCall(bool* moved) {
+  if (call_ == nullptr) return Status::Ok();
+  bool done = false;
+  MR_TRY(call_->collective->Poll(comms_[kCollectives], moved, &done));
+  if (done) EndCall(Status::Ok());
+  return Status::Ok();
+}
+
+void MpiCommunicator::MissWhoLeft() {
+  for (const int r : left_) {
+    const int blamed = blamed_[static_cast<size_t>(r)];
+    // What it sent has been taken by now, where there is a receiver.
+    if (inbox_.FailWaits(RankLeft(blamed, size_)) && missed_ < 0) missed_ = blamed;
+    if (call_ == nullptr || calls_ <= calls_of_left_[static_cast<size_t>(r)]) continue;
+    if (missed_ < 0) missed_ = blamed;
+    Fail(RankLeft(blamed, size_));
+  }
+}
+
+void MpiCommunicator::EndCall(Status status) {
+  if (!status.ok()) given_up_.push_back(call_->collective);
+  const std::lock_guard lock(mutex_);
+  call_->ended = std::move(status);
+  call_ = nullptr;
+  begun_or_ended_.notify_all();
+}
+
+void MpiCommunicator::Fail(const Status& status) {
+  inbox_.Fail(status);
+  if (call_ != nullptr) EndCall(status);
+}
+
+Status MpiCommunicator::End() {
+  const auto is_all_sent = [this] {
+    const std::lock_guard lock(mutex_);
+    return messages_.empty() && transport_->all_sent();
+  };
+  WorkUntil([&] { return is_broken_ || is_all_sent(); });
+  if (is_broken_) return inbox_.failure();
+  for (int r = 0; r < size_; ++r) {
+    if (r != rank_) MR_TRY(transport_->Send(r, MpiMessages::Farewell{.collectives = calls_, .missed = missed_}));
+  }
+  // Until all are here messages of others may still come, and MPI wants them received.
+  MPI_Request barrier = MPI_REQUEST_NULL;
+  MR_TRY(MpiStatus("MPI_Ibarrier", MPI_Ibarrier(comms_[kEnding], &barrier)));
+  Status tested;
+  int are_all_here = 0;
+  WorkUntil([&] {
+    if (is_broken_) return true;
+    if (are_all_here == 0) {
+      tested = MpiStatus("MPI_Test of the end", MPI_Test(&barrier, &are_all_here, MPI_STATUS_IGNORE));
+    }
+    return !tested.ok() || (are_all_here != 0 && is_all_sent());
+  });
+  if (is_broken_) return inbox_.failure();
+  MR_TRY(std::move(tested));
+  for (bool moved = true; moved;) {
+    moved = false;
+    MR_TRY(transport_->Poll(&arrivals_, &moved));
+  }
+  return MpiStatus("MPI_Finalize", MPI_Finalize());
+}
+
+}  // namespace millrace

@@ -1,0 +1,123 @@
+#include "comm/mpi_plugin.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "comm/mpi/exported.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kFile[] = "libmillrace_mpi.so";
+
+/// What of the environment may say how many ranks a launcher started. PMIX_RANK does not say how many.
+constexpr const char* kCounts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+constexpr const char* kSigns[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK"};
+
+/// Settings of Open MPI; other MPIs do not know them.
+constexpr std::pair<const char*, const char*> kSettings[] = {
+    // A rank that waits leaves the processor to the threads that compute.
+    {"OMPI_MCA_mpi_yield_when_idle", "1"},
+    // These collectives wait in a way that is slow where ranks share processors.
+    {"OMPI_MCA_coll", "^han,adapt"},
+};
+
+std::string_view Environment(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? std::string_view() : value;
+}
+
+/// The folder of the program, and of the shared object that this function lies in: Python's module.
+std::vector<std::filesystem::path> OwnFolders() {
+  std::vector<std::filesystem::path> folders;
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) folders.push_back(program.parent_path());
+  Dl_info own;
+  if (dladdr(reinterpret_cast<const void*>(&StartedByLauncher), &own) != 0 && own.dli_fname != nullptr) {
+    const std::filesystem::path object = std::filesystem::absolute(own.dli_fname, error);
+    if (!error && (folders.empty() || object.parent_path() != folders[0])) folders.push_back(object.parent_path());
+  }
+  return folders;
+}
+
+/// Where the shared object may lie: beside the program, in a build tree, in an installation.
+std::vector<std::string> Places() {
+  std::vector<std::string> places;
+  for (const std::filesystem::path& folder : OwnFolders()) {
+    for (const char* from_there : {".", "../lib", "../" MILLRACE_LIBDIR}) {
+      std::string place = (folder / from_there / kFile).lexically_normal().string();
+      if (places.empty() || places.back() != place) places.push_back(std::move(place));
+    }
+  }
+  return places;
+}
+
+Status CheckSize(const Communicator& communicator) {
+  for (const char* name : kCounts) {
+    const std::string_view text = Environment(name);
+    int count = 0;
+    std::from_chars(text.data(), text.data() + text.size(), count);
+    if (count > 1 && communicator.size() == 1) {
+      return InvalidConfig("the launcher started " + std::to_string(count) + " ranks (" + name +
+                           "), but MPI knows of 1: the launcher belongs to another MPI than the one that Millrace was "
+                           "built with");
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+bool StartedByLauncher() {
+  for (const char* name : kSigns) {
+    if (!Environment(name).empty()) return true;
+  }
+  return false;
+}
+
+Result<std::unique_ptr<Communicator>> OpenMpi() {
+  const std::vector<std::string> places = Places();
+  std::string looked_for;
+  for (const std::string& place : places) {
+    if (::access(place.c_str(), F_OK) == 0) return OpenMpiPlugin(place);
+    looked_for += "\n  looked for " + place;
+  }
+  return NotFound("this Millrace was built without MPI: install libopenmpi-dev and openmpi-bin and build it again" +
+                  looked_for);
+}
+
+Result<std::unique_ptr<Communicator>> OpenMpiPlugin(const std::string& path) {
+  if (::access(path.c_str(), F_OK) != 0) return NotFound("there is no " + path);
+  for (const auto& [name, value] : kSettings) ::setenv(name, value, 0);  // NOLINT(concurrency-mt-unsafe)
+  // Global: the components that Open MPI loads itself look for its functions among what all see. Ours are hidden.
+  void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (handle == nullptr) {
+    const char* error = ::dlerror();
+    return NotFound("MPI cannot be loaded; install openmpi-bin, or the MPI that Millrace was built with: " +
+                    std::string(error == nullptr ? path : error));
+  }
+  const auto tag = reinterpret_cast<MpiTagFn>(::dlsym(handle, kMpiTagSymbol));
+  const auto open = reinterpret_cast<MpiOpenFn>(::dlsym(handle, kMpiOpenSymbol));
+  if (tag == nullptr || open == nullptr) return InvalidConfig(path + " is no part of Millrace");
+  if (tag() != MpiTag()) {
+    return InvalidConfig(path + " belongs to another Millrace: it is of \"" + tag() + "\", and this program of \"" +
+                         MpiTag() + "\"; install or build both together");
+  }
+  std::unique_ptr<Communicator> communicator;
+  Status status;
+  open(&communicator, &status);
+  MR_TRY(std::move(status));
+  MR_TRY(CheckSize(*communicator));
+  return communicator;
+}
+
+}  // namespace millrace

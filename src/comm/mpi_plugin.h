@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "comm/communicator.h"
+#include "core/status.h"
+
+namespace millrace {
+
+/// Whether this process is one of several that a launcher of MPI started: mpirun, srun with PMI, or the like.
+bool StartedByLauncher();
+
+/// The rank that this process is. It begins MPI, which a process does once; waits for the other ranks to begin.
+///
+/// MPI is in a shared object, libmillrace_mpi.so, so that who trains on one machine needs none. It is looked for beside
+/// the program and in the lib folder beside the program's; it stays loaded until the process ends. Settings of Open MPI
+/// that ranks need which share processors are put into the environment, where it does not say otherwise: no other
+/// thread may read the environment meanwhile.
+///
+/// Ranks end together: before it destroys its communicator a rank calls Barrier, or has failed. A rank that goes
+/// earlier is lost to the others, which then fail in the calls that wait, and need not wait for ever. The destructor
+/// waits until all ranks are in theirs; what was sent before has arrived then, and is dropped where no receiver took
+/// it.
+///
+/// kNotFound when the shared object or MPI is not installed, with what to install; kInvalidConfig when it is of another
+/// version of Millrace, or its MPI is not the launcher's; kUnavailable when MPI cannot begin.
+Result<std::unique_ptr<Communicator>> OpenMpi();
+
+/// The same of a shared object that is named.
+Result<std::unique_ptr<Communicator>> OpenMpiPlugin(const std::string& path);
+
+}  // namespace millrace
