@@ -2,16 +2,20 @@
 
 #include <gflags/gflags.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 
 #include "app/command_line.h"
 #include "app/default_environment.h"
 #include "app/list_ops.h"
 #include "app/stop_on_signal.h"
 #include "app/validate_job.h"
+#include "comm/mpi_plugin.h"
 #include "config/print_config.h"
 #include "device_worker/device_worker.h"
+#include "dist/rank_group.h"
 #include "kernels/gemm.h"
 #include "program/block_builder.h"
 #include "trainer/job_run.h"
@@ -56,7 +60,113 @@ Status PrintOps(const CompiledJob& job) {
   return FlushStandardOutput();
 }
 
-Status Run(const CommandLine& line) {
+/// In a job of ranks the first failure of all of them; `mine` otherwise.
+Status Agreed(RankGroup* ranks, const Status& mine) { return ranks == nullptr ? mine : ranks->Agree(mine); }
+
+/// Whether all ranks were given the same job.
+Status CheckSameJob(RankGroup& ranks, const TrainerDesc& desc, const std::string& output_dir) {
+  const std::string mine = PrintConfig(desc) + "output folder: \"" + output_dir + "\"\n";
+  std::string of_leader = mine;
+  MR_TRY(ranks.FromLeader(&of_leader));
+  if (of_leader == mine) return ranks.Agree(Status::Ok());
+  const auto differs = std::mismatch(mine.begin(), mine.end(), of_leader.begin(), of_leader.end()).first;
+  const size_t at = mine.rfind('\n', static_cast<size_t>(differs - mine.begin())) + 1;
+  return ranks.Agree(
+      InvalidConfig("this rank was given another job than rank 0; the first line that differs is here \"" +
+                    mine.substr(at, mine.find('\n', at) - at) + "\""));
+}
+
+/// Refuses several ranks that would each train the whole job.
+Status CheckRanks(const RankGroup& ranks, const TrainerDesc& desc) {
+  if (ranks.size() == 1 || desc.has_dist()) return Status::Ok();
+  const std::string count = std::to_string(ranks.size());
+  return InvalidConfig(count +
+                       " ranks were started, and the job does not say how they train together: add dist { "
+                       "update: SYNC micro_batches: " +
+                       count + " } to it, or start it without mpirun");
+}
+
+/// Says what the machine makes of the job that its author may not expect.
+void WarnOfMachine(const CompiledJob& job) {
+  if (job.desc().precision() == TrainerDesc::BF16 && !CpuHasBf16()) {
+    std::fputs("warning: this processor has no bfloat16 instructions; precision: BF16 is run in FP32\n", stderr);
+  }
+  constexpr int kSensibleThreads = 16;
+  if (const auto processors = static_cast<int>(UsableProcessors().size());
+      job.workers() > kSensibleThreads * processors) {
+    std::fprintf(
+        stderr,
+        "warning: thread_num: %d workers share %d processors; each has batches, intermediates and metrics of its "
+        "own, so that the start, checkpoints and the end take longer, and nothing is trained faster\n",
+        job.workers(), processors);
+  }
+}
+
+void SayRanks(const RankGroup& ranks, const CompiledJob& job) {
+  std::fprintf(stderr, "training on %d rank%s, in step: %d batches of %d examples a step\n", ranks.size(),
+               ranks.size() == 1 ? "" : "s", job.rank_micro_batches(), job.desc().data_desc().batch_size());
+}
+
+int CloseFile(std::FILE* file) { return file == nullptr ? 0 : std::fclose(file); }
+
+/// Runs one rank, or, with null, the only process of a job.
+Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_token& stop) {
+  const bool only_looks = FLAGS_print_config || FLAGS_list_ops || !FLAGS_print_ops.empty();
+  const bool leads = ranks == nullptr || ranks->leads();
+  if (only_looks || FLAGS_validate_only) {
+    if (!leads) return Status::Ok();
+    ranks = nullptr;
+  }
+  ConfigRequest request;
+  request.file = FLAGS_trainer_desc;
+  request.overrides = line.repeated[0];
+  request.stop = stop;
+  request.has_output_folder = only_looks || !FLAGS_output_dir.empty();
+  Result<JobAndEnvironment> read = LoadJob(std::move(request));
+  MR_TRY(Agreed(ranks, read.status()));
+  JobAndEnvironment& loaded = *read;
+  LoadedConfig& config = loaded.config;
+  if (leads) std::fputs(config.warnings.c_str(), stderr);
+  if (FLAGS_list_ops) {
+    std::fputs(ListOps(loaded.environment.ops).c_str(), stdout);
+    return FlushStandardOutput();
+  }
+  if (FLAGS_print_config) {
+    std::fputs(PrintConfig(*config.desc).c_str(), stdout);
+    return FlushStandardOutput();
+  }
+  std::string output_dir = FLAGS_output_dir.empty() ? config.desc->output().dir() : FLAGS_output_dir;
+  if (ranks != nullptr) {
+    MR_TRY(CheckSameJob(*ranks, *config.desc, output_dir));
+    MR_TRY(CheckRanks(*ranks, *config.desc));
+  }
+  const Result<std::shared_ptr<const CompiledJob>> compiled =
+      CompiledJob::Create(std::move(config), loaded.environment, std::move(output_dir), {}, stop);
+  MR_TRY(Agreed(ranks, compiled.status()));
+  const std::shared_ptr<const CompiledJob> job = *compiled;
+  if (!FLAGS_print_ops.empty()) return PrintOps(*job);
+  if (leads) WarnOfMachine(*job);
+  Result<std::unique_ptr<JobSession>> made = JobSession::Create(job, {.ranks = job->is_dist() ? ranks : nullptr}, stop);
+  MR_TRY(Agreed(ranks, made.status()));
+  JobSession& session = **made;
+  if (FLAGS_validate_only) {
+    MR_TRY(ValidateJob(session, stop));
+    return FlushStandardOutput();
+  }
+  if (ranks != nullptr && leads) SayRanks(*ranks, *job);
+  RunOutput output;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nobody(leads ? nullptr : std::fopen("/dev/null", "w"),
+                                                               CloseFile);
+  if (nobody != nullptr) output.terminal = nobody.get();
+  MR_ASSIGN(const RunSummary summary, RunJob(session, FLAGS_resume, FLAGS_model, stop, output));
+  if (summary.interrupted) return Cancelled("interrupted");
+  if (summary.save_failures.empty()) return CheckPrinted();
+  return IoError("the model is trained, but incremental.save_command failed after " +
+                 std::to_string(summary.save_failures.size()) + " passes; the first: " + summary.save_failures[0]);
+}
+
+/// `*leads` becomes false in a rank whose failures another one tells.
+Status Run(const CommandLine& line, bool* leads) {
   if (!line.arguments.empty()) {
     std::error_code ignored;
     const std::string& word = line.arguments[0];
@@ -72,49 +182,17 @@ Status Run(const CommandLine& line) {
   }
   if (FLAGS_trainer_desc.empty()) return InvalidConfig("--trainer_desc is missing: the job's prototxt file");
   const StopOnSignal signals;
-  ConfigRequest request;
-  request.file = FLAGS_trainer_desc;
-  request.overrides = line.repeated[0];
-  request.stop = signals.token();
-  const bool only_looks = FLAGS_print_config || FLAGS_list_ops || !FLAGS_print_ops.empty();
-  request.has_output_folder = only_looks || !FLAGS_output_dir.empty();
-  MR_ASSIGN(JobAndEnvironment loaded, LoadJob(std::move(request)));
-  LoadedConfig& config = loaded.config;
-  std::fputs(config.warnings.c_str(), stderr);
-  if (FLAGS_list_ops) {
-    std::fputs(ListOps(loaded.environment.ops).c_str(), stdout);
-    return FlushStandardOutput();
+  if (!StartedByLauncher()) return RunTrainer(line, nullptr, signals.token());
+  MR_ASSIGN(const std::unique_ptr<Communicator> communicator, OpenMpi());
+  Status ended;
+  {
+    RankGroup ranks(*communicator);
+    *leads = ranks.leads();
+    ended = RunTrainer(line, &ranks, signals.token());
+    // A rank that others may still ask for rows waits for them. One that is lost ends the run in another way.
+    (void)communicator->Barrier().ok();
   }
-  if (FLAGS_print_config) {
-    std::fputs(PrintConfig(*config.desc).c_str(), stdout);
-    return FlushStandardOutput();
-  }
-  std::string output_dir = FLAGS_output_dir.empty() ? config.desc->output().dir() : FLAGS_output_dir;
-  MR_ASSIGN(const std::shared_ptr<const CompiledJob> job,
-            CompiledJob::Create(std::move(config), loaded.environment, std::move(output_dir), {}, signals.token()));
-  if (!FLAGS_print_ops.empty()) return PrintOps(*job);
-  if (job->desc().precision() == TrainerDesc::BF16 && !CpuHasBf16()) {
-    std::fputs("warning: this processor has no bfloat16 instructions; precision: BF16 is run in FP32\n", stderr);
-  }
-  constexpr int kSensibleThreads = 16;
-  if (const auto processors = static_cast<int>(UsableProcessors().size());
-      job->workers() > kSensibleThreads * processors) {
-    std::fprintf(
-        stderr,
-        "warning: thread_num: %d workers share %d processors; each has batches, intermediates and metrics of its "
-        "own, so that the start, checkpoints and the end take longer, and nothing is trained faster\n",
-        job->workers(), processors);
-  }
-  MR_ASSIGN(const std::unique_ptr<JobSession> session, JobSession::Create(job, {}, signals.token()));
-  if (FLAGS_validate_only) {
-    MR_TRY(ValidateJob(*session, signals.token()));
-    return FlushStandardOutput();
-  }
-  MR_ASSIGN(const RunSummary summary, RunJob(*session, FLAGS_resume, FLAGS_model, signals.token()));
-  if (summary.interrupted) return Cancelled("interrupted");
-  if (summary.save_failures.empty()) return CheckPrinted();
-  return IoError("the model is trained, but incremental.save_command failed after " +
-                 std::to_string(summary.save_failures.size()) + " passes; the first: " + summary.save_failures[0]);
+  return ended;
 }
 
 }  // namespace
@@ -123,6 +201,7 @@ Status Run(const CommandLine& line) {
 int main(int argc, char** argv) {
   const millrace::CommandLine line = millrace::ParseCommandLine(millrace::kProgram, argc, argv);
   if (line.exit_code.has_value()) return *line.exit_code;
-  const millrace::Status status = millrace::Run(line);
-  return millrace::EndProgram("trainer", status);
+  bool leads = true;
+  const millrace::Status status = millrace::Run(line, &leads);
+  return leads ? millrace::EndProgram("trainer", status) : millrace::ExitCode(status);
 }

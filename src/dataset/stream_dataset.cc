@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/hash.h"
+
 namespace millrace {
 namespace {
 
@@ -9,9 +11,69 @@ constexpr size_t kFirstBadLines = 5;
 
 }  // namespace
 
+/// One whose streams hold their rows in memory.
+class InMemoryStreams final : public StreamDataset, public InMemoryControl {
+ public:
+  InMemoryStreams(SlotSchema schema, std::vector<std::string> files)
+      : StreamDataset(std::move(schema), std::move(files)) {}
+
+  Result<PassStats> LoadIntoMemory(std::stop_token stop) override {
+    return SumOver([&](InMemoryControl& stream) { return stream.LoadIntoMemory(stop); });
+  }
+  Status PreloadIntoMemory(std::stop_token stop) override {
+    return ForEach([&](InMemoryControl& stream, const Stream&) { return stream.PreloadIntoMemory(stop); });
+  }
+  Result<PassStats> WaitPreloadDone() override {
+    return SumOver([](InMemoryControl& stream) { return stream.WaitPreloadDone(); });
+  }
+  Status LocalShuffle(uint64_t seed) override {
+    return ForEach([&](InMemoryControl& stream, const Stream& of) { return stream.LocalShuffle(of.SeedOf(seed)); });
+  }
+  void ReleaseMemory() override {
+    for (const Stream& stream : streams()) {
+      if (stream.memory() != nullptr) stream.memory()->ReleaseMemory();
+    }
+  }
+  bool IsLoaded() const override {
+    for (const Stream& stream : streams()) {
+      if (stream.memory() != nullptr && !stream.memory()->IsLoaded()) return false;
+    }
+    return true;
+  }
+  int64_t MemoryDataSize() const override {
+    int64_t rows = 0;
+    for (const Stream& stream : streams()) rows += stream.memory() != nullptr ? stream.memory()->MemoryDataSize() : 0;
+    return rows;
+  }
+
+ private:
+  template <class Call>
+  Status ForEach(const Call& call) {
+    for (const Stream& stream : streams()) {
+      if (stream.memory() != nullptr) MR_TRY(call(*stream.memory(), stream));
+    }
+    return Status::Ok();
+  }
+  template <class Call>
+  Result<PassStats> SumOver(const Call& call) {
+    PassStats all;
+    MR_TRY(ForEach([&](InMemoryControl& stream, const Stream&) -> Status {
+      MR_ASSIGN(const PassStats part, call(stream));
+      AddPassStats(part, &all);
+      return Status::Ok();
+    }));
+    return all;
+  }
+};
+
 Result<std::unique_ptr<Dataset>> StreamDataset::Create(SlotSchema schema, std::vector<std::string> files,
                                                        const StreamShare& share, const Maker& make) {
-  std::unique_ptr<StreamDataset> dataset(new StreamDataset(std::move(schema), std::move(files)));
+  std::unique_ptr<StreamDataset> dataset;
+  if (share.in_memory) {
+    dataset = std::make_unique<InMemoryStreams>(std::move(schema), std::move(files));
+  } else {
+    dataset.reset(new StreamDataset(std::move(schema), std::move(files)));
+  }
   for (int number = share.first; number < share.first + share.count; ++number) {
     std::vector<std::string> own;
     for (size_t i = static_cast<size_t>(number); i < dataset->files_.size(); i += static_cast<size_t>(share.streams)) {
@@ -22,7 +84,7 @@ Result<std::unique_ptr<Dataset>> StreamDataset::Create(SlotSchema schema, std::v
     if (count > 0) {
       MR_ASSIGN(stream, make(std::move(own)));
     }
-    dataset->sources_.emplace_back(number, share.streams, count, std::move(stream));
+    dataset->sources_.emplace_back(number, share, count, std::move(stream));
   }
   return std::unique_ptr<Dataset>(std::move(dataset));
 }
@@ -34,6 +96,7 @@ Status StreamDataset::BeginPass(const PassOptions& options) {
     own.workers = 1;
     own.ordered = true;
     own.bad_lines = nullptr;
+    own.seed = stream.SeedOf(options.seed);
     const ConsumedRanges trained = options.trained == nullptr ? ConsumedRanges() : stream.OwnOf(*options.trained);
     own.trained = &trained;
     MR_TRY(stream.dataset()->BeginPass(own));
@@ -71,13 +134,25 @@ Result<BatchPtr> StreamDataset::Stream::Next(std::stop_token stop) {
   if (dataset_ == nullptr) return BatchPtr();
   MR_ASSIGN(BatchPtr batch, dataset_->source(0).Next(std::move(stop)));
   if (batch == nullptr) return batch;
-  for (BatchSpan& span : batch->mutable_spans()) span.source = InWholeList(span.source);
+  for (BatchSpan& span : batch->mutable_spans()) {
+    span.source = share_.in_memory ? static_cast<uint32_t>(number_) : InWholeList(span.source);
+  }
   for (RowOrigin& origin : batch->mutable_origins()) origin.file = InWholeList(origin.file);
   return batch;
 }
 
+uint64_t StreamDataset::Stream::SeedOf(uint64_t seed) const {
+  return HashedNumber(seed, static_cast<uint64_t>(number_));
+}
+
 ConsumedRanges StreamDataset::Stream::OwnOf(const ConsumedRanges& all) const {
   ConsumedRanges own;
+  if (share_.in_memory) {
+    for (const ConsumedRanges::Interval& interval : all.Intervals(static_cast<uint32_t>(number_))) {
+      own.Add({0, interval.begin, interval.end});
+    }
+    return own;
+  }
   for (uint32_t file = 0; file < files_; ++file) {
     for (const ConsumedRanges::Interval& interval : all.Intervals(InWholeList(file))) {
       own.Add({file, interval.begin, interval.end});

@@ -59,7 +59,9 @@ Status SyncWorker::Train(BatchSource& /*source*/, std::stop_token stop) {
     // Every rank's coordinator stops its worker at the same boundary.
     if (stop.stop_requested()) return Cancelled("training was stopped");
     mine.wants_pause = ranks_.wants_pause->exchange(false);
+    const int64_t began = SteadyNanoseconds();
     MR_ASSIGN(const StepInput all, ranks_.step->Begin(read, mine));
+    report_.exchange_nanoseconds += SteadyNanoseconds() - began;
     report_.input_failed = false;
     if (all.micro_batches == 0 && !all.lacks_batches) return Status::Ok();
     if (!all.lacks_batches) {
@@ -67,11 +69,13 @@ Status SyncWorker::Train(BatchSource& /*source*/, std::stop_token stop) {
       const int64_t step = parts_.progress->steps_done.load(std::memory_order_relaxed);
       const int64_t start = SteadyNanoseconds();
       Status ran = RunBatches(step, stop);
+      const int64_t ended = SteadyNanoseconds();
       RunContext first = runner_.context();
       first.step = step;
       MR_TRY(ranks_.step->Finish(ran, all.micro_batches, first));
       report_.was_cut = false;
-      report_.run_nanoseconds += SteadyNanoseconds() - start;
+      report_.run_nanoseconds += ended - start;
+      report_.exchange_nanoseconds += SteadyNanoseconds() - ended;
       Account(all);
     }
     if (all.wants_pause || all.lacks_batches) parts_.gate->Ask();

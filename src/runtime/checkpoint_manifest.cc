@@ -23,6 +23,7 @@ Status CheckNumbers(const CheckpointManifest& manifest) {
   check("step", manifest.step(), kMost);
   check("examples", manifest.examples(), kMost);
   check("input_rows", manifest.input_rows(), kMost);
+  check("input_streams", manifest.input_streams(), INT32_MAX);
   check("printed_batches", manifest.printed_batches(), kMost);
   check("evaluated_step", manifest.evaluated_step(), std::max<int64_t>(manifest.step(), 0));
   check("early_stopping.since", manifest.early_stopping().since(), INT32_MAX);
@@ -38,7 +39,8 @@ Status CheckNumbers(const CheckpointManifest& manifest) {
   if (!problems.empty()) return BadData("numbers that no run has: " + problems);
   MR_ASSIGN(const ConsumedRanges ledger, ConsumedRanges::FromText(manifest.ledger()));
   const bool in_memory = manifest.input_rows() > 0;
-  const auto sources = in_memory ? 1U : static_cast<uint32_t>(manifest.input_file_size());
+  const auto streams = static_cast<uint32_t>(std::max(1, manifest.input_streams()));
+  const auto sources = in_memory ? streams : static_cast<uint32_t>(manifest.input_file_size());
   const uint64_t positions = in_memory ? static_cast<uint64_t>(manifest.input_rows()) : uint64_t{1} << 63;
   if (ledger.IsWithin(sources, positions)) return Status::Ok();
   return BadData("its ledger has rows that its input has not: " + std::to_string(sources) + " sources" +

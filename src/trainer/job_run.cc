@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -14,6 +16,7 @@
 #include "core/delayed_stop.h"
 #include "core/file.h"
 #include "core/replace_folder.h"
+#include "dist/wire.h"
 #include "runtime/finite_variables.h"
 #include "runtime/variable_store.h"
 #include "trainer/evaluator.h"
@@ -211,7 +214,8 @@ Status CheckRequest(const CompiledJob& job, const std::string& resume, const std
 /// The summary of a run that took `seconds`, with what its session counted.
 RunSummary SummaryOf(JobSession& session, const RunReport& report, double seconds) {
   const CompiledJob& job = session.job();
-  RunSummary summary = Summarize(report, job.workers(), seconds);
+  const int ranks = job.is_dist() ? session.ranks()->size() : 0;
+  RunSummary summary = Summarize(report, std::max(1, ranks) * job.workers(), seconds, ranks);
   for (const SaveFailure& failure : report.state.save_failures) summary.save_failures.push_back(failure.message);
   summary.infer = job.desc().infer();
   summary.is_program = job.desc().has_program();
@@ -220,6 +224,26 @@ RunSummary SummaryOf(JobSession& session, const RunReport& report, double second
   summary.non_finite_losses = {session.non_finite_losses().count(), session.non_finite_losses().first()};
   return summary;
 }
+
+/// What a rank counted that its report does not hold.
+struct RankCounts {
+  int64_t wire_bytes = 0;
+  std::array<LabelRangeCount, 3> odd;  ///< labels for losses, for metrics; losses that were not finite
+
+  static RankCounts Of(JobSession& session) {
+    const auto& losses = session.non_finite_losses();
+    return {
+        session.ranks()->communicator().bytes_sent(),
+        {session.label_monitor().of_losses(), session.label_monitor().of_measures(), {losses.count(), losses.first()}}};
+  }
+  void Add(const RankCounts& other) {
+    wire_bytes += other.wire_bytes;
+    for (size_t i = 0; i < odd.size(); ++i) {
+      if (odd[i].count == 0) odd[i].first = other.odd[i].first;
+      odd[i].count += other.odd[i].count;
+    }
+  }
+};
 
 /// A run, in the steps between which the ranks of a job wait for each other. The rank that leads, or the only one, does
 /// all of them; others do what changes their parameters.
@@ -237,6 +261,8 @@ class JobRun {
   Status MakeTrainer();
   Status Train();
   Result<RunSummary> Finish();
+  /// Brings what every rank counted to the one that leads. A collective.
+  Status GatherCounts(RankGroup& ranks);
   /// Of a rank that follows, which leaves the rest to the one that leads.
   RunSummary Summary();
 
@@ -253,6 +279,7 @@ class JobRun {
   std::unique_ptr<PassModels> models_;
   std::unique_ptr<Trainer> trainer_;
   RunReport report_;
+  RankCounts counts_;  ///< of all ranks
 };
 
 Status JobRun::Start(const std::string& resume, const std::string& model) {
@@ -309,9 +336,41 @@ Status JobRun::Train() {
   return Status::Ok();
 }
 
+Status JobRun::GatherCounts(RankGroup& ranks) {
+  const RankCounts mine = RankCounts::Of(session_);
+  std::string bytes;
+  WireWriter out(&bytes);
+  out.Put(mine.wire_bytes);
+  for (const LabelRangeCount& count : mine.odd) {
+    out.Put(count.count);
+    out.PutText(count.first);
+  }
+  std::vector<std::string> all;
+  MR_TRY(ranks.ToLeader(bytes, &all));
+  if (!ranks.leads()) return Status::Ok();
+  counts_ = {};
+  for (const std::string& theirs : all) {
+    WireReader in(theirs);
+    RankCounts counts;
+    counts.wire_bytes = in.Get<int64_t>();
+    for (LabelRangeCount& count : counts.odd) {
+      count.count = in.Get<int64_t>();
+      count.first = in.GetText();
+    }
+    counts_.Add(counts);
+  }
+  return Status::Ok();
+}
+
 RunSummary JobRun::Summary() {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start_;
-  return SummaryOf(session_, report_, seconds.count());
+  RunSummary summary = SummaryOf(session_, report_, seconds.count());
+  if (session_.ranks() == nullptr || !session_.leads()) return summary;
+  summary.wire_bytes = counts_.wire_bytes;
+  summary.odd_loss_labels = counts_.odd[0];
+  summary.odd_metric_labels = counts_.odd[1];
+  summary.non_finite_losses = counts_.odd[2];
+  return summary;
 }
 
 Result<RunSummary> JobRun::Finish() {
@@ -360,6 +419,7 @@ Result<RunSummary> RunOnRanks(JobRun& run, RankGroup& ranks, const std::string& 
   if (run.keeps()) MR_TRY(ResumeTogether(run, ranks, resume));
   MR_TRY(ranks.Agree(run.MakeTrainer()));
   MR_TRY(ranks.Agree(run.Train()));
+  MR_TRY(run.GatherCounts(ranks));
   if (!ranks.leads()) {
     MR_TRY(ranks.Agree(Status::Ok()));
     return run.Summary();

@@ -122,7 +122,8 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeDataset(const DatasetSettings& 
   if (!job_->is_dist()) return make(job_->config().files);
   const int streams = job_->rank_micro_batches();
   const auto [first, count] = ranks_->ShareOf(streams);
-  return StreamDataset::Create(job_->schema(), job_->config().files, {streams, first, count}, make);
+  const bool is_in_memory = desc.dataset().class_name() == "InMemoryDataset";
+  return StreamDataset::Create(job_->schema(), job_->config().files, {streams, first, count, is_in_memory}, make);
 }
 
 Status JobSession::BuildDatasets(const std::stop_token& stop) {

@@ -256,21 +256,26 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
   RunReport& report = run_->report();
   RunState& state = run_->state();
   const auto start = Clock::now();
+  // Each rank ends its own loading at once, and all of them end the run.
+  const std::stop_token asked = job_->is_dist() ? asked_to_stop_ : stop;
   Result<PassStats> load = PassStats{};
   if (job_->desc().dataset().preload()) {
-    MR_TRY(memory->PreloadIntoMemory(stop));
-    load = memory->WaitPreloadDone();
+    Status begun = memory->PreloadIntoMemory(asked);
+    load = begun.ok() ? memory->WaitPreloadDone() : Result<PassStats>(std::move(begun));
   } else if (!memory->IsLoaded()) {
-    load = memory->LoadIntoMemory(stop);
+    load = memory->LoadIntoMemory(asked);
   }
-  if (!load.ok() && stop.stop_requested()) {
+  Status loaded = Agreed(load.status());
+  if (loaded.code() == StatusCode::kCancelled && (asked.stop_requested() || job_->is_dist())) {
     report.interrupted = true;
     return Status::Ok();
   }
-  MR_ASSIGN(report.load, std::move(load));
+  MR_TRY(std::move(loaded));
+  int64_t rows = memory->MemoryDataSize();
+  MR_TRY(SumLoads(&*load, &rows));
+  report.load = *std::move(load);
   report.load_seconds = SecondsSince(start);
   if (run_->hooks().reporter != nullptr) MR_TRY(run_->hooks().reporter->OnLoad(report.load));
-  const int64_t rows = memory->MemoryDataSize();
   if (!state.trained.empty() && state.input_rows != rows) {
     return InvalidConfig("the checkpoint was written with " + std::to_string(state.input_rows) +
                          " rows in memory, and there are now " + std::to_string(rows) +
@@ -476,6 +481,22 @@ void MultiTrainer::SnapshotAtEnd() {
   fetch_observer_->EndInto(run_->state().metric_totals);
 }
 
+Status MultiTrainer::SumLoads(PassStats* load, int64_t* rows) const {
+  RankGroup* const ranks = session_->ranks();
+  if (ranks == nullptr) return Status::Ok();
+  MR_TRY(ranks->communicator().SumOverRanks({rows, 1}));
+  RankProgress mine;
+  mine.totals = job_->metrics().NewTotals();
+  mine.data = *load;
+  std::vector<std::string> all;
+  MR_TRY(ranks->ToLeader(ranks->leads() ? "" : mine.ToBytes(), &all));
+  for (size_t r = 1; ranks->leads() && r < all.size(); ++r) {
+    MR_ASSIGN(const RankProgress theirs, RankProgress::FromBytes(all[r], job_->metrics()));
+    AddPassStats(theirs.data, load);
+  }
+  return Status::Ok();
+}
+
 Status MultiTrainer::GatherProgress(const PassStats& data) {
   RankGroup* const ranks = session_->ranks();
   if (ranks == nullptr) return Status::Ok();
@@ -494,6 +515,7 @@ Status MultiTrainer::GatherProgress(const PassStats& data) {
   mine.examples = worker.examples;
   mine.read_nanoseconds = worker.read_nanoseconds;
   mine.run_nanoseconds = worker.run_nanoseconds;
+  mine.exchange_nanoseconds = worker.exchange_nanoseconds;
   mine.data = data;
   std::vector<std::string> all;
   MR_TRY(ranks->ToLeader(ranks->leads() ? "" : mine.ToBytes(), &all));
@@ -535,11 +557,13 @@ Status MultiTrainer::FillPassReport(const PassStats& stats) {
     pass.examples += worker.examples;
     pass.read_seconds += 1e-9 * static_cast<double>(worker.read_nanoseconds);
     pass.run_seconds += 1e-9 * static_cast<double>(worker.run_nanoseconds);
+    pass.exchange_seconds += 1e-9 * static_cast<double>(worker.exchange_nanoseconds);
   }
   pass.batches += others_.batches;
   pass.examples += others_.examples;
   pass.read_seconds += 1e-9 * static_cast<double>(others_.read_nanoseconds);
   pass.run_seconds += 1e-9 * static_cast<double>(others_.run_nanoseconds);
+  pass.exchange_seconds += 1e-9 * static_cast<double>(others_.exchange_nanoseconds);
   AddPassStats(others_.data, &pass.data);
   pass.metrics = job_->metrics().Compute(run_->state().metric_totals);
   pass.non_finite_rows = job_->metrics().NonFiniteRows(run_->state().metric_totals);

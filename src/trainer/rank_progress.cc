@@ -61,7 +61,8 @@ std::string RankProgress::ToBytes() const {
   out.PutText(trained.ToText());
   PutMap(bad_lines, &out);
   out.PutText(BytesOf(totals));
-  for (const int64_t value : {batches, examples, read_nanoseconds, run_nanoseconds}) out.Put(value);
+  for (const int64_t value : {batches, examples, read_nanoseconds, run_nanoseconds, exchange_nanoseconds})
+    out.Put(value);
   PutData(data, &out);
   return bytes;
 }
@@ -72,8 +73,8 @@ Result<RankProgress> RankProgress::FromBytes(std::string_view bytes, const Metri
   MR_ASSIGN(progress.trained, ConsumedRanges::FromText(in.GetText()));
   GetMap(&in, &progress.bad_lines);
   std::optional<MetricTotals> totals = metrics.FromBytes(in.GetText());
-  for (int64_t* value :
-       {&progress.batches, &progress.examples, &progress.read_nanoseconds, &progress.run_nanoseconds}) {
+  for (int64_t* value : {&progress.batches, &progress.examples, &progress.read_nanoseconds, &progress.run_nanoseconds,
+                         &progress.exchange_nanoseconds}) {
     *value = in.Get<int64_t>();
   }
   GetData(&in, &progress.data);
@@ -90,6 +91,7 @@ void RankProgress::Add(const RankProgress& other) {
   examples += other.examples;
   read_nanoseconds += other.read_nanoseconds;
   run_nanoseconds += other.run_nanoseconds;
+  exchange_nanoseconds += other.exchange_nanoseconds;
   AddPassStats(other.data, &data);
 }
 

@@ -21,6 +21,7 @@ struct RankProgress {
   int64_t examples = 0;
   int64_t read_nanoseconds = 0;
   int64_t run_nanoseconds = 0;
+  int64_t exchange_nanoseconds = 0;
   PassStats data;  ///< once the pass has ended
 
   std::string ToBytes() const;

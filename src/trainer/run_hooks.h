@@ -97,10 +97,11 @@ struct PassReport {
   int64_t epoch = 0;
   int64_t batches = 0;
   int64_t examples = 0;
-  double seconds = 0;        ///< wall clock from the first batch asked for to the last one trained, without pauses
-  double pause_seconds = 0;  ///< in which workers stood still for evaluations and checkpoints
-  double read_seconds = 0;   ///< workers' waiting for batches, summed over workers
-  double run_seconds = 0;    ///< workers' operators, summed over workers
+  double seconds = 0;           ///< wall clock from the first batch asked for to the last one trained, without pauses
+  double pause_seconds = 0;     ///< in which workers stood still for evaluations and checkpoints
+  double read_seconds = 0;      ///< workers' waiting for batches, summed over workers
+  double run_seconds = 0;       ///< workers' operators, summed over workers
+  double exchange_seconds = 0;  ///< of a job of ranks: waiting for each other, and adding up, summed over ranks
   MetricValues metrics;
   int64_t non_finite_rows = 0;            ///< as in EvalReport
   std::vector<FetchLine::Value> fetched;  ///< of a program, which measures itself: after the last batch of a worker

@@ -42,6 +42,13 @@ std::string MoreReaders(const RunSummary& summary) {
 }
 
 // One sentence: where the time went, and what to change.
+/// "4 ranks", "1 worker".
+std::string Trainers(const RunSummary& summary) {
+  const bool is_dist = summary.ranks > 0;
+  const int count = is_dist ? summary.ranks : summary.workers;
+  return std::to_string(count) + (is_dist ? " rank" : " worker") + (count == 1 ? "" : "s");
+}
+
 std::string Bottleneck(const RunSummary& summary) {
   if (summary.run_batches == 0 && summary.examples > 0 && !summary.interrupted) {
     const std::string finished = "nothing was trained: the run that this one went on from was ";
@@ -71,7 +78,9 @@ std::string Bottleneck(const RunSummary& summary) {
   }
   const double wait = Stage(summary, "read_wait");
   const double compute = Stage(summary, "compute");
-  const double share = wait + compute > 0 ? wait / (wait + compute) : 0;
+  const double exchange = Stage(summary, "exchange");
+  const double busy = wait + compute + exchange;
+  const double share = busy > 0 ? wait / busy : 0;
   if (load > 2 * summary.seconds) {
     return "loading into memory took " + Percent(load / (load + summary.seconds)) +
            " of the time: " + MoreReaders(summary) +
@@ -95,6 +104,11 @@ std::string Bottleneck(const RunSummary& summary) {
     }
     return start + "reading files: use a faster disk" + in_memory;
   }
+  if (summary.ranks > 1 && exchange > 0.3 * busy) {
+    return "ranks waited for each other " + Percent(exchange / busy) +
+           " of the time: give each as many lines, raise data_desc.batch_size, or use a faster network";
+  }
+  if (summary.ranks > 0) return "ranks computed " + Percent(compute / busy) + " of the time: start more ranks";
   const std::string start = "workers computed " + Percent(1 - share) + " of the time: ";
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());
   if (summary.workers < processors) {
@@ -230,8 +244,9 @@ void AppendFailures(JsonWriter* json, const char* key, const std::vector<std::st
 
 }  // namespace
 
-RunSummary Summarize(const RunReport& report, int workers, double total_seconds) {
+RunSummary Summarize(const RunReport& report, int workers, double total_seconds, int ranks) {
   RunSummary summary;
+  summary.ranks = ranks;
   summary.workers = workers;
   summary.feeds_itself = report.feeds_itself;
   summary.total_seconds = total_seconds;
@@ -250,6 +265,7 @@ RunSummary Summarize(const RunReport& report, int workers, double total_seconds)
     summary.seconds += pass.seconds;
     summary.stage_seconds["read_wait"] += pass.read_seconds;
     summary.stage_seconds["compute"] += pass.run_seconds;
+    if (pass.exchange_seconds > 0) summary.stage_seconds["exchange"] += pass.exchange_seconds;
     AddStages(pass.data, &summary);
     summary.metrics = pass.metrics;
     summary.non_finite_rows = pass.non_finite_rows;
@@ -311,6 +327,12 @@ std::string RunJson(const RunSummary& summary) {
   for (const auto& [stage, seconds] : summary.stage_seconds) json.Key(stage).Number(seconds);
   json.EndObject();
   json.Key("total_seconds").Number(summary.total_seconds).Key("workers").Number(summary.workers);
+  if (summary.ranks > 0) {
+    json.Key("dist").BeginObject().Key("ranks").Number(summary.ranks).Key("wire_bytes").Number(summary.wire_bytes);
+    const auto examples = static_cast<double>(summary.run_examples);
+    json.Key("bytes_per_example").Number(examples > 0 ? static_cast<double>(summary.wire_bytes) / examples : 0);
+    json.EndObject();
+  }
   json.Key("peak_rss_bytes").Number(summary.peak_rss_bytes);
   json.Key("interrupted").Bool(summary.interrupted).Key("stopped_early").Bool(summary.stopped_early);
   if (summary.odd_loss_labels.count + summary.odd_metric_labels.count > 0) {
@@ -337,8 +359,7 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
                                              : "trained";
   std::string text = std::string(what) + ": " + std::to_string(summary.examples) + " examples in " +
                      std::to_string(summary.batches) + " batches, " + OfThisRun(summary) + Fixed(summary.seconds, 1) +
-                     " s, " + Fixed(summary.examples_per_second(), 0) + " examples/s, " +
-                     std::to_string(summary.workers) + (summary.workers == 1 ? " worker\n" : " workers\n");
+                     " s, " + Fixed(summary.examples_per_second(), 0) + " examples/s, " + Trainers(summary) + "\n";
   text += LoadingLine(summary);
   if (!summary.metrics.empty()) {
     text += (summary.infer ? "  metrics     " : "  training    ") + ValuesLine(summary.metrics) + "\n";

@@ -19,6 +19,8 @@ struct RunSummary {
   double seconds = 0;        ///< wall clock of training passes
   double total_seconds = 0;  ///< with loading, evaluation, checkpoints
   int workers = 1;
+  int ranks = 0;                          ///< of a job with `dist`; 0 for others
+  int64_t wire_bytes = 0;                 ///< that its ranks sent to each other in this run
   MetricValues metrics;                   ///< of the last pass
   std::vector<FetchLine::Value> fetched;  ///< of a program, after the last batch of the last pass
   bool is_program = false;                ///< that measures itself
@@ -47,8 +49,9 @@ struct RunSummary {
   double examples_per_second() const { return seconds > 0 ? static_cast<double>(run_examples) / seconds : 0; }
 };
 
-/// Adds up a report. `workers` trained; `total_seconds` is the run's wall clock.
-RunSummary Summarize(const RunReport& report, int workers, double total_seconds);
+/// Adds up a report. `workers` trained, on `ranks` ranks (0: a job without `dist`); `total_seconds` is the run's wall
+/// clock.
+RunSummary Summarize(const RunReport& report, int workers, double total_seconds, int ranks = 0);
 
 /// run.json.
 std::string RunJson(const RunSummary& summary);

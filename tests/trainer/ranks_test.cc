@@ -79,10 +79,12 @@ class RanksTest : public testing::Test {
   const SmallJob small_{1500, 11};
 };
 
-TEST_F(RanksTest, AnyNumberOfRanksTrainsToTheSameBytes) {
-  const std::string job =
-      small_.DeepJob(std::string(kSync) + "epochs: 2 checkpoint { every_steps: 16 keep: 100 } eval { filelist: \"" +
-                     small_.files()[0] + "\" }");
+class DatasetOfRanksTest : public RanksTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(DatasetOfRanksTest, AnyNumberOfRanksTrainsToTheSameBytes) {
+  const std::string job = small_.DeepJob(std::string(kSync) + GetParam() +
+                                         " epochs: 2 checkpoint { every_steps: 16 keep: 100 } eval { filelist: \"" +
+                                         small_.files()[0] + "\" }");
   std::vector<std::string> model;
   MetricValues metrics;
   for (const int ranks : {1, 2, 3, 4, 8}) {
@@ -90,6 +92,7 @@ TEST_F(RanksTest, AnyNumberOfRanksTrainsToTheSameBytes) {
     const Ended ended = RunRanks(job, ranks, Folder(name));
     for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << ranks << " ranks: " << status.ToString();
     EXPECT_EQ(ended.summary.examples, 3000) << ranks << " ranks";
+    EXPECT_EQ(ended.summary.data.lines, 1500) << ranks << " ranks";
     if (ranks == 1) {
       model = Model(name);
       ASSERT_FALSE(model.empty());
@@ -126,10 +129,10 @@ TEST_F(RanksTest, AClipOfATablesNormIsRefusedAndOneOfItsValuesIsNot) {
   }
 }
 
-TEST_F(RanksTest, ARunGoesOnWithAnotherNumberOfRanksWhereItWasStopped) {
-  const std::string job =
-      small_.DeepJob(std::string(kSync) + "epochs: 3 checkpoint { every_steps: 16 keep: 100 } eval { filelist: \"" +
-                     small_.files()[0] + "\" every_steps: 24 }");
+TEST_P(DatasetOfRanksTest, ARunGoesOnWithAnotherNumberOfRanksWhereItWasStopped) {
+  const std::string job = small_.DeepJob(std::string(kSync) + GetParam() +
+                                         " epochs: 3 checkpoint { every_steps: 16 keep: 100 } eval { filelist: \"" +
+                                         small_.files()[0] + "\" every_steps: 24 }");
   const Ended whole = RunRanks(job, 2, Folder("whole"));
   ASSERT_TRUE(whole.statuses[0].ok()) << whole.statuses[0].ToString();
   // Rank 2 alone is asked to stop; then rank 0; the last run has one rank.
@@ -153,6 +156,10 @@ TEST_F(RanksTest, ARunGoesOnWithAnotherNumberOfRanksWhereItWasStopped) {
   }
   EXPECT_EQ(last.summary.eval.metrics, whole.summary.eval.metrics);
 }
+
+INSTANTIATE_TEST_SUITE_P(Datasets, DatasetOfRanksTest,
+                         testing::Values("", "dataset { class_name: \"InMemoryDataset\" local_shuffle: true }"),
+                         [](const auto& dataset) { return std::string(*dataset.param == 0 ? "Queue" : "InMemory"); });
 
 TEST_F(RanksTest, ABadLineOfOneRankEndsAllWithItsPlace) {
   // Part 3 is of stream 3, which is of rank 1 of 4.
