@@ -165,8 +165,8 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
                  std::to_string(summary.save_failures.size()) + " passes; the first: " + summary.save_failures[0]);
 }
 
-/// `*leads` becomes false in a rank whose failures another one tells.
-Status Run(const CommandLine& line, bool* leads) {
+/// `*is_told` becomes true where the failure was printed, or another rank does that.
+Status Run(const CommandLine& line, bool* is_told) {
   if (!line.arguments.empty()) {
     std::error_code ignored;
     const std::string& word = line.arguments[0];
@@ -187,9 +187,11 @@ Status Run(const CommandLine& line, bool* leads) {
   Status ended;
   {
     RankGroup ranks(*communicator);
-    *leads = ranks.leads();
     ended = RunTrainer(line, &ranks, signals.token());
-    // A rank that others may still ask for rows waits for them. One that is lost ends the run in another way.
+    // A launcher may end all ranks as soon as one of them has failed: what to say is said before.
+    if (ranks.leads() && !ended.ok()) PrintFailure(kProgram.name, ended);
+    *is_told = true;
+    // A rank that others may still ask for rows waits for them. Where one is lost there is nobody to wait for.
     (void)communicator->Barrier().ok();
   }
   return ended;
@@ -201,7 +203,7 @@ Status Run(const CommandLine& line, bool* leads) {
 int main(int argc, char** argv) {
   const millrace::CommandLine line = millrace::ParseCommandLine(millrace::kProgram, argc, argv);
   if (line.exit_code.has_value()) return *line.exit_code;
-  bool leads = true;
-  const millrace::Status status = millrace::Run(line, &leads);
-  return leads ? millrace::EndProgram("trainer", status) : millrace::ExitCode(status);
+  bool is_told = false;
+  const millrace::Status status = millrace::Run(line, &is_told);
+  return is_told ? millrace::ExitCode(status) : millrace::EndProgram("trainer", status);
 }
