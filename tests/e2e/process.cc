@@ -18,7 +18,12 @@ namespace millrace {
 
 Process::Process(const std::string& program, const std::vector<std::string>& arguments, const Options& options) {
   const std::string path = BinDir() + "/" + program;
-  std::vector<char*> argv = {const_cast<char*>(path.c_str())};
+  const std::string ranks = std::to_string(options.ranks);
+  std::vector<std::string> launcher;
+  if (options.ranks > 0) launcher = {"mpirun", "--oversubscribe", "--bind-to", "none", "-n", ranks};
+  std::vector<char*> argv;
+  for (const std::string& word : launcher) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(const_cast<char*>(path.c_str()));
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   char name[] = "/tmp/millrace_stderr_XXXXXX";
@@ -40,7 +45,11 @@ Process::Process(const std::string& program, const std::vector<std::string>& arg
       const rlimit limit{options.file_size_limit, options.file_size_limit};
       setrlimit(RLIMIT_FSIZE, &limit);
     }
-    execv(path.c_str(), argv.data());
+    if (options.ranks > 0) {
+      setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+      setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    }
+    execvp(argv[0], argv.data());
     _exit(127);
   }
   close(pipe_ends[1]);

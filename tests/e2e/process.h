@@ -18,6 +18,8 @@ class Process {
     bool no_output = false;
     /// It starts with SIGHUP ignored, as nohup starts programs.
     bool ignores_hangup = false;
+    /// So many ranks, started by mpirun, which is the process then; 0: the program itself.
+    int ranks = 0;
   };
   Process(const std::string& program, const std::vector<std::string>& arguments, const Options& options);
   Process(const std::string& program, const std::vector<std::string>& arguments)

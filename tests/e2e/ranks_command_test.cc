@@ -1,0 +1,109 @@
+// Jobs of ranks as mpirun starts them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "core/file.h"
+#include "e2e/process.h"
+#include "e2e/small_job.h"
+#include "paths.h"
+#include "sanitized.h"
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class RanksCommandTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (kIsSanitized) GTEST_SKIP() << "sanitizers report what Open MPI does, and need suppressions for it";
+    if (std::system("command -v mpirun >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no mpirun (openmpi-bin)";
+    if (!std::filesystem::exists(BinDir() + "/../lib/libmillrace_mpi.so")) {
+      GTEST_SKIP() << "built without MPI (libopenmpi-dev)";
+    }
+  }
+  std::vector<std::string> Flags(const std::string& job, const std::string& out) const {
+    return {"--trainer_desc=" + job, "--output_dir=" + Folder(out), "--resume=auto"};
+  }
+  std::string Folder(const std::string& name) const { return small_.folder() + "/" + name; }
+  std::vector<std::string> Model(const std::string& run) const { return FolderContent(Folder(run) + "/model"); }
+  std::string Job(const std::string& extra) const {
+    return small_.DeepJob("dist { update: SYNC micro_batches: 4 } checkpoint { every_steps: 8 } " + extra);
+  }
+
+  const SmallJob small_{2000, 8};
+};
+
+TEST_F(RanksCommandTest, RanksThatMpirunStartsTrainToTheBytesOfOneProcess) {
+  const std::string job = Job("epochs: 2");
+  Process alone("trainer", Flags(job, "alone"));
+  ASSERT_EQ(alone.Wait(), 0) << alone.errors();
+  Process ranks("trainer", Flags(job, "three"), {.ranks = 3});
+  ASSERT_EQ(ranks.Wait(), 0) << ranks.errors();
+  EXPECT_EQ(Model("three"), Model("alone"));
+  EXPECT_THAT(ranks.errors(), HasSubstr("training on 3 ranks, in step: 4 batches of 32 examples a step\n"));
+  const std::string json = ReadFile(Folder("three") + "/run.json").value();
+  EXPECT_THAT(json, HasSubstr("\"examples\": 4000"));
+  EXPECT_THAT(json, HasSubstr("\"ranks\": 3"));
+  EXPECT_THAT(json, Not(HasSubstr("\"wire_bytes\": 0")));
+}
+
+TEST_F(RanksCommandTest, ARunWhoseLauncherWasKilledGoesOnWithAnotherNumberOfRanks) {
+  const std::string job = Job("epochs: 4");
+  Process alone("trainer", Flags(job, "alone"));
+  ASSERT_EQ(alone.Wait(), 0) << alone.errors();
+  for (const int lines : {5, 9}) {
+    Process ranks("trainer", Flags(job, "killed"), {.ranks = 2});
+    std::string line;
+    for (int i = 0; i < lines && ranks.ReadLine(&line); ++i) {
+    }
+    ranks.Signal(SIGKILL);
+    ranks.Wait();
+    // Ranks see that their launcher is gone. The next run keeps out of a folder that one of them still writes to.
+    for (int i = 0; i < 200 && AnyProcessMentions(Folder("killed")); ++i) usleep(50'000);
+    ASSERT_FALSE(AnyProcessMentions(Folder("killed")));
+  }
+  Process last("trainer", Flags(job, "killed"), {.ranks = 4});
+  ASSERT_EQ(last.Wait(), 0) << last.errors();
+  EXPECT_EQ(Model("killed"), Model("alone"));
+}
+
+TEST_F(RanksCommandTest, AStopOfTheLauncherEndsAllRanksWithACheckpoint) {
+  const std::string job = Job("epochs: 100000");
+  Process ranks("trainer", Flags(job, "stopped"), {.ranks = 2});
+  std::string line;
+  ASSERT_TRUE(ranks.ReadLine(&line));
+  ranks.Signal(SIGTERM);
+  EXPECT_NE(ranks.Wait(), 0);
+  for (int i = 0; i < 200 && AnyProcessMentions(Folder("stopped")); ++i) usleep(50'000);
+  EXPECT_FALSE(AnyProcessMentions(Folder("stopped")));
+  EXPECT_THAT(ranks.errors(), HasSubstr("go on       with --resume=auto"));
+}
+
+TEST_F(RanksCommandTest, AMistakeIsToldOnce) {
+  const std::string job = Job("epochs: 1");
+  std::ofstream(small_.files()[2], std::ios::app) << "1 x\n";
+  Process ranks("trainer", Flags(job, "bad"), {.ranks = 2});
+  EXPECT_EQ(ranks.Wait(), 3);
+  const std::string errors = ranks.errors();
+  const size_t first = errors.find("part-2:251:3: slot \"label\"");
+  ASSERT_NE(first, std::string::npos) << errors;
+  EXPECT_EQ(errors.find("part-2:251", first + 1), std::string::npos) << errors;
+}
+
+TEST_F(RanksCommandTest, SeveralRanksOfAJobThatDoesNotSayHowAreRefused) {
+  Process ranks("trainer", Flags(small_.DeepJob(""), "no_dist"), {.ranks = 2});
+  EXPECT_EQ(ranks.Wait(), 2);
+  EXPECT_THAT(ranks.errors(), HasSubstr("add dist { update: SYNC micro_batches: 2 }"));
+}
+
+}  // namespace
+}  // namespace millrace
