@@ -90,7 +90,9 @@ class SimulatedCluster::Simulation {
   int size() const { return options_.size; }
   RankState& At(int rank) { return ranks_[static_cast<size_t>(rank)]; }
   const RankState& At(int rank) const { return ranks_[static_cast<size_t>(rank)]; }
-  std::deque<Message>& Way(int from, int to) { return ways_[static_cast<size_t>(from * size() + to)]; }
+  std::deque<Message>& Way(int from, int to) {
+    return ways_[static_cast<size_t>(from) * ranks_.size() + static_cast<size_t>(to)];
+  }
 
   /// Lets events happen until `me` is chosen to go on, or, when it has ended, until another rank is; at the end of all,
   /// until none is left.
@@ -447,7 +449,8 @@ std::string SimulatedCluster::Simulation::WhoWaits() const {
       case Doing::kEnded: text += " has ended"; break;
     }
     size_t untaken = 0;
-    for (int from = 0; from < size(); ++from) untaken += ways_[static_cast<size_t>(from * size() + r)].size();
+    for (int from = 0; from < size(); ++from)
+      untaken += ways_[static_cast<size_t>(from) * ranks_.size() + static_cast<size_t>(r)].size();
     if (untaken > 0 && state.receiver == nullptr) {
       text += " and has no receiver for " + std::to_string(untaken) + " messages";
     }
