@@ -199,8 +199,9 @@ Communicator& LocalCluster::rank(int r) const { return *ranks_[static_cast<size_
 
 void LocalCluster::Lose(int rank) {
   const Status lost = LostRank(rank, size());
-  meeting_point_->Fail(lost);
+  // The meeting last: who learns of it there finds its other calls failing, too.
   for (const auto& each : ranks_) each->Fail(lost);
+  meeting_point_->Fail(lost);
 }
 
 }  // namespace millrace

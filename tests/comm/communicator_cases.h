@@ -1,6 +1,6 @@
 #pragma once
 
-#include <string>
+#include <ostream>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -18,5 +18,8 @@ struct CommunicatorCase {
 };
 
 const std::vector<CommunicatorCase>& CommunicatorCases();
+
+/// For Google Test, which otherwise prints its bytes.
+inline void PrintTo(const CommunicatorCase& communicator_case, std::ostream* out) { *out << communicator_case.name; }
 
 }  // namespace millrace
