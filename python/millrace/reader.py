@@ -66,10 +66,13 @@ class PyArrayFeedQueue:
         for, by run where the table comes later; CancelledError after close. Floats that are not finite are a MillraceWarning
         with their place, and end a run that trains by them.
         """
+        is_taken = self._queue.try_push(array_tuple)
+        if is_taken:
+            return
         if not isinstance(array_tuple, (tuple, list)):
             array_tuple = (array_tuple,)
-        arrays = [_array(number, array) for number, array in enumerate(array_tuple)]
-        for number, array in enumerate(arrays):
+        arrays = array_tuple if is_taken is not None else [_array(number, array) for number, array in enumerate(array_tuple)]
+        for number, array in enumerate(arrays if is_taken is None else ()):
             if array.dtype.kind == "f":
                 _checks.finite("array %d" % number, array)
             try:
@@ -97,15 +100,17 @@ class PyArrayFeedQueue:
     def pop(self):
         """Waits while the queue is empty, then takes a tuple of arrays; None at the end of a pass, and when the queue was closed
         and all were taken."""
+        arrays = self._queue.try_pop()
+        if arrays is not None:
+            return arrays or None
         thread = threading.get_ident()
         _calls[thread] = (self, self.is_empty)
         try:
-            arrays = self._queue.pop()
+            return self._queue.pop()
         except Error as error:
             raise error from self._raised
         finally:
             _calls.pop(thread, None)
-        return None if arrays is None else tuple(arrays)
 
     def end_pass(self):
         """Ends the pass, and leaves the queue open for the next one: behind what was pushed, pop gives None once, and a reader

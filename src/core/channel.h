@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -97,6 +98,15 @@ class Channel {
     }
   }
 
+  /// Sleeps while the channel is full, or empty, and open, at most so long. For who does something else meanwhile, now
+  /// and then: TryPush, or TryPop, and closed() tell what became of it. Others may have been quicker.
+  void AwaitRoom(std::chrono::milliseconds most) {
+    Await(not_full_, most, [this] { return IsFree(tail_.load(std::memory_order_acquire)); });
+  }
+  void AwaitItem(std::chrono::milliseconds most) {
+    Await(not_empty_, most, [this] { return IsFull(head_.load(std::memory_order_acquire)); });
+  }
+
   /// Ends the channel with what consumers are to see after the last item, and wakes everyone. Only the first counts.
   void Close(Status status) {
     {
@@ -131,6 +141,16 @@ class Channel {
   }
   bool IsFull(uint64_t position) const {
     return cells_[position % capacity_].turn.load(std::memory_order_acquire) == 2 * (position / capacity_) + 1;
+  }
+
+  template <class Condition>
+  void Await(EventCount& event, std::chrono::milliseconds most, const Condition& holds) {
+    const uint32_t ticket = event.Prepare();
+    if (holds() || closed()) {
+      event.Cancel();
+    } else {
+      event.WaitAtMost(ticket, most);
+    }
   }
 
   Status ClosedStatus() const { return status_.ok() ? Cancelled("the channel is closed") : status_; }

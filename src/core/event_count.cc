@@ -4,20 +4,28 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <ctime>
 #include <limits>
 
 namespace millrace {
 namespace {
 
-long Futex(std::atomic<uint32_t>& word, int operation, uint32_t value) {
+long Futex(std::atomic<uint32_t>& word, int operation, uint32_t value, const timespec* most = nullptr) {
   static_assert(sizeof(word) == sizeof(uint32_t) && std::atomic<uint32_t>::is_always_lock_free);
-  return ::syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
+  return ::syscall(SYS_futex, &word, operation, value, most, nullptr, 0);
 }
 
 }  // namespace
 
 void EventCount::Wait(uint32_t ticket) {
   while (epoch_.load(std::memory_order_seq_cst) == ticket) (void)Futex(epoch_, FUTEX_WAIT_PRIVATE, ticket);
+  Cancel();
+}
+
+void EventCount::WaitAtMost(uint32_t ticket, std::chrono::milliseconds most) {
+  // One sleep: a signal may end it early, and whoever waits a short time looks for signals next.
+  const timespec time{static_cast<time_t>(most.count() / 1000), static_cast<long>(most.count() % 1000 * 1000000)};
+  if (epoch_.load(std::memory_order_seq_cst) == ticket) (void)Futex(epoch_, FUTEX_WAIT_PRIVATE, ticket, &time);
   Cancel();
 }
 

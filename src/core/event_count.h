@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace millrace {
@@ -20,6 +21,8 @@ class EventCount {
   /// Sleeps until a Notify that came after the Prepare. It sleeps at once: std::atomic's wait yields the processor a
   /// few times before, and on a machine with other work each yield costs milliseconds.
   void Wait(uint32_t ticket);
+  /// The same, but at most so long; a signal may end it earlier.
+  void WaitAtMost(uint32_t ticket, std::chrono::milliseconds most);
   /// Wakes one waiter, or all.
   void NotifyOne() {
     if (Advance()) Wake(1);

@@ -2,6 +2,10 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,20 +21,27 @@ namespace py = pybind11;
 namespace millrace {
 namespace {
 
-/// Keeps a Python object alive from any thread, until the interpreter itself is gone.
+/// Lets go of a Python object on any thread, until the interpreter itself is gone.
+struct LetGo {
+  void operator()(const void* pointer) const {
+    if (Py_IsInitialized() == 0) return;
+    const py::gil_scoped_acquire acquired;
+    Py_DECREF(static_cast<PyObject*>(const_cast<void*>(pointer)));
+  }
+};
+
 std::shared_ptr<const void> Hold(const py::object& object) {
   PyObject* held = object.ptr();
   Py_INCREF(held);
-  return {held, [](const void* pointer) {
-            if (Py_IsInitialized() == 0) return;
-            const py::gil_scoped_acquire acquired;
-            Py_DECREF(static_cast<PyObject*>(const_cast<void*>(pointer)));
-          }};
+  return {held, LetGo()};
 }
 
-HeldArray ToHeld(const py::array& array, size_t number) {
+/// A queue that Python pushes into holds arrays of Python alone.
+py::handle HeldObject(const HeldArray& held) { return static_cast<PyObject*>(const_cast<void*>(held.owner.get())); }
+
+HeldArray ToHeld(const py::array& array, DType dtype, size_t number) {
   HeldArray held;
-  held.dtype = DTypeOfArray(array, "array " + std::to_string(number));
+  held.dtype = dtype;
   const std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
   held.dims = Dims(std::span<const int64_t>(shape));
   if (held.dims.too_many()) {
@@ -42,23 +53,101 @@ HeldArray ToHeld(const py::array& array, size_t number) {
   return held;
 }
 
+HeldArray ToHeld(const py::array& array, size_t number) {
+  return ToHeld(array, DTypeOfArray(array, "array " + std::to_string(number)), number);
+}
+
+/// Whether it is an array of numpy itself, contiguous, with values of this type.
+bool IsPlainArray(const py::handle& given, DType dtype) {
+  if (!Py_IS_TYPE(given.ptr(), py::detail::npy_api::get().PyArray_Type_)) return false;
+  const auto array = py::reinterpret_borrow<py::array>(given);
+  return (array.flags() & py::array::c_style) != 0 && array.ndim() <= Dims::kMaxRank &&
+         array.dtype().equal(ArrayTypeOf(dtype));
+}
+
 /// A numpy array over the held memory.
 py::array ToView(const HeldArray& held) {
-  auto keep = std::make_unique<std::shared_ptr<const void>>(held.owner);
-  const py::capsule owner(keep.get(), [](void* pointer) { delete static_cast<std::shared_ptr<const void>*>(pointer); });
-  (void)keep.release();
   const auto sizes = held.dims.sizes();
-  py::array view(ArrayTypeOf(held.dtype), std::vector<py::ssize_t>(sizes.begin(), sizes.end()), held.data, owner);
-  if (!held.is_writable) view.attr("setflags")(py::arg("write") = false);
+  py::array view(ArrayTypeOf(held.dtype), std::vector<py::ssize_t>(sizes.begin(), sizes.end()), held.data,
+                 HeldObject(held));
+  if (view.writeable() != held.is_writable) view.attr("setflags")(py::arg("write") = held.is_writable);
   return view;
 }
 
-/// Waits without the GIL; on Python's main thread it looks for Ctrl-C meanwhile.
-template <class T>
-T WaitFor(const std::function<Result<T>(std::stop_token)>& wait) {
-  if (OnMainThread()) return RunInterruptibly<T>(wait);
+template <class Bits>
+Bits LoadBits(const std::byte* values, size_t number) {
+  Bits bits;
+  std::memcpy(&bits, values + number * sizeof(Bits), sizeof(Bits));  // an array of numpy need not be aligned
+  return bits;
+}
+
+/// Whether a value is NaN or infinite: whether all bits of its exponent are set.
+template <class Bits>
+bool HasNonFinite(const std::byte* values, size_t count, Bits exponent) {
+  Bits found = 0;
+  for (size_t i = 0; i < count; ++i) found |= Bits{(LoadBits<Bits>(values, i) & exponent) == exponent};
+  return found != 0;
+}
+
+template <class Bits>
+bool HasNegative(const std::byte* values, size_t count) {
+  Bits found = 0;
+  for (size_t i = 0; i < count; ++i) found |= LoadBits<Bits>(values, i);
+  return found < 0;
+}
+
+/// Whether there is nothing to say of the values: they are finite, and could be ids.
+bool ArePlain(const HeldArray& held) {
+  const auto* const values = static_cast<const std::byte*>(held.data);
+  const auto count = static_cast<size_t>(held.dims.numel());
+  switch (held.dtype) {
+    case DType::kFloat32: return !HasNonFinite<uint32_t>(values, count, 0x7f800000);
+    case DType::kFloat64: return !HasNonFinite<uint64_t>(values, count, 0x7ff0000000000000);
+    case DType::kFloat16: return !HasNonFinite<uint16_t>(values, count, 0x7c00);
+    case DType::kInt8: return !HasNegative<int8_t>(values, count);
+    case DType::kInt16: return !HasNegative<int16_t>(values, count);
+    case DType::kInt32: return !HasNegative<int32_t>(values, count);
+    case DType::kInt64: return !HasNegative<int64_t>(values, count);
+    case DType::kBool:
+    case DType::kUint8: return true;
+    case DType::kBFloat16: break;
+  }
+  return false;
+}
+
+bool ArePlain(const HeldArrays& arrays) {
+  constexpr size_t kSoon = 1 << 14;
+  size_t bytes = 0;
+  for (const HeldArray& array : arrays) bytes += static_cast<size_t>(array.dims.numel()) * SizeOf(array.dtype);
+  const auto all_are = [&] {
+    return std::all_of(arrays.begin(), arrays.end(), [](const HeldArray& a) { return ArePlain(a); });
+  };
+  if (bytes <= kSoon) return all_are();
+  bool result = false;
+  WithoutGil([&] { result = all_are(); });
+  return result;
+}
+
+py::tuple ToViews(const HeldArrays& held) {
+  py::tuple views(held.size());
+  for (size_t i = 0; i < held.size(); ++i) views[i] = ToView(held[i]);
+  return views;
+}
+
+/// Waits without the GIL; on Python's main thread it looks for Ctrl-C meanwhile. `wait` is given what says whether to
+/// stop, or nothing that does.
+template <class T, class Wait>
+T WaitFor(const Wait& wait) {
+  const bool may_be_interrupted = OnMainThread();
+  bool is_interrupted = false;
+  const std::function<bool()> looks = [&] {
+    const py::gil_scoped_acquire acquired;
+    is_interrupted = PyErr_CheckSignals() != 0;
+    return is_interrupted;
+  };
   std::optional<Result<T>> result;
-  WithoutGil([&] { result.emplace(wait(std::stop_token())); });
+  WithoutGil([&] { result.emplace(wait(may_be_interrupted ? &looks : nullptr)); });
+  if (is_interrupted) throw py::error_already_set();
   return ValueOrThrow(*std::move(result));
 }
 
@@ -73,33 +162,42 @@ class PyQueue {
     queue_.reset();
   }
 
+  /// True when the queue took the arrays, false when it is full or closed, None when they are not as they mostly are:
+  /// arrays of numpy, as shapes() has them, of which nothing needs to be said.
+  py::object TryPush(const py::handle& arrays) {
+    if (!PyTuple_CheckExact(arrays.ptr()) && !PyList_CheckExact(arrays.ptr())) return py::none();
+    const std::vector<TensorSpec>& shapes = queue_->shapes();
+    HeldArrays held;
+    held.reserve(shapes.size());
+    for (const py::handle given : py::reinterpret_borrow<py::sequence>(arrays)) {
+      if (held.size() == shapes.size() || !IsPlainArray(given, shapes[held.size()].dtype)) return py::none();
+      held.push_back(ToHeld(py::reinterpret_borrow<py::array>(given), shapes[held.size()].dtype, held.size()));
+    }
+    if (!queue_->Check(held).ok() || !ArePlain(held)) return py::none();
+    return py::bool_(queue_->TryPush(held));
+  }
+  /// Waits while the queue is full.
   void Push(const std::vector<py::array>& arrays) {
     HeldArrays held;
     for (size_t i = 0; i < arrays.size(); ++i) held.push_back(ToHeld(arrays[i], i));
     ThrowUnlessOk(queue_->Check(held));
-    if (queue_->TryPush(held)) return;
-    WaitFor<bool>([&](const std::stop_token& stop) -> Result<bool> {
-      MR_TRY(queue_->Push(std::move(held), stop));
-      return true;
-    });
+    if (!queue_->TryPush(held)) PushSlowly(std::move(held));
   }
-  void EndPass() {
-    WaitFor<bool>([&](const std::stop_token& stop) -> Result<bool> {
-      MR_TRY(queue_->EndPass(stop));
-      return true;
-    });
-  }
+  void EndPass() { PushSlowly({}); }
   void Reopen() { queue_->Reopen(); }
-  /// A list of arrays, or None at the end of a pass and of the queue.
+  /// A tuple of arrays, empty at the end of a pass, or None when there is nothing.
+  py::object TryPop() {
+    const std::optional<HeldArrays> held = queue_->TryPop();
+    if (!held) return py::none();
+    return ToViews(*held);
+  }
+  /// Waits while there is nothing: a tuple of arrays, or None at the end of a pass and of the queue.
   py::object Pop() {
-    std::optional<HeldArrays> held = queue_->TryPop();
-    if (!held) {
-      held = WaitFor<std::optional<HeldArrays>>([&](const std::stop_token& stop) { return queue_->Pop(stop); });
-    }
+    const auto held = WaitFor<std::optional<HeldArrays>>([&](const std::function<bool()>* stops) {
+      return stops != nullptr ? queue_->PopUnless(*stops) : queue_->Pop({});
+    });
     if (!held || held->empty()) return py::none();
-    py::list arrays;
-    for (const HeldArray& array : *held) arrays.append(ToView(array));
-    return arrays;
+    return ToViews(*held);
   }
   void Close(const std::string& failure) { queue_->Close(failure.empty() ? Status::Ok() : Cancelled(failure)); }
   size_t size() const { return queue_->size(); }
@@ -118,6 +216,17 @@ class PyQueue {
   }
 
  private:
+  void PushSlowly(HeldArrays held) {
+    WaitFor<bool>([&](const std::function<bool()>* stops) -> Result<bool> {
+      if (stops != nullptr) {
+        MR_TRY(queue_->PushUnless(*stops, std::move(held)));
+      } else {
+        MR_TRY(held.empty() ? queue_->EndPass({}) : queue_->Push(std::move(held), {}));
+      }
+      return true;
+    });
+  }
+
   std::shared_ptr<PyArrayFeedQueue> queue_;
 };
 
@@ -135,7 +244,9 @@ void InitQueue(PyArrayFeedQueueHolder& holder, size_t capacity, const std::vecto
 void BindQueue(py::module_& module) {
   py::class_<PyQueue, std::shared_ptr<PyQueue>>(module, "ArrayQueue")
       .def("push", &PyQueue::Push)
+      .def("try_push", &PyQueue::TryPush)
       .def("pop", &PyQueue::Pop)
+      .def("try_pop", &PyQueue::TryPop)
       .def("end_pass", &PyQueue::EndPass)
       .def("reopen", &PyQueue::Reopen)
       .def("close", &PyQueue::Close)

@@ -1,9 +1,12 @@
 #include "reader/array_queue.h"
 
+#include <chrono>
 #include <utility>
 
 namespace millrace {
 namespace {
+
+constexpr std::chrono::milliseconds kLook{100};
 
 bool FitsShape(const Dims& dims, const Dims& wanted) {
   if (dims.rank() != wanted.rank()) return false;
@@ -32,6 +35,29 @@ Status PyArrayFeedQueue::Check(const HeldArrays& arrays) const {
 Status PyArrayFeedQueue::Push(HeldArrays arrays, const std::stop_token& stop) {
   MR_TRY(Check(arrays));
   return channel()->Push(std::move(arrays), stop);
+}
+
+// One channel from first to last: who waited at a closed one is not to go on at what Reopen made.
+Status PyArrayFeedQueue::PushUnless(const std::function<bool()>& stops, HeldArrays arrays) {
+  if (!arrays.empty()) MR_TRY(Check(arrays));
+  const std::shared_ptr<Channel<HeldArrays>> channel = this->channel();
+  for (;;) {
+    channel->AwaitRoom(kLook);
+    if (channel->TryPush(arrays)) return Status::Ok();
+    if (channel->closed()) return channel->Push(std::move(arrays), {});
+    if (stops()) return Cancelled("stopped while waiting for room in a queue");
+  }
+}
+
+Result<std::optional<HeldArrays>> PyArrayFeedQueue::PopUnless(const std::function<bool()>& stops) {
+  const std::shared_ptr<Channel<HeldArrays>> channel = this->channel();
+  for (;;) {
+    channel->AwaitItem(kLook);
+    std::optional<HeldArrays> arrays = channel->TryPop();
+    if (arrays) return arrays;
+    if (channel->closed()) return channel->Pop({});
+    if (stops()) return Cancelled("stopped while waiting for arrays of a queue");
+  }
 }
 
 size_t PyArrayFeedQueue::size() const {

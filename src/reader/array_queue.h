@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -51,6 +52,10 @@ class PyArrayFeedQueue {
   /// Waits while the queue is empty and open; a mark comes as no arrays. Nothing once it was closed and all was taken;
   /// the failure it was closed with, likewise.
   Result<std::optional<HeldArrays>> Pop(const std::stop_token& stop) { return channel()->Pop(stop); }
+  /// Push and Pop of a thread that asks `stops` now and then, ten times a second; kCancelled once that is true.
+  /// No arrays are the mark of a pass's end.
+  Status PushUnless(const std::function<bool()>& stops, HeldArrays arrays);
+  Result<std::optional<HeldArrays>> PopUnless(const std::function<bool()>& stops);
   std::optional<HeldArrays> TryPop() { return channel()->TryPop(); }
   /// Ends the queue for both sides: producers fail at once, consumers after the last array. Only the first counts.
   void Close(Status why) { channel()->Close(std::move(why)); }

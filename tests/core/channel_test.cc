@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -141,6 +142,29 @@ TEST(Channel, AStopRequestEndsAWait) {
     stop.request_stop();
   }
   EXPECT_EQ(cancelled, 4);
+}
+
+TEST(Channel, AShortWaitEndsWithRoomItemsOrTheEnd) {
+  constexpr std::chrono::hours kLong{10};  // a wait that nobody ends fails by the test's time
+  Channel<int> channel(1);
+  channel.AwaitRoom(kLong);
+  channel.AwaitItem(std::chrono::milliseconds(1));
+  {
+    const std::jthread producer([&] { ASSERT_TRUE(channel.Push(1, {}).ok()); });
+    channel.AwaitItem(kLong);
+    EXPECT_EQ(channel.size(), 1U);
+  }
+  {
+    const std::jthread consumer([&] { ASSERT_TRUE(channel.Pop({}).ok()); });
+    channel.AwaitRoom(kLong);
+    EXPECT_EQ(channel.size(), 0U);
+  }
+  {
+    const std::jthread closer([&] { channel.Close(Status::Ok()); });
+    channel.AwaitItem(kLong);
+  }
+  channel.AwaitRoom(kLong);
+  EXPECT_TRUE(channel.closed());
 }
 
 TEST(Channel, WhatNeedNotWaitAllocatesNothing) {

@@ -104,6 +104,27 @@ class QueueTest(unittest.TestCase):
         with self.assertWarnsRegex(millrace.MillraceWarning, r"array 0: inf \(row 1, value 0, from 0\)"):
             queue.push((np.array([[1, 2], [np.inf, 3]], dtype=np.float32),))
 
+    def test_floats_that_are_not_finite_are_said_of_every_type_and_size(self):
+        for dtype in ("float16", "float32", "float64"):
+            for count in (3, 5000):  # few values are looked at with the GIL, many without
+                queue = make(1, [(-1,)], [dtype])
+                for value in (np.nan, -np.inf):
+                    array = np.full(count, np.finfo(dtype).max)
+                    array[count - 1] = value
+                    with self.subTest(dtype=dtype, count=count, value=value):
+                        with self.assertWarnsRegex(millrace.MillraceWarning, r"\(row %d, from 0\)" % (count - 1)):
+                            queue.push((array,))
+                        np.testing.assert_array_equal(queue.pop()[0], array)
+
+    def test_arrays_at_odd_addresses_and_of_other_byte_orders(self):
+        queue = make(2, [(-1,)], ["float32"])
+        shifted = np.frombuffer(bytearray(b"?" + np.arange(4, dtype=np.float32).tobytes()), np.float32, offset=1)
+        self.assertFalse(shifted.flags.aligned)
+        queue.push((shifted,))
+        self.assertEqual(queue.pop()[0].tolist(), [0, 1, 2, 3])
+        with self.assertRaisesRegex(millrace.ConfigError, "no tensor holds values of dtype >f4"):
+            queue.push((np.arange(4, dtype=">f4"),))
+
     def test_its_arguments_have_the_names_of_the_design(self):
         holder = millrace.PyArrayFeedQueueHolder()
         holder.init_once(capacity=2, dims=[[-1, 3], [-1]], place=millrace.CPUPlace())
@@ -265,6 +286,25 @@ class QueueTest(unittest.TestCase):
                 wait()
         self.assertEqual(int(queue.pop()[0][0]), 1)
         self.assertTrue(queue.is_empty())
+
+    def test_the_main_threads_wait_ends_with_the_queue_that_it_began_at(self):
+        for wait in ("pop", "push"):
+            queue = make(1)
+            if wait == "push":
+                queue.push((np.array([1]),))
+
+            def end(queue=queue):
+                queue.close()
+                queue.reopen()  # a wait that goes on would go on for ever in the new one
+            timer = threading.Timer(0.05, end)
+            timer.start()
+            with self.subTest(wait):
+                if wait == "pop":
+                    self.assertIsNone(queue.pop())
+                else:
+                    with self.assertRaises(millrace.CancelledError):
+                        queue.push((np.array([2]),))
+            timer.join()
 
     def test_other_memory_comes_in_without_a_copy(self):
         queue = make(1, [[-1]], ["float32"])

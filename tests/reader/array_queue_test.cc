@@ -398,5 +398,33 @@ TEST(ArrayQueueTest, AQueueThatIsWaitedOnOutlivesItsOwner) {
   }
 }
 
+TEST(ArrayQueueTest, AWaitThatLooksEndsWhenToldAndLeavesTheRestAlone) {
+  const std::shared_ptr<PyArrayFeedQueue> queue = MakeQueue(1);
+  int looks = 0;
+  const auto second = [&looks] { return ++looks == 2; };
+  EXPECT_EQ(queue->PopUnless(second).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(looks, 2);
+  ASSERT_TRUE(queue->PushUnless(second, Values({7})).ok());
+  looks = 0;
+  std::atomic<int> alive = 0;
+  EXPECT_EQ(queue->PushUnless(second, Values({8}, &alive)).code(), StatusCode::kCancelled);
+  EXPECT_EQ(alive, 0);
+  const Result<std::optional<HeldArrays>> popped = queue->PopUnless(second);
+  ASSERT_TRUE(popped.ok() && popped.value().has_value());
+  EXPECT_EQ(First(**popped), 7);
+  EXPECT_EQ(queue->size(), 0U);
+  EXPECT_EQ(looks, 2);
+}
+
+TEST(ArrayQueueTest, AWaitThatLooksEndsByAClose) {
+  const std::shared_ptr<PyArrayFeedQueue> queue = MakeQueue(1);
+  const auto never = [] { return false; };
+  {
+    const std::jthread closer([&] { queue->Close(BadData("broken")); });
+    EXPECT_EQ(queue->PopUnless(never).status().message(), "broken");
+  }
+  EXPECT_EQ(queue->PushUnless(never, Values({1})).message(), "broken");
+}
+
 }  // namespace
 }  // namespace millrace
