@@ -40,7 +40,14 @@ void ConsumedRanges::Add(const BatchSpan& span) {
 
 void ConsumedRanges::Merge(const ConsumedRanges& other) {
   for (const auto& [source, intervals] : other.sources_) {
-    for (const Interval& i : intervals) Add({source, i.begin, i.end});
+    if (intervals.empty()) continue;
+    std::vector<Interval>& mine = sources_[source];
+    if (mine.empty()) {
+      // As many as there are: room for more would be a kilobyte a file at each checkpoint.
+      mine = intervals;
+    } else {
+      for (const Interval& i : intervals) Add({source, i.begin, i.end});
+    }
   }
 }
 
