@@ -300,7 +300,7 @@ void MetricAccumulator::AddWindowTo(MetricTotals& window) const {
   for (const MetricSums& sums : sums_) {
     for (size_t i = 0; i < sums.size(); ++i, ++at) window.sums[at] += sums.Get(i) - window_start_[at];
   }
-  if (samples_.empty()) return;
+  if (window.samples.empty()) return;
   const std::lock_guard lock(samples_mutex_);
   for (size_t i = 0; i < samples_.size(); ++i) window.samples[i].MergeWindow(samples_[i]);
 }

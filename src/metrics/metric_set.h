@@ -99,14 +99,14 @@ class MetricAccumulator {
   /// Adds what this worker added up to `totals`, but for rows that were moved away. Copies rows, if `totals` has
   /// samples.
   void AddTo(MetricTotals& totals) const;
-  /// As AddTo, but takes the rows away instead of copying them. The worker has ended.
+  /// As AddTo, but takes the rows away instead of copying them, those of the window too. While the worker stands still.
   void EndInto(MetricTotals& totals);
   /// Moves the rows of windows that were taken into the samples of `totals`. The worker does not wait for it.
   void MoveRowsTo(MetricTotals& totals);
   /// Adds what came since the last call (or the start) to `window`, and begins the next window. Copies the window's
   /// rows, if `window` has samples.
   void TakeWindow(MetricTotals& window);
-  /// Adds what the next TakeWindow would, and lets the window go on.
+  /// Adds what the next TakeWindow would, rows likewise, and lets the window go on.
   void AddWindowTo(MetricTotals& window) const;
   /// Starts from totals of an earlier run.
   void Restore(const MetricTotals& totals);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "core/float_text.h"
 #include "core/words.h"
@@ -90,13 +91,28 @@ void FetchObserver::StartPass(int64_t epoch, std::optional<MetricTotals> window)
 std::optional<MetricTotals> FetchObserver::Window() const {
   if (!fetches_windows_) return std::nullopt;
   MetricTotals window = earlier_window_.has_value() ? *earlier_window_ : job_->metrics().NewTotals();
+  std::vector<GroupSample> samples;
+  // Rows that nobody prints a window of are not copied.
+  if (!fetches_grouped_windows_) samples.swap(window.samples);
   for (const MetricAccumulator* accumulator : *metrics_) accumulator->AddWindowTo(window);
+  if (!fetches_grouped_windows_) samples.swap(window.samples);
   return window;
 }
 
-void FetchObserver::AddTo(MetricTotals& totals) const {
-  for (size_t i = 0; i < totals.samples.size(); ++i) totals.samples[i].Merge(totals_.samples[i]);
-  for (const MetricAccumulator* accumulator : *metrics_) accumulator->AddTo(totals);
+void FetchObserver::LendTo(MetricTotals& totals) {
+  // In a job of ranks the rows of others come to them, which are no worker's here.
+  if (fetches_grouped_windows_ || job_->is_dist()) {
+    for (size_t i = 0; i < totals.samples.size(); ++i) totals.samples[i].Merge(totals_.samples[i]);
+    for (const MetricAccumulator* accumulator : *metrics_) accumulator->AddTo(totals);
+  } else {
+    is_lent_ = true;
+    EndInto(totals);
+  }
+}
+
+void FetchObserver::TakeBack(MetricTotals& totals) {
+  if (!std::exchange(is_lent_, false)) return;
+  for (size_t i = 0; i < totals.samples.size(); ++i) totals_.samples[i].Take(totals.samples[i]);
 }
 
 void FetchObserver::EndInto(MetricTotals& totals) {

@@ -33,8 +33,11 @@ class FetchObserver final : public BatchObserver {
   void StartPass(int64_t epoch, std::optional<MetricTotals> window);
   /// What was added up since the last print; nullopt when none of it is printed. While no worker trains.
   std::optional<MetricTotals> Window() const;
-  /// Adds what workers added up in the pass to `totals`. While no worker trains.
-  void AddTo(MetricTotals& totals) const;
+  /// Adds what workers added up in the pass to `totals`, until TakeBack. While no worker trains. The rows of GAUCs go
+  /// there and are copied only if windows of them are printed, which workers go on with, or in a job of ranks.
+  void LendTo(MetricTotals& totals);
+  /// Takes back what was lent, before workers go on; nothing when nothing is.
+  void TakeBack(MetricTotals& totals);
   /// The same when all workers have ended: takes the rows of GAUCs away instead of copying them.
   void EndInto(MetricTotals& totals);
 
@@ -55,7 +58,8 @@ class FetchObserver final : public BatchObserver {
   bool fetches_windows_ = false;
   bool fetches_grouped_totals_ = false;
   bool fetches_grouped_windows_ = false;
-  MetricTotals totals_;  ///< the rows of GAUCs up to the last print, which the workers no longer have, if it is fetched
+  bool is_lent_ = false;
+  MetricTotals totals_;  ///< rows of GAUCs that the workers no longer have: up to the last pause or the last print
   MetricTotals window_;
   std::optional<MetricTotals> earlier_window_;  ///< of the run that this one goes on from, until the first print
   int64_t epoch_ = 0;

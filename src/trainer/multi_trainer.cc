@@ -423,6 +423,7 @@ Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
         if (!is_sound_ && stop.stop_requested()) run_->report().interrupted = run_->report().is_unsound = true;
         stopping = run_->is_ending();
         if (stopping) StopWorkers();
+        fetch_observer_->TakeBack(run_->state().metric_totals);
         run_->pass().pause_seconds += SecondsSince(paused);
         gate.Resume();
         break;
@@ -473,7 +474,7 @@ std::vector<const Frame*> MultiTrainer::AllFrames() const {
 
 void MultiTrainer::Snapshot() {
   SnapshotProgress();
-  fetch_observer_->AddTo(run_->state().metric_totals);
+  fetch_observer_->LendTo(run_->state().metric_totals);
 }
 
 void MultiTrainer::SnapshotAtEnd() {
@@ -535,6 +536,7 @@ Status MultiTrainer::GatherProgress(const PassStats& data) {
 
 void MultiTrainer::SnapshotProgress() {
   RunState& state = run_->state();
+  fetch_observer_->TakeBack(state.metric_totals);
   state.step = run_->progress().steps_done.load();
   state.examples = run_->progress().examples.load();
   state.trained = pass_base_;

@@ -59,12 +59,14 @@ class SavedSteps final : public Checkpointer {
   Status Save(const RunState& state, bool best, const std::function<Status()>& check) override {
     MR_TRY(check());
     steps.push_back(state.step);
+    for (const GroupSample& sample : state.metric_totals.samples) grouped_rows.push_back(sample.rows().size());
     if (best) best_step = state.step;
     stop_while_saving.request_stop();
     return Status::Ok();
   }
   std::stop_source stop_while_saving{std::nostopstate};  ///< is asked in the middle of each save
   std::vector<int64_t> steps;
+  std::vector<size_t> grouped_rows;  ///< rows of GAUC in each save
   int64_t best_step = -1;
 };
 
@@ -213,6 +215,44 @@ TEST_P(MultiTrainerTest, PrintsOfGaucLeaveItsValuesAsTheyAre) {
           EXPECT_EQ(value.values[0], last[epoch]) << fetched;
         }
       }
+    }
+  }
+}
+
+TEST_P(MultiTrainerTest, PausesLeaveEveryRowOfGaucToPrintsSavesAndTheEpoch) {
+  const auto text_of_lines = [this] {
+    std::string text;
+    for (const FetchLine& line : notes_.lines) {
+      for (const FetchLine::Value& value : line.values) {
+        text += std::to_string(line.step) + " " + value.name + testing::PrintToString(value.values) + "\n";
+      }
+    }
+    return text;
+  };
+  for (const char* fetched :
+       {"\"auc\"", "\"gauc\"", "\"batch_auc\", \"gauc\"", "\"batch_gauc\"", "\"batch_gauc\", \"gauc\""}) {
+    std::vector<std::string> printed;
+    std::vector<double> of_epochs;
+    for (const char* checkpoint : {"every_epochs: 0", "every_steps: 7 every_epochs: 0"}) {
+      notes_.lines.clear();
+      notes_.passes.clear();
+      saved_.steps.clear();
+      saved_.grouped_rows.clear();
+      const std::unique_ptr<JobSession> job =
+          MakeJob(JobOf("update_mode: SERIAL epochs: 2 checkpoint { " + std::string(checkpoint) + " }"), "",
+                  {"fetch_config={fetch_var_names: [" + std::string(fetched) + "] print_period: 20}"});
+      ASSERT_TRUE(Run(*job).ok());
+      printed.push_back(text_of_lines());
+      for (const PassReport& pass : notes_.passes) of_epochs.push_back(pass.metrics.back().second);
+    }
+    EXPECT_EQ(printed[0], printed[1]) << fetched;
+    ASSERT_EQ(of_epochs.size(), 4U);
+    EXPECT_EQ(of_epochs[0], of_epochs[2]) << fetched;
+    EXPECT_EQ(of_epochs[1], of_epochs[3]) << fetched;
+    ASSERT_GE(saved_.steps.size(), 16U);
+    ASSERT_EQ(saved_.grouped_rows.size(), saved_.steps.size());
+    for (size_t i = 0; i < saved_.steps.size(); ++i) {
+      EXPECT_EQ(saved_.grouped_rows[i], static_cast<size_t>(saved_.steps[i] % 60 * kBatch)) << fetched;
     }
   }
 }

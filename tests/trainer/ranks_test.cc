@@ -71,6 +71,14 @@ Ended RunRanks(const std::string& path, int ranks, const std::string& output_dir
   return ended;
 }
 
+/// Of sums of doubles that were added in another order.
+void ExpectNear(const MetricValues& values, const MetricValues& expected) {
+  ASSERT_EQ(values.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(values[i].second, expected[i].second, 1e-12) << expected[i].first;
+  }
+}
+
 class RanksTest : public testing::Test {
  protected:
   std::string Folder(const std::string& name) const { return small_.folder() + "/" + name; }
@@ -87,6 +95,7 @@ TEST_P(DatasetOfRanksTest, AnyNumberOfRanksTrainsToTheSameBytes) {
                                          small_.files()[0] + "\" }");
   std::vector<std::string> model;
   MetricValues metrics;
+  MetricValues training;
   for (const int ranks : {1, 2, 3, 4, 8}) {
     const std::string name = "ranks_" + std::to_string(ranks);
     const Ended ended = RunRanks(job, ranks, Folder(name));
@@ -95,12 +104,14 @@ TEST_P(DatasetOfRanksTest, AnyNumberOfRanksTrainsToTheSameBytes) {
     EXPECT_EQ(ended.summary.data.lines, 1500) << ranks << " ranks";
     if (ranks == 1) {
       model = Model(name);
+      training = ended.summary.metrics;
       ASSERT_FALSE(model.empty());
       metrics = ended.summary.eval.metrics;
       ASSERT_FALSE(metrics.empty());
     }
     EXPECT_EQ(Model(name), model) << ranks << " ranks";
     EXPECT_EQ(ended.summary.eval.metrics, metrics) << ranks << " ranks";
+    ExpectNear(ended.summary.metrics, training);
   }
 }
 
@@ -148,12 +159,7 @@ TEST_P(DatasetOfRanksTest, ARunGoesOnWithAnotherNumberOfRanksWhereItWasStopped) 
   ASSERT_TRUE(last.statuses[0].ok()) << last.statuses[0].ToString();
   EXPECT_EQ(last.summary.examples, 4500);
   EXPECT_EQ(Model("cut"), Model("whole"));
-  // Sums of doubles in another order.
-  ASSERT_EQ(last.summary.metrics.size(), whole.summary.metrics.size());
-  for (size_t i = 0; i < whole.summary.metrics.size(); ++i) {
-    EXPECT_NEAR(last.summary.metrics[i].second, whole.summary.metrics[i].second, 1e-12)
-        << whole.summary.metrics[i].first;
-  }
+  ExpectNear(last.summary.metrics, whole.summary.metrics);
   EXPECT_EQ(last.summary.eval.metrics, whole.summary.eval.metrics);
 }
 
