@@ -306,7 +306,8 @@ class PyScope {
     source.registry = &SharedEnvironment().ops;
     source.data_desc = &config.desc->data_desc();
     source.predictions = predictions;
-    ThrowUnlessOk(ValueOrThrow(ModelExport::Plan(source, desc, folder)).Write(*scope.value));
+    const ModelExport plan = ValueOrThrow(ModelExport::Plan(source, desc, folder));
+    RunInterruptibly([&](const std::stop_token& stop) { ThrowUnlessOk(plan.Write(*scope.value, {stop, {}})); });
   }
 
   /// What was prepared for a run, taken out for it; null: nothing. A program that has changed since, or for whose rows

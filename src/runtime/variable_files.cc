@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <string_view>
 
+#include "core/checksummed_file.h"
 #include "core/contained_file.h"
 #include "core/file.h"
 #include "core/folder_entries.h"
-#include "core/long_work.h"
 #include "program/op_registry.h"
 #include "program/program_files.h"
 #include "program/var_meta.h"
@@ -107,8 +107,8 @@ Status LoadCombined(const ProgramDesc& program, const std::string& path, Scope& 
   return Status::Ok();
 }
 
-Status SaveCombined(const ProgramDesc& program, const std::string& path, const Scope& root) {
-  MR_ASSIGN(AtomicFile file, AtomicFile::Create(path));
+Status SaveCombined(const ProgramDesc& program, const std::string& path, const Scope& root, const LongWork& work) {
+  MR_ASSIGN(const auto file, ChecksummedFile::Create(path, work));
   std::string bytes;
   HostView host_view;
   for (const std::string& name : PersistableTensors(program)) {
@@ -116,9 +116,9 @@ Status SaveCombined(const ProgramDesc& program, const std::string& path, const S
     MR_ASSIGN(tensor, host_view.Of(*tensor));
     bytes.clear();
     AppendLoDTensor(*tensor, &bytes);
-    MR_TRY(file.Append(bytes));
+    if (!file->stream().write(bytes.data(), static_cast<std::streamsize>(bytes.size()))) break;
   }
-  return file.Commit();
+  return file->Finish().status();
 }
 
 }  // namespace millrace

@@ -3,6 +3,7 @@
 #include <stop_token>
 #include <string>
 
+#include "core/long_work.h"
 #include "core/status.h"
 #include "framework.pb.h"
 #include "runtime/scope.h"
@@ -15,8 +16,9 @@ namespace millrace {
 Status LoadVariables(const ProgramDesc& program, const std::string& folder, Scope& root,
                      const std::stop_token& stop = {});
 
-/// Reads and writes one file for all, in the order of sorted names (Paddle's `.pdiparams`).
+/// Reads and writes one file for all, in the order of sorted names (Paddle's `.pdiparams`). Writing that fails, or that
+/// `work` stops (kCancelled), leaves an unfinished file.
 Status LoadCombined(const ProgramDesc& program, const std::string& path, Scope& root, const std::stop_token& stop = {});
-Status SaveCombined(const ProgramDesc& program, const std::string& path, const Scope& root);
+Status SaveCombined(const ProgramDesc& program, const std::string& path, const Scope& root, const LongWork& work = {});
 
 }  // namespace millrace

@@ -33,7 +33,7 @@ std::string NoVocabulary(const std::set<std::string>& tables) {
 }
 
 /// Rows of ids [0, vocabulary) into `out`; returns how many of them the table has.
-Result<int64_t> CopyRows(SparseTable& table, uint64_t salt, int64_t vocabulary, float* out) {
+Result<int64_t> CopyRows(SparseTable& table, uint64_t salt, int64_t vocabulary, const LongWork& work, float* out) {
   constexpr int64_t kChunk = 1 << 16;
   const auto dim = static_cast<size_t>(table.shape().dim);
   std::vector<uint64_t> keys;
@@ -47,6 +47,7 @@ Result<int64_t> CopyRows(SparseTable& table, uint64_t salt, int64_t vocabulary, 
     MR_TRY(table.Pull(keys, PullMode::kReadOnly, &pulled));
     for (const float* row : pulled.weights()) out = std::copy_n(row, dim, out);
     found += static_cast<int64_t>(keys.size() - pulled.missing().size());
+    MR_TRY(work.Done(0, "looking up the rows of an export"));
   }
   return found;
 }
@@ -83,12 +84,13 @@ Result<std::vector<DenseTable>> ReplaceTables(int64_t vocabulary, ProgramDesc& p
   return tables;
 }
 
-Status FillDenseTables(const std::vector<DenseTable>& tables, int64_t vocabulary, const Scope& root, Scope& dense) {
+Status FillDenseTables(const std::vector<DenseTable>& tables, int64_t vocabulary, const Scope& root, Scope& dense,
+                       const LongWork& work) {
   std::map<std::string, int64_t> found;
   for (const DenseTable& entry : tables) {
     SparseTable& table = *root.Find(entry.table)->Get<std::unique_ptr<SparseTable>>();
     float* out = dense.Var(entry.parameter)->GetMutable<Tensor>()->Resize<float>({vocabulary, table.shape().dim});
-    MR_ASSIGN(const int64_t rows, CopyRows(table, entry.salt, vocabulary, out));
+    MR_ASSIGN(const int64_t rows, CopyRows(table, entry.salt, vocabulary, work, out));
     found[entry.table] += rows;
   }
   for (const auto& [name, rows] : found) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/long_work.h"
 #include "core/status.h"
 #include "framework.pb.h"
 #include "runtime/scope.h"
@@ -23,7 +24,9 @@ Result<std::vector<DenseTable>> ReplaceTables(int64_t vocabulary, ProgramDesc& p
 
 /// Makes each parameter in `dense` from its table in `root`: row i is what a lookup of id i shows; one that was never
 /// trained is what a new row starts with. kInvalidConfig when a table has rows of other ids: predictions of such ids
-/// would change silently. Nobody may train meanwhile. Allocates vocabulary * dim floats for each.
-Status FillDenseTables(const std::vector<DenseTable>& tables, int64_t vocabulary, const Scope& root, Scope& dense);
+/// would change silently. Nobody may train meanwhile. Allocates vocabulary * dim floats for each. kCancelled when
+/// `work` is stopped.
+Status FillDenseTables(const std::vector<DenseTable>& tables, int64_t vocabulary, const Scope& root, Scope& dense,
+                       const LongWork& work = {});
 
 }  // namespace millrace

@@ -106,19 +106,20 @@ std::string ModelExport::FindIdBeyond(const SlotBatch& batch, int* row) const {
   return "";
 }
 
-Status ModelExport::Write(Scope& root) const {
+Status ModelExport::Write(Scope& root, const LongWork& work) const {
   Scope parameters(&root, Cpu());
-  MR_TRY(FillDenseTables(tables_, desc_.vocabulary(), root, parameters));
-  return WriteFolder(folder_, [&](const std::string& folder) { return WriteFiles(parameters, folder); });
+  MR_TRY(FillDenseTables(tables_, desc_.vocabulary(), root, parameters, work));
+  return WriteFolder(folder_, [&](const std::string& folder) { return WriteFiles(parameters, folder, work); });
 }
 
-Status ModelExport::WriteFiles(const Scope& parameters, const std::string& folder) const {
+Status ModelExport::WriteFiles(const Scope& parameters, const std::string& folder, const LongWork& work) const {
   if (desc_.format() == ExportDesc::ONNX) {
-    MR_TRY(WriteOnnx(offline_, fetches_, *registry_, parameters, folder + "/offline.onnx"));
-    return has_online_ ? WriteOnnx(online_, fetches_, *registry_, parameters, folder + "/online.onnx") : Status::Ok();
+    MR_TRY(WriteOnnx(offline_, fetches_, *registry_, parameters, folder + "/offline.onnx", work));
+    if (!has_online_) return Status::Ok();
+    return WriteOnnx(online_, fetches_, *registry_, parameters, folder + "/online.onnx", work);
   }
-  MR_TRY(WritePaddleModel(offline_, fetches_, parameters, folder, "model"));
-  return has_online_ ? WritePaddleModel(online_, fetches_, parameters, folder, "online") : Status::Ok();
+  MR_TRY(WritePaddleModel(offline_, fetches_, parameters, folder, "model", work));
+  return has_online_ ? WritePaddleModel(online_, fetches_, parameters, folder, "online", work) : Status::Ok();
 }
 
 }  // namespace millrace

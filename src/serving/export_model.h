@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "batch/slot_batch.h"
+#include "core/long_work.h"
 #include "core/status.h"
 #include "program/op_registry.h"
 #include "runtime/scope.h"
@@ -40,12 +41,12 @@ class ModelExport {
   std::string FindIdBeyond(const SlotBatch& batch, int* row) const;
 
   /// Writes the folder, whole or not at all; one that is there is replaced. Nobody may train meanwhile. kInvalidConfig
-  /// when a table has ids beyond the vocabulary, kIo with the system's reason.
-  Status Write(Scope& root) const;
+  /// when a table has ids beyond the vocabulary, kIo with the system's reason, kCancelled when `work` is stopped.
+  Status Write(Scope& root, const LongWork& work = {}) const;
 
  private:
   ModelExport() = default;
-  Status WriteFiles(const Scope& parameters, const std::string& folder) const;
+  Status WriteFiles(const Scope& parameters, const std::string& folder, const LongWork& work) const;
 
   ExportDesc desc_;
   std::string folder_;

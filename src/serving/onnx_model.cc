@@ -1,6 +1,6 @@
 #include "serving/onnx_model.h"
 
-#include "core/file.h"
+#include "core/checksummed_file.h"
 #include "core/version.h"
 #include "onnx.pb.h"
 #include "runtime/tensor.h"
@@ -63,7 +63,7 @@ Status AddParameter(const std::string& name, const Scope& root, onnx::Graph& gra
 Status CheckOnnx(const FeedList& feed, const OpRegistry& registry) { return Translate(feed, registry).status(); }
 
 Status WriteOnnx(const FeedList& feed, const std::vector<std::string>& fetches, const OpRegistry& registry,
-                 const Scope& root, const std::string& path) {
+                 const Scope& root, const std::string& path, const LongWork& work) {
   MR_ASSIGN(OnnxGraph graph, Translate(feed, registry));
   for (const std::string& name : fetches) graph.AddOutput(name);
   const std::vector<std::string> parameters = graph.parameters();
@@ -74,8 +74,13 @@ Status WriteOnnx(const FeedList& feed, const std::vector<std::string>& fetches, 
   model.add_opset_import()->set_version(kOperatorSet);
   *model.mutable_graph() = std::move(graph).Take();
   size_t bytes = 0;
-  for (const std::string& name : parameters) MR_TRY(AddParameter(name, root, *model.mutable_graph(), &bytes));
-  return WriteFileAtomically(path, model.SerializeAsString());
+  for (const std::string& name : parameters) {
+    MR_TRY(AddParameter(name, root, *model.mutable_graph(), &bytes));
+    MR_TRY(work.Done(0, "writing \"" + path + "\""));
+  }
+  MR_ASSIGN(const auto file, ChecksummedFile::Create(path, work));
+  model.SerializeToOstream(&file->stream());
+  return file->Finish().status();
 }
 
 }  // namespace millrace

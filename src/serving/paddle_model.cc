@@ -147,14 +147,14 @@ Result<DataFeedDesc> FeedLines(const ProgramDesc& program, const std::vector<std
 }
 
 Status WritePaddleModel(const FeedList& feed, const std::vector<std::string>& fetches, const Scope& root,
-                        const std::string& folder, const std::string& name) {
+                        const std::string& folder, const std::string& name, const LongWork& work) {
   const PaddleModelFiles files = FilesOf(folder + "/" + name);
   ProgramDesc program = feed.program;
   program.mutable_version()->set_version(0);
   DropOwnAttributes(program);
   AddFeedFetch({feed.vars, fetches}, program);
   MR_TRY(WriteFileAtomically(files.program, program.SerializeAsString()));
-  MR_TRY(SaveCombined(program, files.parameters, root));
+  MR_TRY(SaveCombined(program, files.parameters, root, work));
   std::string text;
   google::protobuf::TextFormat::PrintToString(feed.data_desc, &text);
   return WriteFileAtomically(files.data_feed, text);

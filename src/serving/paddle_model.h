@@ -3,6 +3,7 @@
 #include <stop_token>
 #include <string>
 
+#include "core/long_work.h"
 #include "core/status.h"
 #include "framework.pb.h"
 #include "program/feed_fetch.h"
@@ -34,8 +35,9 @@ Status LoadPaddleParameters(const PaddleModelFiles& files, const ProgramDesc& pr
 Result<DataFeedDesc> FeedLines(const ProgramDesc& program, const std::vector<std::string>& feeds);
 
 /// Writes FOLDER/NAME.pdmodel and .pdiparams for paddle.static.load_inference_model(FOLDER/NAME, ...), and
-/// NAME.data_feed.prototxt for Predictor. Parameters come from `root`; lookups must be in dense ones.
+/// NAME.data_feed.prototxt for Predictor. Parameters come from `root`; lookups must be in dense ones. kCancelled when
+/// `work` is stopped, with some files missing.
 Status WritePaddleModel(const FeedList& feed, const std::vector<std::string>& fetches, const Scope& root,
-                        const std::string& folder, const std::string& name);
+                        const std::string& folder, const std::string& name, const LongWork& work);
 
 }  // namespace millrace

@@ -32,12 +32,13 @@ namespace millrace {
 namespace {
 
 /// Writes each export; one that fails does not keep the others, the model and run.json from being written. The first
-/// failure comes back; kCancelled when a stop request came before the last one.
+/// failure comes back; kCancelled when a stop request came before all were written.
 Status WriteExports(JobSession& session, const std::stop_token& give_up, RunSummary* summary, std::FILE* terminal) {
   Status first;
   for (const ModelExport& wanted : session.job().exports()) {
     if (give_up.stop_requested()) return Cancelled("stopped before the export to \"" + wanted.folder() + "\"");
-    Status written = wanted.Write(session.root()).Context(wanted.folder());
+    Status written = wanted.Write(session.root(), {give_up, {}}).Context(wanted.folder());
+    if (written.code() == StatusCode::kCancelled) return written;
     if (written.ok() && session.job().desc().data_desc().zeros() == DataFeedDesc::DROP) {
       std::fprintf(terminal,
                    "warning: \"%s\" was trained without zeros of sparse slots (data_desc.zeros: DROP); another runtime "

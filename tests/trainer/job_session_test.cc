@@ -90,5 +90,28 @@ TEST_P(JobSessionTest, RefusesADatasetOfOtherSlots) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, JobSessionTest, testing::Values("Queue", "InMemory", "Pipeline"));
 
+TEST(JobSessionExportTest, AStopGivesABegunExportUpAndLeavesTheOneOfBefore) {
+  const SmallJob small(320, 1);
+  for (const char* format : {"ONNX", "PADDLE"}) {
+    const std::string out = small.folder() + "/" + format;
+    const std::unique_ptr<JobSession> session =
+        MakeJob(small.DeepJob(""), out, {"output.export=[{ format: " + std::string(format) + " vocabulary: 100000 }]"});
+    ASSERT_TRUE(session->InitParameters().ok());
+    const ModelExport& wanted = session->job().exports().at(0);
+    ASSERT_TRUE(wanted.Write(session->root()).ok());
+    const std::vector<std::string> before = FolderContent(out);
+    // At the look-up of the first rows, and behind the first bytes of a file.
+    for (const uint64_t least : {0, 1}) {
+      std::stop_source stop;
+      const Status given_up = wanted.Write(session->root(), {stop.get_token(), [&](uint64_t bytes) {
+                                                               if (bytes >= least) stop.request_stop();
+                                                             }});
+      EXPECT_EQ(given_up.code(), StatusCode::kCancelled) << format << ": " << given_up.ToString();
+      EXPECT_TRUE(stop.stop_requested());
+      EXPECT_EQ(FolderContent(out), before) << format;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace millrace
