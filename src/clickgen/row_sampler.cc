@@ -13,7 +13,7 @@ constexpr double kMeanCount = 20;
 constexpr double kMeanFeature = 2.6;  // of log(1 + count), about
 constexpr int kMostCount = 9999;
 constexpr int kCountCells = 4096;
-constexpr uint64_t kFrequentRanks = 256;
+constexpr uint64_t kFrequentRanks = 1024;
 constexpr int kCalibrationRows = 20000;
 
 // What a key is for, so that no two uses meet.

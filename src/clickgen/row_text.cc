@@ -12,12 +12,32 @@ namespace {
 constexpr size_t kMostDigits = 20;
 constexpr size_t kFeatureChars = 7;
 
-char* WriteNumber(uint64_t number, char* out) {
-  if (number < 10) {
-    *out = static_cast<char>('0' + number);
-    return out + 1;
+constexpr uint64_t kFourDigits = 10000;
+
+/// "0000" to "9999", one behind the other, and as much behind the last one as a number is written with.
+constexpr std::array<char, 4 * kFourDigits + 4> kDigits = [] {
+  std::array<char, 4 * kFourDigits + 4> digits{};
+  for (uint64_t number = 0; number < kFourDigits; ++number) {
+    uint64_t rest = number;
+    for (size_t i = 4; i-- > 0; rest /= 10) digits[4 * number + i] = static_cast<char>('0' + rest % 10);
   }
-  return std::to_chars(out, out + kMostDigits, number).ptr;
+  return digits;
+}();
+
+/// Without a branch on how many digits there are, which no processor foresees. Up to three bytes behind the end are
+/// written, too.
+char* WriteUpToFour(uint64_t number, char* out) {
+  const size_t zeros = size_t{number < 1000} + size_t{number < 100} + size_t{number < 10};
+  std::memcpy(out, kDigits.data() + 4 * number + zeros, 4);
+  return out + 4 - zeros;
+}
+
+char* WriteNumber(uint64_t number, char* out) {
+  if (number < kFourDigits) return WriteUpToFour(number, out);
+  if (number >= kFourDigits * kFourDigits) return std::to_chars(out, out + kMostDigits, number).ptr;
+  out = WriteUpToFour(number / kFourDigits, out);
+  std::memcpy(out, kDigits.data() + 4 * (number % kFourDigits), 4);
+  return out + 4;
 }
 
 }  // namespace

@@ -154,5 +154,20 @@ TEST(RowText, WritesBothFormats) {
             "1\t1\t\t7\t\t5,9\n");
 }
 
+TEST(RowText, WritesNumbersOfEveryLength) {
+  ClickRow row;
+  std::string expected = "0";
+  for (uint64_t ten = 1; ten != 0; ten = ten > UINT64_MAX / 10 ? 0 : ten * 10) {
+    for (const uint64_t number : {ten, ten + 7, 10 * (ten - 1) + 9, UINT64_MAX - ten}) {
+      row.ids.push_back(number);
+      row.ends.push_back(static_cast<uint32_t>(row.ids.size()));
+      expected += "\t" + std::to_string(number);
+    }
+  }
+  std::string text;
+  RowText(ClickLogOptions::Format::kRaw).Append(row, &text);
+  EXPECT_EQ(text, expected + "\n");
+}
+
 }  // namespace
 }  // namespace millrace
