@@ -84,15 +84,15 @@ class Predictor:
         floats that are not finite are a MillraceWarning. Slots that no score depends on may be left out.
         """
         if not isinstance(columns, Mapping):
-            raise ConfigError("predict: a dict of values by slot, not %r" % (columns,))
+            shape = getattr(columns, "shape", None)
+            raise ConfigError("predict: a dict of values by slot, not %s" % (
+                repr(columns) if shape is None else "an array %s; the score depends on %s" % (
+                    list(shape), ", ".join(slot.name for slot in self.slots if slot.is_needed))))
         for name in columns:
             self._slot(name)
-        missing = [slot.name for slot in self.slots if slot.is_needed and slot.name not in columns]
-        if missing:
-            raise ConfigError("the score depends on slots that are not there: " + ", ".join(missing))
         rows, given = None, []
         for slot in self.slots:
-            if not slot.is_needed:
+            if not slot.is_needed or slot.name not in columns:
                 continue
             try:
                 values, offsets, count = _column(slot, columns[slot.name])
@@ -104,6 +104,9 @@ class Predictor:
                 raise ConfigError('slot "%s" has %d rows, but slot "%s" has %d' % (slot.name, count, rows[0], rows[1]))
             rows = rows or (slot.name, count)
             given.append((slot.name, values, offsets))
+        missing = [slot.name for slot in self.slots if slot.is_needed and slot.name not in columns]
+        if missing:
+            raise ConfigError("the score depends on slots that are not there: " + ", ".join(missing))
         return self._told(self._predictor.score_columns(given, rows[1] if rows else 0))
 
     @staticmethod

@@ -14,14 +14,18 @@
 namespace millrace {
 namespace {
 
-void AddStages(const PassStats& stats, RunSummary* summary) {
-  for (const auto& [stage, seconds] : stats.stage_seconds) summary->stage_seconds[stage] += seconds;
+using Stages = std::map<std::string, double>;
+
+void AddStages(const PassStats& stats, Stages* stages) {
+  for (const auto& [stage, seconds] : stats.stage_seconds) (*stages)[stage] += seconds;
 }
 
-double Stage(const RunSummary& summary, const std::string& name) {
-  const auto it = summary.stage_seconds.find(name);
-  return it == summary.stage_seconds.end() ? 0 : it->second;
+double Stage(const Stages& stages, const std::string& name) {
+  const auto it = stages.find(name);
+  return it == stages.end() ? 0 : it->second;
 }
+
+double Stage(const RunSummary& summary, const std::string& name) { return Stage(summary.stage_seconds, name); }
 
 std::string Percent(double share) { return std::to_string(std::lround(100 * share)) + "%"; }
 
@@ -41,7 +45,6 @@ std::string MoreReaders(const RunSummary& summary) {
   return "raise data_desc.thread_num (" + std::to_string(files) + " files can be read at a time)";
 }
 
-// One sentence: where the time went, and what to change.
 /// "4 ranks", "1 worker".
 std::string Trainers(const RunSummary& summary) {
   const bool is_dist = summary.ranks > 0;
@@ -49,7 +52,15 @@ std::string Trainers(const RunSummary& summary) {
   return std::to_string(count) + (is_dist ? " rank" : " worker") + (count == 1 ? "" : "s");
 }
 
-std::string Bottleneck(const RunSummary& summary) {
+std::string MoreWorkers(const RunSummary& summary, const std::string& otherwise) {
+  const auto processors = static_cast<int>(std::thread::hardware_concurrency());
+  if (summary.workers >= processors) return otherwise;
+  return "raise thread_num (" + std::to_string(summary.workers) + " of " + std::to_string(processors) +
+         " processors train)";
+}
+
+// One sentence: where the time went, and what to change. `of_passes` leaves out what loading into memory took.
+std::string Bottleneck(const RunSummary& summary, const Stages& of_passes) {
   if (summary.run_batches == 0 && summary.examples > 0 && !summary.interrupted) {
     const std::string finished = "nothing was trained: the run that this one went on from was ";
     return finished +
@@ -87,10 +98,16 @@ std::string Bottleneck(const RunSummary& summary) {
            (summary.epochs > 1 ? "" : ", or train with QueueDataset, which reads while it trains");
   }
   if (share > 0.2) {
-    const double pipe = Stage(summary, "pipe");
-    const double parse = Stage(summary, "parse");
-    const double read = Stage(summary, "read");
-    const double decompress = Stage(summary, "decompress");
+    const double pipe = Stage(of_passes, "pipe");
+    const double parse = Stage(of_passes, "parse");
+    const double read = Stage(of_passes, "read");
+    const double decompress = Stage(of_passes, "decompress");
+    // Out of rows in memory, or of binary files: by the workers themselves.
+    const double batches = Stage(of_passes, "assemble") + Stage(of_passes, "copy") + Stage(of_passes, "find_rows");
+    if (batches > std::max({pipe, parse, read, decompress})) {
+      return "workers put batches together " + Percent(share) + " of the time: " +
+             MoreWorkers(summary, "leave slots that the model does not read out of data_desc, or use a faster machine");
+    }
     const std::string in_memory = load > 0 ? "" : ", or use InMemoryDataset when there are several epochs";
     const std::string start = "workers waited for input " + Percent(share) + " of the time, mostly on ";
     if (pipe >= std::max({parse, read, decompress})) {
@@ -109,13 +126,9 @@ std::string Bottleneck(const RunSummary& summary) {
            " of the time: give each as many lines, raise data_desc.batch_size, or use a faster network";
   }
   if (summary.ranks > 0) return "ranks computed " + Percent(compute / busy) + " of the time: start more ranks";
-  const std::string start = "workers computed " + Percent(1 - share) + " of the time: ";
-  const auto processors = static_cast<int>(std::thread::hardware_concurrency());
-  if (summary.workers < processors) {
-    return start + "raise thread_num (" + std::to_string(summary.workers) + " of " + std::to_string(processors) +
-           " processors train)";
-  }
-  return start + "make the model smaller, set precision: BF16 where the processor has it, or use a faster machine";
+  return "workers computed " + Percent(1 - share) + " of the time: " +
+         MoreWorkers(summary,
+                     "make the model smaller, set precision: BF16 where the processor has it, or use a faster machine");
 }
 
 void AppendValues(JsonWriter* json, const MetricValues& values) {
@@ -258,7 +271,8 @@ RunSummary Summarize(const RunReport& report, int workers, double total_seconds,
   summary.unsaved_operator = report.unsaved_operator;
   summary.stopped_early = report.stopped_early;
   summary.data = report.load.lines > 0 ? report.load : report.state.data;
-  AddStages(report.load, &summary);
+  AddStages(report.load, &summary.stage_seconds);
+  Stages of_passes;
   for (const PassReport& pass : report.passes) {
     summary.run_examples += pass.examples;
     summary.run_batches += pass.batches;
@@ -266,7 +280,8 @@ RunSummary Summarize(const RunReport& report, int workers, double total_seconds,
     summary.stage_seconds["read_wait"] += pass.read_seconds;
     summary.stage_seconds["compute"] += pass.run_seconds;
     if (pass.exchange_seconds > 0) summary.stage_seconds["exchange"] += pass.exchange_seconds;
-    AddStages(pass.data, &summary);
+    AddStages(pass.data, &summary.stage_seconds);
+    AddStages(pass.data, &of_passes);
     summary.metrics = pass.metrics;
     summary.non_finite_rows = pass.non_finite_rows;
     summary.fetched = pass.fetched;
@@ -292,7 +307,7 @@ RunSummary Summarize(const RunReport& report, int workers, double total_seconds,
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   summary.peak_rss_bytes = int64_t{usage.ru_maxrss} * 1024;
-  summary.bottleneck = Bottleneck(summary);
+  summary.bottleneck = Bottleneck(summary, of_passes);
   return summary;
 }
 

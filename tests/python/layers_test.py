@@ -42,6 +42,13 @@ class NamesTest(Fresh):
             layers.embedding(ids, [5, 2], is_distributed=True)
         layers.embedding(ids, [5, 2], is_distributed=False)
 
+    def test_a_lookup_of_what_is_no_id_names_the_variable(self):
+        for name, shape, dtype, message in [
+                ("price", [3], "float32", r'input Ids \("price"\) must be int64, but is float32'),
+                ("pair", [2], "int64", r'the last axis of Ids must be 1: "pair" \[-1, 2\]')]:
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                layers.embedding(layers.data(name, shape, dtype), [5, 2])
+
     def test_a_constant_of_a_variables_size_trains_what_stands_beside_it(self):
         x = layers.create_parameter([3], attr=millrace.ParamAttr("x", millrace.initializer.Constant(2.0)))
         hidden = x * 1.0                                             # what is like it lies on the way to the loss

@@ -122,6 +122,10 @@ class PredictorTest(unittest.TestCase):
                 del given["C1"]
             with self.assertRaisesRegex(millrace.ConfigError, message):
                 predictor.predict(given)
+        with self.assertRaisesRegex(millrace.ConfigError, r'slot "dense" is dense with 2 values a row: .*, not \[4, 3\]'):
+            predictor.predict({"dense": np.zeros((4, 3))})  # although slots are missing, too
+        with self.assertRaisesRegex(millrace.ConfigError, r"a dict of values by slot, not an array \[4, 2\]; the score depends on dense, C1, C2, C3$"):
+            predictor.predict(np.zeros((4, 2)))
 
     def test_a_tuple_of_two_rows_is_two_rows(self):
         predictor = millrace.Predictor(self.model)

@@ -89,6 +89,20 @@ TEST(RunSummaryTest, TheBottleneckSaysWhatToChange) {
   EXPECT_THAT(Summarize(parsing, 2, 5).bottleneck, Not(HasSubstr("InMemoryDataset")));
 }
 
+TEST(RunSummaryTest, WhatLoadingTookIsNotWhatWorkersWaitedFor) {
+  RunReport report = ReportOf(3, 1);
+  report.load = report.passes[0].data;
+  report.load.stage_seconds = {{"pipe", 1}, {"parse", 30}};
+  report.load_seconds = 1;
+  for (const char* stage : {"assemble", "copy"}) {
+    for (PassReport& pass : report.passes) pass.data.stage_seconds = {{stage, 3}};
+    EXPECT_THAT(Summarize(report, 2, 5).bottleneck, HasSubstr("workers put batches together 75% of the time: "));
+    EXPECT_THAT(Summarize(report, 1 << 20, 5).bottleneck,
+                HasSubstr("together 75% of the time: leave slots that the model does not read out of data_desc"));
+  }
+  EXPECT_EQ(Summarize(report, 2, 5).stage_seconds.at("parse"), 30);
+}
+
 TEST(RunSummaryTest, CheckpointsAndEvaluationsThatTookMostOfTheTimeAreNamed) {
   RunReport report = ReportOf(0, 4);
   report.checkpoint_seconds = 12;

@@ -141,11 +141,14 @@ class LookupTableGradKernel : public OpKernel {
 Status InferLookup(InferShapeContext& context) {
   MR_ASSIGN(const VarMeta ids, context.Input("Ids"));
   MR_ASSIGN(const VarMeta w, context.Input("W"));
-  if (ids.dtype != DType::kInt64) return context.Error("input Ids must be int64");
+  const std::string name = InputArguments(context.op().desc(), "Ids")[0];
+  if (ids.dtype != DType::kInt64) {
+    return context.Error("input Ids (\"" + name + "\") must be int64, but is " + std::string(DTypeName(ids.dtype)));
+  }
   if (w.dims.rank() != 2) return context.Error("input W must be [rows, dim]: " + w.dims.ToString());
   const bool v2 = context.op().type() == "lookup_table_v2";
   if (!v2 && (ids.dims.rank() < 1 || ids.dims[-1] != 1)) {
-    return context.Error("the last axis of Ids must be 1: " + ids.dims.ToString());
+    return context.Error("the last axis of Ids must be 1: " + Shown(name, ids.dims));
   }
   MR_TRY(IdRule::Create(context.op(), 0).status());
   VarMeta out;
