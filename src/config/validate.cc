@@ -378,7 +378,6 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
          "dataset.class_name \"" + dataset.class_name() + "\"; ranks have a QueueDataset or an InMemoryDataset");
   refuse(dataset.merge_by_lineid(), "dataset.merge_by_lineid", "merge_by_lineid, whose lines may lie on several ranks");
   refuse(dataset.enable_pv_merge(), "dataset.enable_pv_merge", "enable_pv_merge, whose rows may lie on several ranks");
-  refuse(desc.has_incremental(), "incremental", "incremental; give the files of a day in filelist");
   refuse(desc.infer(), "infer", "infer; run it without mpirun, with the same output folder and --resume=auto");
   refuse(desc.eval().has_early_stopping(), "eval.early_stopping", "eval.early_stopping");
   refuse(!desc.checkpoint().keep_best().empty(), "checkpoint.keep_best", "checkpoint.keep_best");

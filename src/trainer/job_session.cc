@@ -48,18 +48,6 @@ Status CheckKept(const ProgramDesc& program, const Scope& root) {
                        "; the startup program is to write them, or program.main not to declare them persistable");
 }
 
-Result<std::unique_ptr<Dataset>> MakeIncrementalDataset(const CompiledJob& job, const DatasetSettings& settings) {
-  const auto make = [&job, settings](std::vector<std::string> files) {
-    return job.environment().datasets.Create(job.desc().dataset().class_name(), job.desc().data_desc(),
-                                             std::move(files), job.environment().feeds, settings);
-  };
-  // Whatever the desc has wrong is known before anything is trained.
-  MR_TRY(make(job.FilesOfPass(0)).status());
-  std::vector<DatasetPass> passes;
-  for (int64_t pass = 0; pass < job.passes(); ++pass) passes.push_back({job.PassName(pass), job.FilesOfPass(pass)});
-  return std::unique_ptr<Dataset>(std::make_unique<IncrementalDataset>(job.schema(), std::move(passes), make));
-}
-
 /// A dataset of a plugin says itself which slots its batches have; the job was compiled for those of data_desc.
 Status CheckSlots(const SlotSchema& compiled, const SlotSchema& given) {
   const auto is_same = [](const SlotSpec& a, const SlotSpec& b) {
@@ -112,18 +100,31 @@ Status JobSession::JoinRanks() {
   return Status::Ok();
 }
 
-Result<std::unique_ptr<Dataset>> JobSession::MakeDataset(const DatasetSettings& settings) {
-  const TrainerDesc& desc = job_->desc();
-  const DataFeedFactory& feeds = job_->environment().feeds;
-  const auto make = [&](std::vector<std::string> files) {
-    return job_->environment().datasets.Create(desc.dataset().class_name(), desc.data_desc(), std::move(files), feeds,
-                                               settings);
+Result<std::unique_ptr<Dataset>> JobSession::MakeDataset(const DatasetSettings& settings) const {
+  const CompiledJob& job = *job_;
+  const auto make = [this, settings](std::vector<std::string> files) {
+    return MakeDatasetOf(std::move(files), settings);
   };
-  if (!job_->is_dist()) return make(job_->config().files);
+  if (!job.is_incremental()) return make(job.config().files);
+  // Whatever the desc has wrong is known before anything is trained.
+  MR_TRY(make(job.FilesOfPass(0)).status());
+  std::vector<DatasetPass> passes;
+  for (int64_t pass = 0; pass < job.passes(); ++pass) passes.push_back({job.PassName(pass), job.FilesOfPass(pass)});
+  return std::unique_ptr<Dataset>(std::make_unique<IncrementalDataset>(job.schema(), std::move(passes), make));
+}
+
+Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOf(std::vector<std::string> files,
+                                                           const DatasetSettings& settings) const {
+  const TrainerDesc& desc = job_->desc();
+  const auto make = [&](std::vector<std::string> some) {
+    return job_->environment().datasets.Create(desc.dataset().class_name(), desc.data_desc(), std::move(some),
+                                               job_->environment().feeds, settings);
+  };
+  if (!job_->is_dist()) return make(std::move(files));
   const int streams = job_->rank_micro_batches();
   const auto [first, count] = ranks_->ShareOf(streams);
   const bool is_in_memory = desc.dataset().class_name() == "InMemoryDataset";
-  return StreamDataset::Create(job_->schema(), job_->config().files, {streams, first, count, is_in_memory}, make);
+  return StreamDataset::Create(job_->schema(), std::move(files), {streams, first, count, is_in_memory}, make);
 }
 
 Status JobSession::BuildDatasets(const std::stop_token& stop) {
@@ -140,9 +141,7 @@ Status JobSession::BuildDatasets(const std::stop_token& stop) {
   const DatasetFactory& factory = job.environment().datasets;
   const DataFeedFactory& feeds = job.environment().feeds;
   const std::string& class_name = desc.dataset().class_name();
-  if (dataset_ == nullptr && job.is_incremental()) {
-    MR_ASSIGN(own_dataset_, MakeIncrementalDataset(job, settings));
-  } else if (dataset_ == nullptr) {
+  if (dataset_ == nullptr) {
     MR_ASSIGN(own_dataset_, MakeDataset(settings));
   }
   if (dataset_ == nullptr) dataset_ = own_dataset_.get();

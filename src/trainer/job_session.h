@@ -68,7 +68,9 @@ class JobSession {
   JobSession(std::shared_ptr<const CompiledJob> job, const SessionInputs& inputs);
   Status JoinRanks();
   Status BuildDatasets(const std::stop_token& stop);
-  Result<std::unique_ptr<Dataset>> MakeDataset(const DatasetSettings& settings);
+  Result<std::unique_ptr<Dataset>> MakeDataset(const DatasetSettings& settings) const;
+  /// Of the files of a job, or of a day; in a job of ranks those streams of them that are this rank's.
+  Result<std::unique_ptr<Dataset>> MakeDatasetOf(std::vector<std::string> files, const DatasetSettings& settings) const;
 
   std::shared_ptr<const CompiledJob> job_;
   FetchHandler* fetch_handler_;

@@ -290,10 +290,13 @@ Status MultiTrainer::PreparePass(const std::stop_token& stop) {
   auto* preparation = dynamic_cast<PassPreparation*>(&dataset());
   if (preparation == nullptr) return Status::Ok();
   const auto start = Clock::now();
-  Status prepared = Caught("the data of a pass", [&] { return preparation->PreparePass(run_->state().epoch, stop); });
+  const std::stop_token asked = job_->is_dist() ? asked_to_stop_ : stop;
+  Status prepared = Caught("the data of a pass", [&] { return preparation->PreparePass(run_->state().epoch, asked); });
+  prepared = Agreed(std::move(prepared));
   run_->report().load_seconds += SecondsSince(start);
   if (prepared.ok()) return prepared;
-  if (!stop.stop_requested()) return run_->CheckpointAfterFailure(prepared, true);
+  const bool is_stop = job_->is_dist() ? prepared.code() == StatusCode::kCancelled : stop.stop_requested();
+  if (!is_stop) return run_->CheckpointAfterFailure(prepared, true);
   run_->report().interrupted = true;
   return run_->SaveCheckpoint();
 }

@@ -163,6 +163,27 @@ TEST_P(DatasetOfRanksTest, ARunGoesOnWithAnotherNumberOfRanksWhereItWasStopped) 
   EXPECT_EQ(last.summary.eval.metrics, whole.summary.eval.metrics);
 }
 
+TEST_P(DatasetOfRanksTest, DaysLeaveTheSameModelsForAnyNumberOfRanks) {
+  const auto day = [&](const std::string& name, int first, int last) {
+    std::string text = "pass { name: \"" + name + "\"";
+    for (int i = first; i < last; ++i) text += " filelist: \"" + small_.files()[static_cast<size_t>(i)] + "\"";
+    return text + " } ";
+  };
+  const std::string job = small_.DeepJob(std::string(kSync) + GetParam() + " incremental { " + day("monday", 0, 3) +
+                                         day("tuesday", 3, 11) + "save_interval: 1 }");
+  std::vector<std::string> models;
+  for (const int ranks : {1, 3}) {
+    const std::string name = "days_" + std::to_string(ranks);
+    const Ended ended = RunRanks(job, ranks, Folder(name));
+    for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << ranks << " ranks: " << status.ToString();
+    EXPECT_EQ(ended.summary.examples, 1500) << ranks << " ranks";
+    const std::vector<std::string> left = FolderContent(Folder(name) + "/models");
+    EXPECT_FALSE(left.empty());
+    if (ranks == 1) models = left;
+    EXPECT_EQ(left, models) << ranks << " ranks";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Datasets, DatasetOfRanksTest,
                          testing::Values("", "dataset { class_name: \"InMemoryDataset\" local_shuffle: true }"),
                          [](const auto& dataset) { return std::string(*dataset.param == 0 ? "Queue" : "InMemory"); });
