@@ -121,6 +121,8 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   request.file = FLAGS_trainer_desc;
   request.overrides = line.repeated[0];
   request.stop = stop;
+  // Operators are shown one by one, as they are before they are fused.
+  if (FLAGS_print_ops == "authored" || FLAGS_print_ops == "lowered") request.overrides.emplace_back("fuse=false");
   request.has_output_folder = only_looks || !FLAGS_output_dir.empty();
   Result<JobAndEnvironment> read = LoadJob(std::move(request));
   MR_TRY(Agreed(ranks, read.status()));

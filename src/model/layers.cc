@@ -70,6 +70,41 @@ bool LookUp(Lowering& lowering, const std::string& where, const SlotSpec& slot, 
                                        {{"pooltype", std::string(Pool_Name(pool))}, {"pad_value", 0.0f}}));
 }
 
+/// Whether the slots can be looked up and pooled by one operator, as fusion would have it, without anybody knowing the
+/// variables of each slot.
+bool ArePooledAtOnce(Lowering& lowering, const std::string& name, const EmbeddingLayer& layer,
+                     std::vector<const SlotSpec*> slots) {
+  const auto& layers = lowering.model().layer();
+  const auto is_custom = [](const LayerDesc& other) { return other.has_custom(); };
+  const auto is_dense = [](const SlotSpec* slot) { return slot->is_dense; };
+  if (lowering.form() != ModelForm::kFused || slots.size() < 2 || layer.pool() == MAX) return false;
+  std::sort(slots.begin(), slots.end());
+  return std::adjacent_find(slots.begin(), slots.end()) == slots.end() &&
+         std::none_of(slots.begin(), slots.end(), is_dense) && lowering.HasOwnNames(name) &&
+         std::none_of(layers.begin(), layers.end(), is_custom) &&  // a plugin's may look at any variable
+         lowering.main().registry().Find("fused_slots_pool") != nullptr;
+}
+
+/// What the fusion passes (program/passes/fusion.h) make of LookUp of each slot and a concat.
+bool PoolAtOnce(Lowering& lowering, const std::string& where, const std::string& name,
+                const std::vector<const SlotSpec*>& slots, const TableDesc& table, Pool pool) {
+  std::vector<std::string> ids;
+  std::vector<int64_t> salts;
+  for (const SlotSpec* slot : slots) {
+    ids.push_back(slot->name);
+    salts.push_back(SlotSalt(slot->name));
+  }
+  const OpDesc lookup = LookupOp(ids[0], table, name);
+  const std::vector<std::string> tables(ids.size(), table.name());
+  OpDesc op = MakeOp("fused_slots_pool", {{"Ids", ids}, {"W", tables}}, {{"Out", {name}}, {"Rows", {name + "@ROWS"}}},
+                     {{"pooltype", std::string(Pool_Name(pool))}, {"padding_idx", table.padding_idx()}});
+  for (const char* attr : {"update_padding", "out_of_range"}) {
+    if (const OpDesc::Attr* set = FindAttr(lookup, attr); set != nullptr) *op.add_attrs() = *set;
+  }
+  if (FindAttr(lookup, "slot_salt") != nullptr) SetAttr(op, "slot_salts", salts);
+  return lowering.Append(where, std::move(op));
+}
+
 bool LowerEmbedding(Lowering& lowering, const std::string& where, const std::string& name,
                     const EmbeddingLayer& layer) {
   const std::vector<const SlotSpec*> slots = EmbeddingSlots(lowering, where, layer);
@@ -77,6 +112,9 @@ bool LowerEmbedding(Lowering& lowering, const std::string& where, const std::str
   if (slots.empty() || table == nullptr || table->dim() < 1) return false;
   lowering.AddTable(*table);
   if (!lowering.main().Has(table->name())) return false;
+  if (ArePooledAtOnce(lowering, name, layer, slots)) {
+    return PoolAtOnce(lowering, where, name, slots, *table, layer.pool());
+  }
   std::vector<std::string> pooled;
   for (const SlotSpec* slot : slots) {
     const std::string stem = name + "." + slot->name;

@@ -13,9 +13,14 @@ OpDesc MakeOp(std::string_view type, const Bound& inputs, const Bound& outputs, 
   return op;
 }
 
-Lowering::Lowering(const ModelDesc& model, const SlotSchema& schema, const ModelParts& parts, BlockBuilder main,
-                   BlockBuilder startup)
-    : model_(&model), schema_(&schema), parts_(&parts), main_(std::move(main)), startup_(std::move(startup)) {
+Lowering::Lowering(const ModelDesc& model, const SlotSchema& schema, const ModelParts& parts, ModelForm form,
+                   BlockBuilder main, BlockBuilder startup)
+    : model_(&model),
+      schema_(&schema),
+      parts_(&parts),
+      form_(form),
+      main_(std::move(main)),
+      startup_(std::move(startup)) {
   for (const SlotSpec& slot : schema.all()) slots_.emplace(slot.name, &slot);
 }
 
@@ -141,6 +146,20 @@ const SlotSpec* Lowering::Slot(std::string_view where, std::string_view field, c
     var.set_need_check_feed(true);
   }
   return &slot;
+}
+
+bool Lowering::HasOwnNames(const std::string& layer) const {
+  const std::string own = layer + ".";
+  // Variables within a layer begin with its name and a dot, those of a table with its name.
+  const auto may_meet = [&](const std::string& name) {
+    return name.starts_with(own) || (name.size() < layer.size() && own[name.size()] == '.' && own.starts_with(name));
+  };
+  const auto slot = slots_.lower_bound(own);
+  return (slot == slots_.end() || !slot->first.starts_with(own)) &&
+         std::none_of(model_->layer().begin(), model_->layer().end(),
+                      [&](const LayerDesc& other) { return may_meet(other.name()); }) &&
+         std::none_of(model_->table().begin(), model_->table().end(),
+                      [&](const TableDesc& table) { return may_meet(table.name()); });
 }
 
 const TableDesc* Lowering::Table(std::string_view where, const std::string& name) {

@@ -32,12 +32,13 @@ OpDesc MakeOp(std::string_view type, const Bound& inputs, const Bound& outputs, 
 /// Views everything it is made of. One thread.
 class Lowering {
  public:
-  Lowering(const ModelDesc& model, const SlotSchema& schema, const ModelParts& parts, BlockBuilder main,
+  Lowering(const ModelDesc& model, const SlotSchema& schema, const ModelParts& parts, ModelForm form, BlockBuilder main,
            BlockBuilder startup);
 
   const ModelDesc& model() const { return *model_; }
   const SlotSchema& schema() const { return *schema_; }
   const ModelParts& parts() const { return *parts_; }
+  ModelForm form() const { return form_; }
   /// The block that operators go to: the first one, unless another was entered.
   BlockBuilder& main() { return block_ == nullptr ? main_ : *block_; }
   /// The first block, where parameters and states are.
@@ -68,6 +69,8 @@ class Lowering {
   const SlotSpec* Slot(std::string_view where, std::string_view field, const std::string& name);
   /// The slot of this name, used or not, without a search; null: there is none.
   const SlotSpec* FindSlot(std::string_view name) const;
+  /// Whether no other name of the model can be one that begins with `layer` and a dot.
+  bool HasOwnNames(const std::string& layer) const;
   /// A table by name; null with the mistake noted.
   const TableDesc* Table(std::string_view where, const std::string& name);
 
@@ -125,6 +128,7 @@ class Lowering {
   const ModelDesc* model_;
   const SlotSchema* schema_;
   const ModelParts* parts_;
+  ModelForm form_;
   BlockBuilder main_;
   BlockBuilder startup_;
   BlockBuilder* block_ = nullptr;

@@ -116,7 +116,7 @@ void MakeForTest(ProgramDesc* program) {
 }
 
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
-                                   const ModelParts& parts, std::vector<ModelMistake>* mistakes,
+                                   const ModelParts& parts, ModelForm form, std::vector<ModelMistake>* mistakes,
                                    const std::stop_token& stop) {
   const auto go_on = [&stop] {
     return stop.stop_requested() ? Cancelled("stopped while compiling the model") : Status();
@@ -125,7 +125,7 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
   CompiledModel compiled;
   MR_ASSIGN(BlockBuilder main, BlockBuilder::Create(*FirstBlock(compiled.main), registry));
   MR_ASSIGN(BlockBuilder startup, BlockBuilder::Create(*FirstBlock(compiled.startup), registry));
-  Lowering lowering(model, schema, parts, std::move(main), std::move(startup));
+  Lowering lowering(model, schema, parts, form, std::move(main), std::move(startup));
   CheckTables(lowering);
   CheckOptimizers(lowering);
   LowerLayers(lowering);
@@ -139,11 +139,16 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
   compiled.prediction = loss.predictions[0];
   compiled.label = model.loss().label();
   compiled.tables = lowering.tables();
-  compiled.test = compiled.main;
+  if (form == ModelForm::kPaddleForward) {
+    compiled.test.Swap(&compiled.main);
+  } else {
+    compiled.test = compiled.main;
+  }
   MakeForTest(&compiled.test);
   MR_TRY(go_on());
   compiled.feeds = FindFeeds(compiled.test, compiled.prediction, schema);
   MR_TRY(go_on());
+  if (form == ModelForm::kPaddleForward) return compiled;
   MR_ASSIGN(std::vector<ParamGrad> gradients, AppendBackward(compiled.main, compiled.loss, registry, 0, stop));
   MR_TRY(lowering.Reload());
   MR_TRY(go_on());
@@ -155,7 +160,7 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
 
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry) {
   std::vector<ModelMistake> mistakes;
-  return CompileModel(model, schema, registry, ModelParts::Builtin(), &mistakes);
+  return CompileModel(model, schema, registry, ModelParts::Builtin(), ModelForm::kPaddle, &mistakes);
 }
 
 }  // namespace millrace

@@ -17,6 +17,16 @@
 
 namespace millrace {
 
+/// How a model becomes operators.
+enum class ModelForm : uint8_t {
+  kPaddle,         ///< operators of Paddle alone, each by itself
+  kPaddleForward,  ///< the same without gradients and updates: `test` alone, and an empty main
+  /// An embedding layer of several slots is the one operator that fusion would make of those of its slots, where
+  /// nothing else can tell the difference: operators and variables do not grow with the slots. For who fuses what comes
+  /// out.
+  kFused,
+};
+
 /// A model lowered to programs, and the names by which the rest of the trainer finds what it needs in them.
 ///
 /// main: forward, backward and updates of one batch. test: the forward part alone, with dropout off. startup: run once
@@ -64,12 +74,12 @@ struct ModelMistake {
 
 /// Lowers `model` over the slots of `schema`. Every mistake is reported at once, a line each, with the layer's name
 /// and the nearest name: `layer "h": in: no layer or slot "x"; did you mean "x1"?`. kInvalidConfig. Its layers, loss
-/// and initialisers are those of Millrace.
+/// and initialisers are those of Millrace, its form is Paddle's.
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry);
 /// As above, of these parts; the mistakes are in `*mistakes` as well, for who knows where they stand in a file.
 /// kCancelled after a stop request.
 Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
-                                   const ModelParts& parts, std::vector<ModelMistake>* mistakes,
+                                   const ModelParts& parts, ModelForm form, std::vector<ModelMistake>* mistakes,
                                    const std::stop_token& stop = {});
 
 }  // namespace millrace

@@ -38,8 +38,8 @@ Result<std::unique_ptr<ProgramAuthor>> ProgramAuthor::Create(const OpRegistry& r
   std::unique_ptr<ProgramAuthor> author(new ProgramAuthor(registry));
   MR_ASSIGN(BlockBuilder main, BlockBuilder::Create(*FirstBlock(author->main_), registry));
   MR_ASSIGN(BlockBuilder startup, BlockBuilder::Create(*FirstBlock(author->startup_), registry));
-  author->lowering_ =
-      std::make_unique<Lowering>(author->model_, author->schema_, author->parts_, std::move(main), std::move(startup));
+  author->lowering_ = std::make_unique<Lowering>(author->model_, author->schema_, author->parts_, ModelForm::kPaddle,
+                                                 std::move(main), std::move(startup));
   return author;
 }
 

@@ -182,7 +182,7 @@ Result<std::vector<OpDesc>> TestKit::LossOps(const LossDesc& loss, const Tensors
   ProgramDesc startup;
   MR_ASSIGN(BlockBuilder main, BlockBuilder::Create(*FirstBlock(program), registries_->ops));
   MR_ASSIGN(BlockBuilder first, BlockBuilder::Create(*FirstBlock(startup), registries_->ops));
-  Lowering lowering(model, schema, *registries_, std::move(main), std::move(first));
+  Lowering lowering(model, schema, *registries_, ModelForm::kPaddle, std::move(main), std::move(first));
   (void)LowerLoss(lowering);
   MR_TRY(lowering.ToStatus());
   return std::vector<OpDesc>(program.blocks(0).ops().begin(), program.blocks(0).ops().end());

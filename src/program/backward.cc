@@ -206,9 +206,10 @@ Result<std::vector<OpDesc>> RawGradients(const BlockDesc& block, const std::vect
       }
       ForEachArgument(op.outputs(), [&](const std::string& name) {
         if (have.contains(name)) return;
+        const std::string missing = GradName(name);
         for (OpDesc::Var& input : *grad.mutable_inputs()) {
           for (std::string& argument : *input.mutable_arguments()) {
-            if (argument == GradName(name)) argument = std::string(kEmptyVar);
+            if (argument == missing) argument = std::string(kEmptyVar);
           }
         }
       });

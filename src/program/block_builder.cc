@@ -15,7 +15,7 @@ namespace {
 void SetVarType(const VarMeta& meta, VarDesc* var) {
   VarType* type = var->mutable_type();
   type->set_type(meta.kind);
-  if (meta.kind == VarType::STEP_SCOPES) return;
+  if (meta.kind == VarType::STEP_SCOPES || meta.kind == VarType::RAW) return;
   const bool is_rows = meta.kind == VarType::SELECTED_ROWS;
   VarType::TensorDesc* tensor = is_rows ? type->mutable_selected_rows() : type->mutable_lod_tensor()->mutable_tensor();
   tensor->set_data_type(ToVarType(meta.dtype));

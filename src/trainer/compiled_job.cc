@@ -101,14 +101,23 @@ Status CheckStartup(const TrainerDesc& desc, const ProgramDesc& startup, const E
   return Executable::Compile(startup, environment.ops, options).status().Context(desc.program().startup());
 }
 
+/// The form in which a model is trained. Operators that a job leaves out, or cuts into sections, are those of Paddle.
+ModelForm FormOf(const TrainerDesc& desc) {
+  const bool goes_by_operators = IsPipeline(desc) || desc.has_dist() || desc.hogwild_param().skip_ops_size() > 0;
+  return !desc.has_program() && desc.fuse() && !goes_by_operators ? ModelForm::kFused : ModelForm::kPaddle;
+}
+
 /// The programs: read from files, or the model lowered.
-Result<CompiledModel> ModelOf(const LoadedConfig& config, const SlotSchema& schema, const Environment& environment,
-                              const std::stop_token& stop) {
+Result<std::shared_ptr<const CompiledModel>> ModelOf(const LoadedConfig& config, const SlotSchema& schema,
+                                                     const Environment& environment, ModelForm form,
+                                                     const std::stop_token& stop) {
   const TrainerDesc& desc = *config.desc;
   if (!desc.has_program()) {
     std::vector<ConfigMistake> mistakes;
-    Result<CompiledModel> model = CompileModelOf(desc, schema, environment, &mistakes, stop);
-    return mistakes.empty() ? std::move(model) : config.Report(mistakes);
+    Result<CompiledModel> lowered = CompileModelOf(desc, schema, environment, form, &mistakes, stop);
+    if (!mistakes.empty()) return config.Report(mistakes);
+    MR_TRY(lowered.status());
+    return std::make_shared<const CompiledModel>(std::move(lowered).value());
   }
   CompiledModel model;
   MR_ASSIGN(model.main, ReadProgram(desc.program().main()));
@@ -117,7 +126,14 @@ Result<CompiledModel> ModelOf(const LoadedConfig& config, const SlotSchema& sche
   }
   model.test = model.main;
   MR_ASSIGN(model.metrics, MetricsOfProgram(desc.model(), schema, config));
-  return model;
+  return std::make_shared<const CompiledModel>(std::move(model));
+}
+
+/// Whether a variable that `watched` names is missing.
+bool Lacks(const ProgramDesc& program, const std::vector<std::string>& watched) {
+  std::set<std::string_view> missing(watched.begin(), watched.end());
+  for (const VarDesc& var : program.blocks(0).vars()) missing.erase(var.name());
+  return !missing.empty();
 }
 
 std::vector<FetchItem> ResolveFetches(const FetchConfig& config, const std::vector<std::string>& metrics) {
@@ -298,9 +314,20 @@ Result<std::unique_ptr<const Executable>> CompileEvaluation(const TrainerDesc& d
   return Executable::Compile(ForwardProgram(model->test, environment.ops), environment.ops, options);
 }
 
+/// The forward part in operators of Paddle alone: that of `model`, or made for who asks, since few do and it is large.
+Result<std::shared_ptr<const CompiledModel>> PaddleModelOf(const TrainerDesc& desc, const SlotSchema& schema,
+                                                           const Environment& environment, ModelForm form,
+                                                           const std::shared_ptr<const CompiledModel>& model,
+                                                           const std::stop_token& stop) {
+  if (form == ModelForm::kPaddle) return model;
+  std::vector<ConfigMistake> mistakes;
+  MR_ASSIGN(CompiledModel paddle,
+            CompileModelOf(desc, schema, environment, ModelForm::kPaddleForward, &mistakes, stop));
+  return std::make_shared<const CompiledModel>(std::move(paddle));
+}
+
 Result<std::vector<ModelExport>> ExportsOf(const LoadedConfig& config, const CompiledModel& model,
                                            const Environment& environment, const std::string& output_dir) {
-  if (config.desc->infer()) return std::vector<ModelExport>();
   std::vector<ConfigMistake> mistakes;
   std::vector<ModelExport> exports = PlanExports(*config.desc, model, environment.ops, output_dir, &mistakes);
   if (!mistakes.empty()) return config.Report(mistakes);
@@ -340,17 +367,22 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
   if (!feeds_itself) {
     MR_ASSIGN(parts.schema, SlotSchema::Create(desc.data_desc()));
   }
-  MR_ASSIGN(CompiledModel compiled, ModelOf(config, parts.schema, environment, stop));
-  parts.model = std::make_shared<const CompiledModel>(std::move(compiled));
-  const CompiledModel& model = *parts.model;
-  MR_ASSIGN(parts.metrics, MetricSet::Create(model.metrics, parts.schema, environment.metrics));
+  parts.form = FormOf(desc);
+  MR_ASSIGN(parts.model, ModelOf(config, parts.schema, environment, parts.form, stop));
+  MR_ASSIGN(parts.metrics, MetricSet::Create(parts.model->metrics, parts.schema, environment.metrics));
   const MetricSet& metrics = *parts.metrics;
-  if (const auto unknown = FindUnknownNames(desc, model, metrics.names()); !unknown.empty()) {
-    return config.Report(unknown);
+  std::vector<ConfigMistake> unknown = FindUnknownNames(desc, *parts.model, metrics.names());
+  if (parts.form == ModelForm::kFused && (!unknown.empty() || Lacks(parts.model->main, watched))) {
+    // Somebody may want to see a variable of one slot.
+    parts.form = ModelForm::kPaddle;
+    MR_ASSIGN(parts.model, ModelOf(config, parts.schema, environment, parts.form, stop));
+    unknown = FindUnknownNames(desc, *parts.model, metrics.names());
   }
+  if (!unknown.empty()) return config.Report(unknown);
+  const CompiledModel& model = *parts.model;
   parts.fetches = ResolveFetches(desc.fetch_config(), metrics.names());
   parts.loss = desc.has_program() ? LossOf(model.main) : model.loss;
-  if (const auto unknown = FindUnknownLoss(desc, parts.loss); !unknown.empty()) return config.Report(unknown);
+  if (unknown = FindUnknownLoss(desc, parts.loss); !unknown.empty()) return config.Report(unknown);
 
   CompileOptions options;
   options.device = environment.device;
@@ -381,7 +413,11 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
     }
   }
   if (stop.stop_requested()) return Cancelled("stopped while compiling the job");
-  MR_ASSIGN(parts.exports, ExportsOf(config, model, environment, parts.output_dir));
+  if (!desc.infer() && desc.output().export__size() > 0) {
+    MR_ASSIGN(const std::shared_ptr<const CompiledModel> exported,
+              PaddleModelOf(desc, parts.schema, environment, parts.form, parts.model, stop));
+    MR_ASSIGN(parts.exports, ExportsOf(config, *exported, environment, parts.output_dir));
+  }
   parts.config = std::move(config);
   return std::shared_ptr<const CompiledJob>(new CompiledJob(std::move(parts)));
 }
@@ -392,6 +428,10 @@ Result<const Executable*> CompiledJob::eval() const {
                  [this] { eval_ = CompileEvaluation(desc(), parts_.model, environment(), parts_.eval_options); });
   MR_TRY(eval_.status());
   return eval_->get();
+}
+
+Result<std::shared_ptr<const CompiledModel>> CompiledJob::PaddleModel(const std::stop_token& stop) const {
+  return PaddleModelOf(desc(), schema(), environment(), parts_.form, parts_.model, stop);
 }
 
 bool CompiledJob::lines_are_piped() const { return !PipeCommandOf(desc().data_desc()).empty(); }

@@ -59,9 +59,12 @@ class CompiledJob {
   const std::string& output_dir() const { return parts_.output_dir; }
   /// The slots of data_desc; none of a program that feeds itself.
   const SlotSchema& schema() const { return parts_.schema; }
-  /// The programs as authored or lowered; names of prediction, label, feeds. With `program`, prediction and label are
-  /// empty, and metrics are those that the job computes beside it.
+  /// The programs as they are trained (ModelForm); names of prediction, label, feeds. With `program`, prediction and
+  /// label are empty, and metrics are those that the job computes beside it.
   const CompiledModel& model() const { return *parts_.model; }
+  /// The same for who saves it: its `test` has Paddle's operators alone, each by itself; its main may be empty. It is
+  /// made for each call, in time and memory by the number of slots. A stop request ends that: kCancelled.
+  Result<std::shared_ptr<const CompiledModel>> PaddleModel(const std::stop_token& stop) const;
   /// The variable that gradients are taken of; empty: a program's that takes none.
   const std::string& loss() const { return parts_.loss; }
   /// What workers run: everything, or the forward part of an `infer` job.
@@ -111,7 +114,8 @@ class CompiledJob {
     std::string output_dir;
     int workers = 1;
     SlotSchema schema;
-    std::shared_ptr<const CompiledModel> model;  ///< the exports refer to it
+    ModelForm form = ModelForm::kPaddle;
+    std::shared_ptr<const CompiledModel> model;
     std::unique_ptr<const MetricSet> metrics;
     std::vector<FetchItem> fetches;
     std::string loss;

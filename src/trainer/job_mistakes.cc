@@ -43,9 +43,10 @@ bool IsTable(const VarDesc* var) { return var != nullptr && var->type().type() =
 }  // namespace
 
 Result<CompiledModel> CompileModelOf(const TrainerDesc& desc, const SlotSchema& schema, const Environment& environment,
-                                     std::vector<ConfigMistake>* mistakes, const std::stop_token& stop) {
+                                     ModelForm form, std::vector<ConfigMistake>* mistakes,
+                                     const std::stop_token& stop) {
   std::vector<ModelMistake> of_model;
-  Result<CompiledModel> model = CompileModel(desc.model(), schema, environment.ops, environment, &of_model, stop);
+  Result<CompiledModel> model = CompileModel(desc.model(), schema, environment.ops, environment, form, &of_model, stop);
   for (ModelMistake& mistake : of_model) mistakes->push_back({std::move(mistake.path), std::move(mistake.message)});
   return model;
 }
@@ -162,7 +163,7 @@ std::vector<ConfigMistake> FindDeeperMistakes(const TrainerDesc& desc, const Env
   std::vector<ConfigMistake> mistakes;
   const Result<SlotSchema> schema = SlotSchema::Create(desc.data_desc());
   if (!desc.has_model() || desc.has_program() || !schema.ok()) return mistakes;
-  const Result<CompiledModel> model = CompileModelOf(desc, *schema, environment, &mistakes);
+  const Result<CompiledModel> model = CompileModelOf(desc, *schema, environment, ModelForm::kPaddle, &mistakes);
   if (!model.ok()) return mistakes;
   const Result<std::unique_ptr<const MetricSet>> metrics =
       MetricSet::Create(model->metrics, *schema, environment.metrics);

@@ -12,7 +12,8 @@ namespace millrace {
 
 /// CompileModel of the job's model, with its mistakes as LoadedConfig::Report takes them.
 Result<CompiledModel> CompileModelOf(const TrainerDesc& desc, const SlotSchema& schema, const Environment& environment,
-                                     std::vector<ConfigMistake>* mistakes, const std::stop_token& stop = {});
+                                     ModelForm form, std::vector<ConfigMistake>* mistakes,
+                                     const std::stop_token& stop = {});
 
 /// Everything by name that a job wants of its program and the program does not have: what is fetched, dumped, checked
 /// for NaN or counted by each worker. `model` may be a program that was written elsewhere.
@@ -20,7 +21,7 @@ std::vector<ConfigMistake> FindUnknownNames(const TrainerDesc& desc, const Compi
                                             const std::vector<std::string>& metrics);
 
 /// Plans output.export, in its order, below `output_dir` where an export names no folder; `*mistakes` gets why one
-/// cannot be written. The exports refer to `model` and `registry`.
+/// cannot be written. The exports refer to `registry`.
 std::vector<ModelExport> PlanExports(const TrainerDesc& desc, const CompiledModel& model, const OpRegistry& registry,
                                      const std::string& output_dir, std::vector<ConfigMistake>* mistakes);
 

@@ -22,8 +22,9 @@ Status SaveProgramVariables(const JobSession& session, const RunState& state, co
 Status SaveJobModel(const JobSession& session, const RunState& state, const std::string& folder, const LongWork& work) {
   const CompiledJob& job = session.job();
   if (job.model().prediction.empty()) return SaveProgramVariables(session, state, folder, work.on_done);
+  MR_ASSIGN(const std::shared_ptr<const CompiledModel> model, job.PaddleModel(work.stop));
   InferenceSource source;
-  source.test = &job.model().test;
+  source.test = &model->test;
   source.startup = &job.model().startup;
   source.root = &session.root();
   source.data_desc = &job.desc().data_desc();

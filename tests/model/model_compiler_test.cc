@@ -226,7 +226,8 @@ TEST(ModelCompilerTest, AStopEndsIt) {
   std::vector<ModelMistake> mistakes;
   std::stop_source stop;
   const auto compile = [&] {
-    return CompileModel(job.model(), ClickSlots(), BuiltinOps(), ModelParts::Builtin(), &mistakes, stop.get_token());
+    return CompileModel(job.model(), ClickSlots(), BuiltinOps(), ModelParts::Builtin(), ModelForm::kPaddle, &mistakes,
+                        stop.get_token());
   };
   ASSERT_TRUE(compile().ok());
   stop.request_stop();

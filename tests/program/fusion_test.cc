@@ -118,6 +118,16 @@ TEST(WideFusionTest, AllocationsGrowAsThePoolsOfOneTable) {
   EXPECT_LT(WideProgram().Allocations(800), 9 * few);
 }
 
+// As a program has it that was lowered fused, whose forward part is evaluated alone.
+TEST_F(FusionTest, APoolWithoutAGradientKeepsNoRows) {
+  Op("fused_slots_pool", {{"Ids", {"c1", "c2"}}, {"W", {"t", "t"}}}, {{"Out", {"all"}}, {"Rows", {"all@ROWS"}}});
+  Loss("all");
+  EXPECT_EQ(Fused(), "fused_slots_pool(Ids=c1,c2 W=t,t -> Out=all)\nmean(X=all -> Out=loss)\n");
+  EXPECT_FALSE(vars_.contains("all@ROWS"));
+  EXPECT_EQ(Fused({"loss", "all@ROWS"}),
+            "fused_slots_pool(Ids=c1,c2 W=t,t -> Out=all Rows=all@ROWS)\nmean(X=all -> Out=loss)\n");
+}
+
 TEST_F(FusionTest, OneTableOfSeveralSlots) {
   Pool("c1", "t", "p1");
   Pool("c2", "t", "p2");

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "ops/embedding/row_source.h"
 #include "ops/embedding/slot_rows.h"
@@ -186,6 +187,23 @@ Status InferFusedSlotsPool(InferShapeContext& context) {
   return Status::Ok();
 }
 
+/// One gradient for each distinct parameter.
+std::vector<OpDesc> FusedSlotsPoolGradient(const GradContext& context) {
+  if (!context.Has("Out") || !context.Wants("W")) return {};
+  OpDesc grad = context.GradOp({"Ids", "W"}, {"Rows"}, {"Out"}, {"W"});
+  std::set<std::string> seen;
+  std::vector<std::string> distinct;
+  const std::vector<std::string> gradients = OutputArguments(grad, "W@GRAD");
+  const std::vector<std::string> parameters = InputArguments(grad, "W");
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (seen.insert(parameters[i]).second) distinct.push_back(gradients[i]);
+  }
+  SetOutput(grad, "W@GRAD", distinct);
+  std::vector<OpDesc> ops;
+  ops.push_back(std::move(grad));
+  return ops;
+}
+
 }  // namespace
 
 void RegisterFusedSlotsPool(OpRegistry& registry) {
@@ -204,6 +222,7 @@ void RegisterFusedSlotsPool(OpRegistry& registry) {
       .Attr("slot_salts", std::vector<int64_t>{}, "one a slot: other than 0, the slot has rows of its own in a table")
       .Attr("dense_at", std::vector<int64_t>{}, "how many slots stand before each dense input")
       .InferShape(InferFusedSlotsPool)
+      .Grad(FusedSlotsPoolGradient)
       .Fused()
       .Kernel<FusedSlotsPoolKernel>();
 }

@@ -302,11 +302,25 @@ void MergeAt(OpGraph& graph, int concat) {
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) JoinRun(graph, *site, elements, run->first, run->second);
 }
 
+/// A pool need not keep rows for a gradient that is not there.
+void DropUnreadRows(OpGraph& graph, int pool) {
+  const std::string rows = OnlyOutput(graph.op(pool), "Rows");
+  if (rows.empty() || graph.IsKept(rows) || !graph.Readers(rows).empty()) return;
+  OpDesc op = graph.op(pool);
+  auto* outputs = op.mutable_outputs();
+  outputs->erase(std::find_if(outputs->begin(), outputs->end(),
+                              [](const OpDesc::Var& output) { return output.parameter() == "Rows"; }));
+  graph.Replace(pool, std::move(op));
+}
+
 }  // namespace
 
 void MergeSlotsPools(OpGraph& graph) {
   for (int i = 0; i < graph.size(); ++i) {
     if (graph.type(i) == "concat") MergeAt(graph, i);
+  }
+  for (int i = 0; i < graph.size(); ++i) {
+    if (graph.type(i) == "fused_slots_pool") DropUnreadRows(graph, i);
   }
 }
 

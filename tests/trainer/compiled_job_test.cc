@@ -1,0 +1,64 @@
+#include "trainer/compiled_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "e2e/small_job.h"
+#include "program/var_meta.h"
+#include "trainer/in_process.h"
+#include "trainer/job_mistakes.h"
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kOfASlot = "e.A";
+
+class CompiledJobTest : public testing::Test {
+ protected:
+  std::shared_ptr<const CompiledJob> Compile(const std::vector<std::string>& overrides) const {
+    return CompileJob(small_.DeepJob(""), "", overrides);
+  }
+
+  const SmallJob small_{32, 1};
+};
+
+TEST_F(CompiledJobTest, HasVariablesOfASlotOnlyWhereTheyAreAskedFor) {
+  EXPECT_EQ(FindVar(Compile({})->model().main, kOfASlot), nullptr);
+  for (const std::string asks : {"fetch_config.fetch_var_names=", "check_nan_var_names="}) {
+    const auto job = Compile({asks + kOfASlot});
+    EXPECT_NE(FindVar(job->model().main, kOfASlot), nullptr) << asks;
+    EXPECT_TRUE(job->train().vars().contains(kOfASlot)) << asks;
+  }
+  for (const char* goes_by_operators : {"fuse=false", "hogwild_param.skip_ops=sequence_pool"}) {
+    EXPECT_NE(FindVar(Compile({goes_by_operators})->model().main, kOfASlot), nullptr) << goes_by_operators;
+  }
+}
+
+TEST_F(CompiledJobTest, AWatchedVariableOfASlotIsThere) {
+  ConfigRequest request;
+  request.file = small_.DeepJob("");
+  const auto job = CompiledJob::Create(LoadTrainerDesc(request).value(), DefaultEnvironment(), "", {kOfASlot});
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  EXPECT_TRUE((*job)->train().vars().contains(kOfASlot));
+}
+
+TEST_F(CompiledJobTest, TheNearestNameOfAVariableMayBeASlots) {
+  ConfigRequest request;
+  request.file = small_.DeepJob("");
+  request.overrides = {"check_nan_var_names=e.Ax"};
+  const auto job = CompiledJob::Create(LoadTrainerDesc(request).value(), DefaultEnvironment(), "");
+  EXPECT_THAT(job.status().message(), HasSubstr("did you mean \"e.A\"?"));
+}
+
+TEST_F(CompiledJobTest, ThePaddleModelIsThatOfAJobThatIsNotFused) {
+  const auto plain = Compile({"fuse=false"});
+  const auto fused = Compile({});
+  EXPECT_EQ(plain->PaddleModel({}).value()->test.DebugString(), plain->model().test.DebugString());
+  EXPECT_EQ(fused->PaddleModel({}).value()->test.DebugString(), plain->model().test.DebugString());
+  EXPECT_NE(fused->model().test.DebugString(), plain->model().test.DebugString());
+}
+
+}  // namespace
+}  // namespace millrace
