@@ -55,6 +55,12 @@ def compile_slots(slots):
     return make
 
 
+def fuse_slots(folder, bin_folder):
+    """60,000 slots of which one is looked at, so that they are lowered one by one and then fused."""
+    return compile_slots(60000)(folder, bin_folder) + ["--set", "check_nan_var_names=vectors.S0_1", "--set",
+                                                       "output.save_inference_model=false"]
+
+
 def inspect_slots(folder, bin_folder):
     growth.slot_job(60000, folder)
     return [bin_folder + "/inspect", "stats", "--trainer_desc=" + folder + "/job.prototxt"]
@@ -213,6 +219,7 @@ class Run:
 RUNS = {
     "slots_10000": Run(compile_slots(10000)),
     "slots_60000": Run(compile_slots(60000)),
+    "fuse_slots": Run(fuse_slots),
     "inspect_slots": Run(inspect_slots),
     "dense_table": Run(dense_table),
     "load_table": Run(load_table, saves=True),

@@ -1,6 +1,8 @@
 #include "model/model_compiler.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "model/lowering.h"
@@ -63,7 +65,7 @@ std::vector<MetricSpec> ResolveMetrics(Lowering& lowering, const LoweredLoss& lo
 
 /// Slots that operators of the test program need for the prediction.
 std::vector<std::string> FindFeeds(const ProgramDesc& test, const std::string& prediction, const SlotSchema& schema) {
-  std::set<std::string> needed = {prediction};
+  std::unordered_set<std::string_view> needed = {prediction};
   const BlockDesc& block = test.blocks(0);
   for (int i = block.ops_size() - 1; i >= 0; --i) {
     bool writes = false;
@@ -146,9 +148,9 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
   }
   MakeForTest(&compiled.test);
   MR_TRY(go_on());
+  if (form == ModelForm::kPaddleForward) return compiled;
   compiled.feeds = FindFeeds(compiled.test, compiled.prediction, schema);
   MR_TRY(go_on());
-  if (form == ModelForm::kPaddleForward) return compiled;
   MR_ASSIGN(std::vector<ParamGrad> gradients, AppendBackward(compiled.main, compiled.loss, registry, 0, stop));
   MR_TRY(lowering.Reload());
   MR_TRY(go_on());

@@ -1,29 +1,33 @@
 #include "program/backward.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
+#include <utility>
 
 #include "core/edit_distance.h"
 #include "core/harmless_text.h"
+#include "core/name_numbers.h"
 #include "framework.pb.h"
 #include "program/block_builder.h"
 
 namespace millrace {
 namespace {
 
-using Names = std::set<std::string, std::less<>>;
-using Flags = std::map<std::string, bool, std::less<>>;
+/// A set of them.
+using Names = NameNumbers;
+
+Status MakingStopped() { return Cancelled("stopped while making gradients"); }
 
 /// Indices of the operators that the loss depends on, in program order.
 std::vector<int> PathTo(const BlockDesc& block, std::string_view loss) {
-  Names needed = {std::string(loss)};
+  Names needed;
+  needed.Add(loss);
   std::vector<int> path;
   for (int i = block.ops_size() - 1; i >= 0; --i) {
     bool writes = false;
-    ForEachArgument(block.ops(i).outputs(), [&](const std::string& name) { writes = writes || needed.contains(name); });
+    ForEachArgument(block.ops(i).outputs(), [&](const std::string& name) { writes = writes || needed.Has(name); });
     if (!writes) continue;
-    ForEachArgument(block.ops(i).inputs(), [&](const std::string& name) { needed.insert(name); });
+    ForEachArgument(block.ops(i).inputs(), [&](const std::string& name) { needed.Add(name); });
     path.push_back(i);
   }
   std::reverse(path.begin(), path.end());
@@ -48,41 +52,47 @@ std::vector<int> BlocksAround(const ProgramDesc& program, int block_index) {
 
 /// The variables whose gradient is worth computing: leaves that may have one, and what is computed from them. Of the
 /// variables of blocks around, which hold what was computed there, parameters alone are leaves.
-Flags FindWanted(const ProgramDesc& program, int block_index, const std::vector<int>& path, const VarMetas& metas) {
+Names FindWanted(const ProgramDesc& program, int block_index, const std::vector<int>& path, const VarMetas& metas) {
   const BlockDesc& block = program.blocks(block_index);
-  std::map<std::string_view, const VarDesc*> vars;
-  for (const VarDesc& var : block.vars()) vars[var.name()] = &var;
+  Names vars;
+  std::vector<const VarDesc*> descs;  // by the numbers of vars
+  const auto declare = [&](const VarDesc& var) {
+    const bool is_new = vars.Add(var.name()) == descs.size();
+    if (is_new) descs.push_back(&var);
+    return is_new;
+  };
+  for (const VarDesc& var : block.vars()) declare(var);
   Names around;
   for (const int outer : BlocksAround(program, block_index)) {
     for (const VarDesc& var : program.blocks(outer).vars()) {
-      if (vars.emplace(var.name(), &var).second && !var.is_parameter()) around.insert(var.name());
+      if (declare(var) && !var.is_parameter()) around.Add(var.name());
     }
   }
   Names produced;
   for (const OpDesc& op : block.ops()) {
-    ForEachArgument(op.outputs(), [&](const std::string& name) { produced.insert(name); });
+    ForEachArgument(op.outputs(), [&](const std::string& name) { produced.Add(name); });
   }
-  Flags wanted;
+  Names wanted;
   const auto allowed = [&](const std::string& name) {
-    const auto it = vars.find(name);
-    return it != vars.end() && CanHaveGradient(*it->second, metas.find(name)->second);
+    const size_t var = vars.Find(name);
+    return var < vars.size() && CanHaveGradient(*descs[var], metas.find(name)->second);
   };
   for (const int i : path) {
     bool any = false;
     ForEachArgument(block.ops(i).inputs(), [&](const std::string& name) {
-      if (!produced.contains(name) && !around.contains(name) && allowed(name)) wanted[name] = true;
-      any = any || wanted.contains(name);
+      if (!produced.Has(name) && !around.Has(name) && allowed(name)) wanted.Add(name);
+      any = any || wanted.Has(name);
     });
     if (!any) continue;
     ForEachArgument(block.ops(i).outputs(), [&](const std::string& name) {
-      if (allowed(name)) wanted[name] = true;
+      if (allowed(name)) wanted.Add(name);
     });
   }
   return wanted;
 }
 
 /// The gradient of one operator, whose code may be a plugin's.
-Result<std::vector<OpDesc>> GradientOf(const OpDesc& op, const OpInfo& info, const Flags& wanted, const Flags& have) {
+Result<std::vector<OpDesc>> GradientOf(const OpDesc& op, const OpInfo& info, const Names& wanted, const Names& have) {
   try {
     return info.grad(GradContext(OpView(op, info), wanted, have));
   } catch (...) {
@@ -98,26 +108,30 @@ void AddLine(const std::string& line, std::string* problems) { *problems += (pro
 
 /// A name has one gradient: that of a second value under it, from which the loss is computed too, would go to what the
 /// first was computed from. An operator that has no gradient is left to its own message.
-std::string WrittenTwice(const BlockDesc& block, const std::vector<int>& path, const Flags& wanted,
+std::string WrittenTwice(const BlockDesc& block, const std::vector<int>& path, const Names& wanted,
                          const OpRegistry& registry, int block_index) {
-  std::map<std::string, int, std::less<>> makers;
+  Names made;
+  std::vector<int> makers;  // by the numbers of made
   std::string problems;
   for (const int i : path) {
     const OpDesc& op = block.ops(i);
     bool any_wanted = false;
-    ForEachArgument(op.inputs(), [&](const std::string& name) { any_wanted = any_wanted || wanted.contains(name); });
+    ForEachArgument(op.inputs(), [&](const std::string& name) { any_wanted = any_wanted || wanted.Has(name); });
     const OpInfo* info = registry.Find(op.type());
     const bool is_differentiable = info != nullptr && info->grad != nullptr;
     ForEachArgument(op.outputs(), [&](const std::string& name) {
-      if (!wanted.contains(name)) return;
-      const auto maker = makers.find(name);
-      if (maker == makers.end()) {
-        if (any_wanted) makers.emplace(name, i);
+      if (!wanted.Has(name)) return;
+      const size_t number = made.Find(name);
+      if (number == made.size()) {
+        if (any_wanted) {
+          made.Add(name);
+          makers.push_back(i);
+        }
         return;
       }
-      if (maker->second == i || (any_wanted && !is_differentiable)) return;
-      AddLine(OpWhere(block, block_index, i) + "writes \"" + name + "\" again, which op[" +
-                  std::to_string(maker->second) +
+      const int maker = makers[number];
+      if (maker == i || (any_wanted && !is_differentiable)) return;
+      AddLine(OpWhere(block, block_index, i) + "writes \"" + name + "\" again, which op[" + std::to_string(maker) +
                   "] made, and the loss has no gradient through both; write to another variable",
               &problems);
     });
@@ -134,13 +148,18 @@ bool ReadsSizesAlone(const OpDesc& gradient, std::string_view parameter) {
 }
 
 /// Which operators of a block write a variable, in program order.
-using Writers = std::map<std::string, std::vector<int>, std::less<>>;
+struct Writers {
+  NameNumbers names;
+  std::vector<std::vector<int>> ops;  ///< by the numbers of names
+};
 
 Writers WritersOf(const BlockDesc& block) {
   Writers writers;
   for (int i = 0; i < block.ops_size(); ++i) {
     ForEachArgument(block.ops(i).outputs(), [&](const std::string& name) {
-      if (std::vector<int>& of = writers[name]; of.empty() || of.back() != i) of.push_back(i);
+      const size_t number = writers.names.Add(name);
+      if (number == writers.ops.size()) writers.ops.emplace_back();
+      if (std::vector<int>& of = writers.ops[number]; of.empty() || of.back() != i) of.push_back(i);
     });
   }
   return writers;
@@ -151,18 +170,18 @@ Writers WritersOf(const BlockDesc& block) {
 void CheckStillThere(const BlockDesc& block, int block_index, int i, const OpDesc& gradient, const Writers& writers,
                      std::string* problems) {
   const OpDesc& op = block.ops(i);
-  Names reported;
+  std::set<std::string_view> reported;
   for (const OpDesc::Var& binding : gradient.inputs()) {
     if (ReadsSizesAlone(gradient, binding.parameter())) continue;
     const bool reads_before = std::any_of(op.inputs().begin(), op.inputs().end(), [&](const OpDesc::Var& input) {
       return input.parameter() == binding.parameter();
     });
     for (const std::string& name : binding.arguments()) {
-      const auto of = writers.find(name);
-      if (name == kEmptyVar || name.ends_with("@GRAD") || of == writers.end()) continue;
-      const auto later = std::find_if(of->second.begin(), of->second.end(),
-                                      [&](int writer) { return writer > i || (writer == i && reads_before); });
-      if (later == of->second.end() || !reported.insert(name).second) continue;
+      if (name == kEmptyVar || name.ends_with("@GRAD") || !writers.names.Has(name)) continue;
+      const std::vector<int>& of = writers.ops[writers.names.Find(name)];
+      const auto later =
+          std::find_if(of.begin(), of.end(), [&](int writer) { return writer > i || (writer == i && reads_before); });
+      if (later == of.end() || !reported.insert(name).second) continue;
       AddLine(OpWhere(block, block_index, i) + "its gradient reads \"" + name + "\", which " +
                   (*later == i ? "it writes over itself"
                                : "op[" + std::to_string(*later) + "] " + block.ops(*later).type() +
@@ -175,17 +194,20 @@ void CheckStillThere(const BlockDesc& block, int block_index, int i, const OpDes
 
 /// Operators of the gradients before names are made unique: several may write one variable.
 Result<std::vector<OpDesc>> RawGradients(const BlockDesc& block, const std::vector<int>& path, std::string_view loss,
-                                         const Flags& wanted, const OpRegistry& registry, int block_index) {
-  Flags have = {{std::string(loss), true}};
+                                         const Names& wanted, const OpRegistry& registry, int block_index,
+                                         const std::stop_token& stop) {
+  Names have;
+  have.Add(loss);
   std::vector<OpDesc> grads;
   const Writers writers = WritersOf(block);
   std::string problems = WrittenTwice(block, path, wanted, registry, block_index);
   for (auto i = path.rbegin(); i != path.rend(); ++i) {
+    if (stop.stop_requested()) return MakingStopped();
     const OpDesc& op = block.ops(*i);
     bool any_wanted = false;
     bool any_have = false;
-    ForEachArgument(op.inputs(), [&](const std::string& name) { any_wanted = any_wanted || wanted.contains(name); });
-    ForEachArgument(op.outputs(), [&](const std::string& name) { any_have = any_have || have.contains(name); });
+    ForEachArgument(op.inputs(), [&](const std::string& name) { any_wanted = any_wanted || wanted.Has(name); });
+    ForEachArgument(op.outputs(), [&](const std::string& name) { any_have = any_have || have.Has(name); });
     if (!any_wanted || !any_have) continue;
     const OpInfo* info = registry.Find(op.type());
     if (info == nullptr || info->grad == nullptr) {
@@ -205,7 +227,7 @@ Result<std::vector<OpDesc>> RawGradients(const BlockDesc& block, const std::vect
         continue;
       }
       ForEachArgument(op.outputs(), [&](const std::string& name) {
-        if (have.contains(name)) return;
+        if (have.Has(name)) return;
         const std::string missing = GradName(name);
         for (OpDesc::Var& input : *grad.mutable_inputs()) {
           for (std::string& argument : *input.mutable_arguments()) {
@@ -215,7 +237,8 @@ Result<std::vector<OpDesc>> RawGradients(const BlockDesc& block, const std::vect
       });
       CheckStillThere(block, block_index, *i, grad, writers, &problems);
       ForEachArgument(grad.outputs(), [&](const std::string& name) {
-        if (name.ends_with("@GRAD")) have[name.substr(0, name.size() - GradName("").size())] = true;
+        constexpr std::string_view kSuffix = "@GRAD";
+        if (name.ends_with(kSuffix)) have.Add(std::string_view(name).substr(0, name.size() - kSuffix.size()));
       });
       grads.push_back(std::move(grad));
     }
@@ -227,43 +250,49 @@ Result<std::vector<OpDesc>> RawGradients(const BlockDesc& block, const std::vect
 /// Gives the parts of a gradient with several writers names of their own, and adds them up before the first reader, or
 /// at the end when no gradient operator reads it (a parameter).
 std::vector<OpDesc> AddUp(std::vector<OpDesc> grads) {
-  std::map<std::string, int> writers;
+  struct Gradient {
+    int writers = 0;
+    bool is_pending = false;  // its sum is not there yet
+    std::vector<std::string> parts;
+  };
+  NameNumbers names;
+  std::vector<Gradient> gradients;  // by the numbers of names
   for (const OpDesc& op : grads) {
-    ForEachArgument(op.outputs(), [&](const std::string& name) { ++writers[name]; });
+    ForEachArgument(op.outputs(), [&](const std::string& name) {
+      const size_t number = names.Add(name);
+      if (number == gradients.size()) gradients.emplace_back();
+      ++gradients[number].writers;
+    });
   }
-  std::vector<std::string> order;  // of the first parts
-  std::set<std::string> pending;   // whose sum is not there yet
-  std::map<std::string, std::vector<std::string>> parts;
+  std::vector<size_t> order;  // of the first parts
   std::vector<OpDesc> ops;
-  const auto add_sum = [&](const std::string& name) {
+  const auto add_sum = [&](size_t number) {
+    if (number == names.size() || !std::exchange(gradients[number].is_pending, false)) return;
     OpDesc sum;
     sum.set_type("sum");
-    SetInput(sum, "X", parts[name]);
-    SetOutput(sum, "Out", {name});
+    SetInput(sum, "X", gradients[number].parts);
+    SetOutput(sum, "Out", {std::string(names.name(number))});
     ops.push_back(std::move(sum));
-    pending.erase(name);
   };
   for (OpDesc& op : grads) {
-    ForEachArgument(op.inputs(), [&](const std::string& name) {
-      if (pending.contains(name)) add_sum(name);
-    });
+    ForEachArgument(op.inputs(), [&](const std::string& name) { add_sum(names.Find(name)); });
     for (OpDesc::Var& output : *op.mutable_outputs()) {
       for (std::string& name : *output.mutable_arguments()) {
-        if (name == kEmptyVar || writers[name] < 2) continue;
-        std::vector<std::string>& of = parts[name];
-        if (of.empty()) {
-          order.push_back(name);
-          pending.insert(name);
+        if (name == kEmptyVar) continue;
+        const size_t number = names.Find(name);
+        Gradient& gradient = gradients[number];
+        if (gradient.writers < 2) continue;
+        if (gradient.parts.empty()) {
+          order.push_back(number);
+          gradient.is_pending = true;
         }
-        of.push_back(name + "@RENAME@block0@" + std::to_string(of.size()));
-        name = of.back();
+        gradient.parts.push_back(name + "@RENAME@block0@" + std::to_string(gradient.parts.size()));
+        name = gradient.parts.back();
       }
     }
     ops.push_back(std::move(op));
   }
-  for (const std::string& name : order) {
-    if (pending.contains(name)) add_sum(name);
-  }
+  for (const size_t number : order) add_sum(number);
   return ops;
 }
 
@@ -303,15 +332,17 @@ Result<std::vector<ParamGrad>> AppendBackward(ProgramDesc& program, std::string_
     return InvalidConfig("loss \"" + std::string(loss) + "\" must be one value, take its mean first; its shape is " +
                          loss_meta->second.dims.ToString());
   }
+  if (stop.stop_requested()) return MakingStopped();
   const std::vector<int> path = PathTo(block, loss);
-  const Flags wanted = FindWanted(program, block_index, path, builder.vars());
-  if (!wanted.contains(loss)) {
+  if (stop.stop_requested()) return MakingStopped();
+  const Names wanted = FindWanted(program, block_index, path, builder.vars());
+  if (!wanted.Has(loss)) {
     return InvalidConfig("loss \"" + std::string(loss) + "\" depends on no parameter that can be trained");
   }
-  MR_ASSIGN(std::vector<OpDesc> raw, RawGradients(block, path, loss, wanted, registry, block_index));
+  MR_ASSIGN(std::vector<OpDesc> raw, RawGradients(block, path, loss, wanted, registry, block_index, stop));
   MR_TRY(builder.Append(LossGradient(loss, loss_meta->second), OpRole::kLossGradient));
   for (OpDesc& op : AddUp(std::move(raw))) {
-    if (stop.stop_requested()) return Cancelled("stopped while making gradients");
+    if (stop.stop_requested()) return MakingStopped();
     MR_TRY(builder.Append(std::move(op), OpRole::kBackward));
   }
 

@@ -6,15 +6,8 @@
 namespace millrace {
 namespace {
 
-using Flags = std::map<std::string, bool, std::less<>>;
-
-bool IsSet(const Flags& flags, const std::string& name) {
-  const auto it = flags.find(name);
-  return it != flags.end() && it->second;
-}
-
-bool IsAnySet(const Flags& flags, const std::vector<std::string>& names) {
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return IsSet(flags, name); });
+bool HasAny(const NameNumbers& some, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return some.Has(name); });
 }
 
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
@@ -49,9 +42,9 @@ ArgInfo GradientOf(const ArgInfo& arg, bool optional) {
 
 std::string GradName(std::string_view name) { return std::string(name) + "@GRAD"; }
 
-bool GradContext::Wants(std::string_view input) const { return IsAnySet(*wanted_, InputArguments(op_->desc(), input)); }
+bool GradContext::Wants(std::string_view input) const { return HasAny(*wanted_, InputArguments(op_->desc(), input)); }
 
-bool GradContext::Has(std::string_view output) const { return IsAnySet(*have_, OutputArguments(op_->desc(), output)); }
+bool GradContext::Has(std::string_view output) const { return HasAny(*have_, OutputArguments(op_->desc(), output)); }
 
 OpDesc GradContext::GradOp(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                            const std::vector<std::string>& grad_of, const std::vector<std::string>& wanted) const {
@@ -65,7 +58,7 @@ OpDesc GradContext::GradOp(const std::vector<std::string>& inputs, const std::ve
     const std::vector<std::string> arguments = OutputArguments(op_->desc(), name);
     for (const std::string& argument : arguments) {
       // Of a list, parts that nothing was computed from have no gradient.
-      const bool arrives = arguments.size() == 1 || IsSet(*have_, argument);
+      const bool arrives = arguments.size() == 1 || have_->Has(argument);
       gradients.push_back(arrives ? GradName(argument) : std::string(kEmptyVar));
     }
     SetInput(grad, GradName(name), gradients);
@@ -74,7 +67,7 @@ OpDesc GradContext::GradOp(const std::vector<std::string>& inputs, const std::ve
     std::vector<std::string> gradients;
     bool any = false;
     for (const std::string& argument : InputArguments(op_->desc(), name)) {
-      const bool wants = IsSet(*wanted_, argument);
+      const bool wants = wanted_->Has(argument);
       gradients.push_back(wants ? GradName(argument) : std::string(kEmptyVar));
       any = any || wants;
     }

@@ -12,6 +12,7 @@
 
 #include "core/dims.h"
 #include "core/dtype.h"
+#include "core/name_numbers.h"
 #include "core/status.h"
 #include "framework.pb.h"
 
@@ -102,8 +103,8 @@ std::string GradName(std::string_view name);
 /// Lets an operator write the operators of its gradient.
 class GradContext {
  public:
-  GradContext(const OpView& op, const std::map<std::string, bool, std::less<>>& wanted,
-              const std::map<std::string, bool, std::less<>>& have)
+  /// `wanted` and `have` are variables.
+  GradContext(const OpView& op, const NameNumbers& wanted, const NameNumbers& have)
       : op_(&op), wanted_(&wanted), have_(&have) {}
 
   const OpView& op() const { return *op_; }
@@ -119,8 +120,8 @@ class GradContext {
 
  private:
   const OpView* op_;
-  const std::map<std::string, bool, std::less<>>* wanted_;
-  const std::map<std::string, bool, std::less<>>* have_;
+  const NameNumbers* wanted_;
+  const NameNumbers* have_;
 };
 
 inline constexpr std::string_view kEmptyVar = "@EMPTY@";

@@ -1,22 +1,45 @@
 #include "serving/prune.h"
 
 #include <algorithm>
+#include <deque>
+#include <iterator>
 #include <set>
+#include <string_view>
+
+#include "core/name_numbers.h"
 
 namespace millrace {
 namespace {
 
-using Names = std::set<std::string, std::less<>>;
+/// Of variables, whose strings outlive them.
+using Names = std::vector<std::string_view>;
+
+/// What is said of each name; nothing of one that is new.
+template <class Said>
+class ByName {
+ public:
+  Said& operator[](std::string_view name) {
+    const size_t number = numbers_.Add(name);
+    if (number == said_.size()) said_.emplace_back();
+    return said_[number];
+  }
+
+ private:
+  NameNumbers numbers_;
+  std::deque<Said> said_;
+};
 
 void InsertArguments(const google::protobuf::RepeatedPtrField<OpDesc::Var>& vars, Names* names) {
-  for (const OpDesc::Var& var : vars) names->insert(var.arguments().begin(), var.arguments().end());
-}
-
-bool IsAnyOf(const Names& some, const Names& names) {
-  return std::any_of(some.begin(), some.end(), [&](const std::string& name) { return names.contains(name); });
+  for (const OpDesc::Var& var : vars) names->insert(names->end(), var.arguments().begin(), var.arguments().end());
 }
 
 bool IsBlock(const OpDesc::Attr& attr) { return attr.type() == BLOCK; }
+
+std::set<std::string_view> OwnNames(const BlockDesc& block) {
+  std::set<std::string_view> names;
+  for (const VarDesc& var : block.vars()) names.insert(var.name());
+  return names;
+}
 
 /// What the blocks of an operator, and those within them, read and write of the blocks around them.
 void InsertOuterNames(const ProgramDesc& program, const OpDesc& op, Names* reads, Names* writes) {
@@ -30,12 +53,9 @@ void InsertOuterNames(const ProgramDesc& program, const OpDesc& op, Names* reads
       InsertArguments(inner.outputs(), &inner_writes);
       InsertOuterNames(program, inner, &inner_reads, &inner_writes);
     }
-    for (const VarDesc& var : block.vars()) {
-      inner_reads.erase(var.name());
-      inner_writes.erase(var.name());
-    }
-    reads->merge(inner_reads);
-    writes->merge(inner_writes);
+    const auto is_own = [own = OwnNames(block)](std::string_view name) { return own.contains(name); };
+    std::remove_copy_if(inner_reads.begin(), inner_reads.end(), std::back_inserter(*reads), is_own);
+    std::remove_copy_if(inner_writes.begin(), inner_writes.end(), std::back_inserter(*writes), is_own);
   }
 }
 
@@ -48,13 +68,13 @@ bool WritesNothing(const OpDesc& op) {
 }
 
 // Saved models compute and print nothing; `print` hands on what it shows.
-OpDesc WithoutPrint(const OpDesc& op) {
-  if (op.type() != "print") return op;
+void TakePrint(OpDesc* op) {
+  if (op->type() != "print") return;
   OpDesc assign;
   assign.set_type("assign");
-  SetInput(assign, "X", InputArguments(op, "In"));
-  SetOutput(assign, "Out", OutputArguments(op, "Out"));
-  return assign;
+  SetInput(assign, "X", InputArguments(*op, "In"));
+  SetOutput(assign, "Out", OutputArguments(*op, "Out"));
+  *op = std::move(assign);
 }
 
 /// Copies the blocks of an operator of block `parent`, and those within them, and lets it name the copies.
@@ -70,18 +90,21 @@ void CopyBlocks(const ProgramDesc& program, int parent, OpDesc* op, ProgramDesc*
     auto* ops = copy->mutable_ops();
     ops->erase(std::remove_if(ops->begin(), ops->end(), WritesNothing), ops->end());
     for (OpDesc& inner : *ops) {
-      inner = WithoutPrint(inner);
+      TakePrint(&inner);
       CopyBlocks(program, index, &inner, to);
     }
   }
 }
 
 // softmax_with_cross_entropy computes Softmax from Logits alone; Label and Loss are for training.
-OpDesc WithoutLabel(const OpDesc& op, const Names& needed) {
-  if (op.type() != "softmax_with_cross_entropy") return op;
-  for (const std::string& loss : OutputArguments(op, "Loss")) {
-    if (needed.contains(loss)) return op;
-  }
+template <class IsNeeded>
+bool IsForPredictionAlone(const OpDesc& op, const IsNeeded& is_needed) {
+  if (op.type() != "softmax_with_cross_entropy") return false;
+  const std::vector<std::string> losses = OutputArguments(op, "Loss");
+  return std::none_of(losses.begin(), losses.end(), is_needed);
+}
+
+OpDesc WithoutLabel(const OpDesc& op) {
   OpDesc softmax;
   softmax.set_type("softmax");
   SetInput(softmax, "X", InputArguments(op, "Logits"));
@@ -113,34 +136,44 @@ ProgramDesc ForwardProgram(const ProgramDesc& program, const OpRegistry& registr
 
 Result<ProgramDesc> PruneProgram(const ProgramDesc& program, const std::vector<std::string>& targets,
                                  const std::vector<std::string>& given) {
+  struct Known {
+    bool is_needed = false;
+    bool is_given = false;
+    bool is_written = false;
+    bool is_mentioned = false;
+  };
+  ByName<Known> variables;
+  const auto is_needed = [&variables](std::string_view name) { return variables[name].is_needed; };
+  for (const std::string& target : targets) variables[target].is_needed = variables[target].is_mentioned = true;
+  for (const std::string& name : given) variables[name].is_given = true;
   const BlockDesc& block = program.blocks(0);
-  Names needed(targets.begin(), targets.end());
-  Names mentioned(targets.begin(), targets.end());
-  const Names stops(given.begin(), given.end());
-  Names written;
-  std::vector<OpDesc> kept;
+  std::deque<OpDesc> changed;
+  std::vector<const OpDesc*> kept;
   for (int i = block.ops_size() - 1; i >= 0; --i) {
+    const OpDesc* op = &block.ops(i);
     Names reads;
     Names writes;
-    InsertArguments(block.ops(i).outputs(), &writes);
-    InsertOuterNames(program, block.ops(i), &reads, &writes);
-    if (!IsAnyOf(writes, needed)) continue;
-    OpDesc op = WithoutLabel(block.ops(i), needed);
-    if (op.type() != block.ops(i).type()) {
+    InsertArguments(op->outputs(), &writes);
+    InsertOuterNames(program, *op, &reads, &writes);
+    if (std::none_of(writes.begin(), writes.end(), is_needed)) continue;
+    if (IsForPredictionAlone(*op, is_needed)) {
+      op = &changed.emplace_back(WithoutLabel(*op));
       writes.clear();
-      InsertArguments(op.outputs(), &writes);
+      InsertArguments(op->outputs(), &writes);
     }
-    InsertArguments(op.inputs(), &reads);
-    mentioned.insert(writes.begin(), writes.end());
-    mentioned.insert(reads.begin(), reads.end());
-    written.merge(writes);
-    for (const std::string& name : reads) {
-      if (!stops.contains(name)) needed.insert(name);
+    InsertArguments(op->inputs(), &reads);
+    for (const std::string_view name : writes) variables[name].is_written = variables[name].is_mentioned = true;
+    for (const std::string_view name : reads) {
+      Known& variable = variables[name];
+      variable.is_mentioned = true;
+      variable.is_needed = variable.is_needed || !variable.is_given;
     }
-    kept.push_back(WithoutPrint(op));
+    kept.push_back(op);
   }
   for (const std::string& target : targets) {
-    if (!written.contains(target)) return InvalidConfig("no operator of the program computes \"" + target + "\"");
+    if (!variables[target].is_written) {
+      return InvalidConfig("no operator of the program computes \"" + target + "\"");
+    }
   }
   ProgramDesc pruned;
   *pruned.mutable_version() = program.version();
@@ -148,30 +181,37 @@ Result<ProgramDesc> PruneProgram(const ProgramDesc& program, const std::vector<s
   out->set_idx(0);
   out->set_parent_idx(-1);
   for (const VarDesc& var : block.vars()) {
-    if (mentioned.contains(var.name())) *out->add_vars() = var;
+    if (variables[var.name()].is_mentioned) *out->add_vars() = var;
   }
   for (auto op = kept.rbegin(); op != kept.rend(); ++op) {
     OpDesc* copy = out->add_ops();
-    *copy = std::move(*op);
+    *copy = **op;
+    TakePrint(copy);
     CopyBlocks(program, 0, copy, &pruned);
   }
   return pruned;
 }
 
 std::vector<std::string> FedVariables(const ProgramDesc& program) {
-  Names written;
-  Names fed;
+  struct Known {
+    bool is_written = false;
+    bool is_fed = false;
+  };
+  ByName<Known> variables;
   for (const OpDesc& op : program.blocks(0).ops()) {
     for (const OpDesc::Var& input : op.inputs()) {
       for (const std::string& name : input.arguments()) {
-        if (!written.contains(name)) fed.insert(name);
+        Known& variable = variables[name];
+        variable.is_fed = variable.is_fed || !variable.is_written;
       }
     }
-    for (const OpDesc::Var& output : op.outputs()) written.insert(output.arguments().begin(), output.arguments().end());
+    for (const OpDesc::Var& output : op.outputs()) {
+      for (const std::string& name : output.arguments()) variables[name].is_written = true;
+    }
   }
   std::vector<std::string> names;
   for (const VarDesc& var : program.blocks(0).vars()) {
-    if (fed.contains(var.name()) && !var.persistable()) names.push_back(var.name());
+    if (variables[var.name()].is_fed && !var.persistable()) names.push_back(var.name());
   }
   return names;
 }

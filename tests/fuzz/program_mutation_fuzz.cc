@@ -96,14 +96,14 @@ DType TypeOf(Draw draw) {
 /// The operator, what the gradients of its outputs start from, and its gradients.
 void AddCase(const OpCase& c, ProgramDesc& program) {
   BlockDesc& block = *program.mutable_blocks(0);
-  std::map<std::string, bool, std::less<>> wanted;
-  std::map<std::string, bool, std::less<>> have;
+  NameNumbers wanted;
+  NameNumbers have;
   for (const CaseInput& input : c.inputs) {
-    if (wanted.contains(input.name)) continue;
+    if (FindVar(program, input.name) != nullptr) continue;
     VarDesc* var = Declare(program, input.name, TypeOf(input.draw), input.shape);
     var->mutable_type()->mutable_lod_tensor()->set_lod_level(input.lod ? 1 : 0);
     var->set_persistable(std::all_of(input.shape.begin(), input.shape.end(), [](int64_t size) { return size >= 0; }));
-    wanted[input.name] = input.differentiable && TypeOf(input.draw) == DType::kFloat32;
+    if (input.differentiable && TypeOf(input.draw) == DType::kFloat32) wanted.Add(input.name);
   }
   const OpDesc forward = ForwardOp(c);
   for (const auto& [parameter, name] : c.outputs) {
@@ -113,7 +113,7 @@ void AddCase(const OpCase& c, ProgramDesc& program) {
   const OpInfo* info = Operators().Find(c.op);
   if (info == nullptr || info->grad == nullptr) return;
   for (const std::string& name : c.objective) {
-    have[name] = true;
+    have.Add(name);
     // As a loss begins: ones of the shape of the output.
     OpDesc ones;
     ones.set_type("fill_any_like");

@@ -33,10 +33,12 @@ bool IsWanted(const CaseInput& input) { return input.differentiable && TypeOf(in
 
 std::vector<OpDesc> GradientOps(const OpCase& c) {
   const OpDesc forward = ForwardOp(c);
-  std::map<std::string, bool, std::less<>> wanted;
-  std::map<std::string, bool, std::less<>> have;
-  for (const CaseInput& input : c.inputs) wanted[input.name] = IsWanted(input);
-  for (const std::string& name : c.objective) have[name] = true;
+  NameNumbers wanted;
+  NameNumbers have;
+  for (const CaseInput& input : c.inputs) {
+    if (IsWanted(input)) wanted.Add(input.name);
+  }
+  for (const std::string& name : c.objective) have.Add(name);
   const OpInfo* info = AllOps().Find(c.op);
   if (info == nullptr || info->grad == nullptr) return {};
   const OpView view(forward, *info);

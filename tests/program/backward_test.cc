@@ -61,6 +61,21 @@ class BackwardTest : public ::testing::Test {
   std::string params_;
 };
 
+TEST_F(BackwardTest, AStopEndsItBeforeAnythingIsAppended) {
+  Param("w", {4, 1});
+  Op("mul", {{"X", {"x"}}, {"Y", {"w"}}}, "Out", "y");
+  Op("mean", {{"X", {"y"}}}, "Out", "loss");
+  std::stop_source stop;
+  stop.request_stop();
+  const auto stopped = AppendBackward(program_, "loss", registry_, 0, stop.get_token());
+  EXPECT_EQ(stopped.status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(program_.blocks(0).ops_size(), 2);
+  EXPECT_EQ(Backward(),
+            "fill_constant(-> Out=loss@GRAD)\n"
+            "mean_grad(X=y Out@GRAD=loss@GRAD -> X@GRAD=y@GRAD)\n"
+            "mul_grad(X=x Y=w Out@GRAD=y@GRAD -> Y@GRAD=w@GRAD)\n");
+}
+
 TEST_F(BackwardTest, WritesTheGradientsOfAChainInReverse) {
   Param("w", {4, 2});
   Param("b", {2});

@@ -187,6 +187,24 @@ TEST_F(FusionTest, ConcatOfConcatIsOne) {
             "sgd(Param=t Grad=t@GRAD LearningRate=rate -> ParamOut=t)\n");
 }
 
+TEST_F(FusionTest, AStopEndsIt) {
+  Pool("c1", "t", "p1");
+  Pool("c2", "t", "p2");
+  Concat({"p1", "p2"}, "d");
+  Loss("d");
+  Train();
+  std::stop_source stop;
+  const auto fuse = [&] {
+    OpList ops;
+    for (const OpDesc& op : program_.blocks(0).ops()) ops.Add(std::make_shared<const OpDesc>(op));
+    VarMetas vars = builder_->vars();
+    return ApplyFusionPasses(ops, vars, registry_, {"loss"}, stop.get_token());
+  };
+  EXPECT_TRUE(fuse().ok());
+  stop.request_stop();
+  EXPECT_EQ(fuse().code(), StatusCode::kCancelled);
+}
+
 TEST_F(FusionTest, FetchedVariablesStay) {
   Pool("c1", "t", "p1");
   Pool("c2", "t", "p2");

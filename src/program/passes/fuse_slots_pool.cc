@@ -117,7 +117,7 @@ void Fuse(OpGraph& graph, const Chain& chain) {
 }  // namespace
 
 void FuseSlotsPool(OpGraph& graph) {
-  for (int i = 0; i < graph.size(); ++i) {
+  for (int i = 0; i < graph.size() && !graph.is_stopped(); ++i) {
     if (graph.type(i) != "lookup_table" && graph.type(i) != "lookup_table_v2") continue;
     Chain chain;
     chain.lookup = i;

@@ -38,7 +38,7 @@ Status ApplyFusionPasses(OpList& ops, VarMetas& vars, const OpRegistry& registry
   const auto stopped = [&stop] { return stop.stop_requested(); };
   Status cancelled = Cancelled("stopped while fusing operators");
   const OpList before = ops;
-  OpGraph graph(std::move(ops), vars, fetches);
+  OpGraph graph(std::move(ops), vars, fetches, stop);
   if (registry.Find("fused_slots_pool") != nullptr && registry.Find("fused_slots_pool_grad") != nullptr) {
     FuseSlotsPool(graph);
     if (stopped()) return cancelled;

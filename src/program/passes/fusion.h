@@ -35,8 +35,8 @@ namespace millrace {
 /// fused_sgd: Param[], Grad[], LearningRate -> ParamOut[]; fused_adagrad adds Moment[], MomentOut[]; and so on: the
 /// single operator's parameters, as lists, its attributes unchanged.
 ///
-/// `vars` loses what nothing writes any more and gains what the fused operators write. A stop request ends it between
-/// two passes: kCancelled, with neither of any use.
+/// `vars` loses what nothing writes any more and gains what the fused operators write. A stop request ends it
+/// between two operators: kCancelled, with neither of any use.
 Status ApplyFusionPasses(OpList& ops, VarMetas& vars, const OpRegistry& registry,
                          const std::vector<std::string>& fetches, const std::stop_token& stop = {});
 

@@ -154,6 +154,7 @@ std::optional<std::vector<TableGrad>> FindTableGrads(const OpGraph& graph, const
   std::map<std::string_view, size_t> place_of;
   for (size_t i = 0; i < tables.size(); ++i) place_of.emplace(tables[i], i);
   for (const Element& element : run) {
+    if (graph.is_stopped()) return std::nullopt;
     if (element.pool_grad < 0) continue;
     const OpDesc& op = graph.op(element.pool_grad);
     const std::vector<std::string> written = OutputArguments(op, "W@GRAD");
@@ -167,7 +168,7 @@ std::optional<std::vector<TableGrad>> FindTableGrads(const OpGraph& graph, const
     if (grad.parts.size() < 2) continue;
     grad.sum = graph.ReaderOfType(grad.parts[0], "sum");
     for (const std::string& part : grad.parts) {
-      if (grad.sum < 0 || !graph.IsPrivate(part, {grad.sum})) return std::nullopt;
+      if (graph.is_stopped() || grad.sum < 0 || !graph.IsPrivate(part, {grad.sum})) return std::nullopt;
     }
   }
   return grads;
@@ -197,6 +198,7 @@ bool JoinRun(OpGraph& graph, Site& site, const std::vector<Element>& elements, s
                                  elements.begin() + static_cast<std::ptrdiff_t>(end));
   Join join;
   for (const Element& element : run) {
+    if (graph.is_stopped()) return false;
     if (element.is_dense) join.AddDense(graph, element.name);
     if (element.pool >= 0) join.AddPool(graph, graph.op(element.pool));
   }
@@ -222,6 +224,7 @@ bool JoinRun(OpGraph& graph, Site& site, const std::vector<Element>& elements, s
     backward = join.Backward(out, is_whole ? concat_grad_in : GradName(out), written);
   }
   for (const Element& element : run) {
+    if (graph.is_stopped()) return false;
     if (element.pool >= 0) graph.Remove(element.pool);
     if (element.pool_grad >= 0) graph.Remove(element.pool_grad);
   }
@@ -291,7 +294,7 @@ void MergeAt(OpGraph& graph, int concat) {
   std::optional<Site> site = FindSite(graph, concat);
   if (!site) return;
   std::vector<Element> elements;
-  for (size_t i = 0; i < site->xs.size(); ++i) elements.push_back(Classify(graph, *site, i));
+  for (size_t i = 0; i < site->xs.size() && !graph.is_stopped(); ++i) elements.push_back(Classify(graph, *site, i));
   // From the back, so that the positions of what is left to do stay as they are.
   std::vector<std::pair<size_t, size_t>> runs;
   for (size_t begin = 0; begin < elements.size();) {
@@ -316,7 +319,7 @@ void DropUnreadRows(OpGraph& graph, int pool) {
 }  // namespace
 
 void MergeSlotsPools(OpGraph& graph) {
-  for (int i = 0; i < graph.size(); ++i) {
+  for (int i = 0; i < graph.size() && !graph.is_stopped(); ++i) {
     if (graph.type(i) == "concat") MergeAt(graph, i);
   }
   for (int i = 0; i < graph.size(); ++i) {

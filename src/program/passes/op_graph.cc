@@ -1,6 +1,7 @@
 #include "program/passes/op_graph.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace millrace {
@@ -17,9 +18,9 @@ std::string OnlyArgument(const google::protobuf::RepeatedPtrField<OpDesc::Var>& 
 
 }  // namespace
 
-OpGraph::OpGraph(OpList ops, const VarMetas& vars, const std::vector<std::string>& fetches)
-    : ops_(std::move(ops).shared()), vars_(&vars), fetches_(fetches.begin(), fetches.end()) {
-  for (int i = 0; i < size(); ++i) AddToIndex(i);
+OpGraph::OpGraph(OpList ops, const VarMetas& vars, const std::vector<std::string>& fetches, std::stop_token stop)
+    : ops_(std::move(ops).shared()), vars_(&vars), fetches_(fetches.begin(), fetches.end()), stop_(std::move(stop)) {
+  for (int i = 0; i < size() && !is_stopped(); ++i) AddToIndex(i);
 }
 
 const VarMeta* OpGraph::FindMeta(std::string_view name) const {
@@ -27,9 +28,22 @@ const VarMeta* OpGraph::FindMeta(std::string_view name) const {
   return it == vars_->end() ? nullptr : &it->second;
 }
 
-std::vector<int> OpGraph::UsersIn(const Index& index, std::string_view name) {
-  const auto it = index.find(name);
-  return it == index.end() ? std::vector<int>() : std::vector<int>(it->second.begin(), it->second.end());
+const std::vector<int>& OpGraph::UsersIn(Index& index, std::string_view name) const {
+  static const std::vector<int> kNone;
+  const size_t number = names_.Find(name);
+  if (number >= index.size()) return kNone;
+  Users& users = index[number];
+  if (!users.is_ascending) std::sort(users.all.begin(), users.all.end());
+  users.is_ascending = true;
+  if (!users.dropped.empty()) {
+    std::sort(users.dropped.begin(), users.dropped.end());
+    std::vector<int> left;
+    std::set_difference(users.all.begin(), users.all.end(), users.dropped.begin(), users.dropped.end(),
+                        std::back_inserter(left));
+    users.all = std::move(left);
+    users.dropped.clear();
+  }
+  return users.all;
 }
 
 std::vector<int> OpGraph::Readers(std::string_view name) const { return UsersIn(readers_, name); }
@@ -37,15 +51,13 @@ std::vector<int> OpGraph::Readers(std::string_view name) const { return UsersIn(
 std::vector<int> OpGraph::Writers(std::string_view name) const { return UsersIn(writers_, name); }
 
 int OpGraph::OnlyWriter(std::string_view name) const {
-  const auto it = writers_.find(name);
-  return it == writers_.end() || it->second.size() != 1 ? -1 : *it->second.begin();
+  const std::vector<int>& writers = UsersIn(writers_, name);
+  return writers.size() == 1 ? writers[0] : -1;
 }
 
 int OpGraph::ReaderOfType(std::string_view name, std::string_view type) const {
-  const auto readers = readers_.find(name);
-  if (readers == readers_.end()) return -1;
   int found = -1;
-  for (const int i : readers->second) {
+  for (const int i : UsersIn(readers_, name)) {
     if (op(i).type() != type) continue;
     if (found >= 0) return -1;
     found = i;
@@ -62,9 +74,7 @@ bool OpGraph::IsPrivate(std::string_view name, std::vector<int> readers) const {
   std::erase(readers, -1);
   std::sort(readers.begin(), readers.end());
   if (IsKept(name) || OnlyWriter(name) < 0) return false;
-  const auto found = readers_.find(name);
-  if (found == readers_.end()) return readers.empty();
-  return std::equal(found->second.begin(), found->second.end(), readers.begin(), readers.end());
+  return UsersIn(readers_, name) == readers;
 }
 
 void OpGraph::Replace(int i, OpDesc op) {
@@ -79,11 +89,15 @@ void OpGraph::Remove(int i) {
 }
 
 void OpGraph::AddToIndex(int i) {
-  const auto add = [i](Index& index, const auto& bindings) {
+  const auto add = [&](Index& index, const auto& bindings) {
     for (const OpDesc::Var& binding : bindings) {
       for (const std::string& name : binding.arguments()) {
         if (name == kEmptyVar) continue;
-        index[name].insert(i);
+        const size_t number = names_.Add(name);
+        if (number >= index.size()) index.resize(number + 1);
+        Users& users = index[number];
+        users.is_ascending = users.is_ascending && (users.all.empty() || users.all.back() <= i);
+        users.all.push_back(i);
       }
     }
   };
@@ -92,10 +106,10 @@ void OpGraph::AddToIndex(int i) {
 }
 
 void OpGraph::DropFromIndex(int i) {
-  const auto drop = [i](Index& index, const auto& bindings) {
+  const auto drop = [&](Index& index, const auto& bindings) {
     for (const OpDesc::Var& binding : bindings) {
       for (const std::string& name : binding.arguments()) {
-        if (const auto it = index.find(name); it != index.end()) it->second.erase(i);
+        if (name != kEmptyVar) index[names_.Find(name)].dropped.push_back(i);
       }
     }
   };

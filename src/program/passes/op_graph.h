@@ -1,12 +1,13 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/name_numbers.h"
 #include "program/op_list.h"
 #include "program/op_registry.h"
 
@@ -18,9 +19,12 @@ namespace millrace {
 /// one and removes the others. One thread.
 class OpGraph {
  public:
-  /// `vars` must outlive the graph; `fetches` and persistable variables are kept.
-  OpGraph(OpList ops, const VarMetas& vars, const std::vector<std::string>& fetches);
+  /// `vars` must outlive the graph; `fetches` and persistable variables are kept. After a stop request the graph is of
+  /// no use.
+  OpGraph(OpList ops, const VarMetas& vars, const std::vector<std::string>& fetches, std::stop_token stop = {});
 
+  /// For a pass to look at for each operator, and to end.
+  bool is_stopped() const { return stop_.stop_requested(); }
   int size() const { return static_cast<int>(ops_.size()); }
   /// One that was removed has no type and no arguments.
   const OpDesc& op(int i) const { return *ops_[static_cast<size_t>(i)]; }
@@ -47,17 +51,27 @@ class OpGraph {
   OpList Take() &&;
 
  private:
-  /// Sets, since a table may be read by every operator: one of its users is dropped without a look at the others.
-  using Index = std::map<std::string, std::multiset<int>, std::less<>>;
-  static std::vector<int> UsersIn(const Index& index, std::string_view name);
+  /// Operators that name a variable, one as often as it does. A table may be read by every operator: who was dropped is
+  /// taken out when somebody looks, of many at once.
+  struct Users {
+    std::vector<int> all;
+    std::vector<int> dropped;
+    bool is_ascending = true;
+  };
+  /// By the number of the variable's name.
+  using Index = std::vector<Users>;
+
+  const std::vector<int>& UsersIn(Index& index, std::string_view name) const;
   void AddToIndex(int i);
   void DropFromIndex(int i);
 
   std::vector<OpList::Shared> ops_;
   const VarMetas* vars_;
   std::set<std::string, std::less<>> fetches_;
-  Index readers_;
-  Index writers_;
+  std::stop_token stop_;
+  NameNumbers names_;
+  mutable Index readers_;
+  mutable Index writers_;
 };
 
 /// The only variable bound to a parameter; empty when there is none, several, or "@EMPTY@".
