@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/mpi/mpi_call.h"
 #include "core/status.h"
 
 namespace millrace {
@@ -23,6 +24,8 @@ class MpiCollective {
 
   /// Carries on. True in `moved` when a call of MPI ended or began, in `done` when the last one ended.
   Status Poll(MPI_Comm comm, bool* moved, bool* done);
+  /// Whether all ranks it needs are there, so that bytes are on their way, which only move while MPI is called.
+  virtual bool are_bytes_moving() const { return false; }
 
  protected:
   /// Starts the next call, or sets `begun` to false when there is none any more.
@@ -45,6 +48,8 @@ class MpiSum : public MpiCollective {
  public:
   explicit MpiSum(std::span<const int64_t> values) : values_(values.begin(), values.end()) {}
   const std::vector<int64_t>& sums() const { return values_; }
+  // Of the second piece nobody is missing that was there for the first.
+  bool are_bytes_moving() const override { return begun_ > kMpiPiece / sizeof(int64_t); }
 
  protected:
   Status Next(MPI_Comm comm, MPI_Request* request, bool* begun) override;
@@ -59,6 +64,7 @@ class MpiBroadcast : public MpiCollective {
   /// `bytes` counts at the root.
   MpiBroadcast(int root, std::string bytes) : root_(root), length_(bytes.size()), bytes_(std::move(bytes)) {}
   std::string& bytes() { return bytes_; }
+  bool are_bytes_moving() const override { return begun_ > 0; }
 
  protected:
   Status Next(MPI_Comm comm, MPI_Request* request, bool* begun) override;
@@ -76,6 +82,7 @@ class MpiAllToAll : public MpiCollective {
   /// `in` gives its strings, to be written to.
   MpiAllToAll(int rank, std::span<const std::string> out, std::vector<std::string>* in);
   std::vector<std::string>& in() { return in_; }
+  bool are_bytes_moving() const override { return step_ == Step::kEnd; }
 
  protected:
   Status Next(MPI_Comm comm, MPI_Request* request, bool* begun) override;

@@ -19,6 +19,8 @@ constexpr size_t kEnding = 2;
 
 constexpr std::chrono::microseconds kSpin{50};
 constexpr std::chrono::microseconds kYield{200};
+/// While bytes are on their way, until nothing has arrived for so long: then something is slower than they are.
+constexpr std::chrono::milliseconds kYieldForBytes{100};
 constexpr std::chrono::microseconds kShortestNap{50};
 constexpr std::chrono::microseconds kLongestNap{200};
 
@@ -175,8 +177,10 @@ void MpiCommunicator::WorkUntil(const std::function<bool()>& done) {
 
 void MpiCommunicator::Rest() {
   const auto idle = Clock::now() - last_work_;
+  const bool are_bytes_moving =
+      !is_broken_ && (transport_->are_bytes_moving() || (call_ != nullptr && call_->collective->are_bytes_moving()));
   if (idle < kSpin && !is_broken_) return;
-  if (idle < kYield && !is_broken_) {
+  if (idle < (are_bytes_moving ? kYieldForBytes : kYield) && !is_broken_) {
     std::this_thread::yield();
     return;
   }

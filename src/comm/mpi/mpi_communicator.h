@@ -29,7 +29,8 @@ namespace millrace {
 ///
 /// One thread makes all calls of MPI, from MPI_Init_thread to MPI_Finalize, none of which blocks, and calls the
 /// receiver. What it is to do waits in a queue. While there is nothing to do it looks for messages without a pause,
-/// then yields, then sleeps for up to 0.2 ms at a time; who queues something wakes it.
+/// then yields, then sleeps for up to 0.2 ms at a time; who queues something wakes it. While bytes are on their way,
+/// which only move while MPI is called, it yields for longer.
 ///
 /// Ranks end together: the destructor tells the others that this one goes, waits until all of them go, and finalizes
 /// MPI. A rank is lost to those that wait for messages when it goes, or for a collective that it had no part in.

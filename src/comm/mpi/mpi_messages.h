@@ -38,6 +38,8 @@ class MpiMessages {
   /// Carries on with what is under way, and puts what has arrived behind `arrivals`. True in `moved` when anything
   /// happened.
   Status Poll(std::vector<Arrival>* arrivals, bool* moved);
+  /// Whether bytes are on their way, which only move while MPI is called.
+  bool are_bytes_moving() const { return receiving_ > 0 || !sending_.empty(); }
   /// Whether all that was sent has left.
   bool all_sent() const { return sending_.empty(); }
 
