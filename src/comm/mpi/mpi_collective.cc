@@ -79,11 +79,17 @@ Status MpiBroadcast::Next(MPI_Comm comm, MPI_Request* request, bool* begun) {
   return MpiStatus("MPI_Ibcast", MPI_Ibcast(bytes, static_cast<int>(count), MPI_BYTE, root_, comm, request), root_);
 }
 
-MpiAllToAll::MpiAllToAll(int rank, std::span<const std::string> out, std::vector<std::string>* in)
-    : rank_(static_cast<size_t>(rank)), out_(out.begin(), out.end()), in_lengths_(out.size()), zeros_(out.size()) {
+MpiAllToAll::MpiAllToAll(int rank, std::span<const std::string> out, std::vector<std::string>* in,
+                         std::vector<std::string>* copies)
+    : rank_(static_cast<size_t>(rank)), in_lengths_(out.size()), zeros_(out.size()) {
   in_.swap(*in);
   in_.resize(out.size());
-  for (const std::string& bytes : out_) out_lengths_.push_back(bytes.size());
+  out_.swap(*copies);
+  out_.resize(out.size());
+  for (size_t r = 0; r < out.size(); ++r) {
+    (r == rank_ ? in_ : out_)[r] = out[r];
+    out_lengths_.push_back(out[r].size());
+  }
 }
 
 Status MpiAllToAll::Next(MPI_Comm comm, MPI_Request* request, bool* begun) {
@@ -101,7 +107,6 @@ Status MpiAllToAll::Next(MPI_Comm comm, MPI_Request* request, bool* begun) {
 
 Status MpiAllToAll::ExchangeBytes(MPI_Comm comm, MPI_Request* request) {
   const size_t size = out_.size();
-  in_[rank_] = out_[rank_];
   out_types_.resize(size, MPI_BYTE);
   in_types_.resize(size, MPI_BYTE);
   out_counts_.resize(size);

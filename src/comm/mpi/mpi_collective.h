@@ -79,9 +79,11 @@ class MpiBroadcast : public MpiCollective {
 
 class MpiAllToAll : public MpiCollective {
  public:
-  /// `in` gives its strings, to be written to.
-  MpiAllToAll(int rank, std::span<const std::string> out, std::vector<std::string>* in);
+  /// `in` gives its strings, to be written to; `copies` those that hold what goes out, from an earlier exchange.
+  MpiAllToAll(int rank, std::span<const std::string> out, std::vector<std::string>* in,
+              std::vector<std::string>* copies);
   std::vector<std::string>& in() { return in_; }
+  std::vector<std::string>& copies() { return out_; }
   bool are_bytes_moving() const override { return step_ == Step::kEnd; }
 
  protected:

@@ -95,9 +95,10 @@ Status MpiCommunicator::AllToAll(std::span<const std::string> out, std::vector<s
   for (size_t r = 0; r < out.size(); ++r) {
     if (r != static_cast<size_t>(rank_)) bytes += static_cast<int64_t>(out[r].size());
   }
-  const auto exchange = std::make_shared<MpiAllToAll>(rank_, out, in);
+  const auto exchange = std::make_shared<MpiAllToAll>(rank_, out, in, &copies_);
   MR_TRY(RunCollective(exchange));
   in->swap(exchange->in());
+  copies_.swap(exchange->copies());
   bytes_sent_ += bytes;
   return Status::Ok();
 }

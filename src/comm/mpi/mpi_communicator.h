@@ -87,6 +87,7 @@ class MpiCommunicator : public Communicator {
   int rank_ = 0;
   int size_ = 1;
   std::atomic<int64_t> bytes_sent_{0};
+  std::vector<std::string> copies_;  ///< of AllToAll, which one thread at a time calls
   Inbox inbox_;
   /// By rank: who is to blame that it has left, kIsHere while it has not. Null before MPI has begun.
   std::unique_ptr<std::atomic<int>[]> blamed_;
