@@ -91,11 +91,6 @@ OpList KeepForward(const OpList& ops, const OpRegistry& registry, const std::vec
   return OpList(std::move(kept));
 }
 
-bool IsSkipped(const OpDesc& op, const std::vector<std::string>& skip_ops) {
-  return std::any_of(skip_ops.begin(), skip_ops.end(),
-                     [&](const std::string& part) { return op.type().find(part) != std::string::npos; });
-}
-
 /// Checks, describes and fuses block 0 and the blocks that its operators run, a step at a time over all of them.
 class BlockCompiler {
  public:
@@ -311,6 +306,11 @@ class BlockCompiler {
 };
 
 }  // namespace
+
+bool IsSkipped(const OpDesc& op, const std::vector<std::string>& skip_ops) {
+  return std::any_of(skip_ops.begin(), skip_ops.end(),
+                     [&](const std::string& part) { return op.type().find(part) != std::string::npos; });
+}
 
 Result<std::unique_ptr<const Executable>> Executable::Compile(const ProgramDesc& program, const OpRegistry& registry,
                                                               const CompileOptions& options) {

@@ -33,6 +33,9 @@ struct CompileOptions {
   std::stop_token stop;
 };
 
+/// Whether CompileOptions::skip_ops leaves the operator out.
+bool IsSkipped(const OpDesc& op, const std::vector<std::string>& skip_ops);
+
 /// A program that was checked, pruned and fused: what all workers share.
 ///
 /// Immutable after Compile; thread-safe. Refers to the registry, which must outlive it.

@@ -2,12 +2,30 @@
 
 namespace millrace {
 
+namespace {
+
+/// `program` without the operators of block 0 that are left out: what is cut is what is compiled.
+ProgramDesc WithoutSkipped(const ProgramDesc& program, const std::vector<std::string>& skip_ops) {
+  ProgramDesc kept = program;
+  BlockDesc& block = *kept.mutable_blocks(0);
+  block.clear_ops();
+  for (const OpDesc& op : program.blocks(0).ops()) {
+    if (!IsSkipped(op, skip_ops)) *block.add_ops() = op;
+  }
+  return kept;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<const PipelineProgram>> CompilePipeline(const ProgramDesc& program, const OpRegistry& registry,
                                                                const CompileOptions& options,
                                                                const std::vector<std::vector<std::string>>& cuts) {
-  MR_ASSIGN(SectionCut cut, CutIntoSections(program, registry, cuts));
+  const bool skips = !options.skip_ops.empty() && program.blocks_size() > 0;
+  MR_ASSIGN(SectionCut cut,
+            CutIntoSections(skips ? WithoutSkipped(program, options.skip_ops) : program, registry, cuts));
   auto pipeline = std::make_unique<PipelineProgram>();
   CompileOptions step = options;
+  step.skip_ops.clear();
   step.parts = std::move(cut.step_parts);
   for (const std::vector<std::string>& names : cut.gradients) {
     step.fetches.insert(step.fetches.end(), names.begin(), names.end());
