@@ -63,9 +63,11 @@ Status PrintOps(const CompiledJob& job) {
 /// In a job of ranks the first failure of all of them; `mine` otherwise.
 Status Agreed(RankGroup* ranks, const Status& mine) { return ranks == nullptr ? mine : ranks->Agree(mine); }
 
-/// Whether all ranks were given the same job.
-Status CheckSameJob(RankGroup& ranks, const TrainerDesc& desc, const std::string& output_dir) {
-  const std::string mine = PrintConfig(desc) + "output folder: \"" + output_dir + "\"\n";
+/// Whether all ranks were given the same job, and see the same files.
+Status CheckSameJob(RankGroup& ranks, const LoadedConfig& config, const std::string& output_dir) {
+  std::string mine = PrintConfig(*config.desc);
+  for (const std::string& file : config.files) mine += "input file: \"" + file + "\"\n";
+  mine += "output folder: \"" + output_dir + "\"\n";
   std::string of_leader = mine;
   MR_TRY(ranks.FromLeader(&of_leader));
   if (of_leader == mine) return ranks.Agree(Status::Ok());
@@ -139,7 +141,7 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   }
   std::string output_dir = FLAGS_output_dir.empty() ? config.desc->output().dir() : FLAGS_output_dir;
   if (ranks != nullptr) {
-    MR_TRY(CheckSameJob(*ranks, *config.desc, output_dir));
+    MR_TRY(CheckSameJob(*ranks, config, output_dir));
     MR_TRY(CheckRanks(*ranks, *config.desc));
   }
   const Result<std::shared_ptr<const CompiledJob>> compiled =

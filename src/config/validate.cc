@@ -378,10 +378,10 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
          "dataset.class_name \"" + dataset.class_name() + "\"; ranks have a QueueDataset or an InMemoryDataset");
   refuse(dataset.merge_by_lineid(), "dataset.merge_by_lineid", "merge_by_lineid, whose lines may lie on several ranks");
   refuse(dataset.enable_pv_merge(), "dataset.enable_pv_merge", "enable_pv_merge, whose rows may lie on several ranks");
-  refuse(desc.infer(), "infer", "infer; run it without mpirun, with the same output folder and --resume=auto");
+  refuse(desc.infer(), "infer", "infer; run it as a job without dist, with the same output folder and --resume=auto");
   refuse(desc.eval().has_early_stopping(), "eval.early_stopping", "eval.early_stopping");
   refuse(!desc.checkpoint().keep_best().empty(), "checkpoint.keep_best", "checkpoint.keep_best");
-  refuse(desc.has_feature_importance(), "feature_importance", "feature_importance; measure it without mpirun");
+  refuse(desc.has_feature_importance(), "feature_importance", "feature_importance; measure it in a job without dist");
   refuse(desc.dump_fields_size() > 0, "dump_fields[0]", "dump_fields");
   refuse(desc.dump_param_size() > 0, "dump_param[0]", "dump_param");
   refuse(desc.hogwild_param().stat_var_names_size() > 0, "hogwild_param.stat_var_names[0]", "stat_var_names");

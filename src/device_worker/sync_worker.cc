@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/caught.h"
 #include "core/elapsed.h"
 
 namespace millrace {
@@ -54,7 +55,7 @@ Status SyncWorker::Train(BatchSource& /*source*/, std::stop_token stop) {
   while (true) {
     StepInput mine;
     report_.input_failed = true;
-    Status read = ReadBatches(&mine);
+    Status read = Caught("training", [&] { return ReadBatches(&mine); });
     parts_.gate->Enter(parts_.index);
     // Every rank's coordinator stops its worker at the same boundary.
     if (stop.stop_requested()) return Cancelled("training was stopped");
@@ -68,12 +69,13 @@ Status SyncWorker::Train(BatchSource& /*source*/, std::stop_token stop) {
       report_.was_cut = true;
       const int64_t step = parts_.progress->steps_done.load(std::memory_order_relaxed);
       const int64_t start = SteadyNanoseconds();
-      Status ran = RunBatches(step, stop);
+      // What one rank throws, too, is to reach the others, which wait for it in Finish.
+      Status ran = Caught("training", [&] { return RunBatches(step, stop); });
       const int64_t ended = SteadyNanoseconds();
       RunContext first = runner_.context();
       first.step = step;
       MR_TRY(ranks_.step->Finish(ran, all.micro_batches, first));
-      report_.was_cut = false;
+      report_.was_cut = !ranks_.step->updated().ok();
       report_.run_nanoseconds += ended - start;
       report_.exchange_nanoseconds += SteadyNanoseconds() - ended;
       Account(all);

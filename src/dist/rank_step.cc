@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/caught.h"
 #include "program/block_builder.h"
 
 namespace millrace {
@@ -151,10 +152,11 @@ void RankStep::AddNothing(int micro_batch) {
 }
 
 Result<StepInput> RankStep::Begin(const Status& read, const StepInput& mine) {
-  std::array<int64_t, 5> sums = {read.ok() ? 0 : 1, mine.wants_pause ? 1 : 0, mine.lacks_batches ? 1 : 0,
+  const Status& ready = updated_.ok() ? read : updated_;
+  std::array<int64_t, 5> sums = {ready.ok() ? 0 : 1, mine.wants_pause ? 1 : 0, mine.lacks_batches ? 1 : 0,
                                  mine.micro_batches, mine.examples};
   MR_TRY(ranks_->communicator().SumOverRanks(sums));
-  if (sums[0] > 0) return ranks_->Agree(read);
+  if (sums[0] > 0) return ranks_->Agree(ready);
   return StepInput{sums[1] > 0, sums[2] > 0, sums[3], sums[4]};
 }
 
@@ -185,7 +187,8 @@ Status RankStep::Finish(const Status& ran, int64_t micro_batches, const RunConte
   in = std::vector<WireReader>(in_.begin(), in_.end());
   for (Gradient& gradient : gradients_) MR_TRY(TakeParts(&gradient, &in));
   Clear();
-  return update_->RunOps(first, program_->updates(0));
+  updated_ = Caught("an update", [&] { return update_->RunOps(first, program_->updates(0)); });
+  return Status::Ok();
 }
 
 void RankStep::PutPieces(const Gradient& gradient, std::vector<WireWriter>* out) const {

@@ -53,9 +53,11 @@ class RankStep {
   /// For one that the input has no examples for.
   void AddNothing(int micro_batch);
   /// Exchanges the gradients of `micro_batches`, and updates. The failure of a rank's `ran` is everyone's, and nothing
-  /// is updated then. `first` is the context of the step: for learning rates.
+  /// is updated then; one of an update itself is in updated(). `first` is the context of the step: for learning rates.
   Status Finish(const Status& ran, int64_t micro_batches, const RunContext& first);
 
+  /// What this rank's updates of the last step came to. Others learn of a failure in the next Begin.
+  const Status& updated() const { return updated_; }
   const Frame& update() const { return *update_; }
 
  private:
@@ -91,6 +93,7 @@ class RankStep {
   std::vector<Gradient> gradients_;
   std::vector<std::string> out_;
   std::vector<std::string> in_;
+  Status updated_;
 };
 
 }  // namespace millrace

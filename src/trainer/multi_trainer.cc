@@ -130,7 +130,9 @@ Status MultiTrainer::MakeWorker(WorkerSlot& slot, int index) {
   parts.progress = &run_->progress();
   parts.input = {&dataset().files(), job_->lines_are_piped()};
   const std::vector<int> cpus = UsableProcessors();
-  if (job_->desc().binding_cpu() && !cpus.empty()) parts.cpu = cpus[static_cast<size_t>(index) % cpus.size()];
+  // Ranks of one machine that a launcher let have all processors would meet on the first one.
+  const int place = session_->ranks() != nullptr ? session_->ranks()->rank() : index;
+  if (job_->desc().binding_cpu() && !cpus.empty()) parts.cpu = cpus[static_cast<size_t>(place) % cpus.size()];
   if (job_->has_sections()) MR_TRY(AddPipeline(slot, index, &parts));
   if (job_->is_dist()) {
     MR_TRY(AddRanks(slot, &parts));
@@ -360,7 +362,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   MR_TRY(FillPassReport(*stats));
   MR_TRY(run_->ReportPass());
   // A resumed run goes through what is left of a pass that a stop ended.
-  if (!run_->report().interrupted && run_->pass().batches > 0) {
+  if (!run_->report().interrupted) {
     const int64_t from = readers_ != nullptr ? worker_slots_[0].worker->report().earlier_batches : 0;
     MR_TRY(run_->ReportPoint(from, std::move(last_fetched_)));
   }
@@ -504,6 +506,8 @@ Status MultiTrainer::SumLoads(PassStats* load, int64_t* rows) const {
 Status MultiTrainer::GatherProgress(const PassStats& data) {
   RankGroup* const ranks = session_->ranks();
   if (ranks == nullptr) return Status::Ok();
+  // Cut between two steps: its updates failed, which the others learn of in the next step.
+  if (worker_slots_[0].worker->report().was_cut) is_sound_ = false;
   std::array<int64_t, 2> sums = {is_sound_ ? 0 : 1, asked_to_stop_.stop_requested() ? 1 : 0};
   MR_TRY(ranks->communicator().SumOverRanks(sums));
   if (sums[0] > 0) is_sound_ = false;

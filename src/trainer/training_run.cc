@@ -55,8 +55,11 @@ void TrainingRun::Begin() {
 
 Status TrainingRun::TrainAndEvaluate(const std::stop_token& stop) {
   Begin();
-  if (session_->eval_dataset() != nullptr && session_->leads()) {
-    MR_ASSIGN(evaluator_, Evaluator::Create(*session_, *session_->eval_dataset()));
+  if (session_->eval_dataset() != nullptr) {
+    MR_TRY(Together([this]() -> Status {
+      MR_ASSIGN(evaluator_, Evaluator::Create(*session_, *session_->eval_dataset()));
+      return Status::Ok();
+    }));
   }
   MR_TRY(workers_->Train(stop));
   return Together([&] { return EvaluateOnce(stop); });
@@ -271,14 +274,17 @@ Status TrainingRun::NameLastCheckpoint(const Status& ended) const {
 
 Status TrainingRun::ReportPass() {
   pass_.seconds = PassSeconds();
-  if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnPass(pass_));
+  MR_TRY(Together([this] { return hooks_.reporter == nullptr ? Status::Ok() : hooks_.reporter->OnPass(pass_); }));
   report_.passes.push_back(pass_);
   return Status::Ok();
 }
 
 Status TrainingRun::ReportPoint(int64_t from, std::vector<FetchLine::Value> fetched) {
-  if (hooks_.reporter == nullptr || !PrintsNothing(*job_, from, state_.printed_batches)) return Status::Ok();
-  return hooks_.reporter->OnPoint(PointOfEpoch(*job_, state_, pass_.metrics, std::move(fetched)));
+  return Together([&] {
+    if (pass_.batches == 0 || hooks_.reporter == nullptr || !PrintsNothing(*job_, from, state_.printed_batches))
+      return Status::Ok();
+    return hooks_.reporter->OnPoint(PointOfEpoch(*job_, state_, pass_.metrics, std::move(fetched)));
+  });
 }
 
 double TrainingRun::PassSeconds() const { return SecondsSince(pass_start_) - pass_.pause_seconds; }

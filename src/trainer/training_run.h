@@ -71,7 +71,7 @@ class TrainingRun {
   double PassSeconds() const;
   /// Completes the report of the pass and hands it to the reporter.
   Status ReportPass();
-  /// Reports an epoch none of whose batches after `from` was printed; `fetched` is as after the last one.
+  /// Reports an epoch that has batches, none of which after `from` was printed; `fetched` is as after the last one.
   Status ReportPoint(int64_t from, std::vector<FetchLine::Value> fetched);
   /// Goes on to the next pass of a dataset, with what is due between them.
   Status EndPass(const std::stop_token& stop);

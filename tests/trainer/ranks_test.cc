@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <thread>
 
 #include "comm/local_cluster.h"
@@ -13,6 +14,8 @@
 #include "e2e/small_job.h"
 #include "trainer/in_process.h"
 #include "trainer/job_run.h"
+#include "trainer/run_hooks.h"
+#include "trainer/trainer.h"
 
 namespace millrace {
 namespace {
@@ -34,6 +37,7 @@ struct RunOptions {
   int stop_after = 0;  ///< prints of rank 0, after which rank `stopped` is asked to stop; 0: never
   int stopped = 0;
   std::function<void(int rank)> at_start = {};
+  std::function<void()> at_print = {};  ///< of rank 0
 };
 
 /// Runs a job on `ranks` ranks.
@@ -50,6 +54,7 @@ Ended RunRanks(const std::string& path, int ranks, const std::string& output_dir
     RunOutput output;
     output.terminal = nobody.get();
     output.fetched = [&](const FetchLine&) {
+      if (options.at_print) options.at_print();
       if (++prints == options.stop_after) stops[static_cast<size_t>(options.stopped)].request_stop();
       return Status::Ok();
     };
@@ -229,6 +234,56 @@ TEST_F(RanksTest, AJobOfRanksIsOneRankWhereNobodyStartedMore) {
   const std::unique_ptr<JobSession> session = MakeJob(job, Folder("alone"));
   ASSERT_TRUE(RunJob(*session, "never", "last", {}).ok());
   EXPECT_EQ(Model("alone"), Model("two"));
+}
+
+TEST_F(RanksTest, OperatorsThatAreSkippedAreLeftOutBeforeTheProgramIsCut) {
+  const std::string job = small_.DeepJob(std::string(kSync) + "hogwild_param { skip_ops: \"adam\" }");
+  for (const int ranks : {1, 3}) {
+    const Ended ended = RunRanks(job, ranks, Folder("skip_" + std::to_string(ranks)));
+    for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  EXPECT_EQ(Model("skip_3"), Model("skip_1"));
+}
+
+TEST_F(RanksTest, WhatOneRankThrowsInABatchEndsAll) {
+  const std::string job = small_.DeepJob(kSync);
+  const Ended ended =
+      RunRanks(job, 3, Folder("thrown"), {.at_print = [] { throw std::runtime_error("thrown in a batch"); }});
+  for (const Status& status : ended.statuses) EXPECT_THAT(status.message(), HasSubstr("thrown in a batch"));
+}
+
+/// Cannot write what a pass came to.
+class FullDiskReporter final : public RunReporter {
+ public:
+  void OnTick(const RunProgress& /*progress*/) override {}
+  Status OnLoad(const PassStats& /*load*/) override { return Status::Ok(); }
+  Status OnFetch(const FetchLine& /*line*/) override { return Status::Ok(); }
+  Status OnPoint(const FetchLine& /*line*/) override { return Status::Ok(); }
+  Status OnEval(const EvalReport& /*report*/) override { return Status::Ok(); }
+  Status OnPass(const PassReport& /*report*/) override { return IoError("no space left for the pass"); }
+};
+
+TEST_F(RanksTest, AReportThatRankZeroCannotWriteEndsAll) {
+  const std::string job = small_.DeepJob(std::string(kSync) + "epochs: 2");
+  LocalCluster cluster(2);
+  std::vector<Status> statuses(2);
+  {
+    std::vector<std::jthread> threads;
+    for (int r = 0; r < 2; ++r) {
+      threads.emplace_back([&, r] {
+        RankGroup group(cluster.rank(r));
+        FullDiskReporter full;
+        const std::unique_ptr<JobSession> session =
+            JobSession::Create(CompileJob(job, Folder("full"), {}), {.ranks = &group}).value();
+        ASSERT_TRUE(session->InitParameters({}).ok());
+        const std::unique_ptr<Trainer> trainer =
+            CreateTrainer(*session, {nullptr, group.leads() ? &full : nullptr, nullptr, std::nullopt, {}}).value();
+        statuses[static_cast<size_t>(r)] = trainer->Run({}).status();
+        EXPECT_TRUE(group.communicator().Barrier().ok());
+      });
+    }
+  }
+  for (const Status& status : statuses) EXPECT_THAT(status.message(), HasSubstr("no space left for the pass"));
 }
 
 TEST_F(RanksTest, RanksTrainOnTheMeanOfMicroBatches) {
