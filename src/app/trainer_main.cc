@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "app/command_line.h"
 #include "app/default_environment.h"
@@ -66,7 +68,11 @@ Status Agreed(RankGroup* ranks, const Status& mine) { return ranks == nullptr ? 
 /// Whether all ranks were given the same job, and see the same files.
 Status CheckSameJob(RankGroup& ranks, const LoadedConfig& config, const std::string& output_dir) {
   std::string mine = PrintConfig(*config.desc);
-  for (const std::string& file : config.files) mine += "input file: \"" + file + "\"\n";
+  std::vector<const std::vector<std::string>*> lists = {&config.files, &config.eval_files};
+  for (const std::vector<std::string>& files : config.pass_files) lists.push_back(&files);
+  for (const std::vector<std::string>* files : lists) {
+    for (const std::string& file : *files) mine += "input file: \"" + file + "\"\n";
+  }
   mine += "output folder: \"" + output_dir + "\"\n";
   std::string of_leader = mine;
   MR_TRY(ranks.FromLeader(&of_leader));

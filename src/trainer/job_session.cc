@@ -66,7 +66,12 @@ Status CheckSlots(const SlotSchema& compiled, const SlotSchema& given) {
 Result<std::unique_ptr<JobSession>> JobSession::Create(std::shared_ptr<const CompiledJob> job,
                                                        const SessionInputs& inputs, const std::stop_token& stop) {
   std::unique_ptr<JobSession> session(new JobSession(std::move(job), inputs));
-  if (session->job().is_dist()) MR_TRY(session->JoinRanks());
+  if (session->job().is_dist()) {
+    if (inputs.dataset != nullptr) {
+      return InvalidConfig("dist: not supported yet: a dataset that was made before; ranks deal the files of filelist");
+    }
+    MR_TRY(session->JoinRanks());
+  }
   if (session->job().feeds_itself()) return session;
   MR_TRY(session->BuildDatasets(stop));
   MR_TRY(Caught("the slots of the dataset",

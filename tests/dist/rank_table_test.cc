@@ -88,6 +88,8 @@ void UseTable(Communicator& communicator, const std::string& expected, const std
 class RankTableTest : public testing::TestWithParam<int> {
  protected:
   RankTableTest() {
+    // protobuf makes this text when it is first asked for, unseen by sanitizers: before there are threads.
+    EXPECT_EQ(Desc().class_name(), "HashTable");
     alone_ = CreateHashTable(Desc(), kSeed).value();
     RowBatch rows;
     EXPECT_TRUE(alone_->Pull(Keys(0, 200), PullMode::kInsert, &rows).ok());

@@ -47,6 +47,8 @@ Ended RunRanks(const std::string& path, int ranks, const std::string& output_dir
   ended.statuses.resize(static_cast<size_t>(ranks));
   std::vector<std::stop_source> stops(static_cast<size_t>(ranks));
   int prints = 0;
+  // Compiled once, as protobuf makes defaults of texts when they are first asked for, unseen by sanitizers.
+  const std::shared_ptr<const CompiledJob> job = CompileJob(path, output_dir, options.overrides);
   const auto run = [&](int r) {
     RankGroup group(cluster.rank(r));
     if (options.at_start) options.at_start(r);
@@ -59,8 +61,7 @@ Ended RunRanks(const std::string& path, int ranks, const std::string& output_dir
       return Status::Ok();
     };
     Status& status = ended.statuses[static_cast<size_t>(r)];
-    Result<std::unique_ptr<JobSession>> session =
-        JobSession::Create(CompileJob(path, output_dir, options.overrides), {.ranks = &group});
+    Result<std::unique_ptr<JobSession>> session = JobSession::Create(job, {.ranks = &group});
     status = group.Agree(session.status());
     if (!status.ok()) return;
     const Result<RunSummary> summary =
