@@ -94,8 +94,8 @@ Status SyncWorker::ReadBatches(StepInput* input) {
       if (input->lacks_batches) return Status::Ok();
       MR_ASSIGN(stream.batch, std::move(next));
       stream.has_ended = stream.batch == nullptr;
-      stream.read_nanoseconds = runner_.read_nanoseconds();
-      report_.read_nanoseconds += stream.read_nanoseconds;
+      // Added to the report in Account: at a pause others look at that, while the next batches are read.
+      stream.read_nanoseconds += runner_.read_nanoseconds();
     }
     if (stream.batch == nullptr) continue;
     ++input->micro_batches;
@@ -132,6 +132,7 @@ Status SyncWorker::RunBatch(const Stream& stream, int64_t step, const std::stop_
 
 void SyncWorker::Account(const StepInput& all) {
   for (Stream& stream : streams_) {
+    report_.read_nanoseconds += std::exchange(stream.read_nanoseconds, 0);
     if (stream.batch == nullptr) continue;
     for (const BatchSpan& span : stream.batch->spans()) consumed_.Add(span);
     report_.examples += stream.batch->rows();

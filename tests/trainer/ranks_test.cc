@@ -265,7 +265,7 @@ class FullDiskReporter final : public RunReporter {
 };
 
 TEST_F(RanksTest, AReportThatRankZeroCannotWriteEndsAll) {
-  const std::string job = small_.DeepJob(std::string(kSync) + "epochs: 2");
+  const auto job = CompileJob(small_.DeepJob(std::string(kSync) + "epochs: 2"), Folder("full"), {});
   LocalCluster cluster(2);
   std::vector<Status> statuses(2);
   {
@@ -274,8 +274,7 @@ TEST_F(RanksTest, AReportThatRankZeroCannotWriteEndsAll) {
       threads.emplace_back([&, r] {
         RankGroup group(cluster.rank(r));
         FullDiskReporter full;
-        const std::unique_ptr<JobSession> session =
-            JobSession::Create(CompileJob(job, Folder("full"), {}), {.ranks = &group}).value();
+        const std::unique_ptr<JobSession> session = JobSession::Create(job, {.ranks = &group}).value();
         ASSERT_TRUE(session->InitParameters({}).ok());
         const std::unique_ptr<Trainer> trainer =
             CreateTrainer(*session, {nullptr, group.leads() ? &full : nullptr, nullptr, std::nullopt, {}}).value();
