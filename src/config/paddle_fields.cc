@@ -24,13 +24,15 @@ constexpr std::string_view kMachines = "a program is not cut over several machin
 // What Paddle would do with each of these changes the results or the files of a run, so that to read on would be a lie.
 const std::array kUnsupported = {
     Unsupported{"dump_slot", [](const TrainerDesc& d) { return d.dump_slot(); }, kServer},
-    Unsupported{"mpi_size", [](const TrainerDesc& d) { return d.mpi_size() > 1; }, "a launcher says how many ranks there are: mpirun -n"},
+    Unsupported{"mpi_size", [](const TrainerDesc& d) { return d.mpi_size() > 1; },
+                "a launcher says how many ranks there are: mpirun -n"},
     Unsupported{"thread_barrier", [](const TrainerDesc& d) { return d.thread_barrier(); },
                 "workers do not wait for each other between batches"},
     Unsupported{"use_ps_gpu", [](const TrainerDesc& d) { return d.use_ps_gpu(); }, "tables live in the host's memory"},
     Unsupported{"xpu_send_list", [](const TrainerDesc& d) { return d.xpu_send_list_size() > 0; }, kMachines},
     Unsupported{"xpu_recv_list", [](const TrainerDesc& d) { return d.xpu_recv_list_size() > 0; }, kMachines},
-    Unsupported{"trainers", [](const TrainerDesc& d) { return d.trainers_size() > 1; }, "a launcher says how many ranks there are: mpirun -n"},
+    Unsupported{"trainers", [](const TrainerDesc& d) { return d.trainers_size() > 1; },
+                "a launcher says how many ranks there are: mpirun -n"},
     Unsupported{"fleet_desc", [](const TrainerDesc& d) { return !d.fleet_desc().empty(); }, kServer},
     Unsupported{"pull_dense_param", [](const TrainerDesc& d) { return d.has_pull_dense_param(); }, kServer},
     Unsupported{"downpour_param", [](const TrainerDesc& d) { return d.has_downpour_param(); }, kServer},

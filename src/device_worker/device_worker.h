@@ -101,11 +101,11 @@ struct WorkerReport {
   int64_t earlier_batches = 0;  ///< of the pass, before a resume
   int64_t batches = 0;
   int64_t examples = 0;
-  int64_t read_nanoseconds = 0;  ///< waiting for batches
-  int64_t run_nanoseconds = 0;   ///< operators
+  int64_t read_nanoseconds = 0;      ///< waiting for batches
+  int64_t run_nanoseconds = 0;       ///< operators
   int64_t exchange_nanoseconds = 0;  ///< of a SyncWorker: waiting for other ranks, and adding up what they sent
-  bool was_cut = false;          ///< its last batch ended within its operators: a failure, or a stop within a loop
-  bool input_failed = false;     ///< no batch came; those before it were trained whole
+  bool was_cut = false;              ///< its last batch ended within its operators: a failure, or a stop within a loop
+  bool input_failed = false;         ///< no batch came; those before it were trained whole
 };
 
 /// Runs a program over batches, in one thread.
