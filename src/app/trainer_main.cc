@@ -153,7 +153,7 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   const Result<std::shared_ptr<const CompiledJob>> compiled =
       CompiledJob::Create(std::move(config), loaded.environment, std::move(output_dir), {}, stop);
   MR_TRY(Agreed(ranks, compiled.status()));
-  const std::shared_ptr<const CompiledJob> job = *compiled;
+  const std::shared_ptr<const CompiledJob>& job = *compiled;
   if (!FLAGS_print_ops.empty()) return PrintOps(*job);
   if (leads) WarnOfMachine(*job);
   Result<std::unique_ptr<JobSession>> made = JobSession::Create(job, {.ranks = job->is_dist() ? ranks : nullptr}, stop);
@@ -210,6 +210,7 @@ Status Run(const CommandLine& line, bool* is_told) {
 }  // namespace
 }  // namespace millrace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): a Result is asked for its value where it has one
 int main(int argc, char** argv) {
   const millrace::CommandLine line = millrace::ParseCommandLine(millrace::kProgram, argc, argv);
   if (line.exit_code.has_value()) return *line.exit_code;
