@@ -3,6 +3,7 @@
 #include "kernels/racy.h"
 #include "ops/embedding/row_source.h"
 #include "ops/grad_input.h"
+#include "ops/kernel.h"
 
 namespace millrace {
 namespace {
