@@ -2,15 +2,16 @@
 
 #include <unistd.h>
 
+#include "dist/part_of.h"
 #include "dist/wire.h"
 
 namespace millrace {
 
-RankGroup::RankGroup(Communicator& communicator) : communicator_(&communicator), tables_(communicator) {}
+RankGroup::RankGroup(Communicator& communicator) : communicator_(&communicator), calls_(communicator), tables_(calls_) {}
 
 std::pair<int, int> RankGroup::ShareOf(int count) const {
-  const auto at = [&](int r) { return static_cast<int>(static_cast<int64_t>(count) * r / size()); };
-  return {at(rank()), at(rank() + 1) - at(rank())};
+  const auto [first, end] = PartOf(static_cast<size_t>(count), rank(), size());
+  return {static_cast<int>(first), static_cast<int>(end - first)};
 }
 
 Status RankGroup::Agree(const Status& mine) {

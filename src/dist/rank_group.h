@@ -7,8 +7,8 @@
 
 #include "comm/communicator.h"
 #include "core/status.h"
+#include "dist/rank_calls.h"
 #include "dist/rank_tables.h"
-#include "table/virtual_shards.h"
 
 namespace millrace {
 
@@ -25,10 +25,8 @@ class RankGroup {
   int size() const { return communicator_->size(); }
   bool leads() const { return rank() == 0; }
   Communicator& communicator() { return *communicator_; }
+  RankCalls& calls() { return calls_; }
   RankTables& tables() { return tables_; }
-
-  /// The virtual shards of every table that `rank` has: consecutive ones, as many as others have, or one more.
-  ShardRange ShardsOf(int rank) const { return tables_.ShardsOf(rank); }
 
   /// Of `count` things in a row those of this rank: the first one, and how many.
   std::pair<int, int> ShareOf(int count) const;
@@ -45,6 +43,7 @@ class RankGroup {
 
  private:
   Communicator* communicator_;
+  RankCalls calls_;
   RankTables tables_;
 };
 

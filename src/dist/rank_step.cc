@@ -8,17 +8,11 @@
 #include <utility>
 
 #include "core/caught.h"
+#include "dist/part_of.h"
 #include "program/block_builder.h"
 
 namespace millrace {
 namespace {
-
-/// The part of `count` values that rank `rank` of `ranks` adds up.
-std::pair<size_t, size_t> PartOf(size_t count, int rank, int ranks) {
-  const auto n = static_cast<size_t>(ranks);
-  const auto r = static_cast<size_t>(rank);
-  return {count * r / n, count * (r + 1) / n};
-}
 
 /// Variables that outlive a batch and that the forward part writes: every rank would have its own.
 std::string WrittenByForward(const Executable& step) {

@@ -18,7 +18,7 @@ namespace {
 class RankTable final : public SparseTable {
  public:
   RankTable(std::unique_ptr<SparseTable> part, RankTables& ranks)
-      : part_(std::move(part)), ranks_(&ranks), mine_(ranks.ShardsOf(ranks.communicator().rank())) {
+      : part_(std::move(part)), ranks_(&ranks), mine_(ranks.ShardsOf(ranks.rank())) {
     ranks_->Add(shape().name, part_.get());
   }
   ~RankTable() override { ranks_->Remove(shape().name); }
@@ -37,11 +37,11 @@ class RankTable final : public SparseTable {
   const TableShape& shape() const override { return part_->shape(); }
 
  private:
-  int rank() const { return ranks_->communicator().rank(); }
-  size_t ranks() const { return static_cast<size_t>(ranks_->communicator().size()); }
+  int rank() const { return ranks_->rank(); }
+  size_t ranks() const { return static_cast<size_t>(ranks_->ranks()); }
   int OwnerOf(uint64_t key) const { return ranks_->OwnerOf(VirtualShardOf(key)); }
   /// Asks all other ranks the same.
-  Status AskOthers(RankTables::Ask what, std::vector<std::string>* answers) const;
+  Status AskOthers(RankTables::Request what, std::vector<std::string>* answers) const;
 
   std::unique_ptr<SparseTable> part_;
   RankTables* ranks_;
@@ -66,7 +66,7 @@ Status RankTable::Pull(std::span<const uint64_t> keys, PullMode mode, RowBatch* 
     payload.PutAll(std::span<const uint64_t>(keys_of[r]));
   }
   std::vector<std::string> answers;
-  MR_TRY(ranks_->AskRanks(RankTables::Ask::kPull, shape().name, payloads, &answers));
+  MR_TRY(ranks_->Ask(RankTables::Request::kPull, shape().name, payloads, &answers));
 
   RowPlaces& places = StartRows(keys.size(), out);
   places.keys.assign(keys.begin(), keys.end());
@@ -129,7 +129,7 @@ Status RankTable::Save(ShardRange shards, TableContent content, std::ostream& ou
     payload.Put(wanted);
     payload.Put(content);
     std::vector<std::string> answers;
-    MR_TRY(ranks_->AskRanks(RankTables::Ask::kSave, shape().name, payloads, &answers));
+    MR_TRY(ranks_->Ask(RankTables::Request::kSave, shape().name, payloads, &answers));
     parts.emplace_back(std::move(answers[r]));
   }
   std::vector<TableReader> readers;
@@ -154,17 +154,17 @@ Status RankTable::Save(ShardRange shards, TableContent content, std::ostream& ou
   return writer.Finish();
 }
 
-Status RankTable::AskOthers(RankTables::Ask what, std::vector<std::string>* answers) const {
+Status RankTable::AskOthers(RankTables::Request what, std::vector<std::string>* answers) const {
   std::vector<std::optional<std::string>> payloads(ranks(), "");
   payloads[static_cast<size_t>(rank())].reset();
-  return ranks_->AskRanks(what, shape().name, payloads, answers);
+  return ranks_->Ask(what, shape().name, payloads, answers);
 }
 
 NonFiniteRows RankTable::FindNonFinite() const {
   NonFiniteRows all = part_->FindNonFinite();
   std::vector<std::string> answers;
   // A lost rank ends the run at its next step, with a message.
-  if (!AskOthers(RankTables::Ask::kFindNonFinite, &answers).ok()) return all;
+  if (!AskOthers(RankTables::Request::kFindNonFinite, &answers).ok()) return all;
   for (const std::string& answer : answers) {
     if (answer.empty()) continue;
     const auto theirs = WireReader(answer).Get<NonFiniteRows>();
@@ -178,7 +178,7 @@ NonFiniteRows RankTable::FindNonFinite() const {
 TableStats RankTable::stats() const {
   TableStats all = part_->stats();
   std::vector<std::string> answers;
-  if (!AskOthers(RankTables::Ask::kStats, &answers).ok()) return all;
+  if (!AskOthers(RankTables::Request::kStats, &answers).ok()) return all;
   for (const std::string& answer : answers) {
     if (answer.empty()) continue;
     const auto theirs = WireReader(answer).Get<TableStats>();

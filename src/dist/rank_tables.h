@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -10,27 +9,28 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/communicator.h"
 #include "core/status.h"
+#include "dist/rank_calls.h"
 #include "table/table_factory.h"
 
 namespace millrace {
 
-/// Answers the other ranks about the parts of tables that lie here, and asks them about theirs.
+/// Answers the other ranks about the parts of tables that lie here, and asks them about theirs (RankService::kTables).
 ///
-/// Any thread may ask. Answers are made by the thread of the communicator. Every rank has the same tables, by name; a
-/// table is known here from Add to Remove, and asking about another one fails where it is asked.
-class RankTables final : public MessageReceiver {
+/// Any thread may ask. Every rank has the same tables, by name; a table is known here from Add to Remove, and asking
+/// about another one fails where it is asked. `calls` outlives it.
+class RankTables final {
  public:
-  /// What can be asked; `payload` and what comes back are docs/adr/0018-ranks.md's.
-  enum class Ask : uint8_t { kPull, kSave, kStats, kFindNonFinite };
+  /// What can be asked; what goes out and comes back is rank_table.cc's.
+  enum class Request : uint8_t { kPull, kSave, kStats, kFindNonFinite };
 
-  explicit RankTables(Communicator& communicator);
-  ~RankTables() override;
+  explicit RankTables(RankCalls& calls);
+  ~RankTables();
   RankTables(const RankTables&) = delete;
   RankTables& operator=(const RankTables&) = delete;
 
-  Communicator& communicator() { return *communicator_; }
+  int rank() const { return calls_->communicator().rank(); }
+  int ranks() const { return calls_->communicator().size(); }
   ShardRange ShardsOf(int rank) const;
   /// Whose part of a table has the shard.
   int OwnerOf(uint32_t shard) const { return owners_[shard]; }
@@ -39,27 +39,17 @@ class RankTables final : public MessageReceiver {
   void Add(const std::string& table, SparseTable* part);
   void Remove(const std::string& table);
 
-  /// Asks each rank r whose payloads[r] has a value; (*answers)[r] is what came back. Waits for all of them. The first
-  /// failure comes back, with its rank.
-  Status AskRanks(Ask what, const std::string& table, std::span<const std::optional<std::string>> payloads,
-                  std::vector<std::string>* answers);
-
-  void OnMessage(int from, std::string message) override;
+  /// As RankCalls::Ask, about `table`.
+  Status Ask(Request what, const std::string& table, std::span<const std::optional<std::string>> payloads,
+             std::vector<std::string>* answers);
 
  private:
-  struct Call {
-    std::atomic<int> open{0};
-    std::vector<std::string> answers;  ///< by rank, with their status
-  };
-  void Answer(int from, std::string_view request);
-  Status Serve(Ask what, const std::string& table, std::string_view payload, std::string* answer);
+  Status Answer(std::string_view request, std::string* answer);
 
-  Communicator* communicator_;
+  RankCalls* calls_;
   std::vector<int> owners_;  ///< by virtual shard
   std::mutex mutex_;
   std::map<std::string, SparseTable*, std::less<>> parts_;
-  std::map<uint64_t, Call*> calls_;
-  uint64_t next_call_ = 0;
 };
 
 /// The classes of `parts`, for tables of which each rank has a part: those that it makes keep the rows of this rank in

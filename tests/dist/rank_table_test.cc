@@ -69,7 +69,8 @@ void PushOwn(SparseTable& table, const RankTables& ranks, int rank, std::span<co
 
 /// What every rank does, whatever its communicator is.
 void UseTable(Communicator& communicator, const std::string& expected, const std::vector<float>& expected_values) {
-  RankTables ranks(communicator);
+  RankCalls calls(communicator);
+  RankTables ranks(calls);
   const std::unique_ptr<SparseTable> table = MakeRankTable(ranks);
   ASSERT_TRUE(communicator.Barrier().ok());
   // Each rank makes rows, of all ranks.
@@ -134,7 +135,8 @@ TEST_P(RankTableTest, APartIsLoadedFromAFileOfAll) {
   std::vector<std::jthread> threads;
   for (int r = 0; r < GetParam(); ++r) {
     threads.emplace_back([&, r] {
-      RankTables ranks(cluster.rank(r));
+      RankCalls calls(cluster.rank(r));
+      RankTables ranks(calls);
       const std::unique_ptr<SparseTable> table = MakeRankTable(ranks);
       EXPECT_TRUE(table->IsEmptyHere());
       std::istringstream in(saved);
@@ -152,8 +154,10 @@ INSTANTIATE_TEST_SUITE_P(Ranks, RankTableTest, testing::Values(1, 2, 3, 5), test
 
 TEST(RankTableTest, AGradientOfAnothersRowIsRefused) {
   LocalCluster cluster(2);
-  RankTables first(cluster.rank(0));
-  RankTables second(cluster.rank(1));
+  RankCalls calls(cluster.rank(0));
+  RankTables first(calls);
+  RankCalls other_calls(cluster.rank(1));
+  RankTables second(other_calls);
   const std::unique_ptr<SparseTable> one = MakeRankTable(first);
   const std::unique_ptr<SparseTable> other = MakeRankTable(second);
   RowBatch rows;
@@ -164,8 +168,10 @@ TEST(RankTableTest, AGradientOfAnothersRowIsRefused) {
 
 TEST(RankTableTest, ATableThatAnotherRankDoesNotHaveIsNamed) {
   LocalCluster cluster(2);
-  RankTables first(cluster.rank(0));
-  const RankTables second(cluster.rank(1));
+  RankCalls calls(cluster.rank(0));
+  RankTables first(calls);
+  RankCalls other_calls(cluster.rank(1));
+  const RankTables second(other_calls);
   const std::unique_ptr<SparseTable> table = MakeRankTable(first);
   RowBatch rows;
   const Status pulled = table->Pull(Keys(0, 50), PullMode::kInsert, &rows);
@@ -176,7 +182,8 @@ TEST(RankTableTest, ATableThatAnotherRankDoesNotHaveIsNamed) {
 
 TEST(RankTableTest, ALostRankEndsAPullWithItsName) {
   LocalCluster cluster(2);
-  RankTables first(cluster.rank(0));
+  RankCalls calls(cluster.rank(0));
+  RankTables first(calls);
   const std::unique_ptr<SparseTable> table = MakeRankTable(first);
   cluster.Lose(1);
   RowBatch rows;
