@@ -84,16 +84,6 @@ Status CheckSameJob(RankGroup& ranks, const LoadedConfig& config, const std::str
                     mine.substr(at, mine.find('\n', at) - at) + "\""));
 }
 
-/// Refuses several ranks that would each train the whole job.
-Status CheckRanks(const RankGroup& ranks, const TrainerDesc& desc) {
-  if (ranks.size() == 1 || desc.has_dist()) return Status::Ok();
-  const std::string count = std::to_string(ranks.size());
-  return InvalidConfig(count +
-                       " ranks were started, and the job does not say how they train together: add dist { "
-                       "update: SYNC micro_batches: " +
-                       count + " } to it, or start it without mpirun");
-}
-
 /// Says what the machine makes of the job that its author may not expect.
 void WarnOfMachine(const CompiledJob& job) {
   if (job.desc().precision() == TrainerDesc::BF16 && !CpuHasBf16()) {
@@ -111,8 +101,16 @@ void WarnOfMachine(const CompiledJob& job) {
 }
 
 void SayRanks(const RankGroup& ranks, const CompiledJob& job) {
-  std::fprintf(stderr, "training on %d rank%s, in step: %d batches of %d examples a step\n", ranks.size(),
-               ranks.size() == 1 ? "" : "s", job.rank_micro_batches(), job.desc().data_desc().batch_size());
+  const DistDesc& dist = job.desc().dist();
+  std::fprintf(stderr, "training on %d rank%s, ", ranks.size(), ranks.size() == 1 ? "" : "s");
+  if (job.trains_in_step()) {
+    std::fprintf(stderr, "in step: %d batches of %d examples a step\n", job.rank_micro_batches(),
+                 job.desc().data_desc().batch_size());
+  } else if (dist.update() == DistDesc::SSP) {
+    std::fprintf(stderr, "none more than %d batches ahead of another (dist.update: SSP)\n", dist.staleness());
+  } else {
+    std::fputs("each at its own pace (dist.update: ASYNC)\n", stderr);
+  }
 }
 
 int CloseFile(std::FILE* file) { return file == nullptr ? 0 : std::fclose(file); }
@@ -129,6 +127,7 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   request.file = FLAGS_trainer_desc;
   request.overrides = line.repeated[0];
   request.stop = stop;
+  request.of_ranks = ranks != nullptr && ranks->size() > 1;
   // Operators are shown one by one, as they are before they are fused.
   if (FLAGS_print_ops == "authored" || FLAGS_print_ops == "lowered") request.overrides.emplace_back("fuse=false");
   request.has_output_folder = only_looks || !FLAGS_output_dir.empty();
@@ -148,7 +147,6 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   std::string output_dir = FLAGS_output_dir.empty() ? config.desc->output().dir() : FLAGS_output_dir;
   if (ranks != nullptr) {
     MR_TRY(CheckSameJob(*ranks, config, output_dir));
-    MR_TRY(CheckRanks(*ranks, *config.desc));
   }
   const Result<std::shared_ptr<const CompiledJob>> compiled =
       CompiledJob::Create(std::move(config), loaded.environment, std::move(output_dir), {}, stop);

@@ -180,6 +180,7 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
   for (size_t i = 0; i < request.overrides.size(); ++i) {
     ApplyOverride(request.overrides[i], static_cast<int>(i) + 1, config.desc.get(), &diagnostics, &positions);
   }
+  if (request.of_ranks && !config.desc->has_dist()) config.desc->mutable_dist()->set_update(DistDesc::ASYNC);
   // Where braces do not match, what belongs to what is a guess, and judging it would bury the cause.
   std::optional<KnownNames> known;
   if (intact) {

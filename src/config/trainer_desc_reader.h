@@ -28,6 +28,8 @@ struct ConfigRequest {
   std::string file;
   /// Assignments after the file, in order: "data_desc.batch_size=64" (overrides.h has the grammar).
   std::vector<std::string> overrides;
+  /// Several ranks train the job: without `dist` it has dist { update: ASYNC }.
+  bool of_ranks = false;
   KnownNames known;
   /// Loads the job's plugins and then says what is known, in place of `known`. Null: plugins are not loaded, and the
   /// names that they might bring are not checked.

@@ -353,25 +353,46 @@ void CheckPipeline(const TrainerDesc& desc, const std::vector<DefinedName>& slot
 void CheckDist(const TrainerDesc& desc, Checker& check) {
   if (!desc.has_dist()) return;
   const DistDesc& dist = desc.dist();
-  if (dist.update() != DistDesc::SYNC) {
-    check.Error(
-        dist.has_update() ? "dist.update" : "dist",
-        "not supported yet: update: " + DistDesc::Update_Name(dist.update()) + "; ranks train with update: SYNC");
+  if (dist.update() == DistDesc::GEO) {
+    check.Error("dist.update", "not supported yet: update: GEO; ranks train with update: ASYNC, SSP or SYNC");
     return;
   }
-  if (!dist.has_micro_batches()) {
+  const bool in_step = dist.update() == DistDesc::SYNC;
+  const std::string update = "update: " + DistDesc::Update_Name(dist.update());
+  const auto only_of = [&](bool is_set, DistDesc::Update other, const std::string& name) {
+    if (is_set && dist.update() != other) {
+      check.Error("dist." + name, name + " is a setting of update: " + DistDesc::Update_Name(other) + "; leave it out, " +
+                                      "as the job has " + update);
+    }
+  };
+  only_of(dist.has_micro_batches(), DistDesc::SYNC, "micro_batches");
+  only_of(dist.has_staleness(), DistDesc::SSP, "staleness");
+  if (in_step && !dist.has_micro_batches()) {
     check.Missing("dist", "micro_batches",
                   "dist.micro_batches is missing: how many batches make a step, over all ranks? micro_batches: 8");
+  }
+  if (dist.update() == DistDesc::SSP && !dist.has_staleness()) {
+    check.Missing("dist", "staleness",
+                  "dist.staleness is missing: how many batches may a rank be ahead of the slowest one? staleness: 4");
+  }
+  if (in_step && dist.wire() != DistDesc::FP32) {
+    check.Error("dist.wire", "wire: BF16 cuts off bits at every rank, so that update: SYNC would not come to the same "
+                             "for any number of ranks; leave wire out");
   }
   const auto refuse = [&](bool is_set, const std::string& path, const std::string& why) {
     if (is_set) check.Error(path, "dist: not supported yet: " + why);
   };
+  refuse(!in_step && desc.update_mode() != TrainerDesc::HOGWILD, "update_mode",
+         "update_mode: " + TrainerDesc::UpdateMode_Name(desc.update_mode()) + "; with " + update +
+             " the updates of other ranks come between those of this one: leave update_mode out");
   refuse(FeedsItself(desc), "dist", "a program that feeds itself; its readers are not shared out to ranks");
   refuse(desc.class_name() != "MultiTrainer", "class_name", "another class_name than MultiTrainer");
-  refuse(desc.device_worker_name() != "HogwildWorker", "device_worker_name", "another worker than that of ranks");
-  if (desc.thread_num() > 1) {
+  refuse(in_step && desc.device_worker_name() != "HogwildWorker", "device_worker_name",
+         "another worker than that of ranks in step");
+  if (in_step && desc.thread_num() > 1) {
     check.Error("thread_num",
-                "dist: a rank trains with one thread: set thread_num: 1, and start a rank for each processor");
+                "dist: with update: SYNC a rank trains with one thread: set thread_num: 1, and start a rank for each "
+                "processor");
   }
   const DatasetDesc& dataset = desc.dataset();
   refuse(dataset.class_name() != "QueueDataset" && dataset.class_name() != "InMemoryDataset", "dataset.class_name",

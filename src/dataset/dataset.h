@@ -42,6 +42,9 @@ struct PassStats {
   std::map<std::string, double> stage_seconds;
 };
 
+/// Adds what a part of a pass met to what others did.
+void AddPassStats(const PassStats& part, PassStats* all);
+
 /// What a pass (or a load, or a reading of one file) left out of the rows it was given, a clause each with its number
 /// and the setting that asks for it: "5 zeros of sparse slots (data_desc.zeros)". Bad lines are not among them.
 std::vector<std::string> LeftOut(const PassStats& read);

@@ -8,6 +8,8 @@ namespace millrace {
 
 namespace {
 
+constexpr size_t kFirstBadLines = 5;
+
 /// The bytes of plain files; 0 when there are none, or of names that a command reads.
 uint64_t BytesOf(const std::vector<std::string>& files) {
   uint64_t bytes = 0;
@@ -82,6 +84,20 @@ Status NothingTo(std::string_view what, const PassStats& read, const DataFeedDes
   return BadData("nothing to " + std::string(what) + ": no row came out of " + where + " with " +
                  count(read.lines, "line") + (found.empty() ? "" : " (" + found + ")") +
                  (command.empty() ? "" : ", as pipe_command " + ShownCommand(command) + " wrote them"));
+}
+
+void AddPassStats(const PassStats& part, PassStats* all) {
+  all->files += part.files;
+  all->bytes += part.bytes;
+  all->lines += part.lines;
+  all->rows += part.rows;
+  all->bad_lines += part.bad_lines;
+  for (const std::string& line : part.first_bad_lines) {
+    if (all->first_bad_lines.size() < kFirstBadLines) all->first_bad_lines.push_back(line);
+  }
+  if (all->quarantine_path.empty()) all->quarantine_path = part.quarantine_path;
+  for (const auto& [kind, count] : part.counters) all->counters[kind] += count;
+  for (const auto& [stage, seconds] : part.stage_seconds) all->stage_seconds[stage] += seconds;
 }
 
 }  // namespace millrace

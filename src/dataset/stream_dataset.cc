@@ -1,16 +1,11 @@
 #include "dataset/stream_dataset.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/hash.h"
 
 namespace millrace {
-namespace {
-
-constexpr size_t kFirstBadLines = 5;
-
-}  // namespace
-
 /// One whose streams hold their rows in memory.
 class InMemoryStreams final : public StreamDataset, public InMemoryControl {
  public:
@@ -84,17 +79,21 @@ Result<std::unique_ptr<Dataset>> StreamDataset::Create(SlotSchema schema, std::v
     if (count > 0) {
       MR_ASSIGN(stream, make(std::move(own)));
     }
-    dataset->sources_.emplace_back(number, share, count, std::move(stream));
+    dataset->streams_.emplace_back(number, share, count, std::move(stream));
+  }
+  dataset->workers_ = share.workers;
+  for (const Stream& stream : dataset->streams_) {
+    for (int i = 0; i < std::max(1, share.workers); ++i) dataset->sources_.emplace_back(stream, i);
   }
   return std::unique_ptr<Dataset>(std::move(dataset));
 }
 
 Status StreamDataset::BeginPass(const PassOptions& options) {
-  for (const Stream& stream : sources_) {
+  for (const Stream& stream : streams_) {
     if (stream.dataset() == nullptr) continue;
     PassOptions own = options;
-    own.workers = 1;
-    own.ordered = true;
+    own.workers = std::max(1, workers_);
+    own.ordered = workers_ == 0 || options.ordered;
     own.bad_lines = nullptr;
     own.seed = stream.SeedOf(options.seed);
     const ConsumedRanges trained = options.trained == nullptr ? ConsumedRanges() : stream.OwnOf(*options.trained);
@@ -107,7 +106,7 @@ Status StreamDataset::BeginPass(const PassOptions& options) {
 Result<PassStats> StreamDataset::EndPass() {
   PassStats all;
   Status failure;
-  for (const Stream& stream : sources_) {
+  for (const Stream& stream : streams_) {
     if (stream.dataset() == nullptr) continue;
     Result<PassStats> part = stream.dataset()->EndPass();
     if (part.ok()) {
@@ -122,7 +121,7 @@ Result<PassStats> StreamDataset::EndPass() {
 
 std::map<std::string, int64_t> StreamDataset::BadLinesWithin(const ConsumedRanges& trained) const {
   std::map<std::string, int64_t> all;
-  for (const Stream& stream : sources_) {
+  for (const Stream& stream : streams_) {
     const auto* counts = dynamic_cast<const BadLineCounts*>(stream.dataset());
     if (counts == nullptr) continue;
     for (const auto& [kind, count] : counts->BadLinesWithin(stream.OwnOf(trained))) all[kind] += count;
@@ -130,9 +129,9 @@ std::map<std::string, int64_t> StreamDataset::BadLinesWithin(const ConsumedRange
   return all;
 }
 
-Result<BatchPtr> StreamDataset::Stream::Next(std::stop_token stop) {
+Result<BatchPtr> StreamDataset::Stream::Next(int source, std::stop_token stop) const {
   if (dataset_ == nullptr) return BatchPtr();
-  MR_ASSIGN(BatchPtr batch, dataset_->source(0).Next(std::move(stop)));
+  MR_ASSIGN(BatchPtr batch, dataset_->source(source).Next(std::move(stop)));
   if (batch == nullptr) return batch;
   for (BatchSpan& span : batch->mutable_spans()) {
     span.source = share_.in_memory ? static_cast<uint32_t>(number_) : InWholeList(span.source);
@@ -159,20 +158,6 @@ ConsumedRanges StreamDataset::Stream::OwnOf(const ConsumedRanges& all) const {
     }
   }
   return own;
-}
-
-void AddPassStats(const PassStats& part, PassStats* all) {
-  all->files += part.files;
-  all->bytes += part.bytes;
-  all->lines += part.lines;
-  all->rows += part.rows;
-  all->bad_lines += part.bad_lines;
-  for (const std::string& line : part.first_bad_lines) {
-    if (all->first_bad_lines.size() < kFirstBadLines) all->first_bad_lines.push_back(line);
-  }
-  if (all->quarantine_path.empty()) all->quarantine_path = part.quarantine_path;
-  for (const auto& [kind, count] : part.counters) all->counters[kind] += count;
-  for (const auto& [stage, seconds] : part.stage_seconds) all->stage_seconds[stage] += seconds;
 }
 
 }  // namespace millrace

@@ -15,6 +15,7 @@ struct StreamShare {
   int streams = 1;  ///< of the job
   int first = 0;    ///< streams [first, first + count) are read here
   int count = 1;
+  int workers = 0;         ///< sources of a stream, of which this share has one alone; 0: one, in the order of lines
   bool in_memory = false;  ///< the streams' datasets are InMemoryControls, whose positions are rows
 };
 
@@ -22,7 +23,7 @@ struct StreamShare {
 /// i % streams. A stream gives its files and their lines in order, as batches that do not depend on who reads the
 /// others.
 ///
-/// Source i is stream first + i, whatever PassOptions::workers says. Files and positions of batches are those of the
+/// Source i is stream first + i, or source i of the only stream, whatever PassOptions::workers says. Files and positions of batches are those of the
 /// whole list; of rows in memory, the source of a position is the number of the stream. Each stream is a dataset of its
 /// own, with one reading thread. One that holds rows in memory shuffles them by itself, by a seed of its own; the
 /// StreamDataset is an InMemoryControl then.
@@ -42,12 +43,12 @@ class StreamDataset : public Dataset, public BadLineCounts {
   std::map<std::string, int64_t> BadLinesWithin(const ConsumedRanges& trained) const override;
 
  protected:
-  /// A stream, and its batches with the files' numbers in the whole list.
-  class Stream final : public BatchSource {
+  class Stream {
    public:
     Stream(int number, const StreamShare& share, size_t files, std::unique_ptr<Dataset> dataset)
         : number_(number), share_(share), files_(files), dataset_(std::move(dataset)) {}
-    Result<BatchPtr> Next(std::stop_token stop) override;
+    /// The next batch of one of its sources, with the files' numbers in the whole list.
+    Result<BatchPtr> Next(int source, std::stop_token stop) const;
     /// Null: a stream without files.
     Dataset* dataset() const { return dataset_.get(); }
     /// Null as well where the stream is not in memory.
@@ -69,15 +70,24 @@ class StreamDataset : public Dataset, public BadLineCounts {
 
   StreamDataset(SlotSchema schema, std::vector<std::string> files)
       : schema_(std::move(schema)), files_(std::move(files)) {}
-  const std::vector<Stream>& streams() const { return sources_; }
+  const std::vector<Stream>& streams() const { return streams_; }
 
  private:
+  class Source final : public BatchSource {
+   public:
+    Source(const Stream& stream, int number) : stream_(&stream), number_(number) {}
+    Result<BatchPtr> Next(std::stop_token stop) override { return stream_->Next(number_, std::move(stop)); }
+
+   private:
+    const Stream* stream_;
+    int number_;
+  };
+
   const SlotSchema schema_;
   const std::vector<std::string> files_;
-  std::vector<Stream> sources_;
+  int workers_ = 0;
+  std::vector<Stream> streams_;
+  std::vector<Source> sources_;
 };
-
-/// Adds what a part of a pass met to what others did.
-void AddPassStats(const PassStats& part, PassStats* all);
 
 }  // namespace millrace

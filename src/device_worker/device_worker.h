@@ -53,6 +53,9 @@ struct SharedProgress {
   int64_t eval_every = 0;
 };
 
+/// Whether a multiple of `every` lies behind `since`, up to `now`; never with 0.
+inline bool Crossed(int64_t every, int64_t since, int64_t now) { return every > 0 && now / every > since / every; }
+
 /// A frame that a worker runs batches in, and who looks at them afterwards.
 struct WorkerFrame {
   Frame* frame = nullptr;

@@ -50,6 +50,11 @@ PauseGate::Event PauseGate::Wait(std::chrono::milliseconds tick) {
   return all_done() ? Event::kAllDone : Event::kTick;
 }
 
+void PauseGate::WaitForAsk(std::chrono::milliseconds tick) {
+  std::unique_lock lock(mutex_);
+  coordinator_.wait_for(lock, tick, [this] { return asked_.load(); });
+}
+
 void PauseGate::Resume() {
   std::lock_guard lock(mutex_);
   asked_.store(false);

@@ -36,6 +36,8 @@ class PauseGate {
   // The coordinator.
   /// Waits until a pause was asked for and no worker is busy, or all are done, or `tick` went by.
   Event Wait(std::chrono::milliseconds tick);
+  /// Waits until a pause was asked for, or `tick` went by; for who waits for others than these workers.
+  void WaitForAsk(std::chrono::milliseconds tick);
   /// Lets the workers go on after kPaused.
   void Resume();
 

@@ -143,8 +143,8 @@ void SyncWorker::Account(const StepInput& all) {
   progress.pass_examples.fetch_add(all.examples, std::memory_order_relaxed);
   progress.steps_started.fetch_add(all.micro_batches, std::memory_order_relaxed);
   const int64_t done = progress.steps_done.fetch_add(all.micro_batches, std::memory_order_relaxed) + all.micro_batches;
-  const auto crossed = [&](int64_t every) { return every > 0 && done / every > (done - all.micro_batches) / every; };
-  if (crossed(progress.pause_every) || crossed(progress.eval_every)) parts_.gate->Ask();
+  const int64_t before = done - all.micro_batches;
+  if (Crossed(progress.pause_every, before, done) || Crossed(progress.eval_every, before, done)) parts_.gate->Ask();
 }
 
 }  // namespace

@@ -6,23 +6,41 @@
 
 #include "dist/part_of.h"
 #include "dist/wire.h"
+#include "kernels/racy.h"
 
 namespace millrace {
 namespace {
 
-Status ServePull(SparseTable& part, WireReader* in, WireWriter* out) {
+Status ServePull(const RankTables::Part& part, WireReader* in, WireWriter* out) {
   const auto mode = in->Get<PullMode>();
+  const auto wire = in->Get<WireFloat>();
   std::vector<uint64_t> keys;
   in->GetAll(&keys);
   if (!in->ok()) return Internal("a pull of another rank ends too soon");
   RowBatch rows;
-  MR_TRY(part.Pull(keys, mode, &rows));
+  out->Put(part.applied->load(std::memory_order_relaxed));
+  MR_TRY(part.rows->Pull(keys, mode, &rows));
   out->PutAll(rows.missing());
-  const auto dim = static_cast<size_t>(part.shape().dim);
+  const auto dim = static_cast<size_t>(part.rows->shape().dim);
   std::vector<float> values(keys.size() * dim);
-  for (size_t i = 0; i < keys.size(); ++i) std::copy_n(rows.weights()[i], dim, values.data() + i * dim);
-  out->PutAll(std::span<const float>(values));
+  for (size_t i = 0; i < keys.size(); ++i) racy::Best().copy_row(rows.weights()[i], values.data() + i * dim, dim);
+  out->PutFloats(values, wire);
   return Status::Ok();
+}
+
+Status ServePush(const RankTables::Part& part, RankTables* tables, WireReader* in) {
+  const auto wire = in->Get<WireFloat>();
+  const auto seen = in->Get<int64_t>();
+  const auto lr = in->Get<float>();
+  std::vector<uint64_t> keys;
+  std::vector<float> gradients;
+  in->GetAll(&keys);
+  in->GetFloats(wire, &gradients);
+  if (!in->ok()) return Internal("a push of another rank ends too soon");
+  RowBatch rows;
+  MR_TRY(part.rows->Pull(keys, PullMode::kInsert, &rows));
+  tables->CountApplied(*part.applied, seen);
+  return part.rows->Push(rows, gradients, {.lr = lr});
 }
 
 Status ServeSave(const SparseTable& part, WireReader* in, std::string* answer) {
@@ -53,9 +71,9 @@ ShardRange RankTables::ShardsOf(int rank) const {
   return {static_cast<uint32_t>(first), static_cast<uint32_t>(end)};
 }
 
-void RankTables::Add(const std::string& table, SparseTable* part) {
+void RankTables::Add(const std::string& table, Part part) {
   const std::lock_guard lock(mutex_);
-  parts_[table] = part;
+  parts_[table] = std::move(part);
 }
 
 void RankTables::Remove(const std::string& table) {
@@ -63,8 +81,8 @@ void RankTables::Remove(const std::string& table) {
   parts_.erase(table);
 }
 
-Status RankTables::Ask(Request what, const std::string& table, std::span<const std::optional<std::string>> payloads,
-                       std::vector<std::string>* answers) {
+Status RankTables::Begin(Request what, const std::string& table, std::span<const std::optional<std::string>> payloads,
+                         RankCalls::Call* call) {
   std::vector<std::optional<std::string>> requests(payloads.size());
   for (size_t r = 0; r < payloads.size(); ++r) {
     if (!payloads[r].has_value()) continue;
@@ -73,14 +91,41 @@ Status RankTables::Ask(Request what, const std::string& table, std::span<const s
     out.PutText(table);
     *requests[r] += *payloads[r];
   }
-  return calls_->Ask(RankService::kTables, requests, answers);
+  return calls_->Begin(RankService::kTables, requests, call);
+}
+
+Status RankTables::Ask(Request what, const std::string& table, std::span<const std::optional<std::string>> payloads,
+                       std::vector<std::string>* answers) {
+  RankCalls::Call call;
+  MR_TRY(Begin(what, table, payloads, &call));
+  return Wait(&call, answers);
+}
+
+Status RankTables::Flush() {
+  std::vector<std::function<Status()>> flushes;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, part] : parts_) flushes.push_back(part.flush);
+  }
+  Status flushed;
+  for (const auto& flush : flushes) {
+    if (Status one = flush(); flushed.ok()) flushed = std::move(one);
+  }
+  return flushed;
+}
+
+void RankTables::CountApplied(std::atomic<int64_t>& applied, int64_t seen) {
+  const int64_t late = applied.fetch_add(1, std::memory_order_relaxed) - seen;
+  ++applied_;
+  late_ += late;
+  for (int64_t latest = latest_; late > latest && !latest_.compare_exchange_weak(latest, late);) continue;
 }
 
 Status RankTables::Answer(std::string_view request, std::string* answer) {
   WireReader in(request);
   const auto what = in.Get<Request>();
   const std::string_view table = in.GetText();
-  SparseTable* part = nullptr;
+  Part part;
   {
     const std::lock_guard lock(mutex_);
     const auto found = parts_.find(table);
@@ -89,10 +134,11 @@ Status RankTables::Answer(std::string_view request, std::string* answer) {
   }
   WireWriter out(answer);
   switch (what) {
-    case Request::kPull: return ServePull(*part, &in, &out);
-    case Request::kSave: return ServeSave(*part, &in, answer);
-    case Request::kStats: out.Put(part->stats()); return Status::Ok();
-    case Request::kFindNonFinite: out.Put(part->FindNonFinite()); return Status::Ok();
+    case Request::kPull: return ServePull(part, &in, &out);
+    case Request::kPush: return ServePush(part, this, &in);
+    case Request::kSave: return ServeSave(*part.rows, &in, answer);
+    case Request::kStats: out.Put(part.rows->stats()); return Status::Ok();
+    case Request::kFindNonFinite: out.Put(part.rows->FindNonFinite()); return Status::Ok();
   }
   return Internal("another rank asks for something unknown");
 }

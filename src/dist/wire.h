@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -9,6 +10,20 @@
 #include <vector>
 
 namespace millrace {
+
+/// How floats travel.
+enum class WireFloat : uint8_t {
+  kFloat32,
+  kBFloat16,  ///< the first 16 bits, rounded to even: 8 bits of precision
+};
+
+/// The nearest bfloat16, the one with an even last bit of two; a NaN stays one.
+inline uint16_t ToBFloat16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<uint16_t>((bits >> 16U) | 0x40U);
+  return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U);
+}
+inline float FromBFloat16(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16U); }
 
 /// Appends values to a message. Their bytes are those of this machine: the ranks of a job are of one kind.
 class WireWriter {
@@ -26,6 +41,19 @@ class WireWriter {
     static_assert(std::is_trivially_copyable_v<T>);
     Put(static_cast<uint64_t>(values.size()));
     out_->append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+  }
+  /// How many, then the floats as they travel.
+  void PutFloats(std::span<const float> values, WireFloat as) {
+    if (as == WireFloat::kFloat32) return PutAll(values);
+    Put(static_cast<uint64_t>(values.size()));
+    const size_t begin = out_->size();
+    out_->resize(begin + values.size() * sizeof(uint16_t));
+    char* to = out_->data() + begin;
+    for (const float value : values) {
+      const uint16_t bits = ToBFloat16(value);
+      std::memcpy(to, &bits, sizeof(bits));
+      to += sizeof(bits);
+    }
   }
   void PutText(std::string_view text) { PutAll(std::span<const char>(text)); }
 
@@ -53,6 +81,19 @@ class WireReader {
     ok_ = ok_ && count <= bytes_.size() / sizeof(T);
     values->resize(ok_ ? count : 0);
     Take(values->data(), values->size() * sizeof(T));
+  }
+  /// What PutFloats wrote.
+  void GetFloats(WireFloat as, std::vector<float>* values) {
+    if (as == WireFloat::kFloat32) return GetAll(values);
+    const auto count = Get<uint64_t>();
+    ok_ = ok_ && count <= bytes_.size() / sizeof(uint16_t);
+    values->resize(ok_ ? count : 0);
+    for (float& value : *values) {
+      uint16_t bits = 0;
+      std::memcpy(&bits, bytes_.data(), sizeof(bits));
+      bytes_.remove_prefix(sizeof(bits));
+      value = FromBFloat16(bits);
+    }
   }
   /// What PutText wrote; a view of the message.
   std::string_view GetText() {

@@ -153,6 +153,7 @@ struct StateInfo {
   const char* doc;
   const char* name;        ///< the variable of a parameter P is P_name_0
   const char* start = "";  ///< the setting of the rule that it starts from; empty: from 0
+  bool adds_up = false;    ///< a sum over all steps, no mean of the last ones: what two ranks add to it adds up
 };
 
 /// Runs the shape rule of an operator on `vars`. kInvalidConfig that begins with the operator's type: what the rule

@@ -101,9 +101,11 @@ Status CheckStartup(const TrainerDesc& desc, const ProgramDesc& startup, const E
   return Executable::Compile(startup, environment.ops, options).status().Context(desc.program().startup());
 }
 
+bool TrainsInStep(const TrainerDesc& desc) { return desc.has_dist() && desc.dist().update() == DistDesc::SYNC; }
+
 /// The form in which a model is trained. Operators that a job leaves out, or cuts into sections, are those of Paddle.
 ModelForm FormOf(const TrainerDesc& desc) {
-  const bool goes_by_operators = IsPipeline(desc) || desc.has_dist() || desc.hogwild_param().skip_ops_size() > 0;
+  const bool goes_by_operators = IsPipeline(desc) || TrainsInStep(desc) || desc.hogwild_param().skip_ops_size() > 0;
   return !desc.has_program() && desc.fuse() && !goes_by_operators ? ModelForm::kFused : ModelForm::kPaddle;
 }
 
@@ -397,7 +399,7 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
   MR_ASSIGN(parts.train, CompileTraining(desc, parts.model, environment, options));
   if (IsPipeline(desc)) {
     MR_ASSIGN(parts.pipeline, CompileSections(config, model.main, environment, options));
-  } else if (desc.has_dist()) {
+  } else if (TrainsInStep(desc)) {
     MR_ASSIGN(parts.pipeline, CompilePipeline(model.main, environment.ops, options, {}));
   }
   MR_TRY(CheckFetchesAreComputed(config, parts.fetches, parts.schema, *parts.train));

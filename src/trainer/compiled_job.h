@@ -12,6 +12,7 @@
 
 #include "batch/slot_schema.h"
 #include "config/trainer_desc_reader.h"
+#include "dist/wire.h"
 #include "metrics/metric_set.h"
 #include "model/model_compiler.h"
 #include "runtime/executable.h"
@@ -71,7 +72,13 @@ class CompiledJob {
   const Executable& train() const { return *parts_.train; }
   /// Whether the job is one of ranks that train together.
   bool is_dist() const { return desc().has_dist(); }
-  /// Batches of a step of such a job, of all ranks.
+  /// Whether they do so step by step, all on the same parameters.
+  bool trains_in_step() const { return is_dist() && desc().dist().update() == DistDesc::SYNC; }
+  /// How floats travel between ranks.
+  WireFloat wire_float() const {
+    return desc().dist().wire() == DistDesc::BF16 ? WireFloat::kBFloat16 : WireFloat::kFloat32;
+  }
+  /// Batches of a step of a job that trains in step, of all ranks.
   int rank_micro_batches() const { return std::max(1, desc().dist().micro_batches()); }
   /// Whether workers are pipelines of sections.
   bool has_sections() const { return pipeline() != nullptr && !is_dist(); }

@@ -543,7 +543,7 @@ Status JobCheckpointer::Save(const RunState& state, bool best, const std::functi
   }
   manifest.set_input_fingerprint(Fingerprint());
   StoreProgress(state, &manifest);
-  if (job_->is_dist() && state.input_rows > 0) manifest.set_input_streams(job_->rank_micro_batches());
+  if (job_->is_dist() && state.input_rows > 0) manifest.set_input_streams(session_->InputStreams());
   manifest.set_run_id(run_id_);
   content.metrics = {&state.metric_totals};
   if (state.metric_window.has_value()) content.metrics.push_back(&*state.metric_window);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -96,14 +97,16 @@ Status JobSession::JoinRanks() {
     own_ranks_ = std::make_unique<RankGroup>(own_cluster_->rank(0));
     ranks_ = own_ranks_.get();
   }
-  if (const int batches = job_->rank_micro_batches(); ranks_->size() > batches) {
+  if (const int batches = job_->rank_micro_batches(); job_->trains_in_step() && ranks_->size() > batches) {
     return InvalidConfig("dist.micro_batches: a step of " + std::to_string(batches) + " batches has none for some of " +
                          std::to_string(ranks_->size()) + " ranks; start at most " + std::to_string(batches) +
                          ", or make micro_batches a multiple of the ranks");
   }
-  tables_ = RankTableFactory(tables_, ranks_->tables());
+  tables_ = RankTableFactory(tables_, ranks_->tables(), {job_->wire_float(), static_cast<size_t>(job_->workers())});
   return Status::Ok();
 }
+
+int JobSession::InputStreams() const { return job_->trains_in_step() ? job_->rank_micro_batches() : ranks_->size(); }
 
 Result<std::unique_ptr<Dataset>> JobSession::MakeDataset(const DatasetSettings& settings) const {
   const CompiledJob& job = *job_;
@@ -126,10 +129,12 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOf(std::vector<std::stri
                                                job_->environment().feeds, settings);
   };
   if (!job_->is_dist()) return make(std::move(files));
-  const int streams = job_->rank_micro_batches();
-  const auto [first, count] = ranks_->ShareOf(streams);
-  const bool is_in_memory = desc.dataset().class_name() == "InMemoryDataset";
-  return StreamDataset::Create(job_->schema(), std::move(files), {streams, first, count, is_in_memory}, make);
+  StreamShare share;
+  share.streams = InputStreams();
+  std::tie(share.first, share.count) = ranks_->ShareOf(share.streams);
+  share.workers = job_->trains_in_step() ? 0 : job_->workers();
+  share.in_memory = desc.dataset().class_name() == "InMemoryDataset";
+  return StreamDataset::Create(job_->schema(), std::move(files), share, make);
 }
 
 Status JobSession::BuildDatasets(const std::stop_token& stop) {

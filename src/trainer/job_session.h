@@ -51,6 +51,8 @@ class JobSession {
   FetchHandler* fetch_handler() const { return fetch_handler_; }
   /// Of a job with `dist`; null for others.
   RankGroup* ranks() const { return ranks_; }
+  /// Of a job with `dist`: the streams that files are dealt to, those of a step or one for each rank.
+  int InputStreams() const;
   /// Whether this process writes files and the terminal.
   bool leads() const { return ranks_ == nullptr || ranks_->leads(); }
   /// Labels that losses and metrics had no meaning for, so far; filled by the frames.

@@ -9,7 +9,6 @@
 
 #include "core/caught.h"
 #include "core/elapsed.h"
-#include "dataset/stream_dataset.h"
 #include "device_worker/sync_worker.h"
 #include "runtime/transfer.h"
 #include "trainer/operator_states.h"
@@ -56,6 +55,9 @@ Status MultiTrainer::MakeWorkerSlots() {
   const int frames = job_->has_sections() ? MicroBatchSchedule(ScheduleOptions()).scopes(job_->micro_batches()) : 1;
   for (int i = 0; i < workers; ++i) MR_TRY(MakeFrames(worker_slots_[static_cast<size_t>(i)], i, frames));
   if (job_->feeds_itself()) MR_TRY(FindReaders(*worker_slots_[0].frames[0].frame));
+  if (job_->is_dist()) {
+    MR_ASSIGN(ranks_, RankTraining::Create(*session_, *run_, *gate_));
+  }
   const TrainerDesc& desc = job_->desc();
   std::vector<const Frame*> watched;
   for (const FrameContext& context : worker_slots_[0].frames) watched.push_back(context.frame.get());
@@ -68,6 +70,7 @@ Status MultiTrainer::MakeWorkerSlots() {
   }
   for (int i = 0; i < workers; ++i) MR_TRY(MakeWorker(worker_slots_[static_cast<size_t>(i)], i));
   SharedProgress& progress = run_->progress();
+  if (ranks_ != nullptr && !job_->trains_in_step()) return Status::Ok();  // RankTraining looks at the steps of all
   progress.pause_every = run_->SavesCheckpoints() ? desc.checkpoint().every_steps() : 0;
   progress.eval_every = session_->eval_dataset() != nullptr ? desc.eval().every_steps() : 0;
   return Status::Ok();
@@ -114,6 +117,7 @@ std::vector<BatchObserver*> MultiTrainer::ObserversOf(const FrameContext& contex
     observers.insert(observers.end(), {fetch_observer_.get(), handler_observer_.get(), profile_observer_.get(),
                                        vocabulary_observer_.get()});
   }
+  if (ranks_ != nullptr) observers.push_back(ranks_->ObserverOf(index));
   std::erase(observers, nullptr);
   return observers;
 }
@@ -134,8 +138,8 @@ Status MultiTrainer::MakeWorker(WorkerSlot& slot, int index) {
   const int place = session_->ranks() != nullptr ? session_->ranks()->rank() : index;
   if (job_->desc().binding_cpu() && !cpus.empty()) parts.cpu = cpus[static_cast<size_t>(place) % cpus.size()];
   if (job_->has_sections()) MR_TRY(AddPipeline(slot, index, &parts));
-  if (job_->is_dist()) {
-    MR_TRY(AddRanks(slot, &parts));
+  if (job_->trains_in_step()) {
+    MR_TRY(ranks_->AddStep(*slot.frames[0].frame, dataset(), &parts));
     slot.worker = MakeSyncWorker(std::move(parts));
     return Status::Ok();
   }
@@ -178,35 +182,15 @@ Status MultiTrainer::AddPipeline(WorkerSlot& slot, int index, WorkerParts* parts
   return Status::Ok();
 }
 
-Status MultiTrainer::AddRanks(WorkerSlot& slot, WorkerParts* parts) {
-  const Frame& frame = *slot.frames[0].frame;
-  if (!frame.states().empty()) {
-    return InvalidConfig("dist: not supported yet: operator " + frame.states()[0].name +
-                         " keeps a state from batch to batch, and each rank would have its own");
-  }
-  MR_ASSIGN(slot.step, RankStep::Create(*job_->pipeline(), frame, session_->root(), session_->frame_options(0, false),
-                                        *session_->ranks(), job_->rank_micro_batches()));
-  parts->ranks = {slot.step.get(), &dataset(), &ranks_are_to_pause_, stop_reading_.get_token()};
-  return Status::Ok();
-}
-
-int MultiTrainer::sources() const {
-  return job_->is_dist() ? session_->ranks()->ShareOf(job_->rank_micro_batches()).second : job_->workers();
-}
+int MultiTrainer::sources() const { return ranks_ != nullptr ? ranks_->sources() : job_->workers(); }
 
 Status MultiTrainer::Agreed(Status mine) const {
   return session_->ranks() == nullptr ? mine : session_->ranks()->Agree(mine);
 }
 
-void MultiTrainer::AskForPause(const std::stop_token& stop) {
-  if (!job_->is_dist()) return gate_->Ask();
-  ranks_are_to_pause_ = true;
-  if (stop.stop_requested()) stop_reading_.request_stop();
-}
-
 void MultiTrainer::StopWorkers() {
   stop_workers_.request_stop();
-  if (job_->is_dist()) stop_reading_.request_stop();
+  if (ranks_ != nullptr) ranks_->StopReading();
 }
 
 Result<RunReport> MultiTrainer::Run(std::stop_token stop) {
@@ -246,7 +230,7 @@ Status MultiTrainer::TakeOver(const RunState& state, const std::stop_token& stop
   pass_base_ = state.trained;
   if (session_->leads()) {
     all_metrics_[0]->Restore(state.metric_totals);
-    if (job_->is_dist()) base_bad_lines_ = state.bad_lines;
+    if (ranks_ != nullptr) ranks_->SetEarlierBadLines(state.bad_lines);
   }
   if (readers_ != nullptr) MR_TRY(readers_->GoOn(state, stop));
   return LoadOperatorStates(state.operator_states, AllFrames(), job_->pipeline() != nullptr, stop);
@@ -274,7 +258,7 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
   }
   MR_TRY(std::move(loaded));
   int64_t rows = memory->MemoryDataSize();
-  MR_TRY(SumLoads(&*load, &rows));
+  if (ranks_ != nullptr) MR_TRY(ranks_->SumLoads(&*load, &rows));
   report.load = *std::move(load);
   report.load_seconds = SecondsSince(start);
   if (run_->hooks().reporter != nullptr) MR_TRY(run_->hooks().reporter->OnLoad(report.load));
@@ -314,6 +298,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   options.bad_lines = &state.bad_lines;
   Status begun = Caught("training", [&]() -> Status {
     MR_TRY(dataset().BeginPass(options));
+    if (ranks_ != nullptr) ranks_->StartPass();
     for (size_t i = 0; i < worker_slots_.size(); ++i) {
       worker_slots_[i].worker->StartPass(i == 0 ? state.printed_batches : 0);
     }
@@ -325,6 +310,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   run_->StartPass();
   stop_workers_ = std::stop_source();
   is_sound_ = true;
+  is_stopping_ = false;
   fetch_observer_->StartPass(state.epoch, std::exchange(state.metric_window, std::nullopt));
   gate_->StartPass();
   Status coordinated;
@@ -348,11 +334,13 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   Result<PassStats> stats = Caught("training", [&] { return dataset().EndPass(); });
   MR_TRY(std::move(coordinated));
   if (Status ended = Agreed(stats.status()); !ended.ok()) stats = std::move(ended);
-  const WorkerSlot* failed = FailedSlot();
-  if (failed != nullptr || !stats.ok()) {
+  const WorkerSlot* const failed = FailedSlot();
+  Status failure = failed != nullptr ? failed->status : stats.status();
+  // In step all have the same failure.
+  if (!job_->trains_in_step()) failure = Agreed(std::move(failure));
+  if (!failure.ok()) {
     SnapshotAtEnd();
     MR_TRY(GatherProgress({}));
-    const Status failure = failed != nullptr ? failed->status : stats.status();
     return is_sound_ ? run_->CheckpointAfterFailure(failure, readers_ == nullptr) : run_->NameLastCheckpoint(failure);
   }
   if (dump_files_ != nullptr && dump_files_->abandoned()) return dump_files_->Finish(stop);
@@ -370,7 +358,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   if (run_->is_ending()) return Status::Ok();
   MR_TRY(run_->EndPass(stop));
   pass_base_.Clear();
-  base_bad_lines_.clear();
+  if (ranks_ != nullptr) ranks_->SetEarlierBadLines({});
   for (MetricAccumulator* accumulator : all_metrics_) accumulator->Clear();
   return Status::Ok();
 }
@@ -378,7 +366,9 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
 void MultiTrainer::RunWorker(size_t index) {
   WorkerSlot& slot = worker_slots_[index];
   slot.status = Caught("training", [&] {
-    return slot.worker->Train(dataset().source(static_cast<int>(index)), stop_workers_.get_token());
+    const int worker = static_cast<int>(index);
+    BatchSource& source = dataset().source(worker);
+    return slot.worker->Train(ranks_ == nullptr ? source : ranks_->SourceOf(worker, source), stop_workers_.get_token());
   });
   Status told = Caught("training", [&] {
     // A queue that its producer closed by a failure says kCancelled, as a stop and a handler that ends the run do.
@@ -395,7 +385,9 @@ void MultiTrainer::RunWorker(size_t index) {
 }
 
 void MultiTrainer::EndWorker(size_t index) {
-  if (!worker_slots_[index].status.ok()) StopWorkers();
+  const WorkerSlot& slot = worker_slots_[index];
+  if (!slot.status.ok()) StopWorkers();
+  if (!slot.status.ok() && !slot.was_stopped && ranks_ != nullptr) ranks_->AskForPause(true);
   gate_->Done(static_cast<int>(index));
 }
 
@@ -415,29 +407,47 @@ const MultiTrainer::WorkerSlot* MultiTrainer::FailedSlot() const {
 }
 
 Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
-  bool stopping = false;
   while (true) {
     switch (gate.Wait(kTick)) {
-      case PauseGate::Event::kAllDone: return Status::Ok();
+      case PauseGate::Event::kAllDone:
+        if (ranks_ == nullptr || ranks_->HaveAllEnded()) return Status::Ok();
+        gate.WaitForAsk(kTick);
+        run_->Tick();
+        break;
       case PauseGate::Event::kTick: run_->Tick(); break;
       case PauseGate::Event::kPaused: {
-        const auto paused = Clock::now();
-        Snapshot();
-        MR_TRY(GatherProgress({}));
-        if (!stopping && is_sound_) MR_TRY(run_->AtBoundary(stop));
-        if (!is_sound_ && stop.stop_requested()) run_->report().interrupted = run_->report().is_unsound = true;
-        stopping = run_->is_ending();
-        if (stopping) StopWorkers();
-        fetch_observer_->TakeBack(run_->state().metric_totals);
-        run_->pass().pause_seconds += SecondsSince(paused);
+        MR_ASSIGN(const bool is_over, AtPause(stop));
         gate.Resume();
+        if (is_over) return Status::Ok();
+        if (ranks_ != nullptr) ranks_->LookForPause();
         break;
       }
     }
+    if (is_stopping_) continue;
     const std::stop_token& asked = asked_to_stop_;
-    if (!stopping && (asked.stop_requested() || run_->IsTimeForCheckpoint())) AskForPause(asked);
-    if (!stopping && asked.stop_requested() && !job_->is_dist()) StopWithinBatch();
+    if (asked.stop_requested() || run_->IsTimeForCheckpoint()) {
+      ranks_ != nullptr ? ranks_->AskForPause(asked.stop_requested()) : gate.Ask();
+    }
+    if (asked.stop_requested() && ranks_ == nullptr) StopWithinBatch();
   }
+}
+
+Result<bool> MultiTrainer::AtPause(const std::stop_token& stop) {
+  const auto paused = Clock::now();
+  RankTraining::Standing standing;
+  if (ranks_ != nullptr) {
+    MR_ASSIGN(standing, ranks_->StandStill(FailedSlot() != nullptr));
+  }
+  Snapshot();
+  MR_TRY(GatherProgress({}));
+  const bool goes_on = is_sound_ && !standing.has_one_failed && !standing.have_all_ended;
+  if (!is_stopping_ && goes_on) MR_TRY(run_->AtBoundary(stop));
+  if (!is_sound_ && stop.stop_requested()) run_->report().interrupted = run_->report().is_unsound = true;
+  is_stopping_ = run_->is_ending() || standing.has_one_failed;
+  if (is_stopping_) StopWorkers();
+  fetch_observer_->TakeBack(run_->state().metric_totals);
+  run_->pass().pause_seconds += SecondsSince(paused);
+  return standing.have_all_ended;
 }
 
 void MultiTrainer::StopWithinBatch() {
@@ -487,57 +497,23 @@ void MultiTrainer::SnapshotAtEnd() {
   fetch_observer_->EndInto(run_->state().metric_totals);
 }
 
-Status MultiTrainer::SumLoads(PassStats* load, int64_t* rows) const {
-  RankGroup* const ranks = session_->ranks();
-  if (ranks == nullptr) return Status::Ok();
-  MR_TRY(ranks->communicator().SumOverRanks({rows, 1}));
-  RankProgress mine;
-  mine.totals = job_->metrics().NewTotals();
-  mine.data = *load;
-  std::vector<std::string> all;
-  MR_TRY(ranks->ToLeader(ranks->leads() ? "" : mine.ToBytes(), &all));
-  for (size_t r = 1; ranks->leads() && r < all.size(); ++r) {
-    MR_ASSIGN(const RankProgress theirs, RankProgress::FromBytes(all[r], job_->metrics()));
-    AddPassStats(theirs.data, load);
-  }
-  return Status::Ok();
-}
-
 Status MultiTrainer::GatherProgress(const PassStats& data) {
-  RankGroup* const ranks = session_->ranks();
-  if (ranks == nullptr) return Status::Ok();
-  // Cut between two steps: its updates failed, which the others learn of in the next step.
-  if (worker_slots_[0].worker->report().was_cut) is_sound_ = false;
-  std::array<int64_t, 2> sums = {is_sound_ ? 0 : 1, asked_to_stop_.stop_requested() ? 1 : 0};
-  MR_TRY(ranks->communicator().SumOverRanks(sums));
-  if (sums[0] > 0) is_sound_ = false;
-  if (sums[1] > 0) all_stop_.request_stop();
-
-  RunState& state = run_->state();
+  if (ranks_ == nullptr) return Status::Ok();
+  bool is_sound = is_sound_;
+  bool is_asked_to_stop = asked_to_stop_.stop_requested();
   RankProgress mine;
-  mine.trained = worker_slots_[0].worker->consumed();
-  mine.bad_lines = state.bad_lines;
-  mine.totals = state.metric_totals;
-  const WorkerReport& worker = worker_slots_[0].worker->report();
-  mine.batches = worker.batches;
-  mine.examples = worker.examples;
-  mine.read_nanoseconds = worker.read_nanoseconds;
-  mine.run_nanoseconds = worker.run_nanoseconds;
-  mine.exchange_nanoseconds = worker.exchange_nanoseconds;
+  mine.bad_lines = run_->state().bad_lines;
+  mine.totals = run_->state().metric_totals;
   mine.data = data;
-  std::vector<std::string> all;
-  MR_TRY(ranks->ToLeader(ranks->leads() ? "" : mine.ToBytes(), &all));
-  if (!ranks->leads()) return Status::Ok();
-  others_ = {};
-  others_.totals = job_->metrics().NewTotals();
-  for (size_t r = 1; r < all.size(); ++r) {
-    MR_ASSIGN(const RankProgress theirs, RankProgress::FromBytes(all[r], job_->metrics()));
-    others_.Add(theirs);
+  for (const WorkerSlot& slot : worker_slots_) {
+    mine.trained.Merge(slot.worker->consumed());
+    mine.AddWorker(slot.worker->report());
+    // Cut between two steps: its updates failed, which the others learn of in the next step.
+    if (job_->trains_in_step() && slot.worker->report().was_cut) is_sound = false;
   }
-  state.trained.Merge(others_.trained);
-  MetricSet::Add(others_.totals, &state.metric_totals);
-  for (const auto& [kind, count] : others_.bad_lines) state.bad_lines[kind] += count;
-  for (const auto& [kind, count] : base_bad_lines_) state.bad_lines[kind] += count;
+  MR_TRY(ranks_->Gather(std::move(mine), &run_->state(), &is_sound, &is_asked_to_stop));
+  is_sound_ = is_sound;
+  if (is_asked_to_stop) all_stop_.request_stop();
   return Status::Ok();
 }
 
@@ -559,21 +535,16 @@ void MultiTrainer::SnapshotProgress() {
 
 Status MultiTrainer::FillPassReport(const PassStats& stats) {
   PassReport& pass = run_->pass();
-  pass.data = stats;
-  for (const WorkerSlot& slot : worker_slots_) {
-    const WorkerReport& worker = slot.worker->report();
-    pass.batches += worker.batches;
-    pass.examples += worker.examples;
-    pass.read_seconds += 1e-9 * static_cast<double>(worker.read_nanoseconds);
-    pass.run_seconds += 1e-9 * static_cast<double>(worker.run_nanoseconds);
-    pass.exchange_seconds += 1e-9 * static_cast<double>(worker.exchange_nanoseconds);
-  }
-  pass.batches += others_.batches;
-  pass.examples += others_.examples;
-  pass.read_seconds += 1e-9 * static_cast<double>(others_.read_nanoseconds);
-  pass.run_seconds += 1e-9 * static_cast<double>(others_.run_nanoseconds);
-  pass.exchange_seconds += 1e-9 * static_cast<double>(others_.exchange_nanoseconds);
-  AddPassStats(others_.data, &pass.data);
+  RankProgress all;
+  all.data = stats;
+  for (const WorkerSlot& slot : worker_slots_) all.AddWorker(slot.worker->report());
+  if (ranks_ != nullptr) all.AddCounts(ranks_->others());
+  pass.data = all.data;
+  pass.batches = all.batches;
+  pass.examples = all.examples;
+  pass.read_seconds = 1e-9 * static_cast<double>(all.read_nanoseconds);
+  pass.run_seconds = 1e-9 * static_cast<double>(all.run_nanoseconds);
+  pass.exchange_seconds = 1e-9 * static_cast<double>(all.exchange_nanoseconds);
   pass.metrics = job_->metrics().Compute(run_->state().metric_totals);
   pass.non_finite_rows = job_->metrics().NonFiniteRows(run_->state().metric_totals);
   // The first worker is the one that prints; of a short pass it may have got nothing.

@@ -15,7 +15,7 @@
 #include "device_worker/dump_observer.h"
 #include "device_worker/nan_check.h"
 #include "trainer/batch_observers.h"
-#include "trainer/rank_progress.h"
+#include "trainer/rank_training.h"
 #include "trainer/reader_dataset.h"
 #include "trainer/trainer.h"
 #include "trainer/training_run.h"
@@ -44,7 +44,6 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   struct WorkerSlot {
     std::vector<FrameContext> frames;             ///< one; a pipeline's has one for each micro-batch under way
     std::unique_ptr<LocalDenseParameters> dense;  ///< of a pipeline
-    std::unique_ptr<RankStep> step;               ///< of a job of ranks
     std::unique_ptr<DeviceWorker> worker;
     Status status;
     bool was_stopped = false;  ///< what it says is that somebody stopped it
@@ -62,7 +61,6 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   Status MakeObservers(FrameContext& context, int index);
   Status MakeWorker(WorkerSlot& slot, int index);
   Status AddPipeline(WorkerSlot& slot, int index, WorkerParts* parts);
-  Status AddRanks(WorkerSlot& slot, WorkerParts* parts);
   std::vector<BatchObserver*> ObserversOf(const FrameContext& context, int index) const;
   MicroBatchSchedule::Options ScheduleOptions() const;
   Status Train(const std::stop_token& stop) override;
@@ -92,14 +90,13 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   /// Brings what all ranks have done of the pass together where one leads, and lets all know whether one is to stop or
   /// is not sound. `data` is of a pass that has ended. A collective of the ranks; does nothing in a job of one process.
   Status GatherProgress(const PassStats& data);
-  /// What all ranks have loaded: the rows everywhere, the rest where one leads. A collective, as GatherProgress.
-  Status SumLoads(PassStats* load, int64_t* rows) const;
   /// `mine`, or in a job of ranks the first failure of all.
   Status Agreed(Status mine) const;
   /// Sources that this process trains from.
   int sources() const;
-  void AskForPause(const std::stop_token& stop);
   void StopWorkers();
+  /// The workers stand still: does what is due. True where those of all ranks have ended.
+  Result<bool> AtPause(const std::stop_token& stop);
   Status FillPassReport(const PassStats& stats);
   /// Every frame that a batch runs through, in the same order in each run of the job.
   std::vector<const Frame*> AllFrames() const;
@@ -116,15 +113,13 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   std::unique_ptr<VocabularyObserver> vocabulary_observer_;  ///< null without exports
   std::unique_ptr<HandlerObserver> handler_observer_;        ///< null without a fetch handler
   std::unique_ptr<PauseGate> gate_;
+  std::unique_ptr<RankTraining> ranks_;     ///< null in a job of one process
   std::unique_ptr<DumpFiles> dump_files_;  ///< null without a dump
   std::vector<WorkerSlot> worker_slots_;
   /// False when a worker failed, or a stop ended its batch after it had changed parameters: no state to go on from.
   std::atomic<bool> is_sound_{true};
-  ConsumedRanges pass_base_;                       ///< what an interrupted run trained of this pass
-  std::map<std::string, int64_t> base_bad_lines_;  ///< among those, of a job of ranks
-  RankProgress others_;                            ///< what other ranks have done of the pass, where this one leads
-  std::atomic<bool> ranks_are_to_pause_{false};
-  std::stop_source stop_reading_;
+  bool is_stopping_ = false;       ///< the run ends with the pauses of this pass
+  ConsumedRanges pass_base_;       ///< what an interrupted run trained of this pass
   std::stop_token asked_to_stop_;  ///< the caller's, within Run
   std::stop_source all_stop_;      ///< of a job of ranks: one of them was asked to stop, and all know it
   std::stop_source stop_workers_;

@@ -83,10 +83,22 @@ Result<RankProgress> RankProgress::FromBytes(std::string_view bytes, const Metri
   return progress;
 }
 
+void RankProgress::AddWorker(const WorkerReport& worker) {
+  batches += worker.batches;
+  examples += worker.examples;
+  read_nanoseconds += worker.read_nanoseconds;
+  run_nanoseconds += worker.run_nanoseconds;
+  exchange_nanoseconds += worker.exchange_nanoseconds;
+}
+
 void RankProgress::Add(const RankProgress& other) {
   trained.Merge(other.trained);
   for (const auto& [kind, count] : other.bad_lines) bad_lines[kind] += count;
   MetricSet::Add(other.totals, &totals);
+  AddCounts(other);
+}
+
+void RankProgress::AddCounts(const RankProgress& other) {
   batches += other.batches;
   examples += other.examples;
   read_nanoseconds += other.read_nanoseconds;

@@ -8,6 +8,7 @@
 #include "batch/consumed_ranges.h"
 #include "core/status.h"
 #include "dataset/dataset.h"
+#include "device_worker/device_worker.h"
 #include "metrics/metric_set.h"
 
 namespace millrace {
@@ -27,7 +28,11 @@ struct RankProgress {
   std::string ToBytes() const;
   /// kInternal when `bytes` are not those of a rank of the same job.
   static Result<RankProgress> FromBytes(std::string_view bytes, const MetricSet& metrics);
-  /// Adds what another rank did.
+  /// Adds what a worker of this rank did.
+  void AddWorker(const WorkerReport& worker);
+  /// Adds what another rank counted.
+  void AddCounts(const RankProgress& other);
+  /// The same, with what it trained and measured.
   void Add(const RankProgress& other);
 };
 

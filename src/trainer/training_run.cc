@@ -12,9 +12,6 @@
 namespace millrace {
 namespace {
 
-/// Whether a multiple of `every` lies behind `since`, up to `now`.
-bool Crossed(int64_t every, int64_t since, int64_t now) { return every > 0 && now / every > since / every; }
-
 /// `failure`, with a line that names the checkpoint of `step`, or says why (`saved`) it was not written. `of_files`:
 /// the job compares its input files when it goes on.
 Status NameKeptCheckpoint(const Status& failure, const Status& saved, int64_t step, bool of_files) {

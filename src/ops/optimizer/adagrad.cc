@@ -5,7 +5,7 @@ namespace {
 
 struct Adagrad {
   static constexpr std::array<StateInfo, 1> kStates{
-      {{"Moment", "MomentOut", "sum of squared gradients", "moment", "initial_accumulator"}}};
+      {{"Moment", "MomentOut", "sum of squared gradients", "moment", "initial_accumulator", true}}};
   static constexpr std::array<StateInfo, 0> kScalars{};
   float epsilon;
 

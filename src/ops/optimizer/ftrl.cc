@@ -5,8 +5,8 @@ namespace {
 
 struct Ftrl {
   static constexpr std::array<StateInfo, 2> kStates{
-      {{"SquaredAccumulator", "SquaredAccumOut", "sum of squared gradients", "squared"},
-       {"LinearAccumulator", "LinearAccumOut", "FTRL's z", "linear"}}};
+      {{"SquaredAccumulator", "SquaredAccumOut", "sum of squared gradients", "squared", "", true},
+       {"LinearAccumulator", "LinearAccumOut", "FTRL's z", "linear", "", true}}};
   static constexpr std::array<StateInfo, 0> kScalars{};
   static constexpr float kRoot = -0.5F;  ///< the power that kernels/racy.h has
   struct Step : racy::FtrlStep {

@@ -1,0 +1,311 @@
+#include "dist/dense_exchange.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <cmath>
+
+#include "dist/part_of.h"
+#include "kernels/racy.h"
+
+namespace millrace {
+namespace {
+
+/// The variables that the updates of one rank and of another add up in: parameters, and states that are sums.
+std::set<std::string, std::less<>> AddedUp(const Executable& step) {
+  std::set<std::string, std::less<>> names;
+  const auto add = [&](const OpDesc& op, std::string_view input) {
+    for (const OpDesc::Var& var : op.inputs()) {
+      if (var.parameter() == input) names.insert(var.arguments().begin(), var.arguments().end());
+    }
+  };
+  for (int block = 0; block < step.block_count(); ++block) {
+    for (const OpDesc& op : step.ops(block)) {
+      const OpInfo* const info = step.registry().Find(op.type());
+      if (info == nullptr || !info->is_optimizer) continue;
+      add(op, "Param");
+      for (const StateInfo& state : info->states) {
+        if (state.adds_up) add(op, state.in);
+      }
+    }
+  }
+  return names;
+}
+
+/// Adds `moved` to `values`.
+template <class T>
+void AddTo(std::span<const T> moved, T* values) {
+  for (size_t i = 0; i < moved.size(); ++i) values[i] += moved[i];
+}
+
+/// Takes differences from the front of a message: as many as `values` has.
+bool TakeCounts(WireReader* in, std::vector<int64_t>* buffer, size_t count) {
+  in->GetAll(buffer);
+  return in->ok() && buffer->size() == count;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DenseExchange>> DenseExchange::Create(const Executable& step, Scope& root, RankGroup& ranks,
+                                                             const Options& options) {
+  std::unique_ptr<DenseExchange> exchange(new DenseExchange(ranks, options));
+  MR_TRY(exchange->FindVariables(step, root));
+  ranks.calls().Serve(RankService::kDense,
+                      [at = exchange.get()](int from, std::string_view request, std::string* answer) {
+                        return at->Answer(from, request, answer);
+                      });
+  return exchange;
+}
+
+DenseExchange::~DenseExchange() {
+  // Answers are written to the call. What went wrong with it ended the run before.
+  if (is_under_way_) (void)ranks_->calls().Wait(&call_, &answers_).ok();
+  ranks_->calls().Serve(RankService::kDense, nullptr);
+}
+
+Status DenseExchange::FindVariables(const Executable& step, Scope& root) {
+  std::set<std::string> written;
+  for (int block = 0; block < step.block_count(); ++block) {
+    for (const OpDesc& op : step.ops(block)) {
+      for (const OpDesc::Var& output : op.outputs()) {
+        for (const std::string& name : output.arguments()) {
+          const auto meta = step.vars().find(name);
+          if (meta != step.vars().end() && meta->second.persistable) written.insert(name);
+        }
+      }
+    }
+  }
+  const std::set<std::string, std::less<>> added_up = AddedUp(step);
+  const float share = 1.0f / static_cast<float>(ranks());
+  for (const std::string& name : written) {
+    Variable* const variable = root.Find(name);
+    if (variable == nullptr || !variable->Is<Tensor>()) continue;
+    auto* const tensor = variable->GetMutable<Tensor>();
+    const auto count = static_cast<size_t>(tensor->numel());
+    if (tensor->dtype() == DType::kFloat32) {
+      floats_.push_back({tensor, float_count_, count, added_up.contains(name) ? (getenv("DW") ? static_cast<float>(pow(double(ranks()), -atof(getenv("DW")))) : 1.0f) : share});
+      float_count_ += count;
+    } else if (tensor->dtype() == DType::kInt64) {
+      counts_.push_back({tensor, count_count_, count, 1.0f});
+      count_count_ += count;
+    } else {
+      return InvalidConfig("dist.update: ASYNC: \"" + name + "\" is " + std::string(DTypeName(tensor->dtype())) +
+                           " and is written by every batch; ranks share float32 and int64");
+    }
+  }
+  return Status::Ok();
+}
+
+void DenseExchange::ReadCopy() {
+  for (const Place& place : floats_) {
+    racy::Best().copy_row(place.tensor->data<float>(), now_.data() + place.begin, place.count);
+  }
+  for (const Place& place : counts_) {
+    std::copy_n(place.tensor->data<int64_t>(), place.count, counts_now_.data() + place.begin);
+  }
+}
+
+void DenseExchange::Start() {
+  now_.resize(float_count_);
+  counts_now_.resize(count_count_);
+  requests_.resize(ranks());
+  ReadCopy();
+  known_ = now_;
+  counts_known_ = counts_now_;
+  since_last_ = 0;
+
+  const std::lock_guard lock(mutex_);
+  const auto [begin, end] = PartOf(float_count_, rank(), ranks_->size());
+  const auto [counts_begin, counts_end] = PartOf(count_count_, rank(), ranks_->size());
+  begin_ = begin;
+  counts_begin_ = counts_begin;
+  shared_.assign(now_.begin() + static_cast<ptrdiff_t>(begin), now_.begin() + static_cast<ptrdiff_t>(end));
+  counts_shared_.assign(counts_now_.begin() + static_cast<ptrdiff_t>(counts_begin),
+                        counts_now_.begin() + static_cast<ptrdiff_t>(counts_end));
+  copies_.assign(ranks(), shared_);
+  count_copies_.assign(ranks(), counts_shared_);
+  weights_.resize(shared_.size());
+  for (const Place& place : floats_) {
+    for (size_t i = std::max(begin, place.begin); i < std::min(end, place.begin + place.count); ++i) {
+      weights_[i - begin] = place.weight;
+    }
+  }
+}
+
+Status DenseExchange::Step() {
+  if (ranks() == 1) return Status::Ok();
+  ++since_last_;
+  if (is_under_way_ && call_.is_over()) MR_TRY(TakeAnswers());
+  return is_under_way_ || since_last_ < options_.every ? Status::Ok() : Begin();
+}
+
+Status DenseExchange::ExchangeNow() {
+  if (ranks() == 1) return Status::Ok();
+  if (is_under_way_) MR_TRY(TakeAnswers());
+  MR_TRY(Begin());
+  return TakeAnswers();
+}
+
+Status DenseExchange::Begin() {
+  since_last_ = 0;
+  ReadCopy();
+  std::vector<float> moved;
+  std::vector<int64_t> counts_moved;
+  for (int r = 0; r < ranks_->size(); ++r) {
+    std::string& request = requests_[static_cast<size_t>(r)].emplace();
+    const auto [begin, end] = PartOf(float_count_, r, ranks_->size());
+    moved.resize(end - begin);
+    for (size_t i = begin; i < end; ++i) {
+      float difference = now_[i] - known_[i];
+      if (options_.wire == WireFloat::kBFloat16) difference = FromBFloat16(ToBFloat16(difference));
+      moved[i - begin] = difference;
+      known_[i] += difference;
+    }
+    const auto [counts_begin, counts_end] = PartOf(count_count_, r, ranks_->size());
+    counts_moved.resize(counts_end - counts_begin);
+    for (size_t i = counts_begin; i < counts_end; ++i) {
+      counts_moved[i - counts_begin] = counts_now_[i] - counts_known_[i];
+      counts_known_[i] = counts_now_[i];
+    }
+    WireWriter out(&request);
+    out.PutFloats(moved, options_.wire);
+    out.PutAll(std::span<const int64_t>(counts_moved));
+  }
+  MR_TRY(ranks_->calls().Begin(RankService::kDense, requests_, &call_));
+  is_under_way_ = true;
+  return Status::Ok();
+}
+
+Status DenseExchange::Answer(int from, std::string_view request, std::string* answer) {
+  std::vector<float> moved;
+  std::vector<int64_t> counts_moved;
+  WireReader in(request);
+  in.GetFloats(options_.wire, &moved);
+  const std::lock_guard lock(mutex_);
+  if (!TakeCounts(&in, &counts_moved, counts_shared_.size()) || moved.size() != shared_.size()) {
+    return Internal("rank " + std::to_string(from) + " has other dense parameters than this one");
+  }
+  std::vector<float>& copy = copies_[static_cast<size_t>(from)];
+  for (size_t i = 0; i < moved.size(); ++i) {
+    shared_[i] += weights_[i] * moved[i];
+    copy[i] += moved[i];
+    moved[i] = shared_[i] - copy[i];
+    if (options_.wire == WireFloat::kBFloat16) moved[i] = FromBFloat16(ToBFloat16(moved[i]));
+    copy[i] += moved[i];
+  }
+  std::vector<int64_t>& count_copy = count_copies_[static_cast<size_t>(from)];
+  for (size_t i = 0; i < counts_moved.size(); ++i) {
+    counts_shared_[i] += counts_moved[i];
+    count_copy[i] += counts_moved[i];
+    counts_moved[i] = counts_shared_[i] - count_copy[i];
+    count_copy[i] = counts_shared_[i];
+  }
+  WireWriter out(answer);
+  out.PutFloats(moved, options_.wire);
+  out.PutAll(std::span<const int64_t>(counts_moved));
+  return Status::Ok();
+}
+
+void DenseExchange::Move(std::span<const float> moved, size_t begin) {
+  const size_t end = begin + moved.size();
+  for (const Place& place : floats_) {
+    const size_t first = std::max(begin, place.begin);
+    const size_t last = std::min(end, place.begin + place.count);
+    if (first >= last) continue;
+    racy::Best().add_row(moved.data() + (first - begin), place.tensor->mutable_data<float>() + (first - place.begin),
+                         last - first);
+  }
+}
+
+Status DenseExchange::TakeAnswers() {
+  MR_TRY(ranks_->calls().Wait(&call_, &answers_).Context("dense parameters"));
+  is_under_way_ = false;
+  std::vector<float> moved;
+  std::vector<int64_t> counts_moved;
+  for (int r = 0; r < ranks_->size(); ++r) {
+    const auto [begin, end] = PartOf(float_count_, r, ranks_->size());
+    const auto [counts_begin, counts_end] = PartOf(count_count_, r, ranks_->size());
+    WireReader in(answers_[static_cast<size_t>(r)]);
+    in.GetFloats(options_.wire, &moved);
+    if (!TakeCounts(&in, &counts_moved, counts_end - counts_begin) || moved.size() != end - begin) {
+      return Internal("rank " + std::to_string(r) + " has other dense parameters than this one");
+    }
+    Move(moved, begin);
+    AddTo<float>(moved, known_.data() + begin);
+    AddTo<int64_t>(counts_moved, counts_known_.data() + counts_begin);
+    for (const Place& place : counts_) {
+      const size_t first = std::max(counts_begin, place.begin);
+      const size_t last = std::min(counts_end, place.begin + place.count);
+      for (size_t i = first; i < last; ++i) {
+        place.tensor->mutable_data<int64_t>()[i - place.begin] += counts_moved[i - counts_begin];
+      }
+    }
+  }
+  return Status::Ok();
+}
+
+Status DenseExchange::Settle() {
+  if (ranks() == 1) return Status::Ok();
+  if (is_under_way_) MR_TRY(TakeAnswers());
+  ReadCopy();
+  // What each copy has moved since its last exchange, whole.
+  std::vector<std::string> out(ranks());
+  std::vector<std::string> in;
+  for (int r = 0; r < ranks_->size(); ++r) {
+    const auto [begin, end] = PartOf(float_count_, r, ranks_->size());
+    const auto [counts_begin, counts_end] = PartOf(count_count_, r, ranks_->size());
+    for (size_t i = begin; i < end; ++i) now_[i] -= known_[i];
+    for (size_t i = counts_begin; i < counts_end; ++i) counts_now_[i] -= counts_known_[i];
+    WireWriter to(&out[static_cast<size_t>(r)]);
+    to.PutAll(std::span<const float>(now_).subspan(begin, end - begin));
+    to.PutAll(std::span<const int64_t>(counts_now_).subspan(counts_begin, counts_end - counts_begin));
+  }
+  MR_TRY(ranks_->communicator().AllToAll(out, &in));
+  std::string part;
+  {
+    const std::lock_guard lock(mutex_);
+    std::vector<float> moved;
+    std::vector<int64_t> counts_moved;
+    for (const std::string& theirs : in) {
+      WireReader from(theirs);
+      from.GetAll(&moved);
+      if (!TakeCounts(&from, &counts_moved, counts_shared_.size()) || moved.size() != shared_.size()) {
+        return Internal("ranks have other dense parameters than this one");
+      }
+      for (size_t i = 0; i < moved.size(); ++i) shared_[i] += weights_[i] * moved[i];
+      AddTo<int64_t>(counts_moved, counts_shared_.data());
+    }
+    for (std::vector<float>& copy : copies_) copy = shared_;
+    for (std::vector<int64_t>& copy : count_copies_) copy = counts_shared_;
+    WireWriter to(&part);
+    to.PutAll(std::span<const float>(shared_));
+    to.PutAll(std::span<const int64_t>(counts_shared_));
+  }
+  std::fill(out.begin(), out.end(), part);
+  MR_TRY(ranks_->communicator().AllToAll(out, &in));
+  known_.clear();
+  counts_known_.clear();
+  std::vector<float> values;
+  std::vector<int64_t> counts;
+  for (const std::string& theirs : in) {
+    WireReader from(theirs);
+    from.GetAll(&values);
+    from.GetAll(&counts);
+    known_.insert(known_.end(), values.begin(), values.end());
+    counts_known_.insert(counts_known_.end(), counts.begin(), counts.end());
+  }
+  if (known_.size() != float_count_ || counts_known_.size() != count_count_) {
+    return Internal("ranks have other dense parameters than this one");
+  }
+  for (const Place& place : floats_) {
+    std::copy_n(known_.data() + place.begin, place.count, place.tensor->mutable_data<float>());
+  }
+  for (const Place& place : counts_) {
+    std::copy_n(counts_known_.data() + place.begin, place.count, place.tensor->mutable_data<int64_t>());
+  }
+  since_last_ = 0;
+  return Status::Ok();
+}
+
+}  // namespace millrace

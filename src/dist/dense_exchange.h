@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dist/rank_group.h"
+#include "dist/wire.h"
+#include "runtime/executable.h"
+#include "runtime/scope.h"
+#include "runtime/tensor.h"
+
+namespace millrace {
+
+/// How ranks that train at their own pace (dist { update: ASYNC | SSP }) share what is not in tables: parameters, what
+/// optimizers keep beside them, statistics.
+///
+/// Every rank trains on a copy. The values of all copies lie in a row, of which each rank owns a part and holds what
+/// all ranks have made of it. From time to time a rank tells each owner how its copy has moved, and is told how the
+/// others' have. So a rank sees the others' updates late by the batches between two exchanges, and none is lost:
+///
+///     owner: shared += weight * moved        rank: copy += shared - (what this rank knew of it)
+///
+/// The weight is 1 for parameters, sums and counts, so that the updates of all ranks add up as those of the workers of
+/// one process do (Hogwild). It is 1 / ranks for the rest, running means among them, which adding up would throw about.
+///
+/// Costs twice the values' bytes an exchange, but for this rank's part; in memory two copies of the values, and of the
+/// part one for each rank.
+class DenseExchange {
+ public:
+  struct Options {
+    int every = 1;                ///< batches of this rank between the beginnings of two exchanges
+    WireFloat wire = WireFloat::kFloat32;  ///< what 16 bits cut off travels with the next exchange
+  };
+
+  /// For the variables that `step` writes and that outlive a batch, in `root`. kInvalidConfig for one of another type
+  /// than float32 and int64. What is given outlives the object. A collective is not needed.
+  static Result<std::unique_ptr<DenseExchange>> Create(const Executable& step, Scope& root, RankGroup& ranks,
+                                                       const Options& options);
+  ~DenseExchange();
+  DenseExchange(const DenseExchange&) = delete;
+  DenseExchange& operator=(const DenseExchange&) = delete;
+
+  /// Takes the values as they are, which are the same on all ranks, for what all share. Before any rank trains: a
+  /// collective comes between this and the first batch.
+  void Start();
+  /// After a batch, by one worker of this rank: takes what has come, and begins an exchange when one is due. Waits for
+  /// nothing.
+  Status Step();
+  /// A whole exchange, by one worker of this rank; waits for its end.
+  Status ExchangeNow();
+  /// Makes the values the same on all ranks, with all that each has done. A collective, while no worker trains.
+  Status Settle();
+
+ private:
+  /// Where a variable's values lie in the row.
+  struct Place {
+    Tensor* tensor = nullptr;
+    size_t begin = 0;
+    size_t count = 0;
+    float weight = 1;
+  };
+
+  DenseExchange(RankGroup& ranks, const Options& options) : ranks_(&ranks), options_(options) {}
+  Status FindVariables(const Executable& step, Scope& root);
+  int rank() const { return ranks_->rank(); }
+  size_t ranks() const { return static_cast<size_t>(ranks_->size()); }
+  /// Reads the values of this rank into now_ and counts_now_.
+  void ReadCopy();
+  Status Begin();
+  Status TakeAnswers();
+  /// Adds `moved`, of float `begin` on, to the tensors.
+  void Move(std::span<const float> moved, size_t begin);
+  /// What another rank, or this one, tells of this rank's part; answers with what it does not know.
+  Status Answer(int from, std::string_view request, std::string* answer);
+  RankGroup* ranks_;
+  const Options options_;
+  std::vector<Place> floats_;
+  std::vector<Place> counts_;  ///< int64
+  size_t float_count_ = 0;
+  size_t count_count_ = 0;
+
+  // Of this rank's copy. The worker's.
+  std::vector<float> known_;  ///< what the owners take the copy for
+  std::vector<float> now_;
+  std::vector<int64_t> counts_known_;
+  std::vector<int64_t> counts_now_;
+  std::vector<std::optional<std::string>> requests_;
+  std::vector<std::string> answers_;
+  RankCalls::Call call_;
+  bool is_under_way_ = false;
+  int since_last_ = 0;
+
+  // Of this rank's part.
+  std::mutex mutex_;
+  size_t begin_ = 0;
+  size_t counts_begin_ = 0;
+  std::vector<float> shared_;
+  std::vector<std::vector<float>> copies_;  ///< by rank, as it knows it
+  std::vector<int64_t> counts_shared_;
+  std::vector<std::vector<int64_t>> count_copies_;
+  std::vector<float> weights_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,208 @@
+#include "trainer/rank_training.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+/// Batches between the beginnings of two exchanges of dense parameters, where the last one has ended.
+const int kDenseEvery = getenv("DE") ? atoi(getenv("DE")) : 4;
+/// Batches, over all ranks, that ranks of a new job train in turns (SharedProgress::serialized_warmup_steps).
+constexpr int64_t kInTurns = 32;
+
+}  // namespace
+
+/// What a rank that trains at its own pace does around the batches of a worker.
+class RankTraining::PacedWorker final : public BatchSource, public BatchObserver {
+ public:
+  PacedWorker(RankTraining& ranks, int worker) : ranks_(&ranks), worker_(worker) {}
+  void ReadFrom(BatchSource& source) { source_ = &source; }
+  Result<BatchPtr> Next(std::stop_token stop) override {
+    MR_TRY(ranks_->BeforeBatch(worker_, stop));
+    return source_->Next(std::move(stop));
+  }
+  Status OnBatch(const TrainedBatch& trained) override { return ranks_->AfterBatch(worker_, trained.batch.rows()); }
+
+ private:
+  RankTraining* ranks_;
+  const int worker_;
+  BatchSource* source_ = nullptr;
+};
+
+RankTraining::~RankTraining() = default;
+
+RankTraining::RankTraining(JobSession& session, TrainingRun& run, PauseGate& gate)
+    : session_(&session),
+      run_(&run),
+      gate_(&gate),
+      ranks_(session.ranks()),
+      in_step_(session.job().trains_in_step()),
+      staleness_(session.job().desc().dist().update() == DistDesc::SSP ? session.job().desc().dist().staleness() : -1) {}
+
+Result<std::unique_ptr<RankTraining>> RankTraining::Create(JobSession& session, TrainingRun& run, PauseGate& gate) {
+  std::unique_ptr<RankTraining> training(new RankTraining(session, run, gate));
+  if (training->in_step_) return training;
+  const CompiledJob& job = session.job();
+  DenseExchange::Options options;
+  options.every = kDenseEvery;
+  options.wire = job.wire_float();
+  MR_ASSIGN(training->dense_, DenseExchange::Create(job.step(), session.root(), *session.ranks(), options));
+  RankTraining* const at = training.get();
+  RankPace::Events events;
+  events.on_due = [at] { at->gate_->Ask(); };
+  events.on_others = [at](int64_t batches, int64_t examples) { at->TakeOverFromOthers(batches, examples); };
+  training->pace_ = std::make_unique<RankPace>(
+      session.ranks()->calls(), at->staleness_ >= 0 ? RankPace::Tell::kEveryBatch : RankPace::Tell::kNowAndThen,
+      std::move(events));
+  for (int i = 0; i < job.workers(); ++i) {
+    training->workers_.push_back(std::make_unique<PacedWorker>(*at, i));
+  }
+  return training;
+}
+
+int RankTraining::sources() const {
+  const CompiledJob& job = session_->job();
+  return in_step_ ? ranks_->ShareOf(job.rank_micro_batches()).second : job.workers();
+}
+
+Status RankTraining::AddStep(const Frame& frame, Dataset& dataset, WorkerParts* parts) {
+  if (!frame.states().empty()) {
+    return InvalidConfig("dist: not supported yet: operator " + frame.states()[0].name +
+                         " keeps a state from batch to batch, and each rank would have its own");
+  }
+  MR_ASSIGN(step_, RankStep::Create(*session_->job().pipeline(), frame, session_->root(),
+                                    session_->frame_options(0, false), *ranks_, session_->job().rank_micro_batches()));
+  parts->ranks = {step_.get(), &dataset, &wants_pause_, stop_reading_.get_token()};
+  return Status::Ok();
+}
+
+BatchSource& RankTraining::SourceOf(int worker, BatchSource& source) {
+  if (in_step_) return source;
+  PacedWorker& paced = *workers_[static_cast<size_t>(worker)];
+  paced.ReadFrom(source);
+  return paced;
+}
+
+BatchObserver* RankTraining::ObserverOf(int worker) {
+  return in_step_ ? nullptr : workers_[static_cast<size_t>(worker)].get();
+}
+
+void RankTraining::StartPass() {
+  if (in_step_) return;
+  const int64_t step = run_->state().step;
+  met_at_step_ = step;
+  const int64_t ranks = ranks_->size();
+  const bool takes_turns = ranks > 1 && step < kInTurns;
+  pace_->StartPass(run_->state().epoch, takes_turns ? (kInTurns - step + ranks - 1) / ranks : 0);
+  dense_->Start();
+}
+
+Status RankTraining::BeforeBatch(int worker, const std::stop_token& stop) {
+  if (pace_->takes_turns()) {
+    if (worker != 0) return pace_->WaitForEndOfTurns(stop);
+    const bool goes_on = pace_->batches() > 0;
+    MR_TRY(pace_->WaitForTurn(stop));
+    if (stop.stop_requested() || (goes_on && pace_->takes_turns())) return Status::Ok();  // the source tells of a stop
+    // With what those before have made of the parameters, and, behind all turns, with what those after have. Nobody saves or measures parameters while they move.
+    gate_->Enter(worker);
+    Status exchanged = stop.stop_requested() ? Status::Ok() : dense_->ExchangeNow();
+    gate_->Leave(worker);
+    return exchanged;
+  }
+  return staleness_ >= 0 ? pace_->WaitForOthers(staleness_, stop) : Status::Ok();
+}
+
+Status RankTraining::AfterBatch(int worker, int64_t examples) {
+  if (worker == 0) MR_TRY(pace_->EndsTurn() ? dense_->ExchangeNow() : dense_->Step());
+  MR_TRY(pace_->Trained(examples));
+  LookAtSteps();
+  return Status::Ok();
+}
+
+void RankTraining::TakeOverFromOthers(int64_t batches, int64_t examples) {
+  SharedProgress& progress = run_->progress();
+  progress.steps_started.fetch_add(batches, std::memory_order_relaxed);
+  progress.steps_done.fetch_add(batches, std::memory_order_relaxed);
+  progress.examples.fetch_add(examples, std::memory_order_relaxed);
+  progress.pass_examples.fetch_add(examples, std::memory_order_relaxed);
+  LookAtSteps();
+}
+
+void RankTraining::LookAtSteps() {
+  if (!ranks_->leads()) return;
+  const TrainerDesc& desc = session_->job().desc();
+  const int64_t done = run_->progress().steps_done.load(std::memory_order_relaxed);
+  const int64_t met = met_at_step_.load(std::memory_order_relaxed);
+  const bool saves = run_->SavesCheckpoints() && Crossed(desc.checkpoint().every_steps(), met, done);
+  const bool measures = session_->eval_dataset() != nullptr && Crossed(desc.eval().every_steps(), met, done);
+  if (saves || measures) pace_->Call();
+}
+
+void RankTraining::AskForPause(bool is_stop) {
+  if (!in_step_) return pace_->Call();
+  wants_pause_ = true;
+  if (is_stop) stop_reading_.request_stop();
+}
+
+bool RankTraining::HaveAllEnded() {
+  if (in_step_) return true;
+  pace_->End();
+  return false;
+}
+
+Result<RankTraining::Standing> RankTraining::StandStill(bool has_failed) {
+  if (in_step_) return Standing{};
+  // A push that failed at its owner is this rank's failure, which all have to hear of.
+  Status flushed = ranks_->tables().Flush();
+  if (flushed.code() == StatusCode::kUnavailable) return flushed;
+  int64_t failed = has_failed ? 1 : 0;
+  MR_ASSIGN(const bool have_all_ended, pace_->Meet({&failed, 1}));
+  MR_TRY(ranks_->Agree(flushed));
+  MR_TRY(dense_->Settle());
+  met_at_step_ = run_->progress().steps_done.load();
+  return Standing{have_all_ended, failed > 0};
+}
+
+void RankTraining::LookForPause() {
+  if (!in_step_ && pace_->is_due()) gate_->Ask();
+}
+
+Status RankTraining::Gather(RankProgress mine, RunState* state, bool* is_sound, bool* is_asked_to_stop) {
+  std::array<int64_t, 2> sums = {*is_sound ? 0 : 1, *is_asked_to_stop ? 1 : 0};
+  MR_TRY(ranks_->communicator().SumOverRanks(sums));
+  *is_sound = sums[0] == 0;
+  *is_asked_to_stop = sums[1] > 0;
+  std::vector<std::string> all;
+  MR_TRY(ranks_->ToLeader(ranks_->leads() ? "" : mine.ToBytes(), &all));
+  if (!ranks_->leads()) return Status::Ok();
+  const MetricSet& metrics = session_->job().metrics();
+  others_ = {};
+  others_.totals = metrics.NewTotals();
+  for (size_t r = 1; r < all.size(); ++r) {
+    MR_ASSIGN(const RankProgress theirs, RankProgress::FromBytes(all[r], metrics));
+    others_.Add(theirs);
+  }
+  state->trained.Merge(others_.trained);
+  MetricSet::Add(others_.totals, &state->metric_totals);
+  for (const auto& [kind, count] : others_.bad_lines) state->bad_lines[kind] += count;
+  for (const auto& [kind, count] : earlier_bad_lines_) state->bad_lines[kind] += count;
+  return Status::Ok();
+}
+
+Status RankTraining::SumLoads(PassStats* load, int64_t* rows) const {
+  MR_TRY(ranks_->communicator().SumOverRanks({rows, 1}));
+  RankProgress mine;
+  mine.totals = session_->job().metrics().NewTotals();
+  mine.data = *load;
+  std::vector<std::string> all;
+  MR_TRY(ranks_->ToLeader(ranks_->leads() ? "" : mine.ToBytes(), &all));
+  for (size_t r = 1; ranks_->leads() && r < all.size(); ++r) {
+    MR_ASSIGN(const RankProgress theirs, RankProgress::FromBytes(all[r], session_->job().metrics()));
+    AddPassStats(theirs.data, load);
+  }
+  return Status::Ok();
+}
+
+}  // namespace millrace
