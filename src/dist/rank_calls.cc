@@ -9,7 +9,9 @@
 namespace millrace {
 namespace {
 
-enum class Kind : uint8_t { kRequest, kAnswer };
+enum class Kind : uint8_t { kRequest, kAnswer, kNothing };
+
+constexpr char kNothing = static_cast<char>(Kind::kNothing);
 
 constexpr uint64_t kNoAnswer = 0;
 
@@ -74,10 +76,17 @@ Status RankCalls::Begin(RankService service, std::span<const std::optional<std::
   return Status::Ok();
 }
 
-Status RankCalls::Wait(Call* call, std::vector<std::string>* answers) {
+Status RankCalls::Wait(Call* call, std::vector<std::string>* answers, const std::stop_token& stop) {
   answers->resize(call->answers_.size());
   for (std::string& answer : *answers) answer.clear();
-  Status waited = call->is_over() ? Status::Ok() : communicator_->WaitUntil([call] { return call->is_over(); });
+  Status waited;
+  if (!call->is_over()) {
+    // Whatever comes lets who waits look again. What keeps it from coming has failed the wait, too.
+    const auto wake = [this] { (void)communicator_->Send(communicator_->rank(), std::string(1, kNothing)).ok(); };
+    const std::stop_callback on_stop(stop, wake);
+    waited = communicator_->WaitUntil([&] { return call->is_over() || stop.stop_requested(); });
+    if (waited.ok() && !call->is_over()) waited = Cancelled("stopped while waiting for another rank");
+  }
   {
     // An answer that comes late finds no call and is dropped.
     const std::lock_guard lock(calls_mutex_);
@@ -95,10 +104,10 @@ Status RankCalls::Wait(Call* call, std::vector<std::string>* answers) {
 }
 
 Status RankCalls::Ask(RankService service, std::span<const std::optional<std::string>> requests,
-                      std::vector<std::string>* answers) {
+                      std::vector<std::string>* answers, const std::stop_token& stop) {
   Call call;
   MR_TRY(Begin(service, requests, &call));
-  return Wait(&call, answers);
+  return Wait(&call, answers, stop);
 }
 
 Status RankCalls::Tell(int to, RankService service, std::string_view message) {
@@ -107,7 +116,9 @@ Status RankCalls::Tell(int to, RankService service, std::string_view message) {
 
 void RankCalls::OnMessage(int from, std::string message) {
   WireReader in(message);
-  if (in.Get<Kind>() == Kind::kRequest) return AnswerTo(from, in.rest());
+  const auto kind = in.Get<Kind>();
+  if (kind == Kind::kNothing) return;
+  if (kind == Kind::kRequest) return AnswerTo(from, in.rest());
   const auto number = in.Get<uint64_t>();
   const std::lock_guard lock(calls_mutex_);
   const auto call = calls_.find(number);

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,11 +66,11 @@ class RankCalls final : public MessageReceiver {
   /// Asks each rank r whose requests[r] has a value, without waiting. `call` is over when this begins.
   Status Begin(RankService service, std::span<const std::optional<std::string>> requests, Call* call);
   /// Waits for the answers of `call`: (*answers)[r] is what rank r answered, empty where it was not asked. The first
-  /// failure comes back, with its rank.
-  Status Wait(Call* call, std::vector<std::string>* answers);
+  /// failure comes back, with its rank; kCancelled when a stop request ends the wait.
+  Status Wait(Call* call, std::vector<std::string>* answers, const std::stop_token& stop = {});
   /// Both.
   Status Ask(RankService service, std::span<const std::optional<std::string>> requests,
-             std::vector<std::string>* answers);
+             std::vector<std::string>* answers, const std::stop_token& stop = {});
   /// Asks rank `to` and wants no answer; a failure there is lost.
   Status Tell(int to, RankService service, std::string_view message);
 
