@@ -109,9 +109,13 @@ struct LineBlockQueue::Lane {
 };
 
 LineBlockQueue::LineBlockQueue(const InputOpener& opener, const std::vector<std::string>& files, const LineCut& cut,
-                               int lanes, int retries, SpanLog* spans, bool as_they_come)
-    : opener_(&opener), files_(&files), cut_(cut), retries_(retries), spans_(spans), as_they_come_(as_they_come) {
-  for (int i = 0; i < std::max(lanes, 1); ++i) {
+                               const LineBlockQueueOptions& options)
+    : opener_(&opener),
+      files_(&files),
+      cut_(cut),
+      options_(options),
+      file_queue_(options.shared != nullptr ? options.shared : &own_) {
+  for (int i = 0; i < std::max(options.lanes, 1); ++i) {
     lanes_.push_back(std::make_unique<Lane>());
     lanes_.back()->track = "files " + std::to_string(i);
   }
@@ -145,13 +149,13 @@ Result<bool> LineBlockQueue::Next(int lane, LineBlock& block, const std::stop_to
   return false;
 }
 
-bool LineBlockQueue::TakeFile(Lane& lane) const {
+Result<bool> LineBlockQueue::TakeFile(Lane& lane, const std::stop_token& stop) const {
   lane.tries = 0;
   if (lane.ahead) {
     lane.file = lane.ahead->file;
     return true;
   }
-  lane.file = next_file_.fetch_add(1, std::memory_order_relaxed);
+  MR_ASSIGN(lane.file, file_queue_->Next(stop));
   return lane.file < files_->size();
 }
 
@@ -172,7 +176,7 @@ Status LineBlockQueue::OpenFileOf(Lane& lane) const {
   lane.gave_a_block = false;
   lane.header.reset();
   const auto file = static_cast<uint32_t>(lane.file);
-  if (as_they_come_ && input.source != nullptr) {
+  if (options_.as_they_come && input.source != nullptr) {
     input.source = std::make_unique<UnawaitedSource>(std::move(input.source), &lane.is_paused);
   }
   if (!cut_.is_text()) {
@@ -186,10 +190,12 @@ Status LineBlockQueue::OpenFileOf(Lane& lane) const {
   return Status::Ok();
 }
 
-void LineBlockQueue::OpenAhead(Lane& lane) const {
-  if (lanes_.size() > 1 || lane.stage != InputStage::kPipe || lane.ahead) return;
-  const size_t file = next_file_.fetch_add(1, std::memory_order_relaxed);
-  if (file >= files_->size()) return;
+Status LineBlockQueue::OpenAhead(Lane& lane, const std::stop_token& stop) const {
+  if (lanes_.size() > 1 || lane.stage != InputStage::kPipe || lane.ahead) return Status::Ok();
+  // Somebody else may be done before this lane is, and would begin with that file at once.
+  if (options_.shared != nullptr) return Status::Ok();
+  MR_ASSIGN(const size_t file, file_queue_->Next(stop));
+  if (file >= files_->size()) return Status::Ok();
   lane.ahead.emplace();
   lane.ahead->file = file;
   Result<OpenedInput> opened = opener_->Open((*files_)[file]);
@@ -198,15 +204,16 @@ void LineBlockQueue::OpenAhead(Lane& lane) const {
   } else {
     lane.ahead->failure = std::move(opened).status();
   }
+  return Status::Ok();
 }
 
 Result<bool> LineBlockQueue::TracedNext(int reader, size_t lane, LineBlock& block, const std::stop_token& stop) const {
   Lane& from = *lanes_[lane];
-  if (spans_ == nullptr) return NextOfLane(from, block, stop);
+  if (options_.spans == nullptr) return NextOfLane(from, block, stop);
   const int64_t start = SteadyNanoseconds();
   Result<bool> got = NextOfLane(from, block, stop);
   if (!got.ok() || !*got) return got;
-  spans_->Add("reader " + std::to_string(reader), InputStageName(from.stage), (*files_)[block.file], start);
+  options_.spans->Add("reader " + std::to_string(reader), InputStageName(from.stage), (*files_)[block.file], start);
   return got;
 }
 
@@ -215,17 +222,18 @@ Result<bool> LineBlockQueue::NextOfLane(Lane& lane, LineBlock& block, const std:
     if (stop.stop_requested()) return Cancelled("stopped while reading files");
     const Clock::time_point start = Clock::now();
     if (!lane.reader) {
-      if (!TakeFile(lane)) {
+      MR_ASSIGN(const bool got_file, TakeFile(lane, stop));
+      if (!got_file) {
         lane.done.store(true, std::memory_order_release);
         break;
       }
-      if (spans_ != nullptr) lane.opened = SteadyNanoseconds();
+      if (options_.spans != nullptr) lane.opened = SteadyNanoseconds();
       MR_TRY(OpenFileOf(lane));
-      OpenAhead(lane);
+      MR_TRY(OpenAhead(lane, stop));
     }
     const uint64_t bytes_before = lane.reader->bytes();
     // What was handed on cannot be taken back for another try.
-    const bool may_retry = !lane.gave_a_block && lane.tries < retries_ && lane.stage == InputStage::kPipe;
+    const bool may_retry = !lane.gave_a_block && lane.tries < options_.retries && lane.stage == InputStage::kPipe;
     using Fill = BlockReader::Fill;
     Result<bool> got = lane.reader->Next(block, stop, may_retry ? Fill::kUntilFull : Fill::kForAMoment);
     lane.AddWait(std::chrono::duration<double>(Clock::now() - start).count());
@@ -235,7 +243,7 @@ Result<bool> LineBlockQueue::NextOfLane(Lane& lane, LineBlock& block, const std:
       ++lane.tries;
       ++lane.stats.retries;
       LOG(WARNING) << lane.Describe(failure, (*files_)[lane.file]).message() << "\n  trying again (" << lane.tries
-                   << " of " << retries_ << ")";
+                   << " of " << options_.retries << ")";
       MR_TRY(OpenFileOf(lane));
       continue;
     }
@@ -254,7 +262,7 @@ Result<bool> LineBlockQueue::NextOfLane(Lane& lane, LineBlock& block, const std:
     }
     ++lane.stats.files;
     if (lane.reader->lines() == 0) ++lane.stats.empty_files;
-    if (spans_ != nullptr) spans_->Add(lane.track, "file", (*files_)[lane.file], lane.opened);
+    if (options_.spans != nullptr) options_.spans->Add(lane.track, "file", (*files_)[lane.file], lane.opened);
     lane.reader.reset();
   }
   return false;

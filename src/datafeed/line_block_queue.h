@@ -1,13 +1,13 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "core/file_queue.h"
 #include "core/line_blocks.h"
 #include "core/span_log.h"
 #include "core/status.h"
@@ -28,20 +28,27 @@ struct LineBlockQueueStats {
   std::array<double, 3> stage_seconds{};
 };
 
+struct LineBlockQueueOptions {
+  int lanes = 1;
+  int retries = 0;              ///< a file
+  SpanLog* spans = nullptr;     ///< takes what each thread waited for, and how long each file took; null: no trace
+  bool as_they_come = false;    ///< lines wait for no others, be they few
+  FileQueue* shared = nullptr;  ///< says which file is next where others read the list, too; null: nobody does
+};
+
 /// Turns a list of files into blocks of whole lines or records, once, for any number of threads.
 ///
-/// The files are read in list order, up to `lanes` at once; a thread prefers its own lane and helps with the others
-/// when no file is left, so one large file keeps every thread busy. With one lane, blocks come in file and line order.
-/// A command that fails is run again, up to `retries` times a file, as long as no block of its file was given out: for
-/// outputs of up to a block (1 MiB) that is always, since the first block of a file that may be tried again waits to be
-/// full, however slow the command. Thread-safe; a block costs one uncontended lock.
+/// The files are read in list order, those that are shared as far as this queue gets them, up to `lanes` at once; a
+/// thread prefers its own lane and helps with the others when no file is left, so one large file keeps every thread
+/// busy. With one lane, blocks come in file and line order. A command that fails is run again, up to `retries` times a
+/// file, as long as no block of its file was given out: for outputs of up to a block (1 MiB) that is always, since the
+/// first block of a file that may be tried again waits to be full, however slow the command. Thread-safe; a block costs
+/// one uncontended lock.
 class LineBlockQueue {
  public:
-  /// `opener`, `files` and what `cut` refers to must outlive the queue.
-  /// `spans`, when not null, takes what each thread waited for, and how long each file took; it outlives the queue.
-  /// `as_they_come`: lines wait for no others, be they few.
-  LineBlockQueue(const InputOpener& opener, const std::vector<std::string>& files, const LineCut& cut, int lanes,
-                 int retries, SpanLog* spans = nullptr, bool as_they_come = false);
+  /// `opener`, `files` and what `cut` and `options` refer to must outlive the queue.
+  LineBlockQueue(const InputOpener& opener, const std::vector<std::string>& files, const LineCut& cut,
+                 const LineBlockQueueOptions& options);
   ~LineBlockQueue();
 
   /// Fills `block` (its buffer is reused) for the thread that calls itself number `lane`; false when all is read.
@@ -64,18 +71,17 @@ class LineBlockQueue {
   /// NextOfLane, noted in the trace.
   Result<bool> TracedNext(int reader, size_t lane, LineBlock& block, const std::stop_token& stop) const;
   /// False when no file is left.
-  bool TakeFile(Lane& lane) const;
+  Result<bool> TakeFile(Lane& lane, const std::stop_token& stop) const;
   Status OpenFileOf(Lane& lane) const;
   /// With a single lane: starts the next file's command while this one's output is read, so that nobody waits for it.
-  void OpenAhead(Lane& lane) const;
+  Status OpenAhead(Lane& lane, const std::stop_token& stop) const;
 
   const InputOpener* opener_;
   const std::vector<std::string>* files_;
   LineCut cut_;
-  int retries_;
-  SpanLog* spans_;  ///< null: no trace
-  bool as_they_come_;
-  mutable std::atomic<size_t> next_file_{0};
+  const LineBlockQueueOptions options_;
+  LocalFileQueue own_;
+  FileQueue* file_queue_;  ///< own_, or the one that is shared
   std::vector<std::unique_ptr<Lane>> lanes_;
 };
 

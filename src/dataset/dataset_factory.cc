@@ -11,6 +11,12 @@
 namespace millrace {
 namespace {
 
+Status CheckReadsAlone(std::string_view name, const DatasetSettings& settings) {
+  if (!settings.shared_files) return Status::Ok();
+  return InvalidConfig("dataset.class_name: ranks that share their files read them with a QueueDataset, not with \"" +
+                       std::string(name) + "\"");
+}
+
 Result<std::unique_ptr<Dataset>> MakeQueue(const DataFeedDesc& desc, std::vector<std::string> files,
                                            const DataFeedFactory& feeds, const DatasetSettings& settings) {
   MR_ASSIGN(std::unique_ptr<QueueDataset> dataset, QueueDataset::Create(desc, std::move(files), feeds, settings));
@@ -19,6 +25,7 @@ Result<std::unique_ptr<Dataset>> MakeQueue(const DataFeedDesc& desc, std::vector
 
 Result<std::unique_ptr<Dataset>> MakeInMemory(const DataFeedDesc& desc, std::vector<std::string> files,
                                               const DataFeedFactory& feeds, const DatasetSettings& settings) {
+  MR_TRY(CheckReadsAlone("InMemoryDataset", settings));
   InMemoryDatasetOptions options;
   options.threads = settings.threads;
   options.queue_num = settings.queue_num;
@@ -34,6 +41,7 @@ Result<std::unique_ptr<Dataset>> MakeInMemory(const DataFeedDesc& desc, std::vec
 
 Result<std::unique_ptr<Dataset>> MakeFileInstant(const DataFeedDesc& desc, std::vector<std::string> files,
                                                  const DataFeedFactory& feeds, const DatasetSettings& settings) {
+  MR_TRY(CheckReadsAlone("FileInstantDataset", settings));
   MR_ASSIGN(std::unique_ptr<FileInstantDataset> dataset,
             FileInstantDataset::Create(desc, std::move(files), feeds, settings.stop));
   return std::unique_ptr<Dataset>(std::move(dataset));
@@ -62,6 +70,7 @@ DatasetSettings DatasetSettings::ForEvaluation() const {
   DatasetSettings settings = *this;
   settings.local_shuffle = false;
   settings.spans = nullptr;
+  settings.shared_files = nullptr;
   settings.rows.enable_pv_merge = false;
   settings.rows.phases.clear();
   settings.rows.sample_rate = 1;

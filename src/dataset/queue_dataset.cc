@@ -31,6 +31,7 @@ struct QueueDataset::Impl {
   std::unique_ptr<InputOpener> opener;
   BatchPool pool;
   BadLinePlaces places;
+  std::unique_ptr<FileQueue> shared_files;  ///< of the pass
   std::optional<QueuePass> pass;
 
   std::string class_name() const { return FeedNameFor("QueueDataset", desc); }
@@ -74,6 +75,8 @@ Status QueueDataset::BeginPass(const PassOptions& options) {
   pass.drop_last = impl.desc.drop_last();
   pass.cut = impl.cut;
   pass.spans = impl.options.spans;
+  impl.shared_files = impl.options.shared_files ? impl.options.shared_files(options.pass) : nullptr;
+  pass.shared_files = impl.shared_files.get();
   std::vector<std::unique_ptr<DataFeed>> feeds;
   VLOG(3) << "CreateReaders: thread num: " << threads << ", data feed class name: " << impl.class_name();
   VLOG(3) << "readers num: " << pass.readers << ", batches that the channel holds: " << pass.prefetch_batches;

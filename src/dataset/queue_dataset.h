@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/file_queue.h"
 #include "core/span_log.h"
 #include "datafeed/data_feed.h"
 #include "dataset/dataset.h"
@@ -18,6 +19,9 @@ struct QueueDatasetOptions {
   bool reads_ahead = true;    ///< false: the one worker reads for itself (QueuePassOptions::readers)
   SpanLog* spans = nullptr;   ///< what readers did when, for a trace; null: none. Outlives the dataset
   std::stop_token stop = {};  ///< ends Create's look at many files: kCancelled
+  /// Of a dataset that reads its files together with others, which have the same list: makes what says, in each pass,
+  /// which file is whose. A file is read by one of them. Empty: all files are this dataset's.
+  FileQueueOfPass shared_files = {};
 };
 
 /// Streams files: reader threads parse blocks of lines into batches, one channel hands them to the workers.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/channel.h"
+#include "core/file_queue.h"
 #include "core/span_log.h"
 #include "datafeed/bad_lines.h"
 #include "datafeed/data_feed.h"
@@ -27,8 +28,9 @@ struct QueuePassOptions {
   size_t prefetch_batches = 2;
   int retries = 0;
   bool drop_last = false;
-  LineCut cut = {};          ///< of the feeds' class
-  SpanLog* spans = nullptr;  ///< of a trace; null: none
+  LineCut cut = {};                   ///< of the feeds' class
+  SpanLog* spans = nullptr;           ///< of a trace; null: none
+  FileQueue* shared_files = nullptr;  ///< LineBlockQueueOptions::shared
 };
 
 /// One pass of a QueueDataset: its readers, the channel between them and the workers, and what they met.

@@ -34,7 +34,7 @@ RowLoader::RowLoader(const InputOpener& opener, const std::vector<std::string>& 
       layout_(&layout),
       bad_lines_(&bad_lines),
       options_(options),
-      blocks_(opener, files, options.cut, options.threads, options.retries) {}
+      blocks_(opener, files, options.cut, {.lanes = options.threads, .retries = options.retries}) {}
 
 Result<PassStats> RowLoader::Load(PackedRows* rows, InputChannel* input, std::stop_token stop) {
   std::vector<Reader> readers;

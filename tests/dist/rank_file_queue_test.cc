@@ -1,0 +1,130 @@
+// Files that ranks share, by number.
+
+#include "dist/rank_file_queue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include "comm/local_cluster.h"
+#include "comm/simulated_cluster.h"
+
+namespace millrace {
+namespace {
+
+constexpr size_t kFiles = 23;
+constexpr int64_t kPasses = 3;
+
+/// What a rank got, by pass.
+using Taken = std::vector<std::vector<size_t>>;
+
+/// Goes through all passes, and waits for nobody between them.
+void TakeAll(Communicator& communicator, Taken* taken) {
+  RankCalls calls(communicator);
+  RankFileQueue files(calls);
+  ASSERT_TRUE(communicator.Barrier().ok());
+  for (int64_t pass = 0; pass < kPasses; ++pass) {
+    const std::unique_ptr<FileQueue> queue = files.OfPass(pass);
+    std::vector<size_t>& of_pass = taken->emplace_back();
+    for (;;) {
+      const Result<size_t> number = queue->Next({});
+      ASSERT_TRUE(number.ok()) << number.status().ToString();
+      if (*number >= kFiles) break;
+      of_pass.push_back(*number);
+    }
+    // What has ended stays so.
+    EXPECT_GE(queue->Next({}).value(), kFiles);
+  }
+  ASSERT_TRUE(communicator.Barrier().ok());
+}
+
+void ExpectEachOnce(const std::vector<Taken>& taken) {
+  for (size_t pass = 0; pass < kPasses; ++pass) {
+    std::vector<size_t> all;
+    for (const Taken& of_rank : taken) {
+      EXPECT_TRUE(std::is_sorted(of_rank[pass].begin(), of_rank[pass].end()));
+      all.insert(all.end(), of_rank[pass].begin(), of_rank[pass].end());
+    }
+    std::sort(all.begin(), all.end());
+    std::vector<size_t> expected;
+    for (size_t file = 0; file < kFiles; ++file) expected.push_back(file);
+    EXPECT_EQ(all, expected) << "pass " << pass;
+  }
+}
+
+TEST(RankFileQueueTest, EachFileIsHandedOutOnceAPass) {
+  for (const int ranks : {1, 2, 3, 5}) {
+    LocalCluster cluster(ranks);
+    std::vector<Taken> taken(static_cast<size_t>(ranks));
+    std::vector<std::jthread> threads;
+    for (int r = 0; r < ranks; ++r) {
+      threads.emplace_back([&, r] { TakeAll(cluster.rank(r), &taken[static_cast<size_t>(r)]); });
+    }
+    threads.clear();
+    ExpectEachOnce(taken);
+  }
+}
+
+TEST(RankFileQueueTest, EachFileIsHandedOutOnceWhateverTheNetworkDelays) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(seed);
+    const int ranks = 2 + static_cast<int>(seed % 4);
+    SimulatedCluster cluster({.size = ranks, .seed = seed, .longest_delay = static_cast<int64_t>(seed % 40)});
+    std::vector<Taken> taken(static_cast<size_t>(ranks));
+    const Status ran = cluster.Run(
+        [&](Communicator& communicator) { TakeAll(communicator, &taken[static_cast<size_t>(communicator.rank())]); });
+    ASSERT_TRUE(ran.ok()) << ran.ToString();
+    ExpectEachOnce(taken);
+  }
+}
+
+TEST(RankFileQueueTest, AStopRequestEndsTheWaitForARankThatDoesNotAnswer) {
+  LocalCluster cluster(2);
+  RankCalls calls(cluster.rank(1));
+  RankFileQueue files(calls);
+  std::stop_source stop;
+  std::jthread reader([&] {
+    const Status status = files.OfPass(0)->Next(stop.get_token()).status();
+    EXPECT_EQ(status.code(), StatusCode::kCancelled) << status.ToString();
+  });
+  stop.request_stop();
+}
+
+TEST(RankFileQueueTest, ALostRankFailsWithItsName) {
+  LocalCluster cluster(3);
+  RankCalls calls(cluster.rank(1));
+  RankFileQueue files(calls);
+  cluster.Lose(2);
+  const Status status = files.OfPass(0)->Next({}).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), testing::AllOf(testing::HasSubstr("the next file"), testing::HasSubstr("rank 2")));
+}
+
+TEST(RankFileQueueTest, ARankThatIsLostInASimulationEndsAllOthers) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE(seed);
+    SimulatedCluster cluster({.size = 3,
+                              .seed = seed,
+                              .losses = {{.rank = static_cast<int>(seed % 3), .at = 40 + static_cast<int64_t>(seed)}}});
+    std::vector<Status> ended(3);
+    const Status ran = cluster.Run([&](Communicator& communicator) {
+      RankCalls calls(communicator);
+      RankFileQueue files(calls);
+      Status& status = ended[static_cast<size_t>(communicator.rank())];
+      status = communicator.Barrier();
+      const std::unique_ptr<FileQueue> queue = files.OfPass(0);
+      // Without an end: only the loss ends a rank that asks. Rank 0 counts for itself, and sees the loss in what
+      // follows.
+      for (int i = 0; i < 1000 && status.ok(); ++i) status = queue->Next({}).status();
+      if (status.ok()) status = communicator.Barrier();
+    });
+    EXPECT_TRUE(ran.ok()) << ran.ToString();
+    for (const Status& status : ended) EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.ToString();
+  }
+}
+
+}  // namespace
+}  // namespace millrace
