@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 #include <utility>
-#include <cmath>
 
 #include "dist/part_of.h"
 #include "kernels/racy.h"
@@ -12,25 +11,35 @@
 namespace millrace {
 namespace {
 
-/// The variables that the updates of one rank and of another add up in: parameters, and states that are sums.
-std::set<std::string, std::less<>> AddedUp(const Executable& step) {
-  std::set<std::string, std::less<>> names;
-  const auto add = [&](const OpDesc& op, std::string_view input) {
+/// The inputs of optimizers that are parameters, and those that are sums over all steps.
+struct Updated {
+  std::set<std::string, std::less<>> parameters;
+  std::set<std::string, std::less<>> sums;
+};
+
+Updated UpdatedBy(const Executable& step) {
+  Updated updated;
+  const auto add = [](const OpDesc& op, std::string_view input, std::set<std::string, std::less<>>* names) {
     for (const OpDesc::Var& var : op.inputs()) {
-      if (var.parameter() == input) names.insert(var.arguments().begin(), var.arguments().end());
+      if (var.parameter() == input) names->insert(var.arguments().begin(), var.arguments().end());
     }
   };
   for (int block = 0; block < step.block_count(); ++block) {
     for (const OpDesc& op : step.ops(block)) {
       const OpInfo* const info = step.registry().Find(op.type());
       if (info == nullptr || !info->is_optimizer) continue;
-      add(op, "Param");
+      add(op, "Param", &updated.parameters);
       for (const StateInfo& state : info->states) {
-        if (state.adds_up) add(op, state.in);
+        if (state.adds_up) add(op, state.in, &updated.sums);
       }
     }
   }
-  return names;
+  return updated;
+}
+
+/// What comes of a value that is sent.
+float AsSent(float value, WireFloat wire) {
+  return wire == WireFloat::kFloat32 ? value : FromBFloat16(ToBFloat16(value));
 }
 
 /// Adds `moved` to `values`.
@@ -76,25 +85,50 @@ Status DenseExchange::FindVariables(const Executable& step, Scope& root) {
       }
     }
   }
-  const std::set<std::string, std::less<>> added_up = AddedUp(step);
+  const Updated updated = UpdatedBy(step);
   const float share = 1.0f / static_cast<float>(ranks());
+  const float sum_share = std::min(1.0f, 2 * share);
+  std::vector<Place> rest;
   for (const std::string& name : written) {
     Variable* const variable = root.Find(name);
     if (variable == nullptr || !variable->Is<Tensor>()) continue;
     auto* const tensor = variable->GetMutable<Tensor>();
     const auto count = static_cast<size_t>(tensor->numel());
-    if (tensor->dtype() == DType::kFloat32) {
-      floats_.push_back({tensor, float_count_, count, added_up.contains(name) ? (getenv("DW") ? static_cast<float>(pow(double(ranks()), -atof(getenv("DW")))) : 1.0f) : share});
-      float_count_ += count;
-    } else if (tensor->dtype() == DType::kInt64) {
+    if (tensor->dtype() == DType::kInt64) {
       counts_.push_back({tensor, count_count_, count, 1.0f});
       count_count_ += count;
-    } else {
+    } else if (tensor->dtype() != DType::kFloat32) {
       return InvalidConfig("dist.update: ASYNC: \"" + name + "\" is " + std::string(DTypeName(tensor->dtype())) +
                            " and is written by every batch; ranks share float32 and int64");
+    } else if (updated.parameters.contains(name)) {
+      floats_.push_back({tensor, parameter_count_, count, sum_share});
+      parameter_count_ += count;
+    } else {
+      rest.push_back({tensor, 0, count, updated.sums.contains(name) ? sum_share : share});
     }
   }
+  float_count_ = parameter_count_;
+  for (Place& place : rest) {
+    place.begin = float_count_;
+    float_count_ += place.count;
+    floats_.push_back(place);
+  }
   return Status::Ok();
+}
+
+std::vector<DenseExchange::Range> DenseExchange::PartsOf(int rank, bool all) const {
+  const auto [begin, end] = PartOf(parameter_count_, rank, ranks_->size());
+  std::vector<Range> parts = {{begin, end}};
+  if (!all) return parts;
+  const auto [rest_begin, rest_end] = PartOf(float_count_ - parameter_count_, rank, ranks_->size());
+  parts.push_back({parameter_count_ + rest_begin, parameter_count_ + rest_end});
+  return parts;
+}
+
+size_t DenseExchange::PartSize(int rank, bool all) const {
+  size_t size = 0;
+  for (const auto& [begin, end] : PartsOf(rank, all)) size += end - begin;
+  return size;
 }
 
 void DenseExchange::ReadCopy() {
@@ -116,51 +150,50 @@ void DenseExchange::Start() {
   since_last_ = 0;
 
   const std::lock_guard lock(mutex_);
-  const auto [begin, end] = PartOf(float_count_, rank(), ranks_->size());
+  std::vector<float> all_weights(float_count_);
+  for (const Place& place : floats_) std::fill_n(all_weights.data() + place.begin, place.count, place.weight);
+  shared_.clear();
+  weights_.clear();
+  for (const auto& [begin, end] : PartsOf(rank(), true)) {
+    shared_.insert(shared_.end(), now_.data() + begin, now_.data() + end);
+    weights_.insert(weights_.end(), all_weights.data() + begin, all_weights.data() + end);
+  }
   const auto [counts_begin, counts_end] = PartOf(count_count_, rank(), ranks_->size());
-  begin_ = begin;
-  counts_begin_ = counts_begin;
-  shared_.assign(now_.begin() + static_cast<ptrdiff_t>(begin), now_.begin() + static_cast<ptrdiff_t>(end));
-  counts_shared_.assign(counts_now_.begin() + static_cast<ptrdiff_t>(counts_begin),
-                        counts_now_.begin() + static_cast<ptrdiff_t>(counts_end));
+  counts_shared_.assign(counts_now_.data() + counts_begin, counts_now_.data() + counts_end);
   copies_.assign(ranks(), shared_);
   count_copies_.assign(ranks(), counts_shared_);
-  weights_.resize(shared_.size());
-  for (const Place& place : floats_) {
-    for (size_t i = std::max(begin, place.begin); i < std::min(end, place.begin + place.count); ++i) {
-      weights_[i - begin] = place.weight;
-    }
-  }
 }
 
 Status DenseExchange::Step() {
   if (ranks() == 1) return Status::Ok();
   ++since_last_;
   if (is_under_way_ && call_.is_over()) MR_TRY(TakeAnswers());
-  return is_under_way_ || since_last_ < options_.every ? Status::Ok() : Begin();
+  if (is_under_way_ || since_last_ < options_.every) return Status::Ok();
+  return Begin(++exchanges_ % options_.rest_every == 0);
 }
 
 Status DenseExchange::ExchangeNow() {
   if (ranks() == 1) return Status::Ok();
   if (is_under_way_) MR_TRY(TakeAnswers());
-  MR_TRY(Begin());
+  MR_TRY(Begin(true));
   return TakeAnswers();
 }
 
-Status DenseExchange::Begin() {
+Status DenseExchange::Begin(bool all) {
   since_last_ = 0;
+  has_all_ = all;
   ReadCopy();
   std::vector<float> moved;
   std::vector<int64_t> counts_moved;
   for (int r = 0; r < ranks_->size(); ++r) {
     std::string& request = requests_[static_cast<size_t>(r)].emplace();
-    const auto [begin, end] = PartOf(float_count_, r, ranks_->size());
-    moved.resize(end - begin);
-    for (size_t i = begin; i < end; ++i) {
-      float difference = now_[i] - known_[i];
-      if (options_.wire == WireFloat::kBFloat16) difference = FromBFloat16(ToBFloat16(difference));
-      moved[i - begin] = difference;
-      known_[i] += difference;
+    moved.clear();
+    for (const auto& [begin, end] : PartsOf(r, all)) {
+      for (size_t i = begin; i < end; ++i) {
+        const float difference = AsSent(now_[i] - known_[i], options_.wire);
+        moved.push_back(difference);
+        known_[i] += difference;
+      }
     }
     const auto [counts_begin, counts_end] = PartOf(count_count_, r, ranks_->size());
     counts_moved.resize(counts_end - counts_begin);
@@ -169,6 +202,7 @@ Status DenseExchange::Begin() {
       counts_known_[i] = counts_now_[i];
     }
     WireWriter out(&request);
+    out.Put(all);
     out.PutFloats(moved, options_.wire);
     out.PutAll(std::span<const int64_t>(counts_moved));
   }
@@ -181,17 +215,17 @@ Status DenseExchange::Answer(int from, std::string_view request, std::string* an
   std::vector<float> moved;
   std::vector<int64_t> counts_moved;
   WireReader in(request);
+  const auto all = in.Get<bool>();
   in.GetFloats(options_.wire, &moved);
   const std::lock_guard lock(mutex_);
-  if (!TakeCounts(&in, &counts_moved, counts_shared_.size()) || moved.size() != shared_.size()) {
+  if (!TakeCounts(&in, &counts_moved, counts_shared_.size()) || moved.size() != PartSize(rank(), all)) {
     return Internal("rank " + std::to_string(from) + " has other dense parameters than this one");
   }
   std::vector<float>& copy = copies_[static_cast<size_t>(from)];
   for (size_t i = 0; i < moved.size(); ++i) {
     shared_[i] += weights_[i] * moved[i];
     copy[i] += moved[i];
-    moved[i] = shared_[i] - copy[i];
-    if (options_.wire == WireFloat::kBFloat16) moved[i] = FromBFloat16(ToBFloat16(moved[i]));
+    moved[i] = AsSent(shared_[i] - copy[i], options_.wire);
     copy[i] += moved[i];
   }
   std::vector<int64_t>& count_copy = count_copies_[static_cast<size_t>(from)];
@@ -224,15 +258,18 @@ Status DenseExchange::TakeAnswers() {
   std::vector<float> moved;
   std::vector<int64_t> counts_moved;
   for (int r = 0; r < ranks_->size(); ++r) {
-    const auto [begin, end] = PartOf(float_count_, r, ranks_->size());
     const auto [counts_begin, counts_end] = PartOf(count_count_, r, ranks_->size());
     WireReader in(answers_[static_cast<size_t>(r)]);
     in.GetFloats(options_.wire, &moved);
-    if (!TakeCounts(&in, &counts_moved, counts_end - counts_begin) || moved.size() != end - begin) {
+    if (!TakeCounts(&in, &counts_moved, counts_end - counts_begin) || moved.size() != PartSize(r, has_all_)) {
       return Internal("rank " + std::to_string(r) + " has other dense parameters than this one");
     }
-    Move(moved, begin);
-    AddTo<float>(moved, known_.data() + begin);
+    std::span<const float> left = moved;
+    for (const auto& [begin, end] : PartsOf(r, has_all_)) {
+      Move(left.first(end - begin), begin);
+      AddTo<float>(left.first(end - begin), known_.data() + begin);
+      left = left.subspan(end - begin);
+    }
     AddTo<int64_t>(counts_moved, counts_known_.data() + counts_begin);
     for (const Place& place : counts_) {
       const size_t first = std::max(counts_begin, place.begin);
@@ -253,12 +290,14 @@ Status DenseExchange::Settle() {
   std::vector<std::string> out(ranks());
   std::vector<std::string> in;
   for (int r = 0; r < ranks_->size(); ++r) {
-    const auto [begin, end] = PartOf(float_count_, r, ranks_->size());
+    std::vector<float> moved;
+    for (const auto& [begin, end] : PartsOf(r, true)) {
+      for (size_t i = begin; i < end; ++i) moved.push_back(now_[i] - known_[i]);
+    }
     const auto [counts_begin, counts_end] = PartOf(count_count_, r, ranks_->size());
-    for (size_t i = begin; i < end; ++i) now_[i] -= known_[i];
     for (size_t i = counts_begin; i < counts_end; ++i) counts_now_[i] -= counts_known_[i];
     WireWriter to(&out[static_cast<size_t>(r)]);
-    to.PutAll(std::span<const float>(now_).subspan(begin, end - begin));
+    to.PutAll(std::span<const float>(moved));
     to.PutAll(std::span<const int64_t>(counts_now_).subspan(counts_begin, counts_end - counts_begin));
   }
   MR_TRY(ranks_->communicator().AllToAll(out, &in));
@@ -284,20 +323,24 @@ Status DenseExchange::Settle() {
   }
   std::fill(out.begin(), out.end(), part);
   MR_TRY(ranks_->communicator().AllToAll(out, &in));
-  known_.clear();
   counts_known_.clear();
   std::vector<float> values;
   std::vector<int64_t> counts;
-  for (const std::string& theirs : in) {
-    WireReader from(theirs);
+  for (int r = 0; r < ranks_->size(); ++r) {
+    WireReader from(in[static_cast<size_t>(r)]);
     from.GetAll(&values);
     from.GetAll(&counts);
-    known_.insert(known_.end(), values.begin(), values.end());
+    if (!from.ok() || values.size() != PartSize(r, true)) {
+      return Internal("rank " + std::to_string(r) + " has other dense parameters than this one");
+    }
+    const float* value = values.data();
+    for (const auto& [begin, end] : PartsOf(r, true)) {
+      std::copy_n(value, end - begin, known_.data() + begin);
+      value += end - begin;
+    }
     counts_known_.insert(counts_known_.end(), counts.begin(), counts.end());
   }
-  if (known_.size() != float_count_ || counts_known_.size() != count_count_) {
-    return Internal("ranks have other dense parameters than this one");
-  }
+  if (counts_known_.size() != count_count_) return Internal("ranks have other dense parameters than this one");
   for (const Place& place : floats_) {
     std::copy_n(known_.data() + place.begin, place.count, place.tensor->mutable_data<float>());
   }

@@ -26,15 +26,17 @@ namespace millrace {
 ///
 ///     owner: shared += weight * moved        rank: copy += shared - (what this rank knew of it)
 ///
-/// The weight is 1 for parameters, sums and counts, so that the updates of all ranks add up as those of the workers of
-/// one process do (Hogwild). It is 1 / ranks for the rest, running means among them, which adding up would throw about.
+/// For parameters, and for what optimizers sum up, the weight is 1 with two ranks, whose updates then add up as those
+/// of the workers of one process do (Hogwild), and 2 / ranks with more: whole updates of many, made from the same
+/// parameters, overshoot. It is 1 / ranks for the rest, running means among them, and 1 for counts (int64).
 ///
-/// Costs twice the values' bytes an exchange, but for this rank's part; in memory two copies of the values, and of the
-/// part one for each rank.
+/// Costs twice the parameters' bytes an exchange, but for this rank's part, and with every `rest_every`th one twice
+/// those of the rest; in memory two copies of the values, and of the part one for each rank.
 class DenseExchange {
  public:
   struct Options {
-    int every = 1;                ///< batches of this rank between the beginnings of two exchanges
+    int every = 1;                         ///< batches of this rank between the beginnings of two exchanges
+    int rest_every = 1;                    ///< exchanges of parameters for one that has the rest, too
     WireFloat wire = WireFloat::kFloat32;  ///< what 16 bits cut off travels with the next exchange
   };
 
@@ -58,6 +60,11 @@ class DenseExchange {
   Status Settle();
 
  private:
+  /// Values [begin, end) of the row.
+  struct Range {
+    size_t begin = 0;
+    size_t end = 0;
+  };
   /// Where a variable's values lie in the row.
   struct Place {
     Tensor* tensor = nullptr;
@@ -72,7 +79,10 @@ class DenseExchange {
   size_t ranks() const { return static_cast<size_t>(ranks_->size()); }
   /// Reads the values of this rank into now_ and counts_now_.
   void ReadCopy();
-  Status Begin();
+  /// The part of a rank, of parameters or of all floats, in the order in which it keeps and sends them.
+  std::vector<Range> PartsOf(int rank, bool all) const;
+  size_t PartSize(int rank, bool all) const;
+  Status Begin(bool all);
   Status TakeAnswers();
   /// Adds `moved`, of float `begin` on, to the tensors.
   void Move(std::span<const float> moved, size_t begin);
@@ -80,7 +90,8 @@ class DenseExchange {
   Status Answer(int from, std::string_view request, std::string* answer);
   RankGroup* ranks_;
   const Options options_;
-  std::vector<Place> floats_;
+  std::vector<Place> floats_;  ///< parameters, then the rest
+  size_t parameter_count_ = 0;
   std::vector<Place> counts_;  ///< int64
   size_t float_count_ = 0;
   size_t count_count_ = 0;
@@ -94,12 +105,12 @@ class DenseExchange {
   std::vector<std::string> answers_;
   RankCalls::Call call_;
   bool is_under_way_ = false;
+  bool has_all_ = false;  ///< what is under way
   int since_last_ = 0;
+  int exchanges_ = 0;
 
   // Of this rank's part.
   std::mutex mutex_;
-  size_t begin_ = 0;
-  size_t counts_begin_ = 0;
   std::vector<float> shared_;
   std::vector<std::vector<float>> copies_;  ///< by rank, as it knows it
   std::vector<int64_t> counts_shared_;

@@ -33,7 +33,7 @@ void RankPace::StartPass(int64_t pass, int64_t turn) {
   const std::lock_guard lock(mutex_);
   pass_ = pass;
   turn_ = turn;
-  for (Clock& clock : clocks_) clock.batches = clock.examples = 0;
+  for (Clock& clock : clocks_) clock = {.ended_pass = clock.ended_pass};
 }
 
 Status RankPace::TellOthers(const Message& message) {
@@ -62,6 +62,9 @@ void RankPace::Take(int from, const Message& message) {
     const std::lock_guard lock(mutex_);
     switch (message.what) {
       case What::kCall: called_ = std::max(called_, message.number); break;
+      case What::kEndTurn:
+        if (message.number == pass_) clocks_[static_cast<size_t>(from)].has_ended_turn = true;
+        break;
       case What::kEnd: clocks_[static_cast<size_t>(from)].ended_pass = message.number; break;
       case What::kClock:
         if (message.number == pass_) more = Advance(from, message.batches, message.examples);
@@ -75,8 +78,8 @@ void RankPace::Take(int from, const Message& message) {
 }
 
 bool RankPace::IsDue() const {
-  return called_ >= meeting_ || std::all_of(clocks_.begin(), clocks_.end(),
-                                            [this](const Clock& clock) { return clock.ended_pass == pass_; });
+  return called_ >= meeting_ ||
+         std::all_of(clocks_.begin(), clocks_.end(), [this](const Clock& clock) { return clock.ended_pass == pass_; });
 }
 
 bool RankPace::is_due() const {
@@ -132,7 +135,7 @@ Status RankPace::WaitForOthers(int64_t ahead, const std::stop_token& stop) {
 
 bool RankPace::HasHadTurn(size_t rank) const {
   const Clock& clock = clocks_[rank];
-  return clock.batches >= turn_ || clock.ended_pass == pass_;
+  return clock.batches >= turn_ || clock.has_ended_turn || clock.ended_pass == pass_;
 }
 
 bool RankPace::TakesTurns() const {
@@ -145,6 +148,22 @@ bool RankPace::TakesTurns() const {
 bool RankPace::takes_turns() const {
   const std::lock_guard lock(mutex_);
   return TakesTurns();
+}
+
+void RankPace::EndTurn() {
+  Message end{What::kEndTurn};
+  {
+    const std::lock_guard lock(mutex_);
+    Clock& clock = clocks_[static_cast<size_t>(rank())];
+    if (HasHadTurn(static_cast<size_t>(rank()))) return;
+    clock.has_ended_turn = true;
+    end.number = pass_;
+  }
+  // Workers of this rank wait, too. A rank that is lost ends their wait.
+  (void)TellOthers(end).ok();
+  std::string bytes;
+  WireWriter(&bytes).Put(Message{});
+  (void)calls_->Tell(rank(), RankService::kMeeting, bytes).ok();
 }
 
 bool RankPace::EndsTurn() const {

@@ -15,10 +15,11 @@ namespace millrace {
 /// What ranks that train at their own pace (dist { update: ASYNC | SSP }) know of each other: how many batches each has
 /// trained in the pass, which of them are through with it, and when all are to stand still together.
 ///
-/// Ranks stand still at a *meeting*: when one of them calls it, for a checkpoint, an evaluation, a stop or a failure, or
-/// when all are through with the pass. Every rank then lets its workers end their batches and comes to Meet.
+/// Ranks stand still at a *meeting*: when one of them calls it, for a checkpoint, an evaluation, a stop or a failure,
+/// or when all are through with the pass. Every rank then lets its workers end their batches and comes to Meet.
 ///
-/// Costs a message to each rank after a batch, with kEveryBatch; otherwise a few messages a second. `calls` outlives it.
+/// Costs a message to each rank after a batch, with kEveryBatch; otherwise a few messages a second. `calls` outlives
+/// it.
 class RankPace {
  public:
   enum class Tell {
@@ -51,6 +52,8 @@ class RankPace {
   int64_t batches() const;
   /// Waits until those before this rank have had their turns, or, behind its own, until all have.
   Status WaitForTurn(const std::stop_token& stop);
+  /// This rank's turn is over, though it has not trained all of its batches: there are no more.
+  void EndTurn();
   /// Waits until all have had their turns.
   Status WaitForEndOfTurns(const std::stop_token& stop);
 
@@ -77,9 +80,10 @@ class RankPace {
   struct Clock {
     int64_t batches = 0;
     int64_t examples = 0;
+    bool has_ended_turn = false;
     int64_t ended_pass = -1;  ///< the last pass that the rank was through with
   };
-  enum class What : uint8_t { kCall, kEnd, kClock, kWake };
+  enum class What : uint8_t { kCall, kEndTurn, kEnd, kClock, kWake };
   struct Message {
     What what = What::kWake;
     int64_t number = 0;  ///< of the meeting or of the pass
@@ -106,10 +110,10 @@ class RankPace {
   std::vector<Clock> clocks_;  ///< by rank
   int64_t pass_ = -1;
   int64_t turn_ = 0;
-  int64_t meeting_ = 0;      ///< the number of the next one
-  int64_t called_ = -1;      ///< the last one that was called
+  int64_t meeting_ = 0;       ///< the number of the next one
+  int64_t called_ = -1;       ///< the last one that was called
   int64_t called_here_ = -1;  ///< by this rank
-  int64_t last_told_ = 0;    ///< nanoseconds
+  int64_t last_told_ = 0;     ///< nanoseconds
 };
 
 }  // namespace millrace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -31,6 +32,14 @@ struct RankPushes {
   int64_t applied = 0;  ///< to the parts of this rank
   int64_t late = 0;     ///< others that were applied between a push and the pull before it, over all `applied`
   int64_t latest = 0;   ///< the most of these for one push
+
+  /// Adds those of another rank.
+  void Add(const RankPushes& other) {
+    sent += other.sent;
+    applied += other.applied;
+    late += other.late;
+    latest = std::max(latest, other.latest);
+  }
 };
 
 /// Answers the other ranks about the parts of tables that lie here, and asks them about theirs (RankService::kTables).

@@ -65,6 +65,7 @@ Result<RunState> ToState(const FoundCheckpoint& found) {
   state.evaluations_since_best = manifest.early_stopping().since();
   state.last_eval_step = manifest.evaluated_step();
   state.input_rows = manifest.input_rows();
+  state.input_streams = std::max(1, manifest.input_streams());
   state.printed_batches = manifest.printed_batches();
   for (const StoredReader& reader : manifest.reader()) {
     state.readers.push_back({reader.name(), {.resets = reader.resets(), .items = reader.items()}});

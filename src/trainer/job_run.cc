@@ -229,16 +229,19 @@ RunSummary SummaryOf(JobSession& session, const RunReport& report, double second
 /// What a rank counted that its report does not hold.
 struct RankCounts {
   int64_t wire_bytes = 0;
+  RankPushes pushes;
   std::array<LabelRangeCount, 3> odd;  ///< labels for losses, for metrics; losses that were not finite
 
   static RankCounts Of(JobSession& session) {
     const auto& losses = session.non_finite_losses();
     return {
         session.ranks()->communicator().bytes_sent(),
+        session.ranks()->tables().pushes(),
         {session.label_monitor().of_losses(), session.label_monitor().of_measures(), {losses.count(), losses.first()}}};
   }
   void Add(const RankCounts& other) {
     wire_bytes += other.wire_bytes;
+    pushes.Add(other.pushes);
     for (size_t i = 0; i < odd.size(); ++i) {
       if (odd[i].count == 0) odd[i].first = other.odd[i].first;
       odd[i].count += other.odd[i].count;
@@ -342,6 +345,7 @@ Status JobRun::GatherCounts(RankGroup& ranks) {
   std::string bytes;
   WireWriter out(&bytes);
   out.Put(mine.wire_bytes);
+  out.Put(mine.pushes);
   for (const LabelRangeCount& count : mine.odd) {
     out.Put(count.count);
     out.PutText(count.first);
@@ -354,6 +358,7 @@ Status JobRun::GatherCounts(RankGroup& ranks) {
     WireReader in(theirs);
     RankCounts counts;
     counts.wire_bytes = in.Get<int64_t>();
+    counts.pushes = in.Get<RankPushes>();
     for (LabelRangeCount& count : counts.odd) {
       count.count = in.Get<int64_t>();
       count.first = in.GetText();
@@ -368,6 +373,7 @@ RunSummary JobRun::Summary() {
   RunSummary summary = SummaryOf(session_, report_, seconds.count());
   if (session_.ranks() == nullptr || !session_.leads()) return summary;
   summary.wire_bytes = counts_.wire_bytes;
+  summary.pushes = counts_.pushes;
   summary.odd_loss_labels = counts_.odd[0];
   summary.odd_metric_labels = counts_.odd[1];
   summary.non_finite_losses = counts_.odd[2];

@@ -102,6 +102,7 @@ Status JobSession::JoinRanks() {
                          std::to_string(ranks_->size()) + " ranks; start at most " + std::to_string(batches) +
                          ", or make micro_batches a multiple of the ranks");
   }
+  rank_files_ = std::make_unique<RankFileQueue>(ranks_->calls());
   tables_ = RankTableFactory(tables_, ranks_->tables(), {job_->wire_float(), static_cast<size_t>(job_->workers())});
   return Status::Ok();
 }
@@ -124,16 +125,20 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeDataset(const DatasetSettings& 
 Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOf(std::vector<std::string> files,
                                                            const DatasetSettings& settings) const {
   const TrainerDesc& desc = job_->desc();
+  const bool is_in_memory = desc.dataset().class_name() == "InMemoryDataset";
+  const bool shares_files = job_->is_dist() && !job_->trains_in_step() && !is_in_memory;
+  DatasetSettings own = settings;
+  if (shares_files) own.shared_files = [this](int64_t pass) { return rank_files_->OfPass(pass); };
   const auto make = [&](std::vector<std::string> some) {
     return job_->environment().datasets.Create(desc.dataset().class_name(), desc.data_desc(), std::move(some),
-                                               job_->environment().feeds, settings);
+                                               job_->environment().feeds, own);
   };
-  if (!job_->is_dist()) return make(std::move(files));
+  if (!job_->is_dist() || shares_files) return make(std::move(files));
   StreamShare share;
   share.streams = InputStreams();
   std::tie(share.first, share.count) = ranks_->ShareOf(share.streams);
   share.workers = job_->trains_in_step() ? 0 : job_->workers();
-  share.in_memory = desc.dataset().class_name() == "InMemoryDataset";
+  share.in_memory = is_in_memory;
   return StreamDataset::Create(job_->schema(), std::move(files), share, make);
 }
 

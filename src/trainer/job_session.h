@@ -8,6 +8,7 @@
 #include "core/span_log.h"
 #include "dataset/dataset.h"
 #include "device_worker/nan_check.h"
+#include "dist/rank_file_queue.h"
 #include "dist/rank_group.h"
 #include "kernels/row_locks.h"
 #include "runtime/frame.h"
@@ -83,7 +84,8 @@ class JobSession {
   std::unique_ptr<LocalCluster> own_cluster_;  ///< of a job with `dist` that nobody gave ranks
   std::unique_ptr<RankGroup> own_ranks_;
   RankGroup* ranks_;
-  TableFactory tables_;  ///< classes of the job's tables
+  std::unique_ptr<RankFileQueue> rank_files_;  ///< of a job of ranks
+  TableFactory tables_;                        ///< classes of the job's tables
   std::unique_ptr<Scope> own_root_;
   std::unique_ptr<Dataset> own_dataset_;
   std::unique_ptr<Dataset> eval_dataset_;

@@ -268,7 +268,14 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
                          "; it stands in the middle of epoch " + std::to_string(state.epoch + 1) +
                          " of that input, so restore it, or start anew with --resume=never");
   }
+  const int streams = ranks_ != nullptr ? session_->InputStreams() : 1;
+  if (!state.trained.empty() && state.input_streams != streams) {
+    return InvalidConfig("the checkpoint stands in the middle of epoch " + std::to_string(state.epoch + 1) +
+                         " of rows in the memory of " + std::to_string(state.input_streams) + " ranks, and there are " +
+                         std::to_string(streams) + " now; start as many, or start anew with --resume=never");
+  }
   state.input_rows = rows;
+  state.input_streams = streams;
   return Status::Ok();
 }
 
@@ -295,9 +302,11 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   options.ordered = job_->desc().update_mode() == TrainerDesc::SERIAL;
   options.seed = job_->desc().seed();
   options.trained = pass_base_.empty() ? nullptr : &pass_base_;
-  options.bad_lines = &state.bad_lines;
+  if (ranks_ == nullptr) options.bad_lines = &state.bad_lines;
   Status begun = Caught("training", [&]() -> Status {
     MR_TRY(dataset().BeginPass(options));
+    // Before another rank may train, and call a meeting.
+    gate_->StartPass();
     if (ranks_ != nullptr) ranks_->StartPass();
     for (size_t i = 0; i < worker_slots_.size(); ++i) {
       worker_slots_[i].worker->StartPass(i == 0 ? state.printed_batches : 0);
@@ -312,7 +321,6 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   is_sound_ = true;
   is_stopping_ = false;
   fetch_observer_->StartPass(state.epoch, std::exchange(state.metric_window, std::nullopt));
-  gate_->StartPass();
   Status coordinated;
   {
     std::vector<std::jthread> threads;

@@ -7,8 +7,10 @@
 namespace millrace {
 namespace {
 
-/// Batches between the beginnings of two exchanges of dense parameters, where the last one has ended.
-const int kDenseEvery = getenv("DE") ? atoi(getenv("DE")) : 4;
+/// Batches between the beginnings of two exchanges of dense parameters, where the last one has ended, and exchanges of
+/// parameters for one with what optimizers keep, which changes slowly (docs/adr/0019).
+constexpr int kDenseEvery = 8;
+constexpr int kRestEvery = 4;
 /// Batches, over all ranks, that ranks of a new job train in turns (SharedProgress::serialized_warmup_steps).
 constexpr int64_t kInTurns = 32;
 
@@ -21,7 +23,9 @@ class RankTraining::PacedWorker final : public BatchSource, public BatchObserver
   void ReadFrom(BatchSource& source) { source_ = &source; }
   Result<BatchPtr> Next(std::stop_token stop) override {
     MR_TRY(ranks_->BeforeBatch(worker_, stop));
-    return source_->Next(std::move(stop));
+    Result<BatchPtr> batch = source_->Next(std::move(stop));
+    if (worker_ == 0 && (!batch.ok() || *batch == nullptr)) ranks_->pace_->EndTurn();
+    return batch;
   }
   Status OnBatch(const TrainedBatch& trained) override { return ranks_->AfterBatch(worker_, trained.batch.rows()); }
 
@@ -39,7 +43,8 @@ RankTraining::RankTraining(JobSession& session, TrainingRun& run, PauseGate& gat
       gate_(&gate),
       ranks_(session.ranks()),
       in_step_(session.job().trains_in_step()),
-      staleness_(session.job().desc().dist().update() == DistDesc::SSP ? session.job().desc().dist().staleness() : -1) {}
+      staleness_(session.job().desc().dist().update() == DistDesc::SSP ? session.job().desc().dist().staleness() : -1) {
+}
 
 Result<std::unique_ptr<RankTraining>> RankTraining::Create(JobSession& session, TrainingRun& run, PauseGate& gate) {
   std::unique_ptr<RankTraining> training(new RankTraining(session, run, gate));
@@ -47,6 +52,7 @@ Result<std::unique_ptr<RankTraining>> RankTraining::Create(JobSession& session, 
   const CompiledJob& job = session.job();
   DenseExchange::Options options;
   options.every = kDenseEvery;
+  options.rest_every = kRestEvery;
   options.wire = job.wire_float();
   MR_ASSIGN(training->dense_, DenseExchange::Create(job.step(), session.root(), *session.ranks(), options));
   RankTraining* const at = training.get();
@@ -105,7 +111,8 @@ Status RankTraining::BeforeBatch(int worker, const std::stop_token& stop) {
     const bool goes_on = pace_->batches() > 0;
     MR_TRY(pace_->WaitForTurn(stop));
     if (stop.stop_requested() || (goes_on && pace_->takes_turns())) return Status::Ok();  // the source tells of a stop
-    // With what those before have made of the parameters, and, behind all turns, with what those after have. Nobody saves or measures parameters while they move.
+    // With what those before have made of the parameters, and, behind all turns, with what those after have. Nobody
+    // saves or measures parameters while they move.
     gate_->Enter(worker);
     Status exchanged = stop.stop_requested() ? Status::Ok() : dense_->ExchangeNow();
     gate_->Leave(worker);

@@ -52,6 +52,7 @@ struct RunState {
   bool has_best = false;
   int64_t last_eval_step = 0;  ///< after which the last whole evaluation was; 0 before the first
   int64_t input_rows = 0;      ///< of an in-memory dataset; 0 of one that streams
+  int input_streams = 1;       ///< of these rows, in a job of ranks (StreamShare)
   /// Batches of worker 0 in pass `epoch`, of a program that feeds itself all of them: what print_period counts.
   int64_t printed_batches = 0;
   /// Of a program that feeds itself: how far its readers were read, and what its loop hands on.

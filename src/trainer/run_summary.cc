@@ -346,6 +346,11 @@ std::string RunJson(const RunSummary& summary) {
     json.Key("dist").BeginObject().Key("ranks").Number(summary.ranks).Key("wire_bytes").Number(summary.wire_bytes);
     const auto examples = static_cast<double>(summary.run_examples);
     json.Key("bytes_per_example").Number(examples > 0 ? static_cast<double>(summary.wire_bytes) / examples : 0);
+    const RankPushes& pushes = summary.pushes;
+    json.Key("pushes").Number(pushes.sent).Key("pushes_applied").Number(pushes.applied);
+    json.Key("staleness").BeginObject().Key("mean");
+    json.Number(pushes.applied > 0 ? static_cast<double>(pushes.late) / static_cast<double>(pushes.applied) : 0);
+    json.Key("max").Number(pushes.latest).EndObject();
     json.EndObject();
   }
   json.Key("peak_rss_bytes").Number(summary.peak_rss_bytes);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "batch/label_range_monitor.h"
+#include "dist/rank_tables.h"
 #include "trainer/run_hooks.h"
 
 namespace millrace {
@@ -21,6 +22,7 @@ struct RunSummary {
   int workers = 1;
   int ranks = 0;                          ///< of a job with `dist`; 0 for others
   int64_t wire_bytes = 0;                 ///< that its ranks sent to each other in this run
+  RankPushes pushes;                      ///< of all ranks
   MetricValues metrics;                   ///< of the last pass
   std::vector<FetchLine::Value> fetched;  ///< of a program, after the last batch of the last pass
   bool is_program = false;                ///< that measures itself

@@ -99,10 +99,52 @@ TEST_F(RanksCommandTest, AMistakeIsToldOnce) {
   EXPECT_EQ(errors.find("part-2:251", first + 1), std::string::npos) << errors;
 }
 
-TEST_F(RanksCommandTest, SeveralRanksOfAJobThatDoesNotSayHowAreRefused) {
-  Process ranks("trainer", Flags(small_.DeepJob(""), "no_dist"), {.ranks = 2});
-  EXPECT_EQ(ranks.Wait(), 2);
-  EXPECT_THAT(ranks.errors(), HasSubstr("add dist { update: SYNC micro_batches: 2 }"));
+TEST_F(RanksCommandTest, RanksOfAJobThatDoesNotSayHowTrainAtTheirOwnPace) {
+  const std::string job = small_.DeepJob("epochs: 3");
+  for (const int ranks : {2, 4}) {
+    const std::string out = "ranks_" + std::to_string(ranks);
+    Process run("trainer", Flags(job, out), {.ranks = ranks});
+    ASSERT_EQ(run.Wait(), 0) << run.errors();
+    EXPECT_THAT(run.errors(), HasSubstr("each at its own pace (dist.update: ASYNC)\n"));
+    const std::string json = ReadFile(Folder(out) + "/run.json").value();
+    EXPECT_THAT(json, HasSubstr("\"examples\": 6000,"));
+    EXPECT_THAT(json, HasSubstr("\"ranks\": " + std::to_string(ranks)));
+    EXPECT_THAT(json, Not(HasSubstr("\"pushes\": 0")));
+    const auto pushes = [&json](const std::string& name) {
+      const size_t at = json.find("\"" + name + "\": ") + name.size() + 4;
+      return json.substr(at, json.find_first_of(",}\n", at) - at);
+    };
+    EXPECT_EQ(pushes("pushes"), pushes("pushes_applied"));
+  }
+}
+
+TEST_F(RanksCommandTest, RanksAtTheirOwnPaceGoOnAfterAKillAndTrainEachLineOnce) {
+  const std::string job = small_.DeepJob("dist { update: SSP staleness: 1 } epochs: 40 checkpoint { every_steps: 20 }");
+  for (const int lines : {5, 9}) {
+    Process ranks("trainer", Flags(job, "killed"), {.ranks = 2});
+    std::string line;
+    for (int i = 0; i < lines && ranks.ReadLine(&line); ++i) {
+    }
+    ranks.Signal(SIGKILL);
+    ranks.Wait();
+    for (int i = 0; i < 200 && AnyProcessMentions(Folder("killed")); ++i) usleep(50'000);
+    ASSERT_FALSE(AnyProcessMentions(Folder("killed")));
+  }
+  Process last("trainer", Flags(job, "killed"), {.ranks = 3});
+  ASSERT_EQ(last.Wait(), 0) << last.errors();
+  EXPECT_THAT(ReadFile(Folder("killed") + "/run.json").value(), HasSubstr("\"examples\": 80000,"));
+}
+
+TEST_F(RanksCommandTest, AStopOfOneRankAtItsOwnPaceEndsAllWithACheckpoint) {
+  Process ranks("trainer", Flags(small_.DeepJob("epochs: 100000 checkpoint { every_steps: 50 }"), "stopped"),
+                {.ranks = 3});
+  std::string line;
+  ASSERT_TRUE(ranks.ReadLine(&line));
+  ranks.Signal(SIGTERM);
+  EXPECT_NE(ranks.Wait(), 0);
+  for (int i = 0; i < 200 && AnyProcessMentions(Folder("stopped")); ++i) usleep(50'000);
+  EXPECT_FALSE(AnyProcessMentions(Folder("stopped")));
+  EXPECT_THAT(ranks.errors(), HasSubstr("go on       with --resume=auto"));
 }
 
 }  // namespace

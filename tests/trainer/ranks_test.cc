@@ -1,11 +1,13 @@
-// Jobs whose ranks are threads of this process (dist { update: SYNC }).
+// Jobs whose ranks are threads of this process.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <thread>
 
@@ -295,6 +297,130 @@ TEST_F(RanksTest, RanksTrainOnTheMeanOfMicroBatches) {
   const Ended ended = RunRanks(job, 1, Folder("one"));
   ASSERT_TRUE(ended.statuses[0].ok()) << ended.statuses[0].ToString();
   EXPECT_EQ(Model("one"), Model("plain"));
+}
+
+// Ranks at their own pace (dist { update: ASYNC | SSP }).
+
+struct Pace {
+  const char* name;
+  const char* job;
+};
+
+class PacedRanksTest : public RanksTest, public testing::WithParamInterface<Pace> {};
+
+TEST_P(PacedRanksTest, EveryLineIsTrainedOnceAndTheModelIsAsGood) {
+  const std::string eval = " epochs: 3 eval { filelist: \"" + small_.files()[0] + "\" every_steps: 24 }";
+  const Result<RunSummary> alone = RunJob(*MakeJob(small_.DeepJob(eval), Folder("alone")), "never", "last", {});
+  ASSERT_TRUE(alone.ok()) << alone.status().ToString();
+  for (const int ranks : {1, 2, 3, 5}) {
+    const std::string name = "ranks_" + std::to_string(ranks);
+    const Ended ended = RunRanks(small_.DeepJob(GetParam().job + eval), ranks, Folder(name));
+    for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << ranks << " ranks: " << status.ToString();
+    EXPECT_EQ(ended.summary.examples, 4500) << ranks << " ranks";
+    EXPECT_GE(ended.summary.batches, alone->batches) << ranks << " ranks";
+    EXPECT_EQ(ended.summary.data.lines, 1500) << ranks << " ranks";
+    EXPECT_EQ(ended.summary.data.files, 11) << ranks << " ranks";
+    ASSERT_FALSE(ended.summary.eval.metrics.empty());
+    EXPECT_NEAR(ended.summary.eval.metrics[0].second, alone->eval.metrics[0].second, 0.05) << ranks << " ranks";
+  }
+}
+
+TEST_P(PacedRanksTest, ARunGoesOnWhereOneRankWasStopped) {
+  const std::string job = small_.DeepJob(std::string(GetParam().job) + " epochs: 30 checkpoint { every_steps: 40 }");
+  int64_t examples = 0;
+  for (const int stopped : {2, 0, 1}) {
+    const Ended cut = RunRanks(job, 3, Folder("cut"), {.resume = "auto", .stop_after = 4, .stopped = stopped});
+    for (const Status& status : cut.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_TRUE(examples > 0 || cut.summary.interrupted);
+    // A stop may come as late as the end.
+    if (!cut.summary.interrupted) break;
+    EXPECT_GT(cut.summary.examples, examples) << stopped;
+    examples = cut.summary.examples;
+    EXPECT_LT(examples, 45000);
+  }
+  const Ended last = RunRanks(job, 3, Folder("cut"), {.resume = "auto"});
+  for (const Status& status : last.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(last.summary.examples, 45000);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ranks, PacedRanksTest,
+    testing::Values(Pace{"Async", "dist { update: ASYNC }"}, Pace{"AsyncTwoThreads", "dist {} thread_num: 2"},
+                    Pace{"Ssp", "dist { update: SSP staleness: 0 }"},
+                    Pace{"Bf16", "dist { update: SSP staleness: 2 wire: BF16 } thread_num: 2"},
+                    Pace{"InMemory",
+                         "dist { update: ASYNC } thread_num: 2 dataset { class_name: \"InMemoryDataset\" "
+                         "local_shuffle: true }"}),
+    [](const auto& pace) { return std::string(pace.param.name); });
+
+TEST_F(RanksTest, AStoppedRunAtItsOwnPaceGoesOnWithAnotherNumberOfRanks) {
+  const std::string job = small_.DeepJob("dist { update: ASYNC } epochs: 4 checkpoint { every_steps: 40 }");
+  const Ended cut = RunRanks(job, 3, Folder("cut"), {.stop_after = 6});
+  ASSERT_TRUE(cut.statuses[0].ok()) << cut.statuses[0].ToString();
+  EXPECT_TRUE(cut.summary.interrupted);
+  const Ended last = RunRanks(job, 2, Folder("cut"), {.resume = "auto"});
+  for (const Status& status : last.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(last.summary.examples, 6000);
+}
+
+TEST_F(RanksTest, RowsInMemoryAreNotDealtAnewWithinAnEpoch) {
+  const std::string job = small_.DeepJob(
+      "dist { update: ASYNC } dataset { class_name: \"InMemoryDataset\" local_shuffle: true } epochs: 4 "
+      "checkpoint { every_steps: 40 }");
+  const Ended cut = RunRanks(job, 3, Folder("cut"), {.stop_after = 6});
+  ASSERT_TRUE(cut.statuses[0].ok()) << cut.statuses[0].ToString();
+  ASSERT_TRUE(cut.summary.interrupted);
+  const Ended last = RunRanks(job, 2, Folder("cut"), {.resume = "auto"});
+  for (const Status& status : last.statuses) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidConfig) << status.ToString();
+    EXPECT_THAT(status.message(), HasSubstr("3 ranks"));
+  }
+}
+
+TEST_F(RanksTest, DaysAreTrainedByRanksAtTheirOwnPace) {
+  std::string days;
+  int64_t lines = 0;
+  for (int i = 0; i < 8; ++i) {
+    std::ifstream file(small_.files()[static_cast<size_t>(i)]);
+    lines += std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+  }
+  for (int i = 0; i < 4; ++i) {
+    days += "pass { name: \"" + std::to_string(i) + "\" filelist: \"" + small_.files()[static_cast<size_t>(2 * i)] +
+            "\" filelist: \"" + small_.files()[static_cast<size_t>(2 * i + 1)] + "\" } ";
+  }
+  const std::string job = small_.DeepJob("dist { update: ASYNC } incremental { " + days + "save_interval: 1 }");
+  const Ended ended = RunRanks(job, 3, Folder("days"));
+  for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(ended.summary.examples, lines);
+}
+
+TEST_F(RanksTest, ABadLineOfARankAtItsOwnPaceEndsAllWithItsPlace) {
+  std::ofstream(small_.files()[10], std::ios::app) << "1 no_number\n";
+  const std::string job = small_.DeepJob("dist { update: ASYNC } epochs: 2 checkpoint { every_steps: 1000 }");
+  const Ended ended = RunRanks(job, 4, Folder("bad"));
+  for (const Status& status : ended.statuses) {
+    EXPECT_EQ(status.code(), StatusCode::kBadData) << status.ToString();
+    EXPECT_THAT(status.message(), HasSubstr("part-10:"));
+    EXPECT_THAT(status.message(), HasSubstr("--resume=auto goes on from step "));
+  }
+}
+
+TEST_F(RanksTest, LinesThatRanksAtTheirOwnPaceSkipAreCountedOnceAlsoBehindAStop) {
+  for (const int part : {1, 6, 10}) std::ofstream(small_.files()[static_cast<size_t>(part)], std::ios::app) << "bad\n";
+  const std::string job = small_.DeepJob("dist { update: ASYNC } epochs: 1 checkpoint { every_steps: 40 } ");
+  const std::vector<std::string> skip = {"data_desc.bad_lines.action=SKIP"};
+  const Ended cut = RunRanks(job, 4, Folder("skipped"), {.overrides = skip, .stop_after = 2});
+  ASSERT_TRUE(cut.statuses[0].ok()) << cut.statuses[0].ToString();
+  const Ended last = RunRanks(job, 2, Folder("skipped"), {.resume = "auto", .overrides = skip});
+  ASSERT_TRUE(last.statuses[0].ok()) << last.statuses[0].ToString();
+  EXPECT_EQ(last.summary.examples, 1500);
+}
+
+TEST_F(RanksTest, WhatOneRankAtItsOwnPaceThrowsEndsAll) {
+  const std::string job = small_.DeepJob("dist { update: ASYNC }");
+  const Ended ended =
+      RunRanks(job, 3, Folder("thrown"), {.at_print = [] { throw std::runtime_error("thrown in a batch"); }});
+  for (const Status& status : ended.statuses) EXPECT_THAT(status.message(), HasSubstr("thrown in a batch"));
 }
 
 }  // namespace

@@ -1,0 +1,237 @@
+// How ranks at their own pace share dense parameters.
+
+#include "dist/dense_exchange.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/local_cluster.h"
+#include "comm/simulated_cluster.h"
+#include "ops/builtin_ops.h"
+
+namespace millrace {
+namespace {
+
+using testing::Each;
+using testing::FloatNear;
+
+constexpr int64_t kSize = 7;
+
+constexpr char kProgram[] = R"pb(
+  blocks {
+    idx: 0
+    parent_idx: -1
+    vars {
+      name: "w"
+      persistable: true
+      type {
+        type: LOD_TENSOR
+        lod_tensor { tensor { data_type: FP32 dims: 7 } }
+      }
+    }
+    vars {
+      name: "acc"
+      persistable: true
+      type {
+        type: LOD_TENSOR
+        lod_tensor { tensor { data_type: FP32 dims: 7 } }
+      }
+    }
+    vars {
+      name: "g"
+      persistable: true
+      type {
+        type: LOD_TENSOR
+        lod_tensor { tensor { data_type: FP32 dims: 7 } }
+      }
+    }
+    vars {
+      name: "mean"
+      persistable: true
+      type {
+        type: LOD_TENSOR
+        lod_tensor { tensor { data_type: FP32 dims: 7 } }
+      }
+    }
+    vars {
+      name: "lr"
+      persistable: true
+      type {
+        type: LOD_TENSOR
+        lod_tensor { tensor { data_type: FP32 dims: 1 } }
+      }
+    }
+    vars {
+      name: "count"
+      persistable: true
+      type {
+        type: LOD_TENSOR
+        lod_tensor { tensor { data_type: INT64 dims: 1 } }
+      }
+    }
+    ops {
+      type: "adagrad"
+      inputs { parameter: "Param" arguments: "w" }
+      inputs { parameter: "Grad" arguments: "g" }
+      inputs { parameter: "Moment" arguments: "acc" }
+      inputs { parameter: "LearningRate" arguments: "lr" }
+      outputs { parameter: "ParamOut" arguments: "w" }
+      outputs { parameter: "MomentOut" arguments: "acc" }
+    }
+    ops {
+      type: "scale"
+      inputs { parameter: "X" arguments: "mean" }
+      outputs { parameter: "Out" arguments: "mean" }
+    }
+    ops {
+      type: "increment"
+      inputs { parameter: "X" arguments: "count" }
+      outputs { parameter: "Out" arguments: "count" }
+    }
+  })pb";
+
+/// A parameter "w" with Adagrad's "acc", a running "mean" and a "count".
+class DenseExchangeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    RegisterBuiltinOps(ops_);
+    ProgramDesc program;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kProgram, &program));
+    Result<std::unique_ptr<const Executable>> compiled = Executable::Compile(program, ops_, {});
+    ASSERT_TRUE(compiled.ok()) << compiled.status().ToString();
+    step_ = std::move(*compiled);
+  }
+
+  OpRegistry ops_;
+  std::unique_ptr<const Executable> step_;
+};
+
+/// The values of a rank.
+struct Copy {
+  Scope root;
+  explicit Copy(float start) {
+    for (const char* name : {"w", "acc", "mean"}) {
+      float* values = root.Var(name)->GetMutable<Tensor>()->Resize<float>({kSize});
+      std::fill_n(values, kSize, start);
+    }
+    *root.Var("count")->GetMutable<Tensor>()->Resize<int64_t>({1}) = 5;
+  }
+  std::vector<float> Values(const char* name) const {
+    const auto& tensor = root.Find(name)->Get<Tensor>();
+    return {tensor.data<float>(), tensor.data<float>() + kSize};
+  }
+  int64_t count() const { return *root.Find("count")->Get<Tensor>().data<int64_t>(); }
+  void Move(float by) {
+    for (const char* name : {"w", "acc", "mean"}) {
+      float* values = root.Var(name)->GetMutable<Tensor>()->mutable_data<float>();
+      for (int64_t i = 0; i < kSize; ++i) values[i] += by;
+    }
+    ++*root.Var("count")->GetMutable<Tensor>()->mutable_data<int64_t>();
+  }
+};
+
+/// Each rank moves its copy by rank + 1 a batch, for so many batches; then all settle.
+void MoveAndSettle(Communicator& communicator, const Executable& step, const DenseExchange::Options& options,
+                   std::vector<std::unique_ptr<Copy>>& copies) {
+  RankGroup ranks(communicator);
+  const auto me = static_cast<size_t>(communicator.rank());
+  copies[me] = std::make_unique<Copy>(100.0f);
+  Copy& copy = *copies[me];
+  Result<std::unique_ptr<DenseExchange>> exchange = DenseExchange::Create(step, copy.root, ranks, options);
+  ASSERT_TRUE(exchange.ok()) << exchange.status().ToString();
+  (*exchange)->Start();
+  ASSERT_TRUE(communicator.Barrier().ok());
+  for (int batch = 0; batch < 12; ++batch) {
+    copy.Move(static_cast<float>(communicator.rank() + 1));
+    ASSERT_TRUE((*exchange)->Step().ok());
+    if (batch == 7) {
+      ASSERT_TRUE((*exchange)->ExchangeNow().ok());
+    }
+  }
+  ASSERT_TRUE((*exchange)->Settle().ok());
+  ASSERT_TRUE(communicator.Barrier().ok());
+}
+
+void ExpectAllMoved(const std::vector<std::unique_ptr<Copy>>& copies) {
+  const auto ranks = static_cast<float>(copies.size());
+  const float moved = 12 * ranks * (ranks + 1) / 2;
+  const float share = std::min(1.0f, 2 / ranks);
+  for (const std::unique_ptr<Copy>& copy : copies) {
+    EXPECT_THAT(copy->Values("w"), Each(FloatNear(100 + share * moved, 0.001f)));
+    EXPECT_THAT(copy->Values("acc"), Each(FloatNear(100 + share * moved, 0.001f)));
+    EXPECT_THAT(copy->Values("mean"), Each(FloatNear(100 + moved / ranks, 0.001f)));
+    EXPECT_EQ(copy->count(), 5 + 12 * static_cast<int64_t>(copies.size()));
+    EXPECT_EQ(copy->Values("w"), copies[0]->Values("w"));
+  }
+}
+
+TEST_F(DenseExchangeTest, AllThatRanksMovedIsThereOnEachBehindASettling) {
+  for (const int ranks : {1, 2, 3, 5}) {
+    for (const WireFloat wire : {WireFloat::kFloat32, WireFloat::kBFloat16}) {
+      LocalCluster cluster(ranks);
+      std::vector<std::unique_ptr<Copy>> copies(static_cast<size_t>(ranks));
+      {
+        std::vector<std::jthread> threads;
+        for (int r = 0; r < ranks; ++r) {
+          threads.emplace_back(
+              [&, r] { MoveAndSettle(cluster.rank(r), *step_, {.every = 2, .rest_every = 2, .wire = wire}, copies); });
+        }
+      }
+      ExpectAllMoved(copies);
+    }
+  }
+}
+
+TEST_F(DenseExchangeTest, WhateverTheNetworkDelays) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(seed);
+    std::vector<std::unique_ptr<Copy>> copies(3);
+    SimulatedCluster cluster({.size = 3, .seed = seed, .longest_delay = 60});
+    const Status ran =
+        cluster.Run([&](Communicator& rank) { MoveAndSettle(rank, *step_, {.every = 1, .rest_every = 3}, copies); });
+    ASSERT_TRUE(ran.ok()) << ran.ToString();
+    ExpectAllMoved(copies);
+  }
+}
+
+TEST_F(DenseExchangeTest, WhatSixteenBitsCutOffTravelsWithTheNextExchanges) {
+  LocalCluster cluster(2);
+  std::vector<float> seen;
+  std::vector<std::jthread> threads;
+  for (int r = 0; r < 2; ++r) {
+    threads.emplace_back([&, r] {
+      RankGroup ranks(cluster.rank(r));
+      Copy copy(0.0f);
+      const DenseExchange::Options options{.wire = WireFloat::kBFloat16};
+      const std::unique_ptr<DenseExchange> exchange = DenseExchange::Create(*step_, copy.root, ranks, options).value();
+      exchange->Start();
+      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
+      // 1 + 2^-12 has more bits than bfloat16: an exchange brings 1, the next ones the rest.
+      if (r == 0) copy.Move(1.000244140625f);
+      for (int i = 0; i < 2; ++i) {
+        if (r == 0) {
+          ASSERT_TRUE(exchange->ExchangeNow().ok());
+        }
+        ASSERT_TRUE(cluster.rank(r).Barrier().ok());
+        if (r == 1) {
+          ASSERT_TRUE(exchange->ExchangeNow().ok());
+          seen.push_back(copy.Values("w")[0]);
+        }
+        ASSERT_TRUE(cluster.rank(r).Barrier().ok());
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(seen[0], 1.0f);
+  EXPECT_EQ(seen[1], 1.000244140625f);
+}
+
+}  // namespace
+}  // namespace millrace
