@@ -108,8 +108,8 @@ Status ConvertJob(const ConvertJobRequest& request, std::stop_token stop) {
   const bool has_eval = !config.eval_files.empty();
   if (has_eval) MR_TRY(ConvertFiles(desc, loaded.environment.feeds, config.eval_files, "eval", request, stop));
   MR_TRY(WriteFileAtomically(job, PrintConfig(BinaryJob(*config.desc, request.output_dir, has_eval))));
-  if (config.desc->dataset().local_shuffle()) {
-    std::fprintf(stderr, "local_shuffle is left out: a FileInstantDataset reads its rows in order\n");
+  if (config.desc->dataset().local_shuffle() || config.desc->dataset().global_shuffle()) {
+    std::fprintf(stderr, "shuffling is left out: a FileInstantDataset reads its rows in order\n");
   }
   std::fprintf(stderr, "train from them: trainer --trainer_desc=%s\n", job.c_str());
   MR_TRY(WriteFileAtomically(text_feed, text));

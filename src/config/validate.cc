@@ -89,6 +89,28 @@ void CheckGrouping(const TrainerDesc& desc, Checker& check) {
   }
 }
 
+void CheckGlobalShuffle(const TrainerDesc& desc, Checker& check) {
+  const DatasetDesc& dataset = desc.dataset();
+  const auto needs_shuffle = [&](bool is_set, const std::string& field) {
+    if (is_set && !dataset.global_shuffle()) {
+      check.Error("dataset." + field, field + " says nothing without global_shuffle: true");
+    }
+  };
+  needs_shuffle(dataset.has_fleet_send_batch_size(), "fleet_send_batch_size");
+  needs_shuffle(dataset.has_fleet_send_sleep_seconds(), "fleet_send_sleep_seconds");
+  if (!desc.has_dist() || !dataset.shuffle_by_uid()) return;
+  // One process takes it as it is, as all rows of a user are there.
+  needs_shuffle(true, "shuffle_by_uid");
+  if (dataset.merge_by_lineid()) {
+    check.Error("dataset.shuffle_by_uid",
+                "a row goes to one rank: by its user, or by its name, where lines of a name merge (merge_by_lineid); "
+                "leave one of them out");
+  }
+  if (desc.data_desc().input_type() == 1) {
+    check.Error("dataset.shuffle_by_uid", "a line that is a whole batch (data_desc.input_type) has many users");
+  }
+}
+
 void CheckDataset(const TrainerDesc& desc, Checker& check) {
   const DatasetDesc& dataset = desc.dataset();
   CheckKnown(check, "dataset.class_name", "dataset", dataset.class_name(), check.known().datasets);
@@ -99,6 +121,7 @@ void CheckDataset(const TrainerDesc& desc, Checker& check) {
                 "FileInstantDataset read for themselves");
   }
   CheckGrouping(desc, check);
+  CheckGlobalShuffle(desc, check);
   if (dataset.class_name() != "QueueDataset" && !is_binary) return;
   const auto needs_memory = [&](bool is_set, const std::string& field) {
     if (!is_set) return;
@@ -112,6 +135,7 @@ void CheckDataset(const TrainerDesc& desc, Checker& check) {
   needs_memory(dataset.merge_by_lineid(), "merge_by_lineid");
   needs_memory(dataset.enable_pv_merge(), "enable_pv_merge");
   needs_memory(dataset.phases_size() > 0, "phases[0]");
+  needs_memory(dataset.global_shuffle(), "global_shuffle");
   needs_memory(dataset.shuffle_by_uid(), "shuffle_by_uid");
   needs_memory(dataset.has_sample_rate(), "sample_rate");
 }
@@ -397,7 +421,8 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
   const DatasetDesc& dataset = desc.dataset();
   refuse(dataset.class_name() != "QueueDataset" && dataset.class_name() != "InMemoryDataset", "dataset.class_name",
          "dataset.class_name \"" + dataset.class_name() + "\"; ranks have a QueueDataset or an InMemoryDataset");
-  refuse(dataset.merge_by_lineid(), "dataset.merge_by_lineid", "merge_by_lineid, whose lines may lie on several ranks");
+  refuse(dataset.merge_by_lineid() && !dataset.global_shuffle(), "dataset.merge_by_lineid",
+         "merge_by_lineid, whose lines may lie on several ranks; lines of a name meet with global_shuffle: true");
   refuse(dataset.enable_pv_merge(), "dataset.enable_pv_merge", "enable_pv_merge, whose rows may lie on several ranks");
   refuse(desc.infer(), "infer", "infer; run it as a job without dist, with the same output folder and --resume=auto");
   refuse(desc.eval().has_early_stopping(), "eval.early_stopping", "eval.early_stopping");

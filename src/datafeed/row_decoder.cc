@@ -35,6 +35,34 @@ const uint8_t* ReadText(const uint8_t* at, std::string_view* text) {
   return at + size;
 }
 
+/// Where a row's control bytes stand: behind its line and texts.
+const uint8_t* ControlOf(const RowLayout& layout, const uint8_t* encoded) {
+  std::string_view text;
+  if (layout.has_ins_id) encoded = ReadText(encoded, &text);
+  if (layout.has_content) encoded = ReadText(encoded, &text);
+  return encoded;
+}
+
+/// Walks over a slot's values from `at`; *control goes to the next slot's. Says where they begin, and how many there
+/// are.
+struct SlotValues {
+  const uint8_t* begin = nullptr;
+  const uint8_t* end = nullptr;
+  uint64_t count = 0;
+};
+SlotValues WalkSlot(const RowLayout::SlotLayout& slot, const uint8_t* at, const uint8_t** control) {
+  using Kind = RowLayout::Kind;
+  if (slot.kind == Kind::kDenseFloats) return {at, at + slot.width * sizeof(float), slot.width};
+  const uint8_t code = *(*control)++;
+  uint64_t count = slot.width;
+  if (slot.kind != Kind::kDenseIds) {
+    count = code >> 3;
+    if (count == RowLayout::kLongCount) at = GetVarint(at, &count);
+  }
+  const size_t size = slot.kind == Kind::kFloats ? sizeof(float) : (code & 7U) + 1;
+  return {at, at + count * size, count};
+}
+
 }  // namespace
 
 template <class Sink>
@@ -85,6 +113,28 @@ void DecodeRow(const RowLayout& layout, const uint8_t* row, Sink& sink) {
 template void DecodeRow(const RowLayout&, const uint8_t*, ColumnSink&);
 template void DecodeRow(const RowLayout&, const uint8_t*, RowSink&);
 template void DecodeRow(const RowLayout&, const uint8_t*, PickedSlots&);
+
+std::optional<uint64_t> FirstIdOf(const RowLayout& layout, const uint8_t* row, SlotId slot) {
+  uint64_t line_delta = 0;
+  const uint8_t* control = ControlOf(layout, GetVarint(row, &line_delta));
+  const uint8_t* at = control + layout.control_bytes;
+  for (SlotId id = 0; id < slot; ++id) at = WalkSlot(layout.slots[static_cast<size_t>(id)], at, &control).end;
+  const auto size_code = static_cast<uint8_t>(*control & 7);
+  const SlotValues values = WalkSlot(layout.slots[static_cast<size_t>(slot)], at, &control);
+  if (values.count == 0) return std::nullopt;
+  uint64_t first = 0;
+  ReadIds(values.begin, size_code, 1, &first);
+  return first;
+}
+
+std::span<const uint8_t> EncodedRow(const RowLayout& layout, const uint8_t* row) {
+  uint64_t line_delta = 0;
+  const uint8_t* const begin = GetVarint(row, &line_delta);
+  const uint8_t* control = ControlOf(layout, begin);
+  const uint8_t* at = control + layout.control_bytes;
+  for (const RowLayout::SlotLayout& slot : layout.slots) at = WalkSlot(slot, at, &control).end;
+  return {begin, at};
+}
 
 std::string_view InsIdOf(const RowLayout& layout, const uint8_t* row) {
   CHECK(layout.has_ins_id) << "rows of this layout have no names";

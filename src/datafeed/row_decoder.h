@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -54,6 +56,10 @@ class PickedSlots {
 
 /// The name of a row whose layout has names; points into the row.
 std::string_view InsIdOf(const RowLayout& layout, const uint8_t* row);
+/// The first id of a slot of ids; none where the slot is empty.
+std::optional<uint64_t> FirstIdOf(const RowLayout& layout, const uint8_t* row, SlotId slot);
+/// What PackedRowWriter::Append was given for the row: all but its line.
+std::span<const uint8_t> EncodedRow(const RowLayout& layout, const uint8_t* row);
 
 /// Decodes a row of a PackedRows into a sink (ColumnSink, RowSink, PickedSlots), as a parser would fill it from the
 /// line. The layout must be the one that the row was encoded with; PackedRows::kPadding bytes behind the row are

@@ -53,7 +53,7 @@ DatasetSettings DatasetSettings::FromDesc(const TrainerDesc& desc) {
   const DatasetDesc& dataset = desc.dataset();
   DatasetSettings settings;
   settings.queue_num = dataset.queue_num();
-  settings.local_shuffle = dataset.local_shuffle();
+  settings.local_shuffle = dataset.local_shuffle() || dataset.global_shuffle();
   settings.prefetch_batches = dataset.prefetch_batches();
   settings.rows.merge_by_lineid = dataset.merge_by_lineid();
   settings.rows.merge_size = dataset.merge_size();

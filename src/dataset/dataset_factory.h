@@ -19,7 +19,7 @@ class TrainerDesc;
 /// InMemoryDataset what is below.
 struct DatasetSettings : QueueDatasetOptions {
   int queue_num = 0;           ///< DatasetDesc.queue_num; 0: one for each worker
-  bool local_shuffle = false;  ///< DatasetDesc.local_shuffle
+  bool local_shuffle = false;  ///< before each pass: DatasetDesc.local_shuffle or global_shuffle
   InMemoryRows rows;
 
   /// What a job asks for; threads and output_dir are the caller's to say.

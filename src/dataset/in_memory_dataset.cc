@@ -65,6 +65,7 @@ struct InMemoryDataset::Impl {
         load_desc(feed_desc),
         schema(std::move(slot_schema)),
         files(std::move(file_list)),
+        row_files(files),
         options(std::move(dataset_options)),
         line_schema(desc.input_type() == 1 ? std::optional(LineBatchSchema(desc).value()) : std::nullopt),
         layout(row_schema(), MultiSlotOptions::FromDesc(desc)),
@@ -100,11 +101,12 @@ struct InMemoryDataset::Impl {
   const DataFeedDesc load_desc;
   const SlotSchema schema;
   const std::vector<std::string> files;
+  std::vector<std::string> row_files;  ///< that the rows' origins count in: `files`, or those of TakeRows
   const InMemoryDatasetOptions options;
   const std::optional<SlotSchema> line_schema;  ///< with input_type 1
   const RowLayout layout;
-  LineCut cut;  ///< of the feed
-  std::unique_ptr<InputOpener> opener;
+  LineCut cut;                          ///< of the feed
+  std::unique_ptr<InputOpener> opener;  ///< null where there are no files
 
   PackedRows rows;
   InputChannel input;
@@ -134,6 +136,11 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
     return AlreadyExists("the dataset is in memory already (" + std::to_string(row_count) +
                          " rows); call ReleaseMemory before loading again");
   }
+  row_files = files;
+  if (opener == nullptr) {
+    is_loaded = true;
+    return PassStats();
+  }
   opener->ForgetFiles();
   MR_ASSIGN(
       const std::unique_ptr<BadLines> bad_lines,
@@ -151,7 +158,7 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
   RowLoader loader(*opener, files, row_schema(), layout, *bad_lines, load);
   Result<PassStats> stats = Caught("loading into memory", [&]() -> Result<PassStats> {
     MR_ASSIGN(PassStats read, loader.Load(&rows, &input, std::move(stop)));
-    GroupRows(&read);
+    if (!options.rows.are_exchanged) GroupRows(&read);
     return read;
   });
   VLOG(3) << "readers num: " << load.threads << ", rows of the input channel: " << input.rows();
@@ -169,8 +176,9 @@ void InMemoryDataset::Impl::GroupRows(PassStats* stats) {
   std::vector<RowHandle> handles = input.TakeAll();
   if (options.rows.merge_by_lineid) {
     const MergeOptions merge{options.rows.merge_size, load_desc.zeros() == DataFeedDesc::DROP};
-    MergeRowsByName(schema, layout, files, merge, &rows, &handles, stats);
-    stats->rows = static_cast<int64_t>(handles.size());
+    const size_t lines = handles.size();
+    MergeRowsByName(schema, layout, row_files, merge, &rows, &handles, stats);
+    stats->rows -= static_cast<int64_t>(lines - handles.size());
   }
   if (options.rows.enable_pv_merge) {
     views = GroupPageViews(layout, rows, handles);
@@ -220,7 +228,10 @@ Result<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Create(const DataFeedD
   auto impl = std::make_unique<Impl>(resolved, std::move(schema), std::move(files), std::move(options));
   MR_TRY(CheckFeed(desc, impl->MakeFeed()));
   MR_ASSIGN(impl->cut, impl->options.feeds.CutOf(name, impl->schema, impl->load_desc));
-  MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop, impl->cut.opened_by));
+  // One that has no files of its own gets rows of others.
+  if (!impl->files.empty() || !impl->options.rows.are_exchanged) {
+    MR_ASSIGN(impl->opener, InputOpener::Create(desc, impl->files, impl->options.stop, impl->cut.opened_by));
+  }
   return std::unique_ptr<InMemoryDataset>(new InMemoryDataset(std::move(impl)));
 }
 
@@ -260,7 +271,7 @@ Status InMemoryDataset::BeginPass(const PassOptions& options) {
   pass.order = joins ? &views.order : &impl.order;
   pass.donors = &impl.donors;
   pass.line_schema = impl.line_schema ? &*impl.line_schema : nullptr;
-  pass.files = &impl.files;
+  pass.files = &impl.row_files;
   pass.numbers = std::move(numbers);
   pass.channels = &*impl.channels;
   pass.pool = &impl.pool;
@@ -289,7 +300,7 @@ Result<PassStats> InMemoryDataset::EndPass() {
   return stats;
 }
 
-const std::vector<std::string>& InMemoryDataset::files() const { return impl_->files; }
+const std::vector<std::string>& InMemoryDataset::files() const { return impl_->row_files; }
 const SlotSchema& InMemoryDataset::schema() const { return impl_->schema; }
 
 Result<PassStats> InMemoryDataset::LoadIntoMemory(std::stop_token stop) {
@@ -341,6 +352,33 @@ Status InMemoryDataset::LocalShuffle(uint64_t seed) {
   impl.input.Put({.rows = std::exchange(impl.order, {})});
   if (impl.views.size() > 0) impl.shuffled_views = ShufflePageViews(impl.views, seed);
   return Status::Ok();
+}
+
+Result<InMemoryDataset::Rows> InMemoryDataset::LoadedRows() {
+  Impl& impl = *impl_;
+  if (impl.preload.joinable()) MR_TRY(WaitPreloadDone().status());
+  if (!impl.is_loaded) return InvalidConfig("the InMemoryDataset holds no rows: call LoadIntoMemory before");
+  return Rows{&impl.rows, &impl.layout, impl.AsLoaded()};
+}
+
+void InMemoryDataset::TakeRows(PackedRows* packed, std::vector<RowHandle> order, const std::vector<std::string>& files,
+                               std::map<std::string, int64_t>* counters) {
+  Impl& impl = *impl_;
+  CHECK(!impl.pass) << "TakeRows within a pass";
+  impl.rows.Swap(*packed);
+  impl.input.TakeAll();
+  impl.order = {};
+  impl.loaded = {};
+  impl.shuffled_views = {};
+  impl.donors = {};
+  impl.channels.reset();
+  impl.row_files = files;
+  impl.input.Put({.rows = std::move(order)});
+  PassStats grouped;
+  impl.GroupRows(&grouped);
+  for (const auto& [kind, count] : grouped.counters) (*counters)[kind] += count;
+  impl.row_count = impl.input.rows();
+  impl.is_loaded = true;
 }
 
 Status InMemoryDataset::SlotsShuffle(const std::vector<std::string>& slots, uint64_t seed, int64_t candidate_size) {

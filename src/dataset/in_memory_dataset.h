@@ -1,11 +1,14 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "datafeed/data_feed.h"
+#include "datafeed/packed_rows.h"
+#include "datafeed/row_layout.h"
 #include "dataset/dataset.h"
 
 namespace millrace {
@@ -26,6 +29,8 @@ struct InMemoryRows {
   std::vector<PassPhase> phases = {};  ///< of pass 0, 1, ... in turns; empty: kUpdate
   double sample_rate = 1;              ///< share of the lines that is loaded
   uint64_t sample_seed = 1;
+  /// Rows are grouped when TakeRows brings them, not when they are loaded; there may be no files of its own.
+  bool are_exchanged = false;
 };
 
 struct InMemoryDatasetOptions {
@@ -92,6 +97,22 @@ class InMemoryDataset final : public Dataset, public InMemoryControl {
   ChannelRows RowsInChannels() const;
   /// Page views among them; 0 without enable_pv_merge.
   int64_t PvDataSize() const;
+
+  // For a shuffle over ranks (dataset/row_exchange.h), not within a pass.
+
+  /// Rows in (file, line) order.
+  struct Rows {
+    const PackedRows* packed = nullptr;  ///< of the dataset, as is `layout`; until it loads, takes or releases rows
+    const RowLayout* layout = nullptr;
+    std::vector<RowHandle> order;
+  };
+  /// Those that it holds. Waits for a preload; kInvalidConfig when nothing was loaded.
+  Result<Rows> LoadedRows();
+  /// From the next pass on the dataset holds the rows of `packed`, which takes those from before, as if it had loaded
+  /// them in this order: (file, line), where a file is a number of `files`. What grouping them came to is added to
+  /// `counters`.
+  void TakeRows(PackedRows* packed, std::vector<RowHandle> order, const std::vector<std::string>& files,
+                std::map<std::string, int64_t>* counters);
 
   /// From the next pass on, the values of these slots are, in every row, those of another row chosen at random among
   /// `candidate_size` (0: all): one row for all of them. Other slots, the rows and their order stay as they are. Which

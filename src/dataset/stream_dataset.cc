@@ -1,21 +1,41 @@
 #include "dataset/stream_dataset.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "core/elapsed.h"
 #include "core/hash.h"
 
 namespace millrace {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
 /// One whose streams hold their rows in memory.
 class InMemoryStreams final : public StreamDataset, public InMemoryControl {
  public:
-  InMemoryStreams(SlotSchema schema, std::vector<std::string> files)
-      : StreamDataset(std::move(schema), std::move(files)) {}
+  InMemoryStreams(SlotSchema schema, std::vector<std::string> files, const StreamShare& share)
+      : StreamDataset(std::move(schema), std::move(files)), share_(share) {}
+
+  Status BeginPass(const PassOptions& options) override {
+    if (share_.shuffle && !is_shuffled_) MR_TRY(Shuffle());
+    return StreamDataset::BeginPass(options);
+  }
+  Result<PassStats> EndPass() override {
+    MR_ASSIGN(PassStats stats, StreamDataset::EndPass());
+    AddPassStats(std::exchange(shuffled_, {}), &stats);
+    return stats;
+  }
 
   Result<PassStats> LoadIntoMemory(std::stop_token stop) override {
+    stop_ = stop;
     return SumOver([&](InMemoryControl& stream) { return stream.LoadIntoMemory(stop); });
   }
   Status PreloadIntoMemory(std::stop_token stop) override {
+    stop_ = stop;
     return ForEach([&](InMemoryControl& stream, const Stream&) { return stream.PreloadIntoMemory(stop); });
   }
   Result<PassStats> WaitPreloadDone() override {
@@ -28,6 +48,7 @@ class InMemoryStreams final : public StreamDataset, public InMemoryControl {
     for (const Stream& stream : streams()) {
       if (stream.memory() != nullptr) stream.memory()->ReleaseMemory();
     }
+    is_shuffled_ = false;
   }
   bool IsLoaded() const override {
     for (const Stream& stream : streams()) {
@@ -42,6 +63,20 @@ class InMemoryStreams final : public StreamDataset, public InMemoryControl {
   }
 
  private:
+  Status Shuffle() {
+    const Clock::time_point start = Clock::now();
+    std::vector<InMemoryDataset*> datasets;
+    for (const Stream& stream : streams()) datasets.push_back(dynamic_cast<InMemoryDataset*>(stream.dataset()));
+    Status shuffled = ExchangeRows(*share_.shuffle, datasets, share_.first, files(), &shuffled_.counters, stop_);
+    if (!shuffled.ok()) {
+      ReleaseMemory();
+      return shuffled;
+    }
+    shuffled_.stage_seconds["shuffle"] += SecondsSince(start);
+    is_shuffled_ = true;
+    return Status::Ok();
+  }
+
   template <class Call>
   Status ForEach(const Call& call) {
     for (const Stream& stream : streams()) {
@@ -59,13 +94,18 @@ class InMemoryStreams final : public StreamDataset, public InMemoryControl {
     }));
     return all;
   }
+
+  const StreamShare share_;
+  std::stop_token stop_;  ///< of the load, which the shuffle ends
+  bool is_shuffled_ = false;
+  PassStats shuffled_;  ///< what the shuffle came to, told with the pass that began with it
 };
 
 Result<std::unique_ptr<Dataset>> StreamDataset::Create(SlotSchema schema, std::vector<std::string> files,
                                                        const StreamShare& share, const Maker& make) {
   std::unique_ptr<StreamDataset> dataset;
   if (share.in_memory) {
-    dataset = std::make_unique<InMemoryStreams>(std::move(schema), std::move(files));
+    dataset = std::make_unique<InMemoryStreams>(std::move(schema), std::move(files), share);
   } else {
     dataset.reset(new StreamDataset(std::move(schema), std::move(files)));
   }
@@ -76,8 +116,11 @@ Result<std::unique_ptr<Dataset>> StreamDataset::Create(SlotSchema schema, std::v
     }
     const size_t count = own.size();
     std::unique_ptr<Dataset> stream;
-    if (count > 0) {
+    if (count > 0 || share.shuffle) {
       MR_ASSIGN(stream, make(std::move(own)));
+    }
+    if (share.shuffle && dynamic_cast<InMemoryDataset*>(stream.get()) == nullptr) {
+      return InvalidConfig("dataset.global_shuffle: only rows of an InMemoryDataset go from rank to rank");
     }
     dataset->streams_.emplace_back(number, share, count, std::move(stream));
   }

@@ -3,10 +3,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "dataset/dataset.h"
+#include "dataset/row_exchange.h"
 
 namespace millrace {
 
@@ -17,6 +19,8 @@ struct StreamShare {
   int count = 1;
   int workers = 0;         ///< sources of a stream, of which this share has one alone; 0: one, in the order of lines
   bool in_memory = false;  ///< the streams' datasets are InMemoryControls, whose positions are rows
+  /// Of InMemoryDatasets: the first pass after a load begins with it, and each stream then has rows of all files.
+  std::optional<RowShuffle> shuffle = {};
 };
 
 /// Deals the files of a job to a fixed number of streams, in turn, and reads some of them: file i is of stream
@@ -26,7 +30,7 @@ struct StreamShare {
 /// Source i is stream first + i, or source i of the only stream, whatever PassOptions::workers says. Files and positions of batches are those of the
 /// whole list; of rows in memory, the source of a position is the number of the stream. Each stream is a dataset of its
 /// own, with one reading thread. One that holds rows in memory shuffles them by itself, by a seed of its own; the
-/// StreamDataset is an InMemoryControl then.
+/// StreamDataset is an InMemoryControl then. With StreamShare::shuffle BeginPass is a collective of the ranks.
 class StreamDataset : public Dataset, public BadLineCounts {
  public:
   /// Makes the dataset of a stream.
@@ -60,6 +64,7 @@ class StreamDataset : public Dataset, public BadLineCounts {
 
    private:
     uint32_t InWholeList(uint32_t file) const {
+      if (share_.shuffle) return file;  // such rows come with it
       return file * static_cast<uint32_t>(share_.streams) + static_cast<uint32_t>(number_);
     }
     int number_;

@@ -83,6 +83,10 @@ std::string InputFingerprint(const TrainerDesc& desc, const SlotSchema& schema) 
   if (dataset.merge_by_lineid()) {
     settings.emplace_back("dataset.merge_by_lineid with merge_size", std::to_string(dataset.merge_size()));
   }
+  if (dataset.global_shuffle()) {
+    settings.emplace_back("dataset.global_shuffle",
+                          dataset.shuffle_by_uid() ? "by " + feed.multi_slot_desc().uid_slot() : YesNo(true));
+  }
   if (dataset.enable_pv_merge()) settings.emplace_back("dataset.enable_pv_merge", YesNo(true));
   std::string phases;
   for (const int phase : dataset.phases()) {

@@ -1,6 +1,7 @@
 #include "trainer/job_session.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <string>
 #include <tuple>
@@ -60,6 +61,31 @@ Status CheckSlots(const SlotSchema& compiled, const SlotSchema& given) {
   return InvalidConfig(
       "dataset.class_name: the dataset's batches have other slots than data_desc says; a dataset makes its schema by "
       "SlotSchema::Create of the data_desc that it is given");
+}
+
+/// How ranks shuffle the rows of all (DatasetDesc.global_shuffle).
+Result<RowShuffle> ShuffleOf(const CompiledJob& job, int streams, RankGroup& ranks) {
+  const TrainerDesc& desc = job.desc();
+  const DatasetDesc& dataset = desc.dataset();
+  RowShuffle shuffle;
+  shuffle.ranks = &ranks;
+  shuffle.targets.seed = desc.seed();
+  shuffle.targets.streams = streams;
+  shuffle.most_rows = dataset.fleet_send_batch_size();
+  shuffle.pause_of_rounds = std::chrono::seconds(dataset.fleet_send_sleep_seconds());
+  if (dataset.merge_by_lineid()) shuffle.targets.by = RowTargets::By::kName;
+  if (!dataset.shuffle_by_uid()) return shuffle;
+  const std::string& uid = desc.data_desc().multi_slot_desc().uid_slot();
+  const SlotId slot = job.schema().Find(uid);
+  if (slot < 0 || job.schema().used()[static_cast<size_t>(slot)].type != SlotType::kUint64) {
+    return InvalidConfig(
+        "data_desc.multi_slot_desc.uid_slot: ranks that shuffle by users read them from a slot of ids "
+        "that is used; slot \"" +
+        uid + "\" is none: is_used: true type: \"uint64\"");
+  }
+  shuffle.targets.by = RowTargets::By::kUid;
+  shuffle.targets.uid_slot = slot;
+  return shuffle;
 }
 
 }  // namespace
@@ -139,6 +165,10 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOf(std::vector<std::stri
   std::tie(share.first, share.count) = ranks_->ShareOf(share.streams);
   share.workers = job_->trains_in_step() ? 0 : job_->workers();
   share.in_memory = is_in_memory;
+  if (desc.dataset().global_shuffle()) {
+    MR_ASSIGN(share.shuffle, ShuffleOf(*job_, share.streams, *ranks_));
+    own.rows.are_exchanged = true;
+  }
   return StreamDataset::Create(job_->schema(), std::move(files), share, make);
 }
 

@@ -111,6 +111,61 @@ TEST(PackedRowsTest, HoldsARowThatIsLargerThanASlab) {
   EXPECT_EQ(large.size(), 2 + kCount * 21 - 1);
 }
 
+TEST(PackedRowsTest, ARowThatIsCopiedByItsBytesIsTheSame) {
+  DataFeedDesc desc = testing::DescOf("label:uint64[1] d:float[2] a:uint64 f:float w:uint64[3] z:uint64");
+  desc.set_parse_ins_id(true);
+  desc.set_parse_content(true);
+  const SlotSchema schema = SlotSchema::Create(desc).value();
+  const MultiSlotOptions options = MultiSlotOptions::FromDesc(desc);
+  const RowLayout layout(schema, options);
+  MultiSlotParser parser(schema, options);
+  PackedRows rows;
+  PackedRows copies;
+  RowSink sink(layout, &rows);
+  PackedRowWriter writer(&copies);
+  sink.BeginBlock(0);
+  writer.BeginFile(9);
+  Rng rng(5);
+  for (uint64_t i = 0; i < 3000; ++i) {
+    const uint64_t label = rng.Below(300);
+    // A long list now and then, whose count has a number of its own.
+    const uint64_t count = rng.Below(50) == 0 ? 31 + rng.Below(2000) : 1 + rng.Below(30);
+    const uint64_t first = rng.Next() >> rng.Below(64);
+    std::string line = "1 name" + std::to_string(i) + " 1 text" + std::string(rng.Below(300), 'x') + " 1 " +
+                       std::to_string(label) + " 2 0.5 1e9 " + std::to_string(count) + " " + std::to_string(first);
+    for (uint64_t k = 1; k < count; ++k) line += " " + std::to_string(rng.Next() >> rng.Below(64));
+    line += " 2 3 0.75 3 70000 1 2 1 " + std::to_string(i);
+    sink.set_line(10 * i + 1);
+    ASSERT_EQ(Parse(parser, line, sink), LineResult::kRow) << line;
+    const uint8_t* const row = rows.Row(sink.handles().back());
+    EXPECT_EQ(FirstIdOf(layout, row, schema.Find("label")), label);
+    EXPECT_EQ(FirstIdOf(layout, row, schema.Find("a")), first);
+    EXPECT_EQ(FirstIdOf(layout, row, schema.Find("w")), 70000U);
+    EXPECT_EQ(FirstIdOf(layout, row, schema.Find("z")), i);
+    const RowHandle copy = writer.Append(7 * i, EncodedRow(layout, row));
+    ASSERT_EQ(TextOf(schema, layout, copies.Row(copy)), TextOf(schema, layout, row));
+    ASSERT_EQ(copies.Origin(copy).line, 7 * i);
+    ASSERT_EQ(copies.Origin(copy).file, 9U);
+  }
+}
+
+TEST(PackedRowsTest, AnEmptySlotHasNoFirstId) {
+  DataFeedDesc desc = testing::DescOf("a:uint64 b:uint64");
+  desc.set_empty_slot(DataFeedDesc::ALLOW);
+  const SlotSchema schema = SlotSchema::Create(desc).value();
+  const MultiSlotOptions options = MultiSlotOptions::FromDesc(desc);
+  const RowLayout layout(schema, options);
+  MultiSlotParser parser(schema, options);
+  PackedRows rows;
+  RowSink sink(layout, &rows);
+  sink.BeginBlock(0);
+  ASSERT_EQ(Parse(parser, "0 1 7", sink), LineResult::kRow);
+  const uint8_t* const row = rows.Row(sink.handles()[0]);
+  EXPECT_EQ(FirstIdOf(layout, row, schema.Find("a")), std::nullopt);
+  EXPECT_EQ(FirstIdOf(layout, row, schema.Find("b")), 7U);
+  EXPECT_EQ(EncodedRow(layout, row).size(), 3U);
+}
+
 TEST(PackedRowsTest, AClickLogLineStaysSmall) {
   // 26 slots with 41 ids as large as the benchmark's, 13 floats and a label: the text has more than 300 bytes.
   std::string slots = "label:uint64[1] d:float[13]";

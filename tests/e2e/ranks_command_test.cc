@@ -56,6 +56,22 @@ TEST_F(RanksCommandTest, RanksThatMpirunStartsTrainToTheBytesOfOneProcess) {
   EXPECT_THAT(json, Not(HasSubstr("\"wire_bytes\": 0")));
 }
 
+TEST_F(RanksCommandTest, RanksShuffleTheRowsOfAllToTheBytesOfOneProcess) {
+  const std::string job =
+      Job("epochs: 2 dataset { class_name: \"InMemoryDataset\" global_shuffle: true fleet_send_batch_size: 100 }");
+  Process alone("trainer", Flags(job, "alone"));
+  ASSERT_EQ(alone.Wait(), 0) << alone.errors();
+  for (const int ranks : {2, 4}) {
+    const std::string name = "ranks_" + std::to_string(ranks);
+    Process some("trainer", Flags(job, name), {.ranks = ranks});
+    ASSERT_EQ(some.Wait(), 0) << some.errors();
+    EXPECT_EQ(Model(name), Model("alone"));
+    const std::string json = ReadFile(Folder(name) + "/run.json").value();
+    EXPECT_THAT(json, HasSubstr("\"examples\": 4000"));
+    EXPECT_THAT(json, HasSubstr("\"shuffle\""));
+  }
+}
+
 TEST_F(RanksCommandTest, ARunWhoseLauncherWasKilledGoesOnWithAnotherNumberOfRanks) {
   const std::string job = Job("epochs: 4");
   Process alone("trainer", Flags(job, "alone"));

@@ -193,8 +193,47 @@ TEST_P(DatasetOfRanksTest, DaysLeaveTheSameModelsForAnyNumberOfRanks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Datasets, DatasetOfRanksTest,
-                         testing::Values("", "dataset { class_name: \"InMemoryDataset\" local_shuffle: true }"),
-                         [](const auto& dataset) { return std::string(*dataset.param == 0 ? "Queue" : "InMemory"); });
+                         testing::Values("", "dataset { class_name: \"InMemoryDataset\" local_shuffle: true }",
+                                         "dataset { class_name: \"InMemoryDataset\" global_shuffle: true preload: true "
+                                         "fleet_send_batch_size: 50 }"),
+                         [](const auto& dataset) {
+                           const std::string text = dataset.param;
+                           if (text.empty()) return "Queue";
+                           return text.find("global") == std::string::npos ? "InMemory" : "GlobalShuffle";
+                         });
+
+TEST_F(RanksTest, ABadLineEndsAllRanksBeforeTheyShuffle) {
+  std::ofstream(small_.files()[3], std::ios::app) << "1 no_number\n";
+  const std::string job =
+      small_.DeepJob(std::string(kSync) + "dataset { class_name: \"InMemoryDataset\" global_shuffle: true }");
+  const Ended ended = RunRanks(job, 4, Folder("bad_load"));
+  for (const Status& status : ended.statuses) {
+    EXPECT_EQ(status.code(), StatusCode::kBadData);
+    EXPECT_THAT(status.message(), HasSubstr("part-3:"));
+  }
+  EXPECT_THAT(ended.statuses[0].message(), HasSubstr("rank 1 ("));
+}
+
+TEST_F(RanksTest, UsersThatRanksShuffleByAreReadFromASlotOfIds) {
+  const std::string job = small_.DeepJob(
+      std::string(kSync) + "dataset { class_name: \"InMemoryDataset\" global_shuffle: true shuffle_by_uid: true }");
+  const std::vector<std::string> by_ids = {"data_desc.multi_slot_desc.uid_slot=A"};
+  std::vector<std::string> model;
+  for (const int ranks : {1, 3}) {
+    const std::string name = "users_" + std::to_string(ranks);
+    const Ended ended = RunRanks(job, ranks, Folder(name), {.overrides = by_ids});
+    for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(ended.summary.examples, 1500);
+    if (ranks == 1) model = Model(name);
+    EXPECT_EQ(Model(name), model);
+  }
+  // The label is a float.
+  const Ended ended = RunRanks(job, 2, Folder("by_label"), {.overrides = {"data_desc.multi_slot_desc.uid_slot=label"}});
+  for (const Status& status : ended.statuses) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidConfig);
+    EXPECT_THAT(status.message(), HasSubstr("slot \"label\" is none"));
+  }
+}
 
 TEST_F(RanksTest, ABadLineOfOneRankEndsAllWithItsPlace) {
   // Part 3 is of stream 3, which is of rank 1 of 4.
