@@ -2,16 +2,22 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
+#include "comm/local_cluster.h"
+#include "core/elapsed.h"
 #include "core/file.h"
 #include "core/mapped_file.h"
 #include "data_feed.pb.h"
 #include "dataset/file_instant_dataset.h"
 #include "dataset/in_memory_dataset.h"
 #include "dataset/instant_converter.h"
+#include "dataset/row_exchange.h"
 #include "micro/criteo_log.h"
 
 namespace millrace {
@@ -92,6 +98,49 @@ void BM_LocalShuffle(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * dataset->MemoryDataSize());
 }
 BENCHMARK(BM_LocalShuffle)->Unit(benchmark::kMillisecond);
+
+// Rows of all ranks go to their streams; loading them is not counted. Ranks are threads: a network comes on top.
+void BM_ExchangeRows(benchmark::State& state) {
+  const auto ranks = static_cast<int>(state.range(0));
+  constexpr int kStreams = 8;
+  const auto& files = Files().names;
+  static_assert(LogFiles::kFiles == kStreams);
+  for (auto _ : state) {
+    LocalCluster cluster(ranks);
+    std::vector<std::jthread> threads;
+    std::vector<double> seconds(static_cast<size_t>(ranks));
+    for (int r = 0; r < ranks; ++r) {
+      threads.emplace_back([&, r] {
+        RankGroup group(cluster.rank(r));
+        const auto [first, count] = group.ShareOf(kStreams);
+        DataFeedDesc desc = bench::CriteoDesc();
+        desc.set_batch_size(512);
+        InMemoryDatasetOptions options;
+        options.rows.are_exchanged = true;
+        std::vector<std::unique_ptr<InMemoryDataset>> datasets;
+        std::vector<InMemoryDataset*> streams;
+        for (int s = first; s < first + count; ++s) {
+          datasets.push_back(InMemoryDataset::Create(desc, {files[static_cast<size_t>(s)]}, options).value());
+          streams.push_back(datasets.back().get());
+          datasets.back()->LoadIntoMemory({}).value();
+        }
+        RowShuffle shuffle;
+        shuffle.ranks = &group;
+        shuffle.targets = {.seed = 1, .streams = kStreams};
+        std::map<std::string, int64_t> counters;
+        if (!group.communicator().Barrier().ok()) return;
+        const auto start = std::chrono::steady_clock::now();
+        if (!ExchangeRows(shuffle, streams, first, files, &counters, {}).ok()) return;
+        seconds[static_cast<size_t>(r)] = SecondsSince(start);
+      });
+    }
+    threads.clear();
+    if (*std::min_element(seconds.begin(), seconds.end()) == 0) state.SkipWithError("the exchange failed");
+    state.SetIterationTime(*std::max_element(seconds.begin(), seconds.end()));
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(LogFiles::kFiles * LogFiles::kLines));
+}
+BENCHMARK(BM_ExchangeRows)->Arg(1)->Arg(2)->Arg(4)->ArgName("ranks")->UseManualTime()->Unit(benchmark::kMillisecond);
 
 constexpr int kBatchRows = 512;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,12 +22,14 @@ namespace {
 
 /// A round's rows for a rank.
 ///
-///     message = ok more block*      block = file rows row*      row = stream:varint line_delta:varint size:varint
-///     bytes
+///     message = ok more block*      block = file rows row*      row = stream line_delta size bytes
 ///
-/// `stream` counts from the rank's first one, `line_delta` from the line before in the block.
+/// The numbers of a row are varints. `stream` counts from the rank's first one, `line_delta` from the line before in
+/// the block.
 class OutgoingRows {
  public:
+  /// Memory that is not written to costs nothing.
+  void Reserve(size_t bytes) { bytes_.reserve(bytes); }
   void Begin() {
     bytes_.clear();
     rows_ = 0;
@@ -135,11 +138,15 @@ class Exchange {
         streams_(streams),
         first_(first),
         out_(static_cast<size_t>(shuffle.ranks->size())),
+        messages_(out_.size()),
         arrived_(streams.size()) {
     const int all = shuffle.targets.streams;
     for (int r = 0; r < shuffle.ranks->size(); ++r) {
       const auto [begin, end] = PartOf(static_cast<size_t>(all), r, shuffle.ranks->size());
       for (size_t s = begin; s < end; ++s) owners_.push_back({r, static_cast<int>(s - begin)});
+    }
+    for (int r = 0; r < shuffle.ranks->size(); ++r) {
+      if (r != shuffle.ranks->rank()) out_[static_cast<size_t>(r)].Reserve(shuffle.most_bytes / out_.size());
     }
     for (std::unique_ptr<ArrivedRows>& rows : arrived_) rows = std::make_unique<ArrivedRows>();
   }
@@ -155,10 +162,9 @@ class Exchange {
     int stream = 0;  ///< from the rank's first one
   };
   bool has_more() const { return sending_ < streams_.size(); }
-  /// Puts rows into messages until one of them is full.
+  /// Puts rows into messages, and those that stay where they belong, until the round is full.
   Status Fill();
   Status SendRowsOf(InMemoryDataset* stream);
-  bool IsRoundFull() const;
   Status Take(std::string_view message);
   bool TakeRow(std::string_view* bytes, uint32_t file, uint64_t* line);
   void Pause(const std::stop_token& stop) const;
@@ -168,8 +174,10 @@ class Exchange {
   const int first_;
   std::vector<Owner> owners_;  ///< by stream of the job
   std::vector<OutgoingRows> out_;
+  std::vector<std::string> messages_;                  ///< of out_, while they are under way
   std::vector<std::unique_ptr<ArrivedRows>> arrived_;  ///< by stream of this rank
-  bool is_full_ = false;                               ///< a message of this round is
+  size_t own_bytes_ = 0;                               ///< that stayed here in this round
+  bool is_full_ = false;                               ///< the round is
 
   size_t sending_ = 0;                           ///< stream of this rank whose rows go out
   std::optional<InMemoryDataset::Rows> source_;  ///< its rows
@@ -178,7 +186,6 @@ class Exchange {
 
 Status Exchange::Run(const std::stop_token& stop) {
   Communicator& communicator = shuffle_->ranks->communicator();
-  std::vector<std::string> messages(out_.size());
   std::vector<std::string> in;
   Status mine;
   for (bool any_has_more = true; any_has_more;) {
@@ -187,10 +194,10 @@ Status Exchange::Run(const std::stop_token& stop) {
     if (mine.ok()) mine = Caught("rows for other ranks", [this] { return Fill(); });
     for (size_t r = 0; r < out_.size(); ++r) {
       out_[r].End(mine.ok(), has_more());
-      messages[r].swap(out_[r].message());
+      messages_[r].swap(out_[r].message());
     }
-    MR_TRY(communicator.AllToAll(messages, &in));
-    for (size_t r = 0; r < out_.size(); ++r) messages[r].swap(out_[r].message());
+    MR_TRY(communicator.AllToAll(messages_, &in));
+    for (size_t r = 0; r < out_.size(); ++r) messages_[r].swap(out_[r].message());
     bool all_are_well = true;
     any_has_more = false;
     for (const std::string& message : in) {
@@ -210,6 +217,7 @@ Status Exchange::Run(const std::stop_token& stop) {
 
 Status Exchange::Fill() {
   is_full_ = false;
+  own_bytes_ = 0;
   while (has_more() && !is_full_) MR_TRY(SendRowsOf(streams_[sending_]));
   return Status::Ok();
 }
@@ -230,8 +238,16 @@ Status Exchange::SendRowsOf(InMemoryDataset* stream) {
     origin.file = origin.file * static_cast<uint32_t>(targets.streams) + static_cast<uint32_t>(first_) +
                   static_cast<uint32_t>(sending_);
     const Owner& owner = owners_[static_cast<size_t>(targets.StreamOf(*source_->layout, row, origin))];
+    const std::span<const uint8_t> bytes = EncodedRow(*source_->layout, row);
+    if (owner.rank == shuffle_->ranks->rank()) {
+      arrived_[static_cast<size_t>(owner.stream)]->Append(origin.file, origin.line, bytes);
+      // So that a round of rows that stay ends, too.
+      own_bytes_ += bytes.size();
+      is_full_ = own_bytes_ >= most_bytes;
+      continue;
+    }
     OutgoingRows& out = out_[static_cast<size_t>(owner.rank)];
-    out.Append(origin, owner.stream, EncodedRow(*source_->layout, row));
+    out.Append(origin, owner.stream, bytes);
     is_full_ = out.bytes() >= most_bytes || out.rows() >= most_rows;
   }
   if (next_row_ < source_->order.size()) return Status::Ok();
@@ -296,10 +312,15 @@ int RowTargets::StreamOf(const RowLayout& layout, const uint8_t* row, const RowO
 Status ExchangeRows(const RowShuffle& shuffle, std::span<InMemoryDataset* const> streams, int first,
                     const std::vector<std::string>& files, std::map<std::string, int64_t>* counters,
                     const std::stop_token& stop) {
-  Exchange exchange(shuffle, streams, first);
-  MR_TRY(exchange.Run(stop));
-  const Status grouped = Caught("rows of a shuffle", [&] {
-    exchange.HandOver(files, counters);
+  std::optional<Exchange> exchange;
+  const Status begun = Caught("a shuffle over ranks", [&] {
+    exchange.emplace(shuffle, streams, first);
+    return Status::Ok();
+  });
+  MR_TRY(shuffle.ranks->Agree(begun));
+  MR_TRY(exchange->Run(stop));
+  const Status grouped = Caught("rows of a shuffle over ranks", [&] {
+    exchange->HandOver(files, counters);
     return Status::Ok();
   });
   return shuffle.ranks->Agree(grouped);

@@ -286,10 +286,14 @@ TEST_F(RowExchangeTest, LinesOfANameMeetAndMerge) {
   EXPECT_EQ(alone.counters.at("merged"), 80);
   EXPECT_EQ(alone.counters.at("merge_wrong_size"), 20);
   for (const int ranks : {2, 5}) {
-    const Read read = ReadOnThreads(ranks, reading);
+    // What is left out is logged, and the library that logs has a lock that thread sanitizers do not see: one at a
+    // time.
+    const Read read = ReadSimulated(ranks, 1, reading);
     EXPECT_EQ(read.batches, alone.batches) << ranks << " ranks";
     EXPECT_EQ(read.counters, alone.counters) << ranks << " ranks";
   }
+  reading.rows.merge_size = 0;
+  EXPECT_EQ(ReadOnThreads(3, reading).batches, ReadOnThreads(1, reading).batches);
 }
 
 TEST_F(RowExchangeTest, AnotherNumberOfRanksGoesOnWithinAPass) {
