@@ -202,6 +202,15 @@ INSTANTIATE_TEST_SUITE_P(Datasets, DatasetOfRanksTest,
                            return text.find("global") == std::string::npos ? "InMemory" : "GlobalShuffle";
                          });
 
+TEST_F(RanksTest, WithoutRanksAGlobalShuffleIsALocalOne) {
+  for (const std::string shuffle : {"local_shuffle", "global_shuffle"}) {
+    const std::string job =
+        small_.DeepJob("update_mode: SERIAL dataset { class_name: \"InMemoryDataset\" " + shuffle + ": true }");
+    ASSERT_TRUE(RunJob(*MakeJob(job, Folder(shuffle)), "never", "last", {}).ok());
+  }
+  EXPECT_EQ(Model("global_shuffle"), Model("local_shuffle"));
+}
+
 TEST_F(RanksTest, ABadLineEndsAllRanksBeforeTheyShuffle) {
   std::ofstream(small_.files()[3], std::ios::app) << "1 no_number\n";
   const std::string job =
