@@ -2,6 +2,12 @@
 
 namespace millrace {
 
+int DimOf(const TableDesc& table) {
+  constexpr int kBeforeEmbedx = 3;  // show, click, embed
+  if (!table.has_accessor()) return table.dim();
+  return static_cast<int>(table.accessor().embedx_dim()) + kBeforeEmbedx;
+}
+
 Initializer InitOf(const TableDesc& table) {
   Initializer init = table.init();
   if (init.kind_case() == Initializer::KIND_NOT_SET) init.set_uniform(0.01f);

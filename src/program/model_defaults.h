@@ -4,6 +4,9 @@
 
 namespace millrace {
 
+/// Floats in a row that the model sees: dim, or what follows from the accessor.
+int DimOf(const TableDesc& table);
+
 /// How a table's rows start: as it says, else uniform 0.01.
 Initializer InitOf(const TableDesc& table);
 

@@ -10,12 +10,15 @@
 #include <vector>
 
 #include "core/machine_memory.h"
+#include "core/on_threads.h"
 #include "kernels/flush_tiny.h"
 #include "kernels/non_finite.h"
 #include "model.pb.h"
+#include "program/model_defaults.h"
+#include "table/counted_table.h"
+#include "table/ctr_rows.h"
 #include "table/key_index.h"
-#include "table/row_initializer.h"
-#include "table/row_optimizer.h"
+#include "table/row_policy.h"
 #include "table/slab_rows.h"
 #include "table/table_io.h"
 #include "table/virtual_shards.h"
@@ -38,13 +41,11 @@ std::string WithoutPenalties(const std::string& rule) {
   return kept;
 }
 
-class HashTable final : public SparseTable {
+class HashTable : public SparseTable {
  public:
-  HashTable(TableShape shape, const RowInitializer& initializer, std::unique_ptr<RowOptimizer> optimizer,
-            size_t initial_rows)
-      : shape_(std::move(shape)),
-        initializer_(initializer),
-        optimizer_(std::move(optimizer)),
+  HashTable(const std::string& name, std::shared_ptr<const RowPolicy> policy, size_t initial_rows)
+      : shape_{name, policy->dim(), policy->row_floats()},
+        policy_(std::move(policy)),
         rows_(static_cast<size_t>(shape_.row_floats)) {
     for (auto& shard : shards_) shard = std::make_unique<KeyIndexShard>(initial_rows / kShards);
   }
@@ -64,19 +65,21 @@ class HashTable final : public SparseTable {
 
   Status Push(const RowBatch& batch, std::span<const float> gradients, const PushContext& context) override {
     MR_TRY(CheckPush(batch, gradients));
+    MR_TRY(policy_->Check(gradients));
     const FlushTiny flush;
     const auto dim = static_cast<size_t>(shape_.dim);
     const std::span<float* const> rows(PlacesOf(batch).rows.data(), batch.size());
-    const RowStep step{context.lr, pushes_.fetch_add(1, std::memory_order_relaxed) + 1};
+    const RowStep step{context.lr, pushes_.fetch_add(1, std::memory_order_relaxed) + 1,
+                       static_cast<float>(context.examples)};
     if (context.locks == nullptr) {
-      optimizer_->Update(racy::Best(), step, rows.data(), gradients.data(), rows.size());
+      policy_->Update(racy::Best(), step, rows.data(), gradients.data(), rows.size());
       return Status::Ok();
     }
     for (size_t i = 0; i < rows.size(); ++i) {
       // Taking a lock waits for all reads before it.
       if (i + kRowsAhead < rows.size()) FetchRow(rows[i + kRowsAhead]);
       const RowGuard guard(*context.locks, rows[i]);
-      optimizer_->Update(racy::Checked(), step, &rows[i], gradients.data() + i * dim, 1);
+      policy_->Update(racy::Checked(), step, &rows[i], gradients.data() + i * dim, 1);
     }
     return Status::Ok();
   }
@@ -139,6 +142,31 @@ class HashTable final : public SparseTable {
   }
 
   const TableShape& shape() const override { return shape_; }
+
+ protected:
+  /// Calls removes(row) for each row, and deletes those for which it is true.
+  template <class Removes>
+  Result<ShrinkReport> RemoveIf(int threads, const Removes& removes) {
+    std::atomic<int64_t> deleted{0};
+    reclaimer_.Enter();
+    const Status status = OnThreads(threads, kShards, "shrinking a table", [&](size_t i) {
+      const std::vector<float*> removed = shards_[i]->RemoveIf(reclaimer_, removes);
+      rows_.Free(removed);
+      deleted += static_cast<int64_t>(removed.size());
+      return Status::Ok();
+    });
+    reclaimer_.Leave();
+    MR_TRY(status);
+    return ShrinkReport{stats().rows, deleted};
+  }
+
+  /// Calls visit(row) for each row.
+  template <class Visit>
+  void ForEachRow(const Visit& visit) const {
+    for (const auto& shard : shards_) {
+      shard->cells().ForEach([&visit](uint64_t, const float* row) { visit(row); });
+    }
+  }
 
  private:
   /// False when there is no memory for another row.
@@ -255,7 +283,7 @@ class HashTable final : public SparseTable {
     rows_.Allocate({rows.data(), size});
     for (size_t i = 0; i < size; ++i) {
       std::copy_n(group->values[i], floats, rows[i]);
-      if (floats == static_cast<size_t>(shape_.dim)) optimizer_->InitState(rows[i] + shape_.dim);
+      if (floats == static_cast<size_t>(shape_.dim)) policy_->StartState(group->keys[i], rows[i]);
     }
     for (size_t begin = 0; begin < size;) {
       KeyIndexShard& shard = ShardOf(group->hashes[begin]);
@@ -294,8 +322,7 @@ class HashTable final : public SparseTable {
     const uint64_t hash = HashKey(key);
     return ShardOf(hash).FindOrAdd(key, hash, reclaimer_, [this, key] {
       float* row = rows_.Allocate();
-      initializer_.Fill(key, row, shape_.dim);
-      optimizer_->InitState(row + shape_.dim);
+      policy_->Start(key, row);
       return row;
     });
   }
@@ -305,7 +332,7 @@ class HashTable final : public SparseTable {
     out->values.resize(out->missing.size() * dim);
     for (size_t i = 0; i < out->missing.size(); ++i) {
       float* row = out->values.data() + i * dim;
-      initializer_.Fill(keys[out->missing[i]], row, shape_.dim);
+      policy_->ShowUnknown(keys[out->missing[i]], row);
       out->rows[out->missing[i]] = row;
     }
   }
@@ -316,7 +343,7 @@ class HashTable final : public SparseTable {
     header.dim = static_cast<uint32_t>(shape_.dim);
     header.row_floats = header.dim;
     if (content == TableContent::kWeights) return header;
-    header.optimizer = optimizer_->Describe();
+    header.optimizer = policy_->Describe();
     header.row_floats = static_cast<uint32_t>(shape_.row_floats);
     header.pushes = static_cast<uint64_t>(pushes_.load(std::memory_order_relaxed));
     return header;
@@ -337,20 +364,43 @@ class HashTable final : public SparseTable {
   }
 
   const TableShape shape_;
-  const RowInitializer initializer_;
-  const std::unique_ptr<RowOptimizer> optimizer_;
+  const std::shared_ptr<const RowPolicy> policy_;
   SlabRows rows_;
   std::array<std::unique_ptr<KeyIndexShard>, kShards> shards_;
   Reclaimer reclaimer_;
   std::atomic<int64_t> pushes_{0};
 };
 
+class CountedHashTable final : public HashTable, public CountedTable {
+ public:
+  CountedHashTable(const std::string& name, const std::shared_ptr<const CtrRows>& rows, size_t initial_rows)
+      : HashTable(name, rows, initial_rows), rows_(*rows) {}
+
+  Result<ShrinkReport> Shrink(int threads) override {
+    return RemoveIf(threads, [this](float* row) { return rows_.Ages(row); });
+  }
+
+  CountedRows Count() const override {
+    CountedRows sums;
+    ForEachRow([&](const float* row) {
+      ++sums.rows;
+      sums.with_embedx += rows_.HasEmbedx(row) ? 1 : 0;
+      sums.shows += static_cast<double>(row[CtrRows::kShow]);
+      sums.clicks += static_cast<double>(row[CtrRows::kClick]);
+    });
+    return sums;
+  }
+
+ private:
+  const CtrRows& rows_;  // the table's policy
+};
+
 }  // namespace
 
 Result<std::unique_ptr<SparseTable>> CreateHashTable(const TableDesc& desc, uint64_t seed) {
-  if (desc.dim() < 1 || desc.dim() > (1 << 16)) {
-    return InvalidConfig("table \"" + desc.name() +
-                         "\": dim must be between 1 and 65536: " + std::to_string(desc.dim()));
+  const int dim = DimOf(desc);
+  if (dim < 1 || dim > (1 << 16)) {
+    return InvalidConfig("table \"" + desc.name() + "\": dim must be between 1 and 65536: " + std::to_string(dim));
   }
   if (desc.initial_rows() < 0 || desc.initial_rows() > (int64_t{1} << 36)) {
     return InvalidConfig("table \"" + desc.name() +
@@ -363,12 +413,15 @@ Result<std::unique_ptr<SparseTable>> CreateHashTable(const TableDesc& desc, uint
                          " need an index of " + Gibibytes(index) + ", and this machine has " +
                          Gibibytes(PhysicalMemory()) + "; a smaller table grows as ids come");
   }
-  MR_ASSIGN(const RowInitializer initializer, RowInitializer::Create(desc.init(), desc.name(), seed));
-  MR_ASSIGN(std::unique_ptr<RowOptimizer> optimizer,
-            MakeRowOptimizer(desc.optimizer(), desc.dim()).Context("table \"" + desc.name() + "\""));
-  TableShape shape{desc.name(), desc.dim(), desc.dim() + optimizer->state_floats()};
-  return std::unique_ptr<SparseTable>(std::make_unique<HashTable>(std::move(shape), initializer, std::move(optimizer),
-                                                                  static_cast<size_t>(desc.initial_rows())));
+  const auto initial_rows = static_cast<size_t>(desc.initial_rows());
+  if (!desc.has_accessor()) {
+    MR_ASSIGN(std::unique_ptr<RowPolicy> policy, MakeOptimizedRows(desc, seed));
+    return std::unique_ptr<SparseTable>(std::make_unique<HashTable>(desc.name(), std::move(policy), initial_rows));
+  }
+  MR_ASSIGN(std::unique_ptr<CtrRows> rows,
+            CtrRows::Create(desc, seed).Context("table \"" + desc.name() + "\": accessor"));
+  return std::unique_ptr<SparseTable>(
+      std::make_unique<CountedHashTable>(desc.name(), std::shared_ptr<const CtrRows>(std::move(rows)), initial_rows));
 }
 
 }  // namespace millrace

@@ -38,6 +38,22 @@ void KeyIndexShard::Reserve(size_t keys, Reclaimer& reclaimer) {
   if (capacity > cells_.load(std::memory_order_relaxed)->capacity()) Grow(capacity, reclaimer);
 }
 
+void KeyIndexShard::Remove(const std::vector<float*>& rows, Reclaimer& reclaimer) {
+  KeyCells* old = cells_.load(std::memory_order_relaxed);
+  auto fewer = std::make_unique<KeyCells>(CapacityFor(size_ - rows.size()));
+  size_t next = 0;  // of `rows`, which are in the order of the cells
+  old->ForEach([&](uint64_t key, float* row) {
+    if (next < rows.size() && rows[next] == row) {
+      ++next;
+    } else {
+      fewer->Add(key, HashKey(key), row);
+    }
+  });
+  size_ -= rows.size();
+  cells_.store(fewer.release(), std::memory_order_release);
+  reclaimer.Retire(std::unique_ptr<KeyCells>(old));
+}
+
 KeyCells* KeyIndexShard::Grow(size_t capacity, Reclaimer& reclaimer) {
   KeyCells* old = cells_.load(std::memory_order_relaxed);
   auto* grown = new KeyCells(capacity);

@@ -126,6 +126,20 @@ class KeyIndexShard {
   /// Makes room for so many keys more.
   void Reserve(size_t keys, Reclaimer& reclaimer);
 
+  /// Calls removes(row) for each row, and takes out those for which it is true, which it returns. While nobody looks a
+  /// key up or adds one.
+  template <class Removes>
+  std::vector<float*> RemoveIf(Reclaimer& reclaimer, Removes removes) {
+    const std::lock_guard lock(mutex_);
+    const KeyCells& cells = *cells_.load(std::memory_order_relaxed);
+    std::vector<float*> removed;
+    cells.ForEach([&](uint64_t, float* row) {
+      if (removes(row)) removed.push_back(row);
+    });
+    if (!removed.empty()) Remove(removed, reclaimer);
+    return removed;
+  }
+
   struct Stats {
     size_t keys;
     size_t bytes;
@@ -137,6 +151,7 @@ class KeyIndexShard {
 
  private:
   KeyCells* Grow(size_t capacity, Reclaimer& reclaimer);
+  void Remove(const std::vector<float*>& rows, Reclaimer& reclaimer);
 
   mutable std::mutex mutex_;
   std::atomic<KeyCells*> cells_;  // owned

@@ -20,6 +20,7 @@ class OptimizerDesc;
 struct RowStep {
   float lr = 0;
   int64_t number = 1;  ///< pushes of this table so far, with this one
+  float examples = 1;  ///< PushContext::examples
 };
 
 /// The rule by which a table's rows learn. State lies in the row behind its weights: so many floats for each of them.

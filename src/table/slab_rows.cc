@@ -24,7 +24,18 @@ void SlabRows::Allocate(std::span<float*> rows) {
   for (float*& row : rows) row = Take();
 }
 
+void SlabRows::Free(std::span<float* const> rows) {
+  const std::lock_guard lock(mutex_);
+  free_.insert(free_.end(), rows.begin(), rows.end());
+  for (float* row : rows) std::fill_n(row, stride_, 0.0F);
+}
+
 float* SlabRows::Take() {
+  if (!free_.empty()) {
+    float* row = free_.back();
+    free_.pop_back();
+    return row;
+  }
   if (left_ == 0) {
     const HugeBuffer& slab = slabs_.emplace_back(slab_bytes_);
     next_ = reinterpret_cast<float*>(slab.data());

@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-/// Gives out rows of equal size that never move and live as long as this object.
+/// Gives out rows of equal size that never move and live until they are freed, or as long as this object.
 ///
 /// Rows lie side by side in slabs: small ones at first, 2 MiB on huge pages soon. Thread-safe.
 class SlabRows {
@@ -21,9 +21,11 @@ class SlabRows {
   float* Allocate();
   /// As many as `rows` has room for, with one lock.
   void Allocate(std::span<float*> rows);
+  /// Takes rows back, to be given out again.
+  void Free(std::span<float* const> rows);
   size_t bytes() const;
-  /// Calls visit(floats) for each slab with the rows that it gave out, side by side, padding included. While no row
-  /// is written.
+  /// Calls visit(floats) for each slab with the rows that it gave out, side by side, padding and freed ones, which are
+  /// zero, included. While no row is written.
   template <class Visit>
   void ForEachSlab(Visit visit) const {
     const std::lock_guard lock(mutex_);
@@ -44,6 +46,7 @@ class SlabRows {
   size_t slab_bytes_;
   float* next_ = nullptr;
   size_t left_ = 0;  // rows in the newest slab
+  std::vector<float*> free_;
 };
 
 }  // namespace millrace

@@ -29,14 +29,18 @@ inline uint64_t SlotKey(uint64_t id, uint64_t salt) { return salt == 0 ? id : Mi
 
 /// What a pull does with keys that have no row yet.
 enum class PullMode : uint8_t {
-  kInsert,    ///< makes their rows: training
-  kReadOnly,  ///< shows the values that a new row would start with, and makes nothing: evaluation, prediction
+  kInsert,  ///< makes their rows: training
+  /// Shows the values that a new row would start with, of a table with an accessor zeros, and makes nothing:
+  /// evaluation, prediction.
+  kReadOnly,
 };
 
 /// What an update needs to know of its batch.
 struct PushContext {
   float lr = 0;               ///< learning rate of this step (FTRL's alpha)
   RowLocks* locks = nullptr;  ///< update mode ROW_LOCK; null in all others
+  /// Examples whose mean loss the gradients are of; a table with an accessor makes them those of the sum.
+  int examples = 1;
 };
 
 struct TableStats {

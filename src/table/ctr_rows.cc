@@ -1,0 +1,164 @@
+#include "table/ctr_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/hash.h"
+#include "model.pb.h"
+#include "program/model_defaults.h"
+
+namespace millrace {
+namespace {
+
+/// State of a row beside that of its rules: unseen_days, delta_score, embedx_from.
+constexpr size_t kCounters = 3;
+/// A row with the most embedx, and with the rules with the most state: Adam twice.
+constexpr size_t kMostFloats = CtrRows::kEmbedx + CtrRows::kMostEmbedx + kCounters + 4 + 2 * CtrRows::kMostEmbedx + 2;
+constexpr size_t kCopiesAhead = 8;
+
+/// A whole number in [1, 2^24], which a float holds.
+float NumberOf(uint64_t key) { return static_cast<float>((Mix64(key) >> 40) + 1); }
+
+Result<RowInitializer> UniformStart(const TableDesc& desc, const CtrRule& rule, uint64_t seed) {
+  Initializer uniform;
+  uniform.set_uniform(rule.initial_range());
+  return RowInitializer::Create(uniform, desc.name(), seed);
+}
+
+Status CheckAccessor(const TableAccessorParameter& accessor) {
+  const std::string& name = accessor.accessor_class();
+  if (name != "CtrCommonAccessor" && name != "DownpourCtrAccessor") {
+    return InvalidConfig("accessor_class: no accessor \"" + name + "\"; there is CtrCommonAccessor, in older words " +
+                         "DownpourCtrAccessor");
+  }
+  if (accessor.embedx_dim() < 1 || accessor.embedx_dim() > CtrRows::kMostEmbedx) {
+    return InvalidConfig("embedx_dim: must be between 1 and " + std::to_string(CtrRows::kMostEmbedx) + ", not " +
+                         std::to_string(accessor.embedx_dim()));
+  }
+  if (accessor.has_fea_dim() && accessor.fea_dim() != accessor.embedx_dim() + 3) {
+    return InvalidConfig("fea_dim: is embedx_dim + 3, show, click and embed before embedx: " +
+                         std::to_string(accessor.embedx_dim() + 3) + ", not " + std::to_string(accessor.fea_dim()));
+  }
+  if (accessor.table_accessor_save_param_size() > 0) {
+    return InvalidConfig("table_accessor_save_param: not supported: tables are saved in binary files, " +
+                         std::string("without a converter; leave it out"));
+  }
+  const CtrAccessorParameter& ctr = accessor.ctr_accessor_param();
+  if (ctr.has_ssd_unseenday_threshold()) {
+    return InvalidConfig(
+        "ctr_accessor_param: ssd_unseenday_threshold: not supported yet: rows lie in memory alone; leave it out");
+  }
+  if (ctr.load_filter_slots_size() > 0 || ctr.save_filter_slots_size() > 0) {
+    return InvalidConfig(
+        std::string("ctr_accessor_param: ") + (ctr.load_filter_slots_size() > 0 ? "load" : "save") +
+        "_filter_slots: not supported: rows do not know their slot; give the slots that differ a table of their own");
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CtrRows>> CtrRows::Create(const TableDesc& desc, uint64_t seed) {
+  const TableAccessorParameter& accessor = desc.accessor();
+  MR_TRY(CheckAccessor(accessor));
+  MR_ASSIGN(std::unique_ptr<CtrRule> embed, MakeCtrRule(accessor.embed_sgd_param(), 1).Context("embed_sgd_param"));
+  MR_ASSIGN(std::unique_ptr<CtrRule> embedx,
+            MakeCtrRule(accessor.embedx_sgd_param(), accessor.embedx_dim()).Context("embedx_sgd_param"));
+  MR_ASSIGN(const RowInitializer start_embed, UniformStart(desc, *embed, seed));
+  MR_ASSIGN(const RowInitializer start_embedx, UniformStart(desc, *embedx, seed));
+  return std::unique_ptr<CtrRows>(new CtrRows(desc, std::move(embed), std::move(embedx), start_embed, start_embedx));
+}
+
+CtrRows::CtrRows(const TableDesc& desc, std::unique_ptr<CtrRule> embed, std::unique_ptr<CtrRule> embedx,
+                 const RowInitializer& start_embed, const RowInitializer& start_embedx)
+    : RowPolicy(DimOf(desc),
+                DimOf(desc) + static_cast<int>(kCounters + embed->state_floats() + embedx->state_floats())),
+      name_(desc.name()),
+      embed_(std::move(embed)),
+      embedx_(std::move(embedx)),
+      start_embed_(start_embed),
+      start_embedx_(start_embedx),
+      worth_{desc.accessor().ctr_accessor_param().nonclk_coeff(), desc.accessor().ctr_accessor_param().click_coeff()},
+      embedx_threshold_(static_cast<float>(desc.accessor().embedx_threshold())),
+      decay_(desc.accessor().ctr_accessor_param().show_click_decay_rate()),
+      delete_threshold_(desc.accessor().ctr_accessor_param().delete_threshold()),
+      delete_after_days_(desc.accessor().ctr_accessor_param().delete_after_unseen_days()),
+      show_scale_(desc.accessor().ctr_accessor_param().show_scale()),
+      zero_init_(desc.accessor().ctr_accessor_param().zero_init()) {}
+
+void CtrRows::Start(uint64_t key, float* row) const {
+  std::fill_n(row, dim(), 0.0F);
+  if (!zero_init_) start_embed_.Fill(key, row + kEmbed, 1);
+  StartState(key, row);
+}
+
+void CtrRows::StartState(uint64_t key, float* row) const {
+  const bool has_embedx = std::any_of(row + kEmbedx, row + dim(), [](float w) { return w != 0; });
+  row[unseen_days()] = 0;
+  row[delta_score()] = 0;
+  row[embedx_from()] = has_embedx ? 0 : NumberOf(key);
+  embed_->StartState(row + embed_state());
+  embedx_->StartState(row + embedx_state());
+}
+
+void CtrRows::ShowUnknown(uint64_t, float* weights) const { std::fill_n(weights, dim(), 0.0F); }
+
+Status CtrRows::Check(std::span<const float> gradients) const {
+  if (!show_scale_) return Status::Ok();
+  for (size_t at = 0; at < gradients.size(); at += static_cast<size_t>(dim())) {
+    if (gradients[at + kShow] > 0) continue;
+    return BadData(
+        "table \"" + name_ + "\": the examples of a row have " + std::to_string(gradients[at + kShow]) +
+        " shows, and show_scale divides gradients by them: give each example one or more, or set show_scale: false");
+  }
+  return Status::Ok();
+}
+
+void CtrRows::Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
+                     size_t count) const {
+  const auto floats = static_cast<size_t>(row_floats());
+  std::array<float, kMostFloats> row;
+  for (size_t i = 0; i < count; ++i) {
+    if (i + kCopiesAhead < count) {
+      for (size_t f = 0; f < floats; f += 16) __builtin_prefetch(rows[i + kCopiesAhead] + f, 1, 3);
+    }
+    kernels.copy_row(rows[i], row.data(), floats);
+    UpdateOne(step.examples, gradients + i * static_cast<size_t>(dim()), row.data());
+    kernels.copy_row(row.data(), rows[i], floats);
+  }
+}
+
+void CtrRows::UpdateOne(float examples, const float* gradient, float* row) const {
+  const float show = gradient[kShow];
+  const float click = gradient[kClick];
+  row[kShow] += show;
+  row[kClick] += click;
+  row[delta_score()] += worth_.Of(show, click);
+  row[unseen_days()] = 0;
+  const float scale = show_scale_ ? show : 1;
+  const float of_embed = gradient[kEmbed] * examples;
+  embed_->Update(&of_embed, scale, row + kEmbed, row + embed_state());
+  if (row[embedx_from()] == 0) {
+    std::array<float, kMostEmbedx> of_embedx;
+    for (size_t d = 0; d < embedx_dim(); ++d) of_embedx[d] = gradient[kEmbedx + d] * examples;
+    embedx_->Update(of_embedx.data(), scale, row + kEmbedx, row + embedx_state());
+  } else if (worth_.Of(row[kShow], row[kClick]) >= embedx_threshold_) {
+    start_embedx_.Fill(static_cast<uint64_t>(row[embedx_from()]), row + kEmbedx, static_cast<int>(embedx_dim()));
+    row[embedx_from()] = 0;
+  }
+}
+
+bool CtrRows::Ages(float* row) const {
+  row[kShow] *= decay_;
+  row[kClick] *= decay_;
+  if (worth_.Of(row[kShow], row[kClick]) < delete_threshold_ || row[unseen_days()] > delete_after_days_) return true;
+  row[unseen_days()] += 1;
+  return false;
+}
+
+std::string CtrRows::Describe() const {
+  return "CtrCommonAccessor embed: " + embed_->Describe() + " embedx: " + embedx_->Describe();
+}
+
+}  // namespace millrace

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <memory>
+
+#include "core/status.h"
+#include "table/ctr_rule.h"
+#include "table/row_initializer.h"
+#include "table/row_policy.h"
+
+namespace millrace {
+
+class TableDesc;
+
+/// Rows that count shows and clicks: TableDesc.accessor, Paddle's CtrCommonAccessor (ps/table/ctr_accessor.cc of 2.6).
+///
+///     weights: show | click | embed | embedx[D]
+///     state:   unseen_days | delta_score | embedx_from | state of embed's rule | state of embedx's rule
+///
+/// A push has show and click of the batch in its first two columns, as the gradient of the operator cvm puts them, then
+/// gradients. embedx is zero and does not learn until the row's score is embedx_threshold; the push that reaches it
+/// makes it, uniform by its rule's initial_range. What it starts from is embedx_from, a whole number in [1, 2^24] that
+/// the key alone decides; 0 says that it is there. A key without a row shows zeros. Paddle's slot is not kept.
+class CtrRows final : public RowPolicy {
+ public:
+  static constexpr int kShow = 0;
+  static constexpr int kClick = 1;
+  static constexpr int kEmbed = 2;
+  static constexpr int kEmbedx = 3;
+  static constexpr int kMostEmbedx = 1024;
+
+  /// kInvalidConfig, which begins with the field of the accessor, for what it cannot be.
+  static Result<std::unique_ptr<CtrRows>> Create(const TableDesc& desc, uint64_t seed);
+
+  void Start(uint64_t key, float* row) const override;
+  void StartState(uint64_t key, float* row) const override;
+  void ShowUnknown(uint64_t key, float* weights) const override;
+  /// kBadData for a push without a show, by which gradients are to be divided.
+  Status Check(std::span<const float> gradients) const override;
+  void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
+              size_t count) const override;
+  std::string Describe() const override;
+
+  /// What a day does to a row: its counts decay; true when it is to be deleted, else it is unseen for a day more.
+  bool Ages(float* row) const;
+  bool HasEmbedx(const float* row) const { return row[embedx_from()] == 0; }
+
+ private:
+  struct Worth {
+    float nonclk = 0;
+    float click = 0;
+    float Of(float show, float clicks) const { return (show - clicks) * nonclk + clicks * click; }
+  };
+  CtrRows(const TableDesc& desc, std::unique_ptr<CtrRule> embed, std::unique_ptr<CtrRule> embedx,
+          const RowInitializer& start_embed, const RowInitializer& start_embedx);
+
+  size_t embedx_dim() const { return static_cast<size_t>(dim() - kEmbedx); }
+  // Where the parts of the state begin in a row.
+  size_t unseen_days() const { return static_cast<size_t>(dim()); }
+  size_t delta_score() const { return unseen_days() + 1; }
+  size_t embedx_from() const { return unseen_days() + 2; }
+  size_t embed_state() const { return unseen_days() + 3; }
+  size_t embedx_state() const { return embed_state() + embed_->state_floats(); }
+  void UpdateOne(float examples, const float* gradient, float* row) const;
+
+  std::string name_;  ///< of the table
+  std::unique_ptr<CtrRule> embed_;
+  std::unique_ptr<CtrRule> embedx_;
+  RowInitializer start_embed_;
+  RowInitializer start_embedx_;
+  Worth worth_;
+  float embedx_threshold_;
+  float decay_;
+  float delete_threshold_;
+  float delete_after_days_;
+  bool show_scale_;
+  bool zero_init_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,43 @@
+#include "table/row_policy.h"
+
+#include <utility>
+
+#include "model.pb.h"
+#include "table/row_initializer.h"
+
+namespace millrace {
+namespace {
+
+class OptimizedRows final : public RowPolicy {
+ public:
+  OptimizedRows(int dim, const RowInitializer& initializer, std::unique_ptr<RowOptimizer> optimizer)
+      : RowPolicy(dim, dim + optimizer->state_floats()), initializer_(initializer), optimizer_(std::move(optimizer)) {}
+
+  void Start(uint64_t key, float* row) const override {
+    initializer_.Fill(key, row, dim());
+    optimizer_->InitState(row + dim());
+  }
+  void StartState(uint64_t, float* row) const override { optimizer_->InitState(row + dim()); }
+  void ShowUnknown(uint64_t key, float* weights) const override { initializer_.Fill(key, weights, dim()); }
+  Status Check(std::span<const float>) const override { return Status::Ok(); }
+  void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
+              size_t count) const override {
+    optimizer_->Update(kernels, step, rows, gradients, count);
+  }
+  std::string Describe() const override { return optimizer_->Describe(); }
+
+ private:
+  const RowInitializer initializer_;
+  const std::unique_ptr<RowOptimizer> optimizer_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<RowPolicy>> MakeOptimizedRows(const TableDesc& desc, uint64_t seed) {
+  MR_ASSIGN(const RowInitializer initializer, RowInitializer::Create(desc.init(), desc.name(), seed));
+  MR_ASSIGN(std::unique_ptr<RowOptimizer> optimizer,
+            MakeRowOptimizer(desc.optimizer(), desc.dim()).Context("table \"" + desc.name() + "\""));
+  return std::unique_ptr<RowPolicy>(std::make_unique<OptimizedRows>(desc.dim(), initializer, std::move(optimizer)));
+}
+
+}  // namespace millrace
