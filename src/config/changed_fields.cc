@@ -173,7 +173,8 @@ const typename Elements::value_type& OfName(const Elements& elements, const std:
 
 /// An fm layer without a dim has that of the table of its embedding layer.
 int DimOfFm(const FmLayer& fm, const ModelDesc& model) {
-  return OfName(model.table(), OfName(model.layer(), fm.in()).embedding().table()).dim();
+  const EmbeddingLayer& embedding = OfName(model.layer(), fm.in()).embedding();
+  return SlotWidthOf(embedding, OfName(model.table(), embedding.table()));
 }
 
 /// What stands for a field that is left out, where that is no value of its own, written out where the other job writes
@@ -181,6 +182,10 @@ int DimOfFm(const FmLayer& fm, const ModelDesc& model) {
 void GiveDefaults(const ModelDesc& other, ModelDesc* model) {
   for (TableDesc& table : *model->mutable_table()) {
     const TableDesc& same = OfName(other.table(), table.name());
+    if (same.has_accessor() && table.has_accessor()) {
+      if (same.has_dim()) table.set_dim(DimOf(table));
+      continue;
+    }
     if (same.has_init() || table.has_init()) *table.mutable_init() = InitOf(table);
     if (same.has_optimizer() && !table.has_optimizer()) *table.mutable_optimizer() = model->optimizer();
   }

@@ -438,6 +438,27 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
          "action: QUARANTINE; a file that all ranks append to may lose lines: SKIP counts and shows them");
 }
 
+/// Where rows that count shows and clicks cannot be trained yet.
+void CheckAccessors(const TrainerDesc& desc, Checker& check) {
+  for (int i = 0; i < desc.model().table_size(); ++i) {
+    if (!desc.model().table(i).has_accessor()) continue;
+    const std::string path = ElementPath("model.table", i) + ".accessor";
+    if (desc.has_dist())
+      check.Error(path, "dist: not supported yet: a table with an accessor; train it on one process");
+    if (desc.class_name() == "PipelineTrainer") {
+      check.Error(
+          path,
+          "not supported yet: a table with an accessor in a pipeline, which takes the mean of micro-batches, shows "
+          "and clicks too; use class_name: \"MultiTrainer\"");
+    }
+    if (!desc.scale_sparse_gradient_with_batch_size()) {
+      check.Error("scale_sparse_gradient_with_batch_size",
+                  "not supported: table \"" + desc.model().table(i).name() +
+                      "\" has an accessor, whose gradients are always those of the batch's sum; leave it out");
+    }
+  }
+}
+
 void CheckProgram(const ProgramFiles& program, Checker& check) {
   if (program.main().empty()) {
     check.Missing("program", "main", "program needs main, the file with the ProgramDesc: main: \"main_program.bin\"");
@@ -539,6 +560,7 @@ void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool 
   CheckDump(desc, check);
   CheckPipeline(desc, slots, check);
   CheckDist(desc, check);
+  CheckAccessors(desc, check);
   RejectUnsupportedFields(desc, positions, diagnostics);
 }
 

@@ -9,6 +9,8 @@
 #include "config/validate_optimizer.h"
 #include "core/edit_distance.h"
 #include "model.pb.h"
+#include "program/ctr_accessor.h"
+#include "program/model_defaults.h"
 #include "program/oneof_names.h"
 
 namespace millrace {
@@ -83,7 +85,8 @@ class ModelCheck {
       check_.Error(path + ".name", "table \"" + table.name() + "\" is there already, on line " +
                                        std::to_string(check_.Line(earlier->second + ".name")));
     }
-    if (!table.has_dim()) {
+    if (table.has_accessor()) Accessor(table, path);
+    if (!table.has_dim() && !table.has_accessor()) {
       check_.Missing(path, "dim", "a table needs a dim, the floats in a row: dim: 16");
     }
     if (table.has_vocabulary() && table.padding_idx() >= table.vocabulary()) {
@@ -112,6 +115,55 @@ class ModelCheck {
                    "custom needs a vocabulary: rows of a table that grows start one by one; use uniform or normal");
     }
     if (table.has_optimizer()) CheckOptimizer(table.optimizer(), path + ".optimizer", check_);
+  }
+
+  void Accessor(const TableDesc& table, const std::string& path) {
+    for (const AccessorProblem& problem : FindAccessorProblems(table.accessor())) {
+      check_.Error(path + ".accessor." + problem.path, problem.what);
+    }
+    if (table.has_dim() && table.dim() != DimOf(table)) {
+      check_.Error(path + ".dim", "rows of the accessor have embedx_dim + 3 floats, " + std::to_string(DimOf(table)) +
+                                      ", not " + std::to_string(table.dim()) + "; leave dim out");
+    }
+    if (table.has_vocabulary()) {
+      check_.Error(path + ".accessor", "accessor is for tables that grow; leave out it or vocabulary");
+    }
+    if (table.has_init()) {
+      check_.Error(path + ".init", "rows of an accessor start by initial_range of its rules; leave init out");
+    }
+    if (table.has_optimizer()) {
+      check_.Error(path + ".optimizer",
+                   "rows of an accessor learn by its embed_sgd_param and embedx_sgd_param; leave optimizer out");
+    }
+  }
+
+  /// What an embedding layer says of shows and clicks.
+  void Counts(const EmbeddingLayer& layer, const std::string& path) {
+    const auto same = [&layer](const TableDesc& table) { return table.name() == layer.table(); };
+    const auto table = std::find_if(model_.table().begin(), model_.table().end(), same);
+    if (!layer.show().empty()) Count(layer.show(), path + ".show");
+    if (!layer.click().empty()) Count(layer.click(), path + ".click");
+    if (table == model_.table().end()) return;
+    if (table->has_accessor()) {
+      if (layer.pool() == SUM) return;
+      return check_.Error(path + ".pool", "rows with an accessor are summed, as their shows and clicks are: pool: SUM");
+    }
+    const auto refuse = [&](bool is_set, const std::string& field) {
+      if (is_set) {
+        check_.Error(path + "." + field, "table \"" + table->name() +
+                                             "\" counts no shows and clicks: give it an accessor, or leave this out");
+      }
+    };
+    refuse(layer.has_use_cvm(), "use_cvm");
+    refuse(layer.has_show(), "show");
+    refuse(layer.has_click(), "click");
+  }
+
+  void Count(const std::string& name, const std::string& path) {
+    const DefinedName* slot = Slot(name, path);
+    if (slot != nullptr && !slot->is_dense) {
+      check_.Error(path, "slot \"" + name + "\" must have one value an example: is_dense: true");
+    }
   }
 
   /// Slots that are parsed and go nowhere, one warning a block of them.
@@ -228,6 +280,7 @@ class ModelCheck {
       reads_unknown_table_ = reads_unknown_table_ || !tables_.contains(layer.table());
       read_tables_.insert(layer.table());
     }
+    Counts(layer, path);
     if (layer.slots_size() == 0) check_.Missing(path, "slots", "an embedding layer needs slots: slots: \"C1..C26\"");
     for (int i = 0; i < layer.slots_size(); ++i) {
       const std::string slot_path = ElementPath(path + ".slots", i);

@@ -105,24 +105,107 @@ bool PoolAtOnce(Lowering& lowering, const std::string& where, const std::string&
   return lowering.Append(where, std::move(op));
 }
 
-bool LowerEmbedding(Lowering& lowering, const std::string& where, const std::string& name,
-                    const EmbeddingLayer& layer) {
-  const std::vector<const SlotSpec*> slots = EmbeddingSlots(lowering, where, layer);
-  const TableDesc* table = lowering.Table(where, layer.table());
-  if (slots.empty() || table == nullptr || table->dim() < 1) return false;
-  lowering.AddTable(*table);
-  if (!lowering.main().Has(table->name())) return false;
+/// Looks the slots of a layer up and pools their rows, side by side, into the variable `out`.
+bool Pooled(Lowering& lowering, const std::string& where, const std::string& name, const std::string& out,
+            const EmbeddingLayer& layer, const std::vector<const SlotSpec*>& slots, const TableDesc& table) {
   if (ArePooledAtOnce(lowering, name, layer, slots)) {
-    return PoolAtOnce(lowering, where, name, slots, *table, layer.pool());
+    return PoolAtOnce(lowering, where, out, slots, table, layer.pool());
   }
   std::vector<std::string> pooled;
   for (const SlotSpec* slot : slots) {
     const std::string stem = name + "." + slot->name;
-    pooled.push_back(slots.size() == 1 ? name : stem);
-    if (!LookUp(lowering, where, *slot, *table, layer.pool(), stem + ".rows", pooled.back())) return false;
+    pooled.push_back(slots.size() == 1 ? out : stem);
+    if (!LookUp(lowering, where, *slot, table, layer.pool(), stem + ".rows", pooled.back())) return false;
   }
   if (pooled.size() == 1) return true;
-  return lowering.Append(where, MakeOp("concat", {{"X", pooled}}, {{"Out", {name}}}, {{"axis", kColumnAxis}}));
+  return lowering.Append(where, MakeOp("concat", {{"X", pooled}}, {{"Out", {out}}}, {{"axis", kColumnAxis}}));
+}
+
+/// A count of each example as a variable [batch, 1] of floats: a dense slot with one value. Empty, with the mistake
+/// noted, for another.
+std::string CountOfSlot(Lowering& lowering, const std::string& where, const std::string& field,
+                        const std::string& name) {
+  const SlotSpec* slot = lowering.Slot(where, field, name);
+  if (slot == nullptr) return "";
+  if (!slot->is_dense || slot->width != 1) {
+    lowering.Problem(where, field + ": slot \"" + name + "\" must have one value an example: is_dense: true");
+    return "";
+  }
+  if (slot->type == SlotType::kFloat) return name;
+  const std::string as_float = name + "@COUNT";
+  if (lowering.main().Has(as_float)) return as_float;
+  const bool is_cast = lowering.Append(where, MakeOp("cast", {{"X", {name}}}, {{"Out", {as_float}}},
+                                                     {{"in_dtype", static_cast<int64_t>(VarType::INT64)},
+                                                      {"out_dtype", static_cast<int64_t>(VarType::FP32)}}));
+  return is_cast ? as_float : "";
+}
+
+/// Shows and clicks of each example, [batch, 2], which layers share; empty when a mistake was noted.
+std::string CountsOf(Lowering& lowering, const std::string& where, const EmbeddingLayer& layer) {
+  const std::string& label = lowering.model().loss().label();
+  if (layer.click().empty() && label.empty()) {
+    lowering.Problem(where, "click: names no slot, and the loss no label that could say what was clicked");
+    return "";
+  }
+  const std::string& click = layer.click().empty() ? label : layer.click();
+  const std::string counts = "counts@" + layer.show() + "@" + click;
+  if (lowering.main().Has(counts)) return counts;
+  const std::string clicks = CountOfSlot(lowering, where, "click", click);
+  if (clicks.empty()) return "";
+  std::string shows = counts + "@SHOW";
+  if (layer.show().empty()) {
+    const bool is_one = lowering.Append(
+        where,
+        MakeOp(
+            "fill_constant_batch_size_like", {{"Input", {clicks}}}, {{"Out", {shows}}},
+            {{"shape", std::vector<int64_t>{-1, 1}}, {"dtype", static_cast<int64_t>(VarType::FP32)}, {"value", 1.0f}}));
+    if (!is_one) return "";
+  } else {
+    shows = CountOfSlot(lowering, where, "show", layer.show());
+    if (shows.empty()) return "";
+  }
+  const bool is_joined =
+      lowering.Append(where, MakeOp("concat", {{"X", {shows, clicks}}}, {{"Out", {counts}}}, {{"axis", kColumnAxis}}));
+  return is_joined ? counts : "";
+}
+
+/// Pooled rows of a table with an accessor, `slots` side by side, become the layer; their gradient brings the counts.
+bool TakeCounts(Lowering& lowering, const std::string& where, const std::string& name, const EmbeddingLayer& layer,
+                size_t slots, const std::string& pooled) {
+  const std::string counts = CountsOf(lowering, where, layer);
+  return !counts.empty() &&
+         lowering.Append(where, MakeOp("cvm", {{"X", {pooled}}, {"CVM", {counts}}}, {{"Y", {name}}},
+                                       {{"use_cvm", layer.use_cvm()}, {"slots", static_cast<int64_t>(slots)}}));
+}
+
+/// Notes what a layer says that its table cannot have.
+bool FitsTable(Lowering& lowering, const std::string& where, const EmbeddingLayer& layer, const TableDesc& table) {
+  if (table.has_accessor() && layer.pool() != SUM) {
+    lowering.Problem(where, "pool: rows with an accessor are summed, as their shows and clicks are: pool: SUM");
+    return false;
+  }
+  const char* field = layer.has_use_cvm() ? "use_cvm"
+                      : layer.has_show()  ? "show"
+                      : layer.has_click() ? "click"
+                                          : nullptr;
+  if (table.has_accessor() || field == nullptr) return true;
+  lowering.Problem(where, std::string(field) + ": table \"" + table.name() +
+                              "\" counts no shows and clicks: give it an accessor, or leave this out");
+  return false;
+}
+
+bool LowerEmbedding(Lowering& lowering, const std::string& where, const std::string& name,
+                    const EmbeddingLayer& layer) {
+  const std::vector<const SlotSpec*> slots = EmbeddingSlots(lowering, where, layer);
+  const TableDesc* table = lowering.Table(where, layer.table());
+  if (slots.empty() || table == nullptr || DimOf(*table) < 1 || !FitsTable(lowering, where, layer, *table))
+    return false;
+  lowering.AddTable(*table);
+  if (!lowering.main().Has(table->name())) return false;
+  if (!table->has_accessor()) return Pooled(lowering, where, name, name, layer, slots, *table);
+  const std::string pooled = name + "@COUNTED";
+  return Pooled(lowering, where, name, pooled, layer, slots, *table) &&
+         TakeCounts(lowering, where, name, layer, slots.size(), pooled);
 }
 
 /// Columns of a [batch, ...] variable; 0, with the mistake noted, when it has none.
@@ -393,7 +476,7 @@ void LowerLayers(Lowering& lowering) {
       const bool is_embedding = layer.has_embedding();
       int dim = 0;
       for (const TableDesc& table : lowering.tables()) {
-        if (is_embedding && table.name() == layer.embedding().table()) dim = table.dim();
+        if (is_embedding && table.name() == layer.embedding().table()) dim = SlotWidthOf(layer.embedding(), table);
       }
       lowering.LayerDone(layer.name(), dim);
     } else {

@@ -218,7 +218,8 @@ void MakeForTest(ProgramDesc* program);
 void CheckOptimizers(Lowering& lowering);
 /// The table of that name; null when it is a dense parameter.
 const TableDesc* FindTable(const ModelDesc& model, const std::string& name);
-/// What updates a table, or (`table` null) a dense parameter: the table's own optimizer, or else the model's.
+/// What updates a table, or (`table` null) a dense parameter: the table's own optimizer, or else the model's; of a
+/// table with an accessor one without a rule.
 const OptimizerDesc& OptimizerOf(const ModelDesc& model, const TableDesc* table);
 /// Mistakes in what is done to gradients; `clip` may be null.
 void CheckGradientSettings(Lowering& lowering, const std::string& where, const Regularization& regularization,

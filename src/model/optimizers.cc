@@ -162,7 +162,12 @@ OpDesc UpdateOp(Lowering& lowering, const ParamGrad& target, const OptimizerDesc
   return op;
 }
 
+/// Of a table with an accessor without a rate: its rules have their own.
 OpDesc TablePush(const ParamGrad& target, const std::string& rate) {
+  if (rate.empty()) {
+    return MakeOp("sparse_table_push", {{"Table", {target.param}}, {"Grad", {target.grad}}},
+                  {{"TableOut", {target.param}}});
+  }
   return MakeOp("sparse_table_push", {{"Table", {target.param}}, {"Grad", {target.grad}}, {"LearningRate", {rate}}},
                 {{"TableOut", {target.param}}});
 }
@@ -195,6 +200,7 @@ const TableDesc* FindTable(const ModelDesc& model, const std::string& name) {
 }
 
 const OptimizerDesc& OptimizerOf(const ModelDesc& model, const TableDesc* table) {
+  if (table != nullptr && table->has_accessor()) return OptimizerDesc::default_instance();
   return table != nullptr && table->has_optimizer() ? table->optimizer() : model.optimizer();
 }
 
@@ -215,6 +221,15 @@ void CheckOptimizers(Lowering& lowering) {
                        "optimizer: names no rule; add " + OneofNames<OptimizerDesc>("rule"));
     }
     const OptimizerDesc& rule = OptimizerOf(model, &table);
+    if (table.has_accessor()) {
+      if (lowering.RuleOf(table.name()) != nullptr) {
+        lowering.Problem(
+            "table \"" + table.name() + "\"",
+            "its rows learn by the rules of its accessor: a rate, a penalty or a clip of the parameter's own "
+            "is not of them");
+      }
+      continue;
+    }
     const std::string refusal = table.has_vocabulary() ? "" : WhyNotForGrowingTable(rule);
     if (!refusal.empty()) lowering.Problem("table \"" + table.name() + "\"", "optimizer: " + refusal);
     CheckTableGradients(lowering, table);
@@ -270,7 +285,8 @@ void AppendUpdates(Lowering& lowering, std::vector<ParamGrad> gradients) {
   for (const ParamGrad& target : gradients) {
     const TableDesc* table = FindTable(model, target.param);
     const OptimizerDesc& optimizer = OptimizerOf(model, table);
-    const std::string rate = RateOf(lowering, target.param, optimizer, shared_rate);
+    const bool counts = table != nullptr && table->has_accessor();
+    const std::string rate = counts ? "" : RateOf(lowering, target.param, optimizer, shared_rate);
     const bool is_hash = table != nullptr && !table->has_vocabulary();
     const std::string where = "parameter \"" + target.param + "\"";
     lowering.Append(where, is_hash ? TablePush(target, rate) : UpdateOp(lowering, target, optimizer, rate),

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "model/lowering.h"
+#include "program/ctr_accessor.h"
+#include "program/field_traits.h"
 #include "program/model_defaults.h"
 #include "program/var_meta.h"
 
@@ -66,6 +68,26 @@ std::optional<OpDesc> InitOp(Lowering& lowering, std::string_view where, const s
   if (writes && op.inputs().empty()) return op;
   lowering.Problem(where, "the " + who + " gave an operator that does not write \"" + name + "\" alone, of no inputs");
   return std::nullopt;
+}
+
+void CheckAccessor(Lowering& lowering, const std::string& where, const TableDesc& table) {
+  for (const OutOfRange& wrong : FindOutOfRange(table.accessor())) {
+    lowering.Problem(where, "accessor: " + wrong.Where() + ": " + wrong.what);
+  }
+  for (const AccessorProblem& problem : FindAccessorProblems(table.accessor())) {
+    lowering.Problem(where, "accessor: " + problem.path + ": " + problem.what);
+  }
+  if (table.has_dim() && table.dim() != DimOf(table)) {
+    lowering.Problem(where, "dim: rows of its accessor have embedx_dim + 3 floats, " + std::to_string(DimOf(table)) +
+                                ", not " + std::to_string(table.dim()));
+  }
+  if (table.has_vocabulary()) {
+    lowering.Problem(where, "accessor: it is for tables that grow; leave out it or the vocabulary");
+  }
+  if (table.has_init()) lowering.Problem(where, "init: rows of an accessor start by initial_range of its rules");
+  if (table.has_optimizer()) {
+    lowering.Problem(where, "optimizer: rows of an accessor learn by its embed_sgd_param and embedx_sgd_param");
+  }
 }
 
 VarMeta Persistable(const Dims& dims, DType dtype = DType::kFloat32) {
@@ -160,6 +182,10 @@ void Lowering::AddTable(const TableDesc& table) {
 
 TableDesc WithDefaults(const TableDesc& table, const ModelDesc& model) {
   TableDesc full = table;
+  if (table.has_accessor()) {
+    full.set_dim(DimOf(table));
+    return full;
+  }
   *full.mutable_init() = InitOf(table);
   if (full.optimizer().rule_case() == OptimizerDesc::RULE_NOT_SET) *full.mutable_optimizer() = model.optimizer();
   return full;
@@ -173,7 +199,8 @@ void CheckTables(Lowering& lowering) {
     lowering.Enter("model.table[" + std::to_string(i) + "]");
     if (table.name().empty()) lowering.Problem("table", "name: missing");
     if (!seen.insert(table.name()).second) lowering.Problem(where, "name: there are two tables of this name");
-    if (table.dim() < 1) {
+    if (table.has_accessor()) CheckAccessor(lowering, where, table);
+    if (!table.has_accessor() && table.dim() < 1) {
       lowering.Problem(where, "dim: must be at least 1; " +
                                   (table.has_dim() ? std::to_string(table.dim()) : std::string("it is missing")));
     }

@@ -8,6 +8,11 @@ int DimOf(const TableDesc& table) {
   return static_cast<int>(table.accessor().embedx_dim()) + kBeforeEmbedx;
 }
 
+int SlotWidthOf(const EmbeddingLayer& layer, const TableDesc& table) {
+  constexpr int kCounts = 2;
+  return DimOf(table) - (table.has_accessor() && !layer.use_cvm() ? kCounts : 0);
+}
+
 Initializer InitOf(const TableDesc& table) {
   Initializer init = table.init();
   if (init.kind_case() == Initializer::KIND_NOT_SET) init.set_uniform(0.01f);

@@ -102,7 +102,7 @@ OpBuilder OpRegistry::AddGradient(const std::string& type) {
   };
   for (const std::string& name : args.inputs) {
     const ArgInfo arg = argument(forward->inputs, name);
-    reads(arg, arg.optional);
+    reads(arg, arg.optional && !arg.for_gradient);
   }
   for (const std::string& name : args.outputs) reads(argument(forward->outputs, name), false);
   for (const std::string& name : args.of) {

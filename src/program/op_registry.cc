@@ -357,6 +357,13 @@ OpBuilder& OpBuilder::UnreadInputs(std::string name, std::string doc) {
   info_->inputs.push_back({std::move(name), std::move(doc) + "; not read", true, true, false});
   return *this;
 }
+OpBuilder& OpBuilder::InputForGradient(std::string name, std::string doc) {
+  info_->inputs.push_back({.name = std::move(name),
+                           .doc = std::move(doc) + "; for the gradient alone",
+                           .optional = true,
+                           .for_gradient = true});
+  return *this;
+}
 OpBuilder& OpBuilder::Output(std::string name, std::string doc) {
   info_->outputs.push_back({std::move(name), std::move(doc), false, false});
   return *this;

@@ -135,6 +135,8 @@ struct ArgInfo {
   bool duplicable = false;  ///< takes any number of variables
   bool optional = false;
   bool is_used = true;  ///< false: programs may bind it, and no kernel reads or writes it
+  /// Of an input: its gradient alone reads it. A program without gradients leaves it out.
+  bool for_gradient = false;
 };
 
 struct AttrInfo {
@@ -238,6 +240,8 @@ class OpBuilder {
   /// Optional inputs that programs bind and kernels do not look at: they need no value. "; not read" joins `doc`.
   OpBuilder& UnreadInput(std::string name, std::string doc);
   OpBuilder& UnreadInputs(std::string name, std::string doc);
+  /// An optional input that the gradient alone reads, which must have it. "; for the gradient alone" joins `doc`.
+  OpBuilder& InputForGradient(std::string name, std::string doc);
   OpBuilder& Output(std::string name, std::string doc);
   OpBuilder& Outputs(std::string name, std::string doc);
   OpBuilder& OptionalOutput(std::string name, std::string doc);

@@ -113,6 +113,15 @@ OpDesc WithoutLabel(const OpDesc& op) {
   return softmax;
 }
 
+void DropInputsForGradients(const OpInfo& info, OpDesc* op) {
+  auto* inputs = op->mutable_inputs();
+  const auto is_for_gradient = [&info](const OpDesc::Var& input) {
+    return std::any_of(info.inputs.begin(), info.inputs.end(),
+                       [&input](const ArgInfo& arg) { return arg.for_gradient && arg.name == input.parameter(); });
+  };
+  inputs->erase(std::remove_if(inputs->begin(), inputs->end(), is_for_gradient), inputs->end());
+}
+
 constexpr std::string_view kIsTest = "is_test";
 
 }  // namespace
@@ -128,6 +137,7 @@ ProgramDesc ForwardProgram(const ProgramDesc& program, const OpRegistry& registr
     ops->erase(std::remove_if(ops->begin(), ops->end(), trains), ops->end());
     for (OpDesc& op : *ops) {
       const OpInfo* info = registry.Find(op.type());
+      if (info != nullptr) DropInputsForGradients(*info, &op);
       if (info != nullptr && info->FindAttr(kIsTest) != nullptr) SetAttr(op, kIsTest, true);
     }
   }

@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-/// `program` without gradients and updates, and with operators that train otherwise than they predict (dropout,
-/// batch_norm) predicting.
+/// `program` without gradients and updates, without inputs that only they read, and with operators that train otherwise
+/// than they predict (dropout, batch_norm) predicting.
 ProgramDesc ForwardProgram(const ProgramDesc& program, const OpRegistry& registry);
 
 /// The part of block 0 of `program` that computes `targets`, taking the variables of `given` as they come.

@@ -6,6 +6,8 @@
 
 #include "core/hash.h"
 #include "model.pb.h"
+#include "program/ctr_accessor.h"
+#include "program/field_traits.h"
 #include "program/model_defaults.h"
 
 namespace millrace {
@@ -27,32 +29,9 @@ Result<RowInitializer> UniformStart(const TableDesc& desc, const CtrRule& rule, 
 }
 
 Status CheckAccessor(const TableAccessorParameter& accessor) {
-  const std::string& name = accessor.accessor_class();
-  if (name != "CtrCommonAccessor" && name != "DownpourCtrAccessor") {
-    return InvalidConfig("accessor_class: no accessor \"" + name + "\"; there is CtrCommonAccessor, in older words " +
-                         "DownpourCtrAccessor");
-  }
-  if (accessor.embedx_dim() < 1 || accessor.embedx_dim() > CtrRows::kMostEmbedx) {
-    return InvalidConfig("embedx_dim: must be between 1 and " + std::to_string(CtrRows::kMostEmbedx) + ", not " +
-                         std::to_string(accessor.embedx_dim()));
-  }
-  if (accessor.has_fea_dim() && accessor.fea_dim() != accessor.embedx_dim() + 3) {
-    return InvalidConfig("fea_dim: is embedx_dim + 3, show, click and embed before embedx: " +
-                         std::to_string(accessor.embedx_dim() + 3) + ", not " + std::to_string(accessor.fea_dim()));
-  }
-  if (accessor.table_accessor_save_param_size() > 0) {
-    return InvalidConfig("table_accessor_save_param: not supported: tables are saved in binary files, " +
-                         std::string("without a converter; leave it out"));
-  }
-  const CtrAccessorParameter& ctr = accessor.ctr_accessor_param();
-  if (ctr.has_ssd_unseenday_threshold()) {
-    return InvalidConfig(
-        "ctr_accessor_param: ssd_unseenday_threshold: not supported yet: rows lie in memory alone; leave it out");
-  }
-  if (ctr.load_filter_slots_size() > 0 || ctr.save_filter_slots_size() > 0) {
-    return InvalidConfig(
-        std::string("ctr_accessor_param: ") + (ctr.load_filter_slots_size() > 0 ? "load" : "save") +
-        "_filter_slots: not supported: rows do not know their slot; give the slots that differ a table of their own");
+  for (const OutOfRange& wrong : FindOutOfRange(accessor)) return InvalidConfig(wrong.Where() + ": " + wrong.what);
+  for (const AccessorProblem& problem : FindAccessorProblems(accessor)) {
+    return InvalidConfig(problem.path + ": " + problem.what);
   }
   return Status::Ok();
 }

@@ -26,7 +26,7 @@ class CtrRows final : public RowPolicy {
   static constexpr int kClick = 1;
   static constexpr int kEmbed = 2;
   static constexpr int kEmbedx = 3;
-  static constexpr int kMostEmbedx = 1024;
+  static constexpr int kMostEmbedx = 1024;  ///< the schema's
 
   /// kInvalidConfig, which begins with the field of the accessor, for what it cannot be.
   static Result<std::unique_ptr<CtrRows>> Create(const TableDesc& desc, uint64_t seed);

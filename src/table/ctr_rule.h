@@ -60,9 +60,8 @@ std::unique_ptr<CtrRule> MakeStdAdagradCtrRule(size_t dim, const SparseAdagradSG
 std::unique_ptr<CtrRule> MakeAdamCtrRule(size_t dim, const SparseAdamSGDParameter& desc, CtrRule::Bounds bounds);
 std::unique_ptr<CtrRule> MakeSharedAdamCtrRule(size_t dim, const SparseAdamSGDParameter& desc, CtrRule::Bounds bounds);
 
-/// The rule that a description names, for `dim` weights. kInvalidConfig, which begins with the field, for a name that
-/// is no rule, with all that are, for settings of another rule, and for weight_bounds that are not two numbers that
-/// ascend.
+/// The rule that a description names, for `dim` weights; kInvalidConfig when there is none. FindAccessorProblems
+/// (program/ctr_accessor.h) says what else may be wrong with it.
 Result<std::unique_ptr<CtrRule>> MakeCtrRule(const SparseCommonSGDRuleParameter& desc, size_t dim);
 
 }  // namespace millrace

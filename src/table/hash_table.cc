@@ -43,8 +43,8 @@ std::string WithoutPenalties(const std::string& rule) {
 
 class HashTable : public SparseTable {
  public:
-  HashTable(const std::string& name, std::shared_ptr<const RowPolicy> policy, size_t initial_rows)
-      : shape_{name, policy->dim(), policy->row_floats()},
+  HashTable(const std::string& name, std::shared_ptr<const RowPolicy> policy, bool counts, size_t initial_rows)
+      : shape_{name, policy->dim(), policy->row_floats(), counts},
         policy_(std::move(policy)),
         rows_(static_cast<size_t>(shape_.row_floats)) {
     for (auto& shard : shards_) shard = std::make_unique<KeyIndexShard>(initial_rows / kShards);
@@ -374,7 +374,7 @@ class HashTable : public SparseTable {
 class CountedHashTable final : public HashTable, public CountedTable {
  public:
   CountedHashTable(const std::string& name, const std::shared_ptr<const CtrRows>& rows, size_t initial_rows)
-      : HashTable(name, rows, initial_rows), rows_(*rows) {}
+      : HashTable(name, rows, true, initial_rows), rows_(*rows) {}
 
   Result<ShrinkReport> Shrink(int threads) override {
     return RemoveIf(threads, [this](float* row) { return rows_.Ages(row); });
@@ -416,7 +416,8 @@ Result<std::unique_ptr<SparseTable>> CreateHashTable(const TableDesc& desc, uint
   const auto initial_rows = static_cast<size_t>(desc.initial_rows());
   if (!desc.has_accessor()) {
     MR_ASSIGN(std::unique_ptr<RowPolicy> policy, MakeOptimizedRows(desc, seed));
-    return std::unique_ptr<SparseTable>(std::make_unique<HashTable>(desc.name(), std::move(policy), initial_rows));
+    return std::unique_ptr<SparseTable>(
+        std::make_unique<HashTable>(desc.name(), std::move(policy), false, initial_rows));
   }
   MR_ASSIGN(std::unique_ptr<CtrRows> rows,
             CtrRows::Create(desc, seed).Context("table \"" + desc.name() + "\": accessor"));

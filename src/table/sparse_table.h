@@ -53,6 +53,9 @@ struct TableShape {
   std::string name;
   int dim = 0;         ///< weights in a row
   int row_floats = 0;  ///< weights and state
+  /// Rows have an accessor: the first two columns of a push are no gradients but counts of shows and clicks, and its
+  /// rules have rates of their own.
+  bool counts = false;
 };
 
 /// What is saved of a table.

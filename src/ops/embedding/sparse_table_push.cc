@@ -25,14 +25,15 @@ class SparseTablePushKernel : public OpKernel {
     if (grads.empty() || grads[0] == nullptr) return InvalidConfig("sparse_table_push: input Grad is not bound");
     kernel->grad_ = grads[0]->GetMutable<SelectedRows>();
     kernel->grad_name_ = context.InputName("Grad");
-    MR_ASSIGN(kernel->learning_rate_, context.Input("LearningRate"));
+    MR_ASSIGN(kernel->learning_rate_, context.OptionalInput("LearningRate"));
+    MR_TRY(kernel->CheckRate());
     const FrameOptions& options = context.options();
     kernel->locks_ = options.update_mode == UpdateMode::kRowLock ? options.row_locks : nullptr;
     return std::unique_ptr<OpKernel>(std::move(kernel));
   }
 
-  Status Run(const RunContext&) override {
-    if (learning_rate_->numel() != 1) {
+  Status Run(const RunContext& context) override {
+    if (learning_rate_ != nullptr && learning_rate_->numel() != 1) {
       return BadData("LearningRate " + learning_rate_->dims().ToString() + " must be one value");
     }
     const int64_t dim = table_->shape().dim;
@@ -41,7 +42,9 @@ class SparseTablePushKernel : public OpKernel {
                      std::to_string(dim) + " values a row");
     }
     const SelectedRows& grad = merger_.Merge(*grad_);
-    const PushContext push{learning_rate_->data<float>()[0], locks_};
+    PushContext push{.locks = locks_, .examples = context.rows};
+    if (learning_rate_ != nullptr) push.lr = learning_rate_->data<float>()[0];
+    if (table_->shape().counts && context.rows < 1) return UnknownExamples();
     const std::span<const float> values(grad.values.data<float>(), static_cast<size_t>(grad.values.numel()));
     if (Status gave = table_->CheckGave(grad.table_rows); !gave.ok())
       return std::move(gave).Context("Grad \"" + grad_name_ + "\"");
@@ -51,6 +54,21 @@ class SparseTablePushKernel : public OpKernel {
   }
 
  private:
+  Status CheckRate() const {
+    if (table_->shape().counts == (learning_rate_ == nullptr)) return Status::Ok();
+    return InvalidConfig("sparse_table_push: table \"" + table_->shape().name +
+                         (learning_rate_ == nullptr
+                              ? "\": LearningRate is not bound"
+                              : "\" has an accessor, whose rules have rates of their own: bind no "
+                                "LearningRate"));
+  }
+
+  Status UnknownExamples() const {
+    return InvalidConfig("table \"" + table_->shape().name +
+                         "\" has an accessor, and this program reads its data itself, so that nobody says how many "
+                         "examples a batch has: train it from a dataset");
+  }
+
   SparseTable* table_ = nullptr;
   const SelectedRows* grad_ = nullptr;
   std::string grad_name_;
@@ -117,7 +135,7 @@ void RegisterSparseTablePush(OpRegistry& registry) {
       .Doc("Applies a table's own optimizer once to every row of a sparse gradient; equal rows are merged first.")
       .Input("Table", "kind SPARSE_TABLE")
       .Input("Grad", "SelectedRows by key")
-      .Input("LearningRate", "[1]; alpha of ftrl")
+      .OptionalInput("LearningRate", "[1]; alpha of ftrl; not of a table with an accessor, which takes none")
       .Output("TableOut", "the same variable as Table")
       .InferShape(InferPush)
       .Optimizer()
