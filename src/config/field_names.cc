@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/edit_distance.h"
+#include "model.pb.h"
 
 namespace millrace {
 namespace {
@@ -33,7 +34,8 @@ constexpr OtherWord kOtherWords[] = {
     {"workers", "thread_num says it"},
 };
 
-/// The shortest path below `root` to a field with this name; empty when there is none.
+/// The shortest path below `root` to a field with this name; empty when there is none. Rules of accessors, whose
+/// settings are words of other trainers, are no place for them.
 std::string FindElsewhere(const Descriptor& root, const std::string& name) {
   std::deque<std::pair<const Descriptor*, std::string>> queue = {{&root, ""}};
   std::set<const Descriptor*> seen = {&root};
@@ -43,6 +45,7 @@ std::string FindElsewhere(const Descriptor& root, const std::string& name) {
     if (type->FindFieldByName(name) != nullptr) return JoinPath(path, name);
     for (int i = 0; i < type->field_count(); ++i) {
       const FieldDescriptor* field = type->field(i);
+      if (field->message_type() == SparseCommonSGDRuleParameter::descriptor()) continue;
       if (field->message_type() == nullptr || !seen.insert(field->message_type()).second) continue;
       queue.emplace_back(field->message_type(), JoinPath(path, field->name()));
     }

@@ -19,6 +19,8 @@ struct Unsupported {
 };
 
 constexpr std::string_view kServer = "there is no parameter server yet; one process holds all tables";
+constexpr std::string_view kCvm =
+    "rows of a table with an accessor have show and click, and use_cvm is a field of the embedding layer that reads it";
 constexpr std::string_view kMachines = "a program is not cut over several machines";
 
 // What Paddle would do with each of these changes the results or the files of a run, so that to read on would be a lie.
@@ -46,10 +48,8 @@ const std::array kUnsupported = {
 
 // Settings of Paddle's DownpourWorker, which other workers do not look at: jobs that have them train alike without.
 const std::array kDownpourOnly = {
-    Unsupported{"use_cvm", [](const TrainerDesc& d) { return d.use_cvm(); },
-                "show and click are no part of rows without a parameter server"},
-    Unsupported{"no_cvm", [](const TrainerDesc& d) { return d.no_cvm(); },
-                "show and click are no part of rows without a parameter server"},
+    Unsupported{"use_cvm", [](const TrainerDesc& d) { return d.use_cvm(); }, kCvm},
+    Unsupported{"no_cvm", [](const TrainerDesc& d) { return d.no_cvm(); }, kCvm},
     Unsupported{"scale_datanorm", [](const TrainerDesc& d) { return d.scale_datanorm() > 0; },
                 "gradients of data_norm are scaled when they are pushed to a parameter server"},
     Unsupported{"copy_table_config", [](const TrainerDesc& d) { return d.copy_table_config().need_copy(); },

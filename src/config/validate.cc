@@ -451,12 +451,14 @@ void CheckAccessors(const TrainerDesc& desc, Checker& check) {
           "not supported yet: a table with an accessor in a pipeline, which takes the mean of micro-batches, shows "
           "and clicks too; use class_name: \"MultiTrainer\"");
     }
-    if (!desc.scale_sparse_gradient_with_batch_size()) {
-      check.Error("scale_sparse_gradient_with_batch_size",
-                  "not supported: table \"" + desc.model().table(i).name() +
-                      "\" has an accessor, whose gradients are always those of the batch's sum; leave it out");
-    }
   }
+  const auto& tables = desc.model().table();
+  const auto counts = [](const TableDesc& table) { return table.has_accessor(); };
+  const auto first = std::find_if(tables.begin(), tables.end(), counts);
+  if (first == tables.end() || desc.scale_sparse_gradient_with_batch_size()) return;
+  check.Error("scale_sparse_gradient_with_batch_size",
+              "not supported: table \"" + first->name() +
+                  "\" has an accessor, whose gradients are always those of the batch's sum; leave it out");
 }
 
 void CheckProgram(const ProgramFiles& program, Checker& check) {

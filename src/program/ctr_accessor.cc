@@ -61,8 +61,9 @@ class AccessorCheck {
       names.push_back(each.name);
     }
     if (known == nullptr) {
+      const std::string nearest = DidYouMean(rule.name(), names);
       return Add(path + ".name",
-                 "no rule \"" + rule.name() + "\"" + DidYouMean(rule.name(), names) + "; there are " + all);
+                 "no rule \"" + rule.name() + "\"" + (nearest.empty() ? "; there are " + all : nearest));
     }
     const auto settings = [&](const std::string& field, bool is_set, const auto& bounds) {
       if (is_set && known->settings != field) {
