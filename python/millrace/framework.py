@@ -420,6 +420,11 @@ class Scope:
         """Of all its variables."""
         return self._scope.names()
 
+    def shrink(self):
+        """Ends a day of the tables with an accessor: shows and clicks decay, rows of little worth and those not seen for long are
+        deleted. Returns (rows left, rows deleted) by table."""
+        return self._scope.shrink()
+
     @property
     def step(self):
         """Batches trained on its parameters since their startup programs ran; loading takes up the count of what was saved."""

@@ -58,7 +58,7 @@ def data(name, shape, append_batch_size=True, dtype=None, lod_level=0):
 
 
 def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=None, param_attr=None, dtype="float32",
-              per_slot=False, optimizer=None, out_of_range=None, initial_rows=None):
+              per_slot=False, optimizer=None, out_of_range=None, initial_rows=None, accessor=None):
     """Rows of a table by id: [values, dim], or [batch, dim] of a dense slot [batch, 1].
 
     size          [vocabulary, dim], or [None, dim] for a table that takes any id from 0 to 2**64 - 1 and grows
@@ -68,6 +68,9 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
     per_slot      a growing table keeps equal ids of two slots apart
     optimizer     the rule of this table, by default that of minimize
     out_of_range  "ERROR", "ZERO" or "MODULO" for ids beyond the vocabulary
+    accessor      text of Paddle's TableAccessorParameter, "" for its defaults: rows of a growing table count shows and clicks and
+                  learn by rules of their own. size is [None, 3 + embedx_dim], and continuous_value_model follows, which is told
+                  the shows and clicks of the batch
 
     Gradients are sparse, whatever is_sparse says: rows that a batch does not touch get none. Most rules then leave them as they
     are. Of a table with a vocabulary Adam moves them nevertheless, by their running means, unless its lazy_mode is True, and
@@ -113,6 +116,8 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
         fields.append("init { %s }" % initializer.text)
     if optimizer is not None:
         fields.append("optimizer { %s }" % optimizer.text)
+    if accessor is not None:
+        fields.append("accessor { %s }" % accessor)
     check_values(program, initializer, table, [vocabulary, dim])
     program._author.add_table(" ".join(fields))
     fill(program, initializer, table)

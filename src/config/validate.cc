@@ -265,6 +265,17 @@ void CheckIncremental(const TrainerDesc& desc, Checker& check) {
                       std::to_string(check.Line("incremental.pass[" + std::to_string(earlier->second) + "].name")));
     }
   }
+  const auto counts = [](const TableDesc& table) { return table.has_accessor(); };
+  const auto& tables = desc.model().table();
+  if (std::none_of(tables.begin(), tables.end(), counts)) {
+    if (incremental.shrink()) {
+      check.Error("incremental.shrink", "no table has an accessor, whose rows could be shrunk; leave shrink out");
+    }
+    if (incremental.save_mode() != IncrementalDesc::ALL) {
+      check.Error("incremental.save_mode",
+                  "no table has an accessor, of whose rows a part could be saved; leave save_mode out");
+    }
+  }
   if (incremental.save_interval() == 0 && !incremental.save_command().empty()) {
     check.Error("incremental.save_command", "with save_interval: 0 no model is saved that a command could be run on");
   }

@@ -64,7 +64,8 @@ std::vector<MetricSpec> ResolveMetrics(Lowering& lowering, const LoweredLoss& lo
 }
 
 /// Slots that operators of the test program need for the prediction.
-std::vector<std::string> FindFeeds(const ProgramDesc& test, const std::string& prediction, const SlotSchema& schema) {
+std::vector<std::string> FindFeeds(const ProgramDesc& test, const std::string& prediction, const SlotSchema& schema,
+                                   const OpRegistry& registry) {
   std::unordered_set<std::string_view> needed = {prediction};
   const BlockDesc& block = test.blocks(0);
   for (int i = block.ops_size() - 1; i >= 0; --i) {
@@ -74,7 +75,9 @@ std::vector<std::string> FindFeeds(const ProgramDesc& test, const std::string& p
     }
     if (!writes) continue;
     // softmax_with_cross_entropy gives the prediction and reads the label; a prediction does not need it.
+    const OpInfo* info = registry.Find(block.ops(i).type());
     for (const OpDesc::Var& input : block.ops(i).inputs()) {
+      if (info != nullptr && info->IsForGradient(input.parameter())) continue;
       if (input.parameter() != "Label") needed.insert(input.arguments().begin(), input.arguments().end());
     }
   }
@@ -149,7 +152,7 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
   MakeForTest(&compiled.test);
   MR_TRY(go_on());
   if (form == ModelForm::kPaddleForward) return compiled;
-  compiled.feeds = FindFeeds(compiled.test, compiled.prediction, schema);
+  compiled.feeds = FindFeeds(compiled.test, compiled.prediction, schema, registry);
   MR_TRY(go_on());
   MR_ASSIGN(std::vector<ParamGrad> gradients, AppendBackward(compiled.main, compiled.loss, registry, 0, stop));
   MR_TRY(lowering.Reload());

@@ -433,6 +433,7 @@ Status ProgramAuthor::StopGradients(const Trained& trained) {
 Status ProgramAuthor::AppendMinimization(const std::string& loss, const Trained& trained,
                                          std::vector<ParamGrad>* gradients) {
   CheckOptimizers(*lowering_);
+  CheckCounts(*lowering_, main_);
   MR_TRY(TakeMistakes());
   MR_TRY(StopGradients(trained));
   FinishTables();

@@ -322,6 +322,11 @@ Status InferShapes(const OpView& op, VarMetas& vars) {
   return Status::Ok();
 }
 
+bool OpInfo::IsForGradient(std::string_view input) const {
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [input](const ArgInfo& arg) { return arg.for_gradient && arg.name == input; });
+}
+
 const AttrInfo* OpInfo::FindAttr(std::string_view name) const {
   for (const AttrInfo& attr : attrs) {
     if (attr.name == name) return &attr;

@@ -222,6 +222,8 @@ struct OpInfo {
   std::string plugin_version;  ///< what that says of itself; may be empty
 
   const AttrInfo* FindAttr(std::string_view name) const;
+  /// Whether the input is one that the gradient alone reads.
+  bool IsForGradient(std::string_view input) const;
 };
 
 /// The kernel of an operator in a program that is compiled for `device`, by the types of its variables. kInvalidConfig

@@ -40,6 +40,7 @@
 #include "serving/export_model.h"
 #include "serving/inference_model.h"
 #include "serving/predictor.h"
+#include "table/counted_table.h"
 #include "table/sparse_table.h"
 #include "trainer/batch_observers.h"
 #include "trainer/checkpoint_store.h"
@@ -160,6 +161,28 @@ class PyScope {
   std::vector<std::string> NamesOfAll() {
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     return scope.value->Names();
+  }
+  /// (rows left, rows deleted) by the name of each table with an accessor.
+  std::map<std::string, std::pair<int64_t, int64_t>> Shrink() {
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
+    std::map<std::string, std::pair<int64_t, int64_t>> shrunk;
+    WithoutGil([&] {
+      for (const std::string& name : scope.value->Names()) {
+        Variable* variable = scope.value->Find(name);
+        if (variable == nullptr || !variable->Is<std::unique_ptr<SparseTable>>()) continue;
+        CountedTable* const table = AsCounted(variable->Get<std::unique_ptr<SparseTable>>().get());
+        if (table == nullptr) continue;
+        Result<ShrinkReport> report = table->Shrink(ThreadsHere());
+        ThrowUnlessOk(report.status());
+        shrunk[name] = {report->rows, report->deleted};
+      }
+    });
+    if (shrunk.empty()) {
+      ThrowUnlessOk(
+          InvalidConfig("shrink: no table of the scope has an accessor; embedding(accessor=) makes one, and the "
+                        "startup program the table"));
+    }
+    return shrunk;
   }
   void Save(const std::string& program, const std::string& folder, uint64_t seed, int64_t key) {
     const ExclusiveAccess<Scope> scope(scope_, "scope");
@@ -678,6 +701,7 @@ void BindSession(py::module_& module) {
       .def("reset_reader", &PyScope::ResetReader)
       .def("items_read", &PyScope::ItemsRead)
       .def("names", &PyScope::NamesOfAll)
+      .def("shrink", &PyScope::Shrink)
       .def("save", &PyScope::Save)
       .def("load", &PyScope::Load)
       .def("save_checkpoint", &PyScope::SaveCheckpoint)

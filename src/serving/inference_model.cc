@@ -18,6 +18,7 @@
 #include "program/var_meta.h"
 #include "runtime/variable_store.h"
 #include "serving/feed_lists.h"
+#include "serving/prune.h"
 
 namespace millrace {
 namespace {
@@ -110,7 +111,8 @@ Status WriteModel(const InferenceSource& source, const std::string& folder) {
   model.set_seed(source.seed);
   model.set_label(source.label);
   const std::vector<std::string> targets = {source.prediction};
-  MR_ASSIGN(const FeedList offline, OfflineFeed(*source.test, targets, *source.data_desc));
+  const ProgramDesc forward = WithoutInputsForGradients(*source.test, *source.ops);
+  MR_ASSIGN(const FeedList offline, OfflineFeed(forward, targets, *source.data_desc));
   MR_TRY(source.work.Done(0, "saving a model"));
   MR_TRY(AddFeed("offline", offline, folder, &model));
   AddPluginsOf(offline.program, *source.ops, &model);
@@ -118,13 +120,13 @@ Status WriteModel(const InferenceSource& source, const std::string& folder) {
     PluginOf(origin->path, origin->version, &model).set_data_feed(source.data_desc->name());
   }
   if (!source.pooled.empty()) {
-    MR_ASSIGN(const FeedList online, OnlineFeed(*source.test, targets, source.pooled, *source.data_desc));
+    MR_ASSIGN(const FeedList online, OnlineFeed(forward, targets, source.pooled, *source.data_desc));
     MR_TRY(AddFeed("online", online, folder, &model));
   }
   MR_ASSIGN(const ProgramDesc tables, TableStartup(*source.startup, offline.program));
   MR_ASSIGN(*model.add_file(), WriteProgram(tables, folder, "program_tables"));
   MR_ASSIGN(const StoredVariables stored,
-            StoreVariables(offline.program, folder, *source.root, TableContent::kWeights, source.threads, source.work));
+            StoreVariables(offline.program, folder, *source.root, source.content, source.threads, source.work));
   for (const StoredVariable& variable : stored.variables) *model.add_variable() = variable;
   for (const StoredFile& file : stored.files) *model.add_file() = file;
 

@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "framework.pb.h"
 #include "runtime/scope.h"
+#include "table/sparse_table.h"
 
 namespace millrace {
 
@@ -23,8 +24,9 @@ struct InferenceSource {
   const ProgramDesc* startup = nullptr;  ///< that makes the tables
   const Scope* root = nullptr;           ///< with the parameters
   const DataFeedDesc* data_desc = nullptr;
-  std::string prediction;  ///< the variable with a score a row
-  std::string label;       ///< slot with what is predicted; the online feed leaves it out
+  TableContent content = TableContent::kWeights;  ///< of tables that grow
+  std::string prediction;                         ///< the variable with a score a row
+  std::string label;                              ///< slot with what is predicted; the online feed leaves it out
   /// Outputs of the embedding layers: what an online caller feeds instead of ids. Empty: no online feed.
   std::vector<std::string> pooled;
   uint64_t seed = 1;

@@ -113,15 +113,6 @@ OpDesc WithoutLabel(const OpDesc& op) {
   return softmax;
 }
 
-void DropInputsForGradients(const OpInfo& info, OpDesc* op) {
-  auto* inputs = op->mutable_inputs();
-  const auto is_for_gradient = [&info](const OpDesc::Var& input) {
-    return std::any_of(info.inputs.begin(), info.inputs.end(),
-                       [&input](const ArgInfo& arg) { return arg.for_gradient && arg.name == input.parameter(); });
-  };
-  inputs->erase(std::remove_if(inputs->begin(), inputs->end(), is_for_gradient), inputs->end());
-}
-
 constexpr std::string_view kIsTest = "is_test";
 
 }  // namespace
@@ -137,11 +128,25 @@ ProgramDesc ForwardProgram(const ProgramDesc& program, const OpRegistry& registr
     ops->erase(std::remove_if(ops->begin(), ops->end(), trains), ops->end());
     for (OpDesc& op : *ops) {
       const OpInfo* info = registry.Find(op.type());
-      if (info != nullptr) DropInputsForGradients(*info, &op);
       if (info != nullptr && info->FindAttr(kIsTest) != nullptr) SetAttr(op, kIsTest, true);
     }
   }
   return forward;
+}
+
+ProgramDesc WithoutInputsForGradients(const ProgramDesc& program, const OpRegistry& registry) {
+  ProgramDesc without = program;
+  for (BlockDesc& block : *without.mutable_blocks()) {
+    for (OpDesc& op : *block.mutable_ops()) {
+      const OpInfo* info = registry.Find(op.type());
+      if (info == nullptr) continue;
+      auto* inputs = op.mutable_inputs();
+      inputs->erase(std::remove_if(inputs->begin(), inputs->end(),
+                                   [info](const OpDesc::Var& input) { return info->IsForGradient(input.parameter()); }),
+                    inputs->end());
+    }
+  }
+  return without;
 }
 
 Result<ProgramDesc> PruneProgram(const ProgramDesc& program, const std::vector<std::string>& targets,

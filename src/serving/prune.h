@@ -9,9 +9,13 @@
 
 namespace millrace {
 
-/// `program` without gradients and updates, without inputs that only they read, and with operators that train otherwise
+/// `program` without gradients and updates, and with operators that train otherwise
 /// than they predict (dropout, batch_norm) predicting.
 ProgramDesc ForwardProgram(const ProgramDesc& program, const OpRegistry& registry);
+
+/// `program` without inputs that gradients alone read (OpBuilder::InputForGradient): what they are computed from, often
+/// labels, is not needed to predict. Paddle's operators ask for them all the same.
+ProgramDesc WithoutInputsForGradients(const ProgramDesc& program, const OpRegistry& registry);
 
 /// The part of block 0 of `program` that computes `targets`, taking the variables of `given` as they come.
 ///

@@ -31,6 +31,9 @@ class CountedTable {
   /// same time; up to `threads` parts of the table are done at once. The same rows are left whatever their number.
   /// kUnavailable when there is no memory for the index; the table is to be thrown away then.
   virtual Result<ShrinkReport> Shrink(int threads) = 0;
+  /// Tells that a save of kBase or kDelta is where it was to go: what its rows are worth counts from here for the next
+  /// kDelta. As Shrink, it wants no other call meanwhile, and none between it and the save.
+  virtual void WasSaved(TableContent content) = 0;
   /// As SparseTable::Save, it wants no other call meanwhile.
   virtual CountedRows Count() const = 0;
 };

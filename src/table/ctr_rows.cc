@@ -63,6 +63,9 @@ CtrRows::CtrRows(const TableDesc& desc, std::unique_ptr<CtrRule> embed, std::uni
       decay_(desc.accessor().ctr_accessor_param().show_click_decay_rate()),
       delete_threshold_(desc.accessor().ctr_accessor_param().delete_threshold()),
       delete_after_days_(desc.accessor().ctr_accessor_param().delete_after_unseen_days()),
+      base_threshold_(desc.accessor().ctr_accessor_param().base_threshold()),
+      delta_threshold_(desc.accessor().ctr_accessor_param().delta_threshold()),
+      delta_keep_days_(desc.accessor().ctr_accessor_param().delta_keep_days()),
       show_scale_(desc.accessor().ctr_accessor_param().show_scale()),
       zero_init_(desc.accessor().ctr_accessor_param().zero_init()) {}
 
@@ -134,6 +137,13 @@ bool CtrRows::Ages(float* row) const {
   if (worth_.Of(row[kShow], row[kClick]) < delete_threshold_ || row[unseen_days()] > delete_after_days_) return true;
   row[unseen_days()] += 1;
   return false;
+}
+
+bool CtrRows::IsIn(TableContent content, const float* row) const {
+  if (content != TableContent::kBase && content != TableContent::kDelta) return true;
+  const float least_growth = content == TableContent::kDelta ? delta_threshold_ : 0;
+  return worth_.Of(row[kShow], row[kClick]) >= base_threshold_ && row[delta_score()] >= least_growth &&
+         row[unseen_days()] <= delta_keep_days_;
 }
 
 std::string CtrRows::Describe() const {

@@ -38,8 +38,11 @@ class CtrRows final : public RowPolicy {
   Status Check(std::span<const float> gradients) const override;
   void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
               size_t count) const override;
+  bool IsIn(TableContent content, const float* row) const override;
   std::string Describe() const override;
 
+  /// After a save of kBase or kDelta that had the row.
+  void WasSaved(float* row) const { row[delta_score()] = 0; }
   /// What a day does to a row: its counts decay; true when it is to be deleted, else it is unseen for a day more.
   bool Ages(float* row) const;
   bool HasEmbedx(const float* row) const { return row[embedx_from()] == 0; }
@@ -72,6 +75,9 @@ class CtrRows final : public RowPolicy {
   float decay_;
   float delete_threshold_;
   float delete_after_days_;
+  float base_threshold_;
+  float delta_threshold_;
+  float delta_keep_days_;
   bool show_scale_;
   bool zero_init_;
 };

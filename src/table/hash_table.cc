@@ -85,7 +85,7 @@ class HashTable : public SparseTable {
   }
 
   Status Save(ShardRange shards, TableContent content, std::ostream& out) const override {
-    const std::vector<size_t> counts = CountRows(shards);
+    const std::vector<size_t> counts = CountRows(shards, content);
     TableHeader header = Header(content);
     header.shards = shards;
     header.rows = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
@@ -93,7 +93,7 @@ class HashTable : public SparseTable {
     // One shard of the index at a time.
     for (uint32_t begin = shards.begin; begin < shards.end;) {
       const uint32_t end = std::min(shards.end, (begin / kVirtualAShard + 1) * kVirtualAShard);
-      const std::vector<SavedRow> rows = SortedRows({begin, end}, counts.data() + (begin - shards.begin));
+      const std::vector<SavedRow> rows = SortedRows({begin, end}, content, counts.data() + (begin - shards.begin));
       for (size_t i = 0; i < rows.size(); ++i) {
         if (i + kRowsAhead < rows.size()) __builtin_prefetch(rows[i + kRowsAhead].row, 0, 0);
         MR_TRY(writer.Add(rows[i].key, rows[i].row));
@@ -160,6 +160,14 @@ class HashTable : public SparseTable {
     return ShrinkReport{stats().rows, deleted};
   }
 
+  /// Calls change(row) for each row.
+  template <class Change>
+  void ChangeRows(const Change& change) {
+    for (const auto& shard : shards_) {
+      shard->cells().ForEach([&change](uint64_t, float* row) { change(row); });
+    }
+  }
+
   /// Calls visit(row) for each row.
   template <class Visit>
   void ForEachRow(const Visit& visit) const {
@@ -202,24 +210,34 @@ class HashTable : public SparseTable {
     bool operator<(const SavedRow& other) const { return key < other.key; }
   };
 
-  /// Rows of each virtual shard of a range.
-  std::vector<size_t> CountRows(ShardRange range) const {
+  /// Most saves have all rows, and look at none.
+  bool IsIn(TableContent content, const float* row) const {
+    return !shape_.counts || content == TableContent::kAll || content == TableContent::kWeights ||
+           policy_->IsIn(content, row);
+  }
+
+  /// Rows that `content` has of each virtual shard of a range.
+  std::vector<size_t> CountRows(ShardRange range, TableContent content) const {
     std::vector<size_t> counts(range.size());
     for (uint32_t i = range.begin / kVirtualAShard; i * kVirtualAShard < range.end; ++i) {
-      shards_[i]->cells().ForEach([&](uint64_t key, const float*) {
-        if (const uint32_t shard = VirtualShardOf(key); range.Has(shard)) ++counts[shard - range.begin];
+      shards_[i]->cells().ForEach([&](uint64_t key, const float* row) {
+        if (const uint32_t shard = VirtualShardOf(key); range.Has(shard) && IsIn(content, row)) {
+          ++counts[shard - range.begin];
+        }
       });
     }
     return counts;
   }
 
   /// Rows of virtual shards that lie in one shard of the index, by virtual shard, then key; `counts` has their numbers.
-  std::vector<SavedRow> SortedRows(ShardRange range, const size_t* counts) const {
+  std::vector<SavedRow> SortedRows(ShardRange range, TableContent content, const size_t* counts) const {
     std::vector<size_t> ends(range.size());  // of what is there of each virtual shard
     std::exclusive_scan(counts, counts + range.size(), ends.begin(), size_t{0});
     std::vector<SavedRow> rows(ends.back() + counts[range.size() - 1]);
     shards_[range.begin / kVirtualAShard]->cells().ForEach([&](uint64_t key, const float* row) {
-      if (const uint32_t shard = VirtualShardOf(key); range.Has(shard)) rows[ends[shard - range.begin]++] = {key, row};
+      if (const uint32_t shard = VirtualShardOf(key); range.Has(shard) && IsIn(content, row)) {
+        rows[ends[shard - range.begin]++] = {key, row};
+      }
     });
     for (size_t i = 0; i < ends.size(); ++i) {
       const auto end = rows.begin() + static_cast<std::ptrdiff_t>(ends[i]);
@@ -342,7 +360,7 @@ class HashTable : public SparseTable {
     header.name = shape_.name;
     header.dim = static_cast<uint32_t>(shape_.dim);
     header.row_floats = header.dim;
-    if (content == TableContent::kWeights) return header;
+    if (content != TableContent::kAll) return header;
     header.optimizer = policy_->Describe();
     header.row_floats = static_cast<uint32_t>(shape_.row_floats);
     header.pushes = static_cast<uint64_t>(pushes_.load(std::memory_order_relaxed));
@@ -378,6 +396,12 @@ class CountedHashTable final : public HashTable, public CountedTable {
 
   Result<ShrinkReport> Shrink(int threads) override {
     return RemoveIf(threads, [this](float* row) { return rows_.Ages(row); });
+  }
+
+  void WasSaved(TableContent content) override {
+    ChangeRows([&](float* row) {
+      if (rows_.IsIn(content, row)) rows_.WasSaved(row);
+    });
   }
 
   CountedRows Count() const override {

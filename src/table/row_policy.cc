@@ -24,6 +24,7 @@ class OptimizedRows final : public RowPolicy {
               size_t count) const override {
     optimizer_->Update(kernels, step, rows, gradients, count);
   }
+  bool IsIn(TableContent, const float*) const override { return true; }
   std::string Describe() const override { return optimizer_->Describe(); }
 
  private:

@@ -8,6 +8,7 @@
 
 #include "core/status.h"
 #include "table/row_optimizer.h"
+#include "table/sparse_table.h"
 
 namespace millrace {
 
@@ -32,6 +33,8 @@ class RowPolicy {
   /// Updates `count` distinct rows, each with its gradients, as many as weights.
   virtual void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
                       size_t count) const = 0;
+  /// Whether a save of `content` has the row.
+  virtual bool IsIn(TableContent content, const float* row) const = 0;
   /// What a saved table must share, as RowOptimizer::Describe says.
   virtual std::string Describe() const = 0;
 

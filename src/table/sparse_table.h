@@ -62,6 +62,8 @@ struct TableShape {
 enum class TableContent : uint8_t {
   kAll,      ///< to go on training from
   kWeights,  ///< without the optimizer's state: to predict with, or to start another training from
+  kBase,     ///< as kWeights, of a table with an accessor the rows that are worth it: Paddle's save of mode 2
+  kDelta,    ///< as kBase, those of them alone that are worth more since kBase or kDelta had them: mode 1
 };
 
 /// Rows that hold a NaN or an infinite value, among their weights or their state.

@@ -67,6 +67,7 @@ Result<RunState> ToState(const FoundCheckpoint& found) {
   state.input_rows = manifest.input_rows();
   state.input_streams = std::max(1, manifest.input_streams());
   state.printed_batches = manifest.printed_batches();
+  state.shrunk_epoch = manifest.shrunk_epoch();
   for (const StoredReader& reader : manifest.reader()) {
     state.readers.push_back({reader.name(), {.resets = reader.resets(), .items = reader.items()}});
   }
@@ -516,6 +517,7 @@ Status JobCheckpointer::Save(const RunState& state, bool best, const std::functi
   manifest.set_epoch(static_cast<int32_t>(state.epoch));
   manifest.set_step(state.step);
   manifest.set_examples(state.examples);
+  if (state.shrunk_epoch > 0) manifest.set_shrunk_epoch(state.shrunk_epoch);
   manifest.set_seed(job_->desc().seed());
   manifest.set_job(JobText(job_->desc()));
   const std::set<std::string> rates = RateVariables(job_->model().main);

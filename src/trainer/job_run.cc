@@ -85,7 +85,7 @@ Status SaveModels(JobSession& session, RunReport& report, const std::stop_token&
   const bool has_prediction = !job.model().prediction.empty();
   if (!job.output_dir().empty() && job.desc().output().save_inference_model() && has_prediction) {
     SavingLine line("the model", bytes, stop, terminal);
-    MR_TRY(SaveJobModel(session, StateOfSaved(report), job.output_dir() + "/model",
+    MR_TRY(SaveJobModel(session, StateOfSaved(report), TableContent::kWeights, job.output_dir() + "/model",
                         {give_up, [&line](uint64_t done) { line.Add(done); }}));
   }
   *exported = WriteExports(session, give_up, summary, terminal);
@@ -325,6 +325,7 @@ Status JobRun::MakeTrainer() {
       MR_TRY(checkpointer_->GoOn());
       return recorder_->GoOn();
     };
+    hooks.on_shrunk = [this](const TableShrink& shrink) { return recorder_->OnShrink(shrink); };
   }
   // What was trained before says nothing about the lines of an inference.
   if (infer) hooks = {nullptr, recorder_.get(), nullptr, std::nullopt, {}};

@@ -7,10 +7,24 @@
 #include "runtime/persistables.h"
 #include "runtime/variable_store.h"
 #include "serving/inference_model.h"
+#include "table/counted_table.h"
 #include "trainer/job_mistakes.h"
 #include "trainer/saving_line.h"
 
 namespace millrace {
+
+namespace {
+
+TableContent ContentOf(IncrementalDesc::SaveMode mode) {
+  switch (mode) {
+    case IncrementalDesc::BASE: return TableContent::kBase;
+    case IncrementalDesc::DELTA: return TableContent::kDelta;
+    case IncrementalDesc::ALL: break;
+  }
+  return TableContent::kWeights;
+}
+
+}  // namespace
 
 Status SaveProgramVariables(const JobSession& session, const RunState& state, const std::string& folder,
                             const std::function<void(uint64_t bytes)>& on_done) {
@@ -19,7 +33,8 @@ Status SaveProgramVariables(const JobSession& session, const RunState& state, co
                           ManifestFor::kTables, job.model().startup, job.workers(), on_done);
 }
 
-Status SaveJobModel(const JobSession& session, const RunState& state, const std::string& folder, const LongWork& work) {
+Status SaveJobModel(const JobSession& session, const RunState& state, TableContent content, const std::string& folder,
+                    const LongWork& work) {
   const CompiledJob& job = session.job();
   if (job.model().prediction.empty()) return SaveProgramVariables(session, state, folder, work.on_done);
   MR_ASSIGN(const std::shared_ptr<const CompiledModel> model, job.PaddleModel(work.stop));
@@ -27,6 +42,7 @@ Status SaveJobModel(const JobSession& session, const RunState& state, const std:
   source.test = &model->test;
   source.startup = &job.model().startup;
   source.root = &session.root();
+  source.content = content;
   source.data_desc = &job.desc().data_desc();
   source.prediction = job.model().prediction;
   source.label = job.model().label;
@@ -61,12 +77,31 @@ Status PassModels::SavePass(bool is_last, std::stop_token stop, RunState* state)
     const LateStop give_up(stop, kMayTakeAtStop);
     SavingLine line("the model of pass \"" + name + "\"", BytesToStore(job_->model().main, session_->root()), stop,
                     terminal_);
-    MR_TRY(SaveJobModel(*session_, *state, folder, {give_up.token(), [&line](uint64_t bytes) { line.Add(bytes); }}));
+    MR_TRY(SaveJobModel(*session_, *state, ContentOf(job_->desc().incremental().save_mode()), folder,
+                        {give_up.token(), [&line](uint64_t bytes) { line.Add(bytes); }}));
   }
   std::fprintf(terminal_, "model of pass \"%s\": %s\n", name.c_str(), folder.c_str());
-  if (guard_ == nullptr) return Status::Ok();
-  MR_ASSIGN(std::optional<SaveFailure> failed, TryCommand(name, stop));
-  if (failed.has_value()) state->save_failures.push_back(*std::move(failed));
+  if (guard_ != nullptr) {
+    MR_ASSIGN(std::optional<SaveFailure> failed, TryCommand(name, stop));
+    if (failed.has_value()) state->save_failures.push_back(*std::move(failed));
+  }
+  return TellTables();
+}
+
+Status PassModels::TellTables() const {
+  const TableContent content = ContentOf(job_->desc().incremental().save_mode());
+  if (content == TableContent::kWeights) return Status::Ok();
+  for (const TableDesc& desc : job_->model().tables) {
+    if (!desc.has_accessor()) continue;
+    const Variable* variable = session_->root().Find(desc.name());
+    CountedTable* const table = AsCounted(variable->Get<std::unique_ptr<SparseTable>>().get());
+    if (table == nullptr) {
+      return InvalidConfig("incremental.save_mode: table \"" + desc.name() + "\" is of class_name \"" +
+                           desc.class_name() +
+                           "\", which does not know what was saved; leave class_name or save_mode out");
+    }
+    table->WasSaved(content);
+  }
   return Status::Ok();
 }
 

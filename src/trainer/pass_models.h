@@ -22,8 +22,10 @@ Status SaveProgramVariables(const JobSession& session, const RunState& state, co
                             const std::function<void(uint64_t bytes)>& on_done);
 /// Saves what a job has trained so far for the predictor (or, of a program, its variables) into `folder`. Nobody trains
 /// meanwhile. A stop request of `work` gives it up, kCancelled, with the folder as it was; variables of a program are
-/// written to their end once they are begun: an earlier save in the folder is gone then.
-Status SaveJobModel(const JobSession& session, const RunState& state, const std::string& folder, const LongWork& work);
+/// written to their end once they are begun: an earlier save in the folder is gone then. `content` is that of tables
+/// that grow, in a model.
+Status SaveJobModel(const JobSession& session, const RunState& state, TableContent content, const std::string& folder,
+                    const LongWork& work);
 
 /// Saves a model after every save_interval passes of an incremental job, to OUTPUT_DIR/models/NAME, and runs its
 /// save_command on it.
@@ -46,6 +48,8 @@ class PassModels final : public PassSaver {
       : session_(&session), job_(&session.job()), guard_(std::move(guard)), terminal_(terminal) {}
   std::string FolderOf(const std::string& name) const { return job_->output_dir() + "/models/" + name; }
   bool IsPass(const std::string& name) const;
+  /// Tells the tables whose rows a model had (incremental.save_mode).
+  Status TellTables() const;
   /// Nullopt when all went well; kCancelled at a stop request, which ends the command.
   Result<std::optional<SaveFailure>> TryCommand(const std::string& name, const std::stop_token& stop) const;
   Status RunCommand(const std::string& folder, const std::string& name, const std::stop_token& stop) const;

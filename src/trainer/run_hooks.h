@@ -64,6 +64,15 @@ struct RunState {
   /// Of the pass before that read most: a run with nothing left to do reads none.
   PassStats data;
   std::vector<SaveFailure> save_failures;  ///< of passes before; a run that goes on tries them again
+  int64_t shrunk_epoch = 0;                ///< before which tables were last shrunk (incremental.shrink)
+};
+
+/// What incremental.shrink did to a table before a pass.
+struct TableShrink {
+  std::string table;
+  std::string pass;  ///< that begins
+  int64_t rows = 0;  ///< that are left
+  int64_t deleted = 0;
 };
 
 /// A line of fetched values (worker 0), as printed and logged.

@@ -191,6 +191,15 @@ Status RunRecorder::OnEval(const EvalReport& report) {
   return AddEvents(report.step, scalars);
 }
 
+Status RunRecorder::OnShrink(const TableShrink& shrink) {
+  const std::lock_guard lock(mutex_);
+  progress_.Clear();
+  std::fprintf(output_.terminal, "before pass %s: table %s was shrunk to %lld rows, %lld deleted\n",
+               shrink.pass.c_str(), shrink.table.c_str(), static_cast<long long>(shrink.rows),
+               static_cast<long long>(shrink.deleted));
+  return Status::Ok();
+}
+
 Status RunRecorder::OnPass(const PassReport& report) {
   const std::lock_guard lock(mutex_);
   progress_.Clear();

@@ -44,6 +44,8 @@ class RunRecorder final : public RunReporter {
   Status OnPoint(const FetchLine& line) override;
   Status OnEval(const EvalReport& report) override;
   Status OnPass(const PassReport& report) override;
+  /// Shows a shrink.
+  Status OnShrink(const TableShrink& shrink);
 
   /// kIo when metrics.jsonl or the events, or a folder with them, were taken away, replaced or cut short while the run
   /// wrote to them.

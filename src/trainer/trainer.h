@@ -23,6 +23,8 @@ struct TrainerHooks {
   /// that is refused before this call leaves what the earlier one wrote as it is. May be empty. Its failure is the
   /// run's.
   std::function<Status()> on_resumed = {};
+  /// Called by the trainer's thread after each shrink of a table. May be empty. Its failure is the run's.
+  std::function<Status(const TableShrink&)> on_shrunk = {};
   RunState* reached = nullptr;  ///< where the run stands when it ends, also by a failure; null: nobody asks
 };
 

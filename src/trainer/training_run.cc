@@ -6,6 +6,7 @@
 #include "core/caught.h"
 #include "core/elapsed.h"
 #include "dist/wire.h"
+#include "table/counted_table.h"
 #include "trainer/batch_observers.h"
 #include "trainer/model_check.h"
 
@@ -105,7 +106,8 @@ Status TrainingRun::DoGoOn(const std::stop_token& stop) {
     MR_TRY(hooks_.pass_saver->Retry(&state_.save_failures, stop));
     if (state_.save_failures.size() < failed) MR_TRY(SaveCheckpoint());
   }
-  return CatchUpEvaluation(stop);
+  MR_TRY(CatchUpEvaluation(stop));
+  return ShrinkTables();
 }
 
 Status TrainingRun::CatchUpEvaluation(const std::stop_token& stop) {
@@ -155,7 +157,31 @@ Status TrainingRun::DoAtBoundary(const std::stop_token& stop) {
 }
 
 Status TrainingRun::EndPass(const std::stop_token& stop) {
-  return Together([&] { return DoEndPass(stop); });
+  return Together([&] {
+    MR_TRY(DoEndPass(stop));
+    return ShrinkTables();
+  });
+}
+
+Status TrainingRun::ShrinkTables() {
+  // What comes before it may be cut short and be done again by a run that goes on; this is part of the pass to come.
+  const bool is_due = job_->is_incremental() && job_->desc().incremental().shrink() && !is_ending() &&
+                      state_.epoch > state_.shrunk_epoch && state_.epoch < job_->passes();
+  if (!is_due) return Status::Ok();
+  for (const TableDesc& desc : job_->model().tables) {
+    if (!desc.has_accessor()) continue;
+    SparseTable* const table = session_->root().Find(desc.name())->Get<std::unique_ptr<SparseTable>>().get();
+    CountedTable* const counted = AsCounted(table);
+    if (counted == nullptr) {
+      return InvalidConfig("incremental.shrink: table \"" + desc.name() + "\" is of class_name \"" + desc.class_name() +
+                           "\", which deletes no rows; leave class_name or shrink out");
+    }
+    MR_ASSIGN(const ShrinkReport shrunk, counted->Shrink(std::max(1, job_->desc().thread_num())));
+    if (hooks_.on_shrunk == nullptr) continue;
+    MR_TRY(hooks_.on_shrunk({desc.name(), job_->PassName(state_.epoch), shrunk.rows, shrunk.deleted}));
+  }
+  state_.shrunk_epoch = state_.epoch;
+  return Status::Ok();
 }
 
 Status TrainingRun::DoEndPass(const std::stop_token& stop) {

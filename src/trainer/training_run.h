@@ -95,6 +95,8 @@ class TrainingRun {
   Status DoGoOn(const std::stop_token& stop);
   Status DoAtBoundary(const std::stop_token& stop);
   Status DoEndPass(const std::stop_token& stop);
+  /// Where incremental.shrink says so, once before each pass but the first.
+  Status ShrinkTables();
   Status DoCheckpointAfterFailure(const Status& failure, bool of_files);
   Status EvaluateOnce(const std::stop_token& stop);
   /// Takes over the numbers of an earlier run.

@@ -53,6 +53,11 @@ fetch_config { fetch_var_names: "loss" fetch_var_names: "auc" print_period: 3 }
 )" + extra);
 }
 
+std::string SmallJob::CtrJob(const std::string& extra) const {
+  return Write("ctr.prototxt", DataDesc(32) + Text("ctr_model.pbtxt") +
+                                   "\nfetch_config { fetch_var_names: \"loss\" print_period: 3 }\n" + extra);
+}
+
 std::string SmallJob::CountingJob(const std::string& extra) const {
   return Write("counting.prototxt", DataDesc(1) + Text("counting_model.pbtxt") + extra);
 }

@@ -21,6 +21,8 @@ class SmallJob {
   /// Writes a job file and returns its path. `extra` is appended to the text, and all files unless it names some.
   /// Deep: two tables, fully connected layers, Adagrad.
   std::string DeepJob(const std::string& extra) const;
+  /// A table with an accessor, as Paddle's parameter server has them, fully connected layers.
+  std::string CtrJob(const std::string& extra) const;
   /// Counting: batches of one row; a row of the only table is 0 before, 0.5 after its line was trained once, 0.75 after
   /// twice. The score of a line is its row.
   std::string CountingJob(const std::string& extra) const;

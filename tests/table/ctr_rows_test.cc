@@ -281,6 +281,34 @@ TEST(CtrRows, UnseenRowsGoAfterTheirDays) {
   EXPECT_EQ(RowOf(*table, 2)[CtrRows::kShow], 2);
 }
 
+TEST(CtrRows, BaseAndDeltaLeaveOutWhatIsWorthLittle) {
+  const std::unique_ptr<SparseTable> table = MakeCounted(
+      SmallDesc("ctr_accessor_param { base_threshold: 2 delta_threshold: 0.5 delta_keep_days: 0 delete_threshold: 0 "
+                "show_click_decay_rate: 1 }"));
+  const auto saved = [&](TableContent content) {
+    std::istringstream in(SavedAs(*table, content));
+    const std::unique_ptr<SparseTable> again = MakeCounted(SmallDesc());
+    EXPECT_TRUE(again->Load(kAllShards, in).ok());
+    std::string keys;
+    for (uint64_t key = 1; key <= 3; ++key) keys += RowOf(*again, key)[CtrRows::kShow] > 0 ? std::to_string(key) : "";
+    return keys;
+  };
+  ASSERT_TRUE(PushTo(*table, {1, 2, 3}, {1, 1, 1, 1, 1, 2, 2, 1, 1, 1, 4, 3, 1, 1, 1}).ok());
+  EXPECT_EQ(saved(TableContent::kWeights), "123");
+  EXPECT_EQ(saved(TableContent::kBase), "23");
+  EXPECT_EQ(saved(TableContent::kDelta), "23");
+  AsCounted(table.get())->WasSaved(TableContent::kBase);
+  EXPECT_EQ(saved(TableContent::kBase), "23");
+  EXPECT_EQ(saved(TableContent::kDelta), "") << "nothing is new";
+  ASSERT_TRUE(PushTo(*table, {2, 3}, {1, 1, 1, 1, 1, 1, 0, 1, 1, 1}).ok());
+  EXPECT_EQ(saved(TableContent::kDelta), "2") << "one show more is worth 0.1";
+  AsCounted(table.get())->WasSaved(TableContent::kDelta);
+  EXPECT_EQ(saved(TableContent::kDelta), "");
+  ASSERT_TRUE(AsCounted(table.get())->Shrink(1).ok());
+  EXPECT_EQ(saved(TableContent::kBase), "") << "unseen for a day";
+  EXPECT_EQ(saved(TableContent::kWeights), "123");
+}
+
 /// Workers lose counts to each other without row locks, but never a float in halves; with locks they lose none.
 TEST(CtrRows, RowLocksCountEveryShow) {
   const std::unique_ptr<SparseTable> table = MakeCounted(SmallDesc());
