@@ -12,6 +12,7 @@
 #include "app/convert_job.h"
 #include "app/job_input.h"
 #include "app/list_plugin.h"
+#include "app/list_table.h"
 #include "app/stop_on_signal.h"
 #include "app/write_records.h"
 #include "batch/slot_batch.h"
@@ -47,7 +48,8 @@ const ProgramInfo kProgram{
         "inspect stats --trainer_desc=FILE [flags]\n"
         "inspect convert --trainer_desc=FILE --output_dir=DIR [flags]\n"
         "inspect records --outputs=SHAPES --records=FILE [--plugin=FILE] INPUT...\n"
-        "inspect plugin FILE",
+        "inspect plugin FILE\n"
+        "inspect table FILE...",
     .groups = {{"Input", {"trainer_desc", "batches", "plugin"}},
                {"Binary files", {"output_dir", "part_mib"}},
                {"RecordIO", {"outputs", "records"}},
@@ -79,6 +81,14 @@ Status ShowPlugin(const CommandLine& line) {
   return FlushStandardOutput();
 }
 
+Status ShowTables(const CommandLine& line) {
+  const std::vector<std::string> files(line.arguments.begin() + 1, line.arguments.end());
+  if (files.empty()) return InvalidConfig("which files? inspect table CHECKPOINT_DIR/step-000000000100/tables/NAME");
+  MR_ASSIGN(const std::string text, ListTables(files));
+  std::fputs(text.c_str(), stdout);
+  return FlushStandardOutput();
+}
+
 Status CheckFlags(const CommandLine& line) {
   const std::string command = line.arguments.size() == 1 ? line.arguments[0] : "";
   std::error_code ignored;
@@ -91,7 +101,7 @@ Status CheckFlags(const CommandLine& line) {
   if (command != "head" && command != "stats" && command != "convert") {
     std::string given;
     for (const std::string& word : line.arguments) given += (given.empty() ? ": " : " ") + word;
-    return InvalidConfig("expected one command, head, stats, convert, records or plugin" + given);
+    return InvalidConfig("expected one command, head, stats, convert, records, plugin or table" + given);
   }
   if (FLAGS_trainer_desc.empty()) return InvalidConfig("--trainer_desc is missing: the job's file");
   const bool is_lines = FLAGS_format == "multi_slot";
@@ -141,6 +151,7 @@ Status Stats(JobInput& input, int64_t batches, std::stop_token stop) {
 Status Run(const CommandLine& line, std::stop_token stop) {
   if (!line.arguments.empty() && line.arguments[0] == "records") return RunRecords(line, stop);
   if (!line.arguments.empty() && line.arguments[0] == "plugin") return ShowPlugin(line);
+  if (!line.arguments.empty() && line.arguments[0] == "table") return ShowTables(line);
   MR_TRY(CheckFlags(line));
   const InputJob job{FLAGS_trainer_desc, line.repeated[0], line.repeated[1]};
   if (line.arguments[0] == "convert") {

@@ -13,10 +13,9 @@
 namespace millrace {
 namespace {
 
-/// State of a row beside that of its rules: unseen_days, delta_score, embedx_from.
-constexpr size_t kCounters = 3;
 /// A row with the most embedx, and with the rules with the most state: Adam twice.
-constexpr size_t kMostFloats = CtrRows::kEmbedx + CtrRows::kMostEmbedx + kCounters + 4 + 2 * CtrRows::kMostEmbedx + 2;
+constexpr size_t kMostFloats =
+    CtrRows::kEmbedx + CtrRows::kMostEmbedx + CtrRows::kCounters + 4 + 2 * CtrRows::kMostEmbedx + 2;
 constexpr size_t kCopiesAhead = 8;
 
 /// A whole number in [1, 2^24], which a float holds.

@@ -26,6 +26,7 @@ class CtrRows final : public RowPolicy {
   static constexpr int kClick = 1;
   static constexpr int kEmbed = 2;
   static constexpr int kEmbedx = 3;
+  static constexpr int kCounters = 3;       ///< of the state, before that of the rules
   static constexpr int kMostEmbedx = 1024;  ///< the schema's
 
   /// kInvalidConfig, which begins with the field of the accessor, for what it cannot be.

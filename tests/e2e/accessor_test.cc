@@ -110,6 +110,24 @@ TEST_F(AccessorJob, TwoWorkersTrainItInBothModes) {
   }
 }
 
+TEST_F(AccessorJob, InspectShowsTheCountsOfASavedTable) {
+  Run(Flags(small_.CtrJob("update_mode: SERIAL epochs: 1"), Out("out"), "never"));
+  std::string table;
+  for (const auto& entry : std::filesystem::directory_iterator(Out("out") + "/checkpoints")) {
+    if (entry.is_directory()) table = entry.path().string() + "/tables/t";
+  }
+  Process shown("inspect", {"table", table, Out("out") + "/model/tables/t"});
+  ASSERT_EQ(shown.Wait(), 0) << shown.errors();
+  EXPECT_THAT(shown.output(),
+              HasSubstr("rows of 7 weights in 21 floats, after 29 updates\n  CtrCommonAccessor embed: "));
+  EXPECT_THAT(shown.output(), HasSubstr("  shows 2700.0, clicks "));
+  EXPECT_THAT(shown.output(), HasSubstr("rows of 7 weights, without state\n"));
+  std::filesystem::resize_file(table, std::filesystem::file_size(table) - 5);
+  Process cut("inspect", {"table", table});
+  EXPECT_EQ(cut.Wait(), 3);
+  EXPECT_THAT(cut.errors(), HasSubstr("tables/t: saved table: it ends "));
+}
+
 TEST_F(AccessorJob, ThresholdsMayChangeWhenARunGoesOnAndRulesMayNot) {
   const std::string job = small_.CtrJob("update_mode: SERIAL epochs: 1");
   Run(Flags(job, Out("out"), "never"));
