@@ -760,6 +760,35 @@ TEST(Cvm, GradientCarriesTheCounts) {
   }
 }
 
+TEST(Cvm, SlotsSideBySideEachHaveTheirCounts) {
+  OpDesc cvm = Op("cvm", {{"X", {"x"}}, {"CVM", {"counts"}}}, {{"Y", {"y"}}});
+  OpDesc grad = Op("cvm_grad", {{"X", {"x"}}, {"CVM", {"counts"}}, {"Y@GRAD", {"y@GRAD"}}}, {{"X@GRAD", {"x@GRAD"}}});
+  for (OpDesc* op : {&cvm, &grad}) {
+    SetAttr(*op, "use_cvm", false);
+    SetAttr(*op, "slots", int64_t{2});
+  }
+  auto session = OpSession::Create(
+      {cvm, grad}, {{"x", Meta({2, 6})}, {"counts", Meta({2, 2})}, {"y@GRAD", Meta({2, 2})}}, AllOps());
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  Fill((*session)->tensor("x"), {2, 6}, {1, 0, 5, 2, 1, 6, 3, 0, 7, 4, 1, 8});
+  Fill((*session)->tensor("counts"), {2, 2}, {1, 0, 2, 1});
+  Fill((*session)->tensor("y@GRAD"), {2, 2}, {10, 20, 30, 40});
+  ASSERT_TRUE((*session)->Run().ok());
+  EXPECT_THAT(FloatsOf(*(*session)->tensor("y")), ElementsAre(5, 6, 7, 8));
+  EXPECT_THAT(FloatsOf(*(*session)->tensor("x@GRAD")), ElementsAre(1, 0, 10, 1, 0, 20, 2, 1, 30, 2, 1, 40));
+}
+
+TEST(Cvm, CountsAreForTheGradientAlone) {
+  OpDesc cvm = Op("cvm", {{"X", {"x"}}}, {{"Y", {"y"}}});
+  SetAttr(cvm, "slots", int64_t{2});
+  EXPECT_TRUE(OpSession::Create({cvm}, {{"x", Meta({-1, 6})}}, AllOps()).ok());
+  const OpDesc grad = Op("cvm_grad", {{"X", {"x"}}, {"Y@GRAD", {"y@GRAD"}}}, {{"X@GRAD", {"x@GRAD"}}});
+  const auto without = OpSession::Create({grad}, {{"x", Meta({2, 3})}, {"y@GRAD", Meta({2, 3})}}, AllOps());
+  EXPECT_THAT(without.status().message(), HasSubstr("input CVM is not bound"));
+  const auto narrow = OpSession::Create({cvm}, {{"x", Meta({-1, 5})}}, AllOps());
+  EXPECT_THAT(narrow.status().message(), HasSubstr("must be embeddings of 2 slots side by side"));
+}
+
 TEST(Attributes, UnknownOnesAndOtherValuesAreNamedTogether) {
   OpDesc sums = Op("cumsum", {{"X", {"x"}}}, {{"Out", {"sums"}}});
   SetAttr(sums, "flatten", true);

@@ -17,7 +17,7 @@ ACCESSOR = """embedx_dim: 4 embedx_threshold: 3 ctr_accessor_param { delete_thre
 
 
 class Net:
-    def __init__(self, use_cvm=True, accessor=ACCESSOR, size=7, cvm=True, pool="sum", clip=None, table=None):
+    def __init__(self, use_cvm=True, accessor=ACCESSOR, size=7, cvm=True, pool="sum", clip=None, table=None, pipeline=False):
         self.main, self.startup = millrace.Program(), millrace.Program()
         with unique_name.guard(), millrace.program_guard(self.main, self.startup):
             self.ids = [layers.data("C%d" % i, [1], "int64", lod_level=1) for i in range(2)]
@@ -29,10 +29,14 @@ class Net:
                 rows = layers.embedding(ids, [None, size], param_attr=table or "ctr", accessor=accessor)
                 rows = layers.sequence_pool(rows, pool)
                 parts.append(layers.continuous_value_model(rows, counts, use_cvm) if cvm else rows)
-            self.logit = layers.fc(layers.concat(parts, axis=1), 1)
+            joined = layers.concat(parts, axis=1)
+            self.logit = layers.fc(joined, 1)
             self.score = layers.sigmoid(self.logit)
             self.loss = layers.mean(layers.log_loss(self.score, clicks))
-            optimizer.Adagrad(0.05, grad_clip=clip).minimize(self.loss)
+            rule = optimizer.Adagrad(0.05, grad_clip=clip)
+            if pipeline:
+                rule = optimizer.PipelineOptimizer(rule, cut_list=[[joined, clicks], [self.loss]])
+            rule.minimize(self.loss)
 
 
 def write_clicks(path, rows, seed):
@@ -141,6 +145,35 @@ class AccessorTest(unittest.TestCase):
                 Net(**words)
         with self.assertRaisesRegex(millrace.ConfigError, "no table of the scope has an accessor"):
             millrace.Scope().shrink()
+
+    def test_a_pipeline_is_refused(self):
+        net = Net(pipeline=True)
+        self.exe.run(net.startup)
+        with self.assertRaisesRegex(millrace.ConfigError, 'table "ctr" has an accessor, and pipelines'):
+            self.train(net)
+
+    def test_a_batch_that_is_fed_trains_as_one_of_a_dataset(self):
+        net = Net()
+        rows = []
+        for feeds in (True, False):
+            scope = millrace.Scope()
+            with millrace.scope_guard(scope):
+                self.exe.run(net.startup)
+                with open(self.path) as file:
+                    lines = [line.split() for line in file.readlines()[:64]]
+                if feeds:
+                    self.exe.run(net.main, feed={"C0": [[int(line[1])] for line in lines], "C1": [[int(line[3])] for line in lines],
+                                                 "click": np.array([[int(line[5])] for line in lines], "int64")})
+                else:
+                    head = os.path.join(self.folder, "head")
+                    with open(head, "w") as file:
+                        file.writelines(" ".join(line) + "\n" for line in lines)
+                    self.path, whole = head, self.path
+                    self.train(net)
+                    self.path = whole
+                rows.append(scope.get("ctr"))
+        np.testing.assert_array_equal(rows[0].values, rows[1].values)
+        self.assertTrue(np.any(rows[0].values[:, 2]))
 
     def test_a_clip_of_all_gradients_leaves_counts_alone(self):
         net = Net(clip=millrace.clip.GradientClipByGlobalNorm(0.01))
