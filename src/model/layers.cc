@@ -105,22 +105,6 @@ bool PoolAtOnce(Lowering& lowering, const std::string& where, const std::string&
   return lowering.Append(where, std::move(op));
 }
 
-/// Looks the slots of a layer up and pools their rows, side by side, into the variable `out`.
-bool Pooled(Lowering& lowering, const std::string& where, const std::string& name, const std::string& out,
-            const EmbeddingLayer& layer, const std::vector<const SlotSpec*>& slots, const TableDesc& table) {
-  if (ArePooledAtOnce(lowering, name, layer, slots)) {
-    return PoolAtOnce(lowering, where, out, slots, table, layer.pool());
-  }
-  std::vector<std::string> pooled;
-  for (const SlotSpec* slot : slots) {
-    const std::string stem = name + "." + slot->name;
-    pooled.push_back(slots.size() == 1 ? out : stem);
-    if (!LookUp(lowering, where, *slot, table, layer.pool(), stem + ".rows", pooled.back())) return false;
-  }
-  if (pooled.size() == 1) return true;
-  return lowering.Append(where, MakeOp("concat", {{"X", pooled}}, {{"Out", {out}}}, {{"axis", kColumnAxis}}));
-}
-
 /// A count of each example as a variable [batch, 1] of floats: a dense slot with one value. Empty, with the mistake
 /// noted, for another.
 std::string CountOfSlot(Lowering& lowering, const std::string& where, const std::string& field,
@@ -169,13 +153,36 @@ std::string CountsOf(Lowering& lowering, const std::string& where, const Embeddi
   return is_joined ? counts : "";
 }
 
-/// Pooled rows of a table with an accessor, `slots` side by side, become the layer; their gradient brings the counts.
-bool TakeCounts(Lowering& lowering, const std::string& where, const std::string& name, const EmbeddingLayer& layer,
-                size_t slots, const std::string& pooled) {
+/// Rows of a table with an accessor, pooled, of `slots` side by side, become `out`; their gradient brings the counts.
+bool TakeCounts(Lowering& lowering, const std::string& where, const EmbeddingLayer& layer, size_t slots,
+                const std::string& pooled, const std::string& out) {
   const std::string counts = CountsOf(lowering, where, layer);
-  return !counts.empty() &&
-         lowering.Append(where, MakeOp("cvm", {{"X", {pooled}}, {"CVM", {counts}}}, {{"Y", {name}}},
-                                       {{"use_cvm", layer.use_cvm()}, {"slots", static_cast<int64_t>(slots)}}));
+  if (counts.empty()) return false;
+  OpDesc cvm = MakeOp("cvm", {{"X", {pooled}}, {"CVM", {counts}}}, {{"Y", {out}}}, {{"use_cvm", layer.use_cvm()}});
+  if (slots > 1) SetAttr(cvm, "slots", static_cast<int64_t>(slots));
+  return lowering.Append(where, std::move(cvm));
+}
+
+/// The layer of a table with an accessor: one cvm where the slots are pooled at once, else one a slot, as Paddle has
+/// it.
+bool LowerCounted(Lowering& lowering, const std::string& where, const std::string& name, const EmbeddingLayer& layer,
+                  const std::vector<const SlotSpec*>& slots, const TableDesc& table) {
+  constexpr const char* kCounted = "@COUNTED";
+  if (ArePooledAtOnce(lowering, name, layer, slots)) {
+    return PoolAtOnce(lowering, where, name + kCounted, slots, table, layer.pool()) &&
+           TakeCounts(lowering, where, layer, slots.size(), name + kCounted, name);
+  }
+  std::vector<std::string> taken;
+  for (const SlotSpec* slot : slots) {
+    const std::string stem = name + "." + slot->name;
+    const std::string& out = taken.emplace_back(slots.size() == 1 ? name : stem);
+    if (!LookUp(lowering, where, *slot, table, layer.pool(), stem + ".rows", out + kCounted) ||
+        !TakeCounts(lowering, where, layer, 1, out + kCounted, out)) {
+      return false;
+    }
+  }
+  if (taken.size() == 1) return true;
+  return lowering.Append(where, MakeOp("concat", {{"X", taken}}, {{"Out", {name}}}, {{"axis", kColumnAxis}}));
 }
 
 /// Notes what a layer says that its table cannot have.
@@ -202,10 +209,18 @@ bool LowerEmbedding(Lowering& lowering, const std::string& where, const std::str
     return false;
   lowering.AddTable(*table);
   if (!lowering.main().Has(table->name())) return false;
-  if (!table->has_accessor()) return Pooled(lowering, where, name, name, layer, slots, *table);
-  const std::string pooled = name + "@COUNTED";
-  return Pooled(lowering, where, name, pooled, layer, slots, *table) &&
-         TakeCounts(lowering, where, name, layer, slots.size(), pooled);
+  if (table->has_accessor()) return LowerCounted(lowering, where, name, layer, slots, *table);
+  if (ArePooledAtOnce(lowering, name, layer, slots)) {
+    return PoolAtOnce(lowering, where, name, slots, *table, layer.pool());
+  }
+  std::vector<std::string> pooled;
+  for (const SlotSpec* slot : slots) {
+    const std::string stem = name + "." + slot->name;
+    pooled.push_back(slots.size() == 1 ? name : stem);
+    if (!LookUp(lowering, where, *slot, *table, layer.pool(), stem + ".rows", pooled.back())) return false;
+  }
+  if (pooled.size() == 1) return true;
+  return lowering.Append(where, MakeOp("concat", {{"X", pooled}}, {{"Out", {name}}}, {{"axis", kColumnAxis}}));
 }
 
 /// Columns of a [batch, ...] variable; 0, with the mistake noted, when it has none.

@@ -50,6 +50,13 @@ TEST_F(AccessorJob, PredictsFromLinesWithoutWhatWasClicked) {
   EXPECT_NE(scores[0], scores[1]);
 }
 
+TEST_F(AccessorJob, FusedOrNotItComesToTheSameBytes) {
+  for (const char* fuse : {"true", "false"}) {
+    Run(Flags(small_.CtrJob(std::string("update_mode: SERIAL fuse: ") + fuse), Out(fuse), "never"));
+  }
+  EXPECT_EQ(FolderContent(Out("true") + "/model"), FolderContent(Out("false") + "/model"));
+}
+
 TEST_F(AccessorJob, DaysShrinkOnceEach) {
   Run(Flags(Days(3), Out("days"), "never"));
   EXPECT_THAT(said_, HasSubstr("before pass d1: table t was shrunk to "));

@@ -56,6 +56,36 @@ constexpr const char* kSmall =
     "loss { kind: LOG_LOSS in: 'y' label: 'label' } "
     "optimizer { sgd { lr: 0.5 } }";
 
+constexpr const char* kCounts =
+    "table { name: 't' accessor { embedx_dim: 2 } } "
+    "layer { name: 'e' embedding { slots: 'C1..C2' table: 't' use_cvm: true } } "
+    "layer { name: 'd' embedding { slots: 'C1' table: 't' } } "
+    "layer { name: 'y' fc { in: ['e', 'd', 'dense'] units: 1 act: SIGMOID } } "
+    "loss { kind: LOG_LOSS in: 'y' label: 'label' } "
+    "optimizer { sgd { lr: 0.5 } clip { global_norm: 1 } }";
+
+TEST(ModelCompilerTest, RowsThatCountGoThroughCvmAndArePushedWithoutARate) {
+  const Result<CompiledModel> model = CompileText(kCounts);
+  ASSERT_TRUE(model.ok()) << model.status().ToString();
+  const std::string main = Show(model->main);
+  EXPECT_THAT(main, testing::StartsWith("lookup_table(C1,t -> e.C1.rows)\n"
+                                        "sequence_pool(e.C1.rows -> e.C1@COUNTED)\n"
+                                        "cast(label -> label@COUNT)\n"
+                                        "fill_constant_batch_size_like(label@COUNT -> counts@@label@SHOW)\n"
+                                        "concat(counts@@label@SHOW,label@COUNT -> counts@@label)\n"
+                                        "cvm(e.C1@COUNTED,counts@@label -> e.C1)\n"
+                                        "lookup_table(C2,t -> e.C2.rows)\n"
+                                        "sequence_pool(e.C2.rows -> e.C2@COUNTED)\n"
+                                        "cvm(e.C2@COUNTED,counts@@label -> e.C2)\n"
+                                        "concat(e.C1,e.C2 -> e)\n"
+                                        "lookup_table(C1,t -> d.C1.rows)\n"
+                                        "sequence_pool(d.C1.rows -> d@COUNTED)\n"
+                                        "cvm(d@COUNTED,counts@@label -> d)\n"));
+  EXPECT_THAT(main, testing::HasSubstr("sparse_table_push(t,t@GRAD -> t)\n")) << "not clipped";
+  EXPECT_EQ(FindVar(model->main, "t")->type().lod_tensor().tensor().dims(1), 5);
+  EXPECT_THAT(model->feeds, ElementsAre("dense", "C1", "C2")) << "labels are not needed to predict";
+}
+
 TEST(ModelCompilerTest, LowersASmallModel) {
   const Result<CompiledModel> model = CompileText(kSmall);
   ASSERT_TRUE(model.ok()) << model.status().ToString();
