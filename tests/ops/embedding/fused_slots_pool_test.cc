@@ -434,6 +434,38 @@ TEST(SparseTablePush, RefusesTheGradientOfAnotherTable) {
   EXPECT_EQ(u->stats().rows, 2);
 }
 
+TEST(SparseTablePush, OfATableThatCountsTakesNoRateAndWantsToKnowItsExamples) {
+  OpRunner runner;
+  OpDesc create = MakeOp("create_sparse_table", {}, {{"Out", {"t"}}});
+  SetAttr(create, "table", std::string("name: \"t\" accessor { embedx_dim: 2 }"));
+  ASSERT_TRUE(runner.Run(create).ok());
+  runner.MakeTable("plain", 2);
+  runner.SetFloats("lr", {1}, {0.5F});
+  const std::vector<uint64_t> keys = {7};
+  SelectedRows* grad = runner.rows("g");
+  grad->rows = keys;
+  std::fill_n(grad->values.Resize<float>({1, 5}), 5, 1.0F);
+  const auto push = [](const std::string& table, bool has_rate) {
+    OpDesc op = MakeOp("sparse_table_push", {{"Table", {table}}, {"Grad", {"g"}}}, {{"TableOut", {table}}});
+    if (has_rate) SetInput(op, "LearningRate", {"lr"});
+    return op;
+  };
+  EXPECT_THAT(runner.Run(push("t", true)).message(), testing::HasSubstr("bind no LearningRate"));
+  EXPECT_THAT(runner.Run(push("plain", false)).message(), testing::HasSubstr("LearningRate is not bound"));
+  const OpDesc op = push("t", false);
+  EXPECT_THAT(runner.Run(op).message(), testing::HasSubstr("nobody says how many examples a batch has"));
+  Result<std::unique_ptr<OpKernel>> kernel = runner.Make(op);
+  ASSERT_TRUE(kernel.ok());
+  RunContext context;
+  context.rows = 4;
+  ASSERT_TRUE((*kernel)->Run(context).ok());
+  RowBatch row;
+  SparseTable& table = *runner.scope().Find("t")->Get<std::unique_ptr<SparseTable>>();
+  ASSERT_TRUE(table.Pull(keys, PullMode::kReadOnly, &row).ok());
+  EXPECT_EQ(row.weights()[0][0], 1);
+  EXPECT_FLOAT_EQ(row.weights()[0][2], -0.05F * 4) << "the sum of 4 examples";
+}
+
 TEST(Sum, RefusesGradientsOfTwoTables) {
   OpRunner runner;
   runner.MakeTable("t", 2);
