@@ -767,8 +767,8 @@ TEST(Cvm, SlotsSideBySideEachHaveTheirCounts) {
     SetAttr(*op, "use_cvm", false);
     SetAttr(*op, "slots", int64_t{2});
   }
-  auto session = OpSession::Create(
-      {cvm, grad}, {{"x", Meta({2, 6})}, {"counts", Meta({2, 2})}, {"y@GRAD", Meta({2, 2})}}, AllOps());
+  auto session = OpSession::Create({cvm, grad},
+                                   {{"x", Meta({2, 6})}, {"counts", Meta({2, 2})}, {"y@GRAD", Meta({2, 2})}}, AllOps());
   ASSERT_TRUE(session.ok()) << session.status().ToString();
   Fill((*session)->tensor("x"), {2, 6}, {1, 0, 5, 2, 1, 6, 3, 0, 7, 4, 1, 8});
   Fill((*session)->tensor("counts"), {2, 2}, {1, 0, 2, 1});
