@@ -11,15 +11,21 @@ Then, wherever Millrace is built:
     trainer --trainer_desc=job/job.prototxt --output_dir=out
 
 Works with Paddle 1.8 (paddle.fluid) and 2.x (paddle.static). Your own training goes on as before.
+
+A worker's programs of fleet are saved likewise, where fleet.distributed_optimizer(...).minimize was called: tables,
+accessors and rules are read from the strategy, and the job trains in one process.
 """
 
+import contextlib
+import io
 import os
+import re
 
 import paddle
 
 
 def save_job(folder, executor, main_program, startup_program, dataset, fetch_list=(), fetch_info=(), predict=(),
-             thread=None, print_period=100, phases=None):
+             thread=None, print_period=100, phases=None, fleet_desc=None):
     """Writes FOLDER/job.prototxt and what it names; returns its path.
 
     main_program    with gradients and updates (after `minimize`); what you give to train_from_dataset, a CompiledProgram
@@ -31,6 +37,8 @@ def save_job(folder, executor, main_program, startup_program, dataset, fetch_lis
     thread          worker threads; by default the dataset's
     phases          of a dataset with enable_pv_merge, what its passes hand out, in turns: ["JOIN"] page views,
                     ["UPDATE"] examples, ["JOIN", "UPDATE"] both; by default JOIN, where Paddle's begin
+    fleet_desc      the text of a PSParameter (of the_one_ps or pslib) that says what the servers of a fleet program
+                    keep; by default that of the fleet of this process
     """
     main_program, startup_program = _program(main_program, "main"), _program(startup_program, "startup")
     if len(fetch_info) not in (0, len(fetch_list)):
@@ -48,17 +56,22 @@ def save_job(folder, executor, main_program, startup_program, dataset, fetch_lis
     if not set(phases or ()) <= {"JOIN", "UPDATE"}:
         raise ValueError('phases are "JOIN" and "UPDATE", not %r' % (phases,))
 
+    feed = dataset._desc() if hasattr(dataset, "_desc") else dataset.desc()
+    batch_size = int((re.findall(r"^batch_size: (\d+)", feed, re.MULTILINE) or ["32"])[0])
+    servers = _servers(main_program, fleet_desc, batch_size)
+    kept = lambda var: var.persistable and var.name not in ("feed", "fetch") and var.name not in servers.rows
+    _check_values(filter(kept, main_program.list_vars()))
+
     os.makedirs(folder, exist_ok=True)
     _write(os.path.join(folder, "main_program.bin"), _serialized(main_program))
     _write(os.path.join(folder, "startup_program.bin"), _serialized(startup_program))
     init = os.path.join(folder, "init")
-    _io().save_vars(executor, init, main_program, predicate=_is_kept)
-    feed = dataset._desc() if hasattr(dataset, "_desc") else dataset.desc()
+    _io().save_vars(executor, init, main_program, predicate=kept)
     # A predictor that reads lines as this file says takes the same ids from them as training.
     zeros = "DROP" if _dataset_class(dataset) == "InMemoryDataset" and "input_type: 1" not in feed else "KEEP"
     _write(os.path.join(folder, "data_feed.prototxt"), (feed.rstrip("\n") + "\nzeros: %s\n" % zeros).encode())
-    job = _job_text(folder, main_program, dataset, feed, files, fetch_list, fetch_info, predict, thread, print_period,
-                    list(phases or ["JOIN"]) if merges else [])
+    job = _job_text(folder, main_program, servers, dataset, feed, files, fetch_list, fetch_info, predict, thread,
+                    print_period, list(phases or ["JOIN"]) if merges else [])
     path = os.path.join(folder, "job.prototxt")
     _write(path, job.encode())
     return path
@@ -86,10 +99,23 @@ def _dump_lines(options):
     return lines
 
 
-def _job_text(folder, main_program, dataset, feed, files, fetch_list, fetch_info, predict, thread, print_period, phases):
+# What Paddle's trainer_desc.prototxt calls the workers that have servers.
+WORKERS = {"DownpourSGD": "DownpourWorker", "DownpourSGDOPT": "DownpourWorkerOpt", "DownpourLite": "DownpourLiteWorker"}
+
+
+def _worker_lines(options):
+    lines = ["class_name: " + _quoted(options["trainer"])] if options.get("trainer") == "DistMultiTrainer" else []
+    worker = WORKERS.get(options.get("device_worker"))
+    return lines + (["device_worker_name: " + _quoted(worker)] if worker else [])
+
+
+def _job_text(folder, main_program, servers, dataset, feed, files, fetch_list, fetch_info, predict, thread,
+              print_period, phases):
+    options = getattr(main_program, "_fleet_opt", None) or {}
     place = lambda name: _quoted(os.path.join(folder, name))
     lines = [
         "# Saved by export_from_paddle.py from Paddle %s." % paddle.__version__,
+        *_worker_lines(options),
         "thread_num: %d" % max(1, thread or dataset.thread_num),
         # In Paddle's order, which is not always the sorted one.
         *("filelist: %s" % _quoted(name) for name in files),
@@ -104,6 +130,7 @@ def _job_text(folder, main_program, dataset, feed, files, fetch_list, fetch_info
         "  startup: " + place("startup_program.bin"),
         "  # save_dir: %s   # every variable after training, one file each" % place("final"),
         "}",
+        *servers.lines,
     ]
     if fetch_list:
         lines += ["fetch_config {"]
@@ -113,12 +140,217 @@ def _job_text(folder, main_program, dataset, feed, files, fetch_list, fetch_info
     if predict:
         names = " ".join("fetch_vars: " + _quoted(_name(var)) for var in predict)
         lines += ["# Written after training for paddle.static.load_inference_model and for predictor --model_dir.",
-                  "output { export { format: PADDLE %s } }" % names]
-    lines += _dump_lines(getattr(main_program, "_fleet_opt", None) or {})
+                  "output { export { format: PADDLE %s%s } }" % (servers.vocabulary, names)]
+    lines += _dump_lines(options)
     # Paddle's rule: an InMemoryDataset leaves ids 0 out of its bags.
     read = ["zeros: FEED_DEFAULT"] + _flags(dataset, FEED_FLAGS).split("  ")
     lines += ["data_desc {"] + ["  " + line for line in feed.rstrip("\n").split("\n") + read if line.strip()] + ["}"]
     return "\n".join(lines) + "\n"
+
+
+class _Servers:
+    """What the servers of a fleet program keep, as our job says it."""
+
+    def __init__(self):
+        self.lines = []        # `model { ... }` of the job
+        self.rows = set()      # variables whose rows the servers keep
+        self.vocabulary = ""   # of an export
+
+
+SERVED = ("distributed_lookup_table", "distributed_push_sparse", "send", "pull_sparse", "pull_sparse_v2")
+LOOKUPS = ("distributed_lookup_table", "lookup_table", "lookup_table_v2")
+
+
+def _servers(main_program, fleet_desc, batch_size):
+    """Reads what a PSParameter says of the tables that the program looks up, and of its dense parameters.
+
+    ValueError that names all that our job cannot say.
+    """
+    servers = _Servers()
+    ops = main_program.global_block().ops
+    updates_itself = any("Param" in op.input_names for op in ops)
+    served = sorted({op.type for op in ops if op.type in SERVED})
+    # geo: the program has its updates, and sends what changed.
+    if (not served or (updates_itself and served == ["send"])) and fleet_desc is None:
+        return servers
+    tables = _table_params(fleet_desc if fleet_desc is not None else _desc_of_fleet(served))
+    looked_up = {}
+    for op in ops:
+        if op.type in LOOKUPS:
+            outs = op.output("Outputs" if op.type == "distributed_lookup_table" else "Out")
+            looked_up.setdefault(op.input("W")[0], []).extend(outs)
+    refused, rules, text = [], set(), []
+    for table in tables:
+        where = "table %d (%s)" % (table.table_id, table.table_class)
+        if table.rows is None:
+            rule = _dense_rule(table, where, refused)
+            rules |= {rule} if rule else set()
+            continue
+        names = [name for name in looked_up if name == table.name or set(looked_up[name]) & set(table.values)]
+        if not names:
+            refused.append("%s: no operator of the main program looks up its rows%s"
+                           % (where, ', those of "%s"' % table.name if table.name else ""))
+        for name in names:
+            shape = main_program.global_block().var(name).shape
+            found = _row_rule(table, where, batch_size, refused)
+            if found:
+                servers.rows.add(name)
+                text += ["  # Rows of %s of servers: %s, %s." % (where, table.accessor.accessor_class, found[0]),
+                         "  table { name: %s dim: %d init { uniform: %s } optimizer { %s } }"
+                         % (_quoted(name), shape[1], found[1], found[2])]
+                servers.vocabulary = "vocabulary: %d " % max(shape[0], int((servers.vocabulary or "x 1").split()[1]))
+    if len(rules) > 1:
+        refused.append("dense tables have different rules: " + ", ".join(sorted(rules)))
+    unserved = [op.input("W")[0] for op in ops if op.type == "distributed_lookup_table"]
+    for name in sorted(set(unserved) - servers.rows):
+        if not refused:
+            refused.append('no table of servers has the rows of "%s"' % name)
+    if refused:
+        refused = list(dict.fromkeys(refused))
+        raise ValueError("what the servers of this job do is not supported:\n  " + "\n  ".join(refused))
+    if text or rules:
+        servers.lines = ["# What the servers kept, and how they updated it.", "model {"] + text
+        servers.lines += ["  optimizer { %s }" % rule for rule in rules] + ["}"]
+    return servers
+
+
+def _desc_of_fleet(served):
+    """The PSParameter that the runtime of this process's fleet would give its workers."""
+    try:
+        runtime = paddle.distributed.fleet.fleet._runtime_handle
+        builder = type(runtime.ps_desc_builder)
+    except AttributeError:
+        raise ValueError("the main program has %s, operators of a parameter server, and no fleet of this process says "
+                         "what its tables are: call save_job in the script that calls fleet.distributed_optimizer(...)"
+                         ".minimize(...), or give it fleet_desc" % ", ".join(served)) from None
+    # It tells on stdout what it meets, and adds to the strategy; one of its own is made.
+    with contextlib.redirect_stdout(io.StringIO()):
+        return builder(runtime.context).build_worker_desc()
+
+
+class _TableParam:
+    """A table of either PSParameter."""
+
+    def __init__(self, param, values):
+        self.table_id, self.table_class = param.table_id, param.table_class
+        self.accessor = param.accessor
+        self.common = getattr(param, "common", None)
+        self.name = self.common.table_name if self.common is not None else ""
+        self.values = values                                                     # variables that its rows go to
+        self.rows = param if param.type == 0 else None                           # PS_SPARSE_TABLE
+
+
+def _table_params(text):
+    from google.protobuf import text_format
+    modules = ("paddle.distributed.fleet.proto.the_one_ps_pb2",
+               "paddle.incubate.distributed.fleet.parameter_server.pslib.ps_pb2",
+               "paddle.fluid.incubate.fleet.parameter_server.pslib.ps_pb2")
+    why = []
+    for module in modules:
+        try:
+            desc = __import__(module, fromlist=["PSParameter"]).PSParameter()
+        except ImportError:
+            continue
+        try:
+            text_format.Parse(text, desc)
+        except text_format.ParseError as error:
+            why.append("as %s: %s" % (module.rsplit(".", 1)[1], error))
+            continue
+        params = desc.worker_param.downpour_worker_param.downpour_table_param
+        params = params or desc.server_param.downpour_server_param.downpour_table_param
+        values = {}
+        for trainer in getattr(desc, "trainer_param", ()):
+            for table in trainer.sparse_table:
+                values.setdefault(table.table_id, []).extend(table.slot_value)
+        # BarrierTable and the like are of type 2 and keep nothing.
+        found = [_TableParam(param, values.get(param.table_id, ())) for param in params if param.type in (0, 1)]
+        if not found:
+            raise ValueError("fleet_desc describes no table")
+        return found
+    raise ValueError("fleet_desc is no PSParameter:\n  " + "\n  ".join(why))
+
+
+def _number(value):
+    return "%.7g" % value
+
+
+def _dense_rule(table, where, refused):
+    """What updates dense parameters on a server, as our OptimizerDesc; None where it cannot be said."""
+    if table.common is None:                                                     # pslib
+        rule = table.accessor.dense_sgd_param
+        if rule.name == "adam":
+            refused.append("%s: pslib's dense rule adam, whose epsilon and decay are other ones; give dense_optimizer "
+                           "naive" % where)
+            return None
+        return "sgd { lr: %s }" % _number(rule.naive.learning_rate)
+    common = table.common
+    if common.name not in ("sgd", "adam"):
+        what = {"sum": "sums of what workers changed (geo)", "summary": "statistics of data_norm",
+                "adam_d2sum": "DistributedStrategy.adam_d2sum"}.get(common.name, "rule %s" % common.name)
+        refused.append("%s: %s; use SGD or Adam without it" % (where, what))
+        return None
+    start = dict(zip(common.params, common.initializers))["LearningRate"].split("&")
+    attrs = dict(attr.split("&") for attr in common.attr.split("#") if attr)
+    if start[0] != "fill_constant":
+        refused.append("%s: the learning rate is no constant" % where)
+        return None
+    lr = _number(float(start[1]))
+    if common.name == "sgd":
+        return "sgd { lr: %s }" % lr
+    return "adam { lr: %s beta1: %s beta2: %s epsilon: %s }" % (
+        (lr,) + tuple(_number(float(attrs[name])) for name in ("beta1", "beta2", "epsilon")))
+
+
+def _row_rule(table, where, batch_size, refused):
+    """(name, range of the first values, our OptimizerDesc) of a table's rows; None where it cannot be said."""
+    before = len(refused)
+    accessor = table.accessor
+    if table.table_class not in ("MemorySparseTable", "DownpourSparseTable"):
+        refused.append("%s: rows of a MemorySparseTable are in the trainer's memory; others are not supported" % where)
+    if accessor.accessor_class not in ("SparseAccessor", "DownpourSparseValueAccessor"):
+        refused.append("%s: accessor %s shows counts of shows and clicks to the program; use SparseAccessor"
+                       % (where, accessor.accessor_class))
+    if accessor.embedx_threshold > 0:
+        refused.append("%s: embedx_threshold %d: rows here have all their values from the start; set it to 0"
+                       % (where, accessor.embedx_threshold))
+    if table.common is not None and table.common.entry not in ("", "none"):
+        refused.append("%s: entry %s: rows here are made when their ids come, and count nothing; author the embedding "
+                       "without entry"
+                       % (where, table.common.entry))
+    if not accessor.HasField("embedx_sgd_param"):
+        refused.append("%s: no embedx_sgd_param says how rows learn" % where)
+        return None
+    rules = [_sgd_rule(param, where, batch_size, refused)
+             for param in (accessor.embed_sgd_param, accessor.embedx_sgd_param) if param.name]
+    if len(refused) == before and len(set(rules)) > 1:
+        refused.append("%s: the first value of a row learns otherwise (embed_sgd_param) than the rest "
+                       "(embedx_sgd_param); give both the same" % where)
+    return rules[0] if len(refused) == before and rules else None
+
+
+def _sgd_rule(param, where, batch_size, refused):
+    kind = {"SparseNaiveSGDRule": "naive", "naive": "naive", "SparseAdamSGDRule": "adam", "adam": "adam",
+            "SparseAdaGradSGDRule": "adagrad", "adagrad": "adagrad", "StdAdaGradSGDRule": "adagrad",
+            "std_adagrad": "adagrad"}.get(param.name)
+    if kind is None:
+        refused.append("%s: rule %s; use SparseNaiveSGDRule, SparseAdaGradSGDRule, StdAdaGradSGDRule or "
+                       "SparseAdamSGDRule" % (where, param.name or "without a name"))
+        return None
+    rule = getattr(param, kind)
+    if sorted(rule.weight_bounds) not in ([], [-10, 10]):
+        refused.append("%s: weight_bounds %s: weights have no bounds here; leave them out"
+                       % (where, ", ".join(map(_number, rule.weight_bounds))))
+    lr = rule.learning_rate
+    # A server gets the gradient of the examples' sum, where the program has that of their mean. Adam does not mind.
+    if kind == "naive":
+        text = "sgd { lr: %s }" % _number(lr * batch_size)
+    elif kind == "adagrad":
+        text = "adagrad { lr: %s epsilon: 0 initial_accumulator: %s }" % (
+            _number(lr * rule.initial_g2sum ** 0.5), _number(rule.initial_g2sum / batch_size ** 2))
+    else:
+        text = "adam { lr: %s beta1: %s beta2: %s epsilon: %s }" % tuple(
+            map(_number, (lr, rule.beta1_decay_rate, rule.beta2_decay_rate, rule.ada_epsilon)))
+    return param.name, _number(rule.initial_range), text
 
 
 def _program(program, which):
@@ -143,8 +375,17 @@ def _io():
     return paddle.static if hasattr(getattr(paddle, "static", None), "save_vars") else paddle.fluid.io
 
 
-def _is_kept(var):
-    return var.persistable and var.name not in ("feed", "fetch")
+def _check_values(variables):
+    scope = (getattr(paddle, "static", None) or paddle.fluid).global_scope()
+    tensor = (getattr(paddle, "base", None) or paddle.fluid).core.VarDesc.VarType.LOD_TENSOR
+    without = []
+    for var in variables:
+        held = scope.find_var(var.name)
+        if var.desc.type() == tensor and (held is None or not held.get_tensor()._is_initialized()):
+            without.append(var.name)
+    if without:
+        raise ValueError("these variables of the main program have no value that training could start from: %s; call "
+                         "exe.run(startup_program) before save_job" % ", ".join(without))
 
 
 def _serialized(program):

@@ -91,8 +91,8 @@ std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check);
 void CheckModel(const ModelDesc& model, const std::vector<DefinedName>& slots, std::set<std::string> read_elsewhere,
                 Checker& check);
 
-/// Checks a model of metrics alone, which are computed beside a program. Whether the program has the variables that
-/// they name shows when it is read.
-void CheckMetricsOfProgram(const ModelDesc& model, const std::vector<DefinedName>& slots, Checker& check);
+/// Checks a model that stands beside a program: metrics, and what Paddle's servers had. Whether the program has the
+/// variables that they name shows when it is read.
+void CheckModelBesideProgram(const ModelDesc& model, const std::vector<DefinedName>& slots, Checker& check);
 
 }  // namespace millrace

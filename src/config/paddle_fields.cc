@@ -18,7 +18,10 @@ struct Unsupported {
   std::string_view why;
 };
 
-constexpr std::string_view kServer = "there is no parameter server yet; one process holds all tables";
+constexpr std::string_view kServer =
+    "what a parameter server keeps is model.table and model.optimizer beside program here; "
+    "scripts/export_from_paddle.py "
+    "writes them from a fleet job";
 constexpr std::string_view kCvm =
     "rows of a table with an accessor have show and click, and use_cvm is a field of the embedding layer that reads it";
 constexpr std::string_view kMachines = "a program is not cut over several machines";
@@ -46,17 +49,17 @@ const std::array kUnsupported = {
                 "a parser in a shared object is a plugin here: plugins names its file, and data_desc.name the parser"},
 };
 
-// Settings of Paddle's DownpourWorker, which other workers do not look at: jobs that have them train alike without.
+// Settings of Paddle's DownpourWorker, which other workers do not look at: jobs of those train alike without.
 const std::array kDownpourOnly = {
     Unsupported{"use_cvm", [](const TrainerDesc& d) { return d.use_cvm(); }, kCvm},
     Unsupported{"no_cvm", [](const TrainerDesc& d) { return d.no_cvm(); }, kCvm},
     Unsupported{"scale_datanorm", [](const TrainerDesc& d) { return d.scale_datanorm() > 0; },
-                "gradients of data_norm are scaled when they are pushed to a parameter server"},
+                "gradients of data_norm are as the program has them"},
     Unsupported{"copy_table_config", [](const TrainerDesc& d) { return d.copy_table_config().need_copy(); },
-                "the tables of a parameter server are what is copied"},
+                "tables are not copied while they are trained"},
     Unsupported{"adjust_ins_weight_config",
                 [](const TrainerDesc& d) { return d.adjust_ins_weight_config().need_adjust(); },
-                "weights follow from show counts, which a parameter server keeps"},
+                "weights follow from show counts, which rows do not keep"},
 };
 
 }  // namespace
@@ -69,9 +72,13 @@ void RejectUnsupportedFields(const TrainerDesc& desc, const FieldPositions& posi
   }
   for (const Unsupported& field : kDownpourOnly) {
     if (!field.is_set(desc)) continue;
-    diagnostics->Warning(positions.Find(field.path), std::string(field.path) + " has no effect with a " +
-                                                         desc.device_worker_name() +
-                                                         ", as in Paddle: " + std::string(field.why));
+    const std::string name(field.path);
+    if (desc.device_worker_name().starts_with("Downpour")) {
+      diagnostics->Error(positions.Find(field.path), "not supported yet: " + name + "; " + std::string(field.why));
+    } else {
+      diagnostics->Warning(positions.Find(field.path), name + " has no effect with a " + desc.device_worker_name() +
+                                                           ", as in Paddle: " + std::string(field.why));
+    }
   }
 }
 

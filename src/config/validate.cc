@@ -15,11 +15,14 @@
 namespace millrace {
 namespace {
 
-/// Whether the job has a program and, as its model, metrics alone: they are computed beside the program.
-bool MeasuresProgram(const TrainerDesc& desc) {
-  if (!desc.has_program() || desc.model().metric_size() == 0) return false;
+/// Whether the job's model is one of what stands beside a program: metrics, and the tables and updates that Paddle's
+/// servers had.
+bool StandsBesideProgram(const TrainerDesc& desc) {
+  if (!desc.has_program() || desc.model().ByteSizeLong() == 0) return false;
   ModelDesc rest = desc.model();
   rest.clear_metric();
+  rest.clear_table();
+  rest.clear_optimizer();
   return rest.ByteSizeLong() == 0;
 }
 
@@ -158,7 +161,8 @@ void CheckFetch(const FetchConfig& fetch, Checker& check) {
 void CheckEval(const TrainerDesc& desc, Checker& check) {
   if (!desc.has_eval()) return;
   const EvalDesc& eval = desc.eval();
-  if (desc.has_program() && !desc.has_model() && !FeedsItself(desc)) {
+  const bool has_no_metric = !desc.has_model() || (StandsBesideProgram(desc) && desc.model().metric_size() == 0);
+  if (desc.has_program() && has_no_metric && !FeedsItself(desc)) {
     check.Error(
         "eval",
         "a program names no metric that an evaluation could compute: say beside it model { metric { kind: AUC "
@@ -551,17 +555,19 @@ void ValidateTrainerDesc(const TrainerDesc& desc, const KnownNames& known, bool 
   }
   const std::vector<DefinedName> slots = feeds_itself ? std::vector<DefinedName>() : CheckDataFeed(desc, check);
   if (!feeds_itself) CheckDataset(desc, check);
-  if (desc.has_model() && desc.has_program() && !MeasuresProgram(desc)) {
-    check.Error("program",
-                "program and model (line " + std::to_string(check.Line("model")) +
-                    ") exclude each other: one says what is trained; beside a program, a model has metrics alone");
+  if (desc.has_model() && desc.has_program() && !StandsBesideProgram(desc)) {
+    check.Error(
+        "program",
+        "program and model (line " + std::to_string(check.Line("model")) +
+            ") exclude each other: one says what is trained; beside a program, a model has metrics, and the tables "
+            "and the optimizer of a program that Paddle's fleet wrote");
   } else if (desc.has_program()) {
     CheckProgram(desc.program(), check);
   } else if (needs_model && !desc.has_model() && !positions.Has("program")) {
     check.Missing("", "model", "model is missing (or program, for one that was written elsewhere): what is trained?");
   }
-  if (MeasuresProgram(desc)) {
-    CheckMetricsOfProgram(desc.model(), slots, check);
+  if (StandsBesideProgram(desc)) {
+    CheckModelBesideProgram(desc.model(), slots, check);
   } else if (desc.has_model()) {
     CheckModel(desc.model(), slots, SlotsReadOutsideTheModel(desc), check);
   }

@@ -55,7 +55,9 @@ class ModelCheck {
     UnreadSlots();
   }
 
-  void RunMetricsOfProgram() {
+  void RunBesideProgram() {
+    for (int i = 0; i < model_.table_size(); ++i) Table(model_.table(i), ElementPath("model.table", i));
+    if (model_.has_optimizer()) CheckOptimizer(model_.optimizer(), "model.optimizer", check_);
     for (int i = 0; i < model_.metric_size(); ++i) {
       const MetricDesc& metric = model_.metric(i);
       const std::string path = ElementPath("model.metric", i);
@@ -477,8 +479,8 @@ void CheckModel(const ModelDesc& model, const std::vector<DefinedName>& slots, s
   ModelCheck(model, slots, std::move(read_elsewhere), check).Run();
 }
 
-void CheckMetricsOfProgram(const ModelDesc& model, const std::vector<DefinedName>& slots, Checker& check) {
-  ModelCheck(model, slots, {}, check).RunMetricsOfProgram();
+void CheckModelBesideProgram(const ModelDesc& model, const std::vector<DefinedName>& slots, Checker& check) {
+  ModelCheck(model, slots, {}, check).RunBesideProgram();
 }
 
 }  // namespace millrace

@@ -59,6 +59,9 @@ struct CompiledModel {
   std::vector<MetricSpec> metrics;
   /// Tables with every default filled in.
   std::vector<TableDesc> tables;
+  /// Of a program that Paddle's fleet wrote (model/fleet_program.h): persistable variables that its servers had, tables
+  /// and what updates keep. The startup program makes them, wherever the others start.
+  std::vector<std::string> of_servers;
   /// Slots that layers read: what a prediction must be fed with, in schema order (the label is not among them).
   std::vector<std::string> feeds;
 

@@ -202,6 +202,8 @@ Status SavePersistables(const ProgramDesc& program, const std::string& folder, c
   return error ? IoError(folder + "/" + kWriting + ": cannot remove it: " + error.message()) : SyncFolder(folder);
 }
 
+bool HasManifest(const std::string& folder) { return MayBeThere(folder + "/" + kManifest); }
+
 Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program, const std::string& folder, Scope& root,
                                                      const TableFactory& tables, int threads,
                                                      const std::stop_token& stop) {
@@ -212,7 +214,7 @@ Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program,
   }
   Scope trial(root.device());
   std::optional<TrainedSoFar> trained;
-  if (MayBeThere(folder + "/" + kManifest)) {
+  if (HasManifest(folder)) {
     MR_ASSIGN(const std::string manifest, FileInFolder(folder, kManifest));
     MR_ASSIGN(const CheckpointManifest all, ReadManifest(manifest));
     ProgramDesc with_rules = program;

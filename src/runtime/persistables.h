@@ -41,6 +41,9 @@ Status SavePersistables(const ProgramDesc& program, const std::string& folder, c
                         const TrainedSoFar& trained, ManifestFor manifest_for, const ProgramDesc& startup, int threads,
                         const std::function<void(uint64_t bytes)>& on_done = {});
 
+/// Whether a folder of variables says which it has, with tables and optimizers' state: Millrace wrote it.
+bool HasManifest(const std::string& folder);
+
 /// Reads the persistable variables of `program` from such a folder, or from one of Paddle's, which has no MANIFEST and
 /// no tables: nullopt then. `root` gets all of them or, after a failure, none; its tables are replaced. A table of the
 /// program that names no rule takes that of the file, and is made by its class of `tables`. All that is missing,

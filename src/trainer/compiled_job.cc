@@ -6,6 +6,7 @@
 
 #include "config/validate.h"
 #include "datafeed/input_opener.h"
+#include "model/fleet_program.h"
 #include "program/block_builder.h"
 #include "program/program_files.h"
 #include "runtime/batch_check.h"
@@ -90,15 +91,15 @@ Result<std::vector<MetricSpec>> MetricsOfProgram(const ModelDesc& model, const S
 }
 
 /// What a startup program that runs has wrong is told with what the main program has, before anything runs.
-Status CheckStartup(const TrainerDesc& desc, const ProgramDesc& startup, const Environment& environment,
+Status CheckStartup(const TrainerDesc& desc, const CompiledModel& model, const Environment& environment,
                     const std::stop_token& stop) {
-  const bool loads = desc.program().has_init_dir() && !FeedsItself(desc);
+  const bool loads = desc.program().has_init_dir() && !FeedsItself(desc) && model.of_servers.empty();
   if (loads || !desc.program().has_startup()) return Status::Ok();
   CompileOptions options;
   options.device = environment.device;
   options.fuse = false;
   options.stop = stop;
-  return Executable::Compile(startup, environment.ops, options).status().Context(desc.program().startup());
+  return Executable::Compile(model.startup, environment.ops, options).status().Context(desc.program().startup());
 }
 
 bool TrainsInStep(const TrainerDesc& desc) { return desc.has_dist() && desc.dist().update() == DistDesc::SYNC; }
@@ -125,6 +126,18 @@ Result<std::shared_ptr<const CompiledModel>> ModelOf(const LoadedConfig& config,
   MR_ASSIGN(model.main, ReadProgram(desc.program().main()));
   if (desc.program().has_startup()) {
     MR_ASSIGN(model.startup, ReadProgram(desc.program().startup()));
+  }
+  // A mistake of either of these is told; the programs of any other job stay as they are.
+  const bool has_servers = desc.model().table_size() > 0 || desc.model().has_optimizer();
+  if (has_servers || IsOfFleet(model.main) || IsOfFleet(model.startup)) {
+    std::vector<ModelMistake> found;
+    Status taken = TakeOverFromServers(desc.model(), schema, environment.ops, environment, &model, &found);
+    std::vector<ConfigMistake> mistakes;
+    for (ModelMistake& mistake : found) mistakes.push_back({std::move(mistake.path), std::move(mistake.message)});
+    if (!taken.ok()) taken = std::move(taken).Context(desc.program().main());
+    if (taken.ok() && !mistakes.empty()) return config.Report(mistakes);
+    if (!mistakes.empty()) return InvalidConfig(taken.message() + "\n" + config.Report(mistakes).message());
+    MR_TRY(std::move(taken));
   }
   model.test = model.main;
   MR_ASSIGN(model.metrics, MetricsOfProgram(desc.model(), schema, config));
@@ -179,7 +192,7 @@ Result<std::unique_ptr<const Executable>> CompileTraining(const TrainerDesc& des
   const std::shared_ptr<const ProgramDesc> program(model, desc.infer() ? &model->test : &model->main);
   auto train = Executable::Compile(program, environment.ops, options);
   if (train.status().code() == StatusCode::kCancelled) return train;
-  Status startup = CheckStartup(desc, model->startup, environment, options.stop);
+  Status startup = CheckStartup(desc, *model, environment, options.stop);
   if (!train.ok() && !startup.ok()) {
     return InvalidConfig(std::move(train).Context(desc.program().main()).status().message() + "\n" + startup.message());
   }

@@ -88,6 +88,16 @@ Result<RowShuffle> ShuffleOf(const CompiledJob& job, int streams, RankGroup& ran
   return shuffle;
 }
 
+/// A program's variables but these: a folder that Paddle wrote has none of them.
+ProgramDesc WithoutVariables(const ProgramDesc& program, const std::vector<std::string>& names) {
+  ProgramDesc rest;
+  BlockDesc& block = *rest.add_blocks();
+  for (const VarDesc& var : program.blocks(0).vars()) {
+    if (std::find(names.begin(), names.end(), var.name()) == names.end()) *block.add_vars() = var;
+  }
+  return rest;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<JobSession>> JobSession::Create(std::shared_ptr<const CompiledJob> job,
@@ -206,8 +216,8 @@ Status JobSession::InitParameters(const std::stop_token& stop) {
   root_ = own_root_.get();
   MR_TRY(CheckFitsMemory(model.main));
   const bool loads = desc.has_program() && desc.program().has_init_dir();
-  // Readers are made by the startup program, wherever the parameters start.
-  if (!loads || job_->feeds_itself()) {
+  // Readers, and what Paddle's servers had, are made by the startup program, wherever the parameters start.
+  if (!loads || job_->feeds_itself() || !model.of_servers.empty()) {
     Status started =
         RunStartup(model.startup, environment.ops, *root_, desc.seed(), &environment.readers, &tables_, stop);
     if (!started.ok() && desc.program().has_startup()) {
@@ -215,8 +225,12 @@ Status JobSession::InitParameters(const std::stop_token& stop) {
     }
     MR_TRY(std::move(started));
   }
-  if (loads)
-    MR_TRY(LoadPersistables(model.main, desc.program().init_dir(), *root_, tables_, job_->workers(), stop).status());
+  if (loads) {
+    const std::string& folder = desc.program().init_dir();
+    const bool has_all = model.of_servers.empty() || HasManifest(folder);
+    const ProgramDesc rest = has_all ? ProgramDesc() : WithoutVariables(model.main, model.of_servers);
+    MR_TRY(LoadPersistables(has_all ? model.main : rest, folder, *root_, tables_, job_->workers(), stop).status());
+  }
   return desc.infer() ? Status::Ok() : CheckKept(model.main, *root_);
 }
 

@@ -8,6 +8,8 @@ namespace millrace {
 
 Status RegisterBuiltinTrainers(TrainerRegistry& registry) {
   MR_TRY(registry.Add("MultiTrainer", "a thread a worker", &MultiTrainer::Create));
+  MR_TRY(registry.Add("DistMultiTrainer", "Paddle's name of a MultiTrainer whose workers have servers",
+                      &MultiTrainer::Create));
   return registry.Add("PipelineTrainer", "a pipeline of section threads a worker", &MultiTrainer::Create);
 }
 

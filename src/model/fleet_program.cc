@@ -1,0 +1,534 @@
+#include "model/fleet_program.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "model/lowering.h"
+#include "program/backward.h"
+
+namespace millrace {
+namespace {
+
+using Ops = google::protobuf::RepeatedPtrField<OpDesc>;
+
+constexpr std::string_view kLookup = "distributed_lookup_table";
+constexpr std::string_view kPush = "distributed_push_sparse";
+constexpr std::string_view kSend = "send";
+
+/// What becomes of an operator in a process that is alone.
+enum class Fate : uint8_t {
+  kKept,
+  kRewritten,
+  kDropped,   ///< it waits for others, or fetches what is here
+  kIdentity,  ///< its output is its input: a sum over one worker, a broadcast to nobody
+  kRefused,
+};
+
+struct Known {
+  std::string_view type;
+  Fate fate;
+  std::string_view why = {};  ///< of a refusal: what to do
+};
+
+constexpr std::string_view kRows = "rows of a server that only pslib has; write the embedding with sparse_embedding";
+constexpr std::string_view kGpu = "it keeps rows in the memory of GPUs; author the job without use_ps_gpu";
+
+// Operators of Paddle that are for more than one process. All others are kept.
+constexpr std::array kKnown = {
+    Known{kLookup, Fate::kRewritten},
+    Known{kPush, Fate::kRewritten},
+    Known{kSend, Fate::kRewritten},
+    Known{"fake_init", Fate::kDropped},
+    Known{"recv", Fate::kDropped},
+    Known{"send_barrier", Fate::kDropped},
+    Known{"fetch_barrier", Fate::kDropped},
+    Known{"barrier", Fate::kDropped},
+    Known{"c_comm_init", Fate::kDropped},
+    Known{"c_comm_init_all", Fate::kDropped},
+    Known{"c_gen_nccl_id", Fate::kDropped},
+    Known{"gen_nccl_id", Fate::kDropped},
+    Known{"c_sync_calc_stream", Fate::kIdentity},
+    Known{"c_sync_comm_stream", Fate::kIdentity},
+    Known{"c_wait_comm", Fate::kIdentity},
+    Known{"c_wait_compute", Fate::kIdentity},
+    Known{"c_allreduce_sum", Fate::kIdentity},
+    Known{"c_allreduce_max", Fate::kIdentity},
+    Known{"c_allreduce_min", Fate::kIdentity},
+    Known{"c_allreduce_prod", Fate::kIdentity},
+    Known{"c_broadcast", Fate::kIdentity},
+    Known{"listen_and_serv", Fate::kRefused,
+          "it is the program of a server, and here the trainer keeps what servers kept; give the program of a trainer"},
+    Known{"heter_listen_and_serv", Fate::kRefused,
+          "a program is not cut over unlike machines; author it without heter"},
+    Known{"send_and_recv", Fate::kRefused, "a program is not cut over unlike machines; author it without heter"},
+    Known{"recv_save", Fate::kRefused, "parameters are in this process: program.save_dir writes them"},
+    Known{"checkpoint_notify", Fate::kRefused, "checkpoint { } of the job says when it is saved"},
+    Known{"pull_sparse", Fate::kRefused, kRows},
+    Known{"pull_sparse_v2", Fate::kRefused, kRows},
+    Known{"push_sparse", Fate::kRefused, kRows},
+    Known{"push_sparse_v2", Fate::kRefused, kRows},
+    Known{"push_dense", Fate::kRefused, kRows},
+    Known{"pull_box_sparse", Fate::kRefused, kGpu},
+    Known{"push_box_sparse", Fate::kRefused, kGpu},
+    Known{"pull_gpups_sparse", Fate::kRefused, kGpu},
+    Known{"push_gpups_sparse", Fate::kRefused, kGpu},
+    Known{"prefetch", Fate::kRefused, "write the embedding with paddle.static.nn.embedding of Paddle 2.x"},
+    Known{"c_allgather", Fate::kRefused, "gradients of sparse rows are added up by dist { } here"},
+    Known{"c_reducescatter", Fate::kRefused, "parameters are not sharded over workers; author it without sharding"},
+};
+
+Known FateOf(std::string_view type) {
+  const auto* const known =
+      std::find_if(kKnown.begin(), kKnown.end(), [type](const Known& k) { return k.type == type; });
+  return known == kKnown.end() ? Known{type, Fate::kKept} : *known;
+}
+
+int64_t IntOf(const OpDesc& op, std::string_view name, int64_t otherwise) {
+  const OpDesc::Attr* attr = FindAttr(op, name);
+  if (attr == nullptr) return otherwise;
+  return attr->has_l() ? attr->l() : attr->i();
+}
+
+bool IsLookup(const OpDesc& op) { return op.type() == "lookup_table" || op.type() == "lookup_table_v2"; }
+
+std::string Argument(const std::vector<std::string>& names) { return names.empty() ? "" : names[0]; }
+
+/// The names that operators read or write.
+template <class Visit>
+void ForEachName(const OpDesc& op, const Visit& visit) {
+  ForEachArgument(op.inputs(), visit);
+  ForEachArgument(op.outputs(), visit);
+}
+
+void RemoveVars(BlockDesc& block, const std::set<std::string>& names) {
+  auto* vars = block.mutable_vars();
+  vars->erase(std::remove_if(vars->begin(), vars->end(), [&](const VarDesc& v) { return names.contains(v.name()); }),
+              vars->end());
+}
+
+std::set<std::string> Persistables(const BlockDesc& block) {
+  std::set<std::string> names;
+  for (const VarDesc& var : block.vars()) {
+    if (var.persistable()) names.insert(var.name());
+  }
+  return names;
+}
+
+/// The parameter that a gradient is of.
+std::string ParameterOf(const std::string& grad) { return grad.substr(0, grad.find("@GRAD")); }
+
+/// Rewrites the first blocks of both programs. Made for one call of Run.
+class Rewriter {
+ public:
+  Rewriter(const ModelDesc& model, const OpRegistry& registry, CompiledModel* program)
+      : model_(model),
+        registry_(registry),
+        program_(*program),
+        main_(*program->main.mutable_blocks(0)),
+        startup_(*program->startup.mutable_blocks(0)) {}
+
+  Status Run(const SlotSchema& schema, const ModelParts& parts, std::vector<ModelMistake>* mistakes) {
+    Look();
+    const std::set<std::string> before = Persistables(main_);
+    Ops ops;
+    ops.Swap(main_.mutable_ops());
+    ClearStartup();
+    RemoveTables();
+    MR_ASSIGN(BlockBuilder main, BlockBuilder::Create(main_, registry_));
+    MR_ASSIGN(BlockBuilder startup, BlockBuilder::Create(startup_, registry_));
+    Lowering lowering(model_, schema, parts, ModelForm::kPaddle, std::move(main), std::move(startup));
+    lowering.set_state_names([&lowering](const std::string& stem) { return FreeName(lowering, stem); });
+    lowering_ = &lowering;
+    DeclareTables();
+    if (problems_.empty() && lowering.mistakes().empty()) {
+      for (OpDesc& op : ops) Rewrite(op);
+      JoinGradients();
+      FindUnsent();
+      Update();
+    }
+    RemoveUnused();
+    *mistakes = lowering.mistakes();
+    if (!problems_.empty()) return Failure();
+    program_.tables = lowering.tables();
+    for (const std::string& name : Persistables(main_)) {
+      if (!before.contains(name) || tables_.contains(name)) program_.of_servers.push_back(name);
+    }
+    return Status::Ok();
+  }
+
+ private:
+  /// A table of the model, and what the program has of it.
+  struct Table {
+    const TableDesc* desc = nullptr;
+    std::string lookup;                  ///< the type of its lookups
+    std::vector<std::string> gradients;  ///< of what distributed_push_sparse sends
+    size_t pushes = 0;                   ///< how many there are
+    std::string updated_by;              ///< the gradient that an update of the program reads
+  };
+
+  static std::string FreeName(Lowering& lowering, const std::string& stem) {
+    for (int number = 0;; ++number) {
+      std::string name = stem + "_" + std::to_string(number);
+      if (!lowering.root().Has(name) && !lowering.startup().Has(name)) return name;
+    }
+  }
+
+  void Problem(const OpDesc& op, const std::string& what) {
+    std::string line = "operator " + op.type() + ": " + what;
+    if (std::find(problems_.begin(), problems_.end(), line) == problems_.end()) problems_.push_back(std::move(line));
+  }
+
+  Status Failure() const {
+    std::string text;
+    for (const std::string& problem : problems_) text += (text.empty() ? "" : "\n") + problem;
+    return InvalidConfig(text);
+  }
+
+  /// Finds what the operators say of tables, parameters and workers, and what is refused.
+  void Look() {
+    for (const TableDesc& table : model_.table()) tables_[table.name()].desc = &table;
+    for (const ProgramDesc* program : {&program_.main, &program_.startup}) {
+      for (const BlockDesc& block : program->blocks()) {
+        for (const OpDesc& op : block.ops()) {
+          const Known known = FateOf(op.type());
+          if (known.fate == Fate::kRefused) {
+            Problem(op, "is not run here: " + std::string(known.why));
+          } else if (known.fate != Fate::kKept && block.idx() != 0) {
+            Problem(op, "stands in a block of a loop or a condition, where its update would not be seen");
+          }
+        }
+      }
+    }
+    for (const OpDesc& op : main_.ops()) {
+      if (op.type() == kLookup || IsLookup(op)) LookAtLookup(op);
+      const OpInfo* info = registry_.Find(op.type());
+      if (info != nullptr && info->is_optimizer) LookAtUpdate(op);
+      sums_over_workers_ = sums_over_workers_ || op.type() == "c_allreduce_sum";
+      if (IntOf(op, "op_role", 0) == static_cast<int64_t>(OpRole::kLossGradient)) {
+        loss_gradient_ = Argument(OutputArguments(op, "Out"));
+      }
+    }
+    for (const OpDesc& op : main_.ops()) {
+      if (op.type() == kPush) LookAtPush(op);
+      if (op.type() == "fill_constant") ones_.insert(Argument(OutputArguments(op, "Out")));
+    }
+    for (const OpDesc& op : main_.ops()) {
+      if (op.type() != kPush) ForEachArgument(op.inputs(), [this](const std::string& name) { counts_.erase(name); });
+    }
+  }
+
+  void LookAtUpdate(const OpDesc& op) {
+    const std::string param = Argument(InputArguments(op, "Param"));
+    updated_.insert(param);
+    if (!tables_.contains(param)) return;
+    ForEachArgument(op.outputs(), [&](const std::string& name) {
+      if (name != param) table_states_.insert(name);
+    });
+  }
+
+  void LookAtPush(const OpDesc& op) {
+    const auto id = names_of_ids_.find(IntOf(op, "table_id", -1));
+    if (id != names_of_ids_.end()) tables_[id->second].pushes += InputArguments(op, "Ids").size();
+    for (const char* counts : {"Shows", "Clicks"}) {
+      for (const std::string& name : InputArguments(op, counts)) counts_.insert(name);
+    }
+  }
+
+  void LookAtLookup(const OpDesc& op) {
+    const std::string name = Argument(InputArguments(op, "W"));
+    const auto found = tables_.find(name);
+    if (op.type() != kLookup) {
+      if (found != tables_.end()) NoteLookup(op, found->second, name, op.type());
+      return;
+    }
+    if (found == tables_.end()) {
+      Problem(op, "nothing says how the rows of \"" + name + "\" start and learn: add table { name: \"" + name +
+                      "\" dim: ... optimizer { ... } } to the job's model beside program, or save the job by "
+                      "export_from_paddle.py, which writes it");
+      return;
+    }
+    names_of_ids_[IntOf(op, "table_id", -1)] = name;
+    const OpDesc::Attr* version = FindAttr(op, "lookup_table_version");
+    const std::string lookup = version == nullptr ? "lookup_table" : version->s();
+    if (lookup != "lookup_table" && lookup != "lookup_table_v2") {
+      return Problem(op, "lookup_table_version \"" + lookup + "\" is neither lookup_table nor lookup_table_v2");
+    }
+    NoteLookup(op, found->second, name, lookup);
+  }
+
+  void NoteLookup(const OpDesc& op, Table& table, const std::string& name, const std::string& lookup) {
+    if (!table.lookup.empty() && table.lookup != lookup) {
+      Problem(op, "\"" + name + "\" is looked up as a " + table.lookup + " and as a " + lookup + "; use one of them");
+    }
+    table.lookup = lookup;
+    for (const VarDesc& var : main_.vars()) {
+      if (var.name() != name) continue;
+      const bool is_rows = var.type().type() == VarType::SELECTED_ROWS;
+      const auto& dims = (is_rows ? var.type().selected_rows() : var.type().lod_tensor().tensor()).dims();
+      if (dims.size() == 2 && dims[1] == table.desc->dim()) continue;
+      Problem(op, "\"" + name + "\" has rows of " + std::to_string(dims.empty() ? 0 : dims[dims.size() - 1]) +
+                      " values, and model.table says dim: " + std::to_string(table.desc->dim()));
+    }
+  }
+
+  /// Leaves of the startup program what makes parameters of this process.
+  void ClearStartup() {
+    Ops kept;
+    for (OpDesc& op : *startup_.mutable_ops()) {
+      const Fate fate = FateOf(op.type()).fate;
+      bool is_of_table = false;
+      ForEachArgument(op.outputs(),
+                      [&](const std::string& name) { is_of_table = is_of_table || IsStateOfTable(name); });
+      if (fate == Fate::kKept && !is_of_table) {
+        *kept.Add() = std::move(op);
+      } else {
+        Unread(op);
+      }
+    }
+    startup_.mutable_ops()->Swap(&kept);
+  }
+
+  /// Whether a variable is a table of the model, or what an update that goes with it keeps.
+  bool IsStateOfTable(const std::string& name) const { return tables_.contains(name) || table_states_.contains(name); }
+
+  void RemoveTables() {
+    std::set<std::string> names;
+    for (const auto& [name, table] : tables_) {
+      names.insert(name);
+      if (table.pushes > 0) names.insert(GradName(name));
+    }
+    for (BlockDesc* block : {&main_, &startup_}) RemoveVars(*block, names);
+  }
+
+  void DeclareTables() {
+    CheckTables(*lowering_);
+    for (int i = 0; i < model_.table_size(); ++i) {
+      const std::string& name = model_.table(i).name();
+      lowering_->Enter("model.table[" + std::to_string(i) + "]");
+      if (tables_[name].lookup.empty()) {
+        lowering_->Problem("table \"" + name + "\"", "name: no operator of program.main looks up rows of it");
+      } else {
+        lowering_->AddTable(model_.table(i));
+      }
+    }
+  }
+
+  void Keep(OpDesc& op) { *main_.add_ops() = std::move(op); }
+
+  void Append(const OpDesc& of, OpDesc op, OpRole role) {
+    const Status status = lowering_->main().Append(std::move(op), role);
+    if (!status.ok()) Problem(of, status.message());
+  }
+
+  /// What an operator that goes named may be nobody's.
+  void Unread(const OpDesc& op) {
+    ForEachName(op, [this](const std::string& name) { maybe_unused_.insert(name); });
+  }
+
+  void Rewrite(OpDesc& op) {
+    switch (FateOf(op.type()).fate) {
+      case Fate::kRewritten: break;
+      case Fate::kRefused: return;
+      case Fate::kDropped: return Unread(op);
+      case Fate::kIdentity: return Identity(op);
+      case Fate::kKept: return Authored(op);
+    }
+    if (op.type() == kLookup) return Lookup(op);
+    op.type() == kPush ? Push(op) : Send(op);
+    Unread(op);
+  }
+
+  void Identity(const OpDesc& op) {
+    const std::vector<std::string> in = InputArguments(op, "X");
+    const std::vector<std::string> out = OutputArguments(op, "Out");
+    if (in.size() != out.size()) return Problem(op, "has not as many outputs as inputs");
+    for (size_t i = 0; i < in.size(); ++i) {
+      if (in[i] != out[i]) Append(op, MakeOp("assign", {{"X", {in[i]}}}, {{"Out", {out[i]}}}), OpRole::kForward);
+    }
+  }
+
+  /// An operator of the author's, or of the updates that stayed.
+  void Authored(OpDesc& op) {
+    const std::string out = Argument(OutputArguments(op, "Out"));
+    const bool divides_for_workers = sums_over_workers_ && op.type() == "scale" && !loss_gradient_.empty() &&
+                                     out == loss_gradient_ && Argument(InputArguments(op, "X")) == out;
+    if (divides_for_workers) return;
+    const auto pushed = tables_.find(ParameterOf(out));
+    if (op.type() == "sum" && pushed != tables_.end() && pushed->second.pushes > 0 && out == GradName(pushed->first)) {
+      return Unread(op);  // of gradients that were taken away
+    }
+    if (op.type() == "fill_constant" && counts_.contains(out)) return Unread(op);
+    const auto param = tables_.find(Argument(InputArguments(op, "Param")));
+    if (param == tables_.end()) return Keep(op);
+    param->second.updated_by = Argument(InputArguments(op, "Grad"));
+    Unread(op);
+  }
+
+  void Lookup(const OpDesc& op) {
+    const std::string name = Argument(InputArguments(op, "W"));
+    const std::vector<std::string> ids = InputArguments(op, "Ids");
+    const std::vector<std::string> out = OutputArguments(op, "Outputs");
+    if (ids.size() != out.size()) return Problem(op, "has not as many Outputs as Ids");
+    for (size_t i = 0; i < ids.size(); ++i) {
+      Append(op,
+             MakeOp(tables_[name].lookup, {{"Ids", {ids[i]}}, {"W", {name}}}, {{"Out", {out[i]}}},
+                    {{"padding_idx", IntOf(op, "padding_idx", -1)}, {"is_sparse", true}}),
+             OpRole::kForward);
+    }
+  }
+
+  void Push(const OpDesc& op) {
+    const auto found = names_of_ids_.find(IntOf(op, "table_id", -1));
+    if (found == names_of_ids_.end()) return Problem(op, "no distributed_lookup_table has its table_id");
+    const std::string& name = found->second;
+    CheckCounts(op, name);
+    const std::vector<std::string> ids = InputArguments(op, "Ids");
+    const std::vector<std::string> of = OutputArguments(op, "Outputs");
+    if (ids.size() != of.size()) return Problem(op, "has not as many Outputs as Ids");
+    Table& table = tables_[name];
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const std::string part = table.pushes > 1 ? "@PART@" + std::to_string(table.gradients.size()) : "";
+      const std::string grad = GradName(name) + part;
+      Append(op,
+             MakeOp(table.lookup + "_grad", {{"Ids", {ids[i]}}, {"W", {name}}, {"Out@GRAD", {of[i]}}},
+                    {{"W@GRAD", {grad}}}, {{"padding_idx", IntOf(op, "padding_idx", -1)}, {"is_sparse", true}}),
+             OpRole::kBackward);
+      table.gradients.push_back(grad);
+    }
+  }
+
+  /// How often each example was shown and clicked is not kept.
+  void CheckCounts(const OpDesc& op, const std::string& name) {
+    const OpDesc::Attr* use_cvm = FindAttr(op, "use_cvm_op");
+    if (use_cvm != nullptr && use_cvm->b()) {
+      Problem(op, "use_cvm_op: rows of \"" + name +
+                      "\" show counts of shows and clicks to the program, and tables "
+                      "here keep none yet; author the job without the cvm operator");
+    }
+    for (const char* counts : {"Shows", "Clicks"}) {
+      const std::string from = Argument(InputArguments(op, counts));
+      if (from.empty() || ones_.contains(from)) continue;
+      Problem(op, std::string(counts) + ": \"" + from + "\" counts for rows of \"" + name +
+                      "\", and tables here keep no counts yet; author the embedding without ShowClickEntry");
+    }
+  }
+
+  void Send(const OpDesc& op) {
+    const std::vector<std::string> sent = InputArguments(op, "X");
+    if (sent.empty()) {
+      Problem(op,
+              "sends no variable: its server counts steps for a schedule of the learning rate; give the job's "
+              "model.optimizer { schedule { ... } } and author it with a constant rate");
+    }
+    const VarMetas& vars = lowering_->root().vars();
+    for (const std::string& name : sent) {
+      const std::string param = ParameterOf(name);
+      if (updated_.contains(param) || tables_.contains(param)) continue;
+      // A transpiler sends large ones in blocks, for several servers.
+      const std::string grad = GradName(param);
+      const auto var = vars.find(param);
+      if (var == vars.end() || !var->second.persistable || name == param || !vars.contains(grad)) {
+        Problem(op, "\"" + name + "\" is not the gradient of a parameter of the program");
+      } else if (sent_.insert(param).second) {
+        gradients_.push_back({param, grad});
+      }
+    }
+  }
+
+  /// One gradient for each table.
+  void JoinGradients() {
+    const VarMetas& vars = lowering_->root().vars();
+    for (auto& [name, table] : tables_) {
+      if (table.gradients.empty()) {
+        // Of pslib, whose workers push what the program leaves.
+        const std::string grad = table.updated_by.empty() ? GradName(name) : table.updated_by;
+        if (vars.contains(grad)) gradients_.push_back({name, grad});
+        continue;
+      }
+      std::string grad = table.gradients[0];
+      if (table.gradients.size() > 1) {
+        grad = GradName(name);
+        OpDesc sum = MakeOp("sum", {{"X", table.gradients}}, {{"Out", {grad}}});
+        Append(sum, sum, OpRole::kBackward);
+      }
+      gradients_.push_back({name, grad});
+    }
+  }
+
+  /// The dense parameters of a program of pslib, which has neither updates nor sends.
+  void FindUnsent() {
+    if (!model_.has_optimizer() || !updated_.empty() || !sent_.empty()) return;
+    for (const VarDesc& var : main_.vars()) {
+      const std::string grad = GradName(var.name());
+      const bool is_dense = var.is_parameter() && !tables_.contains(var.name());
+      if (is_dense && lowering_->root().Has(grad)) gradients_.push_back({var.name(), grad});
+    }
+  }
+
+  void Update() {
+    if (!gradients_.empty()) {
+      CheckOptimizers(*lowering_);
+      if (lowering_->mistakes().empty()) AppendUpdates(*lowering_, gradients_);
+    } else if (model_.has_optimizer()) {
+      lowering_->Enter("model.optimizer");
+      lowering_->Problem("optimizer", "program.main leaves no update to servers; it has its own: leave optimizer out");
+    }
+  }
+
+  /// Takes out variables that only operators named which are gone.
+  void RemoveUnused() {
+    for (BlockDesc* block : {&main_, &startup_}) {
+      ProgramDesc& program = block == &main_ ? program_.main : program_.startup;
+      std::set<std::string> unused = maybe_unused_;
+      for (const BlockDesc& any : program.blocks()) {
+        for (const OpDesc& op : any.ops()) {
+          ForEachName(op, [&unused](const std::string& name) { unused.erase(name); });
+        }
+      }
+      RemoveVars(*block, unused);
+    }
+  }
+
+  const ModelDesc& model_;
+  const OpRegistry& registry_;
+  CompiledModel& program_;
+  BlockDesc& main_;
+  BlockDesc& startup_;
+  Lowering* lowering_ = nullptr;
+  std::vector<std::string> problems_;
+  std::map<std::string, Table> tables_;
+  std::map<int64_t, std::string> names_of_ids_;
+  std::set<std::string> updated_;       ///< parameters with an update in the program
+  std::set<std::string> table_states_;  ///< what updates of tables keep beside them
+  std::set<std::string> counts_;        ///< of shows and clicks, which nothing else reads
+  std::set<std::string> ones_;          ///< what fill_constant makes
+  std::set<std::string> maybe_unused_;
+  std::string loss_gradient_;
+  bool sums_over_workers_ = false;
+  std::set<std::string> sent_;
+  std::vector<ParamGrad> gradients_;
+};
+
+}  // namespace
+
+bool IsOfFleet(const ProgramDesc& program) {
+  for (const BlockDesc& block : program.blocks()) {
+    for (const OpDesc& op : block.ops()) {
+      if (FateOf(op.type()).fate != Fate::kKept) return true;
+    }
+  }
+  return false;
+}
+
+Status TakeOverFromServers(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
+                           const ModelParts& parts, CompiledModel* program, std::vector<ModelMistake>* mistakes) {
+  if (program->main.blocks().empty()) return Status::Ok();  // what it lacks is told when it is compiled
+  if (program->startup.blocks().empty()) FirstBlock(program->startup);
+  return Rewriter(model, registry, program).Run(schema, parts, mistakes);
+}
+
+}  // namespace millrace

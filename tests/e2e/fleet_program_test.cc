@@ -1,0 +1,285 @@
+// Programs that Paddle's fleet wrote for a worker of a parameter server, in one process: tests/golden/fleet.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "core/file.h"
+#include "core/hash.h"
+#include "e2e/process.h"
+#include "e2e/small_job.h"
+#include "paths.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+constexpr char kAdam[] = R"(model {
+  table { name: "emb" dim: 4 init { uniform: 0.1 } optimizer { adam { lr: 0.05 } } }
+  optimizer { adam { lr: 0.05 } }
+}
+)";
+constexpr char kSgd[] = R"(model {
+  table { name: "emb" dim: 4 init { uniform: 0.1 } optimizer { sgd { lr: 0.1 } } }
+  optimizer { sgd { lr: 0.1 } }
+}
+)";
+
+/// Lines of one label and up to three ids, whose parity the label follows, and jobs over them.
+class FleetJob {
+ public:
+  FleetJob() : folder_(TempDir::Create("fleet_job").value()) {
+    std::ofstream lines(folder() + "/lines");
+    for (uint64_t i = 0; i < 900; ++i) {
+      const uint64_t id = HashedNumber(7, i) % 60;
+      lines << "1 " << id % 2;
+      if (i % 5 == 0) lines << " 3 " << id << " " << id + 2 << " 0\n";
+      if (i % 5 != 0) lines << " 1 " << id << "\n";
+    }
+  }
+
+  const std::string& folder() const { return folder_.path(); }
+  static std::string Golden(const std::string& name) { return SourceDir() + "/tests/golden/fleet/" + name; }
+
+  /// A job of the program that fleet wrote in a mode: "async", "sync" or "geo".
+  std::string Write(const std::string& mode, const std::string& model, const std::string& more = "") const {
+    const std::string path = folder() + "/" + mode + ".prototxt";
+    std::ofstream(path) << "update_mode: SERIAL\nfilelist: \"" << folder() << "/lines\"\nprogram { main: \""
+                        << Golden(mode + "_main.prototxt") << "\" startup: \"" << Golden(mode + "_startup.prototxt")
+                        << "\" }\n"
+                        << model << R"(fetch_config { fetch_var_names: "mean_0.tmp_0" print_period: 10 }
+data_desc {
+  batch_size: 30
+  multi_slot_desc {
+    slots { name: "label" type: "float" is_used: true is_dense: true shape: -1 shape: 1 }
+    slots { name: "ids" type: "uint64" is_used: true }
+  }
+}
+)" << more;
+    return path;
+  }
+
+ private:
+  TempDir folder_;
+};
+
+/// What a run prints last of the loss.
+double LastLoss(const std::string& output) {
+  const size_t at = output.rfind(":[");
+  return at == std::string::npos ? 1e9 : std::stod(output.substr(at + 2));
+}
+
+std::string RunTrainer(const std::string& job, std::vector<std::string> flags, int code = 0) {
+  flags.insert(flags.begin(), "--trainer_desc=" + job);
+  Process trainer("trainer", flags);
+  EXPECT_EQ(trainer.Wait(), code) << trainer.errors();
+  return trainer.output() + trainer.errors();
+}
+
+std::vector<std::string> SavedBy(const std::string& job, const std::string& folder, const std::string& output,
+                                 std::vector<std::string> flags = {}) {
+  flags.insert(flags.end(), {"--output_dir=" + output, "--set", "program.save_dir=\"" + folder + "\""});
+  RunTrainer(job, flags);
+  return FolderContent(folder);
+}
+
+class FleetMode : public testing::TestWithParam<const char*> {};
+
+TEST_P(FleetMode, TrainsInOneProcess) {
+  const FleetJob data;
+  const std::string mode = GetParam();
+  const std::string model = mode == "geo" ? "" : mode == "sync" ? kSgd : kAdam;
+  const std::string job = data.Write(mode, model, "epochs: 20\n");
+  EXPECT_LT(LastLoss(RunTrainer(job, {"--output_dir=" + data.folder() + "/out"})), 0.4);
+}
+
+TEST_P(FleetMode, GoesOnFromACheckpointToTheSameBytes) {
+  const FleetJob data;
+  const std::string mode = GetParam();
+  const std::string job = data.Write(mode, mode == "geo" ? "" : mode == "sync" ? kSgd : kAdam);
+  const std::string whole = data.folder() + "/whole";
+  const std::string resumed = data.folder() + "/resumed";
+  const std::vector<std::string> expected = SavedBy(job, whole, data.folder() + "/a", {"--set", "epochs=3"});
+  SavedBy(job, resumed, data.folder() + "/b", {"--set", "epochs=1", "--set", "checkpoint={every_steps: 7}"});
+  const std::vector<std::string> got =
+      SavedBy(job, resumed, data.folder() + "/b",
+              {"--set", "epochs=3", "--set", "checkpoint={every_steps: 7}", "--resume=auto"});
+  EXPECT_EQ(got, expected);
+  EXPECT_GE(got.size(), 3U);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FleetMode, testing::Values("async", "sync", "geo"));
+
+/// A variable's file among those that a run saved.
+std::string File(const std::string& folder, const std::string& name) { return ReadFile(folder + "/" + name).value(); }
+
+// geo looks up a matrix and has updates of its own; sync leaves both to a server. With the same table they are one job.
+TEST(FleetProgram, WhatAServerUpdatedIsUpdatedAsAProgramDoes) {
+  const FleetJob data;
+  const std::string sync = data.folder() + "/sync_saved";
+  const std::string geo = data.folder() + "/geo_saved";
+  SavedBy(data.Write("sync", kSgd, "epochs: 2\n"), sync, data.folder() + "/a");
+  SavedBy(data.Write("geo", kSgd, "epochs: 2\n"), geo, data.folder() + "/b");
+  for (const std::string name : {"tables/emb", "fc.w_0", "fc.b_0"})
+    EXPECT_EQ(File(sync, name), File(geo, name)) << name;
+}
+
+TEST(FleetProgram, StartsFromDenseParametersOfAFolderOfPaddle) {
+  const FleetJob data;
+  const std::string whole = data.folder() + "/whole";
+  SavedBy(data.Write("sync", kSgd), whole, data.folder() + "/a");
+  // Paddle's folders have neither a list nor what servers keep.
+  const std::string paddle = data.folder() + "/paddle";
+  fs::create_directory(paddle);
+  for (const std::string name : {"fc.w_0", "fc.b_0"}) fs::copy(whole + "/" + name, paddle + "/" + name);
+  const std::string still =
+      "model { table { name: \"emb\" dim: 4 init { uniform: 0.1 } } optimizer { sgd { lr: 1e-30 } } }\n";
+  const auto started_from = [&](const std::string& folder) {
+    const std::string saved = folder + "_saved";
+    SavedBy(data.Write("sync", still), saved, folder + "_out", {"--set", "program.init_dir=\"" + folder + "\""});
+    return saved;
+  };
+  const std::string from_paddle = started_from(paddle);
+  EXPECT_EQ(File(from_paddle, "fc.w_0"), File(whole, "fc.w_0"));
+  EXPECT_NE(File(from_paddle, "tables/emb"), File(whole, "tables/emb"));
+  // A folder of ours has the rows, too.
+  EXPECT_EQ(File(started_from(whole), "tables/emb").size(), File(whole, "tables/emb").size());
+}
+
+TEST(FleetProgram, ThreadsShareTheTable) {
+  const FleetJob data;
+  const std::string job = data.Write("async", kAdam, "epochs: 20\nthread_num: 2\n");
+  for (const std::string mode : {"HOGWILD", "ROW_LOCK"}) {
+    EXPECT_LT(LastLoss(RunTrainer(job, {"--output_dir=" + data.folder() + "/" + mode, "--set", "update_mode=" + mode})),
+              0.4);
+  }
+}
+
+TEST(FleetProgram, ClassesOfPaddleAreKnown) {
+  const FleetJob data;
+  const std::string job = data.Write("async", kAdam, "class_name: \"DistMultiTrainer\"\n");
+  for (const std::string worker :
+       {"DownpourWorker", "DownpourWorkerOpt", "DownpourLiteWorker", "DownpourSGD", "DownpourSGDOPT", "DownpourLite"}) {
+    RunTrainer(job, {"--output_dir=" + data.folder() + "/" + worker, "--set", "device_worker_name=\"" + worker + "\""});
+  }
+}
+
+TEST(FleetProgram, ItsModelServes) {
+  const FleetJob data;
+  const std::string job =
+      data.Write("async", kAdam,
+                 "epochs: 20\noutput { export { format: PADDLE vocabulary: 100 fetch_vars: \"sigmoid_0.tmp_0\" } }\n");
+  RunTrainer(job, {"--output_dir=" + data.folder() + "/out"});
+  Process predictor("predictor", {"--model_dir=" + data.folder() + "/out/paddle", "--input=" + data.folder() + "/lines",
+                                  "--output=" + data.folder() + "/scores"});
+  ASSERT_EQ(predictor.Wait(), 0) << predictor.errors();
+  std::ifstream scores(data.folder() + "/scores");
+  std::ifstream lines(data.folder() + "/lines");
+  int right = 0;
+  int count = 0;
+  double score = 0;
+  for (std::string line; std::getline(lines, line) && scores >> score; ++count)
+    right += (score > 0.5) == (line[2] == '1');
+  EXPECT_EQ(count, 900);
+  EXPECT_GT(right, 850);
+}
+
+struct Refusal {
+  const char* name;
+  const char* mode;
+  const char* model;
+  std::vector<std::pair<std::string, std::string>> changes;  ///< of the main program's text
+  std::string told;
+};
+
+class FleetRefusal : public testing::TestWithParam<Refusal> {};
+
+TEST_P(FleetRefusal, NamesWhatItMet) {
+  const Refusal& refusal = GetParam();
+  const FleetJob data;
+  std::string text = ReadFile(FleetJob::Golden(refusal.mode + std::string("_main.prototxt"))).value();
+  for (const auto& [from, to] : refusal.changes) {
+    const size_t at = text.rfind(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+  }
+  std::ofstream(data.folder() + "/main.prototxt") << text;
+  const std::string job = data.Write(refusal.mode, refusal.model);
+  const std::string said =
+      RunTrainer(job, {"--validate_only", "--set", "program.main=\"" + data.folder() + "/main.prototxt\""}, 2);
+  EXPECT_THAT(said, HasSubstr(refusal.told));
+}
+
+std::string Op(const std::string& type) { return "ops { type: \"" + type + "\" }\n  ops { outputs"; }
+
+INSTANTIATE_TEST_SUITE_P(
+    All, FleetRefusal,
+    testing::Values(
+        Refusal{"NoModel",
+                "async",
+                "",
+                {},
+                "main.prototxt: operator distributed_lookup_table: nothing says how the rows of \"emb\""},
+        Refusal{"OtherTable",
+                "async",
+                "model { table { name: \"emd\" dim: 4 } optimizer { sgd {} } }\n",
+                {},
+                "nothing says how the rows of \"emb\" start"},
+        Refusal{"OtherDim",
+                "async",
+                "model { table { name: \"emb\" dim: 8 } optimizer { sgd {} } }\n",
+                {},
+                "\"emb\" has rows of 4 values, and model.table says dim: 8"},
+        Refusal{"NoOptimizer", "async", "model { table { name: \"emb\" dim: 4 } }\n", {}, "optimizer: missing"},
+        Refusal{"UnreadTable",
+                "geo",
+                "model { table { name: \"b\" dim: 4 } optimizer { sgd {} } }\n",
+                {},
+                "no operator of program.main looks up rows of it"},
+        Refusal{
+            "UpdatesItself", "geo", "model { optimizer { sgd {} } }\n", {}, "program.main leaves no update to servers"},
+        Refusal{"Counts",
+                "async",
+                kAdam,
+                {{"\"Shows\" arguments: \"show\"", "\"Shows\" arguments: \"label\""}},
+                "Shows: \"label\" counts for rows of \"emb\""},
+        Refusal{"Cvm",
+                "async",
+                kAdam,
+                {{"\"use_cvm_op\" type: BOOLEAN b: false", "\"use_cvm_op\" type: BOOLEAN b: true"}},
+                "use_cvm_op: rows of \"emb\" show counts"},
+        Refusal{"Version",
+                "async",
+                kAdam,
+                {{"s: \"lookup_table\"", "s: \"lookup_table_v3\""}},
+                "lookup_table_version \"lookup_table_v3\""},
+        Refusal{"TableId",
+                "async",
+                kAdam,
+                {{"\"table_id\" type: INT i: 0", "\"table_id\" type: INT i: 4"}},
+                "operator distributed_push_sparse: no distributed_lookup_table has its table_id"},
+        Refusal{"Server",
+                "async",
+                kAdam,
+                {{"ops { outputs", Op("listen_and_serv")}},
+                "operator listen_and_serv: is not run here: it is the program of a server"},
+        Refusal{"Box",
+                "async",
+                kAdam,
+                {{"ops { outputs", Op("pull_box_sparse")}},
+                "operator pull_box_sparse: is not run here"},
+        Refusal{"NotAGradient",
+                "async",
+                kAdam,
+                {{"arguments: \"fc.b_0@GRAD\" arguments: \"fc.w_0@GRAD\"", "arguments: \"fc.tmp_0@GRAD\""}},
+                "operator send: \"fc.tmp_0@GRAD\" is not the gradient of a parameter"}),
+    [](const auto& given) { return std::string(given.param.name); });
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,172 @@
+"""Jobs that Paddle's fleet writes for workers of a parameter server, for fleet_test.py. Needs Paddle 2.6.
+
+    fleet_models.py save KIND FOLDER       writes FOLDER/job by export_from_paddle.py
+    fleet_models.py cluster KIND FOLDER    trains it with one server and one worker; writes FOLDER/losses, FOLDER/tables
+
+FOLDER/lines has the examples: a label, three floats, one to three ids below 200; odd ids are clicked more.
+"""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
+
+BATCH = 40
+KINDS = {
+    # mode, is the embedding one of is_sparse=True, lookups of the table, optimizer
+    "async": ("async", False, 1, "adam"),
+    "async_embedding": ("async", True, 1, "adam"),
+    "async_shared": ("async", False, 2, "adam"),
+    "async_sgd": ("async", False, 1, "sgd"),
+    "sync": ("sync", False, 1, "adam"),
+    "geo": ("geo", True, 1, "adam"),
+    "accessor": ("async", False, 1, "adam"),
+    "unmade": ("async", False, 1, "adam"),
+    "clicks": ("async", False, 1, "adam"),
+}
+
+
+def free_port():
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return held.getsockname()[1]
+
+
+def build(kind):
+    """Returns (feeds, loss, auc, prediction)."""
+    import paddle
+    import paddle.distributed.fleet.base.distributed_strategy as strategy_module
+    from paddle import static
+    from paddle.distributed import fleet
+
+    # Its __repr__ fails with today's protobuf, and Paddle prints it while it minimizes.
+    strategy_module.DistributedStrategy.__repr__ = lambda self: "DistributedStrategy"
+    mode, is_embedding, lookups, rule = KINDS[kind]
+    label = static.data("label", [-1, 1], "int64")
+    dense = static.data("dense", [-1, 3], "float32")
+    ids = static.data("ids", [-1, 1], "int64", lod_level=1)
+    rows = lambda: paddle.ParamAttr(name="emb", initializer=paddle.nn.initializer.Uniform(-0.1, 0.1))
+    pools = []
+    for _ in range(lookups):
+        if is_embedding:
+            found = static.nn.embedding(ids, [200, 8], is_sparse=True, param_attr=rows())
+        else:
+            entry = paddle.distributed.ShowClickEntry("label", "label") if kind == "clicks" else None
+            found = static.nn.sparse_embedding(ids, [200, 8], param_attr=rows(), entry=entry)
+        pools.append(paddle.reshape(static.nn.sequence_lod.sequence_pool(found, "sum"), [-1, 8]))
+    hidden = static.nn.fc(paddle.concat(pools + [dense], 1), 16, activation="relu")
+    prediction = static.nn.fc(hidden, 2, activation="softmax")
+    loss = paddle.mean(paddle.nn.functional.cross_entropy(prediction, label, use_softmax=False))
+    auc = static.auc(prediction, label)[0]
+    strategy = fleet.DistributedStrategy()
+    strategy.a_sync = mode != "sync"
+    if mode == "geo":
+        strategy.a_sync_configs = {"k_steps": 100}
+    if kind == "accessor":
+        table = strategy.sparse_table_configs.add()
+        table.table_name = "emb"
+        table.table_class = "MemorySparseTable"
+        table.shard_num = 10
+        table.accessor.accessor_class = "SparseAccessor"
+        table.accessor.embedx_threshold = 3
+        for param in (table.accessor.embed_sgd_param, table.accessor.embedx_sgd_param):
+            param.name = "SparseAdaGradSGDRule"
+            param.adagrad.weight_bounds.extend([-1, 1])
+    optimizer = paddle.optimizer.Adam(0.01) if rule == "adam" else paddle.optimizer.SGD(0.05)
+    fleet.distributed_optimizer(optimizer, strategy).minimize(loss)
+    return [label, dense, ids], loss, auc, prediction
+
+
+def dataset_of(feeds, folder):
+    import paddle
+    dataset = paddle.distributed.QueueDataset()
+    dataset.init(batch_size=BATCH, thread_num=1, use_var=feeds, pipe_command="cat")
+    dataset.set_filelist([folder + "/lines"])
+    return dataset
+
+
+def init(role, server, worker):
+    import paddle
+    from paddle.distributed import fleet
+    paddle.enable_static()
+    part = fleet.Role.WORKER if role == "worker" else fleet.Role.SERVER
+    fleet.init(fleet.UserDefinedRoleMaker(current_id=0, role=part, worker_num=1, server_endpoints=[server],
+                                          worker_endpoints=[worker]))
+
+
+def save(kind, folder):
+    import socketserver
+
+    import paddle
+    from paddle import static
+
+    import export_from_paddle
+    # The role maker waits until its server's port answers.
+    listening = socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler)
+    threading.Thread(target=listening.serve_forever, daemon=True).start()
+    init("worker", "127.0.0.1:%d" % listening.server_address[1], "127.0.0.1:%d" % free_port())
+    feeds, loss, auc, prediction = build(kind)
+    exe = static.Executor(paddle.CPUPlace())
+    if kind != "unmade":
+        exe.run(static.default_startup_program())
+    try:
+        export_from_paddle.save_job(folder + "/job", exe, static.default_main_program(),
+                                    static.default_startup_program(), dataset_of(feeds, folder), fetch_list=[loss, auc],
+                                    fetch_info=["loss", "auc"], predict=[prediction], print_period=1)
+    except ValueError as error:
+        print("refused:", error, flush=True)
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def take_part(role, kind, folder, server, worker):
+    import paddle
+    from paddle import static
+    from paddle.distributed import fleet
+    init(role, server, worker)
+    feeds, loss, auc, _ = build(kind)
+    if role == "server":
+        fleet.init_server()
+        fleet.run_server()
+        return
+    exe = static.Executor(paddle.CPUPlace())
+    exe.run(static.default_startup_program())
+    fleet.init_worker()
+    exe.train_from_dataset(static.default_main_program(), dataset_of(feeds, folder), fetch_list=[loss, auc],
+                           fetch_info=["loss", "auc"], print_period=1)
+    fleet.save_persistables(exe, folder + "/tables")
+    fleet.stop_worker()
+
+
+def cluster(kind, folder):
+    ends = ["127.0.0.1:%d" % free_port() for _ in range(2)]
+    command = lambda role: [sys.executable, os.path.abspath(__file__), role, kind, folder] + ends
+    with open(folder + "/server.log", "w", encoding="utf-8") as log:
+        server = subprocess.Popen(command("server"), cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            worker = subprocess.run(command("worker"), cwd=folder, timeout=300, stdout=subprocess.PIPE,
+                                    stderr=subprocess.STDOUT, text=True, check=True)
+        finally:
+            server.kill()
+            server.wait()
+    with open(folder + "/losses", "w", encoding="utf-8") as file:
+        for found in re.findall(r"loss\[\d*\]:\[([^]]+)\], auc\[\d*\]:\[([^]]+)\]", worker.stdout):
+            file.write("%s %s\n" % found)
+
+
+def main():
+    what, kind, folder = sys.argv[1:4]
+    if what == "save":
+        save(kind, folder)
+    elif what == "cluster":
+        cluster(kind, folder)
+    else:
+        take_part(*sys.argv[1:])
+
+
+if __name__ == "__main__":
+    main()
