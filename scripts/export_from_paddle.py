@@ -25,7 +25,7 @@ import paddle
 
 
 def save_job(folder, executor, main_program, startup_program, dataset, fetch_list=(), fetch_info=(), predict=(),
-             thread=None, print_period=100, phases=None, fleet_desc=None):
+             thread=None, print_period=100, phases=None, fleet_desc=None, server_dir=None):
     """Writes FOLDER/job.prototxt and what it names; returns its path.
 
     main_program    with gradients and updates (after `minimize`); what you give to train_from_dataset, a CompiledProgram
@@ -39,6 +39,7 @@ def save_job(folder, executor, main_program, startup_program, dataset, fetch_lis
                     ["UPDATE"] examples, ["JOIN", "UPDATE"] both; by default JOIN, where Paddle's begin
     fleet_desc      the text of a PSParameter (of the_one_ps or pslib) that says what the servers of a fleet program
                     keep; by default that of the fleet of this process
+    server_dir      the folder that fleet.save_persistables wrote, whose rows the tables start with
     """
     main_program, startup_program = _program(main_program, "main"), _program(startup_program, "startup")
     if len(fetch_info) not in (0, len(fetch_list)):
@@ -71,7 +72,7 @@ def save_job(folder, executor, main_program, startup_program, dataset, fetch_lis
     zeros = "DROP" if _dataset_class(dataset) == "InMemoryDataset" and "input_type: 1" not in feed else "KEEP"
     _write(os.path.join(folder, "data_feed.prototxt"), (feed.rstrip("\n") + "\nzeros: %s\n" % zeros).encode())
     job = _job_text(folder, main_program, servers, dataset, feed, files, fetch_list, fetch_info, predict, thread,
-                    print_period, list(phases or ["JOIN"]) if merges else [])
+                    print_period, list(phases or ["JOIN"]) if merges else [], server_dir)
     path = os.path.join(folder, "job.prototxt")
     _write(path, job.encode())
     return path
@@ -110,7 +111,7 @@ def _worker_lines(options):
 
 
 def _job_text(folder, main_program, servers, dataset, feed, files, fetch_list, fetch_info, predict, thread,
-              print_period, phases):
+              print_period, phases, server_dir):
     options = getattr(main_program, "_fleet_opt", None) or {}
     place = lambda name: _quoted(os.path.join(folder, name))
     lines = [
@@ -128,6 +129,7 @@ def _job_text(folder, main_program, servers, dataset, feed, files, fetch_list, f
         "  # Where Paddle's parameters stood. Without init_dir, the startup program makes new ones.",
         "  init_dir: " + place("init"),
         "  startup: " + place("startup_program.bin"),
+        *(["  server_dir: " + _quoted(server_dir)] if server_dir else []),
         "  # save_dir: %s   # every variable after training, one file each" % place("final"),
         "}",
         *servers.lines,

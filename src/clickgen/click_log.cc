@@ -14,6 +14,7 @@
 #include "clickgen/row_sampler.h"
 #include "clickgen/row_text.h"
 #include "core/caught.h"
+#include "core/gzip_member.h"
 
 namespace millrace {
 namespace {

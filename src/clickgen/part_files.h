@@ -11,10 +11,6 @@
 
 namespace millrace {
 
-/// Compresses `text` into one gzip member. Members set end to end are one gzip file, so that blocks can be compressed
-/// by different threads.
-std::string GzipMember(std::string_view text);
-
 /// Writes bytes into FOLDER/part-00000, part-00001, ... one file after another. One thread at a time.
 class PartFiles {
  public:

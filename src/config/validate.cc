@@ -439,6 +439,9 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
   refuse(dataset.merge_by_lineid() && !dataset.global_shuffle(), "dataset.merge_by_lineid",
          "merge_by_lineid, whose lines may lie on several ranks; lines of a name meet with global_shuffle: true");
   refuse(dataset.enable_pv_merge(), "dataset.enable_pv_merge", "enable_pv_merge, whose rows may lie on several ranks");
+  refuse(desc.program().has_server_dir(), "program.server_dir", "program.server_dir, which one process reads");
+  refuse(desc.program().has_save_server_dir(), "program.save_server_dir",
+         "program.save_server_dir, which one process writes");
   refuse(desc.infer(), "infer", "infer; run it as a job without dist, with the same output folder and --resume=auto");
   refuse(desc.eval().has_early_stopping(), "eval.early_stopping", "eval.early_stopping");
   refuse(!desc.checkpoint().keep_best().empty(), "checkpoint.keep_best", "checkpoint.keep_best");

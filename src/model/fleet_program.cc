@@ -154,6 +154,7 @@ class Rewriter {
     *mistakes = lowering.mistakes();
     if (!problems_.empty()) return Failure();
     program_.tables = lowering.tables();
+    for (const auto& [id, name] : names_of_ids_) program_.server_tables.push_back({id, true, {name}});
     for (const std::string& name : Persistables(main_)) {
       if (!before.contains(name) || tables_.contains(name)) program_.of_servers.push_back(name);
     }
@@ -419,6 +420,7 @@ class Rewriter {
 
   void Send(const OpDesc& op) {
     const std::vector<std::string> sent = InputArguments(op, "X");
+    ServerTable table{IntOf(op, "table_id", -1), false, {}};
     if (sent.empty()) {
       Problem(op,
               "sends no variable: its server counts steps for a schedule of the learning rate; give the job's "
@@ -435,8 +437,10 @@ class Rewriter {
         Problem(op, "\"" + name + "\" is not the gradient of a parameter of the program");
       } else if (sent_.insert(param).second) {
         gradients_.push_back({param, grad});
+        table.variables.push_back(param);
       }
     }
+    if (table.id >= 0 && !table.variables.empty()) program_.server_tables.push_back(std::move(table));
   }
 
   /// One gradient for each table.

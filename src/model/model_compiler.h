@@ -27,6 +27,13 @@ enum class ModelForm : uint8_t {
   kFused,
 };
 
+/// A table of Paddle's servers, as a worker's program names it.
+struct ServerTable {
+  int64_t id = 0;
+  bool is_rows = false;                ///< of rows by id; otherwise of dense parameters, one behind the other
+  std::vector<std::string> variables;  ///< the table, or the dense parameters
+};
+
 /// A model lowered to programs, and the names by which the rest of the trainer finds what it needs in them.
 ///
 /// main: forward, backward and updates of one batch. test: the forward part alone, with dropout off. startup: run once
@@ -62,6 +69,8 @@ struct CompiledModel {
   /// Of a program that Paddle's fleet wrote (model/fleet_program.h): persistable variables that its servers had, tables
   /// and what updates keep. The startup program makes them, wherever the others start.
   std::vector<std::string> of_servers;
+  /// Which of these and of its parameters the servers kept in tables, by number.
+  std::vector<ServerTable> server_tables;
   /// Slots that layers read: what a prediction must be fed with, in schema order (the label is not among them).
   std::vector<std::string> feeds;
 

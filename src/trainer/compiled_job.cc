@@ -90,6 +90,21 @@ Result<std::vector<MetricSpec>> MetricsOfProgram(const ModelDesc& model, const S
   return metrics;
 }
 
+/// Tables that cannot be written as Paddle's servers write theirs are told before anything is trained.
+std::vector<ConfigMistake> FindUnsavedTables(const TrainerDesc& desc, const CompiledModel& model) {
+  std::vector<ConfigMistake> mistakes;
+  if (!desc.program().has_save_server_dir()) return mistakes;
+  for (const TableDesc& table : model.tables) {
+    const OptimizerDesc& rule = table.optimizer();
+    if (!table.has_vocabulary() && (rule.has_sgd() || rule.has_adam())) continue;
+    mistakes.push_back({"program.save_server_dir",
+                        "the rows of table \"" + table.name() +
+                            "\" cannot be written for servers, which keep rows of sgd and adam by id; program.save_dir "
+                            "keeps them for Millrace"});
+  }
+  return mistakes;
+}
+
 /// What a startup program that runs has wrong is told with what the main program has, before anything runs.
 Status CheckStartup(const TrainerDesc& desc, const CompiledModel& model, const Environment& environment,
                     const std::stop_token& stop) {
@@ -138,6 +153,7 @@ Result<std::shared_ptr<const CompiledModel>> ModelOf(const LoadedConfig& config,
     if (taken.ok() && !mistakes.empty()) return config.Report(mistakes);
     if (!mistakes.empty()) return InvalidConfig(taken.message() + "\n" + config.Report(mistakes).message());
     MR_TRY(std::move(taken));
+    if (mistakes = FindUnsavedTables(desc, model); !mistakes.empty()) return config.Report(mistakes);
   }
   model.test = model.main;
   MR_ASSIGN(model.metrics, MetricsOfProgram(desc.model(), schema, config));

@@ -359,6 +359,7 @@ Status JobCheckpointer::RestoreState(const FoundCheckpoint& found, std::vector<s
   for (const std::string& name : RateVariables(job_->model().main)) stored[name];
   for (const std::string& name : found.manifest.rate()) stored[name];
   const auto& variables = found.manifest.variable();
+  MR_TRY(session_->EmptyTables());
   MR_TRY(RestoreVariables(found.folder, {variables.begin(), variables.end()}, session_->root(), &stored,
                           job_->workers(), stop));
   if (found.manifest.has_job() && !job_->desc().has_program()) return Status::Ok();  // the job's fields tell

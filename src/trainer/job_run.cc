@@ -26,6 +26,7 @@
 #include "trainer/pass_models.h"
 #include "trainer/run_recorder.h"
 #include "trainer/saving_line.h"
+#include "trainer/server_tables.h"
 #include "trainer/trainer.h"
 
 namespace millrace {
@@ -82,6 +83,8 @@ Status SaveModels(JobSession& session, RunReport& report, const std::stop_token&
     MR_TRY(SaveProgramVariables(session, StateOfSaved(report), job.desc().program().save_dir(),
                                 [&line](uint64_t done) { line.Add(done); }));
   }
+  if (job.desc().program().has_save_server_dir())
+    MR_TRY(SaveServerTables(job.model(), job.desc().program().save_server_dir(), session.root(), give_up));
   const bool has_prediction = !job.model().prediction.empty();
   if (!job.output_dir().empty() && job.desc().output().save_inference_model() && has_prediction) {
     SavingLine line("the model", bytes, stop, terminal);
@@ -183,6 +186,11 @@ Result<FileDescriptor> MakeOutputFolder(const std::string& folder) {
 Status CheckReplacedFolders(const CompiledJob& job) {
   const bool saves = job.desc().output().save_inference_model() && !job.model().prediction.empty();
   if (saves && !job.output_dir().empty()) MR_TRY(CheckReplaced(job.output_dir() + "/model", {"MODEL"}));
+  if (const ProgramFiles& program = job.desc().program(); program.has_save_server_dir()) {
+    for (const ServerTable& table : job.model().server_tables) {
+      MR_TRY(CheckReplaced(ServerTableFolder(program.save_server_dir(), table.id), {"part-000-00000.gz"}));
+    }
+  }
   for (const ModelExport& planned : job.exports()) {
     MR_TRY(CheckReplaced(planned.folder(), {"model.pdmodel", "offline.onnx"}));
   }

@@ -1,5 +1,7 @@
 #include "trainer/job_session.h"
 
+#include <google/protobuf/text_format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -11,8 +13,11 @@
 #include "core/caught.h"
 #include "dataset/incremental_dataset.h"
 #include "dataset/stream_dataset.h"
+#include "model.pb.h"
 #include "runtime/persistables.h"
+#include "table/table_factory.h"
 #include "trainer/job_mistakes.h"
+#include "trainer/server_tables.h"
 
 namespace millrace {
 namespace {
@@ -231,7 +236,26 @@ Status JobSession::InitParameters(const std::stop_token& stop) {
     const ProgramDesc rest = has_all ? ProgramDesc() : WithoutVariables(model.main, model.of_servers);
     MR_TRY(LoadPersistables(has_all ? model.main : rest, folder, *root_, tables_, job_->workers(), stop).status());
   }
+  if (desc.program().has_server_dir()) MR_TRY(LoadServerTables(model, desc.program().server_dir(), *root_, stop));
   return desc.infer() ? Status::Ok() : CheckKept(model.main, *root_);
+}
+
+Status JobSession::EmptyTables() {
+  for (const VarDesc& var : job_->model().main.blocks(0).vars()) {
+    if (var.type().type() != VarType::SPARSE_TABLE) continue;
+    Variable* holder = root_->Find(var.name());
+    if (holder == nullptr || !holder->Is<std::unique_ptr<SparseTable>>()) continue;
+    if (holder->Get<std::unique_ptr<SparseTable>>()->IsEmptyHere()) continue;
+    TableDesc desc;
+    for (const VarDesc::Attr& attr : var.attrs()) {
+      if (attr.name() != kTableAttr) continue;
+      if (!google::protobuf::TextFormat::ParseFromString(attr.s(), &desc))
+        return Internal(var.name() + ": no TableDesc");
+    }
+    MR_ASSIGN(std::unique_ptr<SparseTable> table, tables_.Create(desc, job_->desc().seed()));
+    holder->Set(std::move(table));
+  }
+  return Status::Ok();
 }
 
 NanCheckRule JobSession::nan_check_rule() {

@@ -41,6 +41,9 @@ class JobSession {
   /// of a session that was given a root scope. Frames that were made before end with the old ones. A stop request ends
   /// it: kCancelled, with some of them made.
   Status InitParameters(const std::stop_token& stop = {});
+  /// Makes tables anew that started with rows, of program.init_dir or server_dir: those of a checkpoint take their
+  /// place.
+  Status EmptyTables();
 
   const CompiledJob& job() const { return *job_; }
   Scope& root() { return *root_; }

@@ -152,6 +152,68 @@ TEST(FleetProgram, StartsFromDenseParametersOfAFolderOfPaddle) {
   EXPECT_EQ(File(started_from(whole), "tables/emb").size(), File(whole, "tables/emb").size());
 }
 
+TEST(FleetProgram, AResumedJobTakesTheRowsOfItsCheckpointAndNotThoseThatItStartedFrom) {
+  const FleetJob data;
+  const std::string job = data.Write("sync", kSgd);
+  const std::string first = data.folder() + "/first";
+  SavedBy(job, first, data.folder() + "/a");
+  const std::string start = "program.init_dir=\"" + first + "\"";
+  const std::vector<std::string> expected =
+      SavedBy(job, data.folder() + "/saved", data.folder() + "/b", {"--set", start, "--set", "epochs=2"});
+  const std::vector<std::string> flags = {"--set", start, "--set", "checkpoint={every_steps: 50}"};
+  SavedBy(job, data.folder() + "/saved", data.folder() + "/c", flags);
+  std::vector<std::string> more = flags;
+  more.insert(more.end(), {"--set", "epochs=2", "--resume=auto"});
+  EXPECT_EQ(SavedBy(job, data.folder() + "/saved", data.folder() + "/c", more), expected);
+}
+
+double FirstLoss(const std::string& output) { return std::stod(output.substr(output.find(":[") + 2)); }
+
+TEST(FleetProgram, RowsOfAServerStartAJobAndAreWrittenForOne) {
+  const FleetJob data;
+  const std::string tables = data.folder() + "/tables";
+  const std::string job = data.Write("async", kAdam, "epochs: 5\n");
+  const auto run = [&](const std::string& name, std::vector<std::string> flags) {
+    flags.insert(flags.end(), {"--output_dir=" + data.folder() + "/" + name, "--set", "fetch_config.print_period=1"});
+    return RunTrainer(job, flags);
+  };
+  const double fresh = FirstLoss(run("a", {"--set", "program.save_server_dir=\"" + tables + "\""}));
+  const std::string start = "program.server_dir=\"" + tables + "\"";
+  EXPECT_LT(FirstLoss(run("b", {"--set", start})), fresh - 0.1);
+  // What went on is what a checkpoint has, not what servers had once.
+  const double last = LastLoss(run("c", {"--set", start, "--set", "checkpoint={every_steps: 50}"}));
+  EXPECT_LT(FirstLoss(run(
+                "c", {"--set", start, "--set", "checkpoint={every_steps: 50}", "--set", "epochs=6", "--resume=auto"})),
+            last + 0.1);
+  EXPECT_THAT(ReadFile(tables + "/000/part-000-00007.gz").value().size(), testing::Gt(20U));
+}
+
+TEST(FleetProgram, WhatServersCannotGiveOrTakeIsToldBeforeTheTraining) {
+  const FleetJob data;
+  const std::string job = data.Write("async", kAdam);
+  const std::string out = "--output_dir=" + data.folder() + "/out";
+  EXPECT_THAT(RunTrainer(job, {out, "--set", "program.server_dir=\"" + data.folder() + "/none\""}, 3),
+              HasSubstr("none/000"));
+  fs::create_directories(data.folder() + "/wrong/000");
+  std::ofstream(data.folder() + "/wrong/000/part-000-00000") << "1 0 0 0 1 0 0.5 0.5\n";
+  EXPECT_THAT(RunTrainer(job, {out, "--set", "program.server_dir=\"" + data.folder() + "/wrong\""}, 3),
+              HasSubstr("part-000-00000:1: the row of id 1 has 7 numbers behind it, not the 21"));
+  const std::string adagrad =
+      data.Write("async", "model { table { name: \"emb\" dim: 4 } optimizer { adagrad { lr: 0.1 } } }\n");
+  EXPECT_THAT(RunTrainer(adagrad, {out, "--set", "program.save_server_dir=\"" + data.folder() + "/s\""}, 2),
+              HasSubstr("the rows of table \"emb\" cannot be written for servers"));
+  // A folder with something else in it is not replaced.
+  fs::create_directories(data.folder() + "/mine/000");
+  std::ofstream(data.folder() + "/mine/000/thesis.txt") << "text";
+  const std::string again = data.Write("async", kAdam);
+  EXPECT_THAT(RunTrainer(again, {out, "--set", "program.save_server_dir=\"" + data.folder() + "/mine\""}, 2),
+              HasSubstr("mine/000"));
+  EXPECT_TRUE(fs::exists(data.folder() + "/mine/000/thesis.txt"));
+  const std::string geo = data.Write("geo", "");
+  EXPECT_THAT(RunTrainer(geo, {out, "--set", "program.server_dir=\"" + data.folder() + "/wrong\""}, 2),
+              HasSubstr("program.server_dir: program.main looks up no rows of servers"));
+}
+
 TEST(FleetProgram, ThreadsShareTheTable) {
   const FleetJob data;
   const std::string job = data.Write("async", kAdam, "epochs: 20\nthread_num: 2\n");

@@ -2,6 +2,7 @@
 
     fleet_models.py save KIND FOLDER       writes FOLDER/job by export_from_paddle.py
     fleet_models.py cluster KIND FOLDER    trains it with one server and one worker; writes FOLDER/losses, FOLDER/tables
+    fleet_models.py reload KIND FOLDER     lets a server read FOLDER/ours, and write it to FOLDER/again
 
 FOLDER/lines has the examples: a label, three floats, one to three ids below 200; odd ids are clicked more.
 """
@@ -123,28 +124,32 @@ def save(kind, folder):
     os._exit(0)
 
 
-def take_part(role, kind, folder, server, worker):
+def take_part(what, role, kind, folder, server, worker):
     import paddle
     from paddle import static
     from paddle.distributed import fleet
     init(role, server, worker)
     feeds, loss, auc, _ = build(kind)
     if role == "server":
-        fleet.init_server()
+        fleet.init_server(*([folder + "/ours"] if what == "reload" else []))
         fleet.run_server()
         return
     exe = static.Executor(paddle.CPUPlace())
     exe.run(static.default_startup_program())
     fleet.init_worker()
+    if what == "reload":
+        fleet.save_persistables(exe, folder + "/again")
+        fleet.stop_worker()
+        return
     exe.train_from_dataset(static.default_main_program(), dataset_of(feeds, folder), fetch_list=[loss, auc],
                            fetch_info=["loss", "auc"], print_period=1)
     fleet.save_persistables(exe, folder + "/tables")
     fleet.stop_worker()
 
 
-def cluster(kind, folder):
+def cluster(what, kind, folder):
     ends = ["127.0.0.1:%d" % free_port() for _ in range(2)]
-    command = lambda role: [sys.executable, os.path.abspath(__file__), role, kind, folder] + ends
+    command = lambda role: [sys.executable, os.path.abspath(__file__), what, kind, folder, role] + ends
     with open(folder + "/server.log", "w", encoding="utf-8") as log:
         server = subprocess.Popen(command("server"), cwd=folder, stdout=log, stderr=subprocess.STDOUT)
         try:
@@ -162,10 +167,10 @@ def main():
     what, kind, folder = sys.argv[1:4]
     if what == "save":
         save(kind, folder)
-    elif what == "cluster":
-        cluster(kind, folder)
+    elif len(sys.argv) == 4:
+        cluster(what, kind, folder)
     else:
-        take_part(*sys.argv[1:])
+        take_part(what, sys.argv[4], kind, folder, *sys.argv[5:])
 
 
 if __name__ == "__main__":

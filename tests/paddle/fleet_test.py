@@ -1,11 +1,12 @@
 """Jobs that fleet wrote for workers of a parameter server, saved by scripts/export_from_paddle.py and run here.
 
-    fleet_test.py BIN_DIR jobs|cluster      PADDLE_PYTHON names a Python with Paddle; exit code 77: there is none
+    fleet_test.py BIN_DIR jobs|cluster|tables    PADDLE_PYTHON names a Python with Paddle; exit code 77: there is none
 
 jobs: every mode trains, and what is not supported is refused by name. cluster: the loss of Paddle's own server and
-worker over the same lines.
+worker over the same lines. tables: rows that a server saved start a job, and the other way round.
 """
 
+import gzip
 import math
 import os
 import random
@@ -89,6 +90,40 @@ def check_cluster(saved, python):
             support.fail("%s learns less than in Paddle" % kind)
 
 
+def rows_of(folder):
+    """The weights of each id, in text files of the_one_ps with Adam."""
+    rows = {}
+    for name in os.listdir(folder):
+        with gzip.open(folder + "/" + name, "rt") as file:
+            for line in file:
+                numbers = line.split()
+                dim = (len(numbers) - 10) // 3
+                rows[int(numbers[0])] = [float(n) for n in numbers[6:7] + numbers[11:11 + dim - 1]]
+    return rows
+
+
+def check_tables(saved, python):
+    """Rows of a server start a job here, and those of a job a server."""
+    job = saved("async")
+    support.run(python, MODELS, "cluster", "async", job.folder, cwd=job.folder)
+    theirs = rows_of(job.folder + "/tables/000")
+    first = mean(job.train()[:10])
+    start = 'program.server_dir="%s/tables"' % job.folder
+    went_on = job.train(start, 'program.save_server_dir="%s/ours"' % job.folder)
+    if not mean(went_on[:10]) < first - 0.1:
+        support.fail("a job does not start from a server's rows: %r" % went_on)
+    ours = rows_of(job.folder + "/ours/000")
+    if ours.keys() != theirs.keys() or ours == theirs or len(os.listdir(job.folder + "/ours/000")) != 1000:
+        support.fail("rows for servers are not those of the job")
+    support.run(python, MODELS, "reload", "async", job.folder, cwd=job.folder)
+    again = rows_of(job.folder + "/again/000")
+    if again.keys() != ours.keys():
+        support.fail("a server has %d rows of %d" % (len(again), len(ours)))
+    for key, row in ours.items():
+        if any(support.differs(a, b, 1e-5) for a, b in zip(again[key], row)) or len(again[key]) != 8:
+            support.fail("a server reads %r as %r" % (row, again[key]))
+
+
 def main():
     bin_dir, part = sys.argv[1:]
     python = support.peer("PADDLE_PYTHON", "paddle")
@@ -96,6 +131,8 @@ def main():
         saved = lambda kind: Saved(bin_dir, python, kind, top)
         if part == "jobs":
             check_jobs(saved)
+        elif part == "tables":
+            check_tables(saved, python)
         else:
             check_cluster(saved, python)
 

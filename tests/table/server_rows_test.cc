@@ -1,0 +1,158 @@
+#include "table/server_rows.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/file.h"
+#include "core/gzip_member.h"
+#include "model.pb.h"
+#include "table/table_factory.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::FloatEq;
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+constexpr char kAdam[] = "optimizer { adam { lr: 0.1 beta1: 0.9 beta2: 0.999 } }";
+constexpr char kSgd[] = "optimizer { sgd { lr: 0.5 } }";
+
+std::unique_ptr<SparseTable> MakeTable(int dim, const std::string& optimizer) {
+  TableDesc desc;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "name: \"t\" dim: " + std::to_string(dim) + " init { uniform: 0.1 } " + optimizer, &desc));
+  return TableFactory::Builtin().Create(desc, 3).value();
+}
+
+std::vector<float> Row(SparseTable& table, uint64_t key) {
+  RowBatch batch;
+  EXPECT_TRUE(table.Pull(std::vector<uint64_t>{key}, PullMode::kReadOnly, &batch).ok());
+  return {batch.weights()[0], batch.weights()[0] + table.shape().dim};
+}
+
+void Push(SparseTable& table, uint64_t key, const std::vector<float>& gradient) {
+  RowBatch batch;
+  ASSERT_TRUE(table.Pull(std::vector<uint64_t>{key}, PullMode::kInsert, &batch).ok());
+  ASSERT_TRUE(table.Push(batch, gradient, {0.1F, nullptr}).ok());
+}
+
+class ServerRowsTest : public testing::Test {
+ protected:
+  std::string folder() const { return folder_.path() + "/000"; }
+  void Write(const std::string& name, const std::string& bytes) {
+    fs::create_directories(folder());
+    std::ofstream(folder() + "/" + name) << bytes;
+  }
+  std::string ErrorOf(int dim, const std::string& optimizer) {
+    return LoadServerRows(folder(), MakeTable(dim, optimizer).get()).message();
+  }
+
+ private:
+  TempDir folder_ = TempDir::Create("server_rows").value();
+};
+
+// What Paddle 2.6.2 wrote for dim 8 with Adam, of an id that was updated 6 times.
+constexpr char kOfPaddle[] =
+    "1 0 0 0.7 7 0 0.0213489 -0.022572 3.93445e-05 0.478297 0.993021 -0.0351587 0.0485359 0.0130785 -0.00591891 "
+    "0.0732007 0.0780082 0.0322928 -0.00566288 -0.040336 0.0223864 -0.0213556 -0.0511282 -0.0319821 0.00663739 "
+    "6.36574e-06 0.000101831 4.83747e-05 3.48927e-05 0.000180299 5.17095e-05 2.52364e-05 0.531441 0.994015\n";
+
+TEST_F(ServerRowsTest, WhatPaddleWroteIsReadAndWritten) {
+  Write("part-000-00000.gz", GzipMember(""));
+  Write("part-000-00001.gz", GzipMember(kOfPaddle));
+  const auto table = MakeTable(8, kAdam);
+  ASSERT_TRUE(LoadServerRows(folder(), table.get()).ok());
+  EXPECT_EQ(table->stats().rows, 1);
+  EXPECT_THAT(Row(*table, 1),
+              ElementsAre(FloatEq(0.0213489F), FloatEq(-0.0351587F), FloatEq(0.0485359F), FloatEq(0.0130785F),
+                          FloatEq(-0.00591891F), FloatEq(0.0732007F), FloatEq(0.0780082F), FloatEq(0.0322928F)));
+  const std::string written = folder() + "_again";
+  ASSERT_TRUE(SaveServerRows(*table, written).ok());
+  EXPECT_EQ(ServerTableFiles(written).value().size(), kServerShards);
+  const auto again = MakeTable(8, kAdam);
+  ASSERT_TRUE(LoadServerRows(written, again.get()).ok());
+  // State, too: the next update is the same.
+  for (SparseTable* each : {table.get(), again.get()}) Push(*each, 1, std::vector<float>(8, 0.25F));
+  EXPECT_EQ(Row(*table, 1), Row(*again, 1));
+}
+
+TEST_F(ServerRowsTest, ManyRowsComeBackWhole) {
+  for (const int dim : {1, 2, 5}) {
+    for (const char* rule : {kSgd, kAdam}) {
+      const auto table = MakeTable(dim, rule);
+      for (uint64_t key = 0; key < 3000; ++key) {
+        Push(*table, key * 0x9E3779B97F4A7C15ULL, std::vector<float>(static_cast<size_t>(dim), 0.01F));
+      }
+      const std::string place = folder() + "_" + std::to_string(dim) + rule[12];
+      ASSERT_TRUE(SaveServerRows(*table, place).ok());
+      const auto again = MakeTable(dim, rule);
+      const Status loaded = LoadServerRows(place, again.get());
+      ASSERT_TRUE(loaded.ok()) << loaded.message();
+      EXPECT_EQ(again->stats().rows, 3000);
+      for (uint64_t key = 0; key < 3000; key += 7) {
+        EXPECT_EQ(Row(*again, key * 0x9E3779B97F4A7C15ULL), Row(*table, key * 0x9E3779B97F4A7C15ULL));
+      }
+    }
+  }
+}
+
+TEST_F(ServerRowsTest, AnAdagradTableTakesWeightsOfBothRules) {
+  const std::string adagrad = "optimizer { adagrad { lr: 0.1 } }";
+  Write("part-000-00000", "5 0 0 0 1 0 0.5 9 0.25 0.125 9\n");    // a sum a row
+  Write("part-001-00000", "6 0 0 0 1 0 0.5 9 0.75 0.125 9 9\n");  // a sum a weight
+  const auto table = MakeTable(3, adagrad);
+  ASSERT_TRUE(LoadServerRows(folder(), table.get()).ok());
+  EXPECT_THAT(Row(*table, 5), ElementsAre(0.5F, 0.25F, 0.125F));
+  EXPECT_THAT(Row(*table, 6), ElementsAre(0.5F, 0.75F, 0.125F));
+  EXPECT_THAT(SaveServerRows(*table, folder() + "_x").message(), HasSubstr("adagrad counts other sums"));
+}
+
+TEST_F(ServerRowsTest, TextOfAnyFormIsTakenAndWhatIsNoneIsToldWithItsPlace) {
+  Write("part-000-00000", "5 0 0 0 1 0 0.5\t0.25 \r\n18446744073709551615 0 0 0 1 0 1e-3 -2");
+  const auto table = MakeTable(2, kSgd);
+  ASSERT_TRUE(LoadServerRows(folder(), table.get()).ok());
+  EXPECT_THAT(Row(*table, ~uint64_t{0}), ElementsAre(0.001F, -2.0F));
+
+  Write("part-000-00000", "5 0 0 0 1 0 0.5 0.25\n6 0 0 0 1 0 0.5\n");
+  EXPECT_THAT(ErrorOf(2, kSgd), HasSubstr("part-000-00000:2: the row of id 6 has 6 numbers behind it, not the 7"));
+  Write("part-000-00000", "5 0 0 0 1 0 0.5 nan\n");
+  EXPECT_THAT(ErrorOf(2, kSgd), HasSubstr("part-000-00000:1: \"nan\" is no finite number"));
+  Write("part-000-00000", "-5 0 0 0 1 0 0.5 1\n");
+  EXPECT_THAT(ErrorOf(2, kSgd), HasSubstr("\"-5\" is no id"));
+  Write("part-000-00000", "\n");
+  EXPECT_THAT(ErrorOf(2, kSgd), HasSubstr("part-000-00000:1: "));
+  Write("part-000-00000", "5 0 0 0 1 0 1 1\n");
+  Write("part-000-00001", "5 0 0 0 1 0 1 1\n");
+  EXPECT_THAT(ErrorOf(2, kSgd), HasSubstr("id 5 has two rows"));
+  Write("part-000-00001", GzipMember("5 0 0 0 1 0 1 1\n").substr(0, 20));
+  EXPECT_THAT(ErrorOf(2, kSgd), HasSubstr("unexpected end"));
+  EXPECT_THAT(ErrorOf(2, "optimizer { ftrl { } }"), HasSubstr("Paddle's servers have no rule ftrl"));
+}
+
+TEST_F(ServerRowsTest, AFolderWithoutPartsIsNotFound) {
+  EXPECT_FALSE(LoadServerRows(folder(), MakeTable(2, kSgd).get()).ok());
+  Write("other", "");
+  EXPECT_THAT(ErrorOf(2, kSgd), HasSubstr("has no file part-SERVER-SHARD"));
+  Write("part-000-00000", "");
+  EXPECT_EQ(ErrorOf(2, kSgd), "");
+}
+
+TEST_F(ServerRowsTest, DenseValuesAreTheFirstOfTheirLines) {
+  Write("part-000.gz", GzipMember("1 2 3\n4 5 6\n"));
+  Write("part-001.gz", GzipMember("7\n"));
+  EXPECT_THAT(ReadServerDense(folder()).value(), ElementsAre(1.0F, 4.0F, 7.0F));
+  Write("part-001.gz", "\n");
+  EXPECT_THAT(ReadServerDense(folder()).status().message(), HasSubstr("part-001.gz:1: no value"));
+}
+
+}  // namespace
+}  // namespace millrace
