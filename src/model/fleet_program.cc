@@ -42,6 +42,10 @@ constexpr std::array kKnown = {
     Known{kLookup, Fate::kRewritten},
     Known{kPush, Fate::kRewritten},
     Known{kSend, Fate::kRewritten},
+    Known{"recv_save", Fate::kRewritten},
+    // Of a transpiler that cuts large parameters in blocks for several servers.
+    Known{"split_byref", Fate::kDropped},
+    Known{"split_selected_rows", Fate::kDropped},
     Known{"fake_init", Fate::kDropped},
     Known{"recv", Fate::kDropped},
     Known{"send_barrier", Fate::kDropped},
@@ -49,13 +53,17 @@ constexpr std::array kKnown = {
     Known{"barrier", Fate::kDropped},
     Known{"c_comm_init", Fate::kDropped},
     Known{"c_comm_init_all", Fate::kDropped},
+    Known{"c_comm_init_multitrainer", Fate::kDropped},
     Known{"c_gen_nccl_id", Fate::kDropped},
+    Known{"c_gen_bkcl_id", Fate::kDropped},
+    Known{"c_gen_xccl_id", Fate::kDropped},
     Known{"gen_nccl_id", Fate::kDropped},
     Known{"c_sync_calc_stream", Fate::kIdentity},
     Known{"c_sync_comm_stream", Fate::kIdentity},
     Known{"c_wait_comm", Fate::kIdentity},
     Known{"c_wait_compute", Fate::kIdentity},
     Known{"c_allreduce_sum", Fate::kIdentity},
+    Known{"c_allreduce_xsum", Fate::kIdentity},
     Known{"c_allreduce_max", Fate::kIdentity},
     Known{"c_allreduce_min", Fate::kIdentity},
     Known{"c_allreduce_prod", Fate::kIdentity},
@@ -65,7 +73,6 @@ constexpr std::array kKnown = {
     Known{"heter_listen_and_serv", Fate::kRefused,
           "a program is not cut over unlike machines; author it without heter"},
     Known{"send_and_recv", Fate::kRefused, "a program is not cut over unlike machines; author it without heter"},
-    Known{"recv_save", Fate::kRefused, "parameters are in this process: program.save_dir writes them"},
     Known{"checkpoint_notify", Fate::kRefused, "checkpoint { } of the job says when it is saved"},
     Known{"pull_sparse", Fate::kRefused, kRows},
     Known{"pull_sparse_v2", Fate::kRefused, kRows},
@@ -154,7 +161,9 @@ class Rewriter {
     *mistakes = lowering.mistakes();
     if (!problems_.empty()) return Failure();
     program_.tables = lowering.tables();
-    for (const auto& [id, name] : names_of_ids_) program_.server_tables.push_back({id, true, {name}});
+    for (const auto& [id, name] : names_of_ids_) {
+      if (id >= 0) program_.server_tables.push_back({id, true, {name}});
+    }
     for (const std::string& name : Persistables(main_)) {
       if (!before.contains(name) || tables_.contains(name)) program_.of_servers.push_back(name);
     }
@@ -202,6 +211,12 @@ class Rewriter {
             Problem(op, "stands in a block of a loop or a condition, where its update would not be seen");
           }
         }
+      }
+    }
+    for (const BlockDesc* block : {&main_, &startup_}) {
+      for (const OpDesc& op : block->ops()) {
+        if (op.type() != "recv") continue;
+        for (const std::string& name : OutputArguments(op, "Out")) received_.insert(name);
       }
     }
     for (const OpDesc& op : main_.ops()) {
@@ -284,7 +299,9 @@ class Rewriter {
       bool is_of_table = false;
       ForEachArgument(op.outputs(),
                       [&](const std::string& name) { is_of_table = is_of_table || IsStateOfTable(name); });
-      if (fate == Fate::kKept && !is_of_table) {
+      if (fate == Fate::kIdentity && InputArguments(op, "X") != OutputArguments(op, "Out")) {
+        Problem(op, "gives another variable than it takes in program.startup");
+      } else if (fate == Fate::kKept && !is_of_table && !JoinsBlocks(op)) {
         *kept.Add() = std::move(op);
       } else {
         Unread(op);
@@ -295,6 +312,15 @@ class Rewriter {
 
   /// Whether a variable is a table of the model, or what an update that goes with it keeps.
   bool IsStateOfTable(const std::string& name) const { return tables_.contains(name) || table_states_.contains(name); }
+
+  /// Whether an operator joins blocks of a parameter that came from servers: here it was never cut.
+  bool JoinsBlocks(const OpDesc& op) const {
+    const std::vector<std::string> parts = InputArguments(op, "X");
+    return op.type() == "concat" && !parts.empty() &&
+           std::all_of(parts.begin(), parts.end(), [this](const std::string& name) {
+             return received_.contains(name) && name.find(".block") != std::string::npos;
+           });
+  }
 
   void RemoveTables() {
     std::set<std::string> names;
@@ -339,6 +365,7 @@ class Rewriter {
       case Fate::kKept: return Authored(op);
     }
     if (op.type() == kLookup) return Lookup(op);
+    if (op.type() == "recv_save") return Save(op);
     op.type() == kPush ? Push(op) : Send(op);
     Unread(op);
   }
@@ -347,6 +374,7 @@ class Rewriter {
     const std::vector<std::string> in = InputArguments(op, "X");
     const std::vector<std::string> out = OutputArguments(op, "Out");
     if (in.size() != out.size()) return Problem(op, "has not as many outputs as inputs");
+    if (op.type() == "c_allreduce_sum") summed_.insert(out.begin(), out.end());
     for (size_t i = 0; i < in.size(); ++i) {
       if (in[i] != out[i]) Append(op, MakeOp("assign", {{"X", {in[i]}}}, {{"Out", {out[i]}}}), OpRole::kForward);
     }
@@ -355,9 +383,7 @@ class Rewriter {
   /// An operator of the author's, or of the updates that stayed.
   void Authored(OpDesc& op) {
     const std::string out = Argument(OutputArguments(op, "Out"));
-    const bool divides_for_workers = sums_over_workers_ && op.type() == "scale" && !loss_gradient_.empty() &&
-                                     out == loss_gradient_ && Argument(InputArguments(op, "X")) == out;
-    if (divides_for_workers) return;
+    if (DividesForWorkers(op, out) || JoinsBlocks(op)) return Unread(op);
     const auto pushed = tables_.find(ParameterOf(out));
     if (op.type() == "sum" && pushed != tables_.end() && pushed->second.pushes > 0 && out == GradName(pushed->first)) {
       return Unread(op);  // of gradients that were taken away
@@ -367,6 +393,24 @@ class Rewriter {
     if (param == tables_.end()) return Keep(op);
     param->second.updated_by = Argument(InputArguments(op, "Grad"));
     Unread(op);
+  }
+
+  /// Whether an operator makes a mean of a sum over workers, before or behind it.
+  bool DividesForWorkers(const OpDesc& op, const std::string& out) const {
+    if (op.type() != "scale" || Argument(InputArguments(op, "X")) != out) return false;
+    const OpDesc::Attr* factor = FindAttr(op, "scale");
+    const OpDesc::Attr* bias = FindAttr(op, "bias");
+    if (factor == nullptr || factor->f() >= 1 || (bias != nullptr && bias->f() != 0)) return false;
+    return summed_.contains(out) || (sums_over_workers_ && !loss_gradient_.empty() && out == loss_gradient_);
+  }
+
+  /// A parameter's file, which servers would write.
+  void Save(const OpDesc& op) {
+    const OpDesc::Attr* path = FindAttr(op, "file_path");
+    const std::string file = path == nullptr ? "" : path->s();
+    const std::string name = file.substr(file.rfind('/') + 1);
+    if (!lowering_->root().Has(name)) return Problem(op, "no variable of the program has the name of \"" + file + "\"");
+    Append(op, MakeOp("save", {{"X", {name}}}, {}, {{"file_path", file}, {"overwrite", true}}), OpRole::kForward);
   }
 
   void Lookup(const OpDesc& op) {
@@ -510,6 +554,8 @@ class Rewriter {
   std::set<std::string> table_states_;  ///< what updates of tables keep beside them
   std::set<std::string> counts_;        ///< of shows and clicks, which nothing else reads
   std::set<std::string> ones_;          ///< what fill_constant makes
+  std::set<std::string> received_;      ///< from servers
+  std::set<std::string> summed_;        ///< over workers, by operators that were met so far
   std::set<std::string> maybe_unused_;
   std::string loss_gradient_;
   bool sums_over_workers_ = false;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -128,6 +129,72 @@ TEST(FleetProgram, WhatAServerUpdatedIsUpdatedAsAProgramDoes) {
   SavedBy(data.Write("geo", kSgd, "epochs: 2\n"), geo, data.folder() + "/b");
   for (const std::string name : {"tables/emb", "fc.w_0", "fc.b_0"})
     EXPECT_EQ(File(sync, name), File(geo, name)) << name;
+}
+
+/// The geo program without what begins with one of `left_out`, and with `added` as its last operators.
+std::string GeoWith(const std::vector<std::string>& left_out, const std::string& added) {
+  std::istringstream lines(ReadFile(FleetJob::Golden("geo_main.prototxt")).value());
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    const bool goes = std::any_of(left_out.begin(), left_out.end(), [&line](const std::string& type) {
+      return line.find("type: \"" + type + "\"") != std::string::npos;
+    });
+    if (!goes && line != "}") text += line + "\n";
+  }
+  return text + added + "}\n";
+}
+
+std::string Operator(const std::string& type, const std::string& in, const std::string& out,
+                     const std::string& more = "") {
+  return "ops { type: \"" + type + "\" " +
+         (in.empty() ? "" : "inputs { parameter: \"X\" arguments: \"" + in + "\" } ") +
+         (out.empty() ? "" : "outputs { parameter: \"Out\" arguments: \"" + out + "\" } ") + more + "}\n";
+}
+
+void ExpectTrainsAsGeo(const std::string& program, const std::string& model) {
+  const FleetJob data;
+  const std::string geo = data.folder() + "/geo_saved";
+  SavedBy(data.Write("geo", ""), geo, data.folder() + "/a");
+  std::ofstream(data.folder() + "/main.prototxt") << program;
+  const std::string saved = data.folder() + "/saved";
+  SavedBy(data.Write("geo", model), saved, data.folder() + "/b",
+          {"--set", "program.main=\"" + data.folder() + "/main.prototxt\""});
+  for (const std::string name : {"emb", "fc.w_0", "fc.b_0"}) EXPECT_EQ(File(saved, name), File(geo, name)) << name;
+}
+
+// What the transpiler of Paddle 1 leaves a trainer: updates are the servers', and large parameters come in blocks.
+TEST(FleetProgram, OfATranspilerIsUpdatedAsByItsServers) {
+  const std::string added =
+      "vars { name: \"emb@GRAD.block0\" type { type: SELECTED_ROWS selected_rows { data_type: FP32 dims: 50 dims: 4 } "
+      "} }\n"
+      "vars { name: \"emb.block0\" type { type: LOD_TENSOR lod_tensor { tensor { data_type: FP32 dims: 50 dims: 4 } } "
+      "} "
+      "persistable: true }\n"
+      "vars { name: \"dummy\" type { type: LOD_TENSOR lod_tensor { tensor { data_type: FP32 } } } }\n" +
+      Operator("split_selected_rows", "emb@GRAD", "emb@GRAD.block0") + Operator("send", "emb@GRAD.block0", "dummy") +
+      Operator("send", "fc.w_0@GRAD", "dummy") + Operator("send", "fc.b_0@GRAD", "dummy") +
+      Operator("send_barrier", "dummy", "") + Operator("recv", "dummy", "emb.block0") +
+      Operator("recv", "dummy", "fc.w_0") + Operator("recv", "dummy", "fc.b_0") + Operator("fetch_barrier", "", "") +
+      Operator("concat", "emb.block0", "emb");
+  ExpectTrainsAsGeo(GeoWith({"sgd", "send"}, added), "model { optimizer { sgd { lr: 0.1 } } }\n");
+}
+
+// GradAllReduce divides the loss's gradient by the workers and adds up; LocalSGD divides what was added up.
+TEST(FleetProgram, OfCollectiveTrainingIsThatOfOneWorker) {
+  const std::string half = "attrs { name: \"scale\" type: FLOAT f: 0.5 } ";
+  std::string text = GeoWith({"send"}, "");
+  const std::string sum = Operator("c_sync_calc_stream", "fc.w_0@GRAD", "fc.w_0@GRAD") +
+                          Operator("c_allreduce_sum", "fc.w_0@GRAD", "fc.w_0@GRAD") +
+                          Operator("c_sync_comm_stream", "fc.w_0@GRAD", "fc.w_0@GRAD");
+  const auto before = [&text](const std::string& type, const std::string& added) {
+    size_t at = text.find("type: \"" + type + "\"");
+    ASSERT_NE(at, std::string::npos);
+    at = text.rfind('\n', at) + 1;
+    text.insert(at, added);
+  };
+  before("reduce_mean_grad", Operator("scale", "mean_0.tmp_0@GRAD", "mean_0.tmp_0@GRAD", half));
+  before("sgd", sum + Operator("scale", "fc.w_0@GRAD", "fc.w_0@GRAD", half));
+  ExpectTrainsAsGeo(text, "");
 }
 
 TEST(FleetProgram, StartsFromDenseParametersOfAFolderOfPaddle) {
