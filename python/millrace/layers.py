@@ -64,7 +64,8 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
     size          [vocabulary, dim], or [None, dim] for a table that takes any id from 0 to 2**64 - 1 and grows
     padding_idx   the id whose row is zero and stays zero
     param_attr    equal names share a table
-    is_distributed is of fluid's parameter server and must be False: tables lie in this process
+    is_distributed True makes the table one that grows, whose rows lie on the ranks of a job that has some: it takes any id, and
+                  the vocabulary bounds none
     per_slot      a growing table keeps equal ids of two slots apart
     optimizer     the rule of this table, by default that of minimize
     out_of_range  "ERROR", "ZERO" or "MODULO" for ids beyond the vocabulary
@@ -78,9 +79,8 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
     """
     if dtype != "float32":
         raise ConfigError("embedding: rows are float32, not %s" % dtype)
-    if is_distributed is not False:
-        raise ConfigError("embedding: is_distributed: there is no parameter server here, tables lie in this process: leave it out, "
-                          "not %r" % (is_distributed,))
+    if not isinstance(is_distributed, bool):
+        raise ConfigError("embedding: is_distributed is True or False, not %r" % (is_distributed,))
     program = program_of({"input": input})
     attr = ParamAttr.of(param_attr)
     stem = program.unique_name("embedding")
@@ -93,15 +93,19 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
     if vocabulary is not None and vocabulary < 1:
         raise ConfigError("embedding: size: a vocabulary has at least 1 id, not %d; a table that grows is [None, %d]" % (
             vocabulary, dim))
-    fields = ["name: %s" % quoted(table), "dim: %d" % dim]
-    if vocabulary is not None:
-        fields.append("vocabulary: %d" % vocabulary)
     if padding_idx is not None:
         padding_idx = _checks.whole("embedding: padding_idx", padding_idx)
         if padding_idx < 0 and vocabulary is None:
             raise ConfigError("embedding: padding_idx %d counts from the end of a vocabulary, and a table that grows has none" %
                               padding_idx)
-        fields.append("padding_idx: %d" % (padding_idx if padding_idx >= 0 else vocabulary + padding_idx))
+        padding_idx += vocabulary if padding_idx < 0 else 0
+    if is_distributed:
+        vocabulary = None
+    fields = ["name: %s" % quoted(table), "dim: %d" % dim]
+    if vocabulary is not None:
+        fields.append("vocabulary: %d" % vocabulary)
+    if padding_idx is not None:
+        fields.append("padding_idx: %d" % padding_idx)
     if per_slot:
         fields.append("key: SLOT_AND_ID")
     if out_of_range is not None:

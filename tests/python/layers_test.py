@@ -36,11 +36,15 @@ class NamesTest(Fresh):
         with self.assertRaisesRegex(millrace.ConfigError, 'parameter "x": that is the name of a variable that is no parameter'):
             layers.fc(x, 4, param_attr="x")
 
-    def test_a_distributed_table_is_refused_not_taken_for_another(self):
+    def test_a_distributed_table_grows(self):
         ids = layers.data("ids", [1], dtype="int64", lod_level=1)
-        with self.assertRaisesRegex(millrace.ConfigError, "embedding: is_distributed: there is no parameter server here"):
-            layers.embedding(ids, [5, 2], is_distributed=True)
-        layers.embedding(ids, [5, 2], is_distributed=False)
+        with self.assertRaisesRegex(millrace.ConfigError, "embedding: is_distributed is True or False, not 1"):
+            layers.embedding(ids, [5, 2], is_distributed=1)
+        grows = layers.embedding(ids, [5, 2], is_distributed=True, padding_idx=-1, optimizer=optimizer.SGD(0.1),
+                                 param_attr=millrace.ParamAttr("grows", millrace.initializer.Constant(0.5)))
+        millrace.Executor().run(self.startup)
+        (rows,) = millrace.Executor().run(self.main.clone(for_test=True), {"ids": [[7, 4, 2 ** 63 - 1]]}, [grows])
+        self.assertEqual([list(row) for row in rows], [[0.5, 0.5], [0, 0], [0.5, 0.5]])
 
     def test_a_lookup_of_what_is_no_id_names_the_variable(self):
         for name, shape, dtype, message in [
