@@ -25,7 +25,8 @@ import paddle
 
 
 def save_job(folder, executor, main_program, startup_program, dataset, fetch_list=(), fetch_info=(), predict=(),
-             thread=None, print_period=100, phases=None, fleet_desc=None, server_dir=None):
+             thread=None, print_period=100, phases=None, fleet_desc=None, server_dir=None,
+             origin_program=None):
     """Writes FOLDER/job.prototxt and what it names; returns its path.
 
     main_program    with gradients and updates (after `minimize`); what you give to train_from_dataset, a CompiledProgram
@@ -39,6 +40,7 @@ def save_job(folder, executor, main_program, startup_program, dataset, fetch_lis
                     ["UPDATE"] examples, ["JOIN", "UPDATE"] both; by default JOIN, where Paddle's begin
     fleet_desc      the text of a PSParameter (of the_one_ps or pslib) that says what the servers of a fleet program
                     keep; by default that of the fleet of this process
+    origin_program  what a DistributeTranspiler was given (transpiler.origin_program): its updates are the servers'
     server_dir      the folder that fleet.save_persistables wrote, whose rows the tables start with
     """
     main_program, startup_program = _program(main_program, "main"), _program(startup_program, "startup")
@@ -59,7 +61,10 @@ def save_job(folder, executor, main_program, startup_program, dataset, fetch_lis
 
     feed = dataset._desc() if hasattr(dataset, "_desc") else dataset.desc()
     batch_size = int((re.findall(r"^batch_size: (\d+)", feed, re.MULTILINE) or ["32"])[0])
-    servers = _servers(main_program, fleet_desc, batch_size)
+    if origin_program is not None or any(_is_distributed(op) for op in main_program.global_block().ops):
+        servers = _tables_of(main_program, startup_program, origin_program or main_program)
+    else:
+        servers = _servers(main_program, fleet_desc, batch_size)
     kept = lambda var: var.persistable and var.name not in ("feed", "fetch") and var.name not in servers.rows
     _check_values(filter(kept, main_program.list_vars()))
 
@@ -214,6 +219,81 @@ def _servers(main_program, fleet_desc, batch_size):
         servers.lines = ["# What the servers kept, and how they updated it.", "model {"] + text
         servers.lines += ["  optimizer { %s }" % rule for rule in rules] + ["}"]
     return servers
+
+
+def _is_distributed(op):
+    """Whether an operator of a program that updates its parameters itself looks up rows that are to be distributed."""
+    return op.type in ("lookup_table", "lookup_table_v2") and bool(op.attr("is_distributed"))
+
+
+def _tables_of(main_program, startup_program, origin_program):
+    """Tables by what the updates of a program say of them, and, of a transpiled one, of its dense parameters."""
+    servers = _Servers()
+    refused, text, rules = [], [], {}
+    for op in origin_program.global_block().ops:
+        if "Param" in op.input_names:
+            rules[op.input("Param")[0]] = _update_rule(op, refused)
+    names = {op.input("W")[0] for op in main_program.global_block().ops
+             if _is_distributed(op) or op.type == "distributed_lookup_table"}
+    for name in sorted(names):
+        shape = main_program.global_block().var(name).shape
+        if name not in rules:
+            refused.append('no operator of origin_program updates "%s"' % name)
+            continue
+        servers.rows.add(name)
+        text += ["  table { name: %s dim: %d %soptimizer { %s } }"
+                 % (_quoted(name), shape[1], _first_values(startup_program, name, refused), rules[name])]
+        servers.vocabulary = "vocabulary: %d " % max(shape[0], int((servers.vocabulary or "x 1").split()[1]))
+    updates_itself = any("Param" in op.input_names for op in main_program.global_block().ops)
+    dense = {rule for name, rule in rules.items() if name not in names} or set(rules.values())
+    if not updates_itself and len(dense) > 1:
+        refused.append("dense parameters have different rules: " + ", ".join(sorted(map(str, dense))))
+    if refused:
+        raise ValueError("what updates the parameters of this job is not supported:\n  "
+                         + "\n  ".join(dict.fromkeys(refused)))
+    rule = sorted(dense)[0]
+    servers.lines = (["# Rows of is_distributed=True are in a table that grows, not in a matrix."] if text else []) + [
+        "model {"] + text + ["  optimizer { %s }" % rule, "}"]
+    return servers
+
+
+def _update_rule(op, refused):
+    """The OptimizerDesc of an operator that updates a parameter."""
+    param = op.input("Param")[0]
+    if op.input("Grad")[0] != param + "@GRAD":
+        refused.append('"%s": its gradient is clipped or penalized before the update' % param)
+    held = (getattr(paddle, "static", None) or paddle.fluid).global_scope().find_var(op.input("LearningRate")[0])
+    if held is None or not held.get_tensor()._is_initialized():
+        refused.append('"%s": its learning rate has no value; run the startup program' % param)
+        return None
+    lr = _number(held.get_tensor()._get_float_element(0))
+    if op.type == "sgd":
+        return "sgd { lr: %s }" % lr
+    if op.type == "adagrad":
+        return "adagrad { lr: %s epsilon: %s }" % (lr, _number(op.attr("epsilon")))
+    if op.type == "adam":
+        return "adam { lr: %s beta1: %s beta2: %s epsilon: %s }" % (
+            (lr,) + tuple(_number(op.attr(name)) for name in ("beta1", "beta2", "epsilon")))
+    refused.append('"%s": rule %s; use SGD, Adagrad or Adam' % (param, op.type))
+    return None
+
+
+def _first_values(startup_program, name, refused):
+    """`init { ... } ` of a table, as the startup program makes its matrix; empty where that is left to servers."""
+    for op in startup_program.global_block().ops:
+        if name not in op.output_arg_names or op.type == "c_broadcast":
+            continue
+        if op.type == "fake_init":
+            return ""
+        if op.type == "uniform_random" and op.attr("min") == -op.attr("max"):
+            return "init { uniform: %s } " % _number(op.attr("max"))
+        if op.type == "gaussian_random" and op.attr("mean") == 0:
+            return "init { normal: %s } " % _number(op.attr("std"))
+        if op.type == "fill_constant":
+            return "init { constant: %s } " % _number(op.attr("value"))
+        refused.append('"%s": first values of %s; use Uniform or Normal around 0, or Constant' % (name, op.type))
+        return ""
+    return ""
 
 
 def _desc_of_fleet(served):

@@ -28,7 +28,33 @@ KINDS = {
     "accessor": ("async", False, 1, "adam"),
     "unmade": ("async", False, 1, "adam"),
     "clicks": ("async", False, 1, "adam"),
+    # Without fleet: is_distributed=True, updates that were taken out as a DistributeTranspiler does, GradAllReduce.
+    "distributed": ("local", True, 1, "adam"),
+    "transpiled": ("local", True, 1, "sgd"),
+    "collective": ("local", True, 1, "sgd"),
+    # pslib, whose optimizer leaves gradients alone; its PSParameter comes as text.
+    "pslib": ("local", True, 1, "sgd"),
+    "pslib_counts": ("local", True, 1, "sgd"),
 }
+
+
+PSLIB = """
+server_param { downpour_server_param {
+  downpour_table_param {
+    table_id: 0 table_class: "DownpourSparseTable" type: PS_SPARSE_TABLE
+    accessor {
+      accessor_class: "%s" fea_dim: 8 embedx_dim: 8 embedx_threshold: 0
+      embed_sgd_param { name: "naive" naive { learning_rate: 0.02 initial_range: 0.1 } }
+      embedx_sgd_param { name: "naive" naive { learning_rate: 0.02 initial_range: 0.1 } }
+    }
+  }
+  downpour_table_param {
+    table_id: 1 table_class: "DownpourDenseTable" type: PS_DENSE_TABLE
+    accessor { accessor_class: "DownpourDenseValueAccessor" dense_sgd_param { name: "naive" naive { learning_rate: 0.8 } } }
+  }
+} }
+trainer_param { sparse_table { table_id: 0 slot_key: "ids" slot_value: "embedding_0.tmp_0" } }
+"""
 
 
 def free_port():
@@ -54,7 +80,8 @@ def build(kind):
     pools = []
     for _ in range(lookups):
         if is_embedding:
-            found = static.nn.embedding(ids, [200, 8], is_sparse=True, param_attr=rows())
+            found = static.nn.embedding(ids, [200, 8], is_sparse=True, is_distributed=kind == "distributed",
+                                        param_attr=rows())
         else:
             entry = paddle.distributed.ShowClickEntry("label", "label") if kind == "clicks" else None
             found = static.nn.sparse_embedding(ids, [200, 8], param_attr=rows(), entry=entry)
@@ -63,6 +90,12 @@ def build(kind):
     prediction = static.nn.fc(hidden, 2, activation="softmax")
     loss = paddle.mean(paddle.nn.functional.cross_entropy(prediction, label, use_softmax=False))
     auc = static.auc(prediction, label)[0]
+    # A server has the gradients of rows for the sum of the examples.
+    rate = 1.0 if mode == "local" else 0.05
+    optimizer = paddle.optimizer.Adam(0.01) if rule == "adam" else paddle.optimizer.SGD(rate)
+    if mode == "local":
+        optimizer.minimize(loss)
+        return [label, dense, ids], loss, auc, prediction
     strategy = fleet.DistributedStrategy()
     strategy.a_sync = mode != "sync"
     if mode == "geo":
@@ -77,7 +110,6 @@ def build(kind):
         for param in (table.accessor.embed_sgd_param, table.accessor.embedx_sgd_param):
             param.name = "SparseAdaGradSGDRule"
             param.adagrad.weight_bounds.extend([-1, 1])
-    optimizer = paddle.optimizer.Adam(0.01) if rule == "adam" else paddle.optimizer.SGD(0.05)
     fleet.distributed_optimizer(optimizer, strategy).minimize(loss)
     return [label, dense, ids], loss, auc, prediction
 
@@ -99,6 +131,32 @@ def init(role, server, worker):
                                           worker_endpoints=[worker]))
 
 
+def transpile(kind):
+    """Makes the programs those of a worker; what save_job is to know of it."""
+    from paddle import static
+    main, startup = static.default_main_program(), static.default_startup_program()
+    if kind == "collective":
+        from paddle.distributed.transpiler.collective import GradAllReduce
+        ends = ["127.0.0.1:6001", "127.0.0.1:6002"]
+        GradAllReduce(1).transpile(startup, main, rank=0, endpoints=",".join(ends), current_endpoint=ends[0],
+                                   wait_port=False)
+    if kind.startswith("pslib"):
+        for index in reversed([i for i, op in enumerate(main.global_block().ops) if "Param" in op.input_names]):
+            main.global_block()._remove_op(index)
+        accessor = "DownpourCtrAccessor" if kind == "pslib_counts" else "DownpourSparseValueAccessor"
+        return {"fleet_desc": PSLIB % accessor}
+    if kind != "transpiled":
+        return {}
+    origin, block = main.clone(), main.global_block()
+    grads = [op.input("Grad")[0] for op in block.ops if "Param" in op.input_names]
+    for index in reversed([i for i, op in enumerate(block.ops) if "Param" in op.input_names]):
+        block._remove_op(index)
+    for grad in grads:
+        block.append_op(type="send", inputs={"X": [block.var(grad)]}, outputs={"Out": []},
+                        attrs={"send_varnames": [grad], "is_sparse": 0, "table_id": 0})
+    return {"origin_program": origin}
+
+
 def save(kind, folder):
     import socketserver
 
@@ -114,10 +172,11 @@ def save(kind, folder):
     exe = static.Executor(paddle.CPUPlace())
     if kind != "unmade":
         exe.run(static.default_startup_program())
+    more = transpile(kind)
     try:
         export_from_paddle.save_job(folder + "/job", exe, static.default_main_program(),
                                     static.default_startup_program(), dataset_of(feeds, folder), fetch_list=[loss, auc],
-                                    fetch_info=["loss", "auc"], predict=[prediction], print_period=1)
+                                    fetch_info=["loss", "auc"], predict=[prediction], print_period=1, **more)
     except ValueError as error:
         print("refused:", error, flush=True)
     sys.stdout.flush()

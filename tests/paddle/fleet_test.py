@@ -54,6 +54,7 @@ def mean(values):
 
 def check_refusals(saved):
     for kind, parts in (("accessor", ("embedx_threshold 3", "weight_bounds -1, 1")),
+                        ("pslib_counts", ("accessor DownpourCtrAccessor shows counts",)),
                         ("clicks", ("entry show_click_entry:label:label",)),
                         ("unmade", ("have no value that training could start from", "fc_0.w_0"))):
         said = saved(kind).said
@@ -63,7 +64,8 @@ def check_refusals(saved):
 
 
 def check_jobs(saved):
-    for kind in ("async", "async_embedding", "async_shared", "async_sgd", "sync", "geo"):
+    for kind in ("async", "async_embedding", "async_shared", "async_sgd", "sync", "geo", "distributed", "transpiled",
+                 "collective", "pslib"):
         job = saved(kind)
         losses = job.train()
         if len(losses) != LINES // 40 or not mean(losses[-50:]) < mean(losses[:20]) - 0.08:
