@@ -400,8 +400,8 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
   const std::string update = "update: " + DistDesc::Update_Name(dist.update());
   const auto only_of = [&](bool is_set, DistDesc::Update other, const std::string& name) {
     if (is_set && dist.update() != other) {
-      check.Error("dist." + name, name + " is a setting of update: " + DistDesc::Update_Name(other) + "; leave it out, " +
-                                      "as the job has " + update);
+      check.Error("dist." + name, name + " is a setting of update: " + DistDesc::Update_Name(other) +
+                                      "; leave it out, " + "as the job has " + update);
     }
   };
   only_of(dist.has_micro_batches(), DistDesc::SYNC, "micro_batches");
@@ -415,8 +415,9 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
                   "dist.staleness is missing: how many batches may a rank be ahead of the slowest one? staleness: 4");
   }
   if (in_step && dist.wire() != DistDesc::FP32) {
-    check.Error("dist.wire", "wire: BF16 cuts off bits at every rank, so that update: SYNC would not come to the same "
-                             "for any number of ranks; leave wire out");
+    check.Error("dist.wire",
+                "wire: BF16 cuts off bits at every rank, so that update: SYNC would not come to the same "
+                "for any number of ranks; leave wire out");
   }
   const auto refuse = [&](bool is_set, const std::string& path, const std::string& why) {
     if (is_set) check.Error(path, "dist: not supported yet: " + why);
@@ -425,8 +426,11 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
          "update_mode: " + TrainerDesc::UpdateMode_Name(desc.update_mode()) + "; with " + update +
              " the updates of other ranks come between those of this one: leave update_mode out");
   refuse(FeedsItself(desc), "dist", "a program that feeds itself; its readers are not shared out to ranks");
-  refuse(desc.class_name() != "MultiTrainer", "class_name", "another class_name than MultiTrainer");
-  refuse(in_step && desc.device_worker_name() != "HogwildWorker", "device_worker_name",
+  // Paddle's names for trainers and workers with servers are names of these.
+  const bool is_multi = desc.class_name() == "MultiTrainer" || desc.class_name() == "DistMultiTrainer";
+  const std::string& worker = desc.device_worker_name();
+  refuse(!is_multi, "class_name", "another class_name than MultiTrainer");
+  refuse(in_step && worker != "HogwildWorker" && !worker.starts_with("Downpour"), "device_worker_name",
          "another worker than that of ranks in step");
   if (in_step && desc.thread_num() > 1) {
     check.Error("thread_num",

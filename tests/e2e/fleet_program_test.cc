@@ -14,6 +14,7 @@
 #include "e2e/process.h"
 #include "e2e/small_job.h"
 #include "paths.h"
+#include "sanitized.h"
 
 namespace millrace {
 namespace {
@@ -317,6 +318,30 @@ TEST(FleetProgram, ItsModelServes) {
     right += (score > 0.5) == (line[2] == '1');
   EXPECT_EQ(count, 900);
   EXPECT_GT(right, 850);
+}
+
+TEST(FleetProgram, RanksComeToTheBytesOfOneProcess) {
+  if (kIsSanitized) GTEST_SKIP() << "sanitizers report what Open MPI does, and need suppressions for it";
+  if (std::system("command -v mpirun >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no mpirun (openmpi-bin)";
+  if (!fs::exists(BinDir() + "/../lib/libmillrace_mpi.so")) GTEST_SKIP() << "built without MPI (libopenmpi-dev)";
+  const FleetJob data;
+  fs::copy(data.folder() + "/lines", data.folder() + "/more");
+  const std::string job = data.Write("async", kAdam,
+                                     "filelist: \"" + data.folder() +
+                                         "/more\"\ndist { update: SYNC micro_batches: 2 }\nclass_name: "
+                                         "\"DistMultiTrainer\"\ndevice_worker_name: \"DownpourLiteWorker\"\n");
+  const auto saved_by = [&](int ranks) {
+    const std::string folder = data.folder() + "/saved" + std::to_string(ranks);
+    Process trainer("trainer",
+                    {"--trainer_desc=" + job, "--output_dir=" + data.folder() + "/out" + std::to_string(ranks), "--set",
+                     "program.save_dir=\"" + folder + "\""},
+                    {.ranks = ranks});
+    EXPECT_EQ(trainer.Wait(), 0) << trainer.errors();
+    return FolderContent(folder);
+  };
+  const std::vector<std::string> one = saved_by(1);
+  EXPECT_GE(one.size(), 3U);
+  EXPECT_EQ(saved_by(2), one);
 }
 
 struct Refusal {
