@@ -146,8 +146,11 @@ def _job_text(folder, main_program, servers, dataset, feed, files, fetch_list, f
         lines += ["  print_period: %d" % print_period, "}"]
     if predict:
         names = " ".join("fetch_vars: " + _quoted(_name(var)) for var in predict)
-        lines += ["# Written after training for paddle.static.load_inference_model and for predictor --model_dir.",
-                  "output { export { format: PADDLE %s%s } }" % (servers.vocabulary, names)]
+        lines += ["# Written after training for paddle.static.load_inference_model and for predictor --model_dir."]
+        lines += ["# It holds ids 0 to vocabulary - 1 of every table."] if servers.vocabulary else []
+        lines += ["# Too large as a matrix, unless a smaller vocabulary will do:"] if servers.is_huge() else []
+        lines += ["%soutput { export { format: PADDLE %s%s } }" % ("# " if servers.is_huge() else "",
+                                                                   servers.vocabulary, names)]
     lines += _dump_lines(options)
     # Paddle's rule: an InMemoryDataset leaves ids 0 out of its bags.
     read = ["zeros: FEED_DEFAULT"] + _flags(dataset, FEED_FLAGS).split("  ")
@@ -161,7 +164,20 @@ class _Servers:
     def __init__(self):
         self.lines = []        # `model { ... }` of the job
         self.rows = set()      # variables whose rows the servers keep
-        self.vocabulary = ""   # of an export
+        self.ids = 0           # of the largest table
+        self.floats = 0        # of all tables as matrices
+
+    def add(self, name, shape):
+        self.rows.add(name)
+        self.ids = max(self.ids, shape[0])
+        self.floats += shape[0] * shape[1]
+
+    @property
+    def vocabulary(self):
+        return "vocabulary: %d " % max(1, self.ids) if self.rows else ""
+
+    def is_huge(self):
+        return self.floats > 1 << 30
 
 
 SERVED = ("distributed_lookup_table", "distributed_push_sparse", "send", "pull_sparse", "pull_sparse_v2")
@@ -201,11 +217,10 @@ def _servers(main_program, fleet_desc, batch_size):
             shape = main_program.global_block().var(name).shape
             found = _row_rule(table, where, batch_size, refused)
             if found:
-                servers.rows.add(name)
+                servers.add(name, shape)
                 text += ["  # Rows of %s of servers: %s, %s." % (where, table.accessor.accessor_class, found[0]),
                          "  table { name: %s dim: %d init { uniform: %s } optimizer { %s } }"
                          % (_quoted(name), shape[1], found[1], found[2])]
-                servers.vocabulary = "vocabulary: %d " % max(shape[0], int((servers.vocabulary or "x 1").split()[1]))
     if len(rules) > 1:
         refused.append("dense tables have different rules: " + ", ".join(sorted(rules)))
     unserved = [op.input("W")[0] for op in ops if op.type == "distributed_lookup_table"]
@@ -240,10 +255,9 @@ def _tables_of(main_program, startup_program, origin_program):
         if name not in rules:
             refused.append('no operator of origin_program updates "%s"' % name)
             continue
-        servers.rows.add(name)
+        servers.add(name, shape)
         text += ["  table { name: %s dim: %d %soptimizer { %s } }"
                  % (_quoted(name), shape[1], _first_values(startup_program, name, refused), rules[name])]
-        servers.vocabulary = "vocabulary: %d " % max(shape[0], int((servers.vocabulary or "x 1").split()[1]))
     updates_itself = any("Param" in op.input_names for op in main_program.global_block().ops)
     dense = {rule for name, rule in rules.items() if name not in names} or set(rules.values())
     if not updates_itself and len(dense) > 1:

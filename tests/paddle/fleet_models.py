@@ -33,6 +33,7 @@ KINDS = {
     "transpiled": ("local", True, 1, "sgd"),
     "collective": ("local", True, 1, "sgd"),
     # pslib, whose optimizer leaves gradients alone; its PSParameter comes as text.
+    "huge": ("async", False, 1, "adam"),
     "pslib": ("local", True, 1, "sgd"),
     "pslib_counts": ("local", True, 1, "sgd"),
 }
@@ -84,7 +85,7 @@ def build(kind):
                                         param_attr=rows())
         else:
             entry = paddle.distributed.ShowClickEntry("label", "label") if kind == "clicks" else None
-            found = static.nn.sparse_embedding(ids, [200, 8], param_attr=rows(), entry=entry)
+            found = static.nn.sparse_embedding(ids, [10 ** 12 if kind == "huge" else 200, 8], param_attr=rows(), entry=entry)
         pools.append(paddle.reshape(static.nn.sequence_lod.sequence_pool(found, "sum"), [-1, 8]))
     hidden = static.nn.fc(paddle.concat(pools + [dense], 1), 16, activation="relu")
     prediction = static.nn.fc(hidden, 2, activation="softmax")

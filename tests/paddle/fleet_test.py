@@ -65,11 +65,13 @@ def check_refusals(saved):
 
 def check_jobs(saved):
     for kind in ("async", "async_embedding", "async_shared", "async_sgd", "sync", "geo", "distributed", "transpiled",
-                 "collective", "pslib"):
+                 "collective", "pslib", "huge"):
         job = saved(kind)
         losses = job.train()
         if len(losses) != LINES // 40 or not mean(losses[-50:]) < mean(losses[:20]) - 0.08:
             support.fail("%s does not learn: %r" % (kind, losses))
+        if kind == "huge":
+            continue  # as a matrix, its rows would fill the machine
         if not os.path.exists(job.folder + "/out/paddle/model.pdmodel"):
             support.fail("%s: no model for Paddle" % kind)
         if ("DownpourLiteWorker" in job.job()) != kind.startswith("async"):
