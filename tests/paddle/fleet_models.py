@@ -51,7 +51,9 @@ server_param { downpour_server_param {
   }
   downpour_table_param {
     table_id: 1 table_class: "DownpourDenseTable" type: PS_DENSE_TABLE
-    accessor { accessor_class: "DownpourDenseValueAccessor" dense_sgd_param { name: "naive" naive { learning_rate: 0.8 } } }
+    accessor {
+      accessor_class: "DownpourDenseValueAccessor" dense_sgd_param { name: "naive" naive { learning_rate: 0.8 } }
+    }
   }
 } }
 trainer_param { sparse_table { table_id: 0 slot_key: "ids" slot_value: "embedding_0.tmp_0" } }
@@ -85,7 +87,8 @@ def build(kind):
                                         param_attr=rows())
         else:
             entry = paddle.distributed.ShowClickEntry("label", "label") if kind == "clicks" else None
-            found = static.nn.sparse_embedding(ids, [10 ** 12 if kind == "huge" else 200, 8], param_attr=rows(), entry=entry)
+            size = [10 ** 12 if kind == "huge" else 200, 8]
+            found = static.nn.sparse_embedding(ids, size, param_attr=rows(), entry=entry)
         pools.append(paddle.reshape(static.nn.sequence_lod.sequence_pool(found, "sum"), [-1, 8]))
     hidden = static.nn.fc(paddle.concat(pools + [dense], 1), 16, activation="relu")
     prediction = static.nn.fc(hidden, 2, activation="softmax")
