@@ -27,8 +27,9 @@ bool IsOfFleet(const ProgramDesc& program);
 /// - barriers and receiving do nothing. A sum over workers is that of one, and the loss's gradient is not divided.
 ///
 /// `program` has programs of Paddle as its main and startup; the latter may be empty. Its tables, `of_servers` and
-/// `server_tables` are filled. Of `model`, the tables and the optimizer are looked at. kInvalidConfig with all of the programs that cannot
-/// be followed, a line each; mistakes of `model` are in `*mistakes` alone. After either the programs are of no use.
+/// `server_tables` are filled. Of `model`, the tables and the optimizer are looked at. kInvalidConfig with all of the
+/// programs that cannot be followed, a line each; mistakes of `model` are in `*mistakes` alone. After either the
+/// programs are of no use.
 Status TakeOverFromServers(const ModelDesc& model, const SlotSchema& schema, const OpRegistry& registry,
                            const ModelParts& parts, CompiledModel* program, std::vector<ModelMistake>* mistakes);
 
