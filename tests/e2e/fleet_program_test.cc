@@ -180,6 +180,23 @@ TEST(FleetProgram, OfATranspilerIsUpdatedAsByItsServers) {
   ExpectTrainsAsGeo(GeoWith({"sgd", "send"}, added), "model { optimizer { sgd { lr: 0.1 } } }\n");
 }
 
+TEST(FleetProgram, WhatServersWouldSaveIsSaved) {
+  const FleetJob data;
+  const std::string file = data.folder() + "/fc.w_0";
+  const auto save = [](const std::string& path) {
+    return Operator("recv_save", "", "", "attrs { name: \"file_path\" type: STRING s: \"" + path + "\" } ");
+  };
+  const std::string main = data.folder() + "/main.prototxt";
+  const std::string job = data.Write("geo", "");
+  const std::vector<std::string> flags = {"--set", "program.main=\"" + main + "\""};
+  std::ofstream(main) << GeoWith({}, save(file));
+  SavedBy(job, data.folder() + "/saved", data.folder() + "/a", flags);
+  EXPECT_EQ(ReadFile(file).value(), File(data.folder() + "/saved", "fc.w_0"));
+  std::ofstream(main) << GeoWith({}, save(data.folder() + "/nobody"));
+  EXPECT_THAT(RunTrainer(job, {"--validate_only", flags[0], flags[1]}, 2),
+              HasSubstr("operator recv_save: no variable of the program has the name of"));
+}
+
 // GradAllReduce divides the loss's gradient by the workers and adds up; LocalSGD divides what was added up.
 TEST(FleetProgram, OfCollectiveTrainingIsThatOfOneWorker) {
   const std::string half = "attrs { name: \"scale\" type: FLOAT f: 0.5 } ";
