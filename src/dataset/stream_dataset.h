@@ -27,10 +27,11 @@ struct StreamShare {
 /// i % streams. A stream gives its files and their lines in order, as batches that do not depend on who reads the
 /// others.
 ///
-/// Source i is stream first + i, or source i of the only stream, whatever PassOptions::workers says. Files and positions of batches are those of the
-/// whole list; of rows in memory, the source of a position is the number of the stream. Each stream is a dataset of its
-/// own, with one reading thread. One that holds rows in memory shuffles them by itself, by a seed of its own; the
-/// StreamDataset is an InMemoryControl then. With StreamShare::shuffle BeginPass is a collective of the ranks.
+/// Source i is stream first + i, or source i of the only stream, whatever PassOptions::workers says. Files and
+/// positions of batches are those of the whole list; of rows in memory, the source of a position is the number of the
+/// stream. Each stream is a dataset of its own, with one reading thread. One that holds rows in memory shuffles them by
+/// itself, by a seed of its own; the StreamDataset is an InMemoryControl then. With StreamShare::shuffle BeginPass is a
+/// collective of the ranks.
 class StreamDataset : public Dataset, public BadLineCounts {
  public:
   /// Makes the dataset of a stream.

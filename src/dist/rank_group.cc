@@ -7,7 +7,8 @@
 
 namespace millrace {
 
-RankGroup::RankGroup(Communicator& communicator) : communicator_(&communicator), calls_(communicator), tables_(calls_) {}
+RankGroup::RankGroup(Communicator& communicator)
+    : communicator_(&communicator), calls_(communicator), tables_(calls_) {}
 
 std::pair<int, int> RankGroup::ShareOf(int count) const {
   const auto [first, end] = PartOf(static_cast<size_t>(count), rank(), size());

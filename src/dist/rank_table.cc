@@ -320,7 +320,7 @@ TableFactory RankTableFactory(const TableFactory& parts, RankTables& ranks, cons
   TableFactory factory;
   for (const TableFactory::Entry& entry : parts.entries()) {
     const auto make = [maker = entry.value, &ranks, options](const TableDesc& desc,
-                                                    uint64_t seed) -> Result<std::unique_ptr<SparseTable>> {
+                                                             uint64_t seed) -> Result<std::unique_ptr<SparseTable>> {
       MR_ASSIGN(std::unique_ptr<SparseTable> part, maker(desc, seed));
       if (part == nullptr) return part;
       return std::unique_ptr<SparseTable>(std::make_unique<RankTable>(std::move(part), ranks, options));

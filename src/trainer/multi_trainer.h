@@ -113,7 +113,7 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   std::unique_ptr<VocabularyObserver> vocabulary_observer_;  ///< null without exports
   std::unique_ptr<HandlerObserver> handler_observer_;        ///< null without a fetch handler
   std::unique_ptr<PauseGate> gate_;
-  std::unique_ptr<RankTraining> ranks_;     ///< null in a job of one process
+  std::unique_ptr<RankTraining> ranks_;    ///< null in a job of one process
   std::unique_ptr<DumpFiles> dump_files_;  ///< null without a dump
   std::vector<WorkerSlot> worker_slots_;
   /// False when a worker failed, or a stop ended its batch after it had changed parameters: no state to go on from.
