@@ -319,7 +319,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   run_->StartPass();
   stop_workers_ = std::stop_source();
   is_sound_ = true;
-  is_stopping_ = false;
+  has_failed_ = is_stopping_ = false;
   fetch_observer_->StartPass(state.epoch, std::exchange(state.metric_window, std::nullopt));
   Status coordinated;
   {
@@ -395,7 +395,10 @@ void MultiTrainer::RunWorker(size_t index) {
 void MultiTrainer::EndWorker(size_t index) {
   const WorkerSlot& slot = worker_slots_[index];
   if (!slot.status.ok()) StopWorkers();
-  if (!slot.status.ok() && !slot.was_stopped && ranks_ != nullptr) ranks_->AskForPause(true);
+  if (!slot.status.ok() && !slot.was_stopped) {
+    has_failed_ = true;
+    if (ranks_ != nullptr) ranks_->AskForPause(true);
+  }
   gate_->Done(static_cast<int>(index));
 }
 
@@ -428,6 +431,8 @@ Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
         gate.Resume();
         if (is_over) return Status::Ok();
         if (ranks_ != nullptr) ranks_->LookForPause();
+        // One that failed while the others were told that none has.
+        if (ranks_ != nullptr && has_failed_ && !is_stopping_) ranks_->AskForPause(true);
         break;
       }
     }
@@ -444,7 +449,7 @@ Result<bool> MultiTrainer::AtPause(const std::stop_token& stop) {
   const auto paused = Clock::now();
   RankTraining::Standing standing;
   if (ranks_ != nullptr) {
-    MR_ASSIGN(standing, ranks_->StandStill(FailedSlot() != nullptr));
+    MR_ASSIGN(standing, ranks_->StandStill(has_failed_));
   }
   Snapshot();
   MR_TRY(GatherProgress({}));

@@ -118,7 +118,8 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   std::vector<WorkerSlot> worker_slots_;
   /// False when a worker failed, or a stop ended its batch after it had changed parameters: no state to go on from.
   std::atomic<bool> is_sound_{true};
-  bool is_stopping_ = false;       ///< the run ends with the pauses of this pass
+  std::atomic<bool> has_failed_{false};  ///< a worker, of itself
+  bool is_stopping_ = false;             ///< the run ends with the pauses of this pass
   ConsumedRanges pass_base_;       ///< what an interrupted run trained of this pass
   std::stop_token asked_to_stop_;  ///< the caller's, within Run
   std::stop_source all_stop_;      ///< of a job of ranks: one of them was asked to stop, and all know it
