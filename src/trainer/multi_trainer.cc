@@ -135,7 +135,7 @@ Status MultiTrainer::MakeWorker(WorkerSlot& slot, int index) {
   parts.input = {&dataset().files(), job_->lines_are_piped()};
   const std::vector<int> cpus = UsableProcessors();
   // Ranks of one machine that a launcher let have all processors would meet on the first one.
-  const int place = session_->ranks() != nullptr ? session_->ranks()->rank() : index;
+  const int place = index + (session_->ranks() != nullptr ? session_->ranks()->rank() * job_->workers() : 0);
   if (job_->desc().binding_cpu() && !cpus.empty()) parts.cpu = cpus[static_cast<size_t>(place) % cpus.size()];
   if (job_->has_sections()) MR_TRY(AddPipeline(slot, index, &parts));
   if (job_->trains_in_step()) {
