@@ -148,8 +148,8 @@ class Rewriter {
     MR_ASSIGN(BlockBuilder main, BlockBuilder::Create(main_, registry_));
     MR_ASSIGN(BlockBuilder startup, BlockBuilder::Create(startup_, registry_));
     Lowering lowering(model_, schema, parts, ModelForm::kPaddle, std::move(main), std::move(startup));
-    lowering.set_state_names([&lowering](const std::string& stem) { return FreeName(lowering, stem); });
     lowering_ = &lowering;
+    lowering.set_state_names([this](const std::string& stem) { return FreeName(*lowering_, stem); });
     DeclareTables();
     if (problems_.empty() && lowering.mistakes().empty()) {
       for (OpDesc& op : ops) Rewrite(op);

@@ -132,7 +132,7 @@ std::string CountsOf(Lowering& lowering, const std::string& where, const Embeddi
     return "";
   }
   const std::string& click = layer.click().empty() ? label : layer.click();
-  const std::string counts = "counts@" + layer.show() + "@" + click;
+  std::string counts = "counts@" + layer.show() + "@" + click;
   if (lowering.main().Has(counts)) return counts;
   const std::string clicks = CountOfSlot(lowering, where, "click", click);
   if (clicks.empty()) return "";
