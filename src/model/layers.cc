@@ -116,7 +116,7 @@ std::string CountOfSlot(Lowering& lowering, const std::string& where, const std:
     return "";
   }
   if (slot->type == SlotType::kFloat) return name;
-  const std::string as_float = name + "@COUNT";
+  std::string as_float = name + "@COUNT";
   if (lowering.main().Has(as_float)) return as_float;
   const bool is_cast = lowering.Append(where, MakeOp("cast", {{"X", {name}}}, {{"Out", {as_float}}},
                                                      {{"in_dtype", static_cast<int64_t>(VarType::INT64)},

@@ -14,6 +14,7 @@
 #include "dataset/incremental_dataset.h"
 #include "dataset/stream_dataset.h"
 #include "model.pb.h"
+#include "program/program_files.h"
 #include "runtime/persistables.h"
 #include "table/table_factory.h"
 #include "trainer/job_mistakes.h"

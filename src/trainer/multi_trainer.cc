@@ -184,7 +184,7 @@ Status MultiTrainer::AddPipeline(WorkerSlot& slot, int index, WorkerParts* parts
 
 int MultiTrainer::sources() const { return ranks_ != nullptr ? ranks_->sources() : job_->workers(); }
 
-Status MultiTrainer::Agreed(Status mine) const {
+Status MultiTrainer::Agreed(const Status& mine) const {
   return session_->ranks() == nullptr ? mine : session_->ranks()->Agree(mine);
 }
 
@@ -285,7 +285,7 @@ Status MultiTrainer::PreparePass(const std::stop_token& stop) {
   const auto start = Clock::now();
   const std::stop_token asked = job_->is_dist() ? asked_to_stop_ : stop;
   Status prepared = Caught("the data of a pass", [&] { return preparation->PreparePass(run_->state().epoch, asked); });
-  prepared = Agreed(std::move(prepared));
+  prepared = Agreed(prepared);
   run_->report().load_seconds += SecondsSince(start);
   if (prepared.ok()) return prepared;
   const bool is_stop = job_->is_dist() ? prepared.code() == StatusCode::kCancelled : stop.stop_requested();
@@ -313,7 +313,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
     }
     return Status::Ok();
   });
-  begun = Agreed(std::move(begun));
+  begun = Agreed(begun);
   if (!begun.ok()) return run_->CheckpointAfterFailure(begun, readers_ == nullptr);
 
   run_->StartPass();
@@ -345,7 +345,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   const WorkerSlot* const failed = FailedSlot();
   Status failure = failed != nullptr ? failed->status : stats.status();
   // In step all have the same failure.
-  if (!job_->trains_in_step()) failure = Agreed(std::move(failure));
+  if (!job_->trains_in_step()) failure = Agreed(failure);
   if (!failure.ok()) {
     SnapshotAtEnd();
     MR_TRY(GatherProgress({}));
@@ -524,7 +524,7 @@ Status MultiTrainer::GatherProgress(const PassStats& data) {
     // Cut between two steps: its updates failed, which the others learn of in the next step.
     if (job_->trains_in_step() && slot.worker->report().was_cut) is_sound = false;
   }
-  MR_TRY(ranks_->Gather(std::move(mine), &run_->state(), &is_sound, &is_asked_to_stop));
+  MR_TRY(ranks_->Gather(mine, &run_->state(), &is_sound, &is_asked_to_stop));
   is_sound_ = is_sound;
   if (is_asked_to_stop) all_stop_.request_stop();
   return Status::Ok();

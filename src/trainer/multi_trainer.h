@@ -91,7 +91,7 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   /// is not sound. `data` is of a pass that has ended. A collective of the ranks; does nothing in a job of one process.
   Status GatherProgress(const PassStats& data);
   /// `mine`, or in a job of ranks the first failure of all.
-  Status Agreed(Status mine) const;
+  Status Agreed(const Status& mine) const;
   /// Sources that this process trains from.
   int sources() const;
   void StopWorkers();

@@ -176,7 +176,7 @@ void RankTraining::LookForPause() {
   if (!in_step_ && pace_->is_due()) gate_->Ask();
 }
 
-Status RankTraining::Gather(RankProgress mine, RunState* state, bool* is_sound, bool* is_asked_to_stop) {
+Status RankTraining::Gather(const RankProgress& mine, RunState* state, bool* is_sound, bool* is_asked_to_stop) {
   std::array<int64_t, 2> sums = {*is_sound ? 0 : 1, *is_asked_to_stop ? 1 : 0};
   MR_TRY(ranks_->communicator().SumOverRanks(sums));
   *is_sound = sums[0] == 0;

@@ -59,7 +59,7 @@ class RankTraining {
 
   /// Brings what all ranks have done to the one that leads; there it is added to `state` and kept in others(). Tells
   /// all whether one is not sound or was asked to stop. A collective.
-  Status Gather(RankProgress mine, RunState* state, bool* is_sound, bool* is_asked_to_stop);
+  Status Gather(const RankProgress& mine, RunState* state, bool* is_sound, bool* is_asked_to_stop);
   /// Of others, where this rank leads, at the last Gather.
   const RankProgress& others() const { return others_; }
   /// Sums over all ranks: rows everywhere, the rest where one leads. A collective.
