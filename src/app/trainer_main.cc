@@ -62,9 +62,6 @@ Status PrintOps(const CompiledJob& job) {
   return FlushStandardOutput();
 }
 
-/// In a job of ranks the first failure of all of them; `mine` otherwise.
-Status Agreed(RankGroup* ranks, const Status& mine) { return ranks == nullptr ? mine : ranks->Agree(mine); }
-
 /// Whether all ranks were given the same job, and see the same files.
 Status CheckSameJob(RankGroup& ranks, const LoadedConfig& config, const std::string& output_dir) {
   std::string mine = PrintConfig(*config.desc);

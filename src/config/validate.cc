@@ -92,6 +92,14 @@ void CheckGrouping(const TrainerDesc& desc, Checker& check) {
   }
 }
 
+/// A table whose rows count shows and clicks; null: none does.
+const TableDesc* FirstWithAccessor(const TrainerDesc& desc) {
+  const auto& tables = desc.model().table();
+  const auto counts = [](const TableDesc& table) { return table.has_accessor(); };
+  const auto first = std::find_if(tables.begin(), tables.end(), counts);
+  return first == tables.end() ? nullptr : &*first;
+}
+
 void CheckGlobalShuffle(const TrainerDesc& desc, Checker& check) {
   const DatasetDesc& dataset = desc.dataset();
   const auto needs_shuffle = [&](bool is_set, const std::string& field) {
@@ -269,9 +277,7 @@ void CheckIncremental(const TrainerDesc& desc, Checker& check) {
                       std::to_string(check.Line("incremental.pass[" + std::to_string(earlier->second) + "].name")));
     }
   }
-  const auto counts = [](const TableDesc& table) { return table.has_accessor(); };
-  const auto& tables = desc.model().table();
-  if (std::none_of(tables.begin(), tables.end(), counts)) {
+  if (FirstWithAccessor(desc) == nullptr) {
     if (incremental.shrink()) {
       check.Error("incremental.shrink", "no table has an accessor, whose rows could be shrunk; leave shrink out");
     }
@@ -401,7 +407,7 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
   const auto only_of = [&](bool is_set, DistDesc::Update other, const std::string& name) {
     if (is_set && dist.update() != other) {
       check.Error("dist." + name, name + " is a setting of update: " + DistDesc::Update_Name(other) +
-                                      "; leave it out, " + "as the job has " + update);
+                                      "; leave it out, as the job has " + update);
     }
   };
   only_of(dist.has_micro_batches(), DistDesc::SYNC, "micro_batches");
@@ -474,10 +480,8 @@ void CheckAccessors(const TrainerDesc& desc, Checker& check) {
           "and clicks too; use class_name: \"MultiTrainer\"");
     }
   }
-  const auto& tables = desc.model().table();
-  const auto counts = [](const TableDesc& table) { return table.has_accessor(); };
-  const auto first = std::find_if(tables.begin(), tables.end(), counts);
-  if (first == tables.end() || desc.scale_sparse_gradient_with_batch_size()) return;
+  const TableDesc* const first = FirstWithAccessor(desc);
+  if (first == nullptr || desc.scale_sparse_gradient_with_batch_size()) return;
   check.Error("scale_sparse_gradient_with_batch_size",
               "not supported: table \"" + first->name() +
                   "\" has an accessor, whose gradients are always those of the batch's sum; leave it out");

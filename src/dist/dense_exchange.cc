@@ -1,7 +1,6 @@
 #include "dist/dense_exchange.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -20,9 +19,7 @@ struct Updated {
 Updated UpdatedBy(const Executable& step) {
   Updated updated;
   const auto add = [](const OpDesc& op, std::string_view input, std::set<std::string, std::less<>>* names) {
-    for (const OpDesc::Var& var : op.inputs()) {
-      if (var.parameter() == input) names->insert(var.arguments().begin(), var.arguments().end());
-    }
+    for (std::string& name : InputArguments(op, input)) names->insert(std::move(name));
   };
   for (int block = 0; block < step.block_count(); ++block) {
     for (const OpDesc& op : step.ops(block)) {
@@ -46,6 +43,11 @@ float AsSent(float value, WireFloat wire) {
 template <class T>
 void AddTo(std::span<const T> moved, T* values) {
   for (size_t i = 0; i < moved.size(); ++i) values[i] += moved[i];
+}
+
+/// What a rank sent does not fit what is here.
+Status OthersThanHere(int rank) {
+  return Internal("rank " + std::to_string(rank) + " has other dense parameters than this one");
 }
 
 /// Takes differences from the front of a message: as many as `values` has.
@@ -141,6 +143,7 @@ void DenseExchange::ReadCopy() {
 }
 
 void DenseExchange::Start() {
+  if (ranks() == 1) return;
   now_.resize(float_count_);
   counts_now_.resize(count_count_);
   requests_.resize(ranks());
@@ -219,7 +222,7 @@ Status DenseExchange::Answer(int from, std::string_view request, std::string* an
   in.GetFloats(options_.wire, &moved);
   const std::lock_guard lock(mutex_);
   if (!TakeCounts(&in, &counts_moved, counts_shared_.size()) || moved.size() != PartSize(rank(), all)) {
-    return Internal("rank " + std::to_string(from) + " has other dense parameters than this one");
+    return OthersThanHere(from);
   }
   std::vector<float>& copy = copies_[static_cast<size_t>(from)];
   for (size_t i = 0; i < moved.size(); ++i) {
@@ -262,7 +265,7 @@ Status DenseExchange::TakeAnswers() {
     WireReader in(answers_[static_cast<size_t>(r)]);
     in.GetFloats(options_.wire, &moved);
     if (!TakeCounts(&in, &counts_moved, counts_end - counts_begin) || moved.size() != PartSize(r, has_all_)) {
-      return Internal("rank " + std::to_string(r) + " has other dense parameters than this one");
+      return OthersThanHere(r);
     }
     std::span<const float> left = moved;
     for (const auto& [begin, end] : PartsOf(r, has_all_)) {
@@ -306,11 +309,11 @@ Status DenseExchange::Settle() {
     const std::lock_guard lock(mutex_);
     std::vector<float> moved;
     std::vector<int64_t> counts_moved;
-    for (const std::string& theirs : in) {
-      WireReader from(theirs);
+    for (int r = 0; r < ranks_->size(); ++r) {
+      WireReader from(in[static_cast<size_t>(r)]);
       from.GetAll(&moved);
       if (!TakeCounts(&from, &counts_moved, counts_shared_.size()) || moved.size() != shared_.size()) {
-        return Internal("ranks have other dense parameters than this one");
+        return OthersThanHere(r);
       }
       for (size_t i = 0; i < moved.size(); ++i) shared_[i] += weights_[i] * moved[i];
       AddTo<int64_t>(counts_moved, counts_shared_.data());
@@ -329,9 +332,9 @@ Status DenseExchange::Settle() {
   for (int r = 0; r < ranks_->size(); ++r) {
     WireReader from(in[static_cast<size_t>(r)]);
     from.GetAll(&values);
-    from.GetAll(&counts);
-    if (!from.ok() || values.size() != PartSize(r, true)) {
-      return Internal("rank " + std::to_string(r) + " has other dense parameters than this one");
+    const auto [counts_begin, counts_end] = PartOf(count_count_, r, ranks_->size());
+    if (!TakeCounts(&from, &counts, counts_end - counts_begin) || values.size() != PartSize(r, true)) {
+      return OthersThanHere(r);
     }
     const float* value = values.data();
     for (const auto& [begin, end] : PartsOf(r, true)) {
@@ -340,7 +343,6 @@ Status DenseExchange::Settle() {
     }
     counts_known_.insert(counts_known_.end(), counts.begin(), counts.end());
   }
-  if (counts_known_.size() != count_count_) return Internal("ranks have other dense parameters than this one");
   for (const Place& place : floats_) {
     std::copy_n(known_.data() + place.begin, place.count, place.tensor->mutable_data<float>());
   }

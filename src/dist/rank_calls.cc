@@ -81,10 +81,7 @@ Status RankCalls::Wait(Call* call, std::vector<std::string>* answers, const std:
   for (std::string& answer : *answers) answer.clear();
   Status waited;
   if (!call->is_over()) {
-    // Whatever comes lets who waits look again. What keeps it from coming has failed the wait, too.
-    const auto wake = [this] { (void)communicator_->Send(communicator_->rank(), std::string(1, kNothing)).ok(); };
-    const std::stop_callback on_stop(stop, wake);
-    waited = communicator_->WaitUntil([&] { return call->is_over() || stop.stop_requested(); });
+    waited = WaitUntil([call] { return call->is_over(); }, stop);
     if (waited.ok() && !call->is_over()) waited = Cancelled("stopped while waiting for another rank");
   }
   {
@@ -108,6 +105,16 @@ Status RankCalls::Ask(RankService service, std::span<const std::optional<std::st
   Call call;
   MR_TRY(Begin(service, requests, &call));
   return Wait(&call, answers, stop);
+}
+
+Status RankCalls::WaitUntil(const std::function<bool()>& done, const std::stop_token& stop) {
+  const std::stop_callback on_stop(stop, [this] { Wake(); });
+  return communicator_->WaitUntil([&] { return done() || stop.stop_requested(); });
+}
+
+void RankCalls::Wake() {
+  // Whatever comes lets who waits look again. What keeps it from coming has failed the wait, too.
+  (void)communicator_->Send(communicator_->rank(), std::string(1, kNothing)).ok();
 }
 
 Status RankCalls::Tell(int to, RankService service, std::string_view message) {

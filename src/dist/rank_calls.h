@@ -71,6 +71,10 @@ class RankCalls final : public MessageReceiver {
   /// Both.
   Status Ask(RankService service, std::span<const std::optional<std::string>> requests,
              std::vector<std::string>* answers, const std::stop_token& stop = {});
+  /// Waits until `done` says so (Communicator::WaitUntil), or for a stop request.
+  Status WaitUntil(const std::function<bool()>& done, const std::stop_token& stop);
+  /// Lets those who wait look again. Any thread.
+  void Wake();
   /// Asks rank `to` and wants no answer; a failure there is lost.
   Status Tell(int to, RankService service, std::string_view message);
 

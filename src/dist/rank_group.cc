@@ -46,6 +46,8 @@ Status RankGroup::ToLeader(std::string mine, std::vector<std::string>* all) {
   return communicator_->AllToAll(out, all);
 }
 
+Status Agreed(RankGroup* ranks, const Status& mine) { return ranks == nullptr ? mine : ranks->Agree(mine); }
+
 Status OfRank(int rank, std::string_view host, const Status& failure) {
   return Status(failure.code(), failure.message())
       .Context("rank " + std::to_string(rank) + " (" + std::string(host) + ")");

@@ -47,6 +47,8 @@ class RankGroup {
   RankTables tables_;
 };
 
+/// RankGroup::Agree, or, with null, of the only process of a job, `mine`.
+Status Agreed(RankGroup* ranks, const Status& mine);
 /// What rank `rank`, on `host`, failed with, as another rank tells it.
 Status OfRank(int rank, std::string_view host, const Status& failure);
 /// The name of this machine.

@@ -69,7 +69,6 @@ void RankPace::Take(int from, const Message& message) {
       case What::kClock:
         if (message.number == pass_) more = Advance(from, message.batches, message.examples);
         break;
-      case What::kWake: break;
     }
     is_due = IsDue();
   }
@@ -108,18 +107,10 @@ Status RankPace::Trained(int64_t examples) {
 template <class MayGo>
 Status RankPace::WaitUntil(const MayGo& may_go, const std::stop_token& stop) {
   const auto is_over = [&] {
-    if (stop.stop_requested()) return true;
     const std::lock_guard lock(mutex_);
     return may_go();
   };
-  if (is_over()) return Status::Ok();
-  const std::stop_callback wake(stop, [this] {
-    std::string bytes;
-    WireWriter(&bytes).Put(Message{});
-    // Where the message cannot be sent, the wait below fails, too.
-    (void)calls_->Tell(rank(), RankService::kMeeting, bytes).ok();
-  });
-  return calls_->communicator().WaitUntil(is_over);
+  return is_over() ? Status::Ok() : calls_->WaitUntil(is_over, stop);
 }
 
 Status RankPace::WaitForOthers(int64_t ahead, const std::stop_token& stop) {
@@ -161,9 +152,7 @@ void RankPace::EndTurn() {
   }
   // Workers of this rank wait, too. A rank that is lost ends their wait.
   (void)TellOthers(end).ok();
-  std::string bytes;
-  WireWriter(&bytes).Put(Message{});
-  (void)calls_->Tell(rank(), RankService::kMeeting, bytes).ok();
+  calls_->Wake();
 }
 
 bool RankPace::EndsTurn() const {

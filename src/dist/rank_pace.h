@@ -83,9 +83,9 @@ class RankPace {
     bool has_ended_turn = false;
     int64_t ended_pass = -1;  ///< the last pass that the rank was through with
   };
-  enum class What : uint8_t { kCall, kEndTurn, kEnd, kClock, kWake };
+  enum class What : uint8_t { kCall, kEndTurn, kEnd, kClock };
   struct Message {
-    What what = What::kWake;
+    What what = What::kClock;
     int64_t number = 0;  ///< of the meeting or of the pass
     int64_t batches = 0;
     int64_t examples = 0;

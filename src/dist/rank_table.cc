@@ -71,6 +71,8 @@ class RankTable final : public SparseTable {
   void GiveBack(std::unique_ptr<Scratch> scratch);
   void DealToOwners(std::span<const uint64_t> keys, Scratch* scratch) const;
   Status PullWith(Scratch& scratch, std::span<const uint64_t> keys, PullMode mode, RowBatch* out);
+  /// Puts the gradients of an owner's rows into scratch->values.
+  void GatherGradients(size_t owner, std::span<const float> gradients, Scratch* scratch) const;
   Status PushOwn(Scratch& scratch, std::span<const float> gradients, const PushContext& context);
   /// Waits until no more than `pushes` are under way.
   Status Flush(size_t pushes);
@@ -178,7 +180,6 @@ Status RankTable::PullWith(Scratch& scratch, std::span<const uint64_t> keys, Pul
 Status RankTable::Push(const RowBatch& rows, std::span<const float> gradients, const PushContext& context) {
   MR_TRY(CheckPush(rows, gradients));
   MR_TRY(Flush(options_.pushes_under_way - 1));
-  const auto dim = static_cast<size_t>(shape().dim);
   std::unique_ptr<Scratch> scratch = TakeScratch();
   DealToOwners(PlacesOf(rows).keys, scratch.get());
   int64_t sent = 0;
@@ -186,10 +187,7 @@ Status RankTable::Push(const RowBatch& rows, std::span<const float> gradients, c
     if (scratch->keys[r].empty()) continue;
     ++sent;
     if (static_cast<int>(r) == rank()) continue;
-    scratch->values.clear();
-    for (const uint32_t i : scratch->positions[r]) {
-      scratch->values.insert(scratch->values.end(), gradients.data() + i * dim, gradients.data() + (i + 1) * dim);
-    }
+    GatherGradients(r, gradients, scratch.get());
     WireWriter payload(&scratch->payloads[r].emplace());
     payload.Put(options_.wire);
     payload.Put(seen_[r].load());
@@ -209,14 +207,18 @@ Status RankTable::Push(const RowBatch& rows, std::span<const float> gradients, c
   return own;
 }
 
+void RankTable::GatherGradients(size_t owner, std::span<const float> gradients, Scratch* scratch) const {
+  const auto dim = static_cast<size_t>(shape().dim);
+  scratch->values.clear();
+  for (const uint32_t i : scratch->positions[owner]) {
+    scratch->values.insert(scratch->values.end(), gradients.data() + i * dim, gradients.data() + (i + 1) * dim);
+  }
+}
+
 Status RankTable::PushOwn(Scratch& scratch, std::span<const float> gradients, const PushContext& context) {
   const auto me = static_cast<size_t>(rank());
   if (scratch.keys[me].empty()) return Status::Ok();
-  const auto dim = static_cast<size_t>(shape().dim);
-  scratch.values.clear();
-  for (const uint32_t i : scratch.positions[me]) {
-    scratch.values.insert(scratch.values.end(), gradients.data() + i * dim, gradients.data() + (i + 1) * dim);
-  }
+  GatherGradients(me, gradients, &scratch);
   MR_TRY(part_->Pull(scratch.keys[me], PullMode::kInsert, &scratch.own));
   ranks_->CountApplied(applied_, seen_[me]);
   return part_->Push(scratch.own, scratch.values, context);

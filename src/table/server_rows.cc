@@ -312,6 +312,21 @@ Status WriteShards(const SparseTable& table, const Layout& layout, const std::st
   return Status::Ok();
 }
 
+/// Calls `take` with the lines of all files of a folder, and with who says where they stand.
+template <class Take>
+Status ForEachLine(const std::string& folder, const std::stop_token& stop, const Take& take) {
+  MR_ASSIGN(const std::vector<std::string> paths, ServerTableFiles(folder));
+  for (const std::string& path : paths) {
+    MR_ASSIGN(Lines lines, Lines::Open(path));
+    for (;;) {
+      MR_ASSIGN(const std::optional<std::string_view> line, lines.Next(stop));
+      if (!line.has_value()) break;
+      MR_TRY(take(lines, *line));
+    }
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> ServerTableFiles(const std::string& folder) {
@@ -332,17 +347,12 @@ Status LoadServerRows(const std::string& folder, SparseTable* table, const std::
   MR_ASSIGN(const Layout layout, LayoutOf(header));
   Rows rows(std::move(header), layout);
   std::vector<float> numbers;
-  MR_ASSIGN(const std::vector<std::string> paths, ServerTableFiles(folder));
-  for (const std::string& path : paths) {
-    MR_ASSIGN(Lines lines, Lines::Open(path));
-    for (;;) {
-      MR_ASSIGN(const std::optional<std::string_view> line, lines.Next(stop));
-      if (!line.has_value()) break;
-      uint64_t key = 0;
-      MR_TRY(ReadNumbers(lines, *line, &key, &numbers));
-      MR_TRY(rows.Add(lines, key, numbers));
-    }
-  }
+  const auto add = [&](const Lines& lines, std::string_view line) {
+    uint64_t key = 0;
+    MR_TRY(ReadNumbers(lines, line, &key, &numbers));
+    return rows.Add(lines, key, numbers);
+  };
+  MR_TRY(ForEachLine(folder, stop, add));
   return rows.LoadInto(table).Context(folder);
 }
 
@@ -358,19 +368,15 @@ Status SaveServerRows(const SparseTable& table, const std::string& folder, const
 }
 
 Result<std::vector<float>> ReadServerDense(const std::string& folder, const std::stop_token& stop) {
-  MR_ASSIGN(const std::vector<std::string> paths, ServerTableFiles(folder));
   std::vector<float> values;
   std::vector<float> numbers;
-  for (const std::string& path : paths) {
-    MR_ASSIGN(Lines lines, Lines::Open(path));
-    for (;;) {
-      MR_ASSIGN(const std::optional<std::string_view> line, lines.Next(stop));
-      if (!line.has_value()) break;
-      MR_TRY(ReadNumbers(lines, *line, nullptr, &numbers));
-      if (numbers.empty()) return lines.Wrong("no value of a dense parameter");
-      values.push_back(numbers[0]);
-    }
-  }
+  const auto add = [&](const Lines& lines, std::string_view line) -> Status {
+    MR_TRY(ReadNumbers(lines, line, nullptr, &numbers));
+    if (numbers.empty()) return lines.Wrong("no value of a dense parameter");
+    values.push_back(numbers[0]);
+    return Status::Ok();
+  };
+  MR_TRY(ForEachLine(folder, stop, add));
   return values;
 }
 

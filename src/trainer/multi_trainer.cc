@@ -184,10 +184,6 @@ Status MultiTrainer::AddPipeline(WorkerSlot& slot, int index, WorkerParts* parts
 
 int MultiTrainer::sources() const { return ranks_ != nullptr ? ranks_->sources() : job_->workers(); }
 
-Status MultiTrainer::Agreed(const Status& mine) const {
-  return session_->ranks() == nullptr ? mine : session_->ranks()->Agree(mine);
-}
-
 void MultiTrainer::StopWorkers() {
   stop_workers_.request_stop();
   if (ranks_ != nullptr) ranks_->StopReading();
@@ -251,7 +247,7 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
   } else if (!memory->IsLoaded()) {
     load = memory->LoadIntoMemory(asked);
   }
-  Status loaded = Agreed(load.status());
+  Status loaded = Agreed(session_->ranks(), load.status());
   if (loaded.code() == StatusCode::kCancelled && (asked.stop_requested() || job_->is_dist())) {
     report.interrupted = true;
     return Status::Ok();
@@ -285,7 +281,7 @@ Status MultiTrainer::PreparePass(const std::stop_token& stop) {
   const auto start = Clock::now();
   const std::stop_token asked = job_->is_dist() ? asked_to_stop_ : stop;
   Status prepared = Caught("the data of a pass", [&] { return preparation->PreparePass(run_->state().epoch, asked); });
-  prepared = Agreed(prepared);
+  prepared = Agreed(session_->ranks(), prepared);
   run_->report().load_seconds += SecondsSince(start);
   if (prepared.ok()) return prepared;
   const bool is_stop = job_->is_dist() ? prepared.code() == StatusCode::kCancelled : stop.stop_requested();
@@ -313,7 +309,7 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
     }
     return Status::Ok();
   });
-  begun = Agreed(begun);
+  begun = Agreed(session_->ranks(), begun);
   if (!begun.ok()) return run_->CheckpointAfterFailure(begun, readers_ == nullptr);
 
   run_->StartPass();
@@ -341,11 +337,11 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
   }
   Result<PassStats> stats = Caught("training", [&] { return dataset().EndPass(); });
   MR_TRY(std::move(coordinated));
-  if (Status ended = Agreed(stats.status()); !ended.ok()) stats = std::move(ended);
+  if (Status ended = Agreed(session_->ranks(), stats.status()); !ended.ok()) stats = std::move(ended);
   const WorkerSlot* const failed = FailedSlot();
   Status failure = failed != nullptr ? failed->status : stats.status();
   // In step all have the same failure.
-  if (!job_->trains_in_step()) failure = Agreed(failure);
+  if (!job_->trains_in_step()) failure = Agreed(session_->ranks(), failure);
   if (!failure.ok()) {
     SnapshotAtEnd();
     MR_TRY(GatherProgress({}));
@@ -430,9 +426,10 @@ Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
         MR_ASSIGN(const bool is_over, AtPause(stop));
         gate.Resume();
         if (is_over) return Status::Ok();
-        if (ranks_ != nullptr) ranks_->LookForPause();
+        if (ranks_ == nullptr) break;
+        ranks_->LookForPause();
         // One that failed while the others were told that none has.
-        if (ranks_ != nullptr && has_failed_ && !is_stopping_) ranks_->AskForPause(true);
+        if (has_failed_ && !is_stopping_) ranks_->AskForPause(true);
         break;
       }
     }

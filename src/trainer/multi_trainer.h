@@ -90,8 +90,6 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   /// Brings what all ranks have done of the pass together where one leads, and lets all know whether one is to stop or
   /// is not sound. `data` is of a pass that has ended. A collective of the ranks; does nothing in a job of one process.
   Status GatherProgress(const PassStats& data);
-  /// `mine`, or in a job of ranks the first failure of all.
-  Status Agreed(const Status& mine) const;
   /// Sources that this process trains from.
   int sources() const;
   void StopWorkers();

@@ -34,6 +34,24 @@ class RanksCommandTest : public testing::Test {
     return {"--trainer_desc=" + job, "--output_dir=" + Folder(out), "--resume=auto"};
   }
   std::string Folder(const std::string& name) const { return small_.folder() + "/" + name; }
+  /// Ranks see that their launcher is gone.
+  void ExpectAllEnd(const std::string& out) const {
+    for (int i = 0; i < 200 && AnyProcessMentions(Folder(out)); ++i) usleep(50'000);
+    ASSERT_FALSE(AnyProcessMentions(Folder(out)));
+  }
+  /// Kills the launcher of two ranks, and that of the run that goes on. The next run keeps out of a folder that a rank
+  /// still writes to.
+  void KillTwoRuns(const std::string& job, const std::string& out) const {
+    for (const int lines : {5, 9}) {
+      Process ranks("trainer", Flags(job, out), {.ranks = 2});
+      std::string line;
+      for (int i = 0; i < lines && ranks.ReadLine(&line); ++i) {
+      }
+      ranks.Signal(SIGKILL);
+      ranks.Wait();
+      ASSERT_NO_FATAL_FAILURE(ExpectAllEnd(out));
+    }
+  }
   std::vector<std::string> Model(const std::string& run) const { return FolderContent(Folder(run) + "/model"); }
   std::string Job(const std::string& extra) const {
     return small_.DeepJob("dist { update: SYNC micro_batches: 4 } checkpoint { every_steps: 8 } " + extra);
@@ -76,17 +94,7 @@ TEST_F(RanksCommandTest, ARunWhoseLauncherWasKilledGoesOnWithAnotherNumberOfRank
   const std::string job = Job("epochs: 4");
   Process alone("trainer", Flags(job, "alone"));
   ASSERT_EQ(alone.Wait(), 0) << alone.errors();
-  for (const int lines : {5, 9}) {
-    Process ranks("trainer", Flags(job, "killed"), {.ranks = 2});
-    std::string line;
-    for (int i = 0; i < lines && ranks.ReadLine(&line); ++i) {
-    }
-    ranks.Signal(SIGKILL);
-    ranks.Wait();
-    // Ranks see that their launcher is gone. The next run keeps out of a folder that one of them still writes to.
-    for (int i = 0; i < 200 && AnyProcessMentions(Folder("killed")); ++i) usleep(50'000);
-    ASSERT_FALSE(AnyProcessMentions(Folder("killed")));
-  }
+  ASSERT_NO_FATAL_FAILURE(KillTwoRuns(job, "killed"));
   Process last("trainer", Flags(job, "killed"), {.ranks = 4});
   ASSERT_EQ(last.Wait(), 0) << last.errors();
   EXPECT_EQ(Model("killed"), Model("alone"));
@@ -99,8 +107,7 @@ TEST_F(RanksCommandTest, AStopOfTheLauncherEndsAllRanksWithACheckpoint) {
   ASSERT_TRUE(ranks.ReadLine(&line));
   ranks.Signal(SIGTERM);
   EXPECT_NE(ranks.Wait(), 0);
-  for (int i = 0; i < 200 && AnyProcessMentions(Folder("stopped")); ++i) usleep(50'000);
-  EXPECT_FALSE(AnyProcessMentions(Folder("stopped")));
+  ExpectAllEnd("stopped");
   EXPECT_THAT(ranks.errors(), HasSubstr("go on       with --resume=auto"));
 }
 
@@ -136,16 +143,7 @@ TEST_F(RanksCommandTest, RanksOfAJobThatDoesNotSayHowTrainAtTheirOwnPace) {
 
 TEST_F(RanksCommandTest, RanksAtTheirOwnPaceGoOnAfterAKillAndTrainEachLineOnce) {
   const std::string job = small_.DeepJob("dist { update: SSP staleness: 1 } epochs: 40 checkpoint { every_steps: 20 }");
-  for (const int lines : {5, 9}) {
-    Process ranks("trainer", Flags(job, "killed"), {.ranks = 2});
-    std::string line;
-    for (int i = 0; i < lines && ranks.ReadLine(&line); ++i) {
-    }
-    ranks.Signal(SIGKILL);
-    ranks.Wait();
-    for (int i = 0; i < 200 && AnyProcessMentions(Folder("killed")); ++i) usleep(50'000);
-    ASSERT_FALSE(AnyProcessMentions(Folder("killed")));
-  }
+  ASSERT_NO_FATAL_FAILURE(KillTwoRuns(job, "killed"));
   Process last("trainer", Flags(job, "killed"), {.ranks = 3});
   ASSERT_EQ(last.Wait(), 0) << last.errors();
   EXPECT_THAT(ReadFile(Folder("killed") + "/run.json").value(), HasSubstr("\"examples\": 80000,"));
@@ -158,8 +156,7 @@ TEST_F(RanksCommandTest, AStopOfOneRankAtItsOwnPaceEndsAllWithACheckpoint) {
   ASSERT_TRUE(ranks.ReadLine(&line));
   ranks.Signal(SIGTERM);
   EXPECT_NE(ranks.Wait(), 0);
-  for (int i = 0; i < 200 && AnyProcessMentions(Folder("stopped")); ++i) usleep(50'000);
-  EXPECT_FALSE(AnyProcessMentions(Folder("stopped")));
+  ExpectAllEnd("stopped");
   EXPECT_THAT(ranks.errors(), HasSubstr("go on       with --resume=auto"));
 }
 

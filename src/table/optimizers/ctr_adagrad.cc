@@ -1,8 +1,8 @@
 #include <cmath>
-#include <sstream>
 
 #include "model.pb.h"
 #include "table/ctr_rule.h"
+#include "table/optimizers/ctr_settings.h"
 
 namespace millrace {
 namespace {
@@ -12,29 +12,22 @@ namespace {
 class AdagradCtrRule final : public CtrRule {
  public:
   AdagradCtrRule(size_t dim, const SparseAdagradSGDRuleParameter& desc, Bounds bounds)
-      : CtrRule(dim, 1, desc.initial_range(), bounds),
-        lr_(static_cast<float>(desc.learning_rate())),
-        initial_(static_cast<float>(desc.initial_g2sum())) {}
+      : CtrRule(dim, 1, desc.initial_range(), bounds), settings_(desc) {}
   void StartState(float* state) const override { *state = 0; }
   void Update(const float* gradient, float scale, float* w, float* state) const override {
-    const double factor = std::sqrt(initial_ / (initial_ + *state));
+    const double factor = std::sqrt(settings_.initial / (settings_.initial + *state));
     double added = 0;
     for (size_t i = 0; i < dim(); ++i) {
       const double scaled = gradient[i] / scale;
-      w[i] = Bounded(static_cast<float>(w[i] - lr_ * scaled * factor));
+      w[i] = Bounded(static_cast<float>(w[i] - settings_.lr * scaled * factor));
       added += scaled * scaled;
     }
     *state = static_cast<float>(*state + added / static_cast<double>(dim()));
   }
-  std::string Describe() const override {
-    std::ostringstream text;
-    text << "SparseAdaGradSGDRule initial_g2sum=" << initial_;
-    return text.str();
-  }
+  std::string Describe() const override { return settings_.Describe("SparseAdaGradSGDRule"); }
 
  private:
-  float lr_;
-  float initial_;
+  const CtrAdagradSettings settings_;
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "model.pb.h"
 #include "table/ctr_rule.h"
+#include "table/optimizers/ctr_settings.h"
 
 namespace millrace {
 namespace {
@@ -14,41 +14,30 @@ namespace {
 class AdamCtrRule final : public CtrRule {
  public:
   AdamCtrRule(size_t dim, const SparseAdamSGDParameter& desc, Bounds bounds)
-      : CtrRule(dim, 2 * dim + 2, desc.initial_range(), bounds),
-        lr_(static_cast<float>(desc.learning_rate())),
-        beta1_(static_cast<float>(desc.beta1_decay_rate())),
-        beta2_(static_cast<float>(desc.beta2_decay_rate())),
-        epsilon_(static_cast<float>(desc.ada_epsilon())) {}
+      : CtrRule(dim, 2 * dim + 2, desc.initial_range(), bounds), settings_(desc) {}
   void StartState(float* state) const override {
     std::fill_n(state, 2 * dim(), 0.0F);
-    state[2 * dim()] = beta1_;
-    state[2 * dim() + 1] = beta2_;
+    state[2 * dim()] = settings_.beta1;
+    state[2 * dim() + 1] = settings_.beta2;
   }
   void Update(const float* gradient, float, float* w, float* state) const override {
     float* const mean = state;
     float* const square = state + dim();
     float* const powers = state + 2 * dim();
-    const float rate = lr_ * (std::sqrt(1 - powers[1]) / (1 - powers[0]));
+    const float rate = settings_.lr * (std::sqrt(1 - powers[1]) / (1 - powers[0]));
     for (size_t i = 0; i < dim(); ++i) {
       const float g = gradient[i];
-      mean[i] = beta1_ * mean[i] + (1 - beta1_) * g;
-      square[i] = beta2_ * square[i] + (1 - beta2_) * g * g;
-      w[i] = Bounded(w[i] - rate * (mean[i] / (std::sqrt(square[i]) + epsilon_)));
+      mean[i] = settings_.beta1 * mean[i] + (1 - settings_.beta1) * g;
+      square[i] = settings_.beta2 * square[i] + (1 - settings_.beta2) * g * g;
+      w[i] = Bounded(w[i] - rate * (mean[i] / (std::sqrt(square[i]) + settings_.epsilon)));
     }
-    powers[0] *= beta1_;
-    powers[1] *= beta2_;
+    powers[0] *= settings_.beta1;
+    powers[1] *= settings_.beta2;
   }
-  std::string Describe() const override {
-    std::ostringstream text;
-    text << "SparseAdamSGDRule beta1=" << beta1_ << " beta2=" << beta2_ << " epsilon=" << epsilon_;
-    return text.str();
-  }
+  std::string Describe() const override { return settings_.Describe("SparseAdamSGDRule"); }
 
  private:
-  float lr_;
-  float beta1_;
-  float beta2_;
-  float epsilon_;
+  const CtrAdamSettings settings_;
 };
 
 }  // namespace

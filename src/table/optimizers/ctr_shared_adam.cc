@@ -1,8 +1,8 @@
 #include <cmath>
-#include <sstream>
 
 #include "model.pb.h"
 #include "table/ctr_rule.h"
+#include "table/optimizers/ctr_settings.h"
 
 namespace millrace {
 namespace {
@@ -12,44 +12,33 @@ namespace {
 class SharedAdamCtrRule final : public CtrRule {
  public:
   SharedAdamCtrRule(size_t dim, const SparseAdamSGDParameter& desc, Bounds bounds)
-      : CtrRule(dim, 4, desc.initial_range(), bounds),
-        lr_(static_cast<float>(desc.learning_rate())),
-        beta1_(static_cast<float>(desc.beta1_decay_rate())),
-        beta2_(static_cast<float>(desc.beta2_decay_rate())),
-        epsilon_(static_cast<float>(desc.ada_epsilon())) {}
+      : CtrRule(dim, 4, desc.initial_range(), bounds), settings_(desc) {}
   void StartState(float* state) const override {
     state[0] = state[1] = 0;
-    state[2] = beta1_;
-    state[3] = beta2_;
+    state[2] = settings_.beta1;
+    state[3] = settings_.beta2;
   }
   void Update(const float* gradient, float, float* w, float* state) const override {
-    const float rate = lr_ * (std::sqrt(1 - state[3]) / (1 - state[2]));
+    const float rate = settings_.lr * (std::sqrt(1 - state[3]) / (1 - state[2]));
     double means = 0;
     double squares = 0;
     for (size_t i = 0; i < dim(); ++i) {
       const float g = gradient[i];
-      const double mean = beta1_ * state[0] + (1 - beta1_) * g;
-      const double square = beta2_ * state[1] + (1 - beta2_) * g * g;
-      w[i] = Bounded(static_cast<float>(w[i] - rate * (mean / (std::sqrt(square) + epsilon_))));
+      const double mean = settings_.beta1 * state[0] + (1 - settings_.beta1) * g;
+      const double square = settings_.beta2 * state[1] + (1 - settings_.beta2) * g * g;
+      w[i] = Bounded(static_cast<float>(w[i] - rate * (mean / (std::sqrt(square) + settings_.epsilon))));
       means += mean;
       squares += square;
     }
     state[0] = static_cast<float>(means / static_cast<double>(dim()));
     state[1] = static_cast<float>(squares / static_cast<double>(dim()));
-    state[2] *= beta1_;
-    state[3] *= beta2_;
+    state[2] *= settings_.beta1;
+    state[3] *= settings_.beta2;
   }
-  std::string Describe() const override {
-    std::ostringstream text;
-    text << "SparseSharedAdamSGDRule beta1=" << beta1_ << " beta2=" << beta2_ << " epsilon=" << epsilon_;
-    return text.str();
-  }
+  std::string Describe() const override { return settings_.Describe("SparseSharedAdamSGDRule"); }
 
  private:
-  float lr_;
-  float beta1_;
-  float beta2_;
-  float epsilon_;
+  const CtrAdamSettings settings_;
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "model.pb.h"
 #include "table/ctr_rule.h"
+#include "table/optimizers/ctr_settings.h"
 
 namespace millrace {
 namespace {
@@ -13,27 +13,20 @@ namespace {
 class StdAdagradCtrRule final : public CtrRule {
  public:
   StdAdagradCtrRule(size_t dim, const SparseAdagradSGDRuleParameter& desc, Bounds bounds)
-      : CtrRule(dim, dim, desc.initial_range(), bounds),
-        lr_(static_cast<float>(desc.learning_rate())),
-        initial_(static_cast<float>(desc.initial_g2sum())) {}
+      : CtrRule(dim, dim, desc.initial_range(), bounds), settings_(desc) {}
   void StartState(float* state) const override { std::fill_n(state, dim(), 0.0F); }
   void Update(const float* gradient, float scale, float* w, float* state) const override {
     for (size_t i = 0; i < dim(); ++i) {
-      const double factor = std::sqrt(initial_ / (initial_ + state[i]));
+      const double factor = std::sqrt(settings_.initial / (settings_.initial + state[i]));
       const double scaled = gradient[i] / scale;
-      w[i] = Bounded(static_cast<float>(w[i] - lr_ * scaled * factor));
+      w[i] = Bounded(static_cast<float>(w[i] - settings_.lr * scaled * factor));
       state[i] = static_cast<float>(state[i] + scaled * scaled);
     }
   }
-  std::string Describe() const override {
-    std::ostringstream text;
-    text << "StdAdaGradSGDRule initial_g2sum=" << initial_;
-    return text.str();
-  }
+  std::string Describe() const override { return settings_.Describe("StdAdaGradSGDRule"); }
 
  private:
-  float lr_;
-  float initial_;
+  const CtrAdagradSettings settings_;
 };
 
 }  // namespace
