@@ -136,7 +136,6 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
     return AlreadyExists("the dataset is in memory already (" + std::to_string(row_count) +
                          " rows); call ReleaseMemory before loading again");
   }
-  row_files = files;
   if (opener == nullptr) {
     is_loaded = true;
     return PassStats();
@@ -452,6 +451,7 @@ void InMemoryDataset::ReleaseMemory() {
     impl.preload_result.reset();
   }
   impl.Release();
+  impl.row_files = impl.files;  // not when loading: files() may be asked meanwhile
 }
 
 bool InMemoryDataset::IsLoaded() const { return impl_->is_loaded; }
