@@ -102,7 +102,7 @@ class DenseExchange {
   std::vector<int64_t> counts_known_;
   std::vector<int64_t> counts_now_;
   std::vector<std::optional<std::string>> requests_;
-  std::vector<std::string> answers_;
+  std::vector<std::string_view> answers_;
   RankCalls::Call call_;
   bool is_under_way_ = false;
   bool has_all_ = false;  ///< what is under way

@@ -15,26 +15,33 @@ constexpr char kNothing = static_cast<char>(Kind::kNothing);
 
 constexpr uint64_t kNoAnswer = 0;
 
-void PutStatus(const Status& status, WireWriter* out) {
-  out->Put(static_cast<int32_t>(status.code()));
-  if (!status.ok()) out->PutText(status.message());
-}
+// A message is what is asked or answered, and behind it what it is: so nothing moves to make room for that.
 
-Status GetStatus(WireReader* in) {
-  const auto code = static_cast<StatusCode>(in->Get<int32_t>());
-  if (!in->ok()) return Internal("a message of another rank ends too soon");
-  return code == StatusCode::kOk ? Status::Ok() : Status(code, std::string(in->GetText()));
-}
-
-std::string RequestOf(uint64_t number, RankService service, std::string_view request) {
-  std::string message;
-  message.reserve(request.size() + 16);
-  WireWriter out(&message);
-  out.Put(Kind::kRequest);
-  out.Put(number);
+void EndRequest(RankService service, uint64_t number, std::string* message) {
+  WireWriter out(message);
   out.Put(service);
-  message += request;
-  return message;
+  out.Put(number);
+  out.Put(Kind::kRequest);
+}
+
+void EndAnswer(const Status& status, uint64_t number, std::string* message) {
+  if (!status.ok()) *message = status.message();
+  WireWriter out(message);
+  out.Put(static_cast<int32_t>(status.code()));
+  out.Put(number);
+  out.Put(Kind::kAnswer);
+}
+
+/// What an answer brings, or the failure that it tells of.
+Status GetAnswer(std::string_view message, std::string_view* answer) {
+  WireReader in(message);
+  in.GetLast<Kind>();
+  in.GetLast<uint64_t>();
+  const auto code = static_cast<StatusCode>(in.GetLast<int32_t>());
+  if (!in.ok()) return Internal("a message of another rank ends too soon");
+  if (code != StatusCode::kOk) return Status(code, std::string(in.rest()));
+  *answer = in.rest();
+  return Status::Ok();
 }
 
 }  // namespace
@@ -48,7 +55,7 @@ void RankCalls::Serve(RankService service, Answer answer) {
   services_[static_cast<size_t>(service)] = std::move(answer);
 }
 
-Status RankCalls::Begin(RankService service, std::span<const std::optional<std::string>> requests, Call* call) {
+Status RankCalls::Begin(RankService service, std::span<std::optional<std::string>> requests, Call* call) {
   call->answers_.resize(requests.size());
   int open = 0;
   for (size_t r = 0; r < requests.size(); ++r) {
@@ -66,7 +73,8 @@ Status RankCalls::Begin(RankService service, std::span<const std::optional<std::
   }
   for (size_t r = 0; r < requests.size(); ++r) {
     if (!requests[r].has_value()) continue;
-    Status sent = communicator_->Send(static_cast<int>(r), RequestOf(call->number_, service, *requests[r]));
+    EndRequest(service, call->number_, &*requests[r]);
+    Status sent = communicator_->Send(static_cast<int>(r), std::move(*requests[r]));
     if (sent.ok()) continue;
     const std::lock_guard lock(calls_mutex_);
     calls_.erase(call->number_);
@@ -76,9 +84,8 @@ Status RankCalls::Begin(RankService service, std::span<const std::optional<std::
   return Status::Ok();
 }
 
-Status RankCalls::Wait(Call* call, std::vector<std::string>* answers, const std::stop_token& stop) {
-  answers->resize(call->answers_.size());
-  for (std::string& answer : *answers) answer.clear();
+Status RankCalls::Wait(Call* call, std::vector<std::string_view>* answers, const std::stop_token& stop) {
+  answers->assign(call->answers_.size(), {});
   Status waited;
   if (!call->is_over()) {
     waited = WaitUntil([call] { return call->is_over(); }, stop);
@@ -93,18 +100,20 @@ Status RankCalls::Wait(Call* call, std::vector<std::string>* answers, const std:
   MR_TRY(std::move(waited));
   for (size_t r = 0; r < answers->size(); ++r) {
     if (!call->answers_[r].has_value()) continue;
-    WireReader in(*call->answers_[r]);
-    MR_TRY(GetStatus(&in).Context("rank " + std::to_string(r)));
-    (*answers)[r] = in.rest();
+    Status answered = GetAnswer(*call->answers_[r], &(*answers)[r]);
+    if (!answered.ok()) return std::move(answered).Context("rank " + std::to_string(r));
   }
   return Status::Ok();
 }
 
-Status RankCalls::Ask(RankService service, std::span<const std::optional<std::string>> requests,
+Status RankCalls::Ask(RankService service, std::vector<std::optional<std::string>> requests,
                       std::vector<std::string>* answers, const std::stop_token& stop) {
   Call call;
+  std::vector<std::string_view> views;
   MR_TRY(Begin(service, requests, &call));
-  return Wait(&call, answers, stop);
+  MR_TRY(Wait(&call, &views, stop));
+  answers->assign(views.begin(), views.end());
+  return Status::Ok();
 }
 
 Status RankCalls::WaitUntil(const std::function<bool()>& done, const std::stop_token& stop) {
@@ -117,46 +126,38 @@ void RankCalls::Wake() {
   (void)communicator_->Send(communicator_->rank(), std::string(1, kNothing)).ok();
 }
 
-Status RankCalls::Tell(int to, RankService service, std::string_view message) {
-  return communicator_->Send(to, RequestOf(kNoAnswer, service, message));
+Status RankCalls::Tell(int to, RankService service, std::string message) {
+  EndRequest(service, kNoAnswer, &message);
+  return communicator_->Send(to, std::move(message));
 }
 
 void RankCalls::OnMessage(int from, std::string message) {
   WireReader in(message);
-  const auto kind = in.Get<Kind>();
+  const auto kind = in.GetLast<Kind>();
   if (kind == Kind::kNothing) return;
-  if (kind == Kind::kRequest) return AnswerTo(from, in.rest());
-  const auto number = in.Get<uint64_t>();
+  const auto number = in.GetLast<uint64_t>();
+  if (kind == Kind::kRequest) return AnswerTo(from, number, in);
   const std::lock_guard lock(calls_mutex_);
   const auto call = calls_.find(number);
   if (call == calls_.end()) return;
-  call->second->answers_[static_cast<size_t>(from)] = in.rest();
+  call->second->answers_[static_cast<size_t>(from)] = std::move(message);
   call->second->open_.fetch_sub(1, std::memory_order_release);
 }
 
-void RankCalls::AnswerTo(int from, std::string_view request) {
-  WireReader in(request);
-  const auto number = in.Get<uint64_t>();
-  const auto service = static_cast<size_t>(in.Get<RankService>());
+void RankCalls::AnswerTo(int from, uint64_t number, WireReader request) {
+  const auto service = static_cast<size_t>(request.GetLast<RankService>());
   std::string answer;
-  Status served = Caught("an answer to another rank", [&] {
+  const Status served = Caught("an answer to another rank", [&] {
     const std::lock_guard lock(services_mutex_);
     if (service >= services_.size() || services_[service] == nullptr) {
       return NotFound("nobody answers to service " + std::to_string(service) + " here");
     }
-    return services_[service](from, in.rest(), &answer);
+    return services_[service](from, request.rest(), &answer);
   });
   if (number == kNoAnswer) return;
-  if (!served.ok()) answer.clear();
-  std::string message;
-  message.reserve(answer.size() + 32);
-  WireWriter out(&message);
-  out.Put(Kind::kAnswer);
-  out.Put(number);
-  PutStatus(served, &out);
-  message += answer;
+  EndAnswer(served, number, &answer);
   // Who asked is told of a lost rank by his own communicator.
-  (void)communicator_->Send(from, std::move(message)).ok();
+  (void)communicator_->Send(from, std::move(answer)).ok();
 }
 
 }  // namespace millrace

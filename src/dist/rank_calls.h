@@ -15,6 +15,7 @@
 
 #include "comm/communicator.h"
 #include "core/status.h"
+#include "dist/wire.h"
 
 namespace millrace {
 
@@ -32,8 +33,8 @@ enum class RankService : uint8_t {
 /// for each rank asked. The communicator outlives it.
 class RankCalls final : public MessageReceiver {
  public:
-  /// Writes the answer to a request of rank `from`; a failure goes back in its place. Must not wait for another rank,
-  /// nor call Serve.
+  /// Appends the answer to a request of rank `from` to `answer`; a failure goes back in its place. Must not wait for
+  /// another rank, nor call Serve.
   using Answer = std::function<Status(int from, std::string_view request, std::string* answer)>;
 
   /// Requests that are under way. Belongs to one thread, and lives until Wait has returned.
@@ -49,7 +50,7 @@ class RankCalls final : public MessageReceiver {
     friend class RankCalls;
     uint64_t number_ = 0;
     std::atomic<int> open_{0};
-    std::vector<std::optional<std::string>> answers_;  ///< by rank, with their status; none: was not asked
+    std::vector<std::optional<std::string>> answers_;  ///< by rank, as they came; none: was not asked
   };
 
   explicit RankCalls(Communicator& communicator);
@@ -63,25 +64,26 @@ class RankCalls final : public MessageReceiver {
   /// returns. A request to nobody is kNotFound where it is asked.
   void Serve(RankService service, Answer answer);
 
-  /// Asks each rank r whose requests[r] has a value, without waiting. `call` is over when this begins.
-  Status Begin(RankService service, std::span<const std::optional<std::string>> requests, Call* call);
-  /// Waits for the answers of `call`: (*answers)[r] is what rank r answered, empty where it was not asked. The first
-  /// failure comes back, with its rank; kCancelled when a stop request ends the wait.
-  Status Wait(Call* call, std::vector<std::string>* answers, const std::stop_token& stop = {});
-  /// Both.
-  Status Ask(RankService service, std::span<const std::optional<std::string>> requests,
-             std::vector<std::string>* answers, const std::stop_token& stop = {});
+  /// Asks each rank r whose requests[r] has a value, without waiting, and takes what these strings hold. `call` is over
+  /// when this begins.
+  Status Begin(RankService service, std::span<std::optional<std::string>> requests, Call* call);
+  /// Waits for the answers of `call`: (*answers)[r] is what rank r answered, empty where it was not asked, until `call`
+  /// begins again. The first failure comes back, with its rank; kCancelled when a stop request ends the wait.
+  Status Wait(Call* call, std::vector<std::string_view>* answers, const std::stop_token& stop = {});
+  /// Both; the answers are copies.
+  Status Ask(RankService service, std::vector<std::optional<std::string>> requests, std::vector<std::string>* answers,
+             const std::stop_token& stop = {});
   /// Waits until `done` says so (Communicator::WaitUntil), or for a stop request.
   Status WaitUntil(const std::function<bool()>& done, const std::stop_token& stop);
   /// Lets those who wait look again. Any thread.
   void Wake();
   /// Asks rank `to` and wants no answer; a failure there is lost.
-  Status Tell(int to, RankService service, std::string_view message);
+  Status Tell(int to, RankService service, std::string message);
 
   void OnMessage(int from, std::string message) override;
 
  private:
-  void AnswerTo(int from, std::string_view request);
+  void AnswerTo(int from, uint64_t number, WireReader request);
 
   Communicator* communicator_;
   std::mutex services_mutex_;  ///< held while one of them answers

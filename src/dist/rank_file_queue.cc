@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dist/wire.h"
@@ -45,7 +46,7 @@ Result<size_t> RankFileQueue::Next(int64_t pass, const std::stop_token& stop) {
   std::vector<std::optional<std::string>> requests(static_cast<size_t>(calls_->communicator().size()));
   WireWriter(&requests[0].emplace()).Put(pass);
   std::vector<std::string> answers;
-  Status asked = calls_->Ask(RankService::kFiles, requests, &answers, stop);
+  Status asked = calls_->Ask(RankService::kFiles, std::move(requests), &answers, stop);
   if (!asked.ok()) return std::move(asked).Context("asking for the next file");
   WireReader in(answers[0]);
   const auto number = in.Get<uint64_t>();

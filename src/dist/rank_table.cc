@@ -11,7 +11,9 @@
 #include <sstream>
 #include <utility>
 
+#include "dist/key_lists.h"
 #include "dist/rank_tables.h"
+#include "dist/recycled.h"
 #include "dist/wire.h"
 #include "kernels/racy.h"
 #include "model.pb.h"
@@ -20,7 +22,16 @@
 namespace millrace {
 namespace {
 
-class RankTable final : public SparseTable {
+/// What a pull came to, or is coming to.
+struct Pulled {
+  std::shared_ptr<KeyList> list;
+  RankCalls::Call call;
+  std::vector<std::string_view> answers;
+  std::vector<int64_t> seen;  ///< by owner: pushes that its part had
+  RowBatch own;               ///< the rows of this rank's part
+};
+
+class RankTable final : public SparseTable, public FetchesAhead {
  public:
   RankTable(std::unique_ptr<SparseTable> part, RankTables& ranks, const RankTableOptions& options)
       : part_(std::move(part)),
@@ -31,15 +42,19 @@ class RankTable final : public SparseTable {
     ranks_->Add(shape().name, {part_.get(), &applied_, [this] { return Flush(0); }});
   }
   ~RankTable() override {
-    // Answers are written to the pushes that are under way. What went wrong with one ended the run before.
-    while (!under_way_.empty()) (void)Flush(0).ok();
+    // Answers are written to what is under way. What went wrong with that ended the run before.
+    while (!under_way_.empty()) (void)FlushPushes(0).ok();
+    GiveUpFetches(0);
     ranks_->Remove(shape().name);
   }
 
+  Status Fetch(std::span<const uint64_t> keys) override;
   Status Pull(std::span<const uint64_t> keys, PullMode mode, RowBatch* out) override;
   Status Push(const RowBatch& rows, std::span<const float> gradients, const PushContext& context) override;
   Status Save(ShardRange shards, TableContent content, std::ostream& out) const override;
   Status Load(ShardRange shards, std::istream& in) override {
+    GiveUpFetches(0);
+    ranks_->ForgetRows(part_.get());
     const ShardRange wanted{std::max(shards.begin, mine_.begin), std::min(shards.end, mine_.end)};
     // Also where no row is ours: the count of updates is every rank's.
     return part_->Load(wanted.begin < wanted.end ? wanted : ShardRange{}, in);
@@ -50,31 +65,34 @@ class RankTable final : public SparseTable {
   const TableShape& shape() const override { return part_->shape(); }
 
  private:
-  /// What a pull or a push works with; kept, so that its buffers are.
-  struct Scratch {
-    std::vector<std::vector<uint64_t>> keys;       ///< by owner
-    std::vector<std::vector<uint32_t>> positions;  ///< of these keys among all
-    std::vector<std::optional<std::string>> payloads;
-    std::vector<std::string> answers;
-    RowBatch own;
-    std::vector<uint32_t> missing;
-    std::vector<float> values;
+  /// A push that is under way.
+  struct Pushed {
+    std::vector<std::optional<std::string>> requests;
     RankCalls::Call call;
+    std::vector<std::string_view> answers;
+    RowBatch own;
+    std::vector<float> values;
   };
 
-  int rank() const { return ranks_->rank(); }
+  size_t rank() const { return static_cast<size_t>(ranks_->rank()); }
   size_t ranks() const { return static_cast<size_t>(ranks_->ranks()); }
-  int OwnerOf(uint64_t key) const { return ranks_->OwnerOf(VirtualShardOf(key)); }
   /// Asks all other ranks the same.
   Status AskOthers(RankTables::Request what, std::vector<std::string>* answers) const;
-  std::unique_ptr<Scratch> TakeScratch();
-  void GiveBack(std::unique_ptr<Scratch> scratch);
-  void DealToOwners(std::span<const uint64_t> keys, Scratch* scratch) const;
-  Status PullWith(Scratch& scratch, std::span<const uint64_t> keys, PullMode mode, RowBatch* out);
-  /// Puts the gradients of an owner's rows into scratch->values.
-  void GatherGradients(size_t owner, std::span<const float> gradients, Scratch* scratch) const;
-  Status PushOwn(Scratch& scratch, std::span<const float> gradients, const PushContext& context);
+  /// Asks the owners for the rows of `keys`; the answers are to be waited for.
+  Status BeginPull(std::span<const uint64_t> keys, PullMode mode, std::shared_ptr<Pulled>* pulled);
+  /// What was fetched for just these keys; null: nothing.
+  std::shared_ptr<Pulled> TakeFetched(std::span<const uint64_t> keys);
+  /// Waits for the oldest fetches, and forgets them, until no more than `fetches` are left.
+  void GiveUpFetches(size_t fetches);
+  /// Puts what has come into `out`.
+  Status TakeAnswers(Pulled& pulled, RowPlaces* out);
+  /// The gradients of an owner's rows, in *values.
+  void GatherGradients(const KeyList::Part& part, std::span<const float> gradients, std::vector<float>* values) const;
+  Status PushOwn(const KeyList& list, Pulled* pulled, std::span<const float> gradients, const PushContext& context,
+                 Pushed* pushed);
   /// Waits until no more than `pushes` are under way.
+  Status FlushPushes(size_t pushes);
+  /// The same, and until all fetches have come.
   Status Flush(size_t pushes);
 
   std::unique_ptr<SparseTable> part_;
@@ -83,95 +101,110 @@ class RankTable final : public SparseTable {
   ShardRange mine_;
   std::atomic<int64_t> applied_{0};         ///< pushes to part_
   std::vector<std::atomic<int64_t>> seen_;  ///< by owner: pushes that its part had at the last pull
+  Recycled<Pulled> pulls_;
+  Recycled<Pushed> pushes_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Scratch>> free_;
-  std::deque<std::unique_ptr<Scratch>> under_way_;  ///< pushes
+  std::deque<std::shared_ptr<Pulled>> fetched_;
+  std::deque<std::shared_ptr<Pushed>> under_way_;
 };
 
-std::unique_ptr<RankTable::Scratch> RankTable::TakeScratch() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!free_.empty()) {
-      std::unique_ptr<Scratch> scratch = std::move(free_.back());
-      free_.pop_back();
-      return scratch;
-    }
-  }
-  auto scratch = std::make_unique<Scratch>();
-  scratch->keys.resize(ranks());
-  scratch->positions.resize(ranks());
-  scratch->payloads.resize(ranks());
-  return scratch;
-}
-
-void RankTable::GiveBack(std::unique_ptr<Scratch> scratch) {
-  const std::lock_guard lock(mutex_);
-  free_.push_back(std::move(scratch));
-}
-
-void RankTable::DealToOwners(std::span<const uint64_t> keys, Scratch* scratch) const {
+Status RankTable::BeginPull(std::span<const uint64_t> keys, PullMode mode, std::shared_ptr<Pulled>* pulled) {
+  *pulled = pulls_.Take();
+  Pulled& pull = **pulled;
+  pull.own.Start(nullptr);
+  pull.seen.assign(ranks(), 0);
+  pull.list = ranks_->lists().Find(keys);
+  std::vector<std::optional<std::string>> requests(ranks());
+  const std::lock_guard lock(pull.list->sending());
   for (size_t r = 0; r < ranks(); ++r) {
-    scratch->keys[r].clear();
-    scratch->positions[r].clear();
-    scratch->payloads[r].reset();
+    if (r == rank() || pull.list->of(r).keys.empty()) continue;
+    WireWriter request(&requests[r].emplace());
+    RankTables::Start(RankTables::Request::kPull, shape().name, &request);
+    ranks_->lists().Put(*pull.list, static_cast<int>(r), &request);
+    request.Put(mode);
+    request.Put(options_.wire);
   }
-  for (size_t i = 0; i < keys.size(); ++i) {
-    const auto owner = static_cast<size_t>(OwnerOf(keys[i]));
-    scratch->keys[owner].push_back(keys[i]);
-    scratch->positions[owner].push_back(static_cast<uint32_t>(i));
+  return ranks_->Begin(requests, &pull.call);
+}
+
+Status RankTable::Fetch(std::span<const uint64_t> keys) {
+  // Each worker fetches for a batch, before it pulls for it.
+  GiveUpFetches(4 * options_.pushes_under_way);
+  std::shared_ptr<Pulled> pulled;
+  MR_TRY(BeginPull(keys, PullMode::kInsert, &pulled));
+  const std::lock_guard lock(mutex_);
+  fetched_.push_back(std::move(pulled));
+  return Status::Ok();
+}
+
+std::shared_ptr<Pulled> RankTable::TakeFetched(std::span<const uint64_t> keys) {
+  const std::lock_guard lock(mutex_);
+  for (auto at = fetched_.begin(); at != fetched_.end(); ++at) {
+    const std::span<const uint64_t> theirs = (*at)->list->keys();
+    if (!std::equal(keys.begin(), keys.end(), theirs.begin(), theirs.end())) continue;
+    std::shared_ptr<Pulled> pulled = std::move(*at);
+    fetched_.erase(at);
+    return pulled;
+  }
+  return nullptr;
+}
+
+void RankTable::GiveUpFetches(size_t fetches) {
+  while (true) {
+    std::shared_ptr<Pulled> oldest;
+    {
+      const std::lock_guard lock(mutex_);
+      if (fetched_.size() <= fetches) return;
+      oldest = std::move(fetched_.front());
+      fetched_.pop_front();
+    }
+    (void)ranks_->Wait(&oldest->call, &oldest->answers).ok();
   }
 }
 
 Status RankTable::Pull(std::span<const uint64_t> keys, PullMode mode, RowBatch* out) {
-  std::unique_ptr<Scratch> scratch = TakeScratch();
-  Status pulled = PullWith(*scratch, keys, mode, out);
-  GiveBack(std::move(scratch));
-  return pulled;
+  std::shared_ptr<Pulled> pulled = mode == PullMode::kInsert ? TakeFetched(keys) : nullptr;
+  out->Start(this);
+  if (pulled == nullptr) MR_TRY(BeginPull(keys, mode, &pulled));
+  seen_[rank()] = pulled->seen[rank()] = applied_.load(std::memory_order_relaxed);
+  // Whatever comes of this, the answers are waited for: they are written to what was pulled.
+  Status own = part_->Pull(pulled->list->of(rank()).keys, mode, &pulled->own);
+  MR_TRY(ranks_->Wait(&pulled->call, &pulled->answers));
+  MR_TRY(std::move(own));
+  RowPlaces& places = StartRows(keys.size(), out);
+  MR_TRY(TakeAnswers(*pulled, &places));
+  if (mode == PullMode::kInsert) places.origin = std::move(pulled);
+  return Status::Ok();
 }
 
-Status RankTable::PullWith(Scratch& scratch, std::span<const uint64_t> keys, PullMode mode, RowBatch* out) {
+Status RankTable::TakeAnswers(Pulled& pulled, RowPlaces* out) {
   const auto dim = static_cast<size_t>(shape().dim);
-  const auto me = static_cast<size_t>(rank());
-  out->Start(this);
-  DealToOwners(keys, &scratch);
-  for (size_t r = 0; r < ranks(); ++r) {
-    if (r == me || scratch.keys[r].empty()) continue;
-    WireWriter payload(&scratch.payloads[r].emplace());
-    payload.Put(mode);
-    payload.Put(options_.wire);
-    payload.PutAll(std::span<const uint64_t>(scratch.keys[r]));
-  }
-  MR_TRY(ranks_->Begin(RankTables::Request::kPull, shape().name, scratch.payloads, &scratch.call));
-  seen_[me] = applied_.load(std::memory_order_relaxed);
-  // Whatever comes of this, the answers are waited for: they are written to the scratch.
-  Status own = part_->Pull(scratch.keys[me], mode, &scratch.own);
-  MR_TRY(ranks_->Wait(&scratch.call, &scratch.answers));
-  MR_TRY(std::move(own));
-
-  RowPlaces& places = StartRows(keys.size(), out);
+  const std::span<const uint64_t> keys = pulled.list->keys();
+  RowPlaces& places = *out;
   places.keys.assign(keys.begin(), keys.end());
   places.values.resize(keys.size() * dim);
   for (size_t i = 0; i < keys.size(); ++i) places.rows[i] = places.values.data() + i * dim;
-  const std::vector<uint32_t>& mine = scratch.positions[me];
-  for (size_t i = 0; i < scratch.own.size(); ++i) {
-    racy::Best().copy_row(scratch.own.weights()[i], places.rows[mine[i]], dim);
+  const std::vector<uint32_t>& mine = pulled.list->of(rank()).positions;
+  for (size_t i = 0; i < pulled.own.size(); ++i) {
+    racy::Best().copy_row(pulled.own.weights()[i], places.rows[mine[i]], dim);
   }
-  for (const uint32_t i : scratch.own.missing()) places.missing.push_back(mine[i]);
+  for (const uint32_t i : pulled.own.missing()) places.missing.push_back(mine[i]);
   for (size_t r = 0; r < ranks(); ++r) {
-    if (!scratch.payloads[r].has_value()) continue;
-    WireReader answer(scratch.answers[r]);
-    seen_[r] = answer.Get<int64_t>();
-    answer.GetAll(&scratch.missing);
-    answer.GetFloats(options_.wire, &scratch.values);
-    if (!answer.ok() || scratch.values.size() != scratch.keys[r].size() * dim) {
+    const std::vector<uint32_t>& theirs = pulled.list->of(r).positions;
+    if (r == rank() || theirs.empty()) continue;
+    WireReader answer(pulled.answers[r]);
+    seen_[r] = pulled.seen[r] = answer.Get<int64_t>();
+    const auto missing = answer.Get<uint64_t>();
+    for (uint64_t i = 0; i < missing && answer.ok(); ++i) {
+      const auto at = answer.Get<uint32_t>();
+      if (at < theirs.size()) places.missing.push_back(theirs[at]);
+    }
+    if (answer.Get<uint64_t>() != theirs.size() * dim) answer.Fail();
+    for (const uint32_t position : theirs) answer.GetFloats(options_.wire, places.rows[position], dim);
+    if (!answer.ok()) {
       return Internal("table \"" + shape().name + "\": rank " + std::to_string(r) +
                       " sent other rows than were asked for");
     }
-    const std::vector<uint32_t>& theirs = scratch.positions[r];
-    for (size_t i = 0; i < theirs.size(); ++i) {
-      std::copy_n(scratch.values.data() + i * dim, dim, places.rows[theirs[i]]);
-    }
-    for (const uint32_t i : scratch.missing) places.missing.push_back(theirs[i]);
   }
   std::sort(places.missing.begin(), places.missing.end());
   return Status::Ok();
@@ -179,54 +212,62 @@ Status RankTable::PullWith(Scratch& scratch, std::span<const uint64_t> keys, Pul
 
 Status RankTable::Push(const RowBatch& rows, std::span<const float> gradients, const PushContext& context) {
   MR_TRY(CheckPush(rows, gradients));
-  MR_TRY(Flush(options_.pushes_under_way - 1));
-  std::unique_ptr<Scratch> scratch = TakeScratch();
-  DealToOwners(PlacesOf(rows).keys, scratch.get());
+  MR_TRY(FlushPushes(options_.pushes_under_way - 1));
+  const auto pulled = std::static_pointer_cast<Pulled>(PlacesOf(rows).origin);
+  const std::shared_ptr<KeyList> list = pulled != nullptr ? pulled->list : ranks_->lists().Find(PlacesOf(rows).keys);
+  std::shared_ptr<Pushed> pushed = pushes_.Take();
+  pushed->requests.assign(ranks(), std::nullopt);
   int64_t sent = 0;
-  for (size_t r = 0; r < ranks(); ++r) {
-    if (scratch->keys[r].empty()) continue;
-    ++sent;
-    if (static_cast<int>(r) == rank()) continue;
-    GatherGradients(r, gradients, scratch.get());
-    WireWriter payload(&scratch->payloads[r].emplace());
-    payload.Put(options_.wire);
-    payload.Put(seen_[r].load());
-    payload.Put(context.lr);
-    payload.PutAll(std::span<const uint64_t>(scratch->keys[r]));
-    payload.PutFloats(scratch->values, options_.wire);
+  {
+    const std::lock_guard lock(list->sending());
+    for (size_t r = 0; r < ranks(); ++r) {
+      const KeyList::Part& part = list->of(r);
+      if (part.keys.empty()) continue;
+      ++sent;
+      if (r == rank()) continue;
+      GatherGradients(part, gradients, &pushed->values);
+      WireWriter request(&pushed->requests[r].emplace());
+      RankTables::Start(RankTables::Request::kPush, shape().name, &request);
+      ranks_->lists().Put(*list, static_cast<int>(r), &request);
+      request.Put(options_.wire);
+      request.Put(pulled != nullptr ? pulled->seen[r] : seen_[r].load());
+      request.Put(context.lr);
+      request.PutFloats(pushed->values, options_.wire);
+    }
+    MR_TRY(ranks_->Begin(pushed->requests, &pushed->call));
   }
-  MR_TRY(ranks_->Begin(RankTables::Request::kPush, shape().name, scratch->payloads, &scratch->call));
   ranks_->CountSent(sent);
-  Status own = PushOwn(*scratch, gradients, context);
-  if (scratch->call.is_over()) {
-    GiveBack(std::move(scratch));
-    return own;
-  }
+  Status own = PushOwn(*list, pulled.get(), gradients, context, pushed.get());
+  const auto asked = [](const std::optional<std::string>& request) { return request.has_value(); };
+  if (std::none_of(pushed->requests.begin(), pushed->requests.end(), asked)) return own;
   const std::lock_guard lock(mutex_);
-  under_way_.push_back(std::move(scratch));
+  under_way_.push_back(std::move(pushed));
   return own;
 }
 
-void RankTable::GatherGradients(size_t owner, std::span<const float> gradients, Scratch* scratch) const {
+void RankTable::GatherGradients(const KeyList::Part& part, std::span<const float> gradients,
+                                std::vector<float>* values) const {
   const auto dim = static_cast<size_t>(shape().dim);
-  scratch->values.clear();
-  for (const uint32_t i : scratch->positions[owner]) {
-    scratch->values.insert(scratch->values.end(), gradients.data() + i * dim, gradients.data() + (i + 1) * dim);
+  values->clear();
+  for (const uint32_t i : part.positions) {
+    values->insert(values->end(), gradients.data() + i * dim, gradients.data() + (i + 1) * dim);
   }
 }
 
-Status RankTable::PushOwn(Scratch& scratch, std::span<const float> gradients, const PushContext& context) {
-  const auto me = static_cast<size_t>(rank());
-  if (scratch.keys[me].empty()) return Status::Ok();
-  GatherGradients(me, gradients, &scratch);
-  MR_TRY(part_->Pull(scratch.keys[me], PullMode::kInsert, &scratch.own));
-  ranks_->CountApplied(applied_, seen_[me]);
-  return part_->Push(scratch.own, scratch.values, context);
+Status RankTable::PushOwn(const KeyList& list, Pulled* pulled, std::span<const float> gradients,
+                          const PushContext& context, Pushed* pushed) {
+  const KeyList::Part& mine = list.of(rank());
+  if (mine.keys.empty()) return Status::Ok();
+  GatherGradients(mine, gradients, &pushed->values);
+  RowBatch& own = pulled != nullptr ? pulled->own : pushed->own;
+  if (pulled == nullptr) MR_TRY(part_->Pull(mine.keys, PullMode::kInsert, &own));
+  ranks_->CountApplied(applied_, pulled != nullptr ? pulled->seen[rank()] : seen_[rank()].load());
+  return part_->Push(own, pushed->values, context);
 }
 
-Status RankTable::Flush(size_t pushes) {
+Status RankTable::FlushPushes(size_t pushes) {
   while (true) {
-    std::unique_ptr<Scratch> first;
+    std::shared_ptr<Pushed> first;
     {
       const std::lock_guard lock(mutex_);
       if (under_way_.size() <= pushes) return Status::Ok();
@@ -234,8 +275,18 @@ Status RankTable::Flush(size_t pushes) {
       under_way_.pop_front();
     }
     MR_TRY(ranks_->Wait(&first->call, &first->answers).Context("a push to table \"" + shape().name + "\""));
-    GiveBack(std::move(first));
   }
+}
+
+Status RankTable::Flush(size_t pushes) {
+  MR_TRY(FlushPushes(pushes));
+  std::deque<std::shared_ptr<Pulled>> fetched;
+  {
+    const std::lock_guard lock(mutex_);
+    fetched = fetched_;
+  }
+  for (const std::shared_ptr<Pulled>& fetch : fetched) MR_TRY(ranks_->WaitUntilOver(fetch->call));
+  return Status::Ok();
 }
 
 Status RankTable::Save(ShardRange shards, TableContent content, std::ostream& out) const {
@@ -246,18 +297,19 @@ Status RankTable::Save(ShardRange shards, TableContent content, std::ostream& ou
     const ShardRange theirs = ranks_->ShardsOf(static_cast<int>(r));
     if (!theirs.Meets(shards)) continue;
     const ShardRange wanted{std::max(shards.begin, theirs.begin), std::min(shards.end, theirs.end)};
-    if (static_cast<int>(r) == rank()) {
+    if (r == rank()) {
       std::ostringstream bytes;
       MR_TRY(part_->Save(wanted, content, bytes));
       parts.emplace_back(std::move(bytes).str());
       continue;
     }
-    std::vector<std::optional<std::string>> payloads(ranks());
-    WireWriter payload(&payloads[r].emplace());
-    payload.Put(wanted);
-    payload.Put(content);
+    std::vector<std::optional<std::string>> requests(ranks());
+    WireWriter request(&requests[r].emplace());
+    RankTables::Start(RankTables::Request::kSave, shape().name, &request);
+    request.Put(wanted);
+    request.Put(content);
     std::vector<std::string> answers;
-    MR_TRY(ranks_->Ask(RankTables::Request::kSave, shape().name, payloads, &answers));
+    MR_TRY(ranks_->Ask(std::move(requests), &answers));
     parts.emplace_back(std::move(answers[r]));
   }
   std::vector<TableReader> readers;
@@ -283,9 +335,13 @@ Status RankTable::Save(ShardRange shards, TableContent content, std::ostream& ou
 }
 
 Status RankTable::AskOthers(RankTables::Request what, std::vector<std::string>* answers) const {
-  std::vector<std::optional<std::string>> payloads(ranks(), "");
-  payloads[static_cast<size_t>(rank())].reset();
-  return ranks_->Ask(what, shape().name, payloads, answers);
+  std::vector<std::optional<std::string>> requests(ranks());
+  for (size_t r = 0; r < ranks(); ++r) {
+    if (r == rank()) continue;
+    WireWriter request(&requests[r].emplace());
+    RankTables::Start(what, shape().name, &request);
+  }
+  return ranks_->Ask(std::move(requests), answers);
 }
 
 NonFiniteRows RankTable::FindNonFinite() const {

@@ -11,38 +11,6 @@
 namespace millrace {
 namespace {
 
-Status ServePull(const RankTables::Part& part, WireReader* in, WireWriter* out) {
-  const auto mode = in->Get<PullMode>();
-  const auto wire = in->Get<WireFloat>();
-  std::vector<uint64_t> keys;
-  in->GetAll(&keys);
-  if (!in->ok()) return Internal("a pull of another rank ends too soon");
-  RowBatch rows;
-  out->Put(part.applied->load(std::memory_order_relaxed));
-  MR_TRY(part.rows->Pull(keys, mode, &rows));
-  out->PutAll(rows.missing());
-  const auto dim = static_cast<size_t>(part.rows->shape().dim);
-  std::vector<float> values(keys.size() * dim);
-  for (size_t i = 0; i < keys.size(); ++i) racy::Best().copy_row(rows.weights()[i], values.data() + i * dim, dim);
-  out->PutFloats(values, wire);
-  return Status::Ok();
-}
-
-Status ServePush(const RankTables::Part& part, RankTables* tables, WireReader* in) {
-  const auto wire = in->Get<WireFloat>();
-  const auto seen = in->Get<int64_t>();
-  const auto lr = in->Get<float>();
-  std::vector<uint64_t> keys;
-  std::vector<float> gradients;
-  in->GetAll(&keys);
-  in->GetFloats(wire, &gradients);
-  if (!in->ok()) return Internal("a push of another rank ends too soon");
-  RowBatch rows;
-  MR_TRY(part.rows->Pull(keys, PullMode::kInsert, &rows));
-  tables->CountApplied(*part.applied, seen);
-  return part.rows->Push(rows, gradients, {.lr = lr});
-}
-
 Status ServeSave(const SparseTable& part, WireReader* in, std::string* answer) {
   const auto shards = in->Get<ShardRange>();
   const auto content = in->Get<TableContent>();
@@ -54,13 +22,17 @@ Status ServeSave(const SparseTable& part, WireReader* in, std::string* answer) {
 
 }  // namespace
 
-RankTables::RankTables(RankCalls& calls) : calls_(&calls), owners_(kVirtualShards) {
+RankTables::RankTables(RankCalls& calls)
+    : calls_(&calls),
+      owners_(kVirtualShards),
+      lists_(owners_, calls.communicator().size()),
+      known_(calls.communicator().size()) {
   for (int r = 0; r < ranks(); ++r) {
     const ShardRange shards = ShardsOf(r);
     std::fill(owners_.begin() + shards.begin, owners_.begin() + shards.end, r);
   }
-  calls_->Serve(RankService::kTables, [this](int /*from*/, std::string_view request, std::string* answer) {
-    return Answer(request, answer);
+  calls_->Serve(RankService::kTables, [this](int from, std::string_view request, std::string* answer) {
+    return Answer(from, request, answer);
   });
 }
 
@@ -77,28 +49,25 @@ void RankTables::Add(const std::string& table, Part part) {
 }
 
 void RankTables::Remove(const std::string& table) {
-  const std::lock_guard lock(mutex_);
-  parts_.erase(table);
-}
-
-Status RankTables::Begin(Request what, const std::string& table, std::span<const std::optional<std::string>> payloads,
-                         RankCalls::Call* call) {
-  std::vector<std::optional<std::string>> requests(payloads.size());
-  for (size_t r = 0; r < payloads.size(); ++r) {
-    if (!payloads[r].has_value()) continue;
-    WireWriter out(&requests[r].emplace());
-    out.Put(what);
-    out.PutText(table);
-    *requests[r] += *payloads[r];
+  const SparseTable* rows = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto part = parts_.find(table);
+    if (part == parts_.end()) return;
+    rows = part->second.rows;
+    parts_.erase(part);
   }
-  return calls_->Begin(RankService::kTables, requests, call);
+  ForgetRows(rows);
 }
 
-Status RankTables::Ask(Request what, const std::string& table, std::span<const std::optional<std::string>> payloads,
-                       std::vector<std::string>* answers) {
-  RankCalls::Call call;
-  MR_TRY(Begin(what, table, payloads, &call));
-  return Wait(&call, answers);
+void RankTables::ForgetRows(const SparseTable* part) {
+  const std::lock_guard lock(known_mutex_);
+  known_.ForgetRows(part);
+}
+
+void RankTables::Start(Request what, const std::string& table, WireWriter* request) {
+  request->Put(what);
+  request->PutText(table);
 }
 
 Status RankTables::Flush() {
@@ -121,7 +90,38 @@ void RankTables::CountApplied(std::atomic<int64_t>& applied, int64_t seen) {
   for (int64_t latest = latest_; late > latest && !latest_.compare_exchange_weak(latest, late);) continue;
 }
 
-Status RankTables::Answer(std::string_view request, std::string* answer) {
+Status RankTables::AnswerPull(int from, const Part& part, WireReader* in, WireWriter* out) {
+  const std::lock_guard lock(known_mutex_);
+  KnownKeyLists::List* const list = known_.Take(from, in);
+  const auto mode = in->Get<PullMode>();
+  const auto wire = in->Get<WireFloat>();
+  if (list == nullptr || !in->ok()) return Internal("a pull of another rank ends too soon");
+  out->Put(part.applied->load(std::memory_order_relaxed));
+  RowBatch& rows = mode == PullMode::kInsert ? list->rows[part.rows] : rows_;
+  MR_TRY(part.rows->Pull(list->keys, mode, &rows));
+  out->PutAll(rows.missing());
+  const auto dim = static_cast<size_t>(part.rows->shape().dim);
+  values_.resize(rows.size() * dim);
+  for (size_t i = 0; i < rows.size(); ++i) racy::Best().copy_row(rows.weights()[i], values_.data() + i * dim, dim);
+  out->PutFloats(values_, wire);
+  return Status::Ok();
+}
+
+Status RankTables::AnswerPush(int from, const Part& part, WireReader* in) {
+  const std::lock_guard lock(known_mutex_);
+  KnownKeyLists::List* const list = known_.Take(from, in);
+  const auto wire = in->Get<WireFloat>();
+  const auto seen = in->Get<int64_t>();
+  const auto lr = in->Get<float>();
+  in->GetFloats(wire, &values_);
+  if (list == nullptr || !in->ok()) return Internal("a push of another rank ends too soon");
+  RowBatch& rows = list->rows[part.rows];
+  if (rows.table() != part.rows) MR_TRY(part.rows->Pull(list->keys, PullMode::kInsert, &rows));
+  CountApplied(*part.applied, seen);
+  return part.rows->Push(rows, values_, {.lr = lr});
+}
+
+Status RankTables::Answer(int from, std::string_view request, std::string* answer) {
   WireReader in(request);
   const auto what = in.Get<Request>();
   const std::string_view table = in.GetText();
@@ -134,8 +134,8 @@ Status RankTables::Answer(std::string_view request, std::string* answer) {
   }
   WireWriter out(answer);
   switch (what) {
-    case Request::kPull: return ServePull(part, &in, &out);
-    case Request::kPush: return ServePush(part, this, &in);
+    case Request::kPull: return AnswerPull(from, part, &in, &out);
+    case Request::kPush: return AnswerPush(from, part, &in);
     case Request::kSave: return ServeSave(*part.rows, &in, answer);
     case Request::kStats: out.Put(part.rows->stats()); return Status::Ok();
     case Request::kFindNonFinite: out.Put(part.rows->FindNonFinite()); return Status::Ok();

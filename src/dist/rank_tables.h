@@ -9,9 +9,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/status.h"
+#include "dist/key_lists.h"
 #include "dist/rank_calls.h"
 #include "dist/wire.h"
 #include "table/table_factory.h"
@@ -22,7 +24,7 @@ namespace millrace {
 struct RankTableOptions {
   WireFloat wire = WireFloat::kFloat32;  ///< of weights that are pulled and gradients that are pushed
   /// Pushes of a table that may be under way: another one waits for the first of them. So what a worker pulls lacks no
-  /// more of its own updates than these.
+  /// more of its own updates than these, and those between a Fetch and its Pull.
   size_t pushes_under_way = 1;
 };
 
@@ -54,7 +56,7 @@ class RankTables final {
   struct Part {
     SparseTable* rows = nullptr;
     std::atomic<int64_t>* applied = nullptr;  ///< pushes so far
-    std::function<Status()> flush;            ///< waits for the pushes that this rank has under way
+    std::function<Status()> flush;            ///< waits for what this rank has under way
   };
 
   explicit RankTables(RankCalls& calls);
@@ -72,14 +74,28 @@ class RankTables final {
   void Add(const std::string& table, Part part);
   void Remove(const std::string& table);
 
-  // As those of RankCalls, about `table`.
-  Status Begin(Request what, const std::string& table, std::span<const std::optional<std::string>> payloads,
-               RankCalls::Call* call);
-  Status Wait(RankCalls::Call* call, std::vector<std::string>* answers) { return calls_->Wait(call, answers); }
-  Status Ask(Request what, const std::string& table, std::span<const std::optional<std::string>> payloads,
-             std::vector<std::string>* answers);
+  /// The lists of keys of this rank's pulls and pushes.
+  KeyLists& lists() { return lists_; }
+  /// What others pulled from `part` is to be looked for again.
+  void ForgetRows(const SparseTable* part);
 
-  /// Waits until the pushes of this rank have been applied; what went wrong with one comes back.
+  /// What a request begins with; what is asked follows.
+  static void Start(Request what, const std::string& table, WireWriter* request);
+  // As those of RankCalls.
+  Status Begin(std::span<std::optional<std::string>> requests, RankCalls::Call* call) {
+    return calls_->Begin(RankService::kTables, requests, call);
+  }
+  Status Wait(RankCalls::Call* call, std::vector<std::string_view>* answers) { return calls_->Wait(call, answers); }
+  /// Waits for the same, and leaves the answers to a later Wait.
+  Status WaitUntilOver(const RankCalls::Call& call) {
+    return calls_->WaitUntil([&call] { return call.is_over(); }, {});
+  }
+  Status Ask(std::vector<std::optional<std::string>> requests, std::vector<std::string>* answers) {
+    return calls_->Ask(RankService::kTables, std::move(requests), answers);
+  }
+
+  /// Waits until the pushes of this rank have been applied and what it fetches ahead is here: afterwards it asks no
+  /// rank for rows, until it pulls, fetches or pushes again. What went wrong with a push comes back.
   Status Flush();
   /// Counts a push that is about to be applied here, `seen` pushes after the start.
   void CountApplied(std::atomic<int64_t>& applied, int64_t seen);
@@ -88,12 +104,19 @@ class RankTables final {
   RankPushes pushes() const { return {sent_, applied_, late_, latest_}; }
 
  private:
-  Status Answer(std::string_view request, std::string* answer);
+  Status Answer(int from, std::string_view request, std::string* answer);
+  Status AnswerPull(int from, const Part& part, WireReader* in, WireWriter* out);
+  Status AnswerPush(int from, const Part& part, WireReader* in);
 
   RankCalls* calls_;
   std::vector<int> owners_;  ///< by virtual shard
+  KeyLists lists_;
   std::mutex mutex_;
   std::map<std::string, Part, std::less<>> parts_;
+  std::mutex known_mutex_;
+  KnownKeyLists known_;
+  RowBatch rows_;              ///< of a request, as are
+  std::vector<float> values_;  ///< these
   std::atomic<int64_t> sent_{0};
   std::atomic<int64_t> applied_{0};
   std::atomic<int64_t> late_{0};

@@ -84,16 +84,33 @@ class WireReader {
   }
   /// What PutFloats wrote.
   void GetFloats(WireFloat as, std::vector<float>* values) {
-    if (as == WireFloat::kFloat32) return GetAll(values);
     const auto count = Get<uint64_t>();
-    ok_ = ok_ && count <= bytes_.size() / sizeof(uint16_t);
+    ok_ = ok_ && count <= bytes_.size() / SizeOf(as);
     values->resize(ok_ ? count : 0);
-    for (float& value : *values) {
+    GetFloats(as, values->data(), values->size());
+  }
+  /// `count` of them, without how many they are.
+  void GetFloats(WireFloat as, float* values, size_t count) {
+    if (as == WireFloat::kFloat32) return Take(values, count * sizeof(float));
+    ok_ = ok_ && count <= bytes_.size() / sizeof(uint16_t);
+    if (!ok_) return;
+    for (size_t i = 0; i < count; ++i) {
       uint16_t bits = 0;
-      std::memcpy(&bits, bytes_.data(), sizeof(bits));
-      bytes_.remove_prefix(sizeof(bits));
-      value = FromBFloat16(bits);
+      std::memcpy(&bits, bytes_.data() + i * sizeof(bits), sizeof(bits));
+      values[i] = FromBFloat16(bits);
     }
+    bytes_.remove_prefix(count * sizeof(uint16_t));
+  }
+  /// The last value of the message; what is left ends before it.
+  template <class T>
+  T GetLast() {
+    static_assert(std::is_trivially_copyable_v<T>);
+    T value{};
+    ok_ = ok_ && sizeof(T) <= bytes_.size();
+    if (!ok_) return value;
+    std::memcpy(&value, bytes_.data() + bytes_.size() - sizeof(T), sizeof(T));
+    bytes_.remove_suffix(sizeof(T));
+    return value;
   }
   /// What PutText wrote; a view of the message.
   std::string_view GetText() {
@@ -105,8 +122,12 @@ class WireReader {
   }
   std::string_view rest() const { return bytes_; }
   bool ok() const { return ok_; }
+  /// What was taken does not fit what is here.
+  void Fail() { ok_ = false; }
 
  private:
+  static size_t SizeOf(WireFloat as) { return as == WireFloat::kFloat32 ? sizeof(float) : sizeof(uint16_t); }
+
   void Take(void* to, size_t size) {
     ok_ = ok_ && size <= bytes_.size();
     if (!ok_ || size == 0) return;

@@ -10,12 +10,14 @@ void RowBatch::Start(const SparseTable* table) {
   places_.rows.clear();
   places_.keys.clear();
   places_.missing.clear();
+  places_.origin.reset();
 }
 
 void RowBatch::ShowMatrix(std::span<const uint64_t> rows, float* matrix, size_t width) {
   table_ = nullptr;
   size_ = rows.size();
   places_.keys.clear();
+  places_.origin.reset();
   places_.missing.clear();
   places_.rows.resize(rows.size() + 1);
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -27,11 +29,14 @@ void RowBatch::ShowMatrix(std::span<const uint64_t> rows, float* matrix, size_t 
 
 void RowBatch::Take(const RowBatch& from) {
   Start(from.table_);
-  if (from.places_.missing.empty()) Append(from);
+  if (!from.places_.missing.empty()) return;
+  Append(from);
+  places_.origin = from.places_.origin;
 }
 
 void RowBatch::Append(const RowBatch& from) {
   size_ += from.size_;
+  places_.origin.reset();
   const RowPlaces& places = from.places_;
   if (places.keys.empty()) {
     const auto end = places.rows.begin() + static_cast<ptrdiff_t>(from.size_);

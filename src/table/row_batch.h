@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct RowPlaces {
   /// One a row, of a table that finds them by key again: for tables that lie elsewhere. Otherwise empty.
   std::vector<uint64_t> keys;
   std::vector<float> values;      ///< weights that this object has itself
+  std::shared_ptr<void> origin;   ///< what such a table knows of these keys, all of them and no others; or null
   std::vector<uint32_t> missing;  ///< positions of rows that the table does not have
 };
 
@@ -57,6 +59,7 @@ class RowBatch {
   void Append(const RowBatch& from);
   void Append(const RowBatch& from, size_t i) {
     ++size_;
+    places_.origin.reset();
     if (from.places_.keys.empty()) {
       places_.rows.push_back(from.places_.rows[i]);
     } else {

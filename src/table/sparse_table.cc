@@ -15,6 +15,7 @@ RowPlaces& SparseTable::StartRows(size_t count, RowBatch* out) const {
   out->size_ = count;
   places.keys.clear();
   places.missing.clear();
+  places.origin.reset();
   places.rows.resize(count + 1);
   places.rows[count] = nullptr;
   return places;

@@ -114,4 +114,13 @@ class SparseTable {
   Status CheckPush(const RowBatch& rows, std::span<const float> gradients) const;
 };
 
+/// What a table can do besides when pulls of it wait for somebody else.
+class FetchesAhead {
+ public:
+  virtual ~FetchesAhead() = default;
+  /// Asks for the rows of `keys` without waiting: a Pull of just these keys comes soon, for training, and sees them as
+  /// they are now, or later. A fetch that no pull comes for is given up. Any thread.
+  virtual Status Fetch(std::span<const uint64_t> keys) = 0;
+};
+
 }  // namespace millrace

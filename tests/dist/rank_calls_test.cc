@@ -29,7 +29,7 @@ void AskAround(Communicator& communicator) {
   const std::string me = std::to_string(communicator.rank());
   calls.Serve(RankService::kFiles, [&](int from, std::string_view request, std::string* answer) {
     EXPECT_TRUE(request.ends_with(std::to_string(from)));
-    *answer = std::string(request) + " from " + me;
+    *answer += std::string(request) + " from " + me;
     return Status::Ok();
   });
   ASSERT_TRUE(communicator.Barrier().ok());
@@ -110,7 +110,7 @@ TEST_F(TwoRankCalls, AStopRequestEndsTheWaitAndTheLateAnswerIsDropped) {
   RankCalls asked(cluster_.rank(1));
   asked.Serve(RankService::kFiles, [&](int, std::string_view request, std::string* answer) {
     ++asked_for;
-    *answer = request;
+    *answer += request;
     return Status::Ok();
   });
   const Status status = asking_.Ask(RankService::kFiles, ToOne(2, 1, "third"), &answers_);

@@ -206,5 +206,113 @@ TEST(RankTableTest, ALostRankEndsAPullWithItsName) {
   EXPECT_THAT(pulled.message(), testing::HasSubstr("rank 1"));
 }
 
+/// A table in two parts, seen from the rank of the first.
+class TwoParts : public testing::Test {
+ protected:
+  FetchesAhead& ahead() { return dynamic_cast<FetchesAhead&>(*one_); }
+  std::vector<float> Pulled(std::span<const uint64_t> keys, SparseTable& table) {
+    RowBatch rows;
+    EXPECT_TRUE(table.Pull(keys, PullMode::kInsert, &rows).ok());
+    return ValuesOf(rows);
+  }
+
+  LocalCluster cluster_{2};
+  RankCalls calls_{cluster_.rank(0)};
+  RankTables first_{calls_};
+  RankCalls other_calls_{cluster_.rank(1)};
+  RankTables second_{other_calls_};
+  std::unique_ptr<SparseTable> one_ = MakeRankTable(first_);
+  std::unique_ptr<SparseTable> other_ = MakeRankTable(second_);
+  const std::vector<uint64_t> keys_ = Keys(0, 50);
+};
+
+TEST_F(TwoParts, APullTakesWhatWasFetchedForItsKeys) {
+  const std::vector<float> start = Pulled(keys_, *other_);
+  ASSERT_TRUE(ahead().Fetch(keys_).ok());
+  ASSERT_TRUE(first_.Flush().ok());
+  RowBatch rows;
+  ASSERT_TRUE(other_->Pull(keys_, PullMode::kInsert, &rows).ok());
+  ASSERT_TRUE(other_->Push(rows, std::vector<float>(keys_.size() * kDim, 1.0f), {.lr = 0.1f}).ok());
+  ASSERT_TRUE(second_.Flush().ok());
+  // Rows of the other rank are those of the fetch, its own those of now.
+  const std::vector<float> fetched = Pulled(keys_, *one_);
+  const std::vector<float> now = Pulled(keys_, *one_);
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    const bool is_own = first_.OwnerOf(VirtualShardOf(keys_[i])) == 0;
+    EXPECT_EQ(fetched[i * kDim], (is_own ? now : start)[i * kDim]) << "key " << keys_[i];
+    EXPECT_NE(now[i * kDim], start[i * kDim]);
+  }
+}
+
+TEST_F(TwoParts, AFetchIsForOnePullOfItsKeysAlone) {
+  ASSERT_TRUE(ahead().Fetch(keys_).ok());
+  const int64_t before = cluster_.rank(0).bytes_sent();
+  const std::vector<uint64_t> fewer(keys_.begin(), keys_.end() - 1);
+  Pulled(fewer, *one_);
+  const int64_t others = cluster_.rank(0).bytes_sent();
+  EXPECT_GT(others, before);
+  Pulled(keys_, *one_);
+  EXPECT_EQ(cluster_.rank(0).bytes_sent(), others) << "it was fetched";
+  Pulled(keys_, *one_);
+  EXPECT_GT(cluster_.rank(0).bytes_sent(), others);
+}
+
+TEST_F(TwoParts, FetchesThatNoPullComesForAreGivenUp) {
+  for (uint64_t seed = 0; seed < 40; ++seed) ASSERT_TRUE(ahead().Fetch(Keys(seed, 50)).ok());
+  EXPECT_EQ(Pulled(Keys(3, 50), *one_), Pulled(Keys(3, 50), *other_));
+}
+
+TEST_F(TwoParts, ALoadedTableGivesNoRowsThatWereFetchedBefore) {
+  std::ostringstream saved;
+  Pulled(keys_, *one_);
+  RowBatch rows;
+  ASSERT_TRUE(one_->Pull(keys_, PullMode::kInsert, &rows).ok());
+  ASSERT_TRUE(one_->Push(rows, std::vector<float>(keys_.size() * kDim, 1.0f), {.lr = 0.1f}).ok());
+  ASSERT_TRUE(first_.Flush().ok());
+  ASSERT_TRUE(one_->Save(kAllShards, TableContent::kAll, saved).ok());
+  const std::vector<float> trained = Pulled(keys_, *one_);
+  one_.reset();
+  other_.reset();
+  one_ = MakeRankTable(first_);
+  other_ = MakeRankTable(second_);
+  std::vector<uint64_t> others;  // the loaded rows must not be there before
+  for (const uint64_t key : Keys(7, 50)) {
+    if (std::find(keys_.begin(), keys_.end(), key) == keys_.end()) others.push_back(key);
+  }
+  ASSERT_TRUE(ahead().Fetch(others).ok());
+  for (SparseTable* table : {one_.get(), other_.get()}) {
+    std::istringstream in(saved.str());
+    ASSERT_TRUE(table->Load(kAllShards, in).ok());
+  }
+  EXPECT_EQ(Pulled(keys_, *one_), trained);
+  const int64_t before = cluster_.rank(0).bytes_sent();
+  Pulled(others, *one_);
+  EXPECT_GT(cluster_.rank(0).bytes_sent(), before);
+}
+
+TEST_F(TwoParts, APushNamesTheKeysOfItsPullByTheirNumber) {
+  RowBatch rows;
+  ASSERT_TRUE(one_->Pull(keys_, PullMode::kInsert, &rows).ok());
+  const std::vector<float> gradients(keys_.size() * kDim, 1.0f);
+  RowBatch whole;
+  whole.Take(rows);
+  const int64_t start = cluster_.rank(0).bytes_sent();
+  ASSERT_TRUE(one_->Push(whole, gradients, {.lr = 0.1f}).ok());
+  ASSERT_TRUE(first_.Flush().ok());
+  const int64_t by_number = cluster_.rank(0).bytes_sent() - start;
+  // A gradient that was put together from parts has other keys.
+  RowBatch reversed;
+  reversed.Start(one_.get());
+  for (size_t i = keys_.size(); i-- > 0;) reversed.Append(rows, i);
+  ASSERT_TRUE(one_->Push(reversed, gradients, {.lr = 0.1f}).ok());
+  ASSERT_TRUE(first_.Flush().ok());
+  const int64_t by_keys = cluster_.rank(0).bytes_sent() - start - by_number;
+  const auto owned_elsewhere =
+      std::count_if(keys_.begin(), keys_.end(), [&](uint64_t key) { return first_.OwnerOf(VirtualShardOf(key)) == 1; });
+  EXPECT_GE(by_keys - by_number, owned_elsewhere * static_cast<int64_t>(sizeof(uint64_t)));
+  EXPECT_EQ(first_.pushes().sent, 4);
+  EXPECT_EQ(first_.pushes().applied + second_.pushes().applied, 4);
+}
+
 }  // namespace
 }  // namespace millrace
