@@ -165,6 +165,7 @@ void RankTable::GiveUpFetches(size_t fetches) {
 Status RankTable::Pull(std::span<const uint64_t> keys, PullMode mode, RowBatch* out) {
   std::shared_ptr<Pulled> pulled = mode == PullMode::kInsert ? TakeFetched(keys) : nullptr;
   out->Start(this);
+  if (mode == PullMode::kInsert) ranks_->CountPull(pulled != nullptr);
   if (pulled == nullptr) MR_TRY(BeginPull(keys, mode, &pulled));
   seen_[rank()] = pulled->seen[rank()] = applied_.load(std::memory_order_relaxed);
   // Whatever comes of this, the answers are waited for: they are written to what was pulled.

@@ -100,6 +100,9 @@ class RankTables final {
   /// Counts a push that is about to be applied here, `seen` pushes after the start.
   void CountApplied(std::atomic<int64_t>& applied, int64_t seen);
   void CountSent(int64_t pushes) { sent_ += pushes; }
+  void CountPull(bool was_fetched) { ++(was_fetched ? fetched_pulls_ : other_pulls_); }
+  /// Of this rank for training, so far: pulls whose rows were asked for ahead, and others.
+  std::pair<int64_t, int64_t> pulls() const { return {fetched_pulls_, other_pulls_}; }
   /// So far.
   RankPushes pushes() const { return {sent_, applied_, late_, latest_}; }
 
@@ -117,6 +120,8 @@ class RankTables final {
   KnownKeyLists known_;
   RowBatch rows_;              ///< of a request, as are
   std::vector<float> values_;  ///< these
+  std::atomic<int64_t> fetched_pulls_{0};
+  std::atomic<int64_t> other_pulls_{0};
   std::atomic<int64_t> sent_{0};
   std::atomic<int64_t> applied_{0};
   std::atomic<int64_t> late_{0};

@@ -372,7 +372,8 @@ void MultiTrainer::RunWorker(size_t index) {
   slot.status = Caught("training", [&] {
     const int worker = static_cast<int>(index);
     BatchSource& source = dataset().source(worker);
-    return slot.worker->Train(ranks_ == nullptr ? source : ranks_->SourceOf(worker, source), stop_workers_.get_token());
+    const std::unique_ptr<BatchSource> paced = ranks_ == nullptr ? nullptr : ranks_->SourceOf(worker, source);
+    return slot.worker->Train(paced == nullptr ? source : *paced, stop_workers_.get_token());
   });
   Status told = Caught("training", [&] {
     // A queue that its producer closed by a failure says kCancelled, as a stop and a handler that ends the run do.

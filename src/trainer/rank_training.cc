@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
+
+#include "ops/embedding/upcoming_rows.h"
 
 namespace millrace {
 namespace {
 
-/// Batches between the beginnings of two exchanges of dense parameters, where the last one has ended, and exchanges of
-/// parameters for one with what optimizers keep, which changes slowly (docs/adr/0019).
+/// Batches between the beginnings of two exchanges of dense parameters, where the last one has ended, with two ranks
+/// and with more, and exchanges of parameters for one with what optimizers keep, which changes slowly (docs/adr/0019).
+constexpr int kDenseEveryOfTwo = 16;
 constexpr int kDenseEvery = 8;
 constexpr int kRestEvery = 4;
 /// Batches, over all ranks, that ranks of a new job train in turns (SharedProgress::serialized_warmup_steps).
@@ -16,23 +20,44 @@ constexpr int64_t kInTurns = 32;
 
 }  // namespace
 
-/// What a rank that trains at its own pace does around the batches of a worker.
-class RankTraining::PacedWorker final : public BatchSource, public BatchObserver {
+/// What a rank that trains at its own pace does behind the batches of a worker, and the rows that it fetches for it.
+class RankTraining::PacedWorker final : public BatchObserver {
  public:
-  PacedWorker(RankTraining& ranks, int worker) : ranks_(&ranks), worker_(worker) {}
-  void ReadFrom(BatchSource& source) { source_ = &source; }
-  Result<BatchPtr> Next(std::stop_token stop) override {
-    MR_TRY(ranks_->BeforeBatch(worker_, stop));
-    Result<BatchPtr> batch = source_->Next(std::move(stop));
-    if (worker_ == 0 && (!batch.ok() || *batch == nullptr)) ranks_->pace_->EndTurn();
-    return batch;
-  }
+  PacedWorker(RankTraining& ranks, int worker, std::unique_ptr<UpcomingRows> upcoming)
+      : ranks_(&ranks), worker_(worker), upcoming_(std::move(upcoming)) {}
   Status OnBatch(const TrainedBatch& trained) override { return ranks_->AfterBatch(worker_, trained.batch.rows()); }
+  UpcomingRows& upcoming() const { return *upcoming_; }
 
  private:
   RankTraining* ranks_;
   const int worker_;
-  BatchSource* source_ = nullptr;
+  std::unique_ptr<UpcomingRows> upcoming_;
+};
+
+/// What it does before them. It takes a batch more than it gives, so that the rows of that one are on their way while
+/// the other is trained.
+class RankTraining::PacedSource final : public BatchSource {
+ public:
+  PacedSource(RankTraining& ranks, int worker, BatchSource& source)
+      : ranks_(&ranks), worker_(worker), source_(&source) {}
+  Result<BatchPtr> Next(std::stop_token stop) override {
+    MR_TRY(ranks_->BeforeBatch(worker_, stop));
+    Result<BatchPtr> batch = next_.has_value() ? *std::exchange(next_, std::nullopt) : source_->Next(stop);
+    if (!batch.ok() || *batch == nullptr) {
+      if (worker_ == 0) ranks_->pace_->EndTurn();
+      return batch;
+    }
+    if (!ranks_->LooksAhead(worker_)) return batch;
+    next_ = source_->Next(stop);
+    if (next_->ok() && **next_ != nullptr) MR_TRY(ranks_->FetchRows(worker_, ***next_, stop));
+    return batch;
+  }
+
+ private:
+  RankTraining* ranks_;
+  const int worker_;
+  BatchSource* source_;
+  std::optional<Result<BatchPtr>> next_;
 };
 
 RankTraining::~RankTraining() = default;
@@ -51,7 +76,7 @@ Result<std::unique_ptr<RankTraining>> RankTraining::Create(JobSession& session, 
   if (training->in_step_) return training;
   const CompiledJob& job = session.job();
   DenseExchange::Options options;
-  options.every = kDenseEvery;
+  options.every = session.ranks()->size() == 2 ? kDenseEveryOfTwo : kDenseEvery;
   options.rest_every = kRestEvery;
   options.wire = job.wire_float();
   MR_ASSIGN(training->dense_, DenseExchange::Create(job.step(), session.root(), *session.ranks(), options));
@@ -63,7 +88,8 @@ Result<std::unique_ptr<RankTraining>> RankTraining::Create(JobSession& session, 
       session.ranks()->calls(), at->staleness_ >= 0 ? RankPace::Tell::kEveryBatch : RankPace::Tell::kNowAndThen,
       std::move(events));
   for (int i = 0; i < job.workers(); ++i) {
-    training->workers_.push_back(std::make_unique<PacedWorker>(*at, i));
+    MR_ASSIGN(std::unique_ptr<UpcomingRows> upcoming, UpcomingRows::Create(job.step(), job.schema(), session.root()));
+    training->workers_.push_back(std::make_unique<PacedWorker>(*at, i, std::move(upcoming)));
   }
   return training;
 }
@@ -84,11 +110,8 @@ Status RankTraining::AddStep(const Frame& frame, Dataset& dataset, WorkerParts* 
   return Status::Ok();
 }
 
-BatchSource& RankTraining::SourceOf(int worker, BatchSource& source) {
-  if (in_step_) return source;
-  PacedWorker& paced = *workers_[static_cast<size_t>(worker)];
-  paced.ReadFrom(source);
-  return paced;
+std::unique_ptr<BatchSource> RankTraining::SourceOf(int worker, BatchSource& source) {
+  return in_step_ ? nullptr : std::make_unique<PacedSource>(*this, worker, source);
 }
 
 BatchObserver* RankTraining::ObserverOf(int worker) {
@@ -126,6 +149,20 @@ Status RankTraining::AfterBatch(int worker, int64_t examples) {
   MR_TRY(pace_->Trained(examples));
   LookAtSteps();
   return Status::Ok();
+}
+
+bool RankTraining::LooksAhead(int worker) const {
+  // In turns a rank sees all that those before it have made of the rows, and with SSP what it was promised.
+  return ranks_->size() > 1 && staleness_ < 0 && !pace_->takes_turns() &&
+         !workers_[static_cast<size_t>(worker)]->upcoming().empty();
+}
+
+Status RankTraining::FetchRows(int worker, const SlotBatch& next, const std::stop_token& stop) {
+  // A fetch makes rows, where they are not there yet: not while others save them.
+  gate_->Enter(worker);
+  Status fetched = stop.stop_requested() ? Status::Ok() : workers_[static_cast<size_t>(worker)]->upcoming().Fetch(next);
+  gate_->Leave(worker);
+  return fetched;
 }
 
 void RankTraining::TakeOverFromOthers(int64_t batches, int64_t examples) {

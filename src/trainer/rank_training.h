@@ -35,8 +35,10 @@ class RankTraining {
   int sources() const;
   /// For a SyncWorker, whose frame is `frame`.
   Status AddStep(const Frame& frame, Dataset& dataset, WorkerParts* parts);
-  /// Where the worker gets its batches from, and who looks at them afterwards; valid until the next pass.
-  BatchSource& SourceOf(int worker, BatchSource& source);
+  /// Where a worker gets its batches from instead of `source`; null: there. Belongs to its thread, which destroys it
+  /// before the pass ends, and with it a batch that it has taken and that is not trained.
+  std::unique_ptr<BatchSource> SourceOf(int worker, BatchSource& source);
+  /// Who looks at batches afterwards; null: nobody.
   BatchObserver* ObserverOf(int worker);
 
   /// Before a pass: a collective comes between this and the first batch.
@@ -69,11 +71,16 @@ class RankTraining {
 
  private:
   class PacedWorker;
+  class PacedSource;
 
   RankTraining(JobSession& session, TrainingRun& run, PauseGate& gate);
   /// Of a rank that trains at its own pace: before a worker takes a batch, and after it was trained.
   Status BeforeBatch(int worker, const std::stop_token& stop);
   Status AfterBatch(int worker, int64_t examples);
+  /// Whether rows are to be asked for a batch ahead.
+  bool LooksAhead(int worker) const;
+  /// Asks for the rows of the batch after the one that a worker is about to train.
+  Status FetchRows(int worker, const SlotBatch& next, const std::stop_token& stop);
   void TakeOverFromOthers(int64_t batches, int64_t examples);
   /// Calls a meeting where checkpoint.every_steps or eval.every_steps asks for one.
   void LookAtSteps();

@@ -30,7 +30,9 @@ constexpr char kSync[] = "dist { update: SYNC micro_batches: 8 } ";
 /// What the ranks of a run came to, by rank.
 struct Ended {
   std::vector<Status> statuses;
-  RunSummary summary;  ///< of rank 0
+  // Of rank 0.
+  RunSummary summary;
+  std::pair<int64_t, int64_t> pulls;  ///< fetched ahead, and others
 };
 
 struct RunOptions {
@@ -70,6 +72,7 @@ Ended RunRanks(const std::string& path, int ranks, const std::string& output_dir
         RunJob(**session, options.resume, "last", stops[static_cast<size_t>(r)].get_token(), output);
     status = summary.status();
     if (summary.ok() && r == 0) ended.summary = *summary;
+    if (r == 0) ended.pulls = group.tables().pulls();
     // Nobody leaves before all have asked for the rows of others.
     EXPECT_TRUE(group.communicator().Barrier().ok());
   };
@@ -371,6 +374,21 @@ TEST_P(PacedRanksTest, EveryLineIsTrainedOnceAndTheModelIsAsGood) {
     ASSERT_FALSE(ended.summary.eval.metrics.empty());
     EXPECT_NEAR(ended.summary.eval.metrics[0].second, alone->eval.metrics[0].second, 0.15) << ranks << " ranks";
   }
+}
+
+TEST_F(RanksTest, RowsAreFetchedWhileTheBatchBeforeIsTrained) {
+  const std::string epochs = " epochs: 8";
+  for (const bool fuse : {true, false}) {
+    const std::string options = fuse ? epochs : epochs + " fuse: false";
+    const Ended ended =
+        RunRanks(small_.DeepJob("dist { update: ASYNC }" + options), 2, Folder(fuse ? "fused" : "plain"));
+    ASSERT_TRUE(ended.statuses[0].ok()) << ended.statuses[0].ToString();
+    EXPECT_EQ(ended.summary.examples, 12000);
+    const auto [fetched, others] = ended.pulls;
+    EXPECT_GT(fetched, others) << "fuse: " << fuse;
+  }
+  const Ended bounded = RunRanks(small_.DeepJob("dist { update: SSP staleness: 0 }" + epochs), 2, Folder("bounded"));
+  EXPECT_EQ(bounded.pulls.first, 0) << "rows would be older than promised";
 }
 
 TEST_P(PacedRanksTest, ARunGoesOnWhereOneRankWasStopped) {

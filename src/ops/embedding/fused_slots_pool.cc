@@ -2,23 +2,15 @@
 #include <set>
 
 #include "ops/embedding/row_source.h"
+#include "ops/embedding/slot_keys.h"
 #include "ops/embedding/slot_rows.h"
 #include "ops/embedding/slots_layout.h"
-#include "table/unique_keys.h"
 
 namespace millrace {
 namespace {
 
 /// Sequences in a slot's ids; a slot without LoD has one id a row.
 size_t Sequences(const Tensor& ids) { return ids.has_lod() ? ids.lod().size() - 1 : static_cast<size_t>(ids.numel()); }
-
-/// True when no two of `slots` can have a key in common: each has a salt of its own.
-bool KeepApart(const std::vector<int64_t>& salts, const std::vector<size_t>& slots) {
-  std::vector<int64_t> own = {0};
-  for (const size_t slot : slots) own.push_back(salts[slot]);
-  std::sort(own.begin(), own.end());
-  return std::adjacent_find(own.begin(), own.end()) == own.end();
-}
 
 /// Looks all slots up and pools them into their columns.
 ///
@@ -78,12 +70,14 @@ class FusedSlotsPoolKernel : public OpKernel {
     dense_columns_.resize(dense_.size());
     for (const SlotsLayout::Parameter& parameter : layout_.parameters) {
       MR_ASSIGN(RowSource source, RowSource::Bind(context, parameter.first_slot));
+      std::vector<int64_t> own_salts;
       for (const size_t slot : parameter.slots) {
         MR_TRY(rules_[slot].CheckKeysOf(source));
         slot_widths_[slot] = source.dim();
+        own_salts.push_back(salts[slot]);
       }
       sources_.push_back(std::move(source));
-      slots_keep_apart_.push_back(KeepApart(salts, parameter.slots));
+      keys_.emplace_back(std::move(own_salts));
     }
     return Status::Ok();
   }
@@ -112,24 +106,20 @@ class FusedSlotsPoolKernel : public OpKernel {
       total += static_cast<size_t>(ids_[slots[s]]->numel());
     }
     found.index.resize(total);
-    found.keys.resize(total);
     found.has_rowless_ids = false;
-    uint32_t distinct = 0;
-    if (!slots_keep_apart_[p]) unique_.Start(total);
+    keys_[p].Start(total, &unique_, &found.keys);
     for (size_t s = 0; s < slots.size(); ++s) {
       uint32_t* index = found.index.data() + found.slot_begin[s];
       const Tensor& ids = *ids_[slots[s]];
-      if (slots_keep_apart_[p]) unique_.Start(static_cast<size_t>(ids.numel()));
-      const int64_t bad = rules_[slots[s]].Apply(
-          IdsOf(ids), sources_[p].vocabulary(),
-          [&](size_t i, uint64_t key) { index[i] = unique_.Number(key, found.keys.data(), &distinct); },
+      const int64_t bad = keys_[p].Add(
+          rules_[slots[s]], IdsOf(ids), sources_[p].vocabulary(), [&](size_t i, uint32_t key) { index[i] = key; },
           [&](size_t i) {
             index[i] = RowSource::kNoRow;
             found.has_rowless_ids = true;
           });
       if (bad >= 0) return IdOutOfRange(context, ids_names_[slots[s]], ids, bad, sources_[p]);
     }
-    found.keys.resize(distinct);
+    keys_[p].End();
     MR_TRY(sources_[p].Find(found.keys, &found.pulled));
     if (found.has_rowless_ids) {
       std::replace(found.index.begin(), found.index.end(), RowSource::kNoRow, static_cast<uint32_t>(found.keys.size()));
@@ -161,7 +151,7 @@ class FusedSlotsPoolKernel : public OpKernel {
   std::vector<RowSource> sources_;
   std::vector<size_t> slot_widths_, slot_columns_, dense_widths_, dense_columns_;
   SlotOffsets offsets_;
-  std::vector<bool> slots_keep_apart_;  ///< by parameter
+  std::vector<SlotKeys> keys_;  ///< by parameter
   UniqueKeys unique_;
 };
 

@@ -87,6 +87,8 @@ class IdRule {
     return -1;
   }
 
+  bool operator==(const IdRule&) const = default;
+
   /// True for the padding id.
   bool IsPadding(uint64_t id) const { return has_padding_ && id == padding_; }
 
