@@ -24,6 +24,7 @@ sigset_t Signals() {
   if (!IsIgnored(SIGHUP)) sigaddset(&set, SIGHUP);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGUSR1);
   sigaddset(&set, kWakeUp);
   return set;
 }
@@ -46,7 +47,8 @@ void StopOnSignal::Wait() {
     int signal = 0;
     if (sigwait(&set, &signal) != 0) return;
     if (signal == kWakeUp) return;
-    if (signal != SIGHUP && std::exchange(asked, true)) _exit(130);
+    const bool may_come_again = signal == SIGHUP || signal == SIGUSR1;
+    if (!may_come_again && std::exchange(asked, true)) _exit(130);
     if (source_.stop_requested()) continue;
     std::fputs("\nstopping after the current batch; once more to stop at once\n", stderr);
     source_.request_stop();

@@ -318,7 +318,7 @@ TEST(TrainerTest, AModelLargerThanTheMachineIsSaidNotTried) {
   EXPECT_THAT(absurd.errors(), HasSubstr("no machine holds its parameter \"t\""));
 }
 
-INSTANTIATE_TEST_SUITE_P(Recovery, Interrupted, testing::Values(SIGINT, SIGTERM, SIGHUP));
+INSTANTIATE_TEST_SUITE_P(Recovery, Interrupted, testing::Values(SIGINT, SIGTERM, SIGHUP, SIGUSR1));
 
 TEST(Hangup, ASecondOneDoesNotCutTheCheckpointAndNohupIgnoresIt) {
   const SmallJob small(1000, 1);
