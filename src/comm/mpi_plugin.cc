@@ -35,17 +35,19 @@ std::string_view Environment(const char* name) {
   return value == nullptr ? std::string_view() : value;
 }
 
-/// The folder of the program, and of the shared object that this function lies in: Python's module.
+/// The folder of the shared object that this function lies in, Python's module, and that of the program.
 std::vector<std::filesystem::path> OwnFolders() {
   std::vector<std::filesystem::path> folders;
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (!error) folders.push_back(program.parent_path());
   Dl_info own;
   if (dladdr(reinterpret_cast<const void*>(&StartedByLauncher), &own) != 0 && own.dli_fname != nullptr) {
+    // Of a program this is the word that it was called by, which need not be where it lies.
     const std::filesystem::path object = std::filesystem::absolute(own.dli_fname, error);
-    if (!error && (folders.empty() || object.parent_path() != folders[0])) folders.push_back(object.parent_path());
+    const bool is_there = !error && std::filesystem::exists(object, error);
+    if (is_there && !std::filesystem::equivalent(object, program, error)) folders.push_back(object.parent_path());
   }
+  if (!program.empty()) folders.push_back(program.parent_path());
   return folders;
 }
 

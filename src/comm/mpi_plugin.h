@@ -14,9 +14,9 @@ bool StartedByLauncher();
 /// The rank that this process is. It begins MPI, which a process does once; waits for the other ranks to begin.
 ///
 /// MPI is in a shared object, libmillrace_mpi.so, so that who trains on one machine needs none. It is looked for beside
-/// the program and in the lib folder beside the program's; it stays loaded until the process ends. Settings of Open MPI
-/// that ranks need which share processors are put into the environment, where it does not say otherwise: no other
-/// thread may read the environment meanwhile.
+/// the program, or Python's module, and in the lib folder beside that one's; it stays loaded until the process ends.
+/// Settings of Open MPI that ranks need which share processors are put into the environment, where it does not say
+/// otherwise: no other thread may read the environment meanwhile.
 ///
 /// Ranks end together: before it destroys its communicator a rank calls Barrier, or has failed. A rank that goes
 /// earlier is lost to the others, which then fail in the calls that wait, and need not wait for ever. The destructor

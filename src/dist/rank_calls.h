@@ -25,6 +25,7 @@ enum class RankService : uint8_t {
   kFiles,    ///< the next file to read
   kDense,    ///< dense parameters
   kMeeting,  ///< when all ranks stand still
+  kScript,   ///< what ranks of a script call together
 };
 
 /// Requests from rank to rank, and the answers, over the messages of a communicator.
@@ -87,7 +88,7 @@ class RankCalls final : public MessageReceiver {
 
   Communicator* communicator_;
   std::mutex services_mutex_;  ///< held while one of them answers
-  std::array<Answer, 4> services_;
+  std::array<Answer, 5> services_;
   std::mutex calls_mutex_;
   std::map<uint64_t, Call*> calls_;
   uint64_t next_call_ = 1;  ///< 0: no answer is wanted

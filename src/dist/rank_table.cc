@@ -45,7 +45,7 @@ class RankTable final : public SparseTable, public FetchesAhead {
     // Answers are written to what is under way. What went wrong with that ended the run before.
     while (!under_way_.empty()) (void)FlushPushes(0).ok();
     GiveUpFetches(0);
-    ranks_->Remove(shape().name);
+    ranks_->Remove(shape().name, part_.get());
   }
 
   Status Fetch(std::span<const uint64_t> keys) override;
@@ -63,6 +63,7 @@ class RankTable final : public SparseTable, public FetchesAhead {
   TableStats stats() const override;
   bool IsEmptyHere() const override { return part_->IsEmptyHere(); }
   const TableShape& shape() const override { return part_->shape(); }
+  void SetOptions(const RankTableOptions& options) { options_ = options; }
 
  private:
   /// A push that is under way.
@@ -97,7 +98,7 @@ class RankTable final : public SparseTable, public FetchesAhead {
 
   std::unique_ptr<SparseTable> part_;
   RankTables* ranks_;
-  const RankTableOptions options_;
+  RankTableOptions options_;
   ShardRange mine_;
   std::atomic<int64_t> applied_{0};         ///< pushes to part_
   std::vector<std::atomic<int64_t>> seen_;  ///< by owner: pushes that its part had at the last pull
@@ -387,6 +388,12 @@ TableFactory RankTableFactory(const TableFactory& parts, RankTables& ranks, cons
     CHECK(factory.Add(entry.name, entry.doc, make).ok());
   }
   return factory;
+}
+
+bool SetRankTableOptions(SparseTable& table, const RankTableOptions& options) {
+  auto* const of_ranks = dynamic_cast<RankTable*>(&table);
+  if (of_ranks != nullptr) of_ranks->SetOptions(options);
+  return of_ranks != nullptr;
 }
 
 }  // namespace millrace

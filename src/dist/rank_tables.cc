@@ -45,17 +45,16 @@ ShardRange RankTables::ShardsOf(int rank) const {
 
 void RankTables::Add(const std::string& table, Part part) {
   const std::lock_guard lock(mutex_);
-  parts_[table] = std::move(part);
+  parts_[table].push_back(std::move(part));
 }
 
-void RankTables::Remove(const std::string& table) {
-  const SparseTable* rows = nullptr;
+void RankTables::Remove(const std::string& table, const SparseTable* rows) {
   {
     const std::lock_guard lock(mutex_);
-    const auto part = parts_.find(table);
-    if (part == parts_.end()) return;
-    rows = part->second.rows;
-    parts_.erase(part);
+    const auto found = parts_.find(table);
+    if (found == parts_.end()) return;
+    std::erase_if(found->second, [rows](const Part& part) { return part.rows == rows; });
+    if (found->second.empty()) parts_.erase(found);
   }
   ForgetRows(rows);
 }
@@ -74,7 +73,9 @@ Status RankTables::Flush() {
   std::vector<std::function<Status()>> flushes;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [name, part] : parts_) flushes.push_back(part.flush);
+    for (const auto& [name, parts] : parts_) {
+      for (const Part& part : parts) flushes.push_back(part.flush);
+    }
   }
   Status flushed;
   for (const auto& flush : flushes) {
@@ -130,7 +131,7 @@ Status RankTables::Answer(int from, std::string_view request, std::string* answe
     const std::lock_guard lock(mutex_);
     const auto found = parts_.find(table);
     if (found == parts_.end()) return NotFound("there is no table \"" + std::string(table) + "\" here");
-    part = found->second;
+    part = found->second.back();
   }
   WireWriter out(answer);
   switch (what) {

@@ -70,9 +70,10 @@ class RankTables final {
   /// Whose part of a table has the shard.
   int OwnerOf(uint32_t shard) const { return owners_[shard]; }
 
-  /// `part` outlives the call of Remove.
+  /// `part` outlives the call of Remove. Of several of a name, as where one is to take another's place, the last one
+  /// that was added answers.
   void Add(const std::string& table, Part part);
-  void Remove(const std::string& table);
+  void Remove(const std::string& table, const SparseTable* rows);
 
   /// The lists of keys of this rank's pulls and pushes.
   KeyLists& lists() { return lists_; }
@@ -115,7 +116,7 @@ class RankTables final {
   std::vector<int> owners_;  ///< by virtual shard
   KeyLists lists_;
   std::mutex mutex_;
-  std::map<std::string, Part, std::less<>> parts_;
+  std::map<std::string, std::vector<Part>, std::less<>> parts_;
   std::mutex known_mutex_;
   KnownKeyLists known_;
   RowBatch rows_;              ///< of a request, as are
@@ -135,5 +136,9 @@ class RankTables final {
 /// the same, but it does not wait: RankTables::Flush does. Load keeps what is this rank's; Save, stats and
 /// FindNonFinite are of the whole table.
 TableFactory RankTableFactory(const TableFactory& parts, RankTables& ranks, const RankTableOptions& options = {});
+
+/// Gives a table that such a factory made other options, while nobody uses it. False of another one, which has all its
+/// rows here.
+bool SetRankTableOptions(SparseTable& table, const RankTableOptions& options);
 
 }  // namespace millrace

@@ -15,6 +15,7 @@ void BindJob(pybind11::module_& module);
 void BindPredictor(pybind11::module_& module);
 void BindProgram(pybind11::module_& module);
 void BindQueue(pybind11::module_& module);
+void BindRanks(pybind11::module_& module);
 void BindSession(pybind11::module_& module);
 
 }  // namespace millrace

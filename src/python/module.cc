@@ -9,6 +9,7 @@
 #include "python/errors.h"
 #include "python/interruptible.h"
 #include "python/output.h"
+#include "python/process_ranks.h"
 
 namespace millrace {
 
@@ -58,6 +59,12 @@ PYBIND11_MODULE(_millrace, module) {
   millrace::BindPredictor(module);
   millrace::BindProgram(module);
   millrace::BindQueue(module);
+  millrace::BindRanks(module);
   millrace::BindSession(module);
-  pybind11::module_::import("atexit").attr("register")(pybind11::cpp_function(&millrace::StopCallsOfDaemons));
+  const auto at_exit = [](void (*end)()) {
+    pybind11::module_::import("atexit").attr("register")(pybind11::cpp_function(end));
+  };
+  // The last one comes first: what runs may need the other ranks.
+  at_exit(&millrace::EndRanksOfProcess);
+  at_exit(&millrace::StopCallsOfDaemons);
 }

@@ -141,6 +141,11 @@ void MpiCommunicator::Serve() {
 }
 
 Status MpiCommunicator::Begin() {
+  int was_begun_by_others = 0;
+  MR_TRY(MpiStatus("MPI_Initialized", MPI_Initialized(&was_begun_by_others)));
+  if (was_begun_by_others != 0) {
+    return InvalidConfig("something else in this process began MPI before (mpi4py?), and only one may use it");
+  }
   int provided = MPI_THREAD_SINGLE;
   MR_TRY(MpiStatus("MPI_Init_thread", MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided)));
   if (provided < MPI_THREAD_FUNNELED) return Unavailable("this MPI was built without threads (MPI_THREAD_FUNNELED)");

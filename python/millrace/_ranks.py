@@ -1,0 +1,57 @@
+"""The ranks of a script: the processes that mpirun started with it. One that nobody else is with is rank 0 of 1.
+
+The first call begins MPI and waits for the first calls of the others. All ranks make the same calls in the same order; where
+they do not, each gets a ConfigError that says who is where.
+"""
+
+import numpy as np
+
+from . import _checks, _millrace
+from .errors import ConfigError
+
+_OPERATIONS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
+
+
+def rank():
+    """The number of this process, from 0."""
+    return _millrace.rank()
+
+
+def size():
+    """How many there are."""
+    return _millrace.ranks()
+
+
+def barrier():
+    """Returns when all ranks have called it."""
+    _millrace.together("barrier", b"")
+
+
+def allreduce(values, op="sum"):
+    """A number or an array of what all ranks have: their "sum", the "max" or the "min" of each element. Every rank gets the same,
+    to the bit. Ranks send each other all they have, so it is for small arrays."""
+    if op not in _OPERATIONS:
+        raise ConfigError('allreduce: op is "sum", "max" or "min", not %r' % (op,))
+    try:
+        mine = np.ascontiguousarray(values)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ConfigError("allreduce: %s" % error) from None
+    if mine.dtype.kind not in "iuf":
+        raise ConfigError("allreduce: numbers, not %s" % mine.dtype)
+    mine = mine.reshape(np.shape(values))
+    form = "%s %s %s" % (op, mine.dtype.str, list(mine.shape))
+    every = _millrace.together("allreduce", form.encode() + b"\n" + mine.tobytes())
+    total = None
+    for number, brought in enumerate(every):
+        theirs, _, data = brought.partition(b"\n")
+        if theirs.decode() != form:
+            raise ConfigError("allreduce: rank %d brought %s and rank %d %s; all bring arrays of one shape and type" % (
+                rank(), form, number, theirs.decode()))
+        array = np.frombuffer(data, mine.dtype).reshape(mine.shape)
+        total = array.copy() if total is None else _OPERATIONS[op](total, array)
+    return total[()]
+
+
+def gather(data, call="gather"):
+    """A list of the bytes that each rank has, by rank, on all ranks. `call` names what it is for."""
+    return _millrace.together(_checks.text("gather: call", call), data)

@@ -1,0 +1,93 @@
+#include "dist/rank_script.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dist/rank_group.h"
+#include "dist/wire.h"
+
+namespace millrace {
+
+RankScript::RankScript(RankCalls& calls) : calls_(&calls) {
+  calls_->Serve(RankService::kScript, [this](int from, std::string_view request, std::string* /*answer*/) {
+    WireReader in(request);
+    const auto number = in.Get<uint64_t>();
+    Arrival arrival;
+    arrival.call = in.GetText();
+    arrival.host = in.GetText();
+    arrival.brought = in.GetText();
+    if (!in.ok()) return Internal("a call of another rank's script ends too soon");
+    return Arrive(from, number, std::move(arrival));
+  });
+}
+
+RankScript::~RankScript() { calls_->Serve(RankService::kScript, nullptr); }
+
+Status RankScript::Together(std::string_view call, std::string_view mine, std::vector<std::string>* all,
+                            const std::stop_token& stop) {
+  if (has_ended_) {
+    return Unavailable(
+        std::string(call) +
+        ": the ranks do not wait for each other any more, as an earlier call did not end on all of them; "
+        "start the script again");
+  }
+  has_ended_ = true;  // unless this ends well
+  ++number_;
+  MR_TRY(TellOthers(call, mine));
+  MR_TRY(calls_->WaitUntil([this] { return AreAllIn(number_); }, stop));
+  if (!AreAllIn(number_)) return Cancelled(std::string(call) + ": interrupted while it waited for the other ranks");
+  Arrivals arrivals;
+  {
+    const std::lock_guard lock(mutex_);
+    arrivals = std::move(arrivals_.extract(number_).mapped());
+  }
+  MR_TRY(Compare(arrivals));
+  all->clear();
+  for (std::optional<Arrival>& arrival : arrivals) all->push_back(std::move(arrival->brought));
+  has_ended_ = false;
+  return Status::Ok();
+}
+
+Status RankScript::TellOthers(std::string_view call, std::string_view mine) {
+  const int me = calls_->communicator().rank();
+  const std::string host = HostName();
+  std::string message;
+  WireWriter out(&message);
+  out.Put(number_);
+  out.PutText(call);
+  out.PutText(host);
+  out.PutText(mine);
+  for (int r = 0; r < ranks(); ++r) {
+    if (r != me) MR_TRY(calls_->Tell(r, RankService::kScript, message));
+  }
+  return Arrive(me, number_, {std::string(call), host, std::string(mine)});
+}
+
+Status RankScript::Arrive(int rank, uint64_t number, Arrival arrival) {
+  const std::lock_guard lock(mutex_);
+  Arrivals& arrivals = arrivals_[number];
+  arrivals.resize(static_cast<size_t>(ranks()));
+  arrivals[static_cast<size_t>(rank)] = std::move(arrival);
+  return Status::Ok();
+}
+
+bool RankScript::AreAllIn(uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const Arrivals& arrivals = arrivals_[number];
+  return !arrivals.empty() && std::all_of(arrivals.begin(), arrivals.end(),
+                                          [](const std::optional<Arrival>& arrival) { return arrival.has_value(); });
+}
+
+Status RankScript::Compare(const Arrivals& arrivals) const {
+  const Arrival& first = *arrivals[0];
+  for (int r = 1; r < ranks(); ++r) {
+    const Arrival& other = *arrivals[static_cast<size_t>(r)];
+    if (other.call == first.call) continue;
+    return InvalidConfig("ranks run the same script and wait for each other in its calls, but rank 0 (" + first.host +
+                         ") is in " + first.call + " and rank " + std::to_string(r) + " (" + other.host + ") in " +
+                         other.call + "; let all ranks make the same calls in the same order");
+  }
+  return Status::Ok();
+}
+
+}  // namespace millrace
