@@ -12,7 +12,8 @@ import sys
 
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python", "millrace")
 MODULES = ["checkpoint", "clip", "core", "data_generator", "dataset", "executor", "framework", "initializer", "io", "job", "layers",
-           "lod_tensor", "optimizer", "predictor", "reader", "regularizer", "trainer_desc", "unique_name"]
+           "lod_tensor", "optimizer", "predictor", "reader", "regularizer", "trainer_desc", "unique_name",
+           "fleet/__init__", "fleet/base", "fleet/fleet_util", "fleet/metrics", "fleet/role_maker", "fleet/strategy"]
 
 HEADER = {
     "checkpoint": "import os\nfrom typing import Any, NamedTuple, Optional, Union\nfrom .framework import Program, Scope\n",
@@ -29,6 +30,21 @@ HEADER = {
                 "from .report import Report\nfrom .trainer_desc import TrainerDesc\n",
     "framework": "import os\nfrom typing import Any, ContextManager, List, Mapping, NamedTuple, Optional, Tuple, Union\nimport numpy as np\n"
                  "from .clip import _Clip\nfrom .regularizer import _Regularizer\n",
+    "fleet/__init__": "import os\nfrom typing import Any, Iterable, List, Optional, Sequence, Tuple, Union\nfrom . import metrics as metrics, role_maker as role_maker\n"
+                      "from .base import DistributedOptimizer as DistributedOptimizer, Fleet as Fleet\n"
+                      "from .fleet_util import FleetUtil as FleetUtil\n"
+                      "from .role_maker import MPISymetricRoleMaker as MPISymetricRoleMaker, PaddleCloudRoleMaker as PaddleCloudRoleMaker, "
+                      "Role as Role, RoleMakerBase as RoleMakerBase, UserDefinedRoleMaker as UserDefinedRoleMaker\n"
+                      "from .strategy import DistributedStrategy as DistributedStrategy, "
+                      "DistributeTranspilerConfig as DistributeTranspilerConfig, StrategyFactory as StrategyFactory\n"
+                      "from ..dataset import DatasetBase\nfrom ..framework import Program, Scope, Variable\n"
+                      "fleet: Fleet\nutil: FleetUtil\nmain_program: Program\nstartup_program: Program\n",
+    "fleet/base": "import os\nfrom typing import Any, Iterable, List, NoReturn, Optional, Sequence, Tuple, Union\nfrom ..dataset import DatasetBase\n"
+                  "from ..executor import Executor\nfrom ..framework import Program, Scope, Variable\nfrom .fleet_util import FleetUtil\n",
+    "fleet/fleet_util": "from typing import Any, List, Optional, Sequence\nfrom ..framework import CPUPlace, Scope\nimport numpy as np\n",
+    "fleet/metrics": "from typing import Any, Optional\nfrom ..framework import Scope\nimport numpy as np\n",
+    "fleet/role_maker": "from typing import Any, List, Optional, Sequence\n",
+    "fleet/strategy": "from typing import Any, Dict\n",
     "initializer": "",
     "io": "from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence\nfrom .framework import CPUPlace, Program, Variable\n",
     "job": "import os\nfrom typing import Any, Sequence, Union\nimport numpy as np\nfrom .report import Report\n",
@@ -99,6 +115,9 @@ OF_FUNCTION = {**{("decorate_sample_generator", "sample_generator"): "Callable[[
                **{(name, "y"): "Union[Variable, float]"
                for name in ("less_than", "less_equal", "greater_than", "greater_equal", "equal", "not_equal")}}
 OF_FUNCTION["NumpyArrayInitializer", "value"] = "Any"
+OF_FUNCTION.update({("split_files", "files"): "Sequence[str]", ("get_file_shard", "files"): "Sequence[str]",
+                    ("create_geo_strategy", "update_frequency"): "int", ("all_reduce_worker", "output"): "Any"})
+OF_CLASS.update({("UserDefinedRoleMaker", "role"): "int", ("FleetUtil", "mode"): "str"})
 RETURNS = {
     "Executor.run": "List[np.ndarray]", "Executor.train_from_dataset": "Report", "Executor.infer_from_dataset": "Report",
     "Executor.trainer_desc": "TrainerDesc", "PipelineOptimizer.minimize": "Tuple[List[Variable], List[Tuple[Variable, Variable]]]",
@@ -145,10 +164,23 @@ RETURNS = {
     "PyArrayFeedQueueHolder.feeder": "Optional[PyArrayFeedQueue]", "py_array_reader": "Tuple[Reader, PyArrayFeedQueue]",
     "Variable.__add__": "Variable", "Variable.__sub__": "Variable", "Variable.__rsub__": "Variable",
     "Variable.__mul__": "Variable", "Variable.__truediv__": "Variable", "Variable.__rtruediv__": "Variable", "Variable.__pow__": "Variable", "Variable.__neg__": "Variable",
+    **dict.fromkeys(["is_first_worker", "is_worker", "is_server"], "bool"),
+    **dict.fromkeys(["worker_index", "server_index", "worker_num", "server_num", "role_id"], "int"),
+    **dict.fromkeys(["get_trainer_endpoints", "get_pserver_endpoints"], "List[str]"),
+    **dict.fromkeys(["worker_endpoints", "server_endpoints"], "Union[str, List[str]]"),
+    **dict.fromkeys(["split_files", "get_file_shard"], "List[str]"), "RoleMakerBase.to_string": "str",
+    "Fleet.init": "Fleet", "Fleet.util": "FleetUtil", "Fleet.distributed_optimizer": "DistributedOptimizer",
+    **dict.fromkeys(["Fleet.minimize", "DistributedOptimizer.minimize"], "Tuple[List[Variable], List[Tuple[Variable, Variable]]]"),
+    "DistributedOptimizer.backward": "NoReturn", "Fleet.main_program": "Program", "Fleet.startup_program": "Program",
+    **dict.fromkeys(["shrink", "shrink_sparse_table"], "Any"), "FleetUtil.all_reduce": "np.ndarray", "FleetUtil.all_gather": "List[Any]",
+    "FleetUtil.get_global_auc": "float", **{"fleet/metrics." + name: "np.ndarray" for name in ("sum", "max", "min")},
+    **{"fleet/metrics." + name: "float" for name in ("auc", "mae", "mse", "rmse", "acc")},
+    **{"StrategyFactory.create_%s_strategy" % name: "DistributeTranspilerConfig" for name in ("sync", "async", "half_async")},
+    "StrategyFactory.create_geo_strategy": "Any",
     "DataGenerator.generate_sample": "Callable[[], Iterable[Any]]", "DataGenerator.generate_batch": "Callable[[], Iterable[Any]]",
 }
 BY_MODULE = {"layers": "Variable", "initializer": "_Initializer", "optimizer": "Schedule", "reader": "Reader"}
-BASES = {"_Clip", "_Initializer", "_Regularizer"}  # what arguments of other modules are
+BASES = {"_Clip", "_Initializer", "_Regularizer", "_Settings"}  # what arguments of other modules are
 SPECIAL = {"__init__", "__call__", "__getitem__", "__eq__", "__ne__", "__array__", "__lt__", "__le__", "__gt__", "__ge__", "__bool__", "__add__", "__sub__", "__rsub__", "__mul__", "__truediv__", "__rtruediv__", "__pow__", "__neg__", "__iter__", "__enter__", "__exit__",
            "__copy__", "__deepcopy__", "__reduce__"}
 
@@ -207,6 +239,10 @@ def class_stub(node):
             lines.append("    " + ast.unparse(statement))
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
             lines.append("    %s = %s" % (statement.targets[0].id, statement.value.id))
+        elif isinstance(statement, ast.Assign) and ast.unparse(statement.value).startswith("staticmethod("):
+            lines.append("    %s: Any" % statement.targets[0].id)
+        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict) and statement.targets[0].id == "_taken":
+            lines += ["    %s: Any" % key.value for key in statement.value.keys]  # what _Settings makes attributes of
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant) and not statement.targets[0].id.startswith("_"):
             lines.append("    %s: %s" % (statement.targets[0].id, type(statement.value.value).__name__))
     for statement in node.body:
@@ -279,7 +315,18 @@ def stub(module):
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and not node.targets[0].id.startswith("_"):
             lines.append("%s = %s" % (node.targets[0].id, node.value.id))
     lines += made_in_a_loop(tree) if module in ("layers", "optimizer") else []
+    lines += functions_of_fleet() if module == "fleet/__init__" else []
     return "\n".join(line for line in lines if line) + "\n"
+
+
+def functions_of_fleet():
+    """Those of the object `fleet`, which the module has as its own."""
+    made = next(node for node in parsed("fleet/base").body if isinstance(node, ast.ClassDef) and node.name == "Fleet")
+    lines = []
+    for node in made.body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not node.decorator_list:
+            lines += [line.replace("(self, ", "(").replace("(self)", "()") for line in function_stub(node, None, "Fleet", "")]
+    return lines
 
 
 def package_stub():

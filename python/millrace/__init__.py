@@ -31,7 +31,7 @@ _MODULES = {
     **dict.fromkeys(["Hogwild", "MultiTrainer", "PipelineTrainer", "Section", "TrainerDesc", "TrainerFactory"], ".trainer_desc"),
     **dict.fromkeys(["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "py_array_reader"], ".reader"),
 }
-_SUBMODULES = ["checkpoint", "clip", "core", "data_generator", "dataset", "errors", "executor", "framework", "initializer", "io", "layers",
+_SUBMODULES = ["checkpoint", "clip", "core", "data_generator", "dataset", "errors", "executor", "fleet", "framework", "initializer", "io", "layers",
                "lod_tensor", "optimizer", "reader", "regularizer", "trainer_desc", "unique_name"]
 
 __all__ = sorted(set(_MODULES) | set(_SUBMODULES) | set(_errors))

@@ -87,6 +87,8 @@ class Executor:
                                   "global_scope().get(name)")
             for main in program._mains:
                 scope._scope.run_startup(main._author.startup(), program.random_seed, main._key)
+                if main._initial_folder is not None:
+                    load_persistables(self, main._initial_folder, main, scope)
             return []
         if isinstance(feed, (list, tuple)) and len(feed) == 1:
             feed = feed[0]  # of one place, as a PyReader gives it
@@ -292,22 +294,24 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor=None, 
 
     feeded_var_names  the slots in the order of a line: names or Variables of layers.data, or a dataset whose lines the
                       model will score. A folder that holds something else than a model is left as it is
-    target_vars       the prediction, [batch, 1] or [batch, classes]; alone, or in a list
+    target_vars       the prediction, [batch, 1] or [batch, classes]; or a list of all that load_inference_model is to give, as
+                      [predict, auc]: rows are scored by the first one that has a row for each example
     pooled            outputs of embedding and pooling that an online caller feeds instead of ids
 
-    main_program is by default that of the prediction.
+    main_program is by default that of the first target.
     """
     targets = [target_vars] if isinstance(target_vars, (Variable, str)) else _checks.listed(
-        "save_inference_model: target_vars", target_vars, "one Variable")
-    if len(targets) != 1:
-        raise ConfigError("save_inference_model: a model has one prediction, and target_vars names %d; what else you want to "
-                          "look at (auc), fetch by infer_from_dataset" % len(targets))
-    prediction = targets[0]
-    program = prediction.program if main_program is None and isinstance(prediction, Variable) else _program(main_program)
+        "save_inference_model: target_vars", target_vars, "Variables")
+    if not targets:
+        raise ConfigError("save_inference_model: target_vars is empty; name the prediction")
+    program = targets[0].program if main_program is None and isinstance(targets[0], Variable) else _program(main_program)
     data = _lines("save_inference_model", program, feeded_var_names)
-    name = name_in(program, prediction, "save_inference_model: target_vars: ")
+    names = [name_in(program, var, "save_inference_model: target_vars: ") for var in targets]
+    prediction, several = names[0], names if len(names) > 1 else []
+    if several:
+        prediction = next((name for name in names if program._meta(name)["shape"][:1] == (-1,)), prediction)
     online = [name_in(program, var, "save_inference_model: pooled: ") for var in pooled]
-    _scope(scope)._scope.save_model(program._test_bytes(), program.startup_bytes(), data, name, online,
+    _scope(scope)._scope.save_model(program._test_bytes(), program.startup_bytes(), data, prediction, several, online,
                                     _checks.path("save_inference_model: dirname", dirname))
 
 

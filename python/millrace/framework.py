@@ -210,6 +210,9 @@ class Program:
         self._is_test = False  # whether it is a clone for tests
         self._counts = weakref.WeakKeyDictionary()  # what such a clone counted, by scope
         self._pipeline_opt = None  # what TrainerFactory takes, once a PipelineOptimizer has minimized
+        self._tables = []  # names of what embedding layers look up, in their order; its clones' as well
+        self._is_in_step = False  # whether ranks train it in step, as fleet's strategy says
+        self._initial_folder = None  # of save_persistables, whose values its startup program ends with
         self.auc_states = []
         self.random_seed = 1
 
@@ -292,6 +295,8 @@ class Program:
         copy._lines = self._lines
         copy._queues = self._queues
         copy._looked_up = self._looked_up
+        copy._tables = self._tables
+        copy._is_in_step = self._is_in_step
         copy._sources = self._sources
         copy._trained_on = self._trained_on
         copy._is_trained = self._is_trained and not for_test

@@ -130,6 +130,8 @@ def embedding(input, size, is_sparse=True, is_distributed=False, padding_idx=Non
         program._author.set_rule(table, attr._rule())
     program._author.look_up(checked(input, program, "embedding", "input").name, table, out)
     program._looked_up.add(input.name)
+    if table not in program._tables:
+        program._tables.append(table)
     program._lines[out] = caller()
     return Variable(program, out)
 

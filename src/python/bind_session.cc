@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,7 @@
 #include "serving/inference_model.h"
 #include "serving/predictor.h"
 #include "table/counted_table.h"
+#include "table/server_rows.h"
 #include "table/sparse_table.h"
 #include "trainer/batch_observers.h"
 #include "trainer/checkpoint_store.h"
@@ -207,6 +209,35 @@ class PyScope {
     ++version_;
     return trained.has_value();
   }
+  /// Reads one table from a folder that Save wrote: rows that grow, or a matrix and what its updates keep. Rows that
+  /// grow also from the folder of one table of Paddle's servers, when there are none yet.
+  void LoadTable(const std::string& program, const std::string& name, const std::string& folder) {
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
+    const ProgramDesc part = PartOfParameter(ProgramOf(program), name);
+    ThrowUnlessOk(CheckMade(part, *scope.value));
+    prepared_.clear();
+    const Variable& variable = *scope.value->Find(name);
+    const bool is_servers = variable.Is<TablePtr>() && !HasManifest(folder);
+    const TableFactory& tables = SharedEnvironment().tables;
+    RunInterruptibly([&](const std::stop_token& stop) {
+      if (is_servers) {
+        ThrowUnlessOk(LoadServerRows(folder, variable.Get<TablePtr>().get(), stop));
+      } else {
+        ThrowUnlessOk(LoadPersistables(part, folder, *scope.value, tables, ThreadsHere(), stop).status());
+      }
+    });
+    ++version_;
+  }
+  /// (rows, bytes) of a table that grows.
+  std::pair<int64_t, int64_t> TableSize(const std::string& name) {
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
+    const Variable* const variable = scope.value->Find(name);
+    if (variable == nullptr || !variable->Is<TablePtr>()) {
+      throw StatusError(NotFound("the scope has no table \"" + name + "\" that grows: run the startup program first"));
+    }
+    const TableStats stats = variable->Get<TablePtr>()->stats();
+    return {stats.rows, stats.bytes};
+  }
   void SaveCheckpoint(const std::string& program, const std::string& folder, int keep, uint64_t seed, int64_t key,
                       const std::string& trainer_args) {
     const ExclusiveAccess<Scope> scope(scope_, "scope");
@@ -295,7 +326,8 @@ class PyScope {
     return dict;
   }
   void SaveModel(const std::string& test, const std::string& startup, const std::string& data, std::string prediction,
-                 const std::vector<std::string>& pooled, const std::string& folder) {
+                 const std::vector<std::string>& targets, const std::vector<std::string>& pooled,
+                 const std::string& folder) {
     const LoadedConfig config = LoadOwnDesc("save_inference_model", data, false);
     const ProgramDesc test_program = ProgramOf(test);
     const ProgramDesc startup_program = ProgramOf(startup);
@@ -306,6 +338,7 @@ class PyScope {
     source.root = scope.value.get();
     source.data_desc = &config.desc->data_desc();
     source.prediction = std::move(prediction);
+    source.targets = targets;
     source.pooled = pooled;
     source.seed = config.desc->seed();
     source.ops = &SharedEnvironment().ops;
@@ -377,6 +410,26 @@ class PyScope {
  private:
   using TablePtr = std::unique_ptr<SparseTable>;
 
+  /// The variables alone of a program that are a parameter, and what its updates keep of it.
+  static ProgramDesc PartOfParameter(const ProgramDesc& program, const std::string& name) {
+    std::set<std::string> wanted = {name};
+    for (const OpDesc& op : program.blocks(0).ops()) {
+      const std::vector<std::string> updated = InputArguments(op, "Param");
+      if (updated.empty() || updated[0] != name) continue;
+      for (const OpDesc::Var& input : op.inputs()) {
+        if (input.parameter() == "LearningRate" || input.parameter() == "Grad") continue;
+        wanted.insert(input.arguments().begin(), input.arguments().end());
+      }
+    }
+    ProgramDesc part;
+    BlockDesc* const block = part.add_blocks();
+    block->set_idx(0);
+    block->set_parent_idx(-1);
+    for (const VarDesc& var : program.blocks(0).vars()) {
+      if (wanted.contains(var.name())) *block->add_vars() = var;
+    }
+    return part;
+  }
   /// The variables whose values tables are asked for.
   static std::vector<std::string> LookedUp(const ProgramDesc& program) {
     std::vector<std::string> names;
@@ -704,6 +757,8 @@ void BindSession(py::module_& module) {
       .def("shrink", &PyScope::Shrink)
       .def("save", &PyScope::Save)
       .def("load", &PyScope::Load)
+      .def("load_table", &PyScope::LoadTable)
+      .def("table_size", &PyScope::TableSize)
       .def("save_checkpoint", &PyScope::SaveCheckpoint)
       .def("load_checkpoint", &PyScope::LoadCheckpoint)
       .def("load_model", &PyScope::LoadModel)

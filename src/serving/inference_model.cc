@@ -110,23 +110,28 @@ Status WriteModel(const InferenceSource& source, const std::string& folder) {
   model.set_prediction(source.prediction);
   model.set_seed(source.seed);
   model.set_label(source.label);
-  const std::vector<std::string> targets = {source.prediction};
+  const std::vector<std::string> prediction = {source.prediction};
   const ProgramDesc forward = WithoutInputsForGradients(*source.test, *source.ops);
-  MR_ASSIGN(const FeedList offline, OfflineFeed(forward, targets, *source.data_desc));
+  MR_ASSIGN(FeedList whole, OfflineFeed(forward, prediction, *source.data_desc));
   MR_TRY(source.work.Done(0, "saving a model"));
-  MR_TRY(AddFeed("offline", offline, folder, &model));
-  AddPluginsOf(offline.program, *source.ops, &model);
+  MR_TRY(AddFeed("offline", whole, folder, &model));
+  if (!source.targets.empty()) {
+    MR_ASSIGN(whole, OfflineFeed(forward, source.targets, *source.data_desc));
+    MR_TRY(AddFeed("targets", whole, folder, &model));
+    for (const std::string& target : source.targets) model.add_target(target);
+  }
+  AddPluginsOf(whole.program, *source.ops, &model);
   if (const auto* origin = source.feeds->PluginOf(source.data_desc->name()); origin != nullptr) {
     PluginOf(origin->path, origin->version, &model).set_data_feed(source.data_desc->name());
   }
   if (!source.pooled.empty()) {
-    MR_ASSIGN(const FeedList online, OnlineFeed(forward, targets, source.pooled, *source.data_desc));
+    MR_ASSIGN(const FeedList online, OnlineFeed(forward, prediction, source.pooled, *source.data_desc));
     MR_TRY(AddFeed("online", online, folder, &model));
   }
-  MR_ASSIGN(const ProgramDesc tables, TableStartup(*source.startup, offline.program));
+  MR_ASSIGN(const ProgramDesc tables, TableStartup(*source.startup, whole.program));
   MR_ASSIGN(*model.add_file(), WriteProgram(tables, folder, "program_tables"));
   MR_ASSIGN(const StoredVariables stored,
-            StoreVariables(offline.program, folder, *source.root, source.content, source.threads, source.work));
+            StoreVariables(whole.program, folder, *source.root, source.content, source.threads, source.work));
   for (const StoredVariable& variable : stored.variables) *model.add_variable() = variable;
   for (const StoredFile& file : stored.files) *model.add_file() = file;
 

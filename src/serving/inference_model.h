@@ -26,7 +26,9 @@ struct InferenceSource {
   const DataFeedDesc* data_desc = nullptr;
   TableContent content = TableContent::kWeights;  ///< of tables that grow
   std::string prediction;                         ///< the variable with a score a row
-  std::string label;                              ///< slot with what is predicted; the online feed leaves it out
+  /// All that the model returns to who runs it as a program, `prediction` among them. Empty: that alone.
+  std::vector<std::string> targets;
+  std::string label;  ///< slot with what is predicted; the online feed leaves it out
   /// Outputs of the embedding layers: what an online caller feeds instead of ids. Empty: no online feed.
   std::vector<std::string> pooled;
   uint64_t seed = 1;

@@ -200,10 +200,16 @@ Status Predictor::CheckLines(const DataFeedFactory& feeds) const {
 
 Status Predictor::LoadOwn(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options) {
   MR_ASSIGN(const InferenceModel model, ReadModel(folder, options.stop));
-  MR_ASSIGN(const ModelFeed feed, FindFeed(model, options.feed, folder));
+  const bool has_targets = model.target_size() > 0;
+  MR_ASSIGN(const ModelFeed feed,
+            FindFeed(model, options.every_prediction && has_targets ? "targets" : options.feed, folder));
   feeds_ = {feed.vars().begin(), feed.vars().end()};
   data_desc_ = options.data_desc != nullptr ? *options.data_desc : feed.data_desc();
-  fetches_ = {model.prediction()};
+  if (options.every_prediction && has_targets) {
+    fetches_ = {model.target().begin(), model.target().end()};
+  } else {
+    fetches_ = {model.prediction()};
+  }
   if (!options.every_prediction) {
     MR_ASSIGN(prediction_, ChoosePrediction(fetches_, options.prediction));
   }

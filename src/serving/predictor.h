@@ -18,7 +18,7 @@ class DataFeedFactory;
 
 /// Which part of a saved model is loaded, and how its lines are read.
 struct PredictorOptions {
-  std::string feed = "offline";             ///< or "online"
+  std::string feed = "offline";             ///< or "online", "targets"
   std::string prediction;                   ///< of several that a model of Paddle returns; empty: its only one
   bool every_prediction = false;            ///< all of them, for who does not score
   const DataFeedDesc* data_desc = nullptr;  ///< instead of the model's own
@@ -45,7 +45,7 @@ class Predictor {
   static Result<std::unique_ptr<const Predictor>> Load(const std::string& folder, const OpRegistry& registry,
                                                        const PredictorOptions& options);
 
-  /// The same for a caller with a scope of his own; of a model of Paddle, everything that it returns.
+  /// The same for a caller with a scope of his own; everything that the model returns, its targets.
   static Result<LoadedModel> LoadProgram(const std::string& folder, const OpRegistry& registry,
                                          std::stop_token stop = {});
 

@@ -115,8 +115,9 @@ class WideDeepTest(Fresh):
         os.makedirs(self.path("mine"))
         support.write(self.path("mine/thesis.tex"), "years of work")
         for folder, target, message in [("model", "nope", 'computes "nope"'), ("mine", self.predict, "holds no saved model"),
-                                        ("model", [self.predict, self.loss], "a model has one prediction"),
-                                        ("model", 3, "a list of one Variable, not 3")]:
+                                        ("model", [self.predict, "nope"], 'computes "nope"'),
+                                        ("model", [], "target_vars is empty; name the prediction"),
+                                        ("model", 3, "a list of Variables, not 3")]:
             with self.assertRaisesRegex(millrace.Error, message):
                 millrace.save_inference_model(self.path(folder), dataset, target)
         self.assertEqual(support.read(self.path("mine/thesis.tex")), "years of work")

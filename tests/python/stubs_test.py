@@ -24,13 +24,16 @@ class StubsTest(unittest.TestCase):
 
     def test_every_public_name_is_in_its_stub_and_documented(self):
         folder = os.path.join(support.ROOT, "python", "millrace")
-        for file in sorted(os.listdir(folder)):
+        files = [os.path.relpath(os.path.join(place, file), folder) for place, _, found in os.walk(folder) for file in found]
+        self.assertIn(os.path.join("fleet", "base.pyi"), files)
+        for file in sorted(files):
             if not file.endswith(".pyi") or file.startswith("_"):
                 continue
-            module = importlib.import_module("millrace." + file[:-4])
+            module = importlib.import_module("millrace." + file[:-4].replace(os.sep, ".").removesuffix(".__init__"))
             tree = ast.parse(support.read(os.path.join(folder, file)))
             named = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
             named |= {node.targets[0].id for node in tree.body if isinstance(node, ast.Assign)}
+            named |= {node.target.id for node in tree.body if isinstance(node, ast.AnnAssign)}
             named |= {name.asname for node in tree.body if isinstance(node, ast.ImportFrom) for name in node.names}
             public = getattr(module, "__all__", [])
             self.assertLessEqual(set(public), named, file)

@@ -1,0 +1,379 @@
+"""The verbs of Paddle's fleet, where no servers are: trainers are ranks, each with a part of every table."""
+
+import os
+
+from .. import _checks, _output, _ranks
+from ..dataset import DatasetBase
+from ..errors import ConfigError
+from ..executor import (Executor, _program, _scope, load_persistables, save_inference_model, save_persistables)
+from ..framework import Program, Variable, default_startup_program
+from ..optimizer import Optimizer
+from .role_maker import MPISymetricRoleMaker, PaddleCloudRoleMaker, RoleMakerBase
+from .strategy import DistributedStrategy, DistributeTranspilerConfig, StrategyFactory
+from .fleet_util import FleetUtil
+
+__all__ = ["DistributedOptimizer", "Fleet"]
+
+_BY_SAVE = "save_persistables writes dense parameters and tables, all of them"
+_BY_SCOPE = "a run on a new scope begins anew: with millrace.scope_guard(millrace.Scope())"
+_BY_TRAINER = "models with the rows of a mode, of each day, come from a job of `trainer` with incremental.save_mode (docs/tables.md)"
+# What scripts of Paddle call and is not here: what to do instead.
+_INSTEAD = {
+    **dict.fromkeys(["save", "save_dense_params", "save_one_table", "save_multi_table_one_path"], _BY_SAVE),
+    **dict.fromkeys(["clear_model", "clear_one_table", "revert", "confirm"], _BY_SCOPE),
+    **dict.fromkeys(["save_cache_model", "save_cache_table", "save_model_with_whitelist", "load_pslib_whitelist", "set_date",
+                     "check_save_pre_patch_done"], _BY_TRAINER),
+    "load_inference_model": "millrace.load_inference_model(dirname) gives a saved model as a program",
+    "shrink_dense_table": "statistics of data_norm are those of the program; nothing shrinks them",
+    "set_file_num_one_shard": "files of a table are cut by their size",
+    "set_pull_local_thread_num": "rows lie in the process; train_from_dataset(thread=) says how many workers train",
+    "train_from_dataset": "fleet._executor.train_from_dataset(program=fleet.main_program, dataset=...) trains",
+    **dict.fromkeys(["init_coordinator", "make_fl_strategy", "get_fl_client", "is_coordinator", "start_heter_trainer", "is_xpu"],
+                    "there are trainers alone"),
+    **dict.fromkeys(["distributed_model", "get_hybrid_communicate_group", "amp_init", "qat_init", "get_loss_scaling", "node_num",
+                     "local_rank", "local_device_ids", "world_device_ids", "collective_perf"],
+                    "it is of collective or GPU training, and ranks are processes on CPUs"),
+}
+
+
+class _NotHere(ConfigError, AttributeError):
+    """So that hasattr is False and the message says what to do."""
+
+
+class Fleet:
+    """The trainers of a job, of which this process is one. `millrace.fleet` is the only object, by its functions as well.
+
+    Every rank that mpirun started trains and has a part of every table; a process that nobody else is with trains all of it.
+    """
+
+    def __init__(self):
+        self._role_maker = None
+        self._made_executor = None
+        self._strategy = None
+        self._optimizer = None
+        self._main_program = self._startup_program = None
+        self._util = FleetUtil()
+
+    def __repr__(self):
+        return "fleet(%s)" % ("before init" if self._role_maker is None else self._role_maker.to_string())
+
+    def __getattr__(self, name):
+        if name in _INSTEAD:
+            raise _NotHere("fleet.%s is not here: %s" % (name, _INSTEAD[name]))
+        raise AttributeError("fleet has no attribute '%s'" % name)
+
+    # Who is there.
+
+    def init(self, role_maker=None, is_collective=False, strategy=None):
+        """Takes this process for what the role maker says. A ConfigError where several trainers were started each by itself.
+
+        role_maker     of millrace.fleet.role_maker; by default PaddleCloudRoleMaker where TRAINING_ROLE is set, else
+                       MPISymetricRoleMaker
+        is_collective  there are no servers, as is always the case here
+        strategy       that of distributed_optimizer calls that name none
+        """
+        if role_maker is None:
+            by_environment = is_collective or "TRAINING_ROLE" in os.environ
+            role_maker = PaddleCloudRoleMaker(is_collective) if by_environment else MPISymetricRoleMaker()
+        _checks.one_of("fleet.init: role_maker", role_maker, RoleMakerBase)
+        if strategy is not None:
+            self._strategy = _checked(strategy)
+        role_maker.generate_role()
+        self._role_maker = role_maker
+        self._made_executor = Executor()
+        return self
+
+    def is_first_worker(self):
+        """Whether this is trainer 0."""
+        return self._role("is_first_worker").is_first_worker()
+
+    def worker_index(self):
+        """The trainer's number, its rank."""
+        return self._role("worker_index").worker_index()
+
+    def worker_num(self):
+        """How many train."""
+        return self._role("worker_num").worker_num()
+
+    def is_worker(self):
+        """Whether it trains."""
+        return self._role("is_worker").is_worker()
+
+    def worker_endpoints(self, to_string=False):
+        """Addresses of trainers as the role maker has them; nobody listens there."""
+        return _joined(self._role("worker_endpoints").get_trainer_endpoints(), to_string)
+
+    def is_server(self):
+        """Whether it was started as one of Paddle's servers."""
+        return self._role("is_server").is_server()
+
+    def server_num(self):
+        """How many servers the role maker names; none of them is asked for anything."""
+        return self._role("server_num").server_num()
+
+    def server_index(self):
+        """Which of them this process was started as."""
+        return self._role("server_index").server_index()
+
+    def server_endpoints(self, to_string=False):
+        """Addresses of servers as the role maker has them; nobody listens there."""
+        return _joined(self._role("server_endpoints").get_pserver_endpoints(), to_string)
+
+    def split_files(self, files):
+        """The files of this trainer, as util.get_file_shard deals them."""
+        return self.util.get_file_shard(files)
+
+    def barrier_worker(self):
+        """Returns when all trainers have called it."""
+        self._role("barrier_worker")
+        _ranks.barrier()
+
+    def all_reduce_worker(self, input, output):
+        """Writes the sum of the trainers' arrays of one axis to `output`."""
+        self._role("all_reduce_worker")
+        output[:] = self.util.all_reduce(input)
+
+    @property
+    def util(self):
+        """Sums and metrics over all trainers: a FleetUtil."""
+        return self._util
+
+    # Their lives.
+
+    def init_worker(self, scopes=None):
+        """Waits for the other trainers."""
+        if self._role("init_worker").is_server():
+            raise ConfigError("fleet.init_worker: this process was started as a SERVER; a WORKER calls it")
+        _ranks.barrier()
+
+    def init_server(self, model_dir=None, **kwargs):
+        """Of a server: nothing, as it has nothing. Of a trainer: the startup program goes on from the folder, which
+        save_persistables wrote: whenever exe.run(fleet.startup_program) made the parameters, those of the folder replace them."""
+        is_server = self._role("init_server").is_server()
+        for name in kwargs:
+            if name != "var_names" or kwargs[name] is not None:
+                raise ConfigError("fleet.init_server: %s: a folder is loaded whole; load_one_table loads a table" % name)
+        if not model_dir:
+            return
+        folder = _checks.path("fleet.init_server: model_dir", model_dir)
+        if is_server:
+            raise ConfigError('fleet.init_server("%s"): a process that was started as a SERVER has no rows here, and trainers would start '
+                              'from new ones: call it in front of "if fleet.is_server()", and start no servers' % folder)
+        if not os.path.isdir(folder):
+            raise ConfigError('fleet.init_server("%s"): there is no such folder' % folder)
+        if os.path.isdir(os.path.join(folder, "000")):
+            raise ConfigError('fleet.init_server("%s"): servers of Paddle wrote it, a folder for each table, and dense parameters without '
+                              "their names: behind exe.run(fleet.startup_program) read the rows of each table by fleet.load_one_table("
+                              '"its name", "%s")' % (folder, os.path.join(folder, "000")))
+        self._minimized("init_server")._initial_folder = folder
+
+    def run_server(self):
+        """Says that there is nothing to serve, and returns, so that a script that was started as a server ends as a success."""
+        if not self._role("run_server").is_server():
+            raise ConfigError("fleet.run_server: this process is a trainer; ask fleet.is_server() first")
+        _output.log("fleet.run_server: there is nothing to serve: each trainer has a part of every table; servers need not be "
+                    "started\n")
+
+    def stop_worker(self):
+        """Waits until all trainers have called it. What they trained stays in their scopes."""
+        if self._role("stop_worker").is_server():
+            raise ConfigError("fleet.stop_worker: this process was started as a SERVER; a WORKER calls it")
+        _ranks.barrier()
+
+    def _set_client_communication_config(self, request_timeout_ms, connect_timeout_ms, max_retry):
+        """Taken and not needed: ranks talk by MPI, which knows when one is lost, and ask nobody again."""
+        for name, value in (("request_timeout_ms", request_timeout_ms), ("connect_timeout_ms", connect_timeout_ms),
+                            ("max_retry", max_retry)):
+            _checks.whole("fleet._set_client_communication_config: " + name, value, 0)
+
+    # Training.
+
+    def distributed_optimizer(self, optimizer, strategy=None):
+        """An optimizer whose minimize makes fleet.main_program and fleet.startup_program.
+
+        strategy  a DistributeTranspilerConfig, a DistributedStrategy or one of StrategyFactory; by default trainers do not wait for
+                  each other
+        """
+        self._role("distributed_optimizer")
+        _checks.one_of("fleet.distributed_optimizer: optimizer", optimizer, Optimizer, "an")
+        if strategy is None:
+            strategy = self._strategy or StrategyFactory.create_async_strategy()
+        self._optimizer = DistributedOptimizer(self, optimizer, _checked(strategy))
+        return self._optimizer
+
+    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+        """Minimizes by the optimizer of the last distributed_optimizer, as Paddle 2 has it."""
+        if self._optimizer is None:
+            raise ConfigError("fleet.minimize: call fleet.distributed_optimizer(optimizer, strategy) first")
+        return self._optimizer.minimize(loss, None, startup_program, parameter_list, no_grad_set)
+
+    @property
+    def main_program(self):
+        """The program that was minimized."""
+        return self._minimized("main_program")
+
+    @property
+    def startup_program(self):
+        """Its startup program."""
+        self._minimized("startup_program")
+        return self._startup_program
+
+    @property
+    def _executor(self):
+        if self._made_executor is None:
+            raise ConfigError("fleet._executor: call fleet.init(role_maker) first")
+        return self._made_executor
+
+    # What it keeps.
+
+    def save_persistables(self, executor, dirname, main_program=None, mode=0, scope=None):
+        """millrace.save_persistables of the program that was minimized: all that training goes on from."""
+        self._all("save_persistables", mode)
+        save_persistables(executor, dirname, self._given("save_persistables", main_program), scope)
+
+    def save_model(self, dirname, mode=0, **kwargs):
+        """The same, as other modes of fleet have it."""
+        _nothing_else("save_model", kwargs)
+        self.save_persistables(None, dirname, mode=mode)
+
+    def load_model(self, path, mode=0, **kwargs):
+        """millrace.load_persistables of the program that was minimized."""
+        _nothing_else("load_model", kwargs)
+        self._all("load_model", mode)
+        load_persistables(None, path, self._minimized("load_model"))
+
+    def load_one_table(self, table_id, model_path, mode=0, scope=None, **kwargs):
+        """Reads one table of the program that was minimized, with its optimizer's state, from a folder that save_persistables wrote,
+        or, before it has rows, from the folder of a table that servers of Paddle saved (PATH/000).
+
+        table_id  the number of the table, in the order in which embedding layers named them, or its name
+        """
+        _nothing_else("load_one_table", kwargs)
+        self._all("load_one_table", mode)
+        program = self._minimized("load_one_table")
+        _scope(scope)._scope.load_table(program.serialize(), self._table("load_one_table", program, table_id),
+                                        _checks.path("fleet.load_one_table: model_path", model_path))
+
+    def shrink_sparse_table(self):
+        """Ends a day of the tables with an accessor: scope.shrink() of the global scope."""
+        self._role("shrink_sparse_table")
+        return _scope(None).shrink()
+
+    def shrink(self, threshold=None):
+        """The same, by Paddle 2's name."""
+        if threshold is not None:
+            raise ConfigError("fleet.shrink: threshold: rows go by delete_threshold of their accessor; leave it out")
+        return self.shrink_sparse_table()
+
+    def print_table_stat(self, table_id, pass_id=None, threshold=None):
+        """A line about a table that grows: rows and bytes."""
+        if threshold:
+            raise ConfigError("fleet.print_table_stat: threshold: all rows are counted; leave it out")
+        program = self._minimized("print_table_stat")
+        name = self._table("print_table_stat", program, table_id)
+        rows, size = _scope(None)._scope.table_size(name)
+        number = program._tables.index(name)
+        _output.print('table %d "%s"%s: %d rows, %d bytes\n' % (
+            number, name, "" if pass_id is None else ", pass %s" % pass_id, rows, size))
+
+    def save_inference_model(self, executor, dirname, feeded_var_names, target_vars, main_program=None, export_for_deployment=True,
+                             mode=0, pooled=(), scope=None):
+        """millrace.save_inference_model of the program that was minimized: the first target that has a row for each example is
+        what Predictor scores by, and load_inference_model gives them all. `pooled` adds what an online caller feeds."""
+        if not export_for_deployment:
+            raise ConfigError("fleet.save_inference_model: export_for_deployment=False: a model is written to predict with; "
+                              "save_persistables writes what training goes on from")
+        self._all("save_inference_model", mode)
+        save_inference_model(dirname, feeded_var_names, target_vars, executor, self._given("save_inference_model", main_program), scope,
+                             pooled)
+
+    def _role(self, call):
+        if self._role_maker is None:
+            raise ConfigError("fleet.%s: call fleet.init(role_maker) first" % call)
+        return self._role_maker
+
+    def _minimized(self, call):
+        if self._main_program is None:
+            raise ConfigError("fleet.%s: call fleet.distributed_optimizer(optimizer, strategy).minimize(loss) first" % call)
+        return self._main_program
+
+    def _given(self, call, program):
+        return self._minimized(call) if program is None else _program(program)
+
+    def _all(self, call, mode):
+        self._role(call)
+        if mode != 0:
+            raise ConfigError("fleet.%s: mode = %r: 0 has all rows; %s" % (call, mode, _BY_TRAINER))
+
+    @staticmethod
+    def _table(call, program, table_id):
+        if table_id in program._tables:
+            return table_id
+        number = table_id if isinstance(table_id, str) else _checks.whole("fleet.%s: table_id" % call, table_id, 0)
+        if isinstance(number, int) and number < len(program._tables):
+            return program._tables[number]
+        raise ConfigError("fleet.%s: there is no table %r; there are %s" % (
+            call, table_id, ", ".join('%d "%s"' % item for item in enumerate(program._tables)) or "none"))
+
+
+class DistributedOptimizer:
+    """What fleet.distributed_optimizer gives: an optimizer of millrace.optimizer, and how ranks update by it."""
+
+    def __init__(self, fleet, optimizer, strategy):
+        self._fleet, self._optimizer, self._strategy = fleet, optimizer, strategy
+
+    def minimize(self, losses, scopes=None, startup_programs=None, parameter_list=None, no_grad_set=None):
+        """As Optimizer.minimize; fleet.main_program and fleet.startup_program are then those of the loss."""
+        loss, startup = (_only("minimize: " + what, given) for what, given in (
+            ("losses", losses), ("startup_programs", startup_programs)))
+        if scopes is not None:
+            raise ConfigError("minimize: scopes: a run is given its scope: exe.train_from_dataset(scope=); leave it out")
+        result = self._optimizer.minimize(loss, startup, parameter_list, no_grad_set)
+        self._fleet._main_program = loss.program
+        self._fleet._startup_program = _startup_of(loss.program, startup)
+        loss.program._is_in_step = self._strategy._is_sync()
+        return result
+
+    def backward(self, *args, **kwargs):
+        """Refused, as in Paddle: minimize makes gradients and updates at once."""
+        raise ConfigError("backward: a distributed optimizer makes gradients and updates at once: call minimize(loss)")
+
+    apply_gradients = backward
+
+    def __repr__(self):
+        return "DistributedOptimizer(%r, %r)" % (self._optimizer, self._strategy)
+
+
+def _startup_of(program, given):
+    for startup in (given, default_startup_program()):
+        if startup is not None and program in startup._mains:
+            return startup
+    made = Program()
+    made.random_seed = program.random_seed
+    made._mains.append(program)
+    return made
+
+
+def _only(what, given):
+    if not isinstance(given, (list, tuple)):
+        return given
+    if len(given) != 1:
+        raise ConfigError("%s: one, not %d; add several losses up" % (what, len(given)))
+    return given[0]
+
+
+def _checked(strategy):
+    if not isinstance(strategy, (DistributeTranspilerConfig, DistributedStrategy)):
+        raise ConfigError("fleet: strategy is a DistributeTranspilerConfig or a DistributedStrategy, not %r%s" % (strategy, (
+            "; tables say their accessor where they are looked up: embedding(..., accessor=)" if isinstance(strategy, dict) else "")))
+    strategy._check()
+    return strategy
+
+
+def _nothing_else(call, kwargs):
+    for name in kwargs:
+        raise ConfigError("fleet.%s: there is no argument %s" % (call, name))
+
+
+def _joined(endpoints, to_string):
+    return ",".join(endpoints) if to_string else endpoints

@@ -1,0 +1,101 @@
+"""What trainers do together beside training: fleet.util of Paddle 2, and FleetUtil of Paddle 1, in one."""
+
+import pickle
+
+import numpy as np
+
+from .. import _checks, _output, _ranks
+from ..errors import ConfigError, NotFoundError
+from ..framework import Scope, global_scope
+from . import metrics
+
+__all__ = ["FleetUtil"]
+
+
+class FleetUtil:
+    """Sums, barriers and metrics over all trainers, and words of trainer 0 alone. It also has the functions of fleet.metrics."""
+
+    sum = staticmethod(metrics.sum)
+    max = staticmethod(metrics.max)
+    min = staticmethod(metrics.min)
+    auc = staticmethod(metrics.auc)
+    mae = staticmethod(metrics.mae)
+    mse = staticmethod(metrics.mse)
+    rmse = staticmethod(metrics.rmse)
+    acc = staticmethod(metrics.acc)
+
+    def __init__(self, mode="pslib"):
+        if mode not in ("pslib", "transpiler"):
+            raise ConfigError('FleetUtil: mode is "pslib" or "transpiler", which are one here, not %r' % (mode,))
+
+    def all_reduce(self, input, mode="sum", comm_world="worker"):
+        """The "sum", "max" or "min" of each element over the trainers, in the shape of the input."""
+        _trainers("all_reduce", comm_world)
+        if mode not in ("sum", "max", "min"):
+            raise ConfigError('all_reduce: mode is "sum", "max" or "min", not %r' % (mode,))
+        return metrics._of_all("all_reduce: input", input, None, mode)
+
+    def all_gather(self, input, comm_world="worker"):
+        """A list of what each trainer brings, any objects that pickle takes, by their numbers."""
+        _trainers("all_gather", comm_world)
+        return [pickle.loads(brought) for brought in _ranks.gather(pickle.dumps(input), "all_gather")]
+
+    def barrier(self, comm_world="worker"):
+        """Returns when all trainers have called it."""
+        _trainers("barrier", comm_world)
+        _ranks.barrier()
+
+    def get_file_shard(self, files):
+        """The files of this trainer: of n files each has n / trainers one after the other, the first ones one more."""
+        files = _checks.listed("get_file_shard", files, "files")
+        share, more = divmod(len(files), _ranks.size())
+        rank = _ranks.rank()
+        begin = rank * share + min(rank, more)
+        return files[begin:begin + share + (rank < more)]
+
+    def print_on_rank(self, message, rank_id):
+        """A line on the standard output of one trainer."""
+        if _ranks.rank() == _checks.whole("print_on_rank: rank_id", rank_id, 0):
+            _output.print("%s\n" % (message,))
+
+    def rank0_print(self, s):
+        """A line on the standard output of trainer 0."""
+        self.print_on_rank(s, 0)
+
+    def rank0_info(self, s):
+        """A line in the log of trainer 0."""
+        if _ranks.rank() == 0:
+            _output.log("%s\n" % (s,))
+
+    rank0_error = rank0_info
+
+    def set_zero(self, var_name, scope=None, place=None, param_type="int64"):
+        """Begins a count anew, such as the states of layers.auc: writes zeros."""
+        scope = _scope("set_zero", scope)
+        value = scope.get(_checks.text("set_zero: var_name", var_name))
+        if value is None:
+            raise NotFoundError('set_zero: the scope has no variable "%s"' % var_name)
+        if not isinstance(value, np.ndarray) or str(value.dtype) != param_type:
+            raise ConfigError('set_zero: "%s" is %s, not %s' % (var_name, getattr(value, "dtype", "a table"), param_type))
+        scope.set(var_name, np.zeros_like(value))
+
+    def get_global_auc(self, scope=None, stat_pos="auc_stat_pos_1", stat_neg="auc_stat_neg_1"):
+        """The AUC of all trainers by the states of layers.auc, which names them (auc_states[2] and [3])."""
+        return metrics.auc(stat_pos, stat_neg, _scope("get_global_auc", scope))
+
+    def print_global_auc(self, scope=None, stat_pos="auc_stat_pos_1", stat_neg="auc_stat_neg_1", print_prefix=""):
+        """The same as a line of trainer 0."""
+        value = self.get_global_auc(scope, stat_pos, stat_neg)
+        self.rank0_print("%s global auc = %s" % (print_prefix, value))
+
+    def __repr__(self):
+        return "FleetUtil()"
+
+
+def _trainers(call, comm_world):
+    if comm_world not in ("worker", "all"):
+        raise ConfigError('%s: comm_world is "worker", or "all", which is the same: there are no servers; not %r' % (call, comm_world))
+
+
+def _scope(call, given):
+    return global_scope() if given is None else _checks.one_of(call + ": scope", given, Scope)

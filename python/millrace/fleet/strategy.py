@@ -1,0 +1,123 @@
+"""How trainers work together, in the words of Paddle 1 (DistributeTranspilerConfig) and of Paddle 2 (DistributedStrategy).
+
+A strategy says one thing here: whether ranks wait for each other (update: SYNC of docs/cluster.md) or not (ASYNC). What cut
+parameters over servers, and sized their queues, is taken and has nothing to cut; what would train otherwise is refused.
+"""
+
+from ..errors import ConfigError
+
+__all__ = ["DistributeTranspilerConfig", "DistributedStrategy", "StrategyFactory"]
+
+_GEO = "ranks exchange what changed by themselves, every few batches (update: ASYNC of docs/cluster.md)"
+
+
+class _Settings:
+    """Attributes of which each has a type, or one value alone that runs."""
+
+    _taken = {}    # name: (default, type)
+    _refused = {}  # name: (default, what to do instead)
+
+    def __init__(self):
+        for name, (default, _) in {**self._taken, **self._refused}.items():
+            object.__setattr__(self, name, dict(default) if isinstance(default, dict) else default)
+
+    def _check(self):
+        """Looks again at what may have changed within a dict."""
+        for name in self._taken:
+            setattr(self, name, getattr(self, name))
+
+    def __setattr__(self, name, value):
+        what = "%s.%s" % (type(self).__name__, name)
+        if name in self._refused:
+            default, instead = self._refused[name]
+            if value != default:
+                raise ConfigError("%s = %r: %s" % (what, value, instead))
+        elif name in self._taken:
+            kind = self._taken[name][1]
+            if kind is not None and (not isinstance(value, kind) or kind is int and isinstance(value, bool)):
+                raise ConfigError("%s: a %s, not %r" % (what, kind.__name__, value))
+        else:
+            raise ConfigError("%s: there is no such setting; there are %s" % (
+                what, ", ".join(sorted([*self._taken, *self._refused]))))
+        object.__setattr__(self, name, value)
+
+    def __repr__(self):
+        return "%s(%s)" % (type(self).__name__, "SYNC" if self._is_sync() else "ASYNC")
+
+
+class DistributeTranspilerConfig(_Settings):
+    """The strategy of Paddle 1. sync_mode, True unless it is set, has ranks train in step."""
+
+    _taken = {"sync_mode": (True, bool), "half_async": (False, bool), "runtime_split_send_recv": (False, bool),
+              "completely_not_async": (False, bool), "slice_var_up": (True, bool), "split_method": (None, None),
+              "min_block_size": (8192, int), "wait_port": (True, bool), "print_log": (False, bool),
+              "geo_sgd_need_push_nums": (100, int)}
+    _refused = {"geo_sgd_mode": (False, _GEO + ": leave it out, with sync_mode = False"),
+                "enable_dc_asgd": (False, "gradients are applied as they come; leave it out"),
+                "mode": ("pserver", 'ranks are processes on CPUs; leave it at "pserver"'),
+                "collective_mode": (None, "sync_mode = True has ranks train in step; leave it out"),
+                "nccl_comm_num": (1, "ranks are processes on CPUs; leave it out"),
+                "use_hierarchical_allreduce": (False, "ranks are processes on CPUs; leave it out"),
+                "hierarchical_allreduce_inter_nranks": (0, "ranks are processes on CPUs; leave it out")}
+
+    def _is_sync(self):
+        return self.sync_mode
+
+
+class DistributedStrategy(_Settings):
+    """The strategy of Paddle 2. a_sync, True unless it is set, has ranks train at their own pace; False in step.
+
+    a_sync_configs  of its keys k_steps above 0 (geo) is refused; the others size queues and threads of Paddle's servers
+    """
+
+    _taken = {"a_sync": (True, bool), "a_sync_configs": ({}, dict)}
+    _refused = {name: (False, "it is of collective or GPU training; leave it out") for name in (
+        "amp", "asp", "auto", "dgc", "fp16_allreduce", "gradient_merge", "heter_ccl_mode", "lamb", "lars", "localsgd",
+        "adaptive_localsgd", "pipeline", "qat", "recompute", "semi_auto", "sharding", "sync_nccl_allreduce", "tensor_parallel",
+        "use_hierarchical_allreduce")}
+    _refused["adam_d2sum"] = (False, "Adam here is that of the optimizer; leave it out")
+    _refused["trainer_desc_configs"] = ({}, "what a run dumps is said in the job of `trainer` (docs/training.md)")
+    _refused["sparse_table_configs"] = ({}, "a table is said where it is looked up: embedding(..., accessor=, optimizer=)")
+    _refused["fleet_desc_file"] = ("", "a table is said where it is looked up: embedding(..., accessor=, optimizer=)")
+    _sizes = ("max_merge_var_num", "send_queue_size", "independent_recv_thread", "min_send_grad_num_before_recv",
+              "thread_pool_size", "send_wait_times", "runtime_split_send_recv", "launch_barrier", "lr_decay_steps")
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if name == "a_sync_configs":
+            for key, given in value.items():
+                if key == "k_steps":
+                    if given not in (-1, 0):
+                        raise ConfigError('DistributedStrategy.a_sync_configs["k_steps"] = %r (geo): %s; leave it at 0' % (given, _GEO))
+                elif key not in self._sizes:
+                    raise ConfigError("DistributedStrategy.a_sync_configs: there is no %r here; there are k_steps, %s" % (
+                        key, ", ".join(self._sizes)))
+
+    def _is_sync(self):
+        return not self.a_sync
+
+
+class StrategyFactory:
+    """Makes strategies by the names of Paddle 1.7 and 1.8."""
+
+    @staticmethod
+    def create_sync_strategy():
+        """Ranks train in step."""
+        return DistributeTranspilerConfig()
+
+    @staticmethod
+    def create_async_strategy():
+        """Ranks train at their own pace."""
+        made = DistributeTranspilerConfig()
+        made.sync_mode = False
+        return made
+
+    @staticmethod
+    def create_half_async_strategy():
+        """The same."""
+        return StrategyFactory.create_async_strategy()
+
+    @staticmethod
+    def create_geo_strategy(update_frequency=100):
+        """Refused: create_async_strategy."""
+        raise ConfigError("StrategyFactory.create_geo_strategy(%r): %s; take create_async_strategy()" % (update_frequency, _GEO))

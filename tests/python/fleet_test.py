@@ -1,0 +1,501 @@
+"""Fleet: who a process is, what each verb does, and what is refused with what to do instead."""
+
+import contextlib
+import io
+import os
+import unittest
+from unittest import mock
+
+import program_test
+import support
+
+import numpy as np
+
+import millrace
+from millrace import _ranks, fleet, layers, optimizer
+from millrace.fleet import (DistributedStrategy, DistributeTranspilerConfig, Fleet, FleetUtil, MPISymetricRoleMaker,
+                            PaddleCloudRoleMaker, Role, StrategyFactory, UserDefinedRoleMaker)
+
+TWO = ["127.0.0.1:6170", "127.0.0.1:6171"]
+
+
+def ranks(rank, size):
+    """As if mpirun had started so many."""
+    return mock.patch.multiple(_ranks, rank=lambda: rank, size=lambda: size)
+
+
+def environment(**variables):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PADDLE_", "TRAINING_ROLE", "POD_IP"))}
+    return mock.patch.dict(os.environ, {**kept, **variables}, clear=True)
+
+
+def said(call):
+    """What a call writes to standard output and error."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        call()
+    return out.getvalue(), err.getvalue()
+
+
+class RoleMakerTest(unittest.TestCase):
+    def test_a_trainer_by_itself_is_the_first_of_one(self):
+        for maker in (UserDefinedRoleMaker(0, Role.WORKER, 1, TWO), MPISymetricRoleMaker()):
+            maker.generate_role()
+            self.assertTrue(maker.is_worker() and maker.is_first_worker() and not maker.is_server())
+            self.assertEqual((maker.worker_index(), maker.worker_num(), maker.role_id()), (0, 1, 0))
+        maker = UserDefinedRoleMaker(server_endpoints=TWO, worker_endpoints=["h:1"])
+        self.assertEqual((maker.server_num(), maker.get_pserver_endpoints(), maker.get_trainer_endpoints()), (2, TWO, ["h:1"]))
+        self.assertIn("role: WORKER, current_id: 0, worker_num: 1", maker.to_string())
+
+    def test_trainers_that_were_started_by_themselves_are_refused(self):
+        for maker in (UserDefinedRoleMaker(1, Role.WORKER, 4, TWO), UserDefinedRoleMaker(0, worker_endpoints=["a:1", "b:1", "c:1", "d:1"])):
+            with self.assertRaisesRegex(millrace.ConfigError, r"told of 4 trainers, and this process was started by itself.*a model of "
+                                                              r"its own.*mpirun -n 4 python .*\.py; or say 1 trainer"):
+                maker.generate_role()
+        with environment(PADDLE_TRAINERS_NUM="3", PADDLE_TRAINER_ID="2"):
+            with self.assertRaisesRegex(millrace.ConfigError, "PADDLE_TRAINERS_NUM is 3 trainers.*mpirun -n 3 python"):
+                PaddleCloudRoleMaker().generate_role()
+        with environment(PADDLE_TRAINER_ENDPOINTS="a:1,b:1"):
+            with self.assertRaisesRegex(millrace.ConfigError, "PADDLE_TRAINER_ENDPOINTS has 2 trainers.*mpirun -n 2 python"):
+                PaddleCloudRoleMaker(is_collective=True).generate_role()
+
+    def test_trainers_are_the_ranks(self):
+        with ranks(2, 4):
+            for maker in (UserDefinedRoleMaker(0, Role.WORKER, 4, TWO), UserDefinedRoleMaker(), MPISymetricRoleMaker()):
+                maker.generate_role()
+                self.assertEqual((maker.worker_index(), maker.worker_num(), maker.is_first_worker()), (2, 4, False))
+            with self.assertRaisesRegex(millrace.ConfigError, "told of 3 trainers, and mpirun started 4: start as many .mpirun -n 3"):
+                UserDefinedRoleMaker(0, Role.WORKER, 3).generate_role()
+            with self.assertRaisesRegex(millrace.ConfigError, "as a SERVER .TRAINING_ROLE=PSERVER.*trainers alone: mpirun -n 4"):
+                UserDefinedRoleMaker(0, Role.SERVER, 4, TWO).generate_role()
+            with environment(PADDLE_TRAINER_ID="0"):
+                with self.assertRaisesRegex(millrace.ConfigError, "PADDLE_TRAINER_ID is 0, and this process is rank 2 of 4"):
+                    PaddleCloudRoleMaker().generate_role()
+            with environment(PADDLE_TRAINER_ID="2", PADDLE_TRAINERS_NUM="4"):
+                PaddleCloudRoleMaker().generate_role()
+
+    def test_the_environment_says_which_server_it_is(self):
+        with environment(TRAINING_ROLE="PSERVER", PADDLE_PSERVERS_IP_PORT_LIST=",".join(TWO), POD_IP="127.0.0.1",
+                         PADDLE_PORT="6171", PADDLE_TRAINERS_NUM="8"):
+            maker = PaddleCloudRoleMaker()
+            maker.generate_role()
+            self.assertTrue(maker.is_server() and not maker.is_worker() and not maker.is_first_worker())
+            self.assertEqual((maker.server_index(), maker.server_num(), maker.worker_num(), maker.role_id()), (1, 2, 8, 1))
+            self.assertTrue(PaddleCloudRoleMaker(is_collective=True).is_worker())
+
+    def test_mistakes_are_named(self):
+        for arguments, message in (
+                (dict(current_id=-1), "current_id: at least 0, not -1"),
+                (dict(current_id=True), "give is_collective by its name"),
+                (dict(role=7), "role is Role.WORKER or Role.SERVER, not 7"),
+                (dict(worker_num="2"), "worker_num: a whole number, not '2'"),
+                (dict(server_endpoints="a:1"), "server_endpoints: a list of addresses, not 'a:1'"),
+                (dict(server_endpoints=["a:1", "a:1"]), "server_endpoints: a:1 is there twice"),
+                (dict(server_endpoints=[1]), "server_endpoints: a str, not 1"),
+                (dict(current_id=2, role=Role.SERVER, server_endpoints=TWO), "current_id is 2, and there are 2 server_endpoints"),
+                (dict(current_id=4, worker_num=4), "current_id is 4, and there are 4 trainers")):
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                UserDefinedRoleMaker(**arguments)
+        for variables, message in ((dict(TRAINING_ROLE="WORKER"), "TRAINING_ROLE is TRAINER or PSERVER, not 'WORKER'"),
+                                   (dict(PADDLE_TRAINERS_NUM="two"), "PADDLE_TRAINERS_NUM is a whole number, not 'two'"),
+                                   (dict(PADDLE_TRAINER_ID="-1"), "PADDLE_TRAINER_ID is a whole number, not '-1'")):
+            with environment(**variables), self.assertRaisesRegex(millrace.ConfigError, message):
+                PaddleCloudRoleMaker()
+
+
+class StrategyTest(unittest.TestCase):
+    def test_both_words_say_whether_ranks_wait(self):
+        one, two = DistributeTranspilerConfig(), DistributedStrategy()
+        self.assertEqual((one._is_sync(), two._is_sync()), (True, False))
+        one.sync_mode, two.a_sync = False, False
+        self.assertEqual((one._is_sync(), two._is_sync()), (False, True))
+        self.assertEqual([made()._is_sync() for made in (
+            StrategyFactory.create_sync_strategy, StrategyFactory.create_async_strategy,
+            StrategyFactory.create_half_async_strategy)], [True, False, False])
+
+    def test_what_cuts_parameters_over_servers_is_taken(self):
+        strategy = DistributeTranspilerConfig()
+        strategy.slice_var_up, strategy.min_block_size, strategy.split_method = False, 4096, object
+        strategy.runtime_split_send_recv = strategy.half_async = True
+        strategy.geo_sgd_mode, strategy.mode = False, "pserver"
+        two = DistributedStrategy()
+        two.a_sync_configs = {"k_steps": 0, "send_queue_size": 32, "thread_pool_size": 4}
+        two.amp = False
+
+    def test_what_would_train_otherwise_is_refused(self):
+        for made, name, value, message in (
+                (DistributeTranspilerConfig, "geo_sgd_mode", True, "geo_sgd_mode = True: ranks exchange what changed by themselves"),
+                (DistributeTranspilerConfig, "mode", "nccl2", "mode = 'nccl2': ranks are processes on CPUs"),
+                (DistributeTranspilerConfig, "enable_dc_asgd", True, "gradients are applied as they come"),
+                (DistributeTranspilerConfig, "sync_mode", 1, "sync_mode: a bool, not 1"),
+                (DistributeTranspilerConfig, "min_block_size", True, "min_block_size: a int, not True"),
+                (DistributeTranspilerConfig, "sync_moed", True, "sync_moed: there is no such setting; there are .*sync_mode"),
+                (DistributedStrategy, "a_sync_configs", {"k_steps": 400}, r'a_sync_configs\["k_steps"\] = 400 \(geo\)'),
+                (DistributedStrategy, "a_sync_configs", {"ksteps": 1}, "there is no 'ksteps' here; there are k_steps"),
+                (DistributedStrategy, "a_sync", None, "a_sync: a bool, not None"),
+                (DistributedStrategy, "amp", True, "amp = True: it is of collective or GPU training"),
+                (DistributedStrategy, "adam_d2sum", True, "Adam here is that of the optimizer"),
+                (DistributedStrategy, "trainer_desc_configs", {"dump_fields": ["x"]}, "what a run dumps")):
+            with self.subTest(name), self.assertRaisesRegex(millrace.ConfigError, message):
+                setattr(made(), name, value)
+        with self.assertRaisesRegex(millrace.ConfigError, "create_geo_strategy.400.*take create_async_strategy"):
+            StrategyFactory.create_geo_strategy(400)
+        sly = DistributedStrategy()
+        sly.a_sync_configs["k_steps"] = 3
+        self.assertEqual(DistributedStrategy().a_sync_configs, {})
+        job = Fleet()
+        job.init(UserDefinedRoleMaker())
+        with self.assertRaisesRegex(millrace.ConfigError, "geo"):
+            job.distributed_optimizer(optimizer.SGD(0.1), sly)
+
+
+class FleetTest(program_test.Fresh):
+    def setUp(self):
+        super().setUp()
+        with environment():
+            self.job = Fleet()
+            self.job.init(UserDefinedRoleMaker(0, Role.WORKER, 1, TWO))
+        self.exe = self.job._executor
+        self.rows = support.write_log(self.folder, 64, parts=2)
+
+    def model(self, strategy=None):
+        self.label, self.dense = layers.data("label", [1], dtype="int64"), layers.data("dense", [2])
+        self.slots = [layers.data("C%d" % i, [1], dtype="int64", lod_level=1) for i in (1, 2, 3)]
+        parts = [layers.sequence_pool(layers.embedding(slot, [size, 4], param_attr=name), "sum")
+                 for slot, size, name in zip(self.slots, (None, 40, None), ("deep", "short", "deep"))]
+        self.pooled = layers.concat(parts + [self.dense], axis=1)
+        self.predict = layers.fc(self.pooled, 2, act="softmax", param_attr="w")
+        self.loss = layers.mean(layers.cross_entropy(self.predict, self.label))
+        self.auc, self.batch_auc, self.states = layers.auc(self.predict, self.label)
+        self.job.distributed_optimizer(optimizer.Adagrad(0.1), strategy).minimize(self.loss)
+
+    def variables(self):
+        return [self.label, self.dense, *self.slots]
+
+    def train(self, **arguments):
+        return self.exe.train_from_dataset(program=self.job.main_program, dataset=self.dataset(self.variables()), **arguments)
+
+    def test_it_trains_what_was_minimized(self):
+        self.model()
+        self.assertIs(self.job.main_program, self.main)
+        self.assertIs(self.job.startup_program, self.startup)
+        self.job.init_worker()
+        self.exe.run(self.job.startup_program)
+        report = self.train(fetch_list=[self.loss, self.auc], fetch_info=["cost", "auc"], print_period=1, verbose=False)
+        self.assertEqual(report.examples, 64)
+        self.assertEqual(sorted(report.history[0]), ["auc", "batch", "cost", "step"])
+        self.job.stop_worker()
+
+    def test_a_program_of_its_own_has_its_startup_program(self):
+        main, startup = millrace.Program(), millrace.Program()
+        with millrace.program_guard(main, startup):
+            loss = layers.mean(layers.fc(layers.data("x", [2]), 1))
+        found = self.job.distributed_optimizer(optimizer.SGD(0.1)).minimize([loss], startup_programs=[startup])
+        self.assertEqual([pair[1].name[-5:] for pair in found[1]], ["@GRAD", "@GRAD"])
+        self.assertIs(self.job.startup_program, startup)
+        again = millrace.Program()
+        with millrace.program_guard(again, millrace.Program()):
+            loss = layers.mean(layers.fc(layers.data("x", [2]), 1, param_attr="v"))
+        again.random_seed = 5
+        self.job.distributed_optimizer(optimizer.SGD(0.1))
+        self.job.minimize(loss)
+        self.exe.run(self.job.startup_program)
+        self.assertEqual(millrace.global_scope().get("v").shape, (2, 1))
+        self.assertEqual(self.job.startup_program.random_seed, 5)
+
+    def test_debug_and_the_print_period_say_what_they_say_elsewhere(self):
+        self.model()
+        self.exe.run(self.job.startup_program)
+        out, err = said(lambda: self.train(fetch_list=[self.loss, self.auc], fetch_info=["cost", "auc"], print_period=2, debug=True))
+        self.assertEqual([line.split("cost")[0].split("batch: ")[1] for line in out.splitlines()], ["[2], ", "[4], "])
+        self.assertEqual(out.count(" auc[1]:["), 2)
+        self.assertIn("op[0]->Type(): ", err)
+        self.assertIn('class_name: "MultiTrainer"', err)
+
+    def test_a_server_has_nothing_to_serve_and_ends_as_a_success(self):
+        job = Fleet()
+        job.init(UserDefinedRoleMaker(1, Role.SERVER, 5, TWO))
+        self.assertTrue(job.is_server() and not job.is_worker() and not job.is_first_worker())
+        self.assertEqual((job.server_index(), job.server_num(), job.worker_num()), (1, 2, 5))
+        self.assertEqual(job.server_endpoints(to_string=True), ",".join(TWO))
+        job.init_server()
+        out, err = said(job.run_server)
+        self.assertEqual((out, err.count("\n")), ("", 1))
+        self.assertIn("nothing to serve", err)
+        with self.assertRaisesRegex(millrace.ConfigError, 'init_server."old".: a process that was started as a SERVER has no rows here.*'
+                                                          'in front of "if fleet.is_server'):
+            job.init_server("old")
+        for call in (job.init_worker, job.stop_worker):
+            with self.assertRaisesRegex(millrace.ConfigError, "was started as a SERVER; a WORKER calls it"):
+                call()
+        with self.assertRaisesRegex(millrace.ConfigError, "this process is a trainer; ask fleet.is_server"):
+            self.job.run_server()
+
+    def test_files_are_dealt_as_paddle_deals_them(self):
+        files = list("abcde")
+        self.assertEqual(self.job.split_files(files), files)
+        dealt = []
+        for rank in range(3):
+            with ranks(rank, 3):
+                dealt.append(self.job.split_files(files))
+        self.assertEqual(dealt, [["a", "b"], ["c", "d"], ["e"]])
+        with ranks(2, 3):
+            self.assertEqual(self.job.util.get_file_shard(["a", "b"]), [])
+        with self.assertRaisesRegex(millrace.ConfigError, "get_file_shard: a list of files, not 'ab'"):
+            self.job.split_files("ab")
+
+    def test_a_startup_program_goes_on_from_a_folder(self):
+        self.model()
+        self.exe.run(self.job.startup_program)
+        self.train()
+        self.job.save_persistables(self.exe, self.path("saved"))
+        wanted = {name: millrace.global_scope().get(name) for name in ("w", "short", "short_moment_0")}
+        rows = millrace.global_scope().get("deep")
+        with millrace.scope_guard(millrace.Scope()):
+            self.job.init_server(self.path("saved"))
+            for _ in range(2):
+                self.exe.run(self.job.startup_program)
+                self.assertEqual(millrace.global_scope().step, 4)
+                for name, value in wanted.items():
+                    np.testing.assert_array_equal(millrace.global_scope().get(name), value)
+                np.testing.assert_array_equal(millrace.global_scope().get("deep").values, rows.values)
+                self.train()
+        with millrace.scope_guard(millrace.Scope()):
+            self.job.load_model(self.path("saved"))
+            np.testing.assert_array_equal(millrace.global_scope().get("w"), wanted["w"])
+        with self.assertRaisesRegex(millrace.ConfigError, "there is no such folder"):
+            self.job.init_server(self.path("nowhere"))
+        with self.assertRaisesRegex(millrace.ConfigError, "var_names: a folder is loaded whole"):
+            self.job.init_server(self.path("saved"), var_names=["w"])
+        os.makedirs(self.path("servers/000"))
+        with self.assertRaisesRegex(millrace.ConfigError, "servers of Paddle wrote it.*load_one_table"):
+            self.job.init_server(self.path("servers"))
+
+    def test_one_table_is_loaded(self):
+        self.model()
+        self.exe.run(self.job.startup_program)
+        self.train()
+        self.job.save_persistables(self.exe, self.path("saved"))
+        scope = millrace.global_scope()
+        deep, short, state, w = (scope.get(name) for name in ("deep", "short", "short_moment_0", "w"))
+        out, _ = said(lambda: self.job.print_table_stat(0, pass_id=3))
+        self.assertRegex(out, r'^table 0 "deep", pass 3: %d rows, \d+ bytes\n$' % len(deep.keys))
+        with millrace.scope_guard(millrace.Scope()):
+            self.exe.run(self.job.startup_program)
+            other = millrace.global_scope()
+            self.job.load_one_table(0, self.path("saved"))
+            np.testing.assert_array_equal(other.get("deep").values, deep.values)
+            self.assertFalse((other.get("short") == short).all())
+            self.job.load_one_table("short", self.path("saved"))
+            np.testing.assert_array_equal(other.get("short"), short)
+            np.testing.assert_array_equal(other.get("short_moment_0"), state)
+            self.assertFalse((other.get("w") == w).all())
+        with millrace.scope_guard(millrace.Scope()):
+            with self.assertRaisesRegex(millrace.ConfigError, 'nothing to save yet of "deep"; run the startup program|"deep"'):
+                self.job.load_one_table(0, self.path("saved"))
+        for table, message in ((2, 'there is no table 2; there are 0 "deep", 1 "short"'), ("dep", "there is no table 'dep'"),
+                               (-1, "table_id: at least 0, not -1"), (None, "table_id: a whole number, not None")):
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                self.job.load_one_table(table, self.path("saved"))
+        with self.assertRaisesRegex(millrace.NotFoundError, 'no table "short" that grows'):
+            self.job.print_table_stat(1)
+
+    def test_rows_of_a_server_of_paddle_are_loaded(self):
+        main, startup = millrace.Program(), millrace.Program()
+        with millrace.program_guard(main, startup):
+            ids = layers.data("ids", [1], dtype="int64", lod_level=1)
+            loss = layers.mean(layers.sequence_pool(layers.embedding(ids, [None, 2], param_attr="emb"), "sum"))
+            self.job.distributed_optimizer(optimizer.SGD(0.1)).minimize(loss)
+        self.exe.run(self.job.startup_program)
+        os.makedirs(self.path("tables/000"))
+        # id, five counts, the first weight, the other one: no state with SparseNaiveSGDRule
+        support.write(self.path("tables/000/part-000-00000"), "7 0 0 0 0 0 0.5 0.25\n9 0 0 0 0 0 -1 2\n")
+        self.job.load_one_table(0, self.path("tables/000"))
+        keys, values = millrace.global_scope().get("emb")
+        self.assertEqual((keys.tolist(), values.tolist()), ([7, 9], [[0.5, 0.25], [-1, 2]]))
+        with self.assertRaisesRegex(millrace.Error, "tables/001"):
+            self.job.load_one_table(0, self.path("tables/001"))
+
+    def test_a_model_of_several_targets_gives_them_all_and_scores_by_the_prediction(self):
+        self.model()
+        self.exe.run(self.job.startup_program)
+        self.train()
+        names = [var.name for var in self.variables()]
+        for targets in ([self.predict, self.auc, self.batch_auc], [self.auc, self.predict]):
+            self.job.save_inference_model(executor=self.exe, dirname=self.path("model"), feeded_var_names=names, target_vars=targets,
+                                          pooled=[self.pooled])
+            model = millrace.Predictor(self.path("model"))
+            self.assertFalse({slot.name: slot.is_needed for slot in model.slots}["label"])
+            lines = [support.line(row) for row in self.rows]
+            scores = model.predict_lines(lines)
+            self.assertEqual([slot.name for slot in millrace.Predictor(self.path("model"), feed="online").slots], [self.pooled.name])
+            with millrace.scope_guard(millrace.Scope()):
+                program, feeds, found = millrace.load_inference_model(self.path("model"), self.exe)
+                self.assertEqual([var.name for var in found], [var.name for var in targets])
+                self.assertEqual(feeds, names)
+                feed = {"label": [[row[0]] for row in self.rows], "dense": [row[1] for row in self.rows],
+                        **{"C%d" % i: [row[2][i - 1] for row in self.rows] for i in (1, 2, 3)}}
+                values = dict(zip([var.name for var in targets], self.exe.run(program, feed=feed, fetch_list=found)))
+            np.testing.assert_array_equal(values[self.predict.name][:, 1], scores)
+            label = np.array([row[0] for row in self.rows])
+            wins = (scores[label == 1][:, None] > scores[label == 0][None]).mean()
+            self.assertAlmostEqual(float(values[self.auc.name][0]), wins, delta=0.01)
+
+    def test_a_model_of_one_target_has_no_other(self):
+        self.model()
+        self.exe.run(self.job.startup_program)
+        self.job.save_inference_model(self.exe, self.path("model"), [var.name for var in self.variables()], [self.predict])
+        self.assertEqual(sorted(os.listdir(self.path("model"))),
+                         ["MODEL", "parameters", "program_offline", "program_tables", "tables"])
+        for arguments, message in ((dict(export_for_deployment=False), "save_persistables writes what training goes on from"),
+                                   (dict(mode=1), "mode = 1: 0 has all rows")):
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                self.job.save_inference_model(self.exe, self.path("model"), ["C1"], [self.predict], **arguments)
+        with self.assertRaisesRegex(millrace.ConfigError, "target_vars is empty"):
+            self.job.save_inference_model(self.exe, self.path("model"), ["C1"], [])
+
+    def test_a_day_of_tables_with_an_accessor_ends(self):
+        with self.assertRaisesRegex(millrace.ConfigError, "no table of the scope has an accessor"):
+            self.job.shrink_sparse_table()
+        with self.assertRaisesRegex(millrace.ConfigError, "threshold: rows go by delete_threshold"):
+            self.job.shrink(0.5)
+        ids, label = layers.data("ids", [1], dtype="int64", lod_level=1), layers.data("y", [1])
+        rows = layers.embedding(ids, [None, 11], param_attr="ctr", accessor="ctr_accessor_param { delete_threshold: 1000 }")
+        counts = layers.concat([layers.fill_constant_batch_size_like(label, [-1, 1], "float32", 1.0), label], axis=1)
+        shown = layers.continuous_value_model(layers.sequence_pool(rows, "sum"), counts, True)
+        loss = layers.mean(layers.square_error_cost(layers.fc(shown, 1), label))
+        self.job.distributed_optimizer(optimizer.SGD(0.1)).minimize(loss)
+        self.exe.run(self.job.startup_program)
+        self.exe.run(self.job.main_program, feed={"ids": [[1, 2], [3]], "y": np.ones((2, 1), "float32")}, fetch_list=[loss])
+        self.assertEqual(self.job.shrink(), {"ctr": (0, 3)})
+
+    def test_calls_before_what_they_need_say_what_that_is(self):
+        job = Fleet()
+        for call in (job.is_worker, job.is_server, job.is_first_worker, job.worker_index, job.worker_num, job.server_num, job.server_index,
+                     job.worker_endpoints, job.server_endpoints, job.init_worker, job.init_server, job.run_server, job.stop_worker,
+                     job.barrier_worker, job.shrink_sparse_table, lambda: job._executor,
+                     lambda: job.distributed_optimizer(optimizer.SGD(0.1)), lambda: job.save_persistables(None, "x")):
+            with self.assertRaisesRegex(millrace.ConfigError, r"call fleet.init\(role_maker\) first"):
+                call()
+        for call in (lambda: self.job.main_program, lambda: self.job.startup_program, lambda: self.job.save_persistables(self.exe, "x"),
+                     lambda: self.job.save_inference_model(self.exe, "x", ["a"], ["b"]), lambda: self.job.load_one_table(0, "x"),
+                     lambda: self.job.print_table_stat(0), lambda: self.job.load_model("x"), lambda: self.job.init_server(self.folder)):
+            with self.assertRaisesRegex(millrace.ConfigError, r"minimize\(loss\) first"):
+                call()
+        with self.assertRaisesRegex(millrace.ConfigError, "call fleet.distributed_optimizer"):
+            self.job.minimize(None)
+
+    def test_what_is_not_here_says_what_to_do(self):
+        for name, message in (("save_cache_model", "incremental.save_mode"), ("clear_model", "new scope"), ("distributed_model", "on CPUs"),
+                              ("save_dense_params", "save_persistables writes"), ("train_from_dataset", "fleet._executor.train_from_dataset")):
+            self.assertFalse(hasattr(self.job, name))
+            with self.assertRaisesRegex(millrace.ConfigError, "fleet.%s is not here: .*%s" % (name, message)):
+                getattr(self.job, name)
+        with self.assertRaisesRegex(AttributeError, "no attribute 'save_persistable'"):
+            self.job.save_persistable
+        loss = self.loss_of_nothing()
+        made = self.job.distributed_optimizer(optimizer.SGD(0.1))
+        for call, message in (
+                (lambda: self.job.init("worker"), "role_maker: a RoleMakerBase, not 'worker'"),
+                (lambda: self.job.distributed_optimizer("sgd"), "optimizer: an Optimizer, not 'sgd'"),
+                (lambda: self.job.distributed_optimizer(optimizer.SGD(0.1), {"sparse_accessor_class": "x"}), "accessor=.$"),
+                (lambda: self.job.distributed_optimizer(optimizer.SGD(0.1), "async"), "not 'async'"),
+                (lambda: made.minimize([loss, loss]), "losses: one, not 2; add several losses up"),
+                (lambda: made.minimize(loss, scopes=[millrace.Scope()]), "scopes: a run is given its scope"),
+                (lambda: made.backward(loss), "call minimize.loss"), (lambda: made.apply_gradients([]), "call minimize.loss"),
+                (lambda: self.job._set_client_communication_config(-1, 1, 1), "request_timeout_ms: at least 0")):
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                call()
+        self.job._set_client_communication_config(500000, 10000, 3)
+
+    def loss_of_nothing(self):
+        return layers.mean(layers.fc(layers.data("x", [2]), 1))
+
+    def test_modes_and_arguments_that_there_are_not_are_refused(self):
+        self.model()
+        for call, message in (
+                (lambda: self.job.save_persistables(self.exe, "x", mode=1), "fleet.save_persistables: mode = 1: 0 has all rows"),
+                (lambda: self.job.load_model("x", 2), "fleet.load_model: mode = 2"),
+                (lambda: self.job.save_model("x", 3), "mode = 3"),
+                (lambda: self.job.load_one_table(0, "x", mode=1), "mode = 1"),
+                (lambda: self.job.load_one_table(0, "x", load_combine=True), "no argument load_combine"),
+                (lambda: self.job.print_table_stat(0, 1, 0.5), "threshold: all rows are counted")):
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                call()
+
+    def test_the_module_is_the_object(self):
+        self.assertEqual(fleet.init, fleet.fleet.init)
+        self.assertIs(fleet.util, fleet.fleet.util)
+        with environment(TRAINING_ROLE="PSERVER"):
+            self.assertTrue(fleet.init().is_server())
+        with environment():
+            fleet.init(is_collective=True)
+            self.assertTrue(fleet.is_first_worker())
+            fleet.init(strategy=DistributedStrategy())
+        self.assertLessEqual({"init", "save_persistables", "util", "Fleet"}, set(dir(fleet)))
+        with self.assertRaisesRegex(AttributeError, "no attribute 'inti'"):
+            fleet.inti
+
+
+class MetricsTest(program_test.Fresh):
+    def test_sums_and_quotients(self):
+        util = FleetUtil()
+        self.assertEqual(fleet.metrics.sum([1, 2.5]).tolist(), [1, 2.5])
+        self.assertEqual(util.max(np.array([3])).tolist(), [3])
+        self.assertEqual(util.min([[4, 5]]).tolist(), [[4, 5]])
+        self.assertEqual((util.mae([6.0], [4]), util.mse([6.0], [4]), util.rmse([9.0], [4.0]), util.acc([3.0], [4])), (1.5, 1.5, 1.5, 0.75))
+        self.assertEqual(util.all_reduce([1, 2], "max").tolist(), [1, 2])
+        self.assertEqual(util.all_gather({"a": 1}), [{"a": 1}])
+        util.barrier()
+        for call, message in (
+                (lambda: util.acc([1], [0]), "acc: total is 0: nothing was counted yet"),
+                (lambda: util.all_reduce([1], "mean"), 'mode is "sum", "max" or "min"'),
+                (lambda: util.all_reduce([1], comm_world="server"), "there are no servers"),
+                (lambda: util.sum(["a"]), "sum: input: numbers, a Variable or its name"),
+                (lambda: util.sum("nope"), 'the scope has no variable "nope"'),
+                (lambda: FleetUtil("gloo"), 'mode is "pslib" or "transpiler"'),
+                (lambda: util.auc([1, 2], [1]), "stat_pos has 2 buckets, and stat_neg 1")):
+            with self.assertRaisesRegex(millrace.Error, message):
+                call()
+
+    def test_what_other_trainers_counted_is_added(self):
+        # pylint: disable=unnecessary-lambda-assignment
+        with mock.patch.object(_ranks, "allreduce", lambda values, op: np.asarray(values) * 3):
+            self.assertEqual(fleet.metrics.sum([2]).tolist(), [6])
+            self.assertEqual(fleet.metrics.acc([1.0], [4.0]), 0.25)
+
+    def test_the_auc_is_that_of_the_program(self):
+        label, x = layers.data("label", [1], dtype="int64"), layers.data("x", [1])
+        predict = layers.concat([1 - x, x], axis=1)
+        auc, _, states = layers.auc(predict, label)
+        exe = millrace.Executor()
+        exe.run(self.startup)
+        draw = np.random.RandomState(0)
+        labels, scores = draw.randint(0, 2, (500, 1)), draw.rand(500, 1).astype("float32")
+        found, = exe.run(self.main, feed={"label": labels, "x": scores}, fetch_list=[auc])
+        pos, neg = states[2], states[3]
+        self.assertAlmostEqual(fleet.metrics.auc(pos, neg), float(found[0]), places=6)
+        util = FleetUtil()
+        self.assertEqual(util.get_global_auc(None, pos.name, neg.name), fleet.metrics.auc(pos.name, neg.name))
+        out, _ = said(lambda: util.print_global_auc(None, pos.name, neg.name, "day 1"))
+        self.assertRegex(out, r"^day 1 global auc = 0\.\d+\n$")
+        for name in (pos.name, neg.name):
+            util.set_zero(name)
+        self.assertEqual(fleet.metrics.auc(pos, neg), 0.5)
+        with self.assertRaisesRegex(millrace.ConfigError, 'set_zero: ".*" is int64, not float32'):
+            util.set_zero(pos.name, param_type="float32")
+        with self.assertRaisesRegex(millrace.NotFoundError, 'set_zero: the scope has no variable "nope"'):
+            util.set_zero("nope")
+
+    def test_words_are_those_of_one_trainer(self):
+        util = FleetUtil()
+        self.assertEqual(said(lambda: util.rank0_print("a"))[0], "a\n")
+        self.assertEqual(said(lambda: util.rank0_info("b"))[1], "b\n")
+        self.assertEqual(said(lambda: util.print_on_rank("c", 1)), ("", ""))
+        with ranks(1, 2):
+            self.assertEqual(said(lambda: util.print_on_rank("c", 1))[0], "c\n")
+            self.assertEqual(said(lambda: (util.rank0_print("a"), util.rank0_error("b"))), ("", ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
