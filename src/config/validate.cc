@@ -471,8 +471,6 @@ void CheckAccessors(const TrainerDesc& desc, Checker& check) {
   for (int i = 0; i < desc.model().table_size(); ++i) {
     if (!desc.model().table(i).has_accessor()) continue;
     const std::string path = ElementPath("model.table", i) + ".accessor";
-    if (desc.has_dist())
-      check.Error(path, "dist: not supported yet: a table with an accessor; train it on one process");
     if (desc.class_name() == "PipelineTrainer") {
       check.Error(
           path,

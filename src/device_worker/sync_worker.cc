@@ -112,7 +112,7 @@ Status SyncWorker::RunBatches(int64_t step, const std::stop_token& stop) {
       continue;
     }
     MR_TRY(RunBatch(streams_[i], step + number, stop));
-    MR_TRY(ranks_.step->Add(number));
+    MR_TRY(ranks_.step->Add(number, streams_[i].batch->rows()));
   }
   return Status::Ok();
 }

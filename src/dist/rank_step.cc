@@ -9,6 +9,7 @@
 
 #include "core/caught.h"
 #include "dist/part_of.h"
+#include "dist/row_wire.h"
 #include "program/block_builder.h"
 
 namespace millrace {
@@ -63,6 +64,14 @@ void Scale(std::vector<float>* values, int64_t micro_batches) {
   for (float& value : *values) value *= factor;
 }
 
+/// Scales gradients of rows, and not what counts.
+void ScaleRows(const TableShape& shape, float factor, std::vector<float>* rows) {
+  const auto dim = static_cast<size_t>(shape.dim);
+  for (size_t i = 0; i < rows->size(); ++i) {
+    if (i % dim >= CountColumns(shape)) (*rows)[i] *= factor;
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RankStep>> RankStep::Create(const PipelineProgram& program, const Frame& frame, Scope& root,
@@ -113,7 +122,7 @@ Status RankStep::FindGradients(const Frame& frame, const Scope& root) {
   return Status::Ok();
 }
 
-Status RankStep::Add(int micro_batch) {
+Status RankStep::Add(int micro_batch, int examples) {
   for (Gradient& gradient : gradients_) {
     if (gradient.kind == Kind::kDense) {
       const Tensor& tensor = gradient.from->Get<Tensor>();
@@ -130,7 +139,9 @@ Status RankStep::Add(int micro_batch) {
     gradient.height = rows.height;
     if (!rows.rows.empty()) gradient.width = static_cast<uint64_t>(rows.values.numel()) / rows.rows.size();
     const float* values = rows.rows.empty() ? nullptr : rows.values.data<float>();
-    gradient.rows.Append({micro_batch, 1, true, SumEqualKeys(rows.rows, values, gradient.width)});
+    RowValues sum = SumEqualKeys(rows.rows, values, gradient.width);
+    if (gradient.sums_examples()) ScaleRows(gradient.table->shape(), static_cast<float>(examples), &sum.values);
+    gradient.rows.Append({micro_batch, 1, true, std::move(sum)});
   }
   return Status::Ok();
 }
@@ -181,7 +192,9 @@ Status RankStep::Finish(const Status& ran, int64_t micro_batches, const RunConte
   in = std::vector<WireReader>(in_.begin(), in_.end());
   for (Gradient& gradient : gradients_) MR_TRY(TakeParts(&gradient, &in));
   Clear();
-  updated_ = Caught("an update", [&] { return update_->RunOps(first, program_->updates(0)); });
+  RunContext context = first;
+  context.rows = 1;  // what counts examples has gradients of the sum over them already
+  updated_ = Caught("an update", [&] { return update_->RunOps(context, program_->updates(0)); });
   return Status::Ok();
 }
 
@@ -264,7 +277,7 @@ void RankStep::PutPart(Gradient* gradient, int64_t micro_batches, std::string* o
     return;
   }
   RowValues* const total = gradient->rows.Total();
-  if (total != nullptr) Scale(&total->values, micro_batches);
+  if (total != nullptr && !gradient->sums_examples()) Scale(&total->values, micro_batches);
   static const RowValues kNone;
   const RowValues& rows = total == nullptr ? kNone : *total;
   if (gradient->kind == Kind::kMatrixRows) {

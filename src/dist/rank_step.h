@@ -27,7 +27,8 @@ struct StepInput {
 /// A step has the gradients of a fixed number of micro-batches, of which each rank runs consecutive ones on the same
 /// parameters. They are added in an order that does not depend on the ranks (dist/micro_batch_sums.h), each part by one
 /// rank, and their mean updates the parameters: a table's rows where they lie, dense parameters, of which every rank
-/// has a copy, on all ranks alike. So any number of ranks comes to the same bytes.
+/// has a copy, on all ranks alike. So any number of ranks comes to the same bytes. Rows that count shows and clicks are
+/// updated by the sum over all examples.
 ///
 /// Costs, a step and rank: what its micro-batches have for other ranks' rows, and twice the dense parameters' bytes.
 ///
@@ -48,8 +49,8 @@ class RankStep {
 
   /// What all ranks have read. The failure of a rank's `read` is everyone's.
   Result<StepInput> Begin(const Status& read, const StepInput& mine);
-  /// Takes the gradients that the frame has of a micro-batch.
-  Status Add(int micro_batch);
+  /// Takes the gradients that the frame has of a micro-batch of so many examples.
+  Status Add(int micro_batch, int examples);
   /// For one that the input has no examples for.
   void AddNothing(int micro_batch);
   /// Exchanges the gradients of `micro_batches`, and updates. The failure of a rank's `ran` is everyone's, and nothing
@@ -73,6 +74,9 @@ class RankStep {
     uint64_t width = 0;  ///< of rows
     MicroBatchSums<DenseValues> dense;
     MicroBatchSums<RowValues> rows;
+
+    /// Of rows with an accessor, whose counts and gradients are those of the sum over examples, not of means.
+    bool sums_examples() const { return table != nullptr && table->shape().counts; }
   };
 
   RankStep(const PipelineProgram& program, RankGroup& ranks) : program_(&program), ranks_(&ranks) {}

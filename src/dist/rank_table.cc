@@ -14,9 +14,10 @@
 #include "dist/key_lists.h"
 #include "dist/rank_tables.h"
 #include "dist/recycled.h"
-#include "dist/wire.h"
+#include "dist/row_wire.h"
 #include "kernels/racy.h"
 #include "model.pb.h"
+#include "table/counted_table.h"
 #include "table/table_io.h"
 
 namespace millrace {
@@ -31,15 +32,16 @@ struct Pulled {
   RowBatch own;               ///< the rows of this rank's part
 };
 
-class RankTable final : public SparseTable, public FetchesAhead {
+class RankTable : public SparseTable, public FetchesAhead {
  public:
   RankTable(std::unique_ptr<SparseTable> part, RankTables& ranks, const RankTableOptions& options)
       : part_(std::move(part)),
         ranks_(&ranks),
         options_(options),
         mine_(ranks.ShardsOf(ranks.rank())),
+        locks_(part_->shape().counts ? std::make_unique<RowLocks>() : nullptr),
         seen_(static_cast<size_t>(ranks.ranks())) {
-    ranks_->Add(shape().name, {part_.get(), &applied_, [this] { return Flush(0); }});
+    ranks_->Add(shape().name, {part_.get(), &applied_, locks_.get(), [this] { return Flush(0); }});
   }
   ~RankTable() override {
     // Answers are written to what is under way. What went wrong with that ended the run before.
@@ -53,8 +55,7 @@ class RankTable final : public SparseTable, public FetchesAhead {
   Status Push(const RowBatch& rows, std::span<const float> gradients, const PushContext& context) override;
   Status Save(ShardRange shards, TableContent content, std::ostream& out) const override;
   Status Load(ShardRange shards, std::istream& in) override {
-    GiveUpFetches(0);
-    ranks_->ForgetRows(part_.get());
+    ForgetRows();
     const ShardRange wanted{std::max(shards.begin, mine_.begin), std::min(shards.end, mine_.end)};
     // Also where no row is ours: the count of updates is every rank's.
     return part_->Load(wanted.begin < wanted.end ? wanted : ShardRange{}, in);
@@ -64,6 +65,31 @@ class RankTable final : public SparseTable, public FetchesAhead {
   bool IsEmptyHere() const override { return part_->IsEmptyHere(); }
   const TableShape& shape() const override { return part_->shape(); }
   void SetOptions(const RankTableOptions& options) { options_ = options; }
+
+ protected:
+  SparseTable* part() const { return part_.get(); }
+  /// Before rows go elsewhere.
+  void ForgetRows() {
+    GiveUpFetches(0);
+    ranks_->ForgetRows(part_.get());
+  }
+  /// Asks all other ranks the same, and calls add(answer) for each answer.
+  template <class Add>
+  Status AskOthers(RankTables::Request what, std::string_view payload, const Add& add) const {
+    std::vector<std::optional<std::string>> requests(ranks());
+    for (size_t r = 0; r < ranks(); ++r) {
+      if (r == rank()) continue;
+      WireWriter request(&requests[r].emplace());
+      RankTables::Start(what, shape().name, &request);
+      *requests[r] += payload;
+    }
+    std::vector<std::string> answers;
+    MR_TRY(ranks_->Ask(std::move(requests), &answers));
+    for (size_t r = 0; r < ranks(); ++r) {
+      if (r != rank()) add(WireReader(answers[r]));
+    }
+    return Status::Ok();
+  }
 
  private:
   /// A push that is under way.
@@ -77,8 +103,6 @@ class RankTable final : public SparseTable, public FetchesAhead {
 
   size_t rank() const { return static_cast<size_t>(ranks_->rank()); }
   size_t ranks() const { return static_cast<size_t>(ranks_->ranks()); }
-  /// Asks all other ranks the same.
-  Status AskOthers(RankTables::Request what, std::vector<std::string>* answers) const;
   /// Asks the owners for the rows of `keys`; the answers are to be waited for.
   Status BeginPull(std::span<const uint64_t> keys, PullMode mode, std::shared_ptr<Pulled>* pulled);
   /// What was fetched for just these keys; null: nothing.
@@ -100,6 +124,7 @@ class RankTable final : public SparseTable, public FetchesAhead {
   RankTables* ranks_;
   RankTableOptions options_;
   ShardRange mine_;
+  std::unique_ptr<RowLocks> locks_;         ///< of part_, where its rows count
   std::atomic<int64_t> applied_{0};         ///< pushes to part_
   std::vector<std::atomic<int64_t>> seen_;  ///< by owner: pushes that its part had at the last pull
   Recycled<Pulled> pulls_;
@@ -202,7 +227,7 @@ Status RankTable::TakeAnswers(Pulled& pulled, RowPlaces* out) {
       if (at < theirs.size()) places.missing.push_back(theirs[at]);
     }
     if (answer.Get<uint64_t>() != theirs.size() * dim) answer.Fail();
-    for (const uint32_t position : theirs) answer.GetFloats(options_.wire, places.rows[position], dim);
+    for (const uint32_t position : theirs) GetRow(&answer, shape(), options_.wire, places.rows[position]);
     if (!answer.ok()) {
       return Internal("table \"" + shape().name + "\": rank " + std::to_string(r) +
                       " sent other rows than were asked for");
@@ -234,7 +259,8 @@ Status RankTable::Push(const RowBatch& rows, std::span<const float> gradients, c
       request.Put(options_.wire);
       request.Put(pulled != nullptr ? pulled->seen[r] : seen_[r].load());
       request.Put(context.lr);
-      request.PutFloats(pushed->values, options_.wire);
+      request.Put(static_cast<int32_t>(context.examples));
+      PutRows(pushed->values, shape(), options_.wire, &request);
     }
     MR_TRY(ranks_->Begin(pushed->requests, &pushed->call));
   }
@@ -264,7 +290,9 @@ Status RankTable::PushOwn(const KeyList& list, Pulled* pulled, std::span<const f
   RowBatch& own = pulled != nullptr ? pulled->own : pushed->own;
   if (pulled == nullptr) MR_TRY(part_->Pull(mine.keys, PullMode::kInsert, &own));
   ranks_->CountApplied(applied_, pulled != nullptr ? pulled->seen[rank()] : seen_[rank()].load());
-  return part_->Push(own, pushed->values, context);
+  PushContext locked = context;
+  if (locked.locks == nullptr) locked.locks = locks_.get();
+  return part_->Push(own, pushed->values, locked);
 }
 
 Status RankTable::FlushPushes(size_t pushes) {
@@ -336,43 +364,65 @@ Status RankTable::Save(ShardRange shards, TableContent content, std::ostream& ou
   return writer.Finish();
 }
 
-Status RankTable::AskOthers(RankTables::Request what, std::vector<std::string>* answers) const {
-  std::vector<std::optional<std::string>> requests(ranks());
-  for (size_t r = 0; r < ranks(); ++r) {
-    if (r == rank()) continue;
-    WireWriter request(&requests[r].emplace());
-    RankTables::Start(what, shape().name, &request);
-  }
-  return ranks_->Ask(std::move(requests), answers);
-}
-
 NonFiniteRows RankTable::FindNonFinite() const {
   NonFiniteRows all = part_->FindNonFinite();
-  std::vector<std::string> answers;
   // A lost rank ends the run at its next step, with a message.
-  if (!AskOthers(RankTables::Request::kFindNonFinite, &answers).ok()) return all;
-  for (const std::string& answer : answers) {
-    if (answer.empty()) continue;
-    const auto theirs = WireReader(answer).Get<NonFiniteRows>();
-    if (theirs.rows == 0) continue;
+  (void)AskOthers(RankTables::Request::kFindNonFinite, "", [&all](WireReader answer) {
+    const auto theirs = answer.Get<NonFiniteRows>();
+    if (theirs.rows == 0) return;
     all.least_key = all.rows == 0 ? theirs.least_key : std::min(all.least_key, theirs.least_key);
     all.rows += theirs.rows;
-  }
+  }).ok();
   return all;
 }
 
 TableStats RankTable::stats() const {
   TableStats all = part_->stats();
-  std::vector<std::string> answers;
-  if (!AskOthers(RankTables::Request::kStats, &answers).ok()) return all;
-  for (const std::string& answer : answers) {
-    if (answer.empty()) continue;
-    const auto theirs = WireReader(answer).Get<TableStats>();
+  (void)AskOthers(RankTables::Request::kStats, "", [&all](WireReader answer) {
+    const auto theirs = answer.Get<TableStats>();
     all.rows += theirs.rows;
     all.bytes += theirs.bytes;
-  }
+  }).ok();
   return all;
 }
+
+/// One whose rows count shows and clicks: each rank does to its part what is done to the whole.
+class CountedRankTable final : public RankTable, public CountedTable {
+ public:
+  using RankTable::RankTable;
+
+  Result<ShrinkReport> Shrink(int threads) override {
+    ForgetRows();
+    MR_ASSIGN(ShrinkReport all, AsCounted(part())->Shrink(threads));
+    std::string payload;
+    WireWriter(&payload).Put(static_cast<int32_t>(threads));
+    MR_TRY(AskOthers(RankTables::Request::kShrink, payload, [&all](WireReader answer) {
+      const auto theirs = answer.Get<ShrinkReport>();
+      all.rows += theirs.rows;
+      all.deleted += theirs.deleted;
+    }));
+    return all;
+  }
+
+  Status WasSaved(TableContent content) override {
+    MR_TRY(AsCounted(part())->WasSaved(content));
+    std::string payload;
+    WireWriter(&payload).Put(content);
+    return AskOthers(RankTables::Request::kWasSaved, payload, [](WireReader) {});
+  }
+
+  Result<CountedRows> Count() const override {
+    MR_ASSIGN(CountedRows all, AsCounted(part())->Count());
+    MR_TRY(AskOthers(RankTables::Request::kCount, "", [&all](WireReader answer) {
+      const auto theirs = answer.Get<CountedRows>();
+      all.rows += theirs.rows;
+      all.with_embedx += theirs.with_embedx;
+      all.shows += theirs.shows;
+      all.clicks += theirs.clicks;
+    }));
+    return all;
+  }
+};
 
 }  // namespace
 
@@ -383,7 +433,10 @@ TableFactory RankTableFactory(const TableFactory& parts, RankTables& ranks, cons
                                                              uint64_t seed) -> Result<std::unique_ptr<SparseTable>> {
       MR_ASSIGN(std::unique_ptr<SparseTable> part, maker(desc, seed));
       if (part == nullptr) return part;
-      return std::unique_ptr<SparseTable>(std::make_unique<RankTable>(std::move(part), ranks, options));
+      if (AsCounted(part.get()) == nullptr) {
+        return std::unique_ptr<SparseTable>(std::make_unique<RankTable>(std::move(part), ranks, options));
+      }
+      return std::unique_ptr<SparseTable>(std::make_unique<CountedRankTable>(std::move(part), ranks, options));
     };
     CHECK(factory.Add(entry.name, entry.doc, make).ok());
   }

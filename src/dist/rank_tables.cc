@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "dist/part_of.h"
-#include "dist/wire.h"
+#include "dist/row_wire.h"
 #include "kernels/racy.h"
+#include "table/counted_table.h"
 
 namespace millrace {
 namespace {
@@ -104,7 +105,7 @@ Status RankTables::AnswerPull(int from, const Part& part, WireReader* in, WireWr
   const auto dim = static_cast<size_t>(part.rows->shape().dim);
   values_.resize(rows.size() * dim);
   for (size_t i = 0; i < rows.size(); ++i) racy::Best().copy_row(rows.weights()[i], values_.data() + i * dim, dim);
-  out->PutFloats(values_, wire);
+  PutRows(values_, part.rows->shape(), wire, out);
   return Status::Ok();
 }
 
@@ -113,13 +114,33 @@ Status RankTables::AnswerPush(int from, const Part& part, WireReader* in) {
   KnownKeyLists::List* const list = known_.Take(from, in);
   const auto wire = in->Get<WireFloat>();
   const auto seen = in->Get<int64_t>();
-  const auto lr = in->Get<float>();
-  in->GetFloats(wire, &values_);
+  PushContext context{.lr = in->Get<float>(), .locks = part.locks};
+  context.examples = in->Get<int32_t>();
+  GetRows(in, part.rows->shape(), wire, &values_);
   if (list == nullptr || !in->ok()) return Internal("a push of another rank ends too soon");
   RowBatch& rows = list->rows[part.rows];
   if (rows.table() != part.rows) MR_TRY(part.rows->Pull(list->keys, PullMode::kInsert, &rows));
   CountApplied(*part.applied, seen);
-  return part.rows->Push(rows, values_, {.lr = lr});
+  return part.rows->Push(rows, values_, context);
+}
+
+Status RankTables::AnswerCounted(Request what, const Part& part, WireReader* in, WireWriter* out) {
+  CountedTable* const table = AsCounted(part.rows);
+  if (table == nullptr) return Internal("table \"" + part.rows->shape().name + "\" counts no shows and clicks here");
+  switch (what) {
+    case Request::kShrink: {
+      ForgetRows(part.rows);
+      MR_ASSIGN(const ShrinkReport shrunk, table->Shrink(in->Get<int32_t>()));
+      out->Put(shrunk);
+      return Status::Ok();
+    }
+    case Request::kCount: {
+      MR_ASSIGN(const CountedRows counted, table->Count());
+      out->Put(counted);
+      return Status::Ok();
+    }
+    default: return table->WasSaved(in->Get<TableContent>());
+  }
 }
 
 Status RankTables::Answer(int from, std::string_view request, std::string* answer) {
@@ -140,6 +161,9 @@ Status RankTables::Answer(int from, std::string_view request, std::string* answe
     case Request::kSave: return ServeSave(*part.rows, &in, answer);
     case Request::kStats: out.Put(part.rows->stats()); return Status::Ok();
     case Request::kFindNonFinite: out.Put(part.rows->FindNonFinite()); return Status::Ok();
+    case Request::kShrink:
+    case Request::kWasSaved:
+    case Request::kCount: return AnswerCounted(what, part, &in, &out);
   }
   return Internal("another rank asks for something unknown");
 }

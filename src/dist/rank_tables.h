@@ -16,6 +16,7 @@
 #include "dist/key_lists.h"
 #include "dist/rank_calls.h"
 #include "dist/wire.h"
+#include "kernels/row_locks.h"
 #include "table/table_factory.h"
 
 namespace millrace {
@@ -51,11 +52,12 @@ struct RankPushes {
 class RankTables final {
  public:
   /// What can be asked; what goes out and comes back is rank_table.cc's.
-  enum class Request : uint8_t { kPull, kPush, kSave, kStats, kFindNonFinite };
+  enum class Request : uint8_t { kPull, kPush, kSave, kStats, kFindNonFinite, kShrink, kWasSaved, kCount };
   /// A part of a table, as this rank has it.
   struct Part {
     SparseTable* rows = nullptr;
     std::atomic<int64_t>* applied = nullptr;  ///< pushes so far
+    RowLocks* locks = nullptr;                ///< of rows that count, so that no push loses counts of another
     std::function<Status()> flush;            ///< waits for what this rank has under way
   };
 
@@ -111,6 +113,7 @@ class RankTables final {
   Status Answer(int from, std::string_view request, std::string* answer);
   Status AnswerPull(int from, const Part& part, WireReader* in, WireWriter* out);
   Status AnswerPush(int from, const Part& part, WireReader* in);
+  Status AnswerCounted(Request what, const Part& part, WireReader* in, WireWriter* out);
 
   RankCalls* calls_;
   std::vector<int> owners_;  ///< by virtual shard
@@ -133,8 +136,8 @@ class RankTables final {
 /// a table of `parts` and ask `ranks` for the others. Both outlive the tables.
 ///
 /// Pull and Push take keys of all ranks. A pull costs a message to each rank that has one of them and one back; a push
-/// the same, but it does not wait: RankTables::Flush does. Load keeps what is this rank's; Save, stats and
-/// FindNonFinite are of the whole table.
+/// the same, but it does not wait: RankTables::Flush does. Load keeps what is this rank's; Save, stats, FindNonFinite
+/// and, of a table that counts shows and clicks (CountedTable), what that has are of the whole table.
 TableFactory RankTableFactory(const TableFactory& parts, RankTables& ranks, const RankTableOptions& options = {});
 
 /// Gives a table that such a factory made other options, while nobody uses it. False of another one, which has all its

@@ -33,9 +33,9 @@ class CountedTable {
   virtual Result<ShrinkReport> Shrink(int threads) = 0;
   /// Tells that a save of kBase or kDelta is where it was to go: what its rows are worth counts from here for the next
   /// kDelta. As Shrink, it wants no other call meanwhile, and none between it and the save.
-  virtual void WasSaved(TableContent content) = 0;
+  virtual Status WasSaved(TableContent content) = 0;
   /// As SparseTable::Save, it wants no other call meanwhile.
-  virtual CountedRows Count() const = 0;
+  virtual Result<CountedRows> Count() const = 0;
 };
 
 /// The table as such a one; null when it has no accessor, or its class cannot delete rows.

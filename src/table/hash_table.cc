@@ -398,13 +398,14 @@ class CountedHashTable final : public HashTable, public CountedTable {
     return RemoveIf(threads, [this](float* row) { return rows_.Ages(row); });
   }
 
-  void WasSaved(TableContent content) override {
+  Status WasSaved(TableContent content) override {
     ChangeRows([&](float* row) {
       if (rows_.IsIn(content, row)) rows_.WasSaved(row);
     });
+    return Status::Ok();
   }
 
-  CountedRows Count() const override {
+  Result<CountedRows> Count() const override {
     CountedRows sums;
     ForEachRow([&](const float* row) {
       ++sums.rows;

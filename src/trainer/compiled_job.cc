@@ -220,9 +220,10 @@ Result<std::unique_ptr<const Executable>> CompileTraining(const TrainerDesc& des
 Status CheckPushesNoCounts(const ProgramDesc& main) {
   for (const OpDesc& op : main.blocks(0).ops()) {
     if (op.type() != "sparse_table_push" || !InputArguments(op, "LearningRate").empty()) continue;
-    return InvalidConfig("not supported yet: table \"" + InputArguments(op, "Table").at(0) +
-                         "\" has an accessor, and pipelines and ranks take the mean of micro-batches, shows and clicks "
-                         "too; train it with class_name: \"MultiTrainer\" on one process");
+    return InvalidConfig(
+        "not supported yet: table \"" + InputArguments(op, "Table").at(0) +
+        "\" has an accessor, and pipelines take the mean of micro-batches, shows and clicks too; train "
+        "it with class_name: \"MultiTrainer\"");
   }
   return Status::Ok();
 }
@@ -437,8 +438,8 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
   AddFetches(desc, parts.fetches, model.main, watched, &options.fetches);
   options.forward_only = desc.infer();
   MR_ASSIGN(parts.train, CompileTraining(desc, parts.model, environment, options));
-  if (IsPipeline(desc) || desc.has_dist()) MR_TRY(CheckPushesNoCounts(model.main));
   if (IsPipeline(desc)) {
+    MR_TRY(CheckPushesNoCounts(model.main));
     MR_ASSIGN(parts.pipeline, CompileSections(config, model.main, environment, options));
   } else if (TrainsInStep(desc)) {
     MR_ASSIGN(parts.pipeline, CompilePipeline(model.main, environment.ops, options, {}));

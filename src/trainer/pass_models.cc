@@ -100,7 +100,7 @@ Status PassModels::TellTables() const {
                            desc.class_name() +
                            "\", which does not know what was saved; leave class_name or save_mode out");
     }
-    table->WasSaved(content);
+    MR_TRY(table->WasSaved(content));
   }
   return Status::Ok();
 }

@@ -141,6 +141,17 @@ TEST_F(RanksCommandTest, RanksOfAJobThatDoesNotSayHowTrainAtTheirOwnPace) {
   }
 }
 
+TEST_F(RanksCommandTest, RanksCountTheShowsAndClicksOfTheLog) {
+  for (const char* dist : {"update: ASYNC", "update: ASYNC wire: BF16", "update: SYNC micro_batches: 4"}) {
+    const std::string job = small_.CtrJob("epochs: 2 dist { " + std::string(dist) + " }\n");
+    std::vector<std::string> flags = Flags(job, dist);
+    flags.insert(flags.end(), {"--set", "model.table[0].key=ID"});
+    Process ranks("trainer", flags, {.ranks = 2});
+    ASSERT_EQ(ranks.Wait(), 0) << ranks.errors();
+    EXPECT_EQ(CountsIn(Folder(dist) + "/model/tables/t"), small_.Counts(2)) << dist;
+  }
+}
+
 TEST_F(RanksCommandTest, RanksAtTheirOwnPaceGoOnAfterAKillAndTrainEachLineOnce) {
   const std::string job = small_.DeepJob("dist { update: SSP staleness: 1 } epochs: 40 checkpoint { every_steps: 20 }");
   ASSERT_NO_FATAL_FAILURE(KillTwoRuns(job, "killed"));

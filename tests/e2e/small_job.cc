@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "core/hash.h"
 #include "datafeed/write_format.h"
 #include "paths.h"
+#include "table/ctr_rows.h"
+#include "table/table_io.h"
 
 namespace millrace {
 namespace {
@@ -58,6 +61,23 @@ std::string SmallJob::CtrJob(const std::string& extra) const {
                                    "\nfetch_config { fetch_var_names: \"loss\" print_period: 3 }\n" + extra);
 }
 
+std::map<uint64_t, std::pair<float, float>> SmallJob::Counts(int epochs) const {
+  std::map<uint64_t, std::pair<float, float>> counts;
+  for (const std::string& file : files()) {
+    std::ifstream lines(file);
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::vector<uint64_t> numbers;
+      for (uint64_t number = 0; words >> number;) numbers.push_back(number);
+      for (const size_t i : {7, 9, 10}) {
+        counts[numbers[i]].first += static_cast<float>(epochs);
+        counts[numbers[i]].second += static_cast<float>(numbers[1]) * static_cast<float>(epochs);
+      }
+    }
+  }
+  return counts;
+}
+
 std::string SmallJob::CountingJob(const std::string& extra) const {
   return Write("counting.prototxt", DataDesc(1) + Text("counting_model.pbtxt") + extra);
 }
@@ -81,6 +101,19 @@ std::string SmallJob::Write(const std::string& name, const std::string& text) co
   if (has_files) return folder() + "/" + name;
   for (const std::string& file : files()) out << "filelist: \"" << file << "\"\n";
   return folder() + "/" + name;
+}
+
+std::map<uint64_t, std::pair<float, float>> CountsIn(const std::string& file) {
+  std::map<uint64_t, std::pair<float, float>> counts;
+  std::ifstream in(file, std::ios::binary);
+  TableReader reader = TableReader::Open(in).value();
+  for (const TableBlock* block = reader.Next().value(); block != nullptr; block = reader.Next().value()) {
+    for (size_t i = 0; i < block->keys.size(); ++i) {
+      const float* row = block->values.data() + i * reader.header().row_floats;
+      counts[block->keys[i]] = {row[CtrRows::kShow], row[CtrRows::kClick]};
+    }
+  }
+  return counts;
 }
 
 std::vector<std::string> FolderContent(const std::string& folder) {

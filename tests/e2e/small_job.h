@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/file.h"
@@ -23,6 +26,9 @@ class SmallJob {
   std::string DeepJob(const std::string& extra) const;
   /// A table with an accessor, as Paddle's parameter server has them, fully connected layers.
   std::string CtrJob(const std::string& extra) const;
+  /// How often the log shows each id of A and B, and how often where the label is 1, times `epochs`: what a CtrJob
+  /// counts with `table { key: ID }`.
+  std::map<uint64_t, std::pair<float, float>> Counts(int epochs) const;
   /// Counting: batches of one row; a row of the only table is 0 before, 0.5 after its line was trained once, 0.75 after
   /// twice. The score of a line is its row.
   std::string CountingJob(const std::string& extra) const;
@@ -37,6 +43,9 @@ class SmallJob {
   int files_;
   std::string format_;
 };
+
+/// Shows and clicks of each row of a saved table with an accessor, of one file.
+std::map<uint64_t, std::pair<float, float>> CountsIn(const std::string& file);
 
 /// Every file below a folder: names and bytes, one string each.
 std::vector<std::string> FolderContent(const std::string& folder);

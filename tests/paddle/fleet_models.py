@@ -27,6 +27,9 @@ KINDS = {
     "geo": ("geo", True, 1, "adam"),
     "accessor": ("async", False, 1, "adam"),
     "unmade": ("async", False, 1, "adam"),
+    # Rows that count shows and clicks: shown to the program, which reads them by cvm; hidden from it.
+    "counted": ("async", False, 1, "adam"),
+    "hidden": ("async", False, 1, "sgd"),
     "clicks": ("async", False, 1, "adam"),
     # Without fleet: is_distributed=True, updates that were taken out as a DistributeTranspiler does, GradAllReduce.
     "distributed": ("local", True, 1, "adam"),

@@ -203,7 +203,7 @@ TEST(CtrRows, SavesLoadsAndGoesOnToTheSameBytes) {
     ASSERT_TRUE(AsCounted(each)->Shrink(1).ok());
   }
   EXPECT_EQ(SavedAs(*again), SavedAs(*table));
-  const CountedRows counted = AsCounted(table.get())->Count();
+  const CountedRows counted = AsCounted(table.get())->Count().value();
   EXPECT_EQ(counted.rows, table->stats().rows);
   EXPECT_GT(counted.with_embedx, 0);
   EXPECT_LT(counted.with_embedx, counted.rows);
@@ -215,10 +215,10 @@ TEST(CtrRows, LoadedWeightsAloneStartAnew) {
   const std::unique_ptr<SparseTable> again = MakeCounted(SmallDesc("embedx_threshold: 2"));
   std::istringstream in(SavedAs(*table, TableContent::kWeights));
   ASSERT_TRUE(again->Load(kAllShards, in).ok());
-  EXPECT_EQ(AsCounted(again.get())->Count().with_embedx, 1);
+  EXPECT_EQ(AsCounted(again.get())->Count()->with_embedx, 1);
   EXPECT_EQ(RowOf(*again, 1)[CtrRows::kShow], 2);
   ASSERT_TRUE(PushTo(*again, {2}, {1, 1, 0, 0, 0}).ok());
-  EXPECT_EQ(AsCounted(again.get())->Count().with_embedx, 2);
+  EXPECT_EQ(AsCounted(again.get())->Count()->with_embedx, 2);
 }
 
 TEST(CtrRows, AnotherRuleOrWidthDoesNotLoad) {
@@ -297,12 +297,12 @@ TEST(CtrRows, BaseAndDeltaLeaveOutWhatIsWorthLittle) {
   EXPECT_EQ(saved(TableContent::kWeights), "123");
   EXPECT_EQ(saved(TableContent::kBase), "23");
   EXPECT_EQ(saved(TableContent::kDelta), "23");
-  AsCounted(table.get())->WasSaved(TableContent::kBase);
+  ASSERT_TRUE(AsCounted(table.get())->WasSaved(TableContent::kBase).ok());
   EXPECT_EQ(saved(TableContent::kBase), "23");
   EXPECT_EQ(saved(TableContent::kDelta), "") << "nothing is new";
   ASSERT_TRUE(PushTo(*table, {2, 3}, {1, 1, 1, 1, 1, 1, 0, 1, 1, 1}).ok());
   EXPECT_EQ(saved(TableContent::kDelta), "2") << "one show more is worth 0.1";
-  AsCounted(table.get())->WasSaved(TableContent::kDelta);
+  ASSERT_TRUE(AsCounted(table.get())->WasSaved(TableContent::kDelta).ok());
   EXPECT_EQ(saved(TableContent::kDelta), "");
   ASSERT_TRUE(AsCounted(table.get())->Shrink(1).ok());
   EXPECT_EQ(saved(TableContent::kBase), "") << "unseen for a day";

@@ -491,5 +491,84 @@ TEST_F(RanksTest, WhatOneRankAtItsOwnPaceThrowsEndsAll) {
   for (const Status& status : ended.statuses) EXPECT_THAT(status.message(), HasSubstr("thrown in a batch"));
 }
 
+// Tables that count shows and clicks.
+
+TEST_F(RanksTest, AnyNumberOfRanksCountsShowsAndClicksToTheSameBytes) {
+  const std::string job = small_.CtrJob(std::string(kSync) + " epochs: 2 checkpoint { every_steps: 16 }");
+  const std::vector<std::string> by_id = {"model.table[0].key=ID"};
+  std::vector<std::string> model;
+  for (const int ranks : {1, 2, 3, 8}) {
+    const std::string name = "counted_" + std::to_string(ranks);
+    const Ended ended = RunRanks(job, ranks, Folder(name), {.overrides = by_id});
+    for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << ranks << " ranks: " << status.ToString();
+    if (ranks == 1) model = Model(name);
+    EXPECT_EQ(Model(name), model) << ranks << " ranks";
+    EXPECT_EQ(CountsIn(Folder(name) + "/model/tables/t"), small_.Counts(2)) << ranks << " ranks";
+  }
+  // Stopped, and gone on with another number of ranks.
+  const Ended cut = RunRanks(job, 3, Folder("cut"), {.overrides = by_id, .stop_after = 2, .stopped = 2});
+  ASSERT_TRUE(cut.statuses[0].ok()) << cut.statuses[0].ToString();
+  ASSERT_TRUE(cut.summary.interrupted);
+  const Ended last = RunRanks(job, 2, Folder("cut"), {.resume = "auto", .overrides = by_id});
+  ASSERT_TRUE(last.statuses[0].ok()) << last.statuses[0].ToString();
+  EXPECT_EQ(Model("cut"), model);
+}
+
+// A step of one batch is a batch of one process, whose gradients are those of the sum as well.
+TEST_F(RanksTest, AStepOfOneBatchUpdatesCountedRowsAsOneProcessDoes) {
+  const std::string job = small_.CtrJob("epochs: 2 fuse: false");
+  const Ended step = RunRanks(job, 1, Folder("step"), {.overrides = {"dist={update: SYNC micro_batches: 1}"}});
+  ASSERT_TRUE(step.statuses[0].ok()) << step.statuses[0].ToString();
+  RunOutput output;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nobody(std::fopen("/dev/null", "w"), std::fclose);
+  output.terminal = nobody.get();
+  output.fetched = [](const FetchLine&) { return Status::Ok(); };
+  const auto session = JobSession::Create(CompileJob(job, Folder("alone"), {"update_mode=SERIAL"}), {});
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  ASSERT_TRUE(RunJob(**session, "never", "last", {}, output).ok());
+  EXPECT_EQ(Model("step"), Model("alone"));
+}
+
+TEST_F(RanksTest, DaysOfRanksShrinkAndSaveAsThoseOfOne) {
+  std::string passes;
+  for (int day = 0; day < 3; ++day) {
+    passes += " pass { name: \"d" + std::to_string(day) + "\"";
+    for (int file = 0; file < 3; ++file) {
+      passes += " filelist: \"" + small_.files()[static_cast<size_t>(3 * day + file)] + "\"";
+    }
+    passes += " }";
+  }
+  const std::string job =
+      small_.CtrJob(std::string(kSync) + "incremental {" + passes + " shrink: true save_mode: DELTA }\n");
+  std::vector<std::string> models;
+  for (const int ranks : {1, 2, 3}) {
+    const std::string name = "days_" + std::to_string(ranks);
+    const Ended ended = RunRanks(job, ranks, Folder(name));
+    for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << ranks << " ranks: " << status.ToString();
+    if (ranks == 1) models = FolderContent(Folder(name) + "/models");
+    EXPECT_EQ(FolderContent(Folder(name) + "/models"), models) << ranks << " ranks";
+  }
+  EXPECT_LT(CountsIn(Folder("days_2") + "/models/d2/tables/t").size(),
+            CountsIn(Folder("days_2") + "/model/tables/t").size());
+}
+
+TEST_F(RanksTest, RanksAtTheirOwnPaceLoseNoShowAndNoClick) {
+  for (const char* dist : {"update: ASYNC", "update: ASYNC wire: BF16", "update: SSP staleness: 1"}) {
+    const std::string job =
+        small_.CtrJob("thread_num: 2 epochs: 3 checkpoint { every_steps: 40 } dist { " + std::string(dist) + " }\n");
+    for (const int ranks : {1, 2, 4}) {
+      SCOPED_TRACE(std::string(dist) + ", " + std::to_string(ranks) + " ranks");
+      const std::vector<std::string> by_id = {"model.table[0].key=ID"};
+      const std::string name = "counted_" + std::string(dist) + std::to_string(ranks);
+      const Ended cut = RunRanks(job, ranks, Folder(name), {.overrides = by_id, .stop_after = 3});
+      ASSERT_TRUE(cut.statuses[0].ok()) << cut.statuses[0].ToString();
+      const Ended last = RunRanks(job, ranks % 3 + 1, Folder(name), {.resume = "auto", .overrides = by_id});
+      ASSERT_TRUE(last.statuses[0].ok()) << last.statuses[0].ToString();
+      EXPECT_EQ(last.summary.examples, 4500);
+      EXPECT_EQ(CountsIn(Folder(name) + "/model/tables/t"), small_.Counts(3));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace millrace
