@@ -4,6 +4,8 @@ The first call begins MPI and waits for the first calls of the others. All ranks
 they do not, each gets a ConfigError that says who is where.
 """
 
+import pickle
+
 import numpy as np
 
 from . import _checks, _millrace
@@ -20,6 +22,11 @@ def rank():
 def size():
     """How many there are."""
     return _millrace.ranks()
+
+
+def leads():
+    """Whether this process prints and writes for all of them: that of rank 0."""
+    return rank() == 0
 
 
 def barrier():
@@ -50,6 +57,13 @@ def allreduce(values, op="sum"):
         array = np.frombuffer(data, mine.dtype).reshape(mine.shape)
         total = array.copy() if total is None else _OPERATIONS[op](total, array)
     return total[()]
+
+
+def of_leader(value, what):
+    """What rank 0 has, on all ranks; `what` names it."""
+    if size() == 1:
+        return value
+    return pickle.loads(_millrace.together(what, pickle.dumps(value) if leads() else b"")[0])
 
 
 def gather(data, call="gather"):

@@ -4,7 +4,7 @@ import contextlib
 import os
 import warnings
 
-from . import _checks, _millrace
+from . import _checks, _millrace, _ranks
 from ._settings import flag, name_of, quoted
 from .errors import AlreadyExistsError, ConfigError, MillraceWarning
 from .framework import Variable
@@ -237,6 +237,8 @@ class InMemoryDataset(DatasetBase):
         self._preloaded = None  # rows of a preload that something else waited for
         self._candidates = 0
         self._joins = False
+        self._send_rows, self._send_pause = 0, 0
+        self._is_exchanged = False  # between ranks, since the last load
 
     def set_queue_num(self, queue_num):
         """Channels between the rows and the workers; by default one for each."""
@@ -302,12 +304,12 @@ class InMemoryDataset(DatasetBase):
         self._candidates = rows if fea_eval else 0
 
     def set_fleet_send_batch_size(self, fleet_send_batch_size=1024):
-        """Rows that global_shuffle sends at a time between machines; one machine sends none."""
-        _checks.whole("set_fleet_send_batch_size: rows", fleet_send_batch_size, 1)
+        """Rows that global_shuffle sends to another rank at a time; by default as many as fit into 64 MiB over all ranks."""
+        self._send_rows = _checks.whole("set_fleet_send_batch_size: rows", fleet_send_batch_size, 1)
 
     def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds=0):
-        """Pause between two sends of global_shuffle; one machine sends none."""
-        _checks.whole("set_fleet_send_sleep_seconds", fleet_send_sleep_seconds, 0)
+        """Pause between two sends of global_shuffle between ranks."""
+        self._send_pause = _checks.whole("set_fleet_send_sleep_seconds", fleet_send_sleep_seconds, 0)
 
     def load_into_memory(self, is_shuffle=False):
         """Reads all files; returns the number of rows. A second call without release_memory is AlreadyExistsError."""
@@ -346,8 +348,11 @@ class InMemoryDataset(DatasetBase):
         self._there().shuffle(_checks.whole("local_shuffle: seed", seed, 0))
 
     def global_shuffle(self, fleet=None, thread_num=12, seed=1):
-        """The same; one machine has all rows."""
-        self.local_shuffle(seed)
+        """The same over the rows of all ranks, which call it together: each row goes to the rank that its file and line choose, or
+        its name, by set_merge_by_lineid."""
+        _, left_out = self._there().global_shuffle(_checks.whole("global_shuffle: seed", seed, 0), self._send_rows, self._send_pause)
+        self._is_exchanged = _ranks.size() > 1
+        _warn_of(left_out, 3)
 
     def slots_shuffle(self, slots, seed=1, candidate_size=None):
         """Every row gets the values of these slots from another row, drawn among candidate_size (0: all; by default what
@@ -366,10 +371,12 @@ class InMemoryDataset(DatasetBase):
             self._loaded.release()
             self._loaded = None
         self._preloading, self._preloaded = False, None
+        self._is_exchanged = False
 
     def get_memory_data_size(self, fleet=None):
-        """Rows that are loaded; 0 before and after."""
-        return self._loaded.size() if self._loaded is not None else 0
+        """Rows that are loaded; 0 before and after. Of this rank; with `fleet` of all ranks, which call it together."""
+        rows = self._loaded.size() if self._loaded is not None else 0
+        return int(_ranks.allreduce(rows)) if fleet is not None else rows
 
     get_shuffle_data_size = get_memory_data_size
 
@@ -425,4 +432,5 @@ class InMemoryDataset(DatasetBase):
 
     def _run_fields(self):
         # The rows are there: their files may be gone, or those of the next load.
-        return self._job_fields([os.devnull])
+        fields = self._job_fields([os.devnull])
+        return fields.replace("dataset { ", "dataset { global_shuffle: true ") if self._is_exchanged else fields

@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 
-from . import _checks, _millrace
+from . import _checks, _millrace, _ranks
 from . import _formulas  # noqa: F401
 from ._settings import name_in, name_of, quoted
 from .dataset import DatasetBase
@@ -192,19 +192,23 @@ class Executor:
         program = _program(program)
         desc = self._describe_pass(call, program, dataset, lambda given: given._run_fields(), thread, debug, fetch_list, fetch_info,
                                    print_period, update_mode, infer, allow_non_finite)
-        if not infer and not program._is_trained:
+        if not infer and not program._is_trained and _ranks.leads():
             warnings.warn("train_from_dataset: the program updates nothing, as no optimizer's minimize was called; "
                           "infer_from_dataset looks at rows without training", MillraceWarning, stacklevel=3)
+        memory = dataset._memory()
+        if infer and memory is not None and _ranks.size() > 1:
+            raise ConfigError("infer_from_dataset: an InMemoryDataset has the rows of this rank alone; give a QueueDataset, whose files "
+                              "each rank reads, or infer in a script of one process")
         rule = dataset._zeros_rule()
         trained = program._trained_on.get("zeros", rule)
-        if rule != trained:
+        if rule != trained and _ranks.leads():
             kept = {"KEEP": "kept", "DROP": "left out"}
             warnings.warn('%s: the program was trained with zeros of sparse slots %s, and here they are %s: dataset.set_zeros("%s") '
                           "gives it the ids that it was trained on" % (call, kept[trained], kept[rule], trained),
                           MillraceWarning, stacklevel=3)
         if not infer:
             program._trained_on.update(zeros=rule, empty_slot=dataset._fields.get("empty_slot", "ERROR"))
-        return self._run(call, program, desc, scope, debug, fetch_handler, dataset._memory(), 4, verbose, infer)
+        return self._run(call, program, desc, scope, debug, fetch_handler, memory, 4, verbose, infer)
 
     def _describe(self, call, program, workers, debug, fetch_list, fetch_info, print_period, fields, opt_info=None):
         """The TrainerDesc of a run."""
@@ -220,7 +224,9 @@ class Executor:
         info = [_checks.text("fetch_info", one) for one in fetch_info] if fetch_info is not None else names
         if len(info) != len(names):
             raise ConfigError("fetch_info has %d texts for %d variables" % (len(info), len(names)))
-        states = {"stat_var_names": program.auc_states} if workers > 1 else {}
+        # Ranks share what all their workers count in.
+        is_alone = call != "train_from_dataset" or _ranks.size() == 1
+        states = {"stat_var_names": program.auc_states} if workers > 1 and is_alone else {}
         desc = TrainerFactory()._create_trainer({**states, **(opt_info or {})})
         desc._set_program(program)
         desc._set_thread(workers)
@@ -238,8 +244,12 @@ class Executor:
         if program._is_startup():
             raise ConfigError(call + " runs main programs; run the startup program by run()")
         workers = _checks.whole(call + ": thread", thread, 0) or dataset.thread_num
-        mode = update_mode or _update_mode(workers)
-        fields = ["update_mode: %s" % mode, dataset_fields(dataset), *_allowed(allow_non_finite)]
+        fields = [dataset_fields(dataset), *_allowed(allow_non_finite)]
+        on_ranks = call == "train_from_dataset" and _ranks.size() > 1
+        if update_mode or not on_ranks:
+            fields.append("update_mode: %s" % (update_mode or _update_mode(workers)))
+        if on_ranks and program._dist:
+            fields.append("dist { %s }" % program._dist)
         if infer:
             fields.append("infer: true")
         return self._describe(call, program, workers, debug, fetch_list, fetch_info, print_period, fields,
@@ -256,12 +266,16 @@ class Executor:
             program.save(folder)
             counted = _millrace.counted_variables(program.serialize()) if infer or program._is_test else []
             result = _millrace.run_dataset(_scope(scope)._scope, desc._text(folder), memory, fetch_handler, counted,
-                                           program._root()._key, not verbose)
+                                           program._root()._key, not verbose or not _ranks.leads(), not infer)
+        if not infer:
+            result = _ranks.of_leader(result, "the report of " + call)
         non_finite = result.pop("non_finite_losses")
-        if non_finite:
+        if non_finite and _ranks.leads():
             warnings.warn("%s: the loss of %d batches was nan or infinite" % (call, non_finite), MillraceWarning,
                           stacklevel=stacklevel)
         report = Report(**result)
+        if not _ranks.leads():
+            return report
         if report.data["left_out"]:
             warnings.warn("%s: %s" % (call, report.data["left_out"]), MillraceWarning, stacklevel=stacklevel)
         if report.examples == 0:

@@ -208,10 +208,10 @@ class Program:
         self._gradient_clip = None  # of optimizers that have none
         self._is_trained = False  # whether an optimizer's minimize has made it one that trains
         self._is_test = False  # whether it is a clone for tests
+        self._dist = ""  # how ranks train it: the text of TrainerDesc.dist
         self._counts = weakref.WeakKeyDictionary()  # what such a clone counted, by scope
         self._pipeline_opt = None  # what TrainerFactory takes, once a PipelineOptimizer has minimized
         self._tables = []  # names of what embedding layers look up, in their order; its clones' as well
-        self._is_in_step = False  # whether ranks train it in step, as fleet's strategy says
         self._initial_folder = None  # of save_persistables, whose values its startup program ends with
         self.auc_states = []
         self.random_seed = 1
@@ -296,11 +296,11 @@ class Program:
         copy._queues = self._queues
         copy._looked_up = self._looked_up
         copy._tables = self._tables
-        copy._is_in_step = self._is_in_step
         copy._sources = self._sources
         copy._trained_on = self._trained_on
         copy._is_trained = self._is_trained and not for_test
         copy._is_test = self._is_test or for_test
+        copy._dist = self._dist
         return copy
 
     def _test_bytes(self):

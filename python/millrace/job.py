@@ -4,7 +4,7 @@ import os
 import sys
 import warnings
 
-from . import _millrace
+from . import _millrace, _ranks
 from ._settings import quoted
 from .errors import MillraceWarning
 from .framework import _array_or_rows
@@ -36,7 +36,7 @@ class Job:
     def _start(self, file, text, overrides, output_dir):
         self._file = file
         self._job = _millrace.Job(file, text, list(overrides), os.fspath(output_dir))
-        if self._job.warnings:
+        if self._job.warnings and _ranks.leads():
             warnings.warn(self._job.warnings.rstrip(), MillraceWarning, stacklevel=3)
 
     def __repr__(self):
@@ -55,7 +55,7 @@ class Job:
         of Python's logging (INFO), or to sys.stderr while that has no handler. verbose=False keeps both still.
         """
         sys.stdout.flush()
-        return Report(**self._job.run(os.fspath(resume), model, not verbose))
+        return Report(**_ranks.of_leader(self._job.run(os.fspath(resume), model, not verbose), "the report of Job.run"))
 
     def parameter(self, name):
         """A copy of a parameter after run(): "h.w_0" of the fc layer "h" is an array [inputs, outputs], a table that grows is

@@ -2,7 +2,6 @@
 
 #include <gflags/gflags.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "app/command_line.h"
 #include "app/default_environment.h"
 #include "app/list_ops.h"
+#include "app/same_job.h"
 #include "app/stop_on_signal.h"
 #include "app/validate_job.h"
 #include "comm/mpi_plugin.h"
@@ -60,25 +60,6 @@ Status PrintOps(const CompiledJob& job) {
   }
   std::fputs(PrintOps(ops).c_str(), stdout);
   return FlushStandardOutput();
-}
-
-/// Whether all ranks were given the same job, and see the same files.
-Status CheckSameJob(RankGroup& ranks, const LoadedConfig& config, const std::string& output_dir) {
-  std::string mine = PrintConfig(*config.desc);
-  std::vector<const std::vector<std::string>*> lists = {&config.files, &config.eval_files};
-  for (const std::vector<std::string>& files : config.pass_files) lists.push_back(&files);
-  for (const std::vector<std::string>* files : lists) {
-    for (const std::string& file : *files) mine += "input file: \"" + file + "\"\n";
-  }
-  mine += "output folder: \"" + output_dir + "\"\n";
-  std::string of_leader = mine;
-  MR_TRY(ranks.FromLeader(&of_leader));
-  if (of_leader == mine) return ranks.Agree(Status::Ok());
-  const auto differs = std::mismatch(mine.begin(), mine.end(), of_leader.begin(), of_leader.end()).first;
-  const size_t at = mine.rfind('\n', static_cast<size_t>(differs - mine.begin())) + 1;
-  return ranks.Agree(
-      InvalidConfig("this rank was given another job than rank 0; the first line that differs is here \"" +
-                    mine.substr(at, mine.find('\n', at) - at) + "\""));
 }
 
 /// Says what the machine makes of the job that its author may not expect.

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -33,6 +35,13 @@ class RankScript {
   Status Together(std::string_view call, std::string_view mine, std::vector<std::string>* all,
                   const std::stop_token& stop = {});
 
+  /// What rank 0 does for all, and others need not call: `work` runs there, and elsewhere this waits for the next end
+  /// of a call of that name on rank 0, whose failure comes back. Rank 0 waits for nobody.
+  ///
+  /// kInvalidConfig when rank 0 has gone on to a call of Together without it; kUnavailable and kCancelled as above, but
+  /// ranks meet again.
+  Status ByLeader(const std::string& call, const std::function<Status()>& work, const std::stop_token& stop = {});
+
  private:
   struct Arrival {
     std::string call;
@@ -41,7 +50,9 @@ class RankScript {
   };
   using Arrivals = std::vector<std::optional<Arrival>>;  ///< by rank
 
+  int rank() const { return calls_->communicator().rank(); }
   int ranks() const { return calls_->communicator().size(); }
+  Status OnMessage(int from, std::string_view message);
   Status TellOthers(std::string_view call, std::string_view mine);
   Status Arrive(int rank, uint64_t number, Arrival arrival);
   bool AreAllIn(uint64_t number);
@@ -53,6 +64,7 @@ class RankScript {
   bool has_ended_ = false;
   std::mutex mutex_;
   std::map<uint64_t, Arrivals> arrivals_;
+  std::map<std::string, std::deque<Status>> done_;  ///< by rank 0, by call: what this rank has not asked for
 };
 
 }  // namespace millrace

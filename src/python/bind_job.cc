@@ -5,10 +5,12 @@
 #include <optional>
 
 #include "app/default_environment.h"
+#include "app/same_job.h"
 #include "config/print_config.h"
 #include "python/bindings.h"
 #include "python/interruptible.h"
 #include "python/output.h"
+#include "python/process_ranks.h"
 #include "python/report_dict.h"
 #include "python/table_rows.h"
 #include "python/tensor_array.h"
@@ -21,7 +23,7 @@ namespace millrace {
 namespace {
 
 /// A TrainerDesc from a file or a text, read and compiled when it is made, and anew for each further run. One thread at
-/// a time.
+/// a time. Ranks make and run it together.
 class PyJob {
  public:
   PyJob(std::string file, std::optional<std::string> text, std::vector<std::string> overrides, std::string output_dir)
@@ -29,6 +31,7 @@ class PyJob {
     request_.file = std::move(file);
     request_.overrides = std::move(overrides);
     request_.has_output_folder = !output_dir_.empty();
+    request_.of_ranks = ranks_ != nullptr;
     Compile();
   }
 
@@ -36,6 +39,10 @@ class PyJob {
     // Files may have come or changed since the last run.
     if (has_run_) Compile();
     has_run_ = true;
+    if (ranks_ != nullptr) {
+      ranks_->Together("Job.run");
+      is_quiet = is_quiet || !ranks_->group->leads();
+    }
     std::vector<FetchLine> lines;
     const auto log = ValueOrThrow(OpenPythonLog(is_quiet));
     RunOutput output;
@@ -44,8 +51,12 @@ class PyJob {
       lines.push_back(line);
       return is_quiet ? Status::Ok() : PrintInPython(FetchText(line));
     };
-    const auto summary = RunInterruptibly<RunSummary>(
-        [&](std::stop_token stop) { return RunJob(*session_, resume, model, std::move(stop), output); });
+    RunSummary summary;
+    RunInterruptibly([&](const std::stop_token& stop) {
+      summary = ValueOrThrow(RunJob(*session_, resume, model, stop, output));
+      if (ranks_ == nullptr) return;
+      ThrowUnlessOk(ranks_->group->Agree(stop.stop_requested() ? Cancelled("the run was interrupted") : Status::Ok()));
+    });
     py::dict report = ReportDict(summary);
     report["history"] = HistoryList(lines);
     return report;
@@ -73,22 +84,33 @@ class PyJob {
   void Compile() {
     using Loaded = std::pair<std::unique_ptr<Environment>, std::unique_ptr<JobSession>>;
     const Environment& shared = SharedEnvironment();
+    if (ranks_ != nullptr) ranks_->Together("Job");
+    RankGroup* const group = ranks_ == nullptr ? nullptr : ranks_->group;
     auto [environment, session] = RunInterruptibly<Loaded>([&](const std::stop_token& stop) -> Result<Loaded> {
       ConfigRequest request = request_;
       request.stop = stop;
-      MR_ASSIGN(JobAndEnvironment loaded, LoadJob(std::move(request), text_, &shared));
+      Result<JobAndEnvironment> read = LoadJob(std::move(request), text_, &shared);
+      MR_TRY(Agreed(group, read.status()));
+      JobAndEnvironment& loaded = *read;
       auto own = std::make_unique<Environment>(std::move(loaded.environment));
       std::string folder = output_dir_.empty() ? loaded.config.desc->output().dir() : output_dir_;
-      MR_ASSIGN(auto job, CompiledJob::Create(std::move(loaded.config), *own, std::move(folder), {}, stop));
-      MR_ASSIGN(auto made, JobSession::Create(std::move(job), {}, stop));
-      return Loaded(std::move(own), std::move(made));
+      if (group != nullptr) MR_TRY(CheckSameJob(*group, loaded.config, folder));
+      auto job = CompiledJob::Create(std::move(loaded.config), *own, std::move(folder), {}, stop);
+      MR_TRY(Agreed(group, job.status()));
+      const SessionInputs inputs{.ranks = (*job)->is_dist() ? group : nullptr};
+      auto made = JobSession::Create(*std::move(job), inputs, stop);
+      MR_TRY(Agreed(group, made.status()));
+      return Loaded(std::move(own), std::move(made).value());
     });
     session_ = std::move(session);
     environment_ = std::move(environment);
+    if (ranks_ != nullptr) AgreeOrThrow(ranks_, tables_.Own(this->job().model().main));
     has_run_ = false;
   }
   const CompiledJob& job() const { return session_->job(); }
 
+  const ProcessRanks* const ranks_ = RanksOfProcess();
+  TablesOfRanks tables_;
   ConfigRequest request_;
   std::optional<std::string> text_;
   std::string output_dir_;

@@ -15,12 +15,22 @@
 #include <vector>
 
 #include "app/default_environment.h"
+#include "app/same_job.h"
+#include "config/print_config.h"
 #include "config/trainer_desc_reader.h"
+#include "core/caught.h"
 #include "core/contained_file.h"
+#include "core/file.h"
+#include "core/hash.h"
 #include "core/on_threads.h"
 #include "core/version.h"
 #include "core/words.h"
 #include "dataset/dataset_factory.h"
+#include "dataset/row_exchange.h"
+#include "dataset/rows_of_rank.h"
+#include "dist/dense_of_leader.h"
+#include "dist/wire.h"
+#include "program/block_builder.h"
 #include "program/program_files.h"
 #include "program/text_proto.h"
 #include "program/var_meta.h"
@@ -29,6 +39,7 @@
 #include "python/output.h"
 #include "python/own_counts.h"
 #include "python/prepared_program.h"
+#include "python/process_ranks.h"
 #include "python/report_dict.h"
 #include "python/table_rows.h"
 #include "python/tensor_array.h"
@@ -57,12 +68,40 @@ namespace {
 ProgramDesc ProgramOf(const std::string& bytes) { return ValueOrThrow(ParseProgram(bytes, "program")); }
 
 /// A TrainerDesc that Python wrote, checked as one from a file is.
-LoadedConfig LoadOwnDesc(const std::string& origin, const std::string& text, bool needs_model) {
+Result<LoadedConfig> ReadOwnDesc(const std::string& origin, const std::string& text, bool needs_model, bool of_ranks) {
   ConfigRequest request;
   request.known = NamesOf(SharedEnvironment());
   request.needs_model = needs_model;
   request.has_output_folder = false;
-  return ValueOrThrow(LoadTrainerDescText(origin, text, request));
+  request.of_ranks = of_ranks;
+  return LoadTrainerDescText(origin, text, request);
+}
+LoadedConfig LoadOwnDesc(const std::string& origin, const std::string& text, bool needs_model) {
+  return ValueOrThrow(ReadOwnDesc(origin, text, needs_model, false));
+}
+
+/// The files that each rank's description names, by rank, where all could be read: what `call` begins with on ranks.
+Result<std::vector<std::vector<std::string>>> FileLists(const ProcessRanks& ranks, const std::string& call,
+                                                        const Result<LoadedConfig>& read, const std::stop_token& stop) {
+  std::string mine;
+  WireWriter out(&mine);
+  for (const std::string& file : read.ok() ? read->files : std::vector<std::string>()) out.PutText(file);
+  std::vector<std::string> all;
+  MR_TRY(ranks.script->Together(call, mine, &all, stop));
+  MR_TRY(ranks.group->Agree(read.status()));
+  std::vector<std::vector<std::string>> lists(all.size());
+  for (size_t r = 0; r < all.size(); ++r) {
+    for (WireReader in(all[r]); !in.rest().empty() && in.ok();) lists[r].emplace_back(in.GetText());
+  }
+  return lists;
+}
+
+RankGroup* GroupOf(const ProcessRanks* ranks) { return ranks == nullptr ? nullptr : ranks->group; }
+
+/// The classes of a scope's tables. Those of ranks have the rows of one owner each.
+TableFactory TablesOf(const ProcessRanks* ranks) {
+  const TableFactory& tables = SharedEnvironment().tables;
+  return ranks == nullptr ? tables : RankTableFactory(tables, ranks->group->tables());
 }
 
 /// Takes what an object owns for the time of a call, so that a second call cannot touch it meanwhile.
@@ -88,15 +127,22 @@ class ExclusiveAccess {
 /// Variables that outlive runs, and how far they were trained.
 class PyScope {
  public:
-  /// `key` tells apart the programs that are trained on the scope; copies of one have the same.
+  /// `key` tells apart the programs that are trained on the scope; copies of one have the same. Ranks run it together.
   void RunStartupProgram(const std::string& program, uint64_t seed, int64_t key) {
     const ProgramDesc desc = ProgramOf(program);
     const Environment& environment = SharedEnvironment();
+    const ProcessRanks* const ranks = RanksOfProcess();
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     prepared_.clear();
+    if (ranks != nullptr) {
+      ranks->Together("run(startup_program)");
+      AgreeOrThrow(ranks, tables_.Own(desc));
+    }
+    const TableFactory tables = TablesOf(ranks);
     RunInterruptibly([&](const std::stop_token& stop) {
-      ThrowUnlessOk(
-          RunStartup(desc, environment.ops, *scope.value, seed, &environment.readers, &environment.tables, stop));
+      ThrowUnlessOk(Agreed(GroupOf(ranks),
+                           RunStartup(desc, environment.ops, *scope.value, seed, &environment.readers, &tables, stop)));
+      if (ranks != nullptr) ThrowUnlessOk(TakeDenseOfLeader(desc, *scope.value, *ranks->group));
     });
     trained_[key] = {};
     run_ids_.erase(key);
@@ -104,6 +150,7 @@ class PyScope {
   }
 
   py::object Get(const std::string& name) {
+    RanksOfProcess();  // rows may lie on others
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     const Variable* variable = scope.value->Find(name);
     if (variable != nullptr && variable->Is<TablePtr>()) return ToRows(*variable->Get<TablePtr>());
@@ -164,25 +211,31 @@ class PyScope {
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     return scope.value->Names();
   }
-  /// (rows left, rows deleted) by the name of each table with an accessor.
+  /// (rows left, rows deleted) by the name of each table with an accessor. Ranks call it together.
   std::map<std::string, std::pair<int64_t, int64_t>> Shrink() {
+    const ProcessRanks* const ranks = RanksOfProcess();
     const ExclusiveAccess<Scope> scope(scope_, "scope");
+    if (ranks != nullptr) ranks->Together("scope.shrink");
     std::map<std::string, std::pair<int64_t, int64_t>> shrunk;
-    WithoutGil([&] {
-      for (const std::string& name : scope.value->Names()) {
-        Variable* variable = scope.value->Find(name);
-        if (variable == nullptr || !variable->Is<std::unique_ptr<SparseTable>>()) continue;
-        CountedTable* const table = AsCounted(variable->Get<std::unique_ptr<SparseTable>>().get());
-        if (table == nullptr) continue;
-        Result<ShrinkReport> report = table->Shrink(ThreadsHere());
-        ThrowUnlessOk(report.status());
-        shrunk[name] = {report->rows, report->deleted};
-      }
-    });
-    if (shrunk.empty()) {
-      ThrowUnlessOk(
-          InvalidConfig("shrink: no table of the scope has an accessor; embedding(accessor=) makes one, and the "
-                        "startup program the table"));
+    Status done;
+    std::string bytes;
+    // The rank that leads asks the others for their rows.
+    if (ranks == nullptr || ranks->group->leads()) {
+      WithoutGil([&] { done = ShrinkTables(*scope.value, &shrunk); });
+    }
+    AgreeOrThrow(ranks, done);
+    if (ranks == nullptr) return shrunk;
+    WireWriter out(&bytes);
+    for (const auto& [name, rows] : shrunk) {
+      out.PutText(name);
+      out.Put(rows.first);
+      out.Put(rows.second);
+    }
+    WithoutGil([&] { ThrowUnlessOk(ranks->group->FromLeader(&bytes)); });
+    for (WireReader in(bytes); !in.rest().empty() && in.ok();) {
+      const std::string name(in.GetText());
+      const auto rows = in.Get<int64_t>();
+      shrunk[name] = {rows, in.Get<int64_t>()};
     }
     return shrunk;
   }
@@ -190,46 +243,55 @@ class PyScope {
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     const PreparedProgram::Trained trained = trained_[key];
     const ProgramDesc desc = ProgramOf(program);
-    WithoutGil([&] {
-      ThrowUnlessOk(SavePersistables(desc, folder, *scope.value, {trained.step, trained.examples, seed},
-                                     ManifestFor::kAll, {}, ThreadsHere()));
+    RunByLeader(RanksOfProcess(), "save_persistables(\"" + folder + "\")", [&](const std::stop_token& /*stop*/) {
+      return SavePersistables(desc, folder, *scope.value, {trained.step, trained.examples, seed}, ManifestFor::kAll, {},
+                              ThreadsHere());
     });
   }
-  /// Whether the folder says how far its parameters were trained.
+  /// Whether the folder says how far its parameters were trained. Ranks load together.
   bool Load(const std::string& program, const std::string& folder, int64_t key) {
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     const ProgramDesc desc = ProgramOf(program);
+    const ProcessRanks* const ranks = RanksOfProcess();
     prepared_.clear();
+    if (ranks != nullptr) {
+      ranks->Together("load_persistables(\"" + folder + "\")");
+      AgreeOrThrow(ranks, tables_.Own(desc));
+    }
     std::optional<TrainedSoFar> trained;
-    const TableFactory& tables = SharedEnvironment().tables;
+    const TableFactory tables = TablesOf(ranks);
     RunInterruptibly([&](const std::stop_token& stop) {
-      trained = ValueOrThrow(LoadPersistables(desc, folder, *scope.value, tables, ThreadsHere(), stop));
+      auto loaded = LoadPersistables(desc, folder, *scope.value, tables, ThreadsHere(), stop);
+      ThrowUnlessOk(Agreed(GroupOf(ranks), loaded.status()));
+      trained = *std::move(loaded);
     });
     if (trained) trained_[key] = {trained->step, trained->examples};
     ++version_;
     return trained.has_value();
   }
   /// Reads one table from a folder that Save wrote: rows that grow, or a matrix and what its updates keep. Rows that
-  /// grow also from the folder of one table of Paddle's servers, when there are none yet.
+  /// grow also from the folder of one table of Paddle's servers, when there are none yet. Ranks load together.
   void LoadTable(const std::string& program, const std::string& name, const std::string& folder) {
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     const ProgramDesc part = PartOfParameter(ProgramOf(program), name);
     ThrowUnlessOk(CheckMade(part, *scope.value));
     prepared_.clear();
+    const ProcessRanks* const ranks = RanksOfProcess();
+    if (ranks != nullptr) ranks->Together("load_one_table(\"" + folder + "\")");
     const Variable& variable = *scope.value->Find(name);
     const bool is_servers = variable.Is<TablePtr>() && !HasManifest(folder);
-    const TableFactory& tables = SharedEnvironment().tables;
+    const TableFactory tables = TablesOf(ranks);
     RunInterruptibly([&](const std::stop_token& stop) {
-      if (is_servers) {
-        ThrowUnlessOk(LoadServerRows(folder, variable.Get<TablePtr>().get(), stop));
-      } else {
-        ThrowUnlessOk(LoadPersistables(part, folder, *scope.value, tables, ThreadsHere(), stop).status());
-      }
+      const Status loaded = is_servers
+                                ? LoadServerRows(folder, variable.Get<TablePtr>().get(), stop)
+                                : LoadPersistables(part, folder, *scope.value, tables, ThreadsHere(), stop).status();
+      ThrowUnlessOk(Agreed(GroupOf(ranks), loaded));
     });
     ++version_;
   }
   /// (rows, bytes) of a table that grows.
   std::pair<int64_t, int64_t> TableSize(const std::string& name) {
+    RanksOfProcess();  // rows may lie on others
     const ExclusiveAccess<Scope> scope(scope_, "scope");
     const Variable* const variable = scope.value->Find(name);
     if (variable == nullptr || !variable->Is<TablePtr>()) {
@@ -252,10 +314,10 @@ class PyScope {
     content.manifest.set_run_id(run_id);
     const ProgramDesc desc = ProgramOf(program);
     ThrowUnlessOk(CheckMade(desc, *scope.value));
-    RunInterruptibly([&](const std::stop_token& stop) {
-      CheckpointStore store = ValueOrThrow(CheckpointStore::Create(folder, keep, ThreadsHere()));
-      ThrowUnlessOk(store.BeginRun(run_id));
-      ThrowUnlessOk(store.Write(content, desc, *scope.value, {stop, {}}));
+    RunByLeader(RanksOfProcess(), "save_checkpoint(\"" + folder + "\")", [&](const std::stop_token& stop) -> Status {
+      MR_ASSIGN(CheckpointStore store, CheckpointStore::Create(folder, keep, ThreadsHere()));
+      MR_TRY(store.BeginRun(run_id));
+      return store.Write(content, desc, *scope.value, {stop, {}});
     });
   }
   /// The newest whole checkpoint of a folder, or the one that is that folder, and what was passed over; None without
@@ -270,26 +332,33 @@ class PyScope {
     std::optional<FoundCheckpoint> found;
     const bool is_one = MayBeThere(folder + "/MANIFEST");
     if (!is_one && !MayBeThere(folder)) return py::none();
-    const TableFactory& tables = SharedEnvironment().tables;
+    const ProcessRanks* const ranks = RanksOfProcess();
+    if (ranks != nullptr) {
+      ranks->Together("load_checkpoint(\"" + folder + "\")");
+      AgreeOrThrow(ranks, tables_.Own(desc));
+    }
+    const TableFactory tables = TablesOf(ranks);
     Scope trial;
     RunInterruptibly([&](const std::stop_token& stop) {
       const int threads = ThreadsHere();
-      if (is_one) {
-        found = ValueOrThrow(ReadCheckpoint(folder, fits, threads, stop));
-      } else {
-        found = ValueOrThrow(CheckpointStore::Open(folder, threads).FindNewest(fits, &refused, stop));
+      std::string chosen = is_one ? folder : "";
+      Status read;
+      if (!is_one && (ranks == nullptr || ranks->group->leads())) {
+        Result<std::optional<FoundCheckpoint>> newest =
+            CheckpointStore::Open(folder, threads).FindNewest(fits, &refused, stop);
+        if (newest.ok()) found = *std::move(newest);
+        read = newest.status();
+        if (found) chosen = found->folder;
       }
-      if (!found) return;
-      const CheckpointManifest& manifest = found->manifest;
-      // Of the tensors alone: it has no tables.
-      ThrowUnlessOk(RestoreVariables(found->folder, {manifest.variable().begin(), manifest.variable().end()}, trial,
-                                     nullptr, threads, stop));
-      for (const StoredVariable& variable : manifest.variable()) {
-        if (!variable.has_table()) continue;
-        const VarDesc& described = *FindVar(desc, variable.name());
-        trial.Var(variable.name())
-            ->Set(ValueOrThrow(ReadTable(found->folder, variable, described, manifest.seed(), tables, threads, stop)));
+      // Others may see another newest one.
+      if (ranks != nullptr) ThrowUnlessOk(ranks->group->FromLeader(&chosen));
+      if (read.ok() && !found && !chosen.empty()) {
+        Result<FoundCheckpoint> one = ReadCheckpoint(chosen, fits, threads, stop);
+        if (one.ok()) found = *std::move(one);
+        read = one.status();
       }
+      if (read.ok() && found) read = ReadInto(*found, desc, tables, threads, stop, &trial);
+      ThrowUnlessOk(Agreed(GroupOf(ranks), read));
     });
     if (!found) return py::none();
     const CheckpointManifest& manifest = found->manifest;
@@ -344,9 +413,9 @@ class PyScope {
     source.ops = &SharedEnvironment().ops;
     source.feeds = &SharedEnvironment().feeds;
     source.threads = ThreadsHere();
-    RunInterruptibly([&](const std::stop_token& stop) {
+    RunByLeader(RanksOfProcess(), "save_inference_model(\"" + folder + "\")", [&](const std::stop_token& stop) {
       source.work.stop = stop;
-      ThrowUnlessOk(SaveInferenceModel(source, folder));
+      return SaveInferenceModel(source, folder);
     });
   }
 
@@ -363,7 +432,9 @@ class PyScope {
     source.data_desc = &config.desc->data_desc();
     source.predictions = predictions;
     const ModelExport plan = ValueOrThrow(ModelExport::Plan(source, desc, folder));
-    RunInterruptibly([&](const std::stop_token& stop) { ThrowUnlessOk(plan.Write(*scope.value, {stop, {}})); });
+    RunByLeader(RanksOfProcess(), "export_model(\"" + folder + "\")", [&](const std::stop_token& stop) {
+      return plan.Write(*scope.value, {stop, {}});
+    });
   }
 
   /// What was prepared for a run, taken out for it; null: nothing. A program that has changed since, or for whose rows
@@ -430,6 +501,35 @@ class PyScope {
     }
     return part;
   }
+  static Status ShrinkTables(Scope& scope, std::map<std::string, std::pair<int64_t, int64_t>>* shrunk) {
+    for (const std::string& name : scope.Names()) {
+      Variable* variable = scope.Find(name);
+      if (variable == nullptr || !variable->Is<TablePtr>()) continue;
+      CountedTable* const table = AsCounted(variable->Get<TablePtr>().get());
+      if (table == nullptr) continue;
+      MR_ASSIGN(const ShrinkReport report, table->Shrink(ThreadsHere()));
+      (*shrunk)[name] = {report.rows, report.deleted};
+    }
+    if (!shrunk->empty()) return Status::Ok();
+    return InvalidConfig(
+        "shrink: no table of the scope has an accessor; embedding(accessor=) makes one, and the "
+        "startup program the table");
+  }
+  /// Reads what a checkpoint holds.
+  static Status ReadInto(const FoundCheckpoint& found, const ProgramDesc& desc, const TableFactory& tables, int threads,
+                         const std::stop_token& stop, Scope* into) {
+    const CheckpointManifest& manifest = found.manifest;
+    // Of the tensors alone: the scope has no tables yet.
+    MR_TRY(RestoreVariables(found.folder, {manifest.variable().begin(), manifest.variable().end()}, *into, nullptr,
+                            threads, stop));
+    for (const StoredVariable& variable : manifest.variable()) {
+      if (!variable.has_table()) continue;
+      const VarDesc& described = *FindVar(desc, variable.name());
+      MR_ASSIGN(TablePtr table, ReadTable(found.folder, variable, described, manifest.seed(), tables, threads, stop));
+      into->Var(variable.name())->Set(std::move(table));
+    }
+    return Status::Ok();
+  }
   /// The variables whose values tables are asked for.
   static std::vector<std::string> LookedUp(const ProgramDesc& program) {
     std::vector<std::string> names;
@@ -453,6 +553,7 @@ class PyScope {
                                     "millrace.scope_guard(millrace.Scope())"));
   }
 
+  TablesOfRanks tables_;
   std::unique_ptr<Scope> scope_ = std::make_unique<Scope>();
   std::vector<std::unique_ptr<PreparedProgram>> prepared_;  ///< go before the scope; the one used last is last
   std::map<int64_t, PreparedProgram::Trained> trained_;     ///< by program
@@ -460,13 +561,21 @@ class PyScope {
   uint64_t version_ = 1;
 };
 
-/// An InMemoryDataset that outlives runs: loaded once, trained on as often as one likes.
+/// An InMemoryDataset that outlives runs: loaded once, trained on as often as one likes. Ranks make it together, and
+/// each has the rows of its files.
 class PyMemory {
  public:
-  explicit PyMemory(const std::string& text) {
-    const LoadedConfig config = LoadOwnDesc("dataset", text, false);
+  explicit PyMemory(const std::string& text) : ranks_(RanksOfProcess()) {
+    Result<LoadedConfig> read = ReadOwnDesc("dataset", text, false, false);
+    if (ranks_ != nullptr) {
+      RunInterruptibly([&](const std::stop_token& stop) { ThrowUnlessOk(ShareFiles(&read, stop)); });
+    }
+    const LoadedConfig config = ValueOrThrow(std::move(read));
     DatasetSettings settings = DatasetSettings::FromDesc(*config.desc);
     settings.threads = config.desc->thread_num();
+    // Before they are exchanged, not all rows of a name are here.
+    settings.rows.are_exchanged = ranks_ != nullptr;
+    merges_names_ = config.desc->dataset().merge_by_lineid();
     const Environment& environment = SharedEnvironment();
     dataset_ = ValueOrThrow(environment.datasets.Create("InMemoryDataset", config.desc->data_desc(), config.files,
                                                         environment.feeds, settings));
@@ -508,6 +617,28 @@ class PyMemory {
     const py::gil_scoped_release released;
     ThrowUnlessOk(Memory(*dataset.value).LocalShuffle(seed));
   }
+  /// Gives each row to the rank that its place chooses, or its name, where lines of a name merge; ranks do it together.
+  Loaded GlobalShuffle(uint64_t seed, int64_t most_rows, int64_t pause_seconds) {
+    const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");
+    InMemoryDataset& memory = Memory(*dataset.value);
+    PassStats stats;
+    if (ranks_ != nullptr) {
+      ranks_->Together("global_shuffle");
+      RowShuffle shuffle;
+      shuffle.ranks = ranks_->group;
+      shuffle.targets.seed = seed;
+      shuffle.targets.streams = ranks_->group->size();
+      shuffle.targets.by = merges_names_ ? RowTargets::By::kName : RowTargets::By::kPlace;
+      shuffle.most_rows = most_rows;
+      shuffle.pause_of_rounds = std::chrono::seconds(pause_seconds);
+      InMemoryDataset* const all = &memory;
+      RunInterruptibly([&](const std::stop_token& stop) {
+        ThrowUnlessOk(ExchangeRows(shuffle, {&all, 1}, ranks_->group->rank(), files_of_all_, &stats.counters, stop));
+      });
+    }
+    WithoutGil([&] { ThrowUnlessOk(memory.LocalShuffle(seed)); });
+    return {memory.MemoryDataSize(), LeftOutLine(stats)};
+  }
   void SlotsShuffle(const std::vector<std::string>& slots, uint64_t seed, int64_t candidates) {
     const ExclusiveAccess<Dataset> dataset(dataset_, "dataset");
     ThrowUnlessOk(Memory(*dataset.value).SlotsShuffle(slots, seed, candidates));
@@ -538,7 +669,33 @@ class PyMemory {
 
  private:
   static InMemoryDataset& Memory(Dataset& dataset) { return dynamic_cast<InMemoryDataset&>(dataset); }
+  /// Leaves this rank its part of the files: each rank's own, or those of the list of all in turn.
+  Status ShareFiles(Result<LoadedConfig>* read, const std::stop_token& stop) {
+    MR_ASSIGN(const std::vector<std::vector<std::string>> lists, FileLists(*ranks_, "load_into_memory", *read, stop));
+    MR_TRY(FilesOfRanks(lists).status());
+    const bool is_one = std::all_of(lists.begin(), lists.end(), [&](const auto& list) { return list == lists[0]; });
+    const auto ranks = lists.size();
+    const auto me = static_cast<size_t>(ranks_->group->rank());
+    std::vector<std::string> own;
+    for (size_t i = 0; i < lists[me].size(); ++i) {
+      if (!is_one || i % ranks == me) own.push_back(lists[me][i]);
+    }
+    // File k of rank r is number k * ranks + r, which is what rows that go to other ranks say.
+    files_of_all_.clear();
+    for (size_t i = 0; is_one && i < lists[0].size(); ++i) files_of_all_.push_back(lists[0][i]);
+    for (size_t r = 0; !is_one && r < ranks; ++r) {
+      for (size_t k = 0; k < lists[r].size(); ++k) {
+        files_of_all_.resize(std::max(files_of_all_.size(), k * ranks + r + 1));
+        files_of_all_[k * ranks + r] = lists[r][k];
+      }
+    }
+    (*read)->files = std::move(own);
+    return Status::Ok();
+  }
 
+  const ProcessRanks* const ranks_;
+  std::vector<std::string> files_of_all_;
+  bool merges_names_ = false;
   std::unique_ptr<Dataset> dataset_;
   std::stop_source preload_;
 };
@@ -650,38 +807,106 @@ Status CheckTrained(const JobSession& session) {
           "learning rate, clip gradients, or look at the input; allow_non_finite=True lets it pass"};
 }
 
-/// Trains (or infers) as a TrainerDesc says, on the scope's parameters and, if there is one, a loaded dataset.
-/// `counted` names the variables that this run counts in for itself.
+/// The lines by which ranks see that they train the same program by the same settings.
+std::string JobText(const LoadedConfig& config) {
+  TrainerDesc desc = *config.desc;
+  // Each rank has the program in a folder of its own.
+  const std::string path = desc.program().main();
+  desc.clear_program();
+  desc.clear_filelist();
+  std::string text = PrintConfig(desc);
+  const Result<std::string> bytes = ReadFile(path);
+  const Result<ProgramDesc> program =
+      bytes.ok() ? ParseProgram(*bytes, "program") : Result<ProgramDesc>(bytes.status());
+  if (!program.ok()) return text + program.status().message();
+  const BlockDesc& block = program->blocks(0);
+  text += PrintOps(std::vector<OpDesc>(block.ops().begin(), block.ops().end()));
+  return text + "the program's bytes: " + std::to_string(HashName(*bytes)) + "\n";
+}
+
+/// Lets the ranks of a script compare what each was told to train, and puts the files of all into the job.
+Status CompareJobs(const ProcessRanks& ranks, Result<LoadedConfig>* job, const std::stop_token& stop) {
+  MR_ASSIGN(const std::vector<std::vector<std::string>> lists, FileLists(ranks, "train_from_dataset", *job, stop));
+  MR_TRY(CheckSameText(*ranks.group, JobText(**job)));
+  MR_ASSIGN((*job)->files, FilesOfRanks(lists));
+  return Status::Ok();
+}
+
+/// Lets all ranks start where the one that leads stands.
+Status StartAsLeader(RankGroup& ranks, const JobSession& session, Scope& root, RunState* state) {
+  MR_TRY(TakeDenseOfLeader(session.job().model().main, root, ranks));
+  std::string bytes;
+  WireWriter out(&bytes);
+  out.Put(state->step);
+  out.Put(state->examples);
+  MR_TRY(ranks.FromLeader(&bytes));
+  WireReader in(bytes);
+  state->step = in.Get<int64_t>();
+  state->examples = in.Get<int64_t>();
+  return Status::Ok();
+}
+
+/// Trains a session; its ranks fail together. What is asked to stop by `stop`, and not by `ended` alone, is interrupted
+/// on all ranks.
+Result<RunReport> Train(JobSession& session, TrainerHooks hooks, std::stop_source& ended, const std::stop_token& stop) {
+  RankGroup* const ranks = session.ranks();
+  Result<std::unique_ptr<Trainer>> trainer = CreateTrainer(session, std::move(hooks));
+  MR_TRY(Agreed(ranks, trainer.status()));
+  const std::stop_callback forward(stop, [&ended] { ended.request_stop(); });
+  Result<RunReport> report = Caught("training", [&] { return (*trainer)->Run(ended.get_token()); });
+  const Status agreed = Agreed(ranks, report.status());
+  if (!report.ok()) return report;  // which says whose failure it was
+  MR_TRY(agreed);
+  MR_TRY(Agreed(ranks, session.leads() ? CheckTrained(session) : Status::Ok()));
+  if (ranks != nullptr) {
+    MR_TRY(ranks->Agree(stop.stop_requested() ? Cancelled("the training was interrupted") : Status::Ok()));
+  }
+  return report;
+}
+
+/// Trains (or infers) as a TrainerDesc says, on the scope's parameters and, if there is one, a loaded dataset; with
+/// `on_ranks` together with the other ranks, if there are some. `counted` names the variables that this run counts in
+/// for itself. Of ranks the one that leads has the whole report.
 py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, const py::object& handler,
-                    const std::vector<std::string>& counted, int64_t key, bool is_quiet) {
+                    const std::vector<std::string>& counted, int64_t key, bool is_quiet, bool on_ranks) {
   const auto start = std::chrono::steady_clock::now();
-  LoadedConfig config = LoadOwnDesc("train_from_dataset", text, true);
+  const ProcessRanks* const ranks = on_ranks ? RanksOfProcess() : nullptr;
+  Result<LoadedConfig> config = ReadOwnDesc("train_from_dataset", text, true, ranks != nullptr);
+  if (ranks != nullptr) {
+    RunInterruptibly([&](const std::stop_token& stop) { ThrowUnlessOk(CompareJobs(*ranks, &config, stop)); });
+  }
   std::unique_ptr<PyFetchHandler> fetch_handler;
   std::stop_source ended;
   if (!handler.is_none()) fetch_handler = std::make_unique<PyFetchHandler>(handler, ended);
   const auto watched = fetch_handler != nullptr ? WatchedBy(*fetch_handler) : std::vector<std::string>();
-  auto job = ValueOrThrow(CompiledJob::Create(std::move(config), SharedEnvironment(), "", watched));
+  const auto compiled = CompiledJob::Create(ValueOrThrow(std::move(config)), SharedEnvironment(), "", watched);
+  AgreeOrThrow(ranks, compiled.status());
+  const std::shared_ptr<const CompiledJob>& job = *compiled;
   ExclusiveAccess<Scope> scope(on.scope(), "scope");
   OwnCounts counts(counted);
   const Counting counting(&counts, *scope.value, on.version());
   std::optional<ExclusiveAccess<Dataset>> dataset;
   if (memory != nullptr) dataset.emplace(memory->dataset(), "dataset");
-  const SessionInputs inputs{scope.value.get(), dataset ? dataset->value.get() : nullptr, fetch_handler.get()};
-  const std::unique_ptr<JobSession> session = ValueOrThrow(JobSession::Create(job, inputs));
+  std::optional<RowsOfRank> own_rows;
+  if (dataset && ranks != nullptr) own_rows.emplace(*dataset->value, ranks->group->rank());
+  SessionInputs inputs{scope.value.get(), dataset ? dataset->value.get() : nullptr, fetch_handler.get(),
+                       GroupOf(ranks)};
+  if (own_rows) inputs.dataset = &*own_rows;
+  const Result<std::unique_ptr<JobSession>> made = JobSession::Create(job, inputs);
+  AgreeOrThrow(ranks, made.status());
+  JobSession& session = **made;
   History history(is_quiet);
-  const RunState before = on.State(key);
+  RunState before = on.State(key);
   RunState reached = before;
-  const auto train = [&](std::stop_token stop) -> Result<RunReport> {
+  const auto train = [&](const std::stop_token& stop) -> Result<RunReport> {
+    if (ranks != nullptr) MR_TRY(StartAsLeader(*ranks->group, session, *scope.value, &before));
+    reached = before;
     TrainerHooks hooks;
-    hooks.reporter = &history;
+    if (session.leads()) hooks.reporter = &history;
     hooks.reached = &reached;
     hooks.resume = before;
     hooks.resume->metric_totals = job->metrics().NewTotals();
-    MR_ASSIGN(const std::unique_ptr<Trainer> trainer, CreateTrainer(*session, std::move(hooks)));
-    const std::stop_callback forward(stop, [&ended] { ended.request_stop(); });
-    MR_ASSIGN(RunReport report, trainer->Run(ended.get_token()));
-    MR_TRY(CheckTrained(*session));
-    return report;
+    return Train(session, std::move(hooks), ended, stop);
   };
   const auto count = [&] {
     if (job->desc().infer()) return;
@@ -699,14 +924,19 @@ py::dict RunDataset(PyScope& on, const std::string& text, PyMemory* memory, cons
   }
   count();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  py::dict dict = ReportDict(Summarize(report, job->workers(), seconds.count()));
+  const int processes = ranks == nullptr ? 0 : ranks->group->size();
+  py::dict dict = ReportDict(Summarize(report, std::max(1, processes) * job->workers(), seconds.count(), processes));
   if (fetch_handler != nullptr && fetch_handler->has_stopped()) {
     dict["stopped_early"] = true;
     // The pass that it ended counts as over where the run has no other.
     if (!report.interrupted) dict["epochs"] = report.state.epoch - 1;
   }
   dict["history"] = history.ToList();
-  dict["non_finite_losses"] = session->non_finite_losses().count();
+  int64_t non_finite = session.non_finite_losses().count();
+  if (ranks != nullptr) {
+    WithoutGil([&] { ThrowUnlessOk(ranks->group->communicator().SumOverRanks({&non_finite, 1})); });
+  }
+  dict["non_finite_losses"] = non_finite;
   return dict;
 }
 
@@ -718,6 +948,7 @@ py::list RunProgram(PyScope& on, const std::pair<int64_t, int64_t>& program, con
   PreparedProgram::Key key{program.first, program.second, fetches, seed};
   const int rows = RowsOf(feeds);
   if (rows == 0 && !feeds.empty()) throw StatusError(InvalidConfig("feed: the batch has no rows"));
+  RanksOfProcess();  // rows may lie on others
   const ExclusiveAccess<Scope> scope(on.scope(), "scope");
   // Taken out for the run: a failure leaves nothing half bound behind.
   std::unique_ptr<PreparedProgram> prepared = on.TakePrepared(key, rows);
@@ -771,6 +1002,7 @@ void BindSession(py::module_& module) {
       .def("preload", &PyMemory::Preload)
       .def("wait_preload", &PyMemory::WaitPreload)
       .def("shuffle", &PyMemory::Shuffle)
+      .def("global_shuffle", &PyMemory::GlobalShuffle)
       .def("slots_shuffle", &PyMemory::SlotsShuffle)
       .def("set_phase", &PyMemory::SetPhase)
       .def("set_batches", &PyMemory::SetBatches)
@@ -778,7 +1010,7 @@ void BindSession(py::module_& module) {
       .def("size", &PyMemory::Size)
       .def("pv_size", &PyMemory::PvSize);
   module.def("run_dataset", &RunDataset, py::arg("scope"), py::arg("text"), py::arg("memory").none(true),
-             py::arg("handler"), py::arg("counted"), py::arg("key"), py::arg("is_quiet"));
+             py::arg("handler"), py::arg("counted"), py::arg("key"), py::arg("is_quiet"), py::arg("on_ranks"));
   py::class_<OwnCounts>(module, "OwnCounts").def(py::init<std::vector<std::string>>());
   module.def("run_program", &RunProgram, py::arg("scope"), py::arg("program"), py::arg("serialize"), py::arg("feeds"),
              py::arg("fetches"), py::arg("seed"), py::arg("counts").none(true), py::arg("key"));

@@ -8,6 +8,7 @@
 #include "program/program_files.h"
 #include "python/bindings.h"
 #include "python/interruptible.h"
+#include "python/process_ranks.h"
 #include "python/tensor_array.h"
 #include "reader/looked_up.h"
 
@@ -122,6 +123,11 @@ PreparedProgram::PreparedProgram(Key key, const std::string& bytes, int max_rows
   }
   trains_ = updates_ || is_loop_;
   is_loop_ = is_loop_ && loops == 1;
+  if (trains_ && RanksOfProcess() != nullptr) {
+    throw StatusError(InvalidConfig(
+        "run: the program updates parameters, and each rank would train a model of its own; ranks train one model by "
+        "train_from_dataset, and run programs that only look at it, such as a clone(for_test=True)"));
+  }
   for (const VarDesc& var : program.blocks(0).vars()) {
     if (var.need_check_feed() && read.contains(var.name())) slots_.push_back(var.name());
   }

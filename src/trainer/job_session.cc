@@ -110,8 +110,11 @@ Result<std::unique_ptr<JobSession>> JobSession::Create(std::shared_ptr<const Com
                                                        const SessionInputs& inputs, const std::stop_token& stop) {
   std::unique_ptr<JobSession> session(new JobSession(std::move(job), inputs));
   if (session->job().is_dist()) {
-    if (inputs.dataset != nullptr) {
-      return InvalidConfig("dist: not supported yet: a dataset that was made before; ranks deal the files of filelist");
+    if (inputs.dataset != nullptr && session->job().trains_in_step()) {
+      return InvalidConfig(
+          "dist.update: SYNC: not supported yet: an InMemoryDataset that was loaded before, whose rows are in no "
+          "streams; "
+          "train it with update: ASYNC, or a QueueDataset in step");
     }
     MR_TRY(session->JoinRanks());
   }
@@ -145,7 +148,17 @@ Status JobSession::JoinRanks() {
                          ", or make micro_batches a multiple of the ranks");
   }
   rank_files_ = std::make_unique<RankFileQueue>(ranks_->calls());
-  tables_ = RankTableFactory(tables_, ranks_->tables(), {job_->wire_float(), static_cast<size_t>(job_->workers())});
+  const RankTableOptions options{job_->wire_float(), static_cast<size_t>(job_->workers())};
+  tables_ = RankTableFactory(tables_, ranks_->tables(), options);
+  if (root_ == nullptr || ranks_->size() == 1) return Status::Ok();
+  for (const VarDesc& var : job_->model().main.blocks(0).vars()) {
+    Variable* const holder = var.type().type() == VarType::SPARSE_TABLE ? root_->Find(var.name()) : nullptr;
+    if (holder == nullptr || !holder->Is<std::unique_ptr<SparseTable>>()) continue;
+    if (SetRankTableOptions(*holder->Get<std::unique_ptr<SparseTable>>(), options)) continue;
+    return InvalidConfig("table \"" + var.name() +
+                         "\" has all its rows on each rank, as tables of a loaded model do; ranks train one that the "
+                         "startup program made, or load_persistables");
+  }
   return Status::Ok();
 }
 

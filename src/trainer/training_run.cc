@@ -282,7 +282,9 @@ Status TrainingRun::SaveCheckpoint() {
 }
 
 Status TrainingRun::CheckpointAfterFailure(const Status& failure, bool of_files) {
-  return Together([&] { return DoCheckpointAfterFailure(failure, of_files); });
+  const Status named = Together([&] { return DoCheckpointAfterFailure(failure, of_files); });
+  // Others know whose failure it was, and leave what is kept to the one that leads.
+  return session_->leads() ? named : failure;
 }
 
 Status TrainingRun::DoCheckpointAfterFailure(const Status& failure, bool of_files) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -86,6 +87,35 @@ TEST(RankScriptTest, RanksInDifferentCallsAllLearnOfItAndDoNotMeetAgain) {
     EXPECT_THAT(status.message(), AllOf(HasSubstr("rank 0 ("), HasSubstr(") is in train_from_dataset and rank 1 ("),
                                         HasSubstr(") in barrier; ")));
   }
+}
+
+TEST(RankScriptTest, OthersWaitForWhatRank0DoesForAllAndRank0ForNobody) {
+  std::atomic<int> done{0};
+  const auto ended = RunScript(3, [&done](int rank, RankScript& script) {
+    const auto save = [&done]() -> Status {
+      ++done;
+      return done == 3 ? IoError("the disk is full") : Status::Ok();
+    };
+    if (rank == 0) {
+      // Ahead of all others.
+      for (int i = 0; i < 2; ++i) EXPECT_TRUE(script.ByLeader("save", save).ok());
+      EXPECT_TRUE(script.ByLeader("export", [] { return Status::Ok(); }).ok());
+    } else if (rank == 1) {
+      EXPECT_TRUE(script.ByLeader("export", save).ok());
+      for (int i = 0; i < 2; ++i) EXPECT_TRUE(script.ByLeader("save", save).ok());
+      EXPECT_GE(done, 2);
+    }  // rank 2 leaves it to the others
+    std::vector<std::string> all;
+    MR_TRY(script.Together("barrier", "", &all));
+    const Status failed = script.ByLeader(rank == 2 ? "other" : "save", save);
+    EXPECT_TRUE(script.Together("barrier", "", &all).ok());
+    return failed;
+  });
+  EXPECT_EQ(ended[0].message(), "the disk is full");
+  EXPECT_THAT(ended[1].message(), AllOf(HasSubstr("rank 0 ("), HasSubstr("): the disk is full")));
+  EXPECT_EQ(ended[2].code(), StatusCode::kInvalidConfig);
+  EXPECT_THAT(ended[2].message(), HasSubstr("other: rank 0 does this for all ranks, and has gone on to barrier"));
+  EXPECT_EQ(done, 3);
 }
 
 TEST(RankScriptTest, AStopRequestEndsTheWaitForTheOthers) {

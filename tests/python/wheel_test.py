@@ -22,7 +22,11 @@ class WheelTest(unittest.TestCase):
                                        check=True).stdout
                 self.assertIn("millrace", shown.lower(), program)
             modules = [name for name in os.listdir(os.path.join(folder, "millrace")) if name.endswith(".so")]
-            self.assertEqual(sorted(name.split(".")[0] for name in modules), ["_lines", "_millrace"])
+            has_mpi = os.path.exists(os.path.join(BUILD, "lib", "libmillrace_mpi.so"))
+            self.assertEqual(sorted(name.split(".")[0] for name in modules),
+                             ["_lines", "_millrace"] + (["libmillrace_mpi"] if has_mpi else []))
+            # Where trainer looks for it.
+            self.assertEqual(os.path.exists(os.path.join(folder, "lib", "libmillrace_mpi.so")), has_mpi)
 
     def test_the_wheel_builds_all_that_is_installed(self):
         text = support.read(os.path.join(support.ROOT, "pyproject.toml"))

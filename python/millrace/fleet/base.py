@@ -331,7 +331,8 @@ class DistributedOptimizer:
         result = self._optimizer.minimize(loss, startup, parameter_list, no_grad_set)
         self._fleet._main_program = loss.program
         self._fleet._startup_program = _startup_of(loss.program, startup)
-        loss.program._is_in_step = self._strategy._is_sync()
+        # A batch of each rank is a step, as in Paddle.
+        loss.program._dist = "update: SYNC micro_batches: %d" % _ranks.size() if self._strategy._is_sync() else ""
         return result
 
     def backward(self, *args, **kwargs):

@@ -1,0 +1,372 @@
+"""Scripts that mpirun starts: each process is a rank of the trainings in them."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import unittest
+
+import support
+
+import numpy as np
+
+import millrace
+
+PACKAGE = os.path.dirname(millrace.__file__)
+
+BEGIN = """
+import json, os, sys, time
+import numpy as np
+import millrace
+from millrace import _ranks, layers, optimizer
+
+folder = sys.argv[1]
+files = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.startswith("part-"))
+
+def build(seed=7):
+    main, startup = millrace.Program(), millrace.Program()
+    main.random_seed = startup.random_seed = seed
+    with millrace.program_guard(main, startup):
+        label = layers.data("label", [1], dtype="int64")
+        dense = layers.data("dense", [2], dtype="float32")
+        ids = [layers.data("C%d" % i, [1], dtype="int64", lod_level=1) for i in (1, 2, 3)]
+        rows = [layers.embedding(one, [None, 4], param_attr=millrace.ParamAttr(name="rows")) for one in ids]
+        pooled = [layers.sequence_pool(one, "sum") for one in rows]
+        h = layers.fc(layers.concat(pooled + [dense], axis=1), 8, act="relu")
+        p = layers.fc(h, 2, act="softmax")
+        loss = layers.mean(layers.cross_entropy(p, label))
+        auc, _, _ = layers.auc(p, label)
+        test = main.clone(for_test=True)
+        optimizer.Adagrad(learning_rate=0.05).minimize(loss)
+    return main, startup, test, [label, dense] + ids, p, loss, auc
+
+def queue(slots, some=None, batch=16):
+    dataset = millrace.QueueDataset()
+    dataset.set_use_var(slots)
+    dataset.set_batch_size(batch)
+    dataset.set_filelist(files if some is None else some)
+    return dataset
+
+def tell(**values):
+    with open(os.path.join(folder, "told.%d" % _ranks.rank()), "w") as file:
+        json.dump(values, file)
+
+def parameters(main, scope=None):
+    scope = scope or millrace.global_scope()
+    values = {}
+    for name in sorted(scope.names()):
+        value = scope.get(name)
+        if isinstance(value, np.ndarray):
+            values[name] = value.tolist()
+        elif value is not None and hasattr(value, "keys"):
+            order = np.argsort(value.keys)
+            values[name] = [value.keys[order].tolist(), value.values[order].tolist()]
+    return values
+
+exe = millrace.Executor()
+"""
+
+TRAIN = """
+main, startup, test, slots, p, loss, auc = build()
+exe.run(startup)
+"""
+
+
+class RanksTest(unittest.TestCase):
+    def setUp(self):
+        if shutil.which("mpirun") is None:
+            raise unittest.SkipTest("there is no mpirun (openmpi-bin)")
+        if not os.path.exists(os.path.join(PACKAGE, "libmillrace_mpi.so")):
+            raise unittest.SkipTest("built without MPI (libopenmpi-dev)")
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = holder.name
+
+    def start(self, script, ranks, **more):
+        text = BEGIN + (TRAIN if "main" in script or "startup" in script else "") + textwrap.dedent(script)
+        path = support.write(os.path.join(self.folder, "script.py"), text)
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **more)
+        environment.pop("OPENBLAS_CORETYPE", None)
+        launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks else []
+        return subprocess.Popen(launcher + [sys.executable, path, self.folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env=environment)
+
+    def run_script(self, script, ranks=2, fails=False, **more):
+        """What ranks told, by rank; output and errors are self.out and self.err."""
+        process = self.start(script, ranks, **more)
+        self.out, self.err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode != 0, fails, self.out + self.err)
+        return self.told(max(1, ranks))
+
+    def told(self, ranks):
+        paths = [os.path.join(self.folder, "told.%d" % r) for r in range(ranks)]
+        told = [json.loads(support.read(path)) if os.path.exists(path) else None for path in paths]
+        for path in paths:
+            if os.path.exists(path):
+                os.remove(path)
+        return told
+
+    def test_ranks_know_each_other_and_add_up(self):
+        told = self.run_script("""
+            r = _ranks.rank()
+            _ranks.barrier()
+            tell(size=_ranks.size(), sum=int(_ranks.allreduce(r + 1)), max=_ranks.allreduce([r, -r], "max").tolist(),
+                 min=float(_ranks.allreduce(np.float64(r) / 3, "min")), leader=_ranks.of_leader("r%d" % r, "who leads"))
+        """, ranks=3)
+        for one in told:
+            self.assertEqual(one, {"size": 3, "sum": 6, "max": [2, 0], "min": 0.0, "leader": "r0"})
+        told = self.run_script("""
+            _ranks.barrier()
+            tell(rank=_ranks.rank(), size=_ranks.size(), sum=int(_ranks.allreduce(5)))
+        """, ranks=0)
+        self.assertEqual(told, [{"rank": 0, "size": 1, "sum": 5}])
+
+    def test_one_model_is_trained_each_line_once(self):
+        support.write_log(self.folder, count=700, parts=5)
+        told = self.run_script("""
+            report = exe.train_from_dataset(main, queue(slots), fetch_list=[loss], print_period=5)
+            tell(examples=report.examples, metrics=report.metrics, step=millrace.global_scope()._scope.step,
+                 history=len(report.history), parameters=parameters(main))
+        """)
+        self.assertEqual(told[0], told[1])
+        self.assertEqual(told[0]["examples"], 700)
+        batches = told[0]["step"]
+        self.assertGreaterEqual(batches, 700 // 16)
+        self.assertLessEqual(batches, 700 // 16 + 5)
+        self.assertGreater(told[0]["history"], 0)
+        lines = [line for line in self.out.splitlines() if "mean" in line]
+        self.assertEqual(len(lines), told[0]["history"], self.out)  # printed by one
+
+    def test_ranks_start_from_the_parameters_of_rank_0(self):
+        support.write_log(self.folder, count=64, parts=2)
+        told = self.run_script("""
+            scope = millrace.global_scope()
+            name = [n for n in scope.names() if n.endswith("w_0")][0]
+            scope.set(name, np.full_like(scope.get(name), _ranks.rank() + 1))
+            exe.train_from_dataset(main, queue(slots, batch=64))
+            tell(values=scope.get(name).tolist())
+        """)
+        self.assertEqual(told[0], told[1])
+        self.assertLess(np.abs(np.array(told[0]["values"]) - 1).max(), 0.5)
+
+    def test_what_is_saved_predicts_as_what_one_process_saves(self):
+        support.write_log(self.folder, count=3000, parts=6)
+        script = """
+            for _ in range(3):
+                report = exe.train_from_dataset(main, queue(slots))
+            out = os.path.join(folder, "of_%d" % _ranks.size())
+            millrace.save_inference_model(out, slots[1:], p, exe)
+            millrace.save_persistables(exe, out + "_vars", main)
+            told_auc = exe.infer_from_dataset(test, queue(slots), fetch_list=[auc], print_period=0).metrics
+            with open(files[0]) as log:
+                lines = [line.split(" ", 2)[2] for line in log]
+            scores = millrace.Predictor(out).predict_lines("".join(lines))
+            other = millrace.Scope()
+            tell(scores=np.asarray(scores).ravel().tolist(), auc=list(told_auc.values())[0])
+        """
+        two = self.run_script(script)
+        one, = self.run_script(script, ranks=0)
+        self.assertEqual(two[0], two[1])
+        self.assertGreater(one["auc"], 0.65)
+        self.assertGreater(two[0]["auc"], 0.65)
+        self.assertLess(np.abs(np.array(one["scores"]) - np.array(two[0]["scores"])).mean(), 0.05)
+        for kind in ("", "_vars"):
+            two, one = (sorted(os.listdir(os.path.join(self.folder, "of_%d%s" % (ranks, kind)))) for ranks in (2, 1))
+            self.assertEqual(two, one)
+
+    def test_what_was_saved_is_trained_on(self):
+        support.write_log(self.folder, count=800, parts=4)
+        told = self.run_script("""
+            exe.train_from_dataset(main, queue(slots))
+            out = os.path.join(folder, "saved")
+            millrace.save_persistables(exe, out, main)
+            millrace.save_checkpoint(exe, out + "_checkpoint", main)
+            saved = parameters(main)
+            exe.train_from_dataset(main, queue(slots))
+            changed = parameters(main)
+            millrace.load_persistables(exe, out, main)
+            loaded = parameters(main)
+            exe.train_from_dataset(main, queue(slots))
+            millrace.load_checkpoint(exe, out + "_checkpoint", main)
+            again = parameters(main)
+            report = exe.train_from_dataset(main, queue(slots))
+            tell(saved=saved, loaded=loaded, again=again, differs=changed != saved, examples=report.examples)
+        """)
+        self.assertEqual(told[0], told[1])
+        self.assertTrue(told[0]["differs"])
+        self.assertEqual(told[0]["loaded"], told[0]["saved"])
+        self.assertEqual(told[0]["again"], told[0]["saved"])
+        self.assertEqual(told[0]["examples"], 800)
+
+    def test_rank_0_alone_may_save(self):
+        support.write_log(self.folder, count=100, parts=2)
+        self.run_script("""
+            exe.train_from_dataset(main, queue(slots))
+            if _ranks.leads():
+                millrace.save_persistables(exe, os.path.join(folder, "saved"), main)
+            exe.train_from_dataset(main, queue(slots))
+        """)
+        self.assertIn("MANIFEST", os.listdir(os.path.join(self.folder, "saved")))
+        self.run_script("""
+            if not _ranks.leads():
+                millrace.save_persistables(exe, os.path.join(folder, "other"), main)
+            exe.train_from_dataset(main, queue(slots))
+        """, fails=True)
+        self.assertIn("rank 0 does this for all ranks, and has gone on to train_from_dataset without it", self.err)
+
+    def test_lists_of_files_are_shared_out_or_each_rank_has_its_own(self):
+        support.write_log(self.folder, count=400, parts=4)
+        told = self.run_script("""
+            mine = files[_ranks.rank()::2]
+            report = exe.train_from_dataset(main, queue(slots, mine))
+            try:
+                exe.train_from_dataset(main, queue(slots, files[:1 + _ranks.rank()]))
+            except millrace.ConfigError as error:
+                tell(examples=report.examples, error=str(error))
+        """)
+        for one in told:
+            self.assertEqual(one["examples"], 400)
+            self.assertIn("give all ranks the same list, which they share out, or each rank files of its own", one["error"])
+
+    def test_rows_in_memory_stay_with_the_rank_that_loads_them_until_they_are_shuffled(self):
+        support.write_log(self.folder, count=500, parts=5)
+        script = """
+            dataset = millrace.InMemoryDataset()
+            dataset.set_use_var(slots)
+            dataset.set_batch_size(16)
+            dataset.set_filelist(files)
+            loaded = dataset.load_into_memory()
+            first = exe.train_from_dataset(main, dataset).examples
+            dataset.global_shuffle()
+            own, every = dataset.get_memory_data_size(), dataset.get_memory_data_size(fleet=exe)
+            second = exe.train_from_dataset(main, dataset).examples
+            dataset.release_memory()
+            tell(loaded=loaded, first=first, own=own, all=every, second=second)
+        """
+        told = self.run_script(script)
+        self.assertEqual([one["loaded"] for one in told], [300, 200])
+        self.assertNotIn(told[0]["own"], (300, 200))
+        self.assertEqual(told[0]["own"] + told[1]["own"], 500)
+        for one in told:
+            self.assertEqual((one["first"], one["second"], one["all"]), (500, 500, 500))
+        self.assertEqual(sum(one["loaded"] for one in self.run_script(script, ranks=7)), 500)  # more ranks than files
+
+    def test_an_exception_on_one_rank_ends_all(self):
+        support.write_log(self.folder, count=100, parts=2)
+        for where, message in (("_ranks.barrier()", "barrier"), ("exe.train_from_dataset(main, queue(slots))", "train")):
+            self.run_script("""
+                if _ranks.rank() == 1:
+                    raise ValueError("the mistake of one")
+                %s
+            """ % where, fails=True)
+            self.assertIn("ValueError: the mistake of one", self.err)
+            self.assertNotIn("MPI_ERR", self.err)
+
+    def test_a_bad_line_ends_all_with_its_place(self):
+        support.write_log(self.folder, count=200, parts=2)
+        with open(os.path.join(self.folder, "part-1"), "a", encoding="utf-8") as file:
+            file.write("1 x\n")
+        told = self.run_script("""
+            try:
+                exe.train_from_dataset(main, queue(slots))
+            except millrace.DataError as error:
+                tell(error=str(error))
+                raise
+        """, fails=True)
+        for one in told:
+            self.assertRegex(one["error"], r"part-1:101:3: slot \"label\"")
+        self.assertEqual(sum("rank " in one["error"] for one in told), 1, told)  # the other rank says which one it was
+
+    def test_ctrl_c_on_one_rank_ends_all(self):
+        support.write_log(self.folder, count=2000, parts=4)
+        process = self.start("""
+            tell(pid=os.getpid())
+            while True:
+                exe.train_from_dataset(main, queue(slots))
+        """, 2)
+        self.addCleanup(process.kill)
+        paths = [os.path.join(self.folder, "told.%d" % r) for r in (0, 1)]
+        while not all(os.path.exists(path) and support.read(path) for path in paths):
+            self.assertIsNone(process.poll(), "it ended")
+            time.sleep(0.05)
+        time.sleep(1)
+        os.kill(json.loads(support.read(paths[1]))["pid"], signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertIn("KeyboardInterrupt", err)
+        self.assertRegex(err, "interrupted|has ended before the others")
+
+    def test_ranks_that_do_not_do_the_same_are_told_so(self):
+        support.write_log(self.folder, count=100, parts=2)
+        self.run_script("""
+            if _ranks.rank() == 1:
+                _ranks.barrier()
+            exe.train_from_dataset(main, queue(slots))
+        """, fails=True)
+        self.assertRegex(self.err, r"rank 0 \(.*\) is in train_from_dataset and rank 1 \(.*\) in barrier; let all ranks make the same calls")
+        for change, message in (("queue(slots, batch=16 + _ranks.rank())", 'differs is here "  batch_size: 17"'),
+                                ("queue(slots), print_period=_ranks.rank(), fetch_list=[loss]", 'differs is here "  print_period: 1"')):
+            self.run_script("exe.train_from_dataset(main, %s)" % change, fails=True)
+            self.assertIn(message, self.err)
+        self.run_script("""
+            main, startup, test, slots, p, loss, auc = build(7 + _ranks.rank())
+            exe.run(startup)
+            exe.train_from_dataset(main, queue(slots))
+        """, fails=True)
+        self.assertIn('differs is here "seed: 8"', self.err)
+
+    def test_programs_that_would_train_a_model_a_rank_are_refused(self):
+        told = self.run_script("""
+            feed = {"label": [[1]], "dense": [[0.5, 1]], "C1": [[3]], "C2": [[4]], "C3": [[5]]}
+            before = exe.run(test, feed=feed, fetch_list=[p])[0]
+            tell(before=before.tolist())
+            exe.run(main, feed=feed, fetch_list=[loss])
+        """, fails=True)
+        self.assertIn("run: the program updates parameters, and each rank would train a model of its own", self.err)
+        self.assertEqual(told[0], told[1])
+
+    def test_a_table_of_two_scopes_is_refused(self):
+        self.run_script("""
+            with millrace.scope_guard(millrace.Scope()):
+                exe.run(startup)
+        """, fails=True)
+        self.assertIn('table "rows" is in another scope', self.err)
+
+    def test_a_job_runs_on_all_ranks(self):
+        support.write_log(self.folder, count=600, parts=3)
+        support.write(os.path.join(self.folder, "job.prototxt"),
+                      (support.WIDE_DEEP % {"folder": self.folder}).replace("update_mode: SERIAL\n", ""))
+        told = self.run_script("""
+            job = millrace.Job(os.path.join(folder, "job.prototxt"), output_dir=os.path.join(folder, "out"))
+            report = job.run()
+            table = job.parameter("deep")
+            tell(examples=report.examples, auc=report.metrics["auc"], rows=sorted(table.keys.tolist()))
+        """)
+        self.assertEqual(told[0], told[1])
+        self.assertEqual(told[0]["examples"], 600)
+        self.assertIn('"ranks": 2', support.read(os.path.join(self.folder, "out", "run.json")))
+        self.run_script("""
+            millrace.Job(os.path.join(folder, "job.prototxt"), overrides=["seed=%d" % _ranks.rank()])
+        """, fails=True)
+        self.assertIn('the first line that differs is here "seed: 1"', self.err)
+
+    def test_without_the_plugin_no_models_are_trained(self):
+        support.write_log(self.folder, count=100, parts=2)
+        package = os.path.join(self.folder, "package")
+        shutil.copytree(PACKAGE, os.path.join(package, "millrace"))
+        os.remove(os.path.join(package, "millrace", "libmillrace_mpi.so"))
+        told = self.run_script("""
+            exe.train_from_dataset(main, queue(slots))
+            tell(trained=True)
+        """, fails=True, PYTHONPATH=package)
+        self.assertIn("NotFoundError: this Millrace was built without MPI", self.err)
+        self.assertEqual(told, [None, None])
+
+
+if __name__ == "__main__":
+    unittest.main()
