@@ -453,8 +453,6 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
   refuse(desc.program().has_save_server_dir(), "program.save_server_dir",
          "program.save_server_dir, which one process writes");
   refuse(desc.infer(), "infer", "infer; run it as a job without dist, with the same output folder and --resume=auto");
-  refuse(desc.eval().has_early_stopping(), "eval.early_stopping", "eval.early_stopping");
-  refuse(!desc.checkpoint().keep_best().empty(), "checkpoint.keep_best", "checkpoint.keep_best");
   refuse(desc.has_feature_importance(), "feature_importance", "feature_importance; measure it in a job without dist");
   refuse(desc.dump_fields_size() > 0, "dump_fields[0]", "dump_fields");
   refuse(desc.dump_param_size() > 0, "dump_param[0]", "dump_param");

@@ -281,21 +281,25 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   return std::optional<RunState>(std::move(state));
 }
 
-Result<std::optional<RunState>> JobCheckpointer::RestoreBest(const RunState& state, const std::stop_token& stop) {
+Result<std::string> JobCheckpointer::FindBest(const RunState& state, const std::stop_token& stop) {
   MR_ASSIGN(const std::optional<FoundCheckpoint> found,
             store_.FindBest([this](const CheckpointManifest& manifest) { return Fits(manifest); }, stop));
   const bool is_ours = found.has_value() && found->manifest.run_id() == run_id_ &&
                        found->manifest.early_stopping().best() == state.best_metric;
-  if (!is_ours) {
-    notes_.push_back("the checkpoint of the best evaluation is not in \"" + store_.folder() +
-                     "\": the last model is kept instead");
-    return std::optional<RunState>();
-  }
+  if (is_ours) return found->folder;
+  notes_.push_back("the checkpoint of the best evaluation is not in \"" + store_.folder() +
+                   "\": the last model is kept instead");
+  return std::string();
+}
+
+Result<RunState> JobCheckpointer::Restore(const std::string& folder, const std::stop_token& stop) {
+  MR_ASSIGN(const FoundCheckpoint found,
+            ReadCheckpoint(
+                folder, [this](const CheckpointManifest& manifest) { return Fits(manifest); }, job_->workers(), stop));
   MR_TRY(session_->InitParameters(stop));
   std::vector<std::string> ignored;
-  MR_TRY(RestoreState(*found, &ignored, stop));
-  MR_ASSIGN(RunState best, ToState(*found));
-  return std::optional<RunState>(std::move(best));
+  MR_TRY(RestoreState(found, &ignored, stop));
+  return ToState(found);
 }
 
 Result<std::optional<RunState>> JobCheckpointer::StartAnew() {

@@ -30,7 +30,7 @@ class JobCheckpointer final : public Checkpointer {
   static Result<std::unique_ptr<JobCheckpointer>> Create(JobSession& session, std::stop_token stop,
                                                          std::FILE* terminal);
 
-  /// For a rank that does not lead: Resume alone, which changes nothing in the folder.
+  /// For a rank that does not lead: Resume and Restore alone, which change nothing in the folder.
   static std::unique_ptr<JobCheckpointer> Follow(JobSession& session, std::stop_token stop, std::FILE* terminal);
 
   /// `resume` is "never" (nullopt: start anew), "auto" (the newest whole checkpoint; nullopt when there is none),
@@ -46,13 +46,14 @@ class JobCheckpointer final : public Checkpointer {
 
   Status Save(const RunState& state, bool best, const std::function<Status()>& check) override;
 
-  /// Puts the parameters of the best evaluation in place of those of `state`, the end of the run, and returns where
-  /// that model stood; for a job whose frames are gone. Nullopt, a line in TakeNotes and nothing changed when that
-  /// checkpoint is not in the folder (it is another folder's, or was damaged since). kCancelled after a stop request,
-  /// with parameters of no use.
-  Result<std::optional<RunState>> RestoreBest(const RunState& state, const std::stop_token& stop);
+  /// The checkpoint of the best evaluation of a run that ended at `state`. Empty, with a line in TakeNotes, when it is
+  /// not in the folder (it is another folder's, or was damaged since). kCancelled after a stop request.
+  Result<std::string> FindBest(const RunState& state, const std::stop_token& stop);
+  /// Puts the parameters of that checkpoint in place of those of the run, and returns where that model stood; for a job
+  /// whose frames are gone. Each rank does it. kCancelled after a stop request, with parameters of no use.
+  Result<RunState> Restore(const std::string& folder, const std::stop_token& stop);
 
-  /// What the user is to know of Resume, Save and RestoreBest, a line each; each is given out once.
+  /// What the user is to know of Resume, Save and FindBest, a line each; each is given out once.
   std::vector<std::string> TakeNotes() { return std::exchange(notes_, {}); }
   const std::string& folder() const { return store_.folder(); }
   /// Of the checkpoint that Resume went on from; empty: none.

@@ -122,20 +122,38 @@ Status SaveResults(JobSession& session, RunReport& report, const std::stop_token
   return WriteFileAtomically(job.output_dir() + "/run.json", RunJson(summary));
 }
 
-/// With early stopping or keep_best, puts the model of the best evaluation in the place of the last one.
+/// Whether the model of another evaluation than the last one is to be kept.
+bool KeepsAnother(const RunReport& report) {
+  return !report.interrupted && report.state.has_best && report.state.evaluations_since_best > 0;
+}
+
+/// With early stopping or keep_best, puts the model of the best evaluation in the place of the last one. A collective
+/// of the job's ranks, if it has some; the one that leads decides.
 Status KeepBestModel(JobSession& session, JobCheckpointer& checkpointer, const std::stop_token& give_up,
                      const std::stop_token& stop, RunReport* report) {
-  if (report->interrupted || !report->state.has_best || report->state.evaluations_since_best == 0) return Status::Ok();
-  Result<std::optional<RunState>> restored = checkpointer.RestoreBest(report->state, give_up);
-  report->interrupted = restored.status().code() == StatusCode::kCancelled && give_up.stop_requested();
+  RankGroup* const ranks = session.ranks();
+  Result<std::string> folder = std::string();
+  if (session.leads() && KeepsAnother(*report)) folder = checkpointer.FindBest(report->state, give_up);
+  Status found = folder.status();
+  std::string best = folder.ok() ? *folder : "";
+  if (ranks != nullptr) MR_TRY(ranks->FromLeader(&best));
+  std::optional<RunState> restored;
+  if (found.ok() && !best.empty()) {
+    Result<RunState> state = checkpointer.Restore(best, give_up);
+    found = state.status();
+    if (state.ok()) restored = *std::move(state);
+  }
+  found = Agreed(ranks, found);
+  report->interrupted |= found.code() == StatusCode::kCancelled;
   if (report->interrupted) return Status::Ok();
-  MR_ASSIGN(const std::optional<RunState> best, std::move(restored));
-  report->is_best_restored = best.has_value();
-  if (best.has_value()) report->finite_step = -1;  // it is another model now
-  if (!best.has_value() || report->best_evaluation.has_value()) return Status::Ok();
-  // It was measured by an earlier run.
+  MR_TRY(std::move(found));
+  report->is_best_restored = restored.has_value();
+  if (!restored.has_value()) return Status::Ok();
+  report->finite_step = -1;  // it is another model now
+  if (!session.leads() || report->best_evaluation.has_value()) return Status::Ok();
+  // It was measured by an earlier run. Other ranks answer for their rows meanwhile.
   MR_ASSIGN(const std::unique_ptr<Evaluator> evaluator, Evaluator::Create(session, *session.eval_dataset()));
-  Result<EvalReport> evaluation = evaluator->Run(*best, stop);
+  Result<EvalReport> evaluation = evaluator->Run(*restored, stop);
   if (!evaluation.ok() && stop.stop_requested()) return Status::Ok();
   MR_ASSIGN(report->best_evaluation, std::move(evaluation));
   return Status::Ok();
@@ -272,6 +290,8 @@ class JobRun {
   bool keeps() const { return checkpointer_ != nullptr; }
   Status MakeTrainer();
   Status Train();
+  /// Of a job of ranks a collective.
+  Status KeepBest();
   Result<RunSummary> Finish();
   /// Brings what every rank counted to the one that leads. A collective.
   Status GatherCounts(RankGroup& ranks);
@@ -291,7 +311,8 @@ class JobRun {
   std::unique_ptr<PassModels> models_;
   std::unique_ptr<Trainer> trainer_;
   RunReport report_;
-  RankCounts counts_;  ///< of all ranks
+  RankCounts counts_;             ///< of all ranks
+  std::optional<LateStop> late_;  ///< when to give up what comes behind the training
 };
 
 Status JobRun::Start(const std::string& resume, const std::string& model) {
@@ -389,17 +410,20 @@ RunSummary JobRun::Summary() {
   return summary;
 }
 
+Status JobRun::KeepBest() {
+  if (recorder_ != nullptr) recorder_->ClearProgress();
+  // What the last checkpoint holds as well, the run that goes on can write.
+  const bool is_kept = checkpointer_ != nullptr && !job_.desc().infer() && report_.saved_step == report_.state.step;
+  late_.emplace(is_kept ? stop_ : std::stop_token(), kMayTakeAtStop);
+  if (checkpointer_ == nullptr || job_.desc().infer()) return Status::Ok();
+  Status kept = KeepBestModel(session_, *checkpointer_, late_->token(), stop_, &report_);
+  if (session_.leads()) PrintNotes(*checkpointer_, output_.terminal);
+  return kept;
+}
+
 Result<RunSummary> JobRun::Finish() {
   const bool infer = job_.desc().infer();
-  recorder_->ClearProgress();
-  // What the last checkpoint holds as well, the run that goes on can write.
-  const bool is_kept = checkpointer_ != nullptr && !infer && report_.saved_step == report_.state.step;
-  const LateStop late(is_kept ? stop_ : std::stop_token(), kMayTakeAtStop);
-  const std::stop_token give_up = late.token();
-  if (checkpointer_ != nullptr && !infer) {
-    MR_TRY(KeepBestModel(session_, *checkpointer_, give_up, stop_, &report_));
-    PrintNotes(*checkpointer_, output_.terminal);
-  }
+  const std::stop_token give_up = late_->token();
   RunSummary summary = Summary();
   Status exported;
   MR_TRY(SaveResults(session_, report_, give_up, stop_, summary, &exported, output_.terminal));
@@ -436,6 +460,7 @@ Result<RunSummary> RunOnRanks(JobRun& run, RankGroup& ranks, const std::string& 
   MR_TRY(ranks.Agree(run.MakeTrainer()));
   MR_TRY(ranks.Agree(run.Train()));
   MR_TRY(run.GatherCounts(ranks));
+  MR_TRY(ranks.Agree(run.KeepBest()));
   if (!ranks.leads()) {
     MR_TRY(ranks.Agree(Status::Ok()));
     return run.Summary();
@@ -456,6 +481,7 @@ Result<RunSummary> RunJob(JobSession& session, const std::string& resume, const 
   if (run.keeps()) MR_TRY(run.Resume(model == "best" ? "best" : resume));
   MR_TRY(run.MakeTrainer());
   MR_TRY(run.Train());
+  MR_TRY(run.KeepBest());
   return run.Finish();
 }
 

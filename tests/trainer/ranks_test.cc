@@ -126,6 +126,56 @@ TEST_P(DatasetOfRanksTest, AnyNumberOfRanksTrainsToTheSameBytes) {
   }
 }
 
+/// What a job of ranks says, and what keeps the model of another evaluation than the last one.
+class BestModelOfRanksTest : public RanksTest,
+                             public testing::WithParamInterface<std::pair<const char*, const char*>> {};
+
+TEST_P(BestModelOfRanksTest, IsSavedNotTheLast) {
+  // The evaluation says the contrary of what is trained: the first one is the best.
+  std::ofstream contrary(Folder("contrary"));
+  std::ifstream in(small_.files()[0]);
+  for (std::string line; std::getline(in, line);) {
+    line[2] = line[2] == '0' ? '1' : '0';  // "1 LABEL ..."
+    contrary << line << "\n";
+  }
+  contrary.close();
+  const auto [dist, keeps] = GetParam();
+  const std::string job = small_.DeepJob(std::string(dist) + " epochs: 3 checkpoint { keep: 2 " +
+                                         (keeps[0] == 'k' ? keeps : "") + "} eval { filelist: \"" + Folder("contrary") +
+                                         "\" every_epochs: 1 " + (keeps[0] == 'k' ? "" : keeps) + "}");
+  for (const int ranks : {1, 3}) {
+    SCOPED_TRACE(ranks);
+    const std::string name = "ranks_" + std::to_string(ranks);
+    const Ended ended = RunRanks(job, ranks, Folder(name));
+    for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_TRUE(ended.summary.is_best_model);
+    const int64_t best = ended.summary.eval.step;
+    EXPECT_LT(best, ended.summary.batches);
+    EXPECT_EQ(ended.summary.epochs, keeps[0] == 'k' ? 3 : 2);  // the others were stopped
+
+    // A run that was over measures that model again, and saves the same.
+    const std::vector<std::string> model = Model(name);
+    ASSERT_FALSE(model.empty());
+    const Ended again = RunRanks(job, ranks, Folder(name), {.resume = "auto"});
+    for (const Status& status : again.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(again.summary.run_batches, 0);
+    EXPECT_EQ(again.summary.eval.step, best);
+    EXPECT_EQ(again.summary.eval.metrics, ended.summary.eval.metrics);
+    EXPECT_EQ(Model(name), model);
+  }
+  // In step any number of ranks comes to the same one.
+  if (dist == kSync) {
+    EXPECT_EQ(Model("ranks_3"), Model("ranks_1"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Watched, BestModelOfRanksTest,
+                         testing::Values(std::pair{kSync, "keep_best: \"auc\""},
+                                         std::pair{kSync, "early_stopping { metric: \"logloss\" patience: 1 }"},
+                                         std::pair{"dist { update: ASYNC }", "keep_best: \"auc\""},
+                                         std::pair{"dist { update: ASYNC }",
+                                                   "early_stopping { metric: \"logloss\" patience: 1 }"}));
+
 TEST_F(RanksTest, RowsOfAMatrixAreAddedUpOverRanksToo) {
   const std::string job = small_.DeepJob(kSync);
   const std::vector<std::string> matrix = {"model.table[0].vocabulary=1000", "model.table[0].key=ID",
