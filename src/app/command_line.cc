@@ -52,9 +52,11 @@ class Parser {
     for (int i = 1; i < argc; ++i) arguments.push_back({argv[i], ""});
     Read(arguments, 0);
     if (!errors_.empty()) {
-      for (const std::string& error : errors_) std::cerr << program_.name << ": " << error << "\n";
-      std::cerr << "Run \"" << program_.name << " --help\" for the flags.\n";
-      result_.exit_code = 2;
+      std::string text;
+      for (const std::string& error : errors_) {
+        text += (text.empty() ? "" : std::string(program_.name) + ": ") + error + "\n";
+      }
+      result_.status = InvalidConfig(text + "Run \"" + std::string(program_.name) + " --help\" for the flags.");
     } else if (help_ || version_) {
       std::fputs((help_ ? HelpText(program_) : VersionText(program_.name)).c_str(), stdout);
       result_.exit_code = EndProgram(program_.name, FlushStandardOutput());
@@ -299,6 +301,15 @@ void HoldStandardStreams() {
 }  // namespace
 
 CommandLine ParseCommandLine(const ProgramInfo& program, int argc, char** argv) {
+  CommandLine line = ReadCommandLine(program, argc, argv);
+  if (!line.status.ok()) {
+    PrintFailure(program.name, line.status);
+    line.exit_code = ExitCode(line.status);
+  }
+  return line;
+}
+
+CommandLine ReadCommandLine(const ProgramInfo& program, int argc, char** argv) {
   signal(SIGXFSZ, SIG_IGN);  // a file that grew too large is an error of the write, with a message
   HoldStandardStreams();
   program_name = program.name;

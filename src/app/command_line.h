@@ -33,9 +33,10 @@ struct ProgramInfo {
 
 /// What the command line said beside the gflags variables.
 struct CommandLine {
-  /// Set when the process should end now: 0 after --help and --version, 3 where standard output did not take them, 2
-  /// after a mistake (already on stderr).
+  /// Set when the process should end now: 0 after --help and --version, 3 where standard output did not take them; of
+  /// ParseCommandLine 2 after a mistake (already on stderr).
   std::optional<int> exit_code;
+  Status status;                       ///< kInvalidConfig with all mistakes
   std::vector<std::string> arguments;  ///< what is no flag, after "--" too
   /// Values of the repeated flags, in the order of ProgramInfo::repeated.
   std::vector<std::vector<std::string>> repeated;
@@ -44,6 +45,8 @@ struct CommandLine {
 /// Parses flags into gflags' variables. Flags may stand in --flagfile=FILE, one a line. An unknown flag, a missing or
 /// bad value: exit code 2, all of them at once, with the nearest flag's name. Call once, before any thread.
 CommandLine ParseCommandLine(const ProgramInfo& program, int argc, char** argv);
+/// The same, and the caller says what is wrong.
+CommandLine ReadCommandLine(const ProgramInfo& program, int argc, char** argv);
 
 /// kIo when what was printed on standard output did not all get there: a full disk, a reader that is gone, an output
 /// that the caller had closed.

@@ -50,7 +50,7 @@ void StopOnSignal::Wait() {
     const bool may_come_again = signal == SIGHUP || signal == SIGUSR1;
     if (!may_come_again && std::exchange(asked, true)) _exit(130);
     if (source_.stop_requested()) continue;
-    std::fputs("\nstopping after the current batch; once more to stop at once\n", stderr);
+    if (!is_quiet_) std::fputs("\nstopping after the current batch; once more to stop at once\n", stderr);
     source_.request_stop();
   }
 }

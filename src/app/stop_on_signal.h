@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <stop_token>
 #include <thread>
 
@@ -19,11 +20,14 @@ class StopOnSignal {
   StopOnSignal& operator=(const StopOnSignal&) = delete;
 
   std::stop_token token() const { return source_.get_token(); }
+  /// Leaves it to another rank to say that the run stops.
+  void BeQuiet() { is_quiet_ = true; }
 
  private:
   void Wait();
 
   std::stop_source source_;
+  std::atomic<bool> is_quiet_{false};
   std::jthread waiter_;
 };
 

@@ -151,8 +151,9 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
                  std::to_string(summary.save_failures.size()) + " passes; the first: " + summary.save_failures[0]);
 }
 
-/// `*is_told` becomes true where the failure was printed, or another rank does that.
-Status Run(const CommandLine& line, bool* is_told) {
+/// Whether the command line says what to do.
+Status CheckCommandLine(const CommandLine& line) {
+  MR_TRY(Status(line.status));
   if (!line.arguments.empty()) {
     std::error_code ignored;
     const std::string& word = line.arguments[0];
@@ -161,19 +162,33 @@ Status Run(const CommandLine& line, bool* is_told) {
     }
     return InvalidConfig("\"" + line.arguments[0] + "\" is no flag; each override needs a --set of its own");
   }
-  if (FLAGS_trainer_desc.empty() && FLAGS_list_ops) {
-    MR_ASSIGN(const Environment environment, MakeDefaultEnvironment());
-    std::fputs(ListOps(environment.ops).c_str(), stdout);
-    return FlushStandardOutput();
+  if (FLAGS_trainer_desc.empty() && !FLAGS_list_ops) {
+    return InvalidConfig("--trainer_desc is missing: the job's prototxt file");
   }
-  if (FLAGS_trainer_desc.empty()) return InvalidConfig("--trainer_desc is missing: the job's prototxt file");
-  const StopOnSignal signals;
-  if (!StartedByLauncher()) return RunTrainer(line, nullptr, signals.token());
+  return Status::Ok();
+}
+
+Status ListOpsOfNoJob() {
+  MR_ASSIGN(const Environment environment, MakeDefaultEnvironment());
+  std::fputs(ListOps(environment.ops).c_str(), stdout);
+  return FlushStandardOutput();
+}
+
+/// `*is_told` becomes true where the failure was printed, or another rank does that.
+Status Run(const CommandLine& line, bool* is_told) {
+  StopOnSignal signals;
+  const auto run = [&](RankGroup* ranks) -> Status {
+    MR_TRY(Agreed(ranks, CheckCommandLine(line)));
+    if (!FLAGS_trainer_desc.empty()) return RunTrainer(line, ranks, signals.token());
+    return ranks == nullptr || ranks->leads() ? ListOpsOfNoJob() : Status::Ok();
+  };
+  if (!StartedByLauncher()) return run(nullptr);
   MR_ASSIGN(const std::unique_ptr<Communicator> communicator, OpenMpi());
   Status ended;
   {
     RankGroup ranks(*communicator);
-    ended = RunTrainer(line, &ranks, signals.token());
+    if (!ranks.leads()) signals.BeQuiet();
+    ended = run(&ranks);
     // A launcher may end all ranks as soon as one of them has failed: what to say is said before.
     if (ranks.leads() && !ended.ok()) PrintFailure(kProgram.name, ended);
     *is_told = true;
@@ -188,7 +203,7 @@ Status Run(const CommandLine& line, bool* is_told) {
 
 // NOLINTNEXTLINE(bugprone-exception-escape): a Result is asked for its value where it has one
 int main(int argc, char** argv) {
-  const millrace::CommandLine line = millrace::ParseCommandLine(millrace::kProgram, argc, argv);
+  const millrace::CommandLine line = millrace::ReadCommandLine(millrace::kProgram, argc, argv);
   if (line.exit_code.has_value()) return *line.exit_code;
   bool is_told = false;
   const millrace::Status status = millrace::Run(line, &is_told);

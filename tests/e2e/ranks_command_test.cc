@@ -108,7 +108,11 @@ TEST_F(RanksCommandTest, AStopOfTheLauncherEndsAllRanksWithACheckpoint) {
   ranks.Signal(SIGTERM);
   EXPECT_NE(ranks.Wait(), 0);
   ExpectAllEnd("stopped");
-  EXPECT_THAT(ranks.errors(), HasSubstr("go on       with --resume=auto"));
+  const std::string errors = ranks.errors();
+  EXPECT_THAT(errors, HasSubstr("go on       with --resume=auto"));
+  const std::string stopping = "stopping after the current batch";
+  ASSERT_NE(errors.find(stopping), std::string::npos) << errors;
+  EXPECT_EQ(errors.find(stopping), errors.rfind(stopping)) << errors;
 }
 
 TEST_F(RanksCommandTest, AMistakeIsToldOnce) {
@@ -120,6 +124,24 @@ TEST_F(RanksCommandTest, AMistakeIsToldOnce) {
   const size_t first = errors.find("part-2:251:3: slot \"label\"");
   ASSERT_NE(first, std::string::npos) << errors;
   EXPECT_EQ(errors.find("part-2:251", first + 1), std::string::npos) << errors;
+}
+
+TEST_F(RanksCommandTest, WhatIsWrongOfTheCommandLineOrTheJobIsToldOnce) {
+  const std::string job = Job("epochs: 1");
+  const std::vector<std::pair<std::string, std::string>> mistakes = {
+      {"--output_dri=x", "trainer: unknown flag --output_dri; did you mean --output_dir?\n"},
+      {"thread_num=2", "trainer: \"thread_num=2\" is no flag; each override needs a --set of its own\n"},
+      {"--set=epochs=0", "--set #1:1:8: error: epochs must be at least 1, not 0"}};
+  for (const auto& [flag, message] : mistakes) {
+    std::vector<std::string> flags = Flags(job, "never");
+    flags.push_back(flag);
+    Process ranks("trainer", flags, {.ranks = 3});
+    EXPECT_EQ(ranks.Wait(), 2);
+    const std::string errors = ranks.errors();
+    const size_t first = errors.find(message);
+    ASSERT_NE(first, std::string::npos) << errors;
+    EXPECT_EQ(errors.find(message, first + 1), std::string::npos) << errors;
+  }
 }
 
 TEST_F(RanksCommandTest, RanksOfAJobThatDoesNotSayHowTrainAtTheirOwnPace) {
