@@ -460,8 +460,6 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
   refuse(desc.output().trace(), "output.trace", "output.trace");
   refuse(desc.output().export__size() > 0, "output.export[0]",
          "output.export; the model of a job of ranks is written as OUTPUT_DIR/model alone");
-  refuse(desc.data_desc().bad_lines().action() == BadLinePolicy::QUARANTINE, "data_desc.bad_lines.action",
-         "action: QUARANTINE; a file that all ranks append to may lose lines: SKIP counts and shows them");
 }
 
 /// Where rows that count shows and clicks cannot be trained yet.

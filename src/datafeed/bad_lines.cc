@@ -49,7 +49,17 @@ class FileLock {
   bool is_held_ = false;
 };
 
+constexpr char kOfRank[] = ".rank-";
+
 }  // namespace
+
+std::string QuarantineOfRank(const std::string& path, int rank) {
+  if (rank == 0) return path;
+  std::filesystem::path of_rank = path;
+  const std::string extension = of_rank.extension().string();
+  of_rank.replace_extension();
+  return of_rank.string() + kOfRank + std::to_string(rank) + extension;
+}
 
 Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, std::string default_quarantine_path,
                                                    const std::vector<std::string>& inputs,
@@ -67,12 +77,13 @@ Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, 
                          std::to_string(policy.max_fraction()));
   }
   if (policy.action() == BadLinePolicy::QUARANTINE) {
-    if (policy.quarantine_path().empty() && !default_quarantine_path.empty()) {
-      std::error_code ignored;  // opening the file says what is wrong
-      std::filesystem::create_directories(std::filesystem::path(default_quarantine_path).parent_path(), ignored);
-    }
+    const std::filesystem::path output = std::filesystem::path(default_quarantine_path).parent_path();
     lines->quarantine_path_ =
         policy.quarantine_path().empty() ? std::move(default_quarantine_path) : policy.quarantine_path();
+    if (!output.empty() && std::filesystem::path(lines->quarantine_path_).parent_path() == output) {
+      std::error_code ignored;  // opening the file says what is wrong
+      std::filesystem::create_directories(output, ignored);
+    }
     if (lines->quarantine_path_.empty()) {
       return InvalidConfig("data_desc.bad_lines: QUARANTINE needs quarantine_path or an output folder");
     }
@@ -92,6 +103,7 @@ Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, 
       return IoErrorFromErrno("cannot write bad lines to \"" + lines->quarantine_path_ + "\"", errno);
     }
     MR_TRY(lines->TakeQuarantined());
+    MR_TRY(lines->TakeOfOtherRanks());
   }
   return lines;
 }
@@ -106,16 +118,39 @@ Status BadLines::TakeQuarantined() {
   if (!std::filesystem::is_regular_file(quarantine_path_, absent)) return Status::Ok();
   const FileLock lock(quarantine_);
   MR_ASSIGN(const std::string text, ReadFile(quarantine_path_));
-  std::string_view rest = text;
-  for (size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
-    quarantined_.insert(XxHash64(rest.substr(0, end + 1)));
-    rest.remove_prefix(end + 1);
-  }
+  const std::string_view rest = Remember(text);
   // Without the lock it may be another's, who is writing it.
   if (rest.empty() || !lock.is_held()) return Status::Ok();
   // A run was killed while it wrote this one.
   if (::ftruncate(quarantine_.get(), static_cast<off_t>(text.size() - rest.size())) == 0) return Status::Ok();
   return IoErrorFromErrno("cannot write bad lines to \"" + quarantine_path_ + "\"", errno);
+}
+
+std::string_view BadLines::Remember(std::string_view text) {
+  for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    quarantined_.insert(XxHash64(text.substr(0, end + 1)));
+    text.remove_prefix(end + 1);
+  }
+  return text;
+}
+
+Status BadLines::TakeOfOtherRanks() {
+  const std::filesystem::path own = quarantine_path_;
+  const std::string extension = own.extension().string();
+  std::string stem = own.stem().string();
+  const size_t of_rank = stem.rfind(kOfRank);
+  if (of_rank != std::string::npos) stem.resize(of_rank);
+  std::error_code error;
+  const std::filesystem::path folder = own.has_parent_path() ? own.parent_path() : ".";
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    const bool is_one = name == stem + extension || (name.starts_with(stem + kOfRank) && name.ends_with(extension));
+    std::error_code absent;
+    if (!is_one || name == own.filename() || !at->is_regular_file(absent)) continue;
+    MR_ASSIGN(const std::string text, ReadFile(at->path().string()));
+    Remember(text);  // behind it is what that rank is writing
+  }
+  return Status::Ok();
 }
 
 void BadLines::CountEarlier(const std::map<std::string, int64_t>& by_kind, int64_t lines) {

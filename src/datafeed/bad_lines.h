@@ -18,9 +18,13 @@ namespace millrace {
 
 class BadLinePolicy;
 
+/// The file that a rank writes bad lines to: rank 0 to `path`, others beside it: "bad_lines.txt" is
+/// "bad_lines.rank-1.txt" of rank 1.
+std::string QuarantineOfRank(const std::string& path, int rank);
+
 /// Decides what becomes of lines that do not parse, for all threads of a pass: fail, skip within a budget, or skip and
-/// write them to a file, in which each stands once, however often it is met. Thread-safe; Report takes a lock, good
-/// lines cost nothing but AddLines once a block.
+/// write them to a file, in which each stands once, however often it is met; what stands in a file of another rank
+/// stays there alone. Thread-safe; Report takes a lock, good lines cost nothing but AddLines once a block.
 class BadLines {
  public:
   /// `default_quarantine_path` is taken when the policy is QUARANTINE and names no file. The file is made here.
@@ -60,6 +64,10 @@ class BadLines {
   BadLines() = default;
   /// Remembers what the file holds, and takes away a record that a killed run did not finish.
   Status TakeQuarantined();
+  /// Remembers what the files of other ranks hold.
+  Status TakeOfOtherRanks();
+  /// Remembers the whole lines of `text`; returns what is behind them.
+  std::string_view Remember(std::string_view text);
   Status OverBudget(std::string_view limit) const;
   static void ShowNonFinite(const std::string& place);
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/caught.h"
+#include "datafeed/bad_lines.h"
 #include "dataset/incremental_dataset.h"
 #include "dataset/stream_dataset.h"
 #include "model.pb.h"
@@ -184,8 +185,15 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOf(std::vector<std::stri
   const bool shares_files = job_->is_dist() && !job_->trains_in_step() && !is_in_memory;
   DatasetSettings own = settings;
   if (shares_files) own.shared_files = [this](int64_t pass) { return rank_files_->OfPass(pass); };
+  DataFeedDesc feed = desc.data_desc();
+  if (feed.bad_lines().action() == BadLinePolicy::QUARANTINE && job_->is_dist() && !ranks_->leads()) {
+    const std::string& given = feed.bad_lines().quarantine_path();
+    const std::string path =
+        given.empty() && !job_->output_dir().empty() ? job_->output_dir() + "/bad_lines.txt" : given;
+    if (!path.empty()) feed.mutable_bad_lines()->set_quarantine_path(QuarantineOfRank(path, ranks_->rank()));
+  }
   const auto make = [&](std::vector<std::string> some) {
-    return job_->environment().datasets.Create(desc.dataset().class_name(), desc.data_desc(), std::move(some),
+    return job_->environment().datasets.Create(desc.dataset().class_name(), feed, std::move(some),
                                                job_->environment().feeds, own);
   };
   if (!job_->is_dist() || shares_files) return make(std::move(files));

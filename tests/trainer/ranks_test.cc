@@ -322,6 +322,35 @@ TEST_F(RanksTest, LinesThatAreSkippedAreCountedOverAllRanks) {
   EXPECT_EQ(ended.summary.data.lines, 1503);
 }
 
+TEST_F(RanksTest, BadLinesStandOnceInTheFilesOfRanks) {
+  std::vector<std::string> expected;
+  for (size_t file = 0; file < small_.files().size(); ++file) {
+    std::ofstream(small_.files()[file], std::ios::app) << "1 x" << file << "\n";
+    expected.push_back("1 x" + std::to_string(file));
+  }
+  std::sort(expected.begin(), expected.end());
+  int run = 0;
+  for (const char* dist : {kSync, "dist { update: ASYNC } "}) {
+    for (const int ranks : {1, 2, 3}) {
+      SCOPED_TRACE(std::string(dist) + std::to_string(ranks));
+      const std::string out = Folder("quarantine_" + std::to_string(run++));
+      const std::string job = small_.DeepJob(std::string(dist) + "epochs: 3");
+      const Ended ended =
+          RunRanks(job, ranks, out,
+                   {.overrides = {"data_desc.bad_lines={ action: QUARANTINE max_lines: 100 max_fraction: 1 }"}});
+      for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+      std::vector<std::string> lines;
+      for (const auto& entry : std::filesystem::directory_iterator(out)) {
+        if (!entry.path().filename().string().starts_with("bad_lines")) continue;
+        std::ifstream in(entry.path());
+        for (std::string line; std::getline(in, line);) lines.push_back(line.substr(line.rfind('\t') + 1));
+      }
+      std::sort(lines.begin(), lines.end());
+      EXPECT_EQ(lines, expected);
+    }
+  }
+}
+
 TEST_F(RanksTest, MoreRanksThanMicroBatchesAreRefused) {
   const std::string job = small_.DeepJob(kSync);
   const Ended ended = RunRanks(job, 12, Folder("too_many"));
