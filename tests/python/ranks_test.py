@@ -28,7 +28,7 @@ from millrace import _ranks, layers, optimizer
 folder = sys.argv[1]
 files = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.startswith("part-"))
 
-def build(seed=7):
+def build(seed=7, counts=True):
     main, startup = millrace.Program(), millrace.Program()
     main.random_seed = startup.random_seed = seed
     with millrace.program_guard(main, startup):
@@ -40,7 +40,7 @@ def build(seed=7):
         h = layers.fc(layers.concat(pooled + [dense], axis=1), 8, act="relu")
         p = layers.fc(h, 2, act="softmax")
         loss = layers.mean(layers.cross_entropy(p, label))
-        auc, _, _ = layers.auc(p, label)
+        auc = layers.auc(p, label)[0] if counts else None
         test = main.clone(for_test=True)
         optimizer.Adagrad(learning_rate=0.05).minimize(loss)
     return main, startup, test, [label, dense] + ids, p, loss, auc
@@ -88,7 +88,7 @@ class RanksTest(unittest.TestCase):
         self.folder = holder.name
 
     def start(self, script, ranks, **more):
-        text = BEGIN + (TRAIN if "main" in script or "startup" in script else "") + textwrap.dedent(script)
+        text = BEGIN + (TRAIN if ("main" in script or "startup" in script) and "counts=False" not in script else "") + textwrap.dedent(script)
         path = support.write(os.path.join(self.folder, "script.py"), text)
         environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **more)
         environment.pop("OPENBLAS_CORETYPE", None)
@@ -178,6 +178,59 @@ class RanksTest(unittest.TestCase):
         for kind in ("", "_vars"):
             two, one = (sorted(os.listdir(os.path.join(self.folder, "of_%d%s" % (ranks, kind)))) for ranks in (2, 1))
             self.assertEqual(two, one)
+
+    def test_in_step_any_number_of_ranks_comes_to_the_same_bytes(self):
+        support.write_log(self.folder, count=900, parts=8)
+        script = """
+            main, startup, test, slots, p, loss, auc = build(counts=False)
+            exe.run(startup)
+            main._dist = "update: SYNC micro_batches: 4"
+            report = exe.train_from_dataset(main, queue(slots))
+            tell(examples=report.examples, parameters=parameters(main))
+        """
+        two, four = self.run_script(script), self.run_script(script, ranks=4)
+        self.assertEqual(two[0]["examples"], 900)
+        self.assertEqual(two[0], two[1])
+        self.assertEqual(two[0], four[3])
+        self.run_script("""
+            main, startup, test, slots, p, loss, auc = build(counts=False)
+            exe.run(startup)
+            dataset = millrace.InMemoryDataset()
+            dataset.set_use_var(slots)
+            dataset.set_filelist(files)
+            dataset.load_into_memory()
+            main._dist = "update: SYNC micro_batches: 4"
+            exe.train_from_dataset(main, dataset)
+        """, fails=True)
+        self.assertIn("dist.update: SYNC: not supported yet: an InMemoryDataset that was loaded before", self.err)
+
+    def test_a_script_of_fleet_trains_one_model(self):
+        support.write_log(self.folder, count=300, parts=3)
+        told = self.run_script("""
+            from millrace import fleet
+            from millrace.fleet import DistributedStrategy
+            fleet.init()
+            main, startup = millrace.Program(), millrace.Program()
+            with millrace.program_guard(main, startup):
+                label = layers.data("label", [1], dtype="int64")
+                dense = layers.data("dense", [2], dtype="float32")
+                rest = [layers.data("C%d" % i, [1], dtype="int64", lod_level=1) for i in (1, 2, 3)]
+                y = layers.fc(dense, 2, act="softmax")
+                loss = layers.mean(layers.cross_entropy(y, label))
+                strategy = DistributedStrategy()
+                strategy.a_sync = False
+                fleet.distributed_optimizer(optimizer.SGD(learning_rate=0.1), strategy).minimize(loss)
+            exe.run(fleet.startup_program)
+            report = exe.train_from_dataset(fleet.main_program, queue([label, dense] + rest))
+            if fleet.is_first_worker():
+                fleet.save_persistables(exe, os.path.join(folder, "saved"))
+            fleet.barrier_worker()
+            tell(examples=report.examples, saved=sorted(os.listdir(os.path.join(folder, "saved"))), in_step=main._dist)
+        """)
+        self.assertEqual(told[0], told[1])
+        self.assertEqual(told[0]["examples"], 300)
+        self.assertEqual(told[0]["in_step"], "update: SYNC micro_batches: 2")
+        self.assertIn("MANIFEST", told[0]["saved"])
 
     def test_what_was_saved_is_trained_on(self):
         support.write_log(self.folder, count=800, parts=4)
