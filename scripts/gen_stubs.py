@@ -18,7 +18,7 @@ MODULES = ["checkpoint", "clip", "core", "data_generator", "dataset", "executor"
 HEADER = {
     "checkpoint": "import os\nfrom typing import Any, NamedTuple, Optional, Union\nfrom .framework import Program, Scope\n",
     "trainer_desc": "import os\nfrom typing import Union\n",
-    "unique_name": "from typing import ContextManager, Optional, Union\n",
+    "unique_name": "from typing import Any, ContextManager, Optional, Union\n",
     "core": "from .errors import EOFException as EOFException\nfrom .framework import CPUPlace as CPUPlace, Scope as Scope\n"
             "from .lod_tensor import LoDTensor as LoDTensor\nfrom .reader import init_py_array_feed_queue as init_py_array_feed_queue\n",
     "clip": "from typing import Optional\nfrom .framework import Program\n",
@@ -29,8 +29,8 @@ HEADER = {
                 "from .dataset import DatasetBase\nfrom .framework import CPUPlace, Program, Scope, Variable\n"
                 "from .report import Report\nfrom .trainer_desc import TrainerDesc\n",
     "framework": "import os\nfrom typing import Any, ContextManager, List, Mapping, NamedTuple, Optional, Tuple, Union\nimport numpy as np\n"
-                 "from .clip import _Clip\nfrom .regularizer import _Regularizer\n",
-    "fleet/__init__": "import os\nfrom typing import Any, Iterable, List, Optional, Sequence, Tuple, Union\nfrom . import metrics as metrics, role_maker as role_maker\n"
+                 "from numpy.typing import DTypeLike\nfrom .clip import _Clip\nfrom .regularizer import _Regularizer\n_formulas: Any\n",
+    "fleet/__init__": "import os\nfrom typing import Any, Iterable, List, NoReturn, Optional, Sequence, Tuple, Union\nfrom . import metrics as metrics, role_maker as role_maker\n"
                       "from .base import DistributedOptimizer as DistributedOptimizer, Fleet as Fleet\n"
                       "from .fleet_util import FleetUtil as FleetUtil\n"
                       "from .role_maker import MPISymetricRoleMaker as MPISymetricRoleMaker, PaddleCloudRoleMaker as PaddleCloudRoleMaker, "
@@ -45,17 +45,19 @@ HEADER = {
     "fleet/metrics": "from typing import Any, Optional\nfrom ..framework import Scope\nimport numpy as np\n",
     "fleet/role_maker": "from typing import Any, List, Optional, Sequence\n",
     "fleet/strategy": "from typing import Any, Dict\n",
-    "initializer": "",
-    "io": "from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence\nfrom .framework import CPUPlace, Program, Variable\n",
+    "initializer": "from typing import Any\n",
+    "io": "from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence\nfrom .executor import load_inference_model as load_inference_model, "
+          "load_persistables as load_persistables, save_inference_model as save_inference_model, save_persistables as save_persistables\n"
+          "from .framework import CPUPlace, Program, Variable\n",
     "job": "import os\nfrom typing import Any, Sequence, Union\nimport numpy as np\nfrom .report import Report\n",
     "layers": "from typing import Any, ContextManager, List, Mapping, Optional, Sequence, Tuple, Union\n"
               "from numpy.typing import DTypeLike\nfrom .framework import Variable\n",
     "lod_tensor": "from typing import Any, List, Optional, Sequence\nimport numpy as np\nfrom numpy.typing import DTypeLike\nfrom .framework import CPUPlace\n",
-    "optimizer": "from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union\nfrom .clip import _Clip\n"
+    "optimizer": "from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence, Tuple, Union\nfrom .clip import _Clip\n"
                  "from .framework import Program, Variable\nfrom .regularizer import _Regularizer\n",
     "predictor": "import os\nfrom typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union\n"
                  "import numpy as np\n",
-    "reader": "from typing import Any, Callable, Iterator, List, NoReturn, Optional, Sequence, Tuple\nimport numpy as np\n"
+    "reader": "from typing import Any, Callable, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple\nimport numpy as np\n"
               "from .framework import CPUPlace, Program, Variable\n",
 }
 
@@ -108,7 +110,7 @@ TYPES = {
     "loc": "float", "scale": "float", "value": "float", "stem": "str",
 }
 # Where an argument means something else: of a class, of a function.
-OF_CLASS = {("Predictor", "feed"): "str", ("ParamAttr", "learning_rate"): "float", ("Schedule", "rate"): "float", ("Schedule", "warmup"): "str",
+OF_CLASS = {("Predictor", "feed"): "Union[str, Sequence[str]]", ("ParamAttr", "learning_rate"): "float", ("Schedule", "rate"): "float", ("Schedule", "warmup"): "str",
             ("io", "reader"): "Callable[[], Any]"}
 OF_FUNCTION = {**{("decorate_sample_generator", "sample_generator"): "Callable[[], Any]"},
                **{(method, "reader"): "Callable[[], Any]" for method in ("decorate_batch_generator", "decorate_sample_list_generator")},
@@ -168,7 +170,7 @@ RETURNS = {
     **dict.fromkeys(["worker_index", "server_index", "worker_num", "server_num", "role_id"], "int"),
     **dict.fromkeys(["get_trainer_endpoints", "get_pserver_endpoints"], "List[str]"),
     **dict.fromkeys(["worker_endpoints", "server_endpoints"], "Union[str, List[str]]"),
-    **dict.fromkeys(["split_files", "get_file_shard"], "List[str]"), "RoleMakerBase.to_string": "str",
+    **dict.fromkeys(["split_files", "get_file_shard"], "List[str]"), "RoleMakerBase.to_string": "str", "run_server": "NoReturn",
     "Fleet.init": "Fleet", "Fleet.util": "FleetUtil", "Fleet.distributed_optimizer": "DistributedOptimizer",
     **dict.fromkeys(["Fleet.minimize", "DistributedOptimizer.minimize"], "Tuple[List[Variable], List[Tuple[Variable, Variable]]]"),
     "DistributedOptimizer.backward": "NoReturn", "Fleet.main_program": "Program", "Fleet.startup_program": "Program",
@@ -243,6 +245,8 @@ def class_stub(node):
             lines.append("    %s: Any" % statement.targets[0].id)
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict) and statement.targets[0].id == "_taken":
             lines += ["    %s: Any" % key.value for key in statement.value.keys]  # what _Settings makes attributes of
+        elif isinstance(statement, ast.Assign) and getattr(statement.targets[0], "id", "") in ("__array_ufunc__", "__iter__"):
+            lines.append("    %s: None" % statement.targets[0].id)  # what Python asks for and it is not
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant) and not statement.targets[0].id.startswith("_"):
             lines.append("    %s: %s" % (statement.targets[0].id, type(statement.value.value).__name__))
     for statement in node.body:

@@ -8,8 +8,6 @@ from ._tensors import cast, fill_constant, ones_like
 from .errors import ConfigError
 from .framework import Variable, _formulas
 
-__all__ = []
-
 
 def _elementwise(name, x, y):
     return op("elementwise_" + name, {"X": x, "Y": y}, {"axis": -1})

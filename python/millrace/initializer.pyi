@@ -1,4 +1,5 @@
 # Made by scripts/gen_stubs.py.
+from typing import Any
 __all__ = ["Constant", "Uniform", "Normal", "Xavier", "NumpyArrayInitializer", "ConstantInitializer", "UniformInitializer", "NormalInitializer", "XavierInitializer"]
 class _Initializer:
     def __init__(self, text: str) -> None: ...

@@ -1,4 +1,4 @@
-"""Feeds from generators of Python's: fluid's PyReader and DataLoader, for variables of layers.data."""
+"""Feeds from generators of Python's: fluid's PyReader and DataLoader, for variables of layers.data. And what fluid.io saves and loads."""
 
 import queue
 import random
@@ -8,10 +8,12 @@ from . import _checks
 from ._append import as_list
 from ._settings import name_of
 from .errors import ConfigError, EOFException
+from .executor import load_inference_model, load_persistables, save_inference_model, save_persistables
 from .framework import Variable, default_main_program
 from .reader import _batches, _columns, _generated, _places, _rows
 
-__all__ = ["DataFeeder", "DataLoader", "PyReader", "batch", "shuffle"]
+__all__ = ["DataFeeder", "DataLoader", "PyReader", "batch", "load_inference_model", "load_persistables", "save_inference_model",
+           "save_persistables", "shuffle"]
 
 
 class DataFeeder:

@@ -1,7 +1,8 @@
 # Made by scripts/gen_stubs.py.
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence
+from .executor import load_inference_model as load_inference_model, load_persistables as load_persistables, save_inference_model as save_inference_model, save_persistables as save_persistables
 from .framework import CPUPlace, Program, Variable
-__all__ = ["DataFeeder", "DataLoader", "PyReader", "batch", "shuffle"]
+__all__ = ["DataFeeder", "DataLoader", "PyReader", "batch", "load_inference_model", "load_persistables", "save_inference_model", "save_persistables", "shuffle"]
 class DataFeeder:
     def __init__(self, feed_list: Any, place: Optional[CPUPlace] = ..., program: Optional[Program] = ...) -> None: ...
     def feed(self, iterable: Any) -> Dict[str, Any]: ...

@@ -1,5 +1,5 @@
 # Made by scripts/gen_stubs.py.
-from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 from .clip import _Clip
 from .framework import Program, Variable
 from .regularizer import _Regularizer

@@ -34,10 +34,16 @@ class Predictor:
     """
 
     def __init__(self, folder, feed="offline", prediction="", data_desc=None):
-        """`feed` is "offline" (ids, as in training) or "online" (pooled embeddings); `prediction` chooses among several
+        """`feed` is "offline" (ids, as in training), "online" (the pooled embeddings that the model was saved with), or a list of
+        variables of the program that are fed in place of what computes them, dense slots here; `prediction` chooses among several
         that a model of Paddle returns; `data_desc`, a DataFeedDesc as text, stands for the model's own."""
-        self._given = (os.path.abspath(_checks.path("Predictor: folder", folder)), feed, prediction, data_desc)
-        self._predictor = _millrace.Predictor(_checks.path("Predictor: folder", folder), feed, prediction, data_desc)
+        folder = _checks.path("Predictor: folder", folder)
+        given = [] if isinstance(feed, str) else [_checks.text("Predictor: feed", one) for one in _checks.listed(
+            "Predictor: feed", feed, 'variables\' names, "offline" or "online"')]
+        if not given:
+            _checks.text("Predictor: feed", feed)
+        self._given = (os.path.abspath(folder), given or feed, prediction, data_desc)
+        self._predictor = _millrace.Predictor(folder, "offline" if given else feed, given, prediction, data_desc)
         self._seen = _seen(self._given[0])  # behind the loading, which refuses a pipe or a device before it is opened
         for warning in self._predictor.warnings():
             warnings.warn(warning, MillraceWarning, stacklevel=2)

@@ -1,5 +1,5 @@
 # Made by scripts/gen_stubs.py.
-from typing import Any, Callable, Iterator, List, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple
 import numpy as np
 from .framework import CPUPlace, Program, Variable
 __all__ = ["PyArrayFeedQueue", "PyArrayFeedQueueHolder", "Reader", "batch", "double_buffer", "init_py_array_feed_queue", "made_by", "multi_pass", "open_files", "py_array_reader", "py_reader", "random_data_generator", "read_file", "shuffle"]

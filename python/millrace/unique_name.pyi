@@ -1,5 +1,5 @@
 # Made by scripts/gen_stubs.py.
-from typing import ContextManager, Optional, Union
+from typing import Any, ContextManager, Optional, Union
 __all__ = ["UniqueNameGenerator", "generate", "guard", "switch"]
 class UniqueNameGenerator:
     def __init__(self, prefix: str = ...) -> None: ...

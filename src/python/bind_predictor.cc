@@ -87,10 +87,12 @@ struct Scorer {
 /// A saved model. Any number of threads may score at once, each by a scorer of its own.
 class PyPredictor {
  public:
-  PyPredictor(const std::string& folder, const std::string& feed, const std::string& prediction,
-              const std::optional<std::string>& data_desc) {
+  /// `given` names variables that are fed in place of what computes them.
+  PyPredictor(const std::string& folder, const std::string& feed, const std::vector<std::string>& given,
+              const std::string& prediction, const std::optional<std::string>& data_desc) {
     PredictorOptions options;
     options.feed = feed;
+    options.given = given;
     options.prediction = prediction;
     DataFeedDesc desc;
     if (data_desc.has_value()) {
@@ -380,8 +382,9 @@ py::object CutRows(const py::handle& given, bool are_ids) {
 
 void BindPredictor(py::module_& module) {
   py::class_<PyPredictor>(module, "Predictor")
-      .def(py::init<const std::string&, const std::string&, const std::string&, const std::optional<std::string>&>(),
-           py::arg("folder"), py::arg("feed"), py::arg("prediction"), py::arg("data_desc"))
+      .def(py::init<const std::string&, const std::string&, const std::vector<std::string>&, const std::string&,
+                    const std::optional<std::string>&>(),
+           py::arg("folder"), py::arg("feed"), py::arg("given"), py::arg("prediction"), py::arg("data_desc"))
       .def("warnings", &PyPredictor::Warnings)
       .def("slots", &PyPredictor::Slots)
       .def("scorers_made", &PyPredictor::scorers_made)

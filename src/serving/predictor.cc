@@ -21,6 +21,7 @@
 #include "program/var_meta.h"
 #include "runtime/batch_check.h"
 #include "runtime/variable_store.h"
+#include "serving/feed_lists.h"
 #include "serving/inference_model.h"
 #include "serving/paddle_model.h"
 
@@ -216,7 +217,8 @@ Status Predictor::LoadOwn(const std::string& folder, const OpRegistry& registry,
   seed_ = model.seed();
   label_ = model.label();
   MR_ASSIGN(const std::string program_path, FileInFolder(folder, feed.program()));
-  MR_ASSIGN(const ProgramDesc program, ReadProgram(program_path));
+  MR_ASSIGN(ProgramDesc program, ReadProgram(program_path));
+  MR_TRY(FeedGiven(options.given, &program));
   MR_TRY(CheckPlugins(model, program, registry));
   for (const ModelPlugin& plugin : model.plugin()) {
     if (plugin.data_feed() == data_desc_.name()) lines_plugin_ = Shown(plugin);
@@ -255,7 +257,7 @@ Status Predictor::LoadPaddle(const std::string& folder, const OpRegistry& regist
                          folder + "/" + options.feed);
   }
   FeedFetch lists;
-  MR_ASSIGN(const ProgramDesc program, ReadPaddleProgram(files, &lists));
+  MR_ASSIGN(ProgramDesc program, ReadPaddleProgram(files, &lists));
   feeds_ = lists.feeds;
   fetches_ = lists.fetches;
   if (!options.every_prediction) {
@@ -267,7 +269,25 @@ Status Predictor::LoadPaddle(const std::string& folder, const OpRegistry& regist
     MR_ASSIGN(data_desc_, PaddleLines(files, program, feeds_));
   }
   MR_TRY(LoadPaddleParameters(files, program, *root_, options.stop));
+  MR_TRY(FeedGiven(options.given, &program));
   return Compile(program, registry, options.stop);
+}
+
+/// Cuts off what computes `given`.
+Status Predictor::FeedGiven(const std::vector<std::string>& given, ProgramDesc* program) {
+  if (given.empty()) return Status::Ok();
+  std::vector<std::string_view> known;
+  for (const VarDesc& var : program->blocks(0).vars()) known.push_back(var.name());
+  for (const std::string& name : given) {
+    if (FindVar(*program, name) != nullptr) continue;
+    return InvalidConfig("the model has no variable \"" + name + "\" to feed" + DidYouMean(name, known));
+  }
+  ResolveZeros("", &data_desc_);
+  MR_ASSIGN(FeedList list, OnlineFeed(*program, {prediction_}, given, data_desc_));
+  *program = std::move(list.program);
+  feeds_ = std::move(list.vars);
+  data_desc_ = std::move(list.data_desc);
+  return Status::Ok();
 }
 
 Status Predictor::Compile(ProgramDesc program, const OpRegistry& registry, const std::stop_token& stop) {

@@ -19,6 +19,7 @@ class DataFeedFactory;
 /// Which part of a saved model is loaded, and how its lines are read.
 struct PredictorOptions {
   std::string feed = "offline";             ///< or "online", "targets"
+  std::vector<std::string> given;           ///< variables that are fed in place of what computes them, as of "online"
   std::string prediction;                   ///< of several that a model of Paddle returns; empty: its only one
   bool every_prediction = false;            ///< all of them, for who does not score
   const DataFeedDesc* data_desc = nullptr;  ///< instead of the model's own
@@ -70,6 +71,7 @@ class Predictor {
   Status LoadAny(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options);
   Status LoadOwn(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options);
   Status LoadPaddle(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options);
+  Status FeedGiven(const std::vector<std::string>& given, ProgramDesc* program);
   Status Compile(ProgramDesc program, const OpRegistry& registry, const std::stop_token& stop);
 
   DataFeedDesc data_desc_;

@@ -111,6 +111,8 @@ class ExampleTest(unittest.TestCase):
         clicked = numpy.array([line.endswith(" 1") for line in lines.splitlines()])
         self.assertEqual(len(scores), 1000)
         self.assertGreater((scores[clicked][:, None] > scores[~clicked][None]).mean(), 0.75)
+        online = millrace.Predictor(self.path("models/latest"), feed=list(names.values()))
+        self.assertEqual([(slot.name, slot.width) for slot in online.slots], list(zip(names.values(), (32, 1))))
         program, feeds, (predict, auc, _) = millrace.load_inference_model(self.path("models/latest"))
         self.assertEqual(feeds[-1], "label")
         self.assertEqual([program.var(name).shape for name in names.values()], [(-1, 32), (-1, 1)])

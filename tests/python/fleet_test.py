@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import pickle
 import unittest
 from unittest import mock
 
@@ -161,8 +162,8 @@ class FleetTest(program_test.Fresh):
     def model(self, strategy=None):
         self.label, self.dense = layers.data("label", [1], dtype="int64"), layers.data("dense", [2])
         self.slots = [layers.data("C%d" % i, [1], dtype="int64", lod_level=1) for i in (1, 2, 3)]
-        parts = [layers.sequence_pool(layers.embedding(slot, [size, 4], param_attr=name), "sum")
-                 for slot, size, name in zip(self.slots, (None, 40, None), ("deep", "short", "deep"))]
+        parts = self.parts = [layers.sequence_pool(layers.embedding(slot, [size, 4], param_attr=name), "sum")
+                              for slot, size, name in zip(self.slots, (None, 40, None), ("deep", "short", "deep"))]
         self.pooled = layers.concat(parts + [self.dense], axis=1)
         self.predict = layers.fc(self.pooled, 2, act="softmax", param_attr="w")
         self.loss = layers.mean(layers.cross_entropy(self.predict, self.label))
@@ -212,6 +213,28 @@ class FleetTest(program_test.Fresh):
         self.assertIn("op[0]->Type(): ", err)
         self.assertIn('class_name: "MultiTrainer"', err)
 
+    def test_a_script_of_paddle_2_trains(self):
+        with environment(PADDLE_TRAINERS_NUM="1"):
+            fleet.init(fleet.PaddleCloudRoleMaker())
+        x, label = layers.data("dense", [2]), layers.data("label", [1], dtype="int64")
+        slots = [layers.data("C%d" % i, [1], dtype="int64", lod_level=1) for i in (1, 2, 3)]
+        loss = layers.mean(layers.cross_entropy(layers.fc(x, 2, act="softmax", param_attr="w"), label))
+        strategy = fleet.DistributedStrategy()
+        strategy.a_sync = True
+        strategy.a_sync_configs = {"launch_barrier": False}
+        fleet.distributed_optimizer(optimizer.SGD(0.1), strategy).minimize(loss)
+        self.assertTrue(fleet.is_worker() and not fleet.is_server())
+        exe = millrace.Executor(millrace.CPUPlace())
+        exe.run(millrace.default_startup_program())
+        fleet.init_worker()
+        dataset = self.dataset([label, x, *slots])
+        dataset.set_filelist(fleet.util.get_file_shard([self.path("part-0"), self.path("part-1")]))
+        report = exe.train_from_dataset(millrace.default_main_program(), dataset, fetch_list=[loss], print_period=0)
+        self.assertEqual(report.examples, 64)
+        fleet.save_persistables(exe, self.path("vars"))
+        fleet.stop_worker()
+        self.assertEqual(sorted(os.listdir(self.path("vars")))[:2], ["MANIFEST", "fc_0.b_0"])
+
     def test_a_server_has_nothing_to_serve_and_ends_as_a_success(self):
         job = Fleet()
         job.init(UserDefinedRoleMaker(1, Role.SERVER, 5, TWO))
@@ -219,7 +242,11 @@ class FleetTest(program_test.Fresh):
         self.assertEqual((job.server_index(), job.server_num(), job.worker_num()), (1, 2, 5))
         self.assertEqual(job.server_endpoints(to_string=True), ",".join(TWO))
         job.init_server()
-        out, err = said(job.run_server)
+        def run():
+            with self.assertRaises(SystemExit) as ended:
+                job.run_server()
+            self.assertEqual(ended.exception.code, 0)
+        out, err = said(run)
         self.assertEqual((out, err.count("\n")), ("", 1))
         self.assertIn("nothing to serve", err)
         with self.assertRaisesRegex(millrace.ConfigError, 'init_server."old".: a process that was started as a SERVER has no rows here.*'
@@ -337,9 +364,27 @@ class FleetTest(program_test.Fresh):
                         **{"C%d" % i: [row[2][i - 1] for row in self.rows] for i in (1, 2, 3)}}
                 values = dict(zip([var.name for var in targets], self.exe.run(program, feed=feed, fetch_list=found)))
             np.testing.assert_array_equal(values[self.predict.name][:, 1], scores)
+            online = millrace.Predictor(self.path("model"), feed=[self.pooled.name])
+            pooled, = self.exe.run(self.main.clone(for_test=True), feed=feed, fetch_list=[self.pooled])
+            np.testing.assert_array_equal(online.predict({self.pooled.name: pooled}), scores)
             label = np.array([row[0] for row in self.rows])
             wins = (scores[label == 1][:, None] > scores[label == 0][None]).mean()
             self.assertAlmostEqual(float(values[self.auc.name][0]), wins, delta=0.01)
+
+    def test_variables_to_feed_are_those_of_the_model(self):
+        self.model()
+        self.exe.run(self.job.startup_program)
+        self.job.save_inference_model(self.exe, self.path("model"), self.variables(), self.predict)
+        deep = self.parts[0].name
+        model = millrace.Predictor(self.path("model"), feed=[deep])
+        self.assertEqual([slot.name for slot in model.slots], [deep, "dense", "C2", "C3"])
+        again = pickle.loads(pickle.dumps(model))
+        self.assertEqual(again.slots, model.slots)
+        for feed, message in ((["sequence_pool_9.out"], 'the model has no variable "sequence_pool_9.out" to feed'), ([], "feed: a str"),
+                              (7, "feed: a list of variables' names, \"offline\" or \"online\", not 7"), ([7], "feed: a str, not 7"),
+                              ("onlin", 'has no feed "onlin"; it has: offline')):
+            with self.assertRaisesRegex(millrace.ConfigError, message):
+                millrace.Predictor(self.path("model"), feed=feed)
 
     def test_a_model_of_one_target_has_no_other(self):
         self.model()

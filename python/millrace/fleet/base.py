@@ -1,6 +1,7 @@
 """The verbs of Paddle's fleet, where no servers are: trainers are ranks, each with a part of every table."""
 
 import os
+import sys
 
 from .. import _checks, _output, _ranks
 from ..dataset import DatasetBase
@@ -168,11 +169,13 @@ class Fleet:
         self._minimized("init_server")._initial_folder = folder
 
     def run_server(self):
-        """Says that there is nothing to serve, and returns, so that a script that was started as a server ends as a success."""
+        """Says that there is nothing to serve, and ends the process as a success: what stands behind it in a script, a server of Paddle
+        would do when all training is over."""
         if not self._role("run_server").is_server():
             raise ConfigError("fleet.run_server: this process is a trainer; ask fleet.is_server() first")
         _output.log("fleet.run_server: there is nothing to serve: each trainer has a part of every table; servers need not be "
                     "started\n")
+        sys.exit(0)
 
     def stop_worker(self):
         """Waits until all trainers have called it. What they trained stays in their scopes."""
