@@ -174,7 +174,7 @@ RETURNS = {
     "Fleet.init": "Fleet", "Fleet.util": "FleetUtil", "Fleet.distributed_optimizer": "DistributedOptimizer",
     **dict.fromkeys(["Fleet.minimize", "DistributedOptimizer.minimize"], "Tuple[List[Variable], List[Tuple[Variable, Variable]]]"),
     "DistributedOptimizer.backward": "NoReturn", "Fleet.main_program": "Program", "Fleet.startup_program": "Program",
-    **dict.fromkeys(["shrink", "shrink_sparse_table"], "Any"), "FleetUtil.all_reduce": "np.ndarray", "FleetUtil.all_gather": "List[Any]",
+    **dict.fromkeys(["shrink", "shrink_sparse_table"], "Any"), "FleetUtil.all_reduce": "np.ndarray", "all_gather": "List[Any]",
     "FleetUtil.get_global_auc": "float", **{"fleet/metrics." + name: "np.ndarray" for name in ("sum", "max", "min")},
     **{"fleet/metrics." + name: "float" for name in ("auc", "mae", "mse", "rmse", "acc")},
     **{"StrategyFactory.create_%s_strategy" % name: "DistributeTranspilerConfig" for name in ("sync", "async", "half_async")},
@@ -232,7 +232,7 @@ def function_stub(node, module, owner, indent):
 
 
 def class_stub(node):
-    bases = [ast.unparse(base) for base in node.bases]
+    bases = [base for base in map(ast.unparse, node.bases) if base != "Instead"]  # whose names are not there
     lines = ["class %s%s:" % (node.name, "(%s)" % ", ".join(bases) if bases else "")]
     for statement in node.body:
         if isinstance(statement, ast.FunctionDef) and (not statement.name.startswith("_") or statement.name in SPECIAL):

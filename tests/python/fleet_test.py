@@ -2,8 +2,13 @@
 
 import contextlib
 import io
+import json
 import os
 import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -436,6 +441,8 @@ class FleetTest(program_test.Fresh):
             self.assertFalse(hasattr(self.job, name))
             with self.assertRaisesRegex(millrace.ConfigError, "fleet.%s is not here: .*%s" % (name, message)):
                 getattr(self.job, name)
+        with self.assertRaisesRegex(millrace.ConfigError, "fleet.util.load_fleet_model is not here: fleet.load_model"):
+            self.job.util.load_fleet_model("x")
         with self.assertRaisesRegex(AttributeError, "no attribute 'save_persistable'"):
             self.job.save_persistable
         loss = self.loss_of_nothing()
@@ -492,6 +499,11 @@ class MetricsTest(program_test.Fresh):
         self.assertEqual(util.all_reduce([1, 2], "max").tolist(), [1, 2])
         self.assertEqual(util.all_gather({"a": 1}), [{"a": 1}])
         util.barrier()
+        maker = UserDefinedRoleMaker()
+        maker._barrier_worker()
+        summed = np.zeros(2)
+        maker.all_reduce_worker([1, 2], summed)
+        self.assertEqual((summed.tolist(), maker.all_gather("a")), ([1, 2], ["a"]))
         for call, message in (
                 (lambda: util.acc([1], [0]), "acc: total is 0: nothing was counted yet"),
                 (lambda: util.all_reduce([1], "mean"), 'mode is "sum", "max" or "min"'),
@@ -540,6 +552,50 @@ class MetricsTest(program_test.Fresh):
         with ranks(1, 2):
             self.assertEqual(said(lambda: util.print_on_rank("c", 1))[0], "c\n")
             self.assertEqual(said(lambda: (util.rank0_print("a"), util.rank0_error("b"))), ("", ""))
+
+
+class RanksTest(unittest.TestCase):
+    """Scripts that mpirun starts."""
+
+    def start(self, script, *arguments, **variables):
+        if shutil.which("mpirun") is None or not os.path.exists(os.path.join(os.path.dirname(millrace.__file__), "libmillrace_mpi.so")):
+            self.skipTest("there is no mpirun (openmpi-bin), or it is built without MPI (libopenmpi-dev)")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PADDLE_") and name != "OPENBLAS_CORETYPE"}
+        return subprocess.run(["mpirun", "-n", "2", "--bind-to", "none", "--oversubscribe", sys.executable, script, *arguments],
+                              capture_output=True, text=True, check=False, timeout=300,
+                              env={**kept, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **variables})
+
+    def test_ranks_are_the_trainers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = support.write(os.path.join(folder, "script.py"), """
+import json, os, sys
+from millrace.fleet import fleet, metrics, role_maker
+fleet.init(role_maker.PaddleCloudRoleMaker())
+fleet.init_worker()
+rank = fleet.worker_index()
+summed = [0.0]
+fleet.all_reduce_worker([rank + 1.5], summed)
+told = dict(id=os.environ["PADDLE_TRAINER_ID"], num=os.environ["PADDLE_TRAINERS_NUM"], first=fleet.is_first_worker(), of=fleet.worker_num(),
+            files=fleet.split_files(list("abc")), sum=summed, acc=metrics.acc([rank], [4]), auc=metrics.auc([rank, 2], [2, rank]),
+            all=fleet.util.all_gather("r%d" % rank))
+fleet.util.rank0_print("said once")
+fleet.stop_worker()
+with open(sys.argv[1] + "/told.%d" % rank, "w") as file:
+    json.dump(told, file)
+""")
+            done = self.start(script, folder)
+            self.assertEqual((done.returncode, done.stdout), (0, "said once\n"), done.stderr)
+            for rank, files in enumerate((["a", "b"], ["c"])):
+                told = json.loads(support.read(os.path.join(folder, "told.%d" % rank)))
+                # Buckets of both: 1 and 4 positives, 4 and 1 negatives.
+                self.assertEqual(told, {"id": str(rank), "num": "2", "first": rank == 0, "of": 2, "files": files, "sum": [4.0],
+                                        "acc": 0.125, "auc": (4 * 4 + 4 * 0.5 + 1 * 4 * 0.5) / 25, "all": ["r0", "r1"]})
+            for variables, message in (({"TRAINING_ROLE": "PSERVER"}, "trainers alone: mpirun -n 2 python"),
+                                       ({"PADDLE_TRAINERS_NUM": "3"}, "PADDLE_TRAINERS_NUM is 3 trainers, and mpirun started 2"),
+                                       ({"PADDLE_TRAINER_ID": "0"}, "PADDLE_TRAINER_ID is 0, and this process is rank 1 of 2")):
+                done = self.start(script, folder, **variables)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(message, done.stderr)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from ..framework import Program, Variable, default_startup_program
 from ..optimizer import Optimizer
 from .role_maker import MPISymetricRoleMaker, PaddleCloudRoleMaker, RoleMakerBase
 from .strategy import DistributedStrategy, DistributeTranspilerConfig, StrategyFactory
+from ._instead import Instead
 from .fleet_util import FleetUtil
 
 __all__ = ["DistributedOptimizer", "Fleet"]
@@ -31,21 +32,22 @@ _INSTEAD = {
     "train_from_dataset": "fleet._executor.train_from_dataset(program=fleet.main_program, dataset=...) trains",
     **dict.fromkeys(["init_coordinator", "make_fl_strategy", "get_fl_client", "is_coordinator", "start_heter_trainer", "is_xpu"],
                     "there are trainers alone"),
-    **dict.fromkeys(["distributed_model", "get_hybrid_communicate_group", "amp_init", "qat_init", "get_loss_scaling", "node_num",
+    "all_reduce": "fleet.util.all_reduce(input)",
+    "end_pass": "there is no GPU to bring rows back from; leave it out",
+    **dict.fromkeys(["allreduce_perf", "reduce_perf", "broadcast_perf", "allgather_perf", "reduce_scatter_perf", "distributed_model",
+                     "get_hybrid_communicate_group", "get_hybrid_parallel_topology", "amp_init", "qat_init", "get_loss_scaling", "node_num",
                      "local_rank", "local_device_ids", "world_device_ids", "collective_perf"],
                     "it is of collective or GPU training, and ranks are processes on CPUs"),
 }
 
 
-class _NotHere(ConfigError, AttributeError):
-    """So that hasattr is False and the message says what to do."""
-
-
-class Fleet:
+class Fleet(Instead):
     """The trainers of a job, of which this process is one. `millrace.fleet` is the only object, by its functions as well.
 
     Every rank that mpirun started trains and has a part of every table; a process that nobody else is with trains all of it.
     """
+
+    _what, _instead = "fleet", _INSTEAD
 
     def __init__(self):
         self._role_maker = None
@@ -57,11 +59,6 @@ class Fleet:
 
     def __repr__(self):
         return "fleet(%s)" % ("before init" if self._role_maker is None else self._role_maker.to_string())
-
-    def __getattr__(self, name):
-        if name in _INSTEAD:
-            raise _NotHere("fleet.%s is not here: %s" % (name, _INSTEAD[name]))
-        raise AttributeError("fleet has no attribute '%s'" % name)
 
     # Who is there.
 

@@ -1,19 +1,38 @@
 """What trainers do together beside training: fleet.util of Paddle 2, and FleetUtil of Paddle 1, in one."""
 
-import pickle
-
 import numpy as np
 
 from .. import _checks, _output, _ranks
 from ..errors import ConfigError, NotFoundError
 from ..framework import Scope, global_scope
 from . import metrics
+from ._instead import Instead
+from .role_maker import RoleMakerBase
 
 __all__ = ["FleetUtil"]
 
 
-class FleetUtil:
+_DONE = "a job of `trainer` with `incremental` writes a model a day, and runs a command behind each (docs/training.md)"
+_INSTEAD = {
+    **dict.fromkeys(["write_model_donefile", "write_xbox_donefile", "write_cache_donefile", "get_last_save_xbox_base",
+                     "get_last_save_xbox", "get_last_save_model", "get_online_pass_interval", "save_batch_model", "save_delta_model",
+                     "save_xbox_base_model", "save_cache_model", "save_cache_base_model"], _DONE),
+    **dict.fromkeys(["save_model", "save_fleet_model", "save_paddle_params"], "fleet.save_persistables(executor, dirname)"),
+    **dict.fromkeys(["load_model", "load_fleet_model"], "fleet.load_model(path)"),
+    "load_fleet_model_one_table": "fleet.load_one_table(table_id, path)",
+    "save_paddle_inference_model": "fleet.save_inference_model(executor, dirname, names, targets)",
+    "pull_all_dense_params": "dense parameters lie in the scope",
+    **dict.fromkeys(["get_global_metrics", "print_global_metrics"], "auc, mae, mse, rmse and acc are each a function of it"),
+    **dict.fromkeys(["program_type_trans", "load_program", "draw_from_program_file", "draw_from_program", "check_two_programs",
+                     "check_vars_and_dump", "parse_program_proto"], "str(program) and program.ops() show a program"),
+    "get_heter_file_shard": "there are trainers alone: get_file_shard(files)",
+}
+
+
+class FleetUtil(Instead):
     """Sums, barriers and metrics over all trainers, and words of trainer 0 alone. It also has the functions of fleet.metrics."""
+
+    _what, _instead = "fleet.util", _INSTEAD
 
     sum = staticmethod(metrics.sum)
     max = staticmethod(metrics.max)
@@ -38,7 +57,7 @@ class FleetUtil:
     def all_gather(self, input, comm_world="worker"):
         """A list of what each trainer brings, any objects that pickle takes, by their numbers."""
         _trainers("all_gather", comm_world)
-        return [pickle.loads(brought) for brought in _ranks.gather(pickle.dumps(input), "all_gather")]
+        return RoleMakerBase().all_gather(input)
 
     def barrier(self, comm_world="worker"):
         """Returns when all trainers have called it."""

@@ -1,6 +1,7 @@
 """Who a process of a fleet job is. Role makers say what the launch says of it; how many train is mpirun's to say."""
 
 import os
+import pickle
 import sys
 
 from .. import _checks, _ranks
@@ -85,6 +86,22 @@ class RoleMakerBase:
     def get_pserver_endpoints(self):
         """As they were named; nobody listens there."""
         return list(self._server_endpoints)
+
+    def barrier_worker(self):
+        """Returns when all trainers have called it."""
+        _ranks.barrier()
+
+    barrier_all = _barrier_worker = _barrier_all = barrier_worker
+
+    def all_reduce_worker(self, input, output, mode="sum"):
+        """Writes the "sum", "max" or "min" of the trainers' arrays to `output`."""
+        output[:] = _ranks.allreduce(input, mode)
+
+    def all_gather(self, input):
+        """A list of what each trainer brings, any objects that pickle takes, by their numbers."""
+        return [pickle.loads(brought) for brought in _ranks.gather(pickle.dumps(input), "all_gather")]
+
+    _all_gather = all_gather
 
     def to_string(self):
         """A line about it."""

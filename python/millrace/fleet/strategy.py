@@ -72,8 +72,9 @@ class DistributedStrategy(_Settings):
 
     _taken = {"a_sync": (True, bool), "a_sync_configs": ({}, dict)}
     _refused = {name: (False, "it is of collective or GPU training; leave it out") for name in (
-        "amp", "asp", "auto", "dgc", "fp16_allreduce", "gradient_merge", "heter_ccl_mode", "lamb", "lars", "localsgd",
-        "adaptive_localsgd", "pipeline", "qat", "recompute", "semi_auto", "sharding", "sync_nccl_allreduce", "tensor_parallel",
+        "adaptive_localsgd", "amp", "asp", "auto", "auto_search", "dgc", "elastic", "find_unused_parameters", "fp16_allreduce",
+        "gradient_merge", "heter_ccl_mode", "is_fl_ps_mode", "is_with_coordinator", "lamb", "lars", "localsgd", "pipeline", "qat",
+        "recompute", "semi_auto", "sharding", "split_data", "sync_batch_norm", "sync_nccl_allreduce", "tensor_parallel",
         "use_hierarchical_allreduce")}
     _refused["adam_d2sum"] = (False, "Adam here is that of the optimizer; leave it out")
     _refused["trainer_desc_configs"] = ({}, "what a run dumps is said in the job of `trainer` (docs/training.md)")
