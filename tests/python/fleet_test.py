@@ -597,6 +597,85 @@ with open(sys.argv[1] + "/told.%d" % rank, "w") as file:
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(message, done.stderr)
 
+    def test_the_example_trains_one_model_on_two_ranks(self):
+        example = os.path.join(support.ROOT, "examples", "cluster")
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "bin"))
+            python = support.write(os.path.join(folder, "bin", "python"), '#!/bin/sh\nexec "%s" "$@"\n' % sys.executable)
+            os.chmod(python, 0o755)
+            for name, days, first in (("data", "2", "1"), ("unseen", "1", "20")):
+                subprocess.run([sys.executable, os.path.join(example, "make_data.py"), os.path.join(folder, name), days, "8000", first],
+                               check=True)
+            done = self.start(os.path.join(example, "train.py"), DATA_PATH=os.path.join(folder, "data"), MODEL_SAVE_INTERVAL="1",
+                              MODEL_PATH=os.path.join(folder, "models"), PATH=os.path.dirname(python) + os.pathsep + os.environ["PATH"])
+            self.assertEqual(done.returncode, 0, done.stderr[-3000:])
+            self.assertEqual(done.stdout.count("training task is finished!"), 2)
+            self.assertEqual(done.stdout.count(", batch: [10], cost"), 2)  # rank 0 alone tells what is fetched
+            self.assertEqual(sorted(os.listdir(os.path.join(folder, "models"))), ["2026-01-01", "latest"])
+            with open(os.path.join(folder, "unseen", "2026-01-20", "part-000"), encoding="utf-8") as log:
+                lines = subprocess.run([sys.executable, os.path.join(example, "ctr_reader.py")], stdin=log, check=True, text=True,
+                                       capture_output=True).stdout
+            scores = millrace.Predictor(os.path.join(folder, "models", "latest")).predict_lines(lines)
+            clicked = np.array([line.endswith(" 1") for line in lines.splitlines()])
+            self.assertGreater((scores[clicked][:, None] > scores[~clicked][None]).mean(), 0.7)
+
+    def test_tables_of_two_ranks_are_saved_loaded_and_told_of(self):
+        with tempfile.TemporaryDirectory() as folder:
+            support.write_log(folder, 400, parts=4)
+            script = support.write(os.path.join(folder, "script.py"), """
+import json, os, sys
+import numpy as np
+import millrace as fluid
+from millrace import layers
+from millrace.fleet import DistributeTranspilerConfig, fleet, metrics, role_maker
+folder = sys.argv[1]
+fleet.init(role_maker.MPISymetricRoleMaker())
+label, dense = layers.data("label", [1], dtype="int64"), layers.data("dense", [2])
+slots = [layers.data("C%d" % i, [1], dtype="int64", lod_level=1) for i in (1, 2, 3)]
+pooled = [layers.sequence_pool(layers.embedding(slot, [None, 4], param_attr="deep"), "sum") for slot in slots]
+predict = layers.fc(layers.concat(pooled + [dense], axis=1), 2, act="softmax", param_attr="w")
+loss = layers.mean(layers.cross_entropy(predict, label))
+auc, _, states = layers.auc(predict, label)
+strategy = DistributeTranspilerConfig()
+strategy.sync_mode = sys.argv[2] == "sync"
+fleet.distributed_optimizer(fluid.optimizer.Adagrad(0.1), strategy).minimize(loss)
+exe = fluid.Executor()
+fleet.init_worker()
+exe.run(fleet.startup_program)
+dataset = fluid.DatasetFactory().create_dataset()
+dataset.set_use_var([label, dense, *slots])
+dataset.set_batch_size(20)
+dataset.set_filelist(fleet.split_files([folder + "/part-%d" % i for i in range(4)]))
+report = exe.train_from_dataset(fleet.main_program, dataset, fetch_list=[auc], print_period=0)
+if fleet.is_first_worker():
+    fleet.save_persistables(exe, folder + "/saved")
+fleet.print_table_stat("deep")
+scope = fluid.global_scope()
+trained = scope.get("deep")
+counted = int(metrics.sum(states[2])[0].sum() + metrics.sum(states[3])[0].sum())
+fleet.barrier_worker()
+exe.run(fleet.startup_program)
+fleet.load_one_table(0, folder + "/saved")
+loaded = scope.get("deep")
+fleet.init_server(folder + "/saved")
+exe.run(fleet.startup_program)
+told = dict(examples=report.examples, auc=float(metrics.auc(states[2], states[3])), fetched=list(report.metrics.values())[0], counted=counted,
+            rows=len(trained.keys), same=bool((loaded.values == trained.values).all()), step=scope.step)
+fleet.stop_worker()
+with open(folder + "/told.%d" % fleet.worker_index(), "w") as file:
+    json.dump(told, file)
+""")
+            done = self.start(script, folder, "async")
+            self.assertEqual(done.returncode, 0, done.stderr[-3000:])
+            told = [json.loads(support.read(os.path.join(folder, "told.%d" % rank))) for rank in (0, 1)]
+            self.assertEqual(told[0], told[1])
+            self.assertEqual((told[0]["examples"], told[0]["counted"], told[0]["same"], told[0]["rows"]), (400, 400, True, 29))
+            self.assertGreaterEqual(told[0]["step"], 20)
+            self.assertRegex(done.stdout, r'^table 0 "deep": 29 rows, \d+ bytes\n$')
+            done = self.start(script, folder, "sync")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("the strategy has ranks train in step, which keeps no counts of layers.auc: set sync_mode = False", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

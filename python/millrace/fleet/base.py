@@ -227,7 +227,8 @@ class Fleet(Instead):
     # What it keeps.
 
     def save_persistables(self, executor, dirname, main_program=None, mode=0, scope=None):
-        """millrace.save_persistables of the program that was minimized: all that training goes on from."""
+        """millrace.save_persistables of the program that was minimized: all that training goes on from. Trainer 0 writes; others
+        need not call it."""
         self._all("save_persistables", mode)
         save_persistables(executor, dirname, self._given("save_persistables", main_program), scope)
 
@@ -266,14 +267,14 @@ class Fleet(Instead):
         return self.shrink_sparse_table()
 
     def print_table_stat(self, table_id, pass_id=None, threshold=None):
-        """A line about a table that grows: rows and bytes."""
+        """A line of trainer 0 about a table that grows: rows and bytes, of all trainers."""
         if threshold:
             raise ConfigError("fleet.print_table_stat: threshold: all rows are counted; leave it out")
         program = self._minimized("print_table_stat")
         name = self._table("print_table_stat", program, table_id)
         rows, size = _scope(None)._scope.table_size(name)
         number = program._tables.index(name)
-        _output.print('table %d "%s"%s: %d rows, %d bytes\n' % (
+        self.util.rank0_print('table %d "%s"%s: %d rows, %d bytes' % (
             number, name, "" if pass_id is None else ", pass %s" % pass_id, rows, size))
 
     def save_inference_model(self, executor, dirname, feeded_var_names, target_vars, main_program=None, export_for_deployment=True,
@@ -328,11 +329,15 @@ class DistributedOptimizer:
             ("losses", losses), ("startup_programs", startup_programs)))
         if scopes is not None:
             raise ConfigError("minimize: scopes: a run is given its scope: exe.train_from_dataset(scope=); leave it out")
+        is_in_step = self._strategy._is_sync()
+        if is_in_step and _ranks.size() > 1 and isinstance(loss, Variable) and loss.program.auc_states:
+            raise ConfigError("minimize: the strategy has ranks train in step, which keeps no counts of layers.auc: set sync_mode = False "
+                              "(a_sync = True), or leave auc out")
         result = self._optimizer.minimize(loss, startup, parameter_list, no_grad_set)
         self._fleet._main_program = loss.program
         self._fleet._startup_program = _startup_of(loss.program, startup)
         # A batch of each rank is a step, as in Paddle.
-        loss.program._dist = "update: SYNC micro_batches: %d" % _ranks.size() if self._strategy._is_sync() else ""
+        loss.program._dist = "update: SYNC micro_batches: %d" % _ranks.size() if is_in_step else ""
         return result
 
     def backward(self, *args, **kwargs):
