@@ -87,8 +87,11 @@ class Executor:
                                   "global_scope().get(name)")
             for main in program._mains:
                 scope._scope.run_startup(main._author.startup(), program.random_seed, main._key)
-                if main._initial_folder is not None:
-                    load_persistables(self, main._initial_folder, main, scope)
+                folder = main._initial_folder
+                if folder is not None and os.path.exists(os.path.join(folder, "MODEL")):
+                    scope._scope.load_weights(main.serialize(), folder)
+                elif folder is not None:
+                    load_persistables(self, folder, main, scope)
             return []
         if isinstance(feed, (list, tuple)) and len(feed) == 1:
             feed = feed[0]  # of one place, as a PyReader gives it

@@ -212,7 +212,7 @@ class Program:
         self._counts = weakref.WeakKeyDictionary()  # what such a clone counted, by scope
         self._pipeline_opt = None  # what TrainerFactory takes, once a PipelineOptimizer has minimized
         self._tables = []  # names of what embedding layers look up, in their order; its clones' as well
-        self._initial_folder = None  # of save_persistables, whose values its startup program ends with
+        self._initial_folder = None  # of save_persistables or a model, whose values its startup program ends with
         self.auc_states = []
         self.random_seed = 1
 

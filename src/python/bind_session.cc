@@ -289,6 +289,18 @@ class PyScope {
     });
     ++version_;
   }
+  /// Reads the weights of a model of SaveModel, behind the startup program. Ranks load together.
+  void LoadWeights(const std::string& program, const std::string& folder) {
+    const ExclusiveAccess<Scope> scope(scope_, "scope");
+    const ProgramDesc desc = ProgramOf(program);
+    const ProcessRanks* const ranks = RanksOfProcess();
+    prepared_.clear();
+    if (ranks != nullptr) ranks->Together("the weights of \"" + folder + "\"");
+    RunInterruptibly([&](const std::stop_token& stop) {
+      ThrowUnlessOk(Agreed(GroupOf(ranks), LoadModelWeights(folder, desc, *scope.value, ThreadsHere(), stop)));
+    });
+    ++version_;
+  }
   /// (rows, bytes) of a table that grows.
   std::pair<int64_t, int64_t> TableSize(const std::string& name) {
     RanksOfProcess();  // rows may lie on others
@@ -988,6 +1000,7 @@ void BindSession(py::module_& module) {
       .def("shrink", &PyScope::Shrink)
       .def("save", &PyScope::Save)
       .def("load", &PyScope::Load)
+      .def("load_weights", &PyScope::LoadWeights)
       .def("load_table", &PyScope::LoadTable)
       .def("table_size", &PyScope::TableSize)
       .def("save_checkpoint", &PyScope::SaveCheckpoint)

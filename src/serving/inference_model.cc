@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "core/checksummed_file.h"
+#include "core/contained_file.h"
 #include "core/file.h"
 #include "core/replace_folder.h"
 #include "core/sealed_text.h"
@@ -145,6 +147,38 @@ Status WriteModel(const InferenceSource& source, const std::string& folder) {
 Status SaveInferenceModel(const InferenceSource& source, const std::string& folder) {
   MR_TRY(CheckReplaced(folder, {"MODEL"}));
   return WriteFolder(folder, [&](const std::string& beside) { return WriteModel(source, beside); });
+}
+
+Result<InferenceModel> ReadInferenceModel(const std::string& folder, int threads, const std::stop_token& stop) {
+  MR_ASSIGN(const std::string path, FileInFolder(folder, "MODEL"));
+  MR_ASSIGN(const std::string text, ReadSealedText(path));
+  InferenceModel model;
+  if (!google::protobuf::TextFormat::ParseFromString(text, &model)) {
+    return BadData("\"" + path + "\" is not a model that this version reads");
+  }
+  if (model.format_version() != kModelFormatVersion) {
+    return BadData("\"" + path + "\" has format version " + std::to_string(model.format_version()) +
+                   "; this program reads version " + std::to_string(kModelFormatVersion));
+  }
+  MR_TRY(CheckStoredFiles(folder, {model.file().begin(), model.file().end()},
+                          {model.variable().begin(), model.variable().end()}, threads, stop));
+  return model;
+}
+
+Status LoadModelWeights(const std::string& folder, const ProgramDesc& program, Scope& root, int threads,
+                        const std::stop_token& stop) {
+  MR_ASSIGN(const InferenceModel model, ReadInferenceModel(folder, threads, stop));
+  const std::vector<StoredVariable> stored(model.variable().begin(), model.variable().end());
+  // What updates keep is in no model; whether rows fit, their table says.
+  std::set<std::string> apart;
+  for (const VarDesc& var : program.blocks(0).vars()) {
+    if (var.persistable()) apart.insert(var.name());
+  }
+  for (const StoredVariable& variable : stored) {
+    if (!variable.has_table()) apart.erase(variable.name());
+  }
+  MR_TRY(CompareVariables(program, stored, apart).Context("the model \"" + folder + "\" does not fit the program"));
+  return RestoreVariables(folder, stored, root, nullptr, threads, stop);
 }
 
 }  // namespace millrace

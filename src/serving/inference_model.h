@@ -1,11 +1,13 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "core/long_work.h"
 #include "core/status.h"
 #include "framework.pb.h"
+#include "inference_model.pb.h"
 #include "runtime/scope.h"
 #include "table/sparse_table.h"
 
@@ -45,5 +47,14 @@ struct InferenceSource {
 /// The folder appears whole or not at all; one that is there is replaced, if it holds a model or nothing. Nobody may
 /// train meanwhile. kIo with the system's reason; kCancelled after a stop request.
 Status SaveInferenceModel(const InferenceSource& source, const std::string& folder);
+
+/// What such a folder says, once the sums of its files were compared. kNotFound, kBadData; kCancelled.
+Result<InferenceModel> ReadInferenceModel(const std::string& folder, int threads, const std::stop_token& stop);
+
+/// Reads the weights of such a folder into the variables of `program`, which its startup program has just made in
+/// `root`: tables have no rows yet. What updates keep stays as it was made. kInvalidConfig with each variable that does
+/// not fit, and the errors of ReadInferenceModel; after a failure some may be read.
+Status LoadModelWeights(const std::string& folder, const ProgramDesc& program, Scope& root, int threads,
+                        const std::stop_token& stop);
 
 }  // namespace millrace

@@ -1,7 +1,5 @@
 #include "serving/predictor.h"
 
-#include <google/protobuf/text_format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -12,7 +10,6 @@
 #include "core/file.h"
 #include "core/harmless_text.h"
 #include "core/on_threads.h"
-#include "core/sealed_text.h"
 #include "datafeed/data_feed.h"
 #include "inference_model.pb.h"
 #include "program/op_check.h"
@@ -27,22 +24,6 @@
 
 namespace millrace {
 namespace {
-
-Result<InferenceModel> ReadModel(const std::string& folder, const std::stop_token& stop) {
-  MR_ASSIGN(const std::string path, FileInFolder(folder, "MODEL"));
-  MR_ASSIGN(const std::string text, ReadSealedText(path));
-  InferenceModel model;
-  if (!google::protobuf::TextFormat::ParseFromString(text, &model)) {
-    return BadData("\"" + path + "\" is not a model that this version reads");
-  }
-  if (model.format_version() != kModelFormatVersion) {
-    return BadData("\"" + path + "\" has format version " + std::to_string(model.format_version()) +
-                   "; this program reads version " + std::to_string(kModelFormatVersion));
-  }
-  MR_TRY(CheckStoredFiles(folder, {model.file().begin(), model.file().end()},
-                          {model.variable().begin(), model.variable().end()}, ThreadsHere(), stop));
-  return model;
-}
 
 Result<ModelFeed> FindFeed(const InferenceModel& model, const std::string& name, const std::string& folder) {
   std::string known;
@@ -200,7 +181,7 @@ Status Predictor::CheckLines(const DataFeedFactory& feeds) const {
 }
 
 Status Predictor::LoadOwn(const std::string& folder, const OpRegistry& registry, const PredictorOptions& options) {
-  MR_ASSIGN(const InferenceModel model, ReadModel(folder, options.stop));
+  MR_ASSIGN(const InferenceModel model, ReadInferenceModel(folder, ThreadsHere(), options.stop));
   const bool has_targets = model.target_size() > 0;
   MR_ASSIGN(const ModelFeed feed,
             FindFeed(model, options.every_prediction && has_targets ? "targets" : options.feed, folder));

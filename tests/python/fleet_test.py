@@ -295,6 +295,26 @@ class FleetTest(program_test.Fresh):
         with millrace.scope_guard(millrace.Scope()):
             self.job.load_model(self.path("saved"))
             np.testing.assert_array_equal(millrace.global_scope().get("w"), wanted["w"])
+        self.job.save_inference_model(self.exe, self.path("model"), self.variables(), [self.predict, self.auc])
+        weights = {name: millrace.global_scope().get(name) for name in ("w", "short")}
+        rows = millrace.global_scope().get("deep")
+        with millrace.scope_guard(millrace.Scope()):
+            self.job.init_server(self.path("model"))
+            self.exe.run(self.job.startup_program)
+            for name, value in weights.items():
+                np.testing.assert_array_equal(millrace.global_scope().get(name), value)
+            np.testing.assert_array_equal(millrace.global_scope().get("deep").values, rows.values)
+            self.assertEqual(float(np.abs(millrace.global_scope().get("w_moment_0")).max()), 0)
+            self.train()
+            self.assertGreater(float(np.abs(millrace.global_scope().get("w_moment_0")).max()), 0)
+        other, startup = millrace.Program(), millrace.Program()
+        with millrace.program_guard(other, startup):
+            loss = layers.mean(layers.fc(layers.data("x", [2]), 1, param_attr="w"))
+            self.job.distributed_optimizer(optimizer.SGD(0.1)).minimize(loss)
+        self.job.init_server(self.path("model"))
+        with millrace.scope_guard(millrace.Scope()):
+            with self.assertRaisesRegex(millrace.ConfigError, '(?s)model" does not fit the program.*"short" is stored, but.*"w" was'):
+                self.exe.run(self.job.startup_program)
         with self.assertRaisesRegex(millrace.ConfigError, "there is no such folder"):
             self.job.init_server(self.path("nowhere"))
         with self.assertRaisesRegex(millrace.ConfigError, "var_names: a folder is loaded whole"):
@@ -649,6 +669,7 @@ dataset.set_filelist(fleet.split_files([folder + "/part-%d" % i for i in range(4
 report = exe.train_from_dataset(fleet.main_program, dataset, fetch_list=[auc], print_period=0)
 if fleet.is_first_worker():
     fleet.save_persistables(exe, folder + "/saved")
+    fleet.save_inference_model(exe, folder + "/model", [label, dense, *slots], [predict, auc])
 fleet.print_table_stat("deep")
 scope = fluid.global_scope()
 trained = scope.get("deep")
@@ -657,9 +678,12 @@ fleet.barrier_worker()
 exe.run(fleet.startup_program)
 fleet.load_one_table(0, folder + "/saved")
 loaded = scope.get("deep")
+fleet.init_server(folder + "/model")
+exe.run(fleet.startup_program)
+weights = scope.get("deep")
 fleet.init_server(folder + "/saved")
 exe.run(fleet.startup_program)
-told = dict(examples=report.examples, auc=float(metrics.auc(states[2], states[3])), fetched=list(report.metrics.values())[0], counted=counted,
+told = dict(weights=bool((weights.values == trained.values).all()), examples=report.examples, auc=float(metrics.auc(states[2], states[3])), fetched=list(report.metrics.values())[0], counted=counted,
             rows=len(trained.keys), same=bool((loaded.values == trained.values).all()), step=scope.step)
 fleet.stop_worker()
 with open(folder + "/told.%d" % fleet.worker_index(), "w") as file:
@@ -669,7 +693,8 @@ with open(folder + "/told.%d" % fleet.worker_index(), "w") as file:
             self.assertEqual(done.returncode, 0, done.stderr[-3000:])
             told = [json.loads(support.read(os.path.join(folder, "told.%d" % rank))) for rank in (0, 1)]
             self.assertEqual(told[0], told[1])
-            self.assertEqual((told[0]["examples"], told[0]["counted"], told[0]["same"], told[0]["rows"]), (400, 400, True, 29))
+            self.assertEqual((told[0]["examples"], told[0]["counted"], told[0]["same"], told[0]["weights"], told[0]["rows"]),
+                             (400, 400, True, True, 29))
             self.assertGreaterEqual(told[0]["step"], 20)
             self.assertRegex(done.stdout, r'^table 0 "deep": 29 rows, \d+ bytes\n$')
             done = self.start(script, folder, "sync")

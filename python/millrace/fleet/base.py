@@ -145,8 +145,9 @@ class Fleet(Instead):
         _ranks.barrier()
 
     def init_server(self, model_dir=None, **kwargs):
-        """Of a server: nothing, as it has nothing. Of a trainer: the startup program goes on from the folder, which
-        save_persistables wrote: whenever exe.run(fleet.startup_program) made the parameters, those of the folder replace them."""
+        """Of a server: nothing, as it has nothing. Of a trainer: the startup program goes on from the folder: whenever
+        exe.run(fleet.startup_program) made the parameters, those of the folder replace them. save_persistables wrote it, or
+        save_inference_model: such a model has weights alone, and what optimizers keep starts anew."""
         is_server = self._role("init_server").is_server()
         for name in kwargs:
             if name != "var_names" or kwargs[name] is not None:
