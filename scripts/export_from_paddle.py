@@ -26,7 +26,7 @@ import paddle
 
 def save_job(folder, executor, main_program, startup_program, dataset, fetch_list=(), fetch_info=(), predict=(),
              thread=None, print_period=100, phases=None, fleet_desc=None, server_dir=None,
-             origin_program=None):
+             origin_program=None, accessors=False):
     """Writes FOLDER/job.prototxt and what it names; returns its path.
 
     main_program    with gradients and updates (after `minimize`); what you give to train_from_dataset, a CompiledProgram
@@ -41,6 +41,8 @@ def save_job(folder, executor, main_program, startup_program, dataset, fetch_lis
     fleet_desc      the text of a PSParameter (of the_one_ps or pslib) that says what the servers of a fleet program
                     keep; by default that of the fleet of this process
     origin_program  what a DistributeTranspiler was given (transpiler.origin_program): its updates are the servers'
+    accessors       keeps all that a SparseAccessor of servers does to rows: bounds of weights, powers of Adam and one sum
+                    of Adagrad in each row, counts. By default rows that count for nothing have our rules, which are faster
     server_dir      the folder that fleet.save_persistables wrote, whose rows the tables start with
     """
     main_program, startup_program = _program(main_program, "main"), _program(startup_program, "startup")
@@ -64,7 +66,7 @@ def save_job(folder, executor, main_program, startup_program, dataset, fetch_lis
     if origin_program is not None or any(_is_distributed(op) for op in main_program.global_block().ops):
         servers = _tables_of(main_program, startup_program, origin_program or main_program)
     else:
-        servers = _servers(main_program, fleet_desc, batch_size)
+        servers = _servers(main_program, fleet_desc, batch_size, accessors)
     kept = lambda var: var.persistable and var.name not in ("feed", "fetch") and var.name not in servers.rows
     _check_values(filter(kept, main_program.list_vars()))
 
@@ -184,7 +186,7 @@ SERVED = ("distributed_lookup_table", "distributed_push_sparse", "send", "pull_s
 LOOKUPS = ("distributed_lookup_table", "lookup_table", "lookup_table_v2")
 
 
-def _servers(main_program, fleet_desc, batch_size):
+def _servers(main_program, fleet_desc, batch_size, accessors):
     """Reads what a PSParameter says of the tables that the program looks up, and of its dense parameters.
 
     ValueError that names all that our job cannot say.
@@ -215,12 +217,11 @@ def _servers(main_program, fleet_desc, batch_size):
                            % (where, ', those of "%s"' % table.name if table.name else ""))
         for name in names:
             shape = main_program.global_block().var(name).shape
-            found = _row_rule(table, where, batch_size, refused)
+            found = _rows(table, where, shape[1], batch_size, accessors, refused)
             if found:
                 servers.add(name, shape)
                 text += ["  # Rows of %s of servers: %s, %s." % (where, table.accessor.accessor_class, found[0]),
-                         "  table { name: %s dim: %d init { uniform: %s } optimizer { %s } }"
-                         % (_quoted(name), shape[1], found[1], found[2])]
+                         "  table { name: %s %s }" % (_quoted(name), found[1])]
     if len(rules) > 1:
         refused.append("dense tables have different rules: " + ", ".join(sorted(rules)))
     unserved = [op.input("W")[0] for op in ops if op.type == "distributed_lookup_table"]
@@ -397,45 +398,96 @@ def _dense_rule(table, where, refused):
         (lr,) + tuple(_number(float(attrs[name])) for name in ("beta1", "beta2", "epsilon")))
 
 
-def _row_rule(table, where, batch_size, refused):
-    """(name, range of the first values, our OptimizerDesc) of a table's rows; None where it cannot be said."""
+def _rows(table, where, dim, batch_size, accessors, refused):
+    """(rule, what our TableDesc says of rows) of a table; None where it cannot be said."""
     before = len(refused)
-    accessor = table.accessor
+    accessor, entry = table.accessor, table.common.entry if table.common is not None else ""
     if table.table_class not in ("MemorySparseTable", "DownpourSparseTable"):
         refused.append("%s: rows of a MemorySparseTable are in the trainer's memory; others are not supported" % where)
-    if accessor.accessor_class not in ("SparseAccessor", "DownpourSparseValueAccessor"):
-        refused.append("%s: accessor %s shows counts of shows and clicks to the program; use SparseAccessor"
-                       % (where, accessor.accessor_class))
-    if accessor.embedx_threshold > 0:
-        refused.append("%s: embedx_threshold %d: rows here have all their values from the start; set it to 0"
-                       % (where, accessor.embedx_threshold))
-    if table.common is not None and table.common.entry not in ("", "none"):
-        refused.append("%s: entry %s: rows here are made when their ids come, and count nothing; author the embedding "
-                       "without entry"
-                       % (where, table.common.entry))
+    known = ACCESSORS.get(accessor.accessor_class)
+    if known is None:
+        refused.append("%s: accessor %s; use CtrCommonAccessor or SparseAccessor" % (where, accessor.accessor_class))
+    if entry not in ("", "none") and not entry.startswith("show_click_entry:"):
+        refused.append("%s: entry %s: rows here are made when their ids come; author the embedding without it, or with "
+                       "ShowClickEntry" % (where, entry))
     if not accessor.HasField("embedx_sgd_param"):
         refused.append("%s: no embedx_sgd_param says how rows learn" % where)
+    if len(refused) > before:
         return None
-    rules = [_sgd_rule(param, where, batch_size, refused)
-             for param in (accessor.embed_sgd_param, accessor.embedx_sgd_param) if param.name]
-    if len(refused) == before and len(set(rules)) > 1:
-        refused.append("%s: the first value of a row learns otherwise (embed_sgd_param) than the rest "
-                       "(embedx_sgd_param); give both the same" % where)
-    return rules[0] if len(refused) == before and rules else None
+    params = [param for param in (accessor.embed_sgd_param, accessor.embedx_sgd_param) if param.name]
+    bounds = [sorted(getattr(param, _kind(param)).weight_bounds) for param in params if _kind(param)]
+    is_plain = (known == "plain" and not accessors and entry in ("", "none") and accessor.embedx_threshold == 0
+                and all(bound in ([], [-10, 10]) for bound in bounds))
+    rules = [_sgd_rule(param, where, batch_size, refused) for param in params] if is_plain else []
+    if is_plain and len(refused) == before and len(set(rules)) == 1:
+        name, init, rule = rules[0]
+        return name, "dim: %d init { uniform: %s } optimizer { %s }" % (dim, init, rule)
+    del refused[before:]
+    return _counted_rows(accessor, "SparseAccessor" if known == "plain" else "CtrCommonAccessor", where, dim, refused)
+
+
+# What the servers' accessors are here: rows that the program sees whole, or rows without their counts.
+ACCESSORS = {"SparseAccessor": "plain", "DownpourSparseValueAccessor": "plain", "CtrCommonAccessor": "counted",
+             "DownpourCtrAccessor": "counted"}
+RULES = {"naive": "SparseNaiveSGDRule", "adagrad": "SparseAdaGradSGDRule", "std_adagrad": "StdAdaGradSGDRule",
+         "adam": "SparseAdamSGDRule"}
+FIELDS = {"SparseNaiveSGDRule": "naive", "SparseAdaGradSGDRule": "adagrad", "StdAdaGradSGDRule": "adagrad",
+          "SparseAdamSGDRule": "adam", "SparseSharedAdamSGDRule": "adam"}
+
+
+def _kind(param):
+    """The field with the settings of a SparseCommonSGDRuleParameter; None for a rule that is not known."""
+    return FIELDS.get(RULES.get(param.name, param.name))
+
+
+def _counted_rows(accessor, name, where, dim, refused):
+    """(rules, our TableAccessorParameter) of rows that count shows and clicks."""
+    before = len(refused)
+    seen = dim - (1 if name == "SparseAccessor" else 3)
+    if accessor.embedx_dim != seen or seen < 1:
+        refused.append("%s: embedx_dim %d, and the program looks up rows of %d: %s shows it embedx_dim + %d"
+                       % (where, accessor.embedx_dim, dim, name, dim - seen))
+    counts = getattr(accessor, "ctr_accessor_param", None) or accessor.downpour_accessor_param
+    for field in ("load_filter_slots", "save_filter_slots"):
+        if len(getattr(counts, field, ())):
+            refused.append("%s: %s: rows here do not know their slot" % (where, field))
+    if any(save.converter for save in accessor.table_accessor_save_param):
+        refused.append("%s: a converter: tables are saved without one" % where)
+    rules = []
+    for field in ("embed_sgd_param", "embedx_sgd_param"):
+        param = getattr(accessor, field)
+        kind = _kind(param)
+        if kind is None:
+            refused.append("%s: %s: rule %s; use %s" % (where, field, param.name or "without a name", ", ".join(FIELDS)))
+            continue
+        rules.append("%s { name: %s %s { %s } }" % (field, _quoted(RULES.get(param.name, param.name)), kind,
+                                                    _fields(getattr(param, kind))))
+    if len(refused) > before:
+        return None
+    text = _fields(counts, leave=("ssd_unseenday_threshold", "load_filter_slots", "save_filter_slots"))
+    return (" and ".join(param.name for param in (accessor.embed_sgd_param, accessor.embedx_sgd_param)),
+            "accessor { accessor_class: %s embedx_dim: %d embedx_threshold: %d ctr_accessor_param { %s } %s }"
+            % (_quoted(name), accessor.embedx_dim, accessor.embedx_threshold, text, " ".join(rules)))
+
+
+def _fields(message, leave=()):
+    """The fields of a message that are set, as text; ours have the same names."""
+    words = []
+    for field, value in message.ListFields():
+        if field.name in leave:
+            continue
+        for each in value if field.label == field.LABEL_REPEATED else [value]:
+            words.append("%s: %s" % (field.name, str(each).lower() if isinstance(each, bool) else _number(each)))
+    return " ".join(words)
 
 
 def _sgd_rule(param, where, batch_size, refused):
-    kind = {"SparseNaiveSGDRule": "naive", "naive": "naive", "SparseAdamSGDRule": "adam", "adam": "adam",
-            "SparseAdaGradSGDRule": "adagrad", "adagrad": "adagrad", "StdAdaGradSGDRule": "adagrad",
-            "std_adagrad": "adagrad"}.get(param.name)
-    if kind is None:
+    kind = _kind(param)
+    if kind is None or param.name == "SparseSharedAdamSGDRule":
         refused.append("%s: rule %s; use SparseNaiveSGDRule, SparseAdaGradSGDRule, StdAdaGradSGDRule or "
                        "SparseAdamSGDRule" % (where, param.name or "without a name"))
         return None
     rule = getattr(param, kind)
-    if sorted(rule.weight_bounds) not in ([], [-10, 10]):
-        refused.append("%s: weight_bounds %s: weights have no bounds here; leave them out"
-                       % (where, ", ".join(map(_number, rule.weight_bounds))))
     lr = rule.learning_rate
     # A server gets the gradient of the examples' sum, where the program has that of their mean. Adam does not mind.
     if kind == "naive":

@@ -285,6 +285,10 @@ void CheckIncremental(const TrainerDesc& desc, Checker& check) {
       check.Error("incremental.save_mode",
                   "no table has an accessor, of whose rows a part could be saved; leave save_mode out");
     }
+  } else if (desc.has_program() && incremental.save_mode() != IncrementalDesc::ALL) {
+    check.Error("incremental.save_mode",
+                "not supported yet: beside program, of which a pass leaves all variables with their state; leave "
+                "save_mode out");
   }
   if (incremental.save_interval() == 0 && !incremental.save_command().empty()) {
     check.Error("incremental.save_command", "with save_interval: 0 no model is saved that a command could be run on");
@@ -449,9 +453,6 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
   refuse(dataset.merge_by_lineid() && !dataset.global_shuffle(), "dataset.merge_by_lineid",
          "merge_by_lineid, whose lines may lie on several ranks; lines of a name meet with global_shuffle: true");
   refuse(dataset.enable_pv_merge(), "dataset.enable_pv_merge", "enable_pv_merge, whose rows may lie on several ranks");
-  refuse(desc.program().has_server_dir(), "program.server_dir", "program.server_dir, which one process reads");
-  refuse(desc.program().has_save_server_dir(), "program.save_server_dir",
-         "program.save_server_dir, which one process writes");
   refuse(desc.infer(), "infer", "infer; run it as a job without dist, with the same output folder and --resume=auto");
   refuse(desc.has_feature_importance(), "feature_importance", "feature_importance; measure it in a job without dist");
   refuse(desc.dump_fields_size() > 0, "dump_fields[0]", "dump_fields");

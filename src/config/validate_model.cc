@@ -147,6 +147,10 @@ class ModelCheck {
     if (!layer.click().empty()) Count(layer.click(), path + ".click");
     if (table == model_.table().end()) return;
     if (table->has_accessor()) {
+      if (layer.use_cvm() && HidesCounts(table->accessor())) {
+        check_.Error(path + ".use_cvm", "the SparseAccessor of table \"" + table->name() +
+                                            "\" hides its counts; CtrCommonAccessor shows them");
+      }
       if (layer.pool() == SUM) return;
       return check_.Error(path + ".pool", "rows with an accessor are summed, as their shows and clicks are: pool: SUM");
     }

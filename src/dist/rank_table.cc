@@ -422,6 +422,8 @@ class CountedRankTable final : public RankTable, public CountedTable {
     }));
     return all;
   }
+
+  const CtrRows& policy() const override { return AsCounted(part())->policy(); }
 };
 
 }  // namespace

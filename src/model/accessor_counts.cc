@@ -2,6 +2,7 @@
 #include <deque>
 
 #include "model/lowering.h"
+#include "program/ctr_accessor.h"
 
 namespace millrace {
 namespace {
@@ -30,6 +31,7 @@ void ForEachOp(const ProgramDesc& program, const Visit& visit) {
 
 /// What is wrong with how an operator reads rows that begin with counts; empty: nothing.
 std::string WrongReader(const OpDesc& op) {
+  if (op.type().ends_with("_grad")) return "";
   if (op.type() == "cvm") {
     return InputArguments(op, "CVM").empty() ? "its cvm has no CVM, the shows and clicks of the batch" : "";
   }
@@ -44,7 +46,7 @@ std::string WrongReader(const OpDesc& op) {
 
 void CheckCounts(Lowering& lowering, const ProgramDesc& main) {
   for (const TableDesc& table : lowering.model().table()) {
-    if (!table.has_accessor()) continue;
+    if (!table.has_accessor() || HidesCounts(table.accessor())) continue;
     std::deque<std::string> rows;
     ForEachOp(main, [&](const OpDesc& op) {
       const std::vector<std::string> tables = InputArguments(op, "W");

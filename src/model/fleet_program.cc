@@ -9,6 +9,9 @@
 
 #include "model/lowering.h"
 #include "program/backward.h"
+#include "program/ctr_accessor.h"
+#include "program/model_defaults.h"
+#include "program/var_meta.h"
 
 namespace millrace {
 namespace {
@@ -18,6 +21,8 @@ using Ops = google::protobuf::RepeatedPtrField<OpDesc>;
 constexpr std::string_view kLookup = "distributed_lookup_table";
 constexpr std::string_view kPush = "distributed_push_sparse";
 constexpr std::string_view kSend = "send";
+/// Behind the name of a variable: the same with the counts that the program does not see.
+constexpr std::string_view kWithCounts = "@COUNTED";
 
 /// What becomes of an operator in a process that is alone.
 enum class Fate : uint8_t {
@@ -155,6 +160,7 @@ class Rewriter {
       for (OpDesc& op : ops) Rewrite(op);
       JoinGradients();
       FindUnsent();
+      CheckCounts(lowering, program_.main);
       Update();
     }
     RemoveUnused();
@@ -174,10 +180,16 @@ class Rewriter {
   /// A table of the model, and what the program has of it.
   struct Table {
     const TableDesc* desc = nullptr;
-    std::string lookup;                  ///< the type of its lookups
-    std::vector<std::string> gradients;  ///< of what distributed_push_sparse sends
-    size_t pushes = 0;                   ///< how many there are
-    std::string updated_by;              ///< the gradient that an update of the program reads
+    std::string lookup;                          ///< the type of its lookups
+    std::vector<std::string> gradients;          ///< of what distributed_push_sparse sends
+    size_t pushes = 0;                           ///< how many there are
+    std::string updated_by;                      ///< the gradient that an update of the program reads
+    std::map<std::string, std::string> counted;  ///< by ids: the rows that were looked up, with counts that are hidden
+
+    bool counts() const { return desc->has_accessor(); }
+    /// A lookup of the program has less of a row than its table.
+    bool hides_counts() const { return counts() && HidesCounts(desc->accessor()); }
+    int width() const { return DimOf(*desc) - (hides_counts() ? 2 : 0); }
   };
 
   static std::string FreeName(Lowering& lowering, const std::string& stem) {
@@ -230,7 +242,10 @@ class Rewriter {
     }
     for (const OpDesc& op : main_.ops()) {
       if (op.type() == kPush) LookAtPush(op);
-      if (op.type() == "fill_constant") ones_.insert(Argument(OutputArguments(op, "Out")));
+      if (op.type() == "fill_constant") {
+        const OpDesc::Attr* value = FindAttr(op, "value");
+        constants_[Argument(OutputArguments(op, "Out"))] = value == nullptr ? 0.0F : value->f();
+      }
     }
     for (const OpDesc& op : main_.ops()) {
       if (op.type() != kPush) ForEachArgument(op.inputs(), [this](const std::string& name) { counts_.erase(name); });
@@ -281,13 +296,17 @@ class Rewriter {
       Problem(op, "\"" + name + "\" is looked up as a " + table.lookup + " and as a " + lookup + "; use one of them");
     }
     table.lookup = lookup;
+    if (table.hides_counts() && (op.type() != kLookup || lookup != "lookup_table")) {
+      Problem(op, "\"" + name + "\" has a SparseAccessor, which a lookup_table of sparse_embedding alone has here");
+    }
     for (const VarDesc& var : main_.vars()) {
       if (var.name() != name) continue;
       const bool is_rows = var.type().type() == VarType::SELECTED_ROWS;
       const auto& dims = (is_rows ? var.type().selected_rows() : var.type().lod_tensor().tensor()).dims();
-      if (dims.size() == 2 && dims[1] == table.desc->dim()) continue;
+      if (dims.size() == 2 && dims[1] == table.width()) continue;
+      const std::string says = table.counts() ? "the accessor of model.table says " : "model.table says dim: ";
       Problem(op, "\"" + name + "\" has rows of " + std::to_string(dims.empty() ? 0 : dims[dims.size() - 1]) +
-                      " values, and model.table says dim: " + std::to_string(table.desc->dim()));
+                      " values, and " + says + std::to_string(table.width()));
     }
   }
 
@@ -418,10 +437,21 @@ class Rewriter {
     const std::vector<std::string> ids = InputArguments(op, "Ids");
     const std::vector<std::string> out = OutputArguments(op, "Outputs");
     if (ids.size() != out.size()) return Problem(op, "has not as many Outputs as Ids");
+    Table& table = tables_[name];
     for (size_t i = 0; i < ids.size(); ++i) {
+      const std::string rows = table.hides_counts() ? out[i] + std::string(kWithCounts) : out[i];
       Append(op,
-             MakeOp(tables_[name].lookup, {{"Ids", {ids[i]}}, {"W", {name}}}, {{"Out", {out[i]}}},
+             MakeOp(table.lookup, {{"Ids", {ids[i]}}, {"W", {name}}}, {{"Out", {rows}}},
                     {{"padding_idx", IntOf(op, "padding_idx", -1)}, {"is_sparse", true}}),
+             OpRole::kForward);
+      if (!table.hides_counts()) continue;
+      table.counted[ids[i]] = rows;
+      // What cvm does without counts; Paddle's cvm, in a model that is exported, would want some.
+      Append(op,
+             MakeOp("slice", {{"Input", {rows}}}, {{"Out", {out[i]}}},
+                    {{"axes", std::vector<int64_t>{1}},
+                     {"starts", std::vector<int64_t>{2}},
+                     {"ends", std::vector<int64_t>{DimOf(*table.desc)}}}),
              OpRole::kForward);
     }
   }
@@ -430,36 +460,82 @@ class Rewriter {
     const auto found = names_of_ids_.find(IntOf(op, "table_id", -1));
     if (found == names_of_ids_.end()) return Problem(op, "no distributed_lookup_table has its table_id");
     const std::string& name = found->second;
-    CheckCounts(op, name);
+    CheckShown(op, name);
     const std::vector<std::string> ids = InputArguments(op, "Ids");
     const std::vector<std::string> of = OutputArguments(op, "Outputs");
     if (ids.size() != of.size()) return Problem(op, "has not as many Outputs as Ids");
     Table& table = tables_[name];
+    const std::string counts = table.hides_counts() && !ids.empty() ? CountsOf(op, ids[0]) : "";
     for (size_t i = 0; i < ids.size(); ++i) {
+      std::string rows_grad = of[i];
+      if (table.hides_counts()) {
+        rows_grad += kWithCounts;
+        Append(op,
+               MakeOp("cvm_grad", {{"X", {table.counted[ids[i]]}}, {"CVM", {counts}}, {"Y@GRAD", {of[i]}}},
+                      {{"X@GRAD", {rows_grad}}}, {{"use_cvm", false}}),
+               OpRole::kBackward);
+      }
       const std::string part = table.pushes > 1 ? "@PART@" + std::to_string(table.gradients.size()) : "";
       const std::string grad = GradName(name) + part;
       Append(op,
-             MakeOp(table.lookup + "_grad", {{"Ids", {ids[i]}}, {"W", {name}}, {"Out@GRAD", {of[i]}}},
+             MakeOp(table.lookup + "_grad", {{"Ids", {ids[i]}}, {"W", {name}}, {"Out@GRAD", {rows_grad}}},
                     {{"W@GRAD", {grad}}}, {{"padding_idx", IntOf(op, "padding_idx", -1)}, {"is_sparse", true}}),
              OpRole::kBackward);
       table.gradients.push_back(grad);
     }
   }
 
-  /// How often each example was shown and clicked is not kept.
-  void CheckCounts(const OpDesc& op, const std::string& name) {
+  /// Whether the rows of a table show counts, and whether a push counts, as the program takes it.
+  void CheckShown(const OpDesc& op, const std::string& name) {
+    const Table& table = tables_[name];
     const OpDesc::Attr* use_cvm = FindAttr(op, "use_cvm_op");
-    if (use_cvm != nullptr && use_cvm->b()) {
+    const bool shows = use_cvm != nullptr && use_cvm->b();
+    if (shows && (!table.counts() || table.hides_counts())) {
       Problem(op, "use_cvm_op: rows of \"" + name +
-                      "\" show counts of shows and clicks to the program, and tables "
-                      "here keep none yet; author the job without the cvm operator");
+                      "\" show counts of shows and clicks to the program, and model.table none: give it accessor { "
+                      "accessor_class: \"CtrCommonAccessor\" } in place of dim, init and optimizer");
     }
+    if (table.counts()) return;
     for (const char* counts : {"Shows", "Clicks"}) {
       const std::string from = Argument(InputArguments(op, counts));
-      if (from.empty() || ones_.contains(from)) continue;
+      if (from.empty() || constants_.contains(from)) continue;
       Problem(op, std::string(counts) + ": \"" + from + "\" counts for rows of \"" + name +
-                      "\", and tables here keep no counts yet; author the embedding without ShowClickEntry");
+                      "\", and model.table counts nothing: give it accessor { accessor_class: \"SparseAccessor\" } in "
+                      "place of dim, init and optimizer");
     }
+  }
+
+  /// Shows and clicks of each example, [batch, 2], as a push has them.
+  std::string CountsOf(const OpDesc& op, const std::string& ids) {
+    const std::string counts = ids + "@COUNTS@" + std::to_string(IntOf(op, "table_id", 0));
+    const std::vector<std::string> both = {CountOf(op, "Shows", ids, counts + "@SHOW"),
+                                           CountOf(op, "Clicks", ids, counts + "@CLICK")};
+    Append(op, MakeOp("concat", {{"X", both}}, {{"Out", {counts}}}, {{"axis", int64_t{1}}}), OpRole::kBackward);
+    return counts;
+  }
+
+  /// One of them as floats [batch, 1]: a variable of the program, or what fill_constant would make for one example.
+  std::string CountOf(const OpDesc& op, const char* which, const std::string& ids, const std::string& as) {
+    const std::string from = Argument(InputArguments(op, which));
+    const auto type = static_cast<int64_t>(VarType::FP32);
+    const auto constant = constants_.find(from);
+    if (constant != constants_.end()) {
+      Append(op,
+             MakeOp("fill_constant_batch_size_like", {{"Input", {ids}}}, {{"Out", {as}}},
+                    {{"shape", std::vector<int64_t>{-1, 1}}, {"dtype", type}, {"value", constant->second}}),
+             OpRole::kBackward);
+      return as;
+    }
+    const auto var = lowering_->root().vars().find(from);
+    if (var == lowering_->root().vars().end()) {
+      Problem(op, std::string(which) + ": the program has no variable \"" + from + "\"");
+      return from;
+    }
+    if (var->second.dtype == DType::kFloat32) return from;
+    const auto in = static_cast<int64_t>(ToVarType(var->second.dtype));
+    Append(op, MakeOp("cast", {{"X", {from}}}, {{"Out", {as}}}, {{"in_dtype", in}, {"out_dtype", type}}),
+           OpRole::kBackward);
+    return as;
   }
 
   void Send(const OpDesc& op) {
@@ -550,12 +626,12 @@ class Rewriter {
   std::vector<std::string> problems_;
   std::map<std::string, Table> tables_;
   std::map<int64_t, std::string> names_of_ids_;
-  std::set<std::string> updated_;       ///< parameters with an update in the program
-  std::set<std::string> table_states_;  ///< what updates of tables keep beside them
-  std::set<std::string> counts_;        ///< of shows and clicks, which nothing else reads
-  std::set<std::string> ones_;          ///< what fill_constant makes
-  std::set<std::string> received_;      ///< from servers
-  std::set<std::string> summed_;        ///< over workers, by operators that were met so far
+  std::set<std::string> updated_;           ///< parameters with an update in the program
+  std::set<std::string> table_states_;      ///< what updates of tables keep beside them
+  std::set<std::string> counts_;            ///< of shows and clicks, which nothing else reads
+  std::map<std::string, float> constants_;  ///< what fill_constant makes
+  std::set<std::string> received_;          ///< from servers
+  std::set<std::string> summed_;            ///< over workers, by operators that were met so far
   std::set<std::string> maybe_unused_;
   std::string loss_gradient_;
   bool sums_over_workers_ = false;

@@ -4,6 +4,7 @@
 
 #include "core/hash.h"
 #include "model/lowering.h"
+#include "program/ctr_accessor.h"
 #include "program/model_defaults.h"
 #include "program/oneof_names.h"
 
@@ -189,6 +190,11 @@ bool LowerCounted(Lowering& lowering, const std::string& where, const std::strin
 bool FitsTable(Lowering& lowering, const std::string& where, const EmbeddingLayer& layer, const TableDesc& table) {
   if (table.has_accessor() && layer.pool() != SUM) {
     lowering.Problem(where, "pool: rows with an accessor are summed, as their shows and clicks are: pool: SUM");
+    return false;
+  }
+  if (table.has_accessor() && HidesCounts(table.accessor()) && layer.use_cvm()) {
+    lowering.Problem(where, "use_cvm: the SparseAccessor of table \"" + table.name() +
+                                "\" hides its counts; CtrCommonAccessor shows them");
     return false;
   }
   const char* field = layer.has_use_cvm() ? "use_cvm"

@@ -216,8 +216,8 @@ ProgramDesc CloneForTest(const ProgramDesc& program);
 void MakeForTest(ProgramDesc* program);
 
 void CheckOptimizers(Lowering& lowering);
-/// Notes where the forward part `main` reads rows of an accessor in another way than by cvm, whose gradient alone
-/// brings their shows and clicks.
+/// Notes where the forward part of `main` reads rows of an accessor, but for one that hides counts, in another way than
+/// by cvm, whose gradient alone brings their shows and clicks.
 void CheckCounts(Lowering& lowering, const ProgramDesc& main);
 /// The table of that name; null when it is a dense parameter.
 const TableDesc* FindTable(const ModelDesc& model, const std::string& name);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/edit_distance.h"
+#include "program/ctr_accessor.h"
 #include "program/op_check.h"
 
 namespace millrace {
@@ -433,6 +434,12 @@ Status ProgramAuthor::StopGradients(const Trained& trained) {
 Status ProgramAuthor::AppendMinimization(const std::string& loss, const Trained& trained,
                                          std::vector<ParamGrad>* gradients) {
   CheckOptimizers(*lowering_);
+  for (const TableDesc& table : lowering_->model().table()) {
+    if (!table.has_accessor() || !HidesCounts(table.accessor())) continue;
+    lowering_->Problem("table \"" + table.name() + "\"",
+                       "accessor: SparseAccessor is for layers of a job and programs of fleet; here "
+                       "CtrCommonAccessor and continuous_value_model with use_cvm=False are the same");
+  }
   CheckCounts(*lowering_, main_);
   MR_TRY(TakeMistakes());
   MR_TRY(StopGradients(trained));

@@ -9,6 +9,8 @@
 namespace millrace {
 namespace {
 
+constexpr std::string_view kHiding = "SparseAccessor";
+
 /// A rule, and the field that has its settings. table/ctr_rule.cc makes them.
 struct CtrRuleName {
   std::string_view name;
@@ -24,9 +26,10 @@ class AccessorCheck {
  public:
   std::vector<AccessorProblem> Run(const TableAccessorParameter& accessor) {
     const std::string& name = accessor.accessor_class();
-    if (name != "CtrCommonAccessor" && name != "DownpourCtrAccessor") {
-      Add("accessor_class",
-          "no accessor \"" + name + "\"; there is CtrCommonAccessor, in older words DownpourCtrAccessor");
+    if (name != "CtrCommonAccessor" && name != "DownpourCtrAccessor" && name != kHiding) {
+      Add("accessor_class", "no accessor \"" + name +
+                                "\"; there are CtrCommonAccessor, in older words DownpourCtrAccessor, and "
+                                "SparseAccessor, which hides the counts");
     }
     if (accessor.has_fea_dim() && accessor.fea_dim() != accessor.embedx_dim() + 3) {
       Add("fea_dim", "fea_dim is embedx_dim + 3, for show, click and embed before embedx: " +
@@ -92,6 +95,8 @@ class AccessorCheck {
 };
 
 }  // namespace
+
+bool HidesCounts(const TableAccessorParameter& accessor) { return accessor.accessor_class() == kHiding; }
 
 std::vector<AccessorProblem> FindAccessorProblems(const TableAccessorParameter& accessor) {
   return AccessorCheck().Run(accessor);

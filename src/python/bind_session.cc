@@ -282,8 +282,10 @@ class PyScope {
     const bool is_servers = variable.Is<TablePtr>() && !HasManifest(folder);
     const TableFactory tables = TablesOf(ranks);
     RunInterruptibly([&](const std::stop_token& stop) {
+      const ShardRange shards =
+          ranks == nullptr ? kAllShards : GroupOf(ranks)->tables().ShardsOf(GroupOf(ranks)->rank());
       const Status loaded = is_servers
-                                ? LoadServerRows(folder, variable.Get<TablePtr>().get(), stop)
+                                ? LoadServerRows(folder, variable.Get<TablePtr>().get(), shards, stop)
                                 : LoadPersistables(part, folder, *scope.value, tables, ThreadsHere(), stop).status();
       ThrowUnlessOk(Agreed(GroupOf(ranks), loaded));
     });

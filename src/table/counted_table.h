@@ -7,6 +7,8 @@
 
 namespace millrace {
 
+class CtrRows;
+
 /// What a shrink did.
 struct ShrinkReport {
   int64_t rows = 0;     ///< that are left
@@ -36,9 +38,12 @@ class CountedTable {
   virtual Status WasSaved(TableContent content) = 0;
   /// As SparseTable::Save, it wants no other call meanwhile.
   virtual Result<CountedRows> Count() const = 0;
+  /// What its rows are; lives as long as the table.
+  virtual const CtrRows& policy() const = 0;
 };
 
 /// The table as such a one; null when it has no accessor, or its class cannot delete rows.
 inline CountedTable* AsCounted(SparseTable* table) { return dynamic_cast<CountedTable*>(table); }
+inline const CountedTable* AsCounted(const SparseTable* table) { return dynamic_cast<const CountedTable*>(table); }
 
 }  // namespace millrace

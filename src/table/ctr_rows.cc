@@ -138,6 +138,36 @@ bool CtrRows::Ages(float* row) const {
   return false;
 }
 
+void CtrRows::AppendNumbers(const float* row, std::vector<float>* numbers) const {
+  const auto append = [&](size_t begin, size_t count) {
+    numbers->insert(numbers->end(), row + begin, row + begin + count);
+  };
+  append(unseen_days(), 2);
+  append(kShow, kEmbedx);
+  append(embed_state(), embed_->state_floats());
+  if (!HasEmbedx(row)) return;
+  append(kEmbedx, embedx_dim());
+  append(embedx_state(), embedx_->state_floats());
+}
+
+bool CtrRows::TakeNumbers(uint64_t key, std::span<const float> numbers, float* row) const {
+  if (numbers.size() != least_numbers() && numbers.size() != most_numbers()) return false;
+  Start(key, row);
+  const float* from = numbers.data();
+  const auto take = [&](size_t begin, size_t count) {
+    std::copy_n(from, count, row + begin);
+    from += count;
+  };
+  take(unseen_days(), 2);
+  take(kShow, kEmbedx);
+  take(embed_state(), embed_->state_floats());
+  if (numbers.size() == least_numbers()) return true;
+  take(kEmbedx, embedx_dim());
+  take(embedx_state(), embedx_->state_floats());
+  row[embedx_from()] = 0;
+  return true;
+}
+
 bool CtrRows::IsIn(TableContent content, const float* row) const {
   if (content != TableContent::kBase && content != TableContent::kDelta) return true;
   const float least_growth = content == TableContent::kDelta ? delta_threshold_ : 0;

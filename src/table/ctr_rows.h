@@ -1,6 +1,9 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "core/status.h"
 #include "table/ctr_rule.h"
@@ -47,6 +50,15 @@ class CtrRows final : public RowPolicy {
   /// What a day does to a row: its counts decay; true when it is to be deleted, else it is unseen for a day more.
   bool Ages(float* row) const;
   bool HasEmbedx(const float* row) const { return row[embedx_from()] == 0; }
+
+  /// Appends the numbers of a row as Paddle's servers write them behind its key and slot: unseen_days, delta_score,
+  /// show, click, embed and its state, and, where embedx is there, embedx and its state.
+  void AppendNumbers(const float* row, std::vector<float>* numbers) const;
+  /// Makes a row of such numbers; false: there are more or fewer.
+  bool TakeNumbers(uint64_t key, std::span<const float> numbers, float* row) const;
+  /// How many there are, without embedx and with it.
+  size_t least_numbers() const { return 2 + kEmbedx + embed_->state_floats(); }
+  size_t most_numbers() const { return least_numbers() + embedx_dim() + embedx_->state_floats(); }
 
  private:
   struct Worth {

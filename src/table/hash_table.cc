@@ -416,6 +416,8 @@ class CountedHashTable final : public HashTable, public CountedTable {
     return sums;
   }
 
+  const CtrRows& policy() const override { return rows_; }
+
  private:
   const CtrRows& rows_;  // the table's policy
 };

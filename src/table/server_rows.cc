@@ -20,6 +20,8 @@
 #include "core/gzip_member.h"
 #include "core/integer_text.h"
 #include "core/replace_folder.h"
+#include "table/counted_table.h"
+#include "table/ctr_rows.h"
 #include "table/table_io.h"
 #include "table/virtual_shards.h"
 
@@ -53,10 +55,10 @@ struct Layout {
   size_t FirstState() const { return rule == Rule::kSgd ? 0 : rule == Rule::kAdam ? 4 : 1; }
 };
 
-/// What a table's own files say of it.
-Result<TableHeader> HeaderOf(const SparseTable& table) {
+/// What a table's own files say of it; it is asked for one of `shards`.
+Result<TableHeader> HeaderOf(const SparseTable& table, ShardRange shards) {
   std::stringstream bytes;
-  MR_TRY(table.Save({0, 1}, TableContent::kAll, bytes));
+  MR_TRY(table.Save({shards.begin, shards.begin + 1}, TableContent::kAll, bytes));
   MR_ASSIGN(const TableReader reader, TableReader::Open(bytes));
   return reader.header();
 }
@@ -160,7 +162,9 @@ Status ReadNumbers(const Lines& lines, std::string_view line, uint64_t* key, std
 /// Rows as they are read, then in the order of a table's file.
 class Rows {
  public:
-  Rows(TableHeader header, const Layout& layout) : header_(std::move(header)), layout_(layout) {
+  /// Of a table that counts, `counted` has the layout.
+  Rows(TableHeader header, const Layout& layout, const CtrRows* counted)
+      : header_(std::move(header)), layout_(layout), counted_(counted) {
     // Adagrad's sums are counted in other units.
     if (layout_.rule == Layout::Rule::kAdagrad) {
       header_.optimizer.clear();
@@ -169,6 +173,7 @@ class Rows {
   }
 
   Status Add(const Lines& lines, uint64_t key, const std::vector<float>& numbers) {
+    if (counted_ != nullptr) return AddCounted(lines, key, numbers);
     const size_t have = numbers.size();
     if (have != kCounts + layout_.Numbers(false) && have != kCounts + layout_.Numbers(true)) {
       return lines.Wrong("the row of id " + std::to_string(key) + " has " + std::to_string(have) +
@@ -192,7 +197,7 @@ class Rows {
     return Status::Ok();
   }
 
-  Status LoadInto(SparseTable* table) {
+  Status LoadInto(SparseTable* table, ShardRange shards) {
     std::vector<size_t> order(keys_.size());
     std::iota(order.begin(), order.end(), size_t{0});
     const auto place = [this](size_t i) { return std::pair(VirtualShardOf(keys_[i]), keys_[i]); };
@@ -203,16 +208,28 @@ class Rows {
                      " has two rows: the folder has files of two saves, or a file twice");
     }
     header_.rows = keys_.size();
-    header_.shards = kAllShards;
+    header_.shards = shards;
     header_.by_key = false;
     std::stringstream bytes;
     MR_ASSIGN(TableWriter writer, TableWriter::Create(bytes, header_));
     for (const size_t i : order) MR_TRY(writer.Add(keys_[i], values_.data() + i * header_.row_floats));
     MR_TRY(writer.Finish());
-    return table->Load(kAllShards, bytes);
+    return table->Load(shards, bytes);
   }
 
  private:
+  Status AddCounted(const Lines& lines, uint64_t key, std::span<const float> numbers) {
+    keys_.push_back(key);
+    values_.resize(values_.size() + header_.row_floats);
+    float* const row = values_.data() + values_.size() - header_.row_floats;
+    if (!numbers.empty() && counted_->TakeNumbers(key, numbers.subspan(1), row)) return Status::Ok();
+    return lines.Wrong(
+        "the row of id " + std::to_string(key) + " has " + std::to_string(numbers.size()) +
+        " numbers behind it, not the " + std::to_string(counted_->least_numbers() + 1) + " or, with embedx, " +
+        std::to_string(counted_->most_numbers() + 1) +
+        " of a row of this accessor; the job's model.table has another embedx_dim or other rules than the server");
+  }
+
   /// How often a row was updated, by its power of beta1, which starts at beta1.
   uint64_t UpdatesOf(float power) const {
     if (!(layout_.beta1 > 0 && power > 0 && power < 1)) return 0;
@@ -222,6 +239,7 @@ class Rows {
 
   TableHeader header_;
   Layout layout_;
+  const CtrRows* counted_;
   std::vector<uint64_t> keys_;
   std::vector<float> values_;
 };
@@ -253,6 +271,15 @@ void AppendRow(const Layout& layout, uint64_t key, const float* row, std::array<
     append(row + 2 * dim + 1, row + 3 * dim);
     append(powers.data(), powers.data() + 2);
   }
+  *text += '\n';
+}
+
+/// A row that counts, as a line; its slot is not known. `numbers` is room to work in.
+void AppendRow(const CtrRows& rows, uint64_t key, const float* row, std::vector<float>* numbers, std::string* text) {
+  *text += std::to_string(key) + " 0";
+  numbers->clear();
+  rows.AppendNumbers(row, numbers);
+  for (const float number : *numbers) AppendNumber(number, text);
   *text += '\n';
 }
 
@@ -288,9 +315,10 @@ class ShardFiles {
 /// Virtual shards whose rows are in memory at once, as text.
 constexpr uint32_t kShardsAtOnce = 64;
 
-Status WriteShards(const SparseTable& table, const Layout& layout, const std::string& folder,
+Status WriteShards(const SparseTable& table, const Layout& layout, const CtrRows* counted, const std::string& folder,
                    const std::stop_token& stop) {
   ShardFiles files(folder);
+  std::vector<float> numbers;
   for (uint32_t begin = 0; begin < kVirtualShards; begin += kShardsAtOnce) {
     if (stop.stop_requested()) return Cancelled("stopped before the rows for Paddle's servers were saved");
     std::stringstream bytes;
@@ -304,7 +332,12 @@ Status WriteShards(const SparseTable& table, const Layout& layout, const std::st
       if (block == nullptr) break;
       for (size_t i = 0; i < block->keys.size(); ++i) {
         const uint64_t key = block->keys[i];
-        AppendRow(layout, key, block->values.data() + i * reader.header().row_floats, powers, &files.TextOf(key));
+        const float* row = block->values.data() + i * reader.header().row_floats;
+        if (counted != nullptr) {
+          AppendRow(*counted, key, row, &numbers, &files.TextOf(key));
+        } else {
+          AppendRow(layout, key, row, powers, &files.TextOf(key));
+        }
       }
     }
     MR_TRY(files.WriteOut());
@@ -342,29 +375,32 @@ Result<std::vector<std::string>> ServerTableFiles(const std::string& folder) {
   return names;
 }
 
-Status LoadServerRows(const std::string& folder, SparseTable* table, const std::stop_token& stop) {
-  MR_ASSIGN(TableHeader header, HeaderOf(*table));
-  MR_ASSIGN(const Layout layout, LayoutOf(header));
-  Rows rows(std::move(header), layout);
+Status LoadServerRows(const std::string& folder, SparseTable* table, ShardRange shards, const std::stop_token& stop) {
+  MR_ASSIGN(TableHeader header, HeaderOf(*table, shards));
+  const CountedTable* const counted = AsCounted(table);
+  MR_ASSIGN(const Layout layout, counted != nullptr ? Layout() : LayoutOf(header));
+  Rows rows(std::move(header), layout, counted != nullptr ? &counted->policy() : nullptr);
   std::vector<float> numbers;
   const auto add = [&](const Lines& lines, std::string_view line) {
     uint64_t key = 0;
     MR_TRY(ReadNumbers(lines, line, &key, &numbers));
-    return rows.Add(lines, key, numbers);
+    return shards.Has(VirtualShardOf(key)) ? rows.Add(lines, key, numbers) : Status::Ok();
   };
   MR_TRY(ForEachLine(folder, stop, add));
-  return rows.LoadInto(table).Context(folder);
+  return rows.LoadInto(table, shards).Context(folder);
 }
 
 Status SaveServerRows(const SparseTable& table, const std::string& folder, const std::stop_token& stop) {
-  MR_ASSIGN(const TableHeader header, HeaderOf(table));
-  MR_ASSIGN(const Layout layout, LayoutOf(header));
+  MR_ASSIGN(const TableHeader header, HeaderOf(table, kAllShards));
+  const CountedTable* const counted = AsCounted(&table);
+  MR_ASSIGN(const Layout layout, counted != nullptr ? Layout() : LayoutOf(header));
   if (layout.rule == Layout::Rule::kAdagrad) {
     return InvalidConfig("table \"" + header.name +
                          "\": its rule adagrad counts other sums than a server's; rows for servers are those of sgd "
                          "and adam. program.save_dir keeps it for Millrace");
   }
-  return WriteFolder(folder, [&](const std::string& made) { return WriteShards(table, layout, made, stop); });
+  const CtrRows* const rows = counted != nullptr ? &counted->policy() : nullptr;
+  return WriteFolder(folder, [&](const std::string& made) { return WriteShards(table, layout, rows, made, stop); });
 }
 
 Result<std::vector<float>> ReadServerDense(const std::string& folder, const std::stop_token& stop) {

@@ -13,13 +13,16 @@ namespace millrace {
 /// in the order of servers and shards. kNotFound when it has none; kIo.
 Result<std::vector<std::string>> ServerTableFiles(const std::string& folder);
 
-/// Reads the rows that servers saved in `folder` into a table without rows. Beside weights the state of Adam is read;
-/// of an Adagrad table the state is that of new rows. kBadData with file and line for a line that is no row of such a
-/// table, and for a key that is there twice; kCancelled after a stop request. Takes memory for three times the rows.
-Status LoadServerRows(const std::string& folder, SparseTable* table, const std::stop_token& stop = {});
+/// Reads the rows of `shards` that servers saved in `folder` into a table that has none of them. Of a table that counts
+/// shows and clicks rows are whole, but for their slot. Of others, beside weights, the state of Adam is read, and that
+/// of Adagrad starts anew. kBadData with file and line for a line that is no row of such a table, and for a key that is
+/// there twice; kCancelled after a stop request. Takes memory for three times these rows.
+Status LoadServerRows(const std::string& folder, SparseTable* table, ShardRange shards = kAllShards,
+                      const std::stop_token& stop = {});
 
-/// Writes all rows of a table of sgd or Adam as one server with kServerShards shards would, in the place of `folder`.
-/// What is counted of shows and clicks is 0. kInvalidConfig for a table of another rule, kIo, kCancelled.
+/// Writes all rows of a table that counts, of sgd or of Adam as one server with kServerShards shards would, in the
+/// place of `folder`. The slot is 0, and, of a table that does not count, so are the counts. kInvalidConfig for a table
+/// of another rule, kIo, kCancelled.
 Status SaveServerRows(const SparseTable& table, const std::string& folder, const std::stop_token& stop = {});
 
 /// Paddle's shard_num where a strategy says none: a server loads as many files as it has shards.

@@ -96,11 +96,12 @@ std::vector<ConfigMistake> FindUnsavedTables(const TrainerDesc& desc, const Comp
   if (!desc.program().has_save_server_dir()) return mistakes;
   for (const TableDesc& table : model.tables) {
     const OptimizerDesc& rule = table.optimizer();
-    if (!table.has_vocabulary() && (rule.has_sgd() || rule.has_adam())) continue;
-    mistakes.push_back({"program.save_server_dir",
-                        "the rows of table \"" + table.name() +
-                            "\" cannot be written for servers, which keep rows of sgd and adam by id; program.save_dir "
-                            "keeps them for Millrace"});
+    if (!table.has_vocabulary() && (table.has_accessor() || rule.has_sgd() || rule.has_adam())) continue;
+    mistakes.push_back(
+        {"program.save_server_dir",
+         "the rows of table \"" + table.name() +
+             "\" cannot be written for servers, which keep rows of accessors, sgd and adam by id; program.save_dir "
+             "keeps them for Millrace"});
   }
   return mistakes;
 }

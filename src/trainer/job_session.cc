@@ -258,7 +258,11 @@ Status JobSession::InitParameters(const std::stop_token& stop) {
     const ProgramDesc rest = has_all ? ProgramDesc() : WithoutVariables(model.main, model.of_servers);
     MR_TRY(LoadPersistables(has_all ? model.main : rest, folder, *root_, tables_, job_->workers(), stop).status());
   }
-  if (desc.program().has_server_dir()) MR_TRY(LoadServerTables(model, desc.program().server_dir(), *root_, stop));
+  if (desc.program().has_server_dir()) {
+    // A rank asks nobody here: the others may not have come so far.
+    const ShardRange shards = ranks_ == nullptr ? kAllShards : ranks_->tables().ShardsOf(ranks_->rank());
+    MR_TRY(LoadServerTables(model, desc.program().server_dir(), shards, *root_, stop));
+  }
   return desc.infer() ? Status::Ok() : CheckKept(model.main, *root_);
 }
 

@@ -50,7 +50,7 @@ std::string ServerTableFolder(const std::string& folder, int64_t id) {
   return folder + "/" + std::string(3 - std::min<size_t>(number.size(), 3), '0') + number;
 }
 
-Status LoadServerTables(const CompiledModel& model, const std::string& folder, Scope& root,
+Status LoadServerTables(const CompiledModel& model, const std::string& folder, ShardRange shards, Scope& root,
                         const std::stop_token& stop) {
   MR_TRY(CheckHasTables(model, "server_dir"));
   for (const ServerTable& table : model.server_tables) {
@@ -61,7 +61,7 @@ Status LoadServerTables(const CompiledModel& model, const std::string& folder, S
       continue;
     }
     SparseTable* rows = root.Find(table.variables[0])->Get<std::unique_ptr<SparseTable>>().get();
-    MR_TRY(LoadServerRows(place, rows, stop).Context("program.server_dir"));
+    MR_TRY(LoadServerRows(place, rows, shards, stop).Context("program.server_dir"));
   }
   return Status::Ok();
 }

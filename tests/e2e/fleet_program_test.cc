@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -33,6 +34,23 @@ constexpr char kSgd[] = R"(model {
 }
 )";
 
+constexpr char kHidden[] = R"(model {
+  table { name: "emb" accessor {
+    accessor_class: "SparseAccessor" embedx_dim: 3 embedx_threshold: 1
+    embed_sgd_param { name: "SparseAdamSGDRule" adam { learning_rate: 0.05 weight_bounds: [-10, 10] } }
+    embedx_sgd_param { name: "SparseAdamSGDRule" adam { learning_rate: 0.05 initial_range: 0.1 } } } }
+  optimizer { adam { lr: 0.05 } }
+}
+)";
+constexpr char kShown[] = R"(model {
+  table { name: "emb" accessor {
+    embedx_dim: 4 embedx_threshold: 1
+    embed_sgd_param { name: "SparseAdamSGDRule" adam { learning_rate: 0.05 weight_bounds: [-10, 10] } }
+    embedx_sgd_param { name: "SparseAdamSGDRule" adam { learning_rate: 0.05 initial_range: 0.1 } } } }
+  optimizer { adam { lr: 0.05 } }
+}
+)";
+
 /// Lines of one label and up to three ids, whose parity the label follows, and jobs over them.
 class FleetJob {
  public:
@@ -49,7 +67,26 @@ class FleetJob {
   const std::string& folder() const { return folder_.path(); }
   static std::string Golden(const std::string& name) { return SourceDir() + "/tests/golden/fleet/" + name; }
 
-  /// A job of the program that fleet wrote in a mode: "async", "sync" or "geo".
+  /// How often the lines show each id, and how often where the label is 1, times `epochs`.
+  std::map<uint64_t, std::pair<float, float>> Counts(int epochs) const {
+    std::map<uint64_t, std::pair<float, float>> counts;
+    std::ifstream lines(folder() + "/lines");
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      uint64_t one = 0;
+      uint64_t label = 0;
+      uint64_t ids = 0;
+      words >> one >> label >> ids;
+      for (uint64_t id = 0; words >> id;) {
+        counts[id].first += static_cast<float>(epochs);
+        counts[id].second += static_cast<float>(label) * static_cast<float>(epochs);
+      }
+    }
+    return counts;
+  }
+
+  /// A job of the program that fleet wrote in a mode: "async", "sync", "geo", or "counted", which is "async" with
+  /// CtrCommonAccessor and cvm.
   std::string Write(const std::string& mode, const std::string& model, const std::string& more = "") const {
     const std::string path = folder() + "/" + mode + ".prototxt";
     std::ofstream(path) << "update_mode: SERIAL\nfilelist: \"" << folder() << "/lines\"\nprogram { main: \""
@@ -70,6 +107,8 @@ data_desc {
  private:
   TempDir folder_;
 };
+
+double FirstLoss(const std::string& output) { return std::stod(output.substr(output.find(":[") + 2)); }
 
 /// What a run prints last of the loss.
 double LastLoss(const std::string& output) {
@@ -115,6 +154,77 @@ TEST_P(FleetMode, GoesOnFromACheckpointToTheSameBytes) {
   EXPECT_EQ(got, expected);
   EXPECT_GE(got.size(), 3U);
 }
+
+/// A program that fleet wrote for rows that count: shown to it, or hidden from it.
+struct CountedProgram {
+  std::string name;
+  std::string mode;
+  std::string model;
+};
+
+class FleetCounts : public testing::TestWithParam<CountedProgram> {
+ protected:
+  std::string Job(const std::string& more = "") const {
+    const CountedProgram& program = GetParam();
+    const std::string job = data_.Write(program.mode, program.model, more);
+    // What ShowClickEntry would name.
+    if (program.mode == "async") {
+      std::string main = ReadFile(FleetJob::Golden("async_main.prototxt")).value();
+      const std::string clicks = "\"Clicks\" arguments: \"";
+      const size_t at = main.find(clicks + "clk\"");
+      EXPECT_NE(at, std::string::npos);
+      main.replace(at + clicks.size(), 3, "label");
+      std::ofstream(data_.folder() + "/main.prototxt") << main;
+    }
+    return job;
+  }
+  std::vector<std::string> Flags(const std::string& out, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"--output_dir=" + data_.folder() + "/" + out, "--set", "fetch_config.print_period=1"});
+    if (GetParam().mode == "async") {
+      more.insert(more.end(), {"--set", "program.main=\"" + data_.folder() + "/main.prototxt\""});
+    }
+    return more;
+  }
+
+  const FleetJob data_;
+};
+
+TEST_P(FleetCounts, CountsWhatTheLinesShowAndClickAndLearns) {
+  const std::string saved = data_.folder() + "/saved";
+  const std::string said =
+      RunTrainer(Job("epochs: 10\n"), Flags("out", {"--set", "program.save_dir=\"" + saved + "\""}));
+  EXPECT_LT(LastLoss(said), 0.4);
+  EXPECT_EQ(CountsIn(saved + "/tables/emb"), data_.Counts(10));
+}
+
+TEST_P(FleetCounts, GoesOnFromACheckpointToTheSameBytes) {
+  const std::string job = Job();
+  const std::string saved = data_.folder() + "/saved";
+  const auto save = [&](const std::string& out, std::vector<std::string> flags) {
+    flags.insert(flags.end(), {"--set", "program.save_dir=\"" + saved + "\"", "--set", "checkpoint={every_steps: 7}"});
+    RunTrainer(job, Flags(out, flags));
+    return FolderContent(saved);
+  };
+  const std::vector<std::string> expected = save("a", {"--set", "epochs=3"});
+  save("b", {"--set", "epochs=1"});
+  EXPECT_EQ(save("b", {"--set", "epochs=3", "--resume=auto"}), expected);
+}
+
+TEST_P(FleetCounts, RowsOfAServerStartItWithTheirCounts) {
+  const std::string tables = data_.folder() + "/tables";
+  const std::string saved = data_.folder() + "/saved";
+  const std::string job = Job("epochs: 5\n");
+  const std::string fresh = RunTrainer(job, Flags("a", {"--set", "program.save_server_dir=\"" + tables + "\""}));
+  const std::string on = RunTrainer(job, Flags("b", {"--set", "program.server_dir=\"" + tables + "\"", "--set",
+                                                     "program.save_dir=\"" + saved + "\""}));
+  EXPECT_EQ(CountsIn(saved + "/tables/emb"), data_.Counts(10));
+  EXPECT_NE(FirstLoss(on), FirstLoss(fresh)) << "dense parameters start anew, rows do not";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FleetCounts,
+                         testing::Values(CountedProgram{"Shown", "counted", kShown},
+                                         CountedProgram{"Hidden", "async", kHidden}),
+                         [](const auto& given) { return given.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(All, FleetMode, testing::Values("async", "sync", "geo"));
 
@@ -251,8 +361,6 @@ TEST(FleetProgram, AResumedJobTakesTheRowsOfItsCheckpointAndNotThoseThatItStarte
   more.insert(more.end(), {"--set", "epochs=2", "--resume=auto"});
   EXPECT_EQ(SavedBy(job, data.folder() + "/saved", data.folder() + "/c", more), expected);
 }
-
-double FirstLoss(const std::string& output) { return std::stod(output.substr(output.find(":[") + 2)); }
 
 TEST(FleetProgram, RowsOfAServerStartAJobAndAreWrittenForOne) {
   const FleetJob data;
@@ -407,6 +515,23 @@ INSTANTIATE_TEST_SUITE_P(
                 "model { table { name: \"emb\" dim: 8 } optimizer { sgd {} } }\n",
                 {},
                 "\"emb\" has rows of 4 values, and model.table says dim: 8"},
+        Refusal{"OtherAccessor",
+                "async",
+                "model { table { name: \"emb\" accessor {} } optimizer { sgd {} } }\n",
+                {},
+                "\"emb\" has rows of 4 values, and the accessor of model.table says 11"},
+        Refusal{"CountsAreRead",
+                "async",
+                "model { table { name: \"emb\" accessor { embedx_dim: 1 } } optimizer { sgd {} } }\n",
+                {},
+                "\"reshape2\" reads them: put continuous_value_model behind the embedding"},
+        Refusal{
+            "CountsAreHidden",
+            "counted",
+            "model { table { name: \"emb\" accessor { accessor_class: \"SparseAccessor\" embedx_dim: 6 } } optimizer "
+            "{ sgd {} } }\n",
+            {},
+            "use_cvm_op: rows of \"emb\" show counts"},
         Refusal{"NoOptimizer", "async", "model { table { name: \"emb\" dim: 4 } }\n", {}, "optimizer: missing"},
         Refusal{"UnreadTable",
                 "geo",

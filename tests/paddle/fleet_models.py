@@ -2,6 +2,7 @@
 
     fleet_models.py save KIND FOLDER       writes FOLDER/job by export_from_paddle.py
     fleet_models.py cluster KIND FOLDER    trains it with one server and one worker; writes FOLDER/losses, FOLDER/tables
+    fleet_models.py predict KIND FOLDER    scores FOLDER/line by the model in FOLDER/out/paddle; writes FOLDER/score
     fleet_models.py reload KIND FOLDER     lets a server read FOLDER/ours, and write it to FOLDER/again
 
 FOLDER/lines has the examples: a label, three floats, one to three ids below 200; odd ids are clicked more.
@@ -27,9 +28,11 @@ KINDS = {
     "geo": ("geo", True, 1, "adam"),
     "accessor": ("async", False, 1, "adam"),
     "unmade": ("async", False, 1, "adam"),
-    # Rows that count shows and clicks: shown to the program, which reads them by cvm; hidden from it.
-    "counted": ("async", False, 1, "adam"),
+    # Rows that count: shown to the program, which reads them by cvm, and hidden from it.
+    "counted": ("async", False, 1, "sgd"),
     "hidden": ("async", False, 1, "sgd"),
+    # With the rules of servers to the letter.
+    "exact": ("async", False, 2, "sgd"),
     "clicks": ("async", False, 1, "adam"),
     # Without fleet: is_distributed=True, updates that were taken out as a DistributeTranspiler does, GradAllReduce.
     "distributed": ("local", True, 1, "adam"),
@@ -79,20 +82,34 @@ def build(kind):
     # Its __repr__ fails with today's protobuf, and Paddle prints it while it minimizes.
     strategy_module.DistributedStrategy.__repr__ = lambda self: "DistributedStrategy"
     mode, is_embedding, lookups, rule = KINDS[kind]
+    paddle.seed(5)
     label = static.data("label", [-1, 1], "int64")
     dense = static.data("dense", [-1, 3], "float32")
     ids = static.data("ids", [-1, 1], "int64", lod_level=1)
     rows = lambda: paddle.ParamAttr(name="emb", initializer=paddle.nn.initializer.Uniform(-0.1, 0.1))
     pools = []
+    width = 11 if kind == "counted" else 8
+    shown = clicked = None
+    if kind in ("counted", "hidden"):
+        # Of a share of the examples a show counts twice.
+        block = static.default_main_program().global_block()
+        variable = lambda name: block.create_var(name=name, dtype="float32", shape=[-1, 1])
+        clicked = paddle.assign(paddle.cast(label, "float32"), variable("clicked"))
+        shown = paddle.assign(clicked + 1, variable("shown"))
+        clicked.stop_gradient = shown.stop_gradient = True
     for _ in range(lookups):
         if is_embedding:
             found = static.nn.embedding(ids, [200, 8], is_sparse=True, is_distributed=kind == "distributed",
                                         param_attr=rows())
         else:
-            entry = paddle.distributed.ShowClickEntry("label", "label") if kind == "clicks" else None
-            size = [10 ** 12 if kind == "huge" else 200, 8]
+            entry = {"clicks": paddle.distributed.CountFilterEntry(3),
+                     "hidden": paddle.distributed.ShowClickEntry("shown", "clicked")}.get(kind)
+            size = [10 ** 12 if kind == "huge" else 200, width]
             found = static.nn.sparse_embedding(ids, size, param_attr=rows(), entry=entry)
-        pools.append(paddle.reshape(static.nn.sequence_lod.sequence_pool(found, "sum"), [-1, 8]))
+        pooled = static.nn.sequence_lod.sequence_pool(found, "sum")
+        if kind == "counted":
+            pooled = static.nn.continuous_value_model(pooled, paddle.concat([shown, clicked], axis=1), True)
+        pools.append(paddle.reshape(pooled, [-1, width]))
     hidden = static.nn.fc(paddle.concat(pools + [dense], 1), 16, activation="relu")
     prediction = static.nn.fc(hidden, 2, activation="softmax")
     loss = paddle.mean(paddle.nn.functional.cross_entropy(prediction, label, use_softmax=False))
@@ -107,16 +124,18 @@ def build(kind):
     strategy.a_sync = mode != "sync"
     if mode == "geo":
         strategy.a_sync_configs = {"k_steps": 100}
-    if kind == "accessor":
+    if kind in ("accessor", "counted", "hidden"):
         table = strategy.sparse_table_configs.add()
         table.table_name = "emb"
         table.table_class = "MemorySparseTable"
-        table.shard_num = 10
-        table.accessor.accessor_class = "SparseAccessor"
+        table.shard_num = 1000 if kind != "accessor" else 10
+        table.accessor.accessor_class = "CtrCommonAccessor" if kind == "counted" else "SparseAccessor"
         table.accessor.embedx_threshold = 3
-        for param in (table.accessor.embed_sgd_param, table.accessor.embedx_sgd_param):
-            param.name = "SparseAdaGradSGDRule"
-            param.adagrad.weight_bounds.extend([-1, 1])
+        table.accessor.embed_sgd_param.name = "SparseAdaGradSGDRule"
+        table.accessor.embedx_sgd_param.name = "SparseAdamSGDRule"
+        table.accessor.embedx_sgd_param.adam.learning_rate = 0.01
+        if kind == "accessor":
+            table.accessor.accessor_class = "CtrDoubleAccessor"
     fleet.distributed_optimizer(optimizer, strategy).minimize(loss)
     return [label, dense, ids], loss, auc, prediction
 
@@ -179,7 +198,7 @@ def save(kind, folder):
     exe = static.Executor(paddle.CPUPlace())
     if kind != "unmade":
         exe.run(static.default_startup_program())
-    more = transpile(kind)
+    more = {"accessors": True} if kind == "exact" else transpile(kind)
     try:
         export_from_paddle.save_job(folder + "/job", exe, static.default_main_program(),
                                     static.default_startup_program(), dataset_of(feeds, folder), fetch_list=[loss, auc],
@@ -229,10 +248,29 @@ def cluster(what, kind, folder):
             file.write("%s %s\n" % found)
 
 
+def predict(folder):
+    import numpy
+    import paddle
+    from paddle import static
+    paddle.enable_static()
+    exe = static.Executor(paddle.CPUPlace())
+    program, names, fetches = static.load_inference_model(folder + "/out/paddle/model", exe)
+    with open(folder + "/line", encoding="utf-8") as file:
+        words = file.read().split()
+    ids = numpy.array(words[6:], "int64")[1:].reshape(-1, 1)
+    feeds = {"ids": paddle.base.create_lod_tensor(ids, [[len(ids)]], paddle.CPUPlace()),
+             "dense": numpy.array([words[3:6]], "float32"), "label": numpy.array([words[1:2]], "int64")}
+    found, = exe.run(program, feed={name: feeds[name] for name in names}, fetch_list=fetches)
+    with open(folder + "/score", "w", encoding="utf-8") as file:
+        file.write("%.7g\n" % found[0][-1])
+
+
 def main():
     what, kind, folder = sys.argv[1:4]
     if what == "save":
         save(kind, folder)
+    elif what == "predict":
+        predict(folder)
     elif len(sys.argv) == 4:
         cluster(what, kind, folder)
     else:

@@ -1,9 +1,10 @@
 """Jobs that fleet wrote for workers of a parameter server, saved by scripts/export_from_paddle.py and run here.
 
-    fleet_test.py BIN_DIR jobs|cluster|tables    PADDLE_PYTHON names a Python with Paddle; exit code 77: there is none
+    fleet_test.py BIN_DIR jobs|cluster|tables|counts    PADDLE_PYTHON names a Python with Paddle; exit code 77: there is none
 
 jobs: every mode trains, and what is not supported is refused by name. cluster: the loss of Paddle's own server and
-worker over the same lines. tables: rows that a server saved start a job, and the other way round.
+worker over the same lines. tables: rows that a server saved start a job, and the other way round. counts: the same of
+rows that count shows and clicks, exactly.
 """
 
 import gzip
@@ -19,10 +20,10 @@ MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fleet_models.
 LINES = 8000
 
 
-def write_lines(path):
+def write_lines(path, lines=LINES):
     r = random.Random(3)
     with open(path, "w", encoding="utf-8") as file:
-        for _ in range(LINES):
+        for _ in range(lines):
             ids = [r.randrange(200) for _ in range(r.randrange(1, 4))]
             x = [r.gauss(0, 1) for _ in range(3)]
             score = x[0] + sum(1 if i % 2 else -1 for i in ids)
@@ -35,7 +36,7 @@ class Saved:
         self.bin, self.folder = bin_dir, top + "/" + kind
         os.mkdir(self.folder)
         write_lines(self.folder + "/lines")
-        self.said = support.run(python, MODELS, "save", kind, self.folder, cwd=self.folder)
+        self.said = support.run(python, MODELS, "save", kind.split("/")[0], self.folder, cwd=self.folder)
 
     def job(self):
         return support.read(self.folder + "/job/job.prototxt")
@@ -53,9 +54,9 @@ def mean(values):
 
 
 def check_refusals(saved):
-    for kind, parts in (("accessor", ("embedx_threshold 3", "weight_bounds -1, 1")),
-                        ("pslib_counts", ("accessor DownpourCtrAccessor shows counts",)),
-                        ("clicks", ("entry show_click_entry:label:label",)),
+    for kind, parts in (("accessor", ("accessor CtrDoubleAccessor; use CtrCommonAccessor or SparseAccessor",)),
+                        ("pslib_counts", ("embedx_dim 8, and the program looks up rows of 8",)),
+                        ("clicks", ("entry count_filter_entry:3",)),
                         ("unmade", ("have no value that training could start from", "fc_0.w_0"))):
         said = saved(kind).said
         for part in ("refused: ",) + parts:
@@ -65,7 +66,8 @@ def check_refusals(saved):
 
 def check_jobs(saved):
     for kind in ("async", "async_embedding", "async_shared", "async_sgd", "sync", "geo", "distributed", "transpiled",
-                 "collective", "pslib", "huge"):
+                 "collective", "pslib", "huge", "counted", "hidden",
+                 "exact"):
         job = saved(kind)
         losses = job.train()
         if len(losses) != LINES // 40 or not mean(losses[-50:]) < mean(losses[:20]) - 0.08:
@@ -74,14 +76,17 @@ def check_jobs(saved):
             continue  # as a matrix, its rows would fill the machine
         if not os.path.exists(job.folder + "/out/paddle/model.pdmodel"):
             support.fail("%s: no model for Paddle" % kind)
-        if ("DownpourLiteWorker" in job.job()) != kind.startswith("async"):
+        bounds = "weight_bounds: -10 weight_bounds: 10"
+        if (bounds in job.job()) != (kind in ("counted", "hidden", "exact")):
+            support.fail("%s has other bounds:\n%s" % (kind, job.job()))
+        if ("DownpourLiteWorker" in job.job()) != (kind.startswith("async") or kind in ("counted", "hidden", "exact")):
             support.fail("%s has another worker:\n%s" % (kind, job.job()))
     check_refusals(saved)
 
 
 def check_cluster(saved, python):
     """Paddle's worker reads what its server had some batches ago, and starts from other numbers: means are compared."""
-    for kind, margin in (("async_sgd", 0.03), ("geo", 0.03)):
+    for kind, margin in (("async_sgd", 0.03), ("geo", 0.03), ("counted", 0.03), ("hidden", 0.03)):
         job = saved(kind)
         ours = job.train()
         support.run(python, MODELS, "cluster", kind, job.folder, cwd=job.folder)
@@ -128,6 +133,74 @@ def check_tables(saved, python):
             support.fail("a server reads %r as %r" % (row, again[key]))
 
 
+def numbers_of(folder):
+    """All numbers of each id but its slot."""
+    rows = {}
+    for name in os.listdir(folder):
+        with gzip.open(folder + "/" + name, "rt") as file:
+            for line in file:
+                numbers = line.split()
+                rows[int(numbers[0])] = [float(n) for n in numbers[2:]]
+    return rows
+
+
+def check_first_batch(saved, python, kind):
+    """Before a worker of Paddle's reads what its server has made of its pushes, it trains as we do."""
+    job = saved(kind + "/first")
+    write_lines(job.folder + "/lines", 40)
+    support.run(python, MODELS, "cluster", kind, job.folder, cwd=job.folder)
+    job.train('program.save_server_dir="%s/ours"' % job.folder)
+    theirs, ours = numbers_of(job.folder + "/tables/000"), numbers_of(job.folder + "/ours/000")
+    if not theirs or theirs.keys() != ours.keys():
+        support.fail("%s: a batch has %d rows in Paddle and %d here" % (kind, len(theirs), len(ours)))
+    for key, row in theirs.items():
+        # Counts, embed and its state; embedx starts at random.
+        if len(row) != len(ours[key]) or any(support.differs(a, b, 1e-5) for a, b in zip(ours[key][:6], row)):
+            support.fail("%s: row %d is %r in Paddle and %r here" % (kind, key, row, ours[key]))
+
+
+def check_counts(saved, bin_dir, python):
+    """Rows with counts go from a server to a job and back: what was counted is exact, what was not trained as it was."""
+    for kind in ("counted", "hidden"):
+        job = saved(kind)
+        check_first_batch(saved, python, kind)
+        counts = {}
+        for line in support.read(job.folder + "/lines").splitlines():
+            words = line.split()
+            click = int(words[1])
+            for key in map(int, words[7:]):
+                shows, clicks = counts.get(key, (0, 0))
+                counts[key] = (shows + 1 + click, clicks + click)
+        support.run(python, MODELS, "cluster", kind, job.folder, cwd=job.folder)
+        theirs = numbers_of(job.folder + "/tables/000")
+        if {key: tuple(row[2:4]) for key, row in theirs.items()} != counts:
+            support.fail("%s: a server counts otherwise than the lines say" % kind)
+        save = 'program.save_server_dir="%s/ours"' % job.folder
+        job.train(save)
+        if {key: tuple(row[2:4]) for key, row in numbers_of(job.folder + "/ours/000").items()} != counts:
+            support.fail("%s: rows here count otherwise than the lines say" % kind)
+        # Started from the server's rows and trained on one line: all rows but those of its ids are as they were.
+        with open(job.folder + "/line", "w", encoding="utf-8") as file:
+            file.write("1 1 3 0 0 0 2 7 8\n")
+        job.train('program.server_dir="%s/tables"' % job.folder, save, 'filelist="%s/line"' % job.folder)
+        ours = numbers_of(job.folder + "/ours/000")
+        for key, row in theirs.items():
+            wanted = row[2:4] if key not in (7, 8) else [row[2] + 2, row[3] + 1]
+            if ours[key][2:4] != wanted or (key not in (7, 8) and ours[key] != row):
+                support.fail("%s: row %d of a server, %r, came to %r" % (kind, key, row, ours[key]))
+        support.run(python, MODELS, "predict", kind, job.folder, cwd=job.folder)
+        support.run(bin_dir + "/predictor", "--model_dir=" + job.folder + "/out/paddle",
+                    "--input=" + job.folder + "/line", "--output=" + job.folder + "/ours.score")
+        scores = [float(support.read(job.folder + name)) for name in ("/score", "/ours.score")]
+        if support.differs(scores[1], scores[0], 1e-5):
+            support.fail("%s: the model's score is %r in Paddle and %r here" % (kind, *scores))
+        support.run(python, MODELS, "reload", kind, job.folder, cwd=job.folder)
+        again = numbers_of(job.folder + "/again/000")
+        for key, row in ours.items():
+            if len(row) != len(again.get(key, ())) or any(support.differs(a, b, 1e-5) for a, b in zip(again[key], row)):
+                support.fail("%s: a server reads %r as %r" % (kind, row, again.get(key)))
+
+
 def main():
     bin_dir, part = sys.argv[1:]
     python = support.peer("PADDLE_PYTHON", "paddle")
@@ -137,6 +210,8 @@ def main():
             check_jobs(saved)
         elif part == "tables":
             check_tables(saved, python)
+        elif part == "counts":
+            check_counts(saved, bin_dir, python)
         else:
             check_cluster(saved, python)
 

@@ -140,6 +140,7 @@ class AccessorTest(unittest.TestCase):
         for words, wrong in (({"cvm": False}, '"concat" reads them'), ({"pool": "average"}, "takes no sum"),
                              ({"size": 8}, "embedx_dim \\+ 3"), ({"accessor": "embedx_dims: 4"}, "embedx_dims"),
                              ({"accessor": 'accessor_class: "x"'}, "no accessor"),
+                             ({"accessor": 'accessor_class: "SparseAccessor" embedx_dim: 4'}, "use_cvm=False are the same"),
                              ({"table": millrace.ParamAttr(name="ctr", learning_rate=0.5)}, "rules of its accessor")):
             with self.subTest(wrong), self.assertRaisesRegex(millrace.ConfigError, wrong):
                 Net(**words)

@@ -345,8 +345,8 @@ TEST(CtrRows, AWarmPushAllocatesNothing) {
 TEST(CtrRows, WhatAnAccessorCannotBeIsSaid) {
   EXPECT_EQ(
       WhyNot("accessor_class: \"DownpourUnitAccessor\""),
-      "table \"t\": accessor: accessor_class: no accessor \"DownpourUnitAccessor\"; there is CtrCommonAccessor, in "
-      "older words DownpourCtrAccessor");
+      "table \"t\": accessor: accessor_class: no accessor \"DownpourUnitAccessor\"; there are CtrCommonAccessor, in "
+      "older words DownpourCtrAccessor, and SparseAccessor, which hides the counts");
   EXPECT_EQ(WhyNot("embedx_dim: 0"), "table \"t\": accessor: embedx_dim: must be at least 1, not 0");
   EXPECT_EQ(WhyNot("embedx_dim: 1025"), "table \"t\": accessor: embedx_dim: must be at most 1024, not 1025");
   EXPECT_THAT(WhyNot("ctr_accessor_param { show_click_decay_rate: 0 }"), HasSubstr("must be in (0, 1], not 0"));

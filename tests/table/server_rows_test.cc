@@ -7,12 +7,15 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "core/decompress.h"
 #include "core/file.h"
 #include "core/gzip_member.h"
 #include "model.pb.h"
+#include "table/counted_table.h"
 #include "table/table_factory.h"
 
 namespace millrace {
@@ -83,6 +86,65 @@ TEST_F(ServerRowsTest, WhatPaddleWroteIsReadAndWritten) {
   // State, too: the next update is the same.
   for (SparseTable* each : {table.get(), again.get()}) Push(*each, 1, std::vector<float>(8, 0.25F));
   EXPECT_EQ(Row(*table, 1), Row(*again, 1));
+}
+
+// What Paddle 2.6.2 wrote for CtrCommonAccessor with embedx_dim 8: with embedx, and of a row that is not worth it yet.
+constexpr char kCountedRow[] =
+    "0 0 0 10.3 22 9 -0.0102707 0.0284253 0.161978 0.0357957 -0.127609 0.0289271 -0.023777 -0.066856 -0.0479025 "
+    "0.176615 -0.0470118 -0.00865186 0.0253143 -0.050032 0.0411246 -0.0237768 0.0228477 -0.0442118 0.000143219 "
+    "1.12385e-05 4.415e-05 0.000138283 0.000122176 7.75265e-05 2.89106e-05 0.000110045 0.729 0.997003\n";
+constexpr char kWithoutEmbedx[] = "60 0 3 6.4 19 5 0.0205082 0.0637605\n";
+
+std::unique_ptr<SparseTable> CountedByServers(const std::string& accessor = "") {
+  TableDesc desc;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "name: \"t\" accessor { embedx_dim: 8 embedx_threshold: 9 embed_sgd_param { name: \"SparseAdaGradSGDRule\" } "
+      "embedx_sgd_param { name: \"SparseAdamSGDRule\" } " +
+          accessor + " }",
+      &desc));
+  return TableFactory::Builtin().Create(desc, 3).value();
+}
+
+std::string SavedWhole(const SparseTable& table) {
+  std::ostringstream out;
+  EXPECT_TRUE(table.Save(kAllShards, TableContent::kAll, out).ok());
+  return std::move(out).str();
+}
+
+TEST_F(ServerRowsTest, RowsThatCountAreReadWholeAndWrittenBackEqual) {
+  Write("part-000-00000.gz", GzipMember(kCountedRow));
+  Write("part-000-00060.gz", GzipMember(kWithoutEmbedx));
+  for (const char* accessor : {"", "accessor_class: \"SparseAccessor\""}) {
+    const auto table = CountedByServers(accessor);
+    ASSERT_TRUE(LoadServerRows(folder(), table.get()).ok());
+    const CountedRows counted = AsCounted(table.get())->Count().value();
+    EXPECT_EQ(counted.rows, 2);
+    EXPECT_EQ(counted.with_embedx, 1);
+    EXPECT_EQ(counted.shows, 41);
+    EXPECT_EQ(counted.clicks, 14);
+    const std::string written = folder() + "_again";
+    ASSERT_TRUE(SaveServerRows(*table, written).ok());
+    std::string text;
+    for (const char* part : {"00000", "00060"}) {
+      const std::string path = written + "/part-000-" + part + ".gz";
+      const auto file = Decompress(OpenFile(path).value(), path);
+      std::string bytes(4096, ' ');
+      bytes.resize(file->Read(bytes, {}).value());
+      text += bytes;
+    }
+    EXPECT_EQ(text, std::string(kCountedRow) + kWithoutEmbedx);
+    const auto again = CountedByServers(accessor);
+    ASSERT_TRUE(LoadServerRows(written, again.get()).ok());
+    EXPECT_EQ(SavedWhole(*again), SavedWhole(*table));
+  }
+}
+
+TEST_F(ServerRowsTest, ARowOfAnotherAccessorIsToldWithItsPlace) {
+  Write("part-000-00000", std::string(kWithoutEmbedx) + "61 0 3 6.4 19 5 0.0205082 0.0637605 0.1\n");
+  EXPECT_THAT(LoadServerRows(folder(), CountedByServers().get()).message(),
+              HasSubstr("part-000-00000:2: the row of id 61 has 8 numbers behind it, not the 7 or, with embedx, 33 "));
+  Write("part-000-00000", "61\n");
+  EXPECT_THAT(LoadServerRows(folder(), CountedByServers().get()).message(), HasSubstr("has 0 numbers"));
 }
 
 TEST_F(ServerRowsTest, ManyRowsComeBackWhole) {

@@ -14,6 +14,7 @@
 #include "comm/local_cluster.h"
 #include "dist/rank_group.h"
 #include "e2e/small_job.h"
+#include "paths.h"
 #include "trainer/in_process.h"
 #include "trainer/job_run.h"
 #include "trainer/run_hooks.h"
@@ -647,6 +648,55 @@ TEST_F(RanksTest, RanksAtTheirOwnPaceLoseNoShowAndNoClick) {
       EXPECT_EQ(CountsIn(Folder(name) + "/model/tables/t"), small_.Counts(3));
     }
   }
+}
+
+// A program that fleet wrote with CtrCommonAccessor and cvm.
+TEST_F(RanksTest, AProgramOfFleetCountsOnRanksAsOnOne) {
+  const std::string golden = SourceDir() + "/tests/golden/fleet/counted_";
+  std::ofstream job(Folder("fleet.prototxt"));
+  for (const std::string& file : small_.files()) job << "filelist: \"" << file << "\"\n";
+  job << "epochs: 2\n"
+      << kSync << "program { main: \"" << golden << "main.prototxt\" startup: \"" << golden << R"(startup.prototxt" }
+model {
+  table { name: "emb" accessor { embedx_dim: 4 embedx_threshold: 1 } }
+  optimizer { sgd { lr: 0.1 } }
+}
+data_desc { batch_size: 32 multi_slot_desc {
+  slots { name: "label" type: "float" is_used: true is_dense: true shape: [-1, 1] }
+  slots { name: "ones" type: "float" is_used: false is_dense: true shape: [-1, 1] }
+  slots { name: "uid" type: "uint64" is_used: false }
+  slots { name: "A" type: "uint64" is_used: false }
+  slots { name: "ids" type: "uint64" is_used: true }
+} }
+)";
+  job.close();
+  std::vector<std::string> saved;
+  for (const int ranks : {1, 3}) {
+    const std::string folder = Folder("fleet_" + std::to_string(ranks));
+    const Ended ended =
+        RunRanks(Folder("fleet.prototxt"), ranks, folder, {.overrides = {"program.save_dir=\"" + folder + "/saved\""}});
+    for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << ranks << " ranks: " << status.ToString();
+    if (ranks == 1) saved = FolderContent(folder + "/saved");
+    EXPECT_EQ(FolderContent(folder + "/saved"), saved) << ranks << " ranks";
+    float shows = 0;
+    for (const auto& [id, counts] : CountsIn(folder + "/saved/tables/emb")) shows += counts.first;
+    EXPECT_EQ(shows, 2 * 2 * 1500);
+  }
+  // What servers would have goes out of three ranks and into two, with counts that go on.
+  const std::string servers = Folder("servers");
+  const auto run = [&](int ranks, const std::string& name, const std::string& set) {
+    const std::string folder = Folder(name);
+    const Ended ended = RunRanks(Folder("fleet.prototxt"), ranks, folder,
+                                 {.overrides = {"program.save_dir=\"" + folder + "/saved\"", set}});
+    for (const Status& status : ended.statuses) EXPECT_TRUE(status.ok()) << ranks << " ranks: " << status.ToString();
+    return CountsIn(folder + "/saved/tables/emb");
+  };
+  auto expected = run(3, "giving", "program.save_server_dir=\"" + servers + "\"");
+  for (auto& [id, counts] : expected) counts = {2 * counts.first, 2 * counts.second};
+  const std::string start = "program.server_dir=\"" + servers + "\"";
+  EXPECT_EQ(run(2, "taking", start), expected);
+  EXPECT_EQ(run(1, "taking_one", start), expected);
+  EXPECT_EQ(FolderContent(Folder("taking") + "/saved"), FolderContent(Folder("taking_one") + "/saved"));
 }
 
 }  // namespace
