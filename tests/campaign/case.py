@@ -27,13 +27,14 @@ Done = collections.namedtuple("Done", "code out err seconds")
 class Running:
     """A started program. Its output goes to files, so that nothing that we do holds it up."""
 
-    def __init__(self, case, number, arguments, process, out_path, err_path):
+    def __init__(self, case, number, arguments, process, out_path, err_path, codes):
         self.case = case
         self.number = number
         self.arguments = arguments
         self.process = process
         self.out_path = out_path
         self.err_path = err_path
+        self.codes = codes
         self.sent = []
         self.started = time.monotonic()
 
@@ -82,7 +83,7 @@ class Running:
                 self.fail("ended by signal %s" % NAMES.get(-done.code, -done.code), done)
         elif done.code == 127 and "error while loading shared libraries" in done.err:
             return
-        elif done.code not in REGULAR_CODES:
+        elif done.code not in self.codes:
             self.fail("ended with exit code %d" % done.code, done)
         if done.code in (2, 3) and self.err_path and not done.err.strip():
             self.fail("ended with exit code %d and no word" % done.code, done)
@@ -123,7 +124,7 @@ class Case:
     """What a case has: `rng`, drawn from campaign, seed and number alone; `folder`, its own; `cache`, a folder that cases
     of this worker share, for what is the same in many of them; `tally`, what was done, for the closing table."""
 
-    def __init__(self, campaign, seed, number, bin_dir, folder, cache, hang_seconds, is_sanitized=False, clock=None):
+    def __init__(self, campaign, seed, number, bin_dir, folder, cache, hang_seconds, is_sanitized=False, clock=None, brief=False):
         self.rng = random.Random("%s/%d/%d" % (campaign, seed, number))
         self.campaign = campaign
         self.bin_dir = bin_dir
@@ -131,6 +132,7 @@ class Case:
         self.cache = cache
         self.hang_seconds = hang_seconds
         self.clock = clock  # a library whose time of day steps, for LD_PRELOAD
+        self.brief = brief  # faults alone that are over in seconds
         self.is_sanitized = is_sanitized  # its programs map terabytes: no limits of memory
         self.tally = collections.Counter()
         self.history = []
@@ -148,9 +150,9 @@ class Case:
         return path
 
     def start(self, program, *arguments, env=None, stdin=subprocess.DEVNULL, stdout=None, stderr=None, prepare=None,
-              cwd=None, wrap=()):
+              cwd=None, wrap=(), codes=REGULAR_CODES):
         """Starts a program of ours (or, with a slash, any). `prepare` is called in the child before it runs; `wrap` are
-        words before the command. stdout and stderr go to files of the case unless they are given."""
+        words before the command; `codes` are what it may end with. stdout and stderr go to files of the case unless they are given."""
         number = len(self.running) + 1
         path = program if "/" in program else os.path.join(self.bin_dir, program)
         words = [*wrap, path, *arguments]
@@ -175,7 +177,7 @@ class Case:
                 if path:
                     file.close()
         self.tally["launches of " + program] += 1
-        running = Running(self, number, words, process, out_path, err_path)
+        running = Running(self, number, words, process, out_path, err_path, codes)
         self.running.append(running)
         return running
 

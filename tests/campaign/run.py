@@ -5,9 +5,9 @@
     run.py --campaign=NAME --seed=N --case=N          one case again
 
 Campaigns: signals (stops and kills, resumed), damage (files that a run or a model leaves), hostile (limits, full disks,
-closed streams, names), malformed (jobs and programs). A case is drawn from (campaign, seed, number) alone; moments of
-signals are those that the machine makes of them. Every violation is printed with the line that repeats it, and its
-folder is kept. A table closes the run; exit code 1: there was a violation.
+closed streams, names), malformed (jobs and programs), hosts (ranks on four hosts, which fail). A case is drawn from
+(campaign, seed, number) alone; moments of signals and of hosts are those that the machine makes of them. Every violation
+is printed with the line that repeats it, and its folder is kept. A table closes the run; exit code 1: there was a violation.
 """
 
 import argparse
@@ -26,14 +26,16 @@ import traceback
 
 import damage
 import hostile
+import hosts
 import malformed
 import signals
 from case import Case, Violation
 
-CAMPAIGNS = {module.__name__: module.run_case for module in (signals, damage, hostile, malformed)}
+CAMPAIGNS = {module.__name__: module.run_case for module in (signals, damage, hostile, malformed, hosts)}
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 MOST_FOLDERS = 300
+NOT_HERE = 77  # exit code: nothing could be run on this machine
 PR_SET_PDEATHSIG = 1
 Outcome = collections.namedtuple("Outcome", "campaign number kind text tally seconds")
 
@@ -44,7 +46,7 @@ def run_one(options, campaign, number, cache):
     folder = os.path.join(options.work, "%s-%d" % (campaign, number))
     shutil.rmtree(folder, ignore_errors=True)
     case = Case(campaign, options.seed, number, options.bin, folder, cache, options.hang_seconds,
-                options.sanitized, options.clock)
+                options.sanitized, options.clock, options.brief)
     try:
         kind, text = "held", CAMPAIGNS[campaign](case)
     except Violation as violation:
@@ -130,6 +132,7 @@ def parse(arguments):
     parser.add_argument("--hang_seconds", type=float, default=180, help="without an end after so long, a program hangs")
     parser.add_argument("--clock", help="stepping_clock's library, by default that of the build beside --bin")
     parser.add_argument("--sanitized", action="store_true", help="the programs are built with a sanitizer")
+    parser.add_argument("--brief", action="store_true", help="only what is over in seconds")
     parser.add_argument("--work", help="folder for the cases; by default a new one, removed when nothing was found")
     parser.add_argument("--keep", action="store_true", help="keep the folders of all cases")
     options = parser.parse_args(arguments)
@@ -164,6 +167,12 @@ def interrupt(*_):
 
 def main():
     options = parse(sys.argv[1:])
+    reason = hosts.missing(options) if "hosts" in options.campaigns else ""
+    if reason:
+        print("hosts are left out: " + reason)
+        options.campaigns.remove("hosts")
+        if not options.campaigns:
+            sys.exit(NOT_HERE)
     signal.signal(signal.SIGTERM, interrupt)
     print("seed %d, %s, folder %s" % (options.seed, ", ".join(options.campaigns), options.work), flush=True)
     context = multiprocessing.get_context("fork")

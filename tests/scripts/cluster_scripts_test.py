@@ -35,6 +35,8 @@ eval "$next"
 """
 # Hosts answer whose names are in the file `up`.
 AGENT = "#!/bin/bash\necho \"$*\" >>asked\ngrep -qx \"$1\" up && exec \"${@:2}\"\n"
+# Pauses of seconds are noted, not taken.
+SLEEP = "#!/bin/sh\ncase $1 in 0.*) exec /bin/sleep \"$1\" ;; *) echo \"$1\" >>slept ;; esac\n"
 # What a checkpoint says of the examples in it.
 TRAINS = "mkdir -p out/checkpoints/step-%012d; echo 'examples: %d' >out/checkpoints/step-%012d/MANIFEST; "
 
@@ -49,7 +51,8 @@ class RunElastic(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="millrace_elastic_")
         self.addCleanup(shutil.rmtree, self.folder)
-        for name, text in (("mpirun", MPIRUN), ("agent", AGENT), ("trainer", "#!/bin/sh\n"), ("ip", "#!/bin/sh\n")):
+        for name, text in (("mpirun", MPIRUN), ("agent", AGENT), ("trainer", "#!/bin/sh\n"), ("ip", "#!/bin/sh\n"),
+                           ("sleep", SLEEP)):
             self.write(name, text)
             os.chmod(self.path(name), stat.S_IRWXU)
         self.write("up", "a\nb\nc\n")
@@ -98,6 +101,11 @@ class RunElastic(unittest.TestCase):
         self.assertEqual(said, ["restart 1: rank 2 on b was ended by signal 9; 3 of 3 hosts answer, 640 examples are trained"])
         self.assertEqual(len(calls), 2)
 
+    def test_words_that_open_mpi_5_breaks_are_read(self):
+        words = "printf 'prterun noticed that process rank 1 with PID 22804 on node b exited on\\nsignal 9 (Killed).\\n' >&2; "
+        _, said, _ = self.run_plan(words + "exit 137", "exit 0")
+        self.assertEqual(said, ["restart 1: rank 1 on b was ended by signal 9; 3 of 3 hosts answer, 0 examples are trained"])
+
     def test_a_host_that_is_gone_is_left_out_and_comes_back(self):
         code, said, calls = self.run_plan(trains(64) + "echo a >up; echo c >>up; exit 9",
                                           trains(128) + "echo b >>up; exit 1", "exit 0")
@@ -111,6 +119,7 @@ class RunElastic(unittest.TestCase):
         code, said, calls = self.run_plan(trains(64) + "exit 1", "exit 1", "exit 1", "exit 7", flags=("--max_restarts", "2"))
         self.assertEqual(code, 7)
         self.assertEqual(len(calls), 4)
+        self.assertEqual(self.read("slept").split(), ["20"])
         self.assertEqual(said[-1], "mpirun ended with 7; 3 of 3 hosts answer, 64 examples are trained; gives up after 2 "
                                    "restarts in a row that trained nothing more")
 
@@ -123,6 +132,7 @@ class RunElastic(unittest.TestCase):
         self.write("up", "")
         code, said, calls = self.run_plan(flags=("--max_restarts=1",))
         self.assertEqual((code, calls), (3, []))
+        self.assertEqual(self.read("slept").split(), ["10"])
         self.assertEqual(said, ["no answer of a b c",
                                 "restart 1: no answer of a,b,c; 0 of 3 hosts answer, 0 examples are trained",
                                 "no answer of a,b,c; 0 of 3 hosts answer, 0 examples are trained; gives up after 1 restarts "
@@ -139,7 +149,7 @@ class RunElastic(unittest.TestCase):
         self.assertIn("a rank was asked to stop", said[0])
 
     def test_it_waits_until_ranks_without_mpirun_have_left_the_folder(self):
-        code, _, _ = self.run_plan(trains(64) + "(flock 9; sleep 1; touch left) 9<out & kill -9 $$", "test -e left")
+        code, _, _ = self.run_plan(trains(64) + "(flock 9; /bin/sleep 1; touch left) 9<out & kill -9 $$", "test -e left")
         self.assertEqual(code, 0)
 
     def test_a_stop_reaches_all_ranks_once_they_are_there_and_is_the_end(self):
