@@ -320,7 +320,7 @@ Status RankTable::Flush(size_t pushes) {
 }
 
 Status RankTable::Save(ShardRange shards, TableContent content, std::ostream& out) const {
-  if (shards.begin >= mine_.begin && shards.end <= mine_.end) return part_->Save(shards, content, out);
+  if (ranks() == 1) return part_->Save(shards, content, out);
   // The parts ascend with their ranks, as the rows of a file do with their shards.
   std::vector<std::istringstream> parts;
   for (size_t r = 0; r < ranks(); ++r) {
@@ -350,6 +350,8 @@ Status RankTable::Save(ShardRange shards, TableContent content, std::ostream& ou
   TableHeader header = readers[0].header();
   header.shards = shards;
   header.rows = 0;
+  // Owners count pushes that have rows of theirs; files of a save with state have one number.
+  if (!header.optimizer.empty()) header.pushes = static_cast<uint64_t>(stats().pushes);
   for (const TableReader& reader : readers) header.rows += reader.header().rows;
   MR_ASSIGN(TableWriter writer, TableWriter::Create(out, header));
   for (TableReader& reader : readers) {
@@ -382,6 +384,7 @@ TableStats RankTable::stats() const {
     const auto theirs = answer.Get<TableStats>();
     all.rows += theirs.rows;
     all.bytes += theirs.bytes;
+    all.pushes = std::max(all.pushes, theirs.pushes);
   }).ok();
   return all;
 }

@@ -45,7 +45,8 @@ struct PushContext {
 
 struct TableStats {
   int64_t rows = 0;
-  int64_t bytes = 0;  ///< of rows and index
+  int64_t bytes = 0;   ///< of rows and index
+  int64_t pushes = 0;  ///< so far; of parts on several ranks the most
 };
 
 /// How a table looks from outside; constant.

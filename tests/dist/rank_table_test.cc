@@ -10,10 +10,12 @@
 
 #include "comm/local_cluster.h"
 #include "comm/simulated_cluster.h"
+#include "core/file.h"
 #include "core/hash.h"
 #include "dist/rank_tables.h"
 #include "model.pb.h"
 #include "table/hash_table.h"
+#include "table/table_files.h"
 
 namespace millrace {
 namespace {
@@ -288,6 +290,29 @@ TEST_F(TwoParts, ALoadedTableGivesNoRowsThatWereFetchedBefore) {
   const int64_t before = cluster_.rank(0).bytes_sent();
   Pulled(others, *one_);
   EXPECT_GT(cluster_.rank(0).bytes_sent(), before);
+}
+
+TEST_F(TwoParts, FilesOfPartsThatWerePushedToUnequallyOftenAreOfOneSave) {
+  std::vector<uint64_t> of_other;
+  for (const uint64_t key : keys_) {
+    if (first_.OwnerOf(VirtualShardOf(key)) == 1) of_other.push_back(key);
+  }
+  RowBatch rows;
+  for (const std::vector<uint64_t>& keys : {keys_, of_other, of_other}) {
+    ASSERT_TRUE(one_->Pull(keys, PullMode::kInsert, &rows).ok());
+    ASSERT_TRUE(one_->Push(rows, std::vector<float>(keys.size() * kDim, 1.0f), {.lr = 0.1f}).ok());
+  }
+  ASSERT_TRUE(first_.Flush().ok());
+  EXPECT_EQ(one_->stats().pushes, 3);
+  const TempDir folder = TempDir::Create("millrace_parts_").value();
+  std::vector<std::string> paths;
+  const auto saved = SaveTable(*one_, TableContent::kAll, folder.path(), "t", 4, 1);
+  ASSERT_TRUE(saved.ok()) << saved.status().ToString();
+  for (const TableFile& file : *saved) paths.push_back(folder.path() + "/" + file.name);
+  const std::unique_ptr<SparseTable> alone = CreateHashTable(Desc(), kSeed).value();
+  const Status loaded = LoadTable(paths, kAllShards, 1, alone.get());
+  ASSERT_TRUE(loaded.ok()) << loaded.ToString();
+  EXPECT_EQ(Pulled(keys_, *alone), Pulled(keys_, *one_));
 }
 
 TEST_F(TwoParts, APushNamesTheKeysOfItsPullByTheirNumber) {

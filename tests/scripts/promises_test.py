@@ -40,6 +40,7 @@ def ctest_entries():
         text = read(path)
         found |= set(re.findall(r"add_test\(NAME ([\w.]+)", text))
         found |= {"campaign." + name for name in re.findall(r"^\s*mr_campaign\((\w+) ", text, re.MULTILINE)}
+        found |= {"paddle." + name for name in re.findall(r"^mr_paddle_test\(([\w.]+) ", text, re.MULTILINE)}
         for names in re.findall(r"foreach\(name ([^)]*)\)\s*mr_python_test", text):
             found |= {"python." + name for name in names.split()}
     return found
