@@ -53,23 +53,24 @@ Status UpcomingRows::Add(const OpView& op, const SlotSchema& schema, const Scope
   salts.resize(ids.size(), 0);
   for (const SlotsLayout::Parameter& parameter : parameters) {
     Lookup lookup;
+    std::vector<int64_t> own_salts;
     lookup.table = TableOf(tables.at(parameter.first_slot), root);
     if (lookup.table == nullptr) continue;
     for (const size_t i : parameter.slots) {
       const SlotId slot = IdSlot(ids[i], schema);
       if (slot < 0) break;
       lookup.slots.push_back(slot);
-      lookup.salts.push_back(salts[i]);
+      own_salts.push_back(salts[i]);
       MR_ASSIGN(const IdRule rule, IdRule::Create(op, salts[i]));
       lookup.rules.push_back(rule);
     }
     if (lookup.slots.size() != parameter.slots.size()) continue;
-    lookup.keys = SlotKeys(lookup.salts);
+    lookup.keys = SlotKeys(std::move(own_salts));
     lookup.is_distinct = is_fused;
     if (!lookups_.empty()) {
       const Lookup& last = lookups_.back();
-      lookup.repeats_last = last.slots == lookup.slots && last.salts == lookup.salts && last.rules == lookup.rules &&
-                            last.is_distinct == lookup.is_distinct;
+      lookup.repeats_last =
+          last.slots == lookup.slots && last.rules == lookup.rules && last.is_distinct == lookup.is_distinct;
     }
     lookups_.push_back(std::move(lookup));
   }

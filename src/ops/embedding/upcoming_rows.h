@@ -31,8 +31,7 @@ class UpcomingRows {
   struct Lookup {
     FetchesAhead* table = nullptr;
     std::vector<SlotId> slots;
-    std::vector<int64_t> salts;
-    std::vector<IdRule> rules;  ///< one a slot
+    std::vector<IdRule> rules;  ///< one a slot, with its salt
     SlotKeys keys;
     bool is_distinct = false;   ///< pulls each key once
     bool repeats_last = false;  ///< the keys are those of the lookup before
