@@ -53,6 +53,11 @@ constexpr char kOfRank[] = ".rank-";
 
 }  // namespace
 
+std::string QuarantinePath(const BadLinePolicy& policy, const std::string& output_dir) {
+  if (!policy.quarantine_path().empty() || output_dir.empty()) return policy.quarantine_path();
+  return output_dir + "/bad_lines.txt";
+}
+
 std::string QuarantineOfRank(const std::string& path, int rank) {
   if (rank == 0) return path;
   std::filesystem::path of_rank = path;
@@ -61,7 +66,7 @@ std::string QuarantineOfRank(const std::string& path, int rank) {
   return of_rank.string() + kOfRank + std::to_string(rank) + extension;
 }
 
-Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, std::string default_quarantine_path,
+Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, const std::string& output_dir,
                                                    const std::vector<std::string>& inputs,
                                                    const std::stop_token& stop) {
   std::unique_ptr<BadLines> lines(new BadLines);
@@ -77,12 +82,11 @@ Result<std::unique_ptr<BadLines>> BadLines::Create(const BadLinePolicy& policy, 
                          std::to_string(policy.max_fraction()));
   }
   if (policy.action() == BadLinePolicy::QUARANTINE) {
-    const std::filesystem::path output = std::filesystem::path(default_quarantine_path).parent_path();
-    lines->quarantine_path_ =
-        policy.quarantine_path().empty() ? std::move(default_quarantine_path) : policy.quarantine_path();
-    if (!output.empty() && std::filesystem::path(lines->quarantine_path_).parent_path() == output) {
+    lines->quarantine_path_ = QuarantinePath(policy, output_dir);
+    const std::filesystem::path folder = std::filesystem::path(lines->quarantine_path_).parent_path();
+    if (!output_dir.empty() && folder == (std::filesystem::path(output_dir) / "file").parent_path()) {
       std::error_code ignored;  // opening the file says what is wrong
-      std::filesystem::create_directories(output, ignored);
+      std::filesystem::create_directories(folder, ignored);
     }
     if (lines->quarantine_path_.empty()) {
       return InvalidConfig("data_desc.bad_lines: QUARANTINE needs quarantine_path or an output folder");

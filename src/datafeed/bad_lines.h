@@ -18,6 +18,9 @@ namespace millrace {
 
 class BadLinePolicy;
 
+/// The file that QUARANTINE writes bad lines to: the policy's, or bad_lines.txt in `output_dir`; empty where neither is
+/// given.
+std::string QuarantinePath(const BadLinePolicy& policy, const std::string& output_dir);
 /// The file that a rank writes bad lines to: rank 0 to `path`, others beside it: "bad_lines.txt" is
 /// "bad_lines.rank-1.txt" of rank 1.
 std::string QuarantineOfRank(const std::string& path, int rank);
@@ -27,10 +30,10 @@ std::string QuarantineOfRank(const std::string& path, int rank);
 /// stays there alone. Thread-safe; Report takes a lock, good lines cost nothing but AddLines once a block.
 class BadLines {
  public:
-  /// `default_quarantine_path` is taken when the policy is QUARANTINE and names no file. The file is made here.
+  /// With QUARANTINE the file at QuarantinePath(policy, output_dir) is made here.
   /// kInvalidConfig when it is one of `inputs`, whose bad lines would be appended to what is read; a stop request ends
   /// that look, since nothing will be read.
-  static Result<std::unique_ptr<BadLines>> Create(const BadLinePolicy& policy, std::string default_quarantine_path,
+  static Result<std::unique_ptr<BadLines>> Create(const BadLinePolicy& policy, const std::string& output_dir,
                                                   const std::vector<std::string>& inputs, const std::stop_token& stop);
 
   /// A line that does not parse. `message` begins with "file:line:column: slot ...", `kind` is a counter's name like

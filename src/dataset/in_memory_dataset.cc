@@ -141,10 +141,8 @@ Result<PassStats> InMemoryDataset::Impl::Load(std::stop_token stop) {
     return PassStats();
   }
   opener->ForgetFiles();
-  MR_ASSIGN(
-      const std::unique_ptr<BadLines> bad_lines,
-      BadLines::Create(load_desc.bad_lines(), options.output_dir.empty() ? "" : options.output_dir + "/bad_lines.txt",
-                       files, options.stop));
+  MR_ASSIGN(const std::unique_ptr<BadLines> bad_lines,
+            BadLines::Create(load_desc.bad_lines(), options.output_dir, files, options.stop));
   RowLoader::Options load;
   load.threads = std::max(load_desc.has_thread_num() ? load_desc.thread_num() : options.threads, 1);
   load.retries = load_desc.pipe_retries();

@@ -36,8 +36,7 @@ struct QueueDataset::Impl {
 
   std::string class_name() const { return FeedNameFor("QueueDataset", desc); }
   Result<std::unique_ptr<BadLines>> MakeBadLines() const {
-    return BadLines::Create(desc.bad_lines(), options.output_dir.empty() ? "" : options.output_dir + "/bad_lines.txt",
-                            files, options.stop);
+    return BadLines::Create(desc.bad_lines(), options.output_dir, files, options.stop);
   }
 };
 

@@ -187,9 +187,7 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOf(std::vector<std::stri
   if (shares_files) own.shared_files = [this](int64_t pass) { return rank_files_->OfPass(pass); };
   DataFeedDesc feed = desc.data_desc();
   if (feed.bad_lines().action() == BadLinePolicy::QUARANTINE && job_->is_dist() && !ranks_->leads()) {
-    const std::string& given = feed.bad_lines().quarantine_path();
-    const std::string path =
-        given.empty() && !job_->output_dir().empty() ? job_->output_dir() + "/bad_lines.txt" : given;
+    const std::string path = QuarantinePath(feed.bad_lines(), job_->output_dir());
     if (!path.empty()) feed.mutable_bad_lines()->set_quarantine_path(QuarantineOfRank(path, ranks_->rank()));
   }
   const auto make = [&](std::vector<std::string> some) {
