@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,13 +13,14 @@
 #include <utility>
 
 #include "dist/key_lists.h"
+#include "dist/rank_files.h"
 #include "dist/rank_tables.h"
 #include "dist/recycled.h"
 #include "dist/row_wire.h"
 #include "kernels/racy.h"
 #include "model.pb.h"
 #include "table/counted_table.h"
-#include "table/table_io.h"
+#include "table/table_files.h"
 
 namespace millrace {
 namespace {
@@ -32,7 +34,7 @@ struct Pulled {
   RowBatch own;               ///< the rows of this rank's part
 };
 
-class RankTable : public SparseTable, public FetchesAhead {
+class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOthers {
  public:
   RankTable(std::unique_ptr<SparseTable> part, RankTables& ranks, const RankTableOptions& options)
       : part_(std::move(part)),
@@ -54,6 +56,8 @@ class RankTable : public SparseTable, public FetchesAhead {
   Status Pull(std::span<const uint64_t> keys, PullMode mode, RowBatch* out) override;
   Status Push(const RowBatch& rows, std::span<const float> gradients, const PushContext& context) override;
   Status Save(ShardRange shards, TableContent content, std::ostream& out) const override;
+  Result<std::optional<FileSum>> SaveThroughOwner(ShardRange shards, TableContent content,
+                                                  const std::string& path) const override;
   Status Load(ShardRange shards, std::istream& in) override {
     ForgetRows();
     const ShardRange wanted{std::max(shards.begin, mine_.begin), std::min(shards.end, mine_.end)};
@@ -342,28 +346,31 @@ Status RankTable::Save(ShardRange shards, TableContent content, std::ostream& ou
     MR_TRY(ranks_->Ask(std::move(requests), &answers));
     parts.emplace_back(std::move(answers[r]));
   }
-  std::vector<TableReader> readers;
-  for (std::istringstream& part : parts) {
-    MR_ASSIGN(TableReader reader, TableReader::Open(part));
-    readers.push_back(std::move(reader));
-  }
-  TableHeader header = readers[0].header();
-  header.shards = shards;
-  header.rows = 0;
-  // Owners count pushes that have rows of theirs; files of a save with state have one number.
-  if (!header.optimizer.empty()) header.pushes = static_cast<uint64_t>(stats().pushes);
-  for (const TableReader& reader : readers) header.rows += reader.header().rows;
-  MR_ASSIGN(TableWriter writer, TableWriter::Create(out, header));
-  for (TableReader& reader : readers) {
-    while (true) {
-      MR_ASSIGN(const TableBlock* block, reader.Next());
-      if (block == nullptr) break;
-      for (size_t i = 0; i < block->keys.size(); ++i) {
-        MR_TRY(writer.Add(block->keys[i], block->values.data() + i * header.row_floats));
-      }
-    }
-  }
-  return writer.Finish();
+  return PutTogether(std::move(parts), shards, static_cast<uint64_t>(stats().pushes), &out);
+}
+
+Result<std::optional<FileSum>> RankTable::SaveThroughOwner(ShardRange shards, TableContent content,
+                                                           const std::string& path) const {
+  const auto owner = static_cast<size_t>(ranks_->OwnerOf(shards.begin));
+  const bool is_of_one = static_cast<size_t>(ranks_->OwnerOf(shards.end - 1)) == owner;
+  if (owner == rank() || !is_of_one || ranks_->gathers_files()) return std::optional<FileSum>();
+  OwnersFile file;
+  file.shards = shards;
+  file.content = content;
+  file.pushes = static_cast<uint64_t>(stats().pushes);
+  file.path = std::filesystem::absolute(path).string();
+  MR_ASSIGN(file.mark, MarkFile(path));
+  std::vector<std::optional<std::string>> requests(ranks());
+  WireWriter request(&requests[owner].emplace());
+  RankTables::Start(RankTables::Request::kSaveFile, shape().name, &request);
+  PutOwnersFile(file, &request);
+  std::vector<std::string> answers;
+  MR_TRY(ranks_->Ask(std::move(requests), &answers));
+  WireReader answer(answers[owner]);
+  const auto written = answer.Get<std::optional<FileSum>>();
+  if (written && HasBytes(path, written->bytes)) return written;
+  ranks_->GatherFiles(static_cast<int>(owner), std::string(answer.GetText()), file.path);
+  return std::optional<FileSum>();
 }
 
 NonFiniteRows RankTable::FindNonFinite() const {

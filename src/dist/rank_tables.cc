@@ -4,7 +4,10 @@
 #include <sstream>
 #include <utility>
 
+#include "core/words.h"
 #include "dist/part_of.h"
+#include "dist/rank_files.h"
+#include "dist/rank_group.h"
 #include "dist/row_wire.h"
 #include "kernels/racy.h"
 #include "table/counted_table.h"
@@ -18,6 +21,16 @@ Status ServeSave(const SparseTable& part, WireReader* in, std::string* answer) {
   std::ostringstream bytes;
   MR_TRY(part.Save(shards, content, bytes));
   answer->append(std::move(bytes).str());
+  return Status::Ok();
+}
+
+/// What came of the file, and the host that this rank runs on.
+Status ServeSaveFile(const SparseTable& part, WireReader* in, WireWriter* out) {
+  const OwnersFile file = GetOwnersFile(in);
+  if (!in->ok()) return Internal("what another rank wants to be saved ends too soon");
+  MR_ASSIGN(const std::optional<FileSum> written, WriteOwnersFile(part, file));
+  out->Put(written);
+  out->PutText(HostName());
   return Status::Ok();
 }
 
@@ -92,6 +105,13 @@ void RankTables::CountApplied(std::atomic<int64_t>& applied, int64_t seen) {
   for (int64_t latest = latest_; late > latest && !latest_.compare_exchange_weak(latest, late);) continue;
 }
 
+void RankTables::GatherFiles(int owner, const std::string& host, const std::string& path) {
+  if (gathers_files_.exchange(true)) return;
+  Say("warning: rank " + std::to_string(owner) + " (" + host + ") does not see \"" + path + "\", which rank " +
+      std::to_string(rank()) + " has made, so that rank gathers the rows of all tables to write them; use an output " +
+      "folder that all hosts see\n");
+}
+
 Status RankTables::AnswerPull(int from, const Part& part, WireReader* in, WireWriter* out) {
   const std::lock_guard lock(known_mutex_);
   KnownKeyLists::List* const list = known_.Take(from, in);
@@ -159,6 +179,7 @@ Status RankTables::Answer(int from, std::string_view request, std::string* answe
     case Request::kPull: return AnswerPull(from, part, &in, &out);
     case Request::kPush: return AnswerPush(from, part, &in);
     case Request::kSave: return ServeSave(*part.rows, &in, answer);
+    case Request::kSaveFile: return ServeSaveFile(*part.rows, &in, &out);
     case Request::kStats: out.Put(part.rows->stats()); return Status::Ok();
     case Request::kFindNonFinite: out.Put(part.rows->FindNonFinite()); return Status::Ok();
     case Request::kShrink:

@@ -52,7 +52,7 @@ struct RankPushes {
 class RankTables final {
  public:
   /// What can be asked; what goes out and comes back is rank_table.cc's.
-  enum class Request : uint8_t { kPull, kPush, kSave, kStats, kFindNonFinite, kShrink, kWasSaved, kCount };
+  enum class Request : uint8_t { kPull, kPush, kSave, kSaveFile, kStats, kFindNonFinite, kShrink, kWasSaved, kCount };
   /// A part of a table, as this rank has it.
   struct Part {
     SparseTable* rows = nullptr;
@@ -102,6 +102,10 @@ class RankTables final {
   Status Flush();
   /// Counts a push that is about to be applied here, `seen` pushes after the start.
   void CountApplied(std::atomic<int64_t>& applied, int64_t seen);
+  /// Whether this rank gathers the rows of files that their owners could write.
+  bool gathers_files() const { return gathers_files_; }
+  /// From now on it does, since rank `owner` does not see `path`, which was made here. Says so, once.
+  void GatherFiles(int owner, const std::string& host, const std::string& path);
   void CountSent(int64_t pushes) { sent_ += pushes; }
   void CountPull(bool was_fetched) { ++(was_fetched ? fetched_pulls_ : other_pulls_); }
   /// Of this rank for training, so far: pulls whose rows were asked for ahead, and others.
@@ -124,6 +128,7 @@ class RankTables final {
   KnownKeyLists known_;
   RowBatch rows_;              ///< of a request, as are
   std::vector<float> values_;  ///< these
+  std::atomic<bool> gathers_files_{false};
   std::atomic<int64_t> fetched_pulls_{0};
   std::atomic<int64_t> other_pulls_{0};
   std::atomic<int64_t> sent_{0};

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -41,6 +42,13 @@ Status MakeWay(const std::string& path, bool is_folder) {
 
 Result<FileSum> SaveFile(const SparseTable& table, TableContent content, ShardRange shards, const std::string& path,
                          const LongWork& work) {
+  if (const auto* others = dynamic_cast<const SavesThroughOthers*>(&table); others != nullptr) {
+    MR_ASSIGN(const std::optional<FileSum> written, others->SaveThroughOwner(shards, content, path));
+    if (written) {
+      MR_TRY(work.Done(written->bytes, "writing \"" + path + "\""));
+      return *written;
+    }
+  }
   MR_ASSIGN(const auto file, ChecksummedFile::Create(path, work));
   const Status saved = table.Save(shards, content, file->stream());
   MR_ASSIGN(const FileSum sum, file->Finish());  // says "disk full" or "stopped" before Save's "not written"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -15,6 +16,16 @@ namespace millrace {
 struct TableFile {
   std::string name;  ///< relative to the folder
   FileSum sum;
+};
+
+/// What a table can do besides when its rows lie with others, who can write files themselves.
+class SavesThroughOthers {
+ public:
+  virtual ~SavesThroughOthers() = default;
+  /// Has who holds all rows of `shards` write the file `path`, synced, as Save writes it. Nullopt where it is left to
+  /// the caller: the rows lie here, or with several, or who holds them does not see the folder. Any thread.
+  virtual Result<std::optional<FileSum>> SaveThroughOwner(ShardRange shards, TableContent content,
+                                                          const std::string& path) const = 0;
 };
 
 /// In how many files a table is saved: one up to 32 MiB, then so many that each has 16 to 32, at most 16. A power of

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -12,6 +13,7 @@
 #include "comm/simulated_cluster.h"
 #include "core/file.h"
 #include "core/hash.h"
+#include "dist/rank_files.h"
 #include "dist/rank_tables.h"
 #include "model.pb.h"
 #include "table/hash_table.h"
@@ -91,8 +93,6 @@ void UseTable(Communicator& communicator, const std::string& expected, const std
 class RankTableTest : public testing::TestWithParam<int> {
  protected:
   RankTableTest() {
-    // protobuf makes this text when it is first asked for, unseen by sanitizers: before there are threads.
-    EXPECT_EQ(Desc().class_name(), "HashTable");
     alone_ = CreateHashTable(Desc(), kSeed).value();
     RowBatch rows;
     EXPECT_TRUE(alone_->Pull(Keys(0, 200), PullMode::kInsert, &rows).ok());
@@ -129,6 +129,81 @@ TEST_P(RankTableTest, RanksSeeTheSameWhateverTheNetworkDelays) {
     const Status ran = cluster.Run([&](Communicator& communicator) { UseTable(communicator, expected, values_); });
     EXPECT_TRUE(ran.ok()) << ran.ToString();
   }
+}
+
+/// What rank 0 saves, in eight files, while the others answer.
+void SaveFiles(Communicator& communicator, const std::string& folder, std::vector<TableFile>* saved, int64_t* bytes) {
+  RankCalls calls(communicator);
+  RankTables ranks(calls);
+  const std::unique_ptr<SparseTable> table = MakeRankTable(ranks);
+  ASSERT_TRUE(communicator.Barrier().ok());
+  RowBatch rows;
+  ASSERT_TRUE(table->Pull(Keys(0, 500), PullMode::kInsert, &rows).ok());
+  PushOwn(*table, ranks, communicator.rank(), Keys(0, 500));
+  ASSERT_TRUE(ranks.Flush().ok());
+  ASSERT_TRUE(communicator.Barrier().ok());
+  const int64_t before = communicator.bytes_sent();
+  if (communicator.rank() == 0) {
+    auto written = SaveTable(*table, TableContent::kAll, folder, "t", 8, 1);
+    ASSERT_TRUE(written.ok()) << written.status().ToString();
+    *saved = std::move(*written);
+  }
+  ASSERT_TRUE(communicator.Barrier().ok());
+  bytes[communicator.rank()] = communicator.bytes_sent() - before;
+}
+
+TEST_P(RankTableTest, OwnersWriteTheFilesThatOneProcessWrites) {
+  const TempDir folder = TempDir::Create("millrace_owners_").value();
+  const std::unique_ptr<SparseTable> alone = CreateHashTable(Desc(), kSeed).value();
+  RowBatch rows;
+  const std::vector<uint64_t> keys = Keys(0, 500);
+  ASSERT_TRUE(alone->Pull(keys, PullMode::kInsert, &rows).ok());
+  std::vector<float> gradients;
+  for (const uint64_t key : keys) gradients.insert(gradients.end(), kDim, static_cast<float>(key + 1) * 0.001f);
+  ASSERT_TRUE(alone->Push(rows, gradients, {.lr = 0.1f}).ok());
+  const auto expected = SaveTable(*alone, TableContent::kAll, folder.path(), "alone", 8, 1);
+  ASSERT_TRUE(expected.ok());
+
+  LocalCluster cluster(GetParam());
+  std::vector<TableFile> saved;
+  std::vector<int64_t> bytes(static_cast<size_t>(GetParam()));
+  {
+    std::vector<std::jthread> threads;
+    for (int r = 0; r < GetParam(); ++r) {
+      threads.emplace_back([&, r] { SaveFiles(cluster.rank(r), folder.path(), &saved, bytes.data()); });
+    }
+  }
+  ASSERT_EQ(saved.size(), expected->size());
+  uint64_t table_bytes = 0;
+  for (size_t i = 0; i < saved.size(); ++i) {
+    table_bytes += saved[i].sum.bytes;
+    EXPECT_EQ(saved[i].sum, (*expected)[i].sum) << saved[i].name;
+    EXPECT_TRUE(CheckFileSum(folder.path() + "/" + saved[i].name, saved[i].sum).ok()) << saved[i].name;
+  }
+  if (GetParam() != 2) return;
+  // The parts end where files do, so that no row travels.
+  for (const int64_t sent : bytes) EXPECT_LT(sent, static_cast<int64_t>(table_bytes) / 4);
+}
+
+TEST(OwnersFileTest, WhoSeesAnotherFolderWritesNothing) {
+  const TempDir folder = TempDir::Create("millrace_mark_").value();
+  const std::unique_ptr<SparseTable> part = CreateHashTable(Desc(), kSeed).value();
+  OwnersFile file;
+  file.shards = kAllShards;
+  file.path = folder.path() + "/rows";
+  file.mark = MarkFile(file.path).value();
+  const std::string other = MarkFile(file.path).value();
+  ASSERT_NE(file.mark, other);
+  EXPECT_FALSE(WriteOwnersFile(*part, file).value().has_value());
+  EXPECT_EQ(ReadFile(file.path).value(), other);
+  file.mark = other;
+  const std::optional<FileSum> written = WriteOwnersFile(*part, file).value();
+  ASSERT_TRUE(written.has_value());
+  EXPECT_TRUE(HasBytes(file.path, written->bytes));
+  EXPECT_FALSE(HasBytes(file.path, written->bytes + 1));
+  file.path = folder.path() + "/absent/rows";
+  EXPECT_FALSE(WriteOwnersFile(*part, file).value().has_value());
+  EXPECT_FALSE(MarkFile(file.path).ok());
 }
 
 TEST_P(RankTableTest, APartIsLoadedFromAFileOfAll) {

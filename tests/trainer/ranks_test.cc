@@ -52,7 +52,6 @@ Ended RunRanks(const std::string& path, int ranks, const std::string& output_dir
   ended.statuses.resize(static_cast<size_t>(ranks));
   std::vector<std::stop_source> stops(static_cast<size_t>(ranks));
   int prints = 0;
-  // Compiled once, as protobuf makes defaults of texts when they are first asked for, unseen by sanitizers.
   const std::shared_ptr<const CompiledJob> job = CompileJob(path, output_dir, options.overrides);
   const auto run = [&](int r) {
     RankGroup group(cluster.rank(r));
