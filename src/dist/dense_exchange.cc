@@ -90,7 +90,7 @@ Status DenseExchange::FindVariables(const Executable& step, Scope& root) {
   const Updated updated = UpdatedBy(step);
   const float share = 1.0f / static_cast<float>(ranks());
   const float sum_share = std::min(1.0f, 2 * share);
-  std::vector<Place> rest;
+  std::array<std::vector<Place>, kSections> sections;
   for (const std::string& name : written) {
     Variable* const variable = root.Find(name);
     if (variable == nullptr || !variable->Is<Tensor>()) continue;
@@ -102,39 +102,44 @@ Status DenseExchange::FindVariables(const Executable& step, Scope& root) {
     } else if (tensor->dtype() != DType::kFloat32) {
       return InvalidConfig("dist.update: ASYNC: \"" + name + "\" is " + std::string(DTypeName(tensor->dtype())) +
                            " and is written by every batch; ranks share float32 and int64");
-    } else if (updated.parameters.contains(name)) {
-      floats_.push_back({tensor, parameter_count_, count, sum_share});
-      parameter_count_ += count;
     } else {
-      rest.push_back({tensor, 0, count, updated.sums.contains(name) ? sum_share : share});
+      const bool is_parameter = updated.parameters.contains(name);
+      const Section section = count <= options_.small ? kSmall : is_parameter ? kParameters : kRest;
+      const bool adds_up = is_parameter || updated.sums.contains(name);
+      sections[section].push_back({tensor, 0, count, adds_up ? sum_share : share});
     }
   }
-  float_count_ = parameter_count_;
-  for (Place& place : rest) {
-    place.begin = float_count_;
-    float_count_ += place.count;
-    floats_.push_back(place);
+  size_t end = 0;
+  for (size_t s = 0; s < kSections; ++s) {
+    begins_[s] = end;
+    for (Place& place : sections[s]) {
+      place.begin = end;
+      end += place.count;
+      floats_.push_back(place);
+    }
   }
+  begins_[kSections] = end;
   return Status::Ok();
 }
 
-std::vector<DenseExchange::Range> DenseExchange::PartsOf(int rank, bool all) const {
-  const auto [begin, end] = PartOf(parameter_count_, rank, ranks_->size());
-  std::vector<Range> parts = {{begin, end}};
-  if (!all) return parts;
-  const auto [rest_begin, rest_end] = PartOf(float_count_ - parameter_count_, rank, ranks_->size());
-  parts.push_back({parameter_count_ + rest_begin, parameter_count_ + rest_end});
+std::vector<DenseExchange::Range> DenseExchange::PartsOf(int rank, Section last) const {
+  std::vector<Range> parts;
+  for (size_t s = 0; s <= last; ++s) {
+    const auto [begin, end] = PartOf(begins_[s + 1] - begins_[s], rank, ranks_->size());
+    parts.push_back({begins_[s] + begin, begins_[s] + end});
+  }
   return parts;
 }
 
-size_t DenseExchange::PartSize(int rank, bool all) const {
+size_t DenseExchange::PartSize(int rank, Section last) const {
   size_t size = 0;
-  for (const auto& [begin, end] : PartsOf(rank, all)) size += end - begin;
+  for (const auto& [begin, end] : PartsOf(rank, last)) size += end - begin;
   return size;
 }
 
-void DenseExchange::ReadCopy() {
+void DenseExchange::ReadCopy(Section last) {
   for (const Place& place : floats_) {
+    if (place.begin >= begins_[last + 1]) break;
     racy::Best().copy_row(place.tensor->data<float>(), now_.data() + place.begin, place.count);
   }
   for (const Place& place : counts_) {
@@ -144,20 +149,20 @@ void DenseExchange::ReadCopy() {
 
 void DenseExchange::Start() {
   if (ranks() == 1) return;
-  now_.resize(float_count_);
+  now_.resize(begins_[kSections]);
   counts_now_.resize(count_count_);
   requests_.resize(ranks());
-  ReadCopy();
+  ReadCopy(kRest);
   known_ = now_;
   counts_known_ = counts_now_;
   since_last_ = 0;
 
   const std::lock_guard lock(mutex_);
-  std::vector<float> all_weights(float_count_);
+  std::vector<float> all_weights(now_.size());
   for (const Place& place : floats_) std::fill_n(all_weights.data() + place.begin, place.count, place.weight);
   shared_.clear();
   weights_.clear();
-  for (const auto& [begin, end] : PartsOf(rank(), true)) {
+  for (const auto& [begin, end] : PartsOf(rank(), kRest)) {
     shared_.insert(shared_.end(), now_.data() + begin, now_.data() + end);
     weights_.insert(weights_.end(), all_weights.data() + begin, all_weights.data() + end);
   }
@@ -172,26 +177,27 @@ Status DenseExchange::Step() {
   ++since_last_;
   if (is_under_way_ && call_.is_over()) MR_TRY(TakeAnswers());
   if (is_under_way_ || since_last_ < options_.every) return Status::Ok();
-  return Begin(++exchanges_ % options_.rest_every == 0);
+  if (++exchanges_ % options_.parameters_every != 0) return Begin(kSmall);
+  return Begin(exchanges_ / options_.parameters_every % options_.rest_every == 0 ? kRest : kParameters);
 }
 
 Status DenseExchange::ExchangeNow() {
   if (ranks() == 1) return Status::Ok();
-  if (is_under_way_) MR_TRY(TakeAnswers());
-  MR_TRY(Begin(true));
+  MR_TRY(Wait());
+  MR_TRY(Begin(kRest));
   return TakeAnswers();
 }
 
-Status DenseExchange::Begin(bool all) {
+Status DenseExchange::Begin(Section last) {
   since_last_ = 0;
-  has_all_ = all;
-  ReadCopy();
+  last_ = last;
+  ReadCopy(last);
   std::vector<float> moved;
   std::vector<int64_t> counts_moved;
   for (int r = 0; r < ranks_->size(); ++r) {
     std::string& request = requests_[static_cast<size_t>(r)].emplace();
     moved.clear();
-    for (const auto& [begin, end] : PartsOf(r, all)) {
+    for (const auto& [begin, end] : PartsOf(r, last)) {
       for (size_t i = begin; i < end; ++i) {
         const float difference = AsSent(now_[i] - known_[i], options_.wire);
         moved.push_back(difference);
@@ -205,7 +211,7 @@ Status DenseExchange::Begin(bool all) {
       counts_known_[i] = counts_now_[i];
     }
     WireWriter out(&request);
-    out.Put(all);
+    out.Put(last);
     out.PutFloats(moved, options_.wire);
     out.PutAll(std::span<const int64_t>(counts_moved));
   }
@@ -218,10 +224,11 @@ Status DenseExchange::Answer(int from, std::string_view request, std::string* an
   std::vector<float> moved;
   std::vector<int64_t> counts_moved;
   WireReader in(request);
-  const auto all = in.Get<bool>();
+  const auto last = in.Get<Section>();
   in.GetFloats(options_.wire, &moved);
   const std::lock_guard lock(mutex_);
-  if (!TakeCounts(&in, &counts_moved, counts_shared_.size()) || moved.size() != PartSize(rank(), all)) {
+  if (!TakeCounts(&in, &counts_moved, counts_shared_.size()) || last > kRest ||
+      moved.size() != PartSize(rank(), last)) {
     return OthersThanHere(from);
   }
   std::vector<float>& copy = copies_[static_cast<size_t>(from)];
@@ -264,11 +271,11 @@ Status DenseExchange::TakeAnswers() {
     const auto [counts_begin, counts_end] = PartOf(count_count_, r, ranks_->size());
     WireReader in(answers_[static_cast<size_t>(r)]);
     in.GetFloats(options_.wire, &moved);
-    if (!TakeCounts(&in, &counts_moved, counts_end - counts_begin) || moved.size() != PartSize(r, has_all_)) {
+    if (!TakeCounts(&in, &counts_moved, counts_end - counts_begin) || moved.size() != PartSize(r, last_)) {
       return OthersThanHere(r);
     }
     std::span<const float> left = moved;
-    for (const auto& [begin, end] : PartsOf(r, has_all_)) {
+    for (const auto& [begin, end] : PartsOf(r, last_)) {
       Move(left.first(end - begin), begin);
       AddTo<float>(left.first(end - begin), known_.data() + begin);
       left = left.subspan(end - begin);
@@ -287,14 +294,14 @@ Status DenseExchange::TakeAnswers() {
 
 Status DenseExchange::Settle() {
   if (ranks() == 1) return Status::Ok();
-  if (is_under_way_) MR_TRY(TakeAnswers());
-  ReadCopy();
+  MR_TRY(Wait());
+  ReadCopy(kRest);
   // What each copy has moved since its last exchange, whole.
   std::vector<std::string> out(ranks());
   std::vector<std::string> in;
   for (int r = 0; r < ranks_->size(); ++r) {
     std::vector<float> moved;
-    for (const auto& [begin, end] : PartsOf(r, true)) {
+    for (const auto& [begin, end] : PartsOf(r, kRest)) {
       for (size_t i = begin; i < end; ++i) moved.push_back(now_[i] - known_[i]);
     }
     const auto [counts_begin, counts_end] = PartOf(count_count_, r, ranks_->size());
@@ -333,11 +340,11 @@ Status DenseExchange::Settle() {
     WireReader from(in[static_cast<size_t>(r)]);
     from.GetAll(&values);
     const auto [counts_begin, counts_end] = PartOf(count_count_, r, ranks_->size());
-    if (!TakeCounts(&from, &counts, counts_end - counts_begin) || values.size() != PartSize(r, true)) {
+    if (!TakeCounts(&from, &counts, counts_end - counts_begin) || values.size() != PartSize(r, kRest)) {
       return OthersThanHere(r);
     }
     const float* value = values.data();
-    for (const auto& [begin, end] : PartsOf(r, true)) {
+    for (const auto& [begin, end] : PartsOf(r, kRest)) {
       std::copy_n(value, end - begin, known_.data() + begin);
       value += end - begin;
     }

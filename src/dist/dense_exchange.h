@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -30,13 +31,18 @@ namespace millrace {
 /// of the workers of one process do (Hogwild), and 2 / ranks with more: whole updates of many, made from the same
 /// parameters, overshoot. It is 1 / ranks for the rest, running means among them, and 1 for counts (int64).
 ///
-/// Costs twice the parameters' bytes an exchange, but for this rank's part, and with every `rest_every`th one twice
-/// those of the rest; in memory two copies of the values, and of the part one for each rank.
+/// Small variables, biases and output layers as a rule, go more often than large ones: they decide how far predictions
+/// are off as a whole, turn round within few batches, and cost next to nothing.
+///
+/// An exchange costs twice the bytes of the values that go with it, but for this rank's part; in memory two copies of
+/// the values, and of the part one for each rank.
 class DenseExchange {
  public:
   struct Options {
     int every = 1;                         ///< batches of this rank between the beginnings of two exchanges
+    int parameters_every = 1;              ///< exchanges of small variables for one that has all parameters, too
     int rest_every = 1;                    ///< exchanges of parameters for one that has the rest, too
+    size_t small = 4096;                   ///< values that a small variable has at most
     WireFloat wire = WireFloat::kFloat32;  ///< what 16 bits cut off travels with the next exchange
   };
 
@@ -54,12 +60,17 @@ class DenseExchange {
   /// After a batch, by one worker of this rank: takes what has come, and begins an exchange when one is due. Waits for
   /// nothing.
   Status Step();
+  /// Until what the last Step began is over, and takes it.
+  Status Wait() { return is_under_way_ ? TakeAnswers() : Status::Ok(); }
   /// A whole exchange, by one worker of this rank; waits for its end.
   Status ExchangeNow();
   /// Makes the values the same on all ranks, with all that each has done. A collective, while no worker trains.
   Status Settle();
 
  private:
+  /// What the row consists of, one behind the other; an exchange has the first ones.
+  enum Section : uint8_t { kSmall, kParameters, kRest };
+  static constexpr size_t kSections = 3;
   /// Values [begin, end) of the row.
   struct Range {
     size_t begin = 0;
@@ -77,12 +88,12 @@ class DenseExchange {
   Status FindVariables(const Executable& step, Scope& root);
   int rank() const { return ranks_->rank(); }
   size_t ranks() const { return static_cast<size_t>(ranks_->size()); }
-  /// Reads the values of this rank into now_ and counts_now_.
-  void ReadCopy();
-  /// The part of a rank, of parameters or of all floats, in the order in which it keeps and sends them.
-  std::vector<Range> PartsOf(int rank, bool all) const;
-  size_t PartSize(int rank, bool all) const;
-  Status Begin(bool all);
+  /// Reads the values of this rank into now_, up to a section, and counts_now_.
+  void ReadCopy(Section last);
+  /// The part of a rank, of the sections up to `last`, in the order in which it keeps and sends them.
+  std::vector<Range> PartsOf(int rank, Section last) const;
+  size_t PartSize(int rank, Section last) const;
+  Status Begin(Section last);
   Status TakeAnswers();
   /// Adds `moved`, of float `begin` on, to the tensors.
   void Move(std::span<const float> moved, size_t begin);
@@ -90,10 +101,9 @@ class DenseExchange {
   Status Answer(int from, std::string_view request, std::string* answer);
   RankGroup* ranks_;
   const Options options_;
-  std::vector<Place> floats_;  ///< parameters, then the rest
-  size_t parameter_count_ = 0;
-  std::vector<Place> counts_;  ///< int64
-  size_t float_count_ = 0;
+  std::vector<Place> floats_;                      ///< by section
+  std::array<size_t, kSections + 1> begins_ = {};  ///< of sections, and the end of the last
+  std::vector<Place> counts_;                      ///< int64
   size_t count_count_ = 0;
 
   // Of this rank's copy. The worker's.
@@ -105,7 +115,7 @@ class DenseExchange {
   std::vector<std::string_view> answers_;
   RankCalls::Call call_;
   bool is_under_way_ = false;
-  bool has_all_ = false;  ///< what is under way
+  Section last_ = kSmall;  ///< of what is under way
   int since_last_ = 0;
   int exchanges_ = 0;
 

@@ -10,11 +10,13 @@
 namespace millrace {
 namespace {
 
-/// Batches between the beginnings of two exchanges of dense parameters, where the last one has ended, with two ranks
-/// and with more, and exchanges of parameters for one with what optimizers keep, which changes slowly (docs/adr/0019).
-constexpr int kDenseEveryOfTwo = 16;
-constexpr int kDenseEvery = 8;
-constexpr int kRestEvery = 4;
+/// Batches between the beginnings of two exchanges of small dense variables, where the last one has ended; exchanges
+/// for one with all parameters, with two ranks and with more; and of these for one with what optimizers keep, which
+/// changes slowly (docs/adr/0019).
+constexpr int kDenseEvery = 2;
+constexpr int kParametersEveryOfTwo = 16;
+constexpr int kParametersEvery = 4;
+constexpr int kRestEvery = 8;
 /// Batches, over all ranks, that ranks of a new job train in turns (SharedProgress::serialized_warmup_steps).
 constexpr int64_t kInTurns = 32;
 
@@ -76,7 +78,8 @@ Result<std::unique_ptr<RankTraining>> RankTraining::Create(JobSession& session, 
   if (training->in_step_) return training;
   const CompiledJob& job = session.job();
   DenseExchange::Options options;
-  options.every = session.ranks()->size() == 2 ? kDenseEveryOfTwo : kDenseEvery;
+  options.every = kDenseEvery;
+  options.parameters_every = session.ranks()->size() == 2 ? kParametersEveryOfTwo : kParametersEvery;
   options.rest_every = kRestEvery;
   options.wire = job.wire_float();
   MR_ASSIGN(training->dense_, DenseExchange::Create(job.step(), session.root(), *session.ranks(), options));

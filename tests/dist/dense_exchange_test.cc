@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <thread>
@@ -23,6 +24,7 @@ using testing::Each;
 using testing::FloatNear;
 
 constexpr int64_t kSize = 7;
+constexpr int64_t kSmallSize = 3;
 
 constexpr char kProgram[] = R"pb(
   blocks {
@@ -61,6 +63,22 @@ constexpr char kProgram[] = R"pb(
       }
     }
     vars {
+      name: "b"
+      persistable: true
+      type {
+        type: LOD_TENSOR
+        lod_tensor { tensor { data_type: FP32 dims: 3 } }
+      }
+    }
+    vars {
+      name: "b_g"
+      persistable: true
+      type {
+        type: LOD_TENSOR
+        lod_tensor { tensor { data_type: FP32 dims: 3 } }
+      }
+    }
+    vars {
       name: "lr"
       persistable: true
       type {
@@ -86,6 +104,13 @@ constexpr char kProgram[] = R"pb(
       outputs { parameter: "MomentOut" arguments: "acc" }
     }
     ops {
+      type: "sgd"
+      inputs { parameter: "Param" arguments: "b" }
+      inputs { parameter: "Grad" arguments: "b_g" }
+      inputs { parameter: "LearningRate" arguments: "lr" }
+      outputs { parameter: "ParamOut" arguments: "b" }
+    }
+    ops {
       type: "scale"
       inputs { parameter: "X" arguments: "mean" }
       outputs { parameter: "Out" arguments: "mean" }
@@ -97,7 +122,7 @@ constexpr char kProgram[] = R"pb(
     }
   })pb";
 
-/// A parameter "w" with Adagrad's "acc", a running "mean" and a "count".
+/// A parameter "w" with Adagrad's "acc", a small one "b", a running "mean" and a "count".
 class DenseExchangeTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -117,21 +142,21 @@ class DenseExchangeTest : public testing::Test {
 struct Copy {
   Scope root;
   explicit Copy(float start) {
-    for (const char* name : {"w", "acc", "mean"}) {
-      float* values = root.Var(name)->GetMutable<Tensor>()->Resize<float>({kSize});
-      std::fill_n(values, kSize, start);
+    for (const char* name : {"w", "acc", "mean", "b"}) {
+      const int64_t size = name[0] == 'b' ? kSmallSize : kSize;
+      std::fill_n(root.Var(name)->GetMutable<Tensor>()->Resize<float>({size}), size, start);
     }
     *root.Var("count")->GetMutable<Tensor>()->Resize<int64_t>({1}) = 5;
   }
   std::vector<float> Values(const char* name) const {
     const auto& tensor = root.Find(name)->Get<Tensor>();
-    return {tensor.data<float>(), tensor.data<float>() + kSize};
+    return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
   }
   int64_t count() const { return *root.Find("count")->Get<Tensor>().data<int64_t>(); }
   void Move(float by) {
-    for (const char* name : {"w", "acc", "mean"}) {
-      float* values = root.Var(name)->GetMutable<Tensor>()->mutable_data<float>();
-      for (int64_t i = 0; i < kSize; ++i) values[i] += by;
+    for (const char* name : {"w", "acc", "mean", "b"}) {
+      auto* const tensor = root.Var(name)->GetMutable<Tensor>();
+      for (int64_t i = 0; i < tensor->numel(); ++i) tensor->mutable_data<float>()[i] += by;
     }
     ++*root.Var("count")->GetMutable<Tensor>()->mutable_data<int64_t>();
   }
@@ -165,6 +190,7 @@ void ExpectAllMoved(const std::vector<std::unique_ptr<Copy>>& copies) {
   const float share = std::min(1.0f, 2 / ranks);
   for (const std::unique_ptr<Copy>& copy : copies) {
     EXPECT_THAT(copy->Values("w"), Each(FloatNear(100 + share * moved, 0.001f)));
+    EXPECT_THAT(copy->Values("b"), Each(FloatNear(100 + share * moved, 0.001f)));
     EXPECT_THAT(copy->Values("acc"), Each(FloatNear(100 + share * moved, 0.001f)));
     EXPECT_THAT(copy->Values("mean"), Each(FloatNear(100 + moved / ranks, 0.001f)));
     EXPECT_EQ(copy->count(), 5 + 12 * static_cast<int64_t>(copies.size()));
@@ -180,8 +206,11 @@ TEST_F(DenseExchangeTest, AllThatRanksMovedIsThereOnEachBehindASettling) {
       {
         std::vector<std::jthread> threads;
         for (int r = 0; r < ranks; ++r) {
-          threads.emplace_back(
-              [&, r] { MoveAndSettle(cluster.rank(r), *step_, {.every = 2, .rest_every = 2, .wire = wire}, copies); });
+          threads.emplace_back([&, r] {
+            const DenseExchange::Options options{
+                .every = 2, .parameters_every = 2, .rest_every = 2, .small = kSmallSize, .wire = wire};
+            MoveAndSettle(cluster.rank(r), *step_, options, copies);
+          });
         }
       }
       ExpectAllMoved(copies);
@@ -194,11 +223,42 @@ TEST_F(DenseExchangeTest, WhateverTheNetworkDelays) {
     SCOPED_TRACE(seed);
     std::vector<std::unique_ptr<Copy>> copies(3);
     SimulatedCluster cluster({.size = 3, .seed = seed, .longest_delay = 60});
-    const Status ran =
-        cluster.Run([&](Communicator& rank) { MoveAndSettle(rank, *step_, {.every = 1, .rest_every = 3}, copies); });
+    const DenseExchange::Options options{.parameters_every = 2, .rest_every = 3, .small = kSmallSize};
+    const Status ran = cluster.Run([&](Communicator& rank) { MoveAndSettle(rank, *step_, options, copies); });
     ASSERT_TRUE(ran.ok()) << ran.ToString();
     ExpectAllMoved(copies);
   }
+}
+
+TEST_F(DenseExchangeTest, SmallVariablesGoMoreOftenThanLargeOnesAndThoseMoreOftenThanTheRest) {
+  LocalCluster cluster(2);
+  std::vector<std::array<float, 3>> seen;
+  std::vector<std::jthread> threads;
+  for (int r = 0; r < 2; ++r) {
+    threads.emplace_back([&, r] {
+      RankGroup ranks(cluster.rank(r));
+      Copy copy(0.0f);
+      const DenseExchange::Options options{.parameters_every = 2, .rest_every = 2, .small = kSmallSize};
+      const std::unique_ptr<DenseExchange> exchange = DenseExchange::Create(*step_, copy.root, ranks, options).value();
+      exchange->Start();
+      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
+      for (int batch = 0; batch < 4; ++batch) {
+        if (r == 0) copy.Move(1);
+        // One after the other: what rank 0 tells its owners is with them when rank 1 asks.
+        for (int turn = 0; turn < 2; ++turn) {
+          if (turn == r) {
+            ASSERT_TRUE(exchange->Step().ok());
+            ASSERT_TRUE(exchange->Wait().ok());
+          }
+          ASSERT_TRUE(cluster.rank(r).Barrier().ok());
+        }
+        if (r == 1) seen.push_back({copy.Values("b")[0], copy.Values("w")[0], copy.Values("acc")[0]});
+      }
+    });
+  }
+  threads.clear();
+  using Row = std::array<float, 3>;
+  EXPECT_THAT(seen, testing::ElementsAre(Row{1, 0, 0}, Row{2, 2, 0}, Row{3, 2, 0}, Row{4, 4, 4}));
 }
 
 TEST_F(DenseExchangeTest, WhatSixteenBitsCutOffTravelsWithTheNextExchanges) {
