@@ -156,6 +156,7 @@ void DenseExchange::Start() {
   known_ = now_;
   counts_known_ = counts_now_;
   since_last_ = 0;
+  since_parameters_ = 0;
 
   const std::lock_guard lock(mutex_);
   std::vector<float> all_weights(now_.size());
@@ -175,10 +176,11 @@ void DenseExchange::Start() {
 Status DenseExchange::Step() {
   if (ranks() == 1) return Status::Ok();
   ++since_last_;
+  ++since_parameters_;
   if (is_under_way_ && call_.is_over()) MR_TRY(TakeAnswers());
   if (is_under_way_ || since_last_ < options_.every) return Status::Ok();
-  if (++exchanges_ % options_.parameters_every != 0) return Begin(kSmall);
-  return Begin(exchanges_ / options_.parameters_every % options_.rest_every == 0 ? kRest : kParameters);
+  if (since_parameters_ < options_.parameters_every) return Begin(kSmall);
+  return Begin(++with_parameters_ % options_.rest_every == 0 ? kRest : kParameters);
 }
 
 Status DenseExchange::ExchangeNow() {
@@ -190,6 +192,7 @@ Status DenseExchange::ExchangeNow() {
 
 Status DenseExchange::Begin(Section last) {
   since_last_ = 0;
+  if (last >= kParameters) since_parameters_ = 0;
   last_ = last;
   ReadCopy(last);
   std::vector<float> moved;
@@ -357,6 +360,7 @@ Status DenseExchange::Settle() {
     std::copy_n(counts_known_.data() + place.begin, place.count, place.tensor->mutable_data<int64_t>());
   }
   since_last_ = 0;
+  since_parameters_ = 0;
   return Status::Ok();
 }
 

@@ -40,7 +40,7 @@ class DenseExchange {
  public:
   struct Options {
     int every = 1;                         ///< batches of this rank between the beginnings of two exchanges
-    int parameters_every = 1;              ///< exchanges of small variables for one that has all parameters, too
+    int parameters_every = 1;              ///< batches between two that have all parameters, not small variables alone
     int rest_every = 1;                    ///< exchanges of parameters for one that has the rest, too
     size_t small = 4096;                   ///< values that a small variable has at most
     WireFloat wire = WireFloat::kFloat32;  ///< what 16 bits cut off travels with the next exchange
@@ -115,9 +115,10 @@ class DenseExchange {
   std::vector<std::string_view> answers_;
   RankCalls::Call call_;
   bool is_under_way_ = false;
-  Section last_ = kSmall;  ///< of what is under way
-  int since_last_ = 0;
-  int exchanges_ = 0;
+  Section last_ = kSmall;     ///< of what is under way
+  int since_last_ = 0;        ///< batches since the last exchange began
+  int since_parameters_ = 0;  ///< batches since the last one began that has all parameters
+  int with_parameters_ = 0;   ///< exchanges that had them
 
   // Of this rank's part.
   std::mutex mutex_;

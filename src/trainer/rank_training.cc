@@ -10,12 +10,12 @@
 namespace millrace {
 namespace {
 
-/// Batches between the beginnings of two exchanges of small dense variables, where the last one has ended; exchanges
-/// for one with all parameters, with two ranks and with more; and of these for one with what optimizers keep, which
+/// Batches between the beginnings of two exchanges of small dense variables, where the last one has ended; between two
+/// of all parameters, with two ranks and with more; and exchanges of these for one with what optimizers keep, which
 /// changes slowly (docs/adr/0019).
 constexpr int kDenseEvery = 2;
 constexpr int kParametersEveryOfTwo = 16;
-constexpr int kParametersEvery = 4;
+constexpr int kParametersEvery = 8;
 constexpr int kRestEvery = 8;
 /// Batches, over all ranks, that ranks of a new job train in turns (SharedProgress::serialized_warmup_steps).
 constexpr int64_t kInTurns = 32;
