@@ -67,7 +67,7 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
   NonFiniteRows FindNonFinite() const override;
   TableStats stats() const override;
   bool IsEmptyHere() const override { return part_->IsEmptyHere(); }
-  const TableShape& shape() const override { return part_->shape(); }
+  const TableShape& shape() const final { return part_->shape(); }
   void SetOptions(const RankTableOptions& options) { options_ = options; }
 
  protected:

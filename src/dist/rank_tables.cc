@@ -28,7 +28,7 @@ Status ServeSave(const SparseTable& part, WireReader* in, std::string* answer) {
 Status ServeSaveFile(const SparseTable& part, WireReader* in, WireWriter* out) {
   const OwnersFile file = GetOwnersFile(in);
   if (!in->ok()) return Internal("what another rank wants to be saved ends too soon");
-  MR_ASSIGN(const std::optional<FileSum> written, WriteOwnersFile(part, file));
+  MR_ASSIGN(const std::optional<FileSum> written, WriteOwnersFile(part, file).Context("host " + HostName()));
   out->Put(written);
   out->PutText(HostName());
   return Status::Ok();

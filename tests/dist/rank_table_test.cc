@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <csignal>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -14,6 +16,7 @@
 #include "core/file.h"
 #include "core/hash.h"
 #include "dist/rank_files.h"
+#include "dist/rank_group.h"
 #include "dist/rank_tables.h"
 #include "model.pb.h"
 #include "table/hash_table.h"
@@ -204,6 +207,42 @@ TEST(OwnersFileTest, WhoSeesAnotherFolderWritesNothing) {
   file.path = folder.path() + "/absent/rows";
   EXPECT_FALSE(WriteOwnersFile(*part, file).value().has_value());
   EXPECT_FALSE(MarkFile(file.path).ok());
+}
+
+/// Has rank 1 save, with room for no file of rows. Rank 0 owns the first file.
+void SaveWithoutRoom(Communicator& communicator, const std::string& folder, Status* saved) {
+  RankCalls calls(communicator);
+  RankTables ranks(calls);
+  const std::unique_ptr<SparseTable> table = MakeRankTable(ranks);
+  ASSERT_TRUE(communicator.Barrier().ok());
+  RowBatch rows;
+  ASSERT_TRUE(table->Pull(Keys(0, 500), PullMode::kInsert, &rows).ok());
+  ASSERT_TRUE(communicator.Barrier().ok());
+  if (communicator.rank() == 1) *saved = SaveTable(*table, TableContent::kAll, folder, "t", 2, 1).status();
+  ASSERT_TRUE(communicator.Barrier().ok());
+}
+
+TEST(OwnersFileTest, AFileThatAnOwnerCannotWriteNamesItsRankAndHost) {
+  const TempDir folder = TempDir::Create("millrace_room_").value();
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 4096;  // a mark fits
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  Status saved;
+  {
+    LocalCluster cluster(2);
+    std::vector<std::jthread> threads;
+    for (int r = 0; r < 2; ++r) {
+      threads.emplace_back([&, r] { SaveWithoutRoom(cluster.rank(r), folder.path(), &saved); });
+    }
+  }
+  EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(saved.code(), StatusCode::kIo);
+  EXPECT_NE(saved.message().find("rank 0: host " + HostName() + ": cannot write"), std::string::npos)
+      << saved.ToString();
 }
 
 TEST_P(RankTableTest, APartIsLoadedFromAFileOfAll) {
