@@ -215,6 +215,11 @@ Result<std::optional<FoundCheckpoint>> JobCheckpointer::FindCheckpoint(const std
     return std::optional<FoundCheckpoint>(std::move(found));
   }
   if (std::error_code unknown; !std::filesystem::is_directory(resume, unknown)) {
+    if (!session_->leads()) {
+      return InvalidConfig("does not see \"" + resume +
+                           "\", the checkpoint that rank 0 goes on from: ranks read it on a file system that all of "
+                           "them see; copy it there, and give that folder as --output_dir");
+    }
     return InvalidConfig("--resume is auto, never or the folder of a checkpoint, and there is no folder \"" + resume +
                          "\"");
   }
@@ -343,7 +348,7 @@ Status JobCheckpointer::Fits(const CheckpointManifest& manifest) {
   if (by_fields) {
     problems +=
         "\na run that goes on can change rates, schedules, penalties, clipping and metrics of a model, and epochs, "
-        "evaluation, checkpoints and output; with another model start anew: --resume=never";
+        "evaluation, checkpoints and output: set what differs as it was, or start anew: --resume=never";
   }
   return InvalidConfig(problems);
 }

@@ -125,7 +125,11 @@ std::string Bottleneck(const RunSummary& summary, const Stages& of_passes) {
     return "ranks waited for each other " + Percent(exchange / busy) +
            " of the time: give each as many lines, raise data_desc.batch_size, or use a faster network";
   }
-  if (summary.ranks > 0) return "ranks computed " + Percent(compute / busy) + " of the time: start more ranks";
+  if (summary.ranks > 0) {
+    return "ranks computed " + Percent(compute / busy) +
+           " of the time: start more of them where processors are free, set precision: BF16 where the processor has "
+           "it, or make the model smaller";
+  }
   return "workers computed " + Percent(1 - share) + " of the time: " +
          MoreWorkers(summary,
                      "make the model smaller, set precision: BF16 where the processor has it, or use a faster machine");
