@@ -115,6 +115,13 @@ Result<std::unique_ptr<ChecksummedFile>> ChecksummedFile::Create(const std::stri
       new ChecksummedFile(std::make_unique<Buffer>(path, std::move(fd), std::move(work))));
 }
 
+Result<std::unique_ptr<ChecksummedFile>> ChecksummedFile::Over(FileDescriptor file, const std::string& path,
+                                                               LongWork work) {
+  if (ftruncate(file.get(), 0) != 0) return IoErrorFromErrno("cannot empty \"" + path + "\"", errno);
+  return std::unique_ptr<ChecksummedFile>(
+      new ChecksummedFile(std::make_unique<Buffer>(path, std::move(file), std::move(work))));
+}
+
 ChecksummedFile::ChecksummedFile(std::unique_ptr<Buffer> buffer) : buffer_(std::move(buffer)), stream_(buffer_.get()) {}
 ChecksummedFile::~ChecksummedFile() = default;
 

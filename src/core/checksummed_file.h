@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <string>
 
+#include "core/file.h"
 #include "core/long_work.h"
 #include "core/status.h"
 
@@ -28,6 +29,9 @@ class ChecksummedFile {
   /// kIo when the file cannot be made. `work` is asked and told every megabyte; a stop request is the first failure
   /// then. What is written gets to the disk on the way, so that the end takes no longer than the rest.
   static Result<std::unique_ptr<ChecksummedFile>> Create(const std::string& path, LongWork work = {});
+  /// The same over a file that is open for writing, from its beginning; `path` is for messages.
+  static Result<std::unique_ptr<ChecksummedFile>> Over(FileDescriptor file, const std::string& path,
+                                                       LongWork work = {});
   ~ChecksummedFile();
 
   /// Goes bad at the first failure; Finish says why.

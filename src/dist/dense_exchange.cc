@@ -91,6 +91,7 @@ Status DenseExchange::FindVariables(const Executable& step, Scope& root) {
   const float share = 1.0f / static_cast<float>(ranks());
   const float sum_share = std::min(1.0f, 2 * share);
   std::array<std::vector<Place>, kSections> sections;
+  std::vector<std::pair<Section, Place>> floats;
   for (const std::string& name : written) {
     Variable* const variable = root.Find(name);
     if (variable == nullptr || !variable->Is<Tensor>()) continue;
@@ -104,10 +105,17 @@ Status DenseExchange::FindVariables(const Executable& step, Scope& root) {
                            " and is written by every batch; ranks share float32 and int64");
     } else {
       const bool is_parameter = updated.parameters.contains(name);
-      const Section section = count <= options_.small ? kSmall : is_parameter ? kParameters : kRest;
       const bool adds_up = is_parameter || updated.sums.contains(name);
-      sections[section].push_back({tensor, 0, count, adds_up ? sum_share : share});
+      floats.push_back({is_parameter ? kParameters : kRest, {tensor, 0, count, adds_up ? sum_share : share}});
     }
+  }
+  std::stable_sort(floats.begin(), floats.end(),
+                   [](const auto& a, const auto& b) { return a.second.count < b.second.count; });
+  size_t small = 0;
+  for (const auto& [section, place] : floats) {
+    small += place.count;
+    const bool is_small = place.count <= options_.small && small <= options_.all_small;
+    sections[is_small ? kSmall : section].push_back(place);
   }
   size_t end = 0;
   for (size_t s = 0; s < kSections; ++s) {
@@ -122,13 +130,19 @@ Status DenseExchange::FindVariables(const Executable& step, Scope& root) {
   return Status::Ok();
 }
 
-std::vector<DenseExchange::Range> DenseExchange::PartsOf(int rank, Section last) const {
-  std::vector<Range> parts;
+std::array<DenseExchange::Range, DenseExchange::kSections> DenseExchange::PartsOf(int rank, Section last) const {
+  std::array<Range, kSections> parts;
   for (size_t s = 0; s <= last; ++s) {
     const auto [begin, end] = PartOf(begins_[s + 1] - begins_[s], rank, ranks_->size());
-    parts.push_back({begins_[s] + begin, begins_[s] + end});
+    parts[s] = {begins_[s] + begin, begins_[s] + end};
   }
   return parts;
+}
+
+DenseExchange::Range DenseExchange::CountsOf(int rank, Section last) const {
+  if (last == kSmall) return {};
+  const auto [begin, end] = PartOf(count_count_, rank, ranks_->size());
+  return {begin, end};
 }
 
 size_t DenseExchange::PartSize(int rank, Section last) const {
@@ -142,6 +156,7 @@ void DenseExchange::ReadCopy(Section last) {
     if (place.begin >= begins_[last + 1]) break;
     racy::Best().copy_row(place.tensor->data<float>(), now_.data() + place.begin, place.count);
   }
+  if (last == kSmall) return;
   for (const Place& place : counts_) {
     std::copy_n(place.tensor->data<int64_t>(), place.count, counts_now_.data() + place.begin);
   }
@@ -207,7 +222,7 @@ Status DenseExchange::Begin(Section last) {
         known_[i] += difference;
       }
     }
-    const auto [counts_begin, counts_end] = PartOf(count_count_, r, ranks_->size());
+    const auto [counts_begin, counts_end] = CountsOf(r, last);
     counts_moved.resize(counts_end - counts_begin);
     for (size_t i = counts_begin; i < counts_end; ++i) {
       counts_moved[i - counts_begin] = counts_now_[i] - counts_known_[i];
@@ -230,7 +245,7 @@ Status DenseExchange::Answer(int from, std::string_view request, std::string* an
   const auto last = in.Get<Section>();
   in.GetFloats(options_.wire, &moved);
   const std::lock_guard lock(mutex_);
-  if (!TakeCounts(&in, &counts_moved, counts_shared_.size()) || last > kRest ||
+  if (last > kRest || !TakeCounts(&in, &counts_moved, last == kSmall ? 0 : counts_shared_.size()) ||
       moved.size() != PartSize(rank(), last)) {
     return OthersThanHere(from);
   }
@@ -271,7 +286,7 @@ Status DenseExchange::TakeAnswers() {
   std::vector<float> moved;
   std::vector<int64_t> counts_moved;
   for (int r = 0; r < ranks_->size(); ++r) {
-    const auto [counts_begin, counts_end] = PartOf(count_count_, r, ranks_->size());
+    const auto [counts_begin, counts_end] = CountsOf(r, last_);
     WireReader in(answers_[static_cast<size_t>(r)]);
     in.GetFloats(options_.wire, &moved);
     if (!TakeCounts(&in, &counts_moved, counts_end - counts_begin) || moved.size() != PartSize(r, last_)) {
@@ -307,7 +322,7 @@ Status DenseExchange::Settle() {
     for (const auto& [begin, end] : PartsOf(r, kRest)) {
       for (size_t i = begin; i < end; ++i) moved.push_back(now_[i] - known_[i]);
     }
-    const auto [counts_begin, counts_end] = PartOf(count_count_, r, ranks_->size());
+    const auto [counts_begin, counts_end] = CountsOf(r, kRest);
     for (size_t i = counts_begin; i < counts_end; ++i) counts_now_[i] -= counts_known_[i];
     WireWriter to(&out[static_cast<size_t>(r)]);
     to.PutAll(std::span<const float>(moved));
@@ -342,7 +357,7 @@ Status DenseExchange::Settle() {
   for (int r = 0; r < ranks_->size(); ++r) {
     WireReader from(in[static_cast<size_t>(r)]);
     from.GetAll(&values);
-    const auto [counts_begin, counts_end] = PartOf(count_count_, r, ranks_->size());
+    const auto [counts_begin, counts_end] = CountsOf(r, kRest);
     if (!TakeCounts(&from, &counts, counts_end - counts_begin) || values.size() != PartSize(r, kRest)) {
       return OthersThanHere(r);
     }

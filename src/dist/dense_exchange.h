@@ -43,6 +43,7 @@ class DenseExchange {
     int parameters_every = 1;              ///< batches between two that have all parameters, not small variables alone
     int rest_every = 1;                    ///< exchanges of parameters for one that has the rest, too
     size_t small = 4096;                   ///< values that a small variable has at most
+    size_t all_small = 65536;              ///< and small ones together: the smallest of all
     WireFloat wire = WireFloat::kFloat32;  ///< what 16 bits cut off travels with the next exchange
   };
 
@@ -90,9 +91,11 @@ class DenseExchange {
   size_t ranks() const { return static_cast<size_t>(ranks_->size()); }
   /// Reads the values of this rank into now_, up to a section, and counts_now_.
   void ReadCopy(Section last);
-  /// The part of a rank, of the sections up to `last`, in the order in which it keeps and sends them.
-  std::vector<Range> PartsOf(int rank, Section last) const;
+  /// The part of a rank, of the sections up to `last`, in the order in which it keeps and sends them; others are empty.
+  std::array<Range, kSections> PartsOf(int rank, Section last) const;
   size_t PartSize(int rank, Section last) const;
+  /// The part of a rank of the counts; they go with all parameters.
+  Range CountsOf(int rank, Section last) const;
   Status Begin(Section last);
   Status TakeAnswers();
   /// Adds `moved`, of float `begin` on, to the tensors.

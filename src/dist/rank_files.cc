@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <random>
+#include <system_error>
 #include <utility>
 
 #include "core/file.h"
@@ -16,7 +18,7 @@ Result<std::string> MarkFile(const std::string& path) {
   std::random_device random;
   std::string mark = "a rank writes this file: ";
   for (int i = 0; i < 4; ++i) mark += std::to_string(random()) + " ";
-  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!file.is_open()) return IoErrorFromErrno("cannot make \"" + path + "\"", errno);
   MR_TRY(WriteAll(file, mark, path));
   return mark;
@@ -40,18 +42,24 @@ OwnersFile GetOwnersFile(WireReader* in) {
   return file;
 }
 
-Result<std::optional<FileSum>> WriteOwnersFile(const SparseTable& part, const OwnersFile& file) {
-  const Result<std::string> found = ReadFile(file.path);
-  if (!found.ok() || *found != file.mark) return std::optional<FileSum>();
+Result<OwnersWrite> WriteOwnersFile(const SparseTable& part, const OwnersFile& file) {
+  // One descriptor for the mark and the rows: by its name the file may be another one by the time they are ready.
+  FileDescriptor there(::open(file.path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  if (!there.is_open()) return OwnersWrite{.reason = std::generic_category().message(errno)};
+  std::string found(file.mark.size() + 1, '\0');
+  const ssize_t bytes = ::pread(there.get(), found.data(), found.size(), 0);
+  if (bytes < 0 || found.substr(0, static_cast<size_t>(bytes)) != file.mark) {
+    return OwnersWrite{.reason = "another file is there"};
+  }
   std::stringstream rows;
   MR_TRY(part.Save(file.shards, file.content, rows));
   std::vector<std::istringstream> parts;
   parts.emplace_back(std::move(rows).str());
-  MR_ASSIGN(const auto written, ChecksummedFile::Create(file.path));
+  MR_ASSIGN(const auto written, ChecksummedFile::Over(std::move(there), file.path));
   const Status put = PutTogether(std::move(parts), file.shards, file.pushes, &written->stream());
   MR_ASSIGN(const FileSum sum, written->Finish());  // says "disk full" before "not written"
   MR_TRY(put);
-  return std::optional(sum);
+  return OwnersWrite{.sum = sum};
 }
 
 bool HasBytes(const std::string& path, uint64_t bytes) {

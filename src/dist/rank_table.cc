@@ -358,7 +358,9 @@ Result<std::optional<FileSum>> RankTable::SaveThroughOwner(ShardRange shards, Ta
   file.shards = shards;
   file.content = content;
   file.pushes = static_cast<uint64_t>(stats().pushes);
-  file.path = std::filesystem::absolute(path).string();
+  std::error_code unknown;
+  file.path = std::filesystem::absolute(path, unknown).string();
+  if (unknown) return std::optional<FileSum>();
   MR_ASSIGN(file.mark, MarkFile(path));
   std::vector<std::optional<std::string>> requests(ranks());
   WireWriter request(&requests[owner].emplace());
@@ -368,8 +370,12 @@ Result<std::optional<FileSum>> RankTable::SaveThroughOwner(ShardRange shards, Ta
   MR_TRY(ranks_->Ask(std::move(requests), &answers));
   WireReader answer(answers[owner]);
   const auto written = answer.Get<std::optional<FileSum>>();
-  if (written && HasBytes(path, written->bytes)) return written;
-  ranks_->GatherFiles(static_cast<int>(owner), std::string(answer.GetText()), file.path);
+  std::string reason(answer.GetText());
+  if (written) {
+    if (HasBytes(path, written->bytes)) return written;
+    reason += "what it has written is not seen here";
+  }
+  ranks_->GatherFiles(file.path, reason);
   return std::optional<FileSum>();
 }
 

@@ -24,13 +24,13 @@ Status ServeSave(const SparseTable& part, WireReader* in, std::string* answer) {
   return Status::Ok();
 }
 
-/// What came of the file, and the host that this rank runs on.
-Status ServeSaveFile(const SparseTable& part, WireReader* in, WireWriter* out) {
+/// What came of the file, and where and why nothing did.
+Status ServeSaveFile(int rank, const SparseTable& part, WireReader* in, WireWriter* out) {
   const OwnersFile file = GetOwnersFile(in);
   if (!in->ok()) return Internal("what another rank wants to be saved ends too soon");
-  MR_ASSIGN(const std::optional<FileSum> written, WriteOwnersFile(part, file).Context("host " + HostName()));
-  out->Put(written);
-  out->PutText(HostName());
+  MR_ASSIGN(const OwnersWrite written, WriteOwnersFile(part, file).Context("host " + HostName()));
+  out->Put(written.sum);
+  out->PutText("rank " + std::to_string(rank) + " (" + HostName() + "): " + written.reason);
   return Status::Ok();
 }
 
@@ -105,11 +105,12 @@ void RankTables::CountApplied(std::atomic<int64_t>& applied, int64_t seen) {
   for (int64_t latest = latest_; late > latest && !latest_.compare_exchange_weak(latest, late);) continue;
 }
 
-void RankTables::GatherFiles(int owner, const std::string& host, const std::string& path) {
+void RankTables::GatherFiles(const std::string& path, std::string_view reason) {
   if (gathers_files_.exchange(true)) return;
-  Say("warning: rank " + std::to_string(owner) + " (" + host + ") does not see \"" + path + "\", which rank " +
-      std::to_string(rank()) + " has made, so that rank gathers the rows of all tables to write them; use an output " +
-      "folder that all hosts see\n");
+  Say("warning: the owner of its rows cannot write \"" + path + "\", which rank " + std::to_string(rank()) +
+      " has made: " + std::string(reason) +
+      "; that rank gathers the rows of all tables from now on, and writes them; " +
+      "use an output folder that all ranks see and may write\n");
 }
 
 Status RankTables::AnswerPull(int from, const Part& part, WireReader* in, WireWriter* out) {
@@ -179,7 +180,7 @@ Status RankTables::Answer(int from, std::string_view request, std::string* answe
     case Request::kPull: return AnswerPull(from, part, &in, &out);
     case Request::kPush: return AnswerPush(from, part, &in);
     case Request::kSave: return ServeSave(*part.rows, &in, answer);
-    case Request::kSaveFile: return ServeSaveFile(*part.rows, &in, &out);
+    case Request::kSaveFile: return ServeSaveFile(rank(), *part.rows, &in, &out);
     case Request::kStats: out.Put(part.rows->stats()); return Status::Ok();
     case Request::kFindNonFinite: out.Put(part.rows->FindNonFinite()); return Status::Ok();
     case Request::kShrink:

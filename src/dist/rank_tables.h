@@ -104,8 +104,8 @@ class RankTables final {
   void CountApplied(std::atomic<int64_t>& applied, int64_t seen);
   /// Whether this rank gathers the rows of files that their owners could write.
   bool gathers_files() const { return gathers_files_; }
-  /// From now on it does, since rank `owner` does not see `path`, which was made here. Says so, once.
-  void GatherFiles(int owner, const std::string& host, const std::string& path);
+  /// From now on it does, since the owner of its rows did not write `path`, which was made here. Says so, once.
+  void GatherFiles(const std::string& path, std::string_view reason);
   void CountSent(int64_t pushes) { sent_ += pushes; }
   void CountPull(bool was_fetched) { ++(was_fetched ? fetched_pulls_ : other_pulls_); }
   /// Of this rank for training, so far: pulls whose rows were asked for ahead, and others.

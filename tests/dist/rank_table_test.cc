@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -197,15 +198,17 @@ TEST(OwnersFileTest, WhoSeesAnotherFolderWritesNothing) {
   file.mark = MarkFile(file.path).value();
   const std::string other = MarkFile(file.path).value();
   ASSERT_NE(file.mark, other);
-  EXPECT_FALSE(WriteOwnersFile(*part, file).value().has_value());
+  EXPECT_EQ(WriteOwnersFile(*part, file).value().reason, "another file is there");
   EXPECT_EQ(ReadFile(file.path).value(), other);
   file.mark = other;
-  const std::optional<FileSum> written = WriteOwnersFile(*part, file).value();
+  const std::optional<FileSum> written = WriteOwnersFile(*part, file).value().sum;
   ASSERT_TRUE(written.has_value());
   EXPECT_TRUE(HasBytes(file.path, written->bytes));
   EXPECT_FALSE(HasBytes(file.path, written->bytes + 1));
   file.path = folder.path() + "/absent/rows";
-  EXPECT_FALSE(WriteOwnersFile(*part, file).value().has_value());
+  const OwnersWrite absent = WriteOwnersFile(*part, file).value();
+  EXPECT_FALSE(absent.sum.has_value());
+  EXPECT_EQ(absent.reason, "No such file or directory");
   EXPECT_FALSE(MarkFile(file.path).ok());
 }
 
@@ -427,6 +430,28 @@ TEST_F(TwoParts, FilesOfPartsThatWerePushedToUnequallyOftenAreOfOneSave) {
   const Status loaded = LoadTable(paths, kAllShards, 1, alone.get());
   ASSERT_TRUE(loaded.ok()) << loaded.ToString();
   EXPECT_EQ(Pulled(keys_, *alone), Pulled(keys_, *one_));
+}
+
+TEST_F(TwoParts, AFileThatItsOwnerCannotWriteIsLeftToWhoSaves) {
+  const TempDir folder = TempDir::Create("millrace_link_").value();
+  Pulled(keys_, *one_);
+  const ShardRange of_other = first_.ShardsOf(1);
+  // An owner follows no link, wherever it leads there.
+  std::filesystem::create_symlink(folder.path() + "/elsewhere", folder.path() + "/rows");
+  const auto& others = dynamic_cast<const SavesThroughOthers&>(*one_);
+  const auto save = [&](const std::string& name) {
+    return others.SaveThroughOwner(of_other, TableContent::kAll, folder.path() + "/" + name);
+  };
+  ASSERT_TRUE(save("first").value().has_value());
+  EXPECT_FALSE(first_.gathers_files());
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(save("rows").value().has_value());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::AllOf(testing::HasSubstr("/rows\", which rank 0 has made: rank 1 (" + HostName() + "): "),
+                             testing::HasSubstr("gathers the rows of all tables")));
+  EXPECT_TRUE(first_.gathers_files());
+  EXPECT_FALSE(save("second").value().has_value());
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/second"));
 }
 
 TEST_F(TwoParts, APushNamesTheKeysOfItsPullByTheirNumber) {

@@ -126,7 +126,7 @@ Job DrawJob(uint64_t seed) {
   job.has_plain = kinds != 1;
   job.has_counted = kinds != 2;
   job.dense.every = 1 + static_cast<int>(rng.Below(3));
-  job.dense.parameters_every = 1 + static_cast<int>(rng.Below(2));
+  job.dense.parameters_every = 1 + static_cast<int>(rng.Below(6));
   job.dense.small = rng.Below(2) == 0 ? 0 : kSmallSize;
   job.dense.rest_every = 1 + static_cast<int>(rng.Below(3));
   job.dense.wire = job.tables.wire;
@@ -565,7 +565,11 @@ std::string TrySeed(uint64_t seed, const Executable& step, Seen* seen) {
 
 uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
   const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+  if (text == nullptr) return otherwise;
+  char* end = nullptr;
+  const uint64_t number = std::strtoull(text, &end, 10);
+  EXPECT_TRUE(end != text && *end == '\0') << variable << " is no number: \"" << text << "\"";
+  return number;
 }
 
 TEST(SimulatedSeedsTest, WhateverTheNetworkDoesNothingIsLostOrDoneTwice) {
@@ -576,6 +580,7 @@ TEST(SimulatedSeedsTest, WhateverTheNetworkDoesNothingIsLostOrDoneTwice) {
   const std::unique_ptr<const Executable> step = Executable::Compile(program, ops, {}).value();
   const uint64_t first = NumberFrom("MILLRACE_FIRST_SEED", 1);
   const uint64_t count = NumberFrom("MILLRACE_SEEDS", 150);
+  ASSERT_GT(count, 0U);
   Seen seen;
   for (uint64_t seed = first; seed - first < count; ++seed) {
     const std::string mistake = TrySeed(seed, *step, &seen);
