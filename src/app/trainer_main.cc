@@ -176,7 +176,7 @@ Status ListOpsOfNoJob() {
 
 /// `*is_told` becomes true where the failure was printed, or another rank does that.
 Status Run(const CommandLine& line, bool* is_told) {
-  StopOnSignal signals;
+  StopOnSignal signals(TimeBehindSigcont());
   const auto run = [&](RankGroup* ranks) -> Status {
     MR_TRY(Agreed(ranks, CheckCommandLine(line)));
     if (!FLAGS_trainer_desc.empty()) return RunTrainer(line, ranks, signals.token());

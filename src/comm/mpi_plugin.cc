@@ -86,6 +86,18 @@ bool StartedByLauncher() {
   return false;
 }
 
+std::optional<std::chrono::seconds> TimeBehindSigcont() {
+  if (Environment("OMPI_COMM_WORLD_SIZE").empty()) return std::nullopt;
+  const std::string_view forwards = Environment("OMPI_MCA_orte_forward_job_control");
+  if (!forwards.empty() && forwards != "0" && forwards != "false") return std::nullopt;
+  int pause = 1;  // the launcher's default
+  for (const char* name : {"OMPI_MCA_odls_base_sigkill_timeout", "PRTE_MCA_odls_base_sigkill_timeout"}) {
+    const std::string_view text = Environment(name);
+    std::from_chars(text.data(), text.data() + text.size(), pause);
+  }
+  return std::chrono::seconds(2 * std::chrono::seconds::rep{pause});
+}
+
 Result<std::unique_ptr<Communicator>> OpenMpi() {
   const std::vector<std::string> places = Places();
   std::string looked_for;

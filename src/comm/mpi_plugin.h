@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "comm/communicator.h"
@@ -10,6 +12,12 @@ namespace millrace {
 
 /// Whether this process is one of several that a launcher of MPI started: mpirun, srun with PMI, or the like.
 bool StartedByLauncher();
+
+/// How long Open MPI's launcher lets this process, a rank of its own, live once it has begun to end it, as it does when
+/// mpirun is interrupted or another rank is lost: it sends SIGCONT at once, SIGTERM after half of that time and SIGKILL
+/// at its end. Nothing where no launcher of Open MPI started this process, and where `orte_forward_job_control` says
+/// that SIGCONT lets a suspended run go on.
+std::optional<std::chrono::seconds> TimeBehindSigcont();
 
 /// The rank that this process is. It begins MPI, which a process does once; waits for the other ranks to begin.
 ///

@@ -25,6 +25,24 @@ TEST(MpiPlugin, ALauncherIsSeenByItsEnvironment) {
   }
 }
 
+TEST(MpiPlugin, SigcontOfMpirunBeginsTheEndOfARankWhereItDoesNotLetASuspendedOneGoOn) {
+  constexpr const char* kForwards = "OMPI_MCA_orte_forward_job_control";
+  constexpr const char* kPause = "OMPI_MCA_odls_base_sigkill_timeout";
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", kForwards, kPause}) unsetenv(name);
+  setenv("PMIX_RANK", "0", 1);  // another launcher's
+  EXPECT_EQ(TimeBehindSigcont(), std::nullopt);
+  unsetenv("PMIX_RANK");
+  setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+  EXPECT_EQ(TimeBehindSigcont(), std::chrono::seconds(2));
+  setenv(kPause, "30", 1);
+  EXPECT_EQ(TimeBehindSigcont(), std::chrono::seconds(60));
+  setenv(kForwards, "0", 1);
+  EXPECT_EQ(TimeBehindSigcont(), std::chrono::seconds(60));
+  setenv(kForwards, "1", 1);
+  EXPECT_EQ(TimeBehindSigcont(), std::nullopt);
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", kForwards, kPause}) unsetenv(name);
+}
+
 TEST(MpiPlugin, OneOfAnotherVersionIsRefused) {
   const auto opened = OpenMpiPlugin(TestPluginDir() + "/libother_mpi.so");
   EXPECT_EQ(opened.status().code(), StatusCode::kInvalidConfig);

@@ -13,6 +13,7 @@
 #include "e2e/process.h"
 #include "e2e/small_job.h"
 #include "paths.h"
+#include "process_tree.h"
 #include "sanitized.h"
 
 namespace millrace {
@@ -113,6 +114,47 @@ TEST_F(RanksCommandTest, AStopOfTheLauncherEndsAllRanksWithACheckpoint) {
   const std::string stopping = "stopping after the current batch";
   ASSERT_NE(errors.find(stopping), std::string::npos) << errors;
   EXPECT_EQ(errors.find(stopping), errors.rfind(stopping)) << errors;
+}
+
+TEST_F(RanksCommandTest, CtrlCAtTheLauncherIsASecondEarlierThanItsSigtermAndTheNextRunGoesOn) {
+  const std::string job = Job("epochs: 100000");
+  for (const bool goes_on : {false, true}) {
+    Process ranks("trainer", Flags(job, "stopped"), {.ranks = 2});
+    std::string line;
+    ASSERT_TRUE(ranks.ReadLine(&line));
+    ranks.Signal(SIGINT);
+    EXPECT_NE(ranks.Wait(), 0);
+    ExpectAllEnd("stopped");
+    const std::string errors = ranks.errors();
+    EXPECT_THAT(errors, HasSubstr("mpirun leaves the ranks some 2 s for it and for a checkpoint"));
+    EXPECT_THAT(errors, HasSubstr("go on       with --resume=auto"));
+    EXPECT_EQ(errors.find("going on from \"" + Folder("stopped") + "/checkpoints/step-") != std::string::npos, goes_on);
+  }
+}
+
+TEST_F(RanksCommandTest, RanksThatWereSuspendedWithTheirLauncherGoOn) {
+  const std::string job = Job("epochs: 100000");
+  Process ranks("trainer", Flags(job, "suspended"), {.ranks = 2});
+  std::string line;
+  ASSERT_TRUE(ranks.ReadLine(&line));
+  const auto wait_for = [&ranks](const std::string& word) {
+    for (int i = 0; i < 400 && ranks.errors().find(word) == std::string::npos; ++i) usleep(50'000);
+    ASSERT_THAT(ranks.errors(), HasSubstr(word));
+  };
+  // mpirun passes both on.
+  ranks.Signal(SIGTSTP);
+  ASSERT_NO_FATAL_FAILURE(wait_for("Forwarding signal " + std::to_string(SIGTSTP)));
+  WaitUntilIdle(ranks.pid());
+  ranks.Signal(SIGCONT);
+  ASSERT_NO_FATAL_FAILURE(wait_for("Forwarding signal " + std::to_string(SIGCONT)));
+  const auto trained = [this] { return std::filesystem::file_size(Folder("suspended") + "/metrics.jsonl"); };
+  const auto before = trained();
+  for (int i = 0; i < 400 && trained() == before; ++i) usleep(50'000);
+  EXPECT_GT(trained(), before);
+  ranks.Signal(SIGUSR1);
+  EXPECT_EQ(ranks.Wait(), 130) << ranks.errors();
+  EXPECT_THAT(ranks.errors(), HasSubstr("stopping after the current batch; once more to stop at once"));
+  EXPECT_THAT(ranks.errors(), HasSubstr("go on       with --resume=auto"));
 }
 
 TEST_F(RanksCommandTest, AMistakeIsToldOnce) {
