@@ -95,6 +95,16 @@ Status SaveModels(JobSession& session, RunReport& report, const std::stop_token&
   return exported->code() == StatusCode::kCancelled ? std::exchange(*exported, {}) : Status::Ok();
 }
 
+/// Says what is not lost when results cannot be written.
+Status NameWholeCheckpoint(const Status& saved, const RunReport& report) {
+  const bool is_kept = report.saved_step > 0 && report.saved_step == report.state.step;
+  if (saved.code() != StatusCode::kIo || !is_kept) return saved;
+  return {saved.code(), saved.message() + "\nthe training is done, and the checkpoint of step " +
+                            std::to_string(report.saved_step) +
+                            " holds it: once there is room on the disk, or what else is in the way is gone, "
+                            "--resume=auto writes the model without training again"};
+}
+
 /// `*exported` becomes the first failure of an export. What `give_up` leaves unwritten makes the run an interrupted
 /// one.
 Status SaveResults(JobSession& session, RunReport& report, const std::stop_token& give_up, const std::stop_token& stop,
@@ -110,7 +120,7 @@ Status SaveResults(JobSession& session, RunReport& report, const std::stop_token
   if (!summary.interrupted) {
     Status saved = SaveModels(session, report, give_up, stop, &summary, exported, terminal);
     summary.interrupted = saved.code() == StatusCode::kCancelled && give_up.stop_requested();
-    if (!summary.interrupted) MR_TRY(std::move(saved));
+    if (!summary.interrupted) MR_TRY(NameWholeCheckpoint(saved, report));
     if (summary.interrupted) {
       std::fputs("the training is done and kept as a checkpoint; the run that goes on writes the model\n", terminal);
     }

@@ -745,6 +745,35 @@ TEST(CheckpointTest, AFullDiskEndsTheRunAndLeavesWholeCheckpointsOnly) {
   EXPECT_EQ(resumed.Wait(), 0) << resumed.errors();
 }
 
+TEST(CheckpointTest, AFullDiskAtTheModelSaysThatTheCheckpointHoldsTheRunAndTheNextRunWritesIt) {
+  const SmallJob small(40, 1);
+  const std::string out = small.folder() + "/out";
+  const std::string job = small.CountingJob("output { tensorboard: false }");
+  // A program that takes more room than all that a checkpoint has.
+  std::string text = ReadFile(job).value();
+  const std::string loss = "loss { kind: SQUARED_ERROR in: \"e\"";
+  const size_t at = text.find(loss);
+  ASSERT_NE(at, std::string::npos);
+  std::string layers;
+  std::string last = "e";
+  for (int i = 0; i < 200; ++i) {
+    const std::string name = "x" + std::to_string(i);
+    layers += "layer { name: \"" + name + "\" reduce_sum { in: \"" + last + "\" } }\n";
+    last = name;
+  }
+  text.replace(at, loss.size(), layers + "loss { kind: SQUARED_ERROR in: \"" + last + "\"");
+  std::ofstream(job) << text;
+  Process trainer("trainer", TrainerFlags(job, out, "never"), {.file_size_limit = 20000, .input = "/dev/null"});
+  EXPECT_EQ(trainer.Wait(), 3);
+  EXPECT_THAT(trainer.errors(), HasSubstr("File too large"));
+  EXPECT_THAT(trainer.errors(), HasSubstr("the training is done, and the checkpoint of step 40 holds it"));
+  EXPECT_FALSE(std::filesystem::exists(out + "/model"));
+  Process resumed("trainer", TrainerFlags(job, out, "auto"));
+  EXPECT_EQ(resumed.Wait(), 0) << resumed.errors();
+  EXPECT_THAT(resumed.errors(), HasSubstr(" 0 examples in this run, "));
+  EXPECT_TRUE(std::filesystem::exists(out + "/model/MODEL"));
+}
+
 // A line that does not parse, days behind the start: what was trained before it is not lost.
 TEST(FailedRun, GoesOnFromTheBadLineOnceItIsMended) {
   const SmallJob small(1000, 1);
