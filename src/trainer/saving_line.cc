@@ -19,8 +19,13 @@ ProgressLine::Options OptionsFor(std::FILE* terminal) {
 
 }  // namespace
 
-SavingLine::SavingLine(std::string what, uint64_t total, std::stop_token stop, std::FILE* terminal)
-    : what_(std::move(what)), total_(total), stop_(std::move(stop)), line_(OptionsFor(terminal)) {
+SavingLine::SavingLine(std::string what, uint64_t total, std::stop_token stop, std::FILE* terminal,
+                       std::chrono::milliseconds now_and_then)
+    : what_(std::move(what)),
+      total_(total),
+      stop_(std::move(stop)),
+      now_and_then_(now_and_then),
+      line_(OptionsFor(terminal)) {
   try {
     thread_ = std::jthread([this](const std::stop_token& gone) { Show(gone); });
   } catch (const std::exception&) {  // the save matters, not the line
@@ -34,13 +39,18 @@ SavingLine::~SavingLine() {
 
 void SavingLine::Show(const std::stop_token& gone) {
   std::unique_lock lock(mutex_);
+  auto last_shown = std::chrono::steady_clock::now();
   // Most saves are over before anybody has read a line.
   for (auto wait = kAtFirst; !gone.stop_requested(); wait = kTwiceASecond) {
-    never_.wait_for(lock, gone, wait, [] { return false; });
-    if (gone.stop_requested() || !stop_.stop_requested()) continue;
+    never_.wait_for(lock, gone, std::min(wait, now_and_then_), [] { return false; });
+    const auto now = std::chrono::steady_clock::now();
+    const bool is_waited_for = stop_.stop_requested();
+    if (gone.stop_requested() || (!is_waited_for && now - last_shown < now_and_then_)) continue;
+    last_shown = now;
     const uint64_t done = done_;
-    line_.ShowText("stopping: " + what_ + " is being written, " + std::to_string(done >> 20) + " of " +
-                   std::to_string(std::max(done, total_) >> 20) + " MB; once more to end without it");
+    line_.ShowText((is_waited_for ? "stopping: " : "") + what_ + " is being written, " + std::to_string(done >> 20) +
+                   " of " + std::to_string(std::max(done, total_) >> 20) + " MB" +
+                   (is_waited_for ? "; once more to end without it" : ""));
   }
 }
 

@@ -18,13 +18,15 @@ namespace millrace {
 /// models are written by then.
 inline constexpr std::chrono::milliseconds kMayTakeAtStop{250};
 
-/// Shows how far a save is that goes on after a stop request: whoever pressed Ctrl-C waits for it. Says nothing while
-/// nobody asks to stop. A thread of its own shows the line, so that it comes whatever the disk does meanwhile; where
-/// there is no thread to be had, nothing is shown. Nobody else may write to `terminal`.
+/// Shows how far a save is: after a stop request twice a second, since whoever pressed Ctrl-C waits for it, and before
+/// it only of a save that is long, now and then. A thread of its own shows the line, so that it comes whatever the disk
+/// does meanwhile; where there is no thread to be had, nothing is shown. Nobody else may write to `terminal`.
 class SavingLine {
  public:
-  /// `what` is saved: "the checkpoint of step 7"; `total` bytes, about.
-  SavingLine(std::string what, uint64_t total, std::stop_token stop, std::FILE* terminal);
+  /// `what` is saved: "the checkpoint of step 7"; `total` bytes, about. While nobody asks to stop, a line comes each
+  /// `now_and_then`.
+  SavingLine(std::string what, uint64_t total, std::stop_token stop, std::FILE* terminal,
+             std::chrono::milliseconds now_and_then = std::chrono::seconds(10));
   ~SavingLine();
   SavingLine(const SavingLine&) = delete;
   SavingLine& operator=(const SavingLine&) = delete;
@@ -38,6 +40,7 @@ class SavingLine {
   const std::string what_;
   const uint64_t total_;
   const std::stop_token stop_;
+  const std::chrono::milliseconds now_and_then_;
   std::atomic<uint64_t> done_{0};
   ProgressLine line_;
   std::mutex mutex_;

@@ -83,5 +83,17 @@ TEST(SavingLineTest, SpeaksOnceSomebodyWaitsForTheSave) {
       "stopping: the checkpoint of step 7 is being written, 2 of 5 MB; once more to end without it\n"));
 }
 
+TEST(SavingLineTest, SaysNowAndThenHowFarALongSaveIsThatNobodyStops) {
+  const TempDir folder = TempDir::Create("saving").value();
+  const std::string path = folder.path() + "/terminal";
+  std::FILE* const terminal = std::fopen(path.c_str(), "w");
+  {
+    SavingLine line("the model", uint64_t{5} << 20, {}, terminal, std::chrono::milliseconds(1));
+    while (ReadFile(path)->empty()) std::this_thread::yield();
+  }
+  std::fclose(terminal);
+  EXPECT_TRUE(ReadFile(path)->starts_with("the model is being written, 0 of 5 MB\n"));
+}
+
 }  // namespace
 }  // namespace millrace
