@@ -135,25 +135,36 @@ TEST_P(RankTableTest, RanksSeeTheSameWhateverTheNetworkDelays) {
   }
 }
 
-/// What rank 0 saves, in eight files, while the others answer.
-void SaveFiles(Communicator& communicator, const std::string& folder, std::vector<TableFile>* saved, int64_t* bytes) {
+/// Has a rank take part in a table of 500 rows and calls `use` with it. All have come that far when it is called, and
+/// answer until all have returned from theirs.
+template <class Use>
+void UseRows(Communicator& communicator, const Use& use) {
   RankCalls calls(communicator);
   RankTables ranks(calls);
   const std::unique_ptr<SparseTable> table = MakeRankTable(ranks);
   ASSERT_TRUE(communicator.Barrier().ok());
   RowBatch rows;
   ASSERT_TRUE(table->Pull(Keys(0, 500), PullMode::kInsert, &rows).ok());
-  PushOwn(*table, ranks, communicator.rank(), Keys(0, 500));
-  ASSERT_TRUE(ranks.Flush().ok());
   ASSERT_TRUE(communicator.Barrier().ok());
-  const int64_t before = communicator.bytes_sent();
-  if (communicator.rank() == 0) {
-    auto written = SaveTable(*table, TableContent::kAll, folder, "t", 8, 1);
-    ASSERT_TRUE(written.ok()) << written.status().ToString();
-    *saved = std::move(*written);
-  }
+  use(*table, ranks);
   ASSERT_TRUE(communicator.Barrier().ok());
-  bytes[communicator.rank()] = communicator.bytes_sent() - before;
+}
+
+/// What rank 0 saves, in eight files, while the others answer.
+void SaveFiles(Communicator& communicator, const std::string& folder, std::vector<TableFile>* saved, int64_t* bytes) {
+  UseRows(communicator, [&](SparseTable& table, RankTables& ranks) {
+    PushOwn(table, ranks, communicator.rank(), Keys(0, 500));
+    ASSERT_TRUE(ranks.Flush().ok());
+    ASSERT_TRUE(communicator.Barrier().ok());
+    const int64_t before = communicator.bytes_sent();
+    if (communicator.rank() == 0) {
+      auto written = SaveTable(table, TableContent::kAll, folder, "t", 8, 1);
+      ASSERT_TRUE(written.ok()) << written.status().ToString();
+      *saved = std::move(*written);
+    }
+    ASSERT_TRUE(communicator.Barrier().ok());
+    bytes[communicator.rank()] = communicator.bytes_sent() - before;
+  });
 }
 
 TEST_P(RankTableTest, OwnersWriteTheFilesThatOneProcessWrites) {
@@ -214,15 +225,9 @@ TEST(OwnersFileTest, WhoSeesAnotherFolderWritesNothing) {
 
 /// Has rank 1 save, with room for no file of rows. Rank 0 owns the first file.
 void SaveWithoutRoom(Communicator& communicator, const std::string& folder, Status* saved) {
-  RankCalls calls(communicator);
-  RankTables ranks(calls);
-  const std::unique_ptr<SparseTable> table = MakeRankTable(ranks);
-  ASSERT_TRUE(communicator.Barrier().ok());
-  RowBatch rows;
-  ASSERT_TRUE(table->Pull(Keys(0, 500), PullMode::kInsert, &rows).ok());
-  ASSERT_TRUE(communicator.Barrier().ok());
-  if (communicator.rank() == 1) *saved = SaveTable(*table, TableContent::kAll, folder, "t", 2, 1).status();
-  ASSERT_TRUE(communicator.Barrier().ok());
+  UseRows(communicator, [&](SparseTable& table, RankTables&) {
+    if (communicator.rank() == 1) *saved = SaveTable(table, TableContent::kAll, folder, "t", 2, 1).status();
+  });
 }
 
 TEST(OwnersFileTest, AFileThatAnOwnerCannotWriteNamesItsRankAndHost) {
