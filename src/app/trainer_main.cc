@@ -80,12 +80,18 @@ void WarnOfMachine(const CompiledJob& job) {
 
 void SayRanks(const RankGroup& ranks, const CompiledJob& job) {
   const DistDesc& dist = job.desc().dist();
-  std::fprintf(stderr, "training on %d rank%s, ", ranks.size(), ranks.size() == 1 ? "" : "s");
+  const int servers = ranks.size() > 1 ? job.rank_servers() : 0;
+  const std::string trainers = servers > 0 ? std::to_string(ranks.size() - servers) + " of " : "";
+  std::fprintf(stderr, "training on %s%d rank%s, ", trainers.c_str(), ranks.size(), ranks.size() == 1 ? "" : "s");
+  if (servers > 0) std::fputs("the last of which have the rows of tables (dist.mode: SPLIT), ", stderr);
   if (job.trains_in_step()) {
     std::fprintf(stderr, "in step: %d batches of %d examples a step\n", job.rank_micro_batches(),
                  job.desc().data_desc().batch_size());
   } else if (dist.update() == DistDesc::SSP) {
     std::fprintf(stderr, "none more than %d batches ahead of another (dist.update: SSP)\n", dist.staleness());
+  } else if (job.geo_steps() > 0) {
+    std::fprintf(stderr, "each at its own pace on copies, told of every %d batches (dist.update: GEO)\n",
+                 job.geo_steps());
   } else {
     std::fputs("each at its own pace (dist.update: ASYNC)\n", stderr);
   }

@@ -402,10 +402,6 @@ void CheckPipeline(const TrainerDesc& desc, const std::vector<DefinedName>& slot
 void CheckDist(const TrainerDesc& desc, Checker& check) {
   if (!desc.has_dist()) return;
   const DistDesc& dist = desc.dist();
-  if (dist.update() == DistDesc::GEO) {
-    check.Error("dist.update", "not supported yet: update: GEO; ranks train with update: ASYNC, SSP or SYNC");
-    return;
-  }
   const bool in_step = dist.update() == DistDesc::SYNC;
   const std::string update = "update: " + DistDesc::Update_Name(dist.update());
   const auto only_of = [&](bool is_set, DistDesc::Update other, const std::string& name) {
@@ -416,6 +412,7 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
   };
   only_of(dist.has_micro_batches(), DistDesc::SYNC, "micro_batches");
   only_of(dist.has_staleness(), DistDesc::SSP, "staleness");
+  only_of(dist.has_geo_steps(), DistDesc::GEO, "geo_steps");
   if (in_step && !dist.has_micro_batches()) {
     check.Missing("dist", "micro_batches",
                   "dist.micro_batches is missing: how many batches make a step, over all ranks? micro_batches: 8");
@@ -424,14 +421,30 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
     check.Missing("dist", "staleness",
                   "dist.staleness is missing: how many batches may a rank be ahead of the slowest one? staleness: 4");
   }
+  if (dist.update() == DistDesc::GEO && !dist.has_geo_steps()) {
+    check.Missing("dist", "geo_steps",
+                  "dist.geo_steps is missing: how many batches does a rank train between two exchanges? geo_steps: 16");
+  }
   if (in_step && dist.wire() != DistDesc::FP32) {
     check.Error("dist.wire",
                 "wire: BF16 cuts off bits at every rank, so that update: SYNC would not come to the same "
                 "for any number of ranks; leave wire out");
   }
+  const bool is_split = dist.mode() == DistDesc::SPLIT;
+  if (is_split && !dist.has_servers()) {
+    check.Missing(
+        "dist", "servers",
+        "dist.servers is missing: how many of the ranks have the rows of tables, and train nothing? servers: 1");
+  }
+  if (!is_split && dist.has_servers()) {
+    check.Error("dist.servers", "servers is a setting of mode: SPLIT; leave it out, or set mode: SPLIT");
+  }
   const auto refuse = [&](bool is_set, const std::string& path, const std::string& why) {
     if (is_set) check.Error(path, "dist: not supported yet: " + why);
   };
+  refuse(is_split && in_step, "dist.mode", "mode: SPLIT with update: SYNC; leave mode out");
+  refuse(is_split && desc.dataset().global_shuffle(), "dist.mode",
+         "mode: SPLIT with dataset.global_shuffle; leave one of them out");
   refuse(!in_step && desc.update_mode() != TrainerDesc::HOGWILD, "update_mode",
          "update_mode: " + TrainerDesc::UpdateMode_Name(desc.update_mode()) + "; with " + update +
              " the updates of other ranks come between those of this one: leave update_mode out");

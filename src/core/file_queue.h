@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <stop_token>
 
@@ -29,6 +30,12 @@ class LocalFileQueue final : public FileQueue {
 
  private:
   std::atomic<size_t> next_{0};
+};
+
+/// Of who reads none of them.
+class NoFiles final : public FileQueue {
+ public:
+  Result<size_t> Next(const std::stop_token& /*stop*/) override { return std::numeric_limits<size_t>::max(); }
 };
 
 /// Makes the queue of a pass, by its number.

@@ -124,6 +124,8 @@ Result<std::unique_ptr<Dataset>> StreamDataset::Create(SlotSchema schema, std::v
     }
     dataset->streams_.emplace_back(number, share, count, std::move(stream));
   }
+  // A share of none reads nothing.
+  if (share.count == 0) dataset->streams_.emplace_back(share.first, share, 0, nullptr);
   dataset->workers_ = share.workers;
   for (const Stream& stream : dataset->streams_) {
     for (int i = 0; i < std::max(1, share.workers); ++i) dataset->sources_.emplace_back(stream, i);

@@ -34,11 +34,6 @@ Updated UpdatedBy(const Executable& step) {
   return updated;
 }
 
-/// What comes of a value that is sent.
-float AsSent(float value, WireFloat wire) {
-  return wire == WireFloat::kFloat32 ? value : FromBFloat16(ToBFloat16(value));
-}
-
 /// Adds `moved` to `values`.
 template <class T>
 void AddTo(std::span<const T> moved, T* values) {
@@ -88,7 +83,7 @@ Status DenseExchange::FindVariables(const Executable& step, Scope& root) {
     }
   }
   const Updated updated = UpdatedBy(step);
-  const float share = 1.0f / static_cast<float>(ranks());
+  const float share = 1.0f / static_cast<float>(ranks_->trainers());
   const float sum_share = std::min(1.0f, 2 * share);
   std::array<std::vector<Place>, kSections> sections;
   std::vector<std::pair<Section, Place>> floats;

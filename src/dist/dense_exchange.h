@@ -28,8 +28,8 @@ namespace millrace {
 ///     owner: shared += weight * moved        rank: copy += shared - (what this rank knew of it)
 ///
 /// For parameters, and for what optimizers sum up, the weight is 1 with two ranks, whose updates then add up as those
-/// of the workers of one process do (Hogwild), and 2 / ranks with more: whole updates of many, made from the same
-/// parameters, overshoot. It is 1 / ranks for the rest, running means among them, and 1 for counts (int64).
+/// of the workers of one process do (Hogwild), and 2 / trainers with more: whole updates of many, made from the same
+/// parameters, overshoot. It is 1 / trainers for the rest, running means among them, and 1 for counts (int64).
 ///
 /// Small variables, biases and output layers as a rule, go more often than large ones: they decide how far predictions
 /// are off as a whole, turn round within few batches, and cost next to nothing.

@@ -11,7 +11,8 @@ RankGroup::RankGroup(Communicator& communicator)
     : communicator_(&communicator), calls_(communicator), tables_(calls_) {}
 
 std::pair<int, int> RankGroup::ShareOf(int count) const {
-  const auto [first, end] = PartOf(static_cast<size_t>(count), rank(), size());
+  if (serves()) return {count, 0};
+  const auto [first, end] = PartOf(static_cast<size_t>(count), rank(), trainers());
   return {static_cast<int>(first), static_cast<int>(end - first)};
 }
 

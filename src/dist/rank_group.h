@@ -12,8 +12,8 @@
 
 namespace millrace {
 
-/// The ranks that train a job together, seen from one of them: who leads, who has which part of a table, and what all
-/// of them agree on. Rank 0 leads: it alone writes files and the terminal.
+/// The ranks that train a job together, seen from one of them: who leads, who trains, who has which part of a table,
+/// and what all of them agree on. Rank 0 leads: it alone writes files and the terminal.
 ///
 /// Made once a process. It outlives the jobs' sessions, and the communicator outlives it. What is a collective of the
 /// communicator is one here: every rank calls it, in the same order.
@@ -24,11 +24,15 @@ class RankGroup {
   int rank() const { return communicator_->rank(); }
   int size() const { return communicator_->size(); }
   bool leads() const { return rank() == 0; }
+  /// Ranks that train: the first ones.
+  int trainers() const { return tables_.trainers(); }
+  /// Whether this rank trains nothing, and has rows for those who do.
+  bool serves() const { return rank() >= trainers(); }
   Communicator& communicator() { return *communicator_; }
   RankCalls& calls() { return calls_; }
   RankTables& tables() { return tables_; }
 
-  /// Of `count` things in a row those of this rank: the first one, and how many.
+  /// Of `count` things in a row those of this rank, where it trains: the first one, and how many.
   std::pair<int, int> ShareOf(int count) const;
 
   // Collectives.

@@ -16,6 +16,7 @@
 #include "dist/rank_files.h"
 #include "dist/rank_tables.h"
 #include "dist/recycled.h"
+#include "dist/row_copies.h"
 #include "dist/row_wire.h"
 #include "kernels/racy.h"
 #include "model.pb.h"
@@ -30,16 +31,16 @@ struct Pulled {
   std::shared_ptr<KeyList> list;
   RankCalls::Call call;
   std::vector<std::string_view> answers;
-  std::vector<int64_t> seen;  ///< by owner: pushes that its part had
-  RowBatch own;               ///< the rows of this rank's part
+  std::vector<int64_t> seen;   ///< by owner: pushes that its part had
+  RowBatch own;                ///< the rows of this rank's part
+  std::vector<float*> copies;  ///< of rows of others, by position; or empty
 };
 
 class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOthers {
  public:
-  RankTable(std::unique_ptr<SparseTable> part, RankTables& ranks, const RankTableOptions& options)
+  RankTable(std::unique_ptr<SparseTable> part, RankTables& ranks)
       : part_(std::move(part)),
         ranks_(&ranks),
-        options_(options),
         mine_(ranks.ShardsOf(ranks.rank())),
         locks_(part_->shape().counts ? std::make_unique<RowLocks>() : nullptr),
         seen_(static_cast<size_t>(ranks.ranks())) {
@@ -49,6 +50,7 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
     // Answers are written to what is under way. What went wrong with that ended the run before.
     while (!under_way_.empty()) (void)FlushPushes(0).ok();
     GiveUpFetches(0);
+    copies_ = nullptr;
     ranks_->Remove(shape().name, part_.get());
   }
 
@@ -68,7 +70,13 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
   TableStats stats() const override;
   bool IsEmptyHere() const override { return part_->IsEmptyHere(); }
   const TableShape& shape() const final { return part_->shape(); }
-  void SetOptions(const RankTableOptions& options) { options_ = options; }
+  Status SetOptions(const RankTableOptions& options) {
+    options_ = options;
+    copies_ = nullptr;
+    if (options.geo_steps == 0 || ranks() == 1) return Status::Ok();
+    MR_ASSIGN(copies_, RowCopies::Create(*part_, *ranks_, options));
+    return Status::Ok();
+  }
 
  protected:
   SparseTable* part() const { return part_.get(); }
@@ -113,6 +121,9 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
   std::shared_ptr<Pulled> TakeFetched(std::span<const uint64_t> keys);
   /// Waits for the oldest fetches, and forgets them, until no more than `fetches` are left.
   void GiveUpFetches(size_t fetches);
+  /// Shows the rows of this rank, and copies of the others.
+  Status PullCopies(std::span<const uint64_t> keys, RowBatch* out);
+  Status PushCopies(const RowBatch& rows, std::span<const float> gradients, const PushContext& context);
   /// Puts what has come into `out`.
   Status TakeAnswers(Pulled& pulled, RowPlaces* out);
   /// The gradients of an owner's rows, in *values.
@@ -131,6 +142,7 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
   std::unique_ptr<RowLocks> locks_;         ///< of part_, where its rows count
   std::atomic<int64_t> applied_{0};         ///< pushes to part_
   std::vector<std::atomic<int64_t>> seen_;  ///< by owner: pushes that its part had at the last pull
+  std::unique_ptr<RowCopies> copies_;       ///< null: the owners are asked
   Recycled<Pulled> pulls_;
   Recycled<Pushed> pushes_;
   std::mutex mutex_;
@@ -158,6 +170,7 @@ Status RankTable::BeginPull(std::span<const uint64_t> keys, PullMode mode, std::
 }
 
 Status RankTable::Fetch(std::span<const uint64_t> keys) {
+  if (copies_ != nullptr) return copies_->Fetch(ranks_->lists().Find(keys));
   // Each worker fetches for a batch, before it pulls for it.
   GiveUpFetches(4 * options_.pushes_under_way);
   std::shared_ptr<Pulled> pulled;
@@ -193,6 +206,7 @@ void RankTable::GiveUpFetches(size_t fetches) {
 }
 
 Status RankTable::Pull(std::span<const uint64_t> keys, PullMode mode, RowBatch* out) {
+  if (copies_ != nullptr && mode == PullMode::kInsert) return PullCopies(keys, out);
   std::shared_ptr<Pulled> pulled = mode == PullMode::kInsert ? TakeFetched(keys) : nullptr;
   out->Start(this);
   if (mode == PullMode::kInsert) ranks_->CountPull(pulled != nullptr);
@@ -205,6 +219,22 @@ Status RankTable::Pull(std::span<const uint64_t> keys, PullMode mode, RowBatch* 
   RowPlaces& places = StartRows(keys.size(), out);
   MR_TRY(TakeAnswers(*pulled, &places));
   if (mode == PullMode::kInsert) places.origin = std::move(pulled);
+  return Status::Ok();
+}
+
+Status RankTable::PullCopies(std::span<const uint64_t> keys, RowBatch* out) {
+  out->Start(this);
+  std::shared_ptr<Pulled> pulled = pulls_.Take();
+  pulled->list = ranks_->lists().Find(keys);
+  pulled->seen.assign(ranks(), applied_.load(std::memory_order_relaxed));
+  const KeyList::Part& mine = pulled->list->of(rank());
+  MR_TRY(part_->Pull(mine.keys, PullMode::kInsert, &pulled->own));
+  MR_TRY(copies_->Find(pulled->list, &pulled->copies));
+  RowPlaces& places = StartRows(keys.size(), out);
+  places.keys.assign(keys.begin(), keys.end());
+  std::copy(pulled->copies.begin(), pulled->copies.end(), places.rows.begin());
+  for (size_t i = 0; i < mine.keys.size(); ++i) places.rows[mine.positions[i]] = PlacesOf(pulled->own).rows[i];
+  places.origin = std::move(pulled);
   return Status::Ok();
 }
 
@@ -243,6 +273,7 @@ Status RankTable::TakeAnswers(Pulled& pulled, RowPlaces* out) {
 
 Status RankTable::Push(const RowBatch& rows, std::span<const float> gradients, const PushContext& context) {
   MR_TRY(CheckPush(rows, gradients));
+  if (copies_ != nullptr) return PushCopies(rows, gradients, context);
   MR_TRY(FlushPushes(options_.pushes_under_way - 1));
   const auto pulled = std::static_pointer_cast<Pulled>(PlacesOf(rows).origin);
   const std::shared_ptr<KeyList> list = pulled != nullptr ? pulled->list : ranks_->lists().Find(PlacesOf(rows).keys);
@@ -275,6 +306,19 @@ Status RankTable::Push(const RowBatch& rows, std::span<const float> gradients, c
   const std::lock_guard lock(mutex_);
   under_way_.push_back(std::move(pushed));
   return own;
+}
+
+Status RankTable::PushCopies(const RowBatch& rows, std::span<const float> gradients, const PushContext& context) {
+  auto pulled = std::static_pointer_cast<Pulled>(PlacesOf(rows).origin);
+  RowBatch again;
+  if (pulled == nullptr) {
+    MR_TRY(PullCopies(PlacesOf(rows).keys, &again));
+    pulled = std::static_pointer_cast<Pulled>(PlacesOf(again).origin);
+  }
+  const std::shared_ptr<Pushed> pushed = pushes_.Take();
+  if (!pulled->list->of(rank()).keys.empty()) ranks_->CountSent(1);
+  MR_TRY(PushOwn(*pulled->list, pulled.get(), gradients, context, pushed.get()));
+  return copies_->Update(*pulled->list, pulled->copies, gradients, context);
 }
 
 void RankTable::GatherGradients(const KeyList::Part& part, std::span<const float> gradients,
@@ -313,6 +357,7 @@ Status RankTable::FlushPushes(size_t pushes) {
 }
 
 Status RankTable::Flush(size_t pushes) {
+  if (copies_ != nullptr) return copies_->Flush();
   MR_TRY(FlushPushes(pushes));
   std::deque<std::shared_ptr<Pulled>> fetched;
   {
@@ -451,19 +496,23 @@ TableFactory RankTableFactory(const TableFactory& parts, RankTables& ranks, cons
                                                              uint64_t seed) -> Result<std::unique_ptr<SparseTable>> {
       MR_ASSIGN(std::unique_ptr<SparseTable> part, maker(desc, seed));
       if (part == nullptr) return part;
+      std::unique_ptr<RankTable> table;
       if (AsCounted(part.get()) == nullptr) {
-        return std::unique_ptr<SparseTable>(std::make_unique<RankTable>(std::move(part), ranks, options));
+        table = std::make_unique<RankTable>(std::move(part), ranks);
+      } else {
+        table = std::make_unique<CountedRankTable>(std::move(part), ranks);
       }
-      return std::unique_ptr<SparseTable>(std::make_unique<CountedRankTable>(std::move(part), ranks, options));
+      MR_TRY(table->SetOptions(options));
+      return std::unique_ptr<SparseTable>(std::move(table));
     };
     CHECK(factory.Add(entry.name, entry.doc, make).ok());
   }
   return factory;
 }
 
-bool SetRankTableOptions(SparseTable& table, const RankTableOptions& options) {
+Result<bool> SetRankTableOptions(SparseTable& table, const RankTableOptions& options) {
   auto* const of_ranks = dynamic_cast<RankTable*>(&table);
-  if (of_ranks != nullptr) of_ranks->SetOptions(options);
+  if (of_ranks != nullptr) MR_TRY(of_ranks->SetOptions(options));
   return of_ranks != nullptr;
 }
 

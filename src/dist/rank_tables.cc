@@ -41,10 +41,7 @@ RankTables::RankTables(RankCalls& calls)
       owners_(kVirtualShards),
       lists_(owners_, calls.communicator().size()),
       known_(calls.communicator().size()) {
-  for (int r = 0; r < ranks(); ++r) {
-    const ShardRange shards = ShardsOf(r);
-    std::fill(owners_.begin() + shards.begin, owners_.begin() + shards.end, r);
-  }
+  SetServers(0);
   calls_->Serve(RankService::kTables, [this](int from, std::string_view request, std::string* answer) {
     return Answer(from, request, answer);
   });
@@ -52,8 +49,18 @@ RankTables::RankTables(RankCalls& calls)
 
 RankTables::~RankTables() { calls_->Serve(RankService::kTables, nullptr); }
 
+void RankTables::SetServers(int servers) {
+  servers_ = servers;
+  for (int r = 0; r < ranks(); ++r) {
+    const ShardRange shards = ShardsOf(r);
+    std::fill(owners_.begin() + shards.begin, owners_.begin() + shards.end, r);
+  }
+}
+
 ShardRange RankTables::ShardsOf(int rank) const {
-  const auto [first, end] = PartOf(kVirtualShards, rank, ranks());
+  const int first_owner = servers_ > 0 ? trainers() : 0;
+  if (rank < first_owner) return {};
+  const auto [first, end] = PartOf(kVirtualShards, rank - first_owner, ranks() - first_owner);
   return {static_cast<uint32_t>(first), static_cast<uint32_t>(end)};
 }
 
@@ -145,6 +152,27 @@ Status RankTables::AnswerPush(int from, const Part& part, WireReader* in) {
   return part.rows->Push(rows, values_, context);
 }
 
+Status RankTables::AnswerCopyRows(const Part& part, WireReader* in, WireWriter* out) {
+  const std::lock_guard lock(known_mutex_);
+  in->GetAll(&keys_);
+  const auto wire = in->Get<WireFloat>();
+  const auto seen = in->Get<int64_t>();
+  const auto lr = in->Get<float>();
+  in->GetFloats(wire, &values_);
+  auto* const table = dynamic_cast<HasRowCopies*>(part.rows);
+  const size_t floats = keys_.size() * static_cast<size_t>(part.rows->shape().row_floats);
+  if (table == nullptr || !in->ok() || (!values_.empty() && values_.size() != floats)) {
+    return Internal("another rank's copies of rows are of another table");
+  }
+  MR_TRY(part.rows->Pull(keys_, PullMode::kInsert, &rows_));
+  if (!values_.empty()) CountApplied(*part.applied, seen);
+  std::vector<float> now;
+  table->AddToRows(rows_, values_, lr, &now);
+  out->Put(part.applied->load(std::memory_order_relaxed));
+  out->PutFloats(now, wire);
+  return Status::Ok();
+}
+
 Status RankTables::AnswerCounted(Request what, const Part& part, WireReader* in, WireWriter* out) {
   CountedTable* const table = AsCounted(part.rows);
   if (table == nullptr) return Internal("table \"" + part.rows->shape().name + "\" counts no shows and clicks here");
@@ -179,6 +207,7 @@ Status RankTables::Answer(int from, std::string_view request, std::string* answe
   switch (what) {
     case Request::kPull: return AnswerPull(from, part, &in, &out);
     case Request::kPush: return AnswerPush(from, part, &in);
+    case Request::kCopyRows: return AnswerCopyRows(part, &in, &out);
     case Request::kSave: return ServeSave(*part.rows, &in, answer);
     case Request::kSaveFile: return ServeSaveFile(rank(), *part.rows, &in, &out);
     case Request::kStats: out.Put(part.rows->stats()); return Status::Ok();

@@ -27,6 +27,9 @@ struct RankTableOptions {
   /// Pushes of a table that may be under way: another one waits for the first of them. So what a worker pulls lacks no
   /// more of its own updates than these, and those between a Fetch and its Pull.
   size_t pushes_under_way = 1;
+  /// Pushes of a table between two exchanges of the rows that ranks train copies of (dist/row_copies.h); 0: they train
+  /// on none, and each pull and push goes to the owners.
+  int geo_steps = 0;
 };
 
 /// What became of the gradients that went to the owners of rows, one push for each table, batch and owner.
@@ -52,7 +55,18 @@ struct RankPushes {
 class RankTables final {
  public:
   /// What can be asked; what goes out and comes back is rank_table.cc's.
-  enum class Request : uint8_t { kPull, kPush, kSave, kSaveFile, kStats, kFindNonFinite, kShrink, kWasSaved, kCount };
+  enum class Request : uint8_t {
+    kPull,
+    kPush,
+    kCopyRows,
+    kSave,
+    kSaveFile,
+    kStats,
+    kFindNonFinite,
+    kShrink,
+    kWasSaved,
+    kCount
+  };
   /// A part of a table, as this rank has it.
   struct Part {
     SparseTable* rows = nullptr;
@@ -68,9 +82,16 @@ class RankTables final {
 
   int rank() const { return calls_->communicator().rank(); }
   int ranks() const { return calls_->communicator().size(); }
+  /// Empty where others have all rows.
   ShardRange ShardsOf(int rank) const;
   /// Whose part of a table has the shard.
   int OwnerOf(uint32_t shard) const { return owners_[shard]; }
+
+  /// From now on the last `servers` ranks, fewer than there are, have all rows, and train nothing; with 0 every rank
+  /// does both. Before tables are made, on all ranks alike.
+  void SetServers(int servers);
+  /// Ranks that train: the first ones.
+  int trainers() const { return ranks() - servers_; }
 
   /// `part` outlives the call of Remove. Of several of a name, as where one is to take another's place, the last one
   /// that was added answers.
@@ -108,7 +129,7 @@ class RankTables final {
   void GatherFiles(const std::string& path, std::string_view reason);
   void CountSent(int64_t pushes) { sent_ += pushes; }
   void CountPull(bool was_fetched) { ++(was_fetched ? fetched_pulls_ : other_pulls_); }
-  /// Of this rank for training, so far: pulls whose rows were asked for ahead, and others.
+  /// Of this rank for training, so far: pulls whose rows were here or asked for ahead, and others.
   std::pair<int64_t, int64_t> pulls() const { return {fetched_pulls_, other_pulls_}; }
   /// So far.
   RankPushes pushes() const { return {sent_, applied_, late_, latest_}; }
@@ -117,17 +138,20 @@ class RankTables final {
   Status Answer(int from, std::string_view request, std::string* answer);
   Status AnswerPull(int from, const Part& part, WireReader* in, WireWriter* out);
   Status AnswerPush(int from, const Part& part, WireReader* in);
+  Status AnswerCopyRows(const Part& part, WireReader* in, WireWriter* out);
   Status AnswerCounted(Request what, const Part& part, WireReader* in, WireWriter* out);
 
   RankCalls* calls_;
+  int servers_ = 0;
   std::vector<int> owners_;  ///< by virtual shard
   KeyLists lists_;
   std::mutex mutex_;
   std::map<std::string, std::vector<Part>, std::less<>> parts_;
   std::mutex known_mutex_;
   KnownKeyLists known_;
-  RowBatch rows_;              ///< of a request, as are
-  std::vector<float> values_;  ///< these
+  RowBatch rows_;               ///< of a request, as are
+  std::vector<uint64_t> keys_;  ///< these
+  std::vector<float> values_;   ///< and these
   std::atomic<bool> gathers_files_{false};
   std::atomic<int64_t> fetched_pulls_{0};
   std::atomic<int64_t> other_pulls_{0};
@@ -141,12 +165,13 @@ class RankTables final {
 /// a table of `parts` and ask `ranks` for the others. Both outlive the tables.
 ///
 /// Pull and Push take keys of all ranks. A pull costs a message to each rank that has one of them and one back; a push
-/// the same, but it does not wait: RankTables::Flush does. Load keeps what is this rank's; Save, stats, FindNonFinite
-/// and, of a table that counts shows and clicks (CountedTable), what that has are of the whole table.
+/// the same, but it does not wait: RankTables::Flush does. With geo_steps a rank has copies of others' rows instead.
+/// Load keeps what is this rank's; Save, stats, FindNonFinite and, of a table that counts shows and clicks
+/// (CountedTable), what that has are of the whole table.
 TableFactory RankTableFactory(const TableFactory& parts, RankTables& ranks, const RankTableOptions& options = {});
 
 /// Gives a table that such a factory made other options, while nobody uses it. False of another one, which has all its
-/// rows here.
-bool SetRankTableOptions(SparseTable& table, const RankTableOptions& options);
+/// rows here. kInvalidConfig as RowCopies::Create.
+Result<bool> SetRankTableOptions(SparseTable& table, const RankTableOptions& options);
 
 }  // namespace millrace

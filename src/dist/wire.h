@@ -24,6 +24,10 @@ inline uint16_t ToBFloat16(float value) {
   return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U);
 }
 inline float FromBFloat16(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16U); }
+/// What comes of a value that is sent.
+inline float AsSent(float value, WireFloat as) {
+  return as == WireFloat::kFloat32 ? value : FromBFloat16(ToBFloat16(value));
+}
 
 /// Appends values to a message. Their bytes are those of this machine: the ranks of a job are of one kind.
 class WireWriter {

@@ -41,7 +41,7 @@ std::string WithoutPenalties(const std::string& rule) {
   return kept;
 }
 
-class HashTable : public SparseTable {
+class HashTable : public SparseTable, public HasRowCopies {
  public:
   HashTable(const std::string& name, std::shared_ptr<const RowPolicy> policy, bool counts, size_t initial_rows)
       : shape_{name, policy->dim(), policy->row_floats(), counts},
@@ -143,6 +143,18 @@ class HashTable : public SparseTable {
   }
 
   const TableShape& shape() const override { return shape_; }
+
+  const RowPolicy& row_policy() const override { return *policy_; }
+
+  void AddToRows(const RowBatch& batch, std::span<const float> moved, float lr, std::vector<float>* now) override {
+    const auto floats = static_cast<size_t>(shape_.row_floats);
+    now->resize(batch.size() * floats);
+    for (size_t i = 0; i < batch.size(); ++i) {
+      float* const row = PlacesOf(batch).rows[i];
+      if (!moved.empty()) policy_->AddTo(moved.data() + i * floats, lr, row);
+      racy::CopyRow(row, now->data() + i * floats, floats);
+    }
+  }
 
  protected:
   /// Calls removes(row) for each row, and deletes those for which it is true.

@@ -33,6 +33,11 @@ class RowOptimizer {
   /// Updates `count` distinct rows, each with its gradients, as many as weights; one call a batch.
   virtual void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
                       size_t count) const = 0;
+  /// Whether what several copies of a row learn apart may be added up: all its floats are sums over updates, the first
+  /// state, if there is one, of squared gradients, and the others of steps.
+  virtual bool adds_up() const { return false; }
+  /// Whether the state says all: an update without a gradient makes the weights anew.
+  virtual bool weights_follow_state() const { return false; }
   /// The rule with its constants, which a saved table must share: "adagrad epsilon=1e-06 initial_accumulator=0".
   virtual std::string Describe() const = 0;
 

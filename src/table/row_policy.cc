@@ -1,6 +1,7 @@
 #include "table/row_policy.h"
 
 #include <utility>
+#include <vector>
 
 #include "model.pb.h"
 #include "table/row_initializer.h"
@@ -24,6 +25,8 @@ class OptimizedRows final : public RowPolicy {
               size_t count) const override {
     optimizer_->Update(kernels, step, rows, gradients, count);
   }
+  bool adds_up() const override { return optimizer_->adds_up(); }
+  bool weights_follow_state() const override { return optimizer_->weights_follow_state(); }
   bool IsIn(TableContent, const float*) const override { return true; }
   std::string Describe() const override { return optimizer_->Describe(); }
 
@@ -33,6 +36,13 @@ class OptimizedRows final : public RowPolicy {
 };
 
 }  // namespace
+
+void RowPolicy::AddTo(const float* moved, float lr, float* row) const {
+  racy::AddRow(moved, row, static_cast<size_t>(row_floats_));
+  if (!weights_follow_state() || lr == 0) return;
+  const std::vector<float> no_gradient(static_cast<size_t>(dim_));
+  Update(racy::Best(), {.lr = lr}, &row, no_gradient.data(), 1);
+}
 
 Result<std::unique_ptr<RowPolicy>> MakeOptimizedRows(const TableDesc& desc, uint64_t seed) {
   MR_ASSIGN(const RowInitializer initializer, RowInitializer::Create(desc.init(), desc.name(), seed));

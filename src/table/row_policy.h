@@ -33,6 +33,11 @@ class RowPolicy {
   /// Updates `count` distinct rows, each with its gradients, as many as weights.
   virtual void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
                       size_t count) const = 0;
+  // As those of RowOptimizer.
+  virtual bool adds_up() const { return false; }
+  virtual bool weights_follow_state() const { return false; }
+  /// Adds to a whole row what a copy of it learnt with the rate `lr`, where adds_up().
+  void AddTo(const float* moved, float lr, float* row) const;
   /// Whether a save of `content` has the row.
   virtual bool IsIn(TableContent content, const float* row) const = 0;
   /// What a saved table must share, as RowOptimizer::Describe says.

@@ -16,6 +16,7 @@
 
 namespace millrace {
 
+class RowPolicy;
 class TableDesc;
 
 /// A program's variable of kind SPARSE_TABLE holds a std::unique_ptr<SparseTable>, and its attribute of this name the
@@ -113,6 +114,18 @@ class SparseTable {
   RowPlaces& StartRows(size_t count, RowBatch* out) const;
   /// What every Push begins with.
   Status CheckPush(const RowBatch& rows, std::span<const float> gradients) const;
+};
+
+/// What a table can do besides whose rows are also trained in copies that lie elsewhere.
+class HasRowCopies {
+ public:
+  virtual ~HasRowCopies() = default;
+  /// How its rows start and learn; lives as long as the table.
+  virtual const RowPolicy& row_policy() const = 0;
+  /// Adds `moved`, shape().row_floats a row, or with none nothing, to `rows`, which a Pull for training gave out; `lr`
+  /// is the learning rate that moved them. `now` becomes what they are then, as many floats. Any thread, while others
+  /// push.
+  virtual void AddToRows(const RowBatch& rows, std::span<const float> moved, float lr, std::vector<float>* now) = 0;
 };
 
 /// What a table can do besides when pulls of it wait for somebody else.

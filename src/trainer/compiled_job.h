@@ -78,6 +78,10 @@ class CompiledJob {
   WireFloat wire_float() const {
     return desc().dist().wire() == DistDesc::BF16 ? WireFloat::kBFloat16 : WireFloat::kFloat32;
   }
+  /// Batches between two exchanges of dist { update: GEO }; 0: another update.
+  int geo_steps() const { return desc().dist().update() == DistDesc::GEO ? desc().dist().geo_steps() : 0; }
+  /// Ranks of dist { mode: SPLIT } that have the rows of all and train nothing.
+  int rank_servers() const { return desc().dist().mode() == DistDesc::SPLIT ? desc().dist().servers() : 0; }
   /// Batches of a step of a job that trains in step, of all ranks.
   int rank_micro_batches() const { return std::max(1, desc().dist().micro_batches()); }
   /// Whether workers are pipelines of sections.

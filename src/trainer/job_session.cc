@@ -137,6 +137,21 @@ JobSession::JobSession(std::shared_ptr<const CompiledJob> job, const SessionInpu
       root_(inputs.root),
       dataset_(inputs.dataset) {}
 
+Status JobSession::SetServers() {
+  // One rank does all, as one process does.
+  const int servers = ranks_->size() > 1 ? job_->rank_servers() : 0;
+  if (servers >= ranks_->size()) {
+    return InvalidConfig("dist.servers: " + std::to_string(servers) + " of " + std::to_string(ranks_->size()) +
+                         " ranks serve, and none trains; start more ranks, or make servers less");
+  }
+  if (servers > 0 && root_ != nullptr) {
+    return InvalidConfig(
+        "dist.mode: not supported yet: SPLIT with parameters that were made before the job; leave it out");
+  }
+  if (root_ == nullptr) ranks_->tables().SetServers(servers);
+  return Status::Ok();
+}
+
 Status JobSession::JoinRanks() {
   if (ranks_ == nullptr) {
     own_cluster_ = std::make_unique<LocalCluster>(1);
@@ -148,14 +163,16 @@ Status JobSession::JoinRanks() {
                          std::to_string(ranks_->size()) + " ranks; start at most " + std::to_string(batches) +
                          ", or make micro_batches a multiple of the ranks");
   }
+  MR_TRY(SetServers());
   rank_files_ = std::make_unique<RankFileQueue>(ranks_->calls());
-  const RankTableOptions options{job_->wire_float(), static_cast<size_t>(job_->workers())};
+  const RankTableOptions options{job_->wire_float(), static_cast<size_t>(job_->workers()), job_->geo_steps()};
   tables_ = RankTableFactory(tables_, ranks_->tables(), options);
   if (root_ == nullptr || ranks_->size() == 1) return Status::Ok();
   for (const VarDesc& var : job_->model().main.blocks(0).vars()) {
     Variable* const holder = var.type().type() == VarType::SPARSE_TABLE ? root_->Find(var.name()) : nullptr;
     if (holder == nullptr || !holder->Is<std::unique_ptr<SparseTable>>()) continue;
-    if (SetRankTableOptions(*holder->Get<std::unique_ptr<SparseTable>>(), options)) continue;
+    MR_ASSIGN(const bool is_of_ranks, SetRankTableOptions(*holder->Get<std::unique_ptr<SparseTable>>(), options));
+    if (is_of_ranks) continue;
     return InvalidConfig("table \"" + var.name() +
                          "\" has all its rows on each rank, as tables of a loaded model do; ranks train one that the "
                          "startup program made, or load_persistables");
@@ -163,7 +180,9 @@ Status JobSession::JoinRanks() {
   return Status::Ok();
 }
 
-int JobSession::InputStreams() const { return job_->trains_in_step() ? job_->rank_micro_batches() : ranks_->size(); }
+int JobSession::InputStreams() const {
+  return job_->trains_in_step() ? job_->rank_micro_batches() : ranks_->trainers();
+}
 
 Result<std::unique_ptr<Dataset>> JobSession::MakeDataset(const DatasetSettings& settings) const {
   const CompiledJob& job = *job_;
@@ -184,7 +203,12 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOf(std::vector<std::stri
   const bool is_in_memory = desc.dataset().class_name() == "InMemoryDataset";
   const bool shares_files = job_->is_dist() && !job_->trains_in_step() && !is_in_memory;
   DatasetSettings own = settings;
-  if (shares_files) own.shared_files = [this](int64_t pass) { return rank_files_->OfPass(pass); };
+  if (shares_files) {
+    own.shared_files = [this](int64_t pass) -> std::unique_ptr<FileQueue> {
+      if (ranks_->serves()) return std::make_unique<NoFiles>();
+      return rank_files_->OfPass(pass);
+    };
+  }
   DataFeedDesc feed = desc.data_desc();
   if (feed.bad_lines().action() == BadLinePolicy::QUARANTINE && job_->is_dist() && !ranks_->leads()) {
     const std::string path = QuarantinePath(feed.bad_lines(), job_->output_dir());

@@ -73,6 +73,7 @@ class JobSession {
  private:
   JobSession(std::shared_ptr<const CompiledJob> job, const SessionInputs& inputs);
   Status JoinRanks();
+  Status SetServers();
   Status BuildDatasets(const std::stop_token& stop);
   Result<std::unique_ptr<Dataset>> MakeDataset(const DatasetSettings& settings) const;
   /// Of the files of a job, or of a day; in a job of ranks those streams of them that are this rank's.

@@ -79,7 +79,11 @@ Result<std::unique_ptr<RankTraining>> RankTraining::Create(JobSession& session, 
   const CompiledJob& job = session.job();
   DenseExchange::Options options;
   options.every = kDenseEvery;
-  options.parameters_every = session.ranks()->size() == 2 ? kParametersEveryOfTwo : kParametersEvery;
+  options.parameters_every = session.ranks()->trainers() <= 2 ? kParametersEveryOfTwo : kParametersEvery;
+  if (job.geo_steps() > 0) {
+    options.every = std::min(kDenseEvery, job.geo_steps());
+    options.parameters_every = job.geo_steps();
+  }
   options.rest_every = kRestEvery;
   options.wire = job.wire_float();
   MR_ASSIGN(training->dense_, DenseExchange::Create(job.step(), session.root(), *session.ranks(), options));
@@ -125,7 +129,8 @@ void RankTraining::StartPass() {
   if (in_step_) return;
   const int64_t step = run_->state().step;
   met_at_step_ = step;
-  const int64_t ranks = ranks_->size();
+  // One that serves has no batches, and so no turn.
+  const int64_t ranks = ranks_->trainers();
   const bool takes_turns = ranks > 1 && step < kInTurns;
   pace_->StartPass(run_->state().epoch, takes_turns ? (kInTurns - step + ranks - 1) / ranks : 0);
   dense_->Start();
@@ -148,7 +153,12 @@ Status RankTraining::BeforeBatch(int worker, const std::stop_token& stop) {
 }
 
 Status RankTraining::AfterBatch(int worker, int64_t examples) {
-  if (worker == 0) MR_TRY(pace_->EndsTurn() ? dense_->ExchangeNow() : dense_->Step());
+  if (worker == 0 && pace_->EndsTurn()) {
+    MR_TRY(ranks_->tables().Flush());
+    MR_TRY(dense_->ExchangeNow());
+  } else if (worker == 0) {
+    MR_TRY(dense_->Step());
+  }
   MR_TRY(pace_->Trained(examples));
   LookAtSteps();
   return Status::Ok();

@@ -49,7 +49,9 @@ std::string MoreReaders(const RunSummary& summary) {
 std::string Trainers(const RunSummary& summary) {
   const bool is_dist = summary.ranks > 0;
   const int count = is_dist ? summary.ranks : summary.workers;
-  return std::to_string(count) + (is_dist ? " rank" : " worker") + (count == 1 ? "" : "s");
+  std::string trainers = std::to_string(count) + (is_dist ? " rank" : " worker") + (count == 1 ? "" : "s");
+  if (summary.servers > 0) trainers += ", of which " + std::to_string(summary.servers) + " served";
+  return trainers;
 }
 
 std::string MoreWorkers(const RunSummary& summary, const std::string& otherwise) {
@@ -347,7 +349,8 @@ std::string RunJson(const RunSummary& summary) {
   json.EndObject();
   json.Key("total_seconds").Number(summary.total_seconds).Key("workers").Number(summary.workers);
   if (summary.ranks > 0) {
-    json.Key("dist").BeginObject().Key("ranks").Number(summary.ranks).Key("wire_bytes").Number(summary.wire_bytes);
+    json.Key("dist").BeginObject().Key("ranks").Number(summary.ranks).Key("servers").Number(summary.servers);
+    json.Key("wire_bytes").Number(summary.wire_bytes);
     const auto examples = static_cast<double>(summary.run_examples);
     json.Key("bytes_per_example").Number(examples > 0 ? static_cast<double>(summary.wire_bytes) / examples : 0);
     const RankPushes& pushes = summary.pushes;

@@ -21,6 +21,7 @@ struct RunSummary {
   double total_seconds = 0;  ///< with loading, evaluation, checkpoints
   int workers = 1;
   int ranks = 0;                          ///< of a job with `dist`; 0 for others
+  int servers = 0;                        ///< of them, those that trained nothing
   int64_t wire_bytes = 0;                 ///< that its ranks sent to each other in this run
   RankPushes pushes;                      ///< of all ranks
   MetricValues metrics;                   ///< of the last pass

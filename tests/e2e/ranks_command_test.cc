@@ -217,11 +217,14 @@ TEST_F(RanksCommandTest, RanksCountTheShowsAndClicksOfTheLog) {
 }
 
 TEST_F(RanksCommandTest, RanksAtTheirOwnPaceGoOnAfterAKillAndTrainEachLineOnce) {
-  const std::string job = small_.DeepJob("dist { update: SSP staleness: 1 } epochs: 40 checkpoint { every_steps: 20 }");
-  ASSERT_NO_FATAL_FAILURE(KillTwoRuns(job, "killed"));
-  Process last("trainer", Flags(job, "killed"), {.ranks = 3});
-  ASSERT_EQ(last.Wait(), 0) << last.errors();
-  EXPECT_THAT(ReadFile(Folder("killed") + "/run.json").value(), HasSubstr("\"examples\": 80000,"));
+  for (const std::string update : {"SSP staleness: 1", "GEO geo_steps: 5"}) {
+    const std::string out = update.substr(0, 3);
+    const std::string job = small_.DeepJob("dist { update: " + update + " } epochs: 40 checkpoint { every_steps: 20 }");
+    ASSERT_NO_FATAL_FAILURE(KillTwoRuns(job, out));
+    Process last("trainer", Flags(job, out), {.ranks = 3});
+    ASSERT_EQ(last.Wait(), 0) << last.errors();
+    EXPECT_THAT(ReadFile(Folder(out) + "/run.json").value(), HasSubstr("\"examples\": 80000,"));
+  }
 }
 
 TEST_F(RanksCommandTest, AStopOfOneRankAtItsOwnPaceEndsAllWithACheckpoint) {

@@ -130,13 +130,13 @@ class StrategyTest(unittest.TestCase):
 
     def test_what_would_train_otherwise_is_refused(self):
         for made, name, value, message in (
-                (DistributeTranspilerConfig, "geo_sgd_mode", True, "geo_sgd_mode = True: ranks exchange what changed by themselves"),
+                (DistributeTranspilerConfig, "geo_sgd_mode", 1, "geo_sgd_mode: a bool, not 1"),
                 (DistributeTranspilerConfig, "mode", "nccl2", "mode = 'nccl2': ranks are processes on CPUs"),
                 (DistributeTranspilerConfig, "enable_dc_asgd", True, "gradients are applied as they come"),
                 (DistributeTranspilerConfig, "sync_mode", 1, "sync_mode: a bool, not 1"),
                 (DistributeTranspilerConfig, "min_block_size", True, "min_block_size: a int, not True"),
                 (DistributeTranspilerConfig, "sync_moed", True, "sync_moed: there is no such setting; there are .*sync_mode"),
-                (DistributedStrategy, "a_sync_configs", {"k_steps": 400}, r'a_sync_configs\["k_steps"\] = 400 \(geo\)'),
+                (DistributedStrategy, "a_sync_configs", {"k_steps": 2.5}, r'a_sync_configs\["k_steps"\]: batches between .*, not 2.5'),
                 (DistributedStrategy, "a_sync_configs", {"ksteps": 1}, "there is no 'ksteps' here; there are k_steps"),
                 (DistributedStrategy, "a_sync", None, "a_sync: a bool, not None"),
                 (DistributedStrategy, "amp", True, "amp = True: it is of collective or GPU training"),
@@ -144,15 +144,30 @@ class StrategyTest(unittest.TestCase):
                 (DistributedStrategy, "trainer_desc_configs", {"dump_fields": ["x"]}, "what a run dumps")):
             with self.subTest(name), self.assertRaisesRegex(millrace.ConfigError, message):
                 setattr(made(), name, value)
-        with self.assertRaisesRegex(millrace.ConfigError, "create_geo_strategy.400.*take create_async_strategy"):
-            StrategyFactory.create_geo_strategy(400)
         sly = DistributedStrategy()
-        sly.a_sync_configs["k_steps"] = 3
+        sly.a_sync_configs["k_steps"] = "3"
         self.assertEqual(DistributedStrategy().a_sync_configs, {})
         job = Fleet()
         job.init(UserDefinedRoleMaker())
-        with self.assertRaisesRegex(millrace.ConfigError, "geo"):
+        with self.assertRaisesRegex(millrace.ConfigError, "k_steps"):
             job.distributed_optimizer(optimizer.SGD(0.1), sly)
+
+    def test_geo_has_ranks_exchange_every_so_many_batches(self):
+        two = DistributedStrategy()
+        two.a_sync_configs = {"k_steps": 400}
+        self.assertEqual(two._update(), ("GEO", 400))
+        two.a_sync = False
+        self.assertEqual(two._update(), ("SYNC", 0))
+        one = StrategyFactory.create_geo_strategy(25)
+        self.assertEqual(one._update(), ("GEO", 25))
+        self.assertEqual(repr(one), "DistributeTranspilerConfig(GEO every 25 batches)")
+        job = Fleet()
+        job.init(UserDefinedRoleMaker())
+        one.sync_mode = True
+        with self.assertRaisesRegex(millrace.ConfigError, "geo_sgd_mode exchanges every few batches.*sync_mode = False"):
+            job.distributed_optimizer(optimizer.SGD(0.1), one)
+        with self.assertRaisesRegex(millrace.ConfigError, "geo_sgd_need_push_nums: batches .* not 0"):
+            job.distributed_optimizer(optimizer.SGD(0.1), StrategyFactory.create_geo_strategy(0))
 
 
 class FleetTest(program_test.Fresh):

@@ -232,6 +232,44 @@ class RanksTest(unittest.TestCase):
         self.assertEqual(told[0]["in_step"], "update: SYNC micro_batches: 2")
         self.assertIn("MANIFEST", told[0]["saved"])
 
+    def test_ranks_of_a_geo_strategy_train_on_copies(self):
+        support.write_log(self.folder, count=600, parts=5)
+        told = self.run_script("""
+            from millrace import fleet
+            from millrace.fleet import StrategyFactory
+            fleet.init()
+            main, startup = millrace.Program(), millrace.Program()
+            with millrace.program_guard(main, startup):
+                label = layers.data("label", [1], dtype="int64")
+                dense = layers.data("dense", [2], dtype="float32")
+                ids = [layers.data("C%d" % i, [1], dtype="int64", lod_level=1) for i in (1, 2, 3)]
+                rows = [layers.embedding(one, [None, 4], param_attr=millrace.ParamAttr(name="rows")) for one in ids]
+                y = layers.fc(layers.concat([layers.sequence_pool(one, "sum") for one in rows] + [dense], axis=1), 2, act="softmax")
+                loss = layers.mean(layers.cross_entropy(y, label))
+                fleet.distributed_optimizer(optimizer.Adagrad(learning_rate=0.1), StrategyFactory.create_geo_strategy(5)).minimize(loss)
+            exe.run(fleet.startup_program)
+            report = exe.train_from_dataset(fleet.main_program, queue([label, dense] + ids), fetch_list=[loss])
+            tell(examples=report.examples, dist=main._dist, parameters=parameters(main))
+        """)
+        self.assertEqual(told[0], told[1])
+        self.assertEqual(told[0]["examples"], 600)
+        self.assertEqual(told[0]["dist"], "update: GEO geo_steps: 5")
+        self.run_script("""
+            main, startup = millrace.Program(), millrace.Program()
+            with millrace.program_guard(main, startup):
+                label = layers.data("label", [1], dtype="int64")
+                ids = layers.data("C1", [1], dtype="int64", lod_level=1)
+                dense = layers.data("dense", [2], dtype="float32")
+                rest = [layers.data("C%d" % i, [1], dtype="int64", lod_level=1) for i in (2, 3)]
+                rows = layers.sequence_pool(layers.embedding(ids, [None, 4], param_attr=millrace.ParamAttr(name="rows")), "sum")
+                loss = layers.mean(layers.cross_entropy(layers.fc(rows, 2, act="softmax"), label))
+                optimizer.Adam(learning_rate=0.1, lazy_mode=True).minimize(loss)
+            main._dist = "update: GEO geo_steps: 5"
+            exe.run(startup)
+            exe.train_from_dataset(main, queue([label, dense, ids] + rest))
+        """, fails=True)
+        self.assertIn('dist.update: GEO: table "rows": what ranks learn apart adds up with sgd, adagrad and ftrl', self.err)
+
     def test_what_was_saved_is_trained_on(self):
         support.write_log(self.folder, count=800, parts=4)
         told = self.run_script("""

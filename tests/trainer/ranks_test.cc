@@ -429,7 +429,7 @@ TEST_F(RanksTest, RanksTrainOnTheMeanOfMicroBatches) {
   EXPECT_EQ(Model("one"), Model("plain"));
 }
 
-// Ranks at their own pace (dist { update: ASYNC | SSP }).
+// Ranks at their own pace (dist { update: ASYNC | SSP | GEO }).
 
 struct Pace {
   const char* name;
@@ -493,10 +493,29 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Pace{"Async", "dist { update: ASYNC }"}, Pace{"AsyncTwoThreads", "dist {} thread_num: 2"},
                     Pace{"Ssp", "dist { update: SSP staleness: 0 }"},
                     Pace{"Bf16", "dist { update: SSP staleness: 2 wire: BF16 } thread_num: 2"},
+                    Pace{"Geo", "dist { update: GEO geo_steps: 4 }"},
+                    Pace{"GeoBf16", "dist { update: GEO geo_steps: 7 wire: BF16 } thread_num: 2"},
+                    Pace{"Split", "dist { mode: SPLIT servers: 1 wire: BF16 }"},
+                    Pace{"SplitGeo", "dist { update: GEO geo_steps: 5 mode: SPLIT servers: 1 } thread_num: 2"},
+                    Pace{"SplitInMemory",
+                         "dist { mode: SPLIT servers: 1 } dataset { class_name: \"InMemoryDataset\" }"},
                     Pace{"InMemory",
                          "dist { update: ASYNC } thread_num: 2 dataset { class_name: \"InMemoryDataset\" "
                          "local_shuffle: true }"}),
     [](const auto& pace) { return std::string(pace.param.name); });
+
+TEST_F(RanksTest, RanksThatServeHaveAllRowsAndTrainNothing) {
+  const Ended ended = RunRanks(small_.DeepJob("dist { mode: SPLIT servers: 2 } epochs: 2"), 5, Folder("split"));
+  for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(ended.summary.examples, 3000);
+  EXPECT_EQ(ended.summary.servers, 2);
+  EXPECT_EQ(ended.summary.workers, 3);
+  const Ended none = RunRanks(small_.DeepJob("dist { mode: SPLIT servers: 3 }"), 3, Folder("none"));
+  for (const Status& status : none.statuses) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidConfig) << status.ToString();
+    EXPECT_THAT(status.message(), HasSubstr("dist.servers: 3 of 3 ranks serve, and none trains"));
+  }
+}
 
 TEST_F(RanksTest, AStoppedRunAtItsOwnPaceGoesOnWithAnotherNumberOfRanks) {
   const std::string job = small_.DeepJob("dist { update: ASYNC } epochs: 4 checkpoint { every_steps: 40 }");

@@ -330,7 +330,8 @@ class DistributedOptimizer:
             ("losses", losses), ("startup_programs", startup_programs)))
         if scopes is not None:
             raise ConfigError("minimize: scopes: a run is given its scope: exe.train_from_dataset(scope=); leave it out")
-        is_in_step = self._strategy._is_sync()
+        update, geo_steps = self._strategy._update()
+        is_in_step = update == "SYNC"
         if is_in_step and _ranks.size() > 1 and isinstance(loss, Variable) and loss.program.auc_states:
             raise ConfigError("minimize: the strategy has ranks train in step, which keeps no counts of layers.auc: set sync_mode = False "
                               "(a_sync = True), or leave auc out")
@@ -338,7 +339,8 @@ class DistributedOptimizer:
         self._fleet._main_program = loss.program
         self._fleet._startup_program = _startup_of(loss.program, startup)
         # A batch of each rank is a step, as in Paddle.
-        loss.program._dist = "update: SYNC micro_batches: %d" % _ranks.size() if is_in_step else ""
+        loss.program._dist = {"SYNC": "update: SYNC micro_batches: %d" % _ranks.size(),
+                              "GEO": "update: GEO geo_steps: %d" % geo_steps, "ASYNC": ""}[update]
         return result
 
     def backward(self, *args, **kwargs):

@@ -1,14 +1,13 @@
 """How trainers work together, in the words of Paddle 1 (DistributeTranspilerConfig) and of Paddle 2 (DistributedStrategy).
 
-A strategy says one thing here: whether ranks wait for each other (update: SYNC of docs/cluster.md) or not (ASYNC). What cut
-parameters over servers, and sized their queues, is taken and has nothing to cut; what would train otherwise is refused.
+A strategy says one thing here: whether ranks wait for each other (update: SYNC of docs/cluster.md) or not (ASYNC), or train on
+copies that they exchange now and then (GEO). What cut parameters over servers, and sized their queues, is taken and has nothing
+to cut; what would train otherwise is refused.
 """
 
 from ..errors import ConfigError
 
 __all__ = ["DistributeTranspilerConfig", "DistributedStrategy", "StrategyFactory"]
-
-_GEO = "ranks exchange what changed by themselves, every few batches (update: ASYNC of docs/cluster.md)"
 
 
 class _Settings:
@@ -41,33 +40,53 @@ class _Settings:
                 what, ", ".join(sorted([*self._taken, *self._refused]))))
         object.__setattr__(self, name, value)
 
+    def _update(self):
+        """(update, geo_steps) of `dist` in a job."""
+        if self._is_sync():
+            return "SYNC", 0
+        return ("GEO", self._geo_steps()) if self._geo_steps() > 0 else ("ASYNC", 0)
+
     def __repr__(self):
-        return "%s(%s)" % (type(self).__name__, "SYNC" if self._is_sync() else "ASYNC")
+        update, steps = self._update()
+        return "%s(%s%s)" % (type(self).__name__, update, " every %d batches" % steps if steps else "")
 
 
 class DistributeTranspilerConfig(_Settings):
-    """The strategy of Paddle 1. sync_mode, True unless it is set, has ranks train in step."""
+    """The strategy of Paddle 1. sync_mode, True unless it is set, has ranks train in step. geo_sgd_mode, with sync_mode False, has
+    them exchange every geo_sgd_need_push_nums batches."""
 
     _taken = {"sync_mode": (True, bool), "half_async": (False, bool), "runtime_split_send_recv": (False, bool),
               "completely_not_async": (False, bool), "slice_var_up": (True, bool), "split_method": (None, None),
               "min_block_size": (8192, int), "wait_port": (True, bool), "print_log": (False, bool),
-              "geo_sgd_need_push_nums": (100, int)}
-    _refused = {"geo_sgd_mode": (False, _GEO + ": leave it out, with sync_mode = False"),
-                "enable_dc_asgd": (False, "gradients are applied as they come; leave it out"),
+              "geo_sgd_mode": (False, bool), "geo_sgd_need_push_nums": (100, int)}
+    _refused = {"enable_dc_asgd": (False, "gradients are applied as they come; leave it out"),
                 "mode": ("pserver", 'ranks are processes on CPUs; leave it at "pserver"'),
                 "collective_mode": (None, "sync_mode = True has ranks train in step; leave it out"),
                 "nccl_comm_num": (1, "ranks are processes on CPUs; leave it out"),
                 "use_hierarchical_allreduce": (False, "ranks are processes on CPUs; leave it out"),
                 "hierarchical_allreduce_inter_nranks": (0, "ranks are processes on CPUs; leave it out")}
 
+    def _check(self):
+        super()._check()
+        if self.geo_sgd_mode and self.sync_mode:
+            raise ConfigError("DistributeTranspilerConfig: geo_sgd_mode exchanges every few batches, and sync_mode every batch: "
+                              "set sync_mode = False")
+        if self.geo_sgd_mode and self.geo_sgd_need_push_nums < 1:
+            raise ConfigError("DistributeTranspilerConfig.geo_sgd_need_push_nums: batches between two exchanges, 1 or more, not %r"
+                              % self.geo_sgd_need_push_nums)
+
     def _is_sync(self):
         return self.sync_mode
+
+    def _geo_steps(self):
+        return self.geo_sgd_need_push_nums if self.geo_sgd_mode else 0
 
 
 class DistributedStrategy(_Settings):
     """The strategy of Paddle 2. a_sync, True unless it is set, has ranks train at their own pace; False in step.
 
-    a_sync_configs  of its keys k_steps above 0 (geo) is refused; the others size queues and threads of Paddle's servers
+    a_sync_configs  of its keys k_steps above 0 is geo: batches between two exchanges; the others size queues and threads of
+                    Paddle's servers
     """
 
     _taken = {"a_sync": (True, bool), "a_sync_configs": ({}, dict)}
@@ -88,14 +107,18 @@ class DistributedStrategy(_Settings):
         if name == "a_sync_configs":
             for key, given in value.items():
                 if key == "k_steps":
-                    if given not in (-1, 0):
-                        raise ConfigError('DistributedStrategy.a_sync_configs["k_steps"] = %r (geo): %s; leave it at 0' % (given, _GEO))
+                    if not isinstance(given, int) or isinstance(given, bool) or given < -1:
+                        raise ConfigError('DistributedStrategy.a_sync_configs["k_steps"]: batches between two exchanges, or 0, not %r'
+                                          % (given,))
                 elif key not in self._sizes:
                     raise ConfigError("DistributedStrategy.a_sync_configs: there is no %r here; there are k_steps, %s" % (
                         key, ", ".join(self._sizes)))
 
     def _is_sync(self):
         return not self.a_sync
+
+    def _geo_steps(self):
+        return max(0, self.a_sync_configs.get("k_steps", 0))
 
 
 class StrategyFactory:
@@ -120,5 +143,8 @@ class StrategyFactory:
 
     @staticmethod
     def create_geo_strategy(update_frequency=100):
-        """Refused: create_async_strategy."""
-        raise ConfigError("StrategyFactory.create_geo_strategy(%r): %s; take create_async_strategy()" % (update_frequency, _GEO))
+        """Ranks train on copies, and exchange how these have moved every so many batches."""
+        made = StrategyFactory.create_async_strategy()
+        made.geo_sgd_mode = True
+        made.geo_sgd_need_push_nums = update_frequency
+        return made

@@ -16,6 +16,7 @@ class AdagradRows final : public RowOptimizer {
               size_t count) const override {
     kernels.adagrad_rows({step.lr, epsilon_}, rows, gradients, count, dim(), dim());
   }
+  bool adds_up() const override { return true; }
   std::string Describe() const override {
     std::ostringstream text;
     text << "adagrad epsilon=" << epsilon_ << " initial_accumulator=" << initial_;

@@ -23,6 +23,8 @@ class FtrlRows final : public RowOptimizer {
       racy::FtrlRowOfPower(kernels, now, power_, gradients + i * dim(), rows[i], states, dim());
     }
   }
+  bool adds_up() const override { return true; }
+  bool weights_follow_state() const override { return true; }
   std::string Describe() const override {
     std::ostringstream text;
     text << "ftrl beta=" << beta_ << " l1=" << l1_ << " l2=" << l2_;

@@ -10,6 +10,7 @@ class SgdRows final : public RowOptimizer {
               size_t count) const override {
     kernels.sgd_rows({step.lr}, rows, gradients, count, dim());
   }
+  bool adds_up() const override { return true; }
   std::string Describe() const override { return "sgd"; }
 };
 

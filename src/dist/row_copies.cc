@@ -1,0 +1,283 @@
+#include "dist/row_copies.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "core/caught.h"
+#include "kernels/flush_tiny.h"
+#include "kernels/racy.h"
+#include "table/virtual_shards.h"
+
+namespace millrace {
+
+Result<std::unique_ptr<RowCopies>> RowCopies::Create(SparseTable& part, RankTables& ranks,
+                                                     const RankTableOptions& options) {
+  auto* const rows = dynamic_cast<HasRowCopies*>(&part);
+  const std::string table = "dist.update: GEO: table \"" + part.shape().name + "\": ";
+  if (rows == nullptr) return InvalidConfig(table + "its class does not give its rows away; use update: ASYNC");
+  if (!rows->row_policy().adds_up()) {
+    return InvalidConfig(table + "what ranks learn apart adds up with sgd, adagrad and ftrl, and not with \"" +
+                         rows->row_policy().Describe() + "\"; use one of these, or update: ASYNC");
+  }
+  return std::unique_ptr<RowCopies>(new RowCopies(part, *rows, ranks, options));
+}
+
+RowCopies::RowCopies(SparseTable& part, HasRowCopies& rows, RankTables& ranks, const RankTableOptions& options)
+    : part_(&part),
+      policy_(&rows.row_policy()),
+      ranks_(&ranks),
+      options_(options),
+      dim_(static_cast<size_t>(part.shape().dim)),
+      floats_(static_cast<size_t>(part.shape().row_floats)),
+      rows_(2 * floats_ + sizeof(Marks) / sizeof(float)),
+      seen_(static_cast<size_t>(ranks.ranks())),
+      moved_(static_cast<size_t>(ranks.ranks())) {
+  for (uint32_t i = 0; i < kShards; ++i) shards_.push_back(std::make_unique<KeyIndexShard>(0));
+}
+
+RowCopies::~RowCopies() {
+  // Answers are written to what is under way. What went wrong with that ended the run before.
+  GiveUpFetches(0);
+  (void)ranks_->Wait(&under_way_.call, &under_way_.answers).ok();
+}
+
+RowCopies::Marks& RowCopies::MarksOf(float* row) const {
+  return *std::launder(reinterpret_cast<Marks*>(row + 2 * floats_));
+}
+
+float* RowCopies::FindOrMake(uint64_t key) {
+  const uint64_t hash = HashKey(key);
+  KeyIndexShard& shard = ShardOf(hash);
+  float* const found = shard.cells().Find(key, hash);
+  if (found != nullptr) return found;
+  return shard.FindOrAdd(key, hash, reclaimer_, [this, key] {
+    float* const row = rows_.Allocate();
+    policy_->Start(key, row);
+    std::copy_n(row, floats_, KnownOf(row));
+    new (row + 2 * floats_) Marks;
+    return row;
+  });
+}
+
+void RowCopies::Asked::Start(size_t ranks) {
+  list = nullptr;
+  rows.resize(ranks);
+  for (std::vector<Used>& of_rank : rows) of_rank.clear();
+}
+
+Result<bool> RowCopies::FindOld(const KeyList& list, Asked* asked, std::vector<float*>* copies) {
+  asked->Start(ranks());
+  copies->assign(list.keys().size(), nullptr);
+  bool found = false;
+  reclaimer_.Enter();
+  const Status looked = Caught("copying rows of table \"" + part_->shape().name + "\" that other ranks own", [&] {
+    for (size_t r = 0; r < ranks(); ++r) {
+      if (r == rank()) continue;
+      const KeyList::Part& part = list.of(r);
+      for (size_t i = 0; i < part.keys.size(); ++i) {
+        float* const row = FindOrMake(part.keys[i]);
+        (*copies)[part.positions[i]] = row;
+        if (!IsOld(row)) continue;
+        asked->rows[r].push_back({part.keys[i], row});
+        found = true;
+      }
+    }
+    return Status::Ok();
+  });
+  reclaimer_.Leave();
+  MR_TRY(looked);
+  return found;
+}
+
+Status RowCopies::Begin(std::span<const std::vector<float>> moved, Asked* asked) {
+  asked->requests.assign(ranks(), std::nullopt);
+  std::vector<uint64_t> keys;
+  for (size_t r = 0; r < ranks(); ++r) {
+    if (asked->rows[r].empty()) continue;
+    keys.clear();
+    for (const Used& used : asked->rows[r]) keys.push_back(used.key);
+    WireWriter request(&asked->requests[r].emplace());
+    RankTables::Start(RankTables::Request::kCopyRows, part_->shape().name, &request);
+    request.PutAll(std::span<const uint64_t>(keys));
+    request.Put(options_.wire);
+    request.Put(seen_[r].load());
+    request.Put(lr_.load());
+    request.PutFloats(moved.empty() ? std::span<const float>() : moved[r], options_.wire);
+  }
+  return ranks_->Begin(asked->requests, &asked->call);
+}
+
+Status RowCopies::Take(bool all, Asked* asked) {
+  MR_TRY(ranks_->Wait(&asked->call, &asked->answers).Context("rows of table \"" + part_->shape().name + "\""));
+  std::vector<float> now;
+  const std::lock_guard lock(take_mutex_);
+  for (size_t r = 0; r < ranks(); ++r) {
+    const std::vector<Used>& rows = asked->rows[r];
+    if (rows.empty()) continue;
+    WireReader answer(asked->answers[r]);
+    seen_[r] = answer.Get<int64_t>();
+    answer.GetFloats(options_.wire, &now);
+    if (!answer.ok() || now.size() != rows.size() * floats_) {
+      return Internal("table \"" + part_->shape().name + "\": rank " + std::to_string(r) +
+                      " sent other rows than were asked for");
+    }
+    for (size_t i = 0; i < rows.size(); ++i) {
+      float* const row = rows[i].row;
+      if (!all && !IsOld(row)) continue;  // another answer was here before
+      float* const known = KnownOf(row);
+      float* const moved = now.data() + i * floats_;
+      for (size_t f = 0; f < floats_; ++f) {
+        const float value = moved[f];
+        moved[f] -= known[f];
+        known[f] = value;
+      }
+      policy_->AddTo(moved, lr_.load(), row);
+      MarksOf(row).read_at = exchange_.load();
+    }
+  }
+  return Status::Ok();
+}
+
+Status RowCopies::Fetch(const std::shared_ptr<KeyList>& list) {
+  // Each worker fetches for a batch, before it looks for its rows.
+  GiveUpFetches(4 * options_.pushes_under_way);
+  std::shared_ptr<Asked> asked = asked_.Take();
+  std::vector<float*> copies;
+  MR_ASSIGN(const bool wants_any, FindOld(*list, asked.get(), &copies));
+  if (!wants_any) return Status::Ok();
+  MR_TRY(Begin({}, asked.get()));
+  asked->list = list;
+  const std::lock_guard lock(fetched_mutex_);
+  fetched_.push_back(std::move(asked));
+  return Status::Ok();
+}
+
+std::shared_ptr<RowCopies::Asked> RowCopies::TakeFetched(const KeyList& list) {
+  const std::lock_guard lock(fetched_mutex_);
+  const auto at = std::find_if(fetched_.begin(), fetched_.end(),
+                               [&list](const std::shared_ptr<Asked>& asked) { return asked->list.get() == &list; });
+  if (at == fetched_.end()) return nullptr;
+  std::shared_ptr<Asked> asked = std::move(*at);
+  fetched_.erase(at);
+  return asked;
+}
+
+void RowCopies::GiveUpFetches(size_t fetches) {
+  while (true) {
+    std::shared_ptr<Asked> oldest;
+    {
+      const std::lock_guard lock(fetched_mutex_);
+      if (fetched_.size() <= fetches) return;
+      oldest = std::move(fetched_.front());
+      fetched_.pop_front();
+    }
+    (void)ranks_->Wait(&oldest->call, &oldest->answers).ok();
+  }
+}
+
+Status RowCopies::Find(const std::shared_ptr<KeyList>& list, std::vector<float*>* copies) {
+  const std::shared_ptr<Asked> fetched = TakeFetched(*list);
+  if (fetched != nullptr) MR_TRY(Take(false, fetched.get()));
+  const std::shared_ptr<Asked> asked = asked_.Take();
+  MR_ASSIGN(const bool wants_more, FindOld(*list, asked.get(), copies));
+  ranks_->CountPull(fetched != nullptr || !wants_more);
+  if (!wants_more) return Status::Ok();
+  MR_TRY(Begin({}, asked.get()));
+  return Take(false, asked.get());
+}
+
+Status RowCopies::Update(const KeyList& list, const std::vector<float*>& copies, std::span<const float> gradients,
+                         const PushContext& context) {
+  const int64_t push = pushes_.fetch_add(1) + 1;
+  lr_ = context.lr;
+  const RowStep step{context.lr, push, static_cast<float>(context.examples)};
+  std::vector<Used> used;
+  {
+    const FlushTiny flush;
+    for (size_t i = 0; i < copies.size(); ++i) {
+      float* row = copies[i];
+      if (row == nullptr) continue;
+      policy_->Update(racy::Best(), step, &row, gradients.data() + i * dim_, 1);
+      // After the update, so that an exchange in between leaves the rest to the next one.
+      if (MarksOf(row).uses.fetch_add(1) == 0) used.push_back({list.keys()[i], row});
+    }
+  }
+  if (!used.empty()) {
+    const std::lock_guard lock(used_mutex_);
+    used_.insert(used_.end(), used.begin(), used.end());
+  }
+  if (push % options_.geo_steps == 0) {
+    const std::lock_guard lock(exchange_mutex_);
+    MR_TRY(EndExchange());
+    return BeginExchange();
+  }
+  const std::unique_lock lock(exchange_mutex_, std::try_to_lock);
+  return lock.owns_lock() && under_way_.call.is_over() ? EndExchange() : Status::Ok();
+}
+
+float RowCopies::WeightOf(uint32_t uses) const {
+  const float others = static_cast<float>(ranks_->trainers()) / 2 - 1;
+  if (others <= 0 || uses <= 1) return 1;
+  const float share = static_cast<float>(uses - 1) / static_cast<float>(options_.geo_steps - 1);
+  return 1 / (1 + std::min(share, 1.0f) * others);
+}
+
+Status RowCopies::BeginExchange() {
+  {
+    const std::lock_guard lock(used_mutex_);
+    std::swap(sent_, used_);
+  }
+  ++exchange_;
+  if (sent_.empty()) return Status::Ok();
+  under_way_.Start(ranks());
+  for (std::vector<float>& moved : moved_) moved.clear();
+  std::vector<float> now(floats_);
+  int64_t messages = 0;
+  {
+    const std::lock_guard lock(take_mutex_);
+    for (const Used& used : sent_) {
+      const auto owner = static_cast<size_t>(ranks_->OwnerOf(VirtualShardOf(used.key)));
+      if (under_way_.rows[owner].empty()) ++messages;
+      under_way_.rows[owner].push_back(used);
+      const float weight = WeightOf(MarksOf(used.row).uses.exchange(0));
+      racy::CopyRow(used.row, now.data(), floats_);
+      float* const known = KnownOf(used.row);
+      for (size_t f = 0; f < floats_; ++f) {
+        const bool is_of_squares = f >= dim_ && f < 2 * dim_;  // which count, whoever made the update
+        const float wanted = (is_of_squares ? 1.0f : weight) * (now[f] - known[f]);
+        const float sent = AsSent(wanted, options_.wire);
+        moved_[owner].push_back(sent);
+        known[f] = now[f] - (wanted - sent);
+      }
+    }
+  }
+  sent_.clear();
+  ranks_->CountSent(messages);
+  return Begin(moved_, &under_way_);
+}
+
+Status RowCopies::EndExchange() {
+  if (under_way_.rows.empty()) return Status::Ok();
+  MR_TRY(Take(true, &under_way_));
+  under_way_.rows.clear();
+  return Status::Ok();
+}
+
+Status RowCopies::Flush() {
+  const std::lock_guard lock(exchange_mutex_);
+  MR_TRY(EndExchange());
+  MR_TRY(BeginExchange());
+  MR_TRY(EndExchange());
+  std::deque<std::shared_ptr<Asked>> fetched;
+  {
+    const std::lock_guard fetched_lock(fetched_mutex_);
+    fetched = fetched_;
+  }
+  for (const std::shared_ptr<Asked>& fetch : fetched) MR_TRY(ranks_->WaitUntilOver(fetch->call));
+  exchange_ += 2;
+  return Status::Ok();
+}
+
+}  // namespace millrace

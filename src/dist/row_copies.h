@@ -1,0 +1,133 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+#include "dist/key_lists.h"
+#include "dist/rank_tables.h"
+#include "dist/recycled.h"
+#include "table/key_index.h"
+#include "table/row_policy.h"
+#include "table/slab_rows.h"
+
+namespace millrace {
+
+/// Copies of the rows of a table that other ranks own, on which this rank trains (dist { update: GEO }).
+///
+/// A batch reads a row from its owner when the copy is not here or is old, and updates the copy in place, by the rule
+/// of the table. After every so many pushes this rank tells the owners how the copies that it used have moved, and is
+/// told what the rows are now:
+///
+///     owner: row += weight * moved        rank: copy += row - (what this rank knew of it)
+///
+/// So a row that a batch reads lacks what others have made of it in at most twice the pushes between two exchanges.
+/// State that is a sum over updates goes with the weights, so that rows learn as fast as their whole history says.
+///
+/// The weight is 1 for a row that one push of those between two exchanges used, and 2 / trainers for one that all used,
+/// as dense parameters have it (dist/dense_exchange.h): all ranks move such a row the whole way by themselves.
+///
+/// A copy costs twice the floats of a row, and stays: a rank comes to have one of each row that it uses. An exchange
+/// sends a key, and a row there and back, for each row that was used since the last one.
+///
+/// Find, Update and Fetch may be called by any number of threads.
+class RowCopies {
+ public:
+  /// `part`, which this rank has of the table, outlives the object, as `ranks` does. kInvalidConfig for a class of
+  /// tables that gives no rows away, and for rules whose state is no sum.
+  static Result<std::unique_ptr<RowCopies>> Create(SparseTable& part, RankTables& ranks,
+                                                   const RankTableOptions& options);
+  ~RowCopies();
+  RowCopies(const RowCopies&) = delete;
+  RowCopies& operator=(const RowCopies&) = delete;
+
+  /// Asks for the rows of `list` that Find will want, without waiting.
+  Status Fetch(const std::shared_ptr<KeyList>& list);
+  /// The copy of each key of other ranks, by its position in `list`; null for keys of this rank. They stay where they
+  /// are.
+  Status Find(const std::shared_ptr<KeyList>& list, std::vector<float*>* copies);
+  /// Updates the copies that Find gave for `list` with the gradients of all its keys, and exchanges when it is time.
+  Status Update(const KeyList& list, const std::vector<float*>& copies, std::span<const float> gradients,
+                const PushContext& context);
+  /// Exchanges all that was used, and waits for it. From then on every copy is old.
+  Status Flush();
+
+ private:
+  /// What stands behind a copy and what is known of it.
+  struct Marks {
+    std::atomic<uint32_t> uses{0};     ///< pushes since the last exchange that has it
+    std::atomic<uint32_t> read_at{0};  ///< the number of the exchange before which the owner's row was read; 0: never
+  };
+  struct Used {
+    uint64_t key = 0;
+    float* row = nullptr;
+  };
+  /// Rows that were asked for, by owner.
+  struct Asked {
+    std::shared_ptr<KeyList> list;  ///< that they were asked for ahead of; or null
+    std::vector<std::vector<Used>> rows;
+    std::vector<std::optional<std::string>> requests;
+    RankCalls::Call call;
+    std::vector<std::string_view> answers;
+
+    void Start(size_t ranks);
+  };
+  static constexpr uint32_t kShards = 16;
+
+  RowCopies(SparseTable& part, HasRowCopies& rows, RankTables& ranks, const RankTableOptions& options);
+  size_t rank() const { return static_cast<size_t>(ranks_->rank()); }
+  size_t ranks() const { return static_cast<size_t>(ranks_->ranks()); }
+  float* KnownOf(float* row) const { return row + floats_; }
+  Marks& MarksOf(float* row) const;
+  KeyIndexShard& ShardOf(uint64_t hash) { return *shards_[ShardOfHash(hash) * kShards / kVirtualShards]; }
+  float* FindOrMake(uint64_t key);
+  bool IsOld(float* row) const { return exchange_.load() - MarksOf(row).read_at.load() > 1; }
+  /// Puts into `asked` the rows of `list` that were never read or are old; false: there are none. `copies` becomes all.
+  Result<bool> FindOld(const KeyList& list, Asked* asked, std::vector<float*>* copies);
+  /// Asks for the rows of `asked`, with how they have moved, or nothing.
+  Status Begin(std::span<const std::vector<float>> moved, Asked* asked);
+  /// Waits for them. Those that are old, or all, become what came.
+  Status Take(bool all, Asked* asked);
+  /// What was fetched for `list`; null: nothing.
+  std::shared_ptr<Asked> TakeFetched(const KeyList& list);
+  void GiveUpFetches(size_t fetches);
+  // With exchange_mutex_ held.
+  Status BeginExchange();
+  Status EndExchange();
+  float WeightOf(uint32_t uses) const;
+
+  SparseTable* part_;
+  const RowPolicy* policy_;
+  RankTables* ranks_;
+  const RankTableOptions options_;
+  const size_t dim_;
+  const size_t floats_;  ///< of a row
+  SlabRows rows_;        ///< of a copy: the row, what is known of it, Marks
+  std::vector<std::unique_ptr<KeyIndexShard>> shards_;
+  Reclaimer reclaimer_;
+  std::atomic<uint32_t> exchange_{2};  ///< the number of the next one
+  std::atomic<int64_t> pushes_{0};
+  std::atomic<float> lr_{0};  ///< of the last push
+  Recycled<Asked> asked_;
+  std::vector<std::atomic<int64_t>> seen_;  ///< by owner: exchanges that its part had at the last answer
+  std::mutex take_mutex_;                   ///< of what is known of copies
+  std::mutex used_mutex_;
+  std::vector<Used> used_;  ///< since the last exchange began
+  std::mutex fetched_mutex_;
+  std::deque<std::shared_ptr<Asked>> fetched_;
+  std::mutex exchange_mutex_;
+  Asked under_way_;
+  std::vector<Used> sent_;
+  std::vector<std::vector<float>> moved_;  ///< by owner
+};
+
+}  // namespace millrace
