@@ -177,8 +177,7 @@ RETURNS = {
     **dict.fromkeys(["shrink", "shrink_sparse_table"], "Any"), "FleetUtil.all_reduce": "np.ndarray", "all_gather": "List[Any]",
     "FleetUtil.get_global_auc": "float", **{"fleet/metrics." + name: "np.ndarray" for name in ("sum", "max", "min")},
     **{"fleet/metrics." + name: "float" for name in ("auc", "mae", "mse", "rmse", "acc")},
-    **{"StrategyFactory.create_%s_strategy" % name: "DistributeTranspilerConfig" for name in ("sync", "async", "half_async")},
-    "StrategyFactory.create_geo_strategy": "Any",
+    **{"StrategyFactory.create_%s_strategy" % name: "DistributeTranspilerConfig" for name in ("sync", "async", "half_async", "geo")},
     "DataGenerator.generate_sample": "Callable[[], Iterable[Any]]", "DataGenerator.generate_batch": "Callable[[], Iterable[Any]]",
 }
 BY_MODULE = {"layers": "Variable", "initializer": "_Initializer", "optimizer": "Schedule", "reader": "Reader"}

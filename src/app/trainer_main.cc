@@ -81,9 +81,9 @@ void WarnOfMachine(const CompiledJob& job) {
 void SayRanks(const RankGroup& ranks, const CompiledJob& job) {
   const DistDesc& dist = job.desc().dist();
   const int servers = ranks.size() > 1 ? job.rank_servers() : 0;
-  const std::string trainers = servers > 0 ? std::to_string(ranks.size() - servers) + " of " : "";
-  std::fprintf(stderr, "training on %s%d rank%s, ", trainers.c_str(), ranks.size(), ranks.size() == 1 ? "" : "s");
-  if (servers > 0) std::fputs("the last of which have the rows of tables (dist.mode: SPLIT), ", stderr);
+  const int trainers = ranks.size() - servers;
+  std::fprintf(stderr, "training on %d rank%s, ", trainers, trainers == 1 ? "" : "s");
+  if (servers > 0) std::fprintf(stderr, "with the rows of tables on %d more (dist.mode: SPLIT), ", servers);
   if (job.trains_in_step()) {
     std::fprintf(stderr, "in step: %d batches of %d examples a step\n", job.rank_micro_batches(),
                  job.desc().data_desc().batch_size());

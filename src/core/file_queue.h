@@ -32,7 +32,7 @@ class LocalFileQueue final : public FileQueue {
   std::atomic<size_t> next_{0};
 };
 
-/// Of who reads none of them.
+/// Of a process that is to read no file.
 class NoFiles final : public FileQueue {
  public:
   Result<size_t> Next(const std::stop_token& /*stop*/) override { return std::numeric_limits<size_t>::max(); }

@@ -63,7 +63,7 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
   Status Load(ShardRange shards, std::istream& in) override {
     ForgetRows();
     const ShardRange wanted{std::max(shards.begin, mine_.begin), std::min(shards.end, mine_.end)};
-    // Also where no row is ours: the count of updates is every rank's.
+    // Also where no row is ours: the count of updates is every rank's. Whoever has the rows finds what is damaged.
     return part_->Load(wanted.begin < wanted.end ? wanted : ShardRange{}, in);
   }
   NonFiniteRows FindNonFinite() const override;
@@ -132,7 +132,7 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
                  Pushed* pushed);
   /// Waits until no more than `pushes` are under way.
   Status FlushPushes(size_t pushes);
-  /// The same, and until all fetches have come.
+  /// The same, and until all fetches have come; of copies, all that they have learnt goes to the owners.
   Status Flush(size_t pushes);
 
   std::unique_ptr<SparseTable> part_;

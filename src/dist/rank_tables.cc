@@ -41,7 +41,7 @@ RankTables::RankTables(RankCalls& calls)
       owners_(kVirtualShards),
       lists_(owners_, calls.communicator().size()),
       known_(calls.communicator().size()) {
-  SetServers(0);
+  FindOwners();
   calls_->Serve(RankService::kTables, [this](int from, std::string_view request, std::string* answer) {
     return Answer(from, request, answer);
   });
@@ -49,8 +49,22 @@ RankTables::RankTables(RankCalls& calls)
 
 RankTables::~RankTables() { calls_->Serve(RankService::kTables, nullptr); }
 
-void RankTables::SetServers(int servers) {
+Status RankTables::SetServers(int servers) {
+  if (servers == servers_) return Status::Ok();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!parts_.empty()) {
+      return InvalidConfig(
+          "dist.servers: table \"" + parts_.begin()->first + "\" has its rows where " + std::to_string(servers_) +
+          " ranks serve, and is still in use; let go of it before a job of " + std::to_string(servers));
+    }
+  }
   servers_ = servers;
+  FindOwners();
+  return Status::Ok();
+}
+
+void RankTables::FindOwners() {
   for (int r = 0; r < ranks(); ++r) {
     const ShardRange shards = ShardsOf(r);
     std::fill(owners_.begin() + shards.begin, owners_.begin() + shards.end, r);
@@ -159,7 +173,7 @@ Status RankTables::AnswerCopyRows(const Part& part, WireReader* in, WireWriter* 
   const auto seen = in->Get<int64_t>();
   const auto lr = in->Get<float>();
   in->GetFloats(wire, &values_);
-  auto* const table = dynamic_cast<HasRowCopies*>(part.rows);
+  auto* const table = dynamic_cast<LendsRows*>(part.rows);
   const size_t floats = keys_.size() * static_cast<size_t>(part.rows->shape().row_floats);
   if (table == nullptr || !in->ok() || (!values_.empty() && values_.size() != floats)) {
     return Internal("another rank's copies of rows are of another table");

@@ -23,7 +23,8 @@ namespace millrace {
 
 /// How tables of which each rank has a part send their rows.
 struct RankTableOptions {
-  WireFloat wire = WireFloat::kFloat32;  ///< of weights that are pulled and gradients that are pushed
+  WireFloat wire =
+      WireFloat::kFloat32;  ///< of weights that are pulled, gradients that are pushed, rows that are copied
   /// Pushes of a table that may be under way: another one waits for the first of them. So what a worker pulls lacks no
   /// more of its own updates than these, and those between a Fetch and its Pull.
   size_t pushes_under_way = 1;
@@ -32,7 +33,8 @@ struct RankTableOptions {
   int geo_steps = 0;
 };
 
-/// What became of the gradients that went to the owners of rows, one push for each table, batch and owner.
+/// What became of the gradients that went to the owners of rows, one push for each table, batch and owner; of copies
+/// one for each table, exchange and owner.
 struct RankPushes {
   int64_t sent = 0;     ///< by this rank, also to itself
   int64_t applied = 0;  ///< to the parts of this rank
@@ -72,7 +74,7 @@ class RankTables final {
     SparseTable* rows = nullptr;
     std::atomic<int64_t>* applied = nullptr;  ///< pushes so far
     RowLocks* locks = nullptr;                ///< of rows that count, so that no push loses counts of another
-    std::function<Status()> flush;            ///< waits for what this rank has under way
+    std::function<Status()> flush;            ///< sends what this rank has kept, and waits for what is under way
   };
 
   explicit RankTables(RankCalls& calls);
@@ -88,8 +90,8 @@ class RankTables final {
   int OwnerOf(uint32_t shard) const { return owners_[shard]; }
 
   /// From now on the last `servers` ranks, fewer than there are, have all rows, and train nothing; with 0 every rank
-  /// does both. Before tables are made, on all ranks alike.
-  void SetServers(int servers);
+  /// does both. On all ranks alike. kInvalidConfig while there are tables whose rows would have other owners.
+  Status SetServers(int servers);
   /// Ranks that train: the first ones.
   int trainers() const { return ranks() - servers_; }
 
@@ -118,8 +120,9 @@ class RankTables final {
     return calls_->Ask(RankService::kTables, std::move(requests), answers);
   }
 
-  /// Waits until the pushes of this rank have been applied and what it fetches ahead is here: afterwards it asks no
-  /// rank for rows, until it pulls, fetches or pushes again. What went wrong with a push comes back.
+  /// Waits until the pushes of this rank, and what it has made of copies, have been applied, and what it fetches ahead
+  /// is here: afterwards it asks no rank for rows, until it pulls, fetches or pushes again. What went wrong with a push
+  /// comes back.
   Status Flush();
   /// Counts a push that is about to be applied here, `seen` pushes after the start.
   void CountApplied(std::atomic<int64_t>& applied, int64_t seen);
@@ -135,6 +138,7 @@ class RankTables final {
   RankPushes pushes() const { return {sent_, applied_, late_, latest_}; }
 
  private:
+  void FindOwners();
   Status Answer(int from, std::string_view request, std::string* answer);
   Status AnswerPull(int from, const Part& part, WireReader* in, WireWriter* out);
   Status AnswerPush(int from, const Part& part, WireReader* in);

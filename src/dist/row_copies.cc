@@ -14,17 +14,17 @@ namespace millrace {
 
 Result<std::unique_ptr<RowCopies>> RowCopies::Create(SparseTable& part, RankTables& ranks,
                                                      const RankTableOptions& options) {
-  auto* const rows = dynamic_cast<HasRowCopies*>(&part);
+  auto* const rows = dynamic_cast<LendsRows*>(&part);
   const std::string table = "dist.update: GEO: table \"" + part.shape().name + "\": ";
   if (rows == nullptr) return InvalidConfig(table + "its class does not give its rows away; use update: ASYNC");
-  if (!rows->row_policy().adds_up()) {
+  if (rows->row_policy().copies() == CopiesOfRow::kApart) {
     return InvalidConfig(table + "what ranks learn apart adds up with sgd, adagrad and ftrl, and not with \"" +
                          rows->row_policy().Describe() + "\"; use one of these, or update: ASYNC");
   }
   return std::unique_ptr<RowCopies>(new RowCopies(part, *rows, ranks, options));
 }
 
-RowCopies::RowCopies(SparseTable& part, HasRowCopies& rows, RankTables& ranks, const RankTableOptions& options)
+RowCopies::RowCopies(SparseTable& part, LendsRows& rows, RankTables& ranks, const RankTableOptions& options)
     : part_(&part),
       policy_(&rows.row_policy()),
       ranks_(&ranks),
@@ -93,6 +93,7 @@ Result<bool> RowCopies::FindOld(const KeyList& list, Asked* asked, std::vector<f
 
 Status RowCopies::Begin(std::span<const std::vector<float>> moved, Asked* asked) {
   asked->requests.assign(ranks(), std::nullopt);
+  asked->at = exchange_.load();
   std::vector<uint64_t> keys;
   for (size_t r = 0; r < ranks(); ++r) {
     if (asked->rows[r].empty()) continue;
@@ -112,6 +113,7 @@ Status RowCopies::Begin(std::span<const std::vector<float>> moved, Asked* asked)
 Status RowCopies::Take(bool all, Asked* asked) {
   MR_TRY(ranks_->Wait(&asked->call, &asked->answers).Context("rows of table \"" + part_->shape().name + "\""));
   std::vector<float> now;
+  const FlushTiny flush;
   const std::lock_guard lock(take_mutex_);
   for (size_t r = 0; r < ranks(); ++r) {
     const std::vector<Used>& rows = asked->rows[r];
@@ -134,7 +136,7 @@ Status RowCopies::Take(bool all, Asked* asked) {
         known[f] = value;
       }
       policy_->AddTo(moved, lr_.load(), row);
-      MarksOf(row).read_at = exchange_.load();
+      MarksOf(row).read_at = asked->at;
     }
   }
   return Status::Ok();
@@ -182,7 +184,7 @@ Status RowCopies::Find(const std::shared_ptr<KeyList>& list, std::vector<float*>
   if (fetched != nullptr) MR_TRY(Take(false, fetched.get()));
   const std::shared_ptr<Asked> asked = asked_.Take();
   MR_ASSIGN(const bool wants_more, FindOld(*list, asked.get(), copies));
-  ranks_->CountPull(fetched != nullptr || !wants_more);
+  ranks_->CountPull(!wants_more);
   if (!wants_more) return Status::Ok();
   MR_TRY(Begin({}, asked.get()));
   return Take(false, asked.get());
@@ -217,10 +219,10 @@ Status RowCopies::Update(const KeyList& list, const std::vector<float*>& copies,
   return lock.owns_lock() && under_way_.call.is_over() ? EndExchange() : Status::Ok();
 }
 
-float RowCopies::WeightOf(uint32_t uses) const {
+float RowCopies::WeightOf(uint32_t uses, int64_t pushes) const {
   const float others = static_cast<float>(ranks_->trainers()) / 2 - 1;
-  if (others <= 0 || uses <= 1) return 1;
-  const float share = static_cast<float>(uses - 1) / static_cast<float>(options_.geo_steps - 1);
+  if (others <= 0 || uses <= 1 || pushes <= 1) return 1;
+  const float share = static_cast<float>(uses - 1) / static_cast<float>(pushes - 1);
   return 1 / (1 + std::min(share, 1.0f) * others);
 }
 
@@ -230,6 +232,8 @@ Status RowCopies::BeginExchange() {
     std::swap(sent_, used_);
   }
   ++exchange_;
+  const int64_t all_pushes = pushes_.load();
+  const int64_t pushes = all_pushes - std::exchange(exchanged_pushes_, all_pushes);
   if (sent_.empty()) return Status::Ok();
   under_way_.Start(ranks());
   for (std::vector<float>& moved : moved_) moved.clear();
@@ -241,7 +245,7 @@ Status RowCopies::BeginExchange() {
       const auto owner = static_cast<size_t>(ranks_->OwnerOf(VirtualShardOf(used.key)));
       if (under_way_.rows[owner].empty()) ++messages;
       under_way_.rows[owner].push_back(used);
-      const float weight = WeightOf(MarksOf(used.row).uses.exchange(0));
+      const float weight = WeightOf(MarksOf(used.row).uses.exchange(0), pushes);
       racy::CopyRow(used.row, now.data(), floats_);
       float* const known = KnownOf(used.row);
       for (size_t f = 0; f < floats_; ++f) {
@@ -255,15 +259,11 @@ Status RowCopies::BeginExchange() {
   }
   sent_.clear();
   ranks_->CountSent(messages);
+  is_under_way_ = true;
   return Begin(moved_, &under_way_);
 }
 
-Status RowCopies::EndExchange() {
-  if (under_way_.rows.empty()) return Status::Ok();
-  MR_TRY(Take(true, &under_way_));
-  under_way_.rows.clear();
-  return Status::Ok();
-}
+Status RowCopies::EndExchange() { return std::exchange(is_under_way_, false) ? Take(true, &under_way_) : Status::Ok(); }
 
 Status RowCopies::Flush() {
   const std::lock_guard lock(exchange_mutex_);
@@ -276,7 +276,7 @@ Status RowCopies::Flush() {
     fetched = fetched_;
   }
   for (const std::shared_ptr<Asked>& fetch : fetched) MR_TRY(ranks_->WaitUntilOver(fetch->call));
-  exchange_ += 2;
+  exchange_ += kOld;
   return Status::Ok();
 }
 

@@ -25,21 +25,27 @@ namespace millrace {
 /// Copies of the rows of a table that other ranks own, on which this rank trains (dist { update: GEO }).
 ///
 /// A batch reads a row from its owner when the copy is not here or is old, and updates the copy in place, by the rule
-/// of the table. After every so many pushes this rank tells the owners how the copies that it used have moved, and is
-/// told what the rows are now:
+/// of the table. After every so many pushes (RankTableOptions::geo_steps) this rank tells the owners how the copies
+/// that it used have moved, and is told what the rows are now:
 ///
 ///     owner: row += weight * moved        rank: copy += row - (what this rank knew of it)
 ///
-/// So a row that a batch reads lacks what others have made of it in at most twice the pushes between two exchanges.
-/// State that is a sum over updates goes with the weights, so that rows learn as fast as their whole history says.
+/// A copy is old when two exchanges have begun since it was last asked for. So a batch lacks what others have made of a
+/// row in at most three times geo_steps pushes of theirs, where ranks are equally fast. State goes with the weights, so
+/// that rows learn as fast as their whole history says.
 ///
 /// The weight is 1 for a row that one push of those between two exchanges used, and 2 / trainers for one that all used,
-/// as dense parameters have it (dist/dense_exchange.h): all ranks move such a row the whole way by themselves.
+/// as dense parameters have it (dist/dense_exchange.h): other ranks move such a row the whole way by themselves, as a
+/// rule. Between the two it lies between. Squared gradients have the weight 1.
 ///
-/// A copy costs twice the floats of a row, and stays: a rank comes to have one of each row that it uses. An exchange
-/// sends a key, and a row there and back, for each row that was used since the last one.
+/// A copy costs twice the floats of a row, and stays as long as the object: a rank comes to have one of each row of
+/// others that it uses. An exchange sends a key, and a row there and back, for each row that was used since the last
+/// one.
 ///
-/// Find, Update and Fetch may be called by any number of threads.
+/// Find, Update and Fetch may be called by any number of threads. Find waits for owners where a row is not here, and
+/// the Update that begins an exchange for the one before. Both return what failed there: kUnavailable when a rank is
+/// lost, or when there is no memory for a copy. Workers of a rank that move a row at once lose parts of each other's
+/// updates, as Hogwild workers do, and perhaps of what came from its owner.
 class RowCopies {
  public:
   /// `part`, which this rank has of the table, outlives the object, as `ranks` does. kInvalidConfig for a class of
@@ -74,6 +80,7 @@ class RowCopies {
   /// Rows that were asked for, by owner.
   struct Asked {
     std::shared_ptr<KeyList> list;  ///< that they were asked for ahead of; or null
+    uint32_t at = 0;                ///< the number of the next exchange then
     std::vector<std::vector<Used>> rows;
     std::vector<std::optional<std::string>> requests;
     RankCalls::Call call;
@@ -82,15 +89,16 @@ class RowCopies {
     void Start(size_t ranks);
   };
   static constexpr uint32_t kShards = 16;
+  static constexpr uint32_t kOld = 2;  ///< exchanges that have begun since a copy was asked for
 
-  RowCopies(SparseTable& part, HasRowCopies& rows, RankTables& ranks, const RankTableOptions& options);
+  RowCopies(SparseTable& part, LendsRows& rows, RankTables& ranks, const RankTableOptions& options);
   size_t rank() const { return static_cast<size_t>(ranks_->rank()); }
   size_t ranks() const { return static_cast<size_t>(ranks_->ranks()); }
   float* KnownOf(float* row) const { return row + floats_; }
   Marks& MarksOf(float* row) const;
   KeyIndexShard& ShardOf(uint64_t hash) { return *shards_[ShardOfHash(hash) * kShards / kVirtualShards]; }
   float* FindOrMake(uint64_t key);
-  bool IsOld(float* row) const { return exchange_.load() - MarksOf(row).read_at.load() > 1; }
+  bool IsOld(float* row) const { return exchange_.load() - MarksOf(row).read_at.load() >= kOld; }
   /// Puts into `asked` the rows of `list` that were never read or are old; false: there are none. `copies` becomes all.
   Result<bool> FindOld(const KeyList& list, Asked* asked, std::vector<float*>* copies);
   /// Asks for the rows of `asked`, with how they have moved, or nothing.
@@ -103,7 +111,8 @@ class RowCopies {
   // With exchange_mutex_ held.
   Status BeginExchange();
   Status EndExchange();
-  float WeightOf(uint32_t uses) const;
+  /// Of a row that so many of the pushes since the last exchange used.
+  float WeightOf(uint32_t uses, int64_t pushes) const;
 
   SparseTable* part_;
   const RowPolicy* policy_;
@@ -114,18 +123,20 @@ class RowCopies {
   SlabRows rows_;        ///< of a copy: the row, what is known of it, Marks
   std::vector<std::unique_ptr<KeyIndexShard>> shards_;
   Reclaimer reclaimer_;
-  std::atomic<uint32_t> exchange_{2};  ///< the number of the next one
+  std::atomic<uint32_t> exchange_{kOld};  ///< the number of the next one
   std::atomic<int64_t> pushes_{0};
   std::atomic<float> lr_{0};  ///< of the last push
   Recycled<Asked> asked_;
-  std::vector<std::atomic<int64_t>> seen_;  ///< by owner: exchanges that its part had at the last answer
+  std::vector<std::atomic<int64_t>> seen_;  ///< by owner: pushes that its part had at the last answer
   std::mutex take_mutex_;                   ///< of what is known of copies
   std::mutex used_mutex_;
   std::vector<Used> used_;  ///< since the last exchange began
   std::mutex fetched_mutex_;
   std::deque<std::shared_ptr<Asked>> fetched_;
   std::mutex exchange_mutex_;
+  bool is_under_way_ = false;
   Asked under_way_;
+  int64_t exchanged_pushes_ = 0;  ///< pushes before the last exchange began
   std::vector<Used> sent_;
   std::vector<std::vector<float>> moved_;  ///< by owner
 };

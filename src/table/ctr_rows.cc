@@ -50,8 +50,8 @@ Result<std::unique_ptr<CtrRows>> CtrRows::Create(const TableDesc& desc, uint64_t
 
 CtrRows::CtrRows(const TableDesc& desc, std::unique_ptr<CtrRule> embed, std::unique_ptr<CtrRule> embedx,
                  const RowInitializer& start_embed, const RowInitializer& start_embedx)
-    : RowPolicy(DimOf(desc),
-                DimOf(desc) + static_cast<int>(kCounters + embed->state_floats() + embedx->state_floats())),
+    : RowPolicy(DimOf(desc), DimOf(desc) + static_cast<int>(kCounters + embed->state_floats() + embedx->state_floats()),
+                CopiesOfRow::kApart),
       name_(desc.name()),
       embed_(std::move(embed)),
       embedx_(std::move(embedx)),

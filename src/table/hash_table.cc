@@ -41,7 +41,7 @@ std::string WithoutPenalties(const std::string& rule) {
   return kept;
 }
 
-class HashTable : public SparseTable, public HasRowCopies {
+class HashTable : public SparseTable, public LendsRows {
  public:
   HashTable(const std::string& name, std::shared_ptr<const RowPolicy> policy, bool counts, size_t initial_rows)
       : shape_{name, policy->dim(), policy->row_floats(), counts},
@@ -106,9 +106,12 @@ class HashTable : public SparseTable, public HasRowCopies {
   Status Load(ShardRange shards, std::istream& in) override {
     MR_ASSIGN(TableReader reader, TableReader::Open(in));
     MR_TRY(CheckFits(reader.header()));
-    reclaimer_.Enter();
-    Status status = LoadBlocks(shards, reader);
-    reclaimer_.Leave();
+    Status status;
+    if (shards.size() > 0) {
+      reclaimer_.Enter();
+      status = LoadBlocks(shards, reader);
+      reclaimer_.Leave();
+    }
     pushes_.store(static_cast<int64_t>(reader.header().pushes), std::memory_order_relaxed);
     return status;
   }
@@ -149,6 +152,8 @@ class HashTable : public SparseTable, public HasRowCopies {
   void AddToRows(const RowBatch& batch, std::span<const float> moved, float lr, std::vector<float>* now) override {
     const auto floats = static_cast<size_t>(shape_.row_floats);
     now->resize(batch.size() * floats);
+    const FlushTiny flush;
+    if (!moved.empty()) pushes_.fetch_add(1, std::memory_order_relaxed);
     for (size_t i = 0; i < batch.size(); ++i) {
       float* const row = PlacesOf(batch).rows[i];
       if (!moved.empty()) policy_->AddTo(moved.data() + i * floats, lr, row);

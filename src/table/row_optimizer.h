@@ -23,6 +23,13 @@ struct RowStep {
   float examples = 1;  ///< PushContext::examples
 };
 
+/// What becomes of copies of a row that learn apart.
+enum class CopiesOfRow : uint8_t {
+  kApart,    ///< some of their floats are means, or counts: they do not add up
+  kAddUp,    ///< all floats are sums over updates; the first state, if there is one, of squared gradients
+  kByState,  ///< as kAddUp, and weights follow from the state: an update without a gradient makes them anew
+};
+
 /// The rule by which a table's rows learn. State lies in the row behind its weights: so many floats for each of them.
 /// Immutable, thread-safe.
 class RowOptimizer {
@@ -33,22 +40,20 @@ class RowOptimizer {
   /// Updates `count` distinct rows, each with its gradients, as many as weights; one call a batch.
   virtual void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
                       size_t count) const = 0;
-  /// Whether what several copies of a row learn apart may be added up: all its floats are sums over updates, the first
-  /// state, if there is one, of squared gradients, and the others of steps.
-  virtual bool adds_up() const { return false; }
-  /// Whether the state says all: an update without a gradient makes the weights anew.
-  virtual bool weights_follow_state() const { return false; }
+  CopiesOfRow copies() const { return copies_; }
   /// The rule with its constants, which a saved table must share: "adagrad epsilon=1e-06 initial_accumulator=0".
   virtual std::string Describe() const = 0;
 
  protected:
-  RowOptimizer(int dim, size_t states, float start) : dim_(static_cast<size_t>(dim)), states_(states), start_(start) {}
+  RowOptimizer(int dim, size_t states, float start, CopiesOfRow copies)
+      : dim_(static_cast<size_t>(dim)), states_(states), start_(start), copies_(copies) {}
   size_t dim() const { return dim_; }
 
  private:
   size_t dim_;     ///< weights of a row
   size_t states_;  ///< for each weight
   float start_;    ///< what they all start from
+  CopiesOfRow copies_;
 };
 
 std::unique_ptr<RowOptimizer> MakeSgdRows(int dim);

@@ -1,7 +1,7 @@
 #include "table/row_policy.h"
 
+#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "model.pb.h"
 #include "table/row_initializer.h"
@@ -12,7 +12,9 @@ namespace {
 class OptimizedRows final : public RowPolicy {
  public:
   OptimizedRows(int dim, const RowInitializer& initializer, std::unique_ptr<RowOptimizer> optimizer)
-      : RowPolicy(dim, dim + optimizer->state_floats()), initializer_(initializer), optimizer_(std::move(optimizer)) {}
+      : RowPolicy(dim, dim + optimizer->state_floats(), optimizer->copies()),
+        initializer_(initializer),
+        optimizer_(std::move(optimizer)) {}
 
   void Start(uint64_t key, float* row) const override {
     initializer_.Fill(key, row, dim());
@@ -25,8 +27,6 @@ class OptimizedRows final : public RowPolicy {
               size_t count) const override {
     optimizer_->Update(kernels, step, rows, gradients, count);
   }
-  bool adds_up() const override { return optimizer_->adds_up(); }
-  bool weights_follow_state() const override { return optimizer_->weights_follow_state(); }
   bool IsIn(TableContent, const float*) const override { return true; }
   std::string Describe() const override { return optimizer_->Describe(); }
 
@@ -39,9 +39,10 @@ class OptimizedRows final : public RowPolicy {
 
 void RowPolicy::AddTo(const float* moved, float lr, float* row) const {
   racy::AddRow(moved, row, static_cast<size_t>(row_floats_));
-  if (!weights_follow_state() || lr == 0) return;
-  const std::vector<float> no_gradient(static_cast<size_t>(dim_));
-  Update(racy::Best(), {.lr = lr}, &row, no_gradient.data(), 1);
+  if (copies_ != CopiesOfRow::kByState) return;
+  // Weights that nothing has moved yet follow from nothing.
+  const bool has_learnt = std::any_of(moved + dim_, moved + row_floats_, [](float state) { return state != 0; });
+  if (has_learnt && lr != 0) Update(racy::Best(), {.lr = lr}, &row, no_gradient_.data(), 1);
 }
 
 Result<std::unique_ptr<RowPolicy>> MakeOptimizedRows(const TableDesc& desc, uint64_t seed) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/status.h"
 #include "table/row_optimizer.h"
@@ -33,10 +34,8 @@ class RowPolicy {
   /// Updates `count` distinct rows, each with its gradients, as many as weights.
   virtual void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
                       size_t count) const = 0;
-  // As those of RowOptimizer.
-  virtual bool adds_up() const { return false; }
-  virtual bool weights_follow_state() const { return false; }
-  /// Adds to a whole row what a copy of it learnt with the rate `lr`, where adds_up().
+  CopiesOfRow copies() const { return copies_; }
+  /// Adds to a whole row what a copy of it learnt with the rate `lr`, where copies add up.
   void AddTo(const float* moved, float lr, float* row) const;
   /// Whether a save of `content` has the row.
   virtual bool IsIn(TableContent content, const float* row) const = 0;
@@ -44,11 +43,14 @@ class RowPolicy {
   virtual std::string Describe() const = 0;
 
  protected:
-  RowPolicy(int dim, int row_floats) : dim_(dim), row_floats_(row_floats) {}
+  RowPolicy(int dim, int row_floats, CopiesOfRow copies)
+      : dim_(dim), row_floats_(row_floats), copies_(copies), no_gradient_(static_cast<size_t>(dim)) {}
 
  private:
   int dim_;
   int row_floats_;
+  CopiesOfRow copies_;
+  std::vector<float> no_gradient_;
 };
 
 /// Rows that start by TableDesc.init and learn by TableDesc.optimizer; kInvalidConfig for what a table that grows

@@ -93,9 +93,10 @@ class SparseTable {
   virtual Status Push(const RowBatch& rows, std::span<const float> gradients, const PushContext& context) = 0;
   /// Writes the rows of `shards`, by virtual shard, then key: equal tables give equal bytes (docs/formats/table.md).
   virtual Status Save(ShardRange shards, TableContent content, std::ostream& out) const = 0;
-  /// Reads what Save wrote, of it the rows of `shards`, into this table, which must have none of these rows and be of
-  /// the same dim and, but for weights alone, of the same optimizer, whose penalties may be others; beside weights
-  /// alone the state is that of new rows. A damaged file is kBadData; after any failure the table is to be thrown away.
+  /// Reads what Save wrote, of it the rows of `shards`, or with none no more than how often it was pushed to, into this
+  /// table, which must have none of these rows and be of the same dim and, but for weights alone, of the same
+  /// optimizer, whose penalties may be others; beside weights alone the state is that of new rows. A damaged file is
+  /// kBadData; after any failure the table is to be thrown away.
   virtual Status Load(ShardRange shards, std::istream& in) = 0;
   /// Looks at every row. As Save, it wants no other call meanwhile.
   virtual NonFiniteRows FindNonFinite() const = 0;
@@ -116,10 +117,10 @@ class SparseTable {
   Status CheckPush(const RowBatch& rows, std::span<const float> gradients) const;
 };
 
-/// What a table can do besides whose rows are also trained in copies that lie elsewhere.
-class HasRowCopies {
+/// What a table can do besides of which others train copies of rows.
+class LendsRows {
  public:
-  virtual ~HasRowCopies() = default;
+  virtual ~LendsRows() = default;
   /// How its rows start and learn; lives as long as the table.
   virtual const RowPolicy& row_policy() const = 0;
   /// Adds `moved`, shape().row_floats a row, or with none nothing, to `rows`, which a Pull for training gave out; `lr`
@@ -133,7 +134,8 @@ class FetchesAhead {
  public:
   virtual ~FetchesAhead() = default;
   /// Asks for the rows of `keys` without waiting: a Pull of just these keys comes soon, for training, and sees them as
-  /// they are now, or later. A fetch that no pull comes for is given up. Any thread.
+  /// they are now, or later, or as a copy that is not old has them. A fetch that no pull comes for is given up. Any
+  /// thread.
   virtual Status Fetch(std::span<const uint64_t> keys) = 0;
 };
 

@@ -148,8 +148,7 @@ Status JobSession::SetServers() {
     return InvalidConfig(
         "dist.mode: not supported yet: SPLIT with parameters that were made before the job; leave it out");
   }
-  if (root_ == nullptr) ranks_->tables().SetServers(servers);
-  return Status::Ok();
+  return ranks_->tables().SetServers(servers);
 }
 
 Status JobSession::JoinRanks() {

@@ -267,8 +267,9 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
   const int streams = ranks_ != nullptr ? session_->InputStreams() : 1;
   if (!state.trained.empty() && state.input_streams != streams) {
     return InvalidConfig("the checkpoint stands in the middle of epoch " + std::to_string(state.epoch + 1) +
-                         " of rows in the memory of " + std::to_string(state.input_streams) + " ranks, and there are " +
-                         std::to_string(streams) + " now; start as many, or start anew with --resume=never");
+                         " of rows in the memory of " + std::to_string(state.input_streams) +
+                         " ranks that trained, and there are " + std::to_string(streams) +
+                         " now; start as many, or start anew with --resume=never");
   }
   state.input_rows = rows;
   state.input_streams = streams;

@@ -45,6 +45,7 @@ class RankTraining::PacedSource final : public BatchSource {
   Result<BatchPtr> Next(std::stop_token stop) override {
     MR_TRY(ranks_->BeforeBatch(worker_, stop));
     Result<BatchPtr> batch = next_.has_value() ? *std::exchange(next_, std::nullopt) : source_->Next(stop);
+    if (batch.ok() && *batch == nullptr) MR_TRY(ranks_->AfterLastBatch(worker_, stop));
     if (!batch.ok() || *batch == nullptr) {
       if (worker_ == 0) ranks_->pace_->EndTurn();
       return batch;
@@ -129,7 +130,7 @@ void RankTraining::StartPass() {
   if (in_step_) return;
   const int64_t step = run_->state().step;
   met_at_step_ = step;
-  // One that serves has no batches, and so no turn.
+  // One that serves has no batches, and a turn of none.
   const int64_t ranks = ranks_->trainers();
   const bool takes_turns = ranks > 1 && step < kInTurns;
   pace_->StartPass(run_->state().epoch, takes_turns ? (kInTurns - step + ranks - 1) / ranks : 0);
@@ -162,6 +163,15 @@ Status RankTraining::AfterBatch(int worker, int64_t examples) {
   MR_TRY(pace_->Trained(examples));
   LookAtSteps();
   return Status::Ok();
+}
+
+Status RankTraining::AfterLastBatch(int worker, const std::stop_token& stop) {
+  gate_->Enter(worker);
+  // Others go on, perhaps for long.
+  Status shared = stop.stop_requested() ? Status::Ok() : ranks_->tables().Flush();
+  if (shared.ok() && !stop.stop_requested() && worker == 0 && pace_->takes_turns()) shared = dense_->ExchangeNow();
+  gate_->Leave(worker);
+  return shared;
 }
 
 bool RankTraining::LooksAhead(int worker) const {

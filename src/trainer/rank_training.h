@@ -77,6 +77,8 @@ class RankTraining {
   /// Of a rank that trains at its own pace: before a worker takes a batch, and after it was trained.
   Status BeforeBatch(int worker, const std::stop_token& stop);
   Status AfterBatch(int worker, int64_t examples);
+  /// When its source has no more.
+  Status AfterLastBatch(int worker, const std::stop_token& stop);
   /// Whether rows are to be asked for a batch ahead.
   bool LooksAhead(int worker) const;
   /// Asks for the rows of the batch after the one that a worker is about to train.

@@ -175,6 +175,54 @@ TEST(RowCopies, ThePullBehindAnExchangeOfAllSeesWhatOthersLearnt) {
                        });
 }
 
+TEST(RowCopies, ANewRowOfFtrlKeepsItsFirstWeights) {
+  const std::string rule = "init { uniform: 0.1 } optimizer { ftrl { alpha: 0.1 l1: 0.2 beta: 1 } }";
+  OnTwoRanksWithCopies(rule, 3, [](Communicator&, RankTables& ranks, SparseTable& table) {
+    const std::vector<float> first = WeightsOf(table);
+    const std::vector<uint64_t> others = {1, 2, 3, 4, 5, 6, 7, 8};
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(PushToCopies(table, others, 0.1F, 0.1F).ok());
+    RowBatch rows;
+    ASSERT_TRUE(table.Pull(CopiedKeys(), PullMode::kInsert, &rows).ok());
+    for (size_t i = 0; i < kCopiedRows; ++i) EXPECT_EQ(rows.weights()[i][0], first[2 * i]) << i;
+    ASSERT_TRUE(ranks.Flush().ok());
+  });
+}
+
+TEST(RowCopies, WhatWasFetchedBeforeAnExchangeOfAllIsReadAgain) {
+  OnTwoRanksWithCopies("init { constant: 0 } optimizer { sgd { lr: 1 } }", 1000,
+                       [](Communicator& communicator, RankTables& ranks, SparseTable& table) {
+                         if (communicator.rank() == 0) {
+                           ASSERT_TRUE(dynamic_cast<FetchesAhead&>(table).Fetch(CopiedKeys()).ok());
+                         }
+                         ASSERT_TRUE(ranks.Flush().ok());
+                         ASSERT_TRUE(communicator.Barrier().ok());
+                         if (communicator.rank() == 1) {
+                           ASSERT_TRUE(PushToCopies(table, CopiedKeys(), 1).ok());
+                         }
+                         ASSERT_TRUE(ranks.Flush().ok());
+                         ASSERT_TRUE(communicator.Barrier().ok());
+                         RowBatch rows;
+                         ASSERT_TRUE(table.Pull(CopiedKeys(), PullMode::kInsert, &rows).ok());
+                         for (const float* row : rows.weights()) EXPECT_EQ(row[0], -1);
+                       });
+}
+
+TEST(RowCopies, OwnersDoNotChangeUnderATable) {
+  LocalCluster cluster(2);
+  RankCalls calls(cluster.rank(0));
+  RankTables ranks(calls);
+  {
+    const std::unique_ptr<SparseTable> table = MakeCopied(ranks, "optimizer { sgd { lr: 0.1 } }", 2).value();
+    EXPECT_TRUE(ranks.SetServers(0).ok());
+    EXPECT_THAT(ranks.SetServers(1).message(), HasSubstr("dist.servers: table \"t\" has its rows where 0 ranks serve"));
+    EXPECT_EQ(ranks.trainers(), 2);
+  }
+  ASSERT_TRUE(ranks.SetServers(1).ok());
+  EXPECT_EQ(ranks.trainers(), 1);
+  EXPECT_EQ(ranks.ShardsOf(0).size(), 0);
+  EXPECT_EQ(ranks.ShardsOf(1), kAllShards);
+}
+
 TEST(RowCopies, ARowThatIsUsedAgainIsNotAskedForAgain) {
   OnTwoRanksWithCopies("init { uniform: 0.1 } optimizer { adagrad { lr: 0.1 } }", 1000,
                        [](Communicator& communicator, RankTables& ranks, SparseTable& table) {

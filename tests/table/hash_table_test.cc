@@ -225,6 +225,13 @@ TEST(HashTable, SavesEqualBytesWhateverTheOrderAndLoadsThem) {
     EXPECT_EQ(Saved(*loaded), Saved(*a));
     std::istringstream again(bytes);
     EXPECT_EQ(loaded->Load(kAllShards, again).code(), StatusCode::kAlreadyExists);
+    // Who wants no row reads none.
+    const std::unique_ptr<SparseTable> empty = Make(Desc(5, rule), 99);
+    std::istringstream rest(bytes);
+    ASSERT_TRUE(empty->Load({}, rest).ok());
+    EXPECT_LT(rest.tellg(), static_cast<std::streamoff>(bytes.size() / 4));
+    EXPECT_TRUE(empty->IsEmptyHere());
+    EXPECT_EQ(empty->stats().pushes, a->stats().pushes - 1);
   }
 }
 

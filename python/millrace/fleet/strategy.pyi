@@ -13,6 +13,7 @@ class DistributeTranspilerConfig(_Settings):
     min_block_size: Any
     wait_port: Any
     print_log: Any
+    geo_sgd_mode: Any
     geo_sgd_need_push_nums: Any
 class DistributedStrategy(_Settings):
     a_sync: Any
@@ -25,4 +26,4 @@ class StrategyFactory:
     @staticmethod
     def create_half_async_strategy() -> DistributeTranspilerConfig: ...
     @staticmethod
-    def create_geo_strategy(update_frequency: int = ...) -> Any: ...
+    def create_geo_strategy(update_frequency: int = ...) -> DistributeTranspilerConfig: ...

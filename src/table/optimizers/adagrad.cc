@@ -9,14 +9,13 @@ namespace {
 class AdagradRows final : public RowOptimizer {
  public:
   AdagradRows(int dim, const AdagradDesc& desc)
-      : RowOptimizer(dim, 1, desc.initial_accumulator()),
+      : RowOptimizer(dim, 1, desc.initial_accumulator(), CopiesOfRow::kAddUp),
         epsilon_(desc.epsilon()),
         initial_(desc.initial_accumulator()) {}
   void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
               size_t count) const override {
     kernels.adagrad_rows({step.lr, epsilon_}, rows, gradients, count, dim(), dim());
   }
-  bool adds_up() const override { return true; }
   std::string Describe() const override {
     std::ostringstream text;
     text << "adagrad epsilon=" << epsilon_ << " initial_accumulator=" << initial_;

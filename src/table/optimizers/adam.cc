@@ -10,7 +10,10 @@ namespace {
 class AdamRows final : public RowOptimizer {
  public:
   AdamRows(int dim, const AdamDesc& desc)
-      : RowOptimizer(dim, 2, 0), beta1_(desc.beta1()), beta2_(desc.beta2()), epsilon_(desc.epsilon()) {}
+      : RowOptimizer(dim, 2, 0, CopiesOfRow::kApart),
+        beta1_(desc.beta1()),
+        beta2_(desc.beta2()),
+        epsilon_(desc.epsilon()) {}
   void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
               size_t count) const override {
     const auto number = static_cast<double>(step.number);

@@ -12,7 +12,11 @@ namespace {
 class FtrlRows final : public RowOptimizer {
  public:
   FtrlRows(int dim, const FtrlDesc& desc)
-      : RowOptimizer(dim, 2, 0), beta_(desc.beta()), l1_(desc.l1()), l2_(desc.l2()), power_(desc.lr_power()) {}
+      : RowOptimizer(dim, 2, 0, CopiesOfRow::kByState),
+        beta_(desc.beta()),
+        l1_(desc.l1()),
+        l2_(desc.l2()),
+        power_(desc.lr_power()) {}
   void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
               size_t count) const override {
     const racy::FtrlStep now = {step.lr, l1_, beta_ / step.lr + l2_};
@@ -23,8 +27,6 @@ class FtrlRows final : public RowOptimizer {
       racy::FtrlRowOfPower(kernels, now, power_, gradients + i * dim(), rows[i], states, dim());
     }
   }
-  bool adds_up() const override { return true; }
-  bool weights_follow_state() const override { return true; }
   std::string Describe() const override {
     std::ostringstream text;
     text << "ftrl beta=" << beta_ << " l1=" << l1_ << " l2=" << l2_;

@@ -5,12 +5,11 @@ namespace {
 
 class SgdRows final : public RowOptimizer {
  public:
-  explicit SgdRows(int dim) : RowOptimizer(dim, 0, 0) {}
+  explicit SgdRows(int dim) : RowOptimizer(dim, 0, 0, CopiesOfRow::kAddUp) {}
   void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
               size_t count) const override {
     kernels.sgd_rows({step.lr}, rows, gradients, count, dim());
   }
-  bool adds_up() const override { return true; }
   std::string Describe() const override { return "sgd"; }
 };
 
