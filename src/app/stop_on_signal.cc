@@ -31,6 +31,16 @@ sigset_t Signals(bool of_launcher) {
   return set;
 }
 
+/// Whether the object ends within a moment. A launcher ends all ranks, too, for the mistake of which they end by
+/// themselves: then nobody has stopped them.
+bool EndsSoon() {
+  sigset_t wake_up;
+  sigemptyset(&wake_up);
+  sigaddset(&wake_up, kWakeUp);
+  const timespec moment{.tv_sec = 0, .tv_nsec = 300'000'000};
+  return sigtimedwait(&wake_up, nullptr, &moment) == kWakeUp;
+}
+
 }  // namespace
 
 StopOnSignal::StopOnSignal(std::optional<std::chrono::seconds> launcher_leaves) : launcher_leaves_(launcher_leaves) {
@@ -68,6 +78,10 @@ void StopOnSignal::Wait() {
     const bool may_come_again = signal == SIGHUP || signal == SIGUSR1 || signal == SIGCONT;
     if (!may_come_again && std::exchange(asked, true) && !says_nothing_new) _exit(130);
     if (source_.stop_requested()) continue;
+    if (signal == SIGCONT) {
+      source_.request_stop();
+      if (EndsSoon()) return;
+    }
     if (!is_quiet_) Say(signal);
     source_.request_stop();
   }

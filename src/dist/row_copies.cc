@@ -17,6 +17,9 @@ Result<std::unique_ptr<RowCopies>> RowCopies::Create(SparseTable& part, RankTabl
   auto* const rows = dynamic_cast<LendsRows*>(&part);
   const std::string table = "dist.update: GEO: table \"" + part.shape().name + "\": ";
   if (rows == nullptr) return InvalidConfig(table + "its class does not give its rows away; use update: ASYNC");
+  if (part.shape().counts) {
+    return InvalidConfig(table + "its rows count shows and clicks, which copies do not; use update: ASYNC");
+  }
   if (rows->row_policy().copies() == CopiesOfRow::kApart) {
     return InvalidConfig(table + "what ranks learn apart adds up with sgd, adagrad and ftrl, and not with \"" +
                          rows->row_policy().Describe() + "\"; use one of these, or update: ASYNC");
@@ -127,7 +130,8 @@ Status RowCopies::Take(bool all, Asked* asked) {
     }
     for (size_t i = 0; i < rows.size(); ++i) {
       float* const row = rows[i].row;
-      if (!all && !IsOld(row)) continue;  // another answer was here before
+      // Another answer was here before; or this one may lack what this rank has sent since, whose answer is to come.
+      if (!all && (!IsOld(row) || asked->at <= MarksOf(row).sent_at)) continue;
       float* const known = KnownOf(row);
       float* const moved = now.data() + i * floats_;
       for (size_t f = 0; f < floats_; ++f) {
@@ -246,6 +250,7 @@ Status RowCopies::BeginExchange() {
       if (under_way_.rows[owner].empty()) ++messages;
       under_way_.rows[owner].push_back(used);
       const float weight = WeightOf(MarksOf(used.row).uses.exchange(0), pushes);
+      MarksOf(used.row).sent_at = exchange_.load();
       racy::CopyRow(used.row, now.data(), floats_);
       float* const known = KnownOf(used.row);
       for (size_t f = 0; f < floats_; ++f) {

@@ -71,6 +71,7 @@ class RowCopies {
   /// What stands behind a copy and what is known of it.
   struct Marks {
     std::atomic<uint32_t> uses{0};     ///< pushes since the last exchange that has it
+    std::atomic<uint32_t> sent_at{0};  ///< the number of the last exchange that has it; 0: none
     std::atomic<uint32_t> read_at{0};  ///< the number of the exchange before which the owner's row was read; 0: never
   };
   struct Used {

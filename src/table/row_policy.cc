@@ -1,6 +1,7 @@
 #include "table/row_policy.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "model.pb.h"
@@ -39,6 +40,18 @@ class OptimizedRows final : public RowPolicy {
 
 void RowPolicy::AddTo(const float* moved, float lr, float* row) const {
   racy::AddRow(moved, row, static_cast<size_t>(row_floats_));
+  if (row_floats_ > dim_) {
+    // Rounding must not leave a sum of squares below zero.
+    std::array<float, 64> squares;
+    for (size_t begin = 0; begin < static_cast<size_t>(dim_); begin += squares.size()) {
+      const size_t count = std::min(squares.size(), static_cast<size_t>(dim_) - begin);
+      float* const at = row + dim_ + begin;
+      racy::CopyRow(at, squares.data(), count);
+      if (*std::min_element(squares.data(), squares.data() + count) >= 0) continue;
+      for (float& square : squares) square = std::max(square, 0.0F);
+      racy::CopyRow(squares.data(), at, count);
+    }
+  }
   if (copies_ != CopiesOfRow::kByState) return;
   // Weights that nothing has moved yet follow from nothing.
   const bool has_learnt = std::any_of(moved + dim_, moved + row_floats_, [](float state) { return state != 0; });

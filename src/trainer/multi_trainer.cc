@@ -269,7 +269,7 @@ Status MultiTrainer::Load(const std::stop_token& stop) {
     return InvalidConfig("the checkpoint stands in the middle of epoch " + std::to_string(state.epoch + 1) +
                          " of rows in the memory of " + std::to_string(state.input_streams) +
                          " ranks that trained, and there are " + std::to_string(streams) +
-                         " now; start as many, or start anew with --resume=never");
+                         " now; start as many that train, or start anew with --resume=never");
   }
   state.input_rows = rows;
   state.input_streams = streams;

@@ -283,7 +283,7 @@ TEST(RowCopies, RulesWhoseStateIsNoSumAreRefusedByName) {
   TableDesc counted;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString("name: \"c\" accessor { embedx_dim: 3 }", &counted));
   const Status refused = RankTableFactory(TableFactory::Builtin(), ranks, {.geo_steps = 4}).Create(counted, 5).status();
-  EXPECT_THAT(refused.message(), HasSubstr("table \"c\": what ranks learn apart"));
+  EXPECT_THAT(refused.message(), HasSubstr("table \"c\": its rows count shows and clicks"));
 }
 
 TEST(RowCopies, ALostOwnerEndsTraining) {

@@ -167,7 +167,7 @@ class StrategyTest(unittest.TestCase):
         with self.assertRaisesRegex(millrace.ConfigError, "geo_sgd_mode exchanges every few batches.*sync_mode = False"):
             job.distributed_optimizer(optimizer.SGD(0.1), one)
         with self.assertRaisesRegex(millrace.ConfigError, "geo_sgd_need_push_nums: batches .* not 0"):
-            job.distributed_optimizer(optimizer.SGD(0.1), StrategyFactory.create_geo_strategy(0))
+            StrategyFactory.create_geo_strategy(0)
 
 
 class FleetTest(program_test.Fresh):

@@ -14,6 +14,7 @@
 #include "allocation_counter.h"
 #include "model.pb.h"
 #include "rows_in_memory.h"
+#include "table/row_policy.h"
 
 namespace millrace {
 namespace {
@@ -390,6 +391,19 @@ TEST(RowBatch, TakesRowsInTheOrderInWhichTheyAreAdded) {
   EXPECT_EQ(*places[1], before[1] - 1);
   EXPECT_EQ(*places[0], before[0] - 2);
   EXPECT_EQ(*places[2], before[2] - 4);
+}
+
+TEST(RowPolicyTest, RoundingLeavesNoSumOfSquaresOfACopyBelowZero) {
+  const std::unique_ptr<RowPolicy> policy = MakeOptimizedRows(Desc(2, "adagrad"), 1).value();
+  std::vector<float> row(4);
+  policy->Start(7, row.data());
+  row[2] = 1e-6F;
+  const std::vector<float> moved = {1, 0, -2e-6F, 3};
+  const float first = row[0];
+  policy->AddTo(moved.data(), 0.1F, row.data());
+  EXPECT_EQ(row[0], first + 1);
+  EXPECT_EQ(row[2], 0);
+  EXPECT_EQ(row[3], 3);
 }
 
 }  // namespace

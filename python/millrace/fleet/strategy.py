@@ -147,4 +147,5 @@ class StrategyFactory:
         made = StrategyFactory.create_async_strategy()
         made.geo_sgd_mode = True
         made.geo_sgd_need_push_nums = update_frequency
+        made._check()
         return made
