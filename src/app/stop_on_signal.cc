@@ -31,16 +31,6 @@ sigset_t Signals(bool of_launcher) {
   return set;
 }
 
-/// Whether the object ends within a moment. A launcher ends all ranks, too, for the mistake of which they end by
-/// themselves: then nobody has stopped them.
-bool EndsSoon() {
-  sigset_t wake_up;
-  sigemptyset(&wake_up);
-  sigaddset(&wake_up, kWakeUp);
-  const timespec moment{.tv_sec = 0, .tv_nsec = 300'000'000};
-  return sigtimedwait(&wake_up, nullptr, &moment) == kWakeUp;
-}
-
 }  // namespace
 
 StopOnSignal::StopOnSignal(std::optional<std::chrono::seconds> launcher_leaves) : launcher_leaves_(launcher_leaves) {
@@ -56,13 +46,18 @@ void StopOnSignal::Wait() {
   using Clock = std::chrono::steady_clock;
   // The hosts of a run that was suspended do not go on in the same moment.
   constexpr std::chrono::seconds kGoingOn{5};
+  // A launcher ends all ranks, too, for the mistake of which they end by themselves: nobody has stopped these.
+  constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 300'000'000};
   const sigset_t set = Signals(launcher_leaves_.has_value());
+  bool has_to_say = false;                   // that SIGCONT stops the run
   bool asked = false;                        // by a signal that ends the process when it comes again
   bool launcher_ends = false;                // its SIGCONT was here, its SIGTERM is to come
   std::optional<Clock::time_point> went_on;  // after the process had been stopped
   while (true) {
     siginfo_t info{};
-    const int signal = sigwaitinfo(&set, &info);
+    const int signal = has_to_say ? sigtimedwait(&set, &info, &kMoment) : sigwaitinfo(&set, &info);
+    if (std::exchange(has_to_say, false) && signal != kWakeUp) Say(SIGCONT);
+    if (signal < 0 && errno == EAGAIN) continue;
     if (signal < 0) {
       if (errno != EINTR) return;
       went_on = Clock::now();  // Linux ends the wait of a process that was stopped once it goes on
@@ -78,11 +73,8 @@ void StopOnSignal::Wait() {
     const bool may_come_again = signal == SIGHUP || signal == SIGUSR1 || signal == SIGCONT;
     if (!may_come_again && std::exchange(asked, true) && !says_nothing_new) _exit(130);
     if (source_.stop_requested()) continue;
-    if (signal == SIGCONT) {
-      source_.request_stop();
-      if (EndsSoon()) return;
-    }
-    if (!is_quiet_) Say(signal);
+    has_to_say = !is_quiet_ && signal == SIGCONT;
+    if (!is_quiet_ && !has_to_say) Say(signal);
     source_.request_stop();
   }
 }
