@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "dist/fetched_ahead.h"
 #include "dist/key_lists.h"
 #include "dist/rank_files.h"
 #include "dist/rank_tables.h"
@@ -43,13 +44,14 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
         ranks_(&ranks),
         mine_(ranks.ShardsOf(ranks.rank())),
         locks_(part_->shape().counts ? std::make_unique<RowLocks>() : nullptr),
-        seen_(static_cast<size_t>(ranks.ranks())) {
+        seen_(static_cast<size_t>(ranks.ranks())),
+        fetched_(ranks) {
     ranks_->Add(shape().name, {part_.get(), &applied_, locks_.get(), [this] { return Flush(0); }});
   }
   ~RankTable() override {
     // Answers are written to what is under way. What went wrong with that ended the run before.
     while (!under_way_.empty()) (void)FlushPushes(0).ok();
-    GiveUpFetches(0);
+    fetched_.GiveUp(0);
     copies_ = nullptr;
     ranks_->Remove(shape().name, part_.get());
   }
@@ -82,7 +84,7 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
   SparseTable* part() const { return part_.get(); }
   /// Before rows go elsewhere.
   void ForgetRows() {
-    GiveUpFetches(0);
+    fetched_.GiveUp(0);
     ranks_->ForgetRows(part_.get());
   }
   /// Asks all other ranks the same, and calls add(answer) for each answer.
@@ -117,10 +119,6 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
   size_t ranks() const { return static_cast<size_t>(ranks_->ranks()); }
   /// Asks the owners for the rows of `keys`; the answers are to be waited for.
   Status BeginPull(std::span<const uint64_t> keys, PullMode mode, std::shared_ptr<Pulled>* pulled);
-  /// What was fetched for just these keys; null: nothing.
-  std::shared_ptr<Pulled> TakeFetched(std::span<const uint64_t> keys);
-  /// Waits for the oldest fetches, and forgets them, until no more than `fetches` are left.
-  void GiveUpFetches(size_t fetches);
   /// Shows the rows of this rank, and copies of the others.
   Status PullCopies(std::span<const uint64_t> keys, RowBatch* out);
   Status PushCopies(const RowBatch& rows, std::span<const float> gradients, const PushContext& context);
@@ -144,9 +142,9 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
   std::vector<std::atomic<int64_t>> seen_;  ///< by owner: pushes that its part had at the last pull
   std::unique_ptr<RowCopies> copies_;       ///< null: the owners are asked
   Recycled<Pulled> pulls_;
+  FetchedAhead<Pulled> fetched_;
   Recycled<Pushed> pushes_;
   std::mutex mutex_;
-  std::deque<std::shared_ptr<Pulled>> fetched_;
   std::deque<std::shared_ptr<Pushed>> under_way_;
 };
 
@@ -172,42 +170,21 @@ Status RankTable::BeginPull(std::span<const uint64_t> keys, PullMode mode, std::
 Status RankTable::Fetch(std::span<const uint64_t> keys) {
   if (copies_ != nullptr) return copies_->Fetch(ranks_->lists().Find(keys));
   // Each worker fetches for a batch, before it pulls for it.
-  GiveUpFetches(4 * options_.pushes_under_way);
+  fetched_.GiveUp(4 * options_.pushes_under_way);
   std::shared_ptr<Pulled> pulled;
   MR_TRY(BeginPull(keys, PullMode::kInsert, &pulled));
-  const std::lock_guard lock(mutex_);
-  fetched_.push_back(std::move(pulled));
+  fetched_.Add(std::move(pulled));
   return Status::Ok();
-}
-
-std::shared_ptr<Pulled> RankTable::TakeFetched(std::span<const uint64_t> keys) {
-  const std::lock_guard lock(mutex_);
-  for (auto at = fetched_.begin(); at != fetched_.end(); ++at) {
-    const std::span<const uint64_t> theirs = (*at)->list->keys();
-    if (!std::equal(keys.begin(), keys.end(), theirs.begin(), theirs.end())) continue;
-    std::shared_ptr<Pulled> pulled = std::move(*at);
-    fetched_.erase(at);
-    return pulled;
-  }
-  return nullptr;
-}
-
-void RankTable::GiveUpFetches(size_t fetches) {
-  while (true) {
-    std::shared_ptr<Pulled> oldest;
-    {
-      const std::lock_guard lock(mutex_);
-      if (fetched_.size() <= fetches) return;
-      oldest = std::move(fetched_.front());
-      fetched_.pop_front();
-    }
-    (void)ranks_->Wait(&oldest->call, &oldest->answers).ok();
-  }
 }
 
 Status RankTable::Pull(std::span<const uint64_t> keys, PullMode mode, RowBatch* out) {
   if (copies_ != nullptr && mode == PullMode::kInsert) return PullCopies(keys, out);
-  std::shared_ptr<Pulled> pulled = mode == PullMode::kInsert ? TakeFetched(keys) : nullptr;
+  std::shared_ptr<Pulled> pulled;
+  if (mode == PullMode::kInsert) {
+    pulled = fetched_.Take([keys](const Pulled& asked) {
+      return std::equal(keys.begin(), keys.end(), asked.list->keys().begin(), asked.list->keys().end());
+    });
+  }
   out->Start(this);
   if (mode == PullMode::kInsert) ranks_->CountPull(pulled != nullptr);
   if (pulled == nullptr) MR_TRY(BeginPull(keys, mode, &pulled));
@@ -359,13 +336,7 @@ Status RankTable::FlushPushes(size_t pushes) {
 Status RankTable::Flush(size_t pushes) {
   if (copies_ != nullptr) return copies_->Flush();
   MR_TRY(FlushPushes(pushes));
-  std::deque<std::shared_ptr<Pulled>> fetched;
-  {
-    const std::lock_guard lock(mutex_);
-    fetched = fetched_;
-  }
-  for (const std::shared_ptr<Pulled>& fetch : fetched) MR_TRY(ranks_->WaitUntilOver(fetch->call));
-  return Status::Ok();
+  return fetched_.WaitUntilHere();
 }
 
 Status RankTable::Save(ShardRange shards, TableContent content, std::ostream& out) const {

@@ -36,13 +36,14 @@ RowCopies::RowCopies(SparseTable& part, LendsRows& rows, RankTables& ranks, cons
       floats_(static_cast<size_t>(part.shape().row_floats)),
       rows_(2 * floats_ + sizeof(Marks) / sizeof(float)),
       seen_(static_cast<size_t>(ranks.ranks())),
+      fetched_(ranks),
       moved_(static_cast<size_t>(ranks.ranks())) {
   for (uint32_t i = 0; i < kShards; ++i) shards_.push_back(std::make_unique<KeyIndexShard>(0));
 }
 
 RowCopies::~RowCopies() {
   // Answers are written to what is under way. What went wrong with that ended the run before.
-  GiveUpFetches(0);
+  fetched_.GiveUp(0);
   (void)ranks_->Wait(&under_way_.call, &under_way_.answers).ok();
 }
 
@@ -148,43 +149,19 @@ Status RowCopies::Take(bool all, Asked* asked) {
 
 Status RowCopies::Fetch(const std::shared_ptr<KeyList>& list) {
   // Each worker fetches for a batch, before it looks for its rows.
-  GiveUpFetches(4 * options_.pushes_under_way);
+  fetched_.GiveUp(4 * options_.pushes_under_way);
   std::shared_ptr<Asked> asked = asked_.Take();
   std::vector<float*> copies;
   MR_ASSIGN(const bool wants_any, FindOld(*list, asked.get(), &copies));
   if (!wants_any) return Status::Ok();
   MR_TRY(Begin({}, asked.get()));
   asked->list = list;
-  const std::lock_guard lock(fetched_mutex_);
-  fetched_.push_back(std::move(asked));
+  fetched_.Add(std::move(asked));
   return Status::Ok();
 }
 
-std::shared_ptr<RowCopies::Asked> RowCopies::TakeFetched(const KeyList& list) {
-  const std::lock_guard lock(fetched_mutex_);
-  const auto at = std::find_if(fetched_.begin(), fetched_.end(),
-                               [&list](const std::shared_ptr<Asked>& asked) { return asked->list.get() == &list; });
-  if (at == fetched_.end()) return nullptr;
-  std::shared_ptr<Asked> asked = std::move(*at);
-  fetched_.erase(at);
-  return asked;
-}
-
-void RowCopies::GiveUpFetches(size_t fetches) {
-  while (true) {
-    std::shared_ptr<Asked> oldest;
-    {
-      const std::lock_guard lock(fetched_mutex_);
-      if (fetched_.size() <= fetches) return;
-      oldest = std::move(fetched_.front());
-      fetched_.pop_front();
-    }
-    (void)ranks_->Wait(&oldest->call, &oldest->answers).ok();
-  }
-}
-
 Status RowCopies::Find(const std::shared_ptr<KeyList>& list, std::vector<float*>* copies) {
-  const std::shared_ptr<Asked> fetched = TakeFetched(*list);
+  const std::shared_ptr<Asked> fetched = fetched_.Take([&](const Asked& asked) { return asked.list == list; });
   if (fetched != nullptr) MR_TRY(Take(false, fetched.get()));
   const std::shared_ptr<Asked> asked = asked_.Take();
   MR_ASSIGN(const bool wants_more, FindOld(*list, asked.get(), copies));
@@ -275,12 +252,7 @@ Status RowCopies::Flush() {
   MR_TRY(EndExchange());
   MR_TRY(BeginExchange());
   MR_TRY(EndExchange());
-  std::deque<std::shared_ptr<Asked>> fetched;
-  {
-    const std::lock_guard fetched_lock(fetched_mutex_);
-    fetched = fetched_;
-  }
-  for (const std::shared_ptr<Asked>& fetch : fetched) MR_TRY(ranks_->WaitUntilOver(fetch->call));
+  MR_TRY(fetched_.WaitUntilHere());
   exchange_ += kOld;
   return Status::Ok();
 }

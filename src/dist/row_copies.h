@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "dist/fetched_ahead.h"
 #include "dist/key_lists.h"
 #include "dist/rank_tables.h"
 #include "dist/recycled.h"
@@ -106,9 +106,6 @@ class RowCopies {
   Status Begin(std::span<const std::vector<float>> moved, Asked* asked);
   /// Waits for them. Those that are old, or all, become what came.
   Status Take(bool all, Asked* asked);
-  /// What was fetched for `list`; null: nothing.
-  std::shared_ptr<Asked> TakeFetched(const KeyList& list);
-  void GiveUpFetches(size_t fetches);
   // With exchange_mutex_ held.
   Status BeginExchange();
   Status EndExchange();
@@ -132,8 +129,7 @@ class RowCopies {
   std::mutex take_mutex_;                   ///< of what is known of copies
   std::mutex used_mutex_;
   std::vector<Used> used_;  ///< since the last exchange began
-  std::mutex fetched_mutex_;
-  std::deque<std::shared_ptr<Asked>> fetched_;
+  FetchedAhead<Asked> fetched_;
   std::mutex exchange_mutex_;
   bool is_under_way_ = false;
   Asked under_way_;
