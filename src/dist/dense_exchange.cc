@@ -40,6 +40,11 @@ void AddTo(std::span<const T> moved, T* values) {
   for (size_t i = 0; i < moved.size(); ++i) values[i] += moved[i];
 }
 
+/// How much of an exchange has not been trained on, so many batches behind it, where the next one comes after `every`.
+float UntrainedShare(int since, int every) {
+  return std::max(0.0f, 1 - static_cast<float>(since) / static_cast<float>(every));
+}
+
 /// What a rank sent does not fit what is here.
 Status OthersThanHere(int rank) {
   return Internal("rank " + std::to_string(rank) + " has other dense parameters than this one");
@@ -93,7 +98,7 @@ Status DenseExchange::FindVariables(const Executable& step, Scope& root) {
     auto* const tensor = variable->GetMutable<Tensor>();
     const auto count = static_cast<size_t>(tensor->numel());
     if (tensor->dtype() == DType::kInt64) {
-      counts_.push_back({tensor, count_count_, count, 1.0f});
+      counts_.push_back({tensor, count_count_, count, 1.0f, false});
       count_count_ += count;
     } else if (tensor->dtype() != DType::kFloat32) {
       return InvalidConfig("dist.update: ASYNC: \"" + name + "\" is " + std::string(DTypeName(tensor->dtype())) +
@@ -101,7 +106,8 @@ Status DenseExchange::FindVariables(const Executable& step, Scope& root) {
     } else {
       const bool is_parameter = updated.parameters.contains(name);
       const bool adds_up = is_parameter || updated.sums.contains(name);
-      floats.push_back({is_parameter ? kParameters : kRest, {tensor, 0, count, adds_up ? sum_share : share}});
+      floats.push_back(
+          {is_parameter ? kParameters : kRest, {tensor, 0, count, adds_up ? sum_share : share, is_parameter}});
     }
   }
   std::stable_sort(floats.begin(), floats.end(),
@@ -170,16 +176,23 @@ void DenseExchange::Start() {
 
   const std::lock_guard lock(mutex_);
   std::vector<float> all_weights(now_.size());
-  for (const Place& place : floats_) std::fill_n(all_weights.data() + place.begin, place.count, place.weight);
+  std::vector<uint8_t> all_parameters(now_.size());
+  for (const Place& place : floats_) {
+    std::fill_n(all_weights.data() + place.begin, place.count, place.weight);
+    std::fill_n(all_parameters.data() + place.begin, place.count, place.is_parameter ? 1 : 0);
+  }
   shared_.clear();
   weights_.clear();
+  are_parameters_.clear();
   for (const auto& [begin, end] : PartsOf(rank(), kRest)) {
     shared_.insert(shared_.end(), now_.data() + begin, now_.data() + end);
     weights_.insert(weights_.end(), all_weights.data() + begin, all_weights.data() + end);
+    are_parameters_.insert(are_parameters_.end(), all_parameters.data() + begin, all_parameters.data() + end);
   }
   const auto [counts_begin, counts_end] = PartOf(count_count_, rank(), ranks_->size());
   counts_shared_.assign(counts_now_.data() + counts_begin, counts_now_.data() + counts_end);
   copies_.assign(ranks(), shared_);
+  last_moved_.assign(ranks(), std::vector<float>(shared_.size()));
   count_copies_.assign(ranks(), counts_shared_);
 }
 
@@ -245,7 +258,9 @@ Status DenseExchange::Answer(int from, std::string_view request, std::string* an
     return OthersThanHere(from);
   }
   std::vector<float>& copy = copies_[static_cast<size_t>(from)];
+  std::vector<float>& last_moved = last_moved_[static_cast<size_t>(from)];
   for (size_t i = 0; i < moved.size(); ++i) {
+    last_moved[i] = moved[i];
     shared_[i] += weights_[i] * moved[i];
     copy[i] += moved[i];
     moved[i] = AsSent(shared_[i] - copy[i], options_.wire);
@@ -320,6 +335,8 @@ Status DenseExchange::Settle() {
     const auto [counts_begin, counts_end] = CountsOf(r, kRest);
     for (size_t i = counts_begin; i < counts_end; ++i) counts_now_[i] -= counts_known_[i];
     WireWriter to(&out[static_cast<size_t>(r)]);
+    to.Put(UntrainedShare(since_last_, options_.every));
+    to.Put(UntrainedShare(since_parameters_, options_.parameters_every));
     to.PutAll(std::span<const float>(moved));
     to.PutAll(std::span<const int64_t>(counts_now_).subspan(counts_begin, counts_end - counts_begin));
   }
@@ -327,16 +344,37 @@ Status DenseExchange::Settle() {
   std::string part;
   {
     const std::lock_guard lock(mutex_);
-    std::vector<float> moved;
     std::vector<int64_t> counts_moved;
+    std::vector<std::vector<float>>& moved = copies_;  // which are all to be the same
     for (int r = 0; r < ranks_->size(); ++r) {
       WireReader from(in[static_cast<size_t>(r)]);
-      from.GetAll(&moved);
-      if (!TakeCounts(&from, &counts_moved, counts_shared_.size()) || moved.size() != shared_.size()) {
+      const auto of_small = from.Get<float>();
+      const auto of_parameters = from.Get<float>();
+      std::vector<float>& theirs = moved[static_cast<size_t>(r)];
+      from.GetAll(&theirs);
+      if (!TakeCounts(&from, &counts_moved, counts_shared_.size()) || theirs.size() != shared_.size()) {
         return OthersThanHere(r);
       }
-      for (size_t i = 0; i < moved.size(); ++i) shared_[i] += weights_[i] * moved[i];
       AddTo<int64_t>(counts_moved, counts_shared_.data());
+      std::vector<float>& last_moved = last_moved_[static_cast<size_t>(r)];
+      const size_t small = PartSize(rank(), kSmall);
+      for (size_t i = 0; i < theirs.size(); ++i) {
+        if (are_parameters_[i] == 0) continue;
+        last_moved[i] *= i < small ? of_small : of_parameters;
+        shared_[i] -= weights_[i] * last_moved[i];
+        theirs[i] += last_moved[i];
+      }
+      std::fill(last_moved.begin(), last_moved.end(), 0.0f);
+    }
+    for (size_t i = 0; i < shared_.size(); ++i) {
+      float sum = 0;
+      float movers = 0;
+      for (const std::vector<float>& theirs : moved) {
+        sum += theirs[i];
+        if (theirs[i] != 0) ++movers;
+      }
+      const float weight = are_parameters_[i] != 0 && movers > 0 ? std::min(weights_[i], 1 / movers) : weights_[i];
+      shared_[i] += weight * sum;
     }
     for (std::vector<float>& copy : copies_) copy = shared_;
     for (std::vector<int64_t>& copy : count_copies_) copy = counts_shared_;

@@ -31,11 +31,17 @@ namespace millrace {
 /// of the workers of one process do (Hogwild), and 2 / trainers with more: whole updates of many, made from the same
 /// parameters, overshoot. It is 1 / trainers for the rest, running means among them, and 1 for counts (int64).
 ///
+/// Where ranks stand still (Settle), what parameters have moved since the last exchange comes with the weight 1 / the
+/// ranks that moved the value, if that is less: their mean. What the last exchange brought is brought down to that,
+/// too, but for the share of the batches until the next one that have been trained on it. A sum of moves overshoots, as
+/// each rank has moved the whole way by itself; training on it corrects that, and what is evaluated and saved here
+/// would be without.
+///
 /// Small variables, biases and output layers as a rule, go more often than large ones: they decide how far predictions
 /// are off as a whole, turn round within few batches, and cost next to nothing.
 ///
 /// An exchange costs twice the bytes of the values that go with it, but for this rank's part; in memory two copies of
-/// the values, and of the part one for each rank.
+/// the values, and of the part two for each rank.
 class DenseExchange {
  public:
   struct Options {
@@ -83,6 +89,7 @@ class DenseExchange {
     size_t begin = 0;
     size_t count = 0;
     float weight = 1;
+    bool is_parameter = false;
   };
 
   DenseExchange(RankGroup& ranks, const Options& options) : ranks_(&ranks), options_(options) {}
@@ -126,10 +133,12 @@ class DenseExchange {
   // Of this rank's part.
   std::mutex mutex_;
   std::vector<float> shared_;
-  std::vector<std::vector<float>> copies_;  ///< by rank, as it knows it
+  std::vector<std::vector<float>> copies_;      ///< by rank, as it knows it
+  std::vector<std::vector<float>> last_moved_;  ///< by rank, in its last exchange of each value
   std::vector<int64_t> counts_shared_;
   std::vector<std::vector<int64_t>> count_copies_;
   std::vector<float> weights_;
+  std::vector<uint8_t> are_parameters_;
 };
 
 }  // namespace millrace

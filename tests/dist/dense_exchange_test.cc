@@ -21,8 +21,11 @@
 namespace millrace {
 namespace {
 
+using testing::AllOf;
 using testing::Each;
 using testing::FloatNear;
+using testing::Ge;
+using testing::Le;
 
 /// Compiles kProgram.
 class DenseExchangeTest : public testing::Test {
@@ -67,8 +70,11 @@ void ExpectAllMoved(const std::vector<std::unique_ptr<Copy>>& copies) {
   const float moved = 12 * ranks * (ranks + 1) / 2;
   const float share = std::min(1.0f, 2 / ranks);
   for (const std::unique_ptr<Copy>& copy : copies) {
-    EXPECT_THAT(copy->Values("w"), Each(FloatNear(100 + share * moved, 0.001f)));
-    EXPECT_THAT(copy->Values("b"), Each(FloatNear(100 + share * moved, 0.001f)));
+    // Of parameters, what was exchanged is there with its share, and what was not with the mean.
+    for (const char* parameter : {"w", "b"}) {
+      EXPECT_THAT(copy->Values(parameter),
+                  Each(AllOf(Ge(100 + moved / ranks - 0.001f), Le(100 + share * moved + 0.001f))));
+    }
     EXPECT_THAT(copy->Values("acc"), Each(FloatNear(100 + share * moved, 0.001f)));
     EXPECT_THAT(copy->Values("mean"), Each(FloatNear(100 + moved / ranks, 0.001f)));
     EXPECT_EQ(copy->count(), 5 + 12 * static_cast<int64_t>(copies.size()));
@@ -92,6 +98,68 @@ TEST_F(DenseExchangeTest, AllThatRanksMovedIsThereOnEachBehindASettling) {
         }
       }
       ExpectAllMoved(copies);
+    }
+  }
+}
+
+TEST_F(DenseExchangeTest, WhatParametersMovedSinceTheLastExchangeIsTheMeanOfThoseThatMovedThem) {
+  LocalCluster cluster(3);
+  std::vector<std::unique_ptr<Copy>> copies(3);
+  {
+    std::vector<std::jthread> threads;
+    for (size_t r = 0; r < 3; ++r) {
+      threads.emplace_back([&, r] {
+        RankGroup ranks(cluster.rank(static_cast<int>(r)));
+        copies[r] = std::make_unique<Copy>(100.0f);
+        const auto exchange = DenseExchange::Create(*step_, copies[r]->root, ranks, {}).value();
+        exchange->Start();
+        ASSERT_TRUE(cluster.rank(static_cast<int>(r)).Barrier().ok());
+        if (r < 2) copies[r]->Move(r == 0 ? 4.0f : 2.0f);
+        ASSERT_TRUE(exchange->Settle().ok());
+        // What one rank alone moves is not cut.
+        if (r == 2) copies[r]->Move(6.0f);
+        ASSERT_TRUE(exchange->Settle().ok());
+        ASSERT_TRUE(cluster.rank(static_cast<int>(r)).Barrier().ok());
+      });
+    }
+  }
+  for (const std::unique_ptr<Copy>& copy : copies) {
+    EXPECT_THAT(copy->Values("w"), Each(FloatNear(100 + 6 * 0.5f + 6 * 2 / 3.0f, 1e-4f)));
+    EXPECT_THAT(copy->Values("acc"), Each(FloatNear(100 + (6 + 6) * 2 / 3.0f, 1e-4f)));
+    EXPECT_EQ(copy->count(), 5 + 3);
+  }
+}
+
+TEST_F(DenseExchangeTest, AnExchangeThatNobodyHasTrainedOnIsAMeanWhereRanksStandStill) {
+  for (const int batches : {0, 1, 2, 4, 9}) {
+    SCOPED_TRACE(batches);
+    LocalCluster cluster(2);
+    std::vector<std::unique_ptr<Copy>> copies(2);
+    {
+      std::vector<std::jthread> threads;
+      for (size_t r = 0; r < 2; ++r) {
+        threads.emplace_back([&, r] {
+          Communicator& communicator = cluster.rank(static_cast<int>(r));
+          RankGroup ranks(communicator);
+          copies[r] = std::make_unique<Copy>(100.0f);
+          // Exchanges by ExchangeNow alone.
+          const DenseExchange::Options options{.every = 1000, .parameters_every = 4, .small = 0};
+          const auto exchange = DenseExchange::Create(*step_, copies[r]->root, ranks, options).value();
+          exchange->Start();
+          ASSERT_TRUE(communicator.Barrier().ok());
+          copies[r]->Move(r == 0 ? 6.0f : 2.0f);
+          ASSERT_TRUE(exchange->ExchangeNow().ok());
+          for (int batch = 0; batch < batches; ++batch) ASSERT_TRUE(exchange->Step().ok());
+          ASSERT_TRUE(exchange->Settle().ok());
+          ASSERT_TRUE(exchange->Settle().ok());
+          ASSERT_TRUE(communicator.Barrier().ok());
+        });
+      }
+    }
+    const float untrained = std::max(0.0f, 1 - static_cast<float>(batches) / 4);
+    for (const std::unique_ptr<Copy>& copy : copies) {
+      EXPECT_THAT(copy->Values("w"), Each(FloatNear(100 + 8 * (1 - untrained / 2), 1e-4f)));
+      EXPECT_THAT(copy->Values("acc"), Each(FloatNear(100 + 8, 1e-4f)));
     }
   }
 }

@@ -469,11 +469,13 @@ class SimulatedRank {
       if (values != run_->last.dense[i]) {
         return run_->Mistake(name() + " has another " + std::string(kDenseNames[i]) + " than rank 0");
       }
-      const float expected = 100 + moved * (i < 3 ? std::min(1.0F, 2 / ranks) : 1 / ranks);
+      const float most = 100 + moved * (i < 3 ? std::min(1.0F, 2 / ranks) : 1 / ranks);
+      // Of parameters, what no exchange had where ranks stood still is there with its mean.
+      const float least = i < 2 ? 100 + moved / ranks : most;
       for (const float value : values) {
-        if (std::abs(value - expected) <= 0.01F) continue;
+        if (value >= least - 0.01F && value <= most + 0.01F) continue;
         std::ostringstream what;
-        what << name() << " has " << kDenseNames[i] << " = " << value << " in place of " << expected;
+        what << name() << " has " << kDenseNames[i] << " = " << value << " in place of " << least << " to " << most;
         return run_->Mistake(what.str());
       }
     }
