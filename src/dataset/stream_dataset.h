@@ -14,9 +14,9 @@ namespace millrace {
 
 /// Which streams of all a StreamDataset reads, and how.
 struct StreamShare {
-  int streams = 1;  ///< of the job
-  int first = 0;    ///< streams [first, first + count) are read here
-  int count = 1;    ///< 0: nothing is read
+  int streams = 1;         ///< of the job
+  int first = 0;           ///< streams [first, first + count) are read here
+  int count = 1;           ///< 0: nothing is read
   int workers = 0;         ///< sources of a stream, of which this share has one alone; 0: one, in the order of lines
   bool in_memory = false;  ///< the streams' datasets are InMemoryControls, whose positions are rows
   /// Of InMemoryDatasets: the first pass after a load begins with it, and each stream then has rows of all files.
