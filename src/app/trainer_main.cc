@@ -80,7 +80,7 @@ void WarnOfMachine(const CompiledJob& job) {
 
 void SayRanks(const RankGroup& ranks, const CompiledJob& job) {
   const DistDesc& dist = job.desc().dist();
-  const int servers = ranks.size() > 1 ? job.rank_servers() : 0;
+  const int servers = job.rank_servers(ranks.size());
   const int trainers = ranks.size() - servers;
   std::fprintf(stderr, "training on %d rank%s, ", trainers, trainers == 1 ? "" : "s");
   if (servers > 0) std::fprintf(stderr, "with the rows of tables on %d more (dist.mode: SPLIT), ", servers);

@@ -180,10 +180,9 @@ Status RankTables::AnswerCopyRows(const Part& part, WireReader* in, WireWriter* 
   }
   MR_TRY(part.rows->Pull(keys_, PullMode::kInsert, &rows_));
   if (!values_.empty()) CountApplied(*part.applied, seen);
-  std::vector<float> now;
-  table->AddToRows(rows_, values_, lr, &now);
+  table->AddToRows(rows_, values_, lr, &now_);
   out->Put(part.applied->load(std::memory_order_relaxed));
-  out->PutFloats(now, wire);
+  out->PutFloats(now_, wire);
   return Status::Ok();
 }
 

@@ -98,14 +98,13 @@ Result<bool> RowCopies::FindOld(const KeyList& list, Asked* asked, std::vector<f
 Status RowCopies::Begin(std::span<const std::vector<float>> moved, Asked* asked) {
   asked->requests.assign(ranks(), std::nullopt);
   asked->at = exchange_.load();
-  std::vector<uint64_t> keys;
   for (size_t r = 0; r < ranks(); ++r) {
     if (asked->rows[r].empty()) continue;
-    keys.clear();
-    for (const Used& used : asked->rows[r]) keys.push_back(used.key);
+    asked->keys.clear();
+    for (const Used& used : asked->rows[r]) asked->keys.push_back(used.key);
     WireWriter request(&asked->requests[r].emplace());
     RankTables::Start(RankTables::Request::kCopyRows, part_->shape().name, &request);
-    request.PutAll(std::span<const uint64_t>(keys));
+    request.PutAll(std::span<const uint64_t>(asked->keys));
     request.Put(options_.wire);
     request.Put(seen_[r].load());
     request.Put(lr_.load());
@@ -116,7 +115,7 @@ Status RowCopies::Begin(std::span<const std::vector<float>> moved, Asked* asked)
 
 Status RowCopies::Take(bool all, Asked* asked) {
   MR_TRY(ranks_->Wait(&asked->call, &asked->answers).Context("rows of table \"" + part_->shape().name + "\""));
-  std::vector<float> now;
+  std::vector<float>& now = asked->now;
   const FlushTiny flush;
   const std::lock_guard lock(take_mutex_);
   for (size_t r = 0; r < ranks(); ++r) {
@@ -151,8 +150,7 @@ Status RowCopies::Fetch(const std::shared_ptr<KeyList>& list) {
   // Each worker fetches for a batch, before it looks for its rows.
   fetched_.GiveUp(4 * options_.pushes_under_way);
   std::shared_ptr<Asked> asked = asked_.Take();
-  std::vector<float*> copies;
-  MR_ASSIGN(const bool wants_any, FindOld(*list, asked.get(), &copies));
+  MR_ASSIGN(const bool wants_any, FindOld(*list, asked.get(), &asked->copies));
   if (!wants_any) return Status::Ok();
   MR_TRY(Begin({}, asked.get()));
   asked->list = list;
@@ -176,7 +174,8 @@ Status RowCopies::Update(const KeyList& list, const std::vector<float*>& copies,
   const int64_t push = pushes_.fetch_add(1) + 1;
   lr_ = context.lr;
   const RowStep step{context.lr, push, static_cast<float>(context.examples)};
-  std::vector<Used> used;
+  const std::shared_ptr<std::vector<Used>> first_uses = first_uses_.Take();
+  first_uses->clear();
   {
     const FlushTiny flush;
     for (size_t i = 0; i < copies.size(); ++i) {
@@ -184,12 +183,12 @@ Status RowCopies::Update(const KeyList& list, const std::vector<float*>& copies,
       if (row == nullptr) continue;
       policy_->Update(racy::Best(), step, &row, gradients.data() + i * dim_, 1);
       // After the update, so that an exchange in between leaves the rest to the next one.
-      if (MarksOf(row).uses.fetch_add(1) == 0) used.push_back({list.keys()[i], row});
+      if (MarksOf(row).uses.fetch_add(1) == 0) first_uses->push_back({list.keys()[i], row});
     }
   }
-  if (!used.empty()) {
+  if (!first_uses->empty()) {
     const std::lock_guard lock(used_mutex_);
-    used_.insert(used_.end(), used.begin(), used.end());
+    used_.insert(used_.end(), first_uses->begin(), first_uses->end());
   }
   if (push % options_.geo_steps == 0) {
     const std::lock_guard lock(exchange_mutex_);
@@ -218,7 +217,8 @@ Status RowCopies::BeginExchange() {
   if (sent_.empty()) return Status::Ok();
   under_way_.Start(ranks());
   for (std::vector<float>& moved : moved_) moved.clear();
-  std::vector<float> now(floats_);
+  std::vector<float>& now = under_way_.now;
+  now.resize(floats_);
   int64_t messages = 0;
   {
     const std::lock_guard lock(take_mutex_);

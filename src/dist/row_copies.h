@@ -86,6 +86,10 @@ class RowCopies {
     std::vector<std::optional<std::string>> requests;
     RankCalls::Call call;
     std::vector<std::string_view> answers;
+    // Buffers of what asks.
+    std::vector<uint64_t> keys;
+    std::vector<float> now;
+    std::vector<float*> copies;
 
     void Start(size_t ranks);
   };
@@ -125,6 +129,7 @@ class RowCopies {
   std::atomic<int64_t> pushes_{0};
   std::atomic<float> lr_{0};  ///< of the last push
   Recycled<Asked> asked_;
+  Recycled<std::vector<Used>> first_uses_;  ///< of a push
   std::vector<std::atomic<int64_t>> seen_;  ///< by owner: pushes that its part had at the last answer
   std::mutex take_mutex_;                   ///< of what is known of copies
   std::mutex used_mutex_;

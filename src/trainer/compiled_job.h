@@ -80,8 +80,10 @@ class CompiledJob {
   }
   /// Batches between two exchanges of dist { update: GEO }; 0: another update.
   int geo_steps() const { return desc().dist().update() == DistDesc::GEO ? desc().dist().geo_steps() : 0; }
-  /// Ranks of dist { mode: SPLIT } that have the rows of all and train nothing.
-  int rank_servers() const { return desc().dist().mode() == DistDesc::SPLIT ? desc().dist().servers() : 0; }
+  /// Of so many ranks those that have the rows of all and train nothing (dist { mode: SPLIT }). One rank does all.
+  int rank_servers(int ranks) const {
+    return ranks > 1 && desc().dist().mode() == DistDesc::SPLIT ? desc().dist().servers() : 0;
+  }
   /// Batches of a step of a job that trains in step, of all ranks.
   int rank_micro_batches() const { return std::max(1, desc().dist().micro_batches()); }
   /// Whether workers are pipelines of sections.

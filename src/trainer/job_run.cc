@@ -252,9 +252,9 @@ Status CheckRequest(const CompiledJob& job, const std::string& resume, const std
 RunSummary SummaryOf(JobSession& session, const RunReport& report, double seconds) {
   const CompiledJob& job = session.job();
   const int ranks = job.is_dist() ? session.ranks()->size() : 0;
-  const int trainers = job.is_dist() ? session.ranks()->trainers() : 1;
-  RunSummary summary = Summarize(report, trainers * job.workers(), seconds, ranks);
-  summary.servers = std::max(0, ranks - trainers);
+  const int servers = job.rank_servers(ranks);
+  RunSummary summary = Summarize(report, std::max(1, ranks - servers) * job.workers(), seconds, ranks);
+  summary.servers = servers;
   for (const SaveFailure& failure : report.state.save_failures) summary.save_failures.push_back(failure.message);
   summary.infer = job.desc().infer();
   summary.is_program = job.desc().has_program();

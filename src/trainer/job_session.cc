@@ -138,8 +138,7 @@ JobSession::JobSession(std::shared_ptr<const CompiledJob> job, const SessionInpu
       dataset_(inputs.dataset) {}
 
 Status JobSession::SetServers() {
-  // One rank does all, as one process does.
-  const int servers = ranks_->size() > 1 ? job_->rank_servers() : 0;
+  const int servers = job_->rank_servers(ranks_->size());
   if (servers >= ranks_->size()) {
     return InvalidConfig("dist.servers: " + std::to_string(servers) + " of " + std::to_string(ranks_->size()) +
                          " ranks serve, and none trains; start more ranks, or make servers less");
