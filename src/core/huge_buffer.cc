@@ -7,22 +7,24 @@
 
 namespace millrace {
 
-HugeBuffer::HugeBuffer(size_t bytes) {
+HugeBuffer::HugeBuffer(size_t bytes, Pages pages) {
   if (bytes == 0) return;
   const bool huge = bytes >= kHugePage;
   const size_t page = huge ? kHugePage : 4096;
   bytes_ = (bytes + page - 1) / page * page;
-  // mmap aligns to small pages only: take one huge page more and give the ends back.
+  // mmap aligns to small pages only: take one huge page more and give the ends back. What is kept lies as high as it
+  // can, below what was mapped before: the kernel counts such neighbours as one mapping, and allows 65,530.
   const size_t mapped = huge ? bytes_ + kHugePage : bytes_;
   void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   auto* start = static_cast<std::byte*>(memory);
   if (huge) {
-    const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(start) % kHugePage) % kHugePage;
+    const size_t behind = reinterpret_cast<uintptr_t>(start + mapped) % kHugePage;
+    const size_t before = mapped - behind - bytes_;
+    if (behind > 0) munmap(start + mapped - behind, behind);
     if (before > 0) munmap(start, before);
     start += before;
-    if (mapped - before > bytes_) munmap(start + bytes_, mapped - before - bytes_);
-    madvise(start, bytes_, MADV_HUGEPAGE);  // a wish: small pages work as well
+    madvise(start, bytes_, pages == Pages::kHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // a wish: both work
   }
   data_ = start;
 }

@@ -5,15 +5,21 @@
 
 namespace millrace {
 
-/// Owns zeroed memory for a large array. From 2 MiB on it is aligned to huge pages and the kernel is asked for them:
-/// random access to gigabytes is then twice as fast. Memory is taken page by page as it is touched.
+/// Owns zeroed memory for a large array. From 2 MiB on it is aligned to huge pages and the kernel is asked for them,
+/// unless kSmall is wanted: random access to gigabytes is then twice as fast. Memory is taken page by page as it is
+/// touched.
 class HugeBuffer {
  public:
   static constexpr size_t kHugePage = size_t{2} << 20;
 
+  enum class Pages {
+    kHuge,
+    kSmall,  ///< aligned as well, and touched a small page at a time: for what may stay small
+  };
+
   HugeBuffer() = default;
   /// Throws std::bad_alloc when the system refuses.
-  explicit HugeBuffer(size_t bytes);
+  explicit HugeBuffer(size_t bytes, Pages pages = Pages::kHuge);
   ~HugeBuffer();
   HugeBuffer(HugeBuffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}

@@ -28,6 +28,7 @@ void PutOwnersFile(const OwnersFile& file, WireWriter* out) {
   out->Put(file.shards);
   out->Put(file.content);
   out->Put(file.pushes);
+  out->Put(file.since);
   out->PutText(file.path);
   out->PutText(file.mark);
 }
@@ -37,6 +38,7 @@ OwnersFile GetOwnersFile(WireReader* in) {
   file.shards = in->Get<ShardRange>();
   file.content = in->Get<TableContent>();
   file.pushes = in->Get<uint64_t>();
+  file.since = in->Get<std::optional<uint64_t>>();
   file.path = in->GetText();
   file.mark = in->GetText();
   return file;
@@ -56,7 +58,7 @@ Result<OwnersWrite> WriteOwnersFile(const SparseTable& part, const OwnersFile& f
   std::vector<std::istringstream> parts;
   parts.emplace_back(std::move(rows).str());
   MR_ASSIGN(const auto written, ChecksummedFile::Over(std::move(there), file.path));
-  const Status put = PutTogether(std::move(parts), file.shards, file.pushes, &written->stream());
+  const Status put = PutTogether(std::move(parts), file.shards, file.pushes, file.since, &written->stream());
   MR_ASSIGN(const FileSum sum, written->Finish());  // says "disk full" before "not written"
   MR_TRY(put);
   return OwnersWrite{.sum = sum};
@@ -69,7 +71,8 @@ bool HasBytes(const std::string& path, uint64_t bytes) {
   return file.ok() && ::fstat(file->get(), &seen) == 0 && static_cast<uint64_t>(seen.st_size) == bytes;
 }
 
-Status PutTogether(std::vector<std::istringstream> parts, ShardRange shards, uint64_t pushes, std::ostream* out) {
+Status PutTogether(std::vector<std::istringstream> parts, ShardRange shards, uint64_t pushes,
+                   std::optional<uint64_t> since, std::ostream* out) {
   std::vector<TableReader> readers;
   for (std::istringstream& part : parts) {
     MR_ASSIGN(TableReader reader, TableReader::Open(part));
@@ -80,6 +83,7 @@ Status PutTogether(std::vector<std::istringstream> parts, ShardRange shards, uin
   header.rows = 0;
   // Owners count pushes that have rows of theirs; files of a save with state have one number.
   if (!header.optimizer.empty()) header.pushes = pushes;
+  header.since = since;
   for (const TableReader& reader : readers) header.rows += reader.header().rows;
   MR_ASSIGN(TableWriter writer, TableWriter::Create(*out, header));
   for (TableReader& reader : readers) {

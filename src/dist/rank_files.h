@@ -19,7 +19,8 @@ struct OwnersFile {
   ShardRange shards;  ///< all of the owner
   TableContent content = TableContent::kAll;
   uint64_t pushes = 0;  ///< of the whole table: files of one save have one number
-  std::string path;     ///< absolute
+  std::optional<uint64_t> since = {};  ///< as TableHeader has it, of the whole table
+  std::string path;                    ///< absolute
   std::string mark;     ///< what the rank that saves has written to `path`: who finds it there sees the same file
 };
 
@@ -44,7 +45,8 @@ Result<OwnersWrite> WriteOwnersFile(const SparseTable& part, const OwnersFile& f
 bool HasBytes(const std::string& path, uint64_t bytes);
 
 /// Writes what SparseTable::Save wrote of several parts, whose shards ascend, as it writes one of all rows of `shards`.
-/// `pushes` is the whole table's.
-Status PutTogether(std::vector<std::istringstream> parts, ShardRange shards, uint64_t pushes, std::ostream* out);
+/// `pushes` and `since` are the whole table's.
+Status PutTogether(std::vector<std::istringstream> parts, ShardRange shards, uint64_t pushes,
+                   std::optional<uint64_t> since, std::ostream* out);
 
 }  // namespace millrace

@@ -37,7 +37,7 @@ struct Pulled {
   std::vector<float*> copies;  ///< of rows of others, by position; or empty
 };
 
-class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOthers {
+class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOthers, public NotesChanges {
  public:
   RankTable(std::unique_ptr<SparseTable> part, RankTables& ranks)
       : part_(std::move(part)),
@@ -62,15 +62,23 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
   Status Save(ShardRange shards, TableContent content, std::ostream& out) const override;
   Result<std::optional<FileSum>> SaveThroughOwner(ShardRange shards, TableContent content,
                                                   const std::string& path) const override;
-  Status Load(ShardRange shards, std::istream& in) override {
+  Status Load(ShardRange shards, std::istream& in, LoadMode mode) override {
     ForgetRows();
     const ShardRange wanted{std::max(shards.begin, mine_.begin), std::min(shards.end, mine_.end)};
     // Also where no row is ours: the count of updates is every rank's. Whoever has the rows finds what is damaged.
-    return part_->Load(wanted.begin < wanted.end ? wanted : ShardRange{}, in);
+    return part_->Load(wanted.begin < wanted.end ? wanted : ShardRange{}, in, mode);
   }
   NonFiniteRows FindNonFinite() const override;
   TableStats stats() const override;
   bool IsEmptyHere() const override { return part_->IsEmptyHere(); }
+  Status BeginChanges() override {
+    BeginChangesHere();
+    return AskOthers(RankTables::Request::kBeginChanges, "", [](WireReader) {});
+  }
+  void BeginChangesHere() override {
+    if (auto* const notes = dynamic_cast<NotesChanges*>(part_.get()); notes != nullptr) notes->BeginChangesHere();
+  }
+  Result<ChangedRows> CountChanges() const override;
   const TableShape& shape() const final { return part_->shape(); }
   Status SetOptions(const RankTableOptions& options) {
     options_ = options;
@@ -106,6 +114,9 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
   }
 
  private:
+  /// The pushes that a save of changes begins behind; of any other save none.
+  Result<std::optional<uint64_t>> SinceOf(TableContent content) const;
+
   /// A push that is under way.
   struct Pushed {
     std::vector<std::optional<std::string>> requests;
@@ -362,7 +373,26 @@ Status RankTable::Save(ShardRange shards, TableContent content, std::ostream& ou
     MR_TRY(ranks_->Ask(std::move(requests), &answers));
     parts.emplace_back(std::move(answers[r]));
   }
-  return PutTogether(std::move(parts), shards, static_cast<uint64_t>(stats().pushes), &out);
+  MR_ASSIGN(const std::optional<uint64_t> since, SinceOf(content));
+  return PutTogether(std::move(parts), shards, static_cast<uint64_t>(stats().pushes), since, &out);
+}
+
+Result<ChangedRows> RankTable::CountChanges() const {
+  MR_ASSIGN(ChangedRows all, CountChangesOf(*part_));
+  MR_TRY(AskOthers(RankTables::Request::kCountChanges, "", [&all](WireReader answer) {
+    const auto theirs = answer.Get<ChangedRows>();
+    // Of the pushes, too, there are as many as the rank has that was pushed to most.
+    all.since = all.since < 0 || theirs.since < 0 ? -1 : std::max(all.since, theirs.since);
+    all.rows += theirs.rows;
+  }));
+  return all;
+}
+
+Result<std::optional<uint64_t>> RankTable::SinceOf(TableContent content) const {
+  if (content != TableContent::kChanges) return std::optional<uint64_t>();
+  MR_ASSIGN(const ChangedRows changed, CountChanges());
+  if (changed.since >= 0) return std::optional(static_cast<uint64_t>(changed.since));
+  return Internal("table \"" + shape().name + "\" does not know on every rank which of its rows changed");
 }
 
 Result<std::optional<FileSum>> RankTable::SaveThroughOwner(ShardRange shards, TableContent content,
@@ -374,6 +404,7 @@ Result<std::optional<FileSum>> RankTable::SaveThroughOwner(ShardRange shards, Ta
   file.shards = shards;
   file.content = content;
   file.pushes = static_cast<uint64_t>(stats().pushes);
+  MR_ASSIGN(file.since, SinceOf(content));
   std::error_code unknown;
   file.path = std::filesystem::absolute(path, unknown).string();
   if (unknown) return std::optional<FileSum>();

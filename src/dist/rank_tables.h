@@ -67,6 +67,8 @@ class RankTables final {
     kFindNonFinite,
     kShrink,
     kWasSaved,
+    kBeginChanges,
+    kCountChanges,
     kCount
   };
   /// A part of a table, as this rank has it.

@@ -11,6 +11,9 @@
 namespace millrace {
 namespace {
 
+constexpr int kVersion = 1;
+constexpr int kVersionWithChanges = 2;
+
 /// Numbers that no run has: going on from them, counts would overflow, and rows be looked for that are not there.
 Status CheckNumbers(const CheckpointManifest& manifest) {
   constexpr int64_t kMost = int64_t{1} << 53;
@@ -49,7 +52,12 @@ Status CheckNumbers(const CheckpointManifest& manifest) {
 
 }  // namespace
 
-std::string ManifestText(const CheckpointManifest& manifest) {
+std::string ManifestText(CheckpointManifest manifest) {
+  const auto& variables = manifest.variable();
+  const bool has_changes = std::any_of(variables.begin(), variables.end(),
+                                       [](const StoredVariable& variable) { return variable.changes_size() > 0; });
+  // Who reads version 1 alone would take the rows of before for all.
+  manifest.set_format_version(has_changes ? kVersionWithChanges : kVersion);
   std::string text;
   google::protobuf::TextFormat::PrintToString(manifest, &text);
   return SealText(std::move(text));
@@ -61,9 +69,10 @@ Result<CheckpointManifest> ReadManifest(const std::string& path) {
   if (!google::protobuf::TextFormat::ParseFromString(text, &manifest)) {
     return BadData("\"" + path + "\" is not a checkpoint's manifest that this version reads");
   }
-  if (manifest.format_version() != kManifestVersion) {
+  if (manifest.format_version() < kVersion || manifest.format_version() > kVersionWithChanges) {
     return BadData("\"" + path + "\" has format version " + std::to_string(manifest.format_version()) +
-                   "; this program reads version " + std::to_string(kManifestVersion));
+                   "; this program reads versions " + std::to_string(kVersion) + " and " +
+                   std::to_string(kVersionWithChanges));
   }
   MR_TRY(CheckNumbers(manifest).Context("\"" + path + "\""));
   return manifest;

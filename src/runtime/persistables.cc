@@ -121,7 +121,7 @@ CheckpointManifest PartOf(const CheckpointManifest& manifest, const ProgramDesc&
     if (var == nullptr || !var->persistable()) continue;
     *part.add_variable() = variable;
     for (const StoredFile& file : manifest.file()) {
-      const auto& held = variable.file();
+      const std::vector<std::string> held = FilesOf(variable);
       if (std::find(held.begin(), held.end(), file.name()) != held.end()) *part.add_file() = file;
     }
   }
@@ -173,7 +173,6 @@ Status SavePersistables(const ProgramDesc& program, const std::string& folder, c
   fs::remove(folder + "/" + kManifest, error);
   if (error) return IoError(folder + "/" + kManifest + ": cannot remove it: " + error.message());
   CheckpointManifest manifest;
-  manifest.set_format_version(kManifestVersion);
   manifest.set_millrace_version(MillraceVersion());
   manifest.set_step(trained.step);
   manifest.set_examples(trained.examples);
@@ -228,9 +227,9 @@ Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program,
       return BadData("\"" + folder + "\" holds variable \"" + variable.name() + "\" in the file \"" + file +
                      "\", as checkpoints do: load_checkpoint reads those");
     }
-    int held = 0;
-    for (const StoredVariable& variable : part.variable()) held += variable.file_size();
-    if (part.file_size() != held) {
+    size_t held = 0;
+    for (const StoredVariable& variable : part.variable()) held += FilesOf(variable).size();
+    if (static_cast<size_t>(part.file_size()) != held) {
       return BadData("\"" + folder + "/" + kManifest + "\" does not have the sum of each variable's file");
     }
     MR_TRY(CheckStoredFiles(folder, {part.file().begin(), part.file().end()},

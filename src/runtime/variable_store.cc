@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "config/changed_fields.h"
 #include "core/checksummed_file.h"
@@ -31,8 +32,8 @@ constexpr char kTensorFile[] = "parameters";
 using TablePtr = std::unique_ptr<SparseTable>;
 
 // A table's name may hold characters that a file's may not.
-std::string FileOfTable(const std::string& name) {
-  std::string file = "tables/";
+std::string FileName(const std::string& name) {
+  std::string file;
   for (const char c : name) {
     constexpr char kHex[] = "0123456789abcdef";
     const auto byte = static_cast<unsigned char>(c);
@@ -44,6 +45,8 @@ std::string FileOfTable(const std::string& name) {
   }
   return file;
 }
+
+std::string FileOfTable(const std::string& name) { return "tables/" + FileName(name); }
 
 std::string TableText(const VarDesc& var) {
   for (const auto& attr : var.attrs()) {
@@ -105,7 +108,7 @@ Result<std::string> FindStored(const std::string& folder, const std::string& fil
 /// `it is of table "t": `, or nothing for a file of other things.
 std::string TableOf(const std::string& file, const std::vector<StoredVariable>& variables) {
   for (const StoredVariable& variable : variables) {
-    const auto& files = variable.file();
+    const std::vector<std::string> files = FilesOf(variable);
     if (!variable.has_table() || std::find(files.begin(), files.end(), file) == files.end()) continue;
     return "it is of table \"" + variable.name() + "\": ";
   }
@@ -116,15 +119,142 @@ std::string TableOf(const std::string& file, const std::vector<StoredVariable>& 
 Status LoadStored(const std::string& folder, const StoredVariable& stored, int threads, SparseTable* table,
                   const std::stop_token& stop) {
   const std::string what = "table \"" + stored.name() + "\"";
-  std::vector<std::string> paths;
-  for (const std::string& file : stored.file()) {
-    MR_ASSIGN(std::string path, FindStored(folder, file, what));
-    paths.push_back(std::move(path));
+  std::vector<FilesOfSave> saves;
+  const auto add = [&](const auto& files) -> Status {
+    FilesOfSave& paths = saves.emplace_back();
+    for (const std::string& file : files) {
+      MR_ASSIGN(std::string path, FindStored(folder, file, what));
+      paths.push_back(std::move(path));
+    }
+    return Status::Ok();
+  };
+  MR_TRY(add(stored.file()));
+  for (const StoredChanges& changes : stored.changes()) MR_TRY(add(changes.file()));
+  return LoadTable(saves, kAllShards, threads, table, stop);
+}
+
+/// Whether a table was so large that its changes alone are worth files of their own.
+bool IsLarge(const StoredVariable& stored) { return stored.has_table() && stored.file_size() > 1; }
+
+/// What an earlier save has of a table.
+struct EarlierTable {
+  const StoredVariable* variable = nullptr;
+  int64_t changed_rows = 0;  ///< since, about
+};
+
+/// Nullopt: the table is to be saved whole.
+Result<std::optional<EarlierTable>> FindEarlier(const VarDesc& var, const SparseTable& table,
+                                                const EarlierSave* earlier) {
+  if (earlier == nullptr) return std::optional<EarlierTable>();
+  const std::vector<StoredVariable>& variables = earlier->stored.variables;
+  const auto found = std::find_if(variables.begin(), variables.end(),
+                                  [&var](const StoredVariable& variable) { return variable.name() == var.name(); });
+  if (found == variables.end() || !IsLarge(*found) || found->changes_size() + 1 >= earlier->full_every) {
+    return std::optional<EarlierTable>();
   }
-  return LoadTable(paths, kAllShards, threads, table, stop);
+  MR_ASSIGN(const ChangedRows changed, CountChangesOf(table));
+  if (changed.since < 0) return std::optional<EarlierTable>();
+  std::map<std::string, uint64_t> bytes_of;
+  for (const StoredFile& file : earlier->stored.files) bytes_of[file.name()] = file.bytes();
+  uint64_t whole = 0;
+  for (const std::string& file : found->file()) whole += bytes_of[file];
+  uint64_t changes = BytesOfRows(table.shape(), TableContent::kChanges, changed.rows);
+  for (const StoredChanges& before : found->changes()) {
+    for (const std::string& file : before.file()) changes += bytes_of[file];
+  }
+  if (changes > whole / 2) return std::optional<EarlierTable>();
+  return std::optional(EarlierTable{&*found, changed.rows});
+}
+
+/// Puts hard links to files of `from` into `to`; false, with none of them left, where that cannot be done.
+bool LinkFiles(const std::vector<std::string>& files, const std::string& from, const std::string& to) {
+  std::error_code error;
+  for (const std::string& file : files) {
+    const std::filesystem::path link = to + "/" + file;
+    std::filesystem::create_directories(link.parent_path(), error);
+    if (!error) std::filesystem::create_hard_link(from + "/" + file, link, error);
+    if (error) break;
+  }
+  if (!error) return true;
+  std::error_code ignored;
+  for (const std::string& file : files) std::filesystem::remove(to + "/" + file, ignored);
+  return false;
+}
+
+/// Makes the folders of files, and what was put into them, last.
+Status SyncFoldersOf(const std::vector<std::string>& files, const std::string& folder) {
+  std::set<std::filesystem::path> folders;
+  for (const std::string& file : files) {
+    for (std::filesystem::path at = std::filesystem::path(file).parent_path(); !at.empty(); at = at.parent_path()) {
+      folders.insert(at);
+    }
+  }
+  for (const std::filesystem::path& at : folders) MR_TRY(SyncFolder(folder + "/" + at.string()));
+  return Status::Ok();
+}
+
+/// Adds files that SaveTable wrote to what is known of a save.
+template <class AddFile>
+void NoteFiles(const std::vector<TableFile>& files, std::vector<StoredFile>* sums, const AddFile& add_file) {
+  for (const TableFile& file : files) {
+    add_file(file.name);
+    StoredFile& sum = sums->emplace_back();
+    sum.set_name(file.name);
+    PutSum(file.sum, &sum);
+  }
+}
+
+/// Saves what changed of a table; false: where files cannot be shared.
+Result<bool> StoreChanges(const SparseTable& table, const std::string& folder, const EarlierSave& earlier,
+                          const EarlierTable& before, int threads, StoredVariables* stored, const LongWork& work) {
+  std::vector<std::string> files = FilesOf(*before.variable);
+  if (!LinkFiles(files, earlier.folder, folder)) return false;
+  StoredVariable variable = *before.variable;
+  const std::string changes = "changes/" + std::to_string(variable.changes_size() + 1);
+  std::error_code error;
+  std::filesystem::create_directories(folder + "/" + changes, error);
+  if (error) return IoError("cannot make the folder \"" + folder + "/" + changes + "\": " + error.message());
+  const int count = CountTableFiles(table.shape(), TableContent::kChanges, before.changed_rows);
+  MR_ASSIGN(const std::vector<TableFile> saved,
+            SaveTable(table, TableContent::kChanges, folder, changes + "/" + FileName(variable.name()), count, threads,
+                      work));
+  for (const StoredFile& file : earlier.stored.files) {
+    if (std::find(files.begin(), files.end(), file.name()) != files.end()) stored->files.push_back(file);
+  }
+  StoredChanges& now = *variable.add_changes();
+  NoteFiles(saved, &stored->files, [&](const std::string& name) {
+    now.add_file(name);
+    files.push_back(name);
+  });
+  stored->variables.push_back(std::move(variable));
+  MR_TRY(SyncFoldersOf(files, folder));
+  return true;
 }
 
 }  // namespace
+
+std::vector<std::string> FilesOf(const StoredVariable& variable) {
+  std::vector<std::string> files(variable.file().begin(), variable.file().end());
+  for (const StoredChanges& changes : variable.changes()) {
+    files.insert(files.end(), changes.file().begin(), changes.file().end());
+  }
+  return files;
+}
+
+Status BeginChanges(const std::vector<StoredVariable>& stored, Scope& root, bool here_alone) {
+  for (const StoredVariable& variable : stored) {
+    Variable* const holder = root.Find(variable.name());
+    if (!IsLarge(variable) || holder == nullptr || !holder->Is<TablePtr>()) continue;
+    auto* const notes = dynamic_cast<NotesChanges*>(holder->Get<TablePtr>().get());
+    if (notes == nullptr) continue;
+    if (here_alone) {
+      notes->BeginChangesHere();
+    } else {
+      MR_TRY(notes->BeginChanges());
+    }
+  }
+  return Status::Ok();
+}
 
 Result<StoredFile> FinishFile(ChecksummedFile& file, const std::string& name) {
   MR_ASSIGN(const FileSum sum, file.Finish());
@@ -146,13 +276,9 @@ Status StoreTable(const VarDesc& var, const SparseTable& table, const std::strin
   variable.set_name(var.name());
   variable.set_table(TableText(var));
   MR_ASSIGN(const std::vector<TableFile> files,
-            SaveTable(table, content, folder, FileOfTable(var.name()), CountTableFiles(table, content), threads, work));
-  for (const TableFile& file : files) {
-    variable.add_file(file.name);
-    StoredFile& sum = stored->files.emplace_back();
-    sum.set_name(file.name);
-    PutSum(file.sum, &sum);
-  }
+            SaveTable(table, content, folder, FileOfTable(var.name()),
+                      CountTableFiles(table.shape(), content, table.stats().rows), threads, work));
+  NoteFiles(files, &stored->files, [&variable](const std::string& name) { variable.add_file(name); });
   return Status::Ok();
 }
 
@@ -170,7 +296,7 @@ Result<std::unique_ptr<SparseTable>> ReadTable(const std::string& folder, const 
   return table;
 }
 
-uint64_t BytesToStore(const ProgramDesc& program, const Scope& root) {
+uint64_t BytesToStore(const ProgramDesc& program, const Scope& root, const EarlierSave* earlier) {
   uint64_t bytes = 0;
   for (const auto& [name, var] : Persistables(program)) {
     const Variable* variable = root.Find(name);
@@ -180,15 +306,17 @@ uint64_t BytesToStore(const ProgramDesc& program, const Scope& root) {
       bytes += static_cast<uint64_t>(tensor.numel()) * SizeOf(tensor.dtype());
     } else if (variable->Is<TablePtr>()) {
       const SparseTable& table = *variable->Get<TablePtr>();
-      const uint64_t row = sizeof(uint64_t) + static_cast<uint64_t>(table.shape().row_floats) * sizeof(float);
-      bytes += static_cast<uint64_t>(table.stats().rows) * row;
+      const Result<std::optional<EarlierTable>> before = FindEarlier(*var, table, earlier);
+      const int64_t rows = before.ok() && *before ? (*before)->changed_rows : table.stats().rows;
+      bytes += BytesOfRows(table.shape(), TableContent::kAll, rows);
     }
   }
   return bytes;
 }
 
 Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::string& folder, const Scope& root,
-                                       TableContent content, int threads, const LongWork& work) {
+                                       TableContent content, int threads, const LongWork& work,
+                                       const EarlierSave* earlier) {
   StoredVariables result;
   std::error_code error;
   std::filesystem::create_directories(folder + "/tables", error);
@@ -211,7 +339,13 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
       AppendLoDTensor(*shown, &bytes);
       tensors->stream().write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     } else if (variable->Is<TablePtr>()) {
-      MR_TRY(StoreTable(*var, *variable->Get<TablePtr>(), folder, content, threads, &result, work));
+      const SparseTable& table = *variable->Get<TablePtr>();
+      MR_ASSIGN(const std::optional<EarlierTable> before, FindEarlier(*var, table, earlier));
+      bool is_stored = false;
+      if (before) {
+        MR_ASSIGN(is_stored, StoreChanges(table, folder, *earlier, *before, threads, &result, work));
+      }
+      if (!is_stored) MR_TRY(StoreTable(*var, table, folder, content, threads, &result, work));
     } else {
       return Internal("persistable variable \"" + name + "\" is neither a tensor nor a table");
     }

@@ -25,6 +25,17 @@ struct StoredVariables {
   std::vector<StoredFile> files;
 };
 
+/// A save whose files of tables a later one may share: a large table is saved there by what changed since.
+struct EarlierSave {
+  std::string folder;
+  StoredVariables stored;
+  /// How many saves there are at most from one with all rows of a table to before the next such one.
+  int full_every = 1;
+};
+
+/// All files that hold a variable.
+std::vector<std::string> FilesOf(const StoredVariable& variable);
+
 /// Ends a file that a manifest lists under `name`, relative to the manifest's folder.
 Result<StoredFile> FinishFile(ChecksummedFile& file, const std::string& name);
 /// Makes `file` say what CheckStoredFiles compares.
@@ -34,10 +45,19 @@ void PutSum(const FileSum& sum, StoredFile* file);
 /// `parameters` (Paddle's combined form, in the order of their sorted names), `content` of each table into
 /// `tables/NAME` (table/table_files.h), up to `threads` files at a time.
 ///
+/// With `earlier`, and kAll for `content`, a table that was large in it is saved as changes where these, with those
+/// before, are at most half of its rows: into `changes/K/NAME`, beside hard links to the files that `earlier` has of it.
+/// A table that does not know its changes, or a file system without such links, saves all rows.
+///
 /// Nobody may write the variables meanwhile. Files are synced. kIo with the system's reason when the disk is full;
 /// kCancelled after a stop request of `work`, with files cut off.
 Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::string& folder, const Scope& root,
-                                       TableContent content, int threads, const LongWork& work = {});
+                                       TableContent content, int threads, const LongWork& work = {},
+                                       const EarlierSave* earlier = nullptr);
+
+/// What `stored` holds is what `root` has now: from here on its large tables note what changes, so that a later save
+/// may have that alone. With `here_alone` the rows that lie in this process do.
+Status BeginChanges(const std::vector<StoredVariable>& stored, Scope& root, bool here_alone);
 
 /// Writes `content` of the table of `var` into FOLDER/tables/NAME, and appends what is to be known of it to `stored`;
 /// FOLDER/tables exists. As StoreVariables otherwise.
@@ -45,7 +65,7 @@ Status StoreTable(const VarDesc& var, const SparseTable& table, const std::strin
                   int threads, StoredVariables* stored, const LongWork& work = {});
 
 /// About how many bytes StoreVariables would write.
-uint64_t BytesToStore(const ProgramDesc& program, const Scope& root);
+uint64_t BytesToStore(const ProgramDesc& program, const Scope& root, const EarlierSave* earlier = nullptr);
 
 /// Makes the table that `var` describes, of a class of `tables`, whose rows start by `seed`, and reads what StoreTable
 /// wrote into it, up to `threads` files at a time: what CompareVariables lets differ from `stored` is as `var` has it.

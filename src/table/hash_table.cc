@@ -41,7 +41,7 @@ std::string WithoutPenalties(const std::string& rule) {
   return kept;
 }
 
-class HashTable : public SparseTable, public LendsRows {
+class HashTable : public SparseTable, public LendsRows, public NotesChanges {
  public:
   HashTable(const std::string& name, std::shared_ptr<const RowPolicy> policy, bool counts, size_t initial_rows)
       : shape_{name, policy->dim(), policy->row_floats(), counts},
@@ -69,6 +69,7 @@ class HashTable : public SparseTable, public LendsRows {
     const FlushTiny flush;
     const auto dim = static_cast<size_t>(shape_.dim);
     const std::span<float* const> rows(PlacesOf(batch).rows.data(), batch.size());
+    MarkChanged(rows);
     const RowStep step{context.lr, pushes_.fetch_add(1, std::memory_order_relaxed) + 1,
                        static_cast<float>(context.examples)};
     if (context.locks == nullptr) {
@@ -85,6 +86,9 @@ class HashTable : public SparseTable, public LendsRows {
   }
 
   Status Save(ShardRange shards, TableContent content, std::ostream& out) const override {
+    if (content == TableContent::kChanges && changes_since_.load(std::memory_order_relaxed) < 0) {
+      return Internal("table \"" + shape_.name + "\" does not know which of its rows changed");
+    }
     const std::vector<size_t> counts = CountRows(shards, content);
     TableHeader header = Header(content);
     header.shards = shards;
@@ -103,16 +107,19 @@ class HashTable : public SparseTable, public LendsRows {
     return writer.Finish();
   }
 
-  Status Load(ShardRange shards, std::istream& in) override {
+  Status Load(ShardRange shards, std::istream& in, LoadMode mode) override {
     MR_ASSIGN(TableReader reader, TableReader::Open(in));
     MR_TRY(CheckFits(reader.header()));
     Status status;
     if (shards.size() > 0) {
       reclaimer_.Enter();
-      status = LoadBlocks(shards, reader);
+      status = LoadBlocks(shards, mode, reader);
       reclaimer_.Leave();
     }
-    pushes_.store(static_cast<int64_t>(reader.header().pushes), std::memory_order_relaxed);
+    // What is loaded behind others is older.
+    if (mode == LoadMode::kNew) {
+      pushes_.store(static_cast<int64_t>(reader.header().pushes), std::memory_order_relaxed);
+    }
     return status;
   }
 
@@ -153,7 +160,10 @@ class HashTable : public SparseTable, public LendsRows {
     const auto floats = static_cast<size_t>(shape_.row_floats);
     now->resize(batch.size() * floats);
     const FlushTiny flush;
-    if (!moved.empty()) pushes_.fetch_add(1, std::memory_order_relaxed);
+    if (!moved.empty()) {
+      pushes_.fetch_add(1, std::memory_order_relaxed);
+      MarkChanged({PlacesOf(batch).rows.data(), batch.size()});
+    }
     for (size_t i = 0; i < batch.size(); ++i) {
       float* const row = PlacesOf(batch).rows[i];
       if (!moved.empty()) policy_->AddTo(moved.data() + i * floats, lr, row);
@@ -161,10 +171,27 @@ class HashTable : public SparseTable, public LendsRows {
     }
   }
 
+  Status BeginChanges() override {
+    BeginChangesHere();
+    return Status::Ok();
+  }
+
+  void BeginChangesHere() override {
+    rows_.ClearMarks();
+    changes_since_.store(pushes_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+
+  Result<ChangedRows> CountChanges() const override {
+    const int64_t since = changes_since_.load(std::memory_order_relaxed);
+    if (since < 0) return ChangedRows{};
+    return ChangedRows{since, std::min(static_cast<int64_t>(rows_.CountMarked()), stats().rows)};
+  }
+
  protected:
-  /// Calls removes(row) for each row, and deletes those for which it is true.
+  /// Calls removes(row) for each row, which may change, and deletes those for which it is true.
   template <class Removes>
   Result<ShrinkReport> RemoveIf(int threads, const Removes& removes) {
+    changes_since_.store(-1, std::memory_order_relaxed);
     std::atomic<int64_t> deleted{0};
     reclaimer_.Enter();
     const Status status = OnThreads(threads, kShards, "shrinking a table", [&](size_t i) {
@@ -178,11 +205,13 @@ class HashTable : public SparseTable, public LendsRows {
     return ShrinkReport{stats().rows, deleted};
   }
 
-  /// Calls change(row) for each row.
-  template <class Change>
-  void ChangeRows(const Change& change) {
+  /// Calls changes(row) for each row, which says whether it has changed it.
+  template <class Changes>
+  void ChangeRows(const Changes& changes) {
     for (const auto& shard : shards_) {
-      shard->cells().ForEach([&change](uint64_t, float* row) { change(row); });
+      shard->cells().ForEach([&changes](uint64_t, float* row) {
+        if (changes(row)) SlabRows::Mark(row);
+      });
     }
   }
 
@@ -216,6 +245,12 @@ class HashTable : public SparseTable, public LendsRows {
                        "(ulimit -v) may help");
   }
 
+  /// Nothing in a table that has no checkpoint yet.
+  void MarkChanged(std::span<float* const> rows) const {
+    if (changes_since_.load(std::memory_order_relaxed) < 0) return;
+    for (const float* row : rows) SlabRows::Mark(row);
+  }
+
   void FetchRow(const float* row) const {
     for (int i = 0; i < shape_.row_floats; i += 16) __builtin_prefetch(row + i, 1, 3);
   }
@@ -230,6 +265,7 @@ class HashTable : public SparseTable, public LendsRows {
 
   /// Most saves have all rows, and look at none.
   bool IsIn(TableContent content, const float* row) const {
+    if (content == TableContent::kChanges) return SlabRows::IsMarked(row);
     return !shape_.counts || content == TableContent::kAll || content == TableContent::kWeights ||
            policy_->IsIn(content, row);
   }
@@ -264,7 +300,7 @@ class HashTable : public SparseTable, public LendsRows {
     return rows;
   }
 
-  Status LoadBlocks(ShardRange shards, TableReader& reader) {
+  Status LoadBlocks(ShardRange shards, LoadMode mode, TableReader& reader) {
     const size_t floats = reader.header().row_floats;
     try {
       MakeRoom(shards, reader);
@@ -274,6 +310,7 @@ class HashTable : public SparseTable, public LendsRows {
         for (size_t i = 0; block != nullptr && i < block->keys.size(); ++i) {
           const uint64_t hash = HashKey(block->keys[i]);
           if (!shards.Has(ShardOfHash(hash))) continue;
+          if (mode == LoadMode::kBehind && ShardOf(hash).cells().Find(block->keys[i], hash) != nullptr) continue;
           group.Add(block->keys[i], hash, block->values.data() + i * floats);
           if (group.size == kGroup) MR_TRY(AddGroup(floats, &group));
         }
@@ -359,6 +396,7 @@ class HashTable : public SparseTable, public LendsRows {
     return ShardOf(hash).FindOrAdd(key, hash, reclaimer_, [this, key] {
       float* row = rows_.Allocate();
       policy_->Start(key, row);
+      SlabRows::Mark(row);
       return row;
     });
   }
@@ -378,7 +416,8 @@ class HashTable : public SparseTable, public LendsRows {
     header.name = shape_.name;
     header.dim = static_cast<uint32_t>(shape_.dim);
     header.row_floats = header.dim;
-    if (content != TableContent::kAll) return header;
+    if (content == TableContent::kChanges) header.since = static_cast<uint64_t>(changes_since_.load());
+    if (content != TableContent::kAll && content != TableContent::kChanges) return header;
     header.optimizer = policy_->Describe();
     header.row_floats = static_cast<uint32_t>(shape_.row_floats);
     header.pushes = static_cast<uint64_t>(pushes_.load(std::memory_order_relaxed));
@@ -405,6 +444,7 @@ class HashTable : public SparseTable, public LendsRows {
   std::array<std::unique_ptr<KeyIndexShard>, kShards> shards_;
   Reclaimer reclaimer_;
   std::atomic<int64_t> pushes_{0};
+  std::atomic<int64_t> changes_since_{-1};  // pushes when rows were told apart last; -1: never
 };
 
 class CountedHashTable final : public HashTable, public CountedTable {
@@ -418,7 +458,9 @@ class CountedHashTable final : public HashTable, public CountedTable {
 
   Status WasSaved(TableContent content) override {
     ChangeRows([&](float* row) {
-      if (rows_.IsIn(content, row)) rows_.WasSaved(row);
+      const bool was_saved = rows_.IsIn(content, row);
+      if (was_saved) rows_.WasSaved(row);
+      return was_saved;
     });
     return Status::Ok();
   }

@@ -214,7 +214,7 @@ class Rows {
     MR_ASSIGN(TableWriter writer, TableWriter::Create(bytes, header_));
     for (const size_t i : order) MR_TRY(writer.Add(keys_[i], values_.data() + i * header_.row_floats));
     MR_TRY(writer.Finish());
-    return table->Load(shards, bytes);
+    return table->Load(shards, bytes, LoadMode::kNew);
   }
 
  private:

@@ -1,18 +1,16 @@
 #include "table/slab_rows.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace millrace {
 namespace {
-
-constexpr size_t kFirstSlabBytes = size_t{64} << 10;
 
 size_t Stride(size_t floats) { return floats <= 2 ? floats : (floats + 3) / 4 * 4; }
 
 }  // namespace
 
-SlabRows::SlabRows(size_t floats_per_row)
-    : stride_(Stride(floats_per_row)), slab_bytes_(std::max(kFirstSlabBytes, stride_ * sizeof(float))) {}
+SlabRows::SlabRows(size_t floats_per_row) : stride_(Stride(floats_per_row)) { assert(RowsOfSlab() > 0); }
 
 float* SlabRows::Allocate() {
   const std::lock_guard lock(mutex_);
@@ -37,10 +35,12 @@ float* SlabRows::Take() {
     return row;
   }
   if (left_ == 0) {
-    const HugeBuffer& slab = slabs_.emplace_back(slab_bytes_);
+    // A table of few rows takes few pages.
+    const bool is_first = slabs_.empty();
+    const HugeBuffer& slab =
+        slabs_.emplace_back(kSlabBytes, is_first ? HugeBuffer::Pages::kSmall : HugeBuffer::Pages::kHuge);
     next_ = reinterpret_cast<float*>(slab.data());
-    left_ = RowsOf(slab);
-    slab_bytes_ = std::max(slab_bytes_, std::min(2 * slab_bytes_, HugeBuffer::kHugePage));
+    left_ = RowsOfSlab();
   }
   float* row = next_;
   next_ += stride_;
@@ -50,9 +50,26 @@ float* SlabRows::Take() {
 
 size_t SlabRows::bytes() const {
   const std::lock_guard lock(mutex_);
-  size_t bytes = 0;
-  for (const HugeBuffer& slab : slabs_) bytes += slab.bytes();
-  return bytes;
+  if (slabs_.size() == 1) return GivenOut(slabs_[0]) * stride_ * sizeof(float);
+  return slabs_.size() * kSlabBytes;
+}
+
+std::span<uint8_t> SlabRows::MarksOf(const HugeBuffer& slab) const {
+  const size_t bytes = GivenOut(slab) * stride_ * sizeof(float);
+  return {reinterpret_cast<uint8_t*>(slab.data()) + kRowBytes, (bytes + kMarkedBytes - 1) / kMarkedBytes};
+}
+
+void SlabRows::ClearMarks() {
+  const std::lock_guard lock(mutex_);
+  for (const HugeBuffer& slab : slabs_) std::ranges::fill(MarksOf(slab), uint8_t{0});
+}
+
+size_t SlabRows::CountMarked() const {
+  const std::lock_guard lock(mutex_);
+  size_t marked = 0;
+  for (const HugeBuffer& slab : slabs_) marked += static_cast<size_t>(std::ranges::count(MarksOf(slab), 1));
+  const size_t row_bytes = stride_ * sizeof(float);
+  return marked * ((kMarkedBytes + row_bytes - 1) / row_bytes);  // so many start within the bytes of a mark
 }
 
 }  // namespace millrace

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -9,12 +11,14 @@
 
 namespace millrace {
 
-/// Gives out rows of equal size that never move and live until they are freed, or as long as this object.
+/// Gives out rows of equal size that never move and live until they are freed, or as long as this object. Notes which
+/// of them changed, for whoever marks them.
 ///
-/// Rows lie side by side in slabs: small ones at first, 2 MiB on huge pages soon. Thread-safe.
+/// Rows lie side by side in slabs of 2 MiB, on huge pages but for the first one. Behind its rows a slab has a mark for
+/// each 64 bytes of them: so a row's mark is found without a look-up, and small rows share one. Thread-safe.
 class SlabRows {
  public:
-  /// A row starts at a multiple of 16 bytes, or of its own size when that is 4 or 8 bytes.
+  /// A row starts at a multiple of 16 bytes, or of its own size when that is 4 or 8 bytes. A row has at most 1.9 MiB.
   explicit SlabRows(size_t floats_per_row);
 
   /// A zeroed row.
@@ -31,19 +35,44 @@ class SlabRows {
     const std::lock_guard lock(mutex_);
     for (const HugeBuffer& slab : slabs_) {
       const auto* begin = reinterpret_cast<const float*>(slab.data());
-      const size_t rows = RowsOf(slab) - (&slab == &slabs_.back() ? left_ : 0);
-      visit(std::span<const float>(begin, rows * stride_));
+      visit(std::span<const float>(begin, GivenOut(slab) * stride_));
     }
   }
 
+  /// Marks a row that was given out.
+  static void Mark(const float* row) {
+    std::atomic_ref<uint8_t> mark(MarkOf(row));
+    // A row that is marked already leaves the line with other threads.
+    if (mark.load(std::memory_order_relaxed) == 0) mark.store(1, std::memory_order_relaxed);
+  }
+  static bool IsMarked(const float* row) {
+    return std::atomic_ref<uint8_t>(MarkOf(row)).load(std::memory_order_relaxed) != 0;
+  }
+  /// Takes all marks away. While nobody marks.
+  void ClearMarks();
+  /// How many rows are marked; of rows smaller than 64 bytes at most so many. While nobody marks.
+  size_t CountMarked() const;
+
  private:
-  size_t RowsOf(const HugeBuffer& slab) const { return slab.bytes() / (stride_ * sizeof(float)); }
+  static constexpr size_t kSlabBytes = HugeBuffer::kHugePage;
+  static constexpr size_t kMarkedBytes = 64;
+  static constexpr size_t kMarks = kSlabBytes / kMarkedBytes;
+  static constexpr size_t kRowBytes = kSlabBytes - kMarks;
+
+  static uint8_t& MarkOf(const float* row) {
+    const auto address = reinterpret_cast<uintptr_t>(row);
+    const uintptr_t slab = address & ~(uintptr_t{kSlabBytes} - 1);
+    return reinterpret_cast<uint8_t*>(slab + kRowBytes)[(address - slab) / kMarkedBytes];
+  }
+  /// Those of the rows that a slab gave out.
+  std::span<uint8_t> MarksOf(const HugeBuffer& slab) const;
+  size_t RowsOfSlab() const { return kRowBytes / (stride_ * sizeof(float)); }
+  size_t GivenOut(const HugeBuffer& slab) const { return RowsOfSlab() - (&slab == &slabs_.back() ? left_ : 0); }
   float* Take();
 
   const size_t stride_;  // floats from row to row
   mutable std::mutex mutex_;
   std::vector<HugeBuffer> slabs_;
-  size_t slab_bytes_;
   float* next_ = nullptr;
   size_t left_ = 0;  // rows in the newest slab
   std::vector<float*> free_;

@@ -33,4 +33,9 @@ Status SparseTable::CheckPush(const RowBatch& rows, std::span<const float> gradi
                   " of the rows that are pushed were shown without being made");
 }
 
+Result<ChangedRows> CountChangesOf(const SparseTable& table) {
+  const auto* const notes = dynamic_cast<const NotesChanges*>(&table);
+  return notes == nullptr ? ChangedRows{} : notes->CountChanges();
+}
+
 }  // namespace millrace

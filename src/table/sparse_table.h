@@ -66,6 +66,13 @@ enum class TableContent : uint8_t {
   kWeights,  ///< without the optimizer's state: to predict with, or to start another training from
   kBase,     ///< as kWeights, of a table with an accessor the rows that are worth it: Paddle's save of mode 2
   kDelta,    ///< as kBase, those of them alone that are worth more since kBase or kDelta had them: mode 1
+  kChanges,  ///< as kAll, the rows alone that changed since NotesChanges::BeginChanges
+};
+
+/// What a load does with rows that the table has already.
+enum class LoadMode : uint8_t {
+  kNew,     ///< refuses them
+  kBehind,  ///< passes them over: they were loaded from what was saved later
 };
 
 /// Rows that hold a NaN or an infinite value, among their weights or their state.
@@ -94,10 +101,10 @@ class SparseTable {
   /// Writes the rows of `shards`, by virtual shard, then key: equal tables give equal bytes (docs/formats/table.md).
   virtual Status Save(ShardRange shards, TableContent content, std::ostream& out) const = 0;
   /// Reads what Save wrote, of it the rows of `shards`, or with none no more than how often it was pushed to, into this
-  /// table, which must have none of these rows and be of the same dim and, but for weights alone, of the same
-  /// optimizer, whose penalties may be others; beside weights alone the state is that of new rows. A damaged file is
-  /// kBadData; after any failure the table is to be thrown away.
-  virtual Status Load(ShardRange shards, std::istream& in) = 0;
+  /// table, which must have none of these rows, unless `mode` says so, and be of the same dim and, but for weights
+  /// alone, of the same optimizer, whose penalties may be others; beside weights alone the state is that of new rows. A
+  /// damaged file is kBadData; after any failure the table is to be thrown away.
+  virtual Status Load(ShardRange shards, std::istream& in, LoadMode mode) = 0;
   /// Looks at every row. As Save, it wants no other call meanwhile.
   virtual NonFiniteRows FindNonFinite() const = 0;
   virtual TableStats stats() const = 0;
@@ -116,6 +123,27 @@ class SparseTable {
   /// What every Push begins with.
   Status CheckPush(const RowBatch& rows, std::span<const float> gradients) const;
 };
+
+/// Rows that changed since NotesChanges::BeginChanges.
+struct ChangedRows {
+  int64_t since = -1;  ///< pushes at that time; -1: whatever changed is not known, or rows were deleted since
+  int64_t rows = 0;    ///< about how many, and no fewer
+};
+
+/// What a table can do besides that can save its changes alone.
+class NotesChanges {
+ public:
+  virtual ~NotesChanges() = default;
+  /// Notes from here on which rows change, and forgets what it noted before. As Save, it wants no other call meanwhile.
+  virtual Status BeginChanges() = 0;
+  /// The same for the rows that lie in this process, of a table of which other processes have parts.
+  virtual void BeginChangesHere() = 0;
+  /// Wants no other call meanwhile.
+  virtual Result<ChangedRows> CountChanges() const = 0;
+};
+
+/// The same of any table: one that notes nothing does not know what changed.
+Result<ChangedRows> CountChangesOf(const SparseTable& table);
 
 /// What a table can do besides of which others train copies of rows.
 class LendsRows {

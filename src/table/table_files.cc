@@ -104,7 +104,7 @@ Status CheckWhole(const std::vector<OpenedFile>& files, const std::string& table
     const TableHeader& first = files[0].header;
     const TableHeader& now = files[i].header;
     if (now.name != first.name || now.optimizer != first.optimizer || now.dim != first.dim ||
-        now.row_floats != first.row_floats || now.pushes != first.pushes) {
+        now.row_floats != first.row_floats || now.pushes != first.pushes || now.since != first.since) {
       return BadData(of + "\"" + files[i].path + "\" is of table \"" + now.name + "\" after " +
                      std::to_string(now.pushes) + " updates, and \"" + files[0].path + "\" of table \"" + first.name +
                      "\" after " + std::to_string(first.pushes) +
@@ -115,13 +115,52 @@ Status CheckWhole(const std::vector<OpenedFile>& files, const std::string& table
   return Status::Ok();
 }
 
+/// Whether the files of a save, which is whole, hold what comes behind the save `before`; behind none: all rows.
+Status CheckFollows(const std::vector<OpenedFile>& files, const std::vector<OpenedFile>* before,
+                    const std::string& table) {
+  const std::string of = "table \"" + table + "\": \"" + files[0].path + "\" ";
+  const std::optional<uint64_t> since = files[0].header.since;
+  if (before == nullptr) {
+    if (!since) return Status::Ok();
+    return BadData(of + "has only what changed since update " + std::to_string(*since) +
+                   ": the files with all rows are missing; use a whole checkpoint");
+  }
+  const OpenedFile& last = (*before)[0];
+  if (since == last.header.pushes) return Status::Ok();
+  return BadData(of + (since ? "has what changed since update " + std::to_string(*since) : "has all rows") + ", and \"" +
+                 last.path + "\" is of update " + std::to_string(last.header.pushes) +
+                 ": they do not belong together; use another checkpoint");
+}
+
+/// The files of each save, by ascending range, when they belong together.
+Result<std::vector<std::vector<OpenedFile>>> LookAtSaves(const std::vector<FilesOfSave>& saves,
+                                                         const std::string& table) {
+  std::vector<std::vector<OpenedFile>> all;
+  for (const FilesOfSave& paths : saves) {
+    std::vector<OpenedFile> files;
+    for (const std::string& path : paths) {
+      MR_ASSIGN(OpenedFile file, Look(path));
+      files.push_back(std::move(file));
+    }
+    std::sort(files.begin(), files.end(),
+              [](const OpenedFile& a, const OpenedFile& b) { return a.header.shards.begin < b.header.shards.begin; });
+    MR_TRY(CheckWhole(files, table));
+    MR_TRY(CheckFollows(files, all.empty() ? nullptr : &all.back(), table));
+    all.push_back(std::move(files));
+  }
+  return all;
+}
+
 }  // namespace
 
-int CountTableFiles(const SparseTable& table, TableContent content) {
-  const TableShape& shape = table.shape();
-  const int floats = content == TableContent::kAll ? shape.row_floats : shape.dim;
-  const auto row_bytes = sizeof(uint64_t) + static_cast<uint64_t>(floats) * sizeof(float);
-  const uint64_t bytes = static_cast<uint64_t>(table.stats().rows) * row_bytes;
+uint64_t BytesOfRows(const TableShape& shape, TableContent content, int64_t rows) {
+  const bool is_whole = content == TableContent::kAll || content == TableContent::kChanges;
+  const int floats = is_whole ? shape.row_floats : shape.dim;
+  return static_cast<uint64_t>(rows) * (sizeof(uint64_t) + static_cast<uint64_t>(floats) * sizeof(float));
+}
+
+int CountTableFiles(const TableShape& shape, TableContent content, int64_t rows) {
+  const uint64_t bytes = BytesOfRows(shape, content, rows);
   return static_cast<int>(std::min(std::bit_ceil((bytes + kFileBytes - 1) / kFileBytes), kMostFiles));
 }
 
@@ -141,29 +180,28 @@ Result<std::vector<TableFile>> SaveTable(const SparseTable& table, TableContent 
   return saved;
 }
 
-Status LoadTable(const std::vector<std::string>& paths, ShardRange shards, int threads, SparseTable* table,
+Status LoadTable(const std::vector<FilesOfSave>& saves, ShardRange shards, int threads, SparseTable* table,
                  const std::stop_token& stop) {
   const std::string& name = table->shape().name;
   if (!table->IsEmptyHere()) return AlreadyExists("table \"" + name + "\" is not empty: load into a new one");
-  std::vector<OpenedFile> files;
-  for (const std::string& path : paths) {
-    MR_ASSIGN(OpenedFile file, Look(path));
-    files.push_back(std::move(file));
+  MR_ASSIGN(const auto all, LookAtSaves(saves, name));
+  // The newest first: each row is made once, and what it was before is passed over.
+  for (size_t k = all.size(); k-- > 0;) {
+    const std::vector<OpenedFile>& files = all[k];
+    const LoadMode mode = k + 1 == all.size() ? LoadMode::kNew : LoadMode::kBehind;
+    MR_TRY(OnThreads(threads, files.size(), "loading a table", [&](size_t i) {
+      if (!files[i].header.shards.Meets(shards)) return Status::Ok();
+      StoppableFile bytes(stop);
+      if (bytes.open(files[i].path, std::ios::in | std::ios::binary) == nullptr) {
+        return IoError("cannot open \"" + files[i].path + "\"");
+      }
+      std::istream file(&bytes);
+      Status loaded = table->Load(shards, file, mode).Context(files[i].path);
+      if (!loaded.ok() && stop.stop_requested()) return Cancelled("stopped while loading table \"" + name + "\"");
+      return loaded;
+    }));
   }
-  std::sort(files.begin(), files.end(),
-            [](const OpenedFile& a, const OpenedFile& b) { return a.header.shards.begin < b.header.shards.begin; });
-  MR_TRY(CheckWhole(files, name));
-  return OnThreads(threads, files.size(), "loading a table", [&](size_t i) {
-    if (!files[i].header.shards.Meets(shards)) return Status::Ok();
-    StoppableFile bytes(stop);
-    if (bytes.open(files[i].path, std::ios::in | std::ios::binary) == nullptr) {
-      return IoError("cannot open \"" + files[i].path + "\"");
-    }
-    std::istream file(&bytes);
-    Status loaded = table->Load(shards, file).Context(files[i].path);
-    if (!loaded.ok() && stop.stop_requested()) return Cancelled("stopped while loading table \"" + name + "\"");
-    return loaded;
-  });
+  return Status::Ok();
 }
 
 }  // namespace millrace

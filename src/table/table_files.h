@@ -28,9 +28,14 @@ class SavesThroughOthers {
                                                           const std::string& path) const = 0;
 };
 
-/// In how many files a table is saved: one up to 32 MiB, then so many that each has 16 to 32, at most 16. A power of
-/// two that depends on the number of rows alone.
-int CountTableFiles(const SparseTable& table, TableContent content);
+/// Paths of all files of one save of a table, in any order.
+using FilesOfSave = std::vector<std::string>;
+
+/// Bytes of so many rows in the files of a save, about.
+uint64_t BytesOfRows(const TableShape& shape, TableContent content, int64_t rows);
+/// In how many files so many rows are saved: one up to 32 MiB, then so many that each has 16 to 32, at most 16. A power
+/// of two.
+int CountTableFiles(const TableShape& shape, TableContent content, int64_t rows);
 
 /// Writes `content` of a table into FOLDER/NAME or, in more files than one (`files` is a power of two, at most
 /// kVirtualShards), into FOLDER/NAME/BEGIN-LAST, each with as many virtual shards. Up to `threads` files are written at
@@ -39,11 +44,12 @@ int CountTableFiles(const SparseTable& table, TableContent content);
 Result<std::vector<TableFile>> SaveTable(const SparseTable& table, TableContent content, const std::string& folder,
                                          const std::string& name, int files, int threads, const LongWork& work = {});
 
-/// Reads the rows of `shards` from all files of a saved table, in any order, into a table that has no rows; up to
-/// `threads` files at a time. kBadData that names the file, or what no file holds, when they are not the files of one
-/// save: a file is damaged, missing, there twice or of another table or step. kCancelled after a stop request; the
-/// table is to be thrown away then. Otherwise as SparseTable::Load.
-Status LoadTable(const std::vector<std::string>& paths, ShardRange shards, int threads, SparseTable* table,
+/// Reads the rows of `shards` into a table that has no rows, up to `threads` files at a time. The first of `saves` has
+/// all rows, each further one what changed since the one before (TableContent::kChanges). kBadData that names the file,
+/// or what no file holds, when a save is not whole, or not what follows the one before: a file is damaged, missing,
+/// there twice or of another table or step. kCancelled after a stop request; the table is to be thrown away then.
+/// Otherwise as SparseTable::Load.
+Status LoadTable(const std::vector<FilesOfSave>& saves, ShardRange shards, int threads, SparseTable* table,
                  const std::stop_token& stop = {});
 
 }  // namespace millrace

@@ -17,6 +17,7 @@ static_assert(std::endian::native == std::endian::little, "tables are written as
 
 using Magic = std::array<char, 8>;
 constexpr Magic kMagic = {'M', 'R', 'T', 'A', 'B', 'L', 'E', '2'};
+constexpr Magic kMagicChanges = {'M', 'R', 'T', 'A', 'B', 'L', 'E', '3'};
 constexpr Magic kMagicByKey = {'M', 'R', 'T', 'A', 'B', 'L', 'E', '1'};
 constexpr uint32_t kMaxNameBytes = 1 << 16;
 constexpr uint32_t kMaxRowFloats = 1 << 20;
@@ -33,9 +34,17 @@ struct FixedHeader {
   uint32_t virtual_shards;
   uint16_t begin_shard;
   uint16_t end_shard;
+  // In a file of changes alone.
+  uint64_t since;
 };
-static_assert(sizeof(FixedHeader) == 48);
+static_assert(sizeof(FixedHeader) == 56);
 constexpr size_t kBytesByKey = 40;
+constexpr size_t kBytesOfAll = 48;
+
+size_t BytesOf(const Magic& magic) {
+  if (magic == kMagicByKey) return kBytesByKey;
+  return magic == kMagicChanges ? sizeof(FixedHeader) : kBytesOfAll;
+}
 
 Status Damaged(const std::string& what) {
   return BadData("saved table: " + what + "; the file is damaged or no table, use another checkpoint");
@@ -74,7 +83,7 @@ Status CheckShards(const FixedHeader& fixed) {
 
 Result<TableWriter> TableWriter::Create(std::ostream& out, const TableHeader& header) {
   FixedHeader fixed{};
-  fixed.magic = kMagic;
+  fixed.magic = header.since ? kMagicChanges : kMagic;
   fixed.name_bytes = static_cast<uint32_t>(header.name.size());
   fixed.optimizer_bytes = static_cast<uint32_t>(header.optimizer.size());
   fixed.dim = header.dim;
@@ -84,10 +93,12 @@ Result<TableWriter> TableWriter::Create(std::ostream& out, const TableHeader& he
   fixed.virtual_shards = kVirtualShards;
   fixed.begin_shard = static_cast<uint16_t>(header.shards.begin);
   fixed.end_shard = static_cast<uint16_t>(header.shards.end);
-  WriteBytes(out, &fixed, sizeof fixed);
+  fixed.since = header.since.value_or(0);
+  const size_t fixed_bytes = BytesOf(fixed.magic);
+  WriteBytes(out, &fixed, fixed_bytes);
   WriteBytes(out, header.name.data(), header.name.size());
   WriteBytes(out, header.optimizer.data(), header.optimizer.size());
-  uint32_t crc = Crc32c(0, &fixed, sizeof fixed);
+  uint32_t crc = Crc32c(0, &fixed, fixed_bytes);
   crc = Crc32c(crc, header.name.data(), header.name.size());
   MR_TRY(WriteCrc(out, Crc32c(crc, header.optimizer.data(), header.optimizer.size())));
   TableWriter writer(out, header.row_floats);
@@ -120,8 +131,10 @@ Result<TableReader> TableReader::Open(std::istream& in) {
   if (!ReadBytes(in, &fixed, kBytesByKey)) return Damaged("it ends within the header");
   TableHeader header;
   header.by_key = fixed.magic == kMagicByKey;
-  if (!header.by_key && fixed.magic != kMagic) return Damaged("it begins neither with MRTABLE2 nor with MRTABLE1");
-  const size_t fixed_bytes = header.by_key ? kBytesByKey : sizeof fixed;
+  if (!header.by_key && fixed.magic != kMagic && fixed.magic != kMagicChanges) {
+    return Damaged("it begins with none of MRTABLE1, MRTABLE2 and MRTABLE3");
+  }
+  const size_t fixed_bytes = BytesOf(fixed.magic);
   if (!ReadBytes(in, &fixed.virtual_shards, fixed_bytes - kBytesByKey)) return Damaged("it ends within the header");
   if (fixed.name_bytes > kMaxNameBytes || fixed.optimizer_bytes > kMaxNameBytes) {
     return Damaged("a name of " + std::to_string(std::max(fixed.name_bytes, fixed.optimizer_bytes)) + " bytes");
@@ -147,6 +160,7 @@ Result<TableReader> TableReader::Open(std::istream& in) {
     MR_TRY(CheckShards(fixed));
     header.shards = {fixed.begin_shard, fixed.end_shard};
   }
+  if (fixed.magic == kMagicChanges) header.since = fixed.since;
   return TableReader(in, std::move(header));
 }
 

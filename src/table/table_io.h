@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct TableHeader {
   uint64_t pushes = 0;
   ShardRange shards = kAllShards;
   bool by_key = false;  ///< an older file, whose rows ascend by key alone
+  /// Of a file of changes: the pushes of the table that they change.
+  std::optional<uint64_t> since = {};
 };
 
 /// Rows of a saved table, a block at a time: keys[i] has the floats from values[i * row_floats] on.

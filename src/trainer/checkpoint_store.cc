@@ -15,7 +15,6 @@
 #include "core/replace_folder.h"
 #include "core/sealed_text.h"
 #include "runtime/checkpoint_manifest.h"
-#include "runtime/variable_store.h"
 
 namespace millrace {
 namespace {
@@ -83,15 +82,16 @@ Result<StoredFile> WriteMetrics(const std::string& folder, const std::vector<con
 }
 
 /// Writes everything that a checkpoint holds into a folder of its own.
-Status Fill(const std::string& folder, const CheckpointContent& content, const ProgramDesc& program, const Scope& root,
-            int threads, const LongWork& work) {
-  MR_ASSIGN(const StoredVariables stored, StoreVariables(program, folder, root, TableContent::kAll, threads, work));
+Result<StoredVariables> Fill(const std::string& folder, const CheckpointContent& content, const ProgramDesc& program,
+                             const Scope& root, const EarlierSave* earlier, int threads, const LongWork& work) {
+  MR_ASSIGN(StoredVariables stored,
+            StoreVariables(program, folder, root, TableContent::kAll, threads, work, earlier));
   CheckpointManifest manifest = content.manifest;
-  manifest.set_format_version(kManifestVersion);
   for (const StoredVariable& variable : stored.variables) *manifest.add_variable() = variable;
   for (const StoredFile& file : stored.files) *manifest.add_file() = file;
   MR_ASSIGN(*manifest.add_file(), WriteMetrics(folder, content.metrics));
-  return WriteFileAtomically(folder + "/" + kManifest, ManifestText(manifest));
+  MR_TRY(WriteFileAtomically(folder + "/" + kManifest, ManifestText(std::move(manifest))));
+  return stored;
 }
 
 Status PointBestAt(const std::string& folder, const std::string& step_folder) {
@@ -132,12 +132,32 @@ Result<std::optional<uint64_t>> CheckpointStore::CurrentRun() const {
   return std::optional<uint64_t>(run_id);
 }
 
-Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDesc& program, const Scope& root,
+std::optional<EarlierSave> CheckpointStore::EarlierFor(int full_every) const {
+  std::optional<EarlierSave> earlier = last_;
+  if (earlier) earlier->full_every = full_every;
+  return earlier;
+}
+
+void CheckpointStore::GoOnFrom(const FoundCheckpoint& found) {
+  const auto& variables = found.manifest.variable();
+  const auto& files = found.manifest.file();
+  last_ = EarlierSave{found.folder, {{variables.begin(), variables.end()}, {files.begin(), files.end()}}};
+}
+
+uint64_t CheckpointStore::BytesToWrite(int full_every, const ProgramDesc& program, const Scope& root) const {
+  const std::optional<EarlierSave> earlier = EarlierFor(full_every);
+  return BytesToStore(program, root, earlier ? &*earlier : nullptr);
+}
+
+Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDesc& program, Scope& root,
                               const LongWork& work) {
   const std::string name = StepFolder(content.manifest.step());
   const std::string beside = folder_ + "/" + kWriting + name;
   MR_TRY(RemoveFolder(beside));
-  Status written = Fill(beside, content, program, root, threads_, work);
+  const std::optional<EarlierSave> earlier = EarlierFor(content.full_every);
+  Result<StoredVariables> filled =
+      Fill(beside, content, program, root, earlier ? &*earlier : nullptr, threads_, work);
+  Status written = filled.status();
   if (written.ok()) written = ReplaceFolder(beside, folder_ + "/" + name);
   if (!written.ok()) {
     // On a full disk what was written so far is what fills it.
@@ -145,6 +165,9 @@ Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDes
     fs::remove_all(beside, error);
     return written;
   }
+  last_.reset();
+  MR_TRY(BeginChanges(filled->variables, root, false));
+  last_ = EarlierSave{folder_ + "/" + name, *std::move(filled)};
   runs_[name] = content.manifest.run_id();
   if (content.is_best) MR_TRY(PointBestAt(folder_, name));
   MR_TRY(SyncFolder(folder_));

@@ -13,6 +13,7 @@
 #include "framework.pb.h"
 #include "metrics/metric_set.h"
 #include "runtime/scope.h"
+#include "runtime/variable_store.h"
 
 namespace millrace {
 
@@ -31,6 +32,9 @@ struct CheckpointContent {
   CheckpointManifest manifest;
   std::vector<const MetricTotals*> metrics;
   bool is_best = false;  ///< the link `best` is to point here
+  /// How many checkpoints there are from one with all rows of a large table to before the next such one, at most; those
+  /// between have what changed. 1: all have all rows.
+  int full_every = 1;
 };
 
 /// The folder of a job's checkpoints: `step-000000001200/` for each, and the link `best`.
@@ -54,8 +58,14 @@ class CheckpointStore {
   /// what is beyond `keep`, checkpoints of later steps, which a run that went on from an earlier one has left behind,
   /// and those of other runs (another run_id). kIo with the system's reason, kCancelled after a stop request of `work`;
   /// what was there before stays whole.
-  Status Write(const CheckpointContent& content, const ProgramDesc& program, const Scope& root,
-               const LongWork& work = {});
+  ///
+  /// Large tables note from there on what changes; where `root` has still what the last Write wrote, or what GoOnFrom
+  /// was told, but for these changes, the checkpoint may have them alone, beside links to the files of that one.
+  Status Write(const CheckpointContent& content, const ProgramDesc& program, Scope& root, const LongWork& work = {});
+  /// Tells that `root` has what this checkpoint holds, and that its large tables note from now on what changes.
+  void GoOnFrom(const FoundCheckpoint& found);
+  /// About how many bytes Write would write of variables.
+  uint64_t BytesToWrite(int full_every, const ProgramDesc& program, const Scope& root) const;
 
   /// The newest checkpoint of the current run that is whole; nullopt when it has none at all. Damaged ones, and those
   /// of other runs, are appended to `*refused`, with the reason; when all of the run are damaged that is kBadData. A
@@ -79,10 +89,12 @@ class CheckpointStore {
       : folder_(std::move(folder)), keep_(keep), threads_(threads) {}
   Status Prune(uint64_t run_id, int64_t step);
   Result<std::optional<uint64_t>> CurrentRun() const;
+  std::optional<EarlierSave> EarlierFor(int full_every) const;
 
   std::string folder_;
   int keep_;
   int threads_;
+  std::optional<EarlierSave> last_;       ///< that this process wrote or went on from
   std::map<std::string, uint64_t> runs_;  ///< the run of each folder that was written or pruned here
 };
 

@@ -267,6 +267,10 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   state.metric_window = std::move(window);
   run_id_ = manifest.run_id();
   resumed_folder_ = found->folder;
+  if (!job_->desc().infer()) {
+    MR_TRY(BeginChanges({manifest.variable().begin(), manifest.variable().end()}, session_->root(), true));
+    store_.GoOnFrom(*found);
+  }
   if (job_->desc().infer()) {
     notes_.push_back("parameters of \"" + found->folder + "\": " + EpochOf(state) + ", step " +
                      std::to_string(state.step) + ", " + std::to_string(state.examples) + " examples");
@@ -518,8 +522,9 @@ Status JobCheckpointer::CheckPasses(const CheckpointManifest& manifest) const {
 
 Status JobCheckpointer::Save(const RunState& state, bool best, const std::function<Status()>& check) {
   const ProgramDesc& program = job_->model().main;
-  SavingLine line("the checkpoint of step " + std::to_string(state.step), BytesToStore(program, session_->root()),
-                  stop_, terminal_);
+  const int full_every = job_->desc().checkpoint().full_every();
+  SavingLine line("the checkpoint of step " + std::to_string(state.step),
+                  store_.BytesToWrite(full_every, program, session_->root()), stop_, terminal_);
   MR_TRY(check());
   CheckpointContent content;
   CheckpointManifest& manifest = content.manifest;
@@ -561,6 +566,7 @@ Status JobCheckpointer::Save(const RunState& state, bool best, const std::functi
   content.metrics = {&state.metric_totals};
   if (state.metric_window.has_value()) content.metrics.push_back(&*state.metric_window);
   content.is_best = best;
+  content.full_every = full_every;
   // Not given up at a stop: it holds what was trained.
   const LongWork work{{}, [&line](uint64_t bytes) { line.Add(bytes); }};
   Status written = store_.Write(content, program, session_->root(), work);

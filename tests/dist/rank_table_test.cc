@@ -200,6 +200,63 @@ TEST_P(RankTableTest, OwnersWriteTheFilesThatOneProcessWrites) {
   for (const int64_t sent : bytes) EXPECT_LT(sent, static_cast<int64_t>(table_bytes) / 4);
 }
 
+/// What rank 0 saves in `files` files: all rows, then what all ranks have pushed to since.
+void SaveChanges(Communicator& communicator, const std::string& folder, int files, std::string* expected) {
+  UseRows(communicator, [&](SparseTable& table, RankTables& ranks) {
+    auto& changes = dynamic_cast<NotesChanges&>(table);
+    const bool leads = communicator.rank() == 0;
+    const auto settle = [&] {
+      ASSERT_TRUE(ranks.Flush().ok());
+      ASSERT_TRUE(communicator.Barrier().ok());
+    };
+    PushOwn(table, ranks, communicator.rank(), Keys(0, 500));
+    settle();
+    if (leads) {
+      EXPECT_EQ(changes.CountChanges()->since, -1);
+      ASSERT_TRUE(SaveTable(table, TableContent::kAll, folder, "all", 4, 1).ok());
+      ASSERT_TRUE(changes.BeginChanges().ok());
+    }
+    ASSERT_TRUE(communicator.Barrier().ok());
+    // Each pushes to rows of all, and makes some.
+    for (const int seed : {0, communicator.rank() + 1}) {
+      RowBatch rows;
+      ASSERT_TRUE(table.Pull(Keys(static_cast<uint64_t>(seed), 15), PullMode::kInsert, &rows).ok());
+      ASSERT_TRUE(table.Push(rows, std::vector<float>(15 * kDim, 0.5F), {.lr = 0.1F}).ok());
+    }
+    settle();
+    if (leads) {
+      EXPECT_GE(changes.CountChanges()->rows, 15);
+      ASSERT_TRUE(SaveTable(table, TableContent::kChanges, folder, "changes", files, 1).ok());
+      *expected = Saved(table);
+    }
+    ASSERT_TRUE(communicator.Barrier().ok());
+  });
+}
+
+TEST_P(RankTableTest, WhatChangedOnAllRanksIsSavedBehindAllRows) {
+  for (const int files : {1, 8}) {
+    const TempDir folder = TempDir::Create("millrace_changes_").value();
+    LocalCluster cluster(GetParam());
+    std::string expected;
+    {
+      std::vector<std::jthread> threads;
+      for (int r = 0; r < GetParam(); ++r) {
+        threads.emplace_back([&, r] { SaveChanges(cluster.rank(r), folder.path(), files, &expected); });
+      }
+    }
+    std::vector<FilesOfSave> saves(2);
+    for (const auto& file : std::filesystem::recursive_directory_iterator(folder.path())) {
+      const bool is_of_all = file.path().string().find("/all/") != std::string::npos;
+      if (file.is_regular_file()) saves[is_of_all ? 0 : 1].push_back(file.path());
+    }
+    EXPECT_EQ(saves[1].size(), static_cast<size_t>(files));
+    const std::unique_ptr<SparseTable> loaded = CreateHashTable(Desc(), kSeed).value();
+    const Status status = LoadTable(saves, kAllShards, 2, loaded.get());
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(Saved(*loaded), expected);
+  }
+}
+
 TEST(OwnersFileTest, WhoSeesAnotherFolderWritesNothing) {
   const TempDir folder = TempDir::Create("millrace_mark_").value();
   const std::unique_ptr<SparseTable> part = CreateHashTable(Desc(), kSeed).value();
@@ -264,7 +321,7 @@ TEST_P(RankTableTest, APartIsLoadedFromAFileOfAll) {
       const std::unique_ptr<SparseTable> table = MakeRankTable(ranks);
       EXPECT_TRUE(table->IsEmptyHere());
       std::istringstream in(saved);
-      ASSERT_TRUE(table->Load(kAllShards, in).ok());
+      ASSERT_TRUE(table->Load(kAllShards, in, LoadMode::kNew).ok());
       ASSERT_TRUE(cluster.rank(r).Barrier().ok());
       EXPECT_EQ(table->stats().rows, alone_->stats().rows);
       EXPECT_EQ(Saved(*table, {100, 700}), Saved(*alone_, {100, 700}));
@@ -406,7 +463,7 @@ TEST_F(TwoParts, ALoadedTableGivesNoRowsThatWereFetchedBefore) {
   ASSERT_TRUE(ahead().Fetch(others).ok());
   for (SparseTable* table : {one_.get(), other_.get()}) {
     std::istringstream in(saved.str());
-    ASSERT_TRUE(table->Load(kAllShards, in).ok());
+    ASSERT_TRUE(table->Load(kAllShards, in, LoadMode::kNew).ok());
   }
   EXPECT_EQ(Pulled(keys_, *one_), trained);
   const int64_t before = cluster_.rank(0).bytes_sent();
@@ -432,7 +489,7 @@ TEST_F(TwoParts, FilesOfPartsThatWerePushedToUnequallyOftenAreOfOneSave) {
   ASSERT_TRUE(saved.ok()) << saved.status().ToString();
   for (const TableFile& file : *saved) paths.push_back(folder.path() + "/" + file.name);
   const std::unique_ptr<SparseTable> alone = CreateHashTable(Desc(), kSeed).value();
-  const Status loaded = LoadTable(paths, kAllShards, 1, alone.get());
+  const Status loaded = LoadTable({paths}, kAllShards, 1, alone.get());
   ASSERT_TRUE(loaded.ok()) << loaded.ToString();
   EXPECT_EQ(Pulled(keys_, *alone), Pulled(keys_, *one_));
 }

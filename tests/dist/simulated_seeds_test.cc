@@ -246,7 +246,7 @@ class SimulatedRank {
     MR_ASSIGN(*table, factory.Create(DescOf(text), 5));
     if (!saved) return Status::Ok();
     std::istringstream in(*saved);
-    return (*table)->Load(kAllShards, in);
+    return (*table)->Load(kAllShards, in, LoadMode::kNew);
   }
 
   Status Start() {

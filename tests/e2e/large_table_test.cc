@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/file.h"
+#include "e2e/killed_job.h"
 #include "e2e/process.h"
 #include "e2e/small_job.h"
 
@@ -20,17 +21,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr char kEvery[] =
-    "update_mode: SERIAL epochs: 2 checkpoint { every_steps: 12 keep: 3 } output { tensorboard: false }";
-
-/// DeepJob with rows so wide that its checkpoints have four files of the table, and its models two.
-std::string WideJob(const SmallJob& small, const std::string& extra) {
-  const std::string path = small.DeepJob(extra);
-  std::string text = ReadFile(path).value();
-  const std::string dim = "dim: 4 ";
-  text.replace(text.find(dim), dim.size(), "dim: 16384 ");
-  std::ofstream(path) << text;
-  return path;
-}
+    "update_mode: SERIAL epochs: 2 checkpoint { every_steps: 12 keep: 3 full_every: 1 } output { tensorboard: false }";
 
 int Train(const std::string& job, const std::string& out, const std::string& resume, std::string* errors,
           size_t file_size_limit = 0) {
@@ -45,7 +36,7 @@ std::string Checkpoint(const std::string& out, const std::string& step) { return
 
 TEST(LargeTable, IsSavedInFilesAndAKillWithinTheSaveLosesNothing) {
   const SmallJob small(800, 1);
-  const std::string job = WideJob(small, kEvery);
+  const std::string job = small.WideJob(kEvery);
   const std::string calm = small.folder() + "/calm";
   std::string errors;
   ASSERT_EQ(Train(job, calm, "never", &errors), 0) << errors;
@@ -70,7 +61,7 @@ TEST(LargeTable, IsSavedInFilesAndAKillWithinTheSaveLosesNothing) {
 
 TEST(LargeTable, WithoutOneOfItsFilesIsRefusedByTheNamesOfFileAndTable) {
   const SmallJob small(800, 1);
-  const std::string job = WideJob(small, kEvery);
+  const std::string job = small.WideJob(kEvery);
   const std::string out = small.folder() + "/out";
   std::string errors;
   ASSERT_EQ(Train(job, out, "never", &errors), 0) << errors;
@@ -99,7 +90,7 @@ TEST(LargeTable, WithoutOneOfItsFilesIsRefusedByTheNamesOfFileAndTable) {
 
 TEST(LargeTable, OnAFullDiskLeavesWholeCheckpointsOnly) {
   const SmallJob small(800, 1);
-  const std::string job = WideJob(small, kEvery);
+  const std::string job = small.WideJob(kEvery);
   const std::string out = small.folder() + "/out";
   std::string errors;
   EXPECT_EQ(Train(job, out, "never", &errors, 10000000), 3);
@@ -109,6 +100,91 @@ TEST(LargeTable, OnAFullDiskLeavesWholeCheckpointsOnly) {
     EXPECT_EQ(entry.path().filename(), "RUN");
   }
   EXPECT_EQ(Train(job, out, "auto", &errors), 0) << errors;
+}
+
+/// A job of which most checkpoints have what changed since the one before.
+std::string JobOfChanges(const SmallJob& small, int full_every = 20) {
+  const std::string path =
+      small.WideJob("update_mode: SERIAL epochs: 2 output { tensorboard: false } checkpoint { every_steps: 4 keep: 100 "
+                    "full_every: " +
+                    std::to_string(full_every) + " }");
+  std::string text = ReadFile(path).value();
+  const std::string batch = "batch_size: 32";
+  text.replace(text.find(batch), batch.size(), "batch_size: 8");
+  std::ofstream(path) << text;
+  return path;
+}
+
+/// Checkpoints of a run that have `path` below them, and how many there are in all.
+std::pair<int, int> CountCheckpointsWith(const std::string& out, const std::string& path) {
+  std::pair<int, int> counts;
+  for (const auto& entry : std::filesystem::directory_iterator(out + "/checkpoints")) {
+    if (!entry.is_directory()) continue;
+    counts.first += std::filesystem::exists(entry.path() / path) ? 1 : 0;
+    ++counts.second;
+  }
+  return counts;
+}
+
+TEST(LargeTable, IsSavedByItsChangesAndAKilledRunGoesOnToTheSameModel) {
+  const SmallJob small(300, 1);
+  const std::string job = JobOfChanges(small);
+  std::string errors;
+  const std::string calm = small.folder() + "/calm";
+  ASSERT_EQ(Train(job, calm, "never", &errors), 0) << errors;
+  const auto [with_changes, all] = CountCheckpointsWith(calm, "changes/1/t");
+  EXPECT_GE(with_changes, 5);
+  EXPECT_LT(with_changes, all) << "when changes are more than half of the rows, all of them are written";
+  EXPECT_GE(CountCheckpointsWith(calm, "changes/2/t").first, 1);
+
+  const std::string killed = small.folder() + "/killed";
+  ASSERT_NO_FATAL_FAILURE(TrainKilled(job, killed, 4, 40));
+  EXPECT_TRUE(FolderContent(killed + "/model") == FolderContent(calm + "/model"));
+
+  const std::string whole = small.folder() + "/whole";
+  ASSERT_EQ(Train(JobOfChanges(small, 1), whole, "never", &errors), 0) << errors;
+  EXPECT_EQ(CountCheckpointsWith(whole, "changes").first, 0);
+  EXPECT_TRUE(ParametersOf(whole + "/model") == ParametersOf(calm + "/model"));
+}
+
+/// The newest checkpoint of a run whose table has changes of changes.
+std::string NewestWithChanges(const std::string& out) {
+  std::string newest;
+  for (const auto& entry : std::filesystem::directory_iterator(out + "/checkpoints")) {
+    if (std::filesystem::exists(entry.path() / "changes/2/t")) newest = std::max(newest, entry.path().string());
+  }
+  EXPECT_FALSE(newest.empty());
+  return newest;
+}
+
+TEST(LargeTable, OfChangesIsWholeInAFolderThatWasCopiedElsewhere) {
+  const SmallJob small(300, 1);
+  const std::string job = JobOfChanges(small);
+  std::string errors;
+  const std::string out = small.folder() + "/out";
+  ASSERT_EQ(Train(job, out, "never", &errors), 0) << errors;
+  const std::string copy = small.folder() + "/copy";
+  std::filesystem::copy(NewestWithChanges(out), copy, std::filesystem::copy_options::recursive);
+  std::filesystem::rename(out + "/checkpoints", out + "/others");
+  const std::string again = small.folder() + "/again";
+  ASSERT_EQ(Train(job, again, copy, &errors), 0) << errors;
+  EXPECT_TRUE(FolderContent(again + "/model") == FolderContent(out + "/model"));
+}
+
+TEST(LargeTable, WhoseChangesAreDamagedIsRefusedForAnOlderOne) {
+  const SmallJob small(300, 1);
+  const std::string job = JobOfChanges(small);
+  std::string errors;
+  const std::string out = small.folder() + "/out";
+  ASSERT_EQ(Train(job, out, "never", &errors), 0) << errors;
+  const std::vector<std::string> model = FolderContent(out + "/model");
+  const std::string damaged = NewestWithChanges(out) + "/changes/2/t";
+  std::filesystem::resize_file(damaged, std::filesystem::file_size(damaged) - 1);
+  ASSERT_EQ(Train(job, out, NewestWithChanges(out), &errors), 3);
+  EXPECT_THAT(errors, HasSubstr("\"" + damaged + "\" is damaged"));
+  EXPECT_THAT(errors, HasSubstr("it is of table \"t\": copy all files"));
+  ASSERT_EQ(Train(job, out, "auto", &errors), 0) << errors;
+  EXPECT_TRUE(FolderContent(out + "/model") == model);
 }
 
 }  // namespace

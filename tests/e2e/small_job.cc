@@ -56,6 +56,15 @@ fetch_config { fetch_var_names: "loss" fetch_var_names: "auc" print_period: 3 }
 )" + extra);
 }
 
+std::string SmallJob::WideJob(const std::string& extra) const {
+  const std::string path = DeepJob(extra);
+  std::string text = ReadFile(path).value();
+  const std::string dim = "dim: 4 ";
+  text.replace(text.find(dim), dim.size(), "dim: 16384 ");
+  std::ofstream(path) << text;
+  return path;
+}
+
 std::string SmallJob::CtrJob(const std::string& extra) const {
   return Write("ctr.prototxt", DataDesc(32) + Text("ctr_model.pbtxt") +
                                    "\nfetch_config { fetch_var_names: \"loss\" print_period: 3 }\n" + extra);

@@ -24,6 +24,8 @@ class SmallJob {
   /// Writes a job file and returns its path. `extra` is appended to the text, and all files unless it names some.
   /// Deep: two tables, fully connected layers, Adagrad.
   std::string DeepJob(const std::string& extra) const;
+  /// DeepJob with rows so wide that 300 of them are 38 MB in a checkpoint: it has more files than one of the table.
+  std::string WideJob(const std::string& extra) const;
   /// A table with an accessor, as Paddle's parameter server has them, fully connected layers.
   std::string CtrJob(const std::string& extra) const;
   /// How often the log shows each id of A and B, and how often where the label is 1, times `epochs`: what a CtrJob

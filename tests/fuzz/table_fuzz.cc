@@ -74,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if ((data[0] & 0x80) == 0) RepairChecksums(bytes);
   const std::unique_ptr<SparseTable> table = Make(data[0] & 0x7F);
   std::istringstream in(bytes);
-  const Status status = table->Load(kAllShards, in);
+  const Status status = table->Load(kAllShards, in, LoadMode::kNew);
   if (!status.ok()) {
     Demand(status.code() == StatusCode::kBadData || status.code() == StatusCode::kInvalidConfig, "another failure");
     return 0;
@@ -82,7 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string saved = Saved(*table);
   const std::unique_ptr<SparseTable> again = Make(data[0] & 0x7F);
   std::istringstream in_again(saved);
-  Demand(again->Load(kAllShards, in_again).ok(), "a saved table does not load");
+  Demand(again->Load(kAllShards, in_again, LoadMode::kNew).ok(), "a saved table does not load");
   Demand(Saved(*again) == saved, "the second save differs");
   return 0;
 }

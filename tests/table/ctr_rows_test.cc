@@ -196,7 +196,7 @@ TEST(CtrRows, SavesLoadsAndGoesOnToTheSameBytes) {
   const std::string saved = SavedAs(*table);
   const std::unique_ptr<SparseTable> again = MakeCounted(SmallDesc(accessor));
   std::istringstream in(saved);
-  ASSERT_TRUE(again->Load(kAllShards, in).ok());
+  ASSERT_TRUE(again->Load(kAllShards, in, LoadMode::kNew).ok());
   EXPECT_EQ(SavedAs(*again), saved);
   for (SparseTable* each : {table.get(), again.get()}) {
     PushRandomly(*each, 3, 1000);
@@ -209,12 +209,27 @@ TEST(CtrRows, SavesLoadsAndGoesOnToTheSameBytes) {
   EXPECT_LT(counted.with_embedx, counted.rows);
 }
 
+TEST(CtrRows, ADayThatEndsChangesAllRowsAndASaveForServingThoseThatItHas) {
+  const std::unique_ptr<SparseTable> table = MakeCounted(SmallDesc("ctr_accessor_param { base_threshold: 2 }"));
+  auto& changes = dynamic_cast<NotesChanges&>(*table);
+  PushRandomly(*table, 1, 3000);
+  ASSERT_TRUE(changes.BeginChanges().ok());
+  ASSERT_TRUE(AsCounted(table.get())->WasSaved(TableContent::kBase).ok());
+  EXPECT_GT(changes.CountChanges()->rows, 0);
+  EXPECT_EQ(changes.CountChanges()->since, 3000);
+  ASSERT_TRUE(AsCounted(table.get())->Shrink(2).ok());
+  EXPECT_EQ(changes.CountChanges()->since, -1) << "rows were deleted, which no list of changed rows says";
+  ASSERT_TRUE(changes.BeginChanges().ok());
+  PushRandomly(*table, 2, 1);
+  EXPECT_GE(changes.CountChanges()->rows, 1);
+}
+
 TEST(CtrRows, LoadedWeightsAloneStartAnew) {
   const std::unique_ptr<SparseTable> table = MakeCounted(SmallDesc("embedx_threshold: 2"));
   ASSERT_TRUE(PushTo(*table, {1, 2}, {2, 2, 1, 1, 1, 1, 1, 1, 1, 1}).ok());
   const std::unique_ptr<SparseTable> again = MakeCounted(SmallDesc("embedx_threshold: 2"));
   std::istringstream in(SavedAs(*table, TableContent::kWeights));
-  ASSERT_TRUE(again->Load(kAllShards, in).ok());
+  ASSERT_TRUE(again->Load(kAllShards, in, LoadMode::kNew).ok());
   EXPECT_EQ(AsCounted(again.get())->Count()->with_embedx, 1);
   EXPECT_EQ(RowOf(*again, 1)[CtrRows::kShow], 2);
   ASSERT_TRUE(PushTo(*again, {2}, {1, 1, 0, 0, 0}).ok());
@@ -228,14 +243,14 @@ TEST(CtrRows, AnotherRuleOrWidthDoesNotLoad) {
                             "embed_sgd_param { adagrad { initial_g2sum: 4 } }"}) {
     const std::unique_ptr<SparseTable> to = MakeCounted(SmallDesc(other));
     std::istringstream in(SavedAs(*table));
-    const Status status = to->Load(kAllShards, in);
+    const Status status = to->Load(kAllShards, in, LoadMode::kNew);
     EXPECT_EQ(status.code(), StatusCode::kInvalidConfig);
     EXPECT_THAT(status.message(), HasSubstr("CtrCommonAccessor embed: SparseAdaGradSGDRule initial_g2sum=3"));
   }
   const std::unique_ptr<SparseTable> to =
       MakeCounted(SmallDesc("ctr_accessor_param { click_coeff: 3 } embed_sgd_param { adagrad { learning_rate: 1 } }"));
   std::istringstream in(SavedAs(*table));
-  EXPECT_TRUE(to->Load(kAllShards, in).ok()) << "coefficients and rates may change";
+  EXPECT_TRUE(to->Load(kAllShards, in, LoadMode::kNew).ok()) << "coefficients and rates may change";
 }
 
 TEST(CtrRows, AShrinkFreesRowsForOthers) {
@@ -288,7 +303,7 @@ TEST(CtrRows, BaseAndDeltaLeaveOutWhatIsWorthLittle) {
   const auto saved = [&](TableContent content) {
     std::istringstream in(SavedAs(*table, content));
     const std::unique_ptr<SparseTable> again = MakeCounted(SmallDesc());
-    EXPECT_TRUE(again->Load(kAllShards, in).ok());
+    EXPECT_TRUE(again->Load(kAllShards, in, LoadMode::kNew).ok());
     std::string keys;
     for (uint64_t key = 1; key <= 3; ++key) keys += RowOf(*again, key)[CtrRows::kShow] > 0 ? std::to_string(key) : "";
     return keys;

@@ -217,7 +217,7 @@ TEST(HashTable, SavesEqualBytesWhateverTheOrderAndLoadsThem) {
 
     const std::unique_ptr<SparseTable> loaded = Make(Desc(5, rule), 99);
     std::istringstream in(bytes);
-    ASSERT_TRUE(loaded->Load(kAllShards, in).ok());
+    ASSERT_TRUE(loaded->Load(kAllShards, in, LoadMode::kNew).ok());
     EXPECT_EQ(Saved(*loaded), bytes);
     // The next step is the same as well: state and step number came along.
     for (SparseTable* table : {a.get(), loaded.get()}) {
@@ -225,11 +225,11 @@ TEST(HashTable, SavesEqualBytesWhateverTheOrderAndLoadsThem) {
     }
     EXPECT_EQ(Saved(*loaded), Saved(*a));
     std::istringstream again(bytes);
-    EXPECT_EQ(loaded->Load(kAllShards, again).code(), StatusCode::kAlreadyExists);
+    EXPECT_EQ(loaded->Load(kAllShards, again, LoadMode::kNew).code(), StatusCode::kAlreadyExists);
     // Who wants no row reads none.
     const std::unique_ptr<SparseTable> empty = Make(Desc(5, rule), 99);
     std::istringstream rest(bytes);
-    ASSERT_TRUE(empty->Load({}, rest).ok());
+    ASSERT_TRUE(empty->Load({}, rest, LoadMode::kNew).ok());
     EXPECT_LT(rest.tellg(), static_cast<std::streamoff>(bytes.size() / 4));
     EXPECT_TRUE(empty->IsEmptyHere());
     EXPECT_EQ(empty->stats().pushes, a->stats().pushes - 1);
@@ -246,7 +246,7 @@ TEST(HashTable, WeightsAloneFitATableOfAnyRule) {
     SCOPED_TRACE(rule);
     const std::unique_ptr<SparseTable> loaded = Make(Desc(3, rule), 7);
     std::istringstream in(weights);
-    ASSERT_TRUE(loaded->Load(kAllShards, in).ok());
+    ASSERT_TRUE(loaded->Load(kAllShards, in, LoadMode::kNew).ok());
     EXPECT_EQ(Saved(*loaded, TableContent::kWeights), weights);
     EXPECT_EQ(loaded->stats().rows, 3);
     // The state is that of new rows.
@@ -257,7 +257,7 @@ TEST(HashTable, WeightsAloneFitATableOfAnyRule) {
   }
   const std::unique_ptr<SparseTable> wide = Make(Desc(4));
   std::istringstream in(weights);
-  EXPECT_THAT(wide->Load(kAllShards, in).ToString(), HasSubstr("the saved table \"t\" has dim 3"));
+  EXPECT_THAT(wide->Load(kAllShards, in, LoadMode::kNew).ToString(), HasSubstr("the saved table \"t\" has dim 3"));
 }
 
 TEST(HashTable, EveryFlippedOrMissingByteIsFound) {
@@ -268,9 +268,9 @@ TEST(HashTable, EveryFlippedOrMissingByteIsFound) {
     std::string bad = bytes;
     bad[i] = static_cast<char>(bad[i] ^ 0x10);
     std::istringstream in(bad);
-    EXPECT_EQ(Make(Desc(2))->Load(kAllShards, in).code(), StatusCode::kBadData) << "byte " << i;
+    EXPECT_EQ(Make(Desc(2))->Load(kAllShards, in, LoadMode::kNew).code(), StatusCode::kBadData) << "byte " << i;
     std::istringstream cut(bytes.substr(0, i));
-    EXPECT_EQ(Make(Desc(2))->Load(kAllShards, cut).code(), StatusCode::kBadData) << "cut at " << i;
+    EXPECT_EQ(Make(Desc(2))->Load(kAllShards, cut, LoadMode::kNew).code(), StatusCode::kBadData) << "cut at " << i;
   }
 }
 
@@ -291,7 +291,7 @@ TEST(HashTable, FindsRowsThatAreNotFiniteWhereverTheyLie) {
 
 TEST(HashTable, RefusesATableOfAnotherShapeOrRule) {
   std::istringstream in(Saved(*Make(Desc(5, "adagrad"))));
-  const Status status = Make(Desc(5, "sgd"))->Load(kAllShards, in);
+  const Status status = Make(Desc(5, "sgd"))->Load(kAllShards, in, LoadMode::kNew);
   EXPECT_EQ(status.ToString(),
             "invalid configuration: table \"t\": the saved table \"t\" has dim 5 and optimizer \"adagrad epsilon=1e-06 "
             "initial_accumulator=0\", the configured one has dim 5 and optimizer \"sgd\"");

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <random>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -69,7 +71,7 @@ class TableFiles : public testing::Test {
     return paths;
   }
   static std::string Failure(const std::vector<std::string>& paths) {
-    const Status status = LoadTable(paths, kAllShards, 2, EmptyTable().get());
+    const Status status = LoadTable({paths}, kAllShards, 2, EmptyTable().get());
     EXPECT_EQ(status.code(), StatusCode::kBadData);
     return status.message();
   }
@@ -91,10 +93,10 @@ TEST_F(TableFiles, AreTheSameWhateverTheThreads) {
     for (std::vector<std::string> paths : {alone, {folder_ + "/one"}}) {
       std::reverse(paths.begin(), paths.end());
       const std::unique_ptr<SparseTable> loaded = EmptyTable();
-      const Status status = LoadTable(paths, kAllShards, threads, loaded.get());
+      const Status status = LoadTable({paths}, kAllShards, threads, loaded.get());
       ASSERT_TRUE(status.ok()) << status.ToString();
       EXPECT_EQ(BytesOf(*loaded), BytesOf(*table));
-      EXPECT_EQ(LoadTable(paths, kAllShards, threads, loaded.get()).code(), StatusCode::kAlreadyExists);
+      EXPECT_EQ(LoadTable({paths}, kAllShards, threads, loaded.get()).code(), StatusCode::kAlreadyExists);
     }
   }
 }
@@ -125,7 +127,7 @@ TEST_F(TableFiles, AreReadByRangesOfOtherSizes) {
   int64_t rows = 0;
   for (const ShardRange shards : {ShardRange{0, 300}, ShardRange{300, 301}, ShardRange{301, kVirtualShards}}) {
     const std::unique_ptr<SparseTable> part = EmptyTable();
-    ASSERT_TRUE(LoadTable(paths, shards, 2, part.get()).ok());
+    ASSERT_TRUE(LoadTable({paths}, shards, 2, part.get()).ok());
     rows += part->stats().rows;
     EXPECT_EQ(BytesOf(*part, shards), BytesOf(*table, shards));
   }
@@ -141,7 +143,7 @@ TEST_F(TableFiles, OfAnEarlierSaveGo) {
   Save(*table, "t", 8);
   const std::vector<std::string> paths = Save(*table, "t", 2);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ + "/t"), {}), 2);
-  EXPECT_TRUE(LoadTable(paths, kAllShards, 1, EmptyTable().get()).ok());
+  EXPECT_TRUE(LoadTable({paths}, kAllShards, 1, EmptyTable().get()).ok());
 }
 
 TEST_F(TableFiles, SayWhatIsMissingOrThereTwice) {
@@ -164,7 +166,7 @@ TEST_F(TableFiles, SayWhatIsMissingOrThereTwice) {
   EXPECT_THAT(Failure(more), HasSubstr("both hold virtual shard 512"));
   EXPECT_THAT(Failure({other[0], paths[3]}), HasSubstr("virtual shards 0512-0767"));
   std::filesystem::remove(paths[3]);
-  const Status gone = LoadTable(paths, kAllShards, 2, EmptyTable().get());
+  const Status gone = LoadTable({paths}, kAllShards, 2, EmptyTable().get());
   EXPECT_EQ(gone.code(), StatusCode::kIo);
   EXPECT_THAT(gone.message(), HasSubstr(paths[3]));
 }
@@ -213,7 +215,7 @@ TEST_F(TableFiles, DamagedOnesAreNamed) {
   ASSERT_TRUE(writer.Finish().ok());
   file.close();
   std::ifstream in(folder_ + "/wrong", std::ios::binary);
-  EXPECT_THAT(EmptyTable()->Load(kAllShards, in).message(), HasSubstr("which the file is not to hold"));
+  EXPECT_THAT(EmptyTable()->Load(kAllShards, in, LoadMode::kNew).message(), HasSubstr("which the file is not to hold"));
 }
 
 TEST_F(TableFiles, AFullDiskNamesTheFile) {
@@ -239,11 +241,121 @@ TEST_F(TableFiles, AFullDiskNamesTheFile) {
 TEST_F(TableFiles, AreMoreThanOneFrom32MebibytesOn) {
   const std::unique_ptr<SparseTable> table = EmptyTable("t", 1 << 15);  // rows of 128 KiB, and as much state
   AddRows(*table, 127);
-  EXPECT_EQ(CountTableFiles(*table, TableContent::kAll), 1);
+  EXPECT_EQ(CountTableFiles(table->shape(), TableContent::kAll, table->stats().rows), 1);
   AddRows(*table, 128);
-  EXPECT_EQ(CountTableFiles(*table, TableContent::kAll), 2);
-  EXPECT_EQ(CountTableFiles(*table, TableContent::kWeights), 1);
-  EXPECT_EQ(CountTableFiles(*EmptyTable(), TableContent::kAll), 1);
+  EXPECT_EQ(CountTableFiles(table->shape(), TableContent::kAll, table->stats().rows), 2);
+  EXPECT_EQ(CountTableFiles(table->shape(), TableContent::kWeights, table->stats().rows), 1);
+  EXPECT_EQ(CountTableFiles(EmptyTable()->shape(), TableContent::kAll, EmptyTable()->stats().rows), 1);
+}
+
+NotesChanges& ChangesOf(SparseTable& table) { return dynamic_cast<NotesChanges&>(table); }
+
+/// Pushes to `rows` keys that a seed draws of the first `of`.
+void PushSome(SparseTable& table, uint32_t seed, uint64_t rows, uint64_t of) {
+  std::mt19937_64 random(seed);
+  std::set<uint64_t> drawn;
+  while (drawn.size() < rows) drawn.insert(random() % of);
+  const std::vector<uint64_t> keys(drawn.begin(), drawn.end());
+  RowBatch batch;
+  ASSERT_TRUE(table.Pull(keys, PullMode::kInsert, &batch).ok());
+  const std::vector<float> gradients(rows * static_cast<size_t>(table.shape().dim), 0.5F);
+  ASSERT_TRUE(table.Push(batch, gradients, {0.1F, nullptr}).ok());
+}
+
+/// A table that is saved whole, and then three times by what changed.
+class TableChanges : public TableFiles {
+ protected:
+  TableChanges() {
+    PushSome(*table_, 1, 6000, 8000);
+    saves_.push_back(Save(*table_, "whole", 4));
+    int k = 0;
+    for (const auto& [rows, of] : {std::pair(50, 8000), std::pair(700, 9000), std::pair(1, 20)}) {
+      EXPECT_TRUE(ChangesOf(*table_).BeginChanges().ok());
+      PushSome(*table_, 7U + static_cast<uint32_t>(k), static_cast<uint64_t>(rows), static_cast<uint64_t>(of));
+      counts_.push_back(ChangesOf(*table_).CountChanges()->rows);
+      saves_.push_back(SaveChanges("changes-" + std::to_string(k), 1 << k));
+      ++k;
+    }
+  }
+  FilesOfSave SaveChanges(const std::string& name, int files) {
+    const auto saved = SaveTable(*table_, TableContent::kChanges, folder_, name, files, 2);
+    EXPECT_TRUE(saved.ok()) << saved.status().ToString();
+    FilesOfSave paths;
+    for (const TableFile& file : saved.value()) paths.push_back(folder_ + "/" + file.name);
+    return paths;
+  }
+  static std::string FailureOf(const std::vector<FilesOfSave>& saves) {
+    const Status status = LoadTable(saves, kAllShards, 2, EmptyTable("t", kDim).get());
+    EXPECT_EQ(status.code(), StatusCode::kBadData);
+    return status.message();
+  }
+
+  static constexpr int kDim = 16;  // a row has a mark of its own
+  std::unique_ptr<SparseTable> table_ = EmptyTable("t", kDim);
+  std::vector<FilesOfSave> saves_;
+  std::vector<int64_t> counts_;
+};
+
+TEST_F(TableChanges, WithWhatTheyChangeAreTheTable) {
+  EXPECT_THAT(counts_, testing::ElementsAre(50, 700, 1));
+  for (const int threads : {1, 3}) {
+    const std::unique_ptr<SparseTable> loaded = EmptyTable("t", kDim);
+    const Status status = LoadTable(saves_, kAllShards, threads, loaded.get());
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(BytesOf(*loaded), BytesOf(*table_)) << "weights, state and the count of pushes";
+  }
+  for (const ShardRange shards : {ShardRange{0, 100}, ShardRange{100, kVirtualShards}}) {
+    const std::unique_ptr<SparseTable> part = EmptyTable("t", kDim);
+    ASSERT_TRUE(LoadTable(saves_, shards, 1, part.get()).ok());
+    EXPECT_EQ(BytesOf(*part, shards), BytesOf(*table_, shards));
+  }
+}
+
+TEST_F(TableChanges, BehindAnotherSaveAreRefused) {
+  EXPECT_THAT(FailureOf({saves_[1]}), HasSubstr("\"" + saves_[1][0] + "\" has only what changed since update 1: the "
+                                                "files with all rows are missing"));
+  EXPECT_THAT(FailureOf({saves_[0], saves_[2]}),
+              HasSubstr("\"" + saves_[2][0] + "\" has what changed since update 2, and \"" + saves_[0][0] +
+                        "\" is of update 1: they do not belong together"));
+  EXPECT_THAT(FailureOf({saves_[0], saves_[1], saves_[0]}), HasSubstr("\"" + saves_[0][0] + "\" has all rows, and"));
+  FilesOfSave half = saves_[2];
+  half.pop_back();
+  EXPECT_THAT(FailureOf({saves_[0], saves_[1], half}), HasSubstr("virtual shards 0512-1023"));
+  FilesOfSave mixed = saves_[0];
+  mixed[0] = saves_[1][0];
+  EXPECT_THAT(FailureOf({mixed}), HasSubstr("both hold virtual shard 256"));
+}
+
+TEST_F(TableChanges, CutOffAreRefused) {
+  const std::string path = saves_[1][0];
+  const std::string bytes = ReadFile(path).value();
+  for (const size_t size : {size_t{41}, size_t{50}, size_t{60}, bytes.size() - 1}) {
+    std::ofstream(path, std::ios::binary) << bytes.substr(0, size);
+    EXPECT_THAT(FailureOf({saves_[0], saves_[1]}), HasSubstr(path + ": saved table: it ends"));
+  }
+}
+
+TEST_F(TableChanges, AreNotKnownOfATableThatDidNotBegin) {
+  const std::unique_ptr<SparseTable> table = EmptyTable();
+  AddRows(*table, 10);
+  EXPECT_EQ(ChangesOf(*table).CountChanges()->since, -1);
+  EXPECT_EQ(SaveTable(*table, TableContent::kChanges, folder_, "none", 1, 1).status().code(), StatusCode::kInternal);
+}
+
+// Small rows share marks: what is saved is more than changed, and never less.
+TEST_F(TableChanges, OfSmallRowsLoseNothing) {
+  for (const int dim : {1, 2, 3, 5, 17, 40}) {
+    const std::unique_ptr<SparseTable> table = EmptyTable("t", dim);
+    PushSome(*table, 1, 3000, 4000);
+    const FilesOfSave whole = Save(*table, "small", 2);
+    ASSERT_TRUE(ChangesOf(*table).BeginChanges().ok());
+    PushSome(*table, 2, 100, 4500);
+    EXPECT_GE(ChangesOf(*table).CountChanges()->rows, 100);
+    ASSERT_TRUE(SaveTable(*table, TableContent::kChanges, folder_, "small-changes", 1, 1).ok());
+    const std::unique_ptr<SparseTable> loaded = EmptyTable("t", dim);
+    ASSERT_TRUE(LoadTable({whole, {folder_ + "/small-changes"}}, kAllShards, 2, loaded.get()).ok());
+    EXPECT_EQ(BytesOf(*loaded), BytesOf(*table)) << "dim " << dim;
+  }
 }
 
 void Append(std::string* bytes, const auto& value) {
@@ -264,7 +376,7 @@ TEST_F(TableFiles, OfEarlierVersionsAreRead) {
   Append(&bytes, Crc32c(0, bytes.data() + block, bytes.size() - block));
   std::ofstream(folder_ + "/old", std::ios::binary) << bytes;
   const std::unique_ptr<SparseTable> table = EmptyTable("t", 2);
-  const Status status = LoadTable({folder_ + "/old"}, kAllShards, 2, table.get());
+  const Status status = LoadTable({FilesOfSave{folder_ + "/old"}}, kAllShards, 2, table.get());
   ASSERT_TRUE(status.ok()) << status.ToString();
   RowBatch rows;
   ASSERT_TRUE(table->Pull(keys, PullMode::kReadOnly, &rows).ok());
@@ -272,10 +384,10 @@ TEST_F(TableFiles, OfEarlierVersionsAreRead) {
   for (size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(rows.weights()[i][1], static_cast<float>(2 * i + 1));
   for (size_t i = 0; i < bytes.size(); ++i) {
     std::istringstream cut(bytes.substr(0, i));
-    EXPECT_EQ(EmptyTable("t", 2)->Load(kAllShards, cut).code(), StatusCode::kBadData) << "cut at " << i;
+    EXPECT_EQ(EmptyTable("t", 2)->Load(kAllShards, cut, LoadMode::kNew).code(), StatusCode::kBadData) << "cut at " << i;
   }
   const std::unique_ptr<SparseTable> part = EmptyTable("t", 2);
-  ASSERT_TRUE(LoadTable({folder_ + "/old"}, {0, 512}, 2, part.get()).ok());
+  ASSERT_TRUE(LoadTable({FilesOfSave{folder_ + "/old"}}, {0, 512}, 2, part.get()).ok());
   EXPECT_LT(part->stats().rows, 5);
 }
 
@@ -297,7 +409,7 @@ TEST_F(TableFiles, AStopEndsTheSavingAndTheLoading) {
   stop.request_stop();
   EXPECT_EQ(SaveTable(*table, TableContent::kAll, folder_, "u", 4, 2, {stop.get_token(), {}}).status().code(),
             StatusCode::kCancelled);
-  EXPECT_EQ(LoadTable(paths, kAllShards, 2, EmptyTable().get(), stop.get_token()).code(), StatusCode::kCancelled);
+  EXPECT_EQ(LoadTable({paths}, kAllShards, 2, EmptyTable().get(), stop.get_token()).code(), StatusCode::kCancelled);
 }
 
 }  // namespace

@@ -1,17 +1,25 @@
 #include "trainer/checkpoint_store.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <numeric>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/file.h"
 #include "core/sealed_text.h"
+#include "model.pb.h"
+#include "runtime/variable_store.h"
+#include "table/hash_table.h"
 
 namespace millrace {
 namespace {
@@ -134,6 +142,129 @@ TEST(CheckpointStoreTest, OneThatAStopGaveUpLeavesThatOfBeforeAndNothingElse) {
   EXPECT_EQ(store->FindNewest(Fits, &refused)->value().manifest.step(), 1);
   EXPECT_EQ(store->FindNewest(Fits, &refused, stop.get_token()).status().code(), StatusCode::kCancelled);
   EXPECT_TRUE(refused.empty()) << refused[0];
+}
+
+/// A table that is large enough to be saved by its changes, and checkpoints of it.
+class LargeTableCheckpoints : public testing::Test {
+ protected:
+  LargeTableCheckpoints() {
+    TableDesc desc;
+    desc.set_name("t");
+    desc.set_dim(kDim);
+    desc.mutable_optimizer()->mutable_adagrad();
+    VarDesc& var = *program_.add_blocks()->add_vars();
+    var.set_name("t");
+    var.set_persistable(true);
+    var.mutable_type()->set_type(VarType::SPARSE_TABLE);
+    VarDesc::Attr& attr = *var.add_attrs();
+    attr.set_name(std::string(kTableAttr));
+    attr.set_type(AttrType::STRING);
+    google::protobuf::TextFormat::PrintToString(desc, attr.mutable_s());
+    scope_.Var("t")->Set(CreateHashTable(desc, 1).value());
+    Push(0, 300);
+  }
+  SparseTable& table() { return *scope_.Find("t")->Get<std::unique_ptr<SparseTable>>(); }
+  void Push(uint64_t begin, uint64_t end) {
+    std::vector<uint64_t> keys(end - begin);
+    std::iota(keys.begin(), keys.end(), begin);
+    RowBatch rows;
+    ASSERT_TRUE(table().Pull(keys, PullMode::kInsert, &rows).ok());
+    const std::vector<float> gradients(keys.size() * kDim, 0.5F);
+    ASSERT_TRUE(table().Push(rows, gradients, {0.1F, nullptr}).ok());
+  }
+  Status Write(int64_t step, const LongWork& work = {}, int full_every = 20) {
+    CheckpointContent content;
+    content.manifest.set_step(step);
+    content.manifest.set_run_id(1);
+    content.full_every = full_every;
+    return store_.Write(content, program_, scope_, work);
+  }
+  /// Whether the newest checkpoint has what the table has, and how many times changes.
+  int ChangesOfWhatIsRestored() {
+    std::vector<std::string> refused;
+    const auto found = store_.FindNewest(Fits, &refused);
+    EXPECT_TRUE(found.ok() && found->has_value()) << found.status().message();
+    TableDesc desc;
+    const StoredVariable& variable = (*found)->manifest.variable(0);
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(variable.table(), &desc));
+    Scope scope;
+    scope.Var("t")->Set(CreateHashTable(desc, 1).value());
+    const Status restored = RestoreVariables((*found)->folder, {variable}, scope, nullptr, 2);
+    EXPECT_TRUE(restored.ok()) << restored.message();
+    EXPECT_TRUE(BytesOf(*scope.Find("t")->Get<std::unique_ptr<SparseTable>>()) == BytesOf(table()));
+    return variable.changes_size();
+  }
+  static std::string BytesOf(const SparseTable& table) {
+    std::ostringstream out;
+    EXPECT_TRUE(table.Save(kAllShards, TableContent::kAll, out).ok());
+    return std::move(out).str();
+  }
+
+  static constexpr int kDim = 16384;
+  TempDir folder_ = TempDir::Create("large_table").value();
+  CheckpointStore store_ = CheckpointStore::Create(folder_.path(), 2, 2).value();
+  ProgramDesc program_;
+  Scope scope_;
+};
+
+TEST_F(LargeTableCheckpoints, HaveWhatChangedUntilThatIsHalfOfAllRows) {
+  std::vector<int> changes;
+  for (int step = 1; step <= 7; ++step) {
+    ASSERT_TRUE(Write(step).ok());
+    changes.push_back(ChangesOfWhatIsRestored());
+    Push(static_cast<uint64_t>(10 * step), static_cast<uint64_t>(10 * step) + 40);
+  }
+  EXPECT_THAT(changes, testing::ElementsAre(0, 1, 2, 3, 0, 1, 2));
+}
+
+TEST_F(LargeTableCheckpoints, HaveAllRowsAsOftenAsIsWanted) {
+  std::vector<int> changes;
+  for (int step = 1; step <= 6; ++step) {
+    ASSERT_TRUE(Write(step, {}, 3).ok());
+    changes.push_back(ChangesOfWhatIsRestored());
+    Push(5, 6);
+  }
+  EXPECT_THAT(changes, testing::ElementsAre(0, 1, 2, 0, 1, 2));
+}
+
+// What a checkpoint that was not written would have had, the next one has.
+TEST_F(LargeTableCheckpoints, BehindOneThatFailedHaveItsChanges) {
+  ASSERT_TRUE(Write(1).ok());
+  Push(0, 20);
+  std::stop_source stop;
+  stop.request_stop();
+  ASSERT_EQ(Write(2, {stop.get_token(), {}}).code(), StatusCode::kCancelled);
+  Push(290, 310);
+  ASSERT_TRUE(Write(3).ok());
+  EXPECT_EQ(ChangesOfWhatIsRestored(), 1);
+}
+
+TEST_F(LargeTableCheckpoints, OfTheSameStepTakeThePlaceOfTheOneThatTheyGoOnFrom) {
+  ASSERT_TRUE(Write(1).ok());
+  Push(0, 20);
+  ASSERT_TRUE(Write(1).ok());
+  EXPECT_EQ(ChangesOfWhatIsRestored(), 1);
+}
+
+// The files of the one before are gone, or on a file system without links.
+TEST_F(LargeTableCheckpoints, ThatCannotShareFilesHaveAllRows) {
+  ASSERT_TRUE(Write(1).ok());
+  Push(0, 20);
+  std::filesystem::remove(folder_.path() + "/step-000000000001/tables/t/0512-1023");
+  ASSERT_TRUE(Write(2).ok());
+  EXPECT_EQ(ChangesOfWhatIsRestored(), 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/step-000000000002/changes"));
+}
+
+TEST_F(LargeTableCheckpoints, TakeTheBytesOfWhatChanged) {
+  ASSERT_TRUE(Write(1).ok());
+  Push(0, 20);
+  const uint64_t told = store_.BytesToWrite(20, program_, scope_);
+  std::atomic<uint64_t> written{0};
+  ASSERT_TRUE(Write(2, {{}, [&written](uint64_t bytes) { written += bytes; }}).ok());
+  EXPECT_NEAR(static_cast<double>(told), 20.0 * 8 * kDim, 1000);
+  EXPECT_NEAR(static_cast<double>(written), static_cast<double>(told), 10000);
+  EXPECT_EQ(std::filesystem::hard_link_count(folder_.path() + "/step-000000000002/tables/t/0512-1023"), 2);
 }
 
 }  // namespace
