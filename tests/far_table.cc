@@ -39,9 +39,7 @@ class FarTable final : public SparseTable {
   Status Save(ShardRange shards, TableContent content, std::ostream& out) const override {
     return there_->Save(shards, content, out);
   }
-  Status Load(ShardRange shards, std::istream& in, LoadMode mode) override {
-    return there_->Load(shards, in, mode);
-  }
+  Status Load(ShardRange shards, std::istream& in, LoadMode mode) override { return there_->Load(shards, in, mode); }
   NonFiniteRows FindNonFinite() const override { return there_->FindNonFinite(); }
   TableStats stats() const override { return there_->stats(); }
   const TableShape& shape() const override { return there_->shape(); }

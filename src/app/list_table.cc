@@ -56,8 +56,9 @@ Result<std::string> ListTable(const std::string& path) {
   if (header.optimizer.empty()) {
     text << ", without state\n";
   } else {
-    text << " in " << header.row_floats << " floats, after " << header.pushes << " updates\n  " << header.optimizer
-         << "\n";
+    text << " in " << header.row_floats << " floats, after " << header.pushes << " updates";
+    if (header.since) text << ": those that changed since update " << *header.since;
+    text << "\n  " << header.optimizer << "\n";
   }
   return text.str() + (counts ? sums.Text() : "");
 }

@@ -18,10 +18,10 @@ namespace millrace {
 struct OwnersFile {
   ShardRange shards;  ///< all of the owner
   TableContent content = TableContent::kAll;
-  uint64_t pushes = 0;  ///< of the whole table: files of one save have one number
+  uint64_t pushes = 0;                 ///< of the whole table: files of one save have one number
   std::optional<uint64_t> since = {};  ///< as TableHeader has it, of the whole table
   std::string path;                    ///< absolute
-  std::string mark;     ///< what the rank that saves has written to `path`: who finds it there sees the same file
+  std::string mark;  ///< what the rank that saves has written to `path`: who finds it there sees the same file
 };
 
 /// Makes `path` anew with a mark that no other file has.

@@ -46,8 +46,8 @@ void PutSum(const FileSum& sum, StoredFile* file);
 /// `tables/NAME` (table/table_files.h), up to `threads` files at a time.
 ///
 /// With `earlier`, and kAll for `content`, a table that was large in it is saved as changes where these, with those
-/// before, are at most half of its rows: into `changes/K/NAME`, beside hard links to the files that `earlier` has of it.
-/// A table that does not know its changes, or a file system without such links, saves all rows.
+/// before, are at most half of its rows: into `changes/K/NAME`, beside hard links to the files that `earlier` has of
+/// it. A table that does not know its changes, or a file system without such links, saves all rows.
 ///
 /// Nobody may write the variables meanwhile. Files are synced. kIo with the system's reason when the disk is full;
 /// kCancelled after a stop request of `work`, with files cut off.

@@ -209,8 +209,8 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
   template <class Changes>
   void ChangeRows(const Changes& changes) {
     for (const auto& shard : shards_) {
-      shard->cells().ForEach([&changes](uint64_t, float* row) {
-        if (changes(row)) SlabRows::Mark(row);
+      shard->cells().ForEach([this, &changes](uint64_t, float* row) {
+        if (changes(row)) rows_.Mark(row);
       });
     }
   }
@@ -248,7 +248,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
   /// Nothing in a table that has no checkpoint yet.
   void MarkChanged(std::span<float* const> rows) const {
     if (changes_since_.load(std::memory_order_relaxed) < 0) return;
-    for (const float* row : rows) SlabRows::Mark(row);
+    for (const float* row : rows) rows_.Mark(row);
   }
 
   void FetchRow(const float* row) const {
@@ -265,7 +265,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
 
   /// Most saves have all rows, and look at none.
   bool IsIn(TableContent content, const float* row) const {
-    if (content == TableContent::kChanges) return SlabRows::IsMarked(row);
+    if (content == TableContent::kChanges) return rows_.IsMarked(row);
     return !shape_.counts || content == TableContent::kAll || content == TableContent::kWeights ||
            policy_->IsIn(content, row);
   }
@@ -396,7 +396,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
     return ShardOf(hash).FindOrAdd(key, hash, reclaimer_, [this, key] {
       float* row = rows_.Allocate();
       policy_->Start(key, row);
-      SlabRows::Mark(row);
+      rows_.Mark(row);
       return row;
     });
   }

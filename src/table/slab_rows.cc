@@ -1,6 +1,7 @@
 #include "table/slab_rows.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 
 namespace millrace {
@@ -8,9 +9,16 @@ namespace {
 
 size_t Stride(size_t floats) { return floats <= 2 ? floats : (floats + 3) / 4 * 4; }
 
+constexpr int kLeastShift = 4;
+
 }  // namespace
 
-SlabRows::SlabRows(size_t floats_per_row) : stride_(Stride(floats_per_row)) { assert(RowsOfSlab() > 0); }
+SlabRows::SlabRows(size_t floats_per_row)
+    : stride_(Stride(floats_per_row)),
+      mark_shift_(std::max(kLeastShift, static_cast<int>(std::bit_width(stride_ * sizeof(float))) - 1)),
+      row_bytes_(kSlabBytes - (kSlabBytes >> mark_shift_)) {
+  assert(RowsOfSlab() > 0);
+}
 
 float* SlabRows::Allocate() {
   const std::lock_guard lock(mutex_);
@@ -56,7 +64,8 @@ size_t SlabRows::bytes() const {
 
 std::span<uint8_t> SlabRows::MarksOf(const HugeBuffer& slab) const {
   const size_t bytes = GivenOut(slab) * stride_ * sizeof(float);
-  return {reinterpret_cast<uint8_t*>(slab.data()) + kRowBytes, (bytes + kMarkedBytes - 1) / kMarkedBytes};
+  const size_t marks = (bytes + (size_t{1} << mark_shift_) - 1) >> mark_shift_;
+  return {reinterpret_cast<uint8_t*>(slab.data()) + row_bytes_, marks};
 }
 
 void SlabRows::ClearMarks() {
@@ -68,8 +77,8 @@ size_t SlabRows::CountMarked() const {
   const std::lock_guard lock(mutex_);
   size_t marked = 0;
   for (const HugeBuffer& slab : slabs_) marked += static_cast<size_t>(std::ranges::count(MarksOf(slab), 1));
-  const size_t row_bytes = stride_ * sizeof(float);
-  return marked * ((kMarkedBytes + row_bytes - 1) / row_bytes);  // so many start within the bytes of a mark
+  const size_t rows_a_mark = std::max(size_t{1}, (size_t{1} << mark_shift_) / (stride_ * sizeof(float)));
+  return marked * rows_a_mark;
 }
 
 }  // namespace millrace

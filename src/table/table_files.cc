@@ -127,8 +127,8 @@ Status CheckFollows(const std::vector<OpenedFile>& files, const std::vector<Open
   }
   const OpenedFile& last = (*before)[0];
   if (since == last.header.pushes) return Status::Ok();
-  return BadData(of + (since ? "has what changed since update " + std::to_string(*since) : "has all rows") + ", and \"" +
-                 last.path + "\" is of update " + std::to_string(last.header.pushes) +
+  return BadData(of + (since ? "has what changed since update " + std::to_string(*since) : "has all rows") +
+                 ", and \"" + last.path + "\" is of update " + std::to_string(last.header.pushes) +
                  ": they do not belong together; use another checkpoint");
 }
 

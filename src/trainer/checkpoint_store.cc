@@ -84,8 +84,7 @@ Result<StoredFile> WriteMetrics(const std::string& folder, const std::vector<con
 /// Writes everything that a checkpoint holds into a folder of its own.
 Result<StoredVariables> Fill(const std::string& folder, const CheckpointContent& content, const ProgramDesc& program,
                              const Scope& root, const EarlierSave* earlier, int threads, const LongWork& work) {
-  MR_ASSIGN(StoredVariables stored,
-            StoreVariables(program, folder, root, TableContent::kAll, threads, work, earlier));
+  MR_ASSIGN(StoredVariables stored, StoreVariables(program, folder, root, TableContent::kAll, threads, work, earlier));
   CheckpointManifest manifest = content.manifest;
   for (const StoredVariable& variable : stored.variables) *manifest.add_variable() = variable;
   for (const StoredFile& file : stored.files) *manifest.add_file() = file;
@@ -155,8 +154,7 @@ Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDes
   const std::string beside = folder_ + "/" + kWriting + name;
   MR_TRY(RemoveFolder(beside));
   const std::optional<EarlierSave> earlier = EarlierFor(content.full_every);
-  Result<StoredVariables> filled =
-      Fill(beside, content, program, root, earlier ? &*earlier : nullptr, threads_, work);
+  Result<StoredVariables> filled = Fill(beside, content, program, root, earlier ? &*earlier : nullptr, threads_, work);
   Status written = filled.status();
   if (written.ok()) written = ReplaceFolder(beside, folder_ + "/" + name);
   if (!written.ok()) {
@@ -166,7 +164,7 @@ Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDes
     return written;
   }
   last_.reset();
-  MR_TRY(BeginChanges(filled->variables, root, false));
+  if (content.full_every > 1) MR_TRY(BeginChanges(filled->variables, root, false));
   last_ = EarlierSave{folder_ + "/" + name, *std::move(filled)};
   runs_[name] = content.manifest.run_id();
   if (content.is_best) MR_TRY(PointBestAt(folder_, name));

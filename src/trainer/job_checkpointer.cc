@@ -267,7 +267,7 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
   state.metric_window = std::move(window);
   run_id_ = manifest.run_id();
   resumed_folder_ = found->folder;
-  if (!job_->desc().infer()) {
+  if (!job_->desc().infer() && job_->desc().checkpoint().full_every() > 1) {
     MR_TRY(BeginChanges({manifest.variable().begin(), manifest.variable().end()}, session_->root(), true));
     store_.GoOnFrom(*found);
   }

@@ -104,10 +104,10 @@ TEST(LargeTable, OnAFullDiskLeavesWholeCheckpointsOnly) {
 
 /// A job of which most checkpoints have what changed since the one before.
 std::string JobOfChanges(const SmallJob& small, int full_every = 20) {
-  const std::string path =
-      small.WideJob("update_mode: SERIAL epochs: 2 output { tensorboard: false } checkpoint { every_steps: 4 keep: 100 "
-                    "full_every: " +
-                    std::to_string(full_every) + " }");
+  const std::string path = small.WideJob(
+      "update_mode: SERIAL epochs: 2 output { tensorboard: false } checkpoint { every_steps: 4 keep: 100 "
+      "full_every: " +
+      std::to_string(full_every) + " }");
   std::string text = ReadFile(path).value();
   const std::string batch = "batch_size: 32";
   text.replace(text.find(batch), batch.size(), "batch_size: 8");
@@ -115,15 +115,14 @@ std::string JobOfChanges(const SmallJob& small, int full_every = 20) {
   return path;
 }
 
-/// Checkpoints of a run that have `path` below them, and how many there are in all.
-std::pair<int, int> CountCheckpointsWith(const std::string& out, const std::string& path) {
-  std::pair<int, int> counts;
+/// The newest checkpoint of a run whose table has changes of changes.
+std::string NewestWithChanges(const std::string& out) {
+  std::string newest;
   for (const auto& entry : std::filesystem::directory_iterator(out + "/checkpoints")) {
-    if (!entry.is_directory()) continue;
-    counts.first += std::filesystem::exists(entry.path() / path) ? 1 : 0;
-    ++counts.second;
+    if (std::filesystem::exists(entry.path() / "changes/2/t")) newest = std::max(newest, entry.path().string());
   }
-  return counts;
+  EXPECT_FALSE(newest.empty());
+  return newest;
 }
 
 TEST(LargeTable, IsSavedByItsChangesAndAKilledRunGoesOnToTheSameModel) {
@@ -136,6 +135,9 @@ TEST(LargeTable, IsSavedByItsChangesAndAKilledRunGoesOnToTheSameModel) {
   EXPECT_GE(with_changes, 5);
   EXPECT_LT(with_changes, all) << "when changes are more than half of the rows, all of them are written";
   EXPECT_GE(CountCheckpointsWith(calm, "changes/2/t").first, 1);
+  Process inspect("inspect", {"table", NewestWithChanges(calm) + "/changes/2/t"});
+  EXPECT_EQ(inspect.Wait(), 0) << inspect.errors();
+  EXPECT_THAT(inspect.output(), HasSubstr(" updates: those that changed since update "));
 
   const std::string killed = small.folder() + "/killed";
   ASSERT_NO_FATAL_FAILURE(TrainKilled(job, killed, 4, 40));
@@ -145,16 +147,6 @@ TEST(LargeTable, IsSavedByItsChangesAndAKilledRunGoesOnToTheSameModel) {
   ASSERT_EQ(Train(JobOfChanges(small, 1), whole, "never", &errors), 0) << errors;
   EXPECT_EQ(CountCheckpointsWith(whole, "changes").first, 0);
   EXPECT_TRUE(ParametersOf(whole + "/model") == ParametersOf(calm + "/model"));
-}
-
-/// The newest checkpoint of a run whose table has changes of changes.
-std::string NewestWithChanges(const std::string& out) {
-  std::string newest;
-  for (const auto& entry : std::filesystem::directory_iterator(out + "/checkpoints")) {
-    if (std::filesystem::exists(entry.path() / "changes/2/t")) newest = std::max(newest, entry.path().string());
-  }
-  EXPECT_FALSE(newest.empty());
-  return newest;
 }
 
 TEST(LargeTable, OfChangesIsWholeInAFolderThatWasCopiedElsewhere) {

@@ -101,6 +101,24 @@ TEST_F(RanksCommandTest, ARunWhoseLauncherWasKilledGoesOnWithAnotherNumberOfRank
   EXPECT_EQ(Model("killed"), Model("alone"));
 }
 
+TEST_F(RanksCommandTest, RanksThatSaveWhatChangedOfALargeTableGoOnToTheBytesOfOneProcess) {
+  const SmallJob small(300, 4);
+  const std::string job = small.WideJob(
+      "dist { update: SYNC micro_batches: 2 } checkpoint { every_steps: 1 keep: 100 } output { tensorboard: false } "
+      "epochs: 2");
+  std::string text = ReadFile(job).value();
+  const std::string batch = "batch_size: 32";
+  text.replace(text.find(batch), batch.size(), "batch_size: 8");
+  std::ofstream(job) << text;
+  Process alone("trainer", Flags(job, "alone"));
+  ASSERT_EQ(alone.Wait(), 0) << alone.errors();
+  ASSERT_NO_FATAL_FAILURE(KillTwoRuns(job, "killed"));
+  Process last("trainer", Flags(job, "killed"), {.ranks = 2});
+  ASSERT_EQ(last.Wait(), 0) << last.errors();
+  EXPECT_TRUE(Model("killed") == Model("alone"));
+  EXPECT_GE(CountCheckpointsWith(Folder("killed"), "changes/1/t").first, 5);
+}
+
 TEST_F(RanksCommandTest, AStopOfTheLauncherEndsAllRanksWithACheckpoint) {
   const std::string job = Job("epochs: 100000");
   Process ranks("trainer", Flags(job, "stopped"), {.ranks = 2});

@@ -125,6 +125,16 @@ std::map<uint64_t, std::pair<float, float>> CountsIn(const std::string& file) {
   return counts;
 }
 
+std::pair<int, int> CountCheckpointsWith(const std::string& out, const std::string& path) {
+  std::pair<int, int> counts;
+  for (const auto& entry : std::filesystem::directory_iterator(out + "/checkpoints")) {
+    if (!entry.is_directory()) continue;
+    counts.first += std::filesystem::exists(entry.path() / path) ? 1 : 0;
+    ++counts.second;
+  }
+  return counts;
+}
+
 std::vector<std::string> FolderContent(const std::string& folder) {
   std::vector<std::string> content;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {

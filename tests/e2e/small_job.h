@@ -49,6 +49,9 @@ class SmallJob {
 /// Shows and clicks of each row of a saved table with an accessor, of one file.
 std::map<uint64_t, std::pair<float, float>> CountsIn(const std::string& file);
 
+/// Checkpoints of a run that have `path` below them, and how many there are in all.
+std::pair<int, int> CountCheckpointsWith(const std::string& out, const std::string& path);
+
 /// Every file below a folder: names and bytes, one string each.
 std::vector<std::string> FolderContent(const std::string& folder);
 

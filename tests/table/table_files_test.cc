@@ -312,7 +312,8 @@ TEST_F(TableChanges, WithWhatTheyChangeAreTheTable) {
 }
 
 TEST_F(TableChanges, BehindAnotherSaveAreRefused) {
-  EXPECT_THAT(FailureOf({saves_[1]}), HasSubstr("\"" + saves_[1][0] + "\" has only what changed since update 1: the "
+  EXPECT_THAT(FailureOf({saves_[1]}), HasSubstr("\"" + saves_[1][0] +
+                                                "\" has only what changed since update 1: the "
                                                 "files with all rows are missing"));
   EXPECT_THAT(FailureOf({saves_[0], saves_[2]}),
               HasSubstr("\"" + saves_[2][0] + "\" has what changed since update 2, and \"" + saves_[0][0] +
