@@ -303,7 +303,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
   Status LoadBlocks(ShardRange shards, LoadMode mode, TableReader& reader) {
     const size_t floats = reader.header().row_floats;
     try {
-      MakeRoom(shards, reader);
+      MakeRoom(shards, mode, reader);
       LoadedGroup group;
       while (true) {
         MR_ASSIGN(const TableBlock* const block, reader.Next());
@@ -322,14 +322,18 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
     }
   }
 
-  /// For the rows of `shards` that a file has, which hashing spreads evenly.
-  void MakeRoom(ShardRange shards, const TableReader& reader) {
+  /// For the rows of `shards` that a file has, which hashing spreads evenly. Behind others, most rows that are there
+  /// are among them.
+  void MakeRoom(ShardRange shards, LoadMode mode, const TableReader& reader) {
     const ShardRange& all = reader.header().shards;
     const uint64_t rows = reader.RowsToExpect();
     for (uint32_t i = 0; i < kShards; ++i) {
       const uint32_t begin = std::max({i * kVirtualAShard, shards.begin, all.begin});
       const uint32_t end = std::min({(i + 1) * kVirtualAShard, shards.end, all.end});
-      if (begin < end) shards_[i]->Reserve(rows * (end - begin) / all.size() * 65 / 64, reclaimer_);
+      if (begin >= end) continue;
+      const size_t wanted = rows * (end - begin) / all.size() * 65 / 64;
+      const size_t there = mode == LoadMode::kBehind ? shards_[i]->stats().keys : 0;
+      if (wanted > there) shards_[i]->Reserve(wanted - there, reclaimer_);
     }
   }
 

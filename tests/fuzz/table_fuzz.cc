@@ -31,7 +31,7 @@ void PutCrc(std::string& bytes, size_t begin, size_t end) {
 
 void RepairChecksums(std::string& bytes) {
   if (bytes.size() < 48) return;
-  const size_t fixed = bytes[7] == '1' ? 40 : 48;
+  const size_t fixed = bytes[7] == '1' ? 40 : bytes[7] == '3' ? 56 : 48;
   const size_t names = size_t{At<uint32_t>(bytes, 8)} + At<uint32_t>(bytes, 12);
   const size_t row_bytes = 8 + size_t{At<uint32_t>(bytes, 20)} * 4;
   uint64_t rows = At<uint64_t>(bytes, 24);
@@ -84,5 +84,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::istringstream in_again(saved);
   Demand(again->Load(kAllShards, in_again, LoadMode::kNew).ok(), "a saved table does not load");
   Demand(Saved(*again) == saved, "the second save differs");
+  std::istringstream behind(bytes);
+  Demand(again->Load(kAllShards, behind, LoadMode::kBehind).ok(), "what is there does not load behind itself");
+  Demand(Saved(*again) == saved, "rows that were there are others");
   return 0;
 }
