@@ -128,22 +128,22 @@ ChecksummedFile::~ChecksummedFile() = default;
 std::ostream& ChecksummedFile::stream() { return stream_; }
 Result<FileSum> ChecksummedFile::Finish() { return buffer_->Finish(); }
 
-Result<FileSum> SumOfFile(const std::string& path, const std::stop_token& stop) {
+Result<FileSum> SumOfFile(const std::string& path, const LongWork& work) {
   MR_ASSIGN(const FileDescriptor fd, OpenForReading(path));
   std::vector<char> bytes(kBufferBytes);
   Summer sum;
   while (true) {
-    if (stop.stop_requested()) return Cancelled("stopped while reading \"" + path + "\"");
     const ssize_t got = read(fd.get(), bytes.data(), bytes.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return IoErrorFromErrno("cannot read \"" + path + "\"", errno);
+    MR_TRY(work.Done(static_cast<uint64_t>(got), "reading \"" + path + "\""));
     if (got == 0) return sum.Sum();
     sum.Add({bytes.data(), static_cast<size_t>(got)});
   }
 }
 
-Status CheckFileSum(const std::string& path, const FileSum& expected, const std::stop_token& stop) {
-  MR_ASSIGN(const FileSum sum, SumOfFile(path, stop));
+Status CheckFileSum(const std::string& path, const FileSum& expected, const LongWork& work) {
+  MR_ASSIGN(const FileSum sum, SumOfFile(path, work));
   if (sum.bytes != expected.bytes) {
     return BadData("\"" + path + "\" is damaged: " + std::to_string(expected.bytes) + " bytes were written, it has " +
                    std::to_string(sum.bytes));

@@ -47,10 +47,10 @@ class ChecksummedFile {
 };
 
 /// Reads a whole file for its sum. A stop request ends it: kCancelled.
-Result<FileSum> SumOfFile(const std::string& path, const std::stop_token& stop = {});
+Result<FileSum> SumOfFile(const std::string& path, const LongWork& work = {});
 
 /// kBadData that names the file and both sums when it is not what `expected` says; kNotFound when it is missing,
 /// kCancelled after a stop request.
-Status CheckFileSum(const std::string& path, const FileSum& expected, const std::stop_token& stop = {});
+Status CheckFileSum(const std::string& path, const FileSum& expected, const LongWork& work = {});
 
 }  // namespace millrace

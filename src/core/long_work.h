@@ -15,6 +15,8 @@ struct LongWork {
   std::stop_token stop = {};
   /// Is told of each piece that is done, from whichever thread; may be empty.
   std::function<void(uint64_t bytes)> on_done = {};
+  /// Is told of bytes that are to come, where only the work itself finds out; may be empty.
+  std::function<void(uint64_t bytes)> on_expected = {};
 
   /// Tells of a piece. kCancelled after a stop request, with `what` was going on: "writing \"parameters\"".
   Status Done(uint64_t bytes, const std::string& what) const {

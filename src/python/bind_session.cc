@@ -359,7 +359,7 @@ class PyScope {
       Status read;
       if (!is_one && (ranks == nullptr || ranks->group->leads())) {
         Result<std::optional<FoundCheckpoint>> newest =
-            CheckpointStore::Open(folder, threads).FindNewest(fits, &refused, stop);
+            CheckpointStore::Open(folder, threads).FindNewest(fits, &refused, {stop});
         if (newest.ok()) found = *std::move(newest);
         read = newest.status();
         if (found) chosen = found->folder;
@@ -367,7 +367,7 @@ class PyScope {
       // Others may see another newest one.
       if (ranks != nullptr) ThrowUnlessOk(ranks->group->FromLeader(&chosen));
       if (read.ok() && !found && !chosen.empty()) {
-        Result<FoundCheckpoint> one = ReadCheckpoint(chosen, fits, threads, stop);
+        Result<FoundCheckpoint> one = ReadCheckpoint(chosen, fits, threads, {stop});
         if (one.ok()) found = *std::move(one);
         read = one.status();
       }
@@ -535,11 +535,11 @@ class PyScope {
     const CheckpointManifest& manifest = found.manifest;
     // Of the tensors alone: the scope has no tables yet.
     MR_TRY(RestoreVariables(found.folder, {manifest.variable().begin(), manifest.variable().end()}, *into, nullptr,
-                            threads, stop));
+                            threads, {stop}));
     for (const StoredVariable& variable : manifest.variable()) {
       if (!variable.has_table()) continue;
       const VarDesc& described = *FindVar(desc, variable.name());
-      MR_ASSIGN(TablePtr table, ReadTable(found.folder, variable, described, manifest.seed(), tables, threads, stop));
+      MR_ASSIGN(TablePtr table, ReadTable(found.folder, variable, described, manifest.seed(), tables, threads, {stop}));
       into->Var(variable.name())->Set(std::move(table));
     }
     return Status::Ok();

@@ -132,8 +132,8 @@ Status LoadTables(const CheckpointManifest& manifest, const std::string& folder,
                   const TableFactory& tables, int threads, const std::stop_token& stop, Scope& into) {
   for (const StoredVariable& variable : manifest.variable()) {
     if (!variable.has_table()) continue;
-    MR_ASSIGN(TablePtr table,
-              ReadTable(folder, variable, *FindVar(program, variable.name()), manifest.seed(), tables, threads, stop));
+    MR_ASSIGN(TablePtr table, ReadTable(folder, variable, *FindVar(program, variable.name()), manifest.seed(), tables,
+                                        threads, {stop}));
     into.Var(variable.name())->Set(std::move(table));
   }
   return Status::Ok();
@@ -233,7 +233,7 @@ Result<std::optional<TrainedSoFar>> LoadPersistables(const ProgramDesc& program,
       return BadData("\"" + folder + "/" + kManifest + "\" does not have the sum of each variable's file");
     }
     MR_TRY(CheckStoredFiles(folder, {part.file().begin(), part.file().end()},
-                            {part.variable().begin(), part.variable().end()}, threads, stop));
+                            {part.variable().begin(), part.variable().end()}, threads, {stop}));
     MR_TRY(LoadTables(part, folder, with_rules, tables, threads, stop, trial));
     trained = TrainedSoFar{all.step(), all.examples(), all.seed()};
   } else if (const std::vector<const VarDesc*> grown = TablesOf(program); !grown.empty()) {

@@ -117,7 +117,7 @@ std::string TableOf(const std::string& file, const std::vector<StoredVariable>& 
 
 /// The files of a stored table into `table`.
 Status LoadStored(const std::string& folder, const StoredVariable& stored, int threads, SparseTable* table,
-                  const std::stop_token& stop) {
+                  const LongWork& work) {
   const std::string what = "table \"" + stored.name() + "\"";
   std::vector<FilesOfSave> saves;
   const auto add = [&](const auto& files) -> Status {
@@ -130,7 +130,7 @@ Status LoadStored(const std::string& folder, const StoredVariable& stored, int t
   };
   MR_TRY(add(stored.file()));
   for (const StoredChanges& changes : stored.changes()) MR_TRY(add(changes.file()));
-  return LoadTable(saves, kAllShards, threads, table, stop);
+  return LoadTable(saves, kAllShards, threads, table, work);
 }
 
 /// Whether a table was so large that its changes alone are worth files of their own.
@@ -284,7 +284,7 @@ Status StoreTable(const VarDesc& var, const SparseTable& table, const std::strin
 
 Result<std::unique_ptr<SparseTable>> ReadTable(const std::string& folder, const StoredVariable& stored,
                                                const VarDesc& var, uint64_t seed, const TableFactory& tables,
-                                               int threads, const std::stop_token& stop) {
+                                               int threads, const LongWork& work) {
   TableDesc desc;
   const std::string text = TableText(var);
   if (!TextFormat::ParseFromString(text, &desc)) {
@@ -292,7 +292,7 @@ Result<std::unique_ptr<SparseTable>> ReadTable(const std::string& folder, const 
                          "}, which this version does not read");
   }
   MR_ASSIGN(std::unique_ptr<SparseTable> table, tables.Create(desc, seed));
-  MR_TRY(LoadStored(folder, stored, threads, table.get(), stop));
+  MR_TRY(LoadStored(folder, stored, threads, table.get(), work));
   return table;
 }
 
@@ -357,13 +357,13 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
 }
 
 Status CheckStoredFiles(const std::string& folder, const std::vector<StoredFile>& files,
-                        const std::vector<StoredVariable>& variables, int threads, const std::stop_token& stop) {
+                        const std::vector<StoredVariable>& variables, int threads, const LongWork& work) {
   return OnThreads(threads, files.size(), "checking stored files", [&](size_t i) {
     const StoredFile& file = files[i];
     FileSum sum{file.bytes(), file.crc32c(), std::nullopt};
     if (file.has_xxh64()) sum.xxh64 = file.xxh64();
     const Result<std::string> path = FileInFolder(folder, file.name());
-    Status status = path.ok() ? CheckFileSum(*path, sum, stop) : path.status();
+    Status status = path.ok() ? CheckFileSum(*path, sum, work) : path.status();
     if (status.code() != StatusCode::kNotFound && status.code() != StatusCode::kBadData) return status;
     return BadData(status.message() + "; " + TableOf(file.name(), variables) +
                    "copy all files of the folder again, or use another one");
@@ -397,16 +397,17 @@ Status CompareVariables(const ProgramDesc& program, const std::vector<StoredVari
 }
 
 Status RestoreVariables(const std::string& folder, const std::vector<StoredVariable>& stored, Scope& root,
-                        std::map<std::string, Tensor>* settings, int threads, const std::stop_token& stop) {
+                        std::map<std::string, Tensor>* settings, int threads, const LongWork& work) {
   MR_ASSIGN(const std::string path, FindStored(folder, kTensorFile, "the tensors"));
-  MR_ASSIGN(const std::string bytes, ReadFile(path, stop));
+  MR_ASSIGN(const std::string bytes, ReadFile(path, work.stop));
+  MR_TRY(work.Done(bytes.size(), "loading \"" + folder + "\""));
   std::string_view rest = bytes;
   for (const StoredVariable& variable : stored) {
-    if (stop.stop_requested()) return Cancelled("stopped while loading \"" + folder + "\"");
+    if (work.stop.stop_requested()) return Cancelled("stopped while loading \"" + folder + "\"");
     if (variable.has_table()) {
       Variable* holder = root.Find(variable.name());
       if (holder == nullptr || !holder->Is<TablePtr>()) continue;
-      MR_TRY(LoadStored(folder, variable, threads, holder->Get<TablePtr>().get(), stop));
+      MR_TRY(LoadStored(folder, variable, threads, holder->Get<TablePtr>().get(), work));
       continue;
     }
     const bool is_setting = settings != nullptr && settings->contains(variable.name());

@@ -72,13 +72,13 @@ uint64_t BytesToStore(const ProgramDesc& program, const Scope& root, const Earli
 /// Call both checks before. kCancelled after a stop request.
 Result<std::unique_ptr<SparseTable>> ReadTable(const std::string& folder, const StoredVariable& stored,
                                                const VarDesc& var, uint64_t seed, const TableFactory& tables,
-                                               int threads, const std::stop_token& stop = {});
+                                               int threads, const LongWork& work = {});
 
 /// Checks every file of `files` against its size and checksums, up to `threads` at a time; the first damaged or missing
 /// one is kBadData, as is one that FileInFolder refuses. The message names the table of `variables` that it is of.
-/// kCancelled after a stop request.
+/// kCancelled after a stop request of `work`.
 Status CheckStoredFiles(const std::string& folder, const std::vector<StoredFile>& files,
-                        const std::vector<StoredVariable>& variables, int threads, const std::stop_token& stop = {});
+                        const std::vector<StoredVariable>& variables, int threads, const LongWork& work = {});
 
 /// Says what differs between the variables of a program and stored ones, a line each (kInvalidConfig): missing ones,
 /// other shapes, types, tables but for what a run that goes on may change of them. Those of `settings` are the job's to
@@ -90,6 +90,6 @@ Status CompareVariables(const ProgramDesc& program, const std::vector<StoredVari
 /// program). What `settings` (or null) has a name of is read into it instead. Up to `threads` files of a table are read
 /// at a time. Call CheckStoredFiles before. kCancelled after a stop request, with some of them read.
 Status RestoreVariables(const std::string& folder, const std::vector<StoredVariable>& stored, Scope& root,
-                        std::map<std::string, Tensor>* settings, int threads, const std::stop_token& stop = {});
+                        std::map<std::string, Tensor>* settings, int threads, const LongWork& work = {});
 
 }  // namespace millrace

@@ -161,7 +161,7 @@ Result<InferenceModel> ReadInferenceModel(const std::string& folder, int threads
                    "; this program reads version " + std::to_string(kModelFormatVersion));
   }
   MR_TRY(CheckStoredFiles(folder, {model.file().begin(), model.file().end()},
-                          {model.variable().begin(), model.variable().end()}, threads, stop));
+                          {model.variable().begin(), model.variable().end()}, threads, {stop}));
   return model;
 }
 
@@ -178,7 +178,7 @@ Status LoadModelWeights(const std::string& folder, const ProgramDesc& program, S
     if (!variable.has_table()) apart.erase(variable.name());
   }
   MR_TRY(CompareVariables(program, stored, apart).Context("the model \"" + folder + "\" does not fit the program"));
-  return RestoreVariables(folder, stored, root, nullptr, threads, stop);
+  return RestoreVariables(folder, stored, root, nullptr, threads, {stop});
 }
 
 }  // namespace millrace

@@ -215,7 +215,7 @@ Status Predictor::LoadOwn(const std::string& folder, const OpRegistry& registry,
   MR_TRY(KeepTablesOf(program, tables_path, &tables));
   MR_TRY(RunStartup(tables, registry, *root_, model.seed(), nullptr, nullptr, options.stop));
   MR_TRY(RestoreVariables(folder, {model.variable().begin(), model.variable().end()}, *root_, nullptr, ThreadsHere(),
-                          options.stop));
+                          {options.stop}));
   return Compile(program, registry, options.stop);
 }
 

@@ -56,18 +56,19 @@ Result<FileSum> SaveFile(const SparseTable& table, TableContent content, ShardRa
   return sum;
 }
 
-/// A file that ends where a stop request finds it: whoever reads it takes it for cut off.
+/// A file that tells how far it was read, and ends where a stop request finds it: whoever reads it takes it for cut
+/// off.
 class StoppableFile final : public std::filebuf {
  public:
-  explicit StoppableFile(std::stop_token stop) : stop_(std::move(stop)) {}
+  explicit StoppableFile(const LongWork& work) : work_(work) {}
 
  protected:
   std::streamsize xsgetn(char* to, std::streamsize bytes) override {
-    return stop_.stop_requested() ? 0 : std::filebuf::xsgetn(to, bytes);
+    return work_.Done(static_cast<uint64_t>(bytes), "loading").ok() ? std::filebuf::xsgetn(to, bytes) : 0;
   }
 
  private:
-  std::stop_token stop_;
+  const LongWork& work_;
 };
 
 /// A file and what it begins with.
@@ -181,7 +182,7 @@ Result<std::vector<TableFile>> SaveTable(const SparseTable& table, TableContent 
 }
 
 Status LoadTable(const std::vector<FilesOfSave>& saves, ShardRange shards, int threads, SparseTable* table,
-                 const std::stop_token& stop) {
+                 const LongWork& work) {
   const std::string& name = table->shape().name;
   if (!table->IsEmptyHere()) return AlreadyExists("table \"" + name + "\" is not empty: load into a new one");
   MR_ASSIGN(const auto all, LookAtSaves(saves, name));
@@ -191,13 +192,13 @@ Status LoadTable(const std::vector<FilesOfSave>& saves, ShardRange shards, int t
     const LoadMode mode = k + 1 == all.size() ? LoadMode::kNew : LoadMode::kBehind;
     MR_TRY(OnThreads(threads, files.size(), "loading a table", [&](size_t i) {
       if (!files[i].header.shards.Meets(shards)) return Status::Ok();
-      StoppableFile bytes(stop);
+      StoppableFile bytes(work);
       if (bytes.open(files[i].path, std::ios::in | std::ios::binary) == nullptr) {
         return IoError("cannot open \"" + files[i].path + "\"");
       }
       std::istream file(&bytes);
       Status loaded = table->Load(shards, file, mode).Context(files[i].path);
-      if (!loaded.ok() && stop.stop_requested()) return Cancelled("stopped while loading table \"" + name + "\"");
+      if (!loaded.ok() && work.stop.stop_requested()) return Cancelled("stopped while loading table \"" + name + "\"");
       return loaded;
     }));
   }

@@ -50,6 +50,6 @@ Result<std::vector<TableFile>> SaveTable(const SparseTable& table, TableContent 
 /// there twice or of another table or step. kCancelled after a stop request; the table is to be thrown away then.
 /// Otherwise as SparseTable::Load.
 Status LoadTable(const std::vector<FilesOfSave>& saves, ShardRange shards, int threads, SparseTable* table,
-                 const std::stop_token& stop = {});
+                 const LongWork& work = {});
 
 }  // namespace millrace

@@ -205,14 +205,21 @@ uint64_t NewRunId() {
   return Mix64(static_cast<uint64_t>(now), static_cast<uint64_t>(getpid()));
 }
 
+uint64_t BytesOf(const CheckpointManifest& manifest) {
+  uint64_t bytes = 0;
+  for (const StoredFile& file : manifest.file()) bytes += file.bytes();
+  return bytes;
+}
+
 Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits, int threads,
-                                       const std::stop_token& stop) {
+                                       const LongWork& work) {
   FoundCheckpoint found;
   found.folder = folder;
   MR_ASSIGN(found.manifest, ManifestIn(folder));
   const auto& files = found.manifest.file();
   const auto& variables = found.manifest.variable();
-  MR_TRY(CheckStoredFiles(folder, {files.begin(), files.end()}, {variables.begin(), variables.end()}, threads, stop));
+  if (work.on_expected) work.on_expected(BytesOf(found.manifest));
+  MR_TRY(CheckStoredFiles(folder, {files.begin(), files.end()}, {variables.begin(), variables.end()}, threads, work));
   MR_TRY(fits(found.manifest).Context("checkpoint \"" + folder + "\" does not fit this job"));
   MR_ASSIGN(const std::string metrics, InCheckpoint(folder, kMetricsFile));
   MR_ASSIGN(found.metrics, ReadFile(metrics));
@@ -221,7 +228,7 @@ Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const Checkpoi
 
 Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const CheckpointFits& fits,
                                                                    std::vector<std::string>* refused,
-                                                                   const std::stop_token& stop) const {
+                                                                   const LongWork& work) const {
   Result<std::optional<uint64_t>> run = CurrentRun();
   if (!run.ok()) refused->push_back(run.status().message() + "; any run's checkpoint will do");
   const uint64_t run_id = run.ok() ? run->value_or(0) : 0;  // 0: any run
@@ -233,7 +240,7 @@ Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const Checkpo
                          path + " goes on from it");
       continue;
     }
-    Result<FoundCheckpoint> found = ReadCheckpoint(path, fits, threads_, stop);
+    Result<FoundCheckpoint> found = ReadCheckpoint(path, fits, threads_, work);
     if (found.ok()) {
       if (Status same = CheckStep(name, *found); !same.ok()) found = std::move(same);
     }
@@ -247,8 +254,8 @@ Result<std::optional<FoundCheckpoint>> CheckpointStore::FindNewest(const Checkpo
 }
 
 Result<std::optional<FoundCheckpoint>> CheckpointStore::FindBest(const CheckpointFits& fits,
-                                                                 const std::stop_token& stop) const {
-  Result<FoundCheckpoint> found = ReadCheckpoint(folder_ + "/" + kBest, fits, threads_, stop);
+                                                                 const LongWork& work) const {
+  Result<FoundCheckpoint> found = ReadCheckpoint(folder_ + "/" + kBest, fits, threads_, work);
   if (found.status().code() == StatusCode::kCancelled) return std::move(found).status();
   return found.ok() ? std::optional(std::move(found).value()) : std::nullopt;
 }

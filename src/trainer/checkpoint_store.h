@@ -71,11 +71,11 @@ class CheckpointStore {
   /// of other runs, are appended to `*refused`, with the reason; when all of the run are damaged that is kBadData. A
   /// whole one that does not fit is kInvalidConfig and says what differs. kCancelled after a stop request.
   Result<std::optional<FoundCheckpoint>> FindNewest(const CheckpointFits& fits, std::vector<std::string>* refused,
-                                                    const std::stop_token& stop = {}) const;
+                                                    const LongWork& work = {}) const;
 
   /// The checkpoint that the link `best` names; nullopt without the link, or when what it names does not fit or is not
   /// whole. kCancelled after a stop request.
-  Result<std::optional<FoundCheckpoint>> FindBest(const CheckpointFits& fits, const std::stop_token& stop = {}) const;
+  Result<std::optional<FoundCheckpoint>> FindBest(const CheckpointFits& fits, const LongWork& work = {}) const;
 
   /// Whether there is a checkpoint, of whatever run.
   bool HasAny() const;
@@ -104,6 +104,9 @@ uint64_t NewRunId();
 /// Reads and checks one checkpoint folder, up to `threads` files at a time; kBadData when it is damaged, kInvalidConfig
 /// when it does not fit, kCancelled after a stop request.
 Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const CheckpointFits& fits, int threads,
-                                       const std::stop_token& stop = {});
+                                       const LongWork& work = {});
+
+/// Bytes of the files of a checkpoint.
+uint64_t BytesOf(const CheckpointManifest& manifest);
 
 }  // namespace millrace

@@ -13,10 +13,10 @@
 #include "program/rate_variables.h"
 #include "runtime/transfer.h"
 #include "runtime/variable_store.h"
+#include "trainer/bytes_line.h"
 #include "trainer/input_fingerprint.h"
 #include "trainer/input_state.h"
 #include "trainer/progress_line.h"
-#include "trainer/saving_line.h"
 
 namespace millrace {
 namespace {
@@ -200,8 +200,11 @@ std::unique_ptr<JobCheckpointer> JobCheckpointer::Follow(JobSession& session, st
 Result<std::optional<FoundCheckpoint>> JobCheckpointer::FindCheckpoint(const std::string& resume) {
   if (resume == "never") return std::optional<FoundCheckpoint>();
   const CheckpointFits fits = [this](const CheckpointManifest& manifest) { return Fits(manifest); };
+  BytesLine line("a checkpoint is being checked", 0, {}, terminal_);
+  const LongWork work{stop_, [&line](uint64_t bytes) { line.Add(bytes); },
+                      [&line](uint64_t more) { line.Expect(more); }};
   if (resume == "auto") {
-    MR_ASSIGN(std::optional<FoundCheckpoint> newest, store_.FindNewest(fits, &notes_, stop_));
+    MR_ASSIGN(std::optional<FoundCheckpoint> newest, store_.FindNewest(fits, &notes_, work));
     if (!newest.has_value()) notes_.push_back("no checkpoint in \"" + store_.folder() + "\": starting anew");
     return newest;
   }
@@ -211,7 +214,7 @@ Result<std::optional<FoundCheckpoint>> JobCheckpointer::FindCheckpoint(const std
       return InvalidConfig("--model=best: there is no \"" + best +
                            "\": a training with eval.early_stopping or checkpoint.keep_best keeps it");
     }
-    MR_ASSIGN(FoundCheckpoint found, ReadCheckpoint(best, fits, job_->workers(), stop_));
+    MR_ASSIGN(FoundCheckpoint found, ReadCheckpoint(best, fits, job_->workers(), work));
     return std::optional<FoundCheckpoint>(std::move(found));
   }
   if (std::error_code unknown; !std::filesystem::is_directory(resume, unknown)) {
@@ -228,7 +231,7 @@ Result<std::optional<FoundCheckpoint>> JobCheckpointer::FindCheckpoint(const std
                          "\" is no checkpoint: it has no MANIFEST. Those of a run are "
                          "OUTPUT_DIR/checkpoints/step-..., and --resume=auto takes the newest whole one");
   }
-  MR_ASSIGN(FoundCheckpoint found, ReadCheckpoint(resume, fits, job_->workers(), stop_));
+  MR_ASSIGN(FoundCheckpoint found, ReadCheckpoint(resume, fits, job_->workers(), work));
   if (!job_->desc().infer() && store_.HasLaterThan(found.manifest.step())) {
     notes_.push_back("the checkpoints of later steps in \"" + store_.folder() +
                      "\" are left behind: the next one that is written takes their place");
@@ -292,7 +295,7 @@ Result<std::optional<RunState>> JobCheckpointer::Resume(const std::string& resum
 
 Result<std::string> JobCheckpointer::FindBest(const RunState& state, const std::stop_token& stop) {
   MR_ASSIGN(const std::optional<FoundCheckpoint> found,
-            store_.FindBest([this](const CheckpointManifest& manifest) { return Fits(manifest); }, stop));
+            store_.FindBest([this](const CheckpointManifest& manifest) { return Fits(manifest); }, {stop}));
   const bool is_ours = found.has_value() && found->manifest.run_id() == run_id_ &&
                        found->manifest.early_stopping().best() == state.best_metric;
   if (is_ours) return found->folder;
@@ -303,8 +306,8 @@ Result<std::string> JobCheckpointer::FindBest(const RunState& state, const std::
 
 Result<RunState> JobCheckpointer::Restore(const std::string& folder, const std::stop_token& stop) {
   MR_ASSIGN(const FoundCheckpoint found,
-            ReadCheckpoint(
-                folder, [this](const CheckpointManifest& manifest) { return Fits(manifest); }, job_->workers(), stop));
+            ReadCheckpoint(folder, [this](const CheckpointManifest& manifest) { return Fits(manifest); },
+                           job_->workers(), {stop}));
   MR_TRY(session_->InitParameters(stop));
   std::vector<std::string> ignored;
   MR_TRY(RestoreState(found, &ignored, stop));
@@ -373,8 +376,12 @@ Status JobCheckpointer::RestoreState(const FoundCheckpoint& found, std::vector<s
   for (const std::string& name : found.manifest.rate()) stored[name];
   const auto& variables = found.manifest.variable();
   MR_TRY(session_->EmptyTables());
-  MR_TRY(RestoreVariables(found.folder, {variables.begin(), variables.end()}, session_->root(), &stored,
-                          job_->workers(), stop));
+  {
+    BytesLine line("the checkpoint of step " + std::to_string(found.manifest.step()) + " is being loaded",
+                   BytesOf(found.manifest), {}, terminal_);
+    MR_TRY(RestoreVariables(found.folder, {variables.begin(), variables.end()}, session_->root(), &stored,
+                            job_->workers(), {stop, [&line](uint64_t bytes) { line.Add(bytes); }}));
+  }
   if (found.manifest.has_job() && !job_->desc().has_program()) return Status::Ok();  // the job's fields tell
   for (const auto& [name, before] : stored) {
     const Variable* variable = session_->root().Find(name);
@@ -523,8 +530,8 @@ Status JobCheckpointer::CheckPasses(const CheckpointManifest& manifest) const {
 Status JobCheckpointer::Save(const RunState& state, bool best, const std::function<Status()>& check) {
   const ProgramDesc& program = job_->model().main;
   const int full_every = job_->desc().checkpoint().full_every();
-  SavingLine line("the checkpoint of step " + std::to_string(state.step),
-                  store_.BytesToWrite(full_every, program, session_->root()), stop_, terminal_);
+  BytesLine line("the checkpoint of step " + std::to_string(state.step) + " is being written",
+                 store_.BytesToWrite(full_every, program, session_->root()), stop_, terminal_);
   MR_TRY(check());
   CheckpointContent content;
   CheckpointManifest& manifest = content.manifest;

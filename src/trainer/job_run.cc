@@ -19,13 +19,13 @@
 #include "dist/wire.h"
 #include "runtime/finite_variables.h"
 #include "runtime/variable_store.h"
+#include "trainer/bytes_line.h"
 #include "trainer/evaluator.h"
 #include "trainer/feature_importance.h"
 #include "trainer/job_checkpointer.h"
 #include "trainer/model_check.h"
 #include "trainer/pass_models.h"
 #include "trainer/run_recorder.h"
-#include "trainer/saving_line.h"
 #include "trainer/server_tables.h"
 #include "trainer/trainer.h"
 
@@ -79,7 +79,7 @@ Status SaveModels(JobSession& session, RunReport& report, const std::stop_token&
   const uint64_t bytes = BytesToStore(job.model().main, session.root());
   if (job.desc().program().has_save_dir()) {
     if (give_up.stop_requested()) return Cancelled("stopped before the variables were saved");
-    SavingLine line("program.save_dir", bytes, stop, terminal);
+    BytesLine line("program.save_dir is being written", bytes, stop, terminal);
     MR_TRY(SaveProgramVariables(session, StateOfSaved(report), job.desc().program().save_dir(),
                                 [&line](uint64_t done) { line.Add(done); }));
   }
@@ -87,7 +87,7 @@ Status SaveModels(JobSession& session, RunReport& report, const std::stop_token&
     MR_TRY(SaveServerTables(job.model(), job.desc().program().save_server_dir(), session.root(), give_up));
   const bool has_prediction = !job.model().prediction.empty();
   if (!job.output_dir().empty() && job.desc().output().save_inference_model() && has_prediction) {
-    SavingLine line("the model", bytes, stop, terminal);
+    BytesLine line("the model is being written", bytes, stop, terminal);
     MR_TRY(SaveJobModel(session, StateOfSaved(report), TableContent::kWeights, job.output_dir() + "/model",
                         {give_up, [&line](uint64_t done) { line.Add(done); }}));
   }

@@ -8,8 +8,8 @@
 #include "runtime/variable_store.h"
 #include "serving/inference_model.h"
 #include "table/counted_table.h"
+#include "trainer/bytes_line.h"
 #include "trainer/job_mistakes.h"
-#include "trainer/saving_line.h"
 
 namespace millrace {
 
@@ -75,8 +75,8 @@ Status PassModels::SavePass(bool is_last, std::stop_token stop, RunState* state)
   const std::string folder = FolderOf(name);
   {
     const LateStop give_up(stop, kMayTakeAtStop);
-    SavingLine line("the model of pass \"" + name + "\"", BytesToStore(job_->model().main, session_->root()), stop,
-                    terminal_);
+    BytesLine line("the model of pass \"" + name + "\" is being written",
+                   BytesToStore(job_->model().main, session_->root()), stop, terminal_);
     MR_TRY(SaveJobModel(*session_, *state, ContentOf(job_->desc().incremental().save_mode()), folder,
                         {give_up.token(), [&line](uint64_t bytes) { line.Add(bytes); }}));
   }

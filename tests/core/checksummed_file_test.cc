@@ -91,7 +91,7 @@ TEST(ChecksummedFileTest, AStopEndsTheWritingAndTheReading) {
   const Status cut = write("cut", {stop.get_token(), stop_at_three}).status();
   EXPECT_EQ(cut.code(), StatusCode::kCancelled) << cut.message();
   EXPECT_LE(told, uint64_t{4} << 20);
-  EXPECT_EQ(CheckFileSum(folder.path() + "/whole", *whole, stop.get_token()).code(), StatusCode::kCancelled);
+  EXPECT_EQ(CheckFileSum(folder.path() + "/whole", *whole, {stop.get_token()}).code(), StatusCode::kCancelled);
   EXPECT_EQ(ReadFile(folder.path() + "/whole", stop.get_token()).status().code(), StatusCode::kCancelled);
   EXPECT_EQ(ReadFile(folder.path() + "/whole", std::stop_token())->size(), whole->bytes);
 }

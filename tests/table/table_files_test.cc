@@ -410,7 +410,7 @@ TEST_F(TableFiles, AStopEndsTheSavingAndTheLoading) {
   stop.request_stop();
   EXPECT_EQ(SaveTable(*table, TableContent::kAll, folder_, "u", 4, 2, {stop.get_token(), {}}).status().code(),
             StatusCode::kCancelled);
-  EXPECT_EQ(LoadTable({paths}, kAllShards, 2, EmptyTable().get(), stop.get_token()).code(), StatusCode::kCancelled);
+  EXPECT_EQ(LoadTable({paths}, kAllShards, 2, EmptyTable().get(), {stop.get_token()}).code(), StatusCode::kCancelled);
 }
 
 }  // namespace

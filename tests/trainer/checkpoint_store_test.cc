@@ -140,7 +140,7 @@ TEST(CheckpointStoreTest, OneThatAStopGaveUpLeavesThatOfBeforeAndNothingElse) {
   EXPECT_EQ(names, std::vector<std::string>{"step-000000000001"});
   std::vector<std::string> refused;
   EXPECT_EQ(store->FindNewest(Fits, &refused)->value().manifest.step(), 1);
-  EXPECT_EQ(store->FindNewest(Fits, &refused, stop.get_token()).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(store->FindNewest(Fits, &refused, {stop.get_token()}).status().code(), StatusCode::kCancelled);
   EXPECT_TRUE(refused.empty()) << refused[0];
 }
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "core/file.h"
-#include "trainer/saving_line.h"
+#include "trainer/bytes_line.h"
 
 namespace millrace {
 namespace {
@@ -66,13 +66,13 @@ TEST(EstimateLinesTest, FollowsFromSizesAndTheFirstLines) {
   EXPECT_EQ(EstimateLines({folder->path() + "/none"}), 0);
 }
 
-TEST(SavingLineTest, SpeaksOnceSomebodyWaitsForTheSave) {
+TEST(BytesLineTest, SpeaksOnceSomebodyWaitsForTheSave) {
   const TempDir folder = TempDir::Create("saving").value();
   const std::string path = folder.path() + "/terminal";
   std::FILE* const terminal = std::fopen(path.c_str(), "w");
   std::stop_source stop;
   {
-    SavingLine line("the checkpoint of step 7", uint64_t{5} << 20, stop.get_token(), terminal);
+    BytesLine line("the checkpoint of step 7 is being written", uint64_t{5} << 20, stop.get_token(), terminal);
     line.Add(uint64_t{2} << 20);
     EXPECT_EQ(*ReadFile(path), "");
     stop.request_stop();
@@ -83,16 +83,18 @@ TEST(SavingLineTest, SpeaksOnceSomebodyWaitsForTheSave) {
       "stopping: the checkpoint of step 7 is being written, 2 of 5 MB; once more to end without it\n"));
 }
 
-TEST(SavingLineTest, SaysNowAndThenHowFarALongSaveIsThatNobodyStops) {
+TEST(BytesLineTest, SaysNowAndThenHowFarALongSaveOrLoadIsThatNobodyStops) {
   const TempDir folder = TempDir::Create("saving").value();
   const std::string path = folder.path() + "/terminal";
   std::FILE* const terminal = std::fopen(path.c_str(), "w");
   {
-    SavingLine line("the model", uint64_t{5} << 20, {}, terminal, std::chrono::milliseconds(1));
-    while (ReadFile(path)->empty()) std::this_thread::yield();
+    BytesLine line("a checkpoint is being checked", 0, {}, terminal, std::chrono::milliseconds(1));
+    line.Expect(uint64_t{5} << 20);
+    line.Add(uint64_t{2} << 20);
+    while (ReadFile(path)->find("2 of 5 MB\n") == std::string::npos) std::this_thread::yield();
   }
   std::fclose(terminal);
-  EXPECT_TRUE(ReadFile(path)->starts_with("the model is being written, 0 of 5 MB\n"));
+  EXPECT_TRUE(ReadFile(path)->starts_with("a checkpoint is being checked, "));
 }
 
 }  // namespace

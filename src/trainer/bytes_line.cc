@@ -1,4 +1,4 @@
-#include "trainer/saving_line.h"
+#include "trainer/bytes_line.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kAtFirst{100};
 constexpr std::chrono::milliseconds kTwiceASecond{500};
+constexpr std::chrono::milliseconds kOnATerminal{1000};
 
 ProgressLine::Options OptionsFor(std::FILE* terminal) {
   ProgressLine::Options options = ProgressLine::DetectOptions(terminal);
@@ -19,12 +20,13 @@ ProgressLine::Options OptionsFor(std::FILE* terminal) {
 
 }  // namespace
 
-SavingLine::SavingLine(std::string what, uint64_t total, std::stop_token stop, std::FILE* terminal,
-                       std::chrono::milliseconds now_and_then)
+BytesLine::BytesLine(std::string what, uint64_t total, std::stop_token stop, std::FILE* terminal,
+                     std::chrono::milliseconds now_and_then)
     : what_(std::move(what)),
       total_(total),
       stop_(std::move(stop)),
-      now_and_then_(now_and_then),
+      now_and_then_(ProgressLine::DetectOptions(terminal).terminal ? std::min(now_and_then, kOnATerminal)
+                                                                   : now_and_then),
       line_(OptionsFor(terminal)) {
   try {
     thread_ = std::jthread([this](const std::stop_token& gone) { Show(gone); });
@@ -32,12 +34,12 @@ SavingLine::SavingLine(std::string what, uint64_t total, std::stop_token stop, s
   }
 }
 
-SavingLine::~SavingLine() {
+BytesLine::~BytesLine() {
   thread_ = {};
   line_.Clear();
 }
 
-void SavingLine::Show(const std::stop_token& gone) {
+void BytesLine::Show(const std::stop_token& gone) {
   std::unique_lock lock(mutex_);
   auto last_shown = std::chrono::steady_clock::now();
   // Most saves are over before anybody has read a line.
@@ -48,8 +50,8 @@ void SavingLine::Show(const std::stop_token& gone) {
     if (gone.stop_requested() || (!is_waited_for && now - last_shown < now_and_then_)) continue;
     last_shown = now;
     const uint64_t done = done_;
-    line_.ShowText((is_waited_for ? "stopping: " : "") + what_ + " is being written, " + std::to_string(done >> 20) +
-                   " of " + std::to_string(std::max(done, total_) >> 20) + " MB" +
+    line_.ShowText((is_waited_for ? "stopping: " : "") + what_ + ", " + std::to_string(done >> 20) + " of " +
+                   std::to_string(std::max(done, total_.load()) >> 20) + " MB" +
                    (is_waited_for ? "; once more to end without it" : ""));
   }
 }
