@@ -31,6 +31,10 @@ namespace millrace {
 /// of the workers of one process do (Hogwild), and 2 / trainers with more: whole updates of many, made from the same
 /// parameters, overshoot. It is 1 / trainers for the rest, running means among them, and 1 for counts (int64).
 ///
+/// What the weight leaves of a parameter's moves is held back, and comes little by little with the next exchanges of
+/// all ranks: 1 / (5 trainers) of it with each. So all that was learnt arrives, as in one process. Where ranks together
+/// moved too far, they move back before the rest has come, and that cancels it.
+///
 /// Where ranks stand still (Settle), what parameters have moved since the last exchange comes with the weight 1 / the
 /// ranks that moved the value, if that is less: their mean. What the last exchange brought is brought down to that,
 /// too, but for the share of the batches until the next one that have been trained on it. A sum of moves overshoots, as
@@ -109,6 +113,9 @@ class DenseExchange {
   void Move(std::span<const float> moved, size_t begin);
   /// What another rank, or this one, tells of this rank's part; answers with what it does not know.
   Status Answer(int from, std::string_view request, std::string* answer);
+  /// Holds back `more` of what parameter `i` moved. What comes now of all that is held back.
+  float HoldBack(size_t i, float more);
+
   RankGroup* ranks_;
   const Options options_;
   std::vector<Place> floats_;                      ///< by section
@@ -133,6 +140,8 @@ class DenseExchange {
   // Of this rank's part.
   std::mutex mutex_;
   std::vector<float> shared_;
+  float released_ = 0;                          ///< of what is held back, by an exchange; 0: nothing is
+  std::vector<float> held_back_;                ///< of the moves of parameters
   std::vector<std::vector<float>> copies_;      ///< by rank, as it knows it
   std::vector<std::vector<float>> last_moved_;  ///< by rank, in its last exchange of each value
   std::vector<int64_t> counts_shared_;

@@ -469,9 +469,11 @@ class SimulatedRank {
       if (values != run_->last.dense[i]) {
         return run_->Mistake(name() + " has another " + std::string(kDenseNames[i]) + " than rank 0");
       }
-      const float most = 100 + moved * (i < 3 ? std::min(1.0F, 2 / ranks) : 1 / ranks);
-      // Of parameters, what no exchange had where ranks stood still is there with its mean.
-      const float least = i < 2 ? 100 + moved / ranks : most;
+      // Of parameters, what no exchange had where ranks stood still is there with its mean, and of the rest some may be
+      // held back.
+      const bool is_parameter = i < 2;
+      const float most = 100 + moved * (is_parameter ? 1 : i == 2 ? std::min(1.0F, 2 / ranks) : 1 / ranks);
+      const float least = is_parameter ? 100 + moved / ranks : most;
       for (const float value : values) {
         if (value >= least - 0.01F && value <= most + 0.01F) continue;
         std::ostringstream what;
