@@ -26,6 +26,8 @@ enum class RankService : uint8_t {
   kDense,    ///< dense parameters
   kMeeting,  ///< when all ranks stand still
   kScript,   ///< what ranks of a script call together
+  kEnd,      ///< the end of what all do: CommonEnd
+  kCount
 };
 
 /// Requests from rank to rank, and the answers, over the messages of a communicator.
@@ -88,7 +90,7 @@ class RankCalls final : public MessageReceiver {
 
   Communicator* communicator_;
   std::mutex services_mutex_;  ///< held while one of them answers
-  std::array<Answer, 5> services_;
+  std::array<Answer, static_cast<size_t>(RankService::kCount)> services_;
   std::mutex calls_mutex_;
   std::map<uint64_t, Call*> calls_;
   uint64_t next_call_ = 1;  ///< 0: no answer is wanted

@@ -36,6 +36,8 @@ RankFileQueue::~RankFileQueue() {
 
 std::unique_ptr<FileQueue> RankFileQueue::OfPass(int64_t pass) { return std::make_unique<OfOnePass>(*this, pass); }
 
+std::unique_ptr<FileQueue> RankFileQueue::OfEvaluation(int64_t evaluation) { return OfPass(-1 - evaluation); }
+
 size_t RankFileQueue::Count(int64_t pass) {
   const std::lock_guard lock(mutex_);
   return next_[pass]++;

@@ -7,6 +7,7 @@
 
 #include "comm/communicator.h"
 #include "core/status.h"
+#include "dist/common_end.h"
 #include "dist/rank_calls.h"
 #include "dist/rank_tables.h"
 
@@ -31,6 +32,8 @@ class RankGroup {
   Communicator& communicator() { return *communicator_; }
   RankCalls& calls() { return calls_; }
   RankTables& tables() { return tables_; }
+  /// Of the evaluations that ranks share.
+  CommonEnd& evaluation_end() { return evaluation_end_; }
 
   /// Of `count` things in a row those of this rank, where it trains: the first one, and how many.
   std::pair<int, int> ShareOf(int count) const;
@@ -49,6 +52,7 @@ class RankGroup {
   Communicator* communicator_;
   RankCalls calls_;
   RankTables tables_;
+  CommonEnd evaluation_end_;
 };
 
 /// RankGroup::Agree, or, with null, of the only process of a job, `mine`.

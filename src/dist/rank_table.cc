@@ -32,9 +32,10 @@ struct Pulled {
   std::shared_ptr<KeyList> list;
   RankCalls::Call call;
   std::vector<std::string_view> answers;
-  std::vector<int64_t> seen;   ///< by owner: pushes that its part had
-  RowBatch own;                ///< the rows of this rank's part
-  std::vector<float*> copies;  ///< of rows of others, by position; or empty
+  WireFloat wire = WireFloat::kFloat32;  ///< how the rows come
+  std::vector<int64_t> seen;             ///< by owner: pushes that its part had
+  RowBatch own;                          ///< the rows of this rank's part
+  std::vector<float*> copies;            ///< of rows of others, by position; or empty
 };
 
 class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOthers, public NotesChanges {
@@ -164,6 +165,8 @@ Status RankTable::BeginPull(std::span<const uint64_t> keys, PullMode mode, std::
   Pulled& pull = **pulled;
   pull.own.Start(nullptr);
   pull.seen.assign(ranks(), 0);
+  // What measures a model sees the rows as they are, whichever rank has them.
+  pull.wire = mode == PullMode::kInsert ? options_.wire : WireFloat::kFloat32;
   pull.list = ranks_->lists().Find(keys);
   std::vector<std::optional<std::string>> requests(ranks());
   const std::lock_guard lock(pull.list->sending());
@@ -173,7 +176,7 @@ Status RankTable::BeginPull(std::span<const uint64_t> keys, PullMode mode, std::
     RankTables::Start(RankTables::Request::kPull, shape().name, &request);
     ranks_->lists().Put(*pull.list, static_cast<int>(r), &request);
     request.Put(mode);
-    request.Put(options_.wire);
+    request.Put(pull.wire);
   }
   return ranks_->Begin(requests, &pull.call);
 }
@@ -249,7 +252,7 @@ Status RankTable::TakeAnswers(Pulled& pulled, RowPlaces* out) {
       if (at < theirs.size()) places.missing.push_back(theirs[at]);
     }
     if (answer.Get<uint64_t>() != theirs.size() * dim) answer.Fail();
-    for (const uint32_t position : theirs) GetRow(&answer, shape(), options_.wire, places.rows[position]);
+    for (const uint32_t position : theirs) GetRow(&answer, shape(), pulled.wire, places.rows[position]);
     if (!answer.ok()) {
       return Internal("table \"" + shape().name + "\": rank " + std::to_string(r) +
                       " sent other rows than were asked for");

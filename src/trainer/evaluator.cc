@@ -2,12 +2,18 @@
 
 #include <omp.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <limits>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "core/caught.h"
 #include "device_worker/batch_runner.h"
+#include "dist/wire.h"
+#include "trainer/rank_progress.h"
 
 namespace millrace {
 namespace {
@@ -24,9 +30,18 @@ Result<double> LossOfBatch(const std::string& name, const Tensor& tensor, HostVi
 
 }  // namespace
 
+Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session) {
+  return Create(session, *session.eval_dataset(), session.ranks());
+}
+
 Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session, Dataset& dataset) {
+  return Create(session, dataset, nullptr);
+}
+
+Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session, Dataset& dataset, RankGroup* ranks) {
   const CompiledJob& job = session.job();
-  std::unique_ptr<Evaluator> evaluator(new Evaluator(session, dataset));
+  std::unique_ptr<Evaluator> evaluator(new Evaluator(session, dataset, ranks));
+  if (ranks != nullptr && ranks->serves()) return evaluator;
   MR_ASSIGN(const Executable* const forward, job.eval());
   for (int i = 0; i < job.workers(); ++i) {
     Reader reader;
@@ -44,10 +59,6 @@ Evaluator::~Evaluator() {
 }
 
 Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop_token& stop) {
-  omp_set_num_threads(1);
-  reader.metrics->Clear();
-  reader.loss_sum = 0;
-  reader.examples = 0;
   BatchRunner runner(*reader.frame, reader.metrics.get(), nullptr, {&dataset_->files(), job_->lines_are_piped()});
   while (true) {
     MR_ASSIGN(const BatchPtr batch, runner.Take(source, stop));
@@ -63,31 +74,45 @@ Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop
   }
 }
 
-Result<EvalReport> Evaluator::Run(const RunState& state, std::stop_token stop) {
-  const auto start = std::chrono::steady_clock::now();
-  Dataset& dataset = *dataset_;
-  PassStats load;  // of an in-memory dataset, the first time
-  if (auto* memory = dynamic_cast<InMemoryControl*>(&dataset); memory != nullptr && !memory->IsLoaded()) {
-    MR_ASSIGN(load, memory->LoadIntoMemory(stop));
-    loaded_ = true;
-    loaded_stats_ = load;
+void Evaluator::TakeSums(Share* share) {
+  Sums sums;
+  sums.totals = job_->metrics().NewTotals();
+  for (Reader& reader : readers_) {
+    reader.metrics->AddTo(sums.totals);
+    reader.metrics->Clear();
+    sums.loss += std::exchange(reader.loss_sum, 0);
+    sums.examples += std::exchange(reader.examples, 0);
   }
-  PassOptions options;
-  options.workers = job_->workers();
-  options.seed = job_->desc().seed();
-  options.ordered = job_->desc().update_mode() == TrainerDesc::SERIAL;
-  MR_TRY(dataset.BeginPass(options));
+  if (sums.examples > 0) share->sums.push_back(std::move(sums));
+}
+
+Status Evaluator::RunReaders(const std::stop_token& stop, Share* share) {
+  for (Reader& reader : readers_) {
+    reader.metrics->Clear();
+    reader.loss_sum = 0;
+    reader.examples = 0;
+    reader.status = Status::Ok();
+  }
+  Dataset& dataset = *dataset_;
+  const int streams = this->streams();
   std::stop_source failed;
   Status first;
   {
-    std::stop_callback forward(stop, [&failed] { failed.request_stop(); });
+    const std::stop_callback forward(stop, [&failed] { failed.request_stop(); });
     std::vector<std::jthread> threads;
+    const auto run = [&](size_t i) -> Status {
+      omp_set_num_threads(1);
+      if (streams == 0) return RunReader(readers_[i], dataset.source(static_cast<int>(i)), failed.get_token());
+      for (int stream = 0; stream < streams; ++stream) {
+        MR_TRY(RunReader(readers_[i], dataset.source(stream), failed.get_token()));
+        TakeSums(share);
+      }
+      return Status::Ok();
+    };
     first = Caught("an evaluation", [&] {
-      for (size_t i = 0; i < readers_.size(); ++i) {
-        threads.emplace_back([this, i, &dataset, &failed] {
-          readers_[i].status = Caught("an evaluation", [&] {
-            return RunReader(readers_[i], dataset.source(static_cast<int>(i)), failed.get_token());
-          });
+      for (size_t i = 0; i < (streams > 0 ? 1 : readers_.size()); ++i) {
+        threads.emplace_back([this, i, &run, &failed] {
+          readers_[i].status = Caught("an evaluation", [&] { return run(i); });
           if (!readers_[i].status.ok()) failed.request_stop();
         });
       }
@@ -99,29 +124,148 @@ Result<EvalReport> Evaluator::Run(const RunState& state, std::stop_token stop) {
     const bool better = first.ok() || first.code() == StatusCode::kCancelled;
     if (better && !reader.status.ok()) first = reader.status;
   }
-  Result<PassStats> stats = dataset.EndPass();
-  MR_TRY(std::move(first));
-  if (!stats.ok()) return std::move(stats).status();
+  if (first.ok() && streams == 0) TakeSums(share);
+  return first;
+}
 
+Status Evaluator::Measure(const std::stop_token& stop, Share* share) {
+  Dataset& dataset = *dataset_;
+  auto* const memory = dynamic_cast<InMemoryControl*>(&dataset);
+  if (memory != nullptr && !memory->IsLoaded()) {
+    MR_ASSIGN(loaded_stats_, memory->LoadIntoMemory(stop));
+    loaded_ = true;
+  }
+  share->load = loaded_stats_;
+  PassOptions options;
+  options.workers = streams() > 0 ? streams() : job_->workers();
+  options.seed = job_->desc().seed();
+  options.ordered = job_->desc().update_mode() == TrainerDesc::SERIAL;
+  MR_TRY(dataset.BeginPass(options));
+  Status measured = RunReaders(stop, share);
+  Result<PassStats> stats = dataset.EndPass();
+  MR_TRY(std::move(measured));
+  MR_ASSIGN(share->data, std::move(stats));
+  return Status::Ok();
+}
+
+Status Evaluator::MeasureTogether(const std::stop_token& stop, std::vector<Share>* shares) {
+  CommonEnd& end = ranks_->evaluation_end();
+  const std::stop_token given_up = end.Begin();
+  std::stop_source ended;
+  std::atomic<bool> is_asked{false};
+  Share share;
+  std::string bytes;
+  Status mine;
+  {
+    const std::stop_callback on_stop(stop, [&] {
+      is_asked = true;
+      ended.request_stop();
+      end.GiveUp();
+    });
+    const std::stop_callback on_end(given_up, [&ended] { ended.request_stop(); });
+    mine = Caught("an evaluation", [&]() -> Status {
+      if (!ranks_->serves()) MR_TRY(Measure(ended.get_token(), &share));
+      if (!ranks_->leads()) bytes = ToBytes(share);
+      return Status::Ok();
+    });
+    if (!mine.ok()) end.GiveUp();
+    // One that has measured its share still ends the others when it is asked to stop.
+    MR_TRY(ranks_->communicator().Barrier());
+  }
+  // Who was ended leaves it to the one that gave up to say why.
+  const bool was_ended = mine.code() == StatusCode::kCancelled && ended.stop_requested();
+  if (was_ended) mine = Status::Ok();
+  std::array<int64_t, 2> sums = {is_asked ? 1 : 0, was_ended ? 1 : 0};
+  MR_TRY(ranks_->communicator().SumOverRanks(sums));
+  MR_TRY(ranks_->Agree(mine));
+  if (sums[0] > 0) return Cancelled("a rank was asked to stop during an evaluation");
+  if (sums[1] > 0) return Internal("an evaluation was ended by nobody");
+  std::vector<std::string> all;
+  MR_TRY(ranks_->ToLeader(std::move(bytes), &all));
+  if (!ranks_->leads()) return Status::Ok();
+  shares->push_back(std::move(share));
+  for (size_t r = 1; r < all.size(); ++r) {
+    MR_ASSIGN(Share theirs, FromBytes(all[r]));
+    shares->push_back(std::move(theirs));
+  }
+  return Status::Ok();
+}
+
+std::string Evaluator::ToBytes(const Share& share) {
+  std::string bytes;
+  WireWriter out(&bytes);
+  PutPassStats(share.load, &out);
+  PutPassStats(share.data, &out);
+  out.Put(static_cast<uint64_t>(share.sums.size()));
+  for (const Sums& sums : share.sums) {
+    out.PutText(BytesOf(sums.totals));
+    out.Put(sums.loss);
+    out.Put(sums.examples);
+  }
+  return bytes;
+}
+
+Result<Evaluator::Share> Evaluator::FromBytes(std::string_view bytes) const {
+  Share share;
+  WireReader in(bytes);
+  GetPassStats(&in, &share.load);
+  GetPassStats(&in, &share.data);
+  const auto count = in.Get<uint64_t>();
+  for (uint64_t i = 0; i < count && in.ok(); ++i) {
+    Sums& sums = share.sums.emplace_back();
+    std::optional<MetricTotals> totals = job_->metrics().FromBytes(in.GetText());
+    if (!totals.has_value()) return Internal("another rank has measured other metrics");
+    sums.totals = *std::move(totals);
+    sums.loss = in.Get<double>();
+    sums.examples = in.Get<int64_t>();
+  }
+  if (!in.ok()) return Internal("what another rank has measured ends too soon");
+  return share;
+}
+
+Result<EvalReport> Evaluator::Run(const RunState& state, std::stop_token stop) {
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<Share> shares;
+  if (ranks_ == nullptr) {
+    MR_TRY(Measure(stop, &shares.emplace_back()));
+  } else {
+    MR_TRY(MeasureTogether(stop, &shares));
+    if (!ranks_->leads()) return EvalReport();
+  }
+  MR_ASSIGN(EvalReport report, ReportOf(std::move(shares), state));
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+Result<EvalReport> Evaluator::ReportOf(std::vector<Share> shares, const RunState& state) {
   EvalReport report;
   report.step = state.step;
   report.epoch = state.epoch;
   report.trained_examples = state.examples;
-  MetricTotals totals = job_->metrics().NewTotals();
-  double loss = 0;
-  for (const Reader& reader : readers_) {
-    reader.metrics->AddTo(totals);
-    loss += reader.loss_sum;
-    report.examples += reader.examples;
+  PassStats load;
+  PassStats data;
+  Sums all;
+  for (Share& share : shares) {
+    AddPassStats(share.load, &load);
+    AddPassStats(share.data, &data);
+    for (Sums& sums : share.sums) {
+      if (all.examples == 0) {
+        all = std::move(sums);
+        continue;
+      }
+      MetricSet::Add(sums.totals, &all.totals);
+      all.loss += sums.loss;
+      all.examples += sums.examples;
+    }
   }
-  if (report.examples == 0)
-    return NothingTo("evaluate", load.files > 0 ? load : *stats, job_->desc().data_desc(), dataset.files());
+  if (all.examples == 0)
+    return NothingTo("evaluate", load.files > 0 ? load : data, job_->desc().data_desc(), dataset_->files());
+  report.examples = all.examples;
+  report.data = dynamic_cast<InMemoryControl*>(dataset_) != nullptr ? std::move(load) : std::move(data);
   const bool has_loss = readers_[0].loss != nullptr;
-  report.loss = has_loss ? loss / static_cast<double>(report.examples) : std::numeric_limits<double>::quiet_NaN();
-  report.metrics = job_->metrics().Compute(totals);
-  report.non_finite_rows = job_->metrics().NonFiniteRows(totals);
-  report.data = dynamic_cast<InMemoryControl*>(&dataset) != nullptr ? loaded_stats_ : *stats;
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.loss = has_loss ? all.loss / static_cast<double>(report.examples) : std::numeric_limits<double>::quiet_NaN();
+  report.metrics = job_->metrics().Compute(all.totals);
+  report.non_finite_rows = job_->metrics().NonFiniteRows(all.totals);
   return report;
 }
 

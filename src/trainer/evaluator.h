@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <stop_token>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/transfer.h"
@@ -14,13 +16,17 @@ namespace millrace {
 /// makes no row.
 class Evaluator {
  public:
-  /// On `dataset`, which outlives the evaluator; one in memory is loaded by the first Run, unless it is already. The
-  /// session's parameters must exist.
+  /// On the session's evaluation set, which ranks of a job measure together: each the files that it reads. Ranks that
+  /// serve measure none, as they answer for the rows. The session's parameters must exist, on all ranks the same ones.
+  static Result<std::unique_ptr<Evaluator>> Create(JobSession& session);
+  /// On `dataset`, which outlives the evaluator, by this process alone.
   static Result<std::unique_ptr<Evaluator>> Create(JobSession& session, Dataset& dataset);
   /// Gives back the memory of a dataset that it loaded.
   ~Evaluator();
 
-  /// One pass over the dataset, while no worker trains. kCancelled at a stop request.
+  /// One pass over the dataset, while no worker trains; one in memory is loaded by the first Run, unless it is already.
+  /// kCancelled at a stop request. In a job of ranks a collective, which a failure or a stop request of any of them
+  /// ends on all, with the same Status; the report is of all where a rank leads, and empty elsewhere.
   Result<EvalReport> Run(const RunState& state, std::stop_token stop);
 
  private:
@@ -33,11 +39,39 @@ class Evaluator {
     int64_t examples = 0;
     Status status;
   };
-  Evaluator(JobSession& session, Dataset& dataset) : job_(&session.job()), dataset_(&dataset) {}
-  Status RunReader(Reader& reader, BatchSource& source, const std::stop_token& stop);
+  /// What some batches came to.
+  struct Sums {
+    MetricTotals totals;
+    double loss = 0;
+    int64_t examples = 0;
+  };
+  /// What a process has measured.
+  struct Share {
+    std::vector<Sums> sums;  ///< of all that had examples, or of each stream that had, in their order
+    PassStats load;          ///< of a dataset that is held in memory
+    PassStats data;          ///< of the pass
+  };
 
+  Evaluator(JobSession& session, Dataset& dataset, RankGroup* ranks)
+      : session_(&session), job_(&session.job()), dataset_(&dataset), ranks_(ranks) {}
+  static Result<std::unique_ptr<Evaluator>> Create(JobSession& session, Dataset& dataset, RankGroup* ranks);
+  /// Streams that one reader goes through, one after the other; 0: each reader has a source.
+  int streams() const { return ranks_ == nullptr ? 0 : session_->EvalStreams(); }
+  Status Measure(const std::stop_token& stop, Share* share);
+  /// Measure of every rank; where one leads, `shares` become those of all, by rank.
+  Status MeasureTogether(const std::stop_token& stop, std::vector<Share>* shares);
+  Status RunReaders(const std::stop_token& stop, Share* share);
+  Status RunReader(Reader& reader, BatchSource& source, const std::stop_token& stop);
+  /// Adds up what readers have measured since the last call.
+  void TakeSums(Share* share);
+  static std::string ToBytes(const Share& share);
+  Result<Share> FromBytes(std::string_view bytes) const;
+  Result<EvalReport> ReportOf(std::vector<Share> shares, const RunState& state);
+
+  JobSession* session_;
   const CompiledJob* job_;
   Dataset* dataset_;
+  RankGroup* ranks_;        ///< that measure together; null: this process alone
   bool loaded_ = false;     ///< by Run, so it goes with the evaluator
   PassStats loaded_stats_;  ///< of that
   std::vector<Reader> readers_;

@@ -137,6 +137,18 @@ bool KeepsAnother(const RunReport& report) {
   return !report.interrupted && report.state.has_best && report.state.evaluations_since_best > 0;
 }
 
+/// Measures the restored model, which an earlier run has found best. A collective.
+Status MeasureBest(JobSession& session, const RunState& restored, const std::stop_token& stop, RunReport* report) {
+  Result<std::unique_ptr<Evaluator>> evaluator = Evaluator::Create(session);
+  MR_TRY(Agreed(session.ranks(), evaluator.status()));
+  Result<EvalReport> evaluation = (*evaluator)->Run(restored, stop);
+  const bool is_stopped = session.ranks() != nullptr && evaluation.status().code() == StatusCode::kCancelled;
+  if (!evaluation.ok() && (stop.stop_requested() || is_stopped)) return Status::Ok();
+  MR_TRY(evaluation.status());
+  if (session.leads()) report->best_evaluation = *std::move(evaluation);
+  return Status::Ok();
+}
+
 /// With early stopping or keep_best, puts the model of the best evaluation in the place of the last one. A collective
 /// of the job's ranks, if it has some; the one that leads decides.
 Status KeepBestModel(JobSession& session, JobCheckpointer& checkpointer, const std::stop_token& give_up,
@@ -160,13 +172,9 @@ Status KeepBestModel(JobSession& session, JobCheckpointer& checkpointer, const s
   report->is_best_restored = restored.has_value();
   if (!restored.has_value()) return Status::Ok();
   report->finite_step = -1;  // it is another model now
-  if (!session.leads() || report->best_evaluation.has_value()) return Status::Ok();
-  // It was measured by an earlier run. Other ranks answer for their rows meanwhile.
-  MR_ASSIGN(const std::unique_ptr<Evaluator> evaluator, Evaluator::Create(session, *session.eval_dataset()));
-  Result<EvalReport> evaluation = evaluator->Run(*restored, stop);
-  if (!evaluation.ok() && stop.stop_requested()) return Status::Ok();
-  MR_ASSIGN(report->best_evaluation, std::move(evaluation));
-  return Status::Ok();
+  int64_t is_measured = session.leads() && report->best_evaluation.has_value() ? 1 : 0;
+  if (ranks != nullptr) MR_TRY(ranks->communicator().SumOverRanks({&is_measured, 1}));
+  return is_measured > 0 ? Status::Ok() : MeasureBest(session, *restored, stop, report);
 }
 
 Status CheckBestCanBeKept(const TrainerDesc& desc) {

@@ -13,7 +13,6 @@
 #include "core/caught.h"
 #include "datafeed/bad_lines.h"
 #include "dataset/incremental_dataset.h"
-#include "dataset/stream_dataset.h"
 #include "model.pb.h"
 #include "program/program_files.h"
 #include "runtime/persistables.h"
@@ -182,10 +181,28 @@ int JobSession::InputStreams() const {
   return job_->trains_in_step() ? job_->rank_micro_batches() : ranks_->trainers();
 }
 
+int JobSession::EvalStreams() const {
+  if (!job_->trains_in_step() || ranks_->serves()) return 0;
+  return job_->desc().dataset().merge_by_lineid() ? (ranks_->leads() ? 1 : 0) : OwnStreams().count;
+}
+
+bool JobSession::TakesFiles() const {
+  return job_->is_dist() && !job_->trains_in_step() && job_->desc().dataset().class_name() != "InMemoryDataset";
+}
+
+StreamShare JobSession::OwnStreams() const {
+  StreamShare share;
+  share.streams = InputStreams();
+  std::tie(share.first, share.count) = ranks_->ShareOf(share.streams);
+  share.workers = job_->trains_in_step() ? 0 : job_->workers();
+  share.in_memory = job_->desc().dataset().class_name() == "InMemoryDataset";
+  return share;
+}
+
 Result<std::unique_ptr<Dataset>> JobSession::MakeDataset(const DatasetSettings& settings) const {
   const CompiledJob& job = *job_;
   const auto make = [this, settings](std::vector<std::string> files) {
-    return MakeDatasetOf(std::move(files), settings);
+    return MakeDatasetOfDay(std::move(files), settings);
   };
   if (!job.is_incremental()) return make(job.config().files);
   // Whatever the desc has wrong is known before anything is trained.
@@ -195,37 +212,58 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeDataset(const DatasetSettings& 
   return std::unique_ptr<Dataset>(std::make_unique<IncrementalDataset>(job.schema(), std::move(passes), make));
 }
 
-Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOf(std::vector<std::string> files,
-                                                           const DatasetSettings& settings) const {
-  const TrainerDesc& desc = job_->desc();
-  const bool is_in_memory = desc.dataset().class_name() == "InMemoryDataset";
-  const bool shares_files = job_->is_dist() && !job_->trains_in_step() && !is_in_memory;
+Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOfDay(std::vector<std::string> files,
+                                                              const DatasetSettings& settings) const {
+  const DataFeedDesc& feed = job_->desc().data_desc();
+  if (!job_->is_dist()) return MakeDatasetOf(std::move(files), feed, settings, {});
   DatasetSettings own = settings;
-  if (shares_files) {
+  if (TakesFiles()) {
     own.shared_files = [this](int64_t pass) -> std::unique_ptr<FileQueue> {
       if (ranks_->serves()) return std::make_unique<NoFiles>();
       return rank_files_->OfPass(pass);
     };
   }
-  DataFeedDesc feed = desc.data_desc();
+  StreamShare share = OwnStreams();
+  if (job_->desc().dataset().global_shuffle()) {
+    MR_ASSIGN(share.shuffle, ShuffleOf(*job_, share.streams, *ranks_));
+    own.rows.are_exchanged = true;
+  }
+  return MakeDatasetOf(std::move(files), feed, own, share);
+}
+
+Result<std::unique_ptr<Dataset>> JobSession::MakeEvalDataset(const DatasetSettings& settings) const {
+  // Evaluation streams its files in whatever order: no shuffle, every row.
+  DataFeedDesc feed = job_->desc().data_desc();
+  feed.set_drop_last(false);
+  DatasetSettings own = settings.ForEvaluation();
+  if (!job_->is_dist()) return MakeDatasetOf(job_->config().eval_files, std::move(feed), own, {});
+  if (TakesFiles()) {
+    own.shared_files = [this, evaluation = int64_t{0}](int64_t /*pass*/) mutable -> std::unique_ptr<FileQueue> {
+      return rank_files_->OfEvaluation(evaluation++);
+    };
+  }
+  StreamShare share = OwnStreams();
+  if (job_->desc().dataset().merge_by_lineid()) {
+    // Lines of a name may lie in any files, and no shuffle brings these together.
+    share.streams = 1;
+    share.first = 0;
+    share.count = ranks_->leads() ? 1 : 0;
+  }
+  return MakeDatasetOf(job_->config().eval_files, std::move(feed), own, share);
+}
+
+Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOf(std::vector<std::string> files, DataFeedDesc feed,
+                                                           const DatasetSettings& settings,
+                                                           const StreamShare& share) const {
   if (feed.bad_lines().action() == BadLinePolicy::QUARANTINE && job_->is_dist() && !ranks_->leads()) {
     const std::string path = QuarantinePath(feed.bad_lines(), job_->output_dir());
     if (!path.empty()) feed.mutable_bad_lines()->set_quarantine_path(QuarantineOfRank(path, ranks_->rank()));
   }
   const auto make = [&](std::vector<std::string> some) {
-    return job_->environment().datasets.Create(desc.dataset().class_name(), feed, std::move(some),
-                                               job_->environment().feeds, own);
+    return job_->environment().datasets.Create(job_->desc().dataset().class_name(), feed, std::move(some),
+                                               job_->environment().feeds, settings);
   };
-  if (!job_->is_dist() || shares_files) return make(std::move(files));
-  StreamShare share;
-  share.streams = InputStreams();
-  std::tie(share.first, share.count) = ranks_->ShareOf(share.streams);
-  share.workers = job_->trains_in_step() ? 0 : job_->workers();
-  share.in_memory = is_in_memory;
-  if (desc.dataset().global_shuffle()) {
-    MR_ASSIGN(share.shuffle, ShuffleOf(*job_, share.streams, *ranks_));
-    own.rows.are_exchanged = true;
-  }
+  if (!job_->is_dist() || TakesFiles()) return make(std::move(files));
   return StreamDataset::Create(job_->schema(), std::move(files), share, make);
 }
 
@@ -240,18 +278,12 @@ Status JobSession::BuildDatasets(const std::stop_token& stop) {
   settings.output_dir = job.output_dir();
   settings.stop = stop;
   settings.spans = spans_.get();
-  const DatasetFactory& factory = job.environment().datasets;
-  const DataFeedFactory& feeds = job.environment().feeds;
-  const std::string& class_name = desc.dataset().class_name();
   if (dataset_ == nullptr) {
     MR_ASSIGN(own_dataset_, MakeDataset(settings));
   }
   if (dataset_ == nullptr) dataset_ = own_dataset_.get();
   if (job.config().eval_files.empty() || desc.infer()) return Status::Ok();
-  // Evaluation streams its files in whatever order: no shuffle, every row.
-  DataFeedDesc feed = desc.data_desc();
-  feed.set_drop_last(false);
-  MR_ASSIGN(eval_dataset_, factory.Create(class_name, feed, job.config().eval_files, feeds, settings.ForEvaluation()));
+  MR_ASSIGN(eval_dataset_, MakeEvalDataset(settings));
   return Status::Ok();
 }
 

@@ -2,11 +2,15 @@
 
 #include <memory>
 #include <stop_token>
+#include <string>
+#include <vector>
 
 #include "batch/label_range_monitor.h"
 #include "comm/local_cluster.h"
 #include "core/span_log.h"
 #include "dataset/dataset.h"
+#include "dataset/dataset_factory.h"
+#include "dataset/stream_dataset.h"
 #include "device_worker/nan_check.h"
 #include "dist/rank_file_queue.h"
 #include "dist/rank_group.h"
@@ -50,13 +54,16 @@ class JobSession {
   const Scope& root() const { return *root_; }
   /// Not of a program that feeds itself.
   Dataset& dataset() const { return *dataset_; }
-  /// Null without an evaluation set.
+  /// Null without an evaluation set. In a job of ranks it reads this rank's share of the files.
   Dataset* eval_dataset() const { return eval_dataset_.get(); }
   FetchHandler* fetch_handler() const { return fetch_handler_; }
   /// Of a job with `dist`; null for others.
   RankGroup* ranks() const { return ranks_; }
   /// Of a job with `dist`: the streams that files are dealt to, those of a step or one for each rank.
   int InputStreams() const;
+  /// Of a job with `dist`: the streams of evaluation files that this rank reads, whose sums are kept apart, so that any
+  /// number of ranks adds them up in the same order; 0 where all sources of a rank belong together.
+  int EvalStreams() const;
   /// Whether this process writes files and the terminal.
   bool leads() const { return ranks_ == nullptr || ranks_->leads(); }
   /// Labels that losses and metrics had no meaning for, so far; filled by the frames.
@@ -76,8 +83,17 @@ class JobSession {
   Status SetServers();
   Status BuildDatasets(const std::stop_token& stop);
   Result<std::unique_ptr<Dataset>> MakeDataset(const DatasetSettings& settings) const;
-  /// Of the files of a job, or of a day; in a job of ranks those streams of them that are this rank's.
-  Result<std::unique_ptr<Dataset>> MakeDatasetOf(std::vector<std::string> files, const DatasetSettings& settings) const;
+  Result<std::unique_ptr<Dataset>> MakeEvalDataset(const DatasetSettings& settings) const;
+  /// Of the files of a job, or of a day.
+  Result<std::unique_ptr<Dataset>> MakeDatasetOfDay(std::vector<std::string> files,
+                                                    const DatasetSettings& settings) const;
+  /// In a job of ranks the files of `share`, where the settings do not say who reads which.
+  Result<std::unique_ptr<Dataset>> MakeDatasetOf(std::vector<std::string> files, DataFeedDesc feed,
+                                                 const DatasetSettings& settings, const StreamShare& share) const;
+  /// Whether ranks take files as they get free.
+  bool TakesFiles() const;
+  /// The streams of files that this rank reads otherwise.
+  StreamShare OwnStreams() const;
 
   std::shared_ptr<const CompiledJob> job_;
   FetchHandler* fetch_handler_;

@@ -191,12 +191,6 @@ void MultiTrainer::StopWorkers() {
 
 Result<RunReport> MultiTrainer::Run(std::stop_token stop) {
   asked_to_stop_ = stop;
-  if (job_->is_dist()) {
-    // Where this rank leads, what it does alone ends at once; what all do together ends when all know it.
-    std::optional<std::stop_callback<std::function<void()>>> alone;
-    if (session_->leads()) alone.emplace(stop, [this] { all_stop_.request_stop(); });
-    return run_->Run(*this, all_stop_.get_token());
-  }
   Result<RunReport> report = run_->Run(*this, stop);
   if (dump_files_ == nullptr || !report.ok()) return report;
   MR_TRY(dump_files_->Finish(stop));
@@ -525,7 +519,7 @@ Status MultiTrainer::GatherProgress(const PassStats& data) {
   }
   MR_TRY(ranks_->Gather(mine, &run_->state(), &is_sound, &is_asked_to_stop));
   is_sound_ = is_sound;
-  if (is_asked_to_stop) all_stop_.request_stop();
+  if (is_asked_to_stop) run_->StopAll();
   return Status::Ok();
 }
 

@@ -120,7 +120,6 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   bool is_stopping_ = false;             ///< the run ends with the pauses of this pass
   ConsumedRanges pass_base_;             ///< what an interrupted run trained of this pass
   std::stop_token asked_to_stop_;        ///< the caller's, within Run
-  std::stop_source all_stop_;            ///< of a job of ranks: one of them was asked to stop, and all know it
   std::stop_source stop_workers_;
   std::vector<FetchLine::Value> last_fetched_;  ///< of the pass
   Clock::time_point stop_seen_ = Clock::time_point::max();

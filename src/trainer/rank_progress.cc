@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "dataset/stream_dataset.h"
-#include "dist/wire.h"
 
 namespace millrace {
 namespace {
@@ -27,13 +26,15 @@ void GetMap(WireReader* in, std::map<std::string, Value>* map) {
   }
 }
 
+}  // namespace
+
 std::string BytesOf(const MetricTotals& totals) {
   std::ostringstream out;
   MetricSet::Write(totals, out);
   return std::move(out).str();
 }
 
-void PutData(const PassStats& data, WireWriter* out) {
+void PutPassStats(const PassStats& data, WireWriter* out) {
   for (const int64_t value : {data.files, data.bytes, data.lines, data.rows, data.bad_lines}) out->Put(value);
   out->Put(static_cast<uint64_t>(data.first_bad_lines.size()));
   for (const std::string& line : data.first_bad_lines) out->PutText(line);
@@ -42,7 +43,7 @@ void PutData(const PassStats& data, WireWriter* out) {
   PutMap(data.stage_seconds, out);
 }
 
-void GetData(WireReader* in, PassStats* data) {
+void GetPassStats(WireReader* in, PassStats* data) {
   for (int64_t* value : {&data->files, &data->bytes, &data->lines, &data->rows, &data->bad_lines}) {
     *value = in->Get<int64_t>();
   }
@@ -53,8 +54,6 @@ void GetData(WireReader* in, PassStats* data) {
   GetMap(in, &data->stage_seconds);
 }
 
-}  // namespace
-
 std::string RankProgress::ToBytes() const {
   std::string bytes;
   WireWriter out(&bytes);
@@ -63,7 +62,7 @@ std::string RankProgress::ToBytes() const {
   out.PutText(BytesOf(totals));
   for (const int64_t value : {batches, examples, read_nanoseconds, run_nanoseconds, exchange_nanoseconds})
     out.Put(value);
-  PutData(data, &out);
+  PutPassStats(data, &out);
   return bytes;
 }
 
@@ -77,7 +76,7 @@ Result<RankProgress> RankProgress::FromBytes(std::string_view bytes, const Metri
                          &progress.exchange_nanoseconds}) {
     *value = in.Get<int64_t>();
   }
-  GetData(&in, &progress.data);
+  GetPassStats(&in, &progress.data);
   if (!in.ok() || !totals.has_value()) return Internal("another rank tells its progress in other words");
   progress.totals = *std::move(totals);
   return progress;

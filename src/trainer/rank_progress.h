@@ -9,6 +9,7 @@
 #include "core/status.h"
 #include "dataset/dataset.h"
 #include "device_worker/device_worker.h"
+#include "dist/wire.h"
 #include "metrics/metric_set.h"
 
 namespace millrace {
@@ -35,5 +36,11 @@ struct RankProgress {
   /// The same, with what it trained and measured.
   void Add(const RankProgress& other);
 };
+
+// What it is made of, for other messages.
+
+std::string BytesOf(const MetricTotals& totals);
+void PutPassStats(const PassStats& data, WireWriter* out);
+void GetPassStats(WireReader* in, PassStats* data);
 
 }  // namespace millrace

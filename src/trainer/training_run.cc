@@ -1,6 +1,7 @@
 #include "trainer/training_run.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/caught.h"
@@ -12,6 +13,12 @@
 
 namespace millrace {
 namespace {
+
+/// What those that wait for the rank that leads are told.
+enum class Told : uint8_t {
+  kEvaluate,  ///< all measure their share
+  kIsOver,    ///< what they wait for
+};
 
 /// `failure`, with a line that names the checkpoint of `step`, or says why (`saved`) it was not written. `of_files`:
 /// the job compares its input files when it goes on.
@@ -32,7 +39,11 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::Create(JobSession& session, Tr
 
 Result<RunReport> TrainingRun::Run(RunWorkers& workers, const std::stop_token& stop) {
   workers_ = &workers;
-  Status ended = Caught("training", [&] { return TrainAndEvaluate(stop); });
+  asked_to_stop_ = stop;
+  std::optional<std::stop_callback<std::function<void()>>> alone;
+  if (job_->is_dist() && session_->leads()) alone.emplace(stop, [this] { StopAll(); });
+  const std::stop_token token = job_->is_dist() ? all_stop_.get_token() : stop;
+  Status ended = Caught("training", [&] { return TrainAndEvaluate(token); });
   if (hooks_.reached != nullptr) *hooks_.reached = state_;
   MR_TRY(std::move(ended));
   report_.state = state_;
@@ -54,10 +65,9 @@ void TrainingRun::Begin() {
 Status TrainingRun::TrainAndEvaluate(const std::stop_token& stop) {
   Begin();
   if (session_->eval_dataset() != nullptr) {
-    MR_TRY(Together([this]() -> Status {
-      MR_ASSIGN(evaluator_, Evaluator::Create(*session_, *session_->eval_dataset()));
-      return Status::Ok();
-    }));
+    Result<std::unique_ptr<Evaluator>> evaluator = Evaluator::Create(*session_);
+    MR_TRY(Agreed(session_->ranks(), evaluator.status()));
+    evaluator_ = std::move(evaluator).value();
   }
   MR_TRY(workers_->Train(stop));
   return Together([&] { return EvaluateOnce(stop); });
@@ -66,14 +76,21 @@ Status TrainingRun::TrainAndEvaluate(const std::stop_token& stop) {
 Status TrainingRun::Together(const std::function<Status()>& work) {
   RankGroup* const ranks = session_->ranks();
   if (ranks == nullptr) return work();
-  Status done = ranks->leads() ? Caught("training", work) : Status::Ok();
+  Status done;
   std::string bytes;
-  WireWriter out(&bytes);
-  out.Put(report_.interrupted);
-  out.Put(report_.stopped_early);
-  out.Put(state_.epoch);
-  MR_TRY(ranks->FromLeader(&bytes));
+  if (ranks->leads()) {
+    done = Caught("training", work);
+    WireWriter out(&bytes);
+    out.Put(Told::kIsOver);
+    out.Put(report_.interrupted);
+    out.Put(report_.stopped_early);
+    out.Put(state_.epoch);
+    MR_TRY(ranks->FromLeader(&bytes));
+  } else {
+    MR_TRY(HelpUntilTold(&bytes));
+  }
   WireReader in(bytes);
+  in.Get<Told>();
   report_.interrupted = in.Get<bool>();
   report_.stopped_early = in.Get<bool>();
   const auto epoch = in.Get<int64_t>();
@@ -84,6 +101,17 @@ Status TrainingRun::Together(const std::function<Status()>& work) {
   }
   state_.epoch = epoch;
   return ranks->Agree(done);
+}
+
+Status TrainingRun::HelpUntilTold(std::string* bytes) {
+  while (true) {
+    MR_TRY(session_->ranks()->FromLeader(bytes));
+    if (WireReader(*bytes).Get<Told>() == Told::kIsOver) return Status::Ok();
+    // The one that leads says what comes of it.
+    const Status helped = Caught("an evaluation", [&] { return evaluator_->Run(state_, asked_to_stop_).status(); });
+    if (helped.code() == StatusCode::kUnavailable) return helped;
+    if (helped.code() == StatusCode::kCancelled) StopAll();
+  }
 }
 
 Status TrainingRun::EvaluateOnce(const std::stop_token& stop) {
@@ -251,7 +279,7 @@ void TrainingRun::EndWhereSaved(const std::stop_token& stop) {
 
 Status TrainingRun::Evaluate(const std::stop_token& stop) {
   MR_TRY(workers_->MergePrivateVars());
-  Result<EvalReport> result = Caught("an evaluation", [&] { return evaluator_->Run(state_, stop); });
+  Result<EvalReport> result = Caught("an evaluation", [&] { return Measure(stop); });
   // An evaluation that a stop cut short is not the run's failure; the checkpoint comes next.
   if (!result.ok() && stop.stop_requested()) return Status::Ok();
   MR_ASSIGN(const EvalReport report, std::move(result));
@@ -264,6 +292,16 @@ Status TrainingRun::Evaluate(const std::stop_token& stop) {
   if (hooks_.reporter != nullptr) MR_TRY(hooks_.reporter->OnEval(report));
   report_.evaluations.push_back(report);
   return Status::Ok();
+}
+
+Result<EvalReport> TrainingRun::Measure(const std::stop_token& stop) {
+  if (session_->ranks() == nullptr) return evaluator_->Run(state_, stop);
+  std::string bytes;
+  WireWriter(&bytes).Put(Told::kEvaluate);
+  MR_TRY(session_->ranks()->FromLeader(&bytes));
+  Result<EvalReport> report = evaluator_->Run(state_, stop);
+  if (report.status().code() == StatusCode::kCancelled) StopAll();
+  return report;
 }
 
 Status TrainingRun::SaveCheckpoint() {

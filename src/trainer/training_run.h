@@ -38,8 +38,12 @@ class TrainingRun {
   /// kInvalidConfig when early_stopping or keep_best name no metric of the job. The session outlives the run.
   static Result<std::unique_ptr<TrainingRun>> Create(JobSession& session, TrainerHooks hooks);
 
-  /// A whole run, from `hooks.resume` if there is one; `workers` do the training. What they throw is its failure.
+  /// A whole run, from `hooks.resume` if there is one; `workers` do the training. What they throw is its failure. In a
+  /// job of ranks the token that they are given is asked to stop when all ranks know of a stop: where one leads, what
+  /// it does alone ends at once.
   Result<RunReport> Run(RunWorkers& workers, const std::stop_token& stop);
+  /// Of a job of ranks: one of them was asked to stop, which all know.
+  void StopAll() { all_stop_.request_stop(); }
 
   const TrainerHooks& hooks() const { return hooks_; }
   /// For the operator of that name, which cannot go on from one.
@@ -92,6 +96,8 @@ class TrainingRun {
   /// Does what one rank does for all: `work`, where this rank leads; the others wait for its end. All go on from what
   /// it came to: its failure is theirs, and so are where the run stands and whether it ends. A collective of the ranks.
   Status Together(const std::function<Status()>& work);
+  /// Of a rank that waits for `work`: takes its part where all are needed. Until it is over: gives what then came.
+  Status HelpUntilTold(std::string* bytes);
   Status DoGoOn(const std::stop_token& stop);
   Status DoAtBoundary(const std::stop_token& stop);
   Status DoEndPass(const std::stop_token& stop);
@@ -105,6 +111,8 @@ class TrainingRun {
   /// Does what eval.every_steps asked for when a stop cut the earlier run short.
   Status CatchUpEvaluation(const std::stop_token& stop);
   Status Evaluate(const std::stop_token& stop);
+  /// Where this rank leads, with those of all others, which wait for it in Together.
+  Result<EvalReport> Measure(const std::stop_token& stop);
   /// A stop that came while a checkpoint was written ends the run with that one: another batch would cost another one.
   void EndWhereSaved(const std::stop_token& stop);
 
@@ -123,6 +131,8 @@ class TrainingRun {
   int64_t last_checkpoint_step_ = 0;
   int64_t last_checkpoint_epoch_ = 0;
   bool last_eval_was_best_ = false;
+  std::stop_token asked_to_stop_;  ///< the caller's, within Run
+  std::stop_source all_stop_;      ///< of a job of ranks
 };
 
 }  // namespace millrace

@@ -81,6 +81,20 @@ TEST(RankFileQueueTest, EachFileIsHandedOutOnceWhateverTheNetworkDelays) {
   }
 }
 
+TEST(RankFileQueueTest, FilesOfAnEvaluationAreCountedBesideThoseOfThePassThatItInterrupts) {
+  LocalCluster cluster(1);
+  RankCalls calls(cluster.rank(0));
+  RankFileQueue files(calls);
+  const std::unique_ptr<FileQueue> pass = files.OfPass(0);
+  EXPECT_EQ(pass->Next({}).value(), 0U);
+  for (int64_t evaluation = 0; evaluation < 2; ++evaluation) {
+    const std::unique_ptr<FileQueue> measured = files.OfEvaluation(evaluation);
+    EXPECT_EQ(measured->Next({}).value(), 0U);
+    EXPECT_EQ(measured->Next({}).value(), 1U);
+  }
+  EXPECT_EQ(pass->Next({}).value(), 1U);
+}
+
 TEST(RankFileQueueTest, AStopRequestEndsTheWaitForARankThatDoesNotAnswer) {
   LocalCluster cluster(2);
   RankCalls calls(cluster.rank(1));

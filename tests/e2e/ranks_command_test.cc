@@ -75,6 +75,57 @@ TEST_F(RanksCommandTest, RanksThatMpirunStartsTrainToTheBytesOfOneProcess) {
   EXPECT_THAT(json, Not(HasSubstr("\"wire_bytes\": 0")));
 }
 
+/// The numbers of the evaluation in run.json.
+std::string EvaluationIn(const std::string& json) {
+  const size_t at = json.find("\"eval\": {");
+  return json.substr(at, json.find('}', at) - at);
+}
+
+TEST_F(RanksCommandTest, RanksMeasureTheModelTogetherAndComeToTheNumbersOfOneProcess) {
+  std::string eval = "eval { ";
+  for (const std::string& file : small_.files()) eval += "filelist: \"" + file + "\" ";
+  const std::string job = Job("epochs: 2 " + eval + "}");
+  Process alone("trainer", Flags(job, "alone"));
+  ASSERT_EQ(alone.Wait(), 0) << alone.errors();
+  const std::string expected = EvaluationIn(ReadFile(Folder("alone") + "/run.json").value());
+  EXPECT_THAT(expected, HasSubstr("\"gauc\""));
+  for (const int ranks : {2, 4}) {
+    const std::string name = "ranks_" + std::to_string(ranks);
+    Process some("trainer", Flags(job, name), {.ranks = ranks});
+    ASSERT_EQ(some.Wait(), 0) << some.errors();
+    EXPECT_EQ(EvaluationIn(ReadFile(Folder(name) + "/run.json").value()), expected);
+  }
+}
+
+TEST_F(RanksCommandTest, ABadLineOfAnEvaluationIsToldOnceAndAStopEndsAllWithinIt) {
+  const std::string held = Folder("held");
+  const std::string mark = Folder("mark");
+  std::ofstream(Folder("wait.sh")) << "while read -r line; do\n"
+                                   << "  if [ \"$line\" = WAIT ]; then touch " << mark << "; exec sleep 3600; fi\n"
+                                   << "  echo \"$line\"\n"
+                                   << "done\n";
+  const std::string job =
+      small_.DeepJob("epochs: 1 eval { filelist: \"" + small_.files()[0] + "\" filelist: \"" + held + "\" }");
+  std::vector<std::string> flags = Flags(job, "out");
+  flags.insert(flags.end(), {"--set", "data_desc.pipe_command=\"bash " + Folder("wait.sh") + "\""});
+
+  std::ofstream(held) << "1 x\n";
+  Process bad("trainer", flags, {.ranks = 2});
+  EXPECT_EQ(bad.Wait(), 3);
+  const std::string errors = bad.errors();
+  const size_t first = errors.find("held:1:3: slot \"label\"");
+  ASSERT_NE(first, std::string::npos) << errors;
+  EXPECT_EQ(errors.find("held:1:3", first + 1), std::string::npos) << errors;
+
+  std::ofstream(held) << "WAIT\n";
+  flags.insert(flags.end(), {"--set", "checkpoint.accept_changed_files=true"});
+  Process stopped("trainer", flags, {.ranks = 2});
+  for (int i = 0; i < 400 && !std::filesystem::exists(mark); ++i) usleep(50'000);
+  ASSERT_TRUE(std::filesystem::exists(mark)) << stopped.errors();
+  stopped.Signal(SIGUSR1);
+  EXPECT_EQ(stopped.Wait(), 130) << stopped.errors();
+}
+
 TEST_F(RanksCommandTest, RanksShuffleTheRowsOfAllToTheBytesOfOneProcess) {
   const std::string job =
       Job("epochs: 2 dataset { class_name: \"InMemoryDataset\" global_shuffle: true fleet_send_batch_size: 100 }");

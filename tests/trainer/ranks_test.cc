@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
@@ -41,6 +42,7 @@ struct RunOptions {
   std::vector<std::string> overrides = {};
   int stop_after = 0;  ///< prints of rank 0, after which rank `stopped` is asked to stop; 0: never
   int stopped = 0;
+  std::string stop_when = "";  ///< file that is there when rank `stopped` is to be asked, too
   std::function<void(int rank)> at_start = {};
   std::function<void()> at_print = {};  ///< of rank 0
 };
@@ -78,6 +80,10 @@ Ended RunRanks(const std::string& path, int ranks, const std::string& output_dir
   };
   std::vector<std::jthread> threads;
   for (int r = 0; r < ranks; ++r) threads.emplace_back(run, r);
+  if (!options.stop_when.empty()) {
+    while (!std::filesystem::exists(options.stop_when)) std::this_thread::yield();
+    stops[static_cast<size_t>(options.stopped)].request_stop();
+  }
   threads.clear();
   return ended;
 }
@@ -587,6 +593,158 @@ TEST_F(RanksTest, WhatOneRankAtItsOwnPaceThrowsEndsAll) {
   const Ended ended =
       RunRanks(job, 3, Folder("thrown"), {.at_print = [] { throw std::runtime_error("thrown in a batch"); }});
   for (const Status& status : ended.statuses) EXPECT_THAT(status.message(), HasSubstr("thrown in a batch"));
+}
+
+// Evaluations of all ranks.
+
+class EvaluationOfRanksTest : public RanksTest, public testing::WithParamInterface<Pace> {
+ protected:
+  /// Trained on the first four files, evaluated on the others.
+  std::string Job(const std::string& more = "") const {
+    std::string text = std::string(GetParam().job) + " epochs: 2 " + more + " eval { every_epochs: 0 ";
+    for (size_t i = 4; i < 11; ++i) text += "filelist: \"" + small_.files()[i] + "\" ";
+    return small_.DeepJob(text + "}");
+  }
+  std::vector<std::string> Overrides(const std::string& more) const {
+    std::string list;
+    for (size_t i = 0; i < 4; ++i) list += (i == 0 ? "\"" : ", \"") + small_.files()[i] + "\"";
+    std::vector<std::string> overrides = {"filelist=[" + list + "]"};
+    if (!more.empty()) overrides.push_back(more);
+    return overrides;
+  }
+  bool IsInStep() const { return std::string(GetParam().job).find("update: SYNC") != std::string::npos; }
+};
+
+TEST_P(EvaluationOfRanksTest, AnyNumberOfRanksComesToTheMetricsOfOne) {
+  const std::string job = Job();
+  const Ended trained = RunRanks(job, 3, Folder("run"), {.overrides = Overrides("")});
+  for (const Status& status : trained.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+  // A run that is over measures its model once more.
+  std::optional<EvalReport> alone;
+  for (const int ranks : {1, 2, 3, 5}) {
+    SCOPED_TRACE(ranks);
+    const Ended again = RunRanks(job, ranks, Folder("run"), {.resume = "auto", .overrides = Overrides("")});
+    for (const Status& status : again.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(again.summary.run_batches, 0);
+    const EvalReport& report = again.summary.eval;
+    EXPECT_EQ(report.examples, 955);
+    EXPECT_EQ(report.data.files, 7);
+    EXPECT_EQ(report.data.lines, 955);
+    if (!alone.has_value()) alone = report;
+    ASSERT_EQ(report.metrics.size(), alone->metrics.size());
+    for (size_t i = 0; i < report.metrics.size(); ++i) {
+      const auto& [name, value] = report.metrics[i];
+      // Sums of counts and sorted rows are the same in any order.
+      const bool is_exact = IsInStep() || name == "auc" || name == "gauc";
+      EXPECT_NEAR(value, alone->metrics[i].second, is_exact ? 0 : 1e-9) << name;
+    }
+    EXPECT_NEAR(report.loss, alone->loss, IsInStep() ? 0 : 1e-6);
+  }
+}
+
+TEST_P(EvaluationOfRanksTest, ABadLineEndsAllRanksWithItsPlace) {
+  std::ofstream(small_.files()[8], std::ios::app) << "1 no_number\n";
+  const Ended ended = RunRanks(Job("checkpoint { every_steps: 1000 }"), 3, Folder("bad"), {.overrides = Overrides("")});
+  for (const Status& status : ended.statuses) {
+    EXPECT_EQ(status.code(), StatusCode::kBadData) << status.ToString();
+    EXPECT_THAT(status.message(), HasSubstr("part-8:138:"));
+    EXPECT_THAT(status.message(), HasSubstr("--resume=auto goes on from step "));
+  }
+}
+
+TEST_P(EvaluationOfRanksTest, AStopOfAnyRankEndsItOnAll) {
+  const std::string job = Job("checkpoint { every_steps: 1000 }");
+  for (const int stopped : {0, 1}) {
+    SCOPED_TRACE(stopped);
+    // The reader of one file waits before its end, and says so.
+    const std::string mark = Folder("mark_" + std::to_string(stopped));
+    std::ofstream(Folder("wait.sh")) << "while read -r line; do\n"
+                                     << "  if [ \"$line\" = WAIT ]; then touch " << mark << "; exec sleep 3600; fi\n"
+                                     << "  echo \"$line\"\n"
+                                     << "done\n";
+    std::ofstream(small_.files()[9], std::ios::app) << "WAIT\n";
+    const std::string wait = "data_desc.pipe_command=\"bash " + Folder("wait.sh") + "\"";
+    const std::string name = "cut_" + std::to_string(stopped);
+    const Ended cut =
+        RunRanks(job, 3, Folder(name), {.overrides = Overrides(wait), .stopped = stopped, .stop_when = mark});
+    for (const Status& status : cut.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_TRUE(cut.summary.interrupted);
+    EXPECT_TRUE(cut.summary.eval.metrics.empty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, EvaluationOfRanksTest,
+                         testing::Values(Pace{"Sync", kSync}, Pace{"Async", "dist { update: ASYNC } thread_num: 2"},
+                                         Pace{"Ssp", "dist { update: SSP staleness: 1 wire: BF16 }"},
+                                         Pace{"Geo", "dist { update: GEO geo_steps: 4 wire: BF16 } thread_num: 2"},
+                                         Pace{"Split", "dist { mode: SPLIT servers: 1 wire: BF16 }"},
+                                         Pace{"SyncInMemory",
+                                              "dist { update: SYNC micro_batches: 8 } dataset { class_name: "
+                                              "\"InMemoryDataset\" local_shuffle: true }"},
+                                         Pace{"InMemory",
+                                              "dist { update: ASYNC } thread_num: 2 dataset { class_name: "
+                                              "\"InMemoryDataset\" local_shuffle: true }"}),
+                         [](const auto& pace) { return std::string(pace.param.name); });
+
+TEST_F(RanksTest, BadLinesOfAnEvaluationStandOnceInTheFilesOfRanks) {
+  std::ofstream(small_.files()[5], std::ios::app) << "1 x\n";
+  for (const char* dist : {kSync, "dist { update: ASYNC } "}) {
+    const std::string out = Folder(std::string("quarantine_") + dist[15]);
+    std::string text = std::string(dist) + "epochs: 2 eval { ";
+    for (size_t i = 0; i < 11; ++i) text += "filelist: \"" + small_.files()[i] + "\" ";
+    const std::string job = small_.DeepJob(text + "}");
+    const Ended ended = RunRanks(
+        job, 2, out,
+        {.overrides = {"data_desc.bad_lines={ action: QUARANTINE }", "filelist=[\"" + small_.files()[0] + "\"]"}});
+    for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(ended.summary.eval.examples, 1500);
+    EXPECT_EQ(ended.summary.eval.data.bad_lines, 1);
+    std::vector<std::string> lines;
+    for (const char* name : {"/bad_lines.txt", "/bad_lines.rank-1.txt"}) {
+      std::ifstream in(out + name);
+      for (std::string line; std::getline(in, line);) lines.push_back(name + line.substr(line.rfind('\t')));
+    }
+    ASSERT_EQ(lines.size(), 1U);
+    // In step file 5 is of rank 1, whoever is faster.
+    if (dist == kSync) {
+      EXPECT_EQ(lines[0], "/bad_lines.rank-1.txt\t1 x");
+    }
+  }
+}
+
+TEST_F(RanksTest, LinesOfAnExampleThatLieInFilesOfTwoRanksMergeInAnEvaluationAsInOneProcess) {
+  // The slots of an example lie in two lines, of two files.
+  std::vector<std::ofstream> halves;
+  std::string list;
+  std::string eval;
+  for (size_t i = 0; i < 4; ++i) {
+    const std::string name = Folder("half-" + std::to_string(i));
+    halves.emplace_back(name);
+    list += (list.empty() ? "\"" : ", \"") + name + "\"";
+    eval += "filelist: \"" + name + "\" ";
+  }
+  for (int i = 0; i < 200; ++i) {
+    const std::string name = "1 n" + std::to_string(i);
+    const std::string id = std::to_string(i % 50 + 1);
+    halves[static_cast<size_t>(i) % 4] << name << " 1 " << i % 2 << " 1 1 1 " << i + 1 << " 1 " << id << " 0\n";
+    halves[static_cast<size_t>(i + 1) % 4] << name << " 1 0 1 0 0 0 2 " << id << " 7\n";
+  }
+  halves.clear();
+  for (const char* dist : {kSync, "dist { update: ASYNC } "}) {
+    const std::string job = small_.DeepJob(
+        dist +
+        ("dataset { class_name: \"InMemoryDataset\" merge_by_lineid: true global_shuffle: true } eval { " + eval) +
+        "}");
+    for (const int ranks : {1, 3}) {
+      const Ended ended = RunRanks(
+          job, ranks, Folder("merged"),
+          {.overrides = {"filelist=[" + list + "]", "data_desc.parse_ins_id=true", "data_desc.empty_slot=ALLOW"}});
+      for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+      EXPECT_EQ(ended.summary.examples, 200) << ranks << " ranks";
+      EXPECT_EQ(ended.summary.eval.examples, 200) << ranks << " ranks";
+      EXPECT_EQ(ended.summary.eval.data.lines, 400) << ranks << " ranks";
+    }
+  }
 }
 
 // Tables that count shows and clicks.
