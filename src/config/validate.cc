@@ -471,7 +471,6 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
   refuse(desc.dump_fields_size() > 0, "dump_fields[0]", "dump_fields");
   refuse(desc.dump_param_size() > 0, "dump_param[0]", "dump_param");
   refuse(desc.hogwild_param().stat_var_names_size() > 0, "hogwild_param.stat_var_names[0]", "stat_var_names");
-  refuse(desc.output().trace(), "output.trace", "output.trace");
   refuse(desc.output().export__size() > 0, "output.export[0]",
          "output.export; the model of a job of ranks is written as OUTPUT_DIR/model alone");
 }

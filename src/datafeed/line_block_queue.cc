@@ -117,7 +117,7 @@ LineBlockQueue::LineBlockQueue(const InputOpener& opener, const std::vector<std:
       file_queue_(options.shared != nullptr ? options.shared : &own_) {
   for (int i = 0; i < std::max(options.lanes, 1); ++i) {
     lanes_.push_back(std::make_unique<Lane>());
-    lanes_.back()->track = "files " + std::to_string(i);
+    lanes_.back()->track = options.traced_as + "files " + std::to_string(i);
   }
 }
 
@@ -213,7 +213,8 @@ Result<bool> LineBlockQueue::TracedNext(int reader, size_t lane, LineBlock& bloc
   const int64_t start = SteadyNanoseconds();
   Result<bool> got = NextOfLane(from, block, stop);
   if (!got.ok() || !*got) return got;
-  options_.spans->Add("reader " + std::to_string(reader), InputStageName(from.stage), (*files_)[block.file], start);
+  options_.spans->Add(options_.traced_as + "reader " + std::to_string(reader), InputStageName(from.stage),
+                      (*files_)[block.file], start);
   return got;
 }
 

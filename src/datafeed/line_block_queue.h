@@ -32,6 +32,7 @@ struct LineBlockQueueOptions {
   int lanes = 1;
   int retries = 0;              ///< a file
   SpanLog* spans = nullptr;     ///< takes what each thread waited for, and how long each file took; null: no trace
+  std::string traced_as = {};   ///< what names of lines of the trace begin with
   bool as_they_come = false;    ///< lines wait for no others, be they few
   FileQueue* shared = nullptr;  ///< says which file is next where others read the list, too; null: nobody does
 };

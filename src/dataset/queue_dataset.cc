@@ -74,6 +74,7 @@ Status QueueDataset::BeginPass(const PassOptions& options) {
   pass.drop_last = impl.desc.drop_last();
   pass.cut = impl.cut;
   pass.spans = impl.options.spans;
+  pass.traced_as = impl.options.traced_as;
   impl.shared_files = impl.options.shared_files ? impl.options.shared_files(options.pass) : nullptr;
   pass.shared_files = impl.shared_files.get();
   std::vector<std::unique_ptr<DataFeed>> feeds;

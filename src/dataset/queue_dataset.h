@@ -13,12 +13,13 @@
 namespace millrace {
 
 struct QueueDatasetOptions {
-  int threads = 1;            ///< that read and parse, when desc.thread_num is not set
-  int prefetch_batches = 0;   ///< DatasetDesc.prefetch_batches, which may wait for workers; 0: two for each worker
-  std::string output_dir;     ///< where QUARANTINE writes bad_lines.txt when the policy names no file
-  bool reads_ahead = true;    ///< false: the one worker reads for itself (QueuePassOptions::readers)
-  SpanLog* spans = nullptr;   ///< what readers did when, for a trace; null: none. Outlives the dataset
-  std::stop_token stop = {};  ///< ends Create's look at many files: kCancelled
+  int threads = 1;             ///< that read and parse, when desc.thread_num is not set
+  int prefetch_batches = 0;    ///< DatasetDesc.prefetch_batches, which may wait for workers; 0: two for each worker
+  std::string output_dir;      ///< where QUARANTINE writes bad_lines.txt when the policy names no file
+  bool reads_ahead = true;     ///< false: the one worker reads for itself (QueuePassOptions::readers)
+  SpanLog* spans = nullptr;    ///< what readers did when, for a trace; null: none. Outlives the dataset
+  std::string traced_as = {};  ///< what the names of its readers in a trace begin with
+  std::stop_token stop = {};   ///< ends Create's look at many files: kCancelled
   /// Of a dataset that reads its files together with others, which have the same list: makes what says, in each pass,
   /// which file is whose. A file is read by one of them. Empty: all files are this dataset's.
   FileQueueOfPass shared_files = {};

@@ -72,6 +72,7 @@ QueuePass::QueuePass(const QueuePassOptions& options, const InputOpener& opener,
               {.lanes = options.readers,
                .retries = options.retries,
                .spans = options.spans,
+               .traced_as = options.traced_as,
                .as_they_come = options.readers == 0,
                .shared = options.shared_files}),
       channel_(options.prefetch_batches),
@@ -80,7 +81,7 @@ QueuePass::QueuePass(const QueuePassOptions& options, const InputOpener& opener,
   for (int i = 0; i < readers_at_work_; ++i) {
     readers_.push_back(std::make_unique<Reader>(blocks_, *bad_lines_));
     readers_.back()->number = i;
-    readers_.back()->name = "reader " + std::to_string(i);
+    readers_.back()->name = options.traced_as + "reader " + std::to_string(i);
     readers_.back()->feed = std::move(feeds[static_cast<size_t>(i)]);
   }
   if (options_.readers == 0) return;

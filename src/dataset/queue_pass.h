@@ -30,6 +30,7 @@ struct QueuePassOptions {
   bool drop_last = false;
   LineCut cut = {};                   ///< of the feeds' class
   SpanLog* spans = nullptr;           ///< of a trace; null: none
+  std::string traced_as = {};         ///< LineBlockQueueOptions::traced_as
   FileQueue* shared_files = nullptr;  ///< LineBlockQueueOptions::shared
 };
 

@@ -40,10 +40,26 @@ class BatchTrace final : public BatchObserver {
   std::vector<int64_t> before_;
 };
 
-/// Chrome's trace format (chrome://tracing, Perfetto): a thread a worker, below each batch its operators; and a thread
-/// a reader, with what it waited for and parsed from a second before the first batch to the end of the last. `readers`
-/// may be null.
-std::string ChromeTrace(const Executable& executable, const std::vector<const BatchTrace*>& traces,
-                        const SpanLog* readers);
+/// When the first traced batch of some workers was asked for, and the last one had ended, by the steady clock; `begin`
+/// is INT64_MAX where none was traced.
+struct TraceTimes {
+  int64_t begin = INT64_MAX;
+  int64_t end = 0;
+};
+TraceTimes TimesOf(const std::vector<const BatchTrace*>& traces);
+
+/// A process in a trace; without a name it is not named.
+struct TraceProcess {
+  int number = 1;
+  std::string name = {};
+};
+
+/// The events of a process in Chrome's trace format, between commas: a thread a worker, below each batch its operators;
+/// and a thread a reader, with what it waited for and parsed from a second before times.begin, which is the trace's
+/// zero, to times.end. `readers` may be null.
+std::string TraceEvents(const Executable& executable, const std::vector<const BatchTrace*>& traces,
+                        const SpanLog* readers, const TraceTimes& times, const TraceProcess& process);
+/// A trace for chrome://tracing and Perfetto, of the events of some processes.
+std::string ChromeTrace(const std::vector<std::string>& events);
 
 }  // namespace millrace

@@ -10,6 +10,7 @@
 
 #include "batch/consumed_ranges.h"
 #include "core/registry.h"
+#include "core/span_log.h"
 #include "dataset/dataset.h"
 #include "device_worker/batch_runner.h"
 #include "device_worker/micro_batch_schedule.h"
@@ -78,6 +79,7 @@ struct RankParts {
   Dataset* dataset = nullptr;                ///< source(i) has the i-th micro-batch of this rank, step by step
   std::atomic<bool>* wants_pause = nullptr;  ///< set by who wants all ranks to pause behind the next step
   std::stop_token stop_reading;              ///< ends the wait for a batch; the run ends then
+  SpanLog* spans = nullptr;                  ///< of a trace; null: none
 };
 
 /// What a worker is made of; all of it outlives the worker.

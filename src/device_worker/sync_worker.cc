@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include <string_view>
 #include <utility>
 
 #include "core/caught.h"
@@ -40,6 +41,10 @@ class SyncWorker final : public DeviceWorker {
   Status RunBatches(int64_t step, const std::stop_token& stop);
   Status RunBatch(const Stream& stream, int64_t step, const std::stop_token& stop);
   void Account(const StepInput& all);
+  /// Notes what the step did from `start` until now.
+  void Trace(std::string_view what, int64_t start) {
+    if (ranks_.spans != nullptr) ranks_.spans->Add("steps of ranks", what, "", start);
+  }
 
   WorkerParts parts_;
   const RankParts ranks_;
@@ -55,7 +60,9 @@ Status SyncWorker::Train(BatchSource& /*source*/, std::stop_token stop) {
   while (true) {
     StepInput mine;
     report_.input_failed = true;
+    const int64_t asked = SteadyNanoseconds();
     Status read = Caught("training", [&] { return ReadBatches(&mine); });
+    Trace("wait for batches", asked);
     parts_.gate->Enter(parts_.index);
     // Every rank's coordinator stops its worker at the same boundary.
     if (stop.stop_requested()) return Cancelled("training was stopped");
@@ -63,6 +70,7 @@ Status SyncWorker::Train(BatchSource& /*source*/, std::stop_token stop) {
     const int64_t began = SteadyNanoseconds();
     MR_ASSIGN(const StepInput all, ranks_.step->Begin(read, mine));
     report_.exchange_nanoseconds += SteadyNanoseconds() - began;
+    Trace("wait for ranks", began);
     report_.input_failed = false;
     if (all.micro_batches == 0 && !all.lacks_batches) return Status::Ok();
     if (!all.lacks_batches) {
@@ -78,6 +86,7 @@ Status SyncWorker::Train(BatchSource& /*source*/, std::stop_token stop) {
       report_.was_cut = !ranks_.step->updated().ok();
       report_.run_nanoseconds += ended - start;
       report_.exchange_nanoseconds += SteadyNanoseconds() - ended;
+      Trace("exchange", ended);
       Account(all);
     }
     if (all.wants_pause || all.lacks_batches) parts_.gate->Ask();

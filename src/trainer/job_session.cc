@@ -259,12 +259,19 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOf(std::vector<std::stri
     const std::string path = QuarantinePath(feed.bad_lines(), job_->output_dir());
     if (!path.empty()) feed.mutable_bad_lines()->set_quarantine_path(QuarantineOfRank(path, ranks_->rank()));
   }
+  DatasetSettings own = settings;
   const auto make = [&](std::vector<std::string> some) {
     return job_->environment().datasets.Create(job_->desc().dataset().class_name(), feed, std::move(some),
-                                               job_->environment().feeds, settings);
+                                               job_->environment().feeds, own);
   };
   if (!job_->is_dist() || TakesFiles()) return make(std::move(files));
-  return StreamDataset::Create(job_->schema(), std::move(files), share, make);
+  // Streams with files come in their order, before those without.
+  int number = share.first;
+  const auto make_stream = [&](std::vector<std::string> some) {
+    own.traced_as = "stream " + std::to_string(number++) + " ";
+    return make(std::move(some));
+  };
+  return StreamDataset::Create(job_->schema(), std::move(files), share, make_stream);
 }
 
 Status JobSession::BuildDatasets(const std::stop_token& stop) {

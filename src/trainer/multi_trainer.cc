@@ -12,6 +12,7 @@
 #include "device_worker/sync_worker.h"
 #include "runtime/transfer.h"
 #include "trainer/operator_states.h"
+#include "trainer/rank_trace.h"
 
 namespace millrace {
 namespace {
@@ -212,7 +213,12 @@ Status MultiTrainer::Train(const std::stop_token& stop) {
   if (!job_->desc().output().trace()) return Status::Ok();
   std::vector<const BatchTrace*> traces;
   for (const WorkerSlot& slot : worker_slots_) traces.push_back(slot.frames[0].trace.get());
-  run_->report().chrome_trace = ChromeTrace(job_->train(), traces, session_->spans());
+  std::string& trace = run_->report().chrome_trace;
+  if (session_->ranks() != nullptr) {
+    MR_ASSIGN(trace, TraceOfRanks(*session_->ranks(), job_->step(), traces, session_->spans()));
+  } else {
+    trace = ChromeTrace({TraceEvents(job_->train(), traces, session_->spans(), TimesOf(traces), {})});
+  }
   return Status::Ok();
 }
 

@@ -114,7 +114,7 @@ Status RankTraining::AddStep(const Frame& frame, Dataset& dataset, WorkerParts* 
   }
   MR_ASSIGN(step_, RankStep::Create(*session_->job().pipeline(), frame, session_->root(),
                                     session_->frame_options(0, false), *ranks_, session_->job().rank_micro_batches()));
-  parts->ranks = {step_.get(), &dataset, &wants_pause_, stop_reading_.get_token()};
+  parts->ranks = {step_.get(), &dataset, &wants_pause_, stop_reading_.get_token(), session_->spans()};
   return Status::Ok();
 }
 

@@ -126,6 +126,15 @@ TEST_F(RanksCommandTest, ABadLineOfAnEvaluationIsToldOnceAndAStopEndsAllWithinIt
   EXPECT_EQ(stopped.Wait(), 130) << stopped.errors();
 }
 
+TEST_F(RanksCommandTest, ATraceShowsAllRanks) {
+  std::vector<std::string> flags = Flags(Job("epochs: 1"), "traced");
+  flags.insert(flags.end(), {"--set", "output={ trace: true trace_first_batch: 8 trace_batches: 16 }"});
+  Process ranks("trainer", flags, {.ranks = 2});
+  ASSERT_EQ(ranks.Wait(), 0) << ranks.errors();
+  const std::string trace = ReadFile(Folder("traced") + "/trace.json").value();
+  for (const char* rank : {"rank 0 (", "rank 1 ("}) EXPECT_THAT(trace, HasSubstr(rank));
+}
+
 TEST_F(RanksCommandTest, RanksShuffleTheRowsOfAllToTheBytesOfOneProcess) {
   const std::string job =
       Job("epochs: 2 dataset { class_name: \"InMemoryDataset\" global_shuffle: true fleet_send_batch_size: 100 }");

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "comm/local_cluster.h"
+#include "core/file.h"
 #include "dist/rank_group.h"
 #include "e2e/small_job.h"
 #include "paths.h"
@@ -745,6 +746,38 @@ TEST_F(RanksTest, LinesOfAnExampleThatLieInFilesOfTwoRanksMergeInAnEvaluationAsI
       EXPECT_EQ(ended.summary.eval.data.lines, 400) << ranks << " ranks";
     }
   }
+}
+
+/// How often `part` stands in `text`.
+int CountOf(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST_F(RanksTest, ATraceHasEachBatchOfAllRanksOnceAndEachRankAsAProcess) {
+  const std::string output = "output { trace: true trace_first_batch: 8 trace_batches: 16 }";
+  const Ended ended = RunRanks(small_.DeepJob(std::string(kSync) + output), 2, Folder("traced"));
+  for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+  const std::string trace = ReadFile(Folder("traced") + "/trace.json").value();
+  for (int step = 8; step < 24; ++step) {
+    EXPECT_EQ(CountOf(trace, "\"args\":{\"step\":" + std::to_string(step) + ","), 1) << step;
+  }
+  EXPECT_EQ(CountOf(trace, "\"name\":\"batch\""), 16);
+  for (const char* name : {"rank 0 (", "rank 1 (", "steps of ranks", "stream 0 reader 0", "stream 7 reader 0"}) {
+    EXPECT_THAT(trace, HasSubstr("\"args\":{\"name\":\"" + std::string(name))) << name;
+  }
+  for (const char* span : {"wait for ranks", "exchange"}) EXPECT_GT(CountOf(trace, span), 0) << span;
+}
+
+TEST_F(RanksTest, ATraceOfRanksAtTheirOwnPaceLeavesOutThoseThatServe) {
+  const std::string output = "output { trace: true trace_first_batch: 0 trace_batches: 1000 }";
+  const Ended ended = RunRanks(small_.DeepJob("dist { mode: SPLIT servers: 1 } " + output), 3, Folder("traced"));
+  for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+  const std::string trace = ReadFile(Folder("traced") + "/trace.json").value();
+  EXPECT_EQ(CountOf(trace, "\"name\":\"batch\""), ended.summary.batches);
+  EXPECT_THAT(trace, HasSubstr("rank 1 ("));
+  EXPECT_THAT(trace, testing::Not(HasSubstr("rank 2 (")));
 }
 
 // Tables that count shows and clicks.
