@@ -467,12 +467,11 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
          "merge_by_lineid, whose lines may lie on several ranks; lines of a name meet with global_shuffle: true");
   refuse(dataset.enable_pv_merge(), "dataset.enable_pv_merge", "enable_pv_merge, whose rows may lie on several ranks");
   refuse(desc.infer(), "infer", "infer; run it as a job without dist, with the same output folder and --resume=auto");
-  refuse(desc.has_feature_importance(), "feature_importance", "feature_importance; measure it in a job without dist");
-  refuse(desc.dump_fields_size() > 0, "dump_fields[0]", "dump_fields");
-  refuse(desc.dump_param_size() > 0, "dump_param[0]", "dump_param");
+  refuse(desc.dump_param_size() > 0, "dump_param[0]",
+         "dump_param, as each rank has parameters of its own within a pass; the checkpoints have those of all");
+  refuse(desc.dump_fields_size() > 0 && !desc.dump_converter().empty(), "dump_converter",
+         "dump_converter, for which the others would wait at a stop; dump plain lines, and convert them afterwards");
   refuse(desc.hogwild_param().stat_var_names_size() > 0, "hogwild_param.stat_var_names[0]", "stat_var_names");
-  refuse(desc.output().export__size() > 0, "output.export[0]",
-         "output.export; the model of a job of ranks is written as OUTPUT_DIR/model alone");
 }
 
 /// Rules of tables whose rows ranks cannot train copies of.

@@ -53,13 +53,14 @@ class LinesSource final : public ByteSource {
   std::string_view rest_;
 };
 
-std::string FileName(const TrainerDesc& desc, int number) {
-  char rank[16];
-  std::snprintf(rank, sizeof(rank), "%03d", std::max(0, desc.mpi_rank()));
+std::string FileName(const TrainerDesc& desc, int rank, int number) {
+  char of_rank[16];
+  std::snprintf(of_rank, sizeof(of_rank), "%03d", std::max(0, rank < 0 ? desc.mpi_rank() : rank));
   char part[16];
   std::snprintf(part, sizeof(part), "%05d", number);
-  const std::string& named = desc.user_define_dump_filename();
-  return desc.dump_fields_path() + "/part-" + (named.empty() ? rank : named) + "-" + part;
+  std::string named = desc.user_define_dump_filename();
+  if (!named.empty() && rank > 0) named += ".rank-" + std::to_string(rank);
+  return desc.dump_fields_path() + "/part-" + (named.empty() ? of_rank : named) + "-" + part;
 }
 
 }  // namespace
@@ -145,7 +146,7 @@ DumpFiles::~DumpFiles() {
   for (const auto& part : parts_) part->End();
 }
 
-Result<std::unique_ptr<DumpFiles>> DumpFiles::Create(const TrainerDesc& desc, bool append) {
+Result<std::unique_ptr<DumpFiles>> DumpFiles::Create(const TrainerDesc& desc, bool append, int rank) {
   std::error_code error;
   std::filesystem::create_directories(desc.dump_fields_path(), error);
   if (error) {
@@ -153,7 +154,7 @@ Result<std::unique_ptr<DumpFiles>> DumpFiles::Create(const TrainerDesc& desc, bo
   }
   std::unique_ptr<DumpFiles> dump(new DumpFiles);
   for (int i = 0; i < desc.dump_file_num(); ++i) {
-    dump->paths_.push_back(FileName(desc, i));
+    dump->paths_.push_back(FileName(desc, rank, i));
     MR_ASSIGN(std::unique_ptr<Part> part, Part::Create(dump->paths_.back(), append || desc.dump_fields_mode() == "a",
                                                        desc.dump_converter(), dump->abandoned_.get_token()));
     dump->parts_.push_back(std::move(part));

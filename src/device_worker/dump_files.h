@@ -14,15 +14,16 @@ namespace millrace {
 class TrainerDesc;
 
 /// The files of a dump, each written by a thread of its own, through dump_converter when there is one:
-/// dump_fields_path/part-RANK-00000, -00001, ... (dump_file_num of them).
+/// dump_fields_path/part-RANK-00000, -00001, ... (dump_file_num of them). RANK is mpi_rank or that of a job of ranks,
+/// or user_define_dump_filename, behind which ranks but the first add theirs: part-NAME.rank-1-00000.
 ///
 /// Lines that belong together go to one file. The first failure (a full disk, a converter that ends early or fails) is
 /// what later calls return. Threads and commands end with Finish, or with the object.
 class DumpFiles {
  public:
   /// Makes the folder, opens the files and starts the commands. `append` keeps what the files hold, whatever
-  /// dump_fields_mode says. kIo.
-  static Result<std::unique_ptr<DumpFiles>> Create(const TrainerDesc& desc, bool append);
+  /// dump_fields_mode says. `rank` is -1 in a job of one process. kIo.
+  static Result<std::unique_ptr<DumpFiles>> Create(const TrainerDesc& desc, bool append, int rank);
   /// Kills commands that still run; without Finish the files lack what was waiting.
   ~DumpFiles();
 

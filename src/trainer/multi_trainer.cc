@@ -44,8 +44,10 @@ Status MultiTrainer::MakeWorkerSlots() {
         "; what workers have of their own is added up, which is done for int64 and float32: declare it "
         "as one of them, or leave it out");
   }
-  if (job_->desc().dump_fields_size() > 0 || job_->desc().dump_param_size() > 0) {
-    MR_ASSIGN(dump_files_, DumpFiles::Create(job_->desc(), run_->is_resumed()));
+  const RankGroup* const ranks = session_->ranks();
+  const bool dumps = job_->desc().dump_fields_size() > 0 || job_->desc().dump_param_size() > 0;
+  if (dumps && (ranks == nullptr || !ranks->serves())) {
+    MR_ASSIGN(dump_files_, DumpFiles::Create(job_->desc(), run_->is_resumed(), ranks == nullptr ? -1 : ranks->rank()));
   }
   if (job_->desc().infer() || workers == 1) run_->progress().serialized_warmup_steps = 0;
   VLOG(3) << "worker thread num: " << workers << ", device worker: " << job_->desc().device_worker_name();
@@ -115,9 +117,9 @@ Status MultiTrainer::MakeObservers(FrameContext& context, int index) {
 std::vector<BatchObserver*> MultiTrainer::ObserversOf(const FrameContext& context, int index) const {
   std::vector<BatchObserver*> observers = {context.nan_check.get(), context.dump.get(), context.trace.get()};
   if (index == 0 && session_->leads()) {
-    observers.insert(observers.end(), {fetch_observer_.get(), handler_observer_.get(), profile_observer_.get(),
-                                       vocabulary_observer_.get()});
+    observers.insert(observers.end(), {fetch_observer_.get(), handler_observer_.get(), profile_observer_.get()});
   }
+  if (index == 0) observers.push_back(vocabulary_observer_.get());
   if (ranks_ != nullptr) observers.push_back(ranks_->ObserverOf(index));
   std::erase(observers, nullptr);
   return observers;

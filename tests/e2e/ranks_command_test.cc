@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -133,6 +134,22 @@ TEST_F(RanksCommandTest, ATraceShowsAllRanks) {
   ASSERT_EQ(ranks.Wait(), 0) << ranks.errors();
   const std::string trace = ReadFile(Folder("traced") + "/trace.json").value();
   for (const char* rank : {"rank 0 (", "rank 1 ("}) EXPECT_THAT(trace, HasSubstr(rank));
+}
+
+TEST_F(RanksCommandTest, RanksDumpTheirExamplesAndRankZeroWritesTheExport) {
+  const std::string dumps = Folder("dumps");
+  std::vector<std::string> flags = Flags(Job("epochs: 1 dump_fields: \"y\" dump_file_num: 1"), "out");
+  flags.insert(flags.end(), {"--set", "dump_fields_path=\"" + dumps + "\"", "--set",
+                             "output.export=[{ format: PADDLE vocabulary: 1000 }]"});
+  Process ranks("trainer", flags, {.ranks = 2});
+  ASSERT_EQ(ranks.Wait(), 0) << ranks.errors();
+  EXPECT_TRUE(std::filesystem::exists(Folder("out") + "/paddle/model.pdmodel"));
+  size_t lines = 0;
+  for (const char* name : {"/part-000-00000", "/part-001-00000"}) {
+    const std::string text = ReadFile(dumps + name).value();
+    lines += static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+  EXPECT_EQ(lines, 2000U);
 }
 
 TEST_F(RanksCommandTest, RanksShuffleTheRowsOfAllToTheBytesOfOneProcess) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -778,6 +779,109 @@ TEST_F(RanksTest, ATraceOfRanksAtTheirOwnPaceLeavesOutThoseThatServe) {
   EXPECT_EQ(CountOf(trace, "\"name\":\"batch\""), ended.summary.batches);
   EXPECT_THAT(trace, HasSubstr("rank 1 ("));
   EXPECT_THAT(trace, testing::Not(HasSubstr("rank 2 (")));
+}
+
+// What is made of the whole model at the end.
+
+TEST_F(RanksTest, AnExportHoldsTheRowsOfAllRanks) {
+  const std::string job = small_.DeepJob(std::string(kSync) +
+                                         "output { export { format: PADDLE vocabulary: 1000 } "
+                                         "export { format: ONNX vocabulary: 1000 } }");
+  for (const int ranks : {1, 3}) {
+    const Ended ended = RunRanks(job, ranks, Folder("exported_" + std::to_string(ranks)));
+    for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  for (const char* format : {"/paddle", "/onnx"}) {
+    const std::vector<std::string> alone = FolderContent(Folder("exported_1") + format);
+    EXPECT_FALSE(alone.empty());
+    EXPECT_EQ(FolderContent(Folder("exported_3") + format), alone) << format;
+  }
+}
+
+TEST_F(RanksTest, AnIdBeyondTheVocabularyOfAnExportIsFoundInTheFirstBatchesOfAnyRank) {
+  // Part 7 is of rank 2 of 3.
+  std::ofstream(small_.files()[7]) << "1 1 1 1 1 1 1 5 2 6 99999\n";
+  const std::string job = small_.DeepJob(std::string(kSync) + "output { export { format: PADDLE vocabulary: 1000 } }");
+  const Ended ended = RunRanks(job, 3, Folder("exported"));
+  EXPECT_THAT(ended.statuses[0].message(), AllOf(HasSubstr("rank 2 ("), HasSubstr("is not below vocabulary 1000")));
+}
+
+TEST_F(RanksTest, TheImportanceOfFeaturesIsThatOfTheRowsOfAllRanks) {
+  const std::string job =
+      small_.DeepJob(std::string(kSync) + "epochs: 2 eval { filelist: \"" + small_.files()[0] + "\" filelist: \"" +
+                     small_.files()[1] + "\" } feature_importance { slots: \"A\" slots: \"B\" }");
+  std::string alone;
+  for (const int ranks : {1, 3}) {
+    const std::string out = Folder("importance_" + std::to_string(ranks));
+    const Ended ended = RunRanks(job, ranks, out);
+    for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+    std::string json = ReadFile(out + "/feature_importance.json").value();
+    const size_t at = json.find("\"seconds\"");
+    json.erase(at, json.find('\n', at) - at);
+    if (ranks == 1) alone = json;
+    EXPECT_EQ(json, alone);
+  }
+}
+
+/// Lines of the files of a dump, by file name.
+std::map<std::string, std::vector<std::string>> DumpIn(const std::string& folder) {
+  std::map<std::string, std::vector<std::string>> lines;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::vector<std::string>& of_file = lines[entry.path().filename().string()];
+    std::ifstream in(entry.path());
+    for (std::string line; std::getline(in, line);) of_file.push_back(line);
+  }
+  return lines;
+}
+
+TEST_F(RanksTest, EachRankDumpsItsExamplesIntoFilesOfItsOwn) {
+  std::vector<std::string> alone;
+  for (const char* dist : {kSync, "dist { update: ASYNC } ", "dist { mode: SPLIT servers: 1 } "}) {
+    for (const int ranks : {1, 3}) {
+      SCOPED_TRACE(std::string(dist) + std::to_string(ranks));
+      const std::string folder = Folder(std::string("dump_") + dist[8] + dist[15] + std::to_string(ranks));
+      const bool is_named = ranks == 3 && dist == kSync;
+      const std::string job = small_.DeepJob(
+          std::string(dist) + "dump_fields: \"A\" dump_fields: \"B\" dump_fields: \"y\" dump_file_num: 2 " +
+          (is_named ? "user_define_dump_filename: \"day\" " : "") + "dump_fields_path: \"" + folder + "\"");
+      const Ended ended = RunRanks(job, ranks, Folder("dumped"));
+      for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+      std::vector<std::string> all;
+      std::vector<std::string> names;
+      for (const auto& [name, lines] : DumpIn(folder)) {
+        names.push_back(name);
+        all.insert(all.end(), lines.begin(), lines.end());
+      }
+      const bool has_server = ranks == 3 && dist != kSync && std::string(dist).find("SPLIT") != std::string::npos;
+      EXPECT_EQ(names.size(), static_cast<size_t>(2 * (ranks - (has_server ? 1 : 0))));
+      EXPECT_EQ(names.back(), is_named ? "part-day.rank-2-00001"
+                                       : "part-00" + std::to_string(ranks - (has_server ? 2 : 1)) + "-00001");
+      // In step the scores are the same bytes; otherwise each example stands there once all the same.
+      if (dist != kSync) {
+        for (std::string& line : all) line.resize(line.find("\ty:"));
+      }
+      std::sort(all.begin(), all.end());
+      if (alone.empty()) alone = all;
+      EXPECT_EQ(all.size(), 1500U);
+      EXPECT_EQ(all, alone);
+      if (dist != kSync || ranks == 1) continue;
+      for (std::string& line : alone) line.resize(line.find("\ty:"));
+      std::sort(alone.begin(), alone.end());
+    }
+  }
+}
+
+TEST_F(RanksTest, ADumpThatOneRankCannotWriteEndsAll) {
+  const std::string folder = Folder("dumps");
+  std::filesystem::create_directories(folder + "/part-001-00000");
+  const std::string job =
+      small_.DeepJob("dist { update: ASYNC } dump_fields: \"y\" dump_file_num: 1 dump_fields_path: \"" + folder + "\"");
+  const Ended ended = RunRanks(job, 2, Folder("dumped"));
+  for (const Status& status : ended.statuses) {
+    EXPECT_EQ(status.code(), StatusCode::kIo) << status.ToString();
+    EXPECT_THAT(status.message(), HasSubstr("cannot write the dump \"" + folder + "/part-001-00000\""));
+  }
+  EXPECT_THAT(ended.statuses[0].message(), HasSubstr("rank 1 ("));
 }
 
 // Tables that count shows and clicks.
