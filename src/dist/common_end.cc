@@ -1,7 +1,9 @@
 #include "dist/common_end.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "dist/wire.h"
 
@@ -44,14 +46,14 @@ void CommonEnd::GiveUp() {
 }
 
 void CommonEnd::EndHere(int64_t number) {
-  std::stop_source stop(std::nostopstate);
+  std::optional<std::stop_source> stop;
   {
     const std::lock_guard lock(mutex_);
     given_up_ = std::max(given_up_, number);
     if (number == begun_) stop = stop_;
   }
   // Those who are told of it may ask for the lock.
-  stop.request_stop();
+  if (stop.has_value()) stop->request_stop();
 }
 
 }  // namespace millrace

@@ -130,8 +130,7 @@ Status Evaluator::RunReaders(const std::stop_token& stop, Share* share) {
 
 Status Evaluator::Measure(const std::stop_token& stop, Share* share) {
   Dataset& dataset = *dataset_;
-  auto* const memory = dynamic_cast<InMemoryControl*>(&dataset);
-  if (memory != nullptr && !memory->IsLoaded()) {
+  if (auto* memory = dynamic_cast<InMemoryControl*>(&dataset); memory != nullptr && !memory->IsLoaded()) {
     MR_ASSIGN(loaded_stats_, memory->LoadIntoMemory(stop));
     loaded_ = true;
   }
