@@ -10,9 +10,11 @@
 namespace millrace {
 namespace {
 
-/// The inputs of optimizers that are parameters, and those that are sums over all steps.
+/// The inputs of optimizers that are parameters, those of them whose steps are scaled, and what is a sum over all
+/// steps.
 struct Updated {
   std::set<std::string, std::less<>> parameters;
+  std::set<std::string, std::less<>> scaled;
   std::set<std::string, std::less<>> sums;
 };
 
@@ -26,6 +28,7 @@ Updated UpdatedBy(const Executable& step) {
       const OpInfo* const info = step.registry().Find(op.type());
       if (info == nullptr || !info->is_optimizer) continue;
       add(op, "Param", &updated.parameters);
+      if (info->scales_steps) add(op, "Param", &updated.scaled);
       for (const StateInfo& state : info->states) {
         if (state.adds_up) add(op, state.in, &updated.sums);
       }
@@ -94,6 +97,7 @@ Status DenseExchange::FindVariables(const Executable& step, Scope& root) {
   const Updated updated = UpdatedBy(step);
   const float share = 1.0f / static_cast<float>(ranks_->trainers());
   const float sum_share = std::min(1.0f, 2 * share);
+  const float scaled_share = ranks_->trainers() > 2 ? share : sum_share;
   std::array<std::vector<Place>, kSections> sections;
   std::vector<std::pair<Section, Place>> floats;
   for (const std::string& name : written) {
@@ -102,16 +106,22 @@ Status DenseExchange::FindVariables(const Executable& step, Scope& root) {
     auto* const tensor = variable->GetMutable<Tensor>();
     const auto count = static_cast<size_t>(tensor->numel());
     if (tensor->dtype() == DType::kInt64) {
-      counts_.push_back({tensor, count_count_, count, 1.0f, false});
+      counts_.push_back({tensor, count_count_, count, 1.0f, Kind::kOther});
       count_count_ += count;
     } else if (tensor->dtype() != DType::kFloat32) {
       return InvalidConfig("dist.update: ASYNC: \"" + name + "\" is " + std::string(DTypeName(tensor->dtype())) +
                            " and is written by every batch; ranks share float32 and int64");
     } else {
       const bool is_parameter = updated.parameters.contains(name);
-      const bool adds_up = is_parameter || updated.sums.contains(name);
-      floats.push_back(
-          {is_parameter ? kParameters : kRest, {tensor, 0, count, adds_up ? sum_share : share, is_parameter}});
+      Place place{tensor, 0, count, updated.sums.contains(name) ? sum_share : share, Kind::kOther};
+      if (updated.scaled.contains(name)) {
+        place.weight = scaled_share;
+        place.kind = Kind::kScaledParameter;
+      } else if (is_parameter) {
+        place.weight = sum_share;
+        place.kind = Kind::kParameter;
+      }
+      floats.push_back({is_parameter ? kParameters : kRest, place});
     }
   }
   std::stable_sort(floats.begin(), floats.end(),
@@ -180,18 +190,18 @@ void DenseExchange::Start() {
 
   const std::lock_guard lock(mutex_);
   std::vector<float> all_weights(now_.size());
-  std::vector<uint8_t> all_parameters(now_.size());
+  std::vector<Kind> all_kinds(now_.size());
   for (const Place& place : floats_) {
     std::fill_n(all_weights.data() + place.begin, place.count, place.weight);
-    std::fill_n(all_parameters.data() + place.begin, place.count, place.is_parameter ? 1 : 0);
+    std::fill_n(all_kinds.data() + place.begin, place.count, place.kind);
   }
   shared_.clear();
   weights_.clear();
-  are_parameters_.clear();
+  kinds_.clear();
   for (const auto& [begin, end] : PartsOf(rank(), kRest)) {
     shared_.insert(shared_.end(), now_.data() + begin, now_.data() + end);
     weights_.insert(weights_.end(), all_weights.data() + begin, all_weights.data() + end);
-    are_parameters_.insert(are_parameters_.end(), all_parameters.data() + begin, all_parameters.data() + end);
+    kinds_.insert(kinds_.end(), all_kinds.data() + begin, all_kinds.data() + end);
   }
   const auto [counts_begin, counts_end] = PartOf(count_count_, rank(), ranks_->size());
   counts_shared_.assign(counts_now_.data() + counts_begin, counts_now_.data() + counts_end);
@@ -276,7 +286,7 @@ Status DenseExchange::Answer(int from, std::string_view request, std::string* an
   for (size_t i = 0; i < moved.size(); ++i) {
     last_moved[i] = moved[i];
     shared_[i] += weights_[i] * moved[i];
-    if (released_ > 0 && are_parameters_[i] != 0) shared_[i] += HoldBack(i, (1 - weights_[i]) * moved[i]);
+    if (released_ > 0 && kinds_[i] == Kind::kParameter) shared_[i] += HoldBack(i, (1 - weights_[i]) * moved[i]);
     copy[i] += moved[i];
     moved[i] = AsSent(shared_[i] - copy[i], options_.wire);
     copy[i] += moved[i];
@@ -374,10 +384,10 @@ Status DenseExchange::Settle() {
       std::vector<float>& last_moved = last_moved_[static_cast<size_t>(r)];
       const size_t small = PartSize(rank(), kSmall);
       for (size_t i = 0; i < theirs.size(); ++i) {
-        if (are_parameters_[i] == 0) continue;
+        if (kinds_[i] == Kind::kOther) continue;
         last_moved[i] *= i < small ? of_small : of_parameters;
         shared_[i] -= weights_[i] * last_moved[i];
-        held_back_[i] -= (1 - weights_[i]) * last_moved[i];
+        if (kinds_[i] == Kind::kParameter) held_back_[i] -= (1 - weights_[i]) * last_moved[i];
         theirs[i] += last_moved[i];
       }
       std::fill(last_moved.begin(), last_moved.end(), 0.0f);
@@ -389,9 +399,9 @@ Status DenseExchange::Settle() {
         sum += theirs[i];
         if (theirs[i] != 0) ++movers;
       }
-      const float weight = are_parameters_[i] != 0 && movers > 0 ? std::min(weights_[i], 1 / movers) : weights_[i];
+      const float weight = kinds_[i] != Kind::kOther && movers > 0 ? std::min(weights_[i], 1 / movers) : weights_[i];
       shared_[i] += weight * sum;
-      if (are_parameters_[i] != 0) held_back_[i] += (1 - weight) * sum;
+      if (kinds_[i] == Kind::kParameter) held_back_[i] += (1 - weight) * sum;
     }
     if (released_ == 0) std::fill(held_back_.begin(), held_back_.end(), 0.0f);
     for (std::vector<float>& copy : copies_) copy = shared_;

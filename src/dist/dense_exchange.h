@@ -33,7 +33,9 @@ namespace millrace {
 ///
 /// What the weight leaves of a parameter's moves is held back, and comes little by little with the next exchanges of
 /// all ranks: 1 / (5 trainers) of it with each. So all that was learnt arrives, as in one process. Where ranks together
-/// moved too far, they move back before the rest has come, and that cancels it.
+/// moved too far, they move back before the rest has come, and that cancels it. Not so with optimizers that scale their
+/// steps (adam and its like): these do not get shorter on the way back. With more than two ranks they have the weight
+/// 1 / trainers, and nothing is held back.
 ///
 /// Where ranks stand still (Settle), what parameters have moved since the last exchange comes with the weight 1 / the
 /// ranks that moved the value, if that is less: their mean. What the last exchange brought is brought down to that,
@@ -87,13 +89,18 @@ class DenseExchange {
     size_t begin = 0;
     size_t end = 0;
   };
+  enum class Kind : uint8_t {
+    kOther,
+    kParameter,
+    kScaledParameter,  ///< its steps are as long however small the gradients are
+  };
   /// Where a variable's values lie in the row.
   struct Place {
     Tensor* tensor = nullptr;
     size_t begin = 0;
     size_t count = 0;
     float weight = 1;
-    bool is_parameter = false;
+    Kind kind = Kind::kOther;
   };
 
   DenseExchange(RankGroup& ranks, const Options& options) : ranks_(&ranks), options_(options) {}
@@ -147,7 +154,7 @@ class DenseExchange {
   std::vector<int64_t> counts_shared_;
   std::vector<std::vector<int64_t>> count_copies_;
   std::vector<float> weights_;
-  std::vector<uint8_t> are_parameters_;
+  std::vector<Kind> kinds_;
 };
 
 }  // namespace millrace

@@ -432,6 +432,10 @@ OpBuilder& OpBuilder::Optimizer(std::span<const StateInfo> states, std::span<con
   info_->scalars.assign(scalars.begin(), scalars.end());
   return *this;
 }
+OpBuilder& OpBuilder::ScalesSteps() {
+  info_->scales_steps = true;
+  return *this;
+}
 OpBuilder& OpBuilder::Gradient() {
   info_->is_gradient = true;
   return *this;

@@ -210,6 +210,7 @@ struct OpInfo {
   bool is_optimizer = false;       ///< writes parameters
   std::vector<StateInfo> states;   ///< of an optimizer, of the shape of the parameter
   std::vector<StateInfo> scalars;  ///< of an optimizer, [1]
+  bool scales_steps = false;       ///< an optimizer whose steps are as long however small the gradients are
   bool is_gradient = false;        ///< made by another operator's grad
   bool is_fused = false;           ///< made by a fusion pass, not by users
   bool makes_rows = false;         ///< a -1 in axis 0 of its outputs is neither the batch nor axis 0 of an input
@@ -275,6 +276,7 @@ class OpBuilder {
   /// The gradient is TYPE_grad, which OpRegistry::AddGradient registers.
   OpBuilder& Grad(GradArgs args);
   OpBuilder& Optimizer(std::span<const StateInfo> states = {}, std::span<const StateInfo> scalars = {});
+  OpBuilder& ScalesSteps();
   OpBuilder& Gradient();
   OpBuilder& Fused();
   /// `K` has static Result<std::unique_ptr<OpKernel>> Create(KernelContext&). An operator may have several kernels; no

@@ -163,6 +163,34 @@ TEST_F(DenseExchangeTest, AnExchangeThatNobodyHasTrainedOnIsAMeanWhereRanksStand
   }
 }
 
+TEST_F(DenseExchangeTest, OfOptimizersThatScaleTheirStepsManyRanksHaveTheMean) {
+  std::string text = kProgram;
+  text.replace(text.find("\"adagrad\""), 9, "\"decayed_adagrad\"");
+  ProgramDesc program;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &program));
+  const auto step = Executable::Compile(program, ops_, {}).value();
+  LocalCluster cluster(4);
+  std::vector<std::jthread> threads;
+  for (int r = 0; r < 4; ++r) {
+    threads.emplace_back([&, r] {
+      RankGroup ranks(cluster.rank(r));
+      Copy copy(0.0f);
+      const auto exchange = DenseExchange::Create(*step, copy.root, ranks, {}).value();
+      exchange->Start();
+      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
+      copy.Move(1.0f);
+      for (int round = 0; round < 60; ++round) {
+        ASSERT_TRUE(exchange->ExchangeNow().ok());
+        ASSERT_TRUE(cluster.rank(r).Barrier().ok());
+      }
+      ASSERT_TRUE(exchange->Settle().ok());
+      EXPECT_THAT(copy.Values("w"), Each(FloatNear(1, 1e-3f)));
+      EXPECT_THAT(copy.Values("b"), Each(FloatNear(4, 1e-3f))) << "which sgd updates";
+      ASSERT_TRUE(cluster.rank(r).Barrier().ok());
+    });
+  }
+}
+
 // Four ranks move once, and exchange until nothing comes any more.
 TEST_F(DenseExchangeTest, AllThatManyRanksMovedArrivesLittleByLittle) {
   LocalCluster cluster(4);

@@ -39,7 +39,8 @@ void RegisterAdadelta(OpRegistry& registry) {
                                 "Steps by Grad, as long as the steps before: Grad times the root of the mean squared "
                                 "step over that of the mean squared gradient.",
                                 [](OpBuilder& op) {
-                                  op.Attr("rho", 0.95F, "share of both means that stays")
+                                  op.ScalesSteps()
+                                      .Attr("rho", 0.95F, "share of both means that stays")
                                       .Attr("epsilon", 1e-6F,
                                             "keeps the quotient finite, and lets the first step start");
                                 });

@@ -35,7 +35,8 @@ struct AdamRule {
   bool DecaysAllRows() const { return !lazy; }
 
   static OpBuilder& AddAttrs(OpBuilder& op) {
-    return op.Attr("beta1", 0.9F, "share of Moment1 that stays")
+    return op.ScalesSteps()
+        .Attr("beta1", 0.9F, "share of Moment1 that stays")
         .Attr("beta2", 0.999F, "share of Moment2 that stays")
         .Attr("epsilon", 1e-8F, "keeps the quotient finite")
         .Attr("lazy_mode", false, "rows without a gradient stay; otherwise their moments decay as well")

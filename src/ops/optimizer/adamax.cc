@@ -49,7 +49,8 @@ void RegisterAdamax(OpRegistry& registry) {
       "Moment = beta1 * Moment + (1 - beta1) * Grad; InfNorm = max(|Grad|, beta2 * InfNorm + epsilon); "
       "Param -= LearningRate / (1 - Beta1Pow) * Moment / InfNorm. Beta1PowOut, where it is bound, moves on by beta1.",
       [](OpBuilder& op) {
-        op.Attr("beta1", 0.9F, "share of Moment that stays")
+        op.ScalesSteps()
+            .Attr("beta1", 0.9F, "share of Moment that stays")
             .Attr("beta2", 0.999F, "share of InfNorm that stays")
             .Attr("epsilon", 1e-8F, "keeps the quotient finite");
       });

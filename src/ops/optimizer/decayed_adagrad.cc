@@ -34,7 +34,9 @@ void RegisterDecayedAdagrad(OpRegistry& registry) {
       registry, "decayed_adagrad",
       "Moment = decay * Moment + (1 - decay) * Grad^2; Param -= LearningRate * Grad / (sqrt(Moment) + epsilon).",
       [](OpBuilder& op) {
-        op.Attr("decay", 0.95F, "share of the moment that stays").Attr("epsilon", 1e-6F, "keeps the quotient finite");
+        op.ScalesSteps()
+            .Attr("decay", 0.95F, "share of the moment that stays")
+            .Attr("epsilon", 1e-6F, "keeps the quotient finite");
       });
 }
 

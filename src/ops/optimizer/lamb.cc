@@ -73,7 +73,8 @@ void RegisterLamb(OpRegistry& registry) {
       "Step = Adam's quotient + weight_decay * Param; Param -= LearningRate * |Param| / |Step| * Step. The outputs of "
       "the powers, where they are bound, move on by the betas.",
       [](OpBuilder& op) {
-        op.Attr("weight_decay", 0.01F, "strength of the penalty; 0: the step is that of Adam")
+        op.ScalesSteps()
+            .Attr("weight_decay", 0.01F, "strength of the penalty; 0: the step is that of Adam")
             .Attr("beta1", 0.9F, "share of Moment1 that stays")
             .Attr("beta2", 0.999F, "share of Moment2 that stays")
             .Attr("epsilon", 1e-6F, "keeps the quotient finite")

@@ -56,7 +56,8 @@ void RegisterLarsMomentum(OpRegistry& registry) {
       "Rate = LearningRate * lars_coeff * |Param| / (|Grad| + lars_weight_decay * |Param| + epsilon); "
       "Velocity = mu * Velocity + Rate * (Grad + lars_weight_decay * Param); Param -= Velocity.",
       [](OpBuilder& op) {
-        op.Attr("mu", 0.9F, "share of the velocity that stays")
+        op.ScalesSteps()
+            .Attr("mu", 0.9F, "share of the velocity that stays")
             .Attr("lars_coeff", 0.001F, "how far a step goes, as a part of the parameter's length")
             .Attr("lars_weight_decay", std::vector<float>{0.0005F}, "strength of the penalty; 0: plain momentum")
             .Attr("epsilon", 0.0F, "keeps the quotient finite")

@@ -44,7 +44,8 @@ struct RmsProp {
 void RegisterRmsprop(OpRegistry& registry) {
   AddOptimizer<RmsProp, false>(
       registry, "rmsprop", "Steps by Grad over the root of the mean of its square, with momentum.", [](OpBuilder& op) {
-        op.Attr("decay", 0.9F, "share of the means that stays")
+        op.ScalesSteps()
+            .Attr("decay", 0.9F, "share of the means that stays")
             .Attr("epsilon", 1e-10F, "keeps the quotient finite")
             .Attr("momentum", 0.0F, "share of the last step that is taken again")
             .Attr("centered", false, "takes the square of the mean gradient off");
