@@ -207,7 +207,7 @@ void DenseExchange::Start() {
   counts_shared_.assign(counts_now_.data() + counts_begin, counts_now_.data() + counts_end);
   // With two all comes at once.
   released_ = ranks_->trainers() > 2 ? 1 / (kRoundsHeldBack * static_cast<float>(ranks_->trainers())) : 0;
-  held_back_.assign(shared_.size(), 0.0f);
+  held_back_.resize(shared_.size());  // what is left of the pass before comes as well
   copies_.assign(ranks(), shared_);
   last_moved_.assign(ranks(), std::vector<float>(shared_.size()));
   count_copies_.assign(ranks(), counts_shared_);

@@ -14,7 +14,8 @@
 namespace millrace {
 
 /// The ranks that train a job together, seen from one of them: who leads, who trains, who has which part of a table,
-/// and what all of them agree on. Rank 0 leads: it alone writes files and the terminal.
+/// and what all of them agree on. Rank 0 leads: it alone writes to the terminal, and
+/// files, but for those of a rank's own rows, dump and bad lines.
 ///
 /// Made once a process. It outlives the jobs' sessions, and the communicator outlives it. What is a collective of the
 /// communicator is one here: every rank calls it, in the same order.

@@ -76,9 +76,7 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
     BeginChangesHere();
     return AskOthers(RankTables::Request::kBeginChanges, "", [](WireReader) {});
   }
-  void BeginChangesHere() override {
-    if (auto* const notes = dynamic_cast<NotesChanges*>(part_.get()); notes != nullptr) notes->BeginChangesHere();
-  }
+  void BeginChangesHere() override { BeginChangesHereOf(*part_); }
   Result<ChangedRows> CountChanges() const override;
   const TableShape& shape() const final { return part_->shape(); }
   Status SetOptions(const RankTableOptions& options) {

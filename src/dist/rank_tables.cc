@@ -224,10 +224,7 @@ Status RankTables::Answer(int from, std::string_view request, std::string* answe
     case Request::kSave: return ServeSave(*part.rows, &in, answer);
     case Request::kSaveFile: return ServeSaveFile(rank(), *part.rows, &in, &out);
     case Request::kStats: out.Put(part.rows->stats()); return Status::Ok();
-    case Request::kBeginChanges: {
-      if (auto* const notes = dynamic_cast<NotesChanges*>(part.rows); notes != nullptr) notes->BeginChangesHere();
-      return Status::Ok();
-    }
+    case Request::kBeginChanges: BeginChangesHereOf(*part.rows); return Status::Ok();
     case Request::kCountChanges: {
       MR_ASSIGN(const ChangedRows changed, CountChangesOf(*part.rows));
       out.Put(changed);

@@ -12,6 +12,10 @@
 
 namespace millrace {
 
+size_t RowCopies::CopyFloats(const TableShape& shape) {
+  return 2 * static_cast<size_t>(shape.row_floats) + sizeof(Marks) / sizeof(float);
+}
+
 Result<std::unique_ptr<RowCopies>> RowCopies::Create(SparseTable& part, RankTables& ranks,
                                                      const RankTableOptions& options) {
   auto* const rows = dynamic_cast<LendsRows*>(&part);
@@ -24,6 +28,10 @@ Result<std::unique_ptr<RowCopies>> RowCopies::Create(SparseTable& part, RankTabl
     return InvalidConfig(table + "what ranks learn apart adds up with sgd, adagrad and ftrl, and not with \"" +
                          rows->row_policy().Describe() + "\"; use one of these, or update: ASYNC");
   }
+  if (CopyFloats(part.shape()) > SlabRows::kMostFloats) {
+    return InvalidConfig(table + "a copy of a row of " + std::to_string(part.shape().row_floats) +
+                         " floats is too long; use a smaller dim, or update: ASYNC");
+  }
   return std::unique_ptr<RowCopies>(new RowCopies(part, *rows, ranks, options));
 }
 
@@ -34,7 +42,7 @@ RowCopies::RowCopies(SparseTable& part, LendsRows& rows, RankTables& ranks, cons
       options_(options),
       dim_(static_cast<size_t>(part.shape().dim)),
       floats_(static_cast<size_t>(part.shape().row_floats)),
-      rows_(2 * floats_ + sizeof(Marks) / sizeof(float)),
+      rows_(CopyFloats(part.shape())),
       seen_(static_cast<size_t>(ranks.ranks())),
       fetched_(ranks),
       moved_(static_cast<size_t>(ranks.ranks())) {

@@ -68,6 +68,8 @@ class RowCopies {
   Status Flush();
 
  private:
+  /// Floats of a copy: the row, what is known of it, Marks.
+  static size_t CopyFloats(const TableShape& shape);
   /// What stands behind a copy and what is known of it.
   struct Marks {
     std::atomic<uint32_t> uses{0};     ///< pushes since the last exchange that has it

@@ -276,6 +276,8 @@ class OpBuilder {
   /// The gradient is TYPE_grad, which OpRegistry::AddGradient registers.
   OpBuilder& Grad(GradArgs args);
   OpBuilder& Optimizer(std::span<const StateInfo> states = {}, std::span<const StateInfo> scalars = {});
+  /// Of an optimizer whose steps are as long however small the gradients are, as adam's: many ranks average what it
+  /// moves.
   OpBuilder& ScalesSteps();
   OpBuilder& Gradient();
   OpBuilder& Fused();

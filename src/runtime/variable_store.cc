@@ -167,17 +167,22 @@ Result<std::optional<EarlierTable>> FindEarlier(const VarDesc& var, const Sparse
 }
 
 /// Puts hard links to files of `from` into `to`; false, with none of them left, where that cannot be done.
-bool LinkFiles(const std::vector<std::string>& files, const std::string& from, const std::string& to) {
+bool LinkFiles(const std::vector<std::string>& files, const std::filesystem::path& from,
+               const std::filesystem::path& to) {
   std::error_code error;
   for (const std::string& file : files) {
-    const std::filesystem::path link = to + "/" + file;
+    const std::filesystem::path link = to / file;
     std::filesystem::create_directories(link.parent_path(), error);
-    if (!error) std::filesystem::create_hard_link(from + "/" + file, link, error);
+    if (!error) std::filesystem::create_hard_link(from / file, link, error);
     if (error) break;
   }
   if (!error) return true;
   std::error_code ignored;
-  for (const std::string& file : files) std::filesystem::remove(to + "/" + file, ignored);
+  for (const std::string& file : files) std::filesystem::remove(to / file, ignored);
+  for (const std::string& file : files) {  // the last folder goes with its last file
+    std::filesystem::path at = std::filesystem::path(file).parent_path();
+    for (; !at.empty() && at != "tables"; at = at.parent_path()) std::filesystem::remove(to / at, ignored);
+  }
   return false;
 }
 
@@ -205,11 +210,13 @@ void NoteFiles(const std::vector<TableFile>& files, std::vector<StoredFile>* sum
 }
 
 /// Saves what changed of a table; false: where files cannot be shared.
-Result<bool> StoreChanges(const SparseTable& table, const std::string& folder, const EarlierSave& earlier,
-                          const EarlierTable& before, int threads, StoredVariables* stored, const LongWork& work) {
+Result<bool> StoreChanges(const VarDesc& var, const SparseTable& table, const std::string& folder,
+                          const EarlierSave& earlier, const EarlierTable& before, int threads, StoredVariables* stored,
+                          const LongWork& work) {
   std::vector<std::string> files = FilesOf(*before.variable);
   if (!LinkFiles(files, earlier.folder, folder)) return false;
   StoredVariable variable = *before.variable;
+  variable.set_table(TableText(var));
   const std::string changes = "changes/" + std::to_string(variable.changes_size() + 1);
   std::error_code error;
   std::filesystem::create_directories(folder + "/" + changes, error);
@@ -343,7 +350,7 @@ Result<StoredVariables> StoreVariables(const ProgramDesc& program, const std::st
       MR_ASSIGN(const std::optional<EarlierTable> before, FindEarlier(*var, table, earlier));
       bool is_stored = false;
       if (before) {
-        MR_ASSIGN(is_stored, StoreChanges(table, folder, *earlier, *before, threads, &result, work));
+        MR_ASSIGN(is_stored, StoreChanges(*var, table, folder, *earlier, *before, threads, &result, work));
       }
       if (!is_stored) MR_TRY(StoreTable(*var, table, folder, content, threads, &result, work));
     } else {

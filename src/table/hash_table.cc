@@ -486,6 +486,13 @@ class CountedHashTable final : public HashTable, public CountedTable {
   const CtrRows& rows_;  // the table's policy
 };
 
+Status CheckLength(const std::string& table, const RowPolicy& policy) {
+  if (static_cast<size_t>(policy.row_floats()) <= SlabRows::kMostFloats) return Status::Ok();
+  return InvalidConfig("table \"" + table + "\": a row has " + std::to_string(policy.row_floats()) +
+                       " floats with its optimizer's state, and at most " + std::to_string(SlabRows::kMostFloats) +
+                       " are possible; use a smaller dim or another optimizer");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SparseTable>> CreateHashTable(const TableDesc& desc, uint64_t seed) {
@@ -507,11 +514,13 @@ Result<std::unique_ptr<SparseTable>> CreateHashTable(const TableDesc& desc, uint
   const auto initial_rows = static_cast<size_t>(desc.initial_rows());
   if (!desc.has_accessor()) {
     MR_ASSIGN(std::unique_ptr<RowPolicy> policy, MakeOptimizedRows(desc, seed));
+    MR_TRY(CheckLength(desc.name(), *policy));
     return std::unique_ptr<SparseTable>(
         std::make_unique<HashTable>(desc.name(), std::move(policy), false, initial_rows));
   }
   MR_ASSIGN(std::unique_ptr<CtrRows> rows,
             CtrRows::Create(desc, seed).Context("table \"" + desc.name() + "\": accessor"));
+  MR_TRY(CheckLength(desc.name(), *rows));
   return std::unique_ptr<SparseTable>(
       std::make_unique<CountedHashTable>(desc.name(), std::shared_ptr<const CtrRows>(std::move(rows)), initial_rows));
 }

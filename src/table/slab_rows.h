@@ -19,7 +19,10 @@ namespace millrace {
 /// look-up. Thread-safe.
 class SlabRows {
  public:
-  /// A row starts at a multiple of 16 bytes, or of its own size when that is 4 or 8 bytes. A row has at most 1.9 MiB.
+  static constexpr size_t kMostFloats = (HugeBuffer::kHugePage - (HugeBuffer::kHugePage >> 4)) / sizeof(float);
+
+  /// A row starts at a multiple of 16 bytes, or of its own size when that is 4 or 8 bytes. It has at most
+  /// kMostFloats.
   explicit SlabRows(size_t floats_per_row);
 
   /// A zeroed row.

@@ -33,6 +33,10 @@ Status SparseTable::CheckPush(const RowBatch& rows, std::span<const float> gradi
                   " of the rows that are pushed were shown without being made");
 }
 
+void BeginChangesHereOf(SparseTable& table) {
+  if (auto* const notes = dynamic_cast<NotesChanges*>(&table); notes != nullptr) notes->BeginChangesHere();
+}
+
 Result<ChangedRows> CountChangesOf(const SparseTable& table) {
   const auto* const notes = dynamic_cast<const NotesChanges*>(&table);
   return notes == nullptr ? ChangedRows{} : notes->CountChanges();

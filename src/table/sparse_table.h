@@ -144,6 +144,7 @@ class NotesChanges {
 
 /// The same of any table: one that notes nothing does not know what changed.
 Result<ChangedRows> CountChangesOf(const SparseTable& table);
+void BeginChangesHereOf(SparseTable& table);
 
 /// What a table can do besides of which others train copies of rows.
 class LendsRows {

@@ -85,6 +85,12 @@ Result<OpenedFile> Look(const std::string& path) {
   return OpenedFile{path, reader->header()};
 }
 
+/// Which save a file is of, for people.
+std::string SaveOf(const TableHeader& header) {
+  return "table \"" + header.name + "\" after " + std::to_string(header.pushes) + " updates" +
+         (header.since ? " (what changed since update " + std::to_string(*header.since) + ")" : "");
+}
+
 /// Whether files, by ascending range, were written by one save and are all of it.
 Status CheckWhole(const std::vector<OpenedFile>& files, const std::string& table) {
   const std::string of = "table \"" + table + "\": ";
@@ -106,9 +112,8 @@ Status CheckWhole(const std::vector<OpenedFile>& files, const std::string& table
     const TableHeader& now = files[i].header;
     if (now.name != first.name || now.optimizer != first.optimizer || now.dim != first.dim ||
         now.row_floats != first.row_floats || now.pushes != first.pushes || now.since != first.since) {
-      return BadData(of + "\"" + files[i].path + "\" is of table \"" + now.name + "\" after " +
-                     std::to_string(now.pushes) + " updates, and \"" + files[0].path + "\" of table \"" + first.name +
-                     "\" after " + std::to_string(first.pushes) +
+      return BadData(of + "\"" + files[i].path + "\" is of " + SaveOf(now) + ", and \"" + files[0].path + "\" of " +
+                     SaveOf(first) +
                      ": they are not of one save; copy all files of the folder again, or use another checkpoint");
     }
     end = now.shards.end;
@@ -127,6 +132,11 @@ Status CheckFollows(const std::vector<OpenedFile>& files, const std::vector<Open
                    ": the files with all rows are missing; use a whole checkpoint");
   }
   const OpenedFile& last = (*before)[0];
+  const TableHeader& now = files[0].header;
+  if (now.name != last.header.name || now.dim != last.header.dim || now.row_floats != last.header.row_floats) {
+    return BadData(of + "is of table \"" + now.name + "\", and \"" + last.path + "\" of table \"" + last.header.name +
+                   "\": they do not belong together; use another checkpoint");
+  }
   if (since == last.header.pushes) return Status::Ok();
   return BadData(of + (since ? "has what changed since update " + std::to_string(*since) : "has all rows") +
                  ", and \"" + last.path + "\" is of update " + std::to_string(last.header.pushes) +

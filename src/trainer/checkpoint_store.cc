@@ -164,12 +164,15 @@ Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDes
     return written;
   }
   last_.reset();
-  if (content.full_every > 1) MR_TRY(BeginChanges(filled->variables, root, false));
-  last_ = EarlierSave{folder_ + "/" + name, *std::move(filled)};
   runs_[name] = content.manifest.run_id();
   if (content.is_best) MR_TRY(PointBestAt(folder_, name));
   MR_TRY(SyncFolder(folder_));
-  return Prune(content.manifest.run_id(), content.manifest.step());
+  MR_TRY(Prune(content.manifest.run_id(), content.manifest.step()));
+  // The checkpoint is there, whatever comes of this: without it the next one has all rows.
+  if (content.full_every > 1 && BeginChanges(filled->variables, root, false).ok()) {
+    last_ = EarlierSave{folder_ + "/" + name, *std::move(filled)};
+  }
+  return Status::Ok();
 }
 
 bool CheckpointStore::HasAny() const { return !StepFolders(folder_).empty(); }
@@ -205,7 +208,7 @@ uint64_t NewRunId() {
   return Mix64(static_cast<uint64_t>(now), static_cast<uint64_t>(getpid()));
 }
 
-uint64_t BytesOf(const CheckpointManifest& manifest) {
+uint64_t FileBytesOf(const CheckpointManifest& manifest) {
   uint64_t bytes = 0;
   for (const StoredFile& file : manifest.file()) bytes += file.bytes();
   return bytes;
@@ -218,7 +221,7 @@ Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const Checkpoi
   MR_ASSIGN(found.manifest, ManifestIn(folder));
   const auto& files = found.manifest.file();
   const auto& variables = found.manifest.variable();
-  if (work.on_expected) work.on_expected(BytesOf(found.manifest));
+  if (work.on_expected) work.on_expected(FileBytesOf(found.manifest));
   MR_TRY(CheckStoredFiles(folder, {files.begin(), files.end()}, {variables.begin(), variables.end()}, threads, work));
   MR_TRY(fits(found.manifest).Context("checkpoint \"" + folder + "\" does not fit this job"));
   MR_ASSIGN(const std::string metrics, InCheckpoint(folder, kMetricsFile));

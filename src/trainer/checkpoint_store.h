@@ -107,6 +107,6 @@ Result<FoundCheckpoint> ReadCheckpoint(const std::string& folder, const Checkpoi
                                        const LongWork& work = {});
 
 /// Bytes of the files of a checkpoint.
-uint64_t BytesOf(const CheckpointManifest& manifest);
+uint64_t FileBytesOf(const CheckpointManifest& manifest);
 
 }  // namespace millrace

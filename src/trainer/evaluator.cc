@@ -184,7 +184,7 @@ Status Evaluator::MeasureTogether(const std::stop_token& stop, std::vector<Share
   if (!ranks_->leads()) return Status::Ok();
   shares->push_back(std::move(share));
   for (size_t r = 1; r < all.size(); ++r) {
-    MR_ASSIGN(Share theirs, FromBytes(all[r]));
+    MR_ASSIGN(Share theirs, FromBytes(all[r]).Context("rank " + std::to_string(r)));
     shares->push_back(std::move(theirs));
   }
   return Status::Ok();

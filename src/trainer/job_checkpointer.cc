@@ -378,7 +378,7 @@ Status JobCheckpointer::RestoreState(const FoundCheckpoint& found, std::vector<s
   MR_TRY(session_->EmptyTables());
   {
     BytesLine line("the checkpoint of step " + std::to_string(found.manifest.step()) + " is being loaded",
-                   BytesOf(found.manifest), {}, terminal_);
+                   FileBytesOf(found.manifest), {}, terminal_);
     MR_TRY(RestoreVariables(found.folder, {variables.begin(), variables.end()}, session_->root(), &stored,
                             job_->workers(), {stop, [&line](uint64_t bytes) { line.Add(bytes); }}));
   }

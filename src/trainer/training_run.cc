@@ -108,8 +108,7 @@ Status TrainingRun::HelpUntilTold(std::string* bytes) {
     MR_TRY(session_->ranks()->FromLeader(bytes));
     if (WireReader(*bytes).Get<Told>() == Told::kIsOver) return Status::Ok();
     // The one that leads says what comes of it.
-    Status helped = Caught("an evaluation", [&] { return evaluator_->Run(state_, asked_to_stop_).status(); });
-    if (helped.code() == StatusCode::kUnavailable) return helped;
+    const Status helped = Caught("an evaluation", [&] { return evaluator_->Run(state_, asked_to_stop_).status(); });
     if (helped.code() == StatusCode::kCancelled) StopAll();
   }
 }

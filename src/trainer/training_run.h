@@ -96,7 +96,7 @@ class TrainingRun {
   /// Does what one rank does for all: `work`, where this rank leads; the others wait for its end. All go on from what
   /// it came to: its failure is theirs, and so are where the run stands and whether it ends. A collective of the ranks.
   Status Together(const std::function<Status()>& work);
-  /// Of a rank that waits for `work`: takes its part where all are needed. Until it is over: gives what then came.
+  /// Of a rank that waits for `work`: takes its part where all are needed. Returns what comes once it is over.
   Status HelpUntilTold(std::string* bytes);
   Status DoGoOn(const std::stop_token& stop);
   Status DoAtBoundary(const std::stop_token& stop);

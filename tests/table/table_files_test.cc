@@ -177,10 +177,11 @@ TEST_F(TableFiles, OfAnotherTableOrStepAreRefused) {
   const std::vector<std::string> before = Save(*table, "before", 2);
   AddRows(*table, 500);
   const std::vector<std::string> now = Save(*table, "now", 2);
-  EXPECT_EQ(Failure({now[0], before[1]}),
-            "table \"t\": \"" + before[1] + "\" is of table \"t\" after 1 updates, and \"" + now[0] +
-                "\" of table \"t\" after 2: they are not of one save; copy all files of the folder again, or use "
-                "another checkpoint");
+  EXPECT_EQ(
+      Failure({now[0], before[1]}),
+      "table \"t\": \"" + before[1] + "\" is of table \"t\" after 1 updates, and \"" + now[0] +
+          "\" of table \"t\" after 2 updates: they are not of one save; copy all files of the folder again, or use "
+          "another checkpoint");
   const std::unique_ptr<SparseTable> other = EmptyTable("u");
   AddRows(*other, 10);
   EXPECT_THAT(Failure({before[0], Save(*other, "u", 2)[1]}), HasSubstr("is of table \"u\" after 1 updates"));
@@ -319,6 +320,10 @@ TEST_F(TableChanges, BehindAnotherSaveAreRefused) {
               HasSubstr("\"" + saves_[2][0] + "\" has what changed since update 2, and \"" + saves_[0][0] +
                         "\" is of update 1: they do not belong together"));
   EXPECT_THAT(FailureOf({saves_[0], saves_[1], saves_[0]}), HasSubstr("\"" + saves_[0][0] + "\" has all rows, and"));
+  const std::unique_ptr<SparseTable> other = EmptyTable("other", kDim);
+  PushSome(*other, 1, 6000, 8000);
+  EXPECT_THAT(FailureOf({Save(*other, "other", 4), saves_[1]}),
+              HasSubstr("\"" + saves_[1][0] + "\" is of table \"t\", and"));
   FilesOfSave half = saves_[2];
   half.pop_back();
   EXPECT_THAT(FailureOf({saves_[0], saves_[1], half}), HasSubstr("virtual shards 0512-1023"));

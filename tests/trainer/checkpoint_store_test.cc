@@ -250,10 +250,13 @@ TEST_F(LargeTableCheckpoints, OfTheSameStepTakeThePlaceOfTheOneThatTheyGoOnFrom)
 TEST_F(LargeTableCheckpoints, ThatCannotShareFilesHaveAllRows) {
   ASSERT_TRUE(Write(1).ok());
   Push(0, 20);
-  std::filesystem::remove(folder_.path() + "/step-000000000001/tables/t/0512-1023");
   ASSERT_TRUE(Write(2).ok());
+  EXPECT_EQ(ChangesOfWhatIsRestored(), 1);
+  Push(0, 20);
+  std::filesystem::remove(folder_.path() + "/step-000000000002/changes/1/t");
+  ASSERT_TRUE(Write(3).ok());
   EXPECT_EQ(ChangesOfWhatIsRestored(), 0);
-  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/step-000000000002/changes"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/step-000000000003/changes"));
 }
 
 TEST_F(LargeTableCheckpoints, TakeTheBytesOfWhatChanged) {
