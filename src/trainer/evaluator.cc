@@ -55,7 +55,7 @@ Result<std::unique_ptr<Evaluator>> Evaluator::Create(JobSession& session, Datase
 }
 
 Evaluator::~Evaluator() {
-  if (loaded_) dynamic_cast<InMemoryControl&>(*dataset_).ReleaseMemory();
+  if (loaded_) memory_->ReleaseMemory();
 }
 
 Status Evaluator::RunReader(Reader& reader, BatchSource& source, const std::stop_token& stop) {
@@ -130,8 +130,8 @@ Status Evaluator::RunReaders(const std::stop_token& stop, Share* share) {
 
 Status Evaluator::Measure(const std::stop_token& stop, Share* share) {
   Dataset& dataset = *dataset_;
-  if (auto* memory = dynamic_cast<InMemoryControl*>(&dataset); memory != nullptr && !memory->IsLoaded()) {
-    MR_ASSIGN(loaded_stats_, memory->LoadIntoMemory(stop));
+  if (memory_ != nullptr && !memory_->IsLoaded()) {
+    MR_ASSIGN(loaded_stats_, memory_->LoadIntoMemory(stop));
     loaded_ = true;
   }
   share->load = loaded_stats_;
@@ -260,7 +260,7 @@ Result<EvalReport> Evaluator::ReportOf(std::vector<Share> shares, const RunState
   if (all.examples == 0)
     return NothingTo("evaluate", load.files > 0 ? load : data, job_->desc().data_desc(), dataset_->files());
   report.examples = all.examples;
-  report.data = dynamic_cast<InMemoryControl*>(dataset_) != nullptr ? std::move(load) : std::move(data);
+  report.data = memory_ != nullptr ? std::move(load) : std::move(data);
   const bool has_loss = readers_[0].loss != nullptr;
   report.loss = has_loss ? all.loss / static_cast<double>(report.examples) : std::numeric_limits<double>::quiet_NaN();
   report.metrics = job_->metrics().Compute(all.totals);

@@ -53,7 +53,11 @@ class Evaluator {
   };
 
   Evaluator(JobSession& session, Dataset& dataset, RankGroup* ranks)
-      : session_(&session), job_(&session.job()), dataset_(&dataset), ranks_(ranks) {}
+      : session_(&session),
+        job_(&session.job()),
+        dataset_(&dataset),
+        memory_(dynamic_cast<InMemoryControl*>(&dataset)),
+        ranks_(ranks) {}
   static Result<std::unique_ptr<Evaluator>> Create(JobSession& session, Dataset& dataset, RankGroup* ranks);
   /// Streams that one reader goes through, one after the other; 0: each reader has a source.
   int streams() const { return ranks_ == nullptr ? 0 : session_->EvalStreams(); }
@@ -71,9 +75,10 @@ class Evaluator {
   JobSession* session_;
   const CompiledJob* job_;
   Dataset* dataset_;
-  RankGroup* ranks_;        ///< that measure together; null: this process alone
-  bool loaded_ = false;     ///< by Run, so it goes with the evaluator
-  PassStats loaded_stats_;  ///< of that
+  InMemoryControl* memory_;  ///< the same; null: its rows are not in memory
+  RankGroup* ranks_;         ///< that measure together; null: this process alone
+  bool loaded_ = false;      ///< by Run, so it goes with the evaluator
+  PassStats loaded_stats_;   ///< of that
   std::vector<Reader> readers_;
 };
 
