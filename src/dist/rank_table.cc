@@ -38,6 +38,9 @@ struct Pulled {
   std::vector<float*> copies;            ///< of rows of others, by position; or empty
 };
 
+/// TableStats::changes_since of two parts: as of pushes, that of the rank which was pushed to most.
+int64_t SinceOfBoth(int64_t a, int64_t b) { return a < 0 || b < 0 ? -1 : std::max(a, b); }
+
 class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOthers, public NotesChanges {
  public:
   RankTable(std::unique_ptr<SparseTable> part, RankTables& ranks)
@@ -114,7 +117,7 @@ class RankTable : public SparseTable, public FetchesAhead, public SavesThroughOt
 
  private:
   /// The pushes that a save of changes begins behind; of any other save none.
-  Result<std::optional<uint64_t>> SinceOf(TableContent content) const;
+  Result<std::optional<uint64_t>> SinceOf(TableContent content, const TableStats& now) const;
 
   /// A push that is under way.
   struct Pushed {
@@ -374,25 +377,24 @@ Status RankTable::Save(ShardRange shards, TableContent content, std::ostream& ou
     MR_TRY(ranks_->Ask(std::move(requests), &answers));
     parts.emplace_back(std::move(answers[r]));
   }
-  MR_ASSIGN(const std::optional<uint64_t> since, SinceOf(content));
-  return PutTogether(std::move(parts), shards, static_cast<uint64_t>(stats().pushes), since, &out);
+  const TableStats now = stats();
+  MR_ASSIGN(const std::optional<uint64_t> since, SinceOf(content, now));
+  return PutTogether(std::move(parts), shards, static_cast<uint64_t>(now.pushes), since, &out);
 }
 
 Result<ChangedRows> RankTable::CountChanges() const {
   MR_ASSIGN(ChangedRows all, CountChangesOf(*part_));
   MR_TRY(AskOthers(RankTables::Request::kCountChanges, "", [&all](WireReader answer) {
     const auto theirs = answer.Get<ChangedRows>();
-    // Of the pushes, too, there are as many as the rank has that was pushed to most.
-    all.since = all.since < 0 || theirs.since < 0 ? -1 : std::max(all.since, theirs.since);
+    all.since = SinceOfBoth(all.since, theirs.since);
     all.rows += theirs.rows;
   }));
   return all;
 }
 
-Result<std::optional<uint64_t>> RankTable::SinceOf(TableContent content) const {
+Result<std::optional<uint64_t>> RankTable::SinceOf(TableContent content, const TableStats& now) const {
   if (content != TableContent::kChanges) return std::optional<uint64_t>();
-  MR_ASSIGN(const ChangedRows changed, CountChanges());
-  if (changed.since >= 0) return std::optional(static_cast<uint64_t>(changed.since));
+  if (now.changes_since >= 0) return std::optional(static_cast<uint64_t>(now.changes_since));
   return Internal("table \"" + shape().name + "\" does not know on every rank which of its rows changed");
 }
 
@@ -404,8 +406,9 @@ Result<std::optional<FileSum>> RankTable::SaveThroughOwner(ShardRange shards, Ta
   OwnersFile file;
   file.shards = shards;
   file.content = content;
-  file.pushes = static_cast<uint64_t>(stats().pushes);
-  MR_ASSIGN(file.since, SinceOf(content));
+  const TableStats now = stats();
+  file.pushes = static_cast<uint64_t>(now.pushes);
+  MR_ASSIGN(file.since, SinceOf(content, now));
   std::error_code unknown;
   file.path = std::filesystem::absolute(path, unknown).string();
   if (unknown) return std::optional<FileSum>();
@@ -446,6 +449,7 @@ TableStats RankTable::stats() const {
     all.rows += theirs.rows;
     all.bytes += theirs.bytes;
     all.pushes = std::max(all.pushes, theirs.pushes);
+    all.changes_since = SinceOfBoth(all.changes_since, theirs.changes_since);
   }).ok();
   return all;
 }

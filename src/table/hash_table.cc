@@ -144,6 +144,7 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
     TableStats stats;
     stats.bytes = static_cast<int64_t>(rows_.bytes());
     stats.pushes = pushes_.load(std::memory_order_relaxed);
+    stats.changes_since = changes_since_.load(std::memory_order_relaxed);
     for (const auto& shard : shards_) {
       const KeyIndexShard::Stats shard_stats = shard->stats();
       stats.rows += static_cast<int64_t>(shard_stats.keys);

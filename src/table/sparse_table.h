@@ -48,6 +48,8 @@ struct TableStats {
   int64_t rows = 0;
   int64_t bytes = 0;   ///< of rows and index
   int64_t pushes = 0;  ///< so far; of parts on several ranks the most
+  /// Of them, those before NotesChanges::BeginChanges; -1: what changed since is not known.
+  int64_t changes_since = -1;
 };
 
 /// How a table looks from outside; constant.
