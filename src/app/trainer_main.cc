@@ -82,9 +82,12 @@ void SayRanks(const RankGroup& ranks, const CompiledJob& job) {
   const DistDesc& dist = job.desc().dist();
   const int servers = job.rank_servers(ranks.size());
   const int trainers = ranks.size() - servers;
-  std::fprintf(stderr, "training on %d rank%s, ", trainers, trainers == 1 ? "" : "s");
+  const bool infer = job.desc().infer();
+  std::fprintf(stderr, "%s on %d rank%s, ", infer ? "inferring" : "training", trainers, trainers == 1 ? "" : "s");
   if (servers > 0) std::fprintf(stderr, "with the rows of tables on %d more (dist.mode: SPLIT), ", servers);
-  if (job.trains_in_step()) {
+  if (infer) {
+    std::fputs("each file by one of them\n", stderr);
+  } else if (job.trains_in_step()) {
     std::fprintf(stderr, "in step: %d batches of %d examples a step\n", job.rank_micro_batches(),
                  job.desc().data_desc().batch_size());
   } else if (dist.update() == DistDesc::SSP) {

@@ -445,7 +445,7 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
   refuse(is_split && in_step, "dist.mode", "mode: SPLIT with update: SYNC; leave mode out");
   refuse(is_split && desc.dataset().global_shuffle(), "dist.mode",
          "mode: SPLIT with dataset.global_shuffle; leave one of them out");
-  refuse(!in_step && desc.update_mode() != TrainerDesc::HOGWILD, "update_mode",
+  refuse(!in_step && desc.update_mode() != TrainerDesc::HOGWILD && !desc.infer(), "update_mode",
          "update_mode: " + TrainerDesc::UpdateMode_Name(desc.update_mode()) + "; with " + update +
              " the updates of other ranks come between those of this one: leave update_mode out");
   refuse(FeedsItself(desc), "dist", "a program that feeds itself; its readers are not shared out to ranks");
@@ -455,7 +455,7 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
   refuse(!is_multi, "class_name", "another class_name than MultiTrainer");
   refuse(in_step && worker != "HogwildWorker" && !worker.starts_with("Downpour"), "device_worker_name",
          "another worker than that of ranks in step");
-  if (in_step && desc.thread_num() > 1) {
+  if (in_step && desc.thread_num() > 1 && !desc.infer()) {
     check.Error("thread_num",
                 "dist: with update: SYNC a rank trains with one thread: set thread_num: 1, and start a rank for each "
                 "processor");
@@ -466,11 +466,6 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
   refuse(dataset.merge_by_lineid() && !dataset.global_shuffle(), "dataset.merge_by_lineid",
          "merge_by_lineid, whose lines may lie on several ranks; lines of a name meet with global_shuffle: true");
   refuse(dataset.enable_pv_merge(), "dataset.enable_pv_merge", "enable_pv_merge, whose rows may lie on several ranks");
-  refuse(desc.infer(), "infer", "infer; run it as a job without dist, with the same output folder and --resume=auto");
-  refuse(desc.dump_param_size() > 0, "dump_param[0]",
-         "dump_param, as each rank has parameters of its own within a pass; the checkpoints have those of all");
-  refuse(desc.dump_fields_size() > 0 && !desc.dump_converter().empty(), "dump_converter",
-         "dump_converter, for which the others would wait at a stop; dump plain lines, and convert them afterwards");
   refuse(desc.hogwild_param().stat_var_names_size() > 0, "hogwild_param.stat_var_names[0]", "stat_var_names");
 }
 

@@ -29,6 +29,7 @@ struct TrainedBatch {
   int64_t worker_batches = 0;  ///< of this worker and pass, this one and those of earlier runs included
   int64_t read_nanoseconds = 0;
   int64_t run_nanoseconds = 0;
+  bool begins_step = true;  ///< whether parameters may have changed since the batch before
 };
 
 /// Looks at every batch of one worker after it was trained: prints, checks, traces. Called by the worker's thread.

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "core/caught.h"
 #include "core/channel.h"
@@ -163,7 +164,16 @@ Result<std::unique_ptr<DumpFiles>> DumpFiles::Create(const TrainerDesc& desc, bo
 }
 
 Status DumpFiles::Write(int64_t turn, std::string lines) {
-  return parts_[static_cast<size_t>(turn) % parts_.size()]->Push(std::move(lines));
+  ++begun_;
+  Status pushed = parts_[static_cast<size_t>(turn) % parts_.size()]->Push(std::move(lines));
+  ++ended_;
+  return pushed;
+}
+
+bool DumpFiles::IsHeldUp() {
+  const int64_t ended = ended_.load();
+  const bool waits = begun_.load() > ended;
+  return std::exchange(ended_before_, waits ? ended : -1) == ended && waits;
 }
 
 Status DumpFiles::Finish(const std::stop_token& stop) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
@@ -36,6 +37,8 @@ class DumpFiles {
 
   /// Ends Writes that wait, and the commands: for a stop that they do not heed. Any thread.
   void Abandon();
+  /// Whether a Write waits that did so at the last call, and none has ended since. One thread.
+  bool IsHeldUp();
   bool abandoned() const { return abandoned_.stop_requested(); }
 
   const std::vector<std::string>& paths() const { return paths_; }
@@ -46,6 +49,9 @@ class DumpFiles {
 
   std::vector<std::string> paths_;
   std::stop_source abandoned_;
+  std::atomic<int64_t> begun_{0};  ///< Writes
+  std::atomic<int64_t> ended_{0};
+  int64_t ended_before_ = -1;  ///< at the last IsHeldUp that found one waiting
   std::vector<std::unique_ptr<Part>> parts_;
 };
 

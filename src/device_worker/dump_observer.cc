@@ -116,7 +116,7 @@ Result<std::unique_ptr<DumpObserver>> DumpObserver::Create(const TrainerDesc& de
 Status DumpObserver::OnBatch(const TrainedBatch& trained) {
   std::string lines;
   if (!fields_.empty()) MR_TRY(AddRows(trained, &lines));
-  if (worker_ == 0) MR_TRY(AddParameters(trained.worker_batches - 1, &lines));
+  if (worker_ == 0 && trained.begins_step) MR_TRY(AddParameters(trained, &lines));
   return lines.empty() ? Status::Ok() : files_->Write(trained.context.step, std::move(lines));
 }
 
@@ -179,7 +179,9 @@ Status DumpObserver::AddField(Field& field, int rows) {
   return Status::Ok();
 }
 
-Status DumpObserver::AddParameters(int64_t batch, std::string* lines) {
+Status DumpObserver::AddParameters(const TrainedBatch& trained, std::string* lines) {
+  const bool in_step = desc_->dist().update() == DistDesc::SYNC && desc_->has_dist() && !desc_->infer();
+  const int64_t batch = in_step ? trained.context.step : trained.worker_batches - 1;
   for (const Field& parameter : parameters_) {
     if (parameter.variable->empty()) continue;
     MR_ASSIGN(const Tensor* const shown, host_view_.Of(*TensorOf(*parameter.variable)));

@@ -21,11 +21,12 @@ class TrainerDesc;
 ///
 /// (lines of a QueueDataset whose examples have no names begin with the tab before the first NAME) or, with
 /// is_dump_in_simple_mode, the values alone: v v<tab>v v. Parameters are those of worker 0, after each of its batches
-/// (from 0, of the pass).
+/// (from 0, of the pass), or, with dist { update: SYNC }, as each step of all ranks used them, where BATCH is how many
+/// batches of all came before it.
 class DumpObserver final : public BatchObserver {
  public:
   /// kInvalidConfig for names that the frame does not have, and parameters that are no tensors. `files` and `frame`
-  /// outlive the observer.
+  /// outlive the observer. `worker` counts on over the ranks of a job.
   static Result<std::unique_ptr<DumpObserver>> Create(const TrainerDesc& desc, const Executable& executable,
                                                       const Frame& frame, int worker, DumpFiles& files);
   Status OnBatch(const TrainedBatch& trained) override;
@@ -41,7 +42,7 @@ class DumpObserver final : public BatchObserver {
   void ChooseRows(const TrainedBatch& trained);
   Status AddRows(const TrainedBatch& trained, std::string* lines);
   Status AddField(Field& field, int rows);
-  Status AddParameters(int64_t batch, std::string* lines);
+  Status AddParameters(const TrainedBatch& trained, std::string* lines);
 
   const TrainerDesc* desc_;
   int worker_;

@@ -39,7 +39,8 @@ class SyncWorker final : public DeviceWorker {
   Status ReadBatches(StepInput* input);
   /// Runs the micro-batches of this rank.
   Status RunBatches(int64_t step, const std::stop_token& stop);
-  Status RunBatch(const Stream& stream, int64_t step, const std::stop_token& stop);
+  /// The micro-batch of a number, in the step behind `step` batches of all ranks.
+  Status RunBatch(const Stream& stream, int number, int64_t step, const std::stop_token& stop);
   void Account(const StepInput& all);
   /// Notes what the step did from `start` until now.
   void Trace(std::string_view what, int64_t start) {
@@ -120,21 +121,21 @@ Status SyncWorker::RunBatches(int64_t step, const std::stop_token& stop) {
       ranks_.step->AddNothing(number);
       continue;
     }
-    MR_TRY(RunBatch(streams_[i], step + number, stop));
+    MR_TRY(RunBatch(streams_[i], number, step, stop));
     MR_TRY(ranks_.step->Add(number, streams_[i].batch->rows()));
   }
   return Status::Ok();
 }
 
-Status SyncWorker::RunBatch(const Stream& stream, int64_t step, const std::stop_token& stop) {
+Status SyncWorker::RunBatch(const Stream& stream, int number, int64_t step, const std::stop_token& stop) {
   const int64_t start = SteadyNanoseconds();
-  MR_TRY(runner_.Run(*stream.batch, step, stop));
+  MR_TRY(runner_.Run(*stream.batch, step + number, stop));
   const int64_t run_nanoseconds = SteadyNanoseconds() - start;
   MR_TRY(runner_.Measure());
   ++report_.batches;
   const int64_t batches = report_.earlier_batches + report_.batches;
-  const TrainedBatch trained{*stream.batch, runner_.frame(),         runner_.context(),
-                             batches,       stream.read_nanoseconds, run_nanoseconds};
+  const TrainedBatch trained{*stream.batch,           runner_.frame(), runner_.context(), batches,
+                             stream.read_nanoseconds, run_nanoseconds, number == 0};
   for (BatchObserver* observer : parts_.frames[0].observers) MR_TRY(observer->OnBatch(trained));
   return Status::Ok();
 }

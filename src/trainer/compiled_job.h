@@ -72,14 +72,16 @@ class CompiledJob {
   const Executable& train() const { return *parts_.train; }
   /// Whether the job is one of ranks that train together.
   bool is_dist() const { return desc().has_dist(); }
-  /// Whether they do so step by step, all on the same parameters.
-  bool trains_in_step() const { return is_dist() && desc().dist().update() == DistDesc::SYNC; }
+  /// Whether they do so step by step, all on the same parameters. Who infers has no steps.
+  bool trains_in_step() const { return is_dist() && desc().dist().update() == DistDesc::SYNC && !desc().infer(); }
   /// How floats travel between ranks.
   WireFloat wire_float() const {
     return desc().dist().wire() == DistDesc::BF16 ? WireFloat::kBFloat16 : WireFloat::kFloat32;
   }
-  /// Batches between two exchanges of dist { update: GEO }; 0: another update.
-  int geo_steps() const { return desc().dist().update() == DistDesc::GEO ? desc().dist().geo_steps() : 0; }
+  /// Batches between two exchanges of dist { update: GEO }; 0: there are none.
+  int geo_steps() const {
+    return desc().dist().update() == DistDesc::GEO && !desc().infer() ? desc().dist().geo_steps() : 0;
+  }
   /// Of so many ranks those that have the rows of all and train nothing (dist { mode: SPLIT }). One rank does all.
   int rank_servers(int ranks) const {
     return ranks > 1 && desc().dist().mode() == DistDesc::SPLIT ? desc().dist().servers() : 0;

@@ -337,15 +337,16 @@ class JobRun {
 
 Status JobRun::Start(const std::string& resume, const std::string& model) {
   const bool keeps = !job_.output_dir().empty();
+  const bool has_checkpoints = keeps && (!job_.desc().infer() || resume != "never");
   if (session_.leads()) {
     MR_TRY(CheckRequest(job_, resume, model));
     if (keeps) {
       MR_ASSIGN(folder_, MakeOutputFolder(job_.output_dir()));
-      if (!job_.desc().infer() || resume != "never") {
-        MR_ASSIGN(checkpointer_, JobCheckpointer::Create(session_, stop_, output_.terminal));
-      }
     }
-  } else if (keeps) {
+    if (has_checkpoints) {
+      MR_ASSIGN(checkpointer_, JobCheckpointer::Create(session_, stop_, output_.terminal));
+    }
+  } else if (has_checkpoints) {
     checkpointer_ = JobCheckpointer::Follow(session_, stop_, output_.terminal);
   }
   return session_.InitParameters(stop_);
@@ -476,7 +477,7 @@ Status ResumeTogether(JobRun& run, RankGroup& ranks, const std::string& resume) 
 
 Result<RunSummary> RunOnRanks(JobRun& run, RankGroup& ranks, const std::string& resume, const std::string& model) {
   MR_TRY(ranks.Agree(run.Start(resume, model)));
-  if (run.keeps()) MR_TRY(ResumeTogether(run, ranks, resume));
+  if (run.keeps()) MR_TRY(ResumeTogether(run, ranks, model == "best" ? "best" : resume));
   MR_TRY(ranks.Agree(run.MakeTrainer()));
   MR_TRY(ranks.Agree(run.Train()));
   MR_TRY(run.GatherCounts(ranks));

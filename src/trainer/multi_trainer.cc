@@ -45,7 +45,7 @@ Status MultiTrainer::MakeWorkerSlots() {
         "as one of them, or leave it out");
   }
   const RankGroup* const ranks = session_->ranks();
-  const bool dumps = job_->desc().dump_fields_size() > 0 || job_->desc().dump_param_size() > 0;
+  const bool dumps = job_->desc().dump_fields_size() > 0 || (job_->desc().dump_param_size() > 0 && session_->leads());
   if (dumps && (ranks == nullptr || !ranks->serves())) {
     MR_ASSIGN(dump_files_, DumpFiles::Create(job_->desc(), run_->is_resumed(), ranks == nullptr ? -1 : ranks->rank()));
   }
@@ -103,7 +103,7 @@ Status MultiTrainer::MakeObservers(FrameContext& context, int index) {
   const TrainerDesc& desc = job_->desc();
   MR_ASSIGN(context.nan_check, NanCheck::Create(job_->step(), *context.frame, session_->nan_check_rule()));
   if (dump_files_ != nullptr) {
-    MR_ASSIGN(context.dump, DumpObserver::Create(desc, job_->step(), *context.frame, index, *dump_files_));
+    MR_ASSIGN(context.dump, DumpObserver::Create(desc, job_->step(), *context.frame, PlaceOf(index), *dump_files_));
   }
   if (desc.output().trace() || (desc.debug() && index == 0)) context.frame->EnableProfile();
   if (desc.output().trace()) {
@@ -138,8 +138,7 @@ Status MultiTrainer::MakeWorker(WorkerSlot& slot, int index) {
   parts.input = {&dataset().files(), job_->lines_are_piped()};
   const std::vector<int> cpus = UsableProcessors();
   // Ranks of one machine that a launcher let have all processors would meet on the first one.
-  const int place = index + (session_->ranks() != nullptr ? session_->ranks()->rank() * job_->workers() : 0);
-  if (job_->desc().binding_cpu() && !cpus.empty()) parts.cpu = cpus[static_cast<size_t>(place) % cpus.size()];
+  if (job_->desc().binding_cpu() && !cpus.empty()) parts.cpu = cpus[static_cast<size_t>(PlaceOf(index)) % cpus.size()];
   if (job_->has_sections()) MR_TRY(AddPipeline(slot, index, &parts));
   if (job_->trains_in_step()) {
     MR_TRY(ranks_->AddStep(*slot.frames[0].frame, dataset(), &parts));
@@ -183,6 +182,10 @@ Status MultiTrainer::AddPipeline(WorkerSlot& slot, int index, WorkerParts* parts
     parts->pipeline.cpus.push_back(cpus[static_cast<size_t>(first + i) % cpus.size()]);
   }
   return Status::Ok();
+}
+
+int MultiTrainer::PlaceOf(int worker) const {
+  return worker + (session_->ranks() != nullptr ? session_->ranks()->rank() * job_->workers() : 0);
 }
 
 int MultiTrainer::sources() const { return ranks_ != nullptr ? ranks_->sources() : job_->workers(); }
@@ -350,7 +353,8 @@ Status MultiTrainer::RunPass(const std::stop_token& stop) {
     MR_TRY(GatherProgress({}));
     return is_sound_ ? run_->CheckpointAfterFailure(failure, readers_ == nullptr) : run_->NameLastCheckpoint(failure);
   }
-  if (dump_files_ != nullptr && dump_files_->abandoned()) return dump_files_->Finish(stop);
+  const bool abandoned = dump_files_ != nullptr && dump_files_->abandoned();
+  MR_TRY(Agreed(session_->ranks(), abandoned ? dump_files_->Finish(stop) : Status::Ok()));
   SnapshotAtEnd();
   MR_TRY(GatherProgress(*stats));
   if (readers_ != nullptr && state.step == 0 && !run_->is_ending()) MR_TRY(readers_->NothingToTrainOn());
@@ -442,7 +446,7 @@ Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
     if (asked.stop_requested() || run_->IsTimeForCheckpoint()) {
       ranks_ != nullptr ? ranks_->AskForPause(asked.stop_requested()) : gate.Ask();
     }
-    if (asked.stop_requested() && ranks_ == nullptr) StopWithinBatch();
+    if (asked.stop_requested()) ranks_ == nullptr ? StopWithinBatch() : AbandonDumpThatHangs();
   }
 }
 
@@ -469,6 +473,16 @@ void MultiTrainer::StopWithinBatch() {
   if (Clock::now() - stop_seen_ < kPatience) return;
   if (dump_files_ != nullptr) dump_files_->Abandon();
   stop_workers_.request_stop();
+}
+
+void MultiTrainer::AbandonDumpThatHangs() {
+  if (dump_files_ == nullptr) return;
+  if (!dump_files_->IsHeldUp()) {
+    stop_seen_ = Clock::time_point::max();
+    return;
+  }
+  stop_seen_ = std::min(stop_seen_, Clock::now());
+  if (Clock::now() - stop_seen_ >= kPatience) dump_files_->Abandon();
 }
 
 bool MultiTrainer::CanCheckpointAfter(const WorkerSlot& slot) const {

@@ -92,6 +92,8 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   Status GatherProgress(const PassStats& data);
   /// Sources that this process trains from.
   int sources() const;
+  /// The number of a worker of this process, counted on over the ranks of the job.
+  int PlaceOf(int worker) const;
   void StopWorkers();
   /// The workers stand still: does what is due. True where those of all ranks have ended.
   Result<bool> AtPause(const std::stop_token& stop);
@@ -100,6 +102,8 @@ class MultiTrainer final : public Trainer, private RunWorkers {
   std::vector<const Frame*> AllFrames() const;
   /// A worker that waits for a dump's converter, or stands in a long loop, would not come to a boundary.
   void StopWithinBatch();
+  /// The same for the worker of a rank, where it waits for a converter that takes nothing: the others wait for it.
+  void AbandonDumpThatHangs();
 
   JobSession* session_;
   const CompiledJob* job_;  ///< of the session

@@ -71,8 +71,9 @@ RankTraining::RankTraining(JobSession& session, TrainingRun& run, PauseGate& gat
       gate_(&gate),
       ranks_(session.ranks()),
       in_step_(session.job().trains_in_step()),
-      staleness_(session.job().desc().dist().update() == DistDesc::SSP ? session.job().desc().dist().staleness() : -1) {
-}
+      staleness_(session.job().desc().dist().update() == DistDesc::SSP && !session.job().desc().infer()
+                     ? session.job().desc().dist().staleness()
+                     : -1) {}
 
 Result<std::unique_ptr<RankTraining>> RankTraining::Create(JobSession& session, TrainingRun& run, PauseGate& gate) {
   std::unique_ptr<RankTraining> training(new RankTraining(session, run, gate));
@@ -132,7 +133,7 @@ void RankTraining::StartPass() {
   met_at_step_ = step;
   // One that serves has no batches, and a turn of none.
   const int64_t ranks = ranks_->trainers();
-  const bool takes_turns = ranks > 1 && step < kInTurns;
+  const bool takes_turns = ranks > 1 && step < kInTurns && !session_->job().desc().infer();
   pace_->StartPass(run_->state().epoch, takes_turns ? (kInTurns - step + ranks - 1) / ranks : 0);
   dense_->Start();
 }
@@ -175,8 +176,9 @@ Status RankTraining::AfterLastBatch(int worker, const std::stop_token& stop) {
 }
 
 bool RankTraining::LooksAhead(int worker) const {
-  // In turns a rank sees all that those before it have made of the rows, and with SSP what it was promised.
-  return ranks_->size() > 1 && staleness_ < 0 && !pace_->takes_turns() &&
+  // In turns a rank sees all that those before it have made of the rows, and with SSP what it was promised. A fetch
+  // makes rows, which who infers does not.
+  return ranks_->size() > 1 && staleness_ < 0 && !session_->job().desc().infer() && !pace_->takes_turns() &&
          !workers_[static_cast<size_t>(worker)]->upcoming().empty();
 }
 

@@ -152,6 +152,30 @@ TEST_F(RanksCommandTest, RanksDumpTheirExamplesAndRankZeroWritesTheExport) {
   EXPECT_EQ(lines, 2000U);
 }
 
+TEST_F(RanksCommandTest, RanksInferEachLineOnceWithTheModelThatOneProcessTrained) {
+  const std::string job = small_.DeepJob("epochs: 1 update_mode: SERIAL");
+  Process alone("trainer", Flags(job, "out"));
+  ASSERT_EQ(alone.Wait(), 0) << alone.errors();
+  const auto scores_by = [&](int ranks) {
+    const std::string dumps = Folder("scores_" + std::to_string(ranks));
+    std::vector<std::string> flags = Flags(job, "out");
+    flags.insert(flags.end(), {"--set=infer=true", "--set=dump_fields=[\"A\", \"y\"]", "--set=dump_file_num=1",
+                               "--set=dump_fields_path=\"" + dumps + "\""});
+    Process infer("trainer", flags, {.ranks = ranks});
+    EXPECT_EQ(infer.Wait(), 0) << infer.errors();
+    EXPECT_THAT(infer.errors(), HasSubstr("inferred: 2000 examples"));
+    EXPECT_THAT(infer.errors(), HasSubstr(ranks > 0 ? "inferring on 2 ranks, each file by one of them\n" : ""));
+    std::vector<std::string> lines;
+    for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(dumps)) {
+      std::ifstream in(entry.path());
+      for (std::string line; std::getline(in, line);) lines.push_back(line);
+    }
+    std::sort(lines.begin(), lines.end());
+    return lines;
+  };
+  EXPECT_EQ(scores_by(2), scores_by(0));
+}
+
 TEST_F(RanksCommandTest, RanksShuffleTheRowsOfAllToTheBytesOfOneProcess) {
   const std::string job =
       Job("epochs: 2 dataset { class_name: \"InMemoryDataset\" global_shuffle: true fleet_send_batch_size: 100 }");

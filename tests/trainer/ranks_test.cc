@@ -42,8 +42,8 @@ struct Ended {
 struct RunOptions {
   std::string resume = "never";
   std::vector<std::string> overrides = {};
-  int stop_after = 0;  ///< prints of rank 0, after which rank `stopped` is asked to stop; 0: never
-  int stopped = 0;
+  int stop_after = 0;          ///< prints of rank 0, after which rank `stopped` is asked to stop; 0: never
+  int stopped = 0;             ///< -1: all, as mpirun passes a signal on
   std::string stop_when = "";  ///< file that is there when rank `stopped` is to be asked, too
   std::function<void(int rank)> at_start = {};
   std::function<void()> at_print = {};  ///< of rank 0
@@ -84,7 +84,9 @@ Ended RunRanks(const std::string& path, int ranks, const std::string& output_dir
   for (int r = 0; r < ranks; ++r) threads.emplace_back(run, r);
   if (!options.stop_when.empty()) {
     while (!std::filesystem::exists(options.stop_when)) std::this_thread::yield();
-    stops[static_cast<size_t>(options.stopped)].request_stop();
+    for (int r = 0; r < ranks; ++r) {
+      if (options.stopped < 0 || options.stopped == r) stops[static_cast<size_t>(r)].request_stop();
+    }
   }
   threads.clear();
   return ended;
@@ -882,6 +884,115 @@ TEST_F(RanksTest, ADumpThatOneRankCannotWriteEndsAll) {
     EXPECT_THAT(status.message(), HasSubstr("cannot write the dump \"" + folder + "/part-001-00000\""));
   }
   EXPECT_THAT(ended.statuses[0].message(), HasSubstr("rank 1 ("));
+}
+
+TEST_F(RanksTest, ADumpOfRanksGoesThroughItsConverter) {
+  for (const char* dist : {kSync, "dist { update: ASYNC } "}) {
+    SCOPED_TRACE(dist);
+    const std::string folder = Folder(std::string("converted_") + dist[15]);
+    const std::string job = small_.DeepJob(std::string(dist) + "dump_fields: \"A\" dump_file_num: 1 dump_converter: " +
+                                           "\"sed s/A:/converted:/\" dump_fields_path: \"" + folder + "\"");
+    const Ended ended = RunRanks(job, 2, Folder("dumped"));
+    for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+    size_t lines = 0;
+    for (const auto& [name, of_file] : DumpIn(folder)) {
+      lines += of_file.size();
+      for (const std::string& line : of_file) EXPECT_EQ(line.rfind("\tconverted:", 0), 0U) << name << ": " << line;
+    }
+    EXPECT_EQ(lines, 1500U);
+  }
+}
+
+TEST_F(RanksTest, AConverterThatTakesNothingKeepsNoRankFromAStop) {
+  for (const char* dist : {kSync, "dist { update: ASYNC } "}) {
+    SCOPED_TRACE(dist);
+    // That of one rank takes nothing, and is stopped when its pipe and what waits for it are full.
+    const std::string taken = Folder(std::string("taken_") + dist[15]);
+    const std::string full = Folder(std::string("full_") + dist[15]);
+    const std::string job = small_.DeepJob(
+        std::string(dist) + "epochs: 200 dump_fields: \"A\" dump_fields: \"B\" dump_fields: \"y\" dump_file_num: 1 " +
+        "dump_converter: \"mkdir " + taken + " && exec cat; sleep 2; touch " + full + "; exec sleep 3600\" " +
+        "dump_fields_path: \"" + Folder("held") + "\"");
+    RunOptions options;
+    options.stop_when = full;
+    options.stopped = -1;
+    const Ended ended = RunRanks(job, 2, Folder("dumped"), options);
+    for (const Status& status : ended.statuses) {
+      EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.ToString();
+      EXPECT_THAT(status.message(), HasSubstr("did not end after the stop"));
+    }
+  }
+}
+
+TEST_F(RanksTest, RankZeroDumpsTheParametersOfEachStepOnce) {
+  std::map<std::string, std::vector<std::string>> alone;
+  for (const int ranks : {1, 2, 4}) {
+    const std::string folder = Folder("parameters_" + std::to_string(ranks));
+    const std::string job = small_.DeepJob(std::string(kSync) + "dump_param: \"y.b_0\" dump_file_num: 1 " +
+                                           "dump_fields_path: \"" + folder + "\"");
+    const Ended ended = RunRanks(job, ranks, Folder("dumped"));
+    for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+    const auto dump = DumpIn(folder);
+    ASSERT_EQ(dump.size(), 1U);
+    if (alone.empty()) alone = dump;
+    EXPECT_EQ(dump, alone) << ranks << " ranks";
+  }
+  const std::vector<std::string>& lines = alone.at("part-000-00000");
+  ASSERT_GT(lines.size(), 3U);
+  EXPECT_THAT(lines[0], HasSubstr("(0,0,y.b_0)"));
+  EXPECT_THAT(lines[1], HasSubstr("(0,8,y.b_0)"));
+  EXPECT_NE(lines[1].substr(11), lines[2].substr(12));
+}
+
+TEST_F(RanksTest, RanksAtTheirOwnPaceDumpTheParametersOfRankZero) {
+  const std::string folder = Folder("parameters");
+  const std::string job = small_.DeepJob(
+      "dist { update: ASYNC } dump_param: \"y.b_0\" dump_file_num: 1 "
+      "dump_fields_path: \"" +
+      folder + "\"");
+  const Ended ended = RunRanks(job, 2, Folder("dumped"));
+  for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+  const auto dump = DumpIn(folder);
+  ASSERT_EQ(dump.size(), 1U);
+  const std::vector<std::string>& lines = dump.at("part-000-00000");
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_THAT(lines[i], HasSubstr("(0," + std::to_string(i) + ",y.b_0)"));
+  }
+}
+
+TEST_F(RanksTest, RanksInferEachLineOnceToTheScoresOfOneProcess) {
+  const std::string out = Folder("trained");
+  ASSERT_TRUE(RunRanks(small_.DeepJob("epochs: 2 dist { update: SYNC micro_batches: 8 }"), 1, out).statuses[0].ok());
+  const std::vector<std::string> before = FolderContent(out + "/checkpoints");
+  std::vector<std::string> alone;
+  MetricValues metrics;
+  for (const char* dist : {kSync, "dist { update: ASYNC } ", "dist { update: SSP staleness: 1 } ",
+                           "dist { update: GEO geo_steps: 4 } ", "dist { mode: SPLIT servers: 1 } "}) {
+    for (const int ranks : {1, 3}) {
+      SCOPED_TRACE(std::string(dist) + std::to_string(ranks));
+      const std::string folder = Folder(std::string("scores_") + dist[15] + dist[16] + std::to_string(ranks));
+      const std::string job =
+          small_.DeepJob(std::string(dist) + "epochs: 2 infer: true dump_fields: \"A\" dump_fields: \"B\" " +
+                         "dump_fields: \"y\" dump_file_num: 1 dump_fields_path: \"" + folder + "\"");
+      RunOptions options;
+      options.resume = "auto";
+      const Ended ended = RunRanks(job, ranks, out, options);
+      for (const Status& status : ended.statuses) ASSERT_TRUE(status.ok()) << status.ToString();
+      EXPECT_EQ(ended.summary.examples, 1500);
+      std::vector<std::string> all;
+      for (const auto& [name, lines] : DumpIn(folder)) all.insert(all.end(), lines.begin(), lines.end());
+      std::sort(all.begin(), all.end());
+      if (alone.empty()) {
+        alone = all;
+        metrics = ended.summary.metrics;
+        ASSERT_FALSE(metrics.empty());
+      }
+      EXPECT_EQ(all.size(), 1500U);
+      EXPECT_EQ(all, alone);
+      ExpectNear(ended.summary.metrics, metrics);
+    }
+  }
+  EXPECT_EQ(FolderContent(out + "/checkpoints"), before);
 }
 
 // Tables that count shows and clicks.
