@@ -24,6 +24,8 @@ KINDS = {
     "async_embedding": ("async", True, 1, "adam"),
     "async_shared": ("async", False, 2, "adam"),
     "async_sgd": ("async", False, 1, "sgd"),
+    # Rows and parameters by sgd, whose updates add up however many batches of gradients a worker sends as one.
+    "plain": ("async", False, 1, "sgd"),
     "sync": ("sync", False, 1, "adam"),
     "geo": ("geo", True, 1, "adam"),
     "accessor": ("async", False, 1, "adam"),
@@ -82,7 +84,7 @@ def build(kind):
     # Its __repr__ fails with today's protobuf, and Paddle prints it while it minimizes.
     strategy_module.DistributedStrategy.__repr__ = lambda self: "DistributedStrategy"
     mode, is_embedding, lookups, rule = KINDS[kind]
-    paddle.seed(5)
+    paddle.seed(int(os.environ.get("FLEET_SEED", "5")))
     label = static.data("label", [-1, 1], "int64")
     dense = static.data("dense", [-1, 3], "float32")
     ids = static.data("ids", [-1, 1], "int64", lod_level=1)
@@ -124,6 +126,16 @@ def build(kind):
     strategy.a_sync = mode != "sync"
     if mode == "geo":
         strategy.a_sync_configs = {"k_steps": 100}
+    if kind == "plain":
+        table = strategy.sparse_table_configs.add()
+        table.table_name = "emb"
+        table.table_class = "MemorySparseTable"
+        table.shard_num = 1000
+        table.accessor.accessor_class = "SparseAccessor"
+        for part in (table.accessor.embed_sgd_param, table.accessor.embedx_sgd_param):
+            part.name = "SparseNaiveSGDRule"
+            part.naive.learning_rate = 0.02
+            part.naive.initial_range = 0.1
     if kind in ("accessor", "counted", "hidden"):
         table = strategy.sparse_table_configs.add()
         table.table_name = "emb"

@@ -35,6 +35,15 @@ def run(*command, cwd=None, code=0):
     return done.stdout
 
 
+def on_ranks(ranks, command):
+    """The command of so many ranks that mpirun starts; 0: of one process, without it."""
+    if ranks == 0:
+        return command
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    os.environ.update(as_root)
+    return ["mpirun", "-n", str(ranks), "--bind-to", "none", "--oversubscribe"] + list(command)
+
+
 def write(path, text):
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
