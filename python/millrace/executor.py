@@ -158,7 +158,8 @@ class Executor:
                 queue._check_ids()
             begun += [source for source in program._sources if source._start_passes(epochs)]
             desc = self._describe("train_from_reader", program, thread, debug, fetch_list, fetch_info, print_period, fields)
-            report = self._run("train_from_reader", program, desc, scope, debug, fetch_handler, None, 3, verbose)
+            report = self._run("train_from_reader", program, desc, scope, debug, fetch_handler, None, 3, verbose,
+                               on_ranks=_ranks.size() > 1)
         except BaseException as error:
             # Nothing was read, or nothing is left to read: who pushes may push on, for a call without the mistake.
             is_mistake = isinstance(error, ConfigError) and (items is None or items == _scope(scope)._scope.items_read())
@@ -199,9 +200,6 @@ class Executor:
             warnings.warn("train_from_dataset: the program updates nothing, as no optimizer's minimize was called; "
                           "infer_from_dataset looks at rows without training", MillraceWarning, stacklevel=3)
         memory = dataset._memory()
-        if infer and memory is not None and _ranks.size() > 1:
-            raise ConfigError("infer_from_dataset: an InMemoryDataset has the rows of this rank alone; give a QueueDataset, whose files "
-                              "each rank reads, or infer in a script of one process")
         rule = dataset._zeros_rule()
         trained = program._trained_on.get("zeros", rule)
         if rule != trained and _ranks.leads():
@@ -211,9 +209,10 @@ class Executor:
                           MillraceWarning, stacklevel=3)
         if not infer:
             program._trained_on.update(zeros=rule, empty_slot=dataset._fields.get("empty_slot", "ERROR"))
-        return self._run(call, program, desc, scope, debug, fetch_handler, memory, 4, verbose, infer)
+        return self._run(call, program, desc, scope, debug, fetch_handler, memory, 4, verbose, infer,
+                         _is_of_ranks(dataset, infer))
 
-    def _describe(self, call, program, workers, debug, fetch_list, fetch_info, print_period, fields, opt_info=None):
+    def _describe(self, call, program, workers, debug, fetch_list, fetch_info, print_period, fields, opt_info=None, on_ranks=False):
         """The TrainerDesc of a run."""
         _check_has_layers(call, program)
         _checks.whole("print_period", print_period, 0)
@@ -228,8 +227,7 @@ class Executor:
         if len(info) != len(names):
             raise ConfigError("fetch_info has %d texts for %d variables" % (len(info), len(names)))
         # Ranks share what all their workers count in.
-        is_alone = call != "train_from_dataset" or _ranks.size() == 1
-        states = {"stat_var_names": program.auc_states} if workers > 1 and is_alone else {}
+        states = {"stat_var_names": program.auc_states} if workers > 1 and not on_ranks else {}
         desc = TrainerFactory()._create_trainer({**states, **(opt_info or {})})
         desc._set_program(program)
         desc._set_thread(workers)
@@ -248,7 +246,7 @@ class Executor:
             raise ConfigError(call + " runs main programs; run the startup program by run()")
         workers = _checks.whole(call + ": thread", thread, 0) or dataset.thread_num
         fields = [dataset_fields(dataset), *_allowed(allow_non_finite)]
-        on_ranks = call == "train_from_dataset" and _ranks.size() > 1
+        on_ranks = call != "trainer_desc" and _is_of_ranks(dataset, infer)
         if update_mode or not on_ranks:
             fields.append("update_mode: %s" % (update_mode or _update_mode(workers)))
         if on_ranks and program._dist:
@@ -256,9 +254,9 @@ class Executor:
         if infer:
             fields.append("infer: true")
         return self._describe(call, program, workers, debug, fetch_list, fetch_info, print_period, fields,
-                              None if infer else program._pipeline_opt)
+                              None if infer else program._pipeline_opt, on_ranks)
 
-    def _run(self, call, program, desc, scope, debug, fetch_handler, memory, stacklevel, verbose, infer=False):
+    def _run(self, call, program, desc, scope, debug, fetch_handler, memory, stacklevel, verbose, infer=False, on_ranks=False):
         if fetch_handler is not None:
             _checks.one_of("fetch_handler", fetch_handler, FetchHandler)._check(program)
         if debug:
@@ -269,8 +267,8 @@ class Executor:
             program.save(folder)
             counted = _millrace.counted_variables(program.serialize()) if infer or program._is_test else []
             result = _millrace.run_dataset(_scope(scope)._scope, desc._text(folder), memory, fetch_handler, counted,
-                                           program._root()._key, not verbose or not _ranks.leads(), not infer)
-        if not infer:
+                                           program._root()._key, not verbose or not _ranks.leads(), on_ranks)
+        if on_ranks:
             result = _ranks.of_leader(result, "the report of " + call)
         non_finite = result.pop("non_finite_losses")
         if non_finite and _ranks.leads():
@@ -285,6 +283,11 @@ class Executor:
             # A day may have no rows; that nothing was learned is to be seen.
             warnings.warn("%s: there was no row to read" % call, MillraceWarning, stacklevel=stacklevel)
         return report
+
+
+def _is_of_ranks(dataset, infer):
+    """Whether a pass over the dataset is one of all ranks: a training, and what infers rows, which are in the memory of each."""
+    return _ranks.size() > 1 and (not infer or dataset._memory() is not None)
 
 
 def save_persistables(executor, dirname, main_program=None, scope=None):

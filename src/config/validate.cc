@@ -448,13 +448,15 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
   refuse(!in_step && desc.update_mode() != TrainerDesc::HOGWILD && !desc.infer(), "update_mode",
          "update_mode: " + TrainerDesc::UpdateMode_Name(desc.update_mode()) + "; with " + update +
              " the updates of other ranks come between those of this one: leave update_mode out");
-  refuse(FeedsItself(desc), "dist", "a program that feeds itself; its readers are not shared out to ranks");
+  refuse(FeedsItself(desc), "dist",
+         "a program that feeds itself, as each rank would read all that its readers read; train it in one process, or "
+         "give it a dataset, whose files ranks share out");
   // Paddle's names for trainers and workers with servers are names of these.
   const bool is_multi = desc.class_name() == "MultiTrainer" || desc.class_name() == "DistMultiTrainer";
   const std::string& worker = desc.device_worker_name();
-  refuse(!is_multi, "class_name", "another class_name than MultiTrainer");
+  refuse(!is_multi, "class_name", "another class_name than MultiTrainer; leave it out, or train in one process");
   refuse(in_step && worker != "HogwildWorker" && !worker.starts_with("Downpour"), "device_worker_name",
-         "another worker than that of ranks in step");
+         "another worker than that of ranks in step; leave it out, or use update: ASYNC");
   if (in_step && desc.thread_num() > 1 && !desc.infer()) {
     check.Error("thread_num",
                 "dist: with update: SYNC a rank trains with one thread: set thread_num: 1, and start a rank for each "
@@ -465,8 +467,11 @@ void CheckDist(const TrainerDesc& desc, Checker& check) {
          "dataset.class_name \"" + dataset.class_name() + "\"; ranks have a QueueDataset or an InMemoryDataset");
   refuse(dataset.merge_by_lineid() && !dataset.global_shuffle(), "dataset.merge_by_lineid",
          "merge_by_lineid, whose lines may lie on several ranks; lines of a name meet with global_shuffle: true");
-  refuse(dataset.enable_pv_merge(), "dataset.enable_pv_merge", "enable_pv_merge, whose rows may lie on several ranks");
-  refuse(desc.hogwild_param().stat_var_names_size() > 0, "hogwild_param.stat_var_names[0]", "stat_var_names");
+  refuse(dataset.enable_pv_merge(), "dataset.enable_pv_merge",
+         "enable_pv_merge, as the rows of a page view may lie on several ranks; train in one process, or leave it out "
+         "and train the rows one by one");
+  refuse(desc.hogwild_param().stat_var_names_size() > 0, "hogwild_param.stat_var_names[0]",
+         "stat_var_names; leave them out: what a program counts in integers adds up over ranks");
 }
 
 /// Rules of tables whose rows ranks cannot train copies of.

@@ -840,7 +840,9 @@ std::string JobText(const LoadedConfig& config) {
 
 /// Lets the ranks of a script compare what each was told to train, and puts the files of all into the job.
 Status CompareJobs(const ProcessRanks& ranks, Result<LoadedConfig>* job, const std::stop_token& stop) {
-  MR_ASSIGN(const std::vector<std::vector<std::string>> lists, FileLists(ranks, "train_from_dataset", *job, stop));
+  const bool infer = job->ok() && (*job)->desc->infer();
+  const std::string call = infer ? "infer_from_dataset" : "train_from_dataset";
+  MR_ASSIGN(const std::vector<std::vector<std::string>> lists, FileLists(ranks, call, *job, stop));
   MR_TRY(CheckSameText(*ranks.group, JobText(**job)));
   MR_ASSIGN((*job)->files, FilesOfRanks(lists));
   return Status::Ok();
@@ -848,7 +850,7 @@ Status CompareJobs(const ProcessRanks& ranks, Result<LoadedConfig>* job, const s
 
 /// Lets all ranks start where the one that leads stands.
 Status StartAsLeader(RankGroup& ranks, const JobSession& session, Scope& root, RunState* state) {
-  MR_TRY(TakeDenseOfLeader(session.job().model().main, root, ranks));
+  if (!session.job().desc().infer()) MR_TRY(TakeDenseOfLeader(session.job().model().main, root, ranks));
   std::string bytes;
   WireWriter out(&bytes);
   out.Put(state->step);

@@ -347,6 +347,24 @@ class RanksTest(unittest.TestCase):
             self.assertEqual((one["first"], one["second"], one["all"]), (500, 500, 500))
         self.assertEqual(sum(one["loaded"] for one in self.run_script(script, ranks=7)), 500)  # more ranks than files
 
+    def test_rows_in_memory_are_inferred_by_the_ranks_that_have_them(self):
+        support.write_log(self.folder, count=500, parts=5)
+        script = """
+            dataset = millrace.InMemoryDataset()
+            dataset.set_use_var(slots)
+            dataset.set_batch_size(16)
+            dataset.set_filelist(files)
+            dataset.load_into_memory()
+            exe.train_from_dataset(main, dataset)
+            before = parameters(main)
+            report = exe.infer_from_dataset(test, dataset, fetch_list=[loss])
+            again = exe.infer_from_dataset(test, queue(slots), fetch_list=[loss])
+            tell(examples=report.examples, alone=again.examples, same=parameters(main) == before, files=report.data["files"])
+        """
+        told = self.run_script(script)
+        for one in told:
+            self.assertEqual((one["examples"], one["alone"], one["same"]), (500, 500, True))
+
     def test_an_exception_on_one_rank_ends_all(self):
         support.write_log(self.folder, count=100, parts=2)
         for where, message in (("_ranks.barrier()", "barrier"), ("exe.train_from_dataset(main, queue(slots))", "train")):
@@ -420,6 +438,17 @@ class RanksTest(unittest.TestCase):
         """, fails=True)
         self.assertIn("run: the program updates parameters, and each rank would train a model of its own", self.err)
         self.assertEqual(told[0], told[1])
+
+    def test_a_program_with_readers_is_not_trained_once_a_rank(self):
+        self.run_script("""
+            from millrace import reader
+            made, queue = millrace.py_array_reader(3, [[-1, 2], [-1, 1]], millrace.CPUPlace())
+            x, y = reader.read_file(made)
+            optimizer.SGD(learning_rate=0.1).minimize(layers.mean(layers.square_error_cost(layers.fc(x, 1), y)))
+            exe.run(millrace.default_startup_program())
+            exe.train_from_reader()
+        """, fails=True)
+        self.assertIn("a program that feeds itself, as each rank would read all that its readers read; train it in one process", self.err)
 
     def test_a_table_of_two_scopes_is_refused(self):
         self.run_script("""
