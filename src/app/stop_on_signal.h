@@ -29,8 +29,8 @@ class StopOnSignal {
   StopOnSignal& operator=(const StopOnSignal&) = delete;
 
   std::stop_token token() const { return source_.get_token(); }
-  /// Leaves it to another rank to say that the run stops.
-  void BeQuiet() { is_quiet_ = true; }
+  /// Whether it is left to another rank to say that the run stops.
+  void BeQuiet(bool is_quiet) { is_quiet_ = is_quiet; }
 
  private:
   void Wait();

@@ -18,6 +18,7 @@
 #include "config/print_config.h"
 #include "device_worker/device_worker.h"
 #include "dist/rank_group.h"
+#include "dist/rank_restarts.h"
 #include "kernels/gemm.h"
 #include "program/block_builder.h"
 #include "trainer/job_run.h"
@@ -100,6 +101,18 @@ void SayRanks(const RankGroup& ranks, const CompiledJob& job) {
   }
 }
 
+/// Where a try of a job goes on from. One behind a lost rank takes what the one before has saved.
+std::string ResumeOf(const RankGroup* ranks, const TrainerDesc& desc, const std::string& output_dir) {
+  const bool is_restart = ranks != nullptr && ranks->restarts() != nullptr && ranks->restarts()->count() > 0;
+  if (!is_restart) return FLAGS_resume;
+  if (ranks->leads()) {
+    std::fprintf(stderr, "%s is lost; %s\n", ranks->restarts()->last_lost().c_str(),
+                 ranks->size() == 1 ? "one rank goes on" : (std::to_string(ranks->size()) + " ranks go on").c_str());
+  }
+  // An inference trains nothing, and a job without a folder has saved nothing: both begin again.
+  return desc.infer() || output_dir.empty() ? FLAGS_resume : "auto";
+}
+
 int CloseFile(std::FILE* file) { return file == nullptr ? 0 : std::fclose(file); }
 
 /// Runs one rank, or, with null, the only process of a job.
@@ -132,6 +145,7 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
     return FlushStandardOutput();
   }
   std::string output_dir = FLAGS_output_dir.empty() ? config.desc->output().dir() : FLAGS_output_dir;
+  const std::string resume = ResumeOf(ranks, *config.desc, output_dir);
   if (ranks != nullptr) {
     MR_TRY(CheckSameJob(*ranks, config, output_dir));
   }
@@ -153,7 +167,7 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nobody(leads ? nullptr : std::fopen("/dev/null", "w"),
                                                                CloseFile);
   if (nobody != nullptr) output.terminal = nobody.get();
-  MR_ASSIGN(const RunSummary summary, RunJob(session, FLAGS_resume, FLAGS_model, stop, output));
+  MR_ASSIGN(const RunSummary summary, RunJob(session, resume, FLAGS_model, stop, output));
   if (summary.interrupted) return Cancelled("interrupted");
   if (summary.save_failures.empty()) return CheckPrinted();
   return IoError("the model is trained, but incremental.save_command failed after " +
@@ -193,18 +207,14 @@ Status Run(const CommandLine& line, bool* is_told) {
   };
   if (!StartedByLauncher()) return run(nullptr);
   MR_ASSIGN(const std::unique_ptr<Communicator> communicator, OpenMpi());
-  Status ended;
-  {
-    RankGroup ranks(*communicator);
-    if (!ranks.leads()) signals.BeQuiet();
-    ended = run(&ranks);
-    // A launcher may end all ranks as soon as one of them has failed: what to say is said before.
-    if (ranks.leads() && !ended.ok()) PrintFailure(kProgram.name, ended);
-    *is_told = true;
-    // A rank that others may still ask for rows waits for them. Where one is lost there is nobody to wait for.
-    (void)communicator->Barrier().ok();
-  }
-  return ended;
+  *is_told = true;
+  return RunOnRanks(
+      *communicator, signals.token(),
+      [&](RankGroup& ranks) {
+        signals.BeQuiet(!ranks.leads());
+        return run(&ranks);
+      },
+      [](const Status& failure) { PrintFailure(kProgram.name, failure); });
 }
 
 }  // namespace

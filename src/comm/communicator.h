@@ -26,7 +26,8 @@ class MessageReceiver {
 ///
 /// Nothing is encrypted and nobody is asked who he is: ranks trust their network.
 ///
-/// When a rank is lost, every call that waits and every later one returns kUnavailable, which names the rank.
+/// When a rank is lost, every call that waits and every later one returns kUnavailable, which names the rank. Those
+/// that are left may go on by themselves: Shrink.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -58,6 +59,14 @@ class Communicator {
   virtual Status Broadcast(int root, std::string* bytes) = 0;
   /// Returns when every rank has called it.
   virtual Status Barrier() = 0;
+
+  /// Becomes the communicator of the ranks that are left when some were lost: they keep their order, so that rank() and
+  /// size() change, and messages that nobody took are dropped. A collective of those that are left; one that is lost
+  /// meanwhile is left out, too. Nothing of a rank may use its communicator meanwhile: no receiver, no other thread.
+  ///
+  /// Fails with what the other calls fail with, or with kInternal where nobody was lost, when the ranks cannot go on.
+  /// Those of MPI can with User Level Failure Mitigation, which Open MPI 5 has under `mpirun --with-ft ulfm`.
+  virtual Status Shrink() = 0;
 
   /// Bytes that this rank has sent to others so far, in messages and collectives, without headers of the network.
   virtual int64_t bytes_sent() const = 0;

@@ -67,6 +67,14 @@ Status Inbox::failure() const {
   return failure_;
 }
 
+void Inbox::Reset() {
+  const std::unique_lock turn = TakeTurn();
+  const std::lock_guard lock(queue_mutex_);
+  queue_.clear();
+  failure_ = Status::Ok();
+  waits_failure_ = Status::Ok();
+}
+
 bool Inbox::HandOver() {
   Status status;
   {

@@ -39,6 +39,8 @@ class Inbox {
   bool FailWaits(Status status);
   /// What it failed with by Fail, or ok.
   Status failure() const;
+  /// Begins anew: what has come and what it failed with are forgotten. By then it has no receiver, and nobody waits.
+  void Reset();
 
   /// Hands the first message to the receiver and asks those who wait; false when there is none or no receiver. What
   /// either of them throws fails the inbox.

@@ -101,30 +101,37 @@ class LocalCluster::MeetingPoint {
 
 class LocalCluster::Rank : public Communicator {
  public:
-  Rank(const LocalCluster* cluster, int rank, int size)
-      : cluster_(cluster),
-        rank_(rank),
-        size_(size),
-        thread_([this](const std::stop_token& stop) { inbox_.Serve(stop); }) {}
+  Rank(LocalCluster* cluster, int number)
+      : cluster_(cluster), number_(number), thread_([this](const std::stop_token& stop) { inbox_.Serve(stop); }) {}
 
+  /// Its number since the cluster was made; rank() counts those that are left.
+  int number() const { return number_; }
   int rank() const override { return rank_; }
-  int size() const override { return size_; }
+  int size() const override { return static_cast<int>(ranks_.size()); }
+
+  /// Begins as rank `rank` of `ranks`.
+  void Begin(int rank, std::vector<Rank*> ranks, std::shared_ptr<MeetingPoint> meeting_point) {
+    inbox_.Reset();
+    rank_ = rank;
+    ranks_ = std::move(ranks);
+    meeting_point_ = std::move(meeting_point);
+  }
 
   void SetReceiver(MessageReceiver* receiver) override { inbox_.SetReceiver(receiver); }
 
   Status Send(int to, std::string message) override {
-    MR_TRY(CheckRank("sending to", to, size_));
+    MR_TRY(CheckRank("sending to", to, size()));
     MR_TRY(inbox_.failure());
     if (to != rank_) bytes_sent_ += static_cast<int64_t>(message.size());
-    cluster_->ranks_[static_cast<size_t>(to)]->inbox_.Put(rank_, std::move(message));
+    ranks_[static_cast<size_t>(to)]->inbox_.Put(rank_, std::move(message));
     return Status::Ok();
   }
 
   Status WaitUntil(const std::function<bool()>& done) override { return inbox_.WaitUntil(done); }
 
   Status AllToAll(std::span<const std::string> out, std::vector<std::string>* in) override {
-    const size_t size = static_cast<size_t>(size_);
-    MR_TRY(CheckStrings(out.size(), size_));
+    const size_t size = ranks_.size();
+    MR_TRY(CheckStrings(out.size(), this->size()));
     in->resize(size);
     MR_TRY(Meet({.call = "AllToAll", .strings = out}, [&](const Offers& offers) {
       for (size_t r = 0; r < size; ++r) (*in)[r] = offers[r].strings[static_cast<size_t>(rank_)];
@@ -144,16 +151,16 @@ class LocalCluster::Rank : public Communicator {
       }
     }));
     for (size_t i = 0; i < sums.size(); ++i) values[i] = static_cast<int64_t>(sums[i]);
-    if (size_ > 1) bytes_sent_ += static_cast<int64_t>(values.size_bytes());
+    if (size() > 1) bytes_sent_ += static_cast<int64_t>(values.size_bytes());
     return Status::Ok();
   }
 
   Status Broadcast(int root, std::string* bytes) override {
-    MR_TRY(CheckRank("broadcasting from", root, size_));
+    MR_TRY(CheckRank("broadcasting from", root, size()));
     MR_TRY(Meet({.call = "Broadcast", .root = root, .bytes = bytes}, [&](const Offers& offers) {
       if (rank_ != root) *bytes = *offers[static_cast<size_t>(root)].bytes;
     }));
-    if (rank_ == root) bytes_sent_ += static_cast<int64_t>(bytes->size()) * (size_ - 1);
+    if (rank_ == root) bytes_sent_ += static_cast<int64_t>(bytes->size()) * (size() - 1);
     return Status::Ok();
   }
 
@@ -161,9 +168,14 @@ class LocalCluster::Rank : public Communicator {
     return Meet({.call = "Barrier"}, [](const Offers&) {});
   }
 
+  Status Shrink() override {
+    MR_TRY(CheckIsFailed(inbox_.failure()));
+    return cluster_->Shrink(*this) ? Status::Ok() : inbox_.failure();
+  }
+
   int64_t bytes_sent() const override { return bytes_sent_; }
 
-  void Fail(Status status) { inbox_.Fail(std::move(status)); }
+  void Fail(const Status& status) { inbox_.Fail(status); }
   void Stop() {
     thread_.request_stop();
     thread_.join();
@@ -175,19 +187,22 @@ class LocalCluster::Rank : public Communicator {
   template <class Take>
   Status Meet(const MeetingPoint::Offer& offer, const Take& take) {
     MR_TRY(inbox_.failure());
-    return cluster_->meeting_point_->Meet(rank_, offer, take);
+    return meeting_point_->Meet(rank_, offer, take);
   }
 
-  const LocalCluster* const cluster_;
-  const int rank_;
-  const int size_;
+  LocalCluster* const cluster_;
+  const int number_;
+  int rank_ = 0;
+  std::vector<Rank*> ranks_;
+  std::shared_ptr<MeetingPoint> meeting_point_;
   std::atomic<int64_t> bytes_sent_{0};
   Inbox inbox_;
   std::jthread thread_;  ///< last, so that it ends before what it uses
 };
 
-LocalCluster::LocalCluster(int size) : meeting_point_(std::make_unique<MeetingPoint>(size)) {
-  for (int r = 0; r < size; ++r) ranks_.push_back(std::make_unique<Rank>(this, r, size));
+LocalCluster::LocalCluster(int size) {
+  for (int r = 0; r < size; ++r) ranks_.push_back(std::make_unique<Rank>(this, r));
+  Begin();
 }
 
 LocalCluster::~LocalCluster() {
@@ -197,11 +212,45 @@ LocalCluster::~LocalCluster() {
 
 Communicator& LocalCluster::rank(int r) const { return *ranks_[static_cast<size_t>(r)]; }
 
-void LocalCluster::Lose(int rank) {
-  const Status lost = LostRank(rank, size());
-  // The meeting last: who learns of it there finds its other calls failing, too.
-  for (const auto& each : ranks_) each->Fail(lost);
+void LocalCluster::Begin() {
+  left_.clear();
+  for (const auto& rank : ranks_) {
+    if (!lost_.contains(rank->number())) left_.push_back(rank.get());
+  }
+  meeting_point_ = std::make_shared<MeetingPoint>(static_cast<int>(left_.size()));
+  for (size_t r = 0; r < left_.size(); ++r) left_[r]->Begin(static_cast<int>(r), left_, meeting_point_);
+  shrinking_ = 0;
+  ++rounds_;
+}
+
+void LocalCluster::Lose(int number) {
+  const std::lock_guard lock(mutex_);
+  if (!lost_.insert(number).second) return;
+  const Status lost = LostRank(ranks_[static_cast<size_t>(number)]->rank(), static_cast<int>(left_.size()));
+  // Of those, too, that learnt of it before, and wait for this one to shrink with them.
+  for (Rank* const rank : left_) rank->Fail(lost);
+  // Last: who learns of it there finds its other calls failing, too.
   meeting_point_->Fail(lost);
+  changed_.notify_all();
+}
+
+bool LocalCluster::Shrink(const Rank& rank) {
+  std::unique_lock lock(mutex_);
+  const auto is_lost = [this](const Rank* r) { return lost_.contains(r->number()); };
+  const auto lost = [&] { return std::count_if(left_.begin(), left_.end(), is_lost); };
+  if (lost() == 0 || is_lost(&rank)) return false;
+  ++shrinking_;
+  const uint64_t round = rounds_;
+  const auto are_all_here = [&] { return shrinking_ + static_cast<size_t>(lost()) == left_.size(); };
+  changed_.wait(lock, [&] { return rounds_ != round || is_lost(&rank) || are_all_here(); });
+  if (rounds_ != round) return true;
+  if (is_lost(&rank)) {
+    --shrinking_;
+    return false;
+  }
+  Begin();
+  changed_.notify_all();
+  return true;
 }
 
 }  // namespace millrace

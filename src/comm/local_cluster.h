@@ -1,6 +1,11 @@
 #pragma once
 
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -24,14 +29,27 @@ class LocalCluster {
   int size() const { return static_cast<int>(ranks_.size()); }
   Communicator& rank(int r) const;
 
-  /// Lets all ranks, it too, see that rank `rank` is lost. Any thread but those that take messages.
-  void Lose(int rank);
+  /// Lets all ranks, it too, see that a rank is lost, by the number that it had at first. Any thread but those that
+  /// take messages.
+  void Lose(int number);
 
  private:
   class Rank;
   class MeetingPoint;
-  std::unique_ptr<MeetingPoint> meeting_point_;
-  std::vector<std::unique_ptr<Rank>> ranks_;
+
+  /// The ranks that are not lost begin anew.
+  void Begin();
+  /// Lets a rank wait for the others that are left, and begin anew with them. False where none is lost, or it is.
+  bool Shrink(const Rank& rank);
+
+  std::vector<std::unique_ptr<Rank>> ranks_;  ///< by their numbers
+  std::mutex mutex_;                          // of what follows
+  std::condition_variable changed_;
+  std::set<int> lost_;  ///< numbers, of all time
+  std::shared_ptr<MeetingPoint> meeting_point_;
+  std::vector<Rank*> left_;  ///< since ranks began anew last
+  size_t shrinking_ = 0;     ///< ranks in Shrink
+  uint64_t rounds_ = 0;      ///< how often they began
 };
 
 }  // namespace millrace

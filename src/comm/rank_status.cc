@@ -20,4 +20,8 @@ Status CheckStrings(size_t strings, int size) {
   return Internal("AllToAll among " + std::to_string(size) + " ranks got " + std::to_string(strings) + " strings");
 }
 
+Status CheckIsFailed(const Status& failure) {
+  return failure.ok() ? Internal("ranks cannot go on without a lost one: none is lost") : Status::Ok();
+}
+
 }  // namespace millrace

@@ -15,4 +15,7 @@ Status CheckRank(const char* doing, int rank, int size);
 /// kInternal when AllToAll among `size` ranks was given another number of strings.
 Status CheckStrings(size_t strings, int size);
 
+/// kInternal when a rank wants to shrink whose calls have not failed.
+Status CheckIsFailed(const Status& failure);
+
 }  // namespace millrace

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -63,10 +64,13 @@ class SimulatedCluster::Simulation {
   Status Send(int rank, int to, std::string message);
   Status WaitUntil(int rank, const std::function<bool()>& done);
   Status Join(int rank, const Offer& offer);
+  Status Shrink(int rank);
+  /// By rank, the numbers that the ranks which are left had at first. All calls above take such numbers.
+  const std::vector<int>& left() const { return left_; }
 
  private:
   using Kind = SimulatedEvent::Kind;
-  enum class Doing : uint8_t { kRuns, kWaits, kMeets, kEnded };
+  enum class Doing : uint8_t { kRuns, kWaits, kMeets, kShrinks, kEnded };
 
   struct RankState {
     Doing doing = Doing::kRuns;
@@ -103,6 +107,8 @@ class SimulatedCluster::Simulation {
   void Meet(const SimulatedEvent& event);
   void LoseWhoIsDue();
   bool SkipTime();
+  /// Those that wait in Shrink begin anew.
+  void ShrinkAll();
   void FailAll(const Status& status);
   void Fail(int rank, const Status& status);
   std::string WhoWaits() const;
@@ -121,6 +127,8 @@ class SimulatedCluster::Simulation {
   std::map<size_t, Meeting> meetings_;     ///< by RankState::meeting
   std::vector<SimulatedEvent> notices_;    ///< kTell events that are due
   std::vector<bool> losses_done_;
+  std::vector<int> left_;
+  int shrunk_ = 0;  ///< how often
   bool is_delivering_ = false;
   Status failure_;  ///< what the run failed with
 
@@ -132,48 +140,61 @@ class SimulatedCluster::Simulation {
 
 class SimulatedCluster::Rank : public Communicator {
  public:
-  Rank(Simulation* simulation, int rank, int size) : simulation_(simulation), rank_(rank), size_(size) {}
+  Rank(Simulation* simulation, int number) : simulation_(simulation), number_(number) { CountLeft(); }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  void SetReceiver(MessageReceiver* receiver) override { simulation_->SetReceiver(rank_, receiver); }
+  void SetReceiver(MessageReceiver* receiver) override { simulation_->SetReceiver(number_, receiver); }
 
   Status Send(int to, std::string message) override {
     MR_TRY(CheckRank("sending to", to, size_));
     const auto bytes = static_cast<int64_t>(message.size());
-    MR_TRY(simulation_->Send(rank_, to, std::move(message)));
+    MR_TRY(simulation_->Send(number_, left_[static_cast<size_t>(to)], std::move(message)));
     if (to != rank_) bytes_sent_ += bytes;
     return Status::Ok();
   }
-  Status WaitUntil(const std::function<bool()>& done) override { return simulation_->WaitUntil(rank_, done); }
+  Status WaitUntil(const std::function<bool()>& done) override { return simulation_->WaitUntil(number_, done); }
 
   Status AllToAll(std::span<const std::string> out, std::vector<std::string>* in) override {
     MR_TRY(CheckStrings(out.size(), size_));
     in->resize(out.size());
-    MR_TRY(simulation_->Join(rank_, {.call = "AllToAll", .out = out, .in = in}));
+    MR_TRY(simulation_->Join(number_, {.call = "AllToAll", .out = out, .in = in}));
     for (size_t r = 0; r < out.size(); ++r) {
       if (r != static_cast<size_t>(rank_)) bytes_sent_ += static_cast<int64_t>(out[r].size());
     }
     return Status::Ok();
   }
   Status SumOverRanks(std::span<int64_t> values) override {
-    MR_TRY(simulation_->Join(rank_, {.call = "SumOverRanks", .values = values}));
+    MR_TRY(simulation_->Join(number_, {.call = "SumOverRanks", .values = values}));
     if (size_ > 1) bytes_sent_ += static_cast<int64_t>(values.size_bytes());
     return Status::Ok();
   }
   Status Broadcast(int root, std::string* bytes) override {
     MR_TRY(CheckRank("broadcasting from", root, size_));
-    MR_TRY(simulation_->Join(rank_, {.call = "Broadcast", .root = root, .bytes = bytes}));
+    MR_TRY(simulation_->Join(number_, {.call = "Broadcast", .root = root, .bytes = bytes}));
     if (rank_ == root) bytes_sent_ += static_cast<int64_t>(bytes->size()) * (size_ - 1);
     return Status::Ok();
   }
-  Status Barrier() override { return simulation_->Join(rank_, {.call = "Barrier"}); }
+  Status Barrier() override { return simulation_->Join(number_, {.call = "Barrier"}); }
+  Status Shrink() override {
+    MR_TRY(simulation_->Shrink(number_));
+    CountLeft();
+    return Status::Ok();
+  }
   int64_t bytes_sent() const override { return bytes_sent_; }
 
  private:
+  void CountLeft() {
+    left_ = simulation_->left();
+    size_ = static_cast<int>(left_.size());
+    rank_ = static_cast<int>(std::find(left_.begin(), left_.end(), number_) - left_.begin());
+  }
+
   Simulation* const simulation_;
-  const int rank_;
-  const int size_;
+  const int number_;
+  std::vector<int> left_;  ///< numbers by rank
+  int rank_ = 0;
+  int size_ = 0;
   int64_t bytes_sent_ = 0;
 };
 
@@ -183,14 +204,17 @@ SimulatedCluster::Simulation::Simulation(const SimulationOptions& options, std::
       rng_(options.seed),
       ranks_(static_cast<size_t>(options.size)),
       ways_(ranks_.size() * ranks_.size()),
-      losses_done_(options.losses.size()) {}
+      losses_done_(options.losses.size()),
+      left_(ranks_.size()) {
+  std::iota(left_.begin(), left_.end(), 0);
+}
 
 Status SimulatedCluster::Simulation::Run(const std::function<void(Communicator&)>& body) {
   const auto run_rank = [&](int rank) {
     if (!AwaitBaton(rank)) return;
     own_simulation = this;
     Status status = Caught("rank " + std::to_string(rank) + " of a simulation", [&] {
-      Rank communicator(this, rank, size());
+      Rank communicator(this, rank);
       body(communicator);
       return Status::Ok();
     });
@@ -259,7 +283,7 @@ Status SimulatedCluster::Simulation::Join(int rank, const Offer& offer) {
     return state.failure;
   }
   ++meeting.came;
-  if (offer.bytes != nullptr && offer.root == rank) {
+  if (offer.bytes != nullptr && left_[static_cast<size_t>(offer.root)] == rank) {
     meeting.broadcast = *offer.bytes;
     ++meeting.left;
   } else {
@@ -268,6 +292,7 @@ Status SimulatedCluster::Simulation::Join(int rank, const Offer& offer) {
     state.call = offer.call;
   }
   Switch(rank);
+  if (state.is_lost) return state.failure;
   // Still there: it was not the others that ended the waiting.
   const auto found = meetings_.find(number);
   if (found != meetings_.end() && found->second.offers[static_cast<size_t>(rank)] != nullptr) {
@@ -275,6 +300,33 @@ Status SimulatedCluster::Simulation::Join(int rank, const Offer& offer) {
     return state.failure;
   }
   return Status::Ok();
+}
+
+Status SimulatedCluster::Simulation::Shrink(int rank) {
+  if (own_simulation != this) return Check(rank);
+  if (is_delivering_) return Internal("a receiver waits");
+  RankState& state = At(rank);
+  if (state.is_lost || !failure_.ok()) return state.failure;
+  MR_TRY(CheckIsFailed(state.failure));
+  if (std::none_of(left_.begin(), left_.end(), [&](int r) { return At(r).is_lost; })) return state.failure;
+  state.doing = Doing::kShrinks;
+  const int before = shrunk_;
+  Switch(rank);
+  return shrunk_ != before ? Status::Ok() : state.failure;
+}
+
+void SimulatedCluster::Simulation::ShrinkAll() {
+  ++shrunk_;
+  std::erase_if(left_, [&](int r) { return At(r).doing != Doing::kShrinks; });
+  meetings_.clear();
+  for (auto& way : ways_) way.clear();
+  std::erase_if(notices_, [&](const auto& notice) { return !Has(left_, notice.from); });
+  for (const int r : left_) {
+    RankState& state = At(r);
+    state.doing = Doing::kRuns;
+    state.meeting = 0;
+    state.failure = Status::Ok();
+  }
 }
 
 void SimulatedCluster::Simulation::Switch(int me) {
@@ -312,16 +364,22 @@ std::vector<SimulatedEvent> SimulatedCluster::Simulation::Choices() {
       choices.push_back({.kind = Kind::kDeliver, .from = from, .to = r});
     }
   }
+  const auto shrinks = [&](int r) { return At(r).doing == Doing::kShrinks; };
+  if (std::any_of(left_.begin(), left_.end(), shrinks) && std::all_of(left_.begin(), left_.end(), [&](int r) {
+        return shrinks(r) || At(r).doing == Doing::kEnded || At(r).is_lost;
+      })) {
+    choices.push_back({.kind = Kind::kShrink, .from = kNobody, .to = kNobody});
+  }
   for (const auto& [number, meeting] : meetings_) {
     std::vector<int> there;
     for (int r = 0; r < size(); ++r) {
       if (meeting.offers[static_cast<size_t>(r)] != nullptr && At(r).doing == Doing::kMeets) there.push_back(r);
     }
     if (meeting.first.bytes == nullptr) {
-      const bool is_whole = there.size() == ranks_.size() && !IsAnyoneApart();
+      const bool is_whole = there.size() == left_.size() && !IsAnyoneApart();
       if (is_whole) choices.push_back({.kind = Kind::kMeet, .from = kNobody, .to = kNobody});
     } else if (meeting.broadcast) {
-      const int root = meeting.first.root;
+      const int root = left_[static_cast<size_t>(meeting.first.root)];
       for (const int r : there) {
         if (!AreApart(root, r)) choices.push_back({.kind = Kind::kMeet, .from = root, .to = r});
       }
@@ -340,6 +398,7 @@ void SimulatedCluster::Simulation::Happen(SimulatedEvent event) {
       Fail(event.to, LostRank(event.from, size()));
       break;
     }
+    case Kind::kShrink: ShrinkAll(); break;
     case Kind::kRun:
     case Kind::kLose: break;
   }
@@ -355,7 +414,8 @@ void SimulatedCluster::Simulation::Deliver(SimulatedEvent* event) {
   RankState& to = At(event->to);
   is_delivering_ = true;
   const Status status = Caught("taking a message of another rank", [&] {
-    to.receiver->OnMessage(event->from, std::move(bytes));
+    const auto from = std::find(left_.begin(), left_.end(), event->from);
+    to.receiver->OnMessage(static_cast<int>(from - left_.begin()), std::move(bytes));
     if (to.doing == Doing::kWaits && (*to.done)()) {
       to.done = nullptr;
       to.doing = Doing::kRuns;
@@ -368,7 +428,7 @@ void SimulatedCluster::Simulation::Deliver(SimulatedEvent* event) {
 
 void SimulatedCluster::Simulation::Meet(const SimulatedEvent& event) {
   // In a collective of all, all are in the same.
-  const auto found = meetings_.find(At(std::max(event.to, 0)).meeting);
+  const auto found = meetings_.find(At(event.to == kNobody ? left_[0] : event.to).meeting);
   Meeting& meeting = found->second;
   const auto leave = [&](int rank) {
     meeting.offers[static_cast<size_t>(rank)] = nullptr;
@@ -380,17 +440,18 @@ void SimulatedCluster::Simulation::Meet(const SimulatedEvent& event) {
     leave(event.to);
   } else {
     std::vector<uint64_t> sums(meeting.first.values.size());
-    for (const Offer* offer : meeting.offers) {
-      for (size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<uint64_t>(offer->values[i]);
+    const auto offer_of = [&](size_t r) { return meeting.offers[static_cast<size_t>(left_[r])]; };
+    for (size_t r = 0; r < left_.size(); ++r) {
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<uint64_t>(offer_of(r)->values[i]);
     }
-    for (size_t r = 0; r < ranks_.size(); ++r) {
-      const Offer& offer = *meeting.offers[r];
+    for (size_t r = 0; r < left_.size(); ++r) {
+      const Offer& offer = *offer_of(r);
       for (size_t i = 0; i < sums.size(); ++i) offer.values[i] = static_cast<int64_t>(sums[i]);
-      for (size_t from = 0; from < offer.out.size(); ++from) (*offer.in)[from] = meeting.offers[from]->out[r];
+      for (size_t from = 0; from < offer.out.size(); ++from) (*offer.in)[from] = offer_of(from)->out[r];
     }
-    for (int r = 0; r < size(); ++r) leave(r);
+    for (const int r : left_) leave(r);
   }
-  if (meeting.left == size()) meetings_.erase(found);
+  if (meeting.left == static_cast<int>(left_.size())) meetings_.erase(found);
 }
 
 void SimulatedCluster::Simulation::LoseWhoIsDue() {
@@ -434,7 +495,9 @@ void SimulatedCluster::Simulation::FailAll(const Status& status) {
 void SimulatedCluster::Simulation::Fail(int rank, const Status& status) {
   RankState& state = At(rank);
   if (state.failure.ok()) state.failure = status;
-  if (state.doing != Doing::kEnded) state.doing = Doing::kRuns;
+  // Who shrinks waits on for those that are left, but for itself being lost.
+  const bool waits_on = state.doing == Doing::kShrinks && !state.is_lost && failure_.ok();
+  if (state.doing != Doing::kEnded && !waits_on) state.doing = Doing::kRuns;
 }
 
 std::string SimulatedCluster::Simulation::WhoWaits() const {
@@ -446,6 +509,7 @@ std::string SimulatedCluster::Simulation::WhoWaits() const {
       case Doing::kRuns: text += " runs"; break;
       case Doing::kWaits: text += " waits in WaitUntil"; break;
       case Doing::kMeets: text += " waits in " + std::string(state.call); break;
+      case Doing::kShrinks: text += " waits in Shrink"; break;
       case Doing::kEnded: text += " has ended"; break;
     }
     size_t untaken = 0;
@@ -488,7 +552,7 @@ bool SimulatedCluster::Simulation::AwaitBaton(int rank) {
 }
 
 std::string ToString(const SimulatedEvent& event) {
-  constexpr const char* kNames[] = {"run", "deliver", "meet", "lose", "tell"};
+  constexpr const char* kNames[] = {"run", "deliver", "meet", "lose", "tell", "shrink"};
   std::string text = std::to_string(event.time) + " " + kNames[static_cast<size_t>(event.kind)] + " " +
                      std::to_string(event.from) + " to " + std::to_string(event.to);
   if (event.kind != SimulatedEvent::Kind::kDeliver) return text;

@@ -20,7 +20,7 @@ struct SimulationOptions {
     int64_t begin = 0;
     int64_t end = 0;
   };
-  /// Rank `rank` is lost at event `at`, if its body still runs then.
+  /// Rank `rank`, by the number that it had at first, is lost at event `at`, if its body still runs then.
   struct Loss {
     int rank = 0;
     int64_t at = 0;
@@ -44,6 +44,7 @@ struct SimulatedEvent {
     kMeet,     ///< a collective's bytes have arrived: of `from` at `to` in a broadcast, of all at all otherwise
     kLose,     ///< rank `to` is lost
     kTell,     ///< rank `to` learns that `from` is lost
+    kShrink,   ///< those that are left begin anew
   };
   int64_t time = 0;
   Kind kind = Kind::kRun;

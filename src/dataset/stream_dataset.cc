@@ -127,13 +127,16 @@ Result<std::unique_ptr<Dataset>> StreamDataset::Create(SlotSchema schema, std::v
   // A share of none reads nothing.
   if (share.count == 0) dataset->streams_.emplace_back(share.first, share, 0, nullptr);
   dataset->workers_ = share.workers;
-  for (const Stream& stream : dataset->streams_) {
-    for (int i = 0; i < std::max(1, share.workers); ++i) dataset->sources_.emplace_back(stream, i);
+  const std::span<const Stream> streams = dataset->streams_;
+  for (int i = 0; i < share.workers; ++i) dataset->sources_.emplace_back(streams, i);
+  for (size_t s = 0; share.workers == 0 && s < streams.size(); ++s) {
+    dataset->sources_.emplace_back(streams.subspan(s, 1), 0);
   }
   return std::unique_ptr<Dataset>(std::move(dataset));
 }
 
 Status StreamDataset::BeginPass(const PassOptions& options) {
+  for (Source& source : sources_) source.BeginPass();
   for (const Stream& stream : streams_) {
     if (stream.dataset() == nullptr) continue;
     PassOptions own = options;
@@ -172,6 +175,14 @@ std::map<std::string, int64_t> StreamDataset::BadLinesWithin(const ConsumedRange
     for (const auto& [kind, count] : counts->BadLinesWithin(stream.OwnOf(trained))) all[kind] += count;
   }
   return all;
+}
+
+Result<BatchPtr> StreamDataset::Source::Next(std::stop_token stop) {
+  for (; at_ < streams_.size(); ++at_) {
+    MR_ASSIGN(BatchPtr batch, streams_[at_].Next(number_, stop));
+    if (batch != nullptr) return batch;
+  }
+  return BatchPtr();
 }
 
 Result<BatchPtr> StreamDataset::Stream::Next(int source, std::stop_token stop) const {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct StreamShare {
   int streams = 1;         ///< of the job
   int first = 0;           ///< streams [first, first + count) are read here
   int count = 1;           ///< 0: nothing is read
-  int workers = 0;         ///< sources of a stream, of which this share has one alone; 0: one, in the order of lines
+  int workers = 0;         ///< sources of the share, each of which reads all its streams, one behind the other;
+                           ///< 0: one a stream, in the order of lines
   bool in_memory = false;  ///< the streams' datasets are InMemoryControls, whose positions are rows
   /// Of InMemoryDatasets: the first pass after a load begins with it, and each stream then has rows of all files.
   std::optional<RowShuffle> shuffle = {};
@@ -27,7 +29,8 @@ struct StreamShare {
 /// i % streams. A stream gives its files and their lines in order, as batches that do not depend on who reads the
 /// others.
 ///
-/// Source i is stream first + i, or source i of the only stream, whatever PassOptions::workers says. Files and
+/// Source i is stream first + i, or, with StreamShare::workers, source i of each stream in turn, whatever
+/// PassOptions::workers says. Files and
 /// positions of batches are those of the whole list; of rows in memory, the source of a position is the number of the
 /// stream. Each stream is a dataset of its own, with one reading thread. One that holds rows in memory shuffles them by
 /// itself, by a seed of its own; the StreamDataset is an InMemoryControl then. With StreamShare::shuffle BeginPass is a
@@ -81,12 +84,15 @@ class StreamDataset : public Dataset, public BadLineCounts {
  private:
   class Source final : public BatchSource {
    public:
-    Source(const Stream& stream, int number) : stream_(&stream), number_(number) {}
-    Result<BatchPtr> Next(std::stop_token stop) override { return stream_->Next(number_, std::move(stop)); }
+    /// Reads source `number` of `streams`.
+    Source(std::span<const Stream> streams, int number) : streams_(streams), number_(number) {}
+    Result<BatchPtr> Next(std::stop_token stop) override;
+    void BeginPass() { at_ = 0; }
 
    private:
-    const Stream* stream_;
+    std::span<const Stream> streams_;
     int number_;
+    size_t at_ = 0;
   };
 
   const SlotSchema schema_;

@@ -7,8 +7,12 @@
 
 namespace millrace {
 
-RankGroup::RankGroup(Communicator& communicator)
-    : communicator_(&communicator), calls_(communicator), tables_(calls_), evaluation_end_(calls_) {}
+RankGroup::RankGroup(Communicator& communicator, RankRestarts* restarts)
+    : communicator_(&communicator),
+      restarts_(restarts),
+      calls_(communicator),
+      tables_(calls_),
+      evaluation_end_(calls_) {}
 
 std::pair<int, int> RankGroup::ShareOf(int count) const {
   if (serves()) return {count, 0};

@@ -13,15 +13,19 @@
 
 namespace millrace {
 
+class RankRestarts;
+
 /// The ranks that train a job together, seen from one of them: who leads, who trains, who has which part of a table,
 /// and what all of them agree on. Rank 0 leads: it alone writes to the terminal, and
 /// files, but for those of a rank's own rows, dump and bad lines.
 ///
-/// Made once a process. It outlives the jobs' sessions, and the communicator outlives it. What is a collective of the
+/// Made once a process, or once for each set of ranks that go on without lost ones (dist/rank_restarts.h). It outlives
+/// the jobs' sessions, and the communicator outlives it. What is a collective of the
 /// communicator is one here: every rank calls it, in the same order.
 class RankGroup {
  public:
-  explicit RankGroup(Communicator& communicator);
+  /// `restarts`: of the job; null where lost ranks end it.
+  explicit RankGroup(Communicator& communicator, RankRestarts* restarts = nullptr);
 
   int rank() const { return communicator_->rank(); }
   int size() const { return communicator_->size(); }
@@ -33,6 +37,7 @@ class RankGroup {
   Communicator& communicator() { return *communicator_; }
   RankCalls& calls() { return calls_; }
   RankTables& tables() { return tables_; }
+  RankRestarts* restarts() const { return restarts_; }
   /// Of the evaluations that ranks share.
   CommonEnd& evaluation_end() { return evaluation_end_; }
 
@@ -51,6 +56,7 @@ class RankGroup {
 
  private:
   Communicator* communicator_;
+  RankRestarts* restarts_;
   RankCalls calls_;
   RankTables tables_;
   CommonEnd evaluation_end_;

@@ -195,18 +195,21 @@ void RankPace::Call() {
   events_.on_due();
 }
 
-void RankPace::End() {
+Status RankPace::End() {
   Message end{What::kEnd};
+  bool is_new = false;
   bool is_due = false;
   {
     const std::lock_guard lock(mutex_);
     Clock& clock = clocks_[static_cast<size_t>(rank())];
-    if (clock.ended_pass == pass_) return;
+    is_new = clock.ended_pass != pass_;
     end.number = clock.ended_pass = pass_;
     is_due = IsDue();
   }
-  (void)TellOthers(end).ok();
+  if (!is_new) return calls_->communicator().WaitUntil([] { return true; });
+  MR_TRY(TellOthers(end));
   if (is_due) events_.on_due();
+  return Status::Ok();
 }
 
 Result<bool> RankPace::Meet(std::span<int64_t> sums) {

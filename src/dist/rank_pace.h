@@ -70,8 +70,8 @@ class RankPace {
 
   // The thread that coordinates this rank's workers.
 
-  /// This rank is through with the pass.
-  void End();
+  /// This rank is through with the pass. To be called again while it waits for others, of which one may be lost.
+  Status End();
   /// A meeting, while no worker of this rank trains. A collective of all ranks: each of `sums` becomes the sum over
   /// them. Afterwards on_others has told all that others trained. True when all are through with the pass.
   Result<bool> Meet(std::span<int64_t> sums);

@@ -16,6 +16,7 @@
 #include "core/delayed_stop.h"
 #include "core/file.h"
 #include "core/replace_folder.h"
+#include "dist/rank_restarts.h"
 #include "dist/wire.h"
 #include "runtime/finite_variables.h"
 #include "runtime/variable_store.h"
@@ -327,6 +328,8 @@ class JobRun {
   FileDescriptor folder_;
   std::unique_ptr<JobCheckpointer> checkpointer_;
   std::optional<RunState> resumed_;
+  int64_t resumed_examples_ = 0;
+  RunState reached_;
   std::unique_ptr<RunRecorder> recorder_;
   std::unique_ptr<PassModels> models_;
   std::unique_ptr<Trainer> trainer_;
@@ -355,12 +358,15 @@ Status JobRun::Start(const std::string& resume, const std::string& model) {
 Status JobRun::Resume(const std::string& resume) {
   MR_ASSIGN(resumed_, checkpointer_->Resume(resume));
   if (session_.leads()) PrintNotes(*checkpointer_, output_.terminal);
-  return Status::Ok();
+  // Within an epoch of rows in memory its positions are those of so many streams.
+  const bool is_within = resumed_.has_value() && !resumed_->trained.empty() && resumed_->input_rows > 0;
+  return session_.ranks() != nullptr && is_within ? session_.SetInputStreams(resumed_->input_streams) : Status::Ok();
 }
 
 Status JobRun::MakeTrainer() {
   const bool infer = job_.desc().infer();
   TrainerHooks hooks;
+  resumed_examples_ = resumed_.has_value() ? resumed_->examples : 0;
   hooks.resume = std::move(resumed_);
   if (session_.leads()) {
     MR_ASSIGN(recorder_,
@@ -379,13 +385,17 @@ Status JobRun::MakeTrainer() {
   }
   // What was trained before says nothing about the lines of an inference.
   if (infer) hooks = {nullptr, recorder_.get(), nullptr, std::nullopt, {}};
+  hooks.reached = &reached_;
   MR_ASSIGN(trainer_, CreateTrainer(session_, std::move(hooks)));
   return Status::Ok();
 }
 
 Status JobRun::Train() {
+  RankRestarts* const restarts = session_.ranks() != nullptr ? session_.ranks()->restarts() : nullptr;
+  if (restarts != nullptr) restarts->GoOn(resumed_examples_);
   Result<RunReport> trained = Caught("training", [&] { return trainer_->Run(stop_); });  // a plugin's may throw
   if (checkpointer_ != nullptr && session_.leads()) PrintNotes(*checkpointer_, output_.terminal);
+  if (restarts != nullptr) restarts->SetReached(reached_.examples);
   MR_ASSIGN(report_, std::move(trained));
   trainer_.reset();
   return Status::Ok();
@@ -425,6 +435,11 @@ RunSummary JobRun::Summary() {
   if (session_.ranks() == nullptr || !session_.leads()) return summary;
   summary.wire_bytes = counts_.wire_bytes;
   summary.pushes = counts_.pushes;
+  if (const RankRestarts* restarts = session_.ranks()->restarts(); restarts != nullptr) {
+    summary.restarts = restarts->count();
+    summary.recovery_seconds = restarts->seconds();
+    summary.replayed = restarts->replayed();
+  }
   summary.odd_loss_labels = counts_.odd[0];
   summary.odd_metric_labels = counts_.odd[1];
   summary.non_finite_losses = counts_.odd[2];

@@ -178,7 +178,16 @@ Status JobSession::JoinRanks() {
 }
 
 int JobSession::InputStreams() const {
-  return job_->trains_in_step() ? job_->rank_micro_batches() : ranks_->trainers();
+  if (job_->trains_in_step()) return job_->rank_micro_batches();
+  return input_streams_ > 0 ? input_streams_ : ranks_->trainers();
+}
+
+Status JobSession::SetInputStreams(int streams) {
+  if (own_dataset_ == nullptr || streams == InputStreams()) return Status::Ok();
+  input_streams_ = streams;
+  MR_ASSIGN(own_dataset_, MakeDataset(SettingsOfDataset()));
+  dataset_ = own_dataset_.get();
+  return Status::Ok();
 }
 
 int JobSession::EvalStreams() const {
@@ -274,7 +283,7 @@ Result<std::unique_ptr<Dataset>> JobSession::MakeDatasetOf(std::vector<std::stri
   return StreamDataset::Create(job_->schema(), std::move(files), share, make_stream);
 }
 
-Status JobSession::BuildDatasets(const std::stop_token& stop) {
+DatasetSettings JobSession::SettingsOfDataset() const {
   const CompiledJob& job = *job_;
   const TrainerDesc& desc = job.desc();
   DatasetSettings settings = DatasetSettings::FromDesc(desc);
@@ -283,13 +292,18 @@ Status JobSession::BuildDatasets(const std::stop_token& stop) {
     settings.prefetch_batches = 2 * job.micro_batches() * job.workers();
   }
   settings.output_dir = job.output_dir();
-  settings.stop = stop;
   settings.spans = spans_.get();
+  return settings;
+}
+
+Status JobSession::BuildDatasets(const std::stop_token& stop) {
+  DatasetSettings settings = SettingsOfDataset();
+  settings.stop = stop;
   if (dataset_ == nullptr) {
     MR_ASSIGN(own_dataset_, MakeDataset(settings));
   }
   if (dataset_ == nullptr) dataset_ = own_dataset_.get();
-  if (job.config().eval_files.empty() || desc.infer()) return Status::Ok();
+  if (job_->config().eval_files.empty() || job_->desc().infer()) return Status::Ok();
   MR_ASSIGN(eval_dataset_, MakeEvalDataset(settings));
   return Status::Ok();
 }

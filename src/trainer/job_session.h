@@ -59,8 +59,12 @@ class JobSession {
   FetchHandler* fetch_handler() const { return fetch_handler_; }
   /// Of a job with `dist`; null for others.
   RankGroup* ranks() const { return ranks_; }
-  /// Of a job with `dist`: the streams that files are dealt to, those of a step or one for each rank.
+  /// Of a job with `dist`: the streams that files are dealt to, those of a step or one for each rank, or as
+  /// SetInputStreams says.
   int InputStreams() const;
+  /// Of a job with `dist` and an in-memory dataset of the session's own, before it is loaded: files are dealt to as
+  /// many streams as in the run that this one goes on from, which ranks share out. Ranks beyond these read nothing.
+  Status SetInputStreams(int streams);
   /// Of a job with `dist`: the streams of evaluation files that this rank reads, whose sums are kept apart, so that any
   /// number of ranks adds them up in the same order; 0 where all sources of a rank belong together.
   int EvalStreams() const;
@@ -82,6 +86,7 @@ class JobSession {
   Status JoinRanks();
   Status SetServers();
   Status BuildDatasets(const std::stop_token& stop);
+  DatasetSettings SettingsOfDataset() const;
   Result<std::unique_ptr<Dataset>> MakeDataset(const DatasetSettings& settings) const;
   Result<std::unique_ptr<Dataset>> MakeEvalDataset(const DatasetSettings& settings) const;
   /// Of the files of a job, or of a day.
@@ -104,6 +109,7 @@ class JobSession {
   std::unique_ptr<LocalCluster> own_cluster_;  ///< of a job with `dist` that nobody gave ranks
   std::unique_ptr<RankGroup> own_ranks_;
   RankGroup* ranks_;
+  int input_streams_ = 0;                      ///< 0: one for each rank that trains
   std::unique_ptr<RankFileQueue> rank_files_;  ///< of a job of ranks
   TableFactory tables_;                        ///< classes of the job's tables
   std::unique_ptr<Scope> own_root_;

@@ -424,11 +424,16 @@ const MultiTrainer::WorkerSlot* MultiTrainer::FailedSlot() const {
 Status MultiTrainer::Coordinate(PauseGate& gate, const std::stop_token& stop) {
   while (true) {
     switch (gate.Wait(kTick)) {
-      case PauseGate::Event::kAllDone:
-        if (ranks_ == nullptr || ranks_->HaveAllEnded()) return Status::Ok();
+      case PauseGate::Event::kAllDone: {
+        bool have_all_ended = true;
+        if (ranks_ != nullptr) {
+          MR_ASSIGN(have_all_ended, ranks_->HaveAllEnded());
+        }
+        if (have_all_ended) return Status::Ok();
         gate.WaitForAsk(kTick);
         run_->Tick();
         break;
+      }
       case PauseGate::Event::kTick: run_->Tick(); break;
       case PauseGate::Event::kPaused: {
         MR_ASSIGN(const bool is_over, AtPause(stop));

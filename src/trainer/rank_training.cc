@@ -215,9 +215,9 @@ void RankTraining::AskForPause(bool is_stop) {
   if (is_stop) stop_reading_.request_stop();
 }
 
-bool RankTraining::HaveAllEnded() {
+Result<bool> RankTraining::HaveAllEnded() {
   if (in_step_) return true;
-  pace_->End();
+  MR_TRY(pace_->End());
   return false;
 }
 

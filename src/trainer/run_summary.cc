@@ -358,6 +358,8 @@ std::string RunJson(const RunSummary& summary) {
     json.Key("staleness").BeginObject().Key("mean");
     json.Number(pushes.applied > 0 ? static_cast<double>(pushes.late) / static_cast<double>(pushes.applied) : 0);
     json.Key("max").Number(pushes.latest).EndObject();
+    json.Key("restarts").Number(summary.restarts).Key("recovery_seconds").Number(summary.recovery_seconds);
+    json.Key("replayed").Number(summary.replayed);
     json.EndObject();
   }
   json.Key("peak_rss_bytes").Number(summary.peak_rss_bytes);

@@ -24,6 +24,9 @@ struct RunSummary {
   int servers = 0;                        ///< of them, those that trained nothing
   int64_t wire_bytes = 0;                 ///< that its ranks sent to each other in this run
   RankPushes pushes;                      ///< of all ranks
+  int restarts = 0;                       ///< of its ranks, without some that were lost (dist/rank_restarts.h)
+  double recovery_seconds = 0;            ///< that these took
+  int64_t replayed = 0;                   ///< examples that were trained once more behind them
   MetricValues metrics;                   ///< of the last pass
   std::vector<FetchLine::Value> fetched;  ///< of a program, after the last batch of the last pass
   bool is_program = false;                ///< that measures itself

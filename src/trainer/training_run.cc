@@ -44,7 +44,14 @@ Result<RunReport> TrainingRun::Run(RunWorkers& workers, const std::stop_token& s
   if (job_->is_dist() && session_->leads()) alone.emplace(stop, [this] { StopAll(); });
   const std::stop_token token = job_->is_dist() ? all_stop_.get_token() : stop;
   Status ended = Caught("training", [&] { return TrainAndEvaluate(token); });
-  if (hooks_.reached != nullptr) *hooks_.reached = state_;
+  if (hooks_.reached != nullptr) {
+    *hooks_.reached = state_;
+    // A failure comes behind the last boundary at which the state was brought up to date.
+    if (!ended.ok()) {
+      hooks_.reached->step = progress_.steps_done;
+      hooks_.reached->examples = progress_.examples;
+    }
+  }
   MR_TRY(std::move(ended));
   report_.state = state_;
   return report_;

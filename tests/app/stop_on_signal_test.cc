@@ -31,7 +31,7 @@ class Rank {
     if (pid_ == 0) {
       close(end[1]);
       StopOnSignal signals(launcher_leaves);
-      signals.BeQuiet();
+      signals.BeQuiet(true);
       char byte = 0;
       (void)!write(ready[1], &byte, 1);
       (void)!read(end[0], &byte, 1);

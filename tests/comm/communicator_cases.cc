@@ -317,6 +317,32 @@ void LongMessagesAndCollectives(Communicator& comm) {
 
 }  // namespace
 
+void RanksGoOnWithoutTheLast(Communicator& comm, const std::function<void()>& lose_me) {
+  EXPECT_FALSE(comm.Shrink().ok());
+  while (comm.size() > 1) {
+    const int rank = comm.rank();
+    const int size = comm.size();
+    (void)comm.Send(size - 1, "to one that never takes it, or is lost already");
+    if (rank == size - 1) {
+      lose_me();
+      return;
+    }
+    Status status;
+    while (status.ok()) status = comm.Barrier();
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.ToString();
+    // Of a rank that is left, to one that is left: it belongs to what is over, too.
+    (void)comm.Send(0, "too late");
+    const Status shrunk = comm.Shrink();
+    ASSERT_TRUE(shrunk.ok()) << shrunk.ToString();
+    EXPECT_EQ(comm.rank(), rank);
+    EXPECT_EQ(comm.size(), size - 1);
+    for (const CommunicatorCase& each : CommunicatorCases()) {
+      if (!each.is_big && !each.has_threads) each.run(comm);
+      EXPECT_TRUE(comm.Barrier().ok());
+    }
+  }
+}
+
 const std::vector<CommunicatorCase>& CommunicatorCases() {
   static const std::vector<CommunicatorCase> kCases = {
       {"MessagesOfARankStayInOrder", MessagesOfARankStayInOrder},

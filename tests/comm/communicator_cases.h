@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <ostream>
 #include <vector>
 
@@ -18,6 +19,10 @@ struct CommunicatorCase {
 };
 
 const std::vector<CommunicatorCase>& CommunicatorCases();
+
+/// The last rank is lost, then the last of those that are left, until there is one. `lose_me` ends the calling rank, or
+/// lets it be lost and returns.
+void RanksGoOnWithoutTheLast(Communicator& comm, const std::function<void()>& lose_me);
 
 /// For Google Test, which otherwise prints its bytes.
 inline void PrintTo(const CommunicatorCase& communicator_case, std::ostream* out) { *out << communicator_case.name; }

@@ -83,6 +83,34 @@ TEST(LocalCluster, ALostRankEndsAllCalls) {
   });
 }
 
+TEST(LocalCluster, RanksThatAreLeftGoOn) {
+  LocalCluster cluster(4);
+  std::vector<std::jthread> ranks;
+  for (int r = 0; r < cluster.size(); ++r) {
+    ranks.emplace_back([&, r] { RanksGoOnWithoutTheLast(cluster.rank(r), [&] { cluster.Lose(r); }); });
+  }
+}
+
+TEST(LocalCluster, TwoRanksAreLostWhileTheOthersShrink) {
+  LocalCluster cluster(4);
+  OnLocalRanks(cluster, [&](Communicator& comm) {
+    const int number = comm.rank();
+    if (number == 1) return cluster.Lose(1);
+    EXPECT_EQ(comm.Barrier().code(), StatusCode::kUnavailable);
+    if (number == 2) return cluster.Lose(2);
+    const Status shrunk = comm.Shrink();
+    ASSERT_TRUE(shrunk.ok()) << shrunk.ToString();
+    // Rank 2 may be lost before the others shrink, meanwhile, or behind that.
+    if (comm.size() == 3) {
+      EXPECT_EQ(comm.Barrier().code(), StatusCode::kUnavailable);
+      EXPECT_TRUE(comm.Shrink().ok());
+    }
+    EXPECT_EQ(comm.size(), 2);
+    EXPECT_EQ(comm.rank(), number == 0 ? 0 : 1);
+    EXPECT_TRUE(comm.Barrier().ok());
+  });
+}
+
 TEST(LocalCluster, DifferentCollectivesAreAMistakeThatAllSee) {
   LocalCluster cluster(2);
   OnLocalRanks(cluster, [&](Communicator& comm) {

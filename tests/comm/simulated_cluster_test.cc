@@ -162,6 +162,49 @@ TEST(SimulatedCluster, ALostRankFailsAndTheOthersAreTold) {
   }
 }
 
+TEST(SimulatedCluster, RanksThatAreLeftGoOn) {
+  const uint64_t seeds = kIsSanitized ? 20 : 300;
+  for (uint64_t seed = 0; seed < seeds; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto at = [&](int64_t more) { return static_cast<int64_t>(seed * 7 % 190) + more; };
+    SimulatedCluster cluster(
+        {.size = 4,
+         .seed = seed,
+         .longest_delay = seed % 2 == 0 ? 0 : 10,
+         .losses = {{.rank = 1, .at = at(0)}, {.rank = 0, .at = at(static_cast<int64_t>(seed % 11))}}});
+    int ended = 0;
+    std::string told;
+    const Status status = cluster.Run([&](Communicator& comm) {
+      const int number = comm.rank();
+      for (int left = 4;; left = comm.size()) {
+        EXPECT_EQ(comm.size(), left);
+        Status worked;
+        for (int round = 0; round < 12 && worked.ok(); ++round) {
+          std::vector<std::string> in;
+          worked = comm.AllToAll(std::vector<std::string>(static_cast<size_t>(left), std::to_string(comm.rank())), &in);
+          for (size_t r = 0; worked.ok() && r < in.size(); ++r) EXPECT_EQ(in[r], std::to_string(r));
+          if (worked.ok()) worked = comm.Send((comm.rank() + 1) % left, "x");
+          Collecting collecting(comm);
+          if (worked.ok()) worked = collecting.Await(1);
+          if (!worked.ok()) break;
+          EXPECT_THAT(collecting.got, ElementsAre(std::to_string((comm.rank() + left - 1) % left) + "x"));
+        }
+        if (worked.ok()) {
+          ++ended;
+          return;
+        }
+        if (const Status shrunk = comm.Shrink(); !shrunk.ok()) {
+          told += std::to_string(number) + ": " + shrunk.ToString() + "; ";
+          return;
+        }
+      }
+    });
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_GE(ended, 2) << told;
+    if (HasFailure()) return;
+  }
+}
+
 TEST(SimulatedCluster, WhoWaitsInVainIsSaid) {
   SimulatedCluster cluster({.size = 3, .seed = 7});
   std::vector<Status> statuses(3);

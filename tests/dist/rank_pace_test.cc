@@ -74,7 +74,7 @@ void TrainPasses(Communicator& communicator, int64_t ahead, std::vector<std::ato
       ASSERT_TRUE(pace.Trained(10).ok());
       if (communicator.rank() == 2 && batch == 3) pace.Call();
     }
-    pace.End();
+    EXPECT_TRUE(pace.End().ok());
     while (!is_over) {
       if (communicator.WaitUntil([&] { return pace.is_due(); }).ok()) is_over = meet(1);
     }
@@ -126,6 +126,17 @@ TEST(RankPaceTest, ALostRankEndsAWait) {
   ASSERT_TRUE(pace.Trained(1).ok());
   std::jthread loser([&] { cluster.Lose(1); });
   EXPECT_EQ(pace.WaitForOthers(0, {}).code(), StatusCode::kUnavailable);
+}
+
+TEST(RankPaceTest, ALostRankIsSeenByOneThatIsThroughWithThePass) {
+  LocalCluster cluster(2);
+  RankCalls calls(cluster.rank(0));
+  RankPace pace(calls, RankPace::Tell::kNowAndThen, {[] {}, [](int64_t, int64_t) {}});
+  pace.StartPass(0, 0);
+  EXPECT_TRUE(pace.End().ok());
+  EXPECT_TRUE(pace.End().ok());
+  cluster.Lose(1);
+  EXPECT_EQ(pace.End().code(), StatusCode::kUnavailable);
 }
 
 TEST(RankPaceTest, TurnsAreTakenInTheOrderOfRanks) {

@@ -305,7 +305,7 @@ class SimulatedRank {
       if (job().files[file].calls_meeting) pace_.Call();
     }
     run_->are_through[me_] = true;
-    pace_.End();
+    MR_TRY(pace_.End());
     while (!is_over_) {
       MR_TRY(group_.communicator().WaitUntil([this] { return pace_.is_due(); }));
       MR_TRY(Meet());

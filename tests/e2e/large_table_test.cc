@@ -14,6 +14,7 @@
 #include "e2e/killed_job.h"
 #include "e2e/process.h"
 #include "e2e/small_job.h"
+#include "sanitized.h"
 
 namespace millrace {
 namespace {
@@ -34,7 +35,15 @@ int Train(const std::string& job, const std::string& out, const std::string& res
 
 std::string Checkpoint(const std::string& out, const std::string& step) { return out + "/checkpoints/step-" + step; }
 
-TEST(LargeTable, IsSavedInFilesAndAKillWithinTheSaveLosesNothing) {
+/// Tables of more than 32 MiB: of the same code under sanitizers tests/trainer has smaller ones.
+class LargeTable : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (kIsSanitized) GTEST_SKIP() << "sanitizers make large tables slow";
+  }
+};
+
+TEST_F(LargeTable, IsSavedInFilesAndAKillWithinTheSaveLosesNothing) {
   const SmallJob small(800, 1);
   const std::string job = small.WideJob(kEvery);
   const std::string calm = small.folder() + "/calm";
@@ -59,7 +68,7 @@ TEST(LargeTable, IsSavedInFilesAndAKillWithinTheSaveLosesNothing) {
   EXPECT_EQ(ScoresOf(out, small.files()), ScoresOf(calm, small.files()));
 }
 
-TEST(LargeTable, WithoutOneOfItsFilesIsRefusedByTheNamesOfFileAndTable) {
+TEST_F(LargeTable, WithoutOneOfItsFilesIsRefusedByTheNamesOfFileAndTable) {
   const SmallJob small(800, 1);
   const std::string job = small.WideJob(kEvery);
   const std::string out = small.folder() + "/out";
@@ -88,7 +97,7 @@ TEST(LargeTable, WithoutOneOfItsFilesIsRefusedByTheNamesOfFileAndTable) {
   EXPECT_THAT(predictor.errors(), HasSubstr("it has 1000; it is of table \"t\": copy all files"));
 }
 
-TEST(LargeTable, OnAFullDiskLeavesWholeCheckpointsOnly) {
+TEST_F(LargeTable, OnAFullDiskLeavesWholeCheckpointsOnly) {
   const SmallJob small(800, 1);
   const std::string job = small.WideJob(kEvery);
   const std::string out = small.folder() + "/out";
@@ -125,7 +134,7 @@ std::string NewestWithChanges(const std::string& out) {
   return newest;
 }
 
-TEST(LargeTable, IsSavedByItsChangesAndAKilledRunGoesOnToTheSameModel) {
+TEST_F(LargeTable, IsSavedByItsChangesAndAKilledRunGoesOnToTheSameModel) {
   const SmallJob small(300, 1);
   const std::string job = JobOfChanges(small);
   std::string errors;
@@ -149,7 +158,7 @@ TEST(LargeTable, IsSavedByItsChangesAndAKilledRunGoesOnToTheSameModel) {
   EXPECT_TRUE(ParametersOf(whole + "/model") == ParametersOf(calm + "/model"));
 }
 
-TEST(LargeTable, OfChangesIsWholeInAFolderThatWasCopiedElsewhere) {
+TEST_F(LargeTable, OfChangesIsWholeInAFolderThatWasCopiedElsewhere) {
   const SmallJob small(300, 1);
   const std::string job = JobOfChanges(small);
   std::string errors;
@@ -163,7 +172,7 @@ TEST(LargeTable, OfChangesIsWholeInAFolderThatWasCopiedElsewhere) {
   EXPECT_TRUE(FolderContent(again + "/model") == FolderContent(out + "/model"));
 }
 
-TEST(LargeTable, WhoseChangesAreDamagedIsRefusedForAnOlderOne) {
+TEST_F(LargeTable, WhoseChangesAreDamagedIsRefusedForAnOlderOne) {
   const SmallJob small(300, 1);
   const std::string job = JobOfChanges(small);
   std::string errors;

@@ -21,6 +21,17 @@ Process::Process(const std::string& program, const std::vector<std::string>& arg
   const std::string ranks = std::to_string(options.ranks);
   std::vector<std::string> launcher;
   if (options.ranks > 0) launcher = {"mpirun", "--oversubscribe", "--bind-to", "none", "-n", ranks};
+  if (!options.open_mpi_5.empty()) {
+    launcher = {options.open_mpi_5 + "/bin/mpirun",
+                "--with-ft",
+                "ulfm",
+                "--map-by",
+                ":OVERSUBSCRIBE",
+                "--bind-to",
+                "none",
+                "-n",
+                ranks};
+  }
   std::vector<char*> argv;
   for (const std::string& word : launcher) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(const_cast<char*>(path.c_str()));
@@ -48,6 +59,11 @@ Process::Process(const std::string& program, const std::vector<std::string>& arg
     if (options.ranks > 0) {
       setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
       setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    }
+    if (!options.open_mpi_5.empty()) {
+      setenv("PRTE_ALLOW_RUN_AS_ROOT", "1", 1);
+      setenv("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+      setenv("LD_LIBRARY_PATH", (options.open_mpi_5 + "/lib").c_str(), 1);
     }
     execvp(argv[0], argv.data());
     _exit(127);

@@ -20,6 +20,9 @@ class Process {
     bool ignores_hangup = false;
     /// So many ranks, started by mpirun, which is the process then; 0: the program itself.
     int ranks = 0;
+    /// Folder of an Open MPI 5, whose mpirun starts the ranks and lets them go on without lost ones; empty: the mpirun
+    /// of PATH.
+    std::string open_mpi_5 = {};
   };
   Process(const std::string& program, const std::vector<std::string>& arguments, const Options& options);
   Process(const std::string& program, const std::vector<std::string>& arguments)

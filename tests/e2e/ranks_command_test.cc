@@ -202,6 +202,50 @@ TEST_F(RanksCommandTest, ARunWhoseLauncherWasKilledGoesOnWithAnotherNumberOfRank
   EXPECT_EQ(Model("killed"), Model("alone"));
 }
 
+/// The process that is rank `rank` of a run into a folder; 0: none.
+pid_t ProcessOfRank(int rank, const std::string& folder) {
+  const std::string sign = "OMPI_COMM_WORLD_RANK=" + std::to_string(rank);
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const int pid = std::atoi(entry.path().filename().c_str());
+    std::ifstream words(entry.path() / "cmdline");
+    const std::string command{std::istreambuf_iterator<char>(words), {}};
+    if (pid == 0 || command.find(folder) == std::string::npos) continue;
+    std::ifstream settings(entry.path() / "environ");
+    const std::string environment{std::istreambuf_iterator<char>(settings), {}};
+    if (environment.find(sign + '\0') != std::string::npos) return pid;
+  }
+  return 0;
+}
+
+TEST_F(RanksCommandTest, RanksThatAreLeftGoOnWhenOneIsKilled) {
+  const char* python = std::getenv("ULFM_PYTHON");
+  if (python == nullptr) GTEST_SKIP() << "ULFM_PYTHON is not set (scripts/peers ulfm)";
+  const std::string open_mpi_5 = std::filesystem::path(python).parent_path().parent_path().string();
+  const std::string job = Job("epochs: 4");
+  Process alone("trainer", Flags(job, "alone"));
+  ASSERT_EQ(alone.Wait(), 0) << alone.errors();
+  Process ranks("trainer", Flags(job, "lost"), {.ranks = 4, .open_mpi_5 = open_mpi_5});
+  std::string line;
+  // One that follows, then the one that leads.
+  int lines = 0;
+  for (const int lost : {2, 0}) {
+    for (int until = lines + 5; lines < until; ++lines) ASSERT_TRUE(ranks.ReadLine(&line)) << ranks.errors();
+    const pid_t pid = ProcessOfRank(lost, Folder("lost"));
+    ASSERT_GT(pid, 0);
+    ::kill(pid, SIGKILL);
+  }
+  ranks.Wait();
+  const std::string errors = ranks.errors();
+  EXPECT_THAT(errors, HasSubstr("rank 2 ("));
+  EXPECT_THAT(errors, HasSubstr(") is lost; 3 ranks go on\n"));
+  EXPECT_THAT(errors, HasSubstr(") is lost; 2 ranks go on\n"));
+  EXPECT_EQ(Model("lost"), Model("alone"));
+  const std::string json = ReadFile(Folder("lost") + "/run.json").value();
+  EXPECT_THAT(json, HasSubstr("\"examples\": 8000"));
+  EXPECT_THAT(json, HasSubstr("\"restarts\": 2"));
+  ExpectAllEnd("lost");
+}
+
 TEST_F(RanksCommandTest, RanksThatSaveWhatChangedOfALargeTableGoOnToTheBytesOfOneProcess) {
   const SmallJob small(300, 4);
   const std::string job = small.WideJob(

@@ -1,5 +1,6 @@
 #include "comm/mpi/mpi_communicator.h"
 
+#include <dlfcn.h>
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -30,6 +31,24 @@ Status RankLeft(int rank, int size) {
 }
 
 constexpr int kIsHere = -1;
+
+/// What MPI has where ranks may go on without those that were lost (User Level Failure Mitigation). It is looked for
+/// when it is needed: the MPI that Millrace was built with may be one that has none.
+template <class Function>
+Function* FindUlfm(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
+}
+using RevokeFn = int(MPI_Comm);
+using ShrinkFn = int(MPI_Comm, MPI_Comm*);
+using AgreeFn = int(MPI_Comm, int*);
+
+Status Duplicate(MPI_Comm world, std::array<MPI_Comm, 3>* comms) {
+  for (MPI_Comm& comm : *comms) {
+    MR_TRY(MpiStatus("MPI_Comm_dup", MPI_Comm_dup(world, &comm)));
+    MR_TRY(MpiStatus("MPI_Comm_set_errhandler", MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN)));
+  }
+  return Status::Ok();
+}
 
 /// MPI begins and ends once in a process.
 std::atomic<bool> was_begun{false};
@@ -122,6 +141,17 @@ Status MpiCommunicator::Broadcast(int root, std::string* bytes) {
 
 Status MpiCommunicator::Barrier() { return RunCollective(std::make_shared<MpiBarrier>()); }
 
+Status MpiCommunicator::Shrink() {
+  MR_TRY(CheckIsFailed(inbox_.failure()));
+  std::unique_lock lock(mutex_);
+  shrunk_.reset();
+  is_to_shrink_ = true;
+  is_awake_ = true;
+  wake_.notify_one();
+  begun_or_ended_.wait(lock, [&] { return shrunk_.has_value(); });
+  return *std::move(shrunk_);
+}
+
 void MpiCommunicator::Serve() {
   Status begun = Caught("beginning MPI", [&] { return Begin(); });
   const bool is_usable = begun.ok();
@@ -150,17 +180,61 @@ Status MpiCommunicator::Begin() {
   MR_TRY(MpiStatus("MPI_Init_thread", MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided)));
   if (provided < MPI_THREAD_FUNNELED) return Unavailable("this MPI was built without threads (MPI_THREAD_FUNNELED)");
   MR_TRY(MpiStatus("MPI_Comm_set_errhandler", MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)));
-  for (MPI_Comm& comm : comms_) {
-    MR_TRY(MpiStatus("MPI_Comm_dup", MPI_Comm_dup(MPI_COMM_WORLD, &comm)));
-    MR_TRY(MpiStatus("MPI_Comm_set_errhandler", MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN)));
-  }
-  MR_TRY(MpiStatus("MPI_Comm_rank", MPI_Comm_rank(MPI_COMM_WORLD, &rank_)));
-  MR_TRY(MpiStatus("MPI_Comm_size", MPI_Comm_size(MPI_COMM_WORLD, &size_)));
-  transport_.emplace(comms_[kMessages], size_);
+  world_ = MPI_COMM_WORLD;
+  Status duplicated = Duplicate(world_, &comms_);
+  return duplicated.ok() ? Enter() : EnterWithWhoIsLeft(duplicated);
+}
+
+Status MpiCommunicator::Enter() {
+  MR_TRY(MpiStatus("MPI_Comm_rank", MPI_Comm_rank(comms_[kMessages], &rank_)));
+  MR_TRY(MpiStatus("MPI_Comm_size", MPI_Comm_size(comms_[kMessages], &size_)));
+  if (transport_ != nullptr) left_behind_.push_back(std::move(transport_));
+  transport_ = std::make_unique<MpiMessages>(comms_[kMessages], size_);
   blamed_ = std::make_unique<std::atomic<int>[]>(static_cast<size_t>(size_));
   for (int r = 0; r < size_; ++r) blamed_[static_cast<size_t>(r)] = kIsHere;
-  calls_of_left_.resize(static_cast<size_t>(size_));
+  calls_of_left_.assign(static_cast<size_t>(size_), 0);
+  left_.clear();
+  calls_ = 0;
+  missed_ = -1;
   return Status::Ok();
+}
+
+Status MpiCommunicator::EnterWithWhoIsLeft(const Status& failure) {
+  auto* const revoke = FindUlfm<RevokeFn>("MPIX_Comm_revoke");
+  auto* const shrink = FindUlfm<ShrinkFn>("MPIX_Comm_shrink");
+  auto* const agree = FindUlfm<AgreeFn>("MPIX_Comm_agree");
+  if (revoke == nullptr || shrink == nullptr || agree == nullptr) return failure;
+  int before = 0;
+  MR_TRY(MpiStatus("MPI_Comm_size", MPI_Comm_size(world_, &before)));
+  // So that those learn of it, too, that wait for one which is here.
+  for (const MPI_Comm comm : comms_) {
+    if (comm != MPI_COMM_NULL) MR_TRY(MpiStatus("MPIX_Comm_revoke", revoke(comm)));
+  }
+  MR_TRY(MpiStatus("MPIX_Comm_revoke", revoke(world_)));
+  for (int tries = 0; tries < before; ++tries) {
+    MPI_Comm world = MPI_COMM_NULL;
+    MR_TRY(MpiStatus("MPIX_Comm_shrink", shrink(world_, &world)));
+    int left = 0;
+    MR_TRY(MpiStatus("MPI_Comm_size", MPI_Comm_size(world, &left)));
+    if (left == before) return failure;
+    MR_TRY(MpiStatus("MPI_Comm_set_errhandler", MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN)));
+    std::array<MPI_Comm, 3> comms{};
+    int can_go_on = Duplicate(world, &comms).ok() ? 1 : 0;
+    // All go on with these, or, where one more is lost meanwhile, none.
+    if (agree(world, &can_go_on) != MPI_SUCCESS || can_go_on == 0) continue;
+    world_ = world;
+    comms_ = comms;
+    MR_TRY(Enter());
+    {
+      const std::lock_guard lock(mutex_);
+      messages_.clear();
+    }
+    arrivals_.clear();
+    is_broken_ = false;
+    inbox_.Reset();
+    return Status::Ok();
+  }
+  return failure;
 }
 
 void MpiCommunicator::WorkUntil(const std::function<bool()>& done) {
@@ -210,8 +284,10 @@ Status MpiCommunicator::Work(bool* moved) {
 Status MpiCommunicator::TakeOrders(bool* moved) {
   std::deque<Message> messages;
   bool is_new = false;
+  bool is_to_shrink = false;
   {
     const std::lock_guard lock(mutex_);
+    is_to_shrink = std::exchange(is_to_shrink_, false);
     messages.swap(messages_);
     if (call_ == nullptr && next_call_ != nullptr) {
       call_ = std::move(next_call_);
@@ -219,6 +295,14 @@ Status MpiCommunicator::TakeOrders(bool* moved) {
       *moved = true;
       is_new = true;
     }
+  }
+  if (is_to_shrink) {
+    Status shrunk = is_broken_ ? EnterWithWhoIsLeft(inbox_.failure()) : inbox_.failure();
+    const std::lock_guard lock(mutex_);
+    shrunk_ = std::move(shrunk);
+    begun_or_ended_.notify_all();
+    *moved = true;
+    return Status::Ok();
   }
   for (Message& message : messages) {
     *moved = true;

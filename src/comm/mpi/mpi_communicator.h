@@ -49,6 +49,7 @@ class MpiCommunicator : public Communicator {
   Status SumOverRanks(std::span<int64_t> values) override;
   Status Broadcast(int root, std::string* bytes) override;
   Status Barrier() override;
+  Status Shrink() override;
   int64_t bytes_sent() const override { return bytes_sent_; }
 
  private:
@@ -72,6 +73,10 @@ class MpiCommunicator : public Communicator {
   // Of the thread.
   void Serve();
   Status Begin();
+  /// Begins with the ranks of comms_.
+  Status Enter();
+  /// Shrink, as MPI's thread does it; `failure` comes back where that cannot be.
+  Status EnterWithWhoIsLeft(const Status& failure);
   /// Does all that can be done now, and says whether there was anything.
   Status Work(bool* moved);
   Status TakeOrders(bool* moved);
@@ -97,13 +102,17 @@ class MpiCommunicator : public Communicator {
   std::condition_variable wake_;
   bool is_awake_ = false;  ///< somebody wants the thread to look around
   bool is_ending_ = false;
+  bool is_to_shrink_ = false;
   std::optional<Status> begun_;
+  std::optional<Status> shrunk_;
   std::deque<Message> messages_;
   std::shared_ptr<Call> next_call_;
 
   // Of the thread alone.
+  MPI_Comm world_ = MPI_COMM_NULL;  ///< of which those that follow are copies
   std::array<MPI_Comm, 3> comms_ = {MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL};
-  std::optional<MpiMessages> transport_;
+  std::unique_ptr<MpiMessages> transport_;
+  std::vector<std::unique_ptr<MpiMessages>> left_behind_;  ///< of worlds before; MPI may still write to their buffers
   std::shared_ptr<Call> call_;
   std::vector<std::shared_ptr<MpiCollective>> given_up_;  ///< MPI may still write to their buffers
   int64_t calls_ = 0;                                     ///< collectives that have begun
