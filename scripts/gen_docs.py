@@ -51,7 +51,7 @@ class Type:
     values: list = dataclasses.field(default_factory=list)
 
 
-FIELD = re.compile(r"^(?:(optional|repeated) )?([\w.]+) (\w+) = (\d+)(?: \[(?:default = ([^,]+))?(?:, )?(?:\(field_traits\) = \{(.*)\})?\])?;$")
+FIELD = re.compile(r"^(?:(optional|repeated) )?([\w.]+) (\w+) = (\d+)(?: \[(?:default = (\"[^\"]*\"|[^,]+))?(?:, )?(?:\(field_traits\) = \{(.*)\})?\])?;$")
 VALUE = re.compile(r"^(\w+) = -?\d+;$")
 
 

@@ -11,6 +11,7 @@
 #include "app/command_line.h"
 #include "app/convert_job.h"
 #include "app/job_input.h"
+#include "app/list_features.h"
 #include "app/list_plugin.h"
 #include "app/list_table.h"
 #include "app/stop_on_signal.h"
@@ -19,16 +20,18 @@
 #include "inspect/batch_json.h"
 #include "inspect/multi_slot_text.h"
 #include "inspect/slot_stats.h"
+#include "serving/inference_model.h"
 #include "trainer_desc.pb.h"
 
 DEFINE_string(trainer_desc, "", "FILE: the job");
+DEFINE_string(model_dir, "", "DIR: features: a saved model, whose features are shown");
 DEFINE_int64(batches, 1, "head: batches to show; stats: batches to read, 0 for all");
 DEFINE_string(format, "table",
               "table (for people), jsonl (head: an object a batch; stats: one object), multi_slot (head: lines as a "
               "feed reads them)");
 DEFINE_string(label, "",
               "NAME: slot whose positive values are clicks. Default: the label of the model's loss, or \"label\"");
-DEFINE_int32(top, 10, "stats: most frequent ids of each slot to show");
+DEFINE_int32(top, 10, "stats: most frequent ids of each slot to show; features: words of a vocabulary");
 DEFINE_int64(exact_ids, 1000000, "stats: different ids of a slot that are counted exactly; beyond, estimated");
 DEFINE_string(output_dir, "", "DIR: convert: where the binary files go");
 DEFINE_int64(part_mib, 256, "convert: size of a file, in MiB");
@@ -46,11 +49,12 @@ const ProgramInfo kProgram{
     .usage =
         "inspect head --trainer_desc=FILE [flags]\n"
         "inspect stats --trainer_desc=FILE [flags]\n"
+        "inspect features --trainer_desc=FILE | --model_dir=DIR [flags]\n"
         "inspect convert --trainer_desc=FILE --output_dir=DIR [flags]\n"
         "inspect records --outputs=SHAPES --records=FILE [--plugin=FILE] INPUT...\n"
         "inspect plugin FILE\n"
         "inspect table FILE...",
-    .groups = {{"Input", {"trainer_desc", "batches", "plugin"}},
+    .groups = {{"Input", {"trainer_desc", "model_dir", "batches", "plugin"}},
                {"Binary files", {"output_dir", "part_mib"}},
                {"RecordIO", {"outputs", "records"}},
                {"Output", {"format", "max_values", "top", "label", "exact_ids"}}},
@@ -59,6 +63,7 @@ const ProgramInfo kProgram{
     .examples =
         "inspect head --trainer_desc=job.prototxt --batches=2 --format=jsonl\n"
         "inspect stats --trainer_desc=job.prototxt --top=5\n"
+        "inspect features --model_dir=out/model\n"
         "inspect convert --trainer_desc=job.prototxt --output_dir=binary\n"
         "inspect records --outputs=\"float32[-1,64] int64[-1,1]\" --records=digits.recordio digits.csv.gz",
 };
@@ -89,6 +94,25 @@ Status ShowTables(const CommandLine& line) {
   return FlushStandardOutput();
 }
 
+/// Of a model, or of a job, whose training files are read where its features learn from them.
+Status ShowFeatures(const CommandLine& line, const std::stop_token& stop) {
+  if (line.arguments.size() != 1 || FLAGS_trainer_desc.empty() == FLAGS_model_dir.empty()) {
+    return InvalidConfig("whose features? inspect features --trainer_desc=FILE, or --model_dir=DIR");
+  }
+  if (FLAGS_top < 0) return InvalidConfig("--top must not be negative");
+  DataFeedDesc desc;
+  if (!FLAGS_model_dir.empty()) {
+    MR_ASSIGN(const InferenceModel model, ReadInferenceModel(FLAGS_model_dir, 1, stop));
+    if (model.feed_size() > 0) desc = model.feed(0).data_desc();
+  } else {
+    MR_ASSIGN(const JobAndEnvironment job, LoadInputJob({FLAGS_trainer_desc, line.repeated[0], line.repeated[1]}, stop));
+    desc = job.config.desc->data_desc();
+  }
+  if (desc.feature_size() == 0) return InvalidConfig("it has no features: its slots stand in lines as they are");
+  std::fputs(ListFeatures(desc, FLAGS_top).c_str(), stdout);
+  return FlushStandardOutput();
+}
+
 Status CheckFlags(const CommandLine& line) {
   const std::string command = line.arguments.size() == 1 ? line.arguments[0] : "";
   std::error_code ignored;
@@ -101,7 +125,7 @@ Status CheckFlags(const CommandLine& line) {
   if (command != "head" && command != "stats" && command != "convert") {
     std::string given;
     for (const std::string& word : line.arguments) given += (given.empty() ? ": " : " ") + word;
-    return InvalidConfig("expected one command, head, stats, convert, records, plugin or table" + given);
+    return InvalidConfig("expected one command, head, stats, features, convert, records, plugin or table" + given);
   }
   if (FLAGS_trainer_desc.empty()) return InvalidConfig("--trainer_desc is missing: the job's file");
   const bool is_lines = FLAGS_format == "multi_slot";
@@ -152,6 +176,7 @@ Status Run(const CommandLine& line, std::stop_token stop) {
   if (!line.arguments.empty() && line.arguments[0] == "records") return RunRecords(line, stop);
   if (!line.arguments.empty() && line.arguments[0] == "plugin") return ShowPlugin(line);
   if (!line.arguments.empty() && line.arguments[0] == "table") return ShowTables(line);
+  if (!line.arguments.empty() && line.arguments[0] == "features") return ShowFeatures(line, stop);
   MR_TRY(CheckFlags(line));
   const InputJob job{FLAGS_trainer_desc, line.repeated[0], line.repeated[1]};
   if (line.arguments[0] == "convert") {

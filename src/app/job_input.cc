@@ -1,6 +1,7 @@
 #include "app/job_input.h"
 
 #include "batch/batch_pool.h"
+#include "trainer/feature_preparation.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -11,8 +12,10 @@ Result<JobAndEnvironment> LoadInputJob(const InputJob& job, std::stop_token stop
   request.file = job.file;
   request.overrides = job.overrides;
   request.needs_model = false;
-  request.stop = std::move(stop);
-  return LoadJob(std::move(request), std::nullopt, &environment);
+  request.stop = stop;
+  MR_ASSIGN(JobAndEnvironment loaded, LoadJob(std::move(request), std::nullopt, &environment));
+  MR_TRY(PrepareFeatures({.terminal = stderr}, loaded.environment, std::move(stop), &loaded.config));
+  return loaded;
 }
 
 Result<std::unique_ptr<JobInput>> JobInput::Open(const InputJob& input, std::stop_token stop) {

@@ -20,7 +20,8 @@ struct InputJob {
   std::vector<std::string> plugins;  ///< beside those that the job names
 };
 
-/// Reads a job's file with overrides, and loads its plugins, for what only reads data: it needs no model.
+/// Reads a job's file with overrides, and loads its plugins, for what only reads data: it needs no model. Features that
+/// learn from the training files do so, by one reading of these (PrepareFeatures).
 Result<JobAndEnvironment> LoadInputJob(const InputJob& job, std::stop_token stop = {});
 
 /// The input of a job as a SERIAL training of its first epoch reads it: file and line order, the shuffle if the job

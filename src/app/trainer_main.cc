@@ -21,6 +21,7 @@
 #include "dist/rank_restarts.h"
 #include "kernels/gemm.h"
 #include "program/block_builder.h"
+#include "trainer/feature_preparation.h"
 #include "trainer/job_run.h"
 
 DEFINE_string(trainer_desc, "", "FILE: the job, a TrainerDesc in prototxt");
@@ -148,6 +149,11 @@ Status RunTrainer(const CommandLine& line, RankGroup* ranks, const std::stop_tok
   const std::string resume = ResumeOf(ranks, *config.desc, output_dir);
   if (ranks != nullptr) {
     MR_TRY(CheckSameJob(*ranks, config, output_dir));
+  }
+  if (FLAGS_print_ops.empty()) {
+    const FeaturePreparation how{
+        .resume = FLAGS_resume, .output_dir = output_dir, .ranks = ranks, .terminal = leads ? stderr : nullptr};
+    MR_TRY(PrepareFeatures(how, loaded.environment, stop, &config));
   }
   const Result<std::shared_ptr<const CompiledJob>> compiled =
       CompiledJob::Create(std::move(config), loaded.environment, std::move(output_dir), {}, stop);

@@ -86,6 +86,9 @@ void CheckClassName(Checker& check, const std::string& path, std::string_view wh
 /// Checks data_desc and returns its slots.
 std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check);
 
+/// Checks the features of a data_desc that has some, and returns the slots that they make.
+std::vector<DefinedName> CheckFeatures(const DataFeedDesc& feed, Checker& check);
+
 /// Checks the model, which stands at "model" and reads `slots`.
 /// `read_elsewhere`: slots that something beside the model reads; others that no layer reads are warned of.
 void CheckModel(const ModelDesc& model, const std::vector<DefinedName>& slots, std::set<std::string> read_elsewhere,

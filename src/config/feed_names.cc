@@ -38,6 +38,8 @@ std::vector<RefusedField> RefusedByFormat(const DataFeedDesc& desc, const Format
          "is opened by its path, so that no command can stand before it");
   refuse(!format.takes_attrs && desc.attrs_size() > 0, "attrs[0]",
          "has no attributes; they are for the data feed of a plugin");
+  refuse(!format.has_columns && desc.feature_size() > 0, "feature[0]",
+         "has no columns with names; features are for \"csv\", \"json\" and \"libsvm\"");
   return refused;
 }
 

@@ -33,6 +33,7 @@ struct FormatTraits {
   std::string_view no_trailing_values = {};  ///< why not `trailing_values: IGNORE`
   std::string_view no_dropped_zeros = {};    ///< why not `zeros: DROP`
   bool takes_attrs = false;
+  bool has_columns = false;  ///< with names, of which features make slots
   bool opens_files = false;  ///< by itself: it gets paths, not bytes, and no command stands before it
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "config/diagnostics.h"
+#include "config/feature_slots.h"
 #include "config/feed_names.h"
 #include "config/field_positions.h"
 #include "config/file_list.h"
@@ -187,6 +188,8 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     known = LoadPlugins(*config.desc, request, positions, &diagnostics);
     ValidateTrainerDesc(*config.desc, known.value_or(KnownNames()), request.needs_model, positions, &diagnostics);
   }
+  const bool has_features = config.desc->data_desc().feature_size() > 0;
+  if (has_features) FillFeatureSlots(config.desc->mutable_data_desc());
   if (intact && request.check_files) {
     const auto expand = [&](const auto& entries, std::string_view path) {
       return ExpandFileList({entries.begin(), entries.end()}, path, positions, &diagnostics, request.stop);
@@ -206,6 +209,10 @@ Result<LoadedConfig> LoadTrainerDescText(std::string origin, std::string text, c
     CheckProgramFiles(config.desc->program(), positions, &diagnostics);
     CheckReadOnce(*config.desc, files.read_once, eval_files.read_once, positions, &diagnostics);
     CheckPipesOnce(*config.desc, files.read_once, eval_files.read_once, positions, &diagnostics);
+    const auto read_vocabularies = [&] { return ReadVocabularyFiles(config.desc->mutable_data_desc(), request.stop); };
+    for (const FeatureMistake& mistake : has_features ? read_vocabularies() : std::vector<FeatureMistake>()) {
+      diagnostics.InputError(positions.Find("data_desc." + mistake.path), mistake.message);
+    }
     config.files = std::move(files.names);
     config.eval_files = std::move(eval_files.names);
   }

@@ -210,8 +210,17 @@ std::vector<DefinedName> CheckDataFeed(const TrainerDesc& desc, Checker& check) 
     check.Error("data_desc.attrs[0]",
                 "attrs are for the data feed of a plugin (data_desc.name); MultiSlot text has none");
   }
+  if (feed.feature_size() > 0 && ReadsMultiSlot(feed.name()) && !feed.name().empty()) {
+    check.Error("data_desc.feature[0]",
+                "MultiSlot text has no columns with names; features are for the formats that have: name: \"csv\"");
+  }
   CheckBadLines(feed.bad_lines(), check);
   CheckInputCommands(feed, check);
+  if (feed.feature_size() > 0) return CheckFeatures(feed, check);
+  if (feed.has_csv()) {
+    check.Error("data_desc.csv",
+                "csv says how lines become the columns of features, and there are none: feature { name: \"...\" }");
+  }
   if (feed.multi_slot_desc().slots_size() == 0) {
     check.Missing("data_desc", "multi_slot_desc",
                   "data_desc names no slots: multi_slot_desc { slots { name: \"label\" type: \"uint64\" ... } ... }");

@@ -5,11 +5,15 @@
 #include <utility>
 #include <vector>
 
+#include "datafeed/column_feed.h"
+#include "datafeed/csv_column_feed.h"
 #include "datafeed/csv_feed.h"
 #include "datafeed/data_feed.h"
 #include "datafeed/feature_feed.h"
 #include "datafeed/format_feed.h"
 #include "datafeed/jpeg_feed.h"
+#include "datafeed/json_column_feed.h"
+#include "datafeed/libsvm_column_feed.h"
 #include "datafeed/libsvm_feed.h"
 #include "datafeed/multi_slot_reader.h"
 #include "datafeed/reader_rows.h"
@@ -46,17 +50,43 @@ FeedKind FeedOfPictures() {
   return feed;
 }
 
+/// Adds to a format of rows with named columns that features make slots of these.
+template <class Feed>
+FeedKind WithColumns(FeedKind kind) {
+  kind.columns = Feed::Create;
+  kind.maker = [plain = std::move(kind.maker), plans = std::make_shared<const FeaturePlans>()](
+                   const SlotSchema& schema, const DataFeedDesc& desc) -> Result<std::unique_ptr<DataFeed>> {
+    if (desc.feature_size() == 0) return plain(schema, desc);
+    MR_ASSIGN(const ColumnSetup setup, plans->Setup(schema, desc));
+    return Feed::Create(schema, desc, setup);
+  };
+  kind.format->has_columns = true;
+  return kind;
+}
+
+FeedKind JsonFeedKind() {
+  const auto needs_features = [](const SlotSchema&, const DataFeedDesc&) -> Result<std::unique_ptr<DataFeed>> {
+    return InvalidConfig("data_desc.feature: the keys of JSON are no slots by themselves: feature { name: \"...\" ... }");
+  };
+  return WithColumns<JsonColumnFeed>(
+      {.maker = needs_features,
+       .format = {{.no_trailing_values = "has an object in each line; keys that no feature takes are left out anyway"}}});
+}
+
 /// The formats, in the order in which messages name them.
 std::vector<BuiltinFormat> Formats() {
   using Record = FeatureRecord::Format;
   constexpr FormatTraits kFeatures = {.no_trailing_values =
                                           "has features with names; those that no slot has are left out anyway"};
   return {
-      {CsvFormat(), {.maker = MakeFormat<CsvFeed>, .cut = {.header = CsvHeader}, .format = FormatTraits{}}},
+      {CsvFormat(),
+       WithColumns<CsvColumnFeed>(
+           {.maker = MakeFormat<CsvFeed>, .header_of = CsvHeaderOf, .format = FormatTraits{}})},
       {LibsvmFormat(),
-       {.maker = MakeFormat<LibsvmFeed>,
-        .format = {{.no_trailing_values = "has pairs up to the end of its lines, or a comment behind \"#\"",
-                    .no_dropped_zeros = "has a value for each index; dropped zeros would shift the others"}}}},
+       WithColumns<LibsvmColumnFeed>(
+           {.maker = MakeFormat<LibsvmFeed>,
+            .format = {{.no_trailing_values = "has pairs up to the end of its lines, or a comment behind \"#\"",
+                        .no_dropped_zeros = "has a value for each index; dropped zeros would shift the others"}}})},
       {TfRecordFormat(),
        {.maker = MakeFormat<FeatureFeed, Record::kTfRecord>, .cut = CutBy(kTfRecordFraming), .format = kFeatures}},
       {OfRecordFormat(),
@@ -83,7 +113,7 @@ Status AddBuiltinFormats(DataFeedFactory* feeds) {
     FeedKind feed = format.feed.maker == nullptr ? FeedOfReader(format.file) : std::move(format.feed);
     MR_TRY(feeds->Add(format.file.tag, format.file.doc, std::move(feed)));
   }
-  return Status::Ok();
+  return feeds->Add("json", "a JSON object a line, of whose keys features make slots", JsonFeedKind());
 }
 
 }  // namespace millrace

@@ -101,7 +101,11 @@ Result<LineCut> DataFeedFactory::CutOf(std::string_view name, const SlotSchema& 
                                        const DataFeedDesc& desc) const {
   const FeedKind* const kind = Find(name);
   if (kind == nullptr) return LineCut();
-  if (kind->cut_of == nullptr) return kind->cut;
+  if (kind->cut_of == nullptr) {
+    LineCut cut = kind->cut;
+    if (kind->header_of != nullptr) cut.header = kind->header_of(desc);
+    return cut;
+  }
   try {
     Result<LineCut> cut = kind->cut_of(schema, desc, Who(name, *kind));
     if (!cut.ok()) return Harmless(cut.status());

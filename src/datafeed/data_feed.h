@@ -23,6 +23,7 @@ namespace millrace {
 
 class DataFeedDesc;
 class RowSink;
+struct ColumnSetup;
 
 /// Turns lines, or the records of a binary format, into rows of batches, for one reader thread.
 ///
@@ -71,6 +72,11 @@ struct FeedKind {
   /// what the class throws.
   using Cutter =
       std::function<Result<LineCut>(const SlotSchema& schema, const DataFeedDesc& desc, const std::string& who)>;
+  /// Makes a feed of columns with names, in place of `maker` where the desc has features.
+  using ColumnMaker = std::function<Result<std::unique_ptr<DataFeed>>(
+      const SlotSchema& schema, const DataFeedDesc& desc, const ColumnSetup& setup)>;
+  /// What takes the header off the first line of files that are read so; null: they have none.
+  using HeaderOf = std::string_view (*(*)(const DataFeedDesc& desc))(std::string_view first_line);
   /// Where a class comes from: the plugin's path and version.
   struct Origin {
     std::string path;
@@ -83,7 +89,9 @@ struct FeedKind {
   };
 
   Maker maker{};                 ///< of a class that reads lines or records
+  ColumnMaker columns{};         ///< of a class whose rows have columns with names
   LineCut cut{};                 ///< what a line of the class is
+  HeaderOf header_of{};          ///< in place of cut.header, where the desc says whether files have one
   Cutter cut_of{};               ///< in place of `cut`, of a class whose records Millrace itself parses
   InstantFeed::Maker instant{};  ///< in place of `maker`: of a class that reads mapped files
   /// Of a file format, by whose name the class is called: the factory refuses what it has no use for. None: the maker

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "datafeed/put_row.h"
+#include "datafeed/row_sink.h"
 #include "reader/lod_tensor.h"
 
 namespace millrace {
@@ -19,17 +20,27 @@ Status FormatFeed::Detach() {
   return Status::Ok();
 }
 
-Result<LineResult> FormatFeed::ParseLine(std::string_view line) {
+template <class Sink>
+LineResult FormatFeed::ReadInto(std::string_view line, Sink& sink) {
   counted_ = {};
   error_ = {};
-  sink_.BeginRow();
+  sink.BeginRow();
   const LineResult result = Read(line);
   if (result == LineResult::kRow) {
-    sink_.EndRow();
+    sink.EndRow();
   } else {
-    sink_.Rollback();
+    sink.Rollback();
   }
   if (result != LineResult::kBad) counters_ += counted_;
+  return result;
+}
+
+Result<LineResult> FormatFeed::ParseLine(std::string_view line) { return ReadInto(line, sink_); }
+
+Result<LineResult> FormatFeed::PackLine(std::string_view line, RowSink& sink) {
+  packs_into_ = &sink;
+  const LineResult result = ReadInto(line, sink);
+  packs_into_ = nullptr;
   return result;
 }
 
@@ -74,7 +85,11 @@ bool FormatFeed::Put(const SlotSpec& slot, std::span<const uint64_t> ids) {
     counted_.zeros_dropped += static_cast<int64_t>(ids.size() - ids_.size());
     ids = ids_;
   }
-  PutValues(slot.id, ids, sink_);
+  if (packs_into_ != nullptr) {
+    PutValues(slot.id, ids, *packs_into_);
+  } else {
+    PutValues(slot.id, ids, sink_);
+  }
   return true;
 }
 
@@ -95,7 +110,11 @@ bool FormatFeed::Put(const SlotSpec& slot, std::span<const float> floats) {
     counted_.zeros_dropped += static_cast<int64_t>(floats.size() - floats_.size());
     floats = floats_;
   }
-  PutValues(slot.id, floats, sink_);
+  if (packs_into_ != nullptr) {
+    PutValues(slot.id, floats, *packs_into_);
+  } else {
+    PutValues(slot.id, floats, sink_);
+  }
   return true;
 }
 

@@ -17,12 +17,13 @@ namespace millrace {
 /// A feed of a file format: a class of its own reads a record, and hands over the values of the used slots in their
 /// order. What becomes of them (empty slots, zeros, NaN, the width of a dense slot) is decided here, for all formats as
 /// for MultiSlot text. One thread.
-class FormatFeed : public DataFeed {
+class FormatFeed : public DataFeed, public PackingFeed {
  public:
   Status Attach(SlotBatch* batch) final;
   Status Detach() final;
   int rows() const final { return sink_.rows(); }
   Result<LineResult> ParseLine(std::string_view line) final;
+  Result<LineResult> PackLine(std::string_view line, RowSink& sink) final;
   const LineError& error() const final { return error_; }
   const ValueCounters& counters() const final { return counters_; }
 
@@ -54,10 +55,13 @@ class FormatFeed : public DataFeed {
   virtual LineResult Read(std::string_view line) = 0;
   /// Whether a slot may have so many values.
   bool CheckCount(const SlotSpec& slot, size_t count);
+  template <class Sink>
+  LineResult ReadInto(std::string_view line, Sink& sink);
 
   const SlotSchema& schema_;
   const MultiSlotOptions options_;
   ColumnSink sink_;
+  RowSink* packs_into_ = nullptr;  ///< while PackLine reads
   ValueCounters counted_;
   ValueCounters counters_;
   LineError error_;

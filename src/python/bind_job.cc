@@ -15,6 +15,7 @@
 #include "python/table_rows.h"
 #include "python/tensor_array.h"
 #include "trainer/batch_observers.h"
+#include "trainer/feature_preparation.h"
 #include "trainer/job_run.h"
 
 namespace py = pybind11;
@@ -32,12 +33,13 @@ class PyJob {
     request_.overrides = std::move(overrides);
     request_.has_output_folder = !output_dir_.empty();
     request_.of_ranks = ranks_ != nullptr;
-    Compile();
+    Compile("never");
   }
 
   py::dict Run(const std::string& resume, const std::string& model, bool is_quiet) {
-    // Files may have come or changed since the last run.
-    if (has_run_) Compile();
+    // Files may have come or changed since the last run; a run that goes on has the statistics of the one before it.
+    const bool goes_on = resume != "never" && job().desc().data_desc().has_feature_states();
+    if (has_run_ || goes_on) Compile(resume);
     has_run_ = true;
     if (ranks_ != nullptr) {
       ranks_->Together("Job.run");
@@ -81,7 +83,7 @@ class PyJob {
   std::string Ops() const { return PrintOps(job().train().ops()); }
 
  private:
-  void Compile() {
+  void Compile(const std::string& resume) {
     using Loaded = std::pair<std::unique_ptr<Environment>, std::unique_ptr<JobSession>>;
     const Environment& shared = SharedEnvironment();
     if (ranks_ != nullptr) ranks_->Together("Job");
@@ -95,6 +97,8 @@ class PyJob {
       auto own = std::make_unique<Environment>(std::move(loaded.environment));
       std::string folder = output_dir_.empty() ? loaded.config.desc->output().dir() : output_dir_;
       if (group != nullptr) MR_TRY(CheckSameJob(*group, loaded.config, folder));
+      const FeaturePreparation how{.resume = resume, .output_dir = folder, .ranks = group};
+      MR_TRY(PrepareFeatures(how, *own, stop, &loaded.config));
       auto job = CompiledJob::Create(std::move(loaded.config), *own, std::move(folder), {}, stop);
       MR_TRY(Agreed(group, job.status()));
       const SessionInputs inputs{.ranks = (*job)->is_dist() ? group : nullptr};

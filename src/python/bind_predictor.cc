@@ -82,6 +82,7 @@ struct Scorer {
   std::unique_ptr<SlotBatch> batch;
   std::unique_ptr<PredictSession> session;
   std::unique_ptr<DataFeed> feed;  ///< null until it reads lines
+  LineCut cut;                     ///< what these lines are
 };
 
 /// A saved model. Any number of threads may score at once, each by a scorer of its own.
@@ -127,8 +128,8 @@ class PyPredictor {
     return slots;
   }
 
-  /// Scores lines of MultiSlot text (or of the text that the model was trained on, where that is another), which lack
-  /// the slots of `without`: the scores, and how many zeros were left out.
+  /// Scores lines of MultiSlot text (or of the text that the model was trained on, where that is another, with its header
+  /// if it has one), which lack the slots of `without`: the scores, and how many zeros were left out.
   py::tuple ScoreText(const std::string& text, const std::vector<std::string>& without) {
     const Environment& environment = SharedEnvironment();
     ThrowUnlessOk(predictor_->CheckLines(environment.feeds));
@@ -139,6 +140,7 @@ class PyPredictor {
         const bool is_text = environment.feeds.ReadsText(desc.name());
         const std::string feed_class = desc.name().empty() || !is_text ? "MultiSlotDataFeed" : desc.name();
         MR_ASSIGN(scorer->feed, environment.feeds.Create(feed_class, *scorer->schema, desc));
+        MR_ASSIGN(scorer->cut, environment.feeds.CutOf(feed_class, *scorer->schema, desc));
       }
       const int64_t before = scorer->feed->counters().zeros_dropped;
       MR_TRY(ScoreLines(text, *scorer, stop, &scored->scores));
@@ -208,7 +210,18 @@ class PyPredictor {
     DataFeed& feed = *scorer.feed;
     SlotBatch& batch = *scorer.batch;
     uint64_t number = 0;
-    for (size_t start = 0; start < text.size();) {
+    size_t start = 0;
+    if (auto* const headed = dynamic_cast<HeadedFeed*>(&feed)) {
+      const std::string_view first = std::string_view(text).substr(0, text.find('\n'));
+      const std::string_view header = scorer.cut.header == nullptr ? std::string_view() : scorer.cut.header(first);
+      const bool is_there = !header.empty();
+      if (is_there || !text.empty()) MR_TRY(headed->TakeHeader(header).Context("lines:1"));
+      if (is_there) {
+        number = 1;
+        start = first.size() + 1;
+      }
+    }
+    while (start < text.size()) {
       if (stop.stop_requested()) return Cancelled("interrupted");
       batch.Clear();
       MR_TRY(feed.Attach(&batch));

@@ -175,6 +175,16 @@ Status CheckpointStore::Write(const CheckpointContent& content, const ProgramDes
   return Status::Ok();
 }
 
+std::optional<CheckpointManifest> CheckpointStore::NewestManifest() const {
+  const Result<std::optional<uint64_t>> run = CurrentRun();
+  const uint64_t run_id = run.ok() ? run->value_or(0) : 0;  // 0: any run
+  for (const std::string& name : StepFolders(folder_)) {
+    Result<CheckpointManifest> manifest = ManifestIn(folder_ + "/" + name);
+    if (manifest.ok() && (run_id == 0 || manifest->run_id() == run_id)) return *std::move(manifest);
+  }
+  return std::nullopt;
+}
+
 bool CheckpointStore::HasAny() const { return !StepFolders(folder_).empty(); }
 
 bool CheckpointStore::HasLaterThan(int64_t step) const {

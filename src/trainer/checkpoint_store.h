@@ -77,6 +77,10 @@ class CheckpointStore {
   /// whole. kCancelled after a stop request.
   Result<std::optional<FoundCheckpoint>> FindBest(const CheckpointFits& fits, const LongWork& work = {}) const;
 
+  /// What the newest checkpoint of the current run says of itself, as far as it can be read; its other files are not
+  /// looked at.
+  std::optional<CheckpointManifest> NewestManifest() const;
+
   /// Whether there is a checkpoint, of whatever run.
   bool HasAny() const;
   /// Whether there are checkpoints of later steps, of whatever run.

@@ -47,6 +47,16 @@ std::string Described(const SlotSpec& slot) {
   return text + (slot.is_dense ? "]" : "") + (slot.is_used ? "" : " not used");
 }
 
+uint32_t CrcOf(const std::string& bytes) { return Crc32c(0, bytes.data(), bytes.size()); }
+
+/// Of what makes slots of lines.
+uint32_t FeaturesCrc(const DataFeedDesc& feed) {
+  DataFeedDesc features;
+  *features.mutable_feature() = feed.feature();
+  if (feed.has_csv()) *features.mutable_csv() = feed.csv();
+  return CrcOf(features.SerializeAsString());
+}
+
 std::map<std::string, std::string> Read(const std::string& fingerprint) {
   std::map<std::string, std::string> settings;
   std::istringstream lines(fingerprint);
@@ -95,6 +105,11 @@ std::string InputFingerprint(const TrainerDesc& desc, const SlotSchema& schema) 
   if (!phases.empty()) settings.emplace_back("dataset.phases", phases);
   if (dataset.sample_rate() != 1) settings.emplace_back("dataset.sample_rate", std::to_string(dataset.sample_rate()));
   if (feed.input_type() != 0) settings.emplace_back("data_desc.input_type", std::to_string(feed.input_type()));
+  if (feed.feature_size() > 0) {
+    settings.emplace_back("data_desc.feature", "of checksum " + std::to_string(FeaturesCrc(feed)));
+    settings.emplace_back("what features know of the training files",
+                          "of checksum " + std::to_string(CrcOf(feed.feature_states().SerializeAsString())));
+  }
   size_t place = 0;
   for (const SlotSpec& slot : schema.all()) {
     settings.emplace_back("slot " + std::to_string(++place), Quoted(slot.name) + " " + Described(slot));

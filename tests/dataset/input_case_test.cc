@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "config/feature_slots.h"
 #include "core/file.h"
 #include "datafeed/batch_text.h"
 #include "datafeed/write_format.h"
@@ -66,6 +67,7 @@ class CaseRun {
   Outcome Run() {
     DataFeedDesc desc = testing::DescOf(test_->slots);
     EXPECT_TRUE(google::protobuf::TextFormat::MergeFromString(Here(test_->desc), &desc)) << test_->desc;
+    FillFeatureSlots(&desc);
     if (test_->has_pipe) desc.set_pipe_command(Here(test_->pipe));
     std::vector<std::string> files = made_;
     if (test_->has_list) {

@@ -1,0 +1,60 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "config/checker.h"
+#include "data_feed.pb.h"
+#include "features/feature_spec.h"
+
+namespace millrace {
+namespace {
+
+/// A slot that nobody wrote: what stands in multi_slot_desc must be what features make, as in a job that was printed.
+void CheckNoOtherSlots(const DataFeedDesc& feed, const std::vector<FeatureSpec>& features, Checker& check) {
+  if (feed.multi_slot_desc().slots_size() == 0) return;
+  const MultiSlotDesc made = SlotsOfFeatures(features);
+  const auto& slots = feed.multi_slot_desc().slots();
+  const auto is_same = [](const Slot& a, const Slot& b) { return a.SerializeAsString() == b.SerializeAsString(); };
+  if (std::equal(slots.begin(), slots.end(), made.slots().begin(), made.slots().end(), is_same)) return;
+  check.Error("data_desc.multi_slot_desc.slots[0]",
+              "features make the slots, in their order: leave multi_slot_desc out, or write a feature for each slot");
+}
+
+}  // namespace
+
+std::vector<DefinedName> CheckFeatures(const DataFeedDesc& feed, Checker& check) {
+  std::vector<FeatureMistake> mistakes;
+  const std::vector<FeatureSpec> features = ReadFeatures(feed, &mistakes);
+  for (const FeatureMistake& mistake : mistakes) check.Error("data_desc." + mistake.path, mistake.message);
+  if (feed.name().empty()) {
+    check.Error("data_desc.feature[0]",
+                "features are made of the columns of a format; which one have the files? name: \"csv\"");
+  }
+  if (feed.has_csv() && !feed.name().empty() && feed.name() != "csv") {
+    check.Error("data_desc.csv", "csv says how lines of CSV are cut, and these files are \"" + feed.name() + "\"");
+  }
+  if (feed.has_feature_states() && mistakes.empty()) {
+    std::set<std::string> names;
+    for (const FeatureSpec& feature : features) names.insert(feature.name);
+    for (int i = 0; i < feed.feature_states().feature_size(); ++i) {
+      const std::string& name = feed.feature_states().feature(i).name();
+      if (names.contains(name)) continue;
+      check.Error("data_desc.feature_states.feature[" + std::to_string(i) + "].name",
+                  "there is no feature \"" + name + "\"");
+    }
+  }
+  CheckNoOtherSlots(feed, features, check);
+  std::vector<DefinedName> defined;
+  for (const FeatureSpec& feature : features) {
+    if (!feature.desc->is_used()) continue;
+    DefinedName one;
+    one.name = feature.name;
+    one.is_float = !feature.makes_ids;
+    one.is_dense = feature.is_dense;
+    one.path = "data_desc." + feature.path;
+    defined.push_back(std::move(one));
+  }
+  return defined;
+}
+
+}  // namespace millrace

@@ -1,0 +1,108 @@
+#include "datafeed/column_feed.h"
+
+#include <functional>
+#include <mutex>
+#include <utility>
+
+#include "data_feed.pb.h"
+#include "reader/field_value.h"
+
+namespace millrace {
+namespace {
+
+LineErrorKind LineKindOf(FeatureError::Kind kind) {
+  switch (kind) {
+    case FeatureError::Kind::kBadValue: return LineErrorKind::kBadValue;
+    case FeatureError::Kind::kNegative: return LineErrorKind::kNegativeId;
+    case FeatureError::Kind::kOverflow: return LineErrorKind::kOverflow;
+    case FeatureError::Kind::kMissing: return LineErrorKind::kMissingValues;
+    case FeatureError::Kind::kTooMany: return LineErrorKind::kWrongWidth;
+  }
+  return LineErrorKind::kBadValue;
+}
+
+/// What a plan is compiled from, as bytes.
+std::string KeyOf(const SlotSchema& schema, const DataFeedDesc& desc) {
+  DataFeedDesc of_plan;
+  *of_plan.mutable_feature() = desc.feature();
+  if (desc.has_csv()) *of_plan.mutable_csv() = desc.csv();
+  if (desc.has_feature_states()) *of_plan.mutable_feature_states() = desc.feature_states();
+  for (const SlotSpec& slot : schema.used()) of_plan.mutable_multi_slot_desc()->add_slots()->set_name(slot.name);
+  return of_plan.SerializeAsString();
+}
+
+}  // namespace
+
+struct FeaturePlans::Last {
+  std::mutex mutex;
+  std::string key;
+  std::weak_ptr<const FeaturePlan> plan;
+};
+
+FeaturePlans::FeaturePlans() : last_(std::make_unique<Last>()) {}
+FeaturePlans::~FeaturePlans() = default;
+
+Result<ColumnSetup> FeaturePlans::Setup(const SlotSchema& schema, const DataFeedDesc& desc) const {
+  ColumnSetup setup;
+  setup.options = MultiSlotOptions::FromDesc(desc);
+  // A value that is missing is nothing unusual in a table of columns.
+  if (!desc.has_empty_slot()) setup.options.allow_empty_slots = true;
+  std::string key = KeyOf(schema, desc);
+  const std::lock_guard lock(last_->mutex);
+  setup.plan = last_->key == key ? last_->plan.lock() : nullptr;
+  if (setup.plan != nullptr) return setup;
+  std::vector<std::string> slots;
+  for (const SlotSpec& slot : schema.used()) slots.push_back(slot.name);
+  MR_ASSIGN(setup.plan, FeaturePlan::Create(desc, slots));
+  last_->key = std::move(key);
+  last_->plan = setup.plan;
+  return setup;
+}
+
+ColumnFeed::ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup)
+    : FormatFeed(schema, setup.options),
+      statistics_(setup.statistics),
+      row_(setup.plan),
+      plan_(statistics_ != nullptr ? statistics_->plan() : row_.plan()),
+      texts_(plan_.columns().size()),
+      begins_(plan_.columns().size()) {}
+
+LineResult ColumnFeed::PutRow(std::string_view line, std::span<const FeatureRow::List> lists) {
+  if (statistics_ != nullptr) {
+    return statistics_->AddRow(texts_, lists) ? PutNothing() : FailRow(line, statistics_->error());
+  }
+  if (!row_.Make(texts_, lists)) [[unlikely]]
+    return FailRow(line, row_.error());
+  const std::vector<SlotSpec>& slots = schema().used();
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const int feature = plan_.FeatureOfSlot(i);
+    const bool is_put =
+        slots[i].type == SlotType::kFloat ? Put(slots[i], row_.floats(feature)) : Put(slots[i], row_.ids(feature));
+    if (is_put) [[likely]]
+      continue;
+    const std::vector<int>& columns = plan_.features()[static_cast<size_t>(feature)].columns;
+    if (!columns.empty()) At(begins_[static_cast<size_t>(columns[0])] + 1);
+    return LineResult::kBad;
+  }
+  return LineResult::kRow;
+}
+
+LineResult ColumnFeed::PutNothing() {
+  for (const SlotSpec& slot : schema().used()) Put(slot, std::span<const uint64_t>());
+  return LineResult::kRow;
+}
+
+LineResult ColumnFeed::FailRow(std::string_view line, const FeatureError& error) {
+  const FeaturePlan::Feature& feature = plan_.features()[static_cast<size_t>(error.feature)];
+  const auto column = static_cast<size_t>(error.column);
+  const std::string of_column = feature.columns.empty() ? "" : "column \"" + plan_.columns()[column] + "\": ";
+  const char* const found = error.text.data();
+  const std::less<> before;
+  const bool is_in_line = !error.text.empty() && !before(found, line.data()) && before(found, line.data() + line.size());
+  const size_t at = is_in_line ? static_cast<size_t>(found - line.data()) : begins_.empty() ? 0 : begins_[column];
+  const std::string shown = error.kind == FeatureError::Kind::kTooMany ? "more" : ShownField(error.text);
+  Fail(LineKindOf(error.kind), feature.name, of_column + "expected " + error.expected + ", found " + shown, at + 1);
+  return LineResult::kBad;
+}
+
+}  // namespace millrace

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "datafeed/format_feed.h"
+#include "features/feature_plan.h"
+#include "features/feature_row.h"
+#include "features/feature_statistics.h"
+
+namespace millrace {
+
+/// What the rows of a ColumnFeed become.
+struct ColumnSetup {
+  std::shared_ptr<const FeaturePlan> plan;  ///< of the slots of the feed's schema
+  MultiSlotOptions options;
+  /// Of a feed that gathers statistics, in place of `plan`: rows are added to these, and have no values. They outlive the
+  /// feed.
+  FeatureStatistics* statistics = nullptr;
+};
+
+/// A feed of a format whose rows have named columns, of which features make slots (data_desc.feature): a class of its
+/// own cuts a line into the texts of the columns. One thread.
+class ColumnFeed : public FormatFeed {
+ protected:
+  /// `schema` must outlive it.
+  ColumnFeed(const SlotSchema& schema, const ColumnSetup& setup);
+
+  // For Read.
+
+  /// Where the text of each of plan().columns() goes, empty for one that is missing. FeatureRow::Make says how.
+  std::span<std::string_view> texts() { return texts_; }
+  /// Where in the line each of them stands, from 0.
+  std::span<size_t> begins() { return begins_; }
+  /// Makes a row of texts(), which are parts of `line` or lie elsewhere, and of `lists`, as FeatureRow::Make has it.
+  LineResult PutRow(std::string_view line, std::span<const FeatureRow::List> lists = {});
+
+  /// Whose columns are read.
+  const FeaturePlan& plan() const { return plan_; }
+
+ private:
+  LineResult PutNothing();
+  LineResult FailRow(std::string_view line, const FeatureError& error);
+
+  FeatureStatistics* const statistics_;
+  FeatureRow row_;  ///< without statistics
+  const FeaturePlan& plan_;
+  std::vector<std::string_view> texts_;
+  std::vector<size_t> begins_;
+};
+
+/// Compiles the plans of makers, which are called once for each thread: a plan that is the last one's is shared, as its
+/// vocabularies may be large. Any thread.
+class FeaturePlans {
+ public:
+  FeaturePlans();
+  ~FeaturePlans();
+  Result<ColumnSetup> Setup(const SlotSchema& schema, const DataFeedDesc& desc) const;
+
+ private:
+  struct Last;
+  const std::unique_ptr<Last> last_;
+};
+
+}  // namespace millrace

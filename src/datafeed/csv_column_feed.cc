@@ -1,0 +1,115 @@
+#include "datafeed/csv_column_feed.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/edit_distance.h"
+#include "data_feed.pb.h"
+#include "datafeed/csv_feed.h"
+#include "features/feature_spec.h"
+#include "reader/csv_fields.h"
+#include "reader/field_value.h"
+
+namespace millrace {
+namespace {
+
+CsvDialect DialectOf(const CsvDesc& desc) {
+  CsvDialect dialect;
+  dialect.delimiter = desc.delimiter().empty() ? ',' : desc.delimiter()[0];
+  dialect.keeps_spaces = desc.keep_spaces();
+  dialect.missing.assign(desc.missing().begin(), desc.missing().end());
+  return dialect;
+}
+
+std::string_view WholeFirstLine(std::string_view first_line) { return CsvLine(first_line, true); }
+
+bool IsBlankLine(std::string_view line) {
+  return std::all_of(line.begin(), line.end(), [](char c) { return c == ' ' || c == '\t'; });
+}
+
+}  // namespace
+
+std::string_view (*CsvHeaderOf(const DataFeedDesc& desc))(std::string_view first_line) {
+  if (desc.feature_size() == 0) return CsvHeader;
+  return desc.csv().names_size() > 0 ? nullptr : WholeFirstLine;
+}
+
+Result<std::unique_ptr<DataFeed>> CsvColumnFeed::Create(const SlotSchema& schema, const DataFeedDesc& desc,
+                                                        const ColumnSetup& setup) {
+  std::unique_ptr<CsvColumnFeed> feed(new CsvColumnFeed(schema, setup, DialectOf(desc.csv())));
+  std::vector<FeatureMistake> mistakes;
+  const std::vector<std::string> names = CsvColumnNames(desc, &mistakes);
+  feed->has_headers_ = names.empty();
+  if (!names.empty()) MR_TRY(feed->TakeNames(names, "data_desc.csv.names"));
+  return std::unique_ptr<DataFeed>(std::move(feed));
+}
+
+CsvColumnFeed::CsvColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, CsvDialect dialect)
+    : ColumnFeed(schema, setup), dialect_(std::move(dialect)), cut_(dialect_) {}
+
+Status CsvColumnFeed::TakeHeader(std::string_view header) {
+  if (!has_headers_ || (header == header_ && !places_.empty())) return Status::Ok();
+  std::vector<std::string> names;
+  CsvMistake error;
+  if (!CutCsvHeader(header, dialect_, &names, &error)) {
+    return BadData("the header: expected " + error.expected + ", found " + ShownField(error.found));
+  }
+  MR_TRY(TakeNames(names, "the header"));
+  header_ = header;
+  return Status::Ok();
+}
+
+Status CsvColumnFeed::TakeNames(const std::vector<std::string>& names, const std::string& of) {
+  std::vector<int> places(names.size(), -1);
+  std::string problems;
+  const auto report = [&problems](const std::string& problem) { problems += (problems.empty() ? "" : "\n") + problem; };
+  for (size_t i = 0; i < plan().columns().size(); ++i) {
+    const std::string& column = plan().columns()[i];
+    const auto found = std::find(names.begin(), names.end(), column);
+    if (found == names.end()) {
+      const std::vector<std::string_view> known(names.begin(), names.end());
+      report(of + " has no column \"" + column + "\"" + DidYouMean(column, known) +
+             (of == "the header" ? "; files without a header need csv { names: [...] }" : ""));
+      continue;
+    }
+    if (std::find(found + 1, names.end(), column) != names.end()) {
+      report(of + " names two columns \"" + column + "\"");
+    }
+    places[static_cast<size_t>(found - names.begin())] = static_cast<int>(i);
+  }
+  if (!problems.empty()) return BadData(problems);
+  places_ = std::move(places);
+  return Status::Ok();
+}
+
+LineResult CsvColumnFeed::Read(std::string_view line) {
+  line = CsvLine(line, false);
+  if (!cut_.Cut(line, places_, texts(), begins())) [[unlikely]] {
+    Fail(LineErrorKind::kBadValue, "", "expected " + cut_.error().expected + ", found " + ShownField(cut_.error().found),
+         cut_.error().at + 1);
+    return LineResult::kBad;
+  }
+  if (cut_.count() == 1 && IsBlankLine(line)) [[unlikely]] {
+    ++counted().blank_lines;
+    return LineResult::kBlank;
+  }
+  if (cut_.count() != places_.size()) [[unlikely]] {
+    if (cut_.count() < places_.size() || !options().ignore_trailing) return FailWidth(line);
+    ++counted().trailing_lines;
+  }
+  return PutRow(line);
+}
+
+LineResult CsvColumnFeed::FailWidth(std::string_view line) {
+  const std::string expected = "expected " + std::to_string(places_.size()) + " columns, as the " +
+                               (has_headers_ ? "file's header" : "job's csv.names") + " says, found " +
+                               std::to_string(cut_.count());
+  if (cut_.count() < places_.size()) {
+    Fail(LineErrorKind::kMissingValues, "", expected, line.size() + 1);
+  } else {
+    Fail(LineErrorKind::kTrailing, "", expected + " (trailing_values: IGNORE takes more)", cut_.first_beyond() + 1);
+  }
+  return LineResult::kBad;
+}
+
+}  // namespace millrace

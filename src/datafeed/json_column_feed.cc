@@ -1,0 +1,208 @@
+#include "datafeed/json_column_feed.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "features/number_text.h"
+
+namespace millrace {
+namespace {
+
+using simdjson::error_code;
+using simdjson::ondemand::json_type;
+using simdjson::ondemand::object;
+using simdjson::ondemand::value;
+
+// With what may be read behind them.
+constexpr char kOne[kNumberPadding + 2] = "1";
+constexpr char kZero[kNumberPadding + 2] = "0";
+
+class JsonLines final : public ColumnFeed {
+ public:
+  JsonLines(const SlotSchema& schema, const ColumnSetup& setup)
+      : ColumnFeed(schema, setup), elements_(texts().size()), lists_(texts().size()), seen_(texts().size()) {
+    for (size_t i = 0; i < plan().columns().size(); ++i) places_.emplace(plan().columns()[i], i);
+  }
+
+ private:
+  static constexpr size_t kNoColumn = SIZE_MAX;
+
+  LineResult Read(std::string_view line) override {
+    if (std::all_of(line.begin(), line.end(), [](char c) { return c == ' ' || c == '\t' || c == '\r'; })) {
+      ++counted().blank_lines;
+      return LineResult::kBlank;
+    }
+    // The parser wants padding of its own size behind a text, and may write there.
+    if (buffer_.size() < line.size() + simdjson::SIMDJSON_PADDING) {
+      buffer_.resize(2 * (line.size() + simdjson::SIMDJSON_PADDING));
+    }
+    std::memcpy(buffer_.data(), line.data(), line.size());
+    std::memset(buffer_.data() + line.size(), 0, simdjson::SIMDJSON_PADDING);
+    std::fill(texts().begin(), texts().end(), std::string_view(kZero, 0));
+    std::fill(begins().begin(), begins().end(), line.size());
+    std::fill(lists_.begin(), lists_.end(), FeatureRow::List());
+    std::fill(seen_.begin(), seen_.end(), false);
+    path_.clear();
+    has_failed_ = false;
+    const error_code error = Walk(line);
+    if (has_failed_) return LineResult::kBad;
+    if (error != simdjson::SUCCESS) {
+      Fail(LineErrorKind::kBadValue, "",
+           (path_.empty() ? "expected a JSON object" : "key \"" + path_ + "\": expected JSON") +
+               std::string(", found what is none: ") + simdjson::error_message(error));
+      return LineResult::kBad;
+    }
+    for (size_t i = 0; i < elements_.size(); ++i) {
+      if (seen_[i] && !elements_[i].empty()) lists_[i] = elements_[i];
+    }
+    return PutRow(line, lists_);
+  }
+
+  error_code Walk(std::string_view line) {
+    simdjson::ondemand::document document;
+    if (const error_code error = parser_.iterate(buffer_.data(), line.size(), buffer_.size()).get(document)) return error;
+    object whole;
+    if (const error_code error = document.get_object().get(whole)) return error;
+    if (const error_code error = WalkObject(whole)) return error;
+    const char* rest = nullptr;
+    return document.current_location().get(rest) == simdjson::OUT_OF_BOUNDS ? simdjson::SUCCESS
+                                                                            : simdjson::TRAILING_CONTENT;
+  }
+
+  error_code WalkObject(object& fields) {
+    for (auto field : fields) {
+      std::string_view key;
+      if (const error_code error = field.unescaped_key().get(key)) return error;
+      const size_t before = path_.size();
+      if (before > 0) path_ += '.';
+      path_ += key;
+      value of_key;
+      if (const error_code error = field.value().get(of_key)) return error;
+      if (const error_code error = WalkValue(of_key, PlaceOf(path_))) return error;
+      path_.resize(before);
+    }
+    return simdjson::SUCCESS;
+  }
+
+  /// Takes a value for a column, or only checks it.
+  error_code WalkValue(value& taken, size_t column) {
+    json_type type{};
+    if (const error_code error = taken.type().get(type)) return error;
+    if (column != kNoColumn) {
+      const char* location = nullptr;
+      if (taken.current_location().get(location) == simdjson::SUCCESS) {
+        begins()[column] = static_cast<size_t>(location - buffer_.data());
+      }
+      if (seen_[column]) return FailColumn(column, "expected the key once in a line, found it twice");
+      seen_[column] = true;
+      elements_[column].clear();
+    }
+    if (type == json_type::object) {
+      object fields;
+      if (const error_code error = taken.get_object().get(fields)) return error;
+      if (column != kNoColumn) return FailColumn(column, "expected a text, a number or a list of them, found an object");
+      return WalkObject(fields);
+    }
+    if (type == json_type::array) {
+      simdjson::ondemand::array elements;
+      if (const error_code error = taken.get_array().get(elements)) return error;
+      return WalkElements(elements, column);
+    }
+    std::string_view text;
+    if (const error_code error = TextOf(taken, type, &text)) return error;
+    if (column != kNoColumn) texts()[column] = text;
+    return simdjson::SUCCESS;
+  }
+
+  error_code WalkElements(simdjson::ondemand::array& elements, size_t column) {
+    for (auto element : elements) {
+      value of_array;
+      if (const error_code error = element.get(of_array)) return error;
+      json_type type{};
+      if (const error_code error = of_array.type().get(type)) return error;
+      if (type == json_type::object || type == json_type::array) {
+        if (column != kNoColumn) return FailColumn(column, "expected a list of texts and numbers, found one within it");
+        if (const error_code error = WalkValue(of_array, kNoColumn)) return error;
+        continue;
+      }
+      std::string_view text;
+      if (const error_code error = TextOf(of_array, type, &text)) return error;
+      if (column != kNoColumn && !text.empty()) elements_[column].push_back(text);
+    }
+    return simdjson::SUCCESS;
+  }
+
+  /// The text of what is no object and no array.
+  static error_code TextOf(value& scalar, json_type type, std::string_view* text) {
+    switch (type) {
+      case json_type::string: return scalar.get_string().get(*text);
+      case json_type::number: {
+        std::string_view token = scalar.raw_json_token();
+        while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
+        *text = token;
+        simdjson::ondemand::number checked;
+        const error_code error = scalar.get_number().get(checked);
+        if (error == simdjson::SUCCESS || error == simdjson::NUMBER_ERROR) return CheckNumber(token, error);
+        return error;
+      }
+      case json_type::boolean: {
+        bool is_true = false;
+        const error_code error = scalar.get_bool().get(is_true);
+        *text = {is_true ? kOne : kZero, 1};
+        return error;
+      }
+      case json_type::null: {
+        bool is_null = false;
+        const error_code error = scalar.is_null().get(is_null);
+        *text = {kZero, 0};
+        return error != simdjson::SUCCESS ? error : is_null ? simdjson::SUCCESS : simdjson::N_ATOM_ERROR;
+      }
+      default: return simdjson::INCORRECT_TYPE;
+    }
+  }
+
+  /// An integer above 2^64 - 1 is a number of JSON, and no number for the parser.
+  static error_code CheckNumber(std::string_view token, error_code error) {
+    if (error == simdjson::SUCCESS) return error;
+    const size_t sign = token.starts_with('-') ? 1 : 0;
+    const bool is_digits = token.size() > sign && std::all_of(token.begin() + static_cast<ptrdiff_t>(sign), token.end(),
+                                                              [](char c) { return c >= '0' && c <= '9'; });
+    return is_digits && token[sign] != '0' ? simdjson::SUCCESS : error;
+  }
+
+  error_code FailColumn(size_t column, const std::string& message) {
+    Fail(LineErrorKind::kBadValue, "", "column \"" + plan().columns()[column] + "\": " + message, begins()[column] + 1);
+    has_failed_ = true;
+    return simdjson::INCORRECT_TYPE;
+  }
+
+  size_t PlaceOf(std::string_view path) const {
+    const auto found = places_.find(path);
+    return found == places_.end() ? kNoColumn : found->second;
+  }
+
+  std::map<std::string, size_t, std::less<>> places_;  ///< of columns
+  simdjson::ondemand::parser parser_;
+  std::vector<char> buffer_;                             ///< the line and its padding
+  std::string path_;                                     ///< of the key that is read
+  std::vector<std::vector<std::string_view>> elements_;  ///< of arrays, by column
+  std::vector<FeatureRow::List> lists_;
+  std::vector<bool> seen_;
+  bool has_failed_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<DataFeed>> JsonColumnFeed::Create(const SlotSchema& schema, const DataFeedDesc&,
+                                                         const ColumnSetup& setup) {
+  return std::unique_ptr<DataFeed>(std::make_unique<JsonLines>(schema, setup));
+}
+
+}  // namespace millrace

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "datafeed/data_feed.h"
+
+namespace millrace {
+
+class FeatureStates;
+
+/// One reading of the training files for what features must know of them.
+struct StatisticsPass {
+  const DataFeedDesc* desc = nullptr;
+  const std::vector<std::string>* files = nullptr;
+  const DataFeedFactory* feeds = nullptr;
+  int threads = 1;  ///< that read and parse, where desc.thread_num is not set
+  /// Told every few thousand rows how many there were, by the calling thread. Empty: nobody is.
+  std::function<void(int64_t rows)> on_rows = nullptr;
+};
+
+/// Reads the files by `threads` threads and writes what the features of the description lack into `states`. Bad lines are
+/// left out within the job's budget. Blocks. kBadData as a pass of training, and for a feature that has no value
+/// anywhere; kCancelled after a stop request.
+Status TakeStatistics(const StatisticsPass& pass, std::stop_token stop, FeatureStates* states);
+
+}  // namespace millrace

@@ -1,0 +1,160 @@
+#include "features/feature_plan.h"
+
+#include <algorithm>
+
+#include "core/hash.h"
+#include "data_feed.pb.h"
+#include "features/feature_row.h"
+#include "features/feature_spec.h"
+#include "features/number_text.h"
+
+namespace millrace {
+namespace {
+
+using Feature = FeaturePlan::Feature;
+using Kind = FeaturePlan::Kind;
+
+static_assert(Feature::kDefaultPadding >= kNumberPadding);
+
+Kind KindOf(const FeatureDesc& desc) {
+  if (desc.has_cross()) return Kind::kCross;
+  if (desc.has_bucketize()) return Kind::kBuckets;
+  if (desc.has_id() || (desc.has_date_part() && desc.has_hash())) return Kind::kId;
+  if (desc.has_vocabulary()) return Kind::kWord;
+  return desc.has_hash() ? Kind::kText : Kind::kNumbers;
+}
+
+/// What a feature was found to have; empty where nothing was.
+const FeatureState& StateOf(const FeatureSpec& spec, const DataFeedDesc& desc) {
+  for (const FeatureState& state : desc.feature_states().feature()) {
+    if (state.name() == spec.name) return state;
+  }
+  return FeatureState::default_instance();
+}
+
+/// The words of the job, or those that a file or the training files were found to have.
+Result<WordList> WordsOf(const VocabularyStep& step, const FeatureState& state) {
+  if (step.words_size() > 0) return WordList::Create({step.words().begin(), step.words().end()});
+  if (state.word_size() > 0) return WordList::Create({state.word().begin(), state.word().end()});
+  return InvalidConfig("the words of its vocabulary are not known: a job that trains reads them, and its model keeps them");
+}
+
+Result<std::vector<double>> BoundariesOf(const BucketizeStep& step, const FeatureState& state) {
+  if (step.boundaries_size() > 0) return std::vector<double>(step.boundaries().begin(), step.boundaries().end());
+  if (state.numbers_size() > 0) return std::vector<double>(state.boundary().begin(), state.boundary().end());
+  return InvalidConfig("its quantiles are not known: a job that trains takes them, and its model keeps them");
+}
+
+Result<std::vector<FeaturePlan::Scale>> ScalesOf(const FeatureSpec& spec, const FeatureState& state) {
+  const StandardizeStep& step = spec.desc->standardize();
+  if (step.has_mean()) return std::vector<FeaturePlan::Scale>(spec.columns.size(), {step.mean(), step.deviation()});
+  const auto count = static_cast<int>(spec.columns.size());
+  if (state.mean_size() != count || state.deviation_size() != count) {
+    return InvalidConfig("its mean and deviation are not known: a job that trains takes them, and its model keeps them");
+  }
+  std::vector<FeaturePlan::Scale> scales;
+  for (int i = 0; i < count; ++i) scales.push_back({state.mean(i), state.deviation(i)});
+  return scales;
+}
+
+Result<Feature> Compile(const FeatureSpec& spec, const DataFeedDesc& desc, FeaturePlan::Use use) {
+  const FeatureDesc& from = *spec.desc;
+  Feature feature;
+  feature.name = spec.name;
+  feature.kind = KindOf(from);
+  feature.makes_ids = spec.makes_ids;
+  feature.is_dense = spec.is_dense;
+  feature.hashes_ids = from.has_hash() && feature.kind != Kind::kText;
+  feature.has_default = from.has_default_();
+  feature.missing = from.default_();
+  feature.missing.append(Feature::kDefaultPadding, '\0');
+  feature.strip = from.strip();
+  if (from.has_split()) feature.split = from.split().by();
+  if (from.clip().has_min()) feature.least = from.clip().min();
+  if (from.clip().has_max()) feature.most = from.clip().max();
+  feature.takes_log1p = from.has_log1p();
+  if (from.has_ngrams()) {
+    feature.ngrams = {from.ngrams().least(), from.ngrams().most(), from.ngrams().of() == NgramsStep::CHARACTERS};
+  }
+  if (from.has_date_part()) {
+    feature.time_part = {from.date_part().part(), from.date_part().format(), from.date_part().utc_offset_minutes()};
+  }
+  if (use == FeaturePlan::Use::kStatistics) {
+    feature.kind = Kind::kTold;
+    feature.tells_numbers = !from.has_vocabulary();
+    if (from.standardize().has_mean()) {
+      MR_ASSIGN(feature.scales, ScalesOf(spec, {}));
+    }
+    return feature;
+  }
+  const FeatureState& state = StateOf(spec, desc);
+  if (from.has_standardize()) {
+    MR_ASSIGN(feature.scales, ScalesOf(spec, state));
+  }
+  if (from.has_bucketize()) {
+    MR_ASSIGN(feature.boundaries, BoundariesOf(from.bucketize(), state));
+  }
+  if (from.has_vocabulary()) {
+    MR_ASSIGN(feature.words, WordsOf(from.vocabulary(), state));
+    feature.oov_buckets = static_cast<uint64_t>(from.vocabulary().oov_buckets());
+  }
+  const HashStep& hash = from.has_cross() ? from.cross() : from.hash();
+  feature.seed = SeedOfSalt(hash.has_salt() ? hash.salt() : spec.name);
+  feature.buckets = hash.buckets();
+  return feature;
+}
+
+}  // namespace
+
+uint64_t SeedOfSalt(std::string_view salt) { return XxHash64(salt); }
+
+Result<std::shared_ptr<const FeaturePlan>> FeaturePlan::Create(const DataFeedDesc& desc,
+                                                               std::span<const std::string> slots, Use use) {
+  std::vector<FeatureMistake> mistakes;
+  const std::vector<FeatureSpec> specs = ReadFeatures(desc, &mistakes);
+  std::string problems;
+  const auto report = [&problems](const std::string& path, const std::string& message) {
+    problems += (problems.empty() ? "" : "\n") + ("data_desc." + path) + ": " + message;
+  };
+  for (const FeatureMistake& mistake : mistakes) report(mistake.path, mistake.message);
+  if (!problems.empty()) return InvalidConfig(problems);
+
+  // Features are read from the last to the first, so that what one needs is known before its turn comes.
+  std::vector<bool> wanted(specs.size());
+  std::vector<int> places(specs.size(), -1);
+  for (size_t i = specs.size(); i-- > 0;) {
+    wanted[i] = wanted[i] || std::find(slots.begin(), slots.end(), specs[i].name) != slots.end();
+    for (const int other : specs[i].of) wanted[static_cast<size_t>(other)] = wanted[static_cast<size_t>(other)] || wanted[i];
+  }
+  std::shared_ptr<FeaturePlan> plan(new FeaturePlan);
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (!wanted[i]) continue;
+    Result<Feature> made = Compile(specs[i], desc, use);
+    if (!made.ok()) {
+      report(specs[i].path + " (\"" + specs[i].name + "\")", made.status().message());
+      continue;
+    }
+    for (const std::string& column : specs[i].columns) {
+      const auto known = std::find(plan->columns_.begin(), plan->columns_.end(), column);
+      made->columns.push_back(static_cast<int>(known - plan->columns_.begin()));
+      if (known == plan->columns_.end()) plan->columns_.push_back(column);
+    }
+    for (const int other : specs[i].of) made->of.push_back(places[static_cast<size_t>(other)]);
+    places[i] = static_cast<int>(plan->features_.size());
+    plan->features_.push_back(std::move(*made));
+  }
+  for (const std::string& slot : slots) {
+    const auto found = std::find_if(plan->features_.begin(), plan->features_.end(),
+                                    [&](const Feature& feature) { return feature.name == slot; });
+    if (found == plan->features_.end()) {
+      if (problems.empty()) report("multi_slot_desc", "slot \"" + slot + "\" is no feature");
+      continue;
+    }
+    plan->slots_.push_back(static_cast<int>(found - plan->features_.begin()));
+  }
+  if (!problems.empty()) return InvalidConfig(problems);
+  MR_TRY(CheckDefaults(*plan));
+  return std::shared_ptr<const FeaturePlan>(std::move(plan));
+}
+
+}  // namespace millrace

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+#include "features/time_text.h"
+#include "features/word_list.h"
+
+namespace millrace {
+
+class DataFeedDesc;
+
+/// The features of a job, compiled: which columns they read, and what becomes of each value. Names are resolved here,
+/// words are hashed here. Constant; shared by all threads, each with a FeatureRow of its own.
+class FeaturePlan {
+ public:
+  /// What a feature's values are made into.
+  enum class Kind : uint8_t {
+    kNumbers,  ///< floats
+    kBuckets,  ///< ids of numbers
+    kId,       ///< the id that a text says
+    kWord,     ///< the place in a vocabulary
+    kText,     ///< the hash of a text
+    kCross,    ///< the hash of a combination
+    kTold,     ///< nothing: a listener is told numbers, or texts
+  };
+
+  struct Ngrams {
+    int least = 1;
+    int most = 1;
+    bool of_characters = false;
+  };
+  /// (x - mean) / deviation.
+  struct Scale {
+    double mean = 0;
+    double deviation = 1;
+  };
+
+  /// One feature. Columns are places in columns(), others places in features().
+  struct Feature {
+    std::string name;
+    Kind kind = Kind::kText;
+    bool makes_ids = false;
+    bool is_dense = false;
+    bool tells_numbers = false;  ///< kTold: numbers in place of texts
+    bool hashes_ids = false;     ///< kBuckets, kId and kWord: the id's hash stands for it
+    std::vector<int> columns;
+    std::vector<int> of;
+
+    std::string missing;  ///< what stands for a value that is not there, padded for ReadNumber; see `has_default`
+    bool has_default = false;
+    std::string strip;
+    std::string split;  ///< empty: a value is one
+    std::optional<Ngrams> ngrams;
+    std::optional<TimePart> time_part;
+
+    double least = -std::numeric_limits<double>::infinity();
+    double most = std::numeric_limits<double>::infinity();
+    bool takes_log1p = false;
+    std::vector<Scale> scales;  ///< of each column; empty: numbers stay as they are
+    std::vector<double> boundaries;
+
+    WordList words;
+    uint64_t oov_buckets = 1;
+
+    uint64_t seed = 0;     ///< of hashes
+    uint64_t buckets = 0;  ///< 0: hashes of 64 bits
+
+    std::string_view default_text() const {
+      return std::string_view(missing).substr(0, missing.size() - kDefaultPadding);
+    }
+    static constexpr size_t kDefaultPadding = 24;
+  };
+
+  /// What a plan is for.
+  enum class Use : uint8_t {
+    kRows,
+    kStatistics,  ///< of the features, which need none to be read so: their values are told to a ValueListener alone
+  };
+  /// Of the features named in `slots`, and of those that they need. kInvalidConfig with every mistake, a line each.
+  static Result<std::shared_ptr<const FeaturePlan>> Create(const DataFeedDesc& desc, std::span<const std::string> slots,
+                                                           Use use = Use::kRows);
+
+  /// Columns that are read, each once.
+  const std::vector<std::string>& columns() const { return columns_; }
+  /// In an order in which each comes behind those that it needs: that of the job.
+  const std::vector<Feature>& features() const { return features_; }
+  /// The feature of the i-th of `slots`.
+  int FeatureOfSlot(size_t i) const { return slots_[i]; }
+
+ private:
+  FeaturePlan() = default;
+
+  std::vector<std::string> columns_;
+  std::vector<Feature> features_;
+  std::vector<int> slots_;
+};
+
+/// The seed of the hashes of features with this salt.
+uint64_t SeedOfSalt(std::string_view salt);
+
+}  // namespace millrace

@@ -1,0 +1,319 @@
+#include "features/feature_row.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/hash.h"
+#include "core/integer_text.h"
+#include "core/utf8.h"
+#include "features/number_text.h"
+
+namespace millrace {
+namespace {
+
+using Kind = FeaturePlan::Kind;
+
+/// A row with more combinations of a cross is a mistake of the job's, or damage.
+constexpr size_t kMostCombinations = size_t{1} << 16;
+
+std::string_view Stripped(std::string_view text, std::string_view characters) {
+  const size_t begin = text.find_first_not_of(characters);
+  if (begin == std::string_view::npos) return text.substr(0, 0);
+  return text.substr(begin, text.find_last_not_of(characters) + 1 - begin);
+}
+
+/// An id's hash: that of its eight bytes, the lowest first.
+uint64_t HashOfId(uint64_t id, uint64_t seed) {
+  return XxHash64({reinterpret_cast<const char*>(&id), sizeof(id)}, seed);
+}
+
+}  // namespace
+
+FeatureRow::FeatureRow(std::shared_ptr<const FeaturePlan> plan, ValueListener* listener)
+    : plan_(std::move(plan)), listener_(listener), values_(plan_ == nullptr ? 0 : plan_->features().size()) {}
+
+bool FeatureRow::Make(std::span<const std::string_view> columns, std::span<const List> lists) {
+  lists_ = lists;
+  const std::vector<Feature>& features = plan_->features();
+  for (size_t i = 0; i < features.size(); ++i) {
+    Values& values = values_[i];
+    values.ids.clear();
+    values.floats.clear();
+    if (MakeFeature(features[i], columns, values)) [[likely]]
+      continue;
+    error_.feature = static_cast<int>(i);
+    return false;
+  }
+  return true;
+}
+
+bool FeatureRow::TakesDefault(const Feature& feature, std::string* expected) {
+  Values values;
+  if (MakeColumn(feature, 0, std::string_view(""), values)) return true;
+  *expected = error_.expected;
+  return false;
+}
+
+bool FeatureRow::Fail(FeatureError::Kind kind, std::string_view text, std::string expected) {
+  error_.kind = kind;
+  error_.text = text;
+  error_.expected = std::move(expected);
+  return false;
+}
+
+bool FeatureRow::FailTime(const Feature& feature, std::string_view text) {
+  return Fail(FeatureError::Kind::kBadValue, text, std::string(ExpectedTime(feature.time_part->format)));
+}
+
+bool FeatureRow::MakeFeature(const Feature& feature, std::span<const std::string_view> columns, Values& values) {
+  if (feature.kind == Kind::kCross) return MakeCross(feature, columns, values);
+  for (size_t i = 0; i < feature.columns.size(); ++i) {
+    if (TakeColumn(feature, i, columns, values)) [[likely]]
+      continue;
+    error_.column = feature.columns[i];
+    return false;
+  }
+  return true;
+}
+
+bool FeatureRow::TakeColumn(const Feature& feature, size_t i, std::span<const std::string_view> columns,
+                            Values& values) {
+  const auto column = static_cast<size_t>(feature.columns[i]);
+  if (lists_.empty() || lists_[column].empty()) [[likely]]
+    return MakeColumn(feature, i, columns[column], values);
+  const List list = lists_[column];
+  if (feature.is_dense && list.size() != 1) {
+    return Fail(FeatureError::Kind::kTooMany, list[1], "one value, as its slot is dense");
+  }
+  if (feature.ngrams.has_value() && feature.split.empty()) {
+    parts_.assign(list.begin(), list.end());
+    return MakeNgrams(feature, i, values);
+  }
+  return std::all_of(list.begin(), list.end(), [&](std::string_view text) {
+    // One among others that is empty is a text without a value, for which nothing stands.
+    return text.empty() || MakeColumn(feature, i, text, values);
+  });
+}
+
+bool FeatureRow::MakeColumn(const Feature& feature, size_t i, std::string_view text, Values& values) {
+  if (!feature.split.empty()) {
+    return MakeParts(feature, i, text.empty() && feature.has_default ? feature.default_text() : text, values);
+  }
+  if (!feature.strip.empty()) text = Stripped(text, feature.strip);
+  if (text.empty() && feature.has_default) [[unlikely]]
+    text = feature.default_text();
+  if (!text.empty()) [[likely]] {
+    if (!feature.ngrams.has_value()) [[likely]]
+      return MakeValue(feature, i, text, values);
+    parts_.assign(1, text);
+    return MakeNgrams(feature, i, values);
+  }
+  if (!feature.is_dense || feature.kind == Kind::kTold) return true;
+  return Fail(FeatureError::Kind::kMissing, text, "a value (default: \"...\" stands for missing ones)");
+}
+
+bool FeatureRow::MakeParts(const Feature& feature, size_t i, std::string_view text, Values& values) {
+  parts_.clear();
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(feature.split, begin), text.size());
+    std::string_view part = text.substr(begin, end - begin);
+    begin = end + feature.split.size();
+    if (!feature.strip.empty()) part = Stripped(part, feature.strip);
+    if (part.empty()) continue;
+    if (feature.ngrams.has_value()) {
+      parts_.push_back(part);
+    } else if (!MakeValue(feature, i, part, values)) {
+      return false;
+    }
+  }
+  return !feature.ngrams.has_value() || MakeNgrams(feature, i, values);
+}
+
+bool FeatureRow::MakeNgrams(const Feature& feature, size_t i, Values& values) {
+  if (feature.ngrams->of_characters) {
+    return std::all_of(parts_.begin(), parts_.end(), [&](std::string_view part) {
+      return MakeNgramsOfCharacters(feature, i, part, values);
+    });
+  }
+  const auto least = static_cast<size_t>(feature.ngrams->least);
+  const auto most = std::min(static_cast<size_t>(feature.ngrams->most), parts_.size());
+  for (size_t n = least; n <= most; ++n) {
+    for (size_t begin = 0; begin + n <= parts_.size(); ++begin) {
+      joined_.assign(parts_[begin]);
+      for (size_t k = 1; k < n; ++k) (joined_ += ' ') += parts_[begin + k];
+      if (!MakeValue(feature, i, joined_, values)) return false;
+    }
+  }
+  return true;
+}
+
+bool FeatureRow::MakeNgramsOfCharacters(const Feature& feature, size_t i, std::string_view part, Values& values) {
+  characters_.clear();
+  for (size_t at = 0; at < part.size(); at += std::max<size_t>(Utf8Length(part, at), 1)) characters_.push_back(at);
+  const size_t count = characters_.size();
+  characters_.push_back(part.size());
+  const auto most = std::min(static_cast<size_t>(feature.ngrams->most), count);
+  for (auto n = static_cast<size_t>(feature.ngrams->least); n <= most; ++n) {
+    for (size_t begin = 0; begin + n <= count; ++begin) {
+      const size_t from = characters_[begin];
+      if (!MakeValue(feature, i, part.substr(from, characters_[begin + n] - from), values)) return false;
+    }
+  }
+  return true;
+}
+
+bool FeatureRow::MakeValue(const Feature& feature, size_t i, std::string_view text, Values& values) {
+  switch (feature.kind) {
+    case Kind::kNumbers:
+    case Kind::kBuckets: return MakeNumber(feature, i, text, values);
+    case Kind::kId: return MakeId(feature, text, values);
+    case Kind::kWord: return MakeWord(feature, text, values);
+    case Kind::kTold: return Tell(feature, i, text);
+    case Kind::kText:
+    case Kind::kCross: break;
+  }
+  // The parts of a cross are hashes of 64 bits with the cross's seed.
+  const uint64_t hash = XxHash64(text, feature.seed);
+  values.ids.push_back(feature.buckets == 0 || feature.kind == Kind::kCross ? hash : hash % feature.buckets);
+  return true;
+}
+
+bool FeatureRow::ReadNumberOf(const Feature& feature, size_t i, std::string_view text, double* read) {
+  double number = 0;
+  if (feature.time_part.has_value()) [[unlikely]] {
+    int64_t part = 0;
+    if (!ReadTimePart(text, *feature.time_part, &part)) return FailTime(feature, text);
+    number = static_cast<double>(part);
+  } else if (!ReadNumber(text, &number)) {
+    return Fail(FeatureError::Kind::kBadValue, text, "a number");
+  }
+  number = number < feature.least ? feature.least : number > feature.most ? feature.most : number;
+  if (feature.takes_log1p) {
+    if (number <= -1) {
+      return Fail(FeatureError::Kind::kBadValue, text,
+                  "a number above -1, of which log1p can be taken (clip keeps it in a range)");
+    }
+    number = std::log1p(number);
+  }
+  if (!feature.scales.empty()) number = (number - feature.scales[i].mean) / feature.scales[i].deviation;
+  *read = number;
+  return true;
+}
+
+bool FeatureRow::MakeNumber(const Feature& feature, size_t i, std::string_view text, Values& values) {
+  double number = 0;
+  if (!ReadNumberOf(feature, i, text, &number)) return false;
+  if (feature.kind == Kind::kNumbers) {
+    values.floats.push_back(static_cast<float>(number));
+    return true;
+  }
+  if (std::isnan(number)) return Fail(FeatureError::Kind::kBadValue, text, "a number that lies in a bucket");
+  const auto& boundaries = feature.boundaries;
+  const auto bucket = std::upper_bound(boundaries.begin(), boundaries.end(), number) - boundaries.begin();
+  PutId(feature, static_cast<uint64_t>(bucket), values);
+  return true;
+}
+
+bool FeatureRow::Tell(const Feature& feature, size_t i, std::string_view text) {
+  const auto place = static_cast<int>(&feature - plan_->features().data());
+  double number = 0;
+  if (feature.tells_numbers && !ReadNumberOf(feature, i, text, &number)) return false;
+  if (listener_ == nullptr) return true;  // a default is only checked
+  if (feature.tells_numbers) {
+    listener_->OnNumber(place, i, number);
+  } else {
+    listener_->OnText(place, text);
+  }
+  return true;
+}
+
+bool FeatureRow::MakeId(const Feature& feature, std::string_view text, Values& values) {
+  if (feature.time_part.has_value()) {
+    int64_t part = 0;
+    if (!ReadTimePart(text, *feature.time_part, &part)) return FailTime(feature, text);
+    if (part < 0) return Fail(FeatureError::Kind::kNegative, text, "a time whose part is no number below 0, and an id");
+    PutId(feature, static_cast<uint64_t>(part), values);
+    return true;
+  }
+  uint64_t id = 0;
+  switch (ParseInteger(text, &id)) {
+    case IntegerText::kOk: PutId(feature, id, values); return true;
+    case IntegerText::kNegative: return Fail(FeatureError::Kind::kNegative, text, "an id without a minus");
+    case IntegerText::kOverflow:
+      return Fail(FeatureError::Kind::kOverflow, text, "an id of at most 18446744073709551615");
+    case IntegerText::kNoNumber: break;
+  }
+  return Fail(FeatureError::Kind::kBadValue, text, "an unsigned integer");
+}
+
+bool FeatureRow::MakeWord(const Feature& feature, std::string_view text, Values& values) {
+  const uint64_t hash = XxHash64(text);
+  const int64_t place = feature.words.Find(text, hash);
+  if (place != WordList::kNone) {
+    PutId(feature, feature.oov_buckets + static_cast<uint64_t>(place), values);
+    return true;
+  }
+  if (feature.oov_buckets == 0) {
+    return Fail(FeatureError::Kind::kBadValue, text,
+                "one of the " + std::to_string(feature.words.size()) + " words of the vocabulary (oov_buckets: 0)");
+  }
+  PutId(feature, hash % feature.oov_buckets, values);
+  return true;
+}
+
+void FeatureRow::PutId(const Feature& feature, uint64_t id, Values& values) {
+  if (feature.hashes_ids) {
+    id = HashOfId(id, feature.seed);
+    if (feature.buckets != 0) id %= feature.buckets;
+  }
+  values.ids.push_back(id);
+}
+
+bool FeatureRow::MakeCross(const Feature& feature, std::span<const std::string_view> columns, Values& values) {
+  const size_t count = feature.columns.size() + feature.of.size();
+  if (crossed_.size() < count) crossed_.resize(count);
+  std::span<const uint64_t> lists[kMostCrossed];
+  size_t combinations = 1;
+  for (size_t i = 0; i < count; ++i) {
+    if (i < feature.columns.size()) {
+      crossed_[i].ids.clear();
+      if (!TakeColumn(feature, i, columns, crossed_[i])) {
+        error_.column = feature.columns[i];
+        return false;
+      }
+      lists[i] = crossed_[i].ids;
+    } else {
+      lists[i] = ids(feature.of[i - feature.columns.size()]);
+    }
+    combinations *= lists[i].size();
+    if (combinations > kMostCombinations) {
+      error_.column = feature.columns.empty() ? 0 : feature.columns[0];
+      return Fail(FeatureError::Kind::kTooMany, {},
+                  "at most " + std::to_string(kMostCombinations) + " combinations of values");
+    }
+  }
+  // The last part runs fastest, as in nested loops.
+  for (size_t n = 0; n < combinations; ++n) {
+    uint64_t chosen[kMostCrossed];
+    for (size_t i = count, rest = n; i-- > 0; rest /= lists[i].size()) chosen[i] = lists[i][rest % lists[i].size()];
+    const uint64_t hash = XxHash64({reinterpret_cast<const char*>(chosen), count * sizeof(uint64_t)}, feature.seed);
+    values.ids.push_back(feature.buckets == 0 ? hash : hash % feature.buckets);
+  }
+  return true;
+}
+
+Status CheckDefaults(const FeaturePlan& plan) {
+  std::string problems;
+  // The plan outlives the row, so that it need not be owned.
+  FeatureRow row({std::shared_ptr<const FeaturePlan>(), &plan});
+  for (const FeaturePlan::Feature& feature : plan.features()) {
+    std::string expected;
+    if (!feature.has_default || row.TakesDefault(feature, &expected)) continue;
+    problems += (problems.empty() ? "" : "\n") + ("data_desc.feature \"" + feature.name) + "\": default: expected " +
+                expected + ", found \"" + std::string(feature.default_text()) + "\"";
+  }
+  return problems.empty() ? Status::Ok() : InvalidConfig(problems);
+}
+
+}  // namespace millrace

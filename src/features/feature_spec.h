@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace millrace {
+
+class DataFeedDesc;
+class FeatureDesc;
+class MultiSlotDesc;
+
+/// What is wrong with a field of a DataFeedDesc, by its path in it: "feature[2].bucketize".
+struct FeatureMistake {
+  std::string path;
+  std::string message;
+};
+
+/// A feature as the job describes it, checked, with ranges written out and defaults filled in.
+struct FeatureSpec {
+  std::string name;
+  const FeatureDesc* desc = nullptr;  ///< of the DataFeedDesc that was read
+  std::string path;                   ///< "feature[2]"
+  std::vector<std::string> columns;   ///< names
+  std::vector<int> of;                ///< places of features above
+  bool makes_ids = false;             ///< floats otherwise
+  bool is_dense = false;
+  bool needs_statistics = false;  ///< of the training files, before it can be used
+
+  /// Values of a row, when it is dense.
+  int width() const { return static_cast<int>(columns.size() + of.size()); }
+};
+
+/// Reads `desc.feature` and `desc.csv`; appends what is wrong, each at its field. What is returned keeps pointers to
+/// `desc`, and is whole where there was no mistake. Allocates; once a job.
+std::vector<FeatureSpec> ReadFeatures(const DataFeedDesc& desc, std::vector<FeatureMistake>* mistakes);
+
+/// The slots that the features are, in their order.
+MultiSlotDesc SlotsOfFeatures(const std::vector<FeatureSpec>& features);
+
+/// The columns of files without header, ranges written out; empty where files have one. Appends mistakes.
+std::vector<std::string> CsvColumnNames(const DataFeedDesc& desc, std::vector<FeatureMistake>* mistakes);
+
+}  // namespace millrace

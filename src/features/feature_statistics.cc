@@ -1,0 +1,164 @@
+#include "features/feature_statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "data_feed.pb.h"
+#include "features/feature_spec.h"
+
+namespace millrace {
+namespace {
+
+const FeatureState* FindState(const FeatureStates& states, const std::string& name) {
+  const auto found = std::find_if(states.feature().begin(), states.feature().end(),
+                                  [&](const FeatureState& state) { return state.name() == name; });
+  return found == states.feature().end() ? nullptr : &*found;
+}
+
+/// Features that lack statistics.
+std::vector<std::string> NamesOfLacking(const DataFeedDesc& desc) {
+  std::vector<FeatureMistake> unused;
+  std::vector<std::string> names;
+  for (const FeatureSpec& spec : ReadFeatures(desc, &unused)) {
+    if (spec.needs_statistics && FindState(desc.feature_states(), spec.name) == nullptr) names.push_back(spec.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+bool NeedsStatistics(const DataFeedDesc& desc) { return desc.feature_size() > 0 && !NamesOfLacking(desc).empty(); }
+
+Result<std::unique_ptr<FeatureStatistics>> FeatureStatistics::Create(const DataFeedDesc& desc) {
+  MR_ASSIGN(std::shared_ptr<const FeaturePlan> plan,
+            FeaturePlan::Create(desc, NamesOfLacking(desc), FeaturePlan::Use::kStatistics));
+  return std::unique_ptr<FeatureStatistics>(new FeatureStatistics(std::move(plan), desc));
+}
+
+FeatureStatistics::FeatureStatistics(std::shared_ptr<const FeaturePlan> plan, const DataFeedDesc& desc)
+    : row_(std::move(plan), this), gathered_(row_.plan().features().size()) {
+  std::vector<FeatureMistake> unused;
+  const std::vector<FeatureSpec> specs = ReadFeatures(desc, &unused);
+  for (size_t i = 0; i < gathered_.size(); ++i) {
+    const FeaturePlan::Feature& feature = row_.plan().features()[i];
+    const auto spec =
+        std::find_if(specs.begin(), specs.end(), [&](const FeatureSpec& s) { return s.name == feature.name; });
+    Gathered& gathered = gathered_[i];
+    if (spec->desc->has_standardize()) gathered.columns.resize(feature.columns.size());
+    gathered.parts = spec->desc->bucketize().quantiles();
+    const VocabularyStep& vocabulary = spec->desc->vocabulary();
+    if (vocabulary.has_min_count()) gathered.min_count = vocabulary.min_count();
+    if (vocabulary.has_max_size()) gathered.max_size = vocabulary.max_size();
+  }
+}
+
+void FeatureStatistics::OnNumber(int feature, size_t column, double number) {
+  if (std::isfinite(number)) values_.push_back({feature, column, number, 0, 0});
+}
+
+void FeatureStatistics::OnText(int feature, std::string_view text) {
+  values_.push_back({feature, 0, 0, texts_.size(), text.size()});
+  texts_ += text;
+}
+
+bool FeatureStatistics::AddRow(std::span<const std::string_view> columns, std::span<const FeatureRow::List> lists) {
+  values_.clear();
+  texts_.clear();
+  if (!row_.Make(columns, lists)) return false;
+  for (const Value& value : values_) {
+    Gathered& gathered = gathered_[static_cast<size_t>(value.feature)];
+    if (value.size > 0) {
+      gathered.words.Add(std::string_view(texts_).substr(value.begin, value.size));
+    } else if (gathered.parts > 0) {
+      gathered.quantiles.Add(value.number);
+    } else {
+      Column& column = gathered.columns[value.column];
+      column.sum.Add(value.number);
+      column.squares.AddSquare(value.number);
+      ++column.count;
+    }
+  }
+  ++rows_;
+  return true;
+}
+
+void FeatureStatistics::Add(const FeatureStatistics& other) {
+  rows_ += other.rows_;
+  for (size_t i = 0; i < gathered_.size(); ++i) {
+    Gathered& mine = gathered_[i];
+    const Gathered& more = other.gathered_[i];
+    mine.quantiles.Add(more.quantiles);
+    mine.words.Add(more.words);
+    for (size_t c = 0; c < mine.columns.size(); ++c) {
+      mine.columns[c].sum.Add(more.columns[c].sum);
+      mine.columns[c].squares.Add(more.columns[c].squares);
+      mine.columns[c].count += more.columns[c].count;
+    }
+  }
+}
+
+Status FeatureStatistics::Finish(FeatureStates* states) const {
+  states->set_rows(rows_);
+  for (size_t i = 0; i < gathered_.size(); ++i) {
+    const FeaturePlan::Feature& feature = plan().features()[i];
+    FeatureState& state = *states->add_feature();
+    state.set_name(feature.name);
+    const Status finished = !gathered_[i].columns.empty() ? FinishColumns(gathered_[i], &state)
+                            : gathered_[i].parts > 0      ? FinishQuantiles(gathered_[i], &state)
+                                                          : FinishWords(gathered_[i], &state);
+    MR_TRY(Status(finished).Context("feature \"" + feature.name + "\""));
+  }
+  return Status::Ok();
+}
+
+Status FeatureStatistics::FinishColumns(const Gathered& gathered, FeatureState* state) {
+  for (const Column& column : gathered.columns) {
+    if (column.count == 0) {
+      return BadData("no row of the training files has a number to take a mean of, so that it cannot be standardized");
+    }
+    const auto count = static_cast<long double>(column.count);
+    const long double mean = column.sum.Value() / count;
+    const long double variance = column.squares.Value() / count - mean * mean;
+    state->add_mean(static_cast<double>(mean));
+    // Numbers that are all alike become 0, not nothing; what rounding left of their variance is none.
+    constexpr long double kNoise = 1e-17L;
+    const bool is_constant = variance <= kNoise * mean * mean;
+    state->add_deviation(is_constant ? 1 : static_cast<double>(std::sqrt(variance)));
+    state->add_numbers(column.count);
+  }
+  return Status::Ok();
+}
+
+Status FeatureStatistics::FinishQuantiles(const Gathered& gathered, FeatureState* state) {
+  if (gathered.quantiles.count() == 0) {
+    return BadData("no row of the training files has a number, so that it has no quantiles");
+  }
+  for (const double boundary : gathered.quantiles.Boundaries(gathered.parts)) state->add_boundary(boundary);
+  state->add_numbers(gathered.quantiles.count());
+  return Status::Ok();
+}
+
+Status FeatureStatistics::FinishWords(const Gathered& gathered, FeatureState* state) {
+  int64_t other_words = 0;
+  int64_t other_count = 0;
+  for (const auto& [word, count] : gathered.words.Sorted()) {
+    const bool is_full = gathered.max_size > 0 && state->word_size() >= gathered.max_size;
+    if (count < gathered.min_count || is_full) {
+      ++other_words;
+      other_count += count;
+      continue;
+    }
+    state->add_word(std::string(word));
+    state->add_count(count);
+  }
+  state->set_other_words(other_words);
+  state->set_other_count(other_count);
+  if (state->word_size() > 0) return Status::Ok();
+  return BadData(other_words == 0 ? "no row of the training files has a text, so that its vocabulary is empty"
+                                  : "none of its " + std::to_string(other_words) + " texts stands " +
+                                        std::to_string(gathered.min_count) +
+                                        " times in the training files (min_count), so that its vocabulary is empty");
+}
+
+}  // namespace millrace

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+#include "features/exact_sum.h"
+#include "features/feature_plan.h"
+#include "features/feature_row.h"
+#include "features/quantile_counts.h"
+#include "features/word_counts.h"
+
+namespace millrace {
+
+class DataFeedDesc;
+class FeatureState;
+class FeatureStates;
+
+/// Whether features of `desc` need statistics that it does not have.
+bool NeedsStatistics(const DataFeedDesc& desc);
+
+/// Gathers what features must know of the training files: means and deviations, quantiles, words. Numbers that are not
+/// finite are left out. What comes of it does not hang on the order of rows, nor on how they are divided among gatherers
+/// that are added up. One thread.
+class FeatureStatistics final : private ValueListener {
+ public:
+  /// Of the features that lack statistics.
+  static Result<std::unique_ptr<FeatureStatistics>> Create(const DataFeedDesc& desc);
+
+  /// The columns that they are taken of.
+  const FeaturePlan& plan() const { return row_.plan(); }
+  /// Adds a row, as FeatureRow::Make takes it. False, and error() says why, for a row that cannot be used, of which
+  /// nothing is added.
+  bool AddRow(std::span<const std::string_view> columns, std::span<const FeatureRow::List> lists = {});
+  const FeatureError& error() const { return row_.error(); }
+  void Add(const FeatureStatistics& other);
+
+  /// Writes what was gathered into `states`. kBadData for a feature of which no row had a value, with its name.
+  Status Finish(FeatureStates* states) const;
+
+ private:
+  struct Column {
+    ExactSum sum;
+    ExactSum squares;
+    int64_t count = 0;
+  };
+  struct Gathered {
+    std::vector<Column> columns;  ///< of a standardize step
+    QuantileCounts quantiles;
+    WordCounts words;
+    int parts = 0;  ///< of quantiles
+    int64_t min_count = 1;
+    int64_t max_size = 0;
+  };
+  struct Value {
+    int feature;
+    size_t column;
+    double number;
+    size_t begin;  ///< of the text in texts_
+    size_t size;
+  };
+
+  FeatureStatistics(std::shared_ptr<const FeaturePlan> plan, const DataFeedDesc& desc);
+  void OnNumber(int feature, size_t column, double number) override;
+  void OnText(int feature, std::string_view text) override;
+  static Status FinishColumns(const Gathered& gathered, FeatureState* state);
+  static Status FinishQuantiles(const Gathered& gathered, FeatureState* state);
+  static Status FinishWords(const Gathered& gathered, FeatureState* state);
+
+  FeatureRow row_;
+  std::vector<Gathered> gathered_;  ///< by feature of the plan
+  std::vector<Value> values_;       ///< of the row that is made
+  std::string texts_;               ///< likewise
+  int64_t rows_ = 0;
+};
+
+}  // namespace millrace

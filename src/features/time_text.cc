@@ -1,0 +1,134 @@
+#include "features/time_text.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "features/number_text.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::days;
+using std::chrono::sys_days;
+using std::chrono::year_month_day;
+
+constexpr int64_t kSecondsOfDay = 24 * 60 * 60;
+
+/// Takes `count` decimal digits off the front of `text`.
+bool TakeDigits(std::string_view* text, size_t count, int* number) {
+  if (text->size() < count) return false;
+  *number = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const char c = (*text)[i];
+    if (c < '0' || c > '9') return false;
+    *number = *number * 10 + (c - '0');
+  }
+  text->remove_prefix(count);
+  return true;
+}
+
+bool Take(std::string_view* text, char c) {
+  if (text->empty() || text->front() != c) return false;
+  text->remove_prefix(1);
+  return true;
+}
+
+/// Z, +01, +01:00 or +0100.
+bool IsZone(std::string_view text) {
+  if (text.empty() || text == "Z" || text == "z") return true;
+  if (!Take(&text, '+') && !Take(&text, '-')) return false;
+  int hours = 0;
+  int minutes = 0;
+  if (!TakeDigits(&text, 2, &hours) || hours > 23) return false;
+  if (text.empty()) return true;
+  Take(&text, ':');
+  return TakeDigits(&text, 2, &minutes) && minutes < 60 && text.empty();
+}
+
+/// Seconds on the clock's face since 1970-01-01 00:00.
+bool ReadIso(std::string_view text, int64_t* seconds) {
+  int year = 0;
+  int month = 0;
+  int day = 0;
+  if (!TakeDigits(&text, 4, &year) || !Take(&text, '-') || !TakeDigits(&text, 2, &month) || !Take(&text, '-') ||
+      !TakeDigits(&text, 2, &day)) {
+    return false;
+  }
+  const year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+                            std::chrono::day(static_cast<unsigned>(day))};
+  if (!date.ok()) return false;
+  *seconds = sys_days(date).time_since_epoch().count() * kSecondsOfDay;
+  if (text.empty()) return true;
+  int hour = 0;
+  int minute = 0;
+  int second = 0;
+  if (!Take(&text, 'T') && !Take(&text, ' ')) return false;
+  if (!TakeDigits(&text, 2, &hour) || !Take(&text, ':') || !TakeDigits(&text, 2, &minute)) return false;
+  if (Take(&text, ':')) {
+    if (!TakeDigits(&text, 2, &second)) return false;
+    if (Take(&text, '.')) {
+      int digit = 0;
+      if (!TakeDigits(&text, 1, &digit)) return false;
+      while (TakeDigits(&text, 1, &digit)) {
+      }
+    }
+  }
+  // A leap second is the last one of its minute.
+  if (hour > 23 || minute > 59 || second > 60 || !IsZone(text)) return false;
+  *seconds += (hour * 60 + minute) * 60 + (second == 60 ? 59 : second);
+  return true;
+}
+
+bool ReadEpoch(std::string_view text, const TimePart& how, int64_t* seconds) {
+  double number = 0;
+  if (!ReadNumber(text, &number)) return false;
+  if (how.format == DatePartStep::EPOCH_MILLISECONDS) number /= 1000;
+  // Some 8,000 years, beyond which a number of another unit is meant; not a number is refused as well.
+  constexpr double kMost = 2.5e11;
+  if (!(std::abs(number) <= kMost)) return false;
+  *seconds = static_cast<int64_t>(std::floor(number)) + int64_t{60} * how.utc_offset_minutes;
+  return true;
+}
+
+int64_t PartOf(int64_t seconds, DatePartStep::Part part) {
+  const int64_t day = seconds >= 0 ? seconds / kSecondsOfDay : -((kSecondsOfDay - 1 - seconds) / kSecondsOfDay);
+  const int64_t in_day = seconds - day * kSecondsOfDay;
+  const int64_t hour = in_day / 3600;
+  const sys_days date{days(day)};
+  const int64_t weekday = std::chrono::weekday(date).iso_encoding();
+  const year_month_day ymd(date);
+  switch (part) {
+    case DatePartStep::HOUR: return hour;
+    case DatePartStep::WEEKDAY: return weekday;
+    case DatePartStep::DAY: return static_cast<unsigned>(ymd.day());
+    case DatePartStep::MONTH: return static_cast<unsigned>(ymd.month());
+    case DatePartStep::YEAR: return static_cast<int>(ymd.year());
+    case DatePartStep::MINUTE: return in_day / 60 % 60;
+    case DatePartStep::DAY_OF_YEAR:
+      return (date - sys_days(ymd.year() / std::chrono::January / 1)).count() + 1;
+    case DatePartStep::HOUR_OF_WEEK: return (weekday - 1) * 24 + hour;
+    case DatePartStep::DAYS: return day;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool ReadTimePart(std::string_view text, const TimePart& how, int64_t* value) {
+  int64_t seconds = 0;
+  const bool is_read =
+      how.format == DatePartStep::ISO_8601 ? ReadIso(text, &seconds) : ReadEpoch(text, how, &seconds);
+  if (is_read) *value = PartOf(seconds, how.part);
+  return is_read;
+}
+
+std::string_view ExpectedTime(DatePartStep::Format format) {
+  switch (format) {
+    case DatePartStep::ISO_8601: return "a time of ISO 8601, as 2026-11-26 or 2026-11-26T18:30:00Z";
+    case DatePartStep::EPOCH_SECONDS: return "seconds since 1970";
+    case DatePartStep::EPOCH_MILLISECONDS: return "milliseconds since 1970";
+  }
+  return "a time";
+}
+
+}  // namespace millrace

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "data_feed.pb.h"
+
+namespace millrace {
+
+/// How times are read, and which part of them is a feature's number (DatePartStep). Plain values.
+struct TimePart {
+  DatePartStep::Part part = DatePartStep::HOUR;
+  DatePartStep::Format format = DatePartStep::ISO_8601;
+  int utc_offset_minutes = 0;
+};
+
+/// Takes the part of the time that all of `text` says; false where it says none. kNumberPadding bytes behind it may be
+/// read.
+bool ReadTimePart(std::string_view text, const TimePart& how, int64_t* value);
+
+/// What a text of a format looks like, for messages.
+std::string_view ExpectedTime(DatePartStep::Format format);
+
+}  // namespace millrace

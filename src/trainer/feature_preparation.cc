@@ -1,0 +1,97 @@
+#include "trainer/feature_preparation.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "data_feed.pb.h"
+#include "dataset/statistics_pass.h"
+#include "features/feature_statistics.h"
+#include "trainer/checkpoint_store.h"
+#include "trainer/progress_line.h"
+#include "trainer_desc.pb.h"
+
+namespace millrace {
+namespace {
+
+/// What the features of the run knew whose checkpoint goes on; nullopt where there is none, so that the run starts anew.
+Result<std::optional<FeatureStates>> StatesOfCheckpoint(const FeaturePreparation& how) {
+  std::optional<CheckpointManifest> manifest;
+  if (how.resume == "auto") {
+    manifest = CheckpointStore::Open(how.output_dir + "/checkpoints", 1).NewestManifest();
+  } else {
+    MR_ASSIGN(manifest, ReadManifest(how.resume + "/MANIFEST"));
+  }
+  if (!manifest.has_value()) return std::optional<FeatureStates>();
+  TrainerDesc job;
+  if (!google::protobuf::TextFormat::ParseFromString(manifest->job(), &job)) return std::optional<FeatureStates>();
+  return std::optional<FeatureStates>(job.data_desc().feature_states());
+}
+
+/// Reads the training files.
+Status TakeStates(const FeaturePreparation& how, const Environment& environment, const std::stop_token& stop,
+                  LoadedConfig* config) {
+  TrainerDesc& desc = *config->desc;
+  const bool is_incremental = !config->pass_files.empty();
+  const std::vector<std::string>& files = is_incremental ? config->pass_files[0] : config->files;
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<ProgressLine> progress;
+  if (how.terminal != nullptr) progress.emplace(ProgressLine::DetectOptions(how.terminal));
+  StatisticsPass pass;
+  pass.desc = &desc.data_desc();
+  pass.files = &files;
+  pass.feeds = &environment.feeds;
+  pass.threads = std::max(1, desc.thread_num());
+  pass.on_rows = [&](int64_t rows) {
+    if (progress) progress->ShowText("statistics of features: " + std::to_string(rows) + " rows");
+  };
+  FeatureStates states;
+  const Status taken = TakeStatistics(pass, stop, &states);
+  if (progress) progress->Clear();
+  MR_TRY(Status(taken));
+  if (how.terminal != nullptr) {
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    std::fprintf(how.terminal, "statistics of features: %lld rows, %.1f s\n", static_cast<long long>(states.rows()),
+                 seconds.count());
+  }
+  desc.mutable_data_desc()->mutable_feature_states()->MergeFrom(states);
+  return Status::Ok();
+}
+
+Status Prepare(const FeaturePreparation& how, const Environment& environment, const std::stop_token& stop,
+               LoadedConfig* config) {
+  DataFeedDesc& feed = *config->desc->mutable_data_desc();
+  if (how.resume != "never") {
+    MR_ASSIGN(std::optional<FeatureStates> states, StatesOfCheckpoint(how));
+    if (states.has_value()) *feed.mutable_feature_states() = std::move(*states);
+  }
+  if (!NeedsStatistics(feed)) return Status::Ok();
+  if (config->desc->infer()) {
+    return InvalidConfig(
+        "features of the job have statistics of what it was trained on, and an inference takes none: --resume=auto, with "
+        "the output folder of the training, knows them");
+  }
+  return TakeStates(how, environment, stop, config);
+}
+
+}  // namespace
+
+Status PrepareFeatures(const FeaturePreparation& how, const Environment& environment, std::stop_token stop,
+                       LoadedConfig* config) {
+  if (config->desc->data_desc().feature_size() == 0) return Status::Ok();
+  if (how.ranks == nullptr) return Prepare(how, environment, stop, config);
+  Status prepared;
+  if (how.ranks->leads()) prepared = Prepare(how, environment, stop, config);
+  MR_TRY(how.ranks->Agree(prepared));
+  std::string states = config->desc->data_desc().feature_states().SerializeAsString();
+  MR_TRY(how.ranks->FromLeader(&states));
+  if (!config->desc->mutable_data_desc()->mutable_feature_states()->ParseFromString(states)) {
+    return Internal("the leader's statistics of features came in pieces");
+  }
+  return Status::Ok();
+}
+
+}  // namespace millrace

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdio>
+#include <stop_token>
+#include <string>
+
+#include "config/trainer_desc_reader.h"
+#include "core/status.h"
+#include "dist/rank_group.h"
+#include "trainer/environment.h"
+
+namespace millrace {
+
+/// From where the features of a job know of the training files.
+struct FeaturePreparation {
+  std::string resume = "never";   ///< "auto", or a checkpoint's folder: what its run knew, as trained
+  std::string output_dir = {};    ///< of "auto"
+  RankGroup* ranks = nullptr;     ///< null: the only process; otherwise a collective of all ranks
+  std::FILE* terminal = nullptr;  ///< for words about it; null: none
+};
+
+/// Completes `config->desc->data_desc().feature_states`, before the job is compiled: from the checkpoint that the run
+/// goes on from, or by one reading of the training files (of an incremental job those of its first pass), which is told
+/// on the terminal. Does nothing for a job whose features lack nothing. On ranks the one that leads reads for all.
+///
+/// kInvalidConfig for a job that infers and has no checkpoint to know it from; the errors of TakeStatistics; kCancelled.
+Status PrepareFeatures(const FeaturePreparation& how, const Environment& environment, std::stop_token stop,
+                       LoadedConfig* config);
+
+}  // namespace millrace

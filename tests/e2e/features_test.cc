@@ -1,0 +1,152 @@
+// Jobs whose features make slots of CSV: statistics, resume, ranks, and the model that they leave.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "core/file.h"
+#include "core/rng.h"
+#include "e2e/killed_job.h"
+#include "e2e/process.h"
+#include "e2e/small_job.h"
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+
+/// A folder with CSV files, whose columns are in another order in each, and a job on them.
+class CsvJob {
+ public:
+  explicit CsvJob(int rows) {
+    Rng rng(42);
+    std::string parts[2] = {"click,age,country,genres\n", "genres,country,extra,age,click\n"};
+    for (int i = 0; i < rows; ++i) {
+      const std::string click = std::to_string(rng.Below(2));
+      const std::string age = rng.Below(10) == 0 ? "" : std::to_string(18 + rng.Below(60));
+      const std::string country = "\"land, " + std::to_string(rng.Below(30)) + "\"";
+      const std::string genres = "g" + std::to_string(rng.Below(5)) + "|g" + std::to_string(rng.Below(5));
+      if (i % 2 == 0) parts[0] += click + "," + age + "," + country + "," + genres + "\n";
+      if (i % 2 == 1) parts[1] += genres + "," + country + ",x," + age + "," + click + "\n";
+    }
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(WriteFileAtomically(File(i), parts[i]).ok());
+  }
+
+  std::string folder() const { return folder_.path(); }
+  std::string File(int i) const { return folder_.path() + "/part-" + std::to_string(i) + ".csv"; }
+
+  std::string Job(const std::string& extra, const std::string& of_feed = "") const {
+    const std::string text = R"(
+        class_name: "MultiTrainer" device_worker_name: "HogwildWorker" thread_num: 1
+        filelist: ")" + folder_.path() + R"(/part-*"
+        data_desc {
+          name: "csv" batch_size: 16 )" + of_feed + R"(
+          feature { name: "label" from: "click" id {} is_dense: true }
+          feature { name: "age" default: "30" standardize {} }
+          feature { name: "band" from: "age" bucketize { quantiles: 4 } is_used: false }
+          feature { name: "country" vocabulary { min_count: 2 } hash {} }
+          feature { name: "genres" split {} hash {} }
+          feature { name: "x" from: "country" of: "band" cross {} }
+        }
+        model {
+          table { name: "t" dim: 2 init { uniform: 0.1 } optimizer { adagrad { lr: 0.1 } } }
+          layer { name: "e" embedding { slots: ["country", "genres", "x"] table: "t" } }
+          layer { name: "y" fc { in: ["e", "age"] units: 1 } }
+          loss { kind: SIGMOID_CROSS_ENTROPY in: "y" label: "label" }
+          metric { kind: AUC } metric { kind: LOGLOSS }
+          optimizer { sgd { lr: 0.1 } }
+        }
+        eval { filelist: ")" + File(1) + R"(" }
+        )" + extra;
+    const std::string path = folder_.path() + "/job" + std::to_string(std::hash<std::string>()(text)) + ".prototxt";
+    EXPECT_TRUE(WriteFileAtomically(path, text).ok());
+    return path;
+  }
+
+ private:
+  TempDir folder_ = TempDir::Create("millrace_features").value();
+};
+
+TEST(FeaturesJob, KilledOrNotTrainsTheSameModel) {
+  const CsvJob csv(600);
+  for (const std::string dataset : {"QueueDataset", "InMemoryDataset"}) {
+    const std::string job = csv.Job("update_mode: SERIAL epochs: 2 checkpoint { every_steps: 5 } dataset { class_name: \"" +
+                                    dataset + "\" } output { tensorboard: false }");
+    const std::string expected = csv.folder() + "/whole" + dataset;
+    const std::string killed = csv.folder() + "/killed" + dataset;
+    TrainToTheEnd(job, expected);
+    TrainKilled(job, killed, 3, 20);
+    EXPECT_EQ(ParametersOf(killed + "/model"), ParametersOf(expected + "/model")) << dataset;
+    EXPECT_EQ(ReadFile(killed + "/metrics.jsonl").value(), ReadFile(expected + "/metrics.jsonl").value()) << dataset;
+  }
+}
+
+TEST(FeaturesJob, ARunThatGoesOnHasTheStatisticsOfItsBeginning) {
+  const CsvJob csv(400);
+  const std::string out = csv.folder() + "/out";
+  const std::string job = csv.Job("update_mode: SERIAL epochs: 1");
+  TrainToTheEnd(job, out);
+  const auto learned = [&](const std::string& flags) {
+    Process inspect("inspect", {"features", flags});
+    EXPECT_EQ(inspect.Wait(), 0) << inspect.errors();
+    return inspect.output();
+  };
+  const std::string before = learned("--model_dir=" + out + "/model");
+  EXPECT_EQ(learned("--trainer_desc=" + job), before);
+  EXPECT_THAT(before, HasSubstr("statistics of 400 rows"));
+  EXPECT_THAT(before, HasSubstr("30 words: \"land, "));
+  EXPECT_THAT(before, HasSubstr("band = bucketize of age, ids, not a slot\n  4 buckets of "));
+  // A file that came has other numbers, which a training that begins would take up.
+  EXPECT_TRUE(WriteFileAtomically(csv.folder() + "/part-2.csv", "click,age,country,genres\n1,1000,\"new\",g\n").ok());
+  EXPECT_NE(learned("--trainer_desc=" + job), before);
+  Process more("trainer", {"--trainer_desc=" + job, "--output_dir=" + out, "--resume=auto", "--set=epochs=2"});
+  ASSERT_EQ(more.Wait(), 0) << more.errors();
+  EXPECT_EQ(learned("--model_dir=" + out + "/model"), before);
+}
+
+TEST(FeaturesJob, StatisticsDoNotDependOnThreads) {
+  const CsvJob csv(500);
+  const auto learned = [&](const std::string& threads) {
+    Process inspect("inspect", {"features", "--trainer_desc=" + csv.Job(""), "--set=thread_num=" + threads});
+    EXPECT_EQ(inspect.Wait(), 0) << inspect.errors();
+    return inspect.output();
+  };
+  EXPECT_EQ(learned("4"), learned("1"));
+}
+
+TEST(FeaturesJob, AnInferenceAsksForTheRunThatItKnowsStatisticsFrom) {
+  const CsvJob csv(100);
+  Process infer("trainer", {"--trainer_desc=" + csv.Job("infer: true")});
+  EXPECT_EQ(infer.Wait(), 2);
+  EXPECT_THAT(infer.errors(), HasSubstr("--resume=auto, with the output folder of the training, knows them"));
+}
+
+TEST(FeaturesJob, AFeatureWithoutValuesIsTold) {
+  const CsvJob csv(400);
+  Process trainer("trainer", {"--trainer_desc=" + csv.Job(""), "--set=data_desc.feature[country].vocabulary.min_count=1000"});
+  EXPECT_EQ(trainer.Wait(), 3);
+  EXPECT_THAT(trainer.errors(),
+              HasSubstr("feature \"country\": none of its 30 texts stands 1000 times in the training files (min_count)"));
+}
+
+TEST(FeaturesJob, AModelIsScoredFromRawColumnsWithoutTheLabels) {
+  const CsvJob csv(300);
+  const std::string out = csv.folder() + "/out";
+  TrainToTheEnd(csv.Job("update_mode: SERIAL epochs: 1"), out);
+  const std::vector<std::string> scores = ScoresOf(out, {csv.File(1)});
+  EXPECT_EQ(scores.size(), 150U);
+  // The same rows without the column of the label, and in another order of columns.
+  Process cut("predictor", {"--model_dir=" + out + "/model", "--input=" + csv.File(0), "--output=" + csv.folder() + "/s"});
+  ASSERT_EQ(cut.Wait(), 0) << cut.errors();
+  const std::string bare = csv.folder() + "/bare.csv";
+  EXPECT_TRUE(WriteFileAtomically(bare, "genres,age,country\ng1|g2,,\"land, 3\"\ng9,77,nowhere\n").ok());
+  Process refused("predictor", {"--model_dir=" + out + "/model", "--input=" + bare});
+  EXPECT_EQ(refused.Wait(), 3);
+  EXPECT_THAT(refused.errors(), HasSubstr("bare.csv:1: the header has no column \"click\""));
+  Process scored("predictor", {"--model_dir=" + out + "/model", "--input=" + bare, "--without=label"});
+  EXPECT_EQ(scored.Wait(), 0) << scored.errors();
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,132 @@
+#include "features/feature_row.h"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "core/hash.h"
+#include "data_feed.pb.h"
+#include "features/feature_spec.h"
+#include "features/number_text.h"
+
+namespace millrace {
+namespace {
+
+DataFeedDesc DescOf(const std::string& text) {
+  DataFeedDesc desc;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &desc)) << text;
+  return desc;
+}
+
+/// A plan of all features of a description, and texts with their padding.
+class Row {
+ public:
+  explicit Row(const std::string& text) {
+    std::vector<std::string> names;
+    std::vector<FeatureMistake> mistakes;
+    const DataFeedDesc desc = DescOf(text);
+    for (const FeatureSpec& spec : ReadFeatures(desc, &mistakes)) names.push_back(spec.name);
+    Result<std::shared_ptr<const FeaturePlan>> plan = FeaturePlan::Create(desc, names);
+    EXPECT_TRUE(plan.ok()) << plan.status().message();
+    row_ = std::make_unique<FeatureRow>(*plan);
+  }
+
+  bool Make(const std::vector<std::string>& values) {
+    texts_ = values;
+    std::vector<std::string_view> columns;
+    for (std::string& text : texts_) {
+      const size_t size = text.size();
+      text.append(kNumberPadding, '\0');
+      columns.push_back(std::string_view(text).substr(0, size));
+    }
+    return row_->Make(columns);
+  }
+  std::vector<uint64_t> Ids(int feature) const { return {row_->ids(feature).begin(), row_->ids(feature).end()}; }
+  std::vector<float> Floats(int feature) const { return {row_->floats(feature).begin(), row_->floats(feature).end()}; }
+  const FeatureRow& row() const { return *row_; }
+
+ private:
+  std::unique_ptr<FeatureRow> row_;
+  std::vector<std::string> texts_;
+};
+
+using Ids = std::vector<uint64_t>;
+
+std::string Bytes(const Ids& ids) { return {reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(uint64_t)}; }
+
+TEST(FeatureRowTest, HashesAreThoseOfTheDocument) {
+  // The reference values of XXH64 are in core/hash_test.cc.
+  Row row(R"(feature { name: "a" hash {} } feature { name: "b" from: "a" hash { salt: "a" buckets: 1000 } }
+             feature { name: "c" from: "a" hash { salt: "" } }
+             feature { name: "d" from: "n" bucketize { boundaries: [1, 2] } hash {} })");
+  ASSERT_TRUE(row.Make({"x", "1.5"}));
+  EXPECT_EQ(row.Ids(0), Ids{XxHash64("x", XxHash64("a"))});
+  EXPECT_EQ(row.Ids(1), Ids{XxHash64("x", XxHash64("a")) % 1000});
+  EXPECT_EQ(row.Ids(2), Ids{XxHash64("x", XxHash64(""))});
+  EXPECT_EQ(row.Ids(3), Ids{XxHash64(Bytes({1}), XxHash64("d"))});
+}
+
+TEST(FeatureRowTest, CrossesAreThoseOfTheDocument) {
+  Row row(R"(feature { name: "w" split {} id {} } feature { name: "x" from: "t" split {} of: "w" cross {} })");
+  ASSERT_TRUE(row.Make({"7|9", "a|b"}));
+  const uint64_t seed = XxHash64("x");
+  const auto part = [&](const char* text) { return XxHash64(text, seed); };
+  EXPECT_EQ(row.Ids(1), (Ids{XxHash64(Bytes({part("a"), 7}), seed), XxHash64(Bytes({part("a"), 9}), seed),
+                             XxHash64(Bytes({part("b"), 7}), seed), XxHash64(Bytes({part("b"), 9}), seed)}));
+}
+
+TEST(FeatureRowTest, ACrossOfTooManyValuesIsABadValue) {
+  Row row(R"(feature { name: "x" from: ["a", "b"] split { by: " " } cross {} })");
+  std::string many;
+  for (int i = 0; i < 257; ++i) many += "v ";
+  EXPECT_FALSE(row.Make({many, many}));
+  EXPECT_EQ(row.row().error().kind, FeatureError::Kind::kTooMany);
+}
+
+TEST(FeatureRowTest, NgramsOfPartsAndOfCharacters) {
+  Row row(R"(feature { name: "p" split { by: " " } ngrams { least: 1 most: 2 } hash { salt: "s" } }
+             feature { name: "c" ngrams { least: 2 most: 2 of: CHARACTERS } hash { salt: "s" } })");
+  const auto hash = [](const char* text) { return XxHash64(text, XxHash64("s")); };
+  ASSERT_TRUE(row.Make({"the  big cat", "aß\xFFz"}));
+  EXPECT_EQ(row.Ids(0), (Ids{hash("the"), hash("big"), hash("cat"), hash("the big"), hash("big cat")}));
+  EXPECT_EQ(row.Ids(1), (Ids{hash("aß"), hash("ß\xFF"), hash("\xFFz")}));
+  ASSERT_TRUE(row.Make({"", "a"}));
+  EXPECT_EQ(row.Ids(0), Ids{});
+  EXPECT_EQ(row.Ids(1), Ids{});
+}
+
+TEST(FeatureRowTest, DefaultsStandForMissingValuesAlone) {
+  Row row(R"(feature { name: "x" from: ["a", "b"] default: "-1" } feature { name: "y" from: "a" id {} default: "5" })");
+  ASSERT_TRUE(row.Make({"", "2"}));
+  EXPECT_EQ(row.Floats(0), (std::vector<float>{-1, 2}));
+  EXPECT_EQ(row.Ids(1), Ids{5});
+}
+
+TEST(FeatureRowTest, ADefaultThatAFeatureDoesNotTakeIsRefused) {
+  const DataFeedDesc desc = DescOf(R"(feature { name: "x" default: "none" })");
+  const std::vector<std::string> slots = {"x"};
+  EXPECT_EQ(FeaturePlan::Create(desc, slots).status().message(),
+            R"(data_desc.feature "x": default: expected a number, found "none")");
+}
+
+TEST(FeatureRowTest, APlanReadsTheColumnsOfItsSlotsAlone) {
+  const DataFeedDesc desc = DescOf(R"(feature { name: "label" id {} } feature { name: "a" hash {} }
+                                      feature { name: "b" hash {} } feature { name: "x" of: ["a", "b"] cross {} })");
+  const std::vector<std::string> slots = {"x"};
+  const auto plan = FeaturePlan::Create(desc, slots);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ((*plan)->columns(), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ((*plan)->FeatureOfSlot(0), 2);
+}
+
+TEST(FeatureRowTest, ErrorsSayWhichPartOfWhichColumn) {
+  Row row(R"(feature { name: "x" from: ["a", "b"] split { by: ";" } id {} })");
+  EXPECT_FALSE(row.Make({"1;2", "3;-4"}));
+  const FeatureError& error = row.row().error();
+  EXPECT_EQ(error.kind, FeatureError::Kind::kNegative);
+  EXPECT_EQ(row.row().plan().columns()[static_cast<size_t>(error.column)], "b");
+  EXPECT_EQ(error.text, "-4");
+  EXPECT_TRUE(row.Make({"1;2", "3"}));
+}
+
+}  // namespace
+}  // namespace millrace

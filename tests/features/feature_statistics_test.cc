@@ -1,0 +1,172 @@
+#include "features/feature_statistics.h"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "core/rng.h"
+#include "data_feed.pb.h"
+#include "features/number_text.h"
+
+namespace millrace {
+namespace {
+
+TEST(ExactSumTest, SumsAndSumsOfSquaresDoNotDependOnOrder) {
+  Rng rng(1);
+  std::vector<double> numbers;
+  for (int i = 0; i < 10000; ++i) {
+    const auto exponent = static_cast<int>(rng.Below(600)) - 300;
+    numbers.push_back(std::ldexp(static_cast<double>(rng.Below(1U << 30)) - (1 << 29), exponent));
+  }
+  const auto sums = [&](size_t parts) {
+    std::vector<ExactSum> sum(parts);
+    std::vector<ExactSum> squares(parts);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      sum[i % parts].Add(numbers[i]);
+      squares[i % parts].AddSquare(numbers[i]);
+    }
+    for (size_t i = 1; i < parts; ++i) {
+      sum[0].Add(sum[i]);
+      squares[0].Add(squares[i]);
+    }
+    return std::pair(sum[0].Value(), squares[0].Value());
+  };
+  const auto expected = sums(1);
+  std::reverse(numbers.begin(), numbers.end());
+  EXPECT_EQ(sums(1), expected);
+  EXPECT_EQ(sums(7), expected);
+}
+
+TEST(ExactSumTest, SmallTermsSurviveLargeOnes) {
+  ExactSum sum;
+  for (const double term : {1e300, 1.0, -1e300, 5e-324, -3.0}) sum.Add(term);
+  EXPECT_EQ(sum.Value(), -2.0L);
+  ExactSum small;
+  small.Add(5e-324);
+  small.Add(5e-324);
+  EXPECT_EQ(small.Value(), static_cast<long double>(2 * 5e-324));
+}
+
+TEST(QuantileCountsTest, PartsOfFewNumbersAreExact) {
+  QuantileCounts counts;
+  for (int i = 100; i > 0; --i) counts.Add(i);
+  EXPECT_TRUE(counts.is_exact());
+  EXPECT_EQ(counts.Boundaries(4), (std::vector<double>{26, 51, 76}));
+  EXPECT_EQ(counts.Boundaries(2), (std::vector<double>{51}));
+}
+
+TEST(QuantileCountsTest, FrequentNumbersHaveOneBoundary) {
+  QuantileCounts counts;
+  for (int i = 0; i < 90; ++i) counts.Add(0);
+  for (int i = 1; i <= 10; ++i) counts.Add(i);
+  EXPECT_EQ(counts.Boundaries(10), (std::vector<double>{1}));
+  QuantileCounts constant;
+  constant.Add(-0.0);
+  constant.Add(0.0);
+  EXPECT_EQ(constant.Boundaries(10), std::vector<double>{});
+}
+
+TEST(QuantileCountsTest, ManyNumbersAreCloseAndDoNotDependOnHowTheyAreDivided) {
+  constexpr int kNumbers = 300000;
+  std::vector<QuantileCounts> parts(3);
+  QuantileCounts all;
+  QuantileCounts reversed;
+  Rng rng(3);
+  std::vector<double> numbers;
+  for (int i = 0; i < kNumbers; ++i) {
+    numbers.push_back(std::exp(static_cast<double>(rng.Below(1000000)) / 1e5) * (i % 2 == 0 ? 1 : -1));
+  }
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    all.Add(numbers[i]);
+    parts[i < 1000 ? 0 : i < 100000 ? 1 : 2].Add(numbers[i]);
+    reversed.Add(numbers[numbers.size() - 1 - i]);
+  }
+  parts[0].Add(parts[1]);
+  parts[2].Add(parts[0]);
+  EXPECT_FALSE(all.is_exact());
+  EXPECT_EQ(parts[2].count(), kNumbers);
+  const std::vector<double> boundaries = all.Boundaries(100);
+  EXPECT_EQ(parts[2].Boundaries(100), boundaries);
+  EXPECT_EQ(reversed.Boundaries(100), boundaries);
+  ASSERT_EQ(boundaries.size(), 99U);
+  std::sort(numbers.begin(), numbers.end());
+  for (size_t i = 0; i < boundaries.size(); ++i) {
+    const double exact = numbers[(i + 1) * kNumbers / 100];
+    EXPECT_NEAR(boundaries[i], exact, 1e-3 * std::abs(exact));
+  }
+}
+
+DataFeedDesc StatisticsDescOf(const std::string& text) {
+  DataFeedDesc desc;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &desc)) << text;
+  return desc;
+}
+
+/// What rows of values of the columns give.
+std::string StatesOf(const DataFeedDesc& desc, const std::vector<std::vector<std::string>>& rows, size_t parts) {
+  std::vector<std::unique_ptr<FeatureStatistics>> all;
+  for (size_t i = 0; i < parts; ++i) all.push_back(FeatureStatistics::Create(desc).value());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::vector<std::string> padded = rows[i];
+    std::vector<std::string_view> texts;
+    for (std::string& text : padded) {
+      const size_t size = text.size();
+      text.append(kNumberPadding, '\0');
+      texts.push_back(std::string_view(text).substr(0, size));
+    }
+    EXPECT_TRUE(all[i % parts]->AddRow(texts));
+  }
+  for (size_t i = 1; i < parts; ++i) all[0]->Add(*all[i]);
+  FeatureStates states;
+  const Status status = all[0]->Finish(&states);
+  return status.ok() ? states.ShortDebugString() : status.message();
+}
+
+TEST(FeatureStatisticsTest, GathersWhatTheFeaturesLack) {
+  const DataFeedDesc desc = StatisticsDescOf(R"(
+      feature { name: "z" from: ["a", "b"] standardize {} }
+      feature { name: "given" from: "a" standardize { mean: 0 deviation: 1 } }
+      feature { name: "q" from: "a" bucketize { quantiles: 2 } }
+      feature { name: "v" from: "t" split {} vocabulary { min_count: 2 } })");
+  ASSERT_TRUE(NeedsStatistics(desc));
+  const std::vector<std::vector<std::string>> rows = {{"1", "5", "x|y|b"}, {"3", "", "y|x|a"}, {"2", "5", "y"}, {"nan", "5", "a"}};
+  const std::string expected =
+      R"(feature { name: "z" mean: 2 mean: 5 deviation: 0.816496580927726 deviation: 1 numbers: 3 numbers: 3 } )"
+      R"(feature { name: "q" boundary: 2 numbers: 3 } )"
+      R"(feature { name: "v" word: "y" word: "a" word: "x" count: 3 count: 2 count: 2 other_words: 1 other_count: 1 } rows: 4)";
+  EXPECT_EQ(StatesOf(desc, rows, 1), expected);
+  EXPECT_EQ(StatesOf(desc, rows, 3), expected);
+}
+
+TEST(FeatureStatisticsTest, DefaultsCountAsTheValuesThatTheyStandFor) {
+  const DataFeedDesc desc = StatisticsDescOf(R"(
+      feature { name: "z" from: "a" default: "3" standardize {} }
+      feature { name: "v" from: "a" default: "none" vocabulary { max_size: 2 } })");
+  EXPECT_EQ(StatesOf(desc, {{"1"}, {""}, {""}, {"5"}}, 1),
+            R"(feature { name: "z" mean: 3 deviation: 1.4142135623730951 numbers: 4 } )"
+            R"(feature { name: "v" word: "none" word: "1" count: 2 count: 1 other_words: 1 other_count: 1 } rows: 4)");
+}
+
+TEST(FeatureStatisticsTest, WhatNoRowHasIsAnError) {
+  EXPECT_EQ(StatesOf(StatisticsDescOf(R"(feature { name: "z" from: "a" standardize {} })"), {{""}}, 1),
+            "feature \"z\": no row of the training files has a number to take a mean of, so that it cannot be standardized");
+  EXPECT_EQ(StatesOf(StatisticsDescOf(R"(feature { name: "v" from: "a" vocabulary { min_count: 3 } })"), {{"x"}, {"y"}}, 1),
+            "feature \"v\": none of its 2 texts stands 3 times in the training files (min_count), so that its vocabulary is empty");
+}
+
+TEST(FeatureStatisticsTest, APlanTakesWhatWasGathered) {
+  DataFeedDesc desc = StatisticsDescOf(R"(feature { name: "v" from: "t" vocabulary { max_size: 1 } })");
+  const std::vector<std::string> slots = {"v"};
+  EXPECT_EQ(FeaturePlan::Create(desc, slots).status().message(),
+            "data_desc.feature[0] (\"v\"): the words of its vocabulary are not known: a job that trains reads them, and its model keeps them");
+  desc.mutable_feature_states()->add_feature()->set_name("v");
+  desc.mutable_feature_states()->mutable_feature(0)->add_word("x");
+  EXPECT_TRUE(FeaturePlan::Create(desc, slots).ok());
+  EXPECT_FALSE(NeedsStatistics(desc));
+}
+
+}  // namespace
+}  // namespace millrace
