@@ -105,7 +105,8 @@ Status ShowFeatures(const CommandLine& line, const std::stop_token& stop) {
     MR_ASSIGN(const InferenceModel model, ReadInferenceModel(FLAGS_model_dir, 1, stop));
     if (model.feed_size() > 0) desc = model.feed(0).data_desc();
   } else {
-    MR_ASSIGN(const JobAndEnvironment job, LoadInputJob({FLAGS_trainer_desc, line.repeated[0], line.repeated[1]}, stop));
+    MR_ASSIGN(const JobAndEnvironment job,
+              LoadInputJob({FLAGS_trainer_desc, line.repeated[0], line.repeated[1]}, stop));
     desc = job.config.desc->data_desc();
   }
   if (desc.feature_size() == 0) return InvalidConfig("it has no features: its slots stand in lines as they are");

@@ -54,8 +54,8 @@ std::vector<FeatureMistake> ReadVocabularyFiles(DataFeedDesc* desc, const std::s
     const std::string path = spec.path + ".vocabulary.file";
     const Result<std::string> text = ReadFile(file, stop);
     if (!text.ok()) {
-      mistakes.push_back({path, text.status().code() == StatusCode::kNotFound ? ExplainMissingFile(file)
-                                                                             : text.status().message()});
+      mistakes.push_back(
+          {path, text.status().code() == StatusCode::kNotFound ? ExplainMissingFile(file) : text.status().message()});
       continue;
     }
     const std::vector<std::string_view> words = WordsOf(*text);

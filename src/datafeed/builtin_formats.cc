@@ -66,11 +66,13 @@ FeedKind WithColumns(FeedKind kind) {
 
 FeedKind JsonFeedKind() {
   const auto needs_features = [](const SlotSchema&, const DataFeedDesc&) -> Result<std::unique_ptr<DataFeed>> {
-    return InvalidConfig("data_desc.feature: the keys of JSON are no slots by themselves: feature { name: \"...\" ... }");
+    return InvalidConfig(
+        "data_desc.feature: the keys of JSON are no slots by themselves: feature { name: \"...\" ... }");
   };
   return WithColumns<JsonColumnFeed>(
       {.maker = needs_features,
-       .format = {{.no_trailing_values = "has an object in each line; keys that no feature takes are left out anyway"}}});
+       .format = {
+           {.no_trailing_values = "has an object in each line; keys that no feature takes are left out anyway"}}});
 }
 
 /// The formats, in the order in which messages name them.
@@ -80,8 +82,7 @@ std::vector<BuiltinFormat> Formats() {
                                           "has features with names; those that no slot has are left out anyway"};
   return {
       {CsvFormat(),
-       WithColumns<CsvColumnFeed>(
-           {.maker = MakeFormat<CsvFeed>, .header_of = CsvHeaderOf, .format = FormatTraits{}})},
+       WithColumns<CsvColumnFeed>({.maker = MakeFormat<CsvFeed>, .header_of = CsvHeaderOf, .format = FormatTraits{}})},
       {LibsvmFormat(),
        WithColumns<LibsvmColumnFeed>(
            {.maker = MakeFormat<LibsvmFeed>,

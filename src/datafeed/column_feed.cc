@@ -37,6 +37,7 @@ struct FeaturePlans::Last {
   std::mutex mutex;
   std::string key;
   std::weak_ptr<const FeaturePlan> plan;
+  std::shared_ptr<SaidOnce> said = std::make_shared<SaidOnce>();
 };
 
 FeaturePlans::FeaturePlans() : last_(std::make_unique<Last>()) {}
@@ -49,6 +50,7 @@ Result<ColumnSetup> FeaturePlans::Setup(const SlotSchema& schema, const DataFeed
   if (!desc.has_empty_slot()) setup.options.allow_empty_slots = true;
   std::string key = KeyOf(schema, desc);
   const std::lock_guard lock(last_->mutex);
+  setup.said = last_->said;
   setup.plan = last_->key == key ? last_->plan.lock() : nullptr;
   if (setup.plan != nullptr) return setup;
   std::vector<std::string> slots;
@@ -98,7 +100,8 @@ LineResult ColumnFeed::FailRow(std::string_view line, const FeatureError& error)
   const std::string of_column = feature.columns.empty() ? "" : "column \"" + plan_.columns()[column] + "\": ";
   const char* const found = error.text.data();
   const std::less<> before;
-  const bool is_in_line = !error.text.empty() && !before(found, line.data()) && before(found, line.data() + line.size());
+  const bool is_in_line =
+      !error.text.empty() && !before(found, line.data()) && before(found, line.data() + line.size());
   const size_t at = is_in_line ? static_cast<size_t>(found - line.data()) : begins_.empty() ? 0 : begins_[column];
   const std::string shown = error.kind == FeatureError::Kind::kTooMany ? "more" : ShownField(error.text);
   Fail(LineKindOf(error.kind), feature.name, of_column + "expected " + error.expected + ", found " + shown, at + 1);

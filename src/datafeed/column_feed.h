@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,13 +16,27 @@
 
 namespace millrace {
 
+/// Remembers what was said, so that threads and files do not say it again. Any thread.
+class SaidOnce {
+ public:
+  bool IsNew(const std::string& words) {
+    const std::lock_guard lock(mutex_);
+    return said_.insert(words).second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> said_;
+};
+
 /// What the rows of a ColumnFeed become.
 struct ColumnSetup {
   std::shared_ptr<const FeaturePlan> plan;  ///< of the slots of the feed's schema
   MultiSlotOptions options;
-  /// Of a feed that gathers statistics, in place of `plan`: rows are added to these, and have no values. They outlive the
-  /// feed.
+  /// Of a feed that gathers statistics, in place of `plan`: rows are added to these, and have no values. They outlive
+  /// the feed.
   FeatureStatistics* statistics = nullptr;
+  std::shared_ptr<SaidOnce> said;  ///< by the feeds of this plan; null: nothing is said
 };
 
 /// A feed of a format whose rows have named columns, of which features make slots (data_desc.feature): a class of its

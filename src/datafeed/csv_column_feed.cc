@@ -23,6 +23,13 @@ CsvDialect DialectOf(const CsvDesc& desc) {
 
 std::string_view WholeFirstLine(std::string_view first_line) { return CsvLine(first_line, true); }
 
+Result<std::vector<std::string>> NamesOf(std::string_view header, const CsvDialect& dialect) {
+  std::vector<std::string> names;
+  CsvMistake mistake;
+  if (CutCsvHeader(header, dialect, &names, &mistake)) return names;
+  return BadData("the header: expected " + mistake.expected + ", found " + ShownField(mistake.found));
+}
+
 bool IsBlankLine(std::string_view line) {
   return std::all_of(line.begin(), line.end(), [](char c) { return c == ' ' || c == '\t'; });
 }
@@ -34,9 +41,15 @@ std::string_view (*CsvHeaderOf(const DataFeedDesc& desc))(std::string_view first
   return desc.csv().names_size() > 0 ? nullptr : WholeFirstLine;
 }
 
+Result<std::vector<std::string>> CsvHeaderNames(std::string_view header, const DataFeedDesc& desc) {
+  return NamesOf(header, DialectOf(desc.csv()));
+}
+
 Result<std::unique_ptr<DataFeed>> CsvColumnFeed::Create(const SlotSchema& schema, const DataFeedDesc& desc,
                                                         const ColumnSetup& setup) {
   std::unique_ptr<CsvColumnFeed> feed(new CsvColumnFeed(schema, setup, DialectOf(desc.csv())));
+  feed->trained_.assign(desc.feature_states().column().begin(), desc.feature_states().column().end());
+  feed->said_ = setup.said;
   std::vector<FeatureMistake> mistakes;
   const std::vector<std::string> names = CsvColumnNames(desc, &mistakes);
   feed->has_headers_ = names.empty();
@@ -48,15 +61,33 @@ CsvColumnFeed::CsvColumnFeed(const SlotSchema& schema, const ColumnSetup& setup,
     : ColumnFeed(schema, setup), dialect_(std::move(dialect)), cut_(dialect_) {}
 
 Status CsvColumnFeed::TakeHeader(std::string_view header) {
+  note_.clear();
   if (!has_headers_ || (header == header_ && !places_.empty())) return Status::Ok();
-  std::vector<std::string> names;
-  CsvMistake error;
-  if (!CutCsvHeader(header, dialect_, &names, &error)) {
-    return BadData("the header: expected " + error.expected + ", found " + ShownField(error.found));
-  }
+  MR_ASSIGN(const std::vector<std::string> names, NamesOf(header, dialect_));
   MR_TRY(TakeNames(names, "the header"));
   header_ = header;
+  NoteChanges(names);
   return Status::Ok();
+}
+
+void CsvColumnFeed::NoteChanges(const std::vector<std::string>& names) {
+  if (trained_.empty() || said_ == nullptr || names == trained_) return;
+  const auto missing_in = [](const std::vector<std::string>& some, const std::vector<std::string>& others) {
+    std::string text;
+    for (const std::string& name : some) {
+      if (std::find(others.begin(), others.end(), name) == others.end())
+        text += (text.empty() ? "\"" : ", \"") + name + "\"";
+    }
+    return text;
+  };
+  const std::string added = missing_in(names, trained_);
+  const std::string gone = missing_in(trained_, names);
+  std::string note = "its columns are not those of the first file that trained:";
+  if (!added.empty()) note += " it has " + added + ", which no feature takes;";
+  if (!gone.empty()) note += " it lacks " + gone + ";";
+  if (added.empty() && gone.empty()) note += " they stand in another order;";
+  note += " columns are found by their names";
+  if (said_->IsNew(note)) note_ = std::move(note);
 }
 
 Status CsvColumnFeed::TakeNames(const std::vector<std::string>& names, const std::string& of) {
@@ -85,8 +116,8 @@ Status CsvColumnFeed::TakeNames(const std::vector<std::string>& names, const std
 LineResult CsvColumnFeed::Read(std::string_view line) {
   line = CsvLine(line, false);
   if (!cut_.Cut(line, places_, texts(), begins())) [[unlikely]] {
-    Fail(LineErrorKind::kBadValue, "", "expected " + cut_.error().expected + ", found " + ShownField(cut_.error().found),
-         cut_.error().at + 1);
+    Fail(LineErrorKind::kBadValue, "",
+         "expected " + cut_.error().expected + ", found " + ShownField(cut_.error().found), cut_.error().at + 1);
     return LineResult::kBad;
   }
   if (cut_.count() == 1 && IsBlankLine(line)) [[unlikely]] {

@@ -18,6 +18,7 @@ class CsvColumnFeed final : public ColumnFeed, public HeadedFeed {
                                                   const ColumnSetup& setup);
 
   Status TakeHeader(std::string_view header) override;
+  const std::string& note() const override { return note_; }
 
  private:
   CsvColumnFeed(const SlotSchema& schema, const ColumnSetup& setup, CsvDialect dialect);
@@ -25,13 +26,21 @@ class CsvColumnFeed final : public ColumnFeed, public HeadedFeed {
   /// Finds the columns of the plan among `names`.
   Status TakeNames(const std::vector<std::string>& names, const std::string& of);
   LineResult FailWidth(std::string_view line);
+  /// Compares a header with that of the file that trained first.
+  void NoteChanges(const std::vector<std::string>& names);
 
   CsvDialect dialect_;
   CsvCutter cut_;
   bool has_headers_ = false;
   std::string header_;
+  std::string note_;
+  std::vector<std::string> trained_;  ///< columns of the file that trained first; empty: not known
+  std::shared_ptr<SaidOnce> said_;
   std::vector<int> places_;  ///< by position in a line: the column of the plan, or -1
 };
+
+/// The columns that a header names.
+Result<std::vector<std::string>> CsvHeaderNames(std::string_view header, const DataFeedDesc& desc);
 
 /// Takes the header off a first line, where every file has one; null where none has.
 std::string_view (*CsvHeaderOf(const DataFeedDesc& desc))(std::string_view first_line);

@@ -19,6 +19,7 @@ class CsvFeed final : public TextFeed, public HeadedFeed {
   CsvFeed(const SlotSchema& schema, const MultiSlotOptions& options);
 
   Status TakeHeader(std::string_view header) override;
+  const std::string& note() const override { return note_; }
 
  private:
   /// Where a used slot stands.
@@ -34,6 +35,7 @@ class CsvFeed final : public TextFeed, public HeadedFeed {
   void TakeOrder();
   Status TakeNames(std::string_view header);
 
+  const std::string note_;  ///< nothing: which columns there are beside its own is nothing to it
   std::string header_;
   std::vector<Columns> columns_;  ///< by SlotId
   size_t width_ = 0;              ///< columns of a line

@@ -53,6 +53,9 @@ class HeadedFeed {
   /// The lines that follow are of a file with this header; empty: with none. kBadData, without a place, when it is not
   /// the header of such lines.
   virtual Status TakeHeader(std::string_view header) = 0;
+  /// What somebody should know of the header that was taken last, without a place; empty: nothing that was not said of
+  /// another file already.
+  virtual const std::string& note() const = 0;
 };
 
 /// The further ability of a feed that packs the row of a line as it reads it; rows of other feeds are packed from a

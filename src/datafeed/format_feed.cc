@@ -77,6 +77,15 @@ bool FormatFeed::CheckCount(const SlotSpec& slot, size_t count) {
 }
 
 bool FormatFeed::Put(const SlotSpec& slot, std::span<const uint64_t> ids) {
+  // As most slots are: one id of a sparse one.
+  if (ids.size() == 1 && !slot.is_dense && !options_.drop_zeros) [[likely]] {
+    if (packs_into_ != nullptr) {
+      packs_into_->PutOneId(slot.id, ids[0]);
+    } else {
+      sink_.PutOneId(slot.id, ids[0]);
+    }
+    return true;
+  }
   if (!CheckCount(slot, ids.size())) return false;
   if (options_.drop_zeros && !slot.is_dense && !ids.empty()) {
     ids_.assign(ids.begin(), ids.end());

@@ -67,7 +67,8 @@ class JsonLines final : public ColumnFeed {
 
   error_code Walk(std::string_view line) {
     simdjson::ondemand::document document;
-    if (const error_code error = parser_.iterate(buffer_.data(), line.size(), buffer_.size()).get(document)) return error;
+    if (const error_code error = parser_.iterate(buffer_.data(), line.size(), buffer_.size()).get(document))
+      return error;
     object whole;
     if (const error_code error = document.get_object().get(whole)) return error;
     if (const error_code error = WalkObject(whole)) return error;
@@ -107,7 +108,8 @@ class JsonLines final : public ColumnFeed {
     if (type == json_type::object) {
       object fields;
       if (const error_code error = taken.get_object().get(fields)) return error;
-      if (column != kNoColumn) return FailColumn(column, "expected a text, a number or a list of them, found an object");
+      if (column != kNoColumn)
+        return FailColumn(column, "expected a text, a number or a list of them, found an object");
       return WalkObject(fields);
     }
     if (type == json_type::array) {

@@ -17,7 +17,8 @@ Result<std::unique_ptr<DataFeed>> LibsvmColumnFeed::Create(const SlotSchema& sch
     uint64_t index = 0;
     if (columns[i] == "label") {
       feed->label_ = static_cast<int>(i);
-    } else if (ParseInteger(columns[i], &index) == IntegerText::kOk && index > 0 && std::to_string(index) == columns[i]) {
+    } else if (ParseInteger(columns[i], &index) == IntegerText::kOk && index > 0 &&
+               std::to_string(index) == columns[i]) {
       feed->wanted_.emplace_back(index, i);
     } else {
       return InvalidConfig("data_desc.feature: lines of libsvm have no column \"" + columns[i] +
@@ -52,8 +53,8 @@ LineResult LibsvmColumnFeed::Read(std::string_view line) {
       return LineResult::kBad;
     }
     if (index <= last) {
-      Fail(LineErrorKind::kBadValue, "", "expected an index above " + std::to_string(last) + ", found " + ShownField(token),
-           place(token) + 1);
+      Fail(LineErrorKind::kBadValue, "",
+           "expected an index above " + std::to_string(last) + ", found " + ShownField(token), place(token) + 1);
       return LineResult::kBad;
     }
     last = index;

@@ -1,5 +1,6 @@
 #include "dataset/line_input.h"
 
+#include "core/words.h"
 #include "data_feed.pb.h"
 
 namespace millrace {
@@ -21,7 +22,9 @@ Status BeginBlock(const LineBlock& block, const LineBlockQueue& blocks, DataFeed
   auto* const headed = dynamic_cast<HeadedFeed*>(feed);
   if (headed == nullptr) return Status::Ok();
   const Status taken = headed->TakeHeader(block.header != nullptr ? std::string_view(*block.header) : "");
-  return taken.ok() ? taken : Status(taken).Context(blocks.DescribeLine(block.file, 1));
+  if (!taken.ok()) return Status(taken).Context(blocks.DescribeLine(block.file, 1));
+  if (!headed->note().empty()) Say("note: " + blocks.DescribeLine(block.file, 1) + ": " + headed->note() + "\n");
+  return Status::Ok();
 }
 
 Status LineReader::Report(const LineBlock& block, uint64_t number, std::string_view line,

@@ -23,8 +23,8 @@ struct StatisticsPass {
   std::function<void(int64_t rows)> on_rows = nullptr;
 };
 
-/// Reads the files by `threads` threads and writes what the features of the description lack into `states`. Bad lines are
-/// left out within the job's budget. Blocks. kBadData as a pass of training, and for a feature that has no value
+/// Reads the files by `threads` threads and writes what the features of the description lack into `states`. Bad lines
+/// are left out within the job's budget. Blocks. kBadData as a pass of training, and for a feature that has no value
 /// anywhere; kCancelled after a stop request.
 Status TakeStatistics(const StatisticsPass& pass, std::stop_token stop, FeatureStates* states);
 

@@ -2,22 +2,28 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
-#include "core/swar_digits.h"
 #include "features/number_text.h"
 
 namespace millrace {
 namespace {
 
-constexpr uint64_t kOnes = 0x0101010101010101U;
+/// Sixteen bytes at once, of which the compiler makes what the processor has.
+using Bytes = uint8_t __attribute__((vector_size(16)));
+using Words = uint64_t __attribute__((vector_size(16)));
 
-/// The first byte from `at` on that is `c`, or `end`; words behind `end` may be read.
-const char* FindByte(const char* at, const char* end, uint64_t every_byte) {
-  for (; at < end; at += sizeof(uint64_t)) {
-    const uint64_t differing = LoadWord(at) ^ every_byte;
-    // The lowest byte that is 0 now has the lowest of these bits.
-    const uint64_t found = (differing - kOnes) & ~differing & (kOnes << 7);
-    if (found != 0) return std::min(at + std::countr_zero(found) / 8, end);
+Bytes Repeated(char c) { return Bytes{} + static_cast<uint8_t>(c); }
+
+/// The first byte from `at` on that is one of `every_byte`'s, which are alike, or `end`; 15 bytes behind `end` may be
+/// read.
+const char* FindByte(const char* at, const char* end, Bytes every_byte) {
+  for (; at < end; at += sizeof(Bytes)) {
+    Bytes block;
+    std::memcpy(&block, at, sizeof(block));
+    const auto found = reinterpret_cast<Words>(block == every_byte);
+    if (found[0] != 0) return std::min(at + std::countr_zero(found[0]) / 8, end);
+    if (found[1] != 0) return std::min(at + sizeof(uint64_t) + std::countr_zero(found[1]) / 8, end);
   }
   return end;
 }
@@ -36,10 +42,10 @@ bool CsvCutter::MeansMissing(std::string_view text) const {
 }
 
 bool CsvCutter::Cut(std::string_view line, std::span<const int> places, std::span<std::string_view> texts,
-                  std::span<size_t> begins) {
+                    std::span<size_t> begins) {
   const char* const begin = line.data();
   const char* const end = begin + line.size();
-  const uint64_t delimiter = kOnes * static_cast<unsigned char>(dialect_.delimiter);
+  const Bytes delimiter = Repeated(dialect_.delimiter);
   unquoted_.clear();
   count_ = 0;
   const char* at = begin;

@@ -57,7 +57,6 @@ class CsvCutter {
 };
 
 /// The values of one line, as CsvCutter cuts it, all of them; for headers. False: its quotes are wrong.
-bool CutCsvHeader(std::string_view line, const CsvDialect& dialect, std::vector<std::string>* names,
-                  CsvMistake* error);
+bool CutCsvHeader(std::string_view line, const CsvDialect& dialect, std::vector<std::string>* names, CsvMistake* error);
 
 }  // namespace millrace

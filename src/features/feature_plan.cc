@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "core/hash.h"
 #include "data_feed.pb.h"
 #include "features/feature_row.h"
 #include "features/feature_spec.h"
 #include "features/number_text.h"
+#include "features/text_hash.h"
 
 namespace millrace {
 namespace {
@@ -36,7 +36,8 @@ const FeatureState& StateOf(const FeatureSpec& spec, const DataFeedDesc& desc) {
 Result<WordList> WordsOf(const VocabularyStep& step, const FeatureState& state) {
   if (step.words_size() > 0) return WordList::Create({step.words().begin(), step.words().end()});
   if (state.word_size() > 0) return WordList::Create({state.word().begin(), state.word().end()});
-  return InvalidConfig("the words of its vocabulary are not known: a job that trains reads them, and its model keeps them");
+  return InvalidConfig(
+      "the words of its vocabulary are not known: a job that trains reads them, and its model keeps them");
 }
 
 Result<std::vector<double>> BoundariesOf(const BucketizeStep& step, const FeatureState& state) {
@@ -50,7 +51,8 @@ Result<std::vector<FeaturePlan::Scale>> ScalesOf(const FeatureSpec& spec, const 
   if (step.has_mean()) return std::vector<FeaturePlan::Scale>(spec.columns.size(), {step.mean(), step.deviation()});
   const auto count = static_cast<int>(spec.columns.size());
   if (state.mean_size() != count || state.deviation_size() != count) {
-    return InvalidConfig("its mean and deviation are not known: a job that trains takes them, and its model keeps them");
+    return InvalidConfig(
+        "its mean and deviation are not known: a job that trains takes them, and its model keeps them");
   }
   std::vector<FeaturePlan::Scale> scales;
   for (int i = 0; i < count; ++i) scales.push_back({state.mean(i), state.deviation(i)});
@@ -101,12 +103,14 @@ Result<Feature> Compile(const FeatureSpec& spec, const DataFeedDesc& desc, Featu
   const HashStep& hash = from.has_cross() ? from.cross() : from.hash();
   feature.seed = SeedOfSalt(hash.has_salt() ? hash.salt() : spec.name);
   feature.buckets = hash.buckets();
+  feature.is_plain_hash = feature.kind == Kind::kText && spec.columns.size() == 1 && feature.buckets == 0 &&
+                          feature.strip.empty() && feature.split.empty() && !feature.ngrams.has_value();
   return feature;
 }
 
 }  // namespace
 
-uint64_t SeedOfSalt(std::string_view salt) { return XxHash64(salt); }
+uint64_t SeedOfSalt(std::string_view salt) { return TextHash(salt); }
 
 Result<std::shared_ptr<const FeaturePlan>> FeaturePlan::Create(const DataFeedDesc& desc,
                                                                std::span<const std::string> slots, Use use) {
@@ -124,7 +128,8 @@ Result<std::shared_ptr<const FeaturePlan>> FeaturePlan::Create(const DataFeedDes
   std::vector<int> places(specs.size(), -1);
   for (size_t i = specs.size(); i-- > 0;) {
     wanted[i] = wanted[i] || std::find(slots.begin(), slots.end(), specs[i].name) != slots.end();
-    for (const int other : specs[i].of) wanted[static_cast<size_t>(other)] = wanted[static_cast<size_t>(other)] || wanted[i];
+    for (const int other : specs[i].of)
+      wanted[static_cast<size_t>(other)] = wanted[static_cast<size_t>(other)] || wanted[i];
   }
   std::shared_ptr<FeaturePlan> plan(new FeaturePlan);
   for (size_t i = 0; i < specs.size(); ++i) {

@@ -51,6 +51,7 @@ class FeaturePlan {
     bool is_dense = false;
     bool tells_numbers = false;  ///< kTold: numbers in place of texts
     bool hashes_ids = false;     ///< kBuckets, kId and kWord: the id's hash stands for it
+    bool is_plain_hash = false;  ///< kText of one column, of 64 bits, without steps before it
     std::vector<int> columns;
     std::vector<int> of;
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
-#include "core/hash.h"
 #include "core/integer_text.h"
 #include "core/utf8.h"
 #include "features/number_text.h"
+#include "features/text_hash.h"
 
 namespace millrace {
 namespace {
@@ -25,23 +25,38 @@ std::string_view Stripped(std::string_view text, std::string_view characters) {
 
 /// An id's hash: that of its eight bytes, the lowest first.
 uint64_t HashOfId(uint64_t id, uint64_t seed) {
-  return XxHash64({reinterpret_cast<const char*>(&id), sizeof(id)}, seed);
+  return TextHash({reinterpret_cast<const char*>(&id), sizeof(id)}, seed);
 }
 
 }  // namespace
 
 FeatureRow::FeatureRow(std::shared_ptr<const FeaturePlan> plan, ValueListener* listener)
-    : plan_(std::move(plan)), listener_(listener), values_(plan_ == nullptr ? 0 : plan_->features().size()) {}
+    : plan_(std::move(plan)),
+      listener_(listener),
+      values_(plan_ == nullptr ? 0 : plan_->features().size()),
+      plain_(values_.size()),
+      made_(values_.size()) {}
 
 bool FeatureRow::Make(std::span<const std::string_view> columns, std::span<const List> lists) {
   lists_ = lists;
   const std::vector<Feature>& features = plan_->features();
   for (size_t i = 0; i < features.size(); ++i) {
+    const Feature& feature = features[i];
+    // As most are: the hash of one text.
+    if (feature.is_plain_hash && lists.empty()) [[likely]] {
+      if (const std::string_view text = columns[static_cast<size_t>(feature.columns[0])]; !text.empty()) [[likely]] {
+        plain_[i] = TextHash(text, feature.seed);
+        made_[i] = {&plain_[i], 1};
+        continue;
+      }
+    }
     Values& values = values_[i];
     values.ids.clear();
     values.floats.clear();
-    if (MakeFeature(features[i], columns, values)) [[likely]]
+    if (MakeFeature(feature, columns, values)) [[likely]] {
+      made_[i] = values.ids;
       continue;
+    }
     error_.feature = static_cast<int>(i);
     return false;
   }
@@ -132,9 +147,8 @@ bool FeatureRow::MakeParts(const Feature& feature, size_t i, std::string_view te
 
 bool FeatureRow::MakeNgrams(const Feature& feature, size_t i, Values& values) {
   if (feature.ngrams->of_characters) {
-    return std::all_of(parts_.begin(), parts_.end(), [&](std::string_view part) {
-      return MakeNgramsOfCharacters(feature, i, part, values);
-    });
+    return std::all_of(parts_.begin(), parts_.end(),
+                       [&](std::string_view part) { return MakeNgramsOfCharacters(feature, i, part, values); });
   }
   const auto least = static_cast<size_t>(feature.ngrams->least);
   const auto most = std::min(static_cast<size_t>(feature.ngrams->most), parts_.size());
@@ -174,7 +188,7 @@ bool FeatureRow::MakeValue(const Feature& feature, size_t i, std::string_view te
     case Kind::kCross: break;
   }
   // The parts of a cross are hashes of 64 bits with the cross's seed.
-  const uint64_t hash = XxHash64(text, feature.seed);
+  const uint64_t hash = TextHash(text, feature.seed);
   values.ids.push_back(feature.buckets == 0 || feature.kind == Kind::kCross ? hash : hash % feature.buckets);
   return true;
 }
@@ -248,7 +262,7 @@ bool FeatureRow::MakeId(const Feature& feature, std::string_view text, Values& v
 }
 
 bool FeatureRow::MakeWord(const Feature& feature, std::string_view text, Values& values) {
-  const uint64_t hash = XxHash64(text);
+  const uint64_t hash = TextHash(text);
   const int64_t place = feature.words.Find(text, hash);
   if (place != WordList::kNone) {
     PutId(feature, feature.oov_buckets + static_cast<uint64_t>(place), values);
@@ -297,7 +311,7 @@ bool FeatureRow::MakeCross(const Feature& feature, std::span<const std::string_v
   for (size_t n = 0; n < combinations; ++n) {
     uint64_t chosen[kMostCrossed];
     for (size_t i = count, rest = n; i-- > 0; rest /= lists[i].size()) chosen[i] = lists[i][rest % lists[i].size()];
-    const uint64_t hash = XxHash64({reinterpret_cast<const char*>(chosen), count * sizeof(uint64_t)}, feature.seed);
+    const uint64_t hash = TextHash({reinterpret_cast<const char*>(chosen), count * sizeof(uint64_t)}, feature.seed);
     values.ids.push_back(feature.buckets == 0 ? hash : hash % feature.buckets);
   }
   return true;

@@ -47,16 +47,17 @@ class FeatureRow {
   /// Texts of a column that has several.
   using List = std::span<const std::string_view>;
 
-  /// `columns`: the texts of plan().columns(), of which the empty ones are missing; kNumberPadding bytes behind each may
-  /// be read. `lists`, where a format has such, are as many: one that is not empty stands in place of the column's text.
-  /// False, and error() says why, for a row that cannot be used.
+  /// `columns`: the texts of plan().columns(), of which the empty ones are missing; kNumberPadding bytes behind each
+  /// may be read. `lists`, where a format has such, are as many: one that is not empty stands in place of the column's
+  /// text. False, and error() says why, for a row that cannot be used.
   bool Make(std::span<const std::string_view> columns, std::span<const List> lists = {});
 
-  /// Whether what stands for missing values of a feature of the plan is what it takes; else `expected` says what that is.
+  /// Whether what stands for missing values of a feature of the plan is what it takes; else `expected` says what that
+  /// is.
   bool TakesDefault(const FeaturePlan::Feature& feature, std::string* expected);
 
   /// The values of a feature in the last row; those of a feature without ids, or with, are empty.
-  std::span<const uint64_t> ids(int feature) const { return values_[static_cast<size_t>(feature)].ids; }
+  std::span<const uint64_t> ids(int feature) const { return made_[static_cast<size_t>(feature)]; }
   std::span<const float> floats(int feature) const { return values_[static_cast<size_t>(feature)].floats; }
   const FeatureError& error() const { return error_; }
   const FeaturePlan& plan() const { return *plan_; }
@@ -92,12 +93,14 @@ class FeatureRow {
 
   std::shared_ptr<const FeaturePlan> plan_;
   ValueListener* listener_;
-  std::vector<Values> values_;  ///< by feature
-  std::vector<Values> crossed_;  ///< what the columns of a cross are
-  std::vector<std::string_view> parts_;  ///< of a text, for n-grams
-  std::vector<size_t> characters_;       ///< where those of a part begin, and its end
-  std::string joined_;                   ///< an n-gram
-  std::span<const List> lists_;          ///< of the row that is made
+  std::vector<Values> values_;                   ///< by feature
+  std::vector<uint64_t> plain_;                  ///< of plain hashes, by feature
+  std::vector<std::span<const uint64_t>> made_;  ///< the ids of each, wherever they lie
+  std::vector<Values> crossed_;                  ///< what the columns of a cross are
+  std::vector<std::string_view> parts_;          ///< of a text, for n-grams
+  std::vector<size_t> characters_;               ///< where those of a part begin, and its end
+  std::string joined_;                           ///< an n-gram
+  std::span<const List> lists_;                  ///< of the row that is made
   FeatureError error_;
 };
 

@@ -30,8 +30,9 @@ class SpecReader {
     CheckSteps(desc, path);
     const bool is_range = names->size() > 1;
     if (is_range && !columns.empty()) {
-      return Mistake(path + ".from", "the features " + desc.name() +
-                                         " take the columns of their names; give features of other columns a name each");
+      return Mistake(path + ".from",
+                     "the features " + desc.name() +
+                         " take the columns of their names; give features of other columns a name each");
     }
     for (const std::string& name : *names) {
       FeatureSpec spec;
@@ -41,8 +42,8 @@ class SpecReader {
       spec.columns = columns;
       if (columns.empty() && desc.of_size() == 0) spec.columns = {name};
       FindOthers(desc, path, &spec.of);
-      spec.makes_ids = desc.has_bucketize() || desc.has_id() || desc.has_vocabulary() || desc.has_cross() ||
-                       desc.has_hash();
+      spec.makes_ids =
+          desc.has_bucketize() || desc.has_id() || desc.has_vocabulary() || desc.has_cross() || desc.has_hash();
       spec.needs_statistics = (desc.has_standardize() && !desc.standardize().has_mean()) ||
                               desc.bucketize().has_quantiles() || desc.vocabulary().has_min_count() ||
                               desc.vocabulary().has_max_size();
@@ -115,7 +116,8 @@ class SpecReader {
     }
     const auto no_time = [&](bool is_set, const std::string& step) {
       if (is_set && desc.has_date_part()) {
-        Mistake(path + "." + step, step + " takes texts, and date_part makes numbers of them: id {} or hash {} makes ids of these");
+        Mistake(path + "." + step,
+                step + " takes texts, and date_part makes numbers of them: id {} or hash {} makes ids of these");
       }
     };
     no_time(desc.has_vocabulary(), "vocabulary");
@@ -124,13 +126,15 @@ class SpecReader {
     if (desc.has_ngrams() && !desc.has_hash() && !desc.has_vocabulary() && !desc.has_cross()) {
       Mistake(path + ".ngrams", "ngrams makes texts: hash {} or vocabulary { ... } makes ids of them");
     }
-    if (desc.has_ngrams() && desc.ngrams().least() > desc.ngrams().most()) Mistake(path + ".ngrams", "least is above most");
+    if (desc.has_ngrams() && desc.ngrams().least() > desc.ngrams().most())
+      Mistake(path + ".ngrams", "least is above most");
     if (desc.date_part().has_utc_offset_minutes() && desc.date_part().format() == DatePartStep::ISO_8601) {
       Mistake(path + ".date_part.utc_offset_minutes",
               "a time of ISO 8601 is taken as the clock says it; the offset is for times since 1970");
     }
     const auto excludes = [&](bool first, bool second, const std::string& step, const std::string& other) {
-      if (first && second) Mistake(path + "." + step, step + " and " + other + " both make ids of texts: one is enough");
+      if (first && second)
+        Mistake(path + "." + step, step + " and " + other + " both make ids of texts: one is enough");
     };
     excludes(desc.has_vocabulary(), desc.has_id(), "vocabulary", "id");
     excludes(desc.has_cross(), desc.has_id(), "cross", "id");
@@ -147,7 +151,8 @@ class SpecReader {
       Mistake(path + ".cross", "a cross takes at most " + std::to_string(kMostCrossed) + " columns and features");
     }
     if (desc.is_dense() && (desc.has_split() || desc.has_ngrams())) {
-      Mistake(path + ".is_dense", "what is split or made n-grams of has as many values as a row says, and a dense slot the same in all");
+      Mistake(path + ".is_dense",
+              "what is split or made n-grams of has as many values as a row says, and a dense slot the same in all");
     }
     if (desc.is_dense() && desc.has_cross()) {
       Mistake(path + ".is_dense", "a cross has as many values as its parts make, and a dense slot the same in all");
@@ -172,8 +177,10 @@ class SpecReader {
     }
     if (desc.has_standardize()) {
       if (desc.standardize().has_mean() != desc.standardize().has_deviation()) {
-        Mistake(path + ".standardize", "standardize has mean and deviation, or neither: then the training files say them");
-      } else if (desc.standardize().has_mean() && (!(desc.standardize().deviation() > 0) || !std::isfinite(desc.standardize().deviation()))) {
+        Mistake(path + ".standardize",
+                "standardize has mean and deviation, or neither: then the training files say them");
+      } else if (desc.standardize().has_mean() &&
+                 (!(desc.standardize().deviation() > 0) || !std::isfinite(desc.standardize().deviation()))) {
         Mistake(path + ".standardize.deviation", "a deviation is above 0");
       }
     }
@@ -199,7 +206,8 @@ class SpecReader {
 
   void CheckIds(const FeatureDesc& desc, const std::string& path) {
     if (desc.hash().has_buckets() && desc.hash().buckets() == 0) Mistake(path + ".hash.buckets", "at least 1 bucket");
-    if (desc.cross().has_buckets() && desc.cross().buckets() == 0) Mistake(path + ".cross.buckets", "at least 1 bucket");
+    if (desc.cross().has_buckets() && desc.cross().buckets() == 0)
+      Mistake(path + ".cross.buckets", "at least 1 bucket");
     if (!desc.has_vocabulary()) return;
     const VocabularyStep& vocabulary = desc.vocabulary();
     const bool is_taken = vocabulary.has_min_count() || vocabulary.has_max_size();
@@ -210,7 +218,8 @@ class SpecReader {
                   ": words, a file with a word a line, or min_count, max_size or both, which take them from the "
                   "training files");
     }
-    if (vocabulary.has_file() && vocabulary.file().empty()) Mistake(path + ".vocabulary.file", "the name of a file is empty");
+    if (vocabulary.has_file() && vocabulary.file().empty())
+      Mistake(path + ".vocabulary.file", "the name of a file is empty");
     std::set<std::string_view> words;
     for (int i = 0; i < vocabulary.words_size(); ++i) {
       const std::string field = Indexed(path + ".vocabulary.words", i);

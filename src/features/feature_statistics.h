@@ -24,8 +24,8 @@ class FeatureStates;
 bool NeedsStatistics(const DataFeedDesc& desc);
 
 /// Gathers what features must know of the training files: means and deviations, quantiles, words. Numbers that are not
-/// finite are left out. What comes of it does not hang on the order of rows, nor on how they are divided among gatherers
-/// that are added up. One thread.
+/// finite are left out. What comes of it does not hang on the order of rows, nor on how they are divided among
+/// gatherers that are added up. One thread.
 class FeatureStatistics final : private ValueListener {
  public:
   /// Of the features that lack statistics.

@@ -7,11 +7,11 @@
 
 namespace millrace {
 
-/// Counts numbers for quantiles. Up to kMost different ones are counted each by itself, and quantiles are exact. Of more
-/// of them neighbours are counted together: numbers whose lowest bits, the same ones for all, are alike but for these. So
-/// kMost counts lie over the whole range, and a quantile is off by less than one in a thousand of itself where the numbers
-/// span less than 60 powers of two. Whatever the order of numbers and however they are divided among counts that are
-/// added up, the result is the same. One thread.
+/// Counts numbers for quantiles. Up to kMost different ones are counted each by itself, and quantiles are exact. Of
+/// more of them neighbours are counted together: numbers whose lowest bits, the same ones for all, are alike but for
+/// these. So kMost counts lie over the whole range, and a quantile is off by less than one in a thousand of itself
+/// where the numbers span less than 60 powers of two. Whatever the order of numbers and however they are divided among
+/// counts that are added up, the result is the same. One thread.
 class QuantileCounts {
  public:
   static constexpr size_t kMost = size_t{1} << 16;
@@ -22,8 +22,8 @@ class QuantileCounts {
   int64_t count() const { return count_; }
   /// Whether quantiles are those of the numbers themselves.
   bool is_exact() const { return dropped_bits_ == 0; }
-  /// Where the numbers are cut into `parts` with as many each, rising; fewer where a number is frequent. A part begins at
-  /// its boundary; none begins at the least number, as nothing lies below it.
+  /// Where the numbers are cut into `parts` with as many each, rising; fewer where a number is frequent. A part begins
+  /// at its boundary; none begins at the least number, as nothing lies below it.
   std::vector<double> Boundaries(int parts) const;
 
  private:

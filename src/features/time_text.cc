@@ -104,8 +104,7 @@ int64_t PartOf(int64_t seconds, DatePartStep::Part part) {
     case DatePartStep::MONTH: return static_cast<unsigned>(ymd.month());
     case DatePartStep::YEAR: return static_cast<int>(ymd.year());
     case DatePartStep::MINUTE: return in_day / 60 % 60;
-    case DatePartStep::DAY_OF_YEAR:
-      return (date - sys_days(ymd.year() / std::chrono::January / 1)).count() + 1;
+    case DatePartStep::DAY_OF_YEAR: return (date - sys_days(ymd.year() / std::chrono::January / 1)).count() + 1;
     case DatePartStep::HOUR_OF_WEEK: return (weekday - 1) * 24 + hour;
     case DatePartStep::DAYS: return day;
   }
@@ -116,8 +115,7 @@ int64_t PartOf(int64_t seconds, DatePartStep::Part part) {
 
 bool ReadTimePart(std::string_view text, const TimePart& how, int64_t* value) {
   int64_t seconds = 0;
-  const bool is_read =
-      how.format == DatePartStep::ISO_8601 ? ReadIso(text, &seconds) : ReadEpoch(text, how, &seconds);
+  const bool is_read = how.format == DatePartStep::ISO_8601 ? ReadIso(text, &seconds) : ReadEpoch(text, how, &seconds);
   if (is_read) *value = PartOf(seconds, how.part);
   return is_read;
 }

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/hash.h"
+#include "features/text_hash.h"
 
 namespace millrace {
 
@@ -33,7 +33,7 @@ class WordCounts {
  private:
   struct Hash {
     using is_transparent = void;
-    size_t operator()(std::string_view word) const { return XxHash64(word); }
+    size_t operator()(std::string_view word) const { return TextHash(word); }
   };
   std::unordered_map<std::string, int64_t, Hash, std::equal_to<>> counts_;
 };

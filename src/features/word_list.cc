@@ -2,8 +2,8 @@
 
 #include <bit>
 
-#include "core/hash.h"
 #include "core/shortened.h"
+#include "features/text_hash.h"
 
 namespace millrace {
 
@@ -17,7 +17,7 @@ Result<WordList> WordList::Create(const std::vector<std::string_view>& words) {
   for (const std::string_view word : words) {
     const std::string number = "word " + std::to_string(list.hashes_.size() + 1);
     if (word.empty()) return InvalidConfig(number + " is empty: an empty value is a missing one");
-    const uint64_t hash = XxHash64(word);
+    const uint64_t hash = TextHash(word);
     if (list.Find(word, hash) != kNone) {
       constexpr size_t kShown = 60;
       return InvalidConfig(number + ", \"" + Shortened(word, kShown) + "\", stands there twice");

@@ -19,7 +19,7 @@ class WordList {
   static Result<WordList> Create(const std::vector<std::string_view>& words);
 
   int64_t size() const { return static_cast<int64_t>(hashes_.size()); }
-  /// Its place, or kNone. `hash` is XxHash64(word).
+  /// Its place, or kNone. `hash` is TextHash(word).
   int64_t Find(std::string_view word, uint64_t hash) const {
     if (places_.empty()) return kNone;
     for (size_t at = hash & mask_;; at = (at + 1) & mask_) {

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "config/feed_names.h"
+#include "core/words.h"
 #include "datafeed/data_feed.h"
 #include "datafeed/drop_zeros.h"
 #include "program/text_proto.h"
@@ -128,8 +129,8 @@ class PyPredictor {
     return slots;
   }
 
-  /// Scores lines of MultiSlot text (or of the text that the model was trained on, where that is another, with its header
-  /// if it has one), which lack the slots of `without`: the scores, and how many zeros were left out.
+  /// Scores lines of MultiSlot text (or of the text that the model was trained on, where that is another, with its
+  /// header if it has one), which lack the slots of `without`: the scores, and how many zeros were left out.
   py::tuple ScoreText(const std::string& text, const std::vector<std::string>& without) {
     const Environment& environment = SharedEnvironment();
     ThrowUnlessOk(predictor_->CheckLines(environment.feeds));
@@ -216,6 +217,7 @@ class PyPredictor {
       const std::string_view header = scorer.cut.header == nullptr ? std::string_view() : scorer.cut.header(first);
       const bool is_there = !header.empty();
       if (is_there || !text.empty()) MR_TRY(headed->TakeHeader(header).Context("lines:1"));
+      if (!headed->note().empty()) Say("note: lines:1: " + headed->note() + "\n");
       if (is_there) {
         number = 1;
         start = first.size() + 1;

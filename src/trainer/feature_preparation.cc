@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
+#include "core/line_blocks.h"
 #include "data_feed.pb.h"
+#include "datafeed/csv_column_feed.h"
+#include "datafeed/input_opener.h"
 #include "dataset/statistics_pass.h"
 #include "features/feature_statistics.h"
 #include "trainer/checkpoint_store.h"
@@ -17,7 +21,8 @@
 namespace millrace {
 namespace {
 
-/// What the features of the run knew whose checkpoint goes on; nullopt where there is none, so that the run starts anew.
+/// What the features of the run knew whose checkpoint goes on; nullopt where there is none, so that the run starts
+/// anew.
 Result<std::optional<FeatureStates>> StatesOfCheckpoint(const FeaturePreparation& how) {
   std::optional<CheckpointManifest> manifest;
   if (how.resume == "auto") {
@@ -61,6 +66,31 @@ Status TakeStates(const FeaturePreparation& how, const Environment& environment,
   return Status::Ok();
 }
 
+/// Notes the columns of the first training file, so that who reads others later can say what changed. Not of a file
+/// that a command writes or that comes once: looking at it would start the command, or take its rows.
+Status NoteColumns(const Environment& environment, const std::stop_token& stop, LoadedConfig* config) {
+  DataFeedDesc& feed = *config->desc->mutable_data_desc();
+  std::error_code unknown;
+  if (feed.name() != "csv" || feed.feature_states().column_size() > 0 || config->files.empty() ||
+      !PipeCommandOf(feed).empty() || !std::filesystem::is_regular_file(config->files[0], unknown)) {
+    return Status::Ok();
+  }
+  MR_ASSIGN(const SlotSchema schema, SlotSchema::Create(feed));
+  MR_ASSIGN(const LineCut cut, environment.feeds.CutOf(feed.name(), schema, feed));
+  if (cut.header == nullptr) return Status::Ok();
+  MR_ASSIGN(const auto opener, InputOpener::Create(feed, {config->files[0]}, stop));
+  MR_ASSIGN(OpenedInput opened, opener->Open(config->files[0]));
+  LineBlockReader reader(std::move(opened.source), 0, opener->line_limit());
+  LineBlock block;
+  const Result<bool> is_read = reader.Next(block, stop, BlockReader::Fill::kForAMoment);
+  if (!is_read.ok() || !*is_read) return Status::Ok();  // the reading of rows says what is wrong
+  std::string_view text = block.text();
+  const Result<std::vector<std::string>> names = CsvHeaderNames(cut.header(block.TakeLine(&text)), feed);
+  if (!names.ok()) return Status::Ok();  // likewise
+  feed.mutable_feature_states()->mutable_column()->Assign(names->begin(), names->end());
+  return Status::Ok();
+}
+
 Status Prepare(const FeaturePreparation& how, const Environment& environment, const std::stop_token& stop,
                LoadedConfig* config) {
   DataFeedDesc& feed = *config->desc->mutable_data_desc();
@@ -68,10 +98,12 @@ Status Prepare(const FeaturePreparation& how, const Environment& environment, co
     MR_ASSIGN(std::optional<FeatureStates> states, StatesOfCheckpoint(how));
     if (states.has_value()) *feed.mutable_feature_states() = std::move(*states);
   }
+  if (!config->desc->infer()) MR_TRY(NoteColumns(environment, stop, config));
   if (!NeedsStatistics(feed)) return Status::Ok();
   if (config->desc->infer()) {
     return InvalidConfig(
-        "features of the job have statistics of what it was trained on, and an inference takes none: --resume=auto, with "
+        "features of the job have statistics of what it was trained on, and an inference takes none: --resume=auto, "
+        "with "
         "the output folder of the training, knows them");
   }
   return TakeStates(how, environment, stop, config);

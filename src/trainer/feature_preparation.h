@@ -23,7 +23,8 @@ struct FeaturePreparation {
 /// goes on from, or by one reading of the training files (of an incremental job those of its first pass), which is told
 /// on the terminal. Does nothing for a job whose features lack nothing. On ranks the one that leads reads for all.
 ///
-/// kInvalidConfig for a job that infers and has no checkpoint to know it from; the errors of TakeStatistics; kCancelled.
+/// kInvalidConfig for a job that infers and has no checkpoint to know it from; the errors of TakeStatistics;
+/// kCancelled.
 Status PrepareFeatures(const FeaturePreparation& how, const Environment& environment, std::stop_token stop,
                        LoadedConfig* config);
 

@@ -22,7 +22,9 @@ TEST(DataFeedTest, EveryFormatOfProgramsFeedsDatasetsUnderItsName) {
   ReaderRegistry readers;
   ASSERT_TRUE(AddBuiltinFormats(&readers).ok());
   std::vector<std::string> formats = {"multi_slot"};  // whose feeds are named after datasets
-  for (const auto& [format, traits] : DataFeedFactory::Builtin().formats()) formats.push_back(format);
+  for (const auto& [format, traits] : DataFeedFactory::Builtin().formats()) {
+    if (format != "json") formats.push_back(format);  // whose keys only features take
+  }
   EXPECT_THAT(readers.names(), testing::UnorderedElementsAreArray(formats));
 }
 

@@ -462,9 +462,10 @@ TEST_F(QueueDatasetTest, VectorsInAListOfARecordWereTakenForAsManyValues) {
 
 TEST(DataFeedFactory, AddsAndNames) {
   DataFeedFactory feeds = DataFeedFactory::Builtin();
-  EXPECT_EQ(feeds.names(), (std::vector<std::string>{"MultiSlotDataFeed", "MultiSlotInMemoryDataFeed",
-                                                     "SlotRecordInMemoryDataFeed", "MultiSlotFileInstantDataFeed",
-                                                     "csv", "libsvm", "tfrecord", "ofrecord", "recordio", "jpeg"}));
+  EXPECT_EQ(feeds.names(),
+            (std::vector<std::string>{"MultiSlotDataFeed", "MultiSlotInMemoryDataFeed", "SlotRecordInMemoryDataFeed",
+                                      "MultiSlotFileInstantDataFeed", "csv", "libsvm", "tfrecord", "ofrecord",
+                                      "recordio", "jpeg", "json"}));
   const FeedKind::Maker none = [](const SlotSchema&, const DataFeedDesc&) { return std::unique_ptr<DataFeed>(); };
   EXPECT_TRUE(feeds.Add("MyFeed", "gives nothing", {none}).ok());
   EXPECT_EQ(feeds.Add("MyFeed", "gives nothing", {none}).message(),

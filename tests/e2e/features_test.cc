@@ -39,9 +39,11 @@ class CsvJob {
   std::string Job(const std::string& extra, const std::string& of_feed = "") const {
     const std::string text = R"(
         class_name: "MultiTrainer" device_worker_name: "HogwildWorker" thread_num: 1
-        filelist: ")" + folder_.path() + R"(/part-*"
+        filelist: ")" + folder_.path() +
+                             R"(/part-*"
         data_desc {
-          name: "csv" batch_size: 16 )" + of_feed + R"(
+          name: "csv" batch_size: 16 )" +
+                             of_feed + R"(
           feature { name: "label" from: "click" id {} is_dense: true }
           feature { name: "age" default: "30" standardize {} }
           feature { name: "band" from: "age" bucketize { quantiles: 4 } is_used: false }
@@ -57,7 +59,8 @@ class CsvJob {
           metric { kind: AUC } metric { kind: LOGLOSS }
           optimizer { sgd { lr: 0.1 } }
         }
-        eval { filelist: ")" + File(1) + R"(" }
+        eval { filelist: ")" +
+                             File(1) + R"(" }
         )" + extra;
     const std::string path = folder_.path() + "/job" + std::to_string(std::hash<std::string>()(text)) + ".prototxt";
     EXPECT_TRUE(WriteFileAtomically(path, text).ok());
@@ -71,8 +74,9 @@ class CsvJob {
 TEST(FeaturesJob, KilledOrNotTrainsTheSameModel) {
   const CsvJob csv(600);
   for (const std::string dataset : {"QueueDataset", "InMemoryDataset"}) {
-    const std::string job = csv.Job("update_mode: SERIAL epochs: 2 checkpoint { every_steps: 5 } dataset { class_name: \"" +
-                                    dataset + "\" } output { tensorboard: false }");
+    const std::string job =
+        csv.Job("update_mode: SERIAL epochs: 2 checkpoint { every_steps: 5 } dataset { class_name: \"" + dataset +
+                "\" } output { tensorboard: false }");
     const std::string expected = csv.folder() + "/whole" + dataset;
     const std::string killed = csv.folder() + "/killed" + dataset;
     TrainToTheEnd(job, expected);
@@ -124,10 +128,12 @@ TEST(FeaturesJob, AnInferenceAsksForTheRunThatItKnowsStatisticsFrom) {
 
 TEST(FeaturesJob, AFeatureWithoutValuesIsTold) {
   const CsvJob csv(400);
-  Process trainer("trainer", {"--trainer_desc=" + csv.Job(""), "--set=data_desc.feature[country].vocabulary.min_count=1000"});
+  Process trainer("trainer",
+                  {"--trainer_desc=" + csv.Job(""), "--set=data_desc.feature[country].vocabulary.min_count=1000"});
   EXPECT_EQ(trainer.Wait(), 3);
-  EXPECT_THAT(trainer.errors(),
-              HasSubstr("feature \"country\": none of its 30 texts stands 1000 times in the training files (min_count)"));
+  EXPECT_THAT(
+      trainer.errors(),
+      HasSubstr("feature \"country\": none of its 30 texts stands 1000 times in the training files (min_count)"));
 }
 
 TEST(FeaturesJob, AModelIsScoredFromRawColumnsWithoutTheLabels) {
@@ -137,10 +143,16 @@ TEST(FeaturesJob, AModelIsScoredFromRawColumnsWithoutTheLabels) {
   const std::vector<std::string> scores = ScoresOf(out, {csv.File(1)});
   EXPECT_EQ(scores.size(), 150U);
   // The same rows without the column of the label, and in another order of columns.
-  Process cut("predictor", {"--model_dir=" + out + "/model", "--input=" + csv.File(0), "--output=" + csv.folder() + "/s"});
+  Process cut("predictor",
+              {"--model_dir=" + out + "/model", "--input=" + csv.File(0), "--output=" + csv.folder() + "/s"});
   ASSERT_EQ(cut.Wait(), 0) << cut.errors();
   const std::string bare = csv.folder() + "/bare.csv";
   EXPECT_TRUE(WriteFileAtomically(bare, "genres,age,country\ng1|g2,,\"land, 3\"\ng9,77,nowhere\n").ok());
+  // It is said that the columns are others than those of the training.
+  Process moved("predictor", {"--model_dir=" + out + "/model", "--input=" + csv.File(1)});
+  EXPECT_EQ(moved.Wait(), 0);
+  EXPECT_THAT(moved.errors(), HasSubstr("part-1.csv:1: its columns are not those of the first file that trained: it has "
+                                        "\"extra\", which no feature takes; columns are found by their names"));
   Process refused("predictor", {"--model_dir=" + out + "/model", "--input=" + bare});
   EXPECT_EQ(refused.Wait(), 3);
   EXPECT_THAT(refused.errors(), HasSubstr("bare.csv:1: the header has no column \"click\""));

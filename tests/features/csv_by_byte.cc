@@ -66,7 +66,8 @@ std::string CompareCuts(std::string_view line, const CsvDialect& dialect) {
   for (size_t i = 0; i < places.size(); ++i) {
     const auto place = static_cast<size_t>(places[i]);
     if (texts[place] != expected[i]) {
-      return "value " + std::to_string(i) + " is \"" + std::string(texts[place]) + "\" in place of \"" + expected[i] + "\"";
+      return "value " + std::to_string(i) + " is \"" + std::string(texts[place]) + "\" in place of \"" + expected[i] +
+             "\"";
     }
     if (begins[place] > line.size()) return "a place beyond the line";
   }

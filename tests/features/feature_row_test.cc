@@ -3,10 +3,10 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include "core/hash.h"
 #include "data_feed.pb.h"
 #include "features/feature_spec.h"
 #include "features/number_text.h"
+#include "features/text_hash.h"
 
 namespace millrace {
 namespace {
@@ -54,24 +54,26 @@ using Ids = std::vector<uint64_t>;
 std::string Bytes(const Ids& ids) { return {reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(uint64_t)}; }
 
 TEST(FeatureRowTest, HashesAreThoseOfTheDocument) {
-  // The reference values of XXH64 are in core/hash_test.cc.
+  // As the xxhash package of Python computes it: xxh3_64_intdigest(b"x", seed=xxh3_64_intdigest(b"a")).
+  EXPECT_EQ(TextHash("a"), 16629034431890738719U);
   Row row(R"(feature { name: "a" hash {} } feature { name: "b" from: "a" hash { salt: "a" buckets: 1000 } }
              feature { name: "c" from: "a" hash { salt: "" } }
              feature { name: "d" from: "n" bucketize { boundaries: [1, 2] } hash {} })");
   ASSERT_TRUE(row.Make({"x", "1.5"}));
-  EXPECT_EQ(row.Ids(0), Ids{XxHash64("x", XxHash64("a"))});
-  EXPECT_EQ(row.Ids(1), Ids{XxHash64("x", XxHash64("a")) % 1000});
-  EXPECT_EQ(row.Ids(2), Ids{XxHash64("x", XxHash64(""))});
-  EXPECT_EQ(row.Ids(3), Ids{XxHash64(Bytes({1}), XxHash64("d"))});
+  EXPECT_EQ(row.Ids(0), Ids{TextHash("x", TextHash("a"))});
+  EXPECT_EQ(row.Ids(0), Ids{11674009546516466376U});
+  EXPECT_EQ(row.Ids(1), Ids{TextHash("x", TextHash("a")) % 1000});
+  EXPECT_EQ(row.Ids(2), Ids{TextHash("x", TextHash(""))});
+  EXPECT_EQ(row.Ids(3), Ids{TextHash(Bytes({1}), TextHash("d"))});
 }
 
 TEST(FeatureRowTest, CrossesAreThoseOfTheDocument) {
   Row row(R"(feature { name: "w" split {} id {} } feature { name: "x" from: "t" split {} of: "w" cross {} })");
   ASSERT_TRUE(row.Make({"7|9", "a|b"}));
-  const uint64_t seed = XxHash64("x");
-  const auto part = [&](const char* text) { return XxHash64(text, seed); };
-  EXPECT_EQ(row.Ids(1), (Ids{XxHash64(Bytes({part("a"), 7}), seed), XxHash64(Bytes({part("a"), 9}), seed),
-                             XxHash64(Bytes({part("b"), 7}), seed), XxHash64(Bytes({part("b"), 9}), seed)}));
+  const uint64_t seed = TextHash("x");
+  const auto part = [&](const char* text) { return TextHash(text, seed); };
+  EXPECT_EQ(row.Ids(1), (Ids{TextHash(Bytes({part("a"), 7}), seed), TextHash(Bytes({part("a"), 9}), seed),
+                             TextHash(Bytes({part("b"), 7}), seed), TextHash(Bytes({part("b"), 9}), seed)}));
 }
 
 TEST(FeatureRowTest, ACrossOfTooManyValuesIsABadValue) {
@@ -85,7 +87,7 @@ TEST(FeatureRowTest, ACrossOfTooManyValuesIsABadValue) {
 TEST(FeatureRowTest, NgramsOfPartsAndOfCharacters) {
   Row row(R"(feature { name: "p" split { by: " " } ngrams { least: 1 most: 2 } hash { salt: "s" } }
              feature { name: "c" ngrams { least: 2 most: 2 of: CHARACTERS } hash { salt: "s" } })");
-  const auto hash = [](const char* text) { return XxHash64(text, XxHash64("s")); };
+  const auto hash = [](const char* text) { return TextHash(text, TextHash("s")); };
   ASSERT_TRUE(row.Make({"the  big cat", "aß\xFFz"}));
   EXPECT_EQ(row.Ids(0), (Ids{hash("the"), hash("big"), hash("cat"), hash("the big"), hash("big cat")}));
   EXPECT_EQ(row.Ids(1), (Ids{hash("aß"), hash("ß\xFF"), hash("\xFFz")}));

@@ -132,7 +132,8 @@ TEST(FeatureStatisticsTest, GathersWhatTheFeaturesLack) {
       feature { name: "q" from: "a" bucketize { quantiles: 2 } }
       feature { name: "v" from: "t" split {} vocabulary { min_count: 2 } })");
   ASSERT_TRUE(NeedsStatistics(desc));
-  const std::vector<std::vector<std::string>> rows = {{"1", "5", "x|y|b"}, {"3", "", "y|x|a"}, {"2", "5", "y"}, {"nan", "5", "a"}};
+  const std::vector<std::vector<std::string>> rows = {
+      {"1", "5", "x|y|b"}, {"3", "", "y|x|a"}, {"2", "5", "y"}, {"nan", "5", "a"}};
   const std::string expected =
       R"(feature { name: "z" mean: 2 mean: 5 deviation: 0.816496580927726 deviation: 1 numbers: 3 numbers: 3 } )"
       R"(feature { name: "q" boundary: 2 numbers: 3 } )"
@@ -151,17 +152,21 @@ TEST(FeatureStatisticsTest, DefaultsCountAsTheValuesThatTheyStandFor) {
 }
 
 TEST(FeatureStatisticsTest, WhatNoRowHasIsAnError) {
-  EXPECT_EQ(StatesOf(StatisticsDescOf(R"(feature { name: "z" from: "a" standardize {} })"), {{""}}, 1),
-            "feature \"z\": no row of the training files has a number to take a mean of, so that it cannot be standardized");
-  EXPECT_EQ(StatesOf(StatisticsDescOf(R"(feature { name: "v" from: "a" vocabulary { min_count: 3 } })"), {{"x"}, {"y"}}, 1),
-            "feature \"v\": none of its 2 texts stands 3 times in the training files (min_count), so that its vocabulary is empty");
+  EXPECT_EQ(
+      StatesOf(StatisticsDescOf(R"(feature { name: "z" from: "a" standardize {} })"), {{""}}, 1),
+      "feature \"z\": no row of the training files has a number to take a mean of, so that it cannot be standardized");
+  EXPECT_EQ(
+      StatesOf(StatisticsDescOf(R"(feature { name: "v" from: "a" vocabulary { min_count: 3 } })"), {{"x"}, {"y"}}, 1),
+      "feature \"v\": none of its 2 texts stands 3 times in the training files (min_count), so that its vocabulary is "
+      "empty");
 }
 
 TEST(FeatureStatisticsTest, APlanTakesWhatWasGathered) {
   DataFeedDesc desc = StatisticsDescOf(R"(feature { name: "v" from: "t" vocabulary { max_size: 1 } })");
   const std::vector<std::string> slots = {"v"};
   EXPECT_EQ(FeaturePlan::Create(desc, slots).status().message(),
-            "data_desc.feature[0] (\"v\"): the words of its vocabulary are not known: a job that trains reads them, and its model keeps them");
+            "data_desc.feature[0] (\"v\"): the words of its vocabulary are not known: a job that trains reads them, "
+            "and its model keeps them");
   desc.mutable_feature_states()->add_feature()->set_name("v");
   desc.mutable_feature_states()->mutable_feature(0)->add_word("x");
   EXPECT_TRUE(FeaturePlan::Create(desc, slots).ok());

@@ -36,7 +36,8 @@ TEST(NumberTextTest, DecimalsAreRoundedAsTheStandardLibraryDoes) {
 
 TEST(NumberTextTest, WhatIsNoNumberIsRefusedWhateverStandsBehindIt) {
   double value = 0;
-  for (const char* text : {"", "-", "+", ".", "1x", "x1", "1,", "--1", "+-1", "1e", "0x10", "1 ", " 1", "1.2.3", "1e999"}) {
+  for (const char* text :
+       {"", "-", "+", ".", "1x", "x1", "1,", "--1", "+-1", "1e", "0x10", "1 ", " 1", "1.2.3", "1e999"}) {
     for (const char behind : {'7', '.', ',', '\0'}) EXPECT_FALSE(Read(text, &value, behind)) << text;
   }
   EXPECT_TRUE(Read("+2", &value));

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/hash.h"
+#include "features/text_hash.h"
 
 namespace millrace {
 namespace {
@@ -13,10 +13,11 @@ TEST(WordListTest, FindsEachWordAndNoOther) {
   const Result<WordList> list = WordList::Create({words.begin(), words.end()});
   ASSERT_TRUE(list.ok());
   EXPECT_EQ(list->size(), 10000);
-  for (int i = 0; i < 10000; ++i) ASSERT_EQ(list->Find(words[static_cast<size_t>(i)], XxHash64(words[static_cast<size_t>(i)])), i);
-  EXPECT_EQ(list->Find("w10000", XxHash64("w10000")), WordList::kNone);
+  for (int i = 0; i < 10000; ++i)
+    ASSERT_EQ(list->Find(words[static_cast<size_t>(i)], TextHash(words[static_cast<size_t>(i)])), i);
+  EXPECT_EQ(list->Find("w10000", TextHash("w10000")), WordList::kNone);
   // Another text with the hash of a word is not that word.
-  EXPECT_EQ(list->Find("x", XxHash64("w1")), WordList::kNone);
+  EXPECT_EQ(list->Find("x", TextHash("w1")), WordList::kNone);
   EXPECT_EQ(WordList().Find("x", 0), WordList::kNone);
 }
 
