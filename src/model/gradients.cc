@@ -132,10 +132,11 @@ void CheckTableGradients(Lowering& lowering, const TableDesc& table) {
   if (table.optimizer().clip().has_global_norm()) {
     lowering.Problem(where, "optimizer: clip: global_norm is of all gradients; it stands in the model's optimizer");
   }
-  if (!table.has_vocabulary() && IsPenalty(PenaltyOf(lowering, table.name()))) {
+  const ParameterRule* rule = lowering.RuleOf(table.name());
+  if (!table.has_vocabulary() && rule != nullptr && IsPenalty(rule->regularization())) {
     lowering.Problem(where,
-                     "optimizer: regularization changes every row at each step, which a table that grows cannot do; "
-                     "give the table a rule of its own (ftrl has l1 and l2), or a vocabulary");
+                     "a penalty of the parameter's own is not for a table that grows; give the table an optimizer with "
+                     "regularization");
   }
 }
 
@@ -154,6 +155,8 @@ void ClipAndPenalize(Lowering& lowering, std::vector<ParamGrad>* gradients) {
   }
   if (!together.empty()) ClipTogether(lowering, together, most);
   for (ParamGrad& target : *gradients) {
+    const TableDesc* table = FindTable(lowering.model(), target.param);
+    if (table != nullptr && !table->has_vocabulary()) continue;  // the table itself penalizes the rows that it updates
     const Regularization& penalty = PenaltyOf(lowering, target.param);
     if (IsPenalty(penalty)) Penalize(lowering, target, penalty);
   }

@@ -5,7 +5,9 @@
 
 namespace millrace {
 
-Result<std::unique_ptr<RowOptimizer>> MakeRowOptimizer(const OptimizerDesc& desc, int dim) {
+namespace {
+
+Result<std::unique_ptr<RowOptimizer>> MakeRule(const OptimizerDesc& desc, int dim) {
   switch (desc.rule_case()) {
     case OptimizerDesc::kSgd: return MakeSgdRows(dim);
     case OptimizerDesc::kAdagrad: return MakeAdagradRows(dim, desc.adagrad());
@@ -15,6 +17,15 @@ Result<std::unique_ptr<RowOptimizer>> MakeRowOptimizer(const OptimizerDesc& desc
       return InvalidConfig("no optimizer: neither the table nor the model names a rule");
     default: return InvalidConfig(WhyNotForGrowingTable(desc));
   }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RowOptimizer>> MakeRowOptimizer(const OptimizerDesc& desc, int dim) {
+  MR_ASSIGN(std::unique_ptr<RowOptimizer> rule, MakeRule(desc, dim));
+  const Regularization& penalty = desc.regularization();
+  if (penalty.l1() <= 0 && penalty.l2() <= 0) return rule;
+  return MakePenalizedRows(std::move(rule), dim, penalty);
 }
 
 }  // namespace millrace

@@ -15,6 +15,7 @@ class AdagradDesc;
 class AdamDesc;
 class FtrlDesc;
 class OptimizerDesc;
+class Regularization;
 
 /// What changes from push to push.
 struct RowStep {
@@ -56,6 +57,9 @@ class RowOptimizer {
   CopiesOfRow copies_;
 };
 
+/// `rule` with penalties on the weights of the rows that it updates.
+std::unique_ptr<RowOptimizer> MakePenalizedRows(std::unique_ptr<RowOptimizer> rule, int dim,
+                                                const Regularization& penalty);
 std::unique_ptr<RowOptimizer> MakeSgdRows(int dim);
 std::unique_ptr<RowOptimizer> MakeAdagradRows(int dim, const AdagradDesc& desc);
 /// The moments of rows without a gradient stay as they are; kInvalidConfig for a rule that is not lazy.

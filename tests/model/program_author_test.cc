@@ -333,10 +333,6 @@ TEST(ProgramAuthorTest, WhatCannotBeDoneToGradientsIsSaid) {
   ASSERT_TRUE(growing->AddTable(FromText<TableDesc>("name: 't' dim: 2")).ok());
   AuthorMean(*growing);
   EXPECT_EQ(
-      growing->Minimize("loss", FromText<OptimizerDesc>("sgd {} regularization { l2: 1 }")).status().message(),
-      "table \"t\": optimizer: regularization changes every row at each step, which a table that grows cannot do; "
-      "give the table a rule of its own (ftrl has l1 and l2), or a vocabulary");
-  EXPECT_EQ(
       growing->Minimize("loss", FromText<OptimizerDesc>("rmsprop {}")).status().message(),
       "table \"t\": optimizer: rmsprop moves every row at each step, which a table that grows cannot do; give the "
       "table a rule of its own, or a vocabulary");
