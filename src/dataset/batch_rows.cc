@@ -90,4 +90,49 @@ void AppendRows(const SlotBatch& from, int begin, int end, SlotBatch& to) {
   to.set_rows(to.rows() + end - begin);
 }
 
+void MoveRow(SlotBatch& batch, int from, int to) {
+  const auto move = [](auto& values, size_t begin, size_t end, size_t at) {
+    std::copy(values.begin() + static_cast<std::ptrdiff_t>(begin), values.begin() + static_cast<std::ptrdiff_t>(end),
+              values.begin() + static_cast<std::ptrdiff_t>(at));
+  };
+  for (const SlotSpec& slot : batch.schema().used()) {
+    SlotColumn& column = batch.column(slot.id);
+    size_t begin = Size(from) * Size(slot.width);
+    size_t end = begin + Size(slot.width);
+    size_t at = Size(to) * Size(slot.width);
+    if (!slot.is_dense) {
+      begin = column.offsets[Size(from)];
+      end = column.offsets[Size(from + 1)];
+      at = column.offsets[Size(to)];
+      column.offsets[Size(to + 1)] = static_cast<uint32_t>(at + end - begin);
+    }
+    if (slot.type == SlotType::kUint64) {
+      move(column.ids, begin, end, at);
+    } else {
+      move(column.floats, begin, end, at);
+    }
+  }
+  if (!batch.ins_ids().empty()) std::swap(batch.mutable_ins_ids()[Size(to)], batch.mutable_ins_ids()[Size(from)]);
+  if (!batch.contents().empty()) std::swap(batch.mutable_contents()[Size(to)], batch.mutable_contents()[Size(from)]);
+  if (!batch.origins().empty()) batch.mutable_origins()[Size(to)] = batch.origins()[Size(from)];
+}
+
+void CutRows(SlotBatch& batch, int rows) {
+  for (const SlotSpec& slot : batch.schema().used()) {
+    SlotColumn& column = batch.column(slot.id);
+    size_t values = Size(rows) * Size(slot.width);
+    if (!slot.is_dense) {
+      values = column.offsets[Size(rows)];
+      column.offsets.resize(Size(rows) + 1);
+    }
+    if (slot.type == SlotType::kUint64) {
+      column.ids.resize(values);
+    } else {
+      column.floats.resize(values);
+    }
+  }
+  if (!batch.origins().empty()) batch.mutable_origins().resize(Size(rows));
+  batch.set_rows(rows);
+}
+
 }  // namespace millrace

@@ -6,6 +6,7 @@
 #include "batch/slot_batch.h"
 #include "datafeed/data_feed.h"
 #include "datafeed/row_sink.h"
+#include "dataset/label_thinning.h"
 
 namespace millrace {
 
@@ -13,8 +14,13 @@ namespace millrace {
 /// a batch of its own first. One thread.
 class FeedRows {
  public:
-  /// `schema` must outlive it.
-  FeedRows(std::unique_ptr<DataFeed> feed, const SlotSchema& schema);
+  /// `schema` must outlive it. Rows that `thinning` leaves out are no rows.
+  FeedRows(std::unique_ptr<DataFeed> feed, const SlotSchema& schema, const LabelThinning& thinning = {});
+
+  /// For `thinning`: where the next row is from.
+  void BeginFile(std::string_view file) { file_seed_ = thinning_.SeedOf(file); }
+  void set_line(uint64_t line) { line_ = line; }
+  int64_t left_out() const { return left_out_; }
 
   /// As PackingFeed::PackLine.
   Result<LineResult> ParseLine(std::string_view line, RowSink& sink) {
@@ -29,7 +35,11 @@ class FeedRows {
 
   const SlotSchema* schema_;
   std::unique_ptr<DataFeed> feed_;
-  PackingFeed* packs_;  ///< feed_, if it packs
+  PackingFeed* packs_;  ///< feed_, if it packs and every row is wanted
+  LabelThinning thinning_;
+  uint64_t file_seed_ = 0;
+  uint64_t line_ = 0;
+  int64_t left_out_ = 0;
   SlotBatch row_;
 };
 

@@ -9,6 +9,7 @@
 #include "core/span_log.h"
 #include "datafeed/data_feed.h"
 #include "dataset/dataset.h"
+#include "dataset/label_thinning.h"
 
 namespace millrace {
 
@@ -23,6 +24,7 @@ struct QueueDatasetOptions {
   /// Of a dataset that reads its files together with others, which have the same list: makes what says, in each pass,
   /// which file is whose. A file is read by one of them. Empty: all files are this dataset's.
   FileQueueOfPass shared_files = {};
+  ThinnedLabel thinned = {};
 };
 
 /// Streams files: reader threads parse blocks of lines into batches, one channel hands them to the workers.

@@ -15,6 +15,7 @@
 #include "datafeed/line_block_queue.h"
 #include "dataset/bad_line_places.h"
 #include "dataset/dataset.h"
+#include "dataset/label_thinning.h"
 
 namespace millrace {
 
@@ -32,6 +33,7 @@ struct QueuePassOptions {
   SpanLog* spans = nullptr;           ///< of a trace; null: none
   std::string traced_as = {};         ///< LineBlockQueueOptions::traced_as
   FileQueue* shared_files = nullptr;  ///< LineBlockQueueOptions::shared
+  LabelThinning thinning = {};
 };
 
 /// One pass of a QueueDataset: its readers, the channel between them and the workers, and what they met.
@@ -73,6 +75,10 @@ class QueuePass {
   Status ReadForCaller(const std::stop_token& stop);
   /// The next full batch; null at the end of all blocks, where the reader may have begun another one.
   Result<BatchPtr> ReadBatch(Reader& reader, const std::stop_token& stop);
+  /// ReadBatch before rows are left out.
+  Result<BatchPtr> ReadWholeBatch(Reader& reader, const std::stop_token& stop);
+  /// Takes out of a batch the rows that the pass leaves out.
+  void Thin(Reader& reader, SlotBatch& batch);
   Result<bool> TakeBlock(Reader& reader, const std::stop_token& stop);
   /// Parses lines of the reader's block, to its end or until the batch is full.
   Status ParseLines(Reader& reader);

@@ -14,7 +14,7 @@ namespace millrace {
 struct RowLoader::Reader {
   Reader(int lane, std::unique_ptr<DataFeed> line_feed, const RowLoader& loader, PackedRows* packed)
       : number(lane),
-        feed(std::move(line_feed), *loader.schema_),
+        feed(std::move(line_feed), *loader.schema_, loader.options_.thinning),
         lines(loader.blocks_, *loader.bad_lines_),
         sink(*loader.layout_, packed) {}
 
@@ -31,6 +31,7 @@ struct RowLoader::Reader {
 RowLoader::RowLoader(const InputOpener& opener, const std::vector<std::string>& files, const SlotSchema& schema,
                      const RowLayout& layout, BadLines& bad_lines, const Options& options)
     : schema_(&schema),
+      files_(&files),
       layout_(&layout),
       bad_lines_(&bad_lines),
       options_(options),
@@ -86,6 +87,7 @@ Status RowLoader::ParseBlock(Reader& reader, InputChannel& input) {
   const LineBlock& block = reader.block;
   reader.sink.BeginBlock(block.file);
   MR_TRY(BeginBlock(block, blocks_, reader.feed.feed()));
+  if (options_.thinning.is_active()) reader.feed.BeginFile((*files_)[block.file]);
   uint64_t line_number = block.first_line;
   for (std::string_view text = block.text(); !text.empty(); ++line_number) {
     const std::string_view line = block.TakeLine(&text);
@@ -94,6 +96,7 @@ Status RowLoader::ParseBlock(Reader& reader, InputChannel& input) {
       continue;
     }
     reader.sink.set_line(line_number);
+    reader.feed.set_line(line_number);
     const auto on_bad = [](const LineError&) { return Status::Ok(); };
     MR_TRY(reader.lines.Read(block, line_number, line, on_bad, reader.feed, reader.sink).status());
   }
@@ -114,6 +117,7 @@ PassStats RowLoader::Stats(const std::vector<Reader>& readers) const {
   PassStats stats = StatsOfFiles(blocks_, *bad_lines_);
   for (const Reader& reader : readers) {
     stats.rows += reader.rows;
+    if (reader.feed.left_out() > 0) stats.counters["downsampled"] += reader.feed.left_out();
     if (reader.sampled_out > 0) stats.counters["sampled_out"] += reader.sampled_out;
     stats.stage_seconds["parse"] += reader.parse_seconds;
     reader.feed.counters().AddTo(stats.counters);

@@ -15,6 +15,7 @@
 #include "datafeed/packed_rows.h"
 #include "dataset/dataset.h"
 #include "dataset/input_channel.h"
+#include "dataset/label_thinning.h"
 
 namespace millrace {
 
@@ -30,6 +31,7 @@ class RowLoader {
     LineCut cut = {};                                              ///< of the feed's class
     double sample_rate = 1;    ///< share of the lines that is read, chosen by their places
     uint64_t sample_seed = 0;  ///< chooses other lines
+    LabelThinning thinning = {};
   };
   RowLoader(const InputOpener& opener, const std::vector<std::string>& files, const SlotSchema& schema,
             const RowLayout& layout, BadLines& bad_lines, const Options& options);
@@ -48,6 +50,7 @@ class RowLoader {
   PassStats Stats(const std::vector<Reader>& readers) const;
 
   const SlotSchema* schema_;
+  const std::vector<std::string>* files_;
   const RowLayout* layout_;
   BadLines* bad_lines_;
   Options options_;

@@ -1,0 +1,31 @@
+#include "dataset/label_thinning.h"
+
+#include "core/hash.h"
+
+namespace millrace {
+
+Result<LabelThinning> LabelThinning::Create(const ThinnedLabel& label, const SlotSchema& schema) {
+  LabelThinning thinning;
+  if (label.slot.empty() || label.rate >= 1) return thinning;
+  const SlotId found = schema.Find(label.slot);
+  if (found < 0) return InvalidConfig("model.downsample.label: no used slot \"" + label.slot + "\"");
+  const SlotSpec& slot = schema.used()[static_cast<size_t>(found)];
+  if (!slot.is_dense || slot.width != 1) {
+    return InvalidConfig("model.downsample.label: slot \"" + label.slot + "\" must have one value an example");
+  }
+  thinning.label_ = found;
+  thinning.is_float_ = slot.type == SlotType::kFloat;
+  thinning.thinned_ = label;
+  return thinning;
+}
+
+uint64_t LabelThinning::SeedOf(std::string_view file) const { return Mix64(thinned_.seed, Fnv1a64(file)); }
+
+bool LabelThinning::Keeps(const SlotBatch& batch, int row, uint64_t file_seed, uint64_t line) const {
+  const auto at = static_cast<size_t>(row);
+  const float label = is_float_ ? batch.floats(label_)[at] : static_cast<float>(batch.ids(label_)[at]);
+  if (label != thinned_.value) return true;
+  return static_cast<double>(HashedNumber(file_seed, line) >> 11) * 0x1.0p-53 < thinned_.rate;
+}
+
+}  // namespace millrace
