@@ -253,7 +253,7 @@ def class_stub(node):
             for part in ast.walk(statement):
                 if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) and not part.attr.startswith("_"):
                     kind = {"name": "str", "text": "str", "random_seed": "int", "auc_states": "List[str]", "thread_num": "int",
-                            "slots": "List[Slot]", "program": "Program" if node.name == "Variable" else "Any"}.get(part.attr, "Any")
+                            "slots": "List[Slot]", "predictions": "List[str]", "program": "Program" if node.name == "Variable" else "Any"}.get(part.attr, "Any")
                     line = "    %s: %s" % (part.attr, kind)
                     if line not in lines:
                         lines.append(line)

@@ -31,12 +31,14 @@ class Predictor:
 
     Scores are those of the program `predictor`. Where the model was trained without zeros of sparse slots (zeros: DROP),
     they are left out of lines and columns alike, and a MillraceWarning says how many. Any number of threads may use one object.
+
+    A model of several losses scores a row by each: scores are [rows, losses], and `predictions` has the losses' names.
     """
 
     def __init__(self, folder, feed="offline", prediction="", data_desc=None):
         """`feed` is "offline" (ids, as in training), "online" (the pooled embeddings that the model was saved with), or a list of
         variables of the program that are fed in place of what computes them, dense slots here; `prediction` chooses among several
-        that a model of Paddle returns; `data_desc`, a DataFeedDesc as text, stands for the model's own."""
+        that a model of Paddle returns, or the one of several losses by its name; `data_desc`, a DataFeedDesc as text, stands for the model's own."""
         folder = _checks.path("Predictor: folder", folder)
         given = [] if isinstance(feed, str) else [_checks.text("Predictor: feed", one) for one in _checks.listed(
             "Predictor: feed", feed, 'variables\' names, "offline" or "online"')]
@@ -49,6 +51,8 @@ class Predictor:
             warnings.warn(warning, MillraceWarning, stacklevel=2)
         self.slots = [Slot(s["name"], s["type"], s["is_dense"], s["width"], s["is_needed"])
                       for s in self._predictor.slots()]
+        #: Names of the columns of scores: of the losses, or the one variable.
+        self.predictions = self._predictor.predictions()
         self._by_name = {slot.name: slot for slot in self.slots}
 
     def __reduce__(self):
@@ -57,7 +61,8 @@ class Predictor:
         return _reloaded, (*self._given, self._seen)
 
     def predict_lines(self, lines, without=()):
-        """Scores lines of MultiSlot text: a str or bytes of whole lines, or an iterable of lines. float32, [rows].
+        """Scores lines of MultiSlot text: a str or bytes of whole lines, or an iterable of lines. float32, [rows], of several
+        losses [rows, losses].
 
         They are parsed as they are: the model's pipe_command is not run. Blank lines are passed over. `without` names
         slots that the lines lack, for example the label. A line that does not parse is a DataError with its number;
@@ -78,11 +83,11 @@ class Predictor:
         odd = np.flatnonzero(~np.isfinite(scores))
         if odd.size:
             warnings.warn("%d of %d scores are not finite; the first: %s of row %d, from 0" % (
-                odd.size, scores.size, scores[odd[0]], odd[0]), MillraceWarning, stacklevel=2)
+                odd.size, scores.size, scores.flat[odd[0]], odd[0] // len(self.predictions)), MillraceWarning, stacklevel=2)
         return scores
 
     def predict(self, columns):
-        """Scores rows given as a dict, by slot. float32, [rows].
+        """Scores rows given as a dict, by slot. float32, [rows], of several losses [rows, losses].
 
         A dense slot of width w takes an array [rows, w], or [rows] where w is 1. A sparse slot takes a list with a
         sequence of values for each row, an array [rows] or [rows, k] (k values in every row), or

@@ -160,9 +160,9 @@ Status Head(JobInput& input, std::stop_token stop) {
 }
 
 Status Stats(JobInput& input, int64_t batches, std::stop_token stop) {
-  const std::string label = !FLAGS_label.empty()                          ? FLAGS_label
-                            : input.desc().model().loss().label().empty() ? "label"
-                                                                          : input.desc().model().loss().label();
+  const auto& losses = input.desc().model().loss();
+  const bool has_label = !losses.empty() && !losses[0].label().empty();
+  const std::string label = !FLAGS_label.empty() ? FLAGS_label : has_label ? losses[0].label() : "label";
   if (!FLAGS_label.empty() && input.schema().Find(label) < 0) return InvalidConfig("--label: no used slot " + label);
   DatasetStats stats(input.schema(), label, static_cast<size_t>(FLAGS_exact_ids));
   MR_TRY(input.ForEachBatch(batches == 0 ? INT64_MAX : batches, stop, [&stats](const SlotBatch& batch) {

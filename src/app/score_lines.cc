@@ -109,30 +109,31 @@ class Comparison {
     return comparison;
   }
 
-  Status Take(float score) {
+  /// Takes the scores of a row, which the next line has.
+  Status Take(std::span<const float> scores) {
     ++line_;
     std::string text;
     if (!std::getline(file_, text)) {
       return BadData(Where() + " there are fewer expected scores than input lines");
     }
-    double expected = 0;
+    const char* at = text.data();
     const char* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, expected);
-    if (error != std::errc() || (stop != end && *stop != ' ' && *stop != '\t' && *stop != '\r')) {
-      return BadData(Where() + " this is no number: \"" + text + "\"");
+    for (const float score : scores) {
+      while (at != end && (*at == ' ' || *at == '\t') && score_ > 0) ++at;
+      double expected = 0;
+      const auto [stop, error] = std::from_chars(at, end, expected);
+      if (error != std::errc() || (stop != end && *stop != ' ' && *stop != '\t' && *stop != '\r')) {
+        return BadData(Where() +
+                       (at == end && score_ > 0 ? " there are " + std::to_string(score_) + " numbers, and a row has " +
+                                                      std::to_string(scores.size()) + " scores: \""
+                                                : " this is no number: \"") +
+                       text + "\"");
+      }
+      at = stop;
+      ++score_;
+      Compare(score, expected);
     }
-    double difference = std::abs(static_cast<double>(score) - expected);
-    if (std::isnan(difference)) {
-      // Of two infinite ones, or with a nan: those that are alike agree.
-      const bool is_alike = std::isnan(score) ? std::isnan(expected) : static_cast<double>(score) == expected;
-      difference = is_alike ? 0 : HUGE_VAL;
-    }
-    worst_ = std::max(worst_, difference);
-    if (difference <= tolerance_) return Status::Ok();
-    ++differing_;
-    char message[160];
-    std::snprintf(message, sizeof(message), " expected %.9g, scored %.9g", expected, static_cast<double>(score));
-    if (differing_ == 1) first_ = Where() + message;
+    score_ = 0;
     return Status::Ok();
   }
 
@@ -143,10 +144,10 @@ class Comparison {
     char numbers[160];
     std::snprintf(numbers, sizeof(numbers), "largest difference %.3g, tolerance %.3g", worst_, tolerance_);
     if (differing_ > 0) {
-      return BadData(std::to_string(differing_) + " of " + std::to_string(line_) + " scores differ: " + first_ + "; " +
-                     numbers);
+      return BadData(std::to_string(differing_) + " of " + std::to_string(compared_) + " scores differ: " + first_ +
+                     "; " + numbers);
     }
-    std::fprintf(stderr, "%lld scores agree: %s\n", static_cast<long long>(line_), numbers);
+    std::fprintf(stderr, "%lld scores agree: %s\n", static_cast<long long>(compared_), numbers);
     return Status::Ok();
   }
 
@@ -154,10 +155,28 @@ class Comparison {
   Comparison(const std::string& path, double tolerance) : path_(path), tolerance_(tolerance), file_(path) {}
   std::string Where() const { return path_ + ":" + std::to_string(line_) + ":"; }
 
+  void Compare(float score, double expected) {
+    ++compared_;
+    double difference = std::abs(static_cast<double>(score) - expected);
+    if (std::isnan(difference)) {
+      // Of two infinite ones, or with a nan: those that are alike agree.
+      const bool is_alike = std::isnan(score) ? std::isnan(expected) : static_cast<double>(score) == expected;
+      difference = is_alike ? 0 : HUGE_VAL;
+    }
+    worst_ = std::max(worst_, difference);
+    if (difference <= tolerance_) return;
+    ++differing_;
+    char message[160];
+    std::snprintf(message, sizeof(message), " expected %.9g, scored %.9g", expected, static_cast<double>(score));
+    if (differing_ == 1) first_ = Where() + message;
+  }
+
   std::string path_;
   double tolerance_;
   std::ifstream file_;
   int64_t line_ = 0;
+  size_t score_ = 0;  ///< of the line
+  int64_t compared_ = 0;
   int64_t differing_ = 0;
   double worst_ = 0;
   std::string first_;
@@ -215,17 +234,30 @@ Status ExplainModelCommand(Status failure, std::string_view command) {
                               "model was trained, or give --pipe_command"};
 }
 
-Status WriteScores(std::span<const float> scores, std::FILE* out, Comparison* comparison, const std::string& output) {
+/// A row a line, its scores with tabs between them.
+Status WriteScores(std::span<const float> scores, size_t columns, std::FILE* out, Comparison* comparison,
+                   const std::string& output) {
   std::string text;
-  for (const float score : scores) {
-    char digits[48];
-    text.append(digits, std::to_chars(digits, digits + sizeof(digits), WithoutNanSign(score)).ptr);
-    text += '\n';
-    if (comparison != nullptr) MR_TRY(comparison->Take(score));
+  for (size_t first = 0; first < scores.size(); first += columns) {
+    const std::span<const float> row = scores.subspan(first, columns);
+    for (size_t i = 0; i < columns; ++i) {
+      char digits[48];
+      text.append(digits, std::to_chars(digits, digits + sizeof(digits), WithoutNanSign(row[i])).ptr);
+      text += i + 1 < columns ? '\t' : '\n';
+    }
+    if (comparison != nullptr) MR_TRY(comparison->Take(row));
   }
   if (out == nullptr) return Status::Ok();
   if (std::fwrite(text.data(), 1, text.size(), out) != text.size()) return WriteFailed(output);
   return Status::Ok();
+}
+
+/// Which score is which, where a line has several.
+void TellOfColumns(const Predictor& predictor) {
+  if (predictor.tasks().size() < 2) return;
+  std::string names;
+  for (const ModelTask& task : predictor.tasks()) names += (names.empty() ? "" : "\t") + Harmless(task.name());
+  std::fprintf(stderr, "a line has the scores, with tabs between them: %s\n", names.c_str());
 }
 
 /// Counts scores that are NaN or infinite; the first is shown at once, with its line.
@@ -233,7 +265,7 @@ class NonFiniteScores {
  public:
   NonFiniteScores(const std::vector<std::string>& files, bool is_piped) : files_(&files), is_piped_(is_piped) {}
 
-  void Take(const SlotBatch& batch, std::span<const float> scores) {
+  void Take(const SlotBatch& batch, std::span<const float> scores, size_t columns) {
     scores_ += static_cast<int64_t>(scores.size());
     const int64_t found = CountNonFinite(scores);
     if (found == 0) return;
@@ -244,7 +276,8 @@ class NonFiniteScores {
       context.file_names = files_;
       context.lines_are_piped = is_piped_;
       const float score = scores[static_cast<size_t>(at)];
-      first_ = context.DescribeRow(static_cast<int>(at)) + " has the score " + std::to_string(WithoutNanSign(score));
+      first_ = context.DescribeRow(static_cast<int>(at / static_cast<int64_t>(columns))) + " has the score " +
+               std::to_string(WithoutNanSign(score));
       std::fprintf(stderr, "warning: %s\n", first_.c_str());
     }
     count_ += found;
@@ -339,7 +372,11 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     return request.pipe_command.has_value() ? failure : ExplainModelCommand(std::move(failure), PipeCommandOf(desc));
   };
   NonFiniteScores non_finite(dataset->files(), is_piped);
-  ScoreMetrics metrics(dataset->schema(), predictor.label(), environment.metrics);
+  std::vector<ScoreMetrics> metrics;
+  for (const ModelTask& task : predictor.tasks()) {
+    metrics.emplace_back(dataset->schema(), task, environment.metrics);
+  }
+  TellOfColumns(predictor);
   MR_TRY(dataset->BeginPass({}));
   PromptOutput prompt(out.get());
   while (true) {
@@ -348,9 +385,10 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
     const BatchPtr batch = std::move(*next);
     if (batch == nullptr) break;
     MR_ASSIGN(const std::span<const float> scores, session->Run(*batch, stop));
-    non_finite.Take(*batch, scores);
-    metrics.Add(scores, *batch);
-    MR_TRY(WriteScores(scores, out.get(), comparison.get(), request.output));
+    const size_t columns = session->columns();
+    non_finite.Take(*batch, scores, columns);
+    for (size_t i = 0; i < columns; ++i) metrics[i].Add(scores, i, columns, *batch);
+    MR_TRY(WriteScores(scores, columns, out.get(), comparison.get(), request.output));
     MR_TRY(prompt.AfterBatch(dataset->is_paused(), request.output));
   }
   MR_ASSIGN(const PassStats stats, dataset->EndPass());
@@ -367,7 +405,9 @@ Status ScoreLines(const Predictor& predictor, const Environment& environment, co
                  static_cast<long long>(blank->second));
   }
   MR_TRY(CloseOutput(std::move(out), request.output));
-  if (const std::string text = metrics.Text(); !text.empty()) std::fprintf(stderr, "%s\n", text.c_str());
+  for (const ScoreMetrics& measured : metrics) {
+    if (const std::string text = measured.Text(); !text.empty()) std::fprintf(stderr, "%s\n", text.c_str());
+  }
   MR_TRY(non_finite.Finish(comparison == nullptr && !request.allow_non_finite));
   return comparison == nullptr ? Status::Ok() : comparison->Finish();
 }

@@ -15,17 +15,28 @@ bool IsFinite(float value) { return std::isfinite(value); }
 
 bool IsShare(float value) { return value >= 0 && value <= 1; }
 
+/// A slot of one value a row; -1: there is none.
+SlotId OneValueSlot(const SlotSchema& schema, const std::string& name) {
+  const SlotId found = schema.Find(name);
+  if (found < 0) return -1;
+  const SlotSpec& slot = schema.used()[static_cast<size_t>(found)];
+  return slot.is_dense && slot.width == 1 ? found : -1;
+}
+
+float ValueAt(const SlotBatch& batch, SlotId slot, size_t row) {
+  const bool is_float = batch.schema().used()[static_cast<size_t>(slot)].type == SlotType::kFloat;
+  return is_float ? batch.floats(slot)[row] : static_cast<float>(batch.ids(slot)[row]);
+}
+
 }  // namespace
 
-ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const std::string& label, const MetricRegistry& registry)
-    : label_(schema.Find(label)) {
+ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const ModelTask& task, const MetricRegistry& registry)
+    : task_(task.name()), label_(OneValueSlot(schema, task.label())) {
+  if (!task.sample_weight().empty()) weight_ = OneValueSlot(schema, task.sample_weight());
+  if (!task.mask().empty()) mask_ = OneValueSlot(schema, task.mask());
+  const bool lacks_weights = (!task.sample_weight().empty() && weight_ < 0) || (!task.mask().empty() && mask_ < 0);
+  if (lacks_weights) label_ = -1;
   if (label_ < 0) return;
-  const SlotSpec& slot = schema.used()[static_cast<size_t>(label_)];
-  if (!slot.is_dense || slot.width != 1) {
-    label_ = -1;
-    return;
-  }
-  is_float_ = slot.type == SlotType::kFloat;
   const std::vector<std::pair<const char*, bool>> kinds = {
       {"AUC", true}, {"LOGLOSS", true}, {"CALIBRATION", true}, {"MAE", false}, {"RMSE", false}};
   measures_.reserve(kinds.size());
@@ -38,23 +49,29 @@ ScoreMetrics::ScoreMetrics(const SlotSchema& schema, const std::string& label, c
   }
 }
 
-void ScoreMetrics::Add(std::span<const float> scores, const SlotBatch& batch) {
+void ScoreMetrics::Add(std::span<const float> scores, size_t column, size_t columns, const SlotBatch& batch) {
   if (label_ < 0) return;
+  scores_.clear();
   labels_.clear();
-  if (is_float_) {
-    const auto values = batch.floats(label_).first(scores.size());
-    labels_.assign(values.begin(), values.end());
-  } else {
-    for (const uint64_t id : batch.ids(label_).first(scores.size())) labels_.push_back(static_cast<float>(id));
+  weights_.clear();
+  for (size_t row = 0; row < scores.size() / columns; ++row) {
+    if (mask_ >= 0 && ValueAt(batch, mask_, row) != 1) continue;
+    if (weight_ >= 0) {
+      const float weight = ValueAt(batch, weight_, row);
+      if (!(weight > 0) || !IsFinite(weight)) continue;
+      weights_.push_back(weight);
+    }
+    scores_.push_back(scores[row * columns + column]);
+    labels_.push_back(ValueAt(batch, label_, row));
   }
-  rows_ += static_cast<int64_t>(scores.size());
-  are_finite_ = are_finite_ && std::all_of(scores.begin(), scores.end(), IsFinite) &&
+  rows_ += static_cast<int64_t>(scores_.size());
+  are_finite_ = are_finite_ && std::all_of(scores_.begin(), scores_.end(), IsFinite) &&
                 std::all_of(labels_.begin(), labels_.end(), IsFinite);
   if (!are_finite_) return;
-  are_shares_ = are_shares_ && std::all_of(scores.begin(), scores.end(), IsShare) &&
+  are_shares_ = are_shares_ && std::all_of(scores_.begin(), scores_.end(), IsShare) &&
                 std::all_of(labels_.begin(), labels_.end(), IsShare);
   for (Measure& measure : measures_) {
-    if (!measure.is_of_shares || are_shares_) measure.metric->Add({scores, labels_}, measure.sums);
+    if (!measure.is_of_shares || are_shares_) measure.metric->Add({scores_, labels_, weights_}, measure.sums);
   }
 }
 
@@ -68,7 +85,7 @@ std::string ScoreMetrics::Text() const {
     char value[48];
     const double measured = are_finite_ ? measure.metric->Compute(sums) : std::numeric_limits<double>::quiet_NaN();
     std::snprintf(value, sizeof(value), " %.6f  ", measured);
-    text += measure.name + value;
+    text += (task_.empty() ? "" : task_ + "/") + measure.name + value;
   }
   return text + "of " + std::to_string(rows_) + (rows_ == 1 ? " example" : " examples");
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "batch/slot_batch.h"
+#include "inference_model.pb.h"
 #include "metrics/metric_list.h"
 
 namespace millrace {
@@ -13,12 +14,15 @@ namespace millrace {
 /// How good scores are, where the scored lines have the label. One thread.
 class ScoreMetrics {
  public:
-  /// Batches are of `schema`; without a slot `label` of one value a row nothing is measured.
-  ScoreMetrics(const SlotSchema& schema, const std::string& label, const MetricRegistry& registry);
+  /// Batches are of `schema`; without the slots of the task (its label, and what examples count by), of one value a
+  /// row, nothing is measured.
+  ScoreMetrics(const SlotSchema& schema, const ModelTask& task, const MetricRegistry& registry);
 
-  void Add(std::span<const float> scores, const SlotBatch& batch);
-  /// A line: "auc 0.79  logloss 0.41  calibration 1.01 of 1000 rows" for probabilities and shares, "mae" and "rmse" for
-  /// other values; all nan when a score or a label is NaN or infinite. Empty when nothing was measured.
+  /// Adds column `column` of so many. Rows that do not count, and those whose weight is no weight, are left out.
+  void Add(std::span<const float> scores, size_t column, size_t columns, const SlotBatch& batch);
+  /// A line, of a task with a name behind that: "auc 0.79  logloss 0.41  calibration 1.01 of 1000 rows" for
+  /// probabilities and shares, "mae" and "rmse" for other values; all nan when a score or a label is NaN or infinite.
+  /// Empty when nothing was measured.
   std::string Text() const;
 
  private:
@@ -29,12 +33,16 @@ class ScoreMetrics {
     bool is_of_shares;
   };
 
+  std::string task_;
   SlotId label_;
-  bool is_float_ = true;
+  SlotId weight_ = -1;
+  SlotId mask_ = -1;
   std::vector<Measure> measures_;
+  std::vector<float> scores_;
   std::vector<float> labels_;
-  bool are_finite_ = true;  ///< all scores and labels are; nothing is measured once one is not
-  bool are_shares_ = true;  ///< those before are from 0 to 1
+  std::vector<float> weights_;  ///< empty: each counts once
+  bool are_finite_ = true;      ///< all scores and labels are; nothing is measured once one is not
+  bool are_shares_ = true;      ///< those before are from 0 to 1
   int64_t rows_ = 0;
 };
 

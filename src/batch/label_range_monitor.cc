@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -24,11 +25,21 @@ std::string InWords(const LabelsOutOfRange& found, std::string_view name) {
   return text + " is " + Shortest(found.value);
 }
 
+/// The slot whose values, as floats or where examples count, are in the variable.
+std::string_view SlotOf(std::string_view variable, const std::vector<std::string>& slots) {
+  const auto is_of = [variable](const std::string& slot) {
+    return variable == slot ||
+           (variable.size() > slot.size() && variable.starts_with(slot) && variable[slot.size()] == '.');
+  };
+  const auto found = std::find_if(slots.begin(), slots.end(), is_of);
+  return found != slots.end() ? *found : slots.front();
+}
+
 }  // namespace
 
 Status LabelRangeMonitor::OfLoss(const LabelsOutOfRange& found) {
   if (!refused_.empty()) {
-    const std::string text = InWords(found, refused_);
+    const std::string text = InWords(found, SlotOf(found.variable, refused_));
     return BadData(text +
                    ", and the loss takes 0, 1 and shares between them; mend the line, or drop such lines in "
                    "pipe_command (a value to be met rather than a click: kind: SQUARED_ERROR)");
@@ -44,6 +55,17 @@ Status LabelRangeMonitor::OfLoss(const LabelsOutOfRange& found) {
 void LabelRangeMonitor::OfMeasure(std::string_view measure, std::string_view meaning, const LabelsOutOfRange& found) {
   const std::string text = std::string(measure) + ": " + InWords(found, found.variable);
   if (measures_.Add(found.count, text)) LOG(WARNING) << text << ": " << meaning;
+}
+
+void LabelRangeMonitor::OfWeights(std::string_view loss, bool counts) {
+  const std::lock_guard lock(weights_mutex_);
+  bool& known = weighed_[std::string(loss)];
+  known = known || counts;
+}
+
+std::map<std::string, bool> LabelRangeMonitor::Weighed() const {
+  const std::lock_guard lock(weights_mutex_);
+  return weighed_;
 }
 
 bool LabelRangeMonitor::Tally::Add(int64_t count, const std::string& text) {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/status.h"
 
@@ -31,13 +33,18 @@ class LabelRangeMonitor {
  public:
   /// Of a program of Paddle's: it trains on any label, as it does there.
   LabelRangeMonitor() = default;
-  /// Of a model, whose loss reads the slot `label`: one outside its range is kBadData.
-  explicit LabelRangeMonitor(std::string label) : refused_(std::move(label)) {}
+  /// Of a model, whose losses read the slots `labels`: one outside its range is kBadData.
+  explicit LabelRangeMonitor(std::vector<std::string> labels) : refused_(std::move(labels)) {}
 
   /// Labels outside [0, 1] of a loss that takes the log of a share.
   Status OfLoss(const LabelsOutOfRange& found);
   /// Labels that `measure` is not defined for; `meaning` says how they count: "above 0.5 it counts as a click".
   void OfMeasure(std::string_view measure, std::string_view meaning, const LabelsOutOfRange& found);
+
+  /// Examples of `loss` were weighed; `counts`: one of them more than 0. Of each frame a few times in a run.
+  void OfWeights(std::string_view loss, bool counts);
+  /// The losses whose examples were weighed, and whether one of these counted.
+  std::map<std::string, bool> Weighed() const;
 
   LabelRangeCount of_losses() const { return losses_.Get(); }
   LabelRangeCount of_measures() const { return measures_.Get(); }
@@ -54,7 +61,9 @@ class LabelRangeMonitor {
     LabelRangeCount sum_;
   };
 
-  const std::string refused_;  ///< empty: none is
+  const std::vector<std::string> refused_;  ///< empty: none is
+  mutable std::mutex weights_mutex_;
+  std::map<std::string, bool> weighed_;
   Tally losses_;
   Tally measures_;
 };

@@ -134,7 +134,7 @@ class Comparison {
       const std::string& name = old_names[static_cast<size_t>(i)];
       const Message& was = before.GetReflection()->GetRepeatedMessage(before, &field, i);
       const auto found = std::find(names.begin(), names.end(), name);
-      const std::string element = path + "[" + name + "]";
+      const std::string element = name.empty() ? path : path + "[" + name + "]";  // the only one, without a name
       if (found == names.end()) {
         Add(element, ShownMessage(was), "(none)", may);
         continue;

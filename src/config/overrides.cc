@@ -176,6 +176,7 @@ class Override {
     for (int i = 0; i < size && field.message_type() != nullptr; ++i) {
       names.push_back(ElementName(reflection->GetRepeatedMessage(parent, &field, i)));
     }
+    if (!step.element && size == 1 && field.message_type() != nullptr) return 0;  // there is no other to be meant
     const std::string name = step.element ? Text(*step.element) : "";
     if (name.empty()) {
       const std::string example = !names.empty() && !names[0].empty() ? names[0] : "0";

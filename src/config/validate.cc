@@ -10,6 +10,7 @@
 #include "config/grouping.h"
 #include "config/paddle_fields.h"
 #include "core/lower_case.h"
+#include "program/model_defaults.h"
 #include "trainer_desc.pb.h"
 
 namespace millrace {
@@ -29,14 +30,18 @@ bool StandsBesideProgram(const TrainerDesc& desc) {
 /// Checks that a metric is one that an evaluation of the model gives.
 void CheckMetricName(const TrainerDesc& desc, const std::string& path, const std::string& name, Checker& check) {
   std::vector<std::string> known = {"loss"};
+  for (const MetricOfLoss& metric : MetricsOf(desc.model())) {
+    if (metric.name == name) return;
+    known.push_back(metric.name);
+  }
+  if (desc.model().loss_size() > 1 && name != "loss") {
+    return CheckKnown(check, path, "metric", name, known);
+  }
+  known = {"loss"};
   for (const std::string& metric : check.known().metrics) known.push_back(LowerCase(metric));
   if (known.size() == 1) return;
   if (std::find(known.begin(), known.end(), name) == known.end()) return CheckKnown(check, path, "metric", name, known);
   if (!desc.has_model() || name == "loss") return;
-  for (const MetricDesc& metric : desc.model().metric()) {
-    const bool has_class = metric.has_class_name();
-    if (LowerCase(has_class ? metric.class_name() : MetricDesc::Kind_Name(metric.kind())) == name) return;
-  }
   MetricDesc::Kind own;
   std::string field;
   for (const std::string& metric : check.known().metrics) {
@@ -44,6 +49,23 @@ void CheckMetricName(const TrainerDesc& desc, const std::string& path, const std
     field = MetricDesc::Kind_Parse(metric, &own) ? "kind: " + metric : "class_name: \"" + metric + "\"";
   }
   check.Error(path, "the model does not compute \"" + name + "\"; add metric { " + field + " } to it");
+}
+
+/// What examples cannot be left out of one by one.
+void CheckDownsample(const TrainerDesc& desc, Checker& check) {
+  const DataFeedDesc& feed = desc.data_desc();
+  std::string field;
+  if (desc.dataset().class_name() == "FileInstantDataset") field = "dataset.class_name";
+  if (desc.dataset().merge_by_lineid()) field = "dataset.merge_by_lineid";
+  if (desc.dataset().enable_pv_merge()) field = "dataset.enable_pv_merge";
+  if (feed.input_type() != 0) field = "data_desc.input_type";
+  if (feed.parse_ins_id()) field = "data_desc.parse_ins_id";
+  if (feed.parse_content()) field = "data_desc.parse_content";
+  if (feed.parse_logkey()) field = "data_desc.parse_logkey";
+  if (field.empty()) return;
+  check.Error(field,
+              "model.downsample leaves out examples as their lines are parsed, which does not go with this: leave one "
+              "of them out, or drop the examples in pipe_command and say correction: WEIGHT by a sample_weight");
 }
 
 /// Merged lines, page views, and batches that are lines.
@@ -132,6 +154,7 @@ void CheckDataset(const TrainerDesc& desc, Checker& check) {
                 "FileInstantDataset read for themselves");
   }
   CheckGrouping(desc, check);
+  if (desc.model().has_downsample()) CheckDownsample(desc, check);
   CheckGlobalShuffle(desc, check);
   if (dataset.class_name() != "QueueDataset" && !is_binary) return;
   const auto needs_memory = [&](bool is_set, const std::string& field) {

@@ -37,12 +37,15 @@ class ModelCheck {
         check_.Warning(ElementPath("model.table", i) + ".name", "no layer looks ids up in table \"" + name + "\"");
       }
     }
-    Loss();
+    Losses();
+    if (model_.has_downsample()) Downsample();
+    const auto is_custom = [](const LossDesc& loss) { return loss.has_class_name(); };
+    const bool has_custom = std::any_of(model_.loss().begin(), model_.loss().end(), is_custom);
     for (int i = 0; i < model_.metric_size(); ++i) {
       const std::string path = ElementPath("model.metric", i);
       // A loss of a plugin has predictions that only it knows.
       const std::string& in = model_.metric(i).in();
-      const bool may_be_prediction = in.starts_with("prediction") || model_.loss().has_class_name();
+      const bool may_be_prediction = in.starts_with("prediction") || has_custom;
       if (!in.empty() && (!may_be_prediction || defined_.contains(in))) Reads(in, path + ".in");
       Metric(model_.metric(i), path);
     }
@@ -67,6 +70,10 @@ class ModelCheck {
       }
       if (metric.label().empty()) check_.Missing(path, "label", kind + " needs label: the slot of the label");
       Metric(metric, path);
+      if (!metric.loss().empty()) check_.Error(path + ".loss", "the losses of a program have no names; leave it out");
+      if (!metric.mask().empty()) {
+        check_.Error(path + ".mask", "beside a program metrics count every example; leave it out, or write a model");
+      }
       const auto label = defined_.find(metric.label());
       if (label != defined_.end() && !label->second.is_dense) {
         check_.Error(path + ".label", "slot \"" + metric.label() + "\" must have one value an example: is_dense: true");
@@ -232,6 +239,38 @@ class ModelCheck {
         }
         if (layer.custom().has_init()) Initial(layer.custom().init(), path + ".custom.init");
         break;
+      case LayerDesc::kMultiply: Inputs(layer.multiply().in(), path + ".multiply", 2); break;
+      case LayerDesc::kHistory: History(layer.history(), path + ".history"); break;
+      case LayerDesc::kAttention:
+        Input(layer.attention().in(), path + ".attention");
+        if (layer.attention().query().empty()) {
+          check_.Missing(path + ".attention", "query",
+                         "an attention layer needs a query, the candidate: query: \"item\"");
+        } else {
+          Reads(layer.attention().query(), path + ".attention.query");
+        }
+        break;
+      case LayerDesc::kGru:
+        Input(layer.gru().in(), path + ".gru");
+        if (!layer.gru().attention().empty()) Reads(layer.gru().attention(), path + ".gru.attention");
+        if (!layer.gru().has_units()) {
+          check_.Missing(path + ".gru", "units", "a gru layer needs units, the columns of its state: units: 32");
+        }
+        break;
+      case LayerDesc::kCross:
+        Input(layer.cross().in(), path + ".cross");
+        if (layer.cross().has_rank() && layer.cross().form() != CrossLayer::MATRIX) {
+          check_.Error(path + ".cross.rank", "a rank is of a matrix: form: MATRIX");
+        }
+        break;
+      case LayerDesc::kMixture:
+        Inputs(layer.mixture().in(), path + ".mixture", 1);
+        if (layer.mixture().gate().empty()) {
+          check_.Missing(path + ".mixture", "gate", "a mixture needs a gate, the layer with a share for each input");
+        } else {
+          Reads(layer.mixture().gate(), path + ".mixture.gate");
+        }
+        break;
       case LayerDesc::KIND_NOT_SET: check_.Error(path, "a layer needs a kind: " + OneofNames<LayerDesc>("kind")); break;
       default: InputsOfKind(layer, path);
     }
@@ -270,27 +309,41 @@ class ModelCheck {
     }
   }
 
+  void History(const HistoryLayer& layer, const std::string& path) {
+    TableOf(layer.table(), path, "a history layer needs a table");
+    SlotsOf(layer.slots(), path, "a history layer needs slots: slots: \"visited_items\"");
+  }
+
   void Embedding(const EmbeddingLayer& layer, const std::string& path) {
-    if (layer.table().empty()) {
-      check_.Missing(path, "table", "an embedding layer needs a table");
+    TableOf(layer.table(), path, "an embedding layer needs a table");
+    Counts(layer, path);
+    SlotsOf(layer.slots(), path, "an embedding layer needs slots: slots: \"C1..C26\"");
+  }
+
+  void TableOf(const std::string& table, const std::string& path, const std::string& missing) {
+    if (table.empty()) {
+      check_.Missing(path, "table", missing);
     } else {
       std::vector<std::string> names;
-      for (const TableDesc& table : model_.table()) {
-        if (!table.name().empty()) names.push_back(table.name());
+      for (const TableDesc& known : model_.table()) {
+        if (!known.name().empty()) names.push_back(known.name());
       }
       if (model_.table_size() == 0) {
-        check_.Error(path + ".table", "no table \"" + layer.table() + "\"; the model has none: table { name: \"" +
-                                          layer.table() + "\" dim: 16 }");
+        check_.Error(path + ".table",
+                     "no table \"" + table + "\"; the model has none: table { name: \"" + table + "\" dim: 16 }");
       }
-      if (!names.empty()) CheckKnown(check_, path + ".table", "table", layer.table(), names);
-      reads_unknown_table_ = reads_unknown_table_ || !tables_.contains(layer.table());
-      read_tables_.insert(layer.table());
+      if (!names.empty()) CheckKnown(check_, path + ".table", "table", table, names);
+      reads_unknown_table_ = reads_unknown_table_ || !tables_.contains(table);
+      read_tables_.insert(table);
     }
-    Counts(layer, path);
-    if (layer.slots_size() == 0) check_.Missing(path, "slots", "an embedding layer needs slots: slots: \"C1..C26\"");
-    for (int i = 0; i < layer.slots_size(); ++i) {
+  }
+
+  void SlotsOf(const google::protobuf::RepeatedPtrField<std::string>& slots, const std::string& path,
+               const std::string& missing) {
+    if (slots.empty()) check_.Missing(path, "slots", missing);
+    for (int i = 0; i < slots.size(); ++i) {
       const std::string slot_path = ElementPath(path + ".slots", i);
-      const Result<std::vector<std::string>> names = ExpandSlotRange(layer.slots(i));
+      const Result<std::vector<std::string>> names = ExpandSlotRange(slots[i]);
       if (!names.ok()) {
         check_.Error(slot_path, names.status().message());
         continue;
@@ -409,30 +462,86 @@ class ModelCheck {
     return DidYouMean(name, names);
   }
 
-  void Loss() {
-    const LossDesc& loss = model_.loss();
-    if (!model_.has_loss()) {
+  void Losses() {
+    if (model_.loss().empty()) {
       return check_.Missing("model", "loss",
                             "the model has no loss: loss { kind: LOG_LOSS in: \"...\" label: \"...\" }");
     }
-    if (loss.in().empty()) {
-      check_.Missing("model.loss", "in", "the loss needs an input, the layer that predicts: in: \"...\"");
-    }
-    for (int i = 0; i < loss.in_size(); ++i) Reads(loss.in(i), ElementPath("model.loss.in", i));
-    if (loss.has_class_name()) {
-      CheckClassName(check_, "model.loss", "loss", loss.class_name(), check_.known().losses);
-      if (loss.has_kind()) check_.Error("model.loss.class_name", "the loss has a kind, too; leave one of them out");
-    }
-    if (loss.label().empty()) {
-      check_.Missing("model.loss", "label", "the loss needs a label, a slot: label: \"label\"");
-    } else {
-      const DefinedName* label = Slot(loss.label(), "model.loss.label");
-      const bool is_class = !loss.has_class_name() &&
-                            (loss.kind() == LossDesc::CROSS_ENTROPY || loss.kind() == LossDesc::SOFTMAX_CROSS_ENTROPY);
-      if (label != nullptr && is_class && label->is_float) {
-        check_.Error("model.loss.label", "slot \"" + loss.label() + "\" holds floats, but " +
-                                             LossDesc::Kind_Name(loss.kind()) + " reads a class (type: \"uint64\")");
+    std::map<std::string, std::string> names;
+    for (int i = 0; i < model_.loss_size(); ++i) {
+      const std::string path = ElementPath("model.loss", i);
+      const std::string& name = model_.loss(i).name();
+      Loss(model_.loss(i), path);
+      if (model_.loss_size() == 1) break;
+      if (name.empty()) {
+        check_.Missing(path, "name", "of several losses each needs a name: name: \"click\"");
+      } else if (const auto [earlier, is_new] = names.emplace(name, path); !is_new) {
+        check_.Error(path + ".name", "loss \"" + name + "\" is there already, on line " +
+                                         std::to_string(check_.Line(earlier->second + ".name")));
       }
+    }
+    const auto counts_nothing = [](const LossDesc& loss) { return loss.weight() == 0; };
+    if (std::all_of(model_.loss().begin(), model_.loss().end(), counts_nothing)) {
+      check_.Error("model.loss[0].weight", "no loss has a weight above 0: nothing would be learnt");
+    }
+  }
+
+  void Loss(const LossDesc& loss, const std::string& path) {
+    if (loss.in().empty()) {
+      check_.Missing(path, "in", "the loss needs an input, the layer that predicts: in: \"...\"");
+    }
+    for (int i = 0; i < loss.in_size(); ++i) Reads(loss.in(i), ElementPath(path + ".in", i));
+    if (loss.has_class_name()) {
+      CheckClassName(check_, path, "loss", loss.class_name(), check_.known().losses);
+      if (loss.has_kind()) check_.Error(path + ".class_name", "the loss has a kind, too; leave one of them out");
+    }
+    if (!loss.name().empty() && !NameMistake(loss.name()).empty()) {
+      check_.Error(path + ".name", NameMistake(loss.name()));
+    }
+    if (!loss.sample_weight().empty()) Count(loss.sample_weight(), path + ".sample_weight");
+    if (!loss.mask().empty()) Count(loss.mask(), path + ".mask");
+    ClassWeights(loss, path);
+    if (loss.label().empty()) {
+      check_.Missing(path, "label", "the loss needs a label, a slot: label: \"label\"");
+      return;
+    }
+    const DefinedName* label = Slot(loss.label(), path + ".label");
+    const bool is_class = !loss.has_class_name() &&
+                          (loss.kind() == LossDesc::CROSS_ENTROPY || loss.kind() == LossDesc::SOFTMAX_CROSS_ENTROPY);
+    if (label != nullptr && is_class && label->is_float) {
+      check_.Error(path + ".label", "slot \"" + loss.label() + "\" holds floats, but " +
+                                        LossDesc::Kind_Name(loss.kind()) + " reads a class (type: \"uint64\")");
+    }
+  }
+
+  void Downsample() {
+    const DownsampleDesc& desc = model_.downsample();
+    if (desc.label().empty()) {
+      check_.Missing("model.downsample", "label",
+                     "downsample needs a label, whose examples are left out: label: \"click\"");
+    } else {
+      Count(desc.label(), "model.downsample.label");
+    }
+    if (!desc.has_rate()) {
+      check_.Missing("model.downsample", "rate", "downsample needs a rate, the share that stays: rate: 0.1");
+    }
+  }
+
+  void ClassWeights(const LossDesc& loss, const std::string& path) {
+    const auto& weights = loss.class_weight();
+    if (weights.empty()) return;
+    const std::string at = path + ".class_weight";
+    if (!loss.has_class_name() && loss.kind() == LossDesc::SQUARED_ERROR) {
+      return check_.Error(at, "SQUARED_ERROR meets values and has no classes; leave class_weight out");
+    }
+    const bool is_click =
+        !loss.has_class_name() && (loss.kind() == LossDesc::LOG_LOSS || loss.kind() == LossDesc::SIGMOID_CROSS_ENTROPY);
+    if (is_click && weights.size() != 2) {
+      check_.Error(at, LossDesc::Kind_Name(loss.kind()) + " has the labels 0 and 1, and these are weights of " +
+                           std::to_string(weights.size()) + ": class_weight: [1, 20]");
+    }
+    if (std::none_of(weights.begin(), weights.end(), [](float weight) { return weight > 0; })) {
+      check_.Error(at, "no class has a weight above 0: nothing would be learnt");
     }
   }
 
@@ -446,6 +555,15 @@ class ModelCheck {
     const std::string kind = KindName(metric, "");
     const bool is_grouped = kind == "GAUC";
     if (!metric.label().empty()) Slot(metric.label(), path + ".label");
+    if (!metric.mask().empty()) Count(metric.mask(), path + ".mask");
+    if (metric.has_name() && !NameMistake(metric.name()).empty()) {
+      check_.Error(path + ".name", NameMistake(metric.name()));
+    }
+    if (!metric.loss().empty() && !model_.loss().empty()) {
+      std::vector<std::string> names;
+      for (const LossDesc& loss : model_.loss()) names.push_back(loss.name());
+      CheckKnown(check_, path + ".loss", "loss", metric.loss(), names);
+    }
     if (metric.has_max_rows() && !kind.empty() && !is_grouped) {
       check_.Error(path + ".max_rows", kind + " keeps no rows; GAUC does");
     }

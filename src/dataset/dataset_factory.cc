@@ -63,6 +63,11 @@ DatasetSettings DatasetSettings::FromDesc(const TrainerDesc& desc) {
   }
   settings.rows.sample_rate = dataset.sample_rate();
   settings.rows.sample_seed = desc.seed();
+  const DownsampleDesc& thinned = desc.model().downsample();
+  if (desc.model().has_downsample() && !desc.infer()) {
+    settings.thinned = {thinned.label(), thinned.value(), static_cast<double>(thinned.rate()), desc.seed()};
+    settings.rows.thinned = settings.thinned;
+  }
   return settings;
 }
 
@@ -74,6 +79,7 @@ DatasetSettings DatasetSettings::ForEvaluation() const {
   settings.rows.enable_pv_merge = false;
   settings.rows.phases.clear();
   settings.rows.sample_rate = 1;
+  settings.thinned = settings.rows.thinned = {};
   return settings;
 }
 

@@ -16,7 +16,7 @@ class Auc final : public Metric {
   void Add(const MetricRows& rows, MetricSums& sums) const override {
     for (size_t i = 0; i < rows.predictions.size(); ++i) {
       const auto bucket = static_cast<size_t>(LogitBucket(rows.predictions[i], kBuckets));
-      sums.Add(bucket + (rows.labels[i] > 0.5f ? kBuckets : 0), 1);
+      sums.Add(bucket + (rows.labels[i] > 0.5f ? kBuckets : 0), static_cast<double>(rows.WeightOf(i)));
     }
   }
 

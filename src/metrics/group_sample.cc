@@ -16,9 +16,9 @@ namespace {
 // One group with more rows than a sample may hold stays whole all the same.
 constexpr int kMostHalvings = 40;
 
-// Labels too, so that the order of rows does not depend on the parts that they came in.
+// Weights too, so that the order of rows does not depend on the parts that they came in.
 bool IsBefore(const GroupedRow& a, const GroupedRow& b) {
-  return std::tie(a.group, a.prediction, a.label) < std::tie(b.group, b.prediction, b.label);
+  return std::tie(a.group, a.prediction, a.weight) < std::tie(b.group, b.prediction, b.weight);
 }
 
 template <class T>

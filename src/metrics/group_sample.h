@@ -12,7 +12,8 @@ namespace millrace {
 struct GroupedRow {
   uint64_t group = 0;
   float prediction = 0;
-  float label = 0;
+  /// Above 0: how much a row of label 1 counts; below: one of label 0. 0: one of label 0 that counts once.
+  float weight = 0;
 };
 
 /// The rows that GAUC is computed from: all of them, or, when there would be more than `most_rows`, those of half of
@@ -69,8 +70,8 @@ class GroupSample {
   std::deque<GroupedRow> rows_;
 };
 
-/// AUC within each group, averaged with the groups' rows as weights (Zhou et al. 2018); groups of one class are left
-/// out, ties count half. NaN without a group of two classes. Sorts the sample first, then reads each row once.
+/// AUC within each group, averaged with the weights of the groups' rows (Zhou et al. 2018); groups of one class are
+/// left out, ties count half. NaN without a group of two classes. Sorts the sample first, then reads each row once.
 double GroupedAuc(GroupSample& sample);
 
 }  // namespace millrace

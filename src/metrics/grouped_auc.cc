@@ -33,7 +33,12 @@ double GroupedAuc(GroupSample& sample) {
       double tied_negatives = 0;
       double tied_positives = 0;
       for (; row != end && row->group == group && row->prediction == prediction; ++row) {
-        (row->label > 0.5f ? tied_positives : tied_negatives) += 1;
+        const auto counts = static_cast<double>(row->weight);
+        if (counts > 0) {
+          tied_positives += counts;
+        } else {
+          tied_negatives += counts == 0 ? 1 : -counts;
+        }
       }
       pairs.AddTied(tied_negatives, tied_positives);
     }

@@ -22,13 +22,16 @@ class OfThreeSums : public Metric {
  public:
   int size() const final { return 3; }
   void Add(const MetricRows& rows, MetricSums& sums) const final {
+    double count = 0;
     double first = 0;
     double second = 0;
     for (size_t i = 0; i < rows.predictions.size(); ++i) {
-      first += First(rows.predictions[i], rows.labels[i]);
-      second += Second(rows.predictions[i], rows.labels[i]);
+      const auto weight = static_cast<double>(rows.WeightOf(i));
+      count += weight;
+      first += weight * First(rows.predictions[i], rows.labels[i]);
+      second += weight * Second(rows.predictions[i], rows.labels[i]);
     }
-    sums.Add(0, static_cast<double>(rows.predictions.size()));
+    sums.Add(0, count);
     sums.Add(1, first);
     sums.Add(2, second);
   }

@@ -12,6 +12,11 @@ namespace millrace {
 struct MetricRows {
   std::span<const float> predictions;  ///< probabilities of a click, or values of a regression
   std::span<const float> labels;
+  /// How much each row counts, above 0; empty: every row once. Only a metric that says so (MetricInfo::is_weighted)
+  /// has any.
+  std::span<const float> weights = {};
+
+  float WeightOf(size_t row) const { return weights.empty() ? 1.0F : weights[row]; }
 };
 
 /// Sums that one thread adds to and any thread may read meanwhile. Reading while another adds may see a row in one sum

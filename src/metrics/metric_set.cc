@@ -40,6 +40,10 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
     }
     entry.better = info->better;
     entry.prediction = spec.prediction;
+    entry.weights = spec.weights;
+    if (!spec.weights.empty() && !info->is_weighted) {
+      return InvalidConfig("metric " + spec.kind + ": it counts every example once, and the loss weighs them");
+    }
     entry.label = schema.Find(spec.label);
     entry.group = spec.group.empty() ? -1 : schema.Find(spec.group);
     if (entry.label < 0) return InvalidConfig("metric: label: no used slot \"" + spec.label + "\"");
@@ -54,10 +58,10 @@ Result<std::unique_ptr<const MetricSet>> MetricSet::Create(const std::vector<Met
     entry.looks_for = info->labels;
     // One look at a label is enough, the strictest.
     for (Entry& other : set->entries_) {
-      if (other.label == entry.label)
+      if (other.label == entry.label && other.weights == entry.weights)
         (other.looks_for < entry.looks_for ? other : entry).looks_for = MetricLabels::kAny;
     }
-    kinds.push_back(LowerCase(spec.kind));
+    kinds.push_back(spec.name.empty() ? LowerCase(spec.kind) : spec.name);
     const auto same = std::count(kinds.begin(), kinds.end(), kinds.back());
     set->names_.push_back(kinds.back() + (same > 1 ? "_" + std::to_string(same) : ""));
     set->entries_.push_back(std::move(entry));
@@ -73,11 +77,13 @@ std::optional<MetricBetter> MetricSet::Better(std::string_view name) const {
   return entries_[static_cast<size_t>(found - names_.begin())].better;
 }
 
-std::vector<std::string> MetricSet::Predictions() const {
+std::vector<std::string> MetricSet::Variables() const {
   std::vector<std::string> names;
-  for (const Entry& entry : entries_) {
-    if (std::find(names.begin(), names.end(), entry.prediction) == names.end()) names.push_back(entry.prediction);
-  }
+  const auto add = [&names](const std::string& name) {
+    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  for (const Entry& entry : entries_) add(entry.prediction);
+  for (const Entry& entry : entries_) add(entry.weights);
   return names;
 }
 
@@ -133,12 +139,20 @@ std::optional<MetricTotals> MetricSet::TakeBytes(std::string_view* bytes) const 
 Result<std::unique_ptr<MetricAccumulator>> MetricAccumulator::Create(const MetricSet& set, const Frame& frame,
                                                                      LabelRangeMonitor* label_monitor) {
   std::unique_ptr<MetricAccumulator> accumulator(new MetricAccumulator(set, label_monitor));
-  for (const MetricSet::Entry& entry : set.entries_) {
-    const Variable* variable = frame.Find(entry.prediction);
+  const auto find = [&frame](const std::string& name) -> Result<const Tensor*> {
+    const Variable* variable = frame.Find(name);
     if (variable == nullptr || !variable->Is<Tensor>()) {
-      return InvalidConfig("metric: in: there is no tensor \"" + entry.prediction + "\"");
+      return InvalidConfig("metric: in: there is no tensor \"" + name + "\"");
     }
-    accumulator->predictions_.push_back(&variable->Get<Tensor>());
+    return &variable->Get<Tensor>();
+  };
+  for (const MetricSet::Entry& entry : set.entries_) {
+    MR_ASSIGN(const Tensor* const prediction, find(entry.prediction));
+    accumulator->predictions_.push_back(prediction);
+    accumulator->weights_.push_back(nullptr);
+    if (!entry.weights.empty()) {
+      MR_ASSIGN(accumulator->weights_.back(), find(entry.weights));
+    }
     accumulator->sums_.emplace_back(entry.metric == nullptr ? 0 : entry.metric->size());
   }
   accumulator->sums_.emplace_back(static_cast<int>(set.entries_.size()));
@@ -178,6 +192,30 @@ void MetricAccumulator::ReadLabels(const SlotBatch& batch, SlotId label) {
   std::transform(ids.begin(), ids.end(), label_buffer_.begin(), [](uint64_t id) { return static_cast<float>(id); });
 }
 
+Status MetricAccumulator::ReadWeights(const SlotBatch& batch, size_t metric) {
+  weight_buffer_.clear();
+  row_buffer_.clear();
+  if (weights_[metric] == nullptr) return Status::Ok();
+  const auto rows = static_cast<size_t>(batch.rows());
+  MR_ASSIGN(const Tensor* const shown, host_view_.Of(*weights_[metric]));
+  if (static_cast<size_t>(shown->numel()) != rows || shown->dtype() != DType::kFloat32) {
+    return InvalidConfig("metric " + set_->names_[metric] + ": the weights \"" + set_->entries_[metric].weights +
+                         "\" are not one float for each of " + std::to_string(rows) + " rows");
+  }
+  const float* values = shown->data<float>();
+  size_t kept = 0;
+  for (size_t i = 0; i < rows; ++i) {
+    if (values[i] == 0) continue;
+    prediction_buffer_[kept] = prediction_buffer_[i];
+    label_buffer_[kept++] = label_buffer_[i];
+    weight_buffer_.push_back(values[i]);
+    row_buffer_.push_back(static_cast<int>(i));
+  }
+  prediction_buffer_.resize(kept);
+  label_buffer_.resize(kept);
+  return Status::Ok();
+}
+
 void MetricAccumulator::LookAtLabels(const RunContext& context, size_t metric) const {
   const MetricSet::Entry& entry = set_->entries_[metric];
   if (label_monitor_ == nullptr || entry.looks_for == MetricLabels::kAny) return;
@@ -187,12 +225,13 @@ void MetricAccumulator::LookAtLabels(const RunContext& context, size_t metric) c
   if (count == 0) [[likely]]
     return;
   const auto first = std::find_if(label_buffer_.begin(), label_buffer_.end(), is_odd);
+  const auto at = first - label_buffer_.begin();
+  const int row = row_buffer_.empty() ? static_cast<int>(at) : row_buffer_[static_cast<size_t>(at)];
   const std::string& slot = context.batch->schema().used()[static_cast<size_t>(entry.label)].name;
   label_monitor_->OfMeasure("metric " + set_->names_[metric],
                             two ? "it is for labels 0 and 1; others count as 1 above 0.5 and as 0 up to it"
                                 : "it is for labels from 0 to 1; others count as the nearer of these",
-                            {count, slot, context.DescribeRow(static_cast<int>(first - label_buffer_.begin())),
-                             context.step, static_cast<double>(*first)});
+                            {count, slot, context.DescribeRow(row), context.step, static_cast<double>(*first)});
 }
 
 void MetricAccumulator::AddGroups(const SlotBatch& batch, const MetricSet::Entry& entry) {
@@ -202,11 +241,13 @@ void MetricAccumulator::AddGroups(const SlotBatch& batch, const MetricSet::Entry
   const std::lock_guard lock(samples_mutex_);
   GroupSample& sample = samples_[entry.first];
   for (size_t i = 0; i < prediction_buffer_.size(); ++i) {
-    const size_t at = offsets.empty() ? i * width : offsets[i];
-    const bool any = offsets.empty() || offsets[i] < offsets[i + 1];
+    const size_t row = row_buffer_.empty() ? i : static_cast<size_t>(row_buffer_[i]);
+    const size_t at = offsets.empty() ? row * width : offsets[row];
+    const bool any = offsets.empty() || offsets[row] < offsets[row + 1];
     if (IsNonFinite(prediction_buffer_[i]) || IsNonFinite(label_buffer_[i])) [[unlikely]]
       continue;
-    sample.Add({any ? ids[at] : 0, prediction_buffer_[i], label_buffer_[i]});
+    const float weight = WeightOf(i);
+    sample.Add({any ? ids[at] : 0, prediction_buffer_[i], label_buffer_[i] > 0.5f ? weight : -weight});
   }
 }
 
@@ -222,11 +263,13 @@ void MetricAccumulator::LeaveOutNonFiniteRows() {
   size_t kept = 0;
   for (size_t i = 0; i < prediction_buffer_.size(); ++i) {
     if (IsNonFinite(prediction_buffer_[i]) || IsNonFinite(label_buffer_[i])) continue;
+    if (!weight_buffer_.empty()) weight_buffer_[kept] = weight_buffer_[i];
     prediction_buffer_[kept] = prediction_buffer_[i];
     label_buffer_[kept++] = label_buffer_[i];
   }
   prediction_buffer_.resize(kept);
   label_buffer_.resize(kept);
+  if (!weight_buffer_.empty()) weight_buffer_.resize(kept);
 }
 
 Status MetricAccumulator::Add(const RunContext& context) {
@@ -235,6 +278,7 @@ Status MetricAccumulator::Add(const RunContext& context) {
     const MetricSet::Entry& entry = set_->entries_[m];
     MR_TRY(ReadPredictions(batch, m));
     ReadLabels(batch, entry.label);
+    MR_TRY(ReadWeights(batch, m));
     LookAtLabels(context, m);
     const int64_t non_finite = CountNonFiniteRows();
     if (non_finite > 0) [[unlikely]]
@@ -244,7 +288,7 @@ Status MetricAccumulator::Add(const RunContext& context) {
     } else {
       if (non_finite > 0) [[unlikely]]
         LeaveOutNonFiniteRows();
-      entry.metric->Add({prediction_buffer_, label_buffer_}, sums_[m]);
+      entry.metric->Add({prediction_buffer_, label_buffer_, weight_buffer_}, sums_[m]);
     }
   }
   return Status::Ok();

@@ -36,12 +36,12 @@ class MetricSet {
   static Result<std::unique_ptr<const MetricSet>> Create(const std::vector<MetricSpec>& specs, const SlotSchema& schema,
                                                          const MetricRegistry& registry);
 
-  /// Printed names, "auc"; a second metric of a kind gets "_2".
+  /// Printed names, "auc" or "income/auc"; a second metric of a name gets "_2".
   const std::vector<std::string>& names() const { return names_; }
   /// Which values of a metric are better, by its printed name; nullopt when there is none of that name.
   std::optional<MetricBetter> Better(std::string_view name) const;
-  /// The variables that predictions are read from.
-  std::vector<std::string> Predictions() const;
+  /// The variables that predictions and weights are read from.
+  std::vector<std::string> Variables() const;
   /// Totals of no rows.
   MetricTotals NewTotals() const;
   /// Totals of no rows that take no samples: enough for every metric but GAUC.
@@ -70,6 +70,7 @@ class MetricSet {
     std::unique_ptr<Metric> metric;  ///< null: GAUC
     MetricBetter better = MetricBetter::kHigher;
     std::string prediction;
+    std::string weights;  ///< empty: every row counts once
     SlotId label = -1;
     SlotId group = -1;
     MetricLabels looks_for = MetricLabels::kAny;  ///< kAny also where another entry looks at the same labels
@@ -118,8 +119,11 @@ class MetricAccumulator {
   void AddSumsTo(MetricTotals& totals) const;
   void ReadLabels(const SlotBatch& batch, SlotId label);
   Status ReadPredictions(const SlotBatch& batch, size_t metric);
+  /// Rows of weight 0 are taken out of what was read.
+  Status ReadWeights(const SlotBatch& batch, size_t metric);
   void LookAtLabels(const RunContext& context, size_t metric) const;
   void AddGroups(const SlotBatch& batch, const MetricSet::Entry& entry);
+  float WeightOf(size_t i) const { return weight_buffer_.empty() ? 1.0F : weight_buffer_[i]; }
   /// Rows whose prediction or label is NaN or infinite; they say nothing of the others, and are counted alone.
   int64_t CountNonFiniteRows() const;
   void LeaveOutNonFiniteRows();
@@ -127,6 +131,7 @@ class MetricAccumulator {
   const MetricSet* set_;
   LabelRangeMonitor* label_monitor_;
   std::vector<const Tensor*> predictions_;
+  std::vector<const Tensor*> weights_;  ///< by metric; null: every row counts once
   HostView host_view_;
   std::deque<MetricSums> sums_;  ///< by metric, empty ones for GAUC; then the counts of rows that are not finite
   std::vector<double> window_start_;
@@ -134,6 +139,8 @@ class MetricAccumulator {
   std::vector<GroupSample> samples_;
   std::vector<float> prediction_buffer_;
   std::vector<float> label_buffer_;
+  std::vector<float> weight_buffer_;  ///< empty: every row counts once
+  std::vector<int> row_buffer_;       ///< of the batch, which stand in the buffers; empty: all
 };
 
 }  // namespace millrace

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/hash.h"
-#include "model/lowering.h"
+#include "model/layer_kinds.h"
 #include "program/ctr_accessor.h"
 #include "program/model_defaults.h"
 #include "program/oneof_names.h"
@@ -13,51 +13,8 @@ namespace {
 
 constexpr int64_t kColumnAxis = 1;
 
-std::string_view ActivationOp(Activation act) {
-  switch (act) {
-    case RELU: return "relu";
-    case SIGMOID: return "sigmoid";
-    case TANH: return "tanh";
-    case SOFTMAX: return "softmax";
-    case NONE: break;
-  }
-  return "";
-}
-
 /// Tells the slots of one table apart (TableDesc.key SLOT_AND_ID). Part of the checkpoint format.
 int64_t SlotSalt(std::string_view slot) { return static_cast<int64_t>(Fnv1a64(slot) | 1); }
-
-std::vector<const SlotSpec*> EmbeddingSlots(Lowering& lowering, const std::string& where, const EmbeddingLayer& layer) {
-  std::vector<const SlotSpec*> slots;
-  bool complete = !layer.slots().empty();
-  if (!complete) lowering.Problem(where, "slots: names no slot");
-  for (const std::string& range : layer.slots()) {
-    const Result<std::vector<std::string>> names = ExpandSlotRange(range);
-    if (!names.ok()) {
-      lowering.Problem(where, "slots: " + names.status().message());
-      complete = false;
-      continue;
-    }
-    for (const std::string& name : *names) {
-      const SlotSpec* slot = lowering.Slot(where, "slots", name);
-      complete = complete && slot != nullptr;
-      if (slot == nullptr) continue;
-      if (slot->type != SlotType::kUint64) {
-        lowering.Problem(where,
-                         "slots: slot \"" + name + "\" holds floats; an embedding looks ids up (type: \"uint64\")");
-        complete = false;
-      } else if (slot->is_dense && slot->width != 1) {
-        lowering.Problem(where, "slots: slot \"" + name + "\" is dense with " + std::to_string(slot->width) +
-                                    " ids; make it sparse (is_dense: false) so that they are pooled");
-        complete = false;
-      } else {
-        slots.push_back(slot);
-      }
-    }
-  }
-  if (!complete) slots.clear();
-  return slots;
-}
 
 /// Looks one slot up and pools it into the variable `out`.
 bool LookUp(Lowering& lowering, const std::string& where, const SlotSpec& slot, const TableDesc& table, Pool pool,
@@ -127,7 +84,8 @@ std::string CountOfSlot(Lowering& lowering, const std::string& where, const std:
 
 /// Shows and clicks of each example, [batch, 2], which layers share; empty when a mistake was noted.
 std::string CountsOf(Lowering& lowering, const std::string& where, const EmbeddingLayer& layer) {
-  const std::string& label = lowering.model().loss().label();
+  const ModelDesc& model = lowering.model();
+  const std::string label = model.loss().empty() ? "" : model.loss(0).label();
   if (layer.click().empty() && label.empty()) {
     lowering.Problem(where, "click: names no slot, and the loss no label that could say what was clicked");
     return "";
@@ -209,7 +167,7 @@ bool FitsTable(Lowering& lowering, const std::string& where, const EmbeddingLaye
 
 bool LowerEmbedding(Lowering& lowering, const std::string& where, const std::string& name,
                     const EmbeddingLayer& layer) {
-  const std::vector<const SlotSpec*> slots = EmbeddingSlots(lowering, where, layer);
+  const std::vector<const SlotSpec*> slots = SlotsOfIds(lowering, where, layer.slots());
   const TableDesc* table = lowering.Table(where, layer.table());
   if (slots.empty() || table == nullptr || DimOf(*table) < 1 || !FitsTable(lowering, where, layer, *table))
     return false;
@@ -227,15 +185,6 @@ bool LowerEmbedding(Lowering& lowering, const std::string& where, const std::str
   }
   if (pooled.size() == 1) return true;
   return lowering.Append(where, MakeOp("concat", {{"X", pooled}}, {{"Out", {name}}}, {{"axis", kColumnAxis}}));
-}
-
-/// Columns of a [batch, ...] variable; 0, with the mistake noted, when it has none.
-int64_t Columns(Lowering& lowering, const std::string& where, const std::string& var) {
-  const Dims& dims = lowering.main().vars().find(var)->second.dims;
-  const int64_t columns = dims.rank() < 2 ? 0 : dims.Product(1, dims.rank());
-  if (columns > 0) return columns;
-  lowering.Problem(where, "in: \"" + var + "\" must be [batch, columns]; its shape is " + dims.ToString());
-  return 0;
 }
 
 bool LowerFc(Lowering& lowering, const std::string& where, const std::string& name, const FcLayer& layer) {
@@ -430,6 +379,32 @@ bool LowerLayer(Lowering& lowering, const std::string& where, const LayerDesc& l
   });
 }
 
+/// Gives the layer's parameters what they have of their own; false, with the mistake noted, when there are none.
+bool ApplyRule(Lowering& lowering, const std::string& where, const LayerDesc& layer) {
+  if (!layer.has_rule()) return true;
+  const GradientClip* clip = layer.rule().has_clip() ? &layer.rule().clip() : nullptr;
+  CheckGradientSettings(lowering, where, layer.rule().regularization(), clip);
+  if (layer.rule().clip().has_global_norm()) {
+    lowering.Problem(where, "rule: clip: global_norm is of all gradients; it stands in the model's optimizer");
+    return false;
+  }
+  const std::string own = layer.name() + ".";
+  bool has_any = false;
+  const VarMetas& vars = lowering.main().vars();
+  for (auto var = vars.lower_bound(own); var != vars.end() && var->first.starts_with(own); ++var) {
+    if (!var->second.persistable) continue;
+    lowering.SetRule(var->first, layer.rule());
+    has_any = true;
+  }
+  if (has_any) return true;
+  lowering.Problem(where,
+                   layer.has_embedding()
+                       ? "rule: it has no parameters of its own; the rate and the penalties of its table stand in "
+                         "the table's optimizer"
+                       : "rule: it has no parameters that a rule could be of");
+  return false;
+}
+
 /// False, with the mistake noted, when the name cannot be that of a variable.
 bool CheckName(Lowering& lowering, const std::string& where, const LayerDesc& layer, std::set<std::string>& seen) {
   const std::string& name = layer.name();
@@ -457,6 +432,58 @@ bool CheckName(Lowering& lowering, const std::string& where, const LayerDesc& la
 
 }  // namespace
 
+std::string_view ActivationOp(Activation act) {
+  switch (act) {
+    case RELU: return "relu";
+    case SIGMOID: return "sigmoid";
+    case TANH: return "tanh";
+    case SOFTMAX: return "softmax";
+    case NONE: break;
+  }
+  return "";
+}
+
+std::vector<const SlotSpec*> SlotsOfIds(Lowering& lowering, const std::string& where,
+                                        const google::protobuf::RepeatedPtrField<std::string>& names_given) {
+  std::vector<const SlotSpec*> slots;
+  bool complete = !names_given.empty();
+  if (!complete) lowering.Problem(where, "slots: names no slot");
+  for (const std::string& range : names_given) {
+    const Result<std::vector<std::string>> names = ExpandSlotRange(range);
+    if (!names.ok()) {
+      lowering.Problem(where, "slots: " + names.status().message());
+      complete = false;
+      continue;
+    }
+    for (const std::string& name : *names) {
+      const SlotSpec* slot = lowering.Slot(where, "slots", name);
+      complete = complete && slot != nullptr;
+      if (slot == nullptr) continue;
+      if (slot->type != SlotType::kUint64) {
+        lowering.Problem(where,
+                         "slots: slot \"" + name + "\" holds floats; an embedding looks ids up (type: \"uint64\")");
+        complete = false;
+      } else if (slot->is_dense && slot->width != 1) {
+        lowering.Problem(where, "slots: slot \"" + name + "\" is dense with " + std::to_string(slot->width) +
+                                    " ids; make it sparse (is_dense: false) so that they are pooled");
+        complete = false;
+      } else {
+        slots.push_back(slot);
+      }
+    }
+  }
+  if (!complete) slots.clear();
+  return slots;
+}
+
+int64_t Columns(Lowering& lowering, const std::string& where, const std::string& var) {
+  const Dims& dims = lowering.main().vars().find(var)->second.dims;
+  const int64_t columns = dims.rank() < 2 ? 0 : dims.Product(1, dims.rank());
+  if (columns > 0) return columns;
+  lowering.Problem(where, "in: \"" + var + "\" must be [batch, columns]; its shape is " + dims.ToString());
+  return 0;
+}
+
 OpDesc LookupOp(const std::string& ids, const TableDesc& table, const std::string& out) {
   OpDesc lookup = MakeOp("lookup_table", {{"Ids", {ids}}, {"W", {table.name()}}}, {{"Out", {out}}},
                          {{"is_sparse", true}, {"is_distributed", false}, {"padding_idx", table.padding_idx()}});
@@ -475,11 +502,25 @@ void RegisterBuiltinLayers(LayerRegistry* layers) {
   add("fc", "fully connected", Kind<LowerFc, &LayerDesc::fc>());
   add("concat", "sets inputs side by side", Kind<LowerConcat, &LayerDesc::concat>());
   add("fm", "second-order term of a factorization machine", Kind<LowerFm, &LayerDesc::fm>());
-  add("cross", "cross layers of Deep & Cross", Kind<LowerCross, &LayerDesc::cross>());
+  add("cross", "cross layers of Deep & Cross", {[](Lowering& lowering, const LayerPart& part) {
+        if (part.desc.cross().form() == CrossLayer::MATRIX) return LowerCrossMatrix(lowering, part);
+        return LowerCross(lowering, part.where, part.desc.name(), part.desc.cross());
+      }});
   add("add", "adds inputs of equal shape", Kind<LowerAdd, &LayerDesc::add>());
   add("reduce_sum", "sums the last axis", Kind<LowerReduceSum, &LayerDesc::reduce_sum>());
   add("activation", "an activation by itself", Kind<LowerActivation, &LayerDesc::activation>());
   add("dropout", "sets a random part to zero while training", Kind<LowerDropout, &LayerDesc::dropout>());
+  add("mixture", "adds up experts by a gate", {LowerMixture});
+  add("multiply", "multiplies inputs, element by element", {LowerMultiply});
+  add("layer_norm", "brings each row to mean 0 and deviation 1", {LowerLayerNorm});
+  add("batch_norm", "brings each column of a batch to mean 0 and deviation 1", {LowerBatchNorm});
+  add("history", "rows of the last ids of slots, in their order", {LowerHistory});
+  add("pool", "one vector of a sequence", {LowerPool});
+  add("attention", "attention of a candidate to a history", {LowerAttention});
+  add("self_attention", "multi-head self-attention", {LowerSelfAttention});
+  add("gru", "a gated recurrent unit along a sequence", {LowerGru});
+  add("cin", "compressed interaction network", {LowerCin});
+  add("bilinear", "bilinear interactions of slots", {LowerBilinear});
   add("op", "any operator", {LowerOpLayer});
 }
 
@@ -493,11 +534,15 @@ void LowerLayers(Lowering& lowering) {
     const bool is_named = CheckName(lowering, where, layer, seen);
     const google::protobuf::FieldDescriptor* kind = KindField(layer);
     lowering.Enter(path + (kind == nullptr ? "" : "." + kind->name()));
-    if (is_named && LowerLayer(lowering, where, layer)) {
+    if (is_named && LowerLayer(lowering, where, layer) && ApplyRule(lowering, where, layer)) {
       const bool is_embedding = layer.has_embedding();
       int dim = 0;
       for (const TableDesc& table : lowering.tables()) {
         if (is_embedding && table.name() == layer.embedding().table()) dim = SlotWidthOf(layer.embedding(), table);
+      }
+      if (layer.has_self_attention() && lowering.EmbeddingDim(layer.self_attention().in()) > 0) {
+        const SelfAttentionLayer& attention = layer.self_attention();
+        dim = attention.has_units() ? attention.units() : lowering.EmbeddingDim(attention.in());
       }
       lowering.LayerDone(layer.name(), dim);
     } else {

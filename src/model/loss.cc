@@ -1,114 +1,219 @@
 #include <glog/logging.h>
 
+#include <algorithm>
+#include <cmath>
+#include <set>
+
 #include "model/lowering.h"
+#include "program/model_defaults.h"
 
 namespace millrace {
 namespace {
 
 constexpr std::string_view kWhere = "loss";
 
-/// The label as the variable that the loss reads: the slot itself, or its values as floats.
-std::optional<std::string> Label(Lowering& lowering, const std::string& name, bool as_float) {
-  const SlotSpec* slot = lowering.Slot(kWhere, "label", name);
-  if (slot == nullptr) return std::nullopt;
-  if (!slot->is_dense || slot->width != 1) {
-    lowering.Problem(kWhere, "label: slot \"" + name +
-                                 "\" must have one value an example; set is_dense: true and shape: "
-                                 "[-1, 1]");
-    return std::nullopt;
+/// One of the job's losses while it is lowered.
+struct LossContext {
+  const LossDesc& desc;
+  std::string where;     ///< what mistakes begin with
+  std::string variable;  ///< its mean: "loss", of several "loss.income"
+  std::string suffix;    ///< of other names: nothing, of several ".income"
+
+  std::string Var(const char* part) const { return variable + "." + part; }
+};
+
+/// A slot that has one value an example, or null with the mistake noted.
+const SlotSpec* OneValueSlot(Lowering& lowering, const std::string& where, std::string_view field,
+                             const std::string& name) {
+  const SlotSpec* slot = lowering.Slot(where, field, name);
+  if (slot == nullptr || (slot->is_dense && slot->width == 1)) return slot;
+  lowering.Problem(where, std::string(field) + ": slot \"" + name +
+                              "\" must have one value an example; set is_dense: true and shape: "
+                              "[-1, 1]");
+  return nullptr;
+}
+
+/// Appends an operator that makes the weights `out` of what is bound, and, where it is not empty, `label_out`.
+bool AppendWeights(Lowering& lowering, const std::string& where, const ExampleWeights& weights, const std::string& out,
+                   const std::string& label_out) {
+  Bound inputs;
+  if (!weights.label.empty()) inputs.push_back({"Label", {weights.label}});
+  if (!weights.sample_weight.empty()) inputs.push_back({"Weight", {weights.sample_weight}});
+  if (!weights.mask.empty()) inputs.push_back({"Mask", {weights.mask}});
+  if (!weights.thinned.empty()) inputs.push_back({"Thinned", {weights.thinned}});
+  Bound outputs = {{"Out", {out}}};
+  if (!label_out.empty()) outputs.push_back({"LabelOut", {label_out}});
+  Attrs attrs = {{"is_test", false}};
+  if (!weights.class_weight.empty()) attrs.push_back({"class_weight", weights.class_weight});
+  if (!weights.thinned.empty()) {
+    attrs.push_back({"thinned_label", weights.thinned_value});
+    attrs.push_back({"rate", weights.rate});
   }
-  if (slot->type == SlotType::kUint64 && as_float) {
-    const std::string cast = name + ".float";
+  if (!weights.loss.empty()) attrs.push_back({"loss", weights.loss});
+  return lowering.Append(where, MakeOp("example_weights", inputs, outputs, attrs));
+}
+
+/// Notes mistakes in what the loss says of weights; the weights, with nothing in them where it says nothing.
+std::optional<ExampleWeights> WeightsOf(Lowering& lowering, const LossContext& loss, const std::string& kind,
+                                        std::optional<int64_t> classes) {
+  const LossDesc& desc = loss.desc;
+  ExampleWeights weights;
+  if (lowering.model().downsample().correction() == DownsampleDesc::WEIGHT) weights = ThinnedOf(lowering.model());
+  bool fits = true;
+  const auto slot = [&](const char* field, const std::string& name, std::string* to) {
+    if (name.empty()) return;
+    fits = OneValueSlot(lowering, loss.where, field, name) != nullptr && fits;
+    *to = name;
+  };
+  slot("sample_weight", desc.sample_weight(), &weights.sample_weight);
+  slot("mask", desc.mask(), &weights.mask);
+  weights.class_weight = {desc.class_weight().begin(), desc.class_weight().end()};
+  const auto given = static_cast<int64_t>(weights.class_weight.size());
+  if (given > 0 && kind == "SQUARED_ERROR") {
+    lowering.Problem(loss.where, "class_weight: SQUARED_ERROR meets values and has no classes; leave it out");
+    fits = false;
+  } else if (given > 0 && classes.has_value() && given != *classes) {
+    lowering.Problem(loss.where, "class_weight: " + kind + " has " + std::to_string(*classes) +
+                                     " classes here, and these are weights of " + std::to_string(given));
+    fits = false;
+  }
+  if (given > 0 &&
+      std::all_of(weights.class_weight.begin(), weights.class_weight.end(), [](float w) { return w == 0; })) {
+    lowering.Problem(loss.where, "class_weight: all are 0; nothing would be learnt");
+    fits = false;
+  }
+  if (!fits) return std::nullopt;
+  if (given > 0) weights.label = desc.label();
+  return weights;
+}
+
+/// The variable of the label's slot as the loss reads it: the slot itself, or its values as floats.
+std::optional<std::string> Label(Lowering& lowering, const LossContext& loss, const SlotSpec& slot,
+                                 const std::string& variable, bool as_float) {
+  if (slot.type == SlotType::kUint64 && as_float) {
+    const std::string cast = variable + ".float";
     if (!lowering.main().Has(cast) &&
-        !lowering.Append(kWhere, MakeOp("cast", {{"X", {name}}}, {{"Out", {cast}}},
-                                        {{"in_dtype", static_cast<int64_t>(VarType::INT64)},
-                                         {"out_dtype", static_cast<int64_t>(VarType::FP32)}}))) {
+        !lowering.Append(loss.where, MakeOp("cast", {{"X", {variable}}}, {{"Out", {cast}}},
+                                            {{"in_dtype", static_cast<int64_t>(VarType::INT64)},
+                                             {"out_dtype", static_cast<int64_t>(VarType::FP32)}}))) {
       return std::nullopt;
     }
     return cast;
   }
-  if (slot->type == SlotType::kFloat && !as_float) {
-    lowering.Problem(kWhere, "label: slot \"" + name +
-                                 "\" holds floats, but this kind of loss reads a class; its type "
-                                 "must be \"uint64\"");
+  if (slot.type == SlotType::kFloat && !as_float) {
+    lowering.Problem(loss.where, "label: slot \"" + slot.name +
+                                     "\" holds floats, but this kind of loss reads a class; its type "
+                                     "must be \"uint64\"");
     return std::nullopt;
   }
-  return name;
+  return variable;
 }
 
 /// [batch, 1], or [batch, two or more]; false, with the mistake noted, otherwise.
-bool CheckColumns(Lowering& lowering, const std::string& kind, const std::string& in, bool one) {
+bool CheckColumns(Lowering& lowering, const std::string& where, const std::string& kind, const std::string& in,
+                  bool one) {
   const Dims& dims = lowering.main().vars().find(in)->second.dims;
   const bool fits = dims.rank() == 2 && (one ? dims[1] == 1 : dims[1] >= 2);
   if (fits) return true;
   std::string advice;
   if (one && dims.rank() == 2 && dims[1] == 2) advice = "; use CROSS_ENTROPY for two classes";
   if (!one && dims.rank() == 2 && dims[1] == 1) advice = "; use LOG_LOSS or SIGMOID_CROSS_ENTROPY for one output";
-  lowering.Problem(kWhere, "in: " + kind + " wants " + (one ? "[batch, 1]" : "[batch, classes]") + ", but \"" + in +
-                               "\" is " + dims.ToString() + advice);
+  lowering.Problem(where, "in: " + kind + " wants " + (one ? "[batch, 1]" : "[batch, classes]") + ", but \"" + in +
+                              "\" is " + dims.ToString() + advice);
   return false;
 }
 
 /// The variables that a loss reads; nullopt, with mistakes noted, where they do not fit it.
-std::optional<std::vector<std::string>> LossInputs(Lowering& lowering, const LossKind& kind, const std::string& name) {
-  const LossDesc& loss = lowering.model().loss();
+std::optional<std::vector<std::string>> LossInputs(Lowering& lowering, const LossContext& context, const LossKind& kind,
+                                                   const std::string& name) {
+  const LossDesc& loss = context.desc;
+  const std::string& where = context.where;
   std::vector<std::string> inputs;
   for (const std::string& in : loss.in()) {
-    if (const std::optional<std::string> input = lowering.Input(kWhere, "in", in)) inputs.push_back(*input);
+    if (const std::optional<std::string> input = lowering.Input(where, "in", in)) inputs.push_back(*input);
   }
-  if (loss.in().empty()) lowering.Problem(kWhere, "in: names no layer or slot");
+  if (loss.in().empty()) lowering.Problem(where, "in: names no layer or slot");
   if (kind.reads != LossKind::Reads::kAny && loss.in_size() > 1) {
-    lowering.Problem(kWhere, "in: " + name + " reads one layer, and these are " + std::to_string(loss.in_size()));
+    lowering.Problem(where, "in: " + name + " reads one layer, and these are " + std::to_string(loss.in_size()));
     return std::nullopt;
   }
   if (loss.in().empty() || static_cast<int>(inputs.size()) < loss.in_size()) return std::nullopt;
   return inputs;
 }
 
-constexpr std::string_view kEach = "loss.each";
-
-/// What one operator gives.
-std::optional<ExampleLoss> OfOp(Lowering& lowering, OpDesc op, std::string prediction) {
-  if (!lowering.Append(kWhere, std::move(op))) return std::nullopt;
-  return ExampleLoss{std::string(kEach), {std::move(prediction)}};
+/// What one operator, which writes part.each(), gives.
+std::optional<ExampleLoss> OfOp(Lowering& lowering, const LossPart& part, OpDesc op, std::string prediction) {
+  if (!lowering.Append(part.where, std::move(op))) return std::nullopt;
+  return ExampleLoss{part.each(), {std::move(prediction)}};
 }
 
 std::optional<ExampleLoss> CrossEntropy(Lowering& lowering, const LossPart& part) {
-  return OfOp(lowering,
-              MakeOp("cross_entropy", {{"X", part.in}, {"Label", {part.label}}}, {{"Y", {std::string(kEach)}}},
+  return OfOp(lowering, part,
+              MakeOp("cross_entropy", {{"X", part.in}, {"Label", {part.label}}}, {{"Y", {part.each()}}},
                      {{"soft_label", false}, {"ignore_index", int64_t{-100}}}),
               part.in[0]);
+}
+
+/// The share p with its odds times a factor m: m p / (m p + 1 - p).
+bool ShiftShare(Lowering& lowering, const LossPart& part) {
+  const std::string odds = part.prediction + ".odds";
+  const std::string rest = part.prediction + ".rest";
+  const std::string whole = part.prediction + ".whole";
+  const auto scale = [&](const std::string& out, float factor, float bias) {
+    return MakeOp("scale", {{"X", part.in}}, {{"Out", {out}}},
+                  {{"scale", factor}, {"bias", bias}, {"bias_after_scale", true}});
+  };
+  return lowering.Append(part.where, scale(odds, std::exp(part.logit_shift), 0)) &&
+         lowering.Append(part.where, scale(rest, -1, 1)) &&
+         lowering.Append(part.where, MakeOp("elementwise_add", {{"X", {odds}}, {"Y", {rest}}}, {{"Out", {whole}}},
+                                            {{"axis", int64_t{-1}}})) &&
+         lowering.Append(part.where, MakeOp("elementwise_div", {{"X", {odds}}, {"Y", {whole}}},
+                                            {{"Out", {part.prediction}}}, {{"axis", int64_t{-1}}}));
 }
 
 std::optional<ExampleLoss> LogLoss(Lowering& lowering, const LossPart& part) {
-  return OfOp(lowering,
-              MakeOp("log_loss", {{"Predicted", part.in}, {"Labels", {part.label}}}, {{"Loss", {std::string(kEach)}}},
+  const bool is_shifted = part.logit_shift != 0;
+  if (is_shifted && !ShiftShare(lowering, part)) return std::nullopt;
+  return OfOp(lowering, part,
+              MakeOp("log_loss", {{"Predicted", part.in}, {"Labels", {part.label}}}, {{"Loss", {part.each()}}},
                      {{"epsilon", 1e-7f}}),
-              part.in[0]);
+              is_shifted ? part.prediction : part.in[0]);
 }
 
 std::optional<ExampleLoss> SigmoidCrossEntropy(Lowering& lowering, const LossPart& part) {
-  if (!lowering.Append(kWhere, MakeOp("sigmoid", {{"X", part.in}}, {{"Out", {"prediction"}}}))) return std::nullopt;
-  return OfOp(lowering,
+  std::string logit = part.in[0];
+  if (part.logit_shift != 0) {
+    logit = part.prediction + ".logit";
+    if (!lowering.Append(part.where,
+                         MakeOp("scale", {{"X", part.in}}, {{"Out", {logit}}},
+                                {{"scale", 1.0f}, {"bias", part.logit_shift}, {"bias_after_scale", true}}))) {
+      return std::nullopt;
+    }
+  }
+  if (!lowering.Append(part.where, MakeOp("sigmoid", {{"X", {logit}}}, {{"Out", {part.prediction}}}))) {
+    return std::nullopt;
+  }
+  return OfOp(lowering, part,
               MakeOp("sigmoid_cross_entropy_with_logits", {{"X", part.in}, {"Label", {part.label}}},
-                     {{"Out", {std::string(kEach)}}}, {{"ignore_index", int64_t{-100}}, {"normalize", false}}),
-              "prediction");
+                     {{"Out", {part.each()}}}, {{"ignore_index", int64_t{-100}}, {"normalize", false}}),
+              part.prediction);
 }
 
 std::optional<ExampleLoss> SoftmaxCrossEntropy(Lowering& lowering, const LossPart& part) {
-  return OfOp(lowering,
+  return OfOp(lowering, part,
               MakeOp("softmax_with_cross_entropy", {{"Logits", part.in}, {"Label", {part.label}}},
-                     {{"Softmax", {"prediction"}}, {"Loss", {std::string(kEach)}}},
+                     {{"Softmax", {part.prediction}}, {"Loss", {part.each()}}},
                      {{"soft_label", false}, {"ignore_index", int64_t{-100}}}),
-              "prediction");
+              part.prediction);
 }
 
 std::optional<ExampleLoss> SquaredError(Lowering& lowering, const LossPart& part) {
-  if (!lowering.Append(kWhere, MakeOp("elementwise_sub", {{"X", part.in}, {"Y", {part.label}}},
-                                      {{"Out", {"loss.difference"}}}, {{"axis", int64_t{-1}}}))) {
+  const std::string difference = part.loss + ".difference";
+  if (!lowering.Append(part.where, MakeOp("elementwise_sub", {{"X", part.in}, {"Y", {part.label}}},
+                                          {{"Out", {difference}}}, {{"axis", int64_t{-1}}}))) {
     return std::nullopt;
   }
-  return OfOp(lowering, MakeOp("square", {{"X", {"loss.difference"}}}, {{"Out", {std::string(kEach)}}}), part.in[0]);
+  return OfOp(lowering, part, MakeOp("square", {{"X", {difference}}}, {{"Out", {part.each()}}}), part.in[0]);
 }
 
 /// Has the kind append its operators, and looks at what it says that they give.
@@ -116,13 +221,13 @@ std::optional<ExampleLoss> LowerExamples(Lowering& lowering, const LossKind& kin
                                          const LossPart& part) {
   std::optional<ExampleLoss> lowered;
   const std::string who = "loss of the class \"" + name + "\"";
-  const bool is_lowered = LowerClass(lowering, kWhere, who, [&] {
+  const bool is_lowered = LowerClass(lowering, part.where, who, [&] {
     lowered = kind.lower(lowering, part);
     return lowered.has_value();
   });
   if (!is_lowered) return std::nullopt;
   if (lowered->predictions.empty()) {
-    lowering.Problem(kWhere, "the " + who + " gave no prediction");
+    lowering.Problem(part.where, "the " + who + " gave no prediction");
     return std::nullopt;
   }
   const VarMetas& vars = lowering.main().vars();
@@ -135,7 +240,8 @@ std::optional<ExampleLoss> LowerExamples(Lowering& lowering, const LossKind& kin
   };
   const auto expect = [&](const std::string& what, const std::string& var, bool one) {
     const std::string wrong = check(var, one);
-    if (!wrong.empty()) lowering.Problem(kWhere, "the " + who + " gave \"" + var + "\" as " + what + ", but " + wrong);
+    if (!wrong.empty())
+      lowering.Problem(part.where, "the " + who + " gave \"" + var + "\" as " + what + ", but " + wrong);
     return wrong.empty();
   };
   bool fits = expect("the loss of each example", lowered->each, true);
@@ -144,7 +250,7 @@ std::optional<ExampleLoss> LowerExamples(Lowering& lowering, const LossKind& kin
   return lowered;
 }
 
-/// loss = mean + l2 * sum over weights of w^2.
+/// loss.l2 = l2 * sum over weights of w^2.
 bool AppendPenalty(Lowering& lowering, float l2) {
   std::vector<std::string> terms;
   for (const std::string& weight : lowering.weights()) {
@@ -159,54 +265,232 @@ bool AppendPenalty(Lowering& lowering, float l2) {
   }
   return lowering.Append(kWhere, MakeOp("sum", {{"X", terms}}, {{"Out", {"loss.square_sum"}}})) &&
          lowering.Append(kWhere, MakeOp("scale", {{"X", {"loss.square_sum"}}}, {{"Out", {"loss.l2"}}},
-                                        {{"scale", l2}, {"bias", 0.0f}, {"bias_after_scale", true}})) &&
-         lowering.Append(kWhere,
-                         MakeOp("elementwise_add", {{"X", {"loss.mean"}}, {"Y", {"loss.l2"}}}, {{"Out", {"loss"}}},
-                                {{"axis", int64_t{-1}}}),
-                         OpRole::kLoss);
+                                        {{"scale", l2}, {"bias", 0.0f}, {"bias_after_scale", true}}));
 }
 
-}  // namespace
+/// The loss of each example times its weight, or, without weights, the loss of each example.
+std::optional<std::string> Weighed(Lowering& lowering, const LossContext& loss, const std::string& each,
+                                   const std::string& weights) {
+  if (weights.empty()) return each;
+  std::string weighed = loss.Var("by_weight");
+  const bool is_made = lowering.Append(loss.where, MakeOp("elementwise_mul", {{"X", {each}}, {"Y", {weights}}},
+                                                          {{"Out", {weighed}}}, {{"axis", int64_t{-1}}}));
+  if (!is_made) return std::nullopt;
+  return weighed;
+}
 
-LoweredLoss LowerLoss(Lowering& lowering) {
-  const ModelDesc& model = lowering.model();
-  lowering.Enter("model.loss");
-  if (!model.has_loss()) {
-    lowering.Problem(kWhere, "missing; add loss { kind: ... in: \"LAYER\" label: \"SLOT\" }");
-    return {};
+/// What is added to the logit of the prediction for what `model.downsample` leaves out; nullopt, with the mistake
+/// noted, where the prediction cannot be corrected.
+std::optional<float> ShiftOf(Lowering& lowering, const LossContext& loss, const std::string& kind) {
+  const ExampleWeights thinned = ThinnedOf(lowering.model());
+  const DownsampleDesc& desc = lowering.model().downsample();
+  if (thinned.thinned.empty() || desc.correction() != DownsampleDesc::PREDICTION) return 0.0F;
+  const std::string otherwise = "; say correction: WEIGHT in model.downsample, or train on all examples";
+  if (kind != "SIGMOID_CROSS_ENTROPY" && kind != "LOG_LOSS") {
+    lowering.Problem(loss.where, "kind: the prediction of " + kind +
+                                     " cannot be corrected for examples that were left out" + otherwise);
+    return std::nullopt;
   }
-  const LossDesc& loss = model.loss();
+  if (loss.desc.label() != desc.label()) {
+    lowering.Problem(loss.where, "label: \"" + loss.desc.label() + "\" is not that of model.downsample, \"" +
+                                     desc.label() +
+                                     "\", and what leaving those out does to its prediction is not known" + otherwise);
+    return std::nullopt;
+  }
+  return desc.value() == 0 ? std::log(desc.rate()) : -std::log(desc.rate());
+}
+
+/// The examples' loss and predictions of one loss; nullopt, with mistakes noted, when it cannot be lowered.
+std::optional<LoweredTask> LowerTask(Lowering& lowering, const LossContext& context, std::string* each) {
+  const LossDesc& loss = context.desc;
+  const std::string& where = context.where;
   if (loss.has_kind() && loss.has_class_name()) {
-    lowering.Problem(kWhere,
-                     "class_name: the loss has a kind, " + LossDesc::Kind_Name(loss.kind()) + "; leave one out");
-    return {};
+    lowering.Problem(where, "class_name: the loss has a kind, " + LossDesc::Kind_Name(loss.kind()) + "; leave one out");
+    return std::nullopt;
   }
   const std::string name = loss.has_class_name() ? loss.class_name() : LossDesc::Kind_Name(loss.kind());
   const Result<const LossKind*> found = lowering.parts().losses.Get(name);
   if (!found.ok()) {
-    lowering.Problem(kWhere, "class_name: " + found.status().message());
-    return {};
+    lowering.Problem(where, "class_name: " + found.status().message());
+    return std::nullopt;
   }
   const LossKind& kind = **found;
-  const std::optional<PartAttrs> attrs = ReadPartAttrs(lowering, kWhere, loss.attrs(), kind.attrs, name);
-  if (!(loss.l2() >= 0)) lowering.Problem(kWhere, "l2: must not be negative; " + std::to_string(loss.l2()));
-  const std::optional<std::vector<std::string>> in = LossInputs(lowering, kind, name);
-  if (loss.label().empty()) {
-    lowering.Problem(kWhere, "label: names no slot");
+  const std::optional<PartAttrs> attrs = ReadPartAttrs(lowering, where, loss.attrs(), kind.attrs, name);
+  if (!(loss.l2() >= 0)) lowering.Problem(where, "l2: must not be negative; " + std::to_string(loss.l2()));
+  const std::optional<std::vector<std::string>> in = LossInputs(lowering, context, kind, name);
+  if (loss.label().empty()) lowering.Problem(where, "label: names no slot");
+  const SlotSpec* slot = loss.label().empty() ? nullptr : OneValueSlot(lowering, where, "label", loss.label());
+  using Reads = LossKind::Reads;
+  const bool fits =
+      in && (kind.reads == Reads::kAny || CheckColumns(lowering, where, name, (*in)[0], kind.reads == Reads::kColumn));
+  std::optional<int64_t> classes;
+  if (kind.reads == Reads::kColumn) classes = 2;
+  if (fits && kind.reads == Reads::kClasses) classes = lowering.main().vars().find((*in)[0])->second.dims[1];
+  const std::optional<ExampleWeights> weights = WeightsOf(lowering, context, name, classes);
+  if (!fits || slot == nullptr || !attrs || !weights) return std::nullopt;
+
+  LoweredTask task;
+  task.name = loss.name();
+  task.label = loss.label();
+  task.variable = context.variable;
+  task.by = *weights;
+  std::string label = loss.label();
+  if (weights->IsAny()) {
+    ExampleWeights all = *weights;
+    all.loss = loss.name().empty() ? "loss" : loss.name();
+    task.weights = context.Var("weights");
+    std::string counted;
+    if (!all.mask.empty() || !all.sample_weight.empty()) {
+      all.label = loss.label();
+      counted = label + ".counted" + context.suffix;
+    }
+    if (!AppendWeights(lowering, where, all, task.weights, counted)) return std::nullopt;
+    if (!counted.empty()) label = counted;
+  }
+  const std::optional<std::string> read = Label(lowering, context, *slot, label, !kind.is_of_classes);
+  if (!read) return std::nullopt;
+  const std::optional<float> shift = ShiftOf(lowering, context, name);
+  if (!shift) return std::nullopt;
+  const LossPart part{*in, *read, *attrs, where, context.variable, "prediction" + context.suffix, *shift};
+  std::optional<ExampleLoss> lowered = LowerExamples(lowering, kind, name, part);
+  if (!lowered) return std::nullopt;
+  task.predictions = std::move(lowered->predictions);
+  std::optional<std::string> weighed = Weighed(lowering, context, lowered->each, task.weights);
+  if (!weighed) return std::nullopt;
+  *each = std::move(*weighed);
+  return task;
+}
+
+/// Notes mistakes in the names of several losses; those without a mistake are in `*names`.
+void CheckLossNames(Lowering& lowering, std::set<std::string>* names) {
+  for (int i = 0; i < lowering.model().loss_size(); ++i) {
+    const std::string& name = lowering.model().loss(i).name();
+    lowering.Enter("model.loss[" + std::to_string(i) + "]");
+    if (name.empty()) {
+      lowering.Problem(kWhere, "name: missing; of several losses each has one, as name: \"click\"");
+    } else if (const std::string wrong = NameMistake(name); !wrong.empty()) {
+      lowering.Problem("loss \"" + name + "\"", "name: " + wrong);
+    } else if (!names->insert(name).second) {
+      lowering.Problem("loss \"" + name + "\"", "name: it is the name of an earlier loss; choose another");
+    } else if (lowering.main().Has("loss." + name) || lowering.main().Has("prediction." + name)) {
+      lowering.Problem("loss \"" + name + "\"", "name: a layer has its variable's name, loss." + name +
+                                                    " or prediction." + name + "; choose another");
+      names->erase(name);
+    }
+  }
+}
+
+/// Notes mistakes in `model.downsample`.
+bool CheckDownsample(Lowering& lowering) {
+  if (!lowering.model().has_downsample()) return true;
+  lowering.Enter("model.downsample");
+  const DownsampleDesc& desc = lowering.model().downsample();
+  const size_t mistakes = lowering.mistakes().size();
+  if (desc.label().empty()) {
+    lowering.Problem("downsample", "label: names no slot");
+  } else {
+    (void)OneValueSlot(lowering, "downsample", "label", desc.label());
+  }
+  if (!(desc.rate() > 0 && desc.rate() <= 1)) {
+    lowering.Problem("downsample", "rate: must be above 0 and at most 1; " + std::to_string(desc.rate()));
+  }
+  if (desc.correction() == DownsampleDesc::PREDICTION && desc.value() != 0 && desc.value() != 1) {
+    lowering.Problem("downsample",
+                     "value: a prediction is corrected for examples of the label 0 or 1; for others say "
+                     "correction: WEIGHT");
+  }
+  lowering.Enter("model.loss");
+  return lowering.mistakes().size() == mistakes;
+}
+
+/// loss = sum of the losses' means by their weights + penalty.
+bool AppendTotal(Lowering& lowering, std::vector<std::string> terms, double l2) {
+  const bool has_penalty = l2 > 0 && !lowering.weights().empty();
+  if (has_penalty) {
+    if (!AppendPenalty(lowering, static_cast<float>(l2))) return false;
+    terms.push_back("loss.l2");
+  }
+  if (terms == std::vector<std::string>{"loss.mean", "loss.l2"}) {
+    return lowering.Append(kWhere,
+                           MakeOp("elementwise_add", {{"X", {"loss.mean"}}, {"Y", {"loss.l2"}}}, {{"Out", {"loss"}}},
+                                  {{"axis", int64_t{-1}}}),
+                           OpRole::kLoss);
+  }
+  return lowering.Append(kWhere, MakeOp("sum", {{"X", terms}}, {{"Out", {"loss"}}}), OpRole::kLoss);
+}
+
+}  // namespace
+
+ExampleWeights ThinnedOf(const ModelDesc& model) {
+  ExampleWeights weights;
+  const DownsampleDesc& desc = model.downsample();
+  if (!model.has_downsample() || desc.rate() >= 1) return weights;
+  weights.thinned = desc.label();
+  weights.thinned_value = desc.value();
+  weights.rate = desc.rate();
+  return weights;
+}
+
+bool AppendWeightsOfMetric(Lowering& lowering, const std::string& where, const ExampleWeights& weights,
+                           const std::string& out) {
+  return AppendWeights(lowering, where, weights, out, "");
+}
+
+LoweredLoss LowerLoss(Lowering& lowering) {
+  const ModelDesc& model = lowering.model();
+  lowering.Enter("model.loss");
+  if (model.loss().empty()) {
+    lowering.Problem(kWhere, "missing; add loss { kind: ... in: \"LAYER\" label: \"SLOT\" }");
     return {};
   }
-  const std::optional<std::string> label = Label(lowering, loss.label(), !kind.is_of_classes);
-  if (!in || !label || !attrs) return {};
-  using Reads = LossKind::Reads;
-  if (kind.reads != Reads::kAny && !CheckColumns(lowering, name, (*in)[0], kind.reads == Reads::kColumn)) return {};
-  std::optional<ExampleLoss> lowered = LowerExamples(lowering, kind, name, {*in, *label, *attrs});
-  if (!lowered) return {};
-  const bool has_penalty = loss.l2() > 0 && !lowering.weights().empty();
-  const std::string mean = has_penalty ? "loss.mean" : "loss";
-  const OpRole role = has_penalty ? OpRole::kForward : OpRole::kLoss;
-  if (!lowering.Append(kWhere, MakeOp("mean", {{"X", {lowered->each}}}, {{"Out", {mean}}}), role)) return {};
-  if (has_penalty && !AppendPenalty(lowering, loss.l2())) return {};
-  return {"loss", std::move(lowered->predictions)};
+  if (!CheckDownsample(lowering)) return {};
+  const bool is_one = model.loss_size() == 1;
+  std::set<std::string> names;
+  if (!is_one) CheckLossNames(lowering, &names);
+  LoweredLoss all;
+  std::vector<std::string> terms;
+  double l2 = 0;
+  double total_weight = 0;
+  bool is_whole = is_one || static_cast<int>(names.size()) == model.loss_size();
+  const bool is_plain =
+      is_one && model.loss(0).weight() == 1 && !(model.loss(0).l2() > 0 && !lowering.weights().empty());
+  for (int i = 0; i < model.loss_size(); ++i) {
+    const LossDesc& loss = model.loss(i);
+    lowering.Enter("model.loss[" + std::to_string(i) + "]");
+    if (!is_one && !names.contains(loss.name())) continue;
+    const std::string suffix = is_one ? "" : "." + loss.name();
+    const LossContext context{loss, is_one ? std::string(kWhere) : "loss \"" + loss.name() + "\"", "loss" + suffix,
+                              suffix};
+    if (!(loss.weight() >= 0 && std::isfinite(loss.weight()))) {
+      lowering.Problem(context.where, "weight: must be 0 or more; " + std::to_string(loss.weight()));
+    }
+    l2 += static_cast<double>(loss.l2());
+    total_weight += static_cast<double>(loss.weight());
+    std::string each;
+    std::optional<LoweredTask> task = LowerTask(lowering, context, &each);
+    is_whole = is_whole && task.has_value();
+    if (!task) continue;
+    std::string mean = is_one && !is_plain ? "loss.mean" : context.variable;
+    const OpRole role = is_plain ? OpRole::kLoss : OpRole::kForward;
+    if (!lowering.Append(context.where, MakeOp("mean", {{"X", {each}}}, {{"Out", {mean}}}), role)) return {};
+    if (loss.weight() != 1) {
+      const std::string share = mean + ".share";
+      if (!lowering.Append(context.where,
+                           MakeOp("scale", {{"X", {mean}}}, {{"Out", {share}}},
+                                  {{"scale", loss.weight()}, {"bias", 0.0f}, {"bias_after_scale", true}}))) {
+        return {};
+      }
+      mean = share;
+    }
+    terms.push_back(std::move(mean));
+    all.tasks.push_back(std::move(*task));
+  }
+  lowering.Enter("model.loss");
+  if (total_weight == 0) lowering.Problem(kWhere, "weight: it is 0 in every loss; nothing would be learnt");
+  if (!is_whole) return {};
+  if (!is_plain && !AppendTotal(lowering, std::move(terms), l2)) return {};
+  all.loss = "loss";
+  return all;
 }
 
 void RegisterBuiltinLosses(LossRegistry* losses) {

@@ -38,10 +38,22 @@ Status Lowering::ToStatus() const {
   return InvalidConfig(text);
 }
 
+namespace {
+
+/// Whether an operator reads and writes the variable, which lives on from batch to batch: running means and the like.
+bool UpdatesState(const OpDesc& op, const VarMetas& vars, const std::string& name) {
+  if (!vars.find(name)->second.persistable) return false;
+  return std::any_of(op.inputs().begin(), op.inputs().end(), [&name](const OpDesc::Var& input) {
+    return std::find(input.arguments().begin(), input.arguments().end(), name) != input.arguments().end();
+  });
+}
+
+}  // namespace
+
 bool Lowering::Append(std::string_view where, OpDesc op, OpRole role) {
   for (const OpDesc::Var& output : op.outputs()) {
     for (const std::string& name : output.arguments()) {
-      if (role == OpRole::kOptimize || !main().Has(name)) continue;
+      if (role == OpRole::kOptimize || !main().Has(name) || UpdatesState(op, main().vars(), name)) continue;
       Problem(where, "its variable \"" + name + "\" has the name of another; rename the layer");
       return false;
     }

@@ -201,12 +201,44 @@ bool LowerClass(Lowering& lowering, std::string_view where, const std::string& w
   return lowered;
 }
 
-/// Names that the loss gives to the rest of the compiler; empty when it could not be lowered.
+/// What examples are weighed by. Slots, and empty what is not said.
+struct ExampleWeights {
+  std::string label;
+  std::string sample_weight;
+  std::string mask;
+  std::vector<float> class_weight;
+  std::string thinned;      ///< the label of which the training has a share alone, where that is made good
+  float thinned_value = 0;  ///< of that label
+  float rate = 1;           ///< the share
+  std::string loss;         ///< whose they are, for messages; empty: a metric's alone
+
+  bool IsAny() const { return !sample_weight.empty() || !mask.empty() || !class_weight.empty() || !thinned.empty(); }
+};
+
+/// What `model.downsample` leaves out, as what makes it good; none of it where nothing is left out.
+ExampleWeights ThinnedOf(const ModelDesc& model);
+/// The operator of an activation, but NONE.
+std::string_view ActivationOp(Activation act);
+
+/// One of the job's losses, lowered.
+struct LoweredTask {
+  std::string name;                      ///< may be empty where it is the only one
+  std::string variable;                  ///< its mean over the batch
+  std::string label;                     ///< slot
+  std::vector<std::string> predictions;  ///< one or more
+  std::string weights;                   ///< variable, [batch, 1]; empty: every example counts once
+  ExampleWeights by;                     ///< what makes them
+};
+
+/// Names that the losses give to the rest of the compiler; empty when one could not be lowered.
 struct LoweredLoss {
   std::string loss;
-  std::vector<std::string> predictions;  ///< the first one is the model's
+  std::vector<LoweredTask> tasks;
 };
 LoweredLoss LowerLoss(Lowering& lowering);
+/// Appends what makes the weights of a metric, the variable `out`; false with the mistake noted.
+bool AppendWeightsOfMetric(Lowering& lowering, const std::string& where, const ExampleWeights& weights,
+                           const std::string& out);
 
 /// The first block of a new program.
 BlockDesc* FirstBlock(ProgramDesc& program);

@@ -5,25 +5,30 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/edit_distance.h"
 #include "model/lowering.h"
 #include "program/backward.h"
+#include "program/model_defaults.h"
 
 namespace millrace {
 namespace {
 
-/// Notes a mistake when a metric cannot read a value of `slot` for every example.
-void CheckMetricLabel(Lowering& lowering, const std::string& where, const std::string& name) {
-  const SlotSpec* slot = lowering.Slot(where, "label", name);
+/// Notes a mistake when a metric cannot read a value of the slot for every example.
+void CheckMetricColumn(Lowering& lowering, const std::string& where, const std::string& field,
+                       const std::string& name) {
+  const SlotSpec* slot = lowering.Slot(where, field, name);
   if (slot == nullptr || (slot->is_dense && slot->width == 1)) return;
   lowering.Problem(
-      where, "label: slot \"" + name + "\" must have one value an example; set is_dense: true and shape: [-1, 1]");
+      where, field + ": slot \"" + name + "\" must have one value an example; set is_dense: true and shape: [-1, 1]");
 }
 
 /// The variable that a metric reads, or "" with the mistake noted.
 std::string MetricInput(Lowering& lowering, const std::string& where, const LoweredLoss& loss,
                         const std::string& name) {
-  const std::vector<std::string>& known = loss.predictions;
-  if (std::find(known.begin(), known.end(), name) != known.end()) return name;
+  for (const LoweredTask& task : loss.tasks) {
+    const std::vector<std::string>& known = task.predictions;
+    if (std::find(known.begin(), known.end(), name) != known.end()) return name;
+  }
   const std::optional<std::string> in = lowering.Input(where, "in", name);
   if (!in) return "";
   if (lowering.main().vars().find(*in)->second.dtype == DType::kFloat32) return *in;
@@ -31,42 +36,116 @@ std::string MetricInput(Lowering& lowering, const std::string& where, const Lowe
   return "";
 }
 
+/// The loss that a metric goes with: the one it names, its only one, or the one whose prediction it reads; null: none.
+const LoweredTask* TaskOf(const LoweredLoss& loss, const MetricDesc& metric, int number) {
+  if (number >= 0) {
+    return static_cast<size_t>(number) < loss.tasks.size() ? &loss.tasks[static_cast<size_t>(number)] : nullptr;
+  }
+  for (const LoweredTask& task : loss.tasks) {
+    const auto& known = task.predictions;
+    if (std::find(known.begin(), known.end(), metric.in()) != known.end()) return &task;
+  }
+  return nullptr;
+}
+
+/// Fills in by what a metric's rows are weighed: the loss's weights, or, where the metric says otherwise, its own.
+void ResolveWeights(Lowering& lowering, const std::string& where, const MetricDesc& metric, const LoweredTask* task,
+                    MetricSpec* spec, int number) {
+  ExampleWeights weights = task != nullptr ? task->by : ExampleWeights();
+  const bool has_own_label = task == nullptr || spec->label != task->label;
+  // Where the prediction makes good what was left out, the loss has no weights for it, and a metric of the training
+  // has.
+  const ExampleWeights thinned = ThinnedOf(lowering.model());
+  const bool has_own_thinned = !thinned.thinned.empty() && weights.thinned.empty();
+  if (!metric.has_mask() && metric.weighted() && !has_own_label && !has_own_thinned) {
+    spec->weights = task->weights;
+    return;
+  }
+  if (has_own_thinned) {
+    weights.thinned = thinned.thinned;
+    weights.thinned_value = thinned.thinned_value;
+    weights.rate = thinned.rate;
+  }
+  if (metric.has_mask()) {
+    weights.mask = metric.mask();
+    CheckMetricColumn(lowering, where, "mask", metric.mask());
+  }
+  if (!metric.weighted()) weights.sample_weight.clear();
+  if (!metric.weighted() || has_own_label) weights.class_weight.clear();
+  if (!weights.IsAny()) return;
+  weights.label = weights.class_weight.empty() ? "" : spec->label;
+  spec->weights = "loss.weights_of_metric_" + std::to_string(number);
+  if (!AppendWeightsOfMetric(lowering, where, weights, spec->weights)) spec->weights.clear();
+}
+
+/// The metric of one loss, or nothing with the mistake noted.
+std::optional<MetricSpec> ResolveMetric(Lowering& lowering, const LoweredLoss& loss, const MetricOfLoss& of,
+                                        int number) {
+  const MetricDesc& metric = lowering.model().metric(of.metric);
+  MetricSpec spec;
+  spec.kind = KindOf(metric);
+  spec.name = of.name;
+  spec.metric = of.metric;
+  const std::string where = "metric " + spec.kind;
+  const LoweredTask* const task = TaskOf(loss, metric, of.loss);
+  if (task != nullptr) spec.prediction = task->predictions[0];
+  if (metric.has_in()) spec.prediction = MetricInput(lowering, where, loss, metric.in());
+  spec.label = metric.has_label() ? metric.label() : task != nullptr ? task->label : "";
+  if (metric.has_label()) CheckMetricColumn(lowering, where, "label", metric.label());
+  if (spec.label.empty() && lowering.model().loss_size() > 1 && !loss.loss.empty()) {
+    lowering.Problem(where, "loss: missing; \"" + metric.in() +
+                                "\" is the prediction of none, so name the loss whose " + "label it has, or a label");
+    return std::nullopt;
+  }
+  if (spec.kind == "GAUC" && !metric.has_group()) {
+    lowering.Problem(where, "group: missing; name the slot whose first id groups examples");
+  }
+  if (metric.has_group()) {
+    const SlotSpec* slot = lowering.Slot(where, "group", metric.group());
+    if (slot != nullptr && slot->type != SlotType::kUint64) {
+      lowering.Problem(where, "group: slot \"" + metric.group() + "\" holds floats, not ids");
+    }
+    spec.group = metric.group();
+  }
+  spec.max_rows = metric.max_rows();
+  ResolveWeights(lowering, where, metric, task, &spec, number);
+  return spec;
+}
+
 std::vector<MetricSpec> ResolveMetrics(Lowering& lowering, const LoweredLoss& loss) {
+  const ModelDesc& model = lowering.model();
   std::vector<MetricSpec> metrics;
-  for (int i = 0; i < lowering.model().metric_size(); ++i) {
-    const MetricDesc& metric = lowering.model().metric(i);
+  for (int i = 0; i < model.metric_size(); ++i) {
+    const MetricDesc& metric = model.metric(i);
     lowering.Enter("model.metric[" + std::to_string(i) + "]");
     if (metric.has_kind() == metric.has_class_name()) {
       lowering.Problem("metric", metric.has_kind() ? "class_name: it has a kind; leave one out" : "kind: missing");
       continue;
     }
-    MetricSpec spec;
-    spec.kind = KindOf(metric);
-    const std::string where = "metric " + spec.kind;
-    if (!loss.predictions.empty()) spec.prediction = loss.predictions[0];
-    if (metric.has_in()) spec.prediction = MetricInput(lowering, where, loss, metric.in());
-    spec.label = metric.has_label() ? metric.label() : lowering.model().loss().label();
-    if (metric.has_label()) CheckMetricLabel(lowering, where, metric.label());
-    if (spec.kind == "GAUC" && !metric.has_group()) {
-      lowering.Problem(where, "group: missing; name the slot whose first id groups examples");
+    const auto same = [&metric](const LossDesc& other) { return other.name() == metric.loss(); };
+    if (metric.has_loss() && std::none_of(model.loss().begin(), model.loss().end(), same)) {
+      std::vector<std::string_view> names;
+      for (const LossDesc& other : model.loss()) names.push_back(other.name());
+      lowering.Problem("metric " + KindOf(metric),
+                       "loss: no loss \"" + metric.loss() + "\"" + DidYouMean(metric.loss(), names));
     }
-    if (metric.has_group()) {
-      const SlotSpec* slot = lowering.Slot(where, "group", metric.group());
-      if (slot != nullptr && slot->type != SlotType::kUint64) {
-        lowering.Problem(where, "group: slot \"" + metric.group() + "\" holds floats, not ids");
-      }
-      spec.group = metric.group();
+    if (metric.has_name() && !NameMistake(metric.name()).empty()) {
+      lowering.Problem("metric " + KindOf(metric), "name: " + NameMistake(metric.name()));
     }
-    spec.max_rows = metric.max_rows();
-    metrics.push_back(std::move(spec));
+    for (const MetricOfLoss& of : MetricsOf(model)) {
+      if (of.metric != i) continue;
+      std::optional<MetricSpec> spec = ResolveMetric(lowering, loss, of, static_cast<int>(metrics.size()));
+      if (spec) metrics.push_back(std::move(*spec));
+    }
   }
   return metrics;
 }
 
-/// Slots that operators of the test program need for the prediction.
-std::vector<std::string> FindFeeds(const ProgramDesc& test, const std::string& prediction, const SlotSchema& schema,
-                                   const OpRegistry& registry) {
-  std::unordered_set<std::string_view> needed = {prediction};
+/// Slots that operators of the test program need for the predictions.
+std::vector<std::string> FindFeeds(const ProgramDesc& test, const std::vector<CompiledTask>& tasks,
+                                   const SlotSchema& schema, const OpRegistry& registry) {
+  std::unordered_set<std::string_view> needed;
+  for (const CompiledTask& task : tasks) needed.insert(task.prediction);
   const BlockDesc& block = test.blocks(0);
   for (int i = block.ops_size() - 1; i >= 0; --i) {
     bool writes = false;
@@ -141,8 +220,11 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
   MR_TRY(go_on());
 
   compiled.loss = loss.loss;
-  compiled.prediction = loss.predictions[0];
-  compiled.label = model.loss().label();
+  for (const LoweredTask& task : loss.tasks) {
+    compiled.tasks.push_back({task.name, task.predictions[0], task.label, task.by.sample_weight, task.by.mask});
+  }
+  compiled.prediction = compiled.tasks[0].prediction;
+  compiled.label = compiled.tasks[0].label;
   compiled.tables = lowering.tables();
   if (form == ModelForm::kPaddleForward) {
     compiled.test.Swap(&compiled.main);
@@ -152,7 +234,7 @@ Result<CompiledModel> CompileModel(const ModelDesc& model, const SlotSchema& sch
   MakeForTest(&compiled.test);
   MR_TRY(go_on());
   if (form == ModelForm::kPaddleForward) return compiled;
-  compiled.feeds = FindFeeds(compiled.test, compiled.prediction, schema, registry);
+  compiled.feeds = FindFeeds(compiled.test, compiled.tasks, schema, registry);
   MR_TRY(go_on());
   MR_ASSIGN(std::vector<ParamGrad> gradients, AppendBackward(compiled.main, compiled.loss, registry, 0, stop));
   MR_TRY(lowering.Reload());

@@ -34,6 +34,15 @@ struct ServerTable {
   std::vector<std::string> variables;  ///< the table, or the dense parameters
 };
 
+/// One of a model's losses, as those see it who measure and serve.
+struct CompiledTask {
+  std::string name;           ///< empty: the only one, and it has none
+  std::string prediction;     ///< variable
+  std::string label;          ///< slot
+  std::string sample_weight;  ///< slot; empty: none
+  std::string mask;           ///< slot; empty: none
+};
+
 /// A model lowered to programs, and the names by which the rest of the trainer finds what it needs in them.
 ///
 /// main: forward, backward and updates of one batch. test: the forward part alone, with dropout off. startup: run once
@@ -48,7 +57,8 @@ struct ServerTable {
 /// - learning rates: "learning_rate_0" (dense parameters), "learning_rate_TABLE" for a table with its own optimizer.
 ///   Persistable constants; with a schedule, not persistable and written by a `learning_rate_schedule` operator at the
 ///   head of main from RunContext::step, so that nobody else has to know of it.
-/// - the loss: "loss" ([1], mean over the batch), and the prediction below.
+/// - the loss: "loss" ([1], mean over the batch), and the prediction below. Of several losses "loss" is the sum, and
+///   each has "loss.NAME" and "prediction.NAME".
 ///
 /// A hash table is made by the startup operator `create_sparse_table` {-> Out} whose attribute `table` is the text of
 /// its TableDesc with init and optimizer filled in (the variable's attribute `table` says the same); it is read by
@@ -60,7 +70,10 @@ struct CompiledModel {
   ProgramDesc& startup = *google::protobuf::Arena::CreateMessage<ProgramDesc>(memory.get());
   ProgramDesc& test = *google::protobuf::Arena::CreateMessage<ProgramDesc>(memory.get());
   std::string loss;
-  /// What a click's probability (or a regression's value) is read from: [B, 1], or [B, classes].
+  /// The model's losses; none of a program.
+  std::vector<CompiledTask> tasks;
+  /// What a click's probability (or a regression's value) is read from: [B, 1], or [B, classes]. Of several losses that
+  /// of the first.
   std::string prediction;
   std::string label;
   std::vector<MetricSpec> metrics;

@@ -58,18 +58,31 @@ struct LossPart {
   const std::vector<std::string>& in;  ///< variables, [batch, columns] floats
   const std::string& label;            ///< a variable, [batch, 1]
   const PartAttrs& attrs;
+  /// What mistakes begin with, and what the variables are called that it makes: `loss` "loss" and `prediction`
+  /// "prediction" in a job with one loss, "loss.income" and "prediction.income" in one with several.
+  const std::string& where;
+  const std::string& loss;
+  std::string prediction;
+
+  /// What is to be added to the logit of the prediction, a click's share: examples of one label were left out
+  /// (ModelDesc.downsample). Only the kinds of Millrace are asked for it.
+  float logit_shift = 0;
+
+  /// For the loss of each example.
+  std::string each() const { return loss + ".each"; }
 };
 
 /// What a loss gives: the loss of each example, [batch, 1], whose mean is made small, and its predictions.
 struct ExampleLoss {
   std::string each;
   /// Variables by their names, one or more, each [batch, 1] or [batch, classes]: a click's probability, or a
-  /// regression's value. The first one is the model's prediction, and metrics may read all.
+  /// regression's value. The first one is the loss's prediction, and metrics may read all.
   std::vector<std::string> predictions;
 };
 
 /// A kind of losses. `lower` appends operators; nullopt, with the mistake noted, when it cannot. Variables that it
-/// makes are called "prediction", or begin with "loss." or "prediction.", which no layer is.
+/// makes are called LossPart::prediction, or begin with that or LossPart::loss and a dot, so that a job may have the
+/// kind twice.
 struct LossKind {
   enum class Reads : uint8_t {
     kColumn,   ///< one input, [batch, 1]

@@ -35,6 +35,7 @@
   X(RegisterEinsum) \
   X(RegisterElementary) \
   X(RegisterElementwise) \
+  X(RegisterExampleWeights) \
   X(RegisterExpand) \
   X(RegisterFeedFetch) \
   X(RegisterFill) \
@@ -42,9 +43,11 @@
   X(RegisterFusedFc) \
   X(RegisterFusedSlotsPool) \
   X(RegisterFusedSlotsPoolGrad) \
+  X(RegisterGatedRecurrence) \
   X(RegisterGather) \
   X(RegisterHash) \
   X(RegisterHierarchicalSigmoid) \
+  X(RegisterHistoryWindow) \
   X(RegisterHuberLoss) \
   X(RegisterIncrement) \
   X(RegisterKldivLoss) \

@@ -177,7 +177,7 @@ Result<std::vector<OpDesc>> TestKit::LossOps(const LossDesc& loss, const Tensors
   }
   MR_ASSIGN(const SlotSchema schema, SlotSchema::Create(feed));
   ModelDesc model;
-  *model.mutable_loss() = loss;
+  *model.add_loss() = loss;
   ProgramDesc program;
   ProgramDesc startup;
   MR_ASSIGN(BlockBuilder main, BlockBuilder::Create(*FirstBlock(program), registries_->ops));

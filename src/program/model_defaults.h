@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "model.pb.h"
 
 namespace millrace {
@@ -15,6 +18,19 @@ Initializer InitOf(const TableDesc& table);
 
 /// How the weights of a layer start: as it says, else by Xavier.
 Initializer InitOf(const FcLayer& layer);
+
+/// What is wrong with the name of a loss or a metric, which stands in file names and in lists; empty: nothing.
+std::string NameMistake(const std::string& name);
+
+/// A metric of a job, for one of its losses.
+struct MetricOfLoss {
+  int metric = 0;    ///< its number in the model
+  int loss = -1;     ///< that of the loss; -1: it goes with none
+  std::string name;  ///< that it is printed as: "auc", "income/auc", "auc_2"
+};
+/// The metrics that a job computes, in the order of `model.metric`: one without `loss` and `in` for each of several
+/// losses. A metric whose loss is not there is left out.
+std::vector<MetricOfLoss> MetricsOf(const ModelDesc& model);
 
 /// How its bias starts: as it says, else at zero.
 Initializer BiasInitOf(const FcLayer& layer);

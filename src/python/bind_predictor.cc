@@ -109,6 +109,15 @@ class PyPredictor {
     });
   }
 
+  /// Names of the columns of scores.
+  std::vector<std::string> Predictions() const {
+    std::vector<std::string> names;
+    for (const ModelTask& task : predictor_->tasks()) {
+      names.push_back(task.name().empty() ? task.prediction() : task.name());
+    }
+    return names;
+  }
+
   std::vector<std::string> Warnings() const { return predictor_->warnings(); }
 
   /// Scorers that were made so far.
@@ -196,7 +205,10 @@ class PyPredictor {
     } else {
       quick->Run(amount, run);
     }
-    py::array_t<float> array(static_cast<py::ssize_t>(scored.scores.size()));
+    const auto columns = static_cast<py::ssize_t>(predictor_->tasks().size());
+    const auto count = static_cast<py::ssize_t>(scored.scores.size());
+    py::array_t<float> array = columns == 1 ? py::array_t<float>(count)
+                                            : py::array_t<float>(std::vector<py::ssize_t>{count / columns, columns});
     if (!scored.scores.empty()) {
       std::memcpy(array.mutable_data(), scored.scores.data(), scored.scores.size() * sizeof(float));
     }
@@ -401,6 +413,7 @@ void BindPredictor(py::module_& module) {
                     const std::optional<std::string>&>(),
            py::arg("folder"), py::arg("feed"), py::arg("given"), py::arg("prediction"), py::arg("data_desc"))
       .def("warnings", &PyPredictor::Warnings)
+      .def("predictions", &PyPredictor::Predictions)
       .def("slots", &PyPredictor::Slots)
       .def("scorers_made", &PyPredictor::scorers_made)
       .def("score_text", &PyPredictor::ScoreText, py::arg("text"), py::arg("without"))

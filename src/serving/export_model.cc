@@ -1,6 +1,8 @@
 #include "serving/export_model.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "batch/row_of_value.h"
 #include "core/edit_distance.h"
@@ -44,15 +46,20 @@ std::vector<std::string> SlotsOf(const std::vector<DenseTable>& tables, const Pr
   return slots;
 }
 
-/// Operators that other runtimes do not know, since a plugin brought them.
+/// Of the operators that a prediction may need those that are Millrace's alone.
+constexpr std::array<std::string_view, 2> kOfMillrace = {"gated_recurrence", "history_window"};
+
+/// Operators that other runtimes do not know: those of Millrace alone, and what a plugin brought.
 Status CheckOwnOperators(const ProgramDesc& program, const OpRegistry& registry) {
   std::string problems;
   for (const BlockDesc& block : program.blocks()) {
     for (const OpDesc& op : block.ops()) {
       const OpInfo* info = registry.Find(op.type());
-      if (info == nullptr || info->plugin.empty()) continue;
-      problems += (problems.empty() ? "" : "\n") + ("operator \"" + op.type() + "\" is of plugin \"" + info->plugin) +
-                  "\", which other runtimes do not have: leave it out of what is predicted, or serve with predictor";
+      const bool is_own = std::find(kOfMillrace.begin(), kOfMillrace.end(), op.type()) != kOfMillrace.end();
+      if (info == nullptr || (info->plugin.empty() && !is_own)) continue;
+      problems += (problems.empty() ? "" : "\n") + ("operator \"" + op.type() + "\" is of ") +
+                  (is_own ? "Millrace" : "plugin \"" + info->plugin + "\"") +
+                  ", which other runtimes do not have: leave it out of what is predicted, or serve with predictor";
     }
   }
   return problems.empty() ? Status::Ok() : InvalidConfig(problems);

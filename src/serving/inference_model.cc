@@ -112,9 +112,14 @@ Status WriteModel(const InferenceSource& source, const std::string& folder) {
   model.set_prediction(source.prediction);
   model.set_seed(source.seed);
   model.set_label(source.label);
-  const std::vector<std::string> prediction = {source.prediction};
+  std::vector<std::string> predictions = {source.prediction};
+  for (const ModelTask& task : source.tasks) {
+    *model.add_task() = task;
+    const bool is_there = std::find(predictions.begin(), predictions.end(), task.prediction()) != predictions.end();
+    if (!is_there) predictions.push_back(task.prediction());
+  }
   const ProgramDesc forward = WithoutInputsForGradients(*source.test, *source.ops);
-  MR_ASSIGN(FeedList whole, OfflineFeed(forward, prediction, *source.data_desc));
+  MR_ASSIGN(FeedList whole, OfflineFeed(forward, predictions, *source.data_desc));
   MR_TRY(source.work.Done(0, "saving a model"));
   MR_TRY(AddFeed("offline", whole, folder, &model));
   if (!source.targets.empty()) {
@@ -127,7 +132,7 @@ Status WriteModel(const InferenceSource& source, const std::string& folder) {
     PluginOf(origin->path, origin->version, &model).set_data_feed(source.data_desc->name());
   }
   if (!source.pooled.empty()) {
-    MR_ASSIGN(const FeedList online, OnlineFeed(forward, prediction, source.pooled, *source.data_desc));
+    MR_ASSIGN(const FeedList online, OnlineFeed(forward, predictions, source.pooled, *source.data_desc));
     MR_TRY(AddFeed("online", online, folder, &model));
   }
   MR_ASSIGN(const ProgramDesc tables, TableStartup(*source.startup, whole.program));

@@ -106,6 +106,40 @@ Result<std::string> ChoosePrediction(const std::vector<std::string>& fetches, co
   return InvalidConfig("the model does not return \"" + wanted + "\"; it returns: " + names);
 }
 
+/// What a model of ours scores rows by: its losses, or its only one.
+std::vector<ModelTask> TasksOf(const InferenceModel& model) {
+  std::vector<ModelTask> tasks(model.task().begin(), model.task().end());
+  if (!tasks.empty()) return tasks;
+  tasks.emplace_back();
+  tasks.back().set_prediction(model.prediction());
+  tasks.back().set_label(model.label());
+  return tasks;
+}
+
+/// The variables that these are scored by, each once.
+std::vector<std::string> PredictionsOf(const std::vector<ModelTask>& tasks) {
+  std::vector<std::string> names;
+  for (const ModelTask& task : tasks) {
+    if (std::find(names.begin(), names.end(), task.prediction()) == names.end()) names.push_back(task.prediction());
+  }
+  return names;
+}
+
+/// All of them, or the one that is wanted by its name or variable.
+Result<std::vector<ModelTask>> ChooseTasks(std::vector<ModelTask> tasks, const std::string& wanted) {
+  if (wanted.empty()) return tasks;
+  for (const bool by_name : {true, false}) {
+    for (const ModelTask& task : tasks) {
+      if ((by_name ? task.name() : task.prediction()) == wanted) return std::vector<ModelTask>{task};
+    }
+  }
+  std::string names;
+  for (const ModelTask& task : tasks) {
+    names += (names.empty() ? "" : ", ") + (task.name().empty() ? task.prediction() : task.name());
+  }
+  return InvalidConfig("the model does not return \"" + wanted + "\"; it returns: " + names);
+}
+
 /// How lines of a model of Paddle are read: as the caller says, as its folder says, or a slot for each fed variable.
 Result<DataFeedDesc> PaddleLines(const PaddleModelFiles& files, const ProgramDesc& program,
                                  const std::vector<std::string>& feeds) {
@@ -190,13 +224,12 @@ Status Predictor::LoadOwn(const std::string& folder, const OpRegistry& registry,
   if (options.every_prediction && has_targets) {
     fetches_ = {model.target().begin(), model.target().end()};
   } else {
-    fetches_ = {model.prediction()};
+    fetches_ = PredictionsOf(TasksOf(model));
   }
   if (!options.every_prediction) {
-    MR_ASSIGN(prediction_, ChoosePrediction(fetches_, options.prediction));
+    MR_ASSIGN(tasks_, ChooseTasks(TasksOf(model), options.prediction));
   }
   seed_ = model.seed();
-  label_ = model.label();
   MR_ASSIGN(const std::string program_path, FileInFolder(folder, feed.program()));
   MR_ASSIGN(ProgramDesc program, ReadProgram(program_path));
   MR_TRY(FeedGiven(options.given, &program));
@@ -242,7 +275,8 @@ Status Predictor::LoadPaddle(const std::string& folder, const OpRegistry& regist
   feeds_ = lists.feeds;
   fetches_ = lists.fetches;
   if (!options.every_prediction) {
-    MR_ASSIGN(prediction_, ChoosePrediction(fetches_, options.prediction));
+    tasks_.emplace_back();
+    MR_ASSIGN(*tasks_.back().mutable_prediction(), ChoosePrediction(fetches_, options.prediction));
   }
   if (options.data_desc != nullptr) {
     data_desc_ = *options.data_desc;
@@ -264,7 +298,7 @@ Status Predictor::FeedGiven(const std::vector<std::string>& given, ProgramDesc* 
     return InvalidConfig("the model has no variable \"" + name + "\" to feed" + DidYouMean(name, known));
   }
   ResolveZeros("", &data_desc_);
-  MR_ASSIGN(FeedList list, OnlineFeed(*program, {prediction_}, given, data_desc_));
+  MR_ASSIGN(FeedList list, OnlineFeed(*program, PredictionsOf(tasks_), given, data_desc_));
   *program = std::move(list.program);
   feeds_ = std::move(list.vars);
   data_desc_ = std::move(list.data_desc);
@@ -278,12 +312,12 @@ Status Predictor::Compile(ProgramDesc program, const OpRegistry& registry, const
   schema_ = std::make_unique<const SlotSchema>(std::move(schema));
   MR_TRY(CheckWithoutEffects(program, registry));
   CompileOptions options;
-  options.fetches = prediction_.empty() ? fetches_ : std::vector<std::string>{prediction_};
+  options.fetches = tasks_.empty() ? fetches_ : PredictionsOf(tasks_);
   options.forward_only = true;
   options.stop = stop;
   program_ = std::make_shared<const ProgramDesc>(std::move(program));
   MR_ASSIGN(executable_, Executable::Compile(program_, registry, options));
-  if (!prediction_.empty()) MR_TRY(CheckPrediction(*executable_, prediction_));
+  for (const ModelTask& task : tasks_) MR_TRY(CheckPrediction(*executable_, task.prediction()));
   return Status::Ok();
 }
 
@@ -295,12 +329,13 @@ Result<std::unique_ptr<PredictSession>> PredictSession::Create(const Predictor& 
   options.seed = predictor.seed_;
   options.read_only = true;
   MR_ASSIGN(session->frame_, Frame::Create(*predictor.executable_, &schema, *predictor.root_, options));
-  const Variable* prediction = session->frame_->Find(predictor.prediction_);
-  if (prediction == nullptr || !prediction->Is<Tensor>())
-    return Internal("the model's program has no tensor \"" + predictor.prediction_ + "\"");
-  session->prediction_ = &prediction->Get<Tensor>();
-  session->prediction_name_ = predictor.prediction_;
-  session->scores_.reserve(static_cast<size_t>(max_rows));
+  for (const ModelTask& task : predictor.tasks_) {
+    const Variable* prediction = session->frame_->Find(task.prediction());
+    if (prediction == nullptr || !prediction->Is<Tensor>())
+      return Internal("the model's program has no tensor \"" + task.prediction() + "\"");
+    session->predictions_.emplace_back(task.prediction(), &prediction->Get<Tensor>());
+  }
+  session->scores_.reserve(static_cast<size_t>(max_rows) * session->columns());
   return session;
 }
 
@@ -311,20 +346,22 @@ Result<std::span<const float>> PredictSession::Run(const SlotBatch& batch, std::
   context.rows = batch.rows();
   if (const Status ran = frame_->Run(context); !ran.ok()) return Harmless(ran);
   const auto rows = static_cast<size_t>(batch.rows());
-  const auto count = static_cast<size_t>(prediction_->numel());
-  if (!HasRowOfEach(*prediction_, batch.rows())) {
-    return InvalidConfig("\"" + prediction_name_ + "\" is " + prediction_->dims().ToString() + " for " +
-                         std::to_string(rows) + " rows, and predictions have a score or more for each of them");
+  scores_.resize(rows * columns());
+  for (size_t column = 0; column < columns(); ++column) {
+    const auto& [name, prediction] = predictions_[column];
+    if (!HasRowOfEach(*prediction, batch.rows())) {
+      return InvalidConfig("\"" + name + "\" is " + prediction->dims().ToString() + " for " + std::to_string(rows) +
+                           " rows, and predictions have a score or more for each of them");
+    }
+    if (prediction->dtype() != DType::kFloat32) {
+      return InvalidConfig("\"" + name + "\" is " + std::string(DTypeName(prediction->dtype())) +
+                           ", and predictions are float32");
+    }
+    const size_t width = static_cast<size_t>(prediction->numel()) / rows;
+    const float* values = prediction->data<float>();
+    // Of several classes the last one is the click's.
+    for (size_t row = 0; row < rows; ++row) scores_[row * columns() + column] = values[row * width + width - 1];
   }
-  if (prediction_->dtype() != DType::kFloat32) {
-    return InvalidConfig("\"" + prediction_name_ + "\" is " + std::string(DTypeName(prediction_->dtype())) +
-                         ", and predictions are float32");
-  }
-  const size_t width = count / rows;
-  const float* values = prediction_->data<float>();
-  scores_.resize(rows);
-  // Of several classes the last one is the click's.
-  for (size_t row = 0; row < rows; ++row) scores_[row] = values[row * width + width - 1];
   return std::span<const float>(scores_);
 }
 

@@ -3,12 +3,14 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "batch/slot_batch.h"
 #include "batch/slot_schema.h"
 #include "core/status.h"
 #include "data_feed.pb.h"
+#include "inference_model.pb.h"
 #include "runtime/frame.h"
 #include "runtime/scope.h"
 
@@ -18,9 +20,11 @@ class DataFeedFactory;
 
 /// Which part of a saved model is loaded, and how its lines are read.
 struct PredictorOptions {
-  std::string feed = "offline";             ///< or "online", "targets"
-  std::vector<std::string> given;           ///< variables that are fed in place of what computes them, as of "online"
-  std::string prediction;                   ///< of several that a model of Paddle returns; empty: its only one
+  std::string feed = "offline";    ///< or "online", "targets"
+  std::vector<std::string> given;  ///< variables that are fed in place of what computes them, as of "online"
+  /// Of several: a variable that a model of Paddle returns, or a loss of ours by its name or variable. Empty: the only
+  /// one, of ours all.
+  std::string prediction;
   bool every_prediction = false;            ///< all of them, for who does not score
   const DataFeedDesc* data_desc = nullptr;  ///< instead of the model's own
   const DataFeedFactory* feeds = nullptr;   ///< that will read lines; looked at for warnings() alone
@@ -55,8 +59,8 @@ class Predictor {
   const SlotSchema& schema() const { return *schema_; }
   /// Slots that a score depends on.
   const std::vector<std::string>& feeds() const { return feeds_; }
-  /// The slot with what is predicted; empty where the model does not say.
-  const std::string& label() const { return label_; }
+  /// What rows are scored by, one or more, in the order of the scores of a row. Of an every_prediction load none.
+  const std::vector<ModelTask>& tasks() const { return tasks_; }
   /// Whether operators run blocks of others, as loops do: only then may a batch take for ever.
   bool has_blocks() const { return executable_->block_count() > 1; }
   /// A line for each plugin that is loaded in another version than the one that the model was saved with.
@@ -78,8 +82,7 @@ class Predictor {
   std::unique_ptr<const SlotSchema> schema_;
   std::vector<std::string> feeds_;
   std::vector<std::string> fetches_;  ///< what the model returns
-  std::string prediction_;            ///< the one of them that rows are scored by; empty: all are wanted
-  std::string label_;
+  std::vector<ModelTask> tasks_;      ///< whose predictions rows are scored by; none: all fetches are wanted
   std::vector<std::string> warnings_;
   std::string lines_plugin_;   ///< what the model says of the plugin that reads its lines
   std::string plugin_advice_;  ///< of the registry
@@ -97,15 +100,16 @@ class PredictSession {
   static Result<std::unique_ptr<PredictSession>> Create(const Predictor& predictor, const SlotSchema& schema,
                                                         int max_rows);
 
-  /// Scores the rows of a batch of the session's schema, in their order. Valid until the next call. A stop request ends
-  /// a loop of the model: kCancelled.
+  /// Scores the rows of a batch of the session's schema, in their order: columns() scores of the first one, then those
+  /// of the next. Valid until the next call. A stop request ends a loop of the model: kCancelled.
   Result<std::span<const float>> Run(const SlotBatch& batch, std::stop_token stop = {});
+  /// Scores of a row: one for each of the predictor's tasks.
+  size_t columns() const { return predictions_.size(); }
 
  private:
   PredictSession() = default;
   std::unique_ptr<Frame> frame_;
-  const Tensor* prediction_ = nullptr;
-  std::string prediction_name_;
+  std::vector<std::pair<std::string, const Tensor*>> predictions_;
   std::vector<float> scores_;
 };
 

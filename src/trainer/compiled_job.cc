@@ -84,7 +84,8 @@ Result<std::vector<MetricSpec>> MetricsOfProgram(const ModelDesc& model, const S
     if (label >= 0 && schema.used()[static_cast<size_t>(label)].width != 1) {
       mistakes.push_back({path + "label", "slot \"" + metric.label() + "\" must have one value an example"});
     }
-    metrics.push_back({KindOf(metric), metric.in(), metric.label(), metric.group(), metric.max_rows()});
+    metrics.push_back(
+        {KindOf(metric), metric.in(), metric.label(), metric.group(), metric.max_rows(), metric.name(), ""});
   }
   if (!mistakes.empty()) return config.Report(mistakes);
   return metrics;
@@ -415,9 +416,11 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
   }
   parts.form = FormOf(desc);
   MR_ASSIGN(parts.model, ModelOf(config, parts.schema, environment, parts.form, stop));
+  std::vector<ConfigMistake> unknown = FindUnweightedMetrics(*parts.model, environment.metrics);
+  if (!unknown.empty()) return config.Report(unknown);
   MR_ASSIGN(parts.metrics, MetricSet::Create(parts.model->metrics, parts.schema, environment.metrics));
   const MetricSet& metrics = *parts.metrics;
-  std::vector<ConfigMistake> unknown = FindUnknownNames(desc, *parts.model, metrics.names());
+  unknown = FindUnknownNames(desc, *parts.model, metrics.names());
   if (parts.form == ModelForm::kFused && (!unknown.empty() || Lacks(parts.model->main, watched))) {
     // Somebody may want to see a variable of one slot.
     parts.form = ModelForm::kPaddle;
@@ -435,7 +438,7 @@ Result<std::shared_ptr<const CompiledJob>> CompiledJob::Create(LoadedConfig conf
   options.fuse = desc.fuse();
   options.stop = stop;
   options.skip_ops = {desc.hogwild_param().skip_ops().begin(), desc.hogwild_param().skip_ops().end()};
-  options.fetches = metrics.Predictions();
+  options.fetches = metrics.Variables();
   if (!parts.loss.empty()) options.fetches.push_back(parts.loss);
   const std::vector<std::string> measured = options.fetches;
   AddFetches(desc, parts.fetches, model.main, watched, &options.fetches);

@@ -131,7 +131,10 @@ std::vector<ModelExport> PlanExports(const TrainerDesc& desc, const CompiledMode
   source.program = &model.test;
   source.registry = &registry;
   source.data_desc = &desc.data_desc();
-  if (!model.prediction.empty()) source.predictions = {model.prediction};
+  for (const CompiledTask& task : model.tasks) {
+    auto& all = source.predictions;
+    if (std::find(all.begin(), all.end(), task.prediction) == all.end()) all.push_back(task.prediction);
+  }
   source.pooled = PooledOf(desc.model());
   std::vector<ModelExport> exports;
   for (int i = 0; i < desc.output().export__size(); ++i) {
@@ -159,12 +162,26 @@ std::vector<ModelExport> PlanExports(const TrainerDesc& desc, const CompiledMode
   return exports;
 }
 
+std::vector<ConfigMistake> FindUnweightedMetrics(const CompiledModel& model, const MetricRegistry& registry) {
+  std::vector<ConfigMistake> mistakes;
+  for (const MetricSpec& spec : model.metrics) {
+    const MetricInfo* const info = registry.Find(spec.kind);
+    if (spec.weights.empty() || info == nullptr || info->is_weighted) continue;
+    mistakes.push_back(
+        {"model.metric[" + std::to_string(spec.metric) + "]",
+         spec.kind + " counts every example once, and the loss weighs them: say weighted: false, or have the plugin "
+                     "read MetricRows::weights and set MetricInfo::is_weighted"});
+  }
+  return mistakes;
+}
+
 std::vector<ConfigMistake> FindDeeperMistakes(const TrainerDesc& desc, const Environment& environment) {
   std::vector<ConfigMistake> mistakes;
   const Result<SlotSchema> schema = SlotSchema::Create(desc.data_desc());
   if (!desc.has_model() || desc.has_program() || !schema.ok()) return mistakes;
   const Result<CompiledModel> model = CompileModelOf(desc, *schema, environment, ModelForm::kPaddle, &mistakes);
   if (!model.ok()) return mistakes;
+  mistakes = FindUnweightedMetrics(*model, environment.metrics);
   const Result<std::unique_ptr<const MetricSet>> metrics =
       MetricSet::Create(model->metrics, *schema, environment.metrics);
   if (!metrics.ok()) return mistakes;

@@ -257,6 +257,15 @@ Status CheckRequest(const CompiledJob& job, const std::string& resume, const std
   return infer ? Status::Ok() : CheckReplacedFolders(job);
 }
 
+/// The losses of which no example counted.
+std::vector<std::string> WeightlessOf(const std::map<std::string, bool>& weighed) {
+  std::vector<std::string> losses;
+  for (const auto& [loss, counts] : weighed) {
+    if (!counts) losses.push_back(loss);
+  }
+  return losses;
+}
+
 /// The summary of a run that took `seconds`, with what its session counted.
 RunSummary SummaryOf(JobSession& session, const RunReport& report, double seconds) {
   const CompiledJob& job = session.job();
@@ -269,6 +278,7 @@ RunSummary SummaryOf(JobSession& session, const RunReport& report, double second
   summary.is_program = job.desc().has_program();
   summary.odd_loss_labels = session.label_monitor().of_losses();
   summary.odd_metric_labels = session.label_monitor().of_measures();
+  summary.weightless_losses = WeightlessOf(session.label_monitor().Weighed());
   summary.non_finite_losses = {session.non_finite_losses().count(), session.non_finite_losses().first()};
   return summary;
 }
@@ -277,14 +287,16 @@ RunSummary SummaryOf(JobSession& session, const RunReport& report, double second
 struct RankCounts {
   int64_t wire_bytes = 0;
   RankPushes pushes;
-  std::array<LabelRangeCount, 3> odd;  ///< labels for losses, for metrics; losses that were not finite
+  std::array<LabelRangeCount, 3> odd;   ///< labels for losses, for metrics; losses that were not finite
+  std::map<std::string, bool> weighed;  ///< as LabelRangeMonitor::Weighed
 
   static RankCounts Of(JobSession& session) {
     const auto& losses = session.non_finite_losses();
     return {
         session.ranks()->communicator().bytes_sent(),
         session.ranks()->tables().pushes(),
-        {session.label_monitor().of_losses(), session.label_monitor().of_measures(), {losses.count(), losses.first()}}};
+        {session.label_monitor().of_losses(), session.label_monitor().of_measures(), {losses.count(), losses.first()}},
+        session.label_monitor().Weighed()};
   }
   void Add(const RankCounts& other) {
     wire_bytes += other.wire_bytes;
@@ -293,6 +305,7 @@ struct RankCounts {
       if (odd[i].count == 0) odd[i].first = other.odd[i].first;
       odd[i].count += other.odd[i].count;
     }
+    for (const auto& [loss, counts] : other.weighed) weighed[loss] = weighed[loss] || counts;
   }
 };
 
@@ -411,6 +424,11 @@ Status JobRun::GatherCounts(RankGroup& ranks) {
     out.Put(count.count);
     out.PutText(count.first);
   }
+  out.Put(static_cast<int64_t>(mine.weighed.size()));
+  for (const auto& [loss, counts] : mine.weighed) {
+    out.PutText(loss);
+    out.Put(static_cast<int64_t>(counts));
+  }
   std::vector<std::string> all;
   MR_TRY(ranks.ToLeader(bytes, &all));
   if (!ranks.leads()) return Status::Ok();
@@ -423,6 +441,10 @@ Status JobRun::GatherCounts(RankGroup& ranks) {
     for (LabelRangeCount& count : counts.odd) {
       count.count = in.Get<int64_t>();
       count.first = in.GetText();
+    }
+    for (auto left = in.Get<int64_t>(); left > 0; --left) {
+      const std::string loss(in.GetText());
+      counts.weighed[loss] = in.Get<int64_t>() != 0;
     }
     counts_.Add(counts);
   }
@@ -442,6 +464,7 @@ RunSummary JobRun::Summary() {
   }
   summary.odd_loss_labels = counts_.odd[0];
   summary.odd_metric_labels = counts_.odd[1];
+  summary.weightless_losses = WeightlessOf(counts_.weighed);
   summary.non_finite_losses = counts_.odd[2];
   return summary;
 }

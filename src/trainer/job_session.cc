@@ -104,6 +104,14 @@ ProgramDesc WithoutVariables(const ProgramDesc& program, const std::vector<std::
   return rest;
 }
 
+/// The labels that the model's losses read; of a program none.
+std::vector<std::string> LabelsOf(const TrainerDesc& desc) {
+  std::vector<std::string> labels;
+  if (desc.has_program()) return labels;
+  for (const LossDesc& loss : desc.model().loss()) labels.push_back(loss.label());
+  return labels;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<JobSession>> JobSession::Create(std::shared_ptr<const CompiledJob> job,
@@ -128,7 +136,7 @@ Result<std::unique_ptr<JobSession>> JobSession::Create(std::shared_ptr<const Com
 JobSession::JobSession(std::shared_ptr<const CompiledJob> job, const SessionInputs& inputs)
     : job_(std::move(job)),
       fetch_handler_(inputs.fetch_handler),
-      label_monitor_(job_->desc().has_program() ? "" : job_->desc().model().loss().label()),
+      label_monitor_(LabelsOf(job_->desc())),
       row_locks_(LocksRows(*job_) ? std::make_unique<RowLocks>() : nullptr),
       spans_(job_->desc().output().trace() && !job_->feeds_itself() ? std::make_unique<SpanLog>() : nullptr),
       ranks_(inputs.ranks),

@@ -254,7 +254,8 @@ void AppendOddLabels(JsonWriter* json, const char* key, const LabelRangeCount& o
   json->Key(key).BeginObject().Key("count").Number(odd.count).Key("first").Text(odd.first).EndObject();
 }
 
-void AppendFailures(JsonWriter* json, const char* key, const std::vector<std::string>& failures) {
+/// A list of texts, where there are any.
+void AppendTexts(JsonWriter* json, const char* key, const std::vector<std::string>& failures) {
   if (failures.empty()) return;
   json->Key(key).BeginList();
   for (const std::string& failure : failures) json->Text(failure);
@@ -370,13 +371,14 @@ std::string RunJson(const RunSummary& summary) {
     AppendOddLabels(&json, "metrics", summary.odd_metric_labels);
     json.EndObject();
   }
+  AppendTexts(&json, "weightless_losses", summary.weightless_losses);
   if (summary.non_finite_losses.count > 0) {
     json.Key("non_finite_losses").BeginObject();
     json.Key("count").Number(summary.non_finite_losses.count).Key("first").Text(summary.non_finite_losses.first);
     json.EndObject();
   }
-  AppendFailures(&json, "save_failures", summary.save_failures);
-  AppendFailures(&json, "export_failures", summary.export_failures);
+  AppendTexts(&json, "save_failures", summary.save_failures);
+  AppendTexts(&json, "export_failures", summary.export_failures);
   json.Key("bottleneck").Text(summary.bottleneck).EndObject();
   return json.text() + "\n";
 }
@@ -407,6 +409,10 @@ std::string ClosingBlock(const RunSummary& summary, const std::string& output_di
   text += OddValuesLine(summary.data.counters);
   text += OddLabelsLine(summary.odd_loss_labels, "outside 0 to 1, which the log loss takes");
   text += OddLabelsLine(summary.odd_metric_labels, "that a metric is not defined for");
+  for (const std::string& loss : summary.weightless_losses) {
+    text += "  weights     of all examples are 0 for " + (loss == "loss" ? "the loss" : "loss \"" + loss + "\"") +
+            ": nothing was learnt from it; look at its mask and its sample_weight\n";
+  }
   if (summary.non_finite_losses.count > 0) {
     text += "  losses      of " + std::to_string(summary.non_finite_losses.count) +
             " batches were NaN or infinite, the first: " + summary.non_finite_losses.first + "\n";

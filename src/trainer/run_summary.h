@@ -45,8 +45,9 @@ struct RunSummary {
   /// Of this run and its evaluations: outside [0, 1] for a loss, and those that a metric is not defined for.
   LabelRangeCount odd_loss_labels;
   LabelRangeCount odd_metric_labels;
-  LabelRangeCount non_finite_losses;       ///< batches whose loss was NaN or infinite and was let pass
-  std::vector<std::string> save_failures;  ///< of incremental.save_command
+  std::vector<std::string> weightless_losses;  ///< those with weights, of whose examples none counted
+  LabelRangeCount non_finite_losses;           ///< batches whose loss was NaN or infinite and was let pass
+  std::vector<std::string> save_failures;      ///< of incremental.save_command
   std::vector<std::string> export_failures;
   bool infer = false;         ///< nothing was trained
   bool feeds_itself = false;  ///< by readers of the program: no dataset

@@ -156,7 +156,7 @@ TEST_F(ReaderTest, AsksForDeeperMistakesWhereTheyMeanSomething) {
   request_.find_deeper = [&asked](const TrainerDesc& desc) {
     ++asked;
     EXPECT_EQ(desc.data_desc().multi_slot_desc().slots_size(), 2);
-    return std::vector<ConfigMistake>{{"model.loss.in", "too deep"}, {"fetch_config", "not there"}};
+    return std::vector<ConfigMistake>{{"model.loss[0].in", "too deep"}, {"fetch_config", "not there"}};
   };
   Write("part-0", "1 0 2 1 2\n");
   Write("job.prototxt", kJob);

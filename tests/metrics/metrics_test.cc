@@ -140,6 +140,32 @@ TEST(MetricsTest, EveryKindThatAJobMayNameIsRegisteredUnderItsNameOnce) {
   EXPECT_EQ(RegisterBuiltinMetrics(twice).message(), "a metric of the kind \"AUC\" is registered already");
 }
 
+// A row that counts n times is n rows.
+TEST(MetricsTest, AWeightIsThatManyRows) {
+  const Rows rows = MakeRows(3000, 33, -1, 40);
+  Rows repeated;
+  std::vector<float> weights;
+  GroupSample weighed(100000);
+  for (size_t i = 0; i < rows.labels.size(); ++i) {
+    const size_t times = 1 + i % 4;
+    weights.push_back(static_cast<float>(times));
+    weighed.Add({rows.groups[i], rows.predictions[i], rows.labels[i] > 0.5F ? weights[i] : -weights[i]});
+    for (size_t n = 0; n < times; ++n) {
+      repeated.predictions.push_back(rows.predictions[i]);
+      repeated.labels.push_back(rows.labels[i]);
+      repeated.groups.push_back(rows.groups[i]);
+    }
+  }
+  for (const MetricDesc::Kind kind : KindsOfSums()) {
+    const std::unique_ptr<Metric> metric = MakeMetric(kind);
+    const double value = metric->Compute(SumsOf(*metric, {rows.predictions, rows.labels, weights}));
+    EXPECT_NEAR(value, ValueOf(kind, repeated), 1e-9) << MetricDesc::Kind_Name(kind);
+    EXPECT_GT(std::abs(value - ValueOf(kind, rows)), 1e-6) << "weights that change nothing prove nothing";
+    EXPECT_TRUE(Builtin().Find(MetricDesc::Kind_Name(kind))->is_weighted);
+  }
+  EXPECT_NEAR(Gauc(weighed), ExactGroupedAuc(repeated), 1e-9);
+}
+
 TEST(MetricsTest, AScoreIsLargerForTheBetterValue) {
   const auto score = [](const char* kind, double value) { return ScoreOf(Builtin().Find(kind)->better, value); };
   for (const char* rises : {"AUC", "GAUC", "ACCURACY"}) EXPECT_GT(score(rises, 0.9), score(rises, 0.8)) << rises;

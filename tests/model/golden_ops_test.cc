@@ -54,7 +54,9 @@ TEST_P(GoldenOpsTest, AuthoredLoweredFused) {
   Compare(GetParam(), "predict", PrintOps((*predict)->ops()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Configs, GoldenOpsTest, ::testing::Values("lr", "fm", "deepfm", "dcn", "wide_deep"),
+INSTANTIATE_TEST_SUITE_P(Configs, GoldenOpsTest,
+                         ::testing::Values("lr", "fm", "deepfm", "dcn", "wide_deep", "shared_bottom", "mmoe", "ple",
+                                           "esmm"),
                          [](const auto& job) { return std::string(job.param); });
 
 }  // namespace

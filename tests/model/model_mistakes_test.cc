@@ -54,8 +54,9 @@ const MistakeCase kMistakes[] = {
      "layer { name: 'loss' fc { in: 'dense' units: 1 } } layer { name: 'y' fc { in: 'dense' units: 1 } }",
      "layer \"loss\": name: it is the name of a variable of the loss; choose another"},
     {"NoKind", "layer { name: 'y' }",
-     "layer \"y\": has no kind; add embedding, fc, concat, fm, cross, add, reduce_sum, activation, dropout, op or "
-     "custom"},
+     "layer \"y\": has no kind; add embedding, fc, concat, fm, cross, add, reduce_sum, activation, dropout, op, "
+     "custom, "
+     "mixture, "},
     {"DropoutProbability",
      "layer { name: 'd' dropout { in: 'dense' prob: 1 } } layer { name: 'y' fc { in: 'd' units: 1 } }",
      "layer \"d\": prob: must be in [0, 1); 1.000000"},

@@ -842,7 +842,7 @@ TEST(LabelRange, OfLossesOfSharesIsLookedAtAndIgnoredLabelsAreLeftAlone) {
   };
   for (const Case& c : {Case{"sigmoid_cross_entropy_with_logits", "X", "Label", "Out"},
                         Case{"log_loss", "Predicted", "Labels", "Loss"}, Case{"bce_loss", "X", "Label", "Out"}}) {
-    LabelRangeMonitor refusing("click");
+    LabelRangeMonitor refusing(std::vector<std::string>{"click"});
     LabelRangeMonitor counting;
     for (LabelRangeMonitor* odd : {&refusing, &counting}) {
       FrameOptions options;

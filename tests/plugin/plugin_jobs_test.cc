@@ -293,6 +293,8 @@ TEST(PluginJobsTest, AModelsPartThatAPluginHasNotOrFailsAtIsNamedAtItsPlace) {
               HasSubstr("custom needs a vocabulary"));
   EXPECT_THAT(refusal("metric", "class_name: \"SEPERATION\""), HasSubstr("did you mean \"SEPARATION\"?"));
   EXPECT_THAT(refusal("metric", "class_name: \"NoMetric\""), HasSubstr("making the metric \"NoMetric\": it made none"));
+  EXPECT_THAT(refusal("loss", "kind: SIGMOID_CROSS_ENTROPY class_weight: [1, 2] } metric { class_name: \"SEPARATION\""),
+              HasSubstr("SEPARATION counts every example once, and the loss weighs them"));
   EXPECT_THAT(refusal("metric", "kind: AUC in: \"prediction.nowhere\""),
               HasSubstr("no layer or slot \"prediction.nowhere\""));
   EXPECT_THAT(refusal("first", "eval { filelist: \"x\" } checkpoint { keep_best: \"separation\" }"),

@@ -50,6 +50,27 @@ class PredictorTest(unittest.TestCase):
             self.assertTrue((predictor.predict_lines(file) == self.wanted).all())
         self.assertEqual(predictor.predict_lines("").shape, (0,))
 
+    def test_a_model_of_several_losses_has_a_column_for_each(self):
+        text = support.WIDE_DEEP % {"folder": self.folder}
+        loss = next(line for line in text.splitlines() if line.strip().startswith("loss {")).strip()
+        both = loss.replace("loss {", 'loss { name: "all" ', 1) + " " + loss.replace(
+            "loss {", 'loss { name: "few" class_weight: [1, 3] ', 1)
+        out = self.folder + "/two"
+        millrace.Job.from_text(text.replace(loss, both), output_dir=out).run()
+        predictor = millrace.Predictor(out + "/model")
+        self.assertEqual(predictor.predictions, ["all", "few"])
+        scores = predictor.predict_lines(support.read(self.folder + "/part-0"))
+        self.assertEqual(scores.shape, (1200, 2))
+        self.assertTrue((predictor.predict(self.columns()) == scores).all())
+        scored = support.run("predictor", "--model_dir=" + out + "/model", "--input=" + self.folder + "/part-0")
+        wanted = np.array([line.split("\t") for line in scored.splitlines()], dtype=np.float32)
+        self.assertTrue((wanted == scores).all())
+        few = millrace.Predictor(out + "/model", prediction="few")
+        self.assertEqual(few.predictions, ["few"])
+        self.assertTrue((few.predict_lines(support.read(self.folder + "/part-0")) == scores[:, 1]).all())
+        with self.assertRaisesRegex(millrace.ConfigError, 'it returns: all, few'):
+            millrace.Predictor(out + "/model", prediction="other")
+
     def test_lines_may_lack_what_no_score_depends_on(self):
         predictor = millrace.Predictor(self.model)
         lines = [support.line(row, with_label=False) for row in self.rows[:5]]
