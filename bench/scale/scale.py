@@ -136,6 +136,8 @@ def samples_of(data, wire, count=48):
 # ---- Bytes
 
 def parameters_every(ranks, wire):
+    if wire.geo_steps and ranks > 2:
+        return min(wire.geo_steps, max(8, wire.geo_steps // 2))
     return wire.geo_steps or (16 if ranks == 2 else 8)
 
 
@@ -150,7 +152,7 @@ def bytes_of_batch(ranks, wire, samples):
         used = statistics.mean(sum(sample) for sample in samples[1]) * remote / wire.geo_steps
         states = (3 + 32) * wire.float_bytes
         sent["pulls"] = 2 * owners * (PULL + PULL_ANSWER) + rows * (2 * 8 + states)
-        sent["pushes"] = 2 * (ranks - 1) * (PUSH + PULL_ANSWER) / wire.geo_steps + used * (2 * 8 + 2 * states)
+        sent["pushes"] = 2 * (ranks - 1) * (PUSH + PULL_ANSWER) / wire.geo_steps + used * (2 * 8 + 4 + 2 * states)
     else:
         floats = (1 + 16) * wire.float_bytes
         told = 1 if wire.once else 4

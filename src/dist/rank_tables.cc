@@ -11,6 +11,7 @@
 #include "dist/row_wire.h"
 #include "kernels/racy.h"
 #include "table/counted_table.h"
+#include "table/row_policy.h"
 
 namespace millrace {
 namespace {
@@ -173,14 +174,16 @@ Status RankTables::AnswerCopyRows(const Part& part, WireReader* in, WireWriter* 
   const auto seen = in->Get<int64_t>();
   const auto lr = in->Get<float>();
   in->GetFloats(wire, &values_);
+  in->GetAll(&squares_);
   auto* const table = dynamic_cast<LendsRows*>(part.rows);
   const size_t floats = keys_.size() * static_cast<size_t>(part.rows->shape().row_floats);
-  if (table == nullptr || !in->ok() || (!values_.empty() && values_.size() != floats)) {
+  const size_t squares = !values_.empty() && table != nullptr && table->row_policy().has_squares() ? keys_.size() : 0;
+  if (table == nullptr || !in->ok() || (!values_.empty() && values_.size() != floats) || squares_.size() != squares) {
     return Internal("another rank's copies of rows are of another table");
   }
   MR_TRY(part.rows->Pull(keys_, PullMode::kInsert, &rows_));
   if (!values_.empty()) CountApplied(*part.applied, seen);
-  table->AddToRows(rows_, values_, lr, &now_);
+  table->AddToRows(rows_, {values_, squares_, lr}, &now_);
   out->Put(part.applied->load(std::memory_order_relaxed));
   out->PutFloats(now_, wire);
   return Status::Ok();

@@ -157,7 +157,8 @@ class RankTables final {
   KnownKeyLists known_;
   RowBatch rows_;               ///< of a request, as are
   std::vector<uint64_t> keys_;  ///< these
-  std::vector<float> values_;   ///< and these
+  std::vector<float> values_;   ///< these
+  std::vector<float> squares_;  ///< and these
   std::vector<float> now_;      ///< rows as they are sent back
   std::atomic<bool> gathers_files_{false};
   std::atomic<int64_t> fetched_pulls_{0};

@@ -103,7 +103,7 @@ Result<bool> RowCopies::FindOld(const KeyList& list, Asked* asked, std::vector<f
   return found;
 }
 
-Status RowCopies::Begin(std::span<const std::vector<float>> moved, Asked* asked) {
+Status RowCopies::Begin(std::span<const Moved> moved, Asked* asked) {
   asked->requests.assign(ranks(), std::nullopt);
   asked->at = exchange_.load();
   for (size_t r = 0; r < ranks(); ++r) {
@@ -116,7 +116,8 @@ Status RowCopies::Begin(std::span<const std::vector<float>> moved, Asked* asked)
     request.Put(options_.wire);
     request.Put(seen_[r].load());
     request.Put(lr_.load());
-    request.PutFloats(moved.empty() ? std::span<const float>() : moved[r], options_.wire);
+    request.PutFloats(moved.empty() ? std::span<const float>() : moved[r].floats, options_.wire);
+    request.PutAll(moved.empty() ? std::span<const float>() : moved[r].squares);
   }
   return ranks_->Begin(asked->requests, &asked->call);
 }
@@ -209,7 +210,7 @@ Status RowCopies::Update(const KeyList& list, const std::vector<float*>& copies,
 
 float RowCopies::WeightOf(uint32_t uses, int64_t pushes) const {
   const float others = static_cast<float>(ranks_->trainers()) / 2 - 1;
-  if (others <= 0 || uses <= 1 || pushes <= 1) return 1;
+  if (floats_ > dim_ || others <= 0 || uses <= 1 || pushes <= 1) return 1;
   const float share = static_cast<float>(uses - 1) / static_cast<float>(pushes - 1);
   return 1 / (1 + std::min(share, 1.0f) * others);
 }
@@ -224,7 +225,10 @@ Status RowCopies::BeginExchange() {
   const int64_t pushes = all_pushes - std::exchange(exchanged_pushes_, all_pushes);
   if (sent_.empty()) return Status::Ok();
   under_way_.Start(ranks());
-  for (std::vector<float>& moved : moved_) moved.clear();
+  for (Moved& moved : moved_) {
+    moved.floats.clear();
+    moved.squares.clear();
+  }
   std::vector<float>& now = under_way_.now;
   now.resize(floats_);
   int64_t messages = 0;
@@ -238,11 +242,12 @@ Status RowCopies::BeginExchange() {
       MarksOf(used.row).sent_at = exchange_.load();
       racy::CopyRow(used.row, now.data(), floats_);
       float* const known = KnownOf(used.row);
+      Moved& moved = moved_[owner];
+      if (policy_->has_squares()) moved.squares.push_back(policy_->SquaresOf(known));
       for (size_t f = 0; f < floats_; ++f) {
-        const bool is_of_squares = f >= dim_ && f < 2 * dim_;  // which count, whoever made the update
-        const float wanted = (is_of_squares ? 1.0f : weight) * (now[f] - known[f]);
+        const float wanted = weight * (now[f] - known[f]);
         const float sent = AsSent(wanted, options_.wire);
-        moved_[owner].push_back(sent);
+        moved.floats.push_back(sent);
         known[f] = now[f] - (wanted - sent);
       }
     }

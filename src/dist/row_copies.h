@@ -28,15 +28,18 @@ namespace millrace {
 /// of the table. After every so many pushes (RankTableOptions::geo_steps) this rank tells the owners how the copies
 /// that it used have moved, and is told what the rows are now:
 ///
-///     owner: row += weight * moved        rank: copy += row - (what this rank knew of it)
+///     owner: row += share * moved        rank: copy += row - (what this rank knew of it)
 ///
 /// A copy is old when two exchanges have begun since it was last asked for. So a batch lacks what others have made of a
 /// row in at most three times geo_steps pushes of theirs, where ranks are equally fast. State goes with the weights, so
 /// that rows learn as fast as their whole history says.
 ///
-/// The weight is 1 for a row that one push of those between two exchanges used, and 2 / trainers for one that all used,
-/// as dense parameters have it (dist/dense_exchange.h): other ranks move such a row the whole way by themselves, as a
-/// rule. Between the two it lies between. Squared gradients have the weight 1.
+/// The share is 1 where nobody else moved the row meanwhile, as with most rows. Ranks that trained from the same row
+/// would move it too far together: by adagrad, each without the squares of the others, which would have made its steps
+/// shorter. The owner makes up for that. It has all squares, and is told which ones the copy began with
+/// (RowPolicy::AddAfterOthers); squares themselves count whole. By sgd the share is 1 for a row that one push of those
+/// between two exchanges used, and 2 / trainers for one that all used, as other ranks then use it as a rule; between
+/// the two it lies between. What ftrl sums up counts whole.
 ///
 /// A copy costs twice the floats of a row, and stays as long as the object: a rank comes to have one of each row of
 /// others that it uses. An exchange sends a key, and a row there and back, for each row that was used since the last
@@ -80,6 +83,11 @@ class RowCopies {
     uint64_t key = 0;
     float* row = nullptr;
   };
+  /// How copies have moved that go to one owner, and the squares that it told of each before.
+  struct Moved {
+    std::vector<float> floats;
+    std::vector<float> squares;  ///< of rules that have them
+  };
   /// Rows that were asked for, by owner.
   struct Asked {
     std::shared_ptr<KeyList> list;  ///< that they were asked for ahead of; or null
@@ -109,13 +117,13 @@ class RowCopies {
   /// Puts into `asked` the rows of `list` that were never read or are old; false: there are none. `copies` becomes all.
   Result<bool> FindOld(const KeyList& list, Asked* asked, std::vector<float*>* copies);
   /// Asks for the rows of `asked`, with how they have moved, or nothing.
-  Status Begin(std::span<const std::vector<float>> moved, Asked* asked);
+  Status Begin(std::span<const Moved> moved, Asked* asked);
   /// Waits for them. Those that are old, or all, become what came.
   Status Take(bool all, Asked* asked);
   // With exchange_mutex_ held.
   Status BeginExchange();
   Status EndExchange();
-  /// Of a row that so many of the pushes since the last exchange used.
+  /// Of a row that so many of the pushes since the last exchange used; 1 where its owner knows better.
   float WeightOf(uint32_t uses, int64_t pushes) const;
 
   SparseTable* part_;
@@ -142,7 +150,7 @@ class RowCopies {
   Asked under_way_;
   int64_t exchanged_pushes_ = 0;  ///< pushes before the last exchange began
   std::vector<Used> sent_;
-  std::vector<std::vector<float>> moved_;  ///< by owner
+  std::vector<Moved> moved_;  ///< by owner
 };
 
 }  // namespace millrace

@@ -157,17 +157,20 @@ class HashTable : public SparseTable, public LendsRows, public NotesChanges {
 
   const RowPolicy& row_policy() const override { return *policy_; }
 
-  void AddToRows(const RowBatch& batch, std::span<const float> moved, float lr, std::vector<float>* now) override {
+  void AddToRows(const RowBatch& batch, const Learnt& learnt, std::vector<float>* now) override {
     const auto floats = static_cast<size_t>(shape_.row_floats);
     now->resize(batch.size() * floats);
     const FlushTiny flush;
-    if (!moved.empty()) {
+    if (!learnt.moved.empty()) {
       pushes_.fetch_add(1, std::memory_order_relaxed);
       MarkChanged({PlacesOf(batch).rows.data(), batch.size()});
     }
     for (size_t i = 0; i < batch.size(); ++i) {
       float* const row = PlacesOf(batch).rows[i];
-      if (!moved.empty()) policy_->AddTo(moved.data() + i * floats, lr, row);
+      if (!learnt.moved.empty()) {
+        const float* const moved = learnt.moved.data() + i * floats;
+        policy_->AddAfterOthers(moved, learnt.known.empty() ? 0 : learnt.known[i], learnt.lr, row);
+      }
       racy::CopyRow(row, now->data() + i * floats, floats);
     }
   }

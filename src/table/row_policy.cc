@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "model.pb.h"
@@ -36,7 +38,34 @@ class OptimizedRows final : public RowPolicy {
   const std::unique_ptr<RowOptimizer> optimizer_;
 };
 
+/// What a copy's own squares count for where others have moved its row, too. With 1 the steps are as long as one after
+/// the other; but then gradients would have got smaller as well, which were all taken of the same row
+/// (docs/adr/0025-ranks-on-copies.md).
+constexpr float kOwnSquares = 0.25F;
+
 }  // namespace
+
+float RowPolicy::SquaresOf(const float* row) const {
+  if (!has_squares()) return 0;
+  std::array<float, 64> squares;
+  float sum = 0;
+  for (size_t begin = 0; begin < static_cast<size_t>(dim_); begin += squares.size()) {
+    const size_t count = std::min(squares.size(), static_cast<size_t>(dim_) - begin);
+    racy::CopyRow(row + dim_ + begin, squares.data(), count);
+    sum = std::accumulate(squares.data(), squares.data() + count, sum);
+  }
+  return sum;
+}
+
+void RowPolicy::AddAfterOthers(const float* moved, float known, float lr, float* row) const {
+  if (has_squares()) {
+    const float own = kOwnSquares * std::accumulate(moved + dim_, moved + row_floats_, 0.0F);
+    const float then = std::max(known + own, 0.0F);
+    const float now = SquaresOf(row) + own;
+    if (then < now) racy::Best().axpy_row(std::sqrt(then / now) - 1, moved, row, static_cast<size_t>(dim_));
+  }
+  AddTo(moved, lr, row);
+}
 
 void RowPolicy::AddTo(const float* moved, float lr, float* row) const {
   racy::AddRow(moved, row, static_cast<size_t>(row_floats_));

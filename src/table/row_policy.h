@@ -35,8 +35,16 @@ class RowPolicy {
   virtual void Update(const racy::Kernels& kernels, const RowStep& step, float* const* rows, const float* gradients,
                       size_t count) const = 0;
   CopiesOfRow copies() const { return copies_; }
+  /// Whether the floats behind the weights, as many, are sums of squared gradients by which the weights' steps get
+  /// shorter, and weights are sums of steps: adagrad.
+  bool has_squares() const { return copies_ == CopiesOfRow::kAddUp && row_floats_ == 2 * dim_; }
+  /// The sum of these squares of a row; 0 of rules without.
+  float SquaresOf(const float* row) const;
   /// Adds to a whole row what a copy of it learnt with the rate `lr`, where copies add up.
   void AddTo(const float* moved, float lr, float* row) const;
+  /// The same where others may have added to the row since it was copied, when SquaresOf was `known`: with their
+  /// squares the copy's steps would have been shorter, and so much less is added to the weights. Squares count whole.
+  void AddAfterOthers(const float* moved, float known, float lr, float* row) const;
   /// Whether a save of `content` has the row.
   virtual bool IsIn(TableContent content, const float* row) const = 0;
   /// What a saved table must share, as RowOptimizer::Describe says.

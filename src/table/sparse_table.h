@@ -154,10 +154,15 @@ class LendsRows {
   virtual ~LendsRows() = default;
   /// How its rows start and learn; lives as long as the table.
   virtual const RowPolicy& row_policy() const = 0;
-  /// Adds `moved`, shape().row_floats a row, or with none nothing, to `rows`, which a Pull for training gave out; `lr`
-  /// is the learning rate that moved them. `now` becomes what they are then, as many floats. Any thread, while others
-  /// push.
-  virtual void AddToRows(const RowBatch& rows, std::span<const float> moved, float lr, std::vector<float>* now) = 0;
+  /// What copies of rows have learnt.
+  struct Learnt {
+    std::span<const float> moved;  ///< shape().row_floats a row; none: nothing is added
+    std::span<const float> known;  ///< RowPolicy::SquaresOf each row that was copied; none for rules without
+    float lr = 0;                  ///< the learning rate that moved them
+  };
+  /// Adds it to `rows`, which a Pull for training gave out (RowPolicy::AddAfterOthers). `now` becomes what they are
+  /// then, shape().row_floats a row. Any thread, while others push.
+  virtual void AddToRows(const RowBatch& rows, const Learnt& learnt, std::vector<float>* now) = 0;
 };
 
 /// What a table can do besides when pulls of it wait for somebody else.

@@ -84,7 +84,9 @@ Result<std::unique_ptr<RankTraining>> RankTraining::Create(JobSession& session, 
   options.parameters_every = session.ranks()->trainers() <= 2 ? kParametersEveryOfTwo : kParametersEvery;
   if (job.geo_steps() > 0) {
     options.every = std::min(kDenseEvery, job.geo_steps());
-    options.parameters_every = job.geo_steps();
+    const bool are_many = session.ranks()->trainers() > 2;
+    options.parameters_every =
+        are_many ? std::min(job.geo_steps(), std::max(kParametersEvery, job.geo_steps() / 2)) : job.geo_steps();
   }
   options.rest_every = kRestEvery;
   options.wire = job.wire_float();

@@ -98,6 +98,44 @@ TEST_P(RowCopiesTest, WhatTwoRanksLearnIsAddedUpWhateverTheNetworkDelays) {
 INSTANTIATE_TEST_SUITE_P(Wires, RowCopiesTest, testing::Values(WireFloat::kFloat32, WireFloat::kBFloat16),
                          [](const auto& wire) { return wire.param == WireFloat::kFloat32 ? "Fp32" : "Bf16"; });
 
+/// How far a row of adagrad is from where it began, behind so many equal gradients.
+float MovedByAdagrad(int steps) {
+  float moved = 0;
+  for (int i = 1; i <= steps; ++i) moved += 1 / std::sqrt(static_cast<float>(i));
+  return moved;
+}
+
+TEST(RowCopies, WhatRanksLearnOfARowAtOnceMovesItNoFurtherThanOneAfterTheOther) {
+  const std::string rule = "init { constant: 0 } optimizer { adagrad { lr: 1 } }";
+  constexpr int kAll = 8;
+  std::vector<std::vector<float>> weights(kAll);
+  SimulatedCluster cluster({.size = kAll, .seed = 3, .longest_delay = 40});
+  const Status ran = cluster.Run([&](Communicator& communicator) {
+    RankCalls calls(communicator);
+    RankTables ranks(calls);
+    const Result<std::unique_ptr<SparseTable>> table = MakeCopied(ranks, rule, 1000);
+    ASSERT_TRUE(table.ok());
+    ASSERT_TRUE(communicator.Barrier().ok());
+    // A row that all train once, and others that one alone does, more often.
+    const std::vector<uint64_t> keys = CopiedKeys();
+    ASSERT_TRUE(PushToCopies(**table, {keys.data(), 1}, 1).ok());
+    const auto own = static_cast<size_t>(communicator.rank());
+    for (int i = 0; i < kPushes; ++i) ASSERT_TRUE(PushToCopies(**table, {keys.data() + 1 + own, 1}, 1).ok());
+    ASSERT_TRUE(ranks.Flush().ok());
+    ASSERT_TRUE(communicator.Barrier().ok());
+    weights[own] = WeightsOf(**table);
+    ASSERT_TRUE(communicator.Barrier().ok());
+  });
+  ASSERT_TRUE(ran.ok()) << ran.ToString();
+  for (int r = 0; r < kAll; ++r) {
+    EXPECT_EQ(weights[static_cast<size_t>(r)], weights[0]);
+    EXPECT_NEAR(weights[0][2 * (1 + static_cast<size_t>(r))], -MovedByAdagrad(kPushes), 1e-4);
+  }
+  // Eight steps, each the first of its rank.
+  EXPECT_GT(weights[0][0], -MovedByAdagrad(kAll));
+  EXPECT_LT(weights[0][0], -MovedByAdagrad(2));
+}
+
 TEST(RowCopies, RowsThatAllRanksUseInEachBatchMoveAsFarAsWithTwo) {
   const std::string rule = "init { constant: 0 } optimizer { sgd { lr: 1 } }";
   std::vector<std::vector<float>> weights(6);
