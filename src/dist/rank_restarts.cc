@@ -1,5 +1,7 @@
 #include "dist/rank_restarts.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -95,7 +97,9 @@ Status RunOnRanks(Communicator& communicator, const std::stop_token& stop,
     restarts.has_gone_on_ = false;
     mine = {communicator.rank(), ended.ok(), mine.host};
     const bool leads = communicator.rank() == 0;
-    if (!stop.stop_requested() && communicator.Shrink().ok()) continue;
+    const Status shrunk = stop.stop_requested() ? ended : communicator.Shrink();
+    if (shrunk.ok()) continue;
+    VLOG(1) << "rank " << communicator.rank() << " does not go on: " << shrunk.ToString();
     if (!ended.ok() && leads) tell(ended);
     return ended;
   }
