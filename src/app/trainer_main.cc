@@ -234,8 +234,7 @@ int main(int argc, char** argv) {
   bool is_told = false;
   const millrace::Status status = millrace::Run(line, &is_told);
   if (!is_told) return millrace::EndProgram("trainer", status);
-  if (status.ok()) return 0;
-  // An MPI that has lost a rank may wait for it at exit, and the others go on only when this one is gone.
+  // An MPI that has lost a rank may wait for it at exit, and others go on only when this one is gone.
   std::fflush(nullptr);
   std::quick_exit(millrace::ExitCode(status));
 }
