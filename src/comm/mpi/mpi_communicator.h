@@ -33,7 +33,8 @@ namespace millrace {
 /// which only move while MPI is called, it yields for longer.
 ///
 /// Ranks end together: the destructor tells the others that this one goes, waits until all of them go, and finalizes
-/// MPI, but where ranks were lost: then it should be the process's end. A rank is lost to those that wait for messages when it goes, or for a collective that it had no part in.
+/// MPI, but where ranks were lost: then the process should end. A rank is lost to those that wait for messages when it
+/// goes, or for a collective that it had no part in.
 class MpiCommunicator : public Communicator {
  public:
   /// Begins MPI, once a process. Waits for the other ranks to do so.
