@@ -49,6 +49,8 @@ class ScriptCommunicator final : public Communicator {
     return is_ended() ? Ended() : open_->Broadcast(root, bytes);
   }
   Status Barrier() override { return is_ended() ? Ended() : open_->Barrier(); }
+  /// What a script holds in its variables is its own: nobody could bring it back to where the others go on.
+  Status Shrink() override { return Unavailable("a script does not go on without a lost rank: start all of it again"); }
   int64_t bytes_sent() const override { return is_ended() ? 0 : open_->bytes_sent(); }
 
  private:
