@@ -64,6 +64,8 @@ class Predictor:
         """Scores lines of MultiSlot text: a str or bytes of whole lines, or an iterable of lines. float32, [rows], of several
         losses [rows, losses].
 
+        A model whose features read CSV, JSON lines or libsvm takes such lines, raw as they were trained on, with the header
+        first where files have one.
         They are parsed as they are: the model's pipe_command is not run. Blank lines are passed over. `without` names
         slots that the lines lack, for example the label. A line that does not parse is a DataError with its number;
         scores that are not finite are a MillraceWarning.

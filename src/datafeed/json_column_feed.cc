@@ -23,6 +23,7 @@ using simdjson::ondemand::value;
 // With what may be read behind them.
 constexpr char kOne[kNumberPadding + 2] = "1";
 constexpr char kZero[kNumberPadding + 2] = "0";
+constexpr std::string_view kMissing = std::string_view(kZero).substr(0, 0);
 
 class JsonLines final : public ColumnFeed {
  public:
@@ -45,7 +46,7 @@ class JsonLines final : public ColumnFeed {
     }
     std::memcpy(buffer_.data(), line.data(), line.size());
     std::memset(buffer_.data() + line.size(), 0, simdjson::SIMDJSON_PADDING);
-    std::fill(texts().begin(), texts().end(), std::string_view(kZero, 0));
+    std::fill(texts().begin(), texts().end(), kMissing);
     std::fill(begins().begin(), begins().end(), line.size());
     std::fill(lists_.begin(), lists_.end(), FeatureRow::List());
     std::fill(seen_.begin(), seen_.end(), false);
@@ -163,7 +164,7 @@ class JsonLines final : public ColumnFeed {
       case json_type::null: {
         bool is_null = false;
         const error_code error = scalar.is_null().get(is_null);
-        *text = {kZero, 0};
+        *text = kMissing;
         return error != simdjson::SUCCESS ? error : is_null ? simdjson::SUCCESS : simdjson::N_ATOM_ERROR;
       }
       default: return simdjson::INCORRECT_TYPE;

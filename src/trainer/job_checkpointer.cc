@@ -333,8 +333,10 @@ Status JobCheckpointer::Fits(const CheckpointManifest& manifest) {
   const std::optional<TrainerDesc> before = JobOf(manifest);
   if (before.has_value()) {
     for (ChangedField& field : ChangedJobFields(*before, desc)) {
-      const bool matters = !desc.infer() || IsOf(field.path, "model");
-      if (field.may_change) {
+      // What features make of columns is what the model was trained on.
+      const bool is_of_features = field.path == "data_desc.feature" || field.path.starts_with("data_desc.feature[");
+      const bool matters = !desc.infer() || IsOf(field.path, "model") || is_of_features;
+      if (field.may_change && !is_of_features) {
         changes_.push_back(std::move(field));
       } else if (matters) {
         add(field.path + " was " + field.before + " and is now " + field.now);

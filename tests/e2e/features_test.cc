@@ -109,6 +109,17 @@ TEST(FeaturesJob, ARunThatGoesOnHasTheStatisticsOfItsBeginning) {
   EXPECT_EQ(learned("--model_dir=" + out + "/model"), before);
 }
 
+TEST(FeaturesJob, ARunThatGoesOnKeepsWhatItsFeaturesMake) {
+  const CsvJob csv(100);
+  const std::string out = csv.folder() + "/out";
+  const std::string job = csv.Job("update_mode: SERIAL epochs: 1");
+  TrainToTheEnd(job, out);
+  Process more("trainer", {"--trainer_desc=" + job, "--output_dir=" + out, "--resume=auto", "--set=epochs=2",
+                           "--set=data_desc.feature[genres].hash.salt=\"other\""});
+  EXPECT_EQ(more.Wait(), 2);
+  EXPECT_THAT(more.errors(), HasSubstr("data_desc.feature[genres].hash.salt was (none) and is now \"other\""));
+}
+
 TEST(FeaturesJob, StatisticsDoNotDependOnThreads) {
   const CsvJob csv(500);
   const auto learned = [&](const std::string& threads) {
@@ -151,8 +162,9 @@ TEST(FeaturesJob, AModelIsScoredFromRawColumnsWithoutTheLabels) {
   // It is said that the columns are others than those of the training.
   Process moved("predictor", {"--model_dir=" + out + "/model", "--input=" + csv.File(1)});
   EXPECT_EQ(moved.Wait(), 0);
-  EXPECT_THAT(moved.errors(), HasSubstr("part-1.csv:1: its columns are not those of the first file that trained: it has "
-                                        "\"extra\", which no feature takes; columns are found by their names"));
+  EXPECT_THAT(moved.errors(),
+              HasSubstr("part-1.csv:1: its columns are not those of the first file that trained: it has "
+                        "\"extra\", which no feature takes; columns are found by their names"));
   Process refused("predictor", {"--model_dir=" + out + "/model", "--input=" + bare});
   EXPECT_EQ(refused.Wait(), 3);
   EXPECT_THAT(refused.errors(), HasSubstr("bare.csv:1: the header has no column \"click\""));
