@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,7 +30,13 @@ class JsonLines final : public ColumnFeed {
  public:
   JsonLines(const SlotSchema& schema, const ColumnSetup& setup)
       : ColumnFeed(schema, setup), elements_(texts().size()), lists_(texts().size()), seen_(texts().size()) {
-    for (size_t i = 0; i < plan().columns().size(); ++i) places_.emplace(plan().columns()[i], i);
+    for (size_t i = 0; i < plan().columns().size(); ++i) {
+      const std::string& column = plan().columns()[i];
+      places_.emplace(column, i);
+      for (size_t dot = column.find('.'); dot != std::string::npos; dot = column.find('.', dot + 1)) {
+        parents_.insert(column.substr(0, dot));
+      }
+    }
   }
 
  private:
@@ -67,15 +74,16 @@ class JsonLines final : public ColumnFeed {
   }
 
   error_code Walk(std::string_view line) {
+    // Reading on demand does not look at what nobody takes; whether the whole line is JSON is seen by parsing all of
+    // it.
+    simdjson::dom::element checked;
+    if (const error_code error = checker_.parse(buffer_.data(), line.size(), false).get(checked)) return error;
     simdjson::ondemand::document document;
     if (const error_code error = parser_.iterate(buffer_.data(), line.size(), buffer_.size()).get(document))
       return error;
     object whole;
     if (const error_code error = document.get_object().get(whole)) return error;
-    if (const error_code error = WalkObject(whole)) return error;
-    const char* rest = nullptr;
-    return document.current_location().get(rest) == simdjson::OUT_OF_BOUNDS ? simdjson::SUCCESS
-                                                                            : simdjson::TRAILING_CONTENT;
+    return WalkObject(whole);
   }
 
   error_code WalkObject(object& fields) {
@@ -85,43 +93,43 @@ class JsonLines final : public ColumnFeed {
       const size_t before = path_.size();
       if (before > 0) path_ += '.';
       path_ += key;
-      value of_key;
-      if (const error_code error = field.value().get(of_key)) return error;
-      if (const error_code error = WalkValue(of_key, PlaceOf(path_))) return error;
+      const size_t column = PlaceOf(path_);
+      if (column != kNoColumn || parents_.contains(path_)) {
+        value of_key;
+        if (const error_code error = field.value().get(of_key)) return error;
+        if (const error_code error = WalkValue(of_key, column)) return error;
+      }
       path_.resize(before);
     }
     return simdjson::SUCCESS;
   }
 
-  /// Takes a value for a column, or only checks it.
+  /// Takes a value for a column, or, without one, those of the columns within it.
   error_code WalkValue(value& taken, size_t column) {
     json_type type{};
     if (const error_code error = taken.type().get(type)) return error;
-    if (column != kNoColumn) {
-      const char* location = nullptr;
-      if (taken.current_location().get(location) == simdjson::SUCCESS) {
-        begins()[column] = static_cast<size_t>(location - buffer_.data());
-      }
-      if (seen_[column]) return FailColumn(column, "expected the key once in a line, found it twice");
-      seen_[column] = true;
-      elements_[column].clear();
-    }
-    if (type == json_type::object) {
+    if (column == kNoColumn) {
       object fields;
+      if (type != json_type::object) return simdjson::SUCCESS;
       if (const error_code error = taken.get_object().get(fields)) return error;
-      if (column != kNoColumn)
-        return FailColumn(column, "expected a text, a number or a list of them, found an object");
       return WalkObject(fields);
+    }
+    const char* location = nullptr;
+    if (taken.current_location().get(location) == simdjson::SUCCESS) {
+      begins()[column] = static_cast<size_t>(location - buffer_.data());
+    }
+    if (seen_[column]) return FailColumn(column, "expected the key once in a line, found it twice");
+    seen_[column] = true;
+    elements_[column].clear();
+    if (type == json_type::object) {
+      return FailColumn(column, "expected a text, a number or a list of them, found an object");
     }
     if (type == json_type::array) {
       simdjson::ondemand::array elements;
       if (const error_code error = taken.get_array().get(elements)) return error;
       return WalkElements(elements, column);
     }
-    std::string_view text;
-    if (const error_code error = TextOf(taken, type, &text)) return error;
-    if (column != kNoColumn) texts()[column] = text;
-    return simdjson::SUCCESS;
+    return TextOf(taken, type, &texts()[column]);
   }
 
   error_code WalkElements(simdjson::ondemand::array& elements, size_t column) {
@@ -131,13 +139,11 @@ class JsonLines final : public ColumnFeed {
       json_type type{};
       if (const error_code error = of_array.type().get(type)) return error;
       if (type == json_type::object || type == json_type::array) {
-        if (column != kNoColumn) return FailColumn(column, "expected a list of texts and numbers, found one within it");
-        if (const error_code error = WalkValue(of_array, kNoColumn)) return error;
-        continue;
+        return FailColumn(column, "expected a list of texts and numbers, found one within it");
       }
       std::string_view text;
       if (const error_code error = TextOf(of_array, type, &text)) return error;
-      if (column != kNoColumn && !text.empty()) elements_[column].push_back(text);
+      if (!text.empty()) elements_[column].push_back(text);
     }
     return simdjson::SUCCESS;
   }
@@ -150,10 +156,7 @@ class JsonLines final : public ColumnFeed {
         std::string_view token = scalar.raw_json_token();
         while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
         *text = token;
-        simdjson::ondemand::number checked;
-        const error_code error = scalar.get_number().get(checked);
-        if (error == simdjson::SUCCESS || error == simdjson::NUMBER_ERROR) return CheckNumber(token, error);
-        return error;
+        return simdjson::SUCCESS;
       }
       case json_type::boolean: {
         bool is_true = false;
@@ -161,23 +164,8 @@ class JsonLines final : public ColumnFeed {
         *text = {is_true ? kOne : kZero, 1};
         return error;
       }
-      case json_type::null: {
-        bool is_null = false;
-        const error_code error = scalar.is_null().get(is_null);
-        *text = kMissing;
-        return error != simdjson::SUCCESS ? error : is_null ? simdjson::SUCCESS : simdjson::N_ATOM_ERROR;
-      }
-      default: return simdjson::INCORRECT_TYPE;
+      default: *text = kMissing; return simdjson::SUCCESS;
     }
-  }
-
-  /// An integer above 2^64 - 1 is a number of JSON, and no number for the parser.
-  static error_code CheckNumber(std::string_view token, error_code error) {
-    if (error == simdjson::SUCCESS) return error;
-    const size_t sign = token.starts_with('-') ? 1 : 0;
-    const bool is_digits = token.size() > sign && std::all_of(token.begin() + static_cast<ptrdiff_t>(sign), token.end(),
-                                                              [](char c) { return c >= '0' && c <= '9'; });
-    return is_digits && token[sign] != '0' ? simdjson::SUCCESS : error;
   }
 
   error_code FailColumn(size_t column, const std::string& message) {
@@ -192,6 +180,8 @@ class JsonLines final : public ColumnFeed {
   }
 
   std::map<std::string, size_t, std::less<>> places_;  ///< of columns
+  std::set<std::string, std::less<>> parents_;         ///< paths of objects that have columns within them
+  simdjson::dom::parser checker_;
   simdjson::ondemand::parser parser_;
   std::vector<char> buffer_;                             ///< the line and its padding
   std::string path_;                                     ///< of the key that is read

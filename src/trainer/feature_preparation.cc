@@ -14,6 +14,7 @@
 #include "datafeed/input_opener.h"
 #include "dataset/statistics_pass.h"
 #include "features/feature_statistics.h"
+#include "runtime/checkpoint_manifest.h"
 #include "trainer/checkpoint_store.h"
 #include "trainer/progress_line.h"
 #include "trainer_desc.pb.h"

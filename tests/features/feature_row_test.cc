@@ -3,6 +3,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include "allocation_counter.h"
 #include "data_feed.pb.h"
 #include "features/feature_spec.h"
 #include "features/number_text.h"
@@ -118,6 +119,29 @@ TEST(FeatureRowTest, APlanReadsTheColumnsOfItsSlotsAlone) {
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ((*plan)->columns(), (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ((*plan)->FeatureOfSlot(0), 2);
+}
+
+TEST(FeatureRowTest, AWarmRowAllocatesNothing) {
+  const DataFeedDesc desc = DescOf(R"(
+      feature { name: "h" from: "a" hash {} } feature { name: "v" from: "a" vocabulary { words: "x" } }
+      feature { name: "n" from: ["b", "c"] default: "1" clip { min: 0 } log1p {} standardize { mean: 1 deviation: 2 } }
+      feature { name: "k" from: "b" bucketize { boundaries: [1, 2] } hash {} }
+      feature { name: "s" from: "d" split {} strip: " " ngrams { most: 3 } hash {} }
+      feature { name: "t" from: "e" date_part { part: WEEKDAY } id {} }
+      feature { name: "x" from: "a" of: ["k", "s"] cross {} })");
+  const std::vector<std::string> slots = {"h", "v", "n", "k", "s", "t", "x"};
+  FeatureRow row(FeaturePlan::Create(desc, slots).value());
+  std::string texts[] = {"x", "1.5", "", "a| b |c", "2026-11-26 10:00"};
+  std::vector<std::string_view> columns;
+  for (std::string& text : texts) {
+    const size_t size = text.size();
+    text.append(kNumberPadding, '\0');
+    columns.push_back(std::string_view(text).substr(0, size));
+  }
+  ASSERT_TRUE(row.Make(columns));
+  const AllocationCounter allocations;
+  for (int i = 0; i < 100; ++i) row.Make(columns);
+  EXPECT_EQ(allocations.count(), 0);
 }
 
 TEST(FeatureRowTest, ErrorsSayWhichPartOfWhichColumn) {

@@ -135,7 +135,8 @@ class PlainJson {
       if (digits == 0) return false;
       is_odd_ = is_odd_ || digits > 2;
     }
-    is_odd_ = is_odd_ || (!is_integer && whole > 200);
+    // Integers of more than 64 bits are refused, and so is what no double holds.
+    is_odd_ = is_odd_ || (is_integer ? whole > 18 : whole > 200);
     return true;
   }
 
