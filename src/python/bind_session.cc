@@ -360,16 +360,16 @@ class PyScope {
       if (!is_one && (ranks == nullptr || ranks->group->leads())) {
         Result<std::optional<FoundCheckpoint>> newest =
             CheckpointStore::Open(folder, threads).FindNewest(fits, &refused, {stop});
-        if (newest.ok()) found = *std::move(newest);
         read = newest.status();
+        if (newest.ok()) found = *std::move(newest);
         if (found) chosen = found->folder;
       }
       // Others may see another newest one.
       if (ranks != nullptr) ThrowUnlessOk(ranks->group->FromLeader(&chosen));
       if (read.ok() && !found && !chosen.empty()) {
         Result<FoundCheckpoint> one = ReadCheckpoint(chosen, fits, threads, {stop});
-        if (one.ok()) found = *std::move(one);
         read = one.status();
+        if (one.ok()) found = *std::move(one);
       }
       if (read.ok() && found) read = ReadInto(*found, desc, tables, threads, stop, &trial);
       ThrowUnlessOk(Agreed(GroupOf(ranks), read));
@@ -809,7 +809,7 @@ Status CheckTrained(const JobSession& session) {
   const CompiledJob& job = session.job();
   if (job.desc().infer()) return Status::Ok();
   const Status finite = CheckFiniteVariables(job.model().main, session.root());
-  if (finite.ok()) return finite;
+  if (finite.ok()) return Status::Ok();
   if (job.desc().allow_non_finite()) {
     Say("warning: " + finite.message() + "\n");
     return Status::Ok();
