@@ -14,10 +14,10 @@ struct MetricSpec {
   std::string label;       ///< slot
   std::string group;       ///< slot, for GAUC
   int64_t max_rows = 1;    ///< that a GAUC may keep
-  std::string name;        ///< it is printed as; empty: its kind in lower case
+  std::string name = {};   ///< it is printed as; empty: its kind in lower case
   /// Variable, [B, 1]: how much a row counts; 0: not at all, whatever its label and prediction are. Empty: every row
   /// once.
-  std::string weights;
+  std::string weights = {};
   int metric = 0;  ///< its number in the model
 };
 
