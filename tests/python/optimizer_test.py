@@ -329,8 +329,6 @@ class OptimizerTest(program_test.Fresh):
                 (lambda: trained(optimizer.Adadelta(RATE, epsilon=0.0)), "adadelta: epsilon: must be above 0, not 0"),
                 (lambda: trained(optimizer.SGD(float("inf"))), "sgd: lr: must be above 0, not inf"),
                 (lambda: trained(optimizer.RMSProp(RATE), grows=True), "rmsprop moves every row at each step"),
-                (lambda: trained(optimizer.SGD(RATE, regularization=PENALTIES["l2"]), grows=True),
-                 "regularization changes every row"),
                 (lambda: trained(optimizer.SGD(RATE, grad_clip=clip.GradientClipByNorm(0))), "norm must be above 0, not 0"),
                 (lambda: trained(optimizer.SGD(RATE), {"w": ParamAttr("w", gradient_clip=CLIPS["global"])}),
                  "global_norm is of all gradients"),
