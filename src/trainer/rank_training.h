@@ -47,8 +47,8 @@ class RankTraining {
   void AskForPause(bool is_stop);
   /// Ends a wait for batches of which a step would be made. Any thread.
   void StopReading() { stop_reading_.request_stop(); }
-  /// This rank's workers have ended. Whether those of all have: otherwise PauseGate says when to stand still, and this is
-  /// asked again now and then, since a rank may be lost meanwhile.
+  /// This rank's workers have ended. Whether those of all have: otherwise PauseGate says when to stand still, and this
+  /// is asked again now and then, since a rank may be lost meanwhile.
   Result<bool> HaveAllEnded();
   /// What ranks that stand still find.
   struct Standing {
